@@ -1,0 +1,48 @@
+# The front door: each target does all it needs, from a bare Debian machine on. The work itself stands in scripts/ and
+# in the CMake presets.
+
+# Test folders that `make test` also runs under the sanitizers (whole ctest names, as a regular expression): the rooms
+# that own memory and indices. `make test-all` runs everything.
+ASAN_SUBSET ?= ir|grad|ops|tensor|io|exec
+PREFIX ?= /usr/local
+
+SHELL := /bin/bash
+SOURCES = $(shell find tenon tests examples apps bench -name '*.h' -o -name '*.cpp' 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo build test test-all install format lint clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: ## install the Debian packages the build needs, if any is missing
+	@scripts/setup.sh
+
+demo: setup ## build and run the demo
+	@scripts/build.sh release example_demo_mlp
+	@build/release/bin/example_demo_mlp
+
+build: setup ## build library, tests and examples (build/release)
+	@scripts/build.sh release
+
+test: setup ## run all tests, then the memory-critical ones under the sanitizers
+	@scripts/run_tests.sh release 'asan:$(ASAN_SUBSET)'
+
+test-all: setup ## run all tests in release, debug and sanitizer builds
+	@scripts/run_tests.sh release debug asan
+
+install: build ## install into PREFIX (default /usr/local)
+	@cmake --install build/release --prefix '$(PREFIX)'
+
+format: ## format all C++ with clang-format
+	@command -v clang-format >/dev/null || { echo 'make format: clang-format is missing: apt-get install clang-format' >&2; exit 1; }
+	@clang-format -i $(SOURCES)
+
+lint: setup ## check tenon/ with clang-tidy
+	@command -v clang-tidy >/dev/null || { echo 'make lint: clang-tidy is missing: apt-get install clang-tidy' >&2; exit 1; }
+	@scripts/build.sh release tenon
+	@find tenon -name '*.cpp' -print0 | xargs -0 -r -n 1 -P "$$(nproc)" clang-tidy --quiet -p build/release \
+	  --extra-arg=-Wno-unknown-warning-option 2> >(grep -v 'warnings\?\( and .*\)\? generated' >&2)
+
+clean: ## remove everything that was built
+	@rm -rf build

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Installs the Debian packages Tenon's build needs. When all are there it only asks dpkg: instant, offline, and without
+# any rights. So every make target can call it.
+set -euo pipefail
+
+packages=(g++ cmake ninja-build make pkg-config python3 libfmt-dev nlohmann-json3-dev libgtest-dev)
+
+fail() {
+  echo "setup: $*" >&2
+  exit 1
+}
+
+command -v dpkg-query >/dev/null || fail "this is not a Debian system; install the equivalents of: ${packages[*]}"
+
+missing=()
+for package in "${packages[@]}"; do
+  state=$(dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null || true)
+  grep -qx installed <<<"$state" || missing+=("$package")
+done
+((${#missing[@]})) || exit 0
+
+as_root=()
+if ((EUID != 0)); then
+  command -v sudo >/dev/null || fail "packages are missing; as root, run: apt-get install ${missing[*]}"
+  as_root=(sudo)
+fi
+
+apt() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 "$@" ||
+    fail "apt-get $1 failed; missing packages: ${missing[*]}"
+}
+
+echo "setup: installing ${missing[*]}"
+apt update
+apt install -y --no-install-recommends "${missing[@]}" >/dev/null

@@ -1,0 +1,16 @@
+// Every backend of this build, in order of preference.
+
+#include "tenon/backends/null/null_device.h"
+#include "tenon/backends/reference/reference_device.h"
+#include "tenon/device/registry.h"
+
+namespace tenon::device {
+
+std::vector<Backend> backend_list() {
+  return {
+      {"reference", backends::reference::open},
+      {"null", backends::null::open},
+  };
+}
+
+}  // namespace tenon::device

@@ -1,0 +1,117 @@
+// Buffers are numbers with a size; every command is checked to stay inside buffers that are alive and aligned. Reading
+// from it gives zeros.
+
+#include "tenon/backends/null/null_device.h"
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+
+#include "tenon/base/error.h"
+
+namespace tenon::backends::null {
+namespace {
+
+struct CheckedProgram : device::Program {
+  std::vector<size_t> bytes;       // per argument: how far the kernel reaches
+  std::vector<size_t> alignments;  // per argument: the size of its elements
+};
+
+size_t reach(const ir::IndexMap& map) {
+  int64_t furthest = -1;
+  const ir::View& view = map.views()[0];
+  int64_t last = view.offset;
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    if (view.shape[i] == 0) return 0;
+    const int64_t top = view.masked() ? view.valid_to[i] - 1 : view.shape[i] - 1;
+    const int64_t bottom = view.masked() ? view.valid_from[i] : 0;
+    if (top < bottom) return 0;
+    last += view.strides[i] * (view.strides[i] > 0 ? top : bottom);
+  }
+  furthest = std::max(furthest, last);
+  return static_cast<size_t>(furthest + 1);
+}
+
+class CheckingCompiler : public device::Compiler {
+ public:
+  device::ProgramRef compile(const device::Kernel& kernel) override {
+    const auto& call = std::get<ir::Call>(kernel);
+    auto program = std::make_shared<CheckedProgram>();
+    for (const ir::Operand& operand : call.inputs) {
+      program->bytes.push_back(reach(operand.map) * size_of(operand.dtype));
+      program->alignments.push_back(size_of(operand.dtype));
+    }
+    for (const ir::Type& type : call.outputs) {
+      program->bytes.push_back(static_cast<size_t>(ir::count(type.shape)) * size_of(type.dtype));
+      program->alignments.push_back(size_of(type.dtype));
+    }
+    return program;
+  }
+};
+
+class NullDevice : public device::Device {
+ public:
+  NullDevice() { limits_.one_op_per_kernel = true; }
+
+  const ir::Limits& limits() const override { return limits_; }
+  device::Compiler& compiler() override { return compiler_; }
+
+  device::Buffer allocate(size_t bytes) override {
+    std::lock_guard lock(mutex_);
+    const uint64_t handle = ++last_handle_;
+    alive_.emplace(handle, bytes);
+    return {handle, bytes, nullptr};
+  }
+  void release(const device::Buffer& buffer) override {
+    std::lock_guard lock(mutex_);
+    if (alive_.erase(buffer.handle) == 0) base::fail("null", "buffer {} was released twice", buffer.handle);
+  }
+
+  void enqueue(std::span<const device::Command> commands) override {
+    std::lock_guard lock(mutex_);
+    for (const device::Command& command : commands) std::visit([&](const auto& c) { check(c); }, command);
+  }
+  device::Ticket submit() override { return {++submitted_}; }
+  void wait(device::Ticket) override {}
+
+ private:
+  void check_range(const device::Arg& arg, size_t bytes, size_t alignment) const {
+    const auto found = alive_.find(arg.buffer.handle);
+    if (found == alive_.end()) base::fail("null", "buffer {} is not alive", arg.buffer.handle);
+    if (arg.offset + bytes > found->second) {
+      base::fail("null", "bytes {}..{} lie outside of buffer {} of {} bytes", arg.offset, arg.offset + bytes, arg.buffer.handle,
+                 found->second);
+    }
+    if (arg.offset % alignment != 0) base::fail("null", "offset {} is not aligned to {}", arg.offset, alignment);
+  }
+  void check(const device::Launch& c) const {
+    const auto& program = static_cast<const CheckedProgram&>(*c.program);
+    if (c.args.size() != program.bytes.size()) {
+      base::fail("null", "a launch has {} arguments, its kernel takes {}", c.args.size(), program.bytes.size());
+    }
+    for (size_t i = 0; i < c.args.size(); ++i) check_range(c.args[i], program.bytes[i], program.alignments[i]);
+  }
+  void check(const device::Copy& c) const {
+    check_range(c.from, c.bytes, 1);
+    check_range(c.to, c.bytes, 1);
+  }
+  void check(const device::Upload& c) const { check_range(c.to, c.from.size(), 1); }
+  void check(const device::Download& c) const {
+    check_range(c.from, c.to.size(), 1);
+    std::fill(c.to.begin(), c.to.end(), std::byte{0});
+  }
+  void check(const device::Fill& c) const { check_range(c.to, c.bytes, 1); }
+
+  std::mutex mutex_;
+  std::unordered_map<uint64_t, size_t> alive_;
+  ir::Limits limits_;
+  CheckingCompiler compiler_;
+  uint64_t last_handle_ = 0;
+  uint64_t submitted_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<device::Device> open() { return std::make_unique<NullDevice>(); }
+
+}  // namespace tenon::backends::null

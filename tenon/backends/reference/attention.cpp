@@ -1,0 +1,97 @@
+// Attention and its gradient, row by row over the whole score matrix.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tenon/backends/reference/ops.h"
+
+namespace tenon::backends::reference {
+namespace {
+
+struct Sizes {
+  int64_t batch, heads, groups, rows, columns, width, value_width;
+  Sizes(const Dims& q, const Dims& k, const Dims& v)
+      : batch(q[0]), heads(q[1]), groups(k[1]), rows(q[2]), columns(k[2]), width(q[3]), value_width(v[3]) {}
+  int64_t group_of(int64_t head) const { return head / (heads / groups); }
+  size_t q(int64_t b, int64_t h, int64_t t) const { return static_cast<size_t>(((b * heads + h) * rows + t) * width); }
+  size_t k(int64_t b, int64_t h, int64_t s) const { return static_cast<size_t>(((b * groups + group_of(h)) * columns + s) * width); }
+  size_t v(int64_t b, int64_t h, int64_t s) const {
+    return static_cast<size_t>(((b * groups + group_of(h)) * columns + s) * value_width);
+  }
+  size_t o(int64_t b, int64_t h, int64_t t) const { return static_cast<size_t>(((b * heads + h) * rows + t) * value_width); }
+  size_t row(int64_t b, int64_t h, int64_t t) const { return static_cast<size_t>((b * heads + h) * rows + t); }
+  size_t mask(int64_t b, int64_t h, int64_t t) const { return row(b, h, t) * static_cast<size_t>(columns); }
+};
+
+double dot(const std::vector<double>& a, size_t i, const std::vector<double>& b, size_t j, int64_t n) {
+  double total = 0;
+  for (size_t d = 0; d < static_cast<size_t>(n); ++d) total += a[i + d] * b[j + d];
+  return total;
+}
+
+// scores[s] of one row; masked ones are -inf.
+std::vector<double> row_scores(const ir::AttentionAttrs& attrs, const Sizes& z, const Arrays& in, int64_t b, int64_t h, int64_t t) {
+  std::vector<double> scores(static_cast<size_t>(z.columns));
+  for (int64_t s = 0; s < z.columns; ++s) {
+    double score = attrs.scale * dot(in[0].real, z.q(b, h, t), in[1].real, z.k(b, h, s), z.width);
+    if (attrs.has_mask) score += in[3].real[z.mask(b, h, t) + static_cast<size_t>(s)];
+    if (attrs.causal && s > t) score = -std::numeric_limits<double>::infinity();
+    scores[static_cast<size_t>(s)] = score;
+  }
+  return scores;
+}
+
+template <typename F>
+void for_each_row(const Sizes& z, F&& f) {
+  for (int64_t b = 0; b < z.batch; ++b) {
+    for (int64_t h = 0; h < z.heads; ++h) {
+      for (int64_t t = 0; t < z.rows; ++t) f(b, h, t);
+    }
+  }
+}
+
+}  // namespace
+
+void run_attention(const ir::AttentionAttrs& attrs, const Arrays& in, Arrays& out) {
+  const Sizes z(in[0].type.shape, in[1].type.shape, in[2].type.shape);
+  for_each_row(z, [&](int64_t b, int64_t h, int64_t t) {
+    const std::vector<double> scores = row_scores(attrs, z, in, b, h, t);
+    double top = -std::numeric_limits<double>::infinity(), total = 0;
+    for (double score : scores) top = std::max(top, score);
+    for (double score : scores) total += std::exp(score - top);
+    const double lse = top + std::log(total);
+    for (int64_t s = 0; s < z.columns; ++s) {
+      const double p = std::exp(scores[static_cast<size_t>(s)] - lse);
+      for (size_t d = 0; d < static_cast<size_t>(z.value_width); ++d) {
+        out[0].real[z.o(b, h, t) + d] += p * in[2].real[z.v(b, h, s) + d];
+      }
+    }
+    out[1].real[z.row(b, h, t)] = lse;
+  });
+}
+
+void run_attention_backward(const ir::AttentionAttrs& attrs, const Arrays& in, Arrays& out) {
+  const Sizes z(in[0].type.shape, in[1].type.shape, in[2].type.shape);
+  const size_t masks = attrs.has_mask ? 1 : 0;
+  const auto &q = in[0].real, &k = in[1].real, &v = in[2].real;
+  const auto &o = in[3 + masks].real, &lse = in[4 + masks].real, &grad = in[5 + masks].real;
+  for_each_row(z, [&](int64_t b, int64_t h, int64_t t) {
+    const std::vector<double> scores = row_scores(attrs, z, in, b, h, t);
+    const double delta = dot(grad, z.o(b, h, t), o, z.o(b, h, t), z.value_width);
+    for (int64_t s = 0; s < z.columns; ++s) {
+      const double p = std::exp(scores[static_cast<size_t>(s)] - lse[z.row(b, h, t)]);
+      const double ds = p * (dot(grad, z.o(b, h, t), v, z.v(b, h, s), z.value_width) - delta);
+      for (size_t d = 0; d < static_cast<size_t>(z.width); ++d) {
+        out[0].real[z.q(b, h, t) + d] += attrs.scale * ds * k[z.k(b, h, s) + d];
+        out[1].real[z.k(b, h, s) + d] += attrs.scale * ds * q[z.q(b, h, t) + d];
+      }
+      for (size_t d = 0; d < static_cast<size_t>(z.value_width); ++d) {
+        out[2].real[z.v(b, h, s) + d] += p * grad[z.o(b, h, t) + d];
+      }
+      if (attrs.has_mask) out[3].real[z.mask(b, h, t) + static_cast<size_t>(s)] = ds;
+    }
+  });
+}
+
+}  // namespace tenon::backends::reference

@@ -1,0 +1,150 @@
+// One line per elementwise op and number class.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "tenon/backends/reference/ops.h"
+#include "tenon/base/error.h"
+
+namespace tenon::backends::reference {
+namespace {
+
+using ir::Op;
+
+// NaN wins, as in PyTorch.
+double larger(double a, double b) { return std::isnan(a) || a >= b ? a : b; }
+
+double stable_sigmoid(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
+
+double unary(Op op, double x) {
+  switch (op) {
+    case Op::neg: return -x;
+    case Op::abs: return std::fabs(x);
+    case Op::sqrt: return std::sqrt(x);
+    case Op::exp: return std::exp(x);
+    case Op::expm1: return std::expm1(x);
+    case Op::log: return std::log(x);
+    case Op::log1p: return std::log1p(x);
+    case Op::sin: return std::sin(x);
+    case Op::cos: return std::cos(x);
+    case Op::tanh: return std::tanh(x);
+    case Op::sigmoid: return stable_sigmoid(x);
+    case Op::erf: return std::erf(x);
+    case Op::floor: return std::floor(x);
+    default: base::fail(ir::name(op), "the reference device has no such op on real numbers");
+  }
+}
+
+// Integers wrap like the machine's, so arithmetic is done on unsigned words.
+int64_t wrap(uint64_t x) { return static_cast<int64_t>(x); }
+
+int64_t unary(Op op, int64_t x) {
+  switch (op) {
+    case Op::neg: return wrap(0 - static_cast<uint64_t>(x));
+    case Op::abs: return x < 0 ? wrap(0 - static_cast<uint64_t>(x)) : x;
+    default: base::fail(ir::name(op), "the reference device has no such op on integers");
+  }
+}
+
+double binary(Op op, double a, double b) {
+  switch (op) {
+    case Op::add: return a + b;
+    case Op::mul: return a * b;
+    case Op::div: return a / b;
+    case Op::pow: return std::pow(a, b);
+    case Op::maximum: return larger(a, b);
+    case Op::mod: return std::fmod(a, b);
+    default: base::fail(ir::name(op), "the reference device has no such op on real numbers");
+  }
+}
+
+// Shift counts outside the word give what shifting bit by bit would. Division by zero gives 0.
+int64_t binary(Op op, int64_t a, int64_t b, int64_t bits) {
+  const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
+  switch (op) {
+    case Op::add: return wrap(ua + ub);
+    case Op::mul: return wrap(ua * ub);
+    case Op::maximum: return std::max(a, b);
+    case Op::idiv: return b == 0 ? 0 : b == -1 ? wrap(0 - ua) : a / b;
+    case Op::mod: return b == 0 || b == -1 ? 0 : a % b;
+    case Op::bit_and: return a & b;
+    case Op::bit_or: return a | b;
+    case Op::bit_xor: return a ^ b;
+    case Op::shl: return b < 0 || b >= bits ? 0 : wrap(ua << b);
+    case Op::shr: return b < 0 || b >= bits ? (a < 0 ? -1 : 0) : a >> b;
+    default: base::fail(ir::name(op), "the reference device has no such op on integers");
+  }
+}
+
+bool compare(Op op, auto a, auto b) { return op == Op::less ? a < b : a == b; }
+
+// Out-of-range values saturate and NaN is 0; then they wrap to narrower types on saving.
+int64_t to_whole(double x) {
+  if (std::isnan(x)) return 0;
+  if (x >= 9223372036854775808.0) return std::numeric_limits<int64_t>::max();
+  if (x < -9223372036854775808.0) return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(x);
+}
+
+void run_cast(const Array& in, Array& out) {
+  const DType to = out.type.dtype;
+  for (size_t i = 0; i < static_cast<size_t>(in.size()); ++i) {
+    if (out.is_real()) {
+      out.real[i] = in.number(static_cast<int64_t>(i));
+    } else if (to == DType::boolean) {
+      out.whole[i] = in.is_real() ? in.real[i] != 0 : in.whole[i] != 0;
+    } else if (in.is_real()) {
+      const int64_t x = to_whole(in.real[i]);
+      out.whole[i] = to == DType::i32 ? std::clamp<int64_t>(x, INT32_MIN, INT32_MAX) : x;
+    } else {
+      out.whole[i] = in.whole[i];
+    }
+  }
+}
+
+void run_bitcast(const Array& in, Array& out) {
+  std::vector<std::byte> bytes(static_cast<size_t>(in.size()) * size_of(in.type.dtype));
+  save(in, bytes.data());
+  out = load({out.type.dtype, ir::IndexMap(out.type.shape)}, bytes.data());
+}
+
+void run_unary(Op op, const Array& in, Array& out) {
+  for (size_t i = 0; i < in.real.size(); ++i) out.real[i] = unary(op, in.real[i]);
+  for (size_t i = 0; i < in.whole.size(); ++i) out.whole[i] = unary(op, in.whole[i]);
+}
+
+void run_binary(Op op, const Array& a, const Array& b, Array& out) {
+  const bool compares = op == Op::less || op == Op::equal;
+  const auto bits = static_cast<int64_t>(8 * size_of(a.type.dtype));
+  for (size_t i = 0; i < static_cast<size_t>(out.size()); ++i) {
+    if (compares) {
+      out.whole[i] = a.is_real() ? compare(op, a.real[i], b.real[i]) : compare(op, a.whole[i], b.whole[i]);
+    } else if (a.is_real()) {
+      out.real[i] = binary(op, a.real[i], b.real[i]);
+    } else {
+      out.whole[i] = binary(op, a.whole[i], b.whole[i], bits);
+    }
+  }
+}
+
+void run_where(const Array& condition, const Array& a, const Array& b, Array& out) {
+  for (size_t i = 0; i < condition.whole.size(); ++i) {
+    const Array& chosen = condition.whole[i] ? a : b;
+    if (out.is_real()) out.real[i] = chosen.real[i];
+    else out.whole[i] = chosen.whole[i];
+  }
+}
+
+}  // namespace
+
+void run_elementwise(const ir::Call& call, const Arrays& in, Array& out) {
+  if (call.op == Op::cast) return run_cast(in[0], out);
+  if (call.op == Op::bitcast) return run_bitcast(in[0], out);
+  if (in.size() == 1) return run_unary(call.op, in[0], out);
+  if (in.size() == 2) return run_binary(call.op, in[0], in[1], out);
+  run_where(in[0], in[1], in[2], out);
+}
+
+}  // namespace tenon::backends::reference

@@ -1,0 +1,88 @@
+// Host memory, and commands that run the moment they are enqueued.
+
+#include "tenon/backends/reference/reference_device.h"
+
+#include <cstring>
+#include <new>
+
+#include "tenon/backends/reference/ops.h"
+#include "tenon/base/error.h"
+
+namespace tenon::backends::reference {
+namespace {
+
+using device::Arg;
+
+std::byte* address(const Arg& arg) { return arg.buffer.host + arg.offset; }
+
+struct CallProgram : device::Program {
+  explicit CallProgram(ir::Call c) : call(std::move(c)) {}
+  ir::Call call;
+};
+
+class CallCompiler : public device::Compiler {
+ public:
+  device::ProgramRef compile(const device::Kernel& kernel) override {
+    return std::make_shared<CallProgram>(std::get<ir::Call>(kernel));
+  }
+};
+
+void run_launch(const device::Launch& launch) {
+  const ir::Call& call = static_cast<const CallProgram&>(*launch.program).call;
+  Arrays in, out;
+  for (size_t i = 0; i < call.inputs.size(); ++i) in.push_back(load(call.inputs[i], address(launch.args[i])));
+  for (const ir::Type& type : call.outputs) out.emplace_back(type);
+  switch (ir::info(call.op).kind) {
+    case ir::Kind::leaf: run_leaf(call, in, out[0]); break;
+    case ir::Kind::reduce: run_reduce(call, in, out[0]); break;
+    case ir::Kind::indexed: run_indexed(call, in, out[0]); break;
+    case ir::Kind::call: run_call(call, in, out); break;
+    case ir::Kind::effect: run_effect(call, in, out[0]); break;
+    default: run_elementwise(call, in, out[0]); break;
+  }
+  for (size_t i = 0; i < out.size(); ++i) save(out[i], address(launch.args[in.size() + i]));
+}
+
+class ReferenceDevice : public device::Device {
+ public:
+  ReferenceDevice() { limits_.one_op_per_kernel = true; }
+
+  const ir::Limits& limits() const override { return limits_; }
+  device::Compiler& compiler() override { return compiler_; }
+
+  device::Buffer allocate(size_t bytes) override {
+    auto* memory = static_cast<std::byte*>(::operator new(std::max<size_t>(bytes, 1), kAlignment, std::nothrow));
+    if (!memory) base::fail("memory", "the reference device cannot allocate {} bytes", bytes);
+    return {reinterpret_cast<uintptr_t>(memory), bytes, memory};
+  }
+  void release(const device::Buffer& buffer) override { ::operator delete(buffer.host, kAlignment); }
+
+  void enqueue(std::span<const device::Command> commands) override {
+    for (const device::Command& command : commands) std::visit([&](const auto& c) { run(c); }, command);
+  }
+  device::Ticket submit() override { return {++submitted_}; }
+  void wait(device::Ticket) override {}
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+
+  void run(const device::Launch& c) { run_launch(c); }
+  void run(const device::Copy& c) { std::memmove(address(c.to), address(c.from), c.bytes); }
+  void run(const device::Upload& c) { copy(address(c.to), c.from.data(), c.from.size()); }
+  void run(const device::Download& c) { copy(c.to.data(), address(c.from), c.to.size()); }
+  void run(const device::Fill& c) { std::memset(address(c.to), static_cast<int>(c.value), c.bytes); }
+
+  static void copy(std::byte* to, const std::byte* from, size_t bytes) {
+    if (bytes > 0) std::memcpy(to, from, bytes);  // an empty span may hold a null pointer
+  }
+
+  ir::Limits limits_;
+  CallCompiler compiler_;
+  uint64_t submitted_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<device::Device> open() { return std::make_unique<ReferenceDevice>(); }
+
+}  // namespace tenon::backends::reference

@@ -1,0 +1,101 @@
+// What a backend is: buffers, a queue of commands, and a compiler. It knows no ops.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "tenon/base/small_vector.h"
+#include "tenon/ir/call.h"
+#include "tenon/ir/limits.h"
+
+namespace tenon::device {
+
+/// Raw device memory. `host` is set where the host can address it.
+struct Buffer {
+  uint64_t handle = 0;
+  size_t bytes = 0;
+  std::byte* host = nullptr;
+};
+
+/// A kernel argument: a buffer and where in it to start.
+struct Arg {
+  Buffer buffer;
+  size_t offset = 0;
+};
+
+/// What a compiler takes. Fused kernels join here as further alternatives.
+using Kernel = std::variant<ir::Call>;
+
+/// A compiled kernel of one device.
+class Program {
+ public:
+  virtual ~Program() = default;
+};
+using ProgramRef = std::shared_ptr<const Program>;
+
+/// Runs a program; arguments are the kernel's inputs, then its outputs.
+struct Launch {
+  ProgramRef program;
+  base::SmallVector<Arg, 3> args;
+};
+/// Moves bytes inside the device.
+struct Copy {
+  Arg from, to;
+  size_t bytes = 0;
+};
+/// Moves bytes in; the source lives until the ticket is done.
+struct Upload {
+  std::span<const std::byte> from;
+  Arg to;
+};
+/// Moves bytes out; the target lives until the ticket is done.
+struct Download {
+  Arg from;
+  std::span<std::byte> to;
+};
+struct Fill {
+  Arg to;
+  size_t bytes = 0;
+  std::byte value{0};
+};
+using Command = std::variant<Launch, Copy, Upload, Download, Fill>;
+
+/// Stands for everything submitted up to a moment.
+struct Ticket {
+  uint64_t serial = 0;
+};
+
+class Compiler {
+ public:
+  virtual ~Compiler() = default;
+  /// Fails, naming the kernel, when the device cannot run it.
+  virtual ProgramRef compile(const Kernel& kernel) = 0;
+};
+
+/// A list of commands that can be run again and again.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  virtual void replay() = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const ir::Limits& limits() const = 0;
+  virtual Compiler& compiler() = 0;
+  virtual Buffer allocate(size_t bytes) = 0;
+  virtual void release(const Buffer& buffer) = 0;
+  virtual void enqueue(std::span<const Command> commands) = 0;
+  virtual Ticket submit() = 0;  // never blocks
+  virtual void wait(Ticket ticket) = 0;
+  /// The default recording keeps the list and enqueues it on every replay.
+  virtual std::unique_ptr<Recording> record(std::span<const Command> commands);
+};
+
+}  // namespace tenon::device

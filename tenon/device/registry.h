@@ -1,0 +1,34 @@
+// The devices of this process, by name. Backends come from one explicit list, so that no linker can drop one.
+
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "tenon/device/device.h"
+#include "tenon/ir/device_id.h"
+
+namespace tenon::device {
+
+struct Backend {
+  std::string name;
+  std::function<std::unique_ptr<Device>()> open;
+};
+
+/// The explicit list; defined in backends/list.cpp. The first entry is the default device.
+std::vector<Backend> backend_list();
+
+/// Adds a device under a new name; used by tests that need another instance.
+ir::DeviceId add(Backend backend);
+/// The device of that name; fails on an unknown one, naming the nearest.
+ir::DeviceId find(std::string_view name);
+/// The device itself, opened on first use.
+Device& open(ir::DeviceId id);
+std::vector<std::string> names();
+
+/// Where tensors are made when nothing else is said: TENON_DEVICE, or the first backend.
+ir::DeviceId default_device();
+void set_default_device(ir::DeviceId id);
+
+}  // namespace tenon::device

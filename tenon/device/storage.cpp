@@ -1,0 +1,46 @@
+// Owned buffers and their totals.
+
+#include "tenon/device/storage.h"
+
+#include <atomic>
+
+namespace tenon::device {
+namespace {
+
+struct Totals {
+  std::atomic<size_t> buffers{0}, bytes{0}, peak{0}, allocations{0};
+  std::atomic<uint64_t> next_id{1};
+};
+
+Totals& totals() {
+  static Totals all;
+  return all;
+}
+
+}  // namespace
+
+Storage::Storage(Device& device, size_t bytes)
+    : device_(device), buffer_(device.allocate(bytes)), id_(totals().next_id++) {
+  Totals& t = totals();
+  ++t.buffers;
+  ++t.allocations;
+  const size_t now = t.bytes += buffer_.bytes;
+  size_t peak = t.peak.load();
+  while (peak < now && !t.peak.compare_exchange_weak(peak, now)) {
+  }
+}
+
+Storage::~Storage() {
+  --totals().buffers;
+  totals().bytes -= buffer_.bytes;
+  device_.release(buffer_);
+}
+
+MemoryStats memory_stats() {
+  const Totals& t = totals();
+  return {t.buffers, t.bytes, t.peak, t.allocations};
+}
+
+void reset_peak() { totals().peak = totals().bytes.load(); }
+
+}  // namespace tenon::device

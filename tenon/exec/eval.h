@@ -1,0 +1,39 @@
+// Evaluation: from recorded values to bytes on their device, and from there to the host.
+
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "tenon/device/storage.h"
+#include "tenon/ir/node.h"
+
+namespace tenon::exec {
+
+/// Computes these values; afterwards reading them launches nothing. All outputs of one device share one plan.
+void eval(std::span<const ir::Value> values);
+
+/// True when reading the value needs no computation.
+bool is_evaluated(const ir::Value& value);
+
+/// The bytes of a value in row-major order, computing it first if need be.
+std::vector<std::byte> read(const ir::Value& value);
+
+/// A leaf that holds a copy of these bytes.
+ir::Value upload(std::span<const std::byte> bytes, const ir::Type& type, ir::DeviceId device);
+
+/// The same value without its history, once it is evaluated: views of a buffer leaf. Values that need gradients keep
+/// theirs, and values that are not evaluated come back as they are.
+ir::Value settle(const ir::Value& value);
+
+struct Stats {
+  size_t evaluations = 0;
+  size_t launches = 0;
+  size_t submits = 0;
+  size_t bytes_uploaded = 0;
+  size_t bytes_downloaded = 0;
+};
+Stats stats();
+
+}  // namespace tenon::exec

@@ -1,0 +1,19 @@
+// Reverse-mode differentiation: adds nodes to the graph, one rule per op of the table.
+
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "tenon/ir/node.h"
+
+namespace tenon::autodiff {
+
+/// The gradients of sum(outputs * seeds) with respect to each input value; empty where an input plays no part.
+std::vector<ir::Value> gradients(std::span<const ir::Value> outputs, std::span<const ir::Value> seeds,
+                                 std::span<const ir::Value> inputs);
+
+/// The differentiable leaves that these values depend on, in topological order.
+std::vector<ir::Value> params_below(std::span<const ir::Value> values);
+
+}  // namespace tenon::autodiff

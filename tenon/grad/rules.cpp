@@ -1,0 +1,295 @@
+// One rule per row of the op table, written with the table's own ops so that every rule can be differentiated again.
+
+#include "tenon/grad/rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "tenon/base/error.h"
+#include "tenon/grad/grad.h"
+#include "tenon/ir/build.h"
+#include "tenon/ir/decompose.h"
+
+namespace tenon::autodiff {
+namespace {
+
+using namespace ir;
+
+Value zeros_like(const Value& x) { return full_like(x, 0); }
+Value square(const Value& x) { return mul(x, x); }
+
+// ---- movement: the inverse move ----
+
+void reshape_rule(Context& c) { c.out[0] = reshape(c.grad(), c.in(0).shape()); }
+void permute_rule(Context& c) { c.out[0] = permute(c.grad(), inverse_permutation(c.node->attrs_as<AxesAttrs>().axes)); }
+void expand_rule(Context& c) { c.out[0] = sum_to(c.grad(), c.in(0).shape()); }
+void flip_rule(Context& c) { c.out[0] = flip(c.grad(), c.node->attrs_as<AxesAttrs>().axes); }
+void shrink_rule(Context& c) { c.out[0] = unshrink(c.grad(), c.node->attrs_as<ShrinkAttrs>(), c.in(0).shape()); }
+void pad_rule(Context& c) {
+  const Dims& shape = c.in(0).shape();
+  c.out[0] = shrink(c.grad(), c.node->attrs_as<PadAttrs>().before, shape, Dims(shape.size(), 1));
+}
+
+// ---- unary ----
+
+void neg_rule(Context& c) { c.out[0] = neg(c.grad()); }
+void abs_rule(Context& c) {
+  const Value &x = c.in(0), zero = zeros_like(x), g = c.grad();
+  c.out[0] = where(less(x, zero), neg(g), where(equal(x, zero), zeros_like(g), g));
+}
+void sqrt_rule(Context& c) { c.out[0] = div(scale(c.grad(), 0.5), c.result()); }
+void exp_rule(Context& c) { c.out[0] = mul(c.grad(), c.result()); }
+void expm1_rule(Context& c) { c.out[0] = mul(c.grad(), add_number(c.result(), 1)); }
+void log_rule(Context& c) { c.out[0] = div(c.grad(), c.in(0)); }
+void log1p_rule(Context& c) { c.out[0] = div(c.grad(), add_number(c.in(0), 1)); }
+void sin_rule(Context& c) { c.out[0] = mul(c.grad(), unary(Op::cos, c.in(0))); }
+void cos_rule(Context& c) { c.out[0] = neg(mul(c.grad(), unary(Op::sin, c.in(0)))); }
+void tanh_rule(Context& c) { c.out[0] = mul(c.grad(), sub(full_like(c.result(), 1), square(c.result()))); }
+void sigmoid_rule(Context& c) {
+  const Value s = c.result();
+  c.out[0] = mul(c.grad(), mul(s, sub(full_like(s, 1), s)));
+}
+void erf_rule(Context& c) {
+  c.out[0] = mul(c.grad(), scale(exp(neg(square(c.in(0)))), 2 / std::sqrt(std::numbers::pi)));
+}
+void cast_rule(Context& c) { c.out[0] = cast(c.grad(), c.in(0).dtype()); }
+
+// ---- binary ----
+
+void add_rule(Context& c) { c.out[0] = c.out[1] = c.grad(); }
+void mul_rule(Context& c) {
+  if (c.wants(0)) c.out[0] = mul(c.grad(), c.in(1));
+  if (c.wants(1)) c.out[1] = mul(c.grad(), c.in(0));
+}
+void div_rule(Context& c) {
+  if (c.wants(0)) c.out[0] = div(c.grad(), c.in(1));
+  if (c.wants(1)) c.out[1] = neg(div(mul(c.grad(), c.result()), c.in(1)));
+}
+void pow_rule(Context& c) {
+  const Value &x = c.in(0), &y = c.in(1), &g = c.grad();
+  const Value zero = zeros_like(y);
+  if (c.wants(0)) {  // y x^(y-1), and 0 for y = 0 even where x^-1 is infinite
+    const Value slope = mul(y, binary(Op::pow, x, add_number(y, -1)));
+    c.out[0] = where(equal(y, zero), zeros_like(g), mul(g, slope));
+  }
+  if (c.wants(1)) {  // x^y log x, and 0 for x = 0 where the power is constant
+    const Value at_zero = equal(x, zeros_like(x));
+    const Value slope = mul(c.result(), log(where(at_zero, full_like(x, 1), x)));
+    c.out[1] = where(at_zero, zeros_like(g), mul(g, slope));
+  }
+}
+// Ties share the gradient evenly, as in PyTorch.
+void maximum_rule(Context& c) {
+  const Value &a = c.in(0), &b = c.in(1), &g = c.grad();
+  const Value half = scale(g, 0.5), zero = zeros_like(g), tie = equal(a, b);
+  if (c.wants(0)) c.out[0] = where(tie, half, where(less(b, a), g, zero));
+  if (c.wants(1)) c.out[1] = where(tie, half, where(less(a, b), g, zero));
+}
+// a - trunc(a / b) b
+void mod_rule(Context& c) {
+  if (c.wants(0)) c.out[0] = c.grad();
+  if (!c.wants(1)) return;
+  const Value quotient = div(sub(c.in(0), c.result()), c.in(1));  // a whole number up to rounding
+  const Value rounded = unary(Op::floor, add_number(quotient, 0.5));
+  c.out[1] = neg(mul(c.grad(), detach(rounded)));
+}
+void where_rule(Context& c) {
+  const Value zero = zeros_like(c.grad());
+  if (c.wants(1)) c.out[1] = where(c.in(0), c.grad(), zero);
+  if (c.wants(2)) c.out[2] = where(c.in(0), zero, c.grad());
+}
+
+// ---- reduce ----
+
+void sum_rule(Context& c) { c.out[0] = expand(c.grad(), c.in(0).shape()); }
+// Ties share the gradient evenly.
+void max_rule(Context& c) {
+  const Value& x = c.in(0);
+  const Dims& axes = c.node->attrs_as<AxesAttrs>().axes;
+  const Value is_top = cast(equal(x, expand(c.result(), x.shape())), x.dtype());
+  const Value share = div(c.grad(), reduce(Op::sum, is_top, axes));
+  c.out[0] = mul(is_top, expand(share, x.shape()));
+}
+// The product of the others is the product of those before and of those behind: right with any number of zeros.
+void prod_rule(Context& c) {
+  const Value& x = c.in(0);
+  const Dims& axes = c.node->attrs_as<AxesAttrs>().axes;
+  Dims order, kept;
+  int64_t length = 1;
+  for (size_t i = 0; i < x.rank(); ++i) {
+    const bool is_reduced = std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
+    if (!is_reduced) order.push_back(static_cast<int64_t>(i));
+  }
+  for (int64_t axis : axes) {
+    order.push_back(axis);
+    length *= x.shape()[static_cast<size_t>(axis)];
+  }
+  if (length == 0) {
+    c.out[0] = zeros_like(x);
+    return;
+  }
+  const Value moved = permute(x, order);
+  const Value rows = reshape(moved, {count(x.shape()) / length, length});
+  // Shift by one with a leading 1: the product of everything before each element.
+  const auto before = [&](const Value& v) {
+    const Dims& s = v.shape();
+    const Value shifted = shrink(pad(scan(v, 1, ScanKind::prod), {0, 1}, {0, 0}), {0, 0}, s, {1, 1});
+    const Value first = equal(iota_along(s, 1, DType::i64, v.device()), full(s, 0, DType::i64, v.device()));
+    return where(first, full_like(v, 1), shifted);
+  };
+  const Value behind = flip(before(flip(rows, {1})), {1});
+  const Value others = reshape(mul(before(rows), behind), moved.shape());
+  c.out[0] = mul(expand(c.grad(), x.shape()), permute(others, inverse_permutation(order)));
+}
+
+// ---- indexed ----
+
+void gather_rule(Context& c) {
+  const auto axis = static_cast<size_t>(c.node->attrs_as<AxisAttrs>().axis);
+  c.out[0] = scatter_add(zeros_like(c.in(0)), c.in(1), c.grad(), axis);
+}
+void scatter_add_rule(Context& c) {
+  const auto axis = static_cast<size_t>(c.node->attrs_as<AxisAttrs>().axis);
+  c.out[0] = c.grad();
+  if (c.wants(2)) c.out[2] = gather(c.grad(), c.in(1), axis);
+}
+
+// ---- calls ----
+
+void contract_rule(Context& c) {
+  const Value &a = c.in(0), &b = c.in(1);
+  const Value g = cast(c.grad(), a.dtype());
+  if (c.wants(0)) c.out[0] = contract(g, transpose_last(b), a.dtype());
+  if (c.wants(1)) c.out[1] = contract(transpose_last(a), g, b.dtype());
+}
+
+// The gradient of a call taken through its decomposition: slower, but always there.
+void decomposed_rule(Context& c) {
+  const std::vector<Value> results = decompose(c.node->op(), c.node->inputs(), c.node->attrs());
+  std::vector<Value> outputs, seeds, inputs;
+  std::vector<size_t> wanted;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!c.grads[i]) continue;
+    outputs.push_back(results[i]);
+    seeds.push_back(c.grads[i]);
+  }
+  for (size_t i = 0; i < c.node->inputs().size(); ++i) {
+    if (!c.wants(i)) continue;
+    inputs.push_back(c.in(i));
+    wanted.push_back(i);
+  }
+  const std::vector<Value> grads = gradients(outputs, seeds, inputs);
+  for (size_t i = 0; i < wanted.size(); ++i) c.out[wanted[i]] = grads[i];
+}
+
+void attention_rule(Context& c) {
+  if (!c.grads[0] || c.grads[1]) return decomposed_rule(c);  // a gradient of lse is rare
+  const auto& attrs = c.node->attrs_as<AttentionAttrs>();
+  Operands operands(c.node->inputs().begin(), c.node->inputs().end());
+  operands.push_back(c.result(0));
+  operands.push_back(c.result(1));
+  operands.push_back(c.grads[0]);
+  const NodeRef backward = Node::make(Op::attention_backward, operands, attrs);
+  for (uint32_t i = 0; i < backward->results(); ++i) c.out[i] = {backward, i};
+}
+
+void sort_rule(Context& c) {
+  if (!c.grads[0]) return;
+  const Dims& shape = c.in(0).shape();
+  const int64_t n = count(shape);
+  const Value flat = flat_index(c.result(1), shape, static_cast<size_t>(c.node->attrs_as<SortAttrs>().axis));
+  const Value zero = full({n}, 0, c.grads[0].dtype(), c.grads[0].device());
+  c.out[0] = reshape(scatter_add(zero, reshape(flat, {n}), reshape(c.grads[0], {n}), 0), shape);
+}
+
+void scan_rule(Context& c) {
+  const auto& attrs = c.node->attrs_as<ScanAttrs>();
+  const auto axis = static_cast<size_t>(attrs.axis);
+  const Value &g = c.grad(), &x = c.in(0);
+  if (attrs.kind == ScanKind::sum) {
+    c.out[0] = reverse_scan(g, axis, ScanKind::sum);
+    return;
+  }
+  // Before the first zero: sum over later results of g y / x. At the first zero: the same with that zero taken as 1.
+  // Behind it every result is 0 whatever x is.
+  const Value is_zero = equal(x, zeros_like(x)), one = full_like(x, 1);
+  const Value zeros = scan(cast(is_zero, DType::i64), axis, ScanKind::sum);
+  const Value first = binary(Op::bit_and, is_zero, equal(zeros, full_like(zeros, 1)));
+  const Value before = equal(zeros, full_like(zeros, 0));
+  const Value usual = div(reverse_scan(mul(g, c.result()), axis, ScanKind::sum), where(before, x, one));
+  const Value without_first = scan(where(first, one, x), axis, ScanKind::prod);
+  const Value behind = where(before, zeros_like(g), mul(g, without_first));
+  const Value at_first = reverse_scan(behind, axis, ScanKind::sum);
+  c.out[0] = where(before, usual, where(first, at_first, zeros_like(g)));
+}
+
+// ---- effects and marks ----
+
+void store_rule(Context& c) {
+  const auto& target = c.node->attrs_as<StoreAttrs>().target;
+  if (c.wants(0)) c.out[0] = store(c.grad(), zeros_like(c.in(1)), target);
+  if (!c.wants(1)) return;
+  Value seen = c.grad();
+  for (const Move& step : target) seen = ir::move(seen, step);
+  c.out[1] = seen;
+}
+void same_rule(Context& c) { c.out[0] = c.grad(); }
+void copy_rule(Context& c) { c.out[0] = copy(c.grad(), c.in(0).device()); }
+void custom_rule(Context& c) {
+  const auto& attrs = c.node->attrs_as<CustomAttrs>();
+  const std::vector<Value> grads = attrs.rule->backward(c.node->inputs().subspan(attrs.results), c.grads);
+  for (size_t i = 0; i < grads.size(); ++i) c.out[attrs.results + i] = grads[i];
+}
+
+}  // namespace
+
+Rule rule_of(Op op) {
+  switch (op) {
+    case Op::reshape: return reshape_rule;
+    case Op::permute: return permute_rule;
+    case Op::expand: return expand_rule;
+    case Op::pad: return pad_rule;
+    case Op::shrink: return shrink_rule;
+    case Op::flip: return flip_rule;
+    case Op::neg: return neg_rule;
+    case Op::abs: return abs_rule;
+    case Op::sqrt: return sqrt_rule;
+    case Op::exp: return exp_rule;
+    case Op::expm1: return expm1_rule;
+    case Op::log: return log_rule;
+    case Op::log1p: return log1p_rule;
+    case Op::sin: return sin_rule;
+    case Op::cos: return cos_rule;
+    case Op::tanh: return tanh_rule;
+    case Op::sigmoid: return sigmoid_rule;
+    case Op::erf: return erf_rule;
+    case Op::cast: return cast_rule;
+    case Op::add: return add_rule;
+    case Op::mul: return mul_rule;
+    case Op::div: return div_rule;
+    case Op::pow: return pow_rule;
+    case Op::maximum: return maximum_rule;
+    case Op::mod: return mod_rule;
+    case Op::where: return where_rule;
+    case Op::sum: return sum_rule;
+    case Op::max: return max_rule;
+    case Op::prod: return prod_rule;
+    case Op::gather: return gather_rule;
+    case Op::scatter_add: return scatter_add_rule;
+    case Op::contract: return contract_rule;
+    case Op::attention: return attention_rule;
+    case Op::attention_backward: return decomposed_rule;
+    case Op::sort: return sort_rule;
+    case Op::scan: return scan_rule;
+    case Op::store: return store_rule;
+    case Op::after: return same_rule;
+    case Op::copy: return copy_rule;
+    case Op::contiguous: return same_rule;
+    case Op::param: return same_rule;
+    case Op::custom: return custom_rule;
+    default: return nullptr;
+  }
+}
+
+}  // namespace tenon::autodiff

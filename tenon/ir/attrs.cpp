@@ -1,0 +1,113 @@
+// Hashing and printing of attributes: every field takes part in both.
+
+#include "tenon/ir/attrs.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "tenon/base/hash.h"
+
+namespace tenon::ir {
+namespace {
+
+using base::mix;
+using base::mix_all;
+
+struct Hasher {
+  uint64_t operator()(const NoAttrs&) const { return 1; }
+  uint64_t operator()(const BufferAttrs& a) const { return mix(mix(2, a.id), a.version); }
+  uint64_t operator()(const ConstantAttrs& a) const {
+    return mix(mix(mix(3, static_cast<uint64_t>(a.dtype)), a.device.index), a.bits);
+  }
+  uint64_t operator()(const IotaAttrs& a) const {
+    return mix(mix(mix(4, static_cast<uint64_t>(a.size)), static_cast<uint64_t>(a.dtype)), a.device.index);
+  }
+  uint64_t operator()(const RandomAttrs& a) const { return mix(mix(5, static_cast<uint64_t>(a.size)), a.offset); }
+  uint64_t operator()(const ShapeAttrs& a) const { return mix_all(6, a.shape); }
+  uint64_t operator()(const AxesAttrs& a) const { return mix_all(7, a.axes); }
+  uint64_t operator()(const PadAttrs& a) const { return mix_all(mix_all(8, a.before), a.after); }
+  uint64_t operator()(const ShrinkAttrs& a) const { return mix_all(mix_all(mix_all(9, a.start), a.size), a.step); }
+  uint64_t operator()(const CastAttrs& a) const { return mix(10, static_cast<uint64_t>(a.dtype)); }
+  uint64_t operator()(const AxisAttrs& a) const { return mix(11, static_cast<uint64_t>(a.axis)); }
+  uint64_t operator()(const ContractAttrs& a) const { return mix(12, static_cast<uint64_t>(a.result)); }
+  uint64_t operator()(const AttentionAttrs& a) const {
+    return mix(mix(13, std::bit_cast<uint64_t>(a.scale)), (a.causal ? 1u : 0u) + (a.has_mask ? 2u : 0u));
+  }
+  uint64_t operator()(const SortAttrs& a) const { return mix(mix(14, static_cast<uint64_t>(a.axis)), a.descending); }
+  uint64_t operator()(const ScanAttrs& a) const {
+    return mix(mix(15, static_cast<uint64_t>(a.axis)), static_cast<uint64_t>(a.kind));
+  }
+  uint64_t operator()(const StoreAttrs& a) const {
+    uint64_t h = 16;
+    for (const Move& move : a.target) h = mix(mix(h, static_cast<uint64_t>(move.op)), std::visit(*this, move.attrs));
+    return h;
+  }
+  uint64_t operator()(const CopyAttrs& a) const { return mix(17, a.device.index); }
+  uint64_t operator()(const ParamAttrs& a) const { return mix(18, reinterpret_cast<uintptr_t>(a.param.get())); }
+  uint64_t operator()(const CustomAttrs& a) const { return mix(19, reinterpret_cast<uintptr_t>(a.rule.get())); }
+};
+
+struct Printer {
+  std::string operator()(const NoAttrs&) const { return ""; }
+  std::string operator()(const BufferAttrs& a) const { return fmt::format("id={} version={}", a.id, a.version); }
+  std::string operator()(const ConstantAttrs& a) const {
+    return is_float(a.dtype) ? fmt::format("{}", a.as_double()) : fmt::format("{}", a.as_int());
+  }
+  std::string operator()(const IotaAttrs& a) const { return fmt::format("size={}", a.size); }
+  std::string operator()(const RandomAttrs& a) const { return fmt::format("size={} offset={}", a.size, a.offset); }
+  std::string operator()(const ShapeAttrs& a) const { return "shape=" + ir::to_string(a.shape); }
+  std::string operator()(const AxesAttrs& a) const { return "axes=" + ir::to_string(a.axes); }
+  std::string operator()(const PadAttrs& a) const {
+    return fmt::format("before={} after={}", ir::to_string(a.before), ir::to_string(a.after));
+  }
+  std::string operator()(const ShrinkAttrs& a) const {
+    return fmt::format("start={} size={} step={}", ir::to_string(a.start), ir::to_string(a.size), ir::to_string(a.step));
+  }
+  std::string operator()(const CastAttrs& a) const { return fmt::format("dtype={}", tenon::name(a.dtype)); }
+  std::string operator()(const AxisAttrs& a) const { return fmt::format("axis={}", a.axis); }
+  std::string operator()(const ContractAttrs& a) const { return fmt::format("result={}", tenon::name(a.result)); }
+  std::string operator()(const AttentionAttrs& a) const {
+    return fmt::format("scale={} causal={} mask={}", a.scale, a.causal, a.has_mask);
+  }
+  std::string operator()(const SortAttrs& a) const { return fmt::format("axis={} descending={}", a.axis, a.descending); }
+  std::string operator()(const ScanAttrs& a) const {
+    return fmt::format("axis={} kind={}", a.axis, a.kind == ScanKind::sum ? "sum" : "prod");
+  }
+  std::string operator()(const StoreAttrs& a) const {
+    std::string text = "target=[";
+    for (const Move& move : a.target) {
+      if (text.back() != '[') text += "; ";
+      text += fmt::format("{} {}", name(move.op), std::visit(*this, move.attrs));
+    }
+    return text + "]";
+  }
+  std::string operator()(const CopyAttrs& a) const { return fmt::format("device={}", a.device.name); }
+  std::string operator()(const ParamAttrs&) const { return ""; }
+  std::string operator()(const CustomAttrs& a) const { return fmt::format("results={}", a.results); }
+};
+
+}  // namespace
+
+double ConstantAttrs::as_double() const {
+  return is_float(dtype) ? std::bit_cast<double>(bits) : static_cast<double>(as_int());
+}
+
+uint64_t hash(const Attrs& attrs) { return std::visit(Hasher(), attrs); }
+std::string to_string(const Attrs& attrs) { return std::visit(Printer(), attrs); }
+
+Attrs attrs_of(const Move& move) {
+  return std::visit([](const auto& a) -> Attrs { return a; }, move.attrs);
+}
+
+Move move_of(Op op, const Attrs& attrs) {
+  switch (op) {
+    case Op::reshape:
+    case Op::expand: return {op, std::get<ShapeAttrs>(attrs)};
+    case Op::pad: return {op, std::get<PadAttrs>(attrs)};
+    case Op::shrink: return {op, std::get<ShrinkAttrs>(attrs)};
+    default: return {op, std::get<AxesAttrs>(attrs)};
+  }
+}
+
+}  // namespace tenon::ir

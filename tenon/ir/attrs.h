@@ -1,0 +1,164 @@
+// What an op carries besides its operands: one small struct per kind of op, in one variant.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tenon/ir/device_id.h"
+#include "tenon/ir/dtype.h"
+#include "tenon/ir/op.h"
+#include "tenon/ir/shape.h"
+
+namespace tenon::ir {
+
+struct Type {
+  DType dtype = DType::f32;
+  Dims shape;
+  bool operator==(const Type&) const = default;
+};
+
+struct Param;       // node.h: what a differentiable leaf collects
+struct CustomRule;  // node.h: the gradient of a user-defined function
+
+struct NoAttrs {
+  bool operator==(const NoAttrs&) const = default;
+};
+/// One version of one buffer.
+struct BufferAttrs {
+  uint64_t id = 0;
+  uint64_t version = 0;
+  DeviceId device;
+  Type type;
+  bool operator==(const BufferAttrs&) const = default;
+};
+/// A single number: the bits of a double for float dtypes, of an int64 otherwise.
+struct ConstantAttrs {
+  DType dtype = DType::f32;
+  DeviceId device;
+  uint64_t bits = 0;
+  bool operator==(const ConstantAttrs&) const = default;
+
+  double as_double() const;
+  int64_t as_int() const { return static_cast<int64_t>(bits); }
+};
+/// 0, 1, ... size - 1.
+struct IotaAttrs {
+  int64_t size = 0;
+  DType dtype = DType::i64;
+  DeviceId device;
+  bool operator==(const IotaAttrs&) const = default;
+};
+/// `size` 32-bit words of the Philox stream that starts `offset` words behind the state's counter.
+struct RandomAttrs {
+  int64_t size = 0;
+  uint64_t offset = 0;
+  bool operator==(const RandomAttrs&) const = default;
+};
+struct ShapeAttrs {
+  Dims shape;
+  bool operator==(const ShapeAttrs&) const = default;
+};
+struct AxesAttrs {
+  Dims axes;
+  bool operator==(const AxesAttrs&) const = default;
+};
+/// Zeros before and after, per axis.
+struct PadAttrs {
+  Dims before, after;
+  bool operator==(const PadAttrs&) const = default;
+};
+/// Elements start, start + step, ... (size of them), per axis; step is positive.
+struct ShrinkAttrs {
+  Dims start, size, step;
+  bool operator==(const ShrinkAttrs&) const = default;
+};
+struct CastAttrs {
+  DType dtype = DType::f32;
+  bool operator==(const CastAttrs&) const = default;
+};
+struct AxisAttrs {
+  int64_t axis = 0;
+  bool operator==(const AxisAttrs&) const = default;
+};
+/// (..., M, K) x (..., K, N), accumulated and returned in `result`.
+struct ContractAttrs {
+  DType result = DType::f32;
+  bool operator==(const ContractAttrs&) const = default;
+};
+/// q (B, H, T, D), k and v (B, G, S, D) with G dividing H, optionally an additive mask (B, H, T, S).
+struct AttentionAttrs {
+  double scale = 1.0;
+  bool causal = false;
+  bool has_mask = false;
+  bool operator==(const AttentionAttrs&) const = default;
+};
+struct SortAttrs {
+  int64_t axis = 0;
+  bool descending = false;
+  bool operator==(const SortAttrs&) const = default;
+};
+enum class ScanKind : uint8_t { sum, prod };
+struct ScanAttrs {
+  int64_t axis = 0;
+  ScanKind kind = ScanKind::sum;
+  bool operator==(const ScanAttrs&) const = default;
+};
+/// One movement op without its operand.
+struct Move {
+  Op op = Op::reshape;
+  std::variant<ShapeAttrs, AxesAttrs, PadAttrs, ShrinkAttrs> attrs;
+  bool operator==(const Move&) const = default;
+};
+/// The view of the base that the value is written into, as the moves that lead to it.
+struct StoreAttrs {
+  std::vector<Move> target;
+  bool operator==(const StoreAttrs&) const = default;
+};
+struct CopyAttrs {
+  DeviceId device;
+  bool operator==(const CopyAttrs&) const = default;
+};
+struct ParamAttrs {
+  std::shared_ptr<Param> param;
+  bool operator==(const ParamAttrs&) const = default;
+};
+/// The first `results` operands are the results; the others are what the rule differentiates to.
+struct CustomAttrs {
+  std::shared_ptr<const CustomRule> rule;
+  size_t results = 1;
+  bool operator==(const CustomAttrs&) const = default;
+};
+
+using Attrs = std::variant<NoAttrs, BufferAttrs, ConstantAttrs, IotaAttrs, RandomAttrs, ShapeAttrs, AxesAttrs, PadAttrs,
+                           ShrinkAttrs, CastAttrs, AxisAttrs, ContractAttrs, AttentionAttrs, SortAttrs, ScanAttrs,
+                           StoreAttrs, CopyAttrs, ParamAttrs, CustomAttrs>;
+
+namespace detail {
+template <typename T, typename Variant>
+struct IndexIn;
+template <typename T, typename... Ts>
+struct IndexIn<T, std::variant<Ts...>> {
+  static constexpr size_t value = [] {
+    constexpr bool matches[] = {std::is_same_v<T, Ts>...};
+    size_t i = 0;
+    while (!matches[i]) ++i;
+    return i;
+  }();
+};
+}  // namespace detail
+
+template <typename T>
+inline constexpr size_t kAttrsIndex = detail::IndexIn<T, Attrs>::value;
+
+uint64_t hash(const Attrs& attrs);
+/// "axes=(1, 2)", empty for none: what the printer shows behind the operands.
+std::string to_string(const Attrs& attrs);
+Attrs attrs_of(const Move& move);
+Move move_of(Op op, const Attrs& attrs);
+
+}  // namespace tenon::ir

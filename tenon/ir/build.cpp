@@ -1,0 +1,242 @@
+// Recording at the level of the op table.
+
+#include "tenon/ir/build.h"
+
+#include <bit>
+#include <numeric>
+
+#include "tenon/base/error.h"
+#include "tenon/ir/view.h"
+
+namespace tenon::ir {
+namespace {
+
+Value made(Op op, Operands inputs, Attrs attrs = NoAttrs()) { return {Node::make(op, std::move(inputs), std::move(attrs)), 0}; }
+
+double rounded(double value, DType dtype) {
+  switch (dtype) {
+    case DType::f32: return static_cast<float>(value);
+    case DType::f16: return base::Half(value);
+    case DType::bf16: return base::BFloat16(value);
+    default: return value;
+  }
+}
+
+}  // namespace
+
+Value buffer(BufferAttrs attrs) { return made(Op::buffer, {}, std::move(attrs)); }
+
+Value constant(double value, DType dtype, DeviceId device) {
+  if (!is_float(dtype)) return constant_int(static_cast<int64_t>(value), dtype, device);
+  return made(Op::constant, {}, ConstantAttrs{dtype, device, std::bit_cast<uint64_t>(rounded(value, dtype))});
+}
+
+Value constant_int(int64_t value, DType dtype, DeviceId device) {
+  if (is_float(dtype)) return constant(static_cast<double>(value), dtype, device);
+  const int64_t wrapped = dispatch(dtype, [&]<typename T>() -> int64_t {
+    if constexpr (std::is_same_v<T, bool>) return value != 0;
+    else if constexpr (std::is_integral_v<T>) return static_cast<int64_t>(static_cast<T>(value));
+    else return value;
+  });
+  return made(Op::constant, {}, ConstantAttrs{dtype, device, static_cast<uint64_t>(wrapped)});
+}
+
+Value full(const Dims& shape, double value, DType dtype, DeviceId device) {
+  return expand(reshape(constant(value, dtype, device), Dims(shape.size(), 1)), shape);
+}
+
+Value full_like(const Value& like, double value) { return full(like.shape(), value, like.dtype(), like.device()); }
+
+Value iota(int64_t size, DType dtype, DeviceId device) { return made(Op::iota, {}, IotaAttrs{size, dtype, device}); }
+
+Value iota_along(const Dims& shape, size_t axis, DType dtype, DeviceId device) {
+  Dims column(shape.size(), 1);
+  column[axis] = shape[axis];
+  return expand(reshape(iota(shape[axis], dtype, device), column), shape);
+}
+
+Value random_bits(const Value& state, int64_t size, uint64_t offset) {
+  return made(Op::random_bits, {state}, RandomAttrs{size, offset});
+}
+
+Value reshape(const Value& x, const Dims& shape) {
+  if (x.shape() == shape) return x;
+  if (x.node->op() == Op::reshape) return reshape(x.node->input(0), shape);  // at most one level: inner ones folded before
+  return made(Op::reshape, {x}, ShapeAttrs{shape});
+}
+
+Value permute(const Value& x, const Dims& axes) {
+  if (axes == iota_dims(axes.size()) && axes.size() == x.rank()) return x;
+  if (x.node->op() == Op::permute && axes.size() == x.rank()) {
+    const Dims& inner = x.node->attrs_as<AxesAttrs>().axes;
+    Dims both(axes.size());
+    for (size_t i = 0; i < axes.size(); ++i) both[i] = inner[static_cast<size_t>(axes[i])];
+    return permute(x.node->input(0), both);
+  }
+  return made(Op::permute, {x}, AxesAttrs{axes});
+}
+
+Value transpose_last(const Value& x) {
+  Dims axes = iota_dims(x.rank());
+  std::swap(axes[x.rank() - 1], axes[x.rank() - 2]);
+  return permute(x, axes);
+}
+
+Value expand(const Value& x, const Dims& shape) {
+  if (x.shape() == shape) return x;
+  return made(Op::expand, {x}, ShapeAttrs{shape});
+}
+
+Value pad(const Value& x, const Dims& before, const Dims& after) {
+  const auto zero = [](int64_t n) { return n == 0; };
+  if (std::all_of(before.begin(), before.end(), zero) && std::all_of(after.begin(), after.end(), zero)) return x;
+  return made(Op::pad, {x}, PadAttrs{before, after});
+}
+
+Value shrink(const Value& x, const Dims& start, const Dims& size, const Dims& step) {
+  const bool all = size == x.shape() && std::all_of(start.begin(), start.end(), [](int64_t n) { return n == 0; });
+  if (all) return x;
+  return made(Op::shrink, {x}, ShrinkAttrs{start, size, step});
+}
+
+Value flip(const Value& x, const Dims& axes) {
+  if (axes.empty()) return x;
+  return made(Op::flip, {x}, AxesAttrs{axes});
+}
+
+bool is_movement(Op op) { return info(op).kind == Kind::movement; }
+
+Value move(const Value& x, const Move& move) {
+  switch (move.op) {
+    case Op::reshape: return reshape(x, std::get<ShapeAttrs>(move.attrs).shape);
+    case Op::expand: return expand(x, std::get<ShapeAttrs>(move.attrs).shape);
+    case Op::permute: return permute(x, std::get<AxesAttrs>(move.attrs).axes);
+    case Op::flip: return flip(x, std::get<AxesAttrs>(move.attrs).axes);
+    case Op::pad: return pad(x, std::get<PadAttrs>(move.attrs).before, std::get<PadAttrs>(move.attrs).after);
+    default: {
+      const auto& cut = std::get<ShrinkAttrs>(move.attrs);
+      return shrink(x, cut.start, cut.size, cut.step);
+    }
+  }
+}
+
+Value unshrink(const Value& x, const ShrinkAttrs& cut, const Dims& shape) {
+  const size_t rank = x.rank();
+  Value spread = x;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    const int64_t step = cut.step[axis], size = cut.size[axis];
+    if (step == 1 || size == 0) continue;
+    // (n) -> (n, 1) -> (n, step) -> (n * step), without the zeros behind the last element.
+    Dims split = spread.shape();
+    split.insert(split.begin() + axis + 1, 1);
+    Dims none(rank + 1, 0), behind(rank + 1, 0);
+    behind[axis + 1] = step - 1;
+    Dims joined = spread.shape();
+    joined[axis] = size * step;
+    spread = reshape(pad(reshape(spread, split), none, behind), joined);
+    joined[axis] = (size - 1) * step + 1;
+    spread = shrink(spread, Dims(rank, 0), joined, Dims(rank, 1));
+  }
+  Dims before = cut.start, behind(rank);
+  for (size_t axis = 0; axis < rank; ++axis) {
+    if (cut.size[axis] == 0) before[axis] = 0;
+    behind[axis] = shape[axis] - before[axis] - spread.shape()[axis];
+  }
+  return pad(spread, before, behind);
+}
+
+Value unary(Op op, const Value& x) { return made(op, {x}); }
+Value binary(Op op, const Value& a, const Value& b) { return made(op, {a, b}); }
+Value where(const Value& condition, const Value& a, const Value& b) { return made(Op::where, {condition, a, b}); }
+
+Value cast(const Value& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  return made(Op::cast, {x}, CastAttrs{dtype});
+}
+
+Value bitcast(const Value& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  return made(Op::bitcast, {x}, CastAttrs{dtype});
+}
+
+Value logical_not(const Value& x) { return binary(Op::bit_xor, x, full_like(x, 1)); }
+Value scale(const Value& x, double factor) { return mul(x, full_like(x, factor)); }
+Value add_number(const Value& x, double number) { return add(x, full_like(x, number)); }
+
+Value reduce(Op op, const Value& x, const Dims& axes) {
+  if (axes.empty()) return x;
+  return made(op, {x}, AxesAttrs{axes});
+}
+
+Value sum_to(const Value& x, const Dims& shape) {
+  Dims axes;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] != x.shape()[i]) axes.push_back(static_cast<int64_t>(i));
+  }
+  return reduce(Op::sum, x, axes);
+}
+
+Value gather(const Value& source, const Value& index, size_t axis) {
+  return made(Op::gather, {source, index}, AxisAttrs{static_cast<int64_t>(axis)});
+}
+
+Value scatter_add(const Value& base, const Value& index, const Value& value, size_t axis) {
+  return made(Op::scatter_add, {base, index, value}, AxisAttrs{static_cast<int64_t>(axis)});
+}
+
+Value flat_index(const Value& index, const Dims& shape, size_t axis) {
+  const Dims strides = row_major_strides(shape);
+  Value flat = scale(cast(index, DType::i64), static_cast<double>(strides[axis]));
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i == axis || index.shape()[i] <= 1) continue;
+    flat = add(flat, scale(iota_along(index.shape(), i, DType::i64, index.device()), static_cast<double>(strides[i])));
+  }
+  return flat;
+}
+
+Value contract(const Value& a, const Value& b, DType result) { return made(Op::contract, {a, b}, ContractAttrs{result}); }
+
+std::pair<Value, Value> attention(const Operands& operands, const AttentionAttrs& attrs) {
+  NodeRef node = Node::make(Op::attention, operands, attrs);
+  return {Value{node, 0}, Value{node, 1}};
+}
+
+std::pair<Value, Value> sort(const Value& x, size_t axis, bool descending) {
+  NodeRef node = Node::make(Op::sort, {x}, SortAttrs{static_cast<int64_t>(axis), descending});
+  return {Value{node, 0}, Value{node, 1}};
+}
+
+Value scan(const Value& x, size_t axis, ScanKind kind) { return made(Op::scan, {x}, ScanAttrs{static_cast<int64_t>(axis), kind}); }
+
+Value reverse_scan(const Value& x, size_t axis, ScanKind kind) {
+  const Dims axes{static_cast<int64_t>(axis)};
+  return flip(scan(flip(x, axes), axis, kind), axes);
+}
+
+Value store(const Value& base, const Value& value, std::vector<Move> target) {
+  return made(Op::store, {base, value}, StoreAttrs{std::move(target)});
+}
+
+Value after(const Value& x, std::span<const Value> dependencies) {
+  if (dependencies.empty()) return x;
+  Operands inputs{x};
+  for (const Value& value : dependencies) inputs.push_back(value);
+  return made(Op::after, std::move(inputs));
+}
+
+Value copy(const Value& x, DeviceId device) {
+  if (x.device() == device) return x;
+  return made(Op::copy, {x}, CopyAttrs{device});
+}
+
+Value contiguous(const Value& x) { return made(Op::contiguous, {x}); }
+
+Value detach(const Value& x) {
+  if (!x.needs_grad()) return x;
+  if (x.node->op() == Op::param && !x.node->input(0).needs_grad()) return x.node->input(0);
+  return made(Op::detach, {x});
+}
+
+Value param(const Value& x, std::shared_ptr<Param> slot) { return made(Op::param, {x}, ParamAttrs{std::move(slot)}); }
+
+}  // namespace tenon::ir

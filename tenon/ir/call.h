@@ -1,0 +1,37 @@
+// One op with the views of its operands: the form in which library calls, and on the reference device all ops, reach a
+// backend.
+
+#pragma once
+
+#include <vector>
+
+#include "tenon/base/hash.h"
+#include "tenon/ir/attrs.h"
+#include "tenon/ir/view.h"
+
+namespace tenon::ir {
+
+/// How a kernel sees one of its buffers.
+struct Operand {
+  DType dtype = DType::f32;
+  IndexMap map;
+  bool operator==(const Operand&) const = default;
+};
+
+/// Results are always written in row-major order.
+struct Call {
+  Op op = Op::add;
+  Attrs attrs;
+  base::SmallVector<Operand, 2> inputs;
+  base::SmallVector<Type, 1> outputs;
+  bool operator==(const Call&) const = default;
+};
+
+inline uint64_t hash(const Call& call) {
+  uint64_t h = base::mix(static_cast<uint64_t>(call.op), hash(call.attrs));
+  for (const Operand& operand : call.inputs) h = base::mix(base::mix(h, static_cast<uint64_t>(operand.dtype)), operand.map.hash());
+  for (const Type& type : call.outputs) h = base::mix_all(base::mix(h, static_cast<uint64_t>(type.dtype)), type.shape);
+  return h;
+}
+
+}  // namespace tenon::ir

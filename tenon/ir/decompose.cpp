@@ -1,0 +1,89 @@
+// Attention and its gradient as matmuls and a softmax over the whole score matrix.
+
+#include "tenon/ir/decompose.h"
+
+#include <limits>
+
+#include "tenon/base/error.h"
+#include "tenon/ir/build.h"
+
+namespace tenon::ir {
+namespace {
+
+// Finite, so that a masked score minus a masked maximum is 0 and never NaN.
+double lowest(DType dtype) {
+  return dtype == DType::f64 ? std::numeric_limits<double>::lowest() : std::numeric_limits<float>::lowest();
+}
+
+// Shared key/value heads (B, G, S, D) shown once per query head (B, H, S, D).
+Value per_query_head(const Value& x, int64_t heads) {
+  const Dims& s = x.shape();
+  if (s[1] == heads) return x;
+  const Value grouped = reshape(x, {s[0], s[1], 1, s[2], s[3]});
+  return reshape(expand(grouped, {s[0], s[1], heads / s[1], s[2], s[3]}), {s[0], heads, s[2], s[3]});
+}
+
+Value sum_query_heads(const Value& x, int64_t groups) {
+  const Dims& s = x.shape();
+  if (s[1] == groups) return x;
+  const Value grouped = reshape(x, {s[0], groups, s[1] / groups, s[2], s[3]});
+  return reshape(reduce(Op::sum, grouped, {2}), {s[0], groups, s[2], s[3]});
+}
+
+Value scores(const Value& q, const Value& k, const Value* mask, const AttentionAttrs& attrs) {
+  const DType wide = accumulator(q.dtype());
+  Value s = scale(contract(q, transpose_last(k), wide), attrs.scale);
+  if (mask) s = add(s, cast(*mask, wide));
+  if (!attrs.causal) return s;
+  const Value row = iota_along(s.shape(), 2, DType::i32, s.device());
+  const Value column = iota_along(s.shape(), 3, DType::i32, s.device());
+  return where(less(row, column), full_like(s, lowest(wide)), s);
+}
+
+std::vector<Value> attention_forward(std::span<const Value> in, const AttentionAttrs& attrs) {
+  const Value& q = in[0];
+  const int64_t heads = q.shape()[1];
+  const Value k = per_query_head(in[1], heads), v = per_query_head(in[2], heads);
+  const Value s = scores(q, k, attrs.has_mask ? &in[3] : nullptr, attrs);
+  const Value top = reduce(Op::max, s, {3});
+  const Value weights = exp(sub(s, expand(top, s.shape())));
+  const Value total = reduce(Op::sum, weights, {3});
+  const Value p = cast(div(weights, expand(total, s.shape())), q.dtype());
+  const Value lse = add(top, log(total));
+  return {contract(p, v, q.dtype()), reshape(lse, {q.shape()[0], heads, q.shape()[2]})};
+}
+
+std::vector<Value> attention_gradient(std::span<const Value> in, const AttentionAttrs& attrs) {
+  const size_t masks = attrs.has_mask ? 1 : 0;
+  const Value &q = in[0], &o = in[3 + masks], &lse = in[4 + masks], &grad = in[5 + masks];
+  const DType dtype = q.dtype(), wide = accumulator(dtype);
+  const int64_t heads = q.shape()[1], groups = in[1].shape()[1];
+  const Value k = per_query_head(in[1], heads), v = per_query_head(in[2], heads);
+  const Value s = scores(q, k, masks ? &in[3] : nullptr, attrs);
+  const Value column{reshape(lse, {q.shape()[0], heads, q.shape()[2], 1})};
+  const Value p = exp(sub(s, expand(column, s.shape())));
+  const Value dv = contract(transpose_last(cast(p, dtype)), grad, wide);
+  const Value dp = contract(grad, transpose_last(v), wide);
+  const Value delta = reduce(Op::sum, mul(cast(grad, wide), cast(o, wide)), {3});
+  const Value ds = mul(p, sub(dp, expand(delta, s.shape())));
+  const Value scaled = cast(scale(ds, attrs.scale), dtype);
+  const Value dq = contract(scaled, k, wide);
+  const Value dk = contract(transpose_last(scaled), q, wide);
+  std::vector<Value> results{cast(dq, dtype), cast(sum_query_heads(dk, groups), dtype), cast(sum_query_heads(dv, groups), dtype)};
+  if (masks) results.push_back(cast(ds, in[3].dtype()));
+  return results;
+}
+
+}  // namespace
+
+bool can_decompose(Op op) { return op == Op::attention || op == Op::attention_backward; }
+
+std::vector<Value> decompose(Op op, std::span<const Value> operands, const Attrs& attrs) {
+  switch (op) {
+    case Op::attention: return attention_forward(operands, std::get<AttentionAttrs>(attrs));
+    case Op::attention_backward: return attention_gradient(operands, std::get<AttentionAttrs>(attrs));
+    default: base::fail(name(op), "has no decomposition");
+  }
+}
+
+}  // namespace tenon::ir

@@ -1,0 +1,16 @@
+// Calls written out in simpler ops: what a device without the call runs, and what its second derivative is taken of.
+
+#pragma once
+
+#include <vector>
+
+#include "tenon/ir/node.h"
+
+namespace tenon::ir {
+
+/// True when the op has a decomposition.
+bool can_decompose(Op op);
+/// The results of the call, recorded as simpler ops on the same operands.
+std::vector<Value> decompose(Op op, std::span<const Value> operands, const Attrs& attrs);
+
+}  // namespace tenon::ir

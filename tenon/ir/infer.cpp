@@ -1,0 +1,267 @@
+// One function per rule. Broadcasting, promotion and friendly messages happen in `tensor`; these checks are the last line
+// that every recorder (gradients, decompositions, the optimiser of graphs) has to pass.
+
+#include "tenon/ir/infer.h"
+
+#include "tenon/base/error.h"
+#include "tenon/ir/print.h"
+#include "tenon/ir/topology.h"
+#include "tenon/ir/view.h"
+
+namespace tenon::ir {
+namespace {
+
+using base::fail;
+
+void require_dtype(Op op, const Value& value, bool allowed, std::string_view wanted) {
+  if (!allowed) fail(name(op), "takes {}, got {}", wanted, tenon::name(value.dtype()));
+}
+
+void require_same_dtype(Op op, std::span<const Value> values) {
+  for (const Value& value : values) {
+    if (value.dtype() != values[0].dtype()) {
+      fail(name(op), "dtypes {} and {} differ", tenon::name(values[0].dtype()), tenon::name(value.dtype()));
+    }
+  }
+}
+
+DType result_dtype(Op op, const Operands& in, const Attrs& attrs) {
+  const auto all = std::span<const Value>(in.data(), in.size());
+  switch (info(op).dtype_rule) {
+    case DTypeRule::attrs:
+      if (const auto* a = std::get_if<BufferAttrs>(&attrs)) return a->type.dtype;
+      if (const auto* a = std::get_if<ConstantAttrs>(&attrs)) return a->dtype;
+      return std::get<IotaAttrs>(attrs).dtype;
+    case DTypeRule::random:
+      require_dtype(op, in[0], in[0].dtype() == DType::i64, "an i64 state");
+      return DType::i32;
+    case DTypeRule::first:
+    case DTypeRule::custom:
+      return in[0].dtype();
+    case DTypeRule::same:
+      require_same_dtype(op, all);
+      return in[0].dtype();
+    case DTypeRule::number:
+      require_same_dtype(op, all);
+      require_dtype(op, in[0], in[0].dtype() != DType::boolean, "numbers");
+      return in[0].dtype();
+    case DTypeRule::real:
+      require_same_dtype(op, all);
+      require_dtype(op, in[0], is_float(in[0].dtype()), "floating-point values");
+      return in[0].dtype();
+    case DTypeRule::integer:
+      require_same_dtype(op, all);
+      require_dtype(op, in[0], is_integer(in[0].dtype()), "integers");
+      return in[0].dtype();
+    case DTypeRule::bits:
+      require_same_dtype(op, all);
+      require_dtype(op, in[0], !is_float(in[0].dtype()), "integers or bool");
+      return in[0].dtype();
+    case DTypeRule::compare:
+      require_same_dtype(op, all);
+      return DType::boolean;
+    case DTypeRule::select:
+      require_dtype(op, in[0], in[0].dtype() == DType::boolean, "a bool condition");
+      require_same_dtype(op, all.subspan(1));
+      return in[1].dtype();
+    case DTypeRule::cast:
+      return std::get<CastAttrs>(attrs).dtype;
+    case DTypeRule::bitcast: {
+      const DType to = std::get<CastAttrs>(attrs).dtype;
+      if (size_of(to) != size_of(in[0].dtype()) || (to == DType::boolean) != (in[0].dtype() == DType::boolean)) {
+        fail(name(op), "{} has not the bits of {}", tenon::name(in[0].dtype()), tenon::name(to));
+      }
+      return to;
+    }
+    case DTypeRule::indexed:
+      require_dtype(op, in[1], in[1].dtype() == DType::i32 || in[1].dtype() == DType::i64, "i32 or i64 indices");
+      if (in.size() == 3) {
+        if (in[0].dtype() != in[2].dtype()) {
+          fail(name(op), "dtypes {} and {} differ", tenon::name(in[0].dtype()), tenon::name(in[2].dtype()));
+        }
+        require_dtype(op, in[0], in[0].dtype() != DType::boolean, "numbers");
+      }
+      return in[0].dtype();
+    case DTypeRule::contract:
+      require_same_dtype(op, all);
+      require_dtype(op, in[0], in[0].dtype() != DType::boolean, "numbers");
+      return std::get<ContractAttrs>(attrs).result;
+    case DTypeRule::attention:
+    case DTypeRule::sort:
+      require_dtype(op, in[0], op == Op::sort || is_float(in[0].dtype()), "floating-point values");
+      return in[0].dtype();
+  }
+  return in[0].dtype();
+}
+
+void require_axis(Op op, int64_t axis, size_t rank) {
+  if (axis < 0 || axis >= static_cast<int64_t>(rank)) fail(name(op), "axis {} is out of range for rank {}", axis, rank);
+}
+
+Dims reduced_shape(Op op, const Value& in, const AxesAttrs& attrs) {
+  Dims shape = in.shape();
+  for (int64_t axis : attrs.axes) {
+    require_axis(op, axis, shape.size());
+    if (op == Op::max && shape[static_cast<size_t>(axis)] == 0) {
+      fail(name(op), "cannot reduce axis {} of {}: it is empty and max has no identity", axis, to_string(in.shape()));
+    }
+    shape[static_cast<size_t>(axis)] = 1;
+  }
+  return shape;
+}
+
+Dims gathered_shape(Op op, const Value& source, const Value& index, int64_t axis) {
+  require_axis(op, axis, source.rank());
+  Dims shape(source.shape().begin(), source.shape().begin() + axis);
+  for (int64_t size : index.shape()) shape.push_back(size);
+  for (size_t i = static_cast<size_t>(axis) + 1; i < source.rank(); ++i) shape.push_back(source.shape()[i]);
+  return shape;
+}
+
+Dims contracted_shape(Op op, const Dims& a, const Dims& b) {
+  const auto misfit = [&] { fail(name(op), "shapes {} and {} do not fit", to_string(a), to_string(b)); };
+  if (a.size() < 2 || a.size() != b.size()) misfit();
+  const size_t rank = a.size();
+  for (size_t i = 0; i + 2 < rank; ++i) {
+    if (a[i] != b[i]) misfit();
+  }
+  if (a[rank - 1] != b[rank - 2]) misfit();
+  Dims shape = a;
+  shape[rank - 1] = b[rank - 1];
+  return shape;
+}
+
+void infer_attention(Op op, const Operands& in, const AttentionAttrs& attrs, Inferred& out) {
+  const size_t masks = attrs.has_mask ? 1 : 0;
+  const size_t expected = op == Op::attention ? 3 + masks : 6 + masks;
+  if (in.size() != expected) fail(name(op), "takes {} operands, got {}", expected, in.size());
+  const Dims &q = in[0].shape(), &k = in[1].shape(), &v = in[2].shape();
+  const auto misfit = [&] {
+    fail(name(op), "query {}, key {} and value {} do not fit", to_string(q), to_string(k), to_string(v));
+  };
+  if (q.size() != 4 || k.size() != 4 || v.size() != 4) misfit();
+  if (q[0] != k[0] || k[0] != v[0] || k[1] != v[1] || k[2] != v[2] || q[3] != k[3]) misfit();
+  if (k[1] == 0 || q[1] % k[1] != 0) misfit();
+  for (size_t i = 1; i < 3; ++i) {
+    if (in[i].dtype() != in[0].dtype()) misfit();
+  }
+  const Dims scores{q[0], q[1], q[2], k[2]};
+  if (attrs.has_mask && in[3].shape() != scores) {
+    fail(name(op), "mask {} does not fit scores {}", to_string(in[3].shape()), to_string(scores));
+  }
+  const DType dtype = in[0].dtype();
+  if (op == Op::attention) {
+    out.first = {dtype, {q[0], q[1], q[2], v[3]}};
+    out.more = {{accumulator(dtype), {q[0], q[1], q[2]}}};
+    return;
+  }
+  out.first = {dtype, q};
+  out.more = {{dtype, k}, {dtype, v}};
+  if (attrs.has_mask) out.more.push_back({in[3].dtype(), scores});
+}
+
+void require_same_shape(Op op, const Operands& in) {
+  for (const Value& value : in) {
+    if (value.shape() != in[0].shape()) {
+      fail(name(op), "shapes {} and {} differ", to_string(in[0].shape()), to_string(value.shape()));
+    }
+  }
+}
+
+Dims result_shape(Op op, const Operands& in, const Attrs& attrs) {
+  switch (info(op).shape_rule) {
+    case ShapeRule::attrs:
+      if (const auto* a = std::get_if<BufferAttrs>(&attrs)) return a->type.shape;
+      if (const auto* a = std::get_if<IotaAttrs>(&attrs)) return {a->size};
+      return {};
+    case ShapeRule::random:
+      if (in[0].shape() != Dims{2}) fail(name(op), "state must have shape (2,), got {}", to_string(in[0].shape()));
+      return {std::get<RandomAttrs>(attrs).size};
+    case ShapeRule::same:
+      require_same_shape(op, in);
+      return in[0].shape();
+    case ShapeRule::first:
+    case ShapeRule::custom:
+    case ShapeRule::sort:
+    case ShapeRule::attention:
+      return in[0].shape();
+    case ShapeRule::move:
+      return moved_shape(move_of(op, attrs), in[0].shape());
+    case ShapeRule::reduce:
+      return reduced_shape(op, in[0], std::get<AxesAttrs>(attrs));
+    case ShapeRule::gather:
+      return gathered_shape(op, in[0], in[1], std::get<AxisAttrs>(attrs).axis);
+    case ShapeRule::scatter: {
+      const Dims wanted = gathered_shape(op, in[0], in[1], std::get<AxisAttrs>(attrs).axis);
+      if (in[2].shape() != wanted) {
+        fail(name(op), "values have shape {}, the indices select {}", to_string(in[2].shape()), to_string(wanted));
+      }
+      return in[0].shape();
+    }
+    case ShapeRule::contract:
+      return contracted_shape(op, in[0].shape(), in[1].shape());
+    case ShapeRule::store: {
+      Dims target = in[0].shape();
+      for (const Move& move : std::get<StoreAttrs>(attrs).target) target = moved_shape(move, target);
+      if (target != in[1].shape()) {
+        fail(name(op), "a value of shape {} does not fit a target of {}", to_string(in[1].shape()), to_string(target));
+      }
+      return in[0].shape();
+    }
+  }
+  return in[0].shape();
+}
+
+DeviceId common_device(Op op, const Operands& in, const Attrs& attrs) {
+  if (const auto* a = std::get_if<BufferAttrs>(&attrs)) return a->device;
+  if (const auto* a = std::get_if<ConstantAttrs>(&attrs)) return a->device;
+  if (const auto* a = std::get_if<IotaAttrs>(&attrs)) return a->device;
+  if (const auto* a = std::get_if<CopyAttrs>(&attrs)) return a->device;
+  for (const Value& value : in) {
+    if (!(value.device() == in[0].device())) {
+      fail(name(op), "operands are on {} and {}", in[0].device().name, value.device().name);
+    }
+  }
+  return in[0].device();
+}
+
+}  // namespace
+
+Inferred infer(Op op, const Operands& in, const Attrs& attrs) {
+  const OpInfo& row = info(op);
+  if (attrs.index() != row.attrs_index) fail(row.name, "carries {}", row.attrs_name);
+  if (row.arity >= 0 ? in.size() != static_cast<size_t>(row.arity) : in.empty()) {
+    fail(row.name, "takes {} operands, got {}", row.arity, in.size());
+  }
+  for (const Value& value : in) {
+    if (!value) fail(row.name, "an operand is empty");
+  }
+  Inferred out;
+  out.device = common_device(op, in, attrs);
+  out.first = {result_dtype(op, in, attrs), result_shape(op, in, attrs)};
+  if (op == Op::sort) {
+    require_axis(op, std::get<SortAttrs>(attrs).axis, in[0].rank());
+    out.more = {{DType::i64, in[0].shape()}};
+  } else if (op == Op::scan) {
+    require_axis(op, std::get<ScanAttrs>(attrs).axis, in[0].rank());
+  } else if (row.shape_rule == ShapeRule::attention) {
+    infer_attention(op, in, std::get<AttentionAttrs>(attrs), out);
+  } else if (op == Op::custom) {
+    const size_t results = std::get<CustomAttrs>(attrs).results;
+    if (results == 0 || results > in.size()) fail(row.name, "{} results of {} operands", results, in.size());
+    for (size_t i = 1; i < results; ++i) out.more.push_back(in[i].type());
+  }
+  return out;
+}
+
+void verify(std::span<const Value> outputs) {
+  for (const NodeRef& node : topological_order(outputs)) {
+    Operands inputs(node->inputs().begin(), node->inputs().end());
+    const Inferred again = infer(node->op(), inputs, node->attrs());
+    bool holds = again.first == node->type(0) && again.more.size() + 1 == node->results();
+    for (size_t i = 0; holds && i < again.more.size(); ++i) holds = again.more[i] == node->type(i + 1);
+    if (!holds) fail("verify", "node breaks its row of the op table: {}", describe(*node));
+  }
+}
+
+}  // namespace tenon::ir

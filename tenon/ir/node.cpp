@@ -1,0 +1,163 @@
+// Interning and the end of nodes.
+//
+// The table is cut into shards by hash, so that many threads record at once. It holds weak pointers: a node whose count
+// reached zero is skipped by look-ups and removed by the thread that dropped it.
+
+#include "tenon/ir/node.h"
+
+#include <array>
+#include <unordered_map>
+
+#include "tenon/base/hash.h"
+#include "tenon/ir/infer.h"
+
+namespace tenon::ir {
+
+class InternTable {
+ public:
+  static InternTable& get() {
+    static auto* table = new InternTable;  // never destroyed: nodes may outlive static destructors
+    return *table;
+  }
+
+  NodeRef find(uint64_t hash, Op op, const Operands& inputs, const Attrs& attrs) {
+    Shard& shard = shard_of(hash);
+    std::lock_guard lock(shard.mutex);
+    return find_locked(shard, hash, op, inputs, attrs);
+  }
+
+  // Inserts a new node unless another thread was faster.
+  NodeRef insert(Node* node) {
+    Shard& shard = shard_of(node->hash_);
+    std::lock_guard lock(shard.mutex);
+    if (NodeRef other = find_locked(shard, node->hash_, node->op_, node->inputs_, node->attrs_)) return other;
+    shard.nodes.emplace(node->hash_, node);
+    return NodeRef::adopt(node);
+  }
+
+  void erase(Node* node) {
+    Shard& shard = shard_of(node->hash_);
+    std::lock_guard lock(shard.mutex);
+    auto [first, last] = shard.nodes.equal_range(node->hash_);
+    for (; first != last; ++first) {
+      if (first->second != node) continue;
+      shard.nodes.erase(first);
+      return;
+    }
+  }
+
+  size_t size() {
+    size_t total = 0;
+    for (Shard& shard : shards_) {
+      std::lock_guard lock(shard.mutex);
+      total += shard.nodes.size();
+    }
+    return total;
+  }
+
+ private:
+  struct Shard {
+    std::mutex mutex;
+    std::unordered_multimap<uint64_t, Node*> nodes;
+  };
+
+  Shard& shard_of(uint64_t hash) { return shards_[hash >> 60]; }
+
+  static NodeRef find_locked(Shard& shard, uint64_t hash, Op op, const Operands& inputs, const Attrs& attrs) {
+    auto [first, last] = shard.nodes.equal_range(hash);
+    for (; first != last; ++first) {
+      Node* node = first->second;
+      if (node->op_ != op || !(node->inputs_ == inputs) || !(node->attrs_ == attrs)) continue;
+      uint32_t seen = node->references_.load(std::memory_order_relaxed);
+      while (seen != 0) {  // zero: another thread is ending it
+        if (node->references_.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire)) return NodeRef::adopt(node);
+      }
+    }
+    return {};
+  }
+
+  std::array<Shard, 16> shards_;
+};
+
+namespace {
+
+uint64_t structural_hash(Op op, const Operands& inputs, const Attrs& attrs) {
+  uint64_t h = base::mix(static_cast<uint64_t>(op), hash(attrs));
+  for (const Value& value : inputs) {
+    h = base::mix(h, reinterpret_cast<uintptr_t>(value.node.get()));
+    h = base::mix(h, value.index);
+  }
+  return h;
+}
+
+bool passes_gradient(Op op, const Operands& inputs) {
+  if (!info(op).is(kDifferentiable)) return false;
+  if (op == Op::param) return true;
+  for (const Value& value : inputs) {
+    if (value.needs_grad()) return true;
+  }
+  return false;
+}
+
+const DataRef kNoData;
+
+}  // namespace
+
+NodeRef Node::make(Op op, Operands inputs, Attrs attrs) {
+  const uint64_t h = structural_hash(op, inputs, attrs);
+  InternTable& table = InternTable::get();
+  if (NodeRef known = table.find(h, op, inputs, attrs)) return known;
+
+  Inferred inferred = infer(op, inputs, attrs);  // throws before anything is made
+  auto* node = new Node;
+  node->op_ = op;
+  node->hash_ = h;
+  node->needs_grad_ = is_float(inferred.first.dtype) && passes_gradient(op, inputs);
+  node->device_ = inferred.device;
+  node->type_ = std::move(inferred.first);
+  node->more_types_ = std::move(inferred.more);
+  node->inputs_ = std::move(inputs);
+  node->attrs_ = std::move(attrs);
+  NodeRef result = table.insert(node);
+  if (result.get() != node) {
+    Operands dropped = std::move(node->inputs_);
+    delete node;
+  }
+  return result;
+}
+
+const DataRef& Node::data(size_t result) const {
+  if (result == 0) return data_;
+  return result - 1 < more_data_.size() ? more_data_[result - 1] : kNoData;
+}
+
+void Node::set_data(size_t result, DataRef data) {
+  if (result == 0) {
+    data_ = std::move(data);
+    return;
+  }
+  more_data_.resize(std::max(more_data_.size(), result));
+  more_data_[result - 1] = std::move(data);
+}
+
+// Ends a node and whatever only it kept alive, with an explicit list instead of recursion.
+void Node::release(Node* node) {
+  thread_local std::vector<Node*>* pending = nullptr;
+  if (pending) {
+    pending->push_back(node);
+    return;
+  }
+  std::vector<Node*> ending{node};
+  pending = &ending;
+  while (!ending.empty()) {
+    Node* last = ending.back();
+    ending.pop_back();
+    InternTable::get().erase(last);
+    delete last;  // dropping its operands calls release, which appends to the list
+  }
+  pending = nullptr;
+}
+
+size_t live_nodes() { return InternTable::get().size(); }
+
+}  // namespace tenon::ir

@@ -1,0 +1,139 @@
+// The graph: immutable nodes, interned by structure, counted by reference.
+//
+// Two recordings of the same op on the same operands are one node, so common subexpressions cost nothing to find. A node
+// knows whether it has been evaluated (its Data), never how. Chains may be millions of nodes long: nothing in here
+// recurses over operands.
+
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <utility>
+
+#include "tenon/base/small_vector.h"
+#include "tenon/ir/attrs.h"
+#include "tenon/ir/data.h"
+
+namespace tenon::ir {
+
+class Node;
+
+/// A counted reference to a node.
+class NodeRef {
+ public:
+  NodeRef() = default;
+  NodeRef(const NodeRef& other);
+  NodeRef(NodeRef&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+  NodeRef& operator=(NodeRef other) noexcept {
+    std::swap(node_, other.node_);
+    return *this;
+  }
+  ~NodeRef();
+
+  Node* get() const { return node_; }
+  Node* operator->() const { return node_; }
+  Node& operator*() const { return *node_; }
+  explicit operator bool() const { return node_ != nullptr; }
+  friend bool operator==(const NodeRef& a, const NodeRef& b) { return a.node_ == b.node_; }
+
+ private:
+  friend class Node;
+  friend class InternTable;
+  static NodeRef adopt(Node* node) {
+    NodeRef ref;
+    ref.node_ = node;
+    return ref;
+  }
+  Node* node_ = nullptr;
+};
+
+/// One result of a node: what a tensor holds and what ops take.
+struct Value {
+  NodeRef node;
+  uint32_t index = 0;
+
+  const Type& type() const;
+  DType dtype() const { return type().dtype; }
+  const Dims& shape() const { return type().shape; }
+  size_t rank() const { return shape().size(); }
+  DeviceId device() const;
+  bool needs_grad() const;
+  explicit operator bool() const { return static_cast<bool>(node); }
+  friend bool operator==(const Value& a, const Value& b) { return a.node == b.node && a.index == b.index; }
+};
+
+using Operands = base::SmallVector<Value, 3>;
+
+class Node {
+ public:
+  /// The node for this op on these operands: an existing equal one, or a new one. Checks the table's rules.
+  static NodeRef make(Op op, Operands inputs, Attrs attrs);
+
+  Op op() const { return op_; }
+  const OpInfo& info() const { return ir::info(op_); }
+  std::span<const Value> inputs() const { return {inputs_.data(), inputs_.size()}; }
+  const Value& input(size_t i) const { return inputs_[i]; }
+  const Attrs& attrs() const { return attrs_; }
+  template <typename T>
+  const T& attrs_as() const { return std::get<T>(attrs_); }
+  size_t results() const { return 1 + more_types_.size(); }
+  const Type& type(size_t result = 0) const { return result == 0 ? type_ : more_types_[result - 1]; }
+  DeviceId device() const { return device_; }
+  bool needs_grad() const { return needs_grad_; }
+  uint64_t hash() const { return hash_; }
+
+  /// The bytes of a result once it has been evaluated. Set and read under the executor's lock.
+  const DataRef& data(size_t result = 0) const;
+  void set_data(size_t result, DataRef data);
+  bool evaluated() const { return data_ != nullptr; }
+
+  /// How many references exist; only a hint while other threads record.
+  uint32_t references() const { return references_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class NodeRef;
+  friend class InternTable;
+  Node() = default;
+  ~Node() = default;
+  static void release(Node* node);
+
+  std::atomic<uint32_t> references_{1};
+  Op op_ = Op::buffer;
+  bool needs_grad_ = false;
+  DeviceId device_;
+  uint64_t hash_ = 0;
+  Type type_;
+  std::vector<Type> more_types_;
+  Operands inputs_;
+  Attrs attrs_;
+  DataRef data_;
+  std::vector<DataRef> more_data_;
+};
+
+/// What a differentiable leaf collects; shared by the tensor and the graphs recorded from it.
+struct Param {
+  std::mutex mutex;
+  Value grad;  // empty until a backward pass reaches it
+};
+
+/// The gradient of a user-defined function: from the results' gradients (empty where none arrived) to the operands'.
+struct CustomRule {
+  std::string name;
+  std::function<std::vector<Value>(std::span<const Value> operands, std::span<const Value> grads)> backward;
+};
+
+/// Live nodes in the intern table, for tests and statistics.
+size_t live_nodes();
+
+inline NodeRef::NodeRef(const NodeRef& other) : node_(other.node_) {
+  if (node_) node_->references_.fetch_add(1, std::memory_order_relaxed);
+}
+inline NodeRef::~NodeRef() {
+  if (node_ && node_->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) Node::release(node_);
+}
+inline const Type& Value::type() const { return node->type(index); }
+inline DeviceId Value::device() const { return node->device(); }
+inline bool Value::needs_grad() const { return node->needs_grad() && is_float(dtype()); }
+
+}  // namespace tenon::ir

@@ -1,0 +1,15 @@
+// Operands before users, without recursion.
+
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tenon/ir/node.h"
+
+namespace tenon::ir {
+
+/// Every node the outputs depend on, operands first, each once; deterministic. `is_leaf` stops the walk above a node.
+std::vector<NodeRef> topological_order(std::span<const Value> outputs, const std::function<bool(const Node&)>& is_leaf = {});
+
+}  // namespace tenon::ir

@@ -1,0 +1,259 @@
+// Composition of index maps.
+
+#include "tenon/ir/view.h"
+
+#include <fmt/format.h>
+
+#include "tenon/base/error.h"
+#include "tenon/base/hash.h"
+
+namespace tenon::ir {
+namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
+
+void drop_full_mask(View& view) {
+  for (size_t i = 0; i < view.valid_from.size(); ++i) {
+    if (view.valid_from[i] > 0 || view.valid_to[i] < view.shape[i]) return;
+  }
+  view.valid_from.clear();
+  view.valid_to.clear();
+}
+
+void permute(View& view, const Dims& axes) {
+  View moved = view;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto from = static_cast<size_t>(axes[i]);
+    moved.shape[i] = view.shape[from];
+    moved.strides[i] = view.strides[from];
+    if (view.masked()) {
+      moved.valid_from[i] = view.valid_from[from];
+      moved.valid_to[i] = view.valid_to[from];
+    }
+  }
+  view = std::move(moved);
+}
+
+void expand(View& view, const Dims& shape) {
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (view.shape[i] == shape[i]) continue;
+    view.shape[i] = shape[i];
+    view.strides[i] = 0;
+    if (view.masked()) view.valid_to[i] = view.valid_from[i] < view.valid_to[i] ? shape[i] : view.valid_from[i];
+  }
+}
+
+void pad(View& view, const PadAttrs& pad) {
+  if (!view.masked()) {
+    view.valid_from = Dims(view.shape.size(), 0);
+    view.valid_to = view.shape;
+  }
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    view.shape[i] += pad.before[i] + pad.after[i];
+    view.offset -= pad.before[i] * view.strides[i];
+    view.valid_from[i] += pad.before[i];
+    view.valid_to[i] += pad.before[i];
+  }
+  drop_full_mask(view);
+}
+
+void shrink(View& view, const ShrinkAttrs& shrink) {
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    view.offset += shrink.start[i] * view.strides[i];
+    view.strides[i] *= shrink.step[i];
+    view.shape[i] = shrink.size[i];
+    if (!view.masked()) continue;
+    const auto rescale = [&](int64_t bound) {
+      return std::clamp<int64_t>(ceil_div(bound - shrink.start[i], shrink.step[i]), 0, shrink.size[i]);
+    };
+    view.valid_from[i] = rescale(view.valid_from[i]);
+    view.valid_to[i] = rescale(view.valid_to[i]);
+  }
+  drop_full_mask(view);
+}
+
+void flip(View& view, const Dims& axes) {
+  for (int64_t axis : axes) {
+    const auto i = static_cast<size_t>(axis);
+    view.offset += (view.shape[i] - 1) * view.strides[i];
+    view.strides[i] = -view.strides[i];
+    if (!view.masked()) continue;
+    const int64_t from = view.valid_from[i];
+    view.valid_from[i] = view.shape[i] - view.valid_to[i];
+    view.valid_to[i] = view.shape[i] - from;
+  }
+}
+
+// Strides that show an unmasked view under another shape of the same count, if there are any: axes of the old shape are
+// merged while they lie evenly behind one another, and each merged run is cut into axes of the new shape.
+std::optional<Dims> reshaped_strides(const View& view, const Dims& shape) {
+  Dims strides(shape.size(), 0);
+  auto target = static_cast<int64_t>(shape.size()) - 1;
+  int64_t run = 1;           // elements in the current run of old axes
+  int64_t run_stride = 0;    // its innermost stride
+  bool run_open = false;
+  for (size_t i = view.shape.size(); i-- > 0;) {
+    if (view.shape[i] == 1) continue;
+    if (!run_open) {
+      run_open = true;
+      run_stride = view.strides[i];
+      run = 1;
+    }
+    run *= view.shape[i];
+    size_t next = i;
+    while (next > 0 && view.shape[next - 1] == 1) --next;
+    const bool joins = next > 0 && view.strides[next - 1] == view.strides[i] * view.shape[i];
+    if (joins) continue;
+    int64_t covered = 1;
+    while (target >= 0 && (covered < run || shape[static_cast<size_t>(target)] == 1)) {
+      strides[static_cast<size_t>(target)] = covered * run_stride;
+      covered *= shape[static_cast<size_t>(target)];
+      --target;
+    }
+    if (covered != run) return std::nullopt;
+    run_open = false;
+  }
+  return strides;
+}
+
+}  // namespace
+
+View View::contiguous(const Dims& shape) { return View{shape, row_major_strides(shape), 0, {}, {}}; }
+
+bool View::is_contiguous() const {
+  if (masked()) return false;
+  if (count(shape) == 0) return true;
+  if (offset != 0) return false;
+  int64_t expected = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] == 1) continue;
+    if (strides[i] != expected) return false;
+    expected *= shape[i];
+  }
+  return true;
+}
+
+Dims moved_shape(const Move& move, const Dims& shape) {
+  const size_t rank = shape.size();
+  const auto refuse = [&]() { base::fail(name(move.op), "{} does not fit shape {}", to_string(attrs_of(move)), to_string(shape)); };
+  switch (move.op) {
+    case Op::reshape: {
+      const Dims& to = std::get<ShapeAttrs>(move.attrs).shape;
+      if (count(to) != count(shape)) refuse();
+      return to;
+    }
+    case Op::expand: {
+      const Dims& to = std::get<ShapeAttrs>(move.attrs).shape;
+      if (to.size() != rank) refuse();
+      for (size_t i = 0; i < rank; ++i) {
+        if (shape[i] != to[i] && shape[i] != 1) refuse();
+      }
+      return to;
+    }
+    case Op::permute: {
+      const Dims& axes = std::get<AxesAttrs>(move.attrs).axes;
+      Dims to(rank), seen(rank, 0);
+      if (axes.size() != rank) refuse();
+      for (size_t i = 0; i < rank; ++i) {
+        if (axes[i] < 0 || axes[i] >= static_cast<int64_t>(rank) || seen[static_cast<size_t>(axes[i])]++) refuse();
+        to[i] = shape[static_cast<size_t>(axes[i])];
+      }
+      return to;
+    }
+    case Op::pad: {
+      const auto& pad = std::get<PadAttrs>(move.attrs);
+      if (pad.before.size() != rank || pad.after.size() != rank) refuse();
+      Dims to = shape;
+      for (size_t i = 0; i < rank; ++i) {
+        if (pad.before[i] < 0 || pad.after[i] < 0) refuse();
+        to[i] += pad.before[i] + pad.after[i];
+      }
+      return to;
+    }
+    case Op::shrink: {
+      const auto& cut = std::get<ShrinkAttrs>(move.attrs);
+      if (cut.start.size() != rank || cut.size.size() != rank || cut.step.size() != rank) refuse();
+      for (size_t i = 0; i < rank; ++i) {
+        if (cut.start[i] < 0 || cut.step[i] < 1 || cut.size[i] < 0) refuse();
+        if (cut.size[i] > 0 && cut.start[i] + (cut.size[i] - 1) * cut.step[i] >= shape[i]) refuse();
+      }
+      return cut.size;
+    }
+    default: {
+      for (int64_t axis : std::get<AxesAttrs>(move.attrs).axes) {
+        if (axis < 0 || axis >= static_cast<int64_t>(rank)) refuse();
+      }
+      return shape;
+    }
+  }
+}
+
+void IndexMap::apply(const Move& move) {
+  View& top = views_.back();
+  switch (move.op) {
+    case Op::permute: return permute(top, std::get<AxesAttrs>(move.attrs).axes);
+    case Op::expand: return expand(top, std::get<ShapeAttrs>(move.attrs).shape);
+    case Op::pad: return pad(top, std::get<PadAttrs>(move.attrs));
+    case Op::shrink: return shrink(top, std::get<ShrinkAttrs>(move.attrs));
+    case Op::flip: return flip(top, std::get<AxesAttrs>(move.attrs).axes);
+    default: break;
+  }
+  const Dims& shape = std::get<ShapeAttrs>(move.attrs).shape;
+  if (count(shape) == 0) {
+    views_ = {View::contiguous(shape)};
+    return;
+  }
+  if (!top.masked()) {
+    if (auto strides = reshaped_strides(top, shape)) {
+      top.shape = shape;
+      top.strides = std::move(*strides);
+      return;
+    }
+  }
+  views_.push_back(View::contiguous(shape));
+}
+
+int64_t IndexMap::locate(std::span<const int64_t> index) const {
+  Dims unravelled;
+  for (size_t level = views_.size(); level-- > 0;) {
+    const View& view = views_[level];
+    int64_t flat = view.offset;
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      if (view.masked() && (index[i] < view.valid_from[i] || index[i] >= view.valid_to[i])) return kPadding;
+      flat += index[i] * view.strides[i];
+    }
+    if (level == 0) return flat;
+    const View& below = views_[level - 1];
+    unravelled.resize(below.shape.size());
+    for (size_t i = below.shape.size(); i-- > 0;) {
+      unravelled[i] = flat % below.shape[i];
+      flat /= below.shape[i];
+    }
+    index = {unravelled.data(), unravelled.size()};
+  }
+  return 0;
+}
+
+uint64_t IndexMap::hash() const {
+  uint64_t h = views_.size();
+  for (const View& view : views_) {
+    h = base::mix_all(base::mix_all(h, view.shape), view.strides);
+    h = base::mix(h, static_cast<uint64_t>(view.offset));
+    h = base::mix_all(base::mix_all(h, view.valid_from), view.valid_to);
+  }
+  return h;
+}
+
+std::string IndexMap::to_string() const {
+  std::string text;
+  for (size_t i = views_.size(); i-- > 0;) {
+    const View& view = views_[i];
+    text += ir::to_string(view.shape);
+    if (!view.is_contiguous()) text += fmt::format(" strides {} offset {}", ir::to_string(view.strides), view.offset);
+    if (view.masked()) text += fmt::format(" valid {}..{}", ir::to_string(view.valid_from), ir::to_string(view.valid_to));
+    if (i > 0) text += " over ";
+  }
+  return text;
+}
+
+}  // namespace tenon::ir

@@ -1,0 +1,78 @@
+// Views as index maps: where element (i, j, ...) of a tensor lies in its buffer, or that it is padding.
+//
+// One View is shape, strides, offset and a valid range per axis. Every movement op but reshape maps a View to a View; a
+// reshape that strides cannot express (of a transposed or padded view) starts a second View on top, whose flat index is
+// unravelled into the first. So no movement ever copies.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tenon/ir/attrs.h"
+#include "tenon/ir/shape.h"
+
+namespace tenon::ir {
+
+struct View {
+  Dims shape, strides;
+  int64_t offset = 0;
+  Dims valid_from, valid_to;  // indices outside [from, to) of any axis are padding; empty when there is none
+
+  static View contiguous(const Dims& shape);
+  bool masked() const { return !valid_from.empty(); }
+  bool is_contiguous() const;
+  bool operator==(const View&) const = default;
+};
+
+/// The result shape of a movement op; fails when the move does not fit the shape.
+Dims moved_shape(const Move& move, const Dims& shape);
+
+class IndexMap {
+ public:
+  static constexpr int64_t kPadding = -1;
+
+  IndexMap() : IndexMap(Dims()) {}
+  explicit IndexMap(const Dims& shape) { views_.push_back(View::contiguous(shape)); }
+
+  const Dims& shape() const { return views_.back().shape; }
+  std::span<const View> views() const { return {views_.data(), views_.size()}; }
+
+  /// Looks at this map through one more movement op.
+  void apply(const Move& move);
+  void apply(std::span<const Move> moves) {
+    for (const Move& move : moves) apply(move);
+  }
+
+  /// True when elements lie in row-major order from offset 0 on.
+  bool is_contiguous() const { return views_.size() == 1 && views_[0].is_contiguous(); }
+  /// True when one set of strides describes it, without padding: what PyTorch calls a view.
+  bool is_strided() const { return views_.size() == 1 && !views_[0].masked(); }
+
+  /// The buffer element that `index` refers to, or kPadding.
+  int64_t locate(std::span<const int64_t> index) const;
+
+  /// Calls f(position, buffer element or kPadding) for every element in row-major order.
+  template <typename F>
+  void for_each(F&& f) const {
+    const Dims& sizes = shape();
+    const int64_t total = count(sizes);
+    Dims index(sizes.size());
+    for (int64_t position = 0; position < total; ++position) {
+      f(position, locate({index.data(), index.size()}));
+      for (size_t axis = sizes.size(); axis-- > 0;) {
+        if (++index[axis] < sizes[axis]) break;
+        index[axis] = 0;
+      }
+    }
+  }
+
+  uint64_t hash() const;
+  std::string to_string() const;
+  bool operator==(const IndexMap&) const = default;
+
+ private:
+  base::SmallVector<View, 1> views_;  // the last one is what the reader sees, the first addresses the buffer
+};
+
+}  // namespace tenon::ir

@@ -1,0 +1,147 @@
+// Layers as compositions: the planner fuses them, on every device at once.
+
+#include "tenon/nn/functional.h"
+
+#include <cmath>
+
+#include "tenon/tensor/record.h"
+
+namespace tenon::nn {
+namespace {
+
+using record::in_wide;
+
+// The trailing axes that `shape` covers; fails when it does not end x's shape.
+Dims normalised_axes(std::string_view op, const Tensor& x, const Dims& shape) {
+  const size_t rank = x.shape().size();
+  bool fits = !shape.empty() && shape.size() <= rank;
+  Dims axes;
+  for (size_t i = 0; fits && i < shape.size(); ++i) {
+    const size_t axis = rank - shape.size() + i;
+    fits = x.shape()[axis] == shape[i];
+    axes.push_back(static_cast<int64_t>(axis));
+  }
+  if (!fits) base::fail(op, "normalised shape {} does not end shape {}", ir::to_string(shape), ir::to_string(x.shape()));
+  return axes;
+}
+
+void require_parameter(std::string_view op, std::string_view what, const Tensor& parameter, const Dims& shape) {
+  if (!parameter.defined() || parameter.shape() == shape) return;
+  base::fail(op, "{} of shape {} does not fit normalised shape {}", what, ir::to_string(parameter.shape()), ir::to_string(shape));
+}
+
+Tensor wide(const Tensor& x) { return x.to(accumulator(x.dtype())); }
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (weight.dim() != 2) base::fail("linear", "weight must be (out, in), got {}", ir::to_string(weight.shape()));
+  if (x.dim() == 0 || x.size(-1) != weight.size(1)) {
+    base::fail("linear", "input {} and weight {} do not fit: the last size of the input must be {}", ir::to_string(x.shape()),
+               ir::to_string(weight.shape()), weight.size(1));
+  }
+  if (bias.defined() && bias.shape() != Dims{weight.size(0)}) {
+    base::fail("linear", "bias {} does not fit weight {}", ir::to_string(bias.shape()), ir::to_string(weight.shape()));
+  }
+  const Tensor product = matmul(x, weight.t());
+  return bias.defined() ? add(product, bias) : product;
+}
+
+Tensor embedding(const Tensor& weight, const Tensor& index) {
+  if (weight.dim() != 2) base::fail("embedding", "weight must be (count, width), got {}", ir::to_string(weight.shape()));
+  if (index.dtype() != DType::i64 && index.dtype() != DType::i32) {
+    base::fail("embedding", "indices are i32 or i64, got {}", name(index.dtype()));
+  }
+  record::require_same_device("embedding", weight, index);
+  record::require_range("embedding", index, 0, weight.size(0));
+  return Tensor(ir::gather(record::in(weight), index.value(), 0));
+}
+
+Tensor layer_norm(const Tensor& x, const Dims& shape, const Tensor& weight, const Tensor& bias, double eps) {
+  record::require_float("layer_norm", x);
+  const Dims axes = normalised_axes("layer_norm", x, shape);
+  require_parameter("layer_norm", "weight", weight, shape);
+  require_parameter("layer_norm", "bias", bias, shape);
+  return in_wide(x, [&](const Tensor& w) {
+    const Tensor centred = sub(w, mean(w, axes, true));
+    const Tensor variance = mean(square(centred), axes, true);
+    Tensor y = mul(centred, rsqrt(add(variance, eps)));
+    if (weight.defined()) y = mul(y, wide(weight));
+    return bias.defined() ? add(y, wide(bias)) : y;
+  });
+}
+
+Tensor rms_norm(const Tensor& x, const Dims& shape, const Tensor& weight, double eps) {
+  record::require_float("rms_norm", x);
+  const Dims axes = normalised_axes("rms_norm", x, shape);
+  require_parameter("rms_norm", "weight", weight, shape);
+  return in_wide(x, [&](const Tensor& w) {
+    const Tensor y = mul(w, rsqrt(add(mean(square(w), axes, true), eps)));
+    return weight.defined() ? mul(y, wide(weight)) : y;
+  });
+}
+
+Tensor dropout(const Tensor& x, double p, bool training, Generator* generator) {
+  record::require_float("dropout", x);
+  if (!(p >= 0 && p <= 1)) base::fail("dropout", "p must lie in 0..1, got {}", p);
+  if (!training || p == 0) return x;
+  if (p == 1) return mul(x, 0.0);
+  const Tensor kept = ge(rand(x.shape(), Options(DType::f32, x.device()), generator), p);
+  return in_wide(x, [&](const Tensor& w) { return mul(mul(w, kept.to(w.dtype())), 1 / (1 - p)); });
+}
+
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionOptions& options) {
+  constexpr std::string_view kOp = "attention";
+  for (const Tensor* t : {&query, &key, &value}) {
+    record::require_float(kOp, *t);
+    record::require_same_device(kOp, query, *t);
+    if (t->dtype() != query.dtype()) base::fail(kOp, "dtypes {} and {} differ", name(query.dtype()), name(t->dtype()));
+    if (t->dim() < 2 || t->dim() != query.dim()) {
+      base::fail(kOp, "query {}, key {} and value {} must have the same rank, at least 2", ir::to_string(query.shape()),
+                 ir::to_string(key.shape()), ir::to_string(value.shape()));
+    }
+  }
+  const auto misfit = [&](std::string_view why) {
+    base::fail(kOp, "query {}, key {} and value {} do not fit: {}", ir::to_string(query.shape()), ir::to_string(key.shape()),
+               ir::to_string(value.shape()), why);
+  };
+  if (query.size(-1) != key.size(-1)) misfit("query and key widths differ");
+  if (key.size(-2) != value.size(-2)) misfit("key and value lengths differ");
+  const int64_t heads = query.dim() > 2 ? query.size(-3) : 1, groups = key.dim() > 2 ? key.size(-3) : 1;
+  if (key.dim() > 2 && groups != value.size(-3)) misfit("key and value heads differ");
+  if (heads != groups && !options.gqa) misfit("the numbers of heads differ; set gqa to share key/value heads");
+  if (groups == 0 || heads % groups != 0) misfit("query heads must be a multiple of key/value heads");
+  Dims batch(query.shape().begin(), query.shape().begin() + std::max<int64_t>(0, query.dim() - 3));
+  for (size_t i = 0; i < batch.size(); ++i) {
+    if (key.shape()[i] != batch[i] || value.shape()[i] != batch[i]) misfit("batch sizes differ");
+  }
+  const int64_t batches = ir::count(batch), rows = query.size(-2), columns = key.size(-2);
+  const auto four = [&](const Tensor& t, int64_t h) { return t.reshape({batches, h, t.size(-2), t.size(-1)}); };
+
+  ir::AttentionAttrs attrs;
+  attrs.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
+  attrs.causal = options.causal;
+  attrs.has_mask = options.mask.defined();
+  ir::Operands operands{record::in(four(query, heads)), record::in(four(key, groups)), record::in(four(value, groups))};
+  if (attrs.has_mask) {
+    Tensor mask = options.mask;
+    if (mask.dtype() == DType::boolean) {
+      // As finite as the scores: lowest of the 16-bit types would still be seen beside large ones.
+      mask = where(mask, 0.0, full({}, -1e30, Options(accumulator(query.dtype()), query.device())));
+    }
+    record::require_float(kOp, mask);
+    record::require_same_device(kOp, query, mask);
+    Dims scores = batch;
+    if (query.dim() > 2) scores.push_back(heads);
+    scores.push_back(rows);
+    scores.push_back(columns);
+    const ir::Value expanded = record::expanded(kOp, record::in(mask), scores);
+    operands.push_back(ir::reshape(expanded, {batches, heads, rows, columns}));
+  }
+  const ir::Value out = ir::attention(operands, attrs).first;
+  Dims shape = query.shape();
+  shape.back() = value.size(-1);
+  return Tensor(ir::reshape(out, shape));
+}
+
+}  // namespace tenon::nn

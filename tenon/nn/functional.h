@@ -1,0 +1,31 @@
+// The stateless halves of layers, as torch.nn.functional has them.
+
+#pragma once
+
+#include "tenon/tensor/creation.h"
+#include "tenon/tensor/ops.h"
+
+namespace tenon::nn {
+
+/// x (..., in) times the transpose of weight (out, in), plus bias (out).
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor());
+/// Rows of weight (count, width) picked by index.
+Tensor embedding(const Tensor& weight, const Tensor& index);
+/// Normalises over the trailing dims, whose sizes are those of `weight` or, without one, `shape`.
+Tensor layer_norm(const Tensor& x, const Dims& shape, const Tensor& weight = Tensor(), const Tensor& bias = Tensor(),
+                  double eps = 1e-5);
+Tensor rms_norm(const Tensor& x, const Dims& shape, const Tensor& weight = Tensor(), double eps = 1e-6);
+/// Zeroes elements with probability p and scales the rest by 1 / (1 - p); nothing when not training.
+Tensor dropout(const Tensor& x, double p = 0.5, bool training = true, Generator* generator = nullptr);
+
+struct AttentionOptions {
+  Tensor mask;                    // additive, or bool with true meaning "may look"; broadcast to (..., T, S)
+  bool causal = false;            // row t sees columns 0..t
+  std::optional<double> scale;    // 1/sqrt(width) unless given
+  bool gqa = false;               // fewer key/value heads than query heads, each shared by a group
+};
+/// softmax(scale * query @ key^T + mask) @ value over (..., heads, T, width).
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const AttentionOptions& options = {});
+
+}  // namespace tenon::nn

@@ -1,0 +1,175 @@
+// Losses as compositions. Class losses pick with a comparison against the class number instead of a gather: that fuses
+// into the softmax, and its gradient is elementwise.
+
+#include "tenon/nn/losses.h"
+
+#include "tenon/tensor/creation.h"
+#include "tenon/tensor/record.h"
+
+namespace tenon::nn {
+namespace {
+
+void require_same_shape(std::string_view op, const Tensor& x, const Tensor& target) {
+  if (x.shape() == target.shape()) return;
+  base::fail(op, "input {} and target {} differ in shape", ir::to_string(x.shape()), ir::to_string(target.shape()));
+}
+
+Tensor reduced(const Tensor& loss, Reduction reduction) {
+  switch (reduction) {
+    case Reduction::none: return loss;
+    case Reduction::sum: return sum(loss);
+    case Reduction::batchmean: return div(sum(loss), loss.dim() == 0 ? int64_t{1} : loss.size(0));
+    default: return mean(loss);
+  }
+}
+
+// Computes an elementwise loss in f32 for 16-bit inputs and rounds the reduced value once.
+template <typename F>
+Tensor elementwise_loss(std::string_view op, const Tensor& x, const Tensor& target, Reduction reduction, F&& f) {
+  record::require_float(op, x);
+  require_same_shape(op, x, target);
+  const DType wide = promote(accumulator(x.dtype()), accumulator(target.dtype()));
+  return reduced(f(x.to(wide), target.to(wide)), reduction).to(promote(x.dtype(), target.dtype()));
+}
+
+size_t class_axis(const Tensor& x) { return x.dim() == 1 ? 0 : 1; }
+
+// -sum over classes of weight * target * log_probability, for targets given as probabilities.
+Tensor soft_cross_entropy(const Tensor& log_p, const Tensor& target, const CrossEntropyOptions& options) {
+  require_same_shape("cross_entropy", log_p, target);
+  const auto axis = static_cast<int64_t>(class_axis(log_p));
+  const double classes = static_cast<double>(log_p.size(axis)), smoothing = options.label_smoothing;
+  Tensor wanted = target.to(log_p.dtype());
+  if (smoothing > 0) wanted = add(mul(wanted, 1 - smoothing), smoothing / classes);
+  Tensor terms = mul(wanted, log_p);
+  if (options.weight.defined()) {
+    Dims shape(log_p.shape().size(), 1);
+    shape[static_cast<size_t>(axis)] = log_p.size(axis);
+    terms = mul(terms, options.weight.to(log_p.dtype()).reshape(shape));
+  }
+  const Tensor loss = neg(sum(terms, {axis}));
+  if (options.reduction == Reduction::mean) return div(sum(loss), std::max<int64_t>(1, loss.numel()));
+  return reduced(loss, options.reduction);
+}
+
+void require_class_targets(std::string_view op, const Tensor& x, const Tensor& target, const CrossEntropyOptions& options) {
+  if (x.dim() == 0) base::fail(op, "takes at least one dim of classes");
+  if (target.dtype() != DType::i64 && target.dtype() != DType::i32) {
+    base::fail(op, "class targets are i32 or i64, got {}", name(target.dtype()));
+  }
+  Dims wanted = x.shape();
+  wanted.erase(wanted.begin() + class_axis(x));
+  if (target.shape() != wanted) {
+    base::fail(op, "input {} takes targets of shape {}, got {}", ir::to_string(x.shape()), ir::to_string(wanted), ir::to_string(target.shape()));
+  }
+  const int64_t classes = x.shape()[class_axis(x)];
+  if (options.weight.defined() && options.weight.shape() != Dims{classes}) {
+    base::fail(op, "weight {} does not fit {} classes", ir::to_string(options.weight.shape()), classes);
+  }
+  if (const auto range = target.known_range()) {
+    const auto bad = [&](int64_t t) { return (t < 0 || t >= classes) && t != options.ignore_index; };
+    for (int64_t t : {range->first, range->second}) {
+      if (bad(t)) base::fail(op, "target {} is out of range for {} classes", t, classes);
+    }
+  }
+  if (options.reduction == Reduction::batchmean) base::fail(op, "reduction batchmean is for kl_div");
+}
+
+// The loss for class targets, from log-probabilities in f32 or wider.
+Tensor class_loss(const Tensor& log_p, const Tensor& target, const CrossEntropyOptions& options) {
+  const size_t axis = class_axis(log_p);
+  const auto dim = static_cast<int64_t>(axis);
+  const int64_t classes = log_p.shape()[axis];
+  const DType dtype = log_p.dtype();
+  const Tensor column = target.unsqueeze(dim);
+  const Tensor valid = ne(target, options.ignore_index);
+  Dims along(log_p.shape().size(), 1);
+  along[axis] = classes;
+  const Tensor numbers = arange(classes, Options(target.dtype(), target.device())).reshape(along);
+  const Tensor hit = eq(numbers, column);
+
+  const Tensor weight = options.weight.defined() ? options.weight.to(dtype).reshape(along) : Tensor();
+  const Tensor weighted = weight.defined() ? mul(log_p, weight) : log_p;
+  Tensor loss = neg(sum(where(hit, weighted, 0.0), {dim}));
+  if (options.label_smoothing > 0) {
+    const Tensor smooth = neg(sum(weighted, {dim}));
+    loss = add(mul(loss, 1 - options.label_smoothing), mul(smooth, options.label_smoothing / static_cast<double>(classes)));
+  }
+  loss = where(valid, loss, 0.0);
+  if (options.reduction != Reduction::mean) return reduced(loss, options.reduction);
+  // The mean is over what counts: the weights of the targets that are not ignored.
+  const Tensor counted = weight.defined() ? where(valid, sum(where(hit, weight, 0.0), {dim}), 0.0) : valid.to(dtype);
+  return div(sum(loss), sum(counted));
+}
+
+}  // namespace
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
+  record::require_float("cross_entropy", logits);
+  record::require_same_device("cross_entropy", logits, target);
+  if (logits.dim() == 0) base::fail("cross_entropy", "takes at least one dim of classes");
+  if (options.label_smoothing < 0 || options.label_smoothing > 1) {
+    base::fail("cross_entropy", "label_smoothing must lie in 0..1, got {}", options.label_smoothing);
+  }
+  const bool soft = is_float(target.dtype());
+  if (!soft) require_class_targets("cross_entropy", logits, target, options);
+  const Tensor log_p = log_softmax(logits.to(accumulator(logits.dtype())), static_cast<int64_t>(class_axis(logits)));
+  return (soft ? soft_cross_entropy(log_p, target, options) : class_loss(log_p, target, options)).to(logits.dtype());
+}
+
+Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, const CrossEntropyOptions& options) {
+  record::require_float("nll_loss", log_probabilities);
+  record::require_same_device("nll_loss", log_probabilities, target);
+  require_class_targets("nll_loss", log_probabilities, target, options);
+  return class_loss(log_probabilities.to(accumulator(log_probabilities.dtype())), target, options).to(log_probabilities.dtype());
+}
+
+Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
+  return elementwise_loss("mse_loss", x, target, reduction, [](const Tensor& a, const Tensor& b) { return square(sub(a, b)); });
+}
+
+Tensor l1_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
+  return elementwise_loss("l1_loss", x, target, reduction, [](const Tensor& a, const Tensor& b) { return abs(sub(a, b)); });
+}
+
+Tensor huber_loss(const Tensor& x, const Tensor& target, double delta, Reduction reduction) {
+  if (!(delta > 0)) base::fail("huber_loss", "delta must be positive, got {}", delta);
+  return elementwise_loss("huber_loss", x, target, reduction, [&](const Tensor& a, const Tensor& b) {
+    const Tensor distance = abs(sub(a, b));
+    return where(le(distance, delta), mul(square(distance), 0.5), mul(sub(distance, 0.5 * delta), delta));
+  });
+}
+
+Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, double beta, Reduction reduction) {
+  if (!(beta >= 0)) base::fail("smooth_l1_loss", "beta must not be negative, got {}", beta);
+  if (beta == 0) return l1_loss(x, target, reduction);
+  return elementwise_loss("smooth_l1_loss", x, target, reduction, [&](const Tensor& a, const Tensor& b) {
+    const Tensor distance = abs(sub(a, b));
+    return where(lt(distance, beta), mul(square(distance), 0.5 / beta), sub(distance, 0.5 * beta));
+  });
+}
+
+Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, Reduction reduction) {
+  return elementwise_loss("binary_cross_entropy", x, target, reduction, [](const Tensor& p, const Tensor& t) {
+    // Logarithms are cut at -100, as in PyTorch, so that a certain and wrong answer costs much but not infinity.
+    const Tensor log_p = clamp(log(p), -100.0, {}), log_q = clamp(log1p(neg(p)), -100.0, {});
+    return neg(add(mul(t, log_p), mul(sub(1.0, t), log_q)));
+  });
+}
+
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction) {
+  return elementwise_loss("binary_cross_entropy_with_logits", logits, target, reduction, [](const Tensor& x, const Tensor& t) {
+    // log(1 + e^x) - x t, with the larger exponential taken out.
+    return add(sub(relu(x), mul(x, t)), log1p(exp(neg(abs(x)))));
+  });
+}
+
+Tensor kl_div(const Tensor& x, const Tensor& target, Reduction reduction, bool log_target) {
+  return elementwise_loss("kl_div", x, target, reduction, [&](const Tensor& a, const Tensor& t) {
+    if (log_target) return mul(exp(t), sub(t, a));
+    const Tensor positive = gt(t, 0.0);  // t log t is 0 at 0
+    return sub(where(positive, mul(t, log(where(positive, t, 1.0))), 0.0), mul(t, a));
+  });
+}
+
+}  // namespace tenon::nn

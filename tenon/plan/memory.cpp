@@ -1,0 +1,100 @@
+// Sweeps over the launches with a list of holes, giving each temporary the smallest hole that fits. n log n: a chain of a
+// million temporaries lays out in a second.
+
+#include "tenon/plan/memory.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <set>
+
+namespace tenon::plan {
+namespace {
+
+class Holes {
+ public:
+  // Takes the smallest hole of at least this size, or grows the arena.
+  size_t take(size_t bytes) {
+    auto hole = by_size_.lower_bound({bytes, 0});
+    if (hole != by_size_.end()) {
+      const auto [size, offset] = *hole;
+      remove(offset, size);
+      if (size > bytes) insert(offset + bytes, size - bytes);
+      return offset;
+    }
+    size_t offset = end_;
+    if (!by_offset_.empty()) {  // a hole at the very end is extended instead of left behind
+      const auto [last, size] = *by_offset_.rbegin();
+      if (last + size == end_) {
+        offset = last;
+        remove(last, size);
+      }
+    }
+    end_ = offset + bytes;
+    return offset;
+  }
+
+  void give_back(size_t offset, size_t bytes) {
+    auto next = by_offset_.lower_bound(offset);
+    if (next != by_offset_.end() && offset + bytes == next->first) {
+      const auto [neighbour, size] = *next;
+      remove(neighbour, size);
+      bytes += size;
+    }
+    auto previous = by_offset_.lower_bound(offset);
+    if (previous != by_offset_.begin()) {
+      --previous;
+      const auto [neighbour, size] = *previous;
+      if (neighbour + size == offset) {
+        remove(neighbour, size);
+        offset = neighbour;
+        bytes += size;
+      }
+    }
+    insert(offset, bytes);
+  }
+
+  size_t end() const { return end_; }
+
+ private:
+  void insert(size_t offset, size_t bytes) {
+    by_offset_.emplace(offset, bytes);
+    by_size_.emplace(bytes, offset);
+  }
+  void remove(size_t offset, size_t bytes) {
+    by_offset_.erase(offset);
+    by_size_.erase({bytes, offset});
+  }
+
+  std::map<size_t, size_t> by_offset_;
+  std::set<std::pair<size_t, size_t>> by_size_;
+  size_t end_ = 0;
+};
+
+}  // namespace
+
+Arena lay_out(std::span<const Interval> intervals, size_t alignment) {
+  Arena arena;
+  arena.offsets.resize(intervals.size());
+  const auto padded = [&](size_t i) { return (std::max<size_t>(intervals[i].bytes, 1) + alignment - 1) / alignment * alignment; };
+  using Ending = std::pair<uint32_t, uint32_t>;  // last launch, interval
+  std::priority_queue<Ending, std::vector<Ending>, std::greater<>> alive;
+  Holes holes;
+  size_t live_bytes = 0;
+  for (size_t i = 0; i < intervals.size(); ++i) {
+    while (!alive.empty() && alive.top().first < intervals[i].first) {
+      const size_t ended = alive.top().second;
+      alive.pop();
+      holes.give_back(arena.offsets[ended], padded(ended));
+      live_bytes -= padded(ended);
+    }
+    arena.offsets[i] = holes.take(padded(i));
+    alive.emplace(intervals[i].last, static_cast<uint32_t>(i));
+    live_bytes += padded(i);
+    arena.peak_live_bytes = std::max(arena.peak_live_bytes, live_bytes);
+  }
+  arena.bytes = holes.end();
+  return arena;
+}
+
+}  // namespace tenon::plan

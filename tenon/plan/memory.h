@@ -1,0 +1,30 @@
+// Lays the temporaries of a plan into one arena.
+//
+// Every temporary is live from the launch that writes it to the last launch that reads it. Laying intervals out before
+// anything runs is what makes a step free of allocation.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tenon::plan {
+
+struct Interval {
+  uint32_t first = 0;  // the launch that writes it
+  uint32_t last = 0;   // the last launch that reads it
+  size_t bytes = 0;
+};
+
+struct Arena {
+  std::vector<size_t> offsets;  // one per interval
+  size_t bytes = 0;             // the whole arena
+  size_t peak_live_bytes = 0;   // the lower bound: most bytes alive at once
+};
+
+/// Best-fit placement; intervals come in order of their first launch.
+Arena lay_out(std::span<const Interval> intervals, size_t alignment);
+
+}  // namespace tenon::plan

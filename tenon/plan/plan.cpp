@@ -1,0 +1,204 @@
+// The simplest planner that is right: every op that is not a movement becomes one launch, in topological order, with its
+// operands seen through their views. Temporaries live in one arena from their launch to their last reader.
+
+#include "tenon/plan/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "tenon/ir/build.h"
+#include "tenon/ir/print.h"
+#include "tenon/ir/topology.h"
+
+namespace tenon::plan {
+namespace {
+
+using ir::Node;
+using ir::Op;
+using ir::Value;
+
+struct ValueHash {
+  size_t operator()(const std::pair<const Node*, uint32_t>& key) const {
+    return base::mix(reinterpret_cast<uintptr_t>(key.first), key.second);
+  }
+};
+
+bool launches(const Node& node) {
+  const ir::OpInfo& info = node.info();
+  return info.kind != ir::Kind::movement && !info.is(ir::kPassThrough) && node.op() != Op::buffer;
+}
+
+size_t bytes_of(const ir::Type& type) { return static_cast<size_t>(ir::count(type.shape)) * size_of(type.dtype); }
+
+class Planner {
+ public:
+  explicit Planner(const Request& request) : request_(request) {}
+
+  Plan run() {
+    const auto order = ir::topological_order(request_.outputs, [](const Node& node) { return node.evaluated(); });
+    for (const Value& output : request_.outputs) {
+      const Value base = base_of(output);
+      if (!base.node->evaluated()) keep_[base.node.get()] = true;
+    }
+    for (const ir::NodeRef& node : order) {
+      if (!node->evaluated() && launches(*node)) add_launch(node);
+    }
+    lay_out_temporaries();
+    return std::move(plan_);
+  }
+
+ private:
+  using Key = std::pair<const Node*, uint32_t>;
+
+  void add_launch(const ir::NodeRef& node) {
+    ir::Call call;
+    call.op = node->op();
+    call.attrs = node->attrs();
+    Launch launch;
+    for (const Value& input : node->inputs()) {
+      Seen seen = look_through(input);
+      launch.args.push_back(slot_of_input(seen.base));
+      call.inputs.push_back({seen.base.dtype(), std::move(seen.map)});
+    }
+    const bool in_place = node->op() == Op::store && can_overwrite(*node, call);
+    for (uint32_t i = 0; i < node->results(); ++i) {
+      call.outputs.push_back(node->type(i));
+      launch.args.push_back(slot_of_result({node, i}, in_place ? launch.args[0] : Plan::kNone));
+    }
+    launch.kernel = kernel_index(std::move(call));
+    plan_.launches.push_back(std::move(launch));
+  }
+
+  bool can_overwrite(const Node& node, const ir::Call& call) const {
+    const Value base = base_of(node.input(0));
+    return keep_.contains(&node) && base.node == node.input(0).node && base.node->evaluated() && call.inputs[0].map.is_contiguous() &&
+           base_of(node.input(1)).node.get() != base.node.get() && request_.may_overwrite && request_.may_overwrite(*base.node);
+  }
+
+  uint32_t slot_of_input(const Value& base) {
+    auto [entry, fresh] = slots_.try_emplace({base.node.get(), base.index}, static_cast<uint32_t>(plan_.slots.size()));
+    if (fresh) {  // not written by an earlier launch, so it exists already
+      plan_.slots.push_back({Slot::Place::leaf, static_cast<uint32_t>(plan_.leaves.size()), 0, bytes_of(base.type())});
+      plan_.leaves.push_back(base);
+      last_reader_.push_back(0);
+    }
+    last_reader_[entry->second] = static_cast<uint32_t>(plan_.launches.size());
+    return entry->second;
+  }
+
+  uint32_t slot_of_result(const Value& value, uint32_t overwritten_slot) {
+    const auto id = static_cast<uint32_t>(plan_.slots.size());
+    slots_.emplace(Key{value.node.get(), value.index}, id);
+    Slot slot{Slot::Place::temporary, 0, 0, bytes_of(value.type())};
+    if (keep_.contains(value.node.get())) {
+      slot.place = Slot::Place::result;
+      slot.index = static_cast<uint32_t>(plan_.results.size());
+      plan_.results.push_back(value);
+      plan_.overwritten.push_back(overwritten_slot == Plan::kNone ? Plan::kNone : plan_.slots[overwritten_slot].index);
+    } else {
+      slot.index = static_cast<uint32_t>(temporaries_.size());
+      temporaries_.push_back({id, static_cast<uint32_t>(plan_.launches.size())});
+    }
+    plan_.slots.push_back(slot);
+    last_reader_.push_back(static_cast<uint32_t>(plan_.launches.size()));
+    return id;
+  }
+
+  uint32_t kernel_index(ir::Call call) {
+    const uint64_t h = ir::hash(call);
+    auto [first, last] = kernels_.equal_range(h);
+    for (; first != last; ++first) {
+      if (plan_.kernels[first->second] == call) return first->second;
+    }
+    const auto index = static_cast<uint32_t>(plan_.kernels.size());
+    kernels_.emplace(h, index);
+    plan_.kernels.push_back(std::move(call));
+    return index;
+  }
+
+  void lay_out_temporaries() {
+    std::vector<Interval> intervals;
+    intervals.reserve(temporaries_.size());
+    for (const Temporary& t : temporaries_) intervals.push_back({t.written, last_reader_[t.slot], plan_.slots[t.slot].bytes});
+    const Arena arena = lay_out(intervals, request_.limits.alignment);
+    for (size_t i = 0; i < temporaries_.size(); ++i) plan_.slots[temporaries_[i].slot].offset = arena.offsets[i];
+    plan_.arena_bytes = arena.bytes;
+    plan_.peak_live_bytes = arena.peak_live_bytes;
+  }
+
+  struct Temporary {
+    uint32_t slot, written;
+  };
+
+  const Request& request_;
+  Plan plan_;
+  std::unordered_map<const Node*, bool> keep_;
+  std::unordered_map<Key, uint32_t, ValueHash> slots_;
+  std::unordered_multimap<uint64_t, uint32_t> kernels_;
+  std::vector<uint32_t> last_reader_;
+  std::vector<Temporary> temporaries_;
+};
+
+bool transparent(const Node& node) {
+  return !node.evaluated() && (node.info().kind == ir::Kind::movement || node.info().is(ir::kPassThrough));
+}
+
+}  // namespace
+
+Value base_of(const Value& value) {
+  Value base = value;
+  while (transparent(*base.node)) {
+    Value next = base.node->input(base.node->op() == Op::custom ? base.index : 0);  // before `base` lets its node go
+    base = std::move(next);
+  }
+  return base;
+}
+
+Seen look_through(const Value& value) {
+  std::vector<const Node*> moves;
+  Value base = value;
+  while (transparent(*base.node)) {
+    if (base.node->info().kind == ir::Kind::movement) moves.push_back(base.node.get());
+    Value next = base.node->input(base.node->op() == Op::custom ? base.index : 0);
+    base = std::move(next);
+  }
+  Seen seen{base, ir::IndexMap(base.shape())};
+  for (size_t i = moves.size(); i-- > 0;) seen.map.apply(ir::move_of(moves[i]->op(), moves[i]->attrs()));
+  return seen;
+}
+
+Plan make_plan(const Request& request) { return Planner(request).run(); }
+
+std::string Plan::print() const {
+  std::string text;
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const ir::Call& call = kernels[launches[i].kernel];
+    size_t read = 0, written = 0;
+    for (size_t a = 0; a < launches[i].args.size(); ++a) {
+      (a < call.inputs.size() ? read : written) += slots[launches[i].args[a]].bytes;
+    }
+    text += fmt::format("{:>5}  {:<18}", i, ir::name(call.op));
+    for (const ir::Operand& operand : call.inputs) text += fmt::format(" {}{}", tenon::name(operand.dtype), operand.map.to_string());
+    text += " ->";
+    for (const ir::Type& type : call.outputs) text += " " + ir::to_string(type);
+    text += fmt::format("  read {} written {}\n", read, written);
+  }
+  return text;
+}
+
+std::string Plan::memory() const {
+  std::vector<size_t> holders;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].place == Slot::Place::temporary) holders.push_back(i);
+  }
+  std::stable_sort(holders.begin(), holders.end(), [&](size_t a, size_t b) { return slots[a].bytes > slots[b].bytes; });
+  std::string text = fmt::format("arena {} bytes, {} live at the peak, {} temporaries\n", arena_bytes, peak_live_bytes, holders.size());
+  for (size_t i = 0; i < std::min<size_t>(holders.size(), 10); ++i) {
+    text += fmt::format("  {} bytes at {}\n", slots[holders[i]].bytes, slots[holders[i]].offset);
+  }
+  return text;
+}
+
+}  // namespace tenon::plan

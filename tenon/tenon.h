@@ -1,0 +1,11 @@
+// The one public header.
+
+#pragma once
+
+#include "tenon/io/safetensors.h"
+#include "tenon/nn/functional.h"
+#include "tenon/nn/losses.h"
+#include "tenon/tensor/autograd.h"
+#include "tenon/tensor/creation.h"
+#include "tenon/tensor/ops.h"
+#include "tenon/tensor/tensor.h"

@@ -1,0 +1,57 @@
+// Gradients: grad(), no_grad, custom functions.
+
+#pragma once
+
+#include <functional>
+
+#include "tenon/tensor/tensor.h"
+
+namespace tenon {
+
+/// While alive, ops of this thread record no gradient.
+class NoGrad {
+ public:
+  NoGrad();
+  ~NoGrad();
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// While alive, ops of this thread record gradients even inside NoGrad.
+class EnableGrad {
+ public:
+  EnableGrad();
+  ~EnableGrad();
+  EnableGrad(const EnableGrad&) = delete;
+  EnableGrad& operator=(const EnableGrad&) = delete;
+
+ private:
+  bool before_;
+};
+
+bool grad_enabled();
+
+struct GradOptions {
+  std::vector<Tensor> grad_outputs;  // one per output; may be left out for outputs of one element
+  bool create_graph = false;         // make the gradients differentiable in turn
+  bool allow_unused = false;         // an input that plays no part gives an undefined tensor instead of an error
+};
+
+/// The gradients of the outputs' sum with respect to the inputs; changes no tensor's grad().
+std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs, const GradOptions& options = {});
+Tensor grad(const Tensor& output, const Tensor& input, bool create_graph = false);
+
+/// A function with its own gradient rule.
+struct CustomFunction {
+  std::string name;
+  std::function<std::vector<Tensor>(std::span<const Tensor> inputs)> forward;
+  /// From the inputs and the results' gradients (undefined where none arrived) to the inputs' gradients.
+  std::function<std::vector<Tensor>(std::span<const Tensor> inputs, std::span<const Tensor> grads)> backward;
+};
+std::vector<Tensor> apply(const CustomFunction& function, std::span<const Tensor> inputs);
+Tensor apply(const CustomFunction& function, const Tensor& input);
+
+}  // namespace tenon

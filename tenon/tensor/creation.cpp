@@ -1,0 +1,115 @@
+// New tensors from host data and from formulas.
+
+#include "tenon/tensor/creation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tenon/exec/eval.h"
+#include "tenon/tensor/record.h"
+
+namespace tenon {
+namespace {
+
+Tensor finished(Tensor made, const Options& options) {
+  if (options.requires_grad) made.requires_grad_();
+  return made;
+}
+
+void require_sizes(std::string_view op, const Dims& shape) {
+  for (int64_t size : shape) {
+    if (size < 0) base::fail(op, "shape {} has a negative size", ir::to_string(shape));
+  }
+}
+
+template <typename T>
+void note_range(Tensor& made, std::span<const std::byte> bytes) {
+  const auto* values = reinterpret_cast<const T*>(bytes.data());
+  const auto [low, high] = std::minmax_element(values, values + bytes.size() / sizeof(T));
+  made.set_known_range(*low, *high);
+}
+
+}  // namespace
+
+Tensor from_bytes(std::span<const std::byte> bytes, const Dims& shape, const Options& options) {
+  const DType dtype = options.dtype.value_or(DType::f32);
+  require_sizes("tensor", shape);
+  const auto wanted = static_cast<size_t>(ir::count(shape)) * size_of(dtype);
+  if (bytes.size() != wanted) {
+    base::fail("tensor", "{} bytes given, {}{} takes {}", bytes.size(), name(dtype), ir::to_string(shape), wanted);
+  }
+  Tensor made(exec::upload(bytes, {dtype, shape}, options.device.id));
+  // Remembered for the check of indices at the moment an op is recorded.
+  if (dtype == DType::i64 && !bytes.empty()) note_range<int64_t>(made, bytes);
+  if (dtype == DType::i32 && !bytes.empty()) note_range<int32_t>(made, bytes);
+  return finished(made, options);
+}
+
+Tensor scalar(Number value, const Options& options) {
+  Options own = options;
+  if (!own.dtype) own.dtype = value.dtype();
+  return full({}, value, own);
+}
+
+Tensor full(const Dims& shape, Number value, const Options& options) {
+  require_sizes("full", shape);
+  const DType dtype = options.dtype.value_or(value.dtype());
+  const ir::DeviceId device = options.device.id;
+  const ir::Value number = value.is_real() ? ir::constant(value.as_double(), dtype, device) : ir::constant_int(value.as_int(), dtype, device);
+  return finished(Tensor(ir::expand(ir::reshape(number, Dims(shape.size(), 1)), shape)), options);
+}
+
+Tensor zeros(const Dims& shape, const Options& options) { return full(shape, 0.0, options); }
+Tensor ones(const Dims& shape, const Options& options) { return full(shape, 1.0, options); }
+
+Tensor full_like(const Tensor& x, Number value, const Options& options) {
+  Options own = options;
+  own.device = x.device();
+  if (!own.dtype) own.dtype = x.dtype();
+  return full(x.shape(), value, own);
+}
+Tensor zeros_like(const Tensor& x, const Options& options) { return full_like(x, 0, options); }
+Tensor ones_like(const Tensor& x, const Options& options) { return full_like(x, 1, options); }
+
+Tensor arange(Number end, const Options& options) { return arange(0, end, 1, options); }
+
+Tensor arange(Number start, Number end, Number step, const Options& options) {
+  if (step.as_double() == 0) base::fail("arange", "step must not be 0");
+  const bool real = start.is_real() || end.is_real() || step.is_real();
+  const DType dtype = options.dtype.value_or(real ? DType::f32 : DType::i64);
+  const double span = (end.as_double() - start.as_double()) / step.as_double();
+  if (!std::isfinite(span)) base::fail("arange", "start, end and step must be finite");
+  if (span < 0) base::fail("arange", "from {} to {} in steps of {} never arrives", start.as_double(), end.as_double(), step.as_double());
+  const auto n = static_cast<int64_t>(std::ceil(span));
+  // Counted in a type that holds every index exactly, then scaled and rounded once.
+  const DType wide = real ? DType::f64 : DType::i64;
+  Tensor counted(ir::iota(n, wide, options.device.id));
+  if (step.as_double() != 1) counted = mul(counted, step);
+  if (start.as_double() != 0) counted = add(counted, start);
+  Tensor made = counted.to(dtype);
+  if (!real && n > 0) {
+    const int64_t last = start.as_int() + (n - 1) * step.as_int();
+    made.set_known_range(std::min(start.as_int(), last), std::max(start.as_int(), last));
+  }
+  return finished(made, options);
+}
+
+Tensor linspace(double start, double end, int64_t steps, const Options& options) {
+  if (steps < 0) base::fail("linspace", "the number of steps must not be negative, got {}", steps);
+  const DType dtype = options.dtype.value_or(DType::f32);
+  const Tensor i(ir::iota(steps, DType::f64, options.device.id));
+  const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
+  // Counted from the nearer end, so that both ends are exact.
+  const Tensor from_start = add(mul(i, step), start), from_end = sub(end, mul(sub(static_cast<double>(steps - 1), i), step));
+  return finished(where(lt(i, static_cast<double>(steps) / 2), from_start, from_end).to(dtype), options);
+}
+
+Tensor eye(int64_t rows, std::optional<int64_t> columns, const Options& options) {
+  const Dims shape{rows, columns.value_or(rows)};
+  require_sizes("eye", shape);
+  const ir::DeviceId device = options.device.id;
+  const ir::Value same = ir::equal(ir::iota_along(shape, 0, DType::i64, device), ir::iota_along(shape, 1, DType::i64, device));
+  return finished(Tensor(ir::cast(same, options.dtype.value_or(DType::f32))), options);
+}
+
+}  // namespace tenon

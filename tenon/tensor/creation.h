@@ -1,0 +1,107 @@
+// New tensors: from host data, filled, counted, random.
+
+#pragma once
+
+#include "tenon/tensor/tensor.h"
+
+namespace tenon {
+
+/// A tensor of these bytes, which are copied.
+Tensor from_bytes(std::span<const std::byte> bytes, const Dims& shape, const Options& options);
+
+/// A tensor of these values in row-major order; dtype follows T unless the options say otherwise.
+template <typename T>
+Tensor from_vector(const std::vector<T>& values, const Dims& shape, const Options& options = {});
+template <typename T>
+Tensor tensor(std::initializer_list<T> values, const Options& options = {});
+template <typename T>
+Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, const Options& options = {});
+/// A single number of shape ().
+Tensor scalar(Number value, const Options& options = {});
+
+Tensor zeros(const Dims& shape, const Options& options = {});
+Tensor ones(const Dims& shape, const Options& options = {});
+Tensor full(const Dims& shape, Number value, const Options& options = {});
+Tensor zeros_like(const Tensor& x, const Options& options = {});
+Tensor ones_like(const Tensor& x, const Options& options = {});
+Tensor full_like(const Tensor& x, Number value, const Options& options = {});
+Tensor arange(Number end, const Options& options = {});
+Tensor arange(Number start, Number end, Number step = 1, const Options& options = {});
+Tensor linspace(double start, double end, int64_t steps, const Options& options = {});
+Tensor eye(int64_t rows, std::optional<int64_t> columns = {}, const Options& options = {});
+
+/// A stream of random numbers: the same seed gives the same numbers on every device.
+class Generator {
+ public:
+  explicit Generator(uint64_t seed = 0);
+  void manual_seed(uint64_t seed);
+  uint64_t seed() const;
+  /// `words` random 32-bit words as i32; each call continues behind the last.
+  Tensor bits(int64_t words, Device device);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+/// The generator used when none is given.
+Generator& default_generator();
+/// Seeds the default generator.
+void manual_seed(uint64_t seed);
+
+Tensor rand(const Dims& shape, const Options& options = {}, Generator* generator = nullptr);   // [0, 1)
+Tensor randn(const Dims& shape, const Options& options = {}, Generator* generator = nullptr);  // mean 0, variance 1
+Tensor randint(int64_t low, int64_t high, const Dims& shape, const Options& options = {}, Generator* generator = nullptr);
+Tensor randperm(int64_t n, const Options& options = {}, Generator* generator = nullptr);
+Tensor rand_like(const Tensor& x, Generator* generator = nullptr);
+Tensor randn_like(const Tensor& x, Generator* generator = nullptr);
+/// 1 with the probability given by each element, else 0.
+Tensor bernoulli(const Tensor& probabilities, Generator* generator = nullptr);
+/// Indices drawn with the (not necessarily normalised) weights of the last dimension.
+Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement = false, Generator* generator = nullptr);
+
+// ---- templates ----
+
+template <typename T>
+Tensor from_vector(const std::vector<T>& values, const Dims& shape, const Options& options) {
+  Options own = options;
+  own.dtype = kDTypeOf<T>;
+  own.requires_grad = false;
+  Tensor made;
+  if constexpr (std::is_same_v<T, bool>) {  // vector<bool> has no bytes to point at
+    std::vector<std::byte> bytes(values.size());
+    for (size_t i = 0; i < values.size(); ++i) bytes[i] = std::byte{values[i]};
+    made = from_bytes(bytes, shape, own);
+  } else {
+    made = from_bytes(std::as_bytes(std::span<const T>(values)), shape, own);
+  }
+  if (options.dtype) made = made.to(*options.dtype);
+  if (options.requires_grad) made.requires_grad_();
+  return made;
+}
+
+template <typename T>
+Tensor tensor(std::initializer_list<T> values, const Options& options) {
+  using Stored = std::conditional_t<std::is_same_v<T, double>, float,  // numbers as Python's: reals f32, integers i64
+                                    std::conditional_t<std::is_same_v<T, int>, int64_t, T>>;
+  if (options.dtype == DType::f64) {
+    return from_vector(std::vector<double>(values.begin(), values.end()), {static_cast<int64_t>(values.size())}, options);
+  }
+  return from_vector(std::vector<Stored>(values.begin(), values.end()), {static_cast<int64_t>(values.size())}, options);
+}
+
+template <typename T>
+Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, const Options& options) {
+  const auto columns = rows.size() ? static_cast<int64_t>(rows.begin()->size()) : 0;
+  using Wide = std::conditional_t<std::is_floating_point_v<T>, double, std::conditional_t<std::is_same_v<T, bool>, bool, int64_t>>;
+  std::vector<Wide> flat;
+  for (const auto& row : rows) {
+    if (static_cast<int64_t>(row.size()) != columns) base::fail("tensor", "rows of {} and {} elements", columns, row.size());
+    flat.insert(flat.end(), row.begin(), row.end());
+  }
+  Options own = options;
+  if (!own.dtype && std::is_floating_point_v<T>) own.dtype = DType::f32;
+  return from_vector(flat, {static_cast<int64_t>(rows.size()), columns}, own);
+}
+
+}  // namespace tenon

@@ -1,0 +1,349 @@
+// Arithmetic, comparisons, mathematics and activations.
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "tenon/tensor/creation.h"
+#include "tenon/tensor/record.h"
+
+namespace tenon {
+namespace {
+
+using ir::Op;
+using record::in_wide;
+
+Tensor binary(std::string_view op, Op row, const Operand& a, const Operand& b, std::optional<DType> dtype = {}) {
+  const Operand operands[] = {a, b};
+  const auto values = record::unified(op, operands, dtype);
+  return Tensor(ir::binary(row, values[0], values[1]));
+}
+
+DType result_of(const Operand& a, const Operand& b) {
+  const Operand operands[] = {a, b};
+  return record::result_type(operands);
+}
+
+// Ops on real numbers take integers and bool as f32.
+Tensor real_unary(Op row, const Tensor& x) {
+  return Tensor(ir::unary(row, ir::cast(record::in(x), record::real_type(x.dtype()))));
+}
+
+Tensor as_bool(const Tensor& x) { return x.dtype() == DType::boolean ? x : ne(x, 0); }
+Operand as_bool(const Operand& x) {
+  if (x.is_tensor()) return as_bool(x.tensor());
+  return Number(x.number().as_double() != 0);
+}
+
+void require_bits(std::string_view op, DType dtype) {
+  if (is_float(dtype)) base::fail(op, "takes integers or bool, got {}", name(dtype));
+}
+
+void refuse_bool(std::string_view op, DType dtype, std::string_view instead) {
+  if (dtype == DType::boolean) base::fail(op, "is not defined on bool; use {}", instead);
+}
+
+}  // namespace
+
+Tensor operator+(const Operand& a, const Operand& b) { return add(a, b); }
+Tensor operator-(const Operand& a, const Operand& b) { return sub(a, b); }
+Tensor operator*(const Operand& a, const Operand& b) { return mul(a, b); }
+Tensor operator/(const Operand& a, const Operand& b) { return div(a, b); }
+Tensor operator%(const Operand& a, const Operand& b) { return remainder(a, b); }
+Tensor operator<(const Operand& a, const Operand& b) { return lt(a, b); }
+Tensor operator<=(const Operand& a, const Operand& b) { return le(a, b); }
+Tensor operator>(const Operand& a, const Operand& b) { return gt(a, b); }
+Tensor operator>=(const Operand& a, const Operand& b) { return ge(a, b); }
+Tensor operator==(const Operand& a, const Operand& b) { return eq(a, b); }
+Tensor operator!=(const Operand& a, const Operand& b) { return ne(a, b); }
+Tensor operator&(const Operand& a, const Operand& b) { return bitwise_and(a, b); }
+Tensor operator|(const Operand& a, const Operand& b) { return bitwise_or(a, b); }
+Tensor operator^(const Operand& a, const Operand& b) { return bitwise_xor(a, b); }
+Tensor operator<<(const Tensor& a, const Operand& b) { return binary("shift", Op::shl, a, b); }
+Tensor operator>>(const Tensor& a, const Operand& b) { return binary("shift", Op::shr, a, b); }
+
+// ---- arithmetic ----
+
+Tensor add(const Operand& a, const Operand& b) {
+  return binary("add", result_of(a, b) == DType::boolean ? Op::bit_or : Op::add, a, b);
+}
+
+Tensor sub(const Operand& a, const Operand& b) {
+  const DType dtype = result_of(a, b);
+  refuse_bool("sub", dtype, "logical_xor");
+  const Operand operands[] = {a, b};
+  const auto values = record::unified("sub", operands);
+  return Tensor(ir::sub(values[0], values[1]));
+}
+
+Tensor mul(const Operand& a, const Operand& b) {
+  return binary("mul", result_of(a, b) == DType::boolean ? Op::bit_and : Op::mul, a, b);
+}
+
+Tensor div(const Operand& a, const Operand& b) { return binary("div", Op::div, a, b, record::real_type(result_of(a, b))); }
+
+Tensor fmod(const Operand& a, const Operand& b) {
+  refuse_bool("fmod", result_of(a, b), "integers");
+  return binary("fmod", Op::mod, a, b);
+}
+
+Tensor remainder(const Operand& a, const Operand& b) {
+  const DType dtype = result_of(a, b);
+  refuse_bool("remainder", dtype, "integers");
+  const Tensor rest = binary("remainder", Op::mod, a, b);
+  const Operand divisor = b.is_tensor() ? Operand(b.tensor().to(dtype)) : b;
+  // C's remainder has the sign of the dividend: add the divisor where the signs differ.
+  return where(logical_and(ne(rest, 0), ne(lt(rest, 0), lt(add(zeros_like(rest), divisor), 0))), add(rest, divisor), rest);
+}
+
+Tensor floor_divide(const Operand& a, const Operand& b) {
+  const DType dtype = result_of(a, b);
+  refuse_bool("floor_divide", dtype, "integers");
+  if (is_float(dtype)) return floor(div(a, b));
+  const Tensor quotient = binary("floor_divide", Op::idiv, a, b);
+  const Tensor rest = binary("floor_divide", Op::mod, a, b);
+  const Tensor divisor = add(zeros_like(rest), b);
+  return where(logical_and(ne(rest, 0), ne(lt(rest, 0), lt(divisor, 0))), sub(quotient, 1), quotient);
+}
+
+Tensor pow(const Operand& base, const Operand& exponent) {
+  const DType dtype = result_of(base, exponent);
+  if (!exponent.is_tensor()) {
+    const double power = exponent.number().as_double();
+    const Tensor& x = base.tensor();
+    if (power == 2) return square(x);
+    if (is_float(dtype)) {
+      if (power == 0.5) return sqrt(x);
+      if (power == 1) return x.to(dtype);
+      if (power == 3) return in_wide(x, [](const Tensor& w) { return w * w * w; });
+      if (power == -1) return reciprocal(x);
+    }
+  }
+  if (is_float(dtype)) return binary("pow", Op::pow, base, exponent);
+  if (dtype == DType::boolean) base::fail("pow", "is not defined on bool");
+  if (!exponent.is_tensor() && exponent.number().as_int() < 0) {
+    base::fail("pow", "integers to negative powers are not integers; convert to a float dtype first");
+  }
+  return round(binary("pow", Op::pow, base, exponent, DType::f64)).to(dtype);  // exact up to 2^53
+}
+
+Tensor maximum(const Operand& a, const Operand& b) { return binary("maximum", Op::maximum, a, b); }
+
+Tensor minimum(const Operand& a, const Operand& b) {
+  const Operand operands[] = {a, b};
+  const auto values = record::unified("minimum", operands);
+  if (is_float(values[0].dtype())) return Tensor(ir::neg(ir::binary(Op::maximum, ir::neg(values[0]), ir::neg(values[1]))));
+  // Complementing reverses the order of integers of either sign without overflow.
+  const auto flipped = [](const ir::Value& v) {
+    return ir::binary(Op::bit_xor, v, v.dtype() == DType::boolean ? ir::full_like(v, 1) : ir::full_like(v, -1));
+  };
+  return Tensor(flipped(ir::binary(Op::maximum, flipped(values[0]), flipped(values[1]))));
+}
+
+// ---- comparison and logic ----
+
+Tensor lt(const Operand& a, const Operand& b) { return binary("lt", Op::less, a, b); }
+Tensor gt(const Operand& a, const Operand& b) { return binary("gt", Op::less, b, a); }
+Tensor eq(const Operand& a, const Operand& b) { return binary("eq", Op::equal, a, b); }
+Tensor ne(const Operand& a, const Operand& b) { return Tensor(ir::logical_not(binary("ne", Op::equal, a, b).value())); }
+Tensor le(const Operand& a, const Operand& b) {
+  return Tensor(ir::binary(Op::bit_or, binary("le", Op::less, a, b).value(), binary("le", Op::equal, a, b).value()));
+}
+Tensor ge(const Operand& a, const Operand& b) {
+  return Tensor(ir::binary(Op::bit_or, binary("ge", Op::less, b, a).value(), binary("ge", Op::equal, a, b).value()));
+}
+
+Tensor logical_and(const Operand& a, const Operand& b) { return binary("logical_and", Op::bit_and, as_bool(a), as_bool(b)); }
+Tensor logical_or(const Operand& a, const Operand& b) { return binary("logical_or", Op::bit_or, as_bool(a), as_bool(b)); }
+Tensor logical_xor(const Operand& a, const Operand& b) { return binary("logical_xor", Op::bit_xor, as_bool(a), as_bool(b)); }
+Tensor logical_not(const Tensor& x) { return Tensor(ir::logical_not(as_bool(x).value())); }
+
+Tensor bitwise_and(const Operand& a, const Operand& b) {
+  require_bits("bitwise_and", result_of(a, b));
+  return binary("bitwise_and", Op::bit_and, a, b);
+}
+Tensor bitwise_or(const Operand& a, const Operand& b) {
+  require_bits("bitwise_or", result_of(a, b));
+  return binary("bitwise_or", Op::bit_or, a, b);
+}
+Tensor bitwise_xor(const Operand& a, const Operand& b) {
+  require_bits("bitwise_xor", result_of(a, b));
+  return binary("bitwise_xor", Op::bit_xor, a, b);
+}
+Tensor bitwise_not(const Tensor& x) {
+  require_bits("bitwise_not", x.dtype());
+  return bitwise_xor(x, x.dtype() == DType::boolean ? Number(true) : Number(-1));
+}
+
+Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
+  if (condition.dtype() != DType::boolean) base::fail("where", "the condition must be bool, got {}", name(condition.dtype()));
+  const Operand choices[] = {a, b};
+  const DType dtype = record::result_type(choices);
+  // The condition takes part in broadcasting but not in promotion.
+  Dims shape = condition.shape();
+  for (const Operand& choice : choices) {
+    if (!choice.is_tensor()) continue;
+    record::require_same_device("where", condition, choice.tensor());
+    shape = record::broadcast("where", shape, choice.tensor().shape());
+  }
+  const auto prepared = [&](const Operand& choice) {
+    if (choice.is_tensor()) return record::expanded("where", ir::cast(record::in(choice.tensor()), dtype), shape);
+    return full(shape, choice.number(), Options(dtype, condition.device())).value();
+  };
+  return Tensor(ir::where(record::expanded("where", condition.value(), shape), prepared(a), prepared(b)));
+}
+
+Tensor masked_fill(const Tensor& x, const Tensor& mask, Number value) {
+  if (mask.dtype() != DType::boolean) base::fail("masked_fill", "the mask must be bool, got {}", name(mask.dtype()));
+  record::require_same_device("masked_fill", x, mask);
+  const Dims shape = record::broadcast("masked_fill", x.shape(), mask.shape());
+  const Tensor filling = full(shape, value, Options(x.dtype(), x.device()));
+  return Tensor(ir::where(record::expanded("masked_fill", mask.value(), shape), filling.value(),
+                          record::expanded("masked_fill", record::in(x), shape)));
+}
+
+// ---- mathematics ----
+
+Tensor neg(const Tensor& x) {
+  refuse_bool("neg", x.dtype(), "logical_not");
+  return Tensor(ir::neg(record::in(x)));
+}
+Tensor abs(const Tensor& x) { return x.dtype() == DType::boolean ? x : Tensor(ir::unary(Op::abs, record::in(x))); }
+Tensor sign(const Tensor& x) { return sub(gt(x, 0).to(x.dtype()), lt(x, 0).to(x.dtype())); }
+Tensor sqrt(const Tensor& x) { return real_unary(Op::sqrt, x); }
+Tensor rsqrt(const Tensor& x) {
+  return in_wide(x, [](const Tensor& w) { return div(1.0, sqrt(w)); });
+}
+Tensor square(const Tensor& x) { return mul(x, x); }
+Tensor reciprocal(const Tensor& x) { return div(1.0, x); }
+Tensor exp(const Tensor& x) { return real_unary(Op::exp, x); }
+Tensor exp2(const Tensor& x) { return pow(2.0, x.to(record::real_type(x.dtype()))); }
+Tensor expm1(const Tensor& x) { return real_unary(Op::expm1, x); }
+Tensor log(const Tensor& x) { return real_unary(Op::log, x); }
+Tensor log2(const Tensor& x) {
+  return in_wide(x, [](const Tensor& w) { return mul(log(w), std::numbers::log2e); });
+}
+Tensor log10(const Tensor& x) {
+  return in_wide(x, [](const Tensor& w) { return mul(log(w), std::numbers::log10e); });
+}
+Tensor log1p(const Tensor& x) { return real_unary(Op::log1p, x); }
+Tensor sin(const Tensor& x) { return real_unary(Op::sin, x); }
+Tensor cos(const Tensor& x) { return real_unary(Op::cos, x); }
+Tensor tan(const Tensor& x) {
+  return in_wide(x, [](const Tensor& w) { return div(sin(w), cos(w)); });
+}
+Tensor tanh(const Tensor& x) { return real_unary(Op::tanh, x); }
+Tensor sinh(const Tensor& x) {
+  // From expm1, so that small arguments keep their digits.
+  return in_wide(x, [](const Tensor& w) { return mul(sub(expm1(w), expm1(neg(w))), 0.5); });
+}
+Tensor cosh(const Tensor& x) {
+  return in_wide(x, [](const Tensor& w) { return mul(add(exp(w), exp(neg(w))), 0.5); });
+}
+Tensor erf(const Tensor& x) { return real_unary(Op::erf, x); }
+Tensor sigmoid(const Tensor& x) { return real_unary(Op::sigmoid, x); }
+
+Tensor floor(const Tensor& x) { return is_float(x.dtype()) ? Tensor(ir::unary(Op::floor, record::in(x))) : x; }
+Tensor ceil(const Tensor& x) { return is_float(x.dtype()) ? neg(floor(neg(x))) : x; }
+Tensor trunc(const Tensor& x) { return is_float(x.dtype()) ? where(lt(x, 0), ceil(x), floor(x)) : x; }
+Tensor round(const Tensor& x) {
+  if (!is_float(x.dtype())) return x;
+  const Tensor below = floor(x);
+  const Tensor rest = sub(x, below);  // exact
+  const Tensor odd = ne(fmod(below, 2.0), 0.0);
+  return where(logical_or(gt(rest, 0.5), logical_and(eq(rest, 0.5), odd)), add(below, 1.0), below);
+}
+
+Tensor isnan(const Tensor& x) { return ne(x, x); }
+Tensor isinf(const Tensor& x) {
+  if (!is_float(x.dtype())) return full(x.shape(), false, Options(DType::boolean, x.device()));
+  return eq(abs(x), std::numeric_limits<double>::infinity());
+}
+Tensor isfinite(const Tensor& x) {
+  if (!is_float(x.dtype())) return full(x.shape(), true, Options(DType::boolean, x.device()));
+  return lt(abs(x), std::numeric_limits<double>::infinity());
+}
+
+namespace {
+
+double highest(DType dtype) {
+  switch (dtype) {
+    case DType::f16: return 65504;
+    case DType::bf16: return 3.3895313892515355e38;
+    case DType::f64: return std::numeric_limits<double>::max();
+    default: return std::numeric_limits<float>::max();
+  }
+}
+
+}  // namespace
+
+Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf, std::optional<double> neginf) {
+  if (!is_float(x.dtype())) return x;
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor finite = where(eq(x, infinity), posinf.value_or(highest(x.dtype())),
+                              where(eq(x, -infinity), neginf.value_or(-highest(x.dtype())), x));
+  return where(isnan(x), nan, finite);
+}
+
+Tensor clamp(const Tensor& x, std::optional<Number> min, std::optional<Number> max) {
+  if (!min && !max) base::fail("clamp", "takes min, max or both");
+  Tensor result = x;
+  if (min) result = where(lt(result, *min), *min, result);
+  if (max) result = where(gt(result, *max), *max, result);
+  return result;
+}
+
+// ---- activations ----
+// The branch that `where` does not take must stay finite, or its gradient 0 times infinity would be NaN.
+
+Tensor relu(const Tensor& x) { return where(le(x, 0), 0, x); }
+
+Tensor leaky_relu(const Tensor& x, double negative_slope) {
+  record::require_float("leaky_relu", x);
+  return where(gt(x, 0), x, mul(x, negative_slope));
+}
+
+Tensor elu(const Tensor& x, double alpha) {
+  record::require_float("elu", x);
+  return in_wide(x, [&](const Tensor& w) { return where(gt(w, 0), w, mul(expm1(where(gt(w, 0), 0.0, w)), alpha)); });
+}
+
+Tensor softplus(const Tensor& x, double beta, double threshold) {
+  record::require_float("softplus", x);
+  return in_wide(x, [&](const Tensor& w) {
+    const Tensor scaled = mul(w, beta);
+    const Tensor linear = gt(scaled, threshold);
+    return where(linear, w, div(log1p(exp(where(linear, 0.0, scaled))), beta));
+  });
+}
+
+Tensor silu(const Tensor& x) {
+  record::require_float("silu", x);
+  return in_wide(x, [](const Tensor& w) { return mul(w, sigmoid(w)); });
+}
+
+Tensor mish(const Tensor& x) {
+  record::require_float("mish", x);
+  return in_wide(x, [](const Tensor& w) { return mul(w, tanh(softplus(w))); });
+}
+
+Tensor hardswish(const Tensor& x) {
+  record::require_float("hardswish", x);
+  return in_wide(x, [](const Tensor& w) { return div(mul(w, clamp(add(w, 3.0), 0.0, 6.0)), 6.0); });
+}
+
+Tensor gelu(const Tensor& x, std::string_view approximate) {
+  record::require_float("gelu", x);
+  if (approximate == "none") {
+    return in_wide(x, [](const Tensor& w) {
+      return mul(mul(w, 0.5), add(erf(mul(w, 1 / std::numbers::sqrt2)), 1.0));
+    });
+  }
+  if (approximate != "tanh") base::fail("gelu", "approximate is 'none' or 'tanh', got '{}'", approximate);
+  return in_wide(x, [](const Tensor& w) {
+    const Tensor inner = mul(add(w, mul(mul(mul(w, w), w), 0.044715)), std::sqrt(2 / std::numbers::pi));
+    return mul(mul(w, 0.5), add(tanh(inner), 1.0));
+  });
+}
+
+}  // namespace tenon

@@ -1,0 +1,397 @@
+// Views and the ops made of them: they launch nothing.
+
+#include <algorithm>
+
+#include "tenon/tensor/creation.h"
+#include "tenon/tensor/record.h"
+
+namespace tenon {
+namespace {
+
+using ir::Op;
+
+Tensor viewed(const Tensor& x, ir::Move move, bool same_elements) { return x.viewed({&move, 1}, same_elements); }
+
+Dims resolved_shape(std::string_view op, const Tensor& x, const Dims& shape) {
+  Dims sizes = shape;
+  int64_t known = 1;
+  int64_t open = -1;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == -1 && open < 0) {
+      open = static_cast<int64_t>(i);
+    } else if (sizes[i] < 0) {
+      base::fail(op, "shape {} is not valid: sizes are not negative, and at most one is -1", ir::to_string(shape));
+    } else {
+      known *= sizes[i];
+    }
+  }
+  if (open >= 0) {
+    if (known == 0 || x.numel() % known != 0) {
+      base::fail(op, "cannot reshape {} ({} elements) to {}: {} does not divide {}", ir::to_string(x.shape()), x.numel(),
+                 ir::to_string(shape), known, x.numel());
+    }
+    sizes[static_cast<size_t>(open)] = x.numel() / known;
+  } else if (known != x.numel()) {
+    base::fail(op, "cannot reshape {} ({} elements) to {} ({} elements)", ir::to_string(x.shape()), x.numel(),
+               ir::to_string(shape), known);
+  }
+  return sizes;
+}
+
+// Where a Python slice starts, how many elements it has, and its step.
+struct Range {
+  int64_t start, size, step;
+};
+
+Range resolved(const Slice& slice, int64_t size) {
+  if (slice.step == 0) base::fail("slice", "step must not be 0");
+  const bool forward = slice.step > 0;
+  const int64_t low = forward ? 0 : -1, high = forward ? size : size - 1;
+  const auto bound = [&](std::optional<int64_t> at, int64_t otherwise) {
+    if (!at) return otherwise;
+    return std::clamp(*at < 0 ? *at + size : *at, low, high);
+  };
+  const int64_t start = bound(slice.start, forward ? low : high), stop = bound(slice.stop, forward ? high : low);
+  const int64_t span = forward ? stop - start : start - stop;
+  const int64_t step = forward ? slice.step : -slice.step;
+  return {start, span <= 0 ? 0 : (span + step - 1) / step, slice.step};
+}
+
+std::vector<ir::Move> slice_moves(const Dims& shape, size_t axis, Range range) {
+  std::vector<ir::Move> moves;
+  if (range.step < 0) {  // read backwards: flip, then step forwards
+    moves.push_back({Op::flip, ir::AxesAttrs{{static_cast<int64_t>(axis)}}});
+    range.start = shape[axis] - 1 - range.start;
+    range.step = -range.step;
+  }
+  ir::ShrinkAttrs cut{Dims(shape.size(), 0), shape, Dims(shape.size(), 1)};
+  cut.start[axis] = range.size == 0 ? 0 : range.start;
+  cut.size[axis] = range.size;
+  cut.step[axis] = range.size <= 1 ? 1 : range.step;
+  moves.push_back({Op::shrink, std::move(cut)});
+  return moves;
+}
+
+Tensor sliced(const Tensor& x, size_t axis, const Slice& slice) {
+  const Range range = resolved(slice, x.shape()[axis]);
+  return x.viewed(slice_moves(x.shape(), axis, range));
+}
+
+}  // namespace
+
+Tensor reshape(const Tensor& x, const Dims& shape) {
+  return viewed(x, {Op::reshape, ir::ShapeAttrs{resolved_shape("reshape", x, shape)}}, true);
+}
+
+Tensor Tensor::view(const Dims& shape) const {
+  return viewed({std::initializer_list<ir::Move>{{Op::reshape, ir::ShapeAttrs{resolved_shape("view", *this, shape)}}}}, true);
+}
+
+Tensor permute(const Tensor& x, const Dims& dims) {
+  Dims axes;
+  if (dims.size() != x.shape().size()) {
+    base::fail("permute", "{} dims given for a tensor of rank {}", dims.size(), x.shape().size());
+  }
+  for (int64_t dim : dims) {
+    axes.push_back(static_cast<int64_t>(record::axis("permute", dim, x.shape().size())));
+    if (std::count(axes.begin(), axes.end(), axes.back()) > 1) base::fail("permute", "dim {} appears more than once", dim);
+  }
+  return viewed(x, {Op::permute, ir::AxesAttrs{axes}}, true);
+}
+
+Tensor transpose(const Tensor& x, int64_t a, int64_t b) {
+  Dims axes = ir::iota_dims(x.shape().size());
+  if (x.dim() == 0) return x;
+  std::swap(axes[record::axis("transpose", a, axes.size())], axes[record::axis("transpose", b, axes.size())]);
+  return viewed(x, {Op::permute, ir::AxesAttrs{axes}}, true);
+}
+
+Tensor Tensor::t() const {
+  if (dim() > 2) base::fail("t", "takes a matrix, got shape {}; use transpose", ir::to_string(shape()));
+  return dim() < 2 ? *this : transpose(0, 1);
+}
+
+Tensor expand(const Tensor& x, const Dims& shape) {
+  const size_t rank = x.shape().size();
+  if (shape.size() < rank) base::fail("expand", "shape {} has fewer dims than {}", ir::to_string(shape), ir::to_string(x.shape()));
+  Dims target = shape, padded(shape.size(), 1);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const bool is_new = i < shape.size() - rank;
+    const int64_t old = is_new ? 1 : x.shape()[i - (shape.size() - rank)];
+    padded[i] = old;
+    if (target[i] == -1 && !is_new) target[i] = old;
+    if (target[i] < 0 || (old != 1 && old != target[i])) {
+      base::fail("expand", "shape {} does not expand to {}", ir::to_string(x.shape()), ir::to_string(shape));
+    }
+  }
+  const ir::Move moves[] = {{Op::reshape, ir::ShapeAttrs{padded}}, {Op::expand, ir::ShapeAttrs{target}}};
+  return x.viewed(moves, true);
+}
+
+Tensor broadcast_to(const Tensor& x, const Dims& shape) { return expand(x, shape); }
+
+Tensor flip(const Tensor& x, const Dims& dims) {
+  const Dims axes = dims.empty() ? Dims() : record::axes("flip", dims, x.shape().size());
+  return Tensor(ir::flip(record::in(x), axes));
+}
+
+Tensor squeeze(const Tensor& x) {
+  Dims shape;
+  for (int64_t size : x.shape()) {
+    if (size != 1) shape.push_back(size);
+  }
+  return x.reshape(shape);
+}
+
+Tensor squeeze(const Tensor& x, int64_t dim) {
+  if (x.dim() == 0) return x;
+  const size_t axis = record::axis("squeeze", dim, x.shape().size());
+  if (x.shape()[axis] != 1) return x;
+  Dims shape = x.shape();
+  shape.erase(shape.begin() + axis);
+  return x.reshape(shape);
+}
+
+Tensor unsqueeze(const Tensor& x, int64_t dim) {
+  const size_t axis = record::axis("unsqueeze", dim, x.shape().size() + 1);
+  Dims shape = x.shape();
+  shape.insert(shape.begin() + axis, 1);
+  return x.reshape(shape);
+}
+
+Tensor flatten(const Tensor& x, int64_t first, int64_t last) {
+  if (x.dim() == 0) return x.reshape({1});
+  const size_t from = record::axis("flatten", first, x.shape().size()), to = record::axis("flatten", last, x.shape().size());
+  if (from > to) base::fail("flatten", "first dim {} comes after last dim {}", first, last);
+  Dims shape(x.shape().begin(), x.shape().begin() + from);
+  int64_t joined = 1;
+  for (size_t i = from; i <= to; ++i) joined *= x.shape()[i];
+  shape.push_back(joined);
+  for (size_t i = to + 1; i < x.shape().size(); ++i) shape.push_back(x.shape()[i]);
+  return x.reshape(shape);
+}
+
+// ---- slices ----
+
+Tensor Tensor::slice(int64_t dim, std::optional<int64_t> start, std::optional<int64_t> stop, int64_t step) const {
+  return sliced(*this, record::axis("slice", dim, shape().size()), Slice(start, stop, step));
+}
+
+Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const {
+  const size_t axis = record::axis("narrow", dim, shape().size());
+  const int64_t size = shape()[axis];
+  const int64_t from = start < 0 ? start + size : start;
+  if (from < 0 || length < 0 || from + length > size) {
+    base::fail("narrow", "{} elements from {} do not fit dim {} of size {}", length, start, dim, size);
+  }
+  return sliced(*this, axis, Slice(from, from + length));
+}
+
+Tensor Tensor::select(int64_t dim, int64_t position) const {
+  if (this->dim() == 0) base::fail("select", "a single number has no elements to select");
+  const size_t axis = record::axis("select", dim, shape().size());
+  const int64_t size = shape()[axis];
+  if (position < -size || position >= size) {
+    base::fail("select", "index {} is out of range for dim {} of size {}", position, dim, size);
+  }
+  const int64_t at = position < 0 ? position + size : position;
+  std::vector<ir::Move> moves = slice_moves(shape(), axis, {at, 1, 1});
+  Dims without = shape();
+  without.erase(without.begin() + axis);
+  moves.push_back({Op::reshape, ir::ShapeAttrs{without}});
+  return viewed(moves);
+}
+
+Tensor Tensor::index(std::initializer_list<IndexEntry> entries) const {
+  int64_t consumed = 0, ellipses = 0;
+  for (const IndexEntry& entry : entries) {
+    if (std::holds_alternative<Ellipsis>(entry.index)) ++ellipses;
+    else if (!std::holds_alternative<NewAxis>(entry.index)) ++consumed;
+  }
+  if (ellipses > 1) base::fail("index", "an index holds at most one Ellipsis");
+  if (consumed > dim()) base::fail("index", "{} indices for a tensor of rank {}", consumed, dim());
+  Tensor result = *this;
+  int64_t at = 0;
+  for (const IndexEntry& entry : entries) {
+    if (const auto* position = std::get_if<int64_t>(&entry.index)) {
+      result = result.select(at, *position);
+    } else if (const auto* slice = std::get_if<Slice>(&entry.index)) {
+      result = sliced(result, static_cast<size_t>(at++), *slice);
+    } else if (std::holds_alternative<NewAxis>(entry.index)) {
+      result = result.unsqueeze(at++);
+    } else if (std::holds_alternative<Ellipsis>(entry.index)) {
+      at += dim() - consumed;
+    } else {
+      const Tensor& positions = *std::get<std::shared_ptr<const Tensor>>(entry.index);
+      if (!is_integer(positions.dtype())) base::fail("index", "tensors of positions are integers, got {}", name(positions.dtype()));
+      Dims shape(result.shape().begin(), result.shape().begin() + at);
+      for (int64_t size : positions.shape()) shape.push_back(size);
+      for (size_t i = static_cast<size_t>(at) + 1; i < result.shape().size(); ++i) shape.push_back(result.shape()[i]);
+      result = index_select(result, at, positions.flatten()).reshape(shape);
+      at += positions.dim();
+    }
+  }
+  return result;
+}
+
+// ---- joining and cutting ----
+
+Tensor pad(const Tensor& x, const Dims& sizes, Number value) {
+  const size_t rank = x.shape().size();
+  if (sizes.size() % 2 != 0 || sizes.size() > 2 * rank) {
+    base::fail("pad", "{} sizes do not fit a tensor of rank {}: give two per dim, last dim first", sizes.size(), rank);
+  }
+  Dims before(rank, 0), after(rank, 0);
+  Tensor inner = x;
+  for (size_t i = 0; i < sizes.size() / 2; ++i) {
+    const size_t axis = rank - 1 - i;
+    const int64_t cut_front = std::max<int64_t>(0, -sizes[2 * i]), cut_back = std::max<int64_t>(0, -sizes[2 * i + 1]);
+    if (cut_front + cut_back > x.shape()[axis]) {
+      base::fail("pad", "cutting {} and {} elements from dim {} of size {}", cut_front, cut_back, axis, x.shape()[axis]);
+    }
+    if (cut_front + cut_back > 0) {
+      inner = inner.narrow(static_cast<int64_t>(axis), cut_front, x.shape()[axis] - cut_front - cut_back);
+    }
+    before[axis] = std::max<int64_t>(0, sizes[2 * i]);
+    after[axis] = std::max<int64_t>(0, sizes[2 * i + 1]);
+  }
+  const ir::Value padded = ir::pad(record::in(inner), before, after);
+  if (value.as_double() == 0) return Tensor(padded);
+  const ir::Value inside = ir::pad(ir::full(inner.shape(), 1, DType::boolean, x.device().id), before, after);
+  return where(Tensor(inside), Tensor(padded), full(padded.shape(), value, Options(x.dtype(), x.device())));
+}
+
+Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
+  if (tensors.empty()) base::fail("cat", "takes at least one tensor");
+  const Dims& first = tensors[0].shape();
+  const size_t axis = record::axis("cat", dim, first.size());
+  DType dtype = tensors[0].dtype();
+  int64_t total = 0;
+  for (const Tensor& t : tensors) {
+    record::require_same_device("cat", tensors[0], t);
+    bool fits = t.shape().size() == first.size();
+    for (size_t i = 0; fits && i < first.size(); ++i) fits = i == axis || t.shape()[i] == first[i];
+    if (!fits) {
+      base::fail("cat", "shapes {} and {} do not fit along dim {}", ir::to_string(first), ir::to_string(t.shape()), dim);
+    }
+    dtype = promote(dtype, t.dtype());
+    total += t.shape()[axis];
+  }
+  // A sum of pads with disjoint support, which the planner turns into stores. -0 and bits survive because each element is
+  // selected, not added.
+  ir::Value joined;
+  int64_t at = 0;
+  for (const Tensor& t : tensors) {
+    const int64_t size = t.shape()[axis];
+    Dims before(first.size(), 0), after(first.size(), 0);
+    before[axis] = at;
+    after[axis] = total - at - size;
+    const ir::Value piece = ir::pad(ir::cast(record::in(t), dtype), before, after);
+    at += size;
+    if (!joined) {
+      joined = piece;
+      continue;
+    }
+    const ir::Value position = ir::iota_along(piece.shape(), axis, DType::i64, piece.device());
+    const ir::Value edge = ir::full_like(position, static_cast<double>(at - size));
+    joined = ir::where(ir::less(position, edge), joined, piece);
+  }
+  return Tensor(joined);
+}
+Tensor cat(std::initializer_list<Tensor> tensors, int64_t dim) { return cat(std::span(tensors.begin(), tensors.size()), dim); }
+
+Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
+  if (tensors.empty()) base::fail("stack", "takes at least one tensor");
+  const auto axis = static_cast<int64_t>(record::axis("stack", dim, tensors[0].shape().size() + 1));
+  std::vector<Tensor> raised;
+  for (const Tensor& t : tensors) {
+    if (t.shape() != tensors[0].shape()) {
+      base::fail("stack", "shapes {} and {} differ", ir::to_string(tensors[0].shape()), ir::to_string(t.shape()));
+    }
+    raised.push_back(t.unsqueeze(axis));
+  }
+  return cat(raised, axis);
+}
+Tensor stack(std::initializer_list<Tensor> tensors, int64_t dim) { return stack(std::span(tensors.begin(), tensors.size()), dim); }
+
+std::vector<Tensor> split(const Tensor& x, const Dims& sizes, int64_t dim) {
+  const size_t axis = record::axis("split", dim, x.shape().size());
+  int64_t total = 0;
+  for (int64_t size : sizes) total += size;
+  if (total != x.shape()[axis]) {
+    base::fail("split", "sizes {} add up to {}, dim {} has {}", ir::to_string(sizes), total, dim, x.shape()[axis]);
+  }
+  std::vector<Tensor> parts;
+  int64_t at = 0;
+  for (int64_t size : sizes) {
+    parts.push_back(x.narrow(static_cast<int64_t>(axis), at, size));
+    at += size;
+  }
+  return parts;
+}
+
+std::vector<Tensor> split(const Tensor& x, int64_t size, int64_t dim) {
+  const size_t axis = record::axis("split", dim, x.shape().size());
+  if (size <= 0) base::fail("split", "the size of a part must be positive, got {}", size);
+  Dims sizes;
+  for (int64_t left = x.shape()[axis]; left > 0; left -= size) sizes.push_back(std::min(left, size));
+  return sizes.empty() ? std::vector{x} : split(x, sizes, dim);
+}
+
+std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
+  const size_t axis = record::axis("chunk", dim, x.shape().size());
+  if (chunks <= 0) base::fail("chunk", "the number of chunks must be positive, got {}", chunks);
+  return split(x, std::max<int64_t>(1, (x.shape()[axis] + chunks - 1) / chunks), dim);
+}
+
+std::vector<Tensor> unbind(const Tensor& x, int64_t dim) {
+  const size_t axis = record::axis("unbind", dim, x.shape().size());
+  std::vector<Tensor> parts;
+  for (int64_t i = 0; i < x.shape()[axis]; ++i) parts.push_back(x.select(dim, i));
+  return parts;
+}
+
+Tensor repeat(const Tensor& x, const Dims& repeats) {
+  const size_t rank = repeats.size();
+  if (rank < x.shape().size()) base::fail("repeat", "{} repeats for a tensor of rank {}", rank, x.shape().size());
+  // (n) -> (1, n) -> (r, n) -> (r * n) along every dim.
+  Dims split(2 * rank, 1), wide(2 * rank), joined(rank);
+  for (size_t i = 0; i < rank; ++i) {
+    if (repeats[i] < 0) base::fail("repeat", "repeats must not be negative, got {}", repeats[i]);
+    const size_t lead = rank - x.shape().size();
+    const int64_t size = i < lead ? 1 : x.shape()[i - lead];
+    split[2 * i + 1] = wide[2 * i + 1] = size;
+    wide[2 * i] = repeats[i];
+    joined[i] = repeats[i] * size;
+  }
+  return Tensor(ir::reshape(ir::expand(ir::reshape(record::in(x), split), wide), joined));
+}
+
+Tensor roll(const Tensor& x, int64_t shift, int64_t dim) {
+  const size_t axis = record::axis("roll", dim, x.shape().size());
+  const int64_t size = x.shape()[axis];
+  if (size == 0) return x;
+  const int64_t by = ((shift % size) + size) % size;
+  if (by == 0) return x.clone();
+  return cat({x.narrow(dim, size - by, by), x.narrow(dim, 0, size - by)}, dim);
+}
+
+namespace {
+
+// x where column - row lies on the wanted side of the diagonal, else 0.
+Tensor triangle(std::string_view op, const Tensor& x, int64_t diagonal, bool lower) {
+  const size_t rank = x.shape().size();
+  if (rank < 2) base::fail(op, "takes at least a matrix, got shape {}", ir::to_string(x.shape()));
+  const ir::Value value = record::in(x);
+  const ir::Value row = ir::add_number(ir::iota_along(x.shape(), rank - 2, DType::i64, value.device()), static_cast<double>(diagonal));
+  const ir::Value column = ir::iota_along(x.shape(), rank - 1, DType::i64, value.device());
+  const ir::Value outside = lower ? ir::less(row, column) : ir::less(column, row);
+  return Tensor(ir::where(outside, ir::full_like(value, 0), value));
+}
+
+}  // namespace
+
+Tensor tril(const Tensor& x, int64_t diagonal) { return triangle("tril", x, diagonal, true); }
+Tensor triu(const Tensor& x, int64_t diagonal) { return triangle("triu", x, diagonal, false); }
+
+}  // namespace tenon

@@ -1,0 +1,270 @@
+// Matrix products and einsum, all through one primitive: batched (M, K) times (K, N).
+
+#include <algorithm>
+#include <array>
+
+#include "tenon/tensor/record.h"
+
+namespace tenon {
+namespace {
+
+void require_matching(std::string_view op, const Tensor& a, const Tensor& b) {
+  record::require_same_device(op, a, b);
+  if (a.dtype() != b.dtype()) {
+    base::fail(op, "dtypes {} and {} differ; convert one with to()", name(a.dtype()), name(b.dtype()));
+  }
+  if (a.dtype() == DType::boolean) base::fail(op, "is not defined on bool");
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  require_matching("matmul", a, b);
+  const Dims &sa = a.shape(), &sb = b.shape();
+  if (sa.empty() || sb.empty()) base::fail("matmul", "shapes {} and {}: single numbers are multiplied with *", ir::to_string(sa), ir::to_string(sb));
+  const int64_t inner_a = sa.back(), inner_b = sb.size() == 1 ? sb[0] : sb[sb.size() - 2];
+  if (inner_a != inner_b) {
+    base::fail("matmul", "shapes {} and {} do not fit: inner dimensions {} and {} differ", ir::to_string(sa), ir::to_string(sb),
+               inner_a, inner_b);
+  }
+  // Vectors become a row on the left and a column on the right, and lose that axis again in the result.
+  ir::Value x = record::in(a), y = record::in(b);
+  if (sa.size() == 1) x = ir::reshape(x, {1, sa[0]});
+  if (sb.size() == 1) y = ir::reshape(y, {sb[0], 1});
+  const int64_t rows = x.shape()[x.rank() - 2], columns = y.shape().back();
+  const Dims batch_a(x.shape().begin(), x.shape().end() - 2), batch_b(y.shape().begin(), y.shape().end() - 2);
+  Dims batch = record::broadcast("matmul", batch_a, batch_b);
+  ir::Value product;
+  if (batch_b.empty() && !batch_a.empty()) {
+    // One matrix for all batches: a single tall product.
+    const int64_t tall = ir::count(batch_a) * rows;
+    product = ir::contract(ir::reshape(x, {tall, inner_a}), y, a.dtype());
+  } else {
+    const auto with_batch = [&](const ir::Value& v) {
+      Dims shape = batch;
+      shape.push_back(v.shape()[v.rank() - 2]);
+      shape.push_back(v.shape().back());
+      return record::expanded("matmul", v, shape);
+    };
+    product = ir::contract(with_batch(x), with_batch(y), a.dtype());
+  }
+  Dims shape = batch;
+  if (sa.size() > 1) shape.push_back(rows);
+  if (sb.size() > 1) shape.push_back(columns);
+  return Tensor(ir::reshape(product, shape));
+}
+
+Tensor dot(const Tensor& a, const Tensor& b) {
+  if (a.dim() != 1 || b.dim() != 1) {
+    base::fail("dot", "takes two vectors, got shapes {} and {}", ir::to_string(a.shape()), ir::to_string(b.shape()));
+  }
+  return matmul(a, b);
+}
+
+Tensor outer(const Tensor& a, const Tensor& b) {
+  if (a.dim() != 1 || b.dim() != 1) {
+    base::fail("outer", "takes two vectors, got shapes {} and {}", ir::to_string(a.shape()), ir::to_string(b.shape()));
+  }
+  return mul(a.unsqueeze(1), b.unsqueeze(0));
+}
+
+// ---- einsum ----
+
+namespace {
+
+constexpr char kEllipsisBase = '\1';  // the axes of "..." get letters that no equation can contain
+
+struct Equation {
+  std::vector<std::string> inputs;
+  std::string output;
+};
+
+[[noreturn]] void bad_equation(std::string_view equation, std::string_view why) {
+  base::fail("einsum", "equation '{}': {}", equation, why);
+}
+
+std::string expand_ellipsis(std::string_view equation, std::string_view term, size_t ellipsis_rank) {
+  std::string letters;
+  for (size_t i = 0; i < term.size(); ++i) {
+    if (term[i] == '.') {
+      if (term.substr(i, 3) != "...") bad_equation(equation, "'.' stands only in '...'");
+      for (size_t k = 0; k < ellipsis_rank; ++k) letters += static_cast<char>(kEllipsisBase + k);
+      i += 2;
+    } else if (std::isalpha(static_cast<unsigned char>(term[i]))) {
+      letters += term[i];
+    } else {
+      bad_equation(equation, fmt::format("'{}' is not a letter", term[i]));
+    }
+  }
+  return letters;
+}
+
+Equation parse(std::string_view equation, std::span<const Tensor> operands) {
+  std::string text;
+  for (char c : equation) {
+    if (c != ' ') text += c;
+  }
+  const size_t arrow = text.find("->");
+  std::string left = text.substr(0, arrow);
+  std::vector<std::string> terms{""};
+  for (char c : left) {
+    if (c == ',') terms.emplace_back();
+    else terms.back() += c;
+  }
+  if (terms.size() != operands.size()) {
+    bad_equation(equation, fmt::format("{} operands named, {} given", terms.size(), operands.size()));
+  }
+  size_t ellipsis_rank = 0;
+  for (size_t i = 0; i < terms.size(); ++i) {
+    const auto letters = static_cast<size_t>(std::count_if(terms[i].begin(), terms[i].end(), [](unsigned char c) { return std::isalpha(c); }));
+    const size_t rank = operands[i].shape().size();
+    const bool open = terms[i].find("...") != std::string::npos;
+    if (open ? rank < letters : rank != letters) {
+      bad_equation(equation, fmt::format("'{}' does not fit operand {} of shape {}", terms[i], i, ir::to_string(operands[i].shape())));
+    }
+    if (!open) continue;
+    if (ellipsis_rank != 0 && ellipsis_rank != rank - letters) bad_equation(equation, "'...' stands for different numbers of axes");
+    ellipsis_rank = rank - letters;
+  }
+  Equation parsed;
+  for (const std::string& term : terms) parsed.inputs.push_back(expand_ellipsis(equation, term, ellipsis_rank));
+  if (arrow != std::string::npos) {
+    parsed.output = expand_ellipsis(equation, text.substr(arrow + 2), ellipsis_rank);
+  } else {  // implicit: '...' first, then the letters that appear once, sorted
+    std::array<int, 256> seen{};
+    for (const std::string& term : parsed.inputs) {
+      for (unsigned char c : term) ++seen[c];
+    }
+    for (size_t c = 0; c < seen.size(); ++c) {
+      if (seen[c] == 1 || (seen[c] > 0 && c < 32)) parsed.output += static_cast<char>(c);
+    }
+  }
+  for (size_t i = 0; i < parsed.output.size(); ++i) {
+    const char c = parsed.output[i];
+    if (parsed.output.find(c) != i) bad_equation(equation, fmt::format("'{}' appears twice in the output", c));
+    const bool known = std::any_of(parsed.inputs.begin(), parsed.inputs.end(), [&](const std::string& t) { return t.find(c) != t.npos; });
+    if (!known) bad_equation(equation, fmt::format("output letter '{}' is in no operand", c));
+  }
+  return parsed;
+}
+
+// An operand with its letters, each at most once.
+struct Labelled {
+  ir::Value value;
+  std::string letters;
+};
+
+// Takes the diagonal of axes that share a letter: keep elements where both indices agree, and sum one axis away.
+Labelled with_diagonals(std::string_view equation, ir::Value value, const std::string& letters) {
+  Labelled x{std::move(value), letters};
+  for (size_t i = 0; i < x.letters.size(); ++i) {
+    size_t j;
+    while ((j = x.letters.find(x.letters[i], i + 1)) != std::string::npos) {
+      const Dims& shape = x.value.shape();
+      if (shape[i] != shape[j]) bad_equation(equation, fmt::format("'{}' has sizes {} and {}", x.letters[i], shape[i], shape[j]));
+      const ir::Value row = ir::iota_along(shape, i, DType::i64, x.value.device());
+      const ir::Value column = ir::iota_along(shape, j, DType::i64, x.value.device());
+      const ir::Value kept = ir::where(ir::equal(row, column), x.value, ir::full_like(x.value, 0));
+      const ir::Value summed = ir::reduce(ir::Op::sum, kept, {static_cast<int64_t>(j)});
+      Dims without = shape;
+      without.erase(without.begin() + j);
+      x.value = ir::reshape(summed, without);
+      x.letters.erase(j, 1);
+    }
+  }
+  return x;
+}
+
+Labelled sum_away(const Labelled& x, const std::string& wanted) {
+  Dims axes, shape;
+  std::string letters;
+  for (size_t i = 0; i < x.letters.size(); ++i) {
+    if (wanted.find(x.letters[i]) == std::string::npos) {
+      axes.push_back(static_cast<int64_t>(i));
+    } else {
+      shape.push_back(x.value.shape()[i]);
+      letters += x.letters[i];
+    }
+  }
+  return {ir::reshape(ir::reduce(ir::Op::sum, x.value, axes), shape), letters};
+}
+
+// The operand's axes in the order of `letters`; letters it lacks become axes of size 1.
+ir::Value arranged(const Labelled& x, const std::string& letters) {
+  Dims axes, shape;
+  for (char c : letters) {
+    const size_t at = x.letters.find(c);
+    if (at == std::string::npos) {
+      shape.push_back(1);
+      continue;
+    }
+    axes.push_back(static_cast<int64_t>(at));
+    shape.push_back(x.value.shape()[at]);
+  }
+  return ir::reshape(ir::permute(x.value, axes), shape);
+}
+
+int64_t extent(const ir::Value& x, size_t from, size_t to) {
+  int64_t n = 1;
+  for (size_t i = from; i < to; ++i) n *= x.shape()[i];
+  return n;
+}
+
+// Contracts two operands: letters in both and in `wanted` are batch, in both but not wanted are summed.
+Labelled contracted(std::string_view equation, Labelled a, Labelled b, const std::string& wanted) {
+  std::string batch, shared, only_a, only_b;
+  a = sum_away(a, wanted + b.letters);
+  b = sum_away(b, wanted + a.letters);
+  for (char c : a.letters) {
+    if (b.letters.find(c) == std::string::npos) only_a += c;
+    else (wanted.find(c) != std::string::npos ? batch : shared) += c;
+  }
+  for (char c : b.letters) {
+    if (a.letters.find(c) == std::string::npos) only_b += c;
+  }
+  ir::Value x = arranged(a, batch + only_a + shared), y = arranged(b, batch + shared + only_b);
+  // Sizes 1 broadcast against the other operand's.
+  const auto agree = [&](size_t at_x, size_t at_y, char c) {
+    const int64_t size_x = x.shape()[at_x], size_y = y.shape()[at_y];
+    if (size_x == size_y) return;
+    if (size_x != 1 && size_y != 1) bad_equation(equation, fmt::format("'{}' has sizes {} and {}", c, size_x, size_y));
+    ir::Value& small = size_x == 1 ? x : y;
+    Dims shape = small.shape();
+    shape[size_x == 1 ? at_x : at_y] = std::max(size_x, size_y);
+    small = ir::expand(small, shape);
+  };
+  for (size_t i = 0; i < batch.size(); ++i) agree(i, i, batch[i]);
+  for (size_t i = 0; i < shared.size(); ++i) agree(batch.size() + only_a.size() + i, batch.size() + i, shared[i]);
+  const size_t nb = batch.size(), na = only_a.size(), ns = shared.size();
+  Dims shape(x.shape().begin(), x.shape().begin() + nb + na);
+  for (size_t i = nb + ns; i < y.rank(); ++i) shape.push_back(y.shape()[i]);
+  const int64_t batches = extent(x, 0, nb), rows = extent(x, nb, nb + na), inner = extent(x, nb + na, x.rank());
+  const int64_t columns = extent(y, nb + ns, y.rank());
+  const ir::Value product = ir::contract(ir::reshape(x, {batches, rows, inner}), ir::reshape(y, {batches, inner, columns}), x.dtype());
+  return {ir::reshape(product, shape), batch + only_a + only_b};
+}
+
+}  // namespace
+
+Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
+  if (operands.empty()) base::fail("einsum", "takes at least one operand");
+  const Equation parsed = parse(equation, operands);
+  for (const Tensor& operand : operands) require_matching("einsum", operands[0], operand);
+  std::vector<Labelled> waiting;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    waiting.push_back(with_diagonals(equation, record::in(operands[i]), parsed.inputs[i]));
+  }
+  Labelled total = waiting[0];
+  for (size_t i = 1; i < waiting.size(); ++i) {
+    std::string wanted = parsed.output;
+    for (size_t later = i + 1; later < waiting.size(); ++later) wanted += waiting[later].letters;
+    total = contracted(equation, total, waiting[i], wanted);
+  }
+  return Tensor(arranged(sum_away(total, parsed.output), parsed.output));
+}
+
+Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands) {
+  return einsum(equation, std::span(operands.begin(), operands.size()));
+}
+
+}  // namespace tenon

@@ -1,0 +1,160 @@
+// Random numbers from Philox words.
+//
+// The stream is addressed by position, so a value drawn lazily, drawn again in the backward pass or drawn on another
+// device is the same. Each draw starts on a block of four words.
+
+#include <cmath>
+#include <mutex>
+#include <numbers>
+
+#include "tenon/exec/eval.h"
+#include "tenon/tensor/creation.h"
+#include "tenon/tensor/record.h"
+
+namespace tenon {
+
+struct Generator::State {
+  std::mutex mutex;
+  uint64_t seed = 0;
+  uint64_t position = 0;                    // words drawn so far
+  std::vector<std::pair<ir::DeviceId, ir::Value>> on_device;  // (seed, counter), once per device
+};
+
+Generator::Generator(uint64_t seed) : state_(std::make_shared<State>()) { state_->seed = seed; }
+
+void Generator::manual_seed(uint64_t seed) {
+  std::lock_guard lock(state_->mutex);
+  state_->seed = seed;
+  state_->position = 0;
+  state_->on_device.clear();
+}
+
+uint64_t Generator::seed() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->seed;
+}
+
+Tensor Generator::bits(int64_t words, Device device) {
+  std::lock_guard lock(state_->mutex);
+  ir::Value state;
+  for (const auto& [id, value] : state_->on_device) {
+    if (id == device.id) state = value;
+  }
+  if (!state) {
+    const int64_t start[] = {static_cast<int64_t>(state_->seed), 0};
+    state = exec::upload(std::as_bytes(std::span(start)), {DType::i64, {2}}, device.id);
+    state_->on_device.emplace_back(device.id, state);
+  }
+  const uint64_t offset = state_->position;
+  state_->position += (static_cast<uint64_t>(words) + 3) / 4 * 4;
+  return Tensor(ir::random_bits(state, words, offset));
+}
+
+Generator& default_generator() {
+  static auto* generator = new Generator(0);
+  return *generator;
+}
+
+void manual_seed(uint64_t seed) { default_generator().manual_seed(seed); }
+
+namespace {
+
+Generator& chosen(Generator* generator) { return generator ? *generator : default_generator(); }
+
+DType real_dtype(std::string_view op, const Options& options) {
+  const DType dtype = options.dtype.value_or(DType::f32);
+  if (!is_float(dtype)) base::fail(op, "makes floating-point values, not {}", name(dtype));
+  return dtype;
+}
+
+// Non-negative 32-bit words as i64.
+Tensor words(const Tensor& bits) { return bitwise_and(bits.to(DType::i64), int64_t{0xFFFFFFFF}); }
+
+// Uniform in [0, 1) with as many bits as the dtype's fraction holds, so that rounding never reaches 1.
+Tensor uniform(int64_t n, DType dtype, Device device, Generator& generator) {
+  if (dtype == DType::f64) {
+    const Tensor pair = words(generator.bits(2 * n, device)).reshape({n, 2});
+    const Tensor high = pair.select(1, 0) >> 5, low = pair.select(1, 1) >> 6;  // 27 and 26 bits
+    return mul(add(mul(high.to(DType::f64), 67108864.0), low.to(DType::f64)), 0x1p-53);
+  }
+  const int bits = dtype == DType::f16 ? 11 : dtype == DType::bf16 ? 8 : 24;
+  const Tensor top = words(generator.bits(n, device)) >> (32 - bits);
+  return mul(top.to(DType::f32), std::ldexp(1.0, -bits)).to(dtype);
+}
+
+Tensor finished(Tensor made, const Options& options) {
+  if (options.requires_grad) made.requires_grad_();
+  return made;
+}
+
+}  // namespace
+
+Tensor rand(const Dims& shape, const Options& options, Generator* generator) {
+  const DType dtype = real_dtype("rand", options);
+  return finished(uniform(ir::count(shape), dtype, options.device, chosen(generator)).reshape(shape), options);
+}
+
+Tensor randn(const Dims& shape, const Options& options, Generator* generator) {
+  const DType dtype = real_dtype("randn", options), wide = accumulator(dtype);
+  const int64_t n = ir::count(shape);
+  // Box and Muller: radius from one uniform number, angle from another. 1 - u keeps the logarithm finite.
+  const Tensor radius = sqrt(mul(log(sub(1.0, uniform(n, wide, options.device, chosen(generator)))), -2.0));
+  const Tensor angle = mul(uniform(n, wide, options.device, chosen(generator)), 2 * std::numbers::pi);
+  return finished(mul(radius, cos(angle)).to(dtype).reshape(shape), options);
+}
+
+Tensor randint(int64_t low, int64_t high, const Dims& shape, const Options& options, Generator* generator) {
+  if (low >= high) base::fail("randint", "no integers between {} and {}", low, high);
+  if (high - low > (int64_t{1} << 31)) base::fail("randint", "a range of {} is wider than 2^31", high - low);
+  const Tensor word = words(chosen(generator).bits(ir::count(shape), options.device));
+  // word * range / 2^32: as even as 32 bits allow, without a division.
+  Tensor made = add(mul(word, high - low) >> 32, low).reshape(shape).to(options.dtype.value_or(DType::i64));
+  made.set_known_range(low, high - 1);
+  return made;
+}
+
+Tensor randperm(int64_t n, const Options& options, Generator* generator) {
+  if (n < 0) base::fail("randperm", "n must not be negative, got {}", n);
+  // Sorting 62-bit keys: ties are as good as impossible, and broken by position.
+  const Tensor pair = words(chosen(generator).bits(2 * n, options.device)).reshape({n, 2});
+  const Tensor keys = add((pair.select(1, 0) >> 1) << 31, pair.select(1, 1) >> 1);
+  Tensor made = argsort(keys).to(options.dtype.value_or(DType::i64));
+  if (n > 0) made.set_known_range(0, n - 1);
+  return made;
+}
+
+Tensor rand_like(const Tensor& x, Generator* generator) { return rand(x.shape(), Options(x.dtype(), x.device()), generator); }
+Tensor randn_like(const Tensor& x, Generator* generator) { return randn(x.shape(), Options(x.dtype(), x.device()), generator); }
+
+Tensor bernoulli(const Tensor& probabilities, Generator* generator) {
+  record::require_float("bernoulli", probabilities);
+  const DType wide = accumulator(probabilities.dtype());
+  const Tensor drawn = rand(probabilities.shape(), Options(wide, probabilities.device()), generator);
+  return lt(drawn, probabilities.detach().to(wide)).to(probabilities.dtype());
+}
+
+Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Generator* generator) {
+  record::require_float("multinomial", weights);
+  if (weights.dim() != 1 && weights.dim() != 2) {
+    base::fail("multinomial", "takes a vector or a matrix of weights, got shape {}", ir::to_string(weights.shape()));
+  }
+  const int64_t categories = weights.size(-1);
+  if (samples <= 0) base::fail("multinomial", "the number of samples must be positive, got {}", samples);
+  if (!replacement && samples > categories) {
+    base::fail("multinomial", "cannot draw {} samples of {} categories without replacement", samples, categories);
+  }
+  const Tensor p = weights.detach().to(accumulator(weights.dtype()));
+  if (!replacement) {
+    // The k smallest of exponential times weighted by p are a draw without replacement; log1p keeps them above 0.
+    const Tensor waiting = neg(log1p(neg(rand(p.shape(), Options(p.dtype(), p.device()), generator))));
+    return topk(where(gt(p, 0.0), div(p, clamp(waiting, 1e-30, {})), -1.0), samples, -1).second;
+  }
+  Dims shape = p.shape();
+  shape.back() = samples;
+  const Tensor total = cumsum(p, -1);
+  const Tensor drawn = mul(rand(shape, Options(p.dtype(), p.device()), generator), total.slice(-1, categories - 1));
+  const Tensor passed = le(total.unsqueeze(-2), drawn.unsqueeze(-1));  // cumulated weights that the draw lies beyond
+  return clamp(sum(passed, {-1}), 0, categories - 1);
+}
+
+}  // namespace tenon

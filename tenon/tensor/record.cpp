@@ -1,0 +1,129 @@
+// Broadcasting, promotion and the checks that precede recording.
+
+#include "tenon/tensor/record.h"
+
+#include <algorithm>
+
+#include "tenon/tensor/autograd.h"
+
+namespace tenon::record {
+namespace {
+
+using base::fail;
+
+// How a lower-priority dtype changes a higher-priority one: only by raising its category.
+std::optional<DType> combine(std::optional<DType> higher, std::optional<DType> lower) {
+  if (!higher) return lower;
+  if (!lower || is_float(*higher)) return higher;
+  if (*higher == DType::boolean || is_float(*lower)) return promote(*higher, *lower);
+  return higher;
+}
+
+ir::Value number_value(const Number& number, DType dtype, ir::DeviceId device) {
+  if (number.is_real()) return ir::constant(number.as_double(), dtype, device);
+  return ir::constant_int(number.as_int(), dtype, device);
+}
+
+}  // namespace
+
+ir::Value in(const Tensor& x) { return grad_enabled() ? x.value() : ir::detach(x.value()); }
+
+size_t axis(std::string_view op, int64_t dim, size_t rank) {
+  const auto n = static_cast<int64_t>(rank);
+  if (dim < -n || dim >= n) {
+    if (rank == 0) fail(op, "dim {} is out of range for a tensor of rank 0", dim);
+    fail(op, "dim {} is out of range for a tensor of rank {} (use {} to {})", dim, rank, -n, n - 1);
+  }
+  return static_cast<size_t>(dim < 0 ? dim + n : dim);
+}
+
+Dims axes(std::string_view op, const Dims& dims, size_t rank) {
+  if (dims.empty()) return ir::iota_dims(rank);
+  Dims sorted;
+  for (int64_t dim : dims) {
+    if (rank == 0 && (dim == 0 || dim == -1)) continue;  // PyTorch lets a 0-d tensor be reduced along its imaginary dim
+    sorted.push_back(static_cast<int64_t>(axis(op, dim, rank)));
+  }
+  std::sort(sorted.begin(), sorted.end());
+  for (size_t i = 1; i < sorted.size(); ++i) {
+    if (sorted[i] == sorted[i - 1]) fail(op, "dim {} appears more than once", sorted[i]);
+  }
+  return sorted;
+}
+
+Dims broadcast(std::string_view op, const Dims& a, const Dims& b) {
+  const size_t rank = std::max(a.size(), b.size());
+  Dims shape(rank);
+  for (size_t back = 1; back <= rank; ++back) {
+    const int64_t x = back <= a.size() ? a[a.size() - back] : 1, y = back <= b.size() ? b[b.size() - back] : 1;
+    if (x != y && x != 1 && y != 1) {
+      fail(op, "shapes {} and {} do not broadcast: sizes {} and {} differ at dim -{}", ir::to_string(a), ir::to_string(b), x, y, back);
+    }
+    shape[rank - back] = x == 1 ? y : x;
+  }
+  return shape;
+}
+
+ir::Value expanded(std::string_view op, const ir::Value& x, const Dims& shape) {
+  if (x.shape() == shape) return x;
+  Dims padded(shape.size(), 1);
+  if (x.rank() > shape.size()) fail(op, "shape {} does not broadcast to {}", ir::to_string(x.shape()), ir::to_string(shape));
+  for (size_t i = 0; i < x.rank(); ++i) {
+    const size_t to = shape.size() - x.rank() + i;
+    padded[to] = x.shape()[i];
+    if (padded[to] != 1 && padded[to] != shape[to]) {
+      fail(op, "shape {} does not broadcast to {}", ir::to_string(x.shape()), ir::to_string(shape));
+    }
+  }
+  return ir::expand(ir::reshape(x, padded), shape);
+}
+
+DType result_type(std::span<const Operand> operands) {
+  std::optional<DType> tensors, singles, numbers;
+  const auto join = [](std::optional<DType>& total, DType dtype) { total = total ? promote(*total, dtype) : dtype; };
+  for (const Operand& operand : operands) {
+    if (!operand.is_tensor()) join(numbers, operand.number().dtype());
+    else join(operand.tensor().dim() == 0 ? singles : tensors, operand.tensor().dtype());
+  }
+  return *combine(tensors, combine(singles, numbers));
+}
+
+std::vector<ir::Value> unified(std::string_view op, std::span<const Operand> operands, std::optional<DType> dtype) {
+  const Tensor* first = nullptr;
+  Dims shape;
+  for (const Operand& operand : operands) {
+    if (!operand.is_tensor()) continue;
+    if (first) require_same_device(op, *first, operand.tensor());
+    shape = first ? broadcast(op, shape, operand.tensor().shape()) : operand.tensor().shape();
+    if (!first) first = &operand.tensor();
+  }
+  if (!first) fail(op, "takes at least one tensor");
+  const DType type = dtype ? *dtype : result_type(operands);
+  std::vector<ir::Value> values;
+  for (const Operand& operand : operands) {
+    const ir::Value value = operand.is_tensor() ? ir::cast(in(operand.tensor()), type)
+                                                : number_value(operand.number(), type, first->device().id);
+    values.push_back(expanded(op, value, shape));
+  }
+  return values;
+}
+
+DType real_type(DType dtype) { return is_float(dtype) ? dtype : DType::f32; }
+
+void require_same_device(std::string_view op, const Tensor& a, const Tensor& b) {
+  if (a.device() == b.device()) return;
+  fail(op, "tensors are on devices {} and {}; move one with to()", a.device().name(), b.device().name());
+}
+
+void require_float(std::string_view op, const Tensor& x) {
+  if (!is_float(x.dtype())) fail(op, "takes floating-point values, got {}; convert with to(DType::f32)", name(x.dtype()));
+}
+
+void require_range(std::string_view op, const Tensor& index, int64_t dim, int64_t size) {
+  const auto range = index.known_range();
+  if (!range) return;
+  const int64_t bad = range->first < 0 ? range->first : range->second;
+  if (range->first < 0 || range->second >= size) fail(op, "index {} is out of range for dim {} of size {}", bad, dim, size);
+}
+
+}  // namespace tenon::record

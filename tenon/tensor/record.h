@@ -1,0 +1,44 @@
+// What every op does before it records: gradient mode, dims, broadcasting, promotion, and the errors of each.
+
+#pragma once
+
+#include "tenon/ir/build.h"
+#include "tenon/tensor/ops.h"
+#include "tenon/tensor/tensor.h"
+
+namespace tenon::record {
+
+/// The tensor's value, cut from its history when gradients are off.
+ir::Value in(const Tensor& x);
+
+/// dim in 0..rank-1, from a possibly negative one.
+size_t axis(std::string_view op, int64_t dim, size_t rank);
+/// Sorted axes without repetition; all of them when dims is empty.
+Dims axes(std::string_view op, const Dims& dims, size_t rank);
+
+/// The shape two shapes broadcast to.
+Dims broadcast(std::string_view op, const Dims& a, const Dims& b);
+/// Shows a value in a shape that it broadcasts to.
+ir::Value expanded(std::string_view op, const ir::Value& x, const Dims& shape);
+
+/// The dtype PyTorch gives an op on these: tensors decide before 0-d tensors, those before numbers.
+DType result_type(std::span<const Operand> operands);
+/// Operands on one device, in one shape and dtype (result_type unless given).
+std::vector<ir::Value> unified(std::string_view op, std::span<const Operand> operands, std::optional<DType> dtype = {});
+/// f32 for integers and bool; the dtype itself for floats.
+DType real_type(DType dtype);
+
+void require_same_device(std::string_view op, const Tensor& a, const Tensor& b);
+void require_float(std::string_view op, const Tensor& x);
+/// Fails when an index known on the host lies outside of 0..size-1.
+void require_range(std::string_view op, const Tensor& index, int64_t dim, int64_t size);
+
+/// Computes f in f32 where x is f16 or bf16 and rounds the result once, as PyTorch's kernels do.
+template <typename F>
+Tensor in_wide(const Tensor& x, F&& f) {
+  const DType wide = accumulator(x.dtype());
+  if (wide == x.dtype()) return f(x);
+  return f(x.to(wide)).to(x.dtype());
+}
+
+}  // namespace tenon::record

@@ -1,0 +1,230 @@
+// Reductions, scans and sorting.
+
+#include <cmath>
+#include <limits>
+
+#include "tenon/tensor/creation.h"
+#include "tenon/tensor/record.h"
+
+namespace tenon {
+namespace {
+
+using ir::Op;
+using record::in_wide;
+
+Dims without(const Dims& shape, const Dims& axes) {
+  Dims kept;
+  size_t next = 0;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (next < axes.size() && axes[next] == static_cast<int64_t>(i)) ++next;
+    else kept.push_back(shape[i]);
+  }
+  return kept;
+}
+
+// Records a reduction over sorted axes; the table keeps reduced axes, PyTorch drops them.
+ir::Value reduced(Op op, const ir::Value& x, const Dims& axes, bool keepdim) {
+  const ir::Value kept = ir::reduce(op, x, axes);
+  return keepdim ? kept : ir::reshape(kept, without(x.shape(), axes));
+}
+
+int64_t elements(const Tensor& x, const Dims& axes) {
+  int64_t n = 1;
+  for (int64_t axis : axes) n *= x.shape()[static_cast<size_t>(axis)];
+  return n;
+}
+
+// Sums of integers and bool are i64, as in PyTorch.
+DType total_type(DType dtype) { return is_float(dtype) ? dtype : DType::i64; }
+
+void require_elements(std::string_view op, const Tensor& x, const Dims& axes) {
+  for (int64_t axis : axes) {
+    if (x.shape()[static_cast<size_t>(axis)] == 0) {
+      base::fail(op, "cannot reduce dim {} of shape {}: it is empty and {} has no identity", axis, ir::to_string(x.shape()), op);
+    }
+  }
+}
+
+// Reverses the order of values, so that the smallest becomes the largest.
+ir::Value reversed(const ir::Value& x) {
+  if (is_float(x.dtype())) return ir::neg(x);
+  return ir::binary(Op::bit_xor, x, ir::full_like(x, x.dtype() == DType::boolean ? 1 : -1));
+}
+
+// The first index of the largest element along one axis; NaN counts as largest.
+Tensor first_largest(std::string_view op, const ir::Value& value, size_t axis, bool keepdim) {
+  const Dims axes{static_cast<int64_t>(axis)};
+  const int64_t n = value.shape()[axis];
+  if (n == 0) base::fail(op, "cannot search dim {} of shape {}: it is empty", axis, ir::to_string(value.shape()));
+  const ir::Value x = ir::detach(value);
+  const ir::Value top = ir::expand(ir::reduce(Op::max, x, axes), x.shape());
+  ir::Value found = ir::equal(x, top);
+  if (is_float(x.dtype())) found = ir::binary(Op::bit_or, found, ir::logical_not(ir::equal(x, x)));
+  // Counting down from n makes the first match the largest number.
+  const ir::Value from_end = ir::sub(ir::full(x.shape(), static_cast<double>(n), DType::i64, x.device()),
+                                     ir::iota_along(x.shape(), axis, DType::i64, x.device()));
+  const ir::Value score = ir::where(found, from_end, ir::full_like(from_end, 0));
+  const ir::Value last = reduced(Op::max, score, axes, keepdim);
+  Tensor index(ir::sub(ir::full_like(last, static_cast<double>(n)), last));
+  return index;
+}
+
+Tensor arg_extreme(std::string_view op, const Tensor& x, std::optional<int64_t> dim, bool keepdim, bool largest) {
+  ir::Value value = x.value();
+  if (!dim) value = ir::reshape(value, {x.numel()});
+  if (value.rank() == 0) value = ir::reshape(value, {1});
+  const size_t axis = dim && x.dim() > 0 ? record::axis(op, *dim, x.shape().size()) : 0;
+  Tensor index = first_largest(op, largest ? value : reversed(value), axis, keepdim && dim && x.dim() > 0);
+  return keepdim && !dim ? index.reshape(Dims(x.shape().size(), 1)) : x.dim() == 0 ? index.reshape({}) : index;
+}
+
+std::pair<Tensor, Tensor> extreme_along(std::string_view op, const Tensor& x, int64_t dim, bool keepdim, bool largest) {
+  const Tensor index = arg_extreme(op, x, dim, true, largest);
+  if (x.dim() == 0) return {x, index};
+  const Tensor values = gather(x, dim, index);
+  return keepdim ? std::pair{values, index} : std::pair{values.squeeze(dim), index.squeeze(dim)};
+}
+
+}  // namespace
+
+Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
+  const Dims axes = record::axes("sum", dims, x.shape().size());
+  return Tensor(reduced(Op::sum, ir::cast(record::in(x), total_type(x.dtype())), axes, keepdim));
+}
+
+Tensor prod(const Tensor& x, const Dims& dims, bool keepdim) {
+  const Dims axes = record::axes("prod", dims, x.shape().size());
+  return Tensor(reduced(Op::prod, ir::cast(record::in(x), total_type(x.dtype())), axes, keepdim));
+}
+
+Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
+  record::require_float("mean", x);
+  const Dims axes = record::axes("mean", dims, x.shape().size());
+  const auto n = static_cast<double>(elements(x, axes));
+  return in_wide(x, [&](const Tensor& w) { return div(sum(w, axes, keepdim), n); });
+}
+
+Tensor amax(const Tensor& x, const Dims& dims, bool keepdim) {
+  const Dims axes = record::axes("amax", dims, x.shape().size());
+  require_elements("amax", x, axes);
+  return Tensor(reduced(Op::max, record::in(x), axes, keepdim));
+}
+
+Tensor amin(const Tensor& x, const Dims& dims, bool keepdim) {
+  const Dims axes = record::axes("amin", dims, x.shape().size());
+  require_elements("amin", x, axes);
+  return Tensor(reversed(reduced(Op::max, reversed(record::in(x)), axes, keepdim)));
+}
+
+std::pair<Tensor, Tensor> max(const Tensor& x, int64_t dim, bool keepdim) { return extreme_along("max", x, dim, keepdim, true); }
+std::pair<Tensor, Tensor> min(const Tensor& x, int64_t dim, bool keepdim) { return extreme_along("min", x, dim, keepdim, false); }
+
+Tensor argmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) { return arg_extreme("argmax", x, dim, keepdim, true); }
+Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim) { return arg_extreme("argmin", x, dim, keepdim, false); }
+
+Tensor var(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+  record::require_float("var", x);
+  const Dims axes = record::axes("var", dims, x.shape().size());
+  const double divisor = std::max(0.0, static_cast<double>(elements(x, axes)) - correction);
+  return in_wide(x, [&](const Tensor& w) {
+    const Tensor centred = sub(w, mean(w, axes, true));
+    return div(sum(square(centred), axes, keepdim), divisor);
+  });
+}
+
+Tensor std(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+  return in_wide(x, [&](const Tensor& w) {
+    const Tensor variance = var(w, dims, correction, keepdim);
+    const Tensor zero = eq(variance, 0.0);  // the root's slope there is infinite: take 0, as PyTorch does
+    return where(zero, 0.0, sqrt(where(zero, 1.0, variance)));
+  });
+}
+
+Tensor any(const Tensor& x, const Dims& dims, bool keepdim) {
+  const Dims axes = record::axes("any", dims, x.shape().size());
+  const Tensor truth = x.dtype() == DType::boolean ? x : ne(x, 0);
+  // A sum instead of a maximum: it has an identity, so empty dims give false.
+  return ne(sum(truth, axes, keepdim), 0);
+}
+
+Tensor all(const Tensor& x, const Dims& dims, bool keepdim) { return logical_not(any(logical_not(x), dims, keepdim)); }
+
+Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
+  record::require_float("norm", x);
+  const Dims axes = record::axes("norm", dims, x.shape().size());
+  return in_wide(x, [&](const Tensor& w) {
+    if (std::isinf(p)) return p > 0 ? amax(abs(w), axes, keepdim) : amin(abs(w), axes, keepdim);
+    if (p == 0) return sum(ne(w, 0.0).to(w.dtype()), axes, keepdim);
+    if (p == 1) return sum(abs(w), axes, keepdim);
+    const Tensor total = sum(p == 2 ? square(w) : pow(abs(w), p), axes, keepdim);
+    const Tensor zero = eq(total, 0.0);
+    const Tensor safe = where(zero, 1.0, total);
+    return where(zero, 0.0, p == 2 ? sqrt(safe) : pow(safe, 1 / p));
+  });
+}
+
+Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
+  record::require_float("logsumexp", x);
+  const Dims axes = record::axes("logsumexp", dims, x.shape().size());
+  return in_wide(x, [&](const Tensor& w) {
+    // The shift is exact algebra, so it takes no gradient; an infinite maximum would make inf - inf.
+    const Tensor top = amax(w, axes, true).detach();
+    const Tensor shift = where(isfinite(top), top, 0.0);
+    const Tensor total = add(log(sum(exp(sub(w, shift)), axes, true)), shift);
+    return keepdim ? total : Tensor(ir::reshape(record::in(total), without(w.shape(), axes)));
+  });
+}
+
+Tensor softmax(const Tensor& x, int64_t dim) {
+  record::require_float("softmax", x);
+  if (x.dim() == 0) return ones_like(x);
+  const Dims axes{static_cast<int64_t>(record::axis("softmax", dim, x.shape().size()))};
+  if (x.numel() == 0) return x;
+  return in_wide(x, [&](const Tensor& w) {
+    const Tensor weights = exp(sub(w, amax(w, axes, true).detach()));
+    return div(weights, sum(weights, axes, true));
+  });
+}
+
+Tensor log_softmax(const Tensor& x, int64_t dim) {
+  record::require_float("log_softmax", x);
+  if (x.dim() == 0) return zeros_like(x);
+  const Dims axes{static_cast<int64_t>(record::axis("log_softmax", dim, x.shape().size()))};
+  if (x.numel() == 0) return x;
+  return in_wide(x, [&](const Tensor& w) {
+    const Tensor centred = sub(w, amax(w, axes, true).detach());
+    return sub(centred, log(sum(exp(centred), axes, true)));
+  });
+}
+
+namespace {
+
+Tensor scanned(std::string_view op, const Tensor& x, int64_t dim, ir::ScanKind kind) {
+  const ir::Value value = ir::cast(record::in(x), total_type(x.dtype()));
+  if (x.dim() == 0) return Tensor(value);
+  return Tensor(ir::scan(value, record::axis(op, dim, x.shape().size()), kind));
+}
+
+}  // namespace
+
+Tensor cumsum(const Tensor& x, int64_t dim) { return scanned("cumsum", x, dim, ir::ScanKind::sum); }
+Tensor cumprod(const Tensor& x, int64_t dim) { return scanned("cumprod", x, dim, ir::ScanKind::prod); }
+
+std::pair<Tensor, Tensor> sort(const Tensor& x, int64_t dim, bool descending) {
+  if (x.dim() == 0) return {x, zeros({}, Options(DType::i64, x.device()))};
+  auto [values, indices] = ir::sort(record::in(x), record::axis("sort", dim, x.shape().size()), descending);
+  return {Tensor(values), Tensor(indices)};
+}
+
+Tensor argsort(const Tensor& x, int64_t dim, bool descending) { return sort(x, dim, descending).second; }
+
+std::pair<Tensor, Tensor> topk(const Tensor& x, int64_t k, int64_t dim, bool largest) {
+  const size_t axis = record::axis("topk", dim, x.shape().size());
+  if (k < 0 || k > x.shape()[axis]) {
+    base::fail("topk", "k = {} does not lie in 0..{}, the size of dim {}", k, x.shape()[axis], dim);
+  }
+  const auto [values, indices] = sort(x, dim, largest);
+  return {values.narrow(dim, 0, k), indices.narrow(dim, 0, k)};
+}
+
+}  // namespace tenon

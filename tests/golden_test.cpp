@@ -1,0 +1,625 @@
+// Runs recorded op cases on a device and compares values and gradients with PyTorch's.
+//
+// The cases (ops.json) and their tensors (ops.safetensors) are described in tests/golden/README.md. The golden tensors
+// live on the reference device; only the op and its gradient run on the device under test. A case must be understood
+// completely to count: an unknown op, an attribute or an input that the handler did not use, or a missing tensor fails
+// the case.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenon/base/nearest.h"
+#include "tenon/tenon.h"
+
+namespace {
+
+using nlohmann::json;
+using tenon::Device;
+using tenon::Dims;
+using tenon::DType;
+using tenon::Tensor;
+using tenon::base::fail;
+
+// ---- The cases ---------------------------------------------------------------------------------------------------
+
+struct Case {
+  std::string name, op;
+  json attrs;
+  std::vector<std::string> inputs, outputs, grad_outputs, grad_inputs;
+};
+
+Case case_of(const json& entry) {
+  Case made{entry.at("name"), entry.at("op"), entry.at("attrs"), {}, {}, {}, {}};
+  entry.at("inputs").get_to(made.inputs);
+  entry.at("outputs").get_to(made.outputs);
+  entry.at("grad_outputs").get_to(made.grad_outputs);
+  entry.at("grad_inputs").get_to(made.grad_inputs);
+  return made;
+}
+
+// ---- What a handler sees of a case -------------------------------------------------------------------------------
+
+/// The inputs and attributes of a case; remembers which were used.
+class Call {
+ public:
+  Call(std::vector<Tensor> inputs, const json& attrs) : inputs_(std::move(inputs)), attrs_(attrs) {}
+
+  const Tensor& operator[](size_t k) {
+    if (k >= inputs_.size()) fail("golden", "the op needs input {}, the case has {}", k, inputs_.size());
+    inputs_used_ = std::max(inputs_used_, k + 1);
+    return inputs_[k];
+  }
+  /// An undefined tensor where the case has no such input.
+  Tensor optional(size_t k) { return k < inputs_.size() ? (*this)[k] : Tensor(); }
+  const std::vector<Tensor>& all() {
+    inputs_used_ = inputs_.size();
+    return inputs_;
+  }
+
+  template <typename T>
+  T get(const std::string& key) {
+    const json* value = find(key);
+    if (!value) fail("golden", "the op needs attribute {}", key);
+    return value->get<T>();
+  }
+  template <typename T>
+  T get(const std::string& key, T otherwise) {
+    const json* value = find(key);
+    return value ? value->get<T>() : otherwise;
+  }
+  template <typename T>
+  std::optional<T> maybe(const std::string& key) {
+    const json* value = find(key);
+    return value ? std::optional<T>(value->get<T>()) : std::nullopt;
+  }
+  /// Written as an int, a list, or null for all, which Tenon spells as no dims.
+  Dims dims(const std::string& key) {
+    const json* value = find(key);
+    if (!value) return {};
+    if (value->is_number()) return {value->get<int64_t>()};
+    const auto list = value->get<std::vector<int64_t>>();
+    return Dims(list.begin(), list.end());
+  }
+  tenon::Number number(const std::string& key) {
+    const json* value = find(key);
+    if (!value) fail("golden", "the op needs attribute {}", key);
+    if (value->is_number_integer()) return value->get<int64_t>();
+    return value->get<double>();
+  }
+
+  std::string unused() const {
+    for (const auto& [key, value] : attrs_.items()) {
+      if (key != "note" && !attrs_used_.contains(key)) return fmt::format("attribute {} is not known for this op", key);
+    }
+    if (inputs_used_ < inputs_.size())
+      return fmt::format("only {} of {} inputs are used", inputs_used_, inputs_.size());
+    return "";
+  }
+
+ private:
+  /// Null where the attribute is absent or null: both mean PyTorch's default.
+  const json* find(const std::string& key) {
+    attrs_used_.insert(key);
+    const auto found = attrs_.find(key);
+    return found == attrs_.end() || found->is_null() ? nullptr : &*found;
+  }
+
+  std::vector<Tensor> inputs_;
+  const json& attrs_;
+  size_t inputs_used_ = 0;
+  std::set<std::string> attrs_used_;
+};
+
+struct Results {
+  std::vector<Tensor> tensors;
+  Results(Tensor one) : tensors{std::move(one)} {}                                                  // NOLINT
+  Results(std::pair<Tensor, Tensor> two) : tensors{std::move(two.first), std::move(two.second)} {}  // NOLINT
+  Results(std::vector<Tensor> many) : tensors(std::move(many)) {}                                   // NOLINT
+};
+
+using Handler = std::function<Results(Call&)>;
+
+// ---- The ops -----------------------------------------------------------------------------------------------------
+
+Handler unary(Tensor (*op)(const Tensor&)) {
+  return [op](Call& c) { return op(c[0]); };
+}
+Handler binary(Tensor (*op)(const tenon::Operand&, const tenon::Operand&)) {
+  return [op](Call& c) { return op(c[0], c[1]); };
+}
+Handler reduction(Tensor (*op)(const Tensor&, const Dims&, bool)) {
+  return [op](Call& c) { return op(c[0], c.dims("dim"), c.get("keepdim", false)); };
+}
+Handler spread(Tensor (*op)(const Tensor&, const Dims&, double, bool)) {
+  return [op](Call& c) { return op(c[0], c.dims("dim"), c.get("correction", 1.0), c.get("keepdim", false)); };
+}
+Handler extreme(Tensor (*op)(const Tensor&, std::optional<int64_t>, bool)) {
+  return [op](Call& c) { return op(c[0], c.maybe<int64_t>("dim"), c.get("keepdim", false)); };
+}
+Handler along(Tensor (*op)(const Tensor&, int64_t)) {
+  return [op](Call& c) { return op(c[0], c.get<int64_t>("dim")); };
+}
+Handler triangle(Tensor (*op)(const Tensor&, int64_t)) {
+  return [op](Call& c) { return op(c[0], c.get<int64_t>("diagonal", 0)); };
+}
+
+tenon::nn::Reduction reduction_of(Call& c) {
+  const auto text = c.get<std::string>("reduction", "mean");
+  if (text == "none") return tenon::nn::Reduction::none;
+  if (text == "mean") return tenon::nn::Reduction::mean;
+  if (text == "sum") return tenon::nn::Reduction::sum;
+  if (text == "batchmean") return tenon::nn::Reduction::batchmean;
+  fail("golden", "reduction {} is not known", text);
+}
+Handler loss(Tensor (*op)(const Tensor&, const Tensor&, tenon::nn::Reduction)) {
+  return [op](Call& c) { return op(c[0], c[1], reduction_of(c)); };
+}
+Handler loss(Tensor (*op)(const Tensor&, const Tensor&, double, tenon::nn::Reduction), const char* parameter) {
+  return [=](Call& c) { return op(c[0], c[1], c.get(parameter, 1.0), reduction_of(c)); };
+}
+
+tenon::nn::CrossEntropyOptions class_loss_options(Call& c) {
+  return {.weight = c.optional(2),
+          .ignore_index = c.get<int64_t>("ignore_index", -100),
+          .reduction = reduction_of(c),
+          .label_smoothing = 0};
+}
+Results cross_entropy(Call& c) {
+  tenon::nn::CrossEntropyOptions options = class_loss_options(c);
+  options.label_smoothing = c.get("label_smoothing", 0.0);
+  return tenon::nn::cross_entropy(c[0], c[1], options);
+}
+
+Results attention(Call& c, const Tensor& mask) {
+  return tenon::nn::scaled_dot_product_attention(
+      c[0], c[1], c[2],
+      {.mask = mask, .causal = c.get("causal", false), .scale = c.maybe<double>("scale"), .gqa = c.get("gqa", false)});
+}
+
+std::optional<tenon::Number> bound(Call& c, const std::string& key) {
+  const std::optional<double> value = c.maybe<double>(key);
+  return value ? std::optional<tenon::Number>(*value) : std::nullopt;
+}
+
+Results reshape(Call& c) {
+  const Dims order = c.dims("permute");
+  const Tensor x = order.empty() ? c[0] : c[0].permute(order);
+  return x.reshape(c.dims("shape"));
+}
+
+Results slice(Call& c) {
+  Tensor x = c[0];
+  int64_t dim = 0;
+  for (const auto& range : c.get<std::vector<std::array<int64_t, 3>>>("slices")) {
+    x = x.slice(dim++, range[0], range[1], range[2]);
+  }
+  return x;
+}
+
+const std::map<std::string, Handler>& handlers() {
+  static const std::map<std::string, Handler> table = {
+      {"add", binary(tenon::add)},
+      {"sub", binary(tenon::sub)},
+      {"mul", binary(tenon::mul)},
+      {"div", binary(tenon::div)},
+      {"maximum", binary(tenon::maximum)},
+      {"minimum", binary(tenon::minimum)},
+      {"pow", [](Call& c) { return tenon::pow(c[0], c.number("exponent")); }},
+      {"where", [](Call& c) { return tenon::where(c[0], c[1], c[2]); }},
+      {"masked_fill", [](Call& c) { return tenon::masked_fill(c[0], c[1], c.number("value")); }},
+      {"clamp", [](Call& c) { return tenon::clamp(c[0], bound(c, "min"), bound(c, "max")); }},
+
+      {"exp", unary(tenon::exp)},
+      {"log", unary(tenon::log)},
+      {"sqrt", unary(tenon::sqrt)},
+      {"rsqrt", unary(tenon::rsqrt)},
+      {"reciprocal", unary(tenon::reciprocal)},
+      {"neg", unary(tenon::neg)},
+      {"abs", unary(tenon::abs)},
+      {"square", unary(tenon::square)},
+      {"sin", unary(tenon::sin)},
+      {"cos", unary(tenon::cos)},
+      {"tanh", unary(tenon::tanh)},
+      {"erf", unary(tenon::erf)},
+      {"sigmoid", unary(tenon::sigmoid)},
+      {"relu", unary(tenon::relu)},
+      {"silu", unary(tenon::silu)},
+      {"mish", unary(tenon::mish)},
+      {"hardswish", unary(tenon::hardswish)},
+      {"leaky_relu", [](Call& c) { return tenon::leaky_relu(c[0], c.get("negative_slope", 0.01)); }},
+      {"elu", [](Call& c) { return tenon::elu(c[0], c.get("alpha", 1.0)); }},
+      {"softplus", [](Call& c) { return tenon::softplus(c[0], c.get("beta", 1.0), c.get("threshold", 20.0)); }},
+      {"gelu", [](Call& c) { return tenon::gelu(c[0], c.get<std::string>("approximate", "none")); }},
+
+      {"sum", reduction(tenon::sum)},
+      {"mean", reduction(tenon::mean)},
+      {"prod", reduction(tenon::prod)},
+      {"amax", reduction(tenon::amax)},
+      {"amin", reduction(tenon::amin)},
+      {"logsumexp", reduction(tenon::logsumexp)},
+      {"var", spread(tenon::var)},
+      {"std", spread(tenon::std)},
+      {"argmax", extreme(tenon::argmax)},
+      {"argmin", extreme(tenon::argmin)},
+      {"norm", [](Call& c) { return tenon::norm(c[0], c.get("p", 2.0), c.dims("dim"), c.get("keepdim", false)); }},
+      {"softmax", along(tenon::softmax)},
+      {"log_softmax", along(tenon::log_softmax)},
+      {"cumsum", along(tenon::cumsum)},
+      {"sort", [](Call& c) { return tenon::sort(c[0], c.get<int64_t>("dim", -1), c.get("descending", false)); }},
+      {"topk",
+       [](Call& c) {
+         return tenon::topk(c[0], c.get<int64_t>("k"), c.get<int64_t>("dim", -1), c.get("largest", true));
+       }},
+
+      {"reshape", reshape},
+      {"slice", slice},
+      {"permute", [](Call& c) { return tenon::permute(c[0], c.dims("dims")); }},
+      {"expand", [](Call& c) { return tenon::expand(c[0], c.dims("shape")); }},
+      {"flip", [](Call& c) { return tenon::flip(c[0], c.dims("dims")); }},
+      {"pad", [](Call& c) { return tenon::pad(c[0], c.dims("pad"), c.get("value", 0.0)); }},
+      {"cat", [](Call& c) { return tenon::cat(c.all(), c.get<int64_t>("dim", 0)); }},
+      {"stack", [](Call& c) { return tenon::stack(c.all(), c.get<int64_t>("dim", 0)); }},
+      {"split", [](Call& c) { return tenon::split(c[0], c.dims("sizes"), c.get<int64_t>("dim", 0)); }},
+      {"repeat", [](Call& c) { return tenon::repeat(c[0], c.dims("repeats")); }},
+      {"roll", [](Call& c) { return tenon::roll(c[0], c.get<int64_t>("shift"), c.get<int64_t>("dim")); }},
+      {"tril", triangle(tenon::tril)},
+      {"triu", triangle(tenon::triu)},
+
+      {"gather", [](Call& c) { return tenon::gather(c[0], c.get<int64_t>("dim"), c[1]); }},
+      {"index_select", [](Call& c) { return tenon::index_select(c[0], c.get<int64_t>("dim"), c[1]); }},
+      {"scatter_add", [](Call& c) { return tenon::scatter_add(c[0], c.get<int64_t>("dim"), c[1], c[2]); }},
+      {"one_hot", [](Call& c) { return tenon::one_hot(c[0], c.get<int64_t>("classes")); }},
+      {"embedding", [](Call& c) { return tenon::nn::embedding(c[0], c[1]); }},
+
+      {"matmul", [](Call& c) { return tenon::matmul(c[0], c[1]); }},
+      {"einsum", [](Call& c) { return tenon::einsum(c.get<std::string>("equation"), c.all()); }},
+      {"linear", [](Call& c) { return tenon::nn::linear(c[0], c[1], c.optional(2)); }},
+      {"layer_norm",
+       [](Call& c) { return tenon::nn::layer_norm(c[0], c[1].shape(), c[1], c.optional(2), c.get("eps", 1e-5)); }},
+      {"rms_norm", [](Call& c) { return tenon::nn::rms_norm(c[0], c[1].shape(), c[1], c.get<double>("eps")); }},
+      {"attention", [](Call& c) { return attention(c, Tensor()); }},
+      {"attention_mask", [](Call& c) { return attention(c, c[3]); }},
+
+      {"cross_entropy", cross_entropy},
+      {"nll_loss", [](Call& c) { return tenon::nn::nll_loss(c[0], c[1], class_loss_options(c)); }},
+      {"mse_loss", loss(tenon::nn::mse_loss)},
+      {"l1_loss", loss(tenon::nn::l1_loss)},
+      {"huber_loss", loss(tenon::nn::huber_loss, "delta")},
+      {"smooth_l1_loss", loss(tenon::nn::smooth_l1_loss, "beta")},
+      {"bce", loss(tenon::nn::binary_cross_entropy)},
+      {"bce_with_logits", loss(tenon::nn::binary_cross_entropy_with_logits)},
+      {"kl_div", [](Call& c) { return tenon::nn::kl_div(c[0], c[1], reduction_of(c), c.get("log_target", false)); }},
+  };
+  return table;
+}
+
+// ---- Comparing ---------------------------------------------------------------------------------------------------
+
+struct Mismatch {
+  double excess;  // error over tolerance; infinite for what no tolerance covers
+  std::string text;
+};
+
+double tolerance_of(DType dtype) { return dtype == DType::f32 ? 1e-5 : dtype == DType::f16 ? 1e-2 : 4e-2; }
+
+std::optional<Mismatch> never_right(std::string text) {
+  return Mismatch{std::numeric_limits<double>::infinity(), std::move(text)};
+}
+
+std::optional<Mismatch> compare_integers(const std::string& name, const Tensor& ours, const Tensor& expected) {
+  const auto a = ours.to_vector<int64_t>(), b = expected.to_vector<int64_t>();
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i]) return never_right(fmt::format("{}: element {} is {}, expected {}", name, i, a[i], b[i]));
+  }
+  return {};
+}
+
+std::optional<Mismatch> compare_floats(const std::string& name, const Tensor& ours, const Tensor& expected,
+                                       double tolerance) {
+  const auto a = ours.to_vector<double>(), b = expected.to_vector<double>();
+  double error = 0, magnitude = 1e-6;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i])) return never_right(fmt::format("{}: element {} is NaN, expected {}", name, i, b[i]));
+    if (a[i] == b[i]) continue;  // equal infinities have no difference to measure
+    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) {
+      return never_right(fmt::format("{}: element {} is {}, expected {}", name, i, a[i], b[i]));
+    }
+    error = std::max(error, std::abs(a[i] - b[i]));
+  }
+  for (const double value : b) {
+    if (std::isfinite(value)) magnitude = std::max(magnitude, std::abs(value));
+  }
+  const double allowed = tolerance * magnitude;
+  if (error <= allowed) return {};
+  return Mismatch{error / allowed, fmt::format("{}: error {:.2e}, tolerance {:.2e}", name, error, allowed)};
+}
+
+/// `ours` and `expected` lie on the reference device; floats are expected in the dtype of the run.
+std::optional<Mismatch> compare(const std::string& name, const Tensor& ours, const Tensor& expected, DType dtype) {
+  if (!ours.defined()) return never_right(fmt::format("{}: undefined", name));
+  if (ours.shape() != expected.shape()) {
+    return never_right(fmt::format("{}: shape {}, expected {}", name, tenon::ir::to_string(ours.shape()),
+                                   tenon::ir::to_string(expected.shape())));
+  }
+  const DType wanted = is_float(expected.dtype()) ? dtype : expected.dtype();
+  if (ours.dtype() != wanted) {
+    return never_right(fmt::format("{}: dtype {}, expected {}", name, tenon::name(ours.dtype()), tenon::name(wanted)));
+  }
+  if (!is_float(wanted)) return compare_integers(name, ours, expected);
+  return compare_floats(name, ours, expected, tolerance_of(dtype));
+}
+
+// ---- Indices of rounded inputs -----------------------------------------------------------------------------------
+
+/// Which output holds positions in input 0, and along which dim unless the case says; null: in the flattened input.
+struct IndexOutput {
+  size_t output;
+  json dim;
+};
+const std::map<std::string, IndexOutput>& index_outputs() {
+  static const std::map<std::string, IndexOutput> table = {
+      {"argmax", {0, nullptr}}, {"argmin", {0, nullptr}}, {"sort", {1, -1}}, {"topk", {1, -1}}};
+  return table;
+}
+
+/// Positions of a case beside the tensor they point into, both of one rank.
+struct Positions {
+  Tensor x, index;
+  int64_t dim;
+};
+Positions lay_out(const Tensor& x, const Tensor& index, const Case& test) {
+  const json dim = test.attrs.value("dim", index_outputs().at(test.op).dim);
+  if (dim.is_null()) return {x.reshape({-1}), index.reshape({-1}), 0};
+  const auto axis = dim.get<int64_t>();
+  return {x, index.dim() < x.dim() ? index.unsqueeze(axis) : index, axis};
+}
+Tensor pick(const Tensor& x, const Tensor& index, const Case& test) {
+  const Positions at = lay_out(x, index, test);
+  return tenon::gather(at.x, at.dim, at.index);
+}
+
+/// Rounding to 16 bits can make elements equal whose order the truth still knew. It never swaps two elements, so
+/// positions are right exactly when they pick the same rounded values as the true ones.
+std::optional<Mismatch> compare_positions(const std::string& name, const Tensor& rounded, const Tensor& ours,
+                                          const Tensor& expected, const Case& test) {
+  if (ours.shape() != expected.shape() || ours.dtype() != expected.dtype())
+    return compare(name, ours, expected, DType::f32);
+  return compare_floats(name, pick(rounded, ours, test), pick(rounded, expected, test), 0);
+}
+
+/// The true gradient of sort and topk, carried over to the elements that our positions chose among equal ones.
+Tensor follow_positions(const Tensor& gradient, const Tensor& ours, const Tensor& expected, const Case& test) {
+  const Positions at = lay_out(gradient, ours, test);
+  return tenon::scatter_add(tenon::zeros_like(gradient), at.dim, at.index, pick(gradient, expected, test));
+}
+
+// ---- Running -----------------------------------------------------------------------------------------------------
+
+struct Setting {
+  std::filesystem::path folder;
+  std::string device_name;
+  DType dtype = DType::f32;
+  std::string filter;
+};
+
+/// K of "X.goutK".
+size_t position_in(const std::string& name, std::string_view marker, size_t count) {
+  const size_t at = name.rfind(marker);
+  const std::string digits = at == std::string::npos ? "" : name.substr(at + marker.size());
+  if (digits.empty() || digits.size() > 4 || digits.find_first_not_of("0123456789") != std::string::npos) {
+    fail("golden", "{} is not named X{}K", name, marker);
+  }
+  const size_t position = std::stoul(digits);
+  if (position >= count) fail("golden", "{} counts past the {} tensors of the case", name, count);
+  return position;
+}
+
+class Runner {
+ public:
+  Runner(const Setting& setting, std::map<std::string, Tensor> golden)
+      : dtype_(setting.dtype), device_(setting.device_name), golden_(std::move(golden)) {}
+
+  /// What is wrong with the case; empty when it passes.
+  std::string run(const Case& test) const {
+    const auto handler = handlers().find(test.op);
+    if (handler == handlers().end()) return "the op is not known";
+
+    std::vector<Tensor> inputs;
+    for (const std::string& name : test.inputs) inputs.push_back(rounded(name).to(device_));
+    std::vector<size_t> differentiated;
+    for (const std::string& name : test.grad_inputs) {
+      differentiated.push_back(position_in(name, ".gin", inputs.size()));
+      inputs[differentiated.back()].requires_grad_();
+    }
+
+    Call call(inputs, test.attrs);
+    const std::vector<Tensor> outputs = handler->second(call).tensors;
+    if (const std::string unused = call.unused(); !unused.empty()) return unused;
+    if (outputs.size() != test.outputs.size()) {
+      return fmt::format("{} outputs, expected {}", outputs.size(), test.outputs.size());
+    }
+
+    std::optional<Mismatch> worst = compare_outputs(test, outputs);
+    if (!test.grad_inputs.empty()) keep_worse(worst, compare_gradients(test, inputs, differentiated, outputs));
+    return worst ? worst->text : "";
+  }
+
+ private:
+  const Tensor& golden(const std::string& name) const {
+    const auto found = golden_.find(name);
+    if (found == golden_.end()) fail("golden", "ops.safetensors has no tensor {}", name);
+    return found->second;
+  }
+  /// A golden tensor as the run gets it: floats in its dtype.
+  Tensor rounded(const std::string& name) const {
+    const Tensor& tensor = golden(name);
+    return is_float(tensor.dtype()) ? tensor.to(dtype_) : tensor;
+  }
+  bool positions_may_differ(const Case& test) const {
+    return dtype_ != DType::f32 && index_outputs().contains(test.op);
+  }
+
+  static void keep_worse(std::optional<Mismatch>& worst, std::optional<Mismatch> next) {
+    if (next && (!worst || next->excess > worst->excess)) worst = std::move(next);
+  }
+
+  std::optional<Mismatch> compare_outputs(const Case& test, const std::vector<Tensor>& outputs) const {
+    std::optional<Mismatch> worst;
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      const Tensor ours = outputs[k].detach().to(reference_);
+      const std::string name = fmt::format("out{}", k);
+      const Tensor& expected = golden(test.outputs[k]);
+      const bool positions = positions_may_differ(test) && index_outputs().at(test.op).output == k;
+      keep_worse(worst, positions ? compare_positions(name, rounded(test.inputs[0]), ours, expected, test)
+                                  : compare(name, ours, expected, dtype_));
+    }
+    return worst;
+  }
+
+  std::optional<Mismatch> compare_gradients(const Case& test, const std::vector<Tensor>& inputs,
+                                            const std::vector<size_t>& differentiated,
+                                            const std::vector<Tensor>& outputs) const {
+    std::vector<Tensor> from, to;
+    tenon::GradOptions options;
+    for (const std::string& name : test.grad_outputs) {
+      from.push_back(outputs[position_in(name, ".gout", outputs.size())]);
+      options.grad_outputs.push_back(rounded(name).to(device_));
+    }
+    for (const size_t k : differentiated) to.push_back(inputs[k]);
+    const std::vector<Tensor> gradients = tenon::grad(from, to, options);
+
+    std::optional<Mismatch> worst;
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      Tensor expected = golden(test.grad_inputs[i]);
+      if (positions_may_differ(test)) {
+        const size_t k = index_outputs().at(test.op).output;
+        expected = follow_positions(expected, outputs[k].to(reference_), golden(test.outputs[k]), test);
+      }
+      keep_worse(worst,
+                 compare(fmt::format("gin{}", differentiated[i]), gradients[i].to(reference_), expected, dtype_));
+    }
+    return worst;
+  }
+
+  DType dtype_;
+  Device device_;
+  Device reference_{"reference"};
+  std::map<std::string, Tensor> golden_;
+};
+
+std::string one_line(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
+bool matches(const Case& test, const std::string& filter) {
+  return test.name.find(filter) != std::string::npos || test.op.find(filter) != std::string::npos;
+}
+
+/// Runs what the filter lets through; returns whether all passed and there was something to run.
+bool run_all(const Setting& setting) {
+  const auto cases_path = setting.folder / "ops.json";
+  std::ifstream file(cases_path);
+  if (!file) fail("golden", "{}: cannot be read", cases_path.string());
+  const json cases = json::parse(file, nullptr, false);
+  if (!cases.is_array()) fail("golden", "{}: not a JSON list of cases", cases_path.string());
+  const Runner runner(setting,
+                      tenon::io::load_safetensors(setting.folder / "ops.safetensors", Device("reference")).tensors);
+
+  size_t passed = 0, failed = 0;
+  for (const json& entry : cases) {
+    Case test{"?", "?", {}, {}, {}, {}, {}};
+    std::string wrong;
+    try {
+      test = case_of(entry);
+      if (!matches(test, setting.filter)) continue;
+      wrong = runner.run(test);
+    } catch (const std::exception& error) {
+      wrong = one_line(error.what());
+    }
+    if (wrong.empty())
+      fmt::print("ok   {}  {}\n", test.name, test.op);
+    else
+      fmt::print("FAIL {}  {}  {}\n", test.name, test.op, wrong);
+    ++(wrong.empty() ? passed : failed);
+  }
+  fmt::print("{} passed, {} failed\n", passed, failed);
+  return failed == 0 && passed > 0;
+}
+
+// ---- Command line ------------------------------------------------------------------------------------------------
+
+constexpr std::string_view kHelp =
+    R"(golden_test --dir DIR --device NAME [--dtype f32|f16|bf16] [--filter TEXT]
+
+Runs the recorded op cases of DIR (ops.json, ops.safetensors) on a device and compares values and gradients.
+
+  --dir DIR       the folder with the cases
+  --device NAME   where to run them: reference, ...
+  --dtype DTYPE   what floating-point inputs are rounded to first: f32 (the default), f16 or bf16
+  --filter TEXT   run only cases whose name or op contains TEXT
+  --help          print this
+
+Prints "ok" or "FAIL" with the reason for each case and ends with "N passed, N failed".
+Exit code: 0 when all cases passed, 1 when one failed or none ran, 2 when the arguments are wrong.
+)";
+
+DType run_dtype(const std::string& text) {
+  if (text == "f32") return DType::f32;
+  if (text == "f16") return DType::f16;
+  if (text == "bf16") return DType::bf16;
+  fail("golden_test", "--dtype {}: must be f32, f16 or bf16", text);
+}
+
+Setting parse(const std::vector<std::string>& arguments) {
+  const std::vector<std::string> known = {"--dir", "--device", "--dtype", "--filter", "--help"};
+  std::map<std::string, std::string> given;
+  for (size_t i = 0; i < arguments.size(); i += 2) {
+    const std::string& option = arguments[i];
+    if (std::ranges::find(known, option) == known.end()) {
+      const std::string near = tenon::base::nearest(option, known);
+      fail("golden_test", "unknown argument {}{}", option,
+           near.empty() ? "; try --help" : ", did you mean " + near + "?");
+    }
+    if (i + 1 == arguments.size()) fail("golden_test", "{} needs a value", option);
+    if (!given.emplace(option, arguments[i + 1]).second) fail("golden_test", "{} is given twice", option);
+  }
+  for (const char* needed : {"--dir", "--device"}) {
+    if (!given.contains(needed)) fail("golden_test", "{} is missing; try --help", needed);
+  }
+  (void)Device(given["--device"]);  // an unknown one is refused here
+  return {given["--dir"], given["--device"], given.contains("--dtype") ? run_dtype(given["--dtype"]) : DType::f32,
+          given["--filter"]};
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a crash must not take the lines before it along
+  const std::vector<std::string> arguments(values + 1, values + count);
+  if (std::ranges::find(arguments, "--help") != arguments.end()) {
+    fmt::print("{}", kHelp);
+    return 0;
+  }
+  try {
+    return run_all(parse(arguments)) ? 0 : 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", one_line(error.what()));
+    return 2;
+  }
+}
