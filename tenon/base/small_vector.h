@@ -1,7 +1,7 @@
 // A vector that keeps its first N elements inside itself.
 //
-// Shapes, strides and operand lists are nearly always short, and recording an op makes several of them: keeping them off
-// the heap is what lets a node cost one allocation.
+// Shapes, strides and operand lists are nearly always short, and recording an op makes several of them: keeping them
+// off the heap is what lets a node cost one allocation.
 
 #pragma once
 

@@ -42,7 +42,8 @@ Registry& registry() {
   static auto* all = [] {  // never destroyed: storages may outlive static destructors
     auto* made = new Registry;
     for (Backend& backend : backend_list()) made->entries.push_back({std::move(backend), nullptr});
-    if (const char* wanted = std::getenv("TENON_DEVICE"); wanted && *wanted) made->default_index = find_in(*made, wanted).index;
+    if (const char* wanted = std::getenv("TENON_DEVICE"); wanted && *wanted)
+      made->default_index = find_in(*made, wanted).index;
     return made;
   }();
   return *all;

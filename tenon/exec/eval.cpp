@@ -119,7 +119,8 @@ void eval(std::span<const Value> values) {
   std::vector<Value> waiting(values.begin(), values.end());
   while (!waiting.empty()) {
     const ir::DeviceId here = waiting[0].device();
-    const auto elsewhere = std::stable_partition(waiting.begin(), waiting.end(), [&](const Value& v) { return v.device() == here; });
+    const auto elsewhere =
+        std::stable_partition(waiting.begin(), waiting.end(), [&](const Value& v) { return v.device() == here; });
     std::vector<Value> batch(waiting.begin(), elsewhere);
     waiting.erase(waiting.begin(), elsewhere);
     eval_on_one_device(std::move(batch));

@@ -30,7 +30,8 @@ void arrive(Arrived& arrived, const Value& at, const Value& gradient) {
 
 }  // namespace
 
-std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Value> seeds, std::span<const Value> inputs) {
+std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Value> seeds,
+                             std::span<const Value> inputs) {
   const std::vector<NodeRef> order = ir::topological_order(outputs, stops);
   // Only nodes between the outputs and the inputs are worth a rule.
   std::unordered_set<const Node*> wanted, useful;

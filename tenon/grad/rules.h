@@ -1,4 +1,5 @@
-// The vector-Jacobian product of every op: given a node and the gradients of its results, the gradients of its operands.
+// The vector-Jacobian product of every op: given a node and the gradients of its results, the gradients of its
+// operands.
 
 #pragma once
 

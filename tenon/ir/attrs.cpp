@@ -62,7 +62,8 @@ struct Printer {
     return fmt::format("before={} after={}", ir::to_string(a.before), ir::to_string(a.after));
   }
   std::string operator()(const ShrinkAttrs& a) const {
-    return fmt::format("start={} size={} step={}", ir::to_string(a.start), ir::to_string(a.size), ir::to_string(a.step));
+    return fmt::format("start={} size={} step={}", ir::to_string(a.start), ir::to_string(a.size),
+                       ir::to_string(a.step));
   }
   std::string operator()(const CastAttrs& a) const { return fmt::format("dtype={}", tenon::name(a.dtype)); }
   std::string operator()(const AxisAttrs& a) const { return fmt::format("axis={}", a.axis); }
@@ -70,7 +71,9 @@ struct Printer {
   std::string operator()(const AttentionAttrs& a) const {
     return fmt::format("scale={} causal={} mask={}", a.scale, a.causal, a.has_mask);
   }
-  std::string operator()(const SortAttrs& a) const { return fmt::format("axis={} descending={}", a.axis, a.descending); }
+  std::string operator()(const SortAttrs& a) const {
+    return fmt::format("axis={} descending={}", a.axis, a.descending);
+  }
   std::string operator()(const ScanAttrs& a) const {
     return fmt::format("axis={} kind={}", a.axis, a.kind == ScanKind::sum ? "sum" : "prod");
   }

@@ -11,7 +11,9 @@
 namespace tenon::ir {
 namespace {
 
-Value made(Op op, Operands inputs, Attrs attrs = NoAttrs()) { return {Node::make(op, std::move(inputs), std::move(attrs)), 0}; }
+Value made(Op op, Operands inputs, Attrs attrs = NoAttrs()) {
+  return {Node::make(op, std::move(inputs), std::move(attrs)), 0};
+}
 
 double rounded(double value, DType dtype) {
   switch (dtype) {
@@ -34,9 +36,12 @@ Value constant(double value, DType dtype, DeviceId device) {
 Value constant_int(int64_t value, DType dtype, DeviceId device) {
   if (is_float(dtype)) return constant(static_cast<double>(value), dtype, device);
   const int64_t wrapped = dispatch(dtype, [&]<typename T>() -> int64_t {
-    if constexpr (std::is_same_v<T, bool>) return value != 0;
-    else if constexpr (std::is_integral_v<T>) return static_cast<int64_t>(static_cast<T>(value));
-    else return value;
+    if constexpr (std::is_same_v<T, bool>)
+      return value != 0;
+    else if constexpr (std::is_integral_v<T>)
+      return static_cast<int64_t>(static_cast<T>(value));
+    else
+      return value;
   });
   return made(Op::constant, {}, ConstantAttrs{dtype, device, static_cast<uint64_t>(wrapped)});
 }
@@ -61,7 +66,8 @@ Value random_bits(const Value& state, int64_t size, uint64_t offset) {
 
 Value reshape(const Value& x, const Dims& shape) {
   if (x.shape() == shape) return x;
-  if (x.node->op() == Op::reshape) return reshape(x.node->input(0), shape);  // at most one level: inner ones folded before
+  if (x.node->op() == Op::reshape)
+    return reshape(x.node->input(0), shape);  // at most one level: inner ones folded before
   return made(Op::reshape, {x}, ShapeAttrs{shape});
 }
 
@@ -194,7 +200,9 @@ Value flat_index(const Value& index, const Dims& shape, size_t axis) {
   return flat;
 }
 
-Value contract(const Value& a, const Value& b, DType result) { return made(Op::contract, {a, b}, ContractAttrs{result}); }
+Value contract(const Value& a, const Value& b, DType result) {
+  return made(Op::contract, {a, b}, ContractAttrs{result});
+}
 
 std::pair<Value, Value> attention(const Operands& operands, const AttentionAttrs& attrs) {
   NodeRef node = Node::make(Op::attention, operands, attrs);
@@ -206,7 +214,9 @@ std::pair<Value, Value> sort(const Value& x, size_t axis, bool descending) {
   return {Value{node, 0}, Value{node, 1}};
 }
 
-Value scan(const Value& x, size_t axis, ScanKind kind) { return made(Op::scan, {x}, ScanAttrs{static_cast<int64_t>(axis), kind}); }
+Value scan(const Value& x, size_t axis, ScanKind kind) {
+  return made(Op::scan, {x}, ScanAttrs{static_cast<int64_t>(axis), kind});
+}
 
 Value reverse_scan(const Value& x, size_t axis, ScanKind kind) {
   const Dims axes{static_cast<int64_t>(axis)};

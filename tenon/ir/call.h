@@ -29,7 +29,8 @@ struct Call {
 
 inline uint64_t hash(const Call& call) {
   uint64_t h = base::mix(static_cast<uint64_t>(call.op), hash(call.attrs));
-  for (const Operand& operand : call.inputs) h = base::mix(base::mix(h, static_cast<uint64_t>(operand.dtype)), operand.map.hash());
+  for (const Operand& operand : call.inputs)
+    h = base::mix(base::mix(h, static_cast<uint64_t>(operand.dtype)), operand.map.hash());
   for (const Type& type : call.outputs) h = base::mix_all(base::mix(h, static_cast<uint64_t>(type.dtype)), type.shape);
   return h;
 }

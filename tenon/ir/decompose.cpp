@@ -69,7 +69,8 @@ std::vector<Value> attention_gradient(std::span<const Value> in, const Attention
   const Value scaled = cast(scale(ds, attrs.scale), dtype);
   const Value dq = contract(scaled, k, wide);
   const Value dk = contract(transpose_last(scaled), q, wide);
-  std::vector<Value> results{cast(dq, dtype), cast(sum_query_heads(dk, groups), dtype), cast(sum_query_heads(dv, groups), dtype)};
+  std::vector<Value> results{cast(dq, dtype), cast(sum_query_heads(dk, groups), dtype),
+                             cast(sum_query_heads(dv, groups), dtype)};
   if (masks) results.push_back(cast(ds, in[3].dtype()));
   return results;
 }

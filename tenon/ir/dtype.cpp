@@ -23,8 +23,8 @@ DType parse_dtype(std::string_view text) {
   }
   const std::vector<std::string> known(std::begin(kNames), std::end(kNames));
   const std::string hint = base::nearest(text, known);
-  base::fail("dtype", "unknown dtype '{}'{}; known: {}", text, hint.empty() ? "" : fmt::format(", did you mean '{}'?", hint),
-             fmt::join(known, " "));
+  base::fail("dtype", "unknown dtype '{}'{}; known: {}", text,
+             hint.empty() ? "" : fmt::format(", did you mean '{}'?", hint), fmt::join(known, " "));
 }
 
 DType promote(DType a, DType b) {

@@ -24,48 +24,77 @@ DType parse_dtype(std::string_view text);
 constexpr size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::f64:
-    case DType::i64:
-      return 8;
+    case DType::i64: return 8;
     case DType::f32:
-    case DType::i32:
-      return 4;
+    case DType::i32: return 4;
     case DType::f16:
-    case DType::bf16:
-      return 2;
-    default:
-      return 1;
+    case DType::bf16: return 2;
+    default: return 1;
   }
 }
 constexpr bool is_float(DType dtype) { return dtype <= DType::f64; }
 /// i32, i64, u8: the types that may index.
 constexpr bool is_integer(DType dtype) { return dtype >= DType::i32 && dtype <= DType::u8; }
 
-/// The smallest dtype both convert to without leaving their category (f16 with bf16 gives f32), as PyTorch's promote_types.
+/// The smallest dtype both convert to without leaving their category (f16 with bf16 gives f32), as PyTorch's
+/// promote_types.
 DType promote(DType a, DType b);
 
 /// What a reduction or matmul of this dtype accumulates in: f32 for the 16-bit types, itself otherwise.
 constexpr DType accumulator(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
 
 /// The C++ type that stores a dtype, and the dtype of a C++ type.
-template <DType> struct StorageOf;
-template <> struct StorageOf<DType::f32> { using type = float; };
-template <> struct StorageOf<DType::f16> { using type = base::Half; };
-template <> struct StorageOf<DType::bf16> { using type = base::BFloat16; };
-template <> struct StorageOf<DType::f64> { using type = double; };
-template <> struct StorageOf<DType::i32> { using type = int32_t; };
-template <> struct StorageOf<DType::i64> { using type = int64_t; };
-template <> struct StorageOf<DType::u8> { using type = uint8_t; };
-template <> struct StorageOf<DType::boolean> { using type = bool; };
+template <DType>
+struct StorageOf;
+template <>
+struct StorageOf<DType::f32> {
+  using type = float;
+};
+template <>
+struct StorageOf<DType::f16> {
+  using type = base::Half;
+};
+template <>
+struct StorageOf<DType::bf16> {
+  using type = base::BFloat16;
+};
+template <>
+struct StorageOf<DType::f64> {
+  using type = double;
+};
+template <>
+struct StorageOf<DType::i32> {
+  using type = int32_t;
+};
+template <>
+struct StorageOf<DType::i64> {
+  using type = int64_t;
+};
+template <>
+struct StorageOf<DType::u8> {
+  using type = uint8_t;
+};
+template <>
+struct StorageOf<DType::boolean> {
+  using type = bool;
+};
 
 template <typename T>
 constexpr DType dtype_of() {
-  if constexpr (std::is_same_v<T, float>) return DType::f32;
-  else if constexpr (std::is_same_v<T, base::Half>) return DType::f16;
-  else if constexpr (std::is_same_v<T, base::BFloat16>) return DType::bf16;
-  else if constexpr (std::is_same_v<T, double>) return DType::f64;
-  else if constexpr (std::is_same_v<T, bool>) return DType::boolean;
-  else if constexpr (std::is_same_v<T, uint8_t>) return DType::u8;
-  else if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 4) return DType::i32;
+  if constexpr (std::is_same_v<T, float>)
+    return DType::f32;
+  else if constexpr (std::is_same_v<T, base::Half>)
+    return DType::f16;
+  else if constexpr (std::is_same_v<T, base::BFloat16>)
+    return DType::bf16;
+  else if constexpr (std::is_same_v<T, double>)
+    return DType::f64;
+  else if constexpr (std::is_same_v<T, bool>)
+    return DType::boolean;
+  else if constexpr (std::is_same_v<T, uint8_t>)
+    return DType::u8;
+  else if constexpr (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 4)
+    return DType::i32;
   else {
     static_assert(std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 8, "this C++ type stores no dtype");
     return DType::i64;

@@ -1,5 +1,5 @@
-// One function per rule. Broadcasting, promotion and friendly messages happen in `tensor`; these checks are the last line
-// that every recorder (gradients, decompositions, the optimiser of graphs) has to pass.
+// One function per rule. Broadcasting, promotion and friendly messages happen in `tensor`; these checks are the last
+// line that every recorder (gradients, decompositions, the optimiser of graphs) has to pass.
 
 #include "tenon/ir/infer.h"
 
@@ -32,15 +32,10 @@ DType result_dtype(Op op, const Operands& in, const Attrs& attrs) {
       if (const auto* a = std::get_if<BufferAttrs>(&attrs)) return a->type.dtype;
       if (const auto* a = std::get_if<ConstantAttrs>(&attrs)) return a->dtype;
       return std::get<IotaAttrs>(attrs).dtype;
-    case DTypeRule::random:
-      require_dtype(op, in[0], in[0].dtype() == DType::i64, "an i64 state");
-      return DType::i32;
+    case DTypeRule::random: require_dtype(op, in[0], in[0].dtype() == DType::i64, "an i64 state"); return DType::i32;
     case DTypeRule::first:
-    case DTypeRule::custom:
-      return in[0].dtype();
-    case DTypeRule::same:
-      require_same_dtype(op, all);
-      return in[0].dtype();
+    case DTypeRule::custom: return in[0].dtype();
+    case DTypeRule::same: require_same_dtype(op, all); return in[0].dtype();
     case DTypeRule::number:
       require_same_dtype(op, all);
       require_dtype(op, in[0], in[0].dtype() != DType::boolean, "numbers");
@@ -57,15 +52,12 @@ DType result_dtype(Op op, const Operands& in, const Attrs& attrs) {
       require_same_dtype(op, all);
       require_dtype(op, in[0], !is_float(in[0].dtype()), "integers or bool");
       return in[0].dtype();
-    case DTypeRule::compare:
-      require_same_dtype(op, all);
-      return DType::boolean;
+    case DTypeRule::compare: require_same_dtype(op, all); return DType::boolean;
     case DTypeRule::select:
       require_dtype(op, in[0], in[0].dtype() == DType::boolean, "a bool condition");
       require_same_dtype(op, all.subspan(1));
       return in[1].dtype();
-    case DTypeRule::cast:
-      return std::get<CastAttrs>(attrs).dtype;
+    case DTypeRule::cast: return std::get<CastAttrs>(attrs).dtype;
     case DTypeRule::bitcast: {
       const DType to = std::get<CastAttrs>(attrs).dtype;
       if (size_of(to) != size_of(in[0].dtype()) || (to == DType::boolean) != (in[0].dtype() == DType::boolean)) {
@@ -177,20 +169,14 @@ Dims result_shape(Op op, const Operands& in, const Attrs& attrs) {
     case ShapeRule::random:
       if (in[0].shape() != Dims{2}) fail(name(op), "state must have shape (2,), got {}", to_string(in[0].shape()));
       return {std::get<RandomAttrs>(attrs).size};
-    case ShapeRule::same:
-      require_same_shape(op, in);
-      return in[0].shape();
+    case ShapeRule::same: require_same_shape(op, in); return in[0].shape();
     case ShapeRule::first:
     case ShapeRule::custom:
     case ShapeRule::sort:
-    case ShapeRule::attention:
-      return in[0].shape();
-    case ShapeRule::move:
-      return moved_shape(move_of(op, attrs), in[0].shape());
-    case ShapeRule::reduce:
-      return reduced_shape(op, in[0], std::get<AxesAttrs>(attrs));
-    case ShapeRule::gather:
-      return gathered_shape(op, in[0], in[1], std::get<AxisAttrs>(attrs).axis);
+    case ShapeRule::attention: return in[0].shape();
+    case ShapeRule::move: return moved_shape(move_of(op, attrs), in[0].shape());
+    case ShapeRule::reduce: return reduced_shape(op, in[0], std::get<AxesAttrs>(attrs));
+    case ShapeRule::gather: return gathered_shape(op, in[0], in[1], std::get<AxisAttrs>(attrs).axis);
     case ShapeRule::scatter: {
       const Dims wanted = gathered_shape(op, in[0], in[1], std::get<AxisAttrs>(attrs).axis);
       if (in[2].shape() != wanted) {
@@ -198,8 +184,7 @@ Dims result_shape(Op op, const Operands& in, const Attrs& attrs) {
       }
       return in[0].shape();
     }
-    case ShapeRule::contract:
-      return contracted_shape(op, in[0].shape(), in[1].shape());
+    case ShapeRule::contract: return contracted_shape(op, in[0].shape(), in[1].shape());
     case ShapeRule::store: {
       Dims target = in[0].shape();
       for (const Move& move : std::get<StoreAttrs>(attrs).target) target = moved_shape(move, target);

@@ -70,7 +70,8 @@ class InternTable {
       if (node->op_ != op || !(node->inputs_ == inputs) || !(node->attrs_ == attrs)) continue;
       uint32_t seen = node->references_.load(std::memory_order_relaxed);
       while (seen != 0) {  // zero: another thread is ending it
-        if (node->references_.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire)) return NodeRef::adopt(node);
+        if (node->references_.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire))
+          return NodeRef::adopt(node);
       }
     }
     return {};

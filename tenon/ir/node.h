@@ -1,7 +1,7 @@
 // The graph: immutable nodes, interned by structure, counted by reference.
 //
-// Two recordings of the same op on the same operands are one node, so common subexpressions cost nothing to find. A node
-// knows whether it has been evaluated (its Data), never how. Chains may be millions of nodes long: nothing in here
+// Two recordings of the same op on the same operands are one node, so common subexpressions cost nothing to find. A
+// node knows whether it has been evaluated (its Data), never how. Chains may be millions of nodes long: nothing in here
 // recurses over operands.
 
 #pragma once
@@ -76,7 +76,9 @@ class Node {
   const Value& input(size_t i) const { return inputs_[i]; }
   const Attrs& attrs() const { return attrs_; }
   template <typename T>
-  const T& attrs_as() const { return std::get<T>(attrs_); }
+  const T& attrs_as() const {
+    return std::get<T>(attrs_);
+  }
   size_t results() const { return 1 + more_types_.size(); }
   const Type& type(size_t result = 0) const { return result == 0 ? type_ : more_types_[result - 1]; }
   DeviceId device() const { return device_; }

@@ -8,9 +8,9 @@ namespace tenon::ir {
 namespace {
 
 constexpr OpInfo kTable[] = {
-#define TENON_OP(name, kind, arity, dtype_rule, shape_rule, attrs, identity, flags)                             \
-  {#name, Kind::kind, arity, DTypeRule::dtype_rule, ShapeRule::shape_rule, kAttrsIndex<attrs>, #attrs, Identity::identity, \
-   flags},
+#define TENON_OP(name, kind, arity, dtype_rule, shape_rule, attrs, identity, flags)                     \
+  {#name,  Kind::kind,         arity, DTypeRule::dtype_rule, ShapeRule::shape_rule, kAttrsIndex<attrs>, \
+   #attrs, Identity::identity, flags},
 #include "tenon/ir/ops.def"
 };
 

@@ -17,13 +17,40 @@ enum class Kind : uint8_t { leaf, movement, unary, binary, ternary, reduce, inde
 
 /// How the operand dtypes must look and what the result's is; see infer.cpp.
 enum class DTypeRule : uint8_t {
-  attrs, random, same, first, number, real, integer, bits, compare, select, cast, bitcast, indexed, contract, attention,
-  sort, custom
+  attrs,
+  random,
+  same,
+  first,
+  number,
+  real,
+  integer,
+  bits,
+  compare,
+  select,
+  cast,
+  bitcast,
+  indexed,
+  contract,
+  attention,
+  sort,
+  custom
 };
 
 /// How the operand shapes must fit and what the result's is; see infer.cpp.
 enum class ShapeRule : uint8_t {
-  attrs, random, same, first, move, reduce, gather, scatter, contract, attention, sort, store, custom
+  attrs,
+  random,
+  same,
+  first,
+  move,
+  reduce,
+  gather,
+  scatter,
+  contract,
+  attention,
+  sort,
+  store,
+  custom
 };
 
 /// The element a reduction starts from.

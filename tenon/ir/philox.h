@@ -13,8 +13,8 @@ constexpr std::array<uint32_t, 4> philox(uint64_t seed, uint64_t counter) {
   auto key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
   for (int round = 0; round < 10; ++round) {
     const uint64_t a = uint64_t{0xD2511F53} * x[0], b = uint64_t{0xCD9E8D57} * x[2];
-    x = {static_cast<uint32_t>(b >> 32) ^ x[1] ^ key0, static_cast<uint32_t>(b), static_cast<uint32_t>(a >> 32) ^ x[3] ^ key1,
-         static_cast<uint32_t>(a)};
+    x = {static_cast<uint32_t>(b >> 32) ^ x[1] ^ key0, static_cast<uint32_t>(b),
+         static_cast<uint32_t>(a >> 32) ^ x[3] ^ key1, static_cast<uint32_t>(a)};
     key0 += 0x9E3779B9;
     key1 += 0xBB67AE85;
   }

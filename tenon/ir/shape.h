@@ -14,10 +14,10 @@ using Dims = base::SmallVector<int64_t, 5>;
 
 namespace ir {
 
-int64_t count(const Dims& shape);                     // number of elements
+int64_t count(const Dims& shape);  // number of elements
 Dims row_major_strides(const Dims& shape);
-std::string to_string(const Dims& shape);             // "(8, 1024, 768)", "(3,)", "()"
-Dims iota_dims(size_t rank);                          // 0, 1, ... rank - 1
+std::string to_string(const Dims& shape);  // "(8, 1024, 768)", "(3,)", "()"
+Dims iota_dims(size_t rank);               // 0, 1, ... rank - 1
 Dims inverse_permutation(const Dims& axes);
 
 }  // namespace ir

@@ -6,7 +6,8 @@
 
 namespace tenon::ir {
 
-std::vector<NodeRef> topological_order(std::span<const Value> outputs, const std::function<bool(const Node&)>& is_leaf) {
+std::vector<NodeRef> topological_order(std::span<const Value> outputs,
+                                       const std::function<bool(const Node&)>& is_leaf) {
   struct Visit {
     NodeRef node;
     size_t next_input;

@@ -10,6 +10,7 @@
 namespace tenon::ir {
 
 /// Every node the outputs depend on, operands first, each once; deterministic. `is_leaf` stops the walk above a node.
-std::vector<NodeRef> topological_order(std::span<const Value> outputs, const std::function<bool(const Node&)>& is_leaf = {});
+std::vector<NodeRef> topological_order(std::span<const Value> outputs,
+                                       const std::function<bool(const Node&)>& is_leaf = {});
 
 }  // namespace tenon::ir

@@ -89,8 +89,8 @@ void flip(View& view, const Dims& axes) {
 std::optional<Dims> reshaped_strides(const View& view, const Dims& shape) {
   Dims strides(shape.size(), 0);
   auto target = static_cast<int64_t>(shape.size()) - 1;
-  int64_t run = 1;           // elements in the current run of old axes
-  int64_t run_stride = 0;    // its innermost stride
+  int64_t run = 1;         // elements in the current run of old axes
+  int64_t run_stride = 0;  // its innermost stride
   bool run_open = false;
   for (size_t i = view.shape.size(); i-- > 0;) {
     if (view.shape[i] == 1) continue;
@@ -135,7 +135,9 @@ bool View::is_contiguous() const {
 
 Dims moved_shape(const Move& move, const Dims& shape) {
   const size_t rank = shape.size();
-  const auto refuse = [&]() { base::fail(name(move.op), "{} does not fit shape {}", to_string(attrs_of(move)), to_string(shape)); };
+  const auto refuse = [&]() {
+    base::fail(name(move.op), "{} does not fit shape {}", to_string(attrs_of(move)), to_string(shape));
+  };
   switch (move.op) {
     case Op::reshape: {
       const Dims& to = std::get<ShapeAttrs>(move.attrs).shape;
@@ -250,7 +252,8 @@ std::string IndexMap::to_string() const {
     const View& view = views_[i];
     text += ir::to_string(view.shape);
     if (!view.is_contiguous()) text += fmt::format(" strides {} offset {}", ir::to_string(view.strides), view.offset);
-    if (view.masked()) text += fmt::format(" valid {}..{}", ir::to_string(view.valid_from), ir::to_string(view.valid_to));
+    if (view.masked())
+      text += fmt::format(" valid {}..{}", ir::to_string(view.valid_from), ir::to_string(view.valid_to));
     if (i > 0) text += " over ";
   }
   return text;

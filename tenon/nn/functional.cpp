@@ -21,13 +21,15 @@ Dims normalised_axes(std::string_view op, const Tensor& x, const Dims& shape) {
     fits = x.shape()[axis] == shape[i];
     axes.push_back(static_cast<int64_t>(axis));
   }
-  if (!fits) base::fail(op, "normalised shape {} does not end shape {}", ir::to_string(shape), ir::to_string(x.shape()));
+  if (!fits)
+    base::fail(op, "normalised shape {} does not end shape {}", ir::to_string(shape), ir::to_string(x.shape()));
   return axes;
 }
 
 void require_parameter(std::string_view op, std::string_view what, const Tensor& parameter, const Dims& shape) {
   if (!parameter.defined() || parameter.shape() == shape) return;
-  base::fail(op, "{} of shape {} does not fit normalised shape {}", what, ir::to_string(parameter.shape()), ir::to_string(shape));
+  base::fail(op, "{} of shape {} does not fit normalised shape {}", what, ir::to_string(parameter.shape()),
+             ir::to_string(shape));
 }
 
 Tensor wide(const Tensor& x) { return x.to(accumulator(x.dtype())); }
@@ -37,8 +39,8 @@ Tensor wide(const Tensor& x) { return x.to(accumulator(x.dtype())); }
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (weight.dim() != 2) base::fail("linear", "weight must be (out, in), got {}", ir::to_string(weight.shape()));
   if (x.dim() == 0 || x.size(-1) != weight.size(1)) {
-    base::fail("linear", "input {} and weight {} do not fit: the last size of the input must be {}", ir::to_string(x.shape()),
-               ir::to_string(weight.shape()), weight.size(1));
+    base::fail("linear", "input {} and weight {} do not fit: the last size of the input must be {}",
+               ir::to_string(x.shape()), ir::to_string(weight.shape()), weight.size(1));
   }
   if (bias.defined() && bias.shape() != Dims{weight.size(0)}) {
     base::fail("linear", "bias {} does not fit weight {}", ir::to_string(bias.shape()), ir::to_string(weight.shape()));
@@ -48,7 +50,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 }
 
 Tensor embedding(const Tensor& weight, const Tensor& index) {
-  if (weight.dim() != 2) base::fail("embedding", "weight must be (count, width), got {}", ir::to_string(weight.shape()));
+  if (weight.dim() != 2)
+    base::fail("embedding", "weight must be (count, width), got {}", ir::to_string(weight.shape()));
   if (index.dtype() != DType::i64 && index.dtype() != DType::i32) {
     base::fail("embedding", "indices are i32 or i64, got {}", name(index.dtype()));
   }
@@ -90,7 +93,8 @@ Tensor dropout(const Tensor& x, double p, bool training, Generator* generator) {
   return in_wide(x, [&](const Tensor& w) { return mul(mul(w, kept.to(w.dtype())), 1 / (1 - p)); });
 }
 
-Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionOptions& options) {
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const AttentionOptions& options) {
   constexpr std::string_view kOp = "attention";
   for (const Tensor* t : {&query, &key, &value}) {
     record::require_float(kOp, *t);
@@ -102,8 +106,8 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
     }
   }
   const auto misfit = [&](std::string_view why) {
-    base::fail(kOp, "query {}, key {} and value {} do not fit: {}", ir::to_string(query.shape()), ir::to_string(key.shape()),
-               ir::to_string(value.shape()), why);
+    base::fail(kOp, "query {}, key {} and value {} do not fit: {}", ir::to_string(query.shape()),
+               ir::to_string(key.shape()), ir::to_string(value.shape()), why);
   };
   if (query.size(-1) != key.size(-1)) misfit("query and key widths differ");
   if (key.size(-2) != value.size(-2)) misfit("key and value lengths differ");

@@ -19,10 +19,10 @@ Tensor rms_norm(const Tensor& x, const Dims& shape, const Tensor& weight = Tenso
 Tensor dropout(const Tensor& x, double p = 0.5, bool training = true, Generator* generator = nullptr);
 
 struct AttentionOptions {
-  Tensor mask;                    // additive, or bool with true meaning "may look"; broadcast to (..., T, S)
-  bool causal = false;            // row t sees columns 0..t
-  std::optional<double> scale;    // 1/sqrt(width) unless given
-  bool gqa = false;               // fewer key/value heads than query heads, each shared by a group
+  Tensor mask;                  // additive, or bool with true meaning "may look"; broadcast to (..., T, S)
+  bool causal = false;          // row t sees columns 0..t
+  std::optional<double> scale;  // 1/sqrt(width) unless given
+  bool gqa = false;             // fewer key/value heads than query heads, each shared by a group
 };
 /// softmax(scale * query @ key^T + mask) @ value over (..., heads, T, width).
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,

@@ -52,7 +52,8 @@ Tensor soft_cross_entropy(const Tensor& log_p, const Tensor& target, const Cross
   return reduced(loss, options.reduction);
 }
 
-void require_class_targets(std::string_view op, const Tensor& x, const Tensor& target, const CrossEntropyOptions& options) {
+void require_class_targets(std::string_view op, const Tensor& x, const Tensor& target,
+                           const CrossEntropyOptions& options) {
   if (x.dim() == 0) base::fail(op, "takes at least one dim of classes");
   if (target.dtype() != DType::i64 && target.dtype() != DType::i32) {
     base::fail(op, "class targets are i32 or i64, got {}", name(target.dtype()));
@@ -60,7 +61,8 @@ void require_class_targets(std::string_view op, const Tensor& x, const Tensor& t
   Dims wanted = x.shape();
   wanted.erase(wanted.begin() + class_axis(x));
   if (target.shape() != wanted) {
-    base::fail(op, "input {} takes targets of shape {}, got {}", ir::to_string(x.shape()), ir::to_string(wanted), ir::to_string(target.shape()));
+    base::fail(op, "input {} takes targets of shape {}, got {}", ir::to_string(x.shape()), ir::to_string(wanted),
+               ir::to_string(target.shape()));
   }
   const int64_t classes = x.shape()[class_axis(x)];
   if (options.weight.defined() && options.weight.shape() != Dims{classes}) {
@@ -93,7 +95,8 @@ Tensor class_loss(const Tensor& log_p, const Tensor& target, const CrossEntropyO
   Tensor loss = neg(sum(where(hit, weighted, 0.0), {dim}));
   if (options.label_smoothing > 0) {
     const Tensor smooth = neg(sum(weighted, {dim}));
-    loss = add(mul(loss, 1 - options.label_smoothing), mul(smooth, options.label_smoothing / static_cast<double>(classes)));
+    loss = add(mul(loss, 1 - options.label_smoothing),
+               mul(smooth, options.label_smoothing / static_cast<double>(classes)));
   }
   loss = where(valid, loss, 0.0);
   if (options.reduction != Reduction::mean) return reduced(loss, options.reduction);
@@ -121,15 +124,18 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, const Cro
   record::require_float("nll_loss", log_probabilities);
   record::require_same_device("nll_loss", log_probabilities, target);
   require_class_targets("nll_loss", log_probabilities, target, options);
-  return class_loss(log_probabilities.to(accumulator(log_probabilities.dtype())), target, options).to(log_probabilities.dtype());
+  return class_loss(log_probabilities.to(accumulator(log_probabilities.dtype())), target, options)
+      .to(log_probabilities.dtype());
 }
 
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
-  return elementwise_loss("mse_loss", x, target, reduction, [](const Tensor& a, const Tensor& b) { return square(sub(a, b)); });
+  return elementwise_loss("mse_loss", x, target, reduction,
+                          [](const Tensor& a, const Tensor& b) { return square(sub(a, b)); });
 }
 
 Tensor l1_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
-  return elementwise_loss("l1_loss", x, target, reduction, [](const Tensor& a, const Tensor& b) { return abs(sub(a, b)); });
+  return elementwise_loss("l1_loss", x, target, reduction,
+                          [](const Tensor& a, const Tensor& b) { return abs(sub(a, b)); });
 }
 
 Tensor huber_loss(const Tensor& x, const Tensor& target, double delta, Reduction reduction) {
@@ -158,10 +164,11 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, Reduction red
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction) {
-  return elementwise_loss("binary_cross_entropy_with_logits", logits, target, reduction, [](const Tensor& x, const Tensor& t) {
-    // log(1 + e^x) - x t, with the larger exponential taken out.
-    return add(sub(relu(x), mul(x, t)), log1p(exp(neg(abs(x)))));
-  });
+  return elementwise_loss("binary_cross_entropy_with_logits", logits, target, reduction,
+                          [](const Tensor& x, const Tensor& t) {
+                            // log(1 + e^x) - x t, with the larger exponential taken out.
+                            return add(sub(relu(x), mul(x, t)), log1p(exp(neg(abs(x)))));
+                          });
 }
 
 Tensor kl_div(const Tensor& x, const Tensor& target, Reduction reduction, bool log_target) {

@@ -1,5 +1,5 @@
-// Sweeps over the launches with a list of holes, giving each temporary the smallest hole that fits. n log n: a chain of a
-// million temporaries lays out in a second.
+// Sweeps over the launches with a list of holes, giving each temporary the smallest hole that fits. n log n: a chain of
+// a million temporaries lays out in a second.
 
 #include "tenon/plan/memory.h"
 
@@ -76,7 +76,9 @@ class Holes {
 Arena lay_out(std::span<const Interval> intervals, size_t alignment) {
   Arena arena;
   arena.offsets.resize(intervals.size());
-  const auto padded = [&](size_t i) { return (std::max<size_t>(intervals[i].bytes, 1) + alignment - 1) / alignment * alignment; };
+  const auto padded = [&](size_t i) {
+    return (std::max<size_t>(intervals[i].bytes, 1) + alignment - 1) / alignment * alignment;
+  };
   using Ending = std::pair<uint32_t, uint32_t>;  // last launch, interval
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> alive;
   Holes holes;

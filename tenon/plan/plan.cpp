@@ -1,5 +1,5 @@
-// The simplest planner that is right: every op that is not a movement becomes one launch, in topological order, with its
-// operands seen through their views. Temporaries live in one arena from their launch to their last reader.
+// The simplest planner that is right: every op that is not a movement becomes one launch, in topological order, with
+// its operands seen through their views. Temporaries live in one arena from their launch to their last reader.
 
 #include "tenon/plan/plan.h"
 
@@ -73,8 +73,9 @@ class Planner {
 
   bool can_overwrite(const Node& node, const ir::Call& call) const {
     const Value base = base_of(node.input(0));
-    return keep_.contains(&node) && base.node == node.input(0).node && base.node->evaluated() && call.inputs[0].map.is_contiguous() &&
-           base_of(node.input(1)).node.get() != base.node.get() && request_.may_overwrite && request_.may_overwrite(*base.node);
+    return keep_.contains(&node) && base.node == node.input(0).node && base.node->evaluated() &&
+           call.inputs[0].map.is_contiguous() && base_of(node.input(1)).node.get() != base.node.get() &&
+           request_.may_overwrite && request_.may_overwrite(*base.node);
   }
 
   uint32_t slot_of_input(const Value& base) {
@@ -121,7 +122,8 @@ class Planner {
   void lay_out_temporaries() {
     std::vector<Interval> intervals;
     intervals.reserve(temporaries_.size());
-    for (const Temporary& t : temporaries_) intervals.push_back({t.written, last_reader_[t.slot], plan_.slots[t.slot].bytes});
+    for (const Temporary& t : temporaries_)
+      intervals.push_back({t.written, last_reader_[t.slot], plan_.slots[t.slot].bytes});
     const Arena arena = lay_out(intervals, request_.limits.alignment);
     for (size_t i = 0; i < temporaries_.size(); ++i) plan_.slots[temporaries_[i].slot].offset = arena.offsets[i];
     plan_.arena_bytes = arena.bytes;
@@ -180,7 +182,8 @@ std::string Plan::print() const {
       (a < call.inputs.size() ? read : written) += slots[launches[i].args[a]].bytes;
     }
     text += fmt::format("{:>5}  {:<18}", i, ir::name(call.op));
-    for (const ir::Operand& operand : call.inputs) text += fmt::format(" {}{}", tenon::name(operand.dtype), operand.map.to_string());
+    for (const ir::Operand& operand : call.inputs)
+      text += fmt::format(" {}{}", tenon::name(operand.dtype), operand.map.to_string());
     text += " ->";
     for (const ir::Type& type : call.outputs) text += " " + ir::to_string(type);
     text += fmt::format("  read {} written {}\n", read, written);
@@ -194,7 +197,8 @@ std::string Plan::memory() const {
     if (slots[i].place == Slot::Place::temporary) holders.push_back(i);
   }
   std::stable_sort(holders.begin(), holders.end(), [&](size_t a, size_t b) { return slots[a].bytes > slots[b].bytes; });
-  std::string text = fmt::format("arena {} bytes, {} live at the peak, {} temporaries\n", arena_bytes, peak_live_bytes, holders.size());
+  std::string text = fmt::format("arena {} bytes, {} live at the peak, {} temporaries\n", arena_bytes, peak_live_bytes,
+                                 holders.size());
   for (size_t i = 0; i < std::min<size_t>(holders.size(), 10); ++i) {
     text += fmt::format("  {} bytes at {}\n", slots[holders[i]].bytes, slots[holders[i]].offset);
   }

@@ -28,9 +28,11 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
   std::vector<ir::Value> roots, seeds, leaves;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor seed = options.grad_outputs.empty() ? Tensor() : options.grad_outputs[i];
-    if (!outputs[i].value().needs_grad()) base::fail("grad", "output {} does not depend on any tensor that requires grad", i);
+    if (!outputs[i].value().needs_grad())
+      base::fail("grad", "output {} does not depend on any tensor that requires grad", i);
     if (!seed.defined() && outputs[i].numel() != 1) {
-      base::fail("grad", "output {} of shape {} is not a single number: pass its gradient", i, ir::to_string(outputs[i].shape()));
+      base::fail("grad", "output {} of shape {} is not a single number: pass its gradient", i,
+                 ir::to_string(outputs[i].shape()));
     }
     if (seed.defined() && seed.shape() != outputs[i].shape()) {
       base::fail("grad", "a gradient of shape {} does not fit output {} of {}", ir::to_string(seed.shape()), i,
@@ -46,7 +48,8 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
   std::vector<Tensor> results;
   for (const ir::Value& gradient : autodiff::gradients(roots, seeds, leaves)) {
     if (!gradient && !options.allow_unused) {
-      base::fail("grad", "input {} plays no part in the outputs; set allow_unused to get an undefined tensor", results.size());
+      base::fail("grad", "input {} plays no part in the outputs; set allow_unused to get an undefined tensor",
+                 results.size());
     }
     results.push_back(gradient ? Tensor(options.create_graph ? gradient : ir::detach(gradient)) : Tensor());
   }
@@ -78,12 +81,13 @@ std::vector<Tensor> apply(const CustomFunction& function, std::span<const Tensor
     for (const ir::Value& value : operands_in) xs.emplace_back(value);
     for (const ir::Value& value : grads) gs.push_back(value ? Tensor(value) : Tensor());
     const std::vector<Tensor> made = backward(xs, gs);
-    if (made.size() != xs.size()) base::fail(name, "backward() returned {} gradients for {} inputs", made.size(), xs.size());
+    if (made.size() != xs.size())
+      base::fail(name, "backward() returned {} gradients for {} inputs", made.size(), xs.size());
     std::vector<ir::Value> values;
     for (size_t i = 0; i < made.size(); ++i) {
       if (made[i].defined() && made[i].shape() != xs[i].shape()) {
-        base::fail(name, "backward() returned a gradient of shape {} for input {} of {}", ir::to_string(made[i].shape()), i,
-                   ir::to_string(xs[i].shape()));
+        base::fail(name, "backward() returned a gradient of shape {} for input {} of {}",
+                   ir::to_string(made[i].shape()), i, ir::to_string(xs[i].shape()));
       }
       values.push_back(made[i].defined() ? ir::cast(made[i].value(), xs[i].dtype()) : ir::Value());
     }

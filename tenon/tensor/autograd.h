@@ -41,7 +41,8 @@ struct GradOptions {
 };
 
 /// The gradients of the outputs' sum with respect to the inputs; changes no tensor's grad().
-std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs, const GradOptions& options = {});
+std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
+                         const GradOptions& options = {});
 Tensor grad(const Tensor& output, const Tensor& input, bool create_graph = false);
 
 /// A function with its own gradient rule.

@@ -55,7 +55,8 @@ Tensor full(const Dims& shape, Number value, const Options& options) {
   require_sizes("full", shape);
   const DType dtype = options.dtype.value_or(value.dtype());
   const ir::DeviceId device = options.device.id;
-  const ir::Value number = value.is_real() ? ir::constant(value.as_double(), dtype, device) : ir::constant_int(value.as_int(), dtype, device);
+  const ir::Value number = value.is_real() ? ir::constant(value.as_double(), dtype, device)
+                                           : ir::constant_int(value.as_int(), dtype, device);
   return finished(Tensor(ir::expand(ir::reshape(number, Dims(shape.size(), 1)), shape)), options);
 }
 
@@ -79,7 +80,9 @@ Tensor arange(Number start, Number end, Number step, const Options& options) {
   const DType dtype = options.dtype.value_or(real ? DType::f32 : DType::i64);
   const double span = (end.as_double() - start.as_double()) / step.as_double();
   if (!std::isfinite(span)) base::fail("arange", "start, end and step must be finite");
-  if (span < 0) base::fail("arange", "from {} to {} in steps of {} never arrives", start.as_double(), end.as_double(), step.as_double());
+  if (span < 0)
+    base::fail("arange", "from {} to {} in steps of {} never arrives", start.as_double(), end.as_double(),
+               step.as_double());
   const auto n = static_cast<int64_t>(std::ceil(span));
   // Counted in a type that holds every index exactly, then scaled and rounded once.
   const DType wide = real ? DType::f64 : DType::i64;
@@ -100,7 +103,8 @@ Tensor linspace(double start, double end, int64_t steps, const Options& options)
   const Tensor i(ir::iota(steps, DType::f64, options.device.id));
   const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
   // Counted from the nearer end, so that both ends are exact.
-  const Tensor from_start = add(mul(i, step), start), from_end = sub(end, mul(sub(static_cast<double>(steps - 1), i), step));
+  const Tensor from_start = add(mul(i, step), start),
+               from_end = sub(end, mul(sub(static_cast<double>(steps - 1), i), step));
   return finished(where(lt(i, static_cast<double>(steps) / 2), from_start, from_end).to(dtype), options);
 }
 
@@ -108,7 +112,8 @@ Tensor eye(int64_t rows, std::optional<int64_t> columns, const Options& options)
   const Dims shape{rows, columns.value_or(rows)};
   require_sizes("eye", shape);
   const ir::DeviceId device = options.device.id;
-  const ir::Value same = ir::equal(ir::iota_along(shape, 0, DType::i64, device), ir::iota_along(shape, 1, DType::i64, device));
+  const ir::Value same =
+      ir::equal(ir::iota_along(shape, 0, DType::i64, device), ir::iota_along(shape, 1, DType::i64, device));
   return finished(Tensor(ir::cast(same, options.dtype.value_or(DType::f32))), options);
 }
 

@@ -51,7 +51,8 @@ void manual_seed(uint64_t seed);
 
 Tensor rand(const Dims& shape, const Options& options = {}, Generator* generator = nullptr);   // [0, 1)
 Tensor randn(const Dims& shape, const Options& options = {}, Generator* generator = nullptr);  // mean 0, variance 1
-Tensor randint(int64_t low, int64_t high, const Dims& shape, const Options& options = {}, Generator* generator = nullptr);
+Tensor randint(int64_t low, int64_t high, const Dims& shape, const Options& options = {},
+               Generator* generator = nullptr);
 Tensor randperm(int64_t n, const Options& options = {}, Generator* generator = nullptr);
 Tensor rand_like(const Tensor& x, Generator* generator = nullptr);
 Tensor randn_like(const Tensor& x, Generator* generator = nullptr);
@@ -85,7 +86,8 @@ Tensor tensor(std::initializer_list<T> values, const Options& options) {
   using Stored = std::conditional_t<std::is_same_v<T, double>, float,  // numbers as Python's: reals f32, integers i64
                                     std::conditional_t<std::is_same_v<T, int>, int64_t, T>>;
   if (options.dtype == DType::f64) {
-    return from_vector(std::vector<double>(values.begin(), values.end()), {static_cast<int64_t>(values.size())}, options);
+    return from_vector(std::vector<double>(values.begin(), values.end()), {static_cast<int64_t>(values.size())},
+                       options);
   }
   return from_vector(std::vector<Stored>(values.begin(), values.end()), {static_cast<int64_t>(values.size())}, options);
 }
@@ -93,10 +95,12 @@ Tensor tensor(std::initializer_list<T> values, const Options& options) {
 template <typename T>
 Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, const Options& options) {
   const auto columns = rows.size() ? static_cast<int64_t>(rows.begin()->size()) : 0;
-  using Wide = std::conditional_t<std::is_floating_point_v<T>, double, std::conditional_t<std::is_same_v<T, bool>, bool, int64_t>>;
+  using Wide = std::conditional_t<std::is_floating_point_v<T>, double,
+                                  std::conditional_t<std::is_same_v<T, bool>, bool, int64_t>>;
   std::vector<Wide> flat;
   for (const auto& row : rows) {
-    if (static_cast<int64_t>(row.size()) != columns) base::fail("tensor", "rows of {} and {} elements", columns, row.size());
+    if (static_cast<int64_t>(row.size()) != columns)
+      base::fail("tensor", "rows of {} and {} elements", columns, row.size());
     flat.insert(flat.end(), row.begin(), row.end());
   }
   Options own = options;

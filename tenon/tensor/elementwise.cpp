@@ -80,7 +80,9 @@ Tensor mul(const Operand& a, const Operand& b) {
   return binary("mul", result_of(a, b) == DType::boolean ? Op::bit_and : Op::mul, a, b);
 }
 
-Tensor div(const Operand& a, const Operand& b) { return binary("div", Op::div, a, b, record::real_type(result_of(a, b))); }
+Tensor div(const Operand& a, const Operand& b) {
+  return binary("div", Op::div, a, b, record::real_type(result_of(a, b)));
+}
 
 Tensor fmod(const Operand& a, const Operand& b) {
   refuse_bool("fmod", result_of(a, b), "integers");
@@ -93,7 +95,8 @@ Tensor remainder(const Operand& a, const Operand& b) {
   const Tensor rest = binary("remainder", Op::mod, a, b);
   const Operand divisor = b.is_tensor() ? Operand(b.tensor().to(dtype)) : b;
   // C's remainder has the sign of the dividend: add the divisor where the signs differ.
-  return where(logical_and(ne(rest, 0), ne(lt(rest, 0), lt(add(zeros_like(rest), divisor), 0))), add(rest, divisor), rest);
+  return where(logical_and(ne(rest, 0), ne(lt(rest, 0), lt(add(zeros_like(rest), divisor), 0))), add(rest, divisor),
+               rest);
 }
 
 Tensor floor_divide(const Operand& a, const Operand& b) {
@@ -132,7 +135,8 @@ Tensor maximum(const Operand& a, const Operand& b) { return binary("maximum", Op
 Tensor minimum(const Operand& a, const Operand& b) {
   const Operand operands[] = {a, b};
   const auto values = record::unified("minimum", operands);
-  if (is_float(values[0].dtype())) return Tensor(ir::neg(ir::binary(Op::maximum, ir::neg(values[0]), ir::neg(values[1]))));
+  if (is_float(values[0].dtype()))
+    return Tensor(ir::neg(ir::binary(Op::maximum, ir::neg(values[0]), ir::neg(values[1]))));
   // Complementing reverses the order of integers of either sign without overflow.
   const auto flipped = [](const ir::Value& v) {
     return ir::binary(Op::bit_xor, v, v.dtype() == DType::boolean ? ir::full_like(v, 1) : ir::full_like(v, -1));
@@ -153,9 +157,15 @@ Tensor ge(const Operand& a, const Operand& b) {
   return Tensor(ir::binary(Op::bit_or, binary("ge", Op::less, b, a).value(), binary("ge", Op::equal, a, b).value()));
 }
 
-Tensor logical_and(const Operand& a, const Operand& b) { return binary("logical_and", Op::bit_and, as_bool(a), as_bool(b)); }
-Tensor logical_or(const Operand& a, const Operand& b) { return binary("logical_or", Op::bit_or, as_bool(a), as_bool(b)); }
-Tensor logical_xor(const Operand& a, const Operand& b) { return binary("logical_xor", Op::bit_xor, as_bool(a), as_bool(b)); }
+Tensor logical_and(const Operand& a, const Operand& b) {
+  return binary("logical_and", Op::bit_and, as_bool(a), as_bool(b));
+}
+Tensor logical_or(const Operand& a, const Operand& b) {
+  return binary("logical_or", Op::bit_or, as_bool(a), as_bool(b));
+}
+Tensor logical_xor(const Operand& a, const Operand& b) {
+  return binary("logical_xor", Op::bit_xor, as_bool(a), as_bool(b));
+}
 Tensor logical_not(const Tensor& x) { return Tensor(ir::logical_not(as_bool(x).value())); }
 
 Tensor bitwise_and(const Operand& a, const Operand& b) {
@@ -176,7 +186,8 @@ Tensor bitwise_not(const Tensor& x) {
 }
 
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
-  if (condition.dtype() != DType::boolean) base::fail("where", "the condition must be bool, got {}", name(condition.dtype()));
+  if (condition.dtype() != DType::boolean)
+    base::fail("where", "the condition must be bool, got {}", name(condition.dtype()));
   const Operand choices[] = {a, b};
   const DType dtype = record::result_type(choices);
   // The condition takes part in broadcasting but not in promotion.
@@ -335,9 +346,7 @@ Tensor hardswish(const Tensor& x) {
 Tensor gelu(const Tensor& x, std::string_view approximate) {
   record::require_float("gelu", x);
   if (approximate == "none") {
-    return in_wide(x, [](const Tensor& w) {
-      return mul(mul(w, 0.5), add(erf(mul(w, 1 / std::numbers::sqrt2)), 1.0));
-    });
+    return in_wide(x, [](const Tensor& w) { return mul(mul(w, 0.5), add(erf(mul(w, 1 / std::numbers::sqrt2)), 1.0)); });
   }
   if (approximate != "tanh") base::fail("gelu", "approximate is 'none' or 'tanh', got '{}'", approximate);
   return in_wide(x, [](const Tensor& w) {

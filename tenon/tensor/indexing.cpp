@@ -18,7 +18,8 @@ void require_index_fits(std::string_view op, const Tensor& x, const Tensor& inde
   bool fits = index.shape().size() == x.shape().size();
   for (size_t i = 0; fits && i < x.shape().size(); ++i) fits = i == axis || index.shape()[i] <= x.shape()[i];
   if (!fits) {
-    base::fail(op, "an index of shape {} does not fit {} along dim {}", ir::to_string(index.shape()), ir::to_string(x.shape()), axis);
+    base::fail(op, "an index of shape {} does not fit {} along dim {}", ir::to_string(index.shape()),
+               ir::to_string(x.shape()), axis);
   }
 }
 
@@ -35,7 +36,8 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
 
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
   require_index("index_select", x, index);
-  if (index.dim() > 1) base::fail("index_select", "the index must be a vector, got shape {}", ir::to_string(index.shape()));
+  if (index.dim() > 1)
+    base::fail("index_select", "the index must be a vector, got shape {}", ir::to_string(index.shape()));
   const size_t axis = record::axis("index_select", dim, x.shape().size());
   record::require_range("index_select", index, dim, x.shape()[axis]);
   return Tensor(ir::gather(record::in(x), ir::reshape(index.value(), {index.numel()}), axis));

@@ -17,7 +17,9 @@ Tensor Tensor::tanh() const { return tenon::tanh(*this); }
 Tensor Tensor::sigmoid() const { return tenon::sigmoid(*this); }
 Tensor Tensor::relu() const { return tenon::relu(*this); }
 Tensor Tensor::pow(const Operand& exponent) const { return tenon::pow(*this, exponent); }
-Tensor Tensor::clamp(std::optional<Number> min, std::optional<Number> max) const { return tenon::clamp(*this, min, max); }
+Tensor Tensor::clamp(std::optional<Number> min, std::optional<Number> max) const {
+  return tenon::clamp(*this, min, max);
+}
 Tensor Tensor::masked_fill(const Tensor& mask, Number value) const { return tenon::masked_fill(*this, mask, value); }
 Tensor Tensor::operator-() const { return tenon::neg(*this); }
 Tensor Tensor::operator!() const { return tenon::logical_not(*this); }

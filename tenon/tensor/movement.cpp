@@ -27,8 +27,8 @@ Dims resolved_shape(std::string_view op, const Tensor& x, const Dims& shape) {
   }
   if (open >= 0) {
     if (known == 0 || x.numel() % known != 0) {
-      base::fail(op, "cannot reshape {} ({} elements) to {}: {} does not divide {}", ir::to_string(x.shape()), x.numel(),
-                 ir::to_string(shape), known, x.numel());
+      base::fail(op, "cannot reshape {} ({} elements) to {}: {} does not divide {}", ir::to_string(x.shape()),
+                 x.numel(), ir::to_string(shape), known, x.numel());
     }
     sizes[static_cast<size_t>(open)] = x.numel() / known;
   } else if (known != x.numel()) {
@@ -84,7 +84,8 @@ Tensor reshape(const Tensor& x, const Dims& shape) {
 }
 
 Tensor Tensor::view(const Dims& shape) const {
-  return viewed({std::initializer_list<ir::Move>{{Op::reshape, ir::ShapeAttrs{resolved_shape("view", *this, shape)}}}}, true);
+  return viewed({std::initializer_list<ir::Move>{{Op::reshape, ir::ShapeAttrs{resolved_shape("view", *this, shape)}}}},
+                true);
 }
 
 Tensor permute(const Tensor& x, const Dims& dims) {
@@ -94,7 +95,8 @@ Tensor permute(const Tensor& x, const Dims& dims) {
   }
   for (int64_t dim : dims) {
     axes.push_back(static_cast<int64_t>(record::axis("permute", dim, x.shape().size())));
-    if (std::count(axes.begin(), axes.end(), axes.back()) > 1) base::fail("permute", "dim {} appears more than once", dim);
+    if (std::count(axes.begin(), axes.end(), axes.back()) > 1)
+      base::fail("permute", "dim {} appears more than once", dim);
   }
   return viewed(x, {Op::permute, ir::AxesAttrs{axes}}, true);
 }
@@ -113,7 +115,8 @@ Tensor Tensor::t() const {
 
 Tensor expand(const Tensor& x, const Dims& shape) {
   const size_t rank = x.shape().size();
-  if (shape.size() < rank) base::fail("expand", "shape {} has fewer dims than {}", ir::to_string(shape), ir::to_string(x.shape()));
+  if (shape.size() < rank)
+    base::fail("expand", "shape {} has fewer dims than {}", ir::to_string(shape), ir::to_string(x.shape()));
   Dims target = shape, padded(shape.size(), 1);
   for (size_t i = 0; i < shape.size(); ++i) {
     const bool is_new = i < shape.size() - rank;
@@ -161,7 +164,8 @@ Tensor unsqueeze(const Tensor& x, int64_t dim) {
 
 Tensor flatten(const Tensor& x, int64_t first, int64_t last) {
   if (x.dim() == 0) return x.reshape({1});
-  const size_t from = record::axis("flatten", first, x.shape().size()), to = record::axis("flatten", last, x.shape().size());
+  const size_t from = record::axis("flatten", first, x.shape().size()),
+               to = record::axis("flatten", last, x.shape().size());
   if (from > to) base::fail("flatten", "first dim {} comes after last dim {}", first, last);
   Dims shape(x.shape().begin(), x.shape().begin() + from);
   int64_t joined = 1;
@@ -205,8 +209,10 @@ Tensor Tensor::select(int64_t dim, int64_t position) const {
 Tensor Tensor::index(std::initializer_list<IndexEntry> entries) const {
   int64_t consumed = 0, ellipses = 0;
   for (const IndexEntry& entry : entries) {
-    if (std::holds_alternative<Ellipsis>(entry.index)) ++ellipses;
-    else if (!std::holds_alternative<NewAxis>(entry.index)) ++consumed;
+    if (std::holds_alternative<Ellipsis>(entry.index))
+      ++ellipses;
+    else if (!std::holds_alternative<NewAxis>(entry.index))
+      ++consumed;
   }
   if (ellipses > 1) base::fail("index", "an index holds at most one Ellipsis");
   if (consumed > dim()) base::fail("index", "{} indices for a tensor of rank {}", consumed, dim());
@@ -223,7 +229,8 @@ Tensor Tensor::index(std::initializer_list<IndexEntry> entries) const {
       at += dim() - consumed;
     } else {
       const Tensor& positions = *std::get<std::shared_ptr<const Tensor>>(entry.index);
-      if (!is_integer(positions.dtype())) base::fail("index", "tensors of positions are integers, got {}", name(positions.dtype()));
+      if (!is_integer(positions.dtype()))
+        base::fail("index", "tensors of positions are integers, got {}", name(positions.dtype()));
       Dims shape(result.shape().begin(), result.shape().begin() + at);
       for (int64_t size : positions.shape()) shape.push_back(size);
       for (size_t i = static_cast<size_t>(at) + 1; i < result.shape().size(); ++i) shape.push_back(result.shape()[i]);
@@ -247,7 +254,8 @@ Tensor pad(const Tensor& x, const Dims& sizes, Number value) {
     const size_t axis = rank - 1 - i;
     const int64_t cut_front = std::max<int64_t>(0, -sizes[2 * i]), cut_back = std::max<int64_t>(0, -sizes[2 * i + 1]);
     if (cut_front + cut_back > x.shape()[axis]) {
-      base::fail("pad", "cutting {} and {} elements from dim {} of size {}", cut_front, cut_back, axis, x.shape()[axis]);
+      base::fail("pad", "cutting {} and {} elements from dim {} of size {}", cut_front, cut_back, axis,
+                 x.shape()[axis]);
     }
     if (cut_front + cut_back > 0) {
       inner = inner.narrow(static_cast<int64_t>(axis), cut_front, x.shape()[axis] - cut_front - cut_back);
@@ -272,13 +280,14 @@ Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
     bool fits = t.shape().size() == first.size();
     for (size_t i = 0; fits && i < first.size(); ++i) fits = i == axis || t.shape()[i] == first[i];
     if (!fits) {
-      base::fail("cat", "shapes {} and {} do not fit along dim {}", ir::to_string(first), ir::to_string(t.shape()), dim);
+      base::fail("cat", "shapes {} and {} do not fit along dim {}", ir::to_string(first), ir::to_string(t.shape()),
+                 dim);
     }
     dtype = promote(dtype, t.dtype());
     total += t.shape()[axis];
   }
-  // A sum of pads with disjoint support, which the planner turns into stores. -0 and bits survive because each element is
-  // selected, not added.
+  // A sum of pads with disjoint support, which the planner turns into stores. -0 and bits survive because each element
+  // is selected, not added.
   ir::Value joined;
   int64_t at = 0;
   for (const Tensor& t : tensors) {
@@ -298,7 +307,9 @@ Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
   }
   return Tensor(joined);
 }
-Tensor cat(std::initializer_list<Tensor> tensors, int64_t dim) { return cat(std::span(tensors.begin(), tensors.size()), dim); }
+Tensor cat(std::initializer_list<Tensor> tensors, int64_t dim) {
+  return cat(std::span(tensors.begin(), tensors.size()), dim);
+}
 
 Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
   if (tensors.empty()) base::fail("stack", "takes at least one tensor");
@@ -312,7 +323,9 @@ Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
   }
   return cat(raised, axis);
 }
-Tensor stack(std::initializer_list<Tensor> tensors, int64_t dim) { return stack(std::span(tensors.begin(), tensors.size()), dim); }
+Tensor stack(std::initializer_list<Tensor> tensors, int64_t dim) {
+  return stack(std::span(tensors.begin(), tensors.size()), dim);
+}
 
 std::vector<Tensor> split(const Tensor& x, const Dims& sizes, int64_t dim) {
   const size_t axis = record::axis("split", dim, x.shape().size());
@@ -383,7 +396,8 @@ Tensor triangle(std::string_view op, const Tensor& x, int64_t diagonal, bool low
   const size_t rank = x.shape().size();
   if (rank < 2) base::fail(op, "takes at least a matrix, got shape {}", ir::to_string(x.shape()));
   const ir::Value value = record::in(x);
-  const ir::Value row = ir::add_number(ir::iota_along(x.shape(), rank - 2, DType::i64, value.device()), static_cast<double>(diagonal));
+  const ir::Value row =
+      ir::add_number(ir::iota_along(x.shape(), rank - 2, DType::i64, value.device()), static_cast<double>(diagonal));
   const ir::Value column = ir::iota_along(x.shape(), rank - 1, DType::i64, value.device());
   const ir::Value outside = lower ? ir::less(row, column) : ir::less(column, row);
   return Tensor(ir::where(outside, ir::full_like(value, 0), value));

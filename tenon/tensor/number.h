@@ -1,5 +1,5 @@
-// A number given where a tensor could stand: it takes part in an op without deciding more of the result's dtype than its
-// category (bool, integer, real), as a Python number does in PyTorch.
+// A number given where a tensor could stand: it takes part in an op without deciding more of the result's dtype than
+// its category (bool, integer, real), as a Python number does in PyTorch.
 
 #pragma once
 
@@ -16,9 +16,11 @@ class Number {
 
   Number(bool value) : kind_(Kind::boolean), integer_(value), real_(value) {}  // NOLINT: numbers convert
   template <std::integral T>
-  Number(T value) : kind_(Kind::integer), integer_(static_cast<int64_t>(value)), real_(static_cast<double>(value)) {}  // NOLINT
+  Number(T value)
+      : kind_(Kind::integer), integer_(static_cast<int64_t>(value)), real_(static_cast<double>(value)) {}  // NOLINT
   template <std::floating_point T>
-  Number(T value) : kind_(Kind::real), integer_(static_cast<int64_t>(0)), real_(static_cast<double>(value)) {}  // NOLINT
+  Number(T value)
+      : kind_(Kind::real), integer_(static_cast<int64_t>(0)), real_(static_cast<double>(value)) {}  // NOLINT
 
   Kind kind() const { return kind_; }
   bool is_real() const { return kind_ == Kind::real; }

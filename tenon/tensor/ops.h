@@ -80,7 +80,8 @@ Tensor trunc(const Tensor& x);
 Tensor isnan(const Tensor& x);
 Tensor isinf(const Tensor& x);
 Tensor isfinite(const Tensor& x);
-Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> posinf = {}, std::optional<double> neginf = {});
+Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> posinf = {},
+                  std::optional<double> neginf = {});
 Tensor clamp(const Tensor& x, std::optional<Number> min, std::optional<Number> max);
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b);
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Number value);

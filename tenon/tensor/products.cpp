@@ -21,11 +21,13 @@ void require_matching(std::string_view op, const Tensor& a, const Tensor& b) {
 Tensor matmul(const Tensor& a, const Tensor& b) {
   require_matching("matmul", a, b);
   const Dims &sa = a.shape(), &sb = b.shape();
-  if (sa.empty() || sb.empty()) base::fail("matmul", "shapes {} and {}: single numbers are multiplied with *", ir::to_string(sa), ir::to_string(sb));
+  if (sa.empty() || sb.empty())
+    base::fail("matmul", "shapes {} and {}: single numbers are multiplied with *", ir::to_string(sa),
+               ir::to_string(sb));
   const int64_t inner_a = sa.back(), inner_b = sb.size() == 1 ? sb[0] : sb[sb.size() - 2];
   if (inner_a != inner_b) {
-    base::fail("matmul", "shapes {} and {} do not fit: inner dimensions {} and {} differ", ir::to_string(sa), ir::to_string(sb),
-               inner_a, inner_b);
+    base::fail("matmul", "shapes {} and {} do not fit: inner dimensions {} and {} differ", ir::to_string(sa),
+               ir::to_string(sb), inner_a, inner_b);
   }
   // Vectors become a row on the left and a column on the right, and lose that axis again in the result.
   ir::Value x = record::in(a), y = record::in(b);
@@ -108,22 +110,27 @@ Equation parse(std::string_view equation, std::span<const Tensor> operands) {
   std::string left = text.substr(0, arrow);
   std::vector<std::string> terms{""};
   for (char c : left) {
-    if (c == ',') terms.emplace_back();
-    else terms.back() += c;
+    if (c == ',')
+      terms.emplace_back();
+    else
+      terms.back() += c;
   }
   if (terms.size() != operands.size()) {
     bad_equation(equation, fmt::format("{} operands named, {} given", terms.size(), operands.size()));
   }
   size_t ellipsis_rank = 0;
   for (size_t i = 0; i < terms.size(); ++i) {
-    const auto letters = static_cast<size_t>(std::count_if(terms[i].begin(), terms[i].end(), [](unsigned char c) { return std::isalpha(c); }));
+    const auto letters = static_cast<size_t>(
+        std::count_if(terms[i].begin(), terms[i].end(), [](unsigned char c) { return std::isalpha(c); }));
     const size_t rank = operands[i].shape().size();
     const bool open = terms[i].find("...") != std::string::npos;
     if (open ? rank < letters : rank != letters) {
-      bad_equation(equation, fmt::format("'{}' does not fit operand {} of shape {}", terms[i], i, ir::to_string(operands[i].shape())));
+      bad_equation(equation, fmt::format("'{}' does not fit operand {} of shape {}", terms[i], i,
+                                         ir::to_string(operands[i].shape())));
     }
     if (!open) continue;
-    if (ellipsis_rank != 0 && ellipsis_rank != rank - letters) bad_equation(equation, "'...' stands for different numbers of axes");
+    if (ellipsis_rank != 0 && ellipsis_rank != rank - letters)
+      bad_equation(equation, "'...' stands for different numbers of axes");
     ellipsis_rank = rank - letters;
   }
   Equation parsed;
@@ -142,7 +149,8 @@ Equation parse(std::string_view equation, std::span<const Tensor> operands) {
   for (size_t i = 0; i < parsed.output.size(); ++i) {
     const char c = parsed.output[i];
     if (parsed.output.find(c) != i) bad_equation(equation, fmt::format("'{}' appears twice in the output", c));
-    const bool known = std::any_of(parsed.inputs.begin(), parsed.inputs.end(), [&](const std::string& t) { return t.find(c) != t.npos; });
+    const bool known = std::any_of(parsed.inputs.begin(), parsed.inputs.end(),
+                                   [&](const std::string& t) { return t.find(c) != t.npos; });
     if (!known) bad_equation(equation, fmt::format("output letter '{}' is in no operand", c));
   }
   return parsed;
@@ -161,7 +169,8 @@ Labelled with_diagonals(std::string_view equation, ir::Value value, const std::s
     size_t j;
     while ((j = x.letters.find(x.letters[i], i + 1)) != std::string::npos) {
       const Dims& shape = x.value.shape();
-      if (shape[i] != shape[j]) bad_equation(equation, fmt::format("'{}' has sizes {} and {}", x.letters[i], shape[i], shape[j]));
+      if (shape[i] != shape[j])
+        bad_equation(equation, fmt::format("'{}' has sizes {} and {}", x.letters[i], shape[i], shape[j]));
       const ir::Value row = ir::iota_along(shape, i, DType::i64, x.value.device());
       const ir::Value column = ir::iota_along(shape, j, DType::i64, x.value.device());
       const ir::Value kept = ir::where(ir::equal(row, column), x.value, ir::full_like(x.value, 0));
@@ -216,8 +225,10 @@ Labelled contracted(std::string_view equation, Labelled a, Labelled b, const std
   a = sum_away(a, wanted + b.letters);
   b = sum_away(b, wanted + a.letters);
   for (char c : a.letters) {
-    if (b.letters.find(c) == std::string::npos) only_a += c;
-    else (wanted.find(c) != std::string::npos ? batch : shared) += c;
+    if (b.letters.find(c) == std::string::npos)
+      only_a += c;
+    else
+      (wanted.find(c) != std::string::npos ? batch : shared) += c;
   }
   for (char c : b.letters) {
     if (a.letters.find(c) == std::string::npos) only_b += c;
@@ -240,7 +251,8 @@ Labelled contracted(std::string_view equation, Labelled a, Labelled b, const std
   for (size_t i = nb + ns; i < y.rank(); ++i) shape.push_back(y.shape()[i]);
   const int64_t batches = extent(x, 0, nb), rows = extent(x, nb, nb + na), inner = extent(x, nb + na, x.rank());
   const int64_t columns = extent(y, nb + ns, y.rank());
-  const ir::Value product = ir::contract(ir::reshape(x, {batches, rows, inner}), ir::reshape(y, {batches, inner, columns}), x.dtype());
+  const ir::Value product =
+      ir::contract(ir::reshape(x, {batches, rows, inner}), ir::reshape(y, {batches, inner, columns}), x.dtype());
   return {ir::reshape(product, shape), batch + only_a + only_b};
 }
 

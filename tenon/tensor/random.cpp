@@ -16,7 +16,7 @@ namespace tenon {
 struct Generator::State {
   std::mutex mutex;
   uint64_t seed = 0;
-  uint64_t position = 0;                    // words drawn so far
+  uint64_t position = 0;                                      // words drawn so far
   std::vector<std::pair<ir::DeviceId, ir::Value>> on_device;  // (seed, counter), once per device
 };
 
@@ -123,8 +123,12 @@ Tensor randperm(int64_t n, const Options& options, Generator* generator) {
   return made;
 }
 
-Tensor rand_like(const Tensor& x, Generator* generator) { return rand(x.shape(), Options(x.dtype(), x.device()), generator); }
-Tensor randn_like(const Tensor& x, Generator* generator) { return randn(x.shape(), Options(x.dtype(), x.device()), generator); }
+Tensor rand_like(const Tensor& x, Generator* generator) {
+  return rand(x.shape(), Options(x.dtype(), x.device()), generator);
+}
+Tensor randn_like(const Tensor& x, Generator* generator) {
+  return randn(x.shape(), Options(x.dtype(), x.device()), generator);
+}
 
 Tensor bernoulli(const Tensor& probabilities, Generator* generator) {
   record::require_float("bernoulli", probabilities);

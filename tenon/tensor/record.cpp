@@ -57,7 +57,8 @@ Dims broadcast(std::string_view op, const Dims& a, const Dims& b) {
   for (size_t back = 1; back <= rank; ++back) {
     const int64_t x = back <= a.size() ? a[a.size() - back] : 1, y = back <= b.size() ? b[b.size() - back] : 1;
     if (x != y && x != 1 && y != 1) {
-      fail(op, "shapes {} and {} do not broadcast: sizes {} and {} differ at dim -{}", ir::to_string(a), ir::to_string(b), x, y, back);
+      fail(op, "shapes {} and {} do not broadcast: sizes {} and {} differ at dim -{}", ir::to_string(a),
+           ir::to_string(b), x, y, back);
     }
     shape[rank - back] = x == 1 ? y : x;
   }
@@ -67,7 +68,8 @@ Dims broadcast(std::string_view op, const Dims& a, const Dims& b) {
 ir::Value expanded(std::string_view op, const ir::Value& x, const Dims& shape) {
   if (x.shape() == shape) return x;
   Dims padded(shape.size(), 1);
-  if (x.rank() > shape.size()) fail(op, "shape {} does not broadcast to {}", ir::to_string(x.shape()), ir::to_string(shape));
+  if (x.rank() > shape.size())
+    fail(op, "shape {} does not broadcast to {}", ir::to_string(x.shape()), ir::to_string(shape));
   for (size_t i = 0; i < x.rank(); ++i) {
     const size_t to = shape.size() - x.rank() + i;
     padded[to] = x.shape()[i];
@@ -82,8 +84,10 @@ DType result_type(std::span<const Operand> operands) {
   std::optional<DType> tensors, singles, numbers;
   const auto join = [](std::optional<DType>& total, DType dtype) { total = total ? promote(*total, dtype) : dtype; };
   for (const Operand& operand : operands) {
-    if (!operand.is_tensor()) join(numbers, operand.number().dtype());
-    else join(operand.tensor().dim() == 0 ? singles : tensors, operand.tensor().dtype());
+    if (!operand.is_tensor())
+      join(numbers, operand.number().dtype());
+    else
+      join(operand.tensor().dim() == 0 ? singles : tensors, operand.tensor().dtype());
   }
   return *combine(tensors, combine(singles, numbers));
 }
@@ -116,14 +120,16 @@ void require_same_device(std::string_view op, const Tensor& a, const Tensor& b) 
 }
 
 void require_float(std::string_view op, const Tensor& x) {
-  if (!is_float(x.dtype())) fail(op, "takes floating-point values, got {}; convert with to(DType::f32)", name(x.dtype()));
+  if (!is_float(x.dtype()))
+    fail(op, "takes floating-point values, got {}; convert with to(DType::f32)", name(x.dtype()));
 }
 
 void require_range(std::string_view op, const Tensor& index, int64_t dim, int64_t size) {
   const auto range = index.known_range();
   if (!range) return;
   const int64_t bad = range->first < 0 ? range->first : range->second;
-  if (range->first < 0 || range->second >= size) fail(op, "index {} is out of range for dim {} of size {}", bad, dim, size);
+  if (range->first < 0 || range->second >= size)
+    fail(op, "index {} is out of range for dim {} of size {}", bad, dim, size);
 }
 
 }  // namespace tenon::record

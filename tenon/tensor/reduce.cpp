@@ -16,8 +16,10 @@ Dims without(const Dims& shape, const Dims& axes) {
   Dims kept;
   size_t next = 0;
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (next < axes.size() && axes[next] == static_cast<int64_t>(i)) ++next;
-    else kept.push_back(shape[i]);
+    if (next < axes.size() && axes[next] == static_cast<int64_t>(i))
+      ++next;
+    else
+      kept.push_back(shape[i]);
   }
   return kept;
 }
@@ -40,7 +42,8 @@ DType total_type(DType dtype) { return is_float(dtype) ? dtype : DType::i64; }
 void require_elements(std::string_view op, const Tensor& x, const Dims& axes) {
   for (int64_t axis : axes) {
     if (x.shape()[static_cast<size_t>(axis)] == 0) {
-      base::fail(op, "cannot reduce dim {} of shape {}: it is empty and {} has no identity", axis, ir::to_string(x.shape()), op);
+      base::fail(op, "cannot reduce dim {} of shape {}: it is empty and {} has no identity", axis,
+                 ir::to_string(x.shape()), op);
     }
   }
 }
@@ -116,11 +119,19 @@ Tensor amin(const Tensor& x, const Dims& dims, bool keepdim) {
   return Tensor(reversed(reduced(Op::max, reversed(record::in(x)), axes, keepdim)));
 }
 
-std::pair<Tensor, Tensor> max(const Tensor& x, int64_t dim, bool keepdim) { return extreme_along("max", x, dim, keepdim, true); }
-std::pair<Tensor, Tensor> min(const Tensor& x, int64_t dim, bool keepdim) { return extreme_along("min", x, dim, keepdim, false); }
+std::pair<Tensor, Tensor> max(const Tensor& x, int64_t dim, bool keepdim) {
+  return extreme_along("max", x, dim, keepdim, true);
+}
+std::pair<Tensor, Tensor> min(const Tensor& x, int64_t dim, bool keepdim) {
+  return extreme_along("min", x, dim, keepdim, false);
+}
 
-Tensor argmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) { return arg_extreme("argmax", x, dim, keepdim, true); }
-Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim) { return arg_extreme("argmin", x, dim, keepdim, false); }
+Tensor argmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+  return arg_extreme("argmax", x, dim, keepdim, true);
+}
+Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+  return arg_extreme("argmin", x, dim, keepdim, false);
+}
 
 Tensor var(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
   record::require_float("var", x);

@@ -27,8 +27,8 @@ struct TensorImpl {
   uint64_t version = 0;              // of a root: how often it was written
   uint64_t seen_version = 0;         // of a view: the root's version `value` was made of
   std::optional<std::pair<int64_t, int64_t>> range;
-  bool detached = false;             // of a view: cut from the root's history
-  bool history_released = false;     // backward() has used the graph up
+  bool detached = false;          // of a view: cut from the root's history
+  bool history_released = false;  // backward() has used the graph up
 
   void refresh() {
     if (!root || seen_version == root->version) return;
@@ -111,8 +111,10 @@ std::string Tensor::to_string() const {
   if (!defined()) return "undefined";
   std::vector<double> real;
   std::vector<int64_t> whole;
-  if (is_float(dtype())) real = to_vector<double>();
-  else whole = to_vector<int64_t>();
+  if (is_float(dtype()))
+    real = to_vector<double>();
+  else
+    whole = to_vector<int64_t>();
   return format_array(shape(), dtype(), real, whole);
 }
 
@@ -129,7 +131,8 @@ Tensor& Tensor::requires_grad_(bool on) {
     if (is_param(value())) impl_->value = impl_->value.node->input(0);
     return *this;
   }
-  if (!is_float(dtype())) fail("requires_grad_", "only floating-point tensors can require grad, this one is {}", name(dtype()));
+  if (!is_float(dtype()))
+    fail("requires_grad_", "only floating-point tensors can require grad, this one is {}", name(dtype()));
   if (value().needs_grad()) return *this;
   impl_->value = ir::param(value(), std::make_shared<ir::Param>());
   impl_->root = nullptr;
@@ -159,8 +162,8 @@ Tensor Tensor::grad() const {
 void Tensor::set_grad(const Tensor& gradient) {
   if (!is_param(value())) fail("set_grad", "only leaves that require grad hold one");
   if (gradient.defined() && !(gradient.value().type() == value().type())) {
-    fail("set_grad", "a gradient of {}{} does not fit a tensor of {}{}", name(gradient.dtype()), ir::to_string(gradient.shape()),
-         name(dtype()), ir::to_string(shape()));
+    fail("set_grad", "a gradient of {}{} does not fit a tensor of {}{}", name(gradient.dtype()),
+         ir::to_string(gradient.shape()), name(dtype()), ir::to_string(shape()));
   }
   ir::Param& param = param_of(value());
   std::lock_guard lock(param.mutex);

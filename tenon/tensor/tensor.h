@@ -1,7 +1,8 @@
 // Tensor: the value type users hold.
 //
-// A tensor is a handle on a recorded value. Ops record and return at once; reading (item, to_vector, printing) computes.
-// Slices, transposes and reshapes of a tensor share its memory as in PyTorch: writing through one is seen by the others.
+// A tensor is a handle on a recorded value. Ops record and return at once; reading (item, to_vector, printing)
+// computes. Slices, transposes and reshapes of a tensor share its memory as in PyTorch: writing through one is seen by
+// the others.
 //
 //   Tensor x = randn({32, 16}).requires_grad_();
 //   Tensor loss = (x * x).mean();
@@ -32,9 +33,9 @@ namespace tenon {
 /// Where a tensor lives: "reference", ... Converts from a name.
 struct Device {
   ir::DeviceId id;
-  Device();                                          // the default device
-  Device(ir::DeviceId device) : id(device) {}        // NOLINT: ids convert
-  Device(std::string_view name);                     // NOLINT: names convert
+  Device();                                                     // the default device
+  Device(ir::DeviceId device) : id(device) {}                   // NOLINT: ids convert
+  Device(std::string_view name);                                // NOLINT: names convert
   Device(const char* name) : Device(std::string_view(name)) {}  // NOLINT
   std::string name() const { return id.name; }
   friend bool operator==(const Device& a, const Device& b) { return a.id == b.id; }
@@ -167,7 +168,8 @@ class Tensor {
   Tensor squeeze(int64_t dim) const;
   Tensor unsqueeze(int64_t dim) const;
   Tensor select(int64_t dim, int64_t position) const;
-  Tensor slice(int64_t dim, std::optional<int64_t> start = {}, std::optional<int64_t> stop = {}, int64_t step = 1) const;
+  Tensor slice(int64_t dim, std::optional<int64_t> start = {}, std::optional<int64_t> stop = {},
+               int64_t step = 1) const;
   Tensor narrow(int64_t dim, int64_t start, int64_t length) const;
   Tensor index(std::initializer_list<IndexEntry> entries) const;
   Tensor operator[](int64_t position) const { return select(0, position); }
@@ -205,9 +207,8 @@ class Operand {
  public:
   Operand(const Tensor& tensor) : tensor_(tensor) {}  // NOLINT: both convert
   template <typename T>
-    requires std::is_arithmetic_v<T>
-  Operand(T number) : number_(number) {}  // NOLINT
-  Operand(Number number) : number_(number) {}  // NOLINT
+  requires std::is_arithmetic_v<T> Operand(T number) : number_(number) {}  // NOLINT
+  Operand(Number number) : number_(number) {}                              // NOLINT
 
   bool is_tensor() const { return tensor_.defined(); }
   const Tensor& tensor() const { return tensor_; }

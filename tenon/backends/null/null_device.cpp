@@ -79,8 +79,8 @@ class NullDevice : public device::Device {
     const auto found = alive_.find(arg.buffer.handle);
     if (found == alive_.end()) base::fail("null", "buffer {} is not alive", arg.buffer.handle);
     if (arg.offset + bytes > found->second) {
-      base::fail("null", "bytes {}..{} lie outside of buffer {} of {} bytes", arg.offset, arg.offset + bytes, arg.buffer.handle,
-                 found->second);
+      base::fail("null", "bytes {}..{} lie outside of buffer {} of {} bytes", arg.offset, arg.offset + bytes,
+                 arg.buffer.handle, found->second);
     }
     if (arg.offset % alignment != 0) base::fail("null", "offset {} is not aligned to {}", arg.offset, alignment);
   }

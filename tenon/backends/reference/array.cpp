@@ -8,8 +8,10 @@ namespace tenon::backends::reference {
 
 Array::Array(const ir::Type& t) : type(t) {
   const auto n = static_cast<size_t>(ir::count(t.shape));
-  if (is_float(t.dtype)) real.resize(n);
-  else whole.resize(n);
+  if (is_float(t.dtype))
+    real.resize(n);
+  else
+    whole.resize(n);
 }
 
 Array load(const ir::Operand& operand, const std::byte* from) {
@@ -17,15 +19,19 @@ Array load(const ir::Operand& operand, const std::byte* from) {
   dispatch(operand.dtype, [&]<typename T>() {
     const T* elements = reinterpret_cast<const T*>(from);
     if (operand.map.is_contiguous()) {  // by far the most common, and the walk below is slow
-      if constexpr (std::is_integral_v<T>) std::copy_n(elements, array.whole.size(), array.whole.begin());
-      else std::copy_n(elements, array.real.size(), array.real.begin());
+      if constexpr (std::is_integral_v<T>)
+        std::copy_n(elements, array.whole.size(), array.whole.begin());
+      else
+        std::copy_n(elements, array.real.size(), array.real.begin());
       return;
     }
     operand.map.for_each([&](int64_t position, int64_t where) {
       if (where == ir::IndexMap::kPadding) return;  // stays zero
       const auto i = static_cast<size_t>(position);
-      if constexpr (std::is_integral_v<T>) array.whole[i] = elements[where];
-      else array.real[i] = elements[where];
+      if constexpr (std::is_integral_v<T>)
+        array.whole[i] = elements[where];
+      else
+        array.real[i] = elements[where];
     });
   });
   return array;

@@ -15,11 +15,15 @@ struct Sizes {
       : batch(q[0]), heads(q[1]), groups(k[1]), rows(q[2]), columns(k[2]), width(q[3]), value_width(v[3]) {}
   int64_t group_of(int64_t head) const { return head / (heads / groups); }
   size_t q(int64_t b, int64_t h, int64_t t) const { return static_cast<size_t>(((b * heads + h) * rows + t) * width); }
-  size_t k(int64_t b, int64_t h, int64_t s) const { return static_cast<size_t>(((b * groups + group_of(h)) * columns + s) * width); }
+  size_t k(int64_t b, int64_t h, int64_t s) const {
+    return static_cast<size_t>(((b * groups + group_of(h)) * columns + s) * width);
+  }
   size_t v(int64_t b, int64_t h, int64_t s) const {
     return static_cast<size_t>(((b * groups + group_of(h)) * columns + s) * value_width);
   }
-  size_t o(int64_t b, int64_t h, int64_t t) const { return static_cast<size_t>(((b * heads + h) * rows + t) * value_width); }
+  size_t o(int64_t b, int64_t h, int64_t t) const {
+    return static_cast<size_t>(((b * heads + h) * rows + t) * value_width);
+  }
   size_t row(int64_t b, int64_t h, int64_t t) const { return static_cast<size_t>((b * heads + h) * rows + t); }
   size_t mask(int64_t b, int64_t h, int64_t t) const { return row(b, h, t) * static_cast<size_t>(columns); }
 };
@@ -31,7 +35,8 @@ double dot(const std::vector<double>& a, size_t i, const std::vector<double>& b,
 }
 
 // scores[s] of one row; masked ones are -inf.
-std::vector<double> row_scores(const ir::AttentionAttrs& attrs, const Sizes& z, const Arrays& in, int64_t b, int64_t h, int64_t t) {
+std::vector<double> row_scores(const ir::AttentionAttrs& attrs, const Sizes& z, const Arrays& in, int64_t b, int64_t h,
+                               int64_t t) {
   std::vector<double> scores(static_cast<size_t>(z.columns));
   for (int64_t s = 0; s < z.columns; ++s) {
     double score = attrs.scale * dot(in[0].real, z.q(b, h, t), in[1].real, z.k(b, h, s), z.width);

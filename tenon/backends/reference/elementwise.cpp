@@ -132,8 +132,10 @@ void run_binary(Op op, const Array& a, const Array& b, Array& out) {
 void run_where(const Array& condition, const Array& a, const Array& b, Array& out) {
   for (size_t i = 0; i < condition.whole.size(); ++i) {
     const Array& chosen = condition.whole[i] ? a : b;
-    if (out.is_real()) out.real[i] = chosen.real[i];
-    else out.whole[i] = chosen.whole[i];
+    if (out.is_real())
+      out.real[i] = chosen.real[i];
+    else
+      out.whole[i] = chosen.whole[i];
   }
 }
 

@@ -32,8 +32,10 @@ void run_gather(const ir::Call& call, const Array& source, const Array& index, A
       for (int64_t n = 0; n < lines.inner; ++n) {
         const auto from = static_cast<size_t>(lines.at(o, index.whole[static_cast<size_t>(p)], n));
         const auto to = static_cast<size_t>((o * picks + p) * lines.inner + n);
-        if (out.is_real()) out.real[to] = source.real[from];
-        else out.whole[to] = source.whole[from];
+        if (out.is_real())
+          out.real[to] = source.real[from];
+        else
+          out.whole[to] = source.whole[from];
       }
     }
   }
@@ -53,8 +55,11 @@ void run_scatter_add(const ir::Call& call, const Arrays& in, Array& out) {
       for (int64_t n = 0; n < lines.inner; ++n) {
         const auto to = static_cast<size_t>(lines.at(o, index.whole[static_cast<size_t>(p)], n));
         const auto from = static_cast<size_t>((o * picks + p) * lines.inner + n);
-        if (out.is_real()) out.real[to] += value.real[from];
-        else out.whole[to] = static_cast<int64_t>(static_cast<uint64_t>(out.whole[to]) + static_cast<uint64_t>(value.whole[from]));
+        if (out.is_real())
+          out.real[to] += value.real[from];
+        else
+          out.whole[to] =
+              static_cast<int64_t>(static_cast<uint64_t>(out.whole[to]) + static_cast<uint64_t>(value.whole[from]));
       }
     }
   }
@@ -71,10 +76,14 @@ void run_contract(const Array& a, const Array& b, Array& out) {
         for (int64_t column = 0; column < n; ++column) {
           const auto right = static_cast<size_t>((batch * k + i) * n + column);
           const auto to = static_cast<size_t>((batch * m + row) * n + column);
-          if (out.is_real() && a.is_real()) out.real[to] += a.real[left] * b.real[right];
-          else if (out.is_real()) out.real[to] += static_cast<double>(a.whole[left]) * static_cast<double>(b.whole[right]);
-          else out.whole[to] = static_cast<int64_t>(static_cast<uint64_t>(out.whole[to]) +
-                                                    static_cast<uint64_t>(a.whole[left]) * static_cast<uint64_t>(b.whole[right]));
+          if (out.is_real() && a.is_real())
+            out.real[to] += a.real[left] * b.real[right];
+          else if (out.is_real())
+            out.real[to] += static_cast<double>(a.whole[left]) * static_cast<double>(b.whole[right]);
+          else
+            out.whole[to] =
+                static_cast<int64_t>(static_cast<uint64_t>(out.whole[to]) +
+                                     static_cast<uint64_t>(a.whole[left]) * static_cast<uint64_t>(b.whole[right]));
         }
       }
     }
@@ -98,8 +107,10 @@ void run_sort(const ir::SortAttrs& attrs, const Array& in, Array& values, Array&
       std::stable_sort(order.begin(), order.end(), before);
       for (int64_t i = 0; i < lines.length; ++i) {
         const int64_t from = order[static_cast<size_t>(i)];
-        if (in.is_real()) values.real[position(i)] = in.real[position(from)];
-        else values.whole[position(i)] = in.whole[position(from)];
+        if (in.is_real())
+          values.real[position(i)] = in.real[position(from)];
+        else
+          values.whole[position(i)] = in.whole[position(from)];
         indices.whole[position(i)] = from;
       }
     }
@@ -130,12 +141,13 @@ void run_scan(const ir::ScanAttrs& attrs, const Array& in, Array& out) {
 
 }  // namespace
 
-
 void run_leaf(const ir::Call& call, const Arrays& in, Array& out) {
   if (call.op == Op::constant) {
     const auto& attrs = std::get<ir::ConstantAttrs>(call.attrs);
-    if (out.is_real()) out.real[0] = attrs.as_double();
-    else out.whole[0] = attrs.as_int();
+    if (out.is_real())
+      out.real[0] = attrs.as_double();
+    else
+      out.whole[0] = attrs.as_int();
   } else if (call.op == Op::iota) {
     std::iota(out.real.begin(), out.real.end(), 0.0);
     std::iota(out.whole.begin(), out.whole.end(), int64_t{0});
@@ -162,15 +174,21 @@ void run_reduce(const ir::Call& call, const Arrays& in, Array& out) {
     if (x.is_real()) {
       double& total = out.real[to];
       const double value = x.real[from];
-      if (call.op == Op::sum) total += value;
-      else if (call.op == Op::prod) total *= value;
-      else total = std::isnan(total) || total >= value ? total : value;
+      if (call.op == Op::sum)
+        total += value;
+      else if (call.op == Op::prod)
+        total *= value;
+      else
+        total = std::isnan(total) || total >= value ? total : value;
     } else {
       int64_t& total = out.whole[to];
       const int64_t value = x.whole[from];
-      if (call.op == Op::sum) total = static_cast<int64_t>(static_cast<uint64_t>(total) + static_cast<uint64_t>(value));
-      else if (call.op == Op::prod) total = static_cast<int64_t>(static_cast<uint64_t>(total) * static_cast<uint64_t>(value));
-      else total = std::max(total, value);
+      if (call.op == Op::sum)
+        total = static_cast<int64_t>(static_cast<uint64_t>(total) + static_cast<uint64_t>(value));
+      else if (call.op == Op::prod)
+        total = static_cast<int64_t>(static_cast<uint64_t>(total) * static_cast<uint64_t>(value));
+      else
+        total = std::max(total, value);
     }
   });
 }
@@ -198,8 +216,10 @@ void run_effect(const ir::Call& call, const Arrays& in, Array& out) {
   ir::IndexMap target(out.type.shape);
   target.apply(std::get<ir::StoreAttrs>(call.attrs).target);
   target.for_each([&](int64_t from, int64_t to) {
-    if (out.is_real()) out.real[static_cast<size_t>(to)] = in[1].real[static_cast<size_t>(from)];
-    else out.whole[static_cast<size_t>(to)] = in[1].whole[static_cast<size_t>(from)];
+    if (out.is_real())
+      out.real[static_cast<size_t>(to)] = in[1].real[static_cast<size_t>(from)];
+    else
+      out.whole[static_cast<size_t>(to)] = in[1].whole[static_cast<size_t>(from)];
   });
 }
 
