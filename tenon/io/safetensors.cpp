@@ -383,6 +383,7 @@ std::string make_header(const fs::path& path, const std::vector<const Named*>& t
   std::vector<std::string> parts;
   if (!metadata.empty()) {
     std::vector<std::string> pairs;
+    pairs.reserve(metadata.size());
     for (const auto& [key, text] : metadata) pairs.push_back(json_string(path, key) + ":" + json_string(path, text));
     parts.push_back(fmt::format("\"{}\":{{{}}}", kMetadata, fmt::join(pairs, ",")));
   }

@@ -340,7 +340,10 @@ Tensor mish(const Tensor& x) {
 
 Tensor hardswish(const Tensor& x) {
   record::require_float("hardswish", x);
-  return in_wide(x, [](const Tensor& w) { return div(mul(w, clamp(add(w, 3.0), 0.0, 6.0)), 6.0); });
+  // At the corners the slope is that of the outer piece, as in PyTorch: 0 at -3 and 1 at 3.
+  return in_wide(x, [](const Tensor& w) {
+    return where(le(w, -3.0), 0.0, where(lt(w, 3.0), div(mul(w, add(w, 3.0)), 6.0), w));
+  });
 }
 
 Tensor gelu(const Tensor& x, std::string_view approximate) {
