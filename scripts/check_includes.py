@@ -17,6 +17,7 @@ from typing import NamedTuple
 # own, below the rest of ir/.
 PLAIN_IR = {
     "dtype.h", "shape.h", "data.h", "limits.h", "call.h", "view.h", "op.h", "ops.def", "attrs.h", "device_id.h",
+    "loop_nest.h",
 }
 
 BACKENDS = {f"backends/{name}" for name in ("cpu", "cuda", "opencl", "vulkan", "webgpu", "reference", "null")}

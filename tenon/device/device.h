@@ -12,6 +12,7 @@
 #include "tenon/base/small_vector.h"
 #include "tenon/ir/call.h"
 #include "tenon/ir/limits.h"
+#include "tenon/ir/loop_nest.h"
 
 namespace tenon::device {
 
@@ -28,8 +29,8 @@ struct Arg {
   size_t offset = 0;
 };
 
-/// What a compiler takes. Fused kernels join here as further alternatives.
-using Kernel = std::variant<ir::Call>;
+/// What a compiler takes: one op with its operands' views, or a fused loop nest.
+using Kernel = std::variant<ir::Call, ir::LoopNest>;
 
 /// A compiled kernel of one device.
 class Program {

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "tenon/base/error.h"
+#include "tenon/codegen/lower.h"
 #include "tenon/device/registry.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/topology.h"
@@ -40,6 +41,11 @@ bool only_the_store_reads(const Node& leaf) {
   return leaf.op() == Op::buffer && leaf.data().use_count() == 1 && leaf.references() <= kStore + kOrder + kPlanner;
 }
 
+device::Kernel lowered(const plan::Kernel& kernel) {
+  if (const auto* group = std::get_if<plan::Group>(&kernel)) return codegen::lower(*group);
+  return std::get<ir::Call>(kernel);
+}
+
 void run(const plan::Plan& plan, Device& target) {
   std::vector<StorageRef> leaves, results;
   for (const Value& leaf : plan.leaves) leaves.push_back(device::storage_of(leaf.node->data(leaf.index)));
@@ -50,7 +56,7 @@ void run(const plan::Plan& plan, Device& target) {
   }
   const auto arena = plan.arena_bytes ? std::make_shared<Storage>(target, plan.arena_bytes) : nullptr;
   std::vector<device::ProgramRef> programs;
-  for (const ir::Call& kernel : plan.kernels) programs.push_back(target.compiler().compile(kernel));
+  for (const plan::Kernel& kernel : plan.kernels) programs.push_back(target.compiler().compile(lowered(kernel)));
 
   const auto arg_of = [&](uint32_t id) -> Arg {
     const plan::Slot& slot = plan.slots[id];

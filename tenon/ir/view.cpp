@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
 
@@ -18,6 +20,13 @@ void drop_full_mask(View& view) {
   }
   view.valid_from.clear();
   view.valid_to.clear();
+}
+
+// An axis of size 1 is never stepped along: stride 0 there makes equal maps compare equal.
+void drop_unit_strides(View& view) {
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    if (view.shape[i] == 1) view.strides[i] = 0;
+  }
 }
 
 void permute(View& view, const Dims& axes) {
@@ -118,7 +127,11 @@ std::optional<Dims> reshaped_strides(const View& view, const Dims& shape) {
 
 }  // namespace
 
-View View::contiguous(const Dims& shape) { return View{shape, row_major_strides(shape), 0, {}, {}}; }
+View View::contiguous(const Dims& shape) {
+  View view{shape, row_major_strides(shape), 0, {}, {}};
+  drop_unit_strides(view);
+  return view;
+}
 
 bool View::is_contiguous() const {
   if (masked()) return false;
@@ -193,14 +206,18 @@ Dims moved_shape(const Move& move, const Dims& shape) {
 void IndexMap::apply(const Move& move) {
   View& top = views_.back();
   switch (move.op) {
-    case Op::permute: return permute(top, std::get<AxesAttrs>(move.attrs).axes);
-    case Op::expand: return expand(top, std::get<ShapeAttrs>(move.attrs).shape);
-    case Op::pad: return pad(top, std::get<PadAttrs>(move.attrs));
-    case Op::shrink: return shrink(top, std::get<ShrinkAttrs>(move.attrs));
-    case Op::flip: return flip(top, std::get<AxesAttrs>(move.attrs).axes);
-    default: break;
+    case Op::permute: permute(top, std::get<AxesAttrs>(move.attrs).axes); break;
+    case Op::expand: expand(top, std::get<ShapeAttrs>(move.attrs).shape); break;
+    case Op::pad: pad(top, std::get<PadAttrs>(move.attrs)); break;
+    case Op::shrink: shrink(top, std::get<ShrinkAttrs>(move.attrs)); break;
+    case Op::flip: flip(top, std::get<AxesAttrs>(move.attrs).axes); break;
+    default: reshape(std::get<ShapeAttrs>(move.attrs).shape); break;
   }
-  const Dims& shape = std::get<ShapeAttrs>(move.attrs).shape;
+  drop_unit_strides(views_.back());
+}
+
+void IndexMap::reshape(const Dims& shape) {
+  View& top = views_.back();
   if (count(shape) == 0) {
     views_ = {View::contiguous(shape)};
     return;
@@ -234,6 +251,45 @@ int64_t IndexMap::locate(std::span<const int64_t> index) const {
     index = {unravelled.data(), unravelled.size()};
   }
   return 0;
+}
+
+bool IndexMap::is_constant_along(size_t axis) const {
+  const View& top = views_.back();
+  if (top.shape[axis] == 1) return true;
+  if (top.strides[axis] != 0) return false;
+  return !top.masked() || (top.valid_from[axis] == 0 && top.valid_to[axis] == top.shape[axis]);
+}
+
+bool IndexMap::can_merge(size_t axis) const {
+  const View& top = views_.back();
+  if (top.masked()) {
+    for (size_t i : {axis, axis + 1}) {
+      if (top.valid_from[i] != 0 || top.valid_to[i] != top.shape[i]) return false;
+    }
+  }
+  if (top.shape[axis] == 1 || top.shape[axis + 1] == 1) return true;
+  return top.strides[axis] == top.strides[axis + 1] * top.shape[axis + 1];
+}
+
+void IndexMap::merge(size_t axis) {
+  View& top = views_.back();
+  if (top.shape[axis + 1] == 1) top.strides[axis + 1] = top.strides[axis];
+  top.shape[axis + 1] *= top.shape[axis];
+  if (top.masked()) top.valid_to[axis + 1] = top.shape[axis + 1];
+  for (Dims* list : {&top.shape, &top.strides, &top.valid_from, &top.valid_to}) {
+    if (!list->empty()) list->erase(list->begin() + axis);
+  }
+}
+
+void IndexMap::keep_leading(size_t rank) {
+  View& top = views_.back();
+  for (Dims* list : {&top.shape, &top.strides, &top.valid_from, &top.valid_to}) {
+    if (!list->empty()) list->resize(rank);
+  }
+}
+
+bool IndexMap::has_padding() const {
+  return std::any_of(views_.begin(), views_.end(), [](const View& view) { return view.masked(); });
 }
 
 uint64_t IndexMap::hash() const {

@@ -67,11 +67,22 @@ class IndexMap {
     }
   }
 
+  /// True when no element is padding and all elements with equal indices along the other axes share one place.
+  bool is_constant_along(size_t axis) const;
+  /// Joins axes i and i + 1 into one, where the map goes through both evenly.
+  bool can_merge(size_t axis) const;
+  void merge(size_t axis);
+  /// Drops the axes from `rank` on, along which the map is constant.
+  void keep_leading(size_t rank);
+  bool has_padding() const;
+
   uint64_t hash() const;
   std::string to_string() const;
   bool operator==(const IndexMap&) const = default;
 
  private:
+  void reshape(const Dims& shape);
+
   base::SmallVector<View, 1> views_;  // the last one is what the reader sees, the first addresses the buffer
 };
 

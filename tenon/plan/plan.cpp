@@ -40,10 +40,19 @@ class Planner {
     const auto order = ir::topological_order(request_.outputs, [](const Node& node) { return node.evaluated(); });
     for (const Value& output : request_.outputs) {
       const Value base = base_of(output);
-      if (!base.node->evaluated()) keep_[base.node.get()] = true;
+      if (!base.node->evaluated()) keep_.insert(base.node.get());
     }
-    for (const ir::NodeRef& node : order) {
-      if (!node->evaluated() && launches(*node)) add_launch(node);
+    if (request_.limits.one_op_per_kernel) {
+      for (const ir::NodeRef& node : order) {
+        if (!node->evaluated() && launches(*node)) add_call(node);
+      }
+    } else {
+      for (Unit& unit : fuse(order, keep_)) {
+        if (unit.call)
+          add_call(unit.call);
+        else
+          add_group(std::move(unit.group));
+      }
     }
     lay_out_temporaries();
     return std::move(plan_);
@@ -52,7 +61,16 @@ class Planner {
  private:
   using Key = std::pair<const Node*, uint32_t>;
 
-  void add_launch(const ir::NodeRef& node) {
+  void add_group(Group group) {
+    Launch launch;
+    for (const Value& input : group.inputs) launch.args.push_back(slot_of_input(input));
+    for (const Value& output : group.outputs) launch.args.push_back(slot_of_result(output, Plan::kNone));
+    launch.kernel = static_cast<uint32_t>(plan_.kernels.size());
+    plan_.kernels.push_back(std::move(group));
+    plan_.launches.push_back(std::move(launch));
+  }
+
+  void add_call(const ir::NodeRef& node) {
     ir::Call call;
     call.op = node->op();
     call.attrs = node->attrs();
@@ -111,7 +129,7 @@ class Planner {
     const uint64_t h = ir::hash(call);
     auto [first, last] = kernels_.equal_range(h);
     for (; first != last; ++first) {
-      if (plan_.kernels[first->second] == call) return first->second;
+      if (std::get<ir::Call>(plan_.kernels[first->second]) == call) return first->second;
     }
     const auto index = static_cast<uint32_t>(plan_.kernels.size());
     kernels_.emplace(h, index);
@@ -136,7 +154,7 @@ class Planner {
 
   const Request& request_;
   Plan plan_;
-  std::unordered_map<const Node*, bool> keep_;
+  std::unordered_set<const Node*> keep_;
   std::unordered_map<Key, uint32_t, ValueHash> slots_;
   std::unordered_multimap<uint64_t, uint32_t> kernels_;
   std::vector<uint32_t> last_reader_;
@@ -173,20 +191,48 @@ Seen look_through(const Value& value) {
 
 Plan make_plan(const Request& request) { return Planner(request).run(); }
 
+namespace {
+
+std::string describe(const ir::Call& call) {
+  std::string text = fmt::format("{:<18}", ir::name(call.op));
+  for (const ir::Operand& operand : call.inputs)
+    text += fmt::format(" {}{}", tenon::name(operand.dtype), operand.map.to_string());
+  text += " ->";
+  for (const ir::Type& type : call.outputs) text += " " + ir::to_string(type);
+  return text;
+}
+
+// The ops that a group computes, operands first.
+std::string describe(const Group& group) {
+  std::unordered_set<const Node*> inputs;
+  for (const Value& input : group.inputs) inputs.insert(input.node.get());
+  const auto order = ir::topological_order(
+      group.outputs, [&](const Node& node) { return node.evaluated() || inputs.contains(&node); });
+  std::string text = fmt::format("fused {}", ir::to_string(group.shape));
+  if (!group.axes.empty()) text += fmt::format(" over {}", ir::to_string(group.axes));
+  text += ":";
+  for (const ir::NodeRef& node : order) {
+    if (launches(*node) && !node->evaluated() && !inputs.contains(node.get()))
+      text += fmt::format(" {}", ir::name(node->op()));
+  }
+  text += " ->";
+  for (const Value& output : group.outputs) text += " " + ir::to_string(output.type());
+  return text;
+}
+
+}  // namespace
+
 std::string Plan::print() const {
   std::string text;
   for (size_t i = 0; i < launches.size(); ++i) {
-    const ir::Call& call = kernels[launches[i].kernel];
+    const Kernel& kernel = kernels[launches[i].kernel];
+    const size_t inputs = std::holds_alternative<Group>(kernel) ? std::get<Group>(kernel).inputs.size()
+                                                                : std::get<ir::Call>(kernel).inputs.size();
     size_t read = 0, written = 0;
-    for (size_t a = 0; a < launches[i].args.size(); ++a) {
-      (a < call.inputs.size() ? read : written) += slots[launches[i].args[a]].bytes;
-    }
-    text += fmt::format("{:>5}  {:<18}", i, ir::name(call.op));
-    for (const ir::Operand& operand : call.inputs)
-      text += fmt::format(" {}{}", tenon::name(operand.dtype), operand.map.to_string());
-    text += " ->";
-    for (const ir::Type& type : call.outputs) text += " " + ir::to_string(type);
-    text += fmt::format("  read {} written {}\n", read, written);
+    for (size_t a = 0; a < launches[i].args.size(); ++a)
+      (a < inputs ? read : written) += slots[launches[i].args[a]].bytes;
+    text += fmt::format("{:>5}  {}  read {} written {}\n", i,
+                        std::visit([](const auto& k) { return describe(k); }, kernel), read, written);
   }
   return text;
 }

@@ -4,11 +4,13 @@
 
 #include <functional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "tenon/ir/call.h"
 #include "tenon/ir/limits.h"
 #include "tenon/ir/node.h"
+#include "tenon/plan/group.h"
 #include "tenon/plan/memory.h"
 
 namespace tenon::plan {
@@ -26,13 +28,16 @@ struct Slot {
   size_t bytes = 0;
 };
 
+/// What one launch runs: a call, or a group that codegen turns into a loop nest.
+using Kernel = std::variant<ir::Call, Group>;
+
 struct Launch {
   uint32_t kernel = 0;
   base::SmallVector<uint32_t, 4> args;  // slots: the kernel's inputs, then its outputs
 };
 
 struct Plan {
-  std::vector<ir::Call> kernels;  // each distinct kernel once
+  std::vector<Kernel> kernels;  // each distinct call once
   std::vector<Launch> launches;
   std::vector<Slot> slots;
   std::vector<ir::Value> leaves;

@@ -32,27 +32,48 @@ size_t reach(const ir::IndexMap& map) {
   return static_cast<size_t>(furthest + 1);
 }
 
+std::shared_ptr<CheckedProgram> checked(const ir::Call& call) {
+  auto program = std::make_shared<CheckedProgram>();
+  for (const ir::Operand& operand : call.inputs) {
+    program->bytes.push_back(reach(operand.map) * size_of(operand.dtype));
+    program->alignments.push_back(size_of(operand.dtype));
+  }
+  for (const ir::Type& type : call.outputs) {
+    program->bytes.push_back(static_cast<size_t>(ir::count(type.shape)) * size_of(type.dtype));
+    program->alignments.push_back(size_of(type.dtype));
+  }
+  return program;
+}
+
+std::shared_ptr<CheckedProgram> checked(const ir::LoopNest& nest) {
+  auto program = std::make_shared<CheckedProgram>();
+  program->bytes.resize(nest.inputs + nest.outputs, 0);
+  program->alignments.resize(nest.inputs + nest.outputs, 1);
+  for (const ir::Instr& instr : nest.code) {
+    for (uint32_t arg : instr.args) {
+      if (arg >= static_cast<uint32_t>(&instr - nest.code.data()))
+        base::fail("null", "an instruction reads a later one");
+    }
+    const bool stores = instr.kind == ir::Instr::Kind::store;
+    if (!stores && instr.kind != ir::Instr::Kind::load) continue;
+    if (stores ? instr.buffer < nest.inputs : instr.buffer >= nest.inputs)
+      base::fail("null", "buffer {} is misused", instr.buffer);
+    const size_t size = size_of(instr.dtype);
+    program->bytes[instr.buffer] = std::max(program->bytes[instr.buffer], reach(instr.map) * size);
+    program->alignments[instr.buffer] = size;
+  }
+  return program;
+}
+
 class CheckingCompiler : public device::Compiler {
  public:
   device::ProgramRef compile(const device::Kernel& kernel) override {
-    const auto& call = std::get<ir::Call>(kernel);
-    auto program = std::make_shared<CheckedProgram>();
-    for (const ir::Operand& operand : call.inputs) {
-      program->bytes.push_back(reach(operand.map) * size_of(operand.dtype));
-      program->alignments.push_back(size_of(operand.dtype));
-    }
-    for (const ir::Type& type : call.outputs) {
-      program->bytes.push_back(static_cast<size_t>(ir::count(type.shape)) * size_of(type.dtype));
-      program->alignments.push_back(size_of(type.dtype));
-    }
-    return program;
+    return std::visit([](const auto& k) -> device::ProgramRef { return checked(k); }, kernel);
   }
 };
 
 class NullDevice : public device::Device {
  public:
-  NullDevice() { limits_.one_op_per_kernel = true; }
-
   const ir::Limits& limits() const override { return limits_; }
   device::Compiler& compiler() override { return compiler_; }
 

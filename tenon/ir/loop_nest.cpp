@@ -1,0 +1,37 @@
+// Hash and text of loop nests.
+
+#include "tenon/ir/loop_nest.h"
+
+#include <fmt/format.h>
+
+#include "tenon/base/hash.h"
+
+namespace tenon::ir {
+
+uint64_t hash(const LoopNest& nest) {
+  uint64_t h = base::mix_all(nest.row_rank, nest.space);
+  for (const Instr& i : nest.code) {
+    h = base::mix(h, static_cast<uint64_t>(i.kind) | static_cast<uint64_t>(i.op) << 8 |
+                         static_cast<uint64_t>(i.dtype) << 16 | static_cast<uint64_t>(i.per_row) << 24);
+    h = base::mix(base::mix_all(base::mix(h, i.buffer), i.args), i.bits);
+    h = base::mix(h, i.map.hash());
+  }
+  return h;
+}
+
+std::string to_string(const LoopNest& nest) {
+  constexpr std::string_view kKinds[] = {"load", "number", "ramp", "valid", "random", "apply", "reduce", "store"};
+  std::string text = fmt::format("for {} with {} row axes\n", to_string(nest.space), nest.row_rank);
+  for (size_t n = 0; n < nest.code.size(); ++n) {
+    const Instr& i = nest.code[n];
+    text += fmt::format("  %{} = {}", n, kKinds[static_cast<size_t>(i.kind)]);
+    if (i.kind == Instr::Kind::apply || i.kind == Instr::Kind::reduce) text += fmt::format(" {}", name(i.op));
+    for (uint32_t arg : i.args) text += fmt::format(" %{}", arg);
+    const bool addresses = i.kind == Instr::Kind::load || i.kind == Instr::Kind::store;
+    if (addresses) text += fmt::format(" buffer {} {}", i.buffer, i.map.to_string());
+    text += fmt::format(" : {}{}\n", tenon::name(i.dtype), i.per_row ? " per row" : "");
+  }
+  return text;
+}
+
+}  // namespace tenon::ir

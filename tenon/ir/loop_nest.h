@@ -1,0 +1,55 @@
+// A fused kernel as plain data: one pass over rows, each a run of elements, with a short list of instructions.
+//
+// The iteration space is `space`; its first `row_rank` axes number the rows, the others the elements of a row. An
+// instruction gives one value per element, or one per row when everything it reads is constant along the row.
+// Reductions fold the elements of a row into one value per row, which later instructions use again: so softmax and
+// layer_norm are single loop nests.
+
+#pragma once
+
+#include <vector>
+
+#include "tenon/base/small_vector.h"
+#include "tenon/ir/attrs.h"
+#include "tenon/ir/view.h"
+
+namespace tenon::ir {
+
+struct Instr {
+  enum class Kind : uint8_t {
+    load,    // the element of buffer `buffer` that `map` leads to; 0 where that is padding
+    number,  // a constant: `bits` as in ConstantAttrs
+    ramp,    // the position that `map` leads to, as a number (an iota seen through views)
+    valid,   // bool: whether `map` leads to an element and not to padding
+    random,  // word `bits` + position of the Philox stream whose state is buffer `buffer`
+    apply,   // elementwise op `op` on `args`
+    reduce,  // folds args[0] over the row with sum, max or prod
+    store,   // writes args[0] to buffer `buffer` through `map`
+  };
+  Kind kind = Kind::apply;
+  Op op = Op::add;
+  DType dtype = DType::f32;
+  bool per_row = false;
+  base::SmallVector<uint32_t, 3> args;
+  uint32_t buffer = 0;
+  IndexMap map;  // over the whole space, or over the rows only when per_row
+  uint64_t bits = 0;
+  bool operator==(const Instr&) const = default;
+};
+
+struct LoopNest {
+  Dims space;
+  size_t row_rank = 0;
+  std::vector<Instr> code;  // operands before users
+  uint32_t inputs = 0;      // buffers 0..inputs-1 are read, the following ones written
+  uint32_t outputs = 0;
+  bool operator==(const LoopNest&) const = default;
+
+  int64_t rows() const { return count(Dims(space.begin(), space.begin() + row_rank)); }
+  int64_t row_size() const { return count(Dims(space.begin() + row_rank, space.end())); }
+};
+
+uint64_t hash(const LoopNest& nest);
+std::string to_string(const LoopNest& nest);
+
+}  // namespace tenon::ir

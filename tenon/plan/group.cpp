@@ -1,0 +1,444 @@
+// Greedy fusion in topological order.
+//
+// Elementwise nodes have no kernel of their own: they are recomputed by whatever reads them, until a reduction, a call
+// or a result that must be kept needs them. A reduction joins the group whose reductions it reads over the same rows,
+// so that softmax and layer_norm are one group; a kept elementwise value joins the group that computes what it reads.
+// Joining is allowed only when everything else the newcomer reads is made by units of a lower level than the group:
+// levels grow along every dependency, so the graph of units stays acyclic by construction.
+
+#include "tenon/plan/group.h"
+
+#include <algorithm>
+
+#include "tenon/base/hash.h"
+#include "tenon/ir/build.h"
+
+namespace tenon::plan {
+namespace {
+
+using ir::Kind;
+using ir::Node;
+using ir::NodeRef;
+using ir::Op;
+using ir::Value;
+
+constexpr size_t kMaxInlined = 48;  // nodes recomputed inside one kernel behind one value: bounds kernels and planning
+constexpr size_t kMaxWork = 160;    // instructions of one kernel
+constexpr size_t kMaxBuffers = 32;  // inputs and outputs of one kernel
+constexpr int64_t kManyRows = 16;   // fewer rows than this leave threads idle once a kernel works row by row
+constexpr uint32_t kNoUnit = ~0u;
+
+bool is_transparent(const Node& node) { return node.info().kind == Kind::movement || node.info().is(ir::kPassThrough); }
+bool is_number(const Node& node) { return node.op() == Op::constant || node.op() == Op::iota; }
+bool is_inline(const Node& node) {
+  const Kind kind = node.info().kind;
+  return kind == Kind::unary || kind == Kind::binary || kind == Kind::ternary || is_number(node) ||
+         node.op() == Op::random_bits;
+}
+
+// A value that a kernel reads and how it sees it, or a reduction that it may compute itself.
+struct Access {
+  Value value;
+  ir::IndexMap map;
+};
+
+// What the inlined expression behind a value reads, and how many ops it is.
+struct Reads : std::vector<Access> {
+  size_t work = 1;
+};
+
+bool same_but_units(const Dims& a, const Dims& b);
+
+class Fuser {
+ public:
+  Fuser(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept) : order_(order), kept_(kept) {}
+
+  std::vector<Unit> run() {
+    find_stored();
+    for (const NodeRef& node : order_) {
+      if (node->evaluated() || is_transparent(*node) || node->op() == Op::buffer) continue;
+      if (node->info().kind == Kind::reduce)
+        place_reduction(node);
+      else if (!is_inline(*node))
+        place_call(node);
+      else if (stored_.contains(node.get()))
+        place_elementwise(node);
+    }
+    store_shared_reductions();
+    return finish();
+  }
+
+ private:
+  struct Draft {
+    NodeRef call;
+    Dims shape, axes;
+    std::vector<NodeRef> reductions;
+    std::vector<NodeRef> results;  // elementwise nodes that must be written
+    std::unordered_set<const Node*> reads;
+    uint32_t level = 0;
+    size_t work = 0;
+  };
+
+  // ---- what must be stored ----
+
+  // The inlined ops behind a node, and the full-sized values that they read.
+  struct Behind {
+    std::vector<const Node*> inlined, big_reads;
+  };
+
+  void find_stored() {
+    std::unordered_map<const Node*, Behind> behind;
+    const std::unordered_map<const Node*, size_t> uses = count_uses();
+    for (const NodeRef& node : order_) {
+      if (node->evaluated() || node->op() == Op::buffer || is_transparent(*node)) continue;
+      if (kept_.contains(node.get())) stored_.insert(node.get());
+      if (is_inline(*node)) {
+        Behind all = behind_operands(*node, behind);
+        all.inlined.push_back(node.get());
+        const auto used = uses.find(node.get());
+        if (all.inlined.size() > kMaxInlined ||
+            cheaper_stored(all.big_reads.size(), used == uses.end() ? 0 : used->second)) {
+          stored_.insert(node.get());
+        }
+        if (!stored_.contains(node.get())) behind[node.get()] = std::move(all);
+      } else if (node->info().kind != Kind::reduce) {
+        for (const Value& input : node->inputs()) {  // calls read memory
+          const Value base = base_below(input);
+          if (is_inline(*base.node) || base.node->info().kind == Kind::reduce) stored_.insert(base.node.get());
+        }
+      }
+    }
+  }
+
+  // Writing a value once and reading it back beats reading all that it is made of for every user: a residual stream.
+  static bool cheaper_stored(size_t big_reads, size_t uses) {
+    return (big_reads >= 2 && uses >= 3) || (big_reads >= 3 && uses >= 2);
+  }
+
+  std::unordered_map<const Node*, size_t> count_uses() const {
+    std::unordered_map<const Node*, size_t> uses;
+    for (const NodeRef& node : order_) {
+      if (node->evaluated() || is_transparent(*node)) continue;
+      for (const Value& input : node->inputs()) ++uses[base_below(input).node.get()];
+    }
+    return uses;
+  }
+
+  Behind behind_operands(const Node& node, const std::unordered_map<const Node*, Behind>& behind) const {
+    Behind all;
+    const auto add = [](std::vector<const Node*>& list, const Node* item) {
+      if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
+    };
+    for (const Value& input : node.inputs()) {
+      const Value base = base_below(input);
+      const auto found = behind.find(base.node.get());
+      if (found == behind.end()) {
+        if (2 * ir::count(base.shape()) > ir::count(node.type().shape)) add(all.big_reads, base.node.get());
+        continue;
+      }
+      for (const Node* inner : found->second.inlined) add(all.inlined, inner);
+      for (const Node* read : found->second.big_reads) add(all.big_reads, read);
+    }
+    return all;
+  }
+
+  static Value base_below(const Value& value) {
+    Value base = value;
+    while (!base.node->evaluated() && is_transparent(*base.node)) {
+      Value next = base.node->input(base.node->op() == Op::custom ? base.index : 0);
+      base = std::move(next);
+    }
+    return base;
+  }
+
+  // ---- what a value reads ----
+
+  // Everything that the inlined expression behind `value` reads, seen from the shape of `value`.
+  Reads accesses(const Value& value) const {
+    Reads found;
+    std::unordered_set<uint64_t> seen;
+    std::vector<ir::Move> moves;
+    collect(value, moves, found, seen, true);
+    return found;
+  }
+
+  void collect(const Value& value, std::vector<ir::Move>& moves, Reads& found, std::unordered_set<uint64_t>& seen,
+               bool is_root = false) const {
+    const Node& node = *value.node;
+    if (!node.evaluated() && is_transparent(node)) {
+      const bool moves_it = node.info().kind == Kind::movement;
+      if (moves_it) moves.insert(moves.begin(), ir::move_of(node.op(), node.attrs()));
+      collect(node.input(node.op() == Op::custom ? value.index : 0), moves, found, seen);
+      if (moves_it) moves.erase(moves.begin());
+      return;
+    }
+    ir::IndexMap map(value.shape());
+    map.apply(moves);
+    const uint64_t key = base::mix(base::mix(reinterpret_cast<uintptr_t>(&node), value.index), map.hash());
+    if (!seen.insert(key).second) return;
+    const bool inlined = !node.evaluated() && is_inline(node) && (is_root || !stored_.contains(&node));
+    if (!inlined && !(is_root && node.info().kind == Kind::reduce)) {
+      found.push_back({value, std::move(map)});
+      return;
+    }
+    ++found.work;
+    if (node.op() == Op::random_bits) {  // its state is read as a whole, not through the view of its words
+      found.push_back({node.input(0), ir::IndexMap(node.input(0).shape())});
+      return;
+    }
+    for (const Value& input : node.inputs()) collect(input, moves, found, seen);
+  }
+
+  uint32_t unit_of(const Value& value) const {
+    const auto found = unit_.find(value.node.get());
+    return found == unit_.end() ? kNoUnit : found->second;
+  }
+
+  uint32_t level_above(const Reads& reads) const {
+    uint32_t level = 0;
+    for (const Access& access : reads) {
+      const uint32_t unit = unit_of(access.value);
+      if (unit != kNoUnit) level = std::max(level, drafts_[unit].level + 1);
+    }
+    return level;
+  }
+
+  // Whether a value that reads this may be computed inside the group: what it reads of the group itself must be the
+  // group's own rows, everything else must be made earlier.
+  bool fits(const Draft& draft, uint32_t index, const Reads& reads, const ir::IndexMap& whole,
+            const ir::IndexMap& row) const {
+    for (const Access& access : reads) {
+      const uint32_t unit = unit_of(access.value);
+      if (unit == index) {
+        if (!(access.map == whole) && !(access.map == row)) return false;
+      } else if (unit != kNoUnit && drafts_[unit].level >= draft.level) {
+        return false;
+      }
+    }
+    size_t buffers = draft.reads.size() + draft.reductions.size() + draft.results.size() + 1;
+    for (const Access& access : reads) buffers += draft.reads.contains(access.value.node.get()) ? 0 : 1;
+    return buffers <= kMaxBuffers && draft.work + reads.work <= kMaxWork;
+  }
+
+  bool shares_a_read(const Draft& draft, uint32_t index, const Reads& reads) const {
+    return std::any_of(reads.begin(), reads.end(), [&](const Access& access) {
+      return unit_of(access.value) == index || draft.reads.contains(access.value.node.get());
+    });
+  }
+
+  // Units that read or make something of `reads`, newest first: the only ones worth joining.
+  std::vector<uint32_t> neighbours(const Reads& reads) const {
+    std::vector<uint32_t> found;
+    for (const Access& access : reads) {
+      const uint32_t unit = unit_of(access.value);
+      if (unit != kNoUnit) found.push_back(unit);
+      const auto readers = readers_.find(access.value.node.get());
+      if (readers == readers_.end()) continue;
+      const size_t first = readers->second.size() > 16 ? readers->second.size() - 16 : 0;  // keeps planning linear
+      found.insert(found.end(), readers->second.begin() + static_cast<ptrdiff_t>(first), readers->second.end());
+    }
+    std::sort(found.begin(), found.end(), std::greater<>());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+  }
+
+  void join(uint32_t index, const NodeRef& node, const Reads& reads) {
+    Draft& draft = drafts_[index];
+    draft.work += reads.work;
+    unit_[node.get()] = index;
+    for (const Access& access : reads) {
+      if (unit_of(access.value) == index) continue;
+      if (draft.reads.insert(access.value.node.get()).second) readers_[access.value.node.get()].push_back(index);
+    }
+  }
+
+  uint32_t open(Draft draft) {
+    drafts_.push_back(std::move(draft));
+    return static_cast<uint32_t>(drafts_.size() - 1);
+  }
+
+  // ---- placing nodes ----
+
+  void place_reduction(const NodeRef& node) {
+    const Value operand = node->input(0);
+    const Dims& axes = node->attrs_as<ir::AxesAttrs>().axes;
+    const Reads reads = accesses_of_operand(operand);
+    const ir::IndexMap whole(operand.shape()), row = row_map(operand.shape(), axes);
+    uint32_t target = kNoUnit;
+    for (uint32_t index : neighbours(reads)) {
+      const Draft& draft = drafts_[index];
+      if (draft.call || !(draft.shape == operand.shape())) continue;
+      // An elementwise group takes the reduction's rows, unless that would leave it too few to share out.
+      if (draft.axes.empty() ? !worth_rows(operand.shape(), axes) : !(draft.axes == axes)) continue;
+      if (!shares_a_read(draft, index, reads) || !fits(draft, index, reads, whole, row)) continue;
+      target = index;
+      break;
+    }
+    if (target == kNoUnit) target = open({{}, operand.shape(), axes, {}, {}, {}, level_above(reads), 0});
+    drafts_[target].axes = axes;
+    drafts_[target].reductions.push_back(node);
+    join(target, node, reads);
+  }
+
+  static bool worth_rows(const Dims& shape, const Dims& axes) {
+    return ir::count(row_shape(shape, axes)) >= kManyRows || ir::count(shape) <= 4096;
+  }
+
+  Reads accesses_of_operand(const Value& operand) const {
+    Reads found;
+    std::unordered_set<uint64_t> seen;
+    std::vector<ir::Move> moves;
+    collect(operand, moves, found, seen);
+    return found;
+  }
+
+  void place_elementwise(const NodeRef& node) {
+    const Reads reads = accesses({node, 0});
+    const ir::IndexMap whole(node->type().shape);
+    for (uint32_t index : neighbours(reads)) {
+      const Draft& draft = drafts_[index];
+      if (draft.call || !shares_a_read(draft, index, reads)) continue;
+      if (draft.shape == node->type().shape) {
+        const ir::IndexMap row = draft.axes.empty() ? whole : row_map(draft.shape, draft.axes);
+        if (!fits(draft, index, reads, whole, row)) continue;
+      } else if (!draft.axes.empty() && same_but_units(row_shape(draft.shape, draft.axes), node->type().shape)) {
+        // One value per row: reductions are read as they are, anything else must not come from inside.
+        ir::IndexMap row(row_shape(draft.shape, draft.axes));
+        row.apply(ir::Move{Op::reshape, ir::ShapeAttrs{node->type().shape}});
+        if (!fits(draft, index, reads, row, row) || reads_results(draft, reads)) continue;
+      } else {
+        continue;
+      }
+      drafts_[index].results.push_back(node);
+      return join(index, node, reads);
+    }
+    const uint32_t target = open({{}, node->type().shape, {}, {}, {}, {}, level_above(reads), 0});
+    drafts_[target].results.push_back(node);
+    join(target, node, reads);
+  }
+
+  static bool reads_results(const Draft& draft, const Reads& reads) {
+    return std::any_of(reads.begin(), reads.end(), [&](const Access& access) {
+      return std::find(draft.results.begin(), draft.results.end(), access.value.node) != draft.results.end();
+    });
+  }
+
+  void place_call(const NodeRef& node) {
+    Reads reads;
+    for (const Value& input : node->inputs()) {
+      const Value base = base_below(input);
+      reads.push_back({base, ir::IndexMap(base.shape())});
+    }
+    const uint32_t target = open({node, {}, {}, {}, {}, {}, level_above(reads), 0});
+    join(target, node, reads);
+  }
+
+  // A reduction read by another unit, or kept, is written; the others live and die inside their group.
+  void store_shared_reductions() {
+    for (const Draft& draft : drafts_) {
+      for (const Node* read : draft.reads) {
+        if (!read->evaluated() && read->info().kind == Kind::reduce) stored_.insert(read);
+      }
+    }
+  }
+
+  // Depth first: a unit right behind the units it reads, so that values are short-lived.
+  std::vector<Unit> finish() const {
+    std::vector<Unit> units;
+    std::vector<bool> entered(drafts_.size());
+    struct Visit {
+      uint32_t index;
+      std::vector<uint32_t> waits_for;
+    };
+    std::vector<Visit> stack;
+    const auto enter = [&](uint32_t index) {
+      if (entered[index]) return;
+      entered[index] = true;
+      std::vector<uint32_t> before;
+      for (const Node* read : drafts_[index].reads) {
+        const auto found = unit_.find(read);
+        if (found != unit_.end() && found->second != index) before.push_back(found->second);
+      }
+      std::sort(before.begin(), before.end(), std::greater<>());  // popped from the back: oldest first
+      stack.push_back({index, std::move(before)});
+    };
+    for (uint32_t root = 0; root < drafts_.size(); ++root) {
+      enter(root);
+      while (!stack.empty()) {
+        if (!stack.back().waits_for.empty()) {
+          const uint32_t next = stack.back().waits_for.back();
+          stack.back().waits_for.pop_back();
+          enter(next);
+          continue;
+        }
+        const uint32_t index = stack.back().index;
+        stack.pop_back();
+        Unit unit;
+        unit.call = drafts_[index].call;
+        if (!unit.call) unit.group = described(drafts_[index], index);
+        units.push_back(std::move(unit));
+      }
+    }
+    return units;
+  }
+
+  Group described(const Draft& draft, uint32_t index) const {
+    Group group{draft.shape, draft.axes, {}, {}};
+    std::unordered_set<uint64_t> seen;
+    const auto read = [&](const Reads& reads) {
+      for (const Access& access : reads) {
+        if (unit_of(access.value) == index) continue;
+        const uint64_t key = base::mix(reinterpret_cast<uintptr_t>(access.value.node.get()), access.value.index);
+        if (seen.insert(key).second) group.inputs.push_back(access.value);
+      }
+    };
+    for (const NodeRef& node : draft.reductions) {
+      read(accesses_of_operand(node->input(0)));
+      if (stored_.contains(node.get())) group.outputs.push_back({node, 0});
+    }
+    for (const NodeRef& node : draft.results) {
+      read(accesses({node, 0}));
+      group.outputs.push_back({node, 0});
+    }
+    return group;
+  }
+
+  const std::vector<NodeRef>& order_;
+  const std::unordered_set<const Node*>& kept_;
+  std::unordered_set<const Node*> stored_;
+  std::unordered_map<const Node*, uint32_t> unit_;  // the unit that computes a stored node or a reduction
+  std::unordered_map<const Node*, std::vector<uint32_t>> readers_;
+  std::vector<Draft> drafts_;
+};
+
+// Equal but for axes of size 1.
+bool same_but_units(const Dims& a, const Dims& b) {
+  const auto squeezed = [](const Dims& shape) {
+    Dims kept;
+    for (int64_t size : shape) {
+      if (size != 1) kept.push_back(size);
+    }
+    return kept;
+  };
+  return squeezed(a) == squeezed(b);
+}
+
+}  // namespace
+
+std::vector<Unit> fuse(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept) {
+  return Fuser(order, kept).run();
+}
+
+Dims row_shape(const Dims& shape, const Dims& axes) {
+  Dims rows = shape;
+  for (int64_t axis : axes) rows[static_cast<size_t>(axis)] = 1;
+  return rows;
+}
+
+ir::IndexMap row_map(const Dims& shape, const Dims& axes) {
+  ir::IndexMap map(row_shape(shape, axes));
+  map.apply(ir::Move{Op::expand, ir::ShapeAttrs{shape}});
+  return map;
+}
+
+}  // namespace tenon::plan

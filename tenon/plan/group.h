@@ -1,0 +1,41 @@
+// Fusion: which ops become one kernel.
+//
+// A group is a loop nest to be: an iteration shape, the axes its reductions fold, and the values it must write. All
+// that lies between its inputs and outputs is recomputed inside it, so elementwise work is never stored for its own
+// sake.
+
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "tenon/ir/limits.h"
+#include "tenon/ir/node.h"
+#include "tenon/ir/view.h"
+
+namespace tenon::plan {
+
+struct Group {
+  Dims shape;                      // of the iteration: of the reductions' operand, or of the elementwise results
+  Dims axes;                       // folded by its reductions; empty when it has none
+  std::vector<ir::Value> inputs;   // values that exist before it runs, in order of first use
+  std::vector<ir::Value> outputs;  // in `shape`, or one value per row: `shape` with the folded axes at 1 or gone
+};
+
+/// One kernel of a plan, in order of execution: a group, or a node that is a call of its own.
+struct Unit {
+  Group group;
+  ir::NodeRef call;  // set for calls
+};
+
+/// Cuts the unevaluated nodes of `order` (operands first) into units. `kept` are the nodes whose results must exist
+/// afterwards.
+std::vector<Unit> fuse(const std::vector<ir::NodeRef>& order, const std::unordered_set<const ir::Node*>& kept);
+
+/// The row shape of a group: its shape with the folded axes at 1.
+Dims row_shape(const Dims& shape, const Dims& axes);
+/// How a per-row value is seen from the whole shape: every element of a row sees the row's value.
+ir::IndexMap row_map(const Dims& shape, const Dims& axes);
+
+}  // namespace tenon::plan
