@@ -83,13 +83,20 @@ class Adam {
       square = square * 0.99 + g * g * 0.01;
       p.copy_(p * (1 - lr_ * 1e-4) - (mean / correct1) / (sqrt(square / correct2) + 1e-8) * lr_);
       p.zero_grad();
-      p.eval();
-      mean.eval();
-      square.eval();
     }
+    evaluate();
   }
 
  private:
+  // All updates of a step in one plan: what they share, the forward and backward pass, runs once.
+  void evaluate() const {
+    std::vector<Tensor> all;
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      all.insert(all.end(), {*parameters_[i], moments_[i].mean, moments_[i].square});
+    }
+    eval(all);
+  }
+
   struct Moments {
     Tensor mean, square;
   };
@@ -124,7 +131,8 @@ void draw(const Network& network, const Data& data) {
   for (size_t i = 0; i < labels.size(); i += 2) {
     const auto c = static_cast<int64_t>((points[2 * i] / kReach + 1) / 2 * (kColumns - 1) + 0.5f);
     const auto r = static_cast<int64_t>((1 - points[2 * i + 1] / kReach) / 2 * (kRows - 1) + 0.5f);
-    if (r >= 0 && r < kRows && c >= 0 && c < kColumns) screen[static_cast<size_t>(r)][static_cast<size_t>(c)] = labels[i] > 0.5f ? '#' : 'o';
+    if (r >= 0 && r < kRows && c >= 0 && c < kColumns)
+      screen[static_cast<size_t>(r)][static_cast<size_t>(c)] = labels[i] > 0.5f ? '#' : 'o';
   }
   std::printf("\n  decision boundary ('=' and '#': one arm, blank and 'o': the other)\n");
   for (const std::string& line : screen) std::printf("  %s\n", line.c_str());
@@ -150,7 +158,8 @@ int main(int argc, char** argv) {
     if (step == 1) first = last;
     if (step == 1 || step % (steps / 10) == 0) {
       const int filled = 30 * step / steps;
-      std::printf("  step %4d/%d [%s%s] loss %.4f\n", step, steps, std::string(static_cast<size_t>(filled), '#').c_str(),
+      std::printf("  step %4d/%d [%s%s] loss %.4f\n", step, steps,
+                  std::string(static_cast<size_t>(filled), '#').c_str(),
                   std::string(static_cast<size_t>(30 - filled), '.').c_str(), last);
     }
   }

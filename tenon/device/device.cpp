@@ -1,6 +1,8 @@
-// The default recording.
+// The default recording, and the pool that every device has.
 
 #include "tenon/device/device.h"
+
+#include "tenon/device/pool.h"
 
 namespace tenon::device {
 namespace {
@@ -20,6 +22,9 @@ class CommandList : public Recording {
 };
 
 }  // namespace
+
+Device::Device() : pool_(std::make_unique<Pool>(*this)) {}
+Device::~Device() = default;
 
 std::unique_ptr<Recording> Device::record(std::span<const Command> commands) {
   return std::make_unique<CommandList>(*this, commands);

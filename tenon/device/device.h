@@ -85,9 +85,12 @@ class Recording {
   virtual void replay() = 0;
 };
 
+class Pool;
+
 class Device {
  public:
-  virtual ~Device() = default;
+  Device();
+  virtual ~Device();
   virtual const ir::Limits& limits() const = 0;
   virtual Compiler& compiler() = 0;
   virtual Buffer allocate(size_t bytes) = 0;
@@ -97,6 +100,12 @@ class Device {
   virtual void wait(Ticket ticket) = 0;
   /// The default recording keeps the list and enqueues it on every replay.
   virtual std::unique_ptr<Recording> record(std::span<const Command> commands);
+
+  /// Buffers kept for reuse; everything above allocates through it.
+  Pool& pool() { return *pool_; }
+
+ private:
+  std::unique_ptr<Pool> pool_;
 };
 
 }  // namespace tenon::device

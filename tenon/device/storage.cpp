@@ -4,6 +4,8 @@
 
 #include <atomic>
 
+#include "tenon/device/pool.h"
+
 namespace tenon::device {
 namespace {
 
@@ -20,7 +22,8 @@ Totals& totals() {
 }  // namespace
 
 Storage::Storage(Device& device, size_t bytes)
-    : device_(device), buffer_(device.allocate(bytes)), id_(totals().next_id++) {
+    : device_(device), buffer_(device.pool().take(bytes)), id_(totals().next_id++) {
+  buffer_.bytes = bytes;  // what was asked for: the pool may have given a little more
   Totals& t = totals();
   ++t.buffers;
   ++t.allocations;
@@ -33,7 +36,8 @@ Storage::Storage(Device& device, size_t bytes)
 Storage::~Storage() {
   --totals().buffers;
   totals().bytes -= buffer_.bytes;
-  device_.release(buffer_);
+  buffer_.bytes = size_class(buffer_.bytes);
+  device_.pool().give_back(buffer_);
 }
 
 MemoryStats memory_stats() {

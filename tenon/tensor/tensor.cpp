@@ -95,10 +95,24 @@ Device Tensor::device() const { return value().device(); }
 const Tensor& Tensor::eval() const {
   const ir::Value& now = value();
   exec::eval({&now, 1});
-  impl_->value = settled(impl_->value);
-  if (impl_->root) impl_->root->value = settled(impl_->root->value);
+  settle();
   return *this;
 }
+
+// Lets go of how an evaluated value was made.
+void Tensor::settle() const {
+  impl_->value = settled(impl_->value);
+  if (impl_->root) impl_->root->value = settled(impl_->root->value);
+}
+
+void eval(std::span<const Tensor> tensors) {
+  std::vector<ir::Value> values;
+  for (const Tensor& tensor : tensors) values.push_back(tensor.value());
+  exec::eval(values);
+  for (const Tensor& tensor : tensors) tensor.settle();
+}
+
+void eval(std::initializer_list<Tensor> tensors) { eval(std::span(tensors.begin(), tensors.size())); }
 
 bool Tensor::is_evaluated() const { return exec::is_evaluated(value()); }
 

@@ -198,6 +198,8 @@ class Tensor {
  private:
   void check_defined() const;
   void write(ir::Value next);
+  void settle() const;
+  friend void eval(std::span<const Tensor> tensors);
 
   std::shared_ptr<TensorImpl> impl_;
 };
@@ -220,6 +222,10 @@ class Operand {
 };
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+
+/// Computes several tensors in one plan, so that what they share is computed once.
+void eval(std::span<const Tensor> tensors);
+void eval(std::initializer_list<Tensor> tensors);
 
 template <typename T>
 std::vector<T> Tensor::to_vector() const {

@@ -1,0 +1,114 @@
+// The op table of the project's figures, under the names that the PyTorch script prints, so that bench/compare can put
+// both side by side. Every iteration records the work again and evaluates it, as an uncaptured program does.
+
+#include <benchmark/benchmark.h>
+
+#include <vector>
+
+#include "tenon/base/parallel.h"
+#include "tenon/tenon.h"
+
+using namespace tenon;
+
+namespace {
+
+Tensor made(const Dims& shape, DType dtype = DType::f32) { return randn(shape).to(dtype).eval(); }
+
+void bench_matmul(benchmark::State& state, int64_t m, int64_t k, int64_t n, DType dtype) {
+  const Tensor a = made({m, k}, dtype), b = made({k, n}, dtype);
+  for (auto _ : state) matmul(a, b).eval();
+  state.counters["GFLOP/s"] =
+      benchmark::Counter(2e-9 * static_cast<double>(m * k * n), benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void bench_add(benchmark::State& state) {
+  const Tensor x = made({16 << 20}), y = made({16 << 20});
+  for (auto _ : state) (x + y).eval();
+}
+
+// The bound of add16M: the same bytes with nothing around them.
+void bench_stream_add(benchmark::State& state) {
+  constexpr int64_t kCount = 16 << 20;
+  std::vector<float> x(kCount, 1), y(kCount, 2), z(kCount);
+  for (auto _ : state) {
+    base::parallel_for(kCount, 1 << 16, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        z[static_cast<size_t>(i)] = x[static_cast<size_t>(i)] + y[static_cast<size_t>(i)];
+    });
+    benchmark::ClobberMemory();
+  }
+}
+
+template <typename F>
+void bench_square(benchmark::State& state, F f) {
+  const Tensor x = made({2048, 2048});
+  for (auto _ : state) f(x).eval();
+}
+
+Tensor chain(const Tensor& x) { return sigmoid(tanh(x * 2.0 + 1.0) * x) * x - exp(x) * 0.5; }
+
+void bench_layer_norm(benchmark::State& state) {
+  const Tensor x = made({4096, 768}).requires_grad_(), w = made({768}).requires_grad_(),
+               b = made({768}).requires_grad_();
+  const Tensor g = made({4096, 768});
+  for (auto _ : state) {
+    const std::vector<Tensor> y{nn::layer_norm(x, {768}, w, b)};
+    eval(grad(y, std::vector<Tensor>{x, w, b}, {{g}}));
+  }
+}
+
+void bench_cross_entropy(benchmark::State& state) {
+  const Tensor logits = made({512, 50257}).requires_grad_();
+  const Tensor target = randint(0, 50257, {512}).eval();
+  for (auto _ : state) {
+    const Tensor loss = nn::cross_entropy(logits, target);
+    eval({loss, grad(loss, logits)});
+  }
+}
+
+void bench_attention(benchmark::State& state, int64_t length) {
+  const Dims shape{4, 12, length, 64};
+  const Tensor q = made(shape).requires_grad_(), k = made(shape).requires_grad_(), v = made(shape).requires_grad_();
+  const Tensor g = made(shape);
+  for (auto _ : state) {
+    const std::vector<Tensor> o{nn::scaled_dot_product_attention(q, k, v, {.mask = {}, .causal = true})};
+    eval(grad(o, std::vector<Tensor>{q, k, v}, {{g}}));
+  }
+}
+
+void bench_reshape(benchmark::State& state) {
+  const Tensor x = made({2048, 2048});
+  for (auto _ : state) benchmark::DoNotOptimize(x.reshape({-1, 64}));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto add = [](const std::string& name, auto f) {
+    benchmark::RegisterBenchmark(name.c_str(), f)->UseRealTime()->Unit(benchmark::kMicrosecond);
+  };
+  for (const auto& [suffix, dtype] : {std::pair{"f32", DType::f32}, std::pair{"bf16", DType::bf16}}) {
+    for (int64_t n : {128, 512, 1024, 2048}) {
+      add(fmt::format("matmul{}_{}", n, suffix), [=, d = dtype](benchmark::State& s) { bench_matmul(s, n, n, n, d); });
+    }
+    for (int64_t n : {768, 2304, 3072, 50257}) {
+      add(fmt::format("matmul_512x768x{}_{}", n, suffix),
+          [=, d = dtype](benchmark::State& s) { bench_matmul(s, 512, 768, n, d); });
+    }
+  }
+  add("add16M", bench_add);
+  add("stream_add16M", bench_stream_add);
+  add("transpose", [](benchmark::State& s) { bench_square(s, [](const Tensor& x) { return x.t().contiguous(); }); });
+  add("softmax", [](benchmark::State& s) { bench_square(s, [](const Tensor& x) { return softmax(x, -1); }); });
+  add("gelu", [](benchmark::State& s) { bench_square(s, [](const Tensor& x) { return gelu(x, "tanh"); }); });
+  add("chain", [](benchmark::State& s) { bench_square(s, chain); });
+  add("layer_norm_fwdbwd", bench_layer_norm);
+  add("cross_entropy_fwdbwd", bench_cross_entropy);
+  for (int64_t length : {128, 1024}) {
+    add(fmt::format("attention{}_fwdbwd", length), [=](benchmark::State& s) { bench_attention(s, length); });
+  }
+  add("reshape_view_host", bench_reshape);
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
