@@ -28,12 +28,12 @@ std::string nearest(std::string_view unknown, std::span<const std::string> known
   size_t best_distance = 0;
   for (const std::string& name : known) {
     const size_t distance = edit_distance(unknown, name);
-    if (best.empty() || distance < best_distance) {
+    if (2 * distance <= name.size() && (best.empty() || distance < best_distance)) {
       best = name;
       best_distance = distance;
     }
   }
-  return 2 * best_distance <= best.size() ? best : std::string();
+  return best;
 }
 
 }  // namespace tenon::base

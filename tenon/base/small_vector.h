@@ -23,11 +23,11 @@ class SmallVector {
   using const_iterator = const T*;
 
   SmallVector() = default;
-  explicit SmallVector(size_t count, const T& value = T()) { resize(count, value); }
+  explicit SmallVector(size_t count, const T& value = T()) : SmallVector() { resize(count, value); }
   SmallVector(std::initializer_list<T> values) : SmallVector(values.begin(), values.end()) {}
   explicit SmallVector(std::span<const T> values) : SmallVector(values.begin(), values.end()) {}
   template <std::input_iterator It>
-  SmallVector(It first, It last) {
+  SmallVector(It first, It last) : SmallVector() {  // delegating: a throwing copy finds the destructor
     reserve(static_cast<size_t>(std::distance(first, last)));
     for (; first != last; ++first) push_back(*first);
   }
@@ -68,9 +68,11 @@ class SmallVector {
     if (size_ == capacity_) {
       T value(std::forward<Args>(args)...);  // the arguments may live in the storage that grow() moves
       grow(std::max<size_t>(2 * size_t{capacity_}, 4));
-      return *std::construct_at(data_ + size_++, std::move(value));
+      std::construct_at(data_ + size_, std::move(value));
+      return data_[size_++];
     }
-    return *std::construct_at(data_ + size_++, std::forward<Args>(args)...);
+    std::construct_at(data_ + size_, std::forward<Args>(args)...);
+    return data_[size_++];
   }
   void push_back(const T& value) { emplace_back(value); }
   void push_back(T&& value) { emplace_back(std::move(value)); }
@@ -81,8 +83,10 @@ class SmallVector {
   }
   void resize(size_t count, const T& value = T()) {
     while (size_ > count) pop_back();
+    if (size_ == count) return;
+    const T filler(value);  // it may be an element that growing moves
     reserve(count);
-    while (size_ < count) push_back(value);
+    while (size_ < count) push_back(filler);
   }
   T* insert(const T* where, T value) {
     const size_t at = static_cast<size_t>(where - data_);

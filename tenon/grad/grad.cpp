@@ -28,16 +28,32 @@ void arrive(Arrived& arrived, const Value& at, const Value& gradient) {
   slot = slot ? ir::add(slot, gradient) : gradient;
 }
 
+// What the caller asks for: nodes, and leaves by identity, because a leaf that was updated is another node.
+struct Wanted {
+  std::unordered_set<const Node*> nodes;
+  std::unordered_map<uint64_t, Value> leaves;  // with what has arrived so far
+  bool contains(const Node& node) const {
+    return node.op() == ir::Op::param ? leaves.contains(node.attrs_as<ir::ParamAttrs>().id) : nodes.contains(&node);
+  }
+};
+
 }  // namespace
 
 std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Value> seeds,
-                             std::span<const Value> inputs) {
-  const std::vector<NodeRef> order = ir::topological_order(outputs, stops);
+                             std::span<const Value> inputs, bool partial) {
+  Wanted wanted;
+  for (const Value& input : inputs) {
+    if (input.node->op() == ir::Op::param)
+      wanted.leaves[input.node->attrs_as<ir::ParamAttrs>().id];
+    else
+      wanted.nodes.insert(input.node.get());
+  }
+  const std::vector<NodeRef> order = ir::topological_order(
+      outputs, [&](const Node& node) { return stops(node) || (partial && wanted.contains(node)); });
   // Only nodes between the outputs and the inputs are worth a rule.
-  std::unordered_set<const Node*> wanted, useful;
-  for (const Value& input : inputs) wanted.insert(input.node.get());
+  std::unordered_set<const Node*> useful;
   for (const NodeRef& node : order) {
-    bool reaches = wanted.contains(node.get());
+    bool reaches = wanted.contains(*node);
     for (const Value& operand : node->inputs()) reaches = reaches || useful.contains(operand.node.get());
     if (reaches && node->needs_grad()) useful.insert(node.get());
   }
@@ -51,9 +67,16 @@ std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Val
     if (found == arrived.end()) continue;
     std::vector<Value> grads = std::move(found->second);
     arrived.erase(found);  // a long chain must not keep a gradient per node
-    if (wanted.contains(node.get())) kept[node.get()] = grads;
-    if (!useful.contains(node.get())) continue;
-    const Rule rule = rule_of(node->op());
+    if (wanted.contains(*node)) {
+      if (node->op() == ir::Op::param) {
+        Value& total = wanted.leaves[node->attrs_as<ir::ParamAttrs>().id];
+        total = total ? ir::add(total, grads[0]) : grads[0];
+      } else {
+        kept[node.get()] = grads;
+      }
+      if (partial) continue;
+    }
+    const Rule rule = useful.contains(node.get()) ? rule_of(node->op()) : nullptr;
     if (!rule) continue;
     std::vector<Value> operand_grads(node->inputs().size());
     Context context{node, grads, operand_grads};
@@ -69,6 +92,10 @@ std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Val
   }
   std::vector<Value> results;
   for (const Value& input : inputs) {
+    if (input.node->op() == ir::Op::param) {
+      results.push_back(wanted.leaves[input.node->attrs_as<ir::ParamAttrs>().id]);
+      continue;
+    }
     auto found = kept.find(input.node.get());
     results.push_back(found == kept.end() ? Value() : found->second[input.index]);
   }
@@ -77,8 +104,10 @@ std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Val
 
 std::vector<Value> params_below(std::span<const Value> values) {
   std::vector<Value> params;
+  std::unordered_set<uint64_t> seen;
   for (const NodeRef& node : ir::topological_order(values, stops)) {
-    if (node->op() == ir::Op::param) params.push_back({node, 0});
+    if (node->op() == ir::Op::param && seen.insert(node->attrs_as<ir::ParamAttrs>().id).second)
+      params.push_back({node, 0});
   }
   return params;
 }

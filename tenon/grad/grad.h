@@ -9,11 +9,12 @@
 
 namespace tenon::autodiff {
 
-/// The gradients of sum(outputs * seeds) with respect to each input value; empty where an input plays no part.
+/// The gradients of sum(outputs * seeds) with respect to each input value; empty where an input plays no part. With
+/// `partial` the inputs are taken as independent of one another: the walk stops at each of them.
 std::vector<ir::Value> gradients(std::span<const ir::Value> outputs, std::span<const ir::Value> seeds,
-                                 std::span<const ir::Value> inputs);
+                                 std::span<const ir::Value> inputs, bool partial = false);
 
-/// The differentiable leaves that these values depend on, in topological order.
+/// The differentiable leaves that these values depend on, in topological order, each once.
 std::vector<ir::Value> params_below(std::span<const ir::Value> values);
 
 }  // namespace tenon::autodiff

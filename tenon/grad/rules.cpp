@@ -53,6 +53,7 @@ void sigmoid_rule(Context& c) {
 void erf_rule(Context& c) {
   c.out[0] = mul(c.grad(), scale(exp(neg(square(c.in(0)))), 2 / std::sqrt(std::numbers::pi)));
 }
+void floor_rule(Context& c) { c.out[0] = zeros_like(c.grad()); }
 void cast_rule(Context& c) { c.out[0] = cast(c.grad(), c.in(0).dtype()); }
 
 // ---- binary ----
@@ -179,7 +180,7 @@ void decomposed_rule(Context& c) {
     inputs.push_back(c.in(i));
     wanted.push_back(i);
   }
-  const std::vector<Value> grads = gradients(outputs, seeds, inputs);
+  const std::vector<Value> grads = gradients(outputs, seeds, inputs, true);
   for (size_t i = 0; i < wanted.size(); ++i) c.out[wanted[i]] = grads[i];
 }
 
@@ -264,6 +265,7 @@ Rule rule_of(Op op) {
     case Op::tanh: return tanh_rule;
     case Op::sigmoid: return sigmoid_rule;
     case Op::erf: return erf_rule;
+    case Op::floor: return floor_rule;
     case Op::cast: return cast_rule;
     case Op::add: return add_rule;
     case Op::mul: return mul_rule;

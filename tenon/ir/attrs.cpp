@@ -44,7 +44,7 @@ struct Hasher {
     return h;
   }
   uint64_t operator()(const CopyAttrs& a) const { return mix(17, a.device.index); }
-  uint64_t operator()(const ParamAttrs& a) const { return mix(18, reinterpret_cast<uintptr_t>(a.param.get())); }
+  uint64_t operator()(const ParamAttrs& a) const { return mix(18, a.id); }
   uint64_t operator()(const CustomAttrs& a) const { return mix(19, reinterpret_cast<uintptr_t>(a.rule.get())); }
 };
 

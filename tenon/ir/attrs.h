@@ -123,9 +123,11 @@ struct CopyAttrs {
   DeviceId device;
   bool operator==(const CopyAttrs&) const = default;
 };
+/// Weak, because the leaf's gradient is a graph that leads back here: the tensor owns the Param.
 struct ParamAttrs {
-  std::shared_ptr<Param> param;
-  bool operator==(const ParamAttrs&) const = default;
+  uint64_t id = 0;
+  std::weak_ptr<Param> param;
+  bool operator==(const ParamAttrs& other) const { return id == other.id; }
 };
 /// The first `results` operands are the results; the others are what the rule differentiates to.
 struct CustomAttrs {

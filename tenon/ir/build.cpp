@@ -29,6 +29,7 @@ double rounded(double value, DType dtype) {
 Value buffer(BufferAttrs attrs) { return made(Op::buffer, {}, std::move(attrs)); }
 
 Value constant(double value, DType dtype, DeviceId device) {
+  if (dtype == DType::boolean) return constant_int(value != 0, dtype, device);
   if (!is_float(dtype)) return constant_int(static_cast<int64_t>(value), dtype, device);
   return made(Op::constant, {}, ConstantAttrs{dtype, device, std::bit_cast<uint64_t>(rounded(value, dtype))});
 }
@@ -66,14 +67,14 @@ Value random_bits(const Value& state, int64_t size, uint64_t offset) {
 
 Value reshape(const Value& x, const Dims& shape) {
   if (x.shape() == shape) return x;
-  if (x.node->op() == Op::reshape)
-    return reshape(x.node->input(0), shape);  // at most one level: inner ones folded before
+  // Where gradients pass, a view stays a node of its own: a user may ask for the gradient at it.
+  if (x.node->op() == Op::reshape && !x.needs_grad()) return reshape(x.node->input(0), shape);
   return made(Op::reshape, {x}, ShapeAttrs{shape});
 }
 
 Value permute(const Value& x, const Dims& axes) {
   if (axes == iota_dims(axes.size()) && axes.size() == x.rank()) return x;
-  if (x.node->op() == Op::permute && axes.size() == x.rank()) {
+  if (x.node->op() == Op::permute && axes.size() == x.rank() && !x.needs_grad()) {
     const Dims& inner = x.node->attrs_as<AxesAttrs>().axes;
     Dims both(axes.size());
     for (size_t i = 0; i < axes.size(); ++i) both[i] = inner[static_cast<size_t>(axes[i])];
@@ -197,7 +198,11 @@ Value flat_index(const Value& index, const Dims& shape, size_t axis) {
     if (i == axis || index.shape()[i] <= 1) continue;
     flat = add(flat, scale(iota_along(index.shape(), i, DType::i64, index.device()), static_cast<double>(strides[i])));
   }
-  return flat;
+  // An index past the end of its axis would land in a neighbouring line: send it where the device's check finds it.
+  const Value whole = cast(index, DType::i64);
+  const Value inside = binary(Op::bit_and, less(full_like(whole, -1), whole),
+                              less(whole, full_like(whole, static_cast<double>(shape[axis]))));
+  return where(inside, flat, full_like(flat, -1));
 }
 
 Value contract(const Value& a, const Value& b, DType result) {
@@ -247,6 +252,8 @@ Value detach(const Value& x) {
   return made(Op::detach, {x});
 }
 
-Value param(const Value& x, std::shared_ptr<Param> slot) { return made(Op::param, {x}, ParamAttrs{std::move(slot)}); }
+Value param(const Value& x, const std::shared_ptr<Param>& slot) {
+  return made(Op::param, {x}, ParamAttrs{slot->id, slot});
+}
 
 }  // namespace tenon::ir

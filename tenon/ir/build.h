@@ -80,6 +80,6 @@ Value copy(const Value& x, DeviceId device);
 Value contiguous(const Value& x);
 /// The same value with no gradient behind it.
 Value detach(const Value& x);
-Value param(const Value& x, std::shared_ptr<Param> slot);
+Value param(const Value& x, const std::shared_ptr<Param>& slot);
 
 }  // namespace tenon::ir

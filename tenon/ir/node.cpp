@@ -5,7 +5,9 @@
 
 #include "tenon/ir/node.h"
 
+#include <algorithm>
 #include <array>
+#include <mutex>
 #include <unordered_map>
 
 #include "tenon/base/hash.h"
@@ -91,6 +93,11 @@ uint64_t structural_hash(Op op, const Operands& inputs, const Attrs& attrs) {
   return h;
 }
 
+bool any_float(const Inferred& inferred) {
+  return is_float(inferred.first.dtype) ||
+         std::any_of(inferred.more.begin(), inferred.more.end(), [](const Type& type) { return is_float(type.dtype); });
+}
+
 bool passes_gradient(Op op, const Operands& inputs) {
   if (!info(op).is(kDifferentiable)) return false;
   if (op == Op::param) return true;
@@ -102,7 +109,11 @@ bool passes_gradient(Op op, const Operands& inputs) {
 
 const DataRef kNoData;
 
+std::atomic<uint64_t> next_param{1};
+
 }  // namespace
+
+Param::Param() : id(next_param++) {}
 
 NodeRef Node::make(Op op, Operands inputs, Attrs attrs) {
   const uint64_t h = structural_hash(op, inputs, attrs);
@@ -113,7 +124,7 @@ NodeRef Node::make(Op op, Operands inputs, Attrs attrs) {
   auto* node = new Node;
   node->op_ = op;
   node->hash_ = h;
-  node->needs_grad_ = is_float(inferred.first.dtype) && passes_gradient(op, inputs);
+  node->needs_grad_ = any_float(inferred) && passes_gradient(op, inputs);
   node->device_ = inferred.device;
   node->type_ = std::move(inferred.first);
   node->more_types_ = std::move(inferred.more);

@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <functional>
-#include <mutex>
 #include <utility>
 
 #include "tenon/base/small_vector.h"
@@ -113,10 +112,12 @@ class Node {
   std::vector<DataRef> more_data_;
 };
 
-/// What a differentiable leaf collects; shared by the tensor and the graphs recorded from it.
+/// The identity of a differentiable leaf. It stays the same while the leaf's value is read, updated or moved; what the
+/// leaf collects stands in `tensor`, which derives from this.
 struct Param {
-  std::mutex mutex;
-  Value grad;  // empty until a backward pass reaches it
+  Param();
+  virtual ~Param() = default;
+  const uint64_t id;  // never reused in a process
 };
 
 /// The gradient of a user-defined function: from the results' gradients (empty where none arrived) to the operands'.

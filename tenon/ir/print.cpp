@@ -39,4 +39,18 @@ std::string to_string(std::span<const Value> outputs) {
   return text;
 }
 
+std::string table_as_markdown() {
+  constexpr std::string_view kKinds[] = {"leaf",   "movement", "unary", "binary", "ternary",
+                                         "reduce", "indexed",  "call",  "effect"};
+  std::string text =
+      "# The op table\n\nGenerated from `tenon/ir/ops.def`. Everything else users call is a composition of these.\n\n"
+      "| op | kind | operands | carries | gradient |\n| --- | --- | --- | --- | --- |\n";
+  for (const OpInfo& row : op_table()) {
+    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", row.name, kKinds[static_cast<size_t>(row.kind)],
+                        row.arity < 0 ? "any" : fmt::format("{}", row.arity),
+                        row.attrs_name == "NoAttrs" ? "" : row.attrs_name, row.is(kDifferentiable) ? "yes" : "");
+  }
+  return text;
+}
+
 }  // namespace tenon::ir

@@ -15,4 +15,7 @@ std::string to_string(std::span<const Value> outputs);
 /// "f32(3, 4)".
 std::string to_string(const Type& type);
 
+/// The op table as a markdown page; docs/ops.md is this text, and a test keeps it so.
+std::string table_as_markdown();
+
 }  // namespace tenon::ir

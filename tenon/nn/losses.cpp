@@ -68,18 +68,27 @@ void require_class_targets(std::string_view op, const Tensor& x, const Tensor& t
   if (options.weight.defined() && options.weight.shape() != Dims{classes}) {
     base::fail(op, "weight {} does not fit {} classes", ir::to_string(options.weight.shape()), classes);
   }
-  if (const auto range = target.known_range()) {
-    const auto bad = [&](int64_t t) { return (t < 0 || t >= classes) && t != options.ignore_index; };
-    for (int64_t t : {range->first, range->second}) {
-      if (bad(t)) base::fail(op, "target {} is out of range for {} classes", t, classes);
-    }
+  for (int64_t t : record::suspects(target, classes)) {
+    if ((t < 0 || t >= classes) && t != options.ignore_index)
+      base::fail(op, "target {} is out of range for {} classes", t, classes);
   }
   if (options.reduction == Reduction::batchmean) base::fail(op, "reduction batchmean is for kl_div");
 }
 
+// Targets that are still to be computed are looked up in 0, 1, ..., so that the device finds one that is out of range.
+Tensor checked(const Tensor& target, int64_t classes, int64_t ignore_index) {
+  const auto range = target.known_range();
+  if (target.is_evaluated() || (range && range->first >= 0 && range->second < classes)) return target;
+  const Tensor ignored = eq(target, ignore_index);
+  const Tensor numbers = arange(classes, Options(target.dtype(), target.device()));
+  const Tensor found(ir::gather(numbers.value(), where(ignored, 0, target).value(), 0));
+  return where(ignored, target, found);
+}
+
 // The loss for class targets, from log-probabilities in f32 or wider.
-Tensor class_loss(const Tensor& log_p, const Tensor& target, const CrossEntropyOptions& options) {
+Tensor class_loss(const Tensor& log_p, const Tensor& given, const CrossEntropyOptions& options) {
   const size_t axis = class_axis(log_p);
+  const Tensor target = checked(given, log_p.shape()[axis], options.ignore_index);
   const auto dim = static_cast<int64_t>(axis);
   const int64_t classes = log_p.shape()[axis];
   const DType dtype = log_p.dtype();

@@ -51,7 +51,8 @@ bool same_but_units(const Dims& a, const Dims& b);
 
 class Fuser {
  public:
-  Fuser(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept) : order_(order), kept_(kept) {}
+  Fuser(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept, bool alone)
+      : order_(order), kept_(kept), alone_(alone) {}
 
   std::vector<Unit> run() {
     find_stored();
@@ -91,7 +92,7 @@ class Fuser {
     const std::unordered_map<const Node*, size_t> uses = count_uses();
     for (const NodeRef& node : order_) {
       if (node->evaluated() || node->op() == Op::buffer || is_transparent(*node)) continue;
-      if (kept_.contains(node.get())) stored_.insert(node.get());
+      if (alone_ || kept_.contains(node.get())) stored_.insert(node.get());
       if (is_inline(*node)) {
         Behind all = behind_operands(*node, behind);
         all.inlined.push_back(node.get());
@@ -229,6 +230,7 @@ class Fuser {
   // Units that read or make something of `reads`, newest first: the only ones worth joining.
   std::vector<uint32_t> neighbours(const Reads& reads) const {
     std::vector<uint32_t> found;
+    if (alone_) return found;
     for (const Access& access : reads) {
       const uint32_t unit = unit_of(access.value);
       if (unit != kNoUnit) found.push_back(unit);
@@ -405,6 +407,7 @@ class Fuser {
 
   const std::vector<NodeRef>& order_;
   const std::unordered_set<const Node*>& kept_;
+  const bool alone_;
   std::unordered_set<const Node*> stored_;
   std::unordered_map<const Node*, uint32_t> unit_;  // the unit that computes a stored node or a reduction
   std::unordered_map<const Node*, std::vector<uint32_t>> readers_;
@@ -425,8 +428,8 @@ bool same_but_units(const Dims& a, const Dims& b) {
 
 }  // namespace
 
-std::vector<Unit> fuse(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept) {
-  return Fuser(order, kept).run();
+std::vector<Unit> fuse(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept, bool alone) {
+  return Fuser(order, kept, alone).run();
 }
 
 Dims row_shape(const Dims& shape, const Dims& axes) {

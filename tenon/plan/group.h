@@ -30,8 +30,9 @@ struct Unit {
 };
 
 /// Cuts the unevaluated nodes of `order` (operands first) into units. `kept` are the nodes whose results must exist
-/// afterwards.
-std::vector<Unit> fuse(const std::vector<ir::NodeRef>& order, const std::unordered_set<const ir::Node*>& kept);
+/// afterwards. With `alone` every op is a unit by itself.
+std::vector<Unit> fuse(const std::vector<ir::NodeRef>& order, const std::unordered_set<const ir::Node*>& kept,
+                       bool alone = false);
 
 /// The row shape of a group: its shape with the folded axes at 1.
 Dims row_shape(const Dims& shape, const Dims& axes);

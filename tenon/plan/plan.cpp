@@ -47,7 +47,7 @@ class Planner {
         if (!node->evaluated() && launches(*node)) add_call(node);
       }
     } else {
-      for (Unit& unit : fuse(order, keep_)) {
+      for (Unit& unit : fuse(order, keep_, !request_.limits.fuses)) {
         if (unit.call)
           add_call(unit.call);
         else

@@ -16,12 +16,6 @@ Tensor finished(Tensor made, const Options& options) {
   return made;
 }
 
-void require_sizes(std::string_view op, const Dims& shape) {
-  for (int64_t size : shape) {
-    if (size < 0) base::fail(op, "shape {} has a negative size", ir::to_string(shape));
-  }
-}
-
 template <typename T>
 void note_range(Tensor& made, std::span<const std::byte> bytes) {
   const auto* values = reinterpret_cast<const T*>(bytes.data());
@@ -33,7 +27,7 @@ void note_range(Tensor& made, std::span<const std::byte> bytes) {
 
 Tensor from_bytes(std::span<const std::byte> bytes, const Dims& shape, const Options& options) {
   const DType dtype = options.dtype.value_or(DType::f32);
-  require_sizes("tensor", shape);
+  record::require_sizes("tensor", shape);
   const auto wanted = static_cast<size_t>(ir::count(shape)) * size_of(dtype);
   if (bytes.size() != wanted) {
     base::fail("tensor", "{} bytes given, {}{} takes {}", bytes.size(), name(dtype), ir::to_string(shape), wanted);
@@ -52,16 +46,17 @@ Tensor scalar(Number value, const Options& options) {
 }
 
 Tensor full(const Dims& shape, Number value, const Options& options) {
-  require_sizes("full", shape);
+  record::require_sizes("full", shape);
   const DType dtype = options.dtype.value_or(value.dtype());
   const ir::DeviceId device = options.device.id;
-  const ir::Value number = value.is_real() ? ir::constant(value.as_double(), dtype, device)
-                                           : ir::constant_int(value.as_int(), dtype, device);
+  const ir::Value number = record::number("full", value, dtype, device);
   return finished(Tensor(ir::expand(ir::reshape(number, Dims(shape.size(), 1)), shape)), options);
 }
 
 Tensor zeros(const Dims& shape, const Options& options) { return full(shape, 0.0, options); }
 Tensor ones(const Dims& shape, const Options& options) { return full(shape, 1.0, options); }
+
+Tensor empty(const Dims& shape, const Options& options) { return zeros(shape, options); }
 
 Tensor full_like(const Tensor& x, Number value, const Options& options) {
   Options own = options;
@@ -72,18 +67,37 @@ Tensor full_like(const Tensor& x, Number value, const Options& options) {
 Tensor zeros_like(const Tensor& x, const Options& options) { return full_like(x, 0, options); }
 Tensor ones_like(const Tensor& x, const Options& options) { return full_like(x, 1, options); }
 
+Tensor empty_like(const Tensor& x, const Options& options) { return zeros_like(x, options); }
+
+namespace {
+
+[[noreturn]] void never_arrives(auto start, auto end, auto step) {
+  base::fail("arange", "from {} to {} in steps of {} never arrives", start, end, step);
+}
+
+int64_t real_steps(double start, double end, double step) {
+  const double span = (end - start) / step;
+  if (!std::isfinite(span)) base::fail("arange", "start, end and step must be finite");
+  if (span < 0) never_arrives(start, end, step);
+  return static_cast<int64_t>(std::ceil(span));
+}
+
+int64_t whole_steps(int64_t start, int64_t end, int64_t step) {
+  if (start != end && (end > start) != (step > 0)) never_arrives(start, end, step);
+  const int64_t span = step > 0 ? end - start : start - end, stride = step > 0 ? step : -step;
+  return (span + stride - 1) / stride;
+}
+
+}  // namespace
+
 Tensor arange(Number end, const Options& options) { return arange(0, end, 1, options); }
 
 Tensor arange(Number start, Number end, Number step, const Options& options) {
   if (step.as_double() == 0) base::fail("arange", "step must not be 0");
   const bool real = start.is_real() || end.is_real() || step.is_real();
   const DType dtype = options.dtype.value_or(real ? DType::f32 : DType::i64);
-  const double span = (end.as_double() - start.as_double()) / step.as_double();
-  if (!std::isfinite(span)) base::fail("arange", "start, end and step must be finite");
-  if (span < 0)
-    base::fail("arange", "from {} to {} in steps of {} never arrives", start.as_double(), end.as_double(),
-               step.as_double());
-  const auto n = static_cast<int64_t>(std::ceil(span));
+  const int64_t n = real ? real_steps(start.as_double(), end.as_double(), step.as_double())
+                         : whole_steps(start.as_int(), end.as_int(), step.as_int());
   // Counted in a type that holds every index exactly, then scaled and rounded once.
   const DType wide = real ? DType::f64 : DType::i64;
   Tensor counted(ir::iota(n, wide, options.device.id));
@@ -110,7 +124,7 @@ Tensor linspace(double start, double end, int64_t steps, const Options& options)
 
 Tensor eye(int64_t rows, std::optional<int64_t> columns, const Options& options) {
   const Dims shape{rows, columns.value_or(rows)};
-  require_sizes("eye", shape);
+  record::require_sizes("eye", shape);
   const ir::DeviceId device = options.device.id;
   const ir::Value same =
       ir::equal(ir::iota_along(shape, 0, DType::i64, device), ir::iota_along(shape, 1, DType::i64, device));

@@ -21,9 +21,12 @@ Tensor scalar(Number value, const Options& options = {});
 
 Tensor zeros(const Dims& shape, const Options& options = {});
 Tensor ones(const Dims& shape, const Options& options = {});
+/// For code that fills it anyway; holds zeros, so that a program never depends on what was in memory.
+Tensor empty(const Dims& shape, const Options& options = {});
 Tensor full(const Dims& shape, Number value, const Options& options = {});
 Tensor zeros_like(const Tensor& x, const Options& options = {});
 Tensor ones_like(const Tensor& x, const Options& options = {});
+Tensor empty_like(const Tensor& x, const Options& options = {});
 Tensor full_like(const Tensor& x, Number value, const Options& options = {});
 Tensor arange(Number end, const Options& options = {});
 Tensor arange(Number start, Number end, Number step = 1, const Options& options = {});
@@ -95,8 +98,7 @@ Tensor tensor(std::initializer_list<T> values, const Options& options) {
 template <typename T>
 Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, const Options& options) {
   const auto columns = rows.size() ? static_cast<int64_t>(rows.begin()->size()) : 0;
-  using Wide = std::conditional_t<std::is_floating_point_v<T>, double,
-                                  std::conditional_t<std::is_same_v<T, bool>, bool, int64_t>>;
+  using Wide = std::conditional_t<std::is_floating_point_v<T>, double, std::conditional_t<sizeof(T) == 1, T, int64_t>>;
   std::vector<Wide> flat;
   for (const auto& row : rows) {
     if (static_cast<int64_t>(row.size()) != columns)

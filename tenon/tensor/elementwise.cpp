@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
 
@@ -19,6 +20,11 @@ Tensor binary(std::string_view op, Op row, const Operand& a, const Operand& b, s
   return Tensor(ir::binary(row, values[0], values[1]));
 }
 
+std::vector<ir::Value> unified_pair(std::string_view op, const Operand& a, const Operand& b) {
+  const Operand operands[] = {a, b};
+  return record::unified(op, operands);
+}
+
 DType result_of(const Operand& a, const Operand& b) {
   const Operand operands[] = {a, b};
   return record::result_type(operands);
@@ -28,6 +34,9 @@ DType result_of(const Operand& a, const Operand& b) {
 Tensor real_unary(Op row, const Tensor& x) {
   return Tensor(ir::unary(row, ir::cast(record::in(x), record::real_type(x.dtype()))));
 }
+
+// The same value as a tensor of its own: an op that changes nothing still returns something that can be written.
+Tensor same(const Tensor& x) { return Tensor(record::in(x)); }
 
 Tensor as_bool(const Tensor& x) { return x.dtype() == DType::boolean ? x : ne(x, 0); }
 Operand as_bool(const Operand& x) {
@@ -99,35 +108,78 @@ Tensor remainder(const Operand& a, const Operand& b) {
                rest);
 }
 
+namespace {
+
+// The floor of the exact quotient: dividing first would round 1 / 0.1 up to 10.
+Tensor real_floor_divide(const Operand& a, const Operand& b) {
+  const Operand operands[] = {a, b};
+  const auto values = record::unified("floor_divide", operands);
+  const Tensor x(values[0]), y(values[1]);
+  const Tensor rest = fmod(x, y);
+  const Tensor crosses = logical_and(ne(rest, 0.0), ne(lt(rest, 0.0), lt(y, 0.0)));
+  const Tensor quotient = sub(div(sub(x, rest), y), crosses.to(x.dtype()));
+  const Tensor below = floor(quotient);
+  const Tensor rounded = where(gt(sub(quotient, below), 0.5), add(below, 1.0), below);
+  return where(eq(y, 0.0), div(x, y), rounded);
+}
+
+}  // namespace
+
 Tensor floor_divide(const Operand& a, const Operand& b) {
   const DType dtype = result_of(a, b);
   refuse_bool("floor_divide", dtype, "integers");
-  if (is_float(dtype)) return floor(div(a, b));
+  if (is_float(dtype)) return real_floor_divide(a, b);
   const Tensor quotient = binary("floor_divide", Op::idiv, a, b);
   const Tensor rest = binary("floor_divide", Op::mod, a, b);
   const Tensor divisor = add(zeros_like(rest), b);
   return where(logical_and(ne(rest, 0), ne(lt(rest, 0), lt(divisor, 0))), sub(quotient, 1), quotient);
 }
 
+namespace {
+
+// By squaring, bit by bit: exact, and wrapping as integer products do. Negative powers are 0 but for 1 and -1.
+Tensor whole_pow(const Tensor& base, const Operand& exponent) {
+  Tensor result = ones_like(base), square = base;
+  if (!exponent.is_tensor()) {
+    for (int64_t left = exponent.number().as_int(); left > 0; left >>= 1) {
+      if (left & 1) result = mul(result, square);
+      if (left > 1) square = mul(square, square);
+    }
+    return result;
+  }
+  const Tensor power = exponent.tensor().to(DType::i64);
+  for (int64_t bit = 0; bit < 32; ++bit) {
+    result = mul(result, where(ne(bitwise_and(power >> bit, 1), 0), square, 1));
+    square = mul(square, square);
+  }
+  const Tensor odd = ne(bitwise_and(power, 1), 0);
+  const Tensor inverse = where(eq(base, 1), 1, where(eq(base, -1), where(odd, -1, ones_like(power)), 0));
+  return where(lt(power, 0), inverse.to(base.dtype()), result);
+}
+
+}  // namespace
+
 Tensor pow(const Operand& base, const Operand& exponent) {
   const DType dtype = result_of(base, exponent);
+  if (dtype == DType::boolean) base::fail("pow", "is not defined on bool");
+  if (!is_float(dtype)) {
+    if (!exponent.is_tensor() && exponent.number().as_int() < 0) {
+      base::fail("pow", "integers to negative powers are not integers; convert to a float dtype first");
+    }
+    const Operand operands[] = {base, exponent};
+    const auto values = record::unified("pow", operands);
+    return whole_pow(Tensor(values[0]), exponent.is_tensor() ? Operand(Tensor(values[1])) : exponent);
+  }
   if (!exponent.is_tensor()) {
     const double power = exponent.number().as_double();
-    const Tensor& x = base.tensor();
-    if (power == 2) return square(x);
-    if (is_float(dtype)) {
-      if (power == 0.5) return sqrt(x);
-      if (power == 1) return x.to(dtype);
-      if (power == 3) return in_wide(x, [](const Tensor& w) { return w * w * w; });
-      if (power == -1) return reciprocal(x);
-    }
+    const Tensor x = base.tensor().to(dtype);
+    if (power == 2) return mul(x, x);
+    if (power == 0.5) return sqrt(x);
+    if (power == 1) return same(x);
+    if (power == 3) return in_wide(x, [](const Tensor& w) { return w * w * w; });
+    if (power == -1) return reciprocal(x);
   }
-  if (is_float(dtype)) return binary("pow", Op::pow, base, exponent);
-  if (dtype == DType::boolean) base::fail("pow", "is not defined on bool");
-  if (!exponent.is_tensor() && exponent.number().as_int() < 0) {
-    base::fail("pow", "integers to negative powers are not integers; convert to a float dtype first");
-  }
-  return round(binary("pow", Op::pow, base, exponent, DType::f64)).to(dtype);  // exact up to 2^53
+  return binary("pow", Op::pow, base, exponent);
 }
 
 Tensor maximum(const Operand& a, const Operand& b) { return binary("maximum", Op::maximum, a, b); }
@@ -147,14 +199,18 @@ Tensor minimum(const Operand& a, const Operand& b) {
 // ---- comparison and logic ----
 
 Tensor lt(const Operand& a, const Operand& b) { return binary("lt", Op::less, a, b); }
-Tensor gt(const Operand& a, const Operand& b) { return binary("gt", Op::less, b, a); }
+Tensor gt(const Operand& a, const Operand& b) {
+  const auto values = unified_pair("gt", a, b);
+  return Tensor(ir::less(values[1], values[0]));
+}
 Tensor eq(const Operand& a, const Operand& b) { return binary("eq", Op::equal, a, b); }
 Tensor ne(const Operand& a, const Operand& b) { return Tensor(ir::logical_not(binary("ne", Op::equal, a, b).value())); }
 Tensor le(const Operand& a, const Operand& b) {
   return Tensor(ir::binary(Op::bit_or, binary("le", Op::less, a, b).value(), binary("le", Op::equal, a, b).value()));
 }
 Tensor ge(const Operand& a, const Operand& b) {
-  return Tensor(ir::binary(Op::bit_or, binary("ge", Op::less, b, a).value(), binary("ge", Op::equal, a, b).value()));
+  const auto values = unified_pair("ge", a, b);
+  return Tensor(ir::binary(Op::bit_or, ir::less(values[1], values[0]), ir::equal(values[0], values[1])));
 }
 
 Tensor logical_and(const Operand& a, const Operand& b) {
@@ -219,46 +275,61 @@ Tensor neg(const Tensor& x) {
   refuse_bool("neg", x.dtype(), "logical_not");
   return Tensor(ir::neg(record::in(x)));
 }
-Tensor abs(const Tensor& x) { return x.dtype() == DType::boolean ? x : Tensor(ir::unary(Op::abs, record::in(x))); }
-Tensor sign(const Tensor& x) { return sub(gt(x, 0).to(x.dtype()), lt(x, 0).to(x.dtype())); }
+Tensor abs(const Tensor& x) {
+  return x.dtype() == DType::boolean ? same(x) : Tensor(ir::unary(Op::abs, record::in(x)));
+}
+Tensor sign(const Tensor& x) {
+  if (x.dtype() == DType::boolean) return same(x);
+  const Tensor direction = sub(gt(x, 0).to(x.dtype()), lt(x, 0).to(x.dtype()));
+  if (!is_float(x.dtype())) return direction;
+  // Flat wherever it has a slope: it takes part in the graph, with gradient 0.
+  static const CustomFunction flat{"sign", [](std::span<const Tensor> in) { return std::vector{in[0]}; },
+                                   [](std::span<const Tensor> in, std::span<const Tensor>) {
+                                     return std::vector{Tensor(), zeros_like(in[1])};
+                                   }};
+  const Tensor inputs[] = {direction, x};
+  return apply(flat, inputs)[0];
+}
 Tensor sqrt(const Tensor& x) { return real_unary(Op::sqrt, x); }
 Tensor rsqrt(const Tensor& x) {
-  return in_wide(x, [](const Tensor& w) { return div(1.0, sqrt(w)); });
+  return in_wide(x.to(record::real_type(x.dtype())), [](const Tensor& w) { return div(1.0, sqrt(w)); });
 }
-Tensor square(const Tensor& x) { return mul(x, x); }
+Tensor square(const Tensor& x) { return x.dtype() == DType::boolean ? pow(x, 2) : mul(x, x); }
 Tensor reciprocal(const Tensor& x) { return div(1.0, x); }
 Tensor exp(const Tensor& x) { return real_unary(Op::exp, x); }
 Tensor exp2(const Tensor& x) { return pow(2.0, x.to(record::real_type(x.dtype()))); }
 Tensor expm1(const Tensor& x) { return real_unary(Op::expm1, x); }
 Tensor log(const Tensor& x) { return real_unary(Op::log, x); }
 Tensor log2(const Tensor& x) {
-  return in_wide(x, [](const Tensor& w) { return mul(log(w), std::numbers::log2e); });
+  return in_wide(x.to(record::real_type(x.dtype())), [](const Tensor& w) { return mul(log(w), std::numbers::log2e); });
 }
 Tensor log10(const Tensor& x) {
-  return in_wide(x, [](const Tensor& w) { return mul(log(w), std::numbers::log10e); });
+  return in_wide(x.to(record::real_type(x.dtype())), [](const Tensor& w) { return mul(log(w), std::numbers::log10e); });
 }
 Tensor log1p(const Tensor& x) { return real_unary(Op::log1p, x); }
 Tensor sin(const Tensor& x) { return real_unary(Op::sin, x); }
 Tensor cos(const Tensor& x) { return real_unary(Op::cos, x); }
 Tensor tan(const Tensor& x) {
-  return in_wide(x, [](const Tensor& w) { return div(sin(w), cos(w)); });
+  return in_wide(x.to(record::real_type(x.dtype())), [](const Tensor& w) { return div(sin(w), cos(w)); });
 }
 Tensor tanh(const Tensor& x) { return real_unary(Op::tanh, x); }
 Tensor sinh(const Tensor& x) {
   // From expm1, so that small arguments keep their digits.
-  return in_wide(x, [](const Tensor& w) { return mul(sub(expm1(w), expm1(neg(w))), 0.5); });
+  return in_wide(x.to(record::real_type(x.dtype())),
+                 [](const Tensor& w) { return mul(sub(expm1(w), expm1(neg(w))), 0.5); });
 }
 Tensor cosh(const Tensor& x) {
-  return in_wide(x, [](const Tensor& w) { return mul(add(exp(w), exp(neg(w))), 0.5); });
+  return in_wide(x.to(record::real_type(x.dtype())),
+                 [](const Tensor& w) { return mul(add(exp(w), exp(neg(w))), 0.5); });
 }
 Tensor erf(const Tensor& x) { return real_unary(Op::erf, x); }
 Tensor sigmoid(const Tensor& x) { return real_unary(Op::sigmoid, x); }
 
-Tensor floor(const Tensor& x) { return is_float(x.dtype()) ? Tensor(ir::unary(Op::floor, record::in(x))) : x; }
-Tensor ceil(const Tensor& x) { return is_float(x.dtype()) ? neg(floor(neg(x))) : x; }
-Tensor trunc(const Tensor& x) { return is_float(x.dtype()) ? where(lt(x, 0), ceil(x), floor(x)) : x; }
+Tensor floor(const Tensor& x) { return is_float(x.dtype()) ? Tensor(ir::unary(Op::floor, record::in(x))) : same(x); }
+Tensor ceil(const Tensor& x) { return is_float(x.dtype()) ? neg(floor(neg(x))) : same(x); }
+Tensor trunc(const Tensor& x) { return is_float(x.dtype()) ? where(lt(x, 0), ceil(x), floor(x)) : same(x); }
 Tensor round(const Tensor& x) {
-  if (!is_float(x.dtype())) return x;
+  if (!is_float(x.dtype())) return same(x);
   const Tensor below = floor(x);
   const Tensor rest = sub(x, below);  // exact
   const Tensor odd = ne(fmod(below, 2.0), 0.0);
@@ -289,7 +360,7 @@ double highest(DType dtype) {
 }  // namespace
 
 Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf, std::optional<double> neginf) {
-  if (!is_float(x.dtype())) return x;
+  if (!is_float(x.dtype())) return same(x);
   const double infinity = std::numeric_limits<double>::infinity();
   const Tensor finite = where(eq(x, infinity), posinf.value_or(highest(x.dtype())),
                               where(eq(x, -infinity), neginf.value_or(-highest(x.dtype())), x));
@@ -341,9 +412,8 @@ Tensor mish(const Tensor& x) {
 Tensor hardswish(const Tensor& x) {
   record::require_float("hardswish", x);
   // At the corners the slope is that of the outer piece, as in PyTorch: 0 at -3 and 1 at 3.
-  return in_wide(x, [](const Tensor& w) {
-    return where(le(w, -3.0), 0.0, where(lt(w, 3.0), div(mul(w, add(w, 3.0)), 6.0), w));
-  });
+  return in_wide(
+      x, [](const Tensor& w) { return where(le(w, -3.0), 0.0, where(lt(w, 3.0), div(mul(w, add(w, 3.0)), 6.0), w)); });
 }
 
 Tensor gelu(const Tensor& x, std::string_view approximate) {

@@ -1,6 +1,7 @@
 // Views and the ops made of them: they launch nothing.
 
 #include <algorithm>
+#include <iterator>
 
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
@@ -10,7 +11,7 @@ namespace {
 
 using ir::Op;
 
-Tensor viewed(const Tensor& x, ir::Move move, bool same_elements) { return x.viewed({&move, 1}, same_elements); }
+Tensor viewed(const Tensor& x, ir::Move move) { return x.viewed({&move, 1}); }
 
 Dims resolved_shape(std::string_view op, const Tensor& x, const Dims& shape) {
   Dims sizes = shape;
@@ -80,12 +81,12 @@ Tensor sliced(const Tensor& x, size_t axis, const Slice& slice) {
 }  // namespace
 
 Tensor reshape(const Tensor& x, const Dims& shape) {
-  return viewed(x, {Op::reshape, ir::ShapeAttrs{resolved_shape("reshape", x, shape)}}, true);
+  return viewed(x, {Op::reshape, ir::ShapeAttrs{resolved_shape("reshape", x, shape)}});
 }
 
 Tensor Tensor::view(const Dims& shape) const {
-  return viewed({std::initializer_list<ir::Move>{{Op::reshape, ir::ShapeAttrs{resolved_shape("view", *this, shape)}}}},
-                true);
+  const ir::Move move{Op::reshape, ir::ShapeAttrs{resolved_shape("view", *this, shape)}};
+  return viewed({&move, 1});
 }
 
 Tensor permute(const Tensor& x, const Dims& dims) {
@@ -98,14 +99,14 @@ Tensor permute(const Tensor& x, const Dims& dims) {
     if (std::count(axes.begin(), axes.end(), axes.back()) > 1)
       base::fail("permute", "dim {} appears more than once", dim);
   }
-  return viewed(x, {Op::permute, ir::AxesAttrs{axes}}, true);
+  return viewed(x, {Op::permute, ir::AxesAttrs{axes}});
 }
 
 Tensor transpose(const Tensor& x, int64_t a, int64_t b) {
   Dims axes = ir::iota_dims(x.shape().size());
-  if (x.dim() == 0) return x;
+  if (record::is_single("transpose", x, a) && record::is_single("transpose", x, b)) return x.reshape({});
   std::swap(axes[record::axis("transpose", a, axes.size())], axes[record::axis("transpose", b, axes.size())]);
-  return viewed(x, {Op::permute, ir::AxesAttrs{axes}}, true);
+  return viewed(x, {Op::permute, ir::AxesAttrs{axes}});
 }
 
 Tensor Tensor::t() const {
@@ -128,7 +129,7 @@ Tensor expand(const Tensor& x, const Dims& shape) {
     }
   }
   const ir::Move moves[] = {{Op::reshape, ir::ShapeAttrs{padded}}, {Op::expand, ir::ShapeAttrs{target}}};
-  return x.viewed(moves, true);
+  return x.viewed(moves);
 }
 
 Tensor broadcast_to(const Tensor& x, const Dims& shape) { return expand(x, shape); }
@@ -147,7 +148,7 @@ Tensor squeeze(const Tensor& x) {
 }
 
 Tensor squeeze(const Tensor& x, int64_t dim) {
-  if (x.dim() == 0) return x;
+  if (record::is_single("squeeze", x, dim)) return x.reshape({});
   const size_t axis = record::axis("squeeze", dim, x.shape().size());
   if (x.shape()[axis] != 1) return x;
   Dims shape = x.shape();
@@ -206,6 +207,46 @@ Tensor Tensor::select(int64_t dim, int64_t position) const {
   return viewed(moves);
 }
 
+namespace {
+
+Dims broadcast_shape(const std::vector<Tensor>& positions) {
+  Dims shape;
+  for (const Tensor& p : positions) shape = record::broadcast("index", shape, p.shape());
+  return shape;
+}
+
+// x with the axes from `at` on, one per tensor of positions, replaced by the points that those name together.
+Tensor picked(const Tensor& x, int64_t at, const std::vector<Tensor>& positions) {
+  const Dims points = broadcast_shape(positions);
+  Tensor flat;
+  int64_t joined = 1;
+  Dims merged(x.shape().begin(), x.shape().begin() + at), shape = merged;
+  for (size_t i = 0; i < positions.size(); ++i) {
+    if (!is_integer(positions[i].dtype()))
+      base::fail("index", "tensors of positions are integers, got {}", name(positions[i].dtype()));
+    const int64_t size = x.shape()[static_cast<size_t>(at) + i];
+    const Tensor p = positions[i].to(DType::i64);
+    const auto range = positions[i].known_range();
+    if (range && (range->first < -size || range->second >= size))
+      record::require_range("index", where(lt(p, 0), add(p, size), p).eval(), at, size);
+    Tensor from_start = range && range->first >= 0 ? p : where(lt(p, 0), add(p, size), p);
+    // A position outside of its own axis must not slip into a neighbour's: it becomes one that the device refuses.
+    if (positions.size() > 1)
+      from_start = where(logical_and(ge(from_start, 0), lt(from_start, size)), from_start, -(int64_t{1} << 40));
+    flat = flat.defined() ? add(mul(flat, size), from_start) : from_start;
+    joined *= size;
+  }
+  merged.push_back(joined);
+  for (int64_t size : points) shape.push_back(size);
+  for (size_t i = static_cast<size_t>(at) + positions.size(); i < x.shape().size(); ++i) {
+    merged.push_back(x.shape()[i]);
+    shape.push_back(x.shape()[i]);
+  }
+  return index_select(x.reshape(merged), at, expand(flat, points).flatten()).reshape(shape);
+}
+
+}  // namespace
+
 Tensor Tensor::index(std::initializer_list<IndexEntry> entries) const {
   int64_t consumed = 0, ellipses = 0;
   for (const IndexEntry& entry : entries) {
@@ -218,26 +259,32 @@ Tensor Tensor::index(std::initializer_list<IndexEntry> entries) const {
   if (consumed > dim()) base::fail("index", "{} indices for a tensor of rank {}", consumed, dim());
   Tensor result = *this;
   int64_t at = 0;
+  std::vector<Tensor> positions;  // neighbouring tensors of positions, which pick points together
+  bool picked_before = false;
+  const auto pick = [&] {
+    if (positions.empty()) return;
+    if (picked_before) base::fail("index", "tensors of positions must stand side by side");
+    picked_before = true;
+    result = picked(result, at, positions);
+    at += broadcast_shape(positions).size();
+    positions.clear();
+  };
   for (const IndexEntry& entry : entries) {
-    if (const auto* position = std::get_if<int64_t>(&entry.index)) {
-      result = result.select(at, *position);
-    } else if (const auto* slice = std::get_if<Slice>(&entry.index)) {
-      result = sliced(result, static_cast<size_t>(at++), *slice);
-    } else if (std::holds_alternative<NewAxis>(entry.index)) {
-      result = result.unsqueeze(at++);
-    } else if (std::holds_alternative<Ellipsis>(entry.index)) {
-      at += dim() - consumed;
-    } else {
-      const Tensor& positions = *std::get<std::shared_ptr<const Tensor>>(entry.index);
-      if (!is_integer(positions.dtype()))
-        base::fail("index", "tensors of positions are integers, got {}", name(positions.dtype()));
-      Dims shape(result.shape().begin(), result.shape().begin() + at);
-      for (int64_t size : positions.shape()) shape.push_back(size);
-      for (size_t i = static_cast<size_t>(at) + 1; i < result.shape().size(); ++i) shape.push_back(result.shape()[i]);
-      result = index_select(result, at, positions.flatten()).reshape(shape);
-      at += positions.dim();
+    if (const auto* tensor = std::get_if<std::shared_ptr<const Tensor>>(&entry.index)) {
+      positions.push_back(**tensor);
+      continue;
     }
+    pick();
+    if (const auto* position = std::get_if<int64_t>(&entry.index))
+      result = result.select(at, *position);
+    else if (const auto* slice = std::get_if<Slice>(&entry.index))
+      result = sliced(result, static_cast<size_t>(at++), *slice);
+    else if (std::holds_alternative<NewAxis>(entry.index))
+      result = result.unsqueeze(at++);
+    else
+      at += dim() - consumed;
   }
+  pick();
   return result;
 }
 
@@ -271,6 +318,15 @@ Tensor pad(const Tensor& x, const Dims& sizes, Number value) {
 
 Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
   if (tensors.empty()) base::fail("cat", "takes at least one tensor");
+  // Empty vectors are skipped whatever the others' rank, as in PyTorch.
+  const auto is_empty_vector = [](const Tensor& t) { return t.shape() == Dims{0}; };
+  if (std::any_of(tensors.begin(), tensors.end(), is_empty_vector) &&
+      !std::all_of(tensors.begin(), tensors.end(), is_empty_vector)) {
+    std::vector<Tensor> rest;
+    std::copy_if(tensors.begin(), tensors.end(), std::back_inserter(rest),
+                 [&](const Tensor& t) { return !is_empty_vector(t); });
+    return cat(rest, dim);
+  }
   const Dims& first = tensors[0].shape();
   const size_t axis = record::axis("cat", dim, first.size());
   DType dtype = tensors[0].dtype();
@@ -316,6 +372,7 @@ Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
   const auto axis = static_cast<int64_t>(record::axis("stack", dim, tensors[0].shape().size() + 1));
   std::vector<Tensor> raised;
   for (const Tensor& t : tensors) {
+    record::require_same_device("stack", tensors[0], t);
     if (t.shape() != tensors[0].shape()) {
       base::fail("stack", "shapes {} and {} differ", ir::to_string(tensors[0].shape()), ir::to_string(t.shape()));
     }

@@ -60,6 +60,10 @@ Tensor dot(const Tensor& a, const Tensor& b) {
   if (a.dim() != 1 || b.dim() != 1) {
     base::fail("dot", "takes two vectors, got shapes {} and {}", ir::to_string(a.shape()), ir::to_string(b.shape()));
   }
+  if (a.shape() != b.shape()) {
+    base::fail("dot", "shapes {} and {} do not fit: inner dimensions {} and {} differ", ir::to_string(a.shape()),
+               ir::to_string(b.shape()), a.numel(), b.numel());
+  }
   return matmul(a, b);
 }
 
@@ -85,12 +89,13 @@ struct Equation {
   base::fail("einsum", "equation '{}': {}", equation, why);
 }
 
-std::string expand_ellipsis(std::string_view equation, std::string_view term, size_t ellipsis_rank) {
+// `rank` axes, numbered so that the last ones of all operands share letters: they broadcast like shapes.
+std::string expand_ellipsis(std::string_view equation, std::string_view term, size_t rank, size_t longest) {
   std::string letters;
   for (size_t i = 0; i < term.size(); ++i) {
     if (term[i] == '.') {
       if (term.substr(i, 3) != "...") bad_equation(equation, "'.' stands only in '...'");
-      for (size_t k = 0; k < ellipsis_rank; ++k) letters += static_cast<char>(kEllipsisBase + k);
+      for (size_t k = longest - rank; k < longest; ++k) letters += static_cast<char>(kEllipsisBase + k);
       i += 2;
     } else if (std::isalpha(static_cast<unsigned char>(term[i]))) {
       letters += term[i];
@@ -118,7 +123,8 @@ Equation parse(std::string_view equation, std::span<const Tensor> operands) {
   if (terms.size() != operands.size()) {
     bad_equation(equation, fmt::format("{} operands named, {} given", terms.size(), operands.size()));
   }
-  size_t ellipsis_rank = 0;
+  size_t longest = 0;
+  std::vector<size_t> ranks(terms.size(), 0);
   for (size_t i = 0; i < terms.size(); ++i) {
     const auto letters = static_cast<size_t>(
         std::count_if(terms[i].begin(), terms[i].end(), [](unsigned char c) { return std::isalpha(c); }));
@@ -128,15 +134,14 @@ Equation parse(std::string_view equation, std::span<const Tensor> operands) {
       bad_equation(equation, fmt::format("'{}' does not fit operand {} of shape {}", terms[i], i,
                                          ir::to_string(operands[i].shape())));
     }
-    if (!open) continue;
-    if (ellipsis_rank != 0 && ellipsis_rank != rank - letters)
-      bad_equation(equation, "'...' stands for different numbers of axes");
-    ellipsis_rank = rank - letters;
+    if (open) ranks[i] = rank - letters;
+    longest = std::max(longest, ranks[i]);
   }
   Equation parsed;
-  for (const std::string& term : terms) parsed.inputs.push_back(expand_ellipsis(equation, term, ellipsis_rank));
+  for (size_t i = 0; i < terms.size(); ++i)
+    parsed.inputs.push_back(expand_ellipsis(equation, terms[i], ranks[i], longest));
   if (arrow != std::string::npos) {
-    parsed.output = expand_ellipsis(equation, text.substr(arrow + 2), ellipsis_rank);
+    parsed.output = expand_ellipsis(equation, text.substr(arrow + 2), longest, longest);
   } else {  // implicit: '...' first, then the letters that appear once, sorted
     std::array<int, 256> seen{};
     for (const std::string& term : parsed.inputs) {

@@ -90,11 +90,13 @@ Tensor finished(Tensor made, const Options& options) {
 }  // namespace
 
 Tensor rand(const Dims& shape, const Options& options, Generator* generator) {
+  record::require_sizes("rand", shape);
   const DType dtype = real_dtype("rand", options);
   return finished(uniform(ir::count(shape), dtype, options.device, chosen(generator)).reshape(shape), options);
 }
 
 Tensor randn(const Dims& shape, const Options& options, Generator* generator) {
+  record::require_sizes("randn", shape);
   const DType dtype = real_dtype("randn", options), wide = accumulator(dtype);
   const int64_t n = ir::count(shape);
   // Box and Muller: radius from one uniform number, angle from another. 1 - u keeps the logarithm finite.
@@ -104,12 +106,13 @@ Tensor randn(const Dims& shape, const Options& options, Generator* generator) {
 }
 
 Tensor randint(int64_t low, int64_t high, const Dims& shape, const Options& options, Generator* generator) {
+  record::require_sizes("randint", shape);
   if (low >= high) base::fail("randint", "no integers between {} and {}", low, high);
   if (high - low > (int64_t{1} << 31)) base::fail("randint", "a range of {} is wider than 2^31", high - low);
   const Tensor word = words(chosen(generator).bits(ir::count(shape), options.device));
   // word * range / 2^32: as even as 32 bits allow, without a division.
   Tensor made = add(mul(word, high - low) >> 32, low).reshape(shape).to(options.dtype.value_or(DType::i64));
-  made.set_known_range(low, high - 1);
+  made.set_known_range(low, high - 1, false);
   return made;
 }
 

@@ -3,6 +3,7 @@
 #include "tenon/tensor/record.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tenon/tensor/autograd.h"
 
@@ -17,11 +18,6 @@ std::optional<DType> combine(std::optional<DType> higher, std::optional<DType> l
   if (!lower || is_float(*higher)) return higher;
   if (*higher == DType::boolean || is_float(*lower)) return promote(*higher, *lower);
   return higher;
-}
-
-ir::Value number_value(const Number& number, DType dtype, ir::DeviceId device) {
-  if (number.is_real()) return ir::constant(number.as_double(), dtype, device);
-  return ir::constant_int(number.as_int(), dtype, device);
 }
 
 }  // namespace
@@ -106,7 +102,7 @@ std::vector<ir::Value> unified(std::string_view op, std::span<const Operand> ope
   std::vector<ir::Value> values;
   for (const Operand& operand : operands) {
     const ir::Value value = operand.is_tensor() ? ir::cast(in(operand.tensor()), type)
-                                                : number_value(operand.number(), type, first->device().id);
+                                                : number(op, operand.number(), type, first->device().id);
     values.push_back(expanded(op, value, shape));
   }
   return values;
@@ -124,12 +120,37 @@ void require_float(std::string_view op, const Tensor& x) {
     fail(op, "takes floating-point values, got {}; convert with to(DType::f32)", name(x.dtype()));
 }
 
-void require_range(std::string_view op, const Tensor& index, int64_t dim, int64_t size) {
+ir::Value number(std::string_view op, const Number& number, DType dtype, ir::DeviceId device) {
+  if (!number.is_real()) return ir::constant_int(number.as_int(), dtype, device);
+  if (is_integer(dtype) && !std::isfinite(number.as_double())) {
+    fail(op, "{} cannot be stored in {}", number.as_double(), name(dtype));
+  }
+  return ir::constant(number.as_double(), dtype, device);
+}
+
+void require_sizes(std::string_view op, const Dims& shape) {
+  for (int64_t size : shape) {
+    if (size < 0) fail(op, "shape {} has a negative size", ir::to_string(shape));
+  }
+}
+
+bool is_single(std::string_view op, const Tensor& x, int64_t dim) {
+  if (x.dim() != 0) return false;
+  if (dim != 0 && dim != -1) axis(op, dim, 0);  // fails
+  return true;
+}
+
+std::vector<int64_t> suspects(const Tensor& index, int64_t size) {
   const auto range = index.known_range();
-  if (!range) return;
-  const int64_t bad = range->first < 0 ? range->first : range->second;
-  if (range->first < 0 || range->second >= size)
-    fail(op, "index {} is out of range for dim {} of size {}", bad, dim, size);
+  if (range && range->first >= 0 && range->second < size) return {};
+  if (index.known_range_is_exact()) return {range->first, range->second};
+  return index.is_evaluated() ? index.detach().to_vector<int64_t>() : std::vector<int64_t>();
+}
+
+void require_range(std::string_view op, const Tensor& index, int64_t dim, int64_t size) {
+  for (int64_t i : suspects(index, size)) {
+    if (i < 0 || i >= size) fail(op, "index {} is out of range for dim {} of size {}", i, dim, size);
+  }
 }
 
 }  // namespace tenon::record

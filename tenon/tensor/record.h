@@ -13,6 +13,8 @@ ir::Value in(const Tensor& x);
 
 /// dim in 0..rank-1, from a possibly negative one.
 size_t axis(std::string_view op, int64_t dim, size_t rank);
+/// True for a 0-d tensor, which PyTorch lets be asked about dims 0 and -1; fails for other dims of it.
+bool is_single(std::string_view op, const Tensor& x, int64_t dim);
 /// Sorted axes without repetition; all of them when dims is empty.
 Dims axes(std::string_view op, const Dims& dims, size_t rank);
 
@@ -30,7 +32,14 @@ DType real_type(DType dtype);
 
 void require_same_device(std::string_view op, const Tensor& a, const Tensor& b);
 void require_float(std::string_view op, const Tensor& x);
-/// Fails when an index known on the host lies outside of 0..size-1.
+/// A number as a constant; fails when an integer dtype cannot hold it.
+ir::Value number(std::string_view op, const Number& number, DType dtype, ir::DeviceId device);
+void require_sizes(std::string_view op, const Dims& shape);
+/// The elements of an index that may lie outside of 0..size-1: none when its bounds say that all lie inside, the bounds
+/// themselves when they are elements, else all of it if it exists already.
+std::vector<int64_t> suspects(const Tensor& index, int64_t size);
+/// Fails when an index that exists already lies outside of 0..size-1. One still to be computed is checked on the
+/// device.
 void require_range(std::string_view op, const Tensor& index, int64_t dim, int64_t size);
 
 /// Computes f in f32 where x is f16 or bf16 and rounds the result once, as PyTorch's kernels do.

@@ -73,6 +73,7 @@ Tensor first_largest(std::string_view op, const ir::Value& value, size_t axis, b
 }
 
 Tensor arg_extreme(std::string_view op, const Tensor& x, std::optional<int64_t> dim, bool keepdim, bool largest) {
+  if (dim) record::is_single(op, x, *dim);
   ir::Value value = x.value();
   if (!dim) value = ir::reshape(value, {x.numel()});
   if (value.rank() == 0) value = ir::reshape(value, {1});
@@ -83,7 +84,7 @@ Tensor arg_extreme(std::string_view op, const Tensor& x, std::optional<int64_t> 
 
 std::pair<Tensor, Tensor> extreme_along(std::string_view op, const Tensor& x, int64_t dim, bool keepdim, bool largest) {
   const Tensor index = arg_extreme(op, x, dim, true, largest);
-  if (x.dim() == 0) return {x, index};
+  if (x.dim() == 0) return {Tensor(record::in(x)), index};
   const Tensor values = gather(x, dim, index);
   return keepdim ? std::pair{values, index} : std::pair{values.squeeze(dim), index.squeeze(dim)};
 }
@@ -144,6 +145,7 @@ Tensor var(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
 }
 
 Tensor std(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+  record::require_float("std", x);
   return in_wide(x, [&](const Tensor& w) {
     const Tensor variance = var(w, dims, correction, keepdim);
     const Tensor zero = eq(variance, 0.0);  // the root's slope there is infinite: take 0, as PyTorch does
@@ -188,7 +190,7 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
 
 Tensor softmax(const Tensor& x, int64_t dim) {
   record::require_float("softmax", x);
-  if (x.dim() == 0) return ones_like(x);
+  if (record::is_single("softmax", x, dim)) return ones_like(x);
   const Dims axes{static_cast<int64_t>(record::axis("softmax", dim, x.shape().size()))};
   if (x.numel() == 0) return x;
   return in_wide(x, [&](const Tensor& w) {
@@ -199,7 +201,7 @@ Tensor softmax(const Tensor& x, int64_t dim) {
 
 Tensor log_softmax(const Tensor& x, int64_t dim) {
   record::require_float("log_softmax", x);
-  if (x.dim() == 0) return zeros_like(x);
+  if (record::is_single("log_softmax", x, dim)) return zeros_like(x);
   const Dims axes{static_cast<int64_t>(record::axis("log_softmax", dim, x.shape().size()))};
   if (x.numel() == 0) return x;
   return in_wide(x, [&](const Tensor& w) {
@@ -212,7 +214,7 @@ namespace {
 
 Tensor scanned(std::string_view op, const Tensor& x, int64_t dim, ir::ScanKind kind) {
   const ir::Value value = ir::cast(record::in(x), total_type(x.dtype()));
-  if (x.dim() == 0) return Tensor(value);
+  if (record::is_single(op, x, dim)) return Tensor(value);
   return Tensor(ir::scan(value, record::axis(op, dim, x.shape().size()), kind));
 }
 
@@ -222,7 +224,7 @@ Tensor cumsum(const Tensor& x, int64_t dim) { return scanned("cumsum", x, dim, i
 Tensor cumprod(const Tensor& x, int64_t dim) { return scanned("cumprod", x, dim, ir::ScanKind::prod); }
 
 std::pair<Tensor, Tensor> sort(const Tensor& x, int64_t dim, bool descending) {
-  if (x.dim() == 0) return {x, zeros({}, Options(DType::i64, x.device()))};
+  if (record::is_single("sort", x, dim)) return {Tensor(record::in(x)), zeros({}, Options(DType::i64, x.device()))};
   auto [values, indices] = ir::sort(record::in(x), record::axis("sort", dim, x.shape().size()), descending);
   return {Tensor(values), Tensor(indices)};
 }

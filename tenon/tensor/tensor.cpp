@@ -6,6 +6,8 @@
 
 #include "tenon/tensor/tensor.h"
 
+#include <algorithm>
+#include <mutex>
 #include <ostream>
 
 #include "tenon/device/registry.h"
@@ -20,21 +22,40 @@
 
 namespace tenon {
 
+namespace {
+
+// A differentiable leaf and what it has collected.
+struct Leaf : ir::Param {
+  std::mutex mutex;
+  Tensor grad;  // undefined until a backward pass reaches it
+};
+
+}  // namespace
+
 struct TensorImpl {
   ir::Value value;
   std::shared_ptr<TensorImpl> root;  // set when this is a view
   std::vector<ir::Move> moves;       // from the root's value to this one's
   uint64_t version = 0;              // of a root: how often it was written
   uint64_t seen_version = 0;         // of a view: the root's version `value` was made of
+  std::shared_ptr<Leaf> leaf;        // set when this is a differentiable leaf
+  uint64_t root_leaf = 0;            // of a view: which leaf its root was when the view was taken
+  bool detached = false;             // of a view: cut from the root's history
+  bool history_released = false;     // backward() has used the graph up
   std::optional<std::pair<int64_t, int64_t>> range;
-  bool detached = false;          // of a view: cut from the root's history
-  bool history_released = false;  // backward() has used the graph up
+  bool range_is_exact = false;       // both bounds are among the elements
+
+  uint64_t leaf_id() const { return leaf ? leaf->id : 0; }
+  uint64_t current_version() const { return root ? root->current_version() : version; }
 
   void refresh() {
-    if (!root || seen_version == root->version) return;
-    value = detached ? ir::detach(root->value) : root->value;
+    if (!root || seen_version == root->current_version()) return;
+    root->refresh();
+    const bool follows = !detached && !leaf && root_leaf == root->leaf_id();
+    value = follows ? root->value : ir::detach(root->value);
     for (const ir::Move& move : moves) value = ir::move(value, move);
-    seen_version = root->version;
+    if (leaf) value = ir::param(value, leaf);
+    seen_version = root->current_version();
     range.reset();
   }
 };
@@ -45,24 +66,65 @@ using base::fail;
 
 bool is_param(const ir::Value& value) { return value.node->op() == ir::Op::param; }
 
+std::shared_ptr<Leaf> leaf_of(const ir::Value& value) {
+  if (!is_param(value)) return nullptr;
+  return std::dynamic_pointer_cast<Leaf>(value.node->attrs_as<ir::ParamAttrs>().param.lock());
+}
+
+// The tensor that owns the memory a view shows, and the moves from it.
+std::pair<TensorImpl*, std::vector<ir::Move>> owner_of(TensorImpl& view) {
+  TensorImpl* owner = &view;
+  std::vector<ir::Move> path;
+  while (owner->root) {
+    path.insert(path.begin(), owner->moves.begin(), owner->moves.end());
+    owner = owner->root.get();
+  }
+  return {owner, std::move(path)};
+}
+
 // True when the value sits in a buffer whose address should stay: a leaf, or stores into one.
 bool has_home(const ir::Value& value) {
   return value.node->op() == ir::Op::buffer || (value.node->op() == ir::Op::store && !value.needs_grad());
 }
 
-ir::Value written(const ir::Value& old, const ir::Value& next, const std::vector<ir::Move>& target) {
-  if (is_param(old)) {
-    return ir::param(written(old.node->input(0), ir::detach(next), target), old.node->attrs_as<ir::ParamAttrs>().param);
-  }
-  const ir::Value base = grad_enabled() ? old : ir::detach(old);
-  if (target.empty() && (next.needs_grad() || !has_home(base))) return next;
-  return ir::store(base, next, target);
+// New data with an old history: what a write under NoGrad leaves behind.
+ir::Value with_history(const ir::Value& data, const ir::Value& history) {
+  static const auto rule = std::make_shared<const ir::CustomRule>(ir::CustomRule{
+      "write",
+      [](std::span<const ir::Value>, std::span<const ir::Value> grads) { return std::vector<ir::Value>{grads[0]}; }});
+  return {ir::Node::make(ir::Op::custom, {ir::detach(data), history}, ir::CustomAttrs{rule, 1}), 0};
+}
+
+ir::Value stored(const ir::Value& old, const ir::Value& next, const std::vector<ir::Move>& target) {
+  if (target.empty() && (next.needs_grad() || !has_home(old))) return next;
+  return ir::store(old, next, target);
+}
+
+ir::Value written(const ir::Value& old, const ir::Value& next, const std::vector<ir::Move>& target, bool tracked) {
+  if (is_param(old)) return ir::param(stored(old.node->input(0), ir::detach(next), target), leaf_of(old));
+  if (tracked || !old.needs_grad()) return stored(old, tracked ? next : ir::detach(next), target);
+  return with_history(stored(ir::detach(old), ir::detach(next), target), old);
 }
 
 ir::Value settled(const ir::Value& value) {
   if (!is_param(value)) return exec::settle(value);
   const ir::Value inner = exec::settle(value.node->input(0));
-  return inner == value.node->input(0) ? value : ir::param(inner, value.node->attrs_as<ir::ParamAttrs>().param);
+  const auto leaf = leaf_of(value);
+  return !leaf || inner == value.node->input(0) ? value : ir::param(inner, leaf);
+}
+
+// The value before the writes that have not been carried out.
+ir::Value before_writes(const ir::Value& value) {
+  if (is_param(value)) {
+    const auto leaf = leaf_of(value);
+    return leaf ? ir::param(before_writes(value.node->input(0)), leaf) : value;
+  }
+  ir::Value old = value;
+  while (old.node->op() == ir::Op::store && !old.node->evaluated()) {
+    ir::Value base = old.node->input(0);
+    old = std::move(base);
+  }
+  return old;
 }
 
 }  // namespace
@@ -92,23 +154,34 @@ Device Tensor::device() const { return value().device(); }
 
 // ---- reading ----
 
-const Tensor& Tensor::eval() const {
-  const ir::Value& now = value();
-  exec::eval({&now, 1});
-  settle();
+Tensor Tensor::eval() const {
+  tenon::eval({this, 1});
   return *this;
+}
+
+// A write that failed is undone, so that the error is raised once and the old value stays.
+void Tensor::undo_writes() const {
+  TensorImpl& owner = *owner_of(*impl_).first;
+  const ir::Value old = before_writes(owner.value);
+  if (old == owner.value) return;
+  owner.value = old;
+  ++owner.version;
 }
 
 // Lets go of how an evaluated value was made.
 void Tensor::settle() const {
-  impl_->value = settled(impl_->value);
-  if (impl_->root) impl_->root->value = settled(impl_->root->value);
+  for (TensorImpl* impl = impl_.get(); impl; impl = impl->root.get()) impl->value = settled(impl->value);
 }
 
 void eval(std::span<const Tensor> tensors) {
   std::vector<ir::Value> values;
   for (const Tensor& tensor : tensors) values.push_back(tensor.value());
-  exec::eval(values);
+  try {
+    exec::eval(values);
+  } catch (const Error&) {
+    for (const Tensor& tensor : tensors) tensor.undo_writes();
+    throw;
+  }
   for (const Tensor& tensor : tensors) tensor.settle();
 }
 
@@ -143,45 +216,54 @@ Tensor& Tensor::requires_grad_(bool on) {
   if (!on) {
     if (!is_leaf()) fail("requires_grad_", "only leaves can stop requiring grad; use detach()");
     if (is_param(value())) impl_->value = impl_->value.node->input(0);
+    impl_->leaf = nullptr;
     return *this;
   }
-  if (!is_float(dtype()))
+  if (!is_float(dtype())) {
     fail("requires_grad_", "only floating-point tensors can require grad, this one is {}", name(dtype()));
+  }
   if (value().needs_grad()) return *this;
-  impl_->value = ir::param(value(), std::make_shared<ir::Param>());
-  impl_->root = nullptr;
+  impl_->leaf = std::make_shared<Leaf>();
+  impl_->value = ir::param(value(), impl_->leaf);
   return *this;
 }
 
 namespace {
 
-ir::Param& param_of(const ir::Value& value) { return *value.node->attrs_as<ir::ParamAttrs>().param; }
-
-void accumulate(ir::Param& param, const ir::Value& gradient) {
-  std::lock_guard lock(param.mutex);
-  param.grad = param.grad ? ir::add(exec::settle(param.grad), gradient) : gradient;
+// The first gradient is taken as it is; later ones are added to the same tensor, which may be held elsewhere.
+void accumulate(Leaf& leaf, const ir::Value& gradient, bool differentiable) {
+  std::lock_guard lock(leaf.mutex);
+  if (!leaf.grad.defined()) {
+    leaf.grad = Tensor(gradient);
+  } else if (differentiable) {
+    leaf.grad = add(leaf.grad, Tensor(gradient));
+  } else {
+    NoGrad accumulating;
+    leaf.grad.add_(Tensor(gradient));
+  }
 }
 
 }  // namespace
 
 Tensor Tensor::grad() const {
-  if (!is_param(value())) return Tensor();
-  ir::Param& param = param_of(value());
-  std::lock_guard lock(param.mutex);
-  if (!param.grad) return Tensor();
-  param.grad = exec::settle(param.grad);
-  return Tensor(param.grad);
+  const auto leaf = leaf_of(value());
+  if (!leaf) return Tensor();
+  std::lock_guard lock(leaf->mutex);
+  return leaf->grad;
 }
 
 void Tensor::set_grad(const Tensor& gradient) {
-  if (!is_param(value())) fail("set_grad", "only leaves that require grad hold one");
-  if (gradient.defined() && !(gradient.value().type() == value().type())) {
-    fail("set_grad", "a gradient of {}{} does not fit a tensor of {}{}", name(gradient.dtype()),
-         ir::to_string(gradient.shape()), name(dtype()), ir::to_string(shape()));
+  const auto leaf = leaf_of(value());
+  if (!leaf) fail("set_grad", "only leaves that require grad hold one");
+  if (gradient.defined()) {
+    record::require_same_device("set_grad", *this, gradient);
+    if (!(gradient.value().type() == value().type())) {
+      fail("set_grad", "a gradient of {}{} does not fit a tensor of {}{}", name(gradient.dtype()),
+           ir::to_string(gradient.shape()), name(dtype()), ir::to_string(shape()));
+    }
   }
-  ir::Param& param = param_of(value());
-  std::lock_guard lock(param.mutex);
-  param.grad = gradient.defined() ? gradient.value() : ir::Value();
+  std::lock_guard lock(leaf->mutex);
+  leaf->grad = gradient;
 }
 
 void Tensor::zero_grad() {
@@ -204,57 +286,96 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_gra
   const std::vector<ir::Value> leaves = autodiff::params_below({&root, 1});
   const std::vector<ir::Value> grads = autodiff::gradients({&root, 1}, {&seed, 1}, leaves);
   for (size_t i = 0; i < leaves.size(); ++i) {
-    if (grads[i]) accumulate(param_of(leaves[i]), create_graph ? grads[i] : ir::detach(grads[i]));
+    const auto leaf = leaf_of(leaves[i]);
+    if (leaf && grads[i]) accumulate(*leaf, create_graph ? grads[i] : ir::detach(grads[i]), create_graph);
   }
   if (retain_graph || create_graph || is_param(root)) return;
-  impl_->value = ir::detach(root);
+  impl_->value = exec::settle(ir::detach(root));
   impl_->history_released = true;
 }
 
-Tensor Tensor::detach() const { return viewed({}, true); }
+Tensor Tensor::detach() const { return viewed({}); }
 
 // ---- views and writing ----
 
-Tensor Tensor::viewed(std::span<const ir::Move> moves, bool same_elements) const {
+Tensor Tensor::viewed(std::span<const ir::Move> moves) const {
   const ir::Value& now = value();
   const bool cut = moves.empty();  // detach()
   Tensor view(cut ? ir::detach(now) : record::in(*this));
   for (const ir::Move& move : moves) view.impl_->value = ir::move(view.impl_->value, move);
   // Only what strides express shares memory; the rest is a value of its own, as reshape of a transpose is in PyTorch.
-  const auto& root = impl_->root ? impl_->root : impl_;
-  std::vector<ir::Move> path = impl_->moves;
-  path.insert(path.end(), moves.begin(), moves.end());
-  ir::IndexMap map(root->value.shape());
+  auto [owner, path] = owner_of(*impl_);
+  ir::IndexMap map(owner->value.shape());
   map.apply(path);
+  map.apply(moves);
   if (map.is_strided()) {
-    view.impl_->root = root;
-    view.impl_->moves = std::move(path);
-    view.impl_->seen_version = root->version;
-    view.impl_->detached = cut || impl_->detached || !grad_enabled();
+    view.impl_->detached = cut || (!impl_->leaf && impl_->detached) || !grad_enabled();
+    // Gradients of views of a leaf pass through the leaf; a view cut from them hangs on the owner alone.
+    view.impl_->root = impl_;
+    if (view.impl_->detached) {
+      while (view.impl_->root->root) view.impl_->root = view.impl_->root->root;
+      view.impl_->moves = path;
+    } else if (!impl_->leaf && impl_->root) {
+      view.impl_->root = impl_->root;
+      view.impl_->moves = impl_->moves;
+    }
+    view.impl_->moves.insert(view.impl_->moves.end(), moves.begin(), moves.end());
+    view.impl_->seen_version = view.impl_->root->current_version();
+    view.impl_->root_leaf = view.impl_->root->leaf_id();
   }
-  if (same_elements) view.impl_->range = impl_->range;
+  view.impl_->range = impl_->range;  // bounds of all elements bound those of a part
+  const bool cuts = std::any_of(moves.begin(), moves.end(), [](const ir::Move& move) { return move.op == ir::Op::shrink; });
+  view.impl_->range_is_exact = impl_->range_is_exact && !cuts;
   return view;
 }
 
+namespace {
+
+// Whether writing through this view would change a leaf that gradients are asked of.
+bool writes_a_leaf(const TensorImpl& view) {
+  for (const TensorImpl* impl = &view; impl; impl = impl->root.get()) {
+    if (impl->leaf) return true;
+    if (impl->detached) return false;
+  }
+  return false;
+}
+
+bool is_tracked(const TensorImpl& view) {
+  for (const TensorImpl* impl = &view; impl; impl = impl->root.get()) {
+    if (impl->detached) return false;
+  }
+  return grad_enabled();
+}
+
+}  // namespace
+
 void Tensor::write(ir::Value next) {
   value();  // a view must be up to date before it is written through
-  TensorImpl& target = impl_->root ? *impl_->root : *impl_;
-  if (grad_enabled() && !impl_->detached && is_param(target.value)) {
+  if (grad_enabled() && writes_a_leaf(*impl_)) {
     fail("write", "a leaf that requires grad cannot be written in place; put the update under NoGrad");
   }
-  if (impl_->root) {
-    ir::IndexMap map(target.value.shape());
-    map.apply(impl_->moves);
-    const ir::View& view = map.views()[0];
-    for (size_t i = 0; i < view.shape.size(); ++i) {
-      if (view.strides[i] == 0 && view.shape[i] > 1) {
-        fail("write", "several elements of this expanded view are one element of memory; clone() it first");
-      }
+  auto [owner, path] = owner_of(*impl_);
+  ir::IndexMap map(owner->value.shape());
+  map.apply(path);
+  const ir::View& view = map.views()[0];
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    if (view.strides[i] == 0 && view.shape[i] > 1) {
+      fail("write", "several elements of this expanded view are one element of memory; clone() it first");
     }
   }
-  target.value = written(target.value, next, impl_->moves);
-  ++target.version;
-  target.range.reset();
+  owner->value = written(owner->value, next, path, is_tracked(*impl_));
+  ++owner->version;
+  owner->range.reset();
+}
+
+// Arithmetic in place keeps the dtype: a result of a higher category does not fit.
+Tensor& Tensor::assign(std::string_view op, const Tensor& result) {
+  const auto category = [](DType dtype) { return is_float(dtype) ? 2 : dtype == DType::boolean ? 0 : 1; };
+  if (category(result.dtype()) > category(dtype())) {
+    fail(op, "a result of {} cannot be stored in {}", name(result.dtype()), name(dtype()));
+  }
+  write(ir::cast(record::expanded(op, record::in(result), shape()), dtype()));
+  return *this;
 }
 
 Tensor& Tensor::copy_(const Operand& source) {
@@ -271,11 +392,16 @@ Tensor& Tensor::fill_(Number value) {
 }
 
 Tensor& Tensor::zero_() { return fill_(0); }
-Tensor& Tensor::add_(const Operand& other) { return copy_(add(*this, other)); }
-Tensor& Tensor::sub_(const Operand& other) { return copy_(sub(*this, other)); }
-Tensor& Tensor::mul_(const Operand& other) { return copy_(mul(*this, other)); }
-Tensor& Tensor::div_(const Operand& other) { return copy_(div(*this, other)); }
+Tensor& Tensor::add_(const Operand& other) { return assign("add_", add(*this, other)); }
+Tensor& Tensor::sub_(const Operand& other) { return assign("sub_", sub(*this, other)); }
+Tensor& Tensor::mul_(const Operand& other) { return assign("mul_", mul(*this, other)); }
+Tensor& Tensor::div_(const Operand& other) { return assign("div_", div(*this, other)); }
 Tensor& Tensor::index_put_(std::initializer_list<IndexEntry> entries, const Operand& source) {
+  for (const IndexEntry& entry : entries) {
+    if (std::holds_alternative<std::shared_ptr<const Tensor>>(entry.index)) {
+      fail("index_put_", "positions given as a tensor cannot be written through; use scatter_add or where");
+    }
+  }
   index(entries).copy_(source);
   return *this;
 }
@@ -284,27 +410,35 @@ std::optional<std::pair<int64_t, int64_t>> Tensor::known_range() const {
   value();  // drops a range that a write has outdated
   return impl_->range;
 }
-void Tensor::set_known_range(int64_t low, int64_t high) { impl_->range = {low, high}; }
+bool Tensor::known_range_is_exact() const { return known_range() && impl_->range_is_exact; }
+void Tensor::set_known_range(int64_t low, int64_t high, bool exact) {
+  impl_->range = {low, high};
+  impl_->range_is_exact = exact;
+}
 
 // ---- conversion ----
+
+void Tensor::keep_range(const Tensor& other) {
+  if (const auto range = other.known_range()) set_known_range(range->first, range->second, other.known_range_is_exact());
+}
 
 Tensor Tensor::to(DType dtype) const {
   if (dtype == this->dtype()) return *this;
   Tensor made(ir::cast(record::in(*this), dtype));
-  if (dtype == DType::i32 || dtype == DType::i64) made.impl_->range = impl_->range;
+  if (dtype == DType::i32 || dtype == DType::i64) made.keep_range(*this);
   return made;
 }
 
 Tensor Tensor::to(Device device) const {
   if (device == this->device()) return *this;
   Tensor made(ir::copy(record::in(*this), device.id));
-  made.impl_->range = impl_->range;
+  made.keep_range(*this);
   return made;
 }
 
 Tensor Tensor::clone() const {
   Tensor made(ir::contiguous(record::in(*this)));
-  made.impl_->range = impl_->range;
+  made.keep_range(*this);
   return made;
 }
 

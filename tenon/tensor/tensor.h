@@ -103,7 +103,7 @@ class Tensor {
   std::vector<std::byte> to_bytes() const;
   std::string to_string() const;
   /// Computes now; afterwards reading launches nothing.
-  const Tensor& eval() const;
+  Tensor eval() const;
   bool is_evaluated() const;
 
   // Autograd.
@@ -188,17 +188,22 @@ class Tensor {
   Tensor& div_(const Operand& other);
   Tensor& index_put_(std::initializer_list<IndexEntry> entries, const Operand& source);
 
-  /// The lowest and highest element of an integer tensor that came from the host, where known.
+  /// Bounds of the elements of an integer tensor that came from the host, where known.
   std::optional<std::pair<int64_t, int64_t>> known_range() const;
-  void set_known_range(int64_t low, int64_t high);
+  /// True when both bounds are among the elements.
+  bool known_range_is_exact() const;
+  void set_known_range(int64_t low, int64_t high, bool exact = true);
 
   // For the ops: a tensor that shows this one through moves, sharing its memory.
-  Tensor viewed(std::span<const ir::Move> moves, bool same_elements = false) const;
+  Tensor viewed(std::span<const ir::Move> moves) const;
 
  private:
   void check_defined() const;
   void write(ir::Value next);
+  Tensor& assign(std::string_view op, const Tensor& result);
   void settle() const;
+  void keep_range(const Tensor& other);
+  void undo_writes() const;
   friend void eval(std::span<const Tensor> tensors);
 
   std::shared_ptr<TensorImpl> impl_;
@@ -207,18 +212,19 @@ class Tensor {
 /// A tensor or a number: what binary ops take on either side.
 class Operand {
  public:
-  Operand(const Tensor& tensor) : tensor_(tensor) {}  // NOLINT: both convert
+  Operand(const Tensor& tensor) : tensor_(tensor), is_tensor_(true) {}  // NOLINT: both convert
   template <typename T>
   requires std::is_arithmetic_v<T> Operand(T number) : number_(number) {}  // NOLINT
   Operand(Number number) : number_(number) {}                              // NOLINT
 
-  bool is_tensor() const { return tensor_.defined(); }
+  bool is_tensor() const { return is_tensor_; }
   const Tensor& tensor() const { return tensor_; }
   const Number& number() const { return number_; }
 
  private:
   Tensor tensor_;
   Number number_ = 0;
+  bool is_tensor_ = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);

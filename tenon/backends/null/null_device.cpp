@@ -99,7 +99,8 @@ class NullDevice : public device::Device {
   void check_range(const device::Arg& arg, size_t bytes, size_t alignment) const {
     const auto found = alive_.find(arg.buffer.handle);
     if (found == alive_.end()) base::fail("null", "buffer {} is not alive", arg.buffer.handle);
-    if (arg.offset + bytes > std::min(found->second, arg.buffer.bytes)) {
+    const size_t size = std::min(found->second, arg.buffer.bytes);
+    if (arg.offset > size || bytes > size - arg.offset) {
       base::fail("null", "bytes {}..{} lie outside of buffer {} of {} bytes", arg.offset, arg.offset + bytes,
                  arg.buffer.handle, found->second);
     }

@@ -1,0 +1,259 @@
+// Attention, backward: each tile of scores is computed again from the saved log-sum-exp and gives its share of all
+// gradients. A sum over queries or keys takes its tiles in ascending order in every variant, so that the variants, and
+// with them the number of threads, change no bit.
+
+#include "tenon/backends/cpu/tile_highway.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tenon/backends/cpu/attention_backward.cpp"
+#include "hwy/foreach_target.h"
+// The order of these matters.
+#include "hwy/highway.h"
+
+#include "tenon/backends/cpu/attention_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::backends::cpu::HWY_NAMESPACE {
+namespace {
+
+/// Which gradients a tile adds to.
+enum class Part : uint8_t { all, keys, queries };
+
+template <typename T>
+class Backward {
+ public:
+  /// Room for so many tiles of queries and of keys' gradients at a time.
+  Backward(const AttentionRun& run, int64_t query_tiles, int64_t key_tiles)
+      : run_(run),
+        width_(whole_vectors<T>(run.width)),
+        value_width_(whole_vectors<T>(run.value_width)),
+        query_tiles_(query_tiles),
+        key_tiles_(key_tiles),
+        scratch_(carve(nullptr)) {
+    carve(scratch_.data());
+    std::fill_n(dk_, key_tiles_ * kKeys * width_, T(0));
+    std::fill_n(dv_, key_tiles_ * kKeys * value_width_, T(0));
+  }
+
+  /// Packs a tile of queries into a slot and clears its gradient.
+  void pack_queries(int64_t batch, int64_t head, int64_t tile, int64_t slot) {
+    const int64_t query = tile * kQueries, n = queries_in(tile);
+    const Queries at = slot_at(slot);
+    pack_columns(run_.q, batch, head, query, n, run_.width, at.q_turned, kQueries);
+    pack_columns(run_.o_grad, batch, head, query, n, run_.value_width, at.o_grad_turned, kQueries);
+    pack_rows(run_.q, batch, head, query, n, run_.width, at.q, width_);
+    pack_rows(run_.o_grad, batch, head, query, n, run_.value_width, at.o_grad, value_width_);
+    scale_by(at.q_turned, run_.width * kQueries, static_cast<T>(run_.scale));
+    scale_by(at.q, n * width_, static_cast<T>(run_.scale));
+    for (int64_t i = 0; i < n; ++i) at.lse[i] = *reinterpret_cast<const T*>(run_.lse_saved.at(batch, head, query + i));
+    // delta = o . do, the part of dS that a whole row shares.
+    pack_rows(run_.o_saved, batch, head, query, n, run_.value_width, o_, value_width_);
+    for (int64_t i = 0; i < n; ++i) at.delta[i] = dot(o_ + i * value_width_, at.o_grad + i * value_width_);
+    std::fill_n(at.dq, n * width_, T(0));
+  }
+
+  void pack_keys(int64_t batch, int64_t group, int64_t tile) {
+    const int64_t key = tile * kKeys, n = keys_in(tile);
+    pack_columns(run_.k, batch, group, key, n, run_.width, k_turned_, kKeys);
+    pack_columns(run_.v, batch, group, key, n, run_.value_width, v_turned_, kKeys);
+    pack_rows(run_.k, batch, group, key, n, run_.width, k_, width_);
+    scale_by(k_, n * width_, static_cast<T>(run_.scale));
+  }
+
+  /// Adds what one tile of scores contributes. The keys are those packed last; `key_slot` holds their gradients.
+  void add_tile(Part part, int64_t batch, int64_t head, int64_t query_tile, int64_t slot, int64_t key_tile,
+                int64_t key_slot) {
+    const int64_t n = queries_in(query_tile), keys = keys_in(key_tile);
+    const int64_t query = query_tile * kQueries, key = key_tile * kKeys;
+    if (run_.causal && key > query + n - 1) return;
+    const Queries at = slot_at(slot);
+    multiply_blocks(n, keys, run_.width, at.q_turned, kQueries, k_turned_, kKeys, p_, kKeys, false);
+    multiply_blocks(n, keys, run_.value_width, at.o_grad_turned, kQueries, v_turned_, kKeys, ds_, kKeys, false);
+    if (run_.has_mask) {
+      Tensor4 mask = run_.mask;
+      mask.data = mask.at(0, 0, 0, key);
+      pack_rows(mask, batch, head, query, n, keys, mask_, kKeys);
+    }
+    for (int64_t i = 0; i < n; ++i) soften(i, at.lse[i], at.delta[i], run_.causal ? query + i - key + 1 : keys, keys);
+
+    if (part != Part::queries) {
+      multiply_blocks(keys, run_.value_width, n, p_, kKeys, at.o_grad, value_width_, dv_at(key_slot), value_width_, true);
+      multiply_blocks(keys, run_.width, n, ds_, kKeys, at.q, width_, dk_at(key_slot), width_, true);
+      if (run_.has_mask) write_mask(batch, head, query, n, key, keys);
+    }
+    if (part == Part::keys) return;
+    transpose_block(ds_, kKeys, ds_turned_, kQueries, n, keys);
+    multiply_blocks(n, run_.width, keys, ds_turned_, kQueries, k_, width_, at.dq, width_, true);
+  }
+
+  void write_queries(int64_t batch, int64_t head, int64_t tile, int64_t slot) {
+    const int64_t row = (batch * run_.heads + head) * run_.queries + tile * kQueries;
+    write_rows(slot_at(slot).dq, width_, queries_in(tile), run_.width, run_.q.dtype, run_.dq + row * run_.width * bytes());
+  }
+  void write_keys(int64_t batch, int64_t group, int64_t tile, int64_t key_slot) {
+    const int64_t row = (batch * run_.groups + group) * run_.keys + tile * kKeys, n = keys_in(tile);
+    write_rows(dk_at(key_slot), width_, n, run_.width, run_.q.dtype, run_.dk + row * run_.width * bytes());
+    write_rows(dv_at(key_slot), value_width_, n, run_.value_width, run_.q.dtype, run_.dv + row * run_.value_width * bytes());
+  }
+
+ private:
+  struct Queries {
+    T *q_turned, *o_grad_turned, *q, *o_grad, *dq, *lse, *delta;
+  };
+
+  size_t carve(std::byte* base) {
+    Carver carver(base);
+    queries_ = carver.take<T>(query_tiles_ * slot_size());
+    dk_ = carver.take<T>(key_tiles_ * kKeys * width_);
+    dv_ = carver.take<T>(key_tiles_ * kKeys * value_width_);
+    k_turned_ = carver.take<T>(run_.width * kKeys);
+    v_turned_ = carver.take<T>(run_.value_width * kKeys);
+    k_ = carver.take<T>(kKeys * width_);
+    o_ = carver.take<T>(kQueries * value_width_);
+    p_ = carver.take<T>(kQueries * kKeys);
+    ds_ = carver.take<T>(kQueries * kKeys);
+    ds_turned_ = carver.take<T>(kKeys * kQueries);
+    mask_ = carver.take<T>(kQueries * kKeys);
+    return carver.used();
+  }
+
+  int64_t slot_size() const { return kQueries * (run_.width + run_.value_width + 2 * width_ + value_width_ + 2); }
+  Queries slot_at(int64_t slot) const {
+    Queries at;
+    at.q_turned = queries_ + slot * slot_size();
+    at.o_grad_turned = at.q_turned + kQueries * run_.width;
+    at.q = at.o_grad_turned + kQueries * run_.value_width;
+    at.o_grad = at.q + kQueries * width_;
+    at.dq = at.o_grad + kQueries * value_width_;
+    at.lse = at.dq + kQueries * width_;
+    at.delta = at.lse + kQueries;
+    return at;
+  }
+  T* dk_at(int64_t key_slot) const { return dk_ + key_slot * kKeys * width_; }
+  T* dv_at(int64_t key_slot) const { return dv_ + key_slot * kKeys * value_width_; }
+
+  int64_t queries_in(int64_t tile) const { return std::min(kQueries, run_.queries - tile * kQueries); }
+  int64_t keys_in(int64_t tile) const { return std::min(kKeys, run_.keys - tile * kKeys); }
+  int64_t bytes() const { return static_cast<int64_t>(size_of(run_.q.dtype)); }
+
+  T dot(const T* a, const T* b) const {
+    const hn::ScalableTag<T> d;
+    auto sum = hn::Zero(d);
+    for (int64_t i = 0; i < value_width_; i += kVectorSize<T>) sum = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), sum);
+    return hn::GetLane(hn::SumOfLanes(d, sum));
+  }
+
+  // One row: p = e^(score + mask - lse), 0 where hidden; ds = p (dp - delta).
+  void soften(int64_t row, T lse, T delta, int64_t visible, int64_t keys) {
+    const hn::ScalableTag<T> d;
+    T *p = p_ + row * kKeys, *ds = ds_ + row * kKeys;
+    const T* mask = mask_ + row * kKeys;
+    for (int64_t j = 0; j < keys; j += kVectorSize<T>) {
+      auto score = hn::LoadU(d, p + j);
+      if (run_.has_mask) score = hn::Add(score, hn::LoadU(d, mask + j));
+      auto share = exp_of_score(d, hn::Sub(score, hn::Set(d, lse)));
+      auto slope = hn::Mul(share, hn::Sub(hn::LoadU(d, ds + j), hn::Set(d, delta)));
+      if (visible < j + kVectorSize<T>) {
+        const auto seen = hn::FirstN(d, static_cast<size_t>(std::max<int64_t>(0, visible - j)));
+        share = hn::IfThenElseZero(seen, share);
+        slope = hn::IfThenElseZero(seen, slope);
+      }
+      hn::StoreU(share, d, p + j);
+      hn::StoreU(slope, d, ds + j);
+    }
+  }
+
+  void write_mask(int64_t batch, int64_t head, int64_t query, int64_t n, int64_t key, int64_t keys) const {
+    const auto size = static_cast<int64_t>(size_of(run_.mask.dtype));
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t row = (batch * run_.heads + head) * run_.queries + query + i;
+      write_rows(ds_ + i * kKeys, kKeys, 1, keys, run_.mask.dtype, run_.dmask + (row * run_.keys + key) * size);
+    }
+  }
+
+  const AttentionRun& run_;
+  int64_t width_, value_width_;  // in whole vectors
+  int64_t query_tiles_, key_tiles_;
+  T *queries_ = nullptr, *dk_ = nullptr, *dv_ = nullptr;
+  T *k_turned_ = nullptr, *v_turned_ = nullptr, *k_ = nullptr, *o_ = nullptr;
+  T *p_ = nullptr, *ds_ = nullptr, *ds_turned_ = nullptr, *mask_ = nullptr;  // [query][key], turned: [key][query]
+  Scratch scratch_;
+};
+
+template <typename T>
+void run_group(const AttentionRun& run, int64_t batch, int64_t group) {
+  const int64_t query_tiles = tiles_of(run.queries, kQueries), key_tiles = tiles_of(run.keys, kKeys);
+  Backward<T> backward(run, query_tiles, key_tiles);
+  for (int64_t i = 0; i < run.heads_per_group(); ++i) {
+    const int64_t head = group * run.heads_per_group() + i;
+    for (int64_t tile = 0; tile < query_tiles; ++tile) backward.pack_queries(batch, head, tile, tile);
+    for (int64_t key_tile = 0; key_tile < key_tiles; ++key_tile) {
+      backward.pack_keys(batch, group, key_tile);
+      for (int64_t tile = 0; tile < query_tiles; ++tile)
+        backward.add_tile(Part::all, batch, head, tile, tile, key_tile, key_tile);
+    }
+    for (int64_t tile = 0; tile < query_tiles; ++tile) backward.write_queries(batch, head, tile, tile);
+  }
+  for (int64_t key_tile = 0; key_tile < key_tiles; ++key_tile) backward.write_keys(batch, group, key_tile, key_tile);
+}
+
+template <typename T>
+void run_keys(const AttentionRun& run, int64_t batch, int64_t group, int64_t key_tile) {
+  const int64_t query_tiles = tiles_of(run.queries, kQueries);
+  Backward<T> backward(run, 1, 1);
+  backward.pack_keys(batch, group, key_tile);
+  const int64_t first = run.causal ? key_tile * kKeys / kQueries : 0;  // earlier queries see none of these keys
+  for (int64_t i = 0; i < run.heads_per_group(); ++i) {
+    const int64_t head = group * run.heads_per_group() + i;
+    for (int64_t tile = first; tile < query_tiles; ++tile) {
+      backward.pack_queries(batch, head, tile, 0);
+      backward.add_tile(Part::keys, batch, head, tile, 0, key_tile, 0);
+    }
+  }
+  backward.write_keys(batch, group, key_tile, 0);
+}
+
+template <typename T>
+void run_queries(const AttentionRun& run, int64_t batch, int64_t head, int64_t query_tile) {
+  Backward<T> backward(run, 1, 0);
+  backward.pack_queries(batch, head, query_tile, 0);
+  const int64_t visible = run.visible_keys(std::min(run.queries, (query_tile + 1) * kQueries));
+  for (int64_t key_tile = 0; key_tile < tiles_of(visible, kKeys); ++key_tile) {
+    backward.pack_keys(batch, head / run.heads_per_group(), key_tile);
+    backward.add_tile(Part::queries, batch, head, query_tile, 0, key_tile, 0);
+  }
+  backward.write_queries(batch, head, query_tile, 0);
+}
+
+void attention_backward_group(const AttentionRun& run, int64_t batch, int64_t group) {
+  run.q.dtype == DType::f64 ? run_group<double>(run, batch, group) : run_group<float>(run, batch, group);
+}
+void attention_backward_keys(const AttentionRun& run, int64_t batch, int64_t group, int64_t tile) {
+  run.q.dtype == DType::f64 ? run_keys<double>(run, batch, group, tile) : run_keys<float>(run, batch, group, tile);
+}
+void attention_backward_queries(const AttentionRun& run, int64_t batch, int64_t head, int64_t tile) {
+  run.q.dtype == DType::f64 ? run_queries<double>(run, batch, head, tile) : run_queries<float>(run, batch, head, tile);
+}
+
+}  // namespace
+}  // namespace tenon::backends::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tenon::backends::cpu {
+
+HWY_EXPORT(attention_backward_group);
+HWY_EXPORT(attention_backward_keys);
+HWY_EXPORT(attention_backward_queries);
+
+void attention_backward_group(const AttentionRun& run, int64_t batch, int64_t group) {
+  HWY_DYNAMIC_DISPATCH(attention_backward_group)(run, batch, group);
+}
+void attention_backward_keys(const AttentionRun& run, int64_t batch, int64_t group, int64_t key_tile) {
+  HWY_DYNAMIC_DISPATCH(attention_backward_keys)(run, batch, group, key_tile);
+}
+void attention_backward_queries(const AttentionRun& run, int64_t batch, int64_t head, int64_t query_tile) {
+  HWY_DYNAMIC_DISPATCH(attention_backward_queries)(run, batch, head, query_tile);
+}
+
+}  // namespace tenon::backends::cpu
+#endif

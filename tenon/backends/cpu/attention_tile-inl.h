@@ -1,0 +1,108 @@
+// What attention does with tiles of scores: packing operands, exponentials, rows.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tenon/backends/cpu/attention.h"
+#include "tenon/backends/cpu/call_scratch.h"
+
+// Included once per instruction set: the guard flips.
+#if defined(TENON_ATTENTION_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENON_ATTENTION_TILE_INL_H_
+#undef TENON_ATTENTION_TILE_INL_H_
+#else
+#define TENON_ATTENTION_TILE_INL_H_
+#endif
+
+#include "hwy/highway.h"
+
+#include "tenon/backends/cpu/call_pack-inl.h"
+#include "tenon/backends/cpu/matmul_tile-inl.h"
+#include "tenon/backends/cpu/tile_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::backends::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// e^x for scores less their maximum: 0 below the smallest normal number, of no use above 88. NaN runs through. Two
+/// thirds of the time of Exp, which serves all x: x / ln 2 = n + f with |f| <= 1/2 in two multiply-adds, whose error grows
+/// with |x| as that of the scores does. Adding 1.5 * 2^mantissa leaves n in the low bits, and the bias of exponents on top
+/// makes them the exponent of 2^n.
+template <typename D>
+HWY_INLINE hn::Vec<D> exp_of_score(D d, hn::Vec<D> x) {
+  constexpr bool kWide = sizeof(hn::TFromD<D>) == 8;
+  constexpr double kLog2OfE = 1.44269504088896340736, kLn2 = 0.693147180559945309417;
+  const auto rounder = hn::Set(d, kWide ? 0x1.8p52 + 1023 : 0x1.8p23 + 127), unit = hn::Set(d, kLog2OfE);
+  x = at_least(d, x, kWide ? -709.1 : -88.1);  // where n is minus the bias, and 2^n comes out as 0
+  const auto sum = hn::MulAdd(x, unit, rounder);
+  const auto f = hn::MulSub(x, unit, hn::Sub(sum, rounder));
+  hn::Vec<D> y;
+  if constexpr (kWide) {  // the series of e^(f ln 2): 13 terms leave 2^-57
+    y = horner(d, hn::Mul(f, hn::Set(d, kLn2)), 1., 1., 1. / 2, 1. / 6, 1. / 24, 1. / 120, 1. / 720, 1. / 5040,
+               1. / 40320, 1. / 362880, 1. / 3628800, 1. / 39916800, 1. / 479001600, 1. / 6227020800);
+  } else {  // Exp's polynomial, for f instead of f ln 2
+    constexpr double kSquare = kLn2 * kLn2, kFourth = kSquare * kSquare;
+    y = horner(d, f, 1.0f, static_cast<float>(kLn2), static_cast<float>(0.49999991059303284 * kSquare),
+               static_cast<float>(0.16666519641876221 * kSquare * kLn2), static_cast<float>(4.1668955236673355e-2 * kFourth),
+               static_cast<float>(8.3688516169786453e-3 * kFourth * kLn2),
+               static_cast<float>(1.3783585745841265e-3 * kFourth * kSquare));
+  }
+  const hn::RebindToSigned<D> di;
+  return hn::Mul(y, hn::BitCast(d, hn::ShiftLeft<kWide ? 52 : 23>(hn::BitCast(di, sum))));
+}
+
+template <typename T>
+constexpr int64_t whole_vectors(int64_t n) {
+  return (n + kVectorSize<T> - 1) / kVectorSize<T> * kVectorSize<T>;
+}
+
+/// to[i * to_stride + j] = element (row + i, j) of one (batch, head) of a tensor; columns up to to_stride are zero.
+template <typename T>
+void pack_rows(const Tensor4& from, int64_t batch, int64_t head, int64_t row, int64_t rows, int64_t columns,
+                        T* to, int64_t to_stride) {
+  dispatch(from.dtype, [&]<typename From>() HWY_ATTR {
+    if constexpr (!std::is_integral_v<From>)
+      pack_block(reinterpret_cast<const From*>(from.at(batch, head, row)), from.strides[2], from.strides[3], rows,
+                 columns, to, to_stride);
+  });
+  for (int64_t i = 0; i < rows && columns < to_stride; ++i)
+    std::fill(to + i * to_stride + columns, to + (i + 1) * to_stride, T(0));
+}
+
+/// The same transposed: to[j * to_stride + i]. Rows up to to_stride are zero.
+template <typename T>
+void pack_columns(const Tensor4& from, int64_t batch, int64_t head, int64_t row, int64_t rows, int64_t columns,
+                           T* to, int64_t to_stride) {
+  dispatch(from.dtype, [&]<typename From>() HWY_ATTR {
+    if constexpr (!std::is_integral_v<From>)
+      pack_block(reinterpret_cast<const From*>(from.at(batch, head, row)), from.strides[3], from.strides[2], columns,
+                 rows, to, to_stride);
+  });
+  for (int64_t j = 0; j < columns && rows < to_stride; ++j)
+    std::fill(to + j * to_stride + rows, to + (j + 1) * to_stride, T(0));
+}
+
+/// Rows of a row-major result, rounded to its dtype.
+template <typename T>
+void write_rows(const T* from, int64_t from_stride, int64_t rows, int64_t columns, DType dtype, std::byte* to) {
+  dispatch(dtype, [&]<typename To>() HWY_ATTR {
+    if constexpr (!std::is_integral_v<To>) {
+      for (int64_t i = 0; i < rows; ++i)
+        convert_row(from + i * from_stride, reinterpret_cast<To*>(to) + i * columns, columns);
+    }
+  });
+}
+
+/// values[i] *= factor for n values, a whole number of vectors.
+template <typename T>
+HWY_INLINE void scale_by(T* values, int64_t n, T factor) {
+  const hn::ScalableTag<T> d;
+  for (int64_t i = 0; i < n; i += kVectorSize<T>)
+    hn::StoreU(hn::Mul(hn::LoadU(d, values + i), hn::Set(d, factor)), d, values + i);
+}
+
+}  // namespace tenon::backends::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,167 @@
+// contract: batches of products, cut into rectangles that threads share.
+//
+// The rectangles differ with the number of threads, the bits do not: an element is always summed in the same order, and
+// the inner dimension is never shared out.
+
+#include "tenon/backends/cpu/matmul.h"
+
+#include <algorithm>
+
+#include "tenon/backends/cpu/call_kernels.h"
+#include "tenon/backends/cpu/matmul_onednn.h"
+#include "tenon/base/parallel.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+// Multiply-adds below which a second thread costs more than it saves: about 10 µs of work.
+constexpr int64_t kGrain = 400'000;
+// Larger rectangles only make threads wait for the last one; smaller ones pack the same panels too often.
+constexpr int64_t kMostRows = 512, kMostColumns = 512;
+constexpr int64_t kLeastRows = 32, kLeastColumns = 48;
+constexpr int64_t kRectanglesPerThread = 3;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// What threads share: rectangles of rows x columns, in every batch.
+struct Cut {
+  int64_t rows, columns;
+};
+
+Cut cut_product(int64_t batches, int64_t m, int64_t n, int64_t k) {
+  Cut cut{std::min(m, kMostRows), std::min(n, kMostColumns)};
+  const int64_t threads = base::num_threads();
+  if (threads == 1) return cut;
+  const int64_t work = batches * m * n * std::max<int64_t>(k, 1);
+  const int64_t wanted = std::min(work / kGrain, kRectanglesPerThread * threads);
+  while (batches * ceil_div(m, cut.rows) * ceil_div(n, cut.columns) < wanted) {
+    const bool can_halve_rows = cut.rows > kLeastRows, can_halve_columns = cut.columns > kLeastColumns;
+    if (!can_halve_rows && !can_halve_columns) break;
+    if (can_halve_rows && (cut.rows >= cut.columns || !can_halve_columns))
+      cut.rows = ceil_div(ceil_div(cut.rows, 2), 24) * 24;  // whole tiles of every instruction set
+    else
+      cut.columns = ceil_div(ceil_div(cut.columns, 2), 48) * 48;
+  }
+  return cut;
+}
+
+class Contract : public CallKernel {
+ public:
+  explicit Contract(const ir::Call& call) : a_(call.inputs[0]), b_(call.inputs[1]) {
+    const size_t rank = a_.shape().size();
+    shape_.m = a_.shape()[rank - 2];
+    shape_.k = a_.shape()[rank - 1];
+    shape_.n = b_.shape()[rank - 1];
+    shape_.a_row = a_.strides()[rank - 2];
+    shape_.a_column = a_.strides()[rank - 1];
+    shape_.b_row = b_.strides()[rank - 2];
+    shape_.b_column = b_.strides()[rank - 1];
+    shape_.in = a_.dtype();
+    shape_.out = call.outputs[0].dtype;
+    for (size_t i = 0; i + 2 < rank; ++i) {
+      if (a_.shape()[i] == 1) continue;
+      batch_.push_back({a_.shape()[i], a_.strides()[i], b_.strides()[i]});
+      batches_ *= a_.shape()[i];
+    }
+    join_batches_with_rows();
+    shape_.c_row = shape_.n;
+    if (shape_.m == 1) shape_.a_row = shape_.k;  // strides of a single row or column say nothing: take the easy ones
+    if (shape_.n == 1) swap_sides();
+    if (is_float(shape_.out))
+      multiply_ = is_wide(shape_.in) || is_wide(shape_.out) ? multiply_f64 : multiply_f32;
+    else
+      multiply_ = multiply_integers;
+  }
+
+  void run(std::span<std::byte* const> args) const override {
+    if (batches_ * shape_.m * shape_.n == 0) return;
+    const Input::Bound a(a_, args[0]), b(b_, args[1]);
+    Product whole = shape_;
+    whole.a = swapped_ ? b.data() : a.data();
+    whole.b = swapped_ ? a.data() : b.data();
+    whole.c = args[2];
+    const Cut cut = cut_product(batches_, whole.m, whole.n, whole.k);
+    const int64_t down = ceil_div(whole.m, cut.rows), across = ceil_div(whole.n, cut.columns);
+    const auto multiply_one = [&](int64_t i) {
+      const int64_t batch = i / (down * across);
+      const int64_t row = i / across % down * cut.rows, column = i % across * cut.columns;
+      multiply_(rectangle(whole, batch, row, column, cut));
+    };
+    const int64_t rectangles = batches_ * down * across;
+    const int64_t grain = kGrain / std::max<int64_t>(1, cut.rows * cut.columns * whole.k);
+    if (grain <= 1) return base::parallel_tasks(rectangles, multiply_one);
+    base::parallel_for(rectangles, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) multiply_one(i);
+    });
+  }
+
+ private:
+  struct BatchAxis {
+    int64_t size, a, b;
+  };
+
+  static bool is_wide(DType dtype) { return dtype == DType::f64 || !is_float(dtype); }
+
+  // One right operand for a whole batch axis, and rows that go on evenly: a single tall product.
+  void join_batches_with_rows() {
+    while (!batch_.empty() && batch_.back().b == 0 && (shape_.m == 1 || batch_.back().a == shape_.m * shape_.a_row)) {
+      if (shape_.m == 1) shape_.a_row = batch_.back().a;
+      shape_.m *= batch_.back().size;
+      batches_ /= std::max<int64_t>(1, batch_.back().size);
+      batch_.pop_back();
+    }
+  }
+
+  // A column of results is a row of the transposed product, and rows have a kernel of their own.
+  void swap_sides() {
+    swapped_ = true;
+    std::swap(shape_.m, shape_.n);
+    const int64_t a_row = shape_.a_row, a_column = shape_.a_column;
+    shape_.a_row = shape_.k;
+    shape_.a_column = shape_.b_row;
+    shape_.b_row = a_column;
+    shape_.b_column = a_row;
+    shape_.c_row = shape_.n;
+  }
+
+  Product rectangle(const Product& whole, int64_t batch, int64_t row, int64_t column, const Cut& cut) const {
+    const auto in_bytes = static_cast<int64_t>(size_of(whole.in)), out_bytes = static_cast<int64_t>(size_of(whole.out));
+    int64_t a_at = row * whole.a_row, b_at = column * whole.b_column;
+    int64_t rest = batch;
+    for (size_t i = batch_.size(); i-- > 0;) {
+      const int64_t index = rest % batch_[i].size;
+      rest /= batch_[i].size;
+      a_at += index * (swapped_ ? batch_[i].b : batch_[i].a);
+      b_at += index * (swapped_ ? batch_[i].a : batch_[i].b);
+    }
+    Product part = whole;
+    part.m = std::min(cut.rows, whole.m - row);
+    part.n = std::min(cut.columns, whole.n - column);
+    part.a += a_at * in_bytes;
+    part.b += b_at * in_bytes;
+    part.c += ((batch * whole.m + row) * whole.c_row + column) * out_bytes;
+    return part;
+  }
+
+  Input a_, b_;
+  Product shape_;  // of one batch, without addresses
+  base::SmallVector<BatchAxis, 3> batch_;
+  int64_t batches_ = 1;
+  bool swapped_ = false;
+  void (*multiply_)(const Product&);
+};
+
+}  // namespace
+
+std::unique_ptr<CallKernel> compile_contract_with(const ir::Call& call, MatmulEngine engine) {
+  if (engine != MatmulEngine::own) {
+    if (auto kernel = compile_contract_onednn(call, engine == MatmulEngine::onednn)) return kernel;
+  }
+  return std::make_unique<Contract>(call);
+}
+
+std::unique_ptr<CallKernel> compile_contract(const ir::Call& call) {
+  return compile_contract_with(call, MatmulEngine::automatic);
+}
+
+}  // namespace tenon::backends::cpu

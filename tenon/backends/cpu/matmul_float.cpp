@@ -1,0 +1,266 @@
+// Float products: blocks of both operands are converted to f32 or f64 and packed into panels that the innermost product
+// reads in order; the result is rounded once, when it is written.
+//
+// Block sizes: a panel of the right operand (kDepth deep) stays in the first-level cache while all rows of a block pass
+// by it, and both blocks together stay in the second level.
+
+#include "tenon/backends/cpu/tile_highway.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tenon/backends/cpu/matmul_float.cpp"
+#include "hwy/foreach_target.h"
+// The order of these matters.
+#include "hwy/highway.h"
+
+#include <algorithm>
+
+#include "tenon/backends/cpu/call_pack-inl.h"
+#include "tenon/backends/cpu/call_scratch.h"
+#include "tenon/backends/cpu/matmul.h"
+#include "tenon/backends/cpu/matmul_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::backends::cpu::HWY_NAMESPACE {
+namespace {
+
+constexpr int64_t kDepth = 256;       // part of what a result's bits depend on
+constexpr int64_t kBlockRows = 16 * kTileRows;
+constexpr int64_t kBlockColumns = 512;
+
+constexpr int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+// Whole vectors of rows that need no conversion: the common right operand.
+template <typename T, int kVectors>
+void copy_panel(const T* HWY_RESTRICT from, int64_t from_stride, int64_t rows, T* HWY_RESTRICT to) {
+  const hn::ScalableTag<T> d;
+  for (int64_t r = 0; r < rows; ++r, from += from_stride, to += kVectors * kVectorSize<T>) {
+#pragma GCC unroll 3
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(hn::LoadU(d, from + v * kVectorSize<T>), d, to + v * kVectorSize<T>);
+  }
+}
+
+// The operand's dtype is known only at run time, once per block.
+template <typename T>
+void pack_any(DType dtype, const std::byte* from, int64_t row_stride, int64_t column_stride, int64_t rows,
+              int64_t columns, T* to, int64_t to_stride) {
+  dispatch(dtype, [&]<typename From>() HWY_ATTR {
+    pack_block(reinterpret_cast<const From*>(from), row_stride, column_stride, rows, columns, to, to_stride);
+  });
+}
+
+template <typename T>
+class ProductRun {
+ public:
+  explicit ProductRun(const Product& p)
+      : p_(p),
+        bytes_(static_cast<int64_t>(size_of(p.in))),
+        depth_(std::min(p.k, kDepth)),
+        converts_(p.out != kDTypeOf<T>),
+        scratch_(carve(nullptr)) {
+    carve(scratch_.data());
+  }
+
+  void run() {
+    for (int64_t column = 0; column < p_.n; column += kBlockColumns) {
+      const int64_t columns = std::min(kBlockColumns, p_.n - column);
+      for (int64_t k = 0; k < p_.k; k += kDepth) {
+        const int64_t depth = std::min(kDepth, p_.k - k);
+        pack_right(k, depth, column, columns);
+        for (int64_t row = 0; row < p_.m; row += kBlockRows) {
+          const int64_t rows = std::min(kBlockRows, p_.m - row);
+          pack_left(row, rows, k, depth);
+          multiply(row, rows, column, columns, depth, k > 0);
+        }
+      }
+      if (p_.k == 0) clear(column, columns);
+      if (converts_) write(column, columns);
+    }
+  }
+
+ private:
+  static constexpr int64_t kLanes = kVectorSize<T>;
+
+  size_t carve(std::byte* base) {
+    Carver carver(base);
+    left_ = carver.take<T>(round_up(std::min(p_.m, kBlockRows), kTileRows) * depth_ + kLanes);
+    right_ = carver.take<T>(round_up(std::min(p_.n, kBlockColumns), kLanes) * depth_);
+    edge_ = carver.take<T>(kTileRows * kTileColumns<T>);
+    if (converts_) sums_ = carver.take<T>(p_.m * std::min(p_.n, kBlockColumns));
+    return carver.used();
+  }
+
+  // Panels of kTileRows rows, step by step.
+  void pack_left(int64_t row, int64_t rows, int64_t k, int64_t depth) {
+    T* to = left_;
+    for (int64_t r = 0; r < rows; r += kTileRows, to += kTileRows * depth) {
+      pack_any(p_.in, p_.a + ((row + r) * p_.a_row + k * p_.a_column) * bytes_, p_.a_column, p_.a_row, depth,
+               std::min<int64_t>(kTileRows, rows - r), to, kTileRows);
+    }
+  }
+
+  // Panels as wide as next_panel says, step by step; columns beyond the last are zero.
+  void pack_right(int64_t k, int64_t depth, int64_t column, int64_t columns) {
+    for_each_panel(columns, [&](int64_t c, int64_t vectors) {
+      const int64_t width = vectors * kLanes, filled = std::min(width, columns - c);
+      const std::byte* from = p_.b + (k * p_.b_row + (column + c) * p_.b_column) * bytes_;
+      T* to = right_ + c * depth;
+      if (p_.in == kDTypeOf<T> && p_.b_column == 1 && filled == width) {
+        const T* rows = reinterpret_cast<const T*>(from);
+        if (vectors == 3) return copy_panel<T, 3>(rows, p_.b_row, depth, to);
+        if (vectors == 2) return copy_panel<T, 2>(rows, p_.b_row, depth, to);
+        return copy_panel<T, 1>(rows, p_.b_row, depth, to);
+      }
+      pack_any(p_.in, from, p_.b_row, p_.b_column, depth, filled, to, width);
+      for (int64_t i = 0; i < depth && filled < width; ++i) std::fill(to + i * width + filled, to + (i + 1) * width, T(0));
+    });
+  }
+
+  template <typename F>
+  static void for_each_panel(int64_t columns, F&& f) {
+    int64_t left = (columns + kLanes - 1) / kLanes;
+    for (int64_t c = 0; left > 0;) {
+      const int64_t vectors = next_panel(left);
+      f(c, vectors);
+      left -= vectors;
+      c += vectors * kLanes;
+    }
+  }
+
+  void multiply(int64_t row, int64_t rows, int64_t column, int64_t columns, int64_t depth, bool accumulate) {
+    const int64_t c_step = converts_ ? columns : p_.c_row;
+    T* block = converts_ ? sums_ + row * c_step : reinterpret_cast<T*>(p_.c) + row * c_step + column;
+    for_each_panel(columns, [&](int64_t c, int64_t vectors) HWY_ATTR {
+      const int64_t width = vectors * kLanes, filled = std::min(width, columns - c);
+      for (int64_t r = 0; r < rows; r += kTileRows) {
+        const int64_t height = std::min<int64_t>(kTileRows, rows - r);
+        T* to = block + r * c_step + c;
+        if (filled == width) {
+          multiply_panel(height, vectors, depth, left_ + r * depth, kTileRows, right_ + c * depth, width, to, c_step,
+                         accumulate);
+          continue;
+        }
+        multiply_panel(height, vectors, depth, left_ + r * depth, kTileRows, right_ + c * depth, width, edge_, width,
+                       false);
+        for (int64_t i = 0; i < height; ++i) {
+          for (int64_t j = 0; j < filled; ++j)
+            to[i * c_step + j] = accumulate ? to[i * c_step + j] + edge_[i * width + j] : edge_[i * width + j];
+        }
+      }
+    });
+  }
+
+  void clear(int64_t column, int64_t columns) {
+    for (int64_t row = 0; row < p_.m; ++row) {
+      T* to = converts_ ? sums_ + row * columns : reinterpret_cast<T*>(p_.c) + row * p_.c_row + column;
+      std::fill_n(to, columns, T(0));
+    }
+  }
+
+  void write(int64_t column, int64_t columns) {
+    dispatch(p_.out, [&]<typename Out>() HWY_ATTR {
+      if constexpr (!std::is_integral_v<Out>) {
+        for (int64_t row = 0; row < p_.m; ++row)
+          convert_row(sums_ + row * columns, reinterpret_cast<Out*>(p_.c) + row * p_.c_row + column, columns);
+      }
+    });
+  }
+
+  const Product& p_;
+  int64_t bytes_, depth_;
+  bool converts_;
+  T *left_ = nullptr, *right_ = nullptr, *edge_ = nullptr, *sums_ = nullptr;
+  Scratch scratch_;
+};
+
+// With a few rows each element of the right operand is used a few times only, so it is read in place, row after row, and
+// the sums wait in the first-level cache. The order of summation is that of the panels.
+template <typename T, int kRows>
+class FewRows {
+ public:
+  explicit FewRows(const Product& p) : p_(p) {}
+
+  void run() const {
+    const Scratch scratch(static_cast<size_t>(kRows * kColumns) * sizeof(T));
+    T* sums = scratch.as<T>();
+    for (int64_t column = 0; column < p_.n; column += kColumns) {
+      const int64_t columns = std::min(kColumns, p_.n - column);
+      for (int64_t k = 0; k < p_.k; k += kDepth) {
+        std::fill_n(sums, kRows * kColumns, T(0));
+        const int64_t end = std::min(k + kDepth, p_.k);
+        int64_t i = k;
+        for (; i + kSteps <= end; i += kSteps) add<kSteps>(i, column, columns, sums);
+        for (; i < end; ++i) add<1>(i, column, columns, sums);
+        write(column, columns, sums, k > 0);
+      }
+    }
+  }
+
+ private:
+  static constexpr int64_t kColumns = 1024;
+  static constexpr int kSteps = 4;
+
+  template <int kCount>
+  void add(int64_t k, int64_t column, int64_t columns, T* HWY_RESTRICT sums) const {
+    const hn::ScalableTag<T> d;
+    using V = hn::Vec<decltype(d)>;
+    const T* a = reinterpret_cast<const T*>(p_.a) + k * p_.a_column;
+    const T* b = reinterpret_cast<const T*>(p_.b) + k * p_.b_row + column;
+    const auto left = [&](int row, int step) { return a[row * p_.a_row + step * p_.a_column]; };
+    int64_t j = 0;
+    for (; j + kVectorSize<T> <= columns; j += kVectorSize<T>) {
+#pragma GCC unroll 4
+      for (int row = 0; row < kRows; ++row) {
+        V sum = hn::LoadU(d, sums + row * kColumns + j);
+#pragma GCC unroll 4
+        for (int step = 0; step < kCount; ++step)
+          sum = hn::MulAdd(hn::Set(d, left(row, step)), hn::LoadU(d, b + step * p_.b_row + j), sum);
+        hn::StoreU(sum, d, sums + row * kColumns + j);
+      }
+    }
+    const hn::CappedTag<T, 1> d1;
+    for (; j < columns; ++j) {
+      for (int row = 0; row < kRows; ++row) {
+        auto sum = hn::LoadU(d1, sums + row * kColumns + j);
+        for (int step = 0; step < kCount; ++step)
+          sum = hn::MulAdd(hn::Set(d1, left(row, step)), hn::LoadU(d1, b + step * p_.b_row + j), sum);
+        hn::StoreU(sum, d1, sums + row * kColumns + j);
+      }
+    }
+  }
+
+  void write(int64_t column, int64_t columns, const T* sums, bool accumulate) const {
+    for (int64_t row = 0; row < kRows; ++row) {
+      T* to = reinterpret_cast<T*>(p_.c) + row * p_.c_row + column;
+      for (int64_t j = 0; j < columns; ++j) to[j] = accumulate ? to[j] + sums[row * kColumns + j] : sums[row * kColumns + j];
+    }
+  }
+
+  const Product& p_;
+};
+
+template <typename T>
+void multiply_product(const Product& p) {
+  const bool in_place = p.in == kDTypeOf<T> && p.out == kDTypeOf<T> && p.b_column == 1 && p.k > 0;
+  if (in_place && p.m == 1) return FewRows<T, 1>(p).run();
+  if (in_place && p.m == 2) return FewRows<T, 2>(p).run();
+  if (in_place && p.m == 3) return FewRows<T, 3>(p).run();
+  ProductRun<T>(p).run();
+}
+
+void multiply_f32(const Product& product) { multiply_product<float>(product); }
+void multiply_f64(const Product& product) { multiply_product<double>(product); }
+
+}  // namespace
+}  // namespace tenon::backends::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tenon::backends::cpu {
+
+HWY_EXPORT(multiply_f32);
+HWY_EXPORT(multiply_f64);
+
+void multiply_f32(const Product& product) { HWY_DYNAMIC_DISPATCH(multiply_f32)(product); }
+void multiply_f64(const Product& product) { HWY_DYNAMIC_DISPATCH(multiply_f64)(product); }
+
+}  // namespace tenon::backends::cpu
+#endif

@@ -1,0 +1,380 @@
+// Our own f32 functions: at most 2 units in the last place from the true value, the limits exact.
+//
+// Range reduction and a polynomial each, in one straight line without branches, so that the compiler can interleave two
+// vectors. All coefficients are Sollya's fpminimax on the reduced interval, for floats; relative errors stand beside
+// them as powers of two. Everything holds without fused multiply-add too (SSE4): products that must be exact are made
+// of short factors. NaN runs through the arithmetic.
+
+#if defined(TENON_BACKENDS_CPU_TILE_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENON_BACKENDS_CPU_TILE_MATH_INL_H_
+#undef TENON_BACKENDS_CPU_TILE_MATH_INL_H_
+#else
+#define TENON_BACKENDS_CPU_TILE_MATH_INL_H_
+#endif
+
+#include <cmath>
+
+#include "hwy/highway.h"
+#include "tenon/backends/cpu/tile_vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::backends::cpu::HWY_NAMESPACE {
+
+using F32 = hn::ScalableTag<float>;
+using I32 = hn::RebindToSigned<F32>;
+using Floats = hn::Vec<F32>;
+using Ints = hn::Vec<I32>;
+
+// ln 2 in two parts; the first has 15 bits, so that its product with an exponent is exact.
+inline constexpr float kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f, kLog2E = 0x1.715476p0f;
+
+/// c0 + x (c1 + x (c2 + ...)).
+template <class D, class V>
+HWY_INLINE V horner(D d, V, hn::TFromD<D> last) {
+  return hn::Set(d, last);
+}
+template <class D, class V, typename... Rest>
+HWY_INLINE V horner(D d, V x, hn::TFromD<D> first, Rest... rest) {
+  return hn::MulAdd(horner(d, x, rest...), x, hn::Set(d, first));
+}
+
+/// min(x, most) and max(x, least) that let NaN through: x86 returns the second operand then, others do not.
+inline constexpr bool kNanIsSecond = HWY_ARCH_X86 && !kEmulated;
+template <class D, class V>
+HWY_INLINE V at_most(D d, V x, hn::TFromD<D> most) {
+  if constexpr (kNanIsSecond) return hn::Min(hn::Set(d, most), x);
+  return hn::IfThenElse(hn::Gt(x, hn::Set(d, most)), hn::Set(d, most), x);
+}
+template <class D, class V>
+HWY_INLINE V at_least(D d, V x, hn::TFromD<D> least) {
+  if constexpr (kNanIsSecond) return hn::Max(hn::Set(d, least), x);
+  return hn::IfThenElse(hn::Lt(x, hn::Set(d, least)), hn::Set(d, least), x);
+}
+
+/// The nearest whole number of |x| < 2^21. Adding 1.5 * 2^23 leaves it in the low bits of the sum: `bits` holds it plus
+/// kBias, and above that whatever, which a shift by 23 throws out.
+template <int kBias>
+HWY_INLINE Floats nearest(F32 d, Floats x, Ints& bits) {
+  const Floats rounder = hn::Set(d, 0x1.8p23f + kBias);
+  const Floats sum = hn::Add(x, rounder);
+  bits = hn::BitCast(I32(), sum);
+  return hn::Sub(sum, rounder);
+}
+/// The same of x * scale.
+template <int kBias>
+HWY_INLINE Floats nearest(F32 d, Floats x, Floats scale, Ints& bits) {
+  const Floats rounder = hn::Set(d, 0x1.8p23f + kBias);
+  const Floats sum = hn::MulAdd(x, scale, rounder);
+  bits = hn::BitCast(I32(), sum);
+  return hn::Sub(sum, rounder);
+}
+
+/// x - whole * ln 2.
+HWY_INLINE Floats without_ln2(F32 d, Floats x, Floats whole) {
+  return hn::NegMulAdd(whole, hn::Set(d, kLn2Low), hn::NegMulAdd(whole, hn::Set(d, kLn2High), x));
+}
+
+/// x * 2^(exponent - 254) in two steps of half the size, because 2^-149 and 2^128 are no exponents of one factor.
+HWY_INLINE Floats scale_twice(F32 d, Floats x, Ints exponent) {
+  const Ints half = hn::ShiftRight<1>(exponent);
+  const auto first = hn::BitCast(d, hn::ShiftLeft<23>(half));
+  const auto second = hn::BitCast(d, hn::ShiftLeft<23>(hn::Sub(exponent, half)));
+  return hn::Mul(hn::Mul(x, first), second);
+}
+
+/// e^r - 1 for |r| <= ln 2 / 2.
+HWY_INLINE Floats expm1_reduced(F32 d, Floats r) {  // 2^-26
+  const Floats square = hn::Mul(r, r);
+  const Floats rest = horner(d, r, 0.4999999701976776f, 0.16666541993618011f, 4.1667494922876358e-2f,
+                             8.3667254075407982e-3f, 1.3865485088899732e-3f);
+  return hn::MulAdd(square, rest, r);
+}
+
+// Only x from below and the exponent from above have to be bounded: the polynomial of a large r is large.
+struct Exp {
+  static HWY_INLINE Floats run(F32 d, Floats x) {
+    x = at_least(d, x, -105.0f);
+    const Floats rounder = hn::Set(d, 0x1.8p23f + 254);
+    const Floats sum = hn::Min(hn::Set(d, 0x1.8p23f + 254 + 128), hn::MulAdd(x, hn::Set(d, kLog2E), rounder));
+    const Floats r = without_ln2(d, x, hn::Sub(sum, rounder));
+    const Floats y = horner(d, r, 1.0f, 1.0f, 0.49999991059303284f, 0.16666519641876221f, 4.1668955236673355e-2f,
+                            8.3688516169786453e-3f, 1.3783585745841265e-3f);  // 2^-28
+    return scale_twice(d, y, hn::BitCast(I32(), sum));
+  }
+};
+
+// Computed at half its size, because 2^128 is no exponent; where that would be subnormal, e^x - 1 is x.
+struct Expm1 {
+  static HWY_INLINE Floats run(F32 d, Floats x) {
+    const Floats bounded = at_least(d, at_most(d, x, 89.0f), -20.0f);
+    Ints bits;
+    const Floats whole = nearest<126>(d, bounded, hn::Set(d, kLog2E), bits);
+    const Floats y = expm1_reduced(d, without_ln2(d, bounded, whole));
+    const Floats power = hn::BitCast(d, hn::ShiftLeft<23>(bits));
+    const Floats half = hn::MulAdd(power, y, hn::Sub(power, hn::Set(d, 0.5f)));
+    return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 0x1p-30f)), x, hn::Add(half, half));
+  }
+};
+
+// Below 0.55, where tanh is 1/2, an odd polynomial; above, 1 - 2 / (e^(2|x|) + 1). 1 from 9.02 on.
+struct Tanh {
+  static HWY_INLINE Floats run(F32 d, Floats x) {
+    const Floats one = hn::Set(d, 1.0f), two = hn::Set(d, 2.0f);
+    const Floats magnitude = at_most(d, hn::Abs(x), 9.25f);
+    const Floats square = hn::Mul(magnitude, magnitude);
+    const Floats rest = horner(d, square, -0.3333294689655304f, 0.1332072913646698f, -5.2672013640403748e-2f,
+                               1.6437891870737076e-2f);  // 2^-24.7
+    const Floats near = hn::MulAdd(hn::Mul(square, magnitude), rest, magnitude);
+
+    const Floats twice = hn::Add(magnitude, magnitude);
+    Ints bits;
+    const Floats whole = nearest<127>(d, twice, hn::Set(d, kLog2E), bits);
+    const Floats y = expm1_reduced(d, without_ln2(d, twice, whole));
+    const Floats power = hn::BitCast(d, hn::ShiftLeft<23>(bits));
+    const Floats far = hn::Sub(one, hn::Div(two, hn::MulAdd(power, y, hn::Add(power, one))));
+    return hn::CopySign(hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.55f)), near, far), x);
+  }
+};
+
+// s = 1 / (1 + e^|x|), or 1 - s for positive x. With e^|x| = 2^k + 2^k (e^r - 1) the sum is rounded once: 1 + 2^k is
+// exact up to k = 23, and from there on what it loses goes to the smaller summand. All of it is computed at 2^-64 of
+// its size, because s may be subnormal.
+struct Sigmoid {
+  static HWY_INLINE Floats run(F32 d, Floats x) {
+    const Floats unit = hn::Set(d, 0x1p-64f);
+    const Floats magnitude = at_most(d, hn::Abs(x), 105.0f);
+    Ints bits;
+    const Floats whole = nearest<127 - 64>(d, magnitude, hn::Set(d, kLog2E), bits);
+    const Floats y = expm1_reduced(d, without_ln2(d, magnitude, whole));
+    const Floats power = hn::BitCast(d, hn::ShiftLeft<23>(bits));
+    const Floats sum = hn::Add(power, unit), lost = hn::Sub(unit, hn::Sub(sum, power));
+    const Floats s = hn::Div(unit, hn::Add(sum, hn::MulAdd(power, y, lost)));
+    return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), s, hn::Sub(hn::Set(d, 1.0f), s));
+  }
+};
+
+/// The k of x = m 2^k with sqrt(1/2) <= m < sqrt(2), and m; for positive normal x.
+HWY_INLINE Ints binary_exponent(F32 d, Floats x, Floats& mantissa) {
+  const I32 di;
+  const hn::RebindToUnsigned<F32> du;  // any bits may come, and differences wrap
+  const auto bits = hn::BitCast(du, x);
+  const Ints exponent = hn::ShiftRight<23>(hn::BitCast(di, hn::Sub(bits, hn::Set(du, 0x3F3504F3u))));
+  mantissa = hn::BitCast(d, hn::Sub(bits, hn::BitCast(du, hn::ShiftLeft<23>(exponent))));
+  return exponent;
+}
+
+/// The same as floats, also for subnormal x.
+HWY_INLINE Floats split_binary(F32 d, Floats x, Floats& exponent) {
+  const auto is_subnormal = hn::Lt(x, hn::Set(d, 0x1p-126f));
+  Floats mantissa;
+  const Ints whole = binary_exponent(d, hn::IfThenElse(is_subnormal, hn::Mul(x, hn::Set(d, 0x1p23f)), x), mantissa);
+  exponent = hn::Sub(hn::ConvertTo(d, whole), hn::IfThenElseZero(is_subnormal, hn::Set(d, 23.0f)));
+  return mantissa;
+}
+
+/// log(1 + f) + exponent * ln 2 for sqrt(1/2) <= 1 + f < sqrt(2).
+HWY_INLINE Floats log_reduced(F32 d, Floats f, Floats exponent) {  // 2^-26.9
+  const Floats square = hn::Mul(f, f);
+  const Floats tail =
+      horner(d, f, 0.33333373069763184f, -0.25000840425491333f, 0.19998989999294281f, -0.16621206700801849f,
+             0.14238907396793365f, -0.13212355971336365f, 0.12565891444683075f, -7.286024093627930e-2f);
+  Floats y = hn::Mul(hn::Mul(square, f), tail);
+  y = hn::MulAdd(exponent, hn::Set(d, kLn2Low), y);
+  y = hn::NegMulAdd(square, hn::Set(d, 0.5f), y);
+  return hn::MulAdd(exponent, hn::Set(d, kLn2High), hn::Add(f, y));
+}
+
+/// -inf for 0, NaN for what is below: what log gives where it has no value.
+HWY_INLINE Floats log_of_nothing(F32 d, Floats x) {
+  return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(hn::Inf(d)), hn::NaN(d));
+}
+
+struct Log {
+  static HWY_INLINE Floats run(F32 d, Floats x) {
+    Floats exponent;
+    const Floats mantissa = split_binary(d, x, exponent);
+    const Floats y = log_reduced(d, hn::Sub(mantissa, hn::Set(d, 1.0f)), exponent);
+    const Floats positive = hn::IfThenElse(hn::Lt(x, hn::Inf(d)), y, x);
+    return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), positive, log_of_nothing(d, x));
+  }
+};
+
+// 1 + x = (1 + f) 2^k, where f = x / 2^k + (1 / 2^k - 1) is made from x itself and so keeps the bits that 1 + x loses.
+// From 2^24 on there are none to keep.
+struct Log1p {
+  static HWY_INLINE Floats run(F32 d, Floats x) {
+    const I32 di;
+    const Floats one = hn::Set(d, 1.0f);
+    const Floats sum = hn::Add(one, x);
+    Floats mantissa;
+    const Ints whole = binary_exponent(d, sum, mantissa);
+    const Floats power = hn::BitCast(d, hn::ShiftLeft<23>(hn::Sub(hn::Set(di, 127), whole)));
+    const Floats f = hn::IfThenElse(hn::Lt(x, hn::Set(d, 0x1p24f)), hn::MulAdd(x, power, hn::Sub(power, one)),
+                                    hn::Sub(mantissa, one));
+    const Floats y = hn::CopySign(log_reduced(d, f, hn::ConvertTo(d, whole)), x);
+    const Floats positive = hn::IfThenElse(hn::Lt(x, hn::Inf(d)), y, x);
+    return hn::IfThenElse(hn::Gt(sum, hn::Zero(d)), positive, log_of_nothing(d, sum));
+  }
+};
+
+// Below 0.8125 an odd polynomial; above, 1 - 2^q with q a polynomial for log2(erfc |x|). 1 from 3.92 on.
+struct Erf {
+  static HWY_INLINE Floats run(F32 d, Floats x) {
+    const Floats one = hn::Set(d, 1.0f);
+    const Floats magnitude = at_most(d, hn::Abs(x), 4.0f);
+    const Floats square = hn::Mul(magnitude, magnitude);
+    const Floats near = hn::MulAdd(magnitude,
+                                   horner(d, square, 0.12837916612625122f, -0.37612605094909668f, 0.11283110827207565f,
+                                          -2.681955136358738e-2f, 5.0813956186175346e-3f, -6.5043533686548471e-4f),
+                                   magnitude);  // 2^-27.9
+    const Floats q = horner(d, magnitude, 2.0900071831420064e-4f, -1.6293321847915649f, -0.91417056322097778f,
+                            -0.15571297705173492f, 3.5906754434108734e-2f, -5.8882478624582291e-3f,
+                            5.9955607866868377e-4f, -2.8034375645802356e-5f);  // 2^-32 in the result
+    Ints bits;
+    const Floats r = hn::Sub(q, nearest<127>(d, q, bits));
+    const Floats y = horner(d, r, 1.0f, 0.69314718246459961f, 0.24022644758224487f, 5.5503584444522858e-2f,
+                            9.6188290044665337e-3f, 1.3391473330557346e-3f, 1.5243396046571434e-4f);  // 2^-28
+    const Floats far = hn::NegMulAdd(hn::BitCast(d, hn::ShiftLeft<23>(bits)), y, one);
+    return hn::CopySign(hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.8125f)), near, far), x);
+  }
+};
+
+// Work in double, on both halves of a float vector.
+using F64 = hn::ScalableTag<double>;
+using Doubles = hn::Vec<F64>;
+struct Halves {
+  Doubles low, high;
+};
+
+HWY_INLINE Halves to_doubles(Floats x) {
+  const F64 d;
+#if HWY_TARGET == HWY_SCALAR
+  return {hn::PromoteTo(d, x), hn::Zero(d)};
+#else
+  return {hn::PromoteTo(d, hn::LowerHalf(x)), hn::PromoteTo(d, hn::UpperHalf(hn::Half<F32>(), x))};
+#endif
+}
+
+HWY_INLINE Floats to_floats(const Halves& x) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::DemoteTo(F32(), x.low);
+#else
+  const hn::Half<F32> half;
+  return hn::Combine(F32(), hn::DemoteTo(half, x.high), hn::DemoteTo(half, x.low));
+#endif
+}
+
+// Up to here the quadrant has 17 bits, and its product with the first part of pi/2 (33 bits) is an exact double.
+inline constexpr float kMostReduced = 131072.0f;
+
+/// magnitude - quadrant * pi/2, right to the last place even where it nearly vanishes.
+HWY_INLINE Floats without_quarters(Floats magnitude, Floats quadrant) {
+  const F64 d;
+  const Halves x = to_doubles(magnitude), n = to_doubles(quadrant);
+  const Doubles high = hn::Set(d, 0x1.921fb544p0), low = hn::Set(d, 0x1.0b4611a626331p-34);
+  return to_floats({hn::NegMulAdd(n.low, low, hn::NegMulAdd(n.low, high, x.low)),
+                    hn::NegMulAdd(n.high, low, hn::NegMulAdd(n.high, high, x.high))});
+}
+
+/// Replaces the lanes beyond kMostReduced, infinities and NaN by what libm says.
+template <double (*kFunction)(double)>
+HWY_INLINE Floats with_large(F32 d, Floats x, Floats y) {
+  const auto is_small = hn::Le(hn::Abs(x), hn::Set(d, kMostReduced));
+  if (HWY_LIKELY(hn::AllTrue(d, is_small))) return y;
+  alignas(64) float from[kLanesOf<F32>], to[kLanesOf<F32>];
+  hn::Store(x, d, from);
+  hn::Store(y, d, to);
+  for (size_t i = 0; i < kLanesOf<F32>; ++i) {
+    if (!(std::fabs(from[i]) <= kMostReduced)) to[i] = static_cast<float>(kFunction(from[i]));
+  }
+  return hn::Load(d, to);
+}
+
+/// sin(magnitude + kTurn * pi/2) with the sign bits of `sign` flipped in.
+template <int kTurn>
+HWY_INLINE Floats sine(F32 d, Floats magnitude, Ints sign) {
+  const I32 di;
+  Ints bits;
+  const Floats quadrant = nearest<kTurn>(d, magnitude, hn::Set(d, 0x1.45f306p-1f), bits);
+  const Floats r = without_quarters(magnitude, quadrant);
+  const Floats square = hn::Mul(r, r);
+  const Floats sin_rest =
+      horner(d, square, -0.16666650772094727f, 8.3319284021854401e-3f, -1.9484860240481794e-4f);  // 2^-27.4
+  const Floats cos_rest =
+      horner(d, square, 4.1666638106107712e-2f, -1.3886969536542892e-3f, 2.4395514628849924e-5f);  // 2^-32
+  const Floats sin_r = hn::MulAdd(hn::Mul(square, r), sin_rest, r);
+  const Floats cos_r = hn::MulAdd(square, hn::MulAdd(square, cos_rest, hn::Set(d, -0.5f)), hn::Set(d, 1.0f));
+  const auto is_odd = hn::RebindMask(d, hn::Eq(hn::And(bits, hn::Set(di, 1)), hn::Set(di, 1)));
+  const Ints flip = hn::Xor(sign, hn::ShiftLeft<31>(hn::ShiftRight<1>(bits)));
+  return hn::Xor(hn::IfThenElse(is_odd, cos_r, sin_r), hn::BitCast(d, flip));
+}
+
+struct Sin {
+  static HWY_INLINE Floats run(F32 d, Floats x) {
+    const Ints sign = hn::And(hn::BitCast(I32(), x), hn::BitCast(I32(), hn::SignBit(d)));
+    return with_large<std::sin>(d, x, sine<0>(d, hn::Abs(x), sign));
+  }
+};
+
+struct Cos {
+  static HWY_INLINE Floats run(F32 d, Floats x) {
+    return with_large<std::cos>(d, x, sine<1>(d, hn::Abs(x), hn::Zero(I32())));
+  }
+};
+
+/// log2 (1 + f) in double, for sqrt(1/2) <= 1 + f < sqrt(2).
+HWY_INLINE Doubles log2_reduced(F64 d, Doubles f) {  // 2^-35.8
+  return hn::Mul(f, horner(d, f, 1.442695040868704037, -0.721347520868750203, 0.480898361396181806,
+                           -0.36067367482975998, 0.288537293408465845, -0.240453165434905775, 0.206175361368345689,
+                           -0.180300606772943989, 0.158769779697046809, -0.143156381250116121, 0.144748502728740985,
+                           -0.142839731382918528, 7.73707269564538891e-2));
+}
+
+// |a|^b = 2^(b log2 |a|) with the product in double: its error is multiplied by up to 150.
+struct Pow {
+  static HWY_INLINE Floats run(F32 d, Floats a, Floats b) {
+    const F64 dd;
+    const Floats one = hn::Set(d, 1.0f);
+    const Floats magnitude = hn::Abs(a);
+    Floats exponent;
+    const Floats f = hn::Sub(split_binary(d, magnitude, exponent), one);
+    exponent = hn::IfThenElse(hn::Lt(magnitude, hn::Inf(d)), exponent, magnitude);
+    exponent = hn::IfThenElse(hn::Eq(a, hn::Zero(d)), hn::Neg(hn::Inf(d)), exponent);
+    // The logarithm of 1 is 0 and stays it, though the power be infinite.
+    const Floats power = hn::IfThenElse(hn::Eq(magnitude, one), one, b);
+
+    const Halves fs = to_doubles(f), exponents = to_doubles(exponent), powers = to_doubles(power);
+    const Doubles low = bounded(dd, hn::Mul(powers.low, hn::Add(exponents.low, log2_reduced(dd, fs.low))));
+    const Doubles high = bounded(dd, hn::Mul(powers.high, hn::Add(exponents.high, log2_reduced(dd, fs.high))));
+    const Doubles rounder = hn::Set(dd, 0x1.8p52);
+    const Doubles whole_low = hn::Sub(hn::Add(low, rounder), rounder);
+    const Doubles whole_high = hn::Sub(hn::Add(high, rounder), rounder);
+    const Floats whole = to_floats({whole_low, whole_high});
+    const Floats r = to_floats({hn::Sub(low, whole_low), hn::Sub(high, whole_high)});
+    Ints bits;
+    nearest<254>(d, whole, bits);
+    const Floats y = horner(d, r, 1.0f, 0.69314718246459961f, 0.24022644758224487f, 5.5503584444522858e-2f,
+                            9.6188290044665337e-3f, 1.3391473330557346e-3f, 1.5243396046571434e-4f);  // 2^-28
+    return with_sign(d, a, b, scale_twice(d, y, bits));
+  }
+
+ private:
+  static HWY_INLINE Doubles bounded(F64 d, Doubles x) { return at_least(d, at_most(d, x, 200.0), -200.0); }
+
+  // Negative bases: odd powers are negative, broken ones have no value. Anything to the power 0 is 1, even NaN.
+  static HWY_INLINE Floats with_sign(F32 d, Floats a, Floats b, Floats y) {
+    const Floats zero = hn::Zero(d), half = hn::Mul(b, hn::Set(d, 0.5f));
+    const auto is_whole = hn::Eq(hn::Floor(b), b);
+    const auto is_odd = hn::AndNot(hn::Eq(hn::Floor(half), half), is_whole);
+    const Floats is_negative = hn::And(a, hn::SignBit(d));
+    y = hn::Or(y, hn::IfThenElseZero(is_odd, is_negative));
+    const auto is_broken = hn::AndNot(is_whole, hn::And(hn::Lt(a, zero), hn::Gt(a, hn::Neg(hn::Inf(d)))));
+    y = hn::IfThenElse(is_broken, hn::NaN(d), y);
+    return hn::IfThenElse(hn::Eq(b, zero), hn::Set(d, 1.0f), y);
+  }
+};
+
+}  // namespace tenon::backends::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

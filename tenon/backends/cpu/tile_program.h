@@ -1,0 +1,26 @@
+// A loop nest compiled for the CPU: stages over a row, cut at reductions, each a short list of tile instructions.
+
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "tenon/ir/loop_nest.h"
+
+namespace tenon::backends::cpu {
+
+class TileProgram {
+ public:
+  virtual ~TileProgram() = default;
+  /// Runs the nest over its buffers: inputs, then outputs.
+  virtual void run(std::span<std::byte* const> buffers) const = 0;
+};
+
+std::unique_ptr<TileProgram> compile_tiles(const ir::LoopNest& nest);
+
+/// Whether neighbouring rows, not the elements of a row, lie together in memory.
+bool better_across(const ir::LoopNest& nest);
+/// The same nest run many rows at a time; the same bits.
+std::unique_ptr<TileProgram> compile_across(const ir::LoopNest& nest);
+
+}  // namespace tenon::backends::cpu

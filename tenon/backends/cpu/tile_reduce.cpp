@@ -1,0 +1,169 @@
+// Reductions in an order that depends on the row length alone: element j joins lane j % 16, then lanes 8, 4, 2 and 1
+// apart are joined. So the bits do not depend on the instruction set either.
+
+#include "tenon/backends/cpu/tile_highway.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tenon/backends/cpu/tile_reduce.cpp"
+#include "hwy/foreach_target.h"
+// The order of these matters.
+#include <limits>
+#include <type_traits>
+
+#include "hwy/highway.h"
+#include "tenon/backends/cpu/tile_vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::backends::cpu::HWY_NAMESPACE {
+namespace {
+
+using ir::Op;
+
+template <typename T>
+struct Sum {
+  static constexpr T kIdentity = 0;
+  static constexpr bool kHasVectors = true;
+  template <class V>
+  static HWY_INLINE V run(V total, V x) {
+    return hn::Add(total, x);
+  }
+  static T join(T a, T b) { return static_cast<T>(a + b); }
+};
+
+template <typename T>
+struct Product {
+  static constexpr T kIdentity = 1;
+  static constexpr bool kHasVectors = std::is_floating_point_v<T> || sizeof(T) == 4;  // no machine has all the others
+  template <class V>
+  static HWY_INLINE V run(V total, V x) {
+    return hn::Mul(total, x);
+  }
+  static T join(T a, T b) { return static_cast<T>(a * b); }
+};
+
+// The first of equals, and NaN once there is one.
+template <typename T>
+struct Largest {
+  static constexpr T kIdentity =
+      std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  static constexpr bool kHasVectors = true;
+  template <class V>
+  static HWY_INLINE V run(V total, V x) {
+    if constexpr (std::is_floating_point_v<T>)
+      return hn::IfThenElse(hn::Or(hn::Lt(total, x), hn::IsNaN(x)), x, total);
+    else
+      return hn::IfThenElse(hn::Lt(total, x), x, total);
+  }
+  static T join(T a, T b) { return a < b || b != b ? b : a; }
+};
+
+/// Folds whole groups of kLanes elements into the lanes. The totals are parameters, loaded one by one, because an array
+/// of them would not stay in registers.
+template <class F, typename T, class... Vectors>
+HWY_INLINE void fold_vectors(T* lanes, const T* x, size_t n, Vectors... totals) {
+  const hn::CappedTag<T, kLanes> d;
+  constexpr size_t kStep = kLanesOf<decltype(d)>, kLoaded = sizeof...(totals) * kStep;
+  if constexpr (kLoaded < kLanes) {
+    fold_vectors<F>(lanes, x, n, totals..., hn::LoadU(d, lanes + kLoaded));
+  } else {
+    for (size_t i = 0; i < n; i += kLanes) {
+      const T* next = x + i;
+      ((totals = F::run(totals, hn::LoadU(d, next)), next += kStep), ...);
+    }
+    ((hn::StoreU(totals, d, lanes), lanes += kStep), ...);
+  }
+}
+
+template <class F, typename T>
+HWY_INLINE void fold(T* lanes, const T* x, size_t n) {
+  if constexpr (F::kHasVectors) {
+    fold_vectors<F>(lanes, x, n);
+  } else {
+    for (size_t i = 0; i < n; i += kLanes) {
+      for (size_t j = 0; j < kLanes; ++j) lanes[j] = F::join(lanes[j], x[i + j]);
+    }
+  }
+}
+
+// The tail is padded with the identity, which changes no lane: a sum of lanes that starts at +0 is never -0.
+template <class F, typename T>
+void fold_tile(ReduceState& state, const void* tile, size_t n) {
+  T* lanes = reinterpret_cast<T*>(state.lanes);
+  const T* x = static_cast<const T*>(tile);
+  const size_t groups = n / kLanes * kLanes;
+  fold<F>(lanes, x, groups);
+  if (groups == n) return;
+  T padded[kLanes];
+  for (T& element : padded) element = F::kIdentity;
+  std::memcpy(padded, x + groups, (n - groups) * sizeof(T));
+  fold<F>(lanes, padded, kLanes);
+}
+
+template <class F, typename T>
+void start(ReduceState& state) {
+  T* lanes = reinterpret_cast<T*>(state.lanes);
+  for (size_t j = 0; j < kLanes; ++j) lanes[j] = F::kIdentity;
+}
+
+template <class F, typename T>
+void finish(const ReduceState& state, void* out) {
+  T lanes[kLanes];
+  std::memcpy(lanes, state.lanes, sizeof lanes);
+  for (size_t apart = kLanes / 2; apart > 0; apart /= 2) {
+    for (size_t j = 0; j < apart; ++j) lanes[j] = F::join(lanes[j], lanes[j + apart]);
+  }
+  std::memcpy(out, lanes, sizeof(T));
+}
+
+/// Calls action.template operator()<F, T>() for the reduction and the type of its lanes. Integers are added and
+/// multiplied as unsigned, because they wrap.
+template <class Action>
+void with_reduction(Op op, DType dtype, Action action) {
+  const auto with_types = [&]<typename T, typename Wrapping>() {
+    if (op == Op::sum) return action.template operator()<Sum<Wrapping>, Wrapping>();
+    if (op == Op::prod) return action.template operator()<Product<Wrapping>, Wrapping>();
+    action.template operator()<Largest<T>, T>();
+  };
+  switch (dtype) {
+    case DType::f64: return with_types.template operator()<double, double>();
+    case DType::i32: return with_types.template operator()<int32_t, uint32_t>();
+    case DType::i64: return with_types.template operator()<int64_t, uint64_t>();
+    case DType::u8:
+    case DType::boolean: return with_types.template operator()<uint8_t, uint8_t>();
+    default: return with_types.template operator()<float, float>();
+  }
+}
+
+}  // namespace
+
+void reduce_tile_here(ReduceState& state, Op op, DType dtype, const void* tile, size_t n) {
+  with_reduction(op, dtype, [&]<class F, typename T>() { fold_tile<F, T>(state, tile, n); });
+}
+
+}  // namespace tenon::backends::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tenon::backends::cpu {
+
+HWY_EXPORT(reduce_tile_here);
+
+void reduce_start(ReduceState& state, ir::Op op, DType dtype) {
+  using namespace HWY_NAMESPACE;
+  with_reduction(op, dtype, [&]<class F, typename T>() { start<F, T>(state); });
+}
+
+void reduce_tile(ReduceState& state, ir::Op op, DType dtype, const void* tile, size_t n) {
+  HWY_DYNAMIC_DISPATCH(reduce_tile_here)(state, op, dtype, tile, n);
+}
+
+void reduce_finish(const ReduceState& state, ir::Op op, DType dtype, void* out) {
+  using namespace HWY_NAMESPACE;
+  with_reduction(op, dtype, [&]<class F, typename T>() { finish<F, T>(state, out); });
+  if (accumulator(dtype) == dtype) return;
+  const void* from = out;
+  static const TileFn kRoundF16 = tile_cast(DType::f32, DType::f16), kRoundBf16 = tile_cast(DType::f32, DType::bf16);
+  (dtype == DType::f16 ? kRoundF16 : kRoundBf16)(out, &from, 1);
+}
+
+}  // namespace tenon::backends::cpu
+#endif

@@ -1,0 +1,54 @@
+// One pool of threads for everything that runs on the host's cores.
+//
+// Work is cut into chunks that threads take in turn, so a core that is busy elsewhere only delays its own chunk. Which
+// thread computes what is left open: results must not depend on it, and with one owner per output element they do not.
+// Inside a parallel region everything runs on the calling thread.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+
+namespace tenon::base {
+
+/// Threads that parallel work may use: TENON_THREADS, or as many as OpenMP finds.
+int num_threads();
+/// Changes it for all work that starts from now on; fails below 1.
+void set_num_threads(int threads);
+
+namespace detail {
+
+/// How many chunks n items are worth: none smaller than the grain, a few for every thread when there is plenty.
+int64_t chunk_count(int64_t n, int64_t grain);
+/// Calls chunk(0), ... chunk(chunks - 1), each once, and returns when all are done. The first exception is rethrown.
+void run_chunks(int64_t chunks, const std::function<void(int64_t)>& chunk);
+
+}  // namespace detail
+
+/// Calls f(begin, end) on disjoint ranges that cover 0 ... n - 1. Less than two grains run on the calling thread.
+template <typename F>
+void parallel_for(int64_t n, int64_t grain, F&& f) {
+  if (n <= 0) return;
+  const int64_t chunks = detail::chunk_count(n, grain);
+  if (chunks <= 1) {
+    f(int64_t{0}, n);
+    return;
+  }
+  const int64_t length = n / chunks, longer = n % chunks;
+  const auto begin = [&](int64_t i) { return i * length + std::min(i, longer); };
+  const auto chunk = [&](int64_t i) { f(begin(i), begin(i + 1)); };
+  detail::run_chunks(chunks, std::ref(chunk));  // a reference, so that nothing is allocated
+}
+
+/// Calls f(i) for every i below n, one at a time per thread: for few, large, unequal pieces of work.
+template <typename F>
+void parallel_tasks(int64_t n, F&& f) {
+  if (n <= 1 || num_threads() == 1) {
+    for (int64_t i = 0; i < n; ++i) f(i);
+    return;
+  }
+  detail::run_chunks(n, std::ref(f));
+}
+
+}  // namespace tenon::base

@@ -1,0 +1,145 @@
+// contract against the reference: shapes, layouts, dtypes, engines.
+
+#include <algorithm>
+
+#include "calls_support.h"
+#include "tenon/backends/cpu/matmul.h"
+#include "tenon/backends/cpu/tile_targets.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+ir::Call contract_of(const Given& a, const Given& b, DType result) {
+  Dims shape = a.shape();
+  shape[shape.size() - 1] = b.shape().back();
+  return call_of(ir::Op::contract, ir::ContractAttrs{result}, {a, b}, {{result, shape}});
+}
+
+void expect_product(const Given& a, const Given& b, DType result, double slack = 40) {
+  expect_as_reference(contract_of(a, b, result), {a, b}, slack);
+}
+
+TEST(Contract, OddShapes) {
+  for (const auto& [m, k, n] : std::vector<std::array<int64_t, 3>>{
+           {1, 1, 1}, {1, 7, 5}, {2, 3, 1}, {3, 300, 17}, {5, 8, 13}, {7, 1, 12}, {8, 257, 16}, {31, 33, 37}, {100, 70, 50}, {9, 513, 100}}) {
+    SCOPED_TRACE(::testing::Message() << m << " x " << k << " x " << n);
+    expect_product(given(DType::f32, {m, k}), given(DType::f32, {k, n}, {}, 2), DType::f32);
+  }
+}
+
+TEST(Contract, LargeEnoughForThreadsAndBlocks) {
+  expect_product(given(DType::f32, {300, 280}), given(DType::f32, {280, 530}, {}, 2), DType::f32, 80);
+  expect_product(given(DType::f32, {2, 600}), given(DType::f32, {600, 1500}, {}, 2), DType::f32, 80);
+  expect_product(given(DType::f32, {1500, 600}), given(DType::f32, {600, 1}, {}, 2), DType::f32, 80);
+}
+
+TEST(Contract, EmptyOperands) {
+  for (const auto& [m, k, n] : std::vector<std::array<int64_t, 3>>{{0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {0, 0, 0}})
+    expect_product(given(DType::f32, {m, k}), given(DType::f32, {k, n}), DType::f32);
+  expect_product(given(DType::bf16, {0, 2, 3}), given(DType::bf16, {0, 3, 4}), DType::f32);
+  expect_product(given(DType::i64, {2, 0}), given(DType::i64, {0, 4}), DType::i64);
+}
+
+// The views through which matmul and its gradients look at (m, k).
+std::vector<Given> layouts(DType dtype, int64_t m, int64_t k, uint64_t seed) {
+  return {
+      given(dtype, {m, k}, {}, seed),
+      given(dtype, {k, m}, {permuted({1, 0})}, seed),
+      given(dtype, {m + 3, 2 * k + 1}, {cut({2, 1}, {m, k}, {1, 2})}, seed),
+      given(dtype, {1, k}, {expanded({m, k})}, seed),
+      given(dtype, {m, 1}, {expanded({m, k})}, seed),
+      given(dtype, {m, k}, {flipped({0, 1})}, seed),
+      given(dtype, {m - 2, k - 1}, {padded({1, 0}, {1, 1})}, seed),
+      given(dtype, {k, m}, {permuted({1, 0}), reshaped({m * k}), reshaped({m, k})}, seed),
+  };
+}
+
+TEST(Contract, EveryLayoutOfBothOperands) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const Given& a : layouts(dtype, 19, 23, 1)) {
+      for (const Given& b : layouts(dtype, 23, 30, 2)) expect_product(a, b, dtype);
+    }
+  }
+}
+
+TEST(Contract, EveryDtypeAndResult) {
+  const DType floats[] = {DType::f32, DType::f16, DType::bf16, DType::f64};
+  for (const DType in : floats) {
+    for (const DType out : floats) expect_product(given(in, {21, 40}), given(in, {40, 26}, {}, 2), out);
+  }
+  for (const DType in : {DType::i32, DType::i64, DType::u8}) {
+    for (const DType out : {DType::i32, DType::i64, DType::u8, DType::f32, DType::f64})
+      expect_product(given(in, {21, 40}), given(in, {26, 40}, {permuted({1, 0})}, 2), out);
+  }
+}
+
+TEST(Contract, IntegersWrapAround) {
+  const Given a = exactly(DType::i32, {1, 2}, {2147483647, 5}), b = exactly(DType::i32, {2, 1}, {3, 1});
+  expect_product(a, b, DType::i32);
+}
+
+TEST(Contract, Batches) {
+  expect_product(given(DType::f32, {2, 3, 9, 20}), given(DType::f32, {2, 3, 20, 11}, {}, 2), DType::f32);
+  // One right operand for all, with rows that go on evenly, and with rows that do not.
+  const Given weights = given(DType::f32, {1, 1, 20, 11}, {expanded({2, 3, 20, 11})}, 2);
+  expect_product(given(DType::f32, {2, 3, 9, 20}), weights, DType::f32);
+  expect_product(given(DType::f32, {2, 9, 3, 20}, {permuted({0, 2, 1, 3})}), weights, DType::f32);
+  expect_product(given(DType::f32, {2, 3, 1, 20}), weights, DType::f32);
+  // One left operand for all, and batches of vectors.
+  expect_product(given(DType::f32, {1, 9, 20}, {expanded({6, 9, 20})}), given(DType::f32, {6, 20, 11}, {}, 2), DType::f32);
+  expect_product(given(DType::f32, {6, 9, 20}), given(DType::f32, {6, 20, 1}, {}, 2), DType::f32);
+  expect_product(given(DType::bf16, {64, 5, 20}), given(DType::bf16, {64, 20, 7}, {}, 2), DType::bf16);
+}
+
+// A transposed operand and its copy must give the same bits, or results would depend on what the planner copies.
+TEST(Contract, BitsDoNotDependOnLayout) {
+  const Given turned = given(DType::f32, {300, 70}, {permuted({1, 0})});
+  const Bytes copied = run_on_cpu(call_of(ir::Op::contiguous, {}, {turned}, {{DType::f32, {70, 300}}}), {turned})[0];
+  const Given copy{{DType::f32, ir::IndexMap(Dims{70, 300})}, copied};
+  const Given right = given(DType::f32, {300, 45}, {}, 2);
+  EXPECT_EQ(run_on_cpu(contract_of(turned, right, DType::f32), {turned, right}),
+            run_on_cpu(contract_of(copy, right, DType::f32), {copy, right}));
+  for (int64_t row : {0, 33, 69}) {  // a single row takes another kernel
+    Given one = turned;
+    one.operand.map.apply(cut({row, 0}, {1, 300}, {1, 1}));
+    const Bytes whole = run_on_cpu(contract_of(turned, right, DType::f32), {turned, right})[0];
+    const Bytes part = run_on_cpu(contract_of(one, right, DType::f32), {one, right})[0];
+    const auto begin = whole.begin() + row * 45 * 4;
+    EXPECT_EQ(part, Bytes(begin, begin + 45 * 4));
+  }
+}
+
+TEST(Contract, EveryInstructionSet) {
+  for (const std::string_view target : tile_targets()) {
+    SCOPED_TRACE(target);
+    use_tile_target(target);
+    expect_product(given(DType::f32, {33, 300}), given(DType::f32, {45, 300}, {permuted({1, 0})}, 2), DType::f32);
+    expect_product(given(DType::f16, {300, 13}, {permuted({1, 0})}), given(DType::f16, {300, 45}, {}, 2), DType::f16);
+    expect_product(given(DType::f64, {33, 30}), given(DType::f64, {30, 45}, {}, 2), DType::f64);
+  }
+  use_tile_target("");
+}
+
+TEST(Contract, OneDnnAgrees) {
+  if (!has_onednn()) GTEST_SKIP() << "built without oneDNN";
+  for (const auto& [in, out] : std::vector<std::pair<DType, DType>>{
+           {DType::f32, DType::f32}, {DType::bf16, DType::f32}, {DType::bf16, DType::bf16}}) {
+    const std::vector<std::pair<Given, Given>> operands = {
+        {given(in, {70, 33}), given(in, {33, 50}, {}, 2)},
+        {given(in, {33, 70}, {permuted({1, 0})}), given(in, {50, 33}, {permuted({1, 0})}, 2)},
+        {given(in, {2, 9, 3, 20}, {permuted({0, 2, 1, 3})}), given(in, {1, 1, 20, 11}, {expanded({2, 3, 20, 11})}, 2)},
+        {given(in, {140, 190}), given(in, {190, 340}, {}, 2)},
+    };
+    for (const auto& [a, b] : operands) {
+      const ir::Call call = contract_of(a, b, out);
+      const auto kernel = compile_contract_with(call, MatmulEngine::onednn);
+      const Results results = run(*kernel, call, {a, b});
+      expect_close(call, results, run_on_reference(call, {a, b}), 40);
+      const Threads one(1);
+      EXPECT_EQ(run(*compile_contract_with(call, MatmulEngine::onednn), call, {a, b}), results);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,398 @@
+// Gradients of the functions of tensor/ops.h: against finite differences where they are smooth, against PyTorch's
+// choice where they are not, and finite where a formula could make 0 times infinity.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "tenon/device/registry.h"
+#include "tenon/tensor/autograd.h"
+#include "tenon/tensor/creation.h"
+#include "tenon/tensor/ops.h"
+#include "tests/ops/differences.h"
+#include "tests/ops/rows.h"
+
+namespace tenon::ops_test {
+namespace {
+
+using Numbers = std::vector<double>;
+using Xs = std::span<const Tensor>;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// ---- Finite differences --------------------------------------------------------------------------------------------
+
+struct Smooth {
+  std::string name;
+  std::vector<Dims> arguments;  // filled at random from -2 to 2
+  std::function<Tensor(Xs)> f;
+};
+
+void PrintTo(const Smooth& tested, std::ostream* out) { *out << tested.name; }  // NOLINT: GoogleTest's name
+
+/// Away from zero, on the positive side.
+Tensor positive(const Tensor& x) { return square(x) + 0.3; }
+
+Tensor indices(const Tensor& like, const std::vector<int64_t>& values, const Dims& shape) {
+  return from_vector(values, shape, Options(like.device()));
+}
+
+std::vector<Smooth> elementwise_functions() {
+  const std::vector<Dims> one{{2, 3}}, two{{2, 3}, {2, 3}}, spread{{2, 1}, {3}};
+  return {
+      {"sub", spread, [](Xs x) { return x[0] - x[1]; }},
+      {"mul_broadcast", spread, [](Xs x) { return x[0] * x[1]; }},
+      {"div", two, [](Xs x) { return x[0] / positive(x[1]); }},
+      {"div_number", one, [](Xs x) { return 2.0 / positive(x[0]); }},
+      {"remainder", two, [](Xs x) { return remainder(x[0] * 3.0, positive(x[1])); }},
+      {"remainder_negative", two, [](Xs x) { return remainder(x[0] * 3.0, -positive(x[1])); }},
+      {"fmod", two, [](Xs x) { return fmod(x[0] * 3.0, positive(x[1])); }},
+      {"pow_tensors", two, [](Xs x) { return pow(positive(x[0]), x[1]); }},
+      {"pow_0", one, [](Xs x) { return pow(x[0], 0.0) * x[0]; }},
+      {"pow_1", one, [](Xs x) { return pow(x[0], 1.0); }},
+      {"pow_2", one, [](Xs x) { return pow(x[0], 2.0); }},
+      {"pow_3", one, [](Xs x) { return pow(x[0], 3.0); }},
+      {"pow_4", one, [](Xs x) { return pow(x[0], 4.0); }},
+      {"pow_half", one, [](Xs x) { return pow(positive(x[0]), 0.5); }},
+      {"pow_minus_1", one, [](Xs x) { return pow(positive(x[0]), -1.0); }},
+      {"pow_real", one, [](Xs x) { return pow(positive(x[0]), 2.5); }},
+      {"pow_of_number", one, [](Xs x) { return pow(2.0, x[0]); }},
+      {"maximum", two, [](Xs x) { return maximum(x[0], x[1]); }},
+      {"minimum", two, [](Xs x) { return minimum(x[0], x[1]); }},
+      {"where", two, [](Xs x) { return where(lt(x[0], x[1]), x[0] * x[1], x[1]); }},
+      {"masked_fill", one, [](Xs x) { return masked_fill(x[0] * x[0], lt(x[0], 0.5), 3); }},
+      {"rsqrt", one, [](Xs x) { return rsqrt(positive(x[0])); }},
+      {"square", one, [](Xs x) { return square(x[0]); }},
+      {"reciprocal", one, [](Xs x) { return reciprocal(positive(x[0])); }},
+      {"exp2", one, [](Xs x) { return exp2(x[0]); }},
+      {"log2", one, [](Xs x) { return log2(positive(x[0])); }},
+      {"log10", one, [](Xs x) { return log10(positive(x[0])); }},
+      {"tan", one, [](Xs x) { return tan(x[0] * 0.7); }},
+      {"sinh", one, [](Xs x) { return sinh(x[0]); }},
+      {"cosh", one, [](Xs x) { return cosh(x[0]); }},
+      {"clamp", one, [](Xs x) { return clamp(x[0] * x[0], 0.5, 2.0); }},
+      {"nan_to_num", one, [](Xs x) { return nan_to_num(x[0]); }},
+      {"relu", one, [](Xs x) { return relu(x[0]) * x[0]; }},
+      {"leaky_relu", one, [](Xs x) { return leaky_relu(x[0], 0.1) * x[0]; }},
+      {"elu", one, [](Xs x) { return elu(x[0], 1.5); }},
+      {"softplus", one, [](Xs x) { return softplus(x[0], 2, 3); }},
+      {"silu", one, [](Xs x) { return silu(x[0]); }},
+      {"mish", one, [](Xs x) { return mish(x[0]); }},
+      {"hardswish", one, [](Xs x) { return hardswish(x[0] * 2.5); }},
+      {"gelu", one, [](Xs x) { return gelu(x[0]); }},
+      {"gelu_tanh", one, [](Xs x) { return gelu(x[0], "tanh"); }},
+  };
+}
+
+std::vector<Smooth> reductions() {
+  const std::vector<Dims> matrix{{3, 4}}, cube{{2, 3, 4}};
+  return {
+      {"sum", cube,
+       [](Xs x) {
+         return sum(square(x[0]), {0, 2});
+       }},
+      {"mean", cube, [](Xs x) { return mean(square(x[0]), {1}, true); }},
+      {"prod", matrix, [](Xs x) { return prod(x[0], {1}); }},
+      {"prod_all", {{2, 3}}, [](Xs x) { return prod(x[0]); }},
+      {"amax", cube,
+       [](Xs x) {
+         return square(amax(x[0], {0, 2}));
+       }},
+      {"amin", cube,
+       [](Xs x) {
+         return square(amin(x[0], {0, 1}));
+       }},
+      {"max_along", matrix, [](Xs x) { return square(max(x[0], 1).first); }},
+      {"min_along", matrix, [](Xs x) { return square(min(x[0], 0, true).first); }},
+      {"var", matrix, [](Xs x) { return var(x[0], {1}); }},
+      {"var_all_uncorrected", matrix, [](Xs x) { return var(x[0], {}, 0); }},
+      {"std", matrix, [](Xs x) { return tenon::std(x[0], {0}); }},
+      {"norm_2", matrix, [](Xs x) { return norm(x[0], 2, {1}); }},
+      {"norm_1", matrix, [](Xs x) { return square(norm(x[0], 1, {0})); }},
+      {"norm_3", matrix, [](Xs x) { return norm(x[0], 3); }},
+      {"norm_inf", matrix, [](Xs x) { return square(norm(x[0], kInf, {1})); }},
+      {"logsumexp", matrix, [](Xs x) { return logsumexp(x[0], {1}); }},
+      {"logsumexp_all", matrix,
+       [](Xs x) {
+         return logsumexp(x[0], {0, 1}, true);
+       }},
+      {"softmax", matrix, [](Xs x) { return softmax(x[0], 1); }},
+      {"softmax_columns", matrix, [](Xs x) { return softmax(x[0], 0); }},
+      {"log_softmax", matrix, [](Xs x) { return log_softmax(x[0], -1); }},
+      {"cumsum", matrix, [](Xs x) { return square(cumsum(x[0], 1)); }},
+      {"cumprod", matrix, [](Xs x) { return cumprod(x[0], 0); }},
+      {"sort", matrix, [](Xs x) { return square(sort(x[0], 0, true).first); }},
+      {"topk", matrix, [](Xs x) { return square(topk(x[0], 2).first); }},
+      {"topk_smallest", matrix, [](Xs x) { return square(topk(x[0], 2, 0, false).first); }},
+  };
+}
+
+std::vector<Smooth> shape_functions() {
+  const std::vector<Dims> matrix{{3, 4}}, cube{{2, 3, 4}}, two{{2, 3}, {4, 3}};
+  return {
+      {"reshape", cube,
+       [](Xs x) {
+         return square(x[0]).reshape({4, -1});
+       }},
+      {"permute", cube,
+       [](Xs x) {
+         return square(x[0].permute({2, 0, 1}));
+       }},
+      {"expand",
+       {{3, 1}},
+       [](Xs x) {
+         return square(x[0].expand({2, 3, 4}));
+       }},
+      {"flip", matrix,
+       [](Xs x) {
+         return square(flip(x[0], {0, 1}));
+       }},
+      {"squeeze_and_unsqueeze", {{1, 3}}, [](Xs x) { return square(x[0].squeeze(0).unsqueeze(-1)); }},
+      {"flatten", cube, [](Xs x) { return square(flatten(x[0], 1)); }},
+      {"slice", cube,
+       [](Xs x) {
+         return square(x[0].index({1, Slice(0, 3, 2), Slice({}, {}, -1)}));
+       }},
+      {"select_columns", matrix,
+       [](Xs x) {
+         return square(x[0].index({Slice(), indices(x[0], {3, 1, 3}, {3})}));
+       }},
+      {"pad", matrix,
+       [](Xs x) {
+         return square(pad(x[0], {1, 2, 0, 1}, 1.5));
+       }},
+      {"pad_negative", matrix,
+       [](Xs x) {
+         return square(pad(x[0], {-1, 1}, 2));
+       }},
+      {"cat", two,
+       [](Xs x) {
+         return square(cat({x[0], x[1], x[0]}));
+       }},
+      {"stack",
+       {{2, 3}, {2, 3}},
+       [](Xs x) {
+         return square(stack({x[0], x[1]}, 1));
+       }},
+      {"split", matrix, [](Xs x) { return split(x[0], 3, 1)[0] * split(x[0], 1, 1)[3]; }},
+      {"chunk", matrix, [](Xs x) { return chunk(x[0], 2, 1)[0] * chunk(x[0], 2, 1)[1]; }},
+      {"unbind", matrix, [](Xs x) { return unbind(x[0])[0] * unbind(x[0])[2]; }},
+      {"repeat",
+       {{2, 3}},
+       [](Xs x) {
+         return square(repeat(x[0], {2, 1, 3}));
+       }},
+      {"roll", matrix, [](Xs x) { return x[0] * roll(x[0], 1, 1); }},
+      {"tril", matrix, [](Xs x) { return square(tril(x[0], 1)); }},
+      {"triu", cube, [](Xs x) { return square(triu(x[0])); }},
+      {"gather", matrix,
+       [](Xs x) {
+         return square(gather(x[0], 1, indices(x[0], {0, 3, 3, 2, 1, 1}, {3, 2})));
+       }},
+      {"gather_fewer_rows", matrix,
+       [](Xs x) {
+         return square(gather(x[0], 0, indices(x[0], {2, 0, 2}, {1, 3})));
+       }},
+      {"index_select", matrix,
+       [](Xs x) {
+         return square(index_select(x[0], 0, indices(x[0], {2, 2, 0}, {3})));
+       }},
+      {"scatter_add",
+       {{3, 2}, {2, 2}},
+       [](Xs x) {
+         return square(scatter_add(x[0], 0, indices(x[0], {2, 1, 2, 0}, {2, 2}), x[1]));
+       }},
+      {"scatter_add_larger_source",
+       {{2, 3}, {2, 2}},
+       [](Xs x) {
+         return square(scatter_add(x[0], 1, indices(x[0], {1, 1}, {1, 2}), x[1]));
+       }},
+  };
+}
+
+std::vector<Smooth> products() {
+  return {
+      {"matmul", {{2, 3}, {3, 4}}, [](Xs x) { return matmul(x[0], x[1]); }},
+      {"matmul_transposed", {{3, 2}, {4, 3}}, [](Xs x) { return matmul(x[0].t(), x[1].t()); }},
+      {"matmul_vectors", {{3}, {3}}, [](Xs x) { return matmul(x[0], x[1]); }},
+      {"matmul_matrix_vector", {{2, 3}, {3}}, [](Xs x) { return matmul(x[0], x[1]); }},
+      {"matmul_vector_matrix", {{3}, {3, 2}}, [](Xs x) { return matmul(x[0], x[1]); }},
+      {"matmul_batches", {{2, 1, 2, 3}, {2, 3, 2}}, [](Xs x) { return matmul(x[0], x[1]); }},
+      {"matmul_one_for_all", {{2, 2, 3}, {3, 2}}, [](Xs x) { return matmul(x[0], x[1]); }},
+      {"matmul_with_itself", {{3, 3}}, [](Xs x) { return matmul(x[0], x[0]); }},
+      {"outer", {{2}, {3}}, [](Xs x) { return outer(x[0], x[1]); }},
+      {"einsum_matmul",
+       {{2, 3}, {3, 4}},
+       [](Xs x) {
+         return einsum("ij,jk->ki", {x[0], x[1]});
+       }},
+      {"einsum_trace", {{3, 3}}, [](Xs x) { return square(einsum("ii->", {x[0]})); }},
+      {"einsum_diagonal", {{3, 3}}, [](Xs x) { return square(einsum("ii->i", {x[0]})); }},
+      {"einsum_three",
+       {{2, 3}, {3, 2}, {2, 2}},
+       [](Xs x) {
+         return einsum("ab,bc,cd->ad", {x[0], x[1], x[2]});
+       }},
+      {"einsum_heads",
+       {{1, 2, 3, 2}, {1, 2, 2, 2}},
+       [](Xs x) {
+         return einsum("bhtd,bhsd->bhts", {x[0], x[1]});
+       }},
+      {"einsum_broadcast",
+       {{2, 1, 2}, {2, 3, 2}},
+       [](Xs x) {
+         return einsum("abc,abc->ab", {x[0], x[1]});
+       }},
+  };
+}
+
+std::vector<Smooth> all_functions() {
+  std::vector<Smooth> all;
+  for (const auto& group : {elementwise_functions(), reductions(), shape_functions(), products()})
+    all.insert(all.end(), group.begin(), group.end());
+  return all;
+}
+
+using Param = std::tuple<std::string, Smooth>;
+
+class FunctionGradient : public testing::TestWithParam<Param> {
+ protected:
+  ir::DeviceId device() const { return device::find(std::get<0>(GetParam())); }
+
+  /// The function's elements times weights, summed; the weights are the last argument.
+  Function weighted() const {
+    const auto f = std::get<1>(GetParam()).f;
+    return [f](Xs x) { return sum(f(x.first(x.size() - 1)) * x.back()); };
+  }
+  std::vector<Host> arguments() const {
+    std::vector<Host> at;
+    std::vector<Tensor> on_device;
+    for (const Dims& shape : std::get<1>(GetParam()).arguments) {
+      at.push_back(random_host({DType::f64, shape}, 10 + at.size()));
+      on_device.emplace_back(upload(at.back(), device()));
+    }
+    at.push_back(random_host(std::get<1>(GetParam()).f(on_device).value().type(), 5));
+    return at;
+  }
+};
+
+TEST_P(FunctionGradient, IsTheSlope) { EXPECT_TRUE(gradient_is_slope(weighted(), arguments(), device())); }
+
+TEST_P(FunctionGradient, HasAGradientItself) {
+  EXPECT_TRUE(second_gradient_is_slope(weighted(), arguments(), device()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Functions, FunctionGradient,
+                         testing::Combine(testing::ValuesIn(computing_devices()), testing::ValuesIn(all_functions())),
+                         [](const testing::TestParamInfo<Param>& tested) {
+                           return test_name(
+                               fmt::format("{}_{}", std::get<0>(tested.param), std::get<1>(tested.param).name));
+                         });
+
+// ---- Kinks, ties and limits ----------------------------------------------------------------------------------------
+
+class GradientLimits : public testing::TestWithParam<std::string> {
+ protected:
+  Tensor made(const Numbers& values, DType dtype = DType::f32) const {
+    return from_vector(values, {static_cast<int64_t>(values.size())}, Options(dtype, Device(GetParam())));
+  }
+  /// The gradient of the sum of f at these points.
+  Numbers slopes(const std::function<Tensor(const Tensor&)>& f, const Numbers& at, DType dtype = DType::f32) const {
+    Tensor x = made(at, dtype).requires_grad_();
+    return grad(sum(f(x)), x).to_vector<double>();
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, GradientLimits, testing::ValuesIn(computing_devices()),
+                         [](const testing::TestParamInfo<std::string>& tested) { return test_name(tested.param); });
+
+TEST_P(GradientLimits, ActivationsAtZero) {
+  EXPECT_EQ(slopes([](const Tensor& x) { return relu(x); }, {-1, 0, 1}), (Numbers{0, 0, 1}));
+  EXPECT_EQ(slopes([](const Tensor& x) { return leaky_relu(x, 0.5); }, {-1, 0, 1}), (Numbers{0.5, 0.5, 1}));
+  EXPECT_EQ(slopes([](const Tensor& x) { return elu(x, 2); }, {0, 1}), (Numbers{2, 1}));
+}
+
+TEST_P(GradientLimits, ClampPassesTheGradientAtItsEdges) {
+  EXPECT_EQ(slopes([](const Tensor& x) { return clamp(x, -1, 1); }, {-2, -1, 0, 1, 2}), (Numbers{0, 1, 1, 1, 0}));
+}
+
+TEST_P(GradientLimits, MinimumSharesTiesEvenly) {
+  Tensor a = made({1, 2}).requires_grad_(), b = made({1, 3}).requires_grad_();
+  EXPECT_EQ(grad(sum(minimum(a, b)), a).to_vector<double>(), (Numbers{0.5, 1}));
+  EXPECT_EQ(grad(sum(minimum(a, b)), b).to_vector<double>(), (Numbers{0.5, 0}));
+}
+
+TEST_P(GradientLimits, TheSmallestElementsShareTheGradient) {
+  EXPECT_EQ(slopes([](const Tensor& x) { return amin(x); }, {2, 1, 1, 3}), (Numbers{0, 0.5, 0.5, 0}));
+}
+
+TEST_P(GradientLimits, MaxAlongADimPicksTheFirst) {
+  EXPECT_EQ(slopes([](const Tensor& x) { return max(x, 0).first; }, {2, 3, 3}), (Numbers{0, 1, 0}));
+}
+
+TEST_P(GradientLimits, NormOfZeroIsFlat) {
+  EXPECT_EQ(slopes([](const Tensor& x) { return norm(x); }, {0, 0}), (Numbers{0, 0}));
+  EXPECT_EQ(slopes([](const Tensor& x) { return norm(x, 3); }, {0, 0}), (Numbers{0, 0}));
+  EXPECT_EQ(slopes([](const Tensor& x) { return norm(x, 1); }, {0, -2}), (Numbers{0, -1}));
+}
+
+TEST_P(GradientLimits, DeviationOfEqualElementsIsFlat) {
+  EXPECT_EQ(slopes([](const Tensor& x) { return tenon::std(x); }, {3, 3, 3}), (Numbers{0, 0, 0}));
+}
+
+TEST_P(GradientLimits, PowToTheZeroIsFlat) {
+  EXPECT_EQ(slopes([](const Tensor& x) { return pow(x, 0.0); }, {0, 2, -3}), (Numbers{0, 0, 0}));
+  EXPECT_EQ(slopes([](const Tensor& x) { return pow(x, 2.0); }, {0, 2, -3}), (Numbers{0, 4, -6}));
+}
+
+TEST_P(GradientLimits, NanToNumIsFlatWhereItReplaces) {
+  EXPECT_EQ(slopes([](const Tensor& x) { return nan_to_num(x); }, {kInf, -kInf, std::nan(""), 2}),
+            (Numbers{0, 0, 0, 1}));
+}
+
+TEST_P(GradientLimits, CumprodThroughZeros) {
+  // y = (2, 0, 0), with the zero replaced by e: (2, 2e, 6e). The slope at the zero is 2 + 6.
+  EXPECT_EQ(slopes([](const Tensor& x) { return cumprod(x, 0); }, {2, 0, 3}), (Numbers{1, 8, 0}));
+  EXPECT_EQ(slopes([](const Tensor& x) { return cumprod(x, 0); }, {0, 0, 3}), (Numbers{1, 0, 0}));
+}
+
+TEST_P(GradientLimits, LargeInputsHaveFiniteSlopes) {
+  struct Case {
+    std::string name;
+    std::function<Tensor(const Tensor&)> f;
+    Numbers wanted;
+  };
+  const Numbers at{-1e4, -200, 200, 1e4}, steps{0, 0, 1, 1};
+  const Case cases[] = {
+      {"relu", [](const Tensor& x) { return relu(x); }, steps},
+      {"elu", [](const Tensor& x) { return elu(x); }, steps},
+      {"softplus", [](const Tensor& x) { return softplus(x); }, steps},
+      {"silu", [](const Tensor& x) { return silu(x); }, steps},
+      {"mish", [](const Tensor& x) { return mish(x); }, steps},
+      {"hardswish", [](const Tensor& x) { return hardswish(x); }, steps},
+      {"gelu", [](const Tensor& x) { return gelu(x); }, steps},
+      {"gelu_tanh", [](const Tensor& x) { return gelu(x, "tanh"); }, steps},
+      {"sigmoid", [](const Tensor& x) { return sigmoid(x); }, {0, 0, 0, 0}},
+      {"tanh", [](const Tensor& x) { return tanh(x); }, {0, 0, 0, 0}},
+      {"logsumexp", [](const Tensor& x) { return logsumexp(x, {0}); }, {0, 0, 0, 1}},
+      {"softmax", [](const Tensor& x) { return softmax(x, 0); }, {0, 0, 0, 0}},
+      {"log_softmax", [](const Tensor& x) { return log_softmax(x, 0); }, {1, 1, 1, -3}},
+  };
+  for (const Case& tested : cases) {
+    for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
+      const Numbers points = dtype == DType::f16 ? Numbers{-6e4, -200, 200, 6e4} : at;
+      EXPECT_TRUE(close(slopes(tested.f, points, dtype), tested.wanted, 1e-6)) << tested.name << " in " << name(dtype);
+    }
+  }
+}
+
+TEST_P(GradientLimits, MaskedScoresHaveNoSlope) {
+  EXPECT_EQ(slopes([](const Tensor& x) { return square(softmax(x, 0)); }, {0, 0, -kInf}), (Numbers{0, 0, 0}));
+  EXPECT_EQ(slopes([](const Tensor& x) { return logsumexp(x, {0}); }, {0, 0, -kInf}), (Numbers{0.5, 0.5, 0}));
+}
+
+}  // namespace
+}  // namespace tenon::ops_test

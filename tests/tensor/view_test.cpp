@@ -1,0 +1,872 @@
+// Views share memory, writes are seen by whoever looks at that memory afterwards, and by nobody who looked before:
+// a lazy program gives what the same program gives when every op runs at once.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "tenon/exec/eval.h"
+#include "tenon/tenon.h"
+
+namespace tenon {
+namespace {
+
+using Wholes = std::vector<int64_t>;
+using Reals = std::vector<double>;
+
+Wholes wholes(const Tensor& x) { return x.to_vector<int64_t>(); }
+Reals reals(const Tensor& x) { return x.to_vector<double>(); }
+
+/// 0, 1, 2, ... in its own memory.
+Tensor counting(const Dims& shape) {
+  Wholes values(static_cast<size_t>(ir::count(shape)));
+  std::iota(values.begin(), values.end(), int64_t{0});
+  return from_vector(values, shape);
+}
+
+// ---- sharing ----
+
+TEST(Views, AWriteThroughASliceIsSeenByTheBase) {
+  Tensor x = counting({6});
+  x.slice(0, 1, 6, 2).fill_(-1);
+  EXPECT_EQ(wholes(x), Wholes({0, -1, 2, -1, 4, -1}));
+}
+
+TEST(Views, AWriteToTheBaseIsSeenByViews) {
+  Tensor x = counting({2, 3});
+  const Tensor row = x[1], column = x.select(1, 2), flat = x.reshape({6}), turned = x.t();
+  x.mul_(10);
+  EXPECT_EQ(wholes(row), Wholes({30, 40, 50}));
+  EXPECT_EQ(wholes(column), Wholes({20, 50}));
+  EXPECT_EQ(wholes(flat), Wholes({0, 10, 20, 30, 40, 50}));
+  EXPECT_EQ(wholes(turned), Wholes({0, 30, 10, 40, 20, 50}));
+}
+
+TEST(Views, SiblingsSeeEachOther) {
+  Tensor x = counting({3, 4});
+  Tensor rows = x.slice(0, 0, 2), columns = x.slice(1, 1, 3);
+  rows.fill_(7);
+  EXPECT_EQ(wholes(columns), Wholes({7, 7, 7, 7, 9, 10}));
+  columns.fill_(5);
+  EXPECT_EQ(wholes(rows), Wholes({7, 5, 5, 7, 7, 5, 5, 7}));
+}
+
+TEST(Views, EveryKindOfViewWritesThrough) {
+  Tensor x = counting({2, 3});
+  x.t()[0].fill_(-1);
+  EXPECT_EQ(wholes(x), Wholes({-1, 1, 2, -1, 4, 5}));
+  x.reshape({3, 2}).select(1, 1).fill_(-2);
+  EXPECT_EQ(wholes(x), Wholes({-1, -2, 2, -2, 4, -2}));
+  x.view({6}).narrow(0, 2, 1).fill_(-3);
+  EXPECT_EQ(wholes(x), Wholes({-1, -2, -3, -2, 4, -2}));
+  x.unsqueeze(0).squeeze().permute({1, 0}).select(0, 1).zero_();
+  EXPECT_EQ(wholes(x), Wholes({-1, 0, -3, -2, 0, -2}));
+  x.flatten()[5].fill_(9);
+  EXPECT_EQ(wholes(x), Wholes({-1, 0, -3, -2, 0, 9}));
+  x.split({1, 2}, 1)[0].fill_(6);
+  EXPECT_EQ(wholes(x), Wholes({6, 0, -3, 6, 0, 9}));
+  x.chunk(2, 0)[1].fill_(4);
+  EXPECT_EQ(wholes(x), Wholes({6, 0, -3, 4, 4, 4}));
+  unbind(x, 0)[0].fill_(8);
+  EXPECT_EQ(wholes(x), Wholes({8, 8, 8, 4, 4, 4}));
+}
+
+TEST(Views, AViewOfAViewOfAViewReachesTheBase) {
+  Tensor x = counting({4, 5});
+  Tensor inner = x.slice(0, 1, 4).t().slice(0, 0, 5, 2).select(1, 2);  // row 3, columns 0, 2, 4
+  EXPECT_EQ(wholes(inner), Wholes({15, 17, 19}));
+  inner.copy_(tensor({-1, -2, -3}));
+  EXPECT_EQ(wholes(x[3]), Wholes({-1, 16, -2, 18, -3}));
+  EXPECT_EQ(wholes(x[2]), Wholes({10, 11, 12, 13, 14}));
+}
+
+TEST(Views, NegativeStepsAlias) {
+  Tensor x = counting({5});
+  Tensor backwards = x.slice(0, {}, {}, -1);
+  EXPECT_EQ(wholes(backwards), Wholes({4, 3, 2, 1, 0}));
+  backwards.narrow(0, 0, 2).fill_(9);
+  EXPECT_EQ(wholes(x), Wholes({0, 1, 2, 9, 9}));
+  x.zero_();
+  EXPECT_EQ(wholes(backwards), Wholes({0, 0, 0, 0, 0}));
+}
+
+TEST(Views, FlipCopies) {
+  Tensor x = counting({3});
+  Tensor flipped = flip(x, {0});
+  flipped.fill_(9);
+  EXPECT_EQ(wholes(x), Wholes({0, 1, 2}));
+  flipped = flip(x, {0});
+  x.zero_();
+  EXPECT_EQ(wholes(flipped), Wholes({2, 1, 0}));
+  Tensor same = flip(x, {});  // no dims, but still a copy
+  same.fill_(1);
+  EXPECT_EQ(wholes(x), Wholes({0, 0, 0}));
+}
+
+TEST(Views, ReshapeOfATransposeCopies) {
+  Tensor x = counting({2, 3});
+  Tensor copy = x.t().reshape({6});
+  copy.fill_(9);
+  EXPECT_EQ(wholes(x), Wholes({0, 1, 2, 3, 4, 5}));
+  x.zero_();
+  EXPECT_EQ(wholes(copy), Wholes({9, 9, 9, 9, 9, 9}));
+}
+
+TEST(Views, ReshapeOfATransposeThatStridesExpressIsAView) {
+  Tensor x = counting({2, 3, 4});
+  Tensor view = x.permute({1, 0, 2}).reshape({3, 2, 2, 2});  // cuts the contiguous axis only
+  view.select(0, 0).fill_(-1);
+  EXPECT_EQ(wholes(x.select(1, 0)), Wholes(8, -1));
+  EXPECT_EQ(wholes(x.select(1, 1)), Wholes({4, 5, 6, 7, 16, 17, 18, 19}));
+}
+
+TEST(Views, CloneAndOpsOwnTheirMemory) {
+  Tensor x = counting({3});
+  Tensor clone = x.clone(), sum = x + 0, cat_of_one = cat({x}), repeated = repeat(x, {1}), rolled = roll(x, 0, 0);
+  x.fill_(9);
+  for (const Tensor& own : {clone, sum, cat_of_one, repeated, rolled}) EXPECT_EQ(wholes(own), Wholes({0, 1, 2}));
+  for (Tensor own : {clone, sum, cat_of_one, repeated, rolled}) own.zero_();
+  EXPECT_EQ(wholes(x), Wholes({9, 9, 9}));
+}
+
+// Where an op has nothing to do it must still not hand out its operand: writing the result would write the operand.
+TEST(Views, OpsThatChangeNothingStillOwnTheirResult) {
+  const auto writes_into_operand = [](Tensor x, Tensor (*op)(const Tensor&)) {
+    const Reals before = reals(x);
+    op(x).fill_(9);
+    return reals(x) != before;
+  };
+  EXPECT_FALSE(writes_into_operand(counting({2}), floor)) << "floor";
+  EXPECT_FALSE(writes_into_operand(counting({2}), ceil)) << "ceil";
+  EXPECT_FALSE(writes_into_operand(counting({2}), trunc)) << "trunc";
+  EXPECT_FALSE(writes_into_operand(counting({2}), round)) << "round";
+  EXPECT_FALSE(writes_into_operand(tensor({false, true}), abs)) << "abs";
+  EXPECT_FALSE(writes_into_operand(counting({2}), [](const Tensor& x) { return nan_to_num(x); })) << "nan_to_num";
+  EXPECT_FALSE(writes_into_operand(tensor({1.0, 2.0}), [](const Tensor& x) { return pow(x, 1); })) << "pow";
+  EXPECT_FALSE(writes_into_operand(scalar(3.0), [](const Tensor& x) { return max(x, 0).first; })) << "max";
+  EXPECT_FALSE(writes_into_operand(scalar(3.0), [](const Tensor& x) { return sort(x).first; })) << "sort";
+  EXPECT_FALSE(writes_into_operand(scalar(3.0), [](const Tensor& x) { return cumsum(x, 0); })) << "cumsum";
+  EXPECT_FALSE(writes_into_operand(scalar(3.0), [](const Tensor& x) { return sum(x); })) << "sum";
+  EXPECT_FALSE(writes_into_operand(tensor({1.0}), [](const Tensor& x) { return cat({x}); })) << "cat";
+}
+
+TEST(Views, ConversionToTheSameDtypeOrDeviceIsTheTensorItself) {
+  Tensor x = counting({2});
+  x.to(DType::i64).fill_(3);
+  EXPECT_EQ(wholes(x), Wholes({3, 3}));
+  x.to(x.device()).fill_(4);
+  EXPECT_EQ(wholes(x), Wholes({4, 4}));
+  x.to(DType::i32).fill_(5);  // another dtype is a copy
+  EXPECT_EQ(wholes(x), Wholes({4, 4}));
+}
+
+TEST(Views, CopiesOfAHandleAreTheSameTensor) {
+  Tensor x = counting({2});
+  Tensor same = x;
+  same.fill_(7);
+  EXPECT_EQ(wholes(x), Wholes({7, 7}));
+}
+
+TEST(Views, ContiguousCopiesOnlyWhatIsStrided) {
+  Tensor x = counting({2, 3});
+  x.contiguous().fill_(1);
+  EXPECT_EQ(wholes(x), Wholes(6, 1));
+  x.t().contiguous().fill_(2);
+  EXPECT_EQ(wholes(x), Wholes(6, 1));
+}
+
+TEST(Views, ExpandedViewsShowTheirMemory) {
+  Tensor x = counting({1, 3});
+  const Tensor wide = x.expand({2, 3});
+  x.select(1, 1).fill_(9);
+  EXPECT_EQ(wholes(wide), Wholes({0, 9, 2, 0, 9, 2}));
+}
+
+TEST(Views, FilledTensorsDoNotShareTheirConstant) {
+  Tensor x = zeros({2}), y = zeros({2});
+  x.fill_(1);
+  EXPECT_EQ(reals(y), Reals({0, 0}));
+  EXPECT_EQ(reals(zeros({2})), Reals({0, 0}));
+  Tensor seven = full({3}, 7);
+  seven[1].fill_(0);
+  EXPECT_EQ(wholes(seven), Wholes({7, 0, 7}));
+  EXPECT_EQ(wholes(full({3}, 7)), Wholes({7, 7, 7}));
+}
+
+// ---- order of reads and writes ----
+
+TEST(Views, ValuesComputedBeforeAWriteKeepTheOldValue) {
+  Tensor x = counting({3});
+  const Tensor before = x * 10, copy = x.clone();
+  x.fill_(5);
+  const Tensor after = x * 10;
+  EXPECT_EQ(wholes(after), Wholes({50, 50, 50}));
+  EXPECT_EQ(wholes(before), Wholes({0, 10, 20}));
+  EXPECT_EQ(wholes(copy), Wholes({0, 1, 2}));
+}
+
+TEST(Views, ValuesComputedBeforeAWriteSurviveItsEvaluation) {
+  Tensor x = counting({3});
+  const Tensor before = x * 10;
+  x.add_(1);
+  x.eval();
+  x.add_(1);
+  x.eval();
+  EXPECT_EQ(wholes(before), Wholes({0, 10, 20}));
+  EXPECT_EQ(wholes(x), Wholes({2, 3, 4}));
+}
+
+TEST(Views, WritesHappenInOrder) {
+  Tensor x = zeros({3}, DType::i64);
+  x.fill_(1);
+  x[0].fill_(2);
+  x.add_(10);
+  x[2].fill_(3);
+  x.mul_(2);
+  EXPECT_EQ(wholes(x), Wholes({24, 22, 6}));
+}
+
+TEST(Views, SwapThroughATemporary) {
+  Tensor x = counting({3}), y = counting({3}) + 10;
+  const Tensor held = x.clone();
+  x.copy_(y);
+  y.copy_(held);
+  EXPECT_EQ(wholes(x), Wholes({10, 11, 12}));
+  EXPECT_EQ(wholes(y), Wholes({0, 1, 2}));
+}
+
+TEST(Views, SwapOfTwoRows) {
+  Tensor x = counting({2, 3});
+  const Tensor held = x[0].clone();
+  x[0].copy_(x[1]);
+  x[1].copy_(held);
+  EXPECT_EQ(wholes(x), Wholes({3, 4, 5, 0, 1, 2}));
+}
+
+TEST(Views, SwapWithoutATemporaryLosesAValueAsItDoesInPlace) {
+  Tensor x = counting({2, 2});
+  const Tensor first = x[0];  // a view, not a copy
+  x[0].copy_(x[1]);
+  x[1].copy_(first);
+  EXPECT_EQ(wholes(x), Wholes({2, 3, 2, 3}));
+}
+
+TEST(Views, OverlappingCopiesReadBeforeTheyWrite) {
+  Tensor up = counting({5}), down = counting({5});
+  up.slice(0, 1).copy_(up.slice(0, 0, -1));
+  EXPECT_EQ(wholes(up), Wholes({0, 0, 1, 2, 3}));
+  down.slice(0, 0, -1).copy_(down.slice(0, 1));
+  EXPECT_EQ(wholes(down), Wholes({1, 2, 3, 4, 4}));
+}
+
+TEST(Views, ATensorReversesItself) {
+  Tensor x = counting({5});
+  x.copy_(x.slice(0, {}, {}, -1));
+  EXPECT_EQ(wholes(x), Wholes({4, 3, 2, 1, 0}));
+  Tensor square = counting({3, 3});
+  square.copy_(square.t());
+  EXPECT_EQ(wholes(square), Wholes({0, 3, 6, 1, 4, 7, 2, 5, 8}));
+}
+
+TEST(Views, AnOpInPlaceMayReadItsOwnTarget) {
+  Tensor x = counting({4});
+  x.add_(x);
+  EXPECT_EQ(wholes(x), Wholes({0, 2, 4, 6}));
+  x.slice(0, 0, 2).add_(x.slice(0, 2, 4));
+  EXPECT_EQ(wholes(x), Wholes({4, 8, 4, 6}));
+  x.mul_(x[0]);
+  EXPECT_EQ(wholes(x), Wholes({16, 32, 16, 24}));
+}
+
+TEST(Views, WritingWhileEvaluatedViewsAreAlive) {
+  Tensor x = counting({4});
+  const Tensor view = x.slice(0, 1, 3);
+  view.eval();
+  const Tensor seen = view + 0;
+  x.fill_(9);
+  x.eval();
+  EXPECT_EQ(wholes(view), Wholes({9, 9}));
+  EXPECT_EQ(wholes(seen), Wholes({1, 2}));
+}
+
+TEST(Views, AViewOutlivesItsBase) {
+  Tensor view;
+  {
+    Tensor x = counting({4});
+    view = x.slice(0, 1, 3);
+    x.add_(10);
+  }
+  view.mul_(2);
+  EXPECT_EQ(wholes(view), Wholes({22, 24}));
+}
+
+TEST(Views, EmptyViewsTakeWrites) {
+  Tensor x = counting({3});
+  x.slice(0, 2, 2).fill_(9);
+  x.slice(0, 3).copy_(zeros({0}, DType::i64));
+  EXPECT_EQ(wholes(x), Wholes({0, 1, 2}));
+  EXPECT_EQ(x.slice(0, 2, 2).numel(), 0);
+}
+
+// ---- random programs against a plain array ----
+
+// A program of views, writes, reads and lazily held values over a few buffers, run beside a model that knows nothing
+// but arrays of numbers and lists of positions.
+class Program {
+ public:
+  Program(uint32_t seed, bool eager) : random_(seed), eager_(eager) {
+    for (const Dims& shape : {Dims{4, 6}, Dims{12}, Dims{2, 3, 4}}) {
+      memory_.emplace_back(static_cast<size_t>(ir::count(shape)));
+      std::iota(memory_.back().begin(), memory_.back().end(), static_cast<int64_t>(100 * memory_.size()));
+      View view{from_vector(memory_.back(), shape), memory_.size() - 1, Wholes(memory_.back().size())};
+      std::iota(view.positions.begin(), view.positions.end(), int64_t{0});
+      views_.push_back(view);
+    }
+  }
+
+  void run(int steps) {
+    for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) step();
+    for (const View& view : views_) check(view);
+    for (const Held& held : held_) EXPECT_EQ(wholes(held.tensor), held.values) << log_;
+  }
+
+ private:
+  struct View {
+    Tensor tensor;
+    size_t buffer;
+    Wholes positions;  // of each element in its buffer, in row-major order
+  };
+  struct Held {
+    Tensor tensor;
+    Wholes values;
+  };
+
+  int64_t below(int64_t n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(random_); }
+  View& any_view() { return views_[static_cast<size_t>(below(static_cast<int64_t>(views_.size())))]; }
+  void note(const std::string& what) { log_ += what + "\n"; }
+
+  Wholes values(const View& view) const {
+    Wholes seen;
+    for (int64_t at : view.positions) seen.push_back(memory_[view.buffer][static_cast<size_t>(at)]);
+    return seen;
+  }
+
+  void check(const View& view) { EXPECT_EQ(wholes(view.tensor), values(view)) << log_; }
+
+  void step() {
+    switch (below(8)) {
+      case 0:
+      case 1: add_view(); break;
+      case 2: fill(); break;
+      case 3: copy_between(); break;
+      case 4: change(); break;
+      case 5: hold(); break;
+      case 6: read(); break;
+      default: forget(); break;
+    }
+    if (!eager_) return;
+    for (const View& view : views_) view.tensor.eval();
+    for (const Held& held : held_) held.tensor.eval();
+  }
+
+  void add_view() {
+    if (views_.size() > 12) return;
+    const View from = any_view();
+    const Dims shape = from.tensor.shape();
+    if (shape.empty()) return;
+    const int64_t axis = below(static_cast<int64_t>(shape.size()));
+    const int64_t size = shape[static_cast<size_t>(axis)];
+    View made = from;
+    // Positions follow the same move on a tensor that holds them.
+    Tensor positions = from_vector(from.positions, shape);
+    const auto move = [&](auto f) {
+      made.tensor = f(from.tensor);
+      made.positions = wholes(f(positions));
+    };
+    switch (below(5)) {
+      case 0: move([&](const Tensor& t) { return t.transpose(axis, 0); }); break;
+      case 1:
+        if (size == 0) return;
+        move([&](const Tensor& t) { return t.select(axis, size - 1); });
+        break;
+      case 2: {
+        const int64_t start = below(size + 1), stop = below(size + 1), step = below(2) + 1;
+        move([&](const Tensor& t) { return t.slice(axis, std::min(start, stop), std::max(start, stop), step); });
+        break;
+      }
+      case 3: {
+        const int64_t step = -1 - below(2);
+        move([&](const Tensor& t) { return t.slice(axis, {}, {}, step); });
+        break;
+      }
+      default: move([&](const Tensor& t) { return t.unsqueeze(axis); }); break;
+    }
+    if (made.positions.empty() || made.tensor.dim() > 5) return;
+    note(fmt::format("view {} = of {} positions {}", views_.size(), from.buffer, fmt::join(made.positions, " ")));
+    views_.push_back(made);
+  }
+
+  void write(const View& view, const Wholes& next) {
+    for (size_t i = 0; i < next.size(); ++i) memory_[view.buffer][static_cast<size_t>(view.positions[i])] = next[i];
+  }
+
+  void fill() {
+    View& view = any_view();
+    const int64_t number = below(1000);
+    note(fmt::format("fill {} with {}", fmt::join(view.positions, " "), number));
+    view.tensor.fill_(number);
+    write(view, Wholes(view.positions.size(), number));
+  }
+
+  // From any other view of as many elements, perhaps of the same memory.
+  void copy_between() {
+    View &to = any_view(), &from = any_view();
+    if (to.positions.size() != from.positions.size()) return;
+    note(fmt::format("copy {}:{} to {}:{}", from.buffer, fmt::join(from.positions, " "), to.buffer,
+                     fmt::join(to.positions, " ")));
+    const Wholes next = values(from);
+    to.tensor.copy_(from.tensor.reshape(to.tensor.shape()));
+    write(to, next);
+  }
+
+  void change() {
+    View &to = any_view(), &from = any_view();
+    Wholes next = values(to);
+    if (to.positions.size() == from.positions.size()) {
+      note(fmt::format("add {}:{} to {}:{}", from.buffer, fmt::join(from.positions, " "), to.buffer,
+                       fmt::join(to.positions, " ")));
+      const Wholes other = values(from);
+      for (size_t i = 0; i < next.size(); ++i) next[i] += other[i];
+      to.tensor.add_(from.tensor.reshape(to.tensor.shape()));
+    } else {
+      note(fmt::format("add 1 to {}:{}", to.buffer, fmt::join(to.positions, " ")));
+      for (int64_t& value : next) value += 1;
+      to.tensor.add_(1);
+    }
+    write(to, next);
+  }
+
+  void hold() {
+    if (held_.size() > 8) return;
+    const View& view = any_view();
+    note(fmt::format("hold {}:{}", view.buffer, fmt::join(view.positions, " ")));
+    Held held{view.tensor.clone(), values(view)};
+    if (below(2)) {
+      held.tensor = view.tensor * 3 + 1;
+      for (int64_t& value : held.values) value = value * 3 + 1;
+    }
+    held_.push_back(held);
+  }
+
+  void read() {
+    const View& view = any_view();
+    note(fmt::format("read {}:{}", view.buffer, fmt::join(view.positions, " ")));
+    if (below(2))
+      check(view);
+    else
+      view.tensor.eval();
+  }
+
+  void forget() {
+    if (views_.size() > 4 && below(2))
+      views_.erase(views_.begin() + 1 + below(static_cast<int64_t>(views_.size()) - 1));
+    if (held_.empty()) return;
+    const auto at = held_.begin() + below(static_cast<int64_t>(held_.size()));
+    note("forget a held value");
+    if (below(2)) {
+      EXPECT_EQ(wholes(at->tensor), at->values) << log_;
+    }
+    held_.erase(at);
+  }
+
+  std::mt19937 random_;
+  bool eager_;
+  std::vector<Wholes> memory_;
+  std::vector<View> views_;
+  std::vector<Held> held_;
+  std::string log_;
+};
+
+TEST(Views, RandomProgramsReadWhatPlainMemoryHolds) {
+  for (uint32_t seed = 0; seed < 300 && !HasFailure(); ++seed) Program(seed, false).run(40);
+}
+
+TEST(Views, RandomProgramsRunAtOnceReadTheSame) {
+  for (uint32_t seed = 0; seed < 100 && !HasFailure(); ++seed) Program(seed, true).run(40);
+}
+
+// ---- views launch nothing ----
+
+TEST(Views, MakingAndEvaluatingViewsLaunchesNothing) {
+  Tensor x = counting({4, 6}).eval();
+  const size_t launches = exec::stats().launches;
+  const Tensor views[] = {x.t(),
+                          x.reshape({2, 12}),
+                          x.slice(0, 1, 4, 2),
+                          x.slice(1, {}, {}, -1),
+                          x.select(1, 3),
+                          x[2],
+                          x.unsqueeze(1).expand({4, 5, 6}),
+                          x.permute({1, 0}).narrow(0, 1, 3),
+                          x.flatten(),
+                          x.detach(),
+                          x.index({Ellipsis(), Slice(0, 2), NewAxis()}),
+                          x.split({1, 3}, 0)[1]};
+  for (const Tensor& view : views) view.eval();
+  EXPECT_EQ(exec::stats().launches, launches);
+  EXPECT_TRUE(x.t().is_evaluated());
+}
+
+TEST(Views, RecordingRunsNothing) {
+  const Tensor x = counting({4});
+  const auto before = exec::stats();
+  Tensor y = exp(x) + 1;
+  y.add_(2);
+  EXPECT_FALSE(y.is_evaluated());
+  EXPECT_EQ(exec::stats().launches, before.launches);
+  EXPECT_EQ(exec::stats().evaluations, before.evaluations);
+}
+
+TEST(Views, ReadingTwiceComputesOnce) {
+  const Tensor y = counting({4}) * 3;
+  y.eval();
+  const size_t launches = exec::stats().launches;
+  EXPECT_EQ(wholes(y), Wholes({0, 3, 6, 9}));
+  EXPECT_EQ(wholes(y.reshape({2, 2})), Wholes({0, 3, 6, 9}));
+  EXPECT_EQ(exec::stats().launches, launches);
+}
+
+// ---- slices against a loop ----
+
+// Python's rule for start:stop:step over n elements.
+std::vector<int64_t> sliced_positions(int64_t n, std::optional<int64_t> start, std::optional<int64_t> stop,
+                                      int64_t step) {
+  std::vector<int64_t> positions;
+  const auto from_end = [n](int64_t at) { return at < 0 ? at + n : at; };
+  if (step > 0) {
+    const int64_t first = start ? std::clamp<int64_t>(from_end(*start), 0, n) : 0,
+                  last = stop ? std::clamp<int64_t>(from_end(*stop), 0, n) : n;
+    for (int64_t i = first; i < last; i += step) positions.push_back(i);
+  } else {
+    const int64_t first = start ? std::clamp<int64_t>(from_end(*start), -1, n - 1) : n - 1;
+    const int64_t last = stop ? std::clamp<int64_t>(from_end(*stop), -1, n - 1) : -1;
+    for (int64_t i = first; i > last; i += step) positions.push_back(i);
+  }
+  return positions;
+}
+
+TEST(Views, EverySliceIsThatOfALoop) {
+  std::vector<std::optional<int64_t>> bounds{std::nullopt};
+  for (int64_t at = -7; at <= 7; ++at) bounds.emplace_back(at);
+  for (int64_t n : {0, 1, 5}) {
+    const Tensor x = counting({n});
+    for (const auto& start : bounds) {
+      for (const auto& stop : bounds) {
+        for (int64_t step : {-6, -3, -2, -1, 1, 2, 3, 6}) {
+          const Tensor y = x.slice(0, start, stop, step);
+          ASSERT_EQ(wholes(y), sliced_positions(n, start, stop, step))
+              << n << " elements [" << (start ? std::to_string(*start) : "") << ":"
+              << (stop ? std::to_string(*stop) : "") << ":" << step << "]";
+        }
+      }
+    }
+  }
+}
+
+TEST(Views, EverySliceWritesWhereItReads) {
+  std::vector<std::optional<int64_t>> bounds{std::nullopt, -6, -4, -1, 0, 2, 3, 5, 9};
+  for (const auto& start : bounds) {
+    for (const auto& stop : bounds) {
+      for (int64_t step : {-3, -2, -1, 1, 2, 3}) {
+        Tensor x = counting({5});
+        Wholes expected = wholes(x);
+        int64_t next = 100;
+        const auto positions = sliced_positions(5, start, stop, step);
+        for (int64_t at : positions) expected[static_cast<size_t>(at)] = next++;
+        x.slice(0, start, stop, step).copy_(arange(100, 100 + static_cast<int64_t>(positions.size())));
+        ASSERT_EQ(wholes(x), expected);
+      }
+    }
+  }
+}
+
+TEST(Views, SlicesOfSlicesInTwoDims) {
+  const Tensor x = counting({5, 7});
+  const Tensor y = x.slice(0, 4, 0, -2).slice(1, 1, {}, 3).slice(0, {}, {}, -1);  // rows 2, 4; columns 1, 4
+  EXPECT_EQ(wholes(y), Wholes({15, 18, 29, 32}));
+}
+
+TEST(Views, StepsBeyondTheEndTakeOneElement) {
+  const Tensor x = counting({5});
+  EXPECT_EQ(wholes(x.slice(0, 1, {}, 100)), Wholes({1}));
+  EXPECT_EQ(wholes(x.slice(0, {}, {}, -100)), Wholes({4}));
+  EXPECT_EQ(wholes(x.slice(0, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max())),
+            Wholes({0, 1, 2, 3, 4}));
+  EXPECT_EQ(wholes(x.slice(0, {}, {}, std::numeric_limits<int64_t>::max())), Wholes({0}));
+}
+
+// ---- index expressions ----
+
+TEST(Views, IndexWithPositionsAndSlices) {
+  const Tensor x = counting({2, 3, 4});
+  EXPECT_EQ(x.index({1, 2, 3}).item<int64_t>(), 23);
+  EXPECT_EQ(wholes(x.index({1, Slice(), 0})), Wholes({12, 16, 20}));
+  EXPECT_EQ(wholes(x.index({-1, -1})), Wholes({20, 21, 22, 23}));
+  EXPECT_EQ(wholes(x.index({Slice(), 1, Slice(1, 4, 2)})), Wholes({5, 7, 17, 19}));
+  EXPECT_EQ(wholes(x.index({0, Slice({}, {}, -1), 0})), Wholes({8, 4, 0}));
+  EXPECT_EQ(x.index({}).shape(), x.shape());
+}
+
+TEST(Views, IndexWithNewAxisAndEllipsis) {
+  const Tensor x = counting({2, 3, 4});
+  EXPECT_EQ(x.index({NewAxis()}).shape(), (Dims{1, 2, 3, 4}));
+  EXPECT_EQ(x.index({Slice(), NewAxis(), 0}).shape(), (Dims{2, 1, 4}));
+  EXPECT_EQ(x.index({Ellipsis(), NewAxis()}).shape(), (Dims{2, 3, 4, 1}));
+  EXPECT_EQ(x.index({0, Ellipsis(), 1}).shape(), (Dims{3}));
+  EXPECT_EQ(wholes(x.index({0, Ellipsis(), 1})), Wholes({1, 5, 9}));
+  EXPECT_EQ(wholes(x.index({Ellipsis(), 1, 2})), Wholes({6, 18}));
+  EXPECT_EQ(x.index({0, 0, Ellipsis(), 0}).shape(), Dims{});  // an ellipsis may stand for nothing
+}
+
+TEST(Views, IndexWithATensorOfPositions) {
+  const Tensor x = counting({3, 4});
+  EXPECT_EQ(wholes(x.index({tensor({2, 0, 2})})), Wholes({8, 9, 10, 11, 0, 1, 2, 3, 8, 9, 10, 11}));
+  EXPECT_EQ(wholes(x.index({Slice(), tensor({3, 1})})), Wholes({3, 1, 7, 5, 11, 9}));
+  EXPECT_EQ(x.index({tensor({{0, 1}, {2, 0}})}).shape(), (Dims{2, 2, 4}));
+  EXPECT_EQ(wholes(x.index({1, tensor({3, 1})})), Wholes({7, 5}));
+  EXPECT_EQ(x.index({scalar(1)}).shape(), (Dims{4}));
+  EXPECT_EQ(wholes(x.index({scalar(1)})), Wholes({4, 5, 6, 7}));
+}
+
+TEST(Views, NegativePositionsInATensorCountFromTheEnd) {
+  const Tensor x = counting({3, 2});
+  Wholes picked;
+  EXPECT_NO_THROW(picked = wholes(x.index({tensor({-1, 0})})));
+  EXPECT_EQ(picked, Wholes({4, 5, 0, 1}));
+}
+
+// As in PyTorch and numpy, tensors of positions are broadcast together and pick points, not the grid of all pairs.
+TEST(Views, SeveralTensorsOfPositionsPickPoints) {
+  const Tensor x = counting({3, 4});
+  const Tensor points = x.index({tensor({0, 1, 2}), tensor({3, 0, 1})});
+  EXPECT_EQ(points.shape(), (Dims{3}));
+  EXPECT_EQ(wholes(points), Wholes({3, 4, 9}));
+  EXPECT_EQ(x.index({tensor({{0}, {2}}), tensor({1, 3})}).shape(), (Dims{2, 2}));
+}
+
+TEST(Views, PickingWithATensorCopies) {
+  Tensor x = counting({3});
+  Tensor picked = x.index({tensor({0, 1})});
+  picked.fill_(9);
+  EXPECT_EQ(wholes(x), Wholes({0, 1, 2}));
+}
+
+TEST(Views, IndexPutWithNumbersAndBroadcasting) {
+  Tensor x = counting({2, 3});
+  x.index_put_({0, 1}, 9);
+  EXPECT_EQ(wholes(x), Wholes({0, 9, 2, 3, 4, 5}));
+  x.index_put_({Slice(), 2}, -1);
+  EXPECT_EQ(wholes(x), Wholes({0, 9, -1, 3, 4, -1}));
+  x.index_put_({Ellipsis()}, tensor({7, 8, 9}));  // a row into both
+  EXPECT_EQ(wholes(x), Wholes({7, 8, 9, 7, 8, 9}));
+  x.index_put_({Slice(), Slice(0, 2)}, tensor({{1}, {2}}));  // a column into two
+  EXPECT_EQ(wholes(x), Wholes({1, 1, 9, 2, 2, 9}));
+  x.index_put_({1}, scalar(5));
+  EXPECT_EQ(wholes(x), Wholes({1, 1, 9, 5, 5, 5}));
+  x.index_put_({Slice({}, {}, -1), 0}, tensor({10, 20}));
+  EXPECT_EQ(wholes(x), Wholes({20, 1, 9, 10, 5, 5}));
+  x.index_put_({0}, tensor({0.9, 1.9, -2.9}));  // converted to the target's dtype
+  EXPECT_EQ(wholes(x), Wholes({0, 1, -2, 10, 5, 5}));
+}
+
+TEST(Views, IndexPutWithATensorOfPositionsWrites) {
+  Tensor x = counting({4});
+  try {
+    x.index_put_({tensor({0, 2})}, 9);
+  } catch (const Error&) {
+    GTEST_SKIP() << "refusing it is honest, too";
+  }
+  EXPECT_EQ(wholes(x), Wholes({9, 1, 9, 3}));
+}
+
+// ---- gradients and memory ----
+
+TEST(Views, GradientsPassThroughWritesIntoAnIntermediate) {
+  Tensor x = tensor({1.0, 2.0, 3.0}).requires_grad_();
+  Tensor y = x * 2;
+  y[0].fill_(5);
+  sum(y * y).backward();  // y = 5, 4, 6
+  EXPECT_EQ(reals(x.grad()), Reals({0, 16, 24}));
+}
+
+TEST(Views, GradientsPassThroughOpsInPlaceOnAView) {
+  Tensor x = tensor({1.0, 2.0, 3.0}).requires_grad_();
+  Tensor y = x * 2;
+  y.slice(0, 1).mul_(3);
+  EXPECT_EQ(reals(y), Reals({2, 12, 18}));
+  sum(y * y).backward();
+  EXPECT_EQ(reals(x.grad()), Reals({8, 144, 216}));
+}
+
+TEST(Views, GradientsReachWhatWasWrittenIntoABuffer) {
+  Tensor w = tensor({1.0, 2.0}).requires_grad_();
+  Tensor buffer = zeros({4});
+  buffer.slice(0, 1, 3).copy_(w);
+  EXPECT_TRUE(buffer.requires_grad());
+  EXPECT_FALSE(buffer.is_leaf());
+  sum(buffer * tensor({5.0, 6.0, 7.0, 8.0})).backward();
+  EXPECT_EQ(reals(w.grad()), Reals({6, 7}));
+}
+
+TEST(Views, GradientsOfARecurrenceWrittenStepByStep) {
+  Tensor x = scalar(2.0).requires_grad_();
+  Tensor h = ones({4});
+  for (int64_t t = 1; t < 4; ++t) h[t].copy_(h[t - 1] * x);  // 1, x, x^2, x^3
+  EXPECT_EQ(reals(h), Reals({1, 2, 4, 8}));
+  sum(h).backward();
+  EXPECT_EQ(x.grad().item<double>(), 1 + 2 * 2 + 3 * 4);
+}
+
+TEST(Views, AGraphRecordedBeforeAWriteKeepsItsGradient) {
+  Tensor x = tensor({3.0}).requires_grad_();
+  Tensor y = x * 2;
+  const Tensor before = y * y;
+  y.fill_(0);
+  EXPECT_EQ(reals(before), Reals({36}));
+  EXPECT_EQ(grad(sum(before), x).item<double>(), 24);
+}
+
+TEST(Views, GradientsThroughEveryView) {
+  Tensor x = arange(12, DType::f32).reshape({3, 4}).clone().requires_grad_();
+  const Tensor w = arange(12, DType::f32).reshape({3, 4});
+  const auto gradient = [&](const Tensor& seen, const Tensor& weight) { return reals(grad(sum(seen * weight), x)); };
+  EXPECT_EQ(gradient(x.t(), w.t()), reals(w));
+  EXPECT_EQ(gradient(x.reshape({2, 6}), w.reshape({2, 6})), reals(w));
+  EXPECT_EQ(gradient(x.slice(1, {}, {}, -2), ones({3, 2})), Reals({0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}));
+  EXPECT_EQ(gradient(x[1], ones({4})), Reals({0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0}));
+  EXPECT_EQ(gradient(x.slice(0, 0, 3, 2).slice(1, 1, 4, 2), ones({2, 2})), Reals({0, 1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1}));
+  EXPECT_EQ(gradient(x.unsqueeze(0).expand({5, 3, 4}), ones({5, 3, 4})), Reals(12, 5));
+  EXPECT_EQ(gradient(x.index({tensor({0, 0})}), ones({2, 4})), Reals({2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(gradient(flip(x, {0, 1}), flip(w, {0, 1})), reals(w));
+}
+
+TEST(Views, ADetachedViewWritesItsParameter) {
+  Tensor p = tensor({1.0, 2.0, 3.0}).requires_grad_();
+  p.detach().slice(0, 1, 2).fill_(9);
+  EXPECT_EQ(reals(p), Reals({1, 9, 3}));
+  EXPECT_TRUE(p.requires_grad());
+  EXPECT_TRUE(p.is_leaf());
+  sum(p * p).backward();
+  EXPECT_EQ(reals(p.grad()), Reals({2, 18, 6}));
+}
+
+TEST(Views, ADetachedViewSeesUpdatesOfItsParameter) {
+  Tensor p = tensor({1.0, 2.0}).requires_grad_();
+  const Tensor shown = p.detach(), row = p[1];
+  {
+    NoGrad update;
+    p.sub_(tensor({0.5, 0.5}));
+  }
+  EXPECT_EQ(reals(shown), Reals({0.5, 1.5}));
+  EXPECT_FALSE(shown.requires_grad());
+  EXPECT_EQ(row.item<double>(), 1.5);
+  EXPECT_TRUE(row.requires_grad());
+}
+
+TEST(Views, AViewOfAParameterGivesItsGradientAfterAnUpdate) {
+  Tensor p = tensor({1.0, 2.0}).requires_grad_();
+  const Tensor row = p[1];
+  {
+    NoGrad update;
+    p.mul_(3);
+  }
+  (row * row).backward();
+  EXPECT_EQ(reals(p.grad()), Reals({0, 12}));
+}
+
+TEST(Views, ALeafMadeOfASliceCanBeUpdated) {
+  Tensor leaf = tensor({0.0, 1.0, 2.0, 3.0}).slice(0, 2).requires_grad_();
+  const Tensor last = leaf[1];
+  {
+    NoGrad update;
+    ASSERT_NO_THROW(leaf.mul_(10));
+  }
+  EXPECT_EQ(reals(leaf), Reals({20, 30}));
+  EXPECT_EQ(last.item<double>(), 30);
+  sum(leaf * leaf).backward();
+  EXPECT_EQ(reals(leaf.grad()), Reals({40, 60}));
+}
+
+TEST(Views, ALeafMadeOfAViewStillSharesItsMemory) {
+  Tensor base = tensor({0.0, 1.0, 2.0});
+  Tensor leaf = base.slice(0, 1).requires_grad_(), same = base.detach().requires_grad_();
+  base.fill_(7);
+  EXPECT_EQ(reals(leaf), Reals({7, 7}));
+  EXPECT_EQ(reals(same), Reals({7, 7, 7}));
+  EXPECT_TRUE(leaf.requires_grad());
+}
+
+TEST(Views, AViewOfALeafMadeByDetachKeepsItsGradientAfterAnUpdate) {
+  Tensor leaf = tensor({1.0, 2.0}).detach().requires_grad_();
+  const Tensor last = leaf[1];
+  {
+    NoGrad update;
+    leaf.mul_(3);
+  }
+  EXPECT_EQ(last.item<double>(), 6);
+  EXPECT_TRUE(last.requires_grad());
+}
+
+TEST(Views, AViewTakenBeforeRequiresGradStaysOutOfTheGraph) {
+  Tensor p = tensor({1.0, 2.0});
+  const Tensor early = p.slice(0, 0, 1);
+  p.requires_grad_();
+  {
+    NoGrad update;
+    p.fill_(5);
+  }
+  EXPECT_EQ(reals(early), Reals({5}));
+  EXPECT_FALSE(early.requires_grad());
+}
+
+// Under NoGrad a write changes the value and leaves the history: PyTorch's y keeps its grad_fn.
+TEST(Views, AWriteUnderNoGradKeepsTheHistory) {
+  Tensor x = tensor({1.0, 2.0}).requires_grad_();
+  Tensor y = x * 2;
+  {
+    NoGrad off;
+    y.add_(1);
+  }
+  EXPECT_EQ(reals(y), Reals({3, 5}));
+  ASSERT_TRUE(y.requires_grad());
+  sum(y).backward();
+  EXPECT_EQ(reals(x.grad()), Reals({2, 2}));
+}
+
+TEST(Views, AWriteThroughDetachKeepsTheHistory) {
+  Tensor x = tensor({1.0, 2.0}).requires_grad_();
+  Tensor y = x * 2, z = x * 3;
+  y.detach().fill_(7);
+  z.detach()[0].fill_(7);
+  EXPECT_EQ(reals(y), Reals({7, 7}));
+  ASSERT_TRUE(y.requires_grad());
+  sum(y + z).backward();
+  EXPECT_EQ(reals(x.grad()), Reals({5, 5}));
+}
+
+TEST(Views, EvaluatingAnIntermediateKeepsItsHistory) {
+  Tensor x = tensor({1.0, 2.0}).requires_grad_();
+  Tensor y = x * 2;
+  y.eval();
+  y[0].mul_(10);
+  y.eval();
+  EXPECT_EQ(reals(y), Reals({20, 4}));
+  sum(y).backward();
+  EXPECT_EQ(reals(x.grad()), Reals({20, 2}));
+}
+
+}  // namespace
+}  // namespace tenon
