@@ -55,7 +55,7 @@ Range resolved(const Slice& slice, int64_t size) {
   const int64_t start = bound(slice.start, forward ? low : high), stop = bound(slice.stop, forward ? high : low);
   const int64_t span = forward ? stop - start : start - stop;
   const int64_t step = forward ? slice.step : -slice.step;
-  return {start, span <= 0 ? 0 : (span + step - 1) / step, slice.step};
+  return {start, span <= 0 ? 0 : (span - 1) / step + 1, slice.step};
 }
 
 std::vector<ir::Move> slice_moves(const Dims& shape, size_t axis, Range range) {

@@ -215,7 +215,10 @@ bool Tensor::is_leaf() const { return !requires_grad() || is_param(value()); }
 Tensor& Tensor::requires_grad_(bool on) {
   if (!on) {
     if (!is_leaf()) fail("requires_grad_", "only leaves can stop requiring grad; use detach()");
-    if (is_param(value())) impl_->value = impl_->value.node->input(0);
+    if (is_param(value())) {
+      const ir::Value inner = impl_->value.node->input(0);  // outlives the node that is let go
+      impl_->value = inner;
+    }
     impl_->leaf = nullptr;
     return *this;
   }

@@ -28,7 +28,8 @@ Operands dense(DType dtype, const Sizes& z) {
 
 // Forward against the reference, then backward from the reference's own forward results, so that errors do not add up.
 void expect_attention(const Operands& x, bool causal, double slack = 8) {
-  const ir::AttentionAttrs attrs{0.7 / std::sqrt(static_cast<double>(std::max<int64_t>(1, x.q.shape()[3]))), causal, !x.mask.empty()};
+  const ir::AttentionAttrs attrs{0.7 / std::sqrt(static_cast<double>(std::max<int64_t>(1, x.q.shape()[3]))), causal,
+                                 !x.mask.empty()};
   const DType dtype = x.q.dtype();
   const Dims &q = x.q.shape(), &v = x.v.shape();
   const ir::Type o{dtype, {q[0], q[1], q[2], v[3]}}, lse{accumulator(dtype), {q[0], q[1], q[2]}};
@@ -93,7 +94,8 @@ TEST(Attention, StridedOperands) {
                  {cut({0, 0, which, 0, 0}, {batch, time, 1, heads, width}, {1, 1, 1, 1, 1}),
                   reshaped({batch, time, heads, width}), permuted({0, 2, 1, 3})});
   };
-  Operands x{part(0), part(1), part(2), given(DType::f32, {batch, time, heads, width}, {permuted({0, 2, 1, 3})}, 4), {}};
+  Operands x{
+      part(0), part(1), part(2), given(DType::f32, {batch, time, heads, width}, {permuted({0, 2, 1, 3})}, 4), {}};
   expect_attention(x, true);
   x.q = given(DType::f32, {batch, heads, width, time}, {permuted({0, 1, 3, 2})});
   x.k = given(DType::f32, {batch, heads, time - 2, width}, {padded({0, 0, 1, 0}, {0, 0, 1, 0})});

@@ -20,8 +20,16 @@ void expect_product(const Given& a, const Given& b, DType result, double slack =
 }
 
 TEST(Contract, OddShapes) {
-  for (const auto& [m, k, n] : std::vector<std::array<int64_t, 3>>{
-           {1, 1, 1}, {1, 7, 5}, {2, 3, 1}, {3, 300, 17}, {5, 8, 13}, {7, 1, 12}, {8, 257, 16}, {31, 33, 37}, {100, 70, 50}, {9, 513, 100}}) {
+  for (const auto& [m, k, n] : std::vector<std::array<int64_t, 3>>{{1, 1, 1},
+                                                                   {1, 7, 5},
+                                                                   {2, 3, 1},
+                                                                   {3, 300, 17},
+                                                                   {5, 8, 13},
+                                                                   {7, 1, 12},
+                                                                   {8, 257, 16},
+                                                                   {31, 33, 37},
+                                                                   {100, 70, 50},
+                                                                   {9, 513, 100}}) {
     SCOPED_TRACE(::testing::Message() << m << " x " << k << " x " << n);
     expect_product(given(DType::f32, {m, k}), given(DType::f32, {k, n}, {}, 2), DType::f32);
   }
@@ -86,7 +94,8 @@ TEST(Contract, Batches) {
   expect_product(given(DType::f32, {2, 9, 3, 20}, {permuted({0, 2, 1, 3})}), weights, DType::f32);
   expect_product(given(DType::f32, {2, 3, 1, 20}), weights, DType::f32);
   // One left operand for all, and batches of vectors.
-  expect_product(given(DType::f32, {1, 9, 20}, {expanded({6, 9, 20})}), given(DType::f32, {6, 20, 11}, {}, 2), DType::f32);
+  expect_product(given(DType::f32, {1, 9, 20}, {expanded({6, 9, 20})}), given(DType::f32, {6, 20, 11}, {}, 2),
+                 DType::f32);
   expect_product(given(DType::f32, {6, 9, 20}), given(DType::f32, {6, 20, 1}, {}, 2), DType::f32);
   expect_product(given(DType::bf16, {64, 5, 20}), given(DType::bf16, {64, 20, 7}, {}, 2), DType::bf16);
 }

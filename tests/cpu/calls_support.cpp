@@ -129,8 +129,8 @@ void expect_close(const ir::Call& call, const Results& results, const Results& e
       const bool both_nan = std::isnan(got[i]) && std::isnan(want[i]);
       if (got[i] == want[i] || both_nan) continue;
       const double allowed = tolerance(dtype) * slack * std::max(1.0, std::fabs(want[i]));
-      ASSERT_LE(std::fabs(got[i] - want[i]), allowed)
-          << ir::name(call.op) << " output " << output << " element " << i << ": " << got[i] << " instead of " << want[i];
+      ASSERT_LE(std::fabs(got[i] - want[i]), allowed) << ir::name(call.op) << " output " << output << " element " << i
+                                                      << ": " << got[i] << " instead of " << want[i];
     }
   }
 }

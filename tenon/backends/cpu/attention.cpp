@@ -119,8 +119,7 @@ class AttentionBackward : public AttentionKernel {
     // A group at a time takes 5 products a tile, in two parts 7; but groups may be too few for the threads.
     const int64_t rounds = tiles_of(pairs, threads);
     if (is_small(run) || rounds * threads * 5 <= pairs * 7) {
-      share(is_small(run), pairs,
-            [&](int64_t i) { attention_backward_group(run, i / run.groups, i % run.groups); });
+      share(is_small(run), pairs, [&](int64_t i) { attention_backward_group(run, i / run.groups, i % run.groups); });
       return;
     }
     const int64_t key_tiles = tiles_of(run.keys, kKeys), query_tiles = tiles_of(run.queries, kQueries);

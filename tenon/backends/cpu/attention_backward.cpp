@@ -8,7 +8,6 @@
 #include "hwy/foreach_target.h"
 // The order of these matters.
 #include "hwy/highway.h"
-
 #include "tenon/backends/cpu/attention_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -76,7 +75,8 @@ class Backward {
     for (int64_t i = 0; i < n; ++i) soften(i, at.lse[i], at.delta[i], run_.causal ? query + i - key + 1 : keys, keys);
 
     if (part != Part::queries) {
-      multiply_blocks(keys, run_.value_width, n, p_, kKeys, at.o_grad, value_width_, dv_at(key_slot), value_width_, true);
+      multiply_blocks(keys, run_.value_width, n, p_, kKeys, at.o_grad, value_width_, dv_at(key_slot), value_width_,
+                      true);
       multiply_blocks(keys, run_.width, n, ds_, kKeys, at.q, width_, dk_at(key_slot), width_, true);
       if (run_.has_mask) write_mask(batch, head, query, n, key, keys);
     }
@@ -87,12 +87,14 @@ class Backward {
 
   void write_queries(int64_t batch, int64_t head, int64_t tile, int64_t slot) {
     const int64_t row = (batch * run_.heads + head) * run_.queries + tile * kQueries;
-    write_rows(slot_at(slot).dq, width_, queries_in(tile), run_.width, run_.q.dtype, run_.dq + row * run_.width * bytes());
+    write_rows(slot_at(slot).dq, width_, queries_in(tile), run_.width, run_.q.dtype,
+               run_.dq + row * run_.width * bytes());
   }
   void write_keys(int64_t batch, int64_t group, int64_t tile, int64_t key_slot) {
     const int64_t row = (batch * run_.groups + group) * run_.keys + tile * kKeys, n = keys_in(tile);
     write_rows(dk_at(key_slot), width_, n, run_.width, run_.q.dtype, run_.dk + row * run_.width * bytes());
-    write_rows(dv_at(key_slot), value_width_, n, run_.value_width, run_.q.dtype, run_.dv + row * run_.value_width * bytes());
+    write_rows(dv_at(key_slot), value_width_, n, run_.value_width, run_.q.dtype,
+               run_.dv + row * run_.value_width * bytes());
   }
 
  private:
@@ -138,7 +140,8 @@ class Backward {
   T dot(const T* a, const T* b) const {
     const hn::ScalableTag<T> d;
     auto sum = hn::Zero(d);
-    for (int64_t i = 0; i < value_width_; i += kVectorSize<T>) sum = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), sum);
+    for (int64_t i = 0; i < value_width_; i += kVectorSize<T>)
+      sum = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), sum);
     return hn::GetLane(hn::SumOfLanes(d, sum));
   }
 

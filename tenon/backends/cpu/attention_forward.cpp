@@ -1,5 +1,5 @@
-// Attention, forward: for each tile of queries, the tiles of keys pass by once, and a running maximum and sum turn their
-// scores into a softmax (flash attention).
+// Attention, forward: for each tile of queries, the tiles of keys pass by once, and a running maximum and sum turn
+// their scores into a softmax (flash attention).
 //
 // Scores lie transposed, a row per key: so the softmax runs down columns without reductions inside a vector, and the
 // tile is at once in the form in which its product with the values wants it.
@@ -10,7 +10,6 @@
 #include "hwy/foreach_target.h"
 // The order of these matters.
 #include "hwy/highway.h"
-
 #include "tenon/backends/cpu/attention_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -16,7 +16,6 @@
 #endif
 
 #include "hwy/highway.h"
-
 #include "tenon/backends/cpu/call_pack-inl.h"
 #include "tenon/backends/cpu/matmul_tile-inl.h"
 #include "tenon/backends/cpu/tile_math-inl.h"
@@ -26,12 +25,13 @@ namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// e^x for scores less their maximum: 0 below the smallest normal number, of no use above 88. NaN runs through. Two
-/// thirds of the time of Exp, which serves all x: x / ln 2 = n + f with |f| <= 1/2 in two multiply-adds, whose error grows
-/// with |x| as that of the scores does. Adding 1.5 * 2^mantissa leaves n in the low bits, and the bias of exponents on top
-/// makes them the exponent of 2^n.
+/// thirds of the time of Exp, which serves all x: x / ln 2 = n + f with |f| <= 1/2 in two multiply-adds, whose error
+/// grows with |x| as that of the scores does. Adding 1.5 * 2^mantissa leaves n in the low bits, and the bias of
+/// exponents on top makes them the exponent of 2^n.
 template <typename D>
 HWY_INLINE hn::Vec<D> exp_of_score(D d, hn::Vec<D> x) {
   constexpr bool kWide = sizeof(hn::TFromD<D>) == 8;
+  constexpr int kMantissa = kWide ? 52 : 23;
   constexpr double kLog2OfE = 1.44269504088896340736, kLn2 = 0.693147180559945309417;
   const auto rounder = hn::Set(d, kWide ? 0x1.8p52 + 1023 : 0x1.8p23 + 127), unit = hn::Set(d, kLog2OfE);
   x = at_least(d, x, kWide ? -709.1 : -88.1);  // where n is minus the bias, and 2^n comes out as 0
@@ -44,12 +44,13 @@ HWY_INLINE hn::Vec<D> exp_of_score(D d, hn::Vec<D> x) {
   } else {  // Exp's polynomial, for f instead of f ln 2
     constexpr double kSquare = kLn2 * kLn2, kFourth = kSquare * kSquare;
     y = horner(d, f, 1.0f, static_cast<float>(kLn2), static_cast<float>(0.49999991059303284 * kSquare),
-               static_cast<float>(0.16666519641876221 * kSquare * kLn2), static_cast<float>(4.1668955236673355e-2 * kFourth),
+               static_cast<float>(0.16666519641876221 * kSquare * kLn2),
+               static_cast<float>(4.1668955236673355e-2 * kFourth),
                static_cast<float>(8.3688516169786453e-3 * kFourth * kLn2),
                static_cast<float>(1.3783585745841265e-3 * kFourth * kSquare));
   }
   const hn::RebindToSigned<D> di;
-  return hn::Mul(y, hn::BitCast(d, hn::ShiftLeft<kWide ? 52 : 23>(hn::BitCast(di, sum))));
+  return hn::Mul(y, hn::BitCast(d, hn::ShiftLeft<kMantissa>(hn::BitCast(di, sum))));
 }
 
 template <typename T>
@@ -59,8 +60,8 @@ constexpr int64_t whole_vectors(int64_t n) {
 
 /// to[i * to_stride + j] = element (row + i, j) of one (batch, head) of a tensor; columns up to to_stride are zero.
 template <typename T>
-void pack_rows(const Tensor4& from, int64_t batch, int64_t head, int64_t row, int64_t rows, int64_t columns,
-                        T* to, int64_t to_stride) {
+void pack_rows(const Tensor4& from, int64_t batch, int64_t head, int64_t row, int64_t rows, int64_t columns, T* to,
+               int64_t to_stride) {
   dispatch(from.dtype, [&]<typename From>() HWY_ATTR {
     if constexpr (!std::is_integral_v<From>)
       pack_block(reinterpret_cast<const From*>(from.at(batch, head, row)), from.strides[2], from.strides[3], rows,
@@ -72,8 +73,8 @@ void pack_rows(const Tensor4& from, int64_t batch, int64_t head, int64_t row, in
 
 /// The same transposed: to[j * to_stride + i]. Rows up to to_stride are zero.
 template <typename T>
-void pack_columns(const Tensor4& from, int64_t batch, int64_t head, int64_t row, int64_t rows, int64_t columns,
-                           T* to, int64_t to_stride) {
+void pack_columns(const Tensor4& from, int64_t batch, int64_t head, int64_t row, int64_t rows, int64_t columns, T* to,
+                  int64_t to_stride) {
   dispatch(from.dtype, [&]<typename From>() HWY_ATTR {
     if constexpr (!std::is_integral_v<From>)
       pack_block(reinterpret_cast<const From*>(from.at(batch, head, row)), from.strides[3], from.strides[2], columns,

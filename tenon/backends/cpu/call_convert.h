@@ -17,8 +17,8 @@ inline float to_float(base::Half x) {
   const uint32_t sign = static_cast<uint32_t>(x.bits & 0x8000) << 16;
   if (magnitude >= 0x0f800000) return std::bit_cast<float>(sign | 0x70000000 | magnitude);
   constexpr uint32_t kTwoTo112 = (112 + 127) << 23;
-  return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) *
-                                                             std::bit_cast<float>(kTwoTo112)));
+  return std::bit_cast<float>(
+      sign | std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) * std::bit_cast<float>(kTwoTo112)));
 }
 
 template <typename T>
@@ -46,7 +46,8 @@ inline base::Half from_float(float x) {
   } else if (magnitude >= 0x477ff000) {  // 65520 and above round to infinity
     out.bits = sign | 0x7c00;
   } else if (magnitude < 0x38800000) {  // below 2^-14: adding 0.5 leaves the subnormal's bits, rounded, at the end
-    out.bits = sign | static_cast<uint16_t>(std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000);
+    out.bits =
+        sign | static_cast<uint16_t>(std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000);
   } else {
     out.bits = sign | static_cast<uint16_t>((magnitude + 0xfff + (magnitude >> 13 & 1) - 0x38000000) >> 13);
   }

@@ -39,15 +39,14 @@ void copy_elements(const std::byte* from, int64_t from_stride, std::byte* to, in
 }
 
 void fill_elements(const std::byte* from, std::byte* to, int64_t n, size_t bytes) {
-  with_element(bytes, [&]<typename T>(T) {
-    std::fill_n(reinterpret_cast<T*>(to), n, *reinterpret_cast<const T*>(from));
-  });
+  with_element(bytes,
+               [&]<typename T>(T) { std::fill_n(reinterpret_cast<T*>(to), n, *reinterpret_cast<const T*>(from)); });
 }
 
 }  // namespace
 
-// Axes of size 1 vanish; the others are walked in the order in which the target lies in memory, and neighbours that both
-// sides step through evenly become one.
+// Axes of size 1 vanish; the others are walked in the order in which the target lies in memory, and neighbours that
+// both sides step through evenly become one.
 void StridedCopy::simplify(const Dims& shape, const Dims& from_strides, const Dims& to_strides) {
   base::SmallVector<Axis, 6> axes;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -151,7 +150,8 @@ void StridedCopy::run_here(const std::byte* from, std::byte* to) const { run_ite
 
 void StridedCopy::run(const std::byte* from, std::byte* to) const {
   if (ordered_) return run_here(from, to);
-  const int64_t item_bytes = std::min(block_, row_.size) * std::min(column_block_, column_.size) * static_cast<int64_t>(bytes_);
+  const int64_t item_bytes =
+      std::min(block_, row_.size) * std::min(column_block_, column_.size) * static_cast<int64_t>(bytes_);
   base::parallel_for(items_, std::max<int64_t>(1, kGrainBytes / item_bytes),
                      [&](int64_t begin, int64_t end) { run_items(from, to, begin, end); });
 }

@@ -11,8 +11,9 @@
 
 namespace tenon::backends::cpu {
 
-/// to[index . to_strides] = from[index . from_strides] for every index of a shape; strides are in elements and may be 0 or
-/// negative. The shape is brought to its simplest form once; a run picks memcpy, fill, transposition or single elements.
+/// to[index . to_strides] = from[index . from_strides] for every index of a shape; strides are in elements and may be 0
+/// or negative. The shape is brought to its simplest form once; a run picks memcpy, fill, transposition or single
+/// elements.
 class StridedCopy {
  public:
   StridedCopy() = default;
@@ -34,14 +35,14 @@ class StridedCopy {
   void run_item(const std::byte* from, std::byte* to, int64_t block, int64_t column_block) const;
 
   Kind kind_ = Kind::empty;
-  size_t bytes_ = 1;                     // of an element
-  bool ordered_ = false;                 // elements of the target coincide: the last one in row-major order stays
-  base::SmallVector<Axis, 4> outer_;     // walked one index at a time
-  Axis row_{1, 0, 0};                    // the innermost axis of the target, in blocks of block_
-  Axis column_{1, 0, 0};                 // transpose: the innermost axis of the source
+  size_t bytes_ = 1;                  // of an element
+  bool ordered_ = false;              // elements of the target coincide: the last one in row-major order stays
+  base::SmallVector<Axis, 4> outer_;  // walked one index at a time
+  Axis row_{1, 0, 0};                 // the innermost axis of the target, in blocks of block_
+  Axis column_{1, 0, 0};              // transpose: the innermost axis of the source
   int64_t block_ = 1, column_block_ = 1;
   int64_t blocks_ = 1, column_blocks_ = 1;
-  int64_t items_ = 0;                    // outer indices times blocks: what threads share
+  int64_t items_ = 0;  // outer indices times blocks: what threads share
 };
 
 /// Brings any index map into row-major order; padding becomes zero.

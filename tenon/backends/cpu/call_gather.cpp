@@ -58,7 +58,8 @@ class Gather : public CallKernel {
     return offset;
   }
 
-  void copy_rows(const std::byte* from, const Indices::Checked& index, int64_t begin, int64_t end, std::byte* to) const {
+  void copy_rows(const std::byte* from, const Indices::Checked& index, int64_t begin, int64_t end,
+                 std::byte* to) const {
     if (lines_.inner == 1) {
       switch (bytes_) {
         case 8: return copy_singles<uint64_t>(from, index, begin, end, to);

@@ -14,7 +14,6 @@
 #endif
 
 #include "hwy/highway.h"
-
 #include "tenon/backends/cpu/call_transpose-inl.h"
 #include "tenon/backends/cpu/tile_vector-inl.h"
 
@@ -59,7 +58,7 @@ HWY_INLINE void convert_row(const From* HWY_RESTRICT from, To* HWY_RESTRICT to, 
     constexpr auto kLanes = static_cast<int64_t>(kLanesOf<FloatTag>);
     for (; i + kLanes <= n; i += kLanes) store_floats(load_floats(from + i), to + i);
   } else if constexpr (std::is_same_v<From, To>) {
-    std::memcpy(to, from, static_cast<size_t>(n) * sizeof(To));
+    if (n > 0) std::memcpy(to, from, static_cast<size_t>(n) * sizeof(To));  // no elements may have no address
     return;
   }
   for (; i < n; ++i) to[i] = convert<To>(from[i]);
@@ -67,8 +66,8 @@ HWY_INLINE void convert_row(const From* HWY_RESTRICT from, To* HWY_RESTRICT to, 
 
 /// to[r * to_stride + c] = from[r * row_stride + c * column_stride].
 template <typename To, typename From>
-HWY_INLINE void pack_block(const From* HWY_RESTRICT from, int64_t row_stride, int64_t column_stride,
-                                    int64_t rows, int64_t columns, To* HWY_RESTRICT to, int64_t to_stride) {
+HWY_INLINE void pack_block(const From* HWY_RESTRICT from, int64_t row_stride, int64_t column_stride, int64_t rows,
+                           int64_t columns, To* HWY_RESTRICT to, int64_t to_stride) {
   if (column_stride == 1) {
     for (int64_t r = 0; r < rows; ++r) convert_row(from + r * row_stride, to + r * to_stride, columns);
     return;
@@ -83,7 +82,8 @@ HWY_INLINE void pack_block(const From* HWY_RESTRICT from, int64_t row_stride, in
         const int64_t height = std::min(kRows, rows - r);
         for (int64_t c = 0; c < columns; c += kColumns) {
           const int64_t width = std::min(kColumns, columns - c);
-          for (int64_t i = 0; i < width; ++i) convert_row(from + r + (c + i) * column_stride, strip + i * kRows, height);
+          for (int64_t i = 0; i < width; ++i)
+            convert_row(from + r + (c + i) * column_stride, strip + i * kRows, height);
           transpose_block(strip, kRows, to + r * to_stride + c, to_stride, width, height);
         }
       }

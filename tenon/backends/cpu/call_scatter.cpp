@@ -2,7 +2,8 @@
 // threads do. 16-bit dtypes add in f32 and round once.
 //
 // Wide rows: the picks are sorted by target, and each target row, with all that is added to it, belongs to one thread.
-// Narrow rows: sorting would cost more than adding, so each thread owns a range of targets and walks through all indices.
+// Narrow rows: sorting would cost more than adding, so each thread owns a range of targets and walks through all
+// indices.
 
 #include <algorithm>
 #include <cstring>
@@ -17,8 +18,8 @@
 namespace tenon::backends::cpu {
 namespace {
 
-constexpr int64_t kWideRow = 16;             // elements from which sorting the picks pays
-constexpr int64_t kWalkGrain = 16 << 10;     // picks from which a second thread pays, though it walks through all
+constexpr int64_t kWideRow = 16;          // elements from which sorting the picks pays
+constexpr int64_t kWalkGrain = 16 << 10;  // picks from which a second thread pays, though it walks through all
 constexpr int64_t kGrainElements = 16 << 10;
 
 template <typename T>
@@ -48,8 +49,7 @@ class ScatterAdd : public CallKernel {
  private:
   static constexpr bool k16Bit = std::is_same_v<T, base::Half> || std::is_same_v<T, base::BFloat16>;
   // Signed overflow wraps, as on every device.
-  using Sum = std::conditional_t<k16Bit, float,
-                                 std::conditional_t<std::is_integral_v<T>, uint64_t, T>>;
+  using Sum = std::conditional_t<k16Bit, float, std::conditional_t<std::is_integral_v<T>, uint64_t, T>>;
 
   // Adds in the type that holds the sums: floats in place of 16-bit elements, the elements themselves otherwise.
   using Held = std::conditional_t<k16Bit, float, T>;

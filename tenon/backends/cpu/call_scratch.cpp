@@ -39,7 +39,8 @@ struct IdleBlocks {
   Block take(size_t wanted) {
     auto best = blocks.end();
     for (auto it = blocks.begin(); it != blocks.end(); ++it) {
-      const bool fits = it->bytes >= wanted && it->bytes / 4 <= wanted + kSmall;  // a large block is kept for large needs
+      const bool fits =
+          it->bytes >= wanted && it->bytes / 4 <= wanted + kSmall;  // a large block is kept for large needs
       if (fits && (best == blocks.end() || it->bytes < best->bytes)) best = it;
     }
     if (best == blocks.end()) return {nullptr, 0};

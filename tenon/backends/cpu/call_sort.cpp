@@ -1,7 +1,7 @@
 // sort: every line on its own, stable, NaN above everything.
 //
-// Values become unsigned keys in the same order, so that one sort of integers serves every dtype: narrow dtypes as words
-// of key and position for the radix sort, wide ones as pairs.
+// Values become unsigned keys in the same order, so that one sort of integers serves every dtype: narrow dtypes as
+// words of key and position for the radix sort, wide ones as pairs.
 
 #include <algorithm>
 #include <bit>
@@ -30,7 +30,9 @@ uint16_t key_of(base::BFloat16 x) { return float_key<uint16_t>(x.bits, 0x7f80); 
 uint32_t key_of(float x) { return float_key<uint32_t>(std::bit_cast<uint32_t>(x), 0x7f800000); }
 uint64_t key_of(double x) { return float_key<uint64_t>(std::bit_cast<uint64_t>(x), uint64_t{0x7ff} << 52); }
 uint32_t key_of(int32_t x) { return static_cast<uint32_t>(x) ^ 0x80000000; }
-uint64_t key_of(int64_t x) { return static_cast<uint64_t>(x) ^ uint64_t{1} << 63; }
+uint64_t key_of(int64_t x) {
+  return static_cast<uint64_t>(x) ^ uint64_t { 1 } << 63;
+}
 uint8_t key_of(uint8_t x) { return x; }
 uint8_t key_of(bool x) { return x ? 1 : 0; }
 

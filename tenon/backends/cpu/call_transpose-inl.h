@@ -44,8 +44,8 @@ struct Square {
   using D = hn::Simd<T, kSide, 0>;
   using V = hn::Vec<D>;
 
-  /// Interleaving the halves of the list of rows rotates the bits of (row, column) by one; as many times as a column has
-  /// bits exchanges the two.
+  /// Interleaving the halves of the list of rows rotates the bits of (row, column) by one; as many times as a column
+  /// has bits exchanges the two.
   static HWY_INLINE void transpose(V* v) {
     const D d;
 #pragma GCC unroll 4
@@ -65,7 +65,7 @@ struct Square {
 /// The same by squares, kAbreast of them side by side; `rows` is a multiple of what these have.
 template <int kAbreast, typename T>
 void transpose_squares(const T* HWY_RESTRICT from, int64_t from_stride, T* HWY_RESTRICT to, int64_t to_stride,
-                                int64_t rows, int64_t columns) {
+                       int64_t rows, int64_t columns) {
   using S = Square<T>;
   const typename S::D d;
   constexpr int kSide = S::kSide;
@@ -89,12 +89,12 @@ void transpose_squares(const T* HWY_RESTRICT from, int64_t from_stride, T* HWY_R
   }
 }
 
-/// The same for any number of rows and columns. What is fast depends on how many rows make a cache line of the target, and was
-/// measured on 2048 x 2048: 4 and 1 bytes are best turned in a buffer, a line squared at a time, so that no line is
-/// touched twice; for 8 bytes a line's worth of squares fits into registers; for 2 bytes single squares do.
+/// The same for any number of rows and columns. What is fast depends on how many rows make a cache line of the target,
+/// and was measured on 2048 x 2048: 4 and 1 bytes are best turned in a buffer, a line squared at a time, so that no
+/// line is touched twice; for 8 bytes a line's worth of squares fits into registers; for 2 bytes single squares do.
 template <typename T>
-HWY_INLINE void transpose_block(const T* HWY_RESTRICT from, int64_t from_stride, T* HWY_RESTRICT to,
-                                         int64_t to_stride, int64_t rows, int64_t columns) {
+HWY_INLINE void transpose_block(const T* HWY_RESTRICT from, int64_t from_stride, T* HWY_RESTRICT to, int64_t to_stride,
+                                int64_t rows, int64_t columns) {
   constexpr int64_t kLine = 64 / sizeof(T), kSide = Square<T>::kSide;
   int64_t row = 0;
   if constexpr (sizeof(T) == 8) {

@@ -6,9 +6,8 @@
 #include "hwy/foreach_target.h"
 // The order of these matters.
 #include "hwy/highway.h"
-
-#include "tenon/backends/cpu/call_transpose.h"
 #include "tenon/backends/cpu/call_transpose-inl.h"
+#include "tenon/backends/cpu/call_transpose.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tenon::backends::cpu::HWY_NAMESPACE {

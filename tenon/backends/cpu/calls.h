@@ -1,8 +1,8 @@
 // The ops of the CPU device that are not loops over elements: products, attention, indexing, sorting, scans and copies.
 //
 // A call is compiled once and run many times: whatever depends only on shapes, strides and dtypes is decided while
-// compiling. Results do not depend on the number of threads, and the order in which an element is accumulated depends on
-// shapes only.
+// compiling. Results do not depend on the number of threads, and the order in which an element is accumulated depends
+// on shapes only.
 
 #pragma once
 
@@ -23,8 +23,8 @@ class CallKernel {
   virtual void run(std::span<std::byte* const> args) const = 0;
 };
 
-/// For contract, gather, scatter_add, sort, scan, attention, attention_backward, store and contiguous; fails, naming the
-/// op, for any other. The output of a store may be its base: then only the target is written.
+/// For contract, gather, scatter_add, sort, scan, attention, attention_backward, store and contiguous; fails, naming
+/// the op, for any other. The output of a store may be its base: then only the target is written.
 std::unique_ptr<CallKernel> compile_call(const ir::Call& call);
 
 }  // namespace tenon::backends::cpu

@@ -9,10 +9,9 @@
 #define HWY_TARGET_INCLUDE "tenon/backends/cpu/matmul_float.cpp"
 #include "hwy/foreach_target.h"
 // The order of these matters.
-#include "hwy/highway.h"
-
 #include <algorithm>
 
+#include "hwy/highway.h"
 #include "tenon/backends/cpu/call_pack-inl.h"
 #include "tenon/backends/cpu/call_scratch.h"
 #include "tenon/backends/cpu/matmul.h"
@@ -22,7 +21,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kDepth = 256;       // part of what a result's bits depend on
+constexpr int64_t kDepth = 256;  // part of what a result's bits depend on
 constexpr int64_t kBlockRows = 16 * kTileRows;
 constexpr int64_t kBlockColumns = 512;
 
@@ -110,7 +109,8 @@ class ProductRun {
         return copy_panel<T, 1>(rows, p_.b_row, depth, to);
       }
       pack_any(p_.in, from, p_.b_row, p_.b_column, depth, filled, to, width);
-      for (int64_t i = 0; i < depth && filled < width; ++i) std::fill(to + i * width + filled, to + (i + 1) * width, T(0));
+      for (int64_t i = 0; i < depth && filled < width; ++i)
+        std::fill(to + i * width + filled, to + (i + 1) * width, T(0));
     });
   }
 
@@ -171,8 +171,8 @@ class ProductRun {
   Scratch scratch_;
 };
 
-// With a few rows each element of the right operand is used a few times only, so it is read in place, row after row, and
-// the sums wait in the first-level cache. The order of summation is that of the panels.
+// With a few rows each element of the right operand is used a few times only, so it is read in place, row after row,
+// and the sums wait in the first-level cache. The order of summation is that of the panels.
 template <typename T, int kRows>
 class FewRows {
  public:
@@ -230,7 +230,8 @@ class FewRows {
   void write(int64_t column, int64_t columns, const T* sums, bool accumulate) const {
     for (int64_t row = 0; row < kRows; ++row) {
       T* to = reinterpret_cast<T*>(p_.c) + row * p_.c_row + column;
-      for (int64_t j = 0; j < columns; ++j) to[j] = accumulate ? to[j] + sums[row * kColumns + j] : sums[row * kColumns + j];
+      for (int64_t j = 0; j < columns; ++j)
+        to[j] = accumulate ? to[j] + sums[row * kColumns + j] : sums[row * kColumns + j];
     }
   }
 

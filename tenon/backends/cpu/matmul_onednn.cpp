@@ -2,7 +2,8 @@
 //
 // oneDNN shares the inner dimension among threads when that pays, and then results depend on their number. So a product
 // is cut into slices by its shape alone, each slice is a primitive made for one thread, and our own pool runs them.
-// Debian's oneDNN has no generated code for ARM (a 512-cube takes 60 times as long as ours): there it serves tests only.
+// Debian's oneDNN has no generated code for ARM (a 512-cube takes 8 times as long as ours): there it serves tests
+// only.
 
 #include "tenon/backends/cpu/matmul_onednn.h"
 
@@ -90,7 +91,9 @@ Input::Wanted wanted(const ir::Operand& operand) {
 class ContractOneDnn : public CallKernel {
  public:
   explicit ContractOneDnn(const ir::Call& call)
-      : a_(call.inputs[0], wanted(call.inputs[0])), b_(call.inputs[1], wanted(call.inputs[1])), out_(call.outputs[0].dtype) {
+      : a_(call.inputs[0], wanted(call.inputs[0])),
+        b_(call.inputs[1], wanted(call.inputs[1])),
+        out_(call.outputs[0].dtype) {
     const size_t rank = a_.shape().size();
     m_ = a_.shape()[rank - 2];
     k_ = a_.shape()[rank - 1];

@@ -5,8 +5,6 @@
 
 #include <cstdint>
 
-#include "tenon/backends/cpu/call_scratch.h"
-
 // Included once per instruction set: the guard flips.
 #if defined(TENON_MATMUL_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_MATMUL_TILE_INL_H_
@@ -16,16 +14,18 @@
 #endif
 
 #include "hwy/highway.h"
-
 #include "tenon/backends/cpu/tile_vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tenon::backends::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Accumulators fill the registers: 24 of 32, or 12 of 16, leave room for one step of both operands.
-#if HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+// Accumulators fill the registers: 24 of 32, or 12 of 16, leave room for one step of both operands. Wide vectors take
+// few of them, so that a panel of the right operand still fits into the first-level cache.
+#if HWY_TARGET == HWY_NEON
 inline constexpr int kTileRows = 8, kTileVectors = 3;
+#elif HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+inline constexpr int kTileRows = 12, kTileVectors = 2;
 #else
 inline constexpr int kTileRows = 6, kTileVectors = 2;
 #endif
@@ -34,10 +34,12 @@ inline constexpr int kTileRows = 6, kTileVectors = 2;
 template <typename T>
 inline constexpr auto kVectorSize = static_cast<int64_t>(kLanesOf<hn::ScalableTag<T>>);
 template <typename T>
-inline constexpr int64_t kTileColumns = kTileVectors * kVectorSize<T>;
+inline constexpr int64_t kTileColumns = kVectorSize<T>* kTileVectors;
 
 /// Vectors of the next panel when `left` are to come. Not 3 and then 1: one vector would wait for its own sums.
-constexpr int64_t next_panel(int64_t left) { return kTileVectors == 3 && left == 4 ? 2 : left < kTileVectors ? left : kTileVectors; }
+constexpr int64_t next_panel(int64_t left) {
+  return kTileVectors == 3 && left == 4 ? 2 : left < kTileVectors ? left : kTileVectors;
+}
 
 /// All lanes of the result are lane `lane` of two or four, a constant once loops are unrolled.
 template <typename V>
@@ -49,12 +51,11 @@ HWY_INLINE V broadcast_lane(V v, int lane) {
   return lane == 1 ? hn::Broadcast<1>(v) : hn::Broadcast<0>(v);
 }
 
-/// c[r][j] = or += sum over k of a[k * a_step + r] * b[k * b_step + j], k ascending, for kRows rows and kVectors vectors.
-/// The loops over rows and vectors must vanish for the sums to live in registers; GCC needs to be told.
+/// c[r][j] = or += sum over k of a[k * a_step + r] * b[k * b_step + j], k ascending, for kRows rows and kVectors
+/// vectors. The loops over rows and vectors must vanish for the sums to live in registers; GCC needs to be told.
 template <typename T, int kRows, int kVectors>
-HWY_NOINLINE void multiply_in_registers(int64_t depth, const T* HWY_RESTRICT a, int64_t a_step,
-                                                 const T* HWY_RESTRICT b, int64_t b_step, T* HWY_RESTRICT c,
-                                                 int64_t c_step, bool accumulate) {
+HWY_NOINLINE void multiply_in_registers(int64_t depth, const T* HWY_RESTRICT a, int64_t a_step, const T* HWY_RESTRICT b,
+                                        int64_t b_step, T* HWY_RESTRICT c, int64_t c_step, bool accumulate) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   constexpr int kLanes = static_cast<int>(kVectorSize<T>);
@@ -67,23 +68,18 @@ HWY_NOINLINE void multiply_in_registers(int64_t depth, const T* HWY_RESTRICT a, 
     V right[kVectors];
 #pragma GCC unroll 3
     for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b + v * kLanes);
-    if constexpr (kByLanes) {
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) {
-        const V left = broadcast_lane(hn::LoadU(d, a + r / kLanes * kLanes), r % kLanes);
+#pragma GCC unroll 12
+    for (int r = 0; r < kRows; ++r) {
+      V left;
+      if constexpr (kByLanes)
+        left = broadcast_lane(hn::LoadU(d, a + r / kLanes * kLanes), r % kLanes);
+      else
+        left = hn::Set(d, a[r]);
 #pragma GCC unroll 3
-        for (int v = 0; v < kVectors; ++v) sums[r * kVectors + v] = hn::MulAdd(left, right[v], sums[r * kVectors + v]);
-      }
-    } else {
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) {
-        const V left = hn::Set(d, a[r]);
-#pragma GCC unroll 3
-        for (int v = 0; v < kVectors; ++v) sums[r * kVectors + v] = hn::MulAdd(left, right[v], sums[r * kVectors + v]);
-      }
+      for (int v = 0; v < kVectors; ++v) sums[r * kVectors + v] = hn::MulAdd(left, right[v], sums[r * kVectors + v]);
     }
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 3
     for (int v = 0; v < kVectors; ++v) {
@@ -95,8 +91,8 @@ HWY_NOINLINE void multiply_in_registers(int64_t depth, const T* HWY_RESTRICT a, 
 }
 
 template <typename T, int kRows>
-HWY_INLINE void multiply_rows(int64_t vectors, int64_t depth, const T* a, int64_t a_step, const T* b,
-                                       int64_t b_step, T* c, int64_t c_step, bool accumulate) {
+HWY_INLINE void multiply_rows(int64_t vectors, int64_t depth, const T* a, int64_t a_step, const T* b, int64_t b_step,
+                              T* c, int64_t c_step, bool accumulate) {
   if constexpr (kTileVectors == 3) {
     if (vectors == 3) return multiply_in_registers<T, kRows, 3>(depth, a, a_step, b, b_step, c, c_step, accumulate);
   }
@@ -106,13 +102,19 @@ HWY_INLINE void multiply_rows(int64_t vectors, int64_t depth, const T* a, int64_
 
 /// Any number of rows up to kTileRows, one panel of `vectors` vectors.
 template <typename T>
-HWY_INLINE void multiply_panel(int64_t rows, int64_t vectors, int64_t depth, const T* a, int64_t a_step,
-                                        const T* b, int64_t b_step, T* c, int64_t c_step, bool accumulate) {
+HWY_INLINE void multiply_panel(int64_t rows, int64_t vectors, int64_t depth, const T* a, int64_t a_step, const T* b,
+                               int64_t b_step, T* c, int64_t c_step, bool accumulate) {
   if (rows == kTileRows)
     return multiply_rows<T, kTileRows>(vectors, depth, a, a_step, b, b_step, c, c_step, accumulate);
   int64_t r = 0;
+  if constexpr (kTileRows > 8) {
+    if (rows >= 8) {
+      multiply_rows<T, 8>(vectors, depth, a, a_step, b, b_step, c, c_step, accumulate);
+      r += 8;
+    }
+  }
   if (rows - r >= 4) {
-    multiply_rows<T, 4>(vectors, depth, a, a_step, b, b_step, c, c_step, accumulate);
+    multiply_rows<T, 4>(vectors, depth, a + r, a_step, b, b_step, c + r * c_step, c_step, accumulate);
     r += 4;
   }
   if (rows - r >= 2) {
@@ -122,11 +124,10 @@ HWY_INLINE void multiply_panel(int64_t rows, int64_t vectors, int64_t depth, con
   if (rows - r >= 1) multiply_rows<T, 1>(vectors, depth, a + r, a_step, b, b_step, c + r * c_step, c_step, accumulate);
 }
 
-/// A whole product of blocks that lie in scratch memory: b and c are padded to whole vectors in their rows, and a may be
-/// read up to a whole vector behind its last row.
+/// A whole product of blocks that lie in scratch memory: the rows of b and c are padded to whole vectors.
 template <typename T>
-HWY_INLINE void multiply_blocks(int64_t rows, int64_t columns, int64_t depth, const T* a, int64_t a_step,
-                                         const T* b, int64_t b_step, T* c, int64_t c_step, bool accumulate) {
+HWY_INLINE void multiply_blocks(int64_t rows, int64_t columns, int64_t depth, const T* a, int64_t a_step, const T* b,
+                                int64_t b_step, T* c, int64_t c_step, bool accumulate) {
   int64_t left = (columns + kVectorSize<T> - 1) / kVectorSize<T>;
   for (int64_t column = 0; left > 0;) {
     const int64_t vectors = next_panel(left);
