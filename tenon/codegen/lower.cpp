@@ -84,7 +84,7 @@ class Lowering {
     const Node& node = *value.node;
     if (const auto input = buffers_.find(key_of(value)); input != buffers_.end())
       return emit_load(value, moves, input->second);
-    if (!node.evaluated() && is_transparent(node)) return emit_moved(value, std::move(moves));
+    if (!node.evaluated() && is_transparent(node)) return emit_moved(value, moves);
     IndexMap map(value.shape());
     map.apply(moves);
     const uint64_t key = base::mix(key_of(value), map.hash());
@@ -94,21 +94,39 @@ class Lowering {
     return made;
   }
 
-  uint32_t emit_moved(const Value& value, std::vector<Move> moves) {
-    const Node& node = *value.node;
-    const Value& inner = node.input(node.op() == Op::custom ? value.index : 0);
-    if (node.info().kind != Kind::movement) return emit(inner, std::move(moves));
-    moves.insert(moves.begin(), ir::move_of(node.op(), node.attrs()));
-    const uint32_t made = emit(inner, moves);
-    if (node.op() != Op::pad || nest_.code[made].kind == Instr::Kind::load) return made;  // loads give 0 in padding
-    // What was computed from padding is not 0 in general: choose.
-    Instr valid;
-    valid.kind = Instr::Kind::valid;
-    valid.dtype = DType::boolean;
-    valid.map = IndexMap(inner.shape());
-    valid.map.apply(moves);
-    const uint32_t where = push(std::move(valid));
-    return apply(Op::where, value.dtype(), {where, made, number(0, value.dtype())});
+  // A whole chain of views in one loop: nothing bounds its length.
+  uint32_t emit_moved(const Value& top, const std::vector<Move>& outer) {
+    struct Pad {
+      Dims inner;    // the shape below it
+      size_t moves;  // how many of the chain's moves lead there
+    };
+    std::vector<Move> chain;  // from the reader down
+    std::vector<Pad> pads;
+    Value value = top;
+    while (!buffers_.contains(key_of(value)) && !value.node->evaluated() && is_transparent(*value.node)) {
+      const Node& view = *value.node;
+      Value next = view.input(view.op() == Op::custom ? value.index : 0);
+      if (view.info().kind == Kind::movement) chain.push_back(ir::move_of(view.op(), view.attrs()));
+      if (view.op() == Op::pad) pads.push_back({next.shape(), chain.size()});
+      value = std::move(next);
+    }
+    const auto moves_from = [&](size_t count) {
+      std::vector<Move> moves(chain.rend() - static_cast<ptrdiff_t>(count), chain.rend());
+      moves.insert(moves.end(), outer.begin(), outer.end());
+      return moves;
+    };
+    uint32_t made = emit(value, moves_from(chain.size()));
+    if (nest_.code[made].kind == Instr::Kind::load) return made;  // loads give 0 in padding
+    for (size_t i = pads.size(); i-- > 0;) {  // what was computed from padding is not 0 in general: choose
+      Instr valid;
+      valid.kind = Instr::Kind::valid;
+      valid.dtype = DType::boolean;
+      valid.map = IndexMap(pads[i].inner);
+      valid.map.apply(moves_from(pads[i].moves));
+      const uint32_t where = push(std::move(valid));
+      made = apply(Op::where, top.dtype(), {where, made, number(0, top.dtype())});
+    }
+    return made;
   }
 
   uint32_t emit_load(const Value& value, const std::vector<Move>& moves, uint32_t buffer) {

@@ -107,7 +107,7 @@ void eval_on_one_device(std::vector<Value> values) {
 
 // Values that cross devices, in order: each is computed where it comes from and moved before anything that reads it.
 void bring_over(std::span<const Value> values) {
-  const auto order = ir::topological_order(values, [](const Node& node) { return node.evaluated(); });
+  const auto order = ir::order_of_evaluation(values);
   for (const ir::NodeRef& node : order) {
     if (node->op() != Op::copy || node->evaluated()) continue;
     const std::vector<std::byte> bytes = read(node->input(0));

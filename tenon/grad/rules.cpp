@@ -176,7 +176,8 @@ void decomposed_rule(Context& c) {
     seeds.push_back(c.grads[i]);
   }
   for (size_t i = 0; i < c.node->inputs().size(); ++i) {
-    if (!c.wants(i)) continue;
+    // One value in two places gets the whole gradient at the first.
+    if (!c.wants(i) || std::find(inputs.begin(), inputs.end(), c.in(i)) != inputs.end()) continue;
     inputs.push_back(c.in(i));
     wanted.push_back(i);
   }
@@ -212,17 +213,17 @@ void scan_rule(Context& c) {
     c.out[0] = reverse_scan(g, axis, ScanKind::sum);
     return;
   }
-  // Before the first zero: sum over later results of g y / x. At the first zero: the same with that zero taken as 1.
-  // Behind it every result is 0 whatever x is.
+  // At the first zero: the sum over later results of g y with that zero taken as 1. Elsewhere: of g y / x, which is 0
+  // behind a zero, but not flat: it moves with that zero.
   const Value is_zero = equal(x, zeros_like(x)), one = full_like(x, 1);
   const Value zeros = scan(cast(is_zero, DType::i64), axis, ScanKind::sum);
   const Value first = binary(Op::bit_and, is_zero, equal(zeros, full_like(zeros, 1)));
   const Value before = equal(zeros, full_like(zeros, 0));
-  const Value usual = div(reverse_scan(mul(g, c.result()), axis, ScanKind::sum), where(before, x, one));
+  const Value usual = div(reverse_scan(mul(g, c.result()), axis, ScanKind::sum), where(is_zero, one, x));
   const Value without_first = scan(where(first, one, x), axis, ScanKind::prod);
   const Value behind = where(before, zeros_like(g), mul(g, without_first));
   const Value at_first = reverse_scan(behind, axis, ScanKind::sum);
-  c.out[0] = where(before, usual, where(first, at_first, zeros_like(g)));
+  c.out[0] = where(is_zero, where(first, at_first, zeros_like(g)), usual);
 }
 
 // ---- effects and marks ----

@@ -15,6 +15,13 @@ Value made(Op op, Operands inputs, Attrs attrs = NoAttrs()) {
   return {Node::make(op, std::move(inputs), std::move(attrs)), 0};
 }
 
+// Moves that are folded away are checked all the same.
+void require_fit(Op op, const Value& x, const Attrs& attrs) { moved_shape(move_of(op, attrs), x.shape()); }
+
+bool all_zero(const Dims& sizes) {
+  return std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size == 0; });
+}
+
 double rounded(double value, DType dtype) {
   switch (dtype) {
     case DType::f32: return static_cast<float>(value);
@@ -62,19 +69,24 @@ Value iota_along(const Dims& shape, size_t axis, DType dtype, DeviceId device) {
 }
 
 Value random_bits(const Value& state, int64_t size, uint64_t offset) {
-  return made(Op::random_bits, {state}, RandomAttrs{size, offset});
+  const Value whole = is_movement(state.node->op()) ? contiguous(state) : state;  // kernels read it as a plain buffer
+  return made(Op::random_bits, {whole}, RandomAttrs{size, offset});
 }
 
 Value reshape(const Value& x, const Dims& shape) {
   if (x.shape() == shape) return x;
   // Where gradients pass, a view stays a node of its own: a user may ask for the gradient at it.
-  if (x.node->op() == Op::reshape && !x.needs_grad()) return reshape(x.node->input(0), shape);
+  if (x.node->op() == Op::reshape && !x.needs_grad()) {
+    require_fit(Op::reshape, x, ShapeAttrs{shape});
+    return reshape(x.node->input(0), shape);
+  }
   return made(Op::reshape, {x}, ShapeAttrs{shape});
 }
 
 Value permute(const Value& x, const Dims& axes) {
   if (axes == iota_dims(axes.size()) && axes.size() == x.rank()) return x;
   if (x.node->op() == Op::permute && axes.size() == x.rank() && !x.needs_grad()) {
+    require_fit(Op::permute, x, AxesAttrs{axes});
     const Dims& inner = x.node->attrs_as<AxesAttrs>().axes;
     Dims both(axes.size());
     for (size_t i = 0; i < axes.size(); ++i) both[i] = inner[static_cast<size_t>(axes[i])];
@@ -95,13 +107,12 @@ Value expand(const Value& x, const Dims& shape) {
 }
 
 Value pad(const Value& x, const Dims& before, const Dims& after) {
-  const auto zero = [](int64_t n) { return n == 0; };
-  if (std::all_of(before.begin(), before.end(), zero) && std::all_of(after.begin(), after.end(), zero)) return x;
-  return made(Op::pad, {x}, PadAttrs{before, after});
+  const bool none = all_zero(before) && all_zero(after) && before.size() == x.rank() && after.size() == x.rank();
+  return none ? x : made(Op::pad, {x}, PadAttrs{before, after});
 }
 
 Value shrink(const Value& x, const Dims& start, const Dims& size, const Dims& step) {
-  const bool all = size == x.shape() && std::all_of(start.begin(), start.end(), [](int64_t n) { return n == 0; });
+  const bool all = size == x.shape() && all_zero(start) && start.size() == x.rank() && step == Dims(x.rank(), 1);
   if (all) return x;
   return made(Op::shrink, {x}, ShrinkAttrs{start, size, step});
 }

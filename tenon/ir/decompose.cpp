@@ -30,14 +30,24 @@ Value sum_query_heads(const Value& x, int64_t groups) {
   return reshape(reduce(Op::sum, grouped, {2}), {s[0], groups, s[2], s[3]});
 }
 
+Value in_future(const Value& s) {
+  const Value row = iota_along(s.shape(), 2, DType::i32, s.device());
+  const Value column = iota_along(s.shape(), 3, DType::i32, s.device());
+  return less(row, column);
+}
+
+// exp(s - shift), where a score that lies in the future weighs nothing: in a row whose every score is masked, the
+// lowest number alone would still give the future its share.
+Value weights_of(const Value& s, const Value& shift, const AttentionAttrs& attrs) {
+  const Value weights = exp(sub(s, expand(shift, s.shape())));
+  return attrs.causal ? where(in_future(s), full_like(s, 0), weights) : weights;
+}
+
 Value scores(const Value& q, const Value& k, const Value* mask, const AttentionAttrs& attrs) {
   const DType wide = accumulator(q.dtype());
   Value s = scale(contract(q, transpose_last(k), wide), attrs.scale);
   if (mask) s = add(s, cast(*mask, wide));
-  if (!attrs.causal) return s;
-  const Value row = iota_along(s.shape(), 2, DType::i32, s.device());
-  const Value column = iota_along(s.shape(), 3, DType::i32, s.device());
-  return where(less(row, column), full_like(s, lowest(wide)), s);
+  return attrs.causal ? where(in_future(s), full_like(s, lowest(wide)), s) : s;
 }
 
 std::vector<Value> attention_forward(std::span<const Value> in, const AttentionAttrs& attrs) {
@@ -46,7 +56,7 @@ std::vector<Value> attention_forward(std::span<const Value> in, const AttentionA
   const Value k = per_query_head(in[1], heads), v = per_query_head(in[2], heads);
   const Value s = scores(q, k, attrs.has_mask ? &in[3] : nullptr, attrs);
   const Value top = reduce(Op::max, s, {3});
-  const Value weights = exp(sub(s, expand(top, s.shape())));
+  const Value weights = weights_of(s, top, attrs);
   const Value total = reduce(Op::sum, weights, {3});
   const Value p = cast(div(weights, expand(total, s.shape())), q.dtype());
   const Value lse = add(top, log(total));
@@ -61,7 +71,7 @@ std::vector<Value> attention_gradient(std::span<const Value> in, const Attention
   const Value k = per_query_head(in[1], heads), v = per_query_head(in[2], heads);
   const Value s = scores(q, k, masks ? &in[3] : nullptr, attrs);
   const Value column{reshape(lse, {q.shape()[0], heads, q.shape()[2], 1})};
-  const Value p = exp(sub(s, expand(column, s.shape())));
+  const Value p = weights_of(s, column, attrs);
   const Value dv = contract(transpose_last(cast(p, dtype)), grad, wide);
   const Value dp = contract(grad, transpose_last(v), wide);
   const Value delta = reduce(Op::sum, mul(cast(grad, wide), cast(o, wide)), {3});

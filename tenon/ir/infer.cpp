@@ -25,6 +25,13 @@ void require_same_dtype(Op op, std::span<const Value> values) {
   }
 }
 
+DType contracted_dtype(Op op, DType operands, DType result) {
+  if (result == DType::boolean || (is_float(operands) && !is_float(result))) {
+    fail(name(op), "the product of {} matrices cannot be {}", tenon::name(operands), tenon::name(result));
+  }
+  return result;
+}
+
 DType result_dtype(Op op, const Operands& in, const Attrs& attrs) {
   const auto all = std::span<const Value>(in.data(), in.size());
   switch (info(op).dtype_rule) {
@@ -77,7 +84,7 @@ DType result_dtype(Op op, const Operands& in, const Attrs& attrs) {
     case DTypeRule::contract:
       require_same_dtype(op, all);
       require_dtype(op, in[0], in[0].dtype() != DType::boolean, "numbers");
-      return std::get<ContractAttrs>(attrs).result;
+      return contracted_dtype(op, in[0].dtype(), std::get<ContractAttrs>(attrs).result);
     case DTypeRule::attention:
     case DTypeRule::sort:
       require_dtype(op, in[0], op == Op::sort || is_float(in[0].dtype()), "floating-point values");
@@ -142,6 +149,15 @@ void infer_attention(Op op, const Operands& in, const AttentionAttrs& attrs, Inf
     fail(name(op), "mask {} does not fit scores {}", to_string(in[3].shape()), to_string(scores));
   }
   const DType dtype = in[0].dtype();
+  if (attrs.has_mask) require_dtype(op, in[3], is_float(in[3].dtype()), "a floating-point mask");
+  if (op == Op::attention_backward) {
+    const Type o{dtype, {q[0], q[1], q[2], v[3]}}, lse{accumulator(dtype), {q[0], q[1], q[2]}};
+    const size_t at = 3 + masks;
+    if (!(in[at].type() == o) || !(in[at + 1].type() == lse) || !(in[at + 2].type() == o)) {
+      fail(name(op), "result {}, log-sum {} and gradient {} do not fit query {}", to_string(in[at].type()),
+           to_string(in[at + 1].type()), to_string(in[at + 2].type()), to_string(q));
+    }
+  }
   if (op == Op::attention) {
     out.first = {dtype, {q[0], q[1], q[2], v[3]}};
     out.more = {{accumulator(dtype), {q[0], q[1], q[2]}}};
@@ -160,15 +176,34 @@ void require_same_shape(Op op, const Operands& in) {
   }
 }
 
+Dims with_sizes(Op op, const Dims& shape) {
+  for (int64_t size : shape) {
+    if (size < 0) fail(name(op), "shape {} has a negative size", to_string(shape));
+  }
+  return shape;
+}
+
+Dims stored_shape(Op op, const Dims& base, const Dims& value, const StoreAttrs& attrs) {
+  Dims target = base;
+  for (const Move& move : attrs.target) {
+    if (move.op == Op::pad) fail(name(op), "a part of the target {} is padding", to_string(attrs_of(move)));
+    target = moved_shape(move, target);
+  }
+  if (target != value) {
+    fail(name(op), "a value of shape {} does not fit a target of {}", to_string(value), to_string(target));
+  }
+  return base;
+}
+
 Dims result_shape(Op op, const Operands& in, const Attrs& attrs) {
   switch (info(op).shape_rule) {
     case ShapeRule::attrs:
-      if (const auto* a = std::get_if<BufferAttrs>(&attrs)) return a->type.shape;
-      if (const auto* a = std::get_if<IotaAttrs>(&attrs)) return {a->size};
+      if (const auto* a = std::get_if<BufferAttrs>(&attrs)) return with_sizes(op, a->type.shape);
+      if (const auto* a = std::get_if<IotaAttrs>(&attrs)) return with_sizes(op, {a->size});
       return {};
     case ShapeRule::random:
       if (in[0].shape() != Dims{2}) fail(name(op), "state must have shape (2,), got {}", to_string(in[0].shape()));
-      return {std::get<RandomAttrs>(attrs).size};
+      return with_sizes(op, {std::get<RandomAttrs>(attrs).size});
     case ShapeRule::same: require_same_shape(op, in); return in[0].shape();
     case ShapeRule::first:
     case ShapeRule::custom:
@@ -185,14 +220,7 @@ Dims result_shape(Op op, const Operands& in, const Attrs& attrs) {
       return in[0].shape();
     }
     case ShapeRule::contract: return contracted_shape(op, in[0].shape(), in[1].shape());
-    case ShapeRule::store: {
-      Dims target = in[0].shape();
-      for (const Move& move : std::get<StoreAttrs>(attrs).target) target = moved_shape(move, target);
-      if (target != in[1].shape()) {
-        fail(name(op), "a value of shape {} does not fit a target of {}", to_string(in[1].shape()), to_string(target));
-      }
-      return in[0].shape();
-    }
+    case ShapeRule::store: return stored_shape(op, in[0].shape(), in[1].shape(), std::get<StoreAttrs>(attrs));
   }
   return in[0].shape();
 }
@@ -215,9 +243,10 @@ DeviceId common_device(Op op, const Operands& in, const Attrs& attrs) {
 Inferred infer(Op op, const Operands& in, const Attrs& attrs) {
   const OpInfo& row = info(op);
   if (attrs.index() != row.attrs_index) fail(row.name, "carries {}", row.attrs_name);
-  if (row.arity >= 0 ? in.size() != static_cast<size_t>(row.arity) : in.empty()) {
+  if (row.arity >= 0 && in.size() != static_cast<size_t>(row.arity)) {
     fail(row.name, "takes {} operands, got {}", row.arity, in.size());
   }
+  if (row.arity < 0 && in.empty()) fail(row.name, "takes at least 1 operand, got 0");
   for (const Value& value : in) {
     if (!value) fail(row.name, "an operand is empty");
   }

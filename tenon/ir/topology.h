@@ -13,4 +13,7 @@ namespace tenon::ir {
 std::vector<NodeRef> topological_order(std::span<const Value> outputs,
                                        const std::function<bool(const Node&)>& is_leaf = {});
 
+/// The same for computing values: operands that only a gradient rule reads are left out, evaluated nodes are leaves.
+std::vector<NodeRef> order_of_evaluation(std::span<const Value> outputs);
+
 }  // namespace tenon::ir

@@ -14,6 +14,10 @@ namespace {
 
 int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
 
+bool has_negative(const Dims& sizes) {
+  return std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; });
+}
+
 void drop_full_mask(View& view) {
   for (size_t i = 0; i < view.valid_from.size(); ++i) {
     if (view.valid_from[i] > 0 || view.valid_to[i] < view.shape[i]) return;
@@ -154,12 +158,12 @@ Dims moved_shape(const Move& move, const Dims& shape) {
   switch (move.op) {
     case Op::reshape: {
       const Dims& to = std::get<ShapeAttrs>(move.attrs).shape;
-      if (count(to) != count(shape)) refuse();
+      if (has_negative(to) || count(to) != count(shape)) refuse();
       return to;
     }
     case Op::expand: {
       const Dims& to = std::get<ShapeAttrs>(move.attrs).shape;
-      if (to.size() != rank) refuse();
+      if (to.size() != rank || has_negative(to)) refuse();
       for (size_t i = 0; i < rank; ++i) {
         if (shape[i] != to[i] && shape[i] != 1) refuse();
       }

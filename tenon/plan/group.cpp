@@ -163,18 +163,28 @@ class Fuser {
     return found;
   }
 
-  void collect(const Value& value, std::vector<ir::Move>& moves, Reads& found, std::unordered_set<uint64_t>& seen,
+  // `moves` lead from the reader's shape down to the value's: the last is applied first. Depth is bounded by
+  // kMaxInlined; chains of views, which nothing bounds, are walked in a loop.
+  void collect(const Value& top, std::vector<ir::Move>& moves, Reads& found, std::unordered_set<uint64_t>& seen,
                bool is_root = false) const {
-    const Node& node = *value.node;
-    if (!node.evaluated() && is_transparent(node)) {
-      const bool moves_it = node.info().kind == Kind::movement;
-      if (moves_it) moves.insert(moves.begin(), ir::move_of(node.op(), node.attrs()));
-      collect(node.input(node.op() == Op::custom ? value.index : 0), moves, found, seen);
-      if (moves_it) moves.erase(moves.begin());
-      return;
+    const size_t outer_moves = moves.size();
+    Value value = top;
+    while (!value.node->evaluated() && is_transparent(*value.node)) {
+      const Node& view = *value.node;
+      if (view.info().kind == Kind::movement) moves.push_back(ir::move_of(view.op(), view.attrs()));
+      Value next = view.input(view.op() == Op::custom ? value.index : 0);  // before `value` lets its node go
+      value = std::move(next);
+      is_root = false;
     }
+    collect_base(value, moves, found, seen, is_root);
+    moves.resize(outer_moves);
+  }
+
+  void collect_base(const Value& value, std::vector<ir::Move>& moves, Reads& found, std::unordered_set<uint64_t>& seen,
+                    bool is_root) const {
+    const Node& node = *value.node;
     ir::IndexMap map(value.shape());
-    map.apply(moves);
+    for (size_t i = moves.size(); i-- > 0;) map.apply(moves[i]);
     const uint64_t key = base::mix(base::mix(reinterpret_cast<uintptr_t>(&node), value.index), map.hash());
     if (!seen.insert(key).second) return;
     const bool inlined = !node.evaluated() && is_inline(node) && (is_root || !stored_.contains(&node));

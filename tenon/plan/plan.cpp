@@ -37,17 +37,20 @@ class Planner {
   explicit Planner(const Request& request) : request_(request) {}
 
   Plan run() {
-    const auto order = ir::topological_order(request_.outputs, [](const Node& node) { return node.evaluated(); });
+    std::vector<ir::NodeRef> order = ir::order_of_evaluation(request_.outputs);
     for (const Value& output : request_.outputs) {
       const Value base = base_of(output);
       if (!base.node->evaluated()) keep_.insert(base.node.get());
     }
     if (request_.limits.one_op_per_kernel) {
+      faults_left_ = stores_behind_faults(order);
       for (const ir::NodeRef& node : order) {
         if (!node->evaluated() && launches(*node)) add_call(node);
       }
     } else {
-      for (Unit& unit : fuse(order, keep_, !request_.limits.fuses)) {
+      std::vector<Unit> units = fuse(order, keep_, !request_.limits.fuses);
+      faults_left_ = stores_behind_faults(units);
+      for (Unit& unit : units) {
         if (unit.call)
           add_call(unit.call);
         else
@@ -61,6 +64,55 @@ class Planner {
  private:
   using Key = std::pair<const Node*, uint32_t>;
 
+  static const Node* call_of(const ir::NodeRef& node) { return node.get(); }
+  static const Node* call_of(const Unit& unit) { return unit.call.get(); }
+  static std::vector<Value> operands_of(const Node& node) { return {node.inputs().begin(), node.inputs().end()}; }
+  static std::vector<Value> operands_of(const ir::NodeRef& node) { return operands_of(*node); }
+  static std::vector<Value> operands_of(const Unit& unit) {
+    return unit.call ? operands_of(*unit.call) : unit.group.inputs;
+  }
+  static std::vector<Value> results_of(const ir::NodeRef& node) { return {{node, 0}}; }
+  static std::vector<Value> results_of(const Unit& unit) {
+    return unit.call ? results_of(unit.call) : unit.group.outputs;
+  }
+
+  // A launch that may find a bad index must run before the first store in place: a failed step changes nothing. Moves
+  // such stores, and what reads them, behind the last launch that may fail, where that is possible; where it is not,
+  // the store takes fresh memory. Returns how many launches may fail.
+  template <typename Item>
+  size_t stores_behind_faults(std::vector<Item>& items) const {
+    const auto faults = [](const Item& item) {
+      const Node* call = call_of(item);
+      return call && !call->evaluated() && call->info().kind == ir::Kind::indexed;
+    };
+    size_t count = 0, end = 0;
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (!faults(items[i])) continue;
+      ++count;
+      end = i + 1;
+    }
+    std::unordered_set<const Node*> late;
+    std::vector<Item> early, behind;
+    for (size_t i = 0; i < end; ++i) {
+      const std::vector<Value> reads = operands_of(items[i]);
+      const bool waits = !late.empty() && std::any_of(reads.begin(), reads.end(), [&](const Value& value) {
+        return late.contains(base_of(value).node.get());
+      });
+      if (waits && faults(items[i])) return count;
+      const Node* call = call_of(items[i]);
+      if (!waits && !(call && call->op() == Op::store && keep_.contains(call))) continue;
+      for (const Value& result : results_of(items[i])) late.insert(result.node.get());
+    }
+    if (late.empty()) return count;
+    for (size_t i = 0; i < end; ++i) {
+      const std::vector<Value> results = results_of(items[i]);
+      const bool is_late = !results.empty() && late.contains(results[0].node.get());
+      (is_late ? behind : early).push_back(std::move(items[i]));
+    }
+    std::move(behind.begin(), behind.end(), std::move(early.begin(), early.end(), items.begin()));
+    return count;
+  }
+
   void add_group(Group group) {
     Launch launch;
     for (const Value& input : group.inputs) launch.args.push_back(slot_of_input(input));
@@ -71,6 +123,7 @@ class Planner {
   }
 
   void add_call(const ir::NodeRef& node) {
+    if (node->info().kind == ir::Kind::indexed) --faults_left_;
     ir::Call call;
     call.op = node->op();
     call.attrs = node->attrs();
@@ -91,7 +144,7 @@ class Planner {
 
   bool can_overwrite(const Node& node, const ir::Call& call) const {
     const Value base = base_of(node.input(0));
-    return keep_.contains(&node) && base.node == node.input(0).node && base.node->evaluated() &&
+    return faults_left_ == 0 && keep_.contains(&node) && base.node == node.input(0).node && base.node->evaluated() &&
            call.inputs[0].map.is_contiguous() && base_of(node.input(1)).node.get() != base.node.get() &&
            request_.may_overwrite && request_.may_overwrite(*base.node);
   }
@@ -157,6 +210,7 @@ class Planner {
   std::unordered_set<const Node*> keep_;
   std::unordered_map<Key, uint32_t, ValueHash> slots_;
   std::unordered_multimap<uint64_t, uint32_t> kernels_;
+  size_t faults_left_ = 0;  // launches still to come that may find a bad index
   std::vector<uint32_t> last_reader_;
   std::vector<Temporary> temporaries_;
 };

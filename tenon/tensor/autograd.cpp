@@ -98,6 +98,10 @@ std::vector<Tensor> apply(const CustomFunction& function, std::span<const Tensor
   return results;
 }
 
+std::vector<Tensor> apply(const CustomFunction& function, const std::vector<Tensor>& inputs) {
+  return apply(function, std::span<const Tensor>(inputs));
+}
+
 Tensor apply(const CustomFunction& function, const Tensor& input) { return apply(function, std::span(&input, 1))[0]; }
 
 }  // namespace tenon

@@ -54,6 +54,8 @@ struct CustomFunction {
   std::function<std::vector<Tensor>(std::span<const Tensor> inputs, std::span<const Tensor> grads)> backward;
 };
 std::vector<Tensor> apply(const CustomFunction& function, std::span<const Tensor> inputs);
+/// For a vector, which argument-dependent lookup would otherwise hand to std::apply.
+std::vector<Tensor> apply(const CustomFunction& function, const std::vector<Tensor>& inputs);
 Tensor apply(const CustomFunction& function, const Tensor& input);
 
 }  // namespace tenon

@@ -315,12 +315,18 @@ Tensor tan(const Tensor& x) {
 Tensor tanh(const Tensor& x) { return real_unary(Op::tanh, x); }
 Tensor sinh(const Tensor& x) {
   // From expm1, so that small arguments keep their digits.
-  return in_wide(x.to(record::real_type(x.dtype())),
-                 [](const Tensor& w) { return mul(sub(expm1(w), expm1(neg(w))), 0.5); });
+  return in_wide(x.to(record::real_type(x.dtype())), [](const Tensor& w) {
+    // e^|w| leaves the range before sinh does: large ones are multiplied from two halves.
+    const Tensor is_large = gt(abs(w), 20), half = exp(mul(abs(w), 0.5));
+    const Tensor small = where(is_large, 0.0, w), large = mul(mul(half, 0.5), half);
+    return where(is_large, where(lt(w, 0), neg(large), large), mul(sub(expm1(small), expm1(neg(small))), 0.5));
+  });
 }
 Tensor cosh(const Tensor& x) {
-  return in_wide(x.to(record::real_type(x.dtype())),
-                 [](const Tensor& w) { return mul(add(exp(w), exp(neg(w))), 0.5); });
+  return in_wide(x.to(record::real_type(x.dtype())), [](const Tensor& w) {
+    const Tensor half = exp(mul(abs(w), 0.5));
+    return add(mul(mul(half, 0.5), half), mul(div(0.5, half), div(1.0, half)));
+  });
 }
 Tensor erf(const Tensor& x) { return real_unary(Op::erf, x); }
 Tensor sigmoid(const Tensor& x) { return real_unary(Op::sigmoid, x); }
@@ -333,7 +339,8 @@ Tensor round(const Tensor& x) {
   const Tensor below = floor(x);
   const Tensor rest = sub(x, below);  // exact
   const Tensor odd = ne(fmod(below, 2.0), 0.0);
-  return where(logical_or(gt(rest, 0.5), logical_and(eq(rest, 0.5), odd)), add(below, 1.0), below);
+  const Tensor nearest = where(logical_or(gt(rest, 0.5), logical_and(eq(rest, 0.5), odd)), add(below, 1.0), below);
+  return where(eq(nearest, 0), mul(x, 0), nearest);  // zero has the sign of x
 }
 
 Tensor isnan(const Tensor& x) { return ne(x, x); }

@@ -69,11 +69,11 @@ Tensor one_hot(const Tensor& index, int64_t classes) {
   if (!is_integer(index.dtype())) base::fail("one_hot", "takes integers, got {}", name(index.dtype()));
   if (classes <= 0) base::fail("one_hot", "the number of classes must be positive, got {}", classes);
   record::require_range("one_hot", index, -1, classes);
-  const Tensor numbers = arange(classes, Options(index.dtype(), index.device()));
+  const Tensor numbers = arange(classes, Options(DType::i64, index.device()));
   // An index still to be computed is looked up, so that the device finds one that is out of range.
   const bool known = index.is_evaluated() || index.dtype() == DType::u8;
   const Tensor found = known ? index : Tensor(ir::gather(numbers.value(), index.value(), 0));
-  return eq(found.unsqueeze(-1), numbers).to(DType::i64);
+  return eq(found.to(DType::i64).unsqueeze(-1), numbers).to(DType::i64);
 }
 
 }  // namespace tenon

@@ -143,12 +143,12 @@ bool is_single(std::string_view op, const Tensor& x, int64_t dim) {
 std::vector<int64_t> suspects(const Tensor& index, int64_t size) {
   const auto range = index.known_range();
   if (range && range->first >= 0 && range->second < size) return {};
-  if (index.known_range_is_exact()) return {range->first, range->second};
   return index.is_evaluated() ? index.detach().to_vector<int64_t>() : std::vector<int64_t>();
 }
 
 void require_range(std::string_view op, const Tensor& index, int64_t dim, int64_t size) {
-  for (int64_t i : suspects(index, size)) {
+  const auto bounds = [&] { return std::vector<int64_t>{index.known_range()->first, index.known_range()->second}; };
+  for (int64_t i : index.known_range_is_exact() ? bounds() : suspects(index, size)) {
     if (i < 0 || i >= size) fail(op, "index {} is out of range for dim {} of size {}", i, dim, size);
   }
 }

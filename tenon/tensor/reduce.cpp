@@ -180,6 +180,7 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   record::require_float("logsumexp", x);
   const Dims axes = record::axes("logsumexp", dims, x.shape().size());
   return in_wide(x, [&](const Tensor& w) {
+    if (w.numel() == 0) return log(sum(exp(w), axes, keepdim));
     // The shift is exact algebra, so it takes no gradient; an infinite maximum would make inf - inf.
     const Tensor top = amax(w, axes, true).detach();
     const Tensor shift = where(isfinite(top), top, 0.0);

@@ -43,7 +43,7 @@ struct TensorImpl {
   bool detached = false;             // of a view: cut from the root's history
   bool history_released = false;     // backward() has used the graph up
   std::optional<std::pair<int64_t, int64_t>> range;
-  bool range_is_exact = false;       // both bounds are among the elements
+  bool range_is_exact = false;  // both bounds are among the elements
 
   uint64_t leaf_id() const { return leaf ? leaf->id : 0; }
   uint64_t current_version() const { return root ? root->current_version() : version; }
@@ -327,7 +327,8 @@ Tensor Tensor::viewed(std::span<const ir::Move> moves) const {
     view.impl_->root_leaf = view.impl_->root->leaf_id();
   }
   view.impl_->range = impl_->range;  // bounds of all elements bound those of a part
-  const bool cuts = std::any_of(moves.begin(), moves.end(), [](const ir::Move& move) { return move.op == ir::Op::shrink; });
+  const bool cuts =
+      std::any_of(moves.begin(), moves.end(), [](const ir::Move& move) { return move.op == ir::Op::shrink; });
   view.impl_->range_is_exact = impl_->range_is_exact && !cuts;
   return view;
 }
@@ -422,13 +423,16 @@ void Tensor::set_known_range(int64_t low, int64_t high, bool exact) {
 // ---- conversion ----
 
 void Tensor::keep_range(const Tensor& other) {
-  if (const auto range = other.known_range()) set_known_range(range->first, range->second, other.known_range_is_exact());
+  if (const auto range = other.known_range())
+    set_known_range(range->first, range->second, other.known_range_is_exact());
 }
 
 Tensor Tensor::to(DType dtype) const {
   if (dtype == this->dtype()) return *this;
   Tensor made(ir::cast(record::in(*this), dtype));
-  if (dtype == DType::i32 || dtype == DType::i64) made.keep_range(*this);
+  const auto range = known_range();
+  const auto fits_i32 = [&] { return range->first >= INT32_MIN && range->second <= INT32_MAX; };
+  if (range && (dtype == DType::i64 || (dtype == DType::i32 && fits_i32()))) made.keep_range(*this);
   return made;
 }
 

@@ -952,7 +952,7 @@ TEST(Autograd, ACustomFunctionOfSeveralInputs) {
 }
 
 TEST(Autograd, SecondDerivativesGoThroughACustomRule) {
-  const Function f = [](const std::vector<Tensor>& in) { return sum(tenon::apply(kScaledCube, in)[0]); };
+  const Function f = [](const std::vector<Tensor>& in) { return sum(apply(kScaledCube, in)[0]); };
   const std::vector<Tensor> at{leaf({0.5, 1.5}), leaf({2.0, -1.0})};
   expect_gradient(f, at);
   expect_gradient(weighted_gradient(f), at);

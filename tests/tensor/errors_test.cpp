@@ -602,6 +602,11 @@ TEST_F(Errors, AHostIndexIsKnownThroughViewsAndConversions) {
   refuses(text, [&] { nn::embedding(a, index.unsqueeze(0).squeeze()); });
 }
 
+TEST_F(Errors, AConversionThatWrapsForgetsWhatWasKnownOfAnIndex) {
+  const Tensor wraps = tensor({int64_t{1} << 32, (int64_t{1} << 32) + 1}).to(DType::i32);
+  EXPECT_EQ(nn::embedding(a, wraps).to_vector<double>(), Reals({0, 1, 2, 3, 4, 5}));
+}
+
 TEST_F(Errors, AWriteForgetsWhatWasKnownOfAnIndex) {
   Tensor index = tensor({9, 1});
   const Tensor view = index.reshape({2, 1});

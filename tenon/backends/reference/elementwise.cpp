@@ -14,7 +14,10 @@ namespace {
 using ir::Op;
 
 // NaN wins, as in PyTorch.
-double larger(double a, double b) { return std::isnan(a) || a >= b ? a : b; }
+double larger(double a, double b) {
+  if (a == b) return std::signbit(a) ? b : a;  // 0 is larger than -0: the operands may change places
+  return std::isnan(a) || a > b ? a : b;
+}
 
 double stable_sigmoid(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
 
@@ -92,7 +95,9 @@ void run_cast(const Array& in, Array& out) {
   const DType to = out.type.dtype;
   for (size_t i = 0; i < static_cast<size_t>(in.size()); ++i) {
     if (out.is_real()) {
-      out.real[i] = in.number(static_cast<int64_t>(i));
+      // A wide integer goes to f32 in one rounding, not through f64.
+      const bool once = !in.is_real() && to == DType::f32;
+      out.real[i] = once ? static_cast<float>(in.whole[i]) : in.number(static_cast<int64_t>(i));
     } else if (to == DType::boolean) {
       out.whole[i] = in.is_real() ? in.real[i] != 0 : in.whole[i] != 0;
     } else if (in.is_real()) {
@@ -102,12 +107,6 @@ void run_cast(const Array& in, Array& out) {
       out.whole[i] = in.whole[i];
     }
   }
-}
-
-void run_bitcast(const Array& in, Array& out) {
-  std::vector<std::byte> bytes(static_cast<size_t>(in.size()) * size_of(in.type.dtype));
-  save(in, bytes.data());
-  out = load({out.type.dtype, ir::IndexMap(out.type.shape)}, bytes.data());
 }
 
 void run_unary(Op op, const Array& in, Array& out) {
@@ -143,7 +142,6 @@ void run_where(const Array& condition, const Array& a, const Array& b, Array& ou
 
 void run_elementwise(const ir::Call& call, const Arrays& in, Array& out) {
   if (call.op == Op::cast) return run_cast(in[0], out);
-  if (call.op == Op::bitcast) return run_bitcast(in[0], out);
   if (in.size() == 1) return run_unary(call.op, in[0], out);
   if (in.size() == 2) return run_binary(call.op, in[0], in[1], out);
   run_where(in[0], in[1], in[2], out);

@@ -27,8 +27,23 @@ class CallCompiler : public device::Compiler {
   }
 };
 
+// Bits are moved as bits: as numbers, the NaNs among them would lose their payload.
+void run_bitcast(const ir::Operand& operand, const std::byte* from, std::byte* to) {
+  const size_t width = size_of(operand.dtype);
+  operand.map.for_each([&](int64_t position, int64_t where) {
+    std::byte* element = to + static_cast<size_t>(position) * width;
+    if (where == ir::IndexMap::kPadding)
+      std::memset(element, 0, width);
+    else
+      std::memcpy(element, from + static_cast<size_t>(where) * width, width);
+  });
+}
+
 void run_launch(const device::Launch& launch) {
   const ir::Call& call = static_cast<const CallProgram&>(*launch.program).call;
+  if (call.op == ir::Op::bitcast) {
+    return run_bitcast(call.inputs[0], address(launch.args[0]), address(launch.args[1]));
+  }
   Arrays in, out;
   for (size_t i = 0; i < call.inputs.size(); ++i) in.push_back(load(call.inputs[i], address(launch.args[i])));
   for (const ir::Type& type : call.outputs) out.emplace_back(type);
