@@ -42,6 +42,7 @@ void sqrt_rule(Context& c) { c.out[0] = div(scale(c.grad(), 0.5), c.result()); }
 void exp_rule(Context& c) { c.out[0] = mul(c.grad(), c.result()); }
 void expm1_rule(Context& c) { c.out[0] = mul(c.grad(), add_number(c.result(), 1)); }
 void log_rule(Context& c) { c.out[0] = div(c.grad(), c.in(0)); }
+void log2_rule(Context& c) { c.out[0] = scale(div(c.grad(), c.in(0)), std::numbers::log2e); }
 void log1p_rule(Context& c) { c.out[0] = div(c.grad(), add_number(c.in(0), 1)); }
 void sin_rule(Context& c) { c.out[0] = mul(c.grad(), unary(Op::cos, c.in(0))); }
 void cos_rule(Context& c) { c.out[0] = neg(mul(c.grad(), unary(Op::sin, c.in(0)))); }
@@ -260,6 +261,7 @@ Rule rule_of(Op op) {
     case Op::exp: return exp_rule;
     case Op::expm1: return expm1_rule;
     case Op::log: return log_rule;
+    case Op::log2: return log2_rule;
     case Op::log1p: return log1p_rule;
     case Op::sin: return sin_rule;
     case Op::cos: return cos_rule;

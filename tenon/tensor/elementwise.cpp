@@ -300,9 +300,7 @@ Tensor exp(const Tensor& x) { return real_unary(Op::exp, x); }
 Tensor exp2(const Tensor& x) { return pow(2.0, x.to(record::real_type(x.dtype()))); }
 Tensor expm1(const Tensor& x) { return real_unary(Op::expm1, x); }
 Tensor log(const Tensor& x) { return real_unary(Op::log, x); }
-Tensor log2(const Tensor& x) {
-  return in_wide(x.to(record::real_type(x.dtype())), [](const Tensor& w) { return mul(log(w), std::numbers::log2e); });
-}
+Tensor log2(const Tensor& x) { return real_unary(Op::log2, x); }
 Tensor log10(const Tensor& x) {
   return in_wide(x.to(record::real_type(x.dtype())), [](const Tensor& w) { return mul(log(w), std::numbers::log10e); });
 }

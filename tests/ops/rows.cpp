@@ -455,6 +455,7 @@ std::vector<Row> all_rows() {
       unary(Op::exp, {}, {[](D x, D, D) { return std::exp(x); }}, kDiff),
       unary(Op::expm1, {}, {[](D x, D, D) { return std::expm1(x); }}, kDiff),
       unary(Op::log, {0.1, 4}, {[](D x, D, D) { return std::log(x); }}, kDiff),
+      unary(Op::log2, {0.1, 4}, {[](D x, D, D) { return std::log2(x); }}, kDiff),
       unary(Op::log1p, {-0.8, 4}, {[](D x, D, D) { return std::log1p(x); }}, kDiff),
       unary(Op::sin, {-4, 4}, {[](D x, D, D) { return std::sin(x); }}, kDiff),
       unary(Op::cos, {-4, 4}, {[](D x, D, D) { return std::cos(x); }}, kDiff),

@@ -128,6 +128,7 @@ TEST_P(SpecialReals, FunctionsReachTheirLimits) {
   at(Op::exp, {-kInf, kInf, 0, kNan}, {0, kInf, 1, kNan});
   at(Op::expm1, {-kInf, kInf, -0.0, kNan}, {-1, kInf, -0.0, kNan});
   at(Op::log, {0, kInf, 1, -1, kNan}, {-kInf, kInf, 0, kNan, kNan});
+  at(Op::log2, {0, kInf, 8, -1, kNan}, {-kInf, kInf, 3, kNan, kNan});
   at(Op::log1p, {-1, kInf, -0.0, -2, kNan}, {-kInf, kInf, -0.0, kNan, kNan});
   at(Op::sqrt, {0, -0.0, kInf, -1, kNan}, {0, -0.0, kInf, kNan, kNan});
   at(Op::tanh, {-kInf, kInf, -0.0, kNan}, {-1, 1, -0.0, kNan});

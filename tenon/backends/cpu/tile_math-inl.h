@@ -199,6 +199,18 @@ struct Log {
   }
 };
 
+// The exponent is added last, so that powers of two come out exact.
+struct Log2 {
+  static HWY_INLINE Floats run(F32 d, Floats x) {
+    Floats exponent;
+    const Floats mantissa = split_binary(d, x, exponent);
+    const Floats natural = log_reduced(d, hn::Sub(mantissa, hn::Set(d, 1.0f)), hn::Zero(d));
+    const Floats y = hn::MulAdd(natural, hn::Set(d, 1.44269504088896341f), exponent);
+    const Floats positive = hn::IfThenElse(hn::Lt(x, hn::Inf(d)), y, x);
+    return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), positive, log_of_nothing(d, x));
+  }
+};
+
 // 1 + x = (1 + f) 2^k, where f = x / 2^k + (1 / 2^k - 1) is made from x itself and so keeps the bits that 1 + x loses.
 // From 2^24 on there are none to keep.
 struct Log1p {

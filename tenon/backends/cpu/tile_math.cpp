@@ -43,6 +43,7 @@ TileFn find_math_here(Op op, DType dtype) {
     case Op::exp: return one<Exp>(dtype);
     case Op::expm1: return one<Expm1>(dtype);
     case Op::log: return one<Log>(dtype);
+    case Op::log2: return one<Log2>(dtype);
     case Op::log1p: return one<Log1p>(dtype);
     case Op::sin: return one<Sin>(dtype);
     case Op::cos: return one<Cos>(dtype);

@@ -83,6 +83,7 @@ TileFn f64_function(Op op) {
     case Op::exp: return each<double, std::exp>;
     case Op::expm1: return each<double, std::expm1>;
     case Op::log: return each<double, std::log>;
+    case Op::log2: return each<double, std::log2>;
     case Op::log1p: return each<double, std::log1p>;
     case Op::sin: return each<double, std::sin>;
     case Op::cos: return each<double, std::cos>;

@@ -11,7 +11,7 @@ namespace tenon::backends::cpu {
 
 /// neg abs sqrt floor add mul div maximum bit_and bit_or bit_xor.
 TileFn find_arithmetic(ir::Op op, DType dtype);
-/// exp expm1 log log1p sin cos tanh sigmoid erf pow in f32 arithmetic.
+/// exp expm1 log log2 log1p sin cos tanh sigmoid erf pow in f32 arithmetic.
 TileFn find_math(ir::Op op, DType dtype);
 /// less equal where.
 TileFn find_selection(ir::Op op, DType dtype);

@@ -29,6 +29,7 @@ double unary(Op op, double x) {
     case Op::exp: return std::exp(x);
     case Op::expm1: return std::expm1(x);
     case Op::log: return std::log(x);
+    case Op::log2: return std::log2(x);
     case Op::log1p: return std::log1p(x);
     case Op::sin: return std::sin(x);
     case Op::cos: return std::cos(x);
