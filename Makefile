@@ -3,7 +3,7 @@
 
 # Test folders that `make test` also runs under the sanitizers (whole ctest names, as a regular expression): the rooms
 # that own memory and indices. `make test-all` runs everything.
-ASAN_SUBSET ?= base|io|grad
+ASAN_SUBSET ?= ir|grad|ops|tensor|io|exec|base
 PREFIX ?= /usr/local
 
 SHELL := /bin/bash
