@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "tenon/base/nearest.h"
+#include "tenon/exec/eval.h"
 #include "tenon/tenon.h"
 
 namespace {
@@ -425,6 +426,7 @@ struct Setting {
   std::string device_name;
   DType dtype = DType::f32;
   std::string filter;
+  std::string twin_name;  // a device that must give the same bits; none when empty
 };
 
 /// K of "X.goutK".
@@ -445,7 +447,8 @@ class Runner {
       : dtype_(setting.dtype), device_(setting.device_name), golden_(std::move(golden)) {}
 
   /// What is wrong with the case; empty when it passes.
-  std::string run(const Case& test) const {
+  std::string run(const Case& test) {
+    bits_.clear();
     const auto handler = handlers().find(test.op);
     if (handler == handlers().end()) return "the op is not known";
 
@@ -468,6 +471,9 @@ class Runner {
     if (!test.grad_inputs.empty()) keep_worse(worst, compare_gradients(test, inputs, differentiated, outputs));
     return worst ? worst->text : "";
   }
+
+  /// The bytes of every value and gradient of the last case.
+  const std::vector<std::vector<std::byte>>& bits() const { return bits_; }
 
  private:
   const Tensor& golden(const std::string& name) const {
@@ -497,9 +503,10 @@ class Runner {
     if (next && (!worst || next->excess > worst->excess)) worst = std::move(next);
   }
 
-  std::optional<Mismatch> compare_outputs(const Case& test, const std::vector<Tensor>& outputs) const {
+  std::optional<Mismatch> compare_outputs(const Case& test, const std::vector<Tensor>& outputs) {
     std::optional<Mismatch> worst;
     for (size_t k = 0; k < outputs.size(); ++k) {
+      bits_.push_back(tenon::exec::read(outputs[k].detach().value()));
       const Tensor ours = outputs[k].detach().to(reference_);
       const std::string name = fmt::format("out{}", k);
       const Tensor& expected = golden(test.outputs[k]);
@@ -512,7 +519,7 @@ class Runner {
 
   std::optional<Mismatch> compare_gradients(const Case& test, const std::vector<Tensor>& inputs,
                                             const std::vector<size_t>& differentiated,
-                                            const std::vector<Tensor>& outputs) const {
+                                            const std::vector<Tensor>& outputs) {
     std::vector<Tensor> from, to;
     tenon::GradOptions options;
     for (const std::string& name : test.grad_outputs) {
@@ -524,6 +531,7 @@ class Runner {
 
     std::optional<Mismatch> worst;
     for (size_t i = 0; i < gradients.size(); ++i) {
+      bits_.push_back(tenon::exec::read(gradients[i].detach().value()));
       const Tensor expected = expected_gradient(test, test.grad_inputs[i], outputs);
       keep_worse(worst,
                  compare(fmt::format("gin{}", differentiated[i]), gradients[i].to(reference_), expected, dtype_));
@@ -535,6 +543,7 @@ class Runner {
   Device device_;
   Device reference_{"reference"};
   std::map<std::string, Tensor> golden_;
+  std::vector<std::vector<std::byte>> bits_;
 };
 
 std::string one_line(std::string text) {
@@ -553,8 +562,10 @@ bool run_all(const Setting& setting) {
   if (!file) fail("golden", "{}: cannot be read", cases_path.string());
   const json cases = json::parse(file, nullptr, false);
   if (!cases.is_array()) fail("golden", "{}: not a JSON list of cases", cases_path.string());
-  const Runner runner(setting,
-                      tenon::io::load_safetensors(setting.folder / "ops.safetensors", Device("reference")).tensors);
+  const auto golden = tenon::io::load_safetensors(setting.folder / "ops.safetensors", Device("reference")).tensors;
+  Runner runner(setting, golden);
+  std::optional<Runner> twin;
+  if (!setting.twin_name.empty()) twin.emplace(Setting{{}, setting.twin_name, setting.dtype, {}, {}}, golden);
 
   size_t passed = 0, failed = 0;
   for (const json& entry : cases) {
@@ -564,6 +575,8 @@ bool run_all(const Setting& setting) {
       test = case_of(entry);
       if (!matches(test, setting.filter)) continue;
       wrong = runner.run(test);
+      if (wrong.empty() && twin) wrong = twin->run(test);
+      if (wrong.empty() && twin && twin->bits() != runner.bits()) wrong = "bits differ from " + setting.twin_name;
     } catch (const std::exception& error) {
       wrong = one_line(error.what());
     }
@@ -580,13 +593,14 @@ bool run_all(const Setting& setting) {
 // ---- Command line ------------------------------------------------------------------------------------------------
 
 constexpr std::string_view kHelp =
-    R"(golden_test --dir DIR --device NAME [--dtype f32|f16|bf16] [--filter TEXT]
+    R"(golden_test --dir DIR --device NAME [--dtype f32|f16|bf16] [--same-bits NAME] [--filter TEXT]
 
 Runs the recorded op cases of DIR (ops.json, ops.safetensors) on a device and compares values and gradients.
 
   --dir DIR       the folder with the cases
   --device NAME   where to run them: reference, ...
   --dtype DTYPE   what floating-point inputs are rounded to first: f32 (the default), f16 or bf16
+  --same-bits NAME  a second device whose every result must have the same bits
   --filter TEXT   run only cases whose name or op contains TEXT
   --help          print this
 
@@ -602,7 +616,7 @@ DType run_dtype(const std::string& text) {
 }
 
 Setting parse(const std::vector<std::string>& arguments) {
-  const std::vector<std::string> known = {"--dir", "--device", "--dtype", "--filter", "--help"};
+  const std::vector<std::string> known = {"--dir", "--device", "--dtype", "--same-bits", "--filter", "--help"};
   std::map<std::string, std::string> given;
   for (size_t i = 0; i < arguments.size(); i += 2) {
     const std::string& option = arguments[i];
@@ -618,8 +632,9 @@ Setting parse(const std::vector<std::string>& arguments) {
     if (!given.contains(needed)) fail("golden_test", "{} is missing; try --help", needed);
   }
   (void)Device(given["--device"]);  // an unknown one is refused here
+  if (given.contains("--same-bits")) (void)Device(given["--same-bits"]);
   return {given["--dir"], given["--device"], given.contains("--dtype") ? run_dtype(given["--dtype"]) : DType::f32,
-          given["--filter"]};
+          given["--filter"], given["--same-bits"]};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Every backend of this build, in order of preference.
 
+#include "tenon/backends/cpu/cpu_device.h"
 #include "tenon/backends/null/null_device.h"
 #include "tenon/backends/reference/reference_device.h"
 #include "tenon/device/registry.h"
@@ -8,7 +9,9 @@ namespace tenon::device {
 
 std::vector<Backend> backend_list() {
   return {
+      {"cpu", backends::cpu::open},
       {"reference", backends::reference::open},
+      {"cpu_unfused", backends::cpu::open_unfused},
       {"null", backends::null::open},
   };
 }

@@ -259,9 +259,8 @@ int64_t IndexMap::locate(std::span<const int64_t> index) const {
 
 bool IndexMap::is_constant_along(size_t axis) const {
   const View& top = views_.back();
-  if (top.shape[axis] == 1) return true;
-  if (top.strides[axis] != 0) return false;
-  return !top.masked() || (top.valid_from[axis] == 0 && top.valid_to[axis] == top.shape[axis]);
+  if (top.masked() && (top.valid_from[axis] > 0 || top.valid_to[axis] < top.shape[axis])) return false;
+  return top.shape[axis] == 1 || top.strides[axis] == 0;
 }
 
 bool IndexMap::can_merge(size_t axis) const {

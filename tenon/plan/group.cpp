@@ -32,6 +32,8 @@ bool is_transparent(const Node& node) { return node.info().kind == Kind::movemen
 bool is_number(const Node& node) { return node.op() == Op::constant || node.op() == Op::iota; }
 bool is_inline(const Node& node) {
   const Kind kind = node.info().kind;
+  // 16-bit floats are computed with as f32, and a NaN need not survive the way there and back.
+  if (node.op() == Op::bitcast && size_of(node.type().dtype) == 2) return false;
   return kind == Kind::unary || kind == Kind::binary || kind == Kind::ternary || is_number(node) ||
          node.op() == Op::random_bits;
 }

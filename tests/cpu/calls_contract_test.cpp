@@ -4,6 +4,7 @@
 
 #include "calls_support.h"
 #include "tenon/backends/cpu/matmul.h"
+#include "tenon/backends/cpu/matmul_amx.h"
 #include "tenon/backends/cpu/tile_targets.h"
 
 namespace tenon::backends::cpu {
@@ -129,25 +130,37 @@ TEST(Contract, EveryInstructionSet) {
   use_tile_target("");
 }
 
-TEST(Contract, OneDnnAgrees) {
-  if (!has_onednn()) GTEST_SKIP() << "built without oneDNN";
-  for (const auto& [in, out] : std::vector<std::pair<DType, DType>>{
-           {DType::f32, DType::f32}, {DType::bf16, DType::f32}, {DType::bf16, DType::bf16}}) {
+void expect_engine_agrees(MatmulEngine engine, const std::vector<std::pair<DType, DType>>& dtypes) {
+  for (const auto& [in, out] : dtypes) {
     const std::vector<std::pair<Given, Given>> operands = {
         {given(in, {70, 33}), given(in, {33, 50}, {}, 2)},
         {given(in, {33, 70}, {permuted({1, 0})}), given(in, {50, 33}, {permuted({1, 0})}, 2)},
+        {given(in, {64, 96}), given(in, {96, 128}, {}, 2)},
         {given(in, {2, 9, 3, 20}, {permuted({0, 2, 1, 3})}), given(in, {1, 1, 20, 11}, {expanded({2, 3, 20, 11})}, 2)},
         {given(in, {140, 190}), given(in, {190, 340}, {}, 2)},
+        {given(in, {33, 1100}), given(in, {1100, 47}, {}, 2)},
+        {given(in, {300, 600}), given(in, {600, 300}, {}, 2)},
     };
     for (const auto& [a, b] : operands) {
       const ir::Call call = contract_of(a, b, out);
-      const auto kernel = compile_contract_with(call, MatmulEngine::onednn);
+      const auto kernel = compile_contract_with(call, engine);
       const Results results = run(*kernel, call, {a, b});
-      expect_close(call, results, run_on_reference(call, {a, b}), 40);
+      expect_close(call, results, run_on_reference(call, {a, b}), 60);
       const Threads one(1);
-      EXPECT_EQ(run(*compile_contract_with(call, MatmulEngine::onednn), call, {a, b}), results);
+      EXPECT_EQ(run(*compile_contract_with(call, engine), call, {a, b}), results);
     }
   }
+}
+
+TEST(Contract, OneDnnAgrees) {
+  if (!has_onednn()) GTEST_SKIP() << "built without oneDNN";
+  expect_engine_agrees(MatmulEngine::onednn,
+                       {{DType::f32, DType::f32}, {DType::bf16, DType::f32}, {DType::bf16, DType::bf16}});
+}
+
+TEST(Contract, TheMatrixUnitsAgree) {
+  if (!has_amx()) GTEST_SKIP() << "this machine has no AMX";
+  expect_engine_agrees(MatmulEngine::amx, {{DType::bf16, DType::f32}, {DType::bf16, DType::bf16}});
 }
 
 }  // namespace

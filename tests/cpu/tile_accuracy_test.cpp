@@ -23,9 +23,9 @@ struct Function {
   Op op;
   double (*exact)(double);
 };
-const Function kFunctions[] = {{Op::exp, std::exp},     {Op::expm1, std::expm1}, {Op::log, std::log},
-                               {Op::log1p, std::log1p}, {Op::sin, std::sin},     {Op::cos, std::cos},
-                               {Op::tanh, std::tanh},   {Op::sigmoid, sigmoid},  {Op::erf, std::erf}};
+const Function kFunctions[] = {
+    {Op::exp, std::exp}, {Op::expm1, std::expm1}, {Op::log, std::log},   {Op::log1p, std::log1p}, {Op::log2, std::log2},
+    {Op::sin, std::sin}, {Op::cos, std::cos},     {Op::tanh, std::tanh}, {Op::sigmoid, sigmoid},  {Op::erf, std::erf}};
 
 /// The largest distance seen, and where.
 struct Worst {

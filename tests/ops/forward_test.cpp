@@ -132,6 +132,41 @@ INSTANTIATE_TEST_SUITE_P(Ops, Reference,
                          testing::Combine(testing::ValuesIn(other_devices()), testing::ValuesIn(all_ops())),
                          param_name);
 
+// ---- Fused and one at a time -------------------------------------------------------------------------------------
+
+class Grouping : public testing::TestWithParam<ir::Op> {};
+
+// Something elementwise before the op and behind it, so that there is something to fuse.
+TEST_P(Grouping, DoesNotChangeABit) {
+  const Row& row = *find_row(GetParam());
+  const auto surrounded = [](const Sample& sample) {
+    Sample made = sample;
+    made.record = [record = sample.record](const Recording& given) {
+      std::vector<ir::Value> in;
+      for (const ir::Value& value : given.in) in.push_back(is_float(value.dtype()) ? ir::neg(ir::neg(value)) : value);
+      std::vector<ir::Value> results = record({in, given.dtype, given.device}), more;
+      for (const ir::Value& result : results) {
+        if (is_float(result.dtype())) more.push_back(ir::add(ir::scale(result, 3), result));
+      }
+      results.insert(results.end(), more.begin(), more.end());
+      return results;
+    };
+    return made;
+  };
+  for (DType dtype : dtypes_of(row.op)) {
+    for (const Sample& sample : row.samples) {
+      const std::vector<Host> operands = values_for(sample, dtype);
+      const std::vector<Host> fused = run(surrounded(sample), dtype, device::find("cpu"), operands);
+      const std::vector<Host> alone = run(surrounded(sample), dtype, device::find("cpu_unfused"), operands);
+      ASSERT_EQ(fused.size(), alone.size());
+      for (size_t i = 0; i < fused.size(); ++i)
+        EXPECT_TRUE(same(fused[i], alone[i])) << sample.name << " on " << tenon::name(dtype) << ", result " << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, Grouping, testing::ValuesIn(all_ops()), op_name);
+
 // ---- On the device that runs nothing -------------------------------------------------------------------------------
 
 class Null : public testing::TestWithParam<ir::Op> {};

@@ -15,6 +15,7 @@ std::unique_ptr<CallKernel> compile_call(const ir::Call& call) {
     case ir::Op::sort: return compile_sort(call);
     case ir::Op::scan: return compile_scan(call);
     case ir::Op::store: return compile_store(call);
+    case ir::Op::bitcast:
     case ir::Op::contiguous: return compile_contiguous(call);
     default: base::fail(ir::name(call.op), "the cpu device has no such call");
   }

@@ -3,10 +3,8 @@
 #include "tenon/backends/cpu/cpu_device.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <new>
-#include <string_view>
 
 #include "tenon/backends/cpu/calls.h"
 #include "tenon/backends/cpu/tile_program.h"
@@ -28,18 +26,17 @@ class CpuCompiler : public device::Compiler {
  public:
   device::ProgramRef compile(const device::Kernel& kernel) override {
     auto made = std::make_shared<Compiled>();
-    if (const auto* nest = std::get_if<ir::LoopNest>(&kernel)) made->tiles = compile_tiles(*nest);
-    else made->call = compile_call(std::get<ir::Call>(kernel));
+    if (const auto* nest = std::get_if<ir::LoopNest>(&kernel))
+      made->tiles = compile_tiles(*nest);
+    else
+      made->call = compile_call(std::get<ir::Call>(kernel));
     return made;
   }
 };
 
 class CpuDevice : public device::Device {
  public:
-  CpuDevice() {
-    const char* fuse = std::getenv("TENON_FUSE");
-    limits_.fuses = !fuse || std::string_view(fuse) != "0";
-  }
+  explicit CpuDevice(bool fuses) { limits_.fuses = fuses; }
 
   const ir::Limits& limits() const override { return limits_; }
   device::Compiler& compiler() override { return compiler_; }
@@ -65,8 +62,10 @@ class CpuDevice : public device::Device {
     base::SmallVector<std::byte*, 8> args;
     for (const Arg& arg : c.args) args.push_back(address(arg));
     const std::span<std::byte* const> pointers(args.data(), args.size());
-    if (program.tiles) program.tiles->run(pointers);
-    else program.call->run(pointers);
+    if (program.tiles)
+      program.tiles->run(pointers);
+    else
+      program.call->run(pointers);
   }
   void run(const device::Copy& c) { std::memmove(address(c.to), address(c.from), c.bytes); }
   void run(const device::Upload& c) { copy(address(c.to), c.from.data(), c.from.size()); }
@@ -84,6 +83,7 @@ class CpuDevice : public device::Device {
 
 }  // namespace
 
-std::unique_ptr<device::Device> open() { return std::make_unique<CpuDevice>(); }
+std::unique_ptr<device::Device> open() { return std::make_unique<CpuDevice>(true); }
+std::unique_ptr<device::Device> open_unfused() { return std::make_unique<CpuDevice>(false); }
 
 }  // namespace tenon::backends::cpu

@@ -8,6 +8,9 @@
 
 namespace tenon::backends::cpu {
 
+/// The device that everyone starts with.
 std::unique_ptr<device::Device> open();
+/// The same with every op a kernel of its own, for tests: values must not depend on grouping.
+std::unique_ptr<device::Device> open_unfused();
 
 }  // namespace tenon::backends::cpu

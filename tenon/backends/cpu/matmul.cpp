@@ -6,9 +6,13 @@
 #include "tenon/backends/cpu/matmul.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
 #include "tenon/backends/cpu/call_kernels.h"
+#include "tenon/backends/cpu/matmul_amx.h"
 #include "tenon/backends/cpu/matmul_onednn.h"
+#include "tenon/base/error.h"
 #include "tenon/base/parallel.h"
 
 namespace tenon::backends::cpu {
@@ -151,17 +155,32 @@ class Contract : public CallKernel {
   void (*multiply_)(const Product&);
 };
 
+// TENON_MATMUL=own, onednn or amx takes one library where it can, to compare them.
+MatmulEngine chosen_engine() {
+  const char* text = std::getenv("TENON_MATMUL");
+  const std::string_view name = text ? text : "";
+  if (name.empty()) return MatmulEngine::automatic;
+  if (name == "own") return MatmulEngine::own;
+  if (name == "onednn") return MatmulEngine::onednn;
+  if (name == "amx") return MatmulEngine::amx;
+  base::fail("contract", "TENON_MATMUL is '{}'; it can be own, onednn or amx", name);
+}
+
 }  // namespace
 
 std::unique_ptr<CallKernel> compile_contract_with(const ir::Call& call, MatmulEngine engine) {
-  if (engine != MatmulEngine::own) {
+  if (engine == MatmulEngine::automatic || engine == MatmulEngine::amx) {
+    if (auto kernel = compile_contract_amx(call)) return kernel;
+  }
+  if (engine == MatmulEngine::automatic || engine == MatmulEngine::onednn) {
     if (auto kernel = compile_contract_onednn(call, engine == MatmulEngine::onednn)) return kernel;
   }
   return std::make_unique<Contract>(call);
 }
 
 std::unique_ptr<CallKernel> compile_contract(const ir::Call& call) {
-  return compile_contract_with(call, MatmulEngine::automatic);
+  static const MatmulEngine engine = chosen_engine();
+  return compile_contract_with(call, engine);
 }
 
 }  // namespace tenon::backends::cpu

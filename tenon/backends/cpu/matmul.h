@@ -29,7 +29,7 @@ void multiply_f64(const Product& product);
 void multiply_integers(const Product& product);
 
 /// Which library computes float products.
-enum class MatmulEngine : uint8_t { automatic, own, onednn };
+enum class MatmulEngine : uint8_t { automatic, own, onednn, amx };
 bool has_onednn();
 
 /// contract with a chosen engine; `automatic` is what compile_call takes.

@@ -32,7 +32,8 @@ TileFn tile_cast(DType from, DType to);
 /// Reinterprets the bits of a tile as another dtype of the same storage size.
 TileFn tile_bitcast(DType from, DType to);
 
-/// Memory to tile and back, `stride` in elements (1: contiguous, 0: one element repeated); converts storage to tile form.
+/// Memory to tile and back, `stride` in elements (1: contiguous, 0: one element repeated); converts storage to tile
+/// form.
 using LoadFn = void (*)(void* tile, const std::byte* from, int64_t stride, size_t n);
 using StoreFn = void (*)(std::byte* to, int64_t stride, const void* tile, size_t n);
 LoadFn tile_load(DType dtype);

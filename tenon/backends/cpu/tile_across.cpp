@@ -75,7 +75,8 @@ class AcrossProgram : public TileProgram {
       step.apply = instr.op == Op::cast      ? tile_cast(operand, instr.dtype)
                    : instr.op == Op::bitcast ? tile_bitcast(operand, instr.dtype)
                                              : tile_function(instr.op, operand);
-      if (!step.apply) base::fail(ir::name(instr.op), "the cpu device has no such instruction on {}", tenon::name(operand));
+      if (!step.apply)
+        base::fail(ir::name(instr.op), "the cpu device has no such instruction on {}", tenon::name(operand));
     }
     step.strided = instr.map.is_strided();
     steps_.push_back(std::move(step));
@@ -135,8 +136,10 @@ class AcrossProgram : public TileProgram {
         std::fill(index_.begin() + static_cast<ptrdiff_t>(p_.row_rank_), index_.end(), 0);
         for (int64_t r = 0; r < p_.row_size_; ++r) {
           for (size_t i : stage.each) {
-            if (p_.steps_[i].instr.kind == Instr::Kind::reduce) fold(i, static_cast<size_t>(r) % kLanes);
-            else run_step(i);
+            if (p_.steps_[i].instr.kind == Instr::Kind::reduce)
+              fold(i, static_cast<size_t>(r) % kLanes);
+            else
+              run_step(i);
           }
           for (size_t axis = p_.space_.size(); axis-- > p_.row_rank_;) {
             if (++index_[axis] < p_.space_[axis]) break;
@@ -175,8 +178,10 @@ class AcrossProgram : public TileProgram {
         }
       }
       const void* args[1] = {lane(i, 0)};
-      if (accumulator(instr.dtype) == instr.dtype) std::memcpy(reg(i), lane(i, 0), n_ * tile_element_size(instr.dtype));
-      else tile_cast(accumulator(instr.dtype), instr.dtype)(reg(i), args, n_);
+      if (accumulator(instr.dtype) == instr.dtype)
+        std::memcpy(reg(i), lane(i, 0), n_ * tile_element_size(instr.dtype));
+      else
+        tile_cast(accumulator(instr.dtype), instr.dtype)(reg(i), args, n_);
     }
 
     void run_step(size_t i) {
@@ -185,7 +190,8 @@ class AcrossProgram : public TileProgram {
       switch (instr.kind) {
         case Instr::Kind::number: {
           const bool real = is_float(instr.dtype);
-          tile_fill(reg(i), instr.dtype, real ? std::bit_cast<double>(instr.bits) : 0, static_cast<int64_t>(instr.bits), n_);
+          tile_fill(reg(i), instr.dtype, real ? std::bit_cast<double>(instr.bits) : 0, static_cast<int64_t>(instr.bits),
+                    n_);
           break;
         }
         case Instr::Kind::apply: {
@@ -210,8 +216,10 @@ class AcrossProgram : public TileProgram {
       Dims at(index_.begin(), index_.begin() + static_cast<ptrdiff_t>(rank));
       for (size_t k = 0; k < n_; ++k) {
         const int64_t where = step.instr.map.locate({at.data(), at.size()});
-        if (where != IndexMap::kPadding) piece(step, tile + k * element, where, 1, 1);
-        else if (step.instr.kind != Instr::Kind::store) std::memset(tile + k * element, 0, element);
+        if (where != IndexMap::kPadding)
+          piece(step, tile + k * element, where, 1, 1);
+        else if (step.instr.kind != Instr::Kind::store)
+          std::memset(tile + k * element, 0, element);
         ++at[p_.inner_];
       }
     }
@@ -229,7 +237,8 @@ class AcrossProgram : public TileProgram {
           std::memcpy(state, buffers_[instr.buffer], sizeof(state));
           const uint64_t start = static_cast<uint64_t>(state[1]) + instr.bits + static_cast<uint64_t>(position);
           for (size_t k = 0; k < n; ++k) {
-            const uint32_t word = ir::philox_word(static_cast<uint64_t>(state[0]), start + static_cast<uint64_t>(stride) * k);
+            const uint32_t word =
+                ir::philox_word(static_cast<uint64_t>(state[0]), start + static_cast<uint64_t>(stride) * k);
             std::memcpy(tile + 4 * k, &word, 4);
           }
         }
@@ -260,7 +269,9 @@ bool better_across(const ir::LoopNest& nest) {
   int along_row = 0, across = 0, reductions = 0;
   for (const Instr& instr : nest.code) {
     reductions += instr.kind == Instr::Kind::reduce;
-    if (instr.per_row || (instr.kind != Instr::Kind::load && instr.kind != Instr::Kind::store) || !instr.map.is_strided()) continue;
+    if (instr.per_row || (instr.kind != Instr::Kind::load && instr.kind != Instr::Kind::store) ||
+        !instr.map.is_strided())
+      continue;
     const ir::View& view = instr.map.views()[0];
     along_row += view.strides.back() == 1;
     across += view.strides[nest.row_rank - 1] == 1;

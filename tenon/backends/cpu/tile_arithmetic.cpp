@@ -83,13 +83,14 @@ struct Div {
   }
 };
 
-// The first of equals and any NaN; Highway's Max leaves both to the machine.
+// Any NaN, and 0 rather than -0; Highway's Max leaves both to the machine. Equals agree in all bits but for that sign.
 struct Maximum {
   template <class D, class V>
   static HWY_INLINE V run(D, V a, V b) {
-    if constexpr (hwy::IsFloat<hn::TFromD<D>>())
-      return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(b)), b, a);
-    else
+    if constexpr (hwy::IsFloat<hn::TFromD<D>>()) {
+      const V larger = hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(b)), b, a);
+      return hn::IfThenElse(hn::Eq(a, b), hn::And(a, b), larger);
+    } else
       return hn::IfThenElse(hn::Lt(a, b), b, a);
   }
 };

@@ -1,8 +1,8 @@
 // Compiles and interprets tile programs.
 //
-// A row is walked in tiles of kTile elements. What a reduction needs is computed in one stage, what needs the reduction's
-// result in a later one; a row that fits one tile keeps its registers between stages, a longer one recomputes. Per-row
-// values are one-element tiles, spread over a register where an element instruction reads them.
+// A row is walked in tiles of kTile elements. What a reduction needs is computed in one stage, what needs the
+// reduction's result in a later one; a row that fits one tile keeps its registers between stages, a longer one
+// recomputes. Per-row values are one-element tiles, spread over a register where an element instruction reads them.
 
 #include "tenon/backends/cpu/tile_program.h"
 
@@ -36,8 +36,8 @@ struct Step {
   Op op = Op::add;
   DType dtype = DType::f32;
   bool per_row = false;
-  uint32_t instr = 0;           // index in the nest
-  uint32_t out = kNone;         // register, or scalar when per_row
+  uint32_t instr = 0;                   // index in the nest
+  uint32_t out = kNone;                 // register, or scalar when per_row
   base::SmallVector<uint32_t, 3> args;  // registers, or scalars when per_row
   TileFn apply = nullptr;
   LoadFn load = nullptr;
@@ -89,14 +89,17 @@ class Builder {
     }
   }
 
-  bool folds_in(size_t i, size_t stage) const { return nest_.code[i].kind == Instr::Kind::reduce && depth_[i] == stage + 1; }
+  bool folds_in(size_t i, size_t stage) const {
+    return nest_.code[i].kind == Instr::Kind::reduce && depth_[i] == stage + 1;
+  }
 
   void add_stage(size_t stage, std::vector<uint32_t>& persistent) {
     const size_t n = nest_.code.size();
     std::vector<bool> needed(n, false);
     for (size_t i = n; i-- > 0;) {
       const Instr& instr = nest_.code[i];
-      const bool target = folds_in(i, stage) || (instr.kind == Instr::Kind::store && !instr.per_row && depth_[i] == stage);
+      const bool target =
+          folds_in(i, stage) || (instr.kind == Instr::Kind::store && !instr.per_row && depth_[i] == stage);
       if (!target && !needed[i]) continue;
       if (!target && instr.per_row) continue;
       if (!target && one_tile_ && persistent[i] != kNone) continue;
@@ -131,7 +134,9 @@ class Builder {
         continue;
       }
       const bool stores = instr.kind == Instr::Kind::store && depth_[i] == stage;
-      if (!folds_in(i, stage) && !stores && (!needed[i] || (one_tile_ && persistent[i] != kNone) || instr.kind == Instr::Kind::reduce)) continue;
+      if (!folds_in(i, stage) && !stores &&
+          (!needed[i] || (one_tile_ && persistent[i] != kNone) || instr.kind == Instr::Kind::reduce))
+        continue;
       base::SmallVector<uint32_t, 3> args;
       for (uint32_t arg : instr.args) args.push_back(element_arg(arg));
       if (folds_in(i, stage)) {
@@ -146,7 +151,8 @@ class Builder {
       }
       if (one_tile_) continue;
       for (uint32_t arg : instr.args) {
-        if (!nest_.code[arg].per_row && last_use[arg] == i && std::find(free.begin(), free.end(), reg[arg]) == free.end()) {
+        if (!nest_.code[arg].per_row && last_use[arg] == i &&
+            std::find(free.begin(), free.end(), reg[arg]) == free.end()) {
           free.push_back(reg[arg]);
         }
       }
@@ -185,7 +191,8 @@ class Builder {
       case Instr::Kind::apply: step.apply = function_of(instr); break;
       default: break;
     }
-    const bool mapped = instr.kind != Instr::Kind::apply && instr.kind != Instr::Kind::number && instr.kind != Instr::Kind::reduce;
+    const bool mapped =
+        instr.kind != Instr::Kind::apply && instr.kind != Instr::Kind::number && instr.kind != Instr::Kind::reduce;
     if (mapped) {
       step.place = static_cast<uint32_t>(places.size());
       places.push_back({instr.map.views().size() == 1, instr.map.views()[0], instr.map});
@@ -211,7 +218,8 @@ class Builder {
 
 class Program : public TileProgram {
  public:
-  explicit Program(const ir::LoopNest& nest) : space_(nest.space), row_rank_(nest.row_rank), rows_(nest.rows()), row_size_(nest.row_size()) {
+  explicit Program(const ir::LoopNest& nest)
+      : space_(nest.space), row_rank_(nest.row_rank), rows_(nest.rows()), row_size_(nest.row_size()) {
     Builder builder(nest);
     builder.run();
     stages_ = std::move(builder.stages);
@@ -224,7 +232,8 @@ class Program : public TileProgram {
 
   void run(std::span<std::byte* const> buffers) const override {
     if (rows_ == 0) return;
-    const int64_t tiles = std::max<int64_t>(1, (row_size_ + static_cast<int64_t>(kTile) - 1) / static_cast<int64_t>(kTile));
+    const int64_t tiles =
+        std::max<int64_t>(1, (row_size_ + static_cast<int64_t>(kTile) - 1) / static_cast<int64_t>(kTile));
     // About 30 microseconds of work per piece: less is not worth a second thread.
     const int64_t unit = reduces_ ? row_size_ : std::min<int64_t>(row_size_, kTile);
     const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 17) / std::max<int64_t>(1, unit * cost_per_element_));
@@ -239,7 +248,8 @@ class Program : public TileProgram {
       Worker worker(*this, buffers);
       while (begin < end) {
         const int64_t row = begin / tiles, first = begin % tiles, count = std::min(end - begin, tiles - first);
-        worker.run_row(row, first * static_cast<int64_t>(kTile), std::min(row_size_, (first + count) * static_cast<int64_t>(kTile)));
+        worker.run_row(row, first * static_cast<int64_t>(kTile),
+                       std::min(row_size_, (first + count) * static_cast<int64_t>(kTile)));
         begin += count;
       }
     });
@@ -250,8 +260,12 @@ class Program : public TileProgram {
   class Worker {
    public:
     Worker(const Program& program, std::span<std::byte* const> buffers)
-        : p_(program), buffers_(buffers), memory_(program.registers_ * kTileBytes + 64),
-          scalars_(program.scalars_ * 8), states_(program.scalars_), row_index_(program.row_rank_) {
+        : p_(program),
+          buffers_(buffers),
+          memory_(program.registers_ * kTileBytes + 64),
+          scalars_(program.scalars_ * 8),
+          states_(program.scalars_),
+          row_index_(program.row_rank_) {
       auto address = reinterpret_cast<uintptr_t>(memory_.data());
       registers_ = memory_.data() + (64 - address % 64) % 64;
     }
@@ -271,7 +285,8 @@ class Program : public TileProgram {
           const auto n = static_cast<size_t>(std::min<int64_t>(end - at, kTile));
           for (const Step& step : stage.tile_steps) run_tile_step(step, at, n);
         }
-        for (const Step& step : stage.reductions) reduce_finish(states_[step.instr], step.op, step.dtype, scalar(step.out));
+        for (const Step& step : stage.reductions)
+          reduce_finish(states_[step.instr], step.op, step.dtype, scalar(step.out));
       }
     }
 
@@ -299,7 +314,8 @@ class Program : public TileProgram {
       switch (step.kind) {
         case Instr::Kind::number: {
           const bool real = is_float(step.dtype);
-          tile_fill(scalar(step.out), step.dtype, real ? std::bit_cast<double>(step.bits) : 0, static_cast<int64_t>(step.bits), 1);
+          tile_fill(scalar(step.out), step.dtype, real ? std::bit_cast<double>(step.bits) : 0,
+                    static_cast<int64_t>(step.bits), 1);
           break;
         }
         case Instr::Kind::apply: {
@@ -374,12 +390,14 @@ class Program : public TileProgram {
     }
 
     // Elements column..column+n-1 along the last axis, padding cut off at both ends.
-    void run_along(const Step& step, const Place& place, std::byte* tile, int64_t offset, int64_t column, size_t n, bool valid) {
+    void run_along(const Step& step, const Place& place, std::byte* tile, int64_t offset, int64_t column, size_t n,
+                   bool valid) {
       const ir::View& view = place.view;
       const bool has_last = !step.per_row && p_.space_.size() > p_.row_rank_;
       const int64_t stride = has_last ? view.strides.back() : 0;
       int64_t from = column, to = column + static_cast<int64_t>(n);
-      if (!valid) to = from;
+      if (!valid)
+        to = from;
       else if (has_last && view.masked()) {
         from = std::clamp(view.valid_from.back(), column, to);
         to = std::clamp(view.valid_to.back(), from, to);

@@ -40,7 +40,7 @@ struct Product {
   static T join(T a, T b) { return static_cast<T>(a * b); }
 };
 
-// The first of equals, and NaN once there is one.
+// 0 rather than -0, and NaN once there is one.
 template <typename T>
 struct Largest {
   static constexpr T kIdentity =
@@ -48,12 +48,16 @@ struct Largest {
   static constexpr bool kHasVectors = true;
   template <class V>
   static HWY_INLINE V run(V total, V x) {
-    if constexpr (std::is_floating_point_v<T>)
-      return hn::IfThenElse(hn::Or(hn::Lt(total, x), hn::IsNaN(x)), x, total);
-    else
+    if constexpr (std::is_floating_point_v<T>) {
+      const V larger = hn::IfThenElse(hn::Or(hn::Lt(total, x), hn::IsNaN(x)), x, total);
+      return hn::IfThenElse(hn::Eq(total, x), hn::And(total, x), larger);
+    } else
       return hn::IfThenElse(hn::Lt(total, x), x, total);
   }
-  static T join(T a, T b) { return a < b || b != b ? b : a; }
+  static T join(T a, T b) {
+    if (a == b) return std::is_floating_point_v<T> && std::signbit(static_cast<double>(a)) ? b : a;
+    return a < b || b != b ? b : a;
+  }
 };
 
 /// Folds whole groups of kLanes elements into the lanes. The totals are parameters, loaded one by one, because an array

@@ -131,7 +131,7 @@ void convert(void* out, const void* const* in, size_t n) {
     }
   } else if constexpr (kTo == DType::f32) {
     float* to = static_cast<float*>(out);
-    for (size_t i = 0; i < n; ++i) to[i] = static_cast<float>(static_cast<double>(a[i]));
+    for (size_t i = 0; i < n; ++i) to[i] = static_cast<float>(a[i]);
   } else if constexpr (kTo == DType::f64) {
     double* to = static_cast<double*>(out);
     for (size_t i = 0; i < n; ++i) to[i] = static_cast<double>(a[i]);
