@@ -26,13 +26,15 @@ bool is_transparent(const Node& node) { return node.info().kind == Kind::movemen
 class Lowering {
  public:
   explicit Lowering(const plan::Group& group) : group_(group) {
-    // Rows first, folded axes last.
+    // Rows first, the axes of their elements last.
     Dims order;
+    const Dims& elements = group.axes.empty() ? group.inner : group.axes;
     for (size_t i = 0; i < group.shape.size(); ++i) {
-      if (!folded(i)) order.push_back(static_cast<int64_t>(i));
+      if (std::find(elements.begin(), elements.end(), static_cast<int64_t>(i)) == elements.end())
+        order.push_back(static_cast<int64_t>(i));
     }
-    nest_.row_rank = group.axes.empty() ? (order.empty() ? 0 : order.size() - 1) : order.size();
-    for (int64_t axis : group.axes) order.push_back(axis);
+    nest_.row_rank = elements.empty() ? (order.empty() ? 0 : order.size() - 1) : order.size();
+    for (int64_t axis : elements) order.push_back(axis);
     for (int64_t axis : order) nest_.space.push_back(group.shape[static_cast<size_t>(axis)]);
     if (order != ir::iota_dims(order.size())) to_space_.push_back({Op::permute, ir::AxesAttrs{order}});
     row_map_ = plan::row_map(group.shape, group.axes);
@@ -49,15 +51,12 @@ class Lowering {
   }
 
  private:
-  bool folded(size_t axis) const {
-    return std::find(group_.axes.begin(), group_.axes.end(), static_cast<int64_t>(axis)) != group_.axes.end();
-  }
-
   static uint64_t key_of(const Value& value) {
     return base::mix(reinterpret_cast<uintptr_t>(value.node.get()), value.index);
   }
 
   void store(const Value& value, uint32_t buffer) {
+    if (plan::is_column_reduction(*value.node)) return store_column(value, buffer);
     const bool whole =
         value.shape() == group_.shape && !(group_.axes.size() && value.node->info().kind == Kind::reduce);
     std::vector<Move> moves = to_space_;
@@ -76,6 +75,27 @@ class Lowering {
     instr.map.apply(moves);
     instr.per_row = !whole;
     if (!whole) instr.map.keep_leading(nest_.row_rank);
+    nest_.code.push_back(std::move(instr));
+  }
+
+  void store_column(const Value& value, uint32_t buffer) {
+    Instr fold;
+    fold.kind = Instr::Kind::reduce;
+    fold.op = value.node->op();
+    fold.dtype = value.dtype();
+    fold.per_column = true;
+    fold.args.push_back(emit(value.node->input(0), to_space_));
+    nest_.code.push_back(std::move(fold));
+    Instr instr;
+    instr.kind = Instr::Kind::store;
+    instr.dtype = value.dtype();
+    instr.args.push_back(static_cast<uint32_t>(nest_.code.size() - 1));
+    instr.buffer = buffer;
+    instr.per_column = true;
+    instr.map = IndexMap(value.shape());
+    instr.map.apply(Move{Op::expand, ir::ShapeAttrs{group_.shape}});
+    instr.map.apply(to_space_);
+    instr.map.drop_leading(nest_.row_rank);
     nest_.code.push_back(std::move(instr));
   }
 
@@ -238,13 +258,15 @@ class Lowering {
 
   bool mergeable(size_t axis, bool in_rows) const {
     return std::all_of(nest_.code.begin(), nest_.code.end(), [&](const Instr& instr) {
-      return !has_map(instr) || (instr.per_row && !in_rows) || instr.map.can_merge(axis);
+      if (!has_map(instr) || (instr.per_row && !in_rows) || (instr.per_column && in_rows)) return true;
+      return instr.map.can_merge(instr.per_column ? axis - nest_.row_rank : axis);
     });
   }
 
   void merge(size_t axis, bool in_rows) {
     for (Instr& instr : nest_.code) {
-      if (has_map(instr) && !(instr.per_row && !in_rows)) instr.map.merge(axis);
+      if (!has_map(instr) || (instr.per_row && !in_rows) || (instr.per_column && in_rows)) continue;
+      instr.map.merge(instr.per_column ? axis - nest_.row_rank : axis);
     }
     nest_.space[axis + 1] *= nest_.space[axis];
     nest_.space.erase(nest_.space.begin() + axis);
@@ -257,9 +279,9 @@ class Lowering {
       const size_t left = axis - 1;
       if (axis == nest_.row_rank) {
         // Rows and elements merge only where nothing is per row but numbers: a plain elementwise nest.
-        const bool plain =
-            group_.axes.empty() && std::all_of(nest_.code.begin(), nest_.code.end(),
-                                               [](const Instr& instr) { return !instr.per_row || !has_map(instr); });
+        const bool plain = group_.axes.empty() && group_.inner.empty() &&
+                           std::all_of(nest_.code.begin(), nest_.code.end(),
+                                       [](const Instr& instr) { return !instr.per_row || !has_map(instr); });
         if (!plain || !mergeable(left, false)) continue;
         merge(left, false);
         --nest_.row_rank;

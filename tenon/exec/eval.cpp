@@ -8,6 +8,7 @@
 #include "tenon/base/error.h"
 #include "tenon/codegen/lower.h"
 #include "tenon/device/registry.h"
+#include "tenon/exec/program_cache.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/topology.h"
 #include "tenon/plan/plan.h"
@@ -26,6 +27,7 @@ using ir::Value;
 struct State {
   std::recursive_mutex mutex;  // reading a strided value evaluates a copy of it
   Stats stats;
+  ProgramCache programs;
 };
 
 State& state() {
@@ -56,7 +58,7 @@ void run(const plan::Plan& plan, Device& target) {
   }
   const auto arena = plan.arena_bytes ? std::make_shared<Storage>(target, plan.arena_bytes) : nullptr;
   std::vector<device::ProgramRef> programs;
-  for (const plan::Kernel& kernel : plan.kernels) programs.push_back(target.compiler().compile(lowered(kernel)));
+  for (const plan::Kernel& kernel : plan.kernels) programs.push_back(state().programs.get(target, lowered(kernel)));
 
   const auto arg_of = [&](uint32_t id) -> Arg {
     const plan::Slot& slot = plan.slots[id];
@@ -185,7 +187,9 @@ Value settle(const Value& value) {
 
 Stats stats() {
   std::lock_guard lock(state().mutex);
-  return state().stats;
+  Stats stats = state().stats;
+  stats.programs_compiled = state().programs.compiled();
+  return stats;
 }
 
 }  // namespace tenon::exec

@@ -33,6 +33,7 @@ struct Stats {
   size_t submits = 0;
   size_t bytes_uploaded = 0;
   size_t bytes_downloaded = 0;
+  size_t programs_compiled = 0;
 };
 Stats stats();
 

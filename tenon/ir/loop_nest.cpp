@@ -12,7 +12,8 @@ uint64_t hash(const LoopNest& nest) {
   uint64_t h = base::mix_all(nest.row_rank, nest.space);
   for (const Instr& i : nest.code) {
     h = base::mix(h, static_cast<uint64_t>(i.kind) | static_cast<uint64_t>(i.op) << 8 |
-                         static_cast<uint64_t>(i.dtype) << 16 | static_cast<uint64_t>(i.per_row) << 24);
+                         static_cast<uint64_t>(i.dtype) << 16 | static_cast<uint64_t>(i.per_row) << 24 |
+                         static_cast<uint64_t>(i.per_column) << 25);
     h = base::mix(base::mix_all(base::mix(h, i.buffer), i.args), i.bits);
     h = base::mix(h, i.map.hash());
   }
@@ -29,7 +30,7 @@ std::string to_string(const LoopNest& nest) {
     for (uint32_t arg : i.args) text += fmt::format(" %{}", arg);
     const bool addresses = i.kind == Instr::Kind::load || i.kind == Instr::Kind::store;
     if (addresses) text += fmt::format(" buffer {} {}", i.buffer, i.map.to_string());
-    text += fmt::format(" : {}{}\n", tenon::name(i.dtype), i.per_row ? " per row" : "");
+    text += fmt::format(" : {}{}\n", tenon::name(i.dtype), i.per_row ? " per row" : i.per_column ? " per column" : "");
   }
   return text;
 }

@@ -3,10 +3,12 @@
 // The iteration space is `space`; its first `row_rank` axes number the rows, the others the elements of a row. An
 // instruction gives one value per element, or one per row when everything it reads is constant along the row.
 // Reductions fold the elements of a row into one value per row, which later instructions use again: so softmax and
-// layer_norm are single loop nests.
+// layer_norm are single loop nests. A column reduction folds one element position over all rows: its result is complete
+// only when the nest is, and nothing but a store may read it.
 
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "tenon/base/small_vector.h"
@@ -23,16 +25,17 @@ struct Instr {
     valid,   // bool: whether `map` leads to an element and not to padding
     random,  // word `bits` + position of the Philox stream whose state is buffer `buffer`
     apply,   // elementwise op `op` on `args`
-    reduce,  // folds args[0] over the row with sum, max or prod
+    reduce,  // folds args[0] over the row, or over all rows when per_column, with sum, max or prod
     store,   // writes args[0] to buffer `buffer` through `map`
   };
   Kind kind = Kind::apply;
   Op op = Op::add;
   DType dtype = DType::f32;
   bool per_row = false;
+  bool per_column = false;
   base::SmallVector<uint32_t, 3> args;
   uint32_t buffer = 0;
-  IndexMap map;  // over the whole space, or over the rows only when per_row
+  IndexMap map;  // over the whole space; over the rows only when per_row, over a row's elements when per_column
   uint64_t bits = 0;
   bool operator==(const Instr&) const = default;
 };
@@ -48,6 +51,10 @@ struct LoopNest {
   int64_t rows() const { return count(Dims(space.begin(), space.begin() + row_rank)); }
   int64_t row_size() const { return count(Dims(space.begin() + row_rank, space.end())); }
 };
+
+/// Rows that a column reduction folds one after another before it starts afresh; the blocks' results are folded one
+/// after another at the end. So blocks can be shared out, and the bits depend on the number of rows only.
+inline int64_t column_block(int64_t rows) { return std::max<int64_t>(64, (rows + 31) / 32); }
 
 uint64_t hash(const LoopNest& nest);
 std::string to_string(const LoopNest& nest);

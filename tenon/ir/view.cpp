@@ -291,6 +291,13 @@ void IndexMap::keep_leading(size_t rank) {
   }
 }
 
+void IndexMap::drop_leading(size_t axes) {
+  View& top = views_.back();
+  for (Dims* list : {&top.shape, &top.strides, &top.valid_from, &top.valid_to}) {
+    if (!list->empty()) *list = Dims(list->begin() + axes, list->end());
+  }
+}
+
 bool IndexMap::has_padding() const {
   return std::any_of(views_.begin(), views_.end(), [](const View& view) { return view.masked(); });
 }

@@ -74,6 +74,8 @@ class IndexMap {
   void merge(size_t axis);
   /// Drops the axes from `rank` on, along which the map is constant.
   void keep_leading(size_t rank);
+  /// Drops the first axes, along which the map must be constant.
+  void drop_leading(size_t axes);
   bool has_padding() const;
 
   uint64_t hash() const;

@@ -60,7 +60,9 @@ class Fuser {
     find_stored();
     for (const NodeRef& node : order_) {
       if (node->evaluated() || is_transparent(*node) || node->op() == Op::buffer) continue;
-      if (node->info().kind == Kind::reduce)
+      if (node->info().kind == Kind::reduce && is_column_reduction(*node))
+        place_column(node);
+      else if (node->info().kind == Kind::reduce)
         place_reduction(node);
       else if (!is_inline(*node))
         place_call(node);
@@ -74,8 +76,9 @@ class Fuser {
  private:
   struct Draft {
     NodeRef call;
-    Dims shape, axes;
+    Dims shape, axes, inner;
     std::vector<NodeRef> reductions;
+    std::vector<NodeRef> columns;  // column reductions: complete only when the group is
     std::vector<NodeRef> results;  // elementwise nodes that must be written
     std::unordered_set<const Node*> reads;
     uint32_t level = 0;
@@ -224,11 +227,13 @@ class Fuser {
       const uint32_t unit = unit_of(access.value);
       if (unit == index) {
         if (!(access.map == whole) && !(access.map == row)) return false;
+        const auto& columns = draft.columns;
+        if (std::find(columns.begin(), columns.end(), access.value.node) != columns.end()) return false;
       } else if (unit != kNoUnit && drafts_[unit].level >= draft.level) {
         return false;
       }
     }
-    size_t buffers = draft.reads.size() + draft.reductions.size() + draft.results.size() + 1;
+    size_t buffers = draft.reads.size() + draft.reductions.size() + draft.columns.size() + draft.results.size() + 1;
     for (const Access& access : reads) buffers += draft.reads.contains(access.value.node.get()) ? 0 : 1;
     return buffers <= kMaxBuffers && draft.work + reads.work <= kMaxWork;
   }
@@ -284,14 +289,52 @@ class Fuser {
       if (draft.call || !(draft.shape == operand.shape())) continue;
       // An elementwise group takes the reduction's rows, unless that would leave it too few to share out.
       if (draft.axes.empty() ? !worth_rows(operand.shape(), axes) : !(draft.axes == axes)) continue;
+      if (!draft.inner.empty() && !(draft.inner == without_units(axes, operand.shape()))) continue;
       if (!shares_a_read(draft, index, reads) || !fits(draft, index, reads, whole, row)) continue;
       target = index;
       break;
     }
-    if (target == kNoUnit) target = open({{}, operand.shape(), axes, {}, {}, {}, level_above(reads), 0});
+    if (target == kNoUnit) target = open_group(operand.shape(), level_above(reads));
     drafts_[target].axes = axes;
     drafts_[target].reductions.push_back(node);
     join(target, node, reads);
+  }
+
+  void place_column(const NodeRef& node) {
+    const Value operand = node->input(0);
+    const Dims kept = column_axes(*node);
+    const Reads reads = accesses_of_operand(operand);
+    const ir::IndexMap whole(operand.shape());
+    uint32_t target = kNoUnit;
+    for (uint32_t index : neighbours(reads)) {
+      const Draft& draft = drafts_[index];
+      if (draft.call || !(draft.shape == operand.shape())) continue;
+      if (!draft.axes.empty() && !(without_units(draft.axes, draft.shape) == kept)) continue;
+      if (!draft.inner.empty() && !(draft.inner == kept)) continue;
+      const ir::IndexMap row = draft.axes.empty() ? whole : row_map(draft.shape, draft.axes);
+      if (!shares_a_read(draft, index, reads) || !fits(draft, index, reads, whole, row)) continue;
+      target = index;
+      break;
+    }
+    if (target == kNoUnit) target = open_group(operand.shape(), level_above(reads));
+    drafts_[target].inner = kept;
+    drafts_[target].columns.push_back(node);
+    join(target, node, reads);
+  }
+
+  uint32_t open_group(const Dims& shape, uint32_t level) {
+    Draft draft;
+    draft.shape = shape;
+    draft.level = level;
+    return open(std::move(draft));
+  }
+
+  static Dims without_units(const Dims& axes, const Dims& shape) {
+    Dims kept;
+    for (int64_t axis : axes) {
+      if (shape[static_cast<size_t>(axis)] != 1) kept.push_back(axis);
+    }
+    return kept;
   }
 
   static bool worth_rows(const Dims& shape, const Dims& axes) {
@@ -326,7 +369,7 @@ class Fuser {
       drafts_[index].results.push_back(node);
       return join(index, node, reads);
     }
-    const uint32_t target = open({{}, node->type().shape, {}, {}, {}, {}, level_above(reads), 0});
+    const uint32_t target = open_group(node->type().shape, level_above(reads));
     drafts_[target].results.push_back(node);
     join(target, node, reads);
   }
@@ -343,7 +386,8 @@ class Fuser {
       const Value base = base_below(input);
       reads.push_back({base, ir::IndexMap(base.shape())});
     }
-    const uint32_t target = open({node, {}, {}, {}, {}, {}, level_above(reads), 0});
+    const uint32_t target = open_group({}, level_above(reads));
+    drafts_[target].call = node;
     join(target, node, reads);
   }
 
@@ -397,7 +441,7 @@ class Fuser {
   }
 
   Group described(const Draft& draft, uint32_t index) const {
-    Group group{draft.shape, draft.axes, {}, {}};
+    Group group{draft.shape, draft.axes, draft.inner, {}, {}};
     std::unordered_set<uint64_t> seen;
     const auto read = [&](const Reads& reads) {
       for (const Access& access : reads) {
@@ -409,6 +453,10 @@ class Fuser {
     for (const NodeRef& node : draft.reductions) {
       read(accesses_of_operand(node->input(0)));
       if (stored_.contains(node.get())) group.outputs.push_back({node, 0});
+    }
+    for (const NodeRef& node : draft.columns) {
+      read(accesses_of_operand(node->input(0)));
+      group.outputs.push_back({node, 0});
     }
     for (const NodeRef& node : draft.results) {
       read(accesses({node, 0}));
@@ -442,6 +490,30 @@ bool same_but_units(const Dims& a, const Dims& b) {
 
 std::vector<Unit> fuse(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept, bool alone) {
   return Fuser(order, kept, alone).run();
+}
+
+Dims column_axes(const Node& node) {
+  const Dims& shape = node.input(0).shape();
+  const Dims& folded = node.attrs_as<ir::AxesAttrs>().axes;
+  Dims kept;
+  for (int64_t axis = 0; axis < static_cast<int64_t>(shape.size()); ++axis) {
+    const bool is_folded = std::find(folded.begin(), folded.end(), axis) != folded.end();
+    if (!is_folded && shape[static_cast<size_t>(axis)] != 1) kept.push_back(axis);
+  }
+  return kept;
+}
+
+bool is_column_reduction(const Node& node) {
+  constexpr int64_t kLeastColumns = 16;  // fewer are better folded along their stride
+  if (node.info().kind != Kind::reduce) return false;
+  const Dims& shape = node.input(0).shape();
+  const Dims kept = column_axes(node);
+  int64_t columns = 1, last_folded = -1;
+  for (int64_t axis : kept) columns *= shape[static_cast<size_t>(axis)];
+  for (int64_t axis : node.attrs_as<ir::AxesAttrs>().axes) {
+    if (shape[static_cast<size_t>(axis)] != 1) last_folded = std::max(last_folded, axis);
+  }
+  return columns >= kLeastColumns && last_folded >= 0 && last_folded < kept.front() && ir::count(shape) > 0;
 }
 
 Dims row_shape(const Dims& shape, const Dims& axes) {

@@ -18,9 +18,11 @@ namespace tenon::plan {
 
 struct Group {
   Dims shape;                      // of the iteration: of the reductions' operand, or of the elementwise results
-  Dims axes;                       // folded by its reductions; empty when it has none
+  Dims axes;                       // folded by its row reductions; empty when it has none
+  Dims inner;                      // with column reductions, the axes that they keep: of the elements of a row
   std::vector<ir::Value> inputs;   // values that exist before it runs, in order of first use
-  std::vector<ir::Value> outputs;  // in `shape`, or one value per row: `shape` with the folded axes at 1 or gone
+  std::vector<ir::Value> outputs;  // in `shape`, one value per row (`shape` with the folded axes at 1 or gone), or one
+                                   // per column: results of is_column_reduction nodes
 };
 
 /// One kernel of a plan, in order of execution: a group, or a node that is a call of its own.
@@ -33,6 +35,12 @@ struct Unit {
 /// afterwards. With `alone` every op is a unit by itself.
 std::vector<Unit> fuse(const std::vector<ir::NodeRef>& order, const std::unordered_set<const ir::Node*>& kept,
                        bool alone = false);
+
+/// Whether a reduction folds all leading axes and keeps the trailing ones: a bias gradient, say. It is then computed
+/// beside the rows of a group, and its order of additions is that of ir::column_block, in whatever group it is.
+bool is_column_reduction(const ir::Node& node);
+/// The axes that it keeps, without those of size 1.
+Dims column_axes(const ir::Node& node);
 
 /// The row shape of a group: its shape with the folded axes at 1.
 Dims row_shape(const Dims& shape, const Dims& axes);

@@ -38,6 +38,9 @@ using LoadFn = void (*)(void* tile, const std::byte* from, int64_t stride, size_
 using StoreFn = void (*)(std::byte* to, int64_t stride, const void* tile, size_t n);
 LoadFn tile_load(DType dtype);
 StoreFn tile_store(DType dtype);
+/// Past the caches, for results that no cache could keep; not for 16-bit floats. Others see it after a fence.
+StoreFn tile_stream(DType dtype);
+void tile_fence();
 /// Writes n copies of a number in tile form.
 void tile_fill(void* tile, DType dtype, double real, int64_t whole, size_t n);
 /// tile[i] = start + i * step as i32 or i64, or converted to any other dtype.

@@ -9,7 +9,7 @@
 #include <bit>
 #include <cstring>
 
-#include "tenon/backends/cpu/tile.h"
+#include "tenon/backends/cpu/tile_build.h"
 #include "tenon/backends/cpu/tile_program.h"
 #include "tenon/base/error.h"
 #include "tenon/base/parallel.h"
@@ -22,7 +22,7 @@ using ir::IndexMap;
 using ir::Instr;
 using ir::Op;
 
-struct Step {
+struct AcrossStep {
   Instr instr;
   size_t depth = 0;  // the stage in which it is known
   bool strided = false;
@@ -31,15 +31,12 @@ struct Step {
   StoreFn store = nullptr;
 };
 
-// The elementwise op that folds one more element in, and the dtype it does that in.
-Op folding(Op op) { return op == Op::sum ? Op::add : op == Op::prod ? Op::mul : Op::maximum; }
-
 class AcrossProgram : public TileProgram {
  public:
   explicit AcrossProgram(const ir::LoopNest& nest)
       : space_(nest.space), row_rank_(nest.row_rank), inner_(nest.row_rank - 1), row_size_(nest.row_size()) {
     for (const Instr& instr : nest.code) add_step(instr);
-    for (const Step& step : steps_) last_stage_ = std::max(last_stage_, step.depth);
+    for (const AcrossStep& step : steps_) last_stage_ = std::max(last_stage_, step.depth);
     outer_rows_ = nest.rows() / std::max<int64_t>(1, space_[inner_]);
     find_needed();
   }
@@ -63,7 +60,7 @@ class AcrossProgram : public TileProgram {
 
  private:
   void add_step(const Instr& instr) {
-    Step step;
+    AcrossStep step;
     step.instr = instr;
     for (uint32_t arg : instr.args) step.depth = std::max(step.depth, steps_[arg].depth);
     if (instr.kind == Instr::Kind::reduce) ++step.depth;
@@ -71,12 +68,7 @@ class AcrossProgram : public TileProgram {
     if (instr.kind == Instr::Kind::store) step.store = tile_store(instr.dtype);
     if (instr.kind == Instr::Kind::reduce) step.apply = tile_function(folding(instr.op), accumulator(instr.dtype));
     if (instr.kind == Instr::Kind::apply) {
-      const DType operand = steps_[instr.args.back()].instr.dtype;
-      step.apply = instr.op == Op::cast      ? tile_cast(operand, instr.dtype)
-                   : instr.op == Op::bitcast ? tile_bitcast(operand, instr.dtype)
-                                             : tile_function(instr.op, operand);
-      if (!step.apply)
-        base::fail(ir::name(instr.op), "the cpu device has no such instruction on {}", tenon::name(operand));
+      step.apply = instruction_of(instr.op, steps_[instr.args.back()].instr.dtype, instr.dtype);
     }
     step.strided = instr.map.is_strided();
     steps_.push_back(std::move(step));
@@ -88,7 +80,7 @@ class AcrossProgram : public TileProgram {
     for (size_t stage = 0; stage <= last_stage_; ++stage) {
       std::vector<bool> needed(steps_.size(), false);
       for (size_t i = steps_.size(); i-- > 0;) {
-        const Step& step = steps_[i];
+        const AcrossStep& step = steps_[i];
         const bool folds = step.instr.kind == Instr::Kind::reduce && step.depth == stage + 1;
         const bool writes = step.instr.kind == Instr::Kind::store && !step.instr.per_row && step.depth == stage;
         if (!folds && !writes && (!needed[i] || step.instr.per_row)) continue;
@@ -96,7 +88,7 @@ class AcrossProgram : public TileProgram {
         for (uint32_t arg : step.instr.args) needed[arg] = needed[arg] || !steps_[arg].instr.per_row;
       }
       for (size_t i = 0; i < steps_.size(); ++i) {
-        const Step& step = steps_[i];
+        const AcrossStep& step = steps_[i];
         if (step.instr.per_row && step.instr.kind != Instr::Kind::reduce) {
           if (step.depth == stage) stages_[stage].once.push_back(i);
         } else if (needed[i]) {
@@ -185,7 +177,7 @@ class AcrossProgram : public TileProgram {
     }
 
     void run_step(size_t i) {
-      const Step& step = p_.steps_[i];
+      const AcrossStep& step = p_.steps_[i];
       const Instr& instr = step.instr;
       switch (instr.kind) {
         case Instr::Kind::number: {
@@ -204,7 +196,7 @@ class AcrossProgram : public TileProgram {
       }
     }
 
-    void access(const Step& step, std::byte* tile) {
+    void access(const AcrossStep& step, std::byte* tile) {
       const size_t rank = step.instr.map.shape().size();
       if (step.strided) {
         const ir::View& view = step.instr.map.views()[0];
@@ -224,7 +216,7 @@ class AcrossProgram : public TileProgram {
       }
     }
 
-    void piece(const Step& step, std::byte* tile, int64_t position, int64_t stride, size_t n) {
+    void piece(const AcrossStep& step, std::byte* tile, int64_t position, int64_t stride, size_t n) {
       const Instr& instr = step.instr;
       const auto bytes = static_cast<int64_t>(size_of(instr.dtype));
       switch (instr.kind) {
@@ -258,7 +250,7 @@ class AcrossProgram : public TileProgram {
   size_t row_rank_, inner_;
   int64_t row_size_, outer_rows_ = 0;
   size_t last_stage_ = 0;
-  std::vector<Step> steps_;
+  std::vector<AcrossStep> steps_;
   std::vector<Stage> stages_;
 };
 
@@ -268,6 +260,7 @@ bool better_across(const ir::LoopNest& nest) {
   if (nest.row_rank == 0 || nest.row_rank == nest.space.size() || nest.space[nest.row_rank - 1] < 8) return false;
   int along_row = 0, across = 0, reductions = 0;
   for (const Instr& instr : nest.code) {
+    if (instr.per_column) return false;
     reductions += instr.kind == Instr::Kind::reduce;
     if (instr.per_row || (instr.kind != Instr::Kind::load && instr.kind != Instr::Kind::store) ||
         !instr.map.is_strided())

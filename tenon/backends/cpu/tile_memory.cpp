@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "tenon/backends/cpu/tile_memory.cpp"
 #include "hwy/foreach_target.h"
 // The order of these matters.
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "tenon/backends/cpu/tile_tables.h"
 #include "tenon/backends/cpu/tile_vector-inl.h"
@@ -98,6 +99,19 @@ void store(std::byte* to, int64_t stride, const void* tile, size_t n) {
     scatter_all(elements, stride, from, n);
 }
 
+template <typename T>
+void stream(std::byte* to, int64_t stride, const void* tile, size_t n) {
+  if (stride != 1) return store<T>(to, stride, tile, n);
+  const hn::ScalableTag<T> d;
+  constexpr size_t kStep = kLanesOf<decltype(d)>;
+  T* elements = reinterpret_cast<T*>(to);
+  const T* from = static_cast<const T*>(tile);
+  size_t i = 0;
+  for (; i < n && reinterpret_cast<uintptr_t>(elements + i) % (kStep * sizeof(T)) != 0; ++i) elements[i] = from[i];
+  for (; i + kStep <= n; i += kStep) hn::Stream(hn::LoadU(d, from + i), d, elements + i);
+  for (; i < n; ++i) elements[i] = from[i];
+}
+
 // Strided 16-bit elements are collected first, so that their conversion is the vectors' too.
 template <class Format>
 void load_half(void* tile, const std::byte* from, int64_t stride, size_t n) {
@@ -144,6 +158,10 @@ StoreFn find_store_here(DType dtype) {
   return size_of(dtype) == 8 ? store<uint64_t> : size_of(dtype) == 4 ? store<uint32_t> : store<uint8_t>;
 }
 
+StoreFn find_stream_here(DType dtype) {
+  return size_of(dtype) == 8 ? stream<uint64_t> : size_of(dtype) == 4 ? stream<uint32_t> : stream<uint8_t>;
+}
+
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -153,6 +171,7 @@ namespace {
 
 HWY_EXPORT(find_load_here);
 HWY_EXPORT(find_store_here);
+HWY_EXPORT(find_stream_here);
 
 // The i64 or f64 number as one element in tile form.
 template <DType kFrom, typename T>
@@ -164,6 +183,8 @@ void convert_one(void* element, DType to, T value) {
 }  // namespace
 
 LoadFn tile_load(DType dtype) { return HWY_DYNAMIC_DISPATCH(find_load_here)(dtype); }
+StoreFn tile_stream(DType dtype) { return HWY_DYNAMIC_DISPATCH(find_stream_here)(dtype); }
+void tile_fence() { hwy::FlushStream(); }
 StoreFn tile_store(DType dtype) { return HWY_DYNAMIC_DISPATCH(find_store_here)(dtype); }
 
 void tile_fill(void* tile, DType dtype, double real, int64_t whole, size_t n) {

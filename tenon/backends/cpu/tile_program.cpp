@@ -1,8 +1,6 @@
-// Compiles and interprets tile programs.
-//
-// A row is walked in tiles of kTile elements. What a reduction needs is computed in one stage, what needs the
-// reduction's result in a later one; a row that fits one tile keeps its registers between stages, a longer one
-// recomputes. Per-row values are one-element tiles, spread over a register where an element instruction reads them.
+// Runs tile programs: rows, or tiles of rows, are shared among threads, and each thread interprets the steps of
+// tile_build.cpp on its own registers. Per-row values are one-element tiles, spread over a register where an element
+// instruction reads them.
 
 #include "tenon/backends/cpu/tile_program.h"
 
@@ -10,8 +8,8 @@
 #include <bit>
 #include <cstring>
 
-#include "tenon/backends/cpu/tile.h"
-#include "tenon/base/error.h"
+#include "tenon/backends/cpu/call_scratch.h"
+#include "tenon/backends/cpu/tile_build.h"
 #include "tenon/base/parallel.h"
 #include "tenon/ir/philox.h"
 
@@ -20,255 +18,122 @@ namespace {
 
 using ir::IndexMap;
 using ir::Instr;
-using ir::Op;
 
-constexpr uint32_t kNone = ~0u;
+constexpr int64_t kGrain = 1 << 17;  // element instructions: about 30 µs, less is not worth a second thread
+constexpr int64_t kTasksPerThread = 4;
 
-// Where an instruction's memory lies: strides over the space, or the map itself when strides do not tell.
-struct Place {
-  bool strided = false;
-  ir::View view;
-  IndexMap map;
-};
-
-struct Step {
-  Instr::Kind kind = Instr::Kind::apply;
-  Op op = Op::add;
-  DType dtype = DType::f32;
-  bool per_row = false;
-  uint32_t instr = 0;                   // index in the nest
-  uint32_t out = kNone;                 // register, or scalar when per_row
-  base::SmallVector<uint32_t, 3> args;  // registers, or scalars when per_row
-  TileFn apply = nullptr;
-  LoadFn load = nullptr;
-  StoreFn store = nullptr;
-  uint32_t buffer = 0;
-  uint32_t place = kNone;
-  uint64_t bits = 0;
-};
-
-struct Splat {
-  uint32_t scalar, reg;
-  DType dtype;
-};
-
-struct Stage {
-  std::vector<Step> row_steps;   // once per row, before the tiles
-  std::vector<Splat> splats;     // row values spread over registers
-  std::vector<Step> tile_steps;  // once per tile
-  std::vector<Step> reductions;  // folded per tile, finished per row
-};
-
-// ---- compilation ----
-
-class Builder {
- public:
-  explicit Builder(const ir::LoopNest& nest) : nest_(nest), one_tile_(nest.row_size() <= static_cast<int64_t>(kTile)) {}
-
-  std::vector<Stage> stages;
-  std::vector<Place> places;
-  uint32_t registers = 0;
-  uint32_t scalars = 0;
-
-  void run() {
-    find_depths();
-    scalars = static_cast<uint32_t>(nest_.code.size());  // one slot per instruction: they are 8 bytes each
-    size_t last = 0;
-    for (size_t i = 0; i < nest_.code.size(); ++i) last = std::max(last, depth_[i]);
-    std::vector<uint32_t> persistent(nest_.code.size(), kNone);
-    for (size_t stage = 0; stage <= last; ++stage) add_stage(stage, persistent);
-  }
-
- private:
-  // The stage in which a value is known: a reduction's is one behind that of what it folds.
-  void find_depths() {
-    depth_.resize(nest_.code.size());
-    for (size_t i = 0; i < nest_.code.size(); ++i) {
-      for (uint32_t arg : nest_.code[i].args) depth_[i] = std::max(depth_[i], depth_[arg]);
-      if (nest_.code[i].kind == Instr::Kind::reduce) ++depth_[i];
-    }
-  }
-
-  bool folds_in(size_t i, size_t stage) const {
-    return nest_.code[i].kind == Instr::Kind::reduce && depth_[i] == stage + 1;
-  }
-
-  void add_stage(size_t stage, std::vector<uint32_t>& persistent) {
-    const size_t n = nest_.code.size();
-    std::vector<bool> needed(n, false);
-    for (size_t i = n; i-- > 0;) {
-      const Instr& instr = nest_.code[i];
-      const bool target =
-          folds_in(i, stage) || (instr.kind == Instr::Kind::store && !instr.per_row && depth_[i] == stage);
-      if (!target && !needed[i]) continue;
-      if (!target && instr.per_row) continue;
-      if (!target && one_tile_ && persistent[i] != kNone) continue;
-      for (uint32_t arg : instr.args) needed[arg] = true;
-    }
-    Stage made;
-    // Registers of this stage: a fresh numbering per stage for long rows, one numbering for all stages otherwise.
-    uint32_t next = one_tile_ ? registers : 0;
-    std::vector<uint32_t> reg = one_tile_ ? persistent : std::vector<uint32_t>(n, kNone);
-    std::vector<size_t> last_use = one_tile_ ? std::vector<size_t>() : last_uses(needed, stage);
-    std::vector<uint32_t> free;
-    const auto take = [&] {
-      if (free.empty()) return next++;
-      const uint32_t r = free.back();
-      free.pop_back();
-      return r;
-    };
-    // Spread row values stay for the whole stage.
-    std::vector<uint32_t> spread(n, kNone);
-    const auto element_arg = [&](uint32_t arg) {
-      if (!nest_.code[arg].per_row) return reg[arg];
-      if (spread[arg] == kNone) {
-        spread[arg] = next++;
-        made.splats.push_back({arg, spread[arg], nest_.code[arg].dtype});
-      }
-      return spread[arg];
-    };
-    for (size_t i = 0; i < n; ++i) {
-      const Instr& instr = nest_.code[i];
-      if (instr.per_row && instr.kind != Instr::Kind::reduce) {
-        if (depth_[i] == stage) made.row_steps.push_back(step_of(i, static_cast<uint32_t>(i), instr.args));
-        continue;
-      }
-      const bool stores = instr.kind == Instr::Kind::store && depth_[i] == stage;
-      if (!folds_in(i, stage) && !stores &&
-          (!needed[i] || (one_tile_ && persistent[i] != kNone) || instr.kind == Instr::Kind::reduce))
-        continue;
-      base::SmallVector<uint32_t, 3> args;
-      for (uint32_t arg : instr.args) args.push_back(element_arg(arg));
-      if (folds_in(i, stage)) {
-        Step fold = step_of(i, static_cast<uint32_t>(i), args);
-        made.tile_steps.push_back(fold);
-        made.reductions.push_back(fold);
-      } else if (stores) {
-        made.tile_steps.push_back(step_of(i, kNone, args));
-      } else {
-        reg[i] = take();
-        made.tile_steps.push_back(step_of(i, reg[i], args));
-      }
-      if (one_tile_) continue;
-      for (uint32_t arg : instr.args) {
-        if (!nest_.code[arg].per_row && last_use[arg] == i &&
-            std::find(free.begin(), free.end(), reg[arg]) == free.end()) {
-          free.push_back(reg[arg]);
-        }
-      }
-    }
-    if (one_tile_) persistent = reg;
-    registers = std::max(registers, next);
-    stages.push_back(std::move(made));
-  }
-
-  std::vector<size_t> last_uses(const std::vector<bool>& needed, size_t stage) const {
-    std::vector<size_t> last(nest_.code.size(), 0);
-    for (size_t i = 0; i < nest_.code.size(); ++i) {
-      const Instr& instr = nest_.code[i];
-      const bool runs = needed[i] || folds_in(i, stage) || (instr.kind == Instr::Kind::store && depth_[i] == stage);
-      if (!runs || (instr.per_row && instr.kind != Instr::Kind::reduce)) continue;
-      for (uint32_t arg : instr.args) last[arg] = i;
-    }
-    return last;
-  }
-
-  Step step_of(size_t i, uint32_t out, const base::SmallVector<uint32_t, 3>& args) {
-    const Instr& instr = nest_.code[i];
-    Step step;
-    step.kind = instr.kind;
-    step.op = instr.op;
-    step.dtype = instr.dtype;
-    step.per_row = instr.per_row;
-    step.instr = static_cast<uint32_t>(i);
-    step.out = out;
-    step.args = args;
-    step.buffer = instr.buffer;
-    step.bits = instr.bits;
-    switch (instr.kind) {
-      case Instr::Kind::load: step.load = tile_load(instr.dtype); break;
-      case Instr::Kind::store: step.store = tile_store(instr.dtype); break;
-      case Instr::Kind::apply: step.apply = function_of(instr); break;
-      default: break;
-    }
-    const bool mapped =
-        instr.kind != Instr::Kind::apply && instr.kind != Instr::Kind::number && instr.kind != Instr::Kind::reduce;
-    if (mapped) {
-      step.place = static_cast<uint32_t>(places.size());
-      places.push_back({instr.map.views().size() == 1, instr.map.views()[0], instr.map});
-    }
-    return step;
-  }
-
-  TileFn function_of(const Instr& instr) const {
-    const DType operand = nest_.code[instr.args.back()].dtype;
-    const TileFn made = instr.op == Op::cast      ? tile_cast(operand, instr.dtype)
-                        : instr.op == Op::bitcast ? tile_bitcast(operand, instr.dtype)
-                                                  : tile_function(instr.op, operand);
-    if (!made) base::fail(ir::name(instr.op), "the cpu device has no such instruction on {}", tenon::name(operand));
-    return made;
-  }
-
-  const ir::LoopNest& nest_;
-  const bool one_tile_;
-  std::vector<size_t> depth_;
-};
-
-// ---- execution ----
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 class Program : public TileProgram {
  public:
   explicit Program(const ir::LoopNest& nest)
-      : space_(nest.space), row_rank_(nest.row_rank), rows_(nest.rows()), row_size_(nest.row_size()) {
-    Builder builder(nest);
-    builder.run();
-    stages_ = std::move(builder.stages);
-    places_ = std::move(builder.places);
-    registers_ = builder.registers;
-    scalars_ = builder.scalars;
-    for (const Stage& stage : stages_) reduces_ = reduces_ || !stage.reductions.empty();
-    cost_per_element_ = static_cast<int64_t>(nest.code.size()) + 1;
-  }
+      : code_(build_tiles(nest)),
+        space_(nest.space),
+        row_rank_(nest.row_rank),
+        rows_(nest.rows()),
+        row_size_(nest.row_size()),
+        cost_per_element_(static_cast<int64_t>(nest.code.size()) + 1) {}
 
   void run(std::span<std::byte* const> buffers) const override {
+    if (!code_.columns.empty()) return run_with_columns(buffers);
     if (rows_ == 0) return;
-    const int64_t tiles =
-        std::max<int64_t>(1, (row_size_ + static_cast<int64_t>(kTile) - 1) / static_cast<int64_t>(kTile));
-    // About 30 microseconds of work per piece: less is not worth a second thread.
-    const int64_t unit = reduces_ ? row_size_ : std::min<int64_t>(row_size_, kTile);
-    const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 17) / std::max<int64_t>(1, unit * cost_per_element_));
-    if (reduces_) {
-      base::parallel_for(rows_, grain, [&](int64_t begin, int64_t end) {
+    if (code_.folds > 0) {
+      base::parallel_for(rows_, grain_of(row_size_), [&](int64_t begin, int64_t end) {
         Worker worker(*this, buffers);
         for (int64_t row = begin; row < end; ++row) worker.run_row(row, 0, row_size_);
       });
       return;
     }
-    base::parallel_for(rows_ * tiles, grain, [&](int64_t begin, int64_t end) {
+    const int64_t tiles = std::max<int64_t>(1, ceil_div(row_size_, code_.tile));
+    base::parallel_for(rows_ * tiles, grain_of(std::min(row_size_, code_.tile)), [&](int64_t begin, int64_t end) {
       Worker worker(*this, buffers);
       while (begin < end) {
         const int64_t row = begin / tiles, first = begin % tiles, count = std::min(end - begin, tiles - first);
-        worker.run_row(row, first * static_cast<int64_t>(kTile),
-                       std::min(row_size_, (first + count) * static_cast<int64_t>(kTile)));
+        worker.run_row(row, first * code_.tile, std::min(row_size_, (first + count) * code_.tile));
         begin += count;
       }
     });
   }
 
  private:
+  int64_t grain_of(int64_t elements) const {
+    return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, elements * cost_per_element_));
+  }
+
+  // Blocks of rows fold into rows of partial results, which are folded at the end. Without row reductions a block is
+  // shared out along its rows too.
+  void run_with_columns(std::span<std::byte* const> buffers) const {
+    const int64_t block = ir::column_block(rows_), blocks = ceil_div(rows_, block);
+    const int64_t tiles = ceil_div(row_size_, code_.tile);
+    int64_t strips = 1;
+    const bool small = rows_ * row_size_ * cost_per_element_ < 2 * kGrain;
+    if (code_.folds == 0 && !small)
+      strips = std::clamp<int64_t>(ceil_div(kTasksPerThread * base::num_threads(), blocks), 1, tiles);
+    const Scratch partials(code_.columns.size() * static_cast<size_t>(blocks) * partial_bytes());
+    const auto fold_block = [&](int64_t task) {
+      const int64_t at = task / strips, strip = task % strips;
+      const int64_t begin = tiles * strip / strips * code_.tile;
+      const int64_t end = std::min(row_size_, tiles * (strip + 1) / strips * code_.tile);
+      Worker worker(*this, buffers);
+      worker.start_columns(partials.data() + static_cast<size_t>(at) * partial_bytes(),
+                           static_cast<size_t>(blocks) * partial_bytes(), begin, end);
+      for (int64_t row = at * block; row < std::min(rows_, (at + 1) * block); ++row) worker.run_row(row, begin, end);
+    };
+    if (small)
+      for (int64_t i = 0; i < blocks * strips; ++i) fold_block(i);
+    else
+      base::parallel_tasks(blocks * strips, fold_block);
+    for (size_t column = 0; column < code_.columns.size(); ++column) {
+      const std::byte* first = partials.data() + column * static_cast<size_t>(blocks) * partial_bytes();
+      base::parallel_for(row_size_, kGrain / (blocks + 1), [&](int64_t begin, int64_t end) {
+        finish_column(code_.columns[column], first, blocks, begin, end, buffers);
+      });
+    }
+  }
+
+  size_t partial_bytes() const { return (static_cast<size_t>(row_size_) * 8 + 63) / 64 * 64; }
+
+  void finish_column(const Column& column, const std::byte* partials, int64_t blocks, int64_t begin, int64_t end,
+                     std::span<std::byte* const> buffers) const {
+    const DType wide = accumulator(column.dtype);
+    const size_t element = tile_element_size(wide);
+    alignas(64) std::byte sum[kTileBytes], rounded[kTileBytes];
+    for (int64_t at = begin; at < end; at += static_cast<int64_t>(kTile)) {
+      const auto n = static_cast<size_t>(std::min<int64_t>(end - at, kTile));
+      const std::byte* from = partials + static_cast<size_t>(at) * element;
+      std::memcpy(sum, from, n * element);
+      for (int64_t b = 1; b < blocks; ++b) {
+        const void* args[2] = {sum, from + static_cast<size_t>(b) * partial_bytes()};
+        column.fold(sum, args, n);
+      }
+      const void* made = sum;
+      if (wide != column.dtype) {
+        tile_cast(wide, column.dtype)(rounded, &made, n);
+        made = rounded;
+      }
+      tile_store(column.dtype)(buffers[column.buffer] + static_cast<size_t>(at) * size_of(column.dtype), 1, made, n);
+    }
+  }
+
   // One thread's registers.
   class Worker {
    public:
     Worker(const Program& program, std::span<std::byte* const> buffers)
         : p_(program),
           buffers_(buffers),
-          memory_(program.registers_ * kTileBytes + 64),
-          scalars_(program.scalars_ * 8),
-          states_(program.scalars_),
+          memory_(program.code_.registers * program.code_.register_bytes + program.code_.scalars * size_t{8} +
+                  program.code_.folds * sizeof(ReduceState) + 64),
           row_index_(program.row_rank_) {
-      auto address = reinterpret_cast<uintptr_t>(memory_.data());
-      registers_ = memory_.data() + (64 - address % 64) % 64;
+      states_ = reinterpret_cast<ReduceState*>(memory_.data());
+      registers_ = memory_.data() + program.code_.folds * sizeof(ReduceState);
+      scalars_ = registers_ + program.code_.registers * program.code_.register_bytes;
+      for (uint32_t r = 0; r < program.code_.registers; ++r) at_.push_back(own(r));
     }
+    ~Worker() {
+      if (p_.code_.streams) tile_fence();
+    }
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
 
     void run_row(int64_t row, int64_t begin, int64_t end) {
       int64_t rest = row;
@@ -276,26 +141,39 @@ class Program : public TileProgram {
         row_index_[axis] = rest % p_.space_[axis];
         rest /= p_.space_[axis];
       }
-      for (const Stage& stage : p_.stages_) {
+      const int64_t tile = p_.code_.tile;
+      for (const Stage& stage : p_.code_.stages) {
         for (const Step& step : stage.row_steps) run_row_step(step);
-        const auto width = static_cast<size_t>(std::min<int64_t>(end - begin, kTile));
+        const auto width = static_cast<size_t>(std::min<int64_t>(end - begin, tile));
         for (const Splat& splat : stage.splats) spread(splat, width);
-        for (const Step& step : stage.reductions) reduce_start(states_[step.instr], step.op, step.dtype);
-        for (int64_t at = begin; at < end; at += static_cast<int64_t>(kTile)) {
-          const auto n = static_cast<size_t>(std::min<int64_t>(end - at, kTile));
+        for (const Step& step : stage.folds) reduce_start(states_[step.out], step.op, step.dtype);
+        for (int64_t at = begin; at < end; at += tile) {
+          const auto n = static_cast<size_t>(std::min<int64_t>(end - at, tile));
           for (const Step& step : stage.tile_steps) run_tile_step(step, at, n);
         }
-        for (const Step& step : stage.reductions)
-          reduce_finish(states_[step.instr], step.op, step.dtype, scalar(step.out));
+        for (const Step& step : stage.folds) reduce_finish(states_[step.out], step.op, step.dtype, scalar(step.scalar));
+      }
+    }
+
+    /// Column c folds elements begin ... end - 1 of the rows to come into memory at partials + c * stride.
+    void start_columns(std::byte* partials, size_t stride, int64_t begin, int64_t end) {
+      for (size_t c = 0; c < p_.code_.columns.size(); ++c) {
+        const Column& column = p_.code_.columns[c];
+        const size_t element = tile_element_size(accumulator(column.dtype));
+        columns_.push_back(partials + c * stride);
+        ReduceState state;
+        reduce_start(state, column.op, column.dtype);
+        for (int64_t i = begin; i < end; ++i)
+          std::memcpy(columns_[c] + static_cast<size_t>(i) * element, state.lanes, element);
       }
     }
 
    private:
-    std::byte* reg(uint32_t r) { return registers_ + r * kTileBytes; }
-    std::byte* scalar(uint32_t s) { return scalars_.data() + s * size_t{8}; }
+    std::byte* own(uint32_t r) { return registers_ + r * p_.code_.register_bytes; }
+    std::byte* scalar(uint32_t s) { return scalars_ + s * size_t{8}; }
 
     void spread(const Splat& splat, size_t n) {
-      std::byte* to = reg(splat.reg);
+      std::byte* to = at_[splat.reg] = own(splat.reg);
       const std::byte* from = scalar(splat.scalar);
       switch (tile_element_size(splat.dtype)) {
         case 1: std::memset(to, static_cast<int>(*from), n); break;
@@ -333,19 +211,44 @@ class Program : public TileProgram {
       switch (step.kind) {
         case Instr::Kind::apply: {
           const void* args[3] = {};
-          for (size_t i = 0; i < step.args.size(); ++i) args[i] = reg(step.args[i]);
-          step.apply(reg(step.out), args, n);
+          for (size_t i = 0; i < step.args.size(); ++i) args[i] = at_[step.args[i]];
+          step.apply(at_[step.out] = own(step.out), args, n);
           break;
         }
-        case Instr::Kind::reduce: reduce_tile(states_[step.instr], step.op, step.dtype, reg(step.args[0]), n); break;
-        case Instr::Kind::store: access(step, reg(step.args[0]), at, n); break;
-        default: access(step, reg(step.out), at, n); break;
+        case Instr::Kind::reduce: {
+          if (!step.per_column) {
+            reduce_tile(states_[step.out], step.op, step.dtype, at_[step.args[0]], n);
+            break;
+          }
+          const Column& column = p_.code_.columns[step.out];
+          std::byte* sums = columns_[step.out] + static_cast<size_t>(at) * tile_element_size(accumulator(column.dtype));
+          const void* args[2] = {sums, at_[step.args[0]]};
+          column.fold(sums, args, n);
+          break;
+        }
+        case Instr::Kind::store: access(step, at_[step.args[0]], at, n); break;
+        case Instr::Kind::load:
+          if (step.loads_in_place && points_at(step, at, n)) break;
+          [[fallthrough]];
+        default: access(step, at_[step.out] = own(step.out), at, n); break;
       }
+    }
+
+    // A run of elements without gaps or padding is read where it lies.
+    bool points_at(const Step& step, int64_t at, size_t n) {
+      const Place& place = p_.code_.places[step.place];
+      const ir::View& view = place.view;
+      if (!place.strided || view.masked() || p_.space_.size() != p_.row_rank_ + 1 || view.strides.back() != 1)
+        return false;
+      const int64_t position = row_offset(view) + at;
+      if (n * size_of(step.dtype) == 0) return false;
+      at_[step.out] = buffers_[step.buffer] + position * static_cast<int64_t>(size_of(step.dtype));
+      return true;
     }
 
     // Loads, stores and the rest of what has a map: in runs along the last axis of the space.
     void access(const Step& step, std::byte* tile, int64_t at, size_t n) {
-      const Place& place = p_.places_[step.place];
+      const Place& place = p_.code_.places[step.place];
       const size_t element = tile_element_size(step.dtype);
       if (!place.strided) {
         for (size_t i = 0; i < n; ++i) one(step, place, tile + i * element, at + static_cast<int64_t>(i));
@@ -447,21 +350,18 @@ class Program : public TileProgram {
 
     const Program& p_;
     std::span<std::byte* const> buffers_;
-    std::vector<std::byte> memory_;
-    std::byte* registers_ = nullptr;
-    std::vector<std::byte> scalars_;
-    std::vector<ReduceState> states_;
+    Scratch memory_;
+    ReduceState* states_ = nullptr;
+    std::byte *registers_ = nullptr, *scalars_ = nullptr;
+    base::SmallVector<std::byte*, 16> at_;      // where the value of a register lies: in it, or in a buffer
+    base::SmallVector<std::byte*, 4> columns_;  // partial results of the block at hand
     Dims row_index_, index_;
   };
 
+  TileCode code_;
   Dims space_;
   size_t row_rank_;
-  int64_t rows_, row_size_;
-  std::vector<Stage> stages_;
-  std::vector<Place> places_;
-  uint32_t registers_ = 0, scalars_ = 0;
-  bool reduces_ = false;
-  int64_t cost_per_element_ = 1;
+  int64_t rows_, row_size_, cost_per_element_;
 };
 
 }  // namespace

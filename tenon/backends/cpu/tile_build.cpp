@@ -1,0 +1,251 @@
+// From a loop nest to stages of tile instructions.
+//
+// What a reduction needs is computed in one stage, what needs the reduction's result in a later one. When a row's
+// values fit into the near caches, a tile is a whole row and keeps its registers between stages; a longer row is walked
+// in tiles once per stage, and what a stage needs is computed again. Registers are reused as soon as their value is
+// dead.
+
+#include "tenon/backends/cpu/tile_build.h"
+
+#include <algorithm>
+
+#include "tenon/base/error.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+using ir::Instr;
+using ir::Op;
+
+constexpr int64_t kLongestTile = 8192;
+constexpr size_t kNearBytes = 160 << 10;  // of registers that stay in the second-level cache beside the operands
+constexpr size_t kFarBytes = 48 << 20;    // a result of this size is not in a cache any more when it is read
+constexpr size_t kRegisterPadding = 128;  // registers at equal offsets in different pages would evict each other
+
+class Builder {
+ public:
+  Builder(const ir::LoopNest& nest, bool whole_rows) : nest_(nest), whole_rows_(whole_rows) {}
+
+  TileCode run() {
+    find_depths();
+    const size_t n = nest_.code.size();
+    code_.scalars = static_cast<uint32_t>(n);  // one slot per instruction: they are 8 bytes each
+    registers_of_.assign(n, kNoRegister);
+    fold_of_.assign(n, 0);
+    for (size_t i = 0; i < n; ++i) {
+      if (nest_.code[i].kind == Instr::Kind::reduce && !nest_.code[i].per_column) fold_of_[i] = code_.folds++;
+    }
+    find_runs();
+    for (size_t stage = 0; stage < runs_.size(); ++stage) add_stage(stage);
+    add_columns();
+    return std::move(code_);
+  }
+
+ private:
+  bool is_row_fold(size_t i) const { return nest_.code[i].kind == Instr::Kind::reduce && !nest_.code[i].per_column; }
+  bool is_column_fold(size_t i) const { return nest_.code[i].kind == Instr::Kind::reduce && nest_.code[i].per_column; }
+  /// Done once per row: everything per row but the folding itself.
+  bool is_row_step(size_t i) const { return nest_.code[i].per_row && !is_row_fold(i); }
+
+  // The stage in which a value is known: a row reduction's is one behind that of what it folds.
+  void find_depths() {
+    depth_.resize(nest_.code.size());
+    size_t last = 0;
+    for (size_t i = 0; i < nest_.code.size(); ++i) {
+      for (uint32_t arg : nest_.code[i].args) depth_[i] = std::max(depth_[i], depth_[arg]);
+      if (is_row_fold(i)) ++depth_[i];
+      last = std::max(last, depth_[i]);
+    }
+    runs_.resize(last + 1);
+  }
+
+  // Whether a stage exists for this instruction's sake.
+  bool is_target(size_t i, size_t stage) const {
+    const Instr& instr = nest_.code[i];
+    if (is_row_fold(i)) return depth_[i] == stage + 1;
+    if (is_column_fold(i)) return depth_[i] == stage;
+    return instr.kind == Instr::Kind::store && !instr.per_row && !instr.per_column && depth_[i] == stage;
+  }
+
+  // The element instructions of every stage, in order.
+  void find_runs() {
+    std::vector<bool> done(nest_.code.size(), false);  // in an earlier stage, and still in its register
+    for (size_t stage = 0; stage < runs_.size(); ++stage) {
+      std::vector<bool> needed(nest_.code.size(), false);
+      for (size_t i = nest_.code.size(); i-- > 0;) {
+        const bool target = is_target(i, stage);
+        if (!target && (!needed[i] || nest_.code[i].per_row || done[i])) continue;
+        needed[i] = true;
+        for (uint32_t arg : nest_.code[i].args) needed[arg] = true;
+      }
+      for (size_t i = 0; i < nest_.code.size(); ++i) {
+        if (!needed[i] || is_row_step(i) || done[i] || (is_row_fold(i) && !is_target(i, stage))) continue;
+        runs_[stage].push_back(i);
+        done[i] = whole_rows_;
+      }
+    }
+  }
+
+  // Marks the last reader of every value: within one stage, or in all of them when registers live on.
+  void find_last_uses(size_t first_stage, size_t last_stage) {
+    last_use_.assign(nest_.code.size(), {0, 0});
+    for (size_t stage = first_stage; stage <= last_stage; ++stage) {
+      for (size_t i : runs_[stage]) {
+        for (uint32_t arg : nest_.code[i].args) last_use_[arg] = {stage, i};
+      }
+    }
+  }
+
+  uint32_t take() {
+    if (free_.empty()) return code_.registers++;
+    const uint32_t reg = free_.back();
+    free_.pop_back();
+    return reg;
+  }
+
+  void add_stage(size_t stage) {
+    if (!whole_rows_) {
+      free_.clear();
+      for (uint32_t reg = code_.registers; reg-- > 0;) free_.push_back(reg);
+      find_last_uses(stage, stage);
+    } else if (stage == 0) {
+      find_last_uses(0, runs_.size() - 1);
+    }
+    Stage made;
+    for (size_t i = 0; i < nest_.code.size(); ++i) {
+      if (is_row_step(i) && depth_[i] == stage)
+        made.row_steps.push_back(step_of(i, static_cast<uint32_t>(i), nest_.code[i].args));
+    }
+    // Row values are spread before the tiles, so their registers are taken before anything is freed.
+    std::vector<uint32_t> spread(nest_.code.size(), kNoRegister);
+    for (size_t i : runs_[stage]) {
+      for (uint32_t arg : nest_.code[i].args) {
+        if (!nest_.code[arg].per_row || spread[arg] != kNoRegister) continue;
+        spread[arg] = take();
+        made.splats.push_back({arg, spread[arg], nest_.code[arg].dtype});
+      }
+    }
+    for (size_t i : runs_[stage]) add_run(stage, i, spread, made);
+    for (const Splat& splat : made.splats) free_.push_back(splat.reg);
+    code_.stages.push_back(std::move(made));
+  }
+
+  void add_run(size_t stage, size_t i, const std::vector<uint32_t>& spread, Stage& made) {
+    const Instr& instr = nest_.code[i];
+    base::SmallVector<uint32_t, 3> args;
+    for (uint32_t arg : instr.args) args.push_back(nest_.code[arg].per_row ? spread[arg] : registers_of_[arg]);
+    if (is_row_fold(i)) {
+      made.tile_steps.push_back(step_of(i, fold_of_[i], args));
+      made.folds.push_back(made.tile_steps.back());
+    } else if (is_column_fold(i)) {
+      made.tile_steps.push_back(step_of(i, static_cast<uint32_t>(code_.columns.size()), args));
+      code_.columns.push_back(
+          {instr.op, instr.dtype, instruction_of(folding(instr.op), accumulator(instr.dtype), instr.dtype), 0});
+      column_instr_.push_back(i);
+    } else if (instr.kind == Instr::Kind::store) {
+      made.tile_steps.push_back(step_of(i, kNoRegister, args));
+    } else {
+      registers_of_[i] = take();
+      made.tile_steps.push_back(step_of(i, registers_of_[i], args));
+    }
+    for (uint32_t arg : instr.args) {
+      const uint32_t reg = registers_of_[arg];
+      if (nest_.code[arg].per_row || reg == kNoRegister || last_use_[arg] != std::pair(stage, i)) continue;
+      if (std::find(free_.begin(), free_.end(), reg) == free_.end()) free_.push_back(reg);
+    }
+  }
+
+  void add_columns() {
+    for (const Instr& instr : nest_.code) {
+      if (instr.kind != Instr::Kind::store || !instr.per_column) continue;
+      const auto found = std::find(column_instr_.begin(), column_instr_.end(), instr.args[0]);
+      code_.columns[static_cast<size_t>(found - column_instr_.begin())].buffer = instr.buffer;
+    }
+  }
+
+  Step step_of(size_t i, uint32_t out, const base::SmallVector<uint32_t, 3>& args) {
+    const Instr& instr = nest_.code[i];
+    Step step;
+    step.kind = instr.kind;
+    step.op = instr.op;
+    step.dtype = instr.dtype;
+    step.per_row = instr.per_row;
+    step.per_column = instr.per_column;
+    step.scalar = static_cast<uint32_t>(i);
+    step.out = out;
+    step.args = args;
+    step.buffer = instr.buffer;
+    step.bits = instr.bits;
+    const bool is_half = instr.dtype == DType::f16 || instr.dtype == DType::bf16;
+    switch (instr.kind) {
+      case Instr::Kind::load:
+        step.load = tile_load(instr.dtype);
+        step.loads_in_place = !is_half && !instr.per_row;
+        break;
+      case Instr::Kind::store: {
+        const bool far =
+            !instr.per_row && static_cast<size_t>(ir::count(nest_.space)) * size_of(instr.dtype) >= kFarBytes;
+        step.store = far && !is_half ? tile_stream(instr.dtype) : tile_store(instr.dtype);
+        code_.streams = code_.streams || far;
+        break;
+      }
+      case Instr::Kind::apply:
+        step.apply = instruction_of(instr.op, nest_.code[instr.args.back()].dtype, instr.dtype);
+        break;
+      default: break;
+    }
+    const bool mapped =
+        instr.kind != Instr::Kind::apply && instr.kind != Instr::Kind::number && instr.kind != Instr::Kind::reduce;
+    if (mapped) {
+      step.place = static_cast<uint32_t>(code_.places.size());
+      code_.places.push_back({instr.map.views().size() == 1, instr.map.views()[0], instr.map});
+    }
+    return step;
+  }
+
+  const ir::LoopNest& nest_;
+  const bool whole_rows_;
+  TileCode code_;
+  std::vector<size_t> depth_;
+  std::vector<std::vector<size_t>> runs_;
+  std::vector<uint32_t> registers_of_, fold_of_, free_;
+  std::vector<std::pair<size_t, size_t>> last_use_;  // stage and instruction
+  std::vector<size_t> column_instr_;
+};
+
+int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+}  // namespace
+
+TileFn instruction_of(Op op, DType operand, DType result) {
+  const TileFn made = op == Op::cast      ? tile_cast(operand, result)
+                      : op == Op::bitcast ? tile_bitcast(operand, result)
+                                          : tile_function(op, operand);
+  if (!made) base::fail(ir::name(op), "the cpu device has no such instruction on {}", tenon::name(operand));
+  return made;
+}
+
+TileCode build_tiles(const ir::LoopNest& nest) {
+  const int64_t row = nest.row_size(), normal = static_cast<int64_t>(kTile);
+  size_t element = 4;
+  for (const Instr& instr : nest.code) element = std::max(element, tile_element_size(instr.dtype));
+  const auto bytes_of = [&](int64_t tile) {
+    return static_cast<size_t>(round_up(tile, 16)) * element + kRegisterPadding;
+  };
+  const bool folds = std::any_of(nest.code.begin(), nest.code.end(), [](const Instr& instr) {
+    return instr.kind == Instr::Kind::reduce && !instr.per_column;
+  });
+  TileCode code;
+  if (folds && row <= kLongestTile) {
+    code = Builder(nest, true).run();
+    code.tile = std::max<int64_t>(row, 1);
+    code.register_bytes = bytes_of(code.tile);
+    if (row <= normal || code.registers * code.register_bytes <= kNearBytes) return code;
+  }
+  code = Builder(nest, false).run();
+  code.tile = normal;
+  code.register_bytes = bytes_of(normal);
+  return code;
+}
+
+}  // namespace tenon::backends::cpu

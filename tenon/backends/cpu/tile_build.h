@@ -1,0 +1,79 @@
+// A loop nest cut into stages of tile instructions: what tile_program.cpp runs.
+
+#pragma once
+
+#include <vector>
+
+#include "tenon/backends/cpu/tile.h"
+#include "tenon/ir/loop_nest.h"
+
+namespace tenon::backends::cpu {
+
+inline constexpr uint32_t kNoRegister = ~0u;
+
+/// Where an instruction's memory lies: strides over the space, or the map itself when strides do not tell.
+struct Place {
+  bool strided = false;
+  ir::View view;
+  ir::IndexMap map;
+};
+
+struct Step {
+  ir::Instr::Kind kind = ir::Instr::Kind::apply;
+  ir::Op op = ir::Op::add;
+  DType dtype = DType::f32;
+  bool per_row = false, per_column = false;
+  bool loads_in_place = false;          // a tile of it looks the same in memory
+  uint32_t out = kNoRegister;           // register; scalar when per_row; number of the fold for reductions
+  uint32_t scalar = 0;                  // where a row reduction leaves its result
+  base::SmallVector<uint32_t, 3> args;  // registers, or scalars when per_row
+  TileFn apply = nullptr;
+  LoadFn load = nullptr;
+  StoreFn store = nullptr;
+  uint32_t buffer = 0;
+  uint32_t place = kNoRegister;
+  uint64_t bits = 0;
+};
+
+/// A row value spread over a register.
+struct Splat {
+  uint32_t scalar, reg;
+  DType dtype;
+};
+
+/// What is done with a row before the next reductions are known.
+struct Stage {
+  std::vector<Step> row_steps;   // once per row, before the tiles
+  std::vector<Splat> splats;     // then
+  std::vector<Step> tile_steps;  // once per tile
+  std::vector<Step> folds;       // row reductions among the tile steps: finished per row
+};
+
+/// A reduction over all rows, and where its result goes.
+struct Column {
+  ir::Op op;
+  DType dtype;
+  TileFn fold = nullptr;
+  uint32_t buffer = 0;
+};
+
+struct TileCode {
+  std::vector<Stage> stages;
+  std::vector<Place> places;
+  std::vector<Column> columns;
+  uint32_t registers = 0, scalars = 0, folds = 0;
+  int64_t tile = 0;           // elements of a tile; with reductions whole rows where they fit
+  size_t register_bytes = 0;  // from one register to the next
+  bool streams = false;       // some result is too large for the caches
+};
+
+TileCode build_tiles(const ir::LoopNest& nest);
+
+/// The elementwise op that folds one more element in.
+constexpr ir::Op folding(ir::Op op) {
+  return op == ir::Op::sum ? ir::Op::add : op == ir::Op::prod ? ir::Op::mul : ir::Op::maximum;
+}
+/// The instruction of an elementwise op on operands of this dtype; fails, naming the op, where there is none.
+TileFn instruction_of(ir::Op op, DType operand, DType result);
+
+}  // namespace tenon::backends::cpu
