@@ -64,7 +64,7 @@ void run(const plan::Plan& plan, Device& target) {
     const plan::Slot& slot = plan.slots[id];
     switch (slot.place) {
       case plan::Slot::Place::leaf: return {leaves[slot.index]->buffer(), 0};
-      case plan::Slot::Place::result: return {results[slot.index]->buffer(), 0};
+      case plan::Slot::Place::result: return {results[slot.index]->buffer(), slot.offset};
       default: return {arena->buffer(), slot.offset};
     }
   };

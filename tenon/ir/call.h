@@ -18,12 +18,20 @@ struct Operand {
   bool operator==(const Operand&) const = default;
 };
 
+/// What a contract does with its sums before it writes them: adds one row to all rows, then a whole matrix, each in the
+/// dtype of the sums, and rounds to the dtype of the output. The row and the matrix follow the operands, in this order.
+struct Epilogue {
+  bool bias = false, residual = false;
+  bool operator==(const Epilogue&) const = default;
+};
+
 /// Results are always written in row-major order.
 struct Call {
   Op op = Op::add;
   Attrs attrs;
   base::SmallVector<Operand, 2> inputs;
   base::SmallVector<Type, 1> outputs;
+  Epilogue epilogue;
   bool operator==(const Call&) const = default;
 };
 
@@ -32,7 +40,7 @@ inline uint64_t hash(const Call& call) {
   for (const Operand& operand : call.inputs)
     h = base::mix(base::mix(h, static_cast<uint64_t>(operand.dtype)), operand.map.hash());
   for (const Type& type : call.outputs) h = base::mix_all(base::mix(h, static_cast<uint64_t>(type.dtype)), type.shape);
-  return h;
+  return base::mix(h, (call.epilogue.bias ? 1u : 0u) | (call.epilogue.residual ? 2u : 0u));
 }
 
 }  // namespace tenon::ir

@@ -8,12 +8,13 @@ namespace tenon::ir {
 
 namespace {
 
-// `operands(node)` is how many of a node's operands are followed.
-template <typename Operands>
-std::vector<NodeRef> walk(std::span<const Value> outputs, const Operands& operands) {
+// `operands(node)` are the values to follow.
+template <typename Follow>
+std::vector<NodeRef> walk(std::span<const Value> outputs, const Follow& operands) {
   struct Visit {
     NodeRef node;
-    size_t next_input, operands;
+    size_t next;
+    std::span<const Value> operands;
   };
   std::vector<NodeRef> order;
   std::unordered_set<const Node*> seen;
@@ -26,8 +27,8 @@ std::vector<NodeRef> walk(std::span<const Value> outputs, const Operands& operan
     enter(output.node);
     while (!stack.empty()) {
       Visit& top = stack.back();
-      if (top.next_input < top.operands) {
-        enter(top.node->input(top.next_input++).node);  // may move `top`
+      if (top.next < top.operands.size()) {
+        enter(top.operands[top.next++].node);  // may move `top`
         continue;
       }
       order.push_back(std::move(top.node));
@@ -41,13 +42,28 @@ std::vector<NodeRef> walk(std::span<const Value> outputs, const Operands& operan
 
 std::vector<NodeRef> topological_order(std::span<const Value> outputs,
                                        const std::function<bool(const Node&)>& is_leaf) {
-  return walk(outputs, [&](const Node& node) { return is_leaf && is_leaf(node) ? 0 : node.inputs().size(); });
+  return walk(outputs, [&](const Node& node) {
+    return is_leaf && is_leaf(node) ? std::span<const Value>() : std::span<const Value>(node.inputs());
+  });
 }
 
-std::vector<NodeRef> order_of_evaluation(std::span<const Value> outputs) {
-  return walk(outputs, [](const Node& node) -> size_t {
-    if (node.evaluated()) return 0;
-    return node.op() == Op::custom ? node.results() : node.inputs().size();
+namespace {
+
+std::span<const Value> evaluated_from(const Node& node) {
+  if (node.evaluated()) return {};
+  const std::span<const Value> inputs(node.inputs());
+  return node.op() == Op::custom ? inputs.first(node.results()) : inputs;
+}
+
+}  // namespace
+
+std::vector<NodeRef> order_of_evaluation(std::span<const Value> outputs) { return walk(outputs, evaluated_from); }
+
+std::vector<NodeRef> order_of_evaluation(std::span<const Value> outputs,
+                                         const std::function<const std::vector<Value>*(const Node&)>& instead) {
+  return walk(outputs, [&](const Node& node) {
+    const std::vector<Value>* other = node.evaluated() ? nullptr : instead(node);
+    return other ? std::span<const Value>(*other) : evaluated_from(node);
   });
 }
 

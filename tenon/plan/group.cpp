@@ -9,6 +9,7 @@
 #include "tenon/plan/group.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "tenon/base/hash.h"
 #include "tenon/ir/build.h"
@@ -53,20 +54,23 @@ bool same_but_units(const Dims& a, const Dims& b);
 
 class Fuser {
  public:
-  Fuser(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept, bool alone)
-      : order_(order), kept_(kept), alone_(alone) {}
+  Fuser(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept, const Assemblies& assemblies,
+        bool alone)
+      : order_(order), kept_(kept), assemblies_(assemblies), alone_(alone) {}
 
   std::vector<Unit> run() {
     find_stored();
     for (const NodeRef& node : order_) {
       if (node->evaluated() || is_transparent(*node) || node->op() == Op::buffer) continue;
-      if (node->info().kind == Kind::reduce && is_column_reduction(*node))
+      if (assemblies_.contains(node.get()))
+        place_assembly(node);
+      else if (node->info().kind == Kind::reduce && is_column_reduction(*node))
         place_column(node);
       else if (node->info().kind == Kind::reduce)
         place_reduction(node);
       else if (!is_inline(*node))
         place_call(node);
-      else if (stored_.contains(node.get()))
+      else if (stored_.contains(node.get()) && !place_in_epilogue(node))
         place_elementwise(node);
     }
     store_shared_reductions();
@@ -76,6 +80,7 @@ class Fuser {
  private:
   struct Draft {
     NodeRef call;
+    Epilogue epilogue;
     Dims shape, axes, inner;
     std::vector<NodeRef> reductions;
     std::vector<NodeRef> columns;  // column reductions: complete only when the group is
@@ -94,16 +99,18 @@ class Fuser {
 
   void find_stored() {
     std::unordered_map<const Node*, Behind> behind;
-    const std::unordered_map<const Node*, size_t> uses = count_uses();
+    uses_ = count_uses();
     for (const NodeRef& node : order_) {
       if (node->evaluated() || node->op() == Op::buffer || is_transparent(*node)) continue;
       if (alone_ || kept_.contains(node.get())) stored_.insert(node.get());
-      if (is_inline(*node)) {
+      if (const auto assembly = assemblies_.find(node.get()); assembly != assemblies_.end()) {
+        stored_.insert(node.get());
+        for (const Piece& piece : assembly->second) stored_.insert(base_below(piece.value).node.get());
+      } else if (is_inline(*node)) {
         Behind all = behind_operands(*node, behind);
         all.inlined.push_back(node.get());
-        const auto used = uses.find(node.get());
-        if (all.inlined.size() > kMaxInlined ||
-            cheaper_stored(all.big_reads.size(), used == uses.end() ? 0 : used->second)) {
+        if (all.inlined.size() > kMaxInlined || cheaper_stored(all.big_reads.size(), uses_of(*node)) ||
+            adds_to_product(*node)) {
           stored_.insert(node.get());
         }
         if (!stored_.contains(node.get())) behind[node.get()] = std::move(all);
@@ -116,15 +123,37 @@ class Fuser {
     }
   }
 
+  // A product that has another matrix added can add it itself: gradients of micro-batches.
+  bool adds_to_product(const Node& node) const {
+    if (alone_ || node.op() != Op::add || node.type().dtype != DType::f32) return false;
+    const Dims& shape = node.type().shape;
+    for (const size_t side : {size_t{0}, size_t{1}}) {
+      const auto product = peel(node.input(side), shape), other = peel(node.input(1 - side), shape);
+      if (!product || !other || !is_free_contract(*product->node, DType::f32)) continue;
+      const Node& base = *other->node;
+      if (base.evaluated() || !is_inline(base) || stored_.contains(&base)) return base.info().kind != Kind::reduce;
+    }
+    return false;
+  }
+
   // Writing a value once and reading it back beats reading all that it is made of for every user: a residual stream.
   static bool cheaper_stored(size_t big_reads, size_t uses) {
     return (big_reads >= 2 && uses >= 3) || (big_reads >= 3 && uses >= 2);
+  }
+
+  size_t uses_of(const Node& node) const {
+    const auto found = uses_.find(&node);
+    return found == uses_.end() ? 0 : found->second;
   }
 
   std::unordered_map<const Node*, size_t> count_uses() const {
     std::unordered_map<const Node*, size_t> uses;
     for (const NodeRef& node : order_) {
       if (node->evaluated() || is_transparent(*node)) continue;
+      if (const auto assembly = assemblies_.find(node.get()); assembly != assemblies_.end()) {
+        for (const Piece& piece : assembly->second) ++uses[base_below(piece.value).node.get()];
+        continue;
+      }
       for (const Value& input : node->inputs()) ++uses[base_below(input).node.get()];
     }
     return uses;
@@ -391,6 +420,123 @@ class Fuser {
     join(target, node, reads);
   }
 
+  void place_assembly(const NodeRef& node) {
+    Reads reads;
+    for (const Piece& piece : assemblies_.at(node.get())) reads.push_back({base_below(piece.value), {}});
+    const uint32_t target = open_group({}, level_above(reads));
+    drafts_[target].call = node;
+    join(target, node, reads);
+  }
+
+  // ---- epilogues ----
+
+  struct Matched {
+    Epilogue epilogue;
+    NodeRef contract;
+  };
+
+  // contract + bias + residual, cast: what a product can do to its sums before it writes them. The product must have no
+  // other reader; then no unit depends on it yet, and it may wait for the bias and the residual.
+  bool place_in_epilogue(const NodeRef& node) {
+    if (alone_) return false;
+    Matched matched;
+    Value top{node, 0};
+    if (node->op() == Op::cast) top = node->input(0);
+    const auto add = peel(top, node->type().shape);
+    if (!add || !match_sums(*add, node->type().shape, matched)) return false;
+    const auto unit = unit_.find(matched.contract.get());
+    if (unit == unit_.end() || drafts_[unit->second].epilogue.result) return false;
+    Draft& draft = drafts_[unit->second];
+    Reads reads;
+    for (const Value& value : {matched.epilogue.bias, matched.epilogue.residual}) {
+      if (value) reads.push_back({value, ir::IndexMap(value.shape())});
+    }
+    draft.level = std::max(draft.level, level_above(reads));
+    matched.epilogue.result = node;
+    draft.epilogue = std::move(matched.epilogue);
+    join(unit->second, node, reads);
+    return true;
+  }
+
+  // A value without the views around it, if these leave its elements in their order.
+  std::optional<Value> peel(const Value& value, const Dims& shape) const {
+    const Access access = seen_from(value);
+    return access.map.is_contiguous() && ir::count(access.value.shape()) == ir::count(shape)
+               ? std::optional(access.value)
+               : std::nullopt;
+  }
+
+  static Access seen_from(const Value& value) {
+    std::vector<const Node*> views;
+    Value base = value;
+    while (!base.node->evaluated() && is_transparent(*base.node)) {
+      if (base.node->info().kind == Kind::movement) views.push_back(base.node.get());
+      Value next = base.node->input(base.node->op() == Op::custom ? base.index : 0);
+      base = std::move(next);
+    }
+    Access access{base, ir::IndexMap(base.shape())};
+    for (size_t i = views.size(); i-- > 0;) access.map.apply(ir::move_of(views[i]->op(), views[i]->attrs()));
+    return access;
+  }
+
+  // add(contract, bias), add(contract, residual) or add(add(contract, bias), residual), operands in any order.
+  bool match_sums(const Value& sum, const Dims& shape, Matched& matched) const {
+    const Node& node = *sum.node;
+    if (node.op() != Op::add || node.evaluated()) return false;
+    // Of two products the later one adds the earlier one's result: micro-batches stay in their order.
+    const size_t first = later_side(node, shape);
+    for (const size_t side : {first, 1 - first}) {
+      const auto inner = peel(node.input(side), shape);
+      if (!inner) continue;
+      Matched attempt;
+      if (is_free_contract(*inner->node, node.type().dtype)) {
+        attempt.contract = inner->node;
+      } else if (inner->node->op() != Op::add || stored_.contains(inner->node.get()) || uses_of(*inner->node) != 1 ||
+                 !match_sums(*inner, shape, attempt) || attempt.epilogue.residual) {
+        continue;
+      }
+      if (!match_addend(node.input(1 - side), attempt)) continue;
+      matched = std::move(attempt);
+      return true;
+    }
+    return false;
+  }
+
+  size_t later_side(const Node& node, const Dims& shape) const {
+    const auto left = peel(node.input(0), shape), right = peel(node.input(1), shape);
+    const auto unit_at = [&](const std::optional<Value>& value) { return value ? unit_of(*value) : kNoUnit; };
+    const uint32_t l = unit_at(left), r = unit_at(right);
+    return r != kNoUnit && (l == kNoUnit || r > l) ? 1 : 0;
+  }
+
+  bool is_free_contract(const Node& node, DType sums) const {
+    return node.op() == Op::contract && !node.evaluated() && !kept_.contains(&node) && uses_of(node) == 1 &&
+           node.type().dtype == sums && sums == DType::f32;
+  }
+
+  bool match_addend(const Value& value, Matched& matched) const {
+    Access access = seen_from(value);
+    const Node& base = *access.value.node;
+    const bool in_memory = base.evaluated() || base.op() == Op::buffer || !is_inline(base) || stored_.contains(&base);
+    if (!in_memory || access.value.dtype() != DType::f32 || base.info().kind == Kind::reduce) return false;
+    const int64_t columns = matched.contract->type().shape.back();
+    const Dims& shape = access.map.shape();
+    if (shape.empty() || shape.back() != columns || columns < 2) return false;
+    if (access.map.is_contiguous() && ir::count(access.value.shape()) == ir::count(shape)) {
+      matched.epilogue.residual = access.value;
+      return true;
+    }
+    if (matched.epilogue.bias || matched.epilogue.residual || !access.map.is_strided()) return false;
+    for (size_t axis = 0; axis + 1 < shape.size(); ++axis) {
+      if (!access.map.is_constant_along(axis)) return false;
+    }
+    if (access.map.views()[0].strides.back() != 1) return false;
+    access.map.drop_leading(shape.size() - 1);
+    matched.epilogue.bias = access.value;
+    matched.epilogue.bias_map = std::move(access.map);
+    return true;
+  }
+
   // A reduction read by another unit, or kept, is written; the others live and die inside their group.
   void store_shared_reductions() {
     for (const Draft& draft : drafts_) {
@@ -433,6 +579,10 @@ class Fuser {
         stack.pop_back();
         Unit unit;
         unit.call = drafts_[index].call;
+        unit.epilogue = drafts_[index].epilogue;
+        if (const auto assembly = assemblies_.find(unit.call.get()); assembly != assemblies_.end()) {
+          for (const Piece& piece : assembly->second) unit.pieces.push_back(piece.value);
+        }
         if (!unit.call) unit.group = described(drafts_[index], index);
         units.push_back(std::move(unit));
       }
@@ -467,10 +617,12 @@ class Fuser {
 
   const std::vector<NodeRef>& order_;
   const std::unordered_set<const Node*>& kept_;
+  const Assemblies& assemblies_;
   const bool alone_;
   std::unordered_set<const Node*> stored_;
   std::unordered_map<const Node*, uint32_t> unit_;  // the unit that computes a stored node or a reduction
   std::unordered_map<const Node*, std::vector<uint32_t>> readers_;
+  std::unordered_map<const Node*, size_t> uses_;
   std::vector<Draft> drafts_;
 };
 
@@ -488,8 +640,9 @@ bool same_but_units(const Dims& a, const Dims& b) {
 
 }  // namespace
 
-std::vector<Unit> fuse(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept, bool alone) {
-  return Fuser(order, kept, alone).run();
+std::vector<Unit> fuse(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept,
+                       const Assemblies& assemblies, bool alone) {
+  return Fuser(order, kept, assemblies, alone).run();
 }
 
 Dims column_axes(const Node& node) {

@@ -13,6 +13,7 @@
 #include "tenon/ir/limits.h"
 #include "tenon/ir/node.h"
 #include "tenon/ir/view.h"
+#include "tenon/plan/assemble.h"
 
 namespace tenon::plan {
 
@@ -25,16 +26,25 @@ struct Group {
                                    // per column: results of is_column_reduction nodes
 };
 
+/// What a contract adds to its sums before it writes them; see ir::Epilogue.
+struct Epilogue {
+  ir::NodeRef result;  // what is written instead of the contract's own result; none: no epilogue
+  ir::Value bias, residual;
+  ir::IndexMap bias_map;  // over the columns
+};
+
 /// One kernel of a plan, in order of execution: a group, or a node that is a call of its own.
 struct Unit {
   Group group;
   ir::NodeRef call;  // set for calls
+  Epilogue epilogue;
+  std::vector<ir::Value> pieces;  // of what is put together from them, without a kernel of its own
 };
 
 /// Cuts the unevaluated nodes of `order` (operands first) into units. `kept` are the nodes whose results must exist
-/// afterwards. With `alone` every op is a unit by itself.
+/// afterwards. Values that are put together from pieces need no kernel. With `alone` every op is a unit by itself.
 std::vector<Unit> fuse(const std::vector<ir::NodeRef>& order, const std::unordered_set<const ir::Node*>& kept,
-                       bool alone = false);
+                       const Assemblies& assemblies, bool alone = false);
 
 /// Whether a reduction folds all leading axes and keeps the trailing ones: a bias gradient, say. It is then computed
 /// beside the rows of a group, and its order of additions is that of ir::column_block, in whatever group it is.

@@ -48,11 +48,13 @@ class Planner {
         if (!node->evaluated() && launches(*node)) add_call(node);
       }
     } else {
-      std::vector<Unit> units = fuse(order, keep_, !request_.limits.fuses);
+      if (request_.limits.fuses) order = with_assemblies(std::move(order));
+      std::vector<Unit> units = fuse(order, keep_, assemblies_, !request_.limits.fuses);
       faults_left_ = stores_behind_faults(units);
       for (Unit& unit : units) {
+        if (!unit.pieces.empty()) continue;  // its pieces have been written where they belong
         if (unit.call)
-          add_call(unit.call);
+          add_call(unit.call, unit.epilogue);
         else
           add_group(std::move(unit.group));
       }
@@ -63,16 +65,46 @@ class Planner {
 
  private:
   using Key = std::pair<const Node*, uint32_t>;
+  struct Part {
+    ir::NodeRef whole;
+    size_t begin;  // bytes
+  };
+
+  // Finds what is put together from pieces, and orders the nodes so that the pieces come first.
+  std::vector<ir::NodeRef> with_assemblies(std::vector<ir::NodeRef> order) {
+    assemblies_ = find_assemblies(order, keep_);
+    if (assemblies_.empty()) return order;
+    std::unordered_map<const Node*, std::vector<Value>> instead;
+    for (const ir::NodeRef& whole : order) {
+      const auto found = assemblies_.find(whole.get());
+      if (found == assemblies_.end()) continue;
+      for (const Piece& piece : found->second) {
+        instead[whole.get()].push_back(piece.value);
+        const size_t begin = static_cast<size_t>(piece.begin) * size_of(piece.value.dtype());
+        parts_.emplace(base_of(piece.value).node.get(), Part{whole, begin});
+      }
+    }
+    return ir::order_of_evaluation(request_.outputs, [&](const Node& node) -> const std::vector<Value>* {
+      const auto found = instead.find(&node);
+      return found == instead.end() ? nullptr : &found->second;
+    });
+  }
 
   static const Node* call_of(const ir::NodeRef& node) { return node.get(); }
   static const Node* call_of(const Unit& unit) { return unit.call.get(); }
   static std::vector<Value> operands_of(const Node& node) { return {node.inputs().begin(), node.inputs().end()}; }
   static std::vector<Value> operands_of(const ir::NodeRef& node) { return operands_of(*node); }
   static std::vector<Value> operands_of(const Unit& unit) {
-    return unit.call ? operands_of(*unit.call) : unit.group.inputs;
+    if (!unit.pieces.empty()) return unit.pieces;
+    std::vector<Value> operands = unit.call ? operands_of(*unit.call) : unit.group.inputs;
+    for (const Value& value : {unit.epilogue.bias, unit.epilogue.residual}) {
+      if (value) operands.push_back(value);
+    }
+    return operands;
   }
   static std::vector<Value> results_of(const ir::NodeRef& node) { return {{node, 0}}; }
   static std::vector<Value> results_of(const Unit& unit) {
+    if (unit.epilogue.result) return results_of(unit.epilogue.result);
     return unit.call ? results_of(unit.call) : unit.group.outputs;
   }
 
@@ -122,7 +154,7 @@ class Planner {
     plan_.launches.push_back(std::move(launch));
   }
 
-  void add_call(const ir::NodeRef& node) {
+  void add_call(const ir::NodeRef& node, const Epilogue& epilogue = {}) {
     if (node->info().kind == ir::Kind::indexed) --faults_left_;
     ir::Call call;
     call.op = node->op();
@@ -132,6 +164,20 @@ class Planner {
       Seen seen = look_through(input);
       launch.args.push_back(slot_of_input(seen.base));
       call.inputs.push_back({seen.base.dtype(), std::move(seen.map)});
+    }
+    const auto add_operand = [&](const Value& value, const ir::IndexMap& map) {
+      launch.args.push_back(slot_of_input(value));
+      call.inputs.push_back({value.dtype(), map});
+    };
+    call.epilogue = {static_cast<bool>(epilogue.bias), static_cast<bool>(epilogue.residual)};
+    if (epilogue.bias) add_operand(epilogue.bias, epilogue.bias_map);
+    if (epilogue.residual) add_operand(epilogue.residual, ir::IndexMap(node->type().shape));
+    if (epilogue.result) {
+      call.outputs.push_back({epilogue.result->type().dtype, node->type().shape});
+      launch.args.push_back(slot_of_result({epilogue.result, 0}, Plan::kNone));
+      launch.kernel = kernel_index(std::move(call));
+      plan_.launches.push_back(std::move(launch));
+      return;
     }
     const bool in_place = node->op() == Op::store && can_overwrite(*node, call);
     for (uint32_t i = 0; i < node->results(); ++i) {
@@ -161,6 +207,7 @@ class Planner {
   }
 
   uint32_t slot_of_result(const Value& value, uint32_t overwritten_slot) {
+    if (const auto part = parts_.find(value.node.get()); part != parts_.end()) return slot_of_part(value, part->second);
     const auto id = static_cast<uint32_t>(plan_.slots.size());
     slots_.emplace(Key{value.node.get(), value.index}, id);
     Slot slot{Slot::Place::temporary, 0, 0, bytes_of(value.type())};
@@ -173,6 +220,20 @@ class Planner {
       slot.index = static_cast<uint32_t>(temporaries_.size());
       temporaries_.push_back({id, static_cast<uint32_t>(plan_.launches.size())});
     }
+    plan_.slots.push_back(slot);
+    last_reader_.push_back(static_cast<uint32_t>(plan_.launches.size()));
+    return id;
+  }
+
+  uint32_t slot_of_part(const Value& value, const Part& part) {
+    const auto found = slots_.find(Key{part.whole.get(), 0});
+    const uint32_t whole = found != slots_.end() ? found->second : slot_of_result({part.whole, 0}, Plan::kNone);
+    const auto id = static_cast<uint32_t>(plan_.slots.size());
+    slots_.emplace(Key{value.node.get(), value.index}, id);
+    Slot slot = plan_.slots[whole];
+    slot.offset = part.begin;
+    slot.bytes = bytes_of(value.type());
+    slot.within = whole;
     plan_.slots.push_back(slot);
     last_reader_.push_back(static_cast<uint32_t>(plan_.launches.size()));
     return id;
@@ -197,6 +258,9 @@ class Planner {
       intervals.push_back({t.written, last_reader_[t.slot], plan_.slots[t.slot].bytes});
     const Arena arena = lay_out(intervals, request_.limits.alignment);
     for (size_t i = 0; i < temporaries_.size(); ++i) plan_.slots[temporaries_[i].slot].offset = arena.offsets[i];
+    for (Slot& slot : plan_.slots) {
+      if (slot.within != Plan::kNone) slot.offset += plan_.slots[slot.within].offset;
+    }
     plan_.arena_bytes = arena.bytes;
     plan_.peak_live_bytes = arena.peak_live_bytes;
   }
@@ -207,6 +271,8 @@ class Planner {
 
   const Request& request_;
   Plan plan_;
+  Assemblies assemblies_;
+  std::unordered_map<const Node*, Part> parts_;  // of assemblies: where they are written
   std::unordered_set<const Node*> keep_;
   std::unordered_map<Key, uint32_t, ValueHash> slots_;
   std::unordered_multimap<uint64_t, uint32_t> kernels_;
@@ -251,6 +317,8 @@ std::string describe(const ir::Call& call) {
   std::string text = fmt::format("{:<18}", ir::name(call.op));
   for (const ir::Operand& operand : call.inputs)
     text += fmt::format(" {}{}", tenon::name(operand.dtype), operand.map.to_string());
+  if (call.epilogue.bias) text += " + bias";
+  if (call.epilogue.residual) text += " + residual";
   text += " ->";
   for (const ir::Type& type : call.outputs) text += " " + ir::to_string(type);
   return text;
@@ -294,7 +362,7 @@ std::string Plan::print() const {
 std::string Plan::memory() const {
   std::vector<size_t> holders;
   for (size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].place == Slot::Place::temporary) holders.push_back(i);
+    if (slots[i].place == Slot::Place::temporary && slots[i].within == kNone) holders.push_back(i);
   }
   std::stable_sort(holders.begin(), holders.end(), [&](size_t a, size_t b) { return slots[a].bytes > slots[b].bytes; });
   std::string text = fmt::format("arena {} bytes, {} live at the peak, {} temporaries\n", arena_bytes, peak_live_bytes,

@@ -24,8 +24,9 @@ struct Slot {
   };
   Place place = Place::temporary;
   uint32_t index = 0;
-  size_t offset = 0;
+  size_t offset = 0;  // in the arena, or in a result of which this is a part
   size_t bytes = 0;
+  uint32_t within = ~0u;  // the slot of which this is a part
 };
 
 /// What one launch runs: a call, or a group that codegen turns into a loop nest.

@@ -196,7 +196,7 @@ Tensor softmax(const Tensor& x, int64_t dim) {
   if (x.numel() == 0) return x;
   return in_wide(x, [&](const Tensor& w) {
     const Tensor weights = exp(sub(w, amax(w, axes, true).detach()));
-    return div(weights, sum(weights, axes, true));
+    return mul(weights, div(1.0, sum(weights, axes, true)));  // one division a row, not one an element
   });
 }
 

@@ -6,6 +6,10 @@
 #include <cstring>
 #include <new>
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #include "tenon/backends/cpu/calls.h"
 #include "tenon/backends/cpu/tile_program.h"
 #include "tenon/base/error.h"
@@ -42,11 +46,17 @@ class CpuDevice : public device::Device {
   device::Compiler& compiler() override { return compiler_; }
 
   device::Buffer allocate(size_t bytes) override {
-    auto* memory = static_cast<std::byte*>(::operator new(std::max<size_t>(bytes, 1), kAlignment, std::nothrow));
+    auto* memory = static_cast<std::byte*>(
+        ::operator new(std::max<size_t>(bytes, 1), std::align_val_t(alignment_of(bytes)), std::nothrow));
     if (!memory) base::fail("memory", "the cpu device cannot allocate {} bytes", bytes);
+#ifdef __linux__
+    if (bytes >= 2 * kHugePage) madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // a wish: may fail
+#endif
     return {reinterpret_cast<uintptr_t>(memory), bytes, memory};
   }
-  void release(const device::Buffer& buffer) override { ::operator delete(buffer.host, kAlignment); }
+  void release(const device::Buffer& buffer) override {
+    ::operator delete(buffer.host, std::align_val_t(alignment_of(buffer.bytes)));
+  }
 
   void enqueue(std::span<const device::Command> commands) override {
     for (const device::Command& command : commands) std::visit([&](const auto& c) { run(c); }, command);
@@ -55,7 +65,11 @@ class CpuDevice : public device::Device {
   void wait(device::Ticket) override {}
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
+  static constexpr size_t kAlignment = 64, kHugePage = 2 << 20;
+
+  // Large buffers lie on huge pages where the system has them: fewer faults when first touched, and strides of a page
+  // or more, as in a transposition, stay within reach of the address translation.
+  static size_t alignment_of(size_t bytes) { return bytes >= 2 * kHugePage ? kHugePage : kAlignment; }
 
   void run(const device::Launch& c) {
     const auto& program = static_cast<const Compiled&>(*c.program);

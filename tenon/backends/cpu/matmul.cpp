@@ -49,7 +49,7 @@ Cut cut_product(int64_t batches, int64_t m, int64_t n, int64_t k) {
   return cut;
 }
 
-class Contract : public CallKernel {
+class Contract : public ContractKernel {
  public:
   explicit Contract(const ir::Call& call) : a_(call.inputs[0]), b_(call.inputs[1]) {
     const size_t rank = a_.shape().size();
@@ -77,19 +77,26 @@ class Contract : public CallKernel {
       multiply_ = multiply_integers;
   }
 
-  void run(std::span<std::byte* const> args) const override {
+  void multiply(const std::byte* a_data, const std::byte* b_data, std::byte* c,
+                const Finished* finished) const override {
     if (batches_ * shape_.m * shape_.n == 0) return;
-    const Input::Bound a(a_, args[0]), b(b_, args[1]);
+    const Input::Bound a(a_, a_data), b(b_, b_data);
     Product whole = shape_;
     whole.a = swapped_ ? b.data() : a.data();
     whole.b = swapped_ ? a.data() : b.data();
-    whole.c = args[2];
+    whole.c = c;
     const Cut cut = cut_product(batches_, whole.m, whole.n, whole.k);
     const int64_t down = ceil_div(whole.m, cut.rows), across = ceil_div(whole.n, cut.columns);
     const auto multiply_one = [&](int64_t i) {
       const int64_t batch = i / (down * across);
       const int64_t row = i / across % down * cut.rows, column = i % across * cut.columns;
-      multiply_(rectangle(whole, batch, row, column, cut));
+      const Product part = rectangle(whole, batch, row, column, cut);
+      multiply_(part);
+      if (!finished) return;
+      if (swapped_)
+        (*finished)(batch * whole.n + column, part.n, row, part.m);
+      else
+        (*finished)(batch * whole.m + row, part.m, column, part.n);
     };
     const int64_t rectangles = batches_ * down * across;
     const int64_t grain = kGrain / std::max<int64_t>(1, cut.rows * cut.columns * whole.k);
@@ -168,7 +175,9 @@ MatmulEngine chosen_engine() {
 
 }  // namespace
 
-std::unique_ptr<CallKernel> compile_contract_with(const ir::Call& call, MatmulEngine engine) {
+namespace {
+
+std::unique_ptr<ContractKernel> compile_product(const ir::Call& call, MatmulEngine engine) {
   if (engine == MatmulEngine::automatic || engine == MatmulEngine::amx) {
     if (auto kernel = compile_contract_amx(call)) return kernel;
   }
@@ -176,6 +185,18 @@ std::unique_ptr<CallKernel> compile_contract_with(const ir::Call& call, MatmulEn
     if (auto kernel = compile_contract_onednn(call, engine == MatmulEngine::onednn)) return kernel;
   }
   return std::make_unique<Contract>(call);
+}
+
+}  // namespace
+
+std::unique_ptr<CallKernel> compile_contract_with(const ir::Call& call, MatmulEngine engine) {
+  const DType sums = std::get<ir::ContractAttrs>(call.attrs).result;
+  if (call.epilogue == ir::Epilogue() && call.outputs[0].dtype == sums) return compile_product(call, engine);
+  ir::Call product = call;
+  product.inputs.resize(2);
+  product.outputs[0].dtype = sums;
+  product.epilogue = {};
+  return compile_epilogue(call, compile_product(product, engine));
 }
 
 std::unique_ptr<CallKernel> compile_contract(const ir::Call& call) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "tenon/backends/cpu/calls.h"
 
@@ -28,11 +29,25 @@ void multiply_f64(const Product& product);
 /// The same for integers, which wrap around.
 void multiply_integers(const Product& product);
 
+/// Told that rows x columns of a finished result, all batches counted as rows, are complete: on the thread that made
+/// them.
+using Finished = std::function<void(int64_t row, int64_t rows, int64_t column, int64_t columns)>;
+
+/// A product that can tell of its progress.
+class ContractKernel : public CallKernel {
+ public:
+  void run(std::span<std::byte* const> args) const override { multiply(args[0], args[1], args[2], nullptr); }
+  /// `finished` may be null.
+  virtual void multiply(const std::byte* a, const std::byte* b, std::byte* c, const Finished* finished) const = 0;
+};
+
 /// Which library computes float products.
 enum class MatmulEngine : uint8_t { automatic, own, onednn, amx };
 bool has_onednn();
 
 /// contract with a chosen engine; `automatic` is what compile_call takes.
 std::unique_ptr<CallKernel> compile_contract_with(const ir::Call& call, MatmulEngine engine);
+/// The same around a product of f32 sums: adds what the call's epilogue says, rounds, writes.
+std::unique_ptr<CallKernel> compile_epilogue(const ir::Call& call, std::unique_ptr<ContractKernel> product);
 
 }  // namespace tenon::backends::cpu

@@ -217,7 +217,7 @@ TENON_AMX void write_bf16(const float* from, uint16_t* to, int64_t n) {
 
 // ---- a whole product ----
 
-class ContractAmx : public CallKernel {
+class ContractAmx : public ContractKernel {
  public:
   explicit ContractAmx(const ir::Call& call)
       : a_(call.inputs[0], wanted(call.inputs[0])),
@@ -231,12 +231,13 @@ class ContractAmx : public CallKernel {
     depth_tiles_ = ceil_div(k_, kTileDepth);
   }
 
-  void run(std::span<std::byte* const> args) const override {
-    const Input::Bound a(a_, args[0]), b(b_, args[1]);
+  void multiply(const std::byte* a_data, const std::byte* b_data, std::byte* c,
+                const Finished* finished) const override {
+    const Input::Bound a(a_, a_data), b(b_, b_data);
     const int64_t work = m_ * n_ * k_;
     const auto one = [&](int64_t batch) {
-      multiply(matrix(a_, a.as<uint16_t>(), batch), matrix(b_, b.as<uint16_t>(), batch),
-               args[2] + batch * m_ * n_ * static_cast<int64_t>(size_of(out_)));
+      multiply_one(matrix(a_, a.as<uint16_t>(), batch), matrix(b_, b.as<uint16_t>(), batch),
+                   c + batch * m_ * n_ * static_cast<int64_t>(size_of(out_)), batch * m_, finished);
     };
     // Many products, or small ones: a thread takes whole products. Few and large: threads share each.
     if (batches_ > 1 && (work < kGrain || batches_ >= kTasksPerThread * base::num_threads())) {
@@ -278,7 +279,8 @@ class ContractAmx : public CallKernel {
     return cut;
   }
 
-  void multiply(const Matrix& a, const Matrix& b, std::byte* c) const {
+  // `first_row` is how many rows of the whole result lie before this product's.
+  void multiply_one(const Matrix& a, const Matrix& b, std::byte* c, int64_t first_row, const Finished* finished) const {
     const int64_t threads = m_ * n_ * k_ < kGrain ? 1 : base::num_threads();
     const Cut blocks = cut(threads);
     const int64_t down = ceil_div(m_, blocks.rows), across = ceil_div(n_, blocks.columns);
@@ -316,6 +318,7 @@ class ContractAmx : public CallKernel {
         const int64_t row = block * blocks.rows;
         multiply_block(left.as<uint16_t>() + row / kSide * depth_tiles_ * kTileSize, strip,
                        std::min(blocks.rows, m_ - row), columns, c, row, column);
+        if (finished) (*finished)(first_row + row, std::min(blocks.rows, m_ - row), column, columns);
       }
     });
   }
@@ -382,7 +385,7 @@ bool has_amx() {
   return granted;
 }
 
-std::unique_ptr<CallKernel> compile_contract_amx(const ir::Call& call) {
+std::unique_ptr<ContractKernel> compile_contract_amx(const ir::Call& call) {
   const DType out = call.outputs[0].dtype;
   const Dims& a = call.inputs[0].map.shape();
   const int64_t columns = call.inputs[1].map.shape().back();
@@ -399,7 +402,7 @@ std::unique_ptr<CallKernel> compile_contract_amx(const ir::Call& call) {
 namespace tenon::backends::cpu {
 
 bool has_amx() { return false; }
-std::unique_ptr<CallKernel> compile_contract_amx(const ir::Call&) { return nullptr; }
+std::unique_ptr<ContractKernel> compile_contract_amx(const ir::Call&) { return nullptr; }
 
 }  // namespace tenon::backends::cpu
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "tenon/backends/cpu/calls.h"
+#include "tenon/backends/cpu/matmul.h"
 
 namespace tenon::backends::cpu {
 
@@ -12,6 +12,6 @@ namespace tenon::backends::cpu {
 bool has_amx();
 
 /// contract of bf16 operands with sums in f32; null where the units cannot take it.
-std::unique_ptr<CallKernel> compile_contract_amx(const ir::Call& call);
+std::unique_ptr<ContractKernel> compile_contract_amx(const ir::Call& call);
 
 }  // namespace tenon::backends::cpu

@@ -30,10 +30,10 @@ constexpr bool kGeneratesCode = true;
 constexpr bool kGeneratesCode = false;
 #endif
 // Multiply-adds of one product from which a primitive's fixed cost (about 3 µs) no longer shows.
-constexpr int64_t kWorthwhile = 1 << 20;
+constexpr int64_t kWorthwhile = 1 << 22;
 // A slice keeps at least this many multiply-adds; a product is cut until there is work for many threads.
 constexpr int64_t kSliceWork = 2 << 20;
-constexpr int64_t kEnoughSlices = 32;
+constexpr int64_t kEnoughSlices = 16;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -88,7 +88,7 @@ Input::Wanted wanted(const ir::Operand& operand) {
   return by_rows || by_columns ? Input::Wanted::strided : Input::Wanted::contiguous;
 }
 
-class ContractOneDnn : public CallKernel {
+class ContractOneDnn : public ContractKernel {
  public:
   explicit ContractOneDnn(const ir::Call& call)
       : a_(call.inputs[0], wanted(call.inputs[0])),
@@ -113,8 +113,9 @@ class ContractOneDnn : public CallKernel {
     }
   }
 
-  void run(std::span<std::byte* const> args) const override {
-    const Input::Bound a(a_, args[0]), b(b_, args[1]);
+  void multiply(const std::byte* a_data, const std::byte* b_data, std::byte* c,
+                const Finished* finished) const override {
+    const Input::Bound a(a_, a_data), b(b_, b_data);
     const int64_t down = ceil_div(m_, rows_), across = ceil_div(n_, columns_);
     const size_t rank = a_.shape().size();
     const auto in_bytes = static_cast<int64_t>(size_of(a_.dtype())), out_bytes = static_cast<int64_t>(size_of(out_));
@@ -124,7 +125,10 @@ class ContractOneDnn : public CallKernel {
       const int64_t b_at = batch_offset(b_, batch) + column * columns_ * b_.strides()[rank - 1];
       const int64_t c_at = (batch * m_ + row * rows_) * n_ + column * columns_;
       execute(slices_[index(row == down - 1, column == across - 1)], a.data() + a_at * in_bytes,
-              b.data() + b_at * in_bytes, args[2] + c_at * out_bytes);
+              b.data() + b_at * in_bytes, c + c_at * out_bytes);
+      if (!finished) return;
+      const int64_t rows = std::min(rows_, m_ - row * rows_), columns = std::min(columns_, n_ - column * columns_);
+      (*finished)(batch * m_ + row * rows_, rows, column * columns_, columns);
     });
   }
 
@@ -189,7 +193,7 @@ class ContractOneDnn : public CallKernel {
 
 bool has_onednn() { return true; }
 
-std::unique_ptr<CallKernel> compile_contract_onednn(const ir::Call& call, bool forced) {
+std::unique_ptr<ContractKernel> compile_contract_onednn(const ir::Call& call, bool forced) {
   const Dims& a = call.inputs[0].map.shape();
   const int64_t columns = call.inputs[1].map.shape().back();
   const int64_t work = a[a.size() - 2] * a[a.size() - 1] * columns;
@@ -210,7 +214,7 @@ std::unique_ptr<CallKernel> compile_contract_onednn(const ir::Call& call, bool f
 namespace tenon::backends::cpu {
 
 bool has_onednn() { return false; }
-std::unique_ptr<CallKernel> compile_contract_onednn(const ir::Call&, bool) { return nullptr; }
+std::unique_ptr<ContractKernel> compile_contract_onednn(const ir::Call&, bool) { return nullptr; }
 
 }  // namespace tenon::backends::cpu
 

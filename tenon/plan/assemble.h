@@ -1,0 +1,29 @@
+// Sums of pads that fill a flat buffer piece by piece: the gradient of an arena of parameters.
+//
+// The gradient of every slice arrives as a pad of the whole arena, and they are summed. Where the pads lie beside each
+// other the sum is no arithmetic at all: each piece is written where it belongs by whatever computes it. Pads of one
+// and the same range (micro-batches) are added first, in the order of the sum. A piece that could hold -0 gets 0 added,
+// as the sum would have done.
+
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "tenon/ir/node.h"
+
+namespace tenon::plan {
+
+struct Piece {
+  int64_t begin;    // of its elements in the whole
+  ir::Value value;  // in memory its elements follow each other; nothing else reads it
+};
+
+/// By the node of the whole: pieces in ascending order, without gaps.
+using Assemblies = std::unordered_map<const ir::Node*, std::vector<Piece>>;
+
+/// What can be put together among the nodes of `order` (operands first). `kept` nodes must exist on their own.
+Assemblies find_assemblies(const std::vector<ir::NodeRef>& order, const std::unordered_set<const ir::Node*>& kept);
+
+}  // namespace tenon::plan

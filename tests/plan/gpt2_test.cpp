@@ -1,0 +1,102 @@
+// DESIGN.md's worked example: how many kernels a training step of GPT-2 takes, and that planning is linear.
+
+#include "tests/plan/gpt2.h"
+
+#include <gtest/gtest.h>
+
+#include "tenon/codegen/lower.h"
+#include "tenon/plan/plan.h"
+
+namespace tenon {
+namespace {
+
+using testing::Gpt2;
+using testing::Gpt2Config;
+
+Gpt2Config small(int64_t layers) {
+  Gpt2Config config;
+  config.layers = layers;
+  config.width = 96;
+  config.context = 64;
+  config.vocabulary = 256;
+  config.batch = 2;
+  return config;
+}
+
+plan::Plan plan_of(const Gpt2Config& config) {
+  plan::Request request;
+  for (const Tensor& output : testing::step(Gpt2(config, Device("null")))) request.outputs.push_back(output.value());
+  plan::Plan plan = plan::make_plan(request);
+  for (const plan::Kernel& kernel : plan.kernels) {  // every group must be one that codegen can express
+    if (const auto* group = std::get_if<plan::Group>(&kernel)) codegen::lower(*group);
+  }
+  return plan;
+}
+
+size_t launches(const Gpt2Config& config) { return plan_of(config).launches.size(); }
+
+size_t launches_per_layer(Gpt2Config config) {
+  config.layers = 1;
+  const size_t one = launches(config);
+  config.layers = 2;
+  return launches(config) - one;
+}
+
+TEST(Gpt2Plan, ALayerTakesTwentyTwoKernels) { EXPECT_LE(launches_per_layer(small(1)), 22u); }
+
+TEST(Gpt2Plan, DropoutTakesNoKernelOfItsOwn) {
+  Gpt2Config config = small(1);
+  config.dropout = 0.1;
+  EXPECT_LE(launches_per_layer(config), 22u);
+}
+
+TEST(Gpt2Plan, AllLayersAreAlike) {
+  const size_t one = launches(small(1)), two = launches(small(2));
+  EXPECT_EQ(launches(small(12)), one + 11 * (two - one));
+}
+
+TEST(Gpt2Plan, OutsideTheLayersAreFewKernels) {
+  const size_t one = launches(small(1)), two = launches(small(2));
+  EXPECT_LE(one - (two - one), 18u);
+}
+
+TEST(Gpt2Plan, MicroBatchesTakeTheKernelsOfOneEach) {
+  Gpt2Config config = small(2);
+  const size_t one = launches(config);
+  config.micro_batches = 4;
+  EXPECT_LE(launches(config), 4 * one);
+}
+
+TEST(Gpt2Plan, ClippingAddsTwoKernels) {
+  Gpt2Config config = small(2);
+  const size_t plain = launches(config);
+  config.clips = true;
+  EXPECT_LE(launches(config), plain + 2);
+}
+
+TEST(Gpt2Plan, ThePlannedPeakIsNearTheLiveBytes) {
+  for (const int64_t layers : {2, 6}) {
+    Gpt2Config config = small(layers);
+    config.width = 192;
+    config.context = 128;
+    config.vocabulary = 1024;
+    const plan::Plan plan = plan_of(config);
+    EXPECT_LE(static_cast<double>(plan.arena_bytes), 1.05 * static_cast<double>(plan.peak_live_bytes)) << layers;
+  }
+}
+
+TEST(Gpt2Plan, AStepPassesTheDeviceThatChecksEveryCommand) {
+  for (const bool autocast : {false, true}) {
+    for (const int64_t micro_batches : {1, 4}) {
+      Gpt2Config config = small(2);
+      config.autocast = autocast;
+      config.dropout = 0.1;
+      config.clips = true;
+      config.micro_batches = micro_batches;
+      EXPECT_NO_THROW(eval(testing::step(Gpt2(config, Device("null")))));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon
