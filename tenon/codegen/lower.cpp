@@ -57,9 +57,11 @@ class Lowering {
 
   void store(const Value& value, uint32_t buffer) {
     if (plan::is_column_reduction(*value.node)) return store_column(value, buffer);
-    const bool whole =
-        value.shape() == group_.shape && !(group_.axes.size() && value.node->info().kind == Kind::reduce);
+    const bool alike = value.shape() == group_.shape || plan::is_regrouped(group_.shape, group_.axes, value.shape());
+    const bool whole = alike && !(group_.axes.size() && value.node->info().kind == Kind::reduce);
     std::vector<Move> moves = to_space_;
+    if (whole && value.shape() != group_.shape)
+      moves.insert(moves.begin(), Move{Op::reshape, ir::ShapeAttrs{group_.shape}});
     if (!whole) {
       moves.insert(moves.begin(), Move{Op::expand, ir::ShapeAttrs{group_.shape}});
       moves.insert(moves.begin(), Move{Op::reshape, ir::ShapeAttrs{plan::row_shape(group_.shape, group_.axes)}});

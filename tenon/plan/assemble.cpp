@@ -38,11 +38,6 @@ bool is_never_negative_zero(const Value& value, int depth = 64) {
   }
 }
 
-bool ends_before_next(const Pieces& pieces, Pieces::const_iterator piece) {
-  const auto next = std::next(piece);
-  return next == pieces.end() || piece->first + ir::count(piece->second.shape()) <= next->first;
-}
-
 class Finder {
  public:
   Finder(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept) : order_(order) {
@@ -78,48 +73,51 @@ class Finder {
 
   void add_pad(const NodeRef& node) {
     const Value& inner = node->input(0);
-    pieces_[node.get()].emplace(node->attrs_as<ir::PadAttrs>().before[0], inner);
+    pads_[node.get()].emplace(node->attrs_as<ir::PadAttrs>().before[0], inner);
   }
 
-  // The pieces of an operand, taken away from it when this sum is its only reader.
-  bool take(const Value& operand, Pieces& to) {
-    const Node* node = operand.node.get();
-    const auto pad = pieces_.find(node);
-    if (pad != pieces_.end()) {
-      to = pad->second;
-      return true;
+  // Without detach and the like, if nothing else reads in between.
+  const Node* behind_marks(const Value& value) {
+    const Node* node = value.node.get();
+    while (!node->evaluated() && node->info().is(ir::kPassThrough)) {
+      if (uses_[node] != 1 || node->op() == Op::custom) return nullptr;
+      node = node->input(0).node.get();
     }
+    return node;
+  }
+
+  // The pieces behind an operand that this sum alone reads; none if there are none.
+  const Pieces* pieces_of(const Value& operand) {
+    const Node* node = behind_marks(operand);
+    if (!node) return nullptr;
+    const auto pad = pads_.find(node);
+    if (pad != pads_.end()) return &pad->second;
     const auto sum = sums_.find(node);
-    if (sum == sums_.end() || uses_[node] != 1) return false;
-    to = std::move(sum->second);
-    sums_.erase(sum);
-    return true;
+    return sum != sums_.end() && uses_[node] == 1 ? &sum->second : nullptr;
   }
 
-  // False when ranges overlap without being the same.
-  bool join(Pieces& into, Pieces&& more) {
-    for (auto& [begin, value] : more) {
-      const auto [at, fresh] = into.try_emplace(begin, value);
-      if (!fresh) {
-        if (at->second.shape() != value.shape()) return false;
-        at->second = ir::add(at->second, value);
-        ++uses_[at->second.node.get()];
-      }
-      if (!ends_before_next(into, at) || (at != into.begin() && !ends_before_next(into, std::prev(at)))) return false;
-    }
-    return true;
+  static bool overlaps(const Pieces& pieces, int64_t begin, int64_t end) {
+    const auto next = pieces.lower_bound(begin);
+    if (next != pieces.end() && next->first < end) return true;
+    if (next == pieces.begin()) return false;
+    const auto before = std::prev(next);
+    return before->first + ir::count(before->second.shape()) > begin;
   }
 
+  // Moves the smaller list into the larger, so that a chain of sums is linear.
   void add_sum(const NodeRef& node) {
-    const auto is_known = [&](const Value& value) {
-      const auto sum = sums_.find(value.node.get());
-      return pieces_.contains(value.node.get()) || (sum != sums_.end() && uses_[value.node.get()] == 1);
-    };
-    if (!is_known(node->input(0)) || !is_known(node->input(1))) return;
-    Pieces left, right;
-    if (!take(node->input(0), left) || !take(node->input(1), right)) return;
-    if (right.size() > left.size() && left.size() == 1) std::swap(left, right);  // exact: addition commutes
-    if (join(left, std::move(right))) sums_.emplace(node.get(), std::move(left));
+    const Pieces *left = pieces_of(node->input(0)), *right = pieces_of(node->input(1));
+    if (!left || !right) return;
+    const Pieces &larger = left->size() >= right->size() ? *left : *right, &smaller = &larger == left ? *right : *left;
+    for (const auto& [begin, value] : smaller) {
+      if (overlaps(larger, begin, begin + ir::count(value.shape()))) return;
+    }
+    const Node* from = behind_marks(node->input(&larger == left ? 0 : 1));
+    const auto sum = sums_.find(from);
+    Pieces all = sum != sums_.end() ? std::move(sum->second) : larger;
+    for (const auto& [begin, value] : smaller) all.emplace(begin, value);
+    for (const size_t side : {0, 1}) sums_.erase(behind_marks(node->input(side)));
+    sums_.emplace(node.get(), std::move(all));
   }
 
   static bool fills(const Pieces& pieces, int64_t size) {
@@ -149,7 +147,7 @@ class Finder {
 
   const std::vector<NodeRef>& order_;
   std::unordered_map<const Node*, size_t> uses_;
-  std::unordered_map<const Node*, Pieces> pieces_;
+  std::unordered_map<const Node*, Pieces> pads_;
   std::unordered_map<const Node*, Pieces> sums_;
 };
 

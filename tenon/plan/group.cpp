@@ -55,8 +55,8 @@ bool same_but_units(const Dims& a, const Dims& b);
 class Fuser {
  public:
   Fuser(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept, const Assemblies& assemblies,
-        bool alone)
-      : order_(order), kept_(kept), assemblies_(assemblies), alone_(alone) {}
+        const std::vector<Value>& results, bool alone)
+      : order_(order), kept_(kept), assemblies_(assemblies), results_(results), alone_(alone) {}
 
   std::vector<Unit> run() {
     find_stored();
@@ -85,7 +85,7 @@ class Fuser {
     std::vector<NodeRef> reductions;
     std::vector<NodeRef> columns;  // column reductions: complete only when the group is
     std::vector<NodeRef> results;  // elementwise nodes that must be written
-    std::unordered_set<const Node*> reads;
+    std::unordered_set<const Node*> reads, large_reads;
     uint32_t level = 0;
     size_t work = 0;
   };
@@ -168,13 +168,24 @@ class Fuser {
       const Value base = base_below(input);
       const auto found = behind.find(base.node.get());
       if (found == behind.end()) {
-        if (2 * ir::count(base.shape()) > ir::count(node.type().shape)) add(all.big_reads, base.node.get());
+        if (2 * elements_behind(input) > ir::count(node.type().shape)) add(all.big_reads, base.node.get());
         continue;
       }
       for (const Node* inner : found->second.inlined) add(all.inlined, inner);
       for (const Node* read : found->second.big_reads) add(all.big_reads, read);
     }
     return all;
+  }
+
+  // How many different elements are seen through the views around a value, at most.
+  static int64_t elements_behind(const Value& value) {
+    int64_t fewest = ir::count(value.shape());
+    for (Value v = value; !v.node->evaluated() && is_transparent(*v.node);) {
+      Value next = v.node->input(v.node->op() == Op::custom ? v.index : 0);
+      v = std::move(next);
+      fewest = std::min(fewest, ir::count(v.shape()));
+    }
+    return fewest;
   }
 
   static Value base_below(const Value& value) {
@@ -267,27 +278,44 @@ class Fuser {
     return buffers <= kMaxBuffers && draft.work + reads.work <= kMaxWork;
   }
 
+  // Something large that both read, or something that the one makes and the other reads. Common weights are no reason:
+  // they would tie micro-batches together.
   bool shares_a_read(const Draft& draft, uint32_t index, const Reads& reads) const {
     return std::any_of(reads.begin(), reads.end(), [&](const Access& access) {
-      return unit_of(access.value) == index || draft.reads.contains(access.value.node.get());
+      if (unit_of(access.value) == index) return true;
+      return is_large(access, draft.shape) && draft.large_reads.contains(access.value.node.get());
     });
   }
 
-  // Units that read or make something of `reads`, newest first: the only ones worth joining.
+  // Whether more than half as many elements are read as the space has; a slice of an arena is as large as the slice.
+  static bool is_large(const Access& access, const Dims& space) {
+    const ir::View& view = access.map.views().back();
+    int64_t elements = 1;
+    for (size_t axis = 0; axis < view.shape.size(); ++axis) {
+      if (view.strides[axis] != 0) elements *= view.shape[axis];
+    }
+    return 2 * std::min(elements, ir::count(access.value.shape())) > ir::count(space);
+  }
+
+  // The only units worth joining: those that make something of `reads`, then those that read something of it too,
+  // newest first.
   std::vector<uint32_t> neighbours(const Reads& reads) const {
-    std::vector<uint32_t> found;
-    if (alone_) return found;
+    if (alone_) return {};
+    std::vector<uint32_t> makers, others;
     for (const Access& access : reads) {
       const uint32_t unit = unit_of(access.value);
-      if (unit != kNoUnit) found.push_back(unit);
+      if (unit != kNoUnit) makers.push_back(unit);
       const auto readers = readers_.find(access.value.node.get());
       if (readers == readers_.end()) continue;
       const size_t first = readers->second.size() > 16 ? readers->second.size() - 16 : 0;  // keeps planning linear
-      found.insert(found.end(), readers->second.begin() + static_cast<ptrdiff_t>(first), readers->second.end());
+      others.insert(others.end(), readers->second.begin() + static_cast<ptrdiff_t>(first), readers->second.end());
     }
-    std::sort(found.begin(), found.end(), std::greater<>());
-    found.erase(std::unique(found.begin(), found.end()), found.end());
-    return found;
+    for (std::vector<uint32_t>* list : {&makers, &others}) {
+      std::sort(list->begin(), list->end(), std::greater<>());
+      list->erase(std::unique(list->begin(), list->end()), list->end());
+    }
+    makers.insert(makers.end(), others.begin(), others.end());
+    return makers;
   }
 
   void join(uint32_t index, const NodeRef& node, const Reads& reads) {
@@ -296,6 +324,7 @@ class Fuser {
     unit_[node.get()] = index;
     for (const Access& access : reads) {
       if (unit_of(access.value) == index) continue;
+      if (is_large(access, draft.shape)) draft.large_reads.insert(access.value.node.get());
       if (draft.reads.insert(access.value.node.get()).second) readers_[access.value.node.get()].push_back(index);
     }
   }
@@ -378,15 +407,25 @@ class Fuser {
     return found;
   }
 
+  // What a value reads when it is looked at in another shape.
+  Reads accesses_in(const Value& value, const Dims& shape) const {
+    Reads found;
+    std::unordered_set<uint64_t> seen;
+    std::vector<ir::Move> moves{{Op::reshape, ir::ShapeAttrs{shape}}};
+    collect(value, moves, found, seen, true);
+    return found;
+  }
+
   void place_elementwise(const NodeRef& node) {
     const Reads reads = accesses({node, 0});
-    const ir::IndexMap whole(node->type().shape);
     for (uint32_t index : neighbours(reads)) {
       const Draft& draft = drafts_[index];
       if (draft.call || !shares_a_read(draft, index, reads)) continue;
-      if (draft.shape == node->type().shape) {
-        const ir::IndexMap row = draft.axes.empty() ? whole : row_map(draft.shape, draft.axes);
-        if (!fits(draft, index, reads, whole, row)) continue;
+      const bool alike = draft.shape == node->type().shape;
+      if (alike || is_regrouped(draft.shape, draft.axes, node->type().shape)) {
+        // Rows that a matrix product wants flattened are still the same rows.
+        const ir::IndexMap whole(draft.shape), row = draft.axes.empty() ? whole : row_map(draft.shape, draft.axes);
+        if (!fits(draft, index, alike ? reads : accesses_in({node, 0}, draft.shape), whole, row)) continue;
       } else if (!draft.axes.empty() && same_but_units(row_shape(draft.shape, draft.axes), node->type().shape)) {
         // One value per row: reductions are read as they are, anything else must not come from inside.
         ir::IndexMap row(row_shape(draft.shape, draft.axes));
@@ -422,7 +461,8 @@ class Fuser {
 
   void place_assembly(const NodeRef& node) {
     Reads reads;
-    for (const Piece& piece : assemblies_.at(node.get())) reads.push_back({base_below(piece.value), {}});
+    for (const Piece& piece : assemblies_.at(node.get()))
+      reads.push_back({base_below(piece.value), ir::IndexMap(base_below(piece.value).shape())});
     const uint32_t target = open_group({}, level_above(reads));
     drafts_[target].call = node;
     join(target, node, reads);
@@ -564,9 +604,19 @@ class Fuser {
         if (found != unit_.end() && found->second != index) before.push_back(found->second);
       }
       std::sort(before.begin(), before.end(), std::greater<>());  // popped from the back: oldest first
+      // What is added up goes first: the earlier micro-batches.
+      const uint32_t sum = drafts_[index].epilogue.residual ? unit_of(drafts_[index].epilogue.residual) : kNoUnit;
+      const auto earlier = std::find(before.begin(), before.end(), sum);
+      if (earlier != before.end()) std::rotate(earlier, earlier + 1, before.end());
       stack.push_back({index, std::move(before)});
     };
-    for (uint32_t root = 0; root < drafts_.size(); ++root) {
+    std::vector<uint32_t> roots;
+    for (const Value& result : results_) {
+      const uint32_t unit = unit_of(base_below(result));
+      if (unit != kNoUnit) roots.push_back(unit);
+    }
+    for (uint32_t index = 0; index < drafts_.size(); ++index) roots.push_back(index);
+    for (const uint32_t root : roots) {
       enter(root);
       while (!stack.empty()) {
         if (!stack.back().waits_for.empty()) {
@@ -618,6 +668,7 @@ class Fuser {
   const std::vector<NodeRef>& order_;
   const std::unordered_set<const Node*>& kept_;
   const Assemblies& assemblies_;
+  const std::vector<Value>& results_;
   const bool alone_;
   std::unordered_set<const Node*> stored_;
   std::unordered_map<const Node*, uint32_t> unit_;  // the unit that computes a stored node or a reduction
@@ -641,8 +692,8 @@ bool same_but_units(const Dims& a, const Dims& b) {
 }  // namespace
 
 std::vector<Unit> fuse(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept,
-                       const Assemblies& assemblies, bool alone) {
-  return Fuser(order, kept, assemblies, alone).run();
+                       const Assemblies& assemblies, const std::vector<Value>& results, bool alone) {
+  return Fuser(order, kept, assemblies, results, alone).run();
 }
 
 Dims column_axes(const Node& node) {
@@ -667,6 +718,10 @@ bool is_column_reduction(const Node& node) {
     if (shape[static_cast<size_t>(axis)] != 1) last_folded = std::max(last_folded, axis);
   }
   return columns >= kLeastColumns && last_folded >= 0 && last_folded < kept.front() && ir::count(shape) > 0;
+}
+
+bool is_regrouped(const Dims& shape, const Dims& axes, const Dims& other) {
+  return ir::count(shape) == ir::count(other) && (axes.empty() || ir::count(shape) > ir::count(row_shape(shape, axes)));
 }
 
 Dims row_shape(const Dims& shape, const Dims& axes) {

@@ -42,9 +42,10 @@ struct Unit {
 };
 
 /// Cuts the unevaluated nodes of `order` (operands first) into units. `kept` are the nodes whose results must exist
-/// afterwards. Values that are put together from pieces need no kernel. With `alone` every op is a unit by itself.
+/// afterwards; units come depth first behind `results`. Values that are put together from pieces need no kernel. With
+/// `alone` every op is a unit by itself.
 std::vector<Unit> fuse(const std::vector<ir::NodeRef>& order, const std::unordered_set<const ir::Node*>& kept,
-                       const Assemblies& assemblies, bool alone = false);
+                       const Assemblies& assemblies, const std::vector<ir::Value>& results, bool alone = false);
 
 /// Whether a reduction folds all leading axes and keeps the trailing ones: a bias gradient, say. It is then computed
 /// beside the rows of a group, and its order of additions is that of ir::column_block, in whatever group it is.
@@ -52,6 +53,8 @@ bool is_column_reduction(const ir::Node& node);
 /// The axes that it keeps, without those of size 1.
 Dims column_axes(const ir::Node& node);
 
+/// Whether values of the other shape are those of a group's shape in the same order, and not one value per row.
+bool is_regrouped(const Dims& shape, const Dims& axes, const Dims& other);
 /// The row shape of a group: its shape with the folded axes at 1.
 Dims row_shape(const Dims& shape, const Dims& axes);
 /// How a per-row value is seen from the whole shape: every element of a row sees the row's value.

@@ -11,6 +11,7 @@
 #include "tenon/ir/build.h"
 #include "tenon/ir/print.h"
 #include "tenon/ir/topology.h"
+#include "tenon/plan/order.h"
 
 namespace tenon::plan {
 namespace {
@@ -48,8 +49,14 @@ class Planner {
         if (!node->evaluated() && launches(*node)) add_call(node);
       }
     } else {
+      const std::vector<Value> results = deepest_first(order);
       if (request_.limits.fuses) order = with_assemblies(std::move(order));
-      std::vector<Unit> units = fuse(order, keep_, assemblies_, !request_.limits.fuses);
+      std::vector<Unit> units = fuse(order, keep_, assemblies_, results, !request_.limits.fuses);
+      if (request_.limits.fuses) {
+        std::unordered_set<const Node*> pieces;
+        for (const auto& [node, part] : parts_) pieces.insert(node);
+        units = shorten_lives(std::move(units), keep_, pieces);
+      }
       faults_left_ = stores_behind_faults(units);
       for (Unit& unit : units) {
         if (!unit.pieces.empty()) continue;  // its pieces have been written where they belong
@@ -88,6 +95,28 @@ class Planner {
       const auto found = instead.find(&node);
       return found == instead.end() ? nullptr : &found->second;
     });
+  }
+
+  // The results in the order in which they are best computed: what lies behind everything else leads the way, so the
+  // gradients of a first micro-batch come before the loss of the second. Starting from the losses would run all forward
+  // passes first and keep what each needs for its backward pass.
+  std::vector<Value> deepest_first(const std::vector<ir::NodeRef>& order) const {
+    std::vector<Value> outputs = request_.outputs;
+    if (outputs.size() < 2) return outputs;
+    std::unordered_map<const Node*, uint32_t> depth;
+    for (const ir::NodeRef& node : order) {
+      uint32_t deepest = 0;
+      if (!node->evaluated()) {
+        for (const Value& input : node->inputs()) {
+          const auto found = depth.find(input.node.get());
+          if (found != depth.end()) deepest = std::max(deepest, found->second + 1);
+        }
+      }
+      depth[node.get()] = deepest;
+    }
+    std::stable_sort(outputs.begin(), outputs.end(),
+                     [&](const Value& a, const Value& b) { return depth[a.node.get()] > depth[b.node.get()]; });
+    return outputs;
   }
 
   static const Node* call_of(const ir::NodeRef& node) { return node.get(); }

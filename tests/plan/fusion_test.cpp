@@ -60,7 +60,8 @@ TEST(Fusion, DropoutResidualLayerNormIsOneKernel) {
 TEST(Fusion, VarianceIsOneKernelThoughItDropsTheAxis) { EXPECT_EQ(launches({var(leaf({64, 768}), {-1})}), 1u); }
 
 TEST(Fusion, CrossEntropyForwardIsOneKernelAndItsMean) {
-  EXPECT_EQ(launches({nn::cross_entropy(leaf({64, 1000}), leaf({64}, DType::i64), {.weight = {}, .reduction = nn::Reduction::none})}),
+  EXPECT_EQ(launches({nn::cross_entropy(leaf({64, 1000}), leaf({64}, DType::i64),
+                                        {.weight = {}, .reduction = nn::Reduction::none})}),
             1u);
   EXPECT_EQ(launches({nn::cross_entropy(leaf({64, 1000}), leaf({64}, DType::i64))}), 2u);
 }

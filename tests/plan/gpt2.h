@@ -1,5 +1,5 @@
-// GPT-2 as plain tensor code: the worked example of the planner's tests. All weights are slices of one flat tensor, as a
-// training program keeps them, on a device that runs nothing.
+// GPT-2 as plain tensor code: the worked example of the planner's tests. Weights are slices of two flat tensors, as a
+// training program keeps them: the layers' matrices, of which autocast reads a bf16 shadow, and everything else.
 
 #pragma once
 
@@ -21,14 +21,17 @@ struct Gpt2Config {
 class Gpt2 {
  public:
   Gpt2(const Gpt2Config& config, Device device) : c_(config), device_(device) {
-    arena_ = leaf({size()}, DType::f32).requires_grad_();
-    int64_t used = 0;
-    const auto weight = [&](const Dims& shape) {
+    rest_ = leaf({rest_size()}, DType::f32).requires_grad_();
+    matrices_ = leaf({matrices_size()}, c_.autocast ? DType::bf16 : DType::f32).requires_grad_();
+    int64_t used = 0, used_matrices = 0;
+    const auto cut = [](const Tensor& arena, int64_t& at, const Dims& shape) {
       const int64_t n = ir::count(shape);
-      const Tensor slice = arena_.slice(0, used, used + n).reshape(shape);
-      used += n;
+      const Tensor slice = arena.slice(0, at, at + n).reshape(shape);
+      at += n;
       return slice;
     };
+    const auto weight = [&](const Dims& shape) { return cut(rest_, used, shape); };
+    const auto matrix = [&](int64_t rows, int64_t columns) { return cut(matrices_, used_matrices, {rows, columns}); };
     const int64_t w = c_.width;
     tokens_ = weight({c_.vocabulary, w});
     positions_ = weight({c_.context, w});
@@ -36,15 +39,15 @@ class Gpt2 {
       Block block;
       block.norm1_w = weight({w});
       block.norm1_b = weight({w});
-      block.qkv_w = weight({w, 3 * w});
+      block.qkv_w = matrix(w, 3 * w);
       block.qkv_b = weight({3 * w});
-      block.proj_w = weight({w, w});
+      block.proj_w = matrix(w, w);
       block.proj_b = weight({w});
       block.norm2_w = weight({w});
       block.norm2_b = weight({w});
-      block.fc_w = weight({w, 4 * w});
+      block.fc_w = matrix(w, 4 * w);
       block.fc_b = weight({4 * w});
-      block.out_w = weight({4 * w, w});
+      block.out_w = matrix(4 * w, w);
       block.out_b = weight({w});
       blocks_.push_back(std::move(block));
     }
@@ -68,19 +71,18 @@ class Gpt2 {
     return nn::cross_entropy(logits, targets.reshape({b * t}));
   }
 
-  const Tensor& arena() const { return arena_; }
+  std::vector<Tensor> arenas() const { return {matrices_, rest_}; }
   const Gpt2Config& config() const { return c_; }
-  Tensor state() const { return leaf({size()}, DType::f32); }
+  /// Something of the size of an arena that training keeps: a moment, or the f32 master of a shadow.
+  Tensor state(const Tensor& arena) const { return leaf(arena.shape(), DType::f32); }
 
  private:
   struct Block {
     Tensor norm1_w, norm1_b, qkv_w, qkv_b, proj_w, proj_b, norm2_w, norm2_b, fc_w, fc_b, out_w, out_b;
   };
 
-  int64_t size() const {
-    const int64_t w = c_.width;
-    return (c_.vocabulary + c_.context) * w + c_.layers * (12 * w * w + 13 * w) + 2 * w;
-  }
+  int64_t matrices_size() const { return c_.layers * 12 * c_.width * c_.width; }
+  int64_t rest_size() const { return (c_.vocabulary + c_.context + 13 * c_.layers + 2) * c_.width; }
   Tensor leaf(const Dims& shape, DType dtype) const {
     const Options options(dtype, device_);
     return from_bytes(std::vector<std::byte>(static_cast<size_t>(ir::count(shape)) * size_of(dtype)), shape, options);
@@ -94,7 +96,8 @@ class Gpt2 {
   }
   Tensor linear(const Tensor& x, const Tensor& w, const Tensor& bias) const {
     const Dims& s = x.shape();
-    const Tensor flat = product(x.reshape({s[0] * s[1], s[2]}), w);
+    const Tensor rounded = c_.autocast ? x.to(DType::bf16) : x;
+    const Tensor flat = product(rounded.reshape({s[0] * s[1], s[2]}), w);
     return flat.reshape({s[0], s[1], w.size(1)}) + bias;
   }
 
@@ -110,23 +113,38 @@ class Gpt2 {
 
   Gpt2Config c_;
   Device device_;
-  Tensor arena_, tokens_, positions_, norm_w_, norm_b_;
+  Tensor matrices_, rest_, tokens_, positions_, norm_w_, norm_b_;
   std::vector<Block> blocks_;
 };
 
-/// One training step: the loss, and the arena and the moments of AdamW behind it.
+/// One training step: the loss, and the arenas and the moments of AdamW behind it.
 inline std::vector<Tensor> step(const Gpt2& model) {
-  Tensor loss, gradient;
+  const std::vector<Tensor> arenas = model.arenas();
+  std::vector<Tensor> gradients(arenas.size()), results(1);
   for (int64_t i = 0; i < model.config().micro_batches; ++i) {
-    const Tensor part = model.loss();
-    const Tensor slope = grad(part, model.arena());
-    loss = loss.defined() ? loss + part.detach() : part.detach();
-    gradient = gradient.defined() ? gradient + slope : slope;
+    const std::vector<Tensor> part{model.loss()};
+    const std::vector<Tensor> slopes = grad(part, arenas);
+    results[0] = i > 0 ? results[0] + part[0].detach() : part[0].detach();
+    for (size_t k = 0; k < arenas.size(); ++k) gradients[k] = i > 0 ? gradients[k] + slopes[k] : slopes[k];
   }
-  if (model.config().clips) gradient = gradient * clamp(1.0 / (norm(gradient) + 1e-6), {}, 1.0);
-  const Tensor p = model.arena().detach(), m = model.state(), v = model.state();
-  const Tensor m1 = m * 0.9 + gradient * 0.1, v1 = v * 0.999 + gradient * gradient * 0.001;
-  return {loss, p * 0.9999 - m1 / (sqrt(v1) + 1e-8) * 1e-3, m1, v1};
+  if (model.config().clips) {
+    Tensor squares;
+    for (const Tensor& g : gradients) {
+      const Tensor part = sum(square(g.to(DType::f32)));
+      squares = squares.defined() ? squares + part : part;
+    }
+    const Tensor factor = clamp(1.0 / (sqrt(squares) + 1e-6), {}, 1.0);
+    for (Tensor& g : gradients) g = g.to(DType::f32) * factor;
+  }
+  for (size_t k = 0; k < arenas.size(); ++k) {
+    const Tensor p = model.state(arenas[k]), m = model.state(arenas[k]), v = model.state(arenas[k]);
+    const Tensor g = gradients[k].to(DType::f32);
+    const Tensor m1 = m * 0.9 + g * 0.1, v1 = v * 0.999 + g * g * 0.001;
+    const Tensor p1 = p * 0.9999 - m1 / (sqrt(v1) + 1e-8) * 1e-3;
+    for (const Tensor& made : {p1, m1, v1}) results.push_back(made);
+    if (arenas[k].dtype() != DType::f32) results.push_back(p1.to(arenas[k].dtype()));
+  }
+  return results;
 }
 
 }  // namespace tenon::testing

@@ -50,6 +50,22 @@ TEST(Gpt2Plan, DropoutTakesNoKernelOfItsOwn) {
   EXPECT_LE(launches_per_layer(config), 22u);
 }
 
+TEST(Gpt2Plan, AutocastTakesNoMoreThanTheDesignSays) {
+  Gpt2Config config = small(1);
+  config.autocast = true;
+  EXPECT_LE(launches_per_layer(config), 24u);  // 22, and 2 for gelu where a product has one result
+  config.dropout = 0.1;
+  EXPECT_LE(launches_per_layer(config), 24u);
+}
+
+TEST(Gpt2Plan, MicroBatchesDoNotKeepEachOthersActivations) {
+  Gpt2Config config = small(6);
+  config.batch = 16;  // activations outweigh gradients
+  const size_t one = plan_of(config).peak_live_bytes;
+  config.micro_batches = 4;
+  EXPECT_LE(static_cast<double>(plan_of(config).peak_live_bytes), 1.5 * static_cast<double>(one));
+}
+
 TEST(Gpt2Plan, AllLayersAreAlike) {
   const size_t one = launches(small(1)), two = launches(small(2));
   EXPECT_EQ(launches(small(12)), one + 11 * (two - one));

@@ -1,0 +1,139 @@
+// A list scheduler that keeps the given order but for units that cost nothing: linear in the number of reads.
+
+#include "tenon/plan/order.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "tenon/plan/plan.h"
+
+namespace tenon::plan {
+namespace {
+
+using ir::Node;
+using ir::Value;
+
+size_t bytes_of(const Node& node) {
+  size_t bytes = 0;
+  for (uint32_t i = 0; i < node.results(); ++i)
+    bytes += static_cast<size_t>(ir::count(node.type(i).shape)) * size_of(node.type(i).dtype);
+  return bytes;
+}
+
+class Scheduler {
+ public:
+  Scheduler(const std::vector<Unit>& units, const std::unordered_set<const Node*>& kept,
+            const std::unordered_set<const Node*>& pieces)
+      : kept_(kept), pieces_(pieces), reads_(units.size()), makes_(units.size()), waits_for_(units.size(), 0) {
+    std::unordered_set<const Node*> made;
+    for (size_t i = 0; i < units.size(); ++i) {
+      makes_[i] = made_by(units[i]);
+      made.insert(makes_[i].begin(), makes_[i].end());
+    }
+    for (size_t i = 0; i < units.size(); ++i) {
+      for (const Node* node : read_by(units[i])) {
+        if (!made.contains(node)) continue;  // there before the plan runs
+        reads_[i].push_back(node);
+        readers_[node].push_back(i);
+        ++waits_for_[i];
+      }
+    }
+    done_.assign(units.size(), false);
+  }
+
+  std::vector<size_t> run() {
+    for (size_t i = 0; i < reads_.size(); ++i) {
+      if (done_[i]) continue;
+      place(i);
+      while (!candidates_.empty()) {
+        const size_t next = candidates_.back();
+        candidates_.pop_back();
+        if (!done_[next] && waits_for_[next] == 0 && costs_nothing(next)) place(next);
+      }
+    }
+    return order_;
+  }
+
+ private:
+  void place(size_t unit) {
+    done_[unit] = true;
+    order_.push_back(unit);
+    for (const Node* node : makes_[unit]) {
+      const auto readers = readers_.find(node);
+      if (readers == readers_.end()) continue;
+      left_[node] = readers->second.size();
+      for (const size_t reader : readers->second) {
+        if (--waits_for_[reader] == 0) candidates_.push_back(reader);
+      }
+    }
+    for (const Node* node : reads_[unit]) {
+      if (--left_[node] != 1) continue;
+      for (const size_t reader : readers_[node]) {
+        if (!done_[reader]) candidates_.push_back(reader);
+      }
+    }
+  }
+
+  bool has_own_memory(const Node* node) const { return !kept_.contains(node) && !pieces_.contains(node); }
+
+  bool costs_nothing(size_t unit) const {
+    size_t freed = 0, taken = 0;
+    for (const Node* node : reads_[unit]) {
+      if (left_.at(node) == 1 && has_own_memory(node)) freed += bytes_of(*node);
+    }
+    for (const Node* node : makes_[unit]) {
+      if (has_own_memory(node)) taken += bytes_of(*node);
+    }
+    return taken <= freed;
+  }
+
+  const std::unordered_set<const Node*>&kept_, &pieces_;
+  std::vector<std::vector<const Node*>> reads_, makes_;
+  std::vector<size_t> waits_for_;  // values that are not there yet
+  std::vector<bool> done_;
+  std::unordered_map<const Node*, std::vector<size_t>> readers_;
+  std::unordered_map<const Node*, size_t> left_;  // readers still to come, of values that are there
+  std::vector<size_t> order_, candidates_;
+};
+
+}  // namespace
+
+std::vector<const Node*> read_by(const Unit& unit) {
+  std::vector<const Node*> nodes;
+  const auto add = [&](const Value& value) {
+    if (!value) return;
+    const Node* node = base_of(value).node.get();
+    if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+  };
+  if (!unit.pieces.empty()) {
+    for (const Value& value : unit.pieces) add(value);
+    return nodes;
+  }
+  if (unit.call) {
+    for (const Value& value : unit.call->inputs()) add(value);
+  }
+  for (const Value& value : unit.group.inputs) add(value);
+  add(unit.epilogue.bias);
+  add(unit.epilogue.residual);
+  return nodes;
+}
+
+std::vector<const Node*> made_by(const Unit& unit) {
+  if (unit.epilogue.result) return {unit.epilogue.result.get()};
+  if (unit.call) return {unit.call.get()};
+  std::vector<const Node*> nodes;
+  for (const Value& value : unit.group.outputs) {
+    if (std::find(nodes.begin(), nodes.end(), value.node.get()) == nodes.end()) nodes.push_back(value.node.get());
+  }
+  return nodes;
+}
+
+std::vector<Unit> shorten_lives(std::vector<Unit> units, const std::unordered_set<const Node*>& kept,
+                                const std::unordered_set<const Node*>& pieces) {
+  std::vector<Unit> ordered;
+  ordered.reserve(units.size());
+  for (const size_t i : Scheduler(units, kept, pieces).run()) ordered.push_back(std::move(units[i]));
+  return ordered;
+}
+
+}  // namespace tenon::plan
