@@ -27,6 +27,8 @@ using TileFn = void (*)(void* out, const void* const* in, size_t n);
 
 /// The instruction of an elementwise op on operands of this dtype (of the branches, for where); null if there is none.
 TileFn tile_function(ir::Op op, DType dtype);
+/// The same for a binary op of which operand `which` is one element for the whole tile; null where there is none.
+TileFn tile_function_with_number(ir::Op op, DType dtype, size_t which);
 /// Conversion between tiles of two dtypes, rounding as the reference device does.
 TileFn tile_cast(DType from, DType to);
 /// Reinterprets the bits of a tile as another dtype of the same storage size.

@@ -169,6 +169,27 @@ TileFn whole_two(DType dtype) {
   }
 }
 
+// The same with one number for all elements of one operand.
+template <class F, bool kFirst>
+void map_number(void* out, const void* const* in, size_t n) {
+  const hn::ScalableTag<float> d;
+  constexpr size_t kStep = kLanesOf<decltype(d)>;
+  const auto number = hn::Set(d, *static_cast<const float*>(in[kFirst ? 0 : 1]));
+  const float* x = static_cast<const float*>(in[kFirst ? 1 : 0]);
+  float* to = static_cast<float*>(out);
+  const auto run = [&](auto v) HWY_ATTR { return kFirst ? F::run(d, number, v) : F::run(d, v, number); };
+  if (n < kStep) return store_tail(d, run(load_tail(d, x, n)), to, n);
+  const auto tail = hn::LoadU(d, x + n - kStep);
+  size_t i = 0;
+  for (; i + 2 * kStep <= n; i += 2 * kStep) {
+    const auto first = run(hn::LoadU(d, x + i)), second = run(hn::LoadU(d, x + i + kStep));
+    hn::StoreU(first, d, to + i);
+    hn::StoreU(second, d, to + i + kStep);
+  }
+  if (i + kStep < n) hn::StoreU(run(hn::LoadU(d, x + i)), d, to + i);
+  if (i < n) hn::StoreU(run(tail), d, to + n - kStep);
+}
+
 TileFn maximum(DType dtype) {
   if (dtype == DType::boolean) return map_two<Maximum, DType::u8>;
   if (dtype == DType::f64) return map_two<Maximum, DType::f64>;
@@ -200,6 +221,16 @@ TileFn find_arithmetic_here(Op op, DType dtype) {
   }
 }
 
+TileFn find_number_here(Op op, size_t which) {
+  switch (op) {
+    case Op::add: return which == 0 ? map_number<Add, true> : map_number<Add, false>;
+    case Op::mul: return which == 0 ? map_number<Mul, true> : map_number<Mul, false>;
+    case Op::div: return which == 0 ? map_number<Div, true> : map_number<Div, false>;
+    case Op::maximum: return which == 0 ? map_number<Maximum, true> : map_number<Maximum, false>;
+    default: return nullptr;
+  }
+}
+
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -207,6 +238,11 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::backends::cpu {
 
 HWY_EXPORT(find_arithmetic_here);
+HWY_EXPORT(find_number_here);
+
+TileFn tile_function_with_number(ir::Op op, DType dtype, size_t which) {
+  return dtype == DType::f32 ? HWY_DYNAMIC_DISPATCH(find_number_here)(op, which) : nullptr;
+}
 
 TileFn find_arithmetic(ir::Op op, DType dtype) { return HWY_DYNAMIC_DISPATCH(find_arithmetic_here)(op, dtype); }
 

@@ -31,6 +31,8 @@ class Builder {
     const size_t n = nest_.code.size();
     code_.scalars = static_cast<uint32_t>(n);  // one slot per instruction: they are 8 bytes each
     registers_of_.assign(n, kNoRegister);
+    once_spread_.assign(n, kNoRegister);
+    find_invariants();
     fold_of_.assign(n, 0);
     for (size_t i = 0; i < n; ++i) {
       if (nest_.code[i].kind == Instr::Kind::reduce && !nest_.code[i].per_column) fold_of_[i] = code_.folds++;
@@ -46,6 +48,41 @@ class Builder {
   bool is_column_fold(size_t i) const { return nest_.code[i].kind == Instr::Kind::reduce && nest_.code[i].per_column; }
   /// Done once per row: everything per row but the folding itself.
   bool is_row_step(size_t i) const { return nest_.code[i].per_row && !is_row_fold(i); }
+
+  // What is the same for all rows: numbers, what is made of them, and loads that do not move.
+  void find_invariants() {
+    invariant_.resize(nest_.code.size());
+    for (size_t i = 0; i < nest_.code.size(); ++i) {
+      const Instr& instr = nest_.code[i];
+      switch (instr.kind) {
+        case Instr::Kind::number: invariant_[i] = true; break;
+        case Instr::Kind::apply:
+          invariant_[i] =
+              std::all_of(instr.args.begin(), instr.args.end(), [&](uint32_t arg) { return invariant_[arg]; });
+          break;
+        case Instr::Kind::load: {
+          const auto& strides = instr.map.views().back().strides;
+          invariant_[i] = instr.per_row && instr.map.is_strided() &&
+                          std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 0; });
+          break;
+        }
+        default: break;
+      }
+      if (invariant_[i]) code_.once.push_back(step_of(i, static_cast<uint32_t>(i), instr.args));
+    }
+  }
+
+  // The operand that an instruction takes as one number for the whole tile; none: kNoRegister.
+  uint32_t number_operand(size_t i) const {
+    const Instr& instr = nest_.code[i];
+    if (instr.kind != Instr::Kind::apply || instr.per_row || instr.args.size() != 2) return kNoRegister;
+    for (const uint32_t which : {0u, 1u}) {
+      if (nest_.code[instr.args[which]].per_row && !nest_.code[instr.args[1 - which]].per_row &&
+          tile_function_with_number(instr.op, instr.dtype, which))
+        return which;
+    }
+    return kNoRegister;
+  }
 
   // The stage in which a value is known: a row reduction's is one behind that of what it folds.
   void find_depths() {
@@ -106,23 +143,28 @@ class Builder {
   void add_stage(size_t stage) {
     if (!whole_rows_) {
       free_.clear();
-      for (uint32_t reg = code_.registers; reg-- > 0;) free_.push_back(reg);
+      for (uint32_t reg = code_.registers; reg-- > 0;) {
+        const auto is_kept = [&](const Splat& splat) { return splat.reg == reg; };
+        if (std::none_of(code_.once_splats.begin(), code_.once_splats.end(), is_kept)) free_.push_back(reg);
+      }
       find_last_uses(stage, stage);
     } else if (stage == 0) {
       find_last_uses(0, runs_.size() - 1);
     }
     Stage made;
     for (size_t i = 0; i < nest_.code.size(); ++i) {
-      if (is_row_step(i) && depth_[i] == stage)
+      if (is_row_step(i) && !invariant_[i] && depth_[i] == stage)
         made.row_steps.push_back(step_of(i, static_cast<uint32_t>(i), nest_.code[i].args));
     }
     // Row values are spread before the tiles, so their registers are taken before anything is freed.
     std::vector<uint32_t> spread(nest_.code.size(), kNoRegister);
     for (size_t i : runs_[stage]) {
-      for (uint32_t arg : nest_.code[i].args) {
-        if (!nest_.code[arg].per_row || spread[arg] != kNoRegister) continue;
-        spread[arg] = take();
-        made.splats.push_back({arg, spread[arg], nest_.code[arg].dtype});
+      const uint32_t number = number_operand(i);
+      for (uint32_t which = 0; which < nest_.code[i].args.size(); ++which) {
+        const uint32_t arg = nest_.code[i].args[which];
+        if (!nest_.code[arg].per_row || spread[arg] != kNoRegister || which == number) continue;
+        const Splat splat{arg, spread[arg] = invariant_[arg] ? once_register(arg) : take(), nest_.code[arg].dtype};
+        if (!invariant_[arg]) made.splats.push_back(splat);
       }
     }
     for (size_t i : runs_[stage]) add_run(stage, i, spread, made);
@@ -130,10 +172,23 @@ class Builder {
     code_.stages.push_back(std::move(made));
   }
 
+  // A register that keeps its value for all rows.
+  uint32_t once_register(uint32_t arg) {
+    if (once_spread_[arg] == kNoRegister) {
+      once_spread_[arg] = code_.registers++;
+      code_.once_splats.push_back({arg, once_spread_[arg], nest_.code[arg].dtype});
+    }
+    return once_spread_[arg];
+  }
+
   void add_run(size_t stage, size_t i, const std::vector<uint32_t>& spread, Stage& made) {
     const Instr& instr = nest_.code[i];
     base::SmallVector<uint32_t, 3> args;
-    for (uint32_t arg : instr.args) args.push_back(nest_.code[arg].per_row ? spread[arg] : registers_of_[arg]);
+    const uint32_t number = number_operand(i);
+    for (uint32_t which = 0; which < instr.args.size(); ++which) {
+      const uint32_t arg = instr.args[which];
+      args.push_back(which == number ? arg : nest_.code[arg].per_row ? spread[arg] : registers_of_[arg]);
+    }
     if (is_row_fold(i)) {
       made.tile_steps.push_back(step_of(i, fold_of_[i], args));
       made.folds.push_back(made.tile_steps.back());
@@ -147,6 +202,10 @@ class Builder {
     } else {
       registers_of_[i] = take();
       made.tile_steps.push_back(step_of(i, registers_of_[i], args));
+      if (number != kNoRegister) {
+        made.tile_steps.back().numbers = static_cast<uint8_t>(1u << number);
+        made.tile_steps.back().apply = tile_function_with_number(instr.op, instr.dtype, number);
+      }
     }
     for (uint32_t arg : instr.args) {
       const uint32_t reg = registers_of_[arg];
@@ -207,6 +266,8 @@ class Builder {
   const bool whole_rows_;
   TileCode code_;
   std::vector<size_t> depth_;
+  std::vector<bool> invariant_;
+  std::vector<uint32_t> once_spread_;
   std::vector<std::vector<size_t>> runs_;
   std::vector<uint32_t> registers_of_, fold_of_, free_;
   std::vector<std::pair<size_t, size_t>> last_use_;  // stage and instruction

@@ -27,6 +27,7 @@ struct Step {
   uint32_t out = kNoRegister;           // register; scalar when per_row; number of the fold for reductions
   uint32_t scalar = 0;                  // where a row reduction leaves its result
   base::SmallVector<uint32_t, 3> args;  // registers, or scalars when per_row
+  uint8_t numbers = 0;                  // bit i: args[i] is a scalar though the others are registers
   TileFn apply = nullptr;
   LoadFn load = nullptr;
   StoreFn store = nullptr;
@@ -58,6 +59,8 @@ struct Column {
 };
 
 struct TileCode {
+  std::vector<Step> once;  // what is the same for all rows
+  std::vector<Splat> once_splats;
   std::vector<Stage> stages;
   std::vector<Place> places;
   std::vector<Column> columns;

@@ -128,6 +128,9 @@ class Program : public TileProgram {
       registers_ = memory_.data() + program.code_.folds * sizeof(ReduceState);
       scalars_ = registers_ + program.code_.registers * program.code_.register_bytes;
       for (uint32_t r = 0; r < program.code_.registers; ++r) at_.push_back(own(r));
+      for (const Step& step : program.code_.once) run_row_step(step);
+      const auto width = static_cast<size_t>(std::min(program.code_.tile, std::max<int64_t>(program.row_size_, 1)));
+      for (const Splat& splat : program.code_.once_splats) spread(splat, width);
     }
     ~Worker() {
       if (p_.code_.streams) tile_fence();
@@ -211,7 +214,8 @@ class Program : public TileProgram {
       switch (step.kind) {
         case Instr::Kind::apply: {
           const void* args[3] = {};
-          for (size_t i = 0; i < step.args.size(); ++i) args[i] = at_[step.args[i]];
+          for (size_t i = 0; i < step.args.size(); ++i)
+            args[i] = step.numbers >> i & 1 ? scalar(step.args[i]) : at_[step.args[i]];
           step.apply(at_[step.out] = own(step.out), args, n);
           break;
         }
