@@ -190,11 +190,12 @@ void attention_rule(Context& c) {
   if (!c.grads[0] || c.grads[1]) return decomposed_rule(c);  // a gradient of lse is rare
   const auto& attrs = c.node->attrs_as<AttentionAttrs>();
   Operands operands(c.node->inputs().begin(), c.node->inputs().end());
-  operands.push_back(c.result(0));
+  operands.push_back(swap_heads_and_tokens(c.result(0)));
   operands.push_back(c.result(1));
-  operands.push_back(c.grads[0]);
+  operands.push_back(swap_heads_and_tokens(c.grads[0]));
   const NodeRef backward = Node::make(Op::attention_backward, operands, attrs);
-  for (uint32_t i = 0; i < backward->results(); ++i) c.out[i] = {backward, i};
+  for (uint32_t i = 0; i < 3; ++i) c.out[i] = swap_heads_and_tokens({backward, i});
+  if (attrs.has_mask) c.out[3] = {backward, 3};
 }
 
 void sort_rule(Context& c) {

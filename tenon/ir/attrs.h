@@ -95,6 +95,11 @@ struct AttentionAttrs {
   double scale = 1.0;
   bool causal = false;
   bool has_mask = false;
+  double dropout = 0;   // of the weights; above 0 the state of random numbers is an operand, behind the mask
+  uint64_t offset = 0;  // the weight of (b, h, t, s) is decided by word offset + ((b H + h) T + t) S + s
+
+  size_t masks() const { return has_mask ? 1 : 0; }
+  size_t states() const { return dropout > 0 ? 1 : 0; }
   bool operator==(const AttentionAttrs&) const = default;
 };
 struct SortAttrs {

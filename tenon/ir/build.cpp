@@ -222,8 +222,10 @@ Value contract(const Value& a, const Value& b, DType result) {
 
 std::pair<Value, Value> attention(const Operands& operands, const AttentionAttrs& attrs) {
   NodeRef node = Node::make(Op::attention, operands, attrs);
-  return {Value{node, 0}, Value{node, 1}};
+  return {swap_heads_and_tokens({node, 0}), Value{node, 1}};
 }
+
+Value swap_heads_and_tokens(const Value& x) { return permute(x, {0, 2, 1, 3}); }
 
 std::pair<Value, Value> sort(const Value& x, size_t axis, bool descending) {
   NodeRef node = Node::make(Op::sort, {x}, SortAttrs{static_cast<int64_t>(axis), descending});

@@ -68,8 +68,11 @@ Value scatter_add(const Value& base, const Value& index, const Value& value, siz
 Value flat_index(const Value& index, const Dims& shape, size_t axis);
 
 Value contract(const Value& a, const Value& b, DType result);
-std::pair<Value, Value> attention(const Operands& operands, const AttentionAttrs& attrs);  // o, lse
-std::pair<Value, Value> sort(const Value& x, size_t axis, bool descending);                // values, indices
+/// o as (B, H, T, D) and lse.
+std::pair<Value, Value> attention(const Operands& operands, const AttentionAttrs& attrs);
+/// (B, H, T, D) as (B, T, H, D) and back.
+Value swap_heads_and_tokens(const Value& x);
+std::pair<Value, Value> sort(const Value& x, size_t axis, bool descending);  // values, indices
 Value scan(const Value& x, size_t axis, ScanKind kind);
 /// The scan that runs from the last element to the first.
 Value reverse_scan(const Value& x, size_t axis, ScanKind kind);

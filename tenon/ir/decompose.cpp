@@ -50,6 +50,16 @@ Value scores(const Value& q, const Value& k, const Value* mask, const AttentionA
   return attrs.causal ? where(in_future(s), full_like(s, lowest(wide)), s) : s;
 }
 
+// What the weights are multiplied with: 0 for those that are dropped, the others grow by what is missing.
+Value kept_share(const Value& s, const Value& state, const AttentionAttrs& attrs) {
+  const Value words = cast(random_bits(state, count(s.shape()), attrs.offset), DType::i64);
+  const Value top = binary(Op::shr, binary(Op::bit_and, words, full_like(words, 0xFFFFFFFF)), full_like(words, 8));
+  const Value uniform = scale(cast(top, DType::f32), 0x1p-24);
+  const Value dropped = less(uniform, full_like(uniform, attrs.dropout));
+  const Value share = where(dropped, full_like(uniform, 0), full_like(uniform, 1 / (1 - attrs.dropout)));
+  return reshape(cast(share, s.dtype()), s.shape());
+}
+
 std::vector<Value> attention_forward(std::span<const Value> in, const AttentionAttrs& attrs) {
   const Value& q = in[0];
   const int64_t heads = q.shape()[1];
@@ -58,29 +68,37 @@ std::vector<Value> attention_forward(std::span<const Value> in, const AttentionA
   const Value top = reduce(Op::max, s, {3});
   const Value weights = weights_of(s, top, attrs);
   const Value total = reduce(Op::sum, weights, {3});
-  const Value p = cast(div(weights, expand(total, s.shape())), q.dtype());
+  Value shares = div(weights, expand(total, s.shape()));
+  if (attrs.dropout > 0) shares = mul(shares, kept_share(s, in[3 + attrs.masks()], attrs));
+  const Value p = cast(shares, q.dtype());
   const Value lse = add(top, log(total));
-  return {contract(p, v, q.dtype()), reshape(lse, {q.shape()[0], heads, q.shape()[2]})};
+  return {swap_heads_and_tokens(contract(p, v, q.dtype())), reshape(lse, {q.shape()[0], heads, q.shape()[2]})};
 }
 
 std::vector<Value> attention_gradient(std::span<const Value> in, const AttentionAttrs& attrs) {
-  const size_t masks = attrs.has_mask ? 1 : 0;
-  const Value &q = in[0], &o = in[3 + masks], &lse = in[4 + masks], &grad = in[5 + masks];
+  const size_t masks = attrs.masks(), extra = masks + attrs.states();
+  const Value &q = in[0], &o = in[3 + extra], &lse = in[4 + extra], &grad = in[5 + extra];
   const DType dtype = q.dtype(), wide = accumulator(dtype);
   const int64_t heads = q.shape()[1], groups = in[1].shape()[1];
   const Value k = per_query_head(in[1], heads), v = per_query_head(in[2], heads);
   const Value s = scores(q, k, masks ? &in[3] : nullptr, attrs);
   const Value column{reshape(lse, {q.shape()[0], heads, q.shape()[2], 1})};
   const Value p = weights_of(s, column, attrs);
-  const Value dv = contract(transpose_last(cast(p, dtype)), grad, wide);
-  const Value dp = contract(grad, transpose_last(v), wide);
+  Value seen = p, dp = contract(grad, transpose_last(v), wide);
+  if (attrs.dropout > 0) {
+    const Value kept = kept_share(s, in[3 + masks], attrs);
+    seen = mul(p, kept);
+    dp = mul(dp, kept);
+  }
+  const Value dv = contract(transpose_last(cast(seen, dtype)), grad, wide);
   const Value delta = reduce(Op::sum, mul(cast(grad, wide), cast(o, wide)), {3});
   const Value ds = mul(p, sub(dp, expand(delta, s.shape())));
   const Value scaled = cast(scale(ds, attrs.scale), dtype);
   const Value dq = contract(scaled, k, wide);
   const Value dk = contract(transpose_last(scaled), q, wide);
-  std::vector<Value> results{cast(dq, dtype), cast(sum_query_heads(dk, groups), dtype),
-                             cast(sum_query_heads(dv, groups), dtype)};
+  std::vector<Value> results;
+  for (const Value& gradient : {dq, sum_query_heads(dk, groups), sum_query_heads(dv, groups)})
+    results.push_back(swap_heads_and_tokens(cast(gradient, dtype)));
   if (masks) results.push_back(cast(ds, in[3].dtype()));
   return results;
 }

@@ -131,8 +131,8 @@ Dims contracted_shape(Op op, const Dims& a, const Dims& b) {
 }
 
 void infer_attention(Op op, const Operands& in, const AttentionAttrs& attrs, Inferred& out) {
-  const size_t masks = attrs.has_mask ? 1 : 0;
-  const size_t expected = op == Op::attention ? 3 + masks : 6 + masks;
+  const size_t extra = attrs.masks() + attrs.states();
+  const size_t expected = op == Op::attention ? 3 + extra : 6 + extra;
   if (in.size() != expected) fail(name(op), "takes {} operands, got {}", expected, in.size());
   const Dims &q = in[0].shape(), &k = in[1].shape(), &v = in[2].shape();
   const auto misfit = [&] {
@@ -150,21 +150,27 @@ void infer_attention(Op op, const Operands& in, const AttentionAttrs& attrs, Inf
   }
   const DType dtype = in[0].dtype();
   if (attrs.has_mask) require_dtype(op, in[3], is_float(in[3].dtype()), "a floating-point mask");
+  if (!(attrs.dropout >= 0 && attrs.dropout < 1)) fail(name(op), "dropout must lie in 0..1, got {}", attrs.dropout);
+  if (attrs.dropout > 0 && !(in[3 + attrs.masks()].type() == Type{DType::i64, {2}})) {
+    fail(name(op), "the state of random numbers must be i64(2,), got {}", to_string(in[3 + attrs.masks()].type()));
+  }
   if (op == Op::attention_backward) {
     const Type o{dtype, {q[0], q[1], q[2], v[3]}}, lse{accumulator(dtype), {q[0], q[1], q[2]}};
-    const size_t at = 3 + masks;
+    const size_t at = 3 + extra;
     if (!(in[at].type() == o) || !(in[at + 1].type() == lse) || !(in[at + 2].type() == o)) {
       fail(name(op), "result {}, log-sum {} and gradient {} do not fit query {}", to_string(in[at].type()),
            to_string(in[at + 1].type()), to_string(in[at + 2].type()), to_string(q));
     }
   }
+  // Results lie by tokens, (B, T, H, D): as the product that follows wants them.
+  const auto by_tokens = [](const Dims& shape, int64_t width) { return Dims{shape[0], shape[2], shape[1], width}; };
   if (op == Op::attention) {
-    out.first = {dtype, {q[0], q[1], q[2], v[3]}};
+    out.first = {dtype, by_tokens(q, v[3])};
     out.more = {{accumulator(dtype), {q[0], q[1], q[2]}}};
     return;
   }
-  out.first = {dtype, q};
-  out.more = {{dtype, k}, {dtype, v}};
+  out.first = {dtype, by_tokens(q, q[3])};
+  out.more = {{dtype, by_tokens(k, k[3])}, {dtype, by_tokens(v, v[3])}};
   if (attrs.has_mask) out.more.push_back({in[3].dtype(), scores});
 }
 

@@ -142,6 +142,16 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
     const ir::Value expanded = record::expanded(kOp, record::in(mask), scores);
     operands.push_back(ir::reshape(expanded, {batches, heads, rows, columns}));
   }
+  if (!(options.dropout >= 0 && options.dropout < 1))
+    base::fail(kOp, "dropout must lie in 0..1, got {}", options.dropout);
+  if (options.dropout > 0) {
+    // The generator hands out the words; attention draws them itself, weight by weight.
+    Generator& generator = options.generator ? *options.generator : default_generator();
+    const ir::Value words = generator.bits(batches * heads * rows * columns, query.device()).value();
+    attrs.dropout = options.dropout;
+    attrs.offset = words.node->attrs_as<ir::RandomAttrs>().offset;
+    operands.push_back(words.node->input(0));
+  }
   const ir::Value out = ir::attention(operands, attrs).first;
   Dims shape = query.shape();
   shape.back() = value.size(-1);

@@ -23,6 +23,8 @@ struct AttentionOptions {
   bool causal = false;          // row t sees columns 0..t
   std::optional<double> scale;  // 1/sqrt(width) unless given
   bool gqa = false;             // fewer key/value heads than query heads, each shared by a group
+  double dropout = 0;           // the chance of a weight to be dropped; the others grow by what is missing
+  Generator* generator = nullptr;
 };
 /// softmax(scale * query @ key^T + mask) @ value over (..., heads, T, width).
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,

@@ -73,7 +73,7 @@ class Fuser {
       else if (stored_.contains(node.get()) && !place_in_epilogue(node))
         place_elementwise(node);
     }
-    store_shared_reductions();
+    find_shared();
     return finish();
   }
 
@@ -577,14 +577,11 @@ class Fuser {
     return true;
   }
 
-  // A reduction read by another unit, or kept, is written; the others live and die inside their group.
-  void store_shared_reductions() {
-    for (const Draft& draft : drafts_) {
-      for (const Node* read : draft.reads) {
-        if (!read->evaluated() && read->info().kind == Kind::reduce) stored_.insert(read);
-      }
-    }
+  // What another unit reads, or is kept, is written; everything else lives and dies inside its group.
+  void find_shared() {
+    for (const Draft& draft : drafts_) shared_.insert(draft.reads.begin(), draft.reads.end());
   }
+  bool is_written(const Node* node) const { return alone_ || shared_.contains(node) || kept_.contains(node); }
 
   // Depth first: a unit right behind the units it reads, so that values are short-lived.
   std::vector<Unit> finish() const {
@@ -652,7 +649,7 @@ class Fuser {
     };
     for (const NodeRef& node : draft.reductions) {
       read(accesses_of_operand(node->input(0)));
-      if (stored_.contains(node.get())) group.outputs.push_back({node, 0});
+      if (is_written(node.get())) group.outputs.push_back({node, 0});
     }
     for (const NodeRef& node : draft.columns) {
       read(accesses_of_operand(node->input(0)));
@@ -660,7 +657,7 @@ class Fuser {
     }
     for (const NodeRef& node : draft.results) {
       read(accesses({node, 0}));
-      group.outputs.push_back({node, 0});
+      if (is_written(node.get())) group.outputs.push_back({node, 0});
     }
     return group;
   }
@@ -674,6 +671,7 @@ class Fuser {
   std::unordered_map<const Node*, uint32_t> unit_;  // the unit that computes a stored node or a reduction
   std::unordered_map<const Node*, std::vector<uint32_t>> readers_;
   std::unordered_map<const Node*, size_t> uses_;
+  std::unordered_set<const Node*> shared_;  // read by another unit than the one that makes it
   std::vector<Draft> drafts_;
 };
 

@@ -309,6 +309,7 @@ Row attention_row(Op op) {
   Row row{op, {}, {}, kDiff};
   const auto add = [&](std::string name, const Heads& h, const ir::AttentionAttrs& attrs) {
     Specs operands = attention_operands(h, attrs.has_mask);
+    if (attrs.dropout > 0) operands.push_back({"state", {2}, 0, 1, 1, 99, Role::state});
     if (op == Op::attention_backward) {
       operands.push_back({"o", {h.batch, h.heads, h.rows, h.value_width}});
       operands.push_back({"lse", {h.batch, h.heads, h.rows}, 1, 2, 1, 2, Role::wide});
@@ -323,6 +324,11 @@ Row attention_row(Op op) {
   add("causal_over_fewer_columns", {.heads = 1, .groups = 1, .columns = 2}, {0.7, true, false});
   add("masked", {.heads = 1, .groups = 1}, {0.7, false, true});
   add("shared_heads", {.heads = 4, .groups = 2, .rows = 2, .columns = 2, .value_width = 3}, {0.7, true, true});
+  add("dropped", {.heads = 4, .groups = 2, .rows = 5, .columns = 6}, {0.7, false, false, 0.4, 12});
+  add("dropped_causal_masked", {.rows = 5, .columns = 5}, {0.7, true, true, 0.25, 3});
+  add("dropped_long", {.heads = 2, .groups = 1, .rows = 70, .columns = 137, .width = 8, .value_width = 8},
+      {0.25, true, false, 0.1, 1001});
+  row.samples.back().large = true;
   add("empty", {.batch = 0}, {0.7, true, false});
   add("long", {.heads = 2, .groups = 1, .rows = 37, .columns = 70, .width = 16, .value_width = 16},
       {0.25, true, false});

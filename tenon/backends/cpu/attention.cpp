@@ -32,13 +32,18 @@ AttentionRun shape_of(const ir::Call& call) {
   run.scale = attrs.scale;
   run.causal = attrs.causal;
   run.has_mask = attrs.has_mask;
+  run.dropout = attrs.dropout;
+  run.first_word = attrs.offset;
   return run;
 }
 
 class AttentionKernel : public CallKernel {
  public:
   explicit AttentionKernel(const ir::Call& call) : shape_(shape_of(call)) {
-    for (const ir::Operand& operand : call.inputs) inputs_.emplace_back(operand);
+    for (const ir::Operand& operand : call.inputs) {
+      const bool is_state = operand.dtype == DType::i64;
+      inputs_.emplace_back(operand, is_state ? Input::Wanted::contiguous : Input::Wanted::strided);
+    }
   }
 
   void run(std::span<std::byte* const> args) const override {
@@ -55,6 +60,12 @@ class AttentionKernel : public CallKernel {
     run.k = bind(next++);
     run.v = bind(next++);
     if (run.has_mask) run.mask = bind(next++);
+    if (run.dropout > 0) {
+      const Input::Bound state(inputs_[next], args[next]);
+      run.seed = static_cast<uint64_t>(state.as<int64_t>()[0]);
+      run.first_word += static_cast<uint64_t>(state.as<int64_t>()[1]);
+      ++next;
+    }
     if (inputs_.size() > next) {
       run.o_saved = bind(next++);
       run.lse_saved = bind(next++);

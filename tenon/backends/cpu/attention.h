@@ -24,18 +24,20 @@ struct Tensor4 {
   }
 };
 
-/// One run of attention or its gradient. Results are row-major.
+/// One run of attention or its gradient. Results are row-major and lie by tokens: (B, T, H, D).
 struct AttentionRun {
   int64_t batches = 0, heads = 0, groups = 0, queries = 0, keys = 0, width = 0, value_width = 0;
   double scale = 1;
   bool causal = false, has_mask = false;
+  double dropout = 0;
+  uint64_t seed = 0, first_word = 0;  // of the weights' random numbers
   Tensor4 q, k, v, mask;
 
   // Forward.
-  std::byte* o = nullptr;    // (B, H, T, E), dtype of q
+  std::byte* o = nullptr;    // (B, T, H, E), dtype of q
   std::byte* lse = nullptr;  // (B, H, T), f32 or f64
 
-  // Backward.
+  // Backward; gradients lie by tokens too.
   Tensor4 o_saved, lse_saved, o_grad;
   std::byte* dq = nullptr;
   std::byte* dk = nullptr;

@@ -72,7 +72,10 @@ class Backward {
       mask.data = mask.at(0, 0, 0, key);
       pack_rows(mask, batch, head, query, n, keys, mask_, kKeys);
     }
-    for (int64_t i = 0; i < n; ++i) soften(i, at.lse[i], at.delta[i], run_.causal ? query + i - key + 1 : keys, keys);
+    for (int64_t i = 0; i < n; ++i) {
+      if (run_.dropout > 0) kept_shares(run_, batch, head, query + i, key, keys, kept_);
+      soften(i, at.lse[i], at.delta[i], run_.causal ? query + i - key + 1 : keys, keys);
+    }
 
     if (part != Part::queries) {
       multiply_blocks(keys, run_.value_width, n, p_, kKeys, at.o_grad, value_width_, dv_at(key_slot), value_width_,
@@ -86,15 +89,16 @@ class Backward {
   }
 
   void write_queries(int64_t batch, int64_t head, int64_t tile, int64_t slot) {
-    const int64_t row = (batch * run_.heads + head) * run_.queries + tile * kQueries;
+    const int64_t row = (batch * run_.queries + tile * kQueries) * run_.heads + head;
     write_rows(slot_at(slot).dq, width_, queries_in(tile), run_.width, run_.q.dtype,
-               run_.dq + row * run_.width * bytes());
+               run_.dq + row * run_.width * bytes(), run_.heads * run_.width);
   }
   void write_keys(int64_t batch, int64_t group, int64_t tile, int64_t key_slot) {
-    const int64_t row = (batch * run_.groups + group) * run_.keys + tile * kKeys, n = keys_in(tile);
-    write_rows(dk_at(key_slot), width_, n, run_.width, run_.q.dtype, run_.dk + row * run_.width * bytes());
+    const int64_t row = (batch * run_.keys + tile * kKeys) * run_.groups + group, n = keys_in(tile);
+    write_rows(dk_at(key_slot), width_, n, run_.width, run_.q.dtype, run_.dk + row * run_.width * bytes(),
+               run_.groups * run_.width);
     write_rows(dv_at(key_slot), value_width_, n, run_.value_width, run_.q.dtype,
-               run_.dv + row * run_.value_width * bytes());
+               run_.dv + row * run_.value_width * bytes(), run_.groups * run_.value_width);
   }
 
  private:
@@ -115,6 +119,7 @@ class Backward {
     ds_ = carver.take<T>(kQueries * kKeys);
     ds_turned_ = carver.take<T>(kKeys * kQueries);
     mask_ = carver.take<T>(kQueries * kKeys);
+    kept_ = carver.take<T>(kKeys);
     return carver.used();
   }
 
@@ -145,7 +150,8 @@ class Backward {
     return hn::GetLane(hn::SumOfLanes(d, sum));
   }
 
-  // One row: p = e^(score + mask - lse), 0 where hidden; ds = p (dp - delta).
+  // One row: p = e^(score + mask - lse), 0 where hidden; ds = p (dp - delta). With dropout dp, and then p, are
+  // multiplied with what is kept.
   void soften(int64_t row, T lse, T delta, int64_t visible, int64_t keys) {
     const hn::ScalableTag<T> d;
     T *p = p_ + row * kKeys, *ds = ds_ + row * kKeys;
@@ -154,7 +160,10 @@ class Backward {
       auto score = hn::LoadU(d, p + j);
       if (run_.has_mask) score = hn::Add(score, hn::LoadU(d, mask + j));
       auto share = exp_of_score(d, hn::Sub(score, hn::Set(d, lse)));
-      auto slope = hn::Mul(share, hn::Sub(hn::LoadU(d, ds + j), hn::Set(d, delta)));
+      auto product = hn::LoadU(d, ds + j);
+      if (run_.dropout > 0) product = hn::Mul(product, hn::LoadU(d, kept_ + j));
+      auto slope = hn::Mul(share, hn::Sub(product, hn::Set(d, delta)));
+      if (run_.dropout > 0) share = hn::Mul(share, hn::LoadU(d, kept_ + j));
       if (visible < j + kVectorSize<T>) {
         const auto seen = hn::FirstN(d, static_cast<size_t>(std::max<int64_t>(0, visible - j)));
         share = hn::IfThenElseZero(seen, share);
@@ -169,7 +178,7 @@ class Backward {
     const auto size = static_cast<int64_t>(size_of(run_.mask.dtype));
     for (int64_t i = 0; i < n; ++i) {
       const int64_t row = (batch * run_.heads + head) * run_.queries + query + i;
-      write_rows(ds_ + i * kKeys, kKeys, 1, keys, run_.mask.dtype, run_.dmask + (row * run_.keys + key) * size);
+      write_rows(ds_ + i * kKeys, kKeys, 1, keys, run_.mask.dtype, run_.dmask + (row * run_.keys + key) * size, keys);
     }
   }
 
@@ -178,7 +187,8 @@ class Backward {
   int64_t query_tiles_, key_tiles_;
   T *queries_ = nullptr, *dk_ = nullptr, *dv_ = nullptr;
   T *k_turned_ = nullptr, *v_turned_ = nullptr, *k_ = nullptr, *o_ = nullptr;
-  T *p_ = nullptr, *ds_ = nullptr, *ds_turned_ = nullptr, *mask_ = nullptr;  // [query][key], turned: [key][query]
+  T *p_ = nullptr, *ds_ = nullptr, *ds_turned_ = nullptr, *mask_ = nullptr,
+    *kept_ = nullptr;  // [query][key], turned: [key][query]
   Scratch scratch_;
 };
 

@@ -44,6 +44,7 @@ class Forward {
       const int64_t keys = std::min(kKeys, visible - key);
       score(batch, head, query, n, key, keys);
       softmax(n, keys);
+      if (run_.dropout > 0) drop(batch, head, query, n, key, keys);
       multiply_blocks(n, run_.value_width, keys, scores_, kQueries, values_ + key * padded_values_, padded_values_,
                       sums_, padded_values_, true);
     }
@@ -111,6 +112,14 @@ class Forward {
     }
   }
 
+  void drop(int64_t batch, int64_t head, int64_t query, int64_t n, int64_t key, int64_t keys) {
+    T shares[kKeys];
+    for (int64_t j = 0; j < n; ++j) {
+      kept_shares(run_, batch, head, query + j, key, keys, shares);
+      for (int64_t i = 0; i < keys; ++i) scores_[i * kQueries + j] *= shares[i];
+    }
+  }
+
   void finish(int64_t batch, int64_t head, int64_t query, int64_t n) {
     const int64_t row = (batch * run_.heads + head) * run_.queries + query;
     T* lse = reinterpret_cast<T*>(run_.lse) + row;
@@ -122,7 +131,9 @@ class Forward {
       scale_by(sums_ + i * padded_values_, padded_values_, share);
     }
     const auto bytes = static_cast<int64_t>(size_of(run_.q.dtype));
-    write_rows(sums_, padded_values_, n, run_.value_width, run_.q.dtype, run_.o + row * run_.value_width * bytes);
+    const int64_t at = (batch * run_.queries + query) * run_.heads + head;
+    write_rows(sums_, padded_values_, n, run_.value_width, run_.q.dtype, run_.o + at * run_.value_width * bytes,
+               run_.heads * run_.value_width);
   }
 
   const AttentionRun& run_;

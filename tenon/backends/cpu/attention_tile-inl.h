@@ -6,6 +6,7 @@
 
 #include "tenon/backends/cpu/attention.h"
 #include "tenon/backends/cpu/call_scratch.h"
+#include "tenon/backends/cpu/tile.h"
 
 // Included once per instruction set: the guard flips.
 #if defined(TENON_ATTENTION_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -84,15 +85,29 @@ void pack_columns(const Tensor4& from, int64_t batch, int64_t head, int64_t row,
     std::fill(to + j * to_stride + rows, to + (j + 1) * to_stride, T(0));
 }
 
-/// Rows of a row-major result, rounded to its dtype.
+/// Rows of a result, to_stride elements apart, rounded to its dtype.
 template <typename T>
-void write_rows(const T* from, int64_t from_stride, int64_t rows, int64_t columns, DType dtype, std::byte* to) {
+void write_rows(const T* from, int64_t from_stride, int64_t rows, int64_t columns, DType dtype, std::byte* to,
+                int64_t to_stride) {
   dispatch(dtype, [&]<typename To>() HWY_ATTR {
     if constexpr (!std::is_integral_v<To>) {
       for (int64_t i = 0; i < rows; ++i)
-        convert_row(from + i * from_stride, reinterpret_cast<To*>(to) + i * columns, columns);
+        convert_row(from + i * from_stride, reinterpret_cast<To*>(to) + i * to_stride, columns);
     }
   });
+}
+
+/// What the weights of one query and neighbouring keys are multiplied with: 0 or 1 / (1 - dropout).
+template <typename T>
+void kept_shares(const AttentionRun& run, int64_t batch, int64_t head, int64_t query, int64_t key, int64_t keys,
+                 T* to) {
+  const auto row = static_cast<uint64_t>((batch * run.heads + head) * run.queries + query);
+  alignas(64) uint32_t words[kKeys];
+  tile_philox(words, run.seed, run.first_word + row * static_cast<uint64_t>(run.keys) + static_cast<uint64_t>(key),
+              static_cast<size_t>(keys));
+  const auto dropout = static_cast<float>(run.dropout);
+  const T share = static_cast<T>(static_cast<float>(1 / (1 - run.dropout)));
+  for (int64_t i = 0; i < keys; ++i) to[i] = static_cast<float>(words[i] >> 8) * 0x1p-24f < dropout ? T(0) : share;
 }
 
 /// values[i] *= factor for n values, a whole number of vectors.

@@ -169,6 +169,7 @@ class Builder {
     }
     for (size_t i : runs_[stage]) add_run(stage, i, spread, made);
     for (const Splat& splat : made.splats) free_.push_back(splat.reg);
+    find_direct_stores(made.tile_steps);
     code_.stages.push_back(std::move(made));
   }
 
@@ -214,6 +215,20 @@ class Builder {
     }
   }
 
+  // A result that is stored as it is can be computed where it belongs.
+  static void find_direct_stores(std::vector<Step>& steps) {
+    for (uint32_t j = 0; j < steps.size(); ++j) {
+      if (steps[j].kind != Instr::Kind::store || !steps[j].stores_in_place) continue;
+      for (uint32_t i = j; i-- > 0;) {
+        if (steps[i].out != steps[j].args[0] || steps[i].kind == Instr::Kind::reduce ||
+            steps[i].kind == Instr::Kind::store)
+          continue;
+        if (steps[i].kind == Instr::Kind::apply && steps[i].stored_by == kNoRegister) steps[i].stored_by = j;
+        break;
+      }
+    }
+  }
+
   void add_columns() {
     for (const Instr& instr : nest_.code) {
       if (instr.kind != Instr::Kind::store || !instr.per_column) continue;
@@ -245,6 +260,7 @@ class Builder {
         const bool far =
             !instr.per_row && static_cast<size_t>(ir::count(nest_.space)) * size_of(instr.dtype) >= kFarBytes;
         step.store = far && !is_half ? tile_stream(instr.dtype) : tile_store(instr.dtype);
+        step.stores_in_place = !far && !is_half && !instr.per_row && !instr.per_column;
         code_.streams = code_.streams || far;
         break;
       }

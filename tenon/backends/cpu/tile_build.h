@@ -24,10 +24,12 @@ struct Step {
   DType dtype = DType::f32;
   bool per_row = false, per_column = false;
   bool loads_in_place = false;          // a tile of it looks the same in memory
+  bool stores_in_place = false;         // the same for a store
   uint32_t out = kNoRegister;           // register; scalar when per_row; number of the fold for reductions
   uint32_t scalar = 0;                  // where a row reduction leaves its result
   base::SmallVector<uint32_t, 3> args;  // registers, or scalars when per_row
   uint8_t numbers = 0;                  // bit i: args[i] is a scalar though the others are registers
+  uint32_t stored_by = kNoRegister;     // the tile step that stores this result, if it can be made in place
   TileFn apply = nullptr;
   LoadFn load = nullptr;
   StoreFn store = nullptr;

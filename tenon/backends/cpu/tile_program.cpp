@@ -152,7 +152,7 @@ class Program : public TileProgram {
         for (const Step& step : stage.folds) reduce_start(states_[step.out], step.op, step.dtype);
         for (int64_t at = begin; at < end; at += tile) {
           const auto n = static_cast<size_t>(std::min<int64_t>(end - at, tile));
-          for (const Step& step : stage.tile_steps) run_tile_step(step, at, n);
+          for (const Step& step : stage.tile_steps) run_tile_step(stage, step, at, n);
         }
         for (const Step& step : stage.folds) reduce_finish(states_[step.out], step.op, step.dtype, scalar(step.scalar));
       }
@@ -210,13 +210,15 @@ class Program : public TileProgram {
       }
     }
 
-    void run_tile_step(const Step& step, int64_t at, size_t n) {
+    void run_tile_step(const Stage& stage, const Step& step, int64_t at, size_t n) {
       switch (step.kind) {
         case Instr::Kind::apply: {
           const void* args[3] = {};
           for (size_t i = 0; i < step.args.size(); ++i)
             args[i] = step.numbers >> i & 1 ? scalar(step.args[i]) : at_[step.args[i]];
-          step.apply(at_[step.out] = own(step.out), args, n);
+          std::byte* direct =
+              step.stored_by == kNoRegister ? nullptr : address_of(stage.tile_steps[step.stored_by], at, n);
+          step.apply(at_[step.out] = direct ? direct : own(step.out), args, n);
           break;
         }
         case Instr::Kind::reduce: {
@@ -230,24 +232,27 @@ class Program : public TileProgram {
           column.fold(sums, args, n);
           break;
         }
-        case Instr::Kind::store: access(step, at_[step.args[0]], at, n); break;
+        case Instr::Kind::store:
+          if (step.stores_in_place && at_[step.args[0]] == address_of(step, at, n)) break;  // made there
+          access(step, at_[step.args[0]], at, n);
+          break;
         case Instr::Kind::load:
-          if (step.loads_in_place && points_at(step, at, n)) break;
+          if (std::byte* memory = step.loads_in_place ? address_of(step, at, n) : nullptr) {
+            at_[step.out] = memory;
+            break;
+          }
           [[fallthrough]];
         default: access(step, at_[step.out] = own(step.out), at, n); break;
       }
     }
 
-    // A run of elements without gaps or padding is read where it lies.
-    bool points_at(const Step& step, int64_t at, size_t n) {
+    // Where a run of elements lies that has neither gaps nor padding; null for any other.
+    std::byte* address_of(const Step& step, int64_t at, size_t n) {
       const Place& place = p_.code_.places[step.place];
       const ir::View& view = place.view;
-      if (!place.strided || view.masked() || p_.space_.size() != p_.row_rank_ + 1 || view.strides.back() != 1)
-        return false;
-      const int64_t position = row_offset(view) + at;
-      if (n * size_of(step.dtype) == 0) return false;
-      at_[step.out] = buffers_[step.buffer] + position * static_cast<int64_t>(size_of(step.dtype));
-      return true;
+      if (n == 0 || !place.strided || view.masked() || p_.space_.size() != p_.row_rank_ + 1 || view.strides.back() != 1)
+        return nullptr;
+      return buffers_[step.buffer] + (row_offset(view) + at) * static_cast<int64_t>(size_of(step.dtype));
     }
 
     // Loads, stores and the rest of what has a map: in runs along the last axis of the space.

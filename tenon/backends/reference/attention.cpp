@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tenon/backends/reference/ops.h"
+#include "tenon/ir/philox.h"
 
 namespace tenon::backends::reference {
 namespace {
@@ -23,6 +24,19 @@ struct Sizes {
   }
   size_t o(int64_t b, int64_t h, int64_t t) const {
     return static_cast<size_t>(((b * heads + h) * rows + t) * value_width);
+  }
+  // Where results lie: by tokens.
+  size_t q_out(int64_t b, int64_t h, int64_t t) const {
+    return static_cast<size_t>(((b * rows + t) * heads + h) * width);
+  }
+  size_t k_out(int64_t b, int64_t h, int64_t s) const {
+    return static_cast<size_t>(((b * columns + s) * groups + group_of(h)) * width);
+  }
+  size_t v_out(int64_t b, int64_t h, int64_t s) const {
+    return static_cast<size_t>(((b * columns + s) * groups + group_of(h)) * value_width);
+  }
+  size_t o_out(int64_t b, int64_t h, int64_t t) const {
+    return static_cast<size_t>(((b * rows + t) * heads + h) * value_width);
   }
   size_t row(int64_t b, int64_t h, int64_t t) const { return static_cast<size_t>((b * heads + h) * rows + t); }
   size_t mask(int64_t b, int64_t h, int64_t t) const { return row(b, h, t) * static_cast<size_t>(columns); }
@@ -47,6 +61,18 @@ std::vector<double> row_scores(const ir::AttentionAttrs& attrs, const Sizes& z, 
   return scores;
 }
 
+// What the weight of column s is multiplied with.
+double kept_share(const ir::AttentionAttrs& attrs, const Sizes& z, const Arrays& in, int64_t b, int64_t h, int64_t t,
+                  int64_t s) {
+  if (attrs.dropout == 0) return 1;
+  const Array& state = in[3 + attrs.masks()];
+  const uint64_t position =
+      static_cast<uint64_t>(state.whole[1]) + attrs.offset + z.mask(b, h, t) + static_cast<uint64_t>(s);
+  const uint32_t word = ir::philox_word(static_cast<uint64_t>(state.whole[0]), position);
+  const float uniform = static_cast<float>(word >> 8) * 0x1p-24f;
+  return uniform < static_cast<float>(attrs.dropout) ? 0 : static_cast<float>(1 / (1 - attrs.dropout));
+}
+
 template <typename F>
 void for_each_row(const Sizes& z, F&& f) {
   for (int64_t b = 0; b < z.batch; ++b) {
@@ -67,9 +93,9 @@ void run_attention(const ir::AttentionAttrs& attrs, const Arrays& in, Arrays& ou
     for (double score : scores) total += std::exp(score - top);
     const double lse = top + std::log(total);
     for (int64_t s = 0; s < z.columns; ++s) {
-      const double p = std::exp(scores[static_cast<size_t>(s)] - lse);
+      const double p = std::exp(scores[static_cast<size_t>(s)] - lse) * kept_share(attrs, z, in, b, h, t, s);
       for (size_t d = 0; d < static_cast<size_t>(z.value_width); ++d) {
-        out[0].real[z.o(b, h, t) + d] += p * in[2].real[z.v(b, h, s) + d];
+        out[0].real[z.o_out(b, h, t) + d] += p * in[2].real[z.v(b, h, s) + d];
       }
     }
     out[1].real[z.row(b, h, t)] = lse;
@@ -78,21 +104,22 @@ void run_attention(const ir::AttentionAttrs& attrs, const Arrays& in, Arrays& ou
 
 void run_attention_backward(const ir::AttentionAttrs& attrs, const Arrays& in, Arrays& out) {
   const Sizes z(in[0].type.shape, in[1].type.shape, in[2].type.shape);
-  const size_t masks = attrs.has_mask ? 1 : 0;
+  const size_t extra = attrs.masks() + attrs.states();
   const auto &q = in[0].real, &k = in[1].real, &v = in[2].real;
-  const auto &o = in[3 + masks].real, &lse = in[4 + masks].real, &grad = in[5 + masks].real;
+  const auto &o = in[3 + extra].real, &lse = in[4 + extra].real, &grad = in[5 + extra].real;
   for_each_row(z, [&](int64_t b, int64_t h, int64_t t) {
     const std::vector<double> scores = row_scores(attrs, z, in, b, h, t);
     const double delta = dot(grad, z.o(b, h, t), o, z.o(b, h, t), z.value_width);
     for (int64_t s = 0; s < z.columns; ++s) {
       const double p = std::exp(scores[static_cast<size_t>(s)] - lse[z.row(b, h, t)]);
-      const double ds = p * (dot(grad, z.o(b, h, t), v, z.v(b, h, s), z.value_width) - delta);
+      const double kept = kept_share(attrs, z, in, b, h, t, s);
+      const double ds = p * (kept * dot(grad, z.o(b, h, t), v, z.v(b, h, s), z.value_width) - delta);
       for (size_t d = 0; d < static_cast<size_t>(z.width); ++d) {
-        out[0].real[z.q(b, h, t) + d] += attrs.scale * ds * k[z.k(b, h, s) + d];
-        out[1].real[z.k(b, h, s) + d] += attrs.scale * ds * q[z.q(b, h, t) + d];
+        out[0].real[z.q_out(b, h, t) + d] += attrs.scale * ds * k[z.k(b, h, s) + d];
+        out[1].real[z.k_out(b, h, s) + d] += attrs.scale * ds * q[z.q(b, h, t) + d];
       }
       for (size_t d = 0; d < static_cast<size_t>(z.value_width); ++d) {
-        out[2].real[z.v(b, h, s) + d] += p * grad[z.o(b, h, t) + d];
+        out[2].real[z.v_out(b, h, s) + d] += p * kept * grad[z.o(b, h, t) + d];
       }
       if (attrs.has_mask) out[3].real[z.mask(b, h, t) + static_cast<size_t>(s)] = ds;
     }
