@@ -131,6 +131,21 @@ TENON_AMX inline void store_tile(const __m512i v[16], uint16_t* to) {
   for (int i = 0; i < kSide; ++i) _mm512_storeu_si512(to + i * kTileDepth, v[i]);
 }
 
+// Two tiles side by side of a right operand whose rows are contiguous: whole cache lines of two rows are interleaved.
+TENON_AMX void pack_two_tiles(const uint16_t* from, int64_t k_stride, int64_t depth, uint16_t* first,
+                              uint16_t* second) {
+  alignas(64) static const uint16_t kLow[32] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
+                                                8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+  const __m512i low = _mm512_load_si512(kLow), high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
+  const __m512i zero = _mm512_setzero_si512();
+  for (int64_t i = 0; i < kSide; ++i) {
+    const __m512i even = 2 * i < depth ? _mm512_loadu_si512(from + 2 * i * k_stride) : zero;
+    const __m512i odd = 2 * i + 1 < depth ? _mm512_loadu_si512(from + (2 * i + 1) * k_stride) : zero;
+    _mm512_storeu_si512(first + i * kTileDepth, _mm512_permutex2var_epi16(even, low, odd));
+    _mm512_storeu_si512(second + i * kTileDepth, _mm512_permutex2var_epi16(even, high, odd));
+  }
+}
+
 // A tile whose rows are 16 lines of 32 elements of k. Left operand: lines are rows. Right operand: `turned`, the tile
 // is 16 pairs of k by 16 lines, which is the same tile with its words turned.
 TENON_AMX void pack_tile(const uint16_t* from, int64_t line_stride, int64_t k_stride, int64_t lines, int64_t depth,
@@ -330,7 +345,17 @@ class ContractAmx : public ContractKernel {
   // Tiles first ... last - 1 of lines, each as depth_tiles_ tiles behind one another.
   void pack(const uint16_t* from, int64_t line_stride, int64_t k_stride, int64_t lines, int64_t first_tile,
             int64_t last_tile, bool turned, uint16_t* to) const {
+    const int64_t line = depth_tiles_ * kTileSize;
     for (int64_t tile = first_tile; tile < last_tile; ++tile) {
+      if (turned && line_stride == 1 && tile + 2 <= last_tile && lines >= (tile + 2) * kSide) {
+        for (int64_t step = 0; step < depth_tiles_; ++step) {
+          pack_two_tiles(from + tile * kSide + step * kTileDepth * k_stride, k_stride, k_ - step * kTileDepth,
+                         to + step * kTileSize, to + line + step * kTileSize);
+        }
+        ++tile;
+        to += 2 * line;
+        continue;
+      }
       for (int64_t step = 0; step < depth_tiles_; ++step, to += kTileSize) {
         pack_tile(from + tile * kSide * line_stride + step * kTileDepth * k_stride, line_stride, k_stride,
                   lines - tile * kSide, k_ - step * kTileDepth, turned, to);
