@@ -183,6 +183,8 @@ Value add_number(const Value& x, double number) { return add(x, full_like(x, num
 
 Value reduce(Op op, const Value& x, const Dims& axes) {
   if (axes.empty()) return x;
+  // Rounding is symmetric, so the sign can wait: one operation a sum instead of one an element.
+  if (op == Op::sum && x.node->op() == Op::neg && is_float(x.dtype())) return neg(reduce(op, x.node->input(0), axes));
   return made(op, {x}, AxesAttrs{axes});
 }
 

@@ -2,9 +2,11 @@
 //
 // A tile register holds 16 rows of 64 bytes; one instruction adds the product of a 16x32 and a 32x16 tile to a 16x16
 // tile of f32 sums in 16 cycles. Four of the eight registers are sums (a 32x32 block of the result), so that each tile
-// loaded is used twice. Both operands are packed into tiles first, the right one with pairs of rows interleaved as the
-// instruction wants them. kDepth steps of a 32-column panel (32 KiB) stay in the first-level cache while the rows of a
-// block pass by. An element is summed in ascending order of k, cut at kDepth, whatever the blocks and threads.
+// loaded is used twice. The right operand is packed into tiles with pairs of rows interleaved, as the instruction wants
+// them: a strip of columns at a time, by the thread that uses it, because lines that another core has just written cost
+// more than packing them twice. The left operand is read as it lies where its rows allow. kDepth elements of a
+// 32-column panel (32 KiB) stay in the first-level cache while the rows of a block pass by. An element is summed in
+// ascending order of k, cut at kDepth, whatever the blocks and threads.
 
 #include "tenon/backends/cpu/matmul_amx.h"
 
@@ -36,7 +38,8 @@ constexpr int64_t kTileDepth = 32;  // elements of k in a tile
 constexpr int64_t kTileSize = 512;  // elements of a tile of operands
 constexpr int64_t kDepth = 512;     // part of what a result's bits depend on
 constexpr int64_t kBlockRows = 256, kBlockColumns = 256;
-constexpr int64_t kSharedBytes = 8 << 20;  // a right operand up to this size is packed once for all threads
+constexpr int64_t kPackDepth = 2048;  // elements of k that a strip holds at a time: 1 MiB with 256 columns
+constexpr int64_t kManyRows = 1024;   // for which such a part of a strip is packed, when there are several
 constexpr int64_t kTasksPerThread = 2;
 constexpr int64_t kGrain = 1 << 21;  // multiply-adds below which a second thread costs more than it saves
 constexpr int64_t kWorthwhile = 1 << 15;
@@ -177,11 +180,23 @@ TENON_AMX void pack_tile(const uint16_t* from, int64_t line_stride, int64_t k_st
 
 // ---- the innermost product ----
 
+// The left operand in tiles: packed, or as it lies.
+struct Left {
+  const uint16_t* data;
+  int64_t tile_step;  // elements from a tile to the one below it
+  int64_t k_step;     // and to the one beside it
+  long row_bytes;     // from a row of a tile to the next
+
+  const uint16_t* at(int64_t tile, int64_t step) const { return data + tile * tile_step + step * k_step; }
+};
+
 // sums (rows x columns of tiles, row_stride floats apart) = or += left tiles x right tiles over `steps` tiles of k.
 template <int kRows, int kColumns>
-TENON_AMX void multiply_tiles(const uint16_t* left, int64_t left_step, const uint16_t* right, int64_t right_step,
+TENON_AMX void multiply_tiles(const Left& lefts, const uint16_t* left, const uint16_t* right, int64_t right_step,
                               int64_t steps, float* sums, int64_t row_stride, bool accumulate) {
   const auto stride = static_cast<long>(row_stride * 4);
+  const long row_bytes = lefts.row_bytes;
+  const int64_t left_step = lefts.tile_step, k_step = lefts.k_step;
   if (accumulate) {
     _tile_loadd(0, sums, stride);
     if (kColumns > 1) _tile_loadd(1, sums + kSide, stride);
@@ -194,7 +209,7 @@ TENON_AMX void multiply_tiles(const uint16_t* left, int64_t left_step, const uin
     if (kRows > 1 && kColumns > 1) _tile_zero(3);
   }
   for (int64_t i = 0; i < steps; ++i) {
-    _tile_loadd(4, left, 64);
+    _tile_loadd(4, left, row_bytes);
     _tile_loadd(6, right, 64);
     _tile_dpbf16ps(0, 4, 6);
     if (kColumns > 1) {
@@ -202,11 +217,11 @@ TENON_AMX void multiply_tiles(const uint16_t* left, int64_t left_step, const uin
       _tile_dpbf16ps(1, 4, 7);
     }
     if (kRows > 1) {
-      _tile_loadd(5, left + left_step, 64);
+      _tile_loadd(5, left + left_step, row_bytes);
       _tile_dpbf16ps(2, 5, 6);
       if (kColumns > 1) _tile_dpbf16ps(3, 5, 7);
     }
-    left += kTileSize;
+    left += k_step;
     right += kTileSize;
   }
   _tile_stored(0, sums, stride);
@@ -278,112 +293,138 @@ class ContractAmx : public ContractKernel {
     return {data, input.strides()[rank - 2], input.strides()[rank - 1]};
   }
 
+  // Parts of the rows by strips of the columns, a few for every thread. Strips are cut first: each part of the rows
+  // packs its strip anew.
   struct Cut {
-    int64_t rows, columns;
+    int64_t parts, columns;
   };
-
-  // Blocks that leave every thread a few, but no smaller than two tiles each way.
   Cut cut(int64_t threads) const {
-    Cut cut{std::min(kBlockRows, ceil_div(m_, 2 * kSide) * 2 * kSide),
-            std::min(kBlockColumns, ceil_div(n_, 2 * kSide) * 2 * kSide)};
-    while (threads > 1 && ceil_div(m_, cut.rows) * ceil_div(n_, cut.columns) < kTasksPerThread * threads) {
-      int64_t& larger = cut.rows > cut.columns ? cut.rows : cut.columns;
-      if (larger <= 2 * kSide || cut.rows * cut.columns * k_ < kGrain) break;
-      larger = ceil_div(larger / 2, 2 * kSide) * 2 * kSide;
+    Cut cut{1, std::min(kBlockColumns, ceil_div(n_, 2 * kSide) * 2 * kSide)};
+    while (threads > 1 && cut.parts * ceil_div(n_, cut.columns) < kTasksPerThread * threads) {
+      const int64_t rows = ceil_div(m_, cut.parts);
+      if (rows * cut.columns * k_ < kGrain) break;
+      if (cut.columns > 4 * kSide)
+        cut.columns = ceil_div(cut.columns / 2, 2 * kSide) * 2 * kSide;
+      else if (rows > 4 * kSide)
+        ++cut.parts;
+      else
+        break;
     }
     return cut;
+  }
+
+  // Whole tiles of rows that do not all fall into the same set of the first-level cache.
+  bool reads_in_place(const Matrix& a) const {
+    return a.column == 1 && m_ % kSide == 0 && k_ % kTileDepth == 0 && a.row * 2 % 4096 != 0;
   }
 
   // `first_row` is how many rows of the whole result lie before this product's.
   void multiply_one(const Matrix& a, const Matrix& b, std::byte* c, int64_t first_row, const Finished* finished) const {
     const int64_t threads = m_ * n_ * k_ < kGrain ? 1 : base::num_threads();
-    const Cut blocks = cut(threads);
-    const int64_t down = ceil_div(m_, blocks.rows), across = ceil_div(n_, blocks.columns);
-    const int64_t left_tiles = ceil_div(m_, kSide), right_tiles = ceil_div(n_, kSide);
-    const bool shared = down > 1 && right_tiles * depth_tiles_ * kTileSize * 2 <= kSharedBytes;
-    const Scratch left(bytes_of(left_tiles)), right(shared ? bytes_of(right_tiles) : 64);
+    const Cut cuts = cut(threads);
     const auto share = [&](int64_t tasks, auto&& task) {
       if (threads > 1) return base::parallel_tasks(tasks, task);
       for (int64_t i = 0; i < tasks; ++i) task(i);
     };
-    // Both operands by groups of tiles along their lines.
-    constexpr int64_t kGroup = 4;
-    const int64_t left_groups = ceil_div(left_tiles, kGroup), right_groups = shared ? ceil_div(right_tiles, kGroup) : 0;
-    share(left_groups + right_groups, [&](int64_t i) {
-      if (i < left_groups)
-        pack(a.data, a.row, a.column, m_, i * kGroup, std::min(left_tiles, (i + 1) * kGroup), false,
-             left.as<uint16_t>() + i * kGroup * depth_tiles_ * kTileSize);
-      else
-        pack(b.data, b.column, b.row, n_, (i - left_groups) * kGroup,
-             std::min(right_tiles, (i - left_groups + 1) * kGroup), true,
-             right.as<uint16_t>() + (i - left_groups) * kGroup * depth_tiles_ * kTileSize);
-    });
-    const int64_t tasks = shared ? down * across : across;
-    share(tasks, [&](int64_t i) {
-      const int64_t column = (shared ? i / down : i) * blocks.columns;
-      const int64_t columns = std::min(blocks.columns, n_ - column), strip_tiles = ceil_div(columns, kSide);
-      const Scratch own(shared ? 64 : bytes_of(strip_tiles));
-      const uint16_t* strip = right.as<uint16_t>() + column / kSide * depth_tiles_ * kTileSize;
-      if (!shared) {
-        pack(b.data, b.column, b.row, n_, column / kSide, column / kSide + strip_tiles, true, own.as<uint16_t>());
-        strip = own.as<uint16_t>();
-      }
-      const Units units;
-      for (int64_t block = shared ? i % down : 0; block < (shared ? i % down + 1 : down); ++block) {
-        const int64_t row = block * blocks.rows;
-        multiply_block(left.as<uint16_t>() + row / kSide * depth_tiles_ * kTileSize, strip,
-                       std::min(blocks.rows, m_ - row), columns, c, row, column);
-        if (finished) (*finished)(first_row + row, std::min(blocks.rows, m_ - row), column, columns);
-      }
+    const bool in_place = reads_in_place(a);
+    const int64_t row_tiles = ceil_div(m_, kSide);
+    const Scratch packed(in_place ? 64 : bytes_of(row_tiles, depth_tiles_));
+    Left left{a.data, kSide * a.row, kTileDepth, static_cast<long>(a.row * 2)};
+    if (!in_place) {
+      left = {packed.as<uint16_t>(), depth_tiles_ * kTileSize, kTileSize, 64};
+      constexpr int64_t kGroup = 4;
+      share(ceil_div(row_tiles, kGroup), [&](int64_t i) {
+        pack(a.data, a.row, a.column, m_, i * kGroup, std::min(row_tiles, (i + 1) * kGroup), 0, depth_tiles_, false,
+             packed.as<uint16_t>() + i * kGroup * depth_tiles_ * kTileSize);
+      });
+    }
+    share(cuts.parts * ceil_div(n_, cuts.columns), [&](int64_t i) {
+      const int64_t part = i % cuts.parts, column = i / cuts.parts * cuts.columns;
+      const int64_t first = row_tiles * part / cuts.parts, last = row_tiles * (part + 1) / cuts.parts;
+      multiply_strip(left, b, c, first * kSide, std::min(m_, last * kSide), column, std::min(cuts.columns, n_ - column),
+                     first_row, finished);
     });
   }
 
-  size_t bytes_of(int64_t line_tiles) const {
-    return static_cast<size_t>(line_tiles * depth_tiles_ * kTileSize) * sizeof(uint16_t);
+  // Rows begin ... end - 1 of a strip of the result.
+  void multiply_strip(const Left& left, const Matrix& b, std::byte* c, int64_t begin, int64_t end, int64_t column,
+                      int64_t columns, int64_t first_row, const Finished* finished) const {
+    constexpr int64_t kPackSteps = kPackDepth / kTileDepth;
+    const int64_t column_tiles = ceil_div(columns, kSide), width = column_tiles * kSide;
+    const bool packs_once = depth_tiles_ <= kPackSteps;
+    const int64_t pack_steps = std::min(kPackSteps, depth_tiles_), block = packs_once ? kBlockRows : kManyRows;
+    const Scratch strip(bytes_of(column_tiles, pack_steps));
+    const auto pack_part = [&](int64_t step, int64_t steps) {
+      pack(b.data, b.column, b.row, n_, column / kSide, column / kSide + column_tiles, step, step + steps, true,
+           strip.as<uint16_t>());
+    };
+    if (packs_once) pack_part(0, depth_tiles_);
+    const Units units;
+    for (int64_t row = begin; row < end; row += block) {
+      const int64_t rows = std::min(block, end - row);
+      // Sums go straight into a result that is f32 and made of whole tiles.
+      const bool direct = out_ == DType::f32 && rows % kSide == 0 && columns % kSide == 0;
+      const Scratch scratch(direct ? 64 : static_cast<size_t>(ceil_div(rows, kSide) * kSide * width) * sizeof(float));
+      float* sums = direct ? reinterpret_cast<float*>(c) + row * n_ + column : scratch.as<float>();
+      const int64_t stride = direct ? n_ : width;
+      for (int64_t step = 0; step < depth_tiles_; step += pack_steps) {
+        const int64_t steps = std::min(pack_steps, depth_tiles_ - step);
+        if (!packs_once) pack_part(step, steps);
+        multiply_block(left, row / kSide, ceil_div(rows, kSide), step, steps, strip.as<uint16_t>(), column_tiles, sums,
+                       stride);
+      }
+      if (!direct) write(sums, width, c, row, rows, column, columns);
+      if (finished) (*finished)(first_row + row, rows, column, columns);
+    }
   }
 
-  // Tiles first ... last - 1 of lines, each as depth_tiles_ tiles behind one another.
+  static size_t bytes_of(int64_t line_tiles, int64_t steps) {
+    return static_cast<size_t>(line_tiles * steps * kTileSize) * sizeof(uint16_t);
+  }
+
+  // Tiles first_tile ... last_tile - 1 of lines, each as the tiles of its steps behind one another.
   void pack(const uint16_t* from, int64_t line_stride, int64_t k_stride, int64_t lines, int64_t first_tile,
-            int64_t last_tile, bool turned, uint16_t* to) const {
-    const int64_t line = depth_tiles_ * kTileSize;
-    for (int64_t tile = first_tile; tile < last_tile; ++tile) {
-      if (turned && line_stride == 1 && tile + 2 <= last_tile && lines >= (tile + 2) * kSide) {
-        for (int64_t step = 0; step < depth_tiles_; ++step) {
-          pack_two_tiles(from + tile * kSide + step * kTileDepth * k_stride, k_stride, k_ - step * kTileDepth,
-                         to + step * kTileSize, to + line + step * kTileSize);
-        }
-        ++tile;
-        to += 2 * line;
-        continue;
+            int64_t last_tile, int64_t first_step, int64_t last_step, bool turned, uint16_t* to) const {
+    const int64_t steps = last_step - first_step, line = steps * kTileSize;
+    for (int64_t tile = first_tile; tile < last_tile; ++tile, to += line) {
+      const bool two = turned && line_stride == 1 && tile + 2 <= last_tile && lines >= (tile + 2) * kSide;
+      for (int64_t i = 0; i < steps; ++i) {
+        const int64_t k = (first_step + i) * kTileDepth;
+        const uint16_t* at = from + tile * kSide * line_stride + k * k_stride;
+        if (two)
+          pack_two_tiles(at, k_stride, k_ - k, to + i * kTileSize, to + line + i * kTileSize);
+        else
+          pack_tile(at, line_stride, k_stride, lines - tile * kSide, k_ - k, turned, to + i * kTileSize);
       }
-      for (int64_t step = 0; step < depth_tiles_; ++step, to += kTileSize) {
-        pack_tile(from + tile * kSide * line_stride + step * kTileDepth * k_stride, line_stride, k_stride,
-                  lines - tile * kSide, k_ - step * kTileDepth, turned, to);
+      if (two) {
+        ++tile;
+        to += line;
       }
     }
   }
 
-  void multiply_block(const uint16_t* left, const uint16_t* right, int64_t rows, int64_t columns, std::byte* c,
-                      int64_t row, int64_t column) const {
-    const int64_t row_tiles = ceil_div(rows, kSide), column_tiles = ceil_div(columns, kSide);
-    const int64_t width = column_tiles * kSide, line = depth_tiles_ * kTileSize;
-    // Sums go straight into a result that is f32 and made of whole tiles.
-    const bool direct = out_ == DType::f32 && rows % kSide == 0 && columns % kSide == 0;
-    const Scratch scratch(direct ? 64 : static_cast<size_t>(row_tiles * kSide * width) * sizeof(float));
-    float* sums = direct ? reinterpret_cast<float*>(c) + row * n_ + column : scratch.as<float>();
-    const int64_t stride = direct ? n_ : width;
+  // sums = (or +=, behind the first step) rows of the left operand x a packed part of a strip.
+  void multiply_block(const Left& left, int64_t first_tile, int64_t row_tiles, int64_t first_step, int64_t steps,
+                      const uint16_t* strip, int64_t column_tiles, float* sums, int64_t stride) const {
     constexpr int64_t kSteps = kDepth / kTileDepth;
-    for (int64_t step = 0; step < depth_tiles_; step += kSteps) {
-      const int64_t steps = std::min(kSteps, depth_tiles_ - step);
-      for (int64_t j = 0; j < column_tiles; j += 2) {
-        for (int64_t i = 0; i < row_tiles; i += 2) {
-          const auto multiply = pick(row_tiles - i, column_tiles - j);
-          multiply(left + i * line + step * kTileSize, line, right + j * line + step * kTileSize, line, steps,
-                   sums + i * kSide * stride + j * kSide, stride, step > 0);
+    const int64_t line = steps * kTileSize;
+    for (int64_t step = 0; step < steps; step += kSteps) {
+      const int64_t count = std::min(kSteps, steps - step);
+      for (int64_t block = 0; block < row_tiles; block += kBlockRows / kSide) {
+        const int64_t block_end = std::min(row_tiles, block + kBlockRows / kSide);
+        for (int64_t j = 0; j < column_tiles; j += 2) {
+          for (int64_t i = block; i < block_end; i += 2) {
+            const auto multiply = pick(block_end - i, column_tiles - j);
+            multiply(left, left.at(first_tile + i, first_step + step), strip + j * line + step * kTileSize, line, count,
+                     sums + i * kSide * stride + j * kSide, stride, first_step + step > 0);
+          }
         }
       }
     }
-    if (direct) return;
+  }
+
+  void write(const float* sums, int64_t width, std::byte* c, int64_t row, int64_t rows, int64_t column,
+             int64_t columns) const {
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t at = (row + i) * n_ + column;
       if (out_ == DType::f32)

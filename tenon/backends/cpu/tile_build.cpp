@@ -40,6 +40,7 @@ class Builder {
     find_runs();
     for (size_t stage = 0; stage < runs_.size(); ++stage) add_stage(stage);
     add_columns();
+    find_ahead();
     return std::move(code_);
   }
 
@@ -234,6 +235,21 @@ class Builder {
       if (instr.kind != Instr::Kind::store || !instr.per_column) continue;
       const auto found = std::find(column_instr_.begin(), column_instr_.end(), instr.args[0]);
       code_.columns[static_cast<size_t>(found - column_instr_.begin())].buffer = instr.buffer;
+    }
+  }
+
+  void find_ahead() {
+    if (code_.folds == 0 || nest_.row_rank == 0) return;
+    for (const Stage& stage : code_.stages) {
+      for (const Step& step : stage.tile_steps) {
+        if (step.kind != Instr::Kind::load || !step.loads_in_place) continue;
+        const ir::View& view = code_.places[step.place].view;
+        const bool moves = view.strides[nest_.row_rank - 1] != 0;
+        const bool known = std::any_of(code_.ahead.begin(), code_.ahead.end(), [&](const Step& other) {
+          return other.buffer == step.buffer && code_.places[other.place].view == view;
+        });
+        if (moves && !known) code_.ahead.push_back(step);
+      }
     }
   }
 

@@ -64,6 +64,7 @@ struct TileCode {
   std::vector<Step> once;  // what is the same for all rows
   std::vector<Splat> once_splats;
   std::vector<Stage> stages;
+  std::vector<Step> ahead;  // loads of whole rows: the next row is fetched while this one is worked on
   std::vector<Place> places;
   std::vector<Column> columns;
   uint32_t registers = 0, scalars = 0, folds = 0;

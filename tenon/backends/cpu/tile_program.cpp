@@ -21,6 +21,7 @@ using ir::Instr;
 
 constexpr int64_t kGrain = 1 << 17;  // element instructions: about 30 µs, less is not worth a second thread
 constexpr int64_t kTasksPerThread = 4;
+constexpr int64_t kFetchedAhead = 8192;  // elements of a row that are fetched while the row before is worked on
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -145,6 +146,7 @@ class Program : public TileProgram {
         rest /= p_.space_[axis];
       }
       const int64_t tile = p_.code_.tile;
+      if (!p_.code_.ahead.empty() && end - begin <= kFetchedAhead) fetch_next_row(begin, end);
       for (const Stage& stage : p_.code_.stages) {
         for (const Step& step : stage.row_steps) run_row_step(step);
         const auto width = static_cast<size_t>(std::min<int64_t>(end - begin, tile));
@@ -174,6 +176,19 @@ class Program : public TileProgram {
    private:
     std::byte* own(uint32_t r) { return registers_ + r * p_.code_.register_bytes; }
     std::byte* scalar(uint32_t s) { return scalars_ + s * size_t{8}; }
+
+    // Memory and arithmetic would otherwise take turns: a row is read once, then worked on from the cache.
+    void fetch_next_row(int64_t begin, int64_t end) {
+      const size_t axis = p_.row_rank_ - 1;
+      if (row_index_[axis] + 1 >= p_.space_[axis]) return;
+      for (const Step& step : p_.code_.ahead) {
+        const std::byte* here = address_of(step, begin, 1);
+        if (!here) continue;
+        const auto size = static_cast<int64_t>(size_of(step.dtype));
+        const std::byte* next = here + p_.code_.places[step.place].view.strides[axis] * size;
+        for (int64_t byte = 0; byte < (end - begin) * size; byte += 64) __builtin_prefetch(next + byte, 0, 2);
+      }
+    }
 
     void spread(const Splat& splat, size_t n) {
       std::byte* to = at_[splat.reg] = own(splat.reg);
