@@ -22,6 +22,24 @@ bool all_zero(const Dims& sizes) {
   return std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size == 0; });
 }
 
+bool is_one(const Value& x) {
+  const Node* node = x.node.get();
+  while (node->op() == Op::expand || node->op() == Op::reshape) node = node->input(0).node.get();
+  if (node->op() != Op::constant || node->type().dtype == DType::boolean) return false;
+  const auto& number = node->attrs_as<ConstantAttrs>();
+  return is_float(number.dtype) ? number.as_double() == 1 : number.as_int() == 1;
+}
+
+// Whether every value of the narrow dtype is one of the wide dtype.
+bool holds(DType wide, DType narrow) {
+  if (wide == DType::f64) return narrow != DType::i64;
+  if (wide == DType::f32)
+    return narrow == DType::f16 || narrow == DType::bf16 || narrow == DType::u8 || narrow == DType::boolean;
+  if (wide == DType::i64) return narrow == DType::i32 || narrow == DType::u8 || narrow == DType::boolean;
+  if (wide == DType::i32) return narrow == DType::u8 || narrow == DType::boolean;
+  return false;
+}
+
 double rounded(double value, DType dtype) {
   switch (dtype) {
     case DType::f32: return static_cast<float>(value);
@@ -163,12 +181,23 @@ Value unshrink(const Value& x, const ShrinkAttrs& cut, const Dims& shape) {
   return pad(spread, before, behind);
 }
 
-Value unary(Op op, const Value& x) { return made(op, {x}); }
-Value binary(Op op, const Value& a, const Value& b) { return made(op, {a, b}); }
+Value unary(Op op, const Value& x) {
+  if (op == Op::neg && x && x.node->op() == Op::neg) return x.node->input(0);
+  return made(op, {x});
+}
+
+Value binary(Op op, const Value& a, const Value& b) {
+  const bool keeps_ones = (op == Op::mul || op == Op::div) && a && b && a.type() == b.type();
+  if (keeps_ones && is_one(b)) return a;
+  if (keeps_ones && op == Op::mul && is_one(a)) return b;
+  return made(op, {a, b});
+}
 Value where(const Value& condition, const Value& a, const Value& b) { return made(Op::where, {condition, a, b}); }
 
 Value cast(const Value& x, DType dtype) {
   if (x.dtype() == dtype) return x;
+  // There and back through a dtype that holds every value.
+  if (x.node->op() == Op::cast && x.node->input(0).dtype() == dtype && holds(x.dtype(), dtype)) return x.node->input(0);
   return made(Op::cast, {x}, CastAttrs{dtype});
 }
 

@@ -396,8 +396,19 @@ std::string Plan::memory() const {
   std::stable_sort(holders.begin(), holders.end(), [&](size_t a, size_t b) { return slots[a].bytes > slots[b].bytes; });
   std::string text = fmt::format("arena {} bytes, {} live at the peak, {} temporaries\n", arena_bytes, peak_live_bytes,
                                  holders.size());
-  for (size_t i = 0; i < std::min<size_t>(holders.size(), 10); ++i) {
-    text += fmt::format("  {} bytes at {}\n", slots[holders[i]].bytes, slots[holders[i]].offset);
+  holders.resize(std::min<size_t>(holders.size(), 10));
+  for (const size_t holder : holders) {
+    size_t first = launches.size(), last = 0;
+    for (size_t i = 0; i < launches.size(); ++i) {
+      const auto touches = [&](uint32_t slot) { return slot == holder || slots[slot].within == holder; };
+      if (std::none_of(launches[i].args.begin(), launches[i].args.end(), touches)) continue;
+      first = std::min(first, i);
+      last = i;
+    }
+    const Kernel& kernel = kernels[launches[first].kernel];
+    const auto* call = std::get_if<ir::Call>(&kernel);
+    text += fmt::format("  {} bytes at {}, written by launch {} ({}), last used by {}\n", slots[holder].bytes,
+                        slots[holder].offset, first, call ? ir::name(call->op) : "fused", last);
   }
   return text;
 }

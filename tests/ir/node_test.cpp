@@ -159,7 +159,7 @@ TEST_F(Nodes, KeepTheDataOfEachResult) {
 
 TEST_F(Nodes, AChainOfAMillionIsBuiltAndDestroyedWithoutRecursion) {
   Value x = leaf(1, {});
-  for (int i = 0; i < kChain; ++i) x = neg(x);
+  for (int i = 0; i < kChain; ++i) x = exp(x);
   EXPECT_EQ(made(), static_cast<size_t>(kChain) + 1);
   x = Value();
   EXPECT_EQ(made(), 0u);
@@ -176,7 +176,7 @@ TEST_F(Nodes, AChainOfDiamondsIsWalkedOnceANode) {
 
 TEST_F(Nodes, AWideNodeOnALongChainDies) {
   std::vector<Value> links{leaf(1, {})};
-  for (int i = 0; i < kChain / 10; ++i) links.push_back(neg(links.back()));
+  for (int i = 0; i < kChain / 10; ++i) links.push_back(exp(links.back()));
   Value joined = after(links[0], links);
   links.clear();
   EXPECT_EQ(made(), static_cast<size_t>(kChain / 10) + 2);
@@ -317,6 +317,20 @@ TEST_F(Nodes, OfAttentionGiveOutputAndLogSumExp) {
 }
 
 // ---- recording folds what costs nothing ----
+
+TEST_F(Nodes, OfNoEffectAreNotMade) {
+  const Value x = leaf(1, {2, 3}), half = leaf(2, {2}, DType::bf16), whole = leaf(3, {2}, DType::i64);
+  EXPECT_EQ(neg(neg(x)), x);
+  EXPECT_EQ(mul(x, full_like(x, 1)), x);
+  EXPECT_EQ(mul(full_like(x, 1), x), x);
+  EXPECT_EQ(div(x, full_like(x, 1)), x);
+  EXPECT_NE(div(full_like(x, 1), x), x);
+  EXPECT_NE(add(x, full_like(x, 0)), x) << "-0 + 0 is 0";
+  EXPECT_EQ(cast(cast(half, DType::f32), DType::bf16), half);
+  EXPECT_EQ(cast(cast(half, DType::f64), DType::bf16), half);
+  EXPECT_NE(cast(cast(x, DType::bf16), DType::f32), x) << "bf16 does not hold every f32";
+  EXPECT_NE(cast(cast(whole, DType::f64), DType::i64), whole) << "nor f64 every i64";
+}
 
 TEST_F(Nodes, ThatChangeNothingAreNotMade) {
   const Value x = leaf(1, {2, 3});

@@ -24,9 +24,6 @@ constexpr int64_t kGrain = 400'000;
 constexpr int64_t kMostRows = 512, kMostColumns = 512;
 constexpr int64_t kLeastRows = 32, kLeastColumns = 48;
 constexpr int64_t kRectanglesPerThread = 3;
-// Products from which two rounds of the threads, one to pack and one to multiply, pay; up to 128 MiB of packed
-// operands.
-constexpr int64_t kSharedWork = 16 << 20, kSharedElements = 32 << 20;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -78,9 +75,6 @@ class Contract : public ContractKernel {
       multiply_ = is_wide(shape_.in) || is_wide(shape_.out) ? multiply_f64 : multiply_f32;
     else
       multiply_ = multiply_integers;
-    const int64_t work = shape_.m * shape_.n * shape_.k;
-    packs_once_ = multiply_ == multiply_f32 && shape_.out == DType::f32 && batches_ == 1 && work >= kSharedWork &&
-                  shape_.m >= 32 && shape_.n >= 32 && (shape_.m + shape_.n) * shape_.k <= kSharedElements;
   }
 
   void multiply(const std::byte* a_data, const std::byte* b_data, std::byte* c,
@@ -91,7 +85,6 @@ class Contract : public ContractKernel {
     whole.a = swapped_ ? b.data() : a.data();
     whole.b = swapped_ ? a.data() : b.data();
     whole.c = c;
-    if (packs_once_) return multiply_packed_once(whole, finished);
     const Cut cut = cut_product(batches_, whole.m, whole.n, whole.k);
     const int64_t down = ceil_div(whole.m, cut.rows), across = ceil_div(whole.n, cut.columns);
     const auto multiply_one = [&](int64_t i) {
@@ -117,37 +110,6 @@ class Contract : public ContractKernel {
   struct BatchAxis {
     int64_t size, a, b;
   };
-
-  // Packs both operands, shared out; then rectangles of the result, a few for each thread.
-  void multiply_packed_once(const Product& whole, const Finished* finished) const {
-    const PackSizes sizes = pack_sizes(whole);
-    const Scratch left(static_cast<size_t>(sizes.left) * sizeof(float)),
-        right(static_cast<size_t>(sizes.right) * sizeof(float));
-    const int64_t parts = 4 * base::num_threads();
-    const int64_t left_parts = std::min(parts, sizes.tiles), right_parts = std::min(parts, sizes.panels);
-    base::parallel_tasks(left_parts + right_parts, [&](int64_t i) {
-      const int64_t j = i - left_parts;
-      if (j < 0)
-        pack_left(whole, sizes.tiles * i / left_parts, sizes.tiles * (i + 1) / left_parts, left.as<float>());
-      else
-        pack_right(whole, sizes.panels * j / right_parts, sizes.panels * (j + 1) / right_parts, right.as<float>());
-    });
-    int64_t down = ceil_div(whole.m, kMostRows), across = ceil_div(whole.n, kMostColumns);
-    while (base::num_threads() > 1 && down * across < kRectanglesPerThread * base::num_threads()) {
-      const int64_t rows = whole.m / down, columns = whole.n / across;
-      if (rows * columns * whole.k < 2 * kGrain || std::max(rows, columns) < 64) break;
-      ++(rows >= columns ? down : across);
-    }
-    down = std::min(down, sizes.tiles);
-    across = std::min(across, sizes.panels);
-    base::parallel_tasks(down * across, [&](int64_t i) {
-      const int64_t row = i % down, column = i / down;
-      const PackedRange made = multiply_packed(whole, sizes.tiles * row / down, sizes.tiles * (row + 1) / down,
-                                               sizes.panels * column / across, sizes.panels * (column + 1) / across,
-                                               left.as<float>(), right.as<float>());
-      if (finished) (*finished)(made.row, made.rows, made.column, made.columns);
-    });
-  }
 
   static bool is_wide(DType dtype) { return dtype == DType::f64 || !is_float(dtype); }
 
@@ -196,7 +158,7 @@ class Contract : public ContractKernel {
   Product shape_;  // of one batch, without addresses
   base::SmallVector<BatchAxis, 3> batch_;
   int64_t batches_ = 1;
-  bool swapped_ = false, packs_once_ = false;
+  bool swapped_ = false;
   void (*multiply_)(const Product&);
 };
 

@@ -26,20 +26,6 @@ struct Product {
 /// rectangle: cutting a product into rectangles changes no bit.
 void multiply_f32(const Product& product);
 void multiply_f64(const Product& product);
-/// One large product whose operands are packed once for all threads: tiles of rows, panels of columns. The results are
-/// f32, with the bits of multiply_f32.
-struct PackSizes {
-  int64_t tiles, panels, tile_rows;
-  int64_t left, right;  // elements of the packed operands
-};
-struct PackedRange {
-  int64_t row, rows, column, columns;
-};
-PackSizes pack_sizes(const Product& product);
-void pack_left(const Product& product, int64_t first_tile, int64_t last_tile, float* left);
-void pack_right(const Product& product, int64_t first_panel, int64_t last_panel, float* right);
-PackedRange multiply_packed(const Product& product, int64_t first_tile, int64_t last_tile, int64_t first_panel,
-                            int64_t last_panel, const float* left, const float* right);
 /// The same for integers, which wrap around.
 void multiply_integers(const Product& product);
 

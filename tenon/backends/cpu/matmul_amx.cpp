@@ -2,11 +2,12 @@
 //
 // A tile register holds 16 rows of 64 bytes; one instruction adds the product of a 16x32 and a 32x16 tile to a 16x16
 // tile of f32 sums in 16 cycles. Four of the eight registers are sums (a 32x32 block of the result), so that each tile
-// loaded is used twice. The right operand is packed into tiles with pairs of rows interleaved, as the instruction wants
-// them: a strip of columns at a time, by the thread that uses it, because lines that another core has just written cost
-// more than packing them twice. The left operand is read as it lies where its rows allow. kDepth elements of a
-// 32-column panel (32 KiB) stay in the first-level cache while the rows of a block pass by. An element is summed in
-// ascending order of k, cut at kDepth, whatever the blocks and threads.
+// loaded is used twice. Both operands are packed into tiles, the right one with pairs of rows interleaved as the
+// instruction wants them: a strip of columns at a time by the thread that uses it, because lines that another core has
+// just written cost more than packing them twice. The left operand is packed by each thread too where it is small, and
+// once for all where it is not. kDepth elements of a 32-column panel (32 KiB) stay in the first-level cache while the
+// rows of a block pass by. An element is summed in ascending order of k, cut at kDepth, whatever the blocks and
+// threads.
 
 #include "tenon/backends/cpu/matmul_amx.h"
 
@@ -37,11 +38,11 @@ constexpr int64_t kSide = 16;       // rows of a tile, and columns of a tile of 
 constexpr int64_t kTileDepth = 32;  // elements of k in a tile
 constexpr int64_t kTileSize = 512;  // elements of a tile of operands
 constexpr int64_t kDepth = 512;     // part of what a result's bits depend on
-constexpr int64_t kBlockRows = 256, kBlockColumns = 256;
-constexpr int64_t kPackDepth = 2048;  // elements of k that a strip holds at a time: 1 MiB with 256 columns
-constexpr int64_t kManyRows = 1024;   // for which such a part of a strip is packed, when there are several
-constexpr int64_t kTasksPerThread = 2;
-constexpr int64_t kGrain = 1 << 21;  // multiply-adds below which a second thread costs more than it saves
+constexpr int64_t kBlockRows = 256;
+constexpr int64_t kSmallLeft = 1 << 20;  // bytes of a left operand that every thread packs for itself
+constexpr int64_t kPackDepth = 2048;     // elements of k that a strip holds at a time: 1 MiB with 256 columns
+constexpr int64_t kManyRows = 1024;      // for which such a part of a strip is packed, when there are several
+constexpr int64_t kGrain = 1 << 21;      // multiply-adds below which a second thread costs more than it saves
 constexpr int64_t kWorthwhile = 1 << 15;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -180,23 +181,11 @@ TENON_AMX void pack_tile(const uint16_t* from, int64_t line_stride, int64_t k_st
 
 // ---- the innermost product ----
 
-// The left operand in tiles: packed, or as it lies.
-struct Left {
-  const uint16_t* data;
-  int64_t tile_step;  // elements from a tile to the one below it
-  int64_t k_step;     // and to the one beside it
-  long row_bytes;     // from a row of a tile to the next
-
-  const uint16_t* at(int64_t tile, int64_t step) const { return data + tile * tile_step + step * k_step; }
-};
-
 // sums (rows x columns of tiles, row_stride floats apart) = or += left tiles x right tiles over `steps` tiles of k.
 template <int kRows, int kColumns>
-TENON_AMX void multiply_tiles(const Left& lefts, const uint16_t* left, const uint16_t* right, int64_t right_step,
+TENON_AMX void multiply_tiles(const uint16_t* left, int64_t left_step, const uint16_t* right, int64_t right_step,
                               int64_t steps, float* sums, int64_t row_stride, bool accumulate) {
   const auto stride = static_cast<long>(row_stride * 4);
-  const long row_bytes = lefts.row_bytes;
-  const int64_t left_step = lefts.tile_step, k_step = lefts.k_step;
   if (accumulate) {
     _tile_loadd(0, sums, stride);
     if (kColumns > 1) _tile_loadd(1, sums + kSide, stride);
@@ -209,7 +198,7 @@ TENON_AMX void multiply_tiles(const Left& lefts, const uint16_t* left, const uin
     if (kRows > 1 && kColumns > 1) _tile_zero(3);
   }
   for (int64_t i = 0; i < steps; ++i) {
-    _tile_loadd(4, left, row_bytes);
+    _tile_loadd(4, left, 64);
     _tile_loadd(6, right, 64);
     _tile_dpbf16ps(0, 4, 6);
     if (kColumns > 1) {
@@ -217,11 +206,11 @@ TENON_AMX void multiply_tiles(const Left& lefts, const uint16_t* left, const uin
       _tile_dpbf16ps(1, 4, 7);
     }
     if (kRows > 1) {
-      _tile_loadd(5, left + left_step, row_bytes);
+      _tile_loadd(5, left + left_step, 64);
       _tile_dpbf16ps(2, 5, 6);
       if (kColumns > 1) _tile_dpbf16ps(3, 5, 7);
     }
-    left += k_step;
+    left += kTileSize;
     right += kTileSize;
   }
   _tile_stored(0, sums, stride);
@@ -270,7 +259,7 @@ class ContractAmx : public ContractKernel {
                    c + batch * m_ * n_ * static_cast<int64_t>(size_of(out_)), batch * m_, finished);
     };
     // Many products, or small ones: a thread takes whole products. Few and large: threads share each.
-    if (batches_ > 1 && (work < kGrain || batches_ >= kTasksPerThread * base::num_threads())) {
+    if (batches_ > 1 && (work < kGrain || batches_ >= 2 * base::num_threads())) {
       return base::parallel_for(batches_, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work)),
                                 [&](int64_t begin, int64_t end) {
                                   for (int64_t batch = begin; batch < end; ++batch) one(batch);
@@ -293,29 +282,19 @@ class ContractAmx : public ContractKernel {
     return {data, input.strides()[rank - 2], input.strides()[rank - 1]};
   }
 
-  // Parts of the rows by strips of the columns, a few for every thread. Strips are cut first: each part of the rows
-  // packs its strip anew.
+  bool shares_left() const { return m_ * k_ * 2 > kSmallLeft; }
+
+  // Parts of the rows by strips of the columns, as many as there are threads or a multiple of it.
   struct Cut {
     int64_t parts, columns;
   };
   Cut cut(int64_t threads) const {
-    Cut cut{1, std::min(kBlockColumns, ceil_div(n_, 2 * kSide) * 2 * kSide)};
-    while (threads > 1 && cut.parts * ceil_div(n_, cut.columns) < kTasksPerThread * threads) {
-      const int64_t rows = ceil_div(m_, cut.parts);
-      if (rows * cut.columns * k_ < kGrain) break;
-      if (cut.columns > 4 * kSide)
-        cut.columns = ceil_div(cut.columns / 2, 2 * kSide) * 2 * kSide;
-      else if (rows > 4 * kSide)
-        ++cut.parts;
-      else
-        break;
-    }
+    const int64_t widest = shares_left() || k_ > 1024 ? 256 : 512, unit = 2 * kSide;
+    const int64_t strips = threads * ceil_div(n_, threads * widest);
+    Cut cut{1, std::max(ceil_div(ceil_div(n_, strips), unit) * unit, threads > 1 ? 2 * unit : unit)};
+    const int64_t made = ceil_div(n_, cut.columns);
+    if (made < threads) cut.parts = std::max<int64_t>(1, std::min(ceil_div(threads, made), m_ / (4 * kSide)));
     return cut;
-  }
-
-  // Whole tiles of rows that do not all fall into the same set of the first-level cache.
-  bool reads_in_place(const Matrix& a) const {
-    return a.column == 1 && m_ % kSide == 0 && k_ % kTileDepth == 0 && a.row * 2 % 4096 != 0;
   }
 
   // `first_row` is how many rows of the whole result lie before this product's.
@@ -326,12 +305,9 @@ class ContractAmx : public ContractKernel {
       if (threads > 1) return base::parallel_tasks(tasks, task);
       for (int64_t i = 0; i < tasks; ++i) task(i);
     };
-    const bool in_place = reads_in_place(a);
     const int64_t row_tiles = ceil_div(m_, kSide);
-    const Scratch packed(in_place ? 64 : bytes_of(row_tiles, depth_tiles_));
-    Left left{a.data, kSide * a.row, kTileDepth, static_cast<long>(a.row * 2)};
-    if (!in_place) {
-      left = {packed.as<uint16_t>(), depth_tiles_ * kTileSize, kTileSize, 64};
+    const Scratch packed(shares_left() ? bytes_of(row_tiles, depth_tiles_) : 64);
+    if (shares_left()) {
       constexpr int64_t kGroup = 4;
       share(ceil_div(row_tiles, kGroup), [&](int64_t i) {
         pack(a.data, a.row, a.column, m_, i * kGroup, std::min(row_tiles, (i + 1) * kGroup), 0, depth_tiles_, false,
@@ -341,19 +317,20 @@ class ContractAmx : public ContractKernel {
     share(cuts.parts * ceil_div(n_, cuts.columns), [&](int64_t i) {
       const int64_t part = i % cuts.parts, column = i / cuts.parts * cuts.columns;
       const int64_t first = row_tiles * part / cuts.parts, last = row_tiles * (part + 1) / cuts.parts;
-      multiply_strip(left, b, c, first * kSide, std::min(m_, last * kSide), column, std::min(cuts.columns, n_ - column),
-                     first_row, finished);
+      multiply_strip(a, shares_left() ? packed.as<uint16_t>() : nullptr, b, c, first * kSide,
+                     std::min(m_, last * kSide), column, std::min(cuts.columns, n_ - column), first_row, finished);
     });
   }
 
-  // Rows begin ... end - 1 of a strip of the result.
-  void multiply_strip(const Left& left, const Matrix& b, std::byte* c, int64_t begin, int64_t end, int64_t column,
-                      int64_t columns, int64_t first_row, const Finished* finished) const {
+  // Rows begin ... end - 1 of a strip of the result. `packed` is the whole left operand, if it is packed already.
+  void multiply_strip(const Matrix& a, const uint16_t* packed, const Matrix& b, std::byte* c, int64_t begin,
+                      int64_t end, int64_t column, int64_t columns, int64_t first_row, const Finished* finished) const {
     constexpr int64_t kPackSteps = kPackDepth / kTileDepth;
     const int64_t column_tiles = ceil_div(columns, kSide), width = column_tiles * kSide;
     const bool packs_once = depth_tiles_ <= kPackSteps;
     const int64_t pack_steps = std::min(kPackSteps, depth_tiles_), block = packs_once ? kBlockRows : kManyRows;
     const Scratch strip(bytes_of(column_tiles, pack_steps));
+    const Scratch own(packed ? 64 : bytes_of(ceil_div(std::min(block, end - begin), kSide), depth_tiles_));
     const auto pack_part = [&](int64_t step, int64_t steps) {
       pack(b.data, b.column, b.row, n_, column / kSide, column / kSide + column_tiles, step, step + steps, true,
            strip.as<uint16_t>());
@@ -361,17 +338,22 @@ class ContractAmx : public ContractKernel {
     if (packs_once) pack_part(0, depth_tiles_);
     const Units units;
     for (int64_t row = begin; row < end; row += block) {
-      const int64_t rows = std::min(block, end - row);
+      const int64_t rows = std::min(block, end - row), row_tiles = ceil_div(rows, kSide);
+      const uint16_t* left = packed + row / kSide * depth_tiles_ * kTileSize;
+      if (!packed) {
+        pack(a.data, a.row, a.column, m_, row / kSide, row / kSide + row_tiles, 0, depth_tiles_, false,
+             own.as<uint16_t>());
+        left = own.as<uint16_t>();
+      }
       // Sums go straight into a result that is f32 and made of whole tiles.
       const bool direct = out_ == DType::f32 && rows % kSide == 0 && columns % kSide == 0;
-      const Scratch scratch(direct ? 64 : static_cast<size_t>(ceil_div(rows, kSide) * kSide * width) * sizeof(float));
+      const Scratch scratch(direct ? 64 : static_cast<size_t>(row_tiles * kSide * width) * sizeof(float));
       float* sums = direct ? reinterpret_cast<float*>(c) + row * n_ + column : scratch.as<float>();
       const int64_t stride = direct ? n_ : width;
       for (int64_t step = 0; step < depth_tiles_; step += pack_steps) {
         const int64_t steps = std::min(pack_steps, depth_tiles_ - step);
         if (!packs_once) pack_part(step, steps);
-        multiply_block(left, row / kSide, ceil_div(rows, kSide), step, steps, strip.as<uint16_t>(), column_tiles, sums,
-                       stride);
+        multiply_block(left, row_tiles, step, steps, strip.as<uint16_t>(), column_tiles, sums, stride);
       }
       if (!direct) write(sums, width, c, row, rows, column, columns);
       if (finished) (*finished)(first_row + row, rows, column, columns);
@@ -404,10 +386,10 @@ class ContractAmx : public ContractKernel {
   }
 
   // sums = (or +=, behind the first step) rows of the left operand x a packed part of a strip.
-  void multiply_block(const Left& left, int64_t first_tile, int64_t row_tiles, int64_t first_step, int64_t steps,
-                      const uint16_t* strip, int64_t column_tiles, float* sums, int64_t stride) const {
+  void multiply_block(const uint16_t* left, int64_t row_tiles, int64_t first_step, int64_t steps, const uint16_t* strip,
+                      int64_t column_tiles, float* sums, int64_t stride) const {
     constexpr int64_t kSteps = kDepth / kTileDepth;
-    const int64_t line = steps * kTileSize;
+    const int64_t line = steps * kTileSize, left_line = depth_tiles_ * kTileSize;
     for (int64_t step = 0; step < steps; step += kSteps) {
       const int64_t count = std::min(kSteps, steps - step);
       for (int64_t block = 0; block < row_tiles; block += kBlockRows / kSide) {
@@ -415,8 +397,9 @@ class ContractAmx : public ContractKernel {
         for (int64_t j = 0; j < column_tiles; j += 2) {
           for (int64_t i = block; i < block_end; i += 2) {
             const auto multiply = pick(block_end - i, column_tiles - j);
-            multiply(left, left.at(first_tile + i, first_step + step), strip + j * line + step * kTileSize, line, count,
-                     sums + i * kSide * stride + j * kSide, stride, first_step + step > 0);
+            multiply(left + i * left_line + (first_step + step) * kTileSize, left_line,
+                     strip + j * line + step * kTileSize, line, count, sums + i * kSide * stride + j * kSide, stride,
+                     first_step + step > 0);
           }
         }
       }

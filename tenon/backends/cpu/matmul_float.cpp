@@ -173,136 +173,6 @@ class ProductRun {
   Scratch scratch_;
 };
 
-// Both operands packed once for all threads: tiles of kTileRows rows and panels of columns, for every block of kDepth.
-class SharedPack {
- public:
-  explicit SharedPack(const Product& p) : p_(p), bytes_(static_cast<int64_t>(size_of(p.in))) {}
-
-  int64_t tiles() const { return (p_.m + kTileRows - 1) / kTileRows; }
-  int64_t panels() const {
-    int64_t count = 0;
-    for (int64_t left = vectors(); left > 0; left -= next_panel(left)) ++count;
-    return count;
-  }
-  /// Elements, with a vector to spare: the innermost product may read a whole one at the end.
-  int64_t left_size() const { return tiles() * kTileRows * p_.k + kLanes; }
-  int64_t right_size() const { return vectors() * kLanes * p_.k; }
-
-  void pack_left(int64_t first, int64_t last, float* left) const {
-    for (int64_t k = 0; k < p_.k; k += kDepth) {
-      const int64_t depth = std::min(kDepth, p_.k - k);
-      for (int64_t tile = first; tile < last; ++tile) {
-        const int64_t row = tile * kTileRows;
-        pack_any(p_.in, p_.a + (row * p_.a_row + k * p_.a_column) * bytes_, p_.a_column, p_.a_row, depth,
-                 std::min<int64_t>(kTileRows, p_.m - row), left_at(left, k, depth, tile), kTileRows);
-      }
-    }
-  }
-
-  void pack_right(int64_t first, int64_t last, float* right) const {
-    for_panels(first, last, [&](int64_t column, int64_t width) {
-      const int64_t filled = std::min(width, p_.n - column);
-      for (int64_t k = 0; k < p_.k; k += kDepth) {
-        const int64_t depth = std::min(kDepth, p_.k - k);
-        const std::byte* from = p_.b + (k * p_.b_row + column * p_.b_column) * bytes_;
-        float* to = right_at(right, k, depth, column);
-        pack_any(p_.in, from, p_.b_row, p_.b_column, depth, filled, to, width);
-        for (int64_t i = 0; i < depth && filled < width; ++i)
-          std::fill(to + i * width + filled, to + (i + 1) * width, 0.0f);
-      }
-    });
-  }
-
-  /// Tiles by panels of the result. Blocks of 16 tiles and all panels of a part stay in the second-level cache.
-  void multiply(int64_t first_tile, int64_t last_tile, int64_t first_panel, int64_t last_panel, const float* left,
-                const float* right) const {
-    alignas(64) float edge[kTileRows * kTileColumns<float>];
-    for (int64_t k = 0; k < p_.k; k += kDepth) {
-      const int64_t depth = std::min(kDepth, p_.k - k);
-      for (int64_t block = first_tile; block < last_tile; block += 16) {
-        for_panels(first_panel, last_panel, [&](int64_t column, int64_t width) HWY_ATTR {
-          const int64_t filled = std::min(width, p_.n - column), wide = width / kLanes;
-          for (int64_t tile = block; tile < std::min(last_tile, block + 16); ++tile) {
-            const int64_t row = tile * kTileRows, height = std::min<int64_t>(kTileRows, p_.m - row);
-            float* to = reinterpret_cast<float*>(p_.c) + row * p_.c_row + column;
-            const float *a = left_at(left, k, depth, tile), *b = right_at(right, k, depth, column);
-            if (filled == width) {
-              multiply_panel(height, wide, depth, a, kTileRows, b, width, to, p_.c_row, k > 0);
-              continue;
-            }
-            multiply_panel(height, wide, depth, a, kTileRows, b, width, edge, width, false);
-            for (int64_t i = 0; i < height; ++i) {
-              for (int64_t j = 0; j < filled; ++j)
-                to[i * p_.c_row + j] = k > 0 ? to[i * p_.c_row + j] + edge[i * width + j] : edge[i * width + j];
-            }
-          }
-        });
-      }
-    }
-  }
-
-  /// The columns at which a range of panels begins and ends.
-  std::pair<int64_t, int64_t> columns_of(int64_t first, int64_t last) const {
-    std::pair<int64_t, int64_t> range{p_.n, 0};
-    for_panels(first, last, [&](int64_t column, int64_t width) {
-      range.first = std::min(range.first, column);
-      range.second = std::min(p_.n, column + width);
-    });
-    return range;
-  }
-
- private:
-  static constexpr int64_t kLanes = kVectorSize<float>;
-
-  int64_t vectors() const { return (p_.n + kLanes - 1) / kLanes; }
-
-  template <typename T>
-  T* left_at(T* left, int64_t k, int64_t depth, int64_t tile) const {
-    return left + k * tiles() * kTileRows + tile * kTileRows * depth;
-  }
-  template <typename T>
-  T* right_at(T* right, int64_t k, int64_t depth, int64_t column) const {
-    return right + k * vectors() * kLanes + column * depth;
-  }
-
-  // All panels but the last two are kTileVectors wide.
-  template <typename F>
-  void for_panels(int64_t first, int64_t last, F&& f) const {
-    int64_t left = vectors(), column = 0;
-    const int64_t skipped = std::min(first, std::max<int64_t>(0, left / kTileVectors - 2));
-    left -= skipped * kTileVectors;
-    column += skipped * kTileVectors * kLanes;
-    for (int64_t panel = skipped; panel < last && left > 0; ++panel) {
-      const int64_t wide = next_panel(left);
-      if (panel >= first) f(column, wide * kLanes);
-      left -= wide;
-      column += wide * kLanes;
-    }
-  }
-
-  const Product& p_;
-  int64_t bytes_;
-};
-
-PackSizes pack_sizes(const Product& p) {
-  const SharedPack pack(p);
-  return {pack.tiles(), pack.panels(), kTileRows, pack.left_size(), pack.right_size()};
-}
-void pack_left(const Product& p, int64_t first, int64_t last, float* left) {
-  SharedPack(p).pack_left(first, last, left);
-}
-void pack_right(const Product& p, int64_t first, int64_t last, float* right) {
-  SharedPack(p).pack_right(first, last, right);
-}
-PackedRange multiply_packed(const Product& p, int64_t first_tile, int64_t last_tile, int64_t first_panel,
-                            int64_t last_panel, const float* left, const float* right) {
-  const SharedPack pack(p);
-  pack.multiply(first_tile, last_tile, first_panel, last_panel, left, right);
-  const auto [begin, end] = pack.columns_of(first_panel, last_panel);
-  const int64_t row = first_tile * kTileRows;
-  return {row, std::min(p.m, last_tile * kTileRows) - row, begin, end - begin};
-}
-
 // A small product takes longer to pack than to multiply: rows of the left operand are read one by one, the right one as
 // it lies. The sums are those of one block of kDepth.
 template <typename T>
@@ -466,24 +336,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tenon::backends::cpu {
 
-HWY_EXPORT(pack_sizes);
-HWY_EXPORT(pack_left);
-HWY_EXPORT(pack_right);
-HWY_EXPORT(multiply_packed);
 HWY_EXPORT(multiply_f32);
 HWY_EXPORT(multiply_f64);
 
-PackSizes pack_sizes(const Product& p) { return HWY_DYNAMIC_DISPATCH(pack_sizes)(p); }
-void pack_left(const Product& p, int64_t first, int64_t last, float* left) {
-  HWY_DYNAMIC_DISPATCH(pack_left)(p, first, last, left);
-}
-void pack_right(const Product& p, int64_t first, int64_t last, float* right) {
-  HWY_DYNAMIC_DISPATCH(pack_right)(p, first, last, right);
-}
-PackedRange multiply_packed(const Product& p, int64_t first_tile, int64_t last_tile, int64_t first_panel,
-                            int64_t last_panel, const float* left, const float* right) {
-  return HWY_DYNAMIC_DISPATCH(multiply_packed)(p, first_tile, last_tile, first_panel, last_panel, left, right);
-}
 void multiply_f32(const Product& product) { HWY_DYNAMIC_DISPATCH(multiply_f32)(product); }
 void multiply_f64(const Product& product) { HWY_DYNAMIC_DISPATCH(multiply_f64)(product); }
 

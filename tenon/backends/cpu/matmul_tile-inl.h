@@ -64,6 +64,13 @@ HWY_NOINLINE void multiply_in_registers(int64_t depth, const T* HWY_RESTRICT a, 
   V sums[kRows * kVectors];
 #pragma GCC unroll 24
   for (int i = 0; i < kRows * kVectors; ++i) sums[i] = hn::Zero(d);
+  if (accumulate) {  // what is added to has left the first-level cache since the block of k before
+#pragma GCC unroll 12
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 3
+      for (int v = 0; v < kVectors; ++v) __builtin_prefetch(c + r * c_step + v * kLanes, 1, 3);
+    }
+  }
   for (int64_t k = 0; k < depth; ++k, a += a_step, b += b_step) {
     V right[kVectors];
 #pragma GCC unroll 3
