@@ -38,6 +38,9 @@ Cut cut_product(int64_t batches, int64_t m, int64_t n, int64_t k) {
   if (threads == 1) return cut;
   const int64_t work = batches * m * n * std::max<int64_t>(k, 1);
   const int64_t wanted = std::min(work / kGrain, kRectanglesPerThread * threads);
+  // Columns first: every part of the rows packs the same columns again, while rows are mostly read as they lie.
+  while (batches * ceil_div(m, cut.rows) * ceil_div(n, cut.columns) < wanted && cut.columns > 2 * kLeastColumns)
+    cut.columns = ceil_div(ceil_div(cut.columns, 2), 48) * 48;
   while (batches * ceil_div(m, cut.rows) * ceil_div(n, cut.columns) < wanted) {
     const bool can_halve_rows = cut.rows > kLeastRows, can_halve_columns = cut.columns > kLeastColumns;
     if (!can_halve_rows && !can_halve_columns) break;
