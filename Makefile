@@ -1,7 +1,7 @@
 # The front door: each target does all it needs, from a bare Debian machine on. The work itself stands in scripts/ and
 # in the CMake presets.
 
-# Test folders that `make test` also runs under the sanitizers (whole ctest names, as a regular expression): the rooms
+# Test folders that `make test` also runs under the sanitizers (their names, separated by |): the rooms
 # that own memory and indices. `make test-all` runs everything.
 ASAN_SUBSET ?= ir|grad|ops|tensor|io|exec|base
 PREFIX ?= /usr/local

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds and tests presets, and sums the results: run_tests.sh PRESET[:REGEX]...
 #
-# REGEX selects tests by their whole names. The last line is "N passed, N failed" over all presets. A preset that does
-# not build, or in which no test runs, counts as one failure: silence must not look like success.
+# REGEX selects test folders by their names, separated by |. The last line is "N passed, N failed" over all presets. A
+# preset that does not build, or in which no test runs, counts as one failure: silence must not look like success.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -12,8 +12,11 @@ passed=0
 failed=0
 
 run_preset() {
-  local preset=$1 regex=$2 log=build/$1/ctest.log select=()
-  scripts/build.sh "$preset" || { echo "$preset: the build failed"; failed=$((failed + 1)); return; }
+  local preset=$1 regex=$2 log=build/$1/ctest.log select=() name names targets=()
+  # Of a selection only the tests themselves are built: test NAME is the binary NAME_test.
+  IFS='|' read -ra names <<<"$regex"
+  for name in "${names[@]}"; do targets+=("${name}_test"); done
+  scripts/build.sh "$preset" "${targets[@]}" || { echo "$preset: the build failed"; failed=$((failed + 1)); return; }
 
   [[ -z $regex ]] || select=(-R "^($regex)\$")
   echo "testing build/$preset${regex:+ ($regex)}"
