@@ -3,11 +3,11 @@
 // A tile register holds 16 rows of 64 bytes; one instruction adds the product of a 16x32 and a 32x16 tile to a 16x16
 // tile of f32 sums in 16 cycles. Four of the eight registers are sums (a 32x32 block of the result), so that each tile
 // loaded is used twice. Both operands are packed into tiles, the right one with pairs of rows interleaved as the
-// instruction wants them: a strip of columns at a time by the thread that uses it, because lines that another core has
-// just written cost more than packing them twice. The left operand is packed by each thread too where it is small, and
-// once for all where it is not. kDepth elements of a 32-column panel (32 KiB) stay in the first-level cache while the
-// rows of a block pass by. An element is summed in ascending order of k, cut at kDepth, whatever the blocks and
-// threads.
+// instruction wants them: a strip of columns at a time by the thread that uses it. (Packed once for all, 512 x 768 x
+// 768 took twice the sum of its parts; lines that another core has just written are the suspected, not the proven,
+// cause.) The left operand is packed by each thread too where it is small, and once for all where it is not. kDepth
+// elements of a 32-column panel (32 KiB) stay in the first-level cache while the rows of a block pass by. An element is
+// summed in ascending order of k, cut at kDepth, whatever the blocks and threads.
 
 #include "tenon/backends/cpu/matmul_amx.h"
 

@@ -39,9 +39,9 @@ void copy_panel(const T* HWY_RESTRICT from, int64_t from_stride, int64_t rows, T
   }
 }
 
-// Rows whose stride makes them share a set of the first-level cache are better packed, and so are all on NEON, which
-// multiplies by one lane of a packed vector. Otherwise a row is read as it lies, one number at a time: packing it,
-// which is a transposition, takes up to a quarter of the time of a 512-cube.
+// Rows whose stride makes them share a set of the first-level cache are packed, and so are all on NEON, which
+// multiplies by one lane of a packed vector. Otherwise a row is read as it lies, one number at a time: packing it is a
+// transposition. What that saves is an estimate from instruction counts; large products are not measured yet.
 template <typename T>
 bool reads_rows_in_place(const Product& p) {
   return HWY_TARGET != HWY_NEON && p.in == kDTypeOf<T> && p.a_column == 1 &&
