@@ -13,6 +13,7 @@
 
 #include "tenon/base/hash.h"
 #include "tenon/ir/build.h"
+#include "tenon/plan/plan.h"
 
 namespace tenon::plan {
 namespace {
@@ -105,7 +106,7 @@ class Fuser {
       if (alone_ || kept_.contains(node.get())) stored_.insert(node.get());
       if (const auto assembly = assemblies_.find(node.get()); assembly != assemblies_.end()) {
         stored_.insert(node.get());
-        for (const Piece& piece : assembly->second) stored_.insert(base_below(piece.value).node.get());
+        for (const Piece& piece : assembly->second) stored_.insert(base_of(piece.value).node.get());
       } else if (is_inline(*node)) {
         Behind all = behind_operands(*node, behind);
         all.inlined.push_back(node.get());
@@ -116,7 +117,7 @@ class Fuser {
         if (!stored_.contains(node.get())) behind[node.get()] = std::move(all);
       } else if (node->info().kind != Kind::reduce) {
         for (const Value& input : node->inputs()) {  // calls read memory
-          const Value base = base_below(input);
+          const Value base = base_of(input);
           if (is_inline(*base.node) || base.node->info().kind == Kind::reduce) stored_.insert(base.node.get());
         }
       }
@@ -151,10 +152,10 @@ class Fuser {
     for (const NodeRef& node : order_) {
       if (node->evaluated() || is_transparent(*node)) continue;
       if (const auto assembly = assemblies_.find(node.get()); assembly != assemblies_.end()) {
-        for (const Piece& piece : assembly->second) ++uses[base_below(piece.value).node.get()];
+        for (const Piece& piece : assembly->second) ++uses[base_of(piece.value).node.get()];
         continue;
       }
-      for (const Value& input : node->inputs()) ++uses[base_below(input).node.get()];
+      for (const Value& input : node->inputs()) ++uses[base_of(input).node.get()];
     }
     return uses;
   }
@@ -165,7 +166,7 @@ class Fuser {
       if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
     };
     for (const Value& input : node.inputs()) {
-      const Value base = base_below(input);
+      const Value base = base_of(input);
       const auto found = behind.find(base.node.get());
       if (found == behind.end()) {
         if (2 * elements_behind(input) > ir::count(node.type().shape)) add(all.big_reads, base.node.get());
@@ -186,15 +187,6 @@ class Fuser {
       fewest = std::min(fewest, ir::count(v.shape()));
     }
     return fewest;
-  }
-
-  static Value base_below(const Value& value) {
-    Value base = value;
-    while (!base.node->evaluated() && is_transparent(*base.node)) {
-      Value next = base.node->input(base.node->op() == Op::custom ? base.index : 0);
-      base = std::move(next);
-    }
-    return base;
   }
 
   // ---- what a value reads ----
@@ -451,7 +443,7 @@ class Fuser {
   void place_call(const NodeRef& node) {
     Reads reads;
     for (const Value& input : node->inputs()) {
-      const Value base = base_below(input);
+      const Value base = base_of(input);
       reads.push_back({base, ir::IndexMap(base.shape())});
     }
     const uint32_t target = open_group({}, level_above(reads));
@@ -462,7 +454,7 @@ class Fuser {
   void place_assembly(const NodeRef& node) {
     Reads reads;
     for (const Piece& piece : assemblies_.at(node.get()))
-      reads.push_back({base_below(piece.value), ir::IndexMap(base_below(piece.value).shape())});
+      reads.push_back({base_of(piece.value), ir::IndexMap(base_of(piece.value).shape())});
     const uint32_t target = open_group({}, level_above(reads));
     drafts_[target].call = node;
     join(target, node, reads);
@@ -500,23 +492,9 @@ class Fuser {
 
   // A value without the views around it, if these leave its elements in their order.
   std::optional<Value> peel(const Value& value, const Dims& shape) const {
-    const Access access = seen_from(value);
-    return access.map.is_contiguous() && ir::count(access.value.shape()) == ir::count(shape)
-               ? std::optional(access.value)
-               : std::nullopt;
-  }
-
-  static Access seen_from(const Value& value) {
-    std::vector<const Node*> views;
-    Value base = value;
-    while (!base.node->evaluated() && is_transparent(*base.node)) {
-      if (base.node->info().kind == Kind::movement) views.push_back(base.node.get());
-      Value next = base.node->input(base.node->op() == Op::custom ? base.index : 0);
-      base = std::move(next);
-    }
-    Access access{base, ir::IndexMap(base.shape())};
-    for (size_t i = views.size(); i-- > 0;) access.map.apply(ir::move_of(views[i]->op(), views[i]->attrs()));
-    return access;
+    const Seen seen = look_through(value);
+    return seen.map.is_contiguous() && ir::count(seen.base.shape()) == ir::count(shape) ? std::optional(seen.base)
+                                                                                        : std::nullopt;
   }
 
   // add(contract, bias), add(contract, residual) or add(add(contract, bias), residual), operands in any order.
@@ -555,25 +533,25 @@ class Fuser {
   }
 
   bool match_addend(const Value& value, Matched& matched) const {
-    Access access = seen_from(value);
-    const Node& base = *access.value.node;
+    auto [addend, map] = look_through(value);
+    const Node& base = *addend.node;
     const bool in_memory = base.evaluated() || base.op() == Op::buffer || !is_inline(base) || stored_.contains(&base);
-    if (!in_memory || access.value.dtype() != DType::f32 || base.info().kind == Kind::reduce) return false;
+    if (!in_memory || addend.dtype() != DType::f32 || base.info().kind == Kind::reduce) return false;
     const int64_t columns = matched.contract->type().shape.back();
-    const Dims& shape = access.map.shape();
+    const Dims& shape = map.shape();
     if (shape.empty() || shape.back() != columns || columns < 2) return false;
-    if (access.map.is_contiguous() && ir::count(access.value.shape()) == ir::count(shape)) {
-      matched.epilogue.residual = access.value;
+    if (map.is_contiguous() && ir::count(addend.shape()) == ir::count(shape)) {
+      matched.epilogue.residual = addend;
       return true;
     }
-    if (matched.epilogue.bias || matched.epilogue.residual || !access.map.is_strided()) return false;
+    if (matched.epilogue.bias || matched.epilogue.residual || !map.is_strided()) return false;
     for (size_t axis = 0; axis + 1 < shape.size(); ++axis) {
-      if (!access.map.is_constant_along(axis)) return false;
+      if (!map.is_constant_along(axis)) return false;
     }
-    if (access.map.views()[0].strides.back() != 1) return false;
-    access.map.drop_leading(shape.size() - 1);
-    matched.epilogue.bias = access.value;
-    matched.epilogue.bias_map = std::move(access.map);
+    if (map.views()[0].strides.back() != 1) return false;
+    map.drop_leading(shape.size() - 1);
+    matched.epilogue.bias = addend;
+    matched.epilogue.bias_map = std::move(map);
     return true;
   }
 
@@ -609,7 +587,7 @@ class Fuser {
     };
     std::vector<uint32_t> roots;
     for (const Value& result : results_) {
-      const uint32_t unit = unit_of(base_below(result));
+      const uint32_t unit = unit_of(base_of(result));
       if (unit != kNoUnit) roots.push_back(unit);
     }
     for (uint32_t index = 0; index < drafts_.size(); ++index) roots.push_back(index);
