@@ -45,7 +45,9 @@ class Lowering {
     nest_.inputs = static_cast<uint32_t>(group_.inputs.size());
     nest_.outputs = static_cast<uint32_t>(group_.outputs.size());
     for (uint32_t i = 0; i < nest_.inputs; ++i) buffers_.emplace(key_of(group_.inputs[i]), i);
+    nest_.in_place = group_.in_place;
     for (uint32_t i = 0; i < nest_.outputs; ++i) store(group_.outputs[i], nest_.inputs + i);
+    for (Instr& instr : late_stores_) nest_.code.push_back(std::move(instr));
     merge_axes();
     return std::move(nest_);
   }
@@ -77,7 +79,7 @@ class Lowering {
     instr.map.apply(moves);
     instr.per_row = !whole;
     if (!whole) instr.map.keep_leading(nest_.row_rank);
-    nest_.code.push_back(std::move(instr));
+    (nest_.in_place.empty() ? nest_.code : late_stores_).push_back(std::move(instr));
   }
 
   void store_column(const Value& value, uint32_t buffer) {
@@ -296,6 +298,7 @@ class Lowering {
 
   const plan::Group& group_;
   ir::LoopNest nest_;
+  std::vector<Instr> late_stores_;  // behind all loads, where an output takes over the memory of an input
   std::vector<Move> to_space_;
   IndexMap row_map_;
   std::unordered_map<uint64_t, uint32_t> buffers_, emitted_, reductions_;

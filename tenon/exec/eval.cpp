@@ -8,6 +8,7 @@
 #include "tenon/base/error.h"
 #include "tenon/codegen/lower.h"
 #include "tenon/device/registry.h"
+#include "tenon/exec/overwrite.h"
 #include "tenon/exec/program_cache.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/topology.h"
@@ -36,12 +37,6 @@ State& state() {
 }
 
 size_t bytes_of(const ir::Type& type) { return static_cast<size_t>(ir::count(type.shape)) * size_of(type.dtype); }
-
-// A leaf may be overwritten when the store under way is its only reader: the other references are the planner's own.
-bool only_the_store_reads(const Node& leaf) {
-  constexpr uint32_t kStore = 1, kOrder = 1, kPlanner = 2;  // the store's operand, the walk, base_of and plan.leaves
-  return leaf.op() == Op::buffer && leaf.data().use_count() == 1 && leaf.references() <= kStore + kOrder + kPlanner;
-}
 
 device::Kernel lowered(const plan::Kernel& kernel) {
   if (const auto* group = std::get_if<plan::Group>(&kernel)) return codegen::lower(*group);
@@ -103,7 +98,9 @@ void eval_on_one_device(std::vector<Value> values) {
   std::erase_if(values, [](const Value& value) { return is_evaluated(value); });
   if (values.empty()) return;
   Device& target = device::open(values[0].device());
-  plan::Request request{std::move(values), target.limits(), only_the_store_reads};
+  const auto free_states = overwritable(values);
+  plan::Request request{std::move(values), target.limits(),
+                        [&](const Node& leaf) { return free_states.contains(&leaf); }};
   run(plan::make_plan(request), target);
 }
 

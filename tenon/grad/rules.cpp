@@ -22,7 +22,20 @@ Value square(const Value& x) { return mul(x, x); }
 // ---- movement: the inverse move ----
 
 void reshape_rule(Context& c) { c.out[0] = reshape(c.grad(), c.in(0).shape()); }
-void permute_rule(Context& c) { c.out[0] = permute(c.grad(), inverse_permutation(c.node->attrs_as<AxesAttrs>().axes)); }
+// The gradient of a transposed weight is a product too: it is computed the other way round, so that it lies as the
+// weight does and can be added to, or written into, what lies so.
+void permute_rule(Context& c) {
+  const Dims axes = inverse_permutation(c.node->attrs_as<AxesAttrs>().axes);
+  const Value& g = c.grad();
+  Dims swap = iota_dims(axes.size());
+  if (swap.size() >= 2) std::swap(swap[swap.size() - 1], swap[swap.size() - 2]);
+  if (g.node->op() == Op::contract && !g.node->evaluated() && axes == swap) {
+    const auto turned = [&](size_t i) { return permute(g.node->input(i), swap); };
+    c.out[0] = contract(turned(1), turned(0), g.dtype());
+    return;
+  }
+  c.out[0] = permute(g, axes);
+}
 void expand_rule(Context& c) { c.out[0] = sum_to(c.grad(), c.in(0).shape()); }
 void flip_rule(Context& c) { c.out[0] = flip(c.grad(), c.node->attrs_as<AxesAttrs>().axes); }
 void shrink_rule(Context& c) { c.out[0] = unshrink(c.grad(), c.node->attrs_as<ShrinkAttrs>(), c.in(0).shape()); }

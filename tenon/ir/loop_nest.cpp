@@ -17,7 +17,7 @@ uint64_t hash(const LoopNest& nest) {
     h = base::mix(base::mix_all(base::mix(h, i.buffer), i.args), i.bits);
     h = base::mix(h, i.map.hash());
   }
-  return h;
+  return base::mix_all(h, nest.in_place);
 }
 
 std::string to_string(const LoopNest& nest) {

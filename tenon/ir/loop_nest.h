@@ -46,6 +46,10 @@ struct LoopNest {
   std::vector<Instr> code;  // operands before users
   uint32_t inputs = 0;      // buffers 0..inputs-1 are read, the following ones written
   uint32_t outputs = 0;
+  /// Per output the input whose memory it is, or kFresh; empty: none. Such an input is read at the element that is
+  /// written and nowhere else, and all stores stand behind all loads.
+  std::vector<uint32_t> in_place;
+  static constexpr uint32_t kFresh = ~0u;
   bool operator==(const LoopNest&) const = default;
 
   int64_t rows() const { return count(Dims(space.begin(), space.begin() + row_rank)); }

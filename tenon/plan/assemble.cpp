@@ -18,8 +18,9 @@ using ir::Op;
 using ir::Value;
 
 constexpr size_t kFewestPieces = 2;
+constexpr int64_t kSmall = 1 << 16;  // elements of a piece that is not worth a kernel of its own
 
-using Pieces = std::map<int64_t, Value>;  // by begin
+using Pieces = std::map<int64_t, std::vector<Value>>;  // by begin: values of one range, to be added in this order
 
 bool is_flat(const Node& node) { return node.type().shape.size() == 1 && is_float(node.type().dtype); }
 
@@ -40,27 +41,31 @@ bool is_never_negative_zero(const Value& value, int depth = 64) {
 
 class Finder {
  public:
-  Finder(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept) : order_(order) {
+  Finder(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept) : order_(order), kept_(kept) {
     for (const Node* node : kept) ++uses_[node];
   }
 
   Assemblies run() {
     count_uses();
     for (const NodeRef& node : order_) {
-      if (node->evaluated() || !is_flat(*node)) continue;
+      if (node->evaluated()) continue;
+      if (node->op() == Op::store) add_store(*node);
+      if (!is_flat(*node)) continue;
       if (node->op() == Op::pad)
         add_pad(node);
       else if (node->op() == Op::add)
         add_sum(node);
     }
-    Assemblies found;
     for (auto& [node, pieces] : sums_) {
       if (pieces.size() < kFewestPieces || !fills(pieces, ir::count(node->type().shape))) continue;
-      std::vector<Piece> list;
-      for (const auto& [begin, value] : pieces) list.push_back({begin, own_memory(value)});
-      found.emplace(node, std::move(list));
+      std::vector<Piece> list = joined(pieces);
+      found_.emplace(node, std::move(list));
     }
-    return found;
+    for (const auto& [store, value] : stores_) {
+      // A value belongs into one place only.
+      if (owned_.insert(value.node.get()).second) found_.emplace(store, std::vector<Piece>{{0, value}});
+    }
+    return std::move(found_);
   }
 
  private:
@@ -73,7 +78,19 @@ class Finder {
 
   void add_pad(const NodeRef& node) {
     const Value& inner = node->input(0);
-    pads_[node.get()].emplace(node->attrs_as<ir::PadAttrs>().before[0], inner);
+    pads_[node.get()].emplace(node->attrs_as<ir::PadAttrs>().before[0], std::vector<Value>{inner});
+  }
+
+  void add_store(const Node& node) {
+    ir::IndexMap target(node.type().shape);
+    target.apply(node.attrs_as<ir::StoreAttrs>().target);
+    const Seen seen = look_through(node.input(1));
+    const int64_t size = ir::count(node.type().shape);
+    const bool whole = target.is_contiguous() && ir::count(target.shape()) == size && seen.map.is_contiguous() &&
+                       ir::count(seen.base.shape()) == size && size > 0;
+    const Node& base = *seen.base.node;
+    if (!whole || base.evaluated() || base.results() != 1 || kept_.contains(&base)) return;
+    stores_.emplace_back(&node, seen.base);
   }
 
   // Without detach and the like, if nothing else reads in between.
@@ -96,12 +113,16 @@ class Finder {
     return sum != sums_.end() && uses_[node] == 1 ? &sum->second : nullptr;
   }
 
+  static int64_t size_of_piece(const std::vector<Value>& values) { return ir::count(values[0].shape()); }
+
+  // Whether a range lies beside all pieces, or is one of them.
   static bool overlaps(const Pieces& pieces, int64_t begin, int64_t end) {
     const auto next = pieces.lower_bound(begin);
+    if (next != pieces.end() && next->first == begin) return size_of_piece(next->second) != end - begin;
     if (next != pieces.end() && next->first < end) return true;
     if (next == pieces.begin()) return false;
     const auto before = std::prev(next);
-    return before->first + ir::count(before->second.shape()) > begin;
+    return before->first + size_of_piece(before->second) > begin;
   }
 
   // Moves the smaller list into the larger, so that a chain of sums is linear.
@@ -109,28 +130,93 @@ class Finder {
     const Pieces *left = pieces_of(node->input(0)), *right = pieces_of(node->input(1));
     if (!left || !right) return;
     const Pieces &larger = left->size() >= right->size() ? *left : *right, &smaller = &larger == left ? *right : *left;
-    for (const auto& [begin, value] : smaller) {
-      if (overlaps(larger, begin, begin + ir::count(value.shape()))) return;
+    for (const auto& [begin, values] : smaller) {
+      if (overlaps(larger, begin, begin + size_of_piece(values))) return;
     }
     const Node* from = behind_marks(node->input(&larger == left ? 0 : 1));
     const auto sum = sums_.find(from);
     Pieces all = sum != sums_.end() ? std::move(sum->second) : larger;
-    for (const auto& [begin, value] : smaller) all.emplace(begin, value);
+    for (const auto& [begin, values] : smaller) {
+      const auto [same, fresh] = all.emplace(begin, values);
+      if (fresh) continue;
+      std::vector<Value> first = &larger == left ? std::move(same->second) : values;
+      const std::vector<Value>& second = &larger == left ? values : same->second;
+      first.push_back(total_of(second));  // a sum on the right is added as one
+      same->second = std::move(first);
+    }
     for (const size_t side : {0, 1}) sums_.erase(behind_marks(node->input(side)));
     sums_.emplace(node.get(), std::move(all));
   }
 
   static bool fills(const Pieces& pieces, int64_t size) {
     int64_t end = 0;
-    for (const auto& [begin, value] : pieces) {
+    for (const auto& [begin, values] : pieces) {
       if (begin != end) return false;
-      end += ir::count(value.shape());
+      end += size_of_piece(values);
     }
     return end == size;
   }
 
+  // One value after another; `kept`: the totals are written, so that what was added can go.
+  Value total_of(const std::vector<Value>& values, bool kept = false) {
+    Value total = values[0];
+    for (size_t i = 1; i < values.size(); ++i) {
+      total = ir::add(total, values[i]);
+      uses_[total.node.get()] = 1;
+      if (kept) found_.totals.insert(total.node.get());
+    }
+    return total;
+  }
+
+  static bool is_small(const std::vector<Value>& values) {
+    return size_of_piece(values) <= kSmall && std::none_of(values.begin(), values.end(), [](const Value& value) {
+             return base_of(value).node->op() == Op::contract;
+           });
+  }
+
+  // One value per piece. Small ones that are added up are put together with their neighbours first.
+  std::vector<Piece> joined(const Pieces& pieces) {
+    std::vector<Piece> list;
+    for (auto at = pieces.begin(); at != pieces.end();) {
+      const auto& [begin, values] = *at;
+      if (values.size() == 1 || !is_small(values)) {
+        list.push_back({begin, own_memory(total_of(values, true))});
+        ++at;
+        continue;
+      }
+      auto end = std::next(at);
+      while (end != pieces.end() && end->second.size() == values.size() && is_small(end->second)) ++end;
+      list.push_back({begin, own_memory(std::next(at) == end ? total_of(values) : total_of(put_together(at, end)))});
+      at = end;
+    }
+    return list;
+  }
+
+  // For each of the values that are added up, one assembly of the neighbours from `at` to `end`.
+  std::vector<Value> put_together(Pieces::const_iterator at, Pieces::const_iterator end) {
+    const int64_t begin = at->first;
+    const auto last = std::prev(end);
+    const int64_t size = last->first + size_of_piece(last->second) - begin;
+    std::vector<Value> wholes;
+    for (size_t which = 0; which < at->second.size(); ++which) {
+      Value whole;
+      std::vector<Piece> list;
+      for (auto piece = at; piece != end; ++piece) {
+        const Value& value = piece->second[which];
+        const int64_t before = piece->first - begin;
+        list.push_back({before, own_memory(value)});
+        const Value padded = ir::pad(value, {before}, {size - before - size_of_piece(piece->second)});
+        whole = whole ? ir::add(whole, padded) : padded;
+      }
+      uses_[whole.node.get()] = 1;
+      found_.emplace(whole.node.get(), std::move(list));
+      wholes.push_back(std::move(whole));
+    }
+    return wholes;
+  }
+
   // The value itself if it is computed for this place only, in order, and never -0; else a copy.
-  Value own_memory(const Value& value) const {
+  Value own_memory(const Value& value) {
     const Seen seen = look_through(value);
     const bool whole = seen.map.is_contiguous() && ir::count(seen.base.shape()) == ir::count(value.shape());
     bool only_reader = !seen.base.node->evaluated() && seen.base.node->results() == 1;
@@ -141,11 +227,16 @@ class Finder {
       Value next = v.node->input(v.node->op() == Op::custom ? v.index : 0);
       v = std::move(next);
     }
-    if (whole && only_reader && is_never_negative_zero(value)) return seen.base;
+    if (whole && only_reader && is_never_negative_zero(value) && owned_.insert(seen.base.node.get()).second)
+      return seen.base;
     return ir::add(value, ir::full_like(value, 0));
   }
 
   const std::vector<NodeRef>& order_;
+  const std::unordered_set<const Node*>& kept_;
+  Assemblies found_;
+  std::vector<std::pair<const Node*, Value>> stores_;
+  std::unordered_set<const Node*> owned_;  // pieces: they have their place
   std::unordered_map<const Node*, size_t> uses_;
   std::unordered_map<const Node*, Pieces> pads_;
   std::unordered_map<const Node*, Pieces> sums_;

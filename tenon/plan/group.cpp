@@ -44,6 +44,7 @@ bool is_inline(const Node& node) {
 struct Access {
   Value value;
   ir::IndexMap map;
+  bool as_a_whole = false;  // every element needs all of it: the state of random numbers
 };
 
 // What the inlined expression behind a value reads, and how many ops it is.
@@ -89,6 +90,7 @@ class Fuser {
     std::unordered_set<const Node*> reads, large_reads;
     uint32_t level = 0;
     size_t work = 0;
+    bool is_total = false;  // of micro-batches
   };
 
   // ---- what must be stored ----
@@ -103,7 +105,7 @@ class Fuser {
     uses_ = count_uses();
     for (const NodeRef& node : order_) {
       if (node->evaluated() || node->op() == Op::buffer || is_transparent(*node)) continue;
-      if (alone_ || kept_.contains(node.get())) stored_.insert(node.get());
+      if (alone_ || kept_.contains(node.get()) || assemblies_.totals.contains(node.get())) stored_.insert(node.get());
       if (const auto assembly = assemblies_.find(node.get()); assembly != assemblies_.end()) {
         stored_.insert(node.get());
         for (const Piece& piece : assembly->second) stored_.insert(base_of(piece.value).node.get());
@@ -231,7 +233,7 @@ class Fuser {
     }
     ++found.work;
     if (node.op() == Op::random_bits) {  // its state is read as a whole, not through the view of its words
-      found.push_back({node.input(0), ir::IndexMap(node.input(0).shape())});
+      found.push_back({node.input(0), ir::IndexMap(node.input(0).shape()), true});
       return;
     }
     for (const Value& input : node.inputs()) collect(input, moves, found, seen);
@@ -410,9 +412,10 @@ class Fuser {
 
   void place_elementwise(const NodeRef& node) {
     const Reads reads = accesses({node, 0});
-    for (uint32_t index : neighbours(reads)) {
+    const bool is_total = assemblies_.totals.contains(node.get());  // joined with others, it would wait for theirs
+    for (uint32_t index : is_total ? std::vector<uint32_t>() : neighbours(reads)) {
       const Draft& draft = drafts_[index];
-      if (draft.call || !shares_a_read(draft, index, reads)) continue;
+      if (draft.call || draft.is_total || !shares_a_read(draft, index, reads)) continue;
       const bool alike = draft.shape == node->type().shape;
       if (alike || is_regrouped(draft.shape, draft.axes, node->type().shape)) {
         // Rows that a matrix product wants flattened are still the same rows.
@@ -431,6 +434,7 @@ class Fuser {
     }
     const uint32_t target = open_group(node->type().shape, level_above(reads));
     drafts_[target].results.push_back(node);
+    drafts_[target].is_total = is_total;
     join(target, node, reads);
   }
 
@@ -539,11 +543,12 @@ class Fuser {
     if (!in_memory || addend.dtype() != DType::f32 || base.info().kind == Kind::reduce) return false;
     const int64_t columns = matched.contract->type().shape.back();
     const Dims& shape = map.shape();
-    if (shape.empty() || shape.back() != columns || columns < 2) return false;
-    if (map.is_contiguous() && ir::count(addend.shape()) == ir::count(shape)) {
+    if (columns < 2) return false;
+    if (map.is_contiguous() && ir::count(addend.shape()) == ir::count(shape)) {  // in whatever shape: flat in an arena
       matched.epilogue.residual = addend;
       return true;
     }
+    if (shape.empty() || shape.back() != columns) return false;
     if (matched.epilogue.bias || matched.epilogue.residual || !map.is_strided()) return false;
     for (size_t axis = 0; axis + 1 < shape.size(); ++axis) {
       if (!map.is_constant_along(axis)) return false;
@@ -581,8 +586,8 @@ class Fuser {
       std::sort(before.begin(), before.end(), std::greater<>());  // popped from the back: oldest first
       // What is added up goes first: the earlier micro-batches.
       const uint32_t sum = drafts_[index].epilogue.residual ? unit_of(drafts_[index].epilogue.residual) : kNoUnit;
-      const auto earlier = std::find(before.begin(), before.end(), sum);
-      if (earlier != before.end()) std::rotate(earlier, earlier + 1, before.end());
+      std::stable_partition(before.begin(), before.end(),
+                            [&](uint32_t unit) { return unit != sum && !drafts_[unit].is_total; });
       stack.push_back({index, std::move(before)});
     };
     std::vector<uint32_t> roots;
@@ -616,13 +621,22 @@ class Fuser {
   }
 
   Group described(const Draft& draft, uint32_t index) const {
-    Group group{draft.shape, draft.axes, draft.inner, {}, {}};
-    std::unordered_set<uint64_t> seen;
+    Group group{draft.shape, draft.axes, draft.inner, {}, {}, {}, {}};
+    const int64_t elements = ir::count(draft.shape);
+    std::unordered_map<uint64_t, size_t> seen;
     const auto read = [&](const Reads& reads) {
       for (const Access& access : reads) {
         if (unit_of(access.value) == index) continue;
         const uint64_t key = base::mix(reinterpret_cast<uintptr_t>(access.value.node.get()), access.value.index);
-        if (seen.insert(key).second) group.inputs.push_back(access.value);
+        const auto [known, fresh] = seen.emplace(key, group.inputs.size());
+        if (fresh) {
+          group.inputs.push_back(access.value);
+          group.aligned.push_back(true);
+        }
+        const bool same_element = !access.as_a_whole && access.map.is_contiguous() &&
+                                  ir::count(access.map.shape()) == elements &&
+                                  ir::count(access.value.shape()) == elements;
+        if (!same_element) group.aligned[known->second] = false;
       }
     };
     for (const NodeRef& node : draft.reductions) {

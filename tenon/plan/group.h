@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tenon/ir/limits.h"
+#include "tenon/ir/loop_nest.h"
 #include "tenon/ir/node.h"
 #include "tenon/ir/view.h"
 #include "tenon/plan/assemble.h"
@@ -24,6 +25,10 @@ struct Group {
   std::vector<ir::Value> inputs;   // values that exist before it runs, in order of first use
   std::vector<ir::Value> outputs;  // in `shape`, one value per row (`shape` with the folded axes at 1 or gone), or one
                                    // per column: results of is_column_reduction nodes
+  std::vector<bool> aligned;       // per input: element i of the results needs element i of it and no other
+  std::vector<uint32_t> in_place;  // per output: the input whose memory it takes over, or kFresh; empty: none does
+
+  static constexpr uint32_t kFresh = ir::LoopNest::kFresh;
 };
 
 /// What a contract adds to its sums before it writes them; see ir::Epilogue.

@@ -76,15 +76,36 @@ class Scheduler {
 
   bool has_own_memory(const Node* node) const { return !kept_.contains(node) && !pieces_.contains(node); }
 
+  // A unit that takes more than it frees may still pay off together with one that waits for nothing else: what was
+  // gathered for a product, if the product frees more.
   bool costs_nothing(size_t unit) const {
-    size_t freed = 0, taken = 0;
-    for (const Node* node : reads_[unit]) {
-      if (left_.at(node) == 1 && has_own_memory(node)) freed += bytes_of(*node);
+    const int64_t cost = bytes_taken(unit) - bytes_freed(unit, nullptr);
+    if (cost <= 0) return true;
+    for (const Node* made : makes_[unit]) {
+      const auto readers = readers_.find(made);
+      if (readers == readers_.end() || readers->second.size() != 1) continue;
+      const size_t next = readers->second[0];
+      if (waits_for_[next] == 1 && cost + bytes_taken(next) - bytes_freed(next, made) <= 0) return true;
     }
+    return false;
+  }
+
+  int64_t bytes_taken(size_t unit) const {
+    int64_t bytes = 0;
     for (const Node* node : makes_[unit]) {
-      if (has_own_memory(node)) taken += bytes_of(*node);
+      if (has_own_memory(node)) bytes += static_cast<int64_t>(bytes_of(*node));
     }
-    return taken <= freed;
+    return bytes;
+  }
+
+  // What dies with a unit; `made` is there by then, for this unit alone.
+  int64_t bytes_freed(size_t unit, const Node* made) const {
+    int64_t bytes = 0;
+    for (const Node* node : reads_[unit]) {
+      const bool dies = node == made || (left_.contains(node) && left_.at(node) == 1);
+      if (dies && has_own_memory(node)) bytes += static_cast<int64_t>(bytes_of(*node));
+    }
+    return bytes;
   }
 
   const std::unordered_set<const Node*>&kept_, &pieces_;

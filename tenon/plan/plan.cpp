@@ -1,5 +1,6 @@
-// The simplest planner that is right: every op that is not a movement becomes one launch, in topological order, with
-// its operands seen through their views. Temporaries live in one arena from their launch to their last reader.
+// Units become launches over slots of memory, with operands seen through their views. Temporaries live in one arena from
+// their launch to their last reader. Memory is taken over where that changes nothing: by a store from the state that it
+// replaces, by an elementwise result from an operand that dies with it, by a product from the matrix that it is added to.
 
 #include "tenon/plan/plan.h"
 
@@ -45,25 +46,29 @@ class Planner {
     }
     if (request_.limits.one_op_per_kernel) {
       faults_left_ = stores_behind_faults(order);
+      find_last_readers(order);
       for (const ir::NodeRef& node : order) {
         if (!node->evaluated() && launches(*node)) add_call(node);
+        ++at_;
       }
     } else {
       const std::vector<Value> results = deepest_first(order);
       if (request_.limits.fuses) order = with_assemblies(std::move(order));
       std::vector<Unit> units = fuse(order, keep_, assemblies_, results, !request_.limits.fuses);
       if (request_.limits.fuses) {
+        pass_targets_up(units);
         std::unordered_set<const Node*> pieces;
         for (const auto& [node, part] : parts_) pieces.insert(node);
         units = shorten_lives(std::move(units), keep_, pieces);
       }
       faults_left_ = stores_behind_faults(units);
+      find_last_readers(units);
       for (Unit& unit : units) {
-        if (!unit.pieces.empty()) continue;  // its pieces have been written where they belong
-        if (unit.call)
+        if (unit.call && unit.pieces.empty())  // pieces have been written where they belong
           add_call(unit.call, unit.epilogue);
-        else
+        else if (!unit.call)
           add_group(std::move(unit.group));
+        ++at_;
       }
     }
     lay_out_temporaries();
@@ -82,19 +87,25 @@ class Planner {
     assemblies_ = find_assemblies(order, keep_);
     if (assemblies_.empty()) return order;
     std::unordered_map<const Node*, std::vector<Value>> instead;
-    for (const ir::NodeRef& whole : order) {
-      const auto found = assemblies_.find(whole.get());
-      if (found == assemblies_.end()) continue;
-      for (const Piece& piece : found->second) {
-        instead[whole.get()].push_back(piece.value);
-        const size_t begin = static_cast<size_t>(piece.begin) * size_of(piece.value.dtype());
-        parts_.emplace(base_of(piece.value).node.get(), Part{whole, begin});
+    for (bool found_more = true; found_more;) {  // pieces may be put together in turn
+      found_more = false;
+      for (const ir::NodeRef& whole : order) {
+        const auto found = assemblies_.find(whole.get());
+        if (found == assemblies_.end() || instead.contains(whole.get())) continue;
+        found_more = true;
+        for (const Piece& piece : found->second) {
+          instead[whole.get()].push_back(piece.value);
+          const size_t begin = static_cast<size_t>(piece.begin) * size_of(piece.value.dtype());
+          parts_.emplace(base_of(piece.value).node.get(), Part{whole, begin});
+        }
       }
+      if (!found_more) break;
+      order = ir::order_of_evaluation(request_.outputs, [&](const Node& node) -> const std::vector<Value>* {
+        const auto found = instead.find(&node);
+        return found == instead.end() ? nullptr : &found->second;
+      });
     }
-    return ir::order_of_evaluation(request_.outputs, [&](const Node& node) -> const std::vector<Value>* {
-      const auto found = instead.find(&node);
-      return found == instead.end() ? nullptr : &found->second;
-    });
+    return order;
   }
 
   // The results in the order in which they are best computed: what lies behind everything else leads the way, so the
@@ -160,8 +171,7 @@ class Planner {
         return late.contains(base_of(value).node.get());
       });
       if (waits && faults(items[i])) return count;
-      const Node* call = call_of(items[i]);
-      if (!waits && !(call && call->op() == Op::store && keep_.contains(call))) continue;
+      if (!waits && !writes_state(items[i])) continue;
       for (const Value& result : results_of(items[i])) late.insert(result.node.get());
     }
     if (late.empty()) return count;
@@ -174,10 +184,164 @@ class Planner {
     return count;
   }
 
+  // ---- memory that is taken over ----
+
+  template <typename Item>
+  void find_last_readers(const std::vector<Item>& items) {
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (!runs(items[i])) continue;
+      for (const Value& operand : operands_of(items[i])) last_item_[base_of(operand).node.get()] = i;
+    }
+  }
+  static bool runs(const ir::NodeRef& node) { return !node->evaluated() && launches(*node); }
+  static bool runs(const Unit&) { return true; }
+
+  bool is_read_later(const Node* node) const {
+    const auto found = last_item_.find(node);
+    return found != last_item_.end() && found->second > at_;
+  }
+  bool is_read_now(const Node* node) const {
+    const auto found = last_item_.find(node);
+    return found != last_item_.end() && found->second == at_;
+  }
+
+  // Gradients of micro-batches are added up where the last one belongs: what a piece of an assembly is added to, or made
+  // of element by element, is written into the same place when nothing else reads it.
+  void pass_targets_up(const std::vector<Unit>& units) {
+    if (parts_.empty()) return;
+    std::unordered_map<const Node*, size_t> readers;
+    for (const Unit& unit : units) {
+      for (const Node* node : read_by(unit)) ++readers[node];
+    }
+    const auto pass = [&](const Value& from, const Value& to) {
+      const auto part = parts_.find(to.node.get());
+      const Node* node = from.node.get();
+      if (part == parts_.end() || part->second.whole->op() == Op::store || node->evaluated() ||
+          node->op() == Op::buffer || node->results() != 1 || keep_.contains(node) || parts_.contains(node) ||
+          assemblies_.contains(node) || readers[node] != 1 || bytes_of(from.type()) != bytes_of(to.type()))
+        return false;
+      const Part same = part->second;
+      parts_.emplace(node, same);
+      return true;
+    };
+    for (size_t i = units.size(); i-- > 0;) {
+      const Unit& unit = units[i];
+      if (unit.epilogue.residual && !is_operand(*unit.call, unit.epilogue.residual))
+        pass(unit.epilogue.residual, {unit.epilogue.result, 0});
+      for (const Value& output : unit.group.outputs) {
+        if (output.node->info().kind == ir::Kind::reduce) continue;
+        for (size_t k = 0; k < unit.group.inputs.size(); ++k) {
+          if (unit.group.aligned[k] && pass(unit.group.inputs[k], output)) break;
+        }
+      }
+    }
+  }
+
+  static bool is_operand(const Node& call, const Value& value) {
+    const auto inputs = call.inputs();
+    return std::any_of(inputs.begin(), inputs.end(), [&](const Value& v) { return base_of(v).node == value.node; });
+  }
+
+  uint32_t root_of(uint32_t slot) const {
+    return plan_.slots[slot].within == Plan::kNone ? slot : plan_.slots[slot].within;
+  }
+
+  // Whether what lies in a slot is read for the last time now, and the whole slot with it.
+  bool dies_now(const Value& value, uint32_t slot) const {
+    const Slot& s = plan_.slots[slot];
+    return s.place == Slot::Place::temporary && !parts_.contains(value.node.get()) && !is_read_later(value.node.get()) &&
+           value.node->results() == 1 && plan_.slots[root_of(slot)].bytes == s.bytes;
+  }
+
+  uint32_t slot_taking_over(const Value& value, uint32_t old) {
+    const auto id = static_cast<uint32_t>(plan_.slots.size());
+    slots_.emplace(Key{value.node.get(), value.index}, id);
+    Slot slot = plan_.slots[old];
+    slot.within = root_of(old);
+    plan_.slots.push_back(slot);
+    last_reader_.push_back(static_cast<uint32_t>(plan_.launches.size()));
+    return id;
+  }
+
+  // Whether two slots are the same bytes; a result that overwrites a leaf is that leaf.
+  bool same_memory(uint32_t a, uint32_t b) const {
+    const auto place_of = [&](uint32_t id) {
+      const Slot& s = plan_.slots[id];
+      if (s.place == Slot::Place::result && plan_.overwritten[s.index] != Plan::kNone)
+        return std::tuple(Slot::Place::leaf, plan_.overwritten[s.index], s.offset, s.bytes);
+      const uint32_t which = s.place == Slot::Place::temporary ? root_of(id) : s.index;
+      return std::tuple(s.place, which, s.offset, s.bytes);
+    };
+    return place_of(a) == place_of(b);
+  }
+
+  // The slot of the state that a store of a whole buffer may overwrite from now on; kNone if something still needs it.
+  // What runs now may read it too, if only `aligned`.
+  uint32_t state_to_overwrite(const Node& store, bool aligned) {
+    if (store.op() != Op::store) return Plan::kNone;
+    const Value old = store.input(0);
+    if (!may_overwrite(store, old) || (is_read_now(old.node.get()) && !aligned)) return Plan::kNone;
+    taken_.insert(old.node.get());
+    const uint32_t last = static_cast<uint32_t>(plan_.launches.size());
+    const uint32_t slot = slot_of_input(old);
+    last_reader_[slot] = last;
+    return slot;
+  }
+
+  bool may_overwrite(const Node& store, const Value& old) const {
+    return faults_left_ == 0 && keep_.contains(&store) && old.node->op() == Op::buffer && old.node->evaluated() &&
+           !is_read_later(old.node.get()) && !taken_.contains(old.node.get()) && request_.may_overwrite &&
+           request_.may_overwrite(*old.node);
+  }
+
+  uint32_t slot_of_output(Group& group, size_t output, const Launch& launch) {
+    const Value& value = group.outputs[output];
+    // One value per element, not per row or column.
+    const bool is_whole = value.node->info().kind != ir::Kind::reduce &&
+                          (value.shape() == group.shape || is_regrouped(group.shape, group.axes, value.shape()));
+    if (const auto part = parts_.find(value.node.get()); part != parts_.end()) {
+      const Node* state = part->second.whole->op() == Op::store ? part->second.whole->input(0).node.get() : nullptr;
+      bool aligned = is_whole;
+      for (size_t k = 0; k < group.inputs.size(); ++k) {
+        if (group.inputs[k].node.get() == state) aligned = aligned && group.aligned[k];
+      }
+      return slot_of_part(value, part->second, aligned);
+    }
+    if (is_whole && request_.limits.fuses && !keep_.contains(value.node.get())) {
+      for (size_t k = 0; k < group.inputs.size(); ++k) {
+        const auto in_use = [&](uint32_t taken) { return taken == k; };
+        if (!group.aligned[k] || std::any_of(group.in_place.begin(), group.in_place.end(), in_use)) continue;
+        if (bytes_of(group.inputs[k].type()) == bytes_of(value.type()) && dies_now(group.inputs[k], launch.args[k]))
+          return slot_taking_over(value, launch.args[k]);
+      }
+    }
+    return slot_of_result(value, Plan::kNone);
+  }
+
+  // A store that is kept, or the launch that writes what it stores.
+  template <typename Item>
+  bool writes_state(const Item& item) const {
+    const Node* call = call_of(item);
+    if (call && call->op() == Op::store && keep_.contains(call)) return true;
+    const std::vector<Value> results = results_of(item);
+    return std::any_of(results.begin(), results.end(), [&](const Value& result) {
+      const auto part = parts_.find(result.node.get());
+      return part != parts_.end() && part->second.whole->op() == Op::store && keep_.contains(part->second.whole.get());
+    });
+  }
+
   void add_group(Group group) {
     Launch launch;
     for (const Value& input : group.inputs) launch.args.push_back(slot_of_input(input));
-    for (const Value& output : group.outputs) launch.args.push_back(slot_of_result(output, Plan::kNone));
+    for (size_t i = 0; i < group.outputs.size(); ++i) {
+      const uint32_t slot = slot_of_output(group, i, launch);
+      for (uint32_t k = 0; k < group.inputs.size(); ++k) {
+        if (!same_memory(slot, launch.args[k])) continue;
+        group.in_place.resize(group.outputs.size(), Group::kFresh);
+        group.in_place[i] = k;
+      }
+      launch.args.push_back(slot);
+    }
     launch.kernel = static_cast<uint32_t>(plan_.kernels.size());
     plan_.kernels.push_back(std::move(group));
     plan_.launches.push_back(std::move(launch));
@@ -203,12 +367,19 @@ class Planner {
     if (epilogue.residual) add_operand(epilogue.residual, ir::IndexMap(node->type().shape));
     if (epilogue.result) {
       call.outputs.push_back({epilogue.result->type().dtype, node->type().shape});
-      launch.args.push_back(slot_of_result({epilogue.result, 0}, Plan::kNone));
+      const Value result{epilogue.result, 0};
+      const bool takes_over = epilogue.residual && !parts_.contains(result.node.get()) &&
+                              !keep_.contains(result.node.get()) && !is_operand(*node, epilogue.residual) &&
+                              bytes_of(result.type()) == bytes_of(epilogue.residual.type()) &&
+                              dies_now(epilogue.residual, launch.args.back());
+      launch.args.push_back(takes_over ? slot_taking_over(result, launch.args.back())
+                                       : slot_of_result(result, Plan::kNone));
       launch.kernel = kernel_index(std::move(call));
       plan_.launches.push_back(std::move(launch));
       return;
     }
     const bool in_place = node->op() == Op::store && can_overwrite(*node, call);
+    if (in_place) taken_.insert(node->input(0).node.get());
     for (uint32_t i = 0; i < node->results(); ++i) {
       call.outputs.push_back(node->type(i));
       launch.args.push_back(slot_of_result({node, i}, in_place ? launch.args[0] : Plan::kNone));
@@ -218,10 +389,9 @@ class Planner {
   }
 
   bool can_overwrite(const Node& node, const ir::Call& call) const {
-    const Value base = base_of(node.input(0));
-    return faults_left_ == 0 && keep_.contains(&node) && base.node == node.input(0).node && base.node->evaluated() &&
-           call.inputs[0].map.is_contiguous() && base_of(node.input(1)).node.get() != base.node.get() &&
-           request_.may_overwrite && request_.may_overwrite(*base.node);
+    const Value& old = node.input(0);
+    return call.inputs[0].map.is_contiguous() && base_of(node.input(1)).node.get() != old.node.get() &&
+           may_overwrite(node, old);
   }
 
   uint32_t slot_of_input(const Value& base) {
@@ -236,7 +406,8 @@ class Planner {
   }
 
   uint32_t slot_of_result(const Value& value, uint32_t overwritten_slot) {
-    if (const auto part = parts_.find(value.node.get()); part != parts_.end()) return slot_of_part(value, part->second);
+    if (const auto part = parts_.find(value.node.get()); part != parts_.end())
+      return slot_of_part(value, part->second, false);
     const auto id = static_cast<uint32_t>(plan_.slots.size());
     slots_.emplace(Key{value.node.get(), value.index}, id);
     Slot slot{Slot::Place::temporary, 0, 0, bytes_of(value.type())};
@@ -254,9 +425,12 @@ class Planner {
     return id;
   }
 
-  uint32_t slot_of_part(const Value& value, const Part& part) {
+  // `aligned`: what runs now reads the state that the whole replaces, if at all, at the elements that it writes.
+  uint32_t slot_of_part(const Value& value, const Part& part, bool aligned) {
     const auto found = slots_.find(Key{part.whole.get(), 0});
-    const uint32_t whole = found != slots_.end() ? found->second : slot_of_result({part.whole, 0}, Plan::kNone);
+    const uint32_t whole = found != slots_.end()
+                               ? found->second
+                               : slot_of_result({part.whole, 0}, state_to_overwrite(*part.whole, aligned));
     const auto id = static_cast<uint32_t>(plan_.slots.size());
     slots_.emplace(Key{value.node.get(), value.index}, id);
     Slot slot = plan_.slots[whole];
@@ -281,6 +455,10 @@ class Planner {
   }
 
   void lay_out_temporaries() {
+    for (size_t id = plan_.slots.size(); id-- > 0;) {
+      const uint32_t whole = plan_.slots[id].within;
+      if (whole != Plan::kNone) last_reader_[whole] = std::max(last_reader_[whole], last_reader_[id]);
+    }
     std::vector<Interval> intervals;
     intervals.reserve(temporaries_.size());
     for (const Temporary& t : temporaries_)
@@ -305,7 +483,10 @@ class Planner {
   std::unordered_set<const Node*> keep_;
   std::unordered_map<Key, uint32_t, ValueHash> slots_;
   std::unordered_multimap<uint64_t, uint32_t> kernels_;
-  size_t faults_left_ = 0;  // launches still to come that may find a bad index
+  size_t at_ = 0;  // the unit, or without fusion the node, that is being added
+  std::unordered_map<const Node*, size_t> last_item_;  // the last of them that reads a node
+  std::unordered_set<const Node*> taken_;              // leaves whose memory a store has taken over
+  size_t faults_left_ = 0;                             // launches still to come that may find a bad index
   std::vector<uint32_t> last_reader_;
   std::vector<Temporary> temporaries_;
 };

@@ -26,7 +26,7 @@ struct Slot {
   uint32_t index = 0;
   size_t offset = 0;  // in the arena, or in a result of which this is a part
   size_t bytes = 0;
-  uint32_t within = ~0u;  // the slot of which this is a part
+  uint32_t within = ~0u;  // the slot of which this is a part, or whose memory it takes over
 };
 
 /// What one launch runs: a call, or a group that codegen turns into a loop nest.

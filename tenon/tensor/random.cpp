@@ -82,7 +82,9 @@ Tensor uniform(int64_t n, DType dtype, Device device, Generator& generator) {
   return mul(top.to(DType::f32), std::ldexp(1.0, -bits)).to(dtype);
 }
 
-Tensor finished(Tensor made, const Options& options) {
+// A tensor of its own, not a view of the flat draw.
+Tensor finished(const Tensor& drawn, const Options& options) {
+  Tensor made(drawn.value());
   if (options.requires_grad) made.requires_grad_();
   return made;
 }

@@ -22,7 +22,15 @@ std::optional<DType> combine(std::optional<DType> higher, std::optional<DType> l
 
 }  // namespace
 
-ir::Value in(const Tensor& x) { return grad_enabled() ? x.value() : ir::detach(x.value()); }
+ir::Value in(const Tensor& x) {
+  const ir::Value& value = x.value();
+  const ir::Node& node = *value.node;
+  // What a write of everything leaves behind is what it writes: readers need not wait for the memory.
+  const bool rewritten = node.op() == ir::Op::store && !node.evaluated() && !value.needs_grad() &&
+                         node.attrs_as<ir::StoreAttrs>().target.empty();
+  if (rewritten) return node.input(1);
+  return grad_enabled() ? value : ir::detach(value);
+}
 
 size_t axis(std::string_view op, int64_t dim, size_t rank) {
   const auto n = static_cast<int64_t>(rank);

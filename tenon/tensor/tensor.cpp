@@ -51,12 +51,16 @@ struct TensorImpl {
   void refresh() {
     if (!root || seen_version == root->current_version()) return;
     root->refresh();
+    look_at_root();
+    range.reset();
+  }
+
+  void look_at_root() {
     const bool follows = !detached && !leaf && root_leaf == root->leaf_id();
     value = follows ? root->value : ir::detach(root->value);
     for (const ir::Move& move : moves) value = ir::move(value, move);
     if (leaf) value = ir::param(value, leaf);
     seen_version = root->current_version();
-    range.reset();
   }
 };
 
@@ -96,8 +100,14 @@ ir::Value with_history(const ir::Value& data, const ir::Value& history) {
 }
 
 ir::Value stored(const ir::Value& old, const ir::Value& next, const std::vector<ir::Move>& target) {
-  if (target.empty() && (next.needs_grad() || !has_home(old))) return next;
-  return ir::store(old, next, target);
+  if (!target.empty()) return ir::store(old, next, target);
+  if (next.needs_grad() || !has_home(old)) return next;
+  ir::Value home = old;  // what is replaced as a whole needs none of the writes before
+  while (home.node->op() == ir::Op::store && !home.node->evaluated()) {
+    ir::Value base = home.node->input(0);
+    home = std::move(base);
+  }
+  return has_home(home) ? ir::store(home, next, {}) : next;
 }
 
 ir::Value written(const ir::Value& old, const ir::Value& next, const std::vector<ir::Move>& target, bool tracked) {
@@ -111,6 +121,12 @@ ir::Value settled(const ir::Value& value) {
   const ir::Value inner = exec::settle(value.node->input(0));
   const auto leaf = leaf_of(value);
   return !leaf || inner == value.node->input(0) ? value : ir::param(inner, leaf);
+}
+
+// Whether a value was evaluated beside others and still holds on to how it was made.
+bool can_settle(const ir::Value& value) {
+  const ir::Node& node = *(is_param(value) ? value.node->input(0) : value).node;
+  return node.evaluated() && node.op() != ir::Op::buffer && !node.needs_grad();
 }
 
 // The value before the writes that have not been carried out.
@@ -143,6 +159,7 @@ void Tensor::check_defined() const {
 const ir::Value& Tensor::value() const {
   check_defined();
   impl_->refresh();
+  if (can_settle(impl_->value)) impl_->value = settled(impl_->value);
   return impl_->value;
 }
 
@@ -168,9 +185,15 @@ void Tensor::undo_writes() const {
   ++owner.version;
 }
 
-// Lets go of how an evaluated value was made.
+// Lets go of how an evaluated value was made. A view looks at its root's value, so that there is one leaf for both.
 void Tensor::settle() const {
-  for (TensorImpl* impl = impl_.get(); impl; impl = impl->root.get()) impl->value = settled(impl->value);
+  std::vector<TensorImpl*> path;
+  for (TensorImpl* impl = impl_.get(); impl; impl = impl->root.get()) path.push_back(impl);
+  path.back()->value = settled(path.back()->value);
+  for (size_t i = path.size() - 1; i-- > 0;) {
+    if (path[i + 1]->value.node->op() == ir::Op::buffer) path[i]->look_at_root();
+    path[i]->value = settled(path[i]->value);
+  }
 }
 
 void eval(std::span<const Tensor> tensors) {
@@ -366,6 +389,10 @@ void Tensor::write(ir::Value next) {
     if (view.strides[i] == 0 && view.shape[i] > 1) {
       fail("write", "several elements of this expanded view are one element of memory; clone() it first");
     }
+  }
+  if (map.is_contiguous() && numel() == ir::count(owner->value.shape())) {  // everything, in another shape
+    next = ir::reshape(next, owner->value.shape());
+    path.clear();
   }
   owner->value = written(owner->value, next, path, is_tracked(*impl_));
   ++owner->version;

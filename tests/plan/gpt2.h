@@ -53,6 +53,10 @@ class Gpt2 {
     }
     norm_w_ = weight({w});
     norm_b_ = weight({w});
+    for (const Tensor& arena : {matrices_, rest_}) {
+      const auto state = [&] { return leaf(arena.shape(), DType::f32); };
+      arenas_.push_back({arena, arena.dtype() == DType::f32 ? arena : state(), state(), state()});
+    }
   }
 
   /// The mean loss of one micro-batch; each has token ids of its own.
@@ -71,10 +75,13 @@ class Gpt2 {
     return nn::cross_entropy(logits, targets.reshape({b * t}));
   }
 
-  std::vector<Tensor> arenas() const { return {matrices_, rest_}; }
+  /// Weights that gradients are taken of, and what AdamW keeps for them. The f32 master of a bf16 arena is a tensor of
+  /// its own; that of an f32 arena is the arena.
+  struct Arena {
+    Tensor weights, master, mean, square;
+  };
+  const std::vector<Arena>& arenas() const { return arenas_; }
   const Gpt2Config& config() const { return c_; }
-  /// Something of the size of an arena that training keeps: a moment, or the f32 master of a shadow.
-  Tensor state(const Tensor& arena) const { return leaf(arena.shape(), DType::f32); }
 
  private:
   struct Block {
@@ -115,17 +122,18 @@ class Gpt2 {
   Device device_;
   Tensor matrices_, rest_, tokens_, positions_, norm_w_, norm_b_;
   std::vector<Block> blocks_;
+  std::vector<Arena> arenas_;
 };
 
-/// One training step: the loss, and the arenas and the moments of AdamW behind it.
+/// One training step: the loss, and the arenas and the moments of AdamW, which are updated in place.
 inline std::vector<Tensor> step(const Gpt2& model) {
-  const std::vector<Tensor> arenas = model.arenas();
-  std::vector<Tensor> gradients(arenas.size()), results(1);
+  std::vector<Tensor> weights, gradients(model.arenas().size()), results(1);
+  for (const Gpt2::Arena& arena : model.arenas()) weights.push_back(arena.weights);
   for (int64_t i = 0; i < model.config().micro_batches; ++i) {
     const std::vector<Tensor> part{model.loss()};
-    const std::vector<Tensor> slopes = grad(part, arenas);
+    const std::vector<Tensor> slopes = grad(part, weights);
     results[0] = i > 0 ? results[0] + part[0].detach() : part[0].detach();
-    for (size_t k = 0; k < arenas.size(); ++k) gradients[k] = i > 0 ? gradients[k] + slopes[k] : slopes[k];
+    for (size_t k = 0; k < slopes.size(); ++k) gradients[k] = i > 0 ? gradients[k] + slopes[k] : slopes[k];
   }
   if (model.config().clips) {
     Tensor squares;
@@ -136,13 +144,18 @@ inline std::vector<Tensor> step(const Gpt2& model) {
     const Tensor factor = clamp(1.0 / (sqrt(squares) + 1e-6), {}, 1.0);
     for (Tensor& g : gradients) g = g.to(DType::f32) * factor;
   }
-  for (size_t k = 0; k < arenas.size(); ++k) {
-    const Tensor p = model.state(arenas[k]), m = model.state(arenas[k]), v = model.state(arenas[k]);
+  const NoGrad updating;
+  for (size_t k = 0; k < gradients.size(); ++k) {
+    Gpt2::Arena arena = model.arenas()[k];
     const Tensor g = gradients[k].to(DType::f32);
-    const Tensor m1 = m * 0.9 + g * 0.1, v1 = v * 0.999 + g * g * 0.001;
-    const Tensor p1 = p * 0.9999 - m1 / (sqrt(v1) + 1e-8) * 1e-3;
-    for (const Tensor& made : {p1, m1, v1}) results.push_back(made);
-    if (arenas[k].dtype() != DType::f32) results.push_back(p1.to(arenas[k].dtype()));
+    const Tensor m = arena.mean * 0.9 + g * 0.1, v = arena.square * 0.999 + g * g * 0.001;
+    const Tensor p = arena.master * 0.9999 - m / (sqrt(v) + 1e-8) * 1e-3;
+    arena.mean.copy_(m);
+    arena.square.copy_(v);
+    arena.master.copy_(p);
+    if (arena.weights.dtype() != DType::f32) arena.weights.copy_(p.to(arena.weights.dtype()));
+    for (const Tensor& state : {arena.weights, arena.mean, arena.square}) results.push_back(state);
+    if (arena.weights.dtype() != DType::f32) results.push_back(arena.master);
   }
   return results;
 }

@@ -26,6 +26,7 @@ Gpt2Config small(int64_t layers) {
 plan::Plan plan_of(const Gpt2Config& config) {
   plan::Request request;
   for (const Tensor& output : testing::step(Gpt2(config, Device("null")))) request.outputs.push_back(output.value());
+  request.may_overwrite = [](const ir::Node&) { return true; };
   plan::Plan plan = plan::make_plan(request);
   for (const plan::Kernel& kernel : plan.kernels) {  // every group must be one that codegen can express
     if (const auto* group = std::get_if<plan::Group>(&kernel)) codegen::lower(*group);
@@ -88,6 +89,29 @@ TEST(Gpt2Plan, ClippingAddsTwoKernels) {
   const size_t plain = launches(config);
   config.clips = true;
   EXPECT_LE(launches(config), plain + 2);
+}
+
+TEST(Gpt2Plan, StateIsUpdatedWhereItLies) {
+  for (const bool autocast : {false, true}) {
+    Gpt2Config config = small(2);
+    config.autocast = autocast;
+    const plan::Plan plan = plan_of(config);
+    size_t in_place = 0;
+    for (const uint32_t leaf : plan.overwritten) in_place += leaf != plan::Plan::kNone;
+    EXPECT_EQ(in_place, autocast ? 7u : 6u) << plan.print();  // masters, moments, and the shadow of the matrices
+    EXPECT_EQ(plan.results.size(), in_place + 1);             // the loss is the only new memory
+    EXPECT_EQ(plan.print().find("store "), std::string::npos) << plan.print();
+  }
+}
+
+TEST(Gpt2Plan, GradientsOfMicroBatchesAreAddedInOnePlace) {
+  Gpt2Config config = small(12);
+  config.width = 192;
+  config.batch = 1;
+  config.context = 16;  // gradients outweigh activations
+  const size_t one = plan_of(config).peak_live_bytes;
+  config.micro_batches = 4;
+  EXPECT_LE(static_cast<double>(plan_of(config).peak_live_bytes), 1.05 * static_cast<double>(one));
 }
 
 TEST(Gpt2Plan, ThePlannedPeakIsNearTheLiveBytes) {

@@ -29,8 +29,10 @@ class ContractEpilogue : public CallKernel {
     const float* bias = epilogue_.bias ? reinterpret_cast<const float*>(args[next++]) + bias_offset_ : nullptr;
     const float* residual = epilogue_.residual ? reinterpret_cast<const float*>(args[next++]) : nullptr;
     std::byte* out = args[next];
-    const Scratch scratch(round_ ? static_cast<size_t>(count_) * sizeof(float) : 64);
-    float* sums = round_ ? scratch.as<float>() : reinterpret_cast<float*>(out);
+    // A result that takes over the memory of what it is added to must not be written before it is read.
+    const bool apart = round_ || reinterpret_cast<const std::byte*>(residual) == out;
+    const Scratch scratch(apart ? static_cast<size_t>(count_) * sizeof(float) : 64);
+    float* sums = apart ? scratch.as<float>() : reinterpret_cast<float*>(out);
     const Finished finished = [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
       for (int64_t r = row; r < row + rows; ++r)
         finish(sums, bias, residual, out, r * columns_ + column, column, static_cast<size_t>(columns));
@@ -48,7 +50,7 @@ class ContractEpilogue : public CallKernel {
     }
     if (residual) {
       const void* operands[] = {line, residual + at};
-      add_(line, operands, n);
+      add_(round_ ? line : reinterpret_cast<float*>(out) + at, operands, n);
     }
     if (!round_) return;
     const void* from = line;

@@ -257,7 +257,7 @@ class AcrossProgram : public TileProgram {
 }  // namespace
 
 bool better_across(const ir::LoopNest& nest) {
-  if (nest.row_rank == 0 || nest.row_rank == nest.space.size() || nest.space[nest.row_rank - 1] < 8) return false;
+  if (!nest.in_place.empty() || nest.row_rank == 0 || nest.row_rank == nest.space.size() || nest.space[nest.row_rank - 1] < 8) return false;
   int along_row = 0, across = 0, reductions = 0;
   for (const Instr& instr : nest.code) {
     if (instr.per_column) return false;

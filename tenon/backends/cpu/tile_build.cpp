@@ -102,8 +102,11 @@ class Builder {
     const Instr& instr = nest_.code[i];
     if (is_row_fold(i)) return depth_[i] == stage + 1;
     if (is_column_fold(i)) return depth_[i] == stage;
-    return instr.kind == Instr::Kind::store && !instr.per_row && !instr.per_column && depth_[i] == stage;
+    return instr.kind == Instr::Kind::store && !instr.per_row && !instr.per_column && stage == stage_of_store(i);
   }
+
+  // Where an output is written over an input, earlier stages may still read the input again.
+  size_t stage_of_store(size_t i) const { return nest_.in_place.empty() ? depth_[i] : runs_.size() - 1; }
 
   // The element instructions of every stage, in order.
   void find_runs() {
@@ -217,17 +220,41 @@ class Builder {
   }
 
   // A result that is stored as it is can be computed where it belongs.
-  static void find_direct_stores(std::vector<Step>& steps) {
+  void find_direct_stores(std::vector<Step>& steps) const {
     for (uint32_t j = 0; j < steps.size(); ++j) {
       if (steps[j].kind != Instr::Kind::store || !steps[j].stores_in_place) continue;
       for (uint32_t i = j; i-- > 0;) {
         if (steps[i].out != steps[j].args[0] || steps[i].kind == Instr::Kind::reduce ||
             steps[i].kind == Instr::Kind::store)
           continue;
-        if (steps[i].kind == Instr::Kind::apply && steps[i].stored_by == kNoRegister) steps[i].stored_by = j;
+        if (steps[i].kind == Instr::Kind::apply && steps[i].stored_by == kNoRegister && !is_read_from(steps, i, j))
+          steps[i].stored_by = j;
         break;
       }
     }
+  }
+
+  // Whether the memory that `store` writes still holds an operand of step i or of a later one.
+  bool is_read_from(const std::vector<Step>& steps, uint32_t i, uint32_t store) const {
+    if (nest_.in_place.empty()) return false;
+    if (code_.folds > 0) return true;  // registers live on from earlier stages
+    const uint32_t input = nest_.in_place[steps[store].buffer - nest_.inputs];
+    if (input == ir::LoopNest::kFresh) return false;
+    bool held = false;  // the register that stands for the memory, from its load until another step takes it
+    uint32_t reg = kNoRegister;
+    for (uint32_t at = 0; at < steps.size(); ++at) {
+      const Step& step = steps[at];
+      if (step.kind == Instr::Kind::load && step.buffer == input) {
+        if (at > i) return true;
+        held = true;
+        reg = step.out;
+        continue;
+      }
+      const auto& args = step.args;
+      if (held && at >= i && std::find(args.begin(), args.end(), reg) != args.end()) return true;
+      if (held && step.out == reg && step.kind != Instr::Kind::store && step.kind != Instr::Kind::reduce) held = false;
+    }
+    return false;
   }
 
   void add_columns() {

@@ -1,0 +1,122 @@
+// Counts references: what the graph itself does not account for is held from outside.
+//
+// A value held from outside and not evaluated will be computed later from what it is made of, and so will the gradient
+// of an evaluated one that still has its history. Everything below such values must stay as it is.
+
+#include "tenon/exec/overwrite.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "tenon/ir/topology.h"
+#include "tenon/plan/plan.h"
+
+namespace tenon::exec {
+namespace {
+
+using ir::Node;
+using ir::NodeRef;
+using ir::Op;
+using ir::Value;
+using Nodes = std::unordered_set<const Node*>;
+
+size_t bytes_of(const Node& node) {
+  return static_cast<size_t>(ir::count(node.type().shape)) * size_of(node.type().dtype);
+}
+
+bool is_state_update(const Node& node) {
+  return node.op() == Op::store && !node.evaluated() && node.input(0).node->op() == Op::buffer;
+}
+
+// What somebody else than the graph and `outputs` holds.
+std::vector<NodeRef> held_outside(const std::vector<NodeRef>& order, const std::vector<Value>& outputs) {
+  std::unordered_map<const Node*, uint32_t> accounted;
+  for (const Value& output : outputs) ++accounted[output.node.get()];
+  for (const NodeRef& node : order) {
+    ++accounted[node.get()];  // by the list itself
+    if (node->evaluated()) continue;
+    for (const Value& input : node->inputs()) ++accounted[input.node.get()];
+  }
+  std::vector<NodeRef> held;
+  for (const NodeRef& node : order) {
+    if (node->references() > accounted[node.get()]) held.push_back(node);
+  }
+  return held;
+}
+
+bool is_kept(const NodeRef& node, const Nodes& kept) {
+  for (uint32_t i = 0; i < node->results(); ++i) {
+    if (!kept.contains(plan::base_of({node, i}).node.get())) return false;
+  }
+  return true;
+}
+
+// The nodes whose value, or whose history, may be asked for when `kept` ones are evaluated.
+Nodes needed_later(const std::vector<NodeRef>& order, const std::vector<NodeRef>& held, const Nodes& kept) {
+  Nodes needed;
+  for (const NodeRef& node : held) {
+    if (node->evaluated() || node->needs_grad() || !is_kept(node, kept)) needed.insert(node.get());
+  }
+  for (size_t i = order.size(); i-- > 0;) {
+    const Node& node = *order[i];
+    if (node.evaluated() || !needed.contains(&node) || (kept.contains(&node) && !node.needs_grad())) continue;
+    for (const Value& input : node.inputs()) needed.insert(input.node.get());
+  }
+  return needed;
+}
+
+Nodes bases_of(const std::vector<Value>& values) {
+  Nodes nodes;
+  for (const Value& value : values) nodes.insert(plan::base_of(value).node.get());
+  return nodes;
+}
+
+}  // namespace
+
+Nodes overwritable(std::vector<Value>& outputs) {
+  const std::vector<NodeRef> order = ir::order_of_evaluation(outputs);
+  if (std::none_of(order.begin(), order.end(), [](const NodeRef& node) { return is_state_update(*node); })) return {};
+  const std::vector<NodeRef> held = held_outside(order, outputs);
+  std::vector<Value> others;
+  Nodes kept = bases_of(outputs);
+  for (const NodeRef& node : held) {
+    const Value base = plan::base_of({node, 0});
+    if (node->evaluated() || node->results() != 1 || base.node->evaluated() || kept.contains(base.node.get())) continue;
+    if (base.node->op() == Op::store) {
+      outputs.push_back(base);
+      kept.insert(base.node.get());
+    } else {
+      others.push_back(base);
+    }
+  }
+  const auto free_states = [&](const Nodes& evaluated) {
+    const Nodes needed = needed_later(order, held, evaluated);
+    Nodes free;
+    for (const NodeRef& node : order) {
+      if (!is_state_update(*node) || !evaluated.contains(node.get())) continue;
+      const Node* state = node->input(0).node.get();
+      if (state->evaluated() && state->data().use_count() == 1 && !needed.contains(state)) free.insert(state);
+    }
+    return free;
+  };
+  const auto bytes_of_all = [](const Nodes& nodes) {
+    size_t bytes = 0;
+    for (const Node* node : nodes) bytes += bytes_of(*node);
+    return bytes;
+  };
+  Nodes free = free_states(kept);
+  if (others.empty()) return free;
+  Nodes with_others = kept;
+  size_t taken = 0;
+  for (const Value& value : others) {
+    if (with_others.insert(value.node.get()).second) taken += bytes_of(*value.node);
+  }
+  Nodes more = free_states(with_others);
+  if (bytes_of_all(more) < bytes_of_all(free) + taken || more.size() == free.size()) return free;
+  for (const Value& value : others) {
+    if (kept.insert(value.node.get()).second) outputs.push_back(value);
+  }
+  return more;
+}
+
+}  // namespace tenon::exec

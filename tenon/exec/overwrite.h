@@ -1,0 +1,20 @@
+// Which state a plan may overwrite without anybody noticing.
+
+#pragma once
+
+#include <unordered_set>
+#include <vector>
+
+#include "tenon/ir/node.h"
+
+namespace tenon::exec {
+
+/// The buffer leaves that nothing can read any more once `outputs` are evaluated: nobody holds them, and nobody holds a
+/// value that is made of them and stays unevaluated.
+///
+/// Values that somebody holds join `outputs` first, if they are new versions of a state, so that a later evaluation does
+/// not compute them again; or if they are smaller than the state that they keep from being overwritten: gradients beside
+/// an update of the weights. To be called with no references to the graph but the callers' own and those of `outputs`.
+std::unordered_set<const ir::Node*> overwritable(std::vector<ir::Value>& outputs);
+
+}  // namespace tenon::exec

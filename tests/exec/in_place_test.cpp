@@ -1,0 +1,193 @@
+// Writing over old state and dead temporaries: it happens where it can, and nobody can tell.
+
+#include <gtest/gtest.h>
+
+#include "tenon/device/storage.h"
+#include "tenon/exec/eval.h"
+#include "tenon/plan/plan.h"
+#include "tenon/tenon.h"
+
+namespace tenon {
+namespace {
+
+using Floats = std::vector<float>;
+
+uint64_t address_of(const Tensor& x) {
+  const ir::Value base = plan::base_of(x.value());
+  return device::storage_of(base.node->data())->buffer().handle;
+}
+
+size_t launches_of(auto&& action) {
+  const size_t before = exec::stats().launches;
+  action();
+  return exec::stats().launches - before;
+}
+
+// Adam as a user would write it.
+struct Adam {
+  Tensor w, m = zeros_like(w), v = zeros_like(w);
+  explicit Adam(Tensor weights) : w(std::move(weights)) { eval({w, m, v}); }
+  void step(const Tensor& g) {
+    const NoGrad updating;
+    m.mul_(0.9).add_(g * 0.1);
+    v.mul_(0.99).add_(g * g * 0.01);
+    w.sub_(m / (sqrt(v) + 1e-8) * 0.1);
+  }
+};
+
+TEST(InPlace, AnUpdateKeepsTheAddressesOfItsState) {
+  Adam adam(tensor<float>({1, 2, 3}).requires_grad_());
+  std::vector<uint64_t> before;
+  for (int i = 0; i < 4; ++i) {
+    Tensor loss = sum(square(adam.w));
+    loss.backward();
+    adam.step(adam.w.grad());
+    adam.w.zero_grad();
+    eval({loss, adam.w, adam.m, adam.v});
+    const std::vector<uint64_t> after{address_of(adam.w), address_of(adam.m), address_of(adam.v)};
+    if (i > 0) {
+      EXPECT_EQ(before, after) << i;  // the two moments start as one value
+    }
+    before = after;
+  }
+  EXPECT_EQ(adam.w.to_vector<float>().size(), 3u);
+}
+
+TEST(InPlace, AWholeUpdateIsOneKernel) {
+  Adam adam(rand({1000}));
+  const Tensor g = rand({1000}).eval();
+  adam.step(g);
+  EXPECT_EQ(launches_of([&] { eval({adam.w, adam.m, adam.v}); }), 1u);
+}
+
+TEST(InPlace, EvaluatingTheLossEvaluatesTheStateThatItReads) {
+  Adam adam(tensor<float>({1, 2, 3}).requires_grad_());
+  for (int i = 0; i < 20; ++i) {
+    Tensor loss = sum(square(adam.w));
+    loss.backward();
+    adam.step(adam.w.grad());
+    adam.w.zero_grad();
+    // Were the steps before computed again, launches would grow with i.
+    EXPECT_LE(launches_of([&] { loss.item<float>(); }), 4u) << i;
+  }
+}
+
+TEST(InPlace, AGradientThatIsHeldIsRightAfterTheUpdate) {
+  Tensor w = tensor<float>({1, 2, 3}).requires_grad_();
+  Tensor loss = sum(square(w) * w);
+  loss.backward();
+  const Tensor g = w.grad();
+  {
+    const NoGrad updating;
+    w.sub_(g);
+  }
+  w.eval();
+  EXPECT_EQ(g.to_vector<float>(), (Floats{3, 12, 27}));
+  EXPECT_EQ(w.to_vector<float>(), (Floats{-2, -10, -24}));
+}
+
+TEST(InPlace, AValueReadBeforeTheUpdateAndEvaluatedAfterItIsTheOldOne) {
+  Tensor w = tensor<float>({1, 2, 3}).eval();
+  const Tensor twice = w * 2, shown = w.slice(0, 1, 3) + 0.5;
+  w.add_(10);
+  w.eval();
+  EXPECT_EQ(w.to_vector<float>(), (Floats{11, 12, 13}));
+  EXPECT_EQ(twice.to_vector<float>(), (Floats{2, 4, 6}));
+  EXPECT_EQ(shown.to_vector<float>(), (Floats{2.5, 3.5}));
+}
+
+TEST(InPlace, ALargeValueThatIsHeldKeepsTheOldState) {
+  Tensor w = tensor<float>({1, 2}).eval();
+  const Tensor outer = w.reshape({2, 1}) * full({2, 1000}, 2.0);
+  const Tensor total = sum(outer);
+  w.add_(total);
+  w.eval();
+  EXPECT_EQ(w.to_vector<float>(), (Floats{6001, 6002}));
+  EXPECT_FALSE(outer.is_evaluated());
+  EXPECT_EQ(sum(outer, {1}).to_vector<float>(), (Floats{2000, 4000}));
+}
+
+TEST(InPlace, TheHistoryOfALossThatIsKeptSeesTheOldWeights) {
+  Tensor w = tensor<float>({2, 3}).requires_grad_();
+  Tensor loss = sum(w * w * w);
+  loss.backward({}, true);
+  {
+    const NoGrad updating;
+    w.sub_(1);
+  }
+  eval({loss, w});
+  w.zero_grad();
+  loss.backward();
+  EXPECT_EQ(loss.item<float>(), 35);
+  EXPECT_EQ(w.to_vector<float>(), (Floats{1, 2}));
+}
+
+TEST(InPlace, SwappingTwoStates) {
+  Tensor a = tensor<float>({1, 2}).eval(), b = tensor<float>({3, 4}).eval();
+  const Tensor old = a + 0;
+  a.copy_(b + 0);
+  b.copy_(old);
+  eval({a, b});
+  EXPECT_EQ(a.to_vector<float>(), (Floats{3, 4}));
+  EXPECT_EQ(b.to_vector<float>(), (Floats{1, 2}));
+}
+
+TEST(InPlace, RotatingThreeStatesThroughEachOther) {
+  Tensor a = tensor<float>({1, 2}).eval(), b = tensor<float>({3, 4}).eval(), c = tensor<float>({5, 6}).eval();
+  const Tensor next_a = b * 2, next_b = c * 2, next_c = a * 2;
+  a.copy_(next_a);
+  b.copy_(next_b);
+  c.copy_(next_c);
+  eval({a, b, c});
+  EXPECT_EQ(a.to_vector<float>(), (Floats{6, 8}));
+  EXPECT_EQ(b.to_vector<float>(), (Floats{10, 12}));
+  EXPECT_EQ(c.to_vector<float>(), (Floats{2, 4}));
+}
+
+TEST(InPlace, AStateThatIsReadAcrossItsElements) {
+  Tensor a = tensor<float>({1, 2, 3, 4}).eval();
+  a.copy_(flip(a, {0}) * 2 + a);
+  EXPECT_EQ(a.to_vector<float>(), (Floats{9, 8, 7, 6}));
+  a.copy_(a * (30.0 / sum(a)));
+  EXPECT_EQ(a.to_vector<float>(), (Floats{9, 8, 7, 6}));
+}
+
+TEST(InPlace, OneValueStoredInTwoPlaces) {
+  Tensor a = tensor<float>({1, 2}).eval(), b = tensor<float>({3, 4}).eval();
+  const Tensor both = a * b;
+  a.copy_(both);
+  b.copy_(both);
+  eval({a, b});
+  EXPECT_EQ(a.to_vector<float>(), (Floats{3, 8}));
+  EXPECT_EQ(b.to_vector<float>(), (Floats{3, 8}));
+  EXPECT_EQ(both.to_vector<float>(), (Floats{3, 8}));
+}
+
+// Chains whose temporaries take over each other's memory give the bits of one op at a time.
+TEST(InPlace, TemporariesInPlaceGiveTheSameBits) {
+  manual_seed(7);
+  const Tensor x = rand({37, 129}).eval(), y = rand({129, 37}).eval(), z = rand({37, 37}).eval();
+  const auto program = [](const Tensor& a, const Tensor& b, const Tensor& c) {
+    Tensor h = matmul(a, b) + c;
+    h = matmul(h, h) + h;
+    h = matmul(tanh(h), c) + h.t();
+    const Tensor s = sort(h, 1).first;
+    return matmul(s * 2 - h, c) + s;
+  };
+  const Device unfused("cpu_unfused");
+  const Tensor here = program(x, y, z), there = program(x.to(unfused), y.to(unfused), z.to(unfused));
+  EXPECT_EQ(here.to_bytes(), there.to_bytes());
+}
+
+TEST(InPlace, AProductAddedToItsOwnOperand) {
+  const Tensor x = rand({33, 33}).eval(), w = rand({33, 33}).eval();
+  const auto program = [](const Tensor& a, const Tensor& b) {
+    const Tensor h = matmul(a, b);
+    return matmul(matmul(h, b) + h, b);
+  };
+  const Device unfused("cpu_unfused");
+  EXPECT_EQ(program(x, w).to_bytes(), program(x.to(unfused), w.to(unfused)).to_bytes());
+}
+
+}  // namespace
+}  // namespace tenon
