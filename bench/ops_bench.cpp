@@ -22,14 +22,14 @@ Tensor made(const Dims& shape, DType dtype = DType::f32) { return randn(shape).t
 
 void bench_matmul(benchmark::State& state, int64_t m, int64_t k, int64_t n, DType dtype) {
   const Tensor a = made({m, k}, dtype), b = made({k, n}, dtype);
-  for (auto _ : state) matmul(a, b).eval();
+  for (auto _ : state) wait({matmul(a, b)});
   state.counters["GFLOP/s"] =
       benchmark::Counter(2e-9 * static_cast<double>(m * k * n), benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void bench_add(benchmark::State& state) {
   const Tensor x = made({16 << 20}), y = made({16 << 20});
-  for (auto _ : state) (x + y).eval();
+  for (auto _ : state) wait({x + y});
 }
 
 // The bound of add16M: the same bytes with nothing around them, written past the caches where the machine can.
@@ -64,7 +64,7 @@ void bench_stream_add(benchmark::State& state) {
 template <typename F>
 void bench_square(benchmark::State& state, F f) {
   const Tensor x = made({2048, 2048});
-  for (auto _ : state) f(x).eval();
+  for (auto _ : state) wait({f(x)});
 }
 
 Tensor chain(const Tensor& x) { return sigmoid(tanh(x * 2.0 + 1.0) * x) * x - exp(x) * 0.5; }
@@ -75,7 +75,7 @@ void bench_layer_norm(benchmark::State& state) {
   const Tensor g = made({4096, 768});
   for (auto _ : state) {
     const std::vector<Tensor> y{nn::layer_norm(x, {768}, w, b)};
-    eval(grad(y, std::vector<Tensor>{x, w, b}, {{g}}));
+    wait(grad(y, std::vector<Tensor>{x, w, b}, {{g}}));
   }
 }
 
@@ -84,7 +84,7 @@ void bench_cross_entropy(benchmark::State& state) {
   const Tensor target = randint(0, 50257, {512}).eval();
   for (auto _ : state) {
     const Tensor loss = nn::cross_entropy(logits, target);
-    eval({loss, grad(loss, logits)});
+    wait({loss, grad(loss, logits)});
   }
 }
 
@@ -94,7 +94,7 @@ void bench_attention(benchmark::State& state, int64_t length) {
   const Tensor g = made(shape);
   for (auto _ : state) {
     const std::vector<Tensor> o{nn::scaled_dot_product_attention(q, k, v, {.mask = {}, .causal = true})};
-    eval(grad(o, std::vector<Tensor>{q, k, v}, {{g}}));
+    wait(grad(o, std::vector<Tensor>{q, k, v}, {{g}}));
   }
 }
 

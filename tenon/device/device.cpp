@@ -11,9 +11,9 @@ class CommandList : public Recording {
  public:
   CommandList(Device& device, std::span<const Command> commands)
       : device_(device), commands_(commands.begin(), commands.end()) {}
-  void replay() override {
+  Ticket replay(bool caller_waits) override {
     device_.enqueue(commands_);
-    device_.submit();
+    return device_.submit(caller_waits);
   }
 
  private:

@@ -23,10 +23,12 @@ struct Buffer {
   std::byte* host = nullptr;
 };
 
-/// A kernel argument: a buffer and where in it to start.
+/// A kernel argument: a buffer and where in it to start. `version` names the value that is read there or written; only
+/// devices that check commands look at it, and 0 asks for no check.
 struct Arg {
   Buffer buffer;
   size_t offset = 0;
+  uint64_t version = 0;
 };
 
 /// What a compiler takes: one op with its operands' views, or a fused loop nest.
@@ -49,10 +51,11 @@ struct Copy {
   Arg from, to;
   size_t bytes = 0;
 };
-/// Moves bytes in; the source lives until the ticket is done.
+/// Moves bytes in; the source lives until the ticket is done, or in `owner`.
 struct Upload {
   std::span<const std::byte> from;
   Arg to;
+  std::shared_ptr<const void> owner;
 };
 /// Moves bytes out; the target lives until the ticket is done.
 struct Download {
@@ -82,7 +85,7 @@ class Compiler {
 class Recording {
  public:
   virtual ~Recording() = default;
-  virtual void replay() = 0;
+  virtual Ticket replay(bool caller_waits) = 0;
 };
 
 class Pool;
@@ -96,7 +99,11 @@ class Device {
   virtual Buffer allocate(size_t bytes) = 0;
   virtual void release(const Buffer& buffer) = 0;
   virtual void enqueue(std::span<const Command> commands) = 0;
-  virtual Ticket submit() = 0;  // never blocks
+  /// Starts what was enqueued and returns at once. When the caller will wait for it anyway, it may run right here.
+  virtual Ticket submit(bool caller_waits) = 0;
+  virtual bool is_done(Ticket ticket) = 0;
+  /// Returns when everything up to the ticket has run. Throws what went wrong with it: then none of its commands behind
+  /// the fault have run, and nothing that was submitted before the fault became known.
   virtual void wait(Ticket ticket) = 0;
   /// The default recording keeps the list and enqueues it on every replay.
   virtual std::unique_ptr<Recording> record(std::span<const Command> commands);

@@ -22,7 +22,7 @@ Totals& totals() {
 }  // namespace
 
 Storage::Storage(Device& device, size_t bytes)
-    : device_(device), buffer_(device.pool().take(bytes)), id_(totals().next_id++) {
+    : device_(device), buffer_(device.pool().take(bytes)), id_(totals().next_id++), version_(next_version()) {
   buffer_.bytes = bytes;  // what was asked for: the pool may have given a little more
   Totals& t = totals();
   ++t.buffers;
@@ -31,6 +31,23 @@ Storage::Storage(Device& device, size_t bytes)
   size_t peak = t.peak.load();
   while (peak < now && !t.peak.compare_exchange_weak(peak, now)) {
   }
+}
+
+void Storage::wait() {
+  if (ready_.serial == 0) return;
+  try {
+    device_.wait(ready_);
+    ready_ = {};
+  } catch (...) {
+    if (overwrites_) ready_ = {};
+    throw;
+  }
+}
+
+uint64_t next_version() {
+  constexpr uint64_t kOutsideOfRuns = uint64_t{1} << 63;
+  static std::atomic<uint64_t> last{0};
+  return kOutsideOfRuns | ++last;
 }
 
 Storage::~Storage() {

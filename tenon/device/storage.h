@@ -20,12 +20,28 @@ class Storage : public ir::Data {
   const Buffer& buffer() const { return buffer_; }
   size_t bytes() const { return buffer_.bytes; }
   uint64_t id() const { return id_; }  // never reused in a process
+  /// Names what lies in it now; a new name each time it is overwritten.
+  uint64_t version() const { return version_; }
+  void set_version(uint64_t version) { version_ = version; }
+
+  /// When what lies in it is there. `overwrites`: if that fails, what lay in it before is still there.
+  void set_ready(Ticket ticket, bool overwrites) {
+    ready_ = ticket;
+    overwrites_ = overwrites;
+  }
+  /// Waits for that; throws what went wrong. A state that a failed step should have overwritten says so once.
+  void wait();
 
  private:
   Device& device_;
   Buffer buffer_;
-  uint64_t id_;
+  uint64_t id_, version_;
+  Ticket ready_;
+  bool overwrites_ = false;
 };
+
+/// A name that no value has had yet.
+uint64_t next_version();
 
 using StorageRef = std::shared_ptr<Storage>;
 

@@ -11,8 +11,12 @@
 
 namespace tenon::exec {
 
-/// Computes these values; afterwards reading them launches nothing. All outputs of one device share one plan.
-void eval(std::span<const ir::Value> values);
+/// Starts computing these values; afterwards reading them launches nothing and waits for what is under way. All outputs
+/// of one device share one plan. A caller that will wait at once says so: then a thread hop may be spared.
+void eval(std::span<const ir::Value> values, bool caller_waits = false);
+
+/// Computes these values and returns when they are there. Throws what went wrong with them.
+void wait(std::span<const ir::Value> values);
 
 /// True when reading the value needs no computation.
 bool is_evaluated(const ir::Value& value);
@@ -34,6 +38,8 @@ struct Stats {
   size_t bytes_uploaded = 0;
   size_t bytes_downloaded = 0;
   size_t programs_compiled = 0;
+  size_t plan_hits = 0;
+  size_t plan_misses = 0;
 };
 Stats stats();
 

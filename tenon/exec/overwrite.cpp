@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "tenon/ir/topology.h"
 #include "tenon/plan/plan.h"
 
 namespace tenon::exec {
@@ -73,8 +72,7 @@ Nodes bases_of(const std::vector<Value>& values) {
 
 }  // namespace
 
-Nodes overwritable(std::vector<Value>& outputs) {
-  const std::vector<NodeRef> order = ir::order_of_evaluation(outputs);
+Nodes overwritable(std::vector<Value>& outputs, const std::vector<NodeRef>& order) {
   if (std::none_of(order.begin(), order.end(), [](const NodeRef& node) { return is_state_update(*node); })) return {};
   const std::vector<NodeRef> held = held_outside(order, outputs);
   std::vector<Value> others;

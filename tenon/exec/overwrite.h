@@ -14,7 +14,9 @@ namespace tenon::exec {
 ///
 /// Values that somebody holds join `outputs` first, if they are new versions of a state, so that a later evaluation does
 /// not compute them again; or if they are smaller than the state that they keep from being overwritten: gradients beside
-/// an update of the weights. To be called with no references to the graph but the callers' own and those of `outputs`.
-std::unordered_set<const ir::Node*> overwritable(std::vector<ir::Value>& outputs);
+/// an update of the weights. `order` is the order of evaluation of `outputs`; there must be no references to the graph but
+/// its own, those of the two lists, and those of people who may still read.
+std::unordered_set<const ir::Node*> overwritable(std::vector<ir::Value>& outputs,
+                                                 const std::vector<ir::NodeRef>& order);
 
 }  // namespace tenon::exec

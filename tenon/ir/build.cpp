@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tenon/base/error.h"
+#include "tenon/ir/fold.h"
 #include "tenon/ir/view.h"
 
 namespace tenon::ir {
@@ -23,11 +24,9 @@ bool all_zero(const Dims& sizes) {
 }
 
 bool is_one(const Value& x) {
-  const Node* node = x.node.get();
-  while (node->op() == Op::expand || node->op() == Op::reshape) node = node->input(0).node.get();
-  if (node->op() != Op::constant || node->type().dtype == DType::boolean) return false;
-  const auto& number = node->attrs_as<ConstantAttrs>();
-  return is_float(number.dtype) ? number.as_double() == 1 : number.as_int() == 1;
+  const ConstantAttrs* number = number_behind(x);
+  if (!number || number->dtype == DType::boolean) return false;
+  return is_float(number->dtype) ? number->as_double() == 1 : number->as_int() == 1;
 }
 
 // Whether every value of the narrow dtype is one of the wide dtype.
@@ -183,6 +182,9 @@ Value unshrink(const Value& x, const ShrinkAttrs& cut, const Dims& shape) {
 
 Value unary(Op op, const Value& x) {
   if (op == Op::neg && x && x.node->op() == Op::neg) return x.node->input(0);
+  if (x && (op == Op::neg || (op == Op::sqrt && is_float(x.dtype())))) {
+    if (const auto number = folded(op, {&x, 1})) return *number;
+  }
   return made(op, {x});
 }
 
@@ -190,6 +192,9 @@ Value binary(Op op, const Value& a, const Value& b) {
   const bool keeps_ones = (op == Op::mul || op == Op::div) && a && b && a.type() == b.type();
   if (keeps_ones && is_one(b)) return a;
   if (keeps_ones && op == Op::mul && is_one(a)) return b;
+  if (const Value both[] = {a, b}; a && b && info(op).kind == Kind::binary) {
+    if (const auto number = folded(op, both)) return *number;
+  }
   return made(op, {a, b});
 }
 Value where(const Value& condition, const Value& a, const Value& b) { return made(Op::where, {condition, a, b}); }
@@ -198,6 +203,7 @@ Value cast(const Value& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   // There and back through a dtype that holds every value.
   if (x.node->op() == Op::cast && x.node->input(0).dtype() == dtype && holds(x.dtype(), dtype)) return x.node->input(0);
+  if (const auto number = folded_cast(x, dtype)) return *number;
   return made(Op::cast, {x}, CastAttrs{dtype});
 }
 

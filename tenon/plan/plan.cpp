@@ -258,6 +258,7 @@ class Planner {
     slots_.emplace(Key{value.node.get(), value.index}, id);
     Slot slot = plan_.slots[old];
     slot.within = root_of(old);
+    slot.replaces = true;
     plan_.slots.push_back(slot);
     last_reader_.push_back(static_cast<uint32_t>(plan_.launches.size()));
     return id;
@@ -437,6 +438,7 @@ class Planner {
     slot.offset = part.begin;
     slot.bytes = bytes_of(value.type());
     slot.within = whole;
+    slot.replaces = false;
     plan_.slots.push_back(slot);
     last_reader_.push_back(static_cast<uint32_t>(plan_.launches.size()));
     return id;

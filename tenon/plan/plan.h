@@ -27,6 +27,7 @@ struct Slot {
   size_t offset = 0;  // in the arena, or in a result of which this is a part
   size_t bytes = 0;
   uint32_t within = ~0u;  // the slot of which this is a part, or whose memory it takes over
+  bool replaces = false;  // takes over: what lay there is gone
 };
 
 /// What one launch runs: a call, or a group that codegen turns into a loop nest.

@@ -196,11 +196,11 @@ void Tensor::settle() const {
   }
 }
 
-void eval(std::span<const Tensor> tensors) {
+void eval_all(std::span<const Tensor> tensors, bool caller_waits) {
   std::vector<ir::Value> values;
   for (const Tensor& tensor : tensors) values.push_back(tensor.value());
   try {
-    exec::eval(values);
+    exec::eval(values, caller_waits);
   } catch (const Error&) {
     for (const Tensor& tensor : tensors) tensor.undo_writes();
     throw;
@@ -208,12 +208,21 @@ void eval(std::span<const Tensor> tensors) {
   for (const Tensor& tensor : tensors) tensor.settle();
 }
 
-void eval(std::initializer_list<Tensor> tensors) { eval(std::span(tensors.begin(), tensors.size())); }
+void eval(std::span<const Tensor> tensors) { eval_all(tensors, false); }
+void eval(std::initializer_list<Tensor> tensors) { eval_all(std::span(tensors.begin(), tensors.size()), false); }
+
+void wait(std::span<const Tensor> tensors) {
+  eval_all(tensors, true);
+  std::vector<ir::Value> values;
+  for (const Tensor& tensor : tensors) values.push_back(tensor.value());
+  exec::wait(values);
+}
+void wait(std::initializer_list<Tensor> tensors) { wait(std::span(tensors.begin(), tensors.size())); }
 
 bool Tensor::is_evaluated() const { return exec::is_evaluated(value()); }
 
 std::vector<std::byte> Tensor::to_bytes() const {
-  eval();
+  eval_all({this, 1}, true);
   return exec::read(value());
 }
 

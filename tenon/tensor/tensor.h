@@ -102,7 +102,7 @@ class Tensor {
   std::vector<T> to_vector() const;
   std::vector<std::byte> to_bytes() const;
   std::string to_string() const;
-  /// Computes now; afterwards reading launches nothing.
+  /// Starts computing now; reading waits for it.
   Tensor eval() const;
   bool is_evaluated() const;
 
@@ -204,7 +204,7 @@ class Tensor {
   void settle() const;
   void keep_range(const Tensor& other);
   void undo_writes() const;
-  friend void eval(std::span<const Tensor> tensors);
+  friend void eval_all(std::span<const Tensor> tensors, bool caller_waits);
 
   std::shared_ptr<TensorImpl> impl_;
 };
@@ -230,8 +230,12 @@ class Operand {
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
 /// Computes several tensors in one plan, so that what they share is computed once.
+/// Starts computing all of these in one plan; reading them waits for it.
 void eval(std::span<const Tensor> tensors);
 void eval(std::initializer_list<Tensor> tensors);
+/// Computes all of these and returns when they are there; throws what went wrong with them.
+void wait(std::span<const Tensor> tensors);
+void wait(std::initializer_list<Tensor> tensors);
 
 template <typename T>
 std::vector<T> Tensor::to_vector() const {

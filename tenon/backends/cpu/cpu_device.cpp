@@ -1,9 +1,11 @@
-// Host memory; commands run on the calling thread and spread over the pool from there.
+// Host memory; commands run in order, on a thread of the device or on the caller's, and spread over the pool from there.
 
 #include "tenon/backends/cpu/cpu_device.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <new>
 
 #ifdef __linux__
@@ -11,6 +13,7 @@
 #endif
 
 #include "tenon/backends/cpu/calls.h"
+#include "tenon/backends/cpu/queue.h"
 #include "tenon/backends/cpu/tile_program.h"
 #include "tenon/base/error.h"
 
@@ -24,12 +27,37 @@ std::byte* address(const Arg& arg) { return arg.buffer.host + arg.offset; }
 struct Compiled : device::Program {
   std::unique_ptr<TileProgram> tiles;
   std::unique_ptr<CallKernel> call;
+  double work = 0;  // about so many element instructions
+
+  void run(std::span<std::byte* const> args) const {
+    if (tiles)
+      tiles->run(args);
+    else
+      call->run(args);
+  }
 };
+
+double work_of(const ir::LoopNest& nest) {
+  return static_cast<double>(ir::count(nest.space)) * static_cast<double>(nest.code.size());
+}
+double work_of(const ir::Call& call) {
+  double elements = 0;
+  for (const ir::Type& type : call.outputs) elements += static_cast<double>(ir::count(type.shape));
+  for (const ir::Operand& operand : call.inputs) elements += static_cast<double>(ir::count(operand.map.shape()));
+  if (call.op == ir::Op::contract) elements *= static_cast<double>(call.inputs[0].map.shape().back());
+  if (call.op == ir::Op::attention || call.op == ir::Op::attention_backward)
+    elements *= static_cast<double>(call.inputs[0].map.shape()[2]);
+  return elements;
+}
+
+// A batch of less work than this, about 20 µs, is not worth a thread hop.
+constexpr double kSmallWork = 1 << 16;
 
 class CpuCompiler : public device::Compiler {
  public:
   device::ProgramRef compile(const device::Kernel& kernel) override {
     auto made = std::make_shared<Compiled>();
+    made->work = std::visit([](const auto& k) { return work_of(k); }, kernel);
     if (const auto* nest = std::get_if<ir::LoopNest>(&kernel))
       made->tiles = compile_tiles(*nest);
     else
@@ -38,9 +66,42 @@ class CpuCompiler : public device::Compiler {
   }
 };
 
+void run(const device::Launch& c) {
+  base::SmallVector<std::byte*, 8> args;
+  for (const Arg& arg : c.args) args.push_back(address(arg));
+  static_cast<const Compiled&>(*c.program).run({args.data(), args.size()});
+}
+void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+void run(const device::Copy& c) { std::memmove(address(c.to), address(c.from), c.bytes); }
+void run(const device::Upload& c) { copy_bytes(address(c.to), c.from.data(), c.from.size()); }
+void run(const device::Download& c) { copy_bytes(c.to.data(), address(c.from), c.to.size()); }
+void run(const device::Fill& c) { std::memset(address(c.to), static_cast<int>(c.value), c.bytes); }
+
+void run_all(std::span<const device::Command> commands) {
+  for (const device::Command& command : commands) std::visit([](const auto& c) { run(c); }, command);
+}
+
+// Devices live until the process ends; what they still run must not outlive what it runs on.
+void finish_before_exit(Queue& queue) {
+  static std::vector<Queue*>& all = *new std::vector<Queue*>;
+  static std::mutex& mutex = *new std::mutex;
+  std::lock_guard lock(mutex);
+  if (all.empty()) {
+    std::atexit([] {
+      for (Queue* each : all) each->wait_until_idle();
+    });
+  }
+  all.push_back(&queue);
+}
+
 class CpuDevice : public device::Device {
  public:
-  explicit CpuDevice(bool fuses) { limits_.fuses = fuses; }
+  explicit CpuDevice(bool fuses) {
+    limits_.fuses = fuses;
+    finish_before_exit(queue_);
+  }
 
   const ir::Limits& limits() const override { return limits_; }
   device::Compiler& compiler() override { return compiler_; }
@@ -55,14 +116,30 @@ class CpuDevice : public device::Device {
     return {reinterpret_cast<uintptr_t>(memory), bytes, memory};
   }
   void release(const device::Buffer& buffer) override {
+    queue_.wait_until_idle();  // the pool hands buffers on in order; only the system must not get one that is in use
     ::operator delete(buffer.host, std::align_val_t(alignment_of(buffer.bytes)));
   }
 
   void enqueue(std::span<const device::Command> commands) override {
-    for (const device::Command& command : commands) std::visit([&](const auto& c) { run(c); }, command);
+    std::lock_guard lock(mutex_);
+    for (const device::Command& command : commands) work_ += work_of(command);
+    waiting_.insert(waiting_.end(), commands.begin(), commands.end());
   }
-  device::Ticket submit() override { return {++submitted_}; }
-  void wait(device::Ticket) override {}
+  device::Ticket submit(bool caller_waits) override {
+    std::unique_lock lock(mutex_);
+    const bool here = caller_waits || work_ < kSmallWork;
+    work_ = 0;
+    auto batch = std::make_shared<std::vector<device::Command>>(std::move(waiting_));
+    waiting_.clear();
+    lock.unlock();
+    const auto run_batch = [](const void* data) {
+      run_all(*static_cast<const std::vector<device::Command>*>(data));
+    };
+    return queue_.submit({batch, run_batch}, here);
+  }
+  bool is_done(device::Ticket ticket) override { return queue_.is_done(ticket); }
+  void wait(device::Ticket ticket) override { queue_.wait(ticket); }
+  std::unique_ptr<device::Recording> record(std::span<const device::Command> commands) override;
 
  private:
   static constexpr size_t kAlignment = 64, kHugePage = 2 << 20;
@@ -71,29 +148,68 @@ class CpuDevice : public device::Device {
   // or more, as in a transposition, stay within reach of the address translation.
   static size_t alignment_of(size_t bytes) { return bytes >= 2 * kHugePage ? kHugePage : kAlignment; }
 
-  void run(const device::Launch& c) {
-    const auto& program = static_cast<const Compiled&>(*c.program);
-    base::SmallVector<std::byte*, 8> args;
-    for (const Arg& arg : c.args) args.push_back(address(arg));
-    const std::span<std::byte* const> pointers(args.data(), args.size());
-    if (program.tiles)
-      program.tiles->run(pointers);
-    else
-      program.call->run(pointers);
-  }
-  void run(const device::Copy& c) { std::memmove(address(c.to), address(c.from), c.bytes); }
-  void run(const device::Upload& c) { copy(address(c.to), c.from.data(), c.from.size()); }
-  void run(const device::Download& c) { copy(c.to.data(), address(c.from), c.to.size()); }
-  void run(const device::Fill& c) { std::memset(address(c.to), static_cast<int>(c.value), c.bytes); }
-
-  static void copy(std::byte* to, const std::byte* from, size_t bytes) {
-    if (bytes > 0) std::memcpy(to, from, bytes);
+  static double work_of(const device::Command& command) {
+    if (const auto* launch = std::get_if<device::Launch>(&command))
+      return static_cast<const Compiled&>(*launch->program).work;
+    return 0;
   }
 
   ir::Limits limits_;
   CpuCompiler compiler_;
-  uint64_t submitted_ = 0;
+  std::mutex mutex_;
+  std::vector<device::Command> waiting_;
+  double work_ = 0;
+  Queue queue_;
 };
+
+// Commands with everything looked up.
+class CpuRecording : public device::Recording {
+ public:
+  CpuRecording(Queue& queue, std::span<const device::Command> commands) : queue_(queue), all_(std::make_shared<All>()) {
+    for (const device::Command& command : commands) {
+      Step step;
+      if (const auto* launch = std::get_if<device::Launch>(&command)) {
+        step.program = std::static_pointer_cast<const Compiled>(launch->program);
+        for (const Arg& arg : launch->args) step.args.push_back(address(arg));
+        all_->work += step.program->work;
+      } else {
+        step.other = command;
+      }
+      all_->steps.push_back(std::move(step));
+    }
+  }
+
+  device::Ticket replay(bool caller_waits) override {
+    return queue_.submit({all_, run}, caller_waits || all_->work < kSmallWork);
+  }
+
+ private:
+  struct Step {
+    std::shared_ptr<const Compiled> program;
+    base::SmallVector<std::byte*, 8> args;
+    device::Command other;
+  };
+  struct All {
+    std::vector<Step> steps;
+    double work = 0;
+  };
+
+  static void run(const void* data) {
+    for (const Step& step : static_cast<const All*>(data)->steps) {
+      if (step.program)
+        step.program->run({step.args.data(), step.args.size()});
+      else
+        run_all({&step.other, 1});
+    }
+  }
+
+  Queue& queue_;
+  std::shared_ptr<All> all_;
+};
+
+std::unique_ptr<device::Recording> CpuDevice::record(std::span<const device::Command> commands) {
+  return std::make_unique<CpuRecording>(queue_, commands);
+}
 
 }  // namespace
 

@@ -1,5 +1,6 @@
-// Buffers are numbers with a size; every command is checked to stay inside buffers that are alive and aligned. Reading
-// from it gives zeros.
+// Buffers are numbers with a size; every command is checked to stay inside buffers that are alive and aligned, and to read
+// what it means to read: each range of bytes carries the version of the value that was written there last. Reading gives
+// zeros.
 
 #include "tenon/backends/null/null_device.h"
 
@@ -15,6 +16,58 @@ namespace {
 struct CheckedProgram : device::Program {
   std::vector<size_t> bytes;       // per argument: how far the kernel reaches
   std::vector<size_t> alignments;  // per argument: the size of its elements
+  size_t inputs = 0;
+};
+
+// Which value lies where in a buffer.
+class Contents {
+ public:
+  void write(size_t begin, size_t end, uint64_t version) {
+    if (begin == end) return;
+    auto at = first_behind(begin);
+    if (at != ranges_.end() && at->begin < begin && at->end > end) {  // a range is cut in two
+      const Range rest{end, at->end, at->version};
+      at->end = begin;
+      at = ranges_.insert(at + 1, rest);
+    } else {
+      if (at != ranges_.end() && at->begin < begin) (at++)->end = begin;
+      auto last = at;
+      while (last != ranges_.end() && last->end <= end) ++last;
+      if (last != ranges_.end() && last->begin < end) last->begin = end;
+      if (at != last) {  // taken over in place, so that a replay allocates nothing
+        *at = {begin, end, version};
+        ranges_.erase(at + 1, last);
+        return;
+      }
+    }
+    ranges_.insert(at, {begin, end, version});
+  }
+
+  // The first byte of the range that does not hold this version; `end` if there is none.
+  size_t first_other(size_t begin, size_t end, uint64_t version) const {
+    for (auto at = first_behind(begin); begin < end; ++at) {
+      if (at == ranges_.end() || at->begin > begin || at->version != version) return begin;
+      begin = at->end;
+    }
+    return end;
+  }
+
+ private:
+  struct Range {
+    size_t begin, end;
+    uint64_t version;
+  };
+
+  std::vector<Range>::iterator first_behind(size_t byte) {
+    return std::upper_bound(ranges_.begin(), ranges_.end(), byte,
+                            [](size_t b, const Range& range) { return b < range.end; });
+  }
+  std::vector<Range>::const_iterator first_behind(size_t byte) const {
+    return std::upper_bound(ranges_.begin(), ranges_.end(), byte,
+                            [](size_t b, const Range& range) { return b < range.end; });
+  }
+
+  std::vector<Range> ranges_;  // in order, without overlap
 };
 
 size_t reach(const ir::IndexMap& map) {
@@ -34,6 +87,7 @@ size_t reach(const ir::IndexMap& map) {
 
 std::shared_ptr<CheckedProgram> checked(const ir::Call& call) {
   auto program = std::make_shared<CheckedProgram>();
+  program->inputs = call.inputs.size();
   for (const ir::Operand& operand : call.inputs) {
     program->bytes.push_back(reach(operand.map) * size_of(operand.dtype));
     program->alignments.push_back(size_of(operand.dtype));
@@ -47,6 +101,7 @@ std::shared_ptr<CheckedProgram> checked(const ir::Call& call) {
 
 std::shared_ptr<CheckedProgram> checked(const ir::LoopNest& nest) {
   auto program = std::make_shared<CheckedProgram>();
+  program->inputs = nest.inputs;
   program->bytes.resize(nest.inputs + nest.outputs, 0);
   program->alignments.resize(nest.inputs + nest.outputs, 1);
   for (const ir::Instr& instr : nest.code) {
@@ -80,7 +135,7 @@ class NullDevice : public device::Device {
   device::Buffer allocate(size_t bytes) override {
     std::lock_guard lock(mutex_);
     const uint64_t handle = ++last_handle_;
-    alive_.emplace(handle, bytes);
+    alive_.emplace(handle, Memory{bytes, {}});
     return {handle, bytes, nullptr};
   }
   void release(const device::Buffer& buffer) override {
@@ -92,40 +147,62 @@ class NullDevice : public device::Device {
     std::lock_guard lock(mutex_);
     for (const device::Command& command : commands) std::visit([&](const auto& c) { check(c); }, command);
   }
-  device::Ticket submit() override { return {++submitted_}; }
+  device::Ticket submit(bool) override { return {++submitted_}; }
+  bool is_done(device::Ticket) override { return true; }
   void wait(device::Ticket) override {}
 
  private:
-  void check_range(const device::Arg& arg, size_t bytes, size_t alignment) const {
+  struct Memory {
+    size_t bytes;
+    Contents contents;
+  };
+
+  Memory& check_range(const device::Arg& arg, size_t bytes, size_t alignment) {
     const auto found = alive_.find(arg.buffer.handle);
     if (found == alive_.end()) base::fail("null", "buffer {} is not alive", arg.buffer.handle);
-    const size_t size = std::min(found->second, arg.buffer.bytes);
+    const size_t size = std::min(found->second.bytes, arg.buffer.bytes);
     if (arg.offset > size || bytes > size - arg.offset) {
       base::fail("null", "bytes {}..{} lie outside of buffer {} of {} bytes", arg.offset, arg.offset + bytes,
-                 arg.buffer.handle, found->second);
+                 arg.buffer.handle, found->second.bytes);
     }
     if (arg.offset % alignment != 0) base::fail("null", "offset {} is not aligned to {}", arg.offset, alignment);
+    return found->second;
   }
-  void check(const device::Launch& c) const {
+  void check_read(const device::Arg& arg, size_t bytes, size_t alignment) {
+    const Memory& memory = check_range(arg, bytes, alignment);
+    if (arg.version == 0) return;
+    const size_t end = arg.offset + bytes, wrong = memory.contents.first_other(arg.offset, end, arg.version);
+    if (wrong != end) {
+      base::fail("null", "byte {} of buffer {} does not hold version {}: it was overwritten, or never written", wrong,
+                 arg.buffer.handle, arg.version);
+    }
+  }
+  void check_write(const device::Arg& arg, size_t bytes, size_t alignment) {
+    check_range(arg, bytes, alignment).contents.write(arg.offset, arg.offset + bytes, arg.version);
+  }
+
+  void check(const device::Launch& c) {
     const auto& program = static_cast<const CheckedProgram&>(*c.program);
     if (c.args.size() != program.bytes.size()) {
       base::fail("null", "a launch has {} arguments, its kernel takes {}", c.args.size(), program.bytes.size());
     }
-    for (size_t i = 0; i < c.args.size(); ++i) check_range(c.args[i], program.bytes[i], program.alignments[i]);
+    for (size_t i = 0; i < program.inputs; ++i) check_read(c.args[i], program.bytes[i], program.alignments[i]);
+    for (size_t i = program.inputs; i < c.args.size(); ++i)
+      check_write(c.args[i], program.bytes[i], program.alignments[i]);
   }
-  void check(const device::Copy& c) const {
-    check_range(c.from, c.bytes, 1);
-    check_range(c.to, c.bytes, 1);
+  void check(const device::Copy& c) {
+    check_read(c.from, c.bytes, 1);
+    check_write(c.to, c.bytes, 1);
   }
-  void check(const device::Upload& c) const { check_range(c.to, c.from.size(), 1); }
-  void check(const device::Download& c) const {
-    check_range(c.from, c.to.size(), 1);
+  void check(const device::Upload& c) { check_write(c.to, c.from.size(), 1); }
+  void check(const device::Download& c) {
+    check_read(c.from, c.to.size(), 1);
     std::fill(c.to.begin(), c.to.end(), std::byte{0});
   }
-  void check(const device::Fill& c) const { check_range(c.to, c.bytes, 1); }
+  void check(const device::Fill& c) { check_write(c.to, c.bytes, 1); }
 
   std::mutex mutex_;
-  std::unordered_map<uint64_t, size_t> alive_;
+  std::unordered_map<uint64_t, Memory> alive_;
   ir::Limits limits_;
   CheckingCompiler compiler_;
   uint64_t last_handle_ = 0;

@@ -75,7 +75,8 @@ class ReferenceDevice : public device::Device {
   void enqueue(std::span<const device::Command> commands) override {
     for (const device::Command& command : commands) std::visit([&](const auto& c) { run(c); }, command);
   }
-  device::Ticket submit() override { return {++submitted_}; }
+  device::Ticket submit(bool) override { return {++submitted_}; }
+  bool is_done(device::Ticket) override { return true; }
   void wait(device::Ticket) override {}
 
  private:

@@ -1,0 +1,101 @@
+// One lock; whoever runs a batch lets go of it.
+
+#include "tenon/backends/cpu/queue.h"
+
+namespace tenon::backends::cpu {
+
+Queue::~Queue() {
+  {
+    std::lock_guard lock(mutex_);
+    stops_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::exception_ptr Queue::run(const Work& work) {
+  try {
+    work.run(work.data.get());
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+const Queue::Failure* Queue::failure_of(uint64_t serial) const {
+  for (const Failure& failure : failures_) {
+    if (failure.first <= serial && serial <= failure.last) return &failure;
+  }
+  return nullptr;
+}
+
+// With the lock held.
+void Queue::finish(uint64_t serial, std::exception_ptr error) {
+  constexpr size_t kMostFailures = 64;
+  if (error) {
+    if (failures_.size() == kMostFailures) failures_.pop_front();
+    failures_.push_back({error, serial, ~uint64_t{0}});
+    is_unknown_ = true;
+  }
+  done_ = serial;
+  is_running_ = false;
+  changed_.notify_all();
+}
+
+device::Ticket Queue::submit(Work work, bool may_run_here) {
+  std::unique_lock lock(mutex_);
+  const uint64_t serial = ++submitted_;
+  if (may_run_here && !is_running_ && waiting_.empty()) {
+    is_running_ = true;
+    const bool skips = failure_of(serial) != nullptr;
+    lock.unlock();
+    const std::exception_ptr error = skips ? nullptr : run(work);
+    lock.lock();
+    finish(serial, error);
+    return {serial};
+  }
+  waiting_.push_back({serial, std::move(work)});
+  if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
+  changed_.notify_all();
+  return {serial};
+}
+
+void Queue::serve() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return (!waiting_.empty() && !is_running_) || (stops_ && waiting_.empty()); });
+    if (waiting_.empty()) return;
+    const Batch batch = std::move(waiting_.front());
+    waiting_.pop_front();
+    is_running_ = true;
+    const bool skips = failure_of(batch.serial) != nullptr;
+    lock.unlock();
+    const std::exception_ptr error = skips ? nullptr : run(batch.work);
+    lock.lock();
+    finish(batch.serial, error);
+  }
+}
+
+bool Queue::is_done(device::Ticket ticket) {
+  std::lock_guard lock(mutex_);
+  return done_ >= ticket.serial;
+}
+
+void Queue::wait(device::Ticket ticket) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return done_ >= ticket.serial; });
+  const Failure* failure = failure_of(ticket.serial);
+  if (!failure) return;
+  if (is_unknown_ && failure == &failures_.back()) {  // what is submitted from now on is meant to run
+    failures_.back().last = submitted_;
+    is_unknown_ = false;
+  }
+  std::rethrow_exception(failure->error);
+}
+
+void Queue::wait_until_idle() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return done_ == submitted_; });
+}
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,64 @@
+// Batches of work in order, on a thread of their own or, when that is not worth it, on the thread that brings them.
+//
+// A thread hop costs 5 to 20 µs, so a small batch, or one that its owner waits for anyway, runs where it is submitted if
+// nothing is under way. A fault stops its batch and everything submitted until somebody has been told.
+
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "tenon/device/device.h"
+
+namespace tenon::backends::cpu {
+
+class Queue {
+ public:
+  /// A function and what it works on; not std::function, which would allocate for a counted pointer.
+  struct Work {
+    std::shared_ptr<const void> data;
+    void (*run)(const void* data) = nullptr;
+  };
+
+  Queue() = default;
+  ~Queue();
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  /// Runs `work` right here if `may_run_here` and nothing is under way; else behind everything submitted before.
+  device::Ticket submit(Work work, bool may_run_here);
+  bool is_done(device::Ticket ticket);
+  void wait(device::Ticket ticket);
+  void wait_until_idle();
+
+ private:
+  struct Batch {
+    uint64_t serial;
+    Work work;
+  };
+  struct Failure {
+    std::exception_ptr error;
+    uint64_t first, last;  // tickets that did not run
+  };
+
+  void serve();
+  static std::exception_ptr run(const Work& work);
+  void finish(uint64_t serial, std::exception_ptr error);
+  const Failure* failure_of(uint64_t serial) const;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Batch> waiting_;
+  std::deque<Failure> failures_;  // the last one may be unknown to anybody yet
+  bool is_unknown_ = false;
+  bool is_running_ = false, stops_ = false;
+  uint64_t submitted_ = 0, done_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace tenon::backends::cpu
