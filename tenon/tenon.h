@@ -6,6 +6,7 @@
 #include "tenon/nn/functional.h"
 #include "tenon/nn/losses.h"
 #include "tenon/tensor/autograd.h"
+#include "tenon/tensor/compile.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
 #include "tenon/tensor/tensor.h"

@@ -11,7 +11,8 @@ class CommandList : public Recording {
  public:
   CommandList(Device& device, std::span<const Command> commands)
       : device_(device), commands_(commands.begin(), commands.end()) {}
-  Ticket replay(bool caller_waits) override {
+  Ticket replay(std::span<const Command> before, bool caller_waits) override {
+    device_.enqueue(before);
     device_.enqueue(commands_);
     return device_.submit(caller_waits);
   }

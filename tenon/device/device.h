@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -51,11 +52,19 @@ struct Copy {
   Arg from, to;
   size_t bytes = 0;
 };
-/// Moves bytes in; the source lives until the ticket is done, or in `owner`.
+/// Moves bytes in; the source lives until the ticket is done, or in `owner`. A few bytes travel inside.
 struct Upload {
+  static constexpr size_t kInside = 16;
+
   std::span<const std::byte> from;
   Arg to;
   std::shared_ptr<const void> owner;
+  std::array<std::byte, kInside> inside;
+  uint8_t inside_bytes = 0;
+
+  std::span<const std::byte> bytes() const {
+    return inside_bytes ? std::span<const std::byte>(inside.data(), inside_bytes) : from;
+  }
 };
 /// Moves bytes out; the target lives until the ticket is done.
 struct Download {
@@ -85,7 +94,8 @@ class Compiler {
 class Recording {
  public:
   virtual ~Recording() = default;
-  virtual Ticket replay(bool caller_waits) = 0;
+  /// Submits `before`, then the list.
+  virtual Ticket replay(std::span<const Command> before, bool caller_waits) = 0;
 };
 
 class Pool;

@@ -33,6 +33,13 @@ Storage::Storage(Device& device, size_t bytes)
   }
 }
 
+std::shared_ptr<Storage> Storage::give_address_away() {
+  auto taken = std::make_shared<Storage>(device_, buffer_.bytes);
+  std::swap(buffer_, taken->buffer_);
+  successor_ = taken;
+  return taken;
+}
+
 void Storage::wait() {
   if (ready_.serial == 0) return;
   try {

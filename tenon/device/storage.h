@@ -2,7 +2,9 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "tenon/device/device.h"
 #include "tenon/ir/data.h"
@@ -24,6 +26,12 @@ class Storage : public ir::Data {
   uint64_t version() const { return version_; }
   void set_version(uint64_t version) { version_ = version; }
 
+  /// Another storage takes over the memory, and this one gets memory of its own, which is not filled.
+  std::shared_ptr<Storage> give_address_away();
+
+  /// References that read and write it only as part of a recording: see Pin.
+  long pins() const { return pins_; }
+
   /// When what lies in it is there. `overwrites`: if that fails, what lay in it before is still there.
   void set_ready(Ticket ticket, bool overwrites) {
     ready_ = ticket;
@@ -38,12 +46,51 @@ class Storage : public ir::Data {
   uint64_t id_, version_;
   Ticket ready_;
   bool overwrites_ = false;
+  std::atomic<long> pins_{0};
+  std::weak_ptr<Storage> successor_;  // who has the address that this one gave away
+  friend class Pin;
 };
 
 /// A name that no value has had yet.
 uint64_t next_version();
 
 using StorageRef = std::shared_ptr<Storage>;
+
+/// A reference of a recording. It keeps the memory where it is, but looks at no value in it: whoever counts who may
+/// still read a value leaves it out.
+class Pin {
+ public:
+  Pin() = default;
+  Pin(StorageRef memory) : memory_(std::move(memory)) { count(1); }  // NOLINT: as good as the reference
+  Pin(const Pin& other) : Pin(other.memory_) {}
+  Pin(Pin&& other) noexcept : memory_(std::exchange(other.memory_, nullptr)) {}
+  Pin& operator=(Pin other) noexcept {
+    std::swap(memory_, other.memory_);
+    return *this;
+  }
+  ~Pin() { count(-1); }
+
+  /// Who has the address now.
+  const StorageRef& memory() const {
+    while (memory_) {
+      StorageRef next = memory_->successor_.lock();
+      if (!next) break;
+      count(-1);
+      memory_ = std::move(next);
+      count(1);
+    }
+    return memory_;
+  }
+  Storage* operator->() const { return memory().get(); }
+  bool operator==(const Pin& other) const { return memory() == other.memory(); }
+  bool operator==(const StorageRef& other) const { return memory() == other; }
+
+ private:
+  void count(long n) const {
+    if (memory_) memory_->pins_ += n;
+  }
+  mutable StorageRef memory_;
+};
 
 inline StorageRef storage_of(const ir::DataRef& data) { return std::static_pointer_cast<Storage>(data); }
 

@@ -4,16 +4,40 @@
 #include "tenon/exec/eval.h"
 
 #include <algorithm>
-#include <mutex>
+#include <cstring>
 
 #include "tenon/base/error.h"
 #include "tenon/device/registry.h"
+#include "tenon/exec/engine.h"
 #include "tenon/exec/overwrite.h"
-#include "tenon/exec/plan_cache.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/topology.h"
 
 namespace tenon::exec {
+
+Engine& engine() {
+  static auto* all = new Engine;  // never destroyed: tensors may outlive static destructors
+  return *all;
+}
+
+device::Ticket start_upload(std::span<const std::byte> bytes, device::Storage& storage) {
+  constexpr size_t kSentAlong = 1 << 20;
+  device::Device& target = storage.device();
+  device::Upload upload{bytes, {storage.buffer(), 0, storage.version()}, {}};
+  const bool waits = bytes.size() > kSentAlong;
+  if (!waits) {
+    auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
+    upload.from = *copy;
+    upload.owner = std::move(copy);
+  }
+  const device::Command command = std::move(upload);
+  target.enqueue({&command, 1});
+  const device::Ticket ticket = target.submit(waits);
+  if (waits) target.wait(ticket);
+  engine().stats.bytes_uploaded += bytes.size();
+  return ticket;
+}
+
 namespace {
 
 using device::Device;
@@ -24,39 +48,7 @@ using ir::Node;
 using ir::Op;
 using ir::Value;
 
-struct State {
-  std::recursive_mutex mutex;  // reading a strided value evaluates a copy of it
-  Stats stats;
-  ProgramCache programs;
-  PlanCache plans;
-  uint64_t runs = 0;
-};
-
-State& state() {
-  static auto* all = new State;  // never destroyed: tensors may outlive static destructors
-  return *all;
-}
-
 size_t bytes_of(const ir::Type& type) { return static_cast<size_t>(ir::count(type.shape)) * size_of(type.dtype); }
-
-// Bytes that fit are sent along, so that nobody waits; more are waited for.
-Ticket start_upload(std::span<const std::byte> bytes, Storage& storage) {
-  constexpr size_t kSentAlong = 1 << 20;
-  Device& target = storage.device();
-  device::Upload upload{bytes, {storage.buffer(), 0, storage.version()}, {}};
-  const bool waits = bytes.size() > kSentAlong;
-  if (!waits) {
-    auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
-    upload.from = *copy;
-    upload.owner = std::move(copy);
-  }
-  const device::Command command = std::move(upload);
-  target.enqueue({&command, 1});
-  const Ticket ticket = target.submit(waits);
-  if (waits) target.wait(ticket);
-  state().stats.bytes_uploaded += bytes.size();
-  return ticket;
-}
 
 StorageRef upload_bytes(std::span<const std::byte> bytes, Device& target) {
   auto storage = std::make_shared<Storage>(target, bytes.size());
@@ -65,7 +57,7 @@ StorageRef upload_bytes(std::span<const std::byte> bytes, Device& target) {
 }
 
 void run(const Executable& executable, const Graph& graph, Device& target, bool caller_waits) {
-  State& all = state();
+  Engine& all = engine();
   const Binding memory = bind(executable, graph, target);
   const uint64_t run = ++all.runs;
   if (memory.literals) start_upload(literal_block(executable, graph), *memory.literals);
@@ -73,7 +65,7 @@ void run(const Executable& executable, const Graph& graph, Device& target, bool 
   Ticket ticket;
   for (size_t begin = 0; begin == 0 || begin < executable.launches.size(); begin += kChunk) {
     const size_t end = std::min(begin + kChunk, executable.launches.size());
-    target.enqueue(commands_of(executable, memory, run, begin, end));
+    target.enqueue(commands_of(executable, memory, run, begin, end, false));
     ticket = target.submit(caller_waits);
   }
   if (target.is_done(ticket)) target.wait(ticket);  // a fault is raised here, before anything counts as evaluated
@@ -88,18 +80,46 @@ void run(const Executable& executable, const Graph& graph, Device& target, bool 
     graph.node_at(place)->set_data(place.result, memory.results[i]);
   }
   ++all.stats.evaluations;
+  ++all.evaluations;
   ++all.stats.submits;
   all.stats.launches += executable.launches.size();
 }
 
-void eval_on_one_device(std::vector<Value> values, bool caller_waits) {
+// Stores that need something that is computed now join in, or it would be computed again for them: a step that reads its
+// loss updates its weights and moments as well.
+bool add_pending(std::vector<Value>& values, const std::vector<ir::NodeRef>& order, std::span<const Value> pending) {
+  std::vector<Value> waiting;
+  for (const Value& store : pending) {
+    if (!store.node->evaluated() && store.device() == values[0].device()) waiting.push_back(store);
+  }
+  if (waiting.empty()) return false;
+  std::unordered_set<const Node*> shares;
+  for (const ir::NodeRef& node : order) {
+    const bool is_work = node->op() != Op::constant && node->info().kind != ir::Kind::movement;
+    if (!node->evaluated() && is_work) shares.insert(node.get());
+  }
+  for (const ir::NodeRef& node : ir::order_of_evaluation(waiting)) {
+    if (node->evaluated()) continue;
+    const auto reads_shared = [&](const Value& input) { return shares.contains(input.node.get()); };
+    const auto inputs = node->inputs();
+    if (std::any_of(inputs.begin(), inputs.end(), reads_shared)) shares.insert(node.get());
+  }
+  const size_t before = values.size();
+  for (const Value& store : waiting) {
+    if (shares.contains(store.node.get())) values.push_back(store);
+  }
+  return values.size() > before;
+}
+
+void eval_on_one_device(std::vector<Value> values, bool caller_waits, std::span<const Value> pending) {
   std::erase_if(values, [](const Value& value) { return is_evaluated(value); });
   if (values.empty()) return;
   Device& target = device::open(values[0].device());
   std::vector<ir::NodeRef> order = ir::order_of_evaluation(values);
+  if (add_pending(values, order, pending)) order = ir::order_of_evaluation(values);
   const auto free_states = overwritable(values, order);
   const Graph graph(std::move(order), std::move(values), free_states);
-  run(*state().plans.get(graph, target, state().programs), graph, target, caller_waits);
+  run(*engine().plans.get(graph, target, engine().programs), graph, target, caller_waits);
 }
 
 // Values that cross devices, in order: each is computed where it comes from and moved before anything that reads it.
@@ -116,8 +136,8 @@ void bring_over(std::span<const Value> values) {
 
 bool is_evaluated(const Value& value) { return plan::base_of(value).node->evaluated(); }
 
-void eval(std::span<const Value> values, bool caller_waits) {
-  std::lock_guard lock(state().mutex);
+void eval(std::span<const Value> values, bool caller_waits, std::span<const Value> pending) {
+  std::lock_guard lock(engine().mutex);
   bring_over(values);
   std::vector<Value> waiting(values.begin(), values.end());
   while (!waiting.empty()) {
@@ -126,7 +146,7 @@ void eval(std::span<const Value> values, bool caller_waits) {
         std::stable_partition(waiting.begin(), waiting.end(), [&](const Value& v) { return v.device() == here; });
     std::vector<Value> batch(waiting.begin(), elsewhere);
     waiting.erase(waiting.begin(), elsewhere);
-    eval_on_one_device(std::move(batch), caller_waits);
+    eval_on_one_device(std::move(batch), caller_waits, pending);
   }
 }
 
@@ -135,7 +155,7 @@ std::vector<std::byte> read(const Value& value) {
   StorageRef storage;
   uint64_t version = 0;
   {
-    std::lock_guard lock(state().mutex);
+    std::lock_guard lock(engine().mutex);
     eval({&value, 1}, true);
     plan::Seen seen = plan::look_through(value);
     if (!seen.map.is_contiguous()) {
@@ -145,12 +165,12 @@ std::vector<std::byte> read(const Value& value) {
     }
     storage = device::storage_of(seen.base.node->data(seen.base.index));
     version = storage->version();
-    state().stats.bytes_downloaded += bytes.size();
+    engine().stats.bytes_downloaded += bytes.size();
   }
   storage->wait();  // outside of the lock: others may go on
   const device::Command command = device::Download{{storage->buffer(), 0, version}, bytes};
   Device& source = storage->device();
-  std::unique_lock lock(state().mutex);
+  std::unique_lock lock(engine().mutex);
   source.enqueue({&command, 1});
   const Ticket ticket = source.submit(true);
   lock.unlock();
@@ -163,7 +183,7 @@ void wait(std::span<const Value> values) {
   for (const Value& value : values) {
     StorageRef storage;
     {
-      std::lock_guard lock(state().mutex);
+      std::lock_guard lock(engine().mutex);
       const Value base = plan::base_of(value);
       storage = device::storage_of(base.node->data(base.index));
     }
@@ -172,7 +192,7 @@ void wait(std::span<const Value> values) {
 }
 
 Value upload(std::span<const std::byte> bytes, const ir::Type& type, ir::DeviceId device) {
-  std::lock_guard lock(state().mutex);
+  std::lock_guard lock(engine().mutex);
   const StorageRef storage = upload_bytes(bytes, device::open(device));
   Value leaf = ir::buffer({storage->id(), 0, device, type});
   leaf.node->set_data(0, storage);
@@ -180,7 +200,7 @@ Value upload(std::span<const std::byte> bytes, const ir::Type& type, ir::DeviceI
 }
 
 Value settle(const Value& value) {
-  std::lock_guard lock(state().mutex);
+  std::lock_guard lock(engine().mutex);
   if (value.needs_grad() || value.node->op() == Op::buffer) return value;
   const Value base = plan::base_of(value);
   if (!base.node->evaluated()) return value;
@@ -188,8 +208,7 @@ Value settle(const Value& value) {
   if (base.node->op() != Op::buffer) {
     const ir::DataRef& data = base.node->data(base.index);
     // The storage may have held earlier versions, overwritten in place: a fresh version keeps the leaf distinct.
-    static uint64_t next_version = 1;
-    leaf = ir::buffer({device::storage_of(data)->id(), next_version++, base.device(), base.type()});
+    leaf = ir::buffer({device::storage_of(data)->id(), device::next_version(), base.device(), base.type()});
     leaf.node->set_data(0, data);
   }
   std::vector<ir::Move> moves;
@@ -202,12 +221,21 @@ Value settle(const Value& value) {
   return leaf;
 }
 
+void write_number(double value, DType dtype, std::byte* to) {
+  dispatch(dtype, [&]<typename T>() {
+    const T number = static_cast<T>(value);
+    std::memcpy(to, &number, sizeof(T));
+  });
+}
+
+uint64_t evaluations() { return engine().evaluations.load(std::memory_order_relaxed); }
+
 Stats stats() {
-  std::lock_guard lock(state().mutex);
-  Stats stats = state().stats;
-  stats.programs_compiled = state().programs.compiled();
-  stats.plan_hits = state().plans.hits();
-  stats.plan_misses = state().plans.misses();
+  std::lock_guard lock(engine().mutex);
+  Stats stats = engine().stats;
+  stats.programs_compiled = engine().programs.compiled();
+  stats.plan_hits = engine().plans.hits();
+  stats.plan_misses = engine().plans.misses();
   return stats;
 }
 

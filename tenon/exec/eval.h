@@ -12,8 +12,9 @@
 namespace tenon::exec {
 
 /// Starts computing these values; afterwards reading them launches nothing and waits for what is under way. All outputs
-/// of one device share one plan. A caller that will wait at once says so: then a thread hop may be spared.
-void eval(std::span<const ir::Value> values, bool caller_waits = false);
+/// of one device share one plan. A caller that will wait at once says so: then a thread hop may be spared. Of `pending`,
+/// stores that nobody has asked for yet, those that share work with the values are carried out too.
+void eval(std::span<const ir::Value> values, bool caller_waits = false, std::span<const ir::Value> pending = {});
 
 /// Computes these values and returns when they are there. Throws what went wrong with them.
 void wait(std::span<const ir::Value> values);
@@ -27,6 +28,12 @@ std::vector<std::byte> read(const ir::Value& value);
 /// A leaf that holds a copy of these bytes.
 ir::Value upload(std::span<const std::byte> bytes, const ir::Type& type, ir::DeviceId device);
 
+/// One number as a device stores it: size_of(dtype) bytes.
+void write_number(double value, DType dtype, std::byte* to);
+
+/// How often anything was evaluated in this process; free of the lock.
+uint64_t evaluations();
+
 /// The same value without its history, once it is evaluated: views of a buffer leaf. Values that need gradients keep
 /// theirs, and values that are not evaluated come back as they are.
 ir::Value settle(const ir::Value& value);
@@ -38,6 +45,7 @@ struct Stats {
   size_t bytes_uploaded = 0;
   size_t bytes_downloaded = 0;
   size_t programs_compiled = 0;
+  size_t replays = 0;
   size_t plan_hits = 0;
   size_t plan_misses = 0;
 };

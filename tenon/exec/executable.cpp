@@ -178,14 +178,15 @@ uint64_t version_of_result(const Executable& executable, size_t result, uint64_t
 }
 
 std::vector<device::Command> commands_of(const Executable& executable, const Binding& binding, uint64_t run,
-                                         size_t begin, size_t end) {
+                                         size_t begin, size_t end, bool runs_again) {
   const auto arg_of = [&](uint32_t id) -> Arg {
     const Slot& slot = executable.slots[id];
     switch (slot.place) {
       case Slot::Place::leaf: {
         const uint32_t literal = executable.leaves[slot.index].literal;
         const Storage& storage = *binding.leaves[slot.index];
-        return {storage.buffer(), literal == plan::Plan::kNone ? 0 : literal * kLiteralBytes, storage.version()};
+        return {storage.buffer(), literal == plan::Plan::kNone ? 0 : literal * kLiteralBytes,
+                runs_again ? 0 : storage.version()};
       }
       case Slot::Place::result:
         return {binding.results[slot.index]->buffer(), slot.offset, version_of_slot(executable, id, run)};

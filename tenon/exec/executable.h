@@ -57,9 +57,10 @@ struct Binding {
 Binding bind(const Executable& executable, const Graph& graph, device::Device& target);
 /// The literals of a graph as the bytes of the block: 8 bytes each.
 std::vector<std::byte> literal_block(const Executable& executable, const Graph& graph);
-/// Launches begin ... end - 1 of one run. `run` names it: values of two runs never have the same version.
+/// Launches begin ... end - 1 of one run. `run` names it: values of two runs never have the same version. What is
+/// recorded to run again reads whatever version its leaves hold by then.
 std::vector<device::Command> commands_of(const Executable& executable, const Binding& binding, uint64_t run,
-                                         size_t begin, size_t end);
+                                         size_t begin, size_t end, bool runs_again);
 /// What lies in a result after that run.
 uint64_t version_of_result(const Executable& executable, size_t result, uint64_t run);
 

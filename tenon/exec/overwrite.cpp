@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "tenon/device/storage.h"
 #include "tenon/plan/plan.h"
 
 namespace tenon::exec {
@@ -21,6 +22,12 @@ using Nodes = std::unordered_set<const Node*>;
 
 size_t bytes_of(const Node& node) {
   return static_cast<size_t>(ir::count(node.type().shape)) * size_of(node.type().dtype);
+}
+
+// Nobody else shows the same memory, but recordings, which look at no value in it.
+bool only_reference(const Node& leaf) {
+  const auto* memory = static_cast<const device::Storage*>(leaf.data().get());
+  return leaf.data().use_count() == 1 + memory->pins();
 }
 
 bool is_state_update(const Node& node) {
@@ -93,7 +100,7 @@ Nodes overwritable(std::vector<Value>& outputs, const std::vector<NodeRef>& orde
     for (const NodeRef& node : order) {
       if (!is_state_update(*node) || !evaluated.contains(node.get())) continue;
       const Node* state = node->input(0).node.get();
-      if (state->evaluated() && state->data().use_count() == 1 && !needed.contains(state)) free.insert(state);
+      if (state->evaluated() && only_reference(*state) && !needed.contains(state)) free.insert(state);
     }
     return free;
   };

@@ -7,6 +7,7 @@
 
 #include "tenon/exec/eval.h"
 #include "tenon/tensor/record.h"
+#include "tenon/tensor/trace.h"
 
 namespace tenon {
 namespace {
@@ -31,6 +32,9 @@ Tensor from_bytes(std::span<const std::byte> bytes, const Dims& shape, const Opt
   const auto wanted = static_cast<size_t>(ir::count(shape)) * size_of(dtype);
   if (bytes.size() != wanted) {
     base::fail("tensor", "{} bytes given, {}{} takes {}", bytes.size(), name(dtype), ir::to_string(shape), wanted);
+  }
+  if (Trace* trace = Trace::current()) {
+    trace->uploads(std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
   }
   Tensor made(exec::upload(bytes, {dtype, shape}, options.device.id));
   // Remembered for the check of indices at the moment an op is recorded.

@@ -42,8 +42,9 @@ class Generator {
   /// `words` random 32-bit words as i32; each call continues behind the last.
   Tensor bits(int64_t words, Device device);
 
- private:
   struct State;
+
+ private:
   std::shared_ptr<State> state_;
 };
 

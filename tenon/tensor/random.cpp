@@ -3,22 +3,18 @@
 // The stream is addressed by position, so a value drawn lazily, drawn again in the backward pass or drawn on another
 // device is the same. Each draw starts on a block of four words.
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 #include <numbers>
 
 #include "tenon/exec/eval.h"
 #include "tenon/tensor/creation.h"
+#include "tenon/tensor/generator_state.h"
 #include "tenon/tensor/record.h"
+#include "tenon/tensor/trace.h"
 
 namespace tenon {
-
-struct Generator::State {
-  std::mutex mutex;
-  uint64_t seed = 0;
-  uint64_t position = 0;                                      // words drawn so far
-  std::vector<std::pair<ir::DeviceId, ir::Value>> on_device;  // (seed, counter), once per device
-};
 
 Generator::Generator(uint64_t seed) : state_(std::make_shared<State>()) { state_->seed = seed; }
 
@@ -34,20 +30,33 @@ uint64_t Generator::seed() const {
   return state_->seed;
 }
 
+// The counter of a state on the device is renewed after every evaluation, so that a step that draws as much as the one
+// before records the same offsets and finds the plan made for it.
 Tensor Generator::bits(int64_t words, Device device) {
   std::lock_guard lock(state_->mutex);
-  ir::Value state;
-  for (const auto& [id, value] : state_->on_device) {
-    if (id == device.id) state = value;
-  }
-  if (!state) {
-    const int64_t start[] = {static_cast<int64_t>(state_->seed), 0};
-    state = exec::upload(std::as_bytes(std::span(start)), {DType::i64, {2}}, device.id);
-    state_->on_device.emplace_back(device.id, state);
-  }
-  const uint64_t offset = state_->position;
+  const uint64_t before = state_->position;
   state_->position += (static_cast<uint64_t>(words) + 3) / 4 * 4;
-  return Tensor(ir::random_bits(state, words, offset));
+  if (Trace* trace = Trace::current()) {
+    state_->position = before;  // where a stream begins that the trace has not met yet
+    const ir::Value leaf = trace->random_state(state_, device);
+    state_->position = before + (static_cast<uint64_t>(words) + 3) / 4 * 4;
+    for (Trace::Varying& known : trace->varying()) {
+      if (known.leaf == leaf) return Tensor(ir::random_bits(leaf, words, before - known.start));
+    }
+  }
+  const uint64_t now = exec::evaluations();
+  auto found = std::find_if(state_->on_device.begin(), state_->on_device.end(),
+                            [&](const State::OnDevice& one) { return one.device == device.id; });
+  if (found == state_->on_device.end() || (found->evaluated != now && found->counter != before)) {
+    const int64_t start[] = {static_cast<int64_t>(state_->seed), static_cast<int64_t>(before)};
+    const State::OnDevice made{device.id, exec::upload(std::as_bytes(std::span(start)), {DType::i64, {2}}, device.id),
+                               before, now};
+    if (found == state_->on_device.end())
+      found = state_->on_device.insert(found, made);
+    else
+      *found = made;
+  }
+  return Tensor(ir::random_bits(found->leaf, words, before - found->counter));
 }
 
 Generator& default_generator() {

@@ -19,50 +19,10 @@
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/format.h"
 #include "tenon/tensor/record.h"
+#include "tenon/tensor/tensor_impl.h"
+#include "tenon/tensor/trace.h"
 
 namespace tenon {
-
-namespace {
-
-// A differentiable leaf and what it has collected.
-struct Leaf : ir::Param {
-  std::mutex mutex;
-  Tensor grad;  // undefined until a backward pass reaches it
-};
-
-}  // namespace
-
-struct TensorImpl {
-  ir::Value value;
-  std::shared_ptr<TensorImpl> root;  // set when this is a view
-  std::vector<ir::Move> moves;       // from the root's value to this one's
-  uint64_t version = 0;              // of a root: how often it was written
-  uint64_t seen_version = 0;         // of a view: the root's version `value` was made of
-  std::shared_ptr<Leaf> leaf;        // set when this is a differentiable leaf
-  uint64_t root_leaf = 0;            // of a view: which leaf its root was when the view was taken
-  bool detached = false;             // of a view: cut from the root's history
-  bool history_released = false;     // backward() has used the graph up
-  std::optional<std::pair<int64_t, int64_t>> range;
-  bool range_is_exact = false;  // both bounds are among the elements
-
-  uint64_t leaf_id() const { return leaf ? leaf->id : 0; }
-  uint64_t current_version() const { return root ? root->current_version() : version; }
-
-  void refresh() {
-    if (!root || seen_version == root->current_version()) return;
-    root->refresh();
-    look_at_root();
-    range.reset();
-  }
-
-  void look_at_root() {
-    const bool follows = !detached && !leaf && root_leaf == root->leaf_id();
-    value = follows ? root->value : ir::detach(root->value);
-    for (const ir::Move& move : moves) value = ir::move(value, move);
-    if (leaf) value = ir::param(value, leaf);
-    seen_version = root->current_version();
-  }
-};
 
 namespace {
 
@@ -84,6 +44,12 @@ std::pair<TensorImpl*, std::vector<ir::Move>> owner_of(TensorImpl& view) {
     owner = owner->root.get();
   }
   return {owner, std::move(path)};
+}
+
+const std::shared_ptr<TensorImpl>& root_of(const std::shared_ptr<TensorImpl>& view) {
+  const std::shared_ptr<TensorImpl>* root = &view;
+  while ((*root)->root) root = &(*root)->root;
+  return *root;
 }
 
 // True when the value sits in a buffer whose address should stay: a leaf, or stores into one.
@@ -145,12 +111,69 @@ ir::Value before_writes(const ir::Value& value) {
 
 }  // namespace
 
+namespace {
+
+// Tensors that were written and whose store nobody has asked for. What is stored is often computed for something else,
+// the next loss say, which reads the value and knows nothing of the store.
+class Pending {
+ public:
+  static void add(const std::shared_ptr<TensorImpl>& tensor) {
+    Pending& all = instance();
+    std::lock_guard lock(all.mutex_);
+    if (tensor->is_pending) return;
+    tensor->is_pending = true;
+    all.tensors_.push_back(tensor);
+  }
+
+  static std::vector<ir::Value> stores() {
+    Pending& all = instance();
+    std::lock_guard lock(all.mutex_);
+    std::vector<ir::Value> values;
+    std::erase_if(all.tensors_, [&](const std::weak_ptr<TensorImpl>& weak) {
+      const auto tensor = weak.lock();
+      if (!tensor) return true;
+      const ir::Value data = is_param(tensor->value) ? tensor->value.node->input(0) : tensor->value;
+      if (data.node->op() == ir::Op::store && !data.node->evaluated()) {
+        values.push_back(data);
+        return false;
+      }
+      tensor->is_pending = false;
+      return true;
+    });
+    return values;
+  }
+
+ private:
+  static Pending& instance() {
+    static auto* all = new Pending;
+    return *all;
+  }
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<TensorImpl>> tensors_;
+};
+
+}  // namespace
+
+std::mutex& views_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 Device::Device() : id(device::default_device()) {}
 Device::Device(std::string_view name) : id(device::find(name)) {}
 
 IndexEntry::IndexEntry(const Tensor& positions) : index(std::make_shared<const Tensor>(positions)) {}
 
-Tensor::Tensor(ir::Value value) : impl_(std::make_shared<TensorImpl>()) { impl_->value = std::move(value); }
+Tensor::Tensor(ir::Value value) : impl_(std::make_shared<TensorImpl>()) {
+  impl_->value = std::move(value);
+  if (Trace* trace = Trace::current()) trace->makes(impl_);
+}
+
+Tensor Tensor::of(std::shared_ptr<TensorImpl> impl) {
+  Tensor tensor;
+  tensor.impl_ = std::move(impl);
+  return tensor;
+}
 
 void Tensor::check_defined() const {
   if (!impl_) fail("tensor", "this tensor is undefined; assign one before using it");
@@ -158,7 +181,11 @@ void Tensor::check_defined() const {
 
 const ir::Value& Tensor::value() const {
   check_defined();
+  if (impl_->calls && *impl_->calls != impl_->call) {
+    fail("compile", "this result of a captured function was overwritten by a later call; read it or clone() it before");
+  }
   impl_->refresh();
+  if (Trace* trace = Trace::current()) trace->reads(root_of(impl_));
   if (can_settle(impl_->value)) impl_->value = settled(impl_->value);
   return impl_->value;
 }
@@ -197,10 +224,12 @@ void Tensor::settle() const {
 }
 
 void eval_all(std::span<const Tensor> tensors, bool caller_waits) {
+  if (Trace::current())
+    fail("compile", "a value cannot be read inside a captured function; return it and read it outside");
   std::vector<ir::Value> values;
   for (const Tensor& tensor : tensors) values.push_back(tensor.value());
   try {
-    exec::eval(values, caller_waits);
+    exec::eval(values, caller_waits, Pending::stores());
   } catch (const Error&) {
     for (const Tensor& tensor : tensors) tensor.undo_writes();
     throw;
@@ -333,6 +362,18 @@ Tensor Tensor::detach() const { return viewed({}); }
 
 // ---- views and writing ----
 
+namespace {
+
+// A captured step asks the views of a state to look again; those that are gone make room.
+void remember_view(TensorImpl& root, const std::shared_ptr<TensorImpl>& view) {
+  std::lock_guard lock(views_mutex());  // of all roots: several threads may look at one tensor
+  if (root.views.size() == root.views.capacity())
+    std::erase_if(root.views, [](const std::weak_ptr<TensorImpl>& other) { return other.expired(); });
+  root.views.push_back(view);
+}
+
+}  // namespace
+
 Tensor Tensor::viewed(std::span<const ir::Move> moves) const {
   const ir::Value& now = value();
   const bool cut = moves.empty();  // detach()
@@ -357,6 +398,7 @@ Tensor Tensor::viewed(std::span<const ir::Move> moves) const {
     view.impl_->moves.insert(view.impl_->moves.end(), moves.begin(), moves.end());
     view.impl_->seen_version = view.impl_->root->current_version();
     view.impl_->root_leaf = view.impl_->root->leaf_id();
+    remember_view(*root_of(impl_), view.impl_);
   }
   view.impl_->range = impl_->range;  // bounds of all elements bound those of a part
   const bool cuts =
@@ -391,6 +433,8 @@ void Tensor::write(ir::Value next) {
     fail("write", "a leaf that requires grad cannot be written in place; put the update under NoGrad");
   }
   auto [owner, path] = owner_of(*impl_);
+  if (can_settle(owner->value)) owner->value = settled(owner->value);
+  if (Trace* trace = Trace::current()) trace->writes(root_of(impl_));
   ir::IndexMap map(owner->value.shape());
   map.apply(path);
   const ir::View& view = map.views()[0];
@@ -404,6 +448,7 @@ void Tensor::write(ir::Value next) {
     path.clear();
   }
   owner->value = written(owner->value, next, path, is_tracked(*impl_));
+  Pending::add(root_of(impl_));
   ++owner->version;
   owner->range.reset();
 }

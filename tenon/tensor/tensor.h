@@ -94,6 +94,9 @@ class Tensor {
   Device device() const;
   /// The graph value behind the tensor, for the rooms below and for tests.
   const ir::Value& value() const;
+  /// For the files of this room.
+  const std::shared_ptr<TensorImpl>& impl() const { return impl_; }
+  static Tensor of(std::shared_ptr<TensorImpl> impl);
 
   // Reading: computes what is needed, then copies to the host.
   template <typename T>

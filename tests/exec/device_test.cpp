@@ -285,9 +285,9 @@ TEST_F(NullDevice, ReplaysARecording) {
   const device::Buffer a = device_->allocate(64);
   const device::Command command = device::Fill{{a, 0}, 64, std::byte{0}};
   const auto recording = device_->record({&command, 1});
-  EXPECT_NO_THROW(recording->replay(true));
+  EXPECT_NO_THROW(recording->replay({}, true));
   device_->release(a);
-  EXPECT_EQ(text_of([&] { recording->replay(true); }), "[null] buffer 1 is not alive");
+  EXPECT_EQ(text_of([&] { recording->replay({}, true); }), "[null] buffer 1 is not alive");
 }
 
 // ---- storages ----

@@ -75,7 +75,7 @@ void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
 void run(const device::Copy& c) { std::memmove(address(c.to), address(c.from), c.bytes); }
-void run(const device::Upload& c) { copy_bytes(address(c.to), c.from.data(), c.from.size()); }
+void run(const device::Upload& c) { copy_bytes(address(c.to), c.bytes().data(), c.bytes().size()); }
 void run(const device::Download& c) { copy_bytes(c.to.data(), address(c.from), c.to.size()); }
 void run(const device::Fill& c) { std::memset(address(c.to), static_cast<int>(c.value), c.bytes); }
 
@@ -179,8 +179,23 @@ class CpuRecording : public device::Recording {
     }
   }
 
-  device::Ticket replay(bool caller_waits) override {
-    return queue_.submit({all_, run}, caller_waits || all_->work < kSmallWork);
+  device::Ticket replay(std::span<const device::Command> before, bool caller_waits) override {
+    const bool here = caller_waits || all_->work < kSmallWork;
+    if (here) {
+      const Here both{before, all_.get()};
+      if (const auto ticket = queue_.try_here(&both, [](const void* data) {
+            const auto& now = *static_cast<const Here*>(data);
+            run_all(now.before);
+            run(now.all);
+          }))
+        return *ticket;
+    }
+    auto batch = std::make_shared<std::vector<device::Command>>(before.begin(), before.end());
+    const auto run_batch = [](const void* data) {
+      run_all(*static_cast<const std::vector<device::Command>*>(data));
+    };
+    queue_.submit({std::move(batch), run_batch}, here);
+    return queue_.submit({all_, run}, here);
   }
 
  private:
@@ -192,6 +207,10 @@ class CpuRecording : public device::Recording {
   struct All {
     std::vector<Step> steps;
     double work = 0;
+  };
+  struct Here {
+    std::span<const device::Command> before;
+    const All* all;
   };
 
   static void run(const void* data) {

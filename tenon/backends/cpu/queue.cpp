@@ -13,9 +13,9 @@ Queue::~Queue() {
   if (thread_.joinable()) thread_.join();
 }
 
-std::exception_ptr Queue::run(const Work& work) {
+std::exception_ptr Queue::run(const void* data, void (*work)(const void* data)) {
   try {
-    work.run(work.data.get());
+    work(data);
     return nullptr;
   } catch (...) {
     return std::current_exception();
@@ -42,18 +42,27 @@ void Queue::finish(uint64_t serial, std::exception_ptr error) {
   changed_.notify_all();
 }
 
+device::Ticket Queue::run_here(std::unique_lock<std::mutex>& lock, const void* data, void (*work)(const void* data)) {
+  const uint64_t serial = ++submitted_;
+  is_running_ = true;
+  const bool skips = failure_of(serial) != nullptr;
+  lock.unlock();
+  const std::exception_ptr error = skips ? nullptr : run(data, work);
+  lock.lock();
+  finish(serial, error);
+  return {serial};
+}
+
+std::optional<device::Ticket> Queue::try_here(const void* data, void (*work)(const void* data)) {
+  std::unique_lock lock(mutex_);
+  if (is_running_ || !waiting_.empty()) return std::nullopt;
+  return run_here(lock, data, work);
+}
+
 device::Ticket Queue::submit(Work work, bool may_run_here) {
   std::unique_lock lock(mutex_);
+  if (may_run_here && !is_running_ && waiting_.empty()) return run_here(lock, work.data.get(), work.run);
   const uint64_t serial = ++submitted_;
-  if (may_run_here && !is_running_ && waiting_.empty()) {
-    is_running_ = true;
-    const bool skips = failure_of(serial) != nullptr;
-    lock.unlock();
-    const std::exception_ptr error = skips ? nullptr : run(work);
-    lock.lock();
-    finish(serial, error);
-    return {serial};
-  }
   waiting_.push_back({serial, std::move(work)});
   if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
   changed_.notify_all();
@@ -70,7 +79,7 @@ void Queue::serve() {
     is_running_ = true;
     const bool skips = failure_of(batch.serial) != nullptr;
     lock.unlock();
-    const std::exception_ptr error = skips ? nullptr : run(batch.work);
+    const std::exception_ptr error = skips ? nullptr : run(batch.work.data.get(), batch.work.run);
     lock.lock();
     finish(batch.serial, error);
   }

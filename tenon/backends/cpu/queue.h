@@ -10,6 +10,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -32,6 +33,8 @@ class Queue {
 
   /// Runs `work` right here if `may_run_here` and nothing is under way; else behind everything submitted before.
   device::Ticket submit(Work work, bool may_run_here);
+  /// Runs it right here if nothing is under way; nothing otherwise.
+  std::optional<device::Ticket> try_here(const void* data, void (*run)(const void* data));
   bool is_done(device::Ticket ticket);
   void wait(device::Ticket ticket);
   void wait_until_idle();
@@ -47,7 +50,8 @@ class Queue {
   };
 
   void serve();
-  static std::exception_ptr run(const Work& work);
+  static std::exception_ptr run(const void* data, void (*work)(const void* data));
+  device::Ticket run_here(std::unique_lock<std::mutex>& lock, const void* data, void (*work)(const void* data));
   void finish(uint64_t serial, std::exception_ptr error);
   const Failure* failure_of(uint64_t serial) const;
 

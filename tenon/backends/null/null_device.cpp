@@ -194,7 +194,7 @@ class NullDevice : public device::Device {
     check_read(c.from, c.bytes, 1);
     check_write(c.to, c.bytes, 1);
   }
-  void check(const device::Upload& c) { check_write(c.to, c.from.size(), 1); }
+  void check(const device::Upload& c) { check_write(c.to, c.bytes().size(), 1); }
   void check(const device::Download& c) {
     check_read(c.from, c.to.size(), 1);
     std::fill(c.to.begin(), c.to.end(), std::byte{0});

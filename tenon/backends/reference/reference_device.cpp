@@ -84,7 +84,7 @@ class ReferenceDevice : public device::Device {
 
   void run(const device::Launch& c) { run_launch(c); }
   void run(const device::Copy& c) { std::memmove(address(c.to), address(c.from), c.bytes); }
-  void run(const device::Upload& c) { copy(address(c.to), c.from.data(), c.from.size()); }
+  void run(const device::Upload& c) { copy(address(c.to), c.bytes().data(), c.bytes().size()); }
   void run(const device::Download& c) { copy(c.to.data(), address(c.from), c.to.size()); }
   void run(const device::Fill& c) { std::memset(address(c.to), static_cast<int>(c.value), c.bytes); }
 

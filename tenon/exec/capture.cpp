@@ -1,0 +1,128 @@
+// A capture is an executable bound once: the plan cache's plan, private memory, and the device's recording of both.
+
+#include "tenon/exec/capture.h"
+
+#include <algorithm>
+
+#include "tenon/base/error.h"
+#include "tenon/device/registry.h"
+#include "tenon/exec/engine.h"
+#include "tenon/ir/build.h"
+#include "tenon/ir/topology.h"
+
+namespace tenon::exec {
+namespace {
+
+using device::StorageRef;
+using ir::Node;
+using ir::Op;
+using ir::Value;
+
+// Stores of everything may be written right where the state lies.
+std::unordered_set<const Node*> states_written_whole(const std::vector<Capture::State>& states) {
+  std::unordered_set<const Node*> homes;
+  for (const Capture::State& state : states) {
+    const Node& next = *state.next.node;
+    if (next.op() == Op::store && next.input(0) == state.home) homes.insert(state.home.node.get());
+  }
+  return homes;
+}
+
+}  // namespace
+
+Capture::Capture(const std::vector<Value>& outputs, const std::vector<State>& states)
+    : device_id_((outputs.empty() ? states.at(0).next : outputs[0]).device()), device_(device::open(device_id_)) {
+  Engine& all = engine();
+  std::lock_guard lock(all.mutex);
+  std::vector<Value> wanted;
+  const auto want = [&](const Value& value) {
+    if (!plan::base_of(value).node->evaluated() && std::find(wanted.begin(), wanted.end(), value) == wanted.end())
+      wanted.push_back(value);
+  };
+  for (const Value& output : outputs) want(output);
+  for (const State& state : states) want(state.next);
+
+  std::vector<device::Command> commands;
+  std::unordered_map<const Node*, std::vector<StorageRef>> made;  // by the node of a result
+  if (!wanted.empty()) {
+    const auto homes = states_written_whole(states);
+    std::vector<ir::NodeRef> order = ir::order_of_evaluation(wanted);
+    const Graph graph(std::move(order), std::move(wanted), homes);
+    const auto executable = all.plans.get(graph, device_, all.programs);
+    const Binding binding = bind(*executable, graph, device_);
+    if (binding.literals) start_upload(literal_block(*executable, graph), *binding.literals);
+    commands = commands_of(*executable, binding, ++all.runs, 0, executable->launches.size(), true);
+    for (size_t i = 0; i < executable->results.size(); ++i) {
+      const Place place = executable->results[i].place;
+      auto& results = made[graph.node_at(place).get()];
+      results.resize(std::max<size_t>(results.size(), place.result + 1));
+      results[place.result] = binding.results[i];
+    }
+    memory_.insert(memory_.end(), binding.leaves.begin(), binding.leaves.end());
+    memory_.insert(memory_.end(), binding.results.begin(), binding.results.end());
+    for (const StorageRef& storage : {binding.arena, binding.literals}) {
+      if (storage) memory_.push_back(storage);
+    }
+  }
+  const auto memory_of = [&](const Value& base) {
+    const auto found = made.find(base.node.get());
+    return found != made.end() ? found->second[base.index] : device::storage_of(base.node->data(base.index));
+  };
+  for (const State& state : states) {
+    const plan::Seen seen = plan::look_through(state.next);
+    const StorageRef from = memory_of(seen.base), to = device::storage_of(state.home.node->data(state.home.index));
+    if (from == to) continue;
+    if (!seen.map.is_contiguous()) base::fail("compile", "a state is replaced by a view of another tensor; clone() it");
+    commands.push_back(device::Copy{{from->buffer(), 0}, {to->buffer(), 0}, to->bytes()});
+    memory_.push_back(from);
+    memory_.push_back(to);
+  }
+  for (const Value& output : outputs) {
+    const Value base = plan::base_of(output);
+    Output made_output{memory_of(base), base.type(), {}};
+    for (Value v = output; !(v == base);) {
+      if (ir::is_movement(v.node->op())) made_output.moves.push_back(ir::move_of(v.node->op(), v.node->attrs()));
+      Value next = v.node->input(v.node->op() == Op::custom ? v.index : 0);
+      v = std::move(next);
+    }
+    std::reverse(made_output.moves.begin(), made_output.moves.end());
+    memory_.push_back(made_output.memory);
+    outputs_.push_back(std::move(made_output));
+  }
+  launches_ = commands.size();
+  recording_ = device_.record(commands);
+}
+
+Capture::~Capture() = default;
+
+device::Ticket Capture::replay(std::span<const device::Command> before, bool caller_waits) {
+  Engine& all = engine();
+  std::lock_guard lock(all.mutex);
+  const device::Ticket ticket = recording_->replay(before, caller_waits);
+  ++all.stats.evaluations;
+  ++all.evaluations;
+  ++all.stats.replays;
+  ++all.stats.submits;
+  all.stats.launches += launches_;
+  return ticket;
+}
+
+Value leaf_of(const StorageRef& memory, const ir::Type& type, ir::DeviceId device) {
+  Value leaf = ir::buffer({memory->id(), device::next_version(), device, type});
+  leaf.node->set_data(0, memory);
+  return leaf;
+}
+
+StorageRef keep_for_others(const StorageRef& memory) {
+  std::lock_guard lock(engine().mutex);
+  const StorageRef others = memory;  // the argument may follow the address
+  device::Device& device = others->device();
+  const device::Buffer old = others->buffer();
+  StorageRef taken = others->give_address_away();
+  const device::Command copy = device::Copy{{old, 0}, {others->buffer(), 0}, others->bytes()};
+  device.enqueue({&copy, 1});
+  others->set_ready(device.submit(false), false);
+  return taken;
+}
+
+}  // namespace tenon::exec

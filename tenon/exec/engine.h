@@ -1,0 +1,27 @@
+// What evaluation shares in a process: its lock, its caches, its counters.
+
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "tenon/exec/eval.h"
+#include "tenon/exec/plan_cache.h"
+
+namespace tenon::exec {
+
+struct Engine {
+  std::recursive_mutex mutex;  // reading a strided value evaluates a copy of it
+  Stats stats;
+  ProgramCache programs;
+  PlanCache plans;
+  std::atomic<uint64_t> evaluations{0};
+  uint64_t runs = 0;  // names of runs: see commands_of
+};
+
+Engine& engine();
+
+/// Bytes that fit are sent along, so that nobody waits; more are waited for.
+device::Ticket start_upload(std::span<const std::byte> bytes, device::Storage& storage);
+
+}  // namespace tenon::exec

@@ -1,0 +1,72 @@
+// What a tensor handle points at; for the files of this room only.
+
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "tenon/ir/build.h"
+#include "tenon/ir/node.h"
+#include "tenon/tensor/tensor.h"
+
+namespace tenon {
+
+// A differentiable leaf and what it has collected.
+struct Leaf : ir::Param {
+  std::mutex mutex;
+  Tensor grad;  // undefined until a backward pass reaches it
+};
+
+/// Guards the lists of views.
+std::mutex& views_mutex();
+
+struct TensorImpl {
+  ir::Value value;
+  std::shared_ptr<TensorImpl> root;  // set when this is a view
+  std::vector<ir::Move> moves;       // from the root's value to this one's
+  uint64_t version = 0;              // of a root: how often it was written
+  uint64_t seen_version = 0;         // of a view: the root's version `value` was made of
+  std::shared_ptr<Leaf> leaf;        // set when this is a differentiable leaf
+  uint64_t root_leaf = 0;            // of a view: which leaf its root was when the view was taken
+  bool detached = false;             // of a view: cut from the root's history
+  bool history_released = false;     // backward() has used the graph up
+  std::optional<std::pair<int64_t, int64_t>> range;
+  bool range_is_exact = false;  // both bounds are among the elements
+  std::shared_ptr<const uint64_t> calls;  // of a captured function's result: how often the function has been called
+  uint64_t call = 0;                      // and by which call it was made
+  std::vector<std::weak_ptr<TensorImpl>> views;  // of a root
+  bool is_pending = false;                       // of a root: written, and the write is not carried out yet
+
+  uint64_t leaf_id() const { return leaf ? leaf->id : 0; }
+  uint64_t current_version() const { return root ? root->current_version() : version; }
+
+  void refresh() {
+    if (!root || seen_version == root->current_version()) return;
+    root->refresh();
+    look_at_root();
+    range.reset();
+  }
+
+  /// Views let go of what they show and look again when they are asked.
+  void drop_what_views_show() {
+    std::lock_guard lock(views_mutex());
+    for (const std::weak_ptr<TensorImpl>& view : views) {
+      const auto alive = view.lock();
+      if (!alive || alive->seen_version == kNever) continue;
+      alive->value = {};
+      alive->seen_version = kNever;
+    }
+  }
+  static constexpr uint64_t kNever = ~uint64_t{0};
+
+  void look_at_root() {
+    const bool follows = !detached && !leaf && root_leaf == root->leaf_id();
+    value = follows ? root->value : ir::detach(root->value);
+    for (const ir::Move& move : moves) value = ir::move(value, move);
+    if (leaf) value = ir::param(value, leaf);
+    seen_version = root->current_version();
+  }
+};
+
+}  // namespace tenon

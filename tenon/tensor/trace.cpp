@@ -1,0 +1,113 @@
+// Lists, searched from front to back: a step has few states, and a trace is made twice in the life of a recording.
+
+#include "tenon/tensor/trace.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tenon/exec/capture.h"
+#include "tenon/exec/eval.h"
+#include "tenon/tensor/generator_state.h"
+#include "tenon/tensor/tensor_impl.h"
+
+namespace tenon {
+namespace {
+
+thread_local Trace* tracing = nullptr;
+
+template <typename List, typename Item>
+bool contains(const List& list, const Item& item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+}  // namespace
+
+Scalar::Scalar(double value, DType dtype, Device device)
+    : state_(std::make_shared<State>(State{value, dtype, device})) {}
+void Scalar::set(double value) { state_->value = value; }
+double Scalar::get() const { return state_->value; }
+
+Tensor Scalar::tensor() const {
+  if (Trace* trace = Trace::current()) return Tensor(trace->scalar(state_));
+  return full({}, state_->value, Options(state_->dtype, state_->device));
+}
+
+Trace::Trace() { tracing = this; }
+Trace::~Trace() { stop(); }
+void Trace::stop() { tracing = nullptr; }
+Trace* Trace::current() { return tracing; }
+
+void Trace::reads(const std::shared_ptr<TensorImpl>& root) {
+  if (!contains(reads_, root)) reads_.push_back(root);
+}
+
+void Trace::writes(const std::shared_ptr<TensorImpl>& owner) {
+  for (const Write& write : written_) {
+    if (write.owner == owner) return;
+  }
+  written_.push_back({owner, owner->value, owner->version});
+}
+
+void Trace::makes(const std::shared_ptr<TensorImpl>& tensor) { made_.push_back(tensor); }
+
+ir::Value Trace::scalar(const std::shared_ptr<Scalar::State>& state) {
+  for (const Varying& known : varying_) {
+    if (known.scalar == state) return known.leaf;
+  }
+  std::vector<std::byte> bytes(size_of(state->dtype));
+  exec::write_number(state->value, state->dtype, bytes.data());
+  const ir::Value leaf = exec::upload(bytes, {state->dtype, {}}, state->device.id);
+  varying_.push_back({state, nullptr, state->device, leaf});
+  return leaf;
+}
+
+ir::Value Trace::random_state(const std::shared_ptr<Generator::State>& state, Device device) {
+  for (const Varying& known : varying_) {
+    if (known.generator == state && known.device == device) return known.leaf;
+  }
+  const int64_t start[] = {static_cast<int64_t>(state->seed), static_cast<int64_t>(state->position)};
+  const ir::Value leaf = exec::upload(std::as_bytes(std::span(start)), {DType::i64, {2}}, device.id);
+  varying_.push_back({nullptr, state, device, leaf, state->position});
+  return leaf;
+}
+
+void Trace::undo() {
+  for (const Write& write : written_) {
+    write.owner->value = write.old;
+    ++write.owner->version;
+  }
+  for (const Varying& random : varying_) {
+    if (!random.generator) continue;
+    std::lock_guard lock(random.generator->mutex);
+    random.generator->position = random.start;
+  }
+}
+
+void Trace::clear() {
+  reads_.clear();
+  written_.clear();
+  made_.clear();
+  varying_.clear();
+}
+
+std::vector<std::shared_ptr<TensorImpl>> Trace::read_roots() const {
+  std::vector<std::shared_ptr<TensorImpl>> roots;
+  const auto made_here = [&](const std::shared_ptr<TensorImpl>& impl) {
+    return std::any_of(made_.begin(), made_.end(), [&](const auto& made) { return made.lock() == impl; });
+  };
+  for (const auto& root : reads_) {
+    if (!made_here(root)) roots.push_back(root);
+  }
+  return roots;
+}
+
+std::vector<std::shared_ptr<TensorImpl>> Trace::survivors() const {
+  std::vector<std::shared_ptr<TensorImpl>> alive;
+  for (const auto& made : made_) {
+    auto impl = made.lock();
+    if (impl && impl.use_count() > 1 && !contains(alive, impl)) alive.push_back(std::move(impl));
+  }
+  return alive;
+}
+
+}  // namespace tenon
