@@ -57,9 +57,9 @@ HWY_INLINE V broadcast_lane(V v, int lane) {
   return lane == 1 ? hn::Broadcast<1>(v) : hn::Broadcast<0>(v);
 }
 
-/// c[r][j] = or += sum over k of a[r * a_row + k * a_step] * b[k * b_step + j], k ascending, for kRows rows and kVectors
-/// vectors; a_row is 1 where rows are adjacent. The loops over rows and vectors must vanish for the sums to live in
-/// registers; GCC needs to be told.
+/// c[r][j] = or += sum over k of a[r * a_row + k * a_step] * b[k * b_step + j], k ascending, for kRows rows and
+/// kVectors vectors; a_row is 1 where rows are adjacent. The loops over rows and vectors must vanish for the sums to
+/// live in registers; GCC needs to be told.
 template <typename T, int kRows, int kVectors, bool kAdjacent>
 HWY_NOINLINE void multiply_in_registers(int64_t depth, const T* HWY_RESTRICT a, int64_t a_row, int64_t a_step,
                                         const T* HWY_RESTRICT b, int64_t b_step, T* HWY_RESTRICT c, int64_t c_step,
