@@ -26,7 +26,8 @@ constexpr bool kRowsStay = HWY_TARGET != HWY_NEON;
 // With 3 vectors of NEON a panel of this depth fits into the first-level cache.
 constexpr int64_t kMostDepth = kRowsStay ? 512 : 192;
 constexpr int64_t kBlockRows = 192;
-constexpr int64_t kBlockColumns = 512;
+// 512 rows of sums of a block and its packed columns take half of a second-level cache of 2 MiB.
+constexpr int64_t kBlockColumns = kRowsStay ? 256 : 512;
 
 constexpr int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
