@@ -76,13 +76,14 @@ void run_chunks(int64_t chunks, const std::function<void(int64_t)>& chunk) {
     return;
   }
 #ifdef _OPENMP
-  std::atomic<int64_t> next = 0;
+  std::atomic<int64_t> next = team;
   std::exception_ptr first_error;
   std::mutex error_mutex;
 #pragma omp parallel num_threads(team)
   {
     try {
-      for (int64_t i = next++; i < chunks; i = next++) chunk(i);
+      // A thread begins with its own chunk, which it had the last time too: what is in its cache may serve again.
+      for (int64_t i = omp_get_thread_num(); i < chunks; i = next++) chunk(i);
     } catch (...) {
       next = chunks;  // the others finish what they hold and take no more
       const std::scoped_lock lock(error_mutex);

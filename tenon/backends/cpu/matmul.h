@@ -22,7 +22,7 @@ struct Product {
   DType in = DType::f32, out = DType::f32;
 };
 
-/// On the calling thread, with sums in f32 or f64. Every element is summed in blocks of kDepth along k, whatever the
+/// On the calling thread, with sums in f32 or f64. Every element is summed in the same blocks along k, whatever the
 /// rectangle: cutting a product into rectangles changes no bit.
 void multiply_f32(const Product& product);
 void multiply_f64(const Product& product);

@@ -2,12 +2,13 @@
 //
 // A tile register holds 16 rows of 64 bytes; one instruction adds the product of a 16x32 and a 32x16 tile to a 16x16
 // tile of f32 sums in 16 cycles. Four of the eight registers are sums (a 32x32 block of the result), so that each tile
-// loaded is used twice. Both operands are packed into tiles, the right one with pairs of rows interleaved as the
-// instruction wants them: a strip of columns at a time by the thread that uses it. (Packed once for all, 512 x 768 x
-// 768 took twice the sum of its parts; lines that another core has just written are the suspected, not the proven,
-// cause.) The left operand is packed by each thread too where it is small, and once for all where it is not. kDepth
-// elements of a 32-column panel (32 KiB) stay in the first-level cache while the rows of a block pass by. An element is
-// summed in ascending order of k, cut at kDepth, whatever the blocks and threads.
+// loaded is used twice. Tiles of the left operand are loaded from its rows as they lie, where they are whole tiles;
+// the right one is packed, with pairs of rows interleaved as the instruction wants them: a strip of columns at a time
+// by the thread that uses it, because lines that another core has just written are slow to read. 32 rows of the left
+// operand pass by all columns of the strip, and every block of sums is rounded while it is in the first-level cache.
+// For 512 x 768 x 768 on one core of a Xeon that took 613 µs; with a packed left operand, and all sums rounded at the
+// end, 702. Fetching tiles ahead made it slower (680 to 900). An element is summed in ascending order of k, whatever
+// the blocks and threads: sums that wait in memory are not rounded.
 
 #include "tenon/backends/cpu/matmul_amx.h"
 
@@ -37,10 +38,10 @@ namespace {
 constexpr int64_t kSide = 16;       // rows of a tile, and columns of a tile of sums
 constexpr int64_t kTileDepth = 32;  // elements of k in a tile
 constexpr int64_t kTileSize = 512;  // elements of a tile of operands
-constexpr int64_t kDepth = 512;     // part of what a result's bits depend on
+constexpr int64_t kPanel = 32;      // columns of two tiles side by side
 constexpr int64_t kBlockRows = 256;
 constexpr int64_t kSmallLeft = 1 << 20;  // bytes of a left operand that every thread packs for itself
-constexpr int64_t kPackDepth = 2048;     // elements of k that a strip holds at a time: 1 MiB with 256 columns
+constexpr int64_t kPackDepth = 1024;     // elements of k that a strip holds at a time: 1 MiB with 512 columns
 constexpr int64_t kManyRows = 1024;      // for which such a part of a strip is packed, when there are several
 constexpr int64_t kGrain = 1 << 21;      // multiply-adds below which a second thread costs more than it saves
 constexpr int64_t kWorthwhile = 1 << 15;
@@ -113,11 +114,8 @@ TENON_AMX inline __mmask32 first(int64_t n) {
   return n >= 32 ? ~__mmask32{0} : static_cast<__mmask32>((uint64_t{1} << std::max<int64_t>(n, 0)) - 1);
 }
 
-// lines[i] is 32 neighbouring elements of line i; lines and elements beyond the matrix are 0.
-TENON_AMX inline void load_lines(const uint16_t* from, int64_t stride, int64_t lines, int64_t length, __m512i v[16]) {
-  const __mmask32 mask = first(length);
-  for (int64_t i = 0; i < kSide; ++i)
-    v[i] = i < lines ? _mm512_maskz_loadu_epi16(mask, from + i * stride) : _mm512_setzero_si512();
+TENON_AMX inline void store_tile(const __m512i v[16], uint16_t* to) {
+  for (int i = 0; i < kSide; ++i) _mm512_storeu_si512(to + i * kTileDepth, v[i]);
 }
 
 // pairs[i] interleaves lines 2i and 2i + 1 of 16 neighbouring elements.
@@ -131,106 +129,142 @@ TENON_AMX inline void load_pairs(const uint16_t* from, int64_t stride, int64_t l
   }
 }
 
-TENON_AMX inline void store_tile(const __m512i v[16], uint16_t* to) {
-  for (int i = 0; i < kSide; ++i) _mm512_storeu_si512(to + i * kTileDepth, v[i]);
-}
-
-// Two tiles side by side of a right operand whose rows are contiguous: whole cache lines of two rows are interleaved.
-TENON_AMX void pack_two_tiles(const uint16_t* from, int64_t k_stride, int64_t depth, uint16_t* first,
-                              uint16_t* second) {
-  alignas(64) static const uint16_t kLow[32] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
-                                                8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
-  const __m512i low = _mm512_load_si512(kLow), high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
-  const __m512i zero = _mm512_setzero_si512();
-  for (int64_t i = 0; i < kSide; ++i) {
-    const __m512i even = 2 * i < depth ? _mm512_loadu_si512(from + 2 * i * k_stride) : zero;
-    const __m512i odd = 2 * i + 1 < depth ? _mm512_loadu_si512(from + (2 * i + 1) * k_stride) : zero;
-    _mm512_storeu_si512(first + i * kTileDepth, _mm512_permutex2var_epi16(even, low, odd));
-    _mm512_storeu_si512(second + i * kTileDepth, _mm512_permutex2var_epi16(even, high, odd));
-  }
-}
-
-// A tile whose rows are 16 lines of 32 elements of k. Left operand: lines are rows. Right operand: `turned`, the tile
-// is 16 pairs of k by 16 lines, which is the same tile with its words turned.
-TENON_AMX void pack_tile(const uint16_t* from, int64_t line_stride, int64_t k_stride, int64_t lines, int64_t depth,
-                         bool turned, uint16_t* to) {
+// A tile of the left operand: 16 rows of 32 elements of k; what lies beyond the matrix is 0.
+TENON_AMX void pack_left_tile(const uint16_t* from, int64_t row, int64_t column, int64_t rows, int64_t depth,
+                              uint16_t* to) {
   __m512i v[16];
-  lines = std::min(lines, kSide);
-  depth = std::min(depth, kTileDepth);
-  if (k_stride == 1) {
-    load_lines(from, line_stride, lines, depth, v);
-    if (turned) transpose_16x16(v);
+  if (column == 1) {
+    const __mmask32 mask = first(depth);
+    for (int64_t i = 0; i < kSide; ++i)
+      v[i] = i < rows ? _mm512_maskz_loadu_epi16(mask, from + i * row) : _mm512_setzero_si512();
     return store_tile(v, to);
   }
-  if (line_stride == 1) {
-    load_pairs(from, k_stride, depth, lines, v);
-    if (!turned) transpose_16x16(v);
+  if (row == 1) {
+    load_pairs(from, column, depth, rows, v);
+    transpose_16x16(v);
     return store_tile(v, to);
   }
   std::memset(to, 0, kTileSize * sizeof(uint16_t));
-  for (int64_t line = 0; line < lines; ++line) {
-    for (int64_t k = 0; k < depth; ++k) {
-      const uint16_t value = from[line * line_stride + k * k_stride];
-      if (turned)
-        to[k / 2 * kTileDepth + 2 * line + k % 2] = value;
-      else
-        to[line * kTileDepth + k] = value;
+  for (int64_t i = 0; i < std::min(rows, kSide); ++i) {
+    for (int64_t k = 0; k < std::min(depth, kTileDepth); ++k) to[i * kTileDepth + k] = from[i * row + k * column];
+  }
+}
+
+// Columns of a panel are dealt to its two tiles four at a time: so one unpack instruction interleaves two rows, and one
+// pack instruction puts rounded sums back in order.
+constexpr int64_t column_of(int64_t tile, int64_t i) { return i / 4 * 8 + tile * 4 + i % 4; }
+
+// Rows k and k + 1 of 32 columns, interleaved.
+TENON_AMX inline void pack_two_rows(const uint16_t* from, int64_t row, int64_t depth, __mmask32 mask, uint16_t* to,
+                                    int64_t tile_step) {
+  const __m512i zero = _mm512_setzero_si512();
+  const __m512i even = depth > 0 ? _mm512_maskz_loadu_epi16(mask, from) : zero;
+  const __m512i odd = depth > 1 ? _mm512_maskz_loadu_epi16(mask, from + row) : zero;
+  _mm512_storeu_si512(to, _mm512_unpacklo_epi16(even, odd));
+  _mm512_storeu_si512(to + tile_step, _mm512_unpackhi_epi16(even, odd));
+}
+
+// The two tiles of a panel, 32 rows deep, of an operand whose rows are not contiguous.
+TENON_AMX void pack_right_tiles(const uint16_t* from, int64_t row, int64_t column, int64_t columns, int64_t depth,
+                                uint16_t* to, int64_t tile_step) {
+  for (int64_t tile = 0; tile < 2; ++tile, to += tile_step) {
+    if (row == 1) {
+      const __mmask32 mask = first(depth);
+      __m512i v[16];
+      for (int64_t i = 0; i < kSide; ++i) {
+        const int64_t c = column_of(tile, i);
+        v[i] = c < columns ? _mm512_maskz_loadu_epi16(mask, from + c * column) : _mm512_setzero_si512();
+      }
+      transpose_16x16(v);
+      store_tile(v, to);
+      continue;
+    }
+    std::memset(to, 0, kTileSize * sizeof(uint16_t));
+    for (int64_t i = 0; i < kSide; ++i) {
+      const int64_t c = column_of(tile, i);
+      for (int64_t k = 0; k < std::min(depth, kTileDepth) && c < columns; ++k)
+        to[k / 2 * kTileDepth + 2 * i + k % 2] = from[k * row + c * column];
     }
   }
 }
 
 // ---- the innermost product ----
 
-// sums (rows x columns of tiles, row_stride floats apart) = or += left tiles x right tiles over `steps` tiles of k.
-template <int kRows, int kColumns>
-TENON_AMX void multiply_tiles(const uint16_t* left, int64_t left_step, const uint16_t* right, int64_t right_step,
-                              int64_t steps, float* sums, int64_t row_stride, bool accumulate) {
-  const auto stride = static_cast<long>(row_stride * 4);
+// The left operand as tiles: where the first one is, and how far it is to the next row of one tile, to the next tile of
+// k and to the next 16 rows.
+struct LeftTiles {
+  const uint16_t* data;
+  int64_t row, step, side;
+};
+
+// sums (kRows tiles by 2, kPanel floats apart) = or += left tiles x the tiles of a panel over `steps` tiles of k.
+template <int kRows>
+TENON_AMX void multiply_tiles(const LeftTiles& left, const uint16_t* right, int64_t right_tile, int64_t steps,
+                              float* sums, bool accumulate) {
+  constexpr long kStride = kPanel * sizeof(float);
+  float* below = sums + kSide * kPanel;
   if (accumulate) {
-    _tile_loadd(0, sums, stride);
-    if (kColumns > 1) _tile_loadd(1, sums + kSide, stride);
-    if (kRows > 1) _tile_loadd(2, sums + kSide * row_stride, stride);
-    if (kRows > 1 && kColumns > 1) _tile_loadd(3, sums + kSide * row_stride + kSide, stride);
+    _tile_loadd(0, sums, kStride);
+    _tile_loadd(1, sums + kSide, kStride);
+    if (kRows > 1) _tile_loadd(2, below, kStride);
+    if (kRows > 1) _tile_loadd(3, below + kSide, kStride);
   } else {
     _tile_zero(0);
-    if (kColumns > 1) _tile_zero(1);
+    _tile_zero(1);
     if (kRows > 1) _tile_zero(2);
-    if (kRows > 1 && kColumns > 1) _tile_zero(3);
+    if (kRows > 1) _tile_zero(3);
   }
+  const uint16_t *upper = left.data, *lower = left.data + left.side;
+  const auto stride = static_cast<long>(left.row * 2);
   for (int64_t i = 0; i < steps; ++i) {
-    _tile_loadd(4, left, 64);
+    _tile_loadd(4, upper, stride);
     _tile_loadd(6, right, 64);
     _tile_dpbf16ps(0, 4, 6);
-    if (kColumns > 1) {
-      _tile_loadd(7, right + right_step, 64);
-      _tile_dpbf16ps(1, 4, 7);
-    }
+    _tile_loadd(7, right + right_tile, 64);
+    _tile_dpbf16ps(1, 4, 7);
     if (kRows > 1) {
-      _tile_loadd(5, left + left_step, 64);
+      _tile_loadd(5, lower, stride);
       _tile_dpbf16ps(2, 5, 6);
-      if (kColumns > 1) _tile_dpbf16ps(3, 5, 7);
+      _tile_dpbf16ps(3, 5, 7);
     }
-    left += kTileSize;
+    upper += left.step;
+    lower += left.step;
     right += kTileSize;
   }
-  _tile_stored(0, sums, stride);
-  if (kColumns > 1) _tile_stored(1, sums + kSide, stride);
-  if (kRows > 1) _tile_stored(2, sums + kSide * row_stride, stride);
-  if (kRows > 1 && kColumns > 1) _tile_stored(3, sums + kSide * row_stride + kSide, stride);
+  _tile_stored(0, sums, kStride);
+  _tile_stored(1, sums + kSide, kStride);
+  if (kRows > 1) _tile_stored(2, below, kStride);
+  if (kRows > 1) _tile_stored(3, below + kSide, kStride);
 }
 
-// Rounds to nearest even; NaN stays one.
-TENON_AMX void write_bf16(const float* from, uint16_t* to, int64_t n) {
-  for (int64_t i = 0; i < n; i += kSide) {
-    const auto mask = static_cast<__mmask16>(first(std::min(n - i, kSide)));
-    const __m512 value = _mm512_maskz_loadu_ps(mask, from + i);
-    const __m512i bits = _mm512_castps_si512(value);
-    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-    const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
-    const __mmask16 is_nan = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
-    const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
-    const __m512i chosen = _mm512_srli_epi32(_mm512_mask_mov_epi32(rounded, is_nan, quiet), 16);
-    _mm256_mask_storeu_epi16(to + i, mask, _mm512_cvtepi32_epi16(chosen));
+// To nearest even, in the low halves; NaN stays one. The instruction that does this takes subnormals for 0.
+TENON_AMX inline __m512i round_bf16(__m512 value) {
+  const __m512i bits = _mm512_castps_si512(value);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+  const __mmask16 is_nan = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
+  const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
+  return _mm512_srli_epi32(_mm512_mask_mov_epi32(rounded, is_nan, quiet), 16);
+}
+
+// Columns of a block of sums, back in order.
+TENON_AMX void write_bf16(const float* sums, int64_t rows, int64_t columns, uint16_t* to, int64_t to_row) {
+  const __mmask32 mask = first(columns);
+  for (int64_t i = 0; i < rows; ++i, sums += kPanel, to += to_row) {
+    const __m512i even = round_bf16(_mm512_loadu_ps(sums)), odd = round_bf16(_mm512_loadu_ps(sums + kSide));
+    _mm512_mask_storeu_epi16(to, mask, _mm512_packus_epi32(even, odd));
+  }
+}
+
+TENON_AMX void write_f32(const float* sums, int64_t rows, int64_t columns, float* to, int64_t to_row) {
+  const __m512i low = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
+  const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+  const auto low_mask = static_cast<__mmask16>(first(std::min(columns, kSide)));
+  const auto high_mask = static_cast<__mmask16>(first(std::min(columns - kSide, kSide)));
+  for (int64_t i = 0; i < rows; ++i, sums += kPanel, to += to_row) {
+    const __m512 even = _mm512_loadu_ps(sums), odd = _mm512_loadu_ps(sums + kSide);
+    _mm512_mask_storeu_ps(to, low_mask, _mm512_permutex2var_ps(even, low, odd));
+    _mm512_mask_storeu_ps(to + kSide, high_mask, _mm512_permutex2var_ps(even, high, odd));
   }
 }
 
@@ -282,16 +316,18 @@ class ContractAmx : public ContractKernel {
     return {data, input.strides()[rank - 2], input.strides()[rank - 1]};
   }
 
-  bool shares_left() const { return m_ * k_ * 2 > kSmallLeft; }
+  // Whole tiles whose rows lie in memory as a tile register wants them.
+  bool reads_in_place(const Matrix& a) const { return a.column == 1 && m_ % kSide == 0 && k_ % kTileDepth == 0; }
+  bool shares_left(const Matrix& a) const { return !reads_in_place(a) && m_ * k_ * 2 > kSmallLeft; }
 
   // Parts of the rows by strips of the columns, as many as there are threads or a multiple of it.
   struct Cut {
     int64_t parts, columns;
   };
-  Cut cut(int64_t threads) const {
-    const int64_t widest = shares_left() || k_ > 1024 ? 256 : 512, unit = 2 * kSide;
+  Cut cut(int64_t threads, bool shares) const {
+    const int64_t widest = shares || k_ > kPackDepth ? 256 : 512;
     const int64_t strips = threads * ceil_div(n_, threads * widest);
-    Cut cut{1, std::max(ceil_div(ceil_div(n_, strips), unit) * unit, threads > 1 ? 2 * unit : unit)};
+    Cut cut{1, std::max(ceil_div(ceil_div(n_, strips), kPanel) * kPanel, threads > 1 ? 2 * kPanel : kPanel)};
     const int64_t made = ceil_div(n_, cut.columns);
     if (made < threads) cut.parts = std::max<int64_t>(1, std::min(ceil_div(threads, made), m_ / (4 * kSide)));
     return cut;
@@ -300,25 +336,26 @@ class ContractAmx : public ContractKernel {
   // `first_row` is how many rows of the whole result lie before this product's.
   void multiply_one(const Matrix& a, const Matrix& b, std::byte* c, int64_t first_row, const Finished* finished) const {
     const int64_t threads = m_ * n_ * k_ < kGrain ? 1 : base::num_threads();
-    const Cut cuts = cut(threads);
+    const bool shares = shares_left(a);
+    const Cut cuts = cut(threads, shares);
     const auto share = [&](int64_t tasks, auto&& task) {
       if (threads > 1) return base::parallel_tasks(tasks, task);
       for (int64_t i = 0; i < tasks; ++i) task(i);
     };
     const int64_t row_tiles = ceil_div(m_, kSide);
-    const Scratch packed(shares_left() ? bytes_of(row_tiles, depth_tiles_) : 64);
-    if (shares_left()) {
+    const Scratch packed(shares ? bytes_of(row_tiles, depth_tiles_) : 64);
+    if (shares) {
       constexpr int64_t kGroup = 4;
       share(ceil_div(row_tiles, kGroup), [&](int64_t i) {
-        pack(a.data, a.row, a.column, m_, i * kGroup, std::min(row_tiles, (i + 1) * kGroup), 0, depth_tiles_, false,
-             packed.as<uint16_t>() + i * kGroup * depth_tiles_ * kTileSize);
+        pack_left(a, i * kGroup, std::min(row_tiles, (i + 1) * kGroup),
+                  packed.as<uint16_t>() + i * kGroup * depth_tiles_ * kTileSize);
       });
     }
     share(cuts.parts * ceil_div(n_, cuts.columns), [&](int64_t i) {
       const int64_t part = i % cuts.parts, column = i / cuts.parts * cuts.columns;
       const int64_t first = row_tiles * part / cuts.parts, last = row_tiles * (part + 1) / cuts.parts;
-      multiply_strip(a, shares_left() ? packed.as<uint16_t>() : nullptr, b, c, first * kSide,
-                     std::min(m_, last * kSide), column, std::min(cuts.columns, n_ - column), first_row, finished);
+      multiply_strip(a, shares ? packed.as<uint16_t>() : nullptr, b, c, first * kSide, std::min(m_, last * kSide),
+                     column, std::min(cuts.columns, n_ - column), first_row, finished);
     });
   }
 
@@ -326,100 +363,88 @@ class ContractAmx : public ContractKernel {
   void multiply_strip(const Matrix& a, const uint16_t* packed, const Matrix& b, std::byte* c, int64_t begin,
                       int64_t end, int64_t column, int64_t columns, int64_t first_row, const Finished* finished) const {
     constexpr int64_t kPackSteps = kPackDepth / kTileDepth;
-    const int64_t column_tiles = ceil_div(columns, kSide), width = column_tiles * kSide;
+    const int64_t panels = ceil_div(columns, kPanel), line = depth_tiles_ * kTileSize;
     const bool packs_once = depth_tiles_ <= kPackSteps;
     const int64_t pack_steps = std::min(kPackSteps, depth_tiles_), block = packs_once ? kBlockRows : kManyRows;
-    const Scratch strip(bytes_of(column_tiles, pack_steps));
-    const Scratch own(packed ? 64 : bytes_of(ceil_div(std::min(block, end - begin), kSide), depth_tiles_));
-    const auto pack_part = [&](int64_t step, int64_t steps) {
-      pack(b.data, b.column, b.row, n_, column / kSide, column / kSide + column_tiles, step, step + steps, true,
-           strip.as<uint16_t>());
-    };
-    if (packs_once) pack_part(0, depth_tiles_);
+    const bool packs_left = !packed && !reads_in_place(a);
+    const int64_t block_tiles = ceil_div(std::min(block, end - begin), kSide);
+    const Scratch strip(bytes_of(2 * panels, pack_steps));
+    const Scratch own(packs_left ? bytes_of(block_tiles, depth_tiles_) : 64);
+    // Sums of one block of the result; of all blocks, where there is more of k to come.
+    const int64_t sums_size = 2 * kSide * kPanel;
+    const Scratch scratch(static_cast<size_t>((packs_once ? 1 : ceil_div(block_tiles, 2) * panels) * sums_size) * 4);
     const Units units;
     for (int64_t row = begin; row < end; row += block) {
       const int64_t rows = std::min(block, end - row), row_tiles = ceil_div(rows, kSide);
-      const uint16_t* left = packed + row / kSide * depth_tiles_ * kTileSize;
-      if (!packed) {
-        pack(a.data, a.row, a.column, m_, row / kSide, row / kSide + row_tiles, 0, depth_tiles_, false,
-             own.as<uint16_t>());
-        left = own.as<uint16_t>();
-      }
-      // Sums go straight into a result that is f32 and made of whole tiles.
-      const bool direct = out_ == DType::f32 && rows % kSide == 0 && columns % kSide == 0;
-      const Scratch scratch(direct ? 64 : static_cast<size_t>(row_tiles * kSide * width) * sizeof(float));
-      float* sums = direct ? reinterpret_cast<float*>(c) + row * n_ + column : scratch.as<float>();
-      const int64_t stride = direct ? n_ : width;
+      if (packs_left) pack_left(a, row / kSide, row / kSide + row_tiles, own.as<uint16_t>());
       for (int64_t step = 0; step < depth_tiles_; step += pack_steps) {
         const int64_t steps = std::min(pack_steps, depth_tiles_ - step);
-        if (!packs_once) pack_part(step, steps);
-        multiply_block(left, row_tiles, step, steps, strip.as<uint16_t>(), column_tiles, sums, stride);
+        if (!packs_once || row == begin) pack_right(b, column, columns, step, steps, strip.as<uint16_t>());
+        float* sums = scratch.as<float>();
+        for (int64_t i = 0; i < row_tiles; i += 2) {
+          LeftTiles left{a.data + (row + i * kSide) * a.row + step * kTileDepth, a.row, kTileDepth, kSide * a.row};
+          if (packed || packs_left) {
+            const uint16_t* tiles = packs_left ? own.as<uint16_t>() : packed + row / kSide * line;
+            left = {tiles + i * line + step * kTileSize, kTileDepth, kTileSize, line};
+          }
+          const auto multiply = row_tiles - i > 1 ? multiply_tiles<2> : multiply_tiles<1>;
+          for (int64_t j = 0; j < panels; ++j) {
+            multiply(left, strip.as<uint16_t>() + j * 2 * steps * kTileSize, steps * kTileSize, steps, sums, step > 0);
+            if (step + steps == depth_tiles_)
+              write(sums, c, row + i * kSide, std::min(rows - i * kSide, 2 * kSide), column + j * kPanel,
+                    std::min(columns - j * kPanel, kPanel));
+            if (!packs_once) sums += sums_size;
+          }
+        }
       }
-      if (!direct) write(sums, width, c, row, rows, column, columns);
       if (finished) (*finished)(first_row + row, rows, column, columns);
     }
   }
 
-  static size_t bytes_of(int64_t line_tiles, int64_t steps) {
-    return static_cast<size_t>(line_tiles * steps * kTileSize) * sizeof(uint16_t);
+  static size_t bytes_of(int64_t tiles, int64_t steps) {
+    return static_cast<size_t>(tiles * steps * kTileSize) * sizeof(uint16_t);
   }
 
-  // Tiles first_tile ... last_tile - 1 of lines, each as the tiles of its steps behind one another.
-  void pack(const uint16_t* from, int64_t line_stride, int64_t k_stride, int64_t lines, int64_t first_tile,
-            int64_t last_tile, int64_t first_step, int64_t last_step, bool turned, uint16_t* to) const {
-    const int64_t steps = last_step - first_step, line = steps * kTileSize;
-    for (int64_t tile = first_tile; tile < last_tile; ++tile, to += line) {
-      const bool two = turned && line_stride == 1 && tile + 2 <= last_tile && lines >= (tile + 2) * kSide;
-      for (int64_t i = 0; i < steps; ++i) {
-        const int64_t k = (first_step + i) * kTileDepth;
-        const uint16_t* at = from + tile * kSide * line_stride + k * k_stride;
-        if (two)
-          pack_two_tiles(at, k_stride, k_ - k, to + i * kTileSize, to + line + i * kTileSize);
-        else
-          pack_tile(at, line_stride, k_stride, lines - tile * kSide, k_ - k, turned, to + i * kTileSize);
-      }
-      if (two) {
-        ++tile;
-        to += line;
+  // Tiles first_tile ... last_tile - 1 of rows, each as the tiles of its steps behind one another.
+  void pack_left(const Matrix& a, int64_t first_tile, int64_t last_tile, uint16_t* to) const {
+    for (int64_t tile = first_tile; tile < last_tile; ++tile) {
+      for (int64_t i = 0; i < depth_tiles_; ++i, to += kTileSize) {
+        const uint16_t* at = a.data + tile * kSide * a.row + i * kTileDepth * a.column;
+        pack_left_tile(at, a.row, a.column, m_ - tile * kSide, k_ - i * kTileDepth, to);
       }
     }
   }
 
-  // sums = (or +=, behind the first step) rows of the left operand x a packed part of a strip.
-  void multiply_block(const uint16_t* left, int64_t row_tiles, int64_t first_step, int64_t steps, const uint16_t* strip,
-                      int64_t column_tiles, float* sums, int64_t stride) const {
-    constexpr int64_t kSteps = kDepth / kTileDepth;
-    const int64_t line = steps * kTileSize, left_line = depth_tiles_ * kTileSize;
-    for (int64_t step = 0; step < steps; step += kSteps) {
-      const int64_t count = std::min(kSteps, steps - step);
-      for (int64_t block = 0; block < row_tiles; block += kBlockRows / kSide) {
-        const int64_t block_end = std::min(row_tiles, block + kBlockRows / kSide);
-        for (int64_t j = 0; j < column_tiles; j += 2) {
-          for (int64_t i = block; i < block_end; i += 2) {
-            const auto multiply = pick(block_end - i, column_tiles - j);
-            multiply(left + i * left_line + (first_step + step) * kTileSize, left_line,
-                     strip + j * line + step * kTileSize, line, count, sums + i * kSide * stride + j * kSide, stride,
-                     first_step + step > 0);
-          }
+  // Panels of a strip, each the steps of its first tile and then those of its second. Rows are read four panels (256
+  // bytes) at a time: 73 µs for 768 x 768, against 111 with one.
+  TENON_AMX void pack_right(const Matrix& b, int64_t column, int64_t columns, int64_t first_step, int64_t steps,
+                            uint16_t* to) const {
+    constexpr int64_t kAbreast = 4 * kPanel;
+    const int64_t tile = steps * kTileSize;
+    for (int64_t begin = 0; begin < columns; begin += kAbreast) {
+      const int64_t end = std::min(columns, begin + kAbreast);
+      for (int64_t i = 0; i < steps; ++i) {
+        const int64_t k = (first_step + i) * kTileDepth;
+        const uint16_t* from = b.data + k * b.row + column * b.column;
+        if (b.column != 1) {
+          for (int64_t c = begin; c < end; c += kPanel)
+            pack_right_tiles(from + c * b.column, b.row, b.column, columns - c, k_ - k,
+                             to + c / kPanel * 2 * tile + i * kTileSize, tile);
+          continue;
+        }
+        for (int64_t pair = 0; pair < kSide; ++pair, from += 2 * b.row) {
+          for (int64_t c = begin; c < end; c += kPanel)
+            pack_two_rows(from + c, b.row, k_ - k - 2 * pair, first(columns - c),
+                          to + c / kPanel * 2 * tile + i * kTileSize + pair * kTileDepth, tile);
         }
       }
     }
   }
 
-  void write(const float* sums, int64_t width, std::byte* c, int64_t row, int64_t rows, int64_t column,
-             int64_t columns) const {
-    for (int64_t i = 0; i < rows; ++i) {
-      const int64_t at = (row + i) * n_ + column;
-      if (out_ == DType::f32)
-        std::memcpy(reinterpret_cast<float*>(c) + at, sums + i * width, static_cast<size_t>(columns) * sizeof(float));
-      else
-        write_bf16(sums + i * width, reinterpret_cast<uint16_t*>(c) + at, columns);
-    }
-  }
-
-  static auto pick(int64_t rows, int64_t columns) -> decltype(&multiply_tiles<2, 2>) {
-    if (rows > 1) return columns > 1 ? multiply_tiles<2, 2> : multiply_tiles<2, 1>;
-    return columns > 1 ? multiply_tiles<1, 2> : multiply_tiles<1, 1>;
+  void write(const float* sums, std::byte* c, int64_t row, int64_t rows, int64_t column, int64_t columns) const {
+    const int64_t at = row * n_ + column;
+    if (out_ == DType::f32) return write_f32(sums, rows, columns, reinterpret_cast<float*>(c) + at, n_);
+    write_bf16(sums, rows, columns, reinterpret_cast<uint16_t*>(c) + at, n_);
   }
 
   Input a_, b_;

@@ -2,9 +2,11 @@
 
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "tenon/backends/cpu/tile.h"
+#include "tenon/backends/cpu/tile_chain.h"
 #include "tenon/ir/loop_nest.h"
 
 namespace tenon::backends::cpu {
@@ -23,13 +25,17 @@ struct Step {
   ir::Op op = ir::Op::add;
   DType dtype = DType::f32;
   bool per_row = false, per_column = false;
-  bool loads_in_place = false;          // a tile of it looks the same in memory
-  bool stores_in_place = false;         // the same for a store
-  uint32_t out = kNoRegister;           // register; scalar when per_row; number of the fold for reductions
-  uint32_t scalar = 0;                  // where a row reduction leaves its result
-  base::SmallVector<uint32_t, 3> args;  // registers, or scalars when per_row
-  uint8_t numbers = 0;                  // bit i: args[i] is a scalar though the others are registers
-  uint32_t stored_by = kNoRegister;     // the tile step that stores this result, if it can be made in place
+  bool loads_in_place = false;                // a tile of it looks the same in memory
+  bool stores_in_place = false;               // the same for a store
+  uint32_t out = kNoRegister;                 // register; scalar when per_row; number of the fold for reductions
+  uint32_t scalar = 0;                        // where a row reduction leaves its result
+  base::SmallVector<uint32_t, 3> args;        // registers, or scalars when per_row
+  uint8_t numbers = 0;                        // bit i: args[i] is a scalar though the others are registers
+  uint32_t stored_by = kNoRegister;           // the tile step that stores this result, if it can be made in place
+  bool chains = false;                        // can be done by links of a chain
+  std::array<LinkFn, kLinkForms> links = {};  // of an apply: one for each form
+  bool kept = true;                           // something but the next link reads the result
+  bool streams = false;                       // a store past the caches
   TileFn apply = nullptr;
   LoadFn load = nullptr;
   StoreFn store = nullptr;
@@ -50,6 +56,7 @@ struct Stage {
   std::vector<Splat> splats;     // then
   std::vector<Step> tile_steps;  // once per tile
   std::vector<Step> folds;       // row reductions among the tile steps: finished per row
+  bool chained = false;          // a chain saves some tile step a pass of its own
 };
 
 /// A reduction over all rows, and where its result goes.

@@ -33,7 +33,8 @@ class Program : public TileProgram {
         row_rank_(nest.row_rank),
         rows_(nest.rows()),
         row_size_(nest.row_size()),
-        cost_per_element_(static_cast<int64_t>(nest.code.size()) + 1) {}
+        cost_per_element_(static_cast<int64_t>(nest.code.size()) + 1),
+        chain_width_(chain_width()) {}
 
   void run(std::span<std::byte* const> buffers) const override {
     if (!code_.columns.empty()) return run_with_columns(buffers);
@@ -154,7 +155,10 @@ class Program : public TileProgram {
         for (const Step& step : stage.folds) reduce_start(states_[step.out], step.op, step.dtype);
         for (int64_t at = begin; at < end; at += tile) {
           const auto n = static_cast<size_t>(std::min<int64_t>(end - at, tile));
-          for (const Step& step : stage.tile_steps) run_tile_step(stage, step, at, n);
+          if (stage.chained && n % p_.chain_width_ == 0)
+            run_chained(stage, at, n);
+          else
+            for (const Step& step : stage.tile_steps) run_tile_step(stage, step, at, n);
         }
         for (const Step& step : stage.folds) reduce_finish(states_[step.out], step.op, step.dtype, scalar(step.scalar));
       }
@@ -241,10 +245,9 @@ class Program : public TileProgram {
             reduce_tile(states_[step.out], step.op, step.dtype, at_[step.args[0]], n);
             break;
           }
-          const Column& column = p_.code_.columns[step.out];
-          std::byte* sums = columns_[step.out] + static_cast<size_t>(at) * tile_element_size(accumulator(column.dtype));
+          std::byte* sums = column_sums(step, at);
           const void* args[2] = {sums, at_[step.args[0]]};
-          column.fold(sums, args, n);
+          p_.code_.columns[step.out].fold(sums, args, n);
           break;
         }
         case Instr::Kind::store:
@@ -259,6 +262,93 @@ class Program : public TileProgram {
           [[fallthrough]];
         default: access(step, at_[step.out] = own(step.out), at, n); break;
       }
+    }
+
+    std::byte* column_sums(const Step& step, int64_t at) {
+      return columns_[step.out] + static_cast<size_t>(at) * tile_element_size(accumulator(step.dtype));
+    }
+
+    // Steps without links run in between. Links hold addresses, because a later step may use a register anew.
+    void run_chained(const Stage& stage, int64_t at, size_t n) {
+      for (const Step& step : stage.tile_steps) {
+        if (step.chains) {
+          add_links(stage, step, at, n);
+        } else {
+          finish_chain(n);
+          run_tile_step(stage, step, at, n);
+        }
+      }
+      finish_chain(n);
+    }
+
+    void finish_chain(size_t n) {
+      if (!chain_.empty()) {
+        chain_.push_back({p_.links_.end});
+        run_chain(chain_.data(), n);
+        chain_.clear();
+      }
+      at_hand_ = kNoRegister;
+    }
+
+    // The chain goes on with the elements of this register.
+    void take_up(uint32_t reg) {
+      if (at_hand_ == reg) return;
+      chain_.push_back({p_.links_.load, at_[reg]});
+      at_hand_ = reg;
+    }
+
+    void add_links(const Stage& stage, const Step& step, int64_t at, size_t n) {
+      switch (step.kind) {
+        case Instr::Kind::load:
+          at_[step.out] = address_of(step, at, n);
+          if (at_hand_ == step.out) at_hand_ = kNoRegister;
+          break;
+        case Instr::Kind::reduce:
+          take_up(step.args[0]);
+          if (step.per_column)
+            chain_.push_back({p_.links_.column_sum, nullptr, column_sums(step, at)});
+          else
+            chain_.push_back({p_.links_.sum, nullptr, states_[step.out].lanes});
+          break;
+        case Instr::Kind::store: {
+          std::byte* to = address_of(step, at, n);
+          if (at_[step.args[0]] == to) break;  // made there
+          take_up(step.args[0]);
+          const bool streams = step.streams && reinterpret_cast<uintptr_t>(to) % 64 == 0;
+          chain_.push_back({streams ? p_.links_.stream : p_.links_.store, nullptr, to});
+          break;
+        }
+        default: {
+          add_apply(step);
+          at_hand_ = step.out;
+          at_[step.out] = nullptr;
+          if (!step.kept) break;
+          std::byte* direct =
+              step.stored_by == kNoRegister ? nullptr : address_of(stage.tile_steps[step.stored_by], at, n);
+          at_[step.out] = direct ? direct : own(step.out);
+          chain_.push_back({p_.links_.store, nullptr, at_[step.out]});
+        }
+      }
+    }
+
+    void add_apply(const Step& step) {
+      const auto add = [&](LinkForm form, const std::byte* in) {
+        chain_.push_back({step.links[static_cast<size_t>(form)], in});
+      };
+      const auto is_number = [&](size_t i) { return (step.numbers >> i & 1) != 0; };
+      const auto is_at_hand = [&](size_t i) { return !is_number(i) && step.args[i] == at_hand_; };
+      if (step.args.size() == 1) {
+        take_up(step.args[0]);
+        return add(LinkForm::v, nullptr);
+      }
+      if (!is_at_hand(0) && !is_at_hand(1)) take_up(step.args[is_number(0) ? 1 : 0]);
+      if (is_at_hand(0) && is_at_hand(1)) return add(LinkForm::v_v, nullptr);
+      const size_t other = is_at_hand(0) ? 1 : 0;
+      const std::byte* in = is_number(other) ? scalar(step.args[other]) : at_[step.args[other]];
+      if (other == 1)
+        add(is_number(1) ? LinkForm::v_number : LinkForm::v_elements, in);
+      else
+        add(is_number(0) ? LinkForm::number_v : LinkForm::elements_v, in);
     }
 
     // Where a run of elements lies that has neither gaps nor padding; null for any other.
@@ -379,6 +469,8 @@ class Program : public TileProgram {
     std::byte *registers_ = nullptr, *scalars_ = nullptr;
     base::SmallVector<std::byte*, 16> at_;      // where the value of a register lies: in it, or in a buffer
     base::SmallVector<std::byte*, 4> columns_;  // partial results of the block at hand
+    base::SmallVector<Link, 32> chain_;
+    uint32_t at_hand_ = kNoRegister;  // the register whose elements the last link hands on
     Dims row_index_, index_;
   };
 
@@ -386,6 +478,11 @@ class Program : public TileProgram {
   Dims space_;
   size_t row_rank_;
   int64_t rows_, row_size_, cost_per_element_;
+  size_t chain_width_;
+  struct {
+    LinkFn load = link_load(), store = link_store(), stream = link_stream(), sum = link_sum();
+    LinkFn column_sum = link_column_sum(), end = link_end();
+  } links_;
 };
 
 }  // namespace

@@ -18,19 +18,29 @@ namespace {
 
 using ir::Op;
 
+// A reduction: `start` makes of a vector of lanes what is carried through a tile, `run` folds a vector in, and `lanes`
+// gives the lanes back.
 template <typename T>
 struct Sum {
   static constexpr T kIdentity = 0;
   static constexpr bool kHasVectors = true;
   template <class V>
+  static HWY_INLINE V start(V lanes) {
+    return lanes;
+  }
+  template <class V>
   static HWY_INLINE V run(V total, V x) {
     return hn::Add(total, x);
+  }
+  template <class V>
+  static HWY_INLINE V lanes(V total) {
+    return total;
   }
   static T join(T a, T b) { return static_cast<T>(a + b); }
 };
 
 template <typename T>
-struct Product {
+struct Product : Sum<T> {
   static constexpr T kIdentity = 1;
   static constexpr bool kHasVectors = std::is_floating_point_v<T> || sizeof(T) == 4;  // no machine has all the others
   template <class V>
@@ -40,19 +50,39 @@ struct Product {
   static T join(T a, T b) { return static_cast<T>(a * b); }
 };
 
-// 0 rather than -0, and NaN once there is one.
+// 0 rather than -0, and the last NaN once there is one. A largest number has the sign that all numbers have in common,
+// or none: so the three parts of the answer can be found one by one, and none makes the next vector wait for long.
 template <typename T>
 struct Largest {
   static constexpr T kIdentity =
       std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
   static constexpr bool kHasVectors = true;
   template <class V>
+  struct Parts {
+    V largest, common, nan;
+  };
+  template <class V>
+  static HWY_INLINE auto start(V lanes) {
+    if constexpr (std::is_floating_point_v<T>)
+      return Parts<V>{lanes, lanes, lanes};
+    else
+      return lanes;
+  }
+  template <class V>
+  static HWY_INLINE Parts<V> run(Parts<V> total, V x) {
+    return {hn::Max(total.largest, x), hn::And(total.common, x), hn::IfThenElse(hn::IsNaN(x), x, total.nan)};
+  }
+  template <class V>
   static HWY_INLINE V run(V total, V x) {
-    if constexpr (std::is_floating_point_v<T>) {
-      const V larger = hn::IfThenElse(hn::Or(hn::Lt(total, x), hn::IsNaN(x)), x, total);
-      return hn::IfThenElse(hn::Eq(total, x), hn::And(total, x), larger);
-    } else
-      return hn::IfThenElse(hn::Lt(total, x), x, total);
+    return hn::IfThenElse(hn::Lt(total, x), x, total);
+  }
+  template <class V>
+  static HWY_INLINE V lanes(Parts<V> total) {
+    return hn::IfThenElse(hn::IsNaN(total.nan), total.nan, hn::CopySign(total.largest, total.common));
+  }
+  template <class V>
+  static HWY_INLINE V lanes(V total) {
+    return total;
   }
   static T join(T a, T b) {
     if (a == b) return std::is_floating_point_v<T> && std::signbit(static_cast<double>(a)) ? b : a;
@@ -62,18 +92,18 @@ struct Largest {
 
 /// Folds whole groups of kLanes elements into the lanes. The totals are parameters, loaded one by one, because an array
 /// of them would not stay in registers.
-template <class F, typename T, class... Vectors>
-HWY_INLINE void fold_vectors(T* lanes, const T* x, size_t n, Vectors... totals) {
+template <class F, typename T, class... Totals>
+HWY_INLINE void fold_vectors(T* lanes, const T* x, size_t n, Totals... totals) {
   const hn::CappedTag<T, kLanes> d;
   constexpr size_t kStep = kLanesOf<decltype(d)>, kLoaded = sizeof...(totals) * kStep;
   if constexpr (kLoaded < kLanes) {
-    fold_vectors<F>(lanes, x, n, totals..., hn::LoadU(d, lanes + kLoaded));
+    fold_vectors<F>(lanes, x, n, totals..., F::start(hn::LoadU(d, lanes + kLoaded)));
   } else {
     for (size_t i = 0; i < n; i += kLanes) {
       const T* next = x + i;
       ((totals = F::run(totals, hn::LoadU(d, next)), next += kStep), ...);
     }
-    ((hn::StoreU(totals, d, lanes), lanes += kStep), ...);
+    ((hn::StoreU(F::lanes(totals), d, lanes), lanes += kStep), ...);
   }
 }
 
