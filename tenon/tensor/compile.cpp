@@ -397,10 +397,11 @@ class Recording {
 
   // Evaluated, in row-major order.
   static ir::Value contiguous_data(const Tensor& argument) {
-    ir::Value data = ir::detach(argument.value());
+    const ir::Value& value = argument.value();
+    if (value.node->op() == ir::Op::buffer && value.node->evaluated()) return value;
+    ir::Value data = ir::detach(value);
     if (!exec::is_evaluated(data)) exec::eval({&data, 1});
     const plan::Seen seen = plan::look_through(data);
-    if (seen.map.is_contiguous() && seen.base.shape().size() == 0) return data;
     if (seen.map.is_contiguous() && ir::count(seen.base.shape()) == ir::count(data.shape())) return data;
     const ir::Value packed = ir::contiguous(data);
     exec::eval({&packed, 1});

@@ -35,6 +35,7 @@ struct TensorImpl {
   bool range_is_exact = false;  // both bounds are among the elements
   std::shared_ptr<const uint64_t> calls;  // of a captured function's result: how often the function has been called
   uint64_t call = 0;                      // and by which call it was made
+  uint64_t trace = 0;                     // the trace in which it was made, if any
   std::vector<std::weak_ptr<TensorImpl>> views;  // of a root
   bool is_pending = false;                       // of a root: written, and the write is not carried out yet
 

@@ -3,6 +3,7 @@
 #include "tenon/tensor/trace.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "tenon/exec/capture.h"
@@ -32,23 +33,31 @@ Tensor Scalar::tensor() const {
   return full({}, state_->value, Options(state_->dtype, state_->device));
 }
 
-Trace::Trace() { tracing = this; }
+Trace::Trace() {
+  static std::atomic<uint64_t> last{0};
+  id_ = ++last;
+  tracing = this;
+}
 Trace::~Trace() { stop(); }
 void Trace::stop() { tracing = nullptr; }
 Trace* Trace::current() { return tracing; }
 
 void Trace::reads(const std::shared_ptr<TensorImpl>& root) {
-  if (!contains(reads_, root)) reads_.push_back(root);
+  if (root->trace != id_ && !contains(reads_, root)) reads_.push_back(root);
 }
 
 void Trace::writes(const std::shared_ptr<TensorImpl>& owner) {
+  if (owner->trace == id_) return;  // no state: the next call makes it anew
   for (const Write& write : written_) {
     if (write.owner == owner) return;
   }
   written_.push_back({owner, owner->value, owner->version});
 }
 
-void Trace::makes(const std::shared_ptr<TensorImpl>& tensor) { made_.push_back(tensor); }
+void Trace::makes(const std::shared_ptr<TensorImpl>& tensor) {
+  tensor->trace = id_;
+  made_.push_back(tensor);
+}
 
 ir::Value Trace::scalar(const std::shared_ptr<Scalar::State>& state) {
   for (const Varying& known : varying_) {
@@ -88,17 +97,6 @@ void Trace::clear() {
   written_.clear();
   made_.clear();
   varying_.clear();
-}
-
-std::vector<std::shared_ptr<TensorImpl>> Trace::read_roots() const {
-  std::vector<std::shared_ptr<TensorImpl>> roots;
-  const auto made_here = [&](const std::shared_ptr<TensorImpl>& impl) {
-    return std::any_of(made_.begin(), made_.end(), [&](const auto& made) { return made.lock() == impl; });
-  };
-  for (const auto& root : reads_) {
-    if (!made_here(root)) roots.push_back(root);
-  }
-  return roots;
 }
 
 std::vector<std::shared_ptr<TensorImpl>> Trace::survivors() const {

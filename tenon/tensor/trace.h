@@ -52,7 +52,7 @@ class Trace {
   /// Lets go of everything it has written down.
   void clear();
   /// Tensors that were there before.
-  std::vector<std::shared_ptr<TensorImpl>> read_roots() const;
+  const std::vector<std::shared_ptr<TensorImpl>>& read_roots() const { return reads_; }
   /// Tensors made inside that somebody still holds.
   std::vector<std::shared_ptr<TensorImpl>> survivors() const;
   const std::vector<Write>& written() const { return written_; }
@@ -60,6 +60,7 @@ class Trace {
   const std::vector<uint64_t>& uploaded() const { return uploads_; }
 
  private:
+  uint64_t id_;
   std::vector<std::shared_ptr<TensorImpl>> reads_;
   std::vector<Write> written_;
   std::vector<std::weak_ptr<TensorImpl>> made_;

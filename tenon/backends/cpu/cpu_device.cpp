@@ -44,14 +44,17 @@ double work_of(const ir::Call& call) {
   double elements = 0;
   for (const ir::Type& type : call.outputs) elements += static_cast<double>(ir::count(type.shape));
   for (const ir::Operand& operand : call.inputs) elements += static_cast<double>(ir::count(operand.map.shape()));
-  if (call.op == ir::Op::contract) elements *= static_cast<double>(call.inputs[0].map.shape().back());
+  constexpr double kTogether = 8;  // multiply-adds of a product that take the time of one element instruction
+  if (call.op == ir::Op::contract)
+    return elements + static_cast<double>(ir::count(call.outputs[0].shape)) *
+                          static_cast<double>(call.inputs[0].map.shape().back()) / kTogether;
   if (call.op == ir::Op::attention || call.op == ir::Op::attention_backward)
-    elements *= static_cast<double>(call.inputs[0].map.shape()[2]);
+    return elements * static_cast<double>(call.inputs[0].map.shape()[2]) / kTogether;
   return elements;
 }
 
-// A batch of less work than this, about 20 µs, is not worth a thread hop.
-constexpr double kSmallWork = 1 << 16;
+// A batch of less work than this, 50 to 100 µs, is not worth a thread hop, which takes 10 to 20.
+constexpr double kSmallWork = 1 << 19;
 
 class CpuCompiler : public device::Compiler {
  public:

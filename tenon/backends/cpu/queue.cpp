@@ -62,6 +62,8 @@ std::optional<device::Ticket> Queue::try_here(const void* data, void (*work)(con
 device::Ticket Queue::submit(Work work, bool may_run_here) {
   std::unique_lock lock(mutex_);
   if (may_run_here && !is_running_ && waiting_.empty()) return run_here(lock, work.data.get(), work.run);
+  // Whoever runs far ahead of the device waits: what is submitted takes memory.
+  changed_.wait(lock, [&] { return waiting_.size() < kMostWaiting; });
   const uint64_t serial = ++submitted_;
   waiting_.push_back({serial, std::move(work)});
   if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });

@@ -40,6 +40,7 @@ class Queue {
   void wait_until_idle();
 
  private:
+  static constexpr size_t kMostWaiting = 256;
   struct Batch {
     uint64_t serial;
     Work work;
