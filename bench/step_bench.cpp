@@ -6,6 +6,7 @@
 
 #include "bench/count_new.h"
 #include "tenon/exec/eval.h"
+#include "tenon/exec/log.h"
 #include "tenon/tenon.h"
 #include "tests/plan/gpt2.h"
 
@@ -139,4 +140,8 @@ BENCHMARK_CAPTURE(view, slice, [](const Tensor& x) { return x.slice(0, 8, 24); }
 }  // namespace
 }  // namespace tenon
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  tenon::exec::set_allocation_counter(allocations);
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -9,4 +9,5 @@
 #include "tenon/tensor/compile.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
+#include "tenon/tensor/stats.h"
 #include "tenon/tensor/tensor.h"

@@ -119,7 +119,7 @@ class Device {
   virtual std::unique_ptr<Recording> record(std::span<const Command> commands);
 
   /// Buffers kept for reuse; everything above allocates through it.
-  Pool& pool() { return *pool_; }
+  Pool& pool() const { return *pool_; }
 
  private:
   std::unique_ptr<Pool> pool_;

@@ -2,8 +2,12 @@
 
 #include "tenon/device/pool.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
+
+#include "tenon/base/error.h"
 
 namespace tenon::device {
 
@@ -16,48 +20,90 @@ size_t size_class(size_t bytes) {
 
 Buffer Pool::take(size_t bytes) {
   const size_t wanted = size_class(bytes);
-  {
-    std::lock_guard lock(mutex_);
-    const auto found = free_.find(wanted);
-    if (found != free_.end() && !found->second.empty()) {
-      const Buffer buffer = found->second.back();
-      found->second.pop_back();
-      cached_ -= wanted;
-      return buffer;
+  std::lock_guard lock(mutex_);
+  const auto found = free_.find(wanted);
+  if (found != free_.end() && !found->second.empty()) {
+    const Buffer buffer = found->second.back();
+    found->second.pop_back();
+    stats_.cached -= wanted;
+    ++stats_.hits;
+    stats_.in_use += wanted;
+    ++used_[wanted];
+    return buffer;
+  }
+  if (stats_.limit && stats_.in_use + stats_.cached + wanted > stats_.limit) {
+    release_all();
+    if (stats_.in_use + wanted > stats_.limit) fail(wanted, "the memory limit is reached");
+  }
+  Buffer buffer;
+  try {
+    buffer = device_.allocate(wanted);
+  } catch (const Error&) {
+    release_all();  // what the pool holds may be all that is missing
+    try {
+      buffer = device_.allocate(wanted);
+    } catch (const Error&) {
+      fail(wanted, "the device has no more");
     }
   }
-  try {
-    return device_.allocate(wanted);
-  } catch (...) {
-    trim();  // what the pool holds may be all that is missing
-    return device_.allocate(wanted);
-  }
+  ++stats_.misses;
+  stats_.in_use += wanted;
+  ++used_[wanted];
+  return buffer;
 }
 
 void Pool::give_back(const Buffer& buffer) {
+  std::unique_lock lock(mutex_);
+  stats_.in_use -= buffer.bytes;
+  const auto used = used_.find(buffer.bytes);
+  if (used != used_.end() && --used->second == 0) used_.erase(used);
 #if !defined(__SANITIZE_ADDRESS__)
-  std::lock_guard lock(mutex_);
-  if (cached_ + buffer.bytes <= kMaxCached) {
+  if (stats_.cached + buffer.bytes <= kMaxCached) {
     free_[buffer.bytes].push_back(buffer);
-    cached_ += buffer.bytes;
+    stats_.cached += buffer.bytes;
     return;
   }
 #endif
+  lock.unlock();
   device_.release(buffer);
 }
 
 void Pool::trim() {
   std::lock_guard lock(mutex_);
+  release_all();
+}
+
+// With the lock held.
+void Pool::release_all() {
   for (auto& [bytes, buffers] : free_) {
     for (const Buffer& buffer : buffers) device_.release(buffer);
   }
   free_.clear();
-  cached_ = 0;
+  stats_.cached = 0;
 }
 
-size_t Pool::cached_bytes() const {
-  std::lock_guard lock(mutex_);
-  return cached_;
+void Pool::fail(size_t wanted, const char* reason) const {
+  constexpr size_t kNamed = 3;
+  std::string holders;
+  size_t named = 0;
+  for (auto at = used_.rbegin(); at != used_.rend() && named < kNamed; ++at, ++named)
+    holders += fmt::format("{}{} x {} bytes", named ? ", " : "", at->second, at->first);
+  base::fail("memory", "{} bytes asked for, but {}: {} in use{}, {} kept for reuse{}; largest: {}", wanted, reason,
+             stats_.in_use, stats_.limit ? fmt::format(" of at most {}", stats_.limit) : "", stats_.cached,
+             stats_.limit ? " (set_memory_limit)" : "", holders.empty() ? "none" : holders);
 }
+
+void Pool::set_limit(size_t bytes) {
+  std::lock_guard lock(mutex_);
+  stats_.limit = bytes;
+  if (bytes && stats_.in_use + stats_.cached > bytes) release_all();
+}
+
+Pool::Stats Pool::stats() const {
+  std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+size_t Pool::cached_bytes() const { return stats().cached; }
 
 }  // namespace tenon::device

@@ -24,13 +24,26 @@ class Pool {
   void trim();
   size_t cached_bytes() const;
 
+  /// Most bytes to be held, in use and kept; 0: as many as there are.
+  void set_limit(size_t bytes);
+  struct Stats {
+    size_t in_use = 0, cached = 0, limit = 0;  // bytes
+    size_t hits = 0, misses = 0;               // requests served from what was kept, and by the device
+  };
+  Stats stats() const;
+
  private:
+  void release_all();
+  [[noreturn]] void fail(size_t wanted, const char* reason) const;
+
+
   static constexpr size_t kMaxCached = size_t{4} << 30;
 
   Device& device_;
   mutable std::mutex mutex_;
   std::map<size_t, std::vector<Buffer>> free_;
-  size_t cached_ = 0;
+  std::map<size_t, size_t> used_;  // how many buffers of each size are in use
+  Stats stats_;
 };
 
 /// The bytes really allocated for a request.

@@ -83,6 +83,16 @@ std::vector<std::string> names() {
   return known;
 }
 
+std::vector<Device*> opened() {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  std::vector<Device*> devices;
+  for (const Entry& entry : all.entries) {
+    if (entry.device) devices.push_back(entry.device.get());
+  }
+  return devices;
+}
+
 ir::DeviceId default_device() {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);

@@ -26,6 +26,8 @@ ir::DeviceId find(std::string_view name);
 /// The device itself, opened on first use.
 Device& open(ir::DeviceId id);
 std::vector<std::string> names();
+/// The devices that are open.
+std::vector<Device*> opened();
 
 /// Where tensors are made when nothing else is said: TENON_DEVICE, or the first backend.
 ir::DeviceId default_device();

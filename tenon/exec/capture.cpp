@@ -7,6 +7,7 @@
 #include "tenon/base/error.h"
 #include "tenon/device/registry.h"
 #include "tenon/exec/engine.h"
+#include "tenon/exec/log.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/topology.h"
 
@@ -98,12 +99,16 @@ Capture::~Capture() = default;
 device::Ticket Capture::replay(std::span<const device::Command> before, bool caller_waits) {
   Engine& all = engine();
   std::lock_guard lock(all.mutex);
+  for (const device::Command& command : before) {
+    if (const auto* upload = std::get_if<device::Upload>(&command)) all.stats.bytes_uploaded += upload->bytes().size();
+  }
   const device::Ticket ticket = recording_->replay(before, caller_waits);
   ++all.stats.evaluations;
   ++all.evaluations;
   ++all.stats.replays;
   ++all.stats.submits;
   all.stats.launches += launches_;
+  if (logs_steps()) log_step(stats());
   return ticket;
 }
 

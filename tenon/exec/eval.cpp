@@ -4,11 +4,14 @@
 #include "tenon/exec/eval.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "tenon/base/error.h"
+#include "tenon/device/pool.h"
 #include "tenon/device/registry.h"
 #include "tenon/exec/engine.h"
+#include "tenon/exec/log.h"
 #include "tenon/exec/overwrite.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/topology.h"
@@ -56,7 +59,9 @@ StorageRef upload_bytes(std::span<const std::byte> bytes, Device& target) {
   return storage;
 }
 
-void run(const Executable& executable, const Graph& graph, Device& target, bool caller_waits) {
+using Clock = std::chrono::steady_clock;
+
+void run(const Executable& executable, const Graph& graph, Device& target, bool caller_waits, Clock::time_point start) {
   Engine& all = engine();
   const Binding memory = bind(executable, graph, target);
   const uint64_t run = ++all.runs;
@@ -66,6 +71,7 @@ void run(const Executable& executable, const Graph& graph, Device& target, bool 
   for (size_t begin = 0; begin == 0 || begin < executable.launches.size(); begin += kChunk) {
     const size_t end = std::min(begin + kChunk, executable.launches.size());
     target.enqueue(commands_of(executable, memory, run, begin, end, false));
+    if (begin == 0) all.stats.host_ns += static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - start).count());
     ticket = target.submit(caller_waits);
   }
   if (target.is_done(ticket)) target.wait(ticket);  // a fault is raised here, before anything counts as evaluated
@@ -114,12 +120,15 @@ bool add_pending(std::vector<Value>& values, const std::vector<ir::NodeRef>& ord
 void eval_on_one_device(std::vector<Value> values, bool caller_waits, std::span<const Value> pending) {
   std::erase_if(values, [](const Value& value) { return is_evaluated(value); });
   if (values.empty()) return;
+  const Clock::time_point start = Clock::now();
   Device& target = device::open(values[0].device());
   std::vector<ir::NodeRef> order = ir::order_of_evaluation(values);
   if (add_pending(values, order, pending)) order = ir::order_of_evaluation(values);
   const auto free_states = overwritable(values, order);
   const Graph graph(std::move(order), std::move(values), free_states);
-  run(*engine().plans.get(graph, target, engine().programs), graph, target, caller_waits);
+  const auto executable = engine().plans.get(graph, target, engine().programs);
+  run(*executable, graph, target, caller_waits, start);
+  if (logs_steps()) log_step(stats());
 }
 
 // Values that cross devices, in order: each is computed where it comes from and moved before anything that reads it.
@@ -178,17 +187,19 @@ std::vector<std::byte> read(const Value& value) {
   return bytes;
 }
 
+void wait_for(const Value& value) {
+  StorageRef storage;
+  {
+    std::lock_guard lock(engine().mutex);
+    const Value base = plan::base_of(value);
+    storage = device::storage_of(base.node->data(base.index));
+  }
+  storage->wait();
+}
+
 void wait(std::span<const Value> values) {
   eval(values, true);
-  for (const Value& value : values) {
-    StorageRef storage;
-    {
-      std::lock_guard lock(engine().mutex);
-      const Value base = plan::base_of(value);
-      storage = device::storage_of(base.node->data(base.index));
-    }
-    storage->wait();
-  }
+  for (const Value& value : values) wait_for(value);
 }
 
 Value upload(std::span<const std::byte> bytes, const ir::Type& type, ir::DeviceId device) {
@@ -231,11 +242,19 @@ void write_number(double value, DType dtype, std::byte* to) {
 uint64_t evaluations() { return engine().evaluations.load(std::memory_order_relaxed); }
 
 Stats stats() {
-  std::lock_guard lock(engine().mutex);
-  Stats stats = engine().stats;
-  stats.programs_compiled = engine().programs.compiled();
-  stats.plan_hits = engine().plans.hits();
-  stats.plan_misses = engine().plans.misses();
+  Engine& all = engine();
+  std::lock_guard lock(all.mutex);
+  Stats stats = all.stats;
+  stats.programs_compiled = all.programs.compiled();
+  stats.compile_ns = all.programs.compile_ns();
+  stats.plan_hits = all.plans.hits();
+  stats.plan_misses = all.plans.misses();
+  stats.plan_ns = all.plans.build_ns() - stats.compile_ns;
+  for (const Device* one : device::opened()) {
+    const device::Pool::Stats pool = one->pool().stats();
+    stats.pool_hits += pool.hits;
+    stats.device_allocations += pool.hits + pool.misses;
+  }
   return stats;
 }
 

@@ -19,6 +19,9 @@ void eval(std::span<const ir::Value> values, bool caller_waits = false, std::spa
 /// Computes these values and returns when they are there. Throws what went wrong with them.
 void wait(std::span<const ir::Value> values);
 
+/// Waits for a value that is evaluated.
+void wait_for(const ir::Value& value);
+
 /// True when reading the value needs no computation.
 bool is_evaluated(const ir::Value& value);
 
@@ -38,16 +41,22 @@ uint64_t evaluations();
 /// theirs, and values that are not evaluated come back as they are.
 ir::Value settle(const ir::Value& value);
 
+/// Totals since the process began.
 struct Stats {
-  size_t evaluations = 0;
+  size_t evaluations = 0;  // plans run, replays included
+  size_t replays = 0;
   size_t launches = 0;
   size_t submits = 0;
   size_t bytes_uploaded = 0;
   size_t bytes_downloaded = 0;
   size_t programs_compiled = 0;
-  size_t replays = 0;
-  size_t plan_hits = 0;
+  size_t plan_hits = 0;  // plans found in the cache, and made
   size_t plan_misses = 0;
+  size_t device_allocations = 0;  // buffers asked for, and of these served by the pool
+  size_t pool_hits = 0;
+  uint64_t plan_ns = 0;     // planning
+  uint64_t compile_ns = 0;  // compiling kernels
+  uint64_t host_ns = 0;     // all that evaluating costs the host before anything runs, planning and compiling included
 };
 Stats stats();
 

@@ -2,6 +2,8 @@
 
 #include "tenon/exec/plan_cache.h"
 
+#include <chrono>
+
 namespace tenon::exec {
 
 std::shared_ptr<const Executable> PlanCache::get(const Graph& graph, device::Device& target, ProgramCache& programs) {
@@ -29,7 +31,9 @@ std::shared_ptr<const Executable> PlanCache::get(const Graph& graph, device::Dev
     break;
   }
   ++misses_;
+  const auto start = std::chrono::steady_clock::now();
   std::shared_ptr<const Executable> made = build(graph, as_argument, target, programs);
+  build_ns_ += static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
   const size_t nodes = graph.nodes().size();
   if (nodes > kMostNodes / 8) return made;  // not worth the room
   make_room(nodes);

@@ -21,6 +21,8 @@ class PlanCache {
 
   uint64_t hits() const { return hits_; }
   uint64_t misses() const { return misses_; }
+  /// Time spent on what was not in the cache, compiling included.
+  uint64_t build_ns() const { return build_ns_; }
   size_t size() const { return entries_.size(); }
   void clear();
 
@@ -40,7 +42,7 @@ class PlanCache {
   Entries entries_;
   std::unordered_multimap<uint64_t, Entries::iterator> by_hash_;
   size_t nodes_ = 0;
-  uint64_t hits_ = 0, misses_ = 0;
+  uint64_t hits_ = 0, misses_ = 0, build_ns_ = 0;
 };
 
 }  // namespace tenon::exec

@@ -2,6 +2,8 @@
 
 #include "tenon/exec/program_cache.h"
 
+#include <chrono>
+
 #include "tenon/base/hash.h"
 
 namespace tenon::exec {
@@ -13,7 +15,9 @@ device::ProgramRef ProgramCache::get(device::Device& device, device::Kernel kern
     if (entry->second.device == &device && entry->second.kernel == kernel) return entry->second.program;
   }
   if (entries_.size() >= kMost) entries_.clear();
+  const auto start = std::chrono::steady_clock::now();
   device::ProgramRef program = device.compiler().compile(kernel);
+  compile_ns_ += static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
   ++compiled_;
   entries_.emplace(key, Entry{&device, std::move(kernel), program});
   return program;

@@ -18,6 +18,7 @@ class ProgramCache {
   size_t size() const { return entries_.size(); }
   /// Programs that were not in the cache when asked for.
   uint64_t compiled() const { return compiled_; }
+  uint64_t compile_ns() const { return compile_ns_; }
 
  private:
   struct Entry {
@@ -26,7 +27,7 @@ class ProgramCache {
     device::ProgramRef program;
   };
   std::unordered_multimap<uint64_t, Entry> entries_;
-  uint64_t compiled_ = 0;
+  uint64_t compiled_ = 0, compile_ns_ = 0;
 };
 
 }  // namespace tenon::exec

@@ -128,6 +128,17 @@ NodeRef Node::make(Op op, Operands inputs, Attrs attrs) {
   node->device_ = inferred.device;
   node->type_ = std::move(inferred.first);
   node->more_types_ = std::move(inferred.more);
+  uint64_t held_here = 0;
+  for (const Value& input : inputs) {
+    const Node& below = *input.node;
+    if (below.evaluated()) {
+      held_here += static_cast<uint64_t>(count(below.type().shape)) * size_of(below.type().dtype);
+      continue;
+    }
+    node->depth_ = std::max(node->depth_, below.depth_ + 1);
+    node->held_bytes_ = std::max(node->held_bytes_, below.held_bytes_);
+  }
+  node->held_bytes_ += held_here;
   node->inputs_ = std::move(inputs);
   node->attrs_ = std::move(attrs);
   NodeRef result = table.insert(node);
@@ -154,20 +165,22 @@ void Node::set_data(size_t result, DataRef data) {
 
 // Ends a node and whatever only it kept alive, with an explicit list instead of recursion.
 void Node::release(Node* node) {
-  thread_local std::vector<Node*>* pending = nullptr;
-  if (pending) {
-    pending->push_back(node);
-    return;
-  }
-  std::vector<Node*> ending{node};
-  pending = &ending;
-  while (!ending.empty()) {
-    Node* last = ending.back();
-    ending.pop_back();
+  // Kept between calls, so that ending a node allocates nothing; never destroyed, because nodes may end after it.
+  struct List {
+    std::vector<Node*> nodes;
+    bool is_served = false;
+  };
+  thread_local List* const ending = new List;
+  ending->nodes.push_back(node);
+  if (ending->is_served) return;
+  ending->is_served = true;
+  while (!ending->nodes.empty()) {
+    Node* last = ending->nodes.back();
+    ending->nodes.pop_back();
     InternTable::get().erase(last);
     delete last;  // dropping its operands calls release, which appends to the list
   }
-  pending = nullptr;
+  ending->is_served = false;
 }
 
 size_t live_nodes() { return InternTable::get().size(); }

@@ -89,6 +89,11 @@ class Node {
   void set_data(size_t result, DataRef data);
   bool evaluated() const { return data_ != nullptr; }
 
+  /// What hangs on this node while it is not evaluated: the longest chain of such nodes below it, and the bytes of
+  /// evaluated values along one chain.
+  uint32_t depth() const { return depth_; }
+  uint64_t held_bytes() const { return held_bytes_; }
+
   /// How many references exist; only a hint while other threads record.
   uint32_t references() const { return references_.load(std::memory_order_relaxed); }
 
@@ -104,6 +109,8 @@ class Node {
   bool needs_grad_ = false;
   DeviceId device_;
   uint64_t hash_ = 0;
+  uint32_t depth_ = 0;
+  uint64_t held_bytes_ = 0;
   Type type_;
   std::vector<Type> more_types_;
   Operands inputs_;

@@ -7,6 +7,7 @@
 #include "tenon/tensor/tensor.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <mutex>
 #include <ostream>
 
@@ -89,6 +90,25 @@ ir::Value settled(const ir::Value& value) {
   return !leaf || inner == value.node->input(0) ? value : ir::param(inner, leaf);
 }
 
+// A loop that records and never reads would grow without end: a metric that is added up, say.
+void evaluate_growth(const ir::Value& value) {
+  constexpr uint32_t kDeep = 1 << 15;  // a step of a model of a hundred layers is a few thousand deep
+  constexpr uint32_t kNotShallow = 256;
+  constexpr uint64_t kHeavy = uint64_t{1} << 30;
+  const ir::Node& node = *value.node;
+  const bool is_large = node.depth() >= kDeep || (node.depth() >= kNotShallow && node.held_bytes() >= kHeavy);
+  if (!is_large || node.evaluated()) return;
+  static const bool warned = [&] {
+    std::fprintf(stderr,
+                 "[tenon] %u operations that hold %llu bytes were recorded and never read; evaluating them now. Call "
+                 "eval() once a step to choose when.\n",
+                 node.depth(), static_cast<unsigned long long>(node.held_bytes()));
+    return true;
+  }();
+  static_cast<void>(warned);
+  exec::eval({&value, 1});
+}
+
 // Whether a value was evaluated beside others and still holds on to how it was made.
 bool can_settle(const ir::Value& value) {
   const ir::Node& node = *(is_param(value) ? value.node->input(0) : value).node;
@@ -166,7 +186,10 @@ IndexEntry::IndexEntry(const Tensor& positions) : index(std::make_shared<const T
 
 Tensor::Tensor(ir::Value value) : impl_(std::make_shared<TensorImpl>()) {
   impl_->value = std::move(value);
-  if (Trace* trace = Trace::current()) trace->makes(impl_);
+  if (Trace* trace = Trace::current())
+    trace->makes(impl_);
+  else
+    evaluate_growth(impl_->value);
 }
 
 Tensor Tensor::of(std::shared_ptr<TensorImpl> impl) {
@@ -241,6 +264,14 @@ void eval(std::span<const Tensor> tensors) { eval_all(tensors, false); }
 void eval(std::initializer_list<Tensor> tensors) { eval_all(std::span(tensors.begin(), tensors.size()), false); }
 
 void wait(std::span<const Tensor> tensors) {
+  const bool all_there = std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
+    const ir::Node& node = *tensor.value().node;
+    return node.op() == ir::Op::buffer && node.evaluated();
+  });
+  if (all_there) {  // the result of a replay, say: nothing but waiting is left
+    for (const Tensor& tensor : tensors) exec::wait_for(tensor.value());
+    return;
+  }
   eval_all(tensors, true);
   std::vector<ir::Value> values;
   for (const Tensor& tensor : tensors) values.push_back(tensor.value());
@@ -381,10 +412,16 @@ Tensor Tensor::viewed(std::span<const ir::Move> moves) const {
   for (const ir::Move& move : moves) view.impl_->value = ir::move(view.impl_->value, move);
   // Only what strides express shares memory; the rest is a value of its own, as reshape of a transpose is in PyTorch.
   auto [owner, path] = owner_of(*impl_);
-  ir::IndexMap map(owner->value.shape());
-  map.apply(path);
-  map.apply(moves);
-  if (map.is_strided()) {
+  const bool may_break = std::any_of(moves.begin(), moves.end(), [](const ir::Move& move) {
+    return move.op == ir::Op::reshape || move.op == ir::Op::pad;  // strides survive all others
+  });
+  ir::IndexMap map;
+  if (may_break) {
+    map = ir::IndexMap(owner->value.shape());
+    map.apply(path);
+    map.apply(moves);
+  }
+  if (!may_break || map.is_strided()) {
     view.impl_->detached = cut || (!impl_->leaf && impl_->detached) || !grad_enabled();
     // Gradients of views of a leaf pass through the leaf; a view cut from them hangs on the owner alone.
     view.impl_->root = impl_;
@@ -448,6 +485,7 @@ void Tensor::write(ir::Value next) {
     path.clear();
   }
   owner->value = written(owner->value, next, path, is_tracked(*impl_));
+  if (!Trace::current()) evaluate_growth(owner->value);
   Pending::add(root_of(impl_));
   ++owner->version;
   owner->range.reset();

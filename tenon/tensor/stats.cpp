@@ -1,0 +1,22 @@
+// Sums over the devices that are open.
+
+#include "tenon/tensor/stats.h"
+
+#include "tenon/device/pool.h"
+#include "tenon/device/registry.h"
+
+namespace tenon {
+
+MemoryStats memory_stats() {
+  MemoryStats stats{device::memory_stats(), 0};
+  for (const device::Device* one : device::opened()) stats.cached_bytes += one->pool().stats().cached;
+  return stats;
+}
+
+void set_memory_limit(size_t bytes, Device device) { device::open(device.id).pool().set_limit(bytes); }
+
+void trim_memory() {
+  for (const device::Device* one : device::opened()) one->pool().trim();
+}
+
+}  // namespace tenon

@@ -1,0 +1,25 @@
+// What evaluation and memory have cost so far. TENON_LOG=stats prints the same, plan by plan.
+
+#pragma once
+
+#include "tenon/device/storage.h"
+#include "tenon/exec/eval.h"
+#include "tenon/tensor/tensor.h"
+
+namespace tenon {
+
+using exec::Stats;
+using exec::stats;
+
+struct MemoryStats : device::MemoryStats {
+  size_t cached_bytes = 0;  // kept for reuse, on all devices
+};
+/// Totals over all devices; `device::reset_peak()` starts the peak anew.
+MemoryStats memory_stats();
+
+/// Most bytes that a device may hold; 0: as many as there are. Asking for more is an error that names what is in use.
+void set_memory_limit(size_t bytes, Device device = {});
+/// Gives everything that is kept for reuse back to the system.
+void trim_memory();
+
+}  // namespace tenon

@@ -1,0 +1,128 @@
+// Recording without reading, memory limits, faults: memory stays bounded and the process goes on.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "tenon/device/storage.h"
+#include "tenon/ir/node.h"
+#include "tenon/tenon.h"
+
+namespace tenon {
+namespace {
+
+std::string text_of(auto&& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(Growth, AnAccumulatingMetricKeepsFlatMemory) {
+  const Tensor loss = tensor<float>({1}).eval();
+  Tensor total = zeros({1});
+  size_t most_nodes = 0, most_bytes = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    total = total + loss * static_cast<double>(1 + i % 2);
+    most_nodes = std::max(most_nodes, ir::live_nodes());
+    most_bytes = std::max(most_bytes, memory_stats().live_bytes);
+  }
+  EXPECT_EQ(total.item<float>(), 150'000);
+  EXPECT_LT(most_nodes, 200'000u);
+  EXPECT_LT(most_bytes, size_t{64} << 20);
+}
+
+TEST(Growth, AStateThatIsAddedToAndNeverReadKeepsFlatMemory) {
+  Tensor total = zeros({1}).clone().eval();
+  size_t most_nodes = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    total.add_(1);
+    most_nodes = std::max(most_nodes, ir::live_nodes());
+  }
+  EXPECT_EQ(total.item<float>(), 100'000);
+  EXPECT_LT(most_nodes, 250'000u);
+}
+
+TEST(Growth, WhatIsHeldCountsInBytesToo) {
+  Tensor total = zeros({1 << 18});
+  const size_t before = memory_stats().live_bytes;
+  size_t most = 0;
+  for (int i = 0; i < 3000; ++i) {  // 3 GB, were it all kept
+    total = total + full({1 << 18}, static_cast<double>(i)).clone().eval();
+    most = std::max(most, memory_stats().live_bytes - before);
+  }
+  EXPECT_EQ(total.slice(0, 0, 1).item<float>(), 3000.0f * 2999 / 2);
+  EXPECT_LT(most, size_t{1200} << 20);
+}
+
+TEST(Memory, TenTerabytesAreRefusedAndTheProcessGoesOn) {
+  const std::string text = text_of([] { rand({int64_t{10} << 40}).eval(); });
+  EXPECT_EQ(text.find("[memory] "), 0u) << text;
+  EXPECT_NE(text.find("bytes asked for, but the device has no more"), std::string::npos) << text;
+  EXPECT_EQ(ones({3}).sum().item<float>(), 3);
+}
+
+TEST(Memory, ALimitIsKeptAndAFailedStepChangesNothing) {
+  trim_memory();
+  Tensor w = ones({1 << 20}).clone().eval();  // 4 MB
+  wait({w});
+  set_memory_limit(memory_stats().live_bytes + (6 << 20));
+  const std::string text = text_of([&] {
+    w.add_(1);
+    const Tensor large = rand({1 << 20}), larger = cat({large, large, w}, 0).clone();
+    wait({w, large, larger});
+  });
+  set_memory_limit(0);
+  EXPECT_NE(text.find("the memory limit is reached"), std::string::npos) << text;
+  EXPECT_EQ(w.sum().item<float>(), 1 << 20);
+  w.add_(1);
+  EXPECT_EQ(w.sum().item<float>(), 2 << 20);
+}
+
+// A large plan runs on the device's thread: its fault is raised where a result is read, and states keep their value.
+TEST(Faults, AFaultOnTheDeviceThreadIsRaisedAtTheNextRead) {
+  Tensor w = zeros({1024, 1024}).clone().eval();
+  const Tensor table = rand({1024, 1024}).eval(), ones_there = ones({1024, 1024}).clone().eval();
+  const Tensor bad = (zeros({1024}, Options(DType::i64)) + 5000).eval();
+  wait({w, table, ones_there, bad});
+  const Tensor picked = index_select(table, 0, bad + 0);
+  w.add_(matmul(ones_there, ones_there) * 0.0 + 1);
+  Tensor result = w + picked;
+  try {
+    eval({w, result});
+  } catch (const Error&) {
+  }
+  EXPECT_THROW(result.to_bytes(), Error);
+  try {
+    w.to_bytes();
+  } catch (const Error&) {  // said once
+  }
+  EXPECT_EQ(w.sum().item<float>(), 0);
+  EXPECT_EQ(ones({3}).sum().item<float>(), 3);
+}
+
+TEST(Faults, ManyThreadsEvaluateGraphsOfTheirOwn) {
+  std::vector<std::thread> threads;
+  std::atomic<int> right{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      Generator generator(static_cast<uint64_t>(t));
+      Tensor w = ones({64, 64}).clone().eval();
+      for (int i = 0; i < 50; ++i) {
+        w.add_(matmul(w, w) * 0.0 + 1);
+        if (i % 7 == 0) w.eval();
+        const Tensor noise = rand({64, 64}, {}, &generator);
+        if ((noise - noise).sum().item<float>() != 0) return;
+      }
+      if (w.sum().item<float>() == 51 * 64 * 64) ++right;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 4);
+}
+
+}  // namespace
+}  // namespace tenon
