@@ -3,7 +3,7 @@
 
 # Test folders that `make test` also runs under the sanitizers (their names, separated by |): the rooms
 # that own memory and indices. `make test-all` runs everything.
-ASAN_SUBSET ?= ir|grad|ops|tensor|io|exec|base
+ASAN_SUBSET ?= ir|grad|ops|tensor|io|exec|base|capture
 PREFIX ?= /usr/local
 
 SHELL := /bin/bash
@@ -28,8 +28,8 @@ build: setup ## build library, tests and examples (build/release)
 test: setup ## run all tests, then the memory-critical ones under the sanitizers
 	@scripts/run_tests.sh release 'asan:$(ASAN_SUBSET)'
 
-test-all: setup ## run all tests in release, debug and sanitizer builds
-	@scripts/run_tests.sh release debug asan
+test-all: setup ## run all tests in release, debug and sanitizer builds, and those with threads under ThreadSanitizer
+	@scripts/run_tests.sh release debug asan 'tsan:exec|capture'
 
 install: build ## install into PREFIX (default /usr/local)
 	@cmake --install build/release --prefix '$(PREFIX)'

@@ -2,6 +2,7 @@
 
 #include "tenon/ir/build.h"
 
+#include <algorithm>
 #include <bit>
 #include <numeric>
 
@@ -216,8 +217,45 @@ Value logical_not(const Value& x) { return binary(Op::bit_xor, x, full_like(x, 1
 Value scale(const Value& x, double factor) { return mul(x, full_like(x, factor)); }
 Value add_number(const Value& x, double number) { return add(x, full_like(x, number)); }
 
+namespace {
+
+// Few sums of very many numbers leave threads idle and lose digits one by one: they are made of sums of kPart numbers.
+// Decided by the shape alone, so that a value does not depend on what it is evaluated with.
+constexpr int64_t kVeryMany = 1 << 17, kPart = 4096, kFew = 16;
+
+bool is_split(Op op, const Value& x, const Dims& axes) {
+  if (op != Op::sum || !is_float(x.dtype())) return false;
+  int64_t folded = 1;
+  for (const int64_t axis : axes) {
+    if (axis < 0 || axis >= static_cast<int64_t>(x.rank())) return false;  // refused by the table's rules
+    folded *= x.shape()[static_cast<size_t>(axis)];
+  }
+  return folded >= kVeryMany && count(x.shape()) < kFew * folded;
+}
+
+Value split_sum(const Value& x, const Dims& axes) {
+  Dims order, kept, result = x.shape();
+  for (int64_t axis = 0; axis < static_cast<int64_t>(x.rank()); ++axis) {
+    if (std::find(axes.begin(), axes.end(), axis) != axes.end()) continue;
+    order.push_back(axis);
+    kept.push_back(x.shape()[static_cast<size_t>(axis)]);
+  }
+  for (const int64_t axis : axes) {
+    order.push_back(axis);
+    result[static_cast<size_t>(axis)] = 1;
+  }
+  const int64_t rows = count(kept), length = count(x.shape()) / rows, parts = (length + kPart - 1) / kPart;
+  const Value flat = reshape(permute(x, order), {rows, length});
+  const Value whole = reshape(pad(flat, {0, 0}, {0, parts * kPart - length}), {rows, parts, kPart});
+  const Value sums = made(Op::sum, {whole}, AxesAttrs{{2}});
+  return reshape(made(Op::sum, {sums}, AxesAttrs{{1}}), result);
+}
+
+}  // namespace
+
 Value reduce(Op op, const Value& x, const Dims& axes) {
   if (axes.empty()) return x;
+  if (is_split(op, x, axes)) return split_sum(x, axes);
   // Rounding is symmetric, so the sign can wait: one operation a sum instead of one an element.
   if (op == Op::sum && x.node->op() == Op::neg && is_float(x.dtype())) return neg(reduce(op, x.node->input(0), axes));
   return made(op, {x}, AxesAttrs{axes});

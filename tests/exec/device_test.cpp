@@ -290,6 +290,23 @@ TEST_F(NullDevice, ReplaysARecording) {
   EXPECT_EQ(text_of([&] { recording->replay({}, true); }), "[null] buffer 1 is not alive");
 }
 
+TEST_F(NullDevice, RefusesToReadWhatWasOverwrittenOrNeverWritten) {
+  const device::Buffer a = device_->allocate(256), b = device_->allocate(256);
+  const auto copy = [&](size_t from, uint64_t version, size_t bytes) {
+    return enqueue(device::Copy{{a, from, version}, {b, 0, 9}, bytes});
+  };
+  EXPECT_EQ(copy(0, 7, 64), "[null] byte 0 of buffer 1 does not hold version 7: it was overwritten, or never written");
+  EXPECT_EQ(enqueue(device::Fill{{a, 0, 7}, 128, std::byte{0}}), kNothing);
+  EXPECT_EQ(copy(0, 7, 128), kNothing);
+  EXPECT_EQ(enqueue(device::Fill{{a, 32, 8}, 32, std::byte{0}}), kNothing);
+  EXPECT_EQ(copy(0, 7, 32), kNothing);
+  EXPECT_EQ(copy(0, 7, 128), "[null] byte 32 of buffer 1 does not hold version 7: it was overwritten, or never written");
+  EXPECT_EQ(copy(32, 8, 32), kNothing);
+  EXPECT_EQ(copy(64, 7, 64), kNothing);
+  EXPECT_EQ(copy(64, 7, 65), "[null] byte 128 of buffer 1 does not hold version 7: it was overwritten, or never written");
+  EXPECT_EQ(copy(0, 0, 256), kNothing);  // 0 asks for no check
+}
+
 // ---- storages ----
 
 TEST(Storage, CountsBuffersAndBytes) {

@@ -35,6 +35,12 @@ TEST(Fusion, SoftmaxIsOneKernel) { EXPECT_EQ(launches({softmax(leaf({64, 1024}),
 
 TEST(Fusion, SoftmaxOverAnInnerAxisIsOneKernel) { EXPECT_EQ(launches({softmax(leaf({8, 64, 32}), 1)}), 1u); }
 
+TEST(Fusion, FewSumsOfVeryManyNumbersAreSplitInTwo) {
+  EXPECT_EQ(launches({sum(square(leaf({1 << 20})))}), 2u);
+  EXPECT_EQ(launches({sum(leaf({1 << 16}))}), 1u);
+  EXPECT_EQ(launches({sum(leaf({64, 1 << 17}), {1})}), 1u);  // enough rows to share out
+}
+
 TEST(Fusion, LayerNormIsOneKernel) {
   EXPECT_EQ(launches({nn::layer_norm(leaf({64, 768}), {768}, leaf({768}), leaf({768}))}), 1u);
 }

@@ -467,7 +467,7 @@ class Program : public TileProgram {
     Scratch memory_;
     ReduceState* states_ = nullptr;
     std::byte *registers_ = nullptr, *scalars_ = nullptr;
-    base::SmallVector<std::byte*, 16> at_;      // where the value of a register lies: in it, or in a buffer
+    base::SmallVector<std::byte*, 48> at_;      // where the value of a register lies: in it, or in a buffer
     base::SmallVector<std::byte*, 4> columns_;  // partial results of the block at hand
     base::SmallVector<Link, 32> chain_;
     uint32_t at_hand_ = kNoRegister;  // the register whose elements the last link hands on
