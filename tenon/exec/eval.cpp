@@ -10,6 +10,7 @@
 #include "tenon/base/error.h"
 #include "tenon/device/pool.h"
 #include "tenon/device/registry.h"
+#include "tenon/exec/capture.h"
 #include "tenon/exec/engine.h"
 #include "tenon/exec/log.h"
 #include "tenon/exec/overwrite.h"
@@ -213,15 +214,15 @@ Value upload(std::span<const std::byte> bytes, const ir::Type& type, ir::DeviceI
 Value settle(const Value& value) {
   std::lock_guard lock(engine().mutex);
   if (value.needs_grad() || value.node->op() == Op::buffer) return value;
-  const Value base = plan::base_of(value);
+  const plan::Seen seen = plan::look_through(value);
+  const Value& base = seen.base;
   if (!base.node->evaluated()) return value;
-  Value leaf = base;
-  if (base.node->op() != Op::buffer) {
-    const ir::DataRef& data = base.node->data(base.index);
-    // The storage may have held earlier versions, overwritten in place: a fresh version keeps the leaf distinct.
-    leaf = ir::buffer({device::storage_of(data)->id(), device::next_version(), base.device(), base.type()});
-    leaf.node->set_data(0, data);
-  }
+  // The storage may have held earlier versions, overwritten in place: a fresh version keeps the leaf distinct.
+  const StorageRef memory = device::storage_of(base.node->data(base.index));
+  // All of it in another shape is a leaf of that shape: it can be written in place.
+  if (seen.map.is_contiguous() && ir::count(base.shape()) == ir::count(value.shape()))
+    return leaf_of(memory, value.type(), value.device());
+  Value leaf = base.node->op() == Op::buffer ? base : leaf_of(memory, base.type(), base.device());
   std::vector<ir::Move> moves;
   for (Value v = value; !(v == base);) {
     if (ir::is_movement(v.node->op())) moves.push_back(ir::move_of(v.node->op(), v.node->attrs()));

@@ -133,7 +133,7 @@ ir::Value before_writes(const ir::Value& value) {
 
 namespace {
 
-// Tensors that were written and whose store nobody has asked for. What is stored is often computed for something else,
+// Tensors that were written and whose new value nobody has asked for. What is stored is often computed for something else,
 // the next loss say, which reads the value and knows nothing of the store.
 class Pending {
  public:
@@ -153,7 +153,7 @@ class Pending {
       const auto tensor = weak.lock();
       if (!tensor) return true;
       const ir::Value data = is_param(tensor->value) ? tensor->value.node->input(0) : tensor->value;
-      if (data.node->op() == ir::Op::store && !data.node->evaluated()) {
+      if (!exec::is_evaluated(data)) {
         values.push_back(data);
         return false;
       }
@@ -241,8 +241,10 @@ void Tensor::settle() const {
   for (TensorImpl* impl = impl_.get(); impl; impl = impl->root.get()) path.push_back(impl);
   path.back()->value = settled(path.back()->value);
   for (size_t i = path.size() - 1; i-- > 0;) {
-    if (path[i + 1]->value.node->op() == ir::Op::buffer) path[i]->look_at_root();
-    path[i]->value = settled(path[i]->value);
+    if (exec::is_evaluated(path[i + 1]->value))
+      path[i]->look_at_root();
+    else
+      path[i]->value = settled(path[i]->value);
   }
 }
 
