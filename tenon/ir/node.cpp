@@ -156,7 +156,10 @@ const DataRef& Node::data(size_t result) const {
 
 void Node::set_data(size_t result, DataRef data) {
   if (result == 0) {
+    const bool is_there = data != nullptr;
+    if (!is_there) evaluated_.store(false, std::memory_order_release);
     data_ = std::move(data);
+    if (is_there) evaluated_.store(true, std::memory_order_release);
     return;
   }
   more_data_.resize(std::max(more_data_.size(), result));

@@ -87,7 +87,7 @@ class Node {
   /// The bytes of a result once it has been evaluated. Set and read under the executor's lock.
   const DataRef& data(size_t result = 0) const;
   void set_data(size_t result, DataRef data);
-  bool evaluated() const { return data_ != nullptr; }
+  bool evaluated() const { return evaluated_.load(std::memory_order_acquire); }
 
   /// What hangs on this node while it is not evaluated: the longest chain of such nodes below it, and the bytes of
   /// evaluated values along one chain.
@@ -105,6 +105,7 @@ class Node {
   static void release(Node* node);
 
   std::atomic<uint32_t> references_{1};
+  std::atomic<bool> evaluated_{false};  // threads that record may look while another evaluates
   Op op_ = Op::buffer;
   bool needs_grad_ = false;
   DeviceId device_;

@@ -133,23 +133,19 @@ ir::Value before_writes(const ir::Value& value) {
 
 namespace {
 
-// Tensors that were written and whose new value nobody has asked for. What is stored is often computed for something else,
+// Tensors that this thread has written and whose new value nobody has asked for. What is stored is often computed for something else,
 // the next loss say, which reads the value and knows nothing of the store.
 class Pending {
  public:
   static void add(const std::shared_ptr<TensorImpl>& tensor) {
-    Pending& all = instance();
-    std::lock_guard lock(all.mutex_);
     if (tensor->is_pending) return;
     tensor->is_pending = true;
-    all.tensors_.push_back(tensor);
+    list().push_back(tensor);
   }
 
   static std::vector<ir::Value> stores() {
-    Pending& all = instance();
-    std::lock_guard lock(all.mutex_);
     std::vector<ir::Value> values;
-    std::erase_if(all.tensors_, [&](const std::weak_ptr<TensorImpl>& weak) {
+    std::erase_if(list(), [&](const std::weak_ptr<TensorImpl>& weak) {
       const auto tensor = weak.lock();
       if (!tensor) return true;
       const ir::Value data = is_param(tensor->value) ? tensor->value.node->input(0) : tensor->value;
@@ -164,12 +160,10 @@ class Pending {
   }
 
  private:
-  static Pending& instance() {
-    static auto* all = new Pending;
-    return *all;
+  static std::vector<std::weak_ptr<TensorImpl>>& list() {
+    thread_local std::vector<std::weak_ptr<TensorImpl>> tensors;
+    return tensors;
   }
-  std::mutex mutex_;
-  std::vector<std::weak_ptr<TensorImpl>> tensors_;
 };
 
 }  // namespace
