@@ -33,6 +33,9 @@ class Scope {
 
 /// The dotted path of all Scopes alive on this thread; empty outside of any.
 std::string scope_path();
+/// The same as a number, 0 outside of any, and back. Paths are never forgotten: a program has few.
+uint32_t scope_number();
+std::string scope_path(uint32_t number);
 
 [[noreturn]] void throw_error(std::string_view op, const std::string& message);
 

@@ -11,6 +11,7 @@
 #include "tenon/device/pool.h"
 #include "tenon/device/registry.h"
 #include "tenon/exec/capture.h"
+#include "tenon/exec/check_nan.h"
 #include "tenon/exec/engine.h"
 #include "tenon/exec/log.h"
 #include "tenon/exec/overwrite.h"
@@ -127,6 +128,7 @@ void eval_on_one_device(std::vector<Value> values, bool caller_waits, std::span<
   if (add_pending(values, order, pending)) order = ir::order_of_evaluation(values);
   const auto free_states = overwritable(values, order);
   const Graph graph(std::move(order), std::move(values), free_states);
+  if (checks_nan()) check_for_nan(graph, target, engine().programs);
   const auto executable = engine().plans.get(graph, target, engine().programs);
   run(*executable, graph, target, caller_waits, start);
   if (logs_steps()) log_step(stats());

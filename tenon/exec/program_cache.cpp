@@ -1,4 +1,4 @@
-// A hash table whose hits are confirmed by equality.
+// A hash table over a list in order of use; hits are confirmed by equality.
 
 #include "tenon/exec/program_cache.h"
 
@@ -11,15 +11,28 @@ namespace tenon::exec {
 device::ProgramRef ProgramCache::get(device::Device& device, device::Kernel kernel) {
   const uint64_t content = std::visit([](const auto& k) { return hash(k); }, kernel);
   const uint64_t key = base::mix(content, reinterpret_cast<uintptr_t>(&device));
-  for (auto [entry, end] = entries_.equal_range(key); entry != end; ++entry) {
-    if (entry->second.device == &device && entry->second.kernel == kernel) return entry->second.program;
+  for (auto [at, end] = by_key_.equal_range(key); at != end; ++at) {
+    const Entries::iterator entry = at->second;
+    if (entry->device != &device || !(entry->kernel == kernel)) continue;
+    ++hits_;
+    entries_.splice(entries_.begin(), entries_, entry);
+    return entry->program;
   }
-  if (entries_.size() >= kMost) entries_.clear();
+  if (entries_.size() >= kMost) {
+    const Entries::iterator oldest = std::prev(entries_.end());
+    for (auto [at, end] = by_key_.equal_range(oldest->key); at != end; ++at) {
+      if (at->second != oldest) continue;
+      by_key_.erase(at);
+      break;
+    }
+    entries_.erase(oldest);
+  }
   const auto start = std::chrono::steady_clock::now();
   device::ProgramRef program = device.compiler().compile(kernel);
   compile_ns_ += static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
   ++compiled_;
-  entries_.emplace(key, Entry{&device, std::move(kernel), program});
+  entries_.push_front({key, &device, std::move(kernel), program});
+  by_key_.emplace(key, entries_.begin());
   return program;
 }
 

@@ -2,32 +2,37 @@
 
 #pragma once
 
+#include <list>
 #include <unordered_map>
 
 #include "tenon/device/device.h"
 
 namespace tenon::exec {
 
-/// Holds at most kMost programs; a full cache is emptied, because a program that no key repeats fills it with what will
-/// not be asked for again.
+/// Bounded: what was used least lately goes first.
 class ProgramCache {
  public:
   static constexpr size_t kMost = 8192;
 
   device::ProgramRef get(device::Device& device, device::Kernel kernel);
   size_t size() const { return entries_.size(); }
+  uint64_t hits() const { return hits_; }
   /// Programs that were not in the cache when asked for.
   uint64_t compiled() const { return compiled_; }
   uint64_t compile_ns() const { return compile_ns_; }
 
  private:
   struct Entry {
+    uint64_t key;
     device::Device* device;
     device::Kernel kernel;
     device::ProgramRef program;
   };
-  std::unordered_multimap<uint64_t, Entry> entries_;
-  uint64_t compiled_ = 0, compile_ns_ = 0;
+  using Entries = std::list<Entry>;  // most lately used first
+
+  Entries entries_;
+  std::unordered_multimap<uint64_t, Entries::iterator> by_key_;
+  uint64_t hits_ = 0, compiled_ = 0, compile_ns_ = 0;
 };
 
 }  // namespace tenon::exec

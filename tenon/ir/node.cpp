@@ -5,11 +5,13 @@
 
 #include "tenon/ir/node.h"
 
+#include <cstdlib>
 #include <algorithm>
 #include <array>
 #include <mutex>
 #include <unordered_map>
 
+#include "tenon/base/error.h"
 #include "tenon/base/hash.h"
 #include "tenon/ir/infer.h"
 
@@ -115,6 +117,16 @@ std::atomic<uint64_t> next_param{1};
 
 Param::Param() : id(next_param++) {}
 
+namespace {
+
+// It costs a lookup a node.
+bool keeps_scopes() {
+  static const bool wanted = std::getenv("TENON_CHECK_NAN") != nullptr;
+  return wanted;
+}
+
+}  // namespace
+
 NodeRef Node::make(Op op, Operands inputs, Attrs attrs) {
   const uint64_t h = structural_hash(op, inputs, attrs);
   InternTable& table = InternTable::get();
@@ -128,6 +140,7 @@ NodeRef Node::make(Op op, Operands inputs, Attrs attrs) {
   node->device_ = inferred.device;
   node->type_ = std::move(inferred.first);
   node->more_types_ = std::move(inferred.more);
+  if (keeps_scopes()) node->scope_ = base::scope_number();
   uint64_t held_here = 0;
   for (const Value& input : inputs) {
     const Node& below = *input.node;
@@ -168,22 +181,21 @@ void Node::set_data(size_t result, DataRef data) {
 
 // Ends a node and whatever only it kept alive, with an explicit list instead of recursion.
 void Node::release(Node* node) {
-  // Kept between calls, so that ending a node allocates nothing; never destroyed, because nodes may end after it.
-  struct List {
-    std::vector<Node*> nodes;
-    bool is_served = false;
-  };
-  thread_local List* const ending = new List;
-  ending->nodes.push_back(node);
-  if (ending->is_served) return;
-  ending->is_served = true;
-  while (!ending->nodes.empty()) {
-    Node* last = ending->nodes.back();
-    ending->nodes.pop_back();
+  using List = base::SmallVector<Node*, 16>;  // the usual few take no memory of their own
+  thread_local List* pending = nullptr;
+  if (pending) {
+    pending->push_back(node);
+    return;
+  }
+  List ending{node};
+  pending = &ending;
+  while (!ending.empty()) {
+    Node* last = ending.back();
+    ending.pop_back();
     InternTable::get().erase(last);
     delete last;  // dropping its operands calls release, which appends to the list
   }
-  ending->is_served = false;
+  pending = nullptr;
 }
 
 size_t live_nodes() { return InternTable::get().size(); }

@@ -94,6 +94,9 @@ class Node {
   uint32_t depth() const { return depth_; }
   uint64_t held_bytes() const { return held_bytes_; }
 
+  /// The module in which it was recorded (base::scope_path); kept only where TENON_CHECK_NAN asks for it.
+  uint32_t scope() const { return scope_; }
+
   /// How many references exist; only a hint while other threads record.
   uint32_t references() const { return references_.load(std::memory_order_relaxed); }
 
@@ -110,7 +113,7 @@ class Node {
   bool needs_grad_ = false;
   DeviceId device_;
   uint64_t hash_ = 0;
-  uint32_t depth_ = 0;
+  uint32_t depth_ = 0, scope_ = 0;
   uint64_t held_bytes_ = 0;
   Type type_;
   std::vector<Type> more_types_;

@@ -9,10 +9,10 @@
 #include "tenon/plan/group.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "tenon/base/hash.h"
 #include "tenon/ir/build.h"
+#include "tenon/plan/epilogue.h"
 #include "tenon/plan/plan.h"
 
 namespace tenon::plan {
@@ -31,14 +31,6 @@ constexpr int64_t kManyRows = 16;   // fewer rows than this leave threads idle o
 constexpr uint32_t kNoUnit = ~0u;
 
 bool is_transparent(const Node& node) { return node.info().kind == Kind::movement || node.info().is(ir::kPassThrough); }
-bool is_number(const Node& node) { return node.op() == Op::constant || node.op() == Op::iota; }
-bool is_inline(const Node& node) {
-  const Kind kind = node.info().kind;
-  // 16-bit floats are computed with as f32, and a NaN need not survive the way there and back.
-  if (node.op() == Op::bitcast && size_of(node.type().dtype) == 2) return false;
-  return kind == Kind::unary || kind == Kind::binary || kind == Kind::ternary || is_number(node) ||
-         node.op() == Op::random_bits;
-}
 
 // A value that a kernel reads and how it sees it, or a reduction that it may compute itself.
 struct Access {
@@ -113,7 +105,7 @@ class Fuser {
         Behind all = behind_operands(*node, behind);
         all.inlined.push_back(node.get());
         if (all.inlined.size() > kMaxInlined || cheaper_stored(all.big_reads.size(), uses_of(*node)) ||
-            adds_to_product(*node)) {
+            (!alone_ && epilogues_.adds_to_product(*node))) {
           stored_.insert(node.get());
         }
         if (!stored_.contains(node.get())) behind[node.get()] = std::move(all);
@@ -124,19 +116,6 @@ class Fuser {
         }
       }
     }
-  }
-
-  // A product that has another matrix added can add it itself: gradients of micro-batches.
-  bool adds_to_product(const Node& node) const {
-    if (alone_ || node.op() != Op::add || node.type().dtype != DType::f32) return false;
-    const Dims& shape = node.type().shape;
-    for (const size_t side : {size_t{0}, size_t{1}}) {
-      const auto product = peel(node.input(side), shape), other = peel(node.input(1 - side), shape);
-      if (!product || !other || !is_free_contract(*product->node, DType::f32)) continue;
-      const Node& base = *other->node;
-      if (base.evaluated() || !is_inline(base) || stored_.contains(&base)) return base.info().kind != Kind::reduce;
-    }
-    return false;
   }
 
   // Writing a value once and reading it back beats reading all that it is made of for every user: a residual stream.
@@ -466,97 +445,21 @@ class Fuser {
 
   // ---- epilogues ----
 
-  struct Matched {
-    Epilogue epilogue;
-    NodeRef contract;
-  };
-
-  // contract + bias + residual, cast: what a product can do to its sums before it writes them. The product must have no
-  // other reader; then no unit depends on it yet, and it may wait for the bias and the residual.
+  // The product must have no other reader; then no unit depends on it yet, and it may wait for the bias and the residual.
   bool place_in_epilogue(const NodeRef& node) {
     if (alone_) return false;
-    Matched matched;
-    Value top{node, 0};
-    if (node->op() == Op::cast) top = node->input(0);
-    const auto add = peel(top, node->type().shape);
-    if (!add || !match_sums(*add, node->type().shape, matched)) return false;
-    const auto unit = unit_.find(matched.contract.get());
+    auto matched = epilogues_.match(node);
+    if (!matched) return false;
+    const auto unit = unit_.find(matched->contract.get());
     if (unit == unit_.end() || drafts_[unit->second].epilogue.result) return false;
     Draft& draft = drafts_[unit->second];
     Reads reads;
-    for (const Value& value : {matched.epilogue.bias, matched.epilogue.residual}) {
+    for (const Value& value : {matched->epilogue.bias, matched->epilogue.residual}) {
       if (value) reads.push_back({value, ir::IndexMap(value.shape())});
     }
     draft.level = std::max(draft.level, level_above(reads));
-    matched.epilogue.result = node;
-    draft.epilogue = std::move(matched.epilogue);
+    draft.epilogue = std::move(matched->epilogue);
     join(unit->second, node, reads);
-    return true;
-  }
-
-  // A value without the views around it, if these leave its elements in their order.
-  std::optional<Value> peel(const Value& value, const Dims& shape) const {
-    const Seen seen = look_through(value);
-    return seen.map.is_contiguous() && ir::count(seen.base.shape()) == ir::count(shape) ? std::optional(seen.base)
-                                                                                        : std::nullopt;
-  }
-
-  // add(contract, bias), add(contract, residual) or add(add(contract, bias), residual), operands in any order.
-  bool match_sums(const Value& sum, const Dims& shape, Matched& matched) const {
-    const Node& node = *sum.node;
-    if (node.op() != Op::add || node.evaluated()) return false;
-    // Of two products the later one adds the earlier one's result: micro-batches stay in their order.
-    const size_t first = later_side(node, shape);
-    for (const size_t side : {first, 1 - first}) {
-      const auto inner = peel(node.input(side), shape);
-      if (!inner) continue;
-      Matched attempt;
-      if (is_free_contract(*inner->node, node.type().dtype)) {
-        attempt.contract = inner->node;
-      } else if (inner->node->op() != Op::add || stored_.contains(inner->node.get()) || uses_of(*inner->node) != 1 ||
-                 !match_sums(*inner, shape, attempt) || attempt.epilogue.residual) {
-        continue;
-      }
-      if (!match_addend(node.input(1 - side), attempt)) continue;
-      matched = std::move(attempt);
-      return true;
-    }
-    return false;
-  }
-
-  size_t later_side(const Node& node, const Dims& shape) const {
-    const auto left = peel(node.input(0), shape), right = peel(node.input(1), shape);
-    const auto unit_at = [&](const std::optional<Value>& value) { return value ? unit_of(*value) : kNoUnit; };
-    const uint32_t l = unit_at(left), r = unit_at(right);
-    return r != kNoUnit && (l == kNoUnit || r > l) ? 1 : 0;
-  }
-
-  bool is_free_contract(const Node& node, DType sums) const {
-    return node.op() == Op::contract && !node.evaluated() && !kept_.contains(&node) && uses_of(node) == 1 &&
-           node.type().dtype == sums && sums == DType::f32;
-  }
-
-  bool match_addend(const Value& value, Matched& matched) const {
-    auto [addend, map] = look_through(value);
-    const Node& base = *addend.node;
-    const bool in_memory = base.evaluated() || base.op() == Op::buffer || !is_inline(base) || stored_.contains(&base);
-    if (!in_memory || addend.dtype() != DType::f32 || base.info().kind == Kind::reduce) return false;
-    const int64_t columns = matched.contract->type().shape.back();
-    const Dims& shape = map.shape();
-    if (columns < 2) return false;
-    if (map.is_contiguous() && ir::count(addend.shape()) == ir::count(shape)) {  // in whatever shape: flat in an arena
-      matched.epilogue.residual = addend;
-      return true;
-    }
-    if (shape.empty() || shape.back() != columns) return false;
-    if (matched.epilogue.bias || matched.epilogue.residual || !map.is_strided()) return false;
-    for (size_t axis = 0; axis + 1 < shape.size(); ++axis) {
-      if (!map.is_constant_along(axis)) return false;
-    }
-    if (map.views()[0].strides.back() != 1) return false;
-    map.drop_leading(shape.size() - 1);
-    matched.epilogue.bias = addend;
-    matched.epilogue.bias_map = std::move(map);
     return true;
   }
 
@@ -665,6 +568,7 @@ class Fuser {
   std::unordered_map<const Node*, size_t> uses_;
   std::unordered_set<const Node*> shared_;  // read by another unit than the one that makes it
   std::vector<Draft> drafts_;
+  EpilogueMatcher epilogues_{kept_, stored_, uses_, [this](const Value& value) { return unit_of(value); }};
 };
 
 // Equal but for axes of size 1.
@@ -680,6 +584,14 @@ bool same_but_units(const Dims& a, const Dims& b) {
 }
 
 }  // namespace
+
+bool is_inline(const Node& node) {
+  const Kind kind = node.info().kind;
+  // 16-bit floats are computed with as f32, and a NaN need not survive the way there and back.
+  if (node.op() == Op::bitcast && size_of(node.type().dtype) == 2) return false;
+  return kind == Kind::unary || kind == Kind::binary || kind == Kind::ternary || node.op() == Op::constant ||
+         node.op() == Op::iota || node.op() == Op::random_bits;
+}
 
 std::vector<Unit> fuse(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept,
                        const Assemblies& assemblies, const std::vector<Value>& results, bool alone) {

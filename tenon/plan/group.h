@@ -52,6 +52,9 @@ struct Unit {
 std::vector<Unit> fuse(const std::vector<ir::NodeRef>& order, const std::unordered_set<const ir::Node*>& kept,
                        const Assemblies& assemblies, const std::vector<ir::Value>& results, bool alone = false);
 
+/// Whether a node has no kernel of its own: whatever reads it computes it again.
+bool is_inline(const ir::Node& node);
+
 /// Whether a reduction folds all leading axes and keeps the trailing ones: a bias gradient, say. It is then computed
 /// beside the rows of a group, and its order of additions is that of ir::column_block, in whatever group it is.
 bool is_column_reduction(const ir::Node& node);

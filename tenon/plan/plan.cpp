@@ -344,6 +344,7 @@ class Planner {
       launch.args.push_back(slot);
     }
     launch.kernel = static_cast<uint32_t>(plan_.kernels.size());
+    launch.makes = group.outputs[0].node;
     plan_.kernels.push_back(std::move(group));
     plan_.launches.push_back(std::move(launch));
   }
@@ -376,6 +377,7 @@ class Planner {
       launch.args.push_back(takes_over ? slot_taking_over(result, launch.args.back())
                                        : slot_of_result(result, Plan::kNone));
       launch.kernel = kernel_index(std::move(call));
+      launch.makes = epilogue.result;
       plan_.launches.push_back(std::move(launch));
       return;
     }
@@ -386,6 +388,7 @@ class Planner {
       launch.args.push_back(slot_of_result({node, i}, in_place ? launch.args[0] : Plan::kNone));
     }
     launch.kernel = kernel_index(std::move(call));
+    launch.makes = node;
     plan_.launches.push_back(std::move(launch));
   }
 

@@ -36,6 +36,7 @@ using Kernel = std::variant<ir::Call, Group>;
 struct Launch {
   uint32_t kernel = 0;
   base::SmallVector<uint32_t, 4> args;  // slots: the kernel's inputs, then its outputs
+  ir::NodeRef makes;                    // its first result
 };
 
 struct Plan {

@@ -1,0 +1,111 @@
+// Pattern matching on additions around a product that has no other reader.
+
+#include "tenon/plan/epilogue.h"
+
+#include "tenon/plan/plan.h"
+
+namespace tenon::plan {
+namespace {
+
+using ir::Kind;
+using ir::Node;
+using ir::NodeRef;
+using ir::Op;
+using ir::Value;
+
+// A value without the views around it, if these leave its elements in their order.
+std::optional<Value> peel(const Value& value, const Dims& shape) {
+  const Seen seen = look_through(value);
+  return seen.map.is_contiguous() && ir::count(seen.base.shape()) == ir::count(shape) ? std::optional(seen.base)
+                                                                                      : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<EpilogueMatcher::Matched> EpilogueMatcher::match(const NodeRef& node) const {
+  const Value top = node->op() == Op::cast ? node->input(0) : Value{node, 0};
+  const auto add = peel(top, node->type().shape);
+  Matched matched;
+  if (!add || !match_sums(*add, node->type().shape, matched)) return std::nullopt;
+  matched.epilogue.result = node;
+  return matched;
+}
+
+bool EpilogueMatcher::adds_to_product(const Node& node) const {
+  if (node.op() != Op::add || node.type().dtype != DType::f32) return false;
+  const Dims& shape = node.type().shape;
+  for (const size_t side : {size_t{0}, size_t{1}}) {
+    const auto product = peel(node.input(side), shape), other = peel(node.input(1 - side), shape);
+    if (!product || !other || !is_free_contract(*product->node, DType::f32)) continue;
+    const Node& base = *other->node;
+    if (base.evaluated() || !is_inline(base) || stored_.contains(&base)) return base.info().kind != Kind::reduce;
+  }
+  return false;
+}
+
+// add(contract, bias), add(contract, residual) or add(add(contract, bias), residual), operands in any order.
+bool EpilogueMatcher::match_sums(const Value& sum, const Dims& shape, Matched& matched) const {
+  const Node& node = *sum.node;
+  if (node.op() != Op::add || node.evaluated()) return false;
+  // Of two products the later one adds the earlier one's result: micro-batches stay in their order.
+  const size_t first = later_side(node, shape);
+  for (const size_t side : {first, 1 - first}) {
+    const auto inner = peel(node.input(side), shape);
+    if (!inner) continue;
+    Matched attempt;
+    if (is_free_contract(*inner->node, node.type().dtype)) {
+      attempt.contract = inner->node;
+    } else if (inner->node->op() != Op::add || stored_.contains(inner->node.get()) || uses_of(*inner->node) != 1 ||
+               !match_sums(*inner, shape, attempt) || attempt.epilogue.residual) {
+      continue;
+    }
+    if (!match_addend(node.input(1 - side), attempt)) continue;
+    matched = std::move(attempt);
+    return true;
+  }
+  return false;
+}
+
+size_t EpilogueMatcher::later_side(const Node& node, const Dims& shape) const {
+  constexpr uint32_t kNoUnit = ~0u;
+  const auto left = peel(node.input(0), shape), right = peel(node.input(1), shape);
+  const auto unit_at = [&](const std::optional<Value>& value) { return value ? unit_of_(*value) : kNoUnit; };
+  const uint32_t l = unit_at(left), r = unit_at(right);
+  return r != kNoUnit && (l == kNoUnit || r > l) ? 1 : 0;
+}
+
+bool EpilogueMatcher::is_free_contract(const Node& node, DType sums) const {
+  return node.op() == Op::contract && !node.evaluated() && !kept_.contains(&node) && uses_of(node) == 1 &&
+         node.type().dtype == sums && sums == DType::f32;
+}
+
+size_t EpilogueMatcher::uses_of(const Node& node) const {
+  const auto found = uses_.find(&node);
+  return found == uses_.end() ? 0 : found->second;
+}
+
+bool EpilogueMatcher::match_addend(const Value& value, Matched& matched) const {
+  auto [addend, map] = look_through(value);
+  const Node& base = *addend.node;
+  const bool in_memory = base.evaluated() || base.op() == Op::buffer || !is_inline(base) || stored_.contains(&base);
+  if (!in_memory || addend.dtype() != DType::f32 || base.info().kind == Kind::reduce) return false;
+  const int64_t columns = matched.contract->type().shape.back();
+  const Dims& shape = map.shape();
+  if (columns < 2) return false;
+  if (map.is_contiguous() && ir::count(addend.shape()) == ir::count(shape)) {  // in whatever shape: flat in an arena
+    matched.epilogue.residual = addend;
+    return true;
+  }
+  if (shape.empty() || shape.back() != columns) return false;
+  if (matched.epilogue.bias || matched.epilogue.residual || !map.is_strided()) return false;
+  for (size_t axis = 0; axis + 1 < shape.size(); ++axis) {
+    if (!map.is_constant_along(axis)) return false;
+  }
+  if (map.views()[0].strides.back() != 1) return false;
+  map.drop_leading(shape.size() - 1);
+  matched.epilogue.bias = addend;
+  matched.epilogue.bias_map = std::move(map);
+  return true;
+}
+
+}  // namespace tenon::plan

@@ -1,0 +1,46 @@
+// What a matrix product can do to its sums before it writes them: contract + bias + residual, cast.
+
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "tenon/plan/group.h"
+
+namespace tenon::plan {
+
+/// Looks at the nodes of one plan while they are cut into units; the sets may grow meanwhile.
+class EpilogueMatcher {
+ public:
+  using Nodes = std::unordered_set<const ir::Node*>;
+
+  /// `stored` nodes are written to memory, `uses` counts readers, `unit_of` numbers units in the order of their making.
+  EpilogueMatcher(const Nodes& kept, const Nodes& stored, const std::unordered_map<const ir::Node*, size_t>& uses,
+                  std::function<uint32_t(const ir::Value&)> unit_of)
+      : kept_(kept), stored_(stored), uses_(uses), unit_of_(std::move(unit_of)) {}
+
+  struct Matched {
+    Epilogue epilogue;
+    ir::NodeRef contract;
+  };
+  /// The product that can give this node as its result.
+  std::optional<Matched> match(const ir::NodeRef& node) const;
+
+  /// Whether a product can add another matrix itself here: gradients of micro-batches.
+  bool adds_to_product(const ir::Node& node) const;
+
+ private:
+  bool match_sums(const ir::Value& sum, const Dims& shape, Matched& matched) const;
+  bool match_addend(const ir::Value& value, Matched& matched) const;
+  size_t later_side(const ir::Node& node, const Dims& shape) const;
+  bool is_free_contract(const ir::Node& node, DType sums) const;
+  size_t uses_of(const ir::Node& node) const;
+
+  const Nodes &kept_, &stored_;
+  const std::unordered_map<const ir::Node*, size_t>& uses_;
+  std::function<uint32_t(const ir::Value&)> unit_of_;
+};
+
+}  // namespace tenon::plan
