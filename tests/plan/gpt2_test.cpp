@@ -84,6 +84,33 @@ TEST(Gpt2Plan, MicroBatchesTakeTheKernelsOfOneEach) {
   EXPECT_LE(launches(config), 4 * one);
 }
 
+// A layer's kernels per micro-batch, in every combination of the worked example.
+TEST(Gpt2Plan, ALayerTakesNoMoreInAnyCombination) {
+  for (const bool autocast : {false, true}) {
+    for (const double dropout : {0.0, 0.1}) {
+      for (const bool clips : {false, true}) {
+        for (const int64_t micro_batches : {1, 4}) {
+          Gpt2Config config = small(1);
+          config.autocast = autocast;
+          config.dropout = dropout;
+          config.clips = clips;
+          config.micro_batches = micro_batches;
+          const size_t one = launches(config);
+          config.layers = 2;
+          const size_t two = launches(config);
+          config.layers = 12;
+          const size_t twelve = launches(config), limit = autocast ? 24 : 22;
+          const size_t split = clips ? 1 : 0;  // the norm of two layers' weights is large enough to be split in two
+          EXPECT_LE(two - one, limit * static_cast<size_t>(micro_batches) + split)
+              << autocast << dropout << clips << micro_batches;
+          EXPECT_LE(twelve - two, 10 * limit * static_cast<size_t>(micro_batches))
+              << autocast << dropout << clips << micro_batches;
+        }
+      }
+    }
+  }
+}
+
 TEST(Gpt2Plan, ClippingAddsTwoKernels) {
   Gpt2Config config = small(2);
   const size_t plain = launches(config);
@@ -126,14 +153,17 @@ TEST(Gpt2Plan, ThePlannedPeakIsNearTheLiveBytes) {
 }
 
 TEST(Gpt2Plan, AStepPassesTheDeviceThatChecksEveryCommand) {
-  for (const bool autocast : {false, true}) {
-    for (const int64_t micro_batches : {1, 4}) {
-      Gpt2Config config = small(2);
-      config.autocast = autocast;
-      config.dropout = 0.1;
-      config.clips = true;
-      config.micro_batches = micro_batches;
-      EXPECT_NO_THROW(eval(testing::step(Gpt2(config, Device("null")))));
+  for (const int64_t layers : {1, 2, 12}) {
+    for (const bool autocast : {false, true}) {
+      for (const int64_t micro_batches : {1, 4}) {
+        Gpt2Config config = small(layers);
+        config.autocast = autocast;
+        config.dropout = 0.1;
+        config.clips = true;
+        config.micro_batches = micro_batches;
+        const Gpt2 model(config, Device("null"));
+        for (int step = 0; step < 2; ++step) EXPECT_NO_THROW(eval(testing::step(model))) << layers << autocast;
+      }
     }
   }
 }
