@@ -246,6 +246,7 @@ class Recording {
       survivors[i]->value = made(results_ + i).impl()->value;
       survivors[i]->calls = calls_;
       survivors[i]->call = *calls_;
+      ++survivors[i]->version;  // its views look again
       pool_[results_ + i].push_back(survivors[i]);
     }
   }

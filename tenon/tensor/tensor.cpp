@@ -198,7 +198,7 @@ void Tensor::check_defined() const {
 
 const ir::Value& Tensor::value() const {
   check_defined();
-  if (impl_->calls && *impl_->calls != impl_->call) {
+  if (const TensorImpl& root = *root_of(impl_); root.calls && *root.calls != root.call) {
     fail("compile", "this result of a captured function was overwritten by a later call; read it or clone() it before");
   }
   impl_->refresh();

@@ -333,6 +333,24 @@ TEST(Capture, AGradientThatIsKeptIsThatOfItsCall) {
   EXPECT_NE(text_of([&] { g.to_vector<float>(); }).find("was overwritten by a later call"), std::string::npos);
 }
 
+TEST(Capture, AValueThatLeaksOutIsThatOfItsCallToo) {
+  Tensor w = tensor<float>({1, 2}).eval(), leaked, seen;
+  auto f = compile([&](const Tensor& x) {
+    leaked = w * x * 10;
+    seen = leaked.slice(0, 1, 2);
+    w.add_(x);
+    return w * 1.0;
+  });
+  for (int i = 0; i < 2; ++i) {
+    f(ones({2}));
+    EXPECT_EQ(leaked.to_vector<float>(), (Floats{10.0f * static_cast<float>(1 + i), 10.0f * static_cast<float>(2 + i)}));
+    EXPECT_EQ(seen.to_vector<float>(), (Floats{10.0f * static_cast<float>(2 + i)}));
+  }
+  f(ones({2}));
+  for (const Tensor& old : {leaked, seen})
+    EXPECT_NE(text_of([&] { old.to_vector<float>(); }).find("was overwritten by a later call"), std::string::npos);
+}
+
 TEST(Capture, AParameterReplacedBetweenCallsIsNoticed) {
   Tensor w = tensor<float>({1, 2}).eval();
   auto f = compile([&](const Tensor& x) { return x * w; });
