@@ -80,13 +80,7 @@ Capture::Capture(const std::vector<Value>& outputs, const std::vector<State>& st
   }
   for (const Value& output : outputs) {
     const Value base = plan::base_of(output);
-    Output made_output{memory_of(base), base.type(), {}};
-    for (Value v = output; !(v == base);) {
-      if (ir::is_movement(v.node->op())) made_output.moves.push_back(ir::move_of(v.node->op(), v.node->attrs()));
-      Value next = v.node->input(v.node->op() == Op::custom ? v.index : 0);
-      v = std::move(next);
-    }
-    std::reverse(made_output.moves.begin(), made_output.moves.end());
+    Output made_output{memory_of(base), base.type(), moves_from(base, output)};
     memory_.push_back(made_output.memory);
     outputs_.push_back(std::move(made_output));
   }
@@ -110,6 +104,17 @@ device::Ticket Capture::replay(std::span<const device::Command> before, bool cal
   all.stats.launches += launches_;
   if (logs_steps()) log_step(stats());
   return ticket;
+}
+
+std::vector<ir::Move> moves_from(const Value& base, const Value& value) {
+  std::vector<ir::Move> moves;
+  for (Value v = value; !(v == base);) {
+    if (ir::is_movement(v.node->op())) moves.push_back(ir::move_of(v.node->op(), v.node->attrs()));
+    Value next = v.node->input(v.node->op() == Op::custom ? v.index : 0);  // before `v` lets its node go
+    v = std::move(next);
+  }
+  std::reverse(moves.begin(), moves.end());
+  return moves;
 }
 
 Value leaf_of(const StorageRef& memory, const ir::Type& type, ir::DeviceId device) {

@@ -33,7 +33,6 @@ class Capture {
   /// Runs `before`, then everything. Returns what to wait for.
   device::Ticket replay(std::span<const device::Command> before, bool caller_waits);
 
-
   const std::vector<Output>& outputs() const { return outputs_; }
   size_t launches() const { return launches_; }
   device::Device& device() const { return device_; }
@@ -50,6 +49,9 @@ class Capture {
 
 /// Whoever holds this memory keeps its content, in other memory. What is returned has the address, and so have all pins.
 device::StorageRef keep_for_others(const device::StorageRef& memory);
+
+/// The moves from `base`, as plan::base_of gives it, to the value itself.
+std::vector<ir::Move> moves_from(const ir::Value& base, const ir::Value& value);
 
 /// A leaf for what lies in this memory now.
 ir::Value leaf_of(const device::StorageRef& memory, const ir::Type& type, ir::DeviceId device);

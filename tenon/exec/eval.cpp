@@ -225,13 +225,7 @@ Value settle(const Value& value) {
   if (seen.map.is_contiguous() && ir::count(base.shape()) == ir::count(value.shape()))
     return leaf_of(memory, value.type(), value.device());
   Value leaf = base.node->op() == Op::buffer ? base : leaf_of(memory, base.type(), base.device());
-  std::vector<ir::Move> moves;
-  for (Value v = value; !(v == base);) {
-    if (ir::is_movement(v.node->op())) moves.push_back(ir::move_of(v.node->op(), v.node->attrs()));
-    Value next = v.node->input(v.node->op() == Op::custom ? v.index : 0);
-    v = std::move(next);
-  }
-  for (size_t i = moves.size(); i-- > 0;) leaf = ir::move(leaf, moves[i]);
+  for (const ir::Move& move : moves_from(base, value)) leaf = ir::move(leaf, move);
   return leaf;
 }
 

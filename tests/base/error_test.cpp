@@ -1,6 +1,7 @@
 // The form of error texts and the path of modules in them.
 
 #include "tenon/base/error.h"
+#include "tests/error_text.h"
 
 #include <gtest/gtest.h>
 
@@ -10,15 +11,6 @@
 
 namespace tenon::base {
 namespace {
-
-std::string text_of(auto&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 TEST(Errors, NameTheOpAndTheReason) {
   EXPECT_EQ(text_of([] { fail("matmul", "inner dimensions {} and {} differ", 768, 512); }),

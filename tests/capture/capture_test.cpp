@@ -5,20 +5,12 @@
 #include "tenon/exec/eval.h"
 #include "tenon/plan/plan.h"
 #include "tenon/tenon.h"
+#include "tests/error_text.h"
 
 namespace tenon {
 namespace {
 
 using Floats = std::vector<float>;
-
-std::string text_of(auto&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 size_t replays() { return exec::stats().replays; }
 

@@ -19,20 +19,12 @@
 #include "tenon/ir/build.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
+#include "tests/error_text.h"
 
 namespace tenon {
 namespace {
 
 using Floats = std::vector<float>;
-
-std::string text_of(auto&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 // Another reference device under its own name, made once.
 Device second_device() {

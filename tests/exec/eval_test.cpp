@@ -18,6 +18,7 @@
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
+#include "tests/error_text.h"
 
 namespace tenon {
 namespace {
@@ -76,15 +77,6 @@ Floats numbers(const ir::Value& value) {
   Floats made(bytes.size() / sizeof(float));
   if (!bytes.empty()) std::memcpy(made.data(), bytes.data(), bytes.size());
   return made;
-}
-
-std::string text_of(auto&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 // ---- what is computed ----

@@ -8,18 +8,10 @@
 #include "tenon/device/storage.h"
 #include "tenon/ir/node.h"
 #include "tenon/tenon.h"
+#include "tests/error_text.h"
 
 namespace tenon {
 namespace {
-
-std::string text_of(auto&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 TEST(Growth, AnAccumulatingMetricKeepsFlatMemory) {
   const Tensor loss = tensor<float>({1}).eval();
