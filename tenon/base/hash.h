@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace tenon::base {
@@ -18,6 +19,20 @@ uint64_t mix_all(uint64_t hash, const Range& words) {
   hash = mix(hash, words.size());
   for (const auto& word : words) hash = mix(hash, static_cast<uint64_t>(word));
   return hash;
+}
+
+/// Of bytes, the same in every process and on every machine.
+inline uint64_t hash_bytes(std::string_view bytes, uint64_t seed = 0) {
+  uint64_t hash = mix(seed, bytes.size());
+  while (bytes.size() >= 8) {
+    uint64_t word;
+    std::memcpy(&word, bytes.data(), 8);
+    hash = mix(hash, word);
+    bytes.remove_prefix(8);
+  }
+  uint64_t rest = 0;
+  std::memcpy(&rest, bytes.data(), bytes.size());
+  return mix(hash, rest);
 }
 
 }  // namespace tenon::base

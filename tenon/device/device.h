@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -88,6 +89,14 @@ class Compiler {
   virtual ~Compiler() = default;
   /// Fails, naming the kernel, when the device cannot run it.
   virtual ProgramRef compile(const Kernel& kernel) = 0;
+
+  /// Everything that a program of this kernel depends on, as text: source, compiler, driver, chip. Programs under such a
+  /// name are kept on disk between processes. Empty: compiling is as quick as reading a file.
+  virtual std::string saved_as(const Kernel&) const { return {}; }
+  /// A program as bytes, for `load` in another process.
+  virtual std::vector<std::byte> save(const Program&) const { return {}; }
+  /// The program of these bytes; none when they do not serve after all.
+  virtual ProgramRef load(const Kernel&, std::span<const std::byte>) { return nullptr; }
 };
 
 /// A list of commands that can be run again and again.

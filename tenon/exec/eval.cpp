@@ -187,6 +187,7 @@ std::vector<std::byte> read(const Value& value) {
   const Ticket ticket = source.submit(true);
   lock.unlock();
   source.wait(ticket);
+  log_read(bytes);
   return bytes;
 }
 
@@ -243,6 +244,7 @@ Stats stats() {
   std::lock_guard lock(all.mutex);
   Stats stats = all.stats;
   stats.programs_compiled = all.programs.compiled();
+  stats.programs_loaded = all.programs.loaded();
   stats.compile_ns = all.programs.compile_ns();
   stats.plan_hits = all.plans.hits();
   stats.plan_misses = all.plans.misses();

@@ -49,7 +49,8 @@ struct Stats {
   size_t submits = 0;
   size_t bytes_uploaded = 0;
   size_t bytes_downloaded = 0;
-  size_t programs_compiled = 0;
+  size_t programs_compiled = 0;  // made, and of these the ones that came from a file
+  size_t programs_loaded = 0;
   size_t plan_hits = 0;  // plans found in the cache, and made
   size_t plan_misses = 0;
   size_t device_allocations = 0;  // buffers asked for, and of these served by the pool

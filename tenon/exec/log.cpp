@@ -4,14 +4,21 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
+#include "tenon/base/allocations.h"
+#include "tenon/base/hash.h"
+
 namespace tenon::exec {
 namespace {
 
-size_t (*allocation_counter)() = nullptr;
+bool wants(std::string_view what) {
+  const char* text = std::getenv("TENON_LOG");
+  return text && std::string_view(text).find(what) != std::string_view::npos;
+}
 
 double us(uint64_t ns) { return static_cast<double>(ns) / 1000; }
 
@@ -19,31 +26,49 @@ double us(uint64_t ns) { return static_cast<double>(ns) / 1000; }
 
 bool logs_steps() {
   static const bool wanted = [] {
-    const char* text = std::getenv("TENON_LOG");
-    return text && std::string_view(text).find("stats") != std::string_view::npos;
+    const bool is_wanted = wants("stats");
+    if (is_wanted) base::count_allocations();
+    return is_wanted;
   }();
   return wanted;
 }
-
-void set_allocation_counter(size_t (*count)()) { allocation_counter = count; }
 
 void log_step(const Stats& now) {
   if (!logs_steps()) return;
   static Stats before;
   static size_t allocated_before = 0;
-  const size_t allocated = allocation_counter ? allocation_counter() : 0;
-  const std::string news = allocation_counter ? fmt::format("{}", allocated - allocated_before) : "?";
+  const size_t allocated = base::allocations();
   const std::string line = fmt::format(
       "[stats] {} {}: {} launches, {} submits, {} new, {} device allocations ({} from the pool), {} bytes up, {} bytes "
       "down, plan {:.1f} us, compile {:.1f} us, host {:.1f} us\n",
       now.replays > before.replays ? "replay" : "eval", now.evaluations, now.launches - before.launches,
-      now.submits - before.submits, news, now.device_allocations - before.device_allocations,
+      now.submits - before.submits, allocated - allocated_before, now.device_allocations - before.device_allocations,
       now.pool_hits - before.pool_hits, now.bytes_uploaded - before.bytes_uploaded,
       now.bytes_downloaded - before.bytes_downloaded, us(now.plan_ns - before.plan_ns),
       us(now.compile_ns - before.compile_ns), us(now.host_ns - before.host_ns));
   std::fputs(line.c_str(), stderr);
   before = now;
-  allocated_before = allocation_counter ? allocation_counter() : 0;
+  allocated_before = base::allocations();
+}
+
+namespace {
+
+// A sum, because threads read in any order.
+struct ReadValues {
+  std::atomic<uint64_t> sum{0}, count{0};
+  ~ReadValues() {
+    std::fputs(fmt::format("[bits] {} values, {:016x}\n", count.load(), sum.load()).c_str(), stderr);
+  }
+};
+
+}  // namespace
+
+void log_read(std::span<const std::byte> bytes) {
+  static const bool wanted = wants("bits");
+  if (!wanted) return;
+  static ReadValues all;
+  all.sum += base::hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  ++all.count;
 }
 
 }  // namespace tenon::exec

@@ -1,4 +1,5 @@
-// TENON_LOG=stats: one line per plan that is run, on standard error.
+// TENON_LOG, on standard error. "stats": one line per plan that is run. "bits": one line at the end, a hash of all values
+// that the program has read, which two runs of it must share.
 
 #pragma once
 
@@ -6,11 +7,10 @@
 
 namespace tenon::exec {
 
-/// A program that counts its calls of operator new says how; without, the log has no figure for them.
-void set_allocation_counter(size_t (*count)());
-
 bool logs_steps();
 /// Prints what has changed since the last call, if that is wanted.
 void log_step(const Stats& now);
+/// Counts a value that was read, if that is wanted.
+void log_read(std::span<const std::byte> bytes);
 
 }  // namespace tenon::exec

@@ -8,6 +8,20 @@
 
 namespace tenon::exec {
 
+device::ProgramRef ProgramCache::make(device::Compiler& compiler, const device::Kernel& kernel) {
+  const std::string name = disk_ ? compiler.saved_as(kernel) : std::string();
+  if (name.empty()) return compiler.compile(kernel);
+  if (const auto saved = disk_->find(name)) {
+    if (device::ProgramRef program = compiler.load(kernel, *saved)) {
+      ++loaded_;
+      return program;
+    }
+  }
+  device::ProgramRef program = compiler.compile(kernel);
+  disk_->keep(name, compiler.save(*program));
+  return program;
+}
+
 device::ProgramRef ProgramCache::get(device::Device& device, device::Kernel kernel) {
   const uint64_t content = std::visit([](const auto& k) { return hash(k); }, kernel);
   const uint64_t key = base::mix(content, reinterpret_cast<uintptr_t>(&device));
@@ -28,7 +42,7 @@ device::ProgramRef ProgramCache::get(device::Device& device, device::Kernel kern
     entries_.erase(oldest);
   }
   const auto start = std::chrono::steady_clock::now();
-  device::ProgramRef program = device.compiler().compile(kernel);
+  device::ProgramRef program = make(device.compiler(), kernel);
   compile_ns_ += static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
   ++compiled_;
   entries_.push_front({key, &device, std::move(kernel), program});

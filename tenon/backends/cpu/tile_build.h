@@ -16,6 +16,7 @@ inline constexpr uint32_t kNoRegister = ~0u;
 /// Where an instruction's memory lies: strides over the space, or the map itself when strides do not tell.
 struct Place {
   bool strided = false;
+  bool dense = false;  // the whole space without gaps, in its own order
   ir::View view;
   ir::IndexMap map;
 };
@@ -70,12 +71,14 @@ struct Column {
 struct TileCode {
   std::vector<Step> once;  // what is the same for all rows
   std::vector<Splat> once_splats;
+  std::vector<Step> once_loads;  // whole tiles that are the same for all rows, when rows share tiles
   std::vector<Stage> stages;
   std::vector<Step> ahead;  // loads of whole rows: the next row is fetched while this one is worked on
   std::vector<Place> places;
   std::vector<Column> columns;
   uint32_t registers = 0, scalars = 0, folds = 0;
   int64_t tile = 0;           // elements of a tile; with reductions whole rows where they fit
+  int64_t rows_per_tile = 1;  // above 1 where rows are short; then there are no row values and no row reductions
   size_t register_bytes = 0;  // from one register to the next
   bool streams = false;       // some result is too large for the caches
 };

@@ -39,6 +39,13 @@ class Program : public TileProgram {
   void run(std::span<std::byte* const> buffers) const override {
     if (!code_.columns.empty()) return run_with_columns(buffers);
     if (rows_ == 0) return;
+    if (const int64_t together = code_.rows_per_tile; together > 1) {
+      base::parallel_for(ceil_div(rows_, together), grain_of(code_.tile), [&](int64_t begin, int64_t end) {
+        Worker worker(*this, buffers);
+        worker.run_rows(begin * together, std::min(rows_, end * together));
+      });
+      return;
+    }
     if (code_.folds > 0) {
       base::parallel_for(rows_, grain_of(row_size_), [&](int64_t begin, int64_t end) {
         Worker worker(*this, buffers);
@@ -79,7 +86,9 @@ class Program : public TileProgram {
       Worker worker(*this, buffers);
       worker.start_columns(partials.data() + static_cast<size_t>(at) * partial_bytes(),
                            static_cast<size_t>(blocks) * partial_bytes(), begin, end);
-      for (int64_t row = at * block; row < std::min(rows_, (at + 1) * block); ++row) worker.run_row(row, begin, end);
+      const int64_t last = std::min(rows_, (at + 1) * block);
+      if (code_.rows_per_tile > 1) return worker.run_rows(at * block, last);
+      for (int64_t row = at * block; row < last; ++row) worker.run_row(row, begin, end);
     };
     if (small)
       for (int64_t i = 0; i < blocks * strips; ++i) fold_block(i);
@@ -131,8 +140,11 @@ class Program : public TileProgram {
       scalars_ = registers_ + program.code_.registers * program.code_.register_bytes;
       for (uint32_t r = 0; r < program.code_.registers; ++r) at_.push_back(own(r));
       for (const Step& step : program.code_.once) run_row_step(step);
-      const auto width = static_cast<size_t>(std::min(program.code_.tile, std::max<int64_t>(program.row_size_, 1)));
+      const bool shares = program.code_.rows_per_tile > 1;
+      const int64_t widest = shares ? program.code_.tile : std::max<int64_t>(program.row_size_, 1);
+      const auto width = static_cast<size_t>(std::min(program.code_.tile, widest));
       for (const Splat& splat : program.code_.once_splats) spread(splat, width);
+      for (const Step& step : program.code_.once_loads) repeat(step);
     }
     ~Worker() {
       if (p_.code_.streams) tile_fence();
@@ -140,12 +152,17 @@ class Program : public TileProgram {
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
 
-    void run_row(int64_t row, int64_t begin, int64_t end) {
-      int64_t rest = row;
-      for (size_t axis = p_.row_rank_; axis-- > 0;) {
-        row_index_[axis] = rest % p_.space_[axis];
-        rest /= p_.space_[axis];
+    /// Rows begin ... end - 1, several to a tile.
+    void run_rows(int64_t begin, int64_t end) {
+      const Stage& stage = p_.code_.stages[0];
+      for (row_ = begin; row_ < end; row_ += p_.code_.rows_per_tile) {
+        const auto n = static_cast<size_t>(std::min(end - row_, p_.code_.rows_per_tile) * p_.row_size_);
+        run_tile(stage, 0, n);
       }
+    }
+
+    void run_row(int64_t row, int64_t begin, int64_t end) {
+      go_to(row);
       const int64_t tile = p_.code_.tile;
       if (!p_.code_.ahead.empty() && end - begin <= kFetchedAhead) fetch_next_row(begin, end);
       for (const Stage& stage : p_.code_.stages) {
@@ -155,10 +172,7 @@ class Program : public TileProgram {
         for (const Step& step : stage.folds) reduce_start(states_[step.out], step.op, step.dtype);
         for (int64_t at = begin; at < end; at += tile) {
           const auto n = static_cast<size_t>(std::min<int64_t>(end - at, tile));
-          if (stage.chained && n % p_.chain_width_ == 0)
-            run_chained(stage, at, n);
-          else
-            for (const Step& step : stage.tile_steps) run_tile_step(stage, step, at, n);
+          run_tile(stage, at, n);
         }
         for (const Step& step : stage.folds) reduce_finish(states_[step.out], step.op, step.dtype, scalar(step.scalar));
       }
@@ -180,6 +194,29 @@ class Program : public TileProgram {
    private:
     std::byte* own(uint32_t r) { return registers_ + r * p_.code_.register_bytes; }
     std::byte* scalar(uint32_t s) { return scalars_ + s * size_t{8}; }
+
+    void go_to(int64_t row) {
+      for (size_t axis = p_.row_rank_; axis-- > 0;) {
+        row_index_[axis] = row % p_.space_[axis];
+        row /= p_.space_[axis];
+      }
+    }
+
+    void run_tile(const Stage& stage, int64_t at, size_t n) {
+      if (stage.chained && n % p_.chain_width_ == 0)
+        run_chained(stage, at, n);
+      else
+        for (const Step& step : stage.tile_steps) run_tile_step(stage, step, at, n);
+    }
+
+    // One row of elements, as often as a tile has rows.
+    void repeat(const Step& step) {
+      std::byte* tile = own(step.out);
+      const size_t row = static_cast<size_t>(p_.row_size_) * tile_element_size(step.dtype);
+      go_to(0);
+      access_row(step, tile, 0, static_cast<size_t>(p_.row_size_));
+      for (int64_t i = 1; i < p_.code_.rows_per_tile; ++i) std::memcpy(tile + static_cast<size_t>(i) * row, tile, row);
+    }
 
     // Memory and arithmetic would otherwise take turns: a row is read once, then worked on from the cache.
     void fetch_next_row(int64_t begin, int64_t end) {
@@ -246,8 +283,12 @@ class Program : public TileProgram {
             break;
           }
           std::byte* sums = column_sums(step, at);
-          const void* args[2] = {sums, at_[step.args[0]]};
-          p_.code_.columns[step.out].fold(sums, args, n);
+          const auto row = p_.code_.rows_per_tile > 1 ? static_cast<size_t>(p_.row_size_) : n;
+          const std::byte* from = at_[step.args[0]];
+          for (size_t done = 0; done < n; done += row, from += row * tile_element_size(step.dtype)) {
+            const void* args[2] = {sums, from};
+            p_.code_.columns[step.out].fold(sums, args, row);
+          }
           break;
         }
         case Instr::Kind::store:
@@ -355,13 +396,31 @@ class Program : public TileProgram {
     std::byte* address_of(const Step& step, int64_t at, size_t n) {
       const Place& place = p_.code_.places[step.place];
       const ir::View& view = place.view;
+      if (p_.code_.rows_per_tile > 1) {
+        if (n == 0 || !place.dense) return nullptr;
+        return buffers_[step.buffer] + shared_offset(view) * static_cast<int64_t>(size_of(step.dtype));
+      }
       if (n == 0 || !place.strided || view.masked() || p_.space_.size() != p_.row_rank_ + 1 || view.strides.back() != 1)
         return nullptr;
       return buffers_[step.buffer] + (row_offset(view) + at) * static_cast<int64_t>(size_of(step.dtype));
     }
 
-    // Loads, stores and the rest of what has a map: in runs along the last axis of the space.
+    // Where the rows of this tile begin in memory that holds the whole space.
+    int64_t shared_offset(const ir::View& view) const { return view.offset + row_ * p_.row_size_; }
+
     void access(const Step& step, std::byte* tile, int64_t at, size_t n) {
+      if (p_.code_.rows_per_tile == 1) return access_row(step, tile, at, n);
+      const Place& place = p_.code_.places[step.place];
+      if (place.dense) return piece(step, tile, shared_offset(place.view), 1, n);
+      const auto row = static_cast<size_t>(p_.row_size_);
+      for (size_t i = 0; i * row < n; ++i) {
+        go_to(row_ + static_cast<int64_t>(i));
+        access_row(step, tile + i * row * tile_element_size(step.dtype), 0, row);
+      }
+    }
+
+    // Loads, stores and the rest of what has a map: in runs along the last axis of the space.
+    void access_row(const Step& step, std::byte* tile, int64_t at, size_t n) {
       const Place& place = p_.code_.places[step.place];
       const size_t element = tile_element_size(step.dtype);
       if (!place.strided) {
@@ -472,6 +531,7 @@ class Program : public TileProgram {
     base::SmallVector<Link, 32> chain_;
     uint32_t at_hand_ = kNoRegister;  // the register whose elements the last link hands on
     Dims row_index_, index_;
+    int64_t row_ = 0;  // the first of the tile, when rows share it
   };
 
   TileCode code_;

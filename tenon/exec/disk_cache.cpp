@@ -1,0 +1,192 @@
+// Files: magic, version, lengths of name and bytes, checksum of all that follows; then the name, then the bytes.
+
+#include "tenon/exec/disk_cache.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <system_error>
+
+#include "tenon/base/hash.h"
+
+namespace tenon::exec {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'P', 'R', 'G'};
+constexpr uint64_t kMostOfOne = uint64_t{256} << 20;  // no program is larger; a length beyond is damage
+
+struct Header {
+  char magic[8];
+  uint32_t version, reserved;
+  uint64_t name_bytes, program_bytes, checksum;
+};
+static_assert(sizeof(Header) == 40);
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+uint64_t checksum(std::string_view name, std::string_view program) {
+  return base::hash_bytes(program, base::hash_bytes(name));
+}
+
+enum class Found { none, other, damaged, good };
+
+// What a file holds under a name. Lengths are believed only when they add up to the file's own.
+Found read(const fs::path& path, std::string_view name, std::vector<std::byte>& program) {
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  if (!in) return Found::none;
+  const auto size = static_cast<uint64_t>(in.tellg());
+  in.seekg(0);
+  Header header;
+  if (size < sizeof header || !in.read(reinterpret_cast<char*>(&header), sizeof header)) return Found::damaged;
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return Found::damaged;
+  if (header.version != DiskCache::kVersion) return Found::damaged;
+  const uint64_t rest = size - sizeof header;
+  if (header.name_bytes > rest || header.program_bytes != rest - header.name_bytes || rest > kMostOfOne)
+    return Found::damaged;
+  std::string stated(header.name_bytes, '\0');
+  program.resize(header.program_bytes);
+  in.read(stated.data(), static_cast<std::streamsize>(stated.size()));
+  in.read(reinterpret_cast<char*>(program.data()), static_cast<std::streamsize>(program.size()));
+  if (!in || checksum(stated, text_of(program)) != header.checksum) return Found::damaged;
+  return stated == name ? Found::good : Found::other;
+}
+
+// A folder that cannot be written costs compile time in every process; whoever wonders why should know.
+void warn_once(const fs::path& folder, int error_number) {
+  static std::atomic<bool> warned{false};
+  if (warned.exchange(true)) return;
+  std::fprintf(stderr, "[tenon] compiled programs cannot be kept in %s: %s. Set TENON_CACHE_DIR to another folder.\n",
+               folder.c_str(), std::generic_category().message(error_number).c_str());
+}
+
+bool write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+fs::path standard_folder() {
+  if (const char* own = std::getenv("TENON_CACHE_DIR")) return own;
+  if (const char* shared = std::getenv("XDG_CACHE_HOME"); shared && *shared) return fs::path(shared) / "tenon";
+  if (const char* home = std::getenv("HOME"); home && *home) return fs::path(home) / ".cache" / "tenon";
+  return {};
+}
+
+}  // namespace
+
+DiskCache::DiskCache(fs::path folder, size_t most_bytes) : folder_(std::move(folder)), most_bytes_(most_bytes) {}
+
+DiskCache* DiskCache::standard() {
+  static const std::unique_ptr<DiskCache> cache = [] {
+    const fs::path folder = standard_folder();
+    return folder.empty() ? nullptr : std::make_unique<DiskCache>(folder);
+  }();
+  return cache.get();
+}
+
+fs::path DiskCache::file_of(std::string_view name) const {
+  return folder_ / fmt::format("{:016x}{:016x}.program", base::hash_bytes(name, 1), base::hash_bytes(name, 2));
+}
+
+std::optional<std::vector<std::byte>> DiskCache::find(std::string_view name) {
+  const fs::path path = file_of(name);
+  std::vector<std::byte> program;
+  switch (read(path, name, program)) {
+    case Found::good: {
+      ++hits_;
+      std::error_code ignored;  // the time of use orders what goes first; a folder of somebody else keeps its own
+      fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
+      return program;
+    }
+    case Found::damaged: {
+      ++damaged_;
+      std::error_code ignored;
+      fs::remove(path, ignored);
+      break;
+    }
+    case Found::none:
+    case Found::other:
+      break;
+  }
+  ++misses_;
+  return std::nullopt;
+}
+
+void DiskCache::keep(std::string_view name, std::span<const std::byte> bytes) {
+  if (bytes.empty() || name.size() + bytes.size() > kMostOfOne) return;
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) return warn_once(folder_, error.value());
+  make_room(sizeof(Header) + name.size() + bytes.size());
+
+  std::string beside = (folder_ / ".writing-XXXXXX").string();
+  const int file = ::mkstemp(beside.data());
+  if (file < 0) return warn_once(folder_, errno);
+  Header header{{}, kVersion, 0, name.size(), bytes.size(), checksum(name, text_of(bytes))};
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  const bool written = write_all(file, {reinterpret_cast<const char*>(&header), sizeof header}) &&
+                       write_all(file, name) && write_all(file, text_of(bytes));
+  const int reason = errno;
+  const bool closed = ::close(file) == 0;
+  if (written && closed && std::rename(beside.c_str(), file_of(name).c_str()) == 0) {
+    ++kept_;
+    return;
+  }
+  const int last = written ? errno : reason;
+  ::unlink(beside.c_str());
+  warn_once(folder_, last);
+}
+
+// Also removes what processes that died in the middle of writing left behind.
+void DiskCache::make_room(size_t bytes) {
+  struct File {
+    fs::path path;
+    fs::file_time_type used;
+    size_t bytes;
+  };
+  std::vector<File> files;
+  size_t total = bytes;
+  std::error_code error;
+  const auto now = fs::file_time_type::clock::now();
+  for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
+    std::error_code gone;  // another process may remove files at the same time
+    const fs::file_time_type used = at->last_write_time(gone);
+    const auto size = gone ? 0 : at->file_size(gone);
+    if (gone) continue;
+    if (at->path().filename().string().starts_with(".writing-")) {
+      if (now - used > std::chrono::hours(1)) fs::remove(at->path(), gone);
+      continue;
+    }
+    if (at->path().extension() != ".program") continue;
+    files.push_back({at->path(), used, size});
+    total += size;
+  }
+  if (total <= most_bytes_) return;
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
+  for (const File& file : files) {
+    if (total <= most_bytes_) return;
+    std::error_code gone;
+    if (!fs::remove(file.path, gone)) continue;
+    total -= file.bytes;
+    ++removed_;
+  }
+}
+
+DiskCache::Stats DiskCache::stats() const { return {hits_, misses_, damaged_, kept_, removed_}; }
+
+}  // namespace tenon::exec
