@@ -28,8 +28,10 @@ class SmallVector {
   explicit SmallVector(std::span<const T> values) : SmallVector(values.begin(), values.end()) {}
   template <std::input_iterator It>
   SmallVector(It first, It last) : SmallVector() {  // delegating: a throwing copy finds the destructor
-    reserve(static_cast<size_t>(std::distance(first, last)));
-    for (; first != last; ++first) push_back(*first);
+    const auto count = static_cast<size_t>(std::distance(first, last));
+    reserve(count);
+    std::uninitialized_copy(first, last, data_);
+    size_ = static_cast<uint32_t>(count);
   }
   SmallVector(const SmallVector& other) : SmallVector(other.begin(), other.end()) {}
   SmallVector(SmallVector&& other) noexcept { take(other); }

@@ -20,8 +20,8 @@ using ir::Op;
 using ir::Value;
 
 // Stores of everything may be written right where the state lies.
-std::unordered_set<const Node*> states_written_whole(const std::vector<Capture::State>& states) {
-  std::unordered_set<const Node*> homes;
+base::FlatSet<const Node*> states_written_whole(const std::vector<Capture::State>& states) {
+  base::FlatSet<const Node*> homes;
   for (const Capture::State& state : states) {
     const Node& next = *state.next.node;
     if (next.op() == Op::store && next.input(0) == state.home) homes.insert(state.home.node.get());

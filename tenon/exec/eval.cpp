@@ -101,7 +101,7 @@ bool add_pending(std::vector<Value>& values, const std::vector<ir::NodeRef>& ord
     if (!store.node->evaluated() && store.device() == values[0].device()) waiting.push_back(store);
   }
   if (waiting.empty()) return false;
-  std::unordered_set<const Node*> shares;
+  base::FlatSet<const Node*> shares;
   for (const ir::NodeRef& node : order) {
     const bool is_work = node->op() != Op::constant && node->info().kind != ir::Kind::movement;
     if (!node->evaluated() && is_work) shares.insert(node.get());

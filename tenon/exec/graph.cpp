@@ -33,14 +33,14 @@ uint64_t mix_type(uint64_t hash, const ir::Type& type) {
 
 }  // namespace
 
-Graph::Graph(std::vector<NodeRef> order, std::vector<Value> outputs, const std::unordered_set<const Node*>& free_states)
+Graph::Graph(std::vector<NodeRef> order, std::vector<Value> outputs, const base::FlatSet<const Node*>& free_states)
     : nodes_(std::move(order)), outputs_(std::move(outputs)), free_(free_states) {
   numbers_.reserve(nodes_.size());
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     const Node& node = *nodes_[i];
     numbers_.emplace(&node, i);
     if (node.evaluated()) {
-      const uint32_t memory = memory_.emplace(node.data().get(), i).first->second;
+      const uint32_t memory = memory_.emplace(node.data().get(), i).first;
       hash_ = mix(hash_, 1 + memory);
       for (size_t r = 0; r < node.results(); ++r) hash_ = mix_type(hash_, node.type(r));
       hash_ = mix(hash_, is_free(node));

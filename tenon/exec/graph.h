@@ -7,10 +7,9 @@
 #pragma once
 
 #include <optional>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
+#include "tenon/base/flat_map.h"
 #include "tenon/ir/node.h"
 
 namespace tenon::exec {
@@ -42,7 +41,7 @@ class Graph {
  public:
   /// `order` is the order of evaluation of `outputs`; all are on one device.
   Graph(std::vector<ir::NodeRef> order, std::vector<ir::Value> outputs,
-        const std::unordered_set<const ir::Node*>& free_states);
+        const base::FlatSet<const ir::Node*>& free_states);
 
   const std::vector<ir::NodeRef>& nodes() const { return nodes_; }
   const std::vector<ir::Value>& outputs() const { return outputs_; }
@@ -67,9 +66,9 @@ class Graph {
 
   std::vector<ir::NodeRef> nodes_;
   std::vector<ir::Value> outputs_;
-  const std::unordered_set<const ir::Node*>& free_;
-  std::unordered_map<const ir::Node*, uint32_t> numbers_;
-  std::unordered_map<const ir::Data*, uint32_t> memory_;
+  const base::FlatSet<const ir::Node*>& free_;
+  base::FlatMap<const ir::Node*, uint32_t> numbers_;
+  base::FlatMap<const ir::Data*, uint32_t> memory_;
   std::vector<uint32_t> literals_;
   uint64_t hash_ = 0;
 };

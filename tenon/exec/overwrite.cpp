@@ -6,7 +6,6 @@
 #include "tenon/exec/overwrite.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "tenon/device/storage.h"
 #include "tenon/plan/plan.h"
@@ -18,7 +17,7 @@ using ir::Node;
 using ir::NodeRef;
 using ir::Op;
 using ir::Value;
-using Nodes = std::unordered_set<const Node*>;
+using Nodes = base::FlatSet<const Node*>;
 
 size_t bytes_of(const Node& node) {
   return static_cast<size_t>(ir::count(node.type().shape)) * size_of(node.type().dtype);
@@ -36,7 +35,7 @@ bool is_state_update(const Node& node) {
 
 // What somebody else than the graph and `outputs` holds.
 std::vector<NodeRef> held_outside(const std::vector<NodeRef>& order, const std::vector<Value>& outputs) {
-  std::unordered_map<const Node*, uint32_t> accounted;
+  base::FlatMap<const Node*, uint32_t> accounted;
   for (const Value& output : outputs) ++accounted[output.node.get()];
   for (const NodeRef& node : order) {
     ++accounted[node.get()];  // by the list itself
@@ -114,12 +113,12 @@ Nodes overwritable(std::vector<Value>& outputs, const std::vector<NodeRef>& orde
   Nodes with_others = kept;
   size_t taken = 0;
   for (const Value& value : others) {
-    if (with_others.insert(value.node.get()).second) taken += bytes_of(*value.node);
+    if (with_others.insert(value.node.get())) taken += bytes_of(*value.node);
   }
   Nodes more = free_states(with_others);
   if (bytes_of_all(more) < bytes_of_all(free) + taken || more.size() == free.size()) return free;
   for (const Value& value : others) {
-    if (kept.insert(value.node.get()).second) outputs.push_back(value);
+    if (kept.insert(value.node.get())) outputs.push_back(value);
   }
   return more;
 }

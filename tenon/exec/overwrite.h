@@ -2,9 +2,9 @@
 
 #pragma once
 
-#include <unordered_set>
 #include <vector>
 
+#include "tenon/base/flat_map.h"
 #include "tenon/ir/node.h"
 
 namespace tenon::exec {
@@ -16,7 +16,7 @@ namespace tenon::exec {
 /// not compute them again; or if they are smaller than the state that they keep from being overwritten: gradients beside
 /// an update of the weights. `order` is the order of evaluation of `outputs`; there must be no references to the graph but
 /// its own, those of the two lists, and those of people who may still read.
-std::unordered_set<const ir::Node*> overwritable(std::vector<ir::Value>& outputs,
+base::FlatSet<const ir::Node*> overwritable(std::vector<ir::Value>& outputs,
                                                  const std::vector<ir::NodeRef>& order);
 
 }  // namespace tenon::exec

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "tenon/base/error.h"
+#include "tenon/base/flat_map.h"
 #include "tenon/grad/rules.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/topology.h"
@@ -19,18 +20,18 @@ using ir::Value;
 
 bool stops(const Node& node) { return !node.needs_grad(); }
 
-using Arrived = std::unordered_map<const Node*, std::vector<Value>>;
+// The gradients of a node's results; empty until one arrives.
+using Grads = base::SmallVector<Value, 1>;
 
-void arrive(Arrived& arrived, const Value& at, const Value& gradient) {
-  std::vector<Value>& slots = arrived[at.node.get()];
-  slots.resize(at.node->results());
-  Value& slot = slots[at.index];
+void arrive(Grads& grads, const Value& at, const Value& gradient) {
+  grads.resize(at.node->results());
+  Value& slot = grads[at.index];
   slot = slot ? ir::add(slot, gradient) : gradient;
 }
 
 // What the caller asks for: nodes, and leaves by identity, because a leaf that was updated is another node.
 struct Wanted {
-  std::unordered_set<const Node*> nodes;
+  base::FlatSet<const Node*> nodes;
   std::unordered_map<uint64_t, Value> leaves;  // with what has arrived so far
   bool contains(const Node& node) const {
     return node.op() == ir::Op::param ? leaves.contains(node.attrs_as<ir::ParamAttrs>().id) : nodes.contains(&node);
@@ -51,22 +52,26 @@ std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Val
   const std::vector<NodeRef> order = ir::topological_order(
       outputs, [&](const Node& node) { return stops(node) || (partial && wanted.contains(node)); });
   // Only nodes between the outputs and the inputs are worth a rule.
-  std::unordered_set<const Node*> useful;
-  for (const NodeRef& node : order) {
-    bool reaches = wanted.contains(*node);
-    for (const Value& operand : node->inputs()) reaches = reaches || useful.contains(operand.node.get());
-    if (reaches && node->needs_grad()) useful.insert(node.get());
+  base::FlatMap<const Node*, uint32_t> useful;  // and their places in the order
+  std::vector<bool> is_useful(order.size());
+  for (uint32_t i = 0; i < order.size(); ++i) {
+    const Node& node = *order[i];
+    if (!node.needs_grad()) continue;
+    bool reaches = wanted.contains(node);
+    for (const Value& operand : node.inputs()) reaches = reaches || useful.contains(operand.node.get());
+    is_useful[i] = reaches;
+    if (reaches) useful.emplace(&node, i);
   }
 
-  Arrived arrived;
-  for (size_t i = 0; i < outputs.size(); ++i) arrive(arrived, outputs[i], seeds[i]);
-  std::unordered_map<const Node*, std::vector<Value>> kept;
+  std::vector<Grads> arrived(order.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (const uint32_t* at = useful.find(outputs[i].node.get())) arrive(arrived[*at], outputs[i], seeds[i]);
+  }
+  base::FlatMap<const Node*, Grads> kept;
   for (size_t i = order.size(); i-- > 0;) {
     const NodeRef& node = order[i];
-    auto found = arrived.find(node.get());
-    if (found == arrived.end()) continue;
-    std::vector<Value> grads = std::move(found->second);
-    arrived.erase(found);  // a long chain must not keep a gradient per node
+    if (arrived[i].empty()) continue;
+    const Grads grads = std::exchange(arrived[i], {});  // a long chain must not keep a gradient per node
     if (wanted.contains(*node)) {
       if (node->op() == ir::Op::param) {
         Value& total = wanted.leaves[node->attrs_as<ir::ParamAttrs>().id];
@@ -76,18 +81,19 @@ std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Val
       }
       if (partial) continue;
     }
-    const Rule rule = useful.contains(node.get()) ? rule_of(node->op()) : nullptr;
+    const Rule rule = is_useful[i] ? rule_of(node->op()) : nullptr;
     if (!rule) continue;
-    std::vector<Value> operand_grads(node->inputs().size());
-    Context context{node, grads, operand_grads};
+    base::SmallVector<Value, 3> operand_grads(node->inputs().size());
+    Context context{node, {grads.data(), grads.size()}, {operand_grads.data(), operand_grads.size()}};
     rule(context);
     for (size_t k = 0; k < operand_grads.size(); ++k) {
       const Value& operand = node->input(k);
-      if (!operand_grads[k] || !useful.contains(operand.node.get())) continue;
+      const uint32_t* at = operand_grads[k] ? useful.find(operand.node.get()) : nullptr;
+      if (!at) continue;
       if (!(operand_grads[k].type() == operand.type())) {
         base::fail(ir::name(node->op()), "its gradient rule gives operand {} the wrong type", k);
       }
-      arrive(arrived, operand, operand_grads[k]);
+      arrive(arrived[*at], operand, operand_grads[k]);
     }
   }
   std::vector<Value> results;
@@ -96,8 +102,8 @@ std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Val
       results.push_back(wanted.leaves[input.node->attrs_as<ir::ParamAttrs>().id]);
       continue;
     }
-    auto found = kept.find(input.node.get());
-    results.push_back(found == kept.end() ? Value() : found->second[input.index]);
+    const Grads* found = kept.find(input.node.get());
+    results.push_back(found ? (*found)[input.index] : Value());
   }
   return results;
 }

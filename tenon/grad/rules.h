@@ -12,7 +12,7 @@ namespace tenon::autodiff {
 struct Context {
   const ir::NodeRef& node;
   std::span<const ir::Value> grads;  // one per result; empty where none arrived
-  std::vector<ir::Value>& out;       // one per operand; left empty where there is none
+  std::span<ir::Value> out;          // one per operand; left empty where there is none
 
   const ir::Value& in(size_t i) const { return node->input(i); }
   ir::Value result(uint32_t i = 0) const { return {node, i}; }

@@ -5,11 +5,10 @@
 
 #include "tenon/ir/node.h"
 
-#include <cstdlib>
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <mutex>
-#include <unordered_map>
 
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
@@ -35,43 +34,58 @@ class InternTable {
     Shard& shard = shard_of(node->hash_);
     std::lock_guard lock(shard.mutex);
     if (NodeRef other = find_locked(shard, node->hash_, node->op_, node->inputs_, node->attrs_)) return other;
-    shard.nodes.emplace(node->hash_, node);
+    if (shard.size == shard.slots.size()) shard.grow();
+    Node*& first = shard.first(node->hash_);
+    node->next_ = first;
+    first = node;
+    ++shard.size;
     return NodeRef::adopt(node);
   }
 
   void erase(Node* node) {
     Shard& shard = shard_of(node->hash_);
     std::lock_guard lock(shard.mutex);
-    auto [first, last] = shard.nodes.equal_range(node->hash_);
-    for (; first != last; ++first) {
-      if (first->second != node) continue;
-      shard.nodes.erase(first);
-      return;
-    }
+    Node** at = &shard.first(node->hash_);
+    while (*at != node) at = &(*at)->next_;
+    *at = node->next_;
+    --shard.size;
   }
 
   size_t size() {
     size_t total = 0;
     for (Shard& shard : shards_) {
       std::lock_guard lock(shard.mutex);
-      total += shard.nodes.size();
+      total += shard.size;
     }
     return total;
   }
 
  private:
+  // Nodes are chained through themselves, so that keeping one costs no allocation.
   struct Shard {
     std::mutex mutex;
-    std::unordered_multimap<uint64_t, Node*> nodes;
+    std::vector<Node*> slots = std::vector<Node*>(64);
+    size_t size = 0;
+
+    Node*& first(uint64_t hash) { return slots[hash & (slots.size() - 1)]; }
+    void grow() {
+      std::vector<Node*> old(2 * slots.size());
+      old.swap(slots);
+      for (Node* node : old) {
+        while (node) {
+          Node* next = node->next_;
+          node->next_ = std::exchange(first(node->hash_), node);
+          node = next;
+        }
+      }
+    }
   };
 
   Shard& shard_of(uint64_t hash) { return shards_[hash >> 60]; }
 
   static NodeRef find_locked(Shard& shard, uint64_t hash, Op op, const Operands& inputs, const Attrs& attrs) {
-    auto [first, last] = shard.nodes.equal_range(hash);
-    for (; first != last; ++first) {
-      Node* node = first->second;
-      if (node->op_ != op || !(node->inputs_ == inputs) || !(node->attrs_ == attrs)) continue;
+    for (Node* node = shard.first(hash); node; node = node->next_) {
+      if (node->hash_ != hash || node->op_ != op || !(node->inputs_ == inputs) || !(node->attrs_ == attrs)) continue;
       uint32_t seen = node->references_.load(std::memory_order_relaxed);
       while (seen != 0) {  // zero: another thread is ending it
         if (node->references_.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire))

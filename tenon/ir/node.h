@@ -121,6 +121,7 @@ class Node {
   Attrs attrs_;
   DataRef data_;
   std::vector<DataRef> more_data_;
+  Node* next_ = nullptr;  // in the intern table, of those with the same slot
 };
 
 /// The identity of a differentiable leaf. It stays the same while the leaf's value is read, updated or moved; what the

@@ -2,7 +2,7 @@
 
 #include "tenon/ir/topology.h"
 
-#include <unordered_set>
+#include "tenon/base/flat_map.h"
 
 namespace tenon::ir {
 
@@ -17,10 +17,10 @@ std::vector<NodeRef> walk(std::span<const Value> outputs, const Follow& operands
     std::span<const Value> operands;
   };
   std::vector<NodeRef> order;
-  std::unordered_set<const Node*> seen;
+  base::FlatSet<const Node*> seen;
   std::vector<Visit> stack;
   const auto enter = [&](const NodeRef& node) {
-    if (!seen.insert(node.get()).second) return;
+    if (!seen.insert(node.get())) return;
     stack.push_back({node, 0, operands(*node)});
   };
   for (const Value& output : outputs) {

@@ -189,7 +189,7 @@ class Recording {
       if (!exec::is_evaluated(value) && std::find(open.begin(), open.end(), value) == open.end()) open.push_back(value);
     }
     if (open.empty()) return false;
-    const std::unordered_set<const ir::Node*> none;
+    const base::FlatSet<const ir::Node*> none;
     const exec::Graph graph(ir::order_of_evaluation(open), open, none);
     Written now{graph.key(), {}, trace.uploaded()};
     for (size_t i = 0; i < graph.literals().size(); ++i) now.literals.push_back(graph.literal(i).bits);

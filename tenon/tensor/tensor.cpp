@@ -408,7 +408,8 @@ Tensor Tensor::viewed(std::span<const ir::Move> moves) const {
   for (const ir::Move& move : moves) view.impl_->value = ir::move(view.impl_->value, move);
   // Only what strides express shares memory; the rest is a value of its own, as reshape of a transpose is in PyTorch.
   auto [owner, path] = owner_of(*impl_);
-  const bool may_break = std::any_of(moves.begin(), moves.end(), [](const ir::Move& move) {
+  const bool stays_whole = path.empty() && moves.size() == 1 && moves[0].op == ir::Op::reshape;
+  const bool may_break = !stays_whole && std::any_of(moves.begin(), moves.end(), [](const ir::Move& move) {
     return move.op == ir::Op::reshape || move.op == ir::Op::pad;  // strides survive all others
   });
   ir::IndexMap map;
@@ -423,12 +424,12 @@ Tensor Tensor::viewed(std::span<const ir::Move> moves) const {
     view.impl_->root = impl_;
     if (view.impl_->detached) {
       while (view.impl_->root->root) view.impl_->root = view.impl_->root->root;
-      view.impl_->moves = path;
+      view.impl_->moves = {path.begin(), path.end()};
     } else if (!impl_->leaf && impl_->root) {
       view.impl_->root = impl_->root;
       view.impl_->moves = impl_->moves;
     }
-    view.impl_->moves.insert(view.impl_->moves.end(), moves.begin(), moves.end());
+    for (const ir::Move& move : moves) view.impl_->moves.push_back(move);
     view.impl_->seen_version = view.impl_->root->current_version();
     view.impl_->root_leaf = view.impl_->root->leaf_id();
     remember_view(*root_of(impl_), view.impl_);

@@ -24,7 +24,7 @@ std::mutex& views_mutex();
 struct TensorImpl {
   ir::Value value;
   std::shared_ptr<TensorImpl> root;  // set when this is a view
-  std::vector<ir::Move> moves;       // from the root's value to this one's
+  base::SmallVector<ir::Move, 1> moves;  // from the root's value to this one's
   uint64_t version = 0;              // of a root: how often it was written
   uint64_t seen_version = 0;         // of a view: the root's version `value` was made of
   std::shared_ptr<Leaf> leaf;        // set when this is a differentiable leaf
