@@ -401,25 +401,43 @@ void remember_view(TensorImpl& root, const std::shared_ptr<TensorImpl>& view) {
 
 }  // namespace
 
-Tensor Tensor::viewed(std::span<const ir::Move> moves) const {
-  const ir::Value& now = value();
-  const bool cut = moves.empty();  // detach()
-  Tensor view(cut ? ir::detach(now) : record::in(*this));
-  for (const ir::Move& move : moves) view.impl_->value = ir::move(view.impl_->value, move);
-  // Only what strides express shares memory; the rest is a value of its own, as reshape of a transpose is in PyTorch.
-  auto [owner, path] = owner_of(*impl_);
+namespace {
+
+// Whether strides express the moves from the owner of the memory. The rest is a value of its own, as reshape of a
+// transpose is in PyTorch.
+bool shares_memory(const TensorImpl& owner, const std::vector<ir::Move>& path, std::span<const ir::Move> moves) {
   const bool stays_whole = path.empty() && moves.size() == 1 && moves[0].op == ir::Op::reshape;
   const bool may_break = !stays_whole && std::any_of(moves.begin(), moves.end(), [](const ir::Move& move) {
     return move.op == ir::Op::reshape || move.op == ir::Op::pad;  // strides survive all others
   });
-  ir::IndexMap map;
-  if (may_break) {
-    map = ir::IndexMap(owner->value.shape());
-    map.apply(path);
-    map.apply(moves);
-  }
-  if (!may_break || map.is_strided()) {
-    view.impl_->detached = cut || (!impl_->leaf && impl_->detached) || !grad_enabled();
+  if (!may_break) return true;
+  ir::IndexMap map(owner.value.shape());
+  map.apply(path);
+  map.apply(moves);
+  return map.is_strided();
+}
+
+}  // namespace
+
+Tensor Tensor::viewed(std::span<const ir::Move> moves) const {
+  const ir::Value& now = value();
+  const bool cut = moves.empty();  // detach()
+  auto [owner, path] = owner_of(*impl_);
+  Tensor view;
+  if (!shares_memory(*owner, path, moves)) {
+    view = Tensor(record::in(*this));
+    for (const ir::Move& move : moves) view.impl_->value = ir::move(view.impl_->value, move);
+  } else {
+    const bool detached = cut || (!impl_->leaf && impl_->detached) || !grad_enabled();
+    // What nobody has asked for is not recorded: a view of a value that is there is looked up when it is read.
+    const bool waits = !Trace::current() && !cut && now.node->op() == ir::Op::buffer;
+    if (waits) {
+      view.impl_ = std::make_shared<TensorImpl>();
+    } else {
+      view = Tensor(cut ? ir::detach(now) : record::in(*this));
+      for (const ir::Move& move : moves) view.impl_->value = ir::move(view.impl_->value, move);
+    }
+    view.impl_->detached = detached;
     // Gradients of views of a leaf pass through the leaf; a view cut from them hangs on the owner alone.
     view.impl_->root = impl_;
     if (view.impl_->detached) {

@@ -22,7 +22,7 @@ struct Leaf : ir::Param {
 std::mutex& views_mutex();
 
 struct TensorImpl {
-  ir::Value value;
+  ir::Value value;                   // of a view: none until somebody asks
   std::shared_ptr<TensorImpl> root;  // set when this is a view
   base::SmallVector<ir::Move, 1> moves;  // from the root's value to this one's
   uint64_t version = 0;              // of a root: how often it was written
@@ -43,10 +43,12 @@ struct TensorImpl {
   uint64_t current_version() const { return root ? root->current_version() : version; }
 
   void refresh() {
-    if (!root || seen_version == root->current_version()) return;
+    if (!root) return;
+    const bool is_written = seen_version != root->current_version();
+    if (!is_written && value) return;
     root->refresh();
     look_at_root();
-    range.reset();
+    if (is_written) range.reset();
   }
 
   /// Views let go of what they show and look again when they are asked.

@@ -871,5 +871,33 @@ TEST(Views, EvaluatingAnIntermediateKeepsItsHistory) {
   EXPECT_EQ(reals(x.grad()), Reals({20, 2}));
 }
 
+// A view is looked up when it is read, and shows what its root holds then.
+TEST(LazyView, SeesAWriteThatCameBeforeItsFirstRead) {
+  Tensor x = from_vector<float>({1, 2, 3, 4}, {4}).eval();
+  const Tensor view = x.reshape({2, 2});
+  x.copy_(from_vector<float>({5, 6, 7, 8}, {4}));
+  EXPECT_EQ(view.to_vector<float>(), (std::vector<float>{5, 6, 7, 8}));
+}
+
+TEST(LazyView, RecordsNothingUntilItIsRead) {
+  const Tensor x = rand({8, 8}).eval();
+  const size_t before = ir::live_nodes();
+  const Tensor a = x.reshape({64}), b = x.t(), c = x.slice(0, 2, 6);
+  EXPECT_EQ(ir::live_nodes(), before);
+  EXPECT_EQ(c.shape(), (Dims{4, 8}));
+  EXPECT_GT(ir::live_nodes(), before);
+}
+
+TEST(LazyView, TakenWithoutGradientsStaysWithout) {
+  Tensor x = rand({4}).eval();
+  Tensor quiet;
+  {
+    const NoGrad off;
+    quiet = x.reshape({2, 2});
+  }
+  x.requires_grad_();
+  EXPECT_FALSE(quiet.requires_grad());
+}
+
 }  // namespace
 }  // namespace tenon
