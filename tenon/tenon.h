@@ -4,7 +4,10 @@
 
 #include "tenon/io/safetensors.h"
 #include "tenon/nn/functional.h"
+#include "tenon/nn/init.h"
+#include "tenon/nn/layers.h"
 #include "tenon/nn/losses.h"
+#include "tenon/nn/module.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/compile.h"
 #include "tenon/tensor/creation.h"

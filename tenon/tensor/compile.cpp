@@ -66,6 +66,7 @@ struct Bound {
   device::Pin memory;
   ir::Type type;
   uint64_t version = 0;
+  uint64_t departures = 0;
   bool is_written = false;
 };
 
@@ -262,7 +263,8 @@ class Recording {
     if (!exec::is_evaluated(data)) return;  // made of others, which are bound themselves
     const auto is_argument = [&](const Tensor& argument) { return argument.impl() == tensor; };
     if (std::any_of(arguments_.begin(), arguments_.end(), is_argument)) return;
-    bound_.push_back({tensor, memory_of(data), plan::base_of(data).type(), tensor->version, is_written});
+    bound_.push_back({tensor, memory_of(data), plan::base_of(data).type(), tensor->version, tensor->departures,
+                      is_written});
   }
 
   // ---- replaying ----
@@ -297,6 +299,9 @@ class Recording {
     if (bound.tensor.use_count() == 1) {
       fail("compile", "a tensor of shape {} that the captured function uses was replaced or destroyed; update it in "
                       "place (copy_), or capture again", ir::to_string(bound.type.shape));
+    }
+    if (bound.tensor->departures != bound.departures) {
+      fail("compile", "a tensor that the captured function uses was given other data (set_data); capture again");
     }
     if (bound.tensor->version == bound.version) return;
     const ir::Value data = data_of(bound.tensor->value);
