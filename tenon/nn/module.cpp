@@ -104,13 +104,15 @@ void Module::register_buffer(std::string name, Tensor& buffer, bool persistent) 
 void Module::register_module(std::string name, Module& module) {
   require_new_name("register_module", name);
   if (&module == this) fail("register_module", "{} cannot be a module of itself", type_name());
-  module.name_ = name;
-  module.parent_ = this;
+  module.label_->name = name;
+  module.label_->parent = label_;
   children_.push_back({std::move(name), &module});
 }
 
-std::string Module::scope_name() const {
-  return parent_ && parent_->is_list_ ? joined(parent_->scope_name(), name_) : name_;
+std::string Module::scope_name() const { return scope_name(*label_); }
+
+std::string Module::scope_name(const Label& label) {
+  return label.parent && label.parent->is_list ? joined(scope_name(*label.parent), label.name) : label.name;
 }
 
 Module& Module::train(bool on) {

@@ -99,9 +99,9 @@ class Module {
   /// What summary() calls it: the name of the class unless overridden.
   virtual std::string type_name() const;
   /// The name its parent gave it, or that of set_name().
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return label_->name; }
   /// Names a module without a parent; error messages then start with it.
-  void set_name(std::string name) { name_ = std::move(name); }
+  void set_name(std::string name) { label_->name = std::move(name); }
   /// Its part of the path in error messages: its name, after those of lists it stands in.
   std::string scope_name() const;
 
@@ -113,7 +113,7 @@ class Module {
   /// The module, a member of this one, takes part in all of the above.
   void register_module(std::string name, Module& module);
   /// A list holds modules but is not called itself: its name goes before those of its members.
-  void mark_as_list() { is_list_ = true; }
+  void mark_as_list() { label_->is_list = true; }
 
  private:
   struct Entry {
@@ -130,9 +130,15 @@ class Module {
   std::vector<std::pair<std::string, Tensor*>> state() const;
   void require_new_name(std::string_view op, const std::string& name) const;
 
-  std::string name_;
-  Module* parent_ = nullptr;
-  bool is_list_ = false;
+  // Apart from the module, because a module that others share may outlive its parent.
+  struct Label {
+    std::string name;
+    std::shared_ptr<const Label> parent;
+    bool is_list = false;
+  };
+  static std::string scope_name(const Label& label);
+
+  std::shared_ptr<Label> label_ = std::make_shared<Label>();
   bool training_ = true;
   std::vector<Entry> tensors_;
   std::vector<NamedModule> children_;

@@ -57,7 +57,7 @@ std::string Module::summary() const {
   std::vector<Row> rows{{"module", "type", "parameters", "count"}};
   std::unordered_set<const void*> counted;
   for (const auto& [path, module] : tree()) {
-    Row row{path.empty() ? (name_.empty() ? "." : name_) : path, module->type_name(), "", ""};
+    Row row{path.empty() ? (name().empty() ? "." : name()) : path, module->type_name(), "", ""};
     int64_t count = 0;
     for (const Entry& entry : module->tensors_) {
       if (entry.is_buffer || !entry.tensor->defined()) continue;
