@@ -129,24 +129,30 @@ Module& Module::requires_grad_(bool on) {
   return *this;
 }
 
-Module& Module::to(Device device) {
+// Computed at once, in one plan: what was there before need not be kept, and nobody converts a weight twice.
+template <typename F>
+void Module::convert(F&& conversion) {
+  std::vector<Tensor> converted;
   for (const bool buffers : {false, true}) {
     for (NamedTensor& one : named(buffers)) {
-      if (!(one.tensor.device() == device)) one.tensor.set_data(one.tensor.detach().to(device));
+      const Tensor data = one.tensor.detach(), made = conversion(data);
+      if (made.impl() == data.impl()) continue;
+      one.tensor.set_data(made);
+      converted.push_back(made);
     }
   }
+  tenon::eval(converted);
+}
+
+Module& Module::to(Device device) {
+  convert([&](const Tensor& data) { return data.to(device); });
   return *this;
 }
 
 Module& Module::to(DType dtype) {
   if (!is_float(dtype))
     fail("to", "a module holds floating-point parameters; it cannot be converted to {}", tenon::name(dtype));
-  for (const bool buffers : {false, true}) {
-    for (NamedTensor& one : named(buffers)) {
-      const bool converts = is_float(one.tensor.dtype()) && one.tensor.dtype() != dtype;
-      if (converts) one.tensor.set_data(one.tensor.detach().to(dtype));
-    }
-  }
+  convert([&](const Tensor& data) { return is_float(data.dtype()) ? data.to(dtype) : data; });
   return *this;
 }
 

@@ -126,6 +126,8 @@ class Module {
   static void collect(M& module, const std::string& path, std::vector<std::pair<std::string, M*>>& into);
   std::vector<std::pair<std::string, const Module*>> tree() const;
   std::vector<NamedTensor> named(bool buffers) const;
+  template <typename F>
+  void convert(F&& conversion);
   void collect_state(const std::string& path, std::vector<std::pair<std::string, Tensor*>>& into) const;
   std::vector<std::pair<std::string, Tensor*>> state() const;
   void require_new_name(std::string_view op, const std::string& name) const;

@@ -106,6 +106,7 @@ LoadReport Module::load_state_dict(const StateDict& given, bool strict, bool ass
   if (!problems.empty()) base::fail("load_state_dict", "{}", fmt::join(problems, "; "));
 
   const NoGrad loading;
+  std::vector<Tensor> loaded;
   for (const auto& [name, tensor] : wanted) {
     const auto found = given.find(name);
     if (found == given.end()) continue;
@@ -113,7 +114,9 @@ LoadReport Module::load_state_dict(const StateDict& given, bool strict, bool ass
       tensor->set_data(found->second);
     else
       tensor->copy_(found->second);
+    loaded.push_back(*tensor);
   }
+  tenon::eval(loaded);  // in one plan, so that the tensors given can be let go
   return report;
 }
 

@@ -148,6 +148,12 @@ TEST(Module, ToADtypeConvertsFloatsAndKeepsHandles) {
   EXPECT_EQ(weight.grad().dtype(), DType::bf16);
 }
 
+TEST(Module, ConversionHappensAtOnceAndOnce) {
+  Net net;
+  net.to(DType::bf16);
+  for (const auto& [name, p] : net.named_parameters()) EXPECT_TRUE(p.is_evaluated()) << name;
+}
+
 TEST(Module, SharedParametersStaySharedWhenConverted) {
   Tied model;
   model.to(DType::f64);
