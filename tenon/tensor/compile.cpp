@@ -66,6 +66,7 @@ struct Bound {
   device::Pin memory;
   ir::Type type;
   uint64_t version = 0;
+  uint64_t departures = 0;
   bool is_written = false;
 };
 
@@ -164,7 +165,7 @@ class Recording {
       trace.undo();
       throw;
     }
-    if (!same || !has_homes) return evaluate(trace, std::move(outputs), survivors);
+    if (!same || !has_homes || !unread_of(trace).empty()) return evaluate(trace, std::move(outputs), survivors);
     wanted.clear();
     record(trace, outputs, survivors, std::move(states));
     return results();
@@ -210,8 +211,22 @@ class Recording {
     return same;
   }
 
-  std::vector<Tensor> evaluate(const Trace& trace, std::vector<Tensor> outputs, const std::vector<Impl>& survivors) {
+  // What the function reads of tensors from outside that nobody has computed yet, weights just drawn, say: computed once
+  // and for all, or every replay would compute them again.
+  static std::vector<ir::Value> unread_of(const Trace& trace) {
     std::vector<ir::Value> values;
+    for (const Impl& root : trace.read_roots()) {
+      const bool is_written = std::any_of(trace.written().begin(), trace.written().end(),
+                                          [&](const Trace::Write& write) { return write.owner == root; });
+      const ir::Value data = data_of(root->value);
+      const ir::Op made_by = plan::base_of(data).node->op();
+      if (!is_written && made_by != ir::Op::constant && !exec::is_evaluated(data)) values.push_back(data);
+    }
+    return values;
+  }
+
+  std::vector<Tensor> evaluate(const Trace& trace, std::vector<Tensor> outputs, const std::vector<Impl>& survivors) {
+    std::vector<ir::Value> values = unread_of(trace);
     for (const Tensor& output : outputs) values.push_back(output.impl()->value);
     for (const Impl& survivor : survivors) values.push_back(survivor->value);
     for (const Trace::Write& write : trace.written()) values.push_back(data_of(write.owner->value));
@@ -262,7 +277,8 @@ class Recording {
     if (!exec::is_evaluated(data)) return;  // made of others, which are bound themselves
     const auto is_argument = [&](const Tensor& argument) { return argument.impl() == tensor; };
     if (std::any_of(arguments_.begin(), arguments_.end(), is_argument)) return;
-    bound_.push_back({tensor, memory_of(data), plan::base_of(data).type(), tensor->version, is_written});
+    bound_.push_back({tensor, memory_of(data), plan::base_of(data).type(), tensor->version, tensor->departures,
+                      is_written});
   }
 
   // ---- replaying ----
@@ -297,6 +313,9 @@ class Recording {
     if (bound.tensor.use_count() == 1) {
       fail("compile", "a tensor of shape {} that the captured function uses was replaced or destroyed; update it in "
                       "place (copy_), or capture again", ir::to_string(bound.type.shape));
+    }
+    if (bound.tensor->departures != bound.departures) {
+      fail("compile", "a tensor that the captured function uses was given other data (set_data); capture again");
     }
     if (bound.tensor->version == bound.version) return;
     const ir::Value data = data_of(bound.tensor->value);

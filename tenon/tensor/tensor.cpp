@@ -147,7 +147,7 @@ class Pending {
     std::vector<ir::Value> values;
     std::erase_if(list(), [&](const std::weak_ptr<TensorImpl>& weak) {
       const auto tensor = weak.lock();
-      if (!tensor) return true;
+      if (!tensor || tensor->root) return true;  // a tensor that was given other data shows another's
       const ir::Value data = is_param(tensor->value) ? tensor->value.node->input(0) : tensor->value;
       if (!exec::is_evaluated(data)) {
         values.push_back(data);
@@ -457,6 +457,43 @@ Tensor Tensor::viewed(std::span<const ir::Move> moves) const {
       std::any_of(moves.begin(), moves.end(), [](const ir::Move& move) { return move.op == ir::Op::shrink; });
   view.impl_->range_is_exact = impl_->range_is_exact && !cuts;
   return view;
+}
+
+// What the tensor was goes on as a tensor without handles: views taken before, and graphs, keep the old value.
+void Tensor::set_data(const Tensor& data) {
+  if (Trace::current()) fail("set_data", "a tensor cannot be given other data inside a captured function");
+  const Tensor shown = data.detach();
+  if (!is_leaf()) fail("set_data", "only leaves can be given other data; this tensor is the result of an op");
+  if (impl_->calls) fail("set_data", "a result of a captured function cannot be given other data; clone() it first");
+  if (impl_->leaf && !is_float(data.dtype()))
+    fail("set_data", "a tensor that requires grad holds floating-point values, got {}", name(data.dtype()));
+  if (data.impl_ == impl_) return;
+  const bool same_type = value().type() == data.value().type() && device() == data.device();
+
+  const auto past = std::make_shared<TensorImpl>(*impl_);
+  past->is_pending = false;
+  if (impl_->is_pending) Pending::add(past);
+  TensorImpl& owner = *root_of(impl_);
+  ++owner.departures;
+  {
+    std::lock_guard lock(views_mutex());
+    for (const std::weak_ptr<TensorImpl>& weak : owner.views) {
+      const auto view = weak.lock();
+      if (view && view->root == impl_) view->root = past;
+    }
+    if (!impl_->root) impl_->views.clear();  // they are those of the past
+  }
+
+  const TensorImpl& source = *shown.impl_;
+  impl_->root = source.root;
+  impl_->moves = source.moves;
+  impl_->detached = true;
+  impl_->range = source.range;
+  impl_->range_is_exact = source.range_is_exact;
+  impl_->is_pending = false;
+  if (impl_->leaf && !same_type) impl_->leaf = std::make_shared<Leaf>();  // the old one collects gradients of the old type
+  impl_->look_at_root();
+  remember_view(*root_of(impl_), impl_);
 }
 
 namespace {

@@ -119,6 +119,9 @@ class Tensor {
   /// Adds the gradient of this value (one number unless `gradient` is given) to every leaf below it.
   void backward(const Tensor& gradient = Tensor(), bool retain_graph = false, bool create_graph = false);
   Tensor detach() const;
+  /// Replaces what the tensor holds, keeping its identity: handles, leaf and gradient flag stay (`p.data = x` in
+  /// PyTorch). Memory is shared with `data`. A gradient of another type is dropped.
+  void set_data(const Tensor& data);
 
   // Conversion.
   Tensor to(DType dtype) const;

@@ -38,6 +38,7 @@ struct TensorImpl {
   uint64_t trace = 0;                     // the trace in which it was made, if any
   std::vector<std::weak_ptr<TensorImpl>> views;  // of a root
   bool is_pending = false;                       // of a root: written, and the write is not carried out yet
+  uint64_t departures = 0;  // of a root: tensors that showed it, itself among them, and were given other data
 
   uint64_t leaf_id() const { return leaf ? leaf->id : 0; }
   uint64_t current_version() const { return root ? root->current_version() : version; }

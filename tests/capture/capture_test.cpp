@@ -127,6 +127,22 @@ TEST(Capture, ScalarsVaryWithoutAnotherRecording) {
   EXPECT_EQ(step.recordings(), 1u);
 }
 
+TEST(Capture, WeightsThatNobodyHasComputedYetAreNotComputedByEveryReplay) {
+  const auto launches_per_replay = [](bool computed) {
+    Generator generator(1);
+    Tensor w = randn({64, 64}, {}, &generator);
+    if (computed) w.eval();
+    auto step = compile([&](const Tensor& x) { return matmul(x, w); });
+    const Tensor x = ones({1, 64}).eval();
+    for (int i = 0; i < 4; ++i) step(x);
+    const size_t before = exec::stats().launches;
+    step(x).eval();
+    EXPECT_TRUE(w.is_evaluated());
+    return exec::stats().launches - before;
+  };
+  EXPECT_EQ(launches_per_replay(false), launches_per_replay(true));
+}
+
 TEST(Capture, SeveralResultsAndNoArguments) {
   Tensor count = zeros({1}).clone().eval();
   auto tick = compile([&] {

@@ -1,0 +1,92 @@
+// A write at a position that only the device knows is a choice per element between the new row and the old content. It
+// passes over the whole cache, as the attention that follows does anyway.
+
+#include "tenon/nn/kv_cache.h"
+
+#include "tenon/tensor/autograd.h"
+#include "tenon/tensor/ops.h"
+
+namespace tenon::nn {
+namespace {
+
+using base::fail;
+
+// A tensor with memory of its own, which captured steps write.
+Tensor home(const Dims& shape, const Options& options) { return zeros(shape, options).clone().eval(); }
+
+}  // namespace
+
+KvCache::KvCache(int64_t batch, int64_t kv_heads, int64_t max_length, int64_t head_width, const Options& options,
+                 const Tensor& position) {
+  const Dims shape{batch, kv_heads, max_length, head_width};
+  for (int64_t size : shape) {
+    if (size <= 0) fail("kv_cache", "all sizes must be positive, got {}", ir::to_string(shape));
+  }
+  if (position.defined() && (position.dtype() != DType::i64 || position.dim() != 0)) {
+    fail("kv_cache", "a position is i64 of shape (), got {}{}", name(position.dtype()),
+         ir::to_string(position.shape()));
+  }
+  keys_ = home(shape, options);
+  values_ = home(shape, options);
+  position_ = position.defined() ? position : home({}, Options(DType::i64, options.device));
+}
+
+std::vector<KvCache> KvCache::for_layers(int64_t layers, int64_t batch, int64_t kv_heads, int64_t max_length,
+                                         int64_t head_width, const Options& options) {
+  if (layers <= 0) fail("kv_cache", "the number of layers must be positive, got {}", layers);
+  std::vector<KvCache> caches{KvCache(batch, kv_heads, max_length, head_width, options)};
+  while (static_cast<int64_t>(caches.size()) < layers)
+    caches.emplace_back(batch, kv_heads, max_length, head_width, options, caches[0].position_);
+  return caches;
+}
+
+void KvCache::append(const Tensor& keys, const Tensor& values) {
+  for (const Tensor* rows : {&keys, &values}) {
+    Dims wanted = keys_.shape();
+    if (rows->dim() == 4) wanted[2] = rows->size(2);
+    if (rows->shape() != wanted || rows->size(2) != keys.size(2)) {
+      fail("kv_cache", "keys {} and values {} do not fit a cache of {}", ir::to_string(keys.shape()),
+           ir::to_string(values.shape()), ir::to_string(keys_.shape()));
+    }
+  }
+  const int64_t tokens = keys.size(2), length = max_length();
+  if (tokens == 0 || tokens > length) fail("kv_cache", "{} tokens do not fit a cache of {}", tokens, length);
+  const NoGrad writing;
+  const Tensor first = positions(tokens).select(0, 0);
+  const Tensor behind = arange(length, Options(DType::i64, keys_.device())) - first;  // columns, counted from the first
+  const Tensor is_new = logical_and(behind >= 0, behind < tokens).unsqueeze(-1);
+  Tensor source = clamp(behind, 0, tokens - 1);
+  source.set_known_range(0, tokens - 1, false);
+  const auto write = [&](Tensor& cache, const Tensor& rows) {
+    const Tensor placed = tokens == 1 ? rows : index_select(rows, 2, source);
+    cache.copy_(where(is_new, placed.to(cache.dtype()), cache));
+  };
+  write(keys_, keys);
+  write(values_, values);
+}
+
+void KvCache::advance(int64_t tokens) {
+  if (tokens < 0) fail("kv_cache", "cannot advance by {} tokens; rewind() goes back", tokens);
+  const NoGrad writing;
+  position_.add_(tokens);
+}
+
+void KvCache::rewind(int64_t length) {
+  if (length < 0 || length > max_length()) fail("kv_cache", "{} tokens do not fit a cache of {}", length, max_length());
+  const NoGrad writing;
+  position_.fill_(length);
+}
+
+// Looked up in 0, 1, ..., so that the device finds a position that is out of range.
+Tensor KvCache::positions(int64_t tokens) const {
+  const Options options(DType::i64, keys_.device());
+  return index_select(arange(max_length(), options), 0, position_ + arange(tokens, options));
+}
+
+Tensor KvCache::mask(int64_t tokens, bool causal) const {
+  const Tensor rows = positions(tokens), columns = arange(max_length(), Options(DType::i64, keys_.device()));
+  const Tensor last = causal ? rows : rows.select(0, tokens - 1).expand({tokens});
+  return columns <= last.unsqueeze(-1);
+}
+
+}  // namespace tenon::nn

@@ -1,0 +1,55 @@
+// KvCache: keys and values of the tokens seen so far, so that the next token costs one row of attention.
+//
+// Memory is there for max_length tokens from the start, and the number of tokens held is a tensor on the device: one
+// captured step serves every token.
+//
+//   auto caches = nn::KvCache::for_layers(12, 1, 12, 1024, 64);
+//   auto step = compile([&](const Tensor& token) {
+//     Tensor logits = model(token, caches);  // layer i attends through caches[i]
+//     caches[0].advance(1);                  // the position is one for all layers
+//     return logits;
+//   });
+//
+// It is for inference: what goes into the cache is cut from the gradient.
+
+#pragma once
+
+#include <vector>
+
+#include "tenon/tensor/creation.h"
+#include "tenon/tensor/tensor.h"
+
+namespace tenon::nn {
+
+class KvCache {
+ public:
+  /// An empty one. Caches given the same `position`, an i64 tensor of shape (), advance together.
+  KvCache(int64_t batch, int64_t kv_heads, int64_t max_length, int64_t head_width, const Options& options = {},
+          const Tensor& position = Tensor());
+  /// One per layer, with one position.
+  static std::vector<KvCache> for_layers(int64_t layers, int64_t batch, int64_t kv_heads, int64_t max_length,
+                                         int64_t head_width, const Options& options = {});
+
+  /// Writes keys and values (batch, kv_heads, tokens, head_width) behind the tokens held.
+  void append(const Tensor& keys, const Tensor& values);
+  /// Counts this many appended tokens as held: once per step, after all layers have attended.
+  void advance(int64_t tokens);
+  /// Forgets all tokens but the first `length`.
+  void rewind(int64_t length = 0);
+
+  /// Positions of the next tokens, (tokens,). A position beyond max_length is an error when the result is read.
+  Tensor positions(int64_t tokens) const;
+  /// Which columns the next tokens may look at, bool (tokens, max_length): those up to themselves, or with
+  /// `causal` off up to the last of them.
+  Tensor mask(int64_t tokens, bool causal = true) const;
+
+  const Tensor& keys() const { return keys_; }      // (batch, kv_heads, max_length, head_width)
+  const Tensor& values() const { return values_; }  // the same
+  const Tensor& position() const { return position_; }
+  int64_t max_length() const { return keys_.size(2); }
+
+ private:
+  Tensor keys_, values_, position_;
+};
+
+}  // namespace tenon::nn

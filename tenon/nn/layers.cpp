@@ -1,0 +1,85 @@
+// Parameters and their initial values; the arithmetic is that of functional.h.
+
+#include "tenon/nn/layers.h"
+
+#include <cmath>
+
+#include "tenon/nn/functional.h"
+#include "tenon/nn/init.h"
+
+namespace tenon::nn {
+namespace {
+
+void require_positive(std::string_view layer, std::string_view what, int64_t size) {
+  if (size <= 0) base::fail(layer, "{} must be positive, got {}", what, size);
+}
+
+void require_eps(std::string_view layer, double eps) {
+  if (!(eps >= 0)) base::fail(layer, "eps cannot be negative, got {}", eps);
+}
+
+}  // namespace
+
+Linear::Linear(int64_t in, int64_t out, bool has_bias, const Options& options) {
+  require_positive("linear", "the number of inputs", in);
+  require_positive("linear", "the number of outputs", out);
+  weight = empty({out, in}, options);
+  init::kaiming_uniform_(weight, std::sqrt(5.0));  // as PyTorch: a bound of 1 / sqrt(in)
+  register_parameter("weight", weight);
+  if (has_bias) {
+    const double bound = 1 / std::sqrt(static_cast<double>(in));
+    bias = empty({out}, options);
+    init::uniform_(bias, -bound, bound);
+  }
+  register_parameter("bias", bias);
+}
+
+Tensor Linear::forward(const Tensor& x) const { return linear(x, weight, bias); }
+
+Embedding::Embedding(int64_t count, int64_t width, std::optional<int64_t> padding, const Options& options)
+    : padding_(padding) {
+  require_positive("embedding", "the number of rows", count);
+  require_positive("embedding", "the width", width);
+  if (padding_ && *padding_ < 0) *padding_ += count;
+  if (padding_ && (*padding_ < 0 || *padding_ >= count))
+    base::fail("embedding", "padding row {} is out of range for {} rows", *padding, count);
+  weight = empty({count, width}, options);
+  init::normal_(weight);
+  if (padding_) weight.select(0, *padding_).zero_();
+  register_parameter("weight", weight);
+}
+
+Tensor Embedding::forward(const Tensor& index) const {
+  const Tensor rows = embedding(weight, index);
+  if (!padding_) return rows;
+  return where((index == *padding_).unsqueeze(-1), rows.detach(), rows);
+}
+
+LayerNorm::LayerNorm(const Dims& shape, double eps, bool affine, bool has_bias, const Options& options)
+    : shape_(shape), eps_(eps) {
+  require_eps("layer_norm", eps);
+  if (affine) weight = ones(shape, options);
+  if (affine && has_bias) bias = zeros(shape, options);
+  register_parameter("weight", weight);
+  register_parameter("bias", bias);
+}
+
+Tensor LayerNorm::forward(const Tensor& x) const { return layer_norm(x, shape_, weight, bias, eps_); }
+
+RMSNorm::RMSNorm(const Dims& shape, double eps, bool affine, const Options& options) : shape_(shape), eps_(eps) {
+  require_eps("rms_norm", eps);
+  if (affine) weight = ones(shape, options);
+  register_parameter("weight", weight);
+}
+
+Tensor RMSNorm::forward(const Tensor& x) const { return rms_norm(x, shape_, weight, eps_); }
+
+Dropout::Dropout(double p, std::optional<Generator> generator) : p_(p), generator_(std::move(generator)) {
+  if (!(p >= 0 && p <= 1)) base::fail("dropout", "p must lie in 0..1, got {}", p);
+}
+
+Tensor Dropout::forward(const Tensor& x) const {
+  return dropout(x, p_, is_training(), generator_ ? &*generator_ : nullptr);
+}
+
+}  // namespace tenon::nn

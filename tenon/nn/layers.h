@@ -1,0 +1,85 @@
+// Layers with parameters, and dropout. Initial values are PyTorch's; Options give dtype and device of the parameters.
+//
+//   nn::Embedding tokens(50257, 768);
+//   nn::LayerNorm norm(768);
+//   nn::Linear head(768, 50257, false);
+//   head.weight = tokens.weight;  // tied: one parameter under two names
+//   Tensor logits = head(norm(tokens(ids)));
+
+#pragma once
+
+#include <optional>
+
+#include "tenon/nn/module.h"
+#include "tenon/tensor/creation.h"
+
+namespace tenon::nn {
+
+/// x (..., in) to x @ weight^T + bias (..., out).
+class Linear : public Layer {
+ public:
+  Linear(int64_t in, int64_t out, bool has_bias = true, const Options& options = {});
+  Tensor forward(const Tensor& x) const override;
+
+  Tensor weight;  // (out, in)
+  Tensor bias;    // (out,), undefined without one
+};
+
+/// Rows of a table picked by i32 or i64 indices: (...) to (..., width).
+class Embedding : public Layer {
+ public:
+  /// The row `padding` starts as zeros and gets no gradient.
+  Embedding(int64_t count, int64_t width, std::optional<int64_t> padding = {}, const Options& options = {});
+  Tensor forward(const Tensor& index) const override;
+
+  Tensor weight;  // (count, width)
+
+ private:
+  std::optional<int64_t> padding_;
+};
+
+/// Mean 0 and variance 1 over the trailing dims, then scaled by `weight` and shifted by `bias`.
+class LayerNorm : public Layer {
+ public:
+  explicit LayerNorm(const Dims& shape, double eps = 1e-5, bool affine = true, bool has_bias = true,
+                     const Options& options = {});
+  explicit LayerNorm(int64_t width, double eps = 1e-5, bool affine = true, bool has_bias = true,
+                     const Options& options = {})
+      : LayerNorm(Dims{width}, eps, affine, has_bias, options) {}
+  Tensor forward(const Tensor& x) const override;
+
+  Tensor weight, bias;  // of the normalised shape; undefined where left out
+
+ private:
+  Dims shape_;
+  double eps_;
+};
+
+/// Mean square 1 over the trailing dims, then scaled by `weight`.
+class RMSNorm : public Layer {
+ public:
+  explicit RMSNorm(const Dims& shape, double eps = 1e-6, bool affine = true, const Options& options = {});
+  explicit RMSNorm(int64_t width, double eps = 1e-6, bool affine = true, const Options& options = {})
+      : RMSNorm(Dims{width}, eps, affine, options) {}
+  Tensor forward(const Tensor& x) const override;
+
+  Tensor weight;
+
+ private:
+  Dims shape_;
+  double eps_;
+};
+
+/// In training, zeroes elements with probability p and scales the others by 1 / (1 - p).
+class Dropout : public Layer {
+ public:
+  /// Draws from `generator` where one is given, else from the default one.
+  explicit Dropout(double p = 0.5, std::optional<Generator> generator = {});
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  double p_;
+  mutable std::optional<Generator> generator_;  // drawing advances it
+};
+
+}  // namespace tenon::nn

@@ -1,0 +1,172 @@
+// The bookkeeping of modules. Entries are addresses of members, so that a member assigned anew (a tied weight, say) is
+// what the module then has.
+
+#include "tenon/nn/module.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <typeinfo>
+
+namespace tenon::nn {
+namespace {
+
+using base::fail;
+
+std::string joined(const std::string& path, const std::string& name) {
+  return path.empty() ? name : name.empty() ? path : path + "." + name;
+}
+
+}  // namespace
+
+Module::~Module() = default;
+
+template <typename M>
+void Module::collect(M& module, const std::string& path, std::vector<std::pair<std::string, M*>>& into) {
+  // A module with several names is visited under its first.
+  const auto is_known = [&](const auto& other) { return other.second == &module; };
+  if (std::any_of(into.begin(), into.end(), is_known)) return;
+  into.emplace_back(path, &module);
+  for (const NamedModule& child : module.children_) collect<M>(*child.module, joined(path, child.name), into);
+}
+
+std::vector<std::pair<std::string, const Module*>> Module::tree() const {
+  std::vector<std::pair<std::string, const Module*>> all;
+  collect<const Module>(*this, "", all);
+  return all;
+}
+
+std::vector<NamedModule> Module::named_modules() {
+  std::vector<std::pair<std::string, Module*>> all;
+  collect<Module>(*this, "", all);
+  std::vector<NamedModule> named;
+  for (auto& [path, module] : all) named.push_back({path, module});
+  return named;
+}
+
+std::vector<NamedTensor> Module::named(bool buffers) const {
+  std::vector<NamedTensor> all;
+  for (const auto& [path, module] : tree()) {
+    for (const Entry& entry : module->tensors_) {
+      if (entry.is_buffer != buffers || !entry.tensor->defined()) continue;
+      const auto is_same = [&](const NamedTensor& other) { return other.tensor.impl() == entry.tensor->impl(); };
+      if (std::none_of(all.begin(), all.end(), is_same)) all.push_back({joined(path, entry.name), *entry.tensor});
+    }
+  }
+  return all;
+}
+
+std::vector<NamedTensor> Module::named_parameters() const { return named(false); }
+std::vector<NamedTensor> Module::named_buffers() const { return named(true); }
+
+std::vector<Tensor> Module::parameters() const {
+  std::vector<Tensor> all;
+  for (NamedTensor& one : named(false)) all.push_back(std::move(one.tensor));
+  return all;
+}
+
+std::vector<Tensor> Module::buffers() const {
+  std::vector<Tensor> all;
+  for (NamedTensor& one : named(true)) all.push_back(std::move(one.tensor));
+  return all;
+}
+
+int64_t Module::count_parameters(bool trainable) const {
+  int64_t count = 0;
+  for (const Tensor& p : parameters()) {
+    if (!trainable || p.requires_grad()) count += p.numel();
+  }
+  return count;
+}
+
+void Module::require_new_name(std::string_view op, const std::string& name) const {
+  if (name.empty()) fail(op, "a name cannot be empty");
+  if (name.find('.') != std::string::npos) fail(op, "the name \"{}\" contains a dot, which separates names", name);
+  const auto has_name = [&](const auto& other) { return other.name == name; };
+  if (std::any_of(tensors_.begin(), tensors_.end(), has_name) ||
+      std::any_of(children_.begin(), children_.end(), has_name)) {
+    fail(op, "the name \"{}\" is taken in {}", name, type_name());
+  }
+}
+
+void Module::register_parameter(std::string name, Tensor& parameter) {
+  require_new_name("register_parameter", name);
+  if (parameter.defined()) parameter.requires_grad_();
+  tensors_.push_back({std::move(name), &parameter, false, true});
+}
+
+void Module::register_buffer(std::string name, Tensor& buffer, bool persistent) {
+  require_new_name("register_buffer", name);
+  tensors_.push_back({std::move(name), &buffer, true, persistent});
+}
+
+void Module::register_module(std::string name, Module& module) {
+  require_new_name("register_module", name);
+  if (&module == this) fail("register_module", "{} cannot be a module of itself", type_name());
+  module.label_->name = name;
+  module.label_->parent = label_;
+  children_.push_back({std::move(name), &module});
+}
+
+std::string Module::scope_name() const { return scope_name(*label_); }
+
+std::string Module::scope_name(const Label& label) {
+  return label.parent && label.parent->is_list ? joined(scope_name(*label.parent), label.name) : label.name;
+}
+
+Module& Module::train(bool on) {
+  for (const NamedModule& one : named_modules()) one.module->training_ = on;
+  return *this;
+}
+
+void Module::zero_grad() {
+  for (Tensor& p : parameters()) p.zero_grad();
+}
+
+Module& Module::requires_grad_(bool on) {
+  for (Tensor& p : parameters()) p.requires_grad_(on);
+  return *this;
+}
+
+// Computed at once, in one plan: what was there before need not be kept, and nobody converts a weight twice.
+template <typename F>
+void Module::convert(F&& conversion) {
+  std::vector<Tensor> converted;
+  for (const bool buffers : {false, true}) {
+    for (NamedTensor& one : named(buffers)) {
+      const Tensor data = one.tensor.detach(), made = conversion(data);
+      if (made.impl() == data.impl()) continue;
+      one.tensor.set_data(made);
+      converted.push_back(made);
+    }
+  }
+  tenon::eval(converted);
+}
+
+Module& Module::to(Device device) {
+  convert([&](const Tensor& data) { return data.to(device); });
+  return *this;
+}
+
+Module& Module::to(DType dtype) {
+  if (!is_float(dtype))
+    fail("to", "a module holds floating-point parameters; it cannot be converted to {}", tenon::name(dtype));
+  convert([&](const Tensor& data) { return is_float(data.dtype()) ? data.to(dtype) : data; });
+  return *this;
+}
+
+Module& Module::to(Device device, DType dtype) { return to(device).to(dtype); }
+
+std::string Module::type_name() const {
+  const char* mangled = typeid(*this).name();
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> plain(abi::__cxa_demangle(mangled, nullptr, nullptr, &status),
+                                                          &std::free);
+  std::string name = status == 0 ? plain.get() : mangled;
+  name = name.substr(0, name.find('<'));  // the arguments of a template say little
+  const size_t scope = name.rfind("::");
+  return scope == std::string::npos ? name : name.substr(scope + 2);
+}
+
+}  // namespace tenon::nn

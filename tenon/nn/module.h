@@ -1,0 +1,186 @@
+// Module: named parameters, buffers and submodules, as torch.nn.Module has them.
+//
+// A module's tensors and submodules are ordinary members that its constructor registers under their names. Names make
+// the dotted paths of state dicts, and of error messages: a shape error says in which module it arose.
+//
+//   class Net : public nn::ModuleOf<Net> {
+//    public:
+//     explicit Net(int64_t width) : fc1(2, width), fc2(width, 1) {
+//       register_module("fc1", fc1);
+//       register_module("fc2", fc2);
+//     }
+//     Tensor forward(const Tensor& x) const { return fc2(tanh(fc1(x))); }
+//     nn::Linear fc1, fc2;
+//   };
+//
+//   Net net(24);
+//   fmt::print("{}", net.summary());
+//   for (const auto& [name, p] : net.named_parameters()) fmt::print("{} {}\n", name, ir::to_string(p.shape()));
+//   Tensor y = net(randn({8, 2}));
+
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tenon/base/error.h"
+#include "tenon/tensor/tensor.h"
+
+namespace tenon::nn {
+
+class Module;
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+struct NamedModule {
+  std::string name;
+  Module* module;
+};
+
+/// Names and tensors as they go to a file and come from one.
+using StateDict = std::map<std::string, Tensor>;
+
+/// What a state dict lacked and what it had too much.
+struct LoadReport {
+  std::vector<std::string> missing, unexpected;
+};
+
+class Module {
+ public:
+  Module() = default;
+  Module(const Module&) = delete;  // others hold the address of its members
+  Module& operator=(const Module&) = delete;
+  virtual ~Module();
+
+  /// Dotted names and parameters, own ones before those of submodules; one with several names is listed once.
+  std::vector<NamedTensor> named_parameters() const;
+  std::vector<Tensor> parameters() const;
+  /// The same for buffers: tensors that belong to the module and are not trained.
+  std::vector<NamedTensor> named_buffers() const;
+  std::vector<Tensor> buffers() const;
+  /// This module, under the empty name, and all below it.
+  std::vector<NamedModule> named_modules();
+  /// The modules directly below.
+  const std::vector<NamedModule>& children() const { return children_; }
+
+  /// Switches dropout and the like on, here and below.
+  Module& train(bool on = true);
+  Module& eval() { return train(false); }
+  bool is_training() const { return training_; }
+
+  /// Lets go of all gradients.
+  void zero_grad();
+  /// Freezes all parameters, or thaws them.
+  Module& requires_grad_(bool on = true);
+
+  /// Moves all parameters and buffers. Handles on them stay; gradients are dropped.
+  Module& to(Device device);
+  /// Converts the floating-point parameters and buffers. Handles on them stay; gradients are dropped.
+  Module& to(DType dtype);
+  Module& to(Device device, DType dtype);
+
+  /// All parameters and persistent buffers, sharing their memory; one with several names stands under each.
+  StateDict state_dict() const;
+  /// Copies values in by name; `strict` refuses names that are missing or unexpected. With `assign` the parameters take
+  /// over the given tensors, memory and dtype, without a copy. A call that fails has changed nothing.
+  LoadReport load_state_dict(const StateDict& state, bool strict = true, bool assign = false);
+
+  /// A table of all modules with their parameters, and the totals.
+  std::string summary() const;
+  /// The number of elements of all parameters; with `trainable`, of those that require grad.
+  int64_t count_parameters(bool trainable = false) const;
+
+  /// What summary() calls it: the name of the class unless overridden.
+  virtual std::string type_name() const;
+  /// The name its parent gave it, or that of set_name().
+  const std::string& name() const { return label_->name; }
+  /// Names a module without a parent; error messages then start with it.
+  void set_name(std::string name) { label_->name = std::move(name); }
+  /// Its part of the path in error messages: its name, after those of lists it stands in.
+  std::string scope_name() const;
+
+ protected:
+  /// The tensor, a member of this module, becomes a parameter: it requires grad. An undefined one is no parameter.
+  void register_parameter(std::string name, Tensor& parameter);
+  /// `persistent`: part of state dicts.
+  void register_buffer(std::string name, Tensor& buffer, bool persistent = true);
+  /// The module, a member of this one, takes part in all of the above.
+  void register_module(std::string name, Module& module);
+  /// A list holds modules but is not called itself: its name goes before those of its members.
+  void mark_as_list() { label_->is_list = true; }
+
+ private:
+  struct Entry {
+    std::string name;
+    Tensor* tensor;
+    bool is_buffer;
+    bool is_persistent;
+  };
+  template <typename M>
+  static void collect(M& module, const std::string& path, std::vector<std::pair<std::string, M*>>& into);
+  std::vector<std::pair<std::string, const Module*>> tree() const;
+  std::vector<NamedTensor> named(bool buffers) const;
+  template <typename F>
+  void convert(F&& conversion);
+  void collect_state(const std::string& path, std::vector<std::pair<std::string, Tensor*>>& into) const;
+  std::vector<std::pair<std::string, Tensor*>> state() const;
+  void require_new_name(std::string_view op, const std::string& name) const;
+
+  // Apart from the module, because a module that others share may outlive its parent.
+  struct Label {
+    std::string name;
+    std::shared_ptr<const Label> parent;
+    bool is_list = false;
+  };
+  static std::string scope_name(const Label& label);
+
+  std::shared_ptr<Label> label_ = std::make_shared<Label>();
+  bool training_ = true;
+  std::vector<Entry> tensors_;
+  std::vector<NamedModule> children_;
+};
+
+/// While alive, errors of this thread name the module.
+class CallScope {
+ public:
+  explicit CallScope(const Module& module) {
+    if (std::string name = module.scope_name(); !name.empty()) scope_.emplace(name);
+  }
+
+ private:
+  std::optional<base::Scope> scope_;
+};
+
+/// The base of modules with a forward() of their own signature: calling the module calls it under the module's name.
+template <typename Self>
+class ModuleOf : public Module {
+ public:
+  template <typename... Arguments>
+  decltype(auto) operator()(Arguments&&... arguments) {
+    const CallScope scope(*this);
+    return static_cast<Self&>(*this).forward(std::forward<Arguments>(arguments)...);
+  }
+  template <typename... Arguments>
+  decltype(auto) operator()(Arguments&&... arguments) const {
+    const CallScope scope(*this);
+    return static_cast<const Self&>(*this).forward(std::forward<Arguments>(arguments)...);
+  }
+};
+
+/// A module from one tensor to one: what Sequential chains.
+class Layer : public Module {
+ public:
+  virtual Tensor forward(const Tensor& x) const = 0;
+  Tensor operator()(const Tensor& x) const {
+    const CallScope scope(*this);
+    return forward(x);
+  }
+};
+
+}  // namespace tenon::nn
