@@ -55,8 +55,8 @@ void KvCache::append(const Tensor& keys, const Tensor& values) {
   const Tensor first = positions(tokens).select(0, 0);
   const Tensor behind = arange(length, Options(DType::i64, keys_.device())) - first;  // columns, counted from the first
   // Both sides of the choice are computed before it: inside, the few new elements would be computed once per element of
-  // the cache (80 ms a token for four layers of width 768 and length 1024 instead of 35). What decides is
-  // the same expression in every layer, and so is one value.
+  // the cache (80 ms a token for four layers of width 768 and length 1024 instead of 35). What decides is the same
+  // expression in every layer, and so is one value.
   const Tensor is_new = logical_and(behind >= 0, behind < tokens).unsqueeze(-1).clone();
   Tensor source = clamp(behind, 0, tokens - 1);
   source.set_known_range(0, tokens - 1, false);
