@@ -211,8 +211,8 @@ class Recording {
     return same;
   }
 
-  // What the function reads of tensors from outside that nobody has computed yet, weights just drawn, say: computed once
-  // and for all, or every replay would compute them again.
+  // What the function reads of tensors from outside that nobody has computed yet, weights just drawn, say: computed
+  // once and for all, or every replay would compute them again.
   static std::vector<ir::Value> unread_of(const Trace& trace) {
     std::vector<ir::Value> values;
     for (const Impl& root : trace.read_roots()) {
