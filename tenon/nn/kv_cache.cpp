@@ -54,12 +54,15 @@ void KvCache::append(const Tensor& keys, const Tensor& values) {
   const NoGrad writing;
   const Tensor first = positions(tokens).select(0, 0);
   const Tensor behind = arange(length, Options(DType::i64, keys_.device())) - first;  // columns, counted from the first
-  const Tensor is_new = logical_and(behind >= 0, behind < tokens).unsqueeze(-1);
+  // Both sides of the choice are computed before it: inside, the few new elements would be computed once per element of
+  // the cache (80 ms a token for four layers of width 768 and length 1024 instead of 35). What decides is the same
+  // expression in every layer, and so is one value.
+  const Tensor is_new = logical_and(behind >= 0, behind < tokens).unsqueeze(-1).clone();
   Tensor source = clamp(behind, 0, tokens - 1);
   source.set_known_range(0, tokens - 1, false);
   const auto write = [&](Tensor& cache, const Tensor& rows) {
-    const Tensor placed = tokens == 1 ? rows : index_select(rows, 2, source);
-    cache.copy_(where(is_new, placed.to(cache.dtype()), cache));
+    const Tensor made = rows.to(cache.dtype()).clone();
+    cache.copy_(where(is_new, tokens == 1 ? made : index_select(made, 2, source), cache));
   };
   write(keys_, keys);
   write(values_, values);

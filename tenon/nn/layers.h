@@ -38,7 +38,7 @@ class Embedding : public Layer {
   std::optional<int64_t> padding_;
 };
 
-/// Mean 0 and variance 1 over the trailing dims, then scaled by `weight` and shifted by `bias`.
+/// Mean 0 and variance 1 over the trailing dims, a width or Dims{2, 3}, then scaled by `weight` and shifted by `bias`.
 class LayerNorm : public Layer {
  public:
   explicit LayerNorm(const Dims& shape, double eps = 1e-5, bool affine = true, bool has_bias = true,

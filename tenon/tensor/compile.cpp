@@ -211,8 +211,8 @@ class Recording {
     return same;
   }
 
-  // What the function reads of tensors from outside that nobody has computed yet, weights just drawn, say: computed once
-  // and for all, or every replay would compute them again.
+  // What the function reads of tensors from outside that nobody has computed yet, weights just drawn, say: computed
+  // once and for all, or every replay would compute them again.
   static std::vector<ir::Value> unread_of(const Trace& trace) {
     std::vector<ir::Value> values;
     for (const Impl& root : trace.read_roots()) {
@@ -492,6 +492,10 @@ std::vector<Tensor> Recording::replay_verified(const CompiledFunction::Function&
                                                std::span<const Tensor> arguments) {
   // As a plain call first; what it writes goes to other memory, because the recording holds on to its own.
   fill_arguments(arguments);
+  std::vector<Bound*> untouched;  // the others were written outside since, which the replay has to notice
+  for (Bound& bound : bound_) {
+    if (bound.tensor->version == bound.version) untouched.push_back(&bound);
+  }
   std::vector<std::vector<std::byte>> expected;
   {
     Trace trace;
@@ -505,7 +509,7 @@ std::vector<Tensor> Recording::replay_verified(const CompiledFunction::Function&
     exec::wait(values);
     for (const ir::Value& value : values) expected.push_back(exec::read(value));
     trace.undo();
-    for (Bound& bound : bound_) bound.version = bound.tensor->version;
+    for (Bound* bound : untouched) bound->version = bound->tensor->version;
   }
   replay(arguments);
   std::vector<Tensor> outputs = results();

@@ -491,7 +491,8 @@ void Tensor::set_data(const Tensor& data) {
   impl_->range = source.range;
   impl_->range_is_exact = source.range_is_exact;
   impl_->is_pending = false;
-  if (impl_->leaf && !same_type) impl_->leaf = std::make_shared<Leaf>();  // the old one collects gradients of the old type
+  // Graphs recorded before give gradients of the old type to the old leaf.
+  if (impl_->leaf && !same_type) impl_->leaf = std::make_shared<Leaf>();
   impl_->look_at_root();
   remember_view(*root_of(impl_), impl_);
 }

@@ -445,5 +445,19 @@ TEST(Capture, VerifyingComparesEveryReplayWithTheFunction) {
   unsetenv("TENON_VERIFY_CAPTURE");
 }
 
+TEST(Capture, VerifyingSeesWhatWasWrittenBetweenCalls) {
+  setenv("TENON_VERIFY_CAPTURE", "1", 1);
+  Tensor total = zeros({2}).clone().eval();
+  auto step = compile([&](const Tensor& x) {
+    total.add_(x);
+    return total * 1;
+  });
+  const Tensor x = ones({2}).eval();
+  for (int i = 0; i < 4; ++i) step(x);
+  total.fill_(10);
+  EXPECT_EQ(step(x).to_vector<float>(), (Floats{11, 11}));
+  unsetenv("TENON_VERIFY_CAPTURE");
+}
+
 }  // namespace
 }  // namespace tenon

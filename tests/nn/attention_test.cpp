@@ -165,6 +165,9 @@ TEST(Attention, ErrorsNameTheProjection) {
 struct CacheCase {
   int64_t kv_heads;
   bool rotary;
+  friend std::ostream& operator<<(std::ostream& out, const CacheCase& one) {
+    return out << one.kv_heads << " key/value heads" << (one.rotary ? ", rotary" : "");
+  }
 };
 
 class Cache : public testing::TestWithParam<CacheCase> {
