@@ -2,7 +2,11 @@
 
 #pragma once
 
+#include "tenon/io/hugging_face.h"
+#include "tenon/io/llama2c.h"
+#include "tenon/io/npy.h"
 #include "tenon/io/safetensors.h"
+#include "tenon/io/torch_file.h"
 #include "tenon/nn/activations.h"
 #include "tenon/nn/attention.h"
 #include "tenon/nn/containers.h"
