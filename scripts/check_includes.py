@@ -51,6 +51,7 @@ USES["tenon.h"] = set(USES)  # the one public header gathers all
 # Rooms that are not listed reach the same things through the room that wraps them.
 THIRD_PARTY = {
     "nlohmann": {"io", "data", "text", "models"},
+    "zlib": {"io"},
     "omp": {"base", "backends/cpu"},
     "hwy": {"backends/cpu"},
     "dnnl": {"backends/cpu"},
@@ -218,6 +219,8 @@ SELF_TEST = [
     # Third parties.
     ("tenon/io/npy.cpp", "#include <vector>\n#include <fmt/core.h>\n#include <nlohmann/json.hpp>\n", None),
     ("tenon/nn/linear.cpp", "#include <nlohmann/json.hpp>\n", 1),
+    ("tenon/io/zip.cpp", "#include <zlib.h>\n", None),
+    ("tenon/data/images.cpp", "#include <zlib.h>\n", 1),
     ("tenon/plan/group.cpp", '#include "hwy/highway.h"\n', 1),
     ("tenon/backends/cpu/math.cpp", '#include "hwy/highway.h"\n#include <sys/mman.h>\n#include <unistd.h>\n', None),
     ("tenon/base/error.cpp", "#include <boost/any.hpp>\n", 1),

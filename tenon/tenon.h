@@ -2,7 +2,13 @@
 
 #pragma once
 
+#include "tenon/io/hugging_face.h"
+#include "tenon/io/llama2c.h"
+#include "tenon/io/npy.h"
 #include "tenon/io/safetensors.h"
+#include "tenon/io/torch_file.h"
+#include "tenon/models/generate.h"
+#include "tenon/models/gpt2.h"
 #include "tenon/nn/activations.h"
 #include "tenon/nn/attention.h"
 #include "tenon/nn/containers.h"
@@ -10,6 +16,7 @@
 #include "tenon/nn/init.h"
 #include "tenon/nn/kv_cache.h"
 #include "tenon/nn/layers.h"
+#include "tenon/nn/linear_cross_entropy.h"
 #include "tenon/nn/losses.h"
 #include "tenon/nn/module.h"
 #include "tenon/nn/rotary.h"

@@ -1,4 +1,4 @@
-// Runs recorded op cases on a device and compares values and gradients with PyTorch's.
+// Runs recorded op cases, or a recorded model, on a device and compares values and gradients with PyTorch's.
 //
 // The cases (ops.json) and their tensors (ops.safetensors) are described in tests/golden/README.md. The golden tensors
 // live on the reference device; only the op and its gradient run on the device under test. A case must be understood
@@ -26,6 +26,7 @@
 #include "tenon/base/nearest.h"
 #include "tenon/exec/eval.h"
 #include "tenon/tenon.h"
+#include "tests/golden_model.h"
 
 namespace {
 
@@ -470,6 +471,7 @@ struct Setting {
   DType dtype = DType::f32;
   std::string filter;
   std::string twin_name;  // a device that must give the same bits; none when empty
+  std::string save_as;    // where to write a model again; nowhere when empty
 };
 
 /// K of "X.goutK".
@@ -608,7 +610,7 @@ bool run_all(const Setting& setting) {
   const auto golden = tenon::io::load_safetensors(setting.folder / "ops.safetensors", Device("reference")).tensors;
   Runner runner(setting, golden);
   std::optional<Runner> twin;
-  if (!setting.twin_name.empty()) twin.emplace(Setting{{}, setting.twin_name, setting.dtype, {}, {}}, golden);
+  if (!setting.twin_name.empty()) twin.emplace(Setting{{}, setting.twin_name, setting.dtype, {}, {}, {}}, golden);
 
   size_t passed = 0, failed = 0;
   for (const json& entry : cases) {
@@ -633,18 +635,39 @@ bool run_all(const Setting& setting) {
   return failed == 0 && passed > 0;
 }
 
+/// The same for a folder that holds a model.
+bool run_model(const Setting& setting) {
+  if (setting.dtype != DType::f32 || !setting.twin_name.empty())
+    fail("golden_test", "a model is compared in f32 and without --same-bits");
+  tenon::testing::GoldenModel golden(setting.folder, Device(setting.device_name));
+  size_t passed = 0, failed = 0;
+  golden.run(setting.filter, [&](const tenon::testing::ModelCheck& check) {
+    if (check.wrong.empty())
+      fmt::print("ok   {}  {:.4f} of the tolerance\n", check.name, check.excess);
+    else
+      fmt::print("FAIL {}  {}\n", check.name, one_line(check.wrong));
+    ++(check.wrong.empty() ? passed : failed);
+  });
+  if (!setting.save_as.empty()) golden.save(setting.save_as);
+  fmt::print("{} passed, {} failed\n", passed, failed);
+  return failed == 0 && passed > 0;
+}
+
 // ---- Command line ------------------------------------------------------------------------------------------------
 
 constexpr std::string_view kHelp =
     R"(golden_test --dir DIR --device NAME [--dtype f32|f16|bf16] [--same-bits NAME] [--filter TEXT]
+            [--save DIR]
 
-Runs the recorded op cases of DIR (ops.json, ops.safetensors) on a device and compares values and gradients.
+Runs the recorded op cases of DIR (ops.json, ops.safetensors), or the model there (config.json, model.safetensors,
+expected.json, expected.safetensors), on a device and compares values and gradients.
 
-  --dir DIR       the folder with the cases
+  --dir DIR       the folder with the cases or the model
   --device NAME   where to run them: reference, ...
   --dtype DTYPE   what floating-point inputs are rounded to first: f32 (the default), f16 or bf16
   --same-bits NAME  a second device whose every result must have the same bits
   --filter TEXT   run only cases whose name or op contains TEXT
+  --save DIR      write the model again, with its logits, for scripts/check_transformers.py
   --help          print this
 
 Prints "ok" or "FAIL" with the reason for each case and ends with "N passed, N failed".
@@ -659,7 +682,7 @@ DType run_dtype(const std::string& text) {
 }
 
 Setting parse(const std::vector<std::string>& arguments) {
-  const std::vector<std::string> known = {"--dir", "--device", "--dtype", "--same-bits", "--filter", "--help"};
+  const std::vector<std::string> known = {"--dir", "--device", "--dtype", "--same-bits", "--filter", "--save", "--help"};
   std::map<std::string, std::string> given;
   for (size_t i = 0; i < arguments.size(); i += 2) {
     const std::string& option = arguments[i];
@@ -677,7 +700,7 @@ Setting parse(const std::vector<std::string>& arguments) {
   (void)Device(given["--device"]);  // an unknown one is refused here
   if (given.contains("--same-bits")) (void)Device(given["--same-bits"]);
   return {given["--dir"], given["--device"], given.contains("--dtype") ? run_dtype(given["--dtype"]) : DType::f32,
-          given["--filter"], given["--same-bits"]};
+          given["--filter"], given["--same-bits"], given["--save"]};
 }
 
 }  // namespace
@@ -690,7 +713,9 @@ int main(int count, char** values) {
     return 0;
   }
   try {
-    return run_all(parse(arguments)) ? 0 : 1;
+    const Setting setting = parse(arguments);
+    const bool is_model = tenon::testing::GoldenModel::is_one(setting.folder);
+    return (is_model ? run_model(setting) : run_all(setting)) ? 0 : 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", one_line(error.what()));
     return 2;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -117,6 +118,11 @@ class Device {
   virtual Compiler& compiler() = 0;
   virtual Buffer allocate(size_t bytes) = 0;
   virtual void release(const Buffer& buffer) = 0;
+  /// Memory of somebody else's as a buffer of this device, where the device works on host memory and these bytes are
+  /// aligned to `alignment`; nothing otherwise, and by default.
+  virtual std::optional<Buffer> adopt(std::span<std::byte> bytes, size_t alignment);
+  /// Returns when nothing that was submitted looks at an adopted buffer any more, so that its owner may free it.
+  virtual void let_go(const Buffer& buffer);
   virtual void enqueue(std::span<const Command> commands) = 0;
   /// Starts what was enqueued and returns at once. When the caller will wait for it anyway, it may run right here.
   virtual Ticket submit(bool caller_waits) = 0;

@@ -33,9 +33,13 @@ Storage::Storage(Device& device, size_t bytes)
   }
 }
 
+Storage::Storage(Device& device, const Buffer& adopted, std::shared_ptr<const void> owner)
+    : device_(device), buffer_(adopted), owner_(std::move(owner)), id_(totals().next_id++), version_(next_version()) {}
+
 std::shared_ptr<Storage> Storage::give_address_away() {
   auto taken = std::make_shared<Storage>(device_, buffer_.bytes);
   std::swap(buffer_, taken->buffer_);
+  std::swap(owner_, taken->owner_);
   successor_ = taken;
   return taken;
 }
@@ -58,6 +62,10 @@ uint64_t next_version() {
 }
 
 Storage::~Storage() {
+  if (owner_) {
+    device_.let_go(buffer_);
+    return;
+  }
   --totals().buffers;
   totals().bytes -= buffer_.bytes;
   buffer_.bytes = size_class(buffer_.bytes);

@@ -14,6 +14,8 @@ namespace tenon::device {
 class Storage : public ir::Data {
  public:
   Storage(Device& device, size_t bytes);
+  /// Over memory that the device has adopted and `owner` keeps; it never enters the pool and no total counts it.
+  Storage(Device& device, const Buffer& adopted, std::shared_ptr<const void> owner);
   ~Storage() override;
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
@@ -43,6 +45,7 @@ class Storage : public ir::Data {
  private:
   Device& device_;
   Buffer buffer_;
+  std::shared_ptr<const void> owner_;  // of adopted memory; null where the memory is the pool's
   uint64_t id_, version_;
   Ticket ready_;
   bool overwrites_ = false;

@@ -214,6 +214,19 @@ Value upload(std::span<const std::byte> bytes, const ir::Type& type, ir::DeviceI
   return leaf;
 }
 
+Value upload_or_adopt(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const ir::Type& type,
+                      ir::DeviceId device) {
+  Device& target = device::open(device);
+  // The caller has promised that the memory may be written; that it comes as const keeps readers of files honest.
+  const std::span<std::byte> writable(const_cast<std::byte*>(bytes.data()), bytes.size());
+  const auto adopted = bytes.empty() ? std::nullopt : target.adopt(writable, size_of(type.dtype));
+  if (!adopted) return upload(bytes, type, device);
+  const auto storage = std::make_shared<Storage>(target, *adopted, std::move(owner));
+  Value leaf = ir::buffer({storage->id(), 0, device, type});
+  leaf.node->set_data(0, storage);
+  return leaf;
+}
+
 Value settle(const Value& value) {
   std::lock_guard lock(engine().mutex);
   if (value.needs_grad() || value.node->op() == Op::buffer) return value;

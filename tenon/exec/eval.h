@@ -31,6 +31,11 @@ std::vector<std::byte> read(const ir::Value& value);
 /// A leaf that holds a copy of these bytes.
 ir::Value upload(std::span<const std::byte> bytes, const ir::Type& type, ir::DeviceId device);
 
+/// A leaf over these bytes themselves, which `owner` keeps, if the device can work on them; else over a copy. They may
+/// be overwritten when nobody reads the leaf any more.
+ir::Value upload_or_adopt(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const ir::Type& type,
+                          ir::DeviceId device);
+
 /// One number as a device stores it: size_of(dtype) bytes.
 void write_number(double value, DType dtype, std::byte* to);
 

@@ -1,9 +1,13 @@
 // The safetensors file format: a JSON header of names, dtypes, shapes and byte ranges, then the bytes.
+//
+//   save_safetensors("model.safetensors", {{"weight", weight}, {"bias", bias}});
+//   Tensor weight = load_safetensors("model.safetensors").tensors.at("weight");
 
 #pragma once
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "tenon/tensor/tensor.h"
@@ -15,10 +19,19 @@ struct SafetensorsFile {
   std::map<std::string, std::string> metadata;
 };
 
-/// Reads a whole file. Fails with one line naming the file and what is wrong with it.
+/// Reads a file, or all the files that a `model.safetensors.index.json` names. Fails with one line naming the file and
+/// what is wrong with it.
+///
+/// On a device that works on host memory, tensors lie in a map of the file where its alignment allows it: loading reads
+/// nothing, and writing to them never reaches the file. Dtypes that Tenon lacks are widened: I8, I16 and U16 to i32,
+/// U32 and U64 to i64, F8_E4M3 and F8_E5M2 to f32.
 SafetensorsFile load_safetensors(const std::filesystem::path& path, Device device = {});
-/// Writes beside, syncs and renames: the old file stays until the new one is whole.
+
+/// Writes beside, syncs and renames: the old file stays until the new one is whole. Tensors of more than
+/// `max_shard_bytes` together are split: `model.safetensors` becomes `model-00001-of-00003.safetensors` and so on
+/// beside `model.safetensors.index.json`, and what lay under the other name is removed.
 void save_safetensors(const std::filesystem::path& path, const std::map<std::string, Tensor>& tensors,
-                      const std::map<std::string, std::string>& metadata = {});
+                      const std::map<std::string, std::string>& metadata = {},
+                      std::optional<uint64_t> max_shard_bytes = {});
 
 }  // namespace tenon::io

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <limits>
 
 #include "tenon/exec/eval.h"
 #include "tenon/tensor/record.h"
@@ -19,14 +21,19 @@ Tensor finished(Tensor made, const Options& options) {
 
 template <typename T>
 void note_range(Tensor& made, std::span<const std::byte> bytes) {
-  const auto* values = reinterpret_cast<const T*>(bytes.data());
-  const auto [low, high] = std::minmax_element(values, values + bytes.size() / sizeof(T));
-  made.set_known_range(*low, *high);
+  T low = std::numeric_limits<T>::max(), high = std::numeric_limits<T>::min();
+  for (size_t at = 0; at < bytes.size(); at += sizeof(T)) {
+    T value;
+    std::memcpy(&value, bytes.data() + at, sizeof(T));  // bytes of a file need not be aligned
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  made.set_known_range(low, high);
 }
 
-}  // namespace
-
-Tensor from_bytes(std::span<const std::byte> bytes, const Dims& shape, const Options& options) {
+/// What all tensors of host bytes have in common; `upload` makes the leaf.
+template <typename Upload>
+Tensor of_host_bytes(std::span<const std::byte> bytes, const Dims& shape, const Options& options, Upload upload) {
   const DType dtype = options.dtype.value_or(DType::f32);
   record::require_sizes("tensor", shape);
   const auto wanted = static_cast<size_t>(ir::count(shape)) * size_of(dtype);
@@ -36,11 +43,25 @@ Tensor from_bytes(std::span<const std::byte> bytes, const Dims& shape, const Opt
   if (Trace* trace = Trace::current()) {
     trace->uploads(std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
   }
-  Tensor made(exec::upload(bytes, {dtype, shape}, options.device.id));
+  Tensor made(upload(ir::Type{dtype, shape}));
   // Remembered for the check of indices at the moment an op is recorded.
   if (dtype == DType::i64 && !bytes.empty()) note_range<int64_t>(made, bytes);
   if (dtype == DType::i32 && !bytes.empty()) note_range<int32_t>(made, bytes);
   return finished(made, options);
+}
+
+}  // namespace
+
+Tensor from_bytes(std::span<const std::byte> bytes, const Dims& shape, const Options& options) {
+  return of_host_bytes(bytes, shape, options,
+                       [&](const ir::Type& type) { return exec::upload(bytes, type, options.device.id); });
+}
+
+Tensor from_host_memory(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const Dims& shape,
+                        const Options& options) {
+  return of_host_bytes(bytes, shape, options, [&](const ir::Type& type) {
+    return exec::upload_or_adopt(bytes, std::move(owner), type, options.device.id);
+  });
 }
 
 Tensor scalar(Number value, const Options& options) {

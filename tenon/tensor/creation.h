@@ -9,6 +9,11 @@ namespace tenon {
 /// A tensor of these bytes, which are copied.
 Tensor from_bytes(std::span<const std::byte> bytes, const Dims& shape, const Options& options);
 
+/// A tensor over these bytes, which stay where they are (kept by owner) where the device reads host memory and they are
+/// aligned for it; else copied. In-place ops may write over them: the memory must be writable and no other tensor's.
+Tensor from_host_memory(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const Dims& shape,
+                        const Options& options);
+
 /// A tensor of these values in row-major order; dtype follows T unless the options say otherwise.
 template <typename T>
 Tensor from_vector(const std::vector<T>& values, const Dims& shape, const Options& options = {});

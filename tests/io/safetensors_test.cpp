@@ -3,49 +3,22 @@
 #include "tenon/io/safetensors.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
-#include <csignal>
+#include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <string>
 
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
+#include "tests/io/support.h"
 
 namespace tenon::io {
 namespace {
 
-namespace fs = std::filesystem;
-
-/// A folder of its own for each test, removed afterwards.
-class Safetensors : public testing::Test {
+class Safetensors : public InFolder {
  protected:
-  Safetensors() {
-    std::string made = (fs::temp_directory_path() / "tenon-safetensors-XXXXXX").string();
-    if (!mkdtemp(made.data())) throw std::runtime_error("no temporary folder");
-    folder_ = made;
-  }
-  ~Safetensors() override { fs::remove_all(folder_); }
-
-  fs::path path(const std::string& name = "file.safetensors") const { return folder_ / name; }
-
-  fs::path write(const std::string& content) const {
-    std::ofstream(path(), std::ios::binary) << content;
-    return path();
-  }
-  static std::string content_of(const fs::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-  std::vector<std::string> files() const {
-    std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder_)) names.push_back(entry.path().filename());
-    return names;
-  }
+  Safetensors() : InFolder("file.safetensors") {}
 
   /// What loading these bytes fails with, less "[safetensors] FILE: ".
   std::string refusal(const std::string& content) const { return refusal_of(write(content)); }
@@ -60,8 +33,6 @@ class Safetensors : public testing::Test {
     }
     return "(loaded)";
   }
-
-  fs::path folder_;
 };
 
 std::string length_of(uint64_t bytes) {
@@ -162,6 +133,49 @@ TEST_F(Safetensors, FieldsMayComeInAnyOrderWithSpaces) {
   EXPECT_EQ(load_safetensors(path()).tensors.at("x").to_vector<uint8_t>(), (std::vector<uint8_t>{1, 1, 1, 1}));
 }
 
+// ---- Dtypes that are widened --------------------------------------------------------------------------------------
+
+/// What two elements of a dtype are loaded as.
+struct Widened {
+  std::string dtype, bytes;
+  DType held;
+  std::vector<double> values;
+};
+
+TEST_F(Safetensors, NarrowerAndUnsignedIntegersAreWidened) {
+  const Widened rows[] = {
+      {"I8", "\x80\x7F", DType::i32, {-128, 127}},
+      {"I16", std::string("\x00\x80\xFF\x7F", 4), DType::i32, {-32768, 32767}},
+      {"U16", std::string("\x00\x80\xFF\xFF", 4), DType::i32, {32768, 65535}},
+      {"U32", std::string("\x00\x00\x00\x80\xFF\xFF\xFF\xFF", 8), DType::i64, {2147483648.0, 4294967295.0}},
+      {"U64", std::string("\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x40", 16), DType::i64, {1, 4611686018427387904.0}}};
+  for (const Widened& row : rows) {
+    write(entry_of(
+        R"("dtype":")" + row.dtype + R"(","shape":[2],"data_offsets":[0,)" + std::to_string(row.bytes.size()) + "]",
+        row.bytes));
+    const Tensor x = load_safetensors(path()).tensors.at("x");
+    EXPECT_EQ(x.dtype(), row.held) << row.dtype;
+    EXPECT_EQ(x.to_vector<double>(), row.values) << row.dtype;
+  }
+}
+
+TEST_F(Safetensors, EightBitFloatsBecomeF32) {
+  // 1.0, -1.75, the largest, the smallest, and one in between, by the OCP specification.
+  write(entry_of(R"("dtype":"F8_E4M3","shape":[5],"data_offsets":[0,5])", "\x38\xBE\x7E\x01\x0F"));
+  EXPECT_EQ(load_safetensors(path()).tensors.at("x").to_vector<float>(),
+            (std::vector<float>{1, -1.75F, 448, 0.001953125F, 0.029296875F}));
+  write(entry_of(R"("dtype":"F8_E5M2","shape":[4],"data_offsets":[0,4])", "\x3C\xBF\x7B\x01"));
+  EXPECT_EQ(load_safetensors(path()).tensors.at("x").to_vector<float>(),
+            (std::vector<float>{1, -1.75F, 57344, 1.52587890625e-05F}));
+  write(entry_of(R"("dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2])", "\x7F\xFF"));
+  for (const float value : load_safetensors(path()).tensors.at("x").to_vector<float>()) EXPECT_TRUE(std::isnan(value));
+}
+
+TEST_F(Safetensors, UnsignedNumbersBeyondI64AreRefused) {
+  EXPECT_EQ(refusal(entry_of(R"("dtype":"U64","shape":[1],"data_offsets":[0,8])", std::string(8, '\xFF'))),
+            R"(tensor "x" is U64 and holds a number that does not fit into i64)");
+}
+
 // ---- Refusals: the file -------------------------------------------------------------------------------------------
 
 TEST_F(Safetensors, MissingFileIsRefused) {
@@ -253,10 +267,11 @@ TEST_F(Safetensors, MetadataOtherThanTextIsRefused) {
 }
 
 TEST_F(Safetensors, DTypesOfTheFormatThatTenonLacksAreRefusedByName) {
-  for (const std::string dtype : {"I8", "I16", "U16", "U32", "U64", "F8_E5M2", "F8_E4M3"}) {
+  for (const std::string dtype : {"F8_E8M0", "F6_E2M3", "F6_E3M2", "F4", "C64"}) {
     EXPECT_EQ(refusal(entry_of(R"("dtype":")" + dtype + R"(","shape":[0],"data_offsets":[0,0])")),
               "tensor \"x\" has dtype " + dtype +
-                  ", which Tenon does not hold (it holds I64, F64, F32, I32, BF16, F16, U8, BOOL)");
+                  ", which Tenon does not read (it reads I64, U64, F64, F32, I32, U32, BF16, F16, I16, U16, F8_E4M3, "
+                  "F8_E5M2, I8, U8, BOOL)");
   }
 }
 
@@ -431,26 +446,6 @@ TEST_F(Safetensors, FolderInPlaceOfTheTargetFailsAndLeavesNothingBeside) {
   EXPECT_EQ(files(), std::vector<std::string>{"file.safetensors"});
   EXPECT_EQ(content_of(path() / "inside"), "kept");
 }
-
-/// While alive, no file may grow past this size: what a full disk does to a write.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  void (*handler_)(int);
-  rlimit before_{};
-};
 
 TEST_F(Safetensors, OldFileSurvivesAWriteThatStopsHalfway) {
   write("old");

@@ -122,6 +122,14 @@ class CpuDevice : public device::Device {
     queue_.wait_until_idle();  // the pool hands buffers on in order; only the system must not get one that is in use
     ::operator delete(buffer.host, std::align_val_t(alignment_of(buffer.bytes)));
   }
+  // Kernels load and store by unaligned vectors and never touch a byte outside of their operands: elements that are
+  // aligned are enough.
+  std::optional<device::Buffer> adopt(std::span<std::byte> bytes, size_t alignment) override {
+    const auto address = reinterpret_cast<uintptr_t>(bytes.data());
+    if (address % alignment != 0) return std::nullopt;
+    return device::Buffer{address, bytes.size(), bytes.data()};
+  }
+  void let_go(const device::Buffer&) override { queue_.wait_until_idle(); }
 
   void enqueue(std::span<const device::Command> commands) override {
     std::lock_guard lock(mutex_);

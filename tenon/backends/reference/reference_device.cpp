@@ -71,6 +71,11 @@ class ReferenceDevice : public device::Device {
     return {reinterpret_cast<uintptr_t>(memory), bytes, memory};
   }
   void release(const device::Buffer& buffer) override { ::operator delete(buffer.host, kAlignment); }
+  std::optional<device::Buffer> adopt(std::span<std::byte> bytes, size_t alignment) override {
+    const auto address = reinterpret_cast<uintptr_t>(bytes.data());
+    if (address % alignment != 0) return std::nullopt;
+    return device::Buffer{address, bytes.size(), bytes.data()};
+  }
 
   void enqueue(std::span<const device::Command> commands) override {
     for (const device::Command& command : commands) std::visit([&](const auto& c) { run(c); }, command);

@@ -1,0 +1,60 @@
+// Files as this room reads and writes them: mapped whole, and replaced whole.
+
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "tenon/io/input.h"
+
+namespace tenon::io {
+
+/// A file in memory. Writing to the memory never reaches the file; a tensor may therefore lie in it and be trained.
+///
+/// The file must not be cut or written in place while the map lives: the system would then stop the process or show the
+/// new bytes. Tenon itself only ever puts a new file in the old one's place, which leaves maps of the old one alone.
+class MappedFile {
+ public:
+  /// Fails with one line that starts with `[format] path`.
+  static std::shared_ptr<const MappedFile> open(std::string_view format, const std::filesystem::path& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  explicit MappedFile(std::span<std::byte> bytes) : bytes_(bytes) {}
+  std::span<std::byte> bytes_;
+};
+
+/// A new file beside the target: takes its place on commit, and is removed if that never comes. Until then the old file
+/// is there, whole. Every failure is one line that starts with `[format] path`.
+class ReplacingFile {
+ public:
+  ReplacingFile(std::string_view format, const std::filesystem::path& path);
+  ~ReplacingFile();
+  ReplacingFile(ReplacingFile&& other) noexcept;
+  ReplacingFile& operator=(ReplacingFile&&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  /// Everything written is on disk. Files that belong together are all synced before the first of them commits.
+  void sync();
+  void commit();
+
+ private:
+  void check(int64_t result) const;
+  void sync_folder() const;
+
+  Input shown_;  // as the caller spelled it, for messages
+  std::filesystem::path target_, temporary_;
+  int file_ = -1;
+  bool committed_ = false;
+};
+
+/// Removes a file that a newer one has made stale; that there is none is fine.
+void remove_stale(std::string_view format, const std::filesystem::path& path);
+
+}  // namespace tenon::io

@@ -1,0 +1,28 @@
+// The models and tokenizers of llama2.c: stories260K.bin, tok512.bin.
+
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "tenon/io/llama2c_header.h"
+#include "tenon/tensor/tensor.h"
+
+namespace tenon::io {
+
+struct Llama2cModel {
+  Llama2cConfig config;
+  /// By the names of llama2.c's model.py: "tok_embeddings.weight", "layers.0.attention.wq.weight", "norm.weight" ...
+  /// and "output.weight" unless config.shared_classifier.
+  std::map<std::string, Tensor> tensors;
+};
+
+/// Reads a "version 0" file; the weights lie in a map of it. Fails with one line unless its length is that of its
+/// header.
+Llama2cModel load_llama2c(const std::filesystem::path& path, Device device = {});
+
+/// Reads a tokenizer: pieces in the order of their token numbers, with the scores by which they are merged.
+Llama2cTokenizer load_llama2c_tokenizer(const std::filesystem::path& path);
+
+}  // namespace tenon::io

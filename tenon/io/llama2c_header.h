@@ -1,0 +1,41 @@
+// The files of llama2.c: weights in "version 0" .bin files, and tokenizers such as tok512.bin. No tensor is made here.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tenon/io/input.h"
+
+namespace tenon::io {
+
+struct Llama2cConfig {
+  int64_t dim = 0, hidden_dim = 0, n_layers = 0, n_heads = 0, n_kv_heads = 0, vocab_size = 0, max_seq_len = 0;
+  /// The output layer is the embedding: the file holds it once, and tells by the sign of its vocab_size.
+  bool shared_classifier = true;
+};
+
+/// f32 weights under the name they have in llama2.c's model.py.
+struct Llama2cWeight {
+  std::string name;
+  std::vector<uint64_t> shape;
+  std::span<const std::byte> bytes;
+};
+
+struct Llama2cContent {
+  Llama2cConfig config;
+  std::vector<Llama2cWeight> weights;
+};
+Llama2cContent parse_llama2c(const Input& input);
+
+struct Llama2cToken {
+  std::string piece;
+  float score = 0;
+};
+struct Llama2cTokenizer {
+  int64_t max_token_length = 0;  // in bytes
+  std::vector<Llama2cToken> tokens;
+};
+Llama2cTokenizer parse_llama2c_tokenizer(const Input& input);
+
+}  // namespace tenon::io

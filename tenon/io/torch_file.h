@@ -1,0 +1,23 @@
+// PyTorch's .pt files, read without PyTorch and without running what they say.
+
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "tenon/tensor/tensor.h"
+
+namespace tenon::io {
+
+struct TorchFile {
+  std::map<std::string, Tensor> tensors;      // nested dicts and lists by dotted names: "optimizer.state.0.step"
+  std::map<std::string, std::string> others;  // numbers, flags and texts, as Python prints them
+};
+
+/// Reads what torch.save made of a state dict or a checkpoint of such (PyTorch 1.6 or later). Only the handful of names
+/// that describe tensors are understood, anything else in the pickle is refused by name. int8, int16 and uint16 become
+/// i32, uint32 and uint64 i64, the 8-bit floats f32. Names for the same view of the same storage give the same tensor.
+TorchFile load_torch(const std::filesystem::path& path, Device device = {});
+
+}  // namespace tenon::io

@@ -1,0 +1,56 @@
+// CausalLm: what decoder language models have in common around their layers: head, loss, caches.
+//
+//   models::Gpt2 model(models::Gpt2Config::distilgpt2());
+//   Tensor loss = model.loss(ids, targets);
+//
+// A padded vocabulary has rows that no token uses, because products run best with round sizes. Their logits are set to
+// the lowest finite number instead of being cut off, so that every kernel of the head has the same rows.
+
+#pragma once
+
+#include <vector>
+
+#include "tenon/nn/kv_cache.h"
+#include "tenon/nn/module.h"
+
+namespace tenon::models {
+
+struct LossOptions {
+  int64_t ignore_index = -100;  // targets that do not count
+  /// Logits of this many tokens exist at a time; 0: of all. Fewer take less memory and more kernels.
+  int64_t chunk = 0;
+};
+
+class CausalLm : public nn::ModuleOf<CausalLm> {
+ public:
+  /// Logits (batch, time, vocabulary) of ids (batch, time). With caches, one per layer, the tokens follow those held.
+  Tensor forward(const Tensor& ids, std::vector<nn::KvCache>* caches = nullptr) const;
+  /// The logits behind the last token, (batch, vocabulary).
+  Tensor next_logits(const Tensor& ids, std::vector<nn::KvCache>* caches = nullptr) const;
+  /// The mean cross-entropy of targets (batch, time), each the token after that of ids.
+  Tensor loss(const Tensor& ids, const Tensor& targets, const LossOptions& options = {}) const;
+
+  /// Empty caches that fit, one per layer.
+  std::vector<nn::KvCache> make_caches(int64_t batch, int64_t max_length) const;
+  int64_t vocabulary() const { return sizes_.vocabulary; }
+  /// The longest sequence.
+  int64_t positions() const { return sizes_.positions; }
+
+ protected:
+  struct Sizes {
+    int64_t vocabulary, padded_vocabulary, positions, layers, kv_heads, head_width;
+  };
+  explicit CausalLm(const Sizes& sizes) : sizes_(sizes) {}
+
+  /// What the head multiplies: normalised states (batch, time, width).
+  virtual Tensor states(const Tensor& ids, std::vector<nn::KvCache>* caches) const = 0;
+  /// (padded vocabulary, width).
+  virtual const Tensor& head_weight() const = 0;
+
+ private:
+  Tensor checked_states(const Tensor& ids, std::vector<nn::KvCache>* caches) const;
+
+  Sizes sizes_;
+};
+
+}  // namespace tenon::models

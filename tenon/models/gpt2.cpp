@@ -1,0 +1,171 @@
+// The arithmetic of GPT-2, arranged so that the planner's counts hold: one product for queries, keys and values, views
+// of its result into attention, one conversion of it under autocast.
+
+#include "tenon/models/gpt2.h"
+
+#include <cmath>
+
+#include "tenon/io/hugging_face.h"
+#include "tenon/nn/functional.h"
+#include "tenon/nn/init.h"
+#include "tenon/tensor/autocast.h"
+#include "tenon/tensor/autograd.h"
+#include "tenon/tensor/ops.h"
+
+namespace tenon::models {
+namespace {
+
+using base::fail;
+
+const Gpt2Config& checked(const Gpt2Config& config) {
+  config.check();
+  return config;
+}
+
+Tensor activated(const Tensor& x, const std::string& activation) {
+  if (activation == "gelu_new") return gelu(x, "tanh");
+  if (activation == "gelu") return gelu(x);
+  return activation == "relu" ? relu(x) : silu(x);
+}
+
+bool ends_with_any(const std::string& name, std::initializer_list<std::string_view> ends) {
+  return std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return name.ends_with(end); });
+}
+
+// The file's rows, and zeros to fill up to `rows`. Zeros, because nothing ever reads or trains them.
+Tensor padded(const Tensor& table, int64_t rows) {
+  return table.size(0) >= rows ? table : pad(table, {0, 0, 0, rows - table.size(0)});
+}
+
+}  // namespace
+
+Conv1D::Conv1D(int64_t in, int64_t out, const Options& options) {
+  weight = empty({in, out}, options);
+  bias = empty({out}, options);
+  register_parameter("weight", weight);
+  register_parameter("bias", bias);
+}
+
+Tensor Conv1D::forward(const Tensor& x) const { return matmul(x, weight) + bias; }
+
+Gpt2Attention::Gpt2Attention(const Gpt2Config& config, const Options& options)
+    : c_attn(config.width, 3 * config.width, options),
+      c_proj(config.width, config.width, options),
+      heads_(config.heads),
+      dropout_(config.attention_dropout) {
+  register_module("c_attn", c_attn);
+  register_module("c_proj", c_proj);
+}
+
+Tensor Gpt2Attention::forward(const Tensor& x, nn::KvCache* cache) const {
+  const int64_t batch = x.size(0), time = x.size(1), width = x.size(2);
+  const Tensor qkv = autocast(c_attn(x)).reshape({batch, time, 3, heads_, width / heads_});
+  const auto part = [&](int64_t i) { return qkv.select(2, i).permute({0, 2, 1, 3}); };
+  Tensor keys = part(1), values = part(2);
+  nn::AttentionOptions options;
+  options.dropout = is_training() ? dropout_ : 0;
+  if (cache) {
+    cache->append(keys, values);
+    keys = cache->keys().to(qkv.dtype());
+    values = cache->values().to(qkv.dtype());
+    options.mask = cache->mask(time);
+  } else {
+    options.causal = true;
+  }
+  const Tensor y = nn::scaled_dot_product_attention(part(0), keys, values, options);
+  return c_proj(y.permute({0, 2, 1, 3}).reshape({batch, time, width}));
+}
+
+Gpt2Mlp::Gpt2Mlp(const Gpt2Config& config, const Options& options)
+    : c_fc(config.width, config.inner_width(), options),
+      c_proj(config.inner_width(), config.width, options),
+      activation_(config.activation) {
+  register_module("c_fc", c_fc);
+  register_module("c_proj", c_proj);
+}
+
+Tensor Gpt2Mlp::forward(const Tensor& x) const { return c_proj(activated(c_fc(x), activation_)); }
+
+Gpt2Block::Gpt2Block(const Gpt2Config& config, const Options& options)
+    : ln_1(config.width, config.norm_eps, true, true, options),
+      ln_2(config.width, config.norm_eps, true, true, options),
+      attn(config, options),
+      mlp(config, options),
+      dropout_(config.residual_dropout) {
+  register_module("ln_1", ln_1);
+  register_module("attn", attn);
+  register_module("ln_2", ln_2);
+  register_module("mlp", mlp);
+  register_module("dropout", dropout_);
+}
+
+Tensor Gpt2Block::forward(const Tensor& x, nn::KvCache* cache) const {
+  const Tensor y = x + dropout_(attn(ln_1(x), cache));
+  return y + dropout_(mlp(ln_2(y)));
+}
+
+Gpt2Transformer::Gpt2Transformer(const Gpt2Config& config, const Options& options)
+    : wte(config.rows(), config.width, {}, options),
+      wpe(config.positions, config.width, {}, options),
+      ln_f(config.width, config.norm_eps, true, true, options),
+      dropout_(config.embedding_dropout) {
+  for (int64_t i = 0; i < config.layers; ++i) h.emplace(config, options);
+  register_module("wte", wte);
+  register_module("wpe", wpe);
+  register_module("h", h);
+  register_module("ln_f", ln_f);
+  register_module("dropout", dropout_);
+}
+
+Tensor Gpt2Transformer::forward(const Tensor& ids, std::vector<nn::KvCache>* caches) const {
+  const int64_t time = ids.size(1);
+  const Tensor positions = caches ? wpe(caches->front().positions(time)) : wpe.weight.narrow(0, 0, time);
+  Tensor x = dropout_(wte(ids) + positions);
+  for (size_t i = 0; i < h.size(); ++i) x = h[i](x, caches ? &(*caches)[i] : nullptr);
+  return ln_f(x);
+}
+
+Gpt2::Gpt2(const Gpt2Config& config, const Options& options)
+    : CausalLm({config.vocabulary, config.rows(), config.positions, config.layers, config.heads,
+                config.width / std::max<int64_t>(1, config.heads)}),
+      transformer(checked(config), options),
+      config_(config) {
+  register_module("transformer", transformer);
+  if (!config.tied_head) register_module("lm_head", lm_head.emplace(config.width, config.rows(), false, options));
+  nn::init::gpt2_(*this, config.layers, {"c_proj"});
+}
+
+Tensor Gpt2::states(const Tensor& ids, std::vector<nn::KvCache>* caches) const { return transformer(ids, caches); }
+
+// Files differ: those of the model without head lack the prefix, old ones hold the causal masks, and some hold the head
+// again although it is tied.
+std::unique_ptr<Gpt2> Gpt2::load(const std::filesystem::path& folder, const Options& options,
+                                 int64_t padded_vocabulary) {
+  const io::HuggingFaceFolder files = io::load_folder(folder, options.device);
+  Gpt2Config config = Gpt2Config::from_json(files.config);
+  config.padded_vocabulary = padded_vocabulary;
+  auto model = std::make_unique<Gpt2>(config, options);
+  const DType dtype = options.dtype.value_or(DType::f32);
+  nn::StateDict state;
+  for (const auto& [given, tensor] : files.tensors) {
+    const bool is_head = given == "lm_head.weight";
+    if (ends_with_any(given, {".attn.bias", ".attn.masked_bias"}) || (is_head && config.tied_head)) continue;
+    const std::string name = is_head || given.starts_with("transformer.") ? given : "transformer." + given;
+    const bool has_rows = is_head || name == "transformer.wte.weight";
+    state[name] = has_rows ? padded(tensor.to(dtype), config.rows()) : tensor.to(dtype);
+  }
+  const base::Scope scope(folder.string());
+  model->load_state_dict(state, true, true);
+  return model;
+}
+
+void Gpt2::save(const std::filesystem::path& folder) const {
+  const NoGrad reading;
+  nn::StateDict state = state_dict();
+  for (auto& [name, tensor] : state) {
+    if (name == "transformer.wte.weight" || name == "lm_head.weight") tensor = tensor.narrow(0, 0, config_.vocabulary);
+  }
+  io::save_folder(folder, config_.to_json(), state);
+}
+
+}  // namespace tenon::models

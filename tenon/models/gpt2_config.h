@@ -1,0 +1,46 @@
+// Gpt2Config: the sizes of a GPT-2, as Hugging Face's config.json has them.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tenon::models {
+
+struct Gpt2Config {
+  int64_t vocabulary = 50257;
+  int64_t padded_vocabulary = 0;  // rows of the embedding in memory; 0: the vocabulary. Files have the vocabulary
+  int64_t positions = 1024;       // the longest sequence
+  int64_t width = 768;
+  int64_t layers = 12;
+  int64_t heads = 12;
+  int64_t inner = 0;  // the width inside of the MLPs; 0: 4 * width
+  double embedding_dropout = 0.1;
+  double residual_dropout = 0.1;
+  double attention_dropout = 0.1;  // of attention weights
+  double norm_eps = 1e-5;
+  std::string activation = "gelu_new";  // or "gelu", "relu", "silu"
+  bool tied_head = true;                // the head is the embedding
+  int64_t start_token = 50256;
+  int64_t end_token = 50256;
+
+  static Gpt2Config distilgpt2();  // 82 million parameters
+  static Gpt2Config gpt2();        // 124 million
+  static Gpt2Config gpt2_medium();
+  static Gpt2Config gpt2_large();
+  static Gpt2Config gpt2_xl();
+
+  /// From the text of a config.json. Fails when it asks for something that Gpt2 does not do.
+  static Gpt2Config from_json(const std::string& text);
+  /// What transformers reads.
+  std::string to_json() const;
+
+  int64_t rows() const { return padded_vocabulary > 0 ? padded_vocabulary : vocabulary; }
+  int64_t inner_width() const { return inner > 0 ? inner : 4 * width; }
+  /// All dropouts.
+  Gpt2Config& set_dropout(double p);
+  /// Fails with one line when no model can have these sizes.
+  void check() const;
+};
+
+}  // namespace tenon::models
