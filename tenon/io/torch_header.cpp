@@ -6,7 +6,6 @@
 #include "tenon/io/torch_header.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <tuple>
 
@@ -278,7 +277,7 @@ class Walk {
   TorchContent content_;
 };
 
-/// The folder that everything in the archive is in, by its pickle.
+/// The pickle: everything else in the archive is in its folder.
 const ZipEntry& find_pickle(const Input& input, const std::vector<ZipEntry>& files) {
   constexpr std::string_view kName = "data.pkl";
   const ZipEntry* found = nullptr;
