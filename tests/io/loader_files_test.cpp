@@ -83,7 +83,11 @@ TEST_F(LoaderFiles, SpecialFloatsAreKept) {
 }
 
 TEST_F(LoaderFiles, ArraysOfOtherToolsAreRead) {
-  for (const char* name : {"npy/candle_test.npy", "npy/tl_test.npy"}) EXPECT_GT(load_npy(shared_ / name).numel(), 0);
+  EXPECT_EQ(load_npy(shared_ / "npy/candle_test.npy").to_vector<int64_t>(),
+            (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  const Tensor two_by_three = load_npy(shared_ / "npy/tl_test.npy");
+  EXPECT_EQ(two_by_three.shape(), (Dims{2, 3}));
+  EXPECT_EQ(two_by_three.to_vector<float>(), (std::vector<float>{1, 2, 3, 4, 5, 6}));
 }
 
 TEST_F(LoaderFiles, EveryArrayIsReadOrRefusedForItsDtype) {
@@ -102,23 +106,33 @@ TEST_F(LoaderFiles, EveryArrayIsReadOrRefusedForItsDtype) {
 }
 
 TEST_F(LoaderFiles, PackedAndStoredArchivesHoldTheSame) {
-  const auto stored = load_npz(shared_ / "npy/np_stored.npz"), packed = load_npz(shared_ / "npy/np_deflated.npz");
-  ASSERT_FALSE(stored.empty());
-  ASSERT_EQ(stored.size(), packed.size());
-  for (const auto& [name, tensor] : stored) {
-    EXPECT_EQ(packed.at(name).shape(), tensor.shape()) << name;
-    EXPECT_EQ(packed.at(name).to_bytes(), tensor.to_bytes()) << name;
+  for (const char* name : {"npy/np_stored.npz", "npy/np_deflated.npz"}) {
+    const auto tensors = load_npz(shared_ / name);
+    ASSERT_EQ(tensors.size(), 2U) << name;
+    EXPECT_EQ(tensors.at("w").shape(), (Dims{2, 3})) << name;
+    EXPECT_EQ(tensors.at("w").to_vector<float>(), (std::vector<float>{0, 1, 2, 3, 4, 5})) << name;
+    EXPECT_EQ(tensors.at("b").to_vector<int64_t>(), (std::vector<int64_t>{1, -2})) << name;
   }
 }
 
 TEST_F(LoaderFiles, ArchivesOfOtherToolsAreRead) {
-  for (const char* name : {"npy/candle_test.npz", "npy/tl_test.npz"}) EXPECT_FALSE(load_npz(shared_ / name).empty());
+  const auto candle = load_npz(shared_ / "npy/candle_test.npz"), tl = load_npz(shared_ / "npy/tl_test.npz");
+  EXPECT_EQ(candle.at("x_plus_one").to_vector<int64_t>(), (std::vector<int64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
+  EXPECT_EQ(tl.at("weights").to_vector<float>(), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(tl.at("biases").to_vector<int32_t>(), (std::vector<int32_t>{10, 20, 30, 40}));
 }
 
 TEST_F(LoaderFiles, EverySafetensorsFileIsRead) {
   const std::set<std::string> names = files("safetensors", ".safetensors");
   EXPECT_EQ(names.size(), 9U);
   for (const std::string& name : names) EXPECT_EQ(safetensors_refusal("safetensors/" + name), "nothing was thrown");
+}
+
+TEST_F(LoaderFiles, TinyModelHasItsMetadataAndWeights) {
+  const SafetensorsFile file = load_safetensors(shared_ / "safetensors/nutllm_tiny.safetensors");
+  EXPECT_EQ(file.metadata.at("nutllm.max_seq"), "16");
+  EXPECT_EQ(file.tensors.at("model.norm.weight").to_vector<float>(), (std::vector<float>{1, 1, 1, 1}));
+  EXPECT_EQ(file.tensors.at("model.embed_tokens.weight")[0].to_vector<float>(), (std::vector<float>{1, 0, 0, 0}));
 }
 
 TEST_F(LoaderFiles, CodesOfASpeechModelHaveTheirShape) {

@@ -194,9 +194,9 @@ TEST(TorchSweep, EveryTruncationIsRefused) {
 TEST(TorchSweep, EveryByteMayBecomeAnything) {
   const std::string whole = content_of(kFiles / "good/checkpoint.pt");
   for (size_t at = 0; at < whole.size(); ++at) {
-    for (int value = 0; value < 256; ++value) {
+    for (const char value : {'\0', '\1', '\x7F', '\x80', '\xFF', '(', '.', 'R', 'Q', 'b', 'e', 'h', 't', 'u'}) {
       std::string broken = whole;
-      broken[at] = static_cast<char>(value);
+      broken[at] = value;
       EXPECT_NO_THROW(refusal_of_bytes(broken)) << "byte " << at;  // only tenon::Error is let pass
     }
   }
