@@ -204,6 +204,43 @@ TEST_F(Npy, EveryByteOfAnArchiveMayBecomeAnything) {
   }
 }
 
+template <typename T>
+std::string number(T value) {
+  return {reinterpret_cast<const char*>(&value), sizeof(T)};
+}
+
+/// An archive of one file, rewritten as archives beyond 4 GiB are: sizes and places in 64-bit fields.
+std::string as_zip64(const std::string& archive) {
+  const size_t line = archive.find("PK\1\2"), end = archive.find("PK\5\6");
+  std::string directory = archive.substr(line, end - line);
+  const auto bytes = static_cast<uint64_t>(static_cast<unsigned char>(directory[20])) |
+                     static_cast<uint64_t>(static_cast<unsigned char>(directory[21])) << 8;
+  const std::string elsewhere(4, '\xFF');
+  directory.replace(20, 8, elsewhere + elsewhere);
+  directory.replace(42, 4, elsewhere);
+  const std::string extra =
+      number<uint16_t>(1) + number<uint16_t>(24) + number(bytes) + number(bytes) + number<uint64_t>(0);
+  directory.replace(30, 2, number(static_cast<uint16_t>(extra.size())));
+  directory += extra;
+  const std::string record = "PK\6\6" + number<uint64_t>(44) + number<uint16_t>(45) + number<uint16_t>(45) +
+                             number<uint64_t>(0) + number<uint64_t>(1) + number<uint64_t>(1) +
+                             number<uint64_t>(directory.size()) + number<uint64_t>(line);
+  const std::string locator =
+      "PK\6\7" + number<uint32_t>(0) + number<uint64_t>(line + directory.size()) + number<uint32_t>(1);
+  return archive.substr(0, line) + directory + record + locator + "PK\5\6" + number<uint32_t>(0) + elsewhere +
+         elsewhere + elsewhere + number<uint16_t>(0);
+}
+
+TEST_F(Npy, ArchivesWith64BitFieldsAreRead) {
+  save_npz(path("arrays.npz"), {{"w", arange(6, DType::f32)}});
+  const std::string large = as_zip64(content_of(path("arrays.npz")));
+  write("arrays.npz", large);
+  EXPECT_EQ(load_npz(path("arrays.npz")).at("w").to_vector<float>(), (std::vector<float>{0, 1, 2, 3, 4, 5}));
+  for (size_t bytes = 0; bytes < large.size(); ++bytes) {
+    EXPECT_NE(npz_refusal(large.substr(0, bytes)), "nothing was thrown") << bytes << " bytes";
+  }
+}
+
 TEST_F(Npy, NamesThatAreNoTextAreNotWritten) {
   EXPECT_EQ(text_of([&] {
               save_npz(path("arrays.npz"), {{"\xFF", ones({1})}});
