@@ -54,6 +54,6 @@ for target in "${targets[@]}"; do
   echo "fuzz: $summary"
   if $keep_logs; then
     mkdir -p tests/fuzz/logs
-    { echo "$summary"; echo; tail -n 12 "$log"; } >"tests/fuzz/logs/$target.log"
+    { echo "$summary"; echo; sed -n '/^Done /,$p' "$log"; } >"tests/fuzz/logs/$target.log"
   fi
 done
