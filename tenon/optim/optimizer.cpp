@@ -157,8 +157,17 @@ bool Optimizer::is_home(const Arena& arena, const Slot& slot) const {
   return map == expected_place(arena.size, slot.begin, slot.parameter.shape());
 }
 
+bool Optimizer::keeps_gradients(const Arena& arena) const {
+  if (!arena.gradients.defined()) return false;
+  return std::all_of(arena.slots.begin(), arena.slots.end(), [&](const Slot& slot) {
+    const Tensor gradient = slot.parameter.grad();
+    return gradient.defined() && gradient.impl()->root == arena.gradients.impl();
+  });
+}
+
 std::vector<Optimizer::Run> Optimizer::runs_of(const Arena& arena) const {
   std::vector<Run> runs;
+  if (keeps_gradients(arena)) return {{0, arena.slots.size(), arena.gradients}};
   for (size_t i = 0; i < arena.slots.size(); ++i) {
     if (!arena.slots[i].parameter.grad().defined()) continue;
     if (runs.empty() || runs.back().last != i) runs.push_back({i, i, {}});
@@ -298,9 +307,27 @@ void Optimizer::step(GradScaler* scaler) {
   if (!Trace::current()) tenon::eval(written);
 }
 
-void Optimizer::zero_grad() {
+void Optimizer::zero_grad(bool keep_memory) {
+  const NoGrad clearing;
   for (Arena& arena : arenas_) {
-    for (Slot& slot : arena.slots) slot.parameter.zero_grad();
+    if (!keep_memory) {
+      for (Slot& slot : arena.slots) slot.parameter.zero_grad();
+      arena.gradients = Tensor();
+      continue;
+    }
+    if (keeps_gradients(arena)) {
+      arena.gradients.zero_();
+      continue;
+    }
+    if (Trace::current())
+      base::fail("zero_grad", "call zero_grad(true) once outside of the captured function, so that there is memory to keep");
+    const Options options(arena.weights.dtype(), arena.weights.device());
+    arena.gradients = zeros({arena.size}, options).clone().eval();
+    for (Slot& slot : arena.slots) {
+      if (!slot.parameter.requires_grad()) continue;
+      const Tensor place = arena.gradients.slice(0, slot.begin, slot.begin + slot.size);
+      slot.parameter.set_grad(place.reshape(slot.parameter.shape()));
+    }
   }
 }
 

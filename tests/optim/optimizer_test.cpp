@@ -230,6 +230,57 @@ TEST(CapturedStep, EqualsTheUncapturedOneBitForBit) {
   EXPECT_EQ(run(true), run(false));
 }
 
+// Gradients of four calls, then a step: captured as two functions, and as plain calls.
+TEST(Accumulation, AcrossCallsOfACapturedFunction) {
+  const auto run = [](bool captured) {
+    Net net = seeded_net();
+    std::vector<Batch> batches(4);
+    AdamW optimizer(net.parameters(), {.lr = 0.01});
+    optimizer.zero_grad(true);
+    const auto collect = [&](const Tensor& x, const Tensor& y) {
+      Tensor loss = net.loss(x, y) / 4;
+      loss.backward();
+      return loss.detach();
+    };
+    const auto update = [&] {
+      const Tensor norm = optimizer.clip_grad_norm(1);
+      optimizer.step();
+      optimizer.zero_grad(true);
+      return norm;
+    };
+    auto captured_collect = compile(collect);
+    auto captured_update = compile(update);
+    Floats seen;
+    for (int step = 0; step < 6; ++step) {
+      for (const Batch& batch : batches)
+        seen.push_back((captured ? captured_collect(batch.x, batch.y) : collect(batch.x, batch.y)).item<float>());
+      seen.push_back((captured ? captured_update() : update()).item<float>());
+    }
+    const Floats w = net.w.to_vector<float>();
+    seen.insert(seen.end(), w.begin(), w.end());
+    return seen;
+  };
+  EXPECT_EQ(run(true), run(false));
+}
+
+TEST(Accumulation, EqualsOneLargeBatch) {
+  Net net = seeded_net(), whole = seeded_net();
+  std::vector<Batch> batches(4);
+  SGD many(net.parameters(), {.lr = 0.5}), one(whole.parameters(), {.lr = 0.5});
+  many.zero_grad(true);
+  std::vector<Tensor> xs, ys;
+  for (const Batch& batch : batches) {
+    (net.loss(batch.x, batch.y) / 4).backward();
+    xs.push_back(batch.x);
+    ys.push_back(batch.y);
+  }
+  many.step();
+  whole.loss(cat(xs), cat(ys)).backward();
+  one.step();
+  EXPECT_TRUE(allclose(net.w, whole.w, 1e-5, 1e-6));
+  EXPECT_TRUE(allclose(net.c, whole.c, 1e-5, 1e-6));
+}
+
 TEST(State, ResumingEqualsNeverStopping) {
   const Batch batch;
   Net whole = seeded_net();
