@@ -3,6 +3,7 @@
 #include "tenon/backends/cpu/cpu_device.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -13,6 +14,7 @@
 #endif
 
 #include "tenon/backends/cpu/calls.h"
+#include "tenon/backends/cpu/profile.h"
 #include "tenon/backends/cpu/queue.h"
 #include "tenon/backends/cpu/tile_program.h"
 #include "tenon/base/error.h"
@@ -27,9 +29,18 @@ std::byte* address(const Arg& arg) { return arg.buffer.host + arg.offset; }
 struct Compiled : device::Program {
   std::unique_ptr<TileProgram> tiles;
   std::unique_ptr<CallKernel> call;
-  double work = 0;  // about so many element instructions
+  double work = 0;   // about so many element instructions
+  std::string what;  // for the profile, if there is one
 
   void run(std::span<std::byte* const> args) const {
+    if (what.empty()) return run_now(args);
+    const auto start = std::chrono::steady_clock::now();
+    run_now(args);
+    count_run(what, static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count()));
+  }
+
+ private:
+  void run_now(std::span<std::byte* const> args) const {
     if (tiles)
       tiles->run(args);
     else
@@ -61,6 +72,7 @@ class CpuCompiler : public device::Compiler {
   device::ProgramRef compile(const device::Kernel& kernel) override {
     auto made = std::make_shared<Compiled>();
     made->work = std::visit([](const auto& k) { return work_of(k); }, kernel);
+    if (profiles()) made->what = describe(kernel);
     if (const auto* nest = std::get_if<ir::LoopNest>(&kernel))
       made->tiles = compile_tiles(*nest);
     else

@@ -1,0 +1,97 @@
+// A table by description, printed when the process ends.
+
+#include "tenon/backends/cpu/profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace tenon::backends::cpu {
+namespace {
+
+struct Line {
+  uint64_t runs = 0, ns = 0;
+};
+
+class Table {
+ public:
+  ~Table() {
+    std::vector<std::pair<std::string, Line>> lines(lines_.begin(), lines_.end());
+    std::sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
+    uint64_t total = 0;
+    for (const auto& [name, line] : lines) total += line.ns;
+    fmt::print(stderr, "[profile] {:.1f} ms on the cpu device\n", static_cast<double>(total) / 1e6);
+    constexpr size_t kMost = 40;
+    for (size_t i = 0; i < std::min(lines.size(), kMost); ++i) {
+      const Line& line = lines[i].second;
+      fmt::print(stderr, "[profile] {:5.1f} %  {:9.2f} ms  {:6} runs  {:9.1f} us each  {}\n",
+                 100.0 * static_cast<double>(line.ns) / static_cast<double>(std::max<uint64_t>(total, 1)),
+                 static_cast<double>(line.ns) / 1e6, line.runs,
+                 static_cast<double>(line.ns) / 1e3 / static_cast<double>(line.runs), lines[i].first);
+    }
+  }
+  void add(const std::string& kernel, uint64_t ns) {
+    std::lock_guard lock(mutex_);
+    Line& line = lines_[kernel];
+    ++line.runs;
+    line.ns += ns;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, Line> lines_;
+};
+
+std::string describe_call(const ir::Call& call) {
+  std::string text(ir::name(call.op));
+  for (const ir::Operand& operand : call.inputs) {
+    text += fmt::format(" {}{}", name(operand.dtype), ir::to_string(operand.map.shape()));
+    const ir::View& view = operand.map.views().back();
+    if (!operand.map.is_contiguous()) text += fmt::format(" strides {}", ir::to_string(view.strides));
+  }
+  text += " ->";
+  for (const ir::Type& type : call.outputs) text += fmt::format(" {}{}", name(type.dtype), ir::to_string(type.shape));
+  if (call.epilogue.bias) text += " + bias";
+  if (call.epilogue.residual) text += " + residual";
+  return text;
+}
+
+std::string describe_nest(const ir::LoopNest& nest) {
+  std::string text = fmt::format("fused {} rows of {}:", nest.rows(), nest.row_size());
+  for (const ir::Instr& instr : nest.code) {
+    if (instr.kind == ir::Instr::Kind::apply || instr.kind == ir::Instr::Kind::reduce)
+      text += fmt::format(" {}", ir::name(instr.op));
+    else if (instr.kind == ir::Instr::Kind::random)
+      text += " random";
+  }
+  constexpr size_t kLongest = 200;
+  if (text.size() > kLongest) text = text.substr(0, kLongest) + " ...";
+  return text;
+}
+
+}  // namespace
+
+bool profiles() {
+  static const bool wanted = [] {
+    const char* text = std::getenv("TENON_PROFILE");
+    return text && *text && *text != '0';
+  }();
+  return wanted;
+}
+
+std::string describe(const device::Kernel& kernel) {
+  if (const auto* call = std::get_if<ir::Call>(&kernel)) return describe_call(*call);
+  return describe_nest(std::get<ir::LoopNest>(kernel));
+}
+
+void count_run(const std::string& kernel, uint64_t ns) {
+  static Table table;
+  table.add(kernel, ns);
+}
+
+}  // namespace tenon::backends::cpu
