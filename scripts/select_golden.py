@@ -22,6 +22,7 @@ SUPPORTED = """
     gather index_select scatter_add one_hot embedding
     matmul einsum linear layer_norm rms_norm attention attention_mask
     cross_entropy nll_loss mse_loss l1_loss huber_loss smooth_l1_loss bce bce_with_logits kl_div
+    optimizer
 """.split()
 
 TARGET = Path(__file__).resolve().parent.parent / "tests" / "golden"

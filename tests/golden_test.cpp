@@ -192,6 +192,48 @@ Results attention(Call& c, const Tensor& mask) {
       {.mask = mask, .causal = c.get("causal", false), .scale = c.maybe<double>("scale"), .gqa = c.get("gqa", false)});
 }
 
+// The parameters after every step of an optimizer that minimises 0.5 sum((A p - t)^2).
+Results optimizer_trace(Call& c) {
+  namespace optim = tenon::optim;
+  Tensor p = c[0].detach().clone();
+  p.requires_grad_();
+  const Tensor a = c[1].detach(), t = c[2].detach();
+  c.get<std::string>("loss");
+  const auto kind = c.get<std::string>("optimizer");
+  const double lr = c.get<double>("lr"), decay = c.get("weight_decay", 0.0);
+  const auto betas = c.get<std::vector<double>>("betas", {0.9, 0.999});
+  const std::vector<Tensor> parameters{p};
+  std::unique_ptr<optim::Optimizer> optimizer;
+  if (kind == "sgd" || kind == "sgd_nesterov") {
+    const double momentum = c.get("momentum", 0.0);
+    optimizer = std::make_unique<optim::SGD>(
+        parameters, optim::SgdOptions{lr, momentum, 0, decay, c.get("nesterov", false)});
+  } else if (kind == "adam") {
+    optimizer = std::make_unique<optim::Adam>(
+        parameters, optim::AdamOptions{lr, betas[0], betas[1], c.get("eps", 1e-8), decay});
+  } else if (kind == "adamw") {
+    optimizer = std::make_unique<optim::AdamW>(
+        parameters, optim::AdamWOptions{lr, betas[0], betas[1], c.get("eps", 1e-8), decay});
+  } else if (kind == "rmsprop") {
+    optimizer = std::make_unique<optim::RMSprop>(
+        parameters, optim::RmspropOptions{lr, c.get("alpha", 0.99), c.get("eps", 1e-8), decay, c.get("momentum", 0.0)});
+  } else if (kind == "adagrad") {
+    optimizer = std::make_unique<optim::Adagrad>(
+        parameters, optim::AdagradOptions{.lr = lr, .weight_decay = decay, .eps = c.get("eps", 1e-10)});
+  } else {
+    fail("golden", "optimizer {} is not known", kind);
+  }
+  std::vector<Tensor> trace;
+  for (int64_t step = c.get<int64_t>("steps"); step > 0; --step) {
+    Tensor loss = tenon::sum(tenon::square(tenon::matmul(a, p) - t)) * 0.5;
+    loss.backward();
+    optimizer->step();
+    optimizer->zero_grad();
+    trace.push_back(p.detach().clone().eval());
+  }
+  return tenon::stack(trace);
+}
+
 std::optional<tenon::Number> bound(Call& c, const std::string& key) {
   const std::optional<double> value = c.maybe<double>(key);
   return value ? std::optional<tenon::Number>(*value) : std::nullopt;
@@ -289,6 +331,7 @@ const std::map<std::string, Handler>& handlers() {
 
       {"matmul", [](Call& c) { return tenon::matmul(c[0], c[1]); }},
       {"einsum", [](Call& c) { return tenon::einsum(c.get<std::string>("equation"), c.all()); }},
+      {"optimizer", [](Call& c) { return optimizer_trace(c); }},
       {"linear", [](Call& c) { return tenon::nn::linear(c[0], c[1], c.optional(2)); }},
       {"layer_norm",
        [](Call& c) { return tenon::nn::layer_norm(c[0], c[1].shape(), c[1], c.optional(2), c.get("eps", 1e-5)); }},

@@ -56,7 +56,7 @@ struct Copy {
 };
 /// Moves bytes in; the source lives until the ticket is done, or in `owner`. A few bytes travel inside.
 struct Upload {
-  static constexpr size_t kInside = 16;
+  static constexpr size_t kInside = 64;
 
   std::span<const std::byte> from;
   Arg to;

@@ -117,6 +117,12 @@ std::vector<ir::Move> moves_from(const Value& base, const Value& value) {
   return moves;
 }
 
+void refill(const Value& leaf, std::span<const std::byte> bytes) {
+  std::lock_guard lock(engine().mutex);
+  const StorageRef memory = device::storage_of(leaf.node->data(leaf.index));
+  memory->set_ready(start_upload(bytes, *memory), false);
+}
+
 Value leaf_of(const StorageRef& memory, const ir::Type& type, ir::DeviceId device) {
   Value leaf = ir::buffer({memory->id(), device::next_version(), device, type});
   leaf.node->set_data(0, memory);

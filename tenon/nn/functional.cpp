@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tenon/tensor/autocast.h"
 #include "tenon/tensor/record.h"
 
 namespace tenon::nn {
@@ -96,6 +97,8 @@ Tensor dropout(const Tensor& x, double p, bool training, Generator* generator) {
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionOptions& options) {
   constexpr std::string_view kOp = "attention";
+  if (autocast_dtype() && (query.dtype() == DType::f32 || key.dtype() == DType::f32 || value.dtype() == DType::f32))
+    return scaled_dot_product_attention(autocast(query), autocast(key), autocast(value), options);
   for (const Tensor* t : {&query, &key, &value}) {
     record::require_float(kOp, *t);
     record::require_same_device(kOp, query, *t);

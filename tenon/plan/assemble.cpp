@@ -231,7 +231,17 @@ class Finder {
     }
     if (whole && only_reader && is_never_negative_zero(value) && owned_.insert(seen.base.node.get()).second)
       return seen.base;
-    return ir::add(value, ir::full_like(value, 0));
+    return copy_of(value);
+  }
+
+  // A value of its own even where the same one belongs into several places: equal nodes would be one, so that the second
+  // copy is a copy of the first. Made without folding, which would leave nothing to write for a constant.
+  Value copy_of(const Value& value) {
+    Value copy = value;
+    do {
+      copy = {ir::Node::make(Op::add, {copy, ir::full_like(value, 0)}, ir::NoAttrs{}), 0};
+    } while (!owned_.insert(copy.node.get()).second);
+    return copy;
   }
 
   const std::vector<NodeRef>& order_;

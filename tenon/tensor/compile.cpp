@@ -131,7 +131,6 @@ class Recording {
       throw;
     }
     for (Trace::Varying& one : trace.varying()) {
-      if (!one.generator) continue;
       std::lock_guard lock(one.generator->mutex);
       one.drawn = one.generator->position - one.start;
     }
@@ -247,6 +246,7 @@ class Recording {
     }
     capture_ = std::make_unique<exec::Capture>(values, states);
     varying_ = trace.varying();
+    blocks_ = trace.blocks();
     states.clear();
     trace.clear();
     results_ = outputs.size();
@@ -286,11 +286,15 @@ class Recording {
   void replay(std::span<const Tensor> arguments) {
     before_commands_.clear();
     fill_arguments(arguments, &before_commands_);
+    for (const Bound& bound : bound_) {
+      if (bound.tensor->shadow && !shadow_is_current(*bound.tensor)) renew_shadow(*bound.tensor);
+    }
     for (Bound& bound : bound_) {
       look_after(bound);
       if (bound.is_written) protect(bound);
     }
     protect_results();
+    for (const StepBlock& block : blocks_) renew(block);
     for (Trace::Varying& one : varying_) renew(one);
     run(before_commands_, false);
     sources_.clear();
@@ -380,21 +384,23 @@ class Recording {
     }
   }
 
-  // A number or a place in the stream of random numbers, as of this call.
+  // Numbers, and places in streams of random numbers, as of this call.
+  void renew(const StepBlock& block) {
+    device::Upload upload;
+    upload.to = {memory_of(block.leaf)->buffer(), 0};
+    upload.inside_bytes = static_cast<uint8_t>(block.bytes());
+    block.write(upload.inside.data());
+    before_commands_.push_back(upload);
+  }
+
   void renew(Trace::Varying& one) {
     device::Upload upload;
     upload.to = {memory_of(one.leaf)->buffer(), 0};
-    if (one.scalar) {
-      upload.inside_bytes = static_cast<uint8_t>(size_of(one.scalar->dtype));
-      exec::write_number(one.scalar->value, one.scalar->dtype, upload.inside.data());
-    } else {
-      std::lock_guard lock(one.generator->mutex);
-      const int64_t state[] = {static_cast<int64_t>(one.generator->seed),
-                               static_cast<int64_t>(one.generator->position)};
-      one.generator->position += one.drawn;
-      upload.inside_bytes = sizeof(state);
-      std::memcpy(upload.inside.data(), state, sizeof(state));
-    }
+    std::lock_guard lock(one.generator->mutex);
+    const int64_t state[] = {static_cast<int64_t>(one.generator->seed), static_cast<int64_t>(one.generator->position)};
+    one.generator->position += one.drawn;
+    upload.inside_bytes = sizeof(state);
+    std::memcpy(upload.inside.data(), state, sizeof(state));
     before_commands_.push_back(upload);
   }
 
@@ -481,6 +487,7 @@ class Recording {
   std::unique_ptr<exec::Capture> capture_;
   std::vector<Bound> bound_;
   std::vector<Trace::Varying> varying_;
+  std::vector<StepBlock> blocks_;
   size_t results_ = 0;
   std::vector<std::vector<Impl>> pool_;  // handles of each result
   std::shared_ptr<uint64_t> calls_ = std::make_shared<uint64_t>(0);

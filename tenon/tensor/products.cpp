@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "tenon/tensor/autocast.h"
 #include "tenon/tensor/record.h"
 
 namespace tenon {
@@ -19,6 +20,14 @@ void require_matching(std::string_view op, const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
+  const std::optional<DType> low = autocast_dtype();
+  if (low && is_float(a.dtype()) && is_float(b.dtype()) && (a.dtype() == DType::f32 || b.dtype() == DType::f32)) {
+    if (a.dim() >= 1 && b.dim() == 2 && a.size(-1) == b.size(0)) {
+      record::require_same_device("matmul", a, b);
+      return autocast_product(a, b, *low);
+    }
+    return matmul(a.to(*low), b.to(*low));
+  }
   require_matching("matmul", a, b);
   const Dims &sa = a.shape(), &sb = b.shape();
   if (sa.empty() || sb.empty())
@@ -36,11 +45,12 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   const int64_t rows = x.shape()[x.rank() - 2], columns = y.shape().back();
   const Dims batch_a(x.shape().begin(), x.shape().end() - 2), batch_b(y.shape().begin(), y.shape().end() - 2);
   Dims batch = record::broadcast("matmul", batch_a, batch_b);
+  const DType result = low && is_float(a.dtype()) ? accumulator(a.dtype()) : a.dtype();
   ir::Value product;
   if (batch_b.empty() && !batch_a.empty()) {
     // One matrix for all batches: a single tall product.
     const int64_t tall = ir::count(batch_a) * rows;
-    product = ir::contract(ir::reshape(x, {tall, inner_a}), y, a.dtype());
+    product = ir::contract(ir::reshape(x, {tall, inner_a}), y, result);
   } else {
     const auto with_batch = [&](const ir::Value& v) {
       Dims shape = batch;
@@ -48,7 +58,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
       shape.push_back(v.shape().back());
       return record::expanded("matmul", v, shape);
     };
-    product = ir::contract(with_batch(x), with_batch(y), a.dtype());
+    product = ir::contract(with_batch(x), with_batch(y), result);
   }
   Dims shape = batch;
   if (sa.size() > 1) shape.push_back(rows);

@@ -37,6 +37,8 @@ struct TensorImpl {
   uint64_t call = 0;                      // and by which call it was made
   uint64_t trace = 0;                     // the trace in which it was made, if any
   std::vector<std::weak_ptr<TensorImpl>> views;  // of a root
+  std::shared_ptr<Tensor> shadow;  // of a root: its values in a lower type, see autocast.h
+  uint64_t shadow_distance = 0;    // between the versions of the two when the shadow was written last
   bool is_pending = false;                       // of a root: written, and the write is not carried out yet
   uint64_t departures = 0;  // of a root: tensors that showed it, itself among them, and were given other data
 
@@ -72,5 +74,10 @@ struct TensorImpl {
     seen_version = root->current_version();
   }
 };
+
+/// Whether the shadow of a root holds what the root does.
+bool shadow_is_current(const TensorImpl& owner);
+/// Converts the root once more.
+void renew_shadow(TensorImpl& owner);
 
 }  // namespace tenon

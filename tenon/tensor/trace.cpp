@@ -60,14 +60,34 @@ void Trace::makes(const std::shared_ptr<TensorImpl>& tensor) {
 }
 
 ir::Value Trace::scalar(const std::shared_ptr<Scalar::State>& state) {
-  for (const Varying& known : varying_) {
-    if (known.scalar == state) return known.leaf;
+  const auto room = static_cast<int64_t>(StepBlock::room(state->dtype));
+  const auto shown = [](const StepBlock& block, size_t i) {
+    const auto at = static_cast<int64_t>(i);
+    return ir::reshape(ir::shrink(block.leaf, {at}, {1}, {1}), {});
+  };
+  StepBlock* open = nullptr;
+  for (StepBlock& block : blocks_) {
+    const auto found = std::find(block.scalars.begin(), block.scalars.end(), state);
+    if (found != block.scalars.end()) return shown(block, static_cast<size_t>(found - block.scalars.begin()));
+    const bool has_room = block.scalars.size() < static_cast<size_t>(room);
+    if (block.dtype == state->dtype && block.device == state->device && has_room) open = &block;
   }
-  std::vector<std::byte> bytes(size_of(state->dtype));
-  exec::write_number(state->value, state->dtype, bytes.data());
-  const ir::Value leaf = exec::upload(bytes, {state->dtype, {}}, state->device.id);
-  varying_.push_back({state, nullptr, state->device, leaf});
-  return leaf;
+  if (!open) {
+    const std::vector<std::byte> zeros(device::Upload::kInside);
+    const ir::Value leaf = exec::upload(zeros, {state->dtype, {room}}, state->device.id);
+    open = &blocks_.emplace_back(StepBlock{leaf, state->dtype, state->device, {}});
+  }
+  open->scalars.push_back(state);
+  std::vector<std::byte> bytes(open->bytes());
+  open->write(bytes.data());
+  exec::refill(open->leaf, bytes);
+  return shown(*open, open->scalars.size() - 1);
+}
+
+size_t StepBlock::room(DType dtype) { return device::Upload::kInside / size_of(dtype); }
+
+void StepBlock::write(std::byte* to) const {
+  for (size_t i = 0; i < scalars.size(); ++i) exec::write_number(scalars[i]->value, dtype, to + i * size_of(dtype));
 }
 
 ir::Value Trace::random_state(const std::shared_ptr<Generator::State>& state, Device device) {
@@ -76,7 +96,7 @@ ir::Value Trace::random_state(const std::shared_ptr<Generator::State>& state, De
   }
   const int64_t start[] = {static_cast<int64_t>(state->seed), static_cast<int64_t>(state->position)};
   const ir::Value leaf = exec::upload(std::as_bytes(std::span(start)), {DType::i64, {2}}, device.id);
-  varying_.push_back({nullptr, state, device, leaf, state->position});
+  varying_.push_back({state, device, leaf, state->position});
   return leaf;
 }
 
@@ -86,7 +106,6 @@ void Trace::undo() {
     ++write.owner->version;
   }
   for (const Varying& random : varying_) {
-    if (!random.generator) continue;
     std::lock_guard lock(random.generator->mutex);
     random.generator->position = random.start;
   }
@@ -97,6 +116,7 @@ void Trace::clear() {
   written_.clear();
   made_.clear();
   varying_.clear();
+  blocks_.clear();
 }
 
 std::vector<std::shared_ptr<TensorImpl>> Trace::survivors() const {

@@ -13,6 +13,20 @@ namespace tenon {
 
 struct TensorImpl;
 
+/// Numbers of one dtype that vary, side by side on their device: written together, once per call.
+struct StepBlock {
+  ir::Value leaf;
+  DType dtype;
+  Device device;
+  std::vector<std::shared_ptr<Scalar::State>> scalars;
+
+  /// As many as travel inside one command.
+  static size_t room(DType dtype);
+  size_t bytes() const { return scalars.size() * size_of(dtype); }
+  /// The numbers of now.
+  void write(std::byte* to) const;
+};
+
 /// Alive while a captured function records; of one thread.
 class Trace {
  public:
@@ -39,12 +53,12 @@ class Trace {
     ir::Value old;
     uint64_t old_version;
   };
+  /// A place in a stream of random numbers.
   struct Varying {
-    std::shared_ptr<Scalar::State> scalar;  // one of the two
     std::shared_ptr<Generator::State> generator;
     Device device;
     ir::Value leaf;
-    uint64_t start = 0, drawn = 0;  // of a generator
+    uint64_t start = 0, drawn = 0;
   };
 
   /// Undoes all writes, as if the function had not been called.
@@ -57,6 +71,7 @@ class Trace {
   std::vector<std::shared_ptr<TensorImpl>> survivors() const;
   const std::vector<Write>& written() const { return written_; }
   std::vector<Varying>& varying() { return varying_; }
+  const std::vector<StepBlock>& blocks() const { return blocks_; }
   const std::vector<uint64_t>& uploaded() const { return uploads_; }
 
  private:
@@ -65,6 +80,7 @@ class Trace {
   std::vector<Write> written_;
   std::vector<std::weak_ptr<TensorImpl>> made_;
   std::vector<Varying> varying_;
+  std::vector<StepBlock> blocks_;
   std::vector<uint64_t> uploads_;
 };
 

@@ -459,5 +459,23 @@ TEST(Capture, VerifyingSeesWhatWasWrittenBetweenCalls) {
   unsetenv("TENON_VERIFY_CAPTURE");
 }
 
+TEST(Capture, TwentyScalarsTravelInTwoBlocks) {
+  std::vector<Scalar> factors;
+  for (int i = 0; i < 20; ++i) factors.emplace_back(i + 1.0);
+  auto sum = compile([&](const Tensor& x) {
+    Tensor total = x * factors[0];
+    for (int i = 1; i < 20; ++i) total = total + x * factors[static_cast<size_t>(i)];
+    return total;
+  });
+  const Tensor x = ones({3}).clone().eval();
+  for (int call = 0; call < 5; ++call) {
+    for (int i = 0; i < 20; ++i) factors[static_cast<size_t>(i)].set(i + call);
+    const size_t before = stats().bytes_uploaded;
+    EXPECT_EQ(sum(x).to_vector<float>(), std::vector<float>(3, static_cast<float>(190 + 20 * call)));
+    if (call < 3) continue;
+    EXPECT_EQ(stats().bytes_uploaded - before, 20 * sizeof(float));
+  }
+}
+
 }  // namespace
 }  // namespace tenon

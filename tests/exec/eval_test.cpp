@@ -768,5 +768,29 @@ TEST_P(Stores, InRandomProgramsGiveWhatRunningEachOpAtOnceGives) {
   EXPECT_GT(copied, kPrograms / 2);
 }
 
+// Sums of pads that fill a buffer are written piece by piece. Constants and values that stand in several places have to
+// be written, too.
+TEST(Assembly, PutsTheSameValueAndConstantsIntoSeveralPlaces) {
+  const auto put_together = [](const std::vector<Tensor>& pieces) {
+    int64_t size = 0, at = 0;
+    for (const Tensor& piece : pieces) size += piece.numel();
+    ir::Value total;
+    for (const Tensor& piece : pieces) {
+      const ir::Value padded = ir::pad(piece.value(), {at}, {size - at - piece.numel()});
+      at += piece.numel();
+      total = total ? ir::add(total, padded) : padded;
+    }
+    return Tensor(total);
+  };
+  const Tensor ones_there = ones({6}).clone().eval();
+  EXPECT_EQ(put_together({ones({2}), ones({2}), full({2}, 3.0)}).to_vector<float>(), (Floats{1, 1, 1, 1, 3, 3}));
+  EXPECT_EQ((ones_there - put_together({ones({2}), ones({2}), ones({2})}) * 0.5).to_vector<float>(), Floats(6, 0.5f));
+  const Tensor x = from_vector<float>({1, 2}, {2}).eval();
+  EXPECT_EQ((ones_there * put_together({x, x, x})).to_vector<float>(), (Floats{1, 2, 1, 2, 1, 2}));
+  EXPECT_EQ(put_together({x, x * 1, x * 2}).to_vector<float>(), (Floats{1, 2, 1, 2, 2, 4}));
+  const Tensor y = x + 1;
+  EXPECT_EQ((ones_there * put_together({y, y, x})).to_vector<float>(), (Floats{2, 3, 2, 3, 1, 2}));
+}
+
 }  // namespace
 }  // namespace tenon

@@ -1,0 +1,45 @@
+// The factor and its count are two numbers of state, updated in the graph.
+
+#include "tenon/optim/grad_scaler.h"
+
+#include "tenon/tensor/autograd.h"
+#include "tenon/tensor/creation.h"
+#include "tenon/tensor/ops.h"
+
+namespace tenon::optim {
+
+GradScaler::GradScaler(const GradScalerOptions& options, Device device) : options_(options) {
+  if (!(options.initial > 0)) base::fail("grad_scaler", "the factor must be positive, got {}", options.initial);
+  if (!(options.growth >= 1)) base::fail("grad_scaler", "growth must be at least 1, got {}", options.growth);
+  if (!(options.backoff > 0 && options.backoff < 1))
+    base::fail("grad_scaler", "backoff must lie between 0 and 1, got {}", options.backoff);
+  if (options.interval < 1) base::fail("grad_scaler", "the interval must be at least 1, got {}", options.interval);
+  factor_ = full({}, options.initial, Options(DType::f32, device)).clone().eval();
+  good_steps_ = zeros({}, Options(DType::i32, device)).clone().eval();
+}
+
+Tensor GradScaler::scale(const Tensor& loss) const { return loss * factor_.detach(); }
+
+Tensor GradScaler::inverse() const { return 1.0 / factor_; }
+
+void GradScaler::update(const Tensor& finite, std::vector<Tensor>& written) {
+  const Tensor good = where(finite, good_steps_ + 1, zeros_like(good_steps_));
+  const Tensor grows = good >= options_.interval;
+  const Tensor factor = where(finite, where(grows, factor_ * options_.growth, factor_), factor_ * options_.backoff);
+  good_steps_.copy_(where(grows, zeros_like(good), good));
+  factor_.copy_(factor);
+  written.push_back(factor_);
+  written.push_back(good_steps_);
+}
+
+void GradScaler::load_state_dict(const std::map<std::string, Tensor>& state) {
+  const NoGrad writing;
+  for (const char* name : {"scale", "good_steps"}) {
+    if (!state.contains(name)) base::fail("load_state_dict", "the scaler's state lacks {}", name);
+  }
+  factor_.copy_(state.at("scale").to(DType::f32));
+  good_steps_.copy_(state.at("good_steps").to(DType::i32));
+  eval({factor_, good_steps_});
+}
+
+}  // namespace tenon::optim

@@ -1,0 +1,378 @@
+// Arenas and what is done with them as a whole.
+//
+// The gradient of an arena is a sum of the parameters' gradients, each padded to its place: the planner turns that into
+// stores, so that products write there themselves. Settings that differ between groups are chosen per element by
+// position, which costs a comparison and keeps the update one kernel.
+
+#include "tenon/optim/optimizer.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "tenon/ir/build.h"
+#include "tenon/ir/view.h"
+#include "tenon/optim/grad_scaler.h"
+#include "tenon/tensor/autograd.h"
+#include "tenon/tensor/creation.h"
+#include "tenon/tensor/ops.h"
+#include "tenon/tensor/tensor_impl.h"
+#include "tenon/tensor/trace.h"
+
+namespace tenon::optim {
+namespace {
+
+// Matrices whose size is a multiple of this stay aligned for vector loads in any of our dtypes.
+constexpr int64_t kAligned = 64;
+
+Tensor norm_factor(const Tensor& norm, double most) { return clamp(most / (norm + 1e-6), {}, 1.0); }
+
+Tensor sum_of_squares(const Tensor& x) { return sum(square(x.to(DType::f32))); }
+
+}  // namespace
+
+std::vector<ParamGroup> decay_matrices_only(const std::vector<Tensor>& parameters) {
+  std::vector<ParamGroup> groups(2);
+  groups[1].weight_decay = 0;
+  for (const Tensor& p : parameters) groups[p.dim() >= 2 ? 0 : 1].parameters.push_back(p);
+  std::erase_if(groups, [](const ParamGroup& group) { return group.parameters.empty(); });
+  return groups;
+}
+
+Optimizer::Optimizer(std::vector<ParamGroup> groups, const Common& common, std::vector<std::string> moments,
+                     double initial)
+    : given_(std::move(groups)), lr_(common.lr) {
+  std::vector<const TensorImpl*> seen;
+  for (const ParamGroup& group : given_) {
+    const double lr = group.lr.value_or(common.lr), decay = group.weight_decay.value_or(common.weight_decay);
+    if (!(lr >= 0)) base::fail("optimizer", "the learning rate must not be negative, got {}", lr);
+    if (!(decay >= 0)) base::fail("optimizer", "weight decay must not be negative, got {}", decay);
+    groups_.push_back({group.lr ? std::optional<Scalar>(Scalar(lr)) : std::nullopt, decay});
+    for (const Tensor& p : group.parameters) {
+      if (!p.defined()) base::fail("optimizer", "a parameter is undefined");
+      if (!is_float(p.dtype())) base::fail("optimizer", "parameters are floating-point, one is {}", name(p.dtype()));
+      if (!p.is_leaf()) base::fail("optimizer", "a parameter of shape {} is the result of an op; only leaves can be "
+                                   "optimized", ir::to_string(p.shape()));
+      if (std::find(seen.begin(), seen.end(), p.impl().get()) != seen.end())
+        base::fail("optimizer", "a parameter of shape {} was given twice", ir::to_string(p.shape()));
+      seen.push_back(p.impl().get());
+    }
+  }
+  if (seen.empty()) base::fail("optimizer", "there are no parameters to optimize");
+  if (Trace::current()) base::fail("optimizer", "make the optimizer outside of the captured function");
+  lay_out(moments, initial);
+}
+
+Optimizer::~Optimizer() = default;
+
+void Optimizer::lay_out(std::vector<std::string>& moments, double initial) {
+  moment_names_ = std::move(moments);
+  for (size_t g = 0; g < given_.size(); ++g) {
+    for (const Tensor& p : given_[g].parameters) {
+      const auto fits = [&](const Arena& arena) {
+        const Tensor& other = arena.slots[0].parameter;
+        return other.dtype() == p.dtype() && other.device() == p.device();
+      };
+      auto found = std::find_if(arenas_.begin(), arenas_.end(), fits);
+      if (found == arenas_.end()) found = arenas_.insert(arenas_.end(), Arena());
+      found->slots.push_back({p, g, 0, p.numel()});
+    }
+  }
+  const NoGrad moving;
+  for (Arena& arena : arenas_) {
+    // Groups stay together; within one, what could break the alignment of others goes last.
+    std::stable_sort(arena.slots.begin(), arena.slots.end(), [](const Slot& a, const Slot& b) {
+      return std::pair(a.group, a.size % kAligned != 0) < std::pair(b.group, b.size % kAligned != 0);
+    });
+    for (Slot& slot : arena.slots) {
+      slot.begin = arena.size;
+      arena.size += slot.size;
+    }
+    gather_weights(arena);
+    const Options options(DType::f32, arena.weights.device());
+    for (size_t i = 0; i < moment_names_.size(); ++i)
+      arena.moments.push_back(full({arena.size}, initial, options).clone().eval());
+  }
+  step_ = zeros({}, Options(DType::i32, arenas_[0].weights.device())).clone().eval();
+  // Numbers travel to where the weights are.
+  lr_ = Scalar(lr_.get(), DType::f32, arenas_[0].weights.device());
+  for (Group& group : groups_) {
+    if (group.lr) group.lr = Scalar(group.lr->get(), DType::f32, arenas_[0].weights.device());
+  }
+}
+
+// Moves the parameters into one tensor, of which they become views. Parameters that already lie so, because another
+// optimizer has them, stay.
+void Optimizer::gather_weights(Arena& arena) {
+  const NoGrad moving;
+  const std::shared_ptr<TensorImpl> root = arena.slots[0].parameter.impl()->root;
+  if (root && !root->root) {
+    const Tensor candidate = Tensor::of(root);
+    if (candidate.shape() == Dims{arena.size}) {
+      arena.weights = candidate;
+      if (std::all_of(arena.slots.begin(), arena.slots.end(), [&](const Slot& slot) { return is_home(arena, slot); }))
+        return;
+    }
+  }
+  const Tensor before = arena.weights.defined() ? shadow_of(arena.weights) : Tensor();
+  std::vector<Tensor> parts;
+  for (const Slot& slot : arena.slots) parts.push_back(slot.parameter.detach().reshape({slot.size}));
+  const Tensor weights = parts.size() == 1 ? parts[0].clone() : cat(parts);
+  arena.weights = weights.eval();
+  for (Slot& slot : arena.slots) {
+    const Tensor place = arena.weights.slice(0, slot.begin, slot.begin + slot.size).reshape(slot.parameter.shape());
+    slot.parameter.set_data(place);
+  }
+  if (before.defined()) tenon::keep_shadow(arena.weights, before.dtype());
+}
+
+namespace {
+
+ir::IndexMap expected_place(int64_t arena, int64_t begin, const Dims& shape) {
+  ir::IndexMap map(Dims{arena});
+  const std::vector<ir::Move> moves{{ir::Op::shrink, ir::ShrinkAttrs{{begin}, {ir::count(shape)}, {1}}},
+                                    {ir::Op::reshape, ir::ShapeAttrs{shape}}};
+  map.apply(moves);
+  return map;
+}
+
+}  // namespace
+
+bool Optimizer::is_home(const Arena& arena, const Slot& slot) const {
+  const TensorImpl& parameter = *slot.parameter.impl();
+  if (parameter.root != arena.weights.impl()) return false;
+  ir::IndexMap map(Dims{arena.size});
+  map.apply(parameter.moves);
+  return map == expected_place(arena.size, slot.begin, slot.parameter.shape());
+}
+
+std::vector<Optimizer::Run> Optimizer::runs_of(const Arena& arena) const {
+  std::vector<Run> runs;
+  for (size_t i = 0; i < arena.slots.size(); ++i) {
+    if (!arena.slots[i].parameter.grad().defined()) continue;
+    if (runs.empty() || runs.back().last != i) runs.push_back({i, i, {}});
+    runs.back().last = i + 1;
+  }
+  for (Run& run : runs) {
+    const int64_t begin = arena.slots[run.first].begin, end = arena.slots[run.last - 1].begin + arena.slots[run.last - 1].size;
+    ir::Value total;
+    for (size_t i = run.first; i < run.last; ++i) {
+      const Slot& slot = arena.slots[i];
+      const ir::Value flat = ir::reshape(slot.parameter.grad().detach().value(), {slot.size});
+      const ir::Value placed = ir::pad(flat, {slot.begin - begin}, {end - slot.begin - slot.size});
+      total = total ? ir::add(total, placed) : placed;
+    }
+    run.gradient = Tensor(total);
+  }
+  return runs;
+}
+
+// One number when it is the same for all groups of the run; else chosen by the position of each element.
+Tensor Optimizer::per_group(const Arena& arena, const Run& run, const std::function<Tensor(size_t)>& of_group) const {
+  const int64_t begin = arena.slots[run.first].begin;
+  const int64_t size = arena.slots[run.last - 1].begin + arena.slots[run.last - 1].size - begin;
+  Tensor chosen = of_group(arena.slots[run.first].group), position;
+  ir::Value last = chosen.value();
+  for (size_t i = run.first + 1; i < run.last; ++i) {
+    const Slot& slot = arena.slots[i];
+    if (slot.group == arena.slots[i - 1].group) continue;
+    const Tensor next = of_group(slot.group);
+    if (next.value() == last) continue;
+    last = next.value();
+    const DType counts = size < (int64_t{1} << 31) ? DType::i32 : DType::i64;
+    if (!position.defined()) position = arange(size, Options(counts, arena.weights.device()));
+    chosen = where(position < slot.begin - begin, chosen, next);
+  }
+  return chosen;
+}
+
+Operand Optimizer::decay_of(const Arena& arena, const Run& run) const {
+  const double first = groups_[arena.slots[run.first].group].weight_decay;
+  const bool same = std::all_of(arena.slots.begin() + static_cast<ptrdiff_t>(run.first),
+                                arena.slots.begin() + static_cast<ptrdiff_t>(run.last),
+                                [&](const Slot& slot) { return groups_[slot.group].weight_decay == first; });
+  if (same) return first;
+  return per_group(arena, run, [&](size_t group) {
+    return full({}, groups_[group].weight_decay, Options(DType::f32, arena.weights.device()));
+  });
+}
+
+Tensor Optimizer::part(const Tensor& whole, const Arena& arena, const Run& run) const {
+  if (run.first == 0 && run.last == arena.slots.size()) return whole;
+  const Slot& last = arena.slots[run.last - 1];
+  return whole.slice(0, arena.slots[run.first].begin, last.begin + last.size);
+}
+
+void Optimizer::store(Tensor& whole, const Arena& arena, const Run& run, const Tensor& value, bool with_shadow) {
+  const bool is_whole = run.first == 0 && run.last == arena.slots.size();
+  if (is_whole && with_shadow) return write_with_shadow(whole, value);
+  part(whole, arena, run).copy_(value);
+}
+
+Tensor Optimizer::clip_grad_norm(double most, GradScaler* scaler) {
+  if (!(most > 0)) base::fail("clip_grad_norm", "the largest norm must be positive, got {}", most);
+  const NoGrad updating;
+  Tensor squares;
+  for (const Arena& arena : arenas_) {
+    for (const Run& run : runs_of(arena)) {
+      Tensor gradient = run.gradient.to(DType::f32);
+      if (scaler) gradient = gradient * scaler->inverse();
+      const Tensor part_squares = sum_of_squares(gradient);
+      squares = squares.defined() ? squares + part_squares : part_squares;
+    }
+  }
+  if (!squares.defined()) base::fail("clip_grad_norm", "no parameter has a gradient; call backward() first");
+  const Tensor norm = sqrt(squares);
+  clip_factor_ = norm_factor(norm, most);
+  return norm;
+}
+
+void Optimizer::step(GradScaler* scaler) {
+  const NoGrad updating;
+  std::vector<std::vector<Run>> runs;
+  bool any = false;
+  for (Arena& arena : arenas_) {
+    const bool at_home = std::all_of(arena.slots.begin(), arena.slots.end(),
+                                     [&](const Slot& slot) { return is_home(arena, slot); });
+    if (!at_home) {
+      if (Trace::current())
+        base::fail("optimizer", "parameters were given other memory since the optimizer was made (another optimizer, "
+                   "to(), or set_data); step once outside of the captured function");
+      gather_weights(arena);
+    }
+    runs.push_back(runs_of(arena));
+    any = any || !runs.back().empty();
+  }
+  if (!any) base::fail("optimizer", "no parameter has a gradient; call backward() before step()");
+
+  Tensor finite;
+  if (scaler) {
+    for (const auto& of_arena : runs) {
+      for (const Run& run : of_arena) {
+        const Tensor good = all(isfinite(run.gradient));
+        finite = finite.defined() ? logical_and(finite, good) : good;
+      }
+    }
+  }
+  const Tensor count = step_ + 1;
+  std::vector<Tensor> written{step_};
+  for (size_t a = 0; a < arenas_.size(); ++a) {
+    Arena& arena = arenas_[a];
+    for (const Run& run : runs[a]) {
+      Tensor gradient = run.gradient.to(DType::f32);
+      if (scaler) gradient = gradient * scaler->inverse();
+      if (clip_factor_.defined()) gradient = gradient * clip_factor_;
+      const Operand decay = decay_of(arena, run);
+      const auto lr_of = [&](size_t g) { return groups_[g].lr ? groups_[g].lr->tensor() : lr_.tensor(); };
+      const Tensor old = part(arena.weights, arena, run).to(DType::f32);
+      std::vector<Tensor> moments, before;
+      for (const Tensor& moment : arena.moments) moments.push_back(part(moment, arena, run));
+      before = moments;
+      const bool decays = decay.is_tensor() || decay.number().as_double() != 0;
+      Tensor next = update({old, gradient, count.to(DType::f32), per_group(arena, run, lr_of), decay, decays}, moments);
+      if (scaler) {
+        next = where(finite, next, old);
+        for (size_t i = 0; i < moments.size(); ++i) moments[i] = where(finite, moments[i], before[i]);
+      }
+      for (size_t i = 0; i < moments.size(); ++i) store(arena.moments[i], arena, run, moments[i], false);
+      store(arena.weights, arena, run, next.to(arena.weights.dtype()), true);
+    }
+    written.push_back(arena.weights);
+    written.insert(written.end(), arena.moments.begin(), arena.moments.end());
+    if (const Tensor shadow = shadow_of(arena.weights); shadow.defined()) written.push_back(shadow);
+  }
+  step_.copy_(scaler ? where(finite, count, step_) : count);
+  if (scaler) scaler->update(finite, written);
+  clip_factor_ = Tensor();
+  if (!Trace::current()) tenon::eval(written);
+}
+
+void Optimizer::zero_grad() {
+  for (Arena& arena : arenas_) {
+    for (Slot& slot : arena.slots) slot.parameter.zero_grad();
+  }
+}
+
+void Optimizer::set_lr(double lr) {
+  if (!(lr >= 0)) base::fail("optimizer", "the learning rate must not be negative, got {}", lr);
+  lr_.set(lr);
+}
+
+double Optimizer::lr(size_t group) const {
+  if (group >= groups_.size()) base::fail("optimizer", "there is no group {} among {}", group, groups_.size());
+  return groups_[group].lr ? groups_[group].lr->get() : lr_.get();
+}
+
+void Optimizer::set_lr(size_t group, double lr) {
+  if (!(lr >= 0)) base::fail("optimizer", "the learning rate must not be negative, got {}", lr);
+  if (group >= groups_.size()) base::fail("optimizer", "there is no group {} among {}", group, groups_.size());
+  if (!groups_[group].lr)
+    base::fail("optimizer", "group {} shares its learning rate with others; give it one of its own when it is made", group);
+  groups_[group].lr->set(lr);
+}
+
+void Optimizer::keep_shadow(DType dtype) {
+  for (Arena& arena : arenas_) {
+    if (arena.weights.dtype() == DType::f32) tenon::keep_shadow(arena.weights, dtype);
+  }
+}
+
+std::map<std::string, Tensor> Optimizer::state_dict() const {
+  const NoGrad reading;
+  std::map<std::string, Tensor> state{{"step", step_}};
+  size_t index = 0;
+  for (const ParamGroup& group : given_) {
+    for (const Tensor& p : group.parameters) {
+      for (const Arena& arena : arenas_) {
+        for (const Slot& slot : arena.slots) {
+          if (slot.parameter.impl() != p.impl()) continue;
+          for (size_t i = 0; i < arena.moments.size(); ++i) {
+            state[fmt::format("{}.{}", index, moment_names_[i])] =
+                arena.moments[i].slice(0, slot.begin, slot.begin + slot.size).reshape(p.shape());
+          }
+        }
+      }
+      ++index;
+    }
+  }
+  return state;
+}
+
+void Optimizer::load_state_dict(const std::map<std::string, Tensor>& state) {
+  const NoGrad writing;
+  std::map<std::string, Tensor> own = state_dict();
+  for (const auto& [name, tensor] : own) {
+    const auto found = state.find(name);
+    if (found == state.end()) base::fail("load_state_dict", "the state lacks {}: it is of another optimizer or model", name);
+    if (found->second.shape() != tensor.shape()) {
+      base::fail("load_state_dict", "{}: shape {} expected, the state has {}", name, ir::to_string(tensor.shape()),
+                 ir::to_string(found->second.shape()));
+    }
+  }
+  for (const auto& [name, tensor] : state) {
+    if (!own.contains(name)) base::fail("load_state_dict", "{} is not part of this optimizer's state", name);
+  }
+  std::vector<Tensor> written{step_};
+  for (auto& [name, tensor] : own) tensor.copy_(state.at(name).to(tensor.dtype()).to(tensor.device()));
+  for (const Arena& arena : arenas_) written.insert(written.end(), arena.moments.begin(), arena.moments.end());
+  tenon::eval(written);
+}
+
+int64_t Optimizer::steps() const { return step_.item<int64_t>(); }
+
+Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double most) {
+  const NoGrad updating;
+  Tensor squares;
+  for (const Tensor& p : parameters) {
+    if (!p.grad().defined()) continue;
+    const Tensor part = sum_of_squares(p.grad());
+    squares = squares.defined() ? squares + part : part;
+  }
+  if (!squares.defined()) base::fail("clip_grad_norm_", "no parameter has a gradient; call backward() first");
+  const Tensor norm = sqrt(squares), factor = norm_factor(norm, most);
+  for (Tensor p : parameters) {
+    if (p.grad().defined()) p.set_grad((p.grad() * factor).to(p.dtype()));
+  }
+  return norm;
+}
+
+}  // namespace tenon::optim

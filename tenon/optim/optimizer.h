@@ -1,0 +1,141 @@
+// Optimizer: keeps parameters, gradients and moments in flat arenas, so that a whole update is one kernel.
+//
+//   optim::AdamW optimizer(model.parameters(), {.lr = 3e-4, .weight_decay = 0.1});
+//   auto step = compile([&](const Tensor& x, const Tensor& y) {
+//     Tensor loss = model.loss(x, y);
+//     loss.backward();
+//     optimizer.clip_grad_norm(1.0);
+//     optimizer.step();
+//     optimizer.zero_grad();
+//     return loss.detach();
+//   });
+//
+// Constructing one moves the parameters into one stretch of memory, parameters of one group side by side; handles on
+// them stay valid. A parameter whose gradient is not there keeps its value and its moments, as in PyTorch. Step count,
+// moments and learning rate are state on the device: a captured step replays with other values and is never recorded
+// again.
+
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenon/tensor/autocast.h"
+#include "tenon/tensor/scalar.h"
+#include "tenon/tensor/tensor.h"
+
+namespace tenon::optim {
+
+class GradScaler;
+
+/// Parameters with settings of their own; what is left out is the optimizer's.
+struct ParamGroup {
+  std::vector<Tensor> parameters;
+  std::optional<double> lr = {};
+  std::optional<double> weight_decay = {};
+};
+
+/// Two groups: matrices and larger with weight decay, vectors (biases, norms) without.
+std::vector<ParamGroup> decay_matrices_only(const std::vector<Tensor>& parameters);
+
+class Optimizer {
+ public:
+  virtual ~Optimizer();
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  /// Updates every parameter that has a gradient. With a scaler, gradients are unscaled first, and a step whose gradients
+  /// are not finite changes nothing but the scale.
+  void step(GradScaler* scaler = nullptr);
+  /// Lets go of all gradients.
+  void zero_grad();
+  /// The norm of all gradients together. The next step() shrinks them so that it is at most `most`; grad() of the
+  /// parameters stays as it is.
+  Tensor clip_grad_norm(double most, GradScaler* scaler = nullptr);
+
+  /// The learning rate of all groups that have none of their own.
+  double lr() const { return lr_.get(); }
+  void set_lr(double lr);
+  /// That of one group.
+  double lr(size_t group) const;
+  void set_lr(size_t group, double lr);
+  size_t groups() const { return groups_.size(); }
+  bool has_own_lr(size_t group) const { return groups_.at(group).lr.has_value(); }
+
+  /// From now on updates also write the parameters in a lower type, which products read under Autocast.
+  void keep_shadow(DType dtype = DType::bf16);
+
+  /// The step count and the moments of every parameter: "step", "0.exp_avg", ... by the order of the parameters. They
+  /// share memory with the optimizer.
+  std::map<std::string, Tensor> state_dict() const;
+  /// Copies a state back. A call that fails has changed nothing.
+  void load_state_dict(const std::map<std::string, Tensor>& state);
+  /// Updates so far; reads it from the device.
+  int64_t steps() const;
+
+ protected:
+  struct Common {
+    double lr, weight_decay;
+  };
+  /// `moments` names what the rule keeps for every element; all start as `initial`.
+  Optimizer(std::vector<ParamGroup> groups, const Common& common, std::vector<std::string> moments, double initial = 0);
+
+  /// What an update rule reads, all in f32. lr and weight_decay are numbers, or have one element per weight where groups
+  /// differ. `step` counts from 1.
+  struct Update {
+    Tensor weights, gradient, step, lr;
+    Operand weight_decay;
+    bool decays;  // some group has weight decay
+  };
+  /// The new weights; moments are replaced by their new values.
+  virtual Tensor update(const Update& now, std::vector<Tensor>& moments) const = 0;
+
+ private:
+  struct Slot {
+    Tensor parameter;
+    size_t group;
+    int64_t begin = 0, size = 0;
+  };
+  /// All parameters of one dtype and device.
+  struct Arena {
+    Tensor weights;
+    std::vector<Tensor> moments;
+    std::vector<Slot> slots;
+    int64_t size = 0;
+  };
+  /// Slots first ... last - 1 of an arena: neighbours that all have gradients.
+  struct Run {
+    size_t first, last;
+    Tensor gradient;
+  };
+
+  void lay_out(std::vector<std::string>& moments, double initial);
+  void gather_weights(Arena& arena);
+  bool is_home(const Arena& arena, const Slot& slot) const;
+  std::vector<Run> runs_of(const Arena& arena) const;
+  Tensor per_group(const Arena& arena, const Run& run, const std::function<Tensor(size_t)>& of_group) const;
+  Operand decay_of(const Arena& arena, const Run& run) const;
+  Tensor part(const Tensor& whole, const Arena& arena, const Run& run) const;
+  void store(Tensor& whole, const Arena& arena, const Run& run, const Tensor& value, bool with_shadow);
+
+  struct Group {
+    std::optional<Scalar> lr;
+    double weight_decay;
+  };
+  std::vector<ParamGroup> given_;
+  std::vector<Group> groups_;
+  Scalar lr_;
+  std::vector<std::string> moment_names_;
+  std::vector<Arena> arenas_;
+  Tensor step_;         // i32, ()
+  Tensor clip_factor_;  // of the next step, if any
+};
+
+/// Scales all gradients so that their norm together is at most `most`, and returns what it was. Optimizer's own method
+/// does the same in fewer kernels.
+Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double most);
+
+}  // namespace tenon::optim

@@ -1,0 +1,135 @@
+// Every rule is plain tensor code over an arena; the planner makes it one kernel.
+
+#include "tenon/optim/optimizers.h"
+
+#include <cmath>
+
+#include "tenon/tensor/ops.h"
+
+namespace tenon::optim {
+namespace {
+
+void require_share(std::string_view op, std::string_view name, double value) {
+  if (!(value >= 0 && value < 1)) base::fail(op, "{} must lie in 0..1, got {}", name, value);
+}
+void require_not_negative(std::string_view op, std::string_view name, double value) {
+  if (!(value >= 0)) base::fail(op, "{} must not be negative, got {}", name, value);
+}
+
+// 1 - beta^step. On the device and in f32 the power itself would lose all digits for beta near 1.
+Tensor correction(double beta, const Tensor& step) {
+  if (beta == 0) return step * 0.0 + 1.0;
+  return -expm1(step * std::log(beta));
+}
+
+Tensor with_decay(const Tensor& gradient, const Tensor& weights, const Operand& decay, bool decays) {
+  return decays ? gradient + weights * decay : gradient;
+}
+
+}  // namespace
+
+SGD::SGD(std::vector<ParamGroup> groups, const SgdOptions& options)
+    : Optimizer(std::move(groups), {options.lr, options.weight_decay},
+                options.momentum != 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{}),
+      options_(options) {
+  require_not_negative("sgd", "momentum", options.momentum);
+  if (options.nesterov && (options.momentum == 0 || options.dampening != 0))
+    base::fail("sgd", "nesterov takes a momentum and no dampening");
+}
+
+Tensor SGD::update(const Update& now, std::vector<Tensor>& moments) const {
+  const Tensor g = with_decay(now.gradient, now.weights, now.weight_decay, now.decays);
+  if (options_.momentum == 0) return now.weights - g * now.lr;
+  Tensor next = moments[0] * options_.momentum + g * (1 - options_.dampening);
+  if (options_.dampening != 0) next = where(now.step == 1, g, next);  // the first gradient is taken whole
+  moments[0] = next;
+  return now.weights - (options_.nesterov ? g + next * options_.momentum : next) * now.lr;
+}
+
+Adam::Adam(std::vector<ParamGroup> groups, const AdamOptions& options) : Adam(std::move(groups), options, false) {}
+
+Adam::Adam(std::vector<ParamGroup> groups, const AdamOptions& options, bool decoupled)
+    : Optimizer(std::move(groups), {options.lr, options.weight_decay}, {"exp_avg", "exp_avg_sq"}),
+      options_(options),
+      decoupled_(decoupled) {
+  require_share("adam", "beta1", options.beta1);
+  require_share("adam", "beta2", options.beta2);
+  require_not_negative("adam", "eps", options.eps);
+}
+
+Tensor Adam::update(const Update& now, std::vector<Tensor>& moments) const {
+  const Tensor g = decoupled_ ? now.gradient
+                              : with_decay(now.gradient, now.weights, now.weight_decay, now.decays);
+  const Tensor mean = moments[0] * options_.beta1 + g * (1 - options_.beta1);
+  const Tensor square = moments[1] * options_.beta2 + g * g * (1 - options_.beta2);
+  moments = {mean, square};
+  const Tensor rate = now.lr / correction(options_.beta1, now.step);
+  const Tensor spread = sqrt(square) / sqrt(correction(options_.beta2, now.step)) + options_.eps;
+  const Tensor kept = decoupled_ && now.decays ? now.weights * (1 - now.lr * now.weight_decay) : now.weights;
+  return kept - mean / spread * rate;
+}
+
+AdamW::AdamW(std::vector<ParamGroup> groups, const AdamWOptions& options)
+    : Adam(std::move(groups), {options.lr, options.beta1, options.beta2, options.eps, options.weight_decay}, true) {}
+
+RMSprop::RMSprop(std::vector<ParamGroup> groups, const RmspropOptions& options)
+    : Optimizer(std::move(groups), {options.lr, options.weight_decay},
+                [&] {
+                  std::vector<std::string> moments{"square_avg"};
+                  if (options.momentum > 0) moments.push_back("momentum_buffer");
+                  if (options.centered) moments.push_back("grad_avg");
+                  return moments;
+                }()),
+      options_(options) {
+  require_share("rmsprop", "alpha", options.alpha);
+  require_not_negative("rmsprop", "momentum", options.momentum);
+  require_not_negative("rmsprop", "eps", options.eps);
+}
+
+Tensor RMSprop::update(const Update& now, std::vector<Tensor>& moments) const {
+  const Tensor g = with_decay(now.gradient, now.weights, now.weight_decay, now.decays);
+  moments[0] = moments[0] * options_.alpha + g * g * (1 - options_.alpha);
+  Tensor variance = moments[0];
+  if (options_.centered) {
+    Tensor& mean = moments.back();
+    mean = mean * options_.alpha + g * (1 - options_.alpha);
+    variance = variance - mean * mean;
+  }
+  Tensor move = g / (sqrt(variance) + options_.eps);
+  if (options_.momentum > 0) {
+    moments[1] = moments[1] * options_.momentum + move;
+    move = moments[1];
+  }
+  return now.weights - move * now.lr;
+}
+
+Adagrad::Adagrad(std::vector<ParamGroup> groups, const AdagradOptions& options)
+    : Optimizer(std::move(groups), {options.lr, options.weight_decay}, {"sum"}, options.initial_accumulator_value),
+      options_(options) {
+  require_not_negative("adagrad", "lr_decay", options.lr_decay);
+  require_not_negative("adagrad", "initial_accumulator_value", options.initial_accumulator_value);
+  require_not_negative("adagrad", "eps", options.eps);
+}
+
+Tensor Adagrad::update(const Update& now, std::vector<Tensor>& moments) const {
+  const Tensor g = with_decay(now.gradient, now.weights, now.weight_decay, now.decays);
+  moments[0] = moments[0] + g * g;
+  const Tensor rate =
+      options_.lr_decay == 0 ? now.lr : now.lr / ((now.step - 1) * options_.lr_decay + 1);
+  return now.weights - g / (sqrt(moments[0]) + options_.eps) * rate;
+}
+
+Lion::Lion(std::vector<ParamGroup> groups, const LionOptions& options)
+    : Optimizer(std::move(groups), {options.lr, options.weight_decay}, {"exp_avg"}), options_(options) {
+  require_share("lion", "beta1", options.beta1);
+  require_share("lion", "beta2", options.beta2);
+}
+
+Tensor Lion::update(const Update& now, std::vector<Tensor>& moments) const {
+  const Tensor move = sign(moments[0] * options_.beta1 + now.gradient * (1 - options_.beta1));
+  moments[0] = moments[0] * options_.beta2 + now.gradient * (1 - options_.beta2);
+  const Tensor kept = now.decays ? now.weights * (1 - now.lr * now.weight_decay) : now.weights;
+  return kept - move * now.lr;
+}
+
+}  // namespace tenon::optim

@@ -1,0 +1,118 @@
+// The update rules, with PyTorch's names, defaults and arithmetic.
+//
+//   optim::AdamW optimizer(model.parameters(), {.lr = 3e-4});
+//   optim::SGD other({{.parameters = a}, {.parameters = b, .lr = 0.01}}, {.lr = 0.1, .momentum = 0.9});
+
+#pragma once
+
+#include "tenon/optim/optimizer.h"
+
+namespace tenon::optim {
+
+struct SgdOptions {
+  double lr = 1e-3;
+  double momentum = 0;
+  double dampening = 0;
+  double weight_decay = 0;
+  bool nesterov = false;
+};
+class SGD : public Optimizer {
+ public:
+  explicit SGD(std::vector<ParamGroup> groups, const SgdOptions& options = {});
+  explicit SGD(const std::vector<Tensor>& parameters, const SgdOptions& options = {})
+      : SGD(std::vector<ParamGroup>{{parameters}}, options) {}
+
+ private:
+  Tensor update(const Update& now, std::vector<Tensor>& moments) const override;
+  SgdOptions options_;
+};
+
+struct AdamOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;  // added to the gradient
+};
+class Adam : public Optimizer {
+ public:
+  explicit Adam(std::vector<ParamGroup> groups, const AdamOptions& options = {});
+  explicit Adam(const std::vector<Tensor>& parameters, const AdamOptions& options = {})
+      : Adam(std::vector<ParamGroup>{{parameters}}, options) {}
+
+ protected:
+  Adam(std::vector<ParamGroup> groups, const AdamOptions& options, bool decoupled);
+
+ private:
+  Tensor update(const Update& now, std::vector<Tensor>& moments) const override;
+  AdamOptions options_;
+  bool decoupled_;
+};
+
+struct AdamWOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0.01;  // taken from the weights themselves
+};
+class AdamW : public Adam {
+ public:
+  explicit AdamW(std::vector<ParamGroup> groups, const AdamWOptions& options = {});
+  explicit AdamW(const std::vector<Tensor>& parameters, const AdamWOptions& options = {})
+      : AdamW(std::vector<ParamGroup>{{parameters}}, options) {}
+};
+
+struct RmspropOptions {
+  double lr = 1e-2;
+  double alpha = 0.99;
+  double eps = 1e-8;
+  double weight_decay = 0;
+  double momentum = 0;
+  bool centered = false;
+};
+class RMSprop : public Optimizer {
+ public:
+  explicit RMSprop(std::vector<ParamGroup> groups, const RmspropOptions& options = {});
+  explicit RMSprop(const std::vector<Tensor>& parameters, const RmspropOptions& options = {})
+      : RMSprop(std::vector<ParamGroup>{{parameters}}, options) {}
+
+ private:
+  Tensor update(const Update& now, std::vector<Tensor>& moments) const override;
+  RmspropOptions options_;
+};
+
+struct AdagradOptions {
+  double lr = 1e-2;
+  double lr_decay = 0;
+  double weight_decay = 0;
+  double initial_accumulator_value = 0;
+  double eps = 1e-10;
+};
+class Adagrad : public Optimizer {
+ public:
+  explicit Adagrad(std::vector<ParamGroup> groups, const AdagradOptions& options = {});
+  explicit Adagrad(const std::vector<Tensor>& parameters, const AdagradOptions& options = {})
+      : Adagrad(std::vector<ParamGroup>{{parameters}}, options) {}
+
+ private:
+  Tensor update(const Update& now, std::vector<Tensor>& moments) const override;
+  AdagradOptions options_;
+};
+
+/// Chen et al., 2023: the sign of a mean of gradients.
+struct LionOptions {
+  double lr = 1e-4;
+  double beta1 = 0.9, beta2 = 0.99;
+  double weight_decay = 0;
+};
+class Lion : public Optimizer {
+ public:
+  explicit Lion(std::vector<ParamGroup> groups, const LionOptions& options = {});
+  explicit Lion(const std::vector<Tensor>& parameters, const LionOptions& options = {})
+      : Lion(std::vector<ParamGroup>{{parameters}}, options) {}
+
+ private:
+  Tensor update(const Update& now, std::vector<Tensor>& moments) const override;
+  LionOptions options_;
+};
+
+}  // namespace tenon::optim

@@ -1,0 +1,46 @@
+// Autocast: products and attention in bf16 or f16, everything else in f32.
+//
+// Products round their operands to the lower type, sum in f32 and give f32; gradients of weights are summed in f32 and
+// never rounded. A weight may have a shadow, a copy in the lower type that whoever updates the weight writes along:
+// then no product converts it.
+//
+//   Autocast lower(DType::bf16);
+//   Tensor loss = model.loss(ids);
+//   loss.backward();
+
+#pragma once
+
+#include <optional>
+
+#include "tenon/tensor/tensor.h"
+
+namespace tenon {
+
+/// While alive, products and attention of this thread take their operands in `dtype`.
+class Autocast {
+ public:
+  explicit Autocast(DType dtype = DType::bf16, bool enabled = true);
+  ~Autocast();
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  std::optional<DType> before_;
+};
+
+/// The type that products take their operands in; none outside of any Autocast.
+std::optional<DType> autocast_dtype();
+
+/// x as products take it: converted under Autocast when it is f32, as it is otherwise.
+Tensor autocast(const Tensor& x);
+/// x (..., K) times weight (K, N) as Autocast does it.
+Tensor autocast_product(const Tensor& x, const Tensor& weight, DType dtype);
+
+/// Gives a tensor that owns its memory a copy in a lower type, which products read under Autocast.
+void keep_shadow(Tensor& tensor, DType dtype);
+/// Writes the tensor and, from the same value, its shadow.
+void write_with_shadow(Tensor& tensor, const Tensor& value);
+/// The shadow; undefined when there is none.
+Tensor shadow_of(const Tensor& tensor);
+
+}  // namespace tenon

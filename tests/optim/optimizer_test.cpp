@@ -1,0 +1,295 @@
+// Optimizers as a whole: arenas, groups, clipping, state, capture. The update rules themselves are judged by the golden
+// cases.
+
+#include "tenon/optim/optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/error_text.h"
+#include "tests/optim/net.h"
+
+namespace tenon::optim {
+namespace {
+
+using testing::Batch;
+using testing::Floats;
+using testing::Net;
+using testing::seeded_net;
+using testing::train;
+
+template <typename Rule, typename Options>
+void expect_learns(const Options& options) {
+  Net net = seeded_net();
+  const Batch batch;
+  const double first = net.loss(batch.x, batch.y).item<double>();
+  Rule optimizer(net.parameters(), options);
+  EXPECT_LT(train(net, optimizer, batch, 100), 0.5 * first);
+}
+
+TEST(Optimizers, AllOfThemLearn) {
+  expect_learns<SGD>(SgdOptions{.lr = 0.3});
+  expect_learns<SGD>(SgdOptions{.lr = 0.05, .momentum = 0.9, .dampening = 0.1});
+  expect_learns<SGD>(SgdOptions{.lr = 0.05, .momentum = 0.9, .nesterov = true});
+  expect_learns<Adam>(AdamOptions{.lr = 0.01});
+  expect_learns<AdamW>(AdamWOptions{.lr = 0.01});
+  expect_learns<RMSprop>(RmspropOptions{.lr = 0.003, .momentum = 0.5, .centered = true});
+  expect_learns<Adagrad>(AdagradOptions{.lr = 0.05, .lr_decay = 0.001});
+  expect_learns<Lion>(LionOptions{.lr = 0.002, .weight_decay = 0.01});
+}
+
+TEST(Optimizers, LionMovesByTheSignOfTheMean) {
+  Tensor p = tensor<float>({1, 2, 3}).clone().requires_grad_();
+  Lion optimizer(std::vector<Tensor>{p}, {.lr = 0.1, .weight_decay = 0.5});
+  p.set_grad(tensor<float>({4, -5, 0}));
+  optimizer.step();
+  const Floats after = p.to_vector<float>();
+  EXPECT_FLOAT_EQ(after[0], 0.95f - 0.1f);
+  EXPECT_FLOAT_EQ(after[1], 1.9f + 0.1f);
+  EXPECT_FLOAT_EQ(after[2], 2.85f);
+}
+
+TEST(Optimizers, DampeningTakesTheFirstGradientWhole) {
+  Tensor p = tensor<float>({0}).clone().requires_grad_();
+  SGD optimizer(std::vector<Tensor>{p}, {.lr = 1, .momentum = 0.5, .dampening = 0.5});
+  for (const float expected : {-1.0f, -2.0f, -3.0f}) {  // the buffer is 1, then 0.5 + 0.5
+    p.set_grad(tensor<float>({1}));
+    optimizer.step();
+    EXPECT_FLOAT_EQ(p.to_vector<float>()[0], expected);
+  }
+}
+
+// ---- arenas ----
+
+TEST(Arena, KeepsValuesAndHandles) {
+  Net net = seeded_net();
+  const Tensor w = net.w;
+  const Floats before = w.to_vector<float>();
+  SGD optimizer(net.parameters(), {.lr = 0});
+  EXPECT_EQ(w.to_vector<float>(), before);
+  EXPECT_TRUE(w.requires_grad());
+  EXPECT_TRUE(w.is_leaf());
+}
+
+TEST(Arena, AnUpdateOfManyParametersIsOneKernel) {
+  std::vector<Tensor> parameters;
+  for (int64_t i = 0; i < 20; ++i) parameters.push_back(rand(i % 2 ? Dims{64, 4 + i} : Dims{64}).requires_grad_());
+  AdamW optimizer(decay_matrices_only(parameters), {});
+  for (int i = 0; i < 2; ++i) {
+    Tensor total = (parameters[0] * parameters[0]).sum();
+    for (size_t k = 1; k < parameters.size(); ++k) total = total + (parameters[k] * parameters[k]).sum();
+    total.backward();
+    std::vector<Tensor> grads;
+    for (const Tensor& p : parameters) grads.push_back(p.grad());
+    wait(grads);
+    const size_t before = stats().launches;
+    optimizer.step();
+    optimizer.zero_grad();
+    wait(parameters);
+    EXPECT_LE(stats().launches - before, 22u);  // one to put each gradient in its place, the rule, the count
+  }
+}
+
+TEST(Arena, AParameterWithoutGradientKeepsValueAndMoments) {
+  Net net = seeded_net();
+  AdamW optimizer(net.parameters(), {.lr = 0.1});
+  const Floats b = net.b.to_vector<float>(), v = net.v.to_vector<float>();
+  net.w.set_grad(ones_like(net.w));
+  net.v.set_grad(ones_like(net.v));
+  optimizer.step();
+  EXPECT_EQ(net.b.to_vector<float>(), b);
+  EXPECT_NE(net.v.to_vector<float>(), v);
+  const auto state = optimizer.state_dict();
+  EXPECT_EQ(state.at("1.exp_avg").to_vector<float>(), Floats(16, 0.0f));
+  EXPECT_FLOAT_EQ(state.at("2.exp_avg").to_vector<float>()[0], 0.1f);
+}
+
+TEST(Arena, TwoOptimizersMayTakeTurns) {
+  Net net = seeded_net();
+  const Batch batch;
+  SGD first(net.parameters(), {.lr = 0.1});
+  SGD second(std::vector<Tensor>{net.v, net.w}, {.lr = 0.1});
+  for (int i = 0; i < 5; ++i) {
+    train(net, first, batch, 1);
+    train(net, second, batch, 1);
+    for (Tensor p : {net.b, net.c}) p.zero_grad();  // the second does not know of them
+  }
+  Net plain = seeded_net();
+  for (int i = 0; i < 10; ++i) {
+    Tensor loss = plain.loss(batch.x, batch.y);
+    loss.backward();
+    NoGrad updating;
+    plain.w.sub_(plain.w.grad() * 0.1);
+    plain.v.sub_(plain.v.grad() * 0.1);
+    if (i % 2 == 0) {
+      plain.b.sub_(plain.b.grad() * 0.1);
+      plain.c.sub_(plain.c.grad() * 0.1);
+    }
+    for (Tensor p : plain.parameters()) p.zero_grad();
+  }
+  EXPECT_TRUE(allclose(net.w, plain.w, 1e-5, 1e-6));
+  EXPECT_TRUE(allclose(net.b, plain.b, 1e-5, 1e-6));
+}
+
+TEST(Arena, SixteenBitParametersAreUpdatedInF32) {
+  Tensor p = (rand({64}) + 1).to(DType::bf16).clone().requires_grad_();
+  const Floats before = p.to_vector<float>();
+  Adam optimizer(std::vector<Tensor>{p}, {.lr = 0.25});
+  p.set_grad(ones_like(p));
+  optimizer.step();
+  EXPECT_EQ(p.dtype(), DType::bf16);
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_NEAR(p.to_vector<float>()[i], before[i] - 0.25f, 0.01f);
+}
+
+// ---- groups and clipping ----
+
+TEST(Groups, HaveRatesAndDecaysOfTheirOwn) {
+  Tensor a = ones({4}).clone().requires_grad_(), b = ones({4}).clone().requires_grad_(),
+         c = ones({4}).clone().requires_grad_();
+  SGD optimizer(std::vector<ParamGroup>{{{a}}, {.parameters = {b}, .lr = 0.5}, {.parameters = {c}, .weight_decay = 1.0}},
+                {.lr = 0.1});
+  for (Tensor p : {a, b, c}) p.set_grad(ones_like(p));
+  optimizer.step();
+  EXPECT_FLOAT_EQ(a.to_vector<float>()[0], 0.9f);
+  EXPECT_FLOAT_EQ(b.to_vector<float>()[0], 0.5f);
+  EXPECT_FLOAT_EQ(c.to_vector<float>()[0], 0.8f);
+  optimizer.set_lr(0.2);
+  optimizer.set_lr(1, 0);
+  EXPECT_EQ(optimizer.lr(0), 0.2);
+  EXPECT_EQ(optimizer.lr(1), 0);
+  optimizer.step();
+  EXPECT_FLOAT_EQ(a.to_vector<float>()[0], 0.7f);
+  EXPECT_FLOAT_EQ(b.to_vector<float>()[0], 0.5f);
+}
+
+TEST(Groups, MatricesDecayAndVectorsDoNot) {
+  const auto groups = decay_matrices_only(seeded_net().parameters());
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].parameters.size(), 2u);
+  EXPECT_FALSE(groups[0].weight_decay.has_value());
+  EXPECT_EQ(groups[1].weight_decay, 0.0);
+}
+
+TEST(Clipping, ShrinksTheNormOfAllTogether) {
+  Tensor a = zeros({1}).clone().requires_grad_(), b = zeros({1}).clone().requires_grad_();
+  SGD optimizer(std::vector<Tensor>{a, b}, {.lr = 1});
+  a.set_grad(tensor<float>({3}));
+  b.set_grad(tensor<float>({4}));
+  EXPECT_FLOAT_EQ(optimizer.clip_grad_norm(1).item<float>(), 5);
+  optimizer.step();
+  EXPECT_NEAR(a.to_vector<float>()[0], -0.6f, 1e-6);
+  EXPECT_NEAR(b.to_vector<float>()[0], -0.8f, 1e-6);
+  optimizer.step();  // not clipped again
+  EXPECT_NEAR(a.to_vector<float>()[0], -3.6f, 1e-6);
+}
+
+TEST(Clipping, LeavesSmallGradientsAlone) {
+  Tensor a = zeros({2}).clone().requires_grad_();
+  SGD optimizer(std::vector<Tensor>{a}, {.lr = 1});
+  a.set_grad(tensor<float>({0.3f, 0.4f}));
+  optimizer.clip_grad_norm(1);
+  optimizer.step();
+  EXPECT_EQ(a.to_vector<float>(), (Floats{-0.3f, -0.4f}));
+}
+
+TEST(Clipping, TheFreeFunctionChangesTheGradients) {
+  Tensor a = zeros({2}).clone().requires_grad_();
+  a.set_grad(tensor<float>({3, 4}));
+  EXPECT_FLOAT_EQ(clip_grad_norm_({a}, 1).item<float>(), 5);
+  EXPECT_NEAR(a.grad().to_vector<float>()[1], 0.8f, 1e-5);
+}
+
+// ---- capture and state ----
+
+TEST(CapturedStep, EqualsTheUncapturedOneBitForBit) {
+  const auto run = [](bool captured) {
+    Net net = seeded_net();
+    const Batch batch;
+    AdamW optimizer(decay_matrices_only(net.parameters()), {.lr = 0.01, .weight_decay = 0.1});
+    Scheduler schedule(optimizer, cosine(20, {.warmup = 3}));
+    const auto step = [&](const Tensor& x, const Tensor& y) {
+      Tensor loss = net.loss(nn::dropout(x, 0.2), y);
+      loss.backward();
+      const Tensor norm = optimizer.clip_grad_norm(0.1);
+      optimizer.step();
+      optimizer.zero_grad();
+      return std::vector<Tensor>{loss.detach(), norm};
+    };
+    auto replayed = compile(step);
+    Floats seen;
+    for (int i = 0; i < 20; ++i) {
+      const auto results = captured ? replayed(batch.x, batch.y) : step(batch.x, batch.y);
+      for (const Tensor& r : results) seen.push_back(r.item<float>());
+      schedule.step();
+    }
+    for (const Tensor& p : net.parameters()) {
+      const Floats values = p.to_vector<float>();
+      seen.insert(seen.end(), values.begin(), values.end());
+    }
+    return seen;
+  };
+  EXPECT_EQ(run(true), run(false));
+}
+
+TEST(State, ResumingEqualsNeverStopping) {
+  const Batch batch;
+  Net whole = seeded_net();
+  AdamW one(whole.parameters(), {.lr = 0.01});
+  train(whole, one, batch, 10);
+
+  Net first = seeded_net();
+  AdamW before(first.parameters(), {.lr = 0.01});
+  train(first, before, batch, 5);
+  std::map<std::string, Tensor> saved;
+  for (const auto& [name, tensor] : before.state_dict()) saved[name] = tensor.clone().eval();
+  Net second;
+  {
+    NoGrad copying;
+    for (size_t i = 0; i < 4; ++i) second.parameters()[i].copy_(first.parameters()[i]);
+  }
+  AdamW after(second.parameters(), {.lr = 0.01});
+  after.load_state_dict(saved);
+  EXPECT_EQ(after.steps(), 5);
+  train(second, after, batch, 5);
+  for (size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(second.parameters()[i].to_vector<float>(), whole.parameters()[i].to_vector<float>());
+}
+
+TEST(State, OfAnotherOptimizerIsRefused) {
+  Net net = seeded_net();
+  AdamW optimizer(net.parameters(), {});
+  const auto state = optimizer.state_dict();
+  auto lacking = state, wrong = state, more = state;
+  lacking.erase("1.exp_avg");
+  wrong["1.exp_avg"] = zeros({3});
+  more["9.exp_avg"] = zeros({3});
+  EXPECT_EQ(text_of([&] { optimizer.load_state_dict(lacking); }),
+            "[load_state_dict] the state lacks 1.exp_avg: it is of another optimizer or model");
+  EXPECT_EQ(text_of([&] { optimizer.load_state_dict(wrong); }),
+            "[load_state_dict] 1.exp_avg: shape (16,) expected, the state has (3,)");
+  EXPECT_EQ(text_of([&] { optimizer.load_state_dict(more); }),
+            "[load_state_dict] 9.exp_avg is not part of this optimizer's state");
+}
+
+TEST(OptimizerErrors, SayWhatToChange) {
+  Tensor p = ones({4}).clone().requires_grad_();
+  const std::vector<Tensor> one{p}, twice{p, p}, none, result{p * 2};
+  EXPECT_EQ(text_of([&] { SGD optimizer(none); }), "[optimizer] there are no parameters to optimize");
+  EXPECT_EQ(text_of([&] { SGD optimizer(one, {.lr = -1}); }),
+            "[optimizer] the learning rate must not be negative, got -1");
+  EXPECT_EQ(text_of([&] { SGD optimizer(twice); }), "[optimizer] a parameter of shape (4,) was given twice");
+  EXPECT_EQ(text_of([&] { Adam optimizer(one, {.beta1 = 1}); }), "[adam] beta1 must lie in 0..1, got 1");
+  EXPECT_EQ(text_of([&] { SGD optimizer(one, {.nesterov = true}); }),
+            "[sgd] nesterov takes a momentum and no dampening");
+  EXPECT_EQ(text_of([&] { SGD optimizer(result); }),
+            "[optimizer] a parameter of shape (4,) is the result of an op; only leaves can be optimized");
+  SGD optimizer(one);
+  EXPECT_EQ(text_of([&] { optimizer.step(); }),
+            "[optimizer] no parameter has a gradient; call backward() before step()");
+  EXPECT_EQ(text_of([&] { optimizer.clip_grad_norm(1); }),
+            "[clip_grad_norm] no parameter has a gradient; call backward() first");
+  EXPECT_EQ(text_of([&] { optimizer.set_lr(0, 1); }),
+            "[optimizer] group 0 shares its learning rate with others; give it one of its own when it is made");
+}
+
+}  // namespace
+}  // namespace tenon::optim

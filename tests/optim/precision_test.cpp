@@ -1,0 +1,150 @@
+// Loss scaling, autocast and the shadows of weights.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/optim/net.h"
+
+namespace tenon::optim {
+namespace {
+
+using testing::Batch;
+using testing::Floats;
+using testing::Net;
+using testing::seeded_net;
+
+TEST(Scaling, UnscalesAndSkipsStepsThatAreNotFinite) {
+  Tensor p = ones({2}).clone().requires_grad_();
+  Adam optimizer(std::vector<Tensor>{p}, {.lr = 0.1});
+  GradScaler scaler({.initial = 8, .interval = 2});
+  const auto step = [&](float gradient) {
+    scaler.scale((p * gradient).sum()).backward();
+    optimizer.step(&scaler);
+    optimizer.zero_grad();
+  };
+  step(1);
+  const Floats after_one = p.to_vector<float>();
+  EXPECT_NEAR(after_one[0], 0.9f, 1e-6);
+  step(INFINITY);
+  EXPECT_EQ(p.to_vector<float>(), after_one);
+  EXPECT_EQ(optimizer.steps(), 1);
+  EXPECT_EQ(scaler.factor(), 4);
+  step(1);
+  step(1);
+  EXPECT_EQ(scaler.factor(), 8);
+  EXPECT_EQ(scaler.good_steps(), 0);
+  EXPECT_EQ(optimizer.steps(), 3);
+}
+
+TEST(Scaling, ReplaysWithTheFactorOfTheMoment) {
+  Tensor p = ones({2}).clone().requires_grad_();
+  SGD optimizer(std::vector<Tensor>{p}, {.lr = 0.5});
+  GradScaler scaler({.initial = 2, .interval = 3});
+  auto step = compile([&](const Tensor& g) {
+    Tensor loss = (p * g).sum();
+    scaler.scale(loss).backward();
+    optimizer.step(&scaler);
+    optimizer.zero_grad();
+    return loss.detach();
+  });
+  const Tensor good = ones({2}).clone().eval(), bad = full({2}, NAN).clone().eval();
+  for (int i = 0; i < 6; ++i) step(good);
+  EXPECT_EQ(scaler.factor(), 8);
+  EXPECT_EQ(p.to_vector<float>(), (Floats{-2, -2}));
+  step(bad);
+  EXPECT_EQ(scaler.factor(), 4);
+  EXPECT_EQ(p.to_vector<float>(), (Floats{-2, -2}));
+}
+
+TEST(Autocasting, GivesGradientsOfWeightsInF32) {
+  const Tensor x = rand({4, 8}).eval();
+  Tensor w = rand({8, 2}).requires_grad_();
+  {
+    const Autocast lower;
+    matmul(x, w).sum().backward();
+  }
+  EXPECT_EQ(w.grad().dtype(), DType::f32);
+  const Tensor expected = matmul(x.to(DType::bf16).to(DType::f32).t(), ones({4, 2}));
+  EXPECT_TRUE(allclose(w.grad(), expected, 1e-6, 1e-6));
+}
+
+TEST(Autocasting, ReachesInputsOfAnyRank) {
+  Tensor x = rand({2, 3, 8}).requires_grad_();
+  Tensor w = rand({8, 5}).requires_grad_();
+  const Autocast lower;
+  const Tensor y = matmul(x, w);
+  EXPECT_EQ(y.dtype(), DType::f32);
+  EXPECT_EQ(y.shape(), (Dims{2, 3, 5}));
+  y.sum().backward();
+  EXPECT_EQ(x.grad().shape(), x.shape());
+  EXPECT_TRUE(allclose(x.grad()[0][0], w.detach().sum({1}), 0.02, 0.02));
+}
+
+TEST(Shadow, IsWrittenByTheUpdateAndReadByProducts) {
+  Net net = seeded_net();
+  const Batch batch;
+  AdamW optimizer(net.parameters(), {.lr = 0.01});
+  optimizer.keep_shadow();
+  auto step = compile([&](const Tensor& x, const Tensor& y) {
+    const Autocast lower;
+    Tensor loss = net.loss(x, y);
+    loss.backward();
+    optimizer.step();
+    optimizer.zero_grad();
+    return loss.detach();
+  });
+  double first = 0, last = 0;
+  for (int i = 0; i < 60; ++i) {
+    last = step(batch.x, batch.y).item<double>();
+    if (i == 0) first = last;
+  }
+  EXPECT_LT(last, 0.6 * first);
+  const Autocast lower;
+  const Tensor rounded = matmul(batch.x.to(DType::bf16), net.w.detach().to(DType::bf16));
+  EXPECT_EQ(matmul(batch.x, net.w).to_vector<float>(), rounded.to_vector<float>());
+}
+
+TEST(Shadow, EqualsConvertingEveryTime) {
+  const auto run = [](bool has_shadow) {
+    Net net = seeded_net();
+    const Batch batch;
+    AdamW optimizer(net.parameters(), {.lr = 0.01});
+    if (has_shadow) optimizer.keep_shadow();
+    Floats losses;
+    for (int i = 0; i < 10; ++i) {
+      const Autocast lower;
+      Tensor loss = net.loss(batch.x, batch.y);
+      loss.backward();
+      optimizer.step();
+      optimizer.zero_grad();
+      losses.push_back(loss.item<float>());
+    }
+    return losses;
+  };
+  EXPECT_EQ(run(true), run(false));
+}
+
+// Somebody writes a weight between replays: products must not read what it was.
+TEST(Shadow, FollowsWritesFromOutside) {
+  Tensor w = rand({8, 8}).requires_grad_();
+  SGD optimizer(std::vector<Tensor>{w}, {.lr = 0});
+  optimizer.keep_shadow();
+  const Tensor x = ones({1, 8}).clone().eval();
+  const auto product = [&](const Tensor& in) {
+    const Autocast lower;
+    const NoGrad reading;
+    return matmul(in, w);
+  };
+  auto captured = compile(product);
+  for (int i = 0; i < 4; ++i) captured(x);
+  {
+    NoGrad writing;
+    w.fill_(0.5);
+  }
+  EXPECT_EQ(captured(x).to_vector<float>(), Floats(8, 4.0f));
+  EXPECT_EQ(product(x).to_vector<float>(), Floats(8, 4.0f));
+}
+
+}  // namespace
+}  // namespace tenon::optim
