@@ -28,6 +28,15 @@ class JsonConfig {
     if (!fits(*found, into)) base::fail(type_, "config.json: {} is {}, which is not of its type", key, found->dump());
     found->get_to(into);
   }
+  /// The same for a key that may hold a list: its first element.
+  void read_first(const char* key, int64_t& into) const {
+    const auto found = object_.find(key);
+    const bool is_list = found != object_.end() && found->is_array() && !found->empty();
+    if (is_list && found->front().is_number_integer())
+      found->front().get_to(into);
+    else
+      read(key, into);
+  }
   /// Fails when the key is there with another value.
   template <typename T>
   void require(const char* key, const T& wanted) const {

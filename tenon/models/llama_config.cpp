@@ -57,7 +57,7 @@ LlamaConfig LlamaConfig::from_json(const std::string& text) {
   json.read("mlp_bias", config.mlp_bias);
   json.read("tie_word_embeddings", config.tied_head);
   json.read("bos_token_id", config.start_token);
-  json.read("eos_token_id", config.end_token);
+  json.read_first("eos_token_id", config.end_token);
   json.require("hidden_act", "silu");
   json.read("rope_theta", config.rotary_theta);
   for (const char* key : {"rope_scaling", "rope_parameters"}) {  // before version 5, since version 5

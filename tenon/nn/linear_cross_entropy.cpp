@@ -1,6 +1,6 @@
-// Forward and backward go chunk by chunk in the same order, so that the products with a chunk's slope can run as soon as
-// the slope is there. Backward repeats the expressions of forward: in one plan they are the same values and are computed
-// once, in two plans once more, which is what keeps logits from being stored.
+// Forward and backward go chunk by chunk. Backward computes the logits of a chunk once more, with one product in four
+// more work for the head: keeping them is what the chunks are there to avoid. The gradient of the weight is summed in the
+// order of the chunks, so that each sum can take the place of the one before.
 
 #include "tenon/nn/linear_cross_entropy.h"
 
@@ -57,7 +57,7 @@ std::vector<Chunk> chunks_of(int64_t rows, int64_t size) {
 
 void add_to(Tensor& total, const Tensor& part) { total = total.defined() ? total + part : part; }
 
-// Softmax less 1 at the target: with the logits an expression of forward, the planner makes it of the same values.
+// Softmax less 1 at the target.
 Tensor slope_of_logits(const Tensor& logits, const Tensor& targets, const Tensor& gradient, int64_t ignore_index) {
   const Tensor wide = logits.to(accumulator(logits.dtype()));
   const Tensor numbers = arange(logits.size(1), Options(targets.dtype(), targets.device()));
@@ -92,8 +92,8 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
         Tensor slope_of_weight;
         for (const Chunk& rows : chunks_of(in[0].size(0), options.chunk)) {
           const Tensor part = rows.of(in[0]);
-          const Tensor slope = slope_of_logits(logits_of(part, in[1], options.classes), rows.of(targets), grads[0],
-                                               options.ignore_index);
+          const Tensor slope = autocast(slope_of_logits(logits_of(part, in[1], options.classes), rows.of(targets),
+                                                        grads[0], options.ignore_index));
           slopes_of_x.push_back(matmul(slope, in[1]));
           add_to(slope_of_weight, matmul(slope.t(), part));
         }
