@@ -1,5 +1,5 @@
-// Reading config.json, for the files of this room: a key that is absent or null means transformers' default, and a value
-// that changes what the model computes must be one that we compute.
+// Reading config.json, for the files of this room: a key that is absent or null means transformers' default, and a
+// value that changes what the model computes must be one that we compute.
 
 #pragma once
 

@@ -33,10 +33,10 @@ Tensor neighbours_to_halves(const Tensor& rows, int64_t heads) {
 // llama2.c's name of a parameter in ours.
 std::string name_from_llama2c(const std::string& name) {
   static const std::pair<std::string_view, std::string_view> kNames[] = {
-      {"attention.wq", "self_attn.q_proj"},  {"attention.wk", "self_attn.k_proj"},
-      {"attention.wv", "self_attn.v_proj"},  {"attention.wo", "self_attn.o_proj"},
-      {"feed_forward.w1", "mlp.gate_proj"},  {"feed_forward.w2", "mlp.down_proj"},
-      {"feed_forward.w3", "mlp.up_proj"},    {"attention_norm", "input_layernorm"},
+      {"attention.wq", "self_attn.q_proj"},     {"attention.wk", "self_attn.k_proj"},
+      {"attention.wv", "self_attn.v_proj"},     {"attention.wo", "self_attn.o_proj"},
+      {"feed_forward.w1", "mlp.gate_proj"},     {"feed_forward.w2", "mlp.down_proj"},
+      {"feed_forward.w3", "mlp.up_proj"},       {"attention_norm", "input_layernorm"},
       {"ffn_norm", "post_attention_layernorm"}, {"tok_embeddings", "embed_tokens"}};
   if (name == "output.weight") return "lm_head.weight";
   std::string ours = "model." + name;

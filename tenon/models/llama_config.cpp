@@ -72,26 +72,25 @@ LlamaConfig LlamaConfig::from_json(const std::string& text) {
 
 // rope_theta stands twice, for readers of either version.
 std::string LlamaConfig::to_json() const {
-  const nlohmann::ordered_json json = {
-      {"architectures", {"LlamaForCausalLM"}},
-      {"model_type", "llama"},
-      {"vocab_size", vocabulary},
-      {"max_position_embeddings", positions},
-      {"hidden_size", width},
-      {"num_hidden_layers", layers},
-      {"num_attention_heads", heads},
-      {"num_key_value_heads", kv_head_count()},
-      {"head_dim", width_of_head()},
-      {"intermediate_size", inner},
-      {"hidden_act", "silu"},
-      {"rms_norm_eps", norm_eps},
-      {"rope_theta", rotary_theta},
-      {"rope_parameters", {{"rope_theta", rotary_theta}, {"rope_type", "default"}}},
-      {"attention_bias", attention_bias},
-      {"mlp_bias", mlp_bias},
-      {"tie_word_embeddings", tied_head},
-      {"bos_token_id", start_token},
-      {"eos_token_id", end_token}};
+  const nlohmann::ordered_json json = {{"architectures", {"LlamaForCausalLM"}},
+                                       {"model_type", "llama"},
+                                       {"vocab_size", vocabulary},
+                                       {"max_position_embeddings", positions},
+                                       {"hidden_size", width},
+                                       {"num_hidden_layers", layers},
+                                       {"num_attention_heads", heads},
+                                       {"num_key_value_heads", kv_head_count()},
+                                       {"head_dim", width_of_head()},
+                                       {"intermediate_size", inner},
+                                       {"hidden_act", "silu"},
+                                       {"rms_norm_eps", norm_eps},
+                                       {"rope_theta", rotary_theta},
+                                       {"rope_parameters", {{"rope_theta", rotary_theta}, {"rope_type", "default"}}},
+                                       {"attention_bias", attention_bias},
+                                       {"mlp_bias", mlp_bias},
+                                       {"tie_word_embeddings", tied_head},
+                                       {"bos_token_id", start_token},
+                                       {"eos_token_id", end_token}};
   return json.dump(2) + "\n";
 }
 

@@ -1,6 +1,6 @@
 // Forward and backward go chunk by chunk. Backward computes the logits of a chunk once more, with one product in four
-// more work for the head: keeping them is what the chunks are there to avoid. The gradient of the weight is summed in the
-// order of the chunks, so that each sum can take the place of the one before.
+// more work for the head: keeping them is what the chunks are there to avoid. The gradient of the weight is summed in
+// the order of the chunks, so that each sum can take the place of the one before.
 
 #include "tenon/nn/linear_cross_entropy.h"
 

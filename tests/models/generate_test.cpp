@@ -88,7 +88,8 @@ TEST(Generate, TheSameSeedGivesTheSameText) {
   Gpt2 model(tiny());
   const auto text = [&](uint64_t seed) {
     Generator generator(seed);
-    return generate(model, {3}, {.new_tokens = 11, .temperature = 1, .top_k = 20, .top_p = 0.9, .generator = &generator});
+    return generate(model, {3},
+                    {.new_tokens = 11, .temperature = 1, .top_k = 20, .top_p = 0.9, .generator = &generator});
   };
   EXPECT_EQ(text(7), text(7));
   EXPECT_NE(text(7), text(8));
@@ -113,7 +114,9 @@ TEST(Generate, EndsWithTheStopToken) {
 
 TEST(Generate, SaysWhatDoesNotFit) {
   Gpt2 model(tiny());
-  EXPECT_EQ(text_of([&] { generate(model, {1, 2}, {.new_tokens = 12}); }),
+  EXPECT_EQ(text_of([&] {
+              generate(model, {1, 2}, {.new_tokens = 12});
+            }),
             "[generate] 2 tokens and 12 new ones are more than the model's 12 positions");
   EXPECT_EQ(text_of([&] { generate(model, {}); }), "[generate] the prompt must have at least one token");
   EXPECT_EQ(text_of([&] { generate(model, {1}, {.temperature = -1}); }),

@@ -140,10 +140,14 @@ TEST(Gpt2, APaddedVocabularyChangesNothing) {
 
 TEST(Gpt2, SaysWhereAnErrorArose) {
   const Gpt2 model(tiny());
-  EXPECT_EQ(text_of([&] { model(zeros({1, 17}, DType::i64)); }),
+  EXPECT_EQ(text_of([&] {
+              model(zeros({1, 17}, DType::i64));
+            }),
             "[model] 17 tokens are more than the model's 16 positions");
-  EXPECT_EQ(text_of([&] { model(full({1, 4}, int64_t{61}).eval()); }),
-            "[embedding] index 61 is out of range for 61 (in transformer.wte)");
+  EXPECT_EQ(text_of([&] {
+              model(full({1, 4}, int64_t{61}).eval());
+            }),
+            "[embedding] index 61 is out of range for dim 0 of size 61 (in transformer.wte)");
 }
 
 TEST(Gpt2Config, RefusesWhatGpt2DoesNotDo) {

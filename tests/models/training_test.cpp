@@ -77,9 +77,7 @@ TEST(Gpt2Step, TakesTheKernelsOfTheWorkedExample) {
   }
 }
 
-TEST(Gpt2Step, ClippingAddsTwoKernels) {
-  EXPECT_LE(launches(2, {.clips = true}), launches(2, {}) + 2);
-}
+TEST(Gpt2Step, ClippingAddsTwoKernels) { EXPECT_LE(launches(2, {.clips = true}), launches(2, {}) + 2); }
 
 // Losses of five steps and the weights behind them.
 std::vector<std::vector<float>> trained(bool captured, const Setting& setting) {

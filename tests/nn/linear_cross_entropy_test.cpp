@@ -63,8 +63,7 @@ TEST(LinearCrossEntropy, LeavesPaddingOut) {
   const auto whole = problem.of(cross_entropy(linear(problem.x, problem.weight), problem.targets));
   const Tensor padded = cat({problem.weight, full({3, kWidth}, 5.0)});
   for (const int64_t chunk : {16, 1000}) {
-    const Tensor loss =
-        linear_cross_entropy(problem.x, padded, problem.targets, {.chunk = chunk, .classes = kClasses});
+    const Tensor loss = linear_cross_entropy(problem.x, padded, problem.targets, {.chunk = chunk, .classes = kClasses});
     expect_near(problem.of(loss), whole, 1e-5);
   }
 }
@@ -104,9 +103,10 @@ TEST(LinearCrossEntropy, KeepsTheLogitsOfFewChunks) {
 
 TEST(LinearCrossEntropy, SaysWhatDoesNotFit) {
   const Problem problem;
-  EXPECT_EQ(text_of([&] { linear_cross_entropy(problem.x, problem.weight, problem.x); }),
-            "[linear_cross_entropy] takes x (N, width), weight (classes, width) and targets (N), got (50, 12), (37, 12) "
-            "and (50, 12)");
+  EXPECT_EQ(
+      text_of([&] { linear_cross_entropy(problem.x, problem.weight, problem.x); }),
+      "[linear_cross_entropy] takes x (N, width), weight (classes, width) and targets (N), got (50, 12), (37, 12) "
+      "and (50, 12)");
   EXPECT_EQ(text_of([&] { linear_cross_entropy(problem.x, problem.weight, problem.targets, {.chunk = 0}); }),
             "[linear_cross_entropy] the number of rows in a chunk must be positive, got 0");
   EXPECT_EQ(text_of([&] { linear_cross_entropy(problem.x, problem.weight, problem.targets, {.classes = 38}); }),
