@@ -41,7 +41,7 @@ class CausalLm : public nn::ModuleOf<CausalLm> {
 
  protected:
   struct Sizes {
-    int64_t vocabulary, padded_vocabulary, positions, layers, kv_heads, head_width;
+    int64_t vocabulary, positions, layers, kv_heads, head_width;
   };
   explicit CausalLm(const Sizes& sizes) : sizes_(sizes) {}
 

@@ -121,7 +121,7 @@ Tensor Gpt2Transformer::forward(const Tensor& ids, std::vector<nn::KvCache>* cac
 }
 
 Gpt2::Gpt2(const Gpt2Config& config, const Options& options)
-    : CausalLm({config.vocabulary, config.rows(), config.positions, config.layers, config.heads,
+    : CausalLm({config.vocabulary, config.positions, config.layers, config.heads,
                 config.width / std::max<int64_t>(1, config.heads)}),
       transformer(checked(config), options),
       config_(config) {

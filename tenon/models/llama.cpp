@@ -136,8 +136,7 @@ Tensor LlamaTransformer::forward(const Tensor& ids, std::vector<nn::KvCache>* ca
 }
 
 Llama::Llama(const LlamaConfig& config, const Options& options)
-    : CausalLm({config.vocabulary, config.rows(), config.positions, config.layers, config.kv_head_count(),
-                config.width_of_head()}),
+    : CausalLm({config.vocabulary, config.positions, config.layers, config.kv_head_count(), config.width_of_head()}),
       model(checked(config), options),
       config_(config) {
   register_module("model", model);

@@ -9,6 +9,8 @@
 #include <set>
 
 #include "tenon/models/gpt2.h"
+#include "tenon/models/llama.h"
+#include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/ops.h"
 #include "tests/error_text.h"
@@ -110,6 +112,34 @@ TEST(Generate, EndsWithTheStopToken) {
   const Tokens ended = generate(model, {3, 4}, {.new_tokens = 8, .stop = whole[4]});
   EXPECT_EQ(ended.back(), whole[4]);
   EXPECT_LE(ended.size(), 5u);
+}
+
+template <typename Model, typename Config>
+void expect_texts_in_lower_types(const Config& config) {
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    manual_seed(1);
+    Model model(config, dtype);
+    EXPECT_EQ(generate(model, {3, 4}, {.new_tokens = 4}).size(), 6u);
+    const Tensor ids = from_vector(Tokens{3, 4, 5, 6}, {1, 4});
+    EXPECT_NEAR(model.loss(ids, ids).template item<double>(), std::log(31.0), 0.3);
+  }
+  manual_seed(1);
+  Model model(config);
+  const Autocast lower;
+  EXPECT_EQ(generate(model, {3, 4}, {.new_tokens = 4}).size(), 6u);
+}
+
+TEST(Generate, WorksInLowerTypes) {
+  expect_texts_in_lower_types<Gpt2>(tiny());
+  LlamaConfig llama;
+  llama.vocabulary = 31;
+  llama.positions = 12;
+  llama.width = 24;
+  llama.layers = 2;
+  llama.heads = 6;
+  llama.kv_heads = 2;
+  llama.inner = 40;
+  expect_texts_in_lower_types<Llama>(llama);
 }
 
 TEST(Generate, SaysWhatDoesNotFit) {
