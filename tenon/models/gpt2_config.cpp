@@ -3,7 +3,9 @@
 #include "tenon/models/gpt2_config.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
+#include "tenon/base/error.h"
 #include "tenon/models/json_config.h"
 
 namespace tenon::models {

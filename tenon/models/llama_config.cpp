@@ -2,6 +2,9 @@
 
 #include "tenon/models/llama_config.h"
 
+#include <nlohmann/json.hpp>
+
+#include "tenon/base/error.h"
 #include "tenon/models/json_config.h"
 
 namespace tenon::models {
