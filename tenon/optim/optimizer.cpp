@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "tenon/device/pool.h"
+#include "tenon/device/registry.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/view.h"
 #include "tenon/optim/grad_scaler.h"
@@ -93,6 +95,7 @@ void Optimizer::lay_out(std::vector<std::string>& moments, double initial) {
       arena.moments.push_back(full({arena.size}, initial, options).clone().eval());
   }
   step_ = zeros({}, Options(DType::i32, arenas_[0].weights.device())).clone().eval();
+  for (const Arena& arena : arenas_) device::open(arena.weights.device().id).pool().trim();  // of what initial values took
   // Numbers travel to where the weights are.
   lr_ = Scalar(lr_.get(), DType::f32, arenas_[0].weights.device());
   for (Group& group : groups_) {
@@ -114,10 +117,19 @@ void Optimizer::gather_weights(Arena& arena) {
     }
   }
   const Tensor before = arena.weights.defined() ? shadow_of(arena.weights) : Tensor();
-  std::vector<Tensor> parts;
-  for (const Slot& slot : arena.slots) parts.push_back(slot.parameter.detach().reshape({slot.size}));
-  const Tensor weights = parts.size() == 1 ? parts[0].clone() : cat(parts);
-  arena.weights = weights.eval();
+  const Options options(arena.slots[0].parameter.dtype(), arena.slots[0].parameter.device());
+  arena.weights = zeros({arena.size}, options).clone().eval();
+  // In portions: initial values are still to be drawn, and all at once would take as much memory again.
+  constexpr int64_t kPortion = 1 << 22;
+  int64_t waiting = 0;
+  for (const Slot& slot : arena.slots) {
+    arena.weights.slice(0, slot.begin, slot.begin + slot.size).copy_(slot.parameter.detach().reshape({slot.size}));
+    waiting += slot.size;
+    if (waiting < kPortion) continue;
+    arena.weights.eval();
+    waiting = 0;
+  }
+  arena.weights.eval();
   for (Slot& slot : arena.slots) {
     const Tensor place = arena.weights.slice(0, slot.begin, slot.begin + slot.size).reshape(slot.parameter.shape());
     slot.parameter.set_data(place);

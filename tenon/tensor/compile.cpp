@@ -9,6 +9,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/device/registry.h"
+#include "tenon/device/pool.h"
 #include "tenon/exec/capture.h"
 #include "tenon/exec/check_nan.h"
 #include "tenon/exec/eval.h"
@@ -164,7 +165,11 @@ class Recording {
       trace.undo();
       throw;
     }
-    if (!same || !has_homes || !unread_of(trace).empty()) return evaluate(trace, std::move(outputs), survivors);
+    if (!same || !has_homes || !unread_of(trace).empty()) {
+      wanted.clear();
+      states.clear();
+      return evaluate(trace, std::move(outputs), survivors);
+    }
     wanted.clear();
     record(trace, outputs, survivors, std::move(states));
     return results();
@@ -224,12 +229,15 @@ class Recording {
     return values;
   }
 
-  std::vector<Tensor> evaluate(const Trace& trace, std::vector<Tensor> outputs, const std::vector<Impl>& survivors) {
+  std::vector<Tensor> evaluate(Trace& trace, std::vector<Tensor> outputs, const std::vector<Impl>& survivors) {
     std::vector<ir::Value> values = unread_of(trace);
     for (const Tensor& output : outputs) values.push_back(output.impl()->value);
     for (const Impl& survivor : survivors) values.push_back(survivor->value);
     for (const Trace::Write& write : trace.written()) values.push_back(data_of(write.owner->value));
+    trace.forget_old_values();  // so that states are written where they lie
     exec::eval(values);
+    values.clear();
+    for (const Trace::Write& write : trace.written()) static_cast<void>(Tensor::of(write.owner).value());  // lets go of how
     return outputs;
   }
 
@@ -255,7 +263,9 @@ class Recording {
     values.clear();
     for (const Impl& survivor : survivors) survivor->value = {};
     for (const Tensor& output : outputs) output.impl()->value = {};  // nobody but the recording needs the graph
+    for (Bound& bound : bound_) bound.tensor->drop_what_views_show();  // they may show what the trace has recorded
     for (Bound& bound : bound_) protect(bound);
+    capture_->device().pool().trim();  // the calls before needed memory that replays do not
     run({}, false);
     for (size_t i = 0; i < survivors.size(); ++i) {
       survivors[i]->value = made(results_ + i).impl()->value;

@@ -336,15 +336,21 @@ void accumulate(Leaf& leaf, const ir::Value& gradient, bool differentiable) {
 
 }  // namespace
 
+// Without looking at the value: a view that was just written need not know what it shows to let go of its gradient.
+std::shared_ptr<Leaf> Tensor::own_leaf() const {
+  check_defined();
+  return impl_->leaf ? impl_->leaf : leaf_of(value());
+}
+
 Tensor Tensor::grad() const {
-  const auto leaf = leaf_of(value());
+  const auto leaf = own_leaf();
   if (!leaf) return Tensor();
   std::lock_guard lock(leaf->mutex);
   return leaf->grad;
 }
 
 void Tensor::set_grad(const Tensor& gradient) {
-  const auto leaf = leaf_of(value());
+  const auto leaf = own_leaf();
   if (!leaf) fail("set_grad", "only leaves that require grad hold one");
   if (gradient.defined()) {
     record::require_same_device("set_grad", *this, gradient);
@@ -358,7 +364,10 @@ void Tensor::set_grad(const Tensor& gradient) {
 }
 
 void Tensor::zero_grad() {
-  if (is_param(value())) set_grad(Tensor());
+  const auto leaf = own_leaf();
+  if (!leaf) return;
+  std::lock_guard lock(leaf->mutex);
+  leaf->grad = Tensor();
 }
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) {
@@ -542,6 +551,7 @@ void Tensor::write(ir::Value next) {
   Pending::add(root_of(impl_));
   ++owner->version;
   owner->range.reset();
+  owner->drop_what_views_show();  // or the old value would stay in memory for their sake
 }
 
 // Arithmetic in place keeps the dtype: a result of a higher category does not fit.

@@ -77,6 +77,7 @@ struct IndexEntry {
 };
 
 struct TensorImpl;
+struct Leaf;
 class Operand;
 
 class Tensor {
@@ -205,6 +206,7 @@ class Tensor {
 
  private:
   void check_defined() const;
+  std::shared_ptr<Leaf> own_leaf() const;
   void write(ir::Value next);
   Tensor& assign(std::string_view op, const Tensor& result);
   void settle() const;

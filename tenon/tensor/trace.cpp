@@ -111,6 +111,13 @@ void Trace::undo() {
   }
 }
 
+void Trace::forget_old_values() {
+  for (Write& write : written_) {
+    write.old = {};
+    write.owner->drop_what_views_show();
+  }
+}
+
 void Trace::clear() {
   reads_.clear();
   written_.clear();

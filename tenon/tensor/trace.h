@@ -63,6 +63,8 @@ class Trace {
 
   /// Undoes all writes, as if the function had not been called.
   void undo();
+  /// What was written before is not needed any more: nothing will be undone.
+  void forget_old_values();
   /// Lets go of everything it has written down.
   void clear();
   /// Tensors that were there before.

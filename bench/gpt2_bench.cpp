@@ -1,0 +1,103 @@
+// One training step of GPT-2, captured: time, first step, peak resident memory, as one line of JSON.
+//
+//   gpt2_bench [--layers 6] [--batch 4] [--time 128] [--bf16] [--steps 12]
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "tenon/base/parallel.h"
+#include "tenon/models/gpt2.h"
+#include "tenon/tenon.h"
+
+using namespace tenon;
+
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+struct Arguments {
+  int64_t layers = 6, batch = 4, time = 128, steps = 12;
+  bool bf16 = false;
+};
+
+Arguments parsed(int argc, char** argv) {
+  Arguments given;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view name = argv[i];
+    if (name == "--bf16") {
+      given.bf16 = true;
+      continue;
+    }
+    int64_t* value = name == "--layers" ? &given.layers
+                     : name == "--batch" ? &given.batch
+                     : name == "--time"  ? &given.time
+                     : name == "--steps" ? &given.steps
+                                         : nullptr;
+    if (!value || i + 1 == argc) {
+      fmt::print(stderr, "gpt2_bench: unknown or incomplete argument {}\n", name);
+      std::exit(2);
+    }
+    *value = std::atoll(argv[++i]);
+  }
+  return given;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Arguments given = parsed(argc, argv);
+  const double begun = now();
+  manual_seed(0);
+  models::Gpt2Config config = models::Gpt2Config::distilgpt2();
+  config.layers = given.layers;
+  config.attention_dropout = config.residual_dropout = config.embedding_dropout = 0;
+  models::Gpt2 model(config);
+  optim::AdamW optimizer(model.parameters(), {.lr = 3e-4});
+  if (given.bf16) optimizer.keep_shadow();
+  const auto step = [&](const Tensor& ids, const Tensor& targets) {
+    const Autocast lower(DType::bf16, given.bf16);
+    Tensor loss = model.loss(ids, targets);
+    loss.backward();
+    optimizer.step();
+    optimizer.zero_grad();
+    return loss.detach();
+  };
+  auto captured = compile(step);
+  const Tensor ids = randint(0, config.vocabulary, {given.batch, given.time}).eval();
+  const Tensor targets = randint(0, config.vocabulary, {given.batch, given.time}).eval();
+  wait({ids, targets});
+  const double made = now();
+  std::vector<double> times;
+  double first = 0, loss = 0;
+  exec::Stats last, before;
+  for (int64_t i = 0; i < given.steps; ++i) {
+    before = stats();
+    const double start = now();
+    const Tensor result = captured(ids, targets);
+    wait({result});
+    times.push_back(now() - start);
+    last = stats();
+    if (i == 0) first = times[0];
+    loss = result.item<double>();
+  }
+  std::vector<double> steady(times.begin() + given.steps / 3, times.end());
+  std::sort(steady.begin(), steady.end());
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  const double median = steady[steady.size() / 2];
+  fmt::print("{{\"model\":\"gpt2-L{}\",\"B\":{},\"T\":{},\"bf16\":{},\"threads\":{},\"ms\":{:.3f},\"tokens_s\":{:.0f},"
+             "\"first_step_s\":{:.3f},\"setup_s\":{:.3f},\"second_ms\":{:.1f},\"third_ms\":{:.1f},\"loss\":{:.4f},"
+             "\"launches\":{},\"submits\":{},\"bytes_up\":{},\"peak_rss_MiB\":{}}}\n",
+             given.layers, given.batch, given.time, given.bf16, base::num_threads(), median * 1e3,
+             static_cast<double>(given.batch * given.time) / median, first, made - begun, times[1] * 1e3,
+             times.size() > 2 ? times[2] * 1e3 : 0, loss, last.launches - before.launches,
+             last.submits - before.submits, last.bytes_uploaded - before.bytes_uploaded, usage.ru_maxrss >> 10);
+}
