@@ -17,6 +17,7 @@ targets=("${@:2}")
 seed=20240501
 longest=8192  # bytes of an input: enough for every feature of every format
 build=build/fuzz
+TIMEFORMAT=%U
 
 command -v clang++ >/dev/null || { echo "fuzz: skipped, clang++ is missing (apt-get install clang)"; exit 77; }
 mkdir -p $build/found $build/logs
@@ -34,9 +35,11 @@ for target in "${targets[@]}"; do
   grown=$(mktemp -d "$build/grown.XXXXXX")  # what a run finds interesting; kept runs would not start from the seeds
   status=0
   # A single request of 64 MB can only come from a number in the file that was believed.
-  "$build/$target" -seed=$seed -max_total_time="$seconds" -max_len=$longest -malloc_limit_mb=64 -rss_limit_mb=2048 \
-    -timeout=10 -print_final_stats=1 -verbosity=1 -artifact_prefix="$build/found/$target-" "$grown" \
-    "tests/fuzz/corpus/$target" >"$log" 2>&1 || status=$?
+  {
+    time "$build/$target" -seed=$seed -max_total_time="$seconds" -max_len=$longest -malloc_limit_mb=64 \
+      -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 -verbosity=1 -artifact_prefix="$build/found/$target-" \
+      "$grown" "tests/fuzz/corpus/$target" >"$log" 2>&1
+  } 2>$build/processor_seconds || status=$?
   rm -rf "$grown"
   if ((status)); then
     tail -n 60 "$log" >&2
@@ -46,10 +49,11 @@ for target in "${targets[@]}"; do
   runs=$(sed -nE 's/^stat::number_of_executed_units: *//p' "$log")
   coverage=$(grep -oE 'cov: [0-9]+ ft: [0-9]+' "$log" | tail -n 1)
   memory=$(sed -nE 's/^stat::peak_rss_mb: *//p' "$log")
-  summary="$target: ${runs:-0} runs in $seconds s, $coverage, peak $memory MB, seed $seed: nothing found"
+  busy=$(<$build/processor_seconds)  # on a busy machine far less than the time on the clock
+  summary="$target: ${runs:-0} runs in $seconds s ($busy s of processor time), $coverage, peak $memory MB, seed $seed: nothing found"
   echo "fuzz: $summary"
   if $keep_logs; then
     mkdir -p tests/fuzz/logs
-    { echo "$summary"; echo; tail -n 12 "$log"; } >"tests/fuzz/logs/$target.log"
+    { echo "$summary"; echo; sed -n '/^Done /,$p' "$log"; } >"tests/fuzz/logs/$target.log"
   fi
 done

@@ -4,35 +4,12 @@
 #include "tenon/io/element.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 namespace tenon::io {
 namespace {
-
-struct Info {
-  size_t bytes;
-  DType held;
-};
-constexpr std::array<Info, 15> kInfos = {{{8, DType::f64},
-                                          {4, DType::f32},
-                                          {2, DType::f16},
-                                          {2, DType::bf16},
-                                          {1, DType::f32},
-                                          {1, DType::f32},
-                                          {8, DType::i64},
-                                          {4, DType::i32},
-                                          {2, DType::i32},
-                                          {1, DType::i32},
-                                          {8, DType::i64},
-                                          {4, DType::i64},
-                                          {2, DType::i32},
-                                          {1, DType::u8},
-                                          {1, DType::boolean}}};
-const Info& info(Element element) { return kInfos[static_cast<size_t>(element)]; }
 
 /// 4 bits of exponent, 3 of fraction, no infinities: the variant of the "OCP 8-bit floating point" specification.
 float from_e4m3(uint8_t bits) {
@@ -63,8 +40,39 @@ std::vector<std::byte> converted(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-size_t size_of(Element element) { return info(element).bytes; }
-DType held_as(Element element) { return info(element).held; }
+size_t size_of(Element element) {
+  switch (element) {
+    case Element::f64:
+    case Element::i64:
+    case Element::u64: return 8;
+    case Element::f32:
+    case Element::i32:
+    case Element::u32: return 4;
+    case Element::f16:
+    case Element::bf16:
+    case Element::i16:
+    case Element::u16: return 2;
+    default: return 1;
+  }
+}
+
+DType held_as(Element element) {
+  switch (element) {
+    case Element::f64: return DType::f64;
+    case Element::f16: return DType::f16;
+    case Element::bf16: return DType::bf16;
+    case Element::i64:
+    case Element::u64:
+    case Element::u32: return DType::i64;
+    case Element::i32:
+    case Element::i16:
+    case Element::i8:
+    case Element::u16: return DType::i32;
+    case Element::u8: return DType::u8;
+    case Element::boolean: return DType::boolean;
+    default: return DType::f32;
+  }
+}
 
 Element stored_as(DType dtype) {
   switch (dtype) {

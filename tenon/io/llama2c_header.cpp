@@ -2,7 +2,6 @@
 
 #include "tenon/io/llama2c_header.h"
 
-#include <array>
 #include <cmath>
 #include <limits>
 

@@ -5,7 +5,6 @@
 
 #include "tenon/io/npy_header.h"
 
-#include <array>
 #include <charconv>
 #include <limits>
 

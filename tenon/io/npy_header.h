@@ -12,7 +12,7 @@ namespace tenon::io {
 
 struct NpyHeader {
   std::string descr;  // the dtype as the file spells it: "<f4"
-  Element element;
+  Element element = Element::u8;
   bool big_endian = false;
   bool fortran_order = false;
   std::vector<uint64_t> shape;

@@ -225,7 +225,9 @@ std::string_view header_text(const Input& input) {
     fail(input, "a header of {} bytes does not fit into the file of {} bytes", length, file_bytes);
   }
   const std::string_view header = as_text(input.bytes.subspan(kSafetensorsLengthBytes, length));
-  if (!header.starts_with('{')) fail(input, "the header is not a JSON object");
+  // Blanks in front are against the format's text, but its own reader takes them.
+  const size_t start = header.find_first_not_of(" \t\r\n");
+  if (start == header.npos || header[start] != '{') fail(input, "the header is not a JSON object");
   // The parser takes a zero byte for the end of its input and would not look at what follows.
   if (const size_t zero = header.find('\0'); zero != std::string_view::npos) {
     fail(input, "the header is not valid JSON (at byte {} of it)", zero + 1);

@@ -29,14 +29,6 @@ bool is_row_major(const Strided& view) {
   return true;
 }
 
-/// The view with every axis that repeats one element (stride 0) shown once.
-Strided once(Strided view) {
-  for (size_t i = 0; i < view.shape.size(); ++i) {
-    if (view.strides[i] == 0) view.shape[i] = std::min<uint64_t>(view.shape[i], 1);
-  }
-  return view;
-}
-
 class Loader {
  public:
   Loader(const Input& input, const TorchContent& content, std::shared_ptr<const MappedFile> file, Device device)
@@ -55,7 +47,7 @@ class Loader {
 
  private:
   Tensor make(const TorchTensor& tensor) const {
-    const Strided dense = once(tensor.view);
+    const Strided dense = without_repeats(tensor.view);
     const size_t element_bytes = size_of(tensor.element);
     const std::span<const std::byte> storage = content_.storages[tensor.storage];
     Array array{"tensor " + in_quotes(tensor.name), tensor.dtype, tensor.element, dims_of(dense.shape), {}};

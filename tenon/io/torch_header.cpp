@@ -6,7 +6,6 @@
 #include "tenon/io/torch_header.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <tuple>
 
@@ -258,12 +257,8 @@ class Walk {
     for (const TorchTensor& tensor : content_.tensors) {
       const Strided& view = tensor.view;
       if (!seen.emplace(tensor.storage, tensor.element, view.offset, view.shape, view.strides).second) continue;
-      uint64_t elements = 1;
-      for (size_t i = 0; i < view.shape.size(); ++i) {
-        const bool repeats = view.strides[i] == 0;  // expanded, which copies nothing
-        elements *= repeats ? std::min<uint64_t>(view.shape[i], 1) : view.shape[i];
-      }
-      const uint64_t bytes = elements * size_of(tensor.element), most = content_.storages[tensor.storage].size();
+      const uint64_t bytes = *bytes_of(without_repeats(view).shape, size_of(tensor.element)),
+                     most = content_.storages[tensor.storage].size();
       uint64_t& total = copied[tensor.storage];
       if (bytes > most || bytes > kMostCopies * most - total) {
         fail(input_, "tensor {} and others over its storage hold far more than the {} bytes of it",
@@ -282,7 +277,7 @@ class Walk {
   TorchContent content_;
 };
 
-/// The folder that everything in the archive is in, by its pickle.
+/// The pickle: everything else in the archive is in its folder.
 const ZipEntry& find_pickle(const Input& input, const std::vector<ZipEntry>& files) {
   constexpr std::string_view kName = "data.pkl";
   const ZipEntry* found = nullptr;
@@ -304,6 +299,13 @@ void check_byte_order(const Input& input, const std::vector<ZipEntry>& files, co
 }
 
 }  // namespace
+
+Strided without_repeats(Strided view) {
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    if (view.strides[i] == 0) view.shape[i] = std::min<uint64_t>(view.shape[i], 1);
+  }
+  return view;
+}
 
 TorchContent parse_torch(const Input& input) {
   if (!as_text(input.bytes).starts_with("PK")) {

@@ -26,6 +26,9 @@ struct TorchContent {
   std::vector<std::span<const std::byte>> storages;
 };
 
+/// The view with every axis that repeats one element (stride 0) shown once: what has to be copied to show the rest.
+Strided without_repeats(Strided view);
+
 /// Fails with one line on anything but a dict of tensors, numbers and texts.
 TorchContent parse_torch(const Input& input);
 

@@ -7,8 +7,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto input = tenon::fuzz::input_of("torch", data, size);
   // An instruction of one byte makes an object of 64, in a list that doubles.
   tenon::fuzz::run(size, 512, [&] {
-    for (const auto& tensor : tenon::io::parse_torch(input).tensors) {
-      if (tensor.view.shape.size() != tensor.view.strides.size()) __builtin_trap();
+    const tenon::io::TorchContent content = tenon::io::parse_torch(input);
+    for (const tenon::io::TorchTensor& tensor : content.tensors) {
+      tenon::io::gathered(size_of(tensor.element), content.storages[tensor.storage],
+                          tenon::io::without_repeats(tensor.view));
     }
   });
   return 0;

@@ -205,7 +205,7 @@ TEST_F(Safetensors, HeaderOverTheLimitIsRefused) {
 // ---- Refusals: the header -----------------------------------------------------------------------------------------
 
 TEST_F(Safetensors, HeaderThatIsNoObjectIsRefused) {
-  for (const std::string header : {"", "[]", "3", "null", " {}", "\"x\"", "\xEF\xBB\xBF{}"}) {
+  for (const std::string header : {"", "[]", "3", "null", " ", "\"x\"", "\xEF\xBB\xBF{}"}) {
     EXPECT_EQ(refusal(file_of(header)), "the header is not a JSON object") << header;
   }
 }
@@ -217,6 +217,8 @@ TEST_F(Safetensors, InvalidJsonIsRefused) {
   EXPECT_EQ(refusal(file_of("{\"\xFF\":{}}")), "the header is not valid JSON (at byte 3 of it)");
   EXPECT_EQ(refusal(file_of("{/**/}")), "the header is not valid JSON (at byte 2 of it)");
 }
+
+TEST_F(Safetensors, BlanksAroundTheHeaderAreRead) { EXPECT_EQ(refusal(file_of(" \t\r\n{} \t\r\n")), "(loaded)"); }
 
 TEST_F(Safetensors, TextBehindAZeroByteIsRefused) {
   EXPECT_EQ(refusal(file_of(std::string("{}\0garbage", 10))), "the header is not valid JSON (at byte 3 of it)");
