@@ -9,6 +9,7 @@
 #include "tenon/io/torch_file.h"
 #include "tenon/models/generate.h"
 #include "tenon/models/gpt2.h"
+#include "tenon/models/llama.h"
 #include "tenon/nn/activations.h"
 #include "tenon/nn/attention.h"
 #include "tenon/nn/containers.h"

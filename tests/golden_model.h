@@ -24,8 +24,8 @@ namespace tenon::testing {
 
 struct ModelCheck {
   std::string name;
-  std::string wrong;   // empty when it passes
-  double excess = 0;   // the error over what is allowed, for checks of numbers
+  std::string wrong;  // empty when it passes
+  double excess = 0;  // the error over what is allowed, for checks of numbers
 };
 
 /// The folder of large recorded files that are not part of the repository; it may be absent.

@@ -206,14 +206,14 @@ Results optimizer_trace(Call& c) {
   std::unique_ptr<optim::Optimizer> optimizer;
   if (kind == "sgd" || kind == "sgd_nesterov") {
     const double momentum = c.get("momentum", 0.0);
-    optimizer = std::make_unique<optim::SGD>(
-        parameters, optim::SgdOptions{lr, momentum, 0, decay, c.get("nesterov", false)});
+    optimizer =
+        std::make_unique<optim::SGD>(parameters, optim::SgdOptions{lr, momentum, 0, decay, c.get("nesterov", false)});
   } else if (kind == "adam") {
-    optimizer = std::make_unique<optim::Adam>(
-        parameters, optim::AdamOptions{lr, betas[0], betas[1], c.get("eps", 1e-8), decay});
+    optimizer = std::make_unique<optim::Adam>(parameters,
+                                              optim::AdamOptions{lr, betas[0], betas[1], c.get("eps", 1e-8), decay});
   } else if (kind == "adamw") {
-    optimizer = std::make_unique<optim::AdamW>(
-        parameters, optim::AdamWOptions{lr, betas[0], betas[1], c.get("eps", 1e-8), decay});
+    optimizer = std::make_unique<optim::AdamW>(parameters,
+                                               optim::AdamWOptions{lr, betas[0], betas[1], c.get("eps", 1e-8), decay});
   } else if (kind == "rmsprop") {
     optimizer = std::make_unique<optim::RMSprop>(
         parameters, optim::RmspropOptions{lr, c.get("alpha", 0.99), c.get("eps", 1e-8), decay, c.get("momentum", 0.0)});
@@ -682,7 +682,8 @@ DType run_dtype(const std::string& text) {
 }
 
 Setting parse(const std::vector<std::string>& arguments) {
-  const std::vector<std::string> known = {"--dir", "--device", "--dtype", "--same-bits", "--filter", "--save", "--help"};
+  const std::vector<std::string> known = {"--dir",    "--device", "--dtype", "--same-bits",
+                                          "--filter", "--save",   "--help"};
   std::map<std::string, std::string> given;
   for (size_t i = 0; i < arguments.size(); i += 2) {
     const std::string& option = arguments[i];
@@ -699,7 +700,7 @@ Setting parse(const std::vector<std::string>& arguments) {
   }
   (void)Device(given["--device"]);  // an unknown one is refused here
   if (given.contains("--same-bits")) (void)Device(given["--same-bits"]);
-  return {given["--dir"], given["--device"], given.contains("--dtype") ? run_dtype(given["--dtype"]) : DType::f32,
+  return {given["--dir"],    given["--device"],    given.contains("--dtype") ? run_dtype(given["--dtype"]) : DType::f32,
           given["--filter"], given["--same-bits"], given["--save"]};
 }
 

@@ -11,6 +11,10 @@ namespace tenon::models {
 
 using base::fail;
 
+Tensor padded_rows(const Tensor& table, int64_t rows) {
+  return table.size(0) >= rows ? table : pad(table, {0, 0, 0, rows - table.size(0)});
+}
+
 Tensor CausalLm::checked_states(const Tensor& ids, std::vector<nn::KvCache>* caches) const {
   if (ids.dim() != 2) fail("model", "takes ids (batch, time), got shape {}", ir::to_string(ids.shape()));
   if (ids.size(1) > sizes_.positions)

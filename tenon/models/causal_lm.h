@@ -15,6 +15,9 @@
 
 namespace tenon::models {
 
+/// The table of a file, filled up with rows of zeros: nothing ever reads or trains them.
+Tensor padded_rows(const Tensor& table, int64_t rows);
+
 struct LossOptions {
   int64_t ignore_index = -100;  // targets that do not count
   /// Logits of this many tokens exist at a time; 0: of all. Fewer take less memory and more kernels.
@@ -38,7 +41,7 @@ class CausalLm : public nn::ModuleOf<CausalLm> {
 
  protected:
   struct Sizes {
-    int64_t vocabulary, padded_vocabulary, positions, layers, kv_heads, head_width;
+    int64_t vocabulary, positions, layers, kv_heads, head_width;
   };
   explicit CausalLm(const Sizes& sizes) : sizes_(sizes) {}
 

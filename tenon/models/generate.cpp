@@ -53,8 +53,8 @@ class EvalMode {
 
 }  // namespace
 
-// The largest of logits with Gumbel noise is a draw with their probabilities (Gumbel, 1954): no sum over the vocabulary,
-// no second pass.
+// The largest of logits with Gumbel noise is a draw with their probabilities (Gumbel, 1954): no sum over the
+// vocabulary, no second pass.
 Tensor draw(const Tensor& given, const GenerateOptions& options) {
   check(options);
   if (given.dim() != 2) fail("generate", "draws from logits (batch, vocabulary), got {}", ir::to_string(given.shape()));

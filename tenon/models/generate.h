@@ -16,11 +16,11 @@ namespace tenon::models {
 
 struct GenerateOptions {
   int64_t new_tokens = 64;
-  double temperature = 0;             // 0: always the most likely token
-  int64_t top_k = 0;                  // draw among this many most likely tokens; 0: among all
-  double top_p = 1;                   // and among the fewest that have this probability together
-  std::optional<int64_t> stop = {};   // ends the text when drawn
-  Generator* generator = nullptr;     // the default one unless given
+  double temperature = 0;            // 0: always the most likely token
+  int64_t top_k = 0;                 // draw among this many most likely tokens; 0: among all
+  double top_p = 1;                  // and among the fewest that have this probability together
+  std::optional<int64_t> stop = {};  // ends the text when drawn
+  Generator* generator = nullptr;    // the default one unless given
 };
 
 /// The prompt and what follows it. Runs without dropout, whatever mode the model is in.

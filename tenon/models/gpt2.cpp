@@ -32,11 +32,6 @@ bool ends_with_any(const std::string& name, std::initializer_list<std::string_vi
   return std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return name.ends_with(end); });
 }
 
-// The file's rows, and zeros to fill up to `rows`. Zeros, because nothing ever reads or trains them.
-Tensor padded(const Tensor& table, int64_t rows) {
-  return table.size(0) >= rows ? table : pad(table, {0, 0, 0, rows - table.size(0)});
-}
-
 }  // namespace
 
 Conv1D::Conv1D(int64_t in, int64_t out, const Options& options) {
@@ -126,7 +121,7 @@ Tensor Gpt2Transformer::forward(const Tensor& ids, std::vector<nn::KvCache>* cac
 }
 
 Gpt2::Gpt2(const Gpt2Config& config, const Options& options)
-    : CausalLm({config.vocabulary, config.rows(), config.positions, config.layers, config.heads,
+    : CausalLm({config.vocabulary, config.positions, config.layers, config.heads,
                 config.width / std::max<int64_t>(1, config.heads)}),
       transformer(checked(config), options),
       config_(config) {
@@ -152,7 +147,7 @@ std::unique_ptr<Gpt2> Gpt2::load(const std::filesystem::path& folder, const Opti
     if (ends_with_any(given, {".attn.bias", ".attn.masked_bias"}) || (is_head && config.tied_head)) continue;
     const std::string name = is_head || given.starts_with("transformer.") ? given : "transformer." + given;
     const bool has_rows = is_head || name == "transformer.wte.weight";
-    state[name] = has_rows ? padded(tensor.to(dtype), config.rows()) : tensor.to(dtype);
+    state[name] = has_rows ? padded_rows(tensor.to(dtype), config.rows()) : tensor.to(dtype);
   }
   const base::Scope scope(folder.string());
   model->load_state_dict(state, true, true);

@@ -3,7 +3,9 @@
 #include "tenon/models/gpt2_config.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
+#include "tenon/base/error.h"
 #include "tenon/models/json_config.h"
 
 namespace tenon::models {
@@ -65,7 +67,7 @@ Gpt2Config Gpt2Config::from_json(const std::string& text) {
   json.read("activation_function", config.activation);
   json.read("tie_word_embeddings", config.tied_head);
   json.read("bos_token_id", config.start_token);
-  json.read("eos_token_id", config.end_token);
+  json.read_first("eos_token_id", config.end_token);
   json.require("scale_attn_weights", true);
   json.require("scale_attn_by_inverse_layer_idx", false);
   json.require("add_cross_attention", false);

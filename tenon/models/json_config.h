@@ -1,53 +1,39 @@
-// Reading config.json, for the files of this room: a key that is absent or null means transformers' default, and a value
-// that changes what the model computes must be one that we compute.
+// Reading config.json, for the files of this room: a key that is absent or null means transformers' default, and a
+// value that changes what the model computes must be one that we compute.
 
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <cstdint>
+#include <memory>
 #include <string>
-
-#include "tenon/base/error.h"
 
 namespace tenon::models {
 
 class JsonConfig {
  public:
-  /// Fails unless the text is an object whose model_type is this one.
-  JsonConfig(const std::string& text, const std::string& model_type) : type_(model_type) {
-    object_ = nlohmann::json::parse(text, nullptr, false);
-    if (!object_.is_object()) base::fail(type_, "config.json is not a JSON object");
-    require("model_type", model_type);
-  }
-  JsonConfig(nlohmann::json object, std::string type) : object_(std::move(object)), type_(std::move(type)) {}
+  /// Fails unless the text is an object whose model_type, if it has one, is this one.
+  JsonConfig(const std::string& text, const std::string& model_type);
 
-  /// Leaves `into` as it is when the key is absent or null.
-  template <typename T>
-  void read(const char* key, T& into) const {
-    const auto found = object_.find(key);
-    if (found == object_.end() || found->is_null()) return;
-    if (!fits(*found, into)) base::fail(type_, "config.json: {} is {}, which is not of its type", key, found->dump());
-    found->get_to(into);
-  }
+  /// Leaves `into` as it is when the key is absent or null; fails when the value is of another type.
+  void read(const char* key, int64_t& into) const;
+  void read(const char* key, double& into) const;
+  void read(const char* key, bool& into) const;
+  void read(const char* key, std::string& into) const;
+  /// The same for a key that may hold a list: its first element.
+  void read_first(const char* key, int64_t& into) const;
+
   /// Fails when the key is there with another value.
-  template <typename T>
-  void require(const char* key, const T& wanted) const {
-    const auto found = object_.find(key);
-    if (found == object_.end() || found->is_null() || *found == nlohmann::json(wanted)) return;
-    base::fail(type_, "config.json: {} is {}; only {} is supported", key, found->dump(), nlohmann::json(wanted).dump());
-  }
-  bool has(const char* key) const { return object_.contains(key) && !object_.at(key).is_null(); }
+  void require(const char* key, bool wanted) const;
+  void require(const char* key, const char* wanted) const;
+
   /// The object under a key; an empty one where there is none.
-  JsonConfig part(const char* key) const {
-    return {has(key) && object_.at(key).is_object() ? object_.at(key) : nlohmann::json::object(), type_};
-  }
+  JsonConfig part(const char* key) const;
 
  private:
-  static bool fits(const nlohmann::json& value, int64_t) { return value.is_number_integer(); }
-  static bool fits(const nlohmann::json& value, double) { return value.is_number(); }
-  static bool fits(const nlohmann::json& value, bool) { return value.is_boolean(); }
-  static bool fits(const nlohmann::json& value, const std::string&) { return value.is_string(); }
+  struct Object;  // the JSON library shows in no header: users of the installed library need not have it
+  JsonConfig(std::shared_ptr<const Object> object, std::string type);
 
-  nlohmann::json object_;
+  std::shared_ptr<const Object> object_;
   std::string type_;
 };
 

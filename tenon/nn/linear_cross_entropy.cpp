@@ -1,15 +1,17 @@
-// Chunks are plain compositions: what is left to do is to add them up.
-//
-// The gradient of a mean does not depend on the value of the loss, so nothing makes one chunk's gradient wait for the
-// next chunk's logits, and a planner that keeps lives short runs chunk after chunk.
+// Forward and backward go chunk by chunk. Backward computes the logits of a chunk once more, with one product in four
+// more work for the head: keeping them is what the chunks are there to avoid. The gradient of the weight is summed in
+// the order of the chunks, so that each sum can take the place of the one before.
 
 #include "tenon/nn/linear_cross_entropy.h"
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "tenon/nn/functional.h"
 #include "tenon/nn/losses.h"
+#include "tenon/tensor/autocast.h"
+#include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
 
@@ -43,6 +45,27 @@ Tensor logits_of(const Tensor& x, const Tensor& weight, int64_t classes) {
   return masked_fill(logits, arange(columns, Options(DType::i64, x.device())) >= classes, lowest(logits.dtype()));
 }
 
+struct Chunk {
+  int64_t first, count;
+  Tensor of(const Tensor& all) const { return all.narrow(0, first, count); }
+};
+std::vector<Chunk> chunks_of(int64_t rows, int64_t size) {
+  std::vector<Chunk> chunks;
+  for (int64_t first = 0; first < rows; first += size) chunks.push_back({first, std::min(size, rows - first)});
+  return chunks;
+}
+
+void add_to(Tensor& total, const Tensor& part) { total = total.defined() ? total + part : part; }
+
+// Softmax less 1 at the target.
+Tensor slope_of_logits(const Tensor& logits, const Tensor& targets, const Tensor& gradient, int64_t ignore_index) {
+  const Tensor wide = logits.to(accumulator(logits.dtype()));
+  const Tensor numbers = arange(logits.size(1), Options(targets.dtype(), targets.device()));
+  const Tensor column = targets.unsqueeze(1);
+  const Tensor slope = exp(log_softmax(wide, 1)) - eq(numbers, column).to(wide.dtype());
+  return where(ne(column, ignore_index), slope * gradient.to(wide.dtype()), 0.0).to(logits.dtype());
+}
+
 }  // namespace
 
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets,
@@ -50,16 +73,33 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   check(x, weight, targets, options);
   CrossEntropyOptions of_part;
   of_part.ignore_index = options.ignore_index;
-  const int64_t rows = x.size(0);
-  if (options.chunk >= rows) return cross_entropy(logits_of(x, weight, options.classes), targets, of_part);
+  if (options.chunk >= x.size(0)) return cross_entropy(logits_of(x, weight, options.classes), targets, of_part);
+
   of_part.reduction = Reduction::sum;
-  Tensor total;
-  for (int64_t first = 0; first < rows; first += options.chunk) {
-    const int64_t count = std::min(options.chunk, rows - first);
-    const Tensor logits = logits_of(x.narrow(0, first, count), weight, options.classes);
-    const Tensor part = cross_entropy(logits, targets.narrow(0, first, count), of_part);
-    total = total.defined() ? total + part : part;
-  }
+  const CustomFunction function{
+      "linear_cross_entropy",
+      [&](std::span<const Tensor> in) {
+        Tensor total;
+        for (const Chunk& rows : chunks_of(x.size(0), options.chunk)) {
+          const Tensor logits = logits_of(rows.of(in[0]), in[1], options.classes);
+          add_to(total, cross_entropy(logits, rows.of(targets), of_part));
+        }
+        return std::vector<Tensor>{total};
+      },
+      [targets, options, low = autocast_dtype()](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Autocast as_forward(low.value_or(DType::bf16), low.has_value());
+        std::vector<Tensor> slopes_of_x;
+        Tensor slope_of_weight;
+        for (const Chunk& rows : chunks_of(in[0].size(0), options.chunk)) {
+          const Tensor part = rows.of(in[0]);
+          const Tensor slope = autocast(slope_of_logits(logits_of(part, in[1], options.classes), rows.of(targets),
+                                                        grads[0], options.ignore_index));
+          slopes_of_x.push_back(matmul(slope, in[1]));
+          add_to(slope_of_weight, matmul(slope.t(), part));
+        }
+        return std::vector<Tensor>{cat(slopes_of_x), slope_of_weight};
+      }};
+  const Tensor total = tenon::apply(function, std::vector<Tensor>{x, weight})[0];
   return total / sum(ne(targets, options.ignore_index).to(total.dtype()));
 }
 

@@ -58,18 +58,19 @@ class Scheduler {
   void place(size_t unit) {
     done_[unit] = true;
     order_.push_back(unit);
+    for (const Node* node : reads_[unit]) {
+      if (--left_[node] != 1) continue;
+      for (const size_t reader : readers_[node]) {
+        if (!done_[reader]) candidates_.push_back(reader);
+      }
+    }
+    // Last, and so looked at first: what reads the new value frees it before another large one is made.
     for (const Node* node : makes_[unit]) {
       const auto readers = readers_.find(node);
       if (readers == readers_.end()) continue;
       left_[node] = readers->second.size();
       for (const size_t reader : readers->second) {
         if (--waits_for_[reader] == 0) candidates_.push_back(reader);
-      }
-    }
-    for (const Node* node : reads_[unit]) {
-      if (--left_[node] != 1) continue;
-      for (const size_t reader : readers_[node]) {
-        if (!done_[reader]) candidates_.push_back(reader);
       }
     }
   }

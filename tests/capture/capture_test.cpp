@@ -459,6 +459,23 @@ TEST(Capture, VerifyingSeesWhatWasWrittenBetweenCalls) {
   unsetenv("TENON_VERIFY_CAPTURE");
 }
 
+// The parameter is a view of the state, and the result is made of it without being part of the gradient.
+TEST(Capture, AResultSeesTheParametersBeforeTheirUpdate) {
+  Tensor state = ones({4}).clone().eval();
+  Tensor w = ones({1, 4}).clone().eval().requires_grad_();
+  w.set_data(state.reshape({1, 4}));
+  auto step = compile([&](const Tensor& x) {
+    const Tensor seen = matmul(w.detach(), x.reshape({4, 1})).sum();
+    (w * x).sum().backward();
+    const NoGrad updating;
+    state.sub_(w.grad().reshape({4}) * 0.25);
+    w.zero_grad();
+    return seen.detach();
+  });
+  const Tensor x = ones({4}).eval();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(step(x).item<float>(), 4 - static_cast<float>(i));
+}
+
 TEST(Capture, TwentyScalarsTravelInTwoBlocks) {
   std::vector<Scalar> factors;
   for (int i = 0; i < 20; ++i) factors.emplace_back(i + 1.0);

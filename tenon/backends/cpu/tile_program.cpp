@@ -261,8 +261,9 @@ class Program : public TileProgram {
           step.apply(scalar(step.out), args, 1);
           break;
         }
-        case Instr::Kind::store: access(step, scalar(step.args[0]), 0, 1); break;
-        default: access(step, scalar(step.out), 0, 1); break;
+        // One element, also where tiles hold several rows: access() would take a row.
+        case Instr::Kind::store: access_row(step, scalar(step.args[0]), 0, 1); break;
+        default: access_row(step, scalar(step.out), 0, 1); break;
       }
     }
 

@@ -1,0 +1,75 @@
+// JsonConfig over nlohmann's JSON.
+
+#include "tenon/models/json_config.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tenon/base/error.h"
+
+namespace tenon::models {
+namespace {
+
+using base::fail;
+using nlohmann::json;
+
+bool fits(const json& value, int64_t) { return value.is_number_integer(); }
+bool fits(const json& value, double) { return value.is_number(); }
+bool fits(const json& value, bool) { return value.is_boolean(); }
+bool fits(const json& value, const std::string&) { return value.is_string(); }
+
+}  // namespace
+
+struct JsonConfig::Object {
+  json value;
+
+  /// Null where the key is absent or null.
+  const json* find(const char* key) const {
+    const auto found = value.find(key);
+    return found == value.end() || found->is_null() ? nullptr : &*found;
+  }
+  template <typename T>
+  void read(const std::string& type, const char* key, T& into) const {
+    const json* found = find(key);
+    if (!found) return;
+    if (!fits(*found, into)) fail(type, "config.json: {} is {}, which is not of its type", key, found->dump());
+    found->get_to(into);
+  }
+  void require(const std::string& type, const char* key, const json& wanted) const {
+    const json* found = find(key);
+    if (!found || *found == wanted) return;
+    fail(type, "config.json: {} is {}; only {} is supported", key, found->dump(), wanted.dump());
+  }
+};
+
+JsonConfig::JsonConfig(const std::string& text, const std::string& model_type) : type_(model_type) {
+  object_ = std::make_shared<const Object>(Object{json::parse(text, nullptr, false)});
+  if (!object_->value.is_object()) fail(type_, "config.json is not a JSON object");
+  require("model_type", model_type.c_str());
+}
+
+JsonConfig::JsonConfig(std::shared_ptr<const Object> object, std::string type)
+    : object_(std::move(object)), type_(std::move(type)) {}
+
+void JsonConfig::read(const char* key, int64_t& into) const { object_->read(type_, key, into); }
+void JsonConfig::read(const char* key, double& into) const { object_->read(type_, key, into); }
+void JsonConfig::read(const char* key, bool& into) const { object_->read(type_, key, into); }
+void JsonConfig::read(const char* key, std::string& into) const { object_->read(type_, key, into); }
+
+void JsonConfig::read_first(const char* key, int64_t& into) const {
+  const json* found = object_->find(key);
+  if (found && found->is_array() && !found->empty() && found->front().is_number_integer())
+    found->front().get_to(into);
+  else
+    read(key, into);
+}
+
+void JsonConfig::require(const char* key, bool wanted) const { object_->require(type_, key, wanted); }
+void JsonConfig::require(const char* key, const char* wanted) const { object_->require(type_, key, wanted); }
+
+JsonConfig JsonConfig::part(const char* key) const {
+  const json* found = object_->find(key);
+  return {std::make_shared<const Object>(Object{found && found->is_object() ? *found : json::object()}), type_};
+}
+
+}  // namespace tenon::models

@@ -1,0 +1,117 @@
+// Chunks give what the whole gives, with less memory.
+
+#include "tenon/nn/linear_cross_entropy.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tenon/plan/plan.h"
+#include "tenon/tenon.h"
+#include "tests/error_text.h"
+
+namespace tenon::nn {
+namespace {
+
+constexpr int64_t kRows = 50, kWidth = 12, kClasses = 37;
+
+struct Problem {
+  Tensor x, weight, targets;
+
+  explicit Problem(bool ignores = false) {
+    Generator generator(3);
+    x = randn({kRows, kWidth}, {}, &generator).eval().requires_grad_();
+    weight = randn({kClasses, kWidth}, {}, &generator).eval().requires_grad_();
+    std::vector<int64_t> classes(kRows);
+    for (size_t i = 0; i < classes.size(); ++i)
+      classes[i] = ignores && i % 7 == 0 ? -100 : static_cast<int64_t>(i * 11) % kClasses;
+    targets = from_vector(classes, {kRows});
+  }
+  // The loss, and the gradients of x and weight.
+  std::vector<Tensor> of(const Tensor& loss) const {
+    const std::vector<Tensor> wanted{x, weight}, slopes = grad(std::vector<Tensor>{loss * 3.0}, wanted);
+    return {loss.detach(), slopes[0], slopes[1]};
+  }
+};
+
+void expect_near(const std::vector<Tensor>& ours, const std::vector<Tensor>& expected, double tolerance) {
+  for (size_t i = 0; i < ours.size(); ++i) {
+    const double size = expected[i].abs().max().item<double>();
+    EXPECT_LE((ours[i] - expected[i]).abs().max().item<double>(), tolerance * size) << i;
+  }
+}
+
+TEST(LinearCrossEntropy, IsThatOfLinearAndCrossEntropy) {
+  for (const bool ignores : {false, true}) {
+    const Problem problem(ignores);
+    const auto whole = problem.of(cross_entropy(linear(problem.x, problem.weight), problem.targets));
+    for (const int64_t chunk : {1, 16, 25, 49, 50, 1000}) {
+      const Tensor loss = linear_cross_entropy(problem.x, problem.weight, problem.targets, {.chunk = chunk});
+      expect_near(problem.of(loss), whole, 1e-5);
+    }
+  }
+}
+
+TEST(LinearCrossEntropy, IsNanWhenNothingCounts) {
+  const Problem problem;
+  const Tensor targets = full({kRows}, int64_t{-100}).eval();
+  EXPECT_TRUE(std::isnan(linear_cross_entropy(problem.x, problem.weight, targets, {.chunk = 16}).item<float>()));
+}
+
+TEST(LinearCrossEntropy, LeavesPaddingOut) {
+  const Problem problem;
+  const auto whole = problem.of(cross_entropy(linear(problem.x, problem.weight), problem.targets));
+  const Tensor padded = cat({problem.weight, full({3, kWidth}, 5.0)});
+  for (const int64_t chunk : {16, 1000}) {
+    const Tensor loss = linear_cross_entropy(problem.x, padded, problem.targets, {.chunk = chunk, .classes = kClasses});
+    expect_near(problem.of(loss), whole, 1e-5);
+  }
+}
+
+TEST(LinearCrossEntropy, RoundsTheSameUnderAutocast) {
+  const Problem problem;
+  const Autocast lower;
+  const auto whole = problem.of(cross_entropy(linear(problem.x, problem.weight), problem.targets));
+  const Tensor loss = linear_cross_entropy(problem.x, problem.weight, problem.targets, {.chunk = 16});
+  const auto ours = problem.of(loss);
+  EXPECT_EQ(ours[1].dtype(), DType::f32);
+  expect_near(ours, whole, 1e-2);
+  expect_near({ours[0]}, {whole[0]}, 1e-5);
+}
+
+size_t arena_bytes(int64_t chunk, bool autocast) {
+  const Device device("null");
+  constexpr int64_t kTokens = 1024, kVocabulary = 2048, kNarrow = 64;
+  const Autocast lower(DType::bf16, autocast);
+  const Tensor x = zeros({kTokens, kNarrow}, device).clone().eval().requires_grad_();
+  const Tensor weight = zeros({kVocabulary, kNarrow}, device).clone().eval().requires_grad_();
+  const Tensor targets = from_vector(std::vector<int64_t>(kTokens, 1), {kTokens}, device);
+  Tensor loss = linear_cross_entropy(x, weight, targets, {.chunk = chunk});
+  loss.backward();
+  plan::Request request;
+  request.outputs = {loss.detach().value(), x.grad().value(), weight.grad().value()};
+  return plan::make_plan(request).arena_bytes;
+}
+
+TEST(LinearCrossEntropy, KeepsTheLogitsOfFewChunks) {
+  for (const bool autocast : {false, true}) {
+    const size_t whole = arena_bytes(1024, autocast);
+    EXPECT_GE(whole, 1024u * 2048 * 4);  // all logits
+    EXPECT_LE(static_cast<double>(arena_bytes(128, autocast)), 0.3 * static_cast<double>(whole)) << autocast;
+  }
+}
+
+TEST(LinearCrossEntropy, SaysWhatDoesNotFit) {
+  const Problem problem;
+  EXPECT_EQ(
+      text_of([&] { linear_cross_entropy(problem.x, problem.weight, problem.x); }),
+      "[linear_cross_entropy] takes x (N, width), weight (classes, width) and targets (N), got (50, 12), (37, 12) "
+      "and (50, 12)");
+  EXPECT_EQ(text_of([&] { linear_cross_entropy(problem.x, problem.weight, problem.targets, {.chunk = 0}); }),
+            "[linear_cross_entropy] the number of rows in a chunk must be positive, got 0");
+  EXPECT_EQ(text_of([&] { linear_cross_entropy(problem.x, problem.weight, problem.targets, {.classes = 38}); }),
+            "[linear_cross_entropy] 38 classes are more than the 37 rows of the weight");
+}
+
+}  // namespace
+}  // namespace tenon::nn
