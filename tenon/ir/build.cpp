@@ -200,10 +200,36 @@ Value binary(Op op, const Value& a, const Value& b) {
 }
 Value where(const Value& condition, const Value& a, const Value& b) { return made(Op::where, {condition, a, b}); }
 
+namespace {
+
+// There and back through a dtype that holds every value, with views in between: the gradient of a conversion, say, that a
+// product converts again.
+std::optional<Value> before_widening(const Value& x, DType dtype) {
+  if (!holds(x.dtype(), dtype)) return {};
+  constexpr size_t kMost = 16;
+  base::SmallVector<Move, 4> moves;
+  bool cut = false;
+  Value wide = x;
+  while (is_movement(wide.node->op()) || wide.node->op() == Op::detach) {
+    if (wide.node->op() == Op::detach)
+      cut = true;
+    else
+      moves.push_back(move_of(wide.node->op(), wide.node->attrs()));
+    if (moves.size() > kMost) return {};
+    Value below = wide.node->input(0);  // before `wide` lets its node go
+    wide = std::move(below);
+  }
+  if (wide.node->op() != Op::cast || wide.node->input(0).dtype() != dtype) return {};
+  Value narrow = cut ? detach(wide.node->input(0)) : wide.node->input(0);
+  for (size_t i = moves.size(); i-- > 0;) narrow = move(narrow, moves[i]);
+  return narrow;
+}
+
+}  // namespace
+
 Value cast(const Value& x, DType dtype) {
   if (x.dtype() == dtype) return x;
-  // There and back through a dtype that holds every value.
-  if (x.node->op() == Op::cast && x.node->input(0).dtype() == dtype && holds(x.dtype(), dtype)) return x.node->input(0);
+  if (const auto narrow = before_widening(x, dtype)) return *narrow;
   if (const auto number = folded_cast(x, dtype)) return *number;
   return made(Op::cast, {x}, CastAttrs{dtype});
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "tenon/device/pool.h"
 #include "tenon/device/registry.h"
@@ -119,17 +120,11 @@ void Optimizer::gather_weights(Arena& arena) {
   const Tensor before = arena.weights.defined() ? shadow_of(arena.weights) : Tensor();
   const Options options(arena.slots[0].parameter.dtype(), arena.slots[0].parameter.device());
   arena.weights = zeros({arena.size}, options).clone().eval();
-  // In portions: initial values are still to be drawn, and all at once would take as much memory again.
-  constexpr int64_t kPortion = 1 << 22;
-  int64_t waiting = 0;
+  // One by one: initial values are still to be drawn, and several stores into parts of one tensor would each copy it.
   for (const Slot& slot : arena.slots) {
     arena.weights.slice(0, slot.begin, slot.begin + slot.size).copy_(slot.parameter.detach().reshape({slot.size}));
-    waiting += slot.size;
-    if (waiting < kPortion) continue;
     arena.weights.eval();
-    waiting = 0;
   }
-  arena.weights.eval();
   for (Slot& slot : arena.slots) {
     const Tensor place = arena.weights.slice(0, slot.begin, slot.begin + slot.size).reshape(slot.parameter.shape());
     slot.parameter.set_data(place);
@@ -157,17 +152,9 @@ bool Optimizer::is_home(const Arena& arena, const Slot& slot) const {
   return map == expected_place(arena.size, slot.begin, slot.parameter.shape());
 }
 
-bool Optimizer::keeps_gradients(const Arena& arena) const {
-  if (!arena.gradients.defined()) return false;
-  return std::all_of(arena.slots.begin(), arena.slots.end(), [&](const Slot& slot) {
-    const Tensor gradient = slot.parameter.grad();
-    return gradient.defined() && gradient.impl()->root == arena.gradients.impl();
-  });
-}
-
 std::vector<Optimizer::Run> Optimizer::runs_of(const Arena& arena) const {
   std::vector<Run> runs;
-  if (keeps_gradients(arena)) return {{0, arena.slots.size(), arena.gradients}};
+  if (arena.gradients.defined()) return {{0, arena.slots.size(), arena.gradients}};
   for (size_t i = 0; i < arena.slots.size(); ++i) {
     if (!arena.slots[i].parameter.grad().defined()) continue;
     if (runs.empty() || runs.back().last != i) runs.push_back({i, i, {}});
@@ -297,6 +284,10 @@ void Optimizer::step(GradScaler* scaler) {
       for (size_t i = 0; i < moments.size(); ++i) store(arena.moments[i], arena, run, moments[i], false);
       store(arena.weights, arena, run, next.to(arena.weights.dtype()), true);
     }
+    if (arena.gradients.defined()) {
+      arena.gradients.zero_();
+      written.push_back(arena.gradients);
+    }
     written.push_back(arena.weights);
     written.insert(written.end(), arena.moments.begin(), arena.moments.end());
     if (const Tensor shadow = shadow_of(arena.weights); shadow.defined()) written.push_back(shadow);
@@ -307,28 +298,35 @@ void Optimizer::step(GradScaler* scaler) {
   if (!Trace::current()) tenon::eval(written);
 }
 
-void Optimizer::zero_grad(bool keep_memory) {
-  const NoGrad clearing;
+void Optimizer::zero_grad() {
   for (Arena& arena : arenas_) {
-    if (!keep_memory) {
-      for (Slot& slot : arena.slots) slot.parameter.zero_grad();
-      arena.gradients = Tensor();
-      continue;
-    }
-    if (keeps_gradients(arena)) {
-      arena.gradients.zero_();
-      continue;
-    }
-    if (Trace::current())
-      base::fail("zero_grad", "call zero_grad(true) once outside of the captured function, so that there is memory to keep");
-    const Options options(arena.weights.dtype(), arena.weights.device());
-    arena.gradients = zeros({arena.size}, options).clone().eval();
-    for (Slot& slot : arena.slots) {
-      if (!slot.parameter.requires_grad()) continue;
-      const Tensor place = arena.gradients.slice(0, slot.begin, slot.begin + slot.size);
-      slot.parameter.set_grad(place.reshape(slot.parameter.shape()));
-    }
+    for (Slot& slot : arena.slots) slot.parameter.zero_grad();
   }
+}
+
+void Optimizer::keep_gradients() {
+  if (Trace::current()) base::fail("keep_gradients", "call it once, outside of the captured function");
+  for (Arena& arena : arenas_) {
+    const Options options(DType::f32, arena.weights.device());
+    if (!arena.gradients.defined()) arena.gradients = zeros({arena.size}, options).clone().eval();
+  }
+}
+
+void Optimizer::accumulate() {
+  const NoGrad collecting;
+  std::vector<Tensor> written;
+  for (Arena& arena : arenas_) {
+    if (!arena.gradients.defined()) base::fail("accumulate", "call keep_gradients() once before");
+    const Tensor kept = std::exchange(arena.gradients, Tensor());
+    const std::vector<Run> runs = runs_of(arena);
+    arena.gradients = kept;
+    if (runs.size() != 1 || runs[0].first != 0 || runs[0].last != arena.slots.size())
+      base::fail("accumulate", "some parameters have no gradient; give the optimizer only those that take part");
+    arena.gradients.copy_(kept + runs[0].gradient.to(DType::f32));
+    written.push_back(arena.gradients);
+  }
+  zero_grad();
+  if (!Trace::current()) tenon::eval(written);
 }
 
 void Optimizer::set_lr(double lr) {
@@ -390,10 +388,7 @@ void Optimizer::load_state_dict(const std::map<std::string, Tensor>& state) {
   for (const auto& [name, tensor] : state) {
     if (!own.contains(name)) base::fail("load_state_dict", "{} is not part of this optimizer's state", name);
   }
-  std::vector<Tensor> written{step_};
-  for (auto& [name, tensor] : own) tensor.copy_(state.at(name).to(tensor.dtype()).to(tensor.device()));
-  for (const Arena& arena : arenas_) written.insert(written.end(), arena.moments.begin(), arena.moments.end());
-  tenon::eval(written);
+  for (auto& [name, tensor] : own) tensor.copy_(state.at(name).to(tensor.dtype()).to(tensor.device())).eval();
 }
 
 int64_t Optimizer::steps() const { return step_.item<int64_t>(); }

@@ -50,9 +50,14 @@ class Optimizer {
   /// Updates every parameter that has a gradient. With a scaler, gradients are unscaled first, and a step whose gradients
   /// are not finite changes nothing but the scale.
   void step(GradScaler* scaler = nullptr);
-  /// Lets go of all gradients. With `keep_memory` they become zeros in an arena of their own, into which backward() adds:
-  /// then they may be collected over several calls of a captured function before another one steps.
-  void zero_grad(bool keep_memory = false);
+  /// Lets go of all gradients.
+  void zero_grad();
+
+  /// Keeps gradients between calls, so that they can be collected over several captured ones: call this once, accumulate()
+  /// behind every backward(), and step() when all are there.
+  void keep_gradients();
+  /// Adds the gradients to those kept, and lets go of them. All parameters must have one.
+  void accumulate();
   /// The norm of all gradients together. The next step() shrinks them so that it is at most `most`; grad() of the
   /// parameters stays as it is.
   Tensor clip_grad_norm(double most, GradScaler* scaler = nullptr);
@@ -104,7 +109,7 @@ class Optimizer {
   struct Arena {
     Tensor weights;
     std::vector<Tensor> moments;
-    Tensor gradients;  // undefined unless their memory is kept
+    Tensor gradients;  // collected so far; undefined unless they are kept
     std::vector<Slot> slots;
     int64_t size = 0;
   };
@@ -118,7 +123,6 @@ class Optimizer {
   void gather_weights(Arena& arena);
   bool is_home(const Arena& arena, const Slot& slot) const;
   std::vector<Run> runs_of(const Arena& arena) const;
-  bool keeps_gradients(const Arena& arena) const;
   Tensor per_group(const Arena& arena, const Run& run, const std::function<Tensor(size_t)>& of_group) const;
   Operand decay_of(const Arena& arena, const Run& run) const;
   Tensor part(const Tensor& whole, const Arena& arena, const Run& run) const;

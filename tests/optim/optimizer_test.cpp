@@ -236,16 +236,16 @@ TEST(Accumulation, AcrossCallsOfACapturedFunction) {
     Net net = seeded_net();
     std::vector<Batch> batches(4);
     AdamW optimizer(net.parameters(), {.lr = 0.01});
-    optimizer.zero_grad(true);
+    optimizer.keep_gradients();
     const auto collect = [&](const Tensor& x, const Tensor& y) {
       Tensor loss = net.loss(x, y) / 4;
       loss.backward();
+      optimizer.accumulate();
       return loss.detach();
     };
     const auto update = [&] {
       const Tensor norm = optimizer.clip_grad_norm(1);
       optimizer.step();
-      optimizer.zero_grad(true);
       return norm;
     };
     auto captured_collect = compile(collect);
@@ -263,14 +263,25 @@ TEST(Accumulation, AcrossCallsOfACapturedFunction) {
   EXPECT_EQ(run(true), run(false));
 }
 
+TEST(Accumulation, SaysWhatIsMissing) {
+  Net net = seeded_net();
+  SGD optimizer(net.parameters());
+  EXPECT_EQ(text_of([&] { optimizer.accumulate(); }), "[accumulate] call keep_gradients() once before");
+  optimizer.keep_gradients();
+  net.w.set_grad(ones_like(net.w));
+  EXPECT_EQ(text_of([&] { optimizer.accumulate(); }),
+            "[accumulate] some parameters have no gradient; give the optimizer only those that take part");
+}
+
 TEST(Accumulation, EqualsOneLargeBatch) {
   Net net = seeded_net(), whole = seeded_net();
   std::vector<Batch> batches(4);
   SGD many(net.parameters(), {.lr = 0.5}), one(whole.parameters(), {.lr = 0.5});
-  many.zero_grad(true);
+  many.keep_gradients();
   std::vector<Tensor> xs, ys;
   for (const Batch& batch : batches) {
     (net.loss(batch.x, batch.y) / 4).backward();
+    many.accumulate();
     xs.push_back(batch.x);
     ys.push_back(batch.y);
   }
