@@ -1,6 +1,8 @@
 // One training step of GPT-2, captured: time, first step, peak resident memory, as one line of JSON.
 //
 //   gpt2_bench [--layers 6] [--batch 4] [--time 128] [--bf16] [--steps 12]
+//   gpt2_bench --save FOLDER     writes GPT-2 124M with random weights
+//   gpt2_bench --load FOLDER     time and resident memory of loading it, and of reading all of it
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -9,6 +11,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string_view>
 
 #include "tenon/base/parallel.h"
@@ -52,7 +56,40 @@ Arguments parsed(int argc, char** argv) {
 
 }  // namespace
 
+namespace {
+
+double resident_MiB() {
+  std::ifstream statm("/proc/self/statm");
+  double total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * 4096 / (1 << 20);
+}
+
+void load(const char* folder) {
+  wait({ones({1}).clone()});  // opens the device
+  const double before = resident_MiB(), start = now();
+  const auto model = models::Gpt2::load(folder);
+  wait(model->parameters());
+  const double loaded = now() - start, after = resident_MiB();
+  Tensor total = zeros({});
+  for (const Tensor& p : model->parameters()) total = (total + p.detach().sum()).eval();
+  wait({total});
+  const double file = static_cast<double>(std::filesystem::file_size(std::filesystem::path(folder) / "model.safetensors"));
+  fmt::print("{{\"load_s\":{:.4f},\"file_MiB\":{:.0f},\"growth_MiB\":{:.0f},\"growth_when_read_MiB\":{:.0f}}}\n", loaded,
+             file / (1 << 20), after - before, resident_MiB() - before);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  if (argc == 3 && std::string_view(argv[1]) == "--save") {
+    models::Gpt2(models::Gpt2Config::gpt2()).save(argv[2]);
+    return 0;
+  }
+  if (argc == 3 && std::string_view(argv[1]) == "--load") {
+    load(argv[2]);
+    return 0;
+  }
   const Arguments given = parsed(argc, argv);
   const double begun = now();
   manual_seed(0);

@@ -64,7 +64,8 @@ Tensor Adam::update(const Update& now, std::vector<Tensor>& moments) const {
   const Tensor square = moments[1] * options_.beta2 + g * g * (1 - options_.beta2);
   moments = {mean, square};
   const Tensor rate = now.lr / correction(options_.beta1, now.step);
-  const Tensor spread = sqrt(square) / sqrt(correction(options_.beta2, now.step)) + options_.eps;
+  // Divided once by a number instead of element by element: divisions are what this kernel takes longest for.
+  const Tensor spread = sqrt(square) * (1.0 / sqrt(correction(options_.beta2, now.step))) + options_.eps;
   const Tensor kept = decoupled_ && now.decays ? now.weights * (1 - now.lr * now.weight_decay) : now.weights;
   return kept - mean / spread * rate;
 }
