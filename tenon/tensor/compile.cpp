@@ -421,7 +421,8 @@ class Recording {
       const ir::Value from = contiguous_data(arguments[i]);
       const StorageRef source = memory_of(from), target = memory_of(arguments_[i].value());
       if (source == target) continue;
-      const device::Command copy = device::Copy{{source->buffer(), 0}, {target->buffer(), 0}, source->bytes()};
+      const uint64_t version = commands ? 0 : target->version();  // a replay does not name what it reads
+      const device::Command copy = device::Copy{{source->buffer(), 0}, {target->buffer(), 0, version}, source->bytes()};
       if (commands) {
         commands->push_back(copy);
         sources_.push_back(source);

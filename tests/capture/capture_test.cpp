@@ -494,5 +494,13 @@ TEST(Capture, TwentyScalarsTravelInTwoBlocks) {
   }
 }
 
+// The null device checks that every launch reads what was written for it.
+TEST(Capture, HoldsOnTheNullDevice) {
+  const Device null("null");
+  auto twice = compile([](const Tensor& x) { return x * 2; });
+  const Tensor x = ones({4}, Options(DType::f32, null)).clone().eval();
+  for (int call = 0; call < 4; ++call) EXPECT_NO_THROW(twice(x).eval());
+}
+
 }  // namespace
 }  // namespace tenon
