@@ -30,6 +30,7 @@ test: setup ## run all tests, then the memory-critical ones under the sanitizers
 
 test-all: setup ## run all tests in release, debug and sanitizer builds, and those with threads under ThreadSanitizer
 	@scripts/run_tests.sh release debug asan 'tsan:exec|capture'
+	@scripts/check_same_bits.sh build/release/bin
 
 install: build ## install into PREFIX (default /usr/local)
 	@cmake --install build/release --prefix '$(PREFIX)'
