@@ -3,7 +3,7 @@
 
 # Test folders that `make test` also runs under the sanitizers (their names, separated by |): the rooms
 # that own memory and indices. `make test-all` runs everything.
-ASAN_SUBSET ?= ir|grad|ops|tensor|io|exec|base|capture|nn|optim
+ASAN_SUBSET ?= ops|io|exec|capture|nn|optim
 PREFIX ?= /usr/local
 
 SHELL := /bin/bash
