@@ -233,12 +233,17 @@ void Tensor::undo_writes() const {
 void Tensor::settle() const {
   std::vector<TensorImpl*> path;
   for (TensorImpl* impl = impl_.get(); impl; impl = impl->root.get()) path.push_back(impl);
-  path.back()->value = settled(path.back()->value);
+  // Only what changes is written: other threads may read the same tensor.
+  const auto let_go = [](TensorImpl& impl) {
+    ir::Value next = settled(impl.value);
+    if (!(next == impl.value)) impl.value = std::move(next);
+  };
+  let_go(*path.back());
   for (size_t i = path.size() - 1; i-- > 0;) {
     if (exec::is_evaluated(path[i + 1]->value))
       path[i]->look_at_root();
     else
-      path[i]->value = settled(path[i]->value);
+      let_go(*path[i]);
   }
 }
 
@@ -457,7 +462,8 @@ Tensor Tensor::viewed(std::span<const ir::Move> moves) const {
       view.impl_->moves = impl_->moves;
     }
     for (const ir::Move& move : moves) view.impl_->moves.push_back(move);
-    view.impl_->seen_version = view.impl_->root->current_version();
+    view.impl_->range_version = view.impl_->root->current_version();
+    view.impl_->seen_version = waits ? TensorImpl::kNever : view.impl_->range_version;
     view.impl_->root_leaf = view.impl_->root->leaf_id();
     remember_view(*root_of(impl_), view.impl_);
   }
@@ -503,6 +509,7 @@ void Tensor::set_data(const Tensor& data) {
   // Graphs recorded before give gradients of the old type to the old leaf.
   if (impl_->leaf && !same_type) impl_->leaf = std::make_shared<Leaf>();
   impl_->look_at_root();
+  impl_->range_version = impl_->seen_version;
   remember_view(*root_of(impl_), impl_);
 }
 

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,7 +27,8 @@ struct TensorImpl {
   std::shared_ptr<TensorImpl> root;  // set when this is a view
   base::SmallVector<ir::Move, 1> moves;  // from the root's value to this one's
   uint64_t version = 0;              // of a root: how often it was written
-  uint64_t seen_version = 0;         // of a view: the root's version `value` was made of
+  uint64_t seen_version = 0;         // of a view: the root's version `value` was made of, or kNever
+  uint64_t range_version = 0;        // of a view: the root's version `range` is about
   std::shared_ptr<Leaf> leaf;        // set when this is a differentiable leaf
   uint64_t root_leaf = 0;            // of a view: which leaf its root was when the view was taken
   bool detached = false;             // of a view: cut from the root's history
@@ -47,11 +49,18 @@ struct TensorImpl {
 
   void refresh() {
     if (!root) return;
-    const bool is_written = seen_version != root->current_version();
-    if (!is_written && value) return;
+    const uint64_t now = root->current_version();
+    if (has_seen(now)) return;
     root->refresh();
+    std::lock_guard lock(views_mutex());  // several threads may read one view for the first time
+    if (has_seen(now)) return;
     look_at_root();
-    if (is_written) range.reset();
+    if (range_version != now) range.reset();
+    range_version = now;
+  }
+  /// Then `value` is there, and nobody who only reads changes it.
+  bool has_seen(uint64_t version_of_root) {
+    return std::atomic_ref<uint64_t>(seen_version).load(std::memory_order_acquire) == version_of_root;
   }
 
   /// Views let go of what they show and look again when they are asked.
@@ -68,10 +77,11 @@ struct TensorImpl {
 
   void look_at_root() {
     const bool follows = !detached && !leaf && root_leaf == root->leaf_id();
-    value = follows ? root->value : ir::detach(root->value);
-    for (const ir::Move& move : moves) value = ir::move(value, move);
-    if (leaf) value = ir::param(value, leaf);
-    seen_version = root->current_version();
+    ir::Value shown = follows ? root->value : ir::detach(root->value);
+    for (const ir::Move& move : moves) shown = ir::move(shown, move);
+    if (leaf) shown = ir::param(shown, leaf);
+    if (!(value == shown)) value = std::move(shown);
+    std::atomic_ref<uint64_t>(seen_version).store(root->current_version(), std::memory_order_release);
   }
 };
 

@@ -400,5 +400,19 @@ TEST(Threads, StoresSpareReadersOnOtherThreads) {
   }
 }
 
+// Weights that several threads compute with: views of one tensor, which nobody has looked at before.
+TEST(Threads, ReadViewsOfOneTensorForTheFirstTime) {
+  for (int round = 0; round < 50; ++round) {
+    const Tensor weights = (ones({4, 64}) * 3).eval();
+    const Tensor row = weights[1], turned = weights.t();
+    std::vector<double> sums(4);
+    std::vector<std::thread> threads;
+    for (double& sum : sums)
+      threads.emplace_back([&] { sum = (row.sum() + turned.sum()).item<double>(); });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(sums, std::vector<double>(4, 3 * 64 + 3 * 256));
+  }
+}
+
 }  // namespace
 }  // namespace tenon
