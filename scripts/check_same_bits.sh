@@ -15,12 +15,17 @@ if ((${#names[@]} == 0)); then
   done
 fi
 
-hash_of() { TENON_LOG=bits "$bin/$1_test" --gtest_brief=1 2>&1 >/dev/null | grep '^\[bits\]' || echo 'no values'; }
+# A binary that fails has no hash: two equal failures must not look like equal bits.
+hash_of() {
+  local errors
+  errors=$(TENON_LOG=bits "$bin/$1_test" --gtest_brief=1 2>&1 >/dev/null) || { echo "failed, status $?"; return 1; }
+  grep '^\[bits\]' <<<"$errors" || echo 'no values'
+}
 
 differing=0
 for name in "${names[@]}"; do
-  first=$(hash_of "$name")
-  second=$(hash_of "$name")
+  first=$(hash_of "$name") || differing=1
+  second=$(hash_of "$name") || differing=1
   echo "$name: ${first#\[bits\] }"
   if [[ $first != "$second" ]]; then
     echo "check_same_bits: $name differs in its second run: ${second#\[bits\] }" >&2

@@ -4,19 +4,10 @@
 
 #include "tenon/tenon.h"
 #include "tests/error_text.h"
+#include "tests/nn/values.h"
 
 namespace tenon {
 namespace {
-
-using Floats = std::vector<float>;
-
-Floats values(const Tensor& x) { return x.detach().to_vector<float>(); }
-
-void expect_near(const Tensor& x, const Floats& expected, float tolerance = 1e-5f) {
-  const Floats found = values(x);
-  ASSERT_EQ(found.size(), expected.size());
-  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], tolerance) << i;
-}
 
 TEST(Linear, IsXTimesTheTransposedWeightPlusBias) {
   nn::Linear fc(2, 3);
