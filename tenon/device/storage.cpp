@@ -44,13 +44,16 @@ std::shared_ptr<Storage> Storage::give_address_away() {
   return taken;
 }
 
+// Several threads may wait for the same value; who is done first clears the ticket, unless it is a newer one by now.
 void Storage::wait() {
-  if (ready_.serial == 0) return;
+  const std::atomic_ref<uint64_t> serial(ready_.serial);
+  uint64_t seen = serial.load(std::memory_order_acquire);
+  if (seen == 0) return;
   try {
-    device_.wait(ready_);
-    ready_ = {};
+    device_.wait({seen});
+    serial.compare_exchange_strong(seen, 0);
   } catch (...) {
-    if (overwrites_) ready_ = {};
+    if (overwrites_) serial.compare_exchange_strong(seen, 0);
     throw;
   }
 }
