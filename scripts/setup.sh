@@ -3,8 +3,8 @@
 # any rights. So every make target can call it.
 set -euo pipefail
 
-packages=(g++ cmake ninja-build make pkg-config python3 libfmt-dev nlohmann-json3-dev libhwy-dev libdnnl-dev zlib1g-dev libgtest-dev
-  clang libclang-rt-14-dev)
+packages=(g++ cmake ninja-build make pkg-config python3 libfmt-dev nlohmann-json3-dev libhwy-dev libdnnl-dev zlib1g-dev libbz2-dev libzstd-dev
+  libpcre2-dev libcli11-dev libgtest-dev clang libclang-rt-14-dev)
 
 fail() {
   echo "setup: $*" >&2

@@ -1,0 +1,7 @@
+#include "apps/tenon/commands.h"
+
+namespace tenon::cli {
+
+void add_tokenize(CLI::App&) {}
+
+}  // namespace tenon::cli
