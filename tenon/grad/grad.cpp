@@ -23,10 +23,30 @@ bool stops(const Node& node) { return !node.needs_grad(); }
 // The gradients of a node's results; empty until one arrives.
 using Grads = base::SmallVector<Value, 1>;
 
+// What an embedding's gradient looks like: rows added to nothing.
+bool is_scattered(const Value& gradient) {
+  if (gradient.node->op() != ir::Op::scatter_add) return false;
+  Value base = gradient.node->input(0);
+  while (base.node->op() == ir::Op::expand || base.node->op() == ir::Op::reshape) {
+    Value inner = base.node->input(0);
+    base = std::move(inner);
+  }
+  return base.node->op() == ir::Op::constant && base.node->attrs_as<ir::ConstantAttrs>().bits == 0;
+}
+
+// The rows of a scattered gradient are added to the other one: of an embedding that is the head too, 50257 rows of zeros
+// would be written and added otherwise, for the few hundred that the tokens picked.
+Value sum_of(const Value& a, const Value& b) {
+  if (!is_scattered(b)) return is_scattered(a) ? sum_of(b, a) : ir::add(a, b);
+  const Node& rows = *b.node;
+  return ir::scatter_add(a, rows.input(1), rows.input(2), static_cast<size_t>(rows.attrs_as<ir::AxisAttrs>().axis));
+}
+
+void add_to(Value& total, const Value& gradient) { total = total ? sum_of(total, gradient) : gradient; }
+
 void arrive(Grads& grads, const Value& at, const Value& gradient) {
   grads.resize(at.node->results());
-  Value& slot = grads[at.index];
-  slot = slot ? ir::add(slot, gradient) : gradient;
+  add_to(grads[at.index], gradient);
 }
 
 // What the caller asks for: nodes, and leaves by identity, because a leaf that was updated is another node.
@@ -74,8 +94,7 @@ std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Val
     const Grads grads = std::exchange(arrived[i], {});  // a long chain must not keep a gradient per node
     if (wanted.contains(*node)) {
       if (node->op() == ir::Op::param) {
-        Value& total = wanted.leaves[node->attrs_as<ir::ParamAttrs>().id];
-        total = total ? ir::add(total, grads[0]) : grads[0];
+        add_to(wanted.leaves[node->attrs_as<ir::ParamAttrs>().id], grads[0]);
       } else {
         kept[node.get()] = grads;
       }

@@ -32,6 +32,7 @@ bool is_never_negative_zero(const Value& value, int depth = 64) {
     case Op::contract:
     case Op::sum:
     case Op::attention_backward: return true;
+    case Op::scatter_add: return is_never_negative_zero(base.node->input(0), depth - 1);
     case Op::add:
       return is_never_negative_zero(base.node->input(1), depth - 1) ||
              is_never_negative_zero(base.node->input(0), depth - 1);
@@ -168,11 +169,13 @@ class Finder {
     return total;
   }
 
-  // Not worth a kernel of its own; nor are 16-bit values, which a product cannot add itself.
+  // Not worth a kernel of its own; nor are 16-bit values, which a product cannot add itself. What is scattered is a
+  // table's.
   static bool is_small(const std::vector<Value>& values) {
     if (values[0].dtype() != DType::f32) return true;
     return size_of_piece(values) <= kSmall && std::none_of(values.begin(), values.end(), [](const Value& value) {
-             return base_of(value).node->op() == Op::contract;
+             const Op op = base_of(value).node->op();
+             return op == Op::contract || op == Op::scatter_add;
            });
   }
 

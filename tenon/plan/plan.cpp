@@ -228,6 +228,7 @@ class Planner {
       const Unit& unit = units[i];
       if (unit.epilogue.residual && !is_operand(*unit.call, unit.epilogue.residual))
         pass(unit.epilogue.residual, {unit.epilogue.result, 0});
+      if (const Value base = scattered_base(unit.call)) pass(base, {unit.call, 0});
       for (const Value& output : unit.group.outputs) {
         if (output.node->info().kind == ir::Kind::reduce) continue;
         for (size_t k = 0; k < unit.group.inputs.size(); ++k) {
@@ -235,6 +236,18 @@ class Planner {
         }
       }
     }
+  }
+
+  // What a scatter_add adds to, if that is a whole value which the launch reads nowhere else: the rows can be added
+  // where it lies.
+  static Value scattered_base(const ir::NodeRef& call) {
+    if (!call || call->op() != Op::scatter_add) return {};
+    const Seen seen = look_through(call->input(0));
+    const bool is_whole = seen.map.is_contiguous() && ir::count(seen.base.shape()) == ir::count(call->type().shape);
+    for (const size_t other : {1, 2}) {
+      if (base_of(call->input(other)).node == seen.base.node) return {};
+    }
+    return is_whole ? seen.base : Value();
   }
 
   static bool is_operand(const Node& call, const Value& value) {
@@ -378,6 +391,15 @@ class Planner {
                                        : slot_of_result(result, Plan::kNone));
       launch.kernel = kernel_index(std::move(call));
       launch.makes = epilogue.result;
+      plan_.launches.push_back(std::move(launch));
+      return;
+    }
+    if (const Value base = scattered_base(node); base && !parts_.contains(node.get()) && !keep_.contains(node.get()) &&
+                                                 request_.limits.fuses && dies_now(base, launch.args[0])) {
+      call.outputs.push_back(node->type());
+      launch.args.push_back(slot_taking_over({node, 0}, launch.args[0]));
+      launch.kernel = kernel_index(std::move(call));
+      launch.makes = node;
       plan_.launches.push_back(std::move(launch));
       return;
     }

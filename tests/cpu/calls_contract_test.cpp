@@ -119,6 +119,21 @@ TEST(Contract, BitsDoNotDependOnLayout) {
   }
 }
 
+TEST(Contract, FewRowsTimesTurnedColumnsHaveTheBitsOfTheWhole) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const Given right = given(dtype, {77, 700}, {permuted({1, 0})}, 2);  // (700, 77)
+    const Given rows = given(dtype, {9, 700});
+    const Bytes whole = run_on_cpu(contract_of(rows, right, dtype), {rows, right})[0];
+    for (int64_t count : {1, 2, 3}) {
+      Given few = rows;
+      few.operand.map.apply(cut({4, 0}, {count, 700}, {1, 1}));
+      const auto row = static_cast<int64_t>(77 * size_of(dtype));
+      EXPECT_EQ(run_on_cpu(contract_of(few, right, dtype), {few, right})[0],
+                Bytes(whole.begin() + 4 * row, whole.begin() + (4 + count) * row));
+    }
+  }
+}
+
 TEST(Contract, EveryInstructionSet) {
   for (const std::string_view target : tile_targets()) {
     SCOPED_TRACE(target);

@@ -133,5 +133,15 @@ TEST(Fusion, EqualGraphsGiveEqualPlans) {
   EXPECT_EQ(print(), print());
 }
 
+// A table that is embedding and head: the rows of the one gradient are added into the other, where it lies.
+TEST(Fusion, TheGradientOfATiedTableExistsOnce) {
+  Tensor table = randn({1000, 64}).eval().requires_grad_();
+  const Tensor ids = randint(0, 1000, {8}).eval();
+  Tensor loss = matmul(index_select(table, 0, ids), table.transpose(0, 1)).sum();
+  loss.backward();
+  const plan::Plan plan = plan_of({(table.grad() * table.grad()).sum()});
+  EXPECT_LT(plan.arena_bytes, 1000u * 64 * 4 * 3 / 2);
+}
+
 }  // namespace
 }  // namespace tenon
