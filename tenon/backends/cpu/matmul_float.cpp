@@ -108,15 +108,28 @@ class ProductRun {
 
   // Panels of kTileRows rows, step by step.
   void pack_left(int64_t row, int64_t rows, int64_t k, int64_t depth) {
-    T* to = left_;
-    for (int64_t r = 0; r < rows; r += kTileRows, to += kTileRows * depth) {
-      const std::byte* from = p_.a + ((row + r) * p_.a_row + k * p_.a_column) * bytes_;
-      if (p_.in == kDTypeOf<T> && p_.a_row == 1 && rows - r >= kTileRows) {  // a copy of fixed size is no call
-        for (int64_t i = 0; i < depth; ++i)
-          hwy::CopyBytes<kTileRows * sizeof(T)>(from + i * p_.a_column * bytes_, to + i * kTileRows);
-        continue;
+    const std::byte* from = p_.a + (row * p_.a_row + k * p_.a_column) * bytes_;
+    int64_t r = 0;
+    if (p_.in == kDTypeOf<T> && p_.a_row == 1) {
+      r = rows / kTileRows * kTileRows;
+      copy_left(reinterpret_cast<const T*>(from), r, depth);
+    }
+    for (; r < rows; r += kTileRows) {
+      pack_any(p_.in, from + r * p_.a_row * bytes_, p_.a_column, p_.a_row, depth, std::min<int64_t>(kTileRows, rows - r),
+               left_ + r * depth, kTileRows);
+    }
+  }
+
+  // Rows side by side in memory, as a gradient of weights has them: every step lies on a page of its own, so a few
+  // steps are taken through all panels before the next ones.
+  void copy_left(const T* from, int64_t rows, int64_t depth) {
+    constexpr int64_t kSteps = 16;
+    for (int64_t step = 0; step < depth; step += kSteps) {
+      const int64_t end = std::min(step + kSteps, depth);
+      for (int64_t r = 0; r < rows; r += kTileRows) {
+        for (int64_t i = step; i < end; ++i)  // a copy of fixed size is no call
+          hwy::CopyBytes<kTileRows * sizeof(T)>(from + i * p_.a_column + r, left_ + r * depth + i * kTileRows);
       }
-      pack_any(p_.in, from, p_.a_column, p_.a_row, depth, std::min<int64_t>(kTileRows, rows - r), to, kTileRows);
     }
   }
 
