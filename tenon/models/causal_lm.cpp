@@ -21,6 +21,8 @@ Tensor CausalLm::checked_states(const Tensor& ids, std::vector<nn::KvCache>* cac
     fail("model", "{} tokens are more than the model's {} positions", ids.size(1), sizes_.positions);
   if (caches && static_cast<int64_t>(caches->size()) != sizes_.layers)
     fail("model", "{} caches were given for {} layers; make_caches() makes them", caches->size(), sizes_.layers);
+  if (caches && !sizes_.causal)
+    fail("model", "it was trained to fill in masked tokens and sees all of a text at once: it cannot write text");
   const Tensor x = states(ids, caches);
   if (caches) caches->front().advance(ids.size(1));
   return x;

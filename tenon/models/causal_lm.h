@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <filesystem>
 #include <vector>
 
 #include "tenon/nn/kv_cache.h"
@@ -33,15 +34,21 @@ class CausalLm : public nn::ModuleOf<CausalLm> {
   /// The mean cross-entropy of targets (batch, time), each the token after that of ids.
   Tensor loss(const Tensor& ids, const Tensor& targets, const LossOptions& options = {}) const;
 
+  /// Writes a folder that transformers reads.
+  virtual void save(const std::filesystem::path& folder) const = 0;
+
   /// Empty caches that fit, one per layer.
   std::vector<nn::KvCache> make_caches(int64_t batch, int64_t max_length) const;
   int64_t vocabulary() const { return sizes_.vocabulary; }
   /// The longest sequence.
   int64_t positions() const { return sizes_.positions; }
+  /// Whether a token sees only what stands before it, as text that is written needs it.
+  bool is_causal() const { return sizes_.causal; }
 
  protected:
   struct Sizes {
     int64_t vocabulary, positions, layers, kv_heads, head_width;
+    bool causal = true;
   };
   explicit CausalLm(const Sizes& sizes) : sizes_(sizes) {}
 

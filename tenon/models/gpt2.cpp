@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tenon/io/hugging_face.h"
+#include "tenon/models/lora.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/init.h"
 #include "tenon/tensor/autocast.h"
@@ -32,22 +33,57 @@ bool ends_with_any(const std::string& name, std::initializer_list<std::string_vi
   return std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return name.ends_with(end); });
 }
 
+// transformers' GPT-2 has biases everywhere; as zeros they change nothing.
+void add_zero_biases(nn::StateDict& state) {
+  std::vector<std::string> weights;
+  for (const auto& [name, tensor] : state) {
+    if (name.ends_with(".weight") && !name.ends_with("wte.weight") && !name.ends_with("wpe.weight") &&
+        name != "lm_head.weight")
+      weights.push_back(name);
+  }
+  for (const std::string& name : weights) {
+    const Tensor& weight = state.at(name);
+    const std::string bias = name.substr(0, name.size() - std::string_view("weight").size()) + "bias";
+    state[bias] = zeros({weight.size(-1)}, Options(weight.dtype(), weight.device()));
+  }
+}
+
 }  // namespace
 
-Conv1D::Conv1D(int64_t in, int64_t out, const Options& options) {
+Conv1D::Conv1D(int64_t in, int64_t out, bool has_bias, const Options& options) {
   weight = empty({in, out}, options);
-  bias = empty({out}, options);
   register_parameter("weight", weight);
+  if (has_bias) bias = empty({out}, options);
   register_parameter("bias", bias);
 }
 
-Tensor Conv1D::forward(const Tensor& x) const { return matmul(x, weight) + bias; }
+Tensor Conv1D::forward(const Tensor& x) const {
+  Tensor y = matmul(x, weight);
+  if (bias.defined()) y = y + bias;
+  return lora_ ? y + (*lora_)(x) : y;
+}
+
+void Conv1D::adapt(const nn::LoraOptions& options) {
+  if (lora_) fail("lora", "{} has a correction already; merge() it first", scope_name());
+  lora_ = std::make_unique<nn::Lora>(weight.size(0), weight.size(1), options, Options(weight.dtype(), weight.device()));
+  lora_->train(is_training());
+  register_module("lora", *lora_);
+}
+
+void Conv1D::merge() {
+  if (!lora_) return;
+  const NoGrad merging;
+  weight.add_(lora_->delta());
+  remove_module("lora");
+  lora_.reset();
+}
 
 Gpt2Attention::Gpt2Attention(const Gpt2Config& config, const Options& options)
-    : c_attn(config.width, 3 * config.width, options),
-      c_proj(config.width, config.width, options),
+    : c_attn(config.width, 3 * config.width, config.bias, options),
+      c_proj(config.width, config.width, config.bias, options),
       heads_(config.heads),
-      dropout_(config.attention_dropout) {
+      dropout_(config.attention_dropout),
+      causal_(config.causal) {
   register_module("c_attn", c_attn);
   register_module("c_proj", c_proj);
 }
@@ -65,15 +101,15 @@ Tensor Gpt2Attention::forward(const Tensor& x, nn::KvCache* cache) const {
     values = cache->values().to(qkv.dtype());
     options.mask = cache->mask(time);
   } else {
-    options.causal = true;
+    options.causal = causal_;
   }
   const Tensor y = nn::scaled_dot_product_attention(part(0), keys, values, options);
   return c_proj(y.permute({0, 2, 1, 3}).reshape({batch, time, width}));
 }
 
 Gpt2Mlp::Gpt2Mlp(const Gpt2Config& config, const Options& options)
-    : c_fc(config.width, config.inner_width(), options),
-      c_proj(config.inner_width(), config.width, options),
+    : c_fc(config.width, config.inner_width(), config.bias, options),
+      c_proj(config.inner_width(), config.width, config.bias, options),
       activation_(config.activation) {
   register_module("c_fc", c_fc);
   register_module("c_proj", c_proj);
@@ -82,8 +118,8 @@ Gpt2Mlp::Gpt2Mlp(const Gpt2Config& config, const Options& options)
 Tensor Gpt2Mlp::forward(const Tensor& x) const { return c_proj(activated(c_fc(x), activation_)); }
 
 Gpt2Block::Gpt2Block(const Gpt2Config& config, const Options& options)
-    : ln_1(config.width, config.norm_eps, true, true, options),
-      ln_2(config.width, config.norm_eps, true, true, options),
+    : ln_1(config.width, config.norm_eps, true, config.bias, options),
+      ln_2(config.width, config.norm_eps, true, config.bias, options),
       attn(config, options),
       mlp(config, options),
       dropout_(config.residual_dropout) {
@@ -102,7 +138,7 @@ Tensor Gpt2Block::forward(const Tensor& x, nn::KvCache* cache) const {
 Gpt2Transformer::Gpt2Transformer(const Gpt2Config& config, const Options& options)
     : wte(config.rows(), config.width, {}, options),
       wpe(config.positions, config.width, {}, options),
-      ln_f(config.width, config.norm_eps, true, true, options),
+      ln_f(config.width, config.norm_eps, true, config.bias, options),
       dropout_(config.embedding_dropout) {
   for (int64_t i = 0; i < config.layers; ++i) h.emplace(config, options);
   register_module("wte", wte);
@@ -122,7 +158,7 @@ Tensor Gpt2Transformer::forward(const Tensor& ids, std::vector<nn::KvCache>* cac
 
 Gpt2::Gpt2(const Gpt2Config& config, const Options& options)
     : CausalLm({config.vocabulary, config.positions, config.layers, config.heads,
-                config.width / std::max<int64_t>(1, config.heads)}),
+                config.width / std::max<int64_t>(1, config.heads), config.causal}),
       transformer(checked(config), options),
       config_(config) {
   register_module("transformer", transformer);
@@ -156,10 +192,12 @@ std::unique_ptr<Gpt2> Gpt2::load(const std::filesystem::path& folder, const Opti
 
 void Gpt2::save(const std::filesystem::path& folder) const {
   const NoGrad reading;
+  require_merged(*this);
   nn::StateDict state = state_dict();
   for (auto& [name, tensor] : state) {
     if (name == "transformer.wte.weight" || name == "lm_head.weight") tensor = tensor.narrow(0, 0, config_.vocabulary);
   }
+  if (!config_.bias) add_zero_biases(state);
   io::save_folder(folder, config_.to_json(), state);
 }
 

@@ -19,12 +19,19 @@
 namespace tenon::models {
 
 /// A Linear whose weight is (in, out): transformers keeps GPT-2's matrices so, under this name.
-class Conv1D : public nn::Layer {
+class Conv1D : public nn::Layer, public nn::Adaptable {
  public:
-  Conv1D(int64_t in, int64_t out, const Options& options);
+  Conv1D(int64_t in, int64_t out, bool has_bias, const Options& options);
   Tensor forward(const Tensor& x) const override;
 
-  Tensor weight, bias;
+  void adapt(const nn::LoraOptions& options) override;
+  void merge() override;
+  const nn::Lora* lora() const override { return lora_.get(); }
+
+  Tensor weight, bias;  // no bias: undefined
+
+ private:
+  std::unique_ptr<nn::Lora> lora_;
 };
 
 class Gpt2Attention : public nn::ModuleOf<Gpt2Attention> {
@@ -37,6 +44,7 @@ class Gpt2Attention : public nn::ModuleOf<Gpt2Attention> {
  private:
   int64_t heads_;
   double dropout_;
+  bool causal_;
 };
 
 class Gpt2Mlp : public nn::ModuleOf<Gpt2Mlp> {
@@ -86,7 +94,7 @@ class Gpt2 : public CausalLm {
   static std::unique_ptr<Gpt2> load(const std::filesystem::path& folder, const Options& options = {},
                                     int64_t padded_vocabulary = 0);
   /// Writes a folder that transformers and load() read.
-  void save(const std::filesystem::path& folder) const;
+  void save(const std::filesystem::path& folder) const override;
 
   const Gpt2Config& config() const { return config_; }
 

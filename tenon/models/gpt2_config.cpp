@@ -66,6 +66,7 @@ Gpt2Config Gpt2Config::from_json(const std::string& text) {
   json.read("layer_norm_epsilon", config.norm_eps);
   json.read("activation_function", config.activation);
   json.read("tie_word_embeddings", config.tied_head);
+  json.read("tenon_causal", config.causal);
   json.read("bos_token_id", config.start_token);
   json.read_first("eos_token_id", config.end_token);
   json.require("scale_attn_weights", true);
@@ -93,6 +94,7 @@ std::string Gpt2Config::to_json() const {
                                  {"bos_token_id", start_token},
                                  {"eos_token_id", end_token}};
   if (inner > 0) json["n_inner"] = inner;
+  if (!causal) json["tenon_causal"] = false;
   return json.dump(2) + "\n";
 }
 

@@ -21,6 +21,8 @@ struct Gpt2Config {
   double norm_eps = 1e-5;
   std::string activation = "gelu_new";  // or "gelu", "relu", "silu"
   bool tied_head = true;                // the head is the embedding
+  bool bias = true;                     // of products and norms. Files always have them, as zeros where the model has none
+  bool causal = true;                   // a token sees those before it and itself; else all, to fill in masked ones
   int64_t start_token = 50256;
   int64_t end_token = 50256;
 

@@ -6,6 +6,7 @@
 
 #include "tenon/io/hugging_face.h"
 #include "tenon/io/llama2c.h"
+#include "tenon/models/lora.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/init.h"
 #include "tenon/tensor/autograd.h"
@@ -191,6 +192,7 @@ std::unique_ptr<Llama> Llama::load_llama2c(const std::filesystem::path& file, co
 // keys does not see the order.
 void Llama::save(const std::filesystem::path& folder) const {
   const NoGrad reading;
+  require_merged(*this);
   nn::StateDict state = state_dict();
   const bool permutes = config_.rotary_layout == nn::RotaryLayout::interleaved;
   for (auto& [name, tensor] : state) {

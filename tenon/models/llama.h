@@ -74,7 +74,7 @@ class Llama : public CausalLm {
   /// From a "version 0" file of llama2.c, whose rotary pairs are neighbours.
   static std::unique_ptr<Llama> load_llama2c(const std::filesystem::path& file, const Options& options = {});
   /// Writes a folder that transformers and load() read.
-  void save(const std::filesystem::path& folder) const;
+  void save(const std::filesystem::path& folder) const override;
 
   const LlamaConfig& config() const { return config_; }
 

@@ -6,6 +6,7 @@
 
 #include "tenon/nn/functional.h"
 #include "tenon/nn/init.h"
+#include "tenon/tensor/autograd.h"
 
 namespace tenon::nn {
 namespace {
@@ -34,7 +35,25 @@ Linear::Linear(int64_t in, int64_t out, bool has_bias, const Options& options) {
   register_parameter("bias", bias);
 }
 
-Tensor Linear::forward(const Tensor& x) const { return linear(x, weight, bias); }
+Tensor Linear::forward(const Tensor& x) const {
+  const Tensor y = linear(x, weight, bias);
+  return lora_ ? y + (*lora_)(x) : y;
+}
+
+void Linear::adapt(const LoraOptions& options) {
+  if (lora_) base::fail("lora", "{} has a correction already; merge() it first", scope_name());
+  lora_ = std::make_unique<Lora>(weight.size(1), weight.size(0), options, Options(weight.dtype(), weight.device()));
+  lora_->train(is_training());
+  register_module("lora", *lora_);
+}
+
+void Linear::merge() {
+  if (!lora_) return;
+  const NoGrad merging;
+  weight.add_(lora_->delta().transpose(0, 1));
+  remove_module("lora");
+  lora_.reset();
+}
 
 Embedding::Embedding(int64_t count, int64_t width, std::optional<int64_t> padding, const Options& options)
     : padding_(padding) {

@@ -8,21 +8,30 @@
 
 #pragma once
 
+#include <memory>
 #include <optional>
 
+#include "tenon/nn/lora.h"
 #include "tenon/nn/module.h"
 #include "tenon/tensor/creation.h"
 
 namespace tenon::nn {
 
 /// x (..., in) to x @ weight^T + bias (..., out).
-class Linear : public Layer {
+class Linear : public Layer, public Adaptable {
  public:
   Linear(int64_t in, int64_t out, bool has_bias = true, const Options& options = {});
   Tensor forward(const Tensor& x) const override;
 
+  void adapt(const LoraOptions& options) override;
+  void merge() override;
+  const Lora* lora() const override { return lora_.get(); }
+
   Tensor weight;  // (out, in)
   Tensor bias;    // (out,), undefined without one
+
+ private:
+  std::unique_ptr<Lora> lora_;
 };
 
 /// Rows of a table picked by i32 or i64 indices: (...) to (..., width).

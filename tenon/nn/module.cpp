@@ -109,6 +109,10 @@ void Module::register_module(std::string name, Module& module) {
   children_.push_back({std::move(name), &module});
 }
 
+void Module::remove_module(const std::string& name) {
+  std::erase_if(children_, [&](const NamedModule& child) { return child.name == name; });
+}
+
 std::string Module::scope_name() const { return scope_name(*label_); }
 
 std::string Module::scope_name(const Label& label) {

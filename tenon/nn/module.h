@@ -112,6 +112,8 @@ class Module {
   void register_buffer(std::string name, Tensor& buffer, bool persistent = true);
   /// The module, a member of this one, takes part in all of the above.
   void register_module(std::string name, Module& module);
+  /// Takes it out again.
+  void remove_module(const std::string& name);
   /// A list holds modules but is not called itself: its name goes before those of its members.
   void mark_as_list() { label_->is_list = true; }
 

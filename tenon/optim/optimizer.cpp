@@ -234,7 +234,9 @@ Tensor Optimizer::clip_grad_norm(double most, GradScaler* scaler) {
   return norm;
 }
 
-void Optimizer::step(GradScaler* scaler) {
+void Optimizer::step(GradScaler* scaler, const Tensor& when) {
+  if (when.defined() && (when.dtype() != DType::boolean || when.dim() != 0))
+    base::fail("optimizer", "a condition is a bool of shape (), got {}{}", name(when.dtype()), ir::to_string(when.shape()));
   const NoGrad updating;
   std::vector<std::vector<Run>> runs;
   bool any = false;
@@ -261,6 +263,8 @@ void Optimizer::step(GradScaler* scaler) {
       }
     }
   }
+  Tensor goes = when;
+  if (finite.defined()) goes = goes.defined() ? logical_and(goes, finite) : finite;
   const Tensor count = step_ + 1;
   std::vector<Tensor> written{step_};
   for (size_t a = 0; a < arenas_.size(); ++a) {
@@ -277,9 +281,9 @@ void Optimizer::step(GradScaler* scaler) {
       before = moments;
       const bool decays = decay.is_tensor() || decay.number().as_double() != 0;
       Tensor next = update({old, gradient, count.to(DType::f32), per_group(arena, run, lr_of), decay, decays}, moments);
-      if (scaler) {
-        next = where(finite, next, old);
-        for (size_t i = 0; i < moments.size(); ++i) moments[i] = where(finite, moments[i], before[i]);
+      if (goes.defined()) {
+        next = where(goes, next, old);
+        for (size_t i = 0; i < moments.size(); ++i) moments[i] = where(goes, moments[i], before[i]);
       }
       for (size_t i = 0; i < moments.size(); ++i) store(arena.moments[i], arena, run, moments[i], false);
       store(arena.weights, arena, run, next.to(arena.weights.dtype()), true);
@@ -292,7 +296,7 @@ void Optimizer::step(GradScaler* scaler) {
     written.insert(written.end(), arena.moments.begin(), arena.moments.end());
     if (const Tensor shadow = shadow_of(arena.weights); shadow.defined()) written.push_back(shadow);
   }
-  step_.copy_(scaler ? where(finite, count, step_) : count);
+  step_.copy_(goes.defined() ? where(goes, count, step_) : count);
   if (scaler) scaler->update(finite, written);
   clip_factor_ = Tensor();
   if (!Trace::current()) tenon::eval(written);

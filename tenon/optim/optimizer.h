@@ -48,8 +48,8 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// Updates every parameter that has a gradient. With a scaler, gradients are unscaled first, and a step whose gradients
-  /// are not finite changes nothing but the scale.
-  void step(GradScaler* scaler = nullptr);
+  /// are not finite changes nothing but the scale. With `when`, a bool of shape (), nothing changes where it is false.
+  void step(GradScaler* scaler = nullptr, const Tensor& when = Tensor());
   /// Lets go of all gradients.
   void zero_grad();
 

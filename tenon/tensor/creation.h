@@ -44,6 +44,9 @@ class Generator {
   explicit Generator(uint64_t seed = 0);
   void manual_seed(uint64_t seed);
   uint64_t seed() const;
+  /// How far the stream has been drawn. With the seed it is all of the state: set() goes on from there.
+  uint64_t position() const;
+  void set(uint64_t seed, uint64_t position);
   /// `words` random 32-bit words as i32; each call continues behind the last.
   Tensor bits(int64_t words, Device device);
 

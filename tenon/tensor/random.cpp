@@ -18,11 +18,18 @@ namespace tenon {
 
 Generator::Generator(uint64_t seed) : state_(std::make_shared<State>()) { state_->seed = seed; }
 
-void Generator::manual_seed(uint64_t seed) {
+void Generator::manual_seed(uint64_t seed) { set(seed, 0); }
+
+void Generator::set(uint64_t seed, uint64_t position) {
   std::lock_guard lock(state_->mutex);
   state_->seed = seed;
-  state_->position = 0;
+  state_->position = position;
   state_->on_device.clear();
+}
+
+uint64_t Generator::position() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->position;
 }
 
 uint64_t Generator::seed() const {
