@@ -101,10 +101,12 @@ class TokenFileWriter {
   void append(std::span<const int32_t> tokens);
   void end_document() { ++written_.documents; }
   int64_t tokens() const { return written_.tokens; }
+  int64_t documents() const { return written_.documents; }
   /// Everything appended is on disk when this returns.
   Written sync();
   /// Reads back what was appended.
   void copy(int64_t from, std::span<int32_t> to);
+  uint64_t checksum_of_first(int64_t tokens);
   /// Forgets the tokens after the first so many.
   void cut(const Written& kept);
   void commit();

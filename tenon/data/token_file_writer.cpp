@@ -63,6 +63,9 @@ TokenFileWriter::TokenFileWriter(const fs::path& path, const TokenFileOptions& o
   }
   if (fs::is_directory(target_)) io::fail(shown_, "cannot be written: it is a folder; name a file");
   file_ = open(partial_.c_str(), O_RDWR | O_CLOEXEC | flags.value, 0666);
+  if (file_ < 0 && errno == ENOENT && !(flags.value & O_CREAT)) {
+    io::fail(shown_, "cannot be continued: {} is gone; begin anew with --restart", partial_.string());
+  }
   check(file_);
   if (flock(file_, LOCK_EX | LOCK_NB) == 0) return;
   close(file_);
@@ -133,6 +136,11 @@ void TokenFileWriter::copy(int64_t from, std::span<int32_t> to) {
     to[i] = token_bytes_ == 2 ? io::number_at<uint16_t>(bytes, 2 * i)
                               : static_cast<int32_t>(io::number_at<uint32_t>(bytes, 4 * i));
   }
+}
+
+uint64_t TokenFileWriter::checksum_of_first(int64_t tokens) {
+  flush();
+  return reread(tokens).value();
 }
 
 void TokenFileWriter::cut(const Written& kept) {
