@@ -35,15 +35,27 @@ class Tokenizer {
   virtual int64_t vocabulary() const = 0;
   /// What separates documents, if the vocabulary has it.
   virtual std::optional<int32_t> end_of_text() const = 0;
+  /// What the model expects before a text, if anything. encode() does not add it.
+  virtual std::optional<int32_t> begin_of_text() const { return std::nullopt; }
+  /// The first place, at or after `from`, where a text may be cut so that the tokens of both parts are those of the
+  /// whole, special tokens included. The end of the text where there is no such place.
+  virtual size_t cut(std::string_view text, size_t from) const;
   /// "bpe", "char", "byte", "word", "llama2c".
   virtual std::string_view kind() const = 0;
-  /// Writes the tokenizer so that load_tokenizer reads the same one: a file tokenizer.json in the folder.
-  virtual void save(const std::filesystem::path& folder) const = 0;
+  /// The tokenizer as the text of a tokenizer.json.
+  virtual std::string json() const = 0;
 
   std::vector<int32_t> encode(std::string_view text, Special special = Special::kAsText) const;
+  /// Writes the tokenizer so that load_tokenizer reads the same one: a file tokenizer.json in the folder, which is made
+  /// if need be. The file is there whole or not at all.
+  void save(const std::filesystem::path& folder) const;
   /// The bytes of all tokens in a row. A tokenizer that spells a text otherwise overrides it.
   virtual std::string decode(std::span<const int32_t> ids) const;
 };
+
+/// The same tokens as encode, found by all threads (base::num_threads) where the text is long enough.
+std::vector<int32_t> encode_parallel(const Tokenizer& tokenizer, std::string_view text,
+                                     Special special = Special::kAsText);
 
 /// Reads a tokenizer from a file, or from a folder that holds one, whatever its kind.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
