@@ -89,21 +89,19 @@ void ReplacingFile::commit() {
   check(close(std::exchange(file_, -1)));
   check(rename(temporary_.c_str(), target_.c_str()));
   committed_ = true;
-  sync_folder();
+  sync_folder_of(shown_, target_);
 }
 
 void ReplacingFile::check(int64_t result) const {
   if (result < 0) fail(shown_, "cannot be written: {}", reason(errno));
 }
 
-/// Until its folder is on disk, a renamed file can still be lost with the power.
-void ReplacingFile::sync_folder() const {
-  const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
+void sync_folder_of(const Input& shown, const fs::path& file) {
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   const Handle handle(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  check(handle.file);
-  const bool failed = fsync(handle.file) < 0;
+  const bool failed = handle.file < 0 || fsync(handle.file) < 0;
   const bool cannot_sync_folders = errno == EINVAL;  // some network file systems
-  if (failed && !cannot_sync_folders) fail(shown_, "its folder cannot be synced: {}", reason(errno));
+  if (failed && !cannot_sync_folders) fail(shown, "its folder cannot be synced: {}", reason(errno));
 }
 
 void remove_stale(std::string_view format, const fs::path& path) {

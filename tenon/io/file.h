@@ -46,13 +46,15 @@ class ReplacingFile {
 
  private:
   void check(int64_t result) const;
-  void sync_folder() const;
 
   Input shown_;  // as the caller spelled it, for messages
   std::filesystem::path target_, temporary_;
   int file_ = -1;
   bool committed_ = false;
 };
+
+/// Until its folder is on disk, a renamed file can still be lost with the power. Messages name the file as `shown` does.
+void sync_folder_of(const Input& shown, const std::filesystem::path& file);
 
 /// Removes a file that a newer one has made stale; that there is none is fine.
 void remove_stale(std::string_view format, const std::filesystem::path& path);

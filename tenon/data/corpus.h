@@ -1,0 +1,42 @@
+// A corpus: files and folders, what is in each of them, and how it is read.
+
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenon/data/documents.h"
+
+namespace tenon::data {
+
+enum class Format { kAuto, kText, kJsonl, kWiki };
+
+/// "auto", "text", "jsonl", "wiki".
+std::string_view name(Format format);
+/// Fails with one line where there is no such format.
+Format format_named(std::string_view name);
+
+struct CorpusFile {
+  std::filesystem::path path;
+  Format format = Format::kText;
+  int64_t bytes = 0;
+  int64_t modified = 0;  // nanoseconds, of the clock of the file system: tells a changed file from the same one
+};
+
+/// The files in the order given; of a folder all that are in it and below, sorted by path, hidden ones left out. With
+/// kAuto the name decides: .jsonl and .ndjson, .xml is a MediaWiki dump, all else is text, each with or without .gz,
+/// .bz2 or .zst behind it. Fails with one line where a file or folder cannot be read or nothing is found.
+std::vector<CorpusFile> list_corpus(std::span<const std::filesystem::path> inputs, Format format = Format::kAuto);
+
+/// The documents of a file from a place on, which must be one that a reader of this file has been at.
+std::unique_ptr<DocumentReader> open_documents(const CorpusFile& file, const std::string& field, const Place& from = {});
+
+/// What a model shall see of a piece.
+std::string shown_text(Piece piece);
+
+}  // namespace tenon::data

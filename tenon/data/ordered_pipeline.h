@@ -1,0 +1,116 @@
+// A pipeline of three parts that keeps order: one thread makes units of work, several work on them, and whoever calls
+// next() gets them finished, in the order they were made.
+//
+// So the result never depends on the number of threads. At most a few units are under way, which bounds the memory; a
+// failure of any part arrives at the place in the order where it happened.
+
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace tenon::data {
+
+template <typename Unit>
+class OrderedPipeline {
+ public:
+  /// `make` fills the next unit or says that there is none; one thread calls it. `work` may run on several at once.
+  OrderedPipeline(std::function<bool(Unit&)> make, std::function<void(Unit&)> work, int workers)
+      : make_(std::move(make)), work_(std::move(work)), most_(static_cast<size_t>(workers) * 2 + 2) {
+    threads_.emplace_back([this] { make_all(); });
+    for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { work_on_all(); });
+  }
+  ~OrderedPipeline() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  OrderedPipeline(const OrderedPipeline&) = delete;
+  OrderedPipeline& operator=(const OrderedPipeline&) = delete;
+
+  /// The next finished unit; nothing at the end. Rethrows what a part threw.
+  std::unique_ptr<Unit> next() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return slots_.empty() ? all_made_ : slots_.front()->done; });
+    if (slots_.empty()) return nullptr;
+    const auto slot = std::move(slots_.front());
+    slots_.pop_front();
+    --begun_;
+    lock.unlock();
+    changed_.notify_all();
+    if (slot->failure) std::rethrow_exception(slot->failure);
+    return std::make_unique<Unit>(std::move(slot->unit));
+  }
+
+ private:
+  struct Slot {
+    Unit unit;
+    std::exception_ptr failure;
+    bool done = false;
+  };
+
+  void make_all() {
+    bool more = true;
+    while (more) {
+      auto slot = std::make_shared<Slot>();
+      try {
+        more = make_(slot->unit);
+      } catch (...) {
+        slot->failure = std::current_exception();
+      }
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stop_ || slots_.size() < most_; });
+      const bool is_last = !more || slot->failure || stop_;
+      if (more) slots_.push_back(std::move(slot));
+      all_made_ = is_last;
+      more = !is_last;
+      lock.unlock();
+      changed_.notify_all();
+    }
+  }
+
+  void work_on_all() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return stop_ || begun_ < slots_.size() || all_made_; });
+      if (stop_ || (begun_ == slots_.size() && all_made_)) return;
+      const std::shared_ptr<Slot> slot = slots_[begun_++];
+      lock.unlock();
+      work_on(*slot);
+      lock.lock();
+      slot->done = true;
+      changed_.notify_all();
+    }
+  }
+
+  void work_on(Slot& slot) {
+    if (slot.failure) return;
+    try {
+      work_(slot.unit);
+    } catch (...) {
+      slot.failure = std::current_exception();
+    }
+  }
+
+  std::function<bool(Unit&)> make_;
+  std::function<void(Unit&)> work_;
+  size_t most_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<Slot>> slots_;  // in order; the first begun_ are being worked on or done
+  size_t begun_ = 0;
+  bool all_made_ = false, stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace tenon::data
