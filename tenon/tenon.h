@@ -33,3 +33,4 @@
 #include "tenon/tensor/ops.h"
 #include "tenon/tensor/stats.h"
 #include "tenon/tensor/tensor.h"
+#include "tenon/train/config.h"

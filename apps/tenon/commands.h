@@ -1,6 +1,7 @@
 // The subcommands of `tenon`: each function adds one, with its options and what it does, to the command line.
 //
-// A subcommand reports failures by throwing tenon::Error; main turns it into one line and an exit code.
+// A subcommand has an example in its footer. It reports a failure by throwing tenon::Error, which main turns into one
+// line and exit code 1, and a wrong use by throwing CLI::ValidationError: exit code 2.
 
 #pragma once
 
@@ -8,7 +9,14 @@
 
 namespace tenon::cli {
 
+void add_completion(CLI::App& app);
+void add_config(CLI::App& app);
+void add_convert(CLI::App& app);
 void add_data(CLI::App& app);
+void add_eval(CLI::App& app);
+void add_generate(CLI::App& app);
+void add_info(CLI::App& app);
 void add_tokenize(CLI::App& app);
+void add_train(CLI::App& app);
 
 }  // namespace tenon::cli

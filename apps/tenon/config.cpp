@@ -1,0 +1,73 @@
+// `tenon config`: the presets, the keys, and whether a config would be accepted.
+
+#include "tenon/train/config.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "apps/tenon/commands.h"
+
+namespace tenon::cli {
+namespace {
+
+struct Wanted {
+  bool list = false, defaults = false, schema = false, markdown = false;
+  std::string validate, show;
+  std::vector<std::string> settings;
+};
+
+void list_presets() {
+  for (const train::Preset& preset : train::presets())
+    fmt::print("{:24}{}\n", preset.name, train::load_config(std::string(preset.name)).description);
+}
+
+train::Config changed(const std::string& name, const std::vector<std::string>& settings) {
+  train::Config config = train::load_config(name);
+  for (const std::string& setting : settings) train::set(config, setting);
+  train::validate(config, name);
+  return config;
+}
+
+void run(const Wanted& wanted) {
+  if (wanted.list) list_presets();
+  if (wanted.defaults) fmt::print("{}", train::to_json({}));
+  if (wanted.schema) fmt::print("{}", train::json_schema());
+  if (wanted.markdown) fmt::print("{}", train::config_markdown());
+  if (!wanted.show.empty()) fmt::print("{}", train::to_json(changed(wanted.show, wanted.settings)));
+  if (!wanted.validate.empty()) {
+    const train::Config config = changed(wanted.validate, wanted.settings);
+    fmt::print("{}: valid; {} keys differ from their defaults\n", wanted.validate,
+               train::differences({}, config).size());
+  }
+}
+
+}  // namespace
+
+void add_config(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("config", "List presets; print, check and document configs");
+  command->footer(
+      "Examples:\n"
+      "  tenon config --list\n"
+      "  tenon config --show demo > mine.json\n"
+      "  tenon config --validate mine.json --set training.steps=200");
+  const auto wanted = std::make_shared<Wanted>();
+  CLI::Option_group* what = command->add_option_group("what", "One of these");
+  what->add_flag("--list", wanted->list, "List the presets");
+  what->add_option("--validate", wanted->validate, "Check a config file or preset")->type_name("FILE");
+  what->add_option("--show", wanted->show, "Print a preset or file with all keys")->type_name("PRESET");
+  what->add_flag("--print-defaults", wanted->defaults, "Print a config with all keys at their defaults");
+  what->add_flag("--schema", wanted->schema, "Print the JSON schema of configs, for editors");
+  what->add_flag("--markdown", wanted->markdown, "Print docs/config.md");
+  what->require_option(1);
+  command->add_option("--set", wanted->settings, "Change a key of what is validated or shown; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->callback([wanted] {
+    if (!wanted->settings.empty() && wanted->validate.empty() && wanted->show.empty())
+      throw CLI::ValidationError("--set", "goes with --validate or --show");
+    run(*wanted);
+  });
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,190 @@
+// `tenon convert`: weights from one file format to another, and a look at what a file holds.
+//
+// The format is told from the name: a folder is Hugging Face's, else the ending decides. A folder needs a config.json,
+// which only another folder and llama2.c's files bring along; for the rest it has to be given.
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/tenon/commands.h"
+#include "tenon/io/file.h"
+#include "tenon/io/json_text.h"
+#include "tenon/tenon.h"
+
+namespace tenon::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using base::fail;
+using Weights = std::map<std::string, Tensor>;
+
+struct Job {
+  std::string in, out, dtype, config;
+  bool list = false;
+};
+
+enum class Format { folder, safetensors, torch, npz, npy, llama2c };
+
+Format format_of(const fs::path& path) {
+  const std::string ending = path.extension().string();
+  if (fs::is_directory(path) || ending.empty()) return Format::folder;
+  if (ending == ".safetensors" || path.string().ends_with(".safetensors.index.json")) return Format::safetensors;
+  if (ending == ".pt" || ending == ".pth") return Format::torch;
+  if (ending == ".npz") return Format::npz;
+  if (ending == ".npy") return Format::npy;
+  if (ending == ".bin") return Format::llama2c;
+  fail("convert",
+       "{}: {} is no ending of a known format; there are .safetensors, .pt, .npz, .npy, .bin (llama2.c) "
+       "and folders",
+       path.string(), ending);
+}
+
+std::string text_of_file(const fs::path& path) {
+  return std::string(io::as_text(io::MappedFile::open("convert", path)->bytes()));
+}
+
+struct Loaded {
+  Weights weights;
+  std::string config;  // of a folder
+};
+
+Loaded load(const fs::path& path) {
+  if (!fs::exists(path)) fail("convert", "{}: there is no such file or folder", path.string());
+  switch (format_of(path)) {
+    case Format::folder: {
+      io::HuggingFaceFolder folder = io::load_folder(path);
+      return {std::move(folder.tensors), std::move(folder.config)};
+    }
+    case Format::safetensors: return {io::load_safetensors(path).tensors, {}};
+    case Format::torch: return {io::load_torch(path).tensors, {}};
+    case Format::npz: return {io::load_npz(path), {}};
+    case Format::npy: return {{{path.stem().string(), io::load_npy(path)}}, {}};
+    case Format::llama2c: return {io::load_llama2c(path).tensors, {}};
+  }
+  return {};
+}
+
+// What f16 cannot hold would silently become infinite.
+Tensor cast(const std::string& name, const Tensor& tensor, DType dtype) {
+  if (!is_float(tensor.dtype()) || tensor.dtype() == dtype) return tensor;
+  const Tensor made = tensor.to(dtype);
+  if (dtype != DType::f16 || made.numel() == 0) return made;
+  const Tensor lost = isinf(made) & isfinite(tensor);
+  if (lost.any().item<bool>())
+    fail("convert", "tensor {} has numbers too large for f16; use --dtype bf16 or f32", io::in_quotes(name));
+  return made;
+}
+
+void cast_all(Weights& weights, const std::string& dtype) {
+  if (dtype.empty()) return;
+  for (auto& [name, tensor] : weights) tensor = cast(name, tensor, parse_dtype(dtype));
+}
+
+// transformers takes the dtype it loads into from the config.
+std::string with_dtype(const std::string& config, const std::string& dtype) {
+  if (dtype.empty()) return config;
+  io::check_json_object({"convert", "config.json", std::as_bytes(std::span(config))});
+  const std::string name = dtype == "f32" ? "float32" : dtype == "f16" ? "float16" : "bfloat16";
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(config);
+  json["torch_dtype"] = name;
+  return json.dump(2) + "\n";
+}
+
+// A folder without its tokenizer would be half a model.
+void copy_companions(const fs::path& from, const fs::path& to) {
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt", "tokenizer.model",
+                           "special_tokens_map.json", "added_tokens.json", "generation_config.json"}) {
+    if (!fs::exists(from / name)) continue;
+    io::ReplacingFile file("convert", to / name);
+    file.write(text_of_file(from / name));
+    file.commit();
+  }
+}
+
+// The names of llama2.c are not those of transformers; the model knows both.
+void llama2c_to_folder(const Job& job) {
+  models::Llama::load_llama2c(job.in)->save(job.out);
+  if (job.dtype.empty() || job.dtype == "f32") return;
+  io::HuggingFaceFolder folder = io::load_folder(job.out);
+  cast_all(folder.tensors, job.dtype);
+  io::save_folder(job.out, with_dtype(folder.config, job.dtype), folder.tensors);
+}
+
+void save_to_folder(const Job& job, Loaded& loaded) {
+  const std::string config = job.config.empty() ? loaded.config : text_of_file(job.config);
+  if (config.empty())
+    fail("convert",
+         "{}: a folder needs a config.json, which {} does not bring; give one with --config, or write a "
+         ".safetensors file",
+         job.out, job.in);
+  io::save_folder(job.out, with_dtype(config, job.dtype), loaded.weights);
+  const bool is_other_folder = format_of(job.in) == Format::folder && !fs::equivalent(job.in, job.out);
+  if (is_other_folder) copy_companions(job.in, job.out);
+}
+
+void convert(const Job& job) {
+  const Format to = format_of(job.out);
+  if (to == Format::torch || to == Format::llama2c)
+    fail("convert", "{}: this format is only read; write .safetensors, .npz or a folder", job.out);
+  if (!job.config.empty() && to != Format::folder) throw CLI::ValidationError("--config", "goes with a folder as OUT");
+  if (to == Format::folder && format_of(job.in) == Format::llama2c) return llama2c_to_folder(job);
+  Loaded loaded = load(job.in);
+  cast_all(loaded.weights, job.dtype);
+  if (to == Format::folder) return save_to_folder(job, loaded);
+  if (to == Format::npz) return io::save_npz(job.out, loaded.weights);
+  if (to == Format::safetensors) return io::save_safetensors(job.out, loaded.weights, {{"format", "pt"}});
+  if (loaded.weights.size() != 1)
+    fail("convert", "{}: a .npy file holds one array, but {} has {}; write .npz", job.out, job.in,
+         loaded.weights.size());
+  io::save_npy(job.out, loaded.weights.begin()->second);
+}
+
+void list(const fs::path& path) {
+  const Weights weights = load(path).weights;
+  size_t longest = 0;
+  for (const auto& [name, tensor] : weights) longest = std::max(longest, name.size());
+  int64_t numbers = 0;
+  uint64_t bytes = 0;
+  for (const auto& [name, tensor] : weights) {
+    fmt::print("{:{}}  {:5} {}\n", name, longest, tenon::name(tensor.dtype()), ir::to_string(tensor.shape()));
+    numbers += tensor.numel();
+    bytes += static_cast<uint64_t>(tensor.numel()) * size_of(tensor.dtype());
+  }
+  fmt::print("{} tensors, {} numbers, {:.1f} MB\n", weights.size(), numbers, static_cast<double>(bytes) / 1e6);
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("convert", "Convert weights between file formats, or list them");
+  command->footer(
+      "Reads Hugging Face folders, .safetensors, .pt, .npz, .npy and llama2.c's .bin; writes folders, .safetensors, "
+      ".npz and .npy.\n"
+      "\n"
+      "Examples:\n"
+      "  tenon convert stories260K.bin stories260K/\n"
+      "  tenon convert model.pt model.safetensors --dtype bf16\n"
+      "  tenon convert --list distilgpt2/");
+  const auto job = std::make_shared<Job>();
+  command->add_option("in", job->in, "What to read")->required()->type_name("IN");
+  command->add_option("out", job->out, "What to write; its name tells the format")->type_name("OUT");
+  command->add_flag("--list", job->list, "Only list names, dtypes and shapes of what IN holds");
+  command->add_option("--dtype", job->dtype, "Convert floating-point tensors")
+      ->check(CLI::IsMember(std::vector<std::string>{"f32", "f16", "bf16"}));
+  command->add_option("--config", job->config, "A config.json for a folder made of a file that has none")
+      ->type_name("FILE");
+  command->callback([job] {
+    if (job->list != job->out.empty())
+      throw CLI::ValidationError("OUT", job->list ? "is not written with --list" : "is missing; or use --list");
+    if (job->list && (!job->dtype.empty() || !job->config.empty()))
+      throw CLI::ValidationError("--list", "goes without --dtype and --config");
+    if (job->list) return list(job->in);
+    convert(*job);
+    fmt::print("wrote {}\n", job->out);
+  });
+}
+
+}  // namespace tenon::cli

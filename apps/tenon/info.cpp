@@ -1,0 +1,138 @@
+// `tenon info`: what this machine and this build offer, for people and, with --json, for scripts and bug reports.
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "apps/tenon/commands.h"
+#include "tenon/backends/cpu/matmul_amx.h"
+#include "tenon/backends/cpu/tile_targets.h"
+#include "tenon/base/parallel.h"
+#include "tenon/device/registry.h"
+#include "tenon/exec/disk_cache.h"
+
+namespace tenon::cli {
+namespace {
+
+using nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+// The number behind a name in /proc/meminfo, in bytes; null where the system has no such file.
+ordered_json meminfo(const std::string& name) {
+  std::ifstream file("/proc/meminfo");
+  std::string key, unit;
+  for (uint64_t kilobytes = 0; file >> key >> kilobytes; std::getline(file, unit)) {
+    if (key == name + ":") return kilobytes * 1024;
+  }
+  return nullptr;
+}
+
+ordered_json versions() {
+  ordered_json versions = {{"tenon", TENON_VERSION}, {"onednn", nullptr}};
+#ifdef TENON_ONEDNN_VERSION
+  versions["onednn"] = TENON_ONEDNN_VERSION;
+#endif
+#ifdef __clang__
+  versions["compiler"] = "clang " __clang_version__;
+#else
+  versions["compiler"] = "gcc " __VERSION__;
+#endif
+  utsname system{};
+  uname(&system);
+  versions["system"] = fmt::format("{} {} {}", system.sysname, system.release, system.machine);
+  return versions;
+}
+
+ordered_json devices() {
+  ordered_json list = ordered_json::array();
+  const std::string standard = device::default_device().name;
+  for (const std::string& name : device::names()) {
+    const ir::Limits& limits = device::open(device::find(name)).limits();
+    list.push_back({{"name", name},
+                    {"default", name == standard},
+                    {"fuses", limits.fuses && !limits.one_op_per_kernel},
+                    {"max_buffers", limits.max_buffers},
+                    {"alignment", limits.alignment}});
+  }
+  return list;
+}
+
+ordered_json disk_cache() {
+  const exec::DiskCache* cache = exec::DiskCache::standard();
+  if (!cache) return nullptr;
+  uint64_t bytes = 0, files = 0;
+  std::error_code missing;  // the folder is made when something is first kept in it
+  for (const fs::directory_entry& entry : fs::directory_iterator(cache->folder(), missing)) {
+    std::error_code gone;  // another process may tidy up meanwhile
+    if (const uint64_t size = entry.file_size(gone); !gone) bytes += size, ++files;
+  }
+  return {{"folder", cache->folder().string()}, {"files", files}, {"bytes", bytes}};
+}
+
+ordered_json everything() {
+  const std::vector<std::string_view> simd = backends::cpu::tile_targets();
+  return {{"versions", versions()},
+          {"cores", std::thread::hardware_concurrency()},
+          {"threads", base::num_threads()},
+          {"simd", simd.empty() ? ordered_json(nullptr) : ordered_json(simd.front())},
+          {"amx", backends::cpu::has_amx()},
+          {"memory", {{"total", meminfo("MemTotal")}, {"available", meminfo("MemAvailable")}}},
+          {"devices", devices()},
+          {"disk_cache", disk_cache()}};
+}
+
+std::string text_of(const ordered_json& value) {
+  if (value.is_null()) return "none";
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string gigabytes(const ordered_json& bytes) {
+  if (bytes.is_null()) return "unknown";
+  return fmt::format("{:.1f} GB", bytes.get<double>() / 1e9);
+}
+
+void print(const ordered_json& all) {
+  for (const auto& [name, version] : all["versions"].items()) fmt::print("{:<12}{}\n", name, text_of(version));
+  fmt::print("{:<12}{}, {} threads in use (TENON_THREADS)\n", "cores", all["cores"].dump(), all["threads"].dump());
+  fmt::print("{:<12}{}{}\n", "simd", text_of(all["simd"]), all["amx"] == true ? ", AMX" : "");
+  fmt::print("{:<12}{}, {} available\n", "memory", gigabytes(all["memory"]["total"]),
+             gigabytes(all["memory"]["available"]));
+  const ordered_json& cache = all["disk_cache"];
+  if (cache.is_null())
+    fmt::print("{:<12}none (TENON_CACHE_DIR)\n", "disk cache");
+  else
+    fmt::print("{:<12}{}: {} files, {:.1f} MB\n", "disk cache", text_of(cache["folder"]), cache["files"].dump(),
+               cache["bytes"].get<double>() / 1e6);
+  fmt::print("devices\n");
+  for (const ordered_json& device : all["devices"]) {
+    fmt::print("  {:<14}{} buffers a kernel, aligned to {} bytes, {}{}\n", text_of(device["name"]),
+               device["max_buffers"].dump(), device["alignment"].dump(),
+               device["fuses"] == true ? "fuses kernels" : "one op a kernel",
+               device["default"] == true ? " (default)" : "");
+  }
+}
+
+}  // namespace
+
+void add_info(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("info", "Show devices, memory, caches and versions");
+  command->footer(
+      "Examples:\n"
+      "  tenon info\n"
+      "  tenon info --json");
+  const auto as_json = std::make_shared<bool>(false);
+  command->add_flag("--json", *as_json, "Print one JSON object");
+  command->callback([as_json] {
+    const ordered_json all = everything();
+    if (*as_json)
+      fmt::print("{}\n", all.dump(2));
+    else
+      print(all);
+  });
+}
+
+}  // namespace tenon::cli

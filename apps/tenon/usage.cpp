@@ -1,0 +1,71 @@
+// Unknown words are looked for before anything else: a misspelled option is also a missing one, and the misspelling is
+// what the user can mend.
+
+#include "apps/tenon/usage.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "apps/tenon/command_tree.h"
+#include "tenon/base/nearest.h"
+#include "tenon/io/input.h"
+
+namespace tenon::cli {
+namespace {
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : options_of(app)) {
+    for (const std::string& name : spellings(*option)) names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
+  return names;
+}
+
+// The app, or the subcommand of it, that was given a word it does not know.
+const CLI::App* with_unknown(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    if (const CLI::App* found = with_unknown(*command)) return found;
+  }
+  return app.remaining_size() > 0 ? &app : nullptr;
+}
+
+std::string unknown_word(const CLI::App& app) {
+  const std::string word = app.remaining().front();
+  const std::string name = word.substr(0, word.find('='));
+  const bool is_option = name.size() > 1 && name[0] == '-';
+  const std::vector<std::string> commands = command_names(app);
+  const std::string_view kind = is_option ? "option" : commands.empty() ? "argument it takes" : "command";
+  const std::string near = base::nearest(name, is_option ? option_names(app) : commands);
+  const std::string shown = io::in_quotes(name);
+  const std::string path = command_path(app);
+  if (near.empty()) return fmt::format("{}: {} is no {}; see {} --help", path, shown, kind, path);
+  return fmt::format("{}: {} is no {}; did you mean {}? See {} --help", path, shown, kind, near, path);
+}
+
+// The innermost command that was named.
+const CLI::App& last_command(const CLI::App& app) {
+  for (const CLI::App* command : commands_of(app)) {
+    if (command->parsed()) return last_command(*command);
+  }
+  return app;
+}
+
+}  // namespace
+
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  if (const CLI::App* place = with_unknown(app)) return unknown_word(*place);
+  const CLI::App& command = last_command(app);
+  const std::string path = command_path(command);
+  const std::vector<std::string> commands = command_names(command);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) && !commands.empty())
+    return fmt::format("{}: which command? There are {}; see {} --help", path, fmt::join(commands, ", "), path);
+  return fmt::format("{}: {}; see {} --help", path, error.what(), path);
+}
+
+}  // namespace tenon::cli

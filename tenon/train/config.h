@@ -1,0 +1,194 @@
+// Config: everything that decides what a training run computes, as one value.
+//
+//   train::Config config = train::load_config("shakespeare_char");  // a preset, or the path of a JSON file
+//   train::set(config, "training.steps=200");
+//   train::validate(config);
+//
+// The structs below hold the defaults. What each key may be, what it does and when it acts stands in one table
+// (config_keys.cpp), from which parsing, checks, printing, the JSON schema and docs/config.md all come. A key that
+// would have no effect under the chosen settings is refused, so that a run never silently ignores what was asked for.
+
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tenon::train {
+
+struct ModelConfig {
+  std::string architecture = "gpt2";
+  int64_t layers = 4;
+  int64_t heads = 4;
+  int64_t kv_heads = 0;  // 0: heads
+  int64_t width = 128;
+  int64_t hidden = 0;  // 0: what the architecture does; hidden_width() says it
+  int64_t context = 128;
+  int64_t vocabulary = 0;  // 0: the tokenizer's
+  int64_t pad_vocabulary_to = 64;
+  double dropout = 0;
+  bool bias = true;
+  bool tied_head = true;
+  double rope_theta = 10000;
+  std::string init_from;
+
+  /// The width inside of the MLPs: `hidden`, or 4 * width for GPT-2 and 8/3 * width in steps of 32 for Llama.
+  int64_t hidden_width() const;
+  /// Rows of the embedding for a vocabulary: the next multiple of pad_vocabulary_to.
+  int64_t padded(int64_t tokens) const;
+};
+
+struct DataConfig {
+  std::string train = "stories";
+  std::string validation;
+  double validation_fraction = 0.1;
+  int64_t story_megabytes = 4;
+  int64_t story_seed = 1;
+  std::string order = "random";
+  int64_t seed = 1;
+  bool prefetch = true;
+  std::string field = "text";
+};
+
+struct TokenizerConfig {
+  std::string kind = "bpe";
+  std::string path;
+  int64_t vocabulary = 1024;
+};
+
+struct TrainingConfig {
+  int64_t steps = 1000;
+  int64_t batch_size = 16;  // sequences of one step, all micro-batches together
+  int64_t micro_batches = 1;
+  int64_t sequence_length = 0;  // 0: the context
+  std::string precision = "f32";
+  std::string method = "autoregressive";
+  double mask_fraction = 0.15;
+  std::string mode = "scratch";
+  int64_t lora_rank = 8;
+  double lora_alpha = 16;
+  double lora_dropout = 0;
+  std::vector<std::string> lora_targets;  // empty: what the architecture's attention reads with
+  int64_t seed = 1;
+  double clip_norm = 1;  // 0: none
+  int64_t eval_every = 250;
+  int64_t eval_batches = 0;  // 0: the whole set
+  int64_t log_every = 10;
+  int64_t loss_chunk = 0;
+  bool check_finite = true;
+  bool capture = true;
+};
+
+struct OptimizerConfig {
+  std::string kind = "adamw";
+  double lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0.01;
+  std::string decay = "matrices";
+  double momentum = 0;
+  bool nesterov = false;
+  double alpha = 0.99;
+};
+
+struct ScheduleConfig {
+  std::string kind = "cosine";
+  int64_t warmup_steps = 0;
+  double min_lr = 0;
+  int64_t decay_steps = 0;  // 0: training.steps
+  int64_t restart_every = 0;
+  double restart_factor = 1;
+  double gamma = 0.1;
+  int64_t step_every = 0;
+  int64_t patience = 10;
+};
+
+struct CheckpointConfig {
+  int64_t every = 500;  // 0: none between start and end
+  int64_t keep_last = 3;
+  bool keep_best = true;
+  bool at_end = true;
+};
+
+struct SampleConfig {
+  int64_t every = 0;  // 0: never
+  std::string prompt;
+  int64_t tokens = 64;
+  int64_t count = 1;
+  double temperature = 0.8;
+  int64_t top_k = 0;
+  double top_p = 1;
+  double min_p = 0;
+  double repetition_penalty = 1;
+  int64_t seed = 1;
+};
+
+struct DeviceConfig {
+  std::string name = "cpu";
+  int64_t threads = 0;  // 0: all
+};
+
+struct Config {
+  std::string description;
+  ModelConfig model;
+  DataConfig data;
+  TokenizerConfig tokenizer;
+  TrainingConfig training;
+  OptimizerConfig optimizer;
+  ScheduleConfig schedule;
+  CheckpointConfig checkpoint;
+  SampleConfig sample;
+  DeviceConfig device;
+
+  /// Tokens of one sequence of a batch.
+  int64_t sequence_length() const;
+  /// The step at which a falling rate reaches its end.
+  int64_t decay_steps() const;
+  /// Whether some data are held back for validation.
+  bool has_validation() const;
+};
+
+/// Reads a JSON object over the defaults. `name` is what messages call it. Keys that are unknown, given twice, of
+/// another type or out of range are refused with one line; how keys fit together is left to validate(), because --set
+/// may follow.
+Config parse_config(std::string_view json, std::string_view name);
+/// parse_config of a file, or of a preset when there is one of that name.
+Config load_config(const std::string& path_or_preset);
+
+/// Changes one key: "training.batch_size=16", "training.lora_targets=c_attn,c_proj".
+void set(Config& config, std::string_view assignment);
+/// One key's value, as set() reads it.
+std::string get(const Config& config, std::string_view path);
+
+/// Fails with one line unless the keys fit together and every key that differs from its default acts.
+void validate(const Config& config, std::string_view name = "config");
+
+/// Takes the sizes of a model that was read from model.init_from. A size that was asked for and is not the model's is
+/// refused.
+void take_model(Config& config, const ModelConfig& found);
+
+/// All keys with their values, in the order of the table; parse_config reads the same Config from it.
+std::string to_json(const Config& config);
+
+struct Difference {
+  std::string path, before, after;
+};
+/// The keys whose values differ, in the order of the table.
+std::vector<Difference> differences(const Config& before, const Config& after);
+
+/// The schema (draft 2020-12) that editors check and complete config files by.
+std::string json_schema();
+/// docs/config.md.
+std::string config_markdown();
+
+/// The files of configs/, which are part of the library.
+struct Preset {
+  std::string_view name, json;
+};
+std::span<const Preset> presets();
+
+}  // namespace tenon::train

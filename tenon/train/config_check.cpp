@@ -1,0 +1,169 @@
+// How keys must fit together: what a run would only find out when it is under way is told before it starts.
+
+#include <algorithm>
+
+#include "tenon/base/error.h"
+#include "tenon/io/input.h"
+#include "tenon/train/config_keys.h"
+
+namespace tenon::train {
+namespace {
+
+class Checker {
+ public:
+  Checker(const Config& config, std::string_view name) : c_(config), name_(name) {}
+
+  void run() const {
+    every_key_acts();
+    sizes();
+    data();
+    tokens();
+    batches();
+    starting_point();
+    schedule();
+  }
+
+ private:
+  template <typename... Args>
+  void require(bool holds, fmt::format_string<Args...> format, Args&&... args) const {
+    if (!holds) base::fail("config", "{}: {}", name_, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  void every_key_acts() const {
+    for (const Key& key : config_keys()) {
+      const Value value = key.value(c_);
+      require(key.when.holds(c_) || value == key.default_value(),
+              "{} is {}, but acts only when {}; take it out or set it to its default, {}", key.path, quoted(value),
+              key.when.text, quoted(key.default_value()));
+    }
+  }
+
+  static std::string quoted(const Value& value) {
+    const std::string text = text_of_value(value);
+    const bool is_text = std::holds_alternative<std::string>(value) || std::holds_alternative<Texts>(value);
+    return is_text ? io::in_quotes(text) : text;
+  }
+
+  // Where weights come from a folder, the sizes are the folder's: see take_model.
+  void sizes() const {
+    const ModelConfig& m = c_.model;
+    if (!m.init_from.empty()) return;
+    require(m.width % m.heads == 0,
+            "model.width {} cannot be divided among {} heads; make model.width a multiple of {}", m.width, m.heads,
+            m.heads);
+    if (m.architecture == "llama") {
+      require(m.kv_heads == 0 || (m.kv_heads <= m.heads && m.heads % m.kv_heads == 0),
+              "{} heads cannot share {} key/value heads evenly; make model.kv_heads a divisor of model.heads", m.heads,
+              m.kv_heads);
+      require(m.width / m.heads % 2 == 0,
+              "heads {} wide cannot be turned in pairs; make model.width an even multiple of model.heads",
+              m.width / m.heads);
+    }
+    require(c_.training.sequence_length <= m.context,
+            "training.sequence_length {} is longer than model.context {}; lower it or raise model.context",
+            c_.training.sequence_length, m.context);
+  }
+
+  void data() const {
+    require(!c_.data.train.empty(), "data.train is empty; name a file, or stories for the built-in corpus");
+    require(c_.data.validation.empty() || c_.data.validation != c_.data.train,
+            "data.validation is the training data; name another file, or leave it empty and set "
+            "data.validation_fraction");
+  }
+
+  void tokens() const {
+    const TokenizerConfig& t = c_.tokenizer;
+    require(t.kind != "file" || !t.path.empty(), "tokenizer.kind is file; name the file in tokenizer.path");
+    require(t.kind != "bpe" || t.vocabulary > 256,
+            "tokenizer.vocabulary {} is too small for bpe, which begins with the 256 bytes; make it at least 257",
+            t.vocabulary);
+    const int64_t least = t.kind == "byte" ? 256 : learns_vocabulary(t) ? t.vocabulary : 0;
+    require(c_.model.vocabulary == 0 || c_.model.vocabulary >= least,
+            "model.vocabulary {} is smaller than the tokenizer's {}; set it to 0 to take the tokenizer's",
+            c_.model.vocabulary, least);
+  }
+  static bool learns_vocabulary(const TokenizerConfig& t) { return t.kind == "bpe" || t.kind == "word"; }
+
+  void batches() const {
+    const TrainingConfig& t = c_.training;
+    require(t.batch_size % t.micro_batches == 0,
+            "training.batch_size {} cannot be cut into {} micro-batches; make it a multiple of training.micro_batches",
+            t.batch_size, t.micro_batches);
+  }
+
+  void starting_point() const {
+    const bool is_scratch = c_.training.mode == "scratch", has_weights = !c_.model.init_from.empty();
+    require(!is_scratch || !has_weights,
+            "model.init_from is given, but training.mode is scratch; set training.mode to finetune or lora");
+    require(is_scratch || has_weights, "training.mode is {}; name the folder of weights in model.init_from",
+            c_.training.mode);
+  }
+
+  void schedule() const {
+    const ScheduleConfig& s = c_.schedule;
+    require(s.min_lr <= c_.optimizer.lr, "schedule.min_lr {} is above optimizer.lr {}; lower it", s.min_lr,
+            c_.optimizer.lr);
+    require(s.warmup_steps <= c_.training.steps,
+            "schedule.warmup_steps {} is more than training.steps {}; lower it or train longer", s.warmup_steps,
+            c_.training.steps);
+    const bool ends = s.kind == "linear" || s.kind == "cosine" || s.kind == "one_cycle";
+    require(!ends || s.warmup_steps == 0 || s.warmup_steps < c_.decay_steps(),
+            "schedule.warmup_steps {} leaves nothing of {} steps for the {} schedule; lower it", s.warmup_steps,
+            c_.decay_steps(), s.kind);
+    require(s.kind != "one_cycle" || c_.decay_steps() > 1, "a one_cycle schedule needs more than one step");
+    require(s.kind != "cosine_restarts" || s.restart_every > 0,
+            "schedule.kind is cosine_restarts; set schedule.restart_every to the steps of its first cycle");
+    require(s.kind != "step" || s.step_every > 0,
+            "schedule.kind is step; set schedule.step_every to the steps between two falls of the rate");
+    require(s.kind != "plateau" || (c_.has_validation() && c_.training.eval_every > 0),
+            "schedule.kind is plateau, which needs validation losses; give data.validation or "
+            "data.validation_fraction, and training.eval_every above 0");
+  }
+
+  const Config& c_;
+  std::string_view name_;
+};
+
+int64_t next_multiple(int64_t of, int64_t least) { return (least + of - 1) / of * of; }
+
+}  // namespace
+
+int64_t ModelConfig::hidden_width() const {
+  if (hidden > 0) return hidden;
+  return architecture == "llama" ? next_multiple(32, (8 * width + 2) / 3) : 4 * width;
+}
+
+int64_t ModelConfig::padded(int64_t tokens) const { return next_multiple(pad_vocabulary_to, tokens); }
+
+int64_t Config::sequence_length() const {
+  return training.sequence_length > 0 ? training.sequence_length : model.context;
+}
+
+int64_t Config::decay_steps() const { return schedule.decay_steps > 0 ? schedule.decay_steps : training.steps; }
+
+bool Config::has_validation() const { return !data.validation.empty() || data.validation_fraction > 0; }
+
+void validate(const Config& config, std::string_view name) { Checker(config, name).run(); }
+
+void take_model(Config& config, const ModelConfig& found) {
+  constexpr std::string_view kChosenHere[] = {"model.init_from", "model.dropout", "model.pad_vocabulary_to"};
+  const std::string& folder = config.model.init_from;
+  Config other = config;
+  other.model = found;
+  for (const Key& key : config_keys()) {
+    if (key.section() != "model" || std::ranges::find(kChosenHere, key.path) != std::end(kChosenHere)) continue;
+    const Value asked = key.value(config), is = key.value(other);
+    if (asked != key.default_value() && asked != is)
+      base::fail("config", "{}: {} is {} there, but the config asks for {}; take it out of the config", folder,
+                 key.path, text_of_value(is), text_of_value(asked));
+  }
+  other.model.init_from = config.model.init_from;
+  other.model.dropout = config.model.dropout;
+  other.model.pad_vocabulary_to = config.model.pad_vocabulary_to;
+  if (other.training.sequence_length > found.context)
+    base::fail("config", "{}: training.sequence_length {} is longer than the model's context {}; lower it", folder,
+               other.training.sequence_length, found.context);
+  config = other;
+}
+
+}  // namespace tenon::train

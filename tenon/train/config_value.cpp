@@ -1,0 +1,228 @@
+// Keys by name, and their values as text: what --set reads and messages show.
+
+#include <charconv>
+#include <optional>
+
+#include "tenon/base/error.h"
+#include "tenon/base/nearest.h"
+#include "tenon/io/input.h"
+#include "tenon/train/config_keys.h"
+
+namespace tenon::train {
+namespace {
+
+using base::fail;
+using io::in_quotes;
+
+// "model.layers" in two at its dot; a name without one is all name.
+std::pair<std::string_view, std::string_view> halves(std::string_view path) {
+  const size_t dot = path.find('.');
+  if (dot == path.npos) return {{}, path};
+  return {path.substr(0, dot), path.substr(dot + 1)};
+}
+
+std::string bound_text(const Range& range) {
+  if (!range.above_least && !range.below_most) return fmt::format("from {} to {}", range.least, range.most);
+  return fmt::format("{} {} and {} {}", range.above_least ? "above" : "at least", range.least,
+                     range.below_most ? "below" : "at most", range.most);
+}
+
+std::string whole_bound_text(const Range& range) {
+  return fmt::format("from {} to {}", static_cast<int64_t>(range.least), static_cast<int64_t>(range.most));
+}
+
+// As a message shows it: texts in quotes, and short whatever they hold.
+std::string shown(const Value& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  const auto* texts = std::get_if<Texts>(&value);
+  if (text) return in_quotes(*text);
+  if (texts) return in_quotes(fmt::format("{}", fmt::join(*texts, ",")));
+  return text_of_value(value);
+}
+
+[[noreturn]] void refuse(const Key& key, const Value& value, std::string_view name) {
+  fail("config", "{}: {} is {}; it must be {}", name, key.path, shown(value), key.allowed());
+}
+
+void check_choice(const Key& key, const std::string& text, std::string_view name) {
+  if (key.choices.empty()) return;
+  for (const std::string_view choice : key.choices) {
+    if (text == choice) return;
+  }
+  const std::string near = base::nearest(text, std::vector<std::string>(key.choices.begin(), key.choices.end()));
+  if (near.empty()) refuse(key, text, name);
+  fail("config", "{}: {} is {}; did you mean {}? It must be {}", name, key.path, in_quotes(text), near, key.allowed());
+}
+
+Texts split(std::string_view text) {
+  Texts parts;
+  while (!text.empty()) {
+    const size_t comma = text.find(',');
+    parts.emplace_back(text.substr(0, comma));
+    text = comma == text.npos ? std::string_view{} : text.substr(comma + 1);
+  }
+  return parts;
+}
+
+// The value as the field's type where it says the same: 1 as 1.0, "a,b" as a list.
+template <typename T>
+std::optional<T> converted(const Value& value) {
+  if (const T* same = std::get_if<T>(&value)) return *same;
+  if constexpr (std::is_same_v<T, double>) {
+    if (const auto* whole = std::get_if<int64_t>(&value)) return static_cast<double>(*whole);
+  }
+  if constexpr (std::is_same_v<T, Texts>) {
+    if (const auto* text = std::get_if<std::string>(&value)) return split(*text);
+  }
+  return std::nullopt;
+}
+
+template <typename T>
+void check_value(const Key& key, const T& value, std::string_view name) {
+  if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double>) {
+    if (!key.range.holds(static_cast<double>(value))) refuse(key, value, name);
+  }
+  if constexpr (std::is_same_v<T, std::string>) check_choice(key, value, name);
+  if constexpr (std::is_same_v<T, Texts>) {
+    for (const std::string& text : value) {
+      if (text.empty() || text.find(',') != text.npos) refuse(key, value, name);
+    }
+  }
+}
+
+template <typename T>
+bool read_number(std::string_view text, T& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+}  // namespace
+
+std::string_view Key::section() const { return halves(path).first; }
+std::string_view Key::name() const { return halves(path).second; }
+
+Value Key::value(const Config& config) const {
+  // The field only ever reads here; it is one function for both directions.
+  return std::visit([&](auto at) -> Value { return at(const_cast<Config&>(config)); }, field);
+}
+
+std::string_view Key::type() const {
+  static constexpr std::string_view names[] = {"true or false", "whole number", "number", "text", "list of texts"};
+  return names[field.index()];
+}
+
+std::string Key::allowed() const {
+  if (!choices.empty()) return fmt::format("one of {}", fmt::join(choices, ", "));
+  if (std::holds_alternative<FieldOf<bool>>(field)) return "true or false";
+  if (std::holds_alternative<FieldOf<int64_t>>(field)) return "a whole number " + whole_bound_text(range);
+  if (std::holds_alternative<FieldOf<double>>(field)) return "a number " + bound_text(range);
+  return std::holds_alternative<FieldOf<Texts>>(field) ? "a list of names without commas" : "a text";
+}
+
+std::vector<std::string> config_sections() {
+  std::vector<std::string> sections;
+  for (const Key& key : config_keys()) {
+    if (!key.section().empty() && (sections.empty() || sections.back() != key.section()))
+      sections.emplace_back(key.section());
+  }
+  return sections;
+}
+
+const Key* find_key(std::string_view path) {
+  for (const Key& key : config_keys()) {
+    if (key.path == path) return &key;
+  }
+  return nullptr;
+}
+
+// The name counts more than the section: model.batch_size means training.batch_size.
+void refuse_unknown(std::string_view path, std::string_view name) {
+  const auto [section, last] = halves(path);
+  const std::vector<std::string> sections = config_sections();
+  const std::string near_section = section.empty() ? "" : base::nearest(section, sections);
+  std::string near;
+  std::vector<std::string> names;
+  for (const Key& key : config_keys()) {
+    if (key.name() == last && (near.empty() || key.section() == near_section)) near = key.path;
+    if (key.section() == near_section) names.emplace_back(key.name());
+  }
+  if (near.empty()) {
+    const std::string near_name = base::nearest(last, names);
+    if (!near_name.empty()) near = near_section.empty() ? near_name : near_section + "." + near_name;
+  }
+  if (near.empty() && section.empty()) near = base::nearest(path, sections);
+  const std::string shown_path = in_quotes(path);
+  const std::string_view bare = std::string_view(shown_path).substr(1, shown_path.rfind('"') - 1);
+  if (!near.empty()) fail("config", "{}: {} is no key; did you mean {}?", name, bare, near);
+  fail("config", "{}: {} is no key; tenon config --print-defaults shows all", name, bare);
+}
+
+void assign(Config& config, const Key& key, const Value& value, std::string_view name) {
+  std::visit(
+      [&](auto at) {
+        using T = std::remove_reference_t<decltype(at(config))>;
+        const std::optional<T> fits = converted<T>(value);
+        if (!fits) refuse(key, value, name);
+        check_value(key, *fits, name);
+        at(config) = *fits;
+      },
+      key.field);
+}
+
+Value value_of(const Key& key, std::string_view text, std::string_view name) {
+  const Value as_text = std::string(text);
+  if (!io::is_utf8(text)) fail("config", "{}: {} is {}, which is not UTF-8", name, key.path, in_quotes(text));
+  int64_t whole = 0;
+  double number = 0;
+  switch (key.field.index()) {
+    case 0:
+      if (text != "true" && text != "false") refuse(key, as_text, name);
+      return text == "true";
+    case 1:
+      if (!read_number(text, whole)) refuse(key, as_text, name);
+      return whole;
+    case 2:
+      if (!read_number(text, number)) refuse(key, as_text, name);
+      return number;
+    default: return as_text;
+  }
+}
+
+std::string text_of_value(const Value& value) {
+  return std::visit(
+      [](const auto& v) {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, Texts>)
+          return fmt::format("{}", fmt::join(v, ","));
+        else
+          return fmt::format("{}", v);
+      },
+      value);
+}
+
+void set(Config& config, std::string_view assignment) {
+  const size_t equals = assignment.find('=');
+  if (equals == assignment.npos)
+    fail("config", "--set: {} has no =; write a key and its value, as in training.steps=200", in_quotes(assignment));
+  const std::string_view path = assignment.substr(0, equals);
+  const Key* key = find_key(path);
+  if (!key) refuse_unknown(path, "--set");
+  assign(config, *key, value_of(*key, assignment.substr(equals + 1), "--set"), "--set");
+}
+
+std::string get(const Config& config, std::string_view path) {
+  const Key* key = find_key(path);
+  if (!key) refuse_unknown(path, "get");
+  return text_of_value(key->value(config));
+}
+
+std::vector<Difference> differences(const Config& before, const Config& after) {
+  std::vector<Difference> found;
+  for (const Key& key : config_keys()) {
+    const Value a = key.value(before), b = key.value(after);
+    if (a != b) found.push_back({std::string(key.path), text_of_value(a), text_of_value(b)});
+  }
+  return found;
+}
+
+}  // namespace tenon::train
