@@ -3,7 +3,6 @@
 #include "tenon/exec/check_nan.h"
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -42,14 +41,6 @@ std::vector<std::byte> bytes_at(const Arg& arg, size_t bytes, device::Device& de
 }
 
 }  // namespace
-
-bool checks_nan() {
-  static const bool wanted = [] {
-    const char* text = std::getenv("TENON_CHECK_NAN");
-    return text && std::string_view(text) == "1";
-  }();
-  return wanted;
-}
 
 void check_for_nan(const Graph& graph, device::Device& target, ProgramCache& programs) {
   plan::Request request;

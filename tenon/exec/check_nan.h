@@ -1,4 +1,4 @@
-// TENON_CHECK_NAN=1: every op runs by itself, and the first that makes a NaN is named with its module.
+// Under base::checks_nan() every op runs by itself, and the first that makes a NaN is named with its module.
 
 #pragma once
 
@@ -6,8 +6,6 @@
 #include "tenon/exec/program_cache.h"
 
 namespace tenon::exec {
-
-bool checks_nan();
 
 /// Runs the graph op by op, without overwriting anything, and throws behind the first op that makes a NaN. Slow: what is
 /// computed is thrown away, and the graph is evaluated as usual afterwards.

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "tenon/base/error.h"
+#include "tenon/base/nan_check.h"
 #include "tenon/device/pool.h"
 #include "tenon/device/registry.h"
 #include "tenon/exec/capture.h"
@@ -128,7 +129,7 @@ void eval_on_one_device(std::vector<Value> values, bool caller_waits, std::span<
   if (add_pending(values, order, pending)) order = ir::order_of_evaluation(values);
   const auto free_states = overwritable(values, order);
   const Graph graph(std::move(order), std::move(values), free_states);
-  if (checks_nan()) check_for_nan(graph, target, engine().programs);
+  if (base::checks_nan()) check_for_nan(graph, target, engine().programs);
   const auto executable = engine().plans.get(graph, target, engine().programs);
   run(*executable, graph, target, caller_waits, start);
   if (logs_steps()) log_step(stats());

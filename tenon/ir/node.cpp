@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <mutex>
 
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
+#include "tenon/base/nan_check.h"
 #include "tenon/ir/infer.h"
 
 namespace tenon::ir {
@@ -131,16 +131,6 @@ std::atomic<uint64_t> next_param{1};
 
 Param::Param() : id(next_param++) {}
 
-namespace {
-
-// It costs a lookup a node.
-bool keeps_scopes() {
-  static const bool wanted = std::getenv("TENON_CHECK_NAN") != nullptr;
-  return wanted;
-}
-
-}  // namespace
-
 NodeRef Node::make(Op op, Operands inputs, Attrs attrs) {
   const uint64_t h = structural_hash(op, inputs, attrs);
   InternTable& table = InternTable::get();
@@ -154,7 +144,7 @@ NodeRef Node::make(Op op, Operands inputs, Attrs attrs) {
   node->device_ = inferred.device;
   node->type_ = std::move(inferred.first);
   node->more_types_ = std::move(inferred.more);
-  if (keeps_scopes()) node->scope_ = base::scope_number();
+  if (base::checks_nan()) node->scope_ = base::scope_number();
   uint64_t held_here = 0;
   for (const Value& input : inputs) {
     const Node& below = *input.node;

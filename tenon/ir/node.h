@@ -94,7 +94,7 @@ class Node {
   uint32_t depth() const { return depth_; }
   uint64_t held_bytes() const { return held_bytes_; }
 
-  /// The module in which it was recorded (base::scope_path); kept only where TENON_CHECK_NAN asks for it.
+  /// The module in which it was recorded (base::scope_path); kept only under base::checks_nan().
   uint32_t scope() const { return scope_; }
 
   /// How many references exist; only a hint while other threads record.

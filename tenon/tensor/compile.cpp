@@ -8,6 +8,7 @@
 #include <list>
 
 #include "tenon/base/error.h"
+#include "tenon/base/nan_check.h"
 #include "tenon/device/registry.h"
 #include "tenon/device/pool.h"
 #include "tenon/exec/capture.h"
@@ -153,7 +154,7 @@ class Recording {
                   home.type() == next.type();
       states.push_back({next, home});
     }
-    if (exec::checks_nan()) return evaluate(trace, std::move(outputs), survivors);  // a replay could not be looked into
+    if (base::checks_nan()) return evaluate(trace, std::move(outputs), survivors);  // a replay could not be looked into
     if (++traces_ > kMostTraces) {
       trace.undo();
       fail("compile", "the captured function recorded other operations in each of its first {} calls", kMostTraces);

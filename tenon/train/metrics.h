@@ -1,0 +1,65 @@
+// The numbers of a run, one JSON object a line: what a person, a plot or another program reads of it afterwards.
+//
+// A line is written whole and at once, so that a kill costs at most a piece of the last one, which readers drop. Every
+// line is valid JSON: numbers that JSON does not have are the strings "nan", "inf" and "-inf".
+
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenon/io/input.h"
+
+namespace tenon::train {
+
+/// One step of training.
+struct StepMetrics {
+  int64_t step = 0;  // the first is 1
+  double loss = std::numeric_limits<double>::quiet_NaN();
+  double lr = 0, gradient_norm = 0, tokens_per_second = 0;
+  int64_t tokens = 0;  // since the beginning of the run
+  double seconds = 0;  // the same, of training
+  int64_t resident_bytes = 0;
+  std::optional<double> validation_loss{};
+  std::optional<double> loss_scale{};
+  bool resumed = false;  // the run was taken up again with this step; MetricsLog sets it
+};
+
+/// metrics.jsonl while it is written. Every failure is one line that starts with `[metrics] path`.
+class MetricsLog {
+ public:
+  /// Goes on with the file after `last_step`, the checkpoint's: later lines are cut off, as is a torn last one. A new
+  /// run has no last step and begins with an empty file.
+  static MetricsLog open(const std::filesystem::path& path, std::optional<int64_t> last_step = {});
+  ~MetricsLog();
+  MetricsLog(MetricsLog&& other) noexcept;
+  MetricsLog& operator=(MetricsLog&&) = delete;
+
+  /// The line is in the hands of the system afterwards: it survives this process, though not a loss of power.
+  void write(const StepMetrics& metrics);
+  /// Everything written is on disk. For checkpoints: one must not be newer than the lines before it.
+  void flush();
+
+ private:
+  MetricsLog(std::filesystem::path path, int file, bool resumes);
+  [[noreturn]] void fail_writing() const;
+
+  std::filesystem::path path_;
+  int file_ = -1;
+  bool resumes_ = false;  // the next line is the first after a resume
+  std::string line_;      // kept for its memory
+};
+
+/// The line of a step, with its line break.
+std::string metrics_line(const StepMetrics& metrics);
+
+/// All steps of a file; fails with one line where it cannot be read or where a line other than the last is damaged.
+std::vector<StepMetrics> read_metrics(const std::filesystem::path& path);
+/// The same of bytes, for read_metrics and for fuzzing.
+std::vector<StepMetrics> parse_metrics(const io::Input& input);
+
+}  // namespace tenon::train

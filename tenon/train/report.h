@@ -1,0 +1,39 @@
+// A run as one HTML file that needs nothing else: curves, figures, configuration and samples, for a browser without
+// network, on a desk or a phone.
+
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tenon/train/metrics.h"
+#include "tenon/train/run_folder.h"
+
+namespace tenon::train {
+
+/// Names and values in the order in which they are shown.
+using Table = std::vector<std::pair<std::string, std::string>>;
+
+struct ReportInput {
+  std::string title;
+  std::string subtitle;  // one line: the model, the machine, when
+  Table figures;         // more figures for the top, such as the number of parameters
+  Table config;
+  std::vector<StepMetrics> metrics;  // ascending steps
+  std::vector<Sample> samples;
+};
+
+/// The page. Any text may stand in the input, and any number: what is not finite is marked and breaks the curve. Curves
+/// are thinned, so that the page stays small (270 kB for 100,000 steps).
+std::string report_html(const ReportInput& input);
+
+/// The leaves of a JSON object by their dotted path; fails with one line where the text is none.
+Table config_table(std::string_view json_text, const std::string& name);
+
+/// Writes RUN/report.html from what lies in RUN: metrics.jsonl, and config.json and samples where there are some.
+/// `figures` are added at the top.
+void report_from_folder(const std::filesystem::path& run_folder, const Table& figures = {});
+
+}  // namespace tenon::train

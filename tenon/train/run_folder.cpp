@@ -1,0 +1,134 @@
+// The lock is flock's, on a file of its own: the system drops it with the process, however that ends, so that there are
+// no stale locks to explain. The number in the file only serves the message.
+
+#include "tenon/train/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "tenon/base/error.h"
+#include "tenon/io/file.h"
+
+namespace tenon::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kFormat = "run";
+constexpr std::string_view kSamplePrefix = "step_", kSampleSuffix = ".txt";
+
+[[noreturn]] void fail_writing(const fs::path& path, int error_number) {
+  base::fail(kFormat, "{}: cannot be written: {}; choose a folder that can", path.string(),
+             std::generic_category().message(error_number));
+}
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) fail_writing(path, error.value());
+}
+
+/// The process that wrote the lock file, if it can be read.
+std::string holder_of(int lock) {
+  char text[32];
+  const ssize_t bytes = pread(lock, text, sizeof text, 0);
+  int64_t pid = 0;
+  if (bytes > 0) std::from_chars(text, text + bytes, pid);
+  return pid > 0 ? fmt::format("process {}", pid) : "another process";
+}
+
+int lock_folder(const fs::path& path) {
+  const int lock = ::open((path / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (lock < 0) fail_writing(path, errno);
+  if (flock(lock, LOCK_EX | LOCK_NB) < 0) {
+    const int error_number = errno;
+    const std::string holder = holder_of(lock);
+    close(lock);
+    if (error_number != EWOULDBLOCK) fail_writing(path, error_number);
+    base::fail(kFormat, "{}: {} is training in this folder; wait for it or choose another", path.string(), holder);
+  }
+  const std::string pid = fmt::format("{}\n", getpid());
+  if (ftruncate(lock, 0) < 0 || pwrite(lock, pid.data(), pid.size(), 0) < 0) {
+    const int error_number = errno;
+    close(lock);
+    fail_writing(path, error_number);
+  }
+  return lock;
+}
+
+/// Without steps or checkpoints there was never a run: the folder's owner tried something that failed at once.
+bool holds_run(const fs::path& path) {
+  std::error_code error;
+  const fs::path checkpoints = path / "checkpoints";
+  if (fs::is_directory(checkpoints, error) && !fs::is_empty(checkpoints, error)) return true;
+  const auto bytes = fs::file_size(path / "metrics.jsonl", error);
+  return !error && bytes > 0;
+}
+
+/// The step in a name that write_sample makes.
+std::optional<int64_t> step_of(const std::string& name) {
+  if (!name.starts_with(kSamplePrefix) || !name.ends_with(kSampleSuffix)) return {};
+  const char* begin = name.data() + kSamplePrefix.size();
+  const char* end = name.data() + name.size() - kSampleSuffix.size();
+  int64_t step = 0;
+  if (begin >= end) return {};
+  const auto [stop, error] = std::from_chars(begin, end, step);
+  return error == std::errc{} && stop == end ? std::optional(step) : std::nullopt;
+}
+
+}  // namespace
+
+RunFolder RunFolder::open(const fs::path& path, Start start) {
+  std::error_code ignored;
+  if (fs::exists(path, ignored) && !fs::is_directory(path, ignored))
+    base::fail(kFormat, "{}: is not a folder", path.string());
+  if (start == Start::resume && !holds_run(path)) {
+    base::fail(kFormat, "{}: there is no run to resume; start a new one or name the folder of a run", path.string());
+  }
+  make_folder(path);
+  RunFolder folder(path, lock_folder(path), false);
+  folder.resumes_ = holds_run(path);
+  if (start == Start::fresh && folder.resumes_) {
+    base::fail(kFormat, "{}: holds a run already; resume it or choose another folder", path.string());
+  }
+  for (const fs::path& part : {folder.samples(), folder.checkpoints(), folder.tensorboard()}) make_folder(part);
+  return folder;
+}
+
+RunFolder::RunFolder(fs::path path, int lock, bool resumes) : path_(std::move(path)), lock_(lock), resumes_(resumes) {}
+
+RunFolder::~RunFolder() {
+  if (lock_ >= 0) close(lock_);
+}
+
+RunFolder::RunFolder(RunFolder&& other) noexcept
+    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)), resumes_(other.resumes_) {}
+
+void RunFolder::write_sample(const Sample& sample) const {
+  io::ReplacingFile file(kFormat, samples() / fmt::format("{}{:08}{}", kSamplePrefix, sample.step, kSampleSuffix));
+  file.write(sample.text);
+  file.commit();
+}
+
+std::vector<Sample> read_samples(const fs::path& run_folder) {
+  std::vector<Sample> samples;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(run_folder / "samples", error)) {
+    const auto step = step_of(entry.path().filename().string());
+    if (!step) continue;
+    const auto file = io::MappedFile::open(kFormat, entry.path());
+    samples.push_back({*step, std::string(io::as_text(file->bytes()))});
+  }
+  std::sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) { return a.step < b.step; });
+  return samples;
+}
+
+}  // namespace tenon::train

@@ -1,0 +1,62 @@
+// The folder of a training run: where everything lies, and that one process at a time trains in it.
+//
+//   config.json  metrics.jsonl  report.html  samples/  checkpoints/  tensorboard/  .lock
+
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tenon::train {
+
+/// What a folder must hold beforehand.
+enum class Start {
+  fresh,            // no run
+  resume,           // a run
+  resume_or_fresh,  // either
+};
+
+/// Text that the model wrote after a step.
+struct Sample {
+  int64_t step = 0;
+  std::string text;
+};
+
+/// Every failure is one line that starts with `[run] path`.
+class RunFolder {
+ public:
+  /// Makes the folder where it is missing and locks it until this object goes; a process that died holds no lock.
+  static RunFolder open(const std::filesystem::path& path, Start start);
+  ~RunFolder();
+  RunFolder(RunFolder&& other) noexcept;
+  RunFolder& operator=(RunFolder&&) = delete;
+
+  /// Whether a run was here before.
+  bool resumes() const { return resumes_; }
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path config() const { return path_ / "config.json"; }
+  std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
+  std::filesystem::path report() const { return path_ / "report.html"; }
+  std::filesystem::path samples() const { return path_ / "samples"; }
+  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  std::filesystem::path tensorboard() const { return path_ / "tensorboard"; }
+
+  /// Writes samples/step_00000100.txt.
+  void write_sample(const Sample& sample) const;
+
+ private:
+  RunFolder(std::filesystem::path path, int lock, bool resumes);
+
+  std::filesystem::path path_;
+  int lock_ = -1;
+  bool resumes_ = false;
+};
+
+/// The samples of a run's folder by step; other files in samples/ are passed over.
+std::vector<Sample> read_samples(const std::filesystem::path& run_folder);
+
+}  // namespace tenon::train

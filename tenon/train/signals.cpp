@@ -1,0 +1,56 @@
+// SIGHUP is left alone: a shell and the system may both send one when a terminal closes, and the second would look like
+// a second wish.
+
+#include "tenon/train/signals.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+
+#include "tenon/base/error.h"
+
+namespace tenon::train {
+namespace {
+
+constexpr std::array kSignals = {SIGINT, SIGTERM};
+constexpr int kInterrupted = 130;  // what shells call a program that Ctrl-C ended
+
+std::atomic<int> first_signal{0};
+std::atomic<bool> is_alive{false};
+std::array<struct sigaction, kSignals.size()> before;
+
+static_assert(std::atomic<int>::is_always_lock_free, "a handler may not wait");
+
+void handle(int number) {
+  if (first_signal.exchange(number) == 0) return;
+  static constexpr char kText[] = "\nstopped at once; the last checkpoint stands\n";
+  [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, kText, sizeof kText - 1);
+  _exit(kInterrupted);
+}
+
+}  // namespace
+
+StopRequest::StopRequest() {
+  if (is_alive.exchange(true)) base::fail("stop_request", "another one is alive; a program needs one");
+  first_signal = 0;
+  struct sigaction action {};
+  action.sa_handler = handle;
+  action.sa_flags = SA_RESTART;  // reading data must not fail because someone wants to stop
+  sigemptyset(&action.sa_mask);
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    sigaction(kSignals[i], nullptr, &before[i]);
+    if (before[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
+  }
+}
+
+StopRequest::~StopRequest() {
+  for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before[i], nullptr);
+  is_alive = false;
+}
+
+int StopRequest::signal() const { return first_signal; }
+
+}  // namespace tenon::train
