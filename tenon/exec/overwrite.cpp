@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "tenon/device/storage.h"
+#include "tenon/ir/topology.h"
 #include "tenon/plan/plan.h"
 
 namespace tenon::exec {
@@ -34,9 +35,11 @@ bool is_state_update(const Node& node) {
 }
 
 // What somebody else than the graph and `outputs` holds.
-std::vector<NodeRef> held_outside(const std::vector<NodeRef>& order, const std::vector<Value>& outputs) {
+std::vector<NodeRef> held_outside(const std::vector<NodeRef>& order, const std::vector<NodeRef>& callers_list,
+                                  const std::vector<Value>& outputs) {
   base::FlatMap<const Node*, uint32_t> accounted;
   for (const Value& output : outputs) ++accounted[output.node.get()];
+  for (const NodeRef& node : callers_list) ++accounted[node.get()];
   for (const NodeRef& node : order) {
     ++accounted[node.get()];  // by the list itself
     if (node->evaluated()) continue;
@@ -78,9 +81,13 @@ Nodes bases_of(const std::vector<Value>& values) {
 
 }  // namespace
 
-Nodes overwritable(std::vector<Value>& outputs, const std::vector<NodeRef>& order) {
-  if (std::none_of(order.begin(), order.end(), [](const NodeRef& node) { return is_state_update(*node); })) return {};
-  const std::vector<NodeRef> held = held_outside(order, outputs);
+Nodes overwritable(std::vector<Value>& outputs, const std::vector<NodeRef>& evaluated) {
+  if (std::none_of(evaluated.begin(), evaluated.end(),
+                   [](const NodeRef& node) { return is_state_update(*node); }))
+    return {};
+  // With what custom functions were given, which evaluation passes by: it holds weights of which only a copy is read.
+  const std::vector<NodeRef> order = ir::topological_order(outputs, [](const Node& node) { return node.evaluated(); });
+  const std::vector<NodeRef> held = held_outside(order, evaluated, outputs);
   std::vector<Value> others;
   Nodes kept = bases_of(outputs);
   for (const NodeRef& node : held) {
@@ -93,11 +100,11 @@ Nodes overwritable(std::vector<Value>& outputs, const std::vector<NodeRef>& orde
       others.push_back(base);
     }
   }
-  const auto free_states = [&](const Nodes& evaluated) {
-    const Nodes needed = needed_later(order, held, evaluated);
+  const auto free_states = [&](const Nodes& computed) {
+    const Nodes needed = needed_later(order, held, computed);
     Nodes free;
     for (const NodeRef& node : order) {
-      if (!is_state_update(*node) || !evaluated.contains(node.get())) continue;
+      if (!is_state_update(*node) || !computed.contains(node.get())) continue;
       const Node* state = node->input(0).node.get();
       if (state->evaluated() && only_reference(*state) && !needed.contains(state)) free.insert(state);
     }

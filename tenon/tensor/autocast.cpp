@@ -83,7 +83,7 @@ void keep_shadow(Tensor& tensor, DType dtype) {
   TensorImpl& owner = *tensor.impl();
   if (owner.root) base::fail("keep_shadow", "this tensor is a view; give its root the shadow");
   const NoGrad values_only;
-  owner.shadow = std::make_shared<Tensor>(tensor.to(dtype).clone().eval());
+  owner.shadow = std::make_shared<Tensor>(tensor.to(dtype).eval());
   owner.shadow_distance = distance_of(owner);
 }
 

@@ -146,5 +146,27 @@ TEST(Shadow, FollowsWritesFromOutside) {
   EXPECT_EQ(product(x).to_vector<float>(), Floats(8, 4.0f));
 }
 
+// Products read the shadow; the weights themselves stand in the graph for their gradients only, and must not keep the
+// update from writing where they lie.
+TEST(Autocast, TheFirstStepWritesTheWeightsWhereTheyLie) {
+  Tensor a = randn({256, 256}).eval().requires_grad_(), b = randn({256, 128}).eval().requires_grad_();
+  AdamW optimizer({a, b}, {.lr = 1e-3});
+  optimizer.keep_shadow();
+  const Tensor x = randn({4, 256}).eval();
+  wait({a, b, x});
+  const size_t gradients = (256 * 256 + 256 * 128) * 4, before = memory_stats().live_bytes;
+  device::reset_peak();
+  auto step = compile([&](const Tensor& given) {
+    const Autocast lower(DType::bf16);
+    Tensor loss = matmul(matmul(given, a), b).sum();
+    loss.backward();
+    optimizer.step();
+    optimizer.zero_grad();
+    return loss.detach();
+  });
+  wait({step(x)});
+  EXPECT_LT(memory_stats().peak_bytes, before + gradients * 5 / 4);
+}
+
 }  // namespace
 }  // namespace tenon::optim

@@ -282,6 +282,8 @@ class FewRows {
  private:
   static constexpr int64_t kColumns = 1024;
   static constexpr int kSteps = 4;
+  // Rows that are fetched ahead: every one lies on other pages, where the processor does not look by itself.
+  static constexpr int64_t kAhead = HWY_TARGET == HWY_NEON ? 0 : 8;
 
   template <int kCount>
   void add(int64_t k, int64_t column, int64_t columns, T* HWY_RESTRICT sums) const {
@@ -292,6 +294,8 @@ class FewRows {
     const auto left = [&](int row, int step) { return a[row * p_.a_row + step * p_.a_column]; };
     int64_t j = 0;
     for (; j + kVectorSize<T> <= columns; j += kVectorSize<T>) {
+#pragma GCC unroll 4
+      for (int step = 0; kAhead > 0 && step < kCount; ++step) __builtin_prefetch(b + (step + kAhead) * p_.b_row + j);
 #pragma GCC unroll 4
       for (int row = 0; row < kRows; ++row) {
         V sum = hn::LoadU(d, sums + row * kColumns + j);
@@ -323,8 +327,22 @@ class FewRows {
   const Product& p_;
 };
 
-// The same where the columns of the right operand lie whole in memory, as a tied head's do: a few of them at a time are
-// turned in the first-level cache. Packing all of them first took GPT-2's head twice as long.
+#if HWY_TARGET != HWY_SCALAR
+
+// Elements of every 128-bit block of a vector from another place: block b begins at from + b * stride.
+template <typename D, typename T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const T* from, int64_t stride) {
+  constexpr size_t kBlocks = hn::MaxLanes(d) * sizeof(T) / 16;
+  if constexpr (kBlocks == 1) {
+    return hn::LoadU(d, from);
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, load_blocks(half, from + kBlocks / 2 * stride, stride), load_blocks(half, from, stride));
+  }
+}
+
+// The same where the columns of the right operand lie whole in memory, as a tied head's do: a square of every few
+// columns is turned in registers. Packing all of them first took GPT-2's head twice as long.
 template <typename T, int kRows>
 class FewRowsTurned {
  public:
@@ -332,51 +350,75 @@ class FewRowsTurned {
 
   void run() const {
     const int64_t depth = depth_of(p_.k);
-    for (int64_t column = 0; column < p_.n; column += kColumns) {
-      const int64_t columns = std::min(kColumns, p_.n - column);
-      for (int64_t k = 0; k < p_.k; k += depth) add_block(k, std::min(k + depth, p_.k), column, columns);
+    for (int64_t column = 0; column < p_.n; column += kLanes) {
+      for (int64_t k = 0; k < p_.k; k += depth) add_block(k, std::min(k + depth, p_.k), column);
     }
   }
 
  private:
-  static constexpr int64_t kColumns = 64 / sizeof(T), kSteps = 64;
-  static constexpr int64_t kLanes = kVectorSize<T>, kVectors = kColumns / kLanes;
+  static constexpr int64_t kLanes = kVectorSize<T>;
+  static constexpr int kSide = 16 / sizeof(T);  // of a square
+  using Tag = hn::ScalableTag<T>;
+  using V = hn::Vec<Tag>;
 
-  void add_block(int64_t begin, int64_t end, int64_t column, int64_t columns) const {
-    const hn::ScalableTag<T> d;
-    using V = hn::Vec<decltype(d)>;
-    alignas(64) T turned[kSteps * kColumns] = {};
-    V sums[kRows][kVectors];
+  const T* right(int64_t k, int64_t column) const {
+    return reinterpret_cast<const T*>(p_.b) + column * p_.b_column + k;
+  }
+  const T* left(int64_t k) const { return reinterpret_cast<const T*>(p_.a) + k * p_.a_column; }
+
+  void add_step(int64_t k, V right_row, V* sums) const {
 #pragma GCC unroll 4
-    for (auto& row : sums) {
+    for (int row = 0; row < kRows; ++row)
+      sums[row] = hn::MulAdd(hn::Set(Tag(), left(k)[row * p_.a_row]), right_row, sums[row]);
+  }
+
+  void add_block(int64_t begin, int64_t end, int64_t column) const {
+    const Tag d;
+    V sums[kRows];
 #pragma GCC unroll 4
-      for (V& sum : row) sum = hn::Zero(d);
+    for (V& sum : sums) sum = hn::Zero(d);
+    const int64_t columns = std::min(kLanes, p_.n - column);
+    int64_t k = begin;
+    for (; columns == kLanes && k + kSide <= end; k += kSide) {
+      V square[kSide];
+#pragma GCC unroll 4
+      for (int i = 0; i < kSide; ++i) square[i] = load_blocks(d, right(k, column + i), kSide * p_.b_column);
+      turn(square);
+#pragma GCC unroll 4
+      for (int i = 0; i < kSide; ++i) add_step(k + i, square[i], sums);
     }
-    for (int64_t k = begin; k < end; k += kSteps) {
-      const int64_t steps = std::min(kSteps, end - k);
-      transpose_block(reinterpret_cast<const T*>(p_.b) + column * p_.b_column + k, p_.b_column, turned, kColumns,
-                      columns, steps);
-      const T* a = reinterpret_cast<const T*>(p_.a) + k * p_.a_column;
-      for (int64_t step = 0; step < steps; ++step, a += p_.a_column) {
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) {
-          const V right = hn::Load(d, turned + step * kColumns + v * kLanes);
-#pragma GCC unroll 4
-          for (int row = 0; row < kRows; ++row)
-            sums[row][v] = hn::MulAdd(hn::Set(d, a[row * p_.a_row]), right, sums[row][v]);
-        }
-      }
+    alignas(64) T made[kLanes] = {};
+    for (; k < end; ++k) {
+      for (int64_t j = 0; j < columns; ++j) made[j] = right(k, column + j)[0];
+      add_step(k, hn::Load(d, made), sums);
     }
-    alignas(64) T made[kColumns];
     for (int row = 0; row < kRows; ++row) {
-      for (int v = 0; v < kVectors; ++v) hn::Store(sums[row][v], d, made + v * kLanes);
+      hn::Store(sums[row], d, made);
       T* to = reinterpret_cast<T*>(p_.c) + row * p_.c_row + column;
       for (int64_t j = 0; j < columns; ++j) to[j] = begin > 0 ? to[j] + made[j] : made[j];
     }
   }
 
+  // Square::transpose, in every block at once.
+  static HWY_INLINE void turn(V* v) {
+    const Tag d;
+#pragma GCC unroll 2
+    for (int bit = 1; bit < kSide; bit *= 2) {
+      V next[kSide];
+#pragma GCC unroll 2
+      for (int i = 0; i < kSide / 2; ++i) {
+        next[2 * i] = hn::InterleaveLower(d, v[i], v[i + kSide / 2]);
+        next[2 * i + 1] = hn::InterleaveUpper(d, v[i], v[i + kSide / 2]);
+      }
+#pragma GCC unroll 4
+      for (int i = 0; i < kSide; ++i) v[i] = next[i];
+    }
+  }
+
   const Product& p_;
 };
+
+#endif  // HWY_SCALAR
 
 template <typename T, int kRows>
 bool multiply_few_rows(const Product& p) {
@@ -385,9 +427,13 @@ bool multiply_few_rows(const Product& p) {
     FewRows<T, kRows>(p).run();
     return true;
   }
-  if (HWY_TARGET == HWY_SCALAR || p.b_row != 1) return false;
-  FewRowsTurned<T, kRows>(p).run();
-  return true;
+#if HWY_TARGET != HWY_SCALAR
+  if (p.b_row == 1) {
+    FewRowsTurned<T, kRows>(p).run();
+    return true;
+  }
+#endif
+  return false;
 }
 
 template <typename T>
