@@ -1,0 +1,201 @@
+// The checksum of checkpoint.json stands in its last line and covers all before it; that of state.safetensors stands in
+// checkpoint.json.
+
+#include "tenon/train/checkpoint.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "tenon/base/error.h"
+#include "tenon/data/checksum.h"
+#include "tenon/io/file.h"
+#include "tenon/io/safetensors.h"
+
+namespace tenon::train {
+namespace {
+
+namespace fs = std::filesystem;
+using base::fail;
+
+constexpr std::string_view kOp = "checkpoint", kUnfinished = ".unfinished_", kDropped = ".dropped_", kStep = "step_";
+constexpr int kDigits = 8;
+
+std::string step_name(int64_t step) { return fmt::format("{}{:0{}}", kStep, step, kDigits); }
+
+std::optional<int64_t> step_of(const std::string& name) {
+  const std::string_view digits = std::string_view(name).substr(std::min(name.size(), kStep.size()));
+  if (!name.starts_with(kStep) || digits.size() < kDigits || digits.size() > 18 ||
+      !std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; }))
+    return std::nullopt;
+  return std::stoll(std::string(digits));
+}
+
+std::string checksum_of(std::span<const std::byte> bytes) {
+  data::Checksum checksum;
+  checksum.add(bytes);
+  return fmt::format("{:016x}", checksum.value());
+}
+
+std::string checksum_of(std::string_view text) { return checksum_of(std::as_bytes(std::span(text))); }
+
+// A rename is on disk when the folder is.
+void sync_folder(const fs::path& folder) {
+  const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
+  if (file < 0) return;
+  ::fsync(file);
+  ::close(file);
+}
+
+// What could not be removed is left for the next time: a checkpoint was saved, which is what counts.
+void remove_folder(const fs::path& path) {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
+void rename_into_place(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  if (fs::exists(to)) {  // the same step again: the old one steps aside first
+    const fs::path aside = to.parent_path() / (std::string(kDropped) + to.filename().string());
+    remove_folder(aside);
+    fs::rename(to, aside, error);
+    if (error) fail(kOp, "{}: cannot be replaced: {}", to.string(), error.message());
+    fs::rename(from, to, error);
+    if (error) fail(kOp, "{}: cannot be put in place: {}", to.string(), error.message());
+    remove_folder(aside);
+  } else {
+    fs::rename(from, to, error);
+    if (error) fail(kOp, "{}: cannot be put in place: {}", to.string(), error.message());
+  }
+  sync_folder(to.parent_path());
+}
+
+}  // namespace
+
+fs::path checkpoint_path(const fs::path& folder, int64_t step) { return folder / step_name(step); }
+
+fs::path save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
+  const fs::path target = checkpoint_path(folder, checkpoint.step);
+  const fs::path unfinished = folder / (std::string(kUnfinished) + step_name(checkpoint.step));
+  remove_folder(unfinished);
+  std::error_code error;
+  fs::create_directories(unfinished, error);
+  if (error) fail(kOp, "{}: cannot be made: {}", unfinished.string(), error.message());
+  try {
+    const fs::path tensors = unfinished / "state.safetensors";
+    io::save_safetensors(tensors, checkpoint.tensors, {{"format", "tenon"}});
+    const auto written = io::MappedFile::open(kOp, tensors);
+    const nlohmann::ordered_json json = {{"format", 1},
+                                         {"step", checkpoint.step},
+                                         {"tensors", checksum_of(written->bytes())},
+                                         {"tensor_bytes", written->bytes().size()},
+                                         {"state", nlohmann::ordered_json::parse(checkpoint.state)}};
+    const std::string text = json.dump(1) + "\n";
+    io::ReplacingFile file(kOp, unfinished / "checkpoint.json");
+    file.write(text + checksum_of(text) + "\n");
+    file.commit();
+    sync_folder(unfinished);
+    rename_into_place(unfinished, target);
+  } catch (const Error& failure) {
+    remove_folder(unfinished);  // gives a full disk its room back
+    fail(kOp, "{}: could not be written, earlier ones are kept: {}", target.string(), failure.what());
+  }
+  return target;
+}
+
+Checkpoint read_checkpoint(const fs::path& path) {
+  const fs::path described = path / "checkpoint.json";
+  const auto file = io::MappedFile::open(kOp, described);
+  const std::string_view whole = io::as_text(file->bytes());
+  constexpr size_t kSum = 17;  // digits and a line break
+  if (whole.size() < kSum || whole.back() != '\n' ||
+      checksum_of(whole.substr(0, whole.size() - kSum)) != whole.substr(whole.size() - kSum, kSum - 1))
+    fail(kOp, "{}: is damaged: its checksum does not fit", described.string());
+  Checkpoint found;
+  const nlohmann::ordered_json json =
+      nlohmann::ordered_json::parse(whole.substr(0, whole.size() - kSum), nullptr, false);
+  try {
+    if (json.at("format").get<int>() != 1)
+      fail(kOp, "{}: is of format {}, this version reads 1", described.string(), json.at("format").dump());
+    found.step = json.at("step").get<int64_t>();
+    found.state = json.at("state").dump();
+    const fs::path tensors = path / "state.safetensors";
+    {
+      const auto bytes = io::MappedFile::open(kOp, tensors);
+      if (bytes->bytes().size() != json.at("tensor_bytes").get<size_t>())
+        fail(kOp, "{}: is damaged: it has {} bytes instead of {}", tensors.string(), bytes->bytes().size(),
+             json.at("tensor_bytes").dump());
+      if (checksum_of(bytes->bytes()) != json.at("tensors").get<std::string>())
+        fail(kOp, "{}: is damaged: its checksum does not fit", tensors.string());
+    }
+    found.tensors = io::load_safetensors(tensors).tensors;
+  } catch (const nlohmann::json::exception& failure) {
+    fail(kOp, "{}: is no checkpoint: {}", described.string(), failure.what());
+  }
+  return found;
+}
+
+std::vector<int64_t> checkpoint_steps(const fs::path& folder) {
+  std::vector<int64_t> steps;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (const auto step = step_of(entry.path().filename().string())) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+std::optional<Checkpoint> newest_checkpoint(const fs::path& folder,
+                                            const std::function<void(const std::string&)>& refused) {
+  const std::vector<int64_t> steps = checkpoint_steps(folder);
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    try {
+      return read_checkpoint(checkpoint_path(folder, *step));
+    } catch (const Error& failure) {
+      refused(failure.what());
+    }
+  }
+  return std::nullopt;
+}
+
+void prune_checkpoints(const fs::path& folder, int64_t keep_last, std::optional<int64_t> spared) {
+  std::vector<int64_t> steps = checkpoint_steps(folder);
+  if (keep_last > 0 && std::ssize(steps) > keep_last) {
+    steps.resize(steps.size() - static_cast<size_t>(keep_last));
+    for (const int64_t step : steps) {
+      if (step == spared) continue;
+      // Out of the way at once, so that a kill leaves nothing that looks like a checkpoint and is half of one.
+      const fs::path dropped = folder / (std::string(kDropped) + step_name(step));
+      std::error_code error;
+      fs::rename(checkpoint_path(folder, step), dropped, error);
+    }
+  }
+  std::error_code error;
+  std::vector<fs::path> left_behind;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kDropped) || name.starts_with(kUnfinished)) left_behind.push_back(entry.path());
+  }
+  for (const fs::path& path : left_behind) remove_folder(path);
+}
+
+void name_best(const fs::path& folder, int64_t step) {
+  const fs::path link = folder / "best", fresh = folder / ".best";
+  std::error_code error;
+  fs::remove(fresh, error);
+  fs::create_directory_symlink(step_name(step), fresh, error);
+  if (!error) fs::rename(fresh, link, error);
+  if (error) fail(kOp, "{}: cannot be written: {}", link.string(), error.message());
+}
+
+std::optional<int64_t> best_step(const fs::path& folder) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(folder / "best", error);
+  return error ? std::nullopt : step_of(target.filename().string());
+}
+
+}  // namespace tenon::train

@@ -1,0 +1,52 @@
+// Checkpoints: folders checkpoints/step_00000100 that are either whole or not there.
+//
+// A folder is filled under another name, its files are synced, and then it is renamed. Every byte is covered by a
+// checksum, which is looked at before anything is taken from it, so that damage by the disk is found too.
+//
+//   state.safetensors   tensors: weights, moments, counters
+//   checkpoint.json     step, position in the data, random stream, config, checksums
+
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenon/tensor/tensor.h"
+
+namespace tenon::train {
+
+struct Checkpoint {
+  int64_t step = 0;
+  std::string state;  // JSON, of whoever saves
+  std::map<std::string, Tensor> tensors;
+};
+
+/// Writes folder/step_N. Every failure is one line that starts with `[checkpoint] path`, and leaves all others as they
+/// were.
+std::filesystem::path save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
+
+/// Reads one; fails with one line where anything about it is wrong. Tensors lie in a map of the file.
+Checkpoint read_checkpoint(const std::filesystem::path& path);
+
+/// The steps that have a checkpoint, ascending, good or not.
+std::vector<int64_t> checkpoint_steps(const std::filesystem::path& folder);
+std::filesystem::path checkpoint_path(const std::filesystem::path& folder, int64_t step);
+
+/// The newest one that is good. `refused` is told why, of every newer one that is not.
+std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& folder,
+                                            const std::function<void(const std::string&)>& refused);
+
+/// Removes all but the last `keep_last` and `spared`, and what interrupted writers left behind.
+void prune_checkpoints(const std::filesystem::path& folder, int64_t keep_last, std::optional<int64_t> spared);
+
+/// Makes folder/best name the checkpoint of a step.
+void name_best(const std::filesystem::path& folder, int64_t step);
+/// The step that it names, if there is one.
+std::optional<int64_t> best_step(const std::filesystem::path& folder);
+
+}  // namespace tenon::train
