@@ -33,7 +33,8 @@ struct Key {
   bool operator==(const Key&) const = default;
 
   uint64_t hash() const {
-    uint64_t hash = words[0] * 0x9E3779B97F4A7C15ull ^ words[1] * 0xC2B2AE3D27D4EB4Full ^ words[2] * 0x165667B19E3779F9ull;
+    uint64_t hash =
+        words[0] * 0x9E3779B97F4A7C15ull ^ words[1] * 0xC2B2AE3D27D4EB4Full ^ words[2] * 0x165667B19E3779F9ull;
     return (hash ^ hash >> 32) * 0xD6E8FEB86659FD93ull;
   }
 

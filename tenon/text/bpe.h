@@ -1,4 +1,5 @@
-// Byte-level BPE, as GPT-2 has it: text is cut into pieces (pieces.h), and inside each the bytes are merged into tokens.
+// Byte-level BPE, as GPT-2 has it: text is cut into pieces (pieces.h), and inside each the bytes are merged into
+// tokens.
 //
 //   text::Bpe tokenizer = text::load_bpe("vocab.json", "merges.txt");
 //   tokenizer.encode("Hello world");   // 15496 995 with GPT-2's files

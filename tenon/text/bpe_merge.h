@@ -1,5 +1,6 @@
-// Merging neighbours into tokens: of all that may be merged those with the earliest rule go first, the leftmost of equals
-// before the others, until none is left. Byte-level BPE and llama2.c's tokenizer differ only in what they start from.
+// Merging neighbours into tokens: of all that may be merged those with the earliest rule go first, the leftmost of
+// equals before the others, until none is left. Byte-level BPE and llama2.c's tokenizer differ only in what they start
+// from.
 
 #pragma once
 

@@ -1,8 +1,8 @@
 // Checking the files of a BPE against each other, and writing them.
 //
-// Files refer to tokens by their letters (byte_letters.h). Everything is turned into numbers here, once, so that nothing
-// after this has to doubt them: numbers run from 0 without a gap, every byte has a token, and every merge has its parts
-// and its result.
+// Files refer to tokens by their letters (byte_letters.h). Everything is turned into numbers here, once, so that
+// nothing after this has to doubt them: numbers run from 0 without a gap, every byte has a token, and every merge has
+// its parts and its result.
 
 #include "tenon/text/bpe_model.h"
 
@@ -141,8 +141,8 @@ std::vector<BpeMerge> parse_merge_lines(const io::Input& input, const Letters& l
 }
 
 bool looks_special(std::string_view token) {
-  return token.size() > 2 && ((token.starts_with('<') && token.ends_with('>')) ||
-                              (token.starts_with('[') && token.ends_with(']')));
+  return token.size() > 2 &&
+         ((token.starts_with('<') && token.ends_with('>')) || (token.starts_with('[') && token.ends_with(']')));
 }
 
 /// The tokens that are neither a byte nor made by a merge.
@@ -314,13 +314,15 @@ std::string hugging_face_json(const BpeModel& model) {
   }
   json += fmt::format(
       "\n  ],\n  \"normalizer\": null,\n"
-      "  \"pre_tokenizer\": {{\"type\": \"ByteLevel\", \"add_prefix_space\": {}, \"trim_offsets\": true, \"use_regex\": "
+      "  \"pre_tokenizer\": {{\"type\": \"ByteLevel\", \"add_prefix_space\": {}, \"trim_offsets\": true, "
+      "\"use_regex\": "
       "true}},\n  \"post_processor\": null,\n"
       "  \"decoder\": {{\"type\": \"ByteLevel\", \"add_prefix_space\": true, \"trim_offsets\": true, \"use_regex\": "
       "true}},\n",
       flag(model.add_prefix_space));
   json +=
-      "  \"model\": {\n    \"type\": \"BPE\", \"dropout\": null, \"unk_token\": null, \"continuing_subword_prefix\": null,\n"
+      "  \"model\": {\n    \"type\": \"BPE\", \"dropout\": null, \"unk_token\": null, \"continuing_subword_prefix\": "
+      "null,\n"
       "    \"end_of_word_suffix\": null, \"fuse_unk\": false, \"byte_fallback\": false, \"ignore_merges\": false,\n"
       "    \"vocab\": {";
   for (size_t id = 0; id < letters.size(); ++id) {

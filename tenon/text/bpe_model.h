@@ -16,19 +16,19 @@ struct BpeMerge {
 };
 
 struct BpeModel {
-  std::vector<std::string> tokens;       // the bytes of each token
-  std::array<int32_t, 256> byte_ids{};   // the token of each single byte
-  std::vector<BpeMerge> merges;          // the first is done first
+  std::vector<std::string> tokens;      // the bytes of each token
+  std::array<int32_t, 256> byte_ids{};  // the token of each single byte
+  std::vector<BpeMerge> merges;         // the first is done first
   std::vector<SpecialToken> specials;
   bool add_prefix_space = false;  // a text that does not start with a blank is given one
 };
 
-/// vocab.json and merges.txt, or GPT-2's own encoder.json and vocab.bpe, which differ in their names only. Tokens that no
-/// merge makes must look like special ones (<...>, [...]): else the merges are not all there.
+/// vocab.json and merges.txt, or GPT-2's own encoder.json and vocab.bpe, which differ in their names only. Tokens that
+/// no merge makes must look like special ones (<...>, [...]): else the merges are not all there.
 BpeModel parse_bpe_files(const io::Input& vocabulary, const io::Input& merges);
 
-/// tokenizer.json of Hugging Face: a model of type BPE behind a ByteLevel pre-tokenizer. What would change the tokens and
-/// is not done here is refused by name.
+/// tokenizer.json of Hugging Face: a model of type BPE behind a ByteLevel pre-tokenizer. What would change the tokens
+/// and is not done here is refused by name.
 BpeModel parse_hugging_face_bpe(const JsonView& root);
 
 /// The model as a tokenizer.json that this room and Hugging Face read.

@@ -39,7 +39,7 @@ class Llama2cBpe : public Tokenizer {
   void encode_part(std::string_view text, std::vector<int32_t>& ids) const;
 
   io::Llama2cTokenizer pieces_;
-  std::vector<std::string> bytes_;  // what each token spells
+  std::vector<std::string> bytes_;                     // what each token spells
   std::unordered_map<std::string_view, int32_t> ids_;  // of pieces, views into bytes_
   int32_t blank_ = 0;
   Merger merger_;

@@ -7,8 +7,8 @@
 namespace tenon::text {
 namespace {
 
-// Long enough that starting threads and joining parts costs nothing against it (milliseconds of work), short enough that
-// a core which is busy elsewhere delays little.
+// Long enough that starting threads and joining parts costs nothing against it (milliseconds of work), short enough
+// that a core which is busy elsewhere delays little.
 constexpr size_t kPartBytes = size_t{1} << 17;
 
 std::vector<std::string_view> parts_of(const Tokenizer& tokenizer, std::string_view text) {

@@ -71,11 +71,11 @@ const std::array<Pieces::Class, 256> Pieces::kClasses = [] {
   std::array<Class, 256> classes{};
   for (unsigned byte = 0; byte < 256; ++byte) {
     const unsigned lower = byte | 0x20U;
-    classes[byte] = byte >= 0x80                     ? Class::kHigh
-                    : is_space(byte)                 ? Class::kSpace
-                    : lower >= 'a' && lower <= 'z'   ? Class::kLetter
-                    : byte >= '0' && byte <= '9'     ? Class::kDigit
-                                                     : Class::kOther;
+    classes[byte] = byte >= 0x80                   ? Class::kHigh
+                    : is_space(byte)               ? Class::kSpace
+                    : lower >= 'a' && lower <= 'z' ? Class::kLetter
+                    : byte >= '0' && byte <= '9'   ? Class::kDigit
+                                                   : Class::kOther;
   }
   return classes;
 }();

@@ -89,8 +89,8 @@ class Pieces {
   size_t valid_until_ = 0;  // the text is UTF-8 from some place behind at_ to here
 };
 
-/// The first place, at or after `from`, where a text may be cut so that the pieces of both parts are those of the whole:
-/// before white space that follows something else. No later than the end of the text.
+/// The first place, at or after `from`, where a text may be cut so that the pieces of both parts are those of the
+/// whole: before white space that follows something else. No later than the end of the text.
 size_t cut_between_pieces(std::string_view text, size_t from, bool at_blank_only = false);
 
 }  // namespace tenon::text

@@ -44,11 +44,7 @@ WordModel parse_model(const JsonView& document) {
 }  // namespace
 
 void WordCounter::add(std::string_view text) {
-  std::string key;  // kept, so that a word that was counted before costs no allocation
-  for_each_word(text, [&](std::string_view word) {
-    key = word;
-    ++counts_[key];
-  });
+  for_each_word(text, [&](std::string_view word) { counts_.add(word); });
 }
 
 WordModel WordCounter::model(const WordOptions& options) const {
@@ -57,9 +53,9 @@ WordModel WordCounter::model(const WordOptions& options) const {
     base::fail(kFormat, "a vocabulary of {} has no room for words", options.vocabulary);
   }
   std::vector<std::pair<std::string_view, int64_t>> kept;
-  for (const auto& [word, count] : counts_) {
+  counts_.for_each([&](std::string_view word, int64_t count) {
     if (count >= options.min_count) kept.emplace_back(word, count);
-  }
+  });
   std::ranges::sort(kept, [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });

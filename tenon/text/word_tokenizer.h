@@ -5,8 +5,8 @@
 //   text::WordTokenizer tokenizer(counter.model({.vocabulary = 100}));
 //   tokenizer.decode(tokenizer.encode("the dog sat"));   // "the <unk> sat"
 //
-// A text is cut as for BPE (pieces.h), with the blank before a word as a token of its own, so that an unknown word leaves
-// the blanks around it in place.
+// A text is cut as for BPE (pieces.h), with the blank before a word as a token of its own, so that an unknown word
+// leaves the blanks around it in place.
 
 #pragma once
 
@@ -15,6 +15,7 @@
 #include "tenon/text/json_value.h"
 #include "tenon/text/special_tokens.h"
 #include "tenon/text/tokenizer.h"
+#include "tenon/text/word_counts.h"
 
 namespace tenon::text {
 
@@ -37,7 +38,7 @@ class WordCounter {
   WordModel model(const WordOptions& options = {}) const;
 
  private:
-  std::unordered_map<std::string, int64_t> counts_;
+  WordCounts counts_;
 };
 
 class WordTokenizer : public Tokenizer {
