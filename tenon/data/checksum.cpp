@@ -32,7 +32,8 @@ uint64_t avalanche(uint64_t hash) {
 }  // namespace
 
 void Checksum::add_stripe(const std::byte* stripe) {
-  for (size_t lane = 0; lane < 4; ++lane) lanes_[lane] = round(lanes_[lane], little_endian<uint64_t>(stripe + 8 * lane));
+  for (size_t lane = 0; lane < 4; ++lane)
+    lanes_[lane] = round(lanes_[lane], little_endian<uint64_t>(stripe + 8 * lane));
 }
 
 void Checksum::add(std::span<const std::byte> bytes) {

@@ -196,7 +196,8 @@ std::unique_ptr<ByteStream> decompressed(std::unique_ptr<ByteStream> stream, int
   first.resize(held);
   auto whole = std::make_unique<Replayed>(first, std::move(stream));
   if (first.starts_with(Gzip::kMagic)) return std::make_unique<Decompressor<Gzip>>(std::move(whole));
-  if (first.starts_with(Zstd::kMagic)) return std::make_unique<Decompressor<Zstd>>(std::move(whole), largest_zstd_window);
+  if (first.starts_with(Zstd::kMagic))
+    return std::make_unique<Decompressor<Zstd>>(std::move(whole), largest_zstd_window);
   if (is_bzip2(first)) return std::make_unique<Decompressor<Bzip2>>(std::move(whole));
   return whole;
 }

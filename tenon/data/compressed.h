@@ -14,6 +14,7 @@ inline constexpr int kLargestZstdWindow = 27;
 /// The stream itself where it is not compressed, else what is in it: all members, frames or streams, one after another
 /// (Wikipedia's multi-stream dumps have a hundred thousand). Reading fails with one line where the stream is damaged,
 /// cut off, or followed by something else.
-std::unique_ptr<ByteStream> decompressed(std::unique_ptr<ByteStream> stream, int largest_zstd_window = kLargestZstdWindow);
+std::unique_ptr<ByteStream> decompressed(std::unique_ptr<ByteStream> stream,
+                                         int largest_zstd_window = kLargestZstdWindow);
 
 }  // namespace tenon::data

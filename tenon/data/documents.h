@@ -51,7 +51,8 @@ inline constexpr std::string_view kEndOfTextMark = "<|endoftext|>";
 /// The stream must stand at the place. Invalid UTF-8 is kept as it is.
 std::unique_ptr<DocumentReader> read_text(std::unique_ptr<ByteStream> stream, const Place& from = {});
 /// One document a line: the text in a field of its JSON object.
-std::unique_ptr<DocumentReader> read_jsonl(std::unique_ptr<ByteStream> stream, std::string field, const Place& from = {});
+std::unique_ptr<DocumentReader> read_jsonl(std::unique_ptr<ByteStream> stream, std::string field,
+                                           const Place& from = {});
 /// The articles of a MediaWiki dump, their text still with its markup: namespace 0, no redirects.
 std::unique_ptr<DocumentReader> read_wiki(std::unique_ptr<ByteStream> stream, const Place& from = {});
 

@@ -37,11 +37,15 @@ struct Loader::Windows {
   Windows(Tokens all, const LoaderOptions& given)
       : tokens(std::move(all)), options(given), per_epoch(windows_in(tokens.size(), given)) {}
 
-  uint64_t key(const LoaderState& state) const { return base::mix(state.seed, static_cast<uint64_t>(state.epoch)); }
+  // Mixed twice: mixed once, epoch 2 of seed 1 would be epoch 1 of seed 2.
+  uint64_t key(const LoaderState& state) const {
+    return base::mix(base::mix(0, state.seed), static_cast<uint64_t>(state.epoch));
+  }
 
   int64_t random_offset(uint64_t epoch_key, int64_t position) const {
     // Of 64 bits the remainder is even to one part in 2^64 / windows.
-    return static_cast<int64_t>(base::mix(epoch_key, static_cast<uint64_t>(position)) % static_cast<uint64_t>(per_epoch));
+    return static_cast<int64_t>(base::mix(epoch_key, static_cast<uint64_t>(position)) %
+                                static_cast<uint64_t>(per_epoch));
   }
 
   /// Fills a batch and moves the state past it.

@@ -44,12 +44,8 @@ Order order_named(std::string_view name) {
 }
 
 std::string to_json(const LoaderState& state) {
-  return Json{{"seed", state.seed},
-              {"epoch", state.epoch},
-              {"position", state.position},
-              {"order", name(state.order)},
-              {"length", state.length},
-              {"windows_per_epoch", state.windows_per_epoch}}
+  return Json{{"seed", state.seed},         {"epoch", state.epoch},   {"position", state.position},
+              {"order", name(state.order)}, {"length", state.length}, {"windows_per_epoch", state.windows_per_epoch}}
       .dump();
 }
 

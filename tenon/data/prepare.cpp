@@ -267,8 +267,8 @@ class Run {
   [[noreturn]] void give_up(const Error& error) {
     writer_.reset();
     if (has_journal_) {
-      throw Error(fmt::format("{} (what was done until the last checkpoint is kept: continue with --resume)",
-                              error.what()));
+      throw Error(
+          fmt::format("{} (what was done until the last checkpoint is kept: continue with --resume)", error.what()));
     }
     io::remove_stale("prepare", TokenFileWriter::partial_path(options_.out));
     throw Error(error);

@@ -33,12 +33,12 @@ struct PrepareOptions {
   std::vector<std::filesystem::path> inputs;
   std::filesystem::path out;
   Format format = Format::kAuto;
-  std::string field = "text";          // of JSON Lines
-  double validation_fraction = 0;      // the last part of the tokens goes to
+  std::string field = "text";            // of JSON Lines
+  double validation_fraction = 0;        // the last part of the tokens goes to
   std::filesystem::path validation_out;  // this file
-  int threads = 0;                     // that tokenize; 0: as many as the machine has
+  int threads = 0;                       // that tokenize; 0: as many as the machine has
   Unfinished unfinished = Unfinished::kContinue;
-  int64_t checkpoint_bytes = int64_t{64} << 20;  // of the inputs between two checkpoints
+  int64_t checkpoint_bytes = int64_t{64} << 20;          // of the inputs between two checkpoints
   std::function<void(const PrepareProgress&)> progress;  // called after every unit of work, on the caller's thread
 };
 
@@ -48,8 +48,8 @@ struct Prepared {
   int64_t continued_tokens = 0;  // that an earlier run had written
 };
 
-/// Each document is followed by the tokenizer's end_of_text, or by an empty line where it has none. Fails with one line;
-/// what was done by then is kept for the next run where there is a journal, and nothing where there is none.
+/// Each document is followed by the tokenizer's end_of_text, or by an empty line where it has none. Fails with one
+/// line; what was done by then is kept for the next run where there is a journal, and nothing where there is none.
 Prepared prepare(const text::Tokenizer& tokenizer, const PrepareOptions& options);
 
 }  // namespace tenon::data

@@ -13,8 +13,8 @@ constexpr size_t kPieceBytes = size_t{256} << 10;
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/// The splitting patterns of GPT-2 and its successors never join a line's end with what begins the next line, nor a word
-/// with the space that follows it. Where there is neither, any place between two characters must do.
+/// The splitting patterns of GPT-2 and its successors never join a line's end with what begins the next line, nor a
+/// word with the space that follows it. Where there is neither, any place between two characters must do.
 size_t cut_of(std::string_view view) {
   size_t between_words = 0;
   for (size_t at = kPieceBytes; at > kPieceBytes / 2; --at) {

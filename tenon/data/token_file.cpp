@@ -46,12 +46,14 @@ TokenFileHeader parse_token_file(const io::Input& input, Verify verify) {
   if (!io::as_text(bytes).starts_with(kMagic)) {
     io::fail(input, "is not a token file (it does not begin with {}); `tenon data prepare` makes one", kMagic);
   }
-  if (bytes.size() < kTokenFileHeaderBytes) io::fail(input, "is cut off: {} bytes, its header alone has 64", bytes.size());
+  if (bytes.size() < kTokenFileHeaderBytes)
+    io::fail(input, "is cut off: {} bytes, its header alone has 64", bytes.size());
   if (checksum_of(bytes.first(kChecked)) != io::number_at<uint64_t>(bytes, kChecked)) {
     io::fail(input, "its header does not match its checksum: the file is damaged; prepare it again");
   }
   const auto version = io::number_at<uint32_t>(bytes, 8);
-  if (version != kVersion) io::fail(input, "is of version {}, this program reads {}: prepare it again", version, kVersion);
+  if (version != kVersion)
+    io::fail(input, "is of version {}, this program reads {}: prepare it again", version, kVersion);
 
   const auto token_bytes = io::number_at<uint32_t>(bytes, 12);
   const auto tokens = io::number_at<uint64_t>(bytes, 16), vocabulary = io::number_at<uint64_t>(bytes, 24);

@@ -17,9 +17,9 @@ constexpr size_t kDeepest = 100;
 
 /// Namespaces whose links show no text here, in the larger Wikipedias' languages.
 constexpr std::array<std::string_view, 26> kUnseen = {
-    "file",     "image",     "media",     "category", "datei",     "bild",    "kategorie", "fichier",  "catégorie",
-    "archivo",  "imagen",    "categoría", "ficheiro", "categoria", "immagine", "bestand",   "afbeelding", "categorie",
-    "plik",     "grafika",   "kategoria", "fil",      "kategori",  "файл",    "изображение", "категория"};
+    "file",    "image",   "media",     "category", "datei",     "bild",     "kategorie",   "fichier",    "catégorie",
+    "archivo", "imagen",  "categoría", "ficheiro", "categoria", "immagine", "bestand",     "afbeelding", "categorie",
+    "plik",    "grafika", "kategoria", "fil",      "kategori",  "файл",     "изображение", "категория"};
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);

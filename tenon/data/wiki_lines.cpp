@@ -125,7 +125,8 @@ std::string without_holes(std::string_view line) {
 /// The level of a heading, 0 where the line is none; takes the signs off.
 size_t heading_level(std::string_view& line) {
   size_t level = 0;
-  while (level < 6 && line.size() > 2 * (level + 1) && line[level] == '=' && line[line.size() - 1 - level] == '=') ++level;
+  while (level < 6 && line.size() > 2 * (level + 1) && line[level] == '=' && line[line.size() - 1 - level] == '=')
+    ++level;
   line = line.substr(level, line.size() - 2 * level);
   return level;
 }

@@ -2,8 +2,8 @@
 //
 //   data::plain_text("'''Tea''' is a [[drink|hot drink]].<ref>x</ref>")   // "Tea is a hot drink."
 //
-// Three passes, each linear in the text whatever the text is: tags whose content is no markup (wiki_raw_tags.cpp), nested
-// brackets (wiki_brackets.cpp), then lines and what stands in them (wiki_lines.cpp).
+// Three passes, each linear in the text whatever the text is: tags whose content is no markup (wiki_raw_tags.cpp),
+// nested brackets (wiki_brackets.cpp), then lines and what stands in them (wiki_lines.cpp).
 
 #pragma once
 

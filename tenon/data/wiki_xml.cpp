@@ -73,7 +73,8 @@ class WikiReader : public DocumentReader {
       size_t safe = open == view.npos ? view.size() : open;
       if (open == view.npos) safe = view.size() - std::min<size_t>(view.size(), 16);
       if (into) safe = append_decoded(view.substr(0, open), safe, *into);
-      if (into && into->size() > kLongestRecord) fail("at byte {}: a page of more than {} MiB", ahead_.offset(), kLongestRecord >> 20);
+      if (into && into->size() > kLongestRecord)
+        fail("at byte {}: a page of more than {} MiB", ahead_.offset(), kLongestRecord >> 20);
       ahead_.drop(safe);
       if (open != view.npos) break;
       if (!ahead_.more()) fail("is cut off: it ends inside a page");
@@ -109,7 +110,8 @@ class WikiReader : public DocumentReader {
     }
     size_t end;
     while ((end = ahead_.view().find('>')) == std::string_view::npos) {
-      if (ahead_.view().size() > kLongestTag) fail("at byte {}: a tag of more than {} KiB", ahead_.offset(), kLongestTag >> 10);
+      if (ahead_.view().size() > kLongestTag)
+        fail("at byte {}: a tag of more than {} KiB", ahead_.offset(), kLongestTag >> 10);
       if (!ahead_.more()) fail("is cut off: it ends inside a tag");
     }
     const std::string_view inside = ahead_.view().substr(1, end - 1);

@@ -123,6 +123,15 @@ TEST(Loader, ASeedDecidesTheOrder) {
   }
 }
 
+TEST(Loader, NoTwoSeedsShareAnEpoch) {
+  std::set<std::vector<int32_t>> epochs;
+  for (uint64_t seed = 0; seed < 16; ++seed) {
+    Loader loader(numbers(101), {.batch = 50, .length = 2, .order = Order::kShuffled, .seed = seed});
+    for (auto& epoch : inputs_of(loader, 16)) epochs.insert(std::move(epoch));
+  }
+  EXPECT_EQ(epochs.size(), 16 * 16);
+}
+
 TEST(Loader, PrefetchChangesNothing) {
   for (const Order order : {Order::kRandom, Order::kShuffled, Order::kSequential}) {
     Loader with(numbers(1000), {.batch = 5, .length = 16, .order = order, .prefetch = true});

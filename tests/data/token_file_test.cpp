@@ -120,8 +120,7 @@ TEST_F(TokenFiles, NoCutGoesUnnoticedEvenWithoutReadingTheTokens) {
 TEST_F(TokenFiles, RefusalsSayWhatToDo) {
   const std::string whole = good();
   EXPECT_EQ(refusal_of(path("none")), "cannot be read: No such file or directory");
-  EXPECT_EQ(refusal("hello"),
-            "is not a token file (it does not begin with TENONTOK); `tenon data prepare` makes one");
+  EXPECT_EQ(refusal("hello"), "is not a token file (it does not begin with TENONTOK); `tenon data prepare` makes one");
   EXPECT_EQ(refusal(whole.substr(0, 40)), "is cut off: 40 bytes, its header alone has 64");
   EXPECT_EQ(refusal(whole.substr(0, 200)),
             "should hold 100 tokens and holds 68: the file is cut off; prepare it again");
