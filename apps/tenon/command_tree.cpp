@@ -23,8 +23,9 @@ std::vector<const CLI::Option*> options_of(const CLI::App& app) {
   std::vector<const CLI::Option*> options = app.get_options();
   for (const CLI::App* child : children(app)) {
     if (!child->get_name().empty()) continue;
-    const std::vector<const CLI::Option*> grouped = options_of(*child);
-    options.insert(options.end(), grouped.begin(), grouped.end());
+    for (const CLI::Option* option : options_of(*child)) {
+      if (option != child->get_help_ptr()) options.push_back(option);
+    }
   }
   return options;
 }

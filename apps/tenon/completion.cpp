@@ -38,6 +38,13 @@ bool takes_value(const CLI::Option& option) {
   return option.get_expected_max() > 0 && option.get_items_expected_max() > 0;
 }
 
+bool takes_files(const CLI::App& app) {
+  for (const CLI::Option* option : options_of(app)) {
+    if (option->get_positional() && choices_of(*option).empty()) return true;
+  }
+  return false;
+}
+
 struct Place {
   const CLI::App* app;
   std::string path;
@@ -67,13 +74,14 @@ Words words_at(const CLI::App& app) {
 
 // The two shells differ in how the words before the cursor are called and in how words are offered.
 struct Dialect {
-  std::string_view head, before, previous, offer, files, tail;
+  std::string_view head, before, previous, current, offer, files, tail;
 };
 
 constexpr Dialect kBash{
     .head = "# Completes tenon in bash: source <(tenon completion bash)\n",
     .before = "\"${COMP_WORDS[@]:1:COMP_CWORD-1}\"",
     .previous = "${COMP_WORDS[COMP_CWORD-1]}",
+    .current = "${COMP_WORDS[COMP_CWORD]}",
     .offer = "COMPREPLY=($(compgen -W '{}' -- \"${{COMP_WORDS[COMP_CWORD]}}\"))",
     .files = ":",  // -o default offers files where nothing else is offered
     .tail = "complete -o default -F _tenon tenon\n",
@@ -82,6 +90,7 @@ constexpr Dialect kZsh{
     .head = "#compdef tenon\n# Completes tenon in zsh: source <(tenon completion zsh)\n",
     .before = "\"${(@)words[2,CURRENT-1]}\"",
     .previous = "${words[CURRENT-1]}",
+    .current = "${words[CURRENT]}",
     .offer = "compadd -- {}",
     .files = "_files",
     .tail = "compdef _tenon tenon\n",
@@ -119,8 +128,11 @@ std::string script(const CLI::App& app, const Dialect& dialect) {
     }
   }
   text += "  esac\n  case \"$place\" in\n";
-  for (const Place& place : places)
-    text += fmt::format("    '{}') {} ;;\n", place.path, offered(words_at(*place.app), dialect));
+  for (const Place& place : places) {
+    // Where files may stand, options are offered once a dash is there.
+    const std::string only = takes_files(*place.app) ? fmt::format("[[ {} == -* ]] && ", dialect.current) : "";
+    text += fmt::format("    '{}') {}{} ;;\n", place.path, only, offered(words_at(*place.app), dialect));
+  }
   return text + fmt::format("  esac\n  {}\n}}\n{}", dialect.files, dialect.tail);
 }
 
