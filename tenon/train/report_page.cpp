@@ -46,7 +46,7 @@ footer { margin-top: 36px; font-size: 12px; }
 .plot { height: 210px; position: relative; touch-action: pan-y; cursor: crosshair; }
 .large .plot { height: 340px; }
 .area { position: absolute; inset: 10px 14px 26px 48px; }
-.area svg { position: absolute; width: 100%; height: 100%; display: block; overflow: visible; clip-path: inset(0 -4px); }
+.area svg { position: absolute; width: 100%; height: 100%; display: block; overflow: visible; clip-path: inset(0 -4px -1px); }
 .area span { position: absolute; color: var(--quiet); font-size: 11px; line-height: 1; white-space: nowrap; }
 .area .y { right: 100%; margin-right: 8px; transform: translateY(-50%); }
 .area .x { top: 100%; margin-top: 8px; transform: translateX(-50%); }
