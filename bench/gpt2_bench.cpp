@@ -12,10 +12,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <string_view>
 
 #include "tenon/base/parallel.h"
+#include "tenon/base/resident.h"
 #include "tenon/models/gpt2.h"
 #include "tenon/tenon.h"
 
@@ -58,12 +58,7 @@ Arguments parsed(int argc, char** argv) {
 
 namespace {
 
-double resident_MiB() {
-  std::ifstream statm("/proc/self/statm");
-  double total = 0, resident = 0;
-  statm >> total >> resident;
-  return resident * 4096 / (1 << 20);
-}
+double resident_MiB() { return static_cast<double>(base::resident_bytes()) / (1 << 20); }
 
 void load(const char* folder) {
   wait({ones({1}).clone()});  // opens the device

@@ -171,10 +171,11 @@ Tensor Gpt2::states(const Tensor& ids, std::vector<nn::KvCache>* caches) const {
 // Files differ: those of the model without head lack the prefix, old ones hold the causal masks, and some hold the head
 // again although it is tied.
 std::unique_ptr<Gpt2> Gpt2::load(const std::filesystem::path& folder, const Options& options,
-                                 int64_t padded_vocabulary) {
+                                 int64_t padded_vocabulary, std::optional<double> dropout) {
   const io::HuggingFaceFolder files = io::load_folder(folder, options.device);
   Gpt2Config config = Gpt2Config::from_json(files.config);
   config.padded_vocabulary = padded_vocabulary;
+  if (dropout) config.set_dropout(*dropout);
   auto model = std::make_unique<Gpt2>(config, options);
   const DType dtype = options.dtype.value_or(DType::f32);
   nn::StateDict state;

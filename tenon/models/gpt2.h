@@ -90,9 +90,10 @@ class Gpt2 : public CausalLm {
   /// With GPT-2's initial values. Options give dtype and device of the parameters.
   explicit Gpt2(const Gpt2Config& config, const Options& options = {});
 
-  /// From a folder as transformers writes it. A padded vocabulary is chosen here: files know none.
+  /// From a folder as transformers writes it. A padded vocabulary is chosen here: files know none. Dropout is the
+  /// folder's unless given.
   static std::unique_ptr<Gpt2> load(const std::filesystem::path& folder, const Options& options = {},
-                                    int64_t padded_vocabulary = 0);
+                                    int64_t padded_vocabulary = 0, std::optional<double> dropout = {});
   /// Writes a folder that transformers and load() read.
   void save(const std::filesystem::path& folder) const override;
 

@@ -18,6 +18,7 @@ namespace {
 constexpr double kUnits = 1e6;  // of the SVG's coordinates, in both directions
 constexpr int kBuckets = 800;   // a curve has at most two points in each: its least and its greatest value
 constexpr int kTicksAcross = 6, kTicksUp = 5;
+constexpr size_t kMostDots = 60;  // more would hide the line they stand on
 
 void put(std::string& html, fmt::string_view format, const auto&... args) {
   fmt::vformat_to(std::back_inserter(html), format, fmt::make_format_args(args...));
@@ -31,8 +32,9 @@ struct Range {
   double size() const { return high - low; }
   void include(double value) {
     if (!std::isfinite(value)) return;
-    low = std::min(low, value);
-    high = std::max(high, value);
+    constexpr double kMost = 1e300;  // the size of a range must be a number too
+    low = std::min(low, std::clamp(value, -kMost, kMost));
+    high = std::max(high, std::clamp(value, -kMost, kMost));
   }
   void include(const std::vector<double>& values) {
     for (const double value : values) include(value);
@@ -49,11 +51,13 @@ Range usual_range(std::vector<double> values) {
   return range;
 }
 
-/// A curve's whole range, unless few values make it much larger than what the rest needs.
+/// A curve's whole range; of a noisy one without few values that alone would make it much larger.
 Range range_of(const Curve& curve) {
-  Range whole, usual = usual_range(curve.values);
+  Range whole;
   whole.include(curve.values);
-  if (curve.smoothed) usual.include(smoothed(curve.values));
+  if (curve.course.empty()) return whole;
+  Range usual = usual_range(curve.values);
+  usual.include(curve.course);
   return whole.size() > 2 * usual.size() ? usual : whole;
 }
 
@@ -97,6 +101,55 @@ struct StepAxis {
     return std::log(std::max(step, first) / first) / std::log(last / first);
   }
 };
+
+/// How many values to either side belong to a smoothed one: a hundredth of all; fewer at first, where a loss falls so
+/// fast that a wide window would hide it.
+size_t reach_of(size_t i, size_t count) { return std::min(count / 100, i / 8); }
+
+/// A loop over windows; `add` and `remove` are told of each value as it comes and goes, `summary` gives the result.
+std::vector<double> over_windows(const std::vector<double>& values, auto&& add, auto&& remove, auto&& summary) {
+  std::vector<double> results;
+  results.reserve(values.size());
+  size_t begin = 0, end = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const size_t reach = reach_of(i, values.size());
+    for (; end < std::min(values.size(), i + reach + 1); ++end) {
+      if (std::isfinite(values[end])) add(values[end]);
+    }
+    for (; begin < i - reach; ++begin) {
+      if (std::isfinite(values[begin])) remove(values[begin]);
+    }
+    results.push_back(summary());
+  }
+  return results;
+}
+
+std::vector<double> running_medians(const std::vector<double>& values) {
+  std::vector<double> ordered;  // the window; at 100,000 steps moving it takes 0.1 us, less than a tree would
+  return over_windows(
+      values, [&](double value) { ordered.insert(std::upper_bound(ordered.begin(), ordered.end(), value), value); },
+      [&](double value) { ordered.erase(std::lower_bound(ordered.begin(), ordered.end(), value)); },
+      [&] { return ordered.empty() ? std::numeric_limits<double>::quiet_NaN() : ordered[ordered.size() / 2]; });
+}
+
+std::vector<double> running_means(const std::vector<double>& values) {
+  double sum = 0, count = 0;
+  return over_windows(
+      values, [&](double value) { sum += value, count += 1; }, [&](double value) { sum -= value, count -= 1; },
+      [&] { return sum / count; });
+}
+
+/// A dot for each value.
+std::string dots(const std::vector<int64_t>& steps, const std::vector<double>& values, const Range& up,
+                 const StepAxis& across) {
+  std::string path;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double height = (values[i] - up.low) / up.size();
+    if (!(height >= 0 && height <= 1)) continue;
+    put(path, "M{:.0f} {:.0f}l0 0", across.at(static_cast<double>(steps[i])) * kUnits, (1 - height) * kUnits);
+  }
+  return path;
+}
 
 /// A curve as SVG's path, thinned.
 class Path {
@@ -187,6 +240,18 @@ std::string step_text(double step) {
   return fmt::format("{:.0f}", step);
 }
 
+/// A red mark at the foot of the chart for each value that is not finite.
+void put_broken(std::string& html, const Curve& curve, const StepAxis& across) {
+  int64_t last_bucket = -1;
+  for (size_t i = 0; i < curve.values.size(); ++i) {
+    const double x = across.at(static_cast<double>(curve.steps[i]));
+    const auto bucket = static_cast<int64_t>(x * kBuckets);
+    if (std::isfinite(curve.values[i]) || bucket == last_bucket) continue;
+    put_line(html, "broken", x, 0.94, x, 1);
+    last_bucket = bucket;
+  }
+}
+
 /// Everything that depends on how steps are laid out.
 void put_plot(std::string& html, const Chart& chart, const Range& up, bool is_log) {
   const StepAxis across(chart, is_log);
@@ -213,23 +278,18 @@ void put_plot(std::string& html, const Chart& chart, const Range& up, bool is_lo
     put_line(html, "resumed", x, 0, x, 1);
   }
   for (const Curve& curve : chart.curves) {
-    std::string marks;
-    int64_t last_bucket = -1;
-    for (size_t i = 0; i < curve.values.size(); ++i) {
-      const double x = across.at(static_cast<double>(curve.steps[i]));
-      const auto bucket = static_cast<int64_t>(x * kBuckets);
-      if (std::isfinite(curve.values[i]) || bucket == last_bucket) continue;
-      put_line(marks, "broken", x, 0.94, x, 1);
-      last_bucket = bucket;
-    }
-    html += marks;
-    put(html, "<path class=\"curve {}{}\" data-name=\"{}\" d=\"{}\"/>", curve.style, curve.smoothed ? " pale" : "",
+    put_broken(html, curve, across);
+    const bool has_course = !curve.course.empty();
+    put(html, "<path class=\"curve {}{}\" data-name=\"{}\" d=\"{}\"/>", curve.style, has_course ? " pale" : "",
         escaped(curve.name), Path(up, across).of(curve.steps, curve.values));
-    if (!curve.smoothed) continue;
-    put(html, "<path class=\"curve {}\" data-name=\"{} (mean)\" d=\"{}\"/>", curve.style, escaped(curve.name),
-        Path(up, across).of(curve.steps, smoothed(curve.values)));
+    if (has_course) {
+      put(html, "<path class=\"curve {}\" data-name=\"{}, smoothed\" d=\"{}\"/>", curve.style, escaped(curve.name),
+          Path(up, across).of(curve.steps, curve.course));
+    } else if (curve.values.size() <= kMostDots) {
+      put(html, "<path class=\"dots {}\" d=\"{}\"/>", curve.style, dots(curve.steps, curve.values, up, across));
+    }
   }
-  html += "</svg>" + labels + "</div>";
+  html += "</svg>" + labels + "<span class=\"unit\">step</span></div>";
 }
 
 void put_legend(std::string& html, const Chart& chart, const Range& up) {
@@ -256,7 +316,7 @@ std::vector<double> axis_ticks(double low, double high, int parts) {
   const double power = std::pow(10, std::floor(std::log10(rough)));
   double spacing = 10 * power;
   for (const double factor : {5.0, 2.0, 1.0}) {
-    if (factor * power >= rough * 0.999) spacing = factor * power;
+    if (factor * power >= rough * 0.8) spacing = factor * power;
   }
   std::vector<double> ticks;
   const double first = std::ceil(low / spacing - 1e-9);
@@ -281,15 +341,9 @@ std::string tick_text(double value, double spacing) {
 }
 
 std::vector<double> smoothed(const std::vector<double>& values) {
-  const double span = std::max(1.0, static_cast<double>(values.size()) / 50);
-  const double keep = 1 - 1 / span;
-  std::vector<double> means = values;
-  double sum = 0, weight = 0;  // their quotient is not drawn towards 0 at the beginning
-  for (double& value : means) {
-    if (!std::isfinite(value)) continue;
-    sum = keep * sum + value;
-    weight = keep * weight + 1;
-    value = sum / weight;
+  std::vector<double> means = running_means(running_medians(values));  // medians alone go in stairs
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) means[i] = values[i];
   }
   return means;
 }

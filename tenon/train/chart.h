@@ -17,7 +17,7 @@ struct Curve {
   std::string style;  // a class of the page's style sheet
   std::vector<int64_t> steps;
   std::vector<double> values;
-  bool smoothed = false;  // a running mean is drawn over the curve, which itself becomes pale
+  std::vector<double> course;  // drawn over the values, which then become pale: smoothed(values), or empty for none
 };
 
 struct Chart {
@@ -37,7 +37,8 @@ std::vector<double> axis_ticks(double low, double high, int parts);
 /// A number of an axis whose ticks lie `spacing` apart: as few digits as tell them apart.
 std::string tick_text(double value, double spacing);
 
-/// A running mean over about a fiftieth of the values; those that are not finite stay out of it and stay as they are.
+/// The course of noisy values: medians, so that a spike leaves no trace, and means of those. What is not finite stays
+/// out of it and stays as it is.
 std::vector<double> smoothed(const std::vector<double>& values);
 
 /// Text for HTML, whatever bytes it has.

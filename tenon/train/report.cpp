@@ -67,7 +67,7 @@ std::vector<Figure> figures_of(const std::vector<StepMetrics>& metrics) {
   if (metrics.empty()) return figures;
   const StepMetrics& last = metrics.back();
   const std::vector<double> losses = column(metrics, &StepMetrics::loss);
-  figures.push_back({"Training loss", fmt::format("{:.4f}", smoothed(losses).back()), "mean of late"});
+  figures.push_back({"Training loss", fmt::format("{:.4f}", smoothed(losses).back()), "smoothed"});
   const StepMetrics* best = nullptr;
   int64_t peak = 0;
   for (const StepMetrics& each : metrics) {
@@ -87,7 +87,7 @@ std::vector<Figure> figures_of(const std::vector<StepMetrics>& metrics) {
   if (peak > 0)
     figures.push_back({"Peak memory", fmt::format("{:.2f} GiB", static_cast<double>(peak) / (1 << 30)), ""});
   const auto broken = std::count_if(losses.begin(), losses.end(), [](double loss) { return !std::isfinite(loss); });
-  if (broken > 0) figures.push_back({"Losses that are not finite", with_separators(broken), ""});
+  if (broken > 0) figures.push_back({"Non-finite losses", with_separators(broken), ""});
   return figures;
 }
 
@@ -107,7 +107,7 @@ void put_figures(std::string& html, const ReportInput& input) {
 /// The part of a curve that every step has.
 Curve curve_of(const std::vector<StepMetrics>& metrics, std::string name, std::string style,
                double StepMetrics::*member) {
-  Curve curve{std::move(name), std::move(style), {}, column(metrics, member), false};
+  Curve curve{std::move(name), std::move(style), {}, column(metrics, member), {}};
   for (const StepMetrics& each : metrics) curve.steps.push_back(each.step);
   return curve;
 }
@@ -115,7 +115,7 @@ Curve curve_of(const std::vector<StepMetrics>& metrics, std::string name, std::s
 /// The same of a number that only some steps have.
 Curve curve_of(const std::vector<StepMetrics>& metrics, std::string name, std::string style,
                std::optional<double> StepMetrics::*member) {
-  Curve curve{std::move(name), std::move(style), {}, {}, false};
+  Curve curve{std::move(name), std::move(style), {}, {}, {}};
   for (const StepMetrics& each : metrics) {
     if (!(each.*member)) continue;
     curve.steps.push_back(each.step);
@@ -125,7 +125,7 @@ Curve curve_of(const std::vector<StepMetrics>& metrics, std::string name, std::s
 }
 
 Curve memory_curve(const std::vector<StepMetrics>& metrics) {
-  Curve curve{"GiB", "memory", {}, {}, false};
+  Curve curve{"GiB", "memory", {}, {}, {}};
   for (const StepMetrics& each : metrics) {
     if (each.resident_bytes <= 0) continue;
     curve.steps.push_back(each.step);
@@ -135,15 +135,16 @@ Curve memory_curve(const std::vector<StepMetrics>& metrics) {
 }
 
 std::vector<Chart> charts_of(const std::vector<StepMetrics>& metrics) {
-  constexpr size_t kFewPoints = 30;  // so few need no mean
+  constexpr size_t kFewPoints = 30;  // so few need no smoothing
   Curve loss = curve_of(metrics, "train", "train", &StepMetrics::loss);
   Curve norm = curve_of(metrics, "norm", "norm", &StepMetrics::gradient_norm);
-  loss.smoothed = norm.smoothed = metrics.size() > kFewPoints;
   Curve validation = curve_of(metrics, "validation", "validation", &StepMetrics::validation_loss);
   Curve speed = curve_of(metrics, "tokens/s", "speed", &StepMetrics::tokens_per_second);
-  speed.smoothed = loss.smoothed;
   Curve scale = curve_of(metrics, "scale", "memory", &StepMetrics::loss_scale);
   Curve memory = memory_curve(metrics);
+  for (Curve* noisy : {&loss, &norm, &speed}) {
+    if (metrics.size() > kFewPoints) noisy->course = smoothed(noisy->values);
+  }
 
   std::vector<Chart> charts;
   charts.push_back({"Loss", "large", {std::move(loss)}});

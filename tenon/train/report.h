@@ -26,7 +26,7 @@ struct ReportInput {
 };
 
 /// The page. Any text may stand in the input, and any number: what is not finite is marked and breaks the curve. Curves
-/// are thinned, so that the page stays small (270 kB for 100,000 steps).
+/// are thinned, so that the page stays small (224 kB for 100,000 steps).
 std::string report_html(const ReportInput& input);
 
 /// The leaves of a JSON object by their dotted path; fails with one line where the text is none.

@@ -20,7 +20,7 @@ h1 { font-size: 22px; line-height: 1.25; font-weight: 650; margin: 0; overflow-w
 h2 { font-size: 15px; font-weight: 650; margin: 32px 0 10px; }
 .subtitle, footer { color: var(--quiet); margin: 4px 0 0; overflow-wrap: anywhere; }
 footer { margin-top: 36px; font-size: 12px; }
-.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(148px, 1fr)); gap: 10px; margin: 20px 0 0; }
+.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(168px, 1fr)); gap: 10px; margin: 20px 0 0; }
 .figures div { background: var(--panel); border: 1px solid var(--edge); border-radius: 8px; padding: 10px 14px; min-width: 0; }
 .figures dt { color: var(--quiet); font-size: 12px; }
 .figures dd { margin: 0; font-size: 18px; font-weight: 600; overflow-wrap: anywhere; line-height: 1.35; }
@@ -35,25 +35,27 @@ footer { margin-top: 36px; font-size: 12px; }
 #even:focus-visible ~ main label[for=even], #log:focus-visible ~ main label[for=log] { outline: 2px solid var(--blue); }
 #even:checked ~ main .log, #log:checked ~ main .even { display: none; }
 .charts { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 12px; }
-.chart { margin: 0; background: var(--panel); border: 1px solid var(--edge); border-radius: 8px; padding: 12px 16px 8px 12px; }
+.chart { margin: 0; background: var(--panel); border: 1px solid var(--edge); border-radius: 8px; padding: 12px 10px 8px 12px; }
 .chart.large { grid-column: 1 / -1; }
 .chart figcaption { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 16px; font-size: 13px; }
 .chart b { font-weight: 600; }
-.legend { display: flex; flex-wrap: wrap; gap: 0 14px; color: var(--quiet); font-size: 12px; }
+.legend { display: flex; flex-wrap: wrap; gap: 0 14px; padding-right: 12px; color: var(--quiet); font-size: 12px; }
 .key::before { content: ""; display: inline-block; width: 14px; height: 0; border-top: 3px solid var(--own); border-radius: 2px;
   margin-right: 6px; vertical-align: 3px; }
 .key.resumed::before { border-top: 1px dashed var(--quiet); }
 .plot { height: 210px; position: relative; touch-action: pan-y; cursor: crosshair; }
 .large .plot { height: 340px; }
-.area { position: absolute; inset: 10px 4px 26px 48px; }
-.area svg { position: absolute; width: 100%; height: 100%; display: block; overflow: hidden; }
+.area { position: absolute; inset: 10px 14px 26px 48px; }
+.area svg { position: absolute; width: 100%; height: 100%; display: block; overflow: visible; clip-path: inset(0 -4px -1px); }
 .area span { position: absolute; color: var(--quiet); font-size: 11px; line-height: 1; white-space: nowrap; }
 .area .y { right: 100%; margin-right: 8px; transform: translateY(-50%); }
 .area .x { top: 100%; margin-top: 8px; transform: translateX(-50%); }
+.area .unit { right: 100%; top: 100%; margin: 8px 8px 0 0; opacity: .75; }
 .area path { fill: none; vector-effect: non-scaling-stroke; }
 .grid { stroke: var(--grid); stroke-width: 1px; }
 .axis { stroke: var(--axis); stroke-width: 1px; }
 .curve { stroke: var(--own); stroke-width: 1.75px; stroke-linejoin: round; stroke-linecap: round; }
+.dots { stroke: var(--own); stroke-width: 5px; stroke-linecap: round; }
 .curve.pale { stroke-width: 1px; opacity: .3; }
 path.resumed { stroke: var(--quiet); stroke-width: 1px; stroke-dasharray: 3 4; }
 path.broken { stroke: var(--red); stroke-width: 2px; }
@@ -77,7 +79,7 @@ td:first-child { color: var(--quiet); width: 34%; }
 .empty { color: var(--quiet); padding: 40px 0; text-align: center; }
 @media (max-width: 720px) { .page { padding: 18px 12px 32px; } .charts { grid-template-columns: minmax(0, 1fr); }
   .large .plot { height: 260px; } .figures { grid-template-columns: repeat(auto-fill, minmax(128px, 1fr)); gap: 8px; }
-  .chart { padding: 10px 10px 6px 6px; } .area { left: 44px; } }
+  .chart { padding: 10px 6px 6px 6px; } .area { left: 44px; } }
 @media print { :root { --page: #fff; } .switches { display: none; } .chart, .figures div { break-inside: avoid; } }
 )css";
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cerrno>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "tenon/base/error.h"
+#include "tenon/io/input.h"
 #include "tenon/train/crc32c.h"
 
 namespace tenon::train {
@@ -131,9 +133,14 @@ void TensorBoardWriter::scalar(std::string_view tag, int64_t step, double value,
 }
 
 void TensorBoardWriter::text(std::string_view tag, int64_t step, std::string_view text, double wall_time) {
+  std::string shown(text);  // TensorBoard shows nothing at all of a text that is not UTF-8
+  if (!io::is_utf8(shown)) {
+    std::replace_if(
+        shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
+  }
   constexpr uint64_t kString = 7;  // of the enum DataType
   const Message shape = Message().message(2, Message().number(1, 1));
-  const Message tensor = Message().number(1, kString).message(2, shape).bytes(8, text);
+  const Message tensor = Message().number(1, kString).message(2, shape).bytes(8, shown);
   const Message metadata = Message().message(1, Message().bytes(1, "text"));
   add(summary_event(wall_time, step, Message().bytes(1, tag).message(8, tensor).message(9, metadata)));
 }

@@ -1,0 +1,143 @@
+// From the names of a config to those of the models.
+
+#include "tenon/train/model.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tenon/base/error.h"
+#include "tenon/io/file.h"
+#include "tenon/models/gpt2.h"
+#include "tenon/models/llama.h"
+#include "tenon/models/lora.h"
+
+namespace tenon::train {
+namespace {
+
+using base::fail;
+namespace fs = std::filesystem;
+
+bool is_masked(const Config& config) { return config.training.method == "masked_lm"; }
+
+models::Gpt2Config gpt2_config(const Config& config, int64_t vocabulary) {
+  const ModelConfig& m = config.model;
+  models::Gpt2Config made;
+  made.vocabulary = vocabulary;
+  made.padded_vocabulary = m.padded(vocabulary);
+  made.positions = m.context;
+  made.width = m.width;
+  made.layers = m.layers;
+  made.heads = m.heads;
+  made.inner = m.hidden_width();
+  made.tied_head = m.tied_head;
+  made.bias = m.bias;
+  made.causal = !is_masked(config);
+  made.start_token = made.end_token = vocabulary - 1;
+  return made.set_dropout(m.dropout);
+}
+
+models::LlamaConfig llama_config(const Config& config, int64_t vocabulary) {
+  const ModelConfig& m = config.model;
+  models::LlamaConfig made;
+  made.vocabulary = vocabulary;
+  made.padded_vocabulary = m.padded(vocabulary);
+  made.positions = m.context;
+  made.width = m.width;
+  made.layers = m.layers;
+  made.heads = m.heads;
+  made.kv_heads = m.kv_heads;
+  made.inner = m.hidden_width();
+  made.rotary_theta = m.rope_theta;
+  made.tied_head = m.tied_head;
+  return made;
+}
+
+std::string config_json_of(const fs::path& folder) {
+  const auto file = io::MappedFile::open("train", folder / "config.json");
+  return std::string(io::as_text(file->bytes()));
+}
+
+std::string architecture_of(const std::string& config_json, const fs::path& folder) {
+  const auto json = nlohmann::json::parse(config_json, nullptr, false);
+  const std::string type = json.is_object() ? json.value("model_type", std::string()) : std::string();
+  if (type != "gpt2" && type != "llama")
+    fail("train", "{}: its config.json is of type {}; gpt2 and llama can be trained", folder.string(),
+         type.empty() ? "unknown" : type);
+  return type;
+}
+
+std::unique_ptr<models::CausalLm> loaded(const Config& config) {
+  const ModelConfig& m = config.model;
+  const Options options(DType::f32, Device(config.device.name));
+  const int64_t rows = m.padded(m.vocabulary);
+  if (m.architecture == "llama") return models::Llama::load(m.init_from, options, rows);
+  return models::Gpt2::load(m.init_from, options, rows, m.dropout);
+}
+
+}  // namespace
+
+int64_t model_vocabulary(const Config& config, int64_t tokenizer_vocabulary) {
+  const int64_t least = tokenizer_vocabulary + (is_masked(config) ? 1 : 0);
+  if (config.model.vocabulary == 0) return least;
+  if (config.model.vocabulary < least) {
+    fail("train", "the tokenizer has {} tokens{}, model.vocabulary is {}; raise it, or set it to 0 to take the tokenizer's",
+         tokenizer_vocabulary, is_masked(config) ? " and the mask needs one more" : "", config.model.vocabulary);
+  }
+  return config.model.vocabulary;
+}
+
+void take_initial_model(Config& config) {
+  const fs::path folder = config.model.init_from;
+  if (folder.empty()) return;
+  const std::string text = config_json_of(folder);
+  ModelConfig found = config.model;
+  found.architecture = architecture_of(text, folder);
+  const auto take = [&](const auto& sizes) {
+    found.vocabulary = sizes.vocabulary;
+    found.context = sizes.positions;
+    found.width = sizes.width;
+    found.layers = sizes.layers;
+    found.heads = sizes.heads;
+    found.tied_head = sizes.tied_head;
+  };
+  if (found.architecture == "llama") {
+    const models::LlamaConfig sizes = models::LlamaConfig::from_json(text);
+    take(sizes);
+    found.kv_heads = sizes.kv_heads;
+    found.hidden = sizes.inner;
+    found.rope_theta = sizes.rotary_theta;
+  } else {
+    const models::Gpt2Config sizes = models::Gpt2Config::from_json(text);
+    take(sizes);
+    found.hidden = sizes.inner_width();
+    if (sizes.causal == is_masked(config))
+      fail("train", "{}: was trained by {}; set training.method to it", folder.string(),
+           sizes.causal ? "autoregressive" : "masked_lm");
+  }
+  take_model(config, found);
+}
+
+std::unique_ptr<models::CausalLm> make_model(const Config& config, int64_t vocabulary) {
+  const Options options(DType::f32, Device(config.device.name));
+  std::unique_ptr<models::CausalLm> model;
+  if (!config.model.init_from.empty())
+    model = loaded(config);
+  else if (config.model.architecture == "llama")
+    model = std::make_unique<models::Llama>(llama_config(config, vocabulary), options);
+  else
+    model = std::make_unique<models::Gpt2>(gpt2_config(config, vocabulary), options);
+  if (config.training.mode == "lora") models::attach_lora(*model, lora_targets(config), lora_options(config));
+  return model;
+}
+
+nn::LoraOptions lora_options(const Config& config) {
+  const TrainingConfig& t = config.training;
+  return {t.lora_rank, t.lora_alpha, t.lora_dropout};
+}
+
+std::vector<std::string> lora_targets(const Config& config) {
+  if (!config.training.lora_targets.empty()) return config.training.lora_targets;
+  if (config.model.architecture == "llama") return {"q_proj", "v_proj"};
+  return {"c_attn"};
+}
+
+}  // namespace tenon::train

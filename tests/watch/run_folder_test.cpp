@@ -1,0 +1,122 @@
+// The run's folder: one process at a time, and clear words about what is in the way.
+
+#include "tenon/train/run_folder.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/watch/support.h"
+
+namespace tenon::train {
+namespace {
+
+class Run : public InFolder {
+ protected:
+  Run() : InFolder("run") {}
+
+  std::string refusal(Start start) const {
+    return io::refusal_by("run", path(), [&] { RunFolder::open(path(), start); });
+  }
+  /// Does something in a process of its own; returns its status, which is 0 for true.
+  static int in_child(const auto& action) {
+    const pid_t child = fork();
+    if (child == 0) _exit(action() ? 0 : 1);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return status;
+  }
+};
+
+TEST_F(Run, NewFolderHasItsParts) {
+  const RunFolder run = RunFolder::open(path() / "of" / "mine", Start::fresh);
+  EXPECT_FALSE(run.resumes());
+  for (const fs::path& folder : {run.samples(), run.checkpoints(), run.tensorboard()})
+    EXPECT_TRUE(fs::is_directory(folder));
+  EXPECT_EQ(run.metrics(), path() / "of" / "mine" / "metrics.jsonl");
+  EXPECT_EQ(run.config().filename(), "config.json");
+  EXPECT_EQ(run.report().filename(), "report.html");
+}
+
+TEST_F(Run, FreshStartKeepsAnEarlierRun) {
+  RunFolder::open(path(), Start::fresh);
+  write("run/metrics.jsonl", "{}\n");
+  EXPECT_EQ(refusal(Start::fresh), "holds a run already; resume it or choose another folder");
+  EXPECT_TRUE(RunFolder::open(path(), Start::resume).resumes());
+  EXPECT_TRUE(RunFolder::open(path(), Start::resume_or_fresh).resumes());
+}
+
+TEST_F(Run, FolderOfARunThatNeverBeganIsFresh) {
+  RunFolder::open(path(), Start::fresh);
+  write("run/metrics.jsonl", "");
+  write("run/config.json", "{}");
+  EXPECT_FALSE(RunFolder::open(path(), Start::fresh).resumes());
+}
+
+TEST_F(Run, ResumeNeedsARun) {
+  EXPECT_EQ(refusal(Start::resume), "there is no run to resume; start a new one or name the folder of a run");
+  EXPECT_FALSE(fs::exists(path()));
+  EXPECT_FALSE(RunFolder::open(path(), Start::resume_or_fresh).resumes());
+}
+
+TEST_F(Run, SecondProcessIsRefusedWithTheFirstOnesNumber) {
+  const RunFolder run = RunFolder::open(path(), Start::fresh);
+  const std::string wanted =
+      fmt::format("process {} is training in this folder; wait for it or choose another", getpid());
+  EXPECT_EQ(in_child([&] { return refusal(Start::fresh) == wanted; }), 0);
+  EXPECT_EQ(refusal(Start::fresh), wanted);  // nor may this process open it twice
+}
+
+TEST_F(Run, LockOfADeadProcessDoesNotMatter) {
+  int status = in_child([&] {
+    const RunFolder run = RunFolder::open(path(), Start::fresh);
+    return std::raise(SIGKILL) == 0;
+  });
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_TRUE(fs::exists(path() / ".lock"));
+  EXPECT_EQ(RunFolder::open(path(), Start::fresh).path(), path());
+}
+
+TEST_F(Run, LockGoesWithTheObject) {
+  RunFolder first = RunFolder::open(path(), Start::fresh);
+  { const RunFolder moved = std::move(first); }
+  RunFolder::open(path(), Start::fresh);
+}
+
+TEST_F(Run, FileInTheWayIsOneLine) {
+  write("run", "");
+  EXPECT_EQ(refusal(Start::fresh), "is not a folder");
+}
+
+TEST_F(Run, FolderWithoutPermissionIsOneLine) {
+  fs::create_directory(path());
+  const fs::perms reading =
+      fs::perms::all & ~(fs::perms::owner_write | fs::perms::group_write | fs::perms::others_write);
+  fs::permissions(path(), reading);
+  fs::permissions(folder_, fs::perms::all);
+  const int status = in_child([&] {
+    constexpr uid_t kNobody = 65534;
+    if (geteuid() == 0 && setuid(kNobody) < 0) return false;  // root may write everywhere
+    return refusal(Start::fresh) == "cannot be written: Permission denied; choose a folder that can";
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(Run, SamplesComeBackByStep) {
+  const RunFolder run = RunFolder::open(path(), Start::fresh);
+  run.write_sample({1000, "later"});
+  run.write_sample({20, "earlier"});
+  run.write_sample({123456789, "much later"});
+  EXPECT_TRUE(fs::exists(run.samples() / "step_00000020.txt"));
+  write("run/samples/step_.txt", "");
+  write("run/samples/step_12.txt.tmp", "");
+  const std::vector<Sample> samples = read_samples(path());
+  ASSERT_EQ(samples.size(), 3U);
+  EXPECT_EQ(samples[0].text, "earlier");
+  EXPECT_EQ(samples[1].step, 1000);
+  EXPECT_EQ(samples[2].step, 123456789);
+  EXPECT_TRUE(read_samples(path("nowhere")).empty());
+}
+
+}  // namespace
+}  // namespace tenon::train
