@@ -1,0 +1,172 @@
+// Text is held in memory once, as documents, because a tokenizer that is learned needs it twice. What does not fit is
+// prepared beforehand: `tenon data prepare`.
+
+#include "tenon/train/corpus.h"
+
+#include <fstream>
+
+#include "tenon/base/error.h"
+#include "tenon/data/corpus.h"
+#include "tenon/data/stories.h"
+#include "tenon/data/token_file.h"
+#include "tenon/data/tokenizer_fingerprint.h"
+#include "tenon/text/bpe.h"
+#include "tenon/text/bpe_trainer.h"
+#include "tenon/text/byte_tokenizer.h"
+#include "tenon/text/char_tokenizer.h"
+#include "tenon/text/word_tokenizer.h"
+
+namespace tenon::train {
+namespace {
+
+namespace fs = std::filesystem;
+using base::fail;
+using text::Tokenizer;
+
+using Documents = std::vector<std::string>;
+
+bool is_token_file(const fs::path& path) {
+  char magic[8] = {};
+  std::ifstream file(path, std::ios::binary);
+  return file.read(magic, sizeof magic) && std::string_view(magic, sizeof magic) == "TENONTOK";
+}
+
+Documents story_documents(const Config& config) {
+  Documents documents;
+  data::StoryTeller teller(static_cast<uint64_t>(config.data.story_seed));
+  for (int64_t bytes = 0; bytes < config.data.story_megabytes * 1'000'000;) {
+    documents.push_back(teller.next());
+    bytes += std::ssize(documents.back());
+  }
+  return documents;
+}
+
+Documents file_documents(const std::string& path, const std::string& field) {
+  const fs::path inputs[] = {path};
+  Documents documents;
+  for (const data::CorpusFile& file : data::list_corpus(inputs)) {
+    const auto reader = data::open_documents(file, field);
+    bool goes_on = false;
+    for (data::Piece piece; reader->next(piece);) {
+      const bool ends = piece.ends_document;
+      std::string text = data::shown_text(std::move(piece));
+      if (goes_on)
+        documents.back() += text;
+      else
+        documents.push_back(std::move(text));
+      goes_on = !ends;
+    }
+  }
+  std::erase_if(documents, [](const std::string& document) { return document.empty(); });
+  if (documents.empty()) fail("train", "{}: holds no text to train on", path);
+  return documents;
+}
+
+// Whether documents are kept apart by a token of their own: a single text, as one of characters is, needs none.
+std::unique_ptr<Tokenizer> learned(const Config& config, const Documents& documents) {
+  const std::string& kind = config.tokenizer.kind;
+  const bool several = documents.size() > 1;
+  if (kind == "byte") return std::make_unique<text::ByteTokenizer>(several);
+  if (kind == "char") {
+    text::CharCounter counter;
+    for (const std::string& document : documents) counter.add(document);
+    return std::make_unique<text::CharTokenizer>(counter.model(false, several));
+  }
+  if (kind == "word") {
+    text::WordCounter counter;
+    for (const std::string& document : documents) counter.add(document);
+    return std::make_unique<text::WordTokenizer>(
+        counter.model({.vocabulary = config.tokenizer.vocabulary, .has_end_of_text = several}));
+  }
+  text::BpeTrainer trainer({.vocabulary = config.tokenizer.vocabulary});
+  for (const std::string& document : documents) trainer.add(document);
+  return std::make_unique<text::Bpe>(trainer.train());
+}
+
+std::unique_ptr<Tokenizer> given_tokenizer(const Config& config) {
+  if (config.tokenizer.kind == "file") return text::load_tokenizer(config.tokenizer.path);
+  if (config.tokenizer.kind == "byte") return nullptr;  // with or without an end, which the documents decide
+  return nullptr;
+}
+
+data::Tokens tokens_of(const Documents& documents, const Tokenizer& tokenizer) {
+  std::vector<int32_t> ids;
+  const std::optional<int32_t> end = tokenizer.end_of_text();
+  for (const std::string& document : documents) {
+    const std::vector<int32_t> own = text::encode_parallel(tokenizer, document);
+    ids.insert(ids.end(), own.begin(), own.end());
+    if (end && documents.size() > 1) ids.push_back(*end);
+  }
+  return data::Tokens(std::move(ids));
+}
+
+data::Tokens open_tokens(const std::string& path, const Tokenizer* tokenizer, int64_t& vocabulary) {
+  const auto file = data::TokenFile::open(path, data::Verify::kHeader);
+  vocabulary = std::max(vocabulary, file->vocabulary());
+  if (tokenizer && file->header().tokenizer != 0 && file->header().tokenizer != data::tokenizer_fingerprint(*tokenizer))
+    fail("train", "{}: was made with another tokenizer than the config's; prepare it again, or name its tokenizer in "
+         "tokenizer.path", path);
+  return data::Tokens(file);
+}
+
+void require_window(const data::Tokens& tokens, const Config& config, const std::string& what) {
+  const int64_t needed = config.sequence_length() + 1;
+  if (tokens.size() < needed)
+    fail("train", "{} has {} tokens, a sequence of {} needs {}; lower training.sequence_length or bring more text", what,
+         tokens.size(), config.sequence_length(), needed);
+}
+
+}  // namespace
+
+std::shared_ptr<const Tokenizer> load_run_tokenizer(const Config& config, const fs::path& folder) {
+  if (std::shared_ptr<const Tokenizer> given = given_tokenizer(config)) return given;
+  return text::load_tokenizer(folder / "tokenizer.json");
+}
+
+Corpus load_corpus(const Config& config, const fs::path& folder) {
+  const bool is_stories = config.data.train == "stories";
+  if (!is_stories && !fs::exists(config.data.train))
+    fail("train", "data.train {}: there is no such file; name a text or token file, or stories for the built-in corpus",
+         config.data.train);
+  Corpus corpus;
+  corpus.tokenizer = given_tokenizer(config);
+  const fs::path kept = folder / "tokenizer.json";
+  if (!corpus.tokenizer && fs::exists(kept)) corpus.tokenizer = text::load_tokenizer(kept);
+
+  data::Tokens all;
+  int64_t vocabulary = 0;
+  if (!is_stories && is_token_file(config.data.train)) {
+    if (!corpus.tokenizer)
+      fail("train", "{}: is a token file; set tokenizer.kind to file and tokenizer.path to the tokenizer it was made with",
+           config.data.train);
+    all = open_tokens(config.data.train, corpus.tokenizer.get(), vocabulary);
+  } else {
+    const Documents documents = is_stories ? story_documents(config) : file_documents(config.data.train, config.data.field);
+    if (!corpus.tokenizer) corpus.tokenizer = learned(config, documents);
+    all = tokens_of(documents, *corpus.tokenizer);
+  }
+  if (!fs::exists(kept)) corpus.tokenizer->save(folder);
+
+  if (!config.data.validation.empty()) {
+    if (!fs::exists(config.data.validation)) fail("train", "data.validation {}: there is no such file", config.data.validation);
+    corpus.train = all;
+    corpus.validation = is_token_file(config.data.validation)
+                            ? open_tokens(config.data.validation, corpus.tokenizer.get(), vocabulary)
+                            : tokens_of(file_documents(config.data.validation, config.data.field), *corpus.tokenizer);
+  } else if (config.data.validation_fraction > 0) {
+    const data::Split parts = data::split(all, config.data.validation_fraction);
+    corpus.train = parts.train;
+    corpus.validation = parts.validation;
+  } else {
+    corpus.train = all;
+  }
+  require_window(corpus.train, config, "the training set (" + config.data.train + ")");
+  if (config.has_validation() && config.training.eval_every > 0)
+    require_window(corpus.validation, config, "the validation set");
+  corpus.description = fmt::format("{}: {} tokens to train on, {} to validate on, {} tokenizer of {}", config.data.train,
+                                   corpus.train.size(), corpus.validation.size(), corpus.tokenizer->kind(),
+                                   corpus.tokenizer->vocabulary());
+  return corpus;
+}
+
+}  // namespace tenon::train

@@ -1,0 +1,29 @@
+// What a config trains on: tokens for training and validation, and the tokenizer they were made with.
+
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "tenon/data/tokens.h"
+#include "tenon/text/tokenizer.h"
+#include "tenon/train/config.h"
+
+namespace tenon::train {
+
+struct Corpus {
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  data::Tokens train, validation;  // the second is empty where nothing is held back
+  std::string description;         // one line
+};
+
+/// Reads token files, or tokenizes text files, JSON lines, dumps and the built-in stories in memory. Tokenizers that are
+/// learned from the text are kept as tokenizer.json in `folder` and taken from there the next time, so that a run that
+/// goes on has the tokens it began with. Fails with one line where the data do not fit the config.
+Corpus load_corpus(const Config& config, const std::filesystem::path& folder);
+
+/// The tokenizer alone; fails where it would have to be learned and is not in the folder.
+std::shared_ptr<const text::Tokenizer> load_run_tokenizer(const Config& config, const std::filesystem::path& folder);
+
+}  // namespace tenon::train
