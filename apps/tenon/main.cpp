@@ -12,7 +12,7 @@ using namespace tenon::cli;
 
 // In the order of --help.
 constexpr void (*kCommands[])(CLI::App&) = {
-    add_data, add_tokenize, add_convert, add_config, add_info, add_completion,
+    add_train, add_data, add_tokenize, add_convert, add_config, add_info, add_completion,
 };
 
 constexpr int kFailed = 1, kBadUsage = 2;
@@ -21,7 +21,7 @@ constexpr const char* kFooter =
     "130 stopped by a second Ctrl-C.\n"
     "\n"
     "Example:\n"
-    "  tenon config --list";
+    "  tenon train demo";
 
 int run(int argc, char** argv) {
   CLI::App app{"Tenon: train and run language models on any device.", "tenon"};

@@ -19,6 +19,8 @@ struct GenerateOptions {
   double temperature = 0;            // 0: always the most likely token
   int64_t top_k = 0;                 // draw among this many most likely tokens; 0: among all
   double top_p = 1;                  // and among the fewest that have this probability together
+  double min_p = 0;                  // and among those at least this many times as likely as the most likely one
+  double repetition_penalty = 1;     // tokens that stand in the text already are less likely by this
   std::optional<int64_t> stop = {};  // ends the text when drawn
   Generator* generator = nullptr;    // the default one unless given
 };

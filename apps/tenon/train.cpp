@@ -1,0 +1,89 @@
+// `tenon train`: a run from a config or preset, shown while it runs.
+
+#include "tenon/train/trainer.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+
+#include "apps/tenon/commands.h"
+#include "tenon/base/error.h"
+
+namespace tenon::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Wanted {
+  std::string config, out, resume;
+  std::vector<std::string> settings;
+  int64_t stop_after = 0;
+  bool quiet = false;
+};
+
+std::string default_folder(const std::string& config) {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y%m%d_%H%M%S", &local);
+  return "runs/" + fs::path(config).stem().string() + "_" + stamp;
+}
+
+void run(const Wanted& wanted) {
+  const bool resumes = !wanted.resume.empty();
+  if (wanted.config.empty() && !resumes)
+    throw CLI::ValidationError("name a config or preset, or a run to --resume; tenon config --list shows the presets");
+  if (resumes && !wanted.out.empty()) throw CLI::ValidationError("--resume goes on in its own folder; leave --out away");
+  if (resumes && !fs::exists(fs::path(wanted.resume) / "config.json"))
+    base::fail("train", "{}: holds no run to resume (there is no config.json)", wanted.resume);
+  train::Config config = wanted.config.empty() ? train::run_config(wanted.resume) : train::load_config(wanted.config);
+  for (const std::string& setting : wanted.settings) train::set(config, setting);
+  train::TrainOptions options;
+  options.folder = resumes ? wanted.resume : wanted.out.empty() ? default_folder(wanted.config) : wanted.out;
+  options.resume = resumes;
+  if (wanted.stop_after > 0) options.stop_after = wanted.stop_after;
+  if (wanted.quiet) options.out = nullptr;
+  const train::TrainResult result = train::train(config, options);
+
+  if (result.stopped)
+    fmt::print("stopped after step {}: tenon train --resume {}\n", result.step, options.folder.string());
+  else
+    fmt::print("trained {} steps in {:.1f} s, {:.0f} tokens/s, loss {:.4f}", result.step, result.seconds,
+               result.tokens_per_second, result.loss);
+  if (!result.stopped) {
+    if (result.best_validation_loss) fmt::print(", validation loss {:.4f} at best", *result.best_validation_loss);
+    fmt::print("\nmodel   {}\n", result.model.string());
+  }
+  fmt::print("report  {}\n", fs::absolute(result.report).string());
+}
+
+}  // namespace
+
+void add_train(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("train", "Train a model from a config or preset");
+  command->footer(
+      "Ctrl-C finishes the step, saves a checkpoint and exits with 0; a second one quits at once with 130.\n"
+      "\n"
+      "Examples:\n"
+      "  tenon train demo\n"
+      "  tenon train shakespeare_char_cpu --set data.train=input.txt --out runs/shakespeare\n"
+      "  tenon train --resume runs/shakespeare --set training.steps=4000");
+  const auto wanted = std::make_shared<Wanted>();
+  command->add_option("config", wanted->config, "A config file, or a preset (tenon config --list)")->type_name("CONFIG");
+  command->add_option("--config", wanted->config, "The same")->type_name("CONFIG");
+  command->add_option("--set", wanted->settings, "Change a key: training.batch_size=16; may be given several times")
+      ->type_name("KEY=VALUE");
+  command->add_option("--out", wanted->out, "Folder of the run (runs/CONFIG_DATE_TIME unless given)")->type_name("FOLDER");
+  command->add_option("--resume", wanted->resume, "Go on with the newest good checkpoint of a run")->type_name("FOLDER");
+  command->add_option("--stop-after", wanted->stop_after, "Stop with a checkpoint after this step, as Ctrl-C would")
+      ->type_name("STEP")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--quiet", wanted->quiet, "Show nothing while training");
+  command->callback([wanted] { run(*wanted); });
+}
+
+}  // namespace tenon::cli

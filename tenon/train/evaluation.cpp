@@ -1,0 +1,53 @@
+// A replay per batch; the last, smaller batch is a recording of its own.
+
+#include "tenon/train/evaluation.h"
+
+#include <algorithm>
+
+#include "tenon/tensor/autocast.h"
+#include "tenon/tensor/autograd.h"
+#include "tenon/tensor/creation.h"
+
+namespace tenon::train {
+
+Evaluation::Evaluation(const Config& config, models::CausalLm& model)
+    : config_(config),
+      model_(model),
+      loss_of_(config, model),
+      captured_([this](std::span<const Tensor> given) {
+        const NoGrad reading;
+        std::optional<Autocast> lower;
+        if (product_dtype(config_) != DType::f32) lower.emplace(product_dtype(config_));
+        return std::vector<Tensor>{loss_of_(given[0], given[1], &masks_)};
+      }) {}
+
+Evaluated Evaluation::run(const data::Tokens& tokens, int64_t batch, int64_t length, int64_t most_batches) {
+  const bool was_training = model_.is_training();
+  model_.eval();
+  masks_.manual_seed(static_cast<uint64_t>(config_.training.seed));
+  const int64_t windows = (tokens.size() - 1) / length;
+  const int64_t used = most_batches > 0 ? std::min(windows, most_batches * batch) : windows;
+  const Options options(DType::i32, Device(config_.device.name));
+  Evaluated result;
+  double total = 0;
+  std::vector<int32_t> ids, targets, stretch(static_cast<size_t>(length + 1));
+  for (int64_t first = 0; first < used; first += batch) {
+    const int64_t rows = std::min(batch, used - first);
+    ids.clear();
+    targets.clear();
+    for (int64_t row = 0; row < rows; ++row) {
+      tokens.copy((first + row) * length, stretch);
+      ids.insert(ids.end(), stretch.begin(), stretch.end() - 1);
+      targets.insert(targets.end(), stretch.begin() + 1, stretch.end());
+    }
+    const Tensor loss =
+        captured_(from_vector(ids, {rows, length}, options), from_vector(targets, {rows, length}, options));
+    total += loss.item<double>() * static_cast<double>(rows * length);
+    result.tokens += rows * length;
+  }
+  result.loss = result.tokens > 0 ? total / static_cast<double>(result.tokens) : 0;
+  model_.train(was_training);
+  return result;
+}
+
+}  // namespace tenon::train

@@ -1,0 +1,35 @@
+// The loss over a whole set: every token told once, in windows of the context.
+
+#pragma once
+
+#include <memory>
+
+#include "tenon/data/tokens.h"
+#include "tenon/models/causal_lm.h"
+#include "tenon/tensor/compile.h"
+#include "tenon/train/config.h"
+#include "tenon/train/step.h"
+
+namespace tenon::train {
+
+struct Evaluated {
+  double loss = 0;  // mean over tokens, in nats
+  int64_t tokens = 0;
+};
+
+/// Keeps its recording from one evaluation to the next.
+class Evaluation {
+ public:
+  Evaluation(const Config& config, models::CausalLm& model);
+  /// Windows side by side, `batch` at a time, at most `most_batches` of them (0: all). Dropout is off meanwhile.
+  Evaluated run(const data::Tokens& tokens, int64_t batch, int64_t length, int64_t most_batches = 0);
+
+ private:
+  const Config& config_;
+  models::CausalLm& model_;
+  LossOf loss_of_;
+  Generator masks_;  // the same masks every time
+  Compiled<Tensor> captured_;
+};
+
+}  // namespace tenon::train

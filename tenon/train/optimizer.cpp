@@ -1,0 +1,98 @@
+// Names of a config to constructors.
+
+#include "tenon/train/optimizer.h"
+
+#include "tenon/base/error.h"
+
+namespace tenon::train {
+namespace {
+
+std::vector<optim::ParamGroup> groups_of(const Config& config, const std::vector<Tensor>& parameters) {
+  const OptimizerConfig& o = config.optimizer;
+  if (o.weight_decay > 0 && o.decay == "matrices") return optim::decay_matrices_only(parameters);
+  std::vector<optim::ParamGroup> one{{.parameters = parameters}};
+  if (o.decay == "none") one[0].weight_decay = 0;
+  return one;
+}
+
+optim::Schedule schedule_of(const Config& config) {
+  const ScheduleConfig& s = config.schedule;
+  const optim::ScheduleOptions options{.warmup = s.warmup_steps, .last = s.min_lr / config.optimizer.lr};
+  const int64_t total = config.decay_steps();
+  if (s.kind == "constant") return optim::constant(s.warmup_steps);
+  if (s.kind == "linear") return optim::linear(total, options);
+  if (s.kind == "cosine") return optim::cosine(total, options);
+  if (s.kind == "one_cycle") return optim::one_cycle(total);
+  if (s.kind == "step") return optim::stepwise(s.step_every, s.gamma, s.warmup_steps);
+  if (s.kind == "exponential") return optim::exponential(s.gamma, s.warmup_steps);
+  // Restarts: as many cycles as the run needs, the first restart_every long.
+  int64_t cycles = 1;
+  double length = static_cast<double>(s.restart_every), sum = length;
+  while (sum < static_cast<double>(config.training.steps - s.warmup_steps)) {
+    length *= s.restart_factor;
+    sum += length;
+    ++cycles;
+  }
+  return optim::cosine(s.warmup_steps + static_cast<int64_t>(sum), options, cycles, s.restart_factor);
+}
+
+}  // namespace
+
+std::unique_ptr<optim::Optimizer> make_optimizer(const Config& config, const std::vector<Tensor>& parameters) {
+  const OptimizerConfig& o = config.optimizer;
+  const std::vector<optim::ParamGroup> groups = groups_of(config, parameters);
+  if (o.kind == "adamw")
+    return std::make_unique<optim::AdamW>(groups, optim::AdamWOptions{o.lr, o.beta1, o.beta2, o.epsilon, o.weight_decay});
+  if (o.kind == "adam")
+    return std::make_unique<optim::Adam>(groups, optim::AdamOptions{o.lr, o.beta1, o.beta2, o.epsilon, o.weight_decay});
+  if (o.kind == "sgd") {
+    return std::make_unique<optim::SGD>(
+        groups, optim::SgdOptions{
+                    .lr = o.lr, .momentum = o.momentum, .weight_decay = o.weight_decay, .nesterov = o.nesterov});
+  }
+  if (o.kind == "rmsprop") {
+    return std::make_unique<optim::RMSprop>(groups, optim::RmspropOptions{.lr = o.lr,
+                                                                          .alpha = o.alpha,
+                                                                          .eps = o.epsilon,
+                                                                          .weight_decay = o.weight_decay,
+                                                                          .momentum = o.momentum});
+  }
+  if (o.kind == "adagrad")
+    return std::make_unique<optim::Adagrad>(
+        groups, optim::AdagradOptions{.lr = o.lr, .weight_decay = o.weight_decay, .eps = o.epsilon});
+  return std::make_unique<optim::Lion>(groups, optim::LionOptions{o.lr, o.beta1, o.beta2, o.weight_decay});
+}
+
+LearningRate::LearningRate(const Config& config, optim::Optimizer& optimizer) : optimizer_(optimizer) {
+  const ScheduleConfig& s = config.schedule;
+  if (s.kind == "plateau") {
+    plateau_.emplace(optimizer, optim::PlateauOptions{.factor = s.gamma,
+                                                      .patience = s.patience,
+                                                      .least = s.min_lr,
+                                                      .warmup = s.warmup_steps});
+  } else {
+    scheduler_.emplace(optimizer, schedule_of(config));
+  }
+}
+
+void LearningRate::set(int64_t updates) {
+  if (scheduler_) scheduler_->set(updates);
+  if (plateau_) {
+    for (; updates_ < updates; ++updates_) plateau_->step();
+  }
+  updates_ = updates;
+}
+
+void LearningRate::observe(double validation_loss) {
+  if (plateau_) plateau_->observe(validation_loss);
+}
+
+std::map<std::string, double> LearningRate::state() const {
+  return plateau_ ? plateau_->state() : std::map<std::string, double>{};
+}
+
+void LearningRate::load(const std::map<std::string, double>& state) {
+  if (plateau_) plateau_->load(state);
+}
+
+}  // namespace tenon::train

@@ -1,0 +1,417 @@
+// One object per run; a step is: batch, rate, replay. Numbers are read from the device only when they are shown.
+
+#include "tenon/train/trainer.h"
+
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <nlohmann/json.hpp>
+
+#include "tenon/base/error.h"
+#include "tenon/base/parallel.h"
+#include "tenon/base/resident.h"
+#include "tenon/data/loader.h"
+#include "tenon/io/file.h"
+#include "tenon/models/generate.h"
+#include "tenon/models/lora.h"
+#include "tenon/tensor/autograd.h"
+#include "tenon/tensor/creation.h"
+#include "tenon/train/checkpoint.h"
+#include "tenon/train/corpus.h"
+#include "tenon/train/evaluation.h"
+#include "tenon/train/metrics.h"
+#include "tenon/train/model.h"
+#include "tenon/train/optimizer.h"
+#include "tenon/train/progress.h"
+#include "tenon/train/report.h"
+#include "tenon/train/run_folder.h"
+#include "tenon/train/signals.h"
+#include "tenon/train/step.h"
+#include "tenon/train/tensorboard.h"
+
+namespace tenon::train {
+namespace {
+
+namespace fs = std::filesystem;
+using base::fail;
+using Clock = std::chrono::steady_clock;
+using Json = nlohmann::ordered_json;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+Config completed(Config config) {
+  validate(config);
+  take_initial_model(config);
+  return config;
+}
+
+// Keys that say how long a run takes and how it is watched, not what it computes.
+bool may_change(const std::string& path) {
+  static const char* const kFree[] = {"training.steps", "training.log_every", "training.eval_every",
+                                      "training.eval_batches", "training.check_finite", "training.capture",
+                                      "data.prefetch", "device.threads", "description"};
+  for (const char* free : kFree) {
+    if (path == free) return true;
+  }
+  return path.starts_with("checkpoint.") || path.starts_with("sample.");
+}
+
+void require_same_run(const Config& before, const Config& now, const fs::path& folder) {
+  for (const Difference& one : differences(before, now)) {
+    if (!may_change(one.path))
+      fail("train", "{}: was begun with {} {}, the config now says {}; take the old value, or begin a new run in another "
+           "folder", folder.string(), one.path, one.before, one.after);
+  }
+}
+
+data::LoaderOptions loader_options(const Config& config) {
+  const TrainingConfig& t = config.training;
+  return {.batch = t.batch_size / t.micro_batches,
+          .length = config.sequence_length(),
+          .micro_batches = t.micro_batches,
+          .order = data::order_named(config.data.order),
+          .seed = static_cast<uint64_t>(config.data.seed),
+          .prefetch = config.data.prefetch};
+}
+
+void put_threads(const Config& config) {
+  if (config.device.threads > 0) base::set_num_threads(static_cast<int>(config.device.threads));
+}
+
+class Run {
+ public:
+  Run(const Config& config, const TrainOptions& options)
+      : config_(completed(config)),
+        options_(options),
+        folder_(RunFolder::open(options.folder, options.resume ? Start::resume_or_fresh : Start::fresh)) {
+    put_threads(config_);
+    if (folder_.resumes()) require_same_run(run_config(folder_.path()), config_, folder_.path());
+    manual_seed(static_cast<uint64_t>(config_.training.seed));
+    corpus_ = load_corpus(config_, folder_.path());
+    vocabulary_ = model_vocabulary(config_, corpus_.tokenizer->vocabulary());
+    model_ = make_model(config_, vocabulary_);
+    parameters_ = models::trainable(*model_);
+    optimizer_ = make_optimizer(config_, parameters_);
+    rate_.emplace(config_, *optimizer_);
+    step_.emplace(config_, *model_, *optimizer_);
+    evaluation_.emplace(config_, *model_);
+    loader_.emplace(corpus_.train, loader_options(config_));
+  }
+
+  TrainResult run() {
+    const StopRequest stop;
+    resume();
+    write_config();
+    metrics_.emplace(MetricsLog::open(folder_.metrics(), done_ > 0 ? std::optional(done_) : std::nullopt));
+    tensorboard_.emplace(folder_.tensorboard(), done_ > 0 ? std::optional(done_) : std::nullopt);
+    if (options_.out) progress_.emplace(config_.training.steps, options_.out);
+    introduce();
+    model_->train();
+    started_ = logged_ = Clock::now();
+    logged_tokens_ = tokens_;
+    const int64_t last = std::min(config_.training.steps, options_.stop_after.value_or(config_.training.steps));
+    while (done_ < last && !stop.requested()) {
+      take_step();
+      after_step(done_ == config_.training.steps);
+    }
+    return finish(done_ < config_.training.steps);
+  }
+
+ private:
+  // ---- steps ----
+
+  struct Position {  // before a step
+    data::LoaderState loader;
+    uint64_t random;
+  };
+
+  void take_step() {
+    since_look_.push_back({loader_->state(), default_generator().position()});
+    loader_->next(batch_);
+    rate_->set(done_);
+    step_->run(batch_);
+    ++done_;
+    tokens_ += batch_.rows() * batch_.length;
+  }
+
+  static bool is_due(int64_t step, int64_t every, bool is_last) { return every > 0 && (step % every == 0 || is_last); }
+
+  void after_step(bool is_last) {
+    const TrainingConfig& t = config_.training;
+    const bool evaluates = config_.has_validation() && is_due(done_, t.eval_every, is_last);
+    const bool logs = done_ == 1 || is_due(done_, t.log_every, is_last) || evaluates;
+    const bool samples = is_due(done_, config_.sample.every, is_last);
+    const bool saves = is_due(done_, config_.checkpoint.every, false);
+    if (logs) look();
+    bool is_best = false;
+    if (evaluates) is_best = evaluate();
+    if (logs) write_metrics();
+    if (samples) sample();
+    if (saves || is_best) {
+      if (!logs) require_finite(step_->is_finite());
+      save(is_best);
+    }
+  }
+
+  void look() {
+    const double elapsed = seconds_since(logged_);
+    const TrainingStep::Look seen = step_->look();
+    require_finite(seen.is_finite);
+    const double waited = seconds_since(logged_);
+    now_ = {};
+    now_.step = done_;
+    now_.loss = seen.loss;
+    now_.lr = rate_->now();
+    now_.gradient_norm = seen.gradient_norm;
+    now_.tokens_per_second = static_cast<double>(tokens_ - logged_tokens_) / std::max(1e-9, std::max(elapsed, waited));
+    now_.tokens = tokens_;
+    now_.seconds = seconds_before_ + seconds_since(started_);
+    now_.resident_bytes = base::resident_bytes();
+    now_.loss_scale = seen.loss_scale;
+    logged_tokens_ = tokens_;
+    since_look_.clear();
+    if (!config_.training.check_finite && !std::isfinite(seen.loss) && progress_)
+      progress_->note(fmt::format("step {}: the loss is {}", done_, seen.loss));
+  }
+
+  // The weights are still those before the first bad step, which is the one after the last that counted.
+  void require_finite(bool is_finite) {
+    if (is_finite) return;
+    const int64_t good = optimizer_->steps();
+    const int64_t first = done_ - std::ssize(since_look_), bad = std::clamp<int64_t>(good - first, 0, std::ssize(since_look_) - 1);
+    const Position& before = since_look_[static_cast<size_t>(bad)];
+    loader_->restore(before.loader);
+    data::Batch batch;
+    loader_->next(batch);
+    default_generator().set(static_cast<uint64_t>(config_.training.seed), before.random);
+    const std::string why = step_->explain(batch);
+    if (progress_) progress_->finish();
+    fail("train", "step {}: the loss or its gradients are not finite{}; the weights are those before it; lower "
+         "optimizer.lr, clip gradients, or use another precision", first + bad + 1, why.empty() ? "" : ": " + why);
+  }
+
+  void write_metrics() {
+    metrics_->write(now_);
+    tensorboard_->scalar("train/loss", done_, now_.loss);
+    tensorboard_->scalar("train/lr", done_, now_.lr);
+    tensorboard_->scalar("train/gradient_norm", done_, now_.gradient_norm);
+    tensorboard_->scalar("train/tokens_per_second", done_, now_.tokens_per_second);
+    if (now_.loss_scale) tensorboard_->scalar("train/loss_scale", done_, *now_.loss_scale);
+    if (now_.validation_loss) tensorboard_->scalar("validation/loss", done_, *now_.validation_loss);
+    if (progress_) progress_->update(now_);
+    logged_ = Clock::now();
+  }
+
+  bool evaluate() {
+    const Evaluated seen = evaluation_->run(corpus_.validation, config_.training.batch_size / config_.training.micro_batches,
+                                            config_.sequence_length(), config_.training.eval_batches);
+    now_.validation_loss = validation_loss_ = seen.loss;
+    rate_->observe(seen.loss);
+    const bool is_best = std::isfinite(seen.loss) && (!best_loss_ || seen.loss < *best_loss_);
+    if (is_best) {
+      best_loss_ = seen.loss;
+      best_step_ = done_;
+    }
+    return is_best && config_.checkpoint.keep_best;
+  }
+
+  void sample() {
+    if (!model_->is_causal()) return;
+    const SampleConfig& s = config_.sample;
+    std::vector<int32_t> ids = corpus_.tokenizer->encode(s.prompt);
+    if (ids.empty()) ids.push_back(corpus_.tokenizer->end_of_text().value_or(0));
+    const int64_t room = model_->positions() + 1 - std::ssize(ids);
+    if (room <= 0) fail("train", "sample.prompt has {} tokens, the model's context is {}; shorten it", ids.size(), model_->positions());
+    Generator dice(static_cast<uint64_t>(s.seed));
+    std::string text;
+    for (int64_t i = 0; i < s.count; ++i) {
+      models::GenerateOptions options;
+      options.new_tokens = std::min(s.tokens, room);
+      options.temperature = s.temperature;
+      options.top_k = s.top_k;
+      options.top_p = s.top_p;
+      options.min_p = s.min_p;
+      options.repetition_penalty = s.repetition_penalty;
+      options.generator = &dice;
+      if (const auto end = corpus_.tokenizer->end_of_text()) options.stop = *end;
+      const std::vector<int64_t> made = models::generate(*model_, {ids.begin(), ids.end()}, options);
+      std::vector<int32_t> shown(made.begin() + (s.prompt.empty() ? std::ssize(ids) : 0), made.end());
+      if (const auto end = corpus_.tokenizer->end_of_text(); end && !shown.empty() && shown.back() == *end) shown.pop_back();
+      text += (i > 0 ? "\n\n" : "") + corpus_.tokenizer->decode(shown);
+    }
+    folder_.write_sample({done_, text});
+    tensorboard_->text("sample", done_, text);
+    if (progress_) progress_->note(fmt::format("sample after step {}:\n{}\n", done_, text));
+    last_sample_ = text;
+  }
+
+  // ---- checkpoints ----
+
+  std::map<std::string, Tensor> tensors() const {
+    std::map<std::string, Tensor> all;
+    const nn::StateDict weights = model_->state_dict();
+    const bool alone = models::has_lora(*model_);  // the rest is in model.init_from
+    for (const auto& [name, tensor] : weights) {
+      if (!alone || name.find(".lora.") != std::string::npos) all["model." + name] = tensor.detach();
+    }
+    for (const auto& [name, tensor] : optimizer_->state_dict()) all["optimizer." + name] = tensor;
+    for (const auto& [name, tensor] : step_->state()) all["step." + name] = tensor;
+    return all;
+  }
+
+  void save(bool is_best) {
+    if (saved_ == done_ && !is_best) return;
+    Json rate = Json::object();
+    for (const auto& [name, value] : rate_->state()) rate[name] = fmt::format("{}", value);
+    Json state = {{"tokens", tokens_},
+                  {"seconds", seconds_before_ + seconds_since(started_)},
+                  {"vocabulary", vocabulary_},
+                  {"loader", Json::parse(data::to_json(loader_->state()))},
+                  {"random", {{"seed", default_generator().seed()}, {"position", default_generator().position()}}},
+                  {"rate", rate},
+                  {"config", Json::parse(to_json(config_))}};
+    if (best_loss_) state["best"] = {{"loss", *best_loss_}, {"step", *best_step_}};
+    metrics_->flush();
+    const NoGrad reading;
+    save_checkpoint(folder_.checkpoints(), {done_, state.dump(), tensors()});
+    saved_ = done_;
+    if (is_best) name_best(folder_.checkpoints(), done_);
+    prune_checkpoints(folder_.checkpoints(), config_.checkpoint.keep_last, best_step(folder_.checkpoints()));
+    report();
+  }
+
+  void resume() {
+    if (!folder_.resumes()) return;
+    const auto note = [&](const std::string& text) {
+      if (options_.out) std::fprintf(options_.out, "%s\n", text.c_str());
+    };
+    const std::optional<Checkpoint> found = newest_checkpoint(
+        folder_.checkpoints(), [&](const std::string& why) { note("passed over: " + why); });
+    if (!found) {
+      note(folder_.path().string() + ": has no good checkpoint; begins anew");
+      return;
+    }
+    const Json state = Json::parse(found->state);
+    nn::StateDict weights;
+    std::map<std::string, Tensor> moments, counters;
+    for (const auto& [name, tensor] : found->tensors) {
+      if (name.starts_with("model.")) weights[name.substr(6)] = tensor;
+      if (name.starts_with("optimizer.")) moments[name.substr(10)] = tensor;
+      if (name.starts_with("step.")) counters[name.substr(5)] = tensor;
+    }
+    const base::Scope scope(checkpoint_path(folder_.checkpoints(), found->step).string());
+    model_->load_state_dict(weights, !models::has_lora(*model_));
+    optimizer_->load_state_dict(moments);
+    step_->load(counters);
+    loader_->restore(data::loader_state_from_json(state.at("loader").dump()));
+    default_generator().set(state.at("random").at("seed").get<uint64_t>(), state.at("random").at("position").get<uint64_t>());
+    std::map<std::string, double> rate;
+    for (const auto& [name, value] : state.at("rate").items()) rate[name] = std::stod(value.get<std::string>());
+    if (!rate.empty()) rate_->load(rate);
+    rate_->set(found->step);
+    done_ = saved_ = found->step;
+    tokens_ = state.at("tokens").get<int64_t>();
+    seconds_before_ = state.at("seconds").get<double>();
+    if (state.contains("best")) {
+      best_loss_ = state.at("best").at("loss").get<double>();
+      best_step_ = state.at("best").at("step").get<int64_t>();
+    }
+    note(fmt::format("goes on from {}", checkpoint_path(folder_.checkpoints(), found->step).string()));
+  }
+
+  // ---- what a person sees ----
+
+  void write_config() {
+    io::ReplacingFile file("train", folder_.config());
+    file.write(to_json(config_));
+    file.commit();
+  }
+
+  void introduce() {
+    if (!progress_) return;
+    progress_->note(fmt::format("{}\n{} of {} parameters, {}, {} threads", corpus_.description,
+                                config_.model.architecture, model_->count_parameters(), config_.training.precision,
+                                base::num_threads()));
+  }
+
+  void report() const {
+    const Table figures{{"parameters", fmt::format("{}", model_->count_parameters())},
+                        {"tokens of training data", fmt::format("{}", corpus_.train.size())}};
+    report_from_folder(folder_.path(), figures);
+  }
+
+  TrainResult finish(bool stopped) {
+    if (stopped || config_.checkpoint.at_end) {
+      if (!since_look_.empty()) require_finite(step_->is_finite());
+      save(false);
+    }
+    TrainResult result;
+    result.step = done_;
+    result.loss = now_.loss;
+    result.validation_loss = validation_loss_;
+    result.best_validation_loss = best_loss_;
+    result.seconds = seconds_before_ + seconds_since(started_);
+    result.tokens_per_second = static_cast<double>(tokens_) / std::max(1e-9, result.seconds);
+    result.stopped = stopped;
+    result.last_sample = last_sample_;
+    if (!stopped) result.model = export_model();
+    tensorboard_->flush();
+    report();
+    result.report = folder_.report();
+    if (progress_) {
+      if (stopped) progress_->note(fmt::format("stopped after step {}; --resume goes on", done_));
+      progress_->finish();
+    }
+    return result;
+  }
+
+  fs::path export_model() {
+    if (models::has_lora(*model_)) {
+      const fs::path folder = folder_.path() / "adapter";
+      models::save_lora(*model_, folder, lora_options(config_));
+      return folder;
+    }
+    const fs::path folder = folder_.path() / "model";
+    model_->save(folder);
+    corpus_.tokenizer->save(folder);
+    return folder;
+  }
+
+  const Config config_;
+  const TrainOptions& options_;
+  RunFolder folder_;
+  Corpus corpus_;
+  int64_t vocabulary_ = 0;
+  std::unique_ptr<models::CausalLm> model_;
+  std::vector<Tensor> parameters_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  std::optional<LearningRate> rate_;
+  std::optional<TrainingStep> step_;
+  std::optional<Evaluation> evaluation_;
+  std::optional<data::Loader> loader_;
+  std::optional<MetricsLog> metrics_;
+  std::optional<TensorBoardWriter> tensorboard_;
+  std::optional<Progress> progress_;
+
+  data::Batch batch_;
+  std::deque<Position> since_look_;
+  int64_t done_ = 0, tokens_ = 0, saved_ = -1, logged_tokens_ = 0;
+  double seconds_before_ = 0;
+  Clock::time_point started_, logged_;
+  StepMetrics now_;
+  std::optional<double> validation_loss_, best_loss_;
+  std::optional<int64_t> best_step_;
+  std::string last_sample_;
+};
+
+}  // namespace
+
+TrainResult train(const Config& config, const TrainOptions& options) { return Run(config, options).run(); }
+
+Config run_config(const fs::path& folder) {
+  const fs::path path = folder / "config.json";
+  const auto file = io::MappedFile::open("train", path);
+  return parse_config(io::as_text(file->bytes()), path.string());
+}
+
+}  // namespace tenon::train

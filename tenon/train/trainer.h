@@ -1,0 +1,45 @@
+// A training run from a config: steps, evaluations, samples, checkpoints, and a folder that shows all of it.
+//
+//   train::Config config = train::load_config("demo");
+//   train::TrainResult result = train::train(config, {.folder = "runs/demo"});
+
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "tenon/train/config.h"
+
+namespace tenon::train {
+
+struct TrainOptions {
+  std::filesystem::path folder;  // of the run
+  /// Goes on with the newest good checkpoint of the folder. The config may differ in how long and how closely it is
+  /// watched, but not in what is computed.
+  bool resume = false;
+  std::optional<int64_t> stop_after = {};  // ends with a checkpoint after this step, as Ctrl-C would
+  std::FILE* out = stderr;                 // progress and notes; null: silence
+};
+
+struct TrainResult {
+  int64_t step = 0;
+  double loss = 0;
+  std::optional<double> validation_loss = {}, best_validation_loss = {};
+  double seconds = 0, tokens_per_second = 0;
+  bool stopped = false;  // by a signal or stop_after, before the last step
+  std::filesystem::path model;   // a folder that transformers reads, or of adapters; empty where the run stopped early
+  std::filesystem::path report;  // the page of the run
+  std::string last_sample;
+};
+
+/// Fails with one line where the run cannot start or go on. Ctrl-C ends the run after its step, with a checkpoint; a
+/// second one ends the process.
+TrainResult train(const Config& config, const TrainOptions& options);
+
+/// The config of a run's folder.
+Config run_config(const std::filesystem::path& folder);
+
+}  // namespace tenon::train
