@@ -259,6 +259,18 @@ bool is_split(Op op, const Value& x, const Dims& axes) {
   return folded >= kVeryMany && count(x.shape()) < kFew * folded;
 }
 
+// Numbers of a part: what divides them all evenly, if there is something near kPart; else a rest is summed apart.
+int64_t part_of(int64_t length) {
+  constexpr int64_t kUnit = 16;  // whole vectors
+  for (int64_t part = kPart; part >= kPart / 2; part -= kUnit) {
+    if (length % part == 0) return part;
+  }
+  for (int64_t part = kPart + kUnit; part <= 2 * kPart; part += kUnit) {
+    if (length % part == 0) return part;
+  }
+  return kPart;
+}
+
 Value split_sum(const Value& x, const Dims& axes) {
   Dims order, kept, result = x.shape();
   for (int64_t axis = 0; axis < static_cast<int64_t>(x.rank()); ++axis) {
@@ -270,11 +282,14 @@ Value split_sum(const Value& x, const Dims& axes) {
     order.push_back(axis);
     result[static_cast<size_t>(axis)] = 1;
   }
-  const int64_t rows = count(kept), length = count(x.shape()) / rows, parts = (length + kPart - 1) / kPart;
+  const int64_t rows = count(kept), length = count(x.shape()) / rows, part = part_of(length), parts = length / part;
   const Value flat = reshape(permute(x, order), {rows, length});
-  const Value whole = reshape(pad(flat, {0, 0}, {0, parts * kPart - length}), {rows, parts, kPart});
-  const Value sums = made(Op::sum, {whole}, AxesAttrs{{2}});
-  return reshape(made(Op::sum, {sums}, AxesAttrs{{1}}), result);
+  const Value even = parts * part == length ? flat : shrink(flat, {0, 0}, {rows, parts * part}, {1, 1});
+  const Value sums = made(Op::sum, {reshape(even, {rows, parts, part})}, AxesAttrs{{2}});
+  const Value total = reshape(made(Op::sum, {sums}, AxesAttrs{{1}}), {rows});
+  if (parts * part == length) return reshape(total, result);
+  const Value rest = shrink(flat, {0, parts * part}, {rows, length - parts * part}, {1, 1});
+  return reshape(add(total, reshape(made(Op::sum, {rest}, AxesAttrs{{1}}), {rows})), result);
 }
 
 }  // namespace

