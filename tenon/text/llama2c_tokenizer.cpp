@@ -127,7 +127,7 @@ std::string Llama2cBpe::decode(std::span<const int32_t> ids) const {
 std::string Llama2cBpe::json() const {
   std::vector<std::string> entries;
   for (const io::Llama2cToken& token : pieces_.tokens) {
-    entries.push_back(fmt::format("[{}, {}]", json_text(to_letters(token.piece)), token.score));
+    entries.push_back(fmt::format("[{}, {}]", json_text(to_letters(token.piece)), token.score + 0.0F));  // no -0
   }
   return fmt::format("{{\n  \"tenon_tokenizer\": \"llama2c\",\n  \"pieces\": [{}]\n}}\n", fmt::join(entries, ", "));
 }

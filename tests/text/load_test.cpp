@@ -1,0 +1,77 @@
+// Finding a tokenizer: which files are looked for, and what is said where there is none.
+
+#include "tenon/text/byte_tokenizer.h"
+#include "tests/text/support.h"
+
+namespace tenon::text {
+namespace {
+
+class LoadTokenizer : public io::InFolder {
+ protected:
+  std::string refusal(const fs::path& path) {
+    return io::refusal_by("tokenizer", path, [&] { load_tokenizer(path); });
+  }
+};
+
+TEST_F(LoadTokenizer, ReadsVocabularyAndMergesFromTheirFolderOrByName) {
+  const TinyFiles files({"a b"});
+  for (const auto& [vocabulary, merges] :
+       {std::pair("vocab.json", "merges.txt"), std::pair("encoder.json", "vocab.bpe")}) {
+    write(vocabulary, files.vocabulary_text());
+    write(merges, files.merges);
+    for (const fs::path& place : {folder_, path(vocabulary), path(merges)}) {
+      EXPECT_EQ(load_tokenizer(place)->encode("ab"), (Ids{256})) << place;
+    }
+    fs::remove(path(vocabulary));
+    fs::remove(path(merges));
+  }
+}
+
+TEST_F(LoadTokenizer, TakesTokenizerJsonFirst) {
+  write("vocab.json", "{}");
+  ByteTokenizer().save(folder_);
+  EXPECT_EQ(load_tokenizer(folder_)->kind(), "byte");
+}
+
+TEST_F(LoadTokenizer, ReadsTokenizerJsonUnderAnyName) {
+  const fs::path file = write("mine", ByteTokenizer().json());
+  EXPECT_EQ(load_tokenizer(file)->kind(), "byte");
+}
+
+TEST_F(LoadTokenizer, SaysWhatItLookedFor) {
+  EXPECT_EQ(refusal(path("nowhere")), "there is no such file or folder");
+  EXPECT_EQ(refusal(folder_),
+            "holds no tokenizer (looked for tokenizer.json, vocab.json with merges.txt, encoder.json with vocab.bpe, "
+            "tok*.bin)");
+  EXPECT_EQ(refusal(write("notes.txt", "hello")), "is no tokenizer: neither JSON nor a .bin file of llama2.c");
+  EXPECT_EQ(refusal(write("tokenizer.json", "{}")),
+            "is no tokenizer.json: it has neither \"model\" nor \"tenon_tokenizer\"");
+  EXPECT_EQ(refusal(write("tokenizer.json", "")), "is empty");
+  EXPECT_EQ(refusal(write("tokenizer.json", "{\"tenon_tokenizer\": \"morse\"}")),
+            "tenon_tokenizer is \"morse\", not one of byte, char, word, llama2c");
+}
+
+TEST_F(LoadTokenizer, MissesTheOtherFileByName) {
+  write("vocab.json", TinyFiles().vocabulary_text());
+  EXPECT_TRUE(text_of([&] { load_tokenizer(folder_); }).starts_with("[tokenizer] " + path("merges.txt").string()));
+}
+
+TEST_F(LoadTokenizer, OfSeveralBinFilesOneMustBeNamed) {
+  write("tok512.bin", "");
+  write("tok4096.bin", "");
+  EXPECT_EQ(refusal(folder_), "holds several tokenizers (tok4096.bin, tok512.bin ...); name one of the files");
+}
+
+TEST_F(LoadTokenizer, ADiskThatIsFullLeavesTheOldFile) {
+  ByteTokenizer(true).save(folder_);
+  const std::string before = io::content_of(path("tokenizer.json"));
+  {
+    const io::FileSizeLimit full(10);
+    EXPECT_TRUE(text_of([&] { TinyFiles().tokenizer().save(folder_); }).starts_with("[tokenizer] "));
+  }
+  EXPECT_EQ(io::content_of(path("tokenizer.json")), before);
+  EXPECT_EQ(files(), (Lines{"tokenizer.json"}));
+}
+
+}  // namespace
+}  // namespace tenon::text
