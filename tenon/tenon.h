@@ -2,6 +2,12 @@
 
 #pragma once
 
+#include "tenon/data/loader.h"
+#include "tenon/data/prepare.h"
+#include "tenon/data/stories.h"
+#include "tenon/data/token_file.h"
+#include "tenon/data/tokenizer_fingerprint.h"
+#include "tenon/data/tokens.h"
 #include "tenon/io/hugging_face.h"
 #include "tenon/io/llama2c.h"
 #include "tenon/io/npy.h"

@@ -1,5 +1,6 @@
 #include "tenon/data/corpus.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -94,7 +95,7 @@ std::vector<CorpusFile> list_corpus(std::span<const fs::path> inputs, Format for
   }
   // Better now than after an hour of other files.
   for (const CorpusFile& file : files) {
-    if (access(file.path.c_str(), R_OK) != 0) fail_reading(file.path, {errno, std::generic_category()});
+    if (faccessat(AT_FDCWD, file.path.c_str(), R_OK, AT_EACCESS) != 0) fail_reading(file.path, {errno, std::generic_category()});
   }
   return files;
 }

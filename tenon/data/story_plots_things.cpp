@@ -174,7 +174,7 @@ Plot wanted() {
             "{A} went home and thought about it. \"I will work for it,\" {he} said to {his} {P}."},
            {"So {A} went to help {helped}. {He} {work}. It was hard work, and {he} got very tired.",
             "The next day, {A} helped {helped}. {He} {work}. {He} did not stop until it was done."},
-           {"\"You are a good worker,\" they told {him}, and {he} got five shiny coins.",
+           {"In the evening, {he} got five shiny coins for {his} help.",
             "In the end, {he} got some coins for {his} work. {He} was very proud."},
            {"\n{A} ran to buy the {thing}. On the way home, {he} remembered that it was {his} {who}'s birthday.",
             "\nNow {he} could buy the {thing}. But then {he} thought of {his} {who}, who was sick in bed."},
@@ -243,8 +243,8 @@ Plot rainy() {
            {"They used {part}. Soon the room did not look like a room anymore.",
             "They took {part}. It was a wonderful {build}."},
            {"{play}.", "{play}. They did not even hear the rain anymore.", "{play}, and the time went by very fast."},
-           {"When the rain stopped, they did not want to go outside at all.",
-            "\"I hope it rains again tomorrow,\" said {F}, and they both laughed.",
+           {"When the rain stopped, {A} and {F} did not want to go outside at all.",
+            "\"I hope it rains again tomorrow,\" said {F}, and {A} laughed.",
             "In the evening, {A} said, \"This was better than {plan}.\""}}};
 }
 

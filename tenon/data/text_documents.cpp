@@ -12,17 +12,19 @@ namespace {
 constexpr size_t kPieceBytes = size_t{256} << 10;
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+/// Of ASCII: other alphabets have spaces of their own.
+bool is_visible(char c) { return c > ' '; }
 
-/// The splitting patterns of GPT-2 and its successors never join a line's end with what begins the next line, nor a
-/// word with the space that follows it. Where there is neither, any place between two characters must do.
+/// The splitting patterns of GPT-2 and its successors never join a word with the single space behind it; with the end of
+/// a line, some of them do join what stands before. Where there is neither, any place between two characters must do.
 size_t cut_of(std::string_view view) {
-  size_t between_words = 0;
+  size_t line_end = 0;
   for (size_t at = kPieceBytes; at > kPieceBytes / 2; --at) {
-    if (view[at - 1] == '\n' && !is_space(view[at])) return at;
-    const bool is_word_end = view[at] == ' ' && !is_space(view[at - 1]) && !is_space(view[at + 1]);
-    if (is_word_end && between_words == 0) between_words = at;
+    const bool is_alone = is_space(view[at]) && is_visible(view[at - 1]) && is_visible(view[at + 1]);
+    if (is_alone && view[at] == ' ') return at;
+    if (is_alone && line_end == 0) line_end = at;
   }
-  if (between_words > 0) return between_words;
+  if (line_end > 0) return line_end;
   size_t at = kPieceBytes;
   const auto continues = [&] { return (static_cast<unsigned char>(view[at]) & 0xC0) == 0x80; };
   for (int back = 0; back < 3 && continues(); ++back) --at;

@@ -17,7 +17,8 @@ TEST(Stories, ASeedTellsTheSameStories) {
 }
 
 TEST(Stories, AreTheSameOnEveryMachine) {
-  EXPECT_EQ(StoryTeller(1).next().substr(0, 40), "STORY_ONE");
+  EXPECT_EQ(StoryTeller(1).next().substr(0, 73),
+            "Once upon a time, a curious little squirrel named Pip lived by the river.");
 }
 
 TEST(Stories, TenThousandAreAllDifferent) {
@@ -60,9 +61,10 @@ TEST(Stories, HaveASmallVocabulary) {
 
 TEST(Stories, AreWholeSentences) {
   StoryTeller teller(2);
-  // What a slip in a plot would leave: signs of the grammar, a small letter where a sentence or paragraph begins, a word
-  // twice, the wrong article, or a gap.
-  const std::regex slip(R"([{}\[\]|;]|  |(^|\n|\. )[a-z]|\b([a-z]+) \2\b|\b[Aa] [aeiou]|\b[Aa]n [^aeiou]| [.,!?]|\.\.)");
+  // What a slip in a plot would leave: signs of the grammar, a small letter where a sentence or paragraph begins, a
+  // word twice, the wrong article, or a gap.
+  const std::regex slip(
+      R"([{}\[\]|;]|  |(^|\n|\. )[a-z]|\b([a-z]+) \2\b|\b[Aa] [aeiou]|\b[Aa]n [^aeiou]| [.,!?]|\.\.)");
   for (int i = 0; i < 1'000; ++i) {
     const std::string story = teller.next();
     std::smatch found;
@@ -77,7 +79,7 @@ TEST(Stories, KeepTheirHero) {
   StoryTeller teller(5);
   for (int i = 0; i < 200; ++i) {
     const std::string story = teller.next();
-    const std::regex hero(R"(named ([A-Z][a-z]+)|^([A-Z][a-z]+) was)");
+    const std::regex hero(R"(named ([A-Z][a-z]+)|^(?!There)([A-Z][a-z]+) was)");
     std::smatch found;
     ASSERT_TRUE(std::regex_search(story, found, hero)) << story;
     const std::string name = found[1].matched ? found[1].str() : found[2].str();

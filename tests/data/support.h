@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/data/corpus.h"
 #include "tenon/data/token_file.h"
 #include "tenon/data/tokens.h"
 #include "tenon/text/tokenizer.h"
@@ -22,7 +23,7 @@ using io::content_of;
 using io::FileSizeLimit;
 using io::InFolder;
 
-/// A token for each byte, and 256 for the end of a text.
+/// A token for each byte, and 256 for the end of a text; unlike that of text/, with any vocabulary.
 class ByteTokenizer : public text::Tokenizer {
  public:
   explicit ByteTokenizer(int64_t vocabulary = 257, bool ends = true) : vocabulary_(vocabulary), ends_(ends) {
@@ -39,7 +40,7 @@ class ByteTokenizer : public text::Tokenizer {
   int64_t vocabulary() const override { return vocabulary_; }
   std::optional<int32_t> end_of_text() const override { return ends_ ? std::optional(256) : std::nullopt; }
   std::string_view kind() const override { return "byte"; }
-  void save(const fs::path&) const override {}
+  std::string json() const override { return "{}"; }
   std::string decode(std::span<const int32_t> ids) const override {
     std::string text;
     for (const int32_t id : ids) text += token(id);
@@ -50,6 +51,22 @@ class ByteTokenizer : public text::Tokenizer {
   int64_t vocabulary_;
   bool ends_;
   std::array<char, 256> bytes_{};
+};
+
+/// While alive, this process may do only what anyone may. Root alone can change so; others are no more than that.
+class AsNobody {
+ public:
+  AsNobody() : before_(geteuid()) {
+    if (before_ == 0 && seteuid(65534) != 0) throw std::runtime_error("root could not step down");
+  }
+  ~AsNobody() {
+    if (before_ == 0 && seteuid(0) != 0) std::abort();
+  }
+  AsNobody(const AsNobody&) = delete;
+  AsNobody& operator=(const AsNobody&) = delete;
+
+ private:
+  uid_t before_;
 };
 
 inline std::vector<int32_t> counting(int64_t count, int32_t below = 50000) {
@@ -64,6 +81,17 @@ inline std::vector<int32_t> all_of(const Tokens& tokens) {
   return all;
 }
 inline std::vector<int32_t> tokens_in(const fs::path& file) { return all_of(Tokens(TokenFile::open(file))); }
+
+/// The documents a reader gives, pieces of one joined.
+inline std::vector<std::string> documents_of(DocumentReader& reader) {
+  std::vector<std::string> documents;
+  Piece piece;
+  while (reader.next(piece)) {
+    if (piece.begins_document) documents.emplace_back();
+    documents.back() += shown_text(piece);
+  }
+  return documents;
+}
 
 inline void write_tokens(const fs::path& file, std::span<const int32_t> tokens, int64_t vocabulary) {
   TokenFileWriter writer(file, {.vocabulary = vocabulary});
