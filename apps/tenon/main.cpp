@@ -28,8 +28,8 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "tenon " TENON_VERSION, "Print the version and exit");
   app.set_help_flag("--help,-h", "Print this help and exit");
   app.require_subcommand(1);
-  app.footer(kFooter);
   for (const auto add : kCommands) add(app);
+  app.footer(kFooter);  // behind the commands, which would inherit it
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // help or version
