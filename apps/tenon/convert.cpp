@@ -125,15 +125,24 @@ void save_to_folder(const Job& job, Loaded& loaded) {
   if (is_other_folder) copy_companions(job.in, job.out);
 }
 
+// llama2.c's files hold one kind of model, in f32.
+void folder_to_llama2c(const Job& job) {
+  if (!job.dtype.empty() && job.dtype != "f32") throw CLI::ValidationError("--dtype", "is f32 for .bin files");
+  if (format_of(job.in) == Format::llama2c) return models::Llama::load_llama2c(job.in)->save_llama2c(job.out);
+  if (format_of(job.in) != Format::folder)
+    fail("convert", "{}: a .bin file is made of a folder with a Llama in it, not of {}", job.out, job.in);
+  models::Llama::load(job.in)->save_llama2c(job.out);
+}
+
 void convert(const Job& job) {
   const Format to = format_of(job.out);
-  if (to == Format::torch || to == Format::llama2c)
-    fail("convert", "{}: this format is only read; write .safetensors, .npz or a folder", job.out);
   if (!job.config.empty() && to != Format::folder) throw CLI::ValidationError("--config", "goes with a folder as OUT");
   if (to == Format::folder && format_of(job.in) == Format::llama2c) return llama2c_to_folder(job);
+  if (to == Format::llama2c) return folder_to_llama2c(job);
   Loaded loaded = load(job.in);
   cast_all(loaded.weights, job.dtype);
   if (to == Format::folder) return save_to_folder(job, loaded);
+  if (to == Format::torch) return io::save_torch(job.out, loaded.weights);
   if (to == Format::npz) return io::save_npz(job.out, loaded.weights);
   if (to == Format::safetensors) return io::save_safetensors(job.out, loaded.weights, {{"format", "pt"}});
   if (loaded.weights.size() != 1)
@@ -161,8 +170,7 @@ void list(const fs::path& path) {
 void add_convert(CLI::App& app) {
   CLI::App* command = app.add_subcommand("convert", "Convert weights between file formats, or list them");
   command->footer(
-      "Reads Hugging Face folders, .safetensors, .pt, .npz, .npy and llama2.c's .bin; writes folders, .safetensors, "
-      ".npz and .npy.\n"
+      "Formats: Hugging Face folders, .safetensors, .pt, .npz, .npy and llama2.c's .bin.\n"
       "\n"
       "Examples:\n"
       "  tenon convert stories260K.bin stories260K/\n"

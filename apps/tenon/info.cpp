@@ -118,7 +118,7 @@ void print(const ordered_json& all) {
 
 }  // namespace
 
-void add_info(CLI::App& app) {
+void add_system_info(CLI::App& app) {
   CLI::App* command = app.add_subcommand("info", "Show devices, memory, caches and versions");
   command->footer(
       "Examples:\n"

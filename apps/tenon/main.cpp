@@ -12,7 +12,7 @@ using namespace tenon::cli;
 
 // In the order of --help.
 constexpr void (*kCommands[])(CLI::App&) = {
-    add_train, add_data, add_tokenize, add_convert, add_config, add_info, add_completion,
+    add_train, add_data, add_tokenize, add_convert, add_config, add_system_info, add_completion,
 };
 
 constexpr int kFailed = 1, kBadUsage = 2;
@@ -28,8 +28,8 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "tenon " TENON_VERSION, "Print the version and exit");
   app.set_help_flag("--help,-h", "Print this help and exit");
   app.require_subcommand(1);
-  app.footer(kFooter);
   for (const auto add : kCommands) add(app);
+  app.footer(kFooter);  // behind the commands, which would inherit it
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // help or version

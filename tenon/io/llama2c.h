@@ -21,6 +21,8 @@ struct Llama2cModel {
 /// Reads a "version 0" file; the weights lie in a map of it. Fails with one line unless its length is that of its
 /// header.
 Llama2cModel load_llama2c(const std::filesystem::path& path, Device device = {});
+/// Writes a "version 0" file, beside, synced and renamed. The tensors must be those that the config asks for.
+void save_llama2c(const std::filesystem::path& path, const Llama2cModel& model);
 
 /// Reads a tokenizer: pieces in the order of their token numbers, with the scores by which they are merged.
 Llama2cTokenizer load_llama2c_tokenizer(const std::filesystem::path& path);

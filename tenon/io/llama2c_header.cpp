@@ -44,17 +44,10 @@ class Cutter {
  public:
   Cutter(const Input& input, Llama2cContent& content) : input_(input), content_(content) {}
 
-  void one(const std::string& name, std::vector<uint64_t> shape) {
+  void part(const std::string& name, const std::vector<uint64_t>& shape) {
     const auto bytes = cut(name, shape);
-    content_.weights.push_back({name, std::move(shape), bytes});
+    if (!is_computed(name)) content_.weights.push_back({name, shape, bytes});
   }
-  /// The same weight of every layer, which lie together.
-  void per_layer(const std::string& name, const std::vector<uint64_t>& shape) {
-    for (int64_t layer = 0; layer < content_.config.n_layers; ++layer) {
-      one(fmt::format("layers.{}.{}.weight", layer, name), shape);
-    }
-  }
-  void skip(const std::string& name, const std::vector<uint64_t>& shape) { cut(name, shape); }
   void finish() const {
     if (at_ != input_.bytes.size())
       fail(input_, "has {} bytes more than its header asks for", input_.bytes.size() - at_);
@@ -78,29 +71,39 @@ class Cutter {
 
 }  // namespace
 
-Llama2cContent parse_llama2c(const Input& input) {
-  Llama2cContent content;
-  content.config = read_config(input);
-  const Llama2cConfig& config = content.config;
+void for_each_part(const Llama2cConfig& config,
+                   const std::function<void(const std::string& name, const std::vector<uint64_t>& shape)>& f) {
   const auto dim = static_cast<uint64_t>(config.dim), hidden = static_cast<uint64_t>(config.hidden_dim),
              vocab = static_cast<uint64_t>(config.vocab_size), positions = static_cast<uint64_t>(config.max_seq_len),
              head = dim / static_cast<uint64_t>(config.n_heads),
              kv_dim = head * static_cast<uint64_t>(config.n_kv_heads);
+  // The same weight of every layer, which lie together.
+  const auto per_layer = [&](const std::string& name, const std::vector<uint64_t>& shape) {
+    for (int64_t layer = 0; layer < config.n_layers; ++layer) f(fmt::format("layers.{}.{}.weight", layer, name), shape);
+  };
+  f("tok_embeddings.weight", {vocab, dim});
+  per_layer("attention_norm", {dim});
+  per_layer("attention.wq", {dim, dim});
+  per_layer("attention.wk", {kv_dim, dim});
+  per_layer("attention.wv", {kv_dim, dim});
+  per_layer("attention.wo", {dim, dim});
+  per_layer("ffn_norm", {dim});
+  per_layer("feed_forward.w1", {hidden, dim});
+  per_layer("feed_forward.w2", {dim, hidden});
+  per_layer("feed_forward.w3", {hidden, dim});
+  f("norm.weight", {dim});
+  f("freqs_cos", {positions, head / 2});
+  f("freqs_sin", {positions, head / 2});
+  if (!config.shared_classifier) f("output.weight", {vocab, dim});
+}
+
+Llama2cContent parse_llama2c(const Input& input) {
+  Llama2cContent content;
+  content.config = read_config(input);
   Cutter cutter(input, content);
-  cutter.one("tok_embeddings.weight", {vocab, dim});
-  cutter.per_layer("attention_norm", {dim});
-  cutter.per_layer("attention.wq", {dim, dim});
-  cutter.per_layer("attention.wk", {kv_dim, dim});
-  cutter.per_layer("attention.wv", {kv_dim, dim});
-  cutter.per_layer("attention.wo", {dim, dim});
-  cutter.per_layer("ffn_norm", {dim});
-  cutter.per_layer("feed_forward.w1", {hidden, dim});
-  cutter.per_layer("feed_forward.w2", {dim, hidden});
-  cutter.per_layer("feed_forward.w3", {hidden, dim});
-  cutter.one("norm.weight", {dim});
-  cutter.skip("freqs_cos", {positions, head / 2});  // what every model computes itself
-  cutter.skip("freqs_sin", {positions, head / 2});
-  if (!config.shared_classifier) cutter.one("output.weight", {vocab, dim});
+  for_each_part(content.config, [&](const std::string& name, const std::vector<uint64_t>& shape) {
+    cutter.part(name, shape);  // fails where the file ends, however many layers the header claims
+  });
   cutter.finish();
   return content;
 }

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,12 @@ struct Llama2cContent {
   std::vector<Llama2cWeight> weights;
 };
 Llama2cContent parse_llama2c(const Input& input);
+
+/// Calls f for everything behind the header, in the order of the file. freqs_cos and freqs_sin are there, too, which no
+/// reader needs.
+void for_each_part(const Llama2cConfig& config,
+                   const std::function<void(const std::string& name, const std::vector<uint64_t>& shape)>& f);
+inline bool is_computed(std::string_view part) { return part == "freqs_cos" || part == "freqs_sin"; }
 
 struct Llama2cToken {
   std::string piece;

@@ -1,4 +1,4 @@
-// PyTorch's .pt files, read without PyTorch and without running what they say.
+// PyTorch's .pt files, read and written without PyTorch and without running what they say.
 
 #pragma once
 
@@ -19,5 +19,8 @@ struct TorchFile {
 /// that describe tensors are understood, anything else in the pickle is refused by name. int8, int16 and uint16 become
 /// i32, uint32 and uint64 i64, the 8-bit floats f32. Names for the same view of the same storage give the same tensor.
 TorchFile load_torch(const std::filesystem::path& path, Device device = {});
+
+/// Writes a state dict that torch.load reads, weights_only or not; beside, synced and renamed.
+void save_torch(const std::filesystem::path& path, const std::map<std::string, Tensor>& tensors);
 
 }  // namespace tenon::io

@@ -31,6 +31,14 @@ Tensor neighbours_to_halves(const Tensor& rows, int64_t heads) {
   return rows.reshape({heads, pairs, 2, columns}).transpose(1, 2).reshape(rows.shape());
 }
 
+Tensor halves_to_neighbours(const Tensor& rows, int64_t heads) {
+  const int64_t pairs = rows.size(0) / heads / 2;
+  return rows.reshape({heads, 2, pairs, rows.size(1)}).transpose(1, 2).reshape(rows.shape());
+}
+
+// llama2.c has these in its code, not in its files.
+constexpr double kLlama2cEps = 1e-5, kLlama2cTheta = 10000;
+
 // llama2.c's name of a parameter in ours.
 std::string name_from_llama2c(const std::string& name) {
   static const std::pair<std::string_view, std::string_view> kNames[] = {
@@ -176,7 +184,8 @@ std::unique_ptr<Llama> Llama::load_llama2c(const std::filesystem::path& file, co
   config.heads = given.config.n_heads;
   config.kv_heads = given.config.n_kv_heads;
   config.inner = given.config.hidden_dim;
-  config.norm_eps = 1e-5;  // what llama2.c has in its code
+  config.norm_eps = kLlama2cEps;
+  config.rotary_theta = kLlama2cTheta;
   config.rotary_layout = nn::RotaryLayout::interleaved;
   config.tied_head = given.config.shared_classifier;
   auto made = std::make_unique<Llama>(config, options);
@@ -202,6 +211,33 @@ void Llama::save(const std::filesystem::path& folder) const {
     if (has_vocabulary_rows(name)) tensor = tensor.narrow(0, 0, config_.vocabulary);
   }
   io::save_folder(folder, config_.to_json(), state);
+}
+
+void Llama::save_llama2c(const std::filesystem::path& file) const {
+  const auto require = [&](bool holds, std::string_view what) {
+    if (!holds) base::fail("llama2c", "{}: llama2.c knows no model with {}", file.string(), what);
+  };
+  require(config_.norm_eps == kLlama2cEps, "another eps than 1e-5");
+  require(config_.rotary_theta == kLlama2cTheta, "another rotary theta than 10000");
+  require(!config_.attention_bias && !config_.mlp_bias, "biases");
+  require(config_.width_of_head() * config_.heads == config_.width, "heads of their own width");
+  const NoGrad reading;
+  const nn::StateDict state = state_dict();
+  io::Llama2cModel given;
+  given.config = {config_.width,           config_.inner,      config_.layers,    config_.heads,
+                  config_.kv_head_count(), config_.vocabulary, config_.positions, config_.tied_head};
+  const bool permutes = config_.rotary_layout == nn::RotaryLayout::halves;
+  io::for_each_part(given.config, [&](const std::string& name, const std::vector<uint64_t>&) {
+    if (io::is_computed(name)) return;
+    const std::string ours = name_from_llama2c(name);
+    Tensor tensor = state.at(ours);
+    if (has_vocabulary_rows(ours)) tensor = tensor.narrow(0, 0, config_.vocabulary);
+    const bool is_query = ours.find(".q_proj.") != std::string::npos;
+    if (permutes && (is_query || ours.find(".k_proj.") != std::string::npos))
+      tensor = halves_to_neighbours(tensor, is_query ? config_.heads : config_.kv_head_count());
+    given.tensors.emplace(name, tensor);
+  });
+  io::save_llama2c(file, given);
 }
 
 }  // namespace tenon::models

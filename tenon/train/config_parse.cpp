@@ -67,10 +67,10 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool start_object(size_t) override {
-    if (depth_ == 1 && !is_section(path_)) known();  // fails for what is no key, too
-    if (depth_ == 2 || in_list_ || (depth_ == 1 && !is_section(path_)))
-      fail("config", "{}: {} is an object; it must be {}", name_, shown_path(), known().allowed());
-    if (depth_ == 1) section_ = path_;
+    const bool opens_section = depth_ == 1 && is_section(path_);
+    if (depth_ > 0 && !opens_section)
+      fail("config", "{}: {} is an object; it must be {}", name_, path_, known().allowed());
+    if (opens_section) section_ = path_;
     ++depth_;
     return true;
   }
@@ -82,7 +82,11 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
 
   bool key(string_t& key) override {
     path_ = section_.empty() ? key : section_ + "." + key;
-    if (section_.empty() ? !is_section(path_) && !find_key(path_) : !find_key(path_)) refuse_unknown(path_, name_);
+    const Key* found = find_key(path_);
+    if (!found && !(section_.empty() && is_section(path_))) refuse_unknown(path_, name_);
+    if (found && found->section() != section_)
+      fail("config", "{}: {} stands outside of its section; write it as \"{}\": {{\"{}\": ...}}", name_, path_,
+           found->section(), found->name());
     if (!seen_.insert(path_).second) fail("config", "{}: {} is given twice", name_, path_);
     return true;
   }

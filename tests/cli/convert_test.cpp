@@ -33,8 +33,10 @@ class Convert : public Cli {
 TEST_F(Convert, GoesThroughEveryFileFormat) {
   io::save_safetensors(folder_ / "a.safetensors", weights());
   EXPECT_EQ(run("convert a.safetensors b.npz").out, "wrote b.npz\n");
-  EXPECT_EQ(run("convert b.npz c.safetensors").code, 0);
+  EXPECT_EQ(run("convert b.npz c.pt").code, 0);
+  EXPECT_EQ(run("convert c.pt c.safetensors").code, 0);
   expect_same(io::load_npz(folder_ / "b.npz"), DType::f32);
+  expect_same(io::load_torch(folder_ / "c.pt").tensors, DType::f32);
   expect_same(io::load_safetensors(folder_ / "c.safetensors").tensors, DType::f32);
 }
 
@@ -92,8 +94,8 @@ TEST_F(Convert, RefusesWhatItCannotDo) {
   EXPECT_FALSE(fs::exists(folder_ / "b.npz"));
   EXPECT_EQ(refusal("convert a.npz b.npz --dtype bf16"),
             "1 tenon: [npz] b.npz: tensor \"x\" is bf16, which numpy lacks; convert it to f32 first");
-  EXPECT_EQ(refusal("convert a.npz b.pt"),
-            "1 tenon: [convert] b.pt: this format is only read; write .safetensors, .npz or a folder");
+  EXPECT_EQ(refusal("convert a.npz b.bin"),
+            "1 tenon: [convert] b.bin: a .bin file is made of a folder with a Llama in it, not of a.npz");
   EXPECT_EQ(refusal("convert no.npz b.npz"), "1 tenon: [convert] no.npz: there is no such file or folder");
   EXPECT_EQ(refusal("convert a.npz b.gguf"),
             "1 tenon: [convert] b.gguf: .gguf is no ending of a known format; there are .safetensors, .pt, .npz, .npy, "
@@ -107,6 +109,11 @@ TEST_F(Convert, Llama2cBecomesAFolderThatModelsRead) {
   const fs::path file = io::shared_data() / "stories260K" / "stories260K.bin";
   if (!fs::exists(file)) GTEST_SKIP() << file << " is not there; TENON_SHARED_DATA names the folder above";
   ASSERT_EQ(run("convert '" + fs::absolute(file).string() + "' stories").code, 0);
+  ASSERT_EQ(run("convert stories again.bin").code, 0);
+  const std::string again = content_of(folder_ / "again.bin"), original = content_of(file);
+  const size_t weights = original.size() - 2 * 512 * 4 * sizeof(float);  // less the rotary tables, which end the file
+  ASSERT_EQ(again.size(), original.size());
+  EXPECT_TRUE(again.substr(0, weights) == original.substr(0, weights));
   const auto from_folder = models::Llama::load(folder_ / "stories");
   const auto from_file = models::Llama::load_llama2c(file);
   const models::GenerateOptions options{.new_tokens = 20};

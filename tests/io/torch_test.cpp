@@ -10,6 +10,8 @@
 #include "tenon/device/storage.h"
 #include "tenon/io/torch_file.h"
 #include "tenon/io/torch_header.h"
+#include "tenon/io/zip.h"
+#include "tenon/tensor/creation.h"
 #include "tests/io/support.h"
 
 namespace tenon::io {
@@ -35,6 +37,42 @@ TEST(Torch, StateDictHasItsTensors) {
   EXPECT_EQ(tensors.at("empty").shape(), (Dims{0, 3}));
   EXPECT_EQ(tensors.at("offset_view").to_vector<float>(), (std::vector<float>{5, 6, 7, 8, 9, 10}));
   EXPECT_EQ(tensors.at("strided_view").to_vector<float>(), (std::vector<float>{0, 3, 6, 9, 12, 15, 18, 21}));
+}
+
+class TorchWriting : public InFolder {};
+
+TEST_F(TorchWriting, AllTensorsOfAStateDictComeBack) {
+  const auto saved = good("state").tensors;
+  save_torch(path(), saved);
+  const TorchFile loaded = load_torch(path());
+  EXPECT_TRUE(loaded.others.empty());
+  ASSERT_EQ(loaded.tensors.size(), saved.size());
+  for (const auto& [name, tensor] : saved) {
+    const Tensor& again = loaded.tensors.at(name);
+    EXPECT_EQ(again.dtype(), tensor.dtype()) << name;
+    EXPECT_EQ(again.shape(), tensor.shape()) << name;
+    EXPECT_EQ(again.to_bytes(), tensor.to_bytes()) << name;
+  }
+}
+
+TEST_F(TorchWriting, IsTheArchiveOfTorchSave) {
+  save_torch(path(), {{"x", good("state").tensors.at("f32")}});
+  const std::string file = content_of(path());
+  const Input input{"torch", "file", std::as_bytes(std::span(file))};
+  std::vector<std::string> names;
+  for (const ZipEntry& entry : parse_zip(input)) names.push_back(entry.name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"archive/data.pkl", "archive/byteorder", "archive/data/0", "archive/version"}));
+}
+
+TEST_F(TorchWriting, RefusesWhatNoFileCanHold) {
+  EXPECT_EQ(refusal_by("torch", path(), [&] { save_torch(path(), {{"x", Tensor()}}); }), "tensor \"x\" is undefined");
+  EXPECT_EQ(refusal_by("torch", path(),
+                       [&] {
+                         save_torch(path(), {{"\xff", tensor({1.0F})}});
+                       }),
+            "the name \"\\xff\" is not valid UTF-8");
+  EXPECT_TRUE(files().empty());
 }
 
 class TorchExpected : public OnSharedData {

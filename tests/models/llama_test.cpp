@@ -118,6 +118,41 @@ TEST(Llama, IsSavedAndLoadedAsItIs) {
   }
 }
 
+TEST(Llama, IsWrittenForLlama2cAsItIs) {
+  for (const bool tied : {true, false}) {
+    for (const nn::RotaryLayout layout : {nn::RotaryLayout::halves, nn::RotaryLayout::interleaved}) {
+      manual_seed(3);
+      LlamaConfig config = tiny();
+      config.tied_head = tied;
+      config.norm_eps = 1e-5;
+      config.rotary_layout = layout;
+      config.padded_vocabulary = 64;
+      const Llama model(config);
+      const fs::path file = scratch("model.bin");
+      model.save_llama2c(file);
+      const auto again = Llama::load_llama2c(file);
+      EXPECT_EQ(again->config().tied_head, tied);
+      EXPECT_TRUE(allclose(model(ids()).narrow(2, 0, 61), (*again)(ids()), 1e-4, 1e-6));
+    }
+  }
+}
+
+TEST(Llama, RefusesToWriteForLlama2cWhatItsProgramWouldNotCompute) {
+  const auto refusal = [](auto&& change) {
+    LlamaConfig config = tiny();
+    config.norm_eps = 1e-5;
+    change(config);
+    return text_of([&] { Llama(config).save_llama2c("m.bin"); });
+  };
+  EXPECT_EQ(refusal([](LlamaConfig& c) { c.norm_eps = 1e-6; }),
+            "[llama2c] m.bin: llama2.c knows no model with another eps than 1e-5");
+  EXPECT_EQ(refusal([](LlamaConfig& c) { c.rotary_theta = 5e5; }),
+            "[llama2c] m.bin: llama2.c knows no model with another rotary theta than 10000");
+  EXPECT_EQ(refusal([](LlamaConfig& c) { c.mlp_bias = true; }), "[llama2c] m.bin: llama2.c knows no model with biases");
+  EXPECT_EQ(refusal([](LlamaConfig& c) { c.head_width = 6; }),
+            "[llama2c] m.bin: llama2.c knows no model with heads of their own width");
+}
+
 TEST(Llama, ContinuesBehindItsCaches) {
   manual_seed(1);
   const Llama model(tiny());

@@ -203,6 +203,8 @@ TEST(Config, SyntaxErrorsHaveALineAndAColumn) {
 TEST(Config, RefusesOtherShapesOfJson) {
   EXPECT_EQ(refusal("[]"), "[config] a.json: this is no JSON object; a config starts with {");
   EXPECT_EQ(refusal("3"), "[config] a.json: this is no JSON object; a config starts with {");
+  EXPECT_EQ(refusal(R"({"model.layers": 3})"),
+            "[config] a.json: model.layers stands outside of its section; write it as \"model\": {\"layers\": ...}");
   EXPECT_EQ(refusal(R"({"model": 3})"), "[config] a.json: model holds keys; write it as { ... }");
   EXPECT_EQ(refusal(R"({"model": [3]})"), "[config] a.json: model holds keys; write it as { ... }");
   EXPECT_EQ(refusal(R"({"training": {"lora_targets": ["a", 3]}})"),
