@@ -115,7 +115,7 @@ void info(const fs::path& path, const std::string& tokenizer_path, int64_t sampl
   fmt::print("first {}:\n{}\n", std::min(sample, header.tokens), sample_of(*file, tokenizer.get(), sample));
 }
 
-void add_info(CLI::App& data) {
+void add_data_info(CLI::App& data) {
   struct Arguments {
     fs::path file;
     std::string tokenizer;
@@ -172,7 +172,7 @@ void add_data(CLI::App& app) {
   CLI::App* data = app.add_subcommand("data", "Prepare training data.");
   data->require_subcommand(1);
   add_prepare(*data);
-  add_info(*data);
+  add_data_info(*data);
   add_stories(*data);
 }
 
