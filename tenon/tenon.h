@@ -47,6 +47,7 @@
 #include "tenon/text/tokenizer.h"
 #include "tenon/text/word_tokenizer.h"
 #include "tenon/train/config.h"
+#include "tenon/train/loaded_model.h"
 #include "tenon/train/metrics.h"
 #include "tenon/train/progress.h"
 #include "tenon/train/report.h"

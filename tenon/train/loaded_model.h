@@ -1,0 +1,35 @@
+// LoadedModel: a model and its tokenizer from wherever one may lie, for everything that uses a model after training.
+//
+//   train::LoadedModel loaded = train::load_model("runs/shakespeare");
+//   loaded = train::load_model("distilgpt2", {.lora = "adapter"});
+//   loaded = train::load_model("stories260K.bin", {.tokenizer = "tok512.bin"});
+
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "tenon/models/causal_lm.h"
+#include "tenon/text/tokenizer.h"
+
+namespace tenon::train {
+
+struct LoadedModel {
+  std::unique_ptr<models::CausalLm> model;           // without dropout: in the mode of evaluation
+  std::shared_ptr<const text::Tokenizer> tokenizer;  // null where there is none and none is needed
+  std::string description;                           // one line: what it is and where it came from
+};
+
+struct LoadOptions {
+  std::filesystem::path tokenizer;  // empty: the one that lies with the model
+  std::filesystem::path lora;       // an adapter to merge in; empty: none
+  Device device = {};
+  bool needs_tokenizer = true;
+};
+
+/// Reads a Hugging Face folder, a folder of `tenon train` (its best checkpoint, or else the newest that is good), one
+/// checkpoint of it, or a llama2.c file. Fails with one line that says what is wrong with the path.
+LoadedModel load_model(const std::filesystem::path& path, const LoadOptions& options = {});
+
+}  // namespace tenon::train
