@@ -10,7 +10,6 @@
 #include <memory>
 
 #include "apps/tenon/commands.h"
-#include "tenon/base/error.h"
 
 namespace tenon::cli {
 namespace {
@@ -38,8 +37,6 @@ void run(const Wanted& wanted) {
   if (wanted.config.empty() && !resumes)
     throw CLI::ValidationError("name a config or preset, or a run to --resume; tenon config --list shows the presets");
   if (resumes && !wanted.out.empty()) throw CLI::ValidationError("--resume goes on in its own folder; leave --out away");
-  if (resumes && !fs::exists(fs::path(wanted.resume) / "config.json"))
-    base::fail("train", "{}: holds no run to resume (there is no config.json)", wanted.resume);
   train::Config config = wanted.config.empty() ? train::run_config(wanted.resume) : train::load_config(wanted.config);
   for (const std::string& setting : wanted.settings) train::set(config, setting);
   train::TrainOptions options;

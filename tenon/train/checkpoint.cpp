@@ -122,6 +122,8 @@ Checkpoint read_checkpoint(const fs::path& path) {
     if (json.at("format").get<int>() != 1)
       fail(kOp, "{}: is of format {}, this version reads 1", described.string(), json.at("format").dump());
     found.step = json.at("step").get<int64_t>();
+    if (path.filename() != step_name(found.step) && step_of(path.filename().string()))
+      fail(kOp, "{}: is of step {}, not of the one that its folder is named after", described.string(), found.step);
     found.state = json.at("state").dump();
     const fs::path tensors = path / "state.safetensors";
     {
@@ -181,6 +183,17 @@ void prune_checkpoints(const fs::path& folder, int64_t keep_last, std::optional<
     if (name.starts_with(kDropped) || name.starts_with(kUnfinished)) left_behind.push_back(entry.path());
   }
   for (const fs::path& path : left_behind) remove_folder(path);
+}
+
+void set_aside_checkpoints(const fs::path& folder, int64_t last_good) {
+  for (const int64_t step : checkpoint_steps(folder)) {
+    if (step <= last_good) continue;
+    const fs::path from = checkpoint_path(folder, step), to = folder / ("damaged_" + step_name(step));
+    remove_folder(to);
+    std::error_code error;
+    fs::rename(from, to, error);
+    if (error) fail(kOp, "{}: is damaged and cannot be renamed: {}; remove it", from.string(), error.message());
+  }
 }
 
 void name_best(const fs::path& folder, int64_t step) {

@@ -44,6 +44,10 @@ std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& folder,
 /// Removes all but the last `keep_last` and `spared`, and what interrupted writers left behind.
 void prune_checkpoints(const std::filesystem::path& folder, int64_t keep_last, std::optional<int64_t> spared);
 
+/// Renames those of later steps to damaged_step_N: a run that goes on from an older one must not meet them again, and
+/// whoever wants may still look at them.
+void set_aside_checkpoints(const std::filesystem::path& folder, int64_t last_good);
+
 /// Makes folder/best name the checkpoint of a step.
 void name_best(const std::filesystem::path& folder, int64_t step);
 /// The step that it names, if there is one.

@@ -89,6 +89,12 @@ class Checker {
     require(t.batch_size % t.micro_batches == 0,
             "training.batch_size {} cannot be cut into {} micro-batches; make it a multiple of training.micro_batches",
             t.batch_size, t.micro_batches);
+    if (t.method != "masked_lm") return;
+    require(c_.model.architecture == "gpt2" || !c_.model.init_from.empty(),
+            "training.method is masked_lm, but a llama sees only what stands before; set model.architecture to gpt2");
+    require(c_.sample.every == 0,
+            "sample.every is {}, but a model of training.method masked_lm does not write text; set it to 0",
+            c_.sample.every);
   }
 
   void starting_point() const {
@@ -111,6 +117,8 @@ class Checker {
             "schedule.warmup_steps {} leaves nothing of {} steps for the {} schedule; lower it", s.warmup_steps,
             c_.decay_steps(), s.kind);
     require(s.kind != "one_cycle" || c_.decay_steps() > 1, "a one_cycle schedule needs more than one step");
+    require(s.kind != "plateau" || s.gamma < 1,
+            "schedule.gamma is 1, so that the rate of a plateau schedule never falls; lower it");
     require(s.kind != "cosine_restarts" || s.restart_every > 0,
             "schedule.kind is cosine_restarts; set schedule.restart_every to the steps of its first cycle");
     require(s.kind != "step" || s.step_every > 0,

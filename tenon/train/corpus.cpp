@@ -84,9 +84,7 @@ std::unique_ptr<Tokenizer> learned(const Config& config, const Documents& docume
 }
 
 std::unique_ptr<Tokenizer> given_tokenizer(const Config& config) {
-  if (config.tokenizer.kind == "file") return text::load_tokenizer(config.tokenizer.path);
-  if (config.tokenizer.kind == "byte") return nullptr;  // with or without an end, which the documents decide
-  return nullptr;
+  return config.tokenizer.kind == "file" ? text::load_tokenizer(config.tokenizer.path) : nullptr;
 }
 
 data::Tokens tokens_of(const Documents& documents, const Tokenizer& tokenizer) {
@@ -100,20 +98,24 @@ data::Tokens tokens_of(const Documents& documents, const Tokenizer& tokenizer) {
   return data::Tokens(std::move(ids));
 }
 
-data::Tokens open_tokens(const std::string& path, const Tokenizer* tokenizer, int64_t& vocabulary) {
+data::Tokens open_tokens(const std::string& path, const Tokenizer& tokenizer) {
   const auto file = data::TokenFile::open(path, data::Verify::kHeader);
-  vocabulary = std::max(vocabulary, file->vocabulary());
-  if (tokenizer && file->header().tokenizer != 0 && file->header().tokenizer != data::tokenizer_fingerprint(*tokenizer))
-    fail("train", "{}: was made with another tokenizer than the config's; prepare it again, or name its tokenizer in "
-         "tokenizer.path", path);
+  if (file->header().tokenizer != 0 && file->header().tokenizer != data::tokenizer_fingerprint(tokenizer))
+    fail("train",
+         "{}: was made with another tokenizer than the config's; prepare it again, or name its tokenizer in "
+         "tokenizer.path",
+         path);
+  if (file->vocabulary() > tokenizer.vocabulary())
+    fail("train", "{}: has tokens up to {}, the tokenizer knows {}; name the one it was made with in tokenizer.path",
+         path, file->vocabulary() - 1, tokenizer.vocabulary());
   return data::Tokens(file);
 }
 
 void require_window(const data::Tokens& tokens, const Config& config, const std::string& what) {
   const int64_t needed = config.sequence_length() + 1;
   if (tokens.size() < needed)
-    fail("train", "{} has {} tokens, a sequence of {} needs {}; lower training.sequence_length or bring more text", what,
-         tokens.size(), config.sequence_length(), needed);
+    fail("train", "{} has {} tokens, a sequence of {} needs {}; lower training.sequence_length or bring more text",
+         what, tokens.size(), config.sequence_length(), needed);
 }
 
 }  // namespace
@@ -123,7 +125,7 @@ std::shared_ptr<const Tokenizer> load_run_tokenizer(const Config& config, const 
   return text::load_tokenizer(folder / "tokenizer.json");
 }
 
-Corpus load_corpus(const Config& config, const fs::path& folder) {
+Corpus load_corpus(const Config& config, const fs::path& folder, bool goes_on) {
   const bool is_stories = config.data.train == "stories";
   if (!is_stories && !fs::exists(config.data.train))
     fail("train", "data.train {}: there is no such file; name a text or token file, or stories for the built-in corpus",
@@ -131,27 +133,29 @@ Corpus load_corpus(const Config& config, const fs::path& folder) {
   Corpus corpus;
   corpus.tokenizer = given_tokenizer(config);
   const fs::path kept = folder / "tokenizer.json";
-  if (!corpus.tokenizer && fs::exists(kept)) corpus.tokenizer = text::load_tokenizer(kept);
+  if (!corpus.tokenizer && goes_on && fs::exists(kept)) corpus.tokenizer = text::load_tokenizer(kept);
 
   data::Tokens all;
-  int64_t vocabulary = 0;
   if (!is_stories && is_token_file(config.data.train)) {
     if (!corpus.tokenizer)
-      fail("train", "{}: is a token file; set tokenizer.kind to file and tokenizer.path to the tokenizer it was made with",
+      fail("train",
+           "{}: is a token file; set tokenizer.kind to file and tokenizer.path to the tokenizer it was made with",
            config.data.train);
-    all = open_tokens(config.data.train, corpus.tokenizer.get(), vocabulary);
+    all = open_tokens(config.data.train, *corpus.tokenizer);
   } else {
-    const Documents documents = is_stories ? story_documents(config) : file_documents(config.data.train, config.data.field);
+    const Documents documents =
+        is_stories ? story_documents(config) : file_documents(config.data.train, config.data.field);
     if (!corpus.tokenizer) corpus.tokenizer = learned(config, documents);
     all = tokens_of(documents, *corpus.tokenizer);
   }
-  if (!fs::exists(kept)) corpus.tokenizer->save(folder);
+  if (!goes_on || !fs::exists(kept)) corpus.tokenizer->save(folder);
 
   if (!config.data.validation.empty()) {
-    if (!fs::exists(config.data.validation)) fail("train", "data.validation {}: there is no such file", config.data.validation);
+    if (!fs::exists(config.data.validation))
+      fail("train", "data.validation {}: there is no such file", config.data.validation);
     corpus.train = all;
     corpus.validation = is_token_file(config.data.validation)
-                            ? open_tokens(config.data.validation, corpus.tokenizer.get(), vocabulary)
+                            ? open_tokens(config.data.validation, *corpus.tokenizer)
                             : tokens_of(file_documents(config.data.validation, config.data.field), *corpus.tokenizer);
   } else if (config.data.validation_fraction > 0) {
     const data::Split parts = data::split(all, config.data.validation_fraction);
@@ -163,9 +167,9 @@ Corpus load_corpus(const Config& config, const fs::path& folder) {
   require_window(corpus.train, config, "the training set (" + config.data.train + ")");
   if (config.has_validation() && config.training.eval_every > 0)
     require_window(corpus.validation, config, "the validation set");
-  corpus.description = fmt::format("{}: {} tokens to train on, {} to validate on, {} tokenizer of {}", config.data.train,
-                                   corpus.train.size(), corpus.validation.size(), corpus.tokenizer->kind(),
-                                   corpus.tokenizer->vocabulary());
+  corpus.description = fmt::format("{}: {} tokens to train on, {} to validate on, {} tokenizer of {}",
+                                   config.data.train, corpus.train.size(), corpus.validation.size(),
+                                   corpus.tokenizer->kind(), corpus.tokenizer->vocabulary());
   return corpus;
 }
 

@@ -18,10 +18,10 @@ struct Corpus {
   std::string description;         // one line
 };
 
-/// Reads token files, or tokenizes text files, JSON lines, dumps and the built-in stories in memory. Tokenizers that are
-/// learned from the text are kept as tokenizer.json in `folder` and taken from there the next time, so that a run that
-/// goes on has the tokens it began with. Fails with one line where the data do not fit the config.
-Corpus load_corpus(const Config& config, const std::filesystem::path& folder);
+/// Reads token files, or tokenizes text files, JSON lines, dumps and the built-in stories in memory. The tokenizer is
+/// kept as tokenizer.json in `folder`; a run that goes on takes one that was learned from there, so that it has the
+/// tokens it began with. Fails with one line where the data do not fit the config.
+Corpus load_corpus(const Config& config, const std::filesystem::path& folder, bool goes_on = false);
 
 /// The tokenizer alone; fails where it would have to be learned and is not in the folder.
 std::shared_ptr<const text::Tokenizer> load_run_tokenizer(const Config& config, const std::filesystem::path& folder);

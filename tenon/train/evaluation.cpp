@@ -11,10 +11,7 @@
 namespace tenon::train {
 
 Evaluation::Evaluation(const Config& config, models::CausalLm& model)
-    : config_(config),
-      model_(model),
-      loss_of_(config, model),
-      captured_([this](std::span<const Tensor> given) {
+    : config_(config), model_(model), loss_of_(config, model), captured_([this](std::span<const Tensor> given) {
         const NoGrad reading;
         std::optional<Autocast> lower;
         if (product_dtype(config_) != DType::f32) lower.emplace(product_dtype(config_));

@@ -79,8 +79,11 @@ int64_t model_vocabulary(const Config& config, int64_t tokenizer_vocabulary) {
   const int64_t least = tokenizer_vocabulary + (is_masked(config) ? 1 : 0);
   if (config.model.vocabulary == 0) return least;
   if (config.model.vocabulary < least) {
-    fail("train", "the tokenizer has {} tokens{}, model.vocabulary is {}; raise it, or set it to 0 to take the tokenizer's",
-         tokenizer_vocabulary, is_masked(config) ? " and the mask needs one more" : "", config.model.vocabulary);
+    const bool is_given = !config.model.init_from.empty();
+    fail("train", "the tokenizer has {} tokens{}, {} {}; {}", tokenizer_vocabulary,
+         is_masked(config) ? " and the mask needs one more" : "",
+         is_given ? "the model in model.init_from knows" : "model.vocabulary is", config.model.vocabulary,
+         is_given ? "take the tokenizer that the model was trained with" : "set it to 0 to take the tokenizer's");
   }
   return config.model.vocabulary;
 }
@@ -100,6 +103,9 @@ void take_initial_model(Config& config) {
     found.tied_head = sizes.tied_head;
   };
   if (found.architecture == "llama") {
+    if (is_masked(config))
+      fail("train", "{}: is a llama, which sees only what stands before; set training.method to autoregressive",
+           folder.string());
     const models::LlamaConfig sizes = models::LlamaConfig::from_json(text);
     take(sizes);
     found.kv_heads = sizes.kv_heads;

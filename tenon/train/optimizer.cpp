@@ -2,6 +2,9 @@
 
 #include "tenon/train/optimizer.h"
 
+#include <cmath>
+#include <numbers>
+
 #include "tenon/base/error.h"
 
 namespace tenon::train {
@@ -15,6 +18,19 @@ std::vector<optim::ParamGroup> groups_of(const Config& config, const std::vector
   return one;
 }
 
+// Cycles without end, the first restart_every long, each restart_factor times as long as the one before. Not
+// optim::cosine, which cuts a given length into cycles: here a run that is made longer keeps the cycles it had.
+optim::Schedule restarts_of(const ScheduleConfig& s, double last) {
+  const auto rising = optim::constant(s.warmup_steps);
+  return [rising, last, warmup = s.warmup_steps, first = static_cast<double>(s.restart_every),
+          longer = s.restart_factor](int64_t step) {
+    if (step < warmup) return rising(step);
+    double at = static_cast<double>(step - warmup), length = first;
+    for (; at >= length; length *= longer) at -= length;
+    return last + (1 - last) * (1 + std::cos(std::numbers::pi * at / length)) / 2;
+  };
+}
+
 optim::Schedule schedule_of(const Config& config) {
   const ScheduleConfig& s = config.schedule;
   const optim::ScheduleOptions options{.warmup = s.warmup_steps, .last = s.min_lr / config.optimizer.lr};
@@ -22,18 +38,12 @@ optim::Schedule schedule_of(const Config& config) {
   if (s.kind == "constant") return optim::constant(s.warmup_steps);
   if (s.kind == "linear") return optim::linear(total, options);
   if (s.kind == "cosine") return optim::cosine(total, options);
-  if (s.kind == "one_cycle") return optim::one_cycle(total);
   if (s.kind == "step") return optim::stepwise(s.step_every, s.gamma, s.warmup_steps);
   if (s.kind == "exponential") return optim::exponential(s.gamma, s.warmup_steps);
-  // Restarts: as many cycles as the run needs, the first restart_every long.
-  int64_t cycles = 1;
-  double length = static_cast<double>(s.restart_every), sum = length;
-  while (sum < static_cast<double>(config.training.steps - s.warmup_steps)) {
-    length *= s.restart_factor;
-    sum += length;
-    ++cycles;
-  }
-  return optim::cosine(s.warmup_steps + static_cast<int64_t>(sum), options, cycles, s.restart_factor);
+  if (s.kind == "cosine_restarts") return restarts_of(s, options.last);
+  return s.warmup_steps == 0
+             ? optim::one_cycle(total)
+             : optim::one_cycle(total, static_cast<double>(s.warmup_steps) / static_cast<double>(total));
 }
 
 }  // namespace
@@ -42,20 +52,20 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Config& config, const std
   const OptimizerConfig& o = config.optimizer;
   const std::vector<optim::ParamGroup> groups = groups_of(config, parameters);
   if (o.kind == "adamw")
-    return std::make_unique<optim::AdamW>(groups, optim::AdamWOptions{o.lr, o.beta1, o.beta2, o.epsilon, o.weight_decay});
+    return std::make_unique<optim::AdamW>(groups,
+                                          optim::AdamWOptions{o.lr, o.beta1, o.beta2, o.epsilon, o.weight_decay});
   if (o.kind == "adam")
     return std::make_unique<optim::Adam>(groups, optim::AdamOptions{o.lr, o.beta1, o.beta2, o.epsilon, o.weight_decay});
   if (o.kind == "sgd") {
     return std::make_unique<optim::SGD>(
-        groups, optim::SgdOptions{
-                    .lr = o.lr, .momentum = o.momentum, .weight_decay = o.weight_decay, .nesterov = o.nesterov});
+        groups,
+        optim::SgdOptions{.lr = o.lr, .momentum = o.momentum, .weight_decay = o.weight_decay, .nesterov = o.nesterov});
   }
   if (o.kind == "rmsprop") {
-    return std::make_unique<optim::RMSprop>(groups, optim::RmspropOptions{.lr = o.lr,
-                                                                          .alpha = o.alpha,
-                                                                          .eps = o.epsilon,
-                                                                          .weight_decay = o.weight_decay,
-                                                                          .momentum = o.momentum});
+    return std::make_unique<optim::RMSprop>(
+        groups,
+        optim::RmspropOptions{
+            .lr = o.lr, .alpha = o.alpha, .eps = o.epsilon, .weight_decay = o.weight_decay, .momentum = o.momentum});
   }
   if (o.kind == "adagrad")
     return std::make_unique<optim::Adagrad>(
@@ -66,10 +76,9 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Config& config, const std
 LearningRate::LearningRate(const Config& config, optim::Optimizer& optimizer) : optimizer_(optimizer) {
   const ScheduleConfig& s = config.schedule;
   if (s.kind == "plateau") {
-    plateau_.emplace(optimizer, optim::PlateauOptions{.factor = s.gamma,
-                                                      .patience = s.patience,
-                                                      .least = s.min_lr,
-                                                      .warmup = s.warmup_steps});
+    plateau_.emplace(
+        optimizer,
+        optim::PlateauOptions{.factor = s.gamma, .patience = s.patience, .least = s.min_lr, .warmup = s.warmup_steps});
   } else {
     scheduler_.emplace(optimizer, schedule_of(config));
   }

@@ -73,6 +73,30 @@ bool holds_run(const fs::path& path) {
   return !error && bytes > 0;
 }
 
+/// Whether a ReplacingFile writes under this name: "report.html.4711-0.tmp".
+bool is_unfinished(std::string_view name) {
+  if (!name.ends_with(".tmp")) return false;
+  name.remove_suffix(4);
+  const size_t dot = name.rfind('.');
+  if (dot == name.npos) return false;
+  const std::string_view numbers = name.substr(dot + 1);
+  return numbers.find('-') != numbers.npos && numbers.find_first_not_of("0123456789-") == numbers.npos;
+}
+
+/// The folder is locked: whoever began these files is gone.
+void remove_unfinished(const fs::path& folder) {
+  std::error_code ignored;
+  std::vector<fs::path> unfinished;
+  for (const char* part : {"", "samples", "model", "adapter"}) {
+    for (const auto& entry : fs::directory_iterator(folder / part, ignored)) {
+      if (is_unfinished(entry.path().filename().string())) unfinished.push_back(entry.path());
+    }
+  }
+  for (const fs::path& path : unfinished) fs::remove(path, ignored);
+}
+
+std::string sample_name(int64_t step) { return fmt::format("{}{:08}{}", kSamplePrefix, step, kSampleSuffix); }
+
 /// The step in a name that write_sample makes.
 std::optional<int64_t> step_of(const std::string& name) {
   if (!name.starts_with(kSamplePrefix) || !name.ends_with(kSampleSuffix)) return {};
@@ -99,6 +123,7 @@ RunFolder RunFolder::open(const fs::path& path, Start start) {
   if (start == Start::fresh && folder.resumes_) {
     base::fail(kFormat, "{}: holds a run already; resume it or choose another folder", path.string());
   }
+  remove_unfinished(path);
   for (const fs::path& part : {folder.samples(), folder.checkpoints(), folder.tensorboard()}) make_folder(part);
   return folder;
 }
@@ -113,9 +138,15 @@ RunFolder::RunFolder(RunFolder&& other) noexcept
     : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)), resumes_(other.resumes_) {}
 
 void RunFolder::write_sample(const Sample& sample) const {
-  io::ReplacingFile file(kFormat, samples() / fmt::format("{}{:08}{}", kSamplePrefix, sample.step, kSampleSuffix));
+  io::ReplacingFile file(kFormat, samples() / sample_name(sample.step));
   file.write(sample.text);
   file.commit();
+}
+
+void RunFolder::remove_samples_after(int64_t step) const {
+  for (const Sample& sample : read_samples(path_)) {
+    if (sample.step > step) io::remove_stale(kFormat, samples() / sample_name(sample.step));
+  }
 }
 
 std::vector<Sample> read_samples(const fs::path& run_folder) {

@@ -28,7 +28,8 @@ struct Sample {
 /// Every failure is one line that starts with `[run] path`.
 class RunFolder {
  public:
-  /// Makes the folder where it is missing and locks it until this object goes; a process that died holds no lock.
+  /// Makes the folder where it is missing and locks it until this object goes; a process that died holds no lock. What
+  /// a killed process was writing is removed.
   static RunFolder open(const std::filesystem::path& path, Start start);
   ~RunFolder();
   RunFolder(RunFolder&& other) noexcept;
@@ -47,6 +48,8 @@ class RunFolder {
 
   /// Writes samples/step_00000100.txt.
   void write_sample(const Sample& sample) const;
+  /// Those of later steps, which a run that goes on from an earlier one will write again, or not at all.
+  void remove_samples_after(int64_t step) const;
 
  private:
   RunFolder(std::filesystem::path path, int lock, bool resumes);

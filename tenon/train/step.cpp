@@ -12,7 +12,8 @@
 namespace tenon::train {
 namespace {
 
-// Clipping gives the norm that metrics show; where nothing is clipped it is asked for with a limit that nothing reaches.
+// Clipping gives the norm that metrics show; where nothing is clipped it is asked for with a limit that nothing
+// reaches.
 constexpr double kNoLimit = 1e30;
 constexpr int64_t kIgnored = -100;
 
@@ -32,7 +33,9 @@ Tensor LossOf::operator()(const Tensor& ids, const Tensor& targets, Generator* d
   if (config_.training.method == "autoregressive") return model_.loss(ids, targets, options);
   const Options real(DType::f32, ids.device());
   const int64_t mask = model_.vocabulary() - 1;
-  const Tensor is_told = rand(ids.shape(), real, dice) < config_.training.mask_fraction, how = rand(ids.shape(), real, dice);
+  const Tensor chance = rand(ids.shape(), real, dice), how = rand(ids.shape(), real, dice);
+  // At least one token is told, though the batch be small: there is no mean of none.
+  const Tensor is_told = logical_or(chance < config_.training.mask_fraction, chance == amin(chance));
   const Tensor any = floor(rand(ids.shape(), real, dice) * static_cast<double>(mask)).to(ids.dtype());
   const Tensor shown = where(how < 0.8, full_like(ids, mask), where(how < 0.9, any, ids));
   Tensor given = where(is_told, shown, ids);
@@ -74,17 +77,18 @@ std::vector<Tensor> TrainingStep::update(const Tensor& ids, const Tensor& target
   const double limit = config_.training.clip_norm > 0 ? config_.training.clip_norm : kNoLimit;
   const Tensor norm = optimizer_.clip_grad_norm(limit, scaler);
   const NoGrad counting;
-  Tensor goes;
+  Tensor goes, counts = ones_like(steps_);
   if (config_.training.check_finite) {
     // With a loss scale, gradients that are not finite are part of the game.
     const Tensor is_finite = scaler ? isfinite(loss) : logical_and(isfinite(loss), isfinite(norm));
     goes = logical_and(is_finite, logical_not(broken_));
     broken_.copy_(logical_not(goes));
+    counts = goes.to(steps_.dtype());
   }
   optimizer_.step(scaler, goes);
   optimizer_.zero_grad();
   loss_sum_.add_(loss);
-  steps_.add_(1);
+  steps_.add_(counts);
   norm_.copy_(norm);
   if (!captured_ || base::checks_nan()) eval({loss_sum_, steps_, norm_, broken_});
   return {loss};
@@ -108,10 +112,10 @@ void TrainingStep::run(const data::Batch& batch) {
 TrainingStep::Look TrainingStep::look() {
   Look seen;
   const auto steps = steps_.item<int64_t>();
+  seen.is_finite = is_finite();
+  if (!seen.is_finite) return seen;  // and keep the count, which tells the bad step
   seen.loss = steps > 0 ? loss_sum_.item<double>() / static_cast<double>(steps) : 0;
   seen.gradient_norm = norm_.item<double>();
-  seen.is_finite = !broken_.item<bool>();
-  seen.updates = optimizer_.steps();
   if (scaler_) seen.loss_scale = scaler_->factor();
   const NoGrad clearing;
   loss_sum_.zero_();
@@ -134,10 +138,20 @@ std::string TrainingStep::explain(const data::Batch& batch) {
       if (p.grad().defined()) gradients.push_back(p.grad());
     }
     eval(gradients);
+    const std::string infinite = first_infinite_gradient();
     model_.zero_grad();
+    return infinite;
   } catch (const Error& error) {
     model_.zero_grad();
     return error.what();
+  }
+}
+
+// An overflow alone makes no NaN.
+std::string TrainingStep::first_infinite_gradient() const {
+  for (const nn::NamedTensor& one : model_.named_parameters()) {
+    if (one.tensor.grad().defined() && !isfinite(one.tensor.grad()).all().item<bool>())
+      return fmt::format("the gradient of {} is infinite", one.name);
   }
   return {};
 }

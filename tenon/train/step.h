@@ -47,12 +47,14 @@ class TrainingStep {
     double loss = 0;           // mean
     double gradient_norm = 0;  // of the last one, before clipping
     bool is_finite = true;
-    int64_t updates = 0;  // of the whole run
     std::optional<double> loss_scale;
   };
   Look look();
   /// Whether all steps so far were finite; waits for them and forgets nothing.
   bool is_finite() const { return !broken_.item<bool>(); }
+
+  /// Steps since the last look, up to the first that was not finite; waits for them.
+  int64_t good_steps() const { return steps_.item<int64_t>(); }
 
   /// Runs a batch op by op and returns what the first op that makes a NaN says; empty where none does.
   std::string explain(const data::Batch& batch);
@@ -63,6 +65,7 @@ class TrainingStep {
 
  private:
   std::vector<Tensor> update(const Tensor& ids, const Tensor& targets);
+  std::string first_infinite_gradient() const;
   std::pair<Tensor, Tensor> upload(const data::Batch& batch) const;
 
   const Config& config_;

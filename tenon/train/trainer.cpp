@@ -12,7 +12,6 @@
 #include "tenon/base/resident.h"
 #include "tenon/data/loader.h"
 #include "tenon/io/file.h"
-#include "tenon/models/generate.h"
 #include "tenon/models/lora.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
@@ -25,6 +24,7 @@
 #include "tenon/train/progress.h"
 #include "tenon/train/report.h"
 #include "tenon/train/run_folder.h"
+#include "tenon/train/sampler.h"
 #include "tenon/train/signals.h"
 #include "tenon/train/step.h"
 #include "tenon/train/tensorboard.h"
@@ -47,9 +47,9 @@ Config completed(Config config) {
 
 // Keys that say how long a run takes and how it is watched, not what it computes.
 bool may_change(const std::string& path) {
-  static const char* const kFree[] = {"training.steps", "training.log_every", "training.eval_every",
+  static const char* const kFree[] = {"training.steps",        "training.log_every",    "training.eval_every",
                                       "training.eval_batches", "training.check_finite", "training.capture",
-                                      "data.prefetch", "device.threads", "description"};
+                                      "data.prefetch",         "device.threads",        "description"};
   for (const char* free : kFree) {
     if (path == free) return true;
   }
@@ -59,10 +59,20 @@ bool may_change(const std::string& path) {
 void require_same_run(const Config& before, const Config& now, const fs::path& folder) {
   for (const Difference& one : differences(before, now)) {
     if (!may_change(one.path))
-      fail("train", "{}: was begun with {} {}, the config now says {}; take the old value, or begin a new run in another "
-           "folder", folder.string(), one.path, one.before, one.after);
+      fail("train",
+           "{}: was begun with {} {}, the config now says {}; take the old value, or begin a new run in another "
+           "folder",
+           folder.string(), one.path, one.before, one.after);
   }
 }
+
+void require_run(const fs::path& folder) {
+  if (!fs::exists(folder / "config.json"))
+    fail("train", "{}: holds no run to resume (there is no config.json); start a new one or name the folder of a run",
+         folder.string());
+}
+
+bool is_correction(const std::string& name) { return name.find(".lora.") != std::string::npos; }
 
 data::LoaderOptions loader_options(const Config& config) {
   const TrainingConfig& t = config.training;
@@ -74,20 +84,49 @@ data::LoaderOptions loader_options(const Config& config) {
           .prefetch = config.data.prefetch};
 }
 
-void put_threads(const Config& config) {
-  if (config.device.threads > 0) base::set_num_threads(static_cast<int>(config.device.threads));
-}
+// The threads of a run, which are those of the process again afterwards.
+class Threads {
+ public:
+  explicit Threads(int64_t wanted) : before_(base::num_threads()) {
+    if (wanted > 0) base::set_num_threads(static_cast<int>(wanted));
+  }
+  ~Threads() { base::set_num_threads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_;
+};
+
+// The time that steps take: without evaluations, samples and checkpoints.
+class StepClock {
+ public:
+  void start() { running_since_ = Clock::now(); }
+  void pause() {
+    seconds_ = seconds();
+    running_since_.reset();
+  }
+  double seconds() const { return seconds_ + (running_since_ ? seconds_since(*running_since_) : 0); }
+  void set(double seconds) { seconds_ = seconds; }
+
+ private:
+  double seconds_ = 0;
+  std::optional<Clock::time_point> running_since_;
+};
 
 class Run {
  public:
   Run(const Config& config, const TrainOptions& options)
       : config_(completed(config)),
         options_(options),
-        folder_(RunFolder::open(options.folder, options.resume ? Start::resume_or_fresh : Start::fresh)) {
-    put_threads(config_);
-    if (folder_.resumes()) require_same_run(run_config(folder_.path()), config_, folder_.path());
+        folder_(RunFolder::open(options.folder, options.resume ? Start::resume_or_fresh : Start::fresh)),
+        threads_(config_.device.threads) {
+    if (folder_.resumes())
+      require_same_run(run_config(folder_.path()), config_, folder_.path());
+    else
+      write_config();  // from now on, --resume knows what to do
     manual_seed(static_cast<uint64_t>(config_.training.seed));
-    corpus_ = load_corpus(config_, folder_.path());
+    corpus_ = load_corpus(config_, folder_.path(), folder_.resumes());
     vocabulary_ = model_vocabulary(config_, corpus_.tokenizer->vocabulary());
     model_ = make_model(config_, vocabulary_);
     parameters_ = models::trainable(*model_);
@@ -95,20 +134,23 @@ class Run {
     rate_.emplace(config_, *optimizer_);
     step_.emplace(config_, *model_, *optimizer_);
     evaluation_.emplace(config_, *model_);
+    if (config_.sample.every > 0) sampler_.emplace(config_, *model_, *corpus_.tokenizer);
     loader_.emplace(corpus_.train, loader_options(config_));
   }
 
   TrainResult run() {
     const StopRequest stop;
-    resume();
-    write_config();
+    if (folder_.resumes()) resume();
     metrics_.emplace(MetricsLog::open(folder_.metrics(), done_ > 0 ? std::optional(done_) : std::nullopt));
     tensorboard_.emplace(folder_.tensorboard(), done_ > 0 ? std::optional(done_) : std::nullopt);
+    if (done_ > 0) take_up_what_was_seen();
     if (options_.out) progress_.emplace(config_.training.steps, options_.out);
     introduce();
     model_->train();
-    started_ = logged_ = Clock::now();
+    started_ = Clock::now();
+    clock_.start();
     logged_tokens_ = tokens_;
+    logged_seconds_ = clock_.seconds();
     const int64_t last = std::min(config_.training.steps, options_.stop_after.value_or(config_.training.steps));
     while (done_ < last && !stop.requested()) {
       take_step();
@@ -142,52 +184,59 @@ class Run {
     const bool logs = done_ == 1 || is_due(done_, t.log_every, is_last) || evaluates;
     const bool samples = is_due(done_, config_.sample.every, is_last);
     const bool saves = is_due(done_, config_.checkpoint.every, false);
-    if (logs) look();
-    bool is_best = false;
-    if (evaluates) is_best = evaluate();
+    if (logs)
+      look();
+    else if (samples || saves)
+      require_finite(step_->is_finite());  // waits for the steps, too, whose time this is
+    else
+      return;
+    clock_.pause();
+    const bool is_best = evaluates && evaluate();
     if (logs) write_metrics();
     if (samples) sample();
-    if (saves || is_best) {
-      if (!logs) require_finite(step_->is_finite());
-      save(is_best);
-    }
+    if (saves || is_best) save(is_best);
+    clock_.start();
   }
 
   void look() {
-    const double elapsed = seconds_since(logged_);
     const TrainingStep::Look seen = step_->look();
     require_finite(seen.is_finite);
-    const double waited = seconds_since(logged_);
+    const double seconds = clock_.seconds();
     now_ = {};
     now_.step = done_;
     now_.loss = seen.loss;
     now_.lr = rate_->now();
     now_.gradient_norm = seen.gradient_norm;
-    now_.tokens_per_second = static_cast<double>(tokens_ - logged_tokens_) / std::max(1e-9, std::max(elapsed, waited));
+    now_.tokens_per_second = static_cast<double>(tokens_ - logged_tokens_) / std::max(1e-9, seconds - logged_seconds_);
     now_.tokens = tokens_;
-    now_.seconds = seconds_before_ + seconds_since(started_);
+    now_.seconds = seconds;
     now_.resident_bytes = base::resident_bytes();
     now_.loss_scale = seen.loss_scale;
     logged_tokens_ = tokens_;
+    logged_seconds_ = seconds;
+    looked_at_ = done_;
     since_look_.clear();
     if (!config_.training.check_finite && !std::isfinite(seen.loss) && progress_)
       progress_->note(fmt::format("step {}: the loss is {}", done_, seen.loss));
   }
 
-  // The weights are still those before the first bad step, which is the one after the last that counted.
+  // The weights are still those before the first bad step, so that it can be run again.
   void require_finite(bool is_finite) {
     if (is_finite) return;
-    const int64_t good = optimizer_->steps();
-    const int64_t first = done_ - std::ssize(since_look_), bad = std::clamp<int64_t>(good - first, 0, std::ssize(since_look_) - 1);
-    const Position& before = since_look_[static_cast<size_t>(bad)];
+    const int64_t good = looked_at_ + step_->good_steps(), first = done_ - std::ssize(since_look_);
+    const Position& before = since_look_.at(static_cast<size_t>(good - first));
     loader_->restore(before.loader);
     data::Batch batch;
     loader_->next(batch);
     default_generator().set(static_cast<uint64_t>(config_.training.seed), before.random);
     const std::string why = step_->explain(batch);
     if (progress_) progress_->finish();
-    fail("train", "step {}: the loss or its gradients are not finite{}; the weights are those before it; lower "
-         "optimizer.lr, clip gradients, or use another precision", first + bad + 1, why.empty() ? "" : ": " + why);
+    const std::string saved = saved_ >= 0 ? fmt::format("the last checkpoint is of step {}", saved_)
+                                          : std::string("there is no checkpoint yet");
+    fail("train",
+         "step {}: the loss or its gradients are not finite{}; {}; lower optimizer.lr, clip gradients, or use "
+         "another precision",
+         good + 1, why.empty() ? "" : ": " + why, saved);
   }
 
   void write_metrics() {
@@ -199,12 +248,14 @@ class Run {
     if (now_.loss_scale) tensorboard_->scalar("train/loss_scale", done_, *now_.loss_scale);
     if (now_.validation_loss) tensorboard_->scalar("validation/loss", done_, *now_.validation_loss);
     if (progress_) progress_->update(now_);
-    logged_ = Clock::now();
+    if (options_.on_metrics) options_.on_metrics(now_);
   }
 
+  // Whether this is the best model so far, and to be kept.
   bool evaluate() {
-    const Evaluated seen = evaluation_->run(corpus_.validation, config_.training.batch_size / config_.training.micro_batches,
-                                            config_.sequence_length(), config_.training.eval_batches);
+    const TrainingConfig& t = config_.training;
+    const Evaluated seen =
+        evaluation_->run(corpus_.validation, t.batch_size / t.micro_batches, config_.sequence_length(), t.eval_batches);
     now_.validation_loss = validation_loss_ = seen.loss;
     rate_->observe(seen.loss);
     const bool is_best = std::isfinite(seen.loss) && (!best_loss_ || seen.loss < *best_loss_);
@@ -216,33 +267,10 @@ class Run {
   }
 
   void sample() {
-    if (!model_->is_causal()) return;
-    const SampleConfig& s = config_.sample;
-    std::vector<int32_t> ids = corpus_.tokenizer->encode(s.prompt);
-    if (ids.empty()) ids.push_back(corpus_.tokenizer->end_of_text().value_or(0));
-    const int64_t room = model_->positions() + 1 - std::ssize(ids);
-    if (room <= 0) fail("train", "sample.prompt has {} tokens, the model's context is {}; shorten it", ids.size(), model_->positions());
-    Generator dice(static_cast<uint64_t>(s.seed));
-    std::string text;
-    for (int64_t i = 0; i < s.count; ++i) {
-      models::GenerateOptions options;
-      options.new_tokens = std::min(s.tokens, room);
-      options.temperature = s.temperature;
-      options.top_k = s.top_k;
-      options.top_p = s.top_p;
-      options.min_p = s.min_p;
-      options.repetition_penalty = s.repetition_penalty;
-      options.generator = &dice;
-      if (const auto end = corpus_.tokenizer->end_of_text()) options.stop = *end;
-      const std::vector<int64_t> made = models::generate(*model_, {ids.begin(), ids.end()}, options);
-      std::vector<int32_t> shown(made.begin() + (s.prompt.empty() ? std::ssize(ids) : 0), made.end());
-      if (const auto end = corpus_.tokenizer->end_of_text(); end && !shown.empty() && shown.back() == *end) shown.pop_back();
-      text += (i > 0 ? "\n\n" : "") + corpus_.tokenizer->decode(shown);
-    }
-    folder_.write_sample({done_, text});
-    tensorboard_->text("sample", done_, text);
-    if (progress_) progress_->note(fmt::format("sample after step {}:\n{}\n", done_, text));
-    last_sample_ = text;
+    last_sample_ = sampler_->write();
+    folder_.write_sample({done_, last_sample_});
+    tensorboard_->text("sample", done_, last_sample_);
+    if (progress_) progress_->note(fmt::format("sample after step {}:\n{}\n", done_, last_sample_));
   }
 
   // ---- checkpoints ----
@@ -252,76 +280,126 @@ class Run {
     const nn::StateDict weights = model_->state_dict();
     const bool alone = models::has_lora(*model_);  // the rest is in model.init_from
     for (const auto& [name, tensor] : weights) {
-      if (!alone || name.find(".lora.") != std::string::npos) all["model." + name] = tensor.detach();
+      if (!alone || is_correction(name)) all["model." + name] = tensor.detach();
     }
     for (const auto& [name, tensor] : optimizer_->state_dict()) all["optimizer." + name] = tensor;
     for (const auto& [name, tensor] : step_->state()) all["step." + name] = tensor;
     return all;
   }
 
-  void save(bool is_best) {
-    if (saved_ == done_ && !is_best) return;
+  std::string state() const {
     Json rate = Json::object();
     for (const auto& [name, value] : rate_->state()) rate[name] = fmt::format("{}", value);
     Json state = {{"tokens", tokens_},
-                  {"seconds", seconds_before_ + seconds_since(started_)},
+                  {"seconds", seconds()},
+                  {"step_seconds", clock_.seconds()},
                   {"vocabulary", vocabulary_},
                   {"loader", Json::parse(data::to_json(loader_->state()))},
                   {"random", {{"seed", default_generator().seed()}, {"position", default_generator().position()}}},
                   {"rate", rate},
                   {"config", Json::parse(to_json(config_))}};
     if (best_loss_) state["best"] = {{"loss", *best_loss_}, {"step", *best_step_}};
+    return state.dump();
+  }
+
+  void save(bool is_best) {
+    if (saved_ == done_) return;
     metrics_->flush();
     const NoGrad reading;
-    save_checkpoint(folder_.checkpoints(), {done_, state.dump(), tensors()});
+    save_checkpoint(folder_.checkpoints(), {done_, state(), tensors()});
     saved_ = done_;
     if (is_best) name_best(folder_.checkpoints(), done_);
-    prune_checkpoints(folder_.checkpoints(), config_.checkpoint.keep_last, best_step(folder_.checkpoints()));
+    prune_checkpoints(folder_.checkpoints(), config_.checkpoint.keep_last, kept_best());
     report();
   }
 
+  std::optional<int64_t> kept_best() const { return config_.checkpoint.keep_best ? best_step_ : std::nullopt; }
+
+  void note(const std::string& text) const {
+    if (options_.out) std::fprintf(options_.out, "%s\n", text.c_str());
+  }
+
   void resume() {
-    if (!folder_.resumes()) return;
-    const auto note = [&](const std::string& text) {
-      if (options_.out) std::fprintf(options_.out, "%s\n", text.c_str());
-    };
-    const std::optional<Checkpoint> found = newest_checkpoint(
-        folder_.checkpoints(), [&](const std::string& why) { note("passed over: " + why); });
-    if (!found) {
-      note(folder_.path().string() + ": has no good checkpoint; begins anew");
+    const fs::path checkpoints = folder_.checkpoints();
+    const std::optional<Checkpoint> found =
+        newest_checkpoint(checkpoints, [&](const std::string& why) { note("passed over: " + why); });
+    if (!found && !checkpoint_steps(checkpoints).empty()) {
+      fail("train", "{}: none of its checkpoints is good; begin a new run in another folder", folder_.path().string());
+    } else if (!found) {
+      note(folder_.path().string() + ": was stopped before its first checkpoint; begins anew");
+      write_config();
       return;
     }
-    const Json state = Json::parse(found->state);
+    const fs::path path = checkpoint_path(checkpoints, found->step);
+    try {
+      load(*found);
+      load(Json::parse(found->state));
+    } catch (const Error& error) {
+      fail("train", "{}: does not fit this run: {}; resume it with its own config and data", path.string(),
+           error.what());
+    } catch (const nlohmann::json::exception& error) {
+      fail("train", "{}: does not fit this run: {}; it was written by another program", path.string(), error.what());
+    }
+    done_ = saved_ = found->step;
+    looked_at_ = done_ - step_->good_steps();
+    rate_->set(done_);
+    set_aside_checkpoints(checkpoints, done_);
+    // A kill may have come between the checkpoint and its name.
+    if (kept_best() && fs::exists(checkpoint_path(checkpoints, *best_step_))) name_best(checkpoints, *best_step_);
+    folder_.remove_samples_after(done_);
+    write_config();
+    note(fmt::format("goes on from {}", path.string()));
+  }
+
+  void load(const Checkpoint& checkpoint) {
     nn::StateDict weights;
     std::map<std::string, Tensor> moments, counters;
-    for (const auto& [name, tensor] : found->tensors) {
+    for (const auto& [name, tensor] : checkpoint.tensors) {
       if (name.starts_with("model.")) weights[name.substr(6)] = tensor;
       if (name.starts_with("optimizer.")) moments[name.substr(10)] = tensor;
       if (name.starts_with("step.")) counters[name.substr(5)] = tensor;
     }
-    const base::Scope scope(checkpoint_path(folder_.checkpoints(), found->step).string());
-    model_->load_state_dict(weights, !models::has_lora(*model_));
+    if (models::has_lora(*model_)) {
+      for (const auto& [name, tensor] : model_->state_dict()) {
+        if (!is_correction(name)) weights.emplace(name, tensor.detach());  // as model.init_from has them
+      }
+    }
+    model_->load_state_dict(weights);
     optimizer_->load_state_dict(moments);
     step_->load(counters);
+  }
+
+  void load(const Json& state) {
     loader_->restore(data::loader_state_from_json(state.at("loader").dump()));
-    default_generator().set(state.at("random").at("seed").get<uint64_t>(), state.at("random").at("position").get<uint64_t>());
+    const Json& random = state.at("random");
+    default_generator().set(random.at("seed").get<uint64_t>(), random.at("position").get<uint64_t>());
     std::map<std::string, double> rate;
     for (const auto& [name, value] : state.at("rate").items()) rate[name] = std::stod(value.get<std::string>());
-    if (!rate.empty()) rate_->load(rate);
-    rate_->set(found->step);
-    done_ = saved_ = found->step;
+    rate_->load(rate);
     tokens_ = state.at("tokens").get<int64_t>();
     seconds_before_ = state.at("seconds").get<double>();
+    clock_.set(state.at("step_seconds").get<double>());
     if (state.contains("best")) {
       best_loss_ = state.at("best").at("loss").get<double>();
       best_step_ = state.at("best").at("step").get<int64_t>();
     }
-    note(fmt::format("goes on from {}", checkpoint_path(folder_.checkpoints(), found->step).string()));
+  }
+
+  // For the result of a run that has nothing left to do.
+  void take_up_what_was_seen() {
+    for (const StepMetrics& metrics : read_metrics(folder_.metrics())) {
+      now_ = metrics;
+      if (metrics.validation_loss) validation_loss_ = metrics.validation_loss;
+    }
+    const std::vector<Sample> samples = read_samples(folder_.path());
+    if (!samples.empty()) last_sample_ = samples.back().text;
   }
 
   // ---- what a person sees ----
 
-  void write_config() {
+  double seconds() const { return seconds_before_ + seconds_since(started_); }
+
+  void write_config() const {
     io::ReplacingFile file("train", folder_.config());
     file.write(to_json(config_));
     file.commit();
@@ -341,17 +419,16 @@ class Run {
   }
 
   TrainResult finish(bool stopped) {
-    if (stopped || config_.checkpoint.at_end) {
-      if (!since_look_.empty()) require_finite(step_->is_finite());
-      save(false);
-    }
+    if (!since_look_.empty()) require_finite(step_->is_finite());
+    clock_.pause();
+    if (stopped || config_.checkpoint.at_end) save(false);
     TrainResult result;
     result.step = done_;
     result.loss = now_.loss;
     result.validation_loss = validation_loss_;
     result.best_validation_loss = best_loss_;
-    result.seconds = seconds_before_ + seconds_since(started_);
-    result.tokens_per_second = static_cast<double>(tokens_) / std::max(1e-9, result.seconds);
+    result.seconds = seconds();
+    result.tokens_per_second = static_cast<double>(tokens_) / std::max(1e-9, clock_.seconds());
     result.stopped = stopped;
     result.last_sample = last_sample_;
     if (!stopped) result.model = export_model();
@@ -380,6 +457,7 @@ class Run {
   const Config config_;
   const TrainOptions& options_;
   RunFolder folder_;
+  const Threads threads_;
   Corpus corpus_;
   int64_t vocabulary_ = 0;
   std::unique_ptr<models::CausalLm> model_;
@@ -388,6 +466,7 @@ class Run {
   std::optional<LearningRate> rate_;
   std::optional<TrainingStep> step_;
   std::optional<Evaluation> evaluation_;
+  std::optional<Sampler> sampler_;
   std::optional<data::Loader> loader_;
   std::optional<MetricsLog> metrics_;
   std::optional<TensorBoardWriter> tensorboard_;
@@ -395,9 +474,11 @@ class Run {
 
   data::Batch batch_;
   std::deque<Position> since_look_;
-  int64_t done_ = 0, tokens_ = 0, saved_ = -1, logged_tokens_ = 0;
-  double seconds_before_ = 0;
-  Clock::time_point started_, logged_;
+  int64_t done_ = 0, looked_at_ = 0, saved_ = -1;  // steps
+  int64_t tokens_ = 0, logged_tokens_ = 0;
+  Clock::time_point started_;
+  StepClock clock_;
+  double seconds_before_ = 0, logged_seconds_ = 0;
   StepMetrics now_;
   std::optional<double> validation_loss_, best_loss_;
   std::optional<int64_t> best_step_;
@@ -406,9 +487,13 @@ class Run {
 
 }  // namespace
 
-TrainResult train(const Config& config, const TrainOptions& options) { return Run(config, options).run(); }
+TrainResult train(const Config& config, const TrainOptions& options) {
+  if (options.resume) require_run(options.folder);
+  return Run(config, options).run();
+}
 
 Config run_config(const fs::path& folder) {
+  require_run(folder);
   const fs::path path = folder / "config.json";
   const auto file = io::MappedFile::open("train", path);
   return parse_config(io::as_text(file->bytes()), path.string());

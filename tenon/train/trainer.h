@@ -12,6 +12,7 @@
 #include <string>
 
 #include "tenon/train/config.h"
+#include "tenon/train/metrics.h"
 
 namespace tenon::train {
 
@@ -20,16 +21,17 @@ struct TrainOptions {
   /// Goes on with the newest good checkpoint of the folder. The config may differ in how long and how closely it is
   /// watched, but not in what is computed.
   bool resume = false;
-  std::optional<int64_t> stop_after = {};  // ends with a checkpoint after this step, as Ctrl-C would
-  std::FILE* out = stderr;                 // progress and notes; null: silence
+  std::optional<int64_t> stop_after = {};                   // ends with a checkpoint after this step, as Ctrl-C would
+  std::FILE* out = stderr;                                  // progress and notes; null: silence
+  std::function<void(const StepMetrics&)> on_metrics = {};  // is given what metrics.jsonl gets
 };
 
 struct TrainResult {
   int64_t step = 0;
   double loss = 0;
   std::optional<double> validation_loss = {}, best_validation_loss = {};
-  double seconds = 0, tokens_per_second = 0;
-  bool stopped = false;  // by a signal or stop_after, before the last step
+  double seconds = 0, tokens_per_second = 0;  // all of it; while steps were taken
+  bool stopped = false;                       // by a signal or stop_after, before the last step
   std::filesystem::path model;   // a folder that transformers reads, or of adapters; empty where the run stopped early
   std::filesystem::path report;  // the page of the run
   std::string last_sample;
@@ -39,7 +41,7 @@ struct TrainResult {
 /// second one ends the process.
 TrainResult train(const Config& config, const TrainOptions& options);
 
-/// The config of a run's folder.
+/// The config of a run's folder; fails with one line where it holds none.
 Config run_config(const std::filesystem::path& folder);
 
 }  // namespace tenon::train

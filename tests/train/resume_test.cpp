@@ -40,19 +40,18 @@ TEST_P(Resume, GoesOnBitForBit) {
 INSTANTIATE_TEST_SUITE_P(
     Runs, Resume,
     testing::Values(
-        Case{"f32", {"training.steps=100", "training.eval_every=25"}},
-        Case{"bf16", {"training.precision=bf16"}},
+        Case{"f32", {"training.steps=100", "training.eval_every=25"}}, Case{"bf16", {"training.precision=bf16"}},
         Case{"f16", {"training.precision=f16", "training.steps=40"}},
-        Case{"shuffled", {"data.order=shuffled", "data.validation_fraction=0.5", "training.batch_size=64"}},  // 2 epochs
-        Case{"sequential", {"data.order=sequential"}},
-        Case{"micro_batches", {"training.micro_batches=2"}},
+        Case{"shuffled",
+             {"data.order=shuffled", "data.validation_fraction=0.5", "training.batch_size=64"}},  // 2 epochs
+        Case{"sequential", {"data.order=sequential"}}, Case{"micro_batches", {"training.micro_batches=2"}},
         Case{"uncaptured", {"training.capture=false"}},
         Case{"masked_lm", {"training.method=masked_lm", "sample.every=0", "sample.tokens=64"}},
         Case{"llama", {"model.architecture=llama", "model.dropout=0", "model.kv_heads=1"}},
-        Case{"plateau", {"schedule.kind=plateau", "schedule.patience=0", "schedule.gamma=0.5", "training.eval_every=2",
-                         "optimizer.lr=0.1", "schedule.warmup_steps=15"}},
-        Case{"one_cycle", {"schedule.kind=one_cycle"}},
-        Case{"sgd", {"optimizer.kind=sgd", "optimizer.momentum=0.9"}},
+        Case{"plateau",
+             {"schedule.kind=plateau", "schedule.patience=0", "schedule.gamma=0.5", "training.eval_every=2",
+              "optimizer.lr=0.1", "schedule.warmup_steps=15"}},
+        Case{"one_cycle", {"schedule.kind=one_cycle"}}, Case{"sgd", {"optimizer.kind=sgd", "optimizer.momentum=0.9"}},
         Case{"lion", {"optimizer.kind=lion", "optimizer.lr=1e-4"}},
         Case{"finetune", {"training.mode=finetune", "model.dropout=0.1"}, true},
         Case{"lora", {"training.mode=lora", "training.lora_dropout=0.1", "optimizer.lr=0.01"}, true}),
@@ -60,9 +59,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class Repeated : public Runs {};
 
-TEST_F(Repeated, SameConfigSameBits) {
-  EXPECT_EQ(difference(trained("one", tiny()), trained("two", tiny())), "");
-}
+TEST_F(Repeated, SameConfigSameBits) { EXPECT_EQ(difference(trained("one", tiny()), trained("two", tiny())), ""); }
 
 TEST_F(Repeated, OtherSeedOtherBits) {
   EXPECT_NE(difference(trained("one", tiny()), trained("two", tiny({"training.seed=2"}))), "");
@@ -71,8 +68,10 @@ TEST_F(Repeated, OtherSeedOtherBits) {
 TEST_F(Repeated, ReplayedAndRecordedAnewAreTheSame) {
   for (const char* precision : {"f32", "f16"}) {
     const std::string chosen = std::string("training.precision=") + precision, name = precision;
-    EXPECT_EQ(difference(trained(name + "1", tiny({chosen})), trained(name + "2", tiny({chosen, "training.capture=false"}))),
-              "") << precision;
+    EXPECT_EQ(
+        difference(trained(name + "1", tiny({chosen})), trained(name + "2", tiny({chosen, "training.capture=false"}))),
+        "")
+        << precision;
   }
 }
 

@@ -22,9 +22,7 @@ std::string stories(size_t bytes) {
 }
 
 // A run waits for the disk some forty times, which took nine tenths of a test: memory answers at once.
-fs::path quick_folder() {
-  return access("/dev/shm", W_OK) == 0 ? fs::path("/dev/shm") : fs::temp_directory_path();
-}
+fs::path quick_folder() { return access("/dev/shm", W_OK) == 0 ? fs::path("/dev/shm") : fs::temp_directory_path(); }
 
 std::string content_of_tensor(const Tensor& tensor) {
   const std::vector<std::byte> bytes = tensor.to_bytes();
@@ -50,6 +48,7 @@ Traces traces_of(const fs::path& folder) {
     for (const auto& [name, tensor] : last.tensors) traces.tensors[name] = content_of_tensor(tensor);
     nlohmann::ordered_json state = nlohmann::ordered_json::parse(last.state);
     state.erase("seconds");
+    state.erase("step_seconds");
     state.erase("config");  // compared by those who change it
     traces.position = fmt::format("step {} {}", last.step, state.dump());
   }
