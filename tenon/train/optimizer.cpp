@@ -92,7 +92,9 @@ std::map<std::string, double> LearningRate::state() const {
 }
 
 void LearningRate::load(const std::map<std::string, double>& state) {
-  if (plateau_) plateau_->load(state);
+  if (!plateau_) return;
+  plateau_->load(state);
+  updates_ = static_cast<int64_t>(state.at("step"));
 }
 
 }  // namespace tenon::train

@@ -30,8 +30,9 @@ inline std::string content_of(const fs::path& file) {
 /// A folder of its own for each test, removed afterwards.
 class InFolder : public testing::Test {
  protected:
-  explicit InFolder(std::string usual = "file") : usual_(std::move(usual)) {
-    std::string made = (fs::temp_directory_path() / "tenon-io-XXXXXX").string();
+  explicit InFolder(std::string usual = "file", const fs::path& where = fs::temp_directory_path())
+      : usual_(std::move(usual)) {
+    std::string made = (where / "tenon-io-XXXXXX").string();
     if (!mkdtemp(made.data())) throw std::runtime_error("no temporary folder");
     folder_ = made;
   }

@@ -1,0 +1,152 @@
+// The text is built-in stories, some 30 kB: more would only take longer to read.
+
+#include "tests/train/runs.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tenon/data/stories.h"
+#include "tenon/models/gpt2.h"
+#include "tenon/tensor/creation.h"
+#include "tenon/train/checkpoint.h"
+#include "tenon/train/metrics.h"
+#include "tenon/train/run_folder.h"
+
+namespace tenon::train {
+namespace {
+
+std::string stories(size_t bytes) {
+  data::StoryTeller teller(1);
+  std::string text;
+  while (text.size() < bytes) text += teller.next() + "\n";
+  return text;
+}
+
+// A run waits for the disk some forty times, which took nine tenths of a test: memory answers at once.
+fs::path quick_folder() {
+  return access("/dev/shm", W_OK) == 0 ? fs::path("/dev/shm") : fs::temp_directory_path();
+}
+
+std::string content_of_tensor(const Tensor& tensor) {
+  const std::vector<std::byte> bytes = tensor.to_bytes();
+  std::string text = fmt::format("{} {} ", name(tensor.dtype()), ir::to_string(tensor.shape()));
+  text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return text;
+}
+
+std::string comparable_line(StepMetrics metrics) {
+  metrics.tokens_per_second = metrics.seconds = 0;
+  metrics.resident_bytes = 0;
+  metrics.resumed = false;
+  return metrics_line(metrics);
+}
+
+}  // namespace
+
+Traces traces_of(const fs::path& folder) {
+  Traces traces;
+  const std::vector<int64_t> steps = checkpoint_steps(folder / "checkpoints");
+  if (!steps.empty()) {
+    const Checkpoint last = read_checkpoint(checkpoint_path(folder / "checkpoints", steps.back()));
+    for (const auto& [name, tensor] : last.tensors) traces.tensors[name] = content_of_tensor(tensor);
+    nlohmann::ordered_json state = nlohmann::ordered_json::parse(last.state);
+    state.erase("seconds");
+    state.erase("config");  // compared by those who change it
+    traces.position = fmt::format("step {} {}", last.step, state.dump());
+  }
+  for (const StepMetrics& metrics : read_metrics(folder / "metrics.jsonl"))
+    traces.metrics.push_back(comparable_line(metrics));
+  for (const Sample& sample : read_samples(folder)) traces.samples[sample.step] = sample.text;
+  return traces;
+}
+
+std::string difference(const Traces& one, const Traces& other) {
+  if (one.metrics.size() != other.metrics.size())
+    return fmt::format("{} lines of metrics and {}", one.metrics.size(), other.metrics.size());
+  for (size_t i = 0; i < one.metrics.size(); ++i) {
+    if (one.metrics[i] != other.metrics[i]) return fmt::format("{} and {}", one.metrics[i], other.metrics[i]);
+  }
+  for (const auto& [name, content] : one.tensors) {
+    const auto found = other.tensors.find(name);
+    if (found == other.tensors.end() || found->second != content) return fmt::format("tensor {} differs", name);
+  }
+  if (one.tensors.size() != other.tensors.size())
+    return fmt::format("{} tensors and {}", one.tensors.size(), other.tensors.size());
+  if (one.samples != other.samples) return "samples differ";
+  if (one.position != other.position) return fmt::format("{} and {}", one.position, other.position);
+  return {};
+}
+
+Runs::Runs() : InFolder("text.txt", quick_folder()) { write(stories(30'000)); }
+
+Config Runs::tiny(const std::vector<std::string>& settings) const {
+  Config config;
+  config.data.train = path().string();
+  config.tokenizer.kind = "byte";
+  config.tokenizer.vocabulary = TokenizerConfig{}.vocabulary;
+  config.model.layers = 1;
+  config.model.heads = 2;
+  config.model.width = 32;
+  config.model.context = 16;
+  config.model.dropout = 0.1;
+  config.training.steps = 20;
+  config.training.batch_size = 4;
+  config.training.log_every = 3;
+  config.training.eval_every = 10;
+  config.training.eval_batches = 4;
+  config.checkpoint.every = 10;
+  config.sample.every = 10;
+  config.sample.tokens = 8;
+  for (const std::string& setting : settings) set(config, setting);
+  return config;
+}
+
+TrainResult Runs::train_in(const std::string& name, const Config& config, TrainOptions options) {
+  options.folder = path(name);
+  options.out = nullptr;
+  return train(config, options);
+}
+
+Traces Runs::trained(const std::string& name, const Config& config) {
+  train_in(name, config);
+  return traces_of(path(name));
+}
+
+std::string Runs::refusal(const std::string& name, const Config& config, const TrainOptions& options) {
+  const std::string text = text_of([&] { train_in(name, config, options); });
+  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  return text;
+}
+
+std::string Runs::refusal_at_start(const Config& config) {
+  const std::string text = refusal("refused", config);
+  EXPECT_TRUE(checkpoint_steps(path("refused") / "checkpoints").empty()) << text;
+  EXPECT_FALSE(fs::exists(path("refused") / "metrics.jsonl")) << text;
+  return text;
+}
+
+std::string Runs::said(const std::string& name, const Config& config, TrainOptions options) {
+  std::FILE* out = std::fopen(path("said").c_str(), "w");
+  options.folder = path(name);
+  options.out = out;
+  try {
+    train(config, options);
+  } catch (const Error& error) {
+    std::fprintf(out, "%s\n", error.what());
+  }
+  std::fclose(out);
+  return io::content_of(path("said"));
+}
+
+fs::path Runs::small_gpt2() {
+  models::Gpt2Config config;
+  config.vocabulary = 257;
+  config.positions = 16;
+  config.width = 32;
+  config.layers = 1;
+  config.heads = 2;
+  manual_seed(3);
+  models::Gpt2(config.set_dropout(0)).save(path("gpt2"));
+  return path("gpt2");
+}
+
+}  // namespace tenon::train
