@@ -18,9 +18,11 @@ help: ## list the targets
 setup: ## install the Debian packages the build needs, if any is missing
 	@scripts/setup.sh
 
-demo: setup ## build and run the demo
-	@scripts/build.sh release example_demo_mlp
-	@build/release/bin/example_demo_mlp
+demo: setup ## build, train a small GPT on built-in stories for about a minute, and let it tell some
+	@scripts/build.sh release tenon_cli
+	@rm -rf runs/demo
+	@build/release/bin/tenon train demo --out runs/demo
+	@build/release/bin/tenon generate runs/demo --prompt 'Once upon a time' --count 2 --temperature 0.5 --seed 3 --tokens 110
 
 build: setup ## build library, tests and examples (build/release)
 	@scripts/build.sh release

@@ -24,26 +24,32 @@ double now() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int64_t prompt_tokens = 32, new_tokens = 128, rounds = 3;
+  int64_t prompt_tokens = 32, new_tokens = 128, batch = 1, rounds = 3;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string_view name = argv[i];
     if (name == "--prompt") prompt_tokens = std::atoll(argv[i + 1]);
     if (name == "--new") new_tokens = std::atoll(argv[i + 1]);
+    if (name == "--batch") batch = std::atoll(argv[i + 1]);
     if (name == "--rounds") rounds = std::atoll(argv[i + 1]);
   }
   manual_seed(0);
   models::Gpt2 model(models::Gpt2Config::gpt2());
-  std::vector<int64_t> prompt(prompt_tokens);
-  for (int64_t i = 0; i < prompt_tokens; ++i) prompt[i] = (i * 7919) % 50257;
+  models::Decoder::Sequences prompts(batch);
+  for (int64_t row = 0; row < batch; ++row) {
+    for (int64_t i = 0; i < prompt_tokens; ++i) prompts[row].push_back((i * 7919 + row * 104729) % 50257);
+  }
+  models::Decoder decoder(model);
   std::vector<double> seconds;
   for (int64_t round = 0; round < rounds; ++round) {
     const double start = now();
-    const auto tokens = models::generate(model, prompt, {.new_tokens = new_tokens});
+    decoder.run(prompts, {.new_tokens = new_tokens});
     seconds.push_back(now() - start);
   }
   std::sort(seconds.begin(), seconds.end());
   const double median = seconds[seconds.size() / 2];
-  fmt::print("{{\"prompt\":{},\"new\":{},\"threads\":{},\"tokens_s\":{:.2f},\"ms_per_token\":{:.3f},\"slowest_s\":{:.3f}}}\n",
-             prompt_tokens, new_tokens, base::num_threads(), static_cast<double>(new_tokens) / median,
-             median * 1e3 / static_cast<double>(new_tokens), seconds.back());
+  fmt::print(
+      "{{\"prompt\":{},\"new\":{},\"batch\":{},\"threads\":{},\"tokens_s\":{:.2f},\"ms_per_token\":{:.3f},"
+      "\"slowest_s\":{:.3f}}}\n",
+      prompt_tokens, new_tokens, batch, base::num_threads(), static_cast<double>(new_tokens * batch) / median,
+      median * 1e3 / static_cast<double>(new_tokens), seconds.back());
 }

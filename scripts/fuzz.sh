@@ -39,7 +39,7 @@ for target in "${targets[@]}"; do
     time "$build/$target" -seed=$seed -max_total_time="$seconds" -max_len=$longest -malloc_limit_mb=64 \
       -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 -verbosity=1 -artifact_prefix="$build/found/$target-" \
       "$grown" "tests/fuzz/corpus/$target" >"$log" 2>&1
-  } 2>$build/processor_seconds || status=$?
+  } 2>$build/logs/$target.seconds || status=$?
   rm -rf "$grown"
   if ((status)); then
     tail -n 60 "$log" >&2
@@ -49,7 +49,7 @@ for target in "${targets[@]}"; do
   runs=$(sed -nE 's/^stat::number_of_executed_units: *//p' "$log")
   coverage=$(grep -oE 'cov: [0-9]+ ft: [0-9]+' "$log" | tail -n 1)
   memory=$(sed -nE 's/^stat::peak_rss_mb: *//p' "$log")
-  busy=$(<$build/processor_seconds)  # on a busy machine far less than the time on the clock
+  busy=$(<$build/logs/$target.seconds)  # on a busy machine far less than the time on the clock
   summary="$target: ${runs:-0} runs in $seconds s ($busy s of processor time), $coverage, peak $memory MB, seed $seed: nothing found"
   echo "fuzz: $summary"
   if $keep_logs; then

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "apps/tenon/commands.h"
 #include "tenon/base/parallel.h"
@@ -66,8 +65,9 @@ void for_each_text(const Options& options, F&& f) {
 
 text::Special special_of(bool allowed) { return allowed ? text::Special::kAllowed : text::Special::kAsText; }
 
-std::vector<int32_t> encode(const text::Tokenizer& tokenizer, std::string_view text, const Options& options) {
-  std::vector<int32_t> ids = text::encode_parallel(tokenizer, text, special_of(options.special));
+std::vector<int32_t> encode(const text::Tokenizer& tokenizer, std::string_view text, const Options& options,
+                            bool special) {
+  std::vector<int32_t> ids = text::encode_parallel(tokenizer, text, special_of(special));
   if (options.begin && tokenizer.begin_of_text()) ids.insert(ids.begin(), *tokenizer.begin_of_text());
   return ids;
 }
@@ -105,7 +105,7 @@ void print_stats(const text::Tokenizer& tokenizer, const Options& options) {
   std::vector<bool> seen(static_cast<size_t>(tokenizer.vocabulary()));
   for_each_text(options, [&](std::string_view text) {
     const auto start = std::chrono::steady_clock::now();
-    const std::vector<int32_t> ids = encode(tokenizer, text, options);
+    const std::vector<int32_t> ids = encode(tokenizer, text, options, options.special);
     seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     bytes += text.size();
     tokens += ids.size();
@@ -170,9 +170,8 @@ void encode_jsonl(const text::Tokenizer& tokenizer, const Options& options) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     const Case next = parse_case(line, fmt::format("{}:{}", options.jsonl, number));
-    Options with_special = options;
-    with_special.special |= next.special;
-    print(fmt::format("[{}]\n", fmt::join(encode(tokenizer, next.text, with_special), ",")));
+    const bool special = options.special || next.special;
+    print(fmt::format("[{}]\n", fmt::join(encode(tokenizer, next.text, options, special), ",")));
   }
 }
 
@@ -212,8 +211,11 @@ void run(const Options& options) {
     if (options.out.empty()) throw CLI::RequiredError("--out");
     const std::unique_ptr<text::Tokenizer> trained = train(options);
     trained->save(options.out);
-    print(fmt::format("{}: {}, vocabulary {}\n", (std::filesystem::path(options.out) / "tokenizer.json").string(),
-                      trained->kind(), trained->vocabulary()));
+    const bool is_short = options.kind == "bpe" && trained->vocabulary() < options.vocabulary;
+    print(fmt::format(
+        "{}: {}, vocabulary {}{}\n", (std::filesystem::path(options.out) / "tokenizer.json").string(), trained->kind(),
+        trained->vocabulary(),
+        is_short ? fmt::format(", less than {}: no more pairs occur often enough", options.vocabulary) : ""));
     return;
   }
   if (options.tokenizer.empty()) throw CLI::RequiredError("--tokenizer or --train");
@@ -228,7 +230,7 @@ void run(const Options& options) {
     encode_jsonl(*tokenizer, options);
   else
     for_each_text(options, [&](std::string_view text) {
-      print(fmt::format("{}\n", fmt::join(encode(*tokenizer, text, options), " ")));
+      print(fmt::format("{}\n", fmt::join(encode(*tokenizer, text, options, options.special), " ")));
     });
   if (std::fflush(stdout) != 0) base::fail(kCommand, "writing to stdout failed");
 }
@@ -239,39 +241,40 @@ void add_tokenize(CLI::App& app) {
   CLI::App* command = app.add_subcommand("tokenize", "Turn text into tokens and back, or train a tokenizer");
   command->footer(kExamples);
   auto options = std::make_shared<Options>();
+  const auto path = [&](const std::string& name, auto& value, const std::string& what) {
+    return command->add_option(name, value, what)->type_name("PATH");
+  };
   command->add_option("TEXT", options->texts, "Texts to encode, or with --decode token numbers");
-  auto* tokenizer = command->add_option("--tokenizer,-t", options->tokenizer,
-                                        "File or folder: tokenizer.json, vocab.json + merges.txt, encoder.json + "
-                                        "vocab.bpe, or llama2.c's tok*.bin");
-  command->add_option("--file,-f", options->files, "Files to read instead of stdin, each one text");
-  auto* jsonl = command->add_option("--jsonl", options->jsonl,
-                                    "File with a JSON object a line: utf8_hex (wins) or text, and special: true");
+  auto* tokenizer = path("--tokenizer,-t", options->tokenizer,
+                         "File or folder: tokenizer.json, vocab.json + merges.txt, encoder.json + vocab.bpe, or "
+                         "llama2.c's tok*.bin");
+  path("--file,-f", options->files, "Files to read instead of stdin, each one text");
+  auto* jsonl =
+      path("--jsonl", options->jsonl, "File with a JSON object a line: utf8_hex (wins) or text, and special: true");
   auto* decode = command->add_flag("--decode,-d", options->decode, "Token numbers to text");
-  command->add_flag("--stats", options->stats, "Print figures instead of token numbers")
-      ->excludes(decode)
-      ->excludes(jsonl);
+  auto* stats = command->add_flag("--stats", options->stats, "Print figures instead of token numbers");
+  stats->excludes(decode)->excludes(jsonl);
   command->add_flag("--special", options->special, "Names such as <|endoftext|> in a text are special tokens");
   command->add_flag("--begin", options->begin, "Put the token that begins a text first, if the tokenizer has one");
   command->add_option("--threads", options->threads, "Threads to use (default: all)")->check(CLI::Range(1, 4096));
-  auto* train = command->add_option("--train", options->train, "Train a tokenizer on these files")
-                    ->excludes(tokenizer)
-                    ->excludes(decode)
-                    ->excludes(jsonl);
-  command->add_option("--kind", options->kind, "Of the tokenizer to train: bpe, char, word, byte (default: bpe)")
-      ->check(CLI::IsMember({"bpe", "char", "word", "byte"}))
-      ->excludes(tokenizer);
-  command->add_option("--vocabulary", options->vocabulary, "Tokens in all (default: bpe 16000, word no limit)")
-      ->check(CLI::PositiveNumber)
-      ->needs(train);
-  command->add_option("--min-count", options->min_count, "Leave out what occurs less often (default: bpe 2, word 1)")
-      ->check(CLI::PositiveNumber)
-      ->needs(train);
-  command->add_option("--special-token", options->special_tokens, "Of a bpe, repeatable (default: <|endoftext|>)")
-      ->needs(train)
-      ->allow_extra_args(false);
-  command->add_flag("--unknown", options->unknown, "Give a char tokenizer a token for unknown characters")
-      ->needs(train);
-  command->add_option("--out,-o", options->out, "Folder for tokenizer.json");
+
+  auto* train = path("--train", options->train, "Train a tokenizer on these files");
+  train->excludes(tokenizer)->excludes(decode)->excludes(jsonl)->excludes(stats);
+  auto* kind = command->add_option("--kind", options->kind, "Of the tokenizer to train (default: bpe)");
+  kind->check(CLI::IsMember({"bpe", "char", "word", "byte"}))->excludes(tokenizer);
+  auto* vocabulary =
+      command->add_option("--vocabulary", options->vocabulary, "Tokens in all (default: bpe 16000, word no limit)");
+  vocabulary->check(CLI::PositiveNumber)->needs(train);
+  auto* min_count = command->add_option("--min-count", options->min_count,
+                                        "Leave out what occurs less often (default: bpe 2, word 1)");
+  min_count->check(CLI::PositiveNumber)->needs(train);
+  auto* special_token =
+      command->add_option("--special-token", options->special_tokens, "Of a bpe, repeatable (default: <|endoftext|>)");
+  special_token->needs(train)->allow_extra_args(false);
+  auto* unknown =
+      command->add_flag("--unknown", options->unknown, "Give a char tokenizer a token for unknown characters");
+  unknown->needs(train);
+  path("--out,-o", options->out, "Folder for tokenizer.json");
   command->callback([options] { run(*options); });
 }
 

@@ -95,7 +95,8 @@ std::vector<CorpusFile> list_corpus(std::span<const fs::path> inputs, Format for
   }
   // Better now than after an hour of other files.
   for (const CorpusFile& file : files) {
-    if (faccessat(AT_FDCWD, file.path.c_str(), R_OK, AT_EACCESS) != 0) fail_reading(file.path, {errno, std::generic_category()});
+    if (faccessat(AT_FDCWD, file.path.c_str(), R_OK, AT_EACCESS) != 0)
+      fail_reading(file.path, {errno, std::generic_category()});
   }
   return files;
 }

@@ -15,8 +15,9 @@ bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 /// Of ASCII: other alphabets have spaces of their own.
 bool is_visible(char c) { return c > ' '; }
 
-/// The splitting patterns of GPT-2 and its successors never join a word with the single space behind it; with the end of
-/// a line, some of them do join what stands before. Where there is neither, any place between two characters must do.
+/// The splitting patterns of GPT-2 and its successors never join a word with the single space behind it; with the end
+/// of a line, some of them do join what stands before. Where there is neither, any place between two characters must
+/// do.
 size_t cut_of(std::string_view view) {
   size_t line_end = 0;
   for (size_t at = kPieceBytes; at > kPieceBytes / 2; --at) {

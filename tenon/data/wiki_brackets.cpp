@@ -89,12 +89,12 @@ class Brackets {
   explicit Brackets(std::string_view markup) : markup_(markup) {}
 
   std::string without() {
+    static constexpr CharSet kSpecial("{}[]|");
     while (at_ < markup_.size()) {
-      const char c = markup_[at_];
-      const bool is_bracket = c == '{' || c == '}' || c == '[' || c == ']' || c == '|';
-      if (is_bracket && (open() || close())) continue;
-      out_ += c;
-      ++at_;
+      kSpecial.copy_others(markup_, at_, out_);
+      if (at_ == markup_.size()) break;
+      if (open() || close()) continue;
+      out_ += markup_[at_++];
     }
     return std::move(out_);
   }

@@ -27,7 +27,10 @@ class Inline {
   explicit Inline(std::string_view line) : line_(line) {}
 
   std::string without() {
+    static constexpr CharSet kSpecial("'[]<&_{}");
     while (at_ < line_.size()) {
+      kSpecial.copy_others(line_, at_, out_);
+      if (at_ == line_.size()) break;
       if (quotes() || external_link() || tag() || entity() || magic_word() || stray_bracket()) continue;
       out_ += line_[at_++];
     }
@@ -105,8 +108,11 @@ class Inline {
 
 /// Closes the holes: "tea ( ; 1825 ) , which" is "tea (1825), which", and "( )" is nothing.
 std::string without_holes(std::string_view line) {
+  static constexpr CharSet kSpecial(" \t,;)");
   std::string out;
   for (size_t at = 0; at < line.size(); ++at) {
+    kSpecial.copy_others(line, at, out);
+    if (at == line.size()) break;
     const char c = line[at];
     const bool after_paren = !out.empty() && out.back() == '(';
     if (is_space(c) && (out.empty() || is_space(out.back()) || after_paren)) continue;

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -38,6 +39,24 @@ inline bool begins(std::string_view text, std::string_view small_letters) {
   }
   return true;
 }
+
+/// A set of characters that a pass has to look at; text between them is copied in runs.
+class CharSet {
+ public:
+  constexpr explicit CharSet(std::string_view characters, bool with_controls = false) {
+    for (const char c : characters) has_[static_cast<unsigned char>(c)] = true;
+    for (size_t c = 0; with_controls && c < ' '; ++c) has_[c] = true;
+  }
+  /// Appends the text from a place to the next of these characters, and moves the place there.
+  void copy_others(std::string_view text, size_t& at, std::string& to) const {
+    const size_t begin = at;
+    while (at < text.size() && !has_[static_cast<unsigned char>(text[at])]) ++at;
+    to.append(text.substr(begin, at - begin));
+  }
+
+ private:
+  std::array<bool, 256> has_{};
+};
 
 /// The length of an HTML tag at the start of the text, 0 where there is none.
 size_t tag_length(std::string_view text);

@@ -24,7 +24,10 @@ class RawTags {
   explicit RawTags(std::string_view markup) : markup_(markup) { closer_is_missing_.fill(false); }
 
   std::string without() {
+    static constexpr CharSet kSpecial("<", true);
     while (at_ < markup_.size()) {
+      kSpecial.copy_others(markup_, at_, out_);
+      if (at_ == markup_.size()) break;
       const char c = markup_[at_];
       if (c == '<' && (comment() || tag())) continue;
       const bool is_control = static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t';

@@ -39,6 +39,8 @@ class CausalLm : public nn::ModuleOf<CausalLm> {
 
   /// Empty caches that fit, one per layer.
   std::vector<nn::KvCache> make_caches(int64_t batch, int64_t max_length) const;
+  /// Where the parameters lie.
+  Device device() const { return head_weight().device(); }
   int64_t vocabulary() const { return sizes_.vocabulary; }
   /// The longest sequence.
   int64_t positions() const { return sizes_.positions; }

@@ -10,6 +10,9 @@
 //     return logits;
 //   });
 //
+// Sequences of a batch end at the same column, so that one position serves all. Shorter ones start at a later column:
+// `starts`, which positions and masks count from.
+//
 // It is for inference: what goes into the cache is cut from the gradient.
 
 #pragma once
@@ -36,20 +39,26 @@ class KvCache {
   void advance(int64_t tokens);
   /// Forgets all tokens but the first `length`.
   void rewind(int64_t length = 0);
+  /// The columns at which sequences start, an i64 tensor (batch,) that the caller may write later on.
+  void set_starts(const Tensor& starts);
 
-  /// Positions of the next tokens, (tokens,). A position beyond max_length is an error when the result is read.
+  /// Positions of the next tokens, (tokens,) or with starts (batch, tokens), where what stands before a start counts as
+  /// 0. A column beyond max_length is an error when the result is read.
   Tensor positions(int64_t tokens) const;
-  /// Which columns the next tokens may look at, bool (tokens, max_length): those up to themselves, or with
-  /// `causal` off up to the last of them.
+  /// Which columns the next tokens may look at, bool (tokens, max_length), with starts (batch, 1, tokens, max_length):
+  /// those up to themselves, or with `causal` off up to the last of them. What stands before a start sees itself, so
+  /// that it stays finite, and is seen by nothing else.
   Tensor mask(int64_t tokens, bool causal = true) const;
 
   const Tensor& keys() const { return keys_; }      // (batch, kv_heads, max_length, head_width)
   const Tensor& values() const { return values_; }  // the same
-  const Tensor& position() const { return position_; }
+  const Tensor& position() const { return position_; }  // the next column
   int64_t max_length() const { return keys_.size(2); }
 
  private:
-  Tensor keys_, values_, position_;
+  Tensor columns(int64_t tokens) const;
+
+  Tensor keys_, values_, position_, starts_;
 };
 
 }  // namespace tenon::nn

@@ -48,6 +48,10 @@ Tensor RotaryEmbedding::apply(const Tensor& x, int64_t offset) const {
 
 Tensor RotaryEmbedding::apply(const Tensor& x, const Tensor& positions) const {
   require_input(x);
+  const bool per_sequence = x.dim() == 4 && positions.shape() == Dims{x.size(0), x.size(2)};
+  if (per_sequence) {
+    return turned(x, embedding(cos, positions).unsqueeze(1), embedding(sin, positions).unsqueeze(1));
+  }
   if (positions.shape() != Dims{x.size(-2)}) {
     base::fail("rotary", "positions of shape {} do not fit {}: one per row is needed", ir::to_string(positions.shape()),
                ir::to_string(x.shape()));

@@ -23,7 +23,8 @@ class RotaryEmbedding : public ModuleOf<RotaryEmbedding> {
 
   /// Turns x (..., time, width), whose first row is at position `offset`.
   Tensor apply(const Tensor& x, int64_t offset = 0) const;
-  /// The same with the positions of the rows as an i64 tensor (time,): one recording serves all positions.
+  /// The same with the positions of the rows as an i64 tensor, (time,) or for x (batch, heads, time, width) one list a
+  /// sequence, (batch, time): one recording serves all positions.
   Tensor apply(const Tensor& x, const Tensor& positions) const;
   Tensor forward(const Tensor& x, int64_t offset = 0) const { return apply(x, offset); }
 

@@ -72,6 +72,12 @@ struct Bound {
   bool is_written = false;
 };
 
+// A tensor that was all one number when it was read, initial weights of a norm, say: kernels hold the number.
+struct Folded {
+  std::weak_ptr<TensorImpl> tensor;
+  uint64_t version = 0;
+};
+
 bool verifies() {
   const char* text = std::getenv("TENON_VERIFY_CAPTURE");
   return text && std::string_view(text) == "1";
@@ -98,6 +104,14 @@ class Recording {
       if (!(a == b) || !(arguments[i].device() == arguments_[i].device())) return false;
     }
     return true;
+  }
+
+  /// Whether all that kernels hold as numbers is still so. A recording that is not has to be made again.
+  bool is_current() const {
+    return std::all_of(folded_.begin(), folded_.end(), [](const Folded& folded) {
+      const Impl tensor = folded.tensor.lock();
+      return !tensor || tensor->version == folded.version;
+    });
   }
 
   std::vector<Tensor> call(const CompiledFunction::Function& function, std::span<const Tensor> arguments) {
@@ -285,7 +299,10 @@ class Recording {
       return;
     }
     const ir::Value data = data_of(tensor->value);
-    if (!exec::is_evaluated(data)) return;  // made of others, which are bound themselves
+    if (!exec::is_evaluated(data)) {  // made of others, which are bound themselves, or a number in the kernels
+      if (plan::base_of(data).node->op() == ir::Op::constant) folded_.push_back({tensor, tensor->version});
+      return;
+    }
     const auto is_argument = [&](const Tensor& argument) { return argument.impl() == tensor; };
     if (std::any_of(arguments_.begin(), arguments_.end(), is_argument)) return;
     bound_.push_back({tensor, memory_of(data), plan::base_of(data).type(), tensor->version, tensor->departures,
@@ -498,6 +515,7 @@ class Recording {
   int traces_ = 0;
   std::unique_ptr<exec::Capture> capture_;
   std::vector<Bound> bound_;
+  std::vector<Folded> folded_;
   std::vector<Trace::Varying> varying_;
   std::vector<StepBlock> blocks_;
   size_t results_ = 0;
@@ -555,6 +573,10 @@ struct CompiledFunction::Impl {
   Recording& recording_for(std::span<const Tensor> arguments) {
     for (auto at = recordings.begin(); at != recordings.end(); ++at) {
       if (!at->fits(arguments)) continue;
+      if (!at->is_current()) {
+        recordings.erase(at);
+        break;
+      }
       recordings.splice(recordings.begin(), recordings, at);
       return recordings.front();
     }

@@ -28,7 +28,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   bool start_object(size_t) override { return open(JsonObject()); }
   bool start_array(size_t) override { return open(JsonList()); }
   bool key(string_t& name) override {
-    std::get<JsonObject>(open_.back()->value).emplace_back().first = std::move(name);
+    std::get<JsonObject>(open_.back()->value).emplace_back().name = std::move(name);
     return true;
   }
   bool end_object() override {
@@ -48,7 +48,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   /// Where the value that comes next belongs.
   Json& place() {
     if (open_.empty()) return root;
-    if (auto* object = std::get_if<JsonObject>(&open_.back()->value)) return object->back().second;
+    if (auto* object = std::get_if<JsonObject>(&open_.back()->value)) return object->back().value;
     return std::get<JsonList>(open_.back()->value).emplace_back();
   }
   template <typename T>

@@ -15,11 +15,16 @@
 namespace tenon::text {
 
 struct Json;
+struct JsonMember;
 using JsonList = std::vector<Json>;
-using JsonObject = std::vector<std::pair<std::string, Json>>;  // in the order of the file
+using JsonObject = std::vector<JsonMember>;  // in the order of the file
 
 struct Json {
   std::variant<std::nullptr_t, bool, int64_t, double, std::string, JsonList, JsonObject> value;
+};
+struct JsonMember {
+  std::string name;
+  Json value;
 };
 
 /// Fails with one line where the text is no JSON, nests deeper than any tokenizer, or has a key twice in one object.

@@ -502,5 +502,14 @@ TEST(Capture, HoldsOnTheNullDevice) {
   for (int call = 0; call < 4; ++call) EXPECT_NO_THROW(twice(x).eval());
 }
 
+TEST(Capture, AWeightThatWasAllOneNumberMayChange) {
+  Tensor weight = ones({3});
+  auto scaled = compile([&](const Tensor& x) { return x * weight; });
+  const Tensor x = tensor({1.0f, 2.0f, 3.0f});
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(scaled(x).to_vector<float>(), (std::vector<float>{1, 2, 3}));
+  weight.mul_(2.0);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(scaled(x).to_vector<float>(), (std::vector<float>{2, 4, 6}));
+}
+
 }  // namespace
 }  // namespace tenon

@@ -364,7 +364,7 @@ Sizes sizes_of(const std::string& name) {
 }
 
 TEST(Presets, HaveTheSizesTheyAreNamedFor) {
-  EXPECT_EQ(sizes_of("demo"), (Sizes{4, 4, 128, 512, 128, 16, 1024}));
+  EXPECT_EQ(sizes_of("demo"), (Sizes{4, 4, 128, 512, 128, 8, 2048}));
   EXPECT_EQ(sizes_of("wiki_base"), (Sizes{6, 8, 512, 2048, 512, 64, 16000}));
   EXPECT_EQ(sizes_of("wiki_cache_optimized"), (Sizes{4, 8, 384, 1536, 128, 20, 16000}));
   EXPECT_EQ(sizes_of("wiki_performance_tuned"), (Sizes{5, 8, 320, 1280, 128, 24, 16000}));

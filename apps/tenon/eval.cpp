@@ -1,0 +1,112 @@
+// `tenon eval`: how well a model tells a text: loss, perplexity, bits per byte.
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/tenon/commands.h"
+#include "tenon/base/error.h"
+#include "tenon/base/parallel.h"
+#include "tenon/data/tokens.h"
+#include "tenon/io/file.h"
+#include "tenon/train/evaluation.h"
+#include "tenon/train/loaded_model.h"
+
+namespace tenon::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Wanted {
+  std::string model, data, tokenizer, lora, device = "cpu", precision = "f32";
+  int64_t batch = 8, length = 0, threads = 0;
+  bool json = false;
+};
+
+struct Text {
+  data::Tokens tokens;
+  double bytes_per_token = 0;
+};
+
+Text tokens_of(const Wanted& wanted, const text::Tokenizer& tokenizer) {
+  const auto file = io::MappedFile::open("eval", wanted.data);
+  const std::string_view bytes = io::as_text(file->bytes());
+  if (bytes.starts_with("TENONTOK")) {
+    Text text{data::Tokens(data::TokenFile::open(wanted.data)), 0};
+    std::vector<int32_t> ids(static_cast<size_t>(text.tokens.size()));
+    text.tokens.copy(0, ids);
+    text.bytes_per_token = static_cast<double>(tokenizer.decode(ids).size()) / static_cast<double>(ids.size());
+    return text;
+  }
+  std::vector<int32_t> ids = text::encode_parallel(tokenizer, bytes);
+  if (ids.empty()) base::fail("eval", "{}: is empty", wanted.data);
+  const double ratio = static_cast<double>(bytes.size()) / static_cast<double>(ids.size());
+  return {data::Tokens(std::move(ids)), ratio};
+}
+
+void run(const Wanted& wanted) {
+  if (wanted.threads > 0) base::set_num_threads(static_cast<int>(wanted.threads));
+  const train::LoadedModel loaded = train::load_model(
+      wanted.model, {.tokenizer = wanted.tokenizer, .lora = wanted.lora, .device = Device(wanted.device)});
+  const Text text = tokens_of(wanted, *loaded.tokenizer);
+  const int64_t length = wanted.length > 0 ? wanted.length : loaded.model->positions();
+  if (length > loaded.model->positions())
+    base::fail("eval", "--length {} is longer than the model's context {}; lower it", length, loaded.model->positions());
+  if (text.tokens.size() <= length)
+    base::fail("eval", "{}: has {} tokens, a window of {} needs {}; lower --length", wanted.data, text.tokens.size(),
+               length, length + 1);
+  train::Config config;
+  config.training.precision = wanted.precision;
+  config.device.name = wanted.device;
+  const auto start = std::chrono::steady_clock::now();
+  const train::Evaluated seen =
+      train::Evaluation(config, *loaded.model).run(text.tokens, wanted.batch, length);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double perplexity = std::exp(seen.loss), bits = seen.loss / std::log(2.0) / text.bytes_per_token;
+  const double speed = static_cast<double>(seen.tokens) / seconds;
+  if (wanted.json) {
+    const nlohmann::ordered_json json = {{"model", wanted.model},         {"data", wanted.data},
+                                         {"tokens", seen.tokens},         {"loss", seen.loss},
+                                         {"perplexity", perplexity},      {"bits_per_byte", bits},
+                                         {"tokens_per_second", speed}};
+    fmt::print("{}\n", json.dump());
+    return;
+  }
+  fmt::print("{}\n{} tokens of {} in windows of {}, {:.0f} tokens/s\n", loaded.description, seen.tokens, wanted.data,
+             length, speed);
+  fmt::print("loss           {:.4f}\nperplexity     {:.3f}\nbits per byte  {:.4f}\n", seen.loss, perplexity, bits);
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("eval", "Loss, perplexity and bits per byte of a model on a text");
+  command->footer(
+      "Every token is told once, from those before it in its window.\n"
+      "\n"
+      "Examples:\n"
+      "  tenon eval runs/shakespeare input.txt\n"
+      "  tenon eval gpt2 corpus.tokens --length 512 --json");
+  const auto wanted = std::make_shared<Wanted>();
+  command->add_option("model", wanted->model, "A run, a checkpoint, or a folder of Hugging Face weights")
+      ->type_name("MODEL")
+      ->required();
+  command->add_option("data", wanted->data, "A text file or token file")->type_name("FILE")->required();
+  command->add_option("--tokenizer", wanted->tokenizer, "Another tokenizer than the model's")->type_name("PATH");
+  command->add_option("--lora", wanted->lora, "An adapter to merge in")->type_name("FOLDER");
+  command->add_option("--batch", wanted->batch, "Windows at a time")->check(CLI::PositiveNumber);
+  command->add_option("--length", wanted->length, "Tokens of a window (the model's context unless given)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--precision", wanted->precision, "Type of the products: f32, bf16 or f16")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}));
+  command->add_option("--device", wanted->device, "The device: cpu or reference");
+  command->add_option("--threads", wanted->threads, "Threads (all cores unless given)")->check(CLI::PositiveNumber);
+  command->add_flag("--json", wanted->json, "One JSON object instead of lines");
+  command->callback([wanted] { run(*wanted); });
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,203 @@
+// The caches of one batch size are kept at a time: they are the memory that generation takes.
+
+#include "tenon/models/decoder.h"
+
+#include <algorithm>
+
+#include "tenon/tensor/autocast.h"
+#include "tenon/tensor/autograd.h"
+#include "tenon/tensor/compile.h"
+#include "tenon/tensor/ops.h"
+
+namespace tenon::models {
+namespace {
+
+using base::fail;
+
+constexpr int64_t kColumnStep = 64;  // capacities are multiples, so that calls of nearly the same length share a step
+constexpr size_t kMostSteps = 4;     // per batch: greedy or not, with which filters
+
+// The mode is the caller's again in the end, also after an error.
+class EvalMode {
+ public:
+  explicit EvalMode(nn::Module& module) : module_(module), before_(module.is_training()) { module_.eval(); }
+  ~EvalMode() { module_.train(before_); }
+  EvalMode(const EvalMode&) = delete;
+  EvalMode& operator=(const EvalMode&) = delete;
+
+ private:
+  nn::Module& module_;
+  bool before_;
+};
+
+// Captured steps draw from a generator that lives as long as they do; the caller's goes on from where it was left.
+class Lent {
+ public:
+  Lent(Generator& own, Generator& callers) : own_(own), callers_(callers) {
+    own_.set(callers.seed(), callers.position());
+  }
+  ~Lent() { callers_.set(own_.seed(), own_.position()); }
+  Lent(const Lent&) = delete;
+  Lent& operator=(const Lent&) = delete;
+
+ private:
+  Generator &own_, &callers_;
+};
+
+// State that captured steps write has memory of its own.
+Tensor state(const Tensor& value) { return value.clone().eval(); }
+
+}  // namespace
+
+struct Decoder::Batch {
+  struct Step {
+    Sampler sampler;
+    std::optional<DType> autocast;
+    Compiled<Tensor> next;
+  };
+
+  Batch(CausalLm& of, int64_t sequences, int64_t columns)
+      : model(of), caches(of.make_caches(sequences, columns)), size(sequences), capacity(columns) {
+    if (sequences == 1) return;
+    starts = state(zeros({sequences}, Options(DType::i64, model.device())));
+    for (nn::KvCache& cache : caches) cache.set_starts(starts);
+  }
+
+  // Right-aligned: the last tokens of all prompts stand in one column, that of the longest.
+  Tensor begin(const Sequences& prompts, bool has_penalty) {
+    size_t longest = 0;
+    for (const auto& prompt : prompts) longest = std::max(longest, prompt.size());
+    std::vector<int64_t> ids, first;
+    for (const auto& prompt : prompts) {
+      first.push_back(static_cast<int64_t>(longest - prompt.size()));
+      ids.insert(ids.end(), longest - prompt.size(), prompt[0]);
+      ids.insert(ids.end(), prompt.begin(), prompt.end());
+    }
+    caches[0].rewind();
+    if (starts.defined()) starts.copy_(from_vector(first, {size}, Options(DType::i64, model.device())));
+    if (has_penalty) mark(prompts);
+    return from_vector(ids, {size, static_cast<int64_t>(longest)}, Options(DType::i64, model.device()));
+  }
+
+  void mark(const Sequences& prompts) {
+    const int64_t vocabulary = model.vocabulary();
+    std::vector<uint8_t> used(static_cast<size_t>(size * vocabulary));
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      for (const int64_t token : prompts[i]) used[i * static_cast<size_t>(vocabulary) + static_cast<size_t>(token)] = 1;
+    }
+    const Tensor marks = from_vector(used, {size, vocabulary}, Options(model.device())).to(DType::boolean);
+    if (seen.defined())
+      seen.copy_(marks);
+    else
+      seen = state(marks);
+  }
+
+  // The tokens behind ids (batch, time), as (batch, 1).
+  Tensor next(const Tensor& ids, const Sampler& sampler) {
+    return sampler.draw(model.next_logits(ids, &caches), seen, &generator).unsqueeze(-1);
+  }
+
+  Step& step_for(const GenerateOptions& options) {
+    for (auto step = steps.begin(); step != steps.end(); ++step) {
+      if (!(*step)->sampler.fits(options) || (*step)->autocast != autocast_dtype()) continue;
+      std::rotate(steps.begin(), step, step + 1);
+      steps[0]->sampler.set(options);
+      return *steps[0];
+    }
+    if (steps.size() == kMostSteps) {
+      earlier_recordings += steps.back()->next.recordings();
+      steps.pop_back();
+    }
+    const Sampler sampler(options, model.device());  // its numbers are shared with the copies
+    auto step = compile([this, sampler](const Tensor& token) {
+      if (sampler.has_penalty()) {
+        const Tensor all = arange(model.vocabulary(), Options(DType::i64, model.device()));
+        seen.copy_(logical_or(seen, all == token));
+      }
+      return next(token, sampler);
+    });
+    steps.insert(steps.begin(), std::make_unique<Step>(Step{sampler, autocast_dtype(), std::move(step)}));
+    return *steps[0];
+  }
+
+  size_t recordings() const {
+    size_t count = earlier_recordings;
+    for (const auto& step : steps) count += step->next.recordings();
+    return count;
+  }
+
+  CausalLm& model;
+  std::vector<nn::KvCache> caches;
+  Tensor starts;  // the column in which each sequence starts; undefined for one sequence
+  Tensor seen;    // the tokens of each sequence so far, bool (batch, vocabulary); undefined until a penalty asks for it
+  Generator generator;
+  int64_t size, capacity;
+  std::vector<std::unique_ptr<Step>> steps;  // the latest first
+  size_t earlier_recordings = 0;
+};
+
+Decoder::Decoder(CausalLm& model) : model_(model) {}
+Decoder::~Decoder() = default;
+Decoder::Decoder(Decoder&&) noexcept = default;
+
+size_t Decoder::recordings() const { return earlier_recordings_ + (batch_ ? batch_->recordings() : 0); }
+
+Decoder::Batch& Decoder::batch_for(int64_t sequences, int64_t columns) {
+  if (batch_ && batch_->size == sequences && batch_->capacity >= columns) return *batch_;
+  earlier_recordings_ = recordings();
+  batch_.reset();  // gives its memory back first
+  const int64_t rounded = (columns + kColumnStep - 1) / kColumnStep * kColumnStep;
+  batch_ = std::make_unique<Batch>(model_, sequences, std::max(columns, std::min(rounded, model_.positions())));
+  return *batch_;
+}
+
+void Decoder::check_fits(const Sequences& prompts, const GenerateOptions& options) const {
+  check(options);
+  if (!options.stop_strings.empty()) fail("generate", "strings to stop at need a tokenizer; use TextWriter");
+  for (const auto& prompt : prompts) {
+    if (prompt.empty()) fail("generate", "the prompt must have at least one token");
+    const auto given = static_cast<int64_t>(prompt.size());
+    if (given + options.new_tokens > model_.positions() + 1) {  // the last token is never looked up
+      fail("generate", "{} tokens and {} new ones are more than the model's {} positions", given, options.new_tokens,
+           model_.positions());
+    }
+    for (const int64_t token : prompt) {
+      if (token < 0 || token >= model_.vocabulary())
+        fail("generate", "token {} of the prompt is none of the model's {}", token, model_.vocabulary());
+    }
+  }
+}
+
+Decoder::Sequences Decoder::run(const Sequences& prompts, const GenerateOptions& options, const OnToken& on_token) {
+  check_fits(prompts, options);
+  Sequences made(prompts.size());
+  if (options.new_tokens == 0 || prompts.empty()) return made;
+  const NoGrad inference;
+  const EvalMode mode(model_);
+  int64_t longest = 0;
+  for (const auto& prompt : prompts) longest = std::max(longest, static_cast<int64_t>(prompt.size()));
+  Batch& batch = batch_for(static_cast<int64_t>(prompts.size()), longest + options.new_tokens - 1);
+  const Lent lent(batch.generator, options.generator ? *options.generator : default_generator());
+  Batch::Step& step = batch.step_for(options);
+
+  std::vector<bool> ended(prompts.size());
+  const auto take = [&](size_t sequence, int64_t token) {
+    made[sequence].push_back(token);
+    const auto& stops = options.stop_tokens;
+    const bool is_stop = token == options.stop || std::find(stops.begin(), stops.end(), token) != stops.end();
+    const bool goes_on = !on_token || on_token(sequence, token);
+    ended[sequence] = is_stop || !goes_on;
+  };
+  Tensor tokens = batch.next(batch.begin(prompts, step.sampler.has_penalty()), step.sampler);
+  for (int64_t count = 1;; ++count) {
+    const std::vector<int64_t> drawn = tokens.to_vector<int64_t>();
+    for (size_t i = 0; i < drawn.size(); ++i) {
+      if (!ended[i]) take(i, drawn[i]);
+    }
+    const bool all_ended = std::find(ended.begin(), ended.end(), false) == ended.end();
+    if (all_ended || count == options.new_tokens) return made;
+    tokens = step.next(tokens);
+  }
+}
+
+}  // namespace tenon::models

@@ -1,0 +1,13 @@
+// JSON Lines.
+
+#include "documents.h"
+#include "target.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace tenon;
+  fuzz::run(size + (1 << 18), 16, [&] {
+    fuzz::read_twice(
+        [&](const data::Place& place) { return data::read_jsonl(fuzz::stream_at(data, size, place), "text", place); });
+  });
+  return 0;
+}

@@ -1,0 +1,13 @@
+// Text files with marks of the end of a text.
+
+#include "documents.h"
+#include "target.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace tenon;
+  fuzz::run(size + (1 << 18), 16, [&] {
+    fuzz::read_twice(
+        [&](const data::Place& place) { return data::read_text(fuzz::stream_at(data, size, place), place); });
+  });
+  return 0;
+}
