@@ -72,6 +72,33 @@ TEST(Attention, EveryDtype) {
   }
 }
 
+// Up to four queries read keys and values where they lie.
+TEST(Attention, FewQueriesOfEveryDtype) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
+    for (const int64_t queries : {1, 2, 4, 5}) {
+      expect_attention(dense(dtype, {2, 2, 2, queries, 70, 64, 64}), false);
+      expect_attention(dense(dtype, {1, 6, 2, queries, 133, 27, 38}), false);
+      expect_attention(dense(dtype, {1, 2, 1, queries, 6, 5, 3}), true);
+    }
+  }
+}
+
+TEST(Attention, FewQueriesReadViewsAndMasks) {
+  const Sizes z{2, 4, 2, 1, 67, 24, 24};
+  const Dims full{z.batch, z.heads, z.queries, z.keys};
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    // Keys and values as (batch, key, head, width), and keys that lie the other way round.
+    Operands x = dense(dtype, z);
+    x.k = given(dtype, {z.batch, z.keys, z.groups, z.width}, {permuted({0, 2, 1, 3})}, 2);
+    x.v = given(dtype, {z.batch, z.keys, z.groups, z.value_width}, {permuted({0, 2, 1, 3})}, 3);
+    expect_attention(x, false);
+    x.mask = {given(dtype, {z.batch, 1, 1, z.keys}, {expanded(full)})};
+    expect_attention(x, false);
+    x.k = given(dtype, {z.batch, z.groups, z.width, z.keys}, {permuted({0, 1, 3, 2})}, 2);
+    expect_attention(x, false);
+  }
+}
+
 TEST(Attention, MasksOfEveryLayoutAndDtype) {
   const Sizes z{2, 2, 1, 70, 67, 16, 16};
   const Dims full{z.batch, z.heads, z.queries, z.keys};
@@ -150,6 +177,8 @@ TEST(Attention, EveryInstructionSet) {
     use_tile_target(target);
     expect_attention(dense(DType::f32, {1, 2, 2, 70, 70, 20, 20}), true);
     expect_attention(dense(DType::bf16, {1, 2, 1, 30, 70, 20, 20}), false);
+    expect_attention(dense(DType::f32, {1, 2, 1, 1, 70, 37, 43}), false);
+    expect_attention(dense(DType::f16, {1, 2, 1, 2, 70, 37, 43}), false);
   }
   use_tile_target("");
 }

@@ -17,6 +17,13 @@ constexpr int64_t kGrain = 400'000;
 
 using Inputs = base::SmallVector<Input, 7>;
 
+constexpr int64_t kFewQueries = 4;  // up to here, packing keys and values costs more than reading them once for each
+
+bool reads_in_place(const AttentionRun& run) {
+  return run.queries <= kFewQueries && run.keys > 0 && run.dropout == 0 && run.k.strides[3] == 1 &&
+         run.v.strides[3] == 1 && run.k.dtype == run.v.dtype;
+}
+
 // Everything but the addresses.
 AttentionRun shape_of(const ir::Call& call) {
   const auto& attrs = std::get<ir::AttentionAttrs>(call.attrs);
@@ -102,6 +109,10 @@ class AttentionForward : public AttentionKernel {
     run.lse = outputs[1];
     if (run.batches * run.heads * run.queries == 0) return;
     const int64_t tiles = tiles_of(run.queries, kQueries), pairs = run.batches * run.groups;
+    if (reads_in_place(run)) {
+      share(is_small(run), pairs, [&](int64_t i) { attention_few_queries(run, i / run.groups, i % run.groups); });
+      return;
+    }
     const int64_t wanted = kTasksPerThread * base::num_threads();
     const int64_t parts = std::clamp<int64_t>(wanted / pairs, 1, std::max<int64_t>(1, tiles / kLeastTiles));
     share(is_small(run), pairs * parts, [&](int64_t i) {

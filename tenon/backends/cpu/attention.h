@@ -57,6 +57,10 @@ constexpr int64_t tiles_of(int64_t n, int64_t tile) { return (n + tile - 1) / ti
 /// All heads of one group for the query tiles first_tile ... last_tile - 1, on the calling thread.
 void attention_forward(const AttentionRun& run, int64_t batch, int64_t group, int64_t first_tile, int64_t last_tile);
 
+/// The same for few queries, which read keys and values where they lie: both have dense rows. There is no dropout, and
+/// at least one key.
+void attention_few_queries(const AttentionRun& run, int64_t batch, int64_t group);
+
 /// All gradients of one group.
 void attention_backward_group(const AttentionRun& run, int64_t batch, int64_t group);
 /// The same in two parts that need no other thread's results, but compute the scores twice.
