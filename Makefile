@@ -22,7 +22,6 @@ demo: setup ## build, train a small GPT on built-in stories for about a minute, 
 	@scripts/build.sh release tenon_cli
 	@rm -rf runs/demo
 	@build/release/bin/tenon train demo --out runs/demo
-	@build/release/bin/tenon generate runs/demo --prompt 'Once upon a time' --count 2 --temperature 0.5 --seed 3 --tokens 110
 
 build: setup ## build library, tests and examples (build/release)
 	@scripts/build.sh release

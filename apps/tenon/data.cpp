@@ -64,6 +64,10 @@ void add_prepare(CLI::App& data) {
   CLI::App* command = data.add_subcommand(
       "prepare",
       "Tokenize text files, folders, JSON Lines or Wikipedia dumps (also .gz, .bz2, .zst) into a token file.");
+  command->footer(
+      "Example:\n"
+      "  tenon data prepare enwiki.xml.bz2 --tokenizer wiki16k --out wiki.tokens --validation-fraction 0.01 "
+      "--validation-out wiki_validation.tokens");
   command->add_option("inputs", options.inputs, "Files and folders, in this order")->required();
   command->add_option("--tokenizer", given->tokenizer, "File or folder of the tokenizer")->required();
   command->add_option("--out", options.out, "Token file to write")->required();
@@ -123,6 +127,7 @@ void add_file_info(CLI::App& data) {
   };
   auto given = std::make_shared<Arguments>();
   CLI::App* command = data.add_subcommand("info", "Check a token file and show what is in it.");
+  command->footer("Example:\n  tenon data info wiki.tokens --tokenizer wiki16k");
   command->add_option("file", given->file, "Token file")->required();
   command->add_option("--tokenizer", given->tokenizer, "Shows the sample as text");
   command->add_option("--sample", given->sample, "Tokens to show")->capture_default_str()->check(CLI::Range(0, 100000));
@@ -158,6 +163,7 @@ void add_stories(CLI::App& data) {
   auto given = std::make_shared<Arguments>();
   CLI::App* command =
       data.add_subcommand("stories", "Make up short stories in simple English to train a small model on.");
+  command->footer("Example:\n  tenon data stories --megabytes 30 --seed 7 --out stories.txt");
   command->add_option("--megabytes", given->megabytes, "How much")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 1e6));
@@ -170,6 +176,11 @@ void add_stories(CLI::App& data) {
 
 void add_data(CLI::App& app) {
   CLI::App* data = app.add_subcommand("data", "Prepare training data.");
+  data->footer(
+      "Example:\n"
+      "  tenon data stories --megabytes 30 --out stories.txt\n"
+      "  tenon tokenize --train stories.txt --vocabulary 1024 --out tok\n"
+      "  tenon data prepare stories.txt --tokenizer tok --out stories.tokens");
   data->require_subcommand(1);
   add_prepare(*data);
   add_file_info(*data);
