@@ -50,15 +50,18 @@ class KvCache {
   /// that it stays finite, and is seen by nothing else.
   Tensor mask(int64_t tokens, bool causal = true) const;
 
-  const Tensor& keys() const { return keys_; }      // (batch, kv_heads, max_length, head_width)
-  const Tensor& values() const { return values_; }  // the same
+  Tensor keys() const { return by_heads(keys_); }      // (batch, kv_heads, max_length, head_width)
+  Tensor values() const { return by_heads(values_); }  // the same
   const Tensor& position() const { return position_; }  // the next column
-  int64_t max_length() const { return keys_.size(2); }
+  int64_t max_length() const { return keys_.size(0); }
 
  private:
   Tensor columns(int64_t tokens) const;
+  Tensor by_heads(const Tensor& rows) const;
 
-  Tensor keys_, values_, position_, starts_;
+  int64_t batch_, kv_heads_;
+  Tensor keys_, values_;  // (max_length, batch * kv_heads * head_width): a token is a row
+  Tensor position_, starts_;
 };
 
 }  // namespace tenon::nn
