@@ -152,7 +152,8 @@ Corpus load_corpus(const Config& config, const fs::path& folder, bool goes_on) {
 
   if (!config.data.validation.empty()) {
     if (!fs::exists(config.data.validation))
-      fail("train", "data.validation {}: there is no such file", config.data.validation);
+      fail("train", "data.validation {}: there is no such file; name a text or token file, or leave it empty",
+           config.data.validation);
     corpus.train = all;
     corpus.validation = is_token_file(config.data.validation)
                             ? open_tokens(config.data.validation, *corpus.tokenizer)

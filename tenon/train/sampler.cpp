@@ -44,6 +44,8 @@ std::string Sampler::write_one(Generator& dice) const {
   const std::vector<int64_t> made = models::generate(model_, prompt_, options);
   std::vector<int32_t> shown(made.begin() + (config_.prompt.empty() ? std::ssize(prompt_) : 0), made.end());
   if (end && !shown.empty() && shown.back() == *end) shown.pop_back();
+  // A model may know more tokens than the tokenizer (model.vocabulary); those have no text.
+  std::erase_if(shown, [&](int32_t id) { return id >= tokenizer_.vocabulary(); });
   return tokenizer_.decode(shown);
 }
 
