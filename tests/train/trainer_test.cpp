@@ -74,6 +74,18 @@ TEST_F(Trainer, StepIsOneReplay) {
   EXPECT_LE(many.device_allocations - few.device_allocations, 2u * 40);  // inputs and targets
 }
 
+TEST_F(Trainer, EvaluationMasksTheSameTokensEveryTime) {
+  std::vector<double> losses;
+  const auto watch = [&](const StepMetrics& m) {
+    if (m.validation_loss) losses.push_back(*m.validation_loss);
+  };
+  train_in("run",
+           tiny({"training.method=masked_lm", "sample.every=0", "sample.tokens=64", "optimizer.kind=sgd",
+                 "optimizer.lr=1e-20", "training.eval_every=5", "optimizer.weight_decay=0"}),
+           {.on_metrics = watch});
+  EXPECT_EQ(losses, std::vector<double>(4, losses.at(0)));
+}
+
 TEST_F(Trainer, ThreadsAreThoseOfTheProcessAgain) {
   const int before = base::num_threads();
   train_in("run", tiny({fmt::format("device.threads={}", before + 1), "training.steps=1"}));
