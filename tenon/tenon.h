@@ -57,3 +57,4 @@
 #include "tenon/train/run_folder.h"
 #include "tenon/train/signals.h"
 #include "tenon/train/tensorboard.h"
+#include "tenon/train/trainer.h"

@@ -124,34 +124,41 @@ TrainingStep::Look TrainingStep::look() {
   return seen;
 }
 
+// In the same parts as the update, so that the same random numbers meet the same tokens.
 std::string TrainingStep::explain(const data::Batch& batch) {
   const base::NanCheck looking;
+  const auto [ids, targets] = upload(batch);
+  const int64_t parts = config_.training.micro_batches, rows = ids.size(0) / parts;
+  std::string found;
   try {
-    const auto [ids, targets] = upload(batch);
-    std::optional<Autocast> lower;
-    if (product_dtype(config_) != DType::f32) lower.emplace(product_dtype(config_));
-    Tensor loss = loss_of_(ids, targets);
-    eval({loss});
-    loss.backward();
-    std::vector<Tensor> gradients;
-    for (const Tensor& p : model_.parameters()) {
-      if (p.grad().defined()) gradients.push_back(p.grad());
+    for (int64_t part = 0; part < parts && found.empty(); ++part) {
+      std::optional<Autocast> lower;
+      if (product_dtype(config_) != DType::f32) lower.emplace(product_dtype(config_));
+      Tensor loss = loss_of_(ids.narrow(0, part * rows, rows), targets.narrow(0, part * rows, rows));
+      eval({loss});
+      loss.backward();
+      std::vector<Tensor> gradients;
+      for (const Tensor& p : model_.parameters()) {
+        if (p.grad().defined()) gradients.push_back(p.grad());
+      }
+      eval(gradients);
+      found = overflowing_gradient();
     }
-    eval(gradients);
-    const std::string infinite = first_infinite_gradient();
-    model_.zero_grad();
-    return infinite;
   } catch (const Error& error) {
-    model_.zero_grad();
-    return error.what();
+    found = error.what();
   }
+  model_.zero_grad();
+  return found;
 }
 
-// An overflow alone makes no NaN.
-std::string TrainingStep::first_infinite_gradient() const {
+// An overflow alone makes no NaN: one of a gradient, or of the squares that their norm sums.
+std::string TrainingStep::overflowing_gradient() const {
+  constexpr double kMostSquared = 1e18;
   for (const nn::NamedTensor& one : model_.named_parameters()) {
-    if (one.tensor.grad().defined() && !isfinite(one.tensor.grad()).all().item<bool>())
-      return fmt::format("the gradient of {} is infinite", one.name);
+    if (!one.tensor.grad().defined()) continue;
+    const auto largest = abs(one.tensor.grad()).amax({}).item<double>();
+    if (largest > kMostSquared)
+      return fmt::format("the gradient of {} reaches {:.1e}, too much for the norm of all", one.name, largest);
   }
   return {};
 }

@@ -65,7 +65,7 @@ class TrainingStep {
 
  private:
   std::vector<Tensor> update(const Tensor& ids, const Tensor& targets);
-  std::string first_infinite_gradient() const;
+  std::string overflowing_gradient() const;
   std::pair<Tensor, Tensor> upload(const data::Batch& batch) const;
 
   const Config& config_;

@@ -66,6 +66,15 @@ TEST_F(Finite, NamesTheSameStepAfterAResume) {
   EXPECT_EQ(step_in(refusal("parts", config, {.resume = true})), step_in(whole));
 }
 
+TEST_F(Finite, MicroBatchesAndLowerPrecisionsAreExplainedToo) {
+  for (const char* setting : {"training.micro_batches=2", "training.precision=bf16", "training.precision=f16"}) {
+    const std::string text = refusal(setting, exploding({setting}));
+    EXPECT_GT(step_in(text), 1) << text;
+    EXPECT_NE(text.find("not finite: "), text.npos) << setting << ": " << text;
+    EXPECT_NE(text.find("transformer."), text.npos) << setting << ": " << text;
+  }
+}
+
 TEST_F(Finite, NothingBadIsEverSaved) {
   const std::string text = refusal(
       "run", exploding({"checkpoint.every=60", "training.log_every=60", "training.eval_every=60", "sample.every=60"}));

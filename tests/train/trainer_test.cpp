@@ -1,0 +1,96 @@
+// What a run tells its caller: metrics as they come, a result, and times in which only steps count.
+
+#include "tenon/train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tenon/base/parallel.h"
+#include "tenon/tensor/stats.h"
+#include "tenon/train/run_folder.h"
+#include "tests/train/runs.h"
+
+namespace tenon::train {
+namespace {
+
+class Trainer : public Runs {};
+
+TEST_F(Trainer, CallerSeesTheMetricsOfTheFile) {
+  std::vector<std::string> seen;
+  train_in("run", tiny(), {.on_metrics = [&](const StepMetrics& metrics) { seen.push_back(metrics_line(metrics)); }});
+  std::vector<std::string> written;
+  for (const StepMetrics& metrics : read_metrics(path("run") / "metrics.jsonl"))
+    written.push_back(metrics_line(metrics));
+  EXPECT_EQ(seen, written);
+  EXPECT_EQ(seen.size(), 9u);  // steps 1, 3, 6, 9, 10 (evaluated), 12, 15, 18, 20
+}
+
+TEST_F(Trainer, TimeBetweenStepsDoesNotCount) {
+  using namespace std::chrono_literals;
+  StepMetrics last;
+  const TrainResult result = train_in("run", tiny(), {.on_metrics = [&](const StepMetrics& metrics) {
+                                        last = metrics;
+                                        std::this_thread::sleep_for(200ms);
+                                      }});
+  EXPECT_GT(result.seconds, 9 * 0.2);
+  EXPECT_LT(last.seconds, 9 * 0.2 / 2);
+  EXPECT_GT(result.tokens_per_second, static_cast<double>(last.tokens) / result.seconds * 2);
+}
+
+TEST_F(Trainer, ResultIsThatOfTheLastLine) {
+  StepMetrics last;
+  const TrainResult result =
+      train_in("run", tiny(), {.on_metrics = [&](const StepMetrics& metrics) { last = metrics; }});
+  EXPECT_EQ(result.step, 20);
+  EXPECT_EQ(result.loss, last.loss);
+  EXPECT_EQ(result.validation_loss, last.validation_loss);
+  EXPECT_LE(*result.best_validation_loss, *result.validation_loss);
+  EXPECT_EQ(last.tokens, 20 * 4 * 16);
+  EXPECT_EQ(result.last_sample, read_samples(path("run")).back().text);
+  EXPECT_FALSE(result.stopped);
+}
+
+// Once it is captured, a step submits one replay, sends its batch, and asks for no memory.
+TEST_F(Trainer, StepIsOneReplay) {
+  const auto cost_of = [&](const std::string& name, int64_t steps) {
+    const Stats before = stats();
+    train_in(name, tiny({fmt::format("training.steps={}", steps), "training.eval_every=0", "training.eval_batches=0",
+                         "sample.every=0", "sample.tokens=64", "checkpoint.every=0", "training.log_every=1000",
+                         "schedule.kind=constant"}));
+    Stats cost = stats();
+    cost.replays -= before.replays;
+    cost.evaluations -= before.evaluations;
+    cost.device_allocations -= before.device_allocations;
+    cost.bytes_downloaded -= before.bytes_downloaded;
+    return cost;
+  };
+  cost_of("warm", 20);
+  const Stats few = cost_of("few", 20), many = cost_of("many", 60);
+  EXPECT_EQ(many.replays - few.replays, 40u);
+  EXPECT_EQ(many.evaluations - few.evaluations, 40u);
+  EXPECT_EQ(many.bytes_downloaded, few.bytes_downloaded);
+  EXPECT_LE(many.device_allocations - few.device_allocations, 2u * 40);  // inputs and targets
+}
+
+TEST_F(Trainer, EvaluationMasksTheSameTokensEveryTime) {
+  std::vector<double> losses;
+  const auto watch = [&](const StepMetrics& m) {
+    if (m.validation_loss) losses.push_back(*m.validation_loss);
+  };
+  train_in("run",
+           tiny({"training.method=masked_lm", "sample.every=0", "sample.tokens=64", "optimizer.kind=sgd",
+                 "optimizer.lr=1e-20", "training.eval_every=5", "optimizer.weight_decay=0"}),
+           {.on_metrics = watch});
+  EXPECT_EQ(losses, std::vector<double>(4, losses.at(0)));
+}
+
+TEST_F(Trainer, ThreadsAreThoseOfTheProcessAgain) {
+  const int before = base::num_threads();
+  train_in("run", tiny({fmt::format("device.threads={}", before + 1), "training.steps=1"}));
+  EXPECT_EQ(base::num_threads(), before);
+}
+
+}  // namespace
+}  // namespace tenon::train
