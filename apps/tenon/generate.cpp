@@ -127,8 +127,8 @@ struct Tally {
 void run(Job job) {
   if (job.threads != 0) base::set_num_threads(job.threads);
   models::check(job.options);
-  const train::LoadedModel loaded = train::load_model(
-      job.model, {.tokenizer = job.tokenizer, .lora = job.lora, .device = Device(job.device)});
+  const train::LoadedModel loaded =
+      train::load_model(job.model, {.tokenizer = job.tokenizer, .lora = job.lora, .device = Device(job.device)});
   models::TextWriter writer(*loaded.model, *loaded.tokenizer);
   const std::vector<std::string> prompts = prompts_of(job);
   Generator generator(job.seed);
@@ -141,8 +141,9 @@ void run(Job job) {
     const std::vector<std::string> batch(prompts.begin() + static_cast<ptrdiff_t>(first),
                                          prompts.begin() + static_cast<ptrdiff_t>(last));
     const auto start = std::chrono::steady_clock::now();
-    const std::vector<models::Text> texts =
-        writer.write(batch, job.options, [&](size_t, std::string_view piece) { if (streams) print(piece); });
+    const std::vector<models::Text> texts = writer.write(batch, job.options, [&](size_t, std::string_view piece) {
+      if (streams) print(piece);
+    });
     tally.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     for (size_t i = 0; i < texts.size(); ++i) {
       tally.tokens += std::ssize(texts[i].tokens);
@@ -158,8 +159,7 @@ void run(Job job) {
 void add_sampling(CLI::App& command, models::GenerateOptions& options) {
   command.add_option("--temperature", options.temperature, "0 takes the most likely token, 1 draws as the model says")
       ->default_val(0.8);
-  command.add_option("--top-k", options.top_k, "Draw among this many most likely tokens; 0: among all")
-      ->default_val(0);
+  command.add_option("--top-k", options.top_k, "Draw among this many most likely tokens; 0: among all")->default_val(0);
   command.add_option("--top-p", options.top_p, "Draw among the fewest that have this probability together")
       ->default_val(1);
   command.add_option("--min-p", options.min_p, "Draw among those with this share of the highest probability")
@@ -178,7 +178,8 @@ void add_generate(CLI::App& app) {
   command->add_option("MODEL", job->model, "Folder, run, checkpoint or llama2.c file")->required();
   auto* prompt = command->add_option("--prompt,-p", job->prompt, "What the text continues");
   command->add_option("--file,-f", job->file, "A file of prompts, one a line")->type_name("FILE")->excludes(prompt);
-  command->add_option("--tokens,-n", job->tokens, "Most tokens to write (default: 200, or what the context has room for)")
+  command
+      ->add_option("--tokens,-n", job->tokens, "Most tokens to write (default: 200, or what the context has room for)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
   add_sampling(*command, job->options);
   command->add_option("--stop", *stops, "End before this string; may be repeated. \\n is a line break")

@@ -18,14 +18,14 @@ namespace tenon::models {
 
 struct GenerateOptions {
   int64_t new_tokens = 64;
-  double temperature = 0;               // 0: always the most likely token
-  int64_t top_k = 0;                    // draw among this many most likely tokens; 0: among all
-  double top_p = 1;                     // and among the fewest that have this probability together
-  std::optional<int64_t> stop = {};     // ends the text when drawn
-  Generator* generator = nullptr;       // the default one unless given
-  double min_p = 0;                     // and among those with this share of the highest probability
-  double repetition_penalty = 1;        // above 1: tokens of the prompt and the text become less likely (CTRL)
-  std::vector<int64_t> stop_tokens = {};      // more tokens that end the text
+  double temperature = 0;                      // 0: always the most likely token
+  int64_t top_k = 0;                           // draw among this many most likely tokens; 0: among all
+  double top_p = 1;                            // and among the fewest that have this probability together
+  std::optional<int64_t> stop = {};            // ends the text when drawn
+  Generator* generator = nullptr;              // the default one unless given
+  double min_p = 0;                            // and among those with this share of the highest probability
+  double repetition_penalty = 1;               // above 1: tokens of the prompt and the text become less likely (CTRL)
+  std::vector<int64_t> stop_tokens = {};       // more tokens that end the text
   std::vector<std::string> stop_strings = {};  // for TextWriter: the text ends right before one of these
 };
 

@@ -99,10 +99,8 @@ std::string_view TextStream::show_up_to(size_t end) {
   return piece;
 }
 
-TextWriter::TextWriter(CausalLm& model, const text::Tokenizer& tokenizer)
-    : tokenizer_(tokenizer), decoder_(model) {
-  if (!model.is_causal())
-    fail("generate", "the model was trained to fill in masked tokens and cannot write text");
+TextWriter::TextWriter(CausalLm& model, const text::Tokenizer& tokenizer) : tokenizer_(tokenizer), decoder_(model) {
+  if (!model.is_causal()) fail("generate", "the model was trained to fill in masked tokens and cannot write text");
   if (tokenizer.vocabulary() > model.vocabulary())
     fail("generate", "the tokenizer has {} tokens, the model only {}", tokenizer.vocabulary(), model.vocabulary());
 }

@@ -50,8 +50,8 @@ class KvCache {
   /// that it stays finite, and is seen by nothing else.
   Tensor mask(int64_t tokens, bool causal = true) const;
 
-  Tensor keys() const { return by_heads(keys_); }      // (batch, kv_heads, max_length, head_width)
-  Tensor values() const { return by_heads(values_); }  // the same
+  Tensor keys() const { return by_heads(keys_); }       // (batch, kv_heads, max_length, head_width)
+  Tensor values() const { return by_heads(values_); }   // the same
   const Tensor& position() const { return position_; }  // the next column
   int64_t max_length() const { return keys_.size(0); }
 

@@ -130,7 +130,8 @@ TEST_F(GenerateText, ReadsRunsAndTheirCheckpoints) {
   fs::resize_file(folder_ / "r/checkpoints/step_00000010/state.safetensors", 100);
   EXPECT_EQ(json(lines("r" + rest)), newest);  // the best is damaged
   fs::resize_file(folder_ / "r/checkpoints/step_00000020/state.safetensors", 100);
-  EXPECT_TRUE(refusal("generate r" + rest).starts_with("1 tenon: [model] r: there is no good checkpoint: [checkpoint] "));
+  EXPECT_TRUE(
+      refusal("generate r" + rest).starts_with("1 tenon: [model] r: there is no good checkpoint: [checkpoint] "));
 }
 
 TEST_F(GenerateText, MergesAnAdapter) {
@@ -161,7 +162,8 @@ TEST_F(GenerateText, SaysWhatIsWrongInOneLine) {
   make_folder("m");
   EXPECT_EQ(refusal("generate no --prompt a"), "1 tenon: [model] no: there is no such file or folder");
   fs::create_directories(folder_ / "empty");
-  EXPECT_EQ(refusal("generate empty --prompt a"), "1 tenon: [model] empty: holds no model: neither config.json nor checkpoints");
+  EXPECT_EQ(refusal("generate empty --prompt a"),
+            "1 tenon: [model] empty: holds no model: neither config.json nor checkpoints");
   EXPECT_EQ(refusal("generate m --prompt abc --tokens 63"),
             "1 tenon: [generate] a prompt of 3 tokens leaves room for 62 more of the model's 64, not for 63; lower "
             "--tokens");

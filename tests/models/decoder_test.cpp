@@ -146,9 +146,8 @@ TEST(Decoder, SequencesOfABatchEndByThemselves) {
   Gpt2 model = gpt2();
   const Sequences whole = Decoder(model).run(kPrompts, {.new_tokens = 12});
   size_t of_second = 0;
-  const Sequences ended = Decoder(model).run(kPrompts, {.new_tokens = 12}, [&](size_t sequence, int64_t) {
-    return sequence != 1 || ++of_second < 4;
-  });
+  const Sequences ended = Decoder(model).run(
+      kPrompts, {.new_tokens = 12}, [&](size_t sequence, int64_t) { return sequence != 1 || ++of_second < 4; });
   EXPECT_EQ(ended[0], whole[0]);
   EXPECT_EQ(ended[1], Tokens(whole[1].begin(), whole[1].begin() + 4));
   EXPECT_EQ(ended[2], whole[2]);
@@ -161,7 +160,9 @@ TEST(Decoder, WritesUpToTheLastPosition) {
   manual_seed(1);
   Llama model(llama_config());
   EXPECT_EQ(Decoder(model).run({{1, 2}, {3}}, {.new_tokens = 63})[1].size(), 63u);
-  EXPECT_EQ(text_of([&] { Decoder(model).run({{3}, {1, 2}}, {.new_tokens = 64}); }),
+  EXPECT_EQ(text_of([&] {
+              Decoder(model).run({{3}, {1, 2}}, {.new_tokens = 64});
+            }),
             "[generate] 2 tokens and 64 new ones are more than the model's 64 positions");
 }
 

@@ -23,16 +23,25 @@ Pieces shown(const Pieces& added, const Pieces& stops = {}) {
 }
 
 TEST(TextStream, HoldsBackHalfACharacter) {
-  EXPECT_EQ(shown({"a\xC3", "\xA9" "b"}), (Pieces{"a", "é" "b", ""}));
+  EXPECT_EQ(shown({"a\xC3",
+                   "\xA9"
+                   "b"}),
+            (Pieces{"a",
+                    "é"
+                    "b",
+                    ""}));
   EXPECT_EQ(shown({"\xF0\x9F", "\x98", "\x80!"}), (Pieces{"", "", "\xF0\x9F\x98\x80!", ""}));
 }
 
-TEST(TextStream, LeavesOutACharacterThatIsNeverFinished) {
-  EXPECT_EQ(shown({"a\xE2\x82"}), (Pieces{"a", ""}));
-}
+TEST(TextStream, LeavesOutACharacterThatIsNeverFinished) { EXPECT_EQ(shown({"a\xE2\x82"}), (Pieces{"a", ""})); }
 
 TEST(TextStream, PassesBytesThatAreNoText) {
-  EXPECT_EQ(shown({"\xFF" "a", "\x80\x80\x80\x80"}), (Pieces{"\xFF" "a", "\x80\x80\x80\x80", ""}));
+  EXPECT_EQ(shown({"\xFF"
+                   "a",
+                   "\x80\x80\x80\x80"}),
+            (Pieces{"\xFF"
+                    "a",
+                    "\x80\x80\x80\x80", ""}));
 }
 
 TEST(TextStream, CutsBeforeAStopStringThatSpansTokens) {
@@ -79,9 +88,8 @@ class Writer : public ::testing::Test {
 
 TEST_F(Writer, PiecesPutTogetherAreTheText) {
   Pieces whole(2);
-  const std::vector<Text> texts =
-      write({"abc", "x"}, {.new_tokens = 40, .temperature = 2},
-            [&](size_t sequence, std::string_view piece) { whole[sequence] += piece; });
+  const std::vector<Text> texts = write({"abc", "x"}, {.new_tokens = 40, .temperature = 2},
+                                        [&](size_t sequence, std::string_view piece) { whole[sequence] += piece; });
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(texts[i].text, whole[i]);
     EXPECT_EQ(texts[i].tokens.size(), 40u);
@@ -123,12 +131,10 @@ TEST_F(Writer, EndsAtATokenWithoutShowingIt) {
 TEST_F(Writer, SaysWhatIsMissing) {
   EXPECT_EQ(text_of([&] { write({""}, {}); }),
             "[generate] the prompt is empty, and the tokenizer has no token that begins a text; give one");
-  EXPECT_EQ(text_of([&] {
-              write({"a"}, {.stop_strings = {""}});
-            }),
-            "[generate] a string to stop at cannot be empty");
+  EXPECT_EQ(text_of([&] { write({"a"}, {.stop_strings = {""}}); }), "[generate] a string to stop at cannot be empty");
   const text::ByteTokenizer larger(/*with_end_of_text=*/true);
-  EXPECT_EQ(text_of([&] { TextWriter(model_, larger); }), "[generate] the tokenizer has 257 tokens, the model only 256");
+  EXPECT_EQ(text_of([&] { TextWriter(model_, larger); }),
+            "[generate] the tokenizer has 257 tokens, the model only 256");
   Gpt2Config masked = config();
   masked.causal = false;
   Gpt2 filler(masked);

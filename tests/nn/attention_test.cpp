@@ -259,6 +259,22 @@ TEST(KvCache, TokensLookAtThoseBefore) {
   EXPECT_EQ(cache.mask(2, false).to(DType::i64).to_vector<int64_t>(), (Bits{1, 1, 1, 0, 0, 1, 1, 1, 0, 0}));
 }
 
+TEST(KvCache, SequencesMayStartAtDifferentColumns) {
+  nn::KvCache cache(2, 1, 4, 2);
+  cache.set_starts(from_vector(std::vector<int64_t>{0, 2}, {2}));
+  EXPECT_EQ(cache.positions(3).to_vector<int64_t>(), (std::vector<int64_t>{0, 1, 2, 0, 0, 0}));
+  const Tensor mask = cache.mask(3);
+  EXPECT_EQ(mask.shape(), (Dims{2, 1, 3, 4}));
+  EXPECT_EQ(mask.to(DType::i32).to_vector<int32_t>(), (std::vector<int32_t>{1, 0, 0, 0,  //
+                                                                            1, 1, 0, 0,  //
+                                                                            1, 1, 1, 0,  //
+                                                                            1, 0, 0, 0,  // before the start: itself
+                                                                            0, 1, 0, 0,  //
+                                                                            0, 0, 1, 0}));
+  EXPECT_EQ(text_of([&] { cache.set_starts(zeros({3}, DType::i64)); }),
+            "[kv_cache] starts are i64 of shape (2,), got i64(3,)");
+}
+
 TEST(KvCache, ATokenTooManyIsAnErrorAndChangesNothing) {
   nn::KvCache cache(1, 1, 3, 2);
   cache.append(ones({1, 1, 3, 2}), ones({1, 1, 3, 2}));

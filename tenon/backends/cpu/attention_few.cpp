@@ -62,7 +62,8 @@ class FewQueries {
     return carver.used();
   }
 
-  // The keys first_ ... last_ - 1 hold all that the query sees. At least one, so that a query that sees nothing finds so.
+  // The keys first_ ... last_ - 1 hold all that the query sees. At least one, so that a query that sees nothing finds
+  // so.
   void find_range(int64_t batch, int64_t head, int64_t query, int64_t visible) {
     first_ = 0;
     last_ = visible;
