@@ -27,7 +27,7 @@ build: setup ## build library, tests and examples (build/release)
 	@scripts/build.sh release
 
 test: setup ## run all tests, then the memory-critical ones under the sanitizers
-	@scripts/run_tests.sh release 'asan:$(ASAN_SUBSET)'
+	@scripts/run_tests.sh release 'asan-core:$(ASAN_SUBSET)'
 
 test-all: setup ## run all tests in release, debug and sanitizer builds, and those with threads under ThreadSanitizer
 	@scripts/run_tests.sh release debug asan 'tsan:exec|capture'
