@@ -49,7 +49,7 @@ struct Model {
 
 // The last loss, and microseconds a step.
 template <typename Step>
-std::pair<float, double> train(int steps, Scalar& rate, Step&& step) {
+std::pair<float, double> run(int steps, Scalar& rate, Step&& step) {
   Generator data(7);
   float loss = 0;
   const auto start = std::chrono::steady_clock::now();
@@ -67,9 +67,9 @@ int main() {
   Scalar rate(0.01);
   Model plain(1), captured(1);
   const auto [loss, time] =
-      train(600, rate, [&](const Tensor& x, const Tensor& y) { return plain.step(x, y, rate); });
+      run(600, rate, [&](const Tensor& x, const Tensor& y) { return plain.step(x, y, rate); });
   auto step = compile([&](const Tensor& x, const Tensor& y) { return captured.step(x, y, rate); });
-  const auto [captured_loss, captured_time] = train(600, rate, step);
+  const auto [captured_loss, captured_time] = run(600, rate, step);
   fmt::print("plain     loss {:.6f}  {:7.1f} us a step\n", loss, time);
   fmt::print("captured  loss {:.6f}  {:7.1f} us a step\n", captured_loss, captured_time);
   fmt::print("{}\n", loss == captured_loss ? "the same numbers, bit for bit" : "THE NUMBERS DIFFER");
