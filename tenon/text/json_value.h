@@ -1,5 +1,5 @@
 // A JSON document as the parsers of this room take it apart: every question names what was asked for when the answer is
-// no, and no key is lost (nlohmann's own document keeps one of two equal keys and says nothing).
+// no, and no key is lost (the JSON library's own document keeps one of two equal keys and says nothing).
 
 #pragma once
 

@@ -19,9 +19,14 @@ using Inputs = base::SmallVector<Input, 7>;
 
 constexpr int64_t kFewQueries = 4;  // up to here, packing keys and values costs more than reading them once for each
 
-bool reads_in_place(const AttentionRun& run) {
-  return run.queries <= kFewQueries && run.keys > 0 && run.dropout == 0 && run.k.strides[3] == 1 &&
-         run.v.strides[3] == 1 && run.k.dtype == run.v.dtype;
+// By shape and dtypes alone: a value must not depend on how its operands lie.
+bool has_few_queries(const AttentionRun& run) {
+  return run.queries <= kFewQueries && run.keys > 0 && run.dropout == 0 && run.k.dtype == run.v.dtype;
+}
+
+// Rows that few queries read where they lie are dense; others are packed first.
+bool has_dense_rows(const ir::Operand& operand) {
+  return operand.map.is_strided() && operand.map.views()[0].strides.back() == 1;
 }
 
 // Everything but the addresses.
@@ -47,9 +52,10 @@ AttentionRun shape_of(const ir::Call& call) {
 class AttentionKernel : public CallKernel {
  public:
   explicit AttentionKernel(const ir::Call& call) : shape_(shape_of(call)) {
+    const bool is_few = shape_.queries <= kFewQueries;
     for (const ir::Operand& operand : call.inputs) {
-      const bool is_state = operand.dtype == DType::i64;
-      inputs_.emplace_back(operand, is_state ? Input::Wanted::contiguous : Input::Wanted::strided);
+      const bool is_state = operand.dtype == DType::i64, is_packed = is_few && !has_dense_rows(operand);
+      inputs_.emplace_back(operand, is_state || is_packed ? Input::Wanted::contiguous : Input::Wanted::strided);
     }
   }
 
@@ -109,7 +115,7 @@ class AttentionForward : public AttentionKernel {
     run.lse = outputs[1];
     if (run.batches * run.heads * run.queries == 0) return;
     const int64_t tiles = tiles_of(run.queries, kQueries), pairs = run.batches * run.groups;
-    if (reads_in_place(run)) {
+    if (has_few_queries(run)) {
       share(is_small(run), pairs, [&](int64_t i) { attention_few_queries(run, i / run.groups, i % run.groups); });
       return;
     }
