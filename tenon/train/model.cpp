@@ -18,9 +18,10 @@ namespace fs = std::filesystem;
 
 bool is_masked(const Config& config) { return config.training.method == "masked_lm"; }
 
-models::Gpt2Config gpt2_config(const Config& config, int64_t vocabulary) {
-  const ModelConfig& m = config.model;
-  models::Gpt2Config made;
+// What both architectures have.
+template <typename Sizes>
+Sizes sized(const ModelConfig& m, int64_t vocabulary) {
+  Sizes made;
   made.vocabulary = vocabulary;
   made.padded_vocabulary = m.padded(vocabulary);
   made.positions = m.context;
@@ -29,6 +30,12 @@ models::Gpt2Config gpt2_config(const Config& config, int64_t vocabulary) {
   made.heads = m.heads;
   made.inner = m.hidden_width();
   made.tied_head = m.tied_head;
+  return made;
+}
+
+models::Gpt2Config gpt2_config(const Config& config, int64_t vocabulary) {
+  const ModelConfig& m = config.model;
+  auto made = sized<models::Gpt2Config>(m, vocabulary);
   made.bias = m.bias;
   made.causal = !is_masked(config);
   made.start_token = made.end_token = vocabulary - 1;
@@ -37,17 +44,9 @@ models::Gpt2Config gpt2_config(const Config& config, int64_t vocabulary) {
 
 models::LlamaConfig llama_config(const Config& config, int64_t vocabulary) {
   const ModelConfig& m = config.model;
-  models::LlamaConfig made;
-  made.vocabulary = vocabulary;
-  made.padded_vocabulary = m.padded(vocabulary);
-  made.positions = m.context;
-  made.width = m.width;
-  made.layers = m.layers;
-  made.heads = m.heads;
+  auto made = sized<models::LlamaConfig>(m, vocabulary);
   made.kv_heads = m.kv_heads;
-  made.inner = m.hidden_width();
   made.rotary_theta = m.rope_theta;
-  made.tied_head = m.tied_head;
   return made;
 }
 

@@ -36,47 +36,46 @@ HWY_INLINE void transpose_block(const T* HWY_RESTRICT from, int64_t from_stride,
 
 #else
 
-/// A square of 128-bit vectors. The loops over its rows must vanish for the rows to live in registers; GCC needs to be
-/// told.
+/// Rows, and columns, of a square in a 128-bit block.
 template <typename T>
-struct Square {
-  static constexpr int kSide = 16 / sizeof(T);
-  using D = hn::Simd<T, kSide, 0>;
-  using V = hn::Vec<D>;
+inline constexpr int kSquareSide = 16 / sizeof(T);
 
-  /// Interleaving the halves of the list of rows rotates the bits of (row, column) by one; as many times as a column
-  /// has bits exchanges the two.
-  static HWY_INLINE void transpose(V* v) {
-    const D d;
+/// Transposes the squares that the blocks of so many vectors make up, every block by itself. The loops over the rows must
+/// vanish for the rows to live in registers; GCC needs to be told.
+///
+/// Interleaving the halves of the list of rows rotates the bits of (row, column) by one; as many times as a column has
+/// bits exchanges the two.
+template <typename D>
+HWY_INLINE void transpose_blocks(D d, hn::Vec<D>* v) {
+  constexpr int kSide = kSquareSide<hn::TFromD<D>>;
 #pragma GCC unroll 4
-    for (int bit = 1; bit < kSide; bit *= 2) {
-      V next[kSide];
+  for (int bit = 1; bit < kSide; bit *= 2) {
+    hn::Vec<D> next[kSide];
 #pragma GCC unroll 16
-      for (int i = 0; i < kSide / 2; ++i) {
-        next[2 * i] = hn::InterleaveLower(d, v[i], v[i + kSide / 2]);
-        next[2 * i + 1] = hn::InterleaveUpper(d, v[i], v[i + kSide / 2]);
-      }
-#pragma GCC unroll 16
-      for (int i = 0; i < kSide; ++i) v[i] = next[i];
+    for (int i = 0; i < kSide / 2; ++i) {
+      next[2 * i] = hn::InterleaveLower(d, v[i], v[i + kSide / 2]);
+      next[2 * i + 1] = hn::InterleaveUpper(d, v[i], v[i + kSide / 2]);
     }
+#pragma GCC unroll 16
+    for (int i = 0; i < kSide; ++i) v[i] = next[i];
   }
-};
+}
 
 /// The same by squares, kAbreast of them side by side; `rows` is a multiple of what these have.
 template <int kAbreast, typename T>
 void transpose_squares(const T* HWY_RESTRICT from, int64_t from_stride, T* HWY_RESTRICT to, int64_t to_stride,
                        int64_t rows, int64_t columns) {
-  using S = Square<T>;
-  const typename S::D d;
-  constexpr int kSide = S::kSide;
+  constexpr int kSide = kSquareSide<T>;
+  const hn::Simd<T, kSide, 0> d;
+  using V = hn::Vec<decltype(d)>;
   for (int64_t row = 0; row < rows; row += kAbreast * kSide) {
     int64_t column = 0;
     for (; column + kSide <= columns; column += kSide) {
-      typename S::V v[kAbreast * kSide];
+      V v[kAbreast * kSide];
 #pragma GCC unroll 16
       for (int i = 0; i < kAbreast * kSide; ++i) v[i] = hn::LoadU(d, from + (row + i) * from_stride + column);
 #pragma GCC unroll 4
-      for (int square = 0; square < kAbreast; ++square) S::transpose(v + square * kSide);
+      for (int square = 0; square < kAbreast; ++square) transpose_blocks(d, v + square * kSide);
 #pragma GCC unroll 16
       for (int i = 0; i < kSide; ++i) {
 #pragma GCC unroll 4
@@ -95,7 +94,7 @@ void transpose_squares(const T* HWY_RESTRICT from, int64_t from_stride, T* HWY_R
 template <typename T>
 HWY_INLINE void transpose_block(const T* HWY_RESTRICT from, int64_t from_stride, T* HWY_RESTRICT to, int64_t to_stride,
                                 int64_t rows, int64_t columns) {
-  constexpr int64_t kLine = 64 / sizeof(T), kSide = Square<T>::kSide;
+  constexpr int64_t kLine = 64 / sizeof(T), kSide = kSquareSide<T>;
   int64_t row = 0;
   if constexpr (sizeof(T) == 8) {
     row = rows / kLine * kLine;

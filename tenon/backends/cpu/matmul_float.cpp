@@ -358,7 +358,7 @@ class FewRowsTurned {
 
  private:
   static constexpr int64_t kLanes = kVectorSize<T>;
-  static constexpr int kSide = 16 / sizeof(T);  // of a square
+  static constexpr int kSide = kSquareSide<T>;
   using Tag = hn::ScalableTag<T>;
   using V = hn::Vec<Tag>;
 
@@ -384,7 +384,7 @@ class FewRowsTurned {
       V square[kSide];
 #pragma GCC unroll 4
       for (int i = 0; i < kSide; ++i) square[i] = load_blocks(d, right(k, column + i), kSide * p_.b_column);
-      turn(square);
+      transpose_blocks(d, square);
 #pragma GCC unroll 4
       for (int i = 0; i < kSide; ++i) add_step(k + i, square[i], sums);
     }
@@ -397,22 +397,6 @@ class FewRowsTurned {
       hn::Store(sums[row], d, made);
       T* to = reinterpret_cast<T*>(p_.c) + row * p_.c_row + column;
       for (int64_t j = 0; j < columns; ++j) to[j] = begin > 0 ? to[j] + made[j] : made[j];
-    }
-  }
-
-  // Square::transpose, in every block at once.
-  static HWY_INLINE void turn(V* v) {
-    const Tag d;
-#pragma GCC unroll 2
-    for (int bit = 1; bit < kSide; bit *= 2) {
-      V next[kSide];
-#pragma GCC unroll 2
-      for (int i = 0; i < kSide / 2; ++i) {
-        next[2 * i] = hn::InterleaveLower(d, v[i], v[i + kSide / 2]);
-        next[2 * i + 1] = hn::InterleaveUpper(d, v[i], v[i + kSide / 2]);
-      }
-#pragma GCC unroll 4
-      for (int i = 0; i < kSide; ++i) v[i] = next[i];
     }
   }
 
