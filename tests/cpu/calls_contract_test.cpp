@@ -1,6 +1,9 @@
 // contract against the reference: shapes, layouts, dtypes, engines.
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
 
 #include "calls_support.h"
 #include "tenon/backends/cpu/matmul.h"
@@ -109,11 +112,15 @@ TEST(Contract, BitsDoNotDependOnLayout) {
   const Given right = given(DType::f32, {300, 45}, {}, 2);
   EXPECT_EQ(run_on_cpu(contract_of(turned, right, DType::f32), {turned, right}),
             run_on_cpu(contract_of(copy, right, DType::f32), {copy, right}));
+  const auto with_vectors = [&](const Given& left) {
+    const ir::Call call = contract_of(left, right, DType::f32);
+    return run(*compile_contract_with(call, MatmulEngine::own), call, {left, right})[0];
+  };
+  const Bytes whole = with_vectors(turned);
   for (int64_t row : {0, 33, 69}) {  // a single row takes another kernel
     Given one = turned;
     one.operand.map.apply(cut({row, 0}, {1, 300}, {1, 1}));
-    const Bytes whole = run_on_cpu(contract_of(turned, right, DType::f32), {turned, right})[0];
-    const Bytes part = run_on_cpu(contract_of(one, right, DType::f32), {one, right})[0];
+    const Bytes part = with_vectors(one);
     const auto begin = whole.begin() + row * 45 * 4;
     EXPECT_EQ(part, Bytes(begin, begin + 45 * 4));
   }
@@ -176,7 +183,40 @@ TEST(Contract, OneDnnAgrees) {
 
 TEST(Contract, TheMatrixUnitsAgree) {
   if (!has_amx()) GTEST_SKIP() << "this machine has no AMX";
-  expect_engine_agrees(MatmulEngine::amx, {{DType::bf16, DType::f32}, {DType::bf16, DType::bf16}});
+  expect_engine_agrees(MatmulEngine::amx,
+                       {{DType::bf16, DType::f32}, {DType::bf16, DType::bf16}, {DType::f32, DType::f32}});
+}
+
+// Parts of infinity times parts that are 0 would be NaN. Zeros of both signs, large and small numbers keep their
+// results.
+TEST(Contract, InfinitiesSurviveBeingTakenApart) {
+  constexpr int64_t kSize = 96;
+  const auto matrix = [](float fill) { return std::vector<float>(kSize * kSize, fill); };
+  const auto as_given = [](const std::vector<float>& values) {
+    Bytes bytes(values.size() * sizeof(float));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return Given{{DType::f32, ir::IndexMap(Dims{kSize, kSize})}, std::move(bytes)};
+  };
+  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kLarge = std::numeric_limits<float>::max();
+  std::vector<float> a = matrix(1), b = matrix(0.5f);
+  a[1 * kSize + 3] = kInfinity;
+  a[40 * kSize + 3] = -kInfinity;
+  a[50 * kSize + 7] = std::numeric_limits<float>::quiet_NaN();
+  a[60 * kSize + 9] = kLarge;
+  for (int64_t k = 0; k < kSize; ++k) a[70 * kSize + k] = 1e-30f * static_cast<float>(k + 1);
+  const Given left = as_given(a), right = as_given(b);
+  const ir::Call call = contract_of(left, right, DType::f32);
+  const Bytes bytes = run(*compile_contract_with(call, MatmulEngine::automatic), call, {left, right})[0];
+  std::vector<float> c(kSize * kSize);
+  std::memcpy(c.data(), bytes.data(), bytes.size());
+  for (int64_t j = 0; j < kSize; ++j) {
+    EXPECT_EQ(c[0 * kSize + j], 48);
+    EXPECT_EQ(c[1 * kSize + j], kInfinity);
+    EXPECT_EQ(c[40 * kSize + j], -kInfinity);
+    EXPECT_TRUE(std::isnan(c[50 * kSize + j]));
+    EXPECT_EQ(c[60 * kSize + j], kLarge / 2);
+    EXPECT_NEAR(c[70 * kSize + j], 0.5 * 1e-30 * kSize * (kSize + 1) / 2, 1e-33);
+  }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "tenon/backends/cpu/call_kernels.h"
 #include "tenon/backends/cpu/matmul_amx.h"
 #include "tenon/backends/cpu/matmul_onednn.h"
+#include "tenon/backends/cpu/matmul_split.h"
 #include "tenon/base/error.h"
 #include "tenon/base/parallel.h"
 
@@ -27,12 +28,15 @@ constexpr int64_t kLarge = 2 << 20;
 constexpr int64_t kMostPerThread = 4;
 // A larger rectangle would not stay in the second-level cache from one block of k to the next.
 constexpr int64_t kMostRows = 512, kMostColumns = 512;
+// Where rectangles may begin.
+struct Grid {
+  int64_t rows, columns;
+};
 // Whole tiles of every instruction set.
-constexpr int64_t kRowUnit = 24;
 #if defined(__aarch64__)
-constexpr int64_t kColumnUnit = 24;
+constexpr Grid kVectorGrid{24, 24};
 #else
-constexpr int64_t kColumnUnit = 32;
+constexpr Grid kVectorGrid{24, 32};
 #endif
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -49,7 +53,7 @@ struct Cut {
 
 // As square as can be: every part of the rows packs the columns again, and every part of the columns reads the rows
 // again. Both cost the same: 2.5 % of a product at 256 rows or columns, 5 % at 128.
-Cut cut_product(int64_t batches, int64_t m, int64_t n, int64_t k) {
+Cut cut_product(int64_t batches, int64_t m, int64_t n, int64_t k, Grid grid) {
   const Cut least{ceil_div(m, kMostRows), ceil_div(n, kMostColumns)};
   const int64_t threads = base::num_threads(), work = batches * m * n * std::max<int64_t>(k, 1);
   const int64_t busy = std::min(threads, std::max<int64_t>(1, work / kGrain));
@@ -57,7 +61,7 @@ Cut cut_product(int64_t batches, int64_t m, int64_t n, int64_t k) {
   int64_t wanted = ceil_div(busy * std::clamp<int64_t>(work / (busy * kLarge), 1, most_per_thread), batches);
   if (batches == 1) wanted = std::max(wanted, ceil_div(least.down * least.across, busy) * busy);  // the same for all
   if (threads == 1 || least.down * least.across >= wanted) return least;
-  const int64_t most_down = std::max<int64_t>(1, m / kRowUnit), most_across = std::max<int64_t>(1, n / kColumnUnit);
+  const int64_t most_down = std::max<int64_t>(1, m / grid.rows), most_across = std::max<int64_t>(1, n / grid.columns);
   Cut best{0, 0};
   for (int64_t across = least.across; across <= std::min(wanted, most_across); ++across) {
     const int64_t down = wanted / across;
@@ -72,7 +76,7 @@ Cut cut_product(int64_t batches, int64_t m, int64_t n, int64_t k) {
 
 class Contract : public ContractKernel {
  public:
-  explicit Contract(const ir::Call& call) : a_(call.inputs[0]), b_(call.inputs[1]) {
+  Contract(const ir::Call& call, bool may_split) : a_(call.inputs[0]), b_(call.inputs[1]) {
     const size_t rank = a_.shape().size();
     shape_.m = a_.shape()[rank - 2];
     shape_.k = a_.shape()[rank - 1];
@@ -96,6 +100,11 @@ class Contract : public ContractKernel {
       multiply_ = is_wide(shape_.in) || is_wide(shape_.out) ? multiply_f64 : multiply_f32;
     else
       multiply_ = multiply_integers;
+    const bool is_f32 = shape_.in == DType::f32 && shape_.out == DType::f32;
+    if (may_split && is_f32 && is_split(shape_.m, shape_.n, shape_.k)) {
+      multiply_ = multiply_split;
+      grid_ = {kSplitUnit, kSplitUnit};
+    }
   }
 
   void multiply(const std::byte* a_data, const std::byte* b_data, std::byte* c,
@@ -106,14 +115,14 @@ class Contract : public ContractKernel {
     whole.a = swapped_ ? b.data() : a.data();
     whole.b = swapped_ ? a.data() : b.data();
     whole.c = c;
-    const Cut cut = cut_product(batches_, whole.m, whole.n, whole.k);
+    const Cut cut = cut_product(batches_, whole.m, whole.n, whole.k, grid_);
     const auto multiply_one = [&](int64_t i) {
       const int64_t batch = i / (cut.down * cut.across), y = i / cut.across % cut.down, x = i % cut.across;
-      const int64_t row = begin_of(y, cut.down, whole.m, kRowUnit);
-      const int64_t column = begin_of(x, cut.across, whole.n, kColumnUnit);
+      const int64_t row = begin_of(y, cut.down, whole.m, grid_.rows);
+      const int64_t column = begin_of(x, cut.across, whole.n, grid_.columns);
       Product part = rectangle(whole, batch, row, column);
-      part.m = begin_of(y + 1, cut.down, whole.m, kRowUnit) - row;
-      part.n = begin_of(x + 1, cut.across, whole.n, kColumnUnit) - column;
+      part.m = begin_of(y + 1, cut.down, whole.m, grid_.rows) - row;
+      part.n = begin_of(x + 1, cut.across, whole.n, grid_.columns) - column;
       multiply_(part);
       if (!finished) return;
       if (swapped_)
@@ -181,10 +190,11 @@ class Contract : public ContractKernel {
   base::SmallVector<BatchAxis, 3> batch_;
   int64_t batches_ = 1;
   bool swapped_ = false;
+  Grid grid_ = kVectorGrid;
   void (*multiply_)(const Product&);
 };
 
-// TENON_MATMUL=own, onednn or amx takes one library where it can, to compare them.
+// TENON_MATMUL=own, onednn or amx takes one library where it can, to compare them; own is vectors only.
 MatmulEngine chosen_engine() {
   const char* text = std::getenv("TENON_MATMUL");
   const std::string_view name = text ? text : "";
@@ -206,7 +216,7 @@ std::unique_ptr<ContractKernel> compile_product(const ir::Call& call, MatmulEngi
   if (engine == MatmulEngine::automatic || engine == MatmulEngine::onednn) {
     if (auto kernel = compile_contract_onednn(call, engine == MatmulEngine::onednn)) return kernel;
   }
-  return std::make_unique<Contract>(call);
+  return std::make_unique<Contract>(call, engine == MatmulEngine::automatic || engine == MatmulEngine::amx);
 }
 
 }  // namespace

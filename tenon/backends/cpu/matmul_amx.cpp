@@ -1,7 +1,6 @@
 // bf16 products on Intel's matrix units.
 //
-// A tile register holds 16 rows of 64 bytes; one instruction adds the product of a 16x32 and a 32x16 tile to a 16x16
-// tile of f32 sums in 16 cycles. Four of the eight registers are sums (a 32x32 block of the result), so that each tile
+// Four of the eight registers are sums (a 32x32 block of the result), so that each tile
 // loaded is used twice. Tiles of the left operand are loaded from its rows as they lie, where they are whole tiles;
 // the right one is packed, with pairs of rows interleaved as the instruction wants them: a strip of columns at a time
 // by the thread that uses it, because lines that another core has just written are slow to read. 32 rows of the left
@@ -15,36 +14,25 @@
 #if defined(__x86_64__) && defined(__linux__)
 
 #include <cpuid.h>
-// GCC 12 warns about its own headers: _mm512_undefined_epi32 reads what it does not write (GCC bug 105593).
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
-#pragma GCC diagnostic pop
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "tenon/backends/cpu/amx.h"
 #include "tenon/backends/cpu/call_kernels.h"
 #include "tenon/base/parallel.h"
-
-#define TENON_AMX __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl,avx512dq")))
 
 namespace tenon::backends::cpu {
 namespace {
 
-constexpr int64_t kSide = 16;       // rows of a tile, and columns of a tile of sums
-constexpr int64_t kTileDepth = 32;  // elements of k in a tile
-constexpr int64_t kTileSize = 512;  // elements of a tile of operands
-constexpr int64_t kPanel = 32;      // columns of two tiles side by side
 constexpr int64_t kBlockRows = 256;
 constexpr int64_t kSmallLeft = 1 << 20;  // bytes of a left operand that every thread packs for itself
 constexpr int64_t kPackDepth = 1024;     // elements of k that a strip holds at a time: 1 MiB with 512 columns
 constexpr int64_t kManyRows = 1024;      // for which such a part of a strip is packed, when there are several
 constexpr int64_t kMostColumnsOfTall = 1024;
-constexpr int64_t kGrain = 1 << 21;      // multiply-adds below which a second thread costs more than it saves
+constexpr int64_t kGrain = 1 << 21;  // multiply-adds below which a second thread costs more than it saves
 constexpr int64_t kWorthwhile = 1 << 15;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -58,24 +46,6 @@ bool ask_for_units() {
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-// What a tile register looks like: for both operands and the sums 16 rows of 64 bytes.
-struct alignas(64) TileConfig {
-  uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-
-class Units {
- public:
-  TENON_AMX Units() {
-    static const TileConfig config;
-    _tile_loadconfig(&config);
-  }
-  TENON_AMX ~Units() { _tile_release(); }
-  Units(const Units&) = delete;
-  Units& operator=(const Units&) = delete;
-};
-
 // One operand, bf16, with strides in elements.
 struct Matrix {
   const uint16_t* data;
@@ -83,37 +53,6 @@ struct Matrix {
 };
 
 // ---- packing ----
-
-// 16 vectors of 16 words, turned.
-TENON_AMX inline void transpose_16x16(__m512i v[16]) {
-  __m512i t[16];
-  for (int i = 0; i < 8; ++i) {
-    t[2 * i] = _mm512_unpacklo_epi32(v[2 * i], v[2 * i + 1]);
-    t[2 * i + 1] = _mm512_unpackhi_epi32(v[2 * i], v[2 * i + 1]);
-  }
-  for (int i = 0; i < 4; ++i) {
-    v[4 * i] = _mm512_unpacklo_epi64(t[4 * i], t[4 * i + 2]);
-    v[4 * i + 1] = _mm512_unpackhi_epi64(t[4 * i], t[4 * i + 2]);
-    v[4 * i + 2] = _mm512_unpacklo_epi64(t[4 * i + 1], t[4 * i + 3]);
-    v[4 * i + 3] = _mm512_unpackhi_epi64(t[4 * i + 1], t[4 * i + 3]);
-  }
-  for (int i = 0; i < 4; ++i) {
-    t[i] = _mm512_shuffle_i32x4(v[i], v[i + 4], 0x88);
-    t[i + 4] = _mm512_shuffle_i32x4(v[i], v[i + 4], 0xdd);
-    t[i + 8] = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0x88);
-    t[i + 12] = _mm512_shuffle_i32x4(v[i + 8], v[i + 12], 0xdd);
-  }
-  for (int i = 0; i < 4; ++i) {
-    v[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
-    v[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xdd);
-    v[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
-    v[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd);
-  }
-}
-
-TENON_AMX inline __mmask32 first(int64_t n) {
-  return n >= 32 ? ~__mmask32{0} : static_cast<__mmask32>((uint64_t{1} << std::max<int64_t>(n, 0)) - 1);
-}
 
 TENON_AMX inline void store_tile(const __m512i v[16], uint16_t* to) {
   for (int i = 0; i < kSide; ++i) _mm512_storeu_si512(to + i * kTileDepth, v[i]);
@@ -320,8 +259,8 @@ class ContractAmx : public ContractKernel {
   // Whole tiles whose rows lie in memory as a tile register wants them.
   bool reads_in_place(const Matrix& a) const { return a.column == 1 && m_ % kSide == 0 && k_ % kTileDepth == 0; }
   bool shares_left(const Matrix& a) const { return !reads_in_place(a) && m_ * k_ * 2 > kSmallLeft && !is_tall(); }
-  // Rows are shared out, each thread packs the few columns for itself and the rows a block at a time. Packed together, 51
-  // MB of rows passed by 12 strips of columns from other cores' caches: 50257 x 512 x 768 took 106 ms on 16 threads.
+  // Rows are shared out, each thread packs the few columns for itself and the rows a block at a time. Packed together,
+  // 51 MB of rows passed by 12 strips of columns from other cores' caches: 50257 x 512 x 768 took 106 ms on 16 threads.
   bool is_tall() const { return m_ >= 4 * n_ && n_ <= kMostColumnsOfTall && k_ <= kPackDepth; }
 
   // Parts of the rows by strips of the columns, as many as there are threads or a multiple of it.
