@@ -3,6 +3,7 @@
 
 #include "tenon/base/parallel.h"
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
@@ -21,6 +22,7 @@ namespace {
 
 // More chunks than threads even out cores of unequal speed; more than this only costs locality.
 constexpr int64_t kChunksPerThread = 4;
+constexpr int64_t kLargestTeam = 256;
 
 int initial_threads() {
   if (const char* text = std::getenv("TENON_THREADS"); text != nullptr && *text != '\0') {
@@ -51,6 +53,45 @@ bool must_stay_on_this_thread() {
 #endif
 }
 
+#ifdef _OPENMP
+
+// Chunks dealt to a team in neighbouring runs, one for each thread: it had the same part of the rows in the launch
+// before, and what is in its cache may serve again. Who has finished helps the others.
+class Shares {
+ public:
+  Shares(int team, int64_t chunks) : team_(team) {
+    for (int i = 0; i < team; ++i) {
+      shares_[i].next = chunks * i / team;
+      shares_[i].end = chunks * (i + 1) / team;
+    }
+  }
+
+  void work(int thread, const std::function<void(int64_t)>& chunk) {
+    for (int i = 0; i < team_; ++i) {
+      Share& share = shares_[(thread + i) % team_];
+      while (share.next < share.end) {
+        const int64_t mine = share.next++;
+        if (mine < share.end) chunk(mine);
+      }
+    }
+  }
+
+  // The others finish what they hold and take no more.
+  void stop() {
+    for (int i = 0; i < team_; ++i) shares_[i].next = shares_[i].end;
+  }
+
+ private:
+  struct alignas(64) Share {
+    std::atomic<int64_t> next;
+    int64_t end;
+  };
+  int team_;
+  Share shares_[kLargestTeam];
+};
+
+#endif
+
 }  // namespace
 
 int num_threads() { return threads().load(std::memory_order_relaxed); }
@@ -70,22 +111,21 @@ int64_t chunk_count(int64_t n, int64_t grain) {
 }
 
 void run_chunks(int64_t chunks, const std::function<void(int64_t)>& chunk) {
-  const auto team = static_cast<int>(std::min<int64_t>(num_threads(), chunks));
+  const auto team = static_cast<int>(std::min<int64_t>({num_threads(), chunks, kLargestTeam}));
   if (team <= 1 || must_stay_on_this_thread()) {
     for (int64_t i = 0; i < chunks; ++i) chunk(i);
     return;
   }
 #ifdef _OPENMP
-  std::atomic<int64_t> next = team;
+  Shares shares(team, chunks);
   std::exception_ptr first_error;
   std::mutex error_mutex;
 #pragma omp parallel num_threads(team)
   {
     try {
-      // A thread begins with its own chunk, which it had the last time too: what is in its cache may serve again.
-      for (int64_t i = omp_get_thread_num(); i < chunks; i = next++) chunk(i);
+      shares.work(omp_get_thread_num(), chunk);
     } catch (...) {
-      next = chunks;  // the others finish what they hold and take no more
+      shares.stop();
       const std::scoped_lock lock(error_mutex);
       if (!first_error) first_error = std::current_exception();
     }

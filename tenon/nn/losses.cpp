@@ -85,8 +85,9 @@ Tensor checked(const Tensor& target, int64_t classes, int64_t ignore_index) {
   return where(ignored, target, found);
 }
 
-// The loss for class targets, from log-probabilities in f32 or wider.
-Tensor class_loss(const Tensor& log_p, const Tensor& given, const CrossEntropyOptions& options) {
+// The loss for class targets, from log-probabilities in f32 or wider, or from those plus one number for each place:
+// `norm` is it where it is defined.
+Tensor class_loss(const Tensor& log_p, const Tensor& norm, const Tensor& given, const CrossEntropyOptions& options) {
   const size_t axis = class_axis(log_p);
   const Tensor target = checked(given, log_p.shape()[axis], options.ignore_index);
   const auto dim = static_cast<int64_t>(axis);
@@ -107,6 +108,7 @@ Tensor class_loss(const Tensor& log_p, const Tensor& given, const CrossEntropyOp
     loss = add(mul(loss, 1 - options.label_smoothing),
                mul(smooth, options.label_smoothing / static_cast<double>(classes)));
   }
+  if (norm.defined()) loss = add(norm, loss);
   loss = where(valid, loss, 0.0);
   if (options.reduction != Reduction::mean) return reduced(loss, options.reduction);
   // The mean is over what counts: the weights of the targets that are not ignored.
@@ -125,15 +127,24 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntr
   }
   const bool soft = is_float(target.dtype());
   if (!soft) require_class_targets("cross_entropy", logits, target, options);
-  const Tensor log_p = log_softmax(logits.to(accumulator(logits.dtype())), static_cast<int64_t>(class_axis(logits)));
-  return (soft ? soft_cross_entropy(log_p, target, options) : class_loss(log_p, target, options)).to(logits.dtype());
+  const auto dim = static_cast<int64_t>(class_axis(logits));
+  const Tensor wide = logits.to(accumulator(logits.dtype()));
+  // Where nothing but the target's class counts, the sum of exponentials stays apart: its gradient then needs no sum
+  // over the classes of the other one.
+  if (!soft && !options.weight.defined() && options.label_smoothing == 0 && wide.numel() > 0) {
+    const Tensor centred = sub(wide, amax(wide, {dim}, true).detach());
+    return class_loss(centred, log(sum(exp(centred), {dim})), target, options).to(logits.dtype());
+  }
+  const Tensor log_p = log_softmax(wide, dim);
+  const Tensor loss = soft ? soft_cross_entropy(log_p, target, options) : class_loss(log_p, Tensor(), target, options);
+  return loss.to(logits.dtype());
 }
 
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, const CrossEntropyOptions& options) {
   record::require_float("nll_loss", log_probabilities);
   record::require_same_device("nll_loss", log_probabilities, target);
   require_class_targets("nll_loss", log_probabilities, target, options);
-  return class_loss(log_probabilities.to(accumulator(log_probabilities.dtype())), target, options)
+  return class_loss(log_probabilities.to(accumulator(log_probabilities.dtype())), Tensor(), target, options)
       .to(log_probabilities.dtype());
 }
 

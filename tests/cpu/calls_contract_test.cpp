@@ -163,6 +163,7 @@ void expect_engine_agrees(MatmulEngine engine, const std::vector<std::pair<DType
         {given(in, {33, 1100}), given(in, {1100, 47}, {}, 2)},
         {given(in, {300, 600}), given(in, {600, 300}, {}, 2)},
         {given(in, {70, 1500}, {permuted({1, 0})}), given(in, {70, 96}, {}, 2)},
+        {given(in, {1100, 500}, {permuted({1, 0})}), given(in, {1100, 96}, {}, 2)},
     };
     for (const auto& [a, b] : operands) {
       const ir::Call call = contract_of(a, b, out);

@@ -32,7 +32,8 @@ constexpr int64_t kSmallLeft = 1 << 20;  // bytes of a left operand that every t
 constexpr int64_t kPackDepth = 1024;     // elements of k that a strip holds at a time: 1 MiB with 512 columns
 constexpr int64_t kManyRows = 1024;      // for which such a part of a strip is packed, when there are several
 constexpr int64_t kMostColumnsOfTall = 1024;
-constexpr int64_t kGrain = 1 << 21;  // multiply-adds below which a second thread costs more than it saves
+constexpr int64_t kMostRightOfTall = 4 << 20;  // bytes of all columns, which every thread keeps packed
+constexpr int64_t kGrain = 1 << 21;            // multiply-adds below which a second thread costs more than it saves
 constexpr int64_t kWorthwhile = 1 << 15;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -261,7 +262,7 @@ class ContractAmx : public ContractKernel {
   bool shares_left(const Matrix& a) const { return !reads_in_place(a) && m_ * k_ * 2 > kSmallLeft && !is_tall(); }
   // Rows are shared out, each thread packs the few columns for itself and the rows a block at a time. Packed together,
   // 51 MB of rows passed by 12 strips of columns from other cores' caches: 50257 x 512 x 768 took 106 ms on 16 threads.
-  bool is_tall() const { return m_ >= 4 * n_ && n_ <= kMostColumnsOfTall && k_ <= kPackDepth; }
+  bool is_tall() const { return m_ >= 4 * n_ && n_ <= kMostColumnsOfTall && n_ * k_ * 2 <= kMostRightOfTall; }
 
   // Parts of the rows by strips of the columns, as many as there are threads or a multiple of it.
   struct Cut {
@@ -295,7 +296,7 @@ class ContractAmx : public ContractKernel {
     if (shares) {
       constexpr int64_t kGroup = 4;
       share(ceil_div(row_tiles, kGroup), [&](int64_t i) {
-        pack_left(a, i * kGroup, std::min(row_tiles, (i + 1) * kGroup),
+        pack_left(a, i * kGroup, std::min(row_tiles, (i + 1) * kGroup), 0, depth_tiles_,
                   packed.as<uint16_t>() + i * kGroup * depth_tiles_ * kTileSize);
       });
     }
@@ -312,36 +313,36 @@ class ContractAmx : public ContractKernel {
                       int64_t end, int64_t column, int64_t columns, int64_t first_row, const Finished* finished) const {
     constexpr int64_t kPackSteps = kPackDepth / kTileDepth;
     const int64_t panels = ceil_div(columns, kPanel), line = depth_tiles_ * kTileSize;
-    const bool packs_once = depth_tiles_ <= kPackSteps;
-    const int64_t pack_steps = std::min(kPackSteps, depth_tiles_), block = packs_once ? kBlockRows : kManyRows;
+    const int64_t pack_steps = std::min(kPackSteps, depth_tiles_);
+    const bool in_one_part = depth_tiles_ <= kPackSteps, keeps_right = in_one_part || is_tall();
+    const int64_t block = keeps_right ? kBlockRows : kManyRows;
     const bool packs_left = !packed && !reads_in_place(a);
     const int64_t block_tiles = ceil_div(std::min(block, end - begin), kSide);
-    const Scratch strip(bytes_of(2 * panels, pack_steps));
-    const Scratch own(packs_left ? bytes_of(block_tiles, depth_tiles_) : 64);
+    const Scratch strip(bytes_of(2 * panels, keeps_right ? depth_tiles_ : pack_steps));
+    const Scratch own(packs_left ? bytes_of(block_tiles, pack_steps) : 64);
     // Sums of one block of the result; of all blocks, where there is more of k to come.
     const int64_t sums_size = 2 * kSide * kPanel;
-    const Scratch scratch(static_cast<size_t>((packs_once ? 1 : ceil_div(block_tiles, 2) * panels) * sums_size) * 4);
+    const Scratch scratch(static_cast<size_t>((in_one_part ? 1 : ceil_div(block_tiles, 2) * panels) * sums_size) * 4);
     const Units units;
     for (int64_t row = begin; row < end; row += block) {
       const int64_t rows = std::min(block, end - row), row_tiles = ceil_div(rows, kSide);
-      if (packs_left) pack_left(a, row / kSide, row / kSide + row_tiles, own.as<uint16_t>());
       for (int64_t step = 0; step < depth_tiles_; step += pack_steps) {
         const int64_t steps = std::min(pack_steps, depth_tiles_ - step);
-        if (!packs_once || row == begin) pack_right(b, column, columns, step, steps, strip.as<uint16_t>());
+        uint16_t* right = strip.as<uint16_t>() + (keeps_right ? 2 * panels * step * kTileSize : 0);
+        if (!keeps_right || row == begin) pack_right(b, column, columns, step, steps, right);
+        if (packs_left) pack_left(a, row / kSide, row / kSide + row_tiles, step, steps, own.as<uint16_t>());
         float* sums = scratch.as<float>();
         for (int64_t i = 0; i < row_tiles; i += 2) {
           LeftTiles left{a.data + (row + i * kSide) * a.row + step * kTileDepth, a.row, kTileDepth, kSide * a.row};
-          if (packed || packs_left) {
-            const uint16_t* tiles = packs_left ? own.as<uint16_t>() : packed + row / kSide * line;
-            left = {tiles + i * line + step * kTileSize, kTileDepth, kTileSize, line};
-          }
+          if (packs_left) left = {own.as<uint16_t>() + i * steps * kTileSize, kTileDepth, kTileSize, steps * kTileSize};
+          if (packed) left = {packed + (row / kSide + i) * line + step * kTileSize, kTileDepth, kTileSize, line};
           const auto multiply = row_tiles - i > 1 ? multiply_tiles<2> : multiply_tiles<1>;
           for (int64_t j = 0; j < panels; ++j) {
-            multiply(left, strip.as<uint16_t>() + j * 2 * steps * kTileSize, steps * kTileSize, steps, sums, step > 0);
+            multiply(left, right + j * 2 * steps * kTileSize, steps * kTileSize, steps, sums, step > 0);
             if (step + steps == depth_tiles_)
               write(sums, c, row + i * kSide, std::min(rows - i * kSide, 2 * kSide), column + j * kPanel,
                     std::min(columns - j * kPanel, kPanel));
-            if (!packs_once) sums += sums_size;
+            if (!in_one_part) sums += sums_size;
           }
         }
       }
@@ -354,9 +355,10 @@ class ContractAmx : public ContractKernel {
   }
 
   // Tiles first_tile ... last_tile - 1 of rows, each as the tiles of its steps behind one another.
-  void pack_left(const Matrix& a, int64_t first_tile, int64_t last_tile, uint16_t* to) const {
+  void pack_left(const Matrix& a, int64_t first_tile, int64_t last_tile, int64_t first_step, int64_t steps,
+                 uint16_t* to) const {
     for (int64_t tile = first_tile; tile < last_tile; ++tile) {
-      for (int64_t i = 0; i < depth_tiles_; ++i, to += kTileSize) {
+      for (int64_t i = first_step; i < first_step + steps; ++i, to += kTileSize) {
         const uint16_t* at = a.data + tile * kSide * a.row + i * kTileDepth * a.column;
         pack_left_tile(at, a.row, a.column, m_ - tile * kSide, k_ - i * kTileDepth, to);
       }
