@@ -60,9 +60,10 @@ class Builder {
       if (nest_.code[i].kind == Instr::Kind::reduce && !nest_.code[i].per_column) fold_of_[i] = code_.folds++;
     }
     find_runs();
+    if (whole_rows_) find_last_uses(0, runs_.size() - 1);
+    add_repeated();
     for (size_t stage = 0; stage < runs_.size(); ++stage) add_stage(stage);
     add_columns();
-    find_ahead();
     return std::move(code_);
   }
 
@@ -197,6 +198,28 @@ class Builder {
     return reg;
   }
 
+  // What is the same in all rows is made before all stages; what nothing else reads gives its register back.
+  void add_repeated() {
+    std::vector<bool> is_read(nest_.code.size(), false);
+    std::vector<uint32_t> spread(nest_.code.size(), kNoRegister);
+    for (std::vector<size_t>& run : runs_) {
+      for (size_t i : run) {
+        for (uint32_t arg : nest_.code[i].args) is_read[arg] = is_read[arg] || !repeated_[i];
+        if (!repeated_[i]) continue;
+        for (uint32_t arg : nest_.code[i].args) {
+          if (nest_.code[arg].per_row) spread[arg] = once_register(arg);
+        }
+        registers_of_[i] = code_.registers++;
+        add_value(i, operands_of(i, spread), code_.once_tiles);
+      }
+      std::erase_if(run, [&](size_t i) { return repeated_[i]; });
+    }
+    for (size_t i = 0; i < nest_.code.size(); ++i) {
+      const uint32_t reg = repeated_[i] ? registers_of_[i] : spread[i];
+      if (reg != kNoRegister && !is_read[i]) free_.push_back(reg);
+    }
+  }
+
   void add_stage(size_t stage) {
     if (!whole_rows_) {
       free_.clear();
@@ -205,8 +228,6 @@ class Builder {
         if (std::none_of(code_.once_splats.begin(), code_.once_splats.end(), is_kept)) free_.push_back(reg);
       }
       find_last_uses(stage, stage);
-    } else if (stage == 0) {
-      find_last_uses(0, runs_.size() - 1);
     }
     Stage made;
     for (size_t i = 0; i < nest_.code.size(); ++i) {
@@ -240,14 +261,32 @@ class Builder {
     return once_spread_[arg];
   }
 
-  void add_run(size_t stage, size_t i, const std::vector<uint32_t>& spread, Stage& made) {
+  // Registers, but for a number its scalar.
+  base::SmallVector<uint32_t, 3> operands_of(size_t i, const std::vector<uint32_t>& spread) const {
     const Instr& instr = nest_.code[i];
-    base::SmallVector<uint32_t, 3> args;
+    base::SmallVector<uint32_t, 3> operands;
     const uint32_t number = number_operand(i);
     for (uint32_t which = 0; which < instr.args.size(); ++which) {
       const uint32_t arg = instr.args[which];
-      args.push_back(which == number ? arg : nest_.code[arg].per_row ? spread[arg] : registers_of_[arg]);
+      operands.push_back(which == number ? arg : nest_.code[arg].per_row ? spread[arg] : registers_of_[arg]);
     }
+    return operands;
+  }
+
+  // A step that fills the register of instruction i.
+  void add_value(size_t i, const base::SmallVector<uint32_t, 3>& operands, std::vector<Step>& steps) {
+    const Instr& instr = nest_.code[i];
+    steps.push_back(step_of(i, registers_of_[i], operands));
+    const uint32_t number = number_operand(i);
+    if (number == kNoRegister) return;
+    steps.back().numbers = static_cast<uint8_t>(1u << number);
+    steps.back().apply_numbers = tile_function_with_numbers(instr.op, instr.dtype, number);
+    steps.back().number_varies = !invariant_[instr.args[number]];
+  }
+
+  void add_run(size_t stage, size_t i, const std::vector<uint32_t>& spread, Stage& made) {
+    const Instr& instr = nest_.code[i];
+    const base::SmallVector<uint32_t, 3> args = operands_of(i, spread);
     if (is_row_fold(i)) {
       made.tile_steps.push_back(step_of(i, fold_of_[i], args));
       made.folds.push_back(made.tile_steps.back());
@@ -259,14 +298,8 @@ class Builder {
     } else if (instr.kind == Instr::Kind::store) {
       made.tile_steps.push_back(step_of(i, kNoRegister, args));
     } else {
-      registers_of_[i] = repeated_[i] ? code_.registers++ : take();  // its own for good, or until it is dead
-      std::vector<Step>& steps = repeated_[i] ? code_.once_tiles : made.tile_steps;
-      steps.push_back(step_of(i, registers_of_[i], args));
-      if (number != kNoRegister) {
-        steps.back().numbers = static_cast<uint8_t>(1u << number);
-        steps.back().apply_numbers = tile_function_with_numbers(instr.op, instr.dtype, number);
-        steps.back().number_varies = !invariant_[instr.args[number]];
-      }
+      registers_of_[i] = take();
+      add_value(i, args, made.tile_steps);
     }
     for (uint32_t arg : instr.args) {
       const uint32_t reg = registers_of_[arg];
@@ -360,21 +393,6 @@ class Builder {
       if (instr.kind != Instr::Kind::store || !instr.per_column) continue;
       const auto found = std::find(column_instr_.begin(), column_instr_.end(), instr.args[0]);
       code_.columns[static_cast<size_t>(found - column_instr_.begin())].buffer = instr.buffer;
-    }
-  }
-
-  void find_ahead() {
-    if (code_.folds == 0 || nest_.row_rank == 0 || shares_rows_) return;
-    for (const Stage& stage : code_.stages) {
-      for (const Step& step : stage.tile_steps) {
-        if (step.kind != Instr::Kind::load || !step.loads_in_place) continue;
-        const ir::View& view = code_.places[step.place].view;
-        const bool moves = view.strides[nest_.row_rank - 1] != 0;
-        const bool known = std::any_of(code_.ahead.begin(), code_.ahead.end(), [&](const Step& other) {
-          return other.buffer == step.buffer && code_.places[other.place].view == view;
-        });
-        if (moves && !known) code_.ahead.push_back(step);
-      }
     }
   }
 

@@ -77,7 +77,6 @@ struct TileCode {
   std::vector<Splat> once_splats;
   std::vector<Step> once_tiles;  // elements that are the same for all rows, where a tile has whole rows
   std::vector<Stage> stages;
-  std::vector<Step> ahead;  // loads of whole rows: the next row is fetched while this one is worked on
   std::vector<Place> places;
   std::vector<Column> columns;
   uint32_t registers = 0, scalars = 0, folds = 0;

@@ -11,8 +11,6 @@ namespace {
 
 using ir::Instr;
 
-constexpr int64_t kFetchedAhead = 8192;  // elements of a row that are fetched while the row before is worked on
-
 size_t bytes_of(const TileCode& code, size_t scalar_bytes) {
   return code.registers * code.register_bytes + code.scalars * scalar_bytes +
          code.folds * static_cast<size_t>(code.rows_per_tile) * sizeof(ReduceState) + 64;
@@ -88,7 +86,6 @@ void TileWorker::run_rows(int64_t begin, int64_t end) {
 
 void TileWorker::run_whole_rows() {
   go_to(row_);
-  if (!code_.ahead.empty() && code_.row_size <= kFetchedAhead) fetch_next_row(0, code_.row_size);
   const auto row_size = static_cast<size_t>(code_.row_size);
   for (const Stage& stage : code_.stages) {
     for (const Step& step : stage.row_steps) run_row_step(step, rows_);
@@ -99,7 +96,6 @@ void TileWorker::run_whole_rows() {
 
 void TileWorker::run_part(int64_t row, int64_t begin, int64_t end) {
   go_to(row);
-  if (!code_.ahead.empty() && end - begin <= kFetchedAhead) fetch_next_row(begin, end);
   for (const Stage& stage : code_.stages) {
     for (const Step& step : stage.row_steps) run_row_step(step, 1);
     const auto width = static_cast<size_t>(std::min<int64_t>(end - begin, code_.tile));
@@ -122,19 +118,6 @@ void TileWorker::repeat(const Step& step) {
     access_row(step, tile, 0, n);
   const size_t row = n * tile_element_size(step.dtype);
   for (int64_t i = 1; i < code_.rows_per_tile; ++i) std::memcpy(tile + static_cast<size_t>(i) * row, tile, row);
-}
-
-// Memory and arithmetic would otherwise take turns: a row is read once, then worked on from the cache.
-void TileWorker::fetch_next_row(int64_t begin, int64_t end) {
-  const size_t axis = code_.row_rank - 1;
-  if (row_index_[axis] + 1 >= code_.space[axis]) return;
-  for (const Step& step : code_.ahead) {
-    const std::byte* here = address_of(step, begin, 1);
-    if (!here) continue;
-    const auto size = static_cast<int64_t>(size_of(step.dtype));
-    const std::byte* next = here + code_.places[step.place].view.strides[axis] * size;
-    for (int64_t byte = 0; byte < (end - begin) * size; byte += 64) __builtin_prefetch(next + byte, 0, 2);
-  }
 }
 
 void TileWorker::spread(const Splat& splat, size_t rows, size_t n) {

@@ -34,7 +34,6 @@ class TileWorker {
   void go_to(int64_t row);
   void run_whole_rows();
   void repeat(const Step& step);
-  void fetch_next_row(int64_t begin, int64_t end);
   void spread(const Splat& splat, size_t rows, size_t n);
   void run_row_step(const Step& step, size_t rows);
 
