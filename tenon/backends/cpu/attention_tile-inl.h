@@ -17,8 +17,8 @@
 #endif
 
 #include "hwy/highway.h"
+#include "tenon/backends/cpu/attention_product-inl.h"
 #include "tenon/backends/cpu/call_pack-inl.h"
-#include "tenon/backends/cpu/matmul_tile-inl.h"
 #include "tenon/backends/cpu/tile_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,35 +28,63 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// e^x for scores less their maximum: 0 below the smallest normal number, of no use above 88. NaN runs through. Two
 /// thirds of the time of Exp, which serves all x: x / ln 2 = n + f with |f| <= 1/2 in two multiply-adds, whose error
 /// grows with |x| as that of the scores does. Adding 1.5 * 2^mantissa leaves n in the low bits, and the bias of
-/// exponents on top makes them the exponent of 2^n.
-template <typename D>
-HWY_INLINE hn::Vec<D> exp_of_score(D d, hn::Vec<D> x) {
+/// exponents on top makes them the exponent of 2^n. Several vectors take every operation together: 11 cycles a vector
+/// one after another on a Neoverse V1, of which 4 are work.
+template <typename D, size_t kCount>
+HWY_INLINE void exp_of_scores(D d, hn::Vec<D> (&x)[kCount]) {
   constexpr bool kWide = sizeof(hn::TFromD<D>) == 8;
   constexpr int kMantissa = kWide ? 52 : 23;
   constexpr double kLog2OfE = 1.44269504088896340736, kLn2 = 0.693147180559945309417;
   const auto rounder = hn::Set(d, kWide ? 0x1.8p52 + 1023 : 0x1.8p23 + 127), unit = hn::Set(d, kLog2OfE);
-  x = at_least(d, x, kWide ? -709.1 : -88.1);  // where n is minus the bias, and 2^n comes out as 0
-  const auto sum = hn::MulAdd(x, unit, rounder);
-  const auto f = hn::MulSub(x, unit, hn::Sub(sum, rounder));
-  hn::Vec<D> y;
+  hn::Vec<D> sum[kCount], y[kCount];
+  const auto for_all = [](auto&& f) HWY_ATTR {
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kCount; ++i) f(i);
+  };
+  // Where n is minus the bias, 2^n comes out as 0.
+  for_all([&](size_t i) HWY_ATTR { x[i] = at_least(d, x[i], kWide ? -709.1 : -88.1); });
+  for_all([&](size_t i) HWY_ATTR { sum[i] = hn::MulAdd(x[i], unit, rounder); });
+  for_all([&](size_t i) HWY_ATTR { x[i] = hn::MulSub(x[i], unit, hn::Sub(sum[i], rounder)); });
+  const auto series = [&](double last, auto... rest) HWY_ATTR {
+    for_all([&](size_t i) HWY_ATTR { y[i] = hn::Set(d, last); });
+    const auto then = [&](double c) HWY_ATTR {
+      for_all([&](size_t i) HWY_ATTR { y[i] = hn::MulAdd(y[i], x[i], hn::Set(d, c)); });
+    };
+    (then(rest), ...);
+  };
   if constexpr (kWide) {  // the series of e^(f ln 2): 13 terms leave 2^-57
-    y = horner(d, hn::Mul(f, hn::Set(d, kLn2)), 1., 1., 1. / 2, 1. / 6, 1. / 24, 1. / 120, 1. / 720, 1. / 5040,
-               1. / 40320, 1. / 362880, 1. / 3628800, 1. / 39916800, 1. / 479001600, 1. / 6227020800);
+    for_all([&](size_t i) HWY_ATTR { x[i] = hn::Mul(x[i], hn::Set(d, kLn2)); });
+    series(1. / 6227020800, 1. / 479001600, 1. / 39916800, 1. / 3628800, 1. / 362880, 1. / 40320, 1. / 5040, 1. / 720,
+           1. / 120, 1. / 24, 1. / 6, 1. / 2, 1., 1.);
   } else {  // Exp's polynomial, for f instead of f ln 2
     constexpr double kSquare = kLn2 * kLn2, kFourth = kSquare * kSquare;
-    y = horner(d, f, 1.0f, static_cast<float>(kLn2), static_cast<float>(0.49999991059303284 * kSquare),
-               static_cast<float>(0.16666519641876221 * kSquare * kLn2),
-               static_cast<float>(4.1668955236673355e-2 * kFourth),
-               static_cast<float>(8.3688516169786453e-3 * kFourth * kLn2),
-               static_cast<float>(1.3783585745841265e-3 * kFourth * kSquare));
+    series(1.3783585745841265e-3 * kFourth * kSquare, 8.3688516169786453e-3 * kFourth * kLn2,
+           4.1668955236673355e-2 * kFourth, 0.16666519641876221 * kSquare * kLn2, 0.49999991059303284 * kSquare, kLn2,
+           1.);
   }
   const hn::RebindToSigned<D> di;
-  return hn::Mul(y, hn::BitCast(d, hn::ShiftLeft<kMantissa>(hn::BitCast(di, sum))));
+  for_all([&](size_t i)
+              HWY_ATTR { x[i] = hn::Mul(y[i], hn::BitCast(d, hn::ShiftLeft<kMantissa>(hn::BitCast(di, sum[i])))); });
+}
+
+template <typename D>
+HWY_INLINE hn::Vec<D> exp_of_score(D d, hn::Vec<D> x) {
+  hn::Vec<D> one[1] = {x};
+  exp_of_scores(d, one);
+  return one[0];
 }
 
 template <typename T>
 constexpr int64_t whole_vectors(int64_t n) {
   return (n + kVectorSize<T> - 1) / kVectorSize<T> * kVectorSize<T>;
+}
+
+/// to[i] = factor * from[i] for n elements, a whole number of vectors.
+template <typename T>
+HWY_INLINE void scale_by(const T* from, int64_t n, T factor, T* to) {
+  const hn::ScalableTag<T> d;
+  for (int64_t i = 0; i < n; i += kVectorSize<T>)
+    hn::StoreU(hn::Mul(hn::LoadU(d, from + i), hn::Set(d, factor)), d, to + i);
 }
 
 /// to[i * to_stride + j] = element (row + i, j) of one (batch, head) of a tensor; columns up to to_stride are zero.
@@ -85,14 +113,23 @@ void pack_columns(const Tensor4& from, int64_t batch, int64_t head, int64_t row,
     std::fill(to + j * to_stride + rows, to + (j + 1) * to_stride, T(0));
 }
 
-/// Rows of a result, to_stride elements apart, rounded to its dtype.
-template <typename T>
-void write_rows(const T* from, int64_t from_stride, int64_t rows, int64_t columns, DType dtype, std::byte* to,
-                int64_t to_stride) {
+/// Rows of a result times factor(row), to_stride elements apart, rounded to its dtype. `from` may be changed.
+template <typename T, typename F>
+void write_rows(T* from, int64_t from_stride, int64_t rows, int64_t columns, DType dtype, std::byte* to,
+                int64_t to_stride, F&& factor) {
   dispatch(dtype, [&]<typename To>() HWY_ATTR {
     if constexpr (!std::is_integral_v<To>) {
-      for (int64_t i = 0; i < rows; ++i)
-        convert_row(from + i * from_stride, reinterpret_cast<To*>(to) + i * to_stride, columns);
+      for (int64_t i = 0; i < rows; ++i) {
+        T* row = from + i * from_stride;
+        To* to_row = reinterpret_cast<To*>(to) + i * to_stride;
+        int64_t done = 0;
+        if constexpr (std::is_same_v<To, T>) {
+          done = columns / kVectorSize<T> * kVectorSize<T>;
+          scale_by(row, done, factor(i), to_row);
+        }
+        scale_by(row + done, whole_vectors<T>(columns - done), factor(i), row + done);
+        convert_row(row + done, to_row + done, columns - done);
+      }
     }
   });
 }
@@ -108,14 +145,6 @@ void kept_shares(const AttentionRun& run, int64_t batch, int64_t head, int64_t q
   const auto dropout = static_cast<float>(run.dropout);
   const T share = static_cast<T>(static_cast<float>(1 / (1 - run.dropout)));
   for (int64_t i = 0; i < keys; ++i) to[i] = static_cast<float>(words[i] >> 8) * 0x1p-24f < dropout ? T(0) : share;
-}
-
-/// values[i] *= factor for n values, a whole number of vectors.
-template <typename T>
-HWY_INLINE void scale_by(T* values, int64_t n, T factor) {
-  const hn::ScalableTag<T> d;
-  for (int64_t i = 0; i < n; i += kVectorSize<T>)
-    hn::StoreU(hn::Mul(hn::LoadU(d, values + i), hn::Set(d, factor)), d, values + i);
 }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
