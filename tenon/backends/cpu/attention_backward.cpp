@@ -40,7 +40,8 @@ class Backward {
     pack_rows(run_.q, batch, head, query, n, run_.width, at.q, width_);
     pack_rows(run_.o_grad, batch, head, query, n, run_.value_width, at.o_grad, value_width_);
     scale_by(at.q, n * width_, static_cast<T>(run_.scale), at.q);
-    for (int64_t i = 0; i < n; ++i) at.lse[i] = *reinterpret_cast<const T*>(run_.lse_saved.at(batch, head, query + i));
+    const T* lse = reinterpret_cast<const T*>(run_.lse_saved.at(batch, head, query));
+    for (int64_t i = 0; i < n; ++i) at.lse[i] = lse[i * run_.lse_saved.strides[2]];
     // delta = o . do, the part of dS that a whole row shares.
     pack_rows(run_.o_saved, batch, head, query, n, run_.value_width, o_, value_width_);
     for (int64_t i = 0; i < n; ++i) at.delta[i] = dot(o_ + i * value_width_, at.o_grad + i * value_width_);

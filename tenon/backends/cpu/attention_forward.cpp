@@ -39,18 +39,18 @@ class Forward {
     scale_by(queries_turned_, run_.width * kQueries, static_cast<T>(run_.scale), queries_turned_);
     std::fill_n(top_, kQueries, kLowest);
     std::fill_n(total_, kQueries, T(0));
-    std::fill_n(sums_, n * padded_values_, T(0));
     const int64_t visible = std::min(key_count_, run_.visible_keys(query + n));
     for (int64_t key = 0; key < visible; key += kKeys) {
       const int64_t keys = std::min(kKeys, visible - key);
       const bool is_diagonal = run_.causal && key == query;
       score(batch, head, query, n, key, keys, is_diagonal);
-      softmax(n, keys, is_diagonal);
+      softmax(n, keys, is_diagonal, key == 0);
       if (run_.dropout > 0) drop(batch, head, query, n, key, keys);
       multiply_tile<Left::by_steps>(is_diagonal ? Reach::steps_to_row : Reach::all, n, run_.value_width, keys, scores_,
                                     kQueries, values_ + key * padded_values_, padded_values_, sums_, padded_values_,
-                                    true);
+                                    key > 0);
     }
+    if (visible == 0) std::fill_n(sums_, n * padded_values_, T(0));
     finish(batch, head, query, n);
   }
 
@@ -101,7 +101,7 @@ class Forward {
 
   // scores become e^(score - top); what was summed under an older top is brought to the new one. A column that has seen
   // only -inf counts from 0, so that it stays empty instead of becoming NaN.
-  void softmax(int64_t n, int64_t keys, bool is_diagonal) {
+  void softmax(int64_t n, int64_t keys, bool is_diagonal, bool is_first) {
     const hn::ScalableTag<T> d;
     for (int64_t j = 0; j < n; j += kVectorSize<T>) {
       const int64_t seen = is_diagonal ? keys_seen(j, keys) : keys;
@@ -112,7 +112,7 @@ class Forward {
       const auto shrink = exp_of_score(d, hn::Sub(before, base));
       hn::StoreU(hn::MulAdd(hn::LoadU(d, total_ + j), shrink, total), d, total_ + j);
       hn::StoreU(top, d, top_ + j);
-      if (hn::AllTrue(d, hn::Or(hn::Eq(before, top), hn::Eq(before, hn::Set(d, kLowest))))) continue;
+      if (is_first || hn::AllTrue(d, hn::Eq(before, top))) continue;
       alignas(64) T factors[kVectorSize<T>];
       hn::StoreU(shrink, d, factors);
       for (int64_t i = 0; i < kVectorSize<T> && j + i < n; ++i) {
@@ -169,15 +169,30 @@ class Forward {
     }
   }
 
-  void finish(int64_t batch, int64_t head, int64_t query, int64_t n) {
-    const int64_t row = (batch * run_.heads + head) * run_.queries + query;
-    T* lse = reinterpret_cast<T*>(run_.lse) + row;
-    const T nan = std::numeric_limits<T>::quiet_NaN();  // as 0 / 0 in the definition
-    for (int64_t i = 0; i < n; ++i) {
-      const bool sees_nothing = run_.keys > 0 && top_[i] == kLowest;
-      lse[i] = sees_nothing ? nan : top_[i] + std::log(total_[i]);
-      total_[i] = sees_nothing ? nan : run_.keys == 0 ? T(0) : 1 / total_[i];
+  static HWY_INLINE V log_of(V x) {
+    const hn::ScalableTag<T> d;
+    if constexpr (sizeof(T) == 4) {
+      return Log::run(d, x);
+    } else {
+      alignas(64) T lanes[kVectorSize<T>];
+      hn::Store(x, d, lanes);
+      for (T& lane : lanes) lane = std::log(lane);
+      return hn::Load(d, lanes);
     }
+  }
+
+  // Without keys the sum is empty, and so is the result: the logarithm of 0, and 0.
+  void finish(int64_t batch, int64_t head, int64_t query, int64_t n) {
+    const hn::ScalableTag<T> d;
+    const V nan = hn::NaN(d);  // as 0 / 0 in the definition
+    for (int64_t i = 0; i < n && run_.keys > 0; i += kVectorSize<T>) {
+      const V top = hn::LoadU(d, top_ + i), total = hn::LoadU(d, total_ + i);
+      const auto sees_nothing = hn::Eq(top, hn::Set(d, kLowest));
+      hn::StoreU(hn::IfThenElse(sees_nothing, nan, hn::Add(top, log_of(total))), d, top_ + i);
+      hn::StoreU(hn::IfThenElse(sees_nothing, nan, hn::Div(hn::Set(d, T(1)), total)), d, total_ + i);
+    }
+    const int64_t row = (batch * run_.heads + head) * run_.queries + query;
+    std::copy_n(top_, n, reinterpret_cast<T*>(run_.lse) + row);
     const auto bytes = static_cast<int64_t>(size_of(run_.q.dtype));
     const int64_t at = (batch * run_.queries + query) * run_.heads + head;
     write_rows(sums_, padded_values_, n, run_.value_width, run_.q.dtype, run_.o + at * run_.value_width * bytes,

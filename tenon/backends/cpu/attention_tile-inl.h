@@ -44,23 +44,28 @@ HWY_INLINE void exp_of_scores(D d, hn::Vec<D> (&x)[kCount]) {
   // Where n is minus the bias, 2^n comes out as 0.
   for_all([&](size_t i) HWY_ATTR { x[i] = at_least(d, x[i], kWide ? -709.1 : -88.1); });
   for_all([&](size_t i) HWY_ATTR { sum[i] = hn::MulAdd(x[i], unit, rounder); });
-  for_all([&](size_t i) HWY_ATTR { x[i] = hn::MulSub(x[i], unit, hn::Sub(sum[i], rounder)); });
-  const auto series = [&](double last, auto... rest) HWY_ATTR {
-    for_all([&](size_t i) HWY_ATTR { y[i] = hn::Set(d, last); });
-    const auto then = [&](double c) HWY_ATTR {
-      for_all([&](size_t i) HWY_ATTR { y[i] = hn::MulAdd(y[i], x[i], hn::Set(d, c)); });
-    };
-    (then(rest), ...);
-  };
+  for_all([&](size_t i) HWY_ATTR { x[i] = hn::MulAdd(x[i], unit, hn::Sub(rounder, sum[i])); });
   if constexpr (kWide) {  // the series of e^(f ln 2): 13 terms leave 2^-57
-    for_all([&](size_t i) HWY_ATTR { x[i] = hn::Mul(x[i], hn::Set(d, kLn2)); });
-    series(1. / 6227020800, 1. / 479001600, 1. / 39916800, 1. / 3628800, 1. / 362880, 1. / 40320, 1. / 5040, 1. / 720,
-           1. / 120, 1. / 24, 1. / 6, 1. / 2, 1., 1.);
-  } else {  // Exp's polynomial, for f instead of f ln 2
+    for_all([&](size_t i) HWY_ATTR {
+      y[i] = horner(d, hn::Mul(x[i], hn::Set(d, kLn2)), 1., 1., 1. / 2, 1. / 6, 1. / 24, 1. / 120, 1. / 720, 1. / 5040,
+                    1. / 40320, 1. / 362880, 1. / 3628800, 1. / 39916800, 1. / 479001600, 1. / 6227020800);
+    });
+  } else {  // Exp's polynomial, for f instead of f ln 2, and by pairs of terms
     constexpr double kSquare = kLn2 * kLn2, kFourth = kSquare * kSquare;
-    series(1.3783585745841265e-3 * kFourth * kSquare, 8.3688516169786453e-3 * kFourth * kLn2,
-           4.1668955236673355e-2 * kFourth, 0.16666519641876221 * kSquare * kLn2, 0.49999991059303284 * kSquare, kLn2,
-           1.);
+    const auto pair = [&](size_t i, double c, double next)
+                          HWY_ATTR { return hn::MulAdd(x[i], hn::Set(d, next), hn::Set(d, c)); };
+    hn::Vec<D> square[kCount];
+    for_all([&](size_t i) HWY_ATTR { square[i] = hn::Mul(x[i], x[i]); });
+    for_all([&](size_t i) HWY_ATTR {
+      y[i] = pair(i, 8.3688516169786453e-3 * kFourth * kLn2, 1.3783585745841265e-3 * kFourth * kSquare);
+    });
+    for_all([&](size_t i) HWY_ATTR {
+      y[i] =
+          hn::MulAdd(y[i], square[i], pair(i, 0.16666519641876221 * kSquare * kLn2, 4.1668955236673355e-2 * kFourth));
+    });
+    for_all([&](size_t i)
+                HWY_ATTR { y[i] = hn::MulAdd(y[i], square[i], pair(i, kLn2, 0.49999991059303284 * kSquare)); });
+    for_all([&](size_t i) HWY_ATTR { y[i] = hn::MulAdd(y[i], x[i], hn::Set(d, 1.0f)); });
   }
   const hn::RebindToSigned<D> di;
   for_all([&](size_t i)
@@ -92,12 +97,61 @@ template <typename T>
 void pack_rows(const Tensor4& from, int64_t batch, int64_t head, int64_t row, int64_t rows, int64_t columns, T* to,
                int64_t to_stride) {
   dispatch(from.dtype, [&]<typename From>() HWY_ATTR {
-    if constexpr (!std::is_integral_v<From>)
-      pack_block(reinterpret_cast<const From*>(from.at(batch, head, row)), from.strides[2], from.strides[3], rows,
-                 columns, to, to_stride);
+    if constexpr (!std::is_integral_v<From>) {
+      const auto* data = reinterpret_cast<const From*>(from.at(batch, head, row));
+      const int64_t stride = from.strides[2];
+      if (from.strides[3] != 1) return pack_block(data, stride, from.strides[3], rows, columns, to, to_stride);
+      constexpr int64_t kRowsAhead = 16, kLine = 64 / sizeof(From);  // rows of one head are too short to be foreseen
+      for (int64_t i = 0; i < rows; ++i) {
+        const From* ahead = data + (i + kRowsAhead) * stride;
+        for (int64_t j = 0; j < columns && i + kRowsAhead < rows; j += kLine) __builtin_prefetch(ahead + j);
+        convert_row(data + i * stride, to + i * to_stride, columns);
+      }
+    }
   });
   for (int64_t i = 0; i < rows && columns < to_stride; ++i)
     std::fill(to + i * to_stride + columns, to + (i + 1) * to_stride, T(0));
+}
+
+#if HWY_TARGET != HWY_SCALAR
+
+/// Blocks of 128 bits of a vector, each from a row: kSquareSide rows lie between two of them.
+template <typename D>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const hn::TFromD<D>* from, int64_t stride) {
+  constexpr auto kRows = static_cast<int64_t>(kLanesOf<D>);
+  if constexpr (kRows == kSquareSide<hn::TFromD<D>>) {
+    return hn::LoadU(d, from);
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, load_blocks(half, from + kRows / 2 * stride, stride), load_blocks(half, from, stride));
+  }
+}
+
+#endif
+
+/// to[column * to_stride + row] = from[row * from_stride + column]. A vector of rows at a time, which suits tiles: they
+/// stay in the cache, where the lines of a large matrix would displace each other.
+template <typename T>
+void turn_rows(const T* from, int64_t from_stride, int64_t rows, int64_t columns, T* to, int64_t to_stride) {
+  int64_t row = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<T> d;
+  constexpr int kSide = kSquareSide<T>;
+  for (; row + kVectorSize<T> <= rows; row += kVectorSize<T>) {
+    int64_t column = 0;
+    for (; column + kSide <= columns; column += kSide) {
+      hn::Vec<decltype(d)> v[kSide];
+#pragma GCC unroll 4
+      for (int i = 0; i < kSide; ++i) v[i] = load_blocks(d, from + (row + i) * from_stride + column, from_stride);
+      transpose_blocks(d, v);
+#pragma GCC unroll 4
+      for (int i = 0; i < kSide; ++i) hn::StoreU(v[i], d, to + (column + i) * to_stride + row);
+    }
+    transpose_elements(from + row * from_stride + column, from_stride, to + column * to_stride + row, to_stride,
+                       kVectorSize<T>, columns - column);
+  }
+#endif
+  transpose_elements(from + row * from_stride, from_stride, to + row, to_stride, rows - row, columns);
 }
 
 /// The same transposed: to[j * to_stride + i]. Rows up to to_stride are zero.
@@ -105,9 +159,13 @@ template <typename T>
 void pack_columns(const Tensor4& from, int64_t batch, int64_t head, int64_t row, int64_t rows, int64_t columns, T* to,
                   int64_t to_stride) {
   dispatch(from.dtype, [&]<typename From>() HWY_ATTR {
-    if constexpr (!std::is_integral_v<From>)
-      pack_block(reinterpret_cast<const From*>(from.at(batch, head, row)), from.strides[3], from.strides[2], columns,
-                 rows, to, to_stride);
+    if constexpr (!std::is_integral_v<From>) {
+      const auto* data = reinterpret_cast<const From*>(from.at(batch, head, row));
+      if constexpr (std::is_same_v<From, T>) {
+        if (from.strides[3] == 1) return turn_rows(data, from.strides[2], rows, columns, to, to_stride);
+      }
+      pack_block(data, from.strides[3], from.strides[2], columns, rows, to, to_stride);
+    }
   });
   for (int64_t j = 0; j < columns && rows < to_stride; ++j)
     std::fill(to + j * to_stride + rows, to + (j + 1) * to_stride, T(0));
