@@ -15,7 +15,8 @@ struct Sizes {
 
 struct Operands {
   Given q, k, v, o_grad;
-  std::vector<Given> mask;  // none or one
+  std::vector<Given> mask;   // none or one
+  std::vector<Given> state;  // of random numbers: with one, a third of the weights is dropped
 };
 
 Operands dense(DType dtype, const Sizes& z) {
@@ -23,18 +24,20 @@ Operands dense(DType dtype, const Sizes& z) {
           given(dtype, {z.batch, z.groups, z.keys, z.width}, {}, 2),
           given(dtype, {z.batch, z.groups, z.keys, z.value_width}, {}, 3),
           given(dtype, {z.batch, z.heads, z.queries, z.value_width}, {}, 4),
+          {},
           {}};
 }
 
 // Forward against the reference, then backward from the reference's own forward results, so that errors do not add up.
 void expect_attention(const Operands& x, bool causal, double slack = 8) {
   const ir::AttentionAttrs attrs{0.7 / std::sqrt(static_cast<double>(std::max<int64_t>(1, x.q.shape()[3]))), causal,
-                                 !x.mask.empty()};
+                                 !x.mask.empty(), x.state.empty() ? 0 : 1. / 3};
   const DType dtype = x.q.dtype();
   const Dims &q = x.q.shape(), &v = x.v.shape();
   const ir::Type o{dtype, {q[0], q[1], q[2], v[3]}}, lse{accumulator(dtype), {q[0], q[1], q[2]}};
   std::vector<Given> inputs{x.q, x.k, x.v};
   inputs.insert(inputs.end(), x.mask.begin(), x.mask.end());
+  inputs.insert(inputs.end(), x.state.begin(), x.state.end());
   const ir::Call forward = call_of(ir::Op::attention, attrs, inputs, {o, lse});
   expect_as_reference(forward, inputs, slack);
 
@@ -51,6 +54,30 @@ TEST(Attention, OddSizes) {
   for (const Sizes& z : {Sizes{1, 1, 1, 1, 1, 1, 1}, Sizes{2, 3, 3, 5, 7, 3, 5}, Sizes{1, 2, 2, 65, 130, 20, 33},
                          Sizes{1, 1, 1, 200, 63, 64, 64}, Sizes{1, 1, 1, 3, 64, 17, 16}}) {
     for (const bool causal : {false, true}) expect_attention(dense(DType::f32, z), causal);
+  }
+}
+
+// Causality cuts tiles on the diagonal by blocks of rows: lengths and widths that end within a block or a vector, and
+// keys that outnumber the queries or the other way round.
+TEST(Attention, CausalTilesAreCutAnywhere) {
+  for (const auto& [queries, keys] :
+       {std::pair{64, 64}, {5, 64}, {61, 61}, {63, 66}, {70, 64}, {128, 131}, {190, 65}}) {
+    for (const auto& [width, value_width] : {std::pair{32, 32}, {40, 48}, {17, 19}}) {
+      Operands x = dense(DType::f32, {1, 2, 1, queries, keys, width, value_width});
+      expect_attention(x, true);
+      x.mask = {given(DType::f32, {1, 2, queries, keys})};
+      expect_attention(x, true);
+    }
+  }
+}
+
+TEST(Attention, DroppedWeights) {
+  for (const bool causal : {false, true}) {
+    Operands x = dense(DType::f32, {1, 4, 2, 70, 75, 12, 20});
+    x.state = {exactly(DType::i64, {2}, {1234, 56})};
+    expect_attention(x, causal, 16);
+    x.mask = {given(DType::f32, {1, 4, 70, 75})};
+    expect_attention(x, causal, 16);
   }
 }
 
@@ -121,12 +148,49 @@ TEST(Attention, StridedOperands) {
                  {cut({0, 0, which, 0, 0}, {batch, time, 1, heads, width}, {1, 1, 1, 1, 1}),
                   reshaped({batch, time, heads, width}), permuted({0, 2, 1, 3})});
   };
-  Operands x{
-      part(0), part(1), part(2), given(DType::f32, {batch, time, heads, width}, {permuted({0, 2, 1, 3})}, 4), {}};
+  Operands x{part(0), part(1), part(2), given(DType::f32, {batch, time, heads, width}, {permuted({0, 2, 1, 3})}, 4),
+             {},      {}};
   expect_attention(x, true);
   x.q = given(DType::f32, {batch, heads, width, time}, {permuted({0, 1, 3, 2})});
   x.k = given(DType::f32, {batch, heads, time - 2, width}, {padded({0, 0, 1, 0}, {0, 0, 1, 0})});
   expect_attention(x, false);
+}
+
+// The same elements with the last two axes exchanged in memory.
+Given turned(const Given& dense) {
+  const Dims& shape = dense.shape();
+  const std::vector<double> from = numbers(dense.dtype(), dense.bytes);
+  std::vector<double> to(from.size());
+  const auto rows = static_cast<size_t>(shape[2]), columns = static_cast<size_t>(shape[3]);
+  for (size_t i = 0; i < from.size(); ++i) {
+    const size_t block = i / (rows * columns), row = i / columns % rows, column = i % columns;
+    to[(block * columns + column) * rows + row] = from[i];
+  }
+  Given made = exactly(dense.dtype(), {shape[0], shape[1], shape[3], shape[2]}, to);
+  made.operand.map.apply(std::vector<ir::Move>{permuted({0, 1, 3, 2})});
+  return made;
+}
+
+TEST(Attention, LayoutsChangeNoBit) {
+  const Operands x = dense(DType::f32, {2, 2, 2, 70, 70, 20, 24});
+  const ir::AttentionAttrs attrs{0.2, true, false};
+  const std::vector<Given> plain{x.q, x.k, x.v}, other{turned(x.q), turned(x.k), turned(x.v)};
+  const std::vector<ir::Type> results{{DType::f32, x.o_grad.shape()}, {DType::f32, {2, 2, 70}}};
+  const Results expected = run_on_cpu(call_of(ir::Op::attention, attrs, plain, results), plain);
+  EXPECT_EQ(run_on_cpu(call_of(ir::Op::attention, attrs, other, results), other), expected);
+
+  std::vector<Given> saved{{{DType::f32, ir::IndexMap(results[0].shape)}, expected[0]},
+                           {{DType::f32, ir::IndexMap(results[1].shape)}, expected[1]},
+                           x.o_grad};
+  const auto gradients = [&](std::vector<Given> inputs) {
+    inputs.insert(inputs.end(), saved.begin(), saved.end());
+    return run_on_cpu(call_of(ir::Op::attention_backward, attrs, inputs,
+                              {{DType::f32, x.q.shape()}, {DType::f32, x.k.shape()}, {DType::f32, x.v.shape()}}),
+                      inputs);
+  };
+  const Results slopes = gradients(plain);
+  saved[2] = turned(x.o_grad);
+  EXPECT_EQ(gradients(other), slopes);
 }
 
 TEST(Attention, RowsThatSeeLateKeysOrNothing) {

@@ -51,7 +51,7 @@ TEST_P(TileChains, OpsComputeWhatTheInstructionsDo) {
       ASSERT_NE(links[1].run, nullptr);
       Row made, expected;
       const Link stored[] = {links[0], links[1], {link_store(), nullptr, made.at}, links[2]};
-      run_chain(stored, kCount);
+      run_chain(stored, 1, kCount);
       const void* args[2] = {c.a->at, c.b ? c.b->at : nullptr};
       tile_function(op, DType::f32)(expected.at, args, kCount);
       expect_same_bits(made, expected);
@@ -65,7 +65,7 @@ TEST_P(TileChains, SumsHaveTheOrderOfReductions) {
   reduce_start(state, Op::sum, DType::f32);
   reduce_start(expected, Op::sum, DType::f32);
   const Link links[] = {{link_load(), x.at}, {link_sum(), nullptr, state.lanes}, {link_end()}};
-  run_chain(links, kCount);
+  run_chain(links, 1, kCount);
   reduce_tile(expected, Op::sum, DType::f32, x.at, kCount);
   EXPECT_EQ(std::memcmp(state.lanes, expected.lanes, kLanes * sizeof(float)), 0);
 }
@@ -78,7 +78,7 @@ TEST_P(TileChains, ElementsGoOnBehindStoresAndSums) {
                         {link_column_sum(), nullptr, made.at},
                         {link_store(), nullptr, stored.at},
                         {link_end()}};
-  run_chain(links, kCount);
+  run_chain(links, 1, kCount);
   tile_fence();
   const void* args[2] = {sums.at, x.at};
   tile_function(Op::add, DType::f32)(expected.at, args, kCount);

@@ -45,7 +45,7 @@ T reduce_by_tiles(Op op, DType dtype, const std::vector<T>& row, size_t chunk) {
     reduce_tile(state, op, dtype, row.data() + at, std::min(chunk, row.size() - at));
   }
   T out;
-  reduce_finish(state, op, dtype, &out);
+  reduce_finish(&state, op, dtype, &out);
   return out;
 }
 

@@ -49,8 +49,10 @@ struct AttentionRun {
   int64_t visible_keys(int64_t query) const { return causal && query < keys ? query : keys; }
 };
 
-/// Tiles of the score matrix. All sums over keys or queries are taken tile by tile, in ascending order.
+/// Tiles of the score matrix. All sums over keys or queries are taken tile by tile, in ascending order. Causality cuts
+/// those on the diagonal in half, and hides others whole or not at all, because they are squares.
 inline constexpr int64_t kQueries = 64, kKeys = 64;
+static_assert(kQueries == kKeys);
 
 constexpr int64_t tiles_of(int64_t n, int64_t tile) { return (n + tile - 1) / tile; }
 

@@ -37,13 +37,11 @@ class Backward {
   void pack_queries(int64_t batch, int64_t head, int64_t tile, int64_t slot) {
     const int64_t query = tile * kQueries, n = queries_in(tile);
     const Queries at = slot_at(slot);
-    pack_columns(run_.q, batch, head, query, n, run_.width, at.q_turned, kQueries);
-    pack_columns(run_.o_grad, batch, head, query, n, run_.value_width, at.o_grad_turned, kQueries);
     pack_rows(run_.q, batch, head, query, n, run_.width, at.q, width_);
     pack_rows(run_.o_grad, batch, head, query, n, run_.value_width, at.o_grad, value_width_);
-    scale_by(at.q_turned, run_.width * kQueries, static_cast<T>(run_.scale));
-    scale_by(at.q, n * width_, static_cast<T>(run_.scale));
-    for (int64_t i = 0; i < n; ++i) at.lse[i] = *reinterpret_cast<const T*>(run_.lse_saved.at(batch, head, query + i));
+    scale_by(at.q, n * width_, static_cast<T>(run_.scale), at.q);
+    const T* lse = reinterpret_cast<const T*>(run_.lse_saved.at(batch, head, query));
+    for (int64_t i = 0; i < n; ++i) at.lse[i] = lse[i * run_.lse_saved.strides[2]];
     // delta = o . do, the part of dS that a whole row shares.
     pack_rows(run_.o_saved, batch, head, query, n, run_.value_width, o_, value_width_);
     for (int64_t i = 0; i < n; ++i) at.delta[i] = dot(o_ + i * value_width_, at.o_grad + i * value_width_);
@@ -55,56 +53,72 @@ class Backward {
     pack_columns(run_.k, batch, group, key, n, run_.width, k_turned_, kKeys);
     pack_columns(run_.v, batch, group, key, n, run_.value_width, v_turned_, kKeys);
     pack_rows(run_.k, batch, group, key, n, run_.width, k_, width_);
-    scale_by(k_, n * width_, static_cast<T>(run_.scale));
   }
 
   /// Adds what one tile of scores contributes. The keys are those packed last; `key_slot` holds their gradients.
   void add_tile(Part part, int64_t batch, int64_t head, int64_t query_tile, int64_t slot, int64_t key_tile,
                 int64_t key_slot) {
-    const int64_t n = queries_in(query_tile), keys = keys_in(key_tile);
-    const int64_t query = query_tile * kQueries, key = key_tile * kKeys;
-    if (run_.causal && key > query + n - 1) return;
+    if (run_.causal && key_tile > query_tile) return;
     const Queries at = slot_at(slot);
-    multiply_blocks(n, keys, run_.width, at.q_turned, kQueries, k_turned_, kKeys, p_, kKeys, false);
-    multiply_blocks(n, keys, run_.value_width, at.o_grad_turned, kQueries, v_turned_, kKeys, ds_, kKeys, false);
+    const Tile tile = tile_at(query_tile, key_tile);
+    const int64_t n = tile.queries, keys = tile.keys;
+    const Reach columns = tile.is_diagonal ? Reach::columns_to_row : Reach::all;
+    multiply_tile<Left::by_rows>(columns, n, keys, run_.width, at.q, width_, k_turned_, kKeys, p_, kKeys, false);
+    multiply_tile<Left::by_rows>(columns, n, keys, run_.value_width, at.o_grad, value_width_, v_turned_, kKeys, ds_,
+                                 kKeys, false);
     if (run_.has_mask) {
       Tensor4 mask = run_.mask;
-      mask.data = mask.at(0, 0, 0, key);
-      pack_rows(mask, batch, head, query, n, keys, mask_, kKeys);
+      mask.data = mask.at(0, 0, 0, tile.key);
+      pack_rows(mask, batch, head, tile.query, n, keys, mask_, kKeys);
     }
-    for (int64_t i = 0; i < n; ++i) {
-      if (run_.dropout > 0) kept_shares(run_, batch, head, query + i, key, keys, kept_);
-      soften(i, at.lse[i], at.delta[i], run_.causal ? query + i - key + 1 : keys, keys);
-    }
+    for (int64_t i = 0; i < n && run_.dropout > 0; ++i)
+      kept_shares(run_, batch, head, tile.query + i, tile.key, tile.seen_by(i), kept_ + i * kKeys);
+    for (int64_t row = 0; row < n; row += kTileRows) soften_block(at, tile, row);
 
     if (part != Part::queries) {
-      multiply_blocks(keys, run_.value_width, n, p_, kKeys, at.o_grad, value_width_, dv_at(key_slot), value_width_,
-                      true);
-      multiply_blocks(keys, run_.width, n, ds_, kKeys, at.q, width_, dk_at(key_slot), width_, true);
-      if (run_.has_mask) write_mask(batch, head, query, n, key, keys);
+      const Reach steps = tile.is_diagonal ? Reach::steps_from_row : Reach::all;
+      multiply_tile<Left::by_steps>(steps, keys, run_.value_width, n, p_, kKeys, at.o_grad, value_width_,
+                                    dv_at(key_slot), value_width_, true);
+      multiply_tile<Left::by_steps>(steps, keys, run_.width, n, ds_, kKeys, at.q, width_, dk_at(key_slot), width_,
+                                    true);
+      if (run_.has_mask) write_mask(batch, head, tile);
     }
     if (part == Part::keys) return;
-    transpose_block(ds_, kKeys, ds_turned_, kQueries, n, keys);
-    multiply_blocks(n, run_.width, keys, ds_turned_, kQueries, k_, width_, at.dq, width_, true);
+    multiply_tile<Left::by_rows>(tile.is_diagonal ? Reach::steps_to_row : Reach::all, n, run_.width, keys, ds_, kKeys,
+                                 k_, width_, at.dq, width_, true);
   }
 
   void write_queries(int64_t batch, int64_t head, int64_t tile, int64_t slot) {
     const int64_t row = (batch * run_.queries + tile * kQueries) * run_.heads + head;
     write_rows(slot_at(slot).dq, width_, queries_in(tile), run_.width, run_.q.dtype,
-               run_.dq + row * run_.width * bytes(), run_.heads * run_.width);
+               run_.dq + row * run_.width * bytes(), run_.heads * run_.width,
+               [scale = static_cast<T>(run_.scale)](int64_t) { return scale; });
   }
   void write_keys(int64_t batch, int64_t group, int64_t tile, int64_t key_slot) {
     const int64_t row = (batch * run_.keys + tile * kKeys) * run_.groups + group, n = keys_in(tile);
+    const auto unscaled = [](int64_t) { return T(1); };
     write_rows(dk_at(key_slot), width_, n, run_.width, run_.q.dtype, run_.dk + row * run_.width * bytes(),
-               run_.groups * run_.width);
+               run_.groups * run_.width, unscaled);
     write_rows(dv_at(key_slot), value_width_, n, run_.value_width, run_.q.dtype,
-               run_.dv + row * run_.value_width * bytes(), run_.groups * run_.value_width);
+               run_.dv + row * run_.value_width * bytes(), run_.groups * run_.value_width, unscaled);
   }
 
  private:
   struct Queries {
-    T *q_turned, *o_grad_turned, *q, *o_grad, *dq, *lse, *delta;
+    T *q, *o_grad, *dq, *lse, *delta;
   };
+
+  // Where a tile of scores begins and how far it goes: on the diagonal, no further than its queries see.
+  struct Tile {
+    int64_t query, key, queries, keys;
+    bool is_diagonal;
+    int64_t seen_by(int64_t i) const { return is_diagonal ? std::min(i + 1, keys) : keys; }
+  };
+  Tile tile_at(int64_t query_tile, int64_t key_tile) const {
+    const int64_t n = queries_in(query_tile), keys = keys_in(key_tile);
+    const bool is_diagonal = run_.causal && query_tile == key_tile;
+    return {query_tile * kQueries, key_tile * kKeys, n, is_diagonal ? std::min(n, keys) : keys, is_diagonal};
+  }
 
   size_t carve(std::byte* base) {
     Carver carver(base);
@@ -117,18 +131,15 @@ class Backward {
     o_ = carver.take<T>(kQueries * value_width_);
     p_ = carver.take<T>(kQueries * kKeys);
     ds_ = carver.take<T>(kQueries * kKeys);
-    ds_turned_ = carver.take<T>(kKeys * kQueries);
     mask_ = carver.take<T>(kQueries * kKeys);
-    kept_ = carver.take<T>(kKeys);
+    kept_ = carver.take<T>(run_.dropout > 0 ? kQueries * kKeys : 0);
     return carver.used();
   }
 
-  int64_t slot_size() const { return kQueries * (run_.width + run_.value_width + 2 * width_ + value_width_ + 2); }
+  int64_t slot_size() const { return kQueries * (2 * width_ + value_width_ + 2); }
   Queries slot_at(int64_t slot) const {
     Queries at;
-    at.q_turned = queries_ + slot * slot_size();
-    at.o_grad_turned = at.q_turned + kQueries * run_.width;
-    at.q = at.o_grad_turned + kQueries * run_.value_width;
+    at.q = queries_ + slot * slot_size();
     at.o_grad = at.q + kQueries * width_;
     at.dq = at.o_grad + kQueries * value_width_;
     at.lse = at.dq + kQueries * width_;
@@ -150,35 +161,53 @@ class Backward {
     return hn::GetLane(hn::SumOfLanes(d, sum));
   }
 
-  // One row: p = e^(score + mask - lse), 0 where hidden; ds = p (dp - delta). With dropout dp, and then p, are
-  // multiplied with what is kept.
-  void soften(int64_t row, T lse, T delta, int64_t visible, int64_t keys) {
+  // Rows of one block: p = e^(score + mask - lse), 0 where hidden; ds = p (dp - delta). With dropout dp, and then p,
+  // are multiplied with what is kept. A few rows together, because one would wait for itself.
+  void soften_block(const Queries& at, const Tile& tile, int64_t row) {
+    constexpr int kAbreast = kTileRows / 2;
+    const int64_t end = std::min(tile.queries, row + kTileRows);
+    const int64_t keys = tile.is_diagonal ? std::min(tile.keys, end) : tile.keys;
+    for (; row + kAbreast <= end; row += kAbreast) soften<kAbreast>(at, tile, row, keys);
+    for (; row < end; ++row) soften<1>(at, tile, row, keys);
+  }
+
+  template <int kRows>
+  HWY_INLINE void soften(const Queries& at, const Tile& tile, int64_t row, int64_t keys) {
     const hn::ScalableTag<T> d;
-    T *p = p_ + row * kKeys, *ds = ds_ + row * kKeys;
-    const T* mask = mask_ + row * kKeys;
     for (int64_t j = 0; j < keys; j += kVectorSize<T>) {
-      auto score = hn::LoadU(d, p + j);
-      if (run_.has_mask) score = hn::Add(score, hn::LoadU(d, mask + j));
-      auto share = exp_of_score(d, hn::Sub(score, hn::Set(d, lse)));
-      auto product = hn::LoadU(d, ds + j);
-      if (run_.dropout > 0) product = hn::Mul(product, hn::LoadU(d, kept_ + j));
-      auto slope = hn::Mul(share, hn::Sub(product, hn::Set(d, delta)));
-      if (run_.dropout > 0) share = hn::Mul(share, hn::LoadU(d, kept_ + j));
-      if (visible < j + kVectorSize<T>) {
-        const auto seen = hn::FirstN(d, static_cast<size_t>(std::max<int64_t>(0, visible - j)));
-        share = hn::IfThenElseZero(seen, share);
-        slope = hn::IfThenElseZero(seen, slope);
+      hn::Vec<decltype(d)> share[kRows];
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < kRows; ++i) {
+        const int64_t place = (row + i) * kKeys + j;
+        auto score = hn::LoadU(d, p_ + place);
+        if (run_.has_mask) score = hn::Add(score, hn::LoadU(d, mask_ + place));
+        share[i] = hn::Sub(score, hn::Set(d, at.lse[row + i]));
       }
-      hn::StoreU(share, d, p + j);
-      hn::StoreU(slope, d, ds + j);
+      exp_of_scores(d, share);
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < kRows; ++i) {
+        const int64_t place = (row + i) * kKeys + j, seen = tile.seen_by(row + i) - j;
+        auto product = hn::LoadU(d, ds_ + place);
+        if (run_.dropout > 0) product = hn::Mul(product, hn::LoadU(d, kept_ + place));
+        auto slope = hn::Mul(share[i], hn::Sub(product, hn::Set(d, at.delta[row + i])));
+        if (run_.dropout > 0) share[i] = hn::Mul(share[i], hn::LoadU(d, kept_ + place));
+        if (seen < kVectorSize<T>) {
+          const auto is_seen = hn::FirstN(d, static_cast<size_t>(std::max<int64_t>(0, seen)));
+          share[i] = hn::IfThenElseZero(is_seen, share[i]);
+          slope = hn::IfThenElseZero(is_seen, slope);
+        }
+        hn::StoreU(share[i], d, p_ + place);
+        hn::StoreU(slope, d, ds_ + place);
+      }
     }
   }
 
-  void write_mask(int64_t batch, int64_t head, int64_t query, int64_t n, int64_t key, int64_t keys) const {
+  void write_mask(int64_t batch, int64_t head, const Tile& tile) {
     const auto size = static_cast<int64_t>(size_of(run_.mask.dtype));
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t row = (batch * run_.heads + head) * run_.queries + query + i;
-      write_rows(ds_ + i * kKeys, kKeys, 1, keys, run_.mask.dtype, run_.dmask + (row * run_.keys + key) * size, keys);
+    for (int64_t i = 0; i < tile.queries; ++i) {
+      const int64_t row = (batch * run_.heads + head) * run_.queries + tile.query + i;
+      write_rows(ds_ + i * kKeys, kKeys, 1, tile.seen_by(i), run_.mask.dtype,
+                 run_.dmask + (row * run_.keys + tile.key) * size, kKeys, [](int64_t) { return T(1); });
     }
   }
 
@@ -187,8 +216,7 @@ class Backward {
   int64_t query_tiles_, key_tiles_;
   T *queries_ = nullptr, *dk_ = nullptr, *dv_ = nullptr;
   T *k_turned_ = nullptr, *v_turned_ = nullptr, *k_ = nullptr, *o_ = nullptr;
-  T *p_ = nullptr, *ds_ = nullptr, *ds_turned_ = nullptr, *mask_ = nullptr,
-    *kept_ = nullptr;  // [query][key], turned: [key][query]
+  T *p_ = nullptr, *ds_ = nullptr, *mask_ = nullptr, *kept_ = nullptr;  // [query][key]
   Scratch scratch_;
 };
 

@@ -42,7 +42,7 @@ class FewQueries {
     const int64_t visible = std::min(run_.keys, run_.visible_keys(query + 1));
     find_range(batch, head, query, visible);
     pack_rows(run_.q, batch, head, query, 1, run_.width, query_, whole_vectors<T>(run_.width));
-    scale_by(query_, whole_vectors<T>(run_.width), static_cast<T>(run_.scale));
+    scale_by(query_, whole_vectors<T>(run_.width), static_cast<T>(run_.scale), query_);
     score(batch, group);
     const T top = *std::max_element(scores_, scores_ + last_ - first_);
     const T total = softmax(top);
@@ -165,10 +165,11 @@ class FewQueries {
     const T nan = std::numeric_limits<T>::quiet_NaN();  // as 0 / 0 in the definition
     reinterpret_cast<T*>(run_.lse)[(batch * run_.heads + head) * run_.queries + query] =
         sees_nothing ? nan : top + std::log(total);
-    scale_by(sums_, whole_vectors<T>(run_.value_width), sees_nothing ? nan : 1 / total);
+    const T share = sees_nothing ? nan : 1 / total;
     const int64_t row = (batch * run_.queries + query) * run_.heads + head;
     write_rows(sums_, 0, 1, run_.value_width, run_.q.dtype,
-               run_.o + row * run_.value_width * static_cast<int64_t>(size_of(run_.q.dtype)), 0);
+               run_.o + row * run_.value_width * static_cast<int64_t>(size_of(run_.q.dtype)), 0,
+               [share](int64_t) { return share; });
   }
 
   const AttentionRun& run_;

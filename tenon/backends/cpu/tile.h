@@ -27,8 +27,10 @@ using TileFn = void (*)(void* out, const void* const* in, size_t n);
 
 /// The instruction of an elementwise op on operands of this dtype (of the branches, for where); null if there is none.
 TileFn tile_function(ir::Op op, DType dtype);
-/// The same for a binary op of which operand `which` is one element for the whole tile; null where there is none.
-TileFn tile_function_with_number(ir::Op op, DType dtype, size_t which);
+/// The same for a tile of `rows` rows of n elements each, and a binary op whose operand `which` has one element for a
+/// row; null where there is none.
+using RowsFn = void (*)(void* out, const void* const* in, size_t rows, size_t n);
+RowsFn tile_function_with_numbers(ir::Op op, DType dtype, size_t which);
 /// Conversion between tiles of two dtypes, rounding as the reference device does.
 TileFn tile_cast(DType from, DType to);
 /// Reinterprets the bits of a tile as another dtype of the same storage size.
@@ -60,7 +62,10 @@ struct alignas(64) ReduceState {
 void reduce_start(ReduceState& state, ir::Op op, DType dtype);
 /// Folds elements position..position+n-1 of the row in; position is a multiple of kLanes.
 void reduce_tile(ReduceState& state, ir::Op op, DType dtype, const void* tile, size_t n);
-/// Writes the result, one element in tile form.
-void reduce_finish(const ReduceState& state, ir::Op op, DType dtype, void* out);
+/// Writes the results of `rows` reductions, one element each, in tile form.
+void reduce_finish(const ReduceState* states, ir::Op op, DType dtype, void* out, size_t rows = 1);
+/// All of it for a tile of whole rows of n elements each: the same bits.
+using FoldFn = void (*)(void* out, const void* tile, size_t rows, size_t n);
+FoldFn tile_fold(ir::Op op, DType dtype);
 
 }  // namespace tenon::backends::cpu

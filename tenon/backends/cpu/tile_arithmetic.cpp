@@ -169,14 +169,12 @@ TileFn whole_two(DType dtype) {
   }
 }
 
-// The same with one number for all elements of one operand.
+// The same with one number for all elements of a row of one operand.
 template <class F, bool kFirst>
-void map_number(void* out, const void* const* in, size_t n) {
+HWY_INLINE void map_row(float* to, const float* x, float one, size_t n) {
   const hn::ScalableTag<float> d;
   constexpr size_t kStep = kLanesOf<decltype(d)>;
-  const auto number = hn::Set(d, *static_cast<const float*>(in[kFirst ? 0 : 1]));
-  const float* x = static_cast<const float*>(in[kFirst ? 1 : 0]);
-  float* to = static_cast<float*>(out);
+  const auto number = hn::Set(d, one);
   const auto run = [&](auto v) HWY_ATTR { return kFirst ? F::run(d, number, v) : F::run(d, v, number); };
   if (n < kStep) return store_tail(d, run(load_tail(d, x, n)), to, n);
   const auto tail = hn::LoadU(d, x + n - kStep);
@@ -188,6 +186,13 @@ void map_number(void* out, const void* const* in, size_t n) {
   }
   if (i + kStep < n) hn::StoreU(run(hn::LoadU(d, x + i)), d, to + i);
   if (i < n) hn::StoreU(run(tail), d, to + n - kStep);
+}
+template <class F, bool kFirst>
+void map_numbers(void* out, const void* const* in, size_t rows, size_t n) {
+  const float* numbers = static_cast<const float*>(in[kFirst ? 0 : 1]);
+  const float* x = static_cast<const float*>(in[kFirst ? 1 : 0]);
+  float* to = static_cast<float*>(out);
+  for (size_t row = 0; row < rows; ++row) map_row<F, kFirst>(to + row * n, x + row * n, numbers[row], n);
 }
 
 TileFn maximum(DType dtype) {
@@ -221,12 +226,12 @@ TileFn find_arithmetic_here(Op op, DType dtype) {
   }
 }
 
-TileFn find_number_here(Op op, size_t which) {
+RowsFn find_numbers_here(Op op, size_t which) {
   switch (op) {
-    case Op::add: return which == 0 ? map_number<Add, true> : map_number<Add, false>;
-    case Op::mul: return which == 0 ? map_number<Mul, true> : map_number<Mul, false>;
-    case Op::div: return which == 0 ? map_number<Div, true> : map_number<Div, false>;
-    case Op::maximum: return which == 0 ? map_number<Maximum, true> : map_number<Maximum, false>;
+    case Op::add: return which == 0 ? map_numbers<Add, true> : map_numbers<Add, false>;
+    case Op::mul: return which == 0 ? map_numbers<Mul, true> : map_numbers<Mul, false>;
+    case Op::div: return which == 0 ? map_numbers<Div, true> : map_numbers<Div, false>;
+    case Op::maximum: return which == 0 ? map_numbers<Maximum, true> : map_numbers<Maximum, false>;
     default: return nullptr;
   }
 }
@@ -238,10 +243,10 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::backends::cpu {
 
 HWY_EXPORT(find_arithmetic_here);
-HWY_EXPORT(find_number_here);
+HWY_EXPORT(find_numbers_here);
 
-TileFn tile_function_with_number(ir::Op op, DType dtype, size_t which) {
-  return dtype == DType::f32 ? HWY_DYNAMIC_DISPATCH(find_number_here)(op, which) : nullptr;
+RowsFn tile_function_with_numbers(ir::Op op, DType dtype, size_t which) {
+  return dtype == DType::f32 ? HWY_DYNAMIC_DISPATCH(find_numbers_here)(op, which) : nullptr;
 }
 
 TileFn find_arithmetic(ir::Op op, DType dtype) { return HWY_DYNAMIC_DISPATCH(find_arithmetic_here)(op, dtype); }

@@ -4,7 +4,8 @@
 // values fit into the near caches, a tile is a whole row and keeps its registers between stages; a longer row is walked
 // in tiles once per stage, and what a stage needs is computed again. Registers are reused as soon as their value is
 // dead. Neighbouring steps that have links become chains: one pass over the tile instead of one each. Several short rows
-// share a tile, unless something is computed for each of them: an instruction costs the same for 16 elements as for 100.
+// share a tile, because an instruction costs as much to dispatch for 16 elements as for 1000: what is computed per row is
+// computed for all rows of the tile at once, and what is the same for all rows only once.
 
 #include "tenon/backends/cpu/tile_build.h"
 
@@ -29,6 +30,8 @@ constexpr uint32_t kFewRegisters = 4;
 // once is (softmax: 7.0 against 8.2 ms), and what a store past the caches saves (an addition: 6.3 against 7.9 ms),
 // while layer_norm took 8.6 instead of 8.2 ms.
 constexpr size_t kWideChain = 128;
+constexpr int64_t kSharedTile = 2048;     // elements of a tile that several rows share
+constexpr int64_t kMostRows = 256;
 constexpr size_t kRegisterPadding = 128;  // registers at equal offsets in different pages would evict each other
 
 class Builder {
@@ -36,7 +39,13 @@ class Builder {
   enum class Tiles { parts_of_rows, whole_rows, several_rows };
 
   Builder(const ir::LoopNest& nest, Tiles tiles)
-      : nest_(nest), whole_rows_(tiles == Tiles::whole_rows), shares_rows_(tiles == Tiles::several_rows) {}
+      : nest_(nest), whole_rows_(tiles != Tiles::parts_of_rows), shares_rows_(tiles == Tiles::several_rows) {
+    code_.space = nest.space;
+    code_.row_rank = nest.row_rank;
+    code_.rows = nest.rows();
+    code_.row_size = nest.row_size();
+    code_.whole_rows = whole_rows_;
+  }
 
   TileCode run() {
     find_depths();
@@ -45,14 +54,16 @@ class Builder {
     registers_of_.assign(n, kNoRegister);
     once_spread_.assign(n, kNoRegister);
     find_invariants();
+    find_repeated();
     fold_of_.assign(n, 0);
     for (size_t i = 0; i < n; ++i) {
       if (nest_.code[i].kind == Instr::Kind::reduce && !nest_.code[i].per_column) fold_of_[i] = code_.folds++;
     }
     find_runs();
+    if (whole_rows_) find_last_uses(0, runs_.size() - 1);
+    add_repeated();
     for (size_t stage = 0; stage < runs_.size(); ++stage) add_stage(stage);
     add_columns();
-    find_ahead();
     return std::move(code_);
   }
 
@@ -85,13 +96,35 @@ class Builder {
     }
   }
 
-  // A load that gives every row the same elements: a bias, say.
-  bool is_repeated(size_t i) const {
-    const Instr& instr = nest_.code[i];
-    if (!shares_rows_ || instr.kind != Instr::Kind::load || instr.per_row || !instr.map.is_strided()) return false;
-    const ir::View& view = instr.map.views().back();
-    const auto end = view.strides.begin() + static_cast<ptrdiff_t>(nest_.row_rank);
-    return !view.masked() && std::all_of(view.strides.begin(), end, [](int64_t stride) { return stride == 0; });
+  // Elements that are the same in every row: a bias, positions, and what is made of them. A load is better left where it
+  // is, unless a tile needs it several times over.
+  void find_repeated() {
+    repeated_.assign(nest_.code.size(), false);
+    if (!whole_rows_ || nest_.rows() <= 1) return;
+    for (size_t i = 0; i < nest_.code.size(); ++i) {
+      const Instr& instr = nest_.code[i];
+      if (instr.per_row || instr.per_column) continue;
+      switch (instr.kind) {
+        case Instr::Kind::load: repeated_[i] = shares_rows_ && is_same_in_all_rows(instr.map); break;
+        case Instr::Kind::ramp:
+        case Instr::Kind::valid: repeated_[i] = is_same_in_all_rows(instr.map); break;
+        case Instr::Kind::apply:
+          repeated_[i] = std::all_of(instr.args.begin(), instr.args.end(),
+                                     [&](uint32_t arg) { return repeated_[arg] || invariant_[arg]; });
+          break;
+        default: break;
+      }
+    }
+  }
+
+  bool is_same_in_all_rows(const ir::IndexMap& map) const {
+    if (map.views().size() != 1) return false;
+    const ir::View& view = map.views()[0];
+    for (size_t axis = 0; axis < nest_.row_rank; ++axis) {
+      if (view.strides[axis] != 0 && nest_.space[axis] != 1) return false;
+      if (view.masked() && (view.valid_from[axis] > 0 || view.valid_to[axis] < nest_.space[axis])) return false;
+    }
+    return true;
   }
 
   // The operand that an instruction takes as one number for the whole tile; none: kNoRegister.
@@ -100,7 +133,7 @@ class Builder {
     if (instr.kind != Instr::Kind::apply || instr.per_row || instr.args.size() != 2) return kNoRegister;
     for (const uint32_t which : {0u, 1u}) {
       if (nest_.code[instr.args[which]].per_row && !nest_.code[instr.args[1 - which]].per_row &&
-          tile_function_with_number(instr.op, instr.dtype, which))
+          tile_function_with_numbers(instr.op, instr.dtype, which))
         return which;
     }
     return kNoRegister;
@@ -165,6 +198,28 @@ class Builder {
     return reg;
   }
 
+  // What is the same in all rows is made before all stages; what nothing else reads gives its register back.
+  void add_repeated() {
+    std::vector<bool> is_read(nest_.code.size(), false);
+    std::vector<uint32_t> spread(nest_.code.size(), kNoRegister);
+    for (std::vector<size_t>& run : runs_) {
+      for (size_t i : run) {
+        for (uint32_t arg : nest_.code[i].args) is_read[arg] = is_read[arg] || !repeated_[i];
+        if (!repeated_[i]) continue;
+        for (uint32_t arg : nest_.code[i].args) {
+          if (nest_.code[arg].per_row) spread[arg] = once_register(arg);
+        }
+        registers_of_[i] = code_.registers++;
+        add_value(i, operands_of(i, spread), code_.once_tiles);
+      }
+      std::erase_if(run, [&](size_t i) { return repeated_[i]; });
+    }
+    for (size_t i = 0; i < nest_.code.size(); ++i) {
+      const uint32_t reg = repeated_[i] ? registers_of_[i] : spread[i];
+      if (reg != kNoRegister && !is_read[i]) free_.push_back(reg);
+    }
+  }
+
   void add_stage(size_t stage) {
     if (!whole_rows_) {
       free_.clear();
@@ -173,8 +228,6 @@ class Builder {
         if (std::none_of(code_.once_splats.begin(), code_.once_splats.end(), is_kept)) free_.push_back(reg);
       }
       find_last_uses(stage, stage);
-    } else if (stage == 0) {
-      find_last_uses(0, runs_.size() - 1);
     }
     Stage made;
     for (size_t i = 0; i < nest_.code.size(); ++i) {
@@ -208,14 +261,32 @@ class Builder {
     return once_spread_[arg];
   }
 
-  void add_run(size_t stage, size_t i, const std::vector<uint32_t>& spread, Stage& made) {
+  // Registers, but for a number its scalar.
+  base::SmallVector<uint32_t, 3> operands_of(size_t i, const std::vector<uint32_t>& spread) const {
     const Instr& instr = nest_.code[i];
-    base::SmallVector<uint32_t, 3> args;
+    base::SmallVector<uint32_t, 3> operands;
     const uint32_t number = number_operand(i);
     for (uint32_t which = 0; which < instr.args.size(); ++which) {
       const uint32_t arg = instr.args[which];
-      args.push_back(which == number ? arg : nest_.code[arg].per_row ? spread[arg] : registers_of_[arg]);
+      operands.push_back(which == number ? arg : nest_.code[arg].per_row ? spread[arg] : registers_of_[arg]);
     }
+    return operands;
+  }
+
+  // A step that fills the register of instruction i.
+  void add_value(size_t i, const base::SmallVector<uint32_t, 3>& operands, std::vector<Step>& steps) {
+    const Instr& instr = nest_.code[i];
+    steps.push_back(step_of(i, registers_of_[i], operands));
+    const uint32_t number = number_operand(i);
+    if (number == kNoRegister) return;
+    steps.back().numbers = static_cast<uint8_t>(1u << number);
+    steps.back().apply_numbers = tile_function_with_numbers(instr.op, instr.dtype, number);
+    steps.back().number_varies = !invariant_[instr.args[number]];
+  }
+
+  void add_run(size_t stage, size_t i, const std::vector<uint32_t>& spread, Stage& made) {
+    const Instr& instr = nest_.code[i];
+    const base::SmallVector<uint32_t, 3> args = operands_of(i, spread);
     if (is_row_fold(i)) {
       made.tile_steps.push_back(step_of(i, fold_of_[i], args));
       made.folds.push_back(made.tile_steps.back());
@@ -226,20 +297,13 @@ class Builder {
       column_instr_.push_back(i);
     } else if (instr.kind == Instr::Kind::store) {
       made.tile_steps.push_back(step_of(i, kNoRegister, args));
-    } else if (is_repeated(i)) {
-      registers_of_[i] = code_.registers++;  // its own for good
-      code_.once_loads.push_back(step_of(i, registers_of_[i], args));
     } else {
       registers_of_[i] = take();
-      made.tile_steps.push_back(step_of(i, registers_of_[i], args));
-      if (number != kNoRegister) {
-        made.tile_steps.back().numbers = static_cast<uint8_t>(1u << number);
-        made.tile_steps.back().apply = tile_function_with_number(instr.op, instr.dtype, number);
-      }
+      add_value(i, args, made.tile_steps);
     }
     for (uint32_t arg : instr.args) {
       const uint32_t reg = registers_of_[arg];
-      if (nest_.code[arg].per_row || is_repeated(arg) || reg == kNoRegister || last_use_[arg] != std::pair(stage, i)) continue;
+      if (nest_.code[arg].per_row || repeated_[arg] || reg == kNoRegister || last_use_[arg] != std::pair(stage, i)) continue;
       if (std::find(free_.begin(), free_.end(), reg) == free_.end()) free_.push_back(reg);
     }
   }
@@ -288,7 +352,7 @@ class Builder {
     switch (step.kind) {
       case Instr::Kind::load: return step.loads_in_place && is_contiguous(step);
       case Instr::Kind::store: return step.dtype == DType::f32 && !step.per_row && is_contiguous(step);
-      case Instr::Kind::reduce: return step.op == Op::sum && step.dtype == DType::f32 && !shares_rows_;
+      case Instr::Kind::reduce: return step.op == Op::sum && step.dtype == DType::f32;
       case Instr::Kind::apply:
         return step.dtype == DType::f32 && std::all_of(instr.args.begin(), instr.args.end(), is_f32) &&
                step.links[instr.args.size() == 1 ? 0 : 1] != nullptr;
@@ -311,6 +375,7 @@ class Builder {
       for (size_t form = 0; form < kLinkForms && step.kind == Instr::Kind::apply; ++form)
         step.links[form] = link_of(step.op, static_cast<LinkForm>(form));
       step.chains = can_chain(step);
+      made.chained_by_rows |= step.chains && (step.kind == Instr::Kind::reduce || step.number_varies);
       if (step.chains && step.kind == Instr::Kind::load) continue;
       if (before && before->chains && step.chains) {
         saves = true;
@@ -319,6 +384,7 @@ class Builder {
       pays = pays || step.streams || (step.kind == Instr::Kind::apply && step.op == Op::exp);
       before = &step;
     }
+    for (Step& step : made.folds) step.chains = can_chain(step);
     made.chained = saves && pays;
   }
 
@@ -327,21 +393,6 @@ class Builder {
       if (instr.kind != Instr::Kind::store || !instr.per_column) continue;
       const auto found = std::find(column_instr_.begin(), column_instr_.end(), instr.args[0]);
       code_.columns[static_cast<size_t>(found - column_instr_.begin())].buffer = instr.buffer;
-    }
-  }
-
-  void find_ahead() {
-    if (code_.folds == 0 || nest_.row_rank == 0) return;
-    for (const Stage& stage : code_.stages) {
-      for (const Step& step : stage.tile_steps) {
-        if (step.kind != Instr::Kind::load || !step.loads_in_place) continue;
-        const ir::View& view = code_.places[step.place].view;
-        const bool moves = view.strides[nest_.row_rank - 1] != 0;
-        const bool known = std::any_of(code_.ahead.begin(), code_.ahead.end(), [&](const Step& other) {
-          return other.buffer == step.buffer && code_.places[other.place].view == view;
-        });
-        if (moves && !known) code_.ahead.push_back(step);
-      }
     }
   }
 
@@ -382,6 +433,9 @@ class Builder {
       case Instr::Kind::apply:
         step.apply = instruction_of(instr.op, nest_.code[instr.args.back()].dtype, instr.dtype);
         break;
+      case Instr::Kind::reduce:
+        if (!instr.per_column) step.fold = tile_fold(instr.op, instr.dtype);
+        break;
       default: break;
     }
     const bool mapped =
@@ -389,15 +443,17 @@ class Builder {
     if (mapped) {
       step.place = static_cast<uint32_t>(code_.places.size());
       const bool strided = instr.map.views().size() == 1;
-      code_.places.push_back({strided, strided && is_dense(instr.map.views()[0]), instr.map.views()[0], instr.map});
+      code_.places.push_back({strided, strided && is_dense(instr), instr.map.views()[0], instr.map});
     }
     return step;
   }
 
-  bool is_dense(const ir::View& view) const {
-    if (view.masked() || view.strides.size() != nest_.space.size()) return false;
+  bool is_dense(const Instr& instr) const {
+    const ir::View& view = instr.map.views()[0];
+    const size_t rank = instr.per_row ? nest_.row_rank : nest_.space.size();
+    if (view.masked() || view.strides.size() != rank) return false;
     int64_t stride = 1;
-    for (size_t axis = nest_.space.size(); axis-- > 0;) {
+    for (size_t axis = rank; axis-- > 0;) {
       if (nest_.space[axis] != 1 && view.strides[axis] != stride) return false;
       stride *= nest_.space[axis];
     }
@@ -408,7 +464,7 @@ class Builder {
   const bool whole_rows_, shares_rows_;
   TileCode code_;
   std::vector<size_t> depth_;
-  std::vector<bool> invariant_;
+  std::vector<bool> invariant_, repeated_;
   std::vector<uint32_t> once_spread_;
   std::vector<std::vector<size_t>> runs_;
   std::vector<uint32_t> registers_of_, fold_of_, free_;
@@ -417,6 +473,12 @@ class Builder {
 };
 
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+// Rows that share a tile.
+int64_t rows_together(const ir::LoopNest& nest) {
+  const int64_t fit = kSharedTile / std::max<int64_t>(nest.row_size(), 1);
+  return std::min({nest.rows(), fit, kMostRows});
+}
 
 }  // namespace
 
@@ -439,13 +501,12 @@ TileCode build_tiles(const ir::LoopNest& nest) {
     return instr.kind == Instr::Kind::reduce && !instr.per_column;
   });
   TileCode code;
-  if (!folds && 2 * row <= normal && nest.rows() > 1) {
+  if (const int64_t together = rows_together(nest); together > 1) {
     code = Builder(nest, Builder::Tiles::several_rows).run();
-    code.rows_per_tile = std::min(nest.rows(), normal / std::max<int64_t>(row, 1));
-    code.tile = code.rows_per_tile * row;
+    code.rows_per_tile = together;
+    code.tile = std::max<int64_t>(together * row, 1);
     code.register_bytes = bytes_of(code.tile);
-    const Stage& only = code.stages[0];
-    if (only.row_steps.empty() && only.splats.empty() && !code.streams) return code;
+    if (folds || !code.streams) return code;
   }
   if (folds && row <= kLongestTile) {
     code = Builder(nest, Builder::Tiles::whole_rows).run();

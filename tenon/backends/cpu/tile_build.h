@@ -16,7 +16,7 @@ inline constexpr uint32_t kNoRegister = ~0u;
 /// Where an instruction's memory lies: strides over the space, or the map itself when strides do not tell.
 struct Place {
   bool strided = false;
-  bool dense = false;  // the whole space without gaps, in its own order
+  bool dense = false;  // the whole space, or all rows when per_row, without gaps and in its own order
   ir::View view;
   ir::IndexMap map;
 };
@@ -32,12 +32,15 @@ struct Step {
   uint32_t scalar = 0;                        // where a row reduction leaves its result
   base::SmallVector<uint32_t, 3> args;        // registers, or scalars when per_row
   uint8_t numbers = 0;                        // bit i: args[i] is a scalar though the others are registers
+  RowsFn apply_numbers = nullptr;             // takes the place of apply then
+  bool number_varies = false;                 // from row to row
   uint32_t stored_by = kNoRegister;           // the tile step that stores this result, if it can be made in place
   bool chains = false;                        // can be done by links of a chain
   std::array<LinkFn, kLinkForms> links = {};  // of an apply: one for each form
   bool kept = true;                           // something but the next link reads the result
   bool streams = false;                       // a store past the caches
   TileFn apply = nullptr;
+  FoldFn fold = nullptr;  // of a row reduction, where a tile has whole rows
   LoadFn load = nullptr;
   StoreFn store = nullptr;
   uint32_t buffer = 0;
@@ -58,6 +61,7 @@ struct Stage {
   std::vector<Step> tile_steps;  // once per tile
   std::vector<Step> folds;       // row reductions among the tile steps: finished per row
   bool chained = false;          // a chain saves some tile step a pass of its own
+  bool chained_by_rows = false;  // a chain must know where rows end
 };
 
 /// A reduction over all rows, and where its result goes.
@@ -71,15 +75,23 @@ struct Column {
 struct TileCode {
   std::vector<Step> once;  // what is the same for all rows
   std::vector<Splat> once_splats;
-  std::vector<Step> once_loads;  // whole tiles that are the same for all rows, when rows share tiles
+  std::vector<Step> once_tiles;  // elements that are the same for all rows, where a tile has whole rows
   std::vector<Stage> stages;
-  std::vector<Step> ahead;  // loads of whole rows: the next row is fetched while this one is worked on
   std::vector<Place> places;
   std::vector<Column> columns;
   uint32_t registers = 0, scalars = 0, folds = 0;
-  int64_t tile = 0;           // elements of a tile; with reductions whole rows where they fit
-  int64_t rows_per_tile = 1;  // above 1 where rows are short; then there are no row values and no row reductions
+  Dims space;
+  size_t row_rank = 0;
+  int64_t rows = 0, row_size = 0;
+  int64_t tile = 0;  // elements of a tile
+  bool whole_rows = false;
+  int64_t rows_per_tile = 1;  // above 1 where rows are short
   size_t register_bytes = 0;  // from one register to the next
+  size_t chain_width = cpu::chain_width();
+  struct {
+    LinkFn load = link_load(), store = link_store(), stream = link_stream(), sum = link_sum();
+    LinkFn column_sum = link_column_sum(), end = link_end();
+  } links;
   bool streams = false;       // some result is too large for the caches
 };
 

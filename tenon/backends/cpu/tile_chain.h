@@ -18,8 +18,8 @@ using LinkFn = void (*)();
 
 struct Link {
   LinkFn run = nullptr;
-  const void* in = nullptr;  // elements, or one number
-  void* out = nullptr;       // elements, or the lanes of a reduction
+  const void* in = nullptr;  // elements, or one number per row
+  void* out = nullptr;       // elements, or one ReduceState per row
 };
 
 /// What an op does with the elements at hand (`v`) and with in.
@@ -32,7 +32,7 @@ LinkFn link_load();
 LinkFn link_store();
 /// Past the caches; `out` lies on a 64-byte boundary.
 LinkFn link_stream();
-/// Adds the elements at hand to the lanes of a ReduceState, or to the elements of `out`.
+/// Adds the elements at hand to the lanes of their row's ReduceState, or to the elements of `out`, which has one row.
 LinkFn link_sum();
 LinkFn link_column_sum();
 /// Ends every chain.
@@ -40,7 +40,7 @@ LinkFn link_end();
 
 /// Elements that pass through a chain at a time.
 size_t chain_width();
-/// n is a multiple of chain_width().
-void run_chain(const Link* links, size_t n);
+/// Over `rows` rows of n elements each; n is a multiple of chain_width().
+void run_chain(const Link* links, size_t rows, size_t n);
 
 }  // namespace tenon::backends::cpu

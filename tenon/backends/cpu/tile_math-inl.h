@@ -38,8 +38,13 @@ HWY_INLINE V horner(D d, V x, hn::TFromD<D> first, Rest... rest) {
   return hn::MulAdd(horner(d, x, rest...), x, hn::Set(d, first));
 }
 
-/// min(x, most) and max(x, least) that let NaN through: x86 returns the second operand then, others do not.
+/// min(x, most) and max(x, least) that let NaN through. x86 returns the second operand then, ARM has instructions for
+/// both wishes, of which Highway takes the other.
 inline constexpr bool kNanIsSecond = HWY_ARCH_X86 && !kEmulated;
+#if HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64
+HWY_INLINE Floats at_most(F32 d, Floats x, float most) { return Floats(vminq_f32(x.raw, hn::Set(d, most).raw)); }
+HWY_INLINE Floats at_least(F32 d, Floats x, float least) { return Floats(vmaxq_f32(x.raw, hn::Set(d, least).raw)); }
+#endif
 template <class D, class V>
 HWY_INLINE V at_most(D d, V x, hn::TFromD<D> most) {
   if constexpr (kNanIsSecond) return hn::Min(hn::Set(d, most), x);

@@ -36,6 +36,10 @@ struct Sum {
   static HWY_INLINE V lanes(V total) {
     return total;
   }
+  template <class V>
+  static HWY_INLINE V join_lanes(V a, V b) {
+    return hn::Add(a, b);
+  }
   static T join(T a, T b) { return static_cast<T>(a + b); }
 };
 
@@ -46,6 +50,10 @@ struct Product : Sum<T> {
   template <class V>
   static HWY_INLINE V run(V total, V x) {
     return hn::Mul(total, x);
+  }
+  template <class V>
+  static HWY_INLINE V join_lanes(V a, V b) {
+    return hn::Mul(a, b);
   }
   static T join(T a, T b) { return static_cast<T>(a * b); }
 };
@@ -83,6 +91,14 @@ struct Largest {
   template <class V>
   static HWY_INLINE V lanes(V total) {
     return total;
+  }
+  template <class V>
+  static HWY_INLINE V join_lanes(V a, V b) {
+    if constexpr (std::is_floating_point_v<T>) {
+      const V larger = hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(b)), b, a);
+      return hn::IfThenElse(hn::Eq(a, b), hn::And(a, b), larger);
+    } else
+      return hn::IfThenElse(hn::Lt(a, b), b, a);
   }
   static T join(T a, T b) {
     if (a == b) return std::is_floating_point_v<T> && std::signbit(static_cast<double>(a)) ? b : a;
@@ -138,14 +154,48 @@ void start(ReduceState& state) {
   for (size_t j = 0; j < kLanes; ++j) lanes[j] = F::kIdentity;
 }
 
-template <class F, typename T>
-void finish(const ReduceState& state, void* out) {
-  T lanes[kLanes];
-  std::memcpy(lanes, state.lanes, sizeof lanes);
-  for (size_t apart = kLanes / 2; apart > 0; apart /= 2) {
-    for (size_t j = 0; j < apart; ++j) lanes[j] = F::join(lanes[j], lanes[j + apart]);
+/// Joins the lanes into the first of them.
+template <class F, size_t kApart, typename T>
+HWY_INLINE void join_all(T* lanes) {
+  const hn::CappedTag<T, kApart> d;
+  if constexpr (F::kHasVectors) {
+    for (size_t j = 0; j < kApart; j += kLanesOf<decltype(d)>)
+      hn::StoreU(F::join_lanes(hn::LoadU(d, lanes + j), hn::LoadU(d, lanes + j + kApart)), d, lanes + j);
+  } else {
+    for (size_t j = 0; j < kApart; ++j) lanes[j] = F::join(lanes[j], lanes[j + kApart]);
   }
-  std::memcpy(out, lanes, sizeof(T));
+  if constexpr (kApart > 1) join_all<F, kApart / 2>(lanes);
+}
+
+template <class F, typename T>
+void finish(const ReduceState* states, void* out, size_t rows) {
+  for (size_t row = 0; row < rows; ++row) {
+    alignas(64) T lanes[kLanes];
+    std::memcpy(lanes, states[row].lanes, sizeof lanes);
+    join_all<F, kLanes / 2>(lanes);
+    static_cast<T*>(out)[row] = lanes[0];
+  }
+}
+
+template <class F, typename T>
+void fold_rows(void* out, const void* tile, size_t rows, size_t n) {
+  for (size_t row = 0; row < rows; ++row) {
+    ReduceState state;
+    start<F, T>(state);
+    fold_tile<F, T>(state, static_cast<const T*>(tile) + row * n, n);
+    finish<F, T>(&state, static_cast<T*>(out) + row, 1);
+  }
+}
+
+void round_results(DType dtype, void* out, size_t rows) {
+  static const TileFn kRoundF16 = tile_cast(DType::f32, DType::f16), kRoundBf16 = tile_cast(DType::f32, DType::bf16);
+  const void* from = out;
+  (dtype == DType::f16 ? kRoundF16 : kRoundBf16)(out, &from, rows);
+}
+template <class F, DType kDType>
+void fold_half_rows(void* out, const void* tile, size_t rows, size_t n) {
+  fold_rows<F, float>(out, tile, rows, n);
+  round_results(kDType, out, rows);
 }
 
 /// Calls action.template operator()<F, T>() for the reduction and the type of its lanes. Integers are added and
@@ -173,6 +223,23 @@ void reduce_tile_here(ReduceState& state, Op op, DType dtype, const void* tile, 
   with_reduction(op, dtype, [&]<class F, typename T>() { fold_tile<F, T>(state, tile, n); });
 }
 
+void reduce_finish_here(const ReduceState* states, Op op, DType dtype, void* out, size_t rows) {
+  with_reduction(op, dtype, [&]<class F, typename T>() { finish<F, T>(states, out, rows); });
+  if (accumulator(dtype) != dtype) round_results(dtype, out, rows);
+}
+
+FoldFn find_fold_here(Op op, DType dtype) {
+  FoldFn found = nullptr;
+  with_reduction(op, dtype, [&]<class F, typename T>() {
+    found = fold_rows<F, T>;
+    if constexpr (std::is_same_v<T, float>) {
+      if (dtype == DType::f16) found = fold_half_rows<F, DType::f16>;
+      if (dtype == DType::bf16) found = fold_half_rows<F, DType::bf16>;
+    }
+  });
+  return found;
+}
+
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -180,6 +247,8 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::backends::cpu {
 
 HWY_EXPORT(reduce_tile_here);
+HWY_EXPORT(reduce_finish_here);
+HWY_EXPORT(find_fold_here);
 
 void reduce_start(ReduceState& state, ir::Op op, DType dtype) {
   using namespace HWY_NAMESPACE;
@@ -190,14 +259,11 @@ void reduce_tile(ReduceState& state, ir::Op op, DType dtype, const void* tile, s
   HWY_DYNAMIC_DISPATCH(reduce_tile_here)(state, op, dtype, tile, n);
 }
 
-void reduce_finish(const ReduceState& state, ir::Op op, DType dtype, void* out) {
-  using namespace HWY_NAMESPACE;
-  with_reduction(op, dtype, [&]<class F, typename T>() { finish<F, T>(state, out); });
-  if (accumulator(dtype) == dtype) return;
-  const void* from = out;
-  static const TileFn kRoundF16 = tile_cast(DType::f32, DType::f16), kRoundBf16 = tile_cast(DType::f32, DType::bf16);
-  (dtype == DType::f16 ? kRoundF16 : kRoundBf16)(out, &from, 1);
+void reduce_finish(const ReduceState* states, ir::Op op, DType dtype, void* out, size_t rows) {
+  HWY_DYNAMIC_DISPATCH(reduce_finish_here)(states, op, dtype, out, rows);
 }
+
+FoldFn tile_fold(ir::Op op, DType dtype) { return HWY_DYNAMIC_DISPATCH(find_fold_here)(op, dtype); }
 
 }  // namespace tenon::backends::cpu
 #endif

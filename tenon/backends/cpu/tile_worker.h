@@ -1,0 +1,81 @@
+// One thread's share of a tile program: interprets the steps of tile_build.h on registers of its own.
+//
+// A row value has an element for every row of the tile, so that it is computed for all of them at once like any other
+// tile. Where an element instruction does not take it as it is, it is spread over a register.
+
+#pragma once
+
+#include <span>
+
+#include "tenon/backends/cpu/call_scratch.h"
+#include "tenon/backends/cpu/tile_build.h"
+
+namespace tenon::backends::cpu {
+
+class TileWorker {
+ public:
+  TileWorker(const TileCode& code, std::span<std::byte* const> buffers);
+  ~TileWorker();
+  TileWorker(const TileWorker&) = delete;
+  TileWorker& operator=(const TileWorker&) = delete;
+
+  /// Column c folds elements begin ... end - 1 of the rows to come into memory at partials + c * stride.
+  void start_columns(std::byte* partials, size_t stride, int64_t begin, int64_t end);
+  /// Rows begin ... end - 1.
+  void run_rows(int64_t begin, int64_t end);
+  /// Elements begin ... end - 1 of a row, where tiles are parts of rows.
+  void run_part(int64_t row, int64_t begin, int64_t end);
+
+ private:
+  std::byte* own(uint32_t r) { return registers_ + r * code_.register_bytes; }
+  std::byte* scalar(uint32_t s) { return scalars_ + s * scalar_bytes_; }
+  ReduceState* states_of(const Step& step) { return states_ + step.out * code_.rows_per_tile; }
+
+  void go_to(int64_t row);
+  void run_whole_rows();
+  void repeat(const Step& step);
+  void spread(const Splat& splat, size_t rows, size_t n);
+  void run_row_step(const Step& step, size_t rows);
+
+  void run_tile(const Stage& stage, int64_t at, size_t n);
+  void run_tile_step(const Stage& stage, const Step& step, int64_t at, size_t n);
+  void apply(const Step& step, std::byte* out, size_t n);
+  void fold_columns(const Step& step, int64_t at, size_t n);
+  std::byte* column_sums(const Step& step, int64_t at);
+  std::byte* direct_result(const Stage& stage, const Step& step, int64_t at, size_t n);
+
+  bool runs_as_chains(const Stage& stage, size_t n) const;
+  void run_chained(const Stage& stage, int64_t at, size_t n);
+  void finish_chain(const Stage& stage, size_t n);
+  void take_up(uint32_t reg);
+  void add_links(const Stage& stage, const Step& step, int64_t at, size_t n);
+  void add_apply(const Step& step);
+
+  std::byte* address_of(const Step& step, int64_t at, size_t n);
+  void access(const Step& step, std::byte* tile, int64_t at, size_t n);
+  void access_row_values(const Step& step, std::byte* values, size_t rows);
+  void access_row(const Step& step, std::byte* tile, int64_t at, size_t n);
+  void run_along(const Step& step, const Place& place, std::byte* tile, int64_t offset, int64_t column, size_t n,
+                 bool valid);
+  void piece(const Step& step, std::byte* tile, int64_t position, int64_t stride, size_t n);
+  void random(const Step& step, std::byte* tile, int64_t position, int64_t stride, size_t n);
+  void one(const Step& step, const Place& place, std::byte* tile, int64_t position);
+  int64_t row_offset(const ir::View& view) const;
+  bool row_valid(const ir::View& view) const;
+
+  const TileCode& code_;
+  const std::span<std::byte* const> buffers_;
+  const size_t scalar_bytes_;
+  const Scratch memory_;
+  ReduceState* states_ = nullptr;  // of every fold one for each row of a tile
+  std::byte *registers_ = nullptr, *scalars_ = nullptr;
+  base::SmallVector<std::byte*, 48> at_;      // where the value of a register lies: in it, or in a buffer
+  base::SmallVector<std::byte*, 4> columns_;  // partial results of the block at hand
+  base::SmallVector<Link, 32> chain_;
+  uint32_t at_hand_ = kNoRegister;  // the register whose elements the last link hands on
+  Dims row_index_, index_;
+  int64_t row_ = 0;  // the first of the tile
+  size_t rows_ = 1;  // of the tile
+};
+
+}  // namespace tenon::backends::cpu

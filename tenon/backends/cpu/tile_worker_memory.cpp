@@ -1,0 +1,157 @@
+// Where the operands of a tile lie in the buffers, and how they get into registers and back.
+
+#include <algorithm>
+#include <cstring>
+
+#include "tenon/backends/cpu/tile_worker.h"
+#include "tenon/ir/philox.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+using ir::IndexMap;
+using ir::Instr;
+
+bool inside(const ir::View& view, size_t axis, int64_t index) {
+  return !view.masked() || (index >= view.valid_from[axis] && index < view.valid_to[axis]);
+}
+
+}  // namespace
+
+// Where a run of elements lies that has neither gaps nor padding; null for any other.
+std::byte* TileWorker::address_of(const Step& step, int64_t at, size_t n) {
+  const Place& place = code_.places[step.place];
+  const ir::View& view = place.view;
+  const auto size = static_cast<int64_t>(size_of(step.dtype));
+  if (code_.rows_per_tile > 1) {
+    if (n == 0 || !place.dense) return nullptr;
+    return buffers_[step.buffer] + (view.offset + row_ * code_.row_size) * size;
+  }
+  if (n == 0 || !place.strided || view.masked() || code_.space.size() != code_.row_rank + 1 || view.strides.back() != 1)
+    return nullptr;
+  return buffers_[step.buffer] + (row_offset(view) + at) * size;
+}
+
+void TileWorker::access(const Step& step, std::byte* tile, int64_t at, size_t n) {
+  if (code_.rows_per_tile == 1) return access_row(step, tile, at, n);
+  const Place& place = code_.places[step.place];
+  if (place.dense) return piece(step, tile, place.view.offset + row_ * code_.row_size, 1, n);
+  const auto row = static_cast<size_t>(code_.row_size);
+  for (size_t i = 0; i < rows_; ++i) {
+    go_to(row_ + static_cast<int64_t>(i));
+    access_row(step, tile + i * row * tile_element_size(step.dtype), 0, row);
+  }
+}
+
+// One element for each row of the tile.
+void TileWorker::access_row_values(const Step& step, std::byte* values, size_t rows) {
+  if (rows == 1) return access_row(step, values, 0, 1);
+  const Place& place = code_.places[step.place];
+  if (place.dense) return piece(step, values, place.view.offset + row_, 1, rows);
+  for (size_t i = 0; i < rows; ++i) {
+    go_to(row_ + static_cast<int64_t>(i));
+    access_row(step, values + i * tile_element_size(step.dtype), 0, 1);
+  }
+}
+
+// Loads, stores and the rest of what has a map: in runs along the last axis of the space.
+void TileWorker::access_row(const Step& step, std::byte* tile, int64_t at, size_t n) {
+  const Place& place = code_.places[step.place];
+  const size_t element = tile_element_size(step.dtype);
+  if (!place.strided) {
+    for (size_t i = 0; i < n; ++i) one(step, place, tile + i * element, at + static_cast<int64_t>(i));
+    return;
+  }
+  if (step.per_row || code_.space.size() - code_.row_rank <= 1) {
+    run_along(step, place, tile, row_offset(place.view), at, n, row_valid(place.view));
+    return;
+  }
+  const int64_t width = code_.space.back();
+  while (n > 0) {  // several element axes: cut at the end of the innermost
+    const int64_t column = at % width;
+    const auto run = static_cast<size_t>(std::min<int64_t>(width - column, static_cast<int64_t>(n)));
+    int64_t rest = at / width, offset = row_offset(place.view);
+    bool valid = row_valid(place.view);
+    for (size_t axis = code_.space.size() - 1; axis-- > code_.row_rank;) {
+      const int64_t index = rest % code_.space[axis];
+      rest /= code_.space[axis];
+      offset += index * place.view.strides[axis];
+      valid = valid && inside(place.view, axis, index);
+    }
+    run_along(step, place, tile, offset, column, run, valid);
+    tile += run * element;
+    at += static_cast<int64_t>(run);
+    n -= run;
+  }
+}
+
+int64_t TileWorker::row_offset(const ir::View& view) const {
+  int64_t offset = view.offset;
+  for (size_t axis = 0; axis < code_.row_rank; ++axis) offset += row_index_[axis] * view.strides[axis];
+  return offset;
+}
+
+bool TileWorker::row_valid(const ir::View& view) const {
+  for (size_t axis = 0; axis < code_.row_rank; ++axis) {
+    if (!inside(view, axis, row_index_[axis])) return false;
+  }
+  return true;
+}
+
+// Elements column..column+n-1 along the last axis, padding cut off at both ends.
+void TileWorker::run_along(const Step& step, const Place& place, std::byte* tile, int64_t offset, int64_t column,
+                           size_t n, bool valid) {
+  const ir::View& view = place.view;
+  const bool has_last = !step.per_row && code_.space.size() > code_.row_rank;
+  const int64_t stride = has_last ? view.strides.back() : 0;
+  int64_t from = column, to = column + static_cast<int64_t>(n);
+  if (!valid)
+    to = from;
+  else if (has_last && view.masked()) {
+    from = std::clamp(view.valid_from.back(), column, to);
+    to = std::clamp(view.valid_to.back(), from, to);
+  }
+  const size_t element = tile_element_size(step.dtype);
+  const auto before = static_cast<size_t>(from - column), inner = static_cast<size_t>(to - from);
+  if (inner < n && step.kind != Instr::Kind::store) std::memset(tile, 0, n * element);
+  if (inner > 0) piece(step, tile + before * element, offset + from * stride, stride, inner);
+}
+
+void TileWorker::piece(const Step& step, std::byte* tile, int64_t position, int64_t stride, size_t n) {
+  const auto bytes = static_cast<int64_t>(size_of(step.dtype));
+  switch (step.kind) {
+    case Instr::Kind::load: step.load(tile, buffers_[step.buffer] + position * bytes, stride, n); break;
+    case Instr::Kind::store: step.store(buffers_[step.buffer] + position * bytes, stride, tile, n); break;
+    case Instr::Kind::ramp: tile_ramp(tile, step.dtype, position, stride, n); break;
+    case Instr::Kind::valid: std::memset(tile, 1, n); break;
+    default: random(step, tile, position, stride, n); break;
+  }
+}
+
+void TileWorker::random(const Step& step, std::byte* tile, int64_t position, int64_t stride, size_t n) {
+  int64_t state[2];
+  std::memcpy(state, buffers_[step.buffer], sizeof(state));
+  const auto seed = static_cast<uint64_t>(state[0]);
+  const uint64_t start = static_cast<uint64_t>(state[1]) + step.bits + static_cast<uint64_t>(position);
+  if (stride == 1) return tile_philox(tile, seed, start, n);
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t word = ir::philox_word(seed, start + static_cast<uint64_t>(stride) * i);
+    std::memcpy(tile + 4 * i, &word, 4);
+  }
+}
+
+// One element through a map that strides do not describe.
+void TileWorker::one(const Step& step, const Place& place, std::byte* tile, int64_t position) {
+  index_.resize(place.map.shape().size());
+  int64_t rest = position;
+  for (size_t axis = index_.size(); axis-- > code_.row_rank;) {
+    index_[axis] = rest % code_.space[axis];
+    rest /= code_.space[axis];
+  }
+  std::copy_n(row_index_.begin(), code_.row_rank, index_.begin());
+  const int64_t where = place.map.locate({index_.data(), index_.size()});
+  if (where != IndexMap::kPadding) return piece(step, tile, where, 1, 1);
+  if (step.kind != Instr::Kind::store) std::memset(tile, 0, tile_element_size(step.dtype));
+}
+
+}  // namespace tenon::backends::cpu
