@@ -141,6 +141,25 @@ TEST(Contract, FewRowsTimesTurnedColumnsHaveTheBitsOfTheWhole) {
   }
 }
 
+// Threads share the inner dimension of few rows.
+TEST(Contract, FewRowsHaveTheSameBitsWithAnyThreads) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+    const Given right = given(dtype, {1700, 431}, {}, 2);
+    for (int64_t count : {1, 2, 3}) {
+      const Given rows = given(dtype, {count, 1700});
+      expect_product(rows, right, dtype);
+      const ir::Call call = contract_of(rows, right, dtype);
+      const Threads many(5);
+      const Results results = run_on_cpu(call, {rows, right});
+      const Threads one(1);
+      EXPECT_EQ(run_on_cpu(call, {rows, right}), results);
+    }
+    const Given column = given(dtype, {1700, 1});
+    const Given left = given(dtype, {1700, 431}, {permuted({1, 0})}, 2);
+    expect_product(left, column, dtype);
+  }
+}
+
 TEST(Contract, EveryInstructionSet) {
   for (const std::string_view target : tile_targets()) {
     SCOPED_TRACE(target);

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "tenon/backends/cpu/call_kernels.h"
+#include "tenon/backends/cpu/call_scratch.h"
 #include "tenon/backends/cpu/matmul_amx.h"
 #include "tenon/backends/cpu/matmul_onednn.h"
 #include "tenon/backends/cpu/matmul_split.h"
@@ -115,6 +116,11 @@ class Contract : public ContractKernel {
     whole.a = swapped_ ? b.data() : a.data();
     whole.b = swapped_ ? a.data() : b.data();
     whole.c = c;
+    if (shares_depth(whole)) {
+      multiply_parts(whole);
+      if (finished) (*finished)(0, swapped_ ? whole.n : whole.m, 0, swapped_ ? whole.m : whole.n);
+      return;
+    }
     const Cut cut = cut_product(batches_, whole.m, whole.n, whole.k, grid_);
     const auto multiply_one = [&](int64_t i) {
       const int64_t batch = i / (cut.down * cut.across), y = i / cut.across % cut.down, x = i % cut.across;
@@ -165,6 +171,46 @@ class Contract : public ContractKernel {
     shape_.b_row = a_column;
     shape_.b_column = a_row;
     shape_.c_row = shape_.n;
+  }
+
+  // A few rows are as quick as memory is, and that is quickest where each thread reads whole rows of the right operand:
+  // threads share blocks of k instead of columns.
+  bool shares_depth(const Product& whole) const {
+    constexpr int64_t kFewRows = 3;
+    return batches_ == 1 && whole.m <= kFewRows && whole.b_column == 1 && whole.in == whole.out &&
+           (whole.out == DType::f32 || whole.out == DType::f64) && base::num_threads() > 1 &&
+           whole.n * whole.k >= 2 * kGrain && whole.k > depth_of_products(whole.k);
+  }
+
+  // Blocks of k by strips of columns, then their sums in the order of the blocks: the bits are those of one block after
+  // the other.
+  void multiply_parts(const Product& whole) const {
+    constexpr int64_t kNarrowest = 128;
+    const auto bytes = static_cast<int64_t>(size_of(whole.out));
+    const int64_t depth = depth_of_products(whole.k), blocks = ceil_div(whole.k, depth), threads = base::num_threads();
+    int64_t strips = 1;
+    while (blocks * strips % threads != 0 && whole.n / (strips + 1) >= kNarrowest) ++strips;
+    const int64_t size = whole.m * whole.n;
+    const Scratch partial(static_cast<size_t>((blocks - 1) * size * bytes));
+    base::parallel_tasks(blocks * strips, [&](int64_t i) {
+      const int64_t block = i / strips, column = begin_of(i % strips, strips, whole.n, grid_.columns);
+      Product part = whole;
+      part.n = begin_of(i % strips + 1, strips, whole.n, grid_.columns) - column;
+      part.k = std::min(depth, whole.k - block * depth);
+      part.a += block * depth * whole.a_column * bytes;
+      part.b += (block * depth * whole.b_row + column) * bytes;
+      part.c = (block == 0 ? whole.c : partial.data() + (block - 1) * size * bytes) + column * bytes;
+      multiply_(part);
+    });
+    const auto add = [&]<typename T>() {
+      T* to = reinterpret_cast<T*>(whole.c);
+      const T* from = partial.as<T>();
+      for (int64_t block = 1; block < blocks; ++block, from += size) {
+        for (int64_t i = 0; i < size; ++i) to[i] += from[i];
+      }
+    };
+    if (whole.out == DType::f64) return add.template operator()<double>();
+    add.template operator()<float>();
   }
 
   // What begins at this row and column.

@@ -26,6 +26,8 @@ struct Product {
 /// rectangle: cutting a product into rectangles changes no bit.
 void multiply_f32(const Product& product);
 void multiply_f64(const Product& product);
+/// How long those blocks are for this many elements of k.
+int64_t depth_of_products(int64_t k);
 /// The same for integers, which wrap around.
 void multiply_integers(const Product& product);
 
