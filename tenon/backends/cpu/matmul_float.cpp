@@ -383,6 +383,9 @@ class FewRowsTurned {
     const int64_t columns = std::min(kLanes, p_.n - column);
     int64_t k = begin;
     for (; columns == kLanes && k + kSide <= end; k += kSide) {
+      if (HWY_TARGET != HWY_NEON && (k - begin) % kLanes == 0) {
+        for (int64_t i = 0; i < kLanes; ++i) __builtin_prefetch(right(k, column + kLanes + i), 0, 2);
+      }
       V square[kSide];
 #pragma GCC unroll 4
       for (int i = 0; i < kSide; ++i) square[i] = load_blocks(d, right(k, column + i), kSide * p_.b_column);
