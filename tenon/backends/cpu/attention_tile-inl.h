@@ -37,16 +37,12 @@ HWY_INLINE void exp_of_scores(D d, hn::Vec<D> (&x)[kCount]) {
   constexpr double kLog2OfE = 1.44269504088896340736, kLn2 = 0.693147180559945309417;
   const auto rounder = hn::Set(d, kWide ? 0x1.8p52 + 1023 : 0x1.8p23 + 127), unit = hn::Set(d, kLog2OfE);
   hn::Vec<D> sum[kCount], y[kCount];
-  const auto for_all = [](auto&& f) HWY_ATTR {
-#pragma GCC unroll 8
-    for (size_t i = 0; i < kCount; ++i) f(i);
-  };
   // Where n is minus the bias, 2^n comes out as 0.
-  for_all([&](size_t i) HWY_ATTR { x[i] = at_least(d, x[i], kWide ? -709.1 : -88.1); });
-  for_all([&](size_t i) HWY_ATTR { sum[i] = hn::MulAdd(x[i], unit, rounder); });
-  for_all([&](size_t i) HWY_ATTR { x[i] = hn::MulAdd(x[i], unit, hn::Sub(rounder, sum[i])); });
+  for_all<kCount>([&](size_t i) HWY_ATTR { x[i] = at_least(d, x[i], kWide ? -709.1 : -88.1); });
+  for_all<kCount>([&](size_t i) HWY_ATTR { sum[i] = hn::MulAdd(x[i], unit, rounder); });
+  for_all<kCount>([&](size_t i) HWY_ATTR { x[i] = hn::MulAdd(x[i], unit, hn::Sub(rounder, sum[i])); });
   if constexpr (kWide) {  // the series of e^(f ln 2): 13 terms leave 2^-57
-    for_all([&](size_t i) HWY_ATTR {
+    for_all<kCount>([&](size_t i) HWY_ATTR {
       y[i] = horner(d, hn::Mul(x[i], hn::Set(d, kLn2)), 1., 1., 1. / 2, 1. / 6, 1. / 24, 1. / 120, 1. / 720, 1. / 5040,
                     1. / 40320, 1. / 362880, 1. / 3628800, 1. / 39916800, 1. / 479001600, 1. / 6227020800);
     });
@@ -55,21 +51,22 @@ HWY_INLINE void exp_of_scores(D d, hn::Vec<D> (&x)[kCount]) {
     const auto pair = [&](size_t i, double c, double next)
                           HWY_ATTR { return hn::MulAdd(x[i], hn::Set(d, next), hn::Set(d, c)); };
     hn::Vec<D> square[kCount];
-    for_all([&](size_t i) HWY_ATTR { square[i] = hn::Mul(x[i], x[i]); });
-    for_all([&](size_t i) HWY_ATTR {
+    for_all<kCount>([&](size_t i) HWY_ATTR { square[i] = hn::Mul(x[i], x[i]); });
+    for_all<kCount>([&](size_t i) HWY_ATTR {
       y[i] = pair(i, 8.3688516169786453e-3 * kFourth * kLn2, 1.3783585745841265e-3 * kFourth * kSquare);
     });
-    for_all([&](size_t i) HWY_ATTR {
+    for_all<kCount>([&](size_t i) HWY_ATTR {
       y[i] =
           hn::MulAdd(y[i], square[i], pair(i, 0.16666519641876221 * kSquare * kLn2, 4.1668955236673355e-2 * kFourth));
     });
-    for_all([&](size_t i)
-                HWY_ATTR { y[i] = hn::MulAdd(y[i], square[i], pair(i, kLn2, 0.49999991059303284 * kSquare)); });
-    for_all([&](size_t i) HWY_ATTR { y[i] = hn::MulAdd(y[i], x[i], hn::Set(d, 1.0f)); });
+    for_all<kCount>([&](size_t i)
+                        HWY_ATTR { y[i] = hn::MulAdd(y[i], square[i], pair(i, kLn2, 0.49999991059303284 * kSquare)); });
+    for_all<kCount>([&](size_t i) HWY_ATTR { y[i] = hn::MulAdd(y[i], x[i], hn::Set(d, 1.0f)); });
   }
   const hn::RebindToSigned<D> di;
-  for_all([&](size_t i)
-              HWY_ATTR { x[i] = hn::Mul(y[i], hn::BitCast(d, hn::ShiftLeft<kMantissa>(hn::BitCast(di, sum[i])))); });
+  for_all<kCount>([&](size_t i) HWY_ATTR {
+    x[i] = hn::Mul(y[i], hn::BitCast(d, hn::ShiftLeft<kMantissa>(hn::BitCast(di, sum[i]))));
+  });
 }
 
 template <typename D>

@@ -22,6 +22,25 @@ TileFn copy_of(DType dtype) {
   }
 }
 
+// Where a condition holds for a whole row, nothing has to be looked at.
+template <size_t kBytes>
+void choose_rows(void* out, const void* const* in, size_t rows, size_t n) {
+  for (size_t row = 0; row < rows; ++row) {
+    const size_t at = row * n * kBytes;
+    const auto* from = static_cast<const std::byte*>(in[static_cast<const uint8_t*>(in[0])[row] ? 1 : 2]) + at;
+    std::byte* to = static_cast<std::byte*>(out) + at;
+    if (to != from) std::memcpy(to, from, n * kBytes);
+  }
+}
+
+RowsFn choice_of(DType dtype) {
+  switch (tile_element_size(dtype)) {
+    case 8: return choose_rows<8>;
+    case 4: return choose_rows<4>;
+    default: return choose_rows<1>;
+  }
+}
+
 bool is_half(DType dtype) { return size_of(dtype) == 2; }
 
 // Through the 16-bit pattern: f16 and bf16 share no other form.
@@ -46,6 +65,11 @@ TileFn tile_function(ir::Op op, DType dtype) {
     if (TileFn function = find(op, dtype)) return function;
   }
   return nullptr;
+}
+
+RowsFn tile_function_with_numbers(ir::Op op, DType dtype, size_t which) {
+  if (op == ir::Op::where) return which == 0 ? choice_of(dtype) : nullptr;
+  return find_numbers(op, dtype, which);
 }
 
 TileFn tile_cast(DType from, DType to) {

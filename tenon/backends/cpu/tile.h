@@ -1,8 +1,9 @@
 // The vector instructions of the CPU device: what a tile program is made of.
 //
-// A tile is a run of up to kTile elements in a register-like buffer. Every instruction is one call over a whole tile
-// (about 5 ns to dispatch, measured), written once with Highway and dispatched at run time to the best instruction set.
-// In a tile f16 and bf16 elements are floats that have been rounded to their dtype; bool and u8 are bytes.
+// A tile is a run of some hundred or thousand elements in a register-like buffer. Every instruction is one call over a
+// whole tile (about 5 ns to dispatch, measured), written once with Highway and dispatched at run time to the best
+// instruction set. In a tile f16 and bf16 elements are floats that have been rounded to their dtype; bool and u8 are
+// bytes.
 
 #pragma once
 
@@ -15,8 +16,9 @@
 
 namespace tenon::backends::cpu {
 
+/// Elements that an instruction which needs memory of its own works on at a time.
 inline constexpr size_t kTile = 512;
-/// Bytes of one tile register: the widest element is 8 bytes.
+/// Bytes of so many of the widest elements.
 inline constexpr size_t kTileBytes = kTile * 8;
 
 /// Bytes of an element inside a tile: 4 for f32, f16, bf16 and i32, 8 for f64 and i64, 1 for u8 and bool.
@@ -27,8 +29,8 @@ using TileFn = void (*)(void* out, const void* const* in, size_t n);
 
 /// The instruction of an elementwise op on operands of this dtype (of the branches, for where); null if there is none.
 TileFn tile_function(ir::Op op, DType dtype);
-/// The same for a tile of `rows` rows of n elements each, and a binary op whose operand `which` has one element for a
-/// row; null where there is none.
+/// The same for a tile of `rows` rows of n elements each, and an op whose operand `which` has one element for a row;
+/// null where there is none.
 using RowsFn = void (*)(void* out, const void* const* in, size_t rows, size_t n);
 RowsFn tile_function_with_numbers(ir::Op op, DType dtype, size_t which);
 /// Conversion between tiles of two dtypes, rounding as the reference device does.

@@ -245,7 +245,7 @@ namespace tenon::backends::cpu {
 HWY_EXPORT(find_arithmetic_here);
 HWY_EXPORT(find_numbers_here);
 
-RowsFn tile_function_with_numbers(ir::Op op, DType dtype, size_t which) {
+RowsFn find_numbers(ir::Op op, DType dtype, size_t which) {
   return dtype == DType::f32 ? HWY_DYNAMIC_DISPATCH(find_numbers_here)(op, which) : nullptr;
 }
 

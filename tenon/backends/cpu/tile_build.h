@@ -51,7 +51,8 @@ struct Step {
 /// A row value spread over a register.
 struct Splat {
   uint32_t scalar, reg;
-  DType dtype;
+  size_t element;  // bytes
+  LoadFn fill;     // with a stride of 0
 };
 
 /// What is done with a row before the next reductions are known.
@@ -92,7 +93,7 @@ struct TileCode {
     LinkFn load = link_load(), store = link_store(), stream = link_stream(), sum = link_sum();
     LinkFn column_sum = link_column_sum(), end = link_end();
   } links;
-  bool streams = false;       // some result is too large for the caches
+  bool streams = false;  // some result is too large for the caches
 };
 
 TileCode build_tiles(const ir::LoopNest& nest);

@@ -26,6 +26,13 @@ struct Neg {
     for (Floats& v : x) v = hn::Neg(v);
   }
 };
+struct Sqrt {
+  template <size_t kCount>
+  static HWY_INLINE void run_all(F32, Floats (&x)[kCount]) {
+#pragma GCC unroll 8
+    for (Floats& v : x) v = hn::Sqrt(v);
+  }
+};
 struct Add {
   static HWY_INLINE Floats run(F32, Floats a, Floats b) { return hn::Add(a, b); }
 };
@@ -132,9 +139,9 @@ struct Links<std::index_sequence<kAt...>> {
     for (size_t row = 0; row < rows; ++row) {
       for (size_t column = 0; column < n; column += kWidth) first(links, row * n + column, row, column, none(kAt)...);
     }
-      // GCC takes it that links, which have vectors as arguments, leave this to no one. Without it the SSE code of the
-      // rest of the program waits for vectors at every instruction: 343 against 93 ns for a short chain and 20
-      // additions.
+    // GCC takes it that links, which have vectors as arguments, leave this to no one. Without it the SSE code of the
+    // rest of the program waits for vectors at every instruction: 343 against 93 ns for a short chain and 20
+    // additions.
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
     _mm256_zeroupper();
 #endif
@@ -165,6 +172,7 @@ using AllLinks = Links<std::make_index_sequence<kVectors>>;
 LinkFn link_of_here(Op op, LinkForm form) {
   switch (op) {
     case Op::neg: return AllLinks::one<Neg>(form);
+    case Op::sqrt: return AllLinks::one<Sqrt>(form);
     case Op::exp: return AllLinks::one<Exp>(form);
     case Op::add: return AllLinks::two<Add>(form);
     case Op::mul: return AllLinks::two<Mul>(form);

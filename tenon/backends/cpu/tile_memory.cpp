@@ -67,6 +67,20 @@ void fill_all(T* tile, T value, size_t n) {
   for (; i < n; ++i) tile[i] = value;
 }
 
+// Unsigned, because it wraps.
+template <typename T>
+void ramp_all(T* tile, T start, T step, size_t n) {
+  const hn::ScalableTag<T> d;
+  constexpr size_t kStep = kLanesOf<decltype(d)>;
+  alignas(64) T first[kStep];
+  for (size_t j = 0; j < kStep; ++j) first[j] = static_cast<T>(start + j * step);
+  auto numbers = hn::Load(d, first);
+  const auto further = hn::Set(d, static_cast<T>(kStep * step));
+  size_t i = 0;
+  for (; i + kStep <= n; i += kStep, numbers = hn::Add(numbers, further)) hn::StoreU(numbers, d, tile + i);
+  if (i < n) store_tail(d, numbers, tile + i, n - i);
+}
+
 template <typename T>
 void gather_all(T* to, const T* from, int64_t stride, size_t n) {
   for (size_t i = 0; i < n; ++i) to[i] = from[static_cast<int64_t>(i) * stride];
@@ -162,6 +176,13 @@ StoreFn find_stream_here(DType dtype) {
   return size_of(dtype) == 8 ? stream<uint64_t> : size_of(dtype) == 4 ? stream<uint32_t> : stream<uint8_t>;
 }
 
+void ramp_i32_here(void* tile, int64_t start, int64_t step, size_t n) {
+  ramp_all(static_cast<uint32_t*>(tile), static_cast<uint32_t>(start), static_cast<uint32_t>(step), n);
+}
+void ramp_i64_here(void* tile, int64_t start, int64_t step, size_t n) {
+  ramp_all(static_cast<uint64_t*>(tile), static_cast<uint64_t>(start), static_cast<uint64_t>(step), n);
+}
+
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -172,6 +193,8 @@ namespace {
 HWY_EXPORT(find_load_here);
 HWY_EXPORT(find_store_here);
 HWY_EXPORT(find_stream_here);
+HWY_EXPORT(ramp_i32_here);
+HWY_EXPORT(ramp_i64_here);
 
 // The i64 or f64 number as one element in tile form.
 template <DType kFrom, typename T>
@@ -198,13 +221,15 @@ void tile_fill(void* tile, DType dtype, double real, int64_t whole, size_t n) {
 }
 
 void tile_ramp(void* tile, DType dtype, int64_t start, int64_t step, size_t n) {
+  if (dtype == DType::i32) return HWY_DYNAMIC_DISPATCH(ramp_i32_here)(tile, start, step, n);
+  if (dtype == DType::i64) return HWY_DYNAMIC_DISPATCH(ramp_i64_here)(tile, start, step, n);
   const TileFn convert = tile_cast(DType::i64, dtype);
   const size_t element_size = tile_element_size(dtype);
   int64_t numbers[kTile];
   const auto first = static_cast<uint64_t>(start), stride = static_cast<uint64_t>(step);  // wraps
   for (size_t i = 0; i < n; i += kTile) {
     const size_t count = n - i < kTile ? n - i : kTile;
-    for (size_t j = 0; j < count; ++j) numbers[j] = static_cast<int64_t>(first + (i + j) * stride);
+    HWY_DYNAMIC_DISPATCH(ramp_i64_here)(numbers, static_cast<int64_t>(first + i * stride), step, count);
     const void* from = numbers;
     convert(static_cast<std::byte*>(tile) + i * element_size, &from, count);
   }

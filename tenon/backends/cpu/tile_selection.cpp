@@ -73,6 +73,26 @@ HWY_INLINE hn::Mask<D> mask_of(D d, hn::Vec<hn::Rebind<uint8_t, D>> bytes) {
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR  // which has nothing to interleave
+/// Sixteen words at a time: bytes doubled twice are masks, for less than widening them four by four.
+template <class D, typename T = hn::TFromD<D>>
+HWY_INLINE void choose_16(D d, T* to, const uint8_t* condition, const T* a, const T* b) {
+  const hn::Repartition<uint16_t, D> d16;
+  const hn::Repartition<uint8_t, D> d8;
+  const auto bytes = hn::VecFromMask(d8, hn::Ne(hn::LoadU(d8, condition), hn::Zero(d8)));
+  const auto low = hn::BitCast(d16, hn::InterleaveLower(d8, bytes, bytes));
+  const auto high = hn::BitCast(d16, hn::InterleaveUpper(d8, bytes, bytes));
+  const auto choose = [&](size_t at, auto twice) HWY_ATTR {
+    const auto mask = hn::MaskFromVec(hn::BitCast(d, twice));
+    hn::StoreU(hn::IfThenElse(mask, hn::LoadU(d, a + at), hn::LoadU(d, b + at)), d, to + at);
+  };
+  choose(0, hn::InterleaveLower(d16, low, low));
+  choose(4, hn::InterleaveUpper(d16, low, low));
+  choose(8, hn::InterleaveLower(d16, high, high));
+  choose(12, hn::InterleaveUpper(d16, high, high));
+}
+#endif
+
 template <typename T>
 void where(void* out, const void* const* in, size_t n) {
   const hn::ScalableTag<T> d;
@@ -82,6 +102,11 @@ void where(void* out, const void* const* in, size_t n) {
   const T *a = static_cast<const T*>(in[1]), *b = static_cast<const T*>(in[2]);
   T* to = static_cast<T*>(out);
   size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(T) == 4 && kStep == 4) {
+    for (; i + 16 <= n; i += 16) choose_16(d, to + i, condition + i, a + i, b + i);
+  }
+#endif
   for (; i + kStep <= n; i += kStep) {
     const auto mask = mask_of(d, hn::LoadU(d8, condition + i));
     hn::StoreU(hn::IfThenElse(mask, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, to + i);

@@ -11,6 +11,8 @@ namespace tenon::backends::cpu {
 
 /// neg abs sqrt floor add mul div maximum bit_and bit_or bit_xor.
 TileFn find_arithmetic(ir::Op op, DType dtype);
+/// add mul div maximum with one f32 number per row as operand `which`.
+RowsFn find_numbers(ir::Op op, DType dtype, size_t which);
 /// exp expm1 log log2 log1p sin cos tanh sigmoid erf pow in f32 arithmetic.
 TileFn find_math(ir::Op op, DType dtype);
 /// less equal where.

@@ -153,25 +153,42 @@ HWY_INLINE void store_tail(D d, hn::Vec<D> v, T* to, size_t n) {
   copy_few<kLanesOf<D>>(to, padded, n);
 }
 
+/// Whether a function takes several vectors at once, so that none of its operations waits for the one before.
+template <class F, class V>
+concept TakesSeveral = requires(hn::DFromV<V> d, V (&x)[2]) {
+  F::run_all(d, x);
+};
+
+/// Vectors that such a function takes: what the registers hold of four or two.
+inline constexpr size_t kSeveral = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
+
 /// out[i] = F::run(d, in[0][i]), rounded to kDType. `out` may be the operand: the last vector, which overlaps the one
 /// before it, is loaded ahead of the first store.
 template <class F, DType kDType>
 void map_one(void* out, const void* const* in, size_t n) {
   using T = Element<kDType>;
   const hn::ScalableTag<T> d;
-  constexpr size_t kStep = kLanesOf<decltype(d)>;
+  using V = hn::Vec<decltype(d)>;
+  constexpr size_t kStep = kLanesOf<decltype(d)>, kCount = TakesSeveral<F, V> ? kSeveral : 2;
   const T* a = static_cast<const T*>(in[0]);
   T* to = static_cast<T*>(out);
   if (n < kStep) return store_tail(d, rounded<kDType>(d, F::run(d, load_tail(d, a, n))), to, n);
   const auto tail = hn::LoadU(d, a + n - kStep);
   size_t i = 0;
-  for (; i + 2 * kStep <= n; i += 2 * kStep) {
-    const auto first = rounded<kDType>(d, F::run(d, hn::LoadU(d, a + i)));
-    const auto second = rounded<kDType>(d, F::run(d, hn::LoadU(d, a + i + kStep)));
-    hn::StoreU(first, d, to + i);
-    hn::StoreU(second, d, to + i + kStep);
+  for (; i + kCount * kStep <= n; i += kCount * kStep) {
+    V v[kCount];
+#pragma GCC unroll 4
+    for (size_t k = 0; k < kCount; ++k) v[k] = hn::LoadU(d, a + i + k * kStep);
+    if constexpr (TakesSeveral<F, V>) {
+      F::run_all(d, v);
+    } else {
+#pragma GCC unroll 4
+      for (size_t k = 0; k < kCount; ++k) v[k] = F::run(d, v[k]);
+    }
+#pragma GCC unroll 4
+    for (size_t k = 0; k < kCount; ++k) hn::StoreU(rounded<kDType>(d, v[k]), d, to + i + k * kStep);
   }
-  if (i + kStep < n) hn::StoreU(rounded<kDType>(d, F::run(d, hn::LoadU(d, a + i))), d, to + i);
+  for (; i + kStep < n; i += kStep) hn::StoreU(rounded<kDType>(d, F::run(d, hn::LoadU(d, a + i))), d, to + i);
   if (i < n) hn::StoreU(rounded<kDType>(d, F::run(d, tail)), d, to + n - kStep);
 }
 

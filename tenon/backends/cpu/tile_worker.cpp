@@ -16,19 +16,6 @@ size_t bytes_of(const TileCode& code, size_t scalar_bytes) {
          code.folds * static_cast<size_t>(code.rows_per_tile) * sizeof(ReduceState) + 64;
 }
 
-/// n copies of an element.
-void fill(std::byte* to, const std::byte* from, size_t element, size_t n) {
-  const auto copy_of = [&]<typename T>(T value) {
-    std::memcpy(&value, from, sizeof(T));
-    std::fill_n(reinterpret_cast<T*>(to), n, value);
-  };
-  switch (element) {
-    case 1: std::memset(to, static_cast<int>(*from), n); break;
-    case 4: copy_of(uint32_t{}); break;
-    default: copy_of(uint64_t{}); break;
-  }
-}
-
 }  // namespace
 
 TileWorker::TileWorker(const TileCode& code, std::span<std::byte* const> buffers)
@@ -44,7 +31,7 @@ TileWorker::TileWorker(const TileCode& code, std::span<std::byte* const> buffers
   const auto rows = static_cast<size_t>(code.rows_per_tile);
   for (const Step& step : code.once) {
     run_row_step(step, 1);
-    fill(scalar(step.out), scalar(step.out), tile_element_size(step.dtype), rows);
+    tile_load(accumulator(step.dtype))(scalar(step.out), scalar(step.out), 0, rows);
   }
   const int64_t width = code.whole_rows ? code.tile : std::min(code.tile, code.row_size);
   for (const Splat& splat : code.once_splats) spread(splat, 1, static_cast<size_t>(width));
@@ -62,7 +49,8 @@ void TileWorker::start_columns(std::byte* partials, size_t stride, int64_t begin
     columns_.push_back(partials + c * stride);
     ReduceState state;
     reduce_start(state, column.op, column.dtype);
-    fill(columns_[c] + static_cast<size_t>(begin) * element, state.lanes, element, static_cast<size_t>(end - begin));
+    tile_load(accumulator(column.dtype))(columns_[c] + static_cast<size_t>(begin) * element, state.lanes, 0,
+                                         static_cast<size_t>(end - begin));
   }
 }
 
@@ -121,10 +109,9 @@ void TileWorker::repeat(const Step& step) {
 }
 
 void TileWorker::spread(const Splat& splat, size_t rows, size_t n) {
-  const size_t element = tile_element_size(splat.dtype);
   std::byte* to = at_[splat.reg] = own(splat.reg);
   for (size_t row = 0; row < rows; ++row)
-    fill(to + row * n * element, scalar(splat.scalar) + row * element, element, n);
+    splat.fill(to + row * n * splat.element, scalar(splat.scalar) + row * splat.element, 0, n);
 }
 
 void TileWorker::run_row_step(const Step& step, size_t rows) {
@@ -286,6 +273,7 @@ void TileWorker::add_links(const Stage& stage, const Step& step, int64_t at, siz
 }
 
 void TileWorker::add_apply(const Step& step) {
+  if (step.op == ir::Op::where) return take_up(step.args[*scalar(step.args[0]) != std::byte{0} ? 1 : 2]);
   const auto add = [&](LinkForm form, const std::byte* in) {
     chain_.push_back({step.links[static_cast<size_t>(form)], in});
   };
