@@ -18,27 +18,27 @@ struct Wanted {
 };
 
 void list_presets() {
-  for (const train::Preset& preset : train::presets())
-    fmt::print("{:24}{}\n", preset.name, train::load_config(std::string(preset.name)).description);
+  for (const training::Preset& preset : training::presets())
+    fmt::print("{:24}{}\n", preset.name, training::load_config(std::string(preset.name)).description);
 }
 
-train::Config changed(const std::string& name, const std::vector<std::string>& settings) {
-  train::Config config = train::load_config(name);
-  for (const std::string& setting : settings) train::set(config, setting);
-  train::validate(config, name);
+training::Config changed(const std::string& name, const std::vector<std::string>& settings) {
+  training::Config config = training::load_config(name);
+  for (const std::string& setting : settings) training::set(config, setting);
+  training::validate(config, name);
   return config;
 }
 
 void run(const Wanted& wanted) {
   if (wanted.list) list_presets();
-  if (wanted.defaults) fmt::print("{}", train::to_json({}));
-  if (wanted.schema) fmt::print("{}", train::json_schema());
-  if (wanted.markdown) fmt::print("{}", train::config_markdown());
-  if (!wanted.show.empty()) fmt::print("{}", train::to_json(changed(wanted.show, wanted.settings)));
+  if (wanted.defaults) fmt::print("{}", training::to_json({}));
+  if (wanted.schema) fmt::print("{}", training::json_schema());
+  if (wanted.markdown) fmt::print("{}", training::config_markdown());
+  if (!wanted.show.empty()) fmt::print("{}", training::to_json(changed(wanted.show, wanted.settings)));
   if (!wanted.validate.empty()) {
-    const train::Config config = changed(wanted.validate, wanted.settings);
+    const training::Config config = changed(wanted.validate, wanted.settings);
     fmt::print("{}: valid; {} keys differ from their defaults\n", wanted.validate,
-               train::differences({}, config).size());
+               training::differences({}, config).size());
   }
 }
 

@@ -50,29 +50,28 @@ Text tokens_of(const Wanted& wanted, const text::Tokenizer& tokenizer) {
 
 void run(const Wanted& wanted) {
   if (wanted.threads > 0) base::set_num_threads(static_cast<int>(wanted.threads));
-  const train::LoadedModel loaded = train::load_model(
+  const training::LoadedModel loaded = training::load_model(
       wanted.model, {.tokenizer = wanted.tokenizer, .lora = wanted.lora, .device = Device(wanted.device)});
   const Text text = tokens_of(wanted, *loaded.tokenizer);
   const int64_t length = wanted.length > 0 ? wanted.length : loaded.model->positions();
   if (length > loaded.model->positions())
-    base::fail("eval", "--length {} is longer than the model's context {}; lower it", length, loaded.model->positions());
+    base::fail("eval", "--length {} is longer than the model's context {}; lower it", length,
+               loaded.model->positions());
   if (text.tokens.size() <= length)
     base::fail("eval", "{}: has {} tokens, a window of {} needs {}; lower --length", wanted.data, text.tokens.size(),
                length, length + 1);
-  train::Config config;
+  training::Config config;
   config.training.precision = wanted.precision;
   config.device.name = wanted.device;
   const auto start = std::chrono::steady_clock::now();
-  const train::Evaluated seen =
-      train::Evaluation(config, *loaded.model).run(text.tokens, wanted.batch, length);
+  const training::Evaluated seen = training::Evaluation(config, *loaded.model).run(text.tokens, wanted.batch, length);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const double perplexity = std::exp(seen.loss), bits = seen.loss / std::log(2.0) / text.bytes_per_token;
   const double speed = static_cast<double>(seen.tokens) / seconds;
   if (wanted.json) {
-    const nlohmann::ordered_json json = {{"model", wanted.model},         {"data", wanted.data},
-                                         {"tokens", seen.tokens},         {"loss", seen.loss},
-                                         {"perplexity", perplexity},      {"bits_per_byte", bits},
-                                         {"tokens_per_second", speed}};
+    const nlohmann::ordered_json json = {
+        {"model", wanted.model},    {"data", wanted.data},   {"tokens", seen.tokens},     {"loss", seen.loss},
+        {"perplexity", perplexity}, {"bits_per_byte", bits}, {"tokens_per_second", speed}};
     fmt::print("{}\n", json.dump());
     return;
   }

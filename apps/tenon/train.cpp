@@ -1,7 +1,5 @@
 // `tenon train`: a run from a config or preset, shown while it runs.
 
-#include "tenon/train/trainer.h"
-
 #include <fmt/format.h>
 
 #include <chrono>
@@ -10,6 +8,7 @@
 #include <memory>
 
 #include "apps/tenon/commands.h"
+#include "tenon/train/trainer.h"
 
 namespace tenon::cli {
 namespace {
@@ -36,15 +35,17 @@ void run(const Wanted& wanted) {
   const bool resumes = !wanted.resume.empty();
   if (wanted.config.empty() && !resumes)
     throw CLI::ValidationError("name a config or preset, or a run to --resume; tenon config --list shows the presets");
-  if (resumes && !wanted.out.empty()) throw CLI::ValidationError("--resume goes on in its own folder; leave --out away");
-  train::Config config = wanted.config.empty() ? train::run_config(wanted.resume) : train::load_config(wanted.config);
-  for (const std::string& setting : wanted.settings) train::set(config, setting);
-  train::TrainOptions options;
+  if (resumes && !wanted.out.empty())
+    throw CLI::ValidationError("--resume goes on in its own folder; leave --out away");
+  training::Config config =
+      wanted.config.empty() ? training::run_config(wanted.resume) : training::load_config(wanted.config);
+  for (const std::string& setting : wanted.settings) training::set(config, setting);
+  training::TrainOptions options;
   options.folder = resumes ? wanted.resume : wanted.out.empty() ? default_folder(wanted.config) : wanted.out;
   options.resume = resumes;
   if (wanted.stop_after > 0) options.stop_after = wanted.stop_after;
   if (wanted.quiet) options.out = nullptr;
-  const train::TrainResult result = train::train(config, options);
+  const training::TrainResult result = training::train(config, options);
 
   if (result.stopped)
     fmt::print("stopped after step {}: tenon train --resume {}\n", result.step, options.folder.string());
@@ -70,12 +71,15 @@ void add_train(CLI::App& app) {
       "  tenon train shakespeare_char_cpu --set data.train=input.txt --out runs/shakespeare\n"
       "  tenon train --resume runs/shakespeare --set training.steps=4000");
   const auto wanted = std::make_shared<Wanted>();
-  command->add_option("config", wanted->config, "A config file, or a preset (tenon config --list)")->type_name("CONFIG");
+  command->add_option("config", wanted->config, "A config file, or a preset (tenon config --list)")
+      ->type_name("CONFIG");
   command->add_option("--config", wanted->config, "The same")->type_name("CONFIG");
   command->add_option("--set", wanted->settings, "Change a key: training.batch_size=16; may be given several times")
       ->type_name("KEY=VALUE");
-  command->add_option("--out", wanted->out, "Folder of the run (runs/CONFIG_DATE_TIME unless given)")->type_name("FOLDER");
-  command->add_option("--resume", wanted->resume, "Go on with the newest good checkpoint of a run")->type_name("FOLDER");
+  command->add_option("--out", wanted->out, "Folder of the run (runs/CONFIG_DATE_TIME unless given)")
+      ->type_name("FOLDER");
+  command->add_option("--resume", wanted->resume, "Go on with the newest good checkpoint of a run")
+      ->type_name("FOLDER");
   command->add_option("--stop-after", wanted->stop_after, "Stop with a checkpoint after this step, as Ctrl-C would")
       ->type_name("STEP")
       ->check(CLI::PositiveNumber);

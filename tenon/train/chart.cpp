@@ -12,7 +12,7 @@
 
 #include "tenon/io/input.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 constexpr double kUnits = 1e6;  // of the SVG's coordinates, in both directions
@@ -380,4 +380,4 @@ std::string escaped(std::string_view text) {
   return html;
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -16,7 +16,7 @@
 #include "tenon/io/file.h"
 #include "tenon/io/safetensors.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 namespace fs = std::filesystem;
@@ -211,4 +211,4 @@ std::optional<int64_t> best_step(const fs::path& folder) {
   return error ? std::nullopt : step_of(target.filename().string());
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

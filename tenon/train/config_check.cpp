@@ -6,7 +6,7 @@
 #include "tenon/io/input.h"
 #include "tenon/train/config_keys.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 class Checker {
@@ -174,4 +174,4 @@ void take_model(Config& config, const ModelConfig& found) {
   config = other;
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -4,7 +4,7 @@
 
 #include <tuple>
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 using Model = ModelConfig;
@@ -247,7 +247,8 @@ const std::vector<Key>& table() {
       number("sample.every", at<&Sample::every>(), kSteps, "Steps between two samples of text; 0: none."),
       plain("sample.prompt", at<&Sample::prompt>(),
             "What samples begin with; empty: the end-of-text token, or the first token.", kSampled),
-      number("sample.tokens", at<&Sample::tokens>(), {1, 1048576}, "Tokens of a sample; fewer where the context has no room for them.", kSampled),
+      number("sample.tokens", at<&Sample::tokens>(), {1, 1048576},
+             "Tokens of a sample; fewer where the context has no room for them.", kSampled),
       number("sample.count", at<&Sample::count>(), {1, 1024}, "Samples each time.", kSampled),
       number("sample.temperature", at<&Sample::temperature>(), {0, 100},
              "Above 1 more surprising, below 1 more likely tokens; 0: always the most likely.", kSampled),
@@ -273,4 +274,4 @@ const std::vector<Key>& table() {
 
 std::span<const Key> config_keys() { return table(); }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

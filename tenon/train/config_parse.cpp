@@ -7,7 +7,7 @@
 #include "tenon/io/input.h"
 #include "tenon/train/config_keys.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 using base::fail;
@@ -146,4 +146,4 @@ Config parse_config(std::string_view json, std::string_view name) {
   return reader.config();
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -7,7 +7,7 @@
 
 #include "tenon/train/config_keys.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 using nlohmann::ordered_json;
@@ -126,4 +126,4 @@ std::string config_markdown() {
   return text;
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

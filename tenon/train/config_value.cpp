@@ -8,7 +8,7 @@
 #include "tenon/io/input.h"
 #include "tenon/train/config_keys.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 using base::fail;
@@ -225,4 +225,4 @@ std::vector<Difference> differences(const Config& before, const Config& after) {
   return found;
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -16,7 +16,7 @@
 #include "tenon/text/char_tokenizer.h"
 #include "tenon/text/word_tokenizer.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 namespace fs = std::filesystem;
@@ -174,4 +174,4 @@ Corpus load_corpus(const Config& config, const fs::path& folder, bool goes_on) {
   return corpus;
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

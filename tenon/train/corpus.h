@@ -10,7 +10,7 @@
 #include "tenon/text/tokenizer.h"
 #include "tenon/train/config.h"
 
-namespace tenon::train {
+namespace tenon::training {
 
 struct Corpus {
   std::shared_ptr<const text::Tokenizer> tokenizer;
@@ -26,4 +26,4 @@ Corpus load_corpus(const Config& config, const std::filesystem::path& folder, bo
 /// The tokenizer alone; fails where it would have to be learned and is not in the folder.
 std::shared_ptr<const text::Tokenizer> load_run_tokenizer(const Config& config, const std::filesystem::path& folder);
 
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 constexpr std::array<uint32_t, 256> make_table() {
@@ -26,4 +26,4 @@ uint32_t crc32c(std::string_view bytes) {
   return ~crc;
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -10,7 +10,7 @@
 #include "tenon/train/config.h"
 #include "tenon/train/step.h"
 
-namespace tenon::train {
+namespace tenon::training {
 
 struct Evaluated {
   double loss = 0;  // mean over tokens, in nats
@@ -32,4 +32,4 @@ class Evaluation {
   Compiled<Tensor> captured_;
 };
 
-}  // namespace tenon::train
+}  // namespace tenon::training

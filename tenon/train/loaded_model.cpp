@@ -14,7 +14,7 @@
 #include "tenon/train/corpus.h"
 #include "tenon/train/model.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 namespace fs = std::filesystem;
@@ -153,4 +153,4 @@ LoadedModel load_model(const fs::path& path, const LoadOptions& options) {
   return loaded;
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -1,8 +1,8 @@
 // LoadedModel: a model and its tokenizer from wherever one may lie, for everything that uses a model after training.
 //
-//   train::LoadedModel loaded = train::load_model("runs/shakespeare");
-//   loaded = train::load_model("distilgpt2", {.lora = "adapter"});
-//   loaded = train::load_model("stories260K.bin", {.tokenizer = "tok512.bin"});
+//   training::LoadedModel loaded = training::load_model("runs/shakespeare");
+//   loaded = training::load_model("distilgpt2", {.lora = "adapter"});
+//   loaded = training::load_model("stories260K.bin", {.tokenizer = "tok512.bin"});
 
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "tenon/models/causal_lm.h"
 #include "tenon/text/tokenizer.h"
 
-namespace tenon::train {
+namespace tenon::training {
 
 struct LoadedModel {
   std::unique_ptr<models::CausalLm> model;           // without dropout: in the mode of evaluation
@@ -32,4 +32,4 @@ struct LoadOptions {
 /// checkpoint of it, or a llama2.c file. Fails with one line that says what is wrong with the path.
 LoadedModel load_model(const std::filesystem::path& path, const LoadOptions& options = {});
 
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -16,7 +16,7 @@
 
 #include "tenon/io/file.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 namespace fs = std::filesystem;
@@ -278,4 +278,4 @@ std::vector<StepMetrics> parse_metrics(const io::Input& input) {
   return steps;
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

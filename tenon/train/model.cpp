@@ -10,7 +10,7 @@
 #include "tenon/models/llama.h"
 #include "tenon/models/lora.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 using base::fail;
@@ -145,4 +145,4 @@ std::vector<std::string> lora_targets(const Config& config) {
   return {"c_attn"};
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

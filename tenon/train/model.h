@@ -8,7 +8,7 @@
 #include "tenon/nn/lora.h"
 #include "tenon/train/config.h"
 
-namespace tenon::train {
+namespace tenon::training {
 
 /// Tokens of the model: those of the tokenizer, one more as the mask where tokens are masked, or what the config says.
 /// Fails with one line where the config's are fewer than the tokenizer's.
@@ -24,4 +24,4 @@ void take_initial_model(Config& config);
 nn::LoraOptions lora_options(const Config& config);
 std::vector<std::string> lora_targets(const Config& config);
 
-}  // namespace tenon::train
+}  // namespace tenon::training

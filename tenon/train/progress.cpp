@@ -12,7 +12,7 @@
 #include <cstring>
 #include <vector>
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 constexpr auto kRedraw = std::chrono::milliseconds(100);
@@ -236,4 +236,4 @@ void Progress::finish() {
   std::fflush(out_);
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -12,7 +12,7 @@
 
 #include "tenon/train/metrics.h"
 
-namespace tenon::train {
+namespace tenon::training {
 
 /// What one line is made from.
 struct ProgressState {
@@ -56,4 +56,4 @@ class Progress {
   std::optional<double> step_seconds_;  // smoothed
 };
 
-}  // namespace tenon::train
+}  // namespace tenon::training

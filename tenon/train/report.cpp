@@ -15,18 +15,12 @@
 #include "tenon/train/chart.h"
 #include "tenon/train/report_page.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 namespace fs = std::filesystem;
 
 constexpr size_t kMostSamples = 40, kMostSampleBytes = 4000, kMostResumeLines = 50;
-
-std::string with_separators(int64_t number) {
-  std::string text = fmt::format("{}", number);
-  for (int64_t at = static_cast<int64_t>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<size_t>(at), ",");
-  return text;
-}
 
 std::string duration_text(double seconds) {
   if (!(seconds >= 0 && seconds < 1e10)) return "unknown";
@@ -258,6 +252,12 @@ Table config_table(std::string_view json_text, const std::string& name) {
   return table;
 }
 
+std::string with_separators(int64_t number) {
+  std::string text = fmt::format("{}", number);
+  for (int64_t at = static_cast<int64_t>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<size_t>(at), ",");
+  return text;
+}
+
 void report_from_folder(const fs::path& run_folder, const Table& figures) {
   ReportInput input;
   const fs::path folder = run_folder.has_filename() ? run_folder : run_folder.parent_path();
@@ -276,4 +276,4 @@ void report_from_folder(const fs::path& run_folder, const Table& figures) {
   file.commit();
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

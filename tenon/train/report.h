@@ -11,7 +11,7 @@
 #include "tenon/train/metrics.h"
 #include "tenon/train/run_folder.h"
 
-namespace tenon::train {
+namespace tenon::training {
 
 /// Names and values in the order in which they are shown.
 using Table = std::vector<std::pair<std::string, std::string>>;
@@ -29,6 +29,9 @@ struct ReportInput {
 /// are thinned, so that the page stays small (224 kB for 100,000 steps).
 std::string report_html(const ReportInput& input);
 
+/// 1234567 as 1,234,567.
+std::string with_separators(int64_t number);
+
 /// The leaves of a JSON object by their dotted path; fails with one line where the text is none.
 Table config_table(std::string_view json_text, const std::string& name);
 
@@ -36,4 +39,4 @@ Table config_table(std::string_view json_text, const std::string& name);
 /// `figures` are added at the top.
 void report_from_folder(const std::filesystem::path& run_folder, const Table& figures = {});
 
-}  // namespace tenon::train
+}  // namespace tenon::training

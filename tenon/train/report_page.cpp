@@ -2,7 +2,7 @@
 
 #include "tenon/train/report_page.h"
 
-namespace tenon::train {
+namespace tenon::training {
 
 std::string_view report_style() {
   return R"css(
@@ -155,4 +155,4 @@ for (const { element, isLog } of areas) {
 )js";
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -17,7 +17,7 @@
 #include "tenon/base/error.h"
 #include "tenon/io/file.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 namespace fs = std::filesystem;
@@ -162,4 +162,4 @@ std::vector<Sample> read_samples(const fs::path& run_folder) {
   return samples;
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

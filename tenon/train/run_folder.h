@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tenon::train {
+namespace tenon::training {
 
 /// What a folder must hold beforehand.
 enum class Start {
@@ -62,4 +62,4 @@ class RunFolder {
 /// The samples of a run's folder by step; other files in samples/ are passed over.
 std::vector<Sample> read_samples(const std::filesystem::path& run_folder);
 
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -12,7 +12,7 @@
 
 #include "tenon/base/error.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 constexpr std::array kSignals = {SIGINT, SIGTERM};
@@ -53,4 +53,4 @@ StopRequest::~StopRequest() {
 
 int StopRequest::signal() const { return first_signal; }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

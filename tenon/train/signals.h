@@ -2,7 +2,7 @@
 
 #pragma once
 
-namespace tenon::train {
+namespace tenon::training {
 
 /// Catches SIGINT and SIGTERM while alive; at most one may be alive. A signal that is ignored stays ignored, as a shell
 /// arranges it for programs in the background.
@@ -21,4 +21,4 @@ class StopRequest {
   int signal() const;
 };
 
-}  // namespace tenon::train
+}  // namespace tenon::training

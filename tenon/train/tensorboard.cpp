@@ -17,7 +17,7 @@
 #include "tenon/io/input.h"
 #include "tenon/train/crc32c.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 namespace fs = std::filesystem;
@@ -171,4 +171,4 @@ void TensorBoardWriter::flush() {
   flushed_ = Clock::now();
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

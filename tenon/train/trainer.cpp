@@ -29,7 +29,7 @@
 #include "tenon/train/step.h"
 #include "tenon/train/tensorboard.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 namespace fs = std::filesystem;
@@ -413,8 +413,8 @@ class Run {
   }
 
   void report() const {
-    const Table figures{{"parameters", fmt::format("{}", model_->count_parameters())},
-                        {"tokens of training data", fmt::format("{}", corpus_.train.size())}};
+    const Table figures{{"Parameters", with_separators(model_->count_parameters())},
+                        {"Training tokens", with_separators(corpus_.train.size())}};
     report_from_folder(folder_.path(), figures);
   }
 
@@ -499,4 +499,4 @@ Config run_config(const fs::path& folder) {
   return parse_config(io::as_text(file->bytes()), path.string());
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

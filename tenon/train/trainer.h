@@ -1,7 +1,7 @@
 // A training run from a config: steps, evaluations, samples, checkpoints, and a folder that shows all of it.
 //
-//   train::Config config = train::load_config("demo");
-//   train::TrainResult result = train::train(config, {.folder = "runs/demo"});
+//   training::Config config = training::load_config("demo");
+//   training::TrainResult result = training::train(config, {.folder = "runs/demo"});
 
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "tenon/train/config.h"
 #include "tenon/train/metrics.h"
 
-namespace tenon::train {
+namespace tenon::training {
 
 struct TrainOptions {
   std::filesystem::path folder;  // of the run
@@ -44,4 +44,4 @@ TrainResult train(const Config& config, const TrainOptions& options);
 /// The config of a run's folder; fails with one line where it holds none.
 Config run_config(const std::filesystem::path& folder);
 
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -5,6 +5,6 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto input = tenon::fuzz::input_of("metrics", data, size);
-  tenon::fuzz::run(size, 32, [&] { tenon::train::parse_metrics(input); });
+  tenon::fuzz::run(size, 32, [&] { tenon::training::parse_metrics(input); });
   return 0;
 }

@@ -13,7 +13,7 @@
 #include "tenon/train/run_folder.h"
 #include "tests/train/runs.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 void require(bool holds, const fs::path& path, std::string_view what) {
@@ -49,17 +49,18 @@ std::string verified(const fs::path& run) {
 }
 
 }  // namespace
-}  // namespace tenon::train
+}  // namespace tenon::training
 
 int main(int count, char** arguments) {
   using namespace tenon;
   try {
     if (count == 2) {
-      fmt::print("{}\n", train::verified(arguments[1]));
+      fmt::print("{}\n", training::verified(arguments[1]));
       return 0;
     }
     if (count != 3) base::fail("verify_run", "takes the folders of one run or two");
-    const std::string difference = train::difference(train::traces_of(arguments[1]), train::traces_of(arguments[2]));
+    const std::string difference =
+        training::difference(training::traces_of(arguments[1]), training::traces_of(arguments[2]));
     fmt::print("{}\n", difference.empty() ? "the same bits" : difference);
     return difference.empty() ? 0 : 1;
   } catch (const std::exception& error) {

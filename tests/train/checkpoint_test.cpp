@@ -12,7 +12,7 @@
 #include "tenon/tensor/creation.h"
 #include "tests/train/runs.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 class Checkpoints : public Runs {
@@ -254,4 +254,4 @@ TEST_F(Checkpoints, LongerRunGoesOn) {
 }
 
 }  // namespace
-}  // namespace tenon::train
+}  // namespace tenon::training

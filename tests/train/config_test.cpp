@@ -12,7 +12,7 @@
 #include "tenon/train/config_keys.h"
 #include "tests/error_text.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 using nlohmann::json;
@@ -414,4 +414,4 @@ TEST(ConfigDocs, AreUpToDate) {
 }
 
 }  // namespace
-}  // namespace tenon::train
+}  // namespace tenon::training

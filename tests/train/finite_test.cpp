@@ -11,7 +11,7 @@
 #include "tenon/train/metrics.h"
 #include "tests/train/runs.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 class Finite : public Runs {
@@ -123,4 +123,4 @@ TEST_F(Finite, MaskedBatchWithoutAMaskStillHasALoss) {
 }
 
 }  // namespace
-}  // namespace tenon::train
+}  // namespace tenon::training

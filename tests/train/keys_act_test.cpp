@@ -13,7 +13,7 @@
 #include "tenon/train/config_keys.h"
 #include "tests/train/runs.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 // What can be seen of a run, from inside and outside.
@@ -250,4 +250,4 @@ TEST(KeysActTable, HasARowForEveryKey) {
 }
 
 }  // namespace
-}  // namespace tenon::train
+}  // namespace tenon::training

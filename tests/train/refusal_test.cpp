@@ -14,7 +14,7 @@
 #include "tenon/train/run_folder.h"
 #include "tests/train/runs.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 class Refusal : public Runs {
@@ -282,4 +282,4 @@ TEST_F(Refusal, DamagedConfigOfARun) {
 }
 
 }  // namespace
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -5,7 +5,7 @@
 
 #include "tests/train/runs.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 struct Case {
@@ -94,4 +94,4 @@ TEST_F(Repeated, StoppingOftenChangesNothing) {
 }
 
 }  // namespace
-}  // namespace tenon::train
+}  // namespace tenon::training

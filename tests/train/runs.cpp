@@ -11,7 +11,7 @@
 #include "tenon/train/metrics.h"
 #include "tenon/train/run_folder.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 std::string stories(size_t bytes) {
@@ -148,4 +148,4 @@ fs::path Runs::small_gpt2(uint64_t seed) {
   return path("gpt2");
 }
 
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -12,7 +12,7 @@
 #include "tenon/train/run_folder.h"
 #include "tests/train/runs.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 class Trainer : public Runs {};
@@ -93,4 +93,4 @@ TEST_F(Trainer, ThreadsAreThoseOfTheProcessAgain) {
 }
 
 }  // namespace
-}  // namespace tenon::train
+}  // namespace tenon::training

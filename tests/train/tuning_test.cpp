@@ -10,7 +10,7 @@
 #include "tenon/tensor/ops.h"
 #include "tests/train/runs.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 class Tuning : public Runs {
@@ -107,4 +107,4 @@ TEST_F(Tuning, UnknownTargetsAreRefused) {
 }
 
 }  // namespace
-}  // namespace tenon::train
+}  // namespace tenon::training

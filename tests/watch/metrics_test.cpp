@@ -11,7 +11,7 @@
 
 #include "tests/watch/support.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
@@ -189,4 +189,4 @@ TEST_F(Metrics, ReadersWhileTheRunGoesOnSeeEveryStep) {
 }
 
 }  // namespace
-}  // namespace tenon::train
+}  // namespace tenon::training

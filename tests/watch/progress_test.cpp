@@ -13,7 +13,7 @@
 
 #include "tests/watch/support.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 ProgressState state_at(int64_t step, int64_t total) {
@@ -155,4 +155,4 @@ TEST_F(Terminal, LastStateStaysWithALineBreak) {
 }
 
 }  // namespace
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -11,7 +11,7 @@
 #include "tenon/train/chart.h"
 #include "tests/watch/support.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
@@ -213,4 +213,4 @@ TEST_F(Report, IsDrawnFromAFolder) {
 }
 
 }  // namespace
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -8,7 +8,7 @@
 
 #include "tests/watch/support.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 class Run : public InFolder {
@@ -119,4 +119,4 @@ TEST_F(Run, SamplesComeBackByStep) {
 }
 
 }  // namespace
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -9,7 +9,7 @@
 #include "tenon/base/resident.h"
 #include "tests/error_text.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 TEST(StopRequest, FirstSignalIsAWish) {
@@ -63,4 +63,4 @@ TEST(ResidentBytes, GrowsWithWhatIsTouched) {
 }
 
 }  // namespace
-}  // namespace tenon::train
+}  // namespace tenon::training

@@ -13,7 +13,7 @@
 #include "tenon/train/crc32c.h"
 #include "tests/watch/support.h"
 
-namespace tenon::train {
+namespace tenon::training {
 namespace {
 
 /// The checksum bit by bit, from its definition.
@@ -174,4 +174,4 @@ TEST_F(TensorBoard, LibraryReadsWhatWasWritten) {
 }
 
 }  // namespace
-}  // namespace tenon::train
+}  // namespace tenon::training
