@@ -44,8 +44,8 @@ TEST_P(TileChains, OpsComputeWhatTheInstructionsDo) {
                          {LinkForm::elements_v, &y, &x, &y},
                          {LinkForm::v_number, &x, &number, &number},
                          {LinkForm::number_v, &number, &x, &number}};
-  for (const Op op : {Op::neg, Op::exp, Op::add, Op::mul, Op::div}) {
-    const bool is_unary = op == Op::neg || op == Op::exp;
+  for (const Op op : {Op::neg, Op::sqrt, Op::exp, Op::add, Op::mul, Op::div}) {
+    const bool is_unary = op == Op::neg || op == Op::sqrt || op == Op::exp;
     for (const Case& c : is_unary ? std::span<const Case>(unary) : std::span<const Case>(binary)) {
       const Link links[] = {{link_load(), x.at}, {link_of(op, c.form), c.in ? c.in->at : nullptr}, {link_end()}};
       ASSERT_NE(links[1].run, nullptr);
@@ -68,6 +68,30 @@ TEST_P(TileChains, SumsHaveTheOrderOfReductions) {
   run_chain(links, 1, kCount);
   reduce_tile(expected, Op::sum, DType::f32, x.at, kCount);
   EXPECT_EQ(std::memcmp(state.lanes, expected.lanes, kLanes * sizeof(float)), 0);
+}
+
+TEST_P(TileChains, RowsHaveNumbersAndSumsOfTheirOwnAndShareColumns) {
+  constexpr size_t kRows = 4, kRow = kCount / kRows;
+  const Row x = random_row(6);
+  const float factors[kRows] = {2, -3, 0.5f, 7};
+  ReduceState states[kRows] = {};
+  Row columns = {}, made, expected, expected_columns = {};
+  const Link links[] = {
+      {link_load(), x.at},           {link_of(Op::mul, LinkForm::v_number), factors}, {link_store(), nullptr, made.at},
+      {link_sum(), nullptr, states}, {link_column_sum(), nullptr, columns.at},        {link_end()}};
+  run_chain(links, kRows, kRow);
+  const void* args[2] = {x.at, factors};
+  tile_function_with_numbers(Op::mul, DType::f32, 1)(expected.at, args, kRows, kRow);
+  float sums[kRows], expected_sums[kRows];
+  reduce_finish(states, Op::sum, DType::f32, sums, kRows);
+  tile_fold(Op::sum, DType::f32)(expected_sums, expected.at, kRows, kRow);
+  for (size_t row = 0; row < kRows; ++row) {
+    const void* folded[2] = {expected_columns.at, expected.at + row * kRow};
+    tile_function(Op::add, DType::f32)(expected_columns.at, folded, kRow);
+  }
+  expect_same_bits(made, expected);
+  expect_same_bits(columns, expected_columns);
+  EXPECT_EQ(std::memcmp(sums, expected_sums, sizeof sums), 0);
 }
 
 TEST_P(TileChains, ElementsGoOnBehindStoresAndSums) {

@@ -86,6 +86,37 @@ TEST_P(TileReductions, ReductionsKeepTheStatedOrder) {
   check<uint8_t>(DType::u8);
 }
 
+template <typename T>
+void check_rows(DType dtype) {
+  for (Op op : {Op::sum, Op::prod, Op::max}) {
+    for (size_t size : {0, 1, 3, 16, 17, 100, 128}) {
+      if (op == Op::max && size == 0) continue;
+      for (size_t rows : {1, 2, 7}) {
+        const std::vector<T> tile = random_row<T>(rows * size, static_cast<unsigned>(rows * size));
+        std::vector<T> got(rows), want;
+        for (size_t row = 0; row < rows; ++row) {
+          const auto begin = tile.begin() + static_cast<ptrdiff_t>(row * size);
+          want.push_back(
+              reduce_by_tiles(op, dtype, std::vector<T>(begin, begin + static_cast<ptrdiff_t>(size)), kTile));
+        }
+        tile_fold(op, dtype)(got.data(), tile.data(), rows, size);
+        ASSERT_EQ(std::memcmp(got.data(), want.data(), rows * sizeof(T)), 0)
+            << text(op, dtype) << " of " << rows << " rows of " << size;
+      }
+    }
+  }
+}
+
+TEST_P(TileReductions, RowsOfATileAreFoldedLikeRowsAlone) {
+  check_rows<float>(DType::f32);
+  check_rows<float>(DType::f16);
+  check_rows<float>(DType::bf16);
+  check_rows<double>(DType::f64);
+  check_rows<int32_t>(DType::i32);
+  check_rows<int64_t>(DType::i64);
+  check_rows<uint8_t>(DType::u8);
+}
+
 TEST_P(TileReductions, ReductionsOf16BitDtypesAccumulateInF32AndRoundOnce) {
   const std::vector<float> ones(3000, 1.0f);  // 256 + 1 is 256 in bf16, 2048 + 1 is 2048 in f16
   EXPECT_EQ(reduce_by_tiles(Op::sum, DType::bf16, ones, kTile), 3008.0f);

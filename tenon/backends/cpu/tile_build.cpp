@@ -38,12 +38,33 @@ constexpr int64_t kSharedTile = 2048;  // of several rows, which need steps of t
 constexpr int64_t kMostRows = 256;
 constexpr size_t kRegisterPadding = 128;  // registers at equal offsets in different pages would evict each other
 
+// Rows from one element of the last row axis to the same one again.
+int64_t turn_of(const ir::LoopNest& nest) {
+  return nest.row_rank > 0 ? std::max<int64_t>(nest.space[nest.row_rank - 1], 1) : 1;
+}
+
+// Rows that share a tile: whole turns where they fit.
+int64_t rows_together(const ir::LoopNest& nest) {
+  const int64_t fit = kSharedTile / std::max<int64_t>(nest.row_size(), 1);
+  const int64_t most = std::min({nest.rows(), fit, kMostRows}), turn = turn_of(nest);
+  return most > turn ? most - most % turn : most;
+}
+
+// Blocks of rows that are folded into columns begin anywhere.
+bool shares_whole_turns(const ir::LoopNest& nest) {
+  return rows_together(nest) % turn_of(nest) == 0 &&
+         std::none_of(nest.code.begin(), nest.code.end(), [](const Instr& instr) { return instr.per_column; });
+}
+
 class Builder {
  public:
   enum class Tiles { parts_of_rows, whole_rows, several_rows };
 
   Builder(const ir::LoopNest& nest, Tiles tiles)
-      : nest_(nest), whole_rows_(tiles != Tiles::parts_of_rows), shares_rows_(tiles == Tiles::several_rows) {
+      : nest_(nest),
+        whole_rows_(tiles != Tiles::parts_of_rows),
+        shares_rows_(tiles == Tiles::several_rows),
+        shares_whole_turns_(shares_rows_ && shares_whole_turns(nest)) {
     code_.space = nest.space;
     code_.row_rank = nest.row_rank;
     code_.rows = nest.rows();
@@ -127,6 +148,21 @@ class Builder {
     for (size_t axis = 0; axis < nest_.row_rank; ++axis) {
       if (view.strides[axis] != 0 && nest_.space[axis] != 1) return false;
       if (view.masked() && (view.valid_from[axis] > 0 || view.valid_to[axis] < nest_.space[axis])) return false;
+    }
+    return true;
+  }
+
+  // A load that gives some rows elements and others padding, the same in every turn of the last row axis: a part of
+  // what is joined. In a register of its own the padding of one tile is the padding of the next.
+  bool is_padded_by_rows(size_t i) const {
+    const Instr& instr = nest_.code[i];
+    if (!shares_whole_turns_ || instr.kind != Instr::Kind::load || instr.per_row || instr.map.views().size() != 1)
+      return false;
+    const ir::View& view = instr.map.views()[0];
+    if (!view.masked()) return false;
+    for (size_t axis = 0; axis < nest_.space.size(); ++axis) {
+      const bool all = view.valid_from[axis] == 0 && view.valid_to[axis] == nest_.space[axis];
+      if (axis + 1 != nest_.row_rank && !all) return false;
     }
     return true;
   }
@@ -310,12 +346,15 @@ class Builder {
     } else if (instr.kind == Instr::Kind::store) {
       made.tile_steps.push_back(step_of(i, kNoRegister, args));
     } else {
-      registers_of_[i] = take();
+      registers_of_[i] = is_padded_by_rows(i) ? code_.registers++ : take();
       add_value(i, args, made.tile_steps);
+      made.tile_steps.back().keeps_padding = is_padded_by_rows(i);
+      if (is_padded_by_rows(i)) code_.padded.push_back(registers_of_[i]);
     }
     for (uint32_t arg : instr.args) {
       const uint32_t reg = registers_of_[arg];
-      if (nest_.code[arg].per_row || repeated_[arg] || reg == kNoRegister || last_use_[arg] != std::pair(stage, i))
+      if (nest_.code[arg].per_row || repeated_[arg] || is_padded_by_rows(arg) || reg == kNoRegister ||
+          last_use_[arg] != std::pair(stage, i))
         continue;
       if (std::find(free_.begin(), free_.end(), reg) == free_.end()) free_.push_back(reg);
     }
@@ -480,7 +519,7 @@ class Builder {
   }
 
   const ir::LoopNest& nest_;
-  const bool whole_rows_, shares_rows_;
+  const bool whole_rows_, shares_rows_, shares_whole_turns_;
   TileCode code_;
   std::vector<size_t> depth_;
   std::vector<bool> invariant_, repeated_;
@@ -504,12 +543,6 @@ ir::LoopNest with_cast_ramps(ir::LoopNest nest) {
     instr.args.clear();
   }
   return nest;
-}
-
-// Rows that share a tile.
-int64_t rows_together(const ir::LoopNest& nest) {
-  const int64_t fit = kSharedTile / std::max<int64_t>(nest.row_size(), 1);
-  return std::min({nest.rows(), fit, kMostRows});
 }
 
 }  // namespace
@@ -537,8 +570,9 @@ TileCode build_tiles(const ir::LoopNest& given) {
   if (const int64_t together = rows_together(nest); together > 1) {
     code = Builder(nest, Builder::Tiles::several_rows).run();
     code.rows_per_tile = together;
-    while (code.rows_per_tile > 2 && code.registers * bytes_of(code.rows_per_tile * row) > kNearBytes)
-      code.rows_per_tile = (code.rows_per_tile + 1) / 2;
+    const int64_t unit = std::max<int64_t>(together % turn_of(nest) == 0 ? turn_of(nest) : 1, 2);
+    while (code.rows_per_tile >= unit + 2 && code.registers * bytes_of(code.rows_per_tile * row) > kNearBytes)
+      code.rows_per_tile -= unit;
     code.tile = std::max<int64_t>(code.rows_per_tile * row, 1);
     code.register_bytes = bytes_of(code.tile);
     if (folds || !code.streams) return code;

@@ -27,6 +27,7 @@ struct Step {
   DType dtype = DType::f32;
   bool per_row = false, per_column = false;
   bool loads_in_place = false;                // a tile of it looks the same in memory
+  bool keeps_padding = false;                 // a load of rows that are padding or not, whose register is its own
   bool stores_in_place = false;               // the same for a store
   uint32_t out = kNoRegister;                 // register; scalar when per_row; number of the fold for reductions
   uint32_t scalar = 0;                        // where a row reduction leaves its result
@@ -77,6 +78,7 @@ struct TileCode {
   std::vector<Step> once;  // what is the same for all rows
   std::vector<Splat> once_splats;
   std::vector<Step> once_tiles;  // elements that are the same for all rows, where a tile has whole rows
+  std::vector<uint32_t> padded;  // registers of loads that keep padding
   std::vector<Stage> stages;
   std::vector<Place> places;
   std::vector<Column> columns;

@@ -36,6 +36,7 @@ TileWorker::TileWorker(const TileCode& code, std::span<std::byte* const> buffers
   const int64_t width = code.whole_rows ? code.tile : std::min(code.tile, code.row_size);
   for (const Splat& splat : code.once_splats) spread(splat, 1, static_cast<size_t>(width));
   for (const Step& step : code.once_tiles) repeat(step);
+  for (const uint32_t reg : code.padded) std::memset(own(reg), 0, code.register_bytes);
 }
 
 TileWorker::~TileWorker() {
@@ -58,6 +59,15 @@ void TileWorker::go_to(int64_t row) {
   for (size_t axis = code_.row_rank; axis-- > 0;) {
     row_index_[axis] = row % code_.space[axis];
     row /= code_.space[axis];
+  }
+}
+
+void TileWorker::next_row() {
+  int64_t* index = row_index_.data();
+  const int64_t* space = code_.space.data();
+  for (size_t axis = code_.row_rank; axis-- > 0;) {
+    if (++index[axis] < space[axis]) return;
+    index[axis] = 0;
   }
 }
 

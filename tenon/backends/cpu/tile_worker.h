@@ -32,6 +32,7 @@ class TileWorker {
   ReduceState* states_of(const Step& step) { return states_ + step.out * code_.rows_per_tile; }
 
   void go_to(int64_t row);
+  void next_row();
   void run_whole_rows();
   void repeat(const Step& step);
   void spread(const Splat& splat, size_t rows, size_t n);
@@ -53,6 +54,7 @@ class TileWorker {
 
   std::byte* address_of(const Step& step, int64_t at, size_t n);
   void access(const Step& step, std::byte* tile, int64_t at, size_t n);
+  void load_padded_rows(const Step& step, std::byte* tile);
   void access_row_values(const Step& step, std::byte* values, size_t rows);
   void access_row(const Step& step, std::byte* tile, int64_t at, size_t n);
   void run_along(const Step& step, const Place& place, std::byte* tile, int64_t offset, int64_t column, size_t n,

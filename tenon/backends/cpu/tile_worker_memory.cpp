@@ -36,22 +36,35 @@ void TileWorker::access(const Step& step, std::byte* tile, int64_t at, size_t n)
   if (code_.rows_per_tile == 1) return access_row(step, tile, at, n);
   const Place& place = code_.places[step.place];
   if (place.dense) return piece(step, tile, place.view.offset + row_ * code_.row_size, 1, n);
+  if (step.keeps_padding) return load_padded_rows(step, tile);
+  go_to(row_);
   const auto row = static_cast<size_t>(code_.row_size);
-  for (size_t i = 0; i < rows_; ++i) {
-    go_to(row_ + static_cast<int64_t>(i));
+  for (size_t i = 0; i < rows_; ++i, next_row())
     access_row(step, tile + i * row * tile_element_size(step.dtype), 0, row);
+}
+
+// A tile has whole turns of the last row axis; what is padding in them is zero from the start.
+void TileWorker::load_padded_rows(const Step& step, std::byte* tile) {
+  const ir::View& view = code_.places[step.place].view;
+  const auto row = static_cast<size_t>(code_.row_size);
+  const size_t last = code_.row_rank - 1, bytes = row * tile_element_size(step.dtype);
+  const int64_t turn = code_.space[last], rows = static_cast<int64_t>(rows_);
+  for (int64_t first = 0; first < rows; first += turn) {
+    go_to(row_ + first);
+    for (int64_t i = view.valid_from[last]; i < view.valid_to[last]; ++i) {
+      row_index_[last] = i;
+      access_row(step, tile + static_cast<size_t>(first + i) * bytes, 0, row);
+    }
   }
 }
 
 // One element for each row of the tile.
 void TileWorker::access_row_values(const Step& step, std::byte* values, size_t rows) {
-  if (rows == 1) return access_row(step, values, 0, 1);
+  if (code_.rows_per_tile == 1) return access_row(step, values, 0, 1);
   const Place& place = code_.places[step.place];
   if (place.dense) return piece(step, values, place.view.offset + row_, 1, rows);
-  for (size_t i = 0; i < rows; ++i) {
-    go_to(row_ + static_cast<int64_t>(i));
-    access_row(step, values + i * tile_element_size(step.dtype), 0, 1);
-  }
+  go_to(row_);
+  for (size_t i = 0; i < rows; ++i, next_row()) access_row(step, values + i * tile_element_size(step.dtype), 0, 1);
 }
 
 // Loads, stores and the rest of what has a map: in runs along the last axis of the space.
@@ -86,16 +99,18 @@ void TileWorker::access_row(const Step& step, std::byte* tile, int64_t at, size_
 }
 
 int64_t TileWorker::row_offset(const ir::View& view) const {
+  const int64_t *index = row_index_.data(), *strides = view.strides.data();
   int64_t offset = view.offset;
-  for (size_t axis = 0; axis < code_.row_rank; ++axis) offset += row_index_[axis] * view.strides[axis];
+  for (size_t axis = 0; axis < code_.row_rank; ++axis) offset += index[axis] * strides[axis];
   return offset;
 }
 
 bool TileWorker::row_valid(const ir::View& view) const {
-  for (size_t axis = 0; axis < code_.row_rank; ++axis) {
-    if (!inside(view, axis, row_index_[axis])) return false;
-  }
-  return true;
+  if (!view.masked()) return true;
+  const int64_t *index = row_index_.data(), *from = view.valid_from.data(), *to = view.valid_to.data();
+  bool valid = true;
+  for (size_t axis = 0; axis < code_.row_rank; ++axis) valid &= index[axis] >= from[axis] && index[axis] < to[axis];
+  return valid;
 }
 
 // Elements column..column+n-1 along the last axis, padding cut off at both ends.
