@@ -1,9 +1,9 @@
 // Our own f32 functions: at most 2 units in the last place from the true value, the limits exact.
 //
-// Range reduction and a polynomial each, in one straight line without branches, so that the compiler can interleave two
-// vectors. All coefficients are Sollya's fpminimax on the reduced interval, for floats; relative errors stand beside
-// them as powers of two. Everything holds without fused multiply-add too (SSE4): products that must be exact are made
-// of short factors. NaN runs through the arithmetic.
+// Range reduction and a polynomial each, in one straight line without branches, so that several vectors can take every
+// step together. All coefficients are Sollya's fpminimax on the reduced interval, for floats; relative errors stand
+// beside them as powers of two. Everything holds without fused multiply-add too (SSE4): products that must be exact are
+// made of short factors. NaN runs through the arithmetic.
 
 #if defined(TENON_BACKENDS_CPU_TILE_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_BACKENDS_CPU_TILE_MATH_INL_H_
@@ -84,10 +84,12 @@ HWY_INLINE void horner_all(F32 d, const Floats (&x)[kCount], const Coefficient (
     for_all<kCount>([&](size_t i) HWY_ATTR { y[i] = hn::MulAdd(y[i], x[i], addend(d, c[kTerms - 1 - k])); });
 }
 
-/// The same of an even number of terms two by two: more operations, of which fewer wait for each other.
+/// The same of an even number of terms, on ARM two by two: fewer operations wait for each other, and fewer have to load
+/// what they add to. Elsewhere it is a pair that would need a copy, of x.
 template <size_t kCount, size_t kTerms>
 HWY_INLINE void horner_by_pairs(F32 d, const Floats (&x)[kCount], const Coefficient (&c)[kTerms], Floats (&y)[kCount]) {
   static_assert(kTerms % 2 == 0);
+  if constexpr (HWY_TARGET != HWY_NEON) return horner_all(d, x, c, y);
   Floats square[kCount];
   const auto pair = [&](size_t i, size_t k)
                         HWY_ATTR { return hn::MulAdd(x[i], hn::Set(d, c[k + 1].lanes[0]), addend(d, c[k])); };
