@@ -29,7 +29,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// thirds of the time of Exp, which serves all x: x / ln 2 = n + f with |f| <= 1/2 in two multiply-adds, whose error
 /// grows with |x| as that of the scores does. Adding 1.5 * 2^mantissa leaves n in the low bits, and the bias of
 /// exponents on top makes them the exponent of 2^n. Several vectors take every operation together: 11 cycles a vector
-/// one after another on a Neoverse V1, of which 4 are work.
+/// one after another on a Neoverse V1, 7 by fours.
 template <typename D, size_t kCount>
 HWY_INLINE void exp_of_scores(D d, hn::Vec<D> (&x)[kCount]) {
   constexpr bool kWide = sizeof(hn::TFromD<D>) == 8;
