@@ -1,9 +1,9 @@
 // Our own f32 functions: at most 2 units in the last place from the true value, the limits exact.
 //
-// Range reduction and a polynomial each, in one straight line without branches, so that the compiler can interleave two
-// vectors. All coefficients are Sollya's fpminimax on the reduced interval, for floats; relative errors stand beside
-// them as powers of two. Everything holds without fused multiply-add too (SSE4): products that must be exact are made
-// of short factors. NaN runs through the arithmetic.
+// Range reduction and a polynomial each, in one straight line without branches, so that several vectors can take every
+// step together. All coefficients are Sollya's fpminimax on the reduced interval, for floats; relative errors stand
+// beside them as powers of two. Everything holds without fused multiply-add too (SSE4): products that must be exact are
+// made of short factors. NaN runs through the arithmetic.
 
 #if defined(TENON_BACKENDS_CPU_TILE_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_BACKENDS_CPU_TILE_MATH_INL_H_
@@ -71,6 +71,8 @@ HWY_INLINE Floats addend([[maybe_unused]] F32 d, const Coefficient& c) {
 #endif
 }
 
+inline constexpr Coefficient kOne = 1.0f;
+
 /// horner for several vectors.
 template <size_t kCount, size_t kTerms>
 HWY_INLINE void horner_all(F32 d, const Floats (&x)[kCount], const Coefficient (&c)[kTerms], Floats (&y)[kCount]) {
@@ -82,10 +84,12 @@ HWY_INLINE void horner_all(F32 d, const Floats (&x)[kCount], const Coefficient (
     for_all<kCount>([&](size_t i) HWY_ATTR { y[i] = hn::MulAdd(y[i], x[i], addend(d, c[kTerms - 1 - k])); });
 }
 
-/// The same of an even number of terms two by two: more operations, of which fewer wait for each other.
+/// The same of an even number of terms, on ARM two by two: fewer operations wait for each other, and fewer have to load
+/// what they add to. Elsewhere it is a pair that would need a copy, of x.
 template <size_t kCount, size_t kTerms>
 HWY_INLINE void horner_by_pairs(F32 d, const Floats (&x)[kCount], const Coefficient (&c)[kTerms], Floats (&y)[kCount]) {
   static_assert(kTerms % 2 == 0);
+  if constexpr (HWY_TARGET != HWY_NEON) return horner_all(d, x, c, y);
   Floats square[kCount];
   const auto pair = [&](size_t i, size_t k)
                         HWY_ATTR { return hn::MulAdd(x[i], hn::Set(d, c[k + 1].lanes[0]), addend(d, c[k])); };
@@ -154,6 +158,15 @@ HWY_INLINE void expm1_reduced(F32 d, const Floats (&r)[kCount], Floats (&y)[kCou
   for_all<kCount>([&](size_t i) HWY_ATTR { y[i] = hn::MulAdd(hn::Mul(r[i], r[i]), y[i], r[i]); });
 }
 
+/// y = 2^r for |r| <= 1/2.
+inline constexpr Coefficient kExp2Series[] = {0.69314718246459961f,   0.24022644758224487f,   5.5503584444522858e-2f,
+                                              9.6188290044665337e-3f, 1.3391473330557346e-3f, 1.5243396046571434e-4f};
+template <size_t kCount>
+HWY_INLINE void exp2_reduced(F32 d, const Floats (&r)[kCount], Floats (&y)[kCount]) {  // 2^-28
+  horner_by_pairs(d, r, kExp2Series, y);
+  for_all<kCount>([&](size_t i) HWY_ATTR { y[i] = hn::MulAdd(y[i], r[i], addend(d, kOne)); });
+}
+
 // Only x from below and the exponent from above have to be bounded: the polynomial of a large r is large. Several
 // vectors take every operation together, because the one behind it waits for it: 16 cycles a vector on a Xeon one after
 // another, of which 9 are work.
@@ -207,7 +220,7 @@ struct Tanh : OfSeveral<Tanh> {
                                          16 * 4.1668955236673355e-2f,
                                          32 * 8.3688516169786453e-3f,
                                          64 * 1.3783585745841265e-3f};
-  static constexpr Coefficient kHalf = 0.5f, kOne = 1.0f, kRounder = 0x1.8p23f + 126;
+  static constexpr Coefficient kHalf = 0.5f, kRounder = 0x1.8p23f + 126;
 
   template <size_t kCount>
   static HWY_INLINE void run_all(F32 d, Floats (&x)[kCount]) {
@@ -345,24 +358,16 @@ struct Erf : OfSeveral<Erf> {
   static constexpr Coefficient kLog[] = {2.0900071831420064e-4f, -1.6293321847915649f,   -0.91417056322097778f,
                                          -0.15571297705173492f,  3.5906754434108734e-2f, -5.8882478624582291e-3f,
                                          5.9955607866868377e-4f, -2.8034375645802356e-5f};  // 2^-32 in the result
-  static constexpr Coefficient kExp2[] = {1.0f,
-                                          0.69314718246459961f,
-                                          0.24022644758224487f,
-                                          5.5503584444522858e-2f,
-                                          9.6188290044665337e-3f,
-                                          1.3391473330557346e-3f,
-                                          1.5243396046571434e-4f};  // 2^-28
-  static constexpr Coefficient kOne = 1.0f;
 
   template <size_t kCount>
   static HWY_INLINE void run_all(F32 d, Floats (&x)[kCount]) {
     const Floats rounder = hn::Set(d, 0x1.8p23f + 127);
     Floats magnitude[kCount], q[kCount], sum[kCount], far[kCount];
     for_all<kCount>([&](size_t i) HWY_ATTR { magnitude[i] = at_most(d, hn::Abs(x[i]), 4.0f); });
-    horner_all(d, magnitude, kLog, q);
+    horner_by_pairs(d, magnitude, kLog, q);
     for_all<kCount>([&](size_t i) HWY_ATTR { sum[i] = hn::Add(q[i], rounder); });
     for_all<kCount>([&](size_t i) HWY_ATTR { q[i] = hn::Add(q[i], hn::Sub(rounder, sum[i])); });
-    horner_all(d, q, kExp2, far);
+    exp2_reduced(d, q, far);
     for_all<kCount>([&](size_t i) HWY_ATTR {
       const Floats power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(I32(), sum[i])));
       far[i] = hn::NegMulAdd(power, far[i], addend(d, kOne));

@@ -179,11 +179,16 @@ void finish(const ReduceState* states, void* out, size_t rows) {
 
 template <class F, typename T>
 void fold_rows(void* out, const void* tile, size_t rows, size_t n) {
-  for (size_t row = 0; row < rows; ++row) {
-    ReduceState state;
-    start<F, T>(state);
-    fold_tile<F, T>(state, static_cast<const T*>(tile) + row * n, n);
-    finish<F, T>(&state, static_cast<T*>(out) + row, 1);
+  // Lanes are joined for several rows after one another, because each joining waits for the one before it.
+  constexpr size_t kTogether = 8;
+  for (size_t first = 0; first < rows; first += kTogether) {
+    const size_t count = rows - first < kTogether ? rows - first : kTogether;
+    ReduceState states[kTogether];
+    for (size_t i = 0; i < count; ++i) {
+      start<F, T>(states[i]);
+      fold_tile<F, T>(states[i], static_cast<const T*>(tile) + (first + i) * n, n);
+    }
+    finish<F, T>(states, static_cast<T*>(out) + first, count);
   }
 }
 
