@@ -44,8 +44,8 @@ TEST_P(TileChains, OpsComputeWhatTheInstructionsDo) {
                          {LinkForm::elements_v, &y, &x, &y},
                          {LinkForm::v_number, &x, &number, &number},
                          {LinkForm::number_v, &number, &x, &number}};
-  for (const Op op : {Op::neg, Op::sqrt, Op::exp, Op::add, Op::mul, Op::div}) {
-    const bool is_unary = op == Op::neg || op == Op::sqrt || op == Op::exp;
+  for (const Op op : {Op::neg, Op::sqrt, Op::exp, Op::tanh, Op::erf, Op::add, Op::mul, Op::div}) {
+    const bool is_unary = op != Op::add && op != Op::mul && op != Op::div;
     for (const Case& c : is_unary ? std::span<const Case>(unary) : std::span<const Case>(binary)) {
       const Link links[] = {{link_load(), x.at}, {link_of(op, c.form), c.in ? c.in->at : nullptr}, {link_end()}};
       ASSERT_NE(links[1].run, nullptr);

@@ -43,6 +43,24 @@ struct Div {
   static HWY_INLINE Floats run(F32, Floats a, Floats b) { return hn::Div(a, b); }
 };
 
+// Eight vectors of what needs many registers would not fit into them.
+template <class F>
+struct ByFours {
+  template <size_t kCount>
+  static HWY_INLINE void run_all(F32 d, Floats (&x)[kCount]) {
+    constexpr size_t kGroup = kCount < 4 ? kCount : 4;
+#pragma GCC unroll 2
+    for (size_t first = 0; first < kCount; first += kGroup) {
+      Floats group[kGroup];
+#pragma GCC unroll 4
+      for (size_t i = 0; i < kGroup; ++i) group[i] = x[first + i];
+      F::run_all(d, group);
+#pragma GCC unroll 4
+      for (size_t i = 0; i < kGroup; ++i) x[first + i] = group[i];
+    }
+  }
+};
+
 constexpr size_t kStep = kLanesOf<F32>;
 // Vectors at hand: as many as are passed in registers, but with 16 registers some must be left to compute with.
 constexpr size_t kVectors = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;
@@ -174,6 +192,8 @@ LinkFn link_of_here(Op op, LinkForm form) {
     case Op::neg: return AllLinks::one<Neg>(form);
     case Op::sqrt: return AllLinks::one<Sqrt>(form);
     case Op::exp: return AllLinks::one<Exp>(form);
+    case Op::tanh: return AllLinks::one<ByFours<Tanh>>(form);
+    case Op::erf: return AllLinks::one<ByFours<Erf>>(form);
     case Op::add: return AllLinks::two<Add>(form);
     case Op::mul: return AllLinks::two<Mul>(form);
     case Op::div: return AllLinks::two<Div>(form);
