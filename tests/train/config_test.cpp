@@ -382,7 +382,6 @@ TEST(Presets, ShakespeareIsNanoGpts) {
     EXPECT_EQ(c.model.width, is_cpu ? 128 : 384);
     EXPECT_EQ(c.model.context, is_cpu ? 64 : 256);
     EXPECT_EQ(c.model.dropout, is_cpu ? 0 : 0.2);
-    EXPECT_FALSE(c.model.bias);
     EXPECT_EQ(c.training.batch_size, is_cpu ? 12 : 64);
     EXPECT_EQ(c.training.steps, is_cpu ? 2000 : 5000);
     EXPECT_EQ(c.training.clip_norm, 1);

