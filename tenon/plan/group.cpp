@@ -339,7 +339,7 @@ class Fuser {
     uint32_t target = kNoUnit;
     for (uint32_t index : neighbours(reads)) {
       const Draft& draft = drafts_[index];
-      if (draft.call || !(draft.shape == operand.shape())) continue;
+      if (draft.call || !(draft.shape == operand.shape() || takes_rows_of(draft, operand.shape(), kept))) continue;
       if (!draft.axes.empty() && !(without_units(draft.axes, draft.shape) == kept)) continue;
       if (!draft.inner.empty() && !(draft.inner == kept)) continue;
       const ir::IndexMap row = draft.axes.empty() ? whole : row_map(draft.shape, draft.axes);
@@ -348,9 +348,20 @@ class Fuser {
       break;
     }
     if (target == kNoUnit) target = open_group(operand.shape(), level_above(reads));
+    drafts_[target].shape = operand.shape();
     drafts_[target].inner = kept;
     drafts_[target].columns.push_back(node);
     join(target, node, reads);
+  }
+
+  // Whether a group that writes a single value, its rows flattened for a matrix product, can as well work in this shape,
+  // whose columns are the same: the gradient of an activation and that of the bias before it.
+  static bool takes_rows_of(const Draft& draft, const Dims& shape, const Dims& columns) {
+    if (draft.results.size() != 1 || !draft.axes.empty() || !draft.inner.empty() || draft.is_total) return false;
+    const size_t first = static_cast<size_t>(columns.front()), width = shape.size() - first;
+    return ir::count(draft.shape) == ir::count(shape) && draft.shape.size() > width &&
+           std::equal(shape.begin() + static_cast<ptrdiff_t>(first), shape.end(),
+                      draft.shape.end() - static_cast<ptrdiff_t>(width));
   }
 
   uint32_t open_group(const Dims& shape, uint32_t level) {

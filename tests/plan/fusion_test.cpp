@@ -86,6 +86,13 @@ TEST(Fusion, LayerNormBackwardAddsOnlyTheColumnSums) {
   EXPECT_LE(launches({y[0], grads[0], grads[1], grads[2]}), 3u);
 }
 
+// The one is flattened for a matrix product and rounded, the other sums what is not.
+TEST(Fusion, GradientsOfAnActivationAndOfTheBiasBeforeItAreOneKernel) {
+  const Tensor slope = gelu(leaf({4, 16, 96})) * leaf({4, 16, 96});
+  EXPECT_EQ(launches({slope.reshape({64, 96}).to(DType::bf16), slope.sum({0, 1})}), 1u);
+  EXPECT_EQ(launches({slope.reshape({64, 96}).to(DType::bf16), slope.sum({0, 2})}), 2u);
+}
+
 TEST(Fusion, AdamOverOneArenaIsOneKernel) {
   const Tensor p = leaf({100000}), g = leaf({100000}), m = leaf({100000}), v = leaf({100000});
   const Tensor m1 = m * 0.9 + g * 0.1, v1 = v * 0.999 + g * g * 0.001;
