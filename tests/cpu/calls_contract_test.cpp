@@ -8,6 +8,7 @@
 #include "calls_support.h"
 #include "tenon/backends/cpu/matmul.h"
 #include "tenon/backends/cpu/matmul_amx.h"
+#include "tenon/backends/cpu/matmul_arm.h"
 #include "tenon/backends/cpu/tile_targets.h"
 
 namespace tenon::backends::cpu {
@@ -207,6 +208,11 @@ TEST(Contract, TheMatrixUnitsAgree) {
                        {{DType::bf16, DType::f32}, {DType::bf16, DType::bf16}, {DType::f32, DType::f32}});
 }
 
+TEST(Contract, MatrixInstructionsAgree) {
+  if (!has_bf16_products()) GTEST_SKIP() << "this machine has no BFMMLA";
+  expect_engine_agrees(MatmulEngine::automatic, {{DType::bf16, DType::f32}, {DType::bf16, DType::bf16}});
+}
+
 // Parts of infinity times parts that are 0 would be NaN. Zeros of both signs, large and small numbers keep their
 // results.
 TEST(Contract, InfinitiesSurviveBeingTakenApart) {
@@ -226,7 +232,7 @@ TEST(Contract, InfinitiesSurviveBeingTakenApart) {
   for (int64_t k = 0; k < kSize; ++k) a[70 * kSize + k] = 1e-30f * static_cast<float>(k + 1);
   const Given left = as_given(a), right = as_given(b);
   const ir::Call call = contract_of(left, right, DType::f32);
-  const Bytes bytes = run(*compile_contract_with(call, MatmulEngine::automatic), call, {left, right})[0];
+  const Bytes bytes = run(*compile_contract_with(call, MatmulEngine::amx), call, {left, right})[0];
   std::vector<float> c(kSize * kSize);
   std::memcpy(c.data(), bytes.data(), bytes.size());
   for (int64_t j = 0; j < kSize; ++j) {

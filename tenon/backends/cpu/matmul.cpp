@@ -12,6 +12,7 @@
 #include "tenon/backends/cpu/call_kernels.h"
 #include "tenon/backends/cpu/call_scratch.h"
 #include "tenon/backends/cpu/matmul_amx.h"
+#include "tenon/backends/cpu/matmul_arm.h"
 #include "tenon/backends/cpu/matmul_onednn.h"
 #include "tenon/backends/cpu/matmul_split.h"
 #include "tenon/base/error.h"
@@ -77,7 +78,7 @@ Cut cut_product(int64_t batches, int64_t m, int64_t n, int64_t k, Grid grid) {
 
 class Contract : public ContractKernel {
  public:
-  Contract(const ir::Call& call, bool may_split) : a_(call.inputs[0]), b_(call.inputs[1]) {
+  Contract(const ir::Call& call, MatmulEngine engine) : a_(call.inputs[0]), b_(call.inputs[1]) {
     const size_t rank = a_.shape().size();
     shape_.m = a_.shape()[rank - 2];
     shape_.k = a_.shape()[rank - 1];
@@ -101,11 +102,7 @@ class Contract : public ContractKernel {
       multiply_ = is_wide(shape_.in) || is_wide(shape_.out) ? multiply_f64 : multiply_f32;
     else
       multiply_ = multiply_integers;
-    const bool is_f32 = shape_.in == DType::f32 && shape_.out == DType::f32;
-    if (may_split && is_f32 && is_split(shape_.m, shape_.n, shape_.k)) {
-      multiply_ = multiply_split;
-      grid_ = {kSplitUnit, kSplitUnit};
-    }
+    choose_instructions(engine);
   }
 
   void multiply(const std::byte* a_data, const std::byte* b_data, std::byte* c,
@@ -148,6 +145,20 @@ class Contract : public ContractKernel {
   struct BatchAxis {
     int64_t size, a, b;
   };
+
+  // Matrix instructions where they serve: for bf16 always, for f32 where they are asked for.
+  void choose_instructions(MatmulEngine engine) {
+    constexpr int64_t kLeastRows = 8, kLeastWork = 1 << 12;
+    const bool is_f32 = shape_.in == DType::f32 && shape_.out == DType::f32;
+    if (engine == MatmulEngine::amx && is_f32 && is_split(shape_.m, shape_.n, shape_.k)) {
+      multiply_ = multiply_split;
+      grid_ = {kSplitUnit, kSplitUnit};
+    }
+    const bool is_bf16 = shape_.in == DType::bf16 && (shape_.out == DType::f32 || shape_.out == DType::bf16);
+    if (engine == MatmulEngine::automatic && is_bf16 && shape_.m >= kLeastRows && shape_.k > 0 &&
+        shape_.m * shape_.n * shape_.k >= kLeastWork && has_bf16_products())
+      multiply_ = multiply_bf16;
+  }
 
   static bool is_wide(DType dtype) { return dtype == DType::f64 || !is_float(dtype); }
 
@@ -240,7 +251,8 @@ class Contract : public ContractKernel {
   void (*multiply_)(const Product&);
 };
 
-// TENON_MATMUL=own, onednn or amx takes one library where it can, to compare them; own is vectors only.
+// TENON_MATMUL=own, onednn or amx takes one library where it can, to compare them: own is vectors only, amx takes f32
+// apart for the matrix units too, which pays where the processor does not slow them down.
 MatmulEngine chosen_engine() {
   const char* text = std::getenv("TENON_MATMUL");
   const std::string_view name = text ? text : "";
@@ -262,7 +274,7 @@ std::unique_ptr<ContractKernel> compile_product(const ir::Call& call, MatmulEngi
   if (engine == MatmulEngine::automatic || engine == MatmulEngine::onednn) {
     if (auto kernel = compile_contract_onednn(call, engine == MatmulEngine::onednn)) return kernel;
   }
-  return std::make_unique<Contract>(call, engine == MatmulEngine::automatic || engine == MatmulEngine::amx);
+  return std::make_unique<Contract>(call, engine);
 }
 
 }  // namespace
