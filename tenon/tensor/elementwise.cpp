@@ -427,8 +427,10 @@ Tensor gelu(const Tensor& x, std::string_view approximate) {
     return in_wide(x, [](const Tensor& w) { return mul(mul(w, 0.5), add(erf(mul(w, 1 / std::numbers::sqrt2)), 1.0)); });
   }
   if (approximate != "tanh") base::fail("gelu", "approximate is 'none' or 'tanh', got '{}'", approximate);
+  // sqrt(2 / pi) * (x + 0.044715 x^3), multiplied out so that its gradient takes the fewest operations.
   return in_wide(x, [](const Tensor& w) {
-    const Tensor inner = mul(add(w, mul(mul(mul(w, w), w), 0.044715)), std::sqrt(2 / std::numbers::pi));
+    const double slope = std::sqrt(2 / std::numbers::pi);
+    const Tensor inner = mul(w, add(mul(mul(w, w), 0.044715 * slope), slope));
     return mul(mul(w, 0.5), add(tanh(inner), 1.0));
   });
 }
