@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <cstddef>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <string_view>
+#include <type_traits>
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -22,7 +25,7 @@ namespace {
 
 // More chunks than threads even out cores of unequal speed; more than this only costs locality.
 constexpr int64_t kChunksPerThread = 4;
-constexpr int64_t kLargestTeam = 256;
+constexpr int kMostThreads = 256;
 
 int initial_threads() {
   if (const char* text = std::getenv("TENON_THREADS"); text != nullptr && *text != '\0') {
@@ -31,10 +34,10 @@ int initial_threads() {
     const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), threads);
     if (error != std::errc() || end != view.data() + view.size() || threads < 1)
       fail("threads", "TENON_THREADS is '{}', which is no number of threads", view);
-    return threads;
+    return std::min(threads, kMostThreads);
   }
 #ifdef _OPENMP
-  return omp_get_max_threads();
+  return std::min(omp_get_max_threads(), kMostThreads);
 #else
   return 1;
 #endif
@@ -60,34 +63,35 @@ bool must_stay_on_this_thread() {
 class Shares {
  public:
   Shares(int team, int64_t chunks) : team_(team) {
-    for (int i = 0; i < team; ++i) {
-      shares_[i].next = chunks * i / team;
-      shares_[i].end = chunks * (i + 1) / team;
-    }
+    for (int i = 0; i < team; ++i) std::construct_at(&share(i), chunks * i / team, chunks * (i + 1) / team);
   }
 
   void work(int thread, const std::function<void(int64_t)>& chunk) {
     for (int i = 0; i < team_; ++i) {
-      Share& share = shares_[(thread + i) % team_];
-      while (share.next < share.end) {
-        const int64_t mine = share.next++;
-        if (mine < share.end) chunk(mine);
+      Share& taken = share((thread + i) % team_);
+      while (taken.next < taken.end) {
+        const int64_t mine = taken.next++;
+        if (mine < taken.end) chunk(mine);
       }
     }
   }
 
   // The others finish what they hold and take no more.
   void stop() {
-    for (int i = 0; i < team_; ++i) shares_[i].next = shares_[i].end;
+    for (int i = 0; i < team_; ++i) share(i).next = share(i).end;
   }
 
  private:
   struct alignas(64) Share {
+    Share(int64_t first, int64_t last) : next(first), end(last) {}
     std::atomic<int64_t> next;
-    int64_t end;
+    const int64_t end;
   };
+  static_assert(std::is_trivially_destructible_v<Share>);
+  Share& share(int i) { return reinterpret_cast<Share*>(memory_)[i]; }
+
   int team_;
-  Share shares_[kLargestTeam];
+  alignas(Share) std::byte memory_[kMostThreads * sizeof(Share)];  // only the team's are written
 };
 
 #endif
@@ -98,7 +102,7 @@ int num_threads() { return threads().load(std::memory_order_relaxed); }
 
 void set_num_threads(int count) {
   if (count < 1) fail("threads", "{} is no number of threads", count);
-  threads().store(count, std::memory_order_relaxed);
+  threads().store(std::min(count, kMostThreads), std::memory_order_relaxed);
 }
 
 namespace detail {
@@ -111,7 +115,7 @@ int64_t chunk_count(int64_t n, int64_t grain) {
 }
 
 void run_chunks(int64_t chunks, const std::function<void(int64_t)>& chunk) {
-  const auto team = static_cast<int>(std::min<int64_t>({num_threads(), chunks, kLargestTeam}));
+  const auto team = static_cast<int>(std::min<int64_t>(num_threads(), chunks));
   if (team <= 1 || must_stay_on_this_thread()) {
     for (int64_t i = 0; i < chunks; ++i) chunk(i);
     return;

@@ -1,8 +1,9 @@
 // One pool of threads for everything that runs on the host's cores.
 //
-// Work is cut into chunks that threads take in turn, so a core that is busy elsewhere only delays its own chunk. Which
-// thread computes what is left open: results must not depend on it, and with one owner per output element they do not.
-// Inside a parallel region everything runs on the calling thread.
+// Work is cut into chunks, and every thread gets a run of neighbouring ones; who has finished helps the others, so a
+// core that is busy elsewhere only delays its own chunk. Which thread computes what is left open: results must not
+// depend on it, and with one owner per output element they do not. Inside a parallel region everything runs on the
+// calling thread.
 
 #pragma once
 
@@ -14,7 +15,7 @@ namespace tenon::base {
 
 /// Threads that parallel work may use: TENON_THREADS, or as many as OpenMP finds.
 int num_threads();
-/// Changes it for all work that starts from now on; fails below 1.
+/// Changes it for all work that starts from now on, to at most 256; fails below 1.
 void set_num_threads(int threads);
 
 namespace detail {

@@ -354,14 +354,17 @@ class Fuser {
     join(target, node, reads);
   }
 
-  // Whether a group that writes a single value, its rows flattened for a matrix product, can as well work in this shape,
-  // whose columns are the same: the gradient of an activation and that of the bias before it.
-  static bool takes_rows_of(const Draft& draft, const Dims& shape, const Dims& columns) {
+  // Whether a group that writes a single value, its rows flattened for a matrix product, can as well work in this
+  // shape, whose columns are the same: the gradient of an activation and that of the bias before it.
+  bool takes_rows_of(const Draft& draft, const Dims& shape, const Dims& columns) const {
     if (draft.results.size() != 1 || !draft.axes.empty() || !draft.inner.empty() || draft.is_total) return false;
     const size_t first = static_cast<size_t>(columns.front()), width = shape.size() - first;
-    return ir::count(draft.shape) == ir::count(shape) && draft.shape.size() > width &&
-           std::equal(shape.begin() + static_cast<ptrdiff_t>(first), shape.end(),
-                      draft.shape.end() - static_cast<ptrdiff_t>(width));
+    const bool has_columns = ir::count(draft.shape) == ir::count(shape) && draft.shape.size() > width &&
+                             std::equal(shape.begin() + static_cast<ptrdiff_t>(first), shape.end(),
+                                        draft.shape.end() - static_cast<ptrdiff_t>(width));
+    if (!has_columns) return false;
+    const Reads reads = accesses_in({draft.results[0], 0}, shape);  // what strides do not describe would be slow
+    return std::all_of(reads.begin(), reads.end(), [](const Access& read) { return read.map.is_strided(); });
   }
 
   uint32_t open_group(const Dims& shape, uint32_t level) {
@@ -456,7 +459,8 @@ class Fuser {
 
   // ---- epilogues ----
 
-  // The product must have no other reader; then no unit depends on it yet, and it may wait for the bias and the residual.
+  // The product must have no other reader; then no unit depends on it yet, and it may wait for the bias and the
+  // residual.
   bool place_in_epilogue(const NodeRef& node) {
     if (alone_) return false;
     auto matched = epilogues_.match(node);

@@ -70,10 +70,12 @@ TENON_AMX inline void transpose_16x16(__m512i v[16]) {
   }
 }
 
-/// Lanes below n.
-TENON_AMX inline __mmask32 first(int64_t n) {
+/// Lanes below n, of 32 halves or of 16 words.
+TENON_AMX inline __mmask32 halves_below(int64_t n) {
   return n >= 32 ? ~__mmask32{0} : static_cast<__mmask32>((uint64_t{1} << std::max<int64_t>(n, 0)) - 1);
 }
+
+TENON_AMX inline __mmask16 words_below(int64_t n) { return static_cast<__mmask16>(halves_below(std::min(n, kSide))); }
 
 }  // namespace tenon::backends::cpu
 

@@ -96,22 +96,6 @@ void pack_rows(const Tensor4& from, int64_t batch, int64_t head, int64_t row, in
     std::fill(to + i * to_stride + columns, to + (i + 1) * to_stride, T(0));
 }
 
-#if HWY_TARGET != HWY_SCALAR
-
-/// Blocks of 128 bits of a vector, each from a row: kSquareSide rows lie between two of them.
-template <typename D>
-HWY_INLINE hn::Vec<D> load_blocks(D d, const hn::TFromD<D>* from, int64_t stride) {
-  constexpr auto kRows = static_cast<int64_t>(kLanesOf<D>);
-  if constexpr (kRows == kSquareSide<hn::TFromD<D>>) {
-    return hn::LoadU(d, from);
-  } else {
-    const hn::Half<D> half;
-    return hn::Combine(d, load_blocks(half, from + kRows / 2 * stride, stride), load_blocks(half, from, stride));
-  }
-}
-
-#endif
-
 /// to[column * to_stride + row] = from[row * from_stride + column]. A vector of rows at a time, which suits tiles: they
 /// stay in the cache, where the lines of a large matrix would displace each other.
 template <typename T>
@@ -125,7 +109,8 @@ void turn_rows(const T* from, int64_t from_stride, int64_t rows, int64_t columns
     for (; column + kSide <= columns; column += kSide) {
       hn::Vec<decltype(d)> v[kSide];
 #pragma GCC unroll 4
-      for (int i = 0; i < kSide; ++i) v[i] = load_blocks(d, from + (row + i) * from_stride + column, from_stride);
+      for (int i = 0; i < kSide; ++i)
+        v[i] = load_blocks(d, from + (row + i) * from_stride + column, kSide * from_stride);
       transpose_blocks(d, v);
 #pragma GCC unroll 4
       for (int i = 0; i < kSide; ++i) hn::StoreU(v[i], d, to + (column + i) * to_stride + row);

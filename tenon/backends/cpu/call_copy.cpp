@@ -9,6 +9,7 @@
 
 #include "tenon/backends/cpu/call_scratch.h"
 #include "tenon/backends/cpu/call_transpose.h"
+#include "tenon/base/divide.h"
 #include "tenon/base/parallel.h"
 
 namespace tenon::backends::cpu {
@@ -17,7 +18,7 @@ namespace {
 constexpr int64_t kGrainBytes = 64 << 10;  // below two of these a second thread costs more than it saves
 constexpr int64_t kTileSide = 64;          // of a transposed tile
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+using base::ceil_div;
 
 template <typename F>
 void with_element(size_t bytes, F&& f) {

@@ -40,8 +40,8 @@ HWY_INLINE void transpose_block(const T* HWY_RESTRICT from, int64_t from_stride,
 template <typename T>
 inline constexpr int kSquareSide = 16 / sizeof(T);
 
-/// Transposes the squares that the blocks of so many vectors make up, every block by itself. The loops over the rows must
-/// vanish for the rows to live in registers; GCC needs to be told.
+/// Transposes the squares that the blocks of so many vectors make up, every block by itself. The loops over the rows
+/// must vanish for the rows to live in registers; GCC needs to be told.
 ///
 /// Interleaving the halves of the list of rows rotates the bits of (row, column) by one; as many times as a column has
 /// bits exchanges the two.
@@ -61,7 +61,19 @@ HWY_INLINE void transpose_blocks(D d, hn::Vec<D>* v) {
   }
 }
 
-/// The same by squares, kAbreast of them side by side; `rows` is a multiple of what these have.
+/// Elements of every 128-bit block of a vector from another place: block b begins at from + b * stride.
+template <typename D, typename T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const T* from, int64_t stride) {
+  constexpr size_t kBlocks = hn::MaxLanes(d) * sizeof(T) / 16;
+  if constexpr (kBlocks == 1) {
+    return hn::LoadU(d, from);
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, load_blocks(half, from + kBlocks / 2 * stride, stride), load_blocks(half, from, stride));
+  }
+}
+
+/// A whole block by squares, kAbreast of them side by side; `rows` is a multiple of what these have.
 template <int kAbreast, typename T>
 void transpose_squares(const T* HWY_RESTRICT from, int64_t from_stride, T* HWY_RESTRICT to, int64_t to_stride,
                        int64_t rows, int64_t columns) {

@@ -1,7 +1,7 @@
 // contract: batches of products, cut into rectangles that threads share.
 //
-// The rectangles differ with the number of threads, the bits do not: an element is always summed in the same order, and
-// the inner dimension is never shared out.
+// The rectangles differ with the number of threads, the bits do not: an element is always summed in the same order.
+// Where blocks of the inner dimension are shared out, their sums are added in the order of the blocks.
 
 #include "tenon/backends/cpu/matmul.h"
 
@@ -15,6 +15,7 @@
 #include "tenon/backends/cpu/matmul_arm.h"
 #include "tenon/backends/cpu/matmul_onednn.h"
 #include "tenon/backends/cpu/matmul_split.h"
+#include "tenon/base/divide.h"
 #include "tenon/base/error.h"
 #include "tenon/base/parallel.h"
 
@@ -41,7 +42,7 @@ constexpr Grid kVectorGrid{24, 24};
 constexpr Grid kVectorGrid{24, 32};
 #endif
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+using base::ceil_div;
 
 // Where part `part` of `parts` begins: parts of the same size but for one unit.
 int64_t begin_of(int64_t part, int64_t parts, int64_t size, int64_t unit) {
@@ -146,7 +147,7 @@ class Contract : public ContractKernel {
     int64_t size, a, b;
   };
 
-  // Matrix instructions where they serve: for bf16 always, for f32 where they are asked for.
+  // Matrix instructions: for bf16 where they are there and nothing else is asked for, for f32 where they are asked for.
   void choose_instructions(MatmulEngine engine) {
     constexpr int64_t kLeastRows = 8, kLeastWork = 1 << 12;
     const bool is_f32 = shape_.in == DType::f32 && shape_.out == DType::f32;
@@ -199,8 +200,10 @@ class Contract : public ContractKernel {
     constexpr int64_t kNarrowest = 128;
     const auto bytes = static_cast<int64_t>(size_of(whole.out));
     const int64_t depth = depth_of_products(whole.k), blocks = ceil_div(whole.k, depth), threads = base::num_threads();
-    int64_t strips = 1;
-    while (blocks * strips % threads != 0 && whole.n / (strips + 1) >= kNarrowest) ++strips;
+    int64_t strips = 1;  // so that the threads have the least to do one after the other
+    for (int64_t more = 2; whole.n / more >= kNarrowest; ++more) {
+      if (ceil_div(blocks * more, threads) * strips < ceil_div(blocks * strips, threads) * more) strips = more;
+    }
     const int64_t size = whole.m * whole.n;
     const Scratch partial(static_cast<size_t>((blocks - 1) * size * bytes));
     base::parallel_tasks(blocks * strips, [&](int64_t i) {

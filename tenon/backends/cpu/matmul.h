@@ -32,7 +32,7 @@ int64_t depth_of_products(int64_t k);
 void multiply_integers(const Product& product);
 
 /// Told that rows x columns of a finished result, all batches counted as rows, are complete: on the thread that made
-/// them.
+/// them, or that added up what several have made.
 using Finished = std::function<void(int64_t row, int64_t rows, int64_t column, int64_t columns)>;
 
 /// A product that can tell of its progress.

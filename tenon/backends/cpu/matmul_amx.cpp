@@ -1,13 +1,13 @@
 // bf16 products on Intel's matrix units.
 //
-// Four of the eight registers are sums (a 32x32 block of the result), so that each tile
-// loaded is used twice. Tiles of the left operand are loaded from its rows as they lie, where they are whole tiles;
-// the right one is packed, with pairs of rows interleaved as the instruction wants them: a strip of columns at a time
-// by the thread that uses it, because lines that another core has just written are slow to read. 32 rows of the left
-// operand pass by all columns of the strip, and every block of sums is rounded while it is in the first-level cache.
-// For 512 x 768 x 768 on one core of a Xeon that took 613 µs; with a packed left operand, and all sums rounded at the
-// end, 702. Fetching tiles ahead made it slower (680 to 900). An element is summed in ascending order of k, whatever
-// the blocks and threads: sums that wait in memory are not rounded.
+// Four of the eight registers are sums (a 32x32 block of the result), so that each tile loaded is used twice. Tiles of
+// the left operand are loaded from its rows as they lie, where they are whole tiles; the right one is packed, with
+// pairs of rows interleaved as the instruction wants them: a strip of columns at a time by the thread that uses it,
+// because lines that another core has just written are slow to read. 32 rows of the left operand pass by all columns of
+// the strip, and every block of sums is rounded while it is in the first-level cache. For 512 x 768 x 768 on one core
+// of a Xeon that took 613 µs; with a packed left operand, and all sums rounded at the end, 702. Fetching tiles ahead
+// made it slower (680 to 900). An element is summed in ascending order of k, whatever the blocks and threads: sums that
+// wait in memory are not rounded.
 
 #include "tenon/backends/cpu/matmul_amx.h"
 
@@ -22,6 +22,7 @@
 
 #include "tenon/backends/cpu/amx.h"
 #include "tenon/backends/cpu/call_kernels.h"
+#include "tenon/base/divide.h"
 #include "tenon/base/parallel.h"
 
 namespace tenon::backends::cpu {
@@ -36,7 +37,7 @@ constexpr int64_t kMostRightOfTall = 4 << 20;  // bytes of all columns, which ev
 constexpr int64_t kGrain = 1 << 21;            // multiply-adds below which a second thread costs more than it saves
 constexpr int64_t kWorthwhile = 1 << 15;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+using base::ceil_div;
 
 bool ask_for_units() {
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -61,7 +62,7 @@ TENON_AMX inline void store_tile(const __m512i v[16], uint16_t* to) {
 
 // pairs[i] interleaves lines 2i and 2i + 1 of 16 neighbouring elements.
 TENON_AMX inline void load_pairs(const uint16_t* from, int64_t stride, int64_t lines, int64_t length, __m512i v[16]) {
-  const auto mask = static_cast<__mmask16>(first(std::min(length, kSide)));
+  const auto mask = words_below(length);
   for (int64_t i = 0; i < kSide; ++i) {
     __m512i even = _mm512_setzero_si512(), odd = even;
     if (2 * i < lines) even = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from + 2 * i * stride));
@@ -75,7 +76,7 @@ TENON_AMX void pack_left_tile(const uint16_t* from, int64_t row, int64_t column,
                               uint16_t* to) {
   __m512i v[16];
   if (column == 1) {
-    const __mmask32 mask = first(depth);
+    const __mmask32 mask = halves_below(depth);
     for (int64_t i = 0; i < kSide; ++i)
       v[i] = i < rows ? _mm512_maskz_loadu_epi16(mask, from + i * row) : _mm512_setzero_si512();
     return store_tile(v, to);
@@ -110,7 +111,7 @@ TENON_AMX void pack_right_tiles(const uint16_t* from, int64_t row, int64_t colum
                                 uint16_t* to, int64_t tile_step) {
   for (int64_t tile = 0; tile < 2; ++tile, to += tile_step) {
     if (row == 1) {
-      const __mmask32 mask = first(depth);
+      const __mmask32 mask = halves_below(depth);
       __m512i v[16];
       for (int64_t i = 0; i < kSide; ++i) {
         const int64_t c = column_of(tile, i);
@@ -190,7 +191,7 @@ TENON_AMX inline __m512i round_bf16(__m512 value) {
 
 // Columns of a block of sums, back in order.
 TENON_AMX void write_bf16(const float* sums, int64_t rows, int64_t columns, uint16_t* to, int64_t to_row) {
-  const __mmask32 mask = first(columns);
+  const __mmask32 mask = halves_below(columns);
   for (int64_t i = 0; i < rows; ++i, sums += kPanel, to += to_row) {
     const __m512i even = round_bf16(_mm512_loadu_ps(sums)), odd = round_bf16(_mm512_loadu_ps(sums + kSide));
     _mm512_mask_storeu_epi16(to, mask, _mm512_packus_epi32(even, odd));
@@ -200,8 +201,8 @@ TENON_AMX void write_bf16(const float* sums, int64_t rows, int64_t columns, uint
 TENON_AMX void write_f32(const float* sums, int64_t rows, int64_t columns, float* to, int64_t to_row) {
   const __m512i low = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
   const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
-  const auto low_mask = static_cast<__mmask16>(first(std::min(columns, kSide)));
-  const auto high_mask = static_cast<__mmask16>(first(std::min(columns - kSide, kSide)));
+  const auto low_mask = words_below(columns);
+  const auto high_mask = words_below(columns - kSide);
   for (int64_t i = 0; i < rows; ++i, sums += kPanel, to += to_row) {
     const __m512 even = _mm512_loadu_ps(sums), odd = _mm512_loadu_ps(sums + kSide);
     _mm512_mask_storeu_ps(to, low_mask, _mm512_permutex2var_ps(even, low, odd));
@@ -384,7 +385,7 @@ class ContractAmx : public ContractKernel {
         }
         for (int64_t pair = 0; pair < kSide; ++pair, from += 2 * b.row) {
           for (int64_t c = begin; c < end; c += kPanel)
-            pack_two_rows(from + c, b.row, k_ - k - 2 * pair, first(columns - c),
+            pack_two_rows(from + c, b.row, k_ - k - 2 * pair, halves_below(columns - c),
                           to + c / kPanel * 2 * tile + i * kTileSize + pair * kTileDepth, tile);
         }
       }

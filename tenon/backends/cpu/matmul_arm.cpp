@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "tenon/backends/cpu/call_scratch.h"
+#include "tenon/base/divide.h"
 
 #define TENON_BF16 __attribute__((target("arch=armv8.2-a+bf16+fp16")))
 
@@ -26,10 +27,11 @@ constexpr int64_t kRows = 8, kColumns = 12;  // of a tile
 constexpr int64_t kGroup = 4;                // elements of k in an instruction
 // Elements of k that are summed on their own. Part of what a result's bits depend on.
 constexpr int64_t kMostDepth = 384;
-constexpr int64_t kBlockRows = 192, kBlockColumns = 516;
+constexpr int64_t kBlockRows = 192;
+constexpr int64_t kBlockColumns = 528;  // whole tiles, and no fewer than a rectangle has
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t round_up(int64_t n, int64_t unit) { return ceil_div(n, unit) * unit; }
+using base::ceil_div;
+using base::round_up;
 
 int64_t depth_of(int64_t k) { return k <= kMostDepth ? k : round_up(ceil_div(k, ceil_div(k, kMostDepth)), kGroup); }
 

@@ -16,6 +16,7 @@
 #include <dnnl.hpp>
 
 #include "tenon/backends/cpu/call_kernels.h"
+#include "tenon/base/divide.h"
 #include "tenon/base/error.h"
 #include "tenon/base/parallel.h"
 
@@ -35,7 +36,7 @@ constexpr int64_t kWorthwhile = 1 << 22;
 constexpr int64_t kSliceWork = 2 << 20;
 constexpr int64_t kEnoughSlices = 16;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+using base::ceil_div;
 
 const dnnl::engine& cpu_engine() {
   static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);

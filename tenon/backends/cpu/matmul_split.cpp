@@ -9,8 +9,9 @@
 // take as long as with vectors, or 1.3 times.
 //
 // Sums are those of at most kMostDepth products, then added to the result, as in the kernels of vectors. What the units
-// do otherwise: numbers below 2^-126 count as 0, in parts and in products, so results err by that much; and infinity
-// times a part that is 0 is NaN, so a block of results that holds a NaN is computed again with vectors.
+// do otherwise: numbers below 2^-126 count as 0, in parts and in products, so that operands below 2^-102 lose their
+// last part and those below 2^-110 all but the first (one in 256); and infinity times a part that is 0 is NaN, so a
+// block of results that holds a NaN is computed again with vectors.
 
 #include "tenon/backends/cpu/matmul_split.h"
 
@@ -20,6 +21,7 @@
 
 #include "tenon/backends/cpu/amx.h"
 #include "tenon/backends/cpu/call_scratch.h"
+#include "tenon/base/divide.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -33,7 +35,7 @@ constexpr int64_t kSums = kPanel * kPanel;
 constexpr int64_t kLeastSide = 32;
 constexpr int64_t kLeastWork = 1 << 18;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+using base::ceil_div;
 
 // Elements of k that are summed on their own: even parts of whole tiles. Part of what a result's bits depend on.
 int64_t depth_of(int64_t k) {
@@ -56,13 +58,9 @@ TENON_AMX inline Parts split(__m512 x) {
   return {{high, middle, _mm512_castps_si512(_mm512_sub_ps(rest, _mm512_castsi512_ps(middle)))}};
 }
 
-TENON_AMX inline __mmask16 lanes(int64_t n) {
-  return n >= kSide ? __mmask16{0xffff} : static_cast<__mmask16>((1u << std::max<int64_t>(n, 0)) - 1);
-}
-
 // 16 neighbouring numbers of each of 16 lines; what lies beyond is 0.
 TENON_AMX inline void load_lines(const float* from, int64_t stride, int64_t lines, int64_t length, __m512i v[16]) {
-  const __mmask16 mask = lanes(length);
+  const __mmask16 mask = words_below(length);
   for (int64_t i = 0; i < kSide; ++i)
     v[i] = i < lines ? _mm512_castps_si512(_mm512_maskz_loadu_ps(mask, from + i * stride)) : _mm512_setzero_si512();
 }
@@ -173,7 +171,7 @@ TENON_AMX void multiply_tiles(const uint16_t* left, const uint16_t* right, int64
 TENON_AMX bool write_sums(const float* sums, int64_t rows, int64_t columns, float* c, int64_t c_row, bool accumulate) {
   __mmask16 bad = 0;
   for (int64_t half = 0; half < 2; ++half) {
-    const __mmask16 mask = lanes(columns - half * kSide);
+    const __mmask16 mask = words_below(columns - half * kSide);
     for (int64_t i = 0; i < rows; ++i) {
       float* to = c + i * c_row + half * kSide;
       __m512 sum = _mm512_load_ps(sums + i * kPanel + half * kSide);
@@ -248,8 +246,8 @@ class SplitProduct {
     for (int64_t j = 0; j < kSide; ++j, from += p_.a_row, to += kTileDepth) {
       for (int64_t i = 0; i < depth; i += kTileDepth) {
         const int64_t count = j < rows ? depth - i : 0;
-        store_row(_mm512_maskz_loadu_ps(lanes(count), from + i),
-                  _mm512_maskz_loadu_ps(lanes(count - kSide), from + i + kSide), to + i / kTileDepth * kStep);
+        store_row(_mm512_maskz_loadu_ps(words_below(count), from + i),
+                  _mm512_maskz_loadu_ps(words_below(count - kSide), from + i + kSide), to + i / kTileDepth * kStep);
       }
     }
   }
@@ -273,7 +271,7 @@ class SplitProduct {
   TENON_AMX void pack_right_rows(const float* from, int64_t depth, int64_t columns, uint16_t* to, int64_t panel) const {
     for (int64_t i = 0; i < kTileDepth; i += 2, to += kTileDepth) {
       for (int64_t c = 0; c < columns; c += kSide) {
-        const __mmask16 mask = lanes(columns - c), none = 0;
+        const __mmask16 mask = words_below(columns - c), none = 0;
         const float* at = from + i * p_.b_row + c;
         store_pair(_mm512_maskz_loadu_ps(i < depth ? mask : none, at),
                    _mm512_maskz_loadu_ps(i + 1 < depth ? mask : none, at + p_.b_row),

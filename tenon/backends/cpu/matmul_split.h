@@ -12,7 +12,8 @@ bool is_split(int64_t m, int64_t n, int64_t k);
 /// Rows and columns at whose multiples rectangles of such a product must begin.
 inline constexpr int64_t kSplitUnit = 32;
 
-/// On the calling thread, with the accuracy of multiply_f32 and other bits; cutting a product changes none of them.
+/// On the calling thread, with other bits than multiply_f32, and its accuracy for operands above 2^-102; cutting a
+/// product changes none of the bits.
 void multiply_split(const Product& product);
 
 }  // namespace tenon::backends::cpu

@@ -133,22 +133,6 @@ HWY_INLINE void multiply_panel(int64_t rows, int64_t vectors, int64_t depth, con
   if (rows - r >= 1) some.template operator()<1>(r);
 }
 
-/// A whole product of blocks that lie in scratch memory: the rows of b and c are padded to whole vectors.
-template <typename T>
-HWY_INLINE void multiply_blocks(int64_t rows, int64_t columns, int64_t depth, const T* a, int64_t a_step, const T* b,
-                                int64_t b_step, T* c, int64_t c_step, bool accumulate) {
-  int64_t left = (columns + kVectorSize<T> - 1) / kVectorSize<T>;
-  for (int64_t column = 0; left > 0;) {
-    const int64_t vectors = next_panel(left);
-    for (int64_t r = 0; r < rows; r += kTileRows) {
-      multiply_panel<T, true>(rows - r < kTileRows ? rows - r : kTileRows, vectors, depth, a + r, 1, a_step, b + column,
-                              b_step, c + r * c_step + column, c_step, accumulate);
-    }
-    left -= vectors;
-    column += vectors * kVectorSize<T>;
-  }
-}
-
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

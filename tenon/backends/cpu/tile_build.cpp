@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "tenon/base/divide.h"
 #include "tenon/base/error.h"
 
 namespace tenon::backends::cpu {
@@ -75,7 +76,7 @@ class Builder {
   TileCode run() {
     find_depths();
     const size_t n = nest_.code.size();
-    code_.scalars = static_cast<uint32_t>(n);  // one slot per instruction: they are 8 bytes each
+    code_.scalars = static_cast<uint32_t>(n);  // a slot for each, though only row values have one
     registers_of_.assign(n, kNoRegister);
     once_spread_.assign(n, kNoRegister);
     find_invariants();
@@ -530,7 +531,7 @@ class Builder {
   std::vector<size_t> column_instr_;
 };
 
-int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+using base::round_up;
 
 // Positions are made in the dtype that is asked for instead of being converted from i64.
 ir::LoopNest with_cast_ramps(ir::LoopNest nest) {
@@ -559,7 +560,13 @@ TileCode build_tiles(const ir::LoopNest& given) {
   const ir::LoopNest nest = with_cast_ramps(given);
   const int64_t row = nest.row_size();
   size_t element = 4;
-  for (const Instr& instr : nest.code) element = std::max(element, tile_element_size(instr.dtype));
+  std::vector<bool> is_read(nest.code.size());
+  for (const Instr& instr : nest.code) {
+    for (const uint32_t arg : instr.args) is_read[arg] = true;
+  }
+  for (size_t i = 0; i < nest.code.size(); ++i) {
+    if (is_read[i]) element = std::max(element, tile_element_size(nest.code[i].dtype));
+  }
   const auto bytes_of = [&](int64_t tile) {
     return static_cast<size_t>(round_up(tile, 16)) * element + kRegisterPadding;
   };
@@ -575,7 +582,8 @@ TileCode build_tiles(const ir::LoopNest& given) {
       code.rows_per_tile -= unit;
     code.tile = std::max<int64_t>(code.rows_per_tile * row, 1);
     code.register_bytes = bytes_of(code.tile);
-    if (folds || !code.streams) return code;
+    const bool fits = code.registers * code.register_bytes <= kNearBytes;
+    if (folds ? fits || row > kLongestTile : !code.streams) return code;
   }
   if (folds && row <= kLongestTile) {
     code = Builder(nest, Builder::Tiles::whole_rows).run();

@@ -1,4 +1,4 @@
-// A loop nest cut into stages of tile instructions: what tile_program.cpp runs.
+// A loop nest cut into stages of tile instructions: what tile_worker.cpp runs.
 
 #pragma once
 

@@ -8,6 +8,7 @@
 #include "tenon/backends/cpu/call_scratch.h"
 #include "tenon/backends/cpu/tile_build.h"
 #include "tenon/backends/cpu/tile_worker.h"
+#include "tenon/base/divide.h"
 #include "tenon/base/parallel.h"
 
 namespace tenon::backends::cpu {
@@ -16,7 +17,7 @@ namespace {
 constexpr int64_t kGrain = 1 << 17;  // element instructions: about 30 µs, less is not worth a second thread
 constexpr int64_t kTasksPerThread = 4;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+using base::ceil_div;
 
 class Program : public TileProgram {
  public:
