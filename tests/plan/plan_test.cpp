@@ -402,6 +402,7 @@ TEST(LookThrough, AHundredThousandViewsNeedNoStack) {
 
 // In a process of its own, because running out of stack ends it.
 TEST(LookThrough, AHundredThousandViewsNeedNoStackWhereOpsAreFused) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a fork alone would lose what other threads hold
   const auto plan_it = [] {
     Value x = leaf(1, {2, 3});
     for (int i = 0; i < 100'000; ++i) x = ir::flip(ir::permute(x, {1, 0}), {0});
