@@ -85,8 +85,8 @@ Tensor checked(const Tensor& target, int64_t classes, int64_t ignore_index) {
   return where(ignored, target, found);
 }
 
-// The loss for class targets, from log-probabilities in f32 or wider, or from those plus one number for each place:
-// `norm` is it where it is defined.
+// The loss for class targets, from log-probabilities in f32 or wider; where `norm` is defined, from numbers that are
+// larger than those by it, one for each place.
 Tensor class_loss(const Tensor& log_p, const Tensor& norm, const Tensor& given, const CrossEntropyOptions& options) {
   const size_t axis = class_axis(log_p);
   const Tensor target = checked(given, log_p.shape()[axis], options.ignore_index);
@@ -129,8 +129,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntr
   if (!soft) require_class_targets("cross_entropy", logits, target, options);
   const auto dim = static_cast<int64_t>(class_axis(logits));
   const Tensor wide = logits.to(accumulator(logits.dtype()));
-  // Where nothing but the target's class counts, the sum of exponentials stays apart: its gradient then needs no sum
-  // over the classes of the other one.
+  // Where nothing but the target's class counts, the sum of exponentials stays apart from the target's logit: then no
+  // gradient has to be summed over the classes.
   if (!soft && !options.weight.defined() && options.label_smoothing == 0 && wide.numel() > 0) {
     const Tensor centred = sub(wide, amax(wide, {dim}, true).detach());
     return class_loss(centred, log(sum(exp(centred), {dim})), target, options).to(logits.dtype());

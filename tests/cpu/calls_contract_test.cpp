@@ -204,8 +204,7 @@ TEST(Contract, OneDnnAgrees) {
 
 TEST(Contract, TheMatrixUnitsAgree) {
   if (!has_amx()) GTEST_SKIP() << "this machine has no AMX";
-  expect_engine_agrees(MatmulEngine::amx,
-                       {{DType::bf16, DType::f32}, {DType::bf16, DType::bf16}, {DType::f32, DType::f32}});
+  expect_engine_agrees(MatmulEngine::amx, {{DType::bf16, DType::f32}, {DType::bf16, DType::bf16}});
 }
 
 TEST(Contract, MatrixInstructionsAgree) {
@@ -213,9 +212,8 @@ TEST(Contract, MatrixInstructionsAgree) {
   expect_engine_agrees(MatmulEngine::automatic, {{DType::bf16, DType::f32}, {DType::bf16, DType::bf16}});
 }
 
-// Parts of infinity times parts that are 0 would be NaN. Zeros of both signs, large and small numbers keep their
-// results.
-TEST(Contract, InfinitiesSurviveBeingTakenApart) {
+// Of its row alone; large and small numbers keep their results.
+TEST(Contract, AnInfinityChangesItsRow) {
   constexpr int64_t kSize = 96;
   const auto matrix = [](float fill) { return std::vector<float>(kSize * kSize, fill); };
   const auto as_given = [](const std::vector<float>& values) {
@@ -232,7 +230,7 @@ TEST(Contract, InfinitiesSurviveBeingTakenApart) {
   for (int64_t k = 0; k < kSize; ++k) a[70 * kSize + k] = 1e-30f * static_cast<float>(k + 1);
   const Given left = as_given(a), right = as_given(b);
   const ir::Call call = contract_of(left, right, DType::f32);
-  const Bytes bytes = run(*compile_contract_with(call, MatmulEngine::amx), call, {left, right})[0];
+  const Bytes bytes = run(*compile_contract_with(call, MatmulEngine::automatic), call, {left, right})[0];
   std::vector<float> c(kSize * kSize);
   std::memcpy(c.data(), bytes.data(), bytes.size());
   for (int64_t j = 0; j < kSize; ++j) {

@@ -14,7 +14,6 @@
 #include "tenon/backends/cpu/matmul_amx.h"
 #include "tenon/backends/cpu/matmul_arm.h"
 #include "tenon/backends/cpu/matmul_onednn.h"
-#include "tenon/backends/cpu/matmul_split.h"
 #include "tenon/base/divide.h"
 #include "tenon/base/error.h"
 #include "tenon/base/parallel.h"
@@ -31,15 +30,12 @@ constexpr int64_t kLarge = 2 << 20;
 constexpr int64_t kMostPerThread = 4;
 // A larger rectangle would not stay in the second-level cache from one block of k to the next.
 constexpr int64_t kMostRows = 512, kMostColumns = 512;
-// Where rectangles may begin.
-struct Grid {
-  int64_t rows, columns;
-};
 // Whole tiles of every instruction set.
+constexpr int64_t kRowUnit = 24;
 #if defined(__aarch64__)
-constexpr Grid kVectorGrid{24, 24};
+constexpr int64_t kColumnUnit = 24;
 #else
-constexpr Grid kVectorGrid{24, 32};
+constexpr int64_t kColumnUnit = 32;
 #endif
 
 using base::ceil_div;
@@ -56,7 +52,7 @@ struct Cut {
 
 // As square as can be: every part of the rows packs the columns again, and every part of the columns reads the rows
 // again. Both cost the same: 2.5 % of a product at 256 rows or columns, 5 % at 128.
-Cut cut_product(int64_t batches, int64_t m, int64_t n, int64_t k, Grid grid) {
+Cut cut_product(int64_t batches, int64_t m, int64_t n, int64_t k) {
   const Cut least{ceil_div(m, kMostRows), ceil_div(n, kMostColumns)};
   const int64_t threads = base::num_threads(), work = batches * m * n * std::max<int64_t>(k, 1);
   const int64_t busy = std::min(threads, std::max<int64_t>(1, work / kGrain));
@@ -64,7 +60,7 @@ Cut cut_product(int64_t batches, int64_t m, int64_t n, int64_t k, Grid grid) {
   int64_t wanted = ceil_div(busy * std::clamp<int64_t>(work / (busy * kLarge), 1, most_per_thread), batches);
   if (batches == 1) wanted = std::max(wanted, ceil_div(least.down * least.across, busy) * busy);  // the same for all
   if (threads == 1 || least.down * least.across >= wanted) return least;
-  const int64_t most_down = std::max<int64_t>(1, m / grid.rows), most_across = std::max<int64_t>(1, n / grid.columns);
+  const int64_t most_down = std::max<int64_t>(1, m / kRowUnit), most_across = std::max<int64_t>(1, n / kColumnUnit);
   Cut best{0, 0};
   for (int64_t across = least.across; across <= std::min(wanted, most_across); ++across) {
     const int64_t down = wanted / across;
@@ -79,7 +75,7 @@ Cut cut_product(int64_t batches, int64_t m, int64_t n, int64_t k, Grid grid) {
 
 class Contract : public ContractKernel {
  public:
-  Contract(const ir::Call& call, MatmulEngine engine) : a_(call.inputs[0]), b_(call.inputs[1]) {
+  Contract(const ir::Call& call, bool may_use_matrices) : a_(call.inputs[0]), b_(call.inputs[1]) {
     const size_t rank = a_.shape().size();
     shape_.m = a_.shape()[rank - 2];
     shape_.k = a_.shape()[rank - 1];
@@ -103,7 +99,10 @@ class Contract : public ContractKernel {
       multiply_ = is_wide(shape_.in) || is_wide(shape_.out) ? multiply_f64 : multiply_f32;
     else
       multiply_ = multiply_integers;
-    choose_instructions(engine);
+    constexpr int64_t kLeastRows = 8, kLeastWork = 1 << 12;
+    const bool is_bf16 = shape_.in == DType::bf16 && (shape_.out == DType::f32 || shape_.out == DType::bf16);
+    const bool is_worth_it = shape_.m >= kLeastRows && shape_.m * shape_.n * shape_.k >= kLeastWork;
+    if (may_use_matrices && is_bf16 && is_worth_it && has_bf16_products()) multiply_ = multiply_bf16;
   }
 
   void multiply(const std::byte* a_data, const std::byte* b_data, std::byte* c,
@@ -119,14 +118,14 @@ class Contract : public ContractKernel {
       if (finished) (*finished)(0, swapped_ ? whole.n : whole.m, 0, swapped_ ? whole.m : whole.n);
       return;
     }
-    const Cut cut = cut_product(batches_, whole.m, whole.n, whole.k, grid_);
+    const Cut cut = cut_product(batches_, whole.m, whole.n, whole.k);
     const auto multiply_one = [&](int64_t i) {
       const int64_t batch = i / (cut.down * cut.across), y = i / cut.across % cut.down, x = i % cut.across;
-      const int64_t row = begin_of(y, cut.down, whole.m, grid_.rows);
-      const int64_t column = begin_of(x, cut.across, whole.n, grid_.columns);
+      const int64_t row = begin_of(y, cut.down, whole.m, kRowUnit);
+      const int64_t column = begin_of(x, cut.across, whole.n, kColumnUnit);
       Product part = rectangle(whole, batch, row, column);
-      part.m = begin_of(y + 1, cut.down, whole.m, grid_.rows) - row;
-      part.n = begin_of(x + 1, cut.across, whole.n, grid_.columns) - column;
+      part.m = begin_of(y + 1, cut.down, whole.m, kRowUnit) - row;
+      part.n = begin_of(x + 1, cut.across, whole.n, kColumnUnit) - column;
       multiply_(part);
       if (!finished) return;
       if (swapped_)
@@ -146,20 +145,6 @@ class Contract : public ContractKernel {
   struct BatchAxis {
     int64_t size, a, b;
   };
-
-  // Matrix instructions: for bf16 where they are there and nothing else is asked for, for f32 where they are asked for.
-  void choose_instructions(MatmulEngine engine) {
-    constexpr int64_t kLeastRows = 8, kLeastWork = 1 << 12;
-    const bool is_f32 = shape_.in == DType::f32 && shape_.out == DType::f32;
-    if (engine == MatmulEngine::amx && is_f32 && is_split(shape_.m, shape_.n, shape_.k)) {
-      multiply_ = multiply_split;
-      grid_ = {kSplitUnit, kSplitUnit};
-    }
-    const bool is_bf16 = shape_.in == DType::bf16 && (shape_.out == DType::f32 || shape_.out == DType::bf16);
-    if (engine == MatmulEngine::automatic && is_bf16 && shape_.m >= kLeastRows && shape_.k > 0 &&
-        shape_.m * shape_.n * shape_.k >= kLeastWork && has_bf16_products())
-      multiply_ = multiply_bf16;
-  }
 
   static bool is_wide(DType dtype) { return dtype == DType::f64 || !is_float(dtype); }
 
@@ -207,9 +192,9 @@ class Contract : public ContractKernel {
     const int64_t size = whole.m * whole.n;
     const Scratch partial(static_cast<size_t>((blocks - 1) * size * bytes));
     base::parallel_tasks(blocks * strips, [&](int64_t i) {
-      const int64_t block = i / strips, column = begin_of(i % strips, strips, whole.n, grid_.columns);
+      const int64_t block = i / strips, column = begin_of(i % strips, strips, whole.n, kColumnUnit);
       Product part = whole;
-      part.n = begin_of(i % strips + 1, strips, whole.n, grid_.columns) - column;
+      part.n = begin_of(i % strips + 1, strips, whole.n, kColumnUnit) - column;
       part.k = std::min(depth, whole.k - block * depth);
       part.a += block * depth * whole.a_column * bytes;
       part.b += (block * depth * whole.b_row + column) * bytes;
@@ -250,12 +235,10 @@ class Contract : public ContractKernel {
   base::SmallVector<BatchAxis, 3> batch_;
   int64_t batches_ = 1;
   bool swapped_ = false;
-  Grid grid_ = kVectorGrid;
   void (*multiply_)(const Product&);
 };
 
-// TENON_MATMUL=own, onednn or amx takes one library where it can, to compare them: own is vectors only, amx takes f32
-// apart for the matrix units too, which pays where the processor does not slow them down.
+// TENON_MATMUL=own, onednn or amx takes one library where it can, to compare them: own is vectors only.
 MatmulEngine chosen_engine() {
   const char* text = std::getenv("TENON_MATMUL");
   const std::string_view name = text ? text : "";
@@ -277,7 +260,7 @@ std::unique_ptr<ContractKernel> compile_product(const ir::Call& call, MatmulEngi
   if (engine == MatmulEngine::automatic || engine == MatmulEngine::onednn) {
     if (auto kernel = compile_contract_onednn(call, engine == MatmulEngine::onednn)) return kernel;
   }
-  return std::make_unique<Contract>(call, engine);
+  return std::make_unique<Contract>(call, engine == MatmulEngine::automatic);
 }
 
 }  // namespace
