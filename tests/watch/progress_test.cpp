@@ -94,7 +94,8 @@ class Terminal : public testing::Test {
     setenv("LC_ALL", "C.UTF-8", 1);
     winsize size{.ws_row = 24, .ws_col = 60, .ws_xpixel = 0, .ws_ypixel = 0};
     int inside = -1;
-    ASSERT_EQ(openpty(&outside_, &inside, nullptr, nullptr, &size), 0);
+    if (openpty(&outside_, &inside, nullptr, nullptr, &size) != 0)
+      GTEST_SKIP() << "there is no pseudo terminal here: is /dev/pts mounted?";
     out_ = fdopen(inside, "w");
   }
   void TearDown() override {
