@@ -90,6 +90,11 @@ Capture::Capture(const std::vector<Value>& outputs, const std::vector<State>& st
 
 Capture::~Capture() = default;
 
+void Capture::follow() const {
+  for (const device::Pin& pin : memory_) static_cast<void>(pin.memory());
+  for (const Output& output : outputs_) static_cast<void>(output.memory.memory());
+}
+
 device::Ticket Capture::replay(std::span<const device::Command> before, bool caller_waits) {
   Engine& all = engine();
   std::lock_guard lock(all.mutex);
@@ -121,6 +126,23 @@ void refill(const Value& leaf, std::span<const std::byte> bytes) {
   std::lock_guard lock(engine().mutex);
   const StorageRef memory = device::storage_of(leaf.node->data(leaf.index));
   memory->set_ready(start_upload(bytes, *memory), false);
+}
+
+void copy_into(const StorageRef& to, const StorageRef& from) {
+  std::lock_guard lock(engine().mutex);
+  device::Device& device = to->device();
+  const device::Command copy = device::Copy{{from->buffer(), 0}, {to->buffer(), 0, to->version()}, to->bytes()};
+  device.enqueue({&copy, 1});
+  to->set_ready(device.submit(false), false);
+}
+
+StorageRef move_to_own_memory(const Value& leaf) {
+  std::lock_guard lock(engine().mutex);
+  const StorageRef from = device::storage_of(leaf.node->data(leaf.index));
+  const auto own = std::make_shared<device::Storage>(from->device(), from->bytes());
+  copy_into(own, from);
+  leaf.node->set_data(leaf.index, own);
+  return own;
 }
 
 Value leaf_of(const StorageRef& memory, const ir::Type& type, ir::DeviceId device) {

@@ -33,6 +33,9 @@ class Capture {
   /// Runs `before`, then everything. Returns what to wait for.
   device::Ticket replay(std::span<const device::Command> before, bool caller_waits);
 
+  /// Looks where its memory is now: to be called while somebody holds what keep_for_others returned.
+  void follow() const;
+
   const std::vector<Output>& outputs() const { return outputs_; }
   size_t launches() const { return launches_; }
   device::Device& device() const { return device_; }
@@ -55,6 +58,12 @@ std::vector<ir::Move> moves_from(const ir::Value& base, const ir::Value& value);
 
 /// Puts these bytes into the memory of a leaf that nobody reads yet.
 void refill(const ir::Value& leaf, std::span<const std::byte> bytes);
+
+/// Gives a leaf that nobody else reads memory of its own, with the same content.
+device::StorageRef move_to_own_memory(const ir::Value& leaf);
+
+/// Fills memory that nobody reads with what lies in other memory.
+void copy_into(const device::StorageRef& to, const device::StorageRef& from);
 
 /// A leaf for what lies in this memory now.
 ir::Value leaf_of(const device::StorageRef& memory, const ir::Type& type, ir::DeviceId device);

@@ -181,9 +181,9 @@ std::vector<std::byte> read(const Value& value) {
     engine().stats.bytes_downloaded += bytes.size();
   }
   storage->wait();  // outside of the lock: others may go on
-  const device::Command command = device::Download{{storage->buffer(), 0, version}, bytes};
   Device& source = storage->device();
   std::unique_lock lock(engine().mutex);
+  const device::Command command = device::Download{{storage->buffer(), 0, version}, bytes};  // it may have moved meanwhile
   source.enqueue({&command, 1});
   const Ticket ticket = source.submit(true);
   lock.unlock();

@@ -51,6 +51,11 @@ void log_step(const Stats& now) {
   allocated_before = base::allocations();
 }
 
+void log_capture(const std::string& text) {
+  static const bool wanted = wants("capture");
+  if (wanted) std::fputs(fmt::format("[capture] {}\n", text).c_str(), stderr);
+}
+
 namespace {
 
 // A sum, because threads read in any order.

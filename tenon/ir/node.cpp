@@ -23,17 +23,18 @@ class InternTable {
     return *table;
   }
 
-  NodeRef find(uint64_t hash, Op op, const Operands& inputs, const Attrs& attrs) {
+  NodeRef find(uint64_t hash, uint64_t realm, Op op, const Operands& inputs, const Attrs& attrs) {
     Shard& shard = shard_of(hash);
     std::lock_guard lock(shard.mutex);
-    return find_locked(shard, hash, op, inputs, attrs);
+    return find_locked(shard, hash, realm, op, inputs, attrs);
   }
 
   // Inserts a new node unless another thread was faster.
   NodeRef insert(Node* node) {
     Shard& shard = shard_of(node->hash_);
     std::lock_guard lock(shard.mutex);
-    if (NodeRef other = find_locked(shard, node->hash_, node->op_, node->inputs_, node->attrs_)) return other;
+    if (NodeRef other = find_locked(shard, node->hash_, node->realm_, node->op_, node->inputs_, node->attrs_))
+      return other;
     if (shard.size == shard.slots.size()) shard.grow();
     Node*& first = shard.first(node->hash_);
     node->next_ = first;
@@ -83,9 +84,10 @@ class InternTable {
 
   Shard& shard_of(uint64_t hash) { return shards_[hash >> 60]; }
 
-  static NodeRef find_locked(Shard& shard, uint64_t hash, Op op, const Operands& inputs, const Attrs& attrs) {
+  static NodeRef find_locked(Shard& shard, uint64_t hash, uint64_t realm, Op op, const Operands& inputs,
+                             const Attrs& attrs) {
     for (Node* node = shard.first(hash); node; node = node->next_) {
-      if (node->hash_ != hash || node->op_ != op || !(node->inputs_ == inputs) || !(node->attrs_ == attrs)) continue;
+      if (node->hash_ != hash || node->realm_ != realm || node->op_ != op || !(node->inputs_ == inputs) || !(node->attrs_ == attrs)) continue;
       uint32_t seen = node->references_.load(std::memory_order_relaxed);
       while (seen != 0) {  // zero: another thread is ending it
         if (node->references_.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire))
@@ -100,8 +102,8 @@ class InternTable {
 
 namespace {
 
-uint64_t structural_hash(Op op, const Operands& inputs, const Attrs& attrs) {
-  uint64_t h = base::mix(static_cast<uint64_t>(op), hash(attrs));
+uint64_t structural_hash(uint64_t realm, Op op, const Operands& inputs, const Attrs& attrs) {
+  uint64_t h = base::mix(static_cast<uint64_t>(op) ^ realm << 8, hash(attrs));
   for (const Value& value : inputs) {
     h = base::mix(h, reinterpret_cast<uintptr_t>(value.node.get()));
     h = base::mix(h, value.index);
@@ -125,21 +127,28 @@ bool passes_gradient(Op op, const Operands& inputs) {
 
 const DataRef kNoData;
 
-std::atomic<uint64_t> next_param{1};
+std::atomic<uint64_t> next_param{1}, next_realm{1};
+
+thread_local uint64_t realm_of_thread = 0;
 
 }  // namespace
 
 Param::Param() : id(next_param++) {}
 
+InRealm::InRealm(uint64_t realm) : before_(std::exchange(realm_of_thread, realm)) {}
+InRealm::~InRealm() { realm_of_thread = before_; }
+uint64_t InRealm::next() { return next_realm++; }
+
 NodeRef Node::make(Op op, Operands inputs, Attrs attrs) {
-  const uint64_t h = structural_hash(op, inputs, attrs);
+  const uint64_t realm = realm_of_thread, h = structural_hash(realm, op, inputs, attrs);
   InternTable& table = InternTable::get();
-  if (NodeRef known = table.find(h, op, inputs, attrs)) return known;
+  if (NodeRef known = table.find(h, realm, op, inputs, attrs)) return known;
 
   Inferred inferred = infer(op, inputs, attrs);  // throws before anything is made
   auto* node = new Node;
   node->op_ = op;
   node->hash_ = h;
+  node->realm_ = realm;
   node->needs_grad_ = any_float(inferred) && passes_gradient(op, inputs);
   node->device_ = inferred.device;
   node->type_ = std::move(inferred.first);

@@ -83,6 +83,8 @@ class Node {
   DeviceId device() const { return device_; }
   bool needs_grad() const { return needs_grad_; }
   uint64_t hash() const { return hash_; }
+  /// See InRealm.
+  uint64_t realm() const { return realm_; }
 
   /// The bytes of a result once it has been evaluated. Set and read under the executor's lock.
   const DataRef& data(size_t result = 0) const;
@@ -112,7 +114,7 @@ class Node {
   Op op_ = Op::buffer;
   bool needs_grad_ = false;
   DeviceId device_;
-  uint64_t hash_ = 0;
+  uint64_t hash_ = 0, realm_ = 0;
   uint32_t depth_ = 0, scope_ = 0;
   uint64_t held_bytes_ = 0;
   Type type_;
@@ -136,6 +138,21 @@ struct Param {
 struct CustomRule {
   std::string name;
   std::function<std::vector<Value>(std::span<const Value> operands, std::span<const Value> grads)> backward;
+};
+
+/// While alive, this thread makes nodes of a realm of their own: none of them is found from outside, and none from outside
+/// is found again here. What is recorded to be run again must not meet values that happen to be there.
+class InRealm {
+ public:
+  explicit InRealm(uint64_t realm);
+  ~InRealm();
+  InRealm(const InRealm&) = delete;
+  InRealm& operator=(const InRealm&) = delete;
+  /// One that no node has been made in; 0 is everybody's.
+  static uint64_t next();
+
+ private:
+  uint64_t before_;
 };
 
 /// Live nodes in the intern table, for tests and statistics.

@@ -53,7 +53,7 @@ struct Decoder::Batch {
   struct Step {
     Sampler sampler;
     std::optional<DType> autocast;
-    Compiled<Tensor> next;
+    Compiled<Tensor, 1> next;
   };
 
   Batch(CausalLm& of, int64_t sequences, int64_t columns)

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <typeinfo>
 
+#include "tenon/tensor/trace.h"
+
 namespace tenon::nn {
 namespace {
 
@@ -120,8 +122,14 @@ std::string Module::scope_name(const Label& label) {
 }
 
 Module& Module::train(bool on) {
-  for (const NamedModule& one : named_modules()) one.module->training_ = on;
+  for (const NamedModule& one : named_modules()) *one.module->training_ = on;
+  note_switch();
   return *this;
+}
+
+bool Module::is_training() const {
+  if (Trace* trace = Trace::current()) trace->depends_on(training_);
+  return *training_;
 }
 
 void Module::zero_grad() {

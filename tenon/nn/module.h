@@ -72,7 +72,7 @@ class Module {
   /// Switches dropout and the like on, here and below.
   Module& train(bool on = true);
   Module& eval() { return train(false); }
-  bool is_training() const { return training_; }
+  bool is_training() const;
 
   /// Lets go of all gradients.
   void zero_grad();
@@ -143,7 +143,7 @@ class Module {
   static std::string scope_name(const Label& label);
 
   std::shared_ptr<Label> label_ = std::make_shared<Label>();
-  bool training_ = true;
+  std::shared_ptr<bool> training_ = std::make_shared<bool>(true);  // captured functions look at it
   std::vector<Entry> tensors_;
   std::vector<NamedModule> children_;
 };

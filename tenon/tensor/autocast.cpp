@@ -21,23 +21,32 @@ std::optional<DType>& current() {
   return dtype;
 }
 
-uint64_t distance_of(const TensorImpl& owner) { return owner.version - owner.shadow->impl()->version; }
+using Impl = std::shared_ptr<TensorImpl>;
+
+// A captured function counts its writes apart.
+uint64_t version_of(const Impl& root) {
+  Trace* trace = Trace::current();
+  return trace ? trace->version_of(root) : root->version;
+}
+
+uint64_t distance_of(const Impl& owner) { return version_of(owner) - version_of(owner->shadow->impl()); }
 
 // The tensor's values in the lower type, without history.
 Tensor lower_values(const Tensor& x, DType dtype) {
   const NoGrad values_only;
   std::vector<ir::Move> path;
-  TensorImpl* owner = x.impl().get();
+  Impl owner = x.impl();
   while (owner->root) {
     path.insert(path.begin(), owner->moves.begin(), owner->moves.end());
-    owner = owner->root.get();
+    Impl root = owner->root;
+    owner = std::move(root);
   }
   if (!owner->shadow || owner->shadow->dtype() != dtype) return x.to(dtype);
-  if (!shadow_is_current(*owner)) {
-    if (Trace::current()) return x.to(dtype);  // a replay would convert it too
-    renew_shadow(*owner);
+  static_cast<void>(x.value());  // a recording looks after the tensor itself, too
+  if (!shadow_is_current(owner)) {
+    if (Trace::current()) return x.to(dtype);  // the function has written it without its shadow
+    renew_shadow(owner);
   }
-  if (Trace::current()) static_cast<void>(x.value());  // the recording looks after the tensor itself, too
   Tensor shown = *owner->shadow;
   return path.empty() ? shown : shown.viewed(path);
 }
@@ -80,30 +89,44 @@ Tensor autocast_product(const Tensor& x, const Tensor& weight, DType dtype) {
 }
 
 void keep_shadow(Tensor& tensor, DType dtype) {
-  TensorImpl& owner = *tensor.impl();
-  if (owner.root) base::fail("keep_shadow", "this tensor is a view; give its root the shadow");
+  const Impl& owner = tensor.impl();
+  if (owner->root) base::fail("keep_shadow", "this tensor is a view; give its root the shadow");
+  if (Trace::current()) base::fail("keep_shadow", "call it once, outside of the captured function");
   const NoGrad values_only;
-  owner.shadow = std::make_shared<Tensor>(tensor.to(dtype).eval());
-  owner.shadow_distance = distance_of(owner);
+  owner->shadow = std::make_shared<Tensor>(tensor.to(dtype).eval());
+  note_shadow(owner);
 }
 
 void write_with_shadow(Tensor& tensor, const Tensor& value) {
   tensor.copy_(value);
-  TensorImpl& owner = *tensor.impl();
-  if (!owner.shadow) return;
-  owner.shadow->copy_(value.to(owner.shadow->dtype()));
-  owner.shadow_distance = distance_of(owner);
+  const Impl& owner = tensor.impl();
+  if (!owner->shadow) return;
+  owner->shadow->copy_(value.to(owner->shadow->dtype()));
+  note_shadow(owner);
 }
 
 Tensor shadow_of(const Tensor& tensor) { return tensor.impl()->shadow ? *tensor.impl()->shadow : Tensor(); }
 
-bool shadow_is_current(const TensorImpl& owner) { return distance_of(owner) == owner.shadow_distance; }
+bool shadow_is_current(const Impl& owner) {
+  Trace* trace = Trace::current();
+  const uint64_t noted = trace && trace->is_outside(*owner) ? trace->shadow_distance(owner) : owner->shadow_distance;
+  return distance_of(owner) == noted;
+}
 
-void renew_shadow(TensorImpl& owner) {
+void note_shadow(const Impl& owner, bool is_current) {
+  const uint64_t distance = distance_of(owner) + (is_current ? 0 : 1);
+  Trace* trace = Trace::current();
+  if (trace && trace->is_outside(*owner))
+    trace->set_shadow_distance(owner, distance);
+  else
+    owner->shadow_distance = distance;
+}
+
+void renew_shadow(const Impl& owner) {
   const NoGrad values_only;
-  const ir::Value data = owner.value.node->op() == ir::Op::param ? owner.value.node->input(0) : owner.value;
-  owner.shadow->copy_(Tensor(ir::cast(data, owner.shadow->dtype())));
-  owner.shadow_distance = distance_of(owner);
+  const ir::Value data = owner->value.node->op() == ir::Op::param ? owner->value.node->input(0) : owner->value;
+  owner->shadow->copy_(Tensor(ir::cast(data, owner->shadow->dtype())));
+  note_shadow(owner);
 }
 
 }  // namespace tenon

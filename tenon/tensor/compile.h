@@ -12,14 +12,17 @@
 //   for (...) { lr.set(...); Tensor loss = step(x, y); }
 //
 // The function runs as usual in its first calls; when two calls in a row have recorded the same operations, these are
-// replayed from then on and the function itself is not called any more. Arguments are copied into fixed memory, state
-// that the function writes (weights, moments) stays where it is, results lie in fixed memory and are valid until the
-// next call. What would make a replay differ from a call is refused, with a line that says what to do.
+// replayed from then on and the function itself is not called any more. A call gives what the plain function would give:
+// results and everything held are values that no later call changes, tensors written inside (weights, moments) are
+// written, gradients are left. A replaced parameter, another shape, train() or eval() are noticed and recorded anew. What
+// cannot be seen, a number or a branch of the host, is looked for at replays 1, 2, 4, 8, ...: the function is called
+// without computing anything, and a change is an error that says what to do. See docs/capture.md.
 
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -28,20 +31,27 @@
 
 namespace tenon {
 
+struct CompileOptions {
+  /// Compares every n-th replay with the function, 0: none. Left out: replays 1, 2, 4, 8, ... The environment variable
+  /// TENON_VERIFY_CAPTURE has the last word; with 1 it also compares all results and states bit for bit.
+  std::optional<size_t> verify_every = {};
+};
+
 class CompiledFunction {
  public:
   using Function = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
 
-  explicit CompiledFunction(Function function);
+  explicit CompiledFunction(Function function, const CompileOptions& options = {});
   ~CompiledFunction();
   CompiledFunction(CompiledFunction&&) noexcept;
   CompiledFunction& operator=(CompiledFunction&&) noexcept;
 
+  /// Several threads may call; they take turns.
   std::vector<Tensor> call(std::span<const Tensor> arguments);
   /// The same for a function of one result; allocates nothing when it replays.
   Tensor call_for_one(std::span<const Tensor> arguments);
 
-  /// Recordings made so far: one per combination of shapes, dtypes and devices, of which the latest few are kept.
+  /// Recordings made so far: one per combination of shapes, dtypes, devices and switches, of which the latest are kept.
   size_t recordings() const;
 
  private:
@@ -50,17 +60,19 @@ class CompiledFunction {
 };
 
 /// A captured function with the arguments and the result of the original.
-template <typename Result>
+template <typename Result, size_t kCount>
 class Compiled {
  public:
-  explicit Compiled(CompiledFunction::Function function) : function_(std::move(function)) {}
+  explicit Compiled(CompiledFunction::Function function, const CompileOptions& options = {})
+      : function_(std::move(function), options) {}
 
   template <typename... Arguments>
+    requires(sizeof...(Arguments) == kCount && (std::is_convertible_v<const Arguments&, const Tensor&> && ...))
   Result operator()(const Arguments&... arguments) {
-    if constexpr (sizeof...(Arguments) == 0) {
+    if constexpr (kCount == 0) {
       return call({});
     } else {
-      const Tensor list[] = {Tensor(arguments)...};
+      const Tensor list[] = {static_cast<const Tensor&>(arguments)...};
       return call(list);
     }
   }
@@ -101,17 +113,19 @@ constexpr size_t arity() {
 
 /// Captures a function of tensors that returns a tensor or a vector of tensors.
 template <typename F>
-auto compile(F function) {
+auto compile(F function, const CompileOptions& options = {}) {
   constexpr size_t kCount = detail::arity<F>();
   using Result = decltype(detail::call_with<F, kCount>(function, std::span<const Tensor>()));
   static_assert(std::is_same_v<Result, Tensor> || std::is_same_v<Result, std::vector<Tensor>>,
                 "a captured function returns a Tensor or a std::vector<Tensor>");
-  return Compiled<Result>([function = std::move(function)](std::span<const Tensor> list) mutable {
-    if constexpr (std::is_same_v<Result, Tensor>)
-      return std::vector<Tensor>{detail::call_with<F, kCount>(function, list)};
-    else
-      return detail::call_with<F, kCount>(function, list);
-  });
+  return Compiled<Result, kCount>(
+      [function = std::move(function)](std::span<const Tensor> list) mutable {
+        if constexpr (std::is_same_v<Result, Tensor>)
+          return std::vector<Tensor>{detail::call_with<F, kCount>(function, list)};
+        else
+          return detail::call_with<F, kCount>(function, list);
+      },
+      options);
 }
 
 }  // namespace tenon

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "tenon/base/hash.h"
 #include "tenon/exec/eval.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/trace.h"
@@ -40,10 +41,9 @@ Tensor of_host_bytes(std::span<const std::byte> bytes, const Dims& shape, const 
   if (bytes.size() != wanted) {
     base::fail("tensor", "{} bytes given, {}{} takes {}", bytes.size(), name(dtype), ir::to_string(shape), wanted);
   }
-  if (Trace* trace = Trace::current()) {
-    trace->uploads(std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
-  }
   Tensor made(upload(ir::Type{dtype, shape}));
+  if (Trace* trace = Trace::current())
+    trace->uploads(made.value(), base::hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
   // Remembered for the check of indices at the moment an op is recorded.
   if (dtype == DType::i64 && !bytes.empty()) note_range<int64_t>(made, bytes);
   if (dtype == DType::i32 && !bytes.empty()) note_range<int32_t>(made, bytes);

@@ -5,6 +5,7 @@
 
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
+#include "tenon/tensor/tensor_impl.h"
 
 namespace tenon {
 namespace {
@@ -86,7 +87,12 @@ Tensor reshape(const Tensor& x, const Dims& shape) {
 
 Tensor Tensor::view(const Dims& shape) const {
   const ir::Move move{Op::reshape, ir::ShapeAttrs{resolved_shape("view", *this, shape)}};
-  return viewed({&move, 1});
+  const Tensor made = viewed({&move, 1});
+  if (!made.impl()->root && made.numel() > 0) {
+    base::fail("view", "no strides show {} of this layout as {} without a copy; use reshape()",
+               ir::to_string(this->shape()), ir::to_string(made.shape()));
+  }
+  return made;
 }
 
 Tensor permute(const Tensor& x, const Dims& dims) {

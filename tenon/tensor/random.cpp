@@ -21,6 +21,7 @@ Generator::Generator(uint64_t seed) : state_(std::make_shared<State>()) { state_
 void Generator::manual_seed(uint64_t seed) { set(seed, 0); }
 
 void Generator::set(uint64_t seed, uint64_t position) {
+  if (Trace::current()) base::fail("manual_seed", "a captured function cannot seed; do it before the call");
   std::lock_guard lock(state_->mutex);
   state_->seed = seed;
   state_->position = position;

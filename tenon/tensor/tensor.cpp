@@ -36,21 +36,32 @@ std::shared_ptr<Leaf> leaf_of(const ir::Value& value) {
   return std::dynamic_pointer_cast<Leaf>(value.node->attrs_as<ir::ParamAttrs>().param.lock());
 }
 
-// The tensor that owns the memory a view shows, and the moves from it.
-std::pair<TensorImpl*, std::vector<ir::Move>> owner_of(TensorImpl& view) {
-  TensorImpl* owner = &view;
-  std::vector<ir::Move> path;
-  while (owner->root) {
-    path.insert(path.begin(), owner->moves.begin(), owner->moves.end());
-    owner = owner->root.get();
-  }
-  return {owner, std::move(path)};
-}
+using Impl = std::shared_ptr<TensorImpl>;
 
-const std::shared_ptr<TensorImpl>& root_of(const std::shared_ptr<TensorImpl>& view) {
-  const std::shared_ptr<TensorImpl>* root = &view;
+// The tensor that owns the memory a view shows.
+const Impl& root_of(const Impl& view) {
+  const Impl* root = &view;
   while ((*root)->root) root = &(*root)->root;
   return *root;
+}
+
+// The moves from it to the view.
+std::vector<ir::Move> path_to(const TensorImpl& view) {
+  std::vector<ir::Move> path;
+  for (const TensorImpl* impl = &view; impl->root; impl = impl->root.get())
+    path.insert(path.begin(), impl->moves.begin(), impl->moves.end());
+  return path;
+}
+
+// Of a tensor that owns its memory; what a captured function has made of it stands in the trace.
+const ir::Value& value_of_root(const Impl& root) {
+  Trace* trace = Trace::current();
+  return trace ? trace->value_of(root) : root->value;
+}
+
+uint64_t version_of(const Impl& tensor) {
+  Trace* trace = Trace::current();
+  return trace ? trace->version_of(tensor) : tensor->current_version();
 }
 
 // True when the value sits in a buffer whose address should stay: a leaf, or stores into one.
@@ -77,8 +88,10 @@ ir::Value stored(const ir::Value& old, const ir::Value& next, const std::vector<
   return has_home(home) ? ir::store(home, next, {}) : next;
 }
 
-ir::Value written(const ir::Value& old, const ir::Value& next, const std::vector<ir::Move>& target, bool tracked) {
-  if (is_param(old)) return ir::param(stored(old.node->input(0), ir::detach(next), target), leaf_of(old));
+// `leaf` is the tensor's own: a value may be that of another tensor's leaf, which x * 1 is of x.
+ir::Value written(const ir::Value& old, const ir::Value& next, const std::vector<ir::Move>& target, bool tracked,
+                  const std::shared_ptr<Leaf>& leaf) {
+  if (leaf) return ir::param(stored(old.node->input(0), ir::detach(next), target), leaf);
   if (tracked || !old.needs_grad()) return stored(old, tracked ? next : ir::detach(next), target);
   return with_history(stored(ir::detach(old), ir::detach(next), target), old);
 }
@@ -198,11 +211,8 @@ void Tensor::check_defined() const {
 
 const ir::Value& Tensor::value() const {
   check_defined();
-  if (const TensorImpl& root = *root_of(impl_); root.calls && *root.calls != root.call) {
-    fail("compile", "this result of a captured function was overwritten by a later call; read it or clone() it before");
-  }
+  if (Trace* trace = Trace::current()) return trace->value_of(impl_);
   impl_->refresh();
-  if (Trace* trace = Trace::current()) trace->reads(root_of(impl_));
   if (can_settle(impl_->value)) impl_->value = settled(impl_->value);
   return impl_->value;
 }
@@ -222,7 +232,7 @@ Tensor Tensor::eval() const {
 
 // A write that failed is undone, so that the error is raised once and the old value stays.
 void Tensor::undo_writes() const {
-  TensorImpl& owner = *owner_of(*impl_).first;
+  TensorImpl& owner = *root_of(impl_);
   const ir::Value old = before_writes(owner.value);
   if (old == owner.value) return;
   owner.value = old;
@@ -265,9 +275,10 @@ void eval(std::span<const Tensor> tensors) { eval_all(tensors, false); }
 void eval(std::initializer_list<Tensor> tensors) { eval_all(std::span(tensors.begin(), tensors.size()), false); }
 
 void wait(std::span<const Tensor> tensors) {
-  const bool all_there = std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
-    const ir::Node& node = *tensor.value().node;
-    return node.op() == ir::Op::buffer && node.evaluated();
+  const bool all_there = !Trace::current() && std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
+    const ir::Node* node = tensor.value().node.get();
+    if (node->op() == ir::Op::custom) node = node->input(tensor.value().index).node.get();  // a result without its graph
+    return node->op() == ir::Op::buffer && node->evaluated();
   });
   if (all_there) {  // the result of a replay, say: nothing but waiting is left
     for (const Tensor& tensor : tensors) exec::wait_for(tensor.value());
@@ -303,13 +314,15 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) { return out <
 // ---- gradients ----
 
 bool Tensor::requires_grad() const { return value().needs_grad() || impl_->history_released; }
-bool Tensor::is_leaf() const { return !requires_grad() || is_param(value()); }
+bool Tensor::is_leaf() const { return !requires_grad() || impl_->leaf; }
 
 Tensor& Tensor::requires_grad_(bool on) {
+  if (const Trace* trace = Trace::current(); trace && on != requires_grad() && trace->is_outside(*impl_))
+    fail("requires_grad_", "a tensor from outside cannot be changed so inside a captured function; do it before");
   if (!on) {
     if (!is_leaf()) fail("requires_grad_", "only leaves can stop requiring grad; use detach()");
-    if (is_param(value())) {
-      const ir::Value inner = impl_->value.node->input(0);  // outlives the node that is let go
+    if (impl_->leaf) {
+      const ir::Value inner = value().node->input(0);  // outlives the node that is let go
       impl_->value = inner;
     }
     impl_->leaf = nullptr;
@@ -326,37 +339,48 @@ Tensor& Tensor::requires_grad_(bool on) {
 
 namespace {
 
-// The first gradient is taken as it is; later ones are added to the same tensor, which may be held elsewhere.
-void accumulate(Leaf& leaf, const ir::Value& gradient, bool differentiable) {
-  std::lock_guard lock(leaf.mutex);
-  if (!leaf.grad.defined()) {
-    leaf.grad = Tensor(gradient);
-  } else if (differentiable) {
-    leaf.grad = add(leaf.grad, Tensor(gradient));
-  } else {
-    NoGrad accumulating;
-    leaf.grad.add_(Tensor(gradient));
-  }
-}
-
-}  // namespace
-
-// Without looking at the value: a view that was just written need not know what it shows to let go of its gradient.
-std::shared_ptr<Leaf> Tensor::own_leaf() const {
-  check_defined();
-  return impl_->leaf ? impl_->leaf : leaf_of(value());
-}
-
-Tensor Tensor::grad() const {
-  const auto leaf = own_leaf();
-  if (!leaf) return Tensor();
+// What a captured function leaves is carried out when it has returned.
+Tensor grad_of(const std::shared_ptr<Leaf>& leaf) {
+  if (Trace* trace = Trace::current()) return trace->grad_of(leaf);
   std::lock_guard lock(leaf->mutex);
   return leaf->grad;
 }
 
+void set_grad_of(const std::shared_ptr<Leaf>& leaf, const Tensor& gradient) {
+  if (Trace* trace = Trace::current()) return trace->set_grad(leaf, gradient);
+  std::lock_guard lock(leaf->mutex);
+  leaf->grad = gradient;
+}
+
+// The first gradient is taken as it is; later ones are added to the same tensor, which may be held elsewhere.
+void accumulate(const std::shared_ptr<Leaf>& leaf, const ir::Value& gradient, bool differentiable) {
+  // Several threads may add to one leaf.
+  std::optional<std::lock_guard<std::mutex>> lock;
+  Trace* trace = Trace::current();
+  if (!trace) lock.emplace(leaf->mutex);
+  Tensor before = trace ? trace->grad_of(leaf) : leaf->grad;
+  if (before.defined() && !differentiable) {
+    NoGrad accumulating;
+    before.add_(Tensor(gradient));
+    return;
+  }
+  const Tensor next = before.defined() ? add(before, Tensor(gradient)) : Tensor(gradient);
+  if (trace)
+    trace->set_grad(leaf, next);
+  else
+    leaf->grad = next;
+}
+
+}  // namespace
+
+Tensor Tensor::grad() const {
+  check_defined();
+  return impl_->leaf ? grad_of(impl_->leaf) : Tensor();
+}
+
 void Tensor::set_grad(const Tensor& gradient) {
-  const auto leaf = own_leaf();
-  if (!leaf) fail("set_grad", "only leaves that require grad hold one");
+  check_defined();
+  if (!impl_->leaf) fail("set_grad", "only leaves that require grad hold one");
   if (gradient.defined()) {
     record::require_same_device("set_grad", *this, gradient);
     if (!(gradient.value().type() == value().type())) {
@@ -364,15 +388,12 @@ void Tensor::set_grad(const Tensor& gradient) {
            ir::to_string(gradient.shape()), name(dtype()), ir::to_string(shape()));
     }
   }
-  std::lock_guard lock(leaf->mutex);
-  leaf->grad = gradient;
+  set_grad_of(impl_->leaf, gradient);
 }
 
 void Tensor::zero_grad() {
-  const auto leaf = own_leaf();
-  if (!leaf) return;
-  std::lock_guard lock(leaf->mutex);
-  leaf->grad = Tensor();
+  check_defined();
+  if (impl_->leaf) set_grad_of(impl_->leaf, Tensor());
 }
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) {
@@ -392,9 +413,10 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_gra
   const std::vector<ir::Value> grads = autodiff::gradients({&root, 1}, {&seed, 1}, leaves);
   for (size_t i = 0; i < leaves.size(); ++i) {
     const auto leaf = leaf_of(leaves[i]);
-    if (leaf && grads[i]) accumulate(*leaf, create_graph ? grads[i] : ir::detach(grads[i]), create_graph);
+    if (leaf && grads[i]) accumulate(leaf, create_graph ? grads[i] : ir::detach(grads[i]), create_graph);
   }
   if (retain_graph || create_graph || is_param(root)) return;
+  if (const Trace* trace = Trace::current(); trace && (trace->is_outside(*impl_) || impl_->root)) return;
   impl_->value = exec::settle(ir::detach(root));
   impl_->history_released = true;
 }
@@ -419,13 +441,13 @@ namespace {
 
 // Whether strides express the moves from the owner of the memory. The rest is a value of its own, as reshape of a
 // transpose is in PyTorch.
-bool shares_memory(const TensorImpl& owner, const std::vector<ir::Move>& path, std::span<const ir::Move> moves) {
+bool shares_memory(const Dims& owner, const std::vector<ir::Move>& path, std::span<const ir::Move> moves) {
   const bool stays_whole = path.empty() && moves.size() == 1 && moves[0].op == ir::Op::reshape;
   const bool may_break = !stays_whole && std::any_of(moves.begin(), moves.end(), [](const ir::Move& move) {
     return move.op == ir::Op::reshape || move.op == ir::Op::pad;  // strides survive all others
   });
   if (!may_break) return true;
-  ir::IndexMap map(owner.value.shape());
+  ir::IndexMap map(owner);
   map.apply(path);
   map.apply(moves);
   return map.is_strided();
@@ -436,9 +458,9 @@ bool shares_memory(const TensorImpl& owner, const std::vector<ir::Move>& path, s
 Tensor Tensor::viewed(std::span<const ir::Move> moves) const {
   const ir::Value& now = value();
   const bool cut = moves.empty();  // detach()
-  auto [owner, path] = owner_of(*impl_);
+  const std::vector<ir::Move> path = path_to(*impl_);
   Tensor view;
-  if (!shares_memory(*owner, path, moves)) {
+  if (!shares_memory(value_of_root(root_of(impl_)).shape(), path, moves)) {
     view = Tensor(record::in(*this));
     for (const ir::Move& move : moves) view.impl_->value = ir::move(view.impl_->value, move);
   } else {
@@ -462,7 +484,7 @@ Tensor Tensor::viewed(std::span<const ir::Move> moves) const {
       view.impl_->moves = impl_->moves;
     }
     for (const ir::Move& move : moves) view.impl_->moves.push_back(move);
-    view.impl_->range_version = view.impl_->root->current_version();
+    view.impl_->range_version = version_of(view.impl_->root);
     view.impl_->seen_version = waits ? TensorImpl::kNever : view.impl_->range_version;
     view.impl_->root_leaf = view.impl_->root->leaf_id();
     remember_view(*root_of(impl_), view.impl_);
@@ -479,7 +501,6 @@ void Tensor::set_data(const Tensor& data) {
   if (Trace::current()) fail("set_data", "a tensor cannot be given other data inside a captured function");
   const Tensor shown = data.detach();
   if (!is_leaf()) fail("set_data", "only leaves can be given other data; this tensor is the result of an op");
-  if (impl_->calls) fail("set_data", "a result of a captured function cannot be given other data; clone() it first");
   if (impl_->leaf && !is_float(data.dtype()))
     fail("set_data", "a tensor that requires grad holds floating-point values, got {}", name(data.dtype()));
   if (data.impl_ == impl_) return;
@@ -487,6 +508,7 @@ void Tensor::set_data(const Tensor& data) {
 
   const auto past = std::make_shared<TensorImpl>(*impl_);
   past->is_pending = false;
+  past->recordings = 0;
   if (impl_->is_pending) Pending::add(past);
   TensorImpl& owner = *root_of(impl_);
   ++owner.departures;
@@ -534,28 +556,36 @@ bool is_tracked(const TensorImpl& view) {
 }  // namespace
 
 void Tensor::write(ir::Value next) {
+  const Impl& owner = root_of(impl_);
+  Trace* trace = Trace::current();
+  if (trace && trace->is_argument(*owner))
+    fail("compile", "an argument is written inside the captured function; capture the tensor instead of passing it");
   value();  // a view must be up to date before it is written through
   if (grad_enabled() && writes_a_leaf(*impl_)) {
     fail("write", "a leaf that requires grad cannot be written in place; put the update under NoGrad");
   }
-  auto [owner, path] = owner_of(*impl_);
-  if (can_settle(owner->value)) owner->value = settled(owner->value);
-  if (Trace* trace = Trace::current()) trace->writes(root_of(impl_));
-  ir::IndexMap map(owner->value.shape());
+  if (!trace && can_settle(owner->value)) owner->value = settled(owner->value);
+  const ir::Value old = value_of_root(owner);
+  std::vector<ir::Move> path = path_to(*impl_);
+  ir::IndexMap map(old.shape());
   map.apply(path);
   const ir::View& view = map.views()[0];
-  for (size_t i = 0; i < view.shape.size(); ++i) {
+  for (size_t i = 0; i < view.shape.size() && numel() > 0; ++i) {
     if (view.strides[i] == 0 && view.shape[i] > 1) {
       fail("write", "several elements of this expanded view are one element of memory; clone() it first");
     }
   }
-  if (map.is_contiguous() && numel() == ir::count(owner->value.shape())) {  // everything, in another shape
-    next = ir::reshape(next, owner->value.shape());
+  if (map.is_contiguous() && numel() == ir::count(old.shape())) {  // everything, in another shape
+    next = ir::reshape(next, old.shape());
     path.clear();
   }
-  owner->value = written(owner->value, next, path, is_tracked(*impl_));
-  if (!Trace::current()) evaluate_growth(owner->value);
-  Pending::add(root_of(impl_));
+  ir::Value made = written(old, next, path, is_tracked(*impl_), owner->leaf);
+  if (trace && trace->is_outside(*owner)) return trace->write(owner, std::move(made));
+  owner->value = std::move(made);
+  if (!trace) {
+    evaluate_growth(owner->value);
+    Pending::add(owner);
+  }
   ++owner->version;
   owner->range.reset();
   owner->drop_what_views_show();  // or the old value would stay in memory for their sake
@@ -600,6 +630,11 @@ Tensor& Tensor::index_put_(std::initializer_list<IndexEntry> entries, const Oper
 }
 
 std::optional<std::pair<int64_t, int64_t>> Tensor::known_range() const {
+  if (Trace* trace = Trace::current(); trace && trace->is_outside(*impl_)) {
+    const Impl& owner = root_of(impl_);
+    const bool is_outdated = trace->is_written(owner) || (impl_->root && impl_->range_version != owner->version);
+    return is_outdated ? std::nullopt : impl_->range;
+  }
   value();  // drops a range that a write has outdated
   return impl_->range;
 }
@@ -638,9 +673,18 @@ Tensor Tensor::clone() const {
   return made;
 }
 
+// Elements that lie one behind the other, wherever they begin: as in PyTorch, a slice of rows is contiguous.
 Tensor Tensor::contiguous() const {
-  if (!value().node->evaluated() && ir::is_movement(value().node->op())) return clone();
-  return *this;
+  if (!impl_ || !impl_->root) {
+    check_defined();
+    return *this;
+  }
+  ir::IndexMap map(value_of_root(root_of(impl_)).shape());
+  map.apply(path_to(*impl_));
+  if (!map.is_strided()) return clone();
+  ir::View from_start = map.views()[0];
+  from_start.offset = 0;
+  return from_start.is_contiguous() ? *this : clone();
 }
 
 }  // namespace tenon

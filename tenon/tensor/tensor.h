@@ -85,6 +85,13 @@ class Tensor {
   /// No tensor at all; `defined()` tells.
   Tensor() = default;
   explicit Tensor(ir::Value value);
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  ~Tensor() = default;
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
+  /// To a part that has no name of its own, `z[1] = x` or `z.slice(0, 2) = 0`: writes into the memory it shows.
+  Tensor& operator=(const Operand& source) && { return copy_(source); }
 
   bool defined() const { return impl_ != nullptr; }
   const Dims& shape() const;
@@ -206,7 +213,6 @@ class Tensor {
 
  private:
   void check_defined() const;
-  std::shared_ptr<Leaf> own_leaf() const;
   void write(ir::Value next);
   Tensor& assign(std::string_view op, const Tensor& result);
   void settle() const;
@@ -237,7 +243,6 @@ class Operand {
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
-/// Computes several tensors in one plan, so that what they share is computed once.
 /// Starts computing all of these in one plan; reading them waits for it.
 void eval(std::span<const Tensor> tensors);
 void eval(std::initializer_list<Tensor> tensors);

@@ -35,9 +35,8 @@ struct TensorImpl {
   bool history_released = false;     // backward() has used the graph up
   std::optional<std::pair<int64_t, int64_t>> range;
   bool range_is_exact = false;  // both bounds are among the elements
-  std::shared_ptr<const uint64_t> calls;  // of a captured function's result: how often the function has been called
-  uint64_t call = 0;                      // and by which call it was made
   uint64_t trace = 0;                     // the trace in which it was made, if any
+  uint32_t recordings = 0;                // references of recordings, which look whether anybody else has one
   std::vector<std::weak_ptr<TensorImpl>> views;  // of a root
   std::shared_ptr<Tensor> shadow;  // of a root: its values in a lower type, see autocast.h
   uint64_t shadow_distance = 0;    // between the versions of the two when the shadow was written last
@@ -75,19 +74,26 @@ struct TensorImpl {
   }
   static constexpr uint64_t kNever = ~uint64_t{0};
 
-  void look_at_root() {
+  /// What a view shows of its root's value.
+  ir::Value shown(const ir::Value& of_root) const {
     const bool follows = !detached && !leaf && root_leaf == root->leaf_id();
-    ir::Value shown = follows ? root->value : ir::detach(root->value);
-    for (const ir::Move& move : moves) shown = ir::move(shown, move);
-    if (leaf) shown = ir::param(shown, leaf);
-    if (!(value == shown)) value = std::move(shown);
+    ir::Value seen = follows ? of_root : ir::detach(of_root);
+    for (const ir::Move& move : moves) seen = ir::move(seen, move);
+    return leaf ? ir::param(seen, leaf) : seen;
+  }
+
+  void look_at_root() {
+    ir::Value seen = shown(root->value);
+    if (!(value == seen)) value = std::move(seen);
     std::atomic_ref<uint64_t>(seen_version).store(root->current_version(), std::memory_order_release);
   }
 };
 
 /// Whether the shadow of a root holds what the root does.
-bool shadow_is_current(const TensorImpl& owner);
+bool shadow_is_current(const std::shared_ptr<TensorImpl>& owner);
+/// From now on it does, until one of them is written alone; or, with `is_current` off, it does not.
+void note_shadow(const std::shared_ptr<TensorImpl>& owner, bool is_current = true);
 /// Converts the root once more.
-void renew_shadow(TensorImpl& owner);
+void renew_shadow(const std::shared_ptr<TensorImpl>& owner);
 
 }  // namespace tenon

@@ -29,7 +29,7 @@ class Evaluation {
   models::CausalLm& model_;
   LossOf loss_of_;
   Generator masks_;  // the same masks every time
-  Compiled<Tensor> captured_;
+  Compiled<Tensor, 2> captured_;
 };
 
 }  // namespace tenon::training

@@ -54,7 +54,7 @@ TrainingStep::TrainingStep(const Config& config, models::CausalLm& model, optim:
   if (dtype == DType::f16) scaler_.emplace(optim::GradScalerOptions{}, device);
   if (dtype != DType::f32) optimizer_.keep_shadow(dtype);
   if (config.training.capture) {
-    captured_ = std::make_unique<Compiled<std::vector<Tensor>>>(
+    captured_ = std::make_unique<Compiled<std::vector<Tensor>, 2>>(
         [this](std::span<const Tensor> given) { return update(given[0], given[1]); });
   }
 }

@@ -74,7 +74,7 @@ class TrainingStep {
   LossOf loss_of_;
   std::optional<optim::GradScaler> scaler_;
   Tensor loss_sum_, steps_, norm_, broken_;  // on the device, between looks
-  std::unique_ptr<Compiled<std::vector<Tensor>>> captured_;
+  std::unique_ptr<Compiled<std::vector<Tensor>, 2>> captured_;
 };
 
 /// The type that products take under a precision; f32 for none.

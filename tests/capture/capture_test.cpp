@@ -184,24 +184,6 @@ TEST(Capture, RecordingsAreBounded) {
   EXPECT_LE(f.recordings(), 8u);
 }
 
-TEST(Capture, AResultKeptAcrossReplaysSaysSo) {
-  Tensor count = zeros({1}).clone().eval();
-  auto tick = compile([&] {
-    count.add_(1);
-    return count * 10;
-  });
-  tick(), tick(), tick();
-  const Tensor kept = tick();
-  const Tensor copied = kept.clone().eval(), lazily = kept + 0.5;
-  EXPECT_EQ(tick().item<float>(), 50);
-  EXPECT_EQ(text_of([&] { kept.item<float>(); }),
-            "[compile] this result of a captured function was overwritten by a later call; read it or clone() it before");
-  EXPECT_EQ(text_of([&] { kept + 1; }),
-            "[compile] this result of a captured function was overwritten by a later call; read it or clone() it before");
-  EXPECT_EQ(copied.item<float>(), 40);
-  EXPECT_EQ(lazily.item<float>(), 40.5);
-}
-
 TEST(Capture, ReadingInsideIsRefused) {
   auto f = compile([&](const Tensor& x) { return x * x.sum().item<float>(); });
   const std::string text = "[compile] a value cannot be read inside a captured function; return it and read it outside";
@@ -209,36 +191,30 @@ TEST(Capture, ReadingInsideIsRefused) {
   EXPECT_EQ(text_of([&] { f(ones({2})); }), text);
 }
 
-TEST(Capture, ALiteralThatChangesIsNamed) {
-  double rate = 0.5;
-  auto f = compile([&](const Tensor& x) { return x * rate; });
-  f(ones({2}));
-  rate = 0.25;
-  EXPECT_EQ(text_of([&] { f(ones({2})); }),
-            "[compile] the number 0.25 that mul reads was 0.5 in the call before: make it a Scalar, or an argument");
-}
-
-TEST(Capture, HostValuesThatChangeAreRefused) {
+TEST(Capture, HostValuesThatChangeAreFound) {
   float value = 1;
   auto f = compile([&](const Tensor& x) { return x + from_vector(Floats{value, value}, {2}); });
-  f(ones({2}));
+  for (int i = 0; i < 3; ++i) f(ones({2}));
   value = 2;
   EXPECT_EQ(text_of([&] { f(ones({2})); }),
-            "[compile] a tensor that the captured function makes from host values differs from the call before: pass it "
-            "as an argument");
+            "[compile] a captured function has changed within its last 2 calls: a tensor that is made from host values has "
+            "other values than before; pass it as an argument");
+  EXPECT_EQ(f(ones({2})).to_vector<float>(), (Floats{3, 3}));
 }
 
-TEST(Capture, AFunctionThatAlwaysDiffersIsRefused) {
+TEST(Capture, AFunctionThatAlwaysDiffersIsCalledEveryTime) {
   int calls = 0;
   auto f = compile([&](const Tensor& x) {
     Tensor y = x;
-    for (int i = 0; i < calls; ++i) y = exp(y);
+    for (int i = 0; i < calls; ++i) y = y + 1;
     ++calls;
     return y * 2;
   });
-  for (int i = 0; i < 6; ++i) f(zeros({2}));
-  EXPECT_EQ(text_of([&] { f(zeros({2})); }),
-            "[compile] the captured function recorded other operations in each of its first 6 calls");
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(f(zeros({2})).to_vector<float>(), Floats(2, 2.0f * static_cast<float>(i)));
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("called every time instead of being replayed"), std::string::npos);
+  EXPECT_EQ(said.find('\n'), said.size() - 1) << "said once";
 }
 
 TEST(Capture, StateMadeInTheFirstCallIsFine) {
@@ -278,13 +254,13 @@ TEST(Capture, WritingAnArgumentIsRefused) {
     return same * 1.0;
   });
   EXPECT_EQ(text_of([&] { f(ones({2})); }),
-            "[compile] argument 0 is written inside the captured function; capture the tensor instead");
+            "[compile] an argument is written inside the captured function; capture the tensor instead of passing it");
 }
 
 TEST(Capture, AnArgumentThatRequiresGradIsRefused) {
   auto f = compile([&](const Tensor& x) { return x * 2; });
   EXPECT_EQ(text_of([&] { f(ones({2}).requires_grad_()); }),
-            "[compile] argument 0 requires grad; capture the parameter instead of passing it");
+            "[compile] argument 0 requires grad; capture the parameter instead of passing it, or detach() it");
 }
 
 TEST(Capture, ACaptureInsideACaptureIsPartOfIt) {
@@ -326,21 +302,6 @@ TEST(Capture, RandomNumbersGoOnWhereUncapturedOnesWould) {
   }
 }
 
-TEST(Capture, AGradientThatIsKeptIsThatOfItsCall) {
-  Tensor w = tensor<float>({1, 2}).requires_grad_();
-  auto f = compile([&](const Tensor& x) {
-    w.zero_grad();
-    Tensor loss = sum(w * w * x);
-    loss.backward();
-    return loss;
-  });
-  const Tensor x = full({2}, 3.0);
-  for (int i = 0; i < 3; ++i) f(x);
-  const Tensor g = w.grad();
-  f(x);
-  EXPECT_NE(text_of([&] { g.to_vector<float>(); }).find("was overwritten by a later call"), std::string::npos);
-}
-
 TEST(Capture, AValueThatLeaksOutIsThatOfItsCallToo) {
   Tensor w = tensor<float>({1, 2}).eval(), leaked, seen;
   auto f = compile([&](const Tensor& x) {
@@ -349,22 +310,11 @@ TEST(Capture, AValueThatLeaksOutIsThatOfItsCallToo) {
     w.add_(x);
     return w * 1.0;
   });
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 8; ++i) {
     f(ones({2}));
     EXPECT_EQ(leaked.to_vector<float>(), (Floats{10.0f * static_cast<float>(1 + i), 10.0f * static_cast<float>(2 + i)}));
     EXPECT_EQ(seen.to_vector<float>(), (Floats{10.0f * static_cast<float>(2 + i)}));
   }
-  f(ones({2}));
-  for (const Tensor& old : {leaked, seen})
-    EXPECT_NE(text_of([&] { old.to_vector<float>(); }).find("was overwritten by a later call"), std::string::npos);
-}
-
-TEST(Capture, AParameterReplacedBetweenCallsIsNoticed) {
-  Tensor w = tensor<float>({1, 2}).eval();
-  auto f = compile([&](const Tensor& x) { return x * w; });
-  for (int i = 0; i < 3; ++i) f(ones({2}));
-  w = tensor<float>({5, 6}).eval();
-  EXPECT_NE(text_of([&] { f(ones({2})); }).find("was replaced or destroyed"), std::string::npos);
 }
 
 TEST(Capture, AParameterWrittenBetweenCallsIsSeen) {
@@ -440,8 +390,7 @@ TEST(Capture, VerifyingComparesEveryReplayWithTheFunction) {
   auto cheat = compile([&](const Tensor& a) { return ++calls > 3 ? a * 3 : a * 2; });
   cheat(x), cheat(x);
   EXPECT_NO_THROW(cheat(x));
-  EXPECT_EQ(text_of([&] { cheat(x); }),
-            "[compile] TENON_VERIFY_CAPTURE: result 0 of the replay differs from that of the function itself");
+  EXPECT_NE(text_of([&] { cheat(x); }).find("the number 3 that mul reads was 2"), std::string::npos);
   unsetenv("TENON_VERIFY_CAPTURE");
 }
 
@@ -489,7 +438,7 @@ TEST(Capture, TwentyScalarsTravelInTwoBlocks) {
     for (int i = 0; i < 20; ++i) factors[static_cast<size_t>(i)].set(i + call);
     const size_t before = stats().bytes_uploaded;
     EXPECT_EQ(sum(x).to_vector<float>(), std::vector<float>(3, static_cast<float>(190 + 20 * call)));
-    if (call < 3) continue;
+    if (call < 4) continue;  // traced, or checked
     EXPECT_EQ(stats().bytes_uploaded - before, 20 * sizeof(float));
   }
 }

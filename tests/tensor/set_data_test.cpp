@@ -231,19 +231,16 @@ TEST(SetData, AGraphOfTheOldTypeLeavesTheNewGradientAlone) {
   EXPECT_FALSE(p.grad().defined());
 }
 
-TEST(SetData, ACapturedFunctionRefusesToReplayOnOldData) {
+TEST(SetData, ACapturedFunctionNoticesOtherData) {
   Tensor w = tensor({1.0, 2.0}).eval(), arena = zeros({4}).clone().eval();
   auto twice = compile([&](const Tensor& x) { return x * w; });
   const Tensor x = ones({2}).eval();
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(values(twice(x)), (Floats{1, 2}));
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(values(twice(x)), (Floats{1, 2}));
   w.set_data(arena.slice(0, 0, 2));
-  EXPECT_EQ(text_of([&] { twice(x); }),
-            "[compile] a tensor that the captured function uses was given other data (set_data); capture again");
-  auto again = compile([&](const Tensor& in) { return in * w; });
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(values(again(x)), (Floats{0, 0}));
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(values(twice(x)), (Floats{0, 0}));
   w.set_data(arena.slice(0, 2, 4));
-  EXPECT_EQ(text_of([&] { again(x); }),
-            "[compile] a tensor that the captured function uses was given other data (set_data); capture again");
+  arena.slice(0, 3, 4).fill_(5);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(values(twice(x)), (Floats{0, 5}));
 }
 
 TEST(SetData, WhatCannotBeGivenOtherDataSaysWhy) {
