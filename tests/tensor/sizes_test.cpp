@@ -1,5 +1,5 @@
-// Sizes near 2^31, 2^32, 2^53, 2^62 and 2^63: every op that makes a shape counts before it records. What is too large is
-// an error at once; what is legal stays recorded and costs no memory until it is read.
+// Sizes near 2^31, 2^32, 2^53, 2^62 and 2^63: every op that makes a shape counts before it records. What is too large
+// is an error at once; what is legal stays recorded and costs no memory until it is read.
 
 #include <gtest/gtest.h>
 
@@ -74,72 +74,103 @@ TEST(Count, BytesFollowTheType) {
 }
 
 TEST(Count, FailsForAShapeThatNoTensorHas) {
-  EXPECT_EQ(text_of([] { ir::count({int64_t{1} << 62, 4}); }),
+  EXPECT_EQ(text_of([] {
+              ir::count({int64_t{1} << 62, 4});
+            }),
             "[shape] a tensor of shape (4611686018427387904, 4) has too many elements");
 }
 
 // ---- what is refused, in which words ----
 
 TEST(Sizes, TheErrorNamesOpAndShape) {
-  EXPECT_EQ(text_of([] { zeros({int64_t{1} << 62, 4}); }),
+  EXPECT_EQ(text_of([] {
+              zeros({int64_t{1} << 62, 4});
+            }),
             "[zeros] a tensor of shape (4611686018427387904, 4) has too many elements");
-  EXPECT_EQ(text_of([] { ones({int64_t{1} << 62, 4}); }),
+  EXPECT_EQ(text_of([] {
+              ones({int64_t{1} << 62, 4});
+            }),
             "[ones] a tensor of shape (4611686018427387904, 4) has too many elements");
-  EXPECT_EQ(text_of([] { empty({int64_t{1} << 62, 4}); }),
+  EXPECT_EQ(text_of([] {
+              empty({int64_t{1} << 62, 4});
+            }),
             "[empty] a tensor of shape (4611686018427387904, 4) has too many elements");
-  EXPECT_EQ(text_of([] { full({kMost, kMost}, 1); }),
+  EXPECT_EQ(text_of([] {
+              full({kMost, kMost}, 1);
+            }),
             "[full] a tensor of shape (9223372036854775807, 9223372036854775807) has too many elements");
   EXPECT_EQ(text_of([] { eye(int64_t{1} << 33); }),
             "[eye] a tensor of shape (8589934592, 8589934592) has too many elements");
-  EXPECT_EQ(text_of([] { rand({int64_t{1} << 32, int64_t{1} << 32}); }),
+  EXPECT_EQ(text_of([] {
+              rand({int64_t{1} << 32, int64_t{1} << 32});
+            }),
             "[rand] a tensor of shape (4294967296, 4294967296) has too many elements");
   EXPECT_EQ(text_of([] { zeros({-3}); }), "[zeros] shape (-3,) has a negative size");
 }
 
 TEST(Sizes, ABroadcastIsCounted) {
   const Tensor row = zeros({int64_t{1} << 32}), column = zeros({int64_t{1} << 32, 1});
-  EXPECT_EQ(text_of([&] { row + column; }),
-            "[add] a tensor of shape (4294967296, 4294967296) has too many elements");
+  EXPECT_EQ(text_of([&] { row + column; }), "[add] a tensor of shape (4294967296, 4294967296) has too many elements");
   EXPECT_EQ(text_of([&] { where(row > 0.0, column, 1.0); }),
             "[where] a tensor of shape (4294967296, 4294967296) has too many elements");
   EXPECT_EQ(text_of([&] { outer(row, row); }),
             "[outer] a tensor of shape (4294967296, 4294967296) has too many elements");
   EXPECT_EQ(text_of([&] { matmul(column, column.t()); }),
             "[matmul] a tensor of shape (4294967296, 4294967296) has too many elements");
-  EXPECT_EQ(text_of([&] { einsum("i,j->ij", {row, row}); }),
+  EXPECT_EQ(text_of([&] {
+              einsum("i,j->ij", {row, row});
+            }),
             "[einsum] a tensor of shape (4294967296, 4294967296) has too many elements");
 }
 
 TEST(Sizes, MovementIsCounted) {
   const Tensor x = ones({2}).clone().eval();
-  EXPECT_EQ(text_of([&] { x.reshape({1, 2}).expand({kMost, 2}); }),
+  EXPECT_EQ(text_of([&] {
+              x.reshape({1, 2}).expand({kMost, 2});
+            }),
             "[expand] a tensor of shape (9223372036854775807, 2) has too many elements");
-  EXPECT_EQ(text_of([&] { repeat(x, {int64_t{1} << 62, 4}); }),
+  EXPECT_EQ(text_of([&] {
+              repeat(x, {int64_t{1} << 62, 4});
+            }),
             "[repeat] a tensor of shape (4611686018427387904, 1, 4, 2) has too many elements");
-  EXPECT_EQ(text_of([&] { pad(x, {int64_t{1} << 53, 0}); }),
+  EXPECT_EQ(text_of([&] {
+              pad(x, {int64_t{1} << 53, 0});
+            }),
             "[pad] a tensor of shape (9007199254740994,) has too many elements");
-  EXPECT_EQ(text_of([&] { pad(x, {kMost, kMost}); }),
+  EXPECT_EQ(text_of([&] {
+              pad(x, {kMost, kMost});
+            }),
             "[pad] 9223372036854775807 and 9223372036854775807 elements around dim 0 of a tensor of shape (2,) are too "
             "many elements");
-  EXPECT_EQ(text_of([&] { x.reshape({int64_t{1} << 62, 4, -1}); }),
+  EXPECT_EQ(text_of([&] {
+              x.reshape({int64_t{1} << 62, 4, -1});
+            }),
             "[reshape] a tensor of shape (4611686018427387904, 4) has too many elements");
-  EXPECT_EQ(text_of([&] { one_hot(tensor({0, 1}), int64_t{1} << 62); }),
+  EXPECT_EQ(text_of([&] {
+              one_hot(tensor({0, 1}), int64_t{1} << 62);
+            }),
             "[one_hot] a tensor of shape (2, 4611686018427387904) has too many elements");
 }
 
 TEST(Sizes, AReshapeWhoseProductWrapsToTheRightCountIsRefused) {
   // 2^32 * 2^32 * ... = 2^64 = 0 elements, the count of an empty tensor.
   const Tensor none = zeros({0});
-  EXPECT_EQ(text_of([&] { none.reshape({int64_t{1} << 32, int64_t{1} << 32}); }),
+  EXPECT_EQ(text_of([&] {
+              none.reshape({int64_t{1} << 32, int64_t{1} << 32});
+            }),
             "[reshape] a tensor of shape (4294967296, 4294967296) has too many elements");
 }
 
 TEST(Sizes, JoiningIsCounted) {
   const Tensor half = zeros({int64_t{1} << 52}), row = half.unsqueeze(0);
   EXPECT_EQ(cat({half, half}).numel(), int64_t{1} << 53);
-  EXPECT_EQ(text_of([&] { cat({half, half, half}); }),
+  EXPECT_EQ(text_of([&] {
+              cat({half, half, half});
+            }),
             "[cat] a tensor of shape (13510798882111488,) has too many elements");
-  EXPECT_EQ(text_of([&] { stack({half, half, half}); }),
+  EXPECT_EQ(text_of([&] {
+              stack({half, half, half});
+            }),
             "[stack] a tensor of shape (3, 4503599627370496) has too many elements");
   EXPECT_EQ(text_of([&] { cat(std::vector<Tensor>(4096, half)); }),
             "[cat] a tensor of shape (13510798882111488,) has too many elements");
@@ -147,9 +178,13 @@ TEST(Sizes, JoiningIsCounted) {
 
 TEST(Sizes, HostBytesAreComparedWithWhatTheShapeTakes) {
   const std::vector<std::byte> none;
-  EXPECT_EQ(text_of([&] { from_bytes(none, {int64_t{1} << 62, 4}, DType::f32); }),
+  EXPECT_EQ(text_of([&] {
+              from_bytes(none, {int64_t{1} << 62, 4}, DType::f32);
+            }),
             "[tensor] a tensor of shape (4611686018427387904, 4) has too many elements");
-  EXPECT_EQ(text_of([&] { from_vector<float>({}, {int64_t{1} << 61, 8}); }),
+  EXPECT_EQ(text_of([&] {
+              from_vector<float>({}, {int64_t{1} << 61, 8});
+            }),
             "[tensor] a tensor of shape (2305843009213693952, 8) has too many elements");
 }
 
@@ -170,7 +205,9 @@ TEST(Sizes, TheWholeRangeOfIntegersInFourSteps) {
 
 TEST(Sizes, ARefusedDrawLeavesTheStreamWhereItWas) {
   Generator generator(7);
-  EXPECT_EQ(text_of([&] { rand({int64_t{1} << 62, 4}, {}, &generator); }),
+  EXPECT_EQ(text_of([&] {
+              rand({int64_t{1} << 62, 4}, {}, &generator);
+            }),
             "[rand] a tensor of shape (4611686018427387904, 4) has too many elements");
   EXPECT_NE(text_of([&] { rand({int64_t{1} << 53}, DType::f64, &generator); }), "nothing was thrown");
   EXPECT_NE(text_of([&] { generator.bits(-4, {}); }), "nothing was thrown");
@@ -208,9 +245,13 @@ TEST(Sizes, SlicesTakeAnyStartStopAndStep) {
 
 TEST(Sizes, CutsAtTheEdgesAreComparedWithoutNegating) {
   const Tensor x = arange(4, DType::f32).eval();
-  EXPECT_EQ(text_of([&] { pad(x, {kLeast, 0}); }),
+  EXPECT_EQ(text_of([&] {
+              pad(x, {kLeast, 0});
+            }),
             "[pad] cutting 9223372036854775808 and 0 elements from dim 0 of size 4");
-  EXPECT_EQ(text_of([&] { pad(x, {kLeast, kLeast}); }),
+  EXPECT_EQ(text_of([&] {
+              pad(x, {kLeast, kLeast});
+            }),
             "[pad] cutting 9223372036854775808 and 9223372036854775808 elements from dim 0 of size 4");
   EXPECT_EQ(pad(x, {-1, -2}).to_vector<float>(), (std::vector<float>{1}));
   EXPECT_EQ(pad(x, {-4, 0}).numel(), 0);
@@ -234,7 +275,9 @@ TEST(Sizes, PartsOfAnySize) {
   const Tensor x = arange(4).eval();
   EXPECT_EQ(split(x, kMost).size(), 1u);
   EXPECT_EQ(chunk(x, kMost).size(), 4u);
-  EXPECT_EQ(text_of([&] { split(x, Dims{kMost, kMost, 6}); }),
+  EXPECT_EQ(text_of([&] {
+              split(x, Dims{kMost, kMost, 6});
+            }),
             "[split] sizes (9223372036854775807, 9223372036854775807, 6) add up to too many elements");
   EXPECT_EQ(text_of([&] { split(x, Dims{6, -2}); }), "[split] sizes (6, -2) hold a negative one");
 }
@@ -274,7 +317,8 @@ TEST(Sizes, AHugePadIsReadWhereItIsNeeded) {
 
 // A slice in long steps, padded widely, needs an offset of steps times padding.
 TEST(Sizes, LongStepsAndWidePaddingTogether) {
-  const Tensor x = arange(4, DType::f32).eval().reshape({4, 1}).expand({4, int64_t{1} << 40}).reshape({int64_t{1} << 42});
+  const Tensor x =
+      arange(4, DType::f32).eval().reshape({4, 1}).expand({4, int64_t{1} << 40}).reshape({int64_t{1} << 42});
   const Tensor every = x.slice(0, {}, {}, int64_t{1} << 40);
   EXPECT_EQ(every.to_vector<float>(), (std::vector<float>{0, 1, 2, 3}));
   const Tensor wide = pad(every, {int64_t{1} << 50, 0});
@@ -282,7 +326,9 @@ TEST(Sizes, LongStepsAndWidePaddingTogether) {
 }
 
 TEST(Sizes, WritingIntoWhatCouldNotBeMadeIsNotReached) {
-  EXPECT_EQ(text_of([] { zeros({int64_t{1} << 62, 4}).clone().eval().narrow(0, 0, 65536).fill_(7); }),
+  EXPECT_EQ(text_of([] {
+              zeros({int64_t{1} << 62, 4}).clone().eval().narrow(0, 0, 65536).fill_(7);
+            }),
             "[zeros] a tensor of shape (4611686018427387904, 4) has too many elements");
 }
 
