@@ -28,6 +28,7 @@ Device::Device() : pool_(std::make_unique<Pool>(*this)) {}
 Device::~Device() = default;
 
 std::optional<Buffer> Device::adopt(std::span<std::byte>, size_t) { return std::nullopt; }
+std::optional<size_t> Device::available() const { return std::nullopt; }
 void Device::let_go(const Buffer&) {}
 
 std::unique_ptr<Recording> Device::record(std::span<const Command> commands) {

@@ -12,7 +12,8 @@
 namespace tenon::device {
 
 size_t size_class(size_t bytes) {
-  constexpr size_t kSmallest = 64;
+  constexpr size_t kSmallest = 64, kMost = size_t{1} << 62;
+  if (bytes > kMost) base::fail("memory", "{} bytes are more than any device has", bytes);
   if (bytes <= kSmallest) return kSmallest;
   const size_t step = std::max<size_t>(std::bit_floor(bytes - 1) / 8, kSmallest);
   return (bytes + step - 1) / step * step;
@@ -35,6 +36,7 @@ Buffer Pool::take(size_t bytes) {
     release_all();
     if (stats_.in_use + wanted > stats_.limit) fail(wanted, "the memory limit is reached");
   }
+  require_memory(wanted);
   Buffer buffer;
   try {
     buffer = device_.allocate(wanted);
@@ -73,6 +75,22 @@ void Pool::trim() {
   release_all();
 }
 
+// With the lock held. Many small requests are asked about together.
+void Pool::require_memory(size_t wanted) {
+  if (wanted <= granted_) {
+    granted_ -= wanted;
+    return;
+  }
+  std::optional<size_t> available = device_.available();
+  if (!available) return;
+  if (wanted > *available) {
+    release_all();  // what the pool holds may be all that is missing
+    available = device_.available();
+    if (wanted > *available) fail(wanted, "the device has no more", available);
+  }
+  granted_ = std::min(kAskEvery, *available - wanted);
+}
+
 // With the lock held.
 void Pool::release_all() {
   for (auto& [bytes, buffers] : free_) {
@@ -82,15 +100,17 @@ void Pool::release_all() {
   stats_.cached = 0;
 }
 
-void Pool::fail(size_t wanted, const char* reason) const {
+void Pool::fail(size_t wanted, const char* reason, std::optional<size_t> available) const {
   constexpr size_t kNamed = 3;
   std::string holders;
   size_t named = 0;
   for (auto at = used_.rbegin(); at != used_.rend() && named < kNamed; ++at, ++named)
     holders += fmt::format("{}{} x {} bytes", named ? ", " : "", at->second, at->first);
-  base::fail("memory", "{} bytes asked for, but {}: {} in use{}, {} kept for reuse{}; largest: {}", wanted, reason,
+  if (!available) available = device_.available();
+  base::fail("memory", "{} bytes asked for, but {}: {} in use{}, {} kept for reuse{}{}; largest: {}", wanted, reason,
              stats_.in_use, stats_.limit ? fmt::format(" of at most {}", stats_.limit) : "", stats_.cached,
-             stats_.limit ? " (set_memory_limit)" : "", holders.empty() ? "none" : holders);
+             stats_.limit ? " (set_memory_limit)" : "",
+             available ? fmt::format(", {} available", *available) : "", holders.empty() ? "none" : holders);
 }
 
 void Pool::set_limit(size_t bytes) {

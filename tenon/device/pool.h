@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "tenon/device/device.h"
@@ -34,16 +35,19 @@ class Pool {
 
  private:
   void release_all();
-  [[noreturn]] void fail(size_t wanted, const char* reason) const;
-
+  void require_memory(size_t wanted);
+  [[noreturn]] void fail(size_t wanted, const char* reason, std::optional<size_t> available = {}) const;
 
   static constexpr size_t kMaxCached = size_t{4} << 30;
+  // Asking costs some 50 us, as much as the pages of a megabyte do when they are first touched.
+  static constexpr size_t kAskEvery = size_t{64} << 20;
 
   Device& device_;
   mutable std::mutex mutex_;
   std::map<size_t, std::vector<Buffer>> free_;
   std::map<size_t, size_t> used_;  // how many buffers of each size are in use
   Stats stats_;
+  size_t granted_ = 0;  // bytes that may be allocated before the device is asked again what it has
 };
 
 /// The bytes really allocated for a request.

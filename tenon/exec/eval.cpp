@@ -9,6 +9,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/nan_check.h"
+#include "tenon/device/host_memory.h"
 #include "tenon/device/pool.h"
 #include "tenon/device/registry.h"
 #include "tenon/exec/capture.h"
@@ -52,9 +53,8 @@ using device::StorageRef;
 using device::Ticket;
 using ir::Node;
 using ir::Op;
+using ir::bytes_of;
 using ir::Value;
-
-size_t bytes_of(const ir::Type& type) { return static_cast<size_t>(ir::count(type.shape)) * size_of(type.dtype); }
 
 StorageRef upload_bytes(std::span<const std::byte> bytes, Device& target) {
   auto storage = std::make_shared<Storage>(target, bytes.size());
@@ -163,8 +163,21 @@ void eval(std::span<const Value> values, bool caller_waits, std::span<const Valu
   }
 }
 
+namespace {
+
+// Room for a value on the host, made when the value is there: until then nobody knows that there is room for it at all.
+std::vector<std::byte> host_copy_of(const ir::Type& type) {
+  constexpr size_t kLarge = size_t{64} << 20;
+  const size_t bytes = bytes_of(type);
+  if (bytes >= kLarge && bytes > device::host_memory_left()) {
+    base::fail("memory", "{} bytes are to be read, but the host has {} available", bytes, device::host_memory_left());
+  }
+  return std::vector<std::byte>(bytes);
+}
+
+}  // namespace
+
 std::vector<std::byte> read(const Value& value) {
-  std::vector<std::byte> bytes(bytes_of(value.type()));
   StorageRef storage;
   uint64_t version = 0;
   {
@@ -178,9 +191,14 @@ std::vector<std::byte> read(const Value& value) {
     }
     storage = device::storage_of(seen.base.node->data(seen.base.index));
     version = storage->version();
-    engine().stats.bytes_downloaded += bytes.size();
+    engine().stats.bytes_downloaded += bytes_of(value.type());
   }
   storage->wait();  // outside of the lock: others may go on
+<<<<<<< HEAD
+=======
+  std::vector<std::byte> bytes = host_copy_of(value.type());
+  const device::Command command = device::Download{{storage->buffer(), 0, version}, bytes};
+>>>>>>> sizes
   Device& source = storage->device();
   std::unique_lock lock(engine().mutex);
   const device::Command command = device::Download{{storage->buffer(), 0, version}, bytes};  // it may have moved meanwhile

@@ -22,8 +22,6 @@ using plan::Slot;
 
 constexpr size_t kLiteralBytes = 8;
 
-size_t bytes_of(const ir::Type& type) { return static_cast<size_t>(ir::count(type.shape)) * size_of(type.dtype); }
-
 device::Kernel lowered(const plan::Kernel& kernel) {
   if (const auto* group = std::get_if<plan::Group>(&kernel)) return codegen::lower(*group);
   return std::get<ir::Call>(kernel);
@@ -124,7 +122,7 @@ std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bo
   }
   for (const Value& result : plan.results) {
     const Place place = graph.place_of(rewritten.original(result.node.get()), result.index);
-    made->results.push_back({place, 0, bytes_of(result.type())});
+    made->results.push_back({place, 0, ir::bytes_of(result.type())});
   }
   for (uint32_t id = 0; id < plan.slots.size(); ++id) {
     const Slot& slot = plan.slots[id];

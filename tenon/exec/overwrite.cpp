@@ -20,10 +20,6 @@ using ir::Op;
 using ir::Value;
 using Nodes = base::FlatSet<const Node*>;
 
-size_t bytes_of(const Node& node) {
-  return static_cast<size_t>(ir::count(node.type().shape)) * size_of(node.type().dtype);
-}
-
 // Nobody else shows the same memory, but recordings, which look at no value in it.
 bool only_reference(const Node& leaf) {
   const auto* memory = static_cast<const device::Storage*>(leaf.data().get());
@@ -112,7 +108,7 @@ Nodes overwritable(std::vector<Value>& outputs, const std::vector<NodeRef>& eval
   };
   const auto bytes_of_all = [](const Nodes& nodes) {
     size_t bytes = 0;
-    for (const Node* node : nodes) bytes += bytes_of(*node);
+    for (const Node* node : nodes) bytes += ir::bytes_of(node->type());
     return bytes;
   };
   Nodes free = free_states(kept);
@@ -120,7 +116,7 @@ Nodes overwritable(std::vector<Value>& outputs, const std::vector<NodeRef>& eval
   Nodes with_others = kept;
   size_t taken = 0;
   for (const Value& value : others) {
-    if (with_others.insert(value.node.get())) taken += bytes_of(*value.node);
+    if (with_others.insert(value.node.get())) taken += ir::bytes_of(value.node->type());
   }
   Nodes more = free_states(with_others);
   if (bytes_of_all(more) < bytes_of_all(free) + taken || more.size() == free.size()) return free;

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
+
+#include "tenon/ir/shape.h"
 
 namespace tenon::io {
 
@@ -50,15 +51,11 @@ std::string shape_text(std::span<const uint64_t> shape) {
 }
 
 std::optional<uint64_t> bytes_of(std::span<const uint64_t> shape, size_t element_bytes) {
-  // Zeros count as one here: the strides of an empty array must not overflow either.
-  uint64_t room = static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) / element_bytes;
-  uint64_t bytes = element_bytes;
-  for (const uint64_t size : shape) {
-    room /= std::max<uint64_t>(size, 1);
-    if (room == 0) return std::nullopt;
-    bytes *= size;
-  }
-  return bytes;
+  Dims sizes;
+  for (const uint64_t size : shape) sizes.push_back(static_cast<int64_t>(size));  // 2^63 and more become negative
+  const std::optional<int64_t> elements = ir::checked_count(sizes);
+  if (!elements) return std::nullopt;
+  return static_cast<uint64_t>(*elements) * element_bytes;
 }
 
 }  // namespace tenon::io

@@ -45,7 +45,7 @@ inline constexpr size_t kMaxRank = 64;
 /// "(8, 1024)", "(3,)", "()".
 std::string shape_text(std::span<const uint64_t> shape);
 
-/// The bytes of an array, or nothing where they, or the strides of its shape, cannot be counted in 63 bits.
+/// The bytes of an array, or nothing where no tensor may have its shape.
 std::optional<uint64_t> bytes_of(std::span<const uint64_t> shape, size_t element_bytes);
 
 /// A little-endian number at a place that is known to lie inside.

@@ -84,7 +84,7 @@ std::string json_string(const Input& input, const std::string& text) {
 
 using Named = std::pair<const std::string, Tensor>;
 
-uint64_t bytes_of(const Tensor& tensor) { return static_cast<uint64_t>(tensor.numel()) * size_of(tensor.dtype()); }
+uint64_t bytes_of(const Tensor& tensor) { return ir::bytes_of(tensor.value().type()); }
 
 std::string make_header(const Input& input, const std::vector<const Named*>& tensors,
                         const std::map<std::string, std::string>& metadata) {

@@ -22,6 +22,9 @@ struct Type {
   bool operator==(const Type&) const = default;
 };
 
+/// Bytes of a buffer that holds it, row by row.
+inline size_t bytes_of(const Type& type) { return static_cast<size_t>(count(type.shape)) * size_of(type.dtype); }
+
 struct Param;       // node.h: what a differentiable leaf collects
 struct CustomRule;  // node.h: the gradient of a user-defined function
 

@@ -161,7 +161,7 @@ Value unshrink(const Value& x, const ShrinkAttrs& cut, const Dims& shape) {
   Value spread = x;
   for (size_t axis = 0; axis < rank; ++axis) {
     const int64_t step = cut.step[axis], size = cut.size[axis];
-    if (step == 1 || size == 0) continue;
+    if (step == 1 || size <= 1) continue;
     // (n) -> (n, 1) -> (n, step) -> (n * step), without the zeros behind the last element.
     Dims split = spread.shape();
     split.insert(split.begin() + axis + 1, 1);

@@ -182,13 +182,6 @@ void require_same_shape(Op op, const Operands& in) {
   }
 }
 
-Dims with_sizes(Op op, const Dims& shape) {
-  for (int64_t size : shape) {
-    if (size < 0) fail(name(op), "shape {} has a negative size", to_string(shape));
-  }
-  return shape;
-}
-
 Dims stored_shape(Op op, const Dims& base, const Dims& value, const StoreAttrs& attrs) {
   Dims target = base;
   for (const Move& move : attrs.target) {
@@ -204,12 +197,12 @@ Dims stored_shape(Op op, const Dims& base, const Dims& value, const StoreAttrs& 
 Dims result_shape(Op op, const Operands& in, const Attrs& attrs) {
   switch (info(op).shape_rule) {
     case ShapeRule::attrs:
-      if (const auto* a = std::get_if<BufferAttrs>(&attrs)) return with_sizes(op, a->type.shape);
-      if (const auto* a = std::get_if<IotaAttrs>(&attrs)) return with_sizes(op, {a->size});
+      if (const auto* a = std::get_if<BufferAttrs>(&attrs)) return a->type.shape;
+      if (const auto* a = std::get_if<IotaAttrs>(&attrs)) return {a->size};
       return {};
     case ShapeRule::random:
       if (in[0].shape() != Dims{2}) fail(name(op), "state must have shape (2,), got {}", to_string(in[0].shape()));
-      return with_sizes(op, {std::get<RandomAttrs>(attrs).size});
+      return {std::get<RandomAttrs>(attrs).size};
     case ShapeRule::same: require_same_shape(op, in); return in[0].shape();
     case ShapeRule::first:
     case ShapeRule::custom:
@@ -271,6 +264,9 @@ Inferred infer(Op op, const Operands& in, const Attrs& attrs) {
     if (results == 0 || results > in.size()) fail(row.name, "{} results of {} operands", results, in.size());
     for (size_t i = 1; i < results; ++i) out.more.push_back(in[i].type());
   }
+  // The one place that every shape passes: from here on, products of sizes cannot overflow.
+  require_shape(row.name, out.first.shape);
+  for (const Type& type : out.more) require_shape(row.name, type.shape);
   return out;
 }
 

@@ -158,7 +158,7 @@ NodeRef Node::make(Op op, Operands inputs, Attrs attrs) {
   for (const Value& input : inputs) {
     const Node& below = *input.node;
     if (below.evaluated()) {
-      held_here += static_cast<uint64_t>(count(below.type().shape)) * size_of(below.type().dtype);
+      held_here += bytes_of(below.type());
       continue;
     }
     node->depth_ = std::max(node->depth_, below.depth_ + 1);

@@ -5,12 +5,37 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <numeric>
+
+#include "tenon/base/error.h"
 
 namespace tenon::ir {
 
+std::optional<int64_t> checked_count(const Dims& shape) {
+  int64_t product = 1;  // of the sizes that are not 0
+  bool empty = false;
+  for (const int64_t size : shape) {
+    if (size < 0) return std::nullopt;
+    if (size == 0)
+      empty = true;
+    else if (__builtin_mul_overflow(product, size, &product) || product > kMostElements)
+      return std::nullopt;
+  }
+  return empty ? 0 : product;
+}
+
+void require_shape(std::string_view op, const Dims& shape) {
+  if (checked_count(shape)) return;
+  if (std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; }))
+    base::fail(op, "shape {} has a negative size", to_string(shape));
+  base::fail(op, "a tensor of shape {} has too many elements", to_string(shape));
+}
+
 int64_t count(const Dims& shape) {
-  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  const std::optional<int64_t> elements = checked_count(shape);
+  if (!elements) require_shape("shape", shape);
+  return *elements;
 }
 
 Dims row_major_strides(const Dims& shape) {

@@ -56,6 +56,20 @@ void expand(View& view, const Dims& shape) {
   }
 }
 
+// Padding moves the offset before the buffer. A view whose strides are long (a slice in steps) and whose padding is, too,
+// would need one that 64 bits do not hold.
+bool offset_holds(const View& view, const PadAttrs& pad) {
+  constexpr int64_t kFar = int64_t{1} << 60;
+  int64_t offset = view.offset;
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    int64_t distance = 0;
+    if (__builtin_mul_overflow(pad.before[i], view.strides[i], &distance)) return false;
+    if (__builtin_sub_overflow(offset, distance, &offset)) return false;
+    if (offset > kFar || offset < -kFar) return false;
+  }
+  return true;
+}
+
 void pad(View& view, const PadAttrs& pad) {
   if (!view.masked()) {
     view.valid_from = Dims(view.shape.size(), 0);
@@ -72,12 +86,14 @@ void pad(View& view, const PadAttrs& pad) {
 
 void shrink(View& view, const ShrinkAttrs& shrink) {
   for (size_t i = 0; i < view.shape.size(); ++i) {
-    view.offset += shrink.start[i] * view.strides[i];
-    view.strides[i] *= shrink.step[i];
+    // Where nothing is stepped over, start and step may be any numbers.
+    const int64_t start = shrink.size[i] > 0 ? shrink.start[i] : 0, step = shrink.size[i] > 1 ? shrink.step[i] : 1;
+    view.offset += start * view.strides[i];
+    view.strides[i] *= step;
     view.shape[i] = shrink.size[i];
     if (!view.masked()) continue;
     const auto rescale = [&](int64_t bound) {
-      return std::clamp<int64_t>(ceil_div(bound - shrink.start[i], shrink.step[i]), 0, shrink.size[i]);
+      return std::clamp<int64_t>(ceil_div(bound - start, step), 0, shrink.size[i]);
     };
     view.valid_from[i] = rescale(view.valid_from[i]);
     view.valid_to[i] = rescale(view.valid_to[i]);
@@ -158,7 +174,9 @@ Dims moved_shape(const Move& move, const Dims& shape) {
   switch (move.op) {
     case Op::reshape: {
       const Dims& to = std::get<ShapeAttrs>(move.attrs).shape;
-      if (has_negative(to) || count(to) != count(shape)) refuse();
+      if (has_negative(to)) refuse();
+      require_shape(name(move.op), to);
+      if (count(to) != count(shape)) refuse();
       return to;
     }
     case Op::expand: {
@@ -167,6 +185,7 @@ Dims moved_shape(const Move& move, const Dims& shape) {
       for (size_t i = 0; i < rank; ++i) {
         if (shape[i] != to[i] && shape[i] != 1) refuse();
       }
+      require_shape(name(move.op), to);
       return to;
     }
     case Op::permute: {
@@ -185,8 +204,13 @@ Dims moved_shape(const Move& move, const Dims& shape) {
       Dims to = shape;
       for (size_t i = 0; i < rank; ++i) {
         if (pad.before[i] < 0 || pad.after[i] < 0) refuse();
+        if (pad.before[i] > kMostElements || pad.after[i] > kMostElements) {
+          base::fail(name(move.op), "{} and {} elements around dim {} of a tensor of shape {} are too many elements",
+                     pad.before[i], pad.after[i], i, to_string(shape));
+        }
         to[i] += pad.before[i] + pad.after[i];
       }
+      require_shape(name(move.op), to);
       return to;
     }
     case Op::shrink: {
@@ -194,8 +218,11 @@ Dims moved_shape(const Move& move, const Dims& shape) {
       if (cut.start.size() != rank || cut.size.size() != rank || cut.step.size() != rank) refuse();
       for (size_t i = 0; i < rank; ++i) {
         if (cut.start[i] < 0 || cut.step[i] < 1 || cut.size[i] < 0) refuse();
-        if (cut.size[i] > 0 && cut.start[i] + (cut.size[i] - 1) * cut.step[i] >= shape[i]) refuse();
+        if (cut.size[i] == 0) continue;
+        if (cut.start[i] >= shape[i]) refuse();
+        if (cut.size[i] - 1 > (shape[i] - 1 - cut.start[i]) / cut.step[i]) refuse();
       }
+      require_shape(name(move.op), cut.size);
       return cut.size;
     }
     default: {
@@ -212,7 +239,12 @@ void IndexMap::apply(const Move& move) {
   switch (move.op) {
     case Op::permute: permute(top, std::get<AxesAttrs>(move.attrs).axes); break;
     case Op::expand: expand(top, std::get<ShapeAttrs>(move.attrs).shape); break;
-    case Op::pad: pad(top, std::get<PadAttrs>(move.attrs)); break;
+    case Op::pad: {
+      const auto& around = std::get<PadAttrs>(move.attrs);
+      if (!offset_holds(top, around)) views_.push_back(View::contiguous(top.shape));
+      pad(views_.back(), around);
+      break;
+    }
     case Op::shrink: shrink(top, std::get<ShrinkAttrs>(move.attrs)); break;
     case Op::flip: flip(top, std::get<AxesAttrs>(move.attrs).axes); break;
     default: reshape(std::get<ShapeAttrs>(move.attrs).shape); break;

@@ -38,6 +38,13 @@ void Gpt2Config::check() const {
   for (const int64_t size : {vocabulary, positions, width, layers, heads}) {
     if (size <= 0) fail("gpt2", "vocabulary, positions, width, layers and heads must be positive, one is {}", size);
   }
+  require_sizes("gpt2", {{"vocabulary", vocabulary},
+                         {"padded vocabulary", padded_vocabulary},
+                         {"positions", positions},
+                         {"width", width},
+                         {"heads", heads},
+                         {"inner width", inner}});
+  require_layers("gpt2", layers);
   if (width % heads != 0) fail("gpt2", "a width of {} cannot be divided among {} heads", width, heads);
   if (inner < 0) fail("gpt2", "the inner width cannot be negative, got {}", inner);
   if (padded_vocabulary != 0 && padded_vocabulary < vocabulary)

@@ -2,8 +2,8 @@
 
 #include "tenon/models/json_config.h"
 
+#include <limits>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "tenon/base/error.h"
 
@@ -13,12 +13,28 @@ namespace {
 using base::fail;
 using nlohmann::json;
 
-bool fits(const json& value, int64_t) { return value.is_number_integer(); }
+// Numbers from 2^63 on would wrap.
+bool fits(const json& value, int64_t) {
+  if (value.is_number_unsigned()) return value.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()};
+  return value.is_number_integer();
+}
 bool fits(const json& value, double) { return value.is_number(); }
 bool fits(const json& value, bool) { return value.is_boolean(); }
 bool fits(const json& value, const std::string&) { return value.is_string(); }
 
 }  // namespace
+
+void require_sizes(std::string_view model, std::initializer_list<std::pair<std::string_view, int64_t>> sizes) {
+  constexpr int64_t kMost = (int64_t{1} << 31) - 1;
+  for (const auto& [name, size] : sizes) {
+    if (size > kMost) fail(model, "the {} can be at most {}, got {}", name, kMost, size);
+  }
+}
+
+void require_layers(std::string_view model, int64_t layers) {
+  constexpr int64_t kMost = 1 << 16;
+  if (layers > kMost) fail(model, "there can be at most {} layers, got {}", kMost, layers);
+}
 
 struct JsonConfig::Object {
   json value;
@@ -58,7 +74,7 @@ void JsonConfig::read(const char* key, std::string& into) const { object_->read(
 
 void JsonConfig::read_first(const char* key, int64_t& into) const {
   const json* found = object_->find(key);
-  if (found && found->is_array() && !found->empty() && found->front().is_number_integer())
+  if (found && found->is_array() && !found->empty() && fits(found->front(), into))
     found->front().get_to(into);
   else
     read(key, into);

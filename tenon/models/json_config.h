@@ -1,13 +1,21 @@
 // Reading config.json, for the files of this room: a key that is absent or null means transformers' default, and a
-// value that changes what the model computes must be one that we compute.
+// value that changes what the model computes must be one that we compute. And what all configs check about their sizes.
 
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace tenon::models {
+
+/// Fails, naming the model and the size, where one is so large that products of two would not be countable.
+void require_sizes(std::string_view model, std::initializer_list<std::pair<std::string_view, int64_t>> sizes);
+/// Fails where there are more layers than can be built before memory is gone: each is modules, however narrow.
+void require_layers(std::string_view model, int64_t layers);
 
 class JsonConfig {
  public:

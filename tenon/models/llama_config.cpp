@@ -33,6 +33,15 @@ void LlamaConfig::check() const {
     if (size <= 0)
       fail("llama", "vocabulary, positions, width, layers, heads and inner width must be positive, one is {}", size);
   }
+  require_sizes("llama", {{"vocabulary", vocabulary},
+                          {"padded vocabulary", padded_vocabulary},
+                          {"positions", positions},
+                          {"width", width},
+                          {"heads", heads},
+                          {"key/value heads", kv_heads},
+                          {"head width", head_width},
+                          {"inner width", inner}});
+  require_layers("llama", layers);
   if (head_width < 0 || (head_width == 0 && width % heads != 0))
     fail("llama", "a width of {} cannot be divided among {} heads", width, heads);
   if (width_of_head() % 2 != 0) fail("llama", "heads of odd width {} cannot be turned in pairs", width_of_head());

@@ -25,6 +25,7 @@ KvCache::KvCache(int64_t batch, int64_t kv_heads, int64_t max_length, int64_t he
       fail("kv_cache", "all sizes must be positive, got {}",
            ir::to_string(Dims{batch, kv_heads, max_length, head_width}));
   }
+  ir::require_shape("kv_cache", {batch, kv_heads, max_length, head_width});
   const Dims shape{max_length, batch * kv_heads * head_width};
   if (position.defined() && (position.dtype() != DType::i64 || position.dim() != 0)) {
     fail("kv_cache", "a position is i64 of shape (), got {}{}", name(position.dtype()),

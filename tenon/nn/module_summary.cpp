@@ -27,9 +27,9 @@ std::string readable(int64_t bytes) {
   return unit == 0 ? fmt::format("{} bytes", bytes) : fmt::format("{:.1f} {}", amount, kUnits[unit]);
 }
 
-int64_t bytes_of(const std::vector<Tensor>& tensors) {
+int64_t total_bytes(const std::vector<Tensor>& tensors) {
   int64_t bytes = 0;
-  for (const Tensor& one : tensors) bytes += one.numel() * static_cast<int64_t>(size_of(one.dtype()));
+  for (const Tensor& one : tensors) bytes += static_cast<int64_t>(ir::bytes_of(one.value().type()));
   return bytes;
 }
 
@@ -71,8 +71,8 @@ std::string Module::summary() const {
   }
   std::string text = table(rows);
   text += fmt::format("{} parameters, {} trainable, {}", grouped(count_parameters()), grouped(count_parameters(true)),
-                      readable(bytes_of(parameters())));
-  if (const int64_t bytes = bytes_of(buffers()); bytes > 0) text += fmt::format("; buffers {}", readable(bytes));
+                      readable(total_bytes(parameters())));
+  if (const int64_t bytes = total_bytes(buffers()); bytes > 0) text += fmt::format("; buffers {}", readable(bytes));
   return text + "\n";
 }
 

@@ -7,6 +7,7 @@
 
 #include "tenon/nn/functional.h"
 #include "tenon/tensor/record.h"
+#include "tenon/tensor/stats.h"
 
 namespace tenon::nn {
 
@@ -16,6 +17,12 @@ RotaryEmbedding::RotaryEmbedding(int64_t width, int64_t max_positions, double th
   if (max_positions <= 0) base::fail("rotary", "the number of positions must be positive, got {}", max_positions);
   if (!(theta > 0)) base::fail("rotary", "theta must be positive, got {}", theta);
   const int64_t pairs = width / 2;
+  ir::require_shape("rotary", {max_positions, pairs});
+  const uint64_t bytes = 4 * sizeof(float) * static_cast<uint64_t>(max_positions * pairs);  // on the host and the device
+  if (const auto available = available_memory(device); available && bytes > *available) {
+    base::fail("rotary", "tables of {} positions and {} angles take {} bytes; {} are available", max_positions, pairs,
+               bytes, *available);
+  }
   std::vector<float> cosines, sines;
   for (int64_t position = 0; position < max_positions; ++position) {
     for (int64_t i = 0; i < pairs; ++i) {

@@ -9,8 +9,13 @@
 #include <queue>
 #include <set>
 
+#include "tenon/base/error.h"
+
 namespace tenon::plan {
 namespace {
+
+// More than any device has, and far enough from what a size_t holds that sizes can be rounded up.
+constexpr size_t kMostBytes = size_t{1} << 62;
 
 class Holes {
  public:
@@ -31,6 +36,8 @@ class Holes {
         remove(last, size);
       }
     }
+    if (bytes > kMostBytes - offset)
+      base::fail("memory", "what is alive at once takes more than {} bytes, more than any device has", kMostBytes);
     end_ = offset + bytes;
     return offset;
   }
@@ -129,8 +136,9 @@ Arena lay_out(std::span<const Interval> intervals, size_t alignment) {
   constexpr size_t kFew = 3000;
   if (intervals.size() <= kFew && arena.bytes > arena.peak_live_bytes) {
     std::vector<size_t> bytes(intervals.size()), offsets(intervals.size());
-    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = padded(i);
-    const size_t end = lay_out_by_size(intervals, bytes, offsets);
+    size_t total = 0;  // so far could the end lie
+    for (size_t i = 0; i < bytes.size() && total <= kMostBytes; ++i) total += bytes[i] = padded(i);
+    const size_t end = total <= kMostBytes ? lay_out_by_size(intervals, bytes, offsets) : total;
     if (end < arena.bytes) {
       arena.bytes = end;
       arena.offsets = std::move(offsets);

@@ -13,10 +13,10 @@ namespace {
 using ir::Node;
 using ir::Value;
 
-size_t bytes_of(const Node& node) {
+size_t result_bytes(const Node& node) {
   size_t bytes = 0;
-  for (uint32_t i = 0; i < node.results(); ++i)
-    bytes += static_cast<size_t>(ir::count(node.type(i).shape)) * size_of(node.type(i).dtype);
+  constexpr size_t kMost = size_t{1} << 44;  // more than fits anyway; sums over whole graphs stay countable
+  for (uint32_t i = 0; i < node.results(); ++i) bytes += std::min(ir::bytes_of(node.type(i)), kMost);
   return bytes;
 }
 
@@ -94,7 +94,7 @@ class Scheduler {
   int64_t bytes_taken(size_t unit) const {
     int64_t bytes = 0;
     for (const Node* node : makes_[unit]) {
-      if (has_own_memory(node)) bytes += static_cast<int64_t>(bytes_of(*node));
+      if (has_own_memory(node)) bytes += static_cast<int64_t>(result_bytes(*node));
     }
     return bytes;
   }
@@ -104,7 +104,7 @@ class Scheduler {
     int64_t bytes = 0;
     for (const Node* node : reads_[unit]) {
       const bool dies = node == made || (left_.contains(node) && left_.at(node) == 1);
-      if (dies && has_own_memory(node)) bytes += static_cast<int64_t>(bytes_of(*node));
+      if (dies && has_own_memory(node)) bytes += static_cast<int64_t>(result_bytes(*node));
     }
     return bytes;
   }

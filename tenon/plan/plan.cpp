@@ -32,8 +32,6 @@ bool launches(const Node& node) {
   return info.kind != ir::Kind::movement && !info.is(ir::kPassThrough) && node.op() != Op::buffer;
 }
 
-size_t bytes_of(const ir::Type& type) { return static_cast<size_t>(ir::count(type.shape)) * size_of(type.dtype); }
-
 class Planner {
  public:
   explicit Planner(const Request& request) : request_(request) {}

@@ -36,8 +36,8 @@ void note_range(Tensor& made, std::span<const std::byte> bytes) {
 template <typename Upload>
 Tensor of_host_bytes(std::span<const std::byte> bytes, const Dims& shape, const Options& options, Upload upload) {
   const DType dtype = options.dtype.value_or(DType::f32);
-  record::require_sizes("tensor", shape);
-  const auto wanted = static_cast<size_t>(ir::count(shape)) * size_of(dtype);
+  ir::require_shape("tensor", shape);
+  const size_t wanted = ir::bytes_of({dtype, shape});
   if (bytes.size() != wanted) {
     base::fail("tensor", "{} bytes given, {}{} takes {}", bytes.size(), name(dtype), ir::to_string(shape), wanted);
   }
@@ -70,18 +70,22 @@ Tensor scalar(Number value, const Options& options) {
   return full({}, value, own);
 }
 
-Tensor full(const Dims& shape, Number value, const Options& options) {
-  record::require_sizes("full", shape);
+namespace {
+
+Tensor filled(std::string_view op, const Dims& shape, Number value, const Options& options) {
+  ir::require_shape(op, shape);
   const DType dtype = options.dtype.value_or(value.dtype());
   const ir::DeviceId device = options.device.id;
-  const ir::Value number = record::number("full", value, dtype, device);
+  const ir::Value number = record::number(op, value, dtype, device);
   return finished(Tensor(ir::expand(ir::reshape(number, Dims(shape.size(), 1)), shape)), options);
 }
 
-Tensor zeros(const Dims& shape, const Options& options) { return full(shape, 0.0, options); }
-Tensor ones(const Dims& shape, const Options& options) { return full(shape, 1.0, options); }
+}  // namespace
 
-Tensor empty(const Dims& shape, const Options& options) { return zeros(shape, options); }
+Tensor full(const Dims& shape, Number value, const Options& options) { return filled("full", shape, value, options); }
+Tensor zeros(const Dims& shape, const Options& options) { return filled("zeros", shape, 0.0, options); }
+Tensor ones(const Dims& shape, const Options& options) { return filled("ones", shape, 1.0, options); }
+Tensor empty(const Dims& shape, const Options& options) { return filled("empty", shape, 0.0, options); }
 
 Tensor full_like(const Tensor& x, Number value, const Options& options) {
   Options own = options;
@@ -104,13 +108,20 @@ int64_t real_steps(double start, double end, double step) {
   const double span = (end - start) / step;
   if (!std::isfinite(span)) base::fail("arange", "start, end and step must be finite");
   if (span < 0) never_arrives(start, end, step);
+  if (span > static_cast<double>(ir::kMostElements))
+    base::fail("arange", "from {} to {} in steps of {} are too many elements", start, end, step);
   return static_cast<int64_t>(std::ceil(span));
 }
 
 int64_t whole_steps(int64_t start, int64_t end, int64_t step) {
   if (start != end && (end > start) != (step > 0)) never_arrives(start, end, step);
-  const int64_t span = step > 0 ? end - start : start - end, stride = step > 0 ? step : -step;
-  return (span + stride - 1) / stride;
+  // Without a sign, so that the distance of any two numbers fits.
+  const auto from = static_cast<uint64_t>(start), to = static_cast<uint64_t>(end), by = static_cast<uint64_t>(step);
+  const uint64_t span = step > 0 ? to - from : from - to, stride = step > 0 ? by : -by;
+  const uint64_t steps = span / stride + (span % stride != 0);
+  if (steps > static_cast<uint64_t>(ir::kMostElements))
+    base::fail("arange", "from {} to {} in steps of {} are too many elements", start, end, step);
+  return static_cast<int64_t>(steps);
 }
 
 }  // namespace
@@ -130,7 +141,9 @@ Tensor arange(Number start, Number end, Number step, const Options& options) {
   if (start.as_double() != 0) counted = add(counted, start);
   Tensor made = counted.to(dtype);
   if (!real && n > 0) {
-    const int64_t last = start.as_int() + (n - 1) * step.as_int();
+    // It lies between start and end, but the way there may be longer than 63 bits.
+    const auto last = static_cast<int64_t>(static_cast<uint64_t>(start.as_int()) +
+                                           static_cast<uint64_t>(n - 1) * static_cast<uint64_t>(step.as_int()));
     made.set_known_range(std::min(start.as_int(), last), std::max(start.as_int(), last));
   }
   return finished(made, options);
@@ -138,6 +151,7 @@ Tensor arange(Number start, Number end, Number step, const Options& options) {
 
 Tensor linspace(double start, double end, int64_t steps, const Options& options) {
   if (steps < 0) base::fail("linspace", "the number of steps must not be negative, got {}", steps);
+  ir::require_shape("linspace", {steps});
   const DType dtype = options.dtype.value_or(DType::f32);
   const Tensor i(ir::iota(steps, DType::f64, options.device.id));
   const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
@@ -149,7 +163,7 @@ Tensor linspace(double start, double end, int64_t steps, const Options& options)
 
 Tensor eye(int64_t rows, std::optional<int64_t> columns, const Options& options) {
   const Dims shape{rows, columns.value_or(rows)};
-  record::require_sizes("eye", shape);
+  ir::require_shape("eye", shape);
   const ir::DeviceId device = options.device.id;
   const ir::Value same =
       ir::equal(ir::iota_along(shape, 0, DType::i64, device), ir::iota_along(shape, 1, DType::i64, device));

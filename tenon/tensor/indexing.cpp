@@ -39,6 +39,9 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
   if (index.dim() > 1)
     base::fail("index_select", "the index must be a vector, got shape {}", ir::to_string(index.shape()));
   const size_t axis = record::axis("index_select", dim, x.shape().size());
+  Dims shape = x.shape();
+  shape[axis] = index.numel();
+  ir::require_shape("index_select", shape);
   record::require_range("index_select", index, dim, x.shape()[axis]);
   return Tensor(ir::gather(record::in(x), ir::reshape(index.value(), {index.numel()}), axis));
 }
@@ -68,6 +71,9 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
 Tensor one_hot(const Tensor& index, int64_t classes) {
   if (!is_integer(index.dtype())) base::fail("one_hot", "takes integers, got {}", name(index.dtype()));
   if (classes <= 0) base::fail("one_hot", "the number of classes must be positive, got {}", classes);
+  Dims shape = index.shape();
+  shape.push_back(classes);
+  ir::require_shape("one_hot", shape);
   record::require_range("one_hot", index, -1, classes);
   const Tensor numbers = arange(classes, Options(DType::i64, index.device()));
   // An index still to be computed is looked up, so that the device finds one that is out of range.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
@@ -15,8 +16,7 @@ using ir::Op;
 Tensor viewed(const Tensor& x, ir::Move move) { return x.viewed({&move, 1}); }
 
 Dims resolved_shape(std::string_view op, const Tensor& x, const Dims& shape) {
-  Dims sizes = shape;
-  int64_t known = 1;
+  Dims sizes = shape, given;
   int64_t open = -1;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == -1 && open < 0) {
@@ -24,9 +24,11 @@ Dims resolved_shape(std::string_view op, const Tensor& x, const Dims& shape) {
     } else if (sizes[i] < 0) {
       base::fail(op, "shape {} is not valid: sizes are not negative, and at most one is -1", ir::to_string(shape));
     } else {
-      known *= sizes[i];
+      given.push_back(sizes[i]);
     }
   }
+  ir::require_shape(op, given);
+  const int64_t known = ir::count(given);
   if (open >= 0) {
     if (known == 0 || x.numel() % known != 0) {
       base::fail(op, "cannot reshape {} ({} elements) to {}: {} does not divide {}", ir::to_string(x.shape()),
@@ -47,7 +49,8 @@ struct Range {
 
 Range resolved(const Slice& slice, int64_t size) {
   if (slice.step == 0) base::fail("slice", "step must not be 0");
-  const bool forward = slice.step > 0;
+  const int64_t by = std::max(slice.step, -std::numeric_limits<int64_t>::max());  // so that it can be negated
+  const bool forward = by > 0;
   const int64_t low = forward ? 0 : -1, high = forward ? size : size - 1;
   const auto bound = [&](std::optional<int64_t> at, int64_t otherwise) {
     if (!at) return otherwise;
@@ -55,8 +58,8 @@ Range resolved(const Slice& slice, int64_t size) {
   };
   const int64_t start = bound(slice.start, forward ? low : high), stop = bound(slice.stop, forward ? high : low);
   const int64_t span = forward ? stop - start : start - stop;
-  const int64_t step = forward ? slice.step : -slice.step;
-  return {start, span <= 0 ? 0 : (span - 1) / step + 1, slice.step};
+  const int64_t step = forward ? by : -by;
+  return {start, span <= 0 ? 0 : (span - 1) / step + 1, by};
 }
 
 std::vector<ir::Move> slice_moves(const Dims& shape, size_t axis, Range range) {
@@ -134,6 +137,7 @@ Tensor expand(const Tensor& x, const Dims& shape) {
       base::fail("expand", "shape {} does not expand to {}", ir::to_string(x.shape()), ir::to_string(shape));
     }
   }
+  ir::require_shape("expand", target);
   const ir::Move moves[] = {{Op::reshape, ir::ShapeAttrs{padded}}, {Op::expand, ir::ShapeAttrs{target}}};
   return x.viewed(moves);
 }
@@ -192,7 +196,7 @@ Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const {
   const size_t axis = record::axis("narrow", dim, shape().size());
   const int64_t size = shape()[axis];
   const int64_t from = start < 0 ? start + size : start;
-  if (from < 0 || length < 0 || from + length > size) {
+  if (from < 0 || from > size || length < 0 || length > size - from) {
     base::fail("narrow", "{} elements from {} do not fit dim {} of size {}", length, start, dim, size);
   }
   return sliced(*this, axis, Slice(from, from + length));
@@ -236,11 +240,12 @@ Tensor picked(const Tensor& x, int64_t at, const std::vector<Tensor>& positions)
     if (range && (range->first < -size || range->second >= size))
       record::require_range("index", where(lt(p, 0), add(p, size), p).eval(), at, size);
     Tensor from_start = range && range->first >= 0 ? p : where(lt(p, 0), add(p, size), p);
-    // A position outside of its own axis must not slip into a neighbour's: it becomes one that the device refuses.
-    if (positions.size() > 1)
-      from_start = where(logical_and(ge(from_start, 0), lt(from_start, size)), from_start, -(int64_t{1} << 40));
-    flat = flat.defined() ? add(mul(flat, size), from_start) : from_start;
     joined *= size;
+    // A position outside of its own axis must not slip into a neighbour's: it becomes one so far below 0 that no
+    // position along the other axes brings it back, and that the device refuses.
+    if (positions.size() > 1)
+      from_start = where(logical_and(ge(from_start, 0), lt(from_start, size)), from_start, -joined);
+    flat = flat.defined() ? add(mul(flat, size), from_start) : from_start;
   }
   merged.push_back(joined);
   for (int64_t size : points) shape.push_back(size);
@@ -305,11 +310,12 @@ Tensor pad(const Tensor& x, const Dims& sizes, Number value) {
   Tensor inner = x;
   for (size_t i = 0; i < sizes.size() / 2; ++i) {
     const size_t axis = rank - 1 - i;
-    const int64_t cut_front = std::max<int64_t>(0, -sizes[2 * i]), cut_back = std::max<int64_t>(0, -sizes[2 * i + 1]);
-    if (cut_front + cut_back > x.shape()[axis]) {
-      base::fail("pad", "cutting {} and {} elements from dim {} of size {}", cut_front, cut_back, axis,
-                 x.shape()[axis]);
+    const int64_t front = std::min<int64_t>(0, sizes[2 * i]), back = std::min<int64_t>(0, sizes[2 * i + 1]);
+    if (front < -x.shape()[axis] || back < -x.shape()[axis] - front) {
+      base::fail("pad", "cutting {} and {} elements from dim {} of size {}", -static_cast<uint64_t>(front),
+                 -static_cast<uint64_t>(back), axis, x.shape()[axis]);
     }
+    const int64_t cut_front = -front, cut_back = -back;
     if (cut_front + cut_back > 0) {
       inner = inner.narrow(static_cast<int64_t>(axis), cut_front, x.shape()[axis] - cut_front - cut_back);
     }
@@ -322,8 +328,10 @@ Tensor pad(const Tensor& x, const Dims& sizes, Number value) {
   return where(Tensor(inside), Tensor(padded), full(padded.shape(), value, Options(x.dtype(), x.device())));
 }
 
-Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
-  if (tensors.empty()) base::fail("cat", "takes at least one tensor");
+namespace {
+
+// Side by side along dim, for cat and stack.
+Tensor joined_along(std::string_view op, std::span<const Tensor> tensors, int64_t dim) {
   // Empty vectors are skipped whatever the others' rank, as in PyTorch.
   const auto is_empty_vector = [](const Tensor& t) { return t.shape() == Dims{0}; };
   if (std::any_of(tensors.begin(), tensors.end(), is_empty_vector) &&
@@ -331,22 +339,24 @@ Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
     std::vector<Tensor> rest;
     std::copy_if(tensors.begin(), tensors.end(), std::back_inserter(rest),
                  [&](const Tensor& t) { return !is_empty_vector(t); });
-    return cat(rest, dim);
+    return joined_along(op, rest, dim);
   }
   const Dims& first = tensors[0].shape();
-  const size_t axis = record::axis("cat", dim, first.size());
+  const size_t axis = record::axis(op, dim, first.size());
   DType dtype = tensors[0].dtype();
   int64_t total = 0;
   for (const Tensor& t : tensors) {
-    record::require_same_device("cat", tensors[0], t);
+    record::require_same_device(op, tensors[0], t);
     bool fits = t.shape().size() == first.size();
     for (size_t i = 0; fits && i < first.size(); ++i) fits = i == axis || t.shape()[i] == first[i];
     if (!fits) {
-      base::fail("cat", "shapes {} and {} do not fit along dim {}", ir::to_string(first), ir::to_string(t.shape()),
-                 dim);
+      base::fail(op, "shapes {} and {} do not fit along dim {}", ir::to_string(first), ir::to_string(t.shape()), dim);
     }
     dtype = promote(dtype, t.dtype());
     total += t.shape()[axis];
+    Dims joined = first;
+    joined[axis] = total;
+    ir::require_shape(op, joined);
   }
   // A sum of pads with disjoint support, which the planner turns into stores. -0 and bits survive because each element
   // is selected, not added.
@@ -369,6 +379,13 @@ Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
   }
   return Tensor(joined);
 }
+
+}  // namespace
+
+Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
+  if (tensors.empty()) base::fail("cat", "takes at least one tensor");
+  return joined_along("cat", tensors, dim);
+}
 Tensor cat(std::initializer_list<Tensor> tensors, int64_t dim) {
   return cat(std::span(tensors.begin(), tensors.size()), dim);
 }
@@ -384,16 +401,37 @@ Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
     }
     raised.push_back(t.unsqueeze(axis));
   }
-  return cat(raised, axis);
+  return joined_along("stack", raised, axis);
 }
 Tensor stack(std::initializer_list<Tensor> tensors, int64_t dim) {
   return stack(std::span(tensors.begin(), tensors.size()), dim);
 }
 
+namespace {
+
+// How many parts of a size n elements fall into; the size may be any number from 1 on.
+int64_t parts_of(int64_t n, int64_t size) { return n == 0 ? 0 : (n - 1) / size + 1; }
+
+// A view may have more elements than memory has bytes; a list of its parts may not.
+void require_few_parts(std::string_view op, const Tensor& x, int64_t parts) {
+  constexpr int64_t kMost = 1 << 18;
+  if (parts > kMost) {
+    base::fail(op, "a tensor of shape {} would fall into {} parts; at most {} are made", ir::to_string(x.shape()), parts,
+               kMost);
+  }
+}
+
+}  // namespace
+
 std::vector<Tensor> split(const Tensor& x, const Dims& sizes, int64_t dim) {
   const size_t axis = record::axis("split", dim, x.shape().size());
   int64_t total = 0;
-  for (int64_t size : sizes) total += size;
+  for (int64_t size : sizes) {
+    if (size < 0) base::fail("split", "sizes {} hold a negative one", ir::to_string(sizes));
+    if (size > ir::kMostElements - total)
+      base::fail("split", "sizes {} add up to too many elements", ir::to_string(sizes));
+    total += size;
+  }
   if (total != x.shape()[axis]) {
     base::fail("split", "sizes {} add up to {}, dim {} has {}", ir::to_string(sizes), total, dim, x.shape()[axis]);
   }
@@ -409,6 +447,7 @@ std::vector<Tensor> split(const Tensor& x, const Dims& sizes, int64_t dim) {
 std::vector<Tensor> split(const Tensor& x, int64_t size, int64_t dim) {
   const size_t axis = record::axis("split", dim, x.shape().size());
   if (size <= 0) base::fail("split", "the size of a part must be positive, got {}", size);
+  require_few_parts("split", x, parts_of(x.shape()[axis], size));
   Dims sizes;
   for (int64_t left = x.shape()[axis]; left > 0; left -= size) sizes.push_back(std::min(left, size));
   return sizes.empty() ? std::vector{x} : split(x, sizes, dim);
@@ -417,11 +456,12 @@ std::vector<Tensor> split(const Tensor& x, int64_t size, int64_t dim) {
 std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
   const size_t axis = record::axis("chunk", dim, x.shape().size());
   if (chunks <= 0) base::fail("chunk", "the number of chunks must be positive, got {}", chunks);
-  return split(x, std::max<int64_t>(1, (x.shape()[axis] + chunks - 1) / chunks), dim);
+  return split(x, std::max<int64_t>(1, parts_of(x.shape()[axis], chunks)), dim);
 }
 
 std::vector<Tensor> unbind(const Tensor& x, int64_t dim) {
   const size_t axis = record::axis("unbind", dim, x.shape().size());
+  require_few_parts("unbind", x, x.shape()[axis]);
   std::vector<Tensor> parts;
   for (int64_t i = 0; i < x.shape()[axis]; ++i) parts.push_back(x.select(dim, i));
   return parts;
@@ -431,15 +471,17 @@ Tensor repeat(const Tensor& x, const Dims& repeats) {
   const size_t rank = repeats.size();
   if (rank < x.shape().size()) base::fail("repeat", "{} repeats for a tensor of rank {}", rank, x.shape().size());
   // (n) -> (1, n) -> (r, n) -> (r * n) along every dim.
-  Dims split(2 * rank, 1), wide(2 * rank), joined(rank);
+  Dims split(2 * rank, 1), wide(2 * rank);
   for (size_t i = 0; i < rank; ++i) {
     if (repeats[i] < 0) base::fail("repeat", "repeats must not be negative, got {}", repeats[i]);
     const size_t lead = rank - x.shape().size();
     const int64_t size = i < lead ? 1 : x.shape()[i - lead];
     split[2 * i + 1] = wide[2 * i + 1] = size;
     wide[2 * i] = repeats[i];
-    joined[i] = repeats[i] * size;
   }
+  ir::require_shape("repeat", wide);
+  Dims joined(rank);
+  for (size_t i = 0; i < rank; ++i) joined[i] = wide[2 * i] * wide[2 * i + 1];
   return Tensor(ir::reshape(ir::expand(ir::reshape(record::in(x), split), wide), joined));
 }
 
@@ -459,8 +501,9 @@ Tensor triangle(std::string_view op, const Tensor& x, int64_t diagonal, bool low
   const size_t rank = x.shape().size();
   if (rank < 2) base::fail(op, "takes at least a matrix, got shape {}", ir::to_string(x.shape()));
   const ir::Value value = record::in(x);
+  const int64_t near = std::clamp(diagonal, -ir::kMostElements, ir::kMostElements);  // farther ones lie outside, too
   const ir::Value row =
-      ir::add_number(ir::iota_along(x.shape(), rank - 2, DType::i64, value.device()), static_cast<double>(diagonal));
+      ir::add_number(ir::iota_along(x.shape(), rank - 2, DType::i64, value.device()), static_cast<double>(near));
   const ir::Value column = ir::iota_along(x.shape(), rank - 1, DType::i64, value.device());
   const ir::Value outside = lower ? ir::less(row, column) : ir::less(column, row);
   return Tensor(ir::where(outside, ir::full_like(value, 0), value));

@@ -44,7 +44,11 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (sb.size() == 1) y = ir::reshape(y, {sb[0], 1});
   const int64_t rows = x.shape()[x.rank() - 2], columns = y.shape().back();
   const Dims batch_a(x.shape().begin(), x.shape().end() - 2), batch_b(y.shape().begin(), y.shape().end() - 2);
-  Dims batch = record::broadcast("matmul", batch_a, batch_b);
+  const Dims batch = record::broadcast("matmul", batch_a, batch_b);
+  Dims shape = batch;
+  if (sa.size() > 1) shape.push_back(rows);
+  if (sb.size() > 1) shape.push_back(columns);
+  ir::require_shape("matmul", shape);
   const DType result = low && is_float(a.dtype()) ? accumulator(a.dtype()) : a.dtype();
   ir::Value product;
   if (batch_b.empty() && !batch_a.empty()) {
@@ -53,16 +57,13 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     product = ir::contract(ir::reshape(x, {tall, inner_a}), y, result);
   } else {
     const auto with_batch = [&](const ir::Value& v) {
-      Dims shape = batch;
-      shape.push_back(v.shape()[v.rank() - 2]);
-      shape.push_back(v.shape().back());
-      return record::expanded("matmul", v, shape);
+      Dims whole = batch;
+      whole.push_back(v.shape()[v.rank() - 2]);
+      whole.push_back(v.shape().back());
+      return record::expanded("matmul", v, whole);
     };
     product = ir::contract(with_batch(x), with_batch(y), result);
   }
-  Dims shape = batch;
-  if (sa.size() > 1) shape.push_back(rows);
-  if (sb.size() > 1) shape.push_back(columns);
   return Tensor(ir::reshape(product, shape));
 }
 
@@ -81,6 +82,7 @@ Tensor outer(const Tensor& a, const Tensor& b) {
   if (a.dim() != 1 || b.dim() != 1) {
     base::fail("outer", "takes two vectors, got shapes {} and {}", ir::to_string(a.shape()), ir::to_string(b.shape()));
   }
+  ir::require_shape("outer", {a.numel(), b.numel()});
   return mul(a.unsqueeze(1), b.unsqueeze(0));
 }
 
@@ -257,6 +259,7 @@ Labelled contracted(std::string_view equation, Labelled a, Labelled b, const std
     ir::Value& small = size_x == 1 ? x : y;
     Dims shape = small.shape();
     shape[size_x == 1 ? at_x : at_y] = std::max(size_x, size_y);
+    ir::require_shape("einsum", shape);
     small = ir::expand(small, shape);
   };
   for (size_t i = 0; i < batch.size(); ++i) agree(i, i, batch[i]);
@@ -264,6 +267,7 @@ Labelled contracted(std::string_view equation, Labelled a, Labelled b, const std
   const size_t nb = batch.size(), na = only_a.size(), ns = shared.size();
   Dims shape(x.shape().begin(), x.shape().begin() + nb + na);
   for (size_t i = nb + ns; i < y.rank(); ++i) shape.push_back(y.shape()[i]);
+  ir::require_shape("einsum", shape);
   const int64_t batches = extent(x, 0, nb), rows = extent(x, nb, nb + na), inner = extent(x, nb + na, x.rank());
   const int64_t columns = extent(y, nb + ns, y.rank());
   const ir::Value product =

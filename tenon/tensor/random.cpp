@@ -41,6 +41,7 @@ uint64_t Generator::seed() const {
 // The counter of a state on the device is renewed after every evaluation, so that a step that draws as much as the one
 // before records the same offsets and finds the plan made for it.
 Tensor Generator::bits(int64_t words, Device device) {
+  ir::require_shape("random_bits", {words});  // before the stream moves on
   std::lock_guard lock(state_->mutex);
   const uint64_t before = state_->position;
   state_->position += (static_cast<uint64_t>(words) + 3) / 4 * 4;
@@ -109,13 +110,13 @@ Tensor finished(const Tensor& drawn, const Options& options) {
 }  // namespace
 
 Tensor rand(const Dims& shape, const Options& options, Generator* generator) {
-  record::require_sizes("rand", shape);
+  ir::require_shape("rand", shape);
   const DType dtype = real_dtype("rand", options);
   return finished(uniform(ir::count(shape), dtype, options.device, chosen(generator)).reshape(shape), options);
 }
 
 Tensor randn(const Dims& shape, const Options& options, Generator* generator) {
-  record::require_sizes("randn", shape);
+  ir::require_shape("randn", shape);
   const DType dtype = real_dtype("randn", options), wide = accumulator(dtype);
   const int64_t n = ir::count(shape);
   // Box and Muller: radius from one uniform number, angle from another. 1 - u keeps the logarithm finite.
@@ -125,9 +126,10 @@ Tensor randn(const Dims& shape, const Options& options, Generator* generator) {
 }
 
 Tensor randint(int64_t low, int64_t high, const Dims& shape, const Options& options, Generator* generator) {
-  record::require_sizes("randint", shape);
+  ir::require_shape("randint", shape);
   if (low >= high) base::fail("randint", "no integers between {} and {}", low, high);
-  if (high - low > (int64_t{1} << 31)) base::fail("randint", "a range of {} is wider than 2^31", high - low);
+  const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  if (range > (uint64_t{1} << 31)) base::fail("randint", "a range of {} is wider than 2^31", range);
   const Tensor word = words(chosen(generator).bits(ir::count(shape), options.device));
   // word * range / 2^32: as even as 32 bits allow, without a division.
   Tensor made = add(mul(word, high - low) >> 32, low).reshape(shape).to(options.dtype.value_or(DType::i64));
@@ -137,6 +139,7 @@ Tensor randint(int64_t low, int64_t high, const Dims& shape, const Options& opti
 
 Tensor randperm(int64_t n, const Options& options, Generator* generator) {
   if (n < 0) base::fail("randperm", "n must not be negative, got {}", n);
+  ir::require_shape("randperm", {n, 2});  // two words each
   // Sorting 62-bit keys: ties are as good as impossible, and broken by position.
   const Tensor pair = words(chosen(generator).bits(2 * n, options.device)).reshape({n, 2});
   const Tensor keys = add((pair.select(1, 0) >> 1) << 31, pair.select(1, 1) >> 1);
@@ -177,6 +180,9 @@ Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Gen
   }
   Dims shape = p.shape();
   shape.back() = samples;
+  Dims compared = shape;
+  compared.push_back(categories);
+  ir::require_shape("multinomial", compared);
   const Tensor total = cumsum(p, -1);
   const Tensor drawn = mul(rand(shape, Options(p.dtype(), p.device()), generator), total.slice(-1, categories - 1));
   const Tensor passed = le(total.unsqueeze(-2), drawn.unsqueeze(-1));  // cumulated weights that the draw lies beyond

@@ -67,6 +67,7 @@ Dims broadcast(std::string_view op, const Dims& a, const Dims& b) {
     }
     shape[rank - back] = x == 1 ? y : x;
   }
+  ir::require_shape(op, shape);
   return shape;
 }
 
@@ -82,6 +83,7 @@ ir::Value expanded(std::string_view op, const ir::Value& x, const Dims& shape) {
       fail(op, "shape {} does not broadcast to {}", ir::to_string(x.shape()), ir::to_string(shape));
     }
   }
+  ir::require_shape(op, shape);
   return ir::expand(ir::reshape(x, padded), shape);
 }
 
@@ -135,12 +137,6 @@ ir::Value number(std::string_view op, const Number& number, DType dtype, ir::Dev
     fail(op, "{} cannot be stored in {}", number.as_double(), name(dtype));
   }
   return ir::constant(number.as_double(), dtype, device);
-}
-
-void require_sizes(std::string_view op, const Dims& shape) {
-  for (int64_t size : shape) {
-    if (size < 0) fail(op, "shape {} has a negative size", ir::to_string(shape));
-  }
 }
 
 bool is_single(std::string_view op, const Tensor& x, int64_t dim) {

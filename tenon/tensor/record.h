@@ -34,7 +34,6 @@ void require_same_device(std::string_view op, const Tensor& a, const Tensor& b);
 void require_float(std::string_view op, const Tensor& x);
 /// A number as a constant; fails when an integer dtype cannot hold it.
 ir::Value number(std::string_view op, const Number& number, DType dtype, ir::DeviceId device);
-void require_sizes(std::string_view op, const Dims& shape);
 /// The elements of an index that may lie outside of 0..size-1: none when its bounds say that all lie inside, else
 /// all of it if it exists already.
 std::vector<int64_t> suspects(const Tensor& index, int64_t size);

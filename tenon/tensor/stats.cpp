@@ -13,6 +13,8 @@ MemoryStats memory_stats() {
   return stats;
 }
 
+std::optional<size_t> available_memory(Device device) { return device::open(device.id).available(); }
+
 void set_memory_limit(size_t bytes, Device device) { device::open(device.id).pool().set_limit(bytes); }
 
 void trim_memory() {

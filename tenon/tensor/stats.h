@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <optional>
+
 #include "tenon/device/storage.h"
 #include "tenon/exec/eval.h"
 #include "tenon/tensor/tensor.h"
@@ -16,6 +18,10 @@ struct MemoryStats : device::MemoryStats {
 };
 /// Totals over all devices; `device::reset_peak()` starts the peak anew.
 MemoryStats memory_stats();
+
+/// Bytes that a device can still allocate, beside what it keeps for reuse; nothing where it does not say. Asks the system:
+/// some 50 us.
+std::optional<size_t> available_memory(Device device = {});
 
 /// Most bytes that a device may hold; 0: as many as there are. Asking for more is an error that names what is in use.
 void set_memory_limit(size_t bytes, Device device = {});

@@ -16,8 +16,6 @@ namespace {
 constexpr size_t kGuard = 64;
 constexpr std::byte kUntouched{0xAB};
 
-size_t bytes_of(const ir::Type& type) { return static_cast<size_t>(ir::count(type.shape)) * size_of(type.dtype); }
-
 void put(DType dtype, Bytes& bytes, size_t i, double value) {
   dispatch(dtype, [&]<typename T>() {
     const T element = static_cast<T>(value);

@@ -3,8 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
+#include "tenon/base/available_memory.h"
+#include "tenon/device/pool.h"
+#include "tenon/device/registry.h"
 #include "tenon/device/storage.h"
 #include "tenon/ir/node.h"
 #include "tenon/tenon.h"
@@ -55,6 +60,85 @@ TEST(Memory, TenTerabytesAreRefusedAndTheProcessGoesOn) {
   EXPECT_EQ(text.find("[memory] "), 0u) << text;
   EXPECT_NE(text.find("bytes asked for, but the device has no more"), std::string::npos) << text;
   EXPECT_EQ(ones({3}).sum().item<float>(), 3);
+}
+
+TEST(Memory, WhatIsRefusedIsToldWithWhatIsAvailable) {
+  const std::string text = text_of([] { rand({int64_t{10} << 40}).eval(); });
+  const size_t at = text.find(" available; largest: ");
+  ASSERT_NE(at, std::string::npos) << text;
+  const size_t available = std::stoull(text.substr(text.rfind(' ', at - 1) + 1)), now = *available_memory();
+  EXPECT_GT(available, now / 2) << text;
+  EXPECT_LT(available, now * 2) << text;
+}
+
+// A system that overcommits would grant this and end the process at the first touch of what is not there.
+TEST(Memory, MoreThanIsAvailableIsRefusedThoughTheMachineHasMore) {
+  std::ifstream file("/proc/meminfo");
+  const std::string machine(std::istreambuf_iterator<char>(file), {});
+  const auto all = base::kilobytes_of(machine, "MemTotal"), swap = base::kilobytes_of(machine, "SwapTotal");
+  if (!all || !swap) GTEST_SKIP() << "the system does not say what it has";
+  for (const Device device : {Device("cpu"), Device("reference")}) {
+    const size_t available = *available_memory(device);
+    const auto bytes = static_cast<int64_t>(available + (*all + *swap - available) / 2);
+    const std::string text = text_of([&] { ones({bytes}, Options(DType::u8, device)).clone().eval(); });
+    EXPECT_EQ(text.find("[memory] "), 0u) << text;
+    EXPECT_NE(text.find("the device has no more"), std::string::npos) << text;
+  }
+}
+
+// Two that fit one by one, of which the first is granted but not touched yet.
+TEST(Memory, WhatIsGrantedAndNotTouchedIsNotGivenAwayAgain) {
+  device::Device& cpu = device::open(Device("cpu").id);
+  const size_t before = *cpu.available(), large = before / 8 * 5;
+  const device::Buffer first = cpu.pool().take(large);
+  EXPECT_LT(*cpu.available(), before / 2);
+  EXPECT_EQ(text_of([&] { cpu.pool().take(large); }).find("[memory] "), 0u);
+  cpu.pool().give_back(first);
+  cpu.pool().trim();
+  EXPECT_GT(*cpu.available(), before / 2);
+}
+
+// A device that has 256 MiB and grants everything.
+class Poor : public device::Device {
+ public:
+  const ir::Limits& limits() const override { return limits_; }
+  device::Compiler& compiler() override { throw Error("none"); }
+  device::Buffer allocate(size_t bytes) override {
+    taken += bytes;
+    return {1, bytes, nullptr};
+  }
+  void release(const device::Buffer& buffer) override { taken -= buffer.bytes; }
+  std::optional<size_t> available() const override {
+    ++asked;
+    return kAll - taken;
+  }
+  void enqueue(std::span<const device::Command>) override {}
+  device::Ticket submit(bool) override { return {}; }
+  bool is_done(device::Ticket) override { return true; }
+  void wait(device::Ticket) override {}
+
+  static constexpr size_t kAll = size_t{256} << 20;
+  size_t taken = 0;
+  mutable int asked = 0;
+
+ private:
+  ir::Limits limits_;
+};
+
+TEST(Memory, ManySmallRequestsAreCountedTogether) {
+  Poor device;
+  const std::string text = text_of([&] {
+    for (int i = 0; i < 1000; ++i) device.pool().take(8 << 20);
+  });
+  EXPECT_EQ(text.find("[memory] 8388608 bytes asked for, but the device has no more"), 0u) << text;
+  EXPECT_EQ(device.taken, Poor::kAll);
+  EXPECT_LE(device.asked, 10);
+}
+
+TEST(Memory, SizesThatNoDeviceHasAreRefusedBeforeTheyAreRoundedUp) {
+  device::Device& cpu = device::open(Device("cpu").id);
+  EXPECT_EQ(text_of([&] { cpu.pool().take(SIZE_MAX); }),
+            "[memory] 18446744073709551615 bytes are more than any device has");
 }
 
 TEST(Memory, ALimitIsKeptAndAFailedStepChangesNothing) {

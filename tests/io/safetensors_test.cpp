@@ -341,8 +341,8 @@ TEST_F(Safetensors, OffsetsPastTheEndAreRefused) {
   EXPECT_EQ(refusal(entry_of(R"("dtype":"F32","shape":[1],"data_offsets":[18446744073709551608,18446744073709551612])",
                              kBytes4)),
             R"(tensor "x" ends at byte 18446744073709551612 of 4 bytes of data)");
-  EXPECT_EQ(refusal(entry_of(R"("dtype":"U8","shape":[4611686018427387904],"data_offsets":[0,4611686018427387904])")),
-            R"(tensor "x" ends at byte 4611686018427387904 of 0 bytes of data)");
+  EXPECT_EQ(refusal(entry_of(R"("dtype":"U8","shape":[9007199254740992],"data_offsets":[0,9007199254740992])")),
+            R"(tensor "x" ends at byte 9007199254740992 of 0 bytes of data)");
 }
 
 std::string two_tensors(const std::string& a, const std::string& b, size_t data_bytes) {

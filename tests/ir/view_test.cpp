@@ -439,5 +439,34 @@ TEST(MovedShape, AcceptsTheBoundaryCases) {
   EXPECT_EQ(moved_shape(flip({}), {2}), Dims{2});
 }
 
+// ---- far away ----
+
+TEST(FarViews, PaddingInFrontOfLongStepsNeedsAViewOfItsOwn) {
+  constexpr int64_t kFar = int64_t{1} << 50;
+  IndexMap map(Dims{2 * kFar});
+  map.apply(shrink({0}, {2}, {kFar}));
+  map.apply(pad({kFar}, {0}));
+  const auto at = [&](int64_t i) { return map.locate({&i, 1}); };
+  EXPECT_EQ(at(0), kPadding);
+  EXPECT_EQ(at(kFar - 1), kPadding);
+  EXPECT_EQ(at(kFar), 0);
+  EXPECT_EQ(at(kFar + 1), kFar);
+}
+
+TEST(FarViews, AStepThatIsNeverTakenMayBeOfAnySize) {
+  IndexMap map(Dims{5});
+  map.apply(shrink({3}, {1}, {INT64_MAX}));
+  const int64_t first = 0;
+  EXPECT_EQ(map.locate({&first, 1}), 3);
+}
+
+TEST(FarViews, AShrinkIsComparedWithoutMultiplying) {
+  EXPECT_THROW(moved_shape(shrink({1}, {3}, {INT64_MAX}), {5}), Error);
+  EXPECT_THROW(moved_shape(shrink({1}, {INT64_MAX}, {2}), {5}), Error);
+  EXPECT_THROW(moved_shape(shrink({INT64_MAX}, {1}, {1}), {5}), Error);
+  EXPECT_EQ(moved_shape(shrink({1}, {2}, {3}), {5}), Dims{2});
+  EXPECT_THROW(moved_shape(shrink({1}, {2}, {4}), {5}), Error);
+}
+
 }  // namespace
 }  // namespace tenon::ir

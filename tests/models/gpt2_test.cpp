@@ -164,6 +164,22 @@ TEST(Gpt2Config, RefusesWhatGpt2DoesNotDo) {
   EXPECT_EQ(text_of([] { Gpt2Config::from_json("[]"); }), "[gpt2] config.json is not a JSON object");
 }
 
+TEST(Gpt2Config, RefusesSizesThatCannotBeCounted) {
+  EXPECT_EQ(text_of([] { Gpt2Config::from_json(R"({"vocab_size": 4611686018427387904})"); }),
+            "[gpt2] the vocabulary can be at most 2147483647, got 4611686018427387904");
+  EXPECT_EQ(text_of([] { Gpt2Config::from_json(R"({"n_embd": 4611686018427387904, "n_head": 1})"); }),
+            "[gpt2] the width can be at most 2147483647, got 4611686018427387904");
+  EXPECT_EQ(text_of([] { Gpt2Config::from_json(R"({"n_inner": 4611686018427387904})"); }),
+            "[gpt2] the inner width can be at most 2147483647, got 4611686018427387904");
+  EXPECT_EQ(text_of([] { Gpt2Config::from_json(R"({"n_layer": 2147483647})"); }),
+            "[gpt2] there can be at most 65536 layers, got 2147483647");
+}
+
+TEST(Gpt2Config, RefusesNumbersThatWrapToNegativeOnes) {
+  EXPECT_EQ(text_of([] { Gpt2Config::from_json(R"({"vocab_size": 18446744073709551615})"); }),
+            "[gpt2] config.json: vocab_size is 18446744073709551615, which is not of its type");
+}
+
 TEST(Gpt2, GivesTheNumbersOfPyTorch) {
   const fs::path folder = testing::shared_folder(TENON_SOURCE_DIR) / "golden" / "gpt2-tiny";
   if (!exists(folder)) GTEST_SKIP() << "there is no " << folder << "; TENON_SHARED names the folder above golden/";

@@ -174,6 +174,15 @@ TEST(LlamaConfig, ReadsTheFirstOfSeveralEndTokens) {
   EXPECT_EQ(LlamaConfig::from_json(R"({"eos_token_id": [128001, 128008]})").end_token, 128001);
 }
 
+TEST(LlamaConfig, RefusesSizesThatCannotBeCounted) {
+  EXPECT_EQ(text_of([] { LlamaConfig::from_json(R"({"vocab_size": 4611686018427387904})"); }),
+            "[llama] the vocabulary can be at most 2147483647, got 4611686018427387904");
+  EXPECT_EQ(text_of([] { LlamaConfig::from_json(R"({"head_dim": 4611686018427387904})"); }),
+            "[llama] the head width can be at most 2147483647, got 4611686018427387904");
+  EXPECT_EQ(text_of([] { LlamaConfig::from_json(R"({"max_position_embeddings": 4611686018427387904})"); }),
+            "[llama] the positions can be at most 2147483647, got 4611686018427387904");
+}
+
 TEST(LlamaConfig, RefusesWhatLlamaDoesNotDo) {
   EXPECT_EQ(text_of([] { LlamaConfig::from_json(R"({"rope_scaling": {"rope_type": "llama3"}})"); }),
             R"([llama] config.json: rope_type is "llama3"; only "default" is supported)");

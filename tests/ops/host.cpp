@@ -13,12 +13,6 @@
 #include "tenon/ir/build.h"
 
 namespace tenon::ops_test {
-namespace {
-
-size_t bytes_of(const ir::Type& type) { return static_cast<size_t>(ir::count(type.shape)) * size_of(type.dtype); }
-
-}  // namespace
-
 Host::Host(const ir::Type& t) : type(t), bytes(bytes_of(t)) {}
 
 Host::Host(const ir::Type& t, const std::vector<double>& values) : Host(t) {

@@ -207,7 +207,7 @@ TEST_F(Errors, SplittingAndRepeating) {
   refuses("[split] sizes (1, 1) add up to 2, dim 1 has 3", [&] { a.split({1, 1}, 1); });
   refuses("[split] the size of a part must be positive, got 0", [&] { split(a, int64_t{0}, 0); });
   refuses("[chunk] the number of chunks must be positive, got 0", [&] { a.chunk(0); });
-  refuses("[narrow] -1 elements from 0 do not fit dim 0 of size 2", [&] { a.split({-1, 3}, 0); });
+  refuses("[split] sizes (-1, 3) hold a negative one", [&] { a.split({-1, 3}, 0); });
   refuses("[repeat] 1 repeats for a tensor of rank 2", [&] { repeat(a, {2}); });
   refuses("[repeat] repeats must not be negative, got -1", [&] { repeat(a, {2, -1}); });
   refuses("[pad] 3 sizes do not fit a tensor of rank 2: give two per dim, last dim first", [&] { pad(a, {1, 1, 1}); });
@@ -678,7 +678,7 @@ TEST_F(Errors, Creation) {
   refuses("[tensor] 12 bytes given, f32(2, 2) takes 16", [&] { from_vector<float>({1, 2, 3}, {2, 2}); });
   refuses("[tensor] rows of 2 and 1 elements", [&] { tensor({{1, 2}, {3}}); });
   refuses("[tensor] shape (-1,) has a negative size", [&] { from_vector<float>({1}, {-1}); });
-  refuses("[full] shape (2, -1) has a negative size", [&] { zeros({2, -1}); });
+  refuses("[zeros] shape (2, -1) has a negative size", [&] { zeros({2, -1}); });
   refuses("[eye] shape (-1, 2) has a negative size", [&] { eye(-1, 2); });
   refuses("[arange] step must not be 0", [&] { arange(0, 5, 0); });
   refuses("[arange] from 0 to 5 in steps of -1 never arrives", [&] { arange(0, 5, -1); });

@@ -2,12 +2,10 @@
 
 #include "tenon/backends/cpu/cpu_device.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <new>
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -18,6 +16,7 @@
 #include "tenon/backends/cpu/queue.h"
 #include "tenon/backends/cpu/tile_program.h"
 #include "tenon/base/error.h"
+#include "tenon/device/host_memory.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -122,8 +121,7 @@ class CpuDevice : public device::Device {
   device::Compiler& compiler() override { return compiler_; }
 
   device::Buffer allocate(size_t bytes) override {
-    auto* memory = static_cast<std::byte*>(
-        ::operator new(std::max<size_t>(bytes, 1), std::align_val_t(alignment_of(bytes)), std::nothrow));
+    std::byte* memory = device::take_host_memory(bytes, alignment_of(bytes));
     if (!memory) base::fail("memory", "the cpu device cannot allocate {} bytes", bytes);
 #ifdef __linux__
     if (bytes >= 2 * kHugePage) madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // a wish: may fail
@@ -132,8 +130,9 @@ class CpuDevice : public device::Device {
   }
   void release(const device::Buffer& buffer) override {
     queue_.wait_until_idle();  // the pool hands buffers on in order; only the system must not get one that is in use
-    ::operator delete(buffer.host, std::align_val_t(alignment_of(buffer.bytes)));
+    device::give_back_host_memory(buffer.host, buffer.bytes, alignment_of(buffer.bytes));
   }
+  std::optional<size_t> available() const override { return device::host_memory_left(); }
   // Kernels load and store by unaligned vectors and never touch a byte outside of their operands: elements that are
   // aligned are enough.
   std::optional<device::Buffer> adopt(std::span<std::byte> bytes, size_t alignment) override {

@@ -93,7 +93,7 @@ std::shared_ptr<CheckedProgram> checked(const ir::Call& call) {
     program->alignments.push_back(size_of(operand.dtype));
   }
   for (const ir::Type& type : call.outputs) {
-    program->bytes.push_back(static_cast<size_t>(ir::count(type.shape)) * size_of(type.dtype));
+    program->bytes.push_back(ir::bytes_of(type));
     program->alignments.push_back(size_of(type.dtype));
   }
   return program;

@@ -3,10 +3,10 @@
 #include "tenon/backends/reference/reference_device.h"
 
 #include <cstring>
-#include <new>
 
 #include "tenon/backends/reference/ops.h"
 #include "tenon/base/error.h"
+#include "tenon/device/host_memory.h"
 
 namespace tenon::backends::reference {
 namespace {
@@ -66,11 +66,14 @@ class ReferenceDevice : public device::Device {
   device::Compiler& compiler() override { return compiler_; }
 
   device::Buffer allocate(size_t bytes) override {
-    auto* memory = static_cast<std::byte*>(::operator new(std::max<size_t>(bytes, 1), kAlignment, std::nothrow));
+    std::byte* memory = device::take_host_memory(bytes, kAlignment);
     if (!memory) base::fail("memory", "the reference device cannot allocate {} bytes", bytes);
     return {reinterpret_cast<uintptr_t>(memory), bytes, memory};
   }
-  void release(const device::Buffer& buffer) override { ::operator delete(buffer.host, kAlignment); }
+  void release(const device::Buffer& buffer) override {
+    device::give_back_host_memory(buffer.host, buffer.bytes, kAlignment);
+  }
+  std::optional<size_t> available() const override { return device::host_memory_left(); }
   std::optional<device::Buffer> adopt(std::span<std::byte> bytes, size_t alignment) override {
     const auto address = reinterpret_cast<uintptr_t>(bytes.data());
     if (address % alignment != 0) return std::nullopt;
@@ -85,7 +88,7 @@ class ReferenceDevice : public device::Device {
   void wait(device::Ticket) override {}
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
+  static constexpr size_t kAlignment = 64;
 
   void run(const device::Launch& c) { run_launch(c); }
   void run(const device::Copy& c) { std::memmove(address(c.to), address(c.from), c.bytes); }
