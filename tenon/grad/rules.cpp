@@ -49,11 +49,12 @@ void pad_rule(Context& c) {
 void neg_rule(Context& c) { c.out[0] = neg(c.grad()); }
 void abs_rule(Context& c) {
   const Value &x = c.in(0), zero = zeros_like(x), g = c.grad();
-  c.out[0] = where(less(x, zero), neg(g), where(equal(x, zero), zeros_like(g), g));
+  c.out[0] = where(less(x, zero), neg(g), where(less(zero, x), g, zeros_like(g)));
 }
 void sqrt_rule(Context& c) { c.out[0] = div(scale(c.grad(), 0.5), c.result()); }
 void exp_rule(Context& c) { c.out[0] = mul(c.grad(), c.result()); }
-void expm1_rule(Context& c) { c.out[0] = mul(c.grad(), add_number(c.result(), 1)); }
+// Not 1 + the result, which has no digits left where that is nearly -1.
+void expm1_rule(Context& c) { c.out[0] = mul(c.grad(), exp(c.in(0))); }
 void log_rule(Context& c) { c.out[0] = div(c.grad(), c.in(0)); }
 void log2_rule(Context& c) { c.out[0] = scale(div(c.grad(), c.in(0)), std::numbers::log2e); }
 void log1p_rule(Context& c) { c.out[0] = div(c.grad(), add_number(c.in(0), 1)); }
@@ -88,24 +89,27 @@ void pow_rule(Context& c) {
     const Value slope = mul(y, binary(Op::pow, x, add_number(y, -1)));
     c.out[0] = where(equal(y, zero), zeros_like(g), mul(g, slope));
   }
-  if (c.wants(1)) {  // x^y log x, and 0 for x = 0 where the power is constant
-    const Value at_zero = equal(x, zeros_like(x));
-    const Value slope = mul(c.result(), log(where(at_zero, full_like(x, 1), x)));
-    c.out[1] = where(at_zero, zeros_like(g), mul(g, slope));
+  if (c.wants(1)) {  // x^y log x, and 0 for x = 0 where the power stays 0
+    const Value not_negative = binary(Op::bit_or, less(zero, y), equal(zero, y));
+    const Value flat = binary(Op::bit_and, equal(x, zeros_like(x)), not_negative);
+    const Value slope = mul(c.result(), log(where(flat, full_like(x, 1), x)));
+    c.out[1] = where(flat, zeros_like(g), mul(g, slope));
   }
 }
-// Ties share the gradient evenly, as in PyTorch.
+// Ties share the gradient evenly, and beside NaN both get all of it, as in PyTorch.
 void maximum_rule(Context& c) {
   const Value &a = c.in(0), &b = c.in(1), &g = c.grad();
   const Value half = scale(g, 0.5), zero = zeros_like(g), tie = equal(a, b);
-  if (c.wants(0)) c.out[0] = where(tie, half, where(less(b, a), g, zero));
-  if (c.wants(1)) c.out[1] = where(tie, half, where(less(a, b), g, zero));
+  if (c.wants(0)) c.out[0] = where(tie, half, where(less(a, b), zero, g));
+  if (c.wants(1)) c.out[1] = where(tie, half, where(less(b, a), zero, g));
 }
 // a - trunc(a / b) b
 void mod_rule(Context& c) {
   if (c.wants(0)) c.out[0] = c.grad();
   if (!c.wants(1)) return;
-  const Value quotient = div(sub(c.in(0), c.result()), c.in(1));  // a whole number up to rounding
+  // A whole number up to rounding; nothing is left over where the divisor is 0, and the quotient is infinite.
+  const Value rest = where(equal(c.in(1), zeros_like(c.in(1))), zeros_like(c.result()), c.result());
+  const Value quotient = div(sub(c.in(0), rest), c.in(1));
   const Value rounded = unary(Op::floor, add_number(quotient, 0.5));
   c.out[1] = neg(mul(c.grad(), detach(rounded)));
 }
@@ -125,6 +129,13 @@ void max_rule(Context& c) {
   const Value is_top = cast(equal(x, expand(c.result(), x.shape())), x.dtype());
   const Value share = div(c.grad(), reduce(Op::sum, is_top, axes));
   c.out[0] = mul(is_top, expand(share, x.shape()));
+}
+// Along the rows of a matrix, the product of everything before each element: shifted by one, with a leading 1.
+Value products_before(const Value& rows) {
+  const Dims& s = rows.shape();
+  const Value shifted = shrink(pad(scan(rows, 1, ScanKind::prod), {0, 1}, {0, 0}), {0, 0}, s, {1, 1});
+  const Value first = equal(iota_along(s, 1, DType::i64, rows.device()), full(s, 0, DType::i64, rows.device()));
+  return where(first, full_like(rows, 1), shifted);
 }
 // The product of the others is the product of those before and of those behind: right with any number of zeros.
 void prod_rule(Context& c) {
@@ -146,15 +157,8 @@ void prod_rule(Context& c) {
   }
   const Value moved = permute(x, order);
   const Value rows = reshape(moved, {count(x.shape()) / length, length});
-  // Shift by one with a leading 1: the product of everything before each element.
-  const auto before = [&](const Value& v) {
-    const Dims& s = v.shape();
-    const Value shifted = shrink(pad(scan(v, 1, ScanKind::prod), {0, 1}, {0, 0}), {0, 0}, s, {1, 1});
-    const Value first = equal(iota_along(s, 1, DType::i64, v.device()), full(s, 0, DType::i64, v.device()));
-    return where(first, full_like(v, 1), shifted);
-  };
-  const Value behind = flip(before(flip(rows, {1})), {1});
-  const Value others = reshape(mul(before(rows), behind), moved.shape());
+  const Value behind = flip(products_before(flip(rows, {1})), {1});
+  const Value others = reshape(mul(products_before(rows), behind), moved.shape());
   c.out[0] = mul(expand(c.grad(), x.shape()), permute(others, inverse_permutation(order)));
 }
 
@@ -220,6 +224,33 @@ void sort_rule(Context& c) {
   c.out[0] = reshape(scatter_add(zero, reshape(flat, {n}), reshape(c.grads[0], {n}), 0), shape);
 }
 
+// The gradient of products along the rows of a matrix, from every pair of elements: what comes before k, times the sum over
+// results j from k on of g_j and all between. Right in every derivative, but as large as the row is long, squared.
+Value product_scan_gradient_by_pairs(const Value& x, const Value& g) {
+  const int64_t rows = x.shape()[0], n = x.shape()[1];
+  const Dims pairs{rows, n, n};
+  const auto along_j = [&](const Value& v) { return expand(reshape(v, {rows, 1, n}), pairs); };
+  const Value k = iota_along(pairs, 1, DType::i64, x.device()), j = iota_along(pairs, 2, DType::i64, x.device());
+  const Value xs = along_j(x), between = scan(where(less(k, j), xs, full_like(xs, 1)), 2, ScanKind::prod);
+  const Value terms = mul(along_j(g), between);
+  const Value sums = reduce(Op::sum, where(less(j, k), zeros_like(terms), terms), {2});
+  return mul(products_before(x), reshape(sums, {rows, n}));
+}
+
+// At the first zero: the sum over later results of g y with that zero taken as 1. Elsewhere: of g y / x, which is 0
+// behind a zero.
+Value product_scan_gradient(const Value& x, const Value& y, const Value& g, size_t axis) {
+  const Value is_zero = equal(x, zeros_like(x)), one = full_like(x, 1);
+  const Value zeros = scan(cast(is_zero, DType::i64), axis, ScanKind::sum);
+  const Value first = binary(Op::bit_and, is_zero, equal(zeros, full_like(zeros, 1)));
+  const Value before = equal(zeros, full_like(zeros, 0));
+  const Value usual = div(reverse_scan(mul(g, y), axis, ScanKind::sum), where(is_zero, one, x));
+  const Value without_first = scan(where(first, one, x), axis, ScanKind::prod);
+  const Value behind = where(before, zeros_like(g), mul(g, without_first));
+  const Value at_first = reverse_scan(behind, axis, ScanKind::sum);
+  return where(is_zero, where(first, at_first, zeros_like(g)), usual);
+}
+
 void scan_rule(Context& c) {
   const auto& attrs = c.node->attrs_as<ScanAttrs>();
   const auto axis = static_cast<size_t>(attrs.axis);
@@ -228,17 +259,24 @@ void scan_rule(Context& c) {
     c.out[0] = reverse_scan(g, axis, ScanKind::sum);
     return;
   }
-  // At the first zero: the sum over later results of g y with that zero taken as 1. Elsewhere: of g y / x, which is 0
-  // behind a zero, but not flat: it moves with that zero.
-  const Value is_zero = equal(x, zeros_like(x)), one = full_like(x, 1);
-  const Value zeros = scan(cast(is_zero, DType::i64), axis, ScanKind::sum);
-  const Value first = binary(Op::bit_and, is_zero, equal(zeros, full_like(zeros, 1)));
-  const Value before = equal(zeros, full_like(zeros, 0));
-  const Value usual = div(reverse_scan(mul(g, c.result()), axis, ScanKind::sum), where(is_zero, one, x));
-  const Value without_first = scan(where(first, one, x), axis, ScanKind::prod);
-  const Value behind = where(before, zeros_like(g), mul(g, without_first));
-  const Value at_first = reverse_scan(behind, axis, ScanKind::sum);
-  c.out[0] = where(is_zero, where(first, at_first, zeros_like(g)), usual);
+  // Its own derivative is taken by pairs: behind a zero this one is 0, but not flat.
+  auto rule = std::make_shared<CustomRule>();
+  rule->name = "cumprod_backward";
+  rule->backward = [axis](std::span<const Value> in, std::span<const Value> grads) {
+    Dims order = iota_dims(in[0].rank());
+    std::swap(order[axis], order.back());
+    const Dims shape = permute(in[0], order).shape();
+    const auto in_rows = [&](const Value& v) { return reshape(permute(v, order), {count(shape) / shape.back(), shape.back()}); };
+    const Value all = product_scan_gradient_by_pairs(in_rows(in[0]), in_rows(in[1]));
+    const Value outputs[] = {permute(reshape(all, shape), order)};
+    return gradients(outputs, grads, in, true);
+  };
+  if (count(x.shape()) == 0) {
+    c.out[0] = g;
+    return;
+  }
+  const Value fast = product_scan_gradient(detach(x), detach(c.result()), detach(g), axis);
+  c.out[0] = {Node::make(Op::custom, {fast, x, g}, CustomAttrs{rule, 1}), 0};
 }
 
 // ---- effects and marks ----

@@ -332,7 +332,60 @@ Value flat_index(const Value& index, const Dims& shape, size_t axis) {
   return where(inside, flat, full_like(flat, -1));
 }
 
+namespace {
+
+// Products lose digits as sums do (kVeryMany above): one block of k after the other is added to ever larger a sum. Where
+// there are few results, they are made of products over kPart numbers. More results would need more memory for the parts
+// than the operands have.
+constexpr int64_t kFewResults = 4096;
+
+bool is_split_product(const Value& a, const Value& b, DType result) {
+  if (!is_float(result) || a.rank() < 2 || b.rank() != a.rank() || b.dtype() != a.dtype()) return false;
+  const int64_t inner = a.shape().back(), columns = b.shape().back();
+  const size_t rows_and_batch = a.rank() - 1;
+  int64_t results = columns;
+  for (size_t i = 0; i < rows_and_batch; ++i) {
+    results *= a.shape()[i];
+    if (i + 1 < rows_and_batch && a.shape()[i] != b.shape()[i]) return false;  // refused by the table's rules
+  }
+  return inner >= kVeryMany && b.shape()[b.rank() - 2] == inner && results > 0 && results <= kFewResults;
+}
+
+Value split_product(const Value& a, const Value& b, DType result) {
+  const size_t rank = a.rank();
+  const DType wide = accumulator(result);
+  const int64_t inner = a.shape().back(), part = part_of(inner), parts = inner / part, even = parts * part;
+  // Elements from ... from + size - 1 of k.
+  const auto cut = [&](const Value& x, size_t axis, int64_t from, int64_t size) {
+    Dims start(rank, 0), sizes = x.shape();
+    start[axis] = from;
+    sizes[axis] = size;
+    return shrink(x, start, sizes, Dims(rank, 1));
+  };
+  // (..., M, K) -> (..., parts, M, part) and (..., K, N) -> (..., parts, part, N)
+  Dims rows = a.shape(), columns = b.shape(), order = iota_dims(rank + 1);
+  rows.back() = parts;
+  rows.push_back(part);
+  std::swap(order[rank - 1], order[rank - 2]);
+  columns[rank - 2] = parts;
+  columns.insert(columns.begin() + rank - 1, part);
+  const Value left = permute(reshape(cut(a, rank - 1, 0, even), rows), order);
+  const Value right = reshape(cut(b, rank - 2, 0, even), columns);
+  const Value each = made(Op::contract, {left, right}, ContractAttrs{wide});
+  Dims shape = a.shape();
+  shape.back() = b.shape().back();
+  Value total = reshape(reduce(Op::sum, each, {static_cast<int64_t>(rank) - 2}), shape);
+  if (even != inner) {
+    total = add(total, made(Op::contract, {cut(a, rank - 1, even, inner - even), cut(b, rank - 2, even, inner - even)},
+                            ContractAttrs{wide}));
+  }
+  return cast(total, result);
+}
+
+}  // namespace
+
 Value contract(const Value& a, const Value& b, DType result) {
+  if (is_split_product(a, b, result)) return split_product(a, b, result);
   return made(Op::contract, {a, b}, ContractAttrs{result});
 }
 

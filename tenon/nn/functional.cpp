@@ -35,6 +35,19 @@ void require_parameter(std::string_view op, std::string_view what, const Tensor&
 
 Tensor wide(const Tensor& x) { return x.to(accumulator(x.dtype())); }
 
+bool is_half(DType dtype) { return accumulator(dtype) != dtype; }
+
+// The bias is added to the sums in f32, and the result is rounded once.
+Tensor half_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  record::require_same_device("linear", x, weight);
+  Dims shape = x.shape();
+  shape.pop_back();
+  const ir::Value rows = ir::reshape(record::in(x), {ir::count(shape), x.size(-1)});
+  const Tensor sums(ir::contract(rows, record::in(weight.t()), accumulator(x.dtype())));
+  shape.push_back(weight.size(0));
+  return add(sums, wide(bias)).to(promote(x.dtype(), bias.dtype())).reshape(shape);
+}
+
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -46,6 +59,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (bias.defined() && bias.shape() != Dims{weight.size(0)}) {
     base::fail("linear", "bias {} does not fit weight {}", ir::to_string(bias.shape()), ir::to_string(weight.shape()));
   }
+  if (bias.defined() && !autocast_dtype() && is_half(x.dtype()) && x.dtype() == weight.dtype())
+    return half_linear(x, weight, bias);
   const Tensor product = matmul(x, weight.t());
   return bias.defined() ? add(product, bias) : product;
 }

@@ -3,6 +3,9 @@
 
 #include "tenon/nn/losses.h"
 
+#include <limits>
+
+#include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
 
@@ -30,6 +33,17 @@ Tensor elementwise_loss(std::string_view op, const Tensor& x, const Tensor& targ
   require_same_shape(op, x, target);
   const DType wide = promote(accumulator(x.dtype()), accumulator(target.dtype()));
   return reduced(f(x.to(wide), target.to(wide)), reduction).to(promote(x.dtype(), target.dtype()));
+}
+
+// What the losses that are square near the target and linear far from it are made of: the difference where it is near (0
+// elsewhere, or the square of an infinite one would make the gradient NaN), and the distance. The square is not made of
+// the distance, whose slope is 0 at the target: there the second derivative would be lost.
+struct NearAndFar {
+  Tensor far, difference, distance;
+};
+NearAndFar near_and_far(const Tensor& a, const Tensor& b, double border) {
+  const Tensor difference = sub(a, b), distance = abs(difference), far = ge(distance, border);
+  return {far, where(far, 0.0, difference), distance};
 }
 
 size_t class_axis(const Tensor& x) { return x.dim() == 1 ? 0 : 1; }
@@ -161,8 +175,8 @@ Tensor l1_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
 Tensor huber_loss(const Tensor& x, const Tensor& target, double delta, Reduction reduction) {
   if (!(delta > 0)) base::fail("huber_loss", "delta must be positive, got {}", delta);
   return elementwise_loss("huber_loss", x, target, reduction, [&](const Tensor& a, const Tensor& b) {
-    const Tensor distance = abs(sub(a, b));
-    return where(le(distance, delta), mul(square(distance), 0.5), mul(sub(distance, 0.5 * delta), delta));
+    const auto [far, difference, distance] = near_and_far(a, b, delta);
+    return where(far, mul(sub(distance, 0.5 * delta), delta), mul(square(difference), 0.5));
   });
 }
 
@@ -170,25 +184,72 @@ Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, double beta, Reduct
   if (!(beta >= 0)) base::fail("smooth_l1_loss", "beta must not be negative, got {}", beta);
   if (beta == 0) return l1_loss(x, target, reduction);
   return elementwise_loss("smooth_l1_loss", x, target, reduction, [&](const Tensor& a, const Tensor& b) {
-    const Tensor distance = abs(sub(a, b));
-    return where(lt(distance, beta), mul(square(distance), 0.5 / beta), sub(distance, 0.5 * beta));
+    const auto [far, difference, distance] = near_and_far(a, b, beta);
+    return where(far, sub(distance, 0.5 * beta), mul(square(difference), 0.5 / beta));
   });
 }
 
+namespace {
+
+// PyTorch's derivatives of binary_cross_entropy: p (1 - p) is at least 1e-12 in the first, 1e-12 is added to p and 1 - p in
+// the second, and logarithms are cut at -100 in the value alone.
+constexpr double kLeast = 1e-12;
+
+Tensor spread_of(const Tensor& p, double least) {
+  const Tensor spread = mul(p, sub(1.0, p));
+  return where(lt(spread, least), least, spread);
+}
+
+// (p - t) / (p (1 - p)) times the gradient that arrived.
+Tensor gradient_by_chance(const Tensor& chance, const Tensor& target, const Tensor& arrived) {
+  static const CustomFunction function{
+      "binary_cross_entropy_backward",
+      [](std::span<const Tensor> in) {
+        constexpr double kRounded = 1e-12F;  // PyTorch writes it in f32 here
+        return std::vector{mul(in[2], div(sub(in[0], in[1]), spread_of(in[0], kRounded)))};
+      },
+      [](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Tensor &p = in[0], &t = in[1], both = mul(grads[0], in[2]), spread = spread_of(p, kLeast);
+        const Tensor bend = mul(add(p, kLeast), add(sub(1.0, p), kLeast));
+        const Tensor above = add(sub(square(p), mul(mul(p, t), 2.0)), t);
+        return std::vector{mul(both, div(div(above, bend), bend)), neg(div(both, spread)),
+                           mul(grads[0], div(sub(p, t), spread))};
+      }};
+  return tenon::apply(function, std::vector{chance, target, arrived})[0];
+}
+
+}  // namespace
+
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, Reduction reduction) {
+  static const CustomFunction function{
+      "binary_cross_entropy",
+      [](std::span<const Tensor> in) {
+        // So that a certain and wrong answer costs much but not infinity.
+        const Tensor log_p = clamp(log(in[0]), -100.0, {}), log_q = clamp(log1p(neg(in[0])), -100.0, {});
+        return std::vector{neg(add(mul(in[1], log_p), mul(sub(1.0, in[1]), log_q)))};
+      },
+      [](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        return std::vector{gradient_by_chance(in[0], in[1], grads[0]),
+                           mul(grads[0], sub(log1p(neg(in[0])), log(in[0])))};
+      }};
   return elementwise_loss("binary_cross_entropy", x, target, reduction, [](const Tensor& p, const Tensor& t) {
-    // Logarithms are cut at -100, as in PyTorch, so that a certain and wrong answer costs much but not infinity.
-    const Tensor log_p = clamp(log(p), -100.0, {}), log_q = clamp(log1p(neg(p)), -100.0, {});
-    return neg(add(mul(t, log_p), mul(sub(1.0, t), log_q)));
+    return tenon::apply(function, std::vector{p, t})[0];
   });
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction) {
-  return elementwise_loss("binary_cross_entropy_with_logits", logits, target, reduction,
-                          [](const Tensor& x, const Tensor& t) {
-                            // log(1 + e^x) - x t, with the larger exponential taken out.
-                            return add(sub(relu(x), mul(x, t)), log1p(exp(neg(abs(x)))));
-                          });
+  return elementwise_loss(
+      "binary_cross_entropy_with_logits", logits, target, reduction, [](const Tensor& x, const Tensor& t) {
+        // log(1 + e^x) - x t, with the larger exponential taken out by a choice that is one-sided at 0: abs and relu have
+        // corners there, which the sum has not.
+        constexpr double kInfinity = std::numeric_limits<double>::infinity();
+        const Tensor negative = lt(x, 0.0);
+        const Tensor line = mul(x, where(negative, neg(t), sub(1.0, t)));
+        const Tensor curve = log1p(exp(where(negative, x, neg(x))));
+        // PyTorch subtracts infinities there.
+        const Tensor end = where(eq(x, -kInfinity), std::numeric_limits<double>::quiet_NaN(), zeros_like(x));
+        return add(add(line, curve), end);
+      });
 }
 
 Tensor kl_div(const Tensor& x, const Tensor& target, Reduction reduction, bool log_target) {

@@ -29,7 +29,10 @@ constexpr int64_t kAligned = 64;
 
 Tensor norm_factor(const Tensor& norm, double most) { return clamp(most / (norm + 1e-6), {}, 1.0); }
 
-Tensor sum_of_squares(const Tensor& x) { return sum(square(x.to(DType::f32))); }
+// What updates are computed in: as exact as the weights, and no less than f32.
+DType computing_type(const Tensor& x) { return accumulator(x.dtype()); }
+
+Tensor sum_of_squares(const Tensor& x) { return sum(square(x.to(computing_type(x)))); }
 
 }  // namespace
 
@@ -91,16 +94,18 @@ void Optimizer::lay_out(std::vector<std::string>& moments, double initial) {
       arena.size += slot.size;
     }
     gather_weights(arena);
-    const Options options(DType::f32, arena.weights.device());
+    const Options options(computing_type(arena.weights), arena.weights.device());
     for (size_t i = 0; i < moment_names_.size(); ++i)
       arena.moments.push_back(full({arena.size}, initial, options).clone().eval());
   }
   step_ = zeros({}, Options(DType::i32, arenas_[0].weights.device())).clone().eval();
   for (const Arena& arena : arenas_) device::open(arena.weights.device().id).pool().trim();  // of what initial values took
-  // Numbers travel to where the weights are.
-  lr_ = Scalar(lr_.get(), DType::f32, arenas_[0].weights.device());
+  // Numbers travel to where the weights are, as exact as the most exact of them.
+  DType exact = DType::f32;
+  for (const Arena& arena : arenas_) exact = promote(exact, computing_type(arena.weights));
+  lr_ = Scalar(lr_.get(), exact, arenas_[0].weights.device());
   for (Group& group : groups_) {
-    if (group.lr) group.lr = Scalar(group.lr->get(), DType::f32, arenas_[0].weights.device());
+    if (group.lr) group.lr = Scalar(group.lr->get(), exact, arenas_[0].weights.device());
   }
 }
 
@@ -200,7 +205,7 @@ Operand Optimizer::decay_of(const Arena& arena, const Run& run) const {
                                 [&](const Slot& slot) { return groups_[slot.group].weight_decay == first; });
   if (same) return first;
   return per_group(arena, run, [&](size_t group) {
-    return full({}, groups_[group].weight_decay, Options(DType::f32, arena.weights.device()));
+    return full({}, groups_[group].weight_decay, Options(computing_type(arena.weights), arena.weights.device()));
   });
 }
 
@@ -222,7 +227,7 @@ Tensor Optimizer::clip_grad_norm(double most, GradScaler* scaler) {
   Tensor squares;
   for (const Arena& arena : arenas_) {
     for (const Run& run : runs_of(arena)) {
-      Tensor gradient = run.gradient.to(DType::f32);
+      Tensor gradient = run.gradient.to(computing_type(arena.weights));
       if (scaler) gradient = gradient * scaler->inverse();
       const Tensor part_squares = sum_of_squares(gradient);
       squares = squares.defined() ? squares + part_squares : part_squares;
@@ -270,17 +275,18 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
   for (size_t a = 0; a < arenas_.size(); ++a) {
     Arena& arena = arenas_[a];
     for (const Run& run : runs[a]) {
-      Tensor gradient = run.gradient.to(DType::f32);
+      const DType computed = computing_type(arena.weights);
+      Tensor gradient = run.gradient.to(computed);
       if (scaler) gradient = gradient * scaler->inverse();
       if (clip_factor_.defined()) gradient = gradient * clip_factor_;
       const Operand decay = decay_of(arena, run);
-      const auto lr_of = [&](size_t g) { return groups_[g].lr ? groups_[g].lr->tensor() : lr_.tensor(); };
-      const Tensor old = part(arena.weights, arena, run).to(DType::f32);
+      const auto lr_of = [&](size_t g) { return (groups_[g].lr ? groups_[g].lr->tensor() : lr_.tensor()).to(computed); };
+      const Tensor old = part(arena.weights, arena, run).to(computed);
       std::vector<Tensor> moments, before;
       for (const Tensor& moment : arena.moments) moments.push_back(part(moment, arena, run));
       before = moments;
       const bool decays = decay.is_tensor() || decay.number().as_double() != 0;
-      Tensor next = update({old, gradient, count.to(DType::f32), per_group(arena, run, lr_of), decay, decays}, moments);
+      Tensor next = update({old, gradient, count.to(computed), per_group(arena, run, lr_of), decay, decays}, moments);
       if (goes.defined()) {
         next = where(goes, next, old);
         for (size_t i = 0; i < moments.size(); ++i) moments[i] = where(goes, moments[i], before[i]);
@@ -311,7 +317,7 @@ void Optimizer::zero_grad() {
 void Optimizer::keep_gradients() {
   if (Trace::current()) base::fail("keep_gradients", "call it once, outside of the captured function");
   for (Arena& arena : arenas_) {
-    const Options options(DType::f32, arena.weights.device());
+    const Options options(computing_type(arena.weights), arena.weights.device());
     if (!arena.gradients.defined()) arena.gradients = zeros({arena.size}, options).clone().eval();
   }
 }
@@ -326,7 +332,7 @@ void Optimizer::accumulate() {
     arena.gradients = kept;
     if (runs.size() != 1 || runs[0].first != 0 || runs[0].last != arena.slots.size())
       base::fail("accumulate", "some parameters have no gradient; give the optimizer only those that take part");
-    arena.gradients.copy_(kept + runs[0].gradient.to(DType::f32));
+    arena.gradients.copy_(kept + runs[0].gradient.to(kept.dtype()));
     written.push_back(arena.gradients);
   }
   zero_grad();

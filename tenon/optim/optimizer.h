@@ -89,7 +89,7 @@ class Optimizer {
   /// `moments` names what the rule keeps for every element; all start as `initial`.
   Optimizer(std::vector<ParamGroup> groups, const Common& common, std::vector<std::string> moments, double initial = 0);
 
-  /// What an update rule reads, all in f32. lr and weight_decay are numbers, or have one element per weight where groups
+  /// What an update rule reads, all in f64 for weights in f64, else in f32. lr and weight_decay are numbers, or have one element per weight where groups
   /// differ. `step` counts from 1.
   struct Update {
     Tensor weights, gradient, step, lr;

@@ -110,17 +110,31 @@ Tensor remainder(const Operand& a, const Operand& b) {
 
 namespace {
 
-// The floor of the exact quotient: dividing first would round 1 / 0.1 up to 10.
+// Of what has no slope wherever it has one: it takes part in the graph, with gradient 0.
+std::vector<Tensor> flat_gradients(std::span<const Tensor> in, std::span<const Tensor>) {
+  std::vector<Tensor> zeros;
+  for (const Tensor& x : in) zeros.push_back(zeros_like(x));
+  return zeros;
+}
+
+// The floor of the exact quotient: dividing first would round 1 / 0.1 up to 10. Flat, but for its steps.
 Tensor real_floor_divide(const Operand& a, const Operand& b) {
+  static const CustomFunction flat{
+      "floor_divide",
+      [](std::span<const Tensor> in) {
+        const Tensor &x = in[0], &y = in[1], rest = fmod(x, y), plain = div(x, y);
+        const Tensor crosses = logical_and(ne(rest, 0.0), ne(lt(rest, 0.0), lt(y, 0.0)));
+        const Tensor quotient = sub(div(sub(x, rest), y), crosses.to(x.dtype()));
+        const Tensor below = floor(quotient);
+        const Tensor rounded = where(gt(sub(quotient, below), 0.5), add(below, 1.0), below);
+        const Tensor signed_zero = mul(plain, 0.0);  // a zero has the sign of the quotient
+        return std::vector{where(eq(y, 0.0), plain, where(eq(quotient, 0.0), signed_zero, rounded))};
+      },
+      flat_gradients};
   const Operand operands[] = {a, b};
   const auto values = record::unified("floor_divide", operands);
-  const Tensor x(values[0]), y(values[1]);
-  const Tensor rest = fmod(x, y);
-  const Tensor crosses = logical_and(ne(rest, 0.0), ne(lt(rest, 0.0), lt(y, 0.0)));
-  const Tensor quotient = sub(div(sub(x, rest), y), crosses.to(x.dtype()));
-  const Tensor below = floor(quotient);
-  const Tensor rounded = where(gt(sub(quotient, below), 0.5), add(below, 1.0), below);
-  return where(eq(y, 0.0), div(x, y), rounded);
+  const Tensor inputs[] = {Tensor(values[0]), Tensor(values[1])};
+  return apply(flat, inputs)[0];
 }
 
 }  // namespace
@@ -173,11 +187,15 @@ Tensor pow(const Operand& base, const Operand& exponent) {
   if (!exponent.is_tensor()) {
     const double power = exponent.number().as_double();
     const Tensor x = base.tensor().to(dtype);
+    static const CustomFunction one{
+        "pow", [](std::span<const Tensor> in) { return std::vector{ones_like(in[0])}; }, flat_gradients};
+    if (power == 0) return apply(one, x);
     if (power == 2) return mul(x, x);
     if (power == 0.5) return sqrt(x);
     if (power == 1) return same(x);
     if (power == 3) return in_wide(x, [](const Tensor& w) { return w * w * w; });
     if (power == -1) return reciprocal(x);
+    if (power == -0.5) return rsqrt(x);
   }
   return binary("pow", Op::pow, base, exponent);
 }
@@ -280,15 +298,11 @@ Tensor abs(const Tensor& x) {
 }
 Tensor sign(const Tensor& x) {
   if (x.dtype() == DType::boolean) return same(x);
-  const Tensor direction = sub(gt(x, 0).to(x.dtype()), lt(x, 0).to(x.dtype()));
-  if (!is_float(x.dtype())) return direction;
-  // Flat wherever it has a slope: it takes part in the graph, with gradient 0.
-  static const CustomFunction flat{"sign", [](std::span<const Tensor> in) { return std::vector{in[0]}; },
-                                   [](std::span<const Tensor> in, std::span<const Tensor>) {
-                                     return std::vector{Tensor(), zeros_like(in[1])};
-                                   }};
-  const Tensor inputs[] = {direction, x};
-  return apply(flat, inputs)[0];
+  const auto direction = [](const Tensor& w) { return sub(gt(w, 0).to(w.dtype()), lt(w, 0).to(w.dtype())); };
+  if (!is_float(x.dtype())) return direction(x);
+  static const CustomFunction flat{
+      "sign", [direction](std::span<const Tensor> in) { return std::vector{direction(in[0])}; }, flat_gradients};
+  return apply(flat, x);
 }
 Tensor sqrt(const Tensor& x) { return real_unary(Op::sqrt, x); }
 Tensor rsqrt(const Tensor& x) {
@@ -311,20 +325,36 @@ Tensor tan(const Tensor& x) {
   return in_wide(x.to(record::real_type(x.dtype())), [](const Tensor& w) { return div(sin(w), cos(w)); });
 }
 Tensor tanh(const Tensor& x) { return real_unary(Op::tanh, x); }
+
+// Each is the other's derivative, to the digits of small arguments: what they are composed of would lose them, and has a
+// corner at 0.
 Tensor sinh(const Tensor& x) {
-  // From expm1, so that small arguments keep their digits.
-  return in_wide(x.to(record::real_type(x.dtype())), [](const Tensor& w) {
-    // e^|w| leaves the range before sinh does: large ones are multiplied from two halves.
-    const Tensor is_large = gt(abs(w), 20), half = exp(mul(abs(w), 0.5));
-    const Tensor small = where(is_large, 0.0, w), large = mul(mul(half, 0.5), half);
-    return where(is_large, where(lt(w, 0), neg(large), large), mul(sub(expm1(small), expm1(neg(small))), 0.5));
-  });
+  static const CustomFunction function{
+      "sinh",
+      [](std::span<const Tensor> in) {
+        // e^|w| leaves the range before sinh does: large ones are multiplied from two halves. The others are made from
+        // expm1, so that small arguments keep their digits.
+        const Tensor &w = in[0], is_large = gt(abs(w), 20), half = exp(mul(abs(w), 0.5));
+        const Tensor small = where(is_large, 0.0, w), large = mul(mul(half, 0.5), half);
+        return std::vector{
+            where(is_large, where(lt(w, 0), neg(large), large), mul(sub(expm1(small), expm1(neg(small))), 0.5))};
+      },
+      [](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        return std::vector{mul(grads[0], cosh(in[0]))};
+      }};
+  return in_wide(x.to(record::real_type(x.dtype())), [](const Tensor& w) { return apply(function, w); });
 }
 Tensor cosh(const Tensor& x) {
-  return in_wide(x.to(record::real_type(x.dtype())), [](const Tensor& w) {
-    const Tensor half = exp(mul(abs(w), 0.5));
-    return add(mul(mul(half, 0.5), half), mul(div(0.5, half), div(1.0, half)));
-  });
+  static const CustomFunction function{
+      "cosh",
+      [](std::span<const Tensor> in) {
+        const Tensor half = exp(mul(abs(in[0]), 0.5));
+        return std::vector{add(mul(mul(half, 0.5), half), mul(div(0.5, half), div(1.0, half)))};
+      },
+      [](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        return std::vector{mul(grads[0], sinh(in[0]))};
+      }};
+  return in_wide(x.to(record::real_type(x.dtype())), [](const Tensor& w) { return apply(function, w); });
 }
 Tensor erf(const Tensor& x) { return real_unary(Op::erf, x); }
 Tensor sigmoid(const Tensor& x) { return real_unary(Op::sigmoid, x); }
@@ -374,9 +404,9 @@ Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf, std
 
 Tensor clamp(const Tensor& x, std::optional<Number> min, std::optional<Number> max) {
   if (!min && !max) base::fail("clamp", "takes min, max or both");
-  Tensor result = x;
-  if (min) result = where(lt(result, *min), *min, result);
-  if (max) result = where(gt(result, *max), *max, result);
+  Tensor result = x;  // at a bound it is the bound: flat, as in PyTorch
+  if (min) result = where(le(result, *min), *min, result);
+  if (max) result = where(ge(result, *max), *max, result);
   return result;
 }
 
@@ -416,9 +446,12 @@ Tensor mish(const Tensor& x) {
 
 Tensor hardswish(const Tensor& x) {
   record::require_float("hardswish", x);
-  // At the corners the slope is that of the outer piece, as in PyTorch: 0 at -3 and 1 at 3.
-  return in_wide(
-      x, [](const Tensor& w) { return where(le(w, -3.0), 0.0, where(lt(w, 3.0), div(mul(w, add(w, 3.0)), 6.0), w)); });
+  // At the corners the slope is that of the outer piece, as in PyTorch: 0 at -3 and 1 at 3. Left of them stands a product
+  // with 0, as there: its zeros are negative, and the end of the line is NaN.
+  return in_wide(x, [](const Tensor& w) {
+    const Tensor below = le(w, -3.0), above = ge(w, 3.0), inner = where(logical_or(below, above), 0.0, w);
+    return where(below, mul(w, 0.0), where(above, w, div(mul(inner, add(inner, 3.0)), 6.0)));
+  });
 }
 
 Tensor gelu(const Tensor& x, std::string_view approximate) {

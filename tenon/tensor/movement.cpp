@@ -456,7 +456,8 @@ std::vector<Tensor> split(const Tensor& x, int64_t size, int64_t dim) {
 std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
   const size_t axis = record::axis("chunk", dim, x.shape().size());
   if (chunks <= 0) base::fail("chunk", "the number of chunks must be positive, got {}", chunks);
-  return split(x, std::max<int64_t>(1, parts_of(x.shape()[axis], chunks)), dim);
+  if (x.shape()[axis] == 0) return split(x, Dims(static_cast<size_t>(chunks), 0), dim);  // as many as asked for
+  return split(x, parts_of(x.shape()[axis], chunks), dim);
 }
 
 std::vector<Tensor> unbind(const Tensor& x, int64_t dim) {

@@ -165,11 +165,17 @@ Tensor all(const Tensor& x, const Dims& dims, bool keepdim) { return logical_not
 Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
   record::require_float("norm", x);
   const Dims axes = record::axes("norm", dims, x.shape().size());
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return in_wide(x, [&](const Tensor& w) {
     if (std::isinf(p)) return p > 0 ? amax(abs(w), axes, keepdim) : amin(abs(w), axes, keepdim);
     if (p == 0) return sum(ne(w, 0.0).to(w.dtype()), axes, keepdim);
     if (p == 1) return sum(abs(w), axes, keepdim);
-    const Tensor total = sum(p == 2 ? square(w) : pow(abs(w), p), axes, keepdim);
+    // Powers of 0 stand apart: some have derivatives that are not finite, and would spoil those of all other elements.
+    const Tensor none = eq(w, 0.0);
+    const auto power = [&] {
+      return where(none, p > 0 ? 0.0 : kInfinity, pow(where(none, 1.0, where(lt(w, 0.0), neg(w), w)), p));
+    };
+    const Tensor total = sum(p == 2 ? square(w) : power(), axes, keepdim);
     const Tensor zero = eq(total, 0.0);
     const Tensor safe = where(zero, 1.0, total);
     return where(zero, 0.0, p == 2 ? sqrt(safe) : pow(safe, 1 / p));

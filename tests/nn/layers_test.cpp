@@ -18,6 +18,40 @@ TEST(Linear, IsXTimesTheTransposedWeightPlusBias) {
   EXPECT_FALSE(nn::Linear(2, 3, false).bias.defined());
 }
 
+// 256 + 1 + 1 is 258 in bf16; 257 is not a bf16 number, and rounding before the bias is added would give 256.
+TEST(Linear, Of16BitsRoundsOnceBehindTheBias) {
+  const auto sum_of = [](double large, DType dtype, const char* device) {
+    const Options options(dtype, device);
+    const Tensor x = from_vector(std::vector<double>{large, 1}, {1, 1, 2}, options), one = ones({1, 2}, options);
+    return nn::linear(x, one, ones({1}, options));
+  };
+  for (const char* device : {"cpu", "reference"}) {
+    EXPECT_EQ(sum_of(256, DType::bf16, device).item<double>(), 258) << device;
+    EXPECT_EQ(sum_of(2048, DType::f16, device).item<double>(), 2050) << device;
+    EXPECT_EQ(sum_of(2048, DType::f16, device).dtype(), DType::f16);
+    EXPECT_EQ(sum_of(2048, DType::f16, device).shape(), (Dims{1, 1, 1}));
+  }
+}
+
+TEST(Linear, Of16BitsGivesGradientsToAllThree) {
+  const Options options(DType::bf16);
+  Tensor x = from_vector(std::vector<double>{1, 2, 3, 4}, {2, 2}, options).requires_grad_();
+  Tensor w = from_vector(std::vector<double>{5, 6}, {1, 2}, options).requires_grad_();
+  Tensor b = from_vector(std::vector<double>{7}, {1}, options).requires_grad_();
+  nn::linear(x, w, b).sum().backward();
+  EXPECT_EQ(values(x.grad().to(DType::f32)), (Floats{5, 6, 5, 6}));
+  EXPECT_EQ(values(w.grad().to(DType::f32)), (Floats{4, 6}));
+  EXPECT_EQ(values(b.grad().to(DType::f32)), (Floats{2}));
+  EXPECT_EQ(b.grad().dtype(), DType::bf16);
+}
+
+TEST(Linear, Of16BitsTakesABiasInF32) {
+  const Options options(DType::bf16);
+  const Tensor y = nn::linear(ones({1, 2}, options), ones({1, 2}, options), full({1}, 0.001));
+  EXPECT_EQ(y.dtype(), DType::f32);
+  EXPECT_EQ(values(y), (Floats{2.001F}));
+}
+
 TEST(Linear, IsMadeOnTheGivenDeviceInTheGivenDtype) {
   const nn::Linear fc(2, 3, true, Options(DType::f64, "reference"));
   EXPECT_EQ(fc.weight.dtype(), DType::f64);

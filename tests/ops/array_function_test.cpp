@@ -190,6 +190,13 @@ TEST_P(Shapes, SplitAndChunk) {
   EXPECT_THROW(split(x, Dims{1, 3}), Error);
 }
 
+TEST_P(Shapes, AnEmptyAxisGivesAsManyChunksAsAskedFor) {
+  const std::vector<Tensor> parts = chunk(reals({}, {3, 0}), 4, 1);
+  ASSERT_EQ(parts.size(), 4U);
+  for (const Tensor& part : parts) EXPECT_EQ(part.shape(), (Dims{3, 0}));
+  EXPECT_EQ(split(reals({}, {0}), 2).size(), 1U) << "parts of a given size are as many as it takes, but one";
+}
+
 TEST_P(Shapes, RollTurnsAround) {
   EXPECT_TRUE(is_exactly(roll(counting({5}), 2, 0), {3, 4, 0, 1, 2}));
   EXPECT_TRUE(is_exactly(roll(counting({5}), -1, 0), {1, 2, 3, 4, 0}));

@@ -169,6 +169,20 @@ TEST(Random, AnotherDeviceDrawsTheSameNumbers) {
 
 // ---- uniform ----
 
+TEST(Random, NormalNumbersOfAnotherDeviceAreTheSameToTheirLastDigits) {
+  for (const auto& [dtype, nearness] : {std::pair(DType::f32, 4e-7), std::pair(DType::f64, 1e-15)}) {
+    const auto drawn = [&, type = dtype](const char* device) {
+      Generator generator(11);
+      return randn({20000}, Options(type, device), &generator).to_vector<double>();
+    };
+    const std::vector<double> here = drawn("cpu"), there = drawn("reference");
+    double furthest = 0;
+    for (size_t i = 0; i < here.size(); ++i)
+      furthest = std::max(furthest, std::fabs(here[i] - there[i]) / std::max(1.0, std::fabs(there[i])));
+    EXPECT_LE(furthest, nearness) << name(dtype);
+  }
+}
+
 TEST(Random, UniformNumbersLieInZeroToOne) {
   manual_seed(21);
   for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {

@@ -1,0 +1,73 @@
+// Products over a very long inner dimension: they keep their digits, whatever sums them up.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tenon/base/parallel.h"
+#include "tenon/tensor/autograd.h"
+#include "tests/ops/functions.h"
+
+namespace tenon::ops_test {
+namespace {
+
+class LongProducts : public FunctionTest {
+ protected:
+  /// Numbers in 0..1 that no formula knows.
+  Tensor uniform(const Dims& shape, uint64_t seed, DType dtype = DType::f32) const {
+    Generator generator(seed);
+    return rand(shape, of(dtype), &generator).eval();
+  }
+  static double error(const Tensor& got, const Tensor& wanted) {
+    const Tensor exact = wanted.to(DType::f64);
+    return (amax(abs(got.to(DType::f64) - exact)) / amax(abs(exact))).item<double>();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, LongProducts, testing::ValuesIn(computing_devices()), device_name);
+
+// The exact values: sums in f64 of products that are exact there.
+TEST_P(LongProducts, OfTwoVectorsKeepTheirDigits) {
+  const int64_t n = GetParam() == "cpu" ? 10000019 : 1000003;
+  const Tensor a = uniform({n}, 1), b = uniform({n}, 2);
+  const Tensor exact = sum(a.to(DType::f64) * b.to(DType::f64));
+  EXPECT_LE(error(dot(a, b), exact), 1e-6);
+  EXPECT_LE(error(einsum("i,i->", {a, b}), exact), 1e-6);
+}
+
+TEST_P(LongProducts, OfFewRowsAndColumnsKeepTheirDigits) {
+  const int64_t n = 400000;
+  const Tensor a = uniform({3, n}, 1), b = uniform({n, 2}, 2);
+  const Tensor exact = matmul(a.to(DType::f64), b.to(DType::f64));
+  EXPECT_LE(error(matmul(a, b), exact), 1e-6);
+  EXPECT_LE(error(matmul(b.t(), a.t()), exact.t()), 1e-6) << "transposed operands";
+  EXPECT_LE(error(matmul(a.unsqueeze(0), b.unsqueeze(0)), exact), 1e-6) << "in a batch";
+}
+
+TEST_P(LongProducts, Of16BitsAreSummedInF32AndRoundedOnce) {
+  const Tensor ones = full({1 << 18}, 1.0, of(DType::bf16)).clone().eval();
+  EXPECT_EQ(dot(ones, ones).item<double>(), 1 << 18);
+  EXPECT_EQ(dtype_of(dot(ones, ones)), "bf16");
+}
+
+TEST_P(LongProducts, HaveTheirGradients) {
+  const int64_t n = (1 << 17) + 5;
+  Tensor a = uniform({2, n}, 1).requires_grad_(), b = uniform({n, 1}, 2).requires_grad_();
+  const Tensor weight = reals({3, 5}, {2, 1});
+  sum(matmul(a, b) * weight).backward();
+  EXPECT_TRUE(allclose(a.grad(), matmul(weight, b.t()).detach()));
+  EXPECT_TRUE(allclose(b.grad(), matmul(a.t(), weight).detach()));
+}
+
+TEST(LongProduct, HasTheSameBitsOnAnyNumberOfThreads) {
+  const int before = base::num_threads();
+  Generator generator(3);
+  const Tensor a = rand({1000003}, {}, &generator).eval(), b = rand({1000003}, {}, &generator).eval();
+  const float together = dot(a, b).item<float>();
+  base::set_num_threads(1);
+  const float alone = dot(a, b).item<float>();
+  base::set_num_threads(before);
+  EXPECT_EQ(alone, together);
+}
+
+}  // namespace
+}  // namespace tenon::ops_test

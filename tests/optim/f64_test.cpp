@@ -1,0 +1,118 @@
+// Optimizers of weights in f64: every number on the way is one of f64. The expected values are PyTorch's, in f64 (Lion's
+// from its formula).
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tenon/tenon.h"
+
+namespace tenon::optim {
+namespace {
+
+using Numbers = std::vector<double>;
+
+class InF64 : public testing::TestWithParam<std::string> {
+ protected:
+  Tensor numbers(const Numbers& values) const {
+    return from_vector(values, {static_cast<int64_t>(values.size())}, Options(DType::f64, Device(GetParam())));
+  }
+  Tensor weights() const { return numbers({1, -2, 1.0 / 3}).clone().requires_grad_(); }
+
+  /// Five steps down a polynomial.
+  void expect_after_five_steps(Tensor& w, Optimizer& optimizer, const Numbers& wanted) const {
+    const Tensor c = numbers({0.1, 0.3, -0.2});
+    for (int i = 0; i < 5; ++i) {
+      (sum(c * w * w) + 0.1 * sum(w * w * w)).backward();
+      optimizer.step();
+      optimizer.zero_grad();
+    }
+    const Numbers got = w.to_vector<double>();
+    for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 2e-14 * std::fabs(wanted[i])) << i;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, InF64, testing::Values("reference", "cpu"),
+                         [](const testing::TestParamInfo<std::string>& tested) { return tested.param; });
+
+TEST_P(InF64, SgdIsPyTorchs) {
+  Tensor w = weights();
+  SGD optimizer(std::vector<Tensor>{w}, {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01, .nesterov = true});
+  expect_after_five_steps(w, optimizer, {0.36022036198959712, -1.9575037662239962, 0.50734257290231055});
+}
+
+TEST_P(InF64, AdamIsPyTorchs) {
+  Tensor w = weights();
+  Adam optimizer(std::vector<Tensor>{w}, {.lr = 0.1, .weight_decay = 0.01});
+  expect_after_five_steps(w, optimizer, {0.51412406062690286, -1.5321093344460139, 0.83514270063058793});
+}
+
+TEST_P(InF64, AdamWIsPyTorchs) {
+  Tensor w = weights();
+  AdamW optimizer(std::vector<Tensor>{w}, {.lr = 0.1, .weight_decay = 0.01});
+  expect_after_five_steps(w, optimizer, {0.51047343739588935, -1.6909050991062178, 0.83254184761783212});
+}
+
+TEST_P(InF64, RmspropIsPyTorchs) {
+  Tensor w = weights();
+  RMSprop optimizer(std::vector<Tensor>{w}, {.lr = 0.1, .weight_decay = 0.01, .momentum = 0.9, .centered = true});
+  expect_after_five_steps(w, optimizer, {-5.8737503139398406, 0.6813389781589636, 0.5225208027012207});
+}
+
+TEST_P(InF64, AdagradIsPyTorchs) {
+  Tensor w = weights();
+  Adagrad optimizer(std::vector<Tensor>{w},
+                    {.lr = 0.1, .lr_decay = 0.1, .weight_decay = 0.01, .initial_accumulator_value = 0.1});
+  expect_after_five_steps(w, optimizer, {0.76483888281942058, -1.9639937587995104, 0.45665350272196192});
+}
+
+TEST_P(InF64, LionIsItsFormula) {
+  Tensor w = weights();
+  Lion optimizer(std::vector<Tensor>{w}, {.lr = 0.1, .weight_decay = 0.01});
+  expect_after_five_steps(w, optimizer, {0.49600899050489911, -2.4890209795100979, 0.83067099616843287});
+}
+
+TEST_P(InF64, GroupsOfTheirOwnRateAndDecayAreExactToo) {
+  Tensor a = numbers({1}).clone().requires_grad_(), b = numbers({2}).clone().requires_grad_();
+  SGD optimizer({{{a}, 0.1, 0.3}, {{b}, 0.7, 0.9}}, {});
+  (sum(a) + sum(b)).backward();
+  optimizer.step();
+  EXPECT_NEAR(a.item<double>(), 1 - 0.1 * (1 + 0.3), 1e-15);
+  EXPECT_NEAR(b.item<double>(), 2 - 0.7 * (1 + 0.9 * 2), 1e-15);
+}
+
+TEST_P(InF64, WeightsInF32BesideThemStayWhatTheyWere) {
+  Tensor exact = numbers({1}).clone().requires_grad_();
+  Tensor plain = ones({1}, Options(DType::f32, Device(GetParam()))).clone().requires_grad_();
+  SGD optimizer(std::vector<Tensor>{exact, plain}, {.lr = 0.1});
+  (sum(exact) + sum(plain)).backward();
+  optimizer.step();
+  EXPECT_EQ(exact.item<double>(), 1 - 0.1);
+  EXPECT_EQ(plain.dtype(), DType::f32);
+  EXPECT_EQ(plain.item<float>(), 1.0F - 0.1F);
+}
+
+TEST_P(InF64, KeptGradientsAreCollectedInF64) {
+  Tensor w = numbers({1}).clone().requires_grad_();
+  SGD optimizer(std::vector<Tensor>{w}, {.lr = 1});
+  optimizer.keep_gradients();
+  for (double part : {0.1, 0.2}) {
+    sum(w * part).backward();
+    optimizer.accumulate();
+  }
+  optimizer.step();
+  EXPECT_EQ(w.item<double>(), 1 - (0.1 + 0.2));
+}
+
+TEST_P(InF64, ClippingIsExact) {
+  Tensor w = numbers({3, 4, 1.0 / 3}).clone().requires_grad_();
+  (sum(w * w) / 3.0).backward();
+  SGD optimizer(std::vector<Tensor>{w}, {.lr = 1});
+  EXPECT_NEAR(optimizer.clip_grad_norm(1).item<double>(), 3.3407325285273131, 1e-14);
+  optimizer.step();
+  EXPECT_NEAR(w.to_vector<double>()[0], 3 - 0.59867091551047913, 1e-14);
+  EXPECT_NEAR(clip_grad_norm_({w}, 1).item<double>(), 3.3407325285273131, 1e-14);
+  EXPECT_NEAR(w.grad().to_vector<double>()[0], 0.59867091551047913, 1e-14);
+}
+
+}  // namespace
+}  // namespace tenon::optim
