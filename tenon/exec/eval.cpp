@@ -194,11 +194,7 @@ std::vector<std::byte> read(const Value& value) {
     engine().stats.bytes_downloaded += bytes_of(value.type());
   }
   storage->wait();  // outside of the lock: others may go on
-<<<<<<< HEAD
-=======
   std::vector<std::byte> bytes = host_copy_of(value.type());
-  const device::Command command = device::Download{{storage->buffer(), 0, version}, bytes};
->>>>>>> sizes
   Device& source = storage->device();
   std::unique_lock lock(engine().mutex);
   const device::Command command = device::Download{{storage->buffer(), 0, version}, bytes};  // it may have moved meanwhile

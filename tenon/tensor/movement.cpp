@@ -456,7 +456,11 @@ std::vector<Tensor> split(const Tensor& x, int64_t size, int64_t dim) {
 std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
   const size_t axis = record::axis("chunk", dim, x.shape().size());
   if (chunks <= 0) base::fail("chunk", "the number of chunks must be positive, got {}", chunks);
-  if (x.shape()[axis] == 0) return split(x, Dims(static_cast<size_t>(chunks), 0), dim);  // as many as asked for
+  constexpr int64_t kMostEmpty = 1 << 20;
+  if (x.shape()[axis] == 0) {  // as many as asked for
+    if (chunks > kMostEmpty) base::fail("chunk", "{} empty chunks are too many", chunks);
+    return split(x, Dims(static_cast<size_t>(chunks), 0), dim);
+  }
   return split(x, parts_of(x.shape()[axis], chunks), dim);
 }
 
