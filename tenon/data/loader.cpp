@@ -9,6 +9,7 @@
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
 #include "tenon/data/permutation.h"
+#include "tenon/ir/shape.h"
 
 namespace tenon::data {
 namespace {
@@ -19,6 +20,7 @@ int64_t windows_in(int64_t tokens, const LoaderOptions& options) {
     base::fail("loader", "batch {}, length {} and micro_batches {} must be at least 1", options.batch, options.length,
                options.micro_batches);
   }
+  ir::require_shape("loader", {options.micro_batches, options.batch, options.length});
   if (tokens <= options.length) {
     base::fail("loader", "the data has {} tokens, a window of {} needs {}: give more data or a shorter length", tokens,
                options.length, options.length + 1);

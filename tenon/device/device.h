@@ -119,7 +119,8 @@ class Device {
   virtual Buffer allocate(size_t bytes) = 0;
   virtual void release(const Buffer& buffer) = 0;
   /// Bytes that can still be allocated, where asking is the only way to know: a system that promises more memory than
-  /// there is grants everything and ends the process when it is touched. Nothing, by default: `allocate` itself refuses.
+  /// there is grants everything and ends the process when it is touched. Nothing, by default: `allocate` itself
+  /// refuses.
   virtual std::optional<size_t> available() const;
   /// Memory of somebody else's as a buffer of this device, where the device works on host memory and these bytes are
   /// aligned to `alignment`; nothing otherwise, and by default.

@@ -29,8 +29,9 @@ void give_back_host_memory(std::byte* memory, size_t bytes, size_t alignment) {
   ::operator delete(memory, std::align_val_t(alignment));
 }
 
-size_t host_memory_left() {
+std::optional<size_t> host_memory_left() {
   const base::HostMemory now = base::host_memory();
+  if (now.available == base::kUnlimited) return std::nullopt;
   // What the process has touched besides belongs to others, so this counts somewhat too little as untouched, never too
   // much.
   const uint64_t taken = granted(), untouched = taken > now.touched ? taken - now.touched : 0;

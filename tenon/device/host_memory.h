@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 namespace tenon::device {
 
@@ -13,7 +14,7 @@ namespace tenon::device {
 std::byte* take_host_memory(size_t bytes, size_t alignment);
 void give_back_host_memory(std::byte* memory, size_t bytes, size_t alignment);
 
-/// Bytes that can still be taken and written; the most a size_t holds where the system does not say.
-size_t host_memory_left();
+/// Bytes that can still be taken and written; nothing where the system does not say.
+std::optional<size_t> host_memory_left();
 
 }  // namespace tenon::device

@@ -109,8 +109,8 @@ void Pool::fail(size_t wanted, const char* reason, std::optional<size_t> availab
   if (!available) available = device_.available();
   base::fail("memory", "{} bytes asked for, but {}: {} in use{}, {} kept for reuse{}{}; largest: {}", wanted, reason,
              stats_.in_use, stats_.limit ? fmt::format(" of at most {}", stats_.limit) : "", stats_.cached,
-             stats_.limit ? " (set_memory_limit)" : "",
-             available ? fmt::format(", {} available", *available) : "", holders.empty() ? "none" : holders);
+             stats_.limit ? " (set_memory_limit)" : "", available ? fmt::format(", {} available", *available) : "",
+             holders.empty() ? "none" : holders);
 }
 
 void Pool::set_limit(size_t bytes) {

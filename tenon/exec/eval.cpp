@@ -51,9 +51,9 @@ using device::Device;
 using device::Storage;
 using device::StorageRef;
 using device::Ticket;
+using ir::bytes_of;
 using ir::Node;
 using ir::Op;
-using ir::bytes_of;
 using ir::Value;
 
 StorageRef upload_bytes(std::span<const std::byte> bytes, Device& target) {
@@ -169,9 +169,9 @@ namespace {
 std::vector<std::byte> host_copy_of(const ir::Type& type) {
   constexpr size_t kLarge = size_t{64} << 20;
   const size_t bytes = bytes_of(type);
-  if (bytes >= kLarge && bytes > device::host_memory_left()) {
-    base::fail("memory", "{} bytes are to be read, but the host has {} available", bytes, device::host_memory_left());
-  }
+  const std::optional<size_t> left = bytes >= kLarge ? device::host_memory_left() : std::nullopt;
+  if (left && bytes > *left)
+    base::fail("memory", "{} bytes are to be read, but the host has {} available", bytes, *left);
   return std::vector<std::byte>(bytes);
 }
 

@@ -16,8 +16,8 @@ using Dims = base::SmallVector<int64_t, 5>;
 
 namespace ir {
 
-/// Most elements that a tensor may have. No memory holds them, but a view may show them. Every index is exact as a double
-/// then, and strides, offsets, bytes and sums of a few of them stay far from what 64 bits hold.
+/// Most elements that a tensor may have. No memory holds them, but a view may show them. Every index is exact as a
+/// double then, and strides, offsets, bytes and sums of a few of them stay far from what 64 bits hold.
 constexpr int64_t kMostElements = int64_t{1} << 53;
 
 /// Number of elements; nothing when a size is negative or there are more than kMostElements. Sizes of 0 do not hide the

@@ -56,8 +56,8 @@ void expand(View& view, const Dims& shape) {
   }
 }
 
-// Padding moves the offset before the buffer. A view whose strides are long (a slice in steps) and whose padding is, too,
-// would need one that 64 bits do not hold.
+// Padding moves the offset before the buffer. A view whose strides are long (a slice in steps) and whose padding is,
+// too, would need one that 64 bits do not hold.
 bool offset_holds(const View& view, const PadAttrs& pad) {
   constexpr int64_t kFar = int64_t{1} << 60;
   int64_t offset = view.offset;

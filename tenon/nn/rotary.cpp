@@ -18,7 +18,8 @@ RotaryEmbedding::RotaryEmbedding(int64_t width, int64_t max_positions, double th
   if (!(theta > 0)) base::fail("rotary", "theta must be positive, got {}", theta);
   const int64_t pairs = width / 2;
   ir::require_shape("rotary", {max_positions, pairs});
-  const uint64_t bytes = 4 * sizeof(float) * static_cast<uint64_t>(max_positions * pairs);  // on the host and the device
+  const uint64_t bytes =
+      4 * sizeof(float) * static_cast<uint64_t>(max_positions * pairs);  // on the host and the device
   if (const auto available = available_memory(device); available && bytes > *available) {
     base::fail("rotary", "tables of {} positions and {} angles take {} bytes; {} are available", max_positions, pairs,
                bytes, *available);

@@ -416,8 +416,8 @@ int64_t parts_of(int64_t n, int64_t size) { return n == 0 ? 0 : (n - 1) / size +
 void require_few_parts(std::string_view op, const Tensor& x, int64_t parts) {
   constexpr int64_t kMost = 1 << 18;
   if (parts > kMost) {
-    base::fail(op, "a tensor of shape {} would fall into {} parts; at most {} are made", ir::to_string(x.shape()), parts,
-               kMost);
+    base::fail(op, "a tensor of shape {} would fall into {} parts; at most {} are made", ir::to_string(x.shape()),
+               parts, kMost);
   }
 }
 

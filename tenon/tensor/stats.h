@@ -19,8 +19,8 @@ struct MemoryStats : device::MemoryStats {
 /// Totals over all devices; `device::reset_peak()` starts the peak anew.
 MemoryStats memory_stats();
 
-/// Bytes that a device can still allocate, beside what it keeps for reuse; nothing where it does not say. Asks the system:
-/// some 50 us.
+/// Bytes that a device can still allocate, beside what it keeps for reuse; nothing where it does not say. Asks the
+/// system: some 50 us.
 std::optional<size_t> available_memory(Device device = {});
 
 /// Most bytes that a device may hold; 0: as many as there are. Asking for more is an error that names what is in use.

@@ -179,6 +179,11 @@ TEST(Loader, MayBeMovedWhileItReadsAhead) {
   EXPECT_EQ(assigned.next().inputs, straight.next().inputs);
 }
 
+TEST(Loader, ABatchThatCannotBeCountedIsRefused) {
+  EXPECT_EQ(text_of([] { Loader(numbers(65), {.batch = int64_t{1} << 60, .length = 64}); }),
+            "[loader] a tensor of shape (1, 1152921504606846976, 64) has too many elements");
+}
+
 TEST(Loader, TooLittleDataIsOneLine) {
   EXPECT_EQ(text_of([] { Loader(numbers(64), {.length = 64}); }),
             "[loader] the data has 64 tokens, a window of 64 needs 65: give more data or a shorter length");
