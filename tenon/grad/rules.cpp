@@ -266,7 +266,8 @@ void scan_rule(Context& c) {
     Dims order = iota_dims(in[0].rank());
     std::swap(order[axis], order.back());
     const Dims shape = permute(in[0], order).shape();
-    const auto in_rows = [&](const Value& v) { return reshape(permute(v, order), {count(shape) / shape.back(), shape.back()}); };
+    const Dims rows{count(shape) / shape.back(), shape.back()};
+    const auto in_rows = [&](const Value& v) { return reshape(permute(v, order), rows); };
     const Value all = product_scan_gradient_by_pairs(in_rows(in[0]), in_rows(in[1]));
     const Value outputs[] = {permute(reshape(all, shape), order)};
     return gradients(outputs, grads, in, true);

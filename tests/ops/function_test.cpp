@@ -50,7 +50,8 @@ TEST_P(Division, FloorByInfinityHasTheSignOfTheQuotient) {
 }
 
 TEST_P(Division, FloorGivesAZeroTheSignOfTheQuotient) {
-  EXPECT_TRUE(is_exactly(floor_divide(reals({0.0, -0.0, 0.0, -0.0, 1}), reals({2, 2, -2, -2, 2})), {0.0, -0.0, -0.0, 0.0, 0.0}));
+  const Tensor quotient = floor_divide(reals({0.0, -0.0, 0.0, -0.0, 1}), reals({2, 2, -2, -2, 2}));
+  EXPECT_TRUE(is_exactly(quotient, {0.0, -0.0, -0.0, 0.0, 0.0}));
 }
 
 TEST_P(Division, RemainderHasTheSignOfTheDivisor) {
