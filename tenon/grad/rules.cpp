@@ -224,8 +224,8 @@ void sort_rule(Context& c) {
   c.out[0] = reshape(scatter_add(zero, reshape(flat, {n}), reshape(c.grads[0], {n}), 0), shape);
 }
 
-// The gradient of products along the rows of a matrix, from every pair of elements: what comes before k, times the sum over
-// results j from k on of g_j and all between. Right in every derivative, but as large as the row is long, squared.
+// The gradient of products along the rows of a matrix, from every pair of elements: what comes before k, times the sum
+// over results j from k on of g_j and all between. Right in every derivative, but as large as the row is long, squared.
 Value product_scan_gradient_by_pairs(const Value& x, const Value& g) {
   const int64_t rows = x.shape()[0], n = x.shape()[1];
   const Dims pairs{rows, n, n};

@@ -37,8 +37,8 @@ Tensor wide(const Tensor& x) { return x.to(accumulator(x.dtype())); }
 
 bool is_half(DType dtype) { return accumulator(dtype) != dtype; }
 
-// The bias is added to the sums in f32, and the result is rounded once: by the product itself, for which the bias has to lie
-// in memory in f32.
+// The bias is added to the sums in f32, and the result is rounded once: by the product itself, for which the bias has
+// to lie in memory in f32.
 Tensor half_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   record::require_same_device("linear", x, weight);
   Dims shape = x.shape();

@@ -214,11 +214,15 @@ struct Difference {
   std::string_view why;
 };
 
-bool any_nan(const Numbers& at) { return std::any_of(at.begin(), at.end(), [](double x) { return std::isnan(x); }); }
+bool any_nan(const Numbers& at) {
+  return std::any_of(at.begin(), at.end(), [](double x) { return std::isnan(x); });
+}
 bool any_infinite(const Numbers& at) {
   return std::any_of(at.begin(), at.end(), [](double x) { return std::isinf(x); });
 }
-bool any_zero(const Numbers& at) { return std::any_of(at.begin(), at.end(), [](double x) { return x == 0; }); }
+bool any_zero(const Numbers& at) {
+  return std::any_of(at.begin(), at.end(), [](double x) { return x == 0; });
+}
 bool extreme(const Numbers& at) {
   return std::any_of(at.begin(), at.end(),
                      [](double x) { return x != 0 && (std::fabs(x) > 1e20 || std::fabs(x) < 1e-20); });
@@ -233,7 +237,8 @@ bool undefined_difference(const Numbers& at) { return std::isnan(at[0] - at[1]);
 const std::vector<Difference>& differences() {
   constexpr std::string_view kNoUse = "nothing can be done with a slope at NaN";
   constexpr std::string_view kNanOfPyTorch = "PyTorch has NaN from 0 * inf or inf - inf where there is an answer";
-  constexpr std::string_view kTwoSides = "PyTorch takes the first derivative from one side and the second from the other";
+  constexpr std::string_view kTwoSides =
+      "PyTorch takes the first derivative from one side and the second from the other";
   constexpr std::string_view kRoots = "powers of -0 and -inf by roots in all derivatives, or by C's pow in all of them";
   constexpr std::string_view kOneRounding = "16-bit types are rounded once, at the end";
   static const std::vector<Difference> table{
@@ -288,11 +293,12 @@ const std::vector<Difference>& differences() {
 
 // ---- Comparison -----------------------------------------------------------------------------------------------------
 
-/// What may be off by units of 1 instead of units of the value: sums over a row, and functions whose formulas, here or in
-/// PyTorch, subtract numbers that are nearly equal; some do so only to the right of 0, and are exact in their left tails.
+/// What may be off by units of 1 instead of units of the value: sums over a row, and functions whose formulas, here or
+/// in PyTorch, subtract numbers that are nearly equal; some do so only to the right of 0, and are exact in their left
+/// tails.
 double slack_of(const std::string& name, bool is_row, const Numbers& at, DType dtype) {
-  static const std::set<std::string> cancelling{"expm1", "tanh", "erf", "gelu", "gelu_tanh",
-                                                "binary_cross_entropy_with_logits"};
+  static const std::set<std::string> cancelling{"expm1", "tanh",      "erf",
+                                                "gelu",  "gelu_tanh", "binary_cross_entropy_with_logits"};
   static const std::set<std::string> cancelling_right{"sigmoid", "softplus", "softplus_steep", "mish"};
   if (!is_row && !cancelling.contains(name) && !(cancelling_right.contains(name) && at[0] > -1)) return 0;
   return dtype == DType::f64 ? 1e-14 : 4e-6;
@@ -301,10 +307,7 @@ double slack_of(const std::string& name, bool is_row, const Numbers& at, DType d
 bool agrees(double got, double wanted, DType dtype, bool with_sign_of_zero, double slack) {
   if (std::isnan(wanted) || std::isinf(wanted)) return got == wanted || (std::isnan(got) && std::isnan(wanted));
   if (got == 0 && wanted == 0) return !with_sign_of_zero || std::signbit(got) == std::signbit(wanted);
-  const double tolerance = dtype == DType::f64   ? 1e-12
-                           : dtype == DType::f32 ? 4e-6
-                           : dtype == DType::f16 ? 1e-3
-                                                 : 8e-3;
+  const double tolerance = dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 4e-6 : dtype == DType::f16 ? 1e-3 : 8e-3;
   const double least = dtype == DType::f64 ? 1e-290 : dtype == DType::f16 ? 6e-8 : 1e-36;  // below, digits are missing
   return std::fabs(got - wanted) <= tolerance * std::fabs(wanted) + least + slack;
 }

@@ -1,5 +1,5 @@
-// Optimizers of weights in f64: every number on the way is one of f64. The expected values are PyTorch's, in f64 (Lion's
-// from its formula).
+// Optimizers of weights in f64: every number on the way is one of f64. The expected values are PyTorch's, in f64
+// (Lion's from its formula).
 
 #include <gtest/gtest.h>
 
