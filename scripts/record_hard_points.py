@@ -149,6 +149,7 @@ ROW = {
     "var_0": (lambda x: x.var(correction=0)[None], ROWS),
     "std": (lambda x: x.std()[None], ROWS),
     "std_0": (lambda x: x.std(correction=0)[None], ROWS),
+    "norm_-1": (lambda x: torch.linalg.vector_norm(x, -1)[None], ROWS),
     "norm_0": (lambda x: torch.linalg.vector_norm(x, 0)[None], ROWS),
     "norm_half": (lambda x: torch.linalg.vector_norm(x, 0.5)[None], ROWS),
     "norm_1": (lambda x: torch.linalg.vector_norm(x, 1)[None], ROWS),

@@ -224,8 +224,8 @@ void sort_rule(Context& c) {
   c.out[0] = reshape(scatter_add(zero, reshape(flat, {n}), reshape(c.grads[0], {n}), 0), shape);
 }
 
-// The gradient of products along the rows of a matrix, from every pair of elements: what comes before k, times the sum over
-// results j from k on of g_j and all between. Right in every derivative, but as large as the row is long, squared.
+// The gradient of products along the rows of a matrix, from every pair of elements: what comes before k, times the sum
+// over results j from k on of g_j and all between. Right in every derivative, but as large as the row is long, squared.
 Value product_scan_gradient_by_pairs(const Value& x, const Value& g) {
   const int64_t rows = x.shape()[0], n = x.shape()[1];
   const Dims pairs{rows, n, n};
@@ -266,7 +266,8 @@ void scan_rule(Context& c) {
     Dims order = iota_dims(in[0].rank());
     std::swap(order[axis], order.back());
     const Dims shape = permute(in[0], order).shape();
-    const auto in_rows = [&](const Value& v) { return reshape(permute(v, order), {count(shape) / shape.back(), shape.back()}); };
+    const Dims rows{count(shape) / shape.back(), shape.back()};
+    const auto in_rows = [&](const Value& v) { return reshape(permute(v, order), rows); };
     const Value all = product_scan_gradient_by_pairs(in_rows(in[0]), in_rows(in[1]));
     const Value outputs[] = {permute(reshape(all, shape), order)};
     return gradients(outputs, grads, in, true);

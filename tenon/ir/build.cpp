@@ -337,7 +337,7 @@ namespace {
 // Products lose digits as sums do (kVeryMany above): one block of k after the other is added to ever larger a sum. Where
 // there are few results, they are made of products over kPart numbers. More results would need more memory for the parts
 // than the operands have.
-constexpr int64_t kFewResults = 4096;
+constexpr int64_t kFewResults = 1024;
 
 bool is_split_product(const Value& a, const Value& b, DType result) {
   if (!is_float(result) || a.rank() < 2 || b.rank() != a.rank() || b.dtype() != a.dtype()) return false;

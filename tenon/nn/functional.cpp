@@ -37,7 +37,8 @@ Tensor wide(const Tensor& x) { return x.to(accumulator(x.dtype())); }
 
 bool is_half(DType dtype) { return accumulator(dtype) != dtype; }
 
-// The bias is added to the sums in f32, and the result is rounded once.
+// The bias is added to the sums in f32, and the result is rounded once: by the product itself, for which the bias has
+// to lie in memory in f32.
 Tensor half_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   record::require_same_device("linear", x, weight);
   Dims shape = x.shape();
@@ -45,7 +46,8 @@ Tensor half_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const ir::Value rows = ir::reshape(record::in(x), {ir::count(shape), x.size(-1)});
   const Tensor sums(ir::contract(rows, record::in(weight.t()), accumulator(x.dtype())));
   shape.push_back(weight.size(0));
-  return add(sums, wide(bias)).to(promote(x.dtype(), bias.dtype())).reshape(shape);
+  const Tensor summand = is_half(bias.dtype()) ? Tensor(ir::contiguous(record::in(wide(bias)))) : bias;
+  return add(sums, summand).to(promote(x.dtype(), bias.dtype())).reshape(shape);
 }
 
 }  // namespace

@@ -35,9 +35,9 @@ Tensor elementwise_loss(std::string_view op, const Tensor& x, const Tensor& targ
   return reduced(f(x.to(wide), target.to(wide)), reduction).to(promote(x.dtype(), target.dtype()));
 }
 
-// What the losses that are square near the target and linear far from it are made of: the difference where it is near (0
-// elsewhere, or the square of an infinite one would make the gradient NaN), and the distance. The square is not made of
-// the distance, whose slope is 0 at the target: there the second derivative would be lost.
+// What the losses that are square near the target and linear far from it are made of: the difference where it is near
+// (0 elsewhere, or the square of an infinite one would make the gradient NaN), and the distance. The square is not made
+// of the distance, whose slope is 0 at the target: there the second derivative would be lost.
 struct NearAndFar {
   Tensor far, difference, distance;
 };
@@ -191,8 +191,8 @@ Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, double beta, Reduct
 
 namespace {
 
-// PyTorch's derivatives of binary_cross_entropy: p (1 - p) is at least 1e-12 in the first, 1e-12 is added to p and 1 - p in
-// the second, and logarithms are cut at -100 in the value alone.
+// PyTorch's derivatives of binary_cross_entropy: p (1 - p) is at least 1e-12 in the first, 1e-12 is added to p and 1 -
+// p in the second, and logarithms are cut at -100 in the value alone.
 constexpr double kLeast = 1e-12;
 
 Tensor spread_of(const Tensor& p, double least) {
@@ -221,17 +221,17 @@ Tensor gradient_by_chance(const Tensor& chance, const Tensor& target, const Tens
 }  // namespace
 
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, Reduction reduction) {
-  static const CustomFunction function{
-      "binary_cross_entropy",
-      [](std::span<const Tensor> in) {
-        // So that a certain and wrong answer costs much but not infinity.
-        const Tensor log_p = clamp(log(in[0]), -100.0, {}), log_q = clamp(log1p(neg(in[0])), -100.0, {});
-        return std::vector{neg(add(mul(in[1], log_p), mul(sub(1.0, in[1]), log_q)))};
-      },
-      [](std::span<const Tensor> in, std::span<const Tensor> grads) {
-        return std::vector{gradient_by_chance(in[0], in[1], grads[0]),
-                           mul(grads[0], sub(log1p(neg(in[0])), log(in[0])))};
-      }};
+  static const CustomFunction function{"binary_cross_entropy",
+                                       [](std::span<const Tensor> in) {
+                                         // So that a certain and wrong answer costs much but not infinity.
+                                         const Tensor log_p = clamp(log(in[0]), -100.0, {}),
+                                                      log_q = clamp(log1p(neg(in[0])), -100.0, {});
+                                         return std::vector{neg(add(mul(in[1], log_p), mul(sub(1.0, in[1]), log_q)))};
+                                       },
+                                       [](std::span<const Tensor> in, std::span<const Tensor> grads) {
+                                         return std::vector{gradient_by_chance(in[0], in[1], grads[0]),
+                                                            mul(grads[0], sub(log1p(neg(in[0])), log(in[0])))};
+                                       }};
   return elementwise_loss("binary_cross_entropy", x, target, reduction, [](const Tensor& p, const Tensor& t) {
     return tenon::apply(function, std::vector{p, t})[0];
   });
@@ -240,8 +240,8 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, Reduction red
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction) {
   return elementwise_loss(
       "binary_cross_entropy_with_logits", logits, target, reduction, [](const Tensor& x, const Tensor& t) {
-        // log(1 + e^x) - x t, with the larger exponential taken out by a choice that is one-sided at 0: abs and relu have
-        // corners there, which the sum has not.
+        // log(1 + e^x) - x t, with the larger exponential taken out by a choice that is one-sided at 0: abs and relu
+        // have corners there, which the sum has not.
         constexpr double kInfinity = std::numeric_limits<double>::infinity();
         const Tensor negative = lt(x, 0.0);
         const Tensor line = mul(x, where(negative, neg(t), sub(1.0, t)));

@@ -62,7 +62,9 @@ Generator& default_generator();
 void manual_seed(uint64_t seed);
 
 Tensor rand(const Dims& shape, const Options& options = {}, Generator* generator = nullptr);   // [0, 1)
-Tensor randn(const Dims& shape, const Options& options = {}, Generator* generator = nullptr);  // mean 0, variance 1
+/// Mean 0, variance 1. Made with each device's own logarithm and cosine: the same seed gives the same numbers on every
+/// device to within 1e-6 (f32) or 4e-15 (f64), times the number where that is above 1.
+Tensor randn(const Dims& shape, const Options& options = {}, Generator* generator = nullptr);
 Tensor randint(int64_t low, int64_t high, const Dims& shape, const Options& options = {},
                Generator* generator = nullptr);
 Tensor randperm(int64_t n, const Options& options = {}, Generator* generator = nullptr);

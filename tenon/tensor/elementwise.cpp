@@ -187,8 +187,8 @@ Tensor pow(const Operand& base, const Operand& exponent) {
   if (!exponent.is_tensor()) {
     const double power = exponent.number().as_double();
     const Tensor x = base.tensor().to(dtype);
-    static const CustomFunction one{
-        "pow", [](std::span<const Tensor> in) { return std::vector{ones_like(in[0])}; }, flat_gradients};
+    static const CustomFunction one{"pow", [](std::span<const Tensor> in) { return std::vector{ones_like(in[0])}; },
+                                    flat_gradients};
     if (power == 0) return apply(one, x);
     if (power == 2) return mul(x, x);
     if (power == 0.5) return sqrt(x);
@@ -326,8 +326,8 @@ Tensor tan(const Tensor& x) {
 }
 Tensor tanh(const Tensor& x) { return real_unary(Op::tanh, x); }
 
-// Each is the other's derivative, to the digits of small arguments: what they are composed of would lose them, and has a
-// corner at 0.
+// Each is the other's derivative, to the digits of small arguments: what they are composed of would lose them, and has
+// a corner at 0.
 Tensor sinh(const Tensor& x) {
   static const CustomFunction function{
       "sinh",
@@ -446,8 +446,8 @@ Tensor mish(const Tensor& x) {
 
 Tensor hardswish(const Tensor& x) {
   record::require_float("hardswish", x);
-  // At the corners the slope is that of the outer piece, as in PyTorch: 0 at -3 and 1 at 3. Left of them stands a product
-  // with 0, as there: its zeros are negative, and the end of the line is NaN.
+  // At the corners the slope is that of the outer piece, as in PyTorch: 0 at -3 and 1 at 3. Left of them stands a
+  // product with 0, as there: its zeros are negative, and the end of the line is NaN.
   return in_wide(x, [](const Tensor& w) {
     const Tensor below = le(w, -3.0), above = ge(w, 3.0), inner = where(logical_or(below, above), 0.0, w);
     return where(below, mul(w, 0.0), where(above, w, div(mul(inner, add(inner, 3.0)), 6.0)));

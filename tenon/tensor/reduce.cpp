@@ -178,7 +178,7 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
     const Tensor total = sum(p == 2 ? square(w) : power(), axes, keepdim);
     const Tensor zero = eq(total, 0.0);
     const Tensor safe = where(zero, 1.0, total);
-    return where(zero, 0.0, p == 2 ? sqrt(safe) : pow(safe, 1 / p));
+    return where(zero, p > 0 ? 0.0 : kInfinity, p == 2 ? sqrt(safe) : pow(safe, 1 / p));
   });
 }
 

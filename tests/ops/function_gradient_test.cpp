@@ -315,6 +315,17 @@ TEST_P(GradientLimits, ActivationsAtZero) {
   EXPECT_EQ(slopes([](const Tensor& x) { return elu(x, 2); }, {0, 1}), (Numbers{2, 1}));
 }
 
+TEST_P(GradientLimits, CoshBendsAtZero) {
+  Tensor x = made({0, -0.0, 1e-30}).requires_grad_();
+  const Tensor slope = grad(sum(cosh(x)), x, true);
+  EXPECT_EQ(slope.to_vector<float>(), (std::vector<float>{0, 0, 1e-30F}));
+  EXPECT_EQ(grad(sum(slope), x).to_vector<double>(), (Numbers{1, 1, 1}));
+}
+
+TEST_P(GradientLimits, FloorDivideIsFlat) {
+  EXPECT_EQ(slopes([](const Tensor& x) { return floor_divide(x, 2.0); }, {-3, 0, 5}), (Numbers{0, 0, 0}));
+}
+
 TEST_P(GradientLimits, ClampIsFlatAtItsEdges) {
   EXPECT_EQ(slopes([](const Tensor& x) { return clamp(x, -1, 1); }, {-2, -1, 0, 1, 2}), (Numbers{0, 0, 1, 0, 0}));
 }

@@ -49,6 +49,11 @@ TEST_P(Division, FloorByInfinityHasTheSignOfTheQuotient) {
   EXPECT_TRUE(is_exactly(floor_divide(reals({1, -1}), reals({kInf, kInf})), {0, -1}));
 }
 
+TEST_P(Division, FloorGivesAZeroTheSignOfTheQuotient) {
+  const Tensor quotient = floor_divide(reals({0.0, -0.0, 0.0, -0.0, 1}), reals({2, 2, -2, -2, 2}));
+  EXPECT_TRUE(is_exactly(quotient, {0.0, -0.0, -0.0, 0.0, 0.0}));
+}
+
 TEST_P(Division, RemainderHasTheSignOfTheDivisor) {
   EXPECT_TRUE(is_whole(remainder(wholes({5, -5, 5, -5, 6}), wholes({3, 3, -3, -3, 3})), {2, 1, -1, -2, 0}));
   EXPECT_TRUE(is_exactly(remainder(reals({5, -5, 5, -5, -7.5}), reals({3, 3, -3, -3, 2})), {2, 1, -1, -2, 0.5}));

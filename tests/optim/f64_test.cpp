@@ -1,5 +1,5 @@
-// Optimizers of weights in f64: every number on the way is one of f64. The expected values are PyTorch's, in f64 (Lion's
-// from its formula).
+// Optimizers of weights in f64: every number on the way is one of f64. The expected values are PyTorch's, in f64
+// (Lion's from its formula).
 
 #include <gtest/gtest.h>
 
@@ -89,6 +89,23 @@ TEST_P(InF64, WeightsInF32BesideThemStayWhatTheyWere) {
   EXPECT_EQ(exact.item<double>(), 1 - 0.1);
   EXPECT_EQ(plain.dtype(), DType::f32);
   EXPECT_EQ(plain.item<float>(), 1.0F - 0.1F);
+}
+
+TEST_P(InF64, ACapturedStepReadsTheRateInF64) {
+  Tensor w = numbers({1}).clone().requires_grad_();
+  SGD optimizer(std::vector<Tensor>{w}, {.lr = 0.1});
+  auto step = compile([&](const Tensor& x) {
+    Tensor loss = sum(w * x);
+    loss.backward();
+    optimizer.step();
+    optimizer.zero_grad();
+    return loss.detach();
+  });
+  const Tensor one = numbers({1}).clone().eval();
+  step(one);
+  optimizer.set_lr(0.3);
+  step(one);
+  EXPECT_EQ(w.item<double>(), 1 - 0.1 - 0.3);
 }
 
 TEST_P(InF64, KeptGradientsAreCollectedInF64) {
