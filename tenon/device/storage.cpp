@@ -3,6 +3,7 @@
 #include "tenon/device/storage.h"
 
 #include <atomic>
+#include <mutex>
 
 #include "tenon/device/pool.h"
 
@@ -17,6 +18,12 @@ struct Totals {
 Totals& totals() {
   static Totals all;
   return all;
+}
+
+// Several threads may record over the same weights.
+std::mutex& seats_mutex() {
+  static std::mutex mutex;
+  return mutex;
 }
 
 }  // namespace
@@ -40,8 +47,22 @@ std::shared_ptr<Storage> Storage::give_address_away() {
   auto taken = std::make_shared<Storage>(device_, buffer_.bytes);
   std::swap(buffer_, taken->buffer_);
   std::swap(owner_, taken->owner_);
-  successor_ = taken;
+  std::lock_guard lock(seats_mutex());
+  if (const auto seat = seat_.lock()) {
+    seat->move_to(taken);
+    taken->seat_ = seat;
+    seat_.reset();
+  }
   return taken;
+}
+
+Pin::Pin(const StorageRef& memory) {
+  if (!memory) return;
+  std::lock_guard lock(seats_mutex());
+  seat_ = memory->seat_.lock();
+  if (seat_) return;
+  seat_ = std::make_shared<Seat>(memory);
+  memory->seat_ = seat_;
 }
 
 // Several threads may wait for the same value; who is done first clears the ticket, unless it is a newer one by now.

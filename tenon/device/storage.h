@@ -31,7 +31,7 @@ class Storage : public ir::Data {
   /// Another storage takes over the memory, and this one gets memory of its own, which is not filled.
   std::shared_ptr<Storage> give_address_away();
 
-  /// References that read and write it only as part of a recording: see Pin.
+  /// References that read and write it only as part of a recording: see Pin. All pins together are one.
   long pins() const { return pins_; }
 
   /// When what lies in it is there. `overwrites`: if that fails, what lay in it before is still there.
@@ -50,8 +50,9 @@ class Storage : public ir::Data {
   Ticket ready_;
   bool overwrites_ = false;
   std::atomic<long> pins_{0};
-  std::weak_ptr<Storage> successor_;  // who has the address that this one gave away
+  std::weak_ptr<struct Seat> seat_;  // what pins hold
   friend class Pin;
+  friend struct Seat;
 };
 
 /// A name that no value has had yet.
@@ -59,40 +60,34 @@ uint64_t next_version();
 
 using StorageRef = std::shared_ptr<Storage>;
 
+/// Who has an address now; it is one for all pins, so that they follow at once.
+struct Seat {
+  explicit Seat(StorageRef storage) : memory(std::move(storage)) { ++memory->pins_; }
+  ~Seat() { --memory->pins_; }
+  Seat(const Seat&) = delete;
+  Seat& operator=(const Seat&) = delete;
+  void move_to(StorageRef storage) {
+    ++storage->pins_;
+    --memory->pins_;
+    memory = std::move(storage);
+  }
+  StorageRef memory;
+};
+
 /// A reference of a recording. It keeps the memory where it is, but looks at no value in it: whoever counts who may
-/// still read a value leaves it out.
+/// still read a value leaves it out. When the memory is given away, it stays with the address.
 class Pin {
  public:
   Pin() = default;
-  Pin(StorageRef memory) : memory_(std::move(memory)) { count(1); }  // NOLINT: as good as the reference
-  Pin(const Pin& other) : Pin(other.memory_) {}
-  Pin(Pin&& other) noexcept : memory_(std::exchange(other.memory_, nullptr)) {}
-  Pin& operator=(Pin other) noexcept {
-    std::swap(memory_, other.memory_);
-    return *this;
-  }
-  ~Pin() { count(-1); }
+  Pin(const StorageRef& memory);  // NOLINT: as good as the reference
 
-  /// Who has the address now.
-  const StorageRef& memory() const {
-    while (memory_) {
-      StorageRef next = memory_->successor_.lock();
-      if (!next) break;
-      count(-1);
-      memory_ = std::move(next);
-      count(1);
-    }
-    return memory_;
-  }
+  const StorageRef& memory() const { return seat_->memory; }
   Storage* operator->() const { return memory().get(); }
   bool operator==(const Pin& other) const { return memory() == other.memory(); }
   bool operator==(const StorageRef& other) const { return memory() == other; }
 
  private:
-  void count(long n) const {
-    if (memory_) memory_->pins_ += n;
-  }
-  mutable StorageRef memory_;
+  std::shared_ptr<Seat> seat_;
 };
 
 inline StorageRef storage_of(const ir::DataRef& data) { return std::static_pointer_cast<Storage>(data); }

@@ -90,11 +90,6 @@ Capture::Capture(const std::vector<Value>& outputs, const std::vector<State>& st
 
 Capture::~Capture() = default;
 
-void Capture::follow() const {
-  for (const device::Pin& pin : memory_) static_cast<void>(pin.memory());
-  for (const Output& output : outputs_) static_cast<void>(output.memory.memory());
-}
-
 device::Ticket Capture::replay(std::span<const device::Command> before, bool caller_waits) {
   Engine& all = engine();
   std::lock_guard lock(all.mutex);

@@ -33,9 +33,6 @@ class Capture {
   /// Runs `before`, then everything. Returns what to wait for.
   device::Ticket replay(std::span<const device::Command> before, bool caller_waits);
 
-  /// Looks where its memory is now: to be called while somebody holds what keep_for_others returned.
-  void follow() const;
-
   const std::vector<Output>& outputs() const { return outputs_; }
   size_t launches() const { return launches_; }
   device::Device& device() const { return device_; }

@@ -217,7 +217,6 @@ void Recording::protect(Bound& bound) {
 
 void Recording::give_to_others(const StorageRef& memory) {
   const StorageRef taken = exec::keep_for_others(memory);
-  capture_->follow();
   for (Bound& bound : bound_) {
     if (bound.memory == taken && bound.version == held_[bound.tensor]->version) show(bound);
   }

@@ -85,8 +85,11 @@ class Placing {
 void hand_out_lone_views(std::vector<Place>& places, const std::vector<GradientLeft>& gradients,
                          const std::vector<Tensor>& outputs, std::vector<Tensor>& made) {
   std::vector<size_t> users(made.size());
-  for (const Place& place : places) users[place.index] += place.from == Place::From::made ? 1 : 0;
-  for (const GradientLeft& one : gradients) users[one.place.index] += one.place.from == Place::From::made ? 1 : 0;
+  const auto count = [&](const Place& place) {
+    if (place.from == Place::From::made) ++users[place.index];
+  };
+  for (const Place& place : places) count(place);
+  for (const GradientLeft& one : gradients) count(one.place);
   for (size_t i = 0; i < places.size(); ++i) {
     Place& place = places[i];
     if (place.from != Place::From::made || !place.is_view || users[place.index] != 1) continue;
@@ -137,7 +140,7 @@ Recording::Examined Recording::examine(Trace& trace, std::vector<Tensor> outputs
   const Placing placing(trace);
   for (const Tensor& output : outputs) all.places.push_back(placing.place_of(output, all.made));
   for (const Trace::Gradient& one : trace.gradients()) {
-    if (one.now.impl() == one.before.impl()) continue;
+    if (!one.is_set) continue;
     all.gradients.push_back({one.leaf, placing.place_of(one.now, all.made)});
   }
   hand_out_lone_views(all.places, all.gradients, outputs, all.made);

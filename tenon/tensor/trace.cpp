@@ -245,7 +245,11 @@ Tensor Trace::grad_of(const std::shared_ptr<Leaf>& leaf) {
   return one.now;
 }
 
-void Trace::set_grad(const std::shared_ptr<Leaf>& leaf, const Tensor& gradient) { gradient_of(leaf).now = gradient; }
+void Trace::set_grad(const std::shared_ptr<Leaf>& leaf, const Tensor& gradient) {
+  Gradient& one = gradient_of(leaf);
+  one.now = gradient;
+  one.is_set = true;
+}
 
 uint64_t Trace::shadow_distance(const Impl& root) { return outside_of(root).shadow_distance.value_or(root->shadow_distance); }
 void Trace::set_shadow_distance(const Impl& root, uint64_t distance) { outside_of(root).shadow_distance = distance; }

@@ -120,6 +120,7 @@ class Trace {
     std::shared_ptr<Leaf> leaf;
     Tensor before, now;
     bool is_read = false;  // the function looked at the one before
+    bool is_set = false;   // it left another, or none
   };
   /// A place in a stream of random numbers.
   struct Varying {

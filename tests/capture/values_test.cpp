@@ -298,6 +298,45 @@ TEST(CapturedValues, AValueOfTheStateIsNotFoundAgainLater) {
   }
 }
 
+// The memory that one recording lets its holders keep is also the other's.
+TEST(CapturedValues, TwoRecordingsOverOneStateWithHoldersBetween) {
+  Tensor s = state();
+  auto f = compile([&](const Tensor& x) {
+    s.add_(x.sum());
+    return s * 1;
+  });
+  const Tensor full_batch = X(1), short_batch = ones({2}).eval();
+  float expected = 0;
+  const auto call = [&](const Tensor& x) {
+    expected += static_cast<float>(x.numel());
+    EXPECT_EQ(floats(f(x)), three(expected));
+  };
+  for (int i = 0; i < 3; ++i) call(full_batch), call(short_batch);
+  Tensor held;
+  for (int i = 0; i < 3; ++i) {
+    held = s * 2;
+    call(full_batch);
+  }
+  held = Tensor();
+  call(short_batch);
+  call(full_batch);
+  EXPECT_EQ(floats(s), three(expected));
+}
+
+TEST(CapturedValues, AGradientThatIsClearedWhetherOrNotThereIsOne) {
+  Tensor w = tensor<float>({1, 2, 3}).requires_grad_();
+  auto clear = compile([&](const Tensor& x) {
+    w.zero_grad();
+    return x * 2;
+  });
+  for (int i = 0; i < 3; ++i) clear(X(1));
+  for (int i = 0; i < 3; ++i) {
+    w.set_grad(X(5));
+    clear(X(1));
+    EXPECT_FALSE(w.grad().defined());
+  }
+}
+
 // ---- what a recording depends on ----
 
 TEST(CapturedValues, AnArgumentThatIsTheStateShowsWhatIsWritten) {
