@@ -13,6 +13,10 @@ namespace {
 
 using base::fail;
 
+constexpr int64_t kMostSize = int64_t{1} << 31;  // so that products of two can be counted
+
+nlohmann::json token_json(int64_t token) { return token < 0 ? nlohmann::json() : nlohmann::json(token); }
+
 Gpt2Config sized(int64_t width, int64_t layers, int64_t heads) {
   Gpt2Config config;
   config.width = width;
@@ -37,6 +41,9 @@ Gpt2Config& Gpt2Config::set_dropout(double p) {
 void Gpt2Config::check() const {
   for (const int64_t size : {vocabulary, positions, width, layers, heads}) {
     if (size <= 0) fail("gpt2", "vocabulary, positions, width, layers and heads must be positive, one is {}", size);
+  }
+  for (const int64_t size : {vocabulary, positions, width, layers, heads, inner}) {
+    if (size > kMostSize) fail("gpt2", "a size of {} is beyond all models; at most {} is read", size, kMostSize);
   }
   if (width % heads != 0) fail("gpt2", "a width of {} cannot be divided among {} heads", width, heads);
   if (inner < 0) fail("gpt2", "the inner width cannot be negative, got {}", inner);
@@ -67,8 +74,8 @@ Gpt2Config Gpt2Config::from_json(const std::string& text) {
   json.read("activation_function", config.activation);
   json.read("tie_word_embeddings", config.tied_head);
   json.read("tenon_causal", config.causal);
-  json.read("bos_token_id", config.start_token);
-  json.read_first("eos_token_id", config.end_token);
+  json.read_token("bos_token_id", config.start_token);
+  json.read_token("eos_token_id", config.end_token);
   json.require("scale_attn_weights", true);
   json.require("scale_attn_by_inverse_layer_idx", false);
   json.require("add_cross_attention", false);
@@ -91,8 +98,8 @@ std::string Gpt2Config::to_json() const {
                                  {"layer_norm_epsilon", norm_eps},
                                  {"activation_function", activation},
                                  {"tie_word_embeddings", tied_head},
-                                 {"bos_token_id", start_token},
-                                 {"eos_token_id", end_token}};
+                                 {"bos_token_id", token_json(start_token)},
+                                 {"eos_token_id", token_json(end_token)}};
   if (inner > 0) json["n_inner"] = inner;
   if (!causal) json["tenon_causal"] = false;
   return json.dump(2) + "\n";

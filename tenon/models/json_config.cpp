@@ -2,10 +2,11 @@
 
 #include "tenon/models/json_config.h"
 
-#include <nlohmann/json.hpp>
+#include <limits>
 #include <utility>
 
 #include "tenon/base/error.h"
+#include "tenon/io/json.h"
 
 namespace tenon::models {
 namespace {
@@ -13,7 +14,10 @@ namespace {
 using base::fail;
 using nlohmann::json;
 
-bool fits(const json& value, int64_t) { return value.is_number_integer(); }
+bool fits(const json& value, int64_t) {
+  if (value.is_number_unsigned()) return value.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()};
+  return value.is_number_integer();
+}
 bool fits(const json& value, double) { return value.is_number(); }
 bool fits(const json& value, bool) { return value.is_boolean(); }
 bool fits(const json& value, const std::string&) { return value.is_string(); }
@@ -32,18 +36,18 @@ struct JsonConfig::Object {
   void read(const std::string& type, const char* key, T& into) const {
     const json* found = find(key);
     if (!found) return;
-    if (!fits(*found, into)) fail(type, "config.json: {} is {}, which is not of its type", key, found->dump());
+    if (!fits(*found, into)) fail(type, "config.json: {} is {}, which is not of its type", key, io::shown_json(*found));
     found->get_to(into);
   }
   void require(const std::string& type, const char* key, const json& wanted) const {
     const json* found = find(key);
     if (!found || *found == wanted) return;
-    fail(type, "config.json: {} is {}; only {} is supported", key, found->dump(), wanted.dump());
+    fail(type, "config.json: {} is {}; only {} is supported", key, io::shown_json(*found), wanted.dump());
   }
 };
 
 JsonConfig::JsonConfig(const std::string& text, const std::string& model_type) : type_(model_type) {
-  object_ = std::make_shared<const Object>(Object{json::parse(text, nullptr, false)});
+  object_ = std::make_shared<const Object>(Object{io::parse_json<json>(type_, "config.json", text)});
   if (!object_->value.is_object()) fail(type_, "config.json is not a JSON object");
   require("model_type", model_type.c_str());
 }
@@ -56,9 +60,10 @@ void JsonConfig::read(const char* key, double& into) const { object_->read(type_
 void JsonConfig::read(const char* key, bool& into) const { object_->read(type_, key, into); }
 void JsonConfig::read(const char* key, std::string& into) const { object_->read(type_, key, into); }
 
-void JsonConfig::read_first(const char* key, int64_t& into) const {
+void JsonConfig::read_token(const char* key, int64_t& into) const {
   const json* found = object_->find(key);
-  if (found && found->is_array() && !found->empty() && found->front().is_number_integer())
+  if (!found && object_->value.contains(key)) into = -1;
+  if (found && found->is_array() && !found->empty() && fits(found->front(), into))
     found->front().get_to(into);
   else
     read(key, into);
