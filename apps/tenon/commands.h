@@ -6,8 +6,12 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 
 namespace tenon::cli {
+
+/// A whole number of an option, with bounds that a person can read.
+CLI::Validator whole_number(int64_t least, int64_t most);
 
 void add_completion(CLI::App& app);
 void add_config(CLI::App& app);

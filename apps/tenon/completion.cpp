@@ -10,6 +10,7 @@
 
 #include "apps/tenon/command_tree.h"
 #include "apps/tenon/commands.h"
+#include "apps/tenon/output.h"
 #include "tenon/train/config.h"
 
 namespace tenon::cli {
@@ -17,11 +18,14 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+// Presets, and files beside them.
+bool is_config(const CLI::Option& option) { return option.get_type_name() == "CONFIG"; }
+
 // What may follow an option or stand as a positional: the names of a set, of presets, or nothing that is known.
 Words choices_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   Words choices;
-  if (type == "PRESET") {
+  if (is_config(option)) {
     for (const training::Preset& preset : training::presets()) choices.emplace_back(preset.name);
   }
   const size_t open = type.rfind('{'), close = type.rfind('}');
@@ -40,7 +44,7 @@ bool takes_value(const CLI::Option& option) {
 
 bool takes_files(const CLI::App& app) {
   for (const CLI::Option* option : options_of(app)) {
-    if (option->get_positional() && choices_of(*option).empty()) return true;
+    if (option->get_positional() && (choices_of(*option).empty() || is_config(*option))) return true;
   }
   return false;
 }
@@ -66,7 +70,8 @@ Words words_at(const CLI::App& app) {
   Words words;
   for (const CLI::App* command : commands_of(app)) words.push_back(command->get_name());
   for (const CLI::Option* option : options_of(app)) {
-    const Words more = option->get_positional() ? choices_of(*option) : spellings(*option);
+    const bool is_word = option->get_positional() && !is_config(*option);
+    const Words more = is_word ? choices_of(*option) : spellings(*option);
     words.insert(words.end(), more.begin(), more.end());
   }
   return words;
@@ -74,7 +79,7 @@ Words words_at(const CLI::App& app) {
 
 // The two shells differ in how the words before the cursor are called and in how words are offered.
 struct Dialect {
-  std::string_view head, before, previous, current, offer, files, tail;
+  std::string_view head, before, previous, current, offer, offer_with_files, files, tail;
 };
 
 constexpr Dialect kBash{
@@ -83,6 +88,7 @@ constexpr Dialect kBash{
     .previous = "${COMP_WORDS[COMP_CWORD-1]}",
     .current = "${COMP_WORDS[COMP_CWORD]}",
     .offer = "COMPREPLY=($(compgen -W '{}' -- \"${{COMP_WORDS[COMP_CWORD]}}\"))",
+    .offer_with_files = "COMPREPLY=($(compgen -f -W '{}' -- \"${{COMP_WORDS[COMP_CWORD]}}\"))",
     .files = ":",  // -o default offers files where nothing else is offered
     .tail = "complete -o default -F _tenon tenon\n",
 };
@@ -92,6 +98,7 @@ constexpr Dialect kZsh{
     .previous = "${words[CURRENT-1]}",
     .current = "${words[CURRENT]}",
     .offer = "compadd -- {}",
+    .offer_with_files = "compadd -- {}; _files",
     .files = "_files",
     .tail = "compdef _tenon tenon\n",
 };
@@ -111,9 +118,17 @@ std::string walk(const std::vector<Place>& places, const Dialect& dialect) {
       dialect.before, fmt::join(paths, "|"));
 }
 
-std::string offered(const Words& words, const Dialect& dialect) {
+std::string offered(const Words& words, const Dialect& dialect, bool with_files = false) {
   if (words.empty()) return std::string(dialect.files);
-  return fmt::format(fmt::runtime(dialect.offer), fmt::join(words, " "));
+  return fmt::format(fmt::runtime(with_files ? dialect.offer_with_files : dialect.offer), fmt::join(words, " "));
+}
+
+// The presets that a command takes as its argument.
+Words positional_configs(const CLI::App& app) {
+  for (const CLI::Option* option : options_of(app)) {
+    if (option->get_positional() && is_config(*option)) return choices_of(*option);
+  }
+  return {};
 }
 
 std::string script(const CLI::App& app, const Dialect& dialect) {
@@ -124,14 +139,17 @@ std::string script(const CLI::App& app, const Dialect& dialect) {
     for (const CLI::Option* option : options_of(*place.app)) {
       if (option->get_positional() || !takes_value(*option)) continue;
       for (const std::string& name : spellings(*option))
-        text += fmt::format("    '{} {}') {}; return ;;\n", place.path, name, offered(choices_of(*option), dialect));
+        text += fmt::format("    '{} {}') {}; return ;;\n", place.path, name,
+                            offered(choices_of(*option), dialect, is_config(*option)));
     }
   }
   text += "  esac\n  case \"$place\" in\n";
   for (const Place& place : places) {
     // Where files may stand, options are offered once a dash is there.
     const std::string only = takes_files(*place.app) ? fmt::format("[[ {} == -* ]] && ", dialect.current) : "";
-    text += fmt::format("    '{}') {}{} ;;\n", place.path, only, offered(words_at(*place.app), dialect));
+    const Words configs = positional_configs(*place.app);
+    const std::string otherwise = configs.empty() ? "" : " || " + offered(configs, dialect, true);
+    text += fmt::format("    '{}') {}{}{} ;;\n", place.path, only, offered(words_at(*place.app), dialect), otherwise);
   }
   return text + fmt::format("  esac\n  {}\n}}\n{}", dialect.files, dialect.tail);
 }
@@ -185,9 +203,9 @@ void add_completion(CLI::App& app) {
       ->required()
       ->check(CLI::IsMember(std::vector<std::string>{"bash", "zsh", "fish"}));
   command->callback([&app, shell] {
-    if (*shell == "bash") fmt::print("{}", script(app, kBash));
-    if (*shell == "zsh") fmt::print("{}", script(app, kZsh));
-    if (*shell == "fish") fmt::print("{}", fish_script(app));
+    if (*shell == "bash") print("{}", script(app, kBash));
+    if (*shell == "zsh") print("{}", script(app, kZsh));
+    if (*shell == "fish") print("{}", fish_script(app));
   });
 }
 

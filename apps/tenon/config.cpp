@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "apps/tenon/commands.h"
+#include "apps/tenon/output.h"
 
 namespace tenon::cli {
 namespace {
@@ -19,26 +20,25 @@ struct Wanted {
 
 void list_presets() {
   for (const training::Preset& preset : training::presets())
-    fmt::print("{:24}{}\n", preset.name, training::load_config(std::string(preset.name)).description);
+    print("{:24}{}\n", preset.name, training::load_config(std::string(preset.name)).description);
 }
 
 training::Config changed(const std::string& name, const std::vector<std::string>& settings) {
   training::Config config = training::load_config(name);
-  for (const std::string& setting : settings) training::set(config, setting);
+  training::set_all(config, settings);
   training::validate(config, name);
   return config;
 }
 
 void run(const Wanted& wanted) {
   if (wanted.list) list_presets();
-  if (wanted.defaults) fmt::print("{}", training::to_json({}));
-  if (wanted.schema) fmt::print("{}", training::json_schema());
-  if (wanted.markdown) fmt::print("{}", training::config_markdown());
-  if (!wanted.show.empty()) fmt::print("{}", training::to_json(changed(wanted.show, wanted.settings)));
+  if (wanted.defaults) print("{}", training::to_json({}));
+  if (wanted.schema) print("{}", training::json_schema());
+  if (wanted.markdown) print("{}", training::config_markdown());
+  if (!wanted.show.empty()) write_text(training::to_json(changed(wanted.show, wanted.settings)));
   if (!wanted.validate.empty()) {
     const training::Config config = changed(wanted.validate, wanted.settings);
-    fmt::print("{}: valid; {} keys differ from their defaults\n", wanted.validate,
-               training::differences({}, config).size());
+    print("{}: valid; {} keys differ from their defaults\n", wanted.validate, training::differences({}, config).size());
   }
 }
 
@@ -55,7 +55,7 @@ void add_config(CLI::App& app) {
   CLI::Option_group* what = command->add_option_group("what", "One of these");
   what->add_flag("--list", wanted->list, "List the presets");
   what->add_option("--validate", wanted->validate, "Check a config file or preset")->type_name("FILE");
-  what->add_option("--show", wanted->show, "Print a preset or file with all keys")->type_name("PRESET");
+  what->add_option("--show", wanted->show, "Print a preset or file with all keys")->type_name("CONFIG");
   what->add_flag("--print-defaults", wanted->defaults, "Print a config with all keys at their defaults");
   what->add_flag("--schema", wanted->schema, "Print the JSON schema of configs, for editors");
   what->add_flag("--markdown", wanted->markdown, "Print docs/config.md");

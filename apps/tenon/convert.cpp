@@ -7,12 +7,14 @@
 
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "apps/tenon/commands.h"
+#include "apps/tenon/output.h"
 #include "tenon/io/file.h"
+#include "tenon/io/json.h"
 #include "tenon/io/json_text.h"
 #include "tenon/tenon.h"
+#include "tenon/train/loaded_model.h"
 
 namespace tenon::cli {
 namespace {
@@ -26,10 +28,16 @@ struct Job {
   bool list = false;
 };
 
-enum class Format { folder, safetensors, torch, npz, npy, llama2c };
+enum class Format { folder, run, safetensors, torch, npz, npy, llama2c };
+
+// A run of `tenon train` or one of its checkpoints, which is loaded as the other commands do.
+bool is_run(const fs::path& path) {
+  return fs::exists(path / "checkpoint.json") || fs::is_directory(path / "checkpoints");
+}
 
 Format format_of(const fs::path& path) {
   const std::string ending = path.extension().string();
+  if (is_run(path)) return Format::run;
   if (fs::is_directory(path) || ending.empty()) return Format::folder;
   if (ending == ".safetensors" || path.string().ends_with(".safetensors.index.json")) return Format::safetensors;
   if (ending == ".pt" || ending == ".pth") return Format::torch;
@@ -48,21 +56,29 @@ std::string text_of_file(const fs::path& path) {
 
 struct Loaded {
   Weights weights;
-  std::string config;  // of a folder
+  std::string config;                                // of a folder or a run
+  std::shared_ptr<const text::Tokenizer> tokenizer;  // of a run
 };
+
+Loaded load_run(const fs::path& path) {
+  const training::LoadedModel loaded = training::load_model(path);
+  models::CausalLm::Files files = loaded.model->files();
+  return {std::move(files.weights), std::move(files.config), loaded.tokenizer};
+}
 
 Loaded load(const fs::path& path) {
   if (!fs::exists(path)) fail("convert", "{}: there is no such file or folder", path.string());
   switch (format_of(path)) {
     case Format::folder: {
       io::HuggingFaceFolder folder = io::load_folder(path);
-      return {std::move(folder.tensors), std::move(folder.config)};
+      return {std::move(folder.tensors), std::move(folder.config), nullptr};
     }
-    case Format::safetensors: return {io::load_safetensors(path).tensors, {}};
-    case Format::torch: return {io::load_torch(path).tensors, {}};
-    case Format::npz: return {io::load_npz(path), {}};
-    case Format::npy: return {{{path.stem().string(), io::load_npy(path)}}, {}};
-    case Format::llama2c: return {io::load_llama2c(path).tensors, {}};
+    case Format::run: return load_run(path);
+    case Format::safetensors: return {io::load_safetensors(path).tensors, {}, nullptr};
+    case Format::torch: return {io::load_torch(path).tensors, {}, nullptr};
+    case Format::npz: return {io::load_npz(path), {}, nullptr};
+    case Format::npy: return {{{path.stem().string(), io::load_npy(path)}}, {}, nullptr};
+    case Format::llama2c: return {io::load_llama2c(path).tensors, {}, nullptr};
   }
   return {};
 }
@@ -86,9 +102,10 @@ void cast_all(Weights& weights, const std::string& dtype) {
 // transformers takes the dtype it loads into from the config.
 std::string with_dtype(const std::string& config, const std::string& dtype) {
   if (dtype.empty()) return config;
-  io::check_json_object({"convert", "config.json", std::as_bytes(std::span(config))});
+  const io::Input input{"convert", "config.json", std::as_bytes(std::span(config))};
+  io::check_json_object(input);
   const std::string name = dtype == "f32" ? "float32" : dtype == "f16" ? "float16" : "bfloat16";
-  nlohmann::ordered_json json = nlohmann::ordered_json::parse(config);
+  nlohmann::ordered_json json = io::parse_json(input);
   json["torch_dtype"] = name;
   return json.dump(2) + "\n";
 }
@@ -121,20 +138,35 @@ void save_to_folder(const Job& job, Loaded& loaded) {
          ".safetensors file",
          job.out, job.in);
   io::save_folder(job.out, with_dtype(config, job.dtype), loaded.weights);
-  const bool is_other_folder = format_of(job.in) == Format::folder && !fs::equivalent(job.in, job.out);
-  if (is_other_folder) copy_companions(job.in, job.out);
+  if (format_of(job.in) == Format::folder) copy_companions(job.in, job.out);
+  if (loaded.tokenizer) loaded.tokenizer->save(job.out);
 }
 
 // llama2.c's files hold one kind of model, in f32.
 void folder_to_llama2c(const Job& job) {
   if (!job.dtype.empty() && job.dtype != "f32") throw CLI::ValidationError("--dtype", "is f32 for .bin files");
   if (format_of(job.in) == Format::llama2c) return models::Llama::load_llama2c(job.in)->save_llama2c(job.out);
+  if (format_of(job.in) == Format::run) {
+    const training::LoadedModel loaded = training::load_model(job.in);
+    const auto* llama = dynamic_cast<const models::Llama*>(loaded.model.get());
+    if (!llama) fail("convert", "{}: a .bin file is made of a Llama, and the model of {} is none", job.out, job.in);
+    return llama->save_llama2c(job.out);
+  }
   if (format_of(job.in) != Format::folder)
     fail("convert", "{}: a .bin file is made of a folder with a Llama in it, not of {}", job.out, job.in);
   models::Llama::load(job.in)->save_llama2c(job.out);
 }
 
+// The weights are read where they lie while the new ones are written.
+void require_other_place(const Job& job) {
+  std::error_code ignored;
+  if (fs::exists(job.out, ignored) && fs::equivalent(job.in, job.out, ignored))
+    fail("convert", "{}: is what is read; write to another name", job.out);
+  if (is_run(job.out)) fail("convert", "{}: is a run of tenon train; write to another folder", job.out);
+}
+
 void convert(const Job& job) {
+  require_other_place(job);
   const Format to = format_of(job.out);
   if (!job.config.empty() && to != Format::folder) throw CLI::ValidationError("--config", "goes with a folder as OUT");
   if (to == Format::folder && format_of(job.in) == Format::llama2c) return llama2c_to_folder(job);
@@ -154,15 +186,15 @@ void convert(const Job& job) {
 void list(const fs::path& path) {
   const Weights weights = load(path).weights;
   size_t longest = 0;
-  for (const auto& [name, tensor] : weights) longest = std::max(longest, name.size());
+  for (const auto& [name, tensor] : weights) longest = std::max(longest, io::escaped(name).size());
   int64_t numbers = 0;
   uint64_t bytes = 0;
   for (const auto& [name, tensor] : weights) {
-    fmt::print("{:{}}  {:5} {}\n", name, longest, tenon::name(tensor.dtype()), ir::to_string(tensor.shape()));
+    print("{:{}}  {:5} {}\n", io::escaped(name), longest, tenon::name(tensor.dtype()), ir::to_string(tensor.shape()));
     numbers += tensor.numel();
     bytes += static_cast<uint64_t>(tensor.numel()) * size_of(tensor.dtype());
   }
-  fmt::print("{} tensors, {} numbers, {:.1f} MB\n", weights.size(), numbers, static_cast<double>(bytes) / 1e6);
+  print("{} tensors, {} numbers, {:.1f} MB\n", weights.size(), numbers, static_cast<double>(bytes) / 1e6);
 }
 
 }  // namespace
@@ -191,7 +223,7 @@ void add_convert(CLI::App& app) {
       throw CLI::ValidationError("--list", "goes without --dtype and --config");
     if (job->list) return list(job->in);
     convert(*job);
-    fmt::print("wrote {}\n", job->out);
+    print("wrote {}\n", job->out);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "apps/tenon/commands.h"
+#include "apps/tenon/output.h"
 #include "apps/tenon/progress.h"
 #include "tenon/base/error.h"
 #include "tenon/data/prepare.h"
@@ -37,6 +38,12 @@ void prepare(PrepareArguments& given) {
   if (given.resume) options.unfinished = data::Unfinished::kMustContinue;
   if (given.restart) options.unfinished = data::Unfinished::kBeginAnew;
   const auto tokenizer = text::load_tokenizer(given.tokenizer);
+  for (const fs::path& out : {options.out, options.validation_out}) {
+    std::error_code missing;
+    if (fs::equivalent(out, given.tokenizer, missing) ||
+        fs::equivalent(out, fs::path(given.tokenizer) / "tokenizer.json", missing))
+      base::fail("prepare", "{}: is the tokenizer; write to another file", out.string());
+  }
 
   const auto begin = Clock::now();
   auto bar = std::make_unique<ByteProgress>("prepare");
@@ -46,16 +53,16 @@ void prepare(PrepareArguments& given) {
 
   const double taken = seconds_since(begin);
   if (done.continued_tokens > 0) {
-    fmt::print("continued an unfinished run after {} tokens\n", count_text(done.continued_tokens));
+    print("continued an unfinished run after {} tokens\n", count_text(done.continued_tokens));
   }
-  fmt::print("{}: {} tokens (vocabulary {}, {} bytes each)\n", options.out.string(), count_text(done.tokens),
-             count_text(tokenizer->vocabulary()), data::token_bytes_for(tokenizer->vocabulary()));
+  print("{}: {} tokens (vocabulary {}, {} bytes each)\n", options.out.string(), count_text(done.tokens),
+        count_text(tokenizer->vocabulary()), data::token_bytes_for(tokenizer->vocabulary()));
   if (done.validation_tokens > 0) {
-    fmt::print("{}: {} tokens\n", options.validation_out.string(), count_text(done.validation_tokens));
+    print("{}: {} tokens\n", options.validation_out.string(), count_text(done.validation_tokens));
   }
   const auto bytes = static_cast<double>(done.bytes);
-  fmt::print("{} documents from {} in {:.1f} s ({}/s)\n", count_text(done.documents), bytes_text(bytes), taken,
-             bytes_text(bytes / taken));
+  print("{} documents from {} in {:.1f} s ({}/s)\n", count_text(done.documents), bytes_text(bytes), taken,
+        bytes_text(bytes / taken));
 }
 
 void add_prepare(CLI::App& data) {
@@ -80,10 +87,10 @@ void add_prepare(CLI::App& data) {
   command->add_option("--validation-out", options.validation_out, "Token file for that part");
   command->add_option("--threads", options.threads, "Threads that tokenize; 0: one for each processor")
       ->capture_default_str()
-      ->check(CLI::Range(0, 1024));
+      ->check(whole_number(0, 1024));
   command->add_option("--checkpoint-megabytes", given->checkpoint_megabytes, "Input between two checkpoints")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(whole_number(1, 1 << 20));
   CLI::Option* resume =
       command->add_flag("--resume", given->resume,
                         "Continue an unfinished run, or fail where there is none (without it, one that "
@@ -102,13 +109,13 @@ std::string sample_of(const data::TokenFile& file, const text::Tokenizer* tokeni
 void info(const fs::path& path, const std::string& tokenizer_path, int64_t sample) {
   const auto file = data::TokenFile::open(path);
   const data::TokenFileHeader& header = file->header();
-  fmt::print("file        {} ({})\n", path.string(), bytes_text(static_cast<double>(fs::file_size(path))));
-  fmt::print("tokens      {}\n", count_text(header.tokens));
-  fmt::print("documents   {}\n", header.documents > 0 ? count_text(header.documents) : "not counted");
-  fmt::print("vocabulary  {}\n", count_text(header.vocabulary));
-  fmt::print("dtype       u{}\n", 8 * header.token_bytes);
-  fmt::print("tokenizer   {:016x}\n", header.tokenizer);
-  fmt::print("checksum    {:016x} (verified)\n", header.checksum);
+  print("file        {} ({})\n", path.string(), bytes_text(static_cast<double>(fs::file_size(path))));
+  print("tokens      {}\n", count_text(header.tokens));
+  print("documents   {}\n", header.documents > 0 ? count_text(header.documents) : "not counted");
+  print("vocabulary  {}\n", count_text(header.vocabulary));
+  print("dtype       u{}\n", 8 * header.token_bytes);
+  print("tokenizer   {:016x}\n", header.tokenizer);
+  print("checksum    {:016x} (verified)\n", header.checksum);
   std::unique_ptr<text::Tokenizer> tokenizer;
   if (!tokenizer_path.empty()) {
     tokenizer = text::load_tokenizer(tokenizer_path);
@@ -116,7 +123,8 @@ void info(const fs::path& path, const std::string& tokenizer_path, int64_t sampl
       base::fail("tokens", "{}: was made with another tokenizer than {}", path.string(), tokenizer_path);
     }
   }
-  fmt::print("first {}:\n{}\n", std::min(sample, header.tokens), sample_of(*file, tokenizer.get(), sample));
+  print("first {}:\n", std::min(sample, header.tokens));
+  write_text(sample_of(*file, tokenizer.get(), sample) + "\n");
 }
 
 void add_file_info(CLI::App& data) {
@@ -130,7 +138,9 @@ void add_file_info(CLI::App& data) {
   command->footer("Example:\n  tenon data info wiki.tokens --tokenizer wiki16k");
   command->add_option("file", given->file, "Token file")->required();
   command->add_option("--tokenizer", given->tokenizer, "Shows the sample as text");
-  command->add_option("--sample", given->sample, "Tokens to show")->capture_default_str()->check(CLI::Range(0, 100000));
+  command->add_option("--sample", given->sample, "Tokens to show")
+      ->capture_default_str()
+      ->check(whole_number(0, 100000));
   command->callback([given] { info(given->file, given->tokenizer, given->sample); });
 }
 
@@ -150,8 +160,8 @@ void stories(double megabytes, uint64_t seed, const fs::path& out) {
   }
   file.write(waiting);
   file.commit();
-  fmt::print("{}: {} stories, {}\n", out.string(), count_text(told),
-             bytes_text(static_cast<double>(written + static_cast<int64_t>(waiting.size()))));
+  print("{}: {} stories, {}\n", out.string(), count_text(told),
+        bytes_text(static_cast<double>(written + static_cast<int64_t>(waiting.size()))));
 }
 
 void add_stories(CLI::App& data) {

@@ -9,10 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/tenon/commands.h"
+#include "apps/tenon/output.h"
 #include "tenon/base/error.h"
 #include "tenon/base/parallel.h"
+#include "tenon/data/tokenizer_fingerprint.h"
 #include "tenon/data/tokens.h"
 #include "tenon/io/file.h"
+#include "tenon/train/corpus.h"
 #include "tenon/train/evaluation.h"
 #include "tenon/train/loaded_model.h"
 
@@ -36,12 +39,19 @@ Text tokens_of(const Wanted& wanted, const text::Tokenizer& tokenizer) {
   const auto file = io::MappedFile::open("eval", wanted.data);
   const std::string_view bytes = io::as_text(file->bytes());
   if (bytes.starts_with("TENONTOK")) {
-    Text text{data::Tokens(data::TokenFile::open(wanted.data)), 0};
+    const auto tokens = data::TokenFile::open(wanted.data);
+    const uint64_t made_with = tokens->header().tokenizer;
+    if ((made_with != 0 && made_with != data::tokenizer_fingerprint(tokenizer)) ||
+        tokens->vocabulary() > tokenizer.vocabulary())
+      base::fail("eval", "{}: is a token file that was made with another tokenizer than the model's; prepare it again",
+                 wanted.data);
+    Text text{data::Tokens(tokens), 0};
     std::vector<int32_t> ids(static_cast<size_t>(text.tokens.size()));
     text.tokens.copy(0, ids);
     text.bytes_per_token = static_cast<double>(tokenizer.decode(ids).size()) / static_cast<double>(ids.size());
     return text;
   }
+  training::require_text(wanted.data);
   std::vector<int32_t> ids = text::encode_parallel(tokenizer, bytes);
   if (ids.empty()) base::fail("eval", "{}: is empty", wanted.data);
   const double ratio = static_cast<double>(bytes.size()) / static_cast<double>(ids.size());
@@ -57,9 +67,8 @@ void run(const Wanted& wanted) {
   if (length > loaded.model->positions())
     base::fail("eval", "--length {} is longer than the model's context {}; lower it", length,
                loaded.model->positions());
-  if (text.tokens.size() <= length)
-    base::fail("eval", "{}: has {} tokens, a window of {} needs {}; lower --length", wanted.data, text.tokens.size(),
-               length, length + 1);
+  if (text.tokens.size() < 2)
+    base::fail("eval", "{}: has fewer than two tokens; there is nothing to tell", wanted.data);
   training::Config config;
   config.training.precision = wanted.precision;
   config.device.name = wanted.device;
@@ -72,12 +81,12 @@ void run(const Wanted& wanted) {
     const nlohmann::ordered_json json = {
         {"model", wanted.model},    {"data", wanted.data},   {"tokens", seen.tokens},     {"loss", seen.loss},
         {"perplexity", perplexity}, {"bits_per_byte", bits}, {"tokens_per_second", speed}};
-    fmt::print("{}\n", json.dump());
+    print("{}\n", json.dump(-1, ' ', out_is_terminal(), nlohmann::ordered_json::error_handler_t::replace));
     return;
   }
-  fmt::print("{}\n{} tokens of {} in windows of {}, {:.0f} tokens/s\n", loaded.description, seen.tokens, wanted.data,
-             length, speed);
-  fmt::print("loss           {:.4f}\nperplexity     {:.3f}\nbits per byte  {:.4f}\n", seen.loss, perplexity, bits);
+  print("{}\n{} tokens of {} in windows of {}, {:.0f} tokens/s\n", loaded.description, seen.tokens, wanted.data, length,
+        speed);
+  print("loss           {:.4f}\nperplexity     {:.3f}\nbits per byte  {:.4f}\n", seen.loss, perplexity, bits);
 }
 
 }  // namespace
@@ -97,13 +106,13 @@ void add_eval(CLI::App& app) {
   command->add_option("data", wanted->data, "A text file or token file")->type_name("FILE")->required();
   command->add_option("--tokenizer", wanted->tokenizer, "Another tokenizer than the model's")->type_name("PATH");
   command->add_option("--lora", wanted->lora, "An adapter to merge in")->type_name("FOLDER");
-  command->add_option("--batch", wanted->batch, "Windows at a time")->check(CLI::PositiveNumber);
+  command->add_option("--batch", wanted->batch, "Windows at a time")->check(whole_number(1, 4096));
   command->add_option("--length", wanted->length, "Tokens of a window (the model's context unless given)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1, 1 << 30));
   command->add_option("--precision", wanted->precision, "Type of the products: f32, bf16 or f16")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
   command->add_option("--device", wanted->device, "The device: cpu or reference");
-  command->add_option("--threads", wanted->threads, "Threads (all cores unless given)")->check(CLI::PositiveNumber);
+  command->add_option("--threads", wanted->threads, "Threads (all cores unless given)")->check(whole_number(1, 4096));
   command->add_flag("--json", wanted->json, "One JSON object instead of lines");
   command->callback([wanted] { run(*wanted); });
 }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/tenon/commands.h"
+#include "apps/tenon/output.h"
 #include "tenon/base/parallel.h"
 #include "tenon/io/file.h"
 #include "tenon/models/text_writer.h"
@@ -21,7 +22,6 @@ namespace {
 using base::fail;
 
 constexpr std::string_view kCommand = "generate";
-constexpr int64_t kUsualTokens = 200;
 constexpr const char* kExamples = R"(
 MODEL is a Hugging Face folder, a folder of `tenon train` (its best checkpoint), one checkpoint, or a llama2.c file.
 Without --prompt and --file, the prompt is read from stdin. What follows the prompt is printed; a single text while it
@@ -37,7 +37,7 @@ Examples:
 struct Job {
   std::string model, prompt, file, tokenizer, lora, device = "cpu";
   models::GenerateOptions options;
-  int64_t tokens = 0, count = 1, batch = 8;
+  int64_t tokens = 200, count = 1, batch = 8;
   uint64_t seed = 1;
   int threads = 0;
   bool has_prompt = false, json = false, no_stream = false, stats = false;
@@ -51,9 +51,10 @@ std::string read_stdin() {
   return text;
 }
 
-void print(std::string_view bytes) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size() || std::fflush(stdout) != 0)
-    fail(kCommand, "writing to stdout failed");
+// At once: a text is read while it is written.
+void show(std::string_view text) {
+  write_text(text);
+  flush_out();
 }
 
 // A shell has no short way to write a line break into an argument.
@@ -92,26 +93,20 @@ std::vector<std::string> prompts_of(const Job& job) {
   return repeated;
 }
 
-// As many tokens as were asked for, or else as the longest prompt leaves room for.
-int64_t tokens_for(const Job& job, const std::vector<std::string>& prompts, const models::TextWriter& writer,
-                   int64_t positions) {
-  int64_t room = positions;
+// A text may outgrow the context, a prompt may not: nobody would know which part of it was read.
+void require_room(const std::vector<std::string>& prompts, const models::TextWriter& writer, int64_t positions) {
   for (const std::string& prompt : prompts) {
     const auto given = static_cast<int64_t>(writer.encode(prompt).size());
     if (given > positions)
       fail(kCommand, "the prompt has {} tokens, the model looks at no more than {}; shorten it", given, positions);
-    if (given + job.tokens > positions + 1)
-      fail(kCommand, "a prompt of {} tokens leaves room for {} more of the model's {}, not for {}; lower --tokens",
-           given, positions + 1 - given, positions, job.tokens);
-    room = std::min(room, positions + 1 - given);
   }
-  return job.tokens > 0 ? job.tokens : std::min(room, kUsualTokens);
 }
 
 std::string json_line(const std::string& prompt, const models::Text& text) {
   const nlohmann::ordered_json line = {
       {"prompt", prompt}, {"text", text.text}, {"tokens", text.tokens}, {"stop", name(text.reason)}};
-  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  // On a terminal in plain ASCII, where no control of 8 bits can hide.
+  return line.dump(-1, ' ', out_is_terminal(), nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 struct Tally {
@@ -119,8 +114,8 @@ struct Tally {
   double seconds = 0;
 
   void print() const {
-    fmt::print(stderr, "{} tokens in {:.2f} s, {:.1f} tokens/s\n", tokens, seconds,
-               static_cast<double>(tokens) / std::max(seconds, 1e-9));
+    tell(fmt::format("{} tokens in {:.2f} s, {:.1f} tokens/s\n", tokens, seconds,
+                     static_cast<double>(tokens) / std::max(seconds, 1e-9)));
   }
 };
 
@@ -133,7 +128,8 @@ void run(Job job) {
   const std::vector<std::string> prompts = prompts_of(job);
   Generator generator(job.seed);
   job.options.generator = &generator;
-  job.options.new_tokens = tokens_for(job, prompts, writer, loaded.model->positions());
+  job.options.new_tokens = job.tokens;
+  require_room(prompts, writer, loaded.model->positions());
   const bool streams = prompts.size() == 1 && !job.json && !job.no_stream;
   Tally tally;
   for (size_t first = 0; first < prompts.size(); first += static_cast<size_t>(job.batch)) {
@@ -142,16 +138,20 @@ void run(Job job) {
                                          prompts.begin() + static_cast<ptrdiff_t>(last));
     const auto start = std::chrono::steady_clock::now();
     const std::vector<models::Text> texts = writer.write(batch, job.options, [&](size_t, std::string_view piece) {
-      if (streams) print(piece);
+      if (streams) show(piece);
     });
     tally.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     for (size_t i = 0; i < texts.size(); ++i) {
       tally.tokens += std::ssize(texts[i].tokens);
-      print(job.json ? json_line(batch[i], texts[i]) : streams ? "\n" : texts[i].text + "\n");
+      if (job.json)
+        write_out(json_line(batch[i], texts[i]));
+      else
+        write_text(streams ? "\n" : texts[i].text + "\n");
+      flush_out();
     }
   }
   if (job.stats) {
-    fmt::print(stderr, "{}\n", loaded.description);
+    tell(fmt::format("{}\n", loaded.description));
     tally.print();
   }
 }
@@ -178,26 +178,22 @@ void add_generate(CLI::App& app) {
   command->add_option("MODEL", job->model, "Folder, run, checkpoint or llama2.c file")->required();
   auto* prompt = command->add_option("--prompt,-p", job->prompt, "What the text continues");
   command->add_option("--file,-f", job->file, "A file of prompts, one a line")->type_name("FILE")->excludes(prompt);
-  command
-      ->add_option("--tokens,-n", job->tokens, "Most tokens to write (default: 200, or what the context has room for)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+  command->add_option("--tokens,-n", job->tokens, "Most tokens to write; they may be more than the context")
+      ->default_val(200)
+      ->check(whole_number(1, 1 << 30));
   add_sampling(*command, job->options);
   command->add_option("--stop", *stops, "End before this string; may be repeated. \\n is a line break")
       ->allow_extra_args(false);
   command->add_option("--seed", job->seed, "The same seed draws the same text")->default_val(1);
-  command->add_option("--count", job->count, "Texts for each prompt")
-      ->default_val(1)
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
-  command->add_option("--batch", job->batch, "Texts to write at a time")
-      ->default_val(8)
-      ->check(CLI::Range(int64_t{1}, int64_t{4096}));
+  command->add_option("--count", job->count, "Texts for each prompt")->default_val(1)->check(whole_number(1, 1 << 20));
+  command->add_option("--batch", job->batch, "Texts to write at a time")->default_val(8)->check(whole_number(1, 4096));
   command->add_flag("--json", job->json, "A JSON object a line: prompt, text, tokens, stop (length, token, string)");
   command->add_flag("--no-stream", job->no_stream, "Show a text when it is finished");
   command->add_flag("--stats", job->stats, "Say on stderr which model it was, and how fast");
   command->add_option("--tokenizer,-t", job->tokenizer, "Instead of the one that lies with the model");
   command->add_option("--lora", job->lora, "Folder of an adapter to merge in")->type_name("FOLDER");
   command->add_option("--device", job->device, "Where to run (see tenon info)")->default_val("cpu");
-  command->add_option("--threads", job->threads, "Threads to use (default: all)")->check(CLI::Range(1, 4096));
+  command->add_option("--threads", job->threads, "Threads to use (default: all)")->check(whole_number(1, 4096));
   command->callback([job, stops, prompt] {
     job->has_prompt = prompt->count() > 0;
     for (const std::string& stop : *stops) job->options.stop_strings.push_back(with_line_breaks(stop));

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "apps/tenon/commands.h"
+#include "apps/tenon/output.h"
 #include "tenon/backends/cpu/matmul_amx.h"
 #include "tenon/backends/cpu/tile_targets.h"
 #include "tenon/base/parallel.h"
@@ -95,24 +96,22 @@ std::string gigabytes(const ordered_json& bytes) {
   return fmt::format("{:.1f} GB", bytes.get<double>() / 1e9);
 }
 
-void print(const ordered_json& all) {
-  for (const auto& [name, version] : all["versions"].items()) fmt::print("{:<12}{}\n", name, text_of(version));
-  fmt::print("{:<12}{}, {} threads in use (TENON_THREADS)\n", "cores", all["cores"].dump(), all["threads"].dump());
-  fmt::print("{:<12}{}{}\n", "simd", text_of(all["simd"]), all["amx"] == true ? ", AMX" : "");
-  fmt::print("{:<12}{}, {} available\n", "memory", gigabytes(all["memory"]["total"]),
-             gigabytes(all["memory"]["available"]));
+void print_all(const ordered_json& all) {
+  for (const auto& [name, version] : all["versions"].items()) print("{:<12}{}\n", name, text_of(version));
+  print("{:<12}{}, {} threads in use (TENON_THREADS)\n", "cores", all["cores"].dump(), all["threads"].dump());
+  print("{:<12}{}{}\n", "simd", text_of(all["simd"]), all["amx"] == true ? ", AMX" : "");
+  print("{:<12}{}, {} available\n", "memory", gigabytes(all["memory"]["total"]), gigabytes(all["memory"]["available"]));
   const ordered_json& cache = all["disk_cache"];
   if (cache.is_null())
-    fmt::print("{:<12}none (TENON_CACHE_DIR)\n", "disk cache");
+    print("{:<12}none (TENON_CACHE_DIR)\n", "disk cache");
   else
-    fmt::print("{:<12}{}: {} files, {:.1f} MB\n", "disk cache", text_of(cache["folder"]), cache["files"].dump(),
-               cache["bytes"].get<double>() / 1e6);
-  fmt::print("devices\n");
+    print("{:<12}{}: {} files, {:.1f} MB\n", "disk cache", text_of(cache["folder"]), cache["files"].dump(),
+          cache["bytes"].get<double>() / 1e6);
+  print("devices\n");
   for (const ordered_json& device : all["devices"]) {
-    fmt::print("  {:<14}{} buffers a kernel, aligned to {} bytes, {}{}\n", text_of(device["name"]),
-               device["max_buffers"].dump(), device["alignment"].dump(),
-               device["fuses"] == true ? "fuses kernels" : "one op a kernel",
-               device["default"] == true ? " (default)" : "");
+    print("  {:<14}{} buffers a kernel, aligned to {} bytes, {}{}\n", text_of(device["name"]),
+          device["max_buffers"].dump(), device["alignment"].dump(),
+          device["fuses"] == true ? "fuses kernels" : "one op a kernel", device["default"] == true ? " (default)" : "");
   }
 }
 
@@ -129,9 +128,9 @@ void add_system_info(CLI::App& app) {
   command->callback([as_json] {
     const ordered_json all = everything();
     if (*as_json)
-      fmt::print("{}\n", all.dump(2));
+      print("{}\n", all.dump(2, ' ', false, ordered_json::error_handler_t::replace));
     else
-      print(all);
+      print_all(all);
   });
 }
 

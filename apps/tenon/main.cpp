@@ -1,10 +1,22 @@
 // `tenon`: the command line. A new subcommand is a file in this folder and a line in kCommands.
 
-#include <cstdio>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <exception>
+#include <filesystem>
+#include <new>
+#include <system_error>
 
 #include "apps/tenon/commands.h"
+#include "apps/tenon/output.h"
 #include "apps/tenon/usage.h"
+#include "tenon/base/error.h"
+#include "tenon/base/mapped.h"
+#include "tenon/io/input.h"
 
 namespace {
 
@@ -35,21 +47,66 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // help or version
     app.exit(asked);
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "%s\n", usage_error(app, error).c_str());
+    tell(tenon::io::escaped(usage_error(app, error)) + "\n");
     return kBadUsage;
   }
+  // A file that lost bytes while it was read gave zeros instead.
+  if (const std::string cut = tenon::base::cut_map(); !cut.empty())
+    tenon::base::fail("file", "{}: was cut while it was read; bring it back whole and start again", cut);
+  flush_out();
   return 0;
+}
+
+// A descriptor that is closed would be given to the first file that is opened: messages would go into a checkpoint.
+// What stands in for it fails as the closed one would, but for stderr, which nobody has to listen to.
+void open_standard_files() {
+  for (const auto& [file, mode] :
+       {std::pair(STDIN_FILENO, O_WRONLY), std::pair(STDOUT_FILENO, O_RDONLY), std::pair(STDERR_FILENO, O_WRONLY)}) {
+    if (fcntl(file, F_GETFD) < 0 && errno == EBADF && open("/dev/null", mode) != file) _exit(kFailed);
+  }
+}
+
+// The reader of a pipe has seen enough: a program ends without a word then, unless whoever started it asked for errors.
+void end_like_a_pipe() {
+  std::signal(SIGPIPE, SIG_DFL);
+  std::raise(SIGPIPE);
+}
+
+std::string text_of(const std::filesystem::filesystem_error& error) {
+  const std::string path = error.path1().string();
+  return path.empty() ? error.code().message() : path + ": " + error.code().message();
+}
+
+// What went wrong, as one line; exceptions of libraries speak of themselves, not of the work.
+std::string text_of_failure(bool pipes_are_quiet) {
+  try {
+    throw;
+  } catch (const OutputLost& lost) {
+    if (pipes_are_quiet && lost.error_number == EPIPE) end_like_a_pipe();
+    return std::string("standard output cannot be written: ") + std::strerror(lost.error_number);
+  } catch (const tenon::Error& error) {
+    return error.what();
+  } catch (const std::bad_alloc&) {
+    return "out of memory; close other programs, or make the model, the batch or the context smaller";
+  } catch (const std::filesystem::filesystem_error& error) {
+    return text_of(error);
+  } catch (const std::system_error& error) {
+    return error.code().message();
+  } catch (const std::exception& error) {
+    return std::string("this should not have happened, please report it: ") + error.what();
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_files();
+  // Losing the terminal must not end a run of days; what is lost on stdout is noticed where it is written.
+  const bool pipes_are_quiet = std::signal(SIGPIPE, SIG_IGN) == SIG_DFL;
   try {
-    const int code = run(argc, argv);
-    if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
-    std::perror("tenon: standard output cannot be written");
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "tenon: %s\n", error.what());
+    return run(argc, argv);
+  } catch (...) {
+    tell("tenon: " + tenon::io::escaped(text_of_failure(pipes_are_quiet)) + "\n");
   }
   return kFailed;
 }

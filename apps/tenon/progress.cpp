@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+
+#include "apps/tenon/output.h"
 
 namespace tenon::cli {
 namespace {
@@ -47,7 +48,7 @@ ByteProgress::ByteProgress(std::string label) : label_(std::move(label)), is_ter
 }
 
 ByteProgress::~ByteProgress() {
-  if (is_drawn_) fmt::print(stderr, "\r\033[K");
+  if (is_drawn_) tell("\r\033[K");
 }
 
 void ByteProgress::show(int64_t done, int64_t total) {
@@ -61,10 +62,10 @@ void ByteProgress::show(int64_t done, int64_t total) {
   const std::string figures = fmt::format("{} of {}, {}/s, {} left", bytes_text(static_cast<double>(done)),
                                           bytes_text(static_cast<double>(total)), bytes_text(rate), left);
   if (is_terminal_) {
-    fmt::print(stderr, "\r\033[K{} [{}] {:3.0f}%  {}", label_, bar_text(part), 100 * part, figures);
+    tell(fmt::format("\r\033[K{} [{}] {:3.0f}%  {}", label_, bar_text(part), 100 * part, figures));
     is_drawn_ = true;
   } else {
-    fmt::print(stderr, "{}: {:.0f}%, {}\n", label_, 100 * part, figures);
+    tell(fmt::format("{}: {:.0f}%, {}\n", label_, 100 * part, figures));
   }
 }
 

@@ -5,11 +5,12 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "apps/tenon/commands.h"
+#include "apps/tenon/output.h"
 #include "tenon/base/parallel.h"
 #include "tenon/io/file.h"
+#include "tenon/io/json.h"
 #include "tenon/text/bpe.h"
 #include "tenon/text/bpe_trainer.h"
 #include "tenon/text/byte_tokenizer.h"
@@ -47,12 +48,6 @@ std::string read_stdin() {
   while (const size_t got = std::fread(buffer, 1, sizeof(buffer), stdin)) text.append(buffer, got);
   if (std::ferror(stdin)) base::fail(kCommand, "reading from stdin failed");
   return text;
-}
-
-void print(std::string_view bytes) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) {
-    base::fail(kCommand, "writing to stdout failed");
-  }
 }
 
 /// Calls f(text) for each of the texts that the command line names.
@@ -96,7 +91,7 @@ void decode(const text::Tokenizer& tokenizer, const Options& options) {
     const std::vector<int32_t> more = parse_ids(text);
     ids.insert(ids.end(), more.begin(), more.end());
   });
-  print(tokenizer.decode(ids));
+  write_text(tokenizer.decode(ids));
 }
 
 void print_stats(const text::Tokenizer& tokenizer, const Options& options) {
@@ -111,15 +106,15 @@ void print_stats(const text::Tokenizer& tokenizer, const Options& options) {
     tokens += ids.size();
     for (const int32_t id : ids) seen[static_cast<size_t>(id)] = true;
   });
-  print(fmt::format("tokenizer        {}, vocabulary {}\n", tokenizer.kind(), tokenizer.vocabulary()));
-  print(fmt::format("bytes            {}\ntokens           {}\n", bytes, tokens));
+  write_out(fmt::format("tokenizer        {}, vocabulary {}\n", tokenizer.kind(), tokenizer.vocabulary()));
+  write_out(fmt::format("bytes            {}\ntokens           {}\n", bytes, tokens));
   if (tokens > 0) {
-    print(fmt::format("bytes per token  {:.3f}\n", static_cast<double>(bytes) / static_cast<double>(tokens)));
+    write_out(fmt::format("bytes per token  {:.3f}\n", static_cast<double>(bytes) / static_cast<double>(tokens)));
   }
-  print(fmt::format("distinct tokens  {}\n", std::ranges::count(seen, true)));
+  write_out(fmt::format("distinct tokens  {}\n", std::ranges::count(seen, true)));
   if (seconds > 0) {
-    print(fmt::format("MB/s             {:.1f} ({} threads)\n", static_cast<double>(bytes) / seconds / 1e6,
-                      base::num_threads()));
+    write_out(fmt::format("MB/s             {:.1f} ({} threads)\n", static_cast<double>(bytes) / seconds / 1e6,
+                          base::num_threads()));
   }
 }
 
@@ -141,7 +136,7 @@ struct Case {
 };
 
 Case parse_case(std::string_view line, std::string_view where) {
-  const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const auto json = io::parse_json<nlohmann::json>(kCommand, std::string(where), line);
   if (!json.is_object()) base::fail(kCommand, "{}: is not a JSON object", where);
   const auto text_at = [&](const char* name) {
     if (!json.at(name).is_string()) base::fail(kCommand, "{}: {} must be a string", where, name);
@@ -171,7 +166,7 @@ void encode_jsonl(const text::Tokenizer& tokenizer, const Options& options) {
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     const Case next = parse_case(line, fmt::format("{}:{}", options.jsonl, number));
     const bool special = options.special || next.special;
-    print(fmt::format("[{}]\n", fmt::join(encode(tokenizer, next.text, options, special), ",")));
+    write_out(fmt::format("[{}]\n", fmt::join(encode(tokenizer, next.text, options, special), ",")));
   }
 }
 
@@ -204,7 +199,20 @@ std::unique_ptr<text::Tokenizer> train(const Options& options) {
       counter.model({options.vocabulary, std::max<int64_t>(options.min_count, 1), /*has_end_of_text=*/true}));
 }
 
+// What is read stays as it is: a tokenizer may say more than Tenon writes again.
+void require_other_file(const Options& options) {
+  std::vector<std::filesystem::path> read(options.train.begin(), options.train.end());
+  read.emplace_back(options.tokenizer);
+  read.push_back(std::filesystem::path(options.tokenizer) / "tokenizer.json");
+  for (const std::filesystem::path& path : read) {
+    std::error_code missing;
+    if (std::filesystem::equivalent(path, std::filesystem::path(options.out) / "tokenizer.json", missing))
+      base::fail(kCommand, "{}: is what is read; write to another folder", path.string());
+  }
+}
+
 void run(const Options& options) {
+  if (!options.out.empty()) require_other_file(options);
   if (options.threads != 0) base::set_num_threads(options.threads);
   const bool trains = !options.train.empty() || options.kind == "byte";
   if (trains) {
@@ -212,7 +220,7 @@ void run(const Options& options) {
     const std::unique_ptr<text::Tokenizer> trained = train(options);
     trained->save(options.out);
     const bool is_short = options.kind == "bpe" && trained->vocabulary() < options.vocabulary;
-    print(fmt::format(
+    write_out(fmt::format(
         "{}: {}, vocabulary {}{}\n", (std::filesystem::path(options.out) / "tokenizer.json").string(), trained->kind(),
         trained->vocabulary(),
         is_short ? fmt::format(", less than {}: no more pairs occur often enough", options.vocabulary) : ""));
@@ -230,9 +238,9 @@ void run(const Options& options) {
     encode_jsonl(*tokenizer, options);
   else
     for_each_text(options, [&](std::string_view text) {
-      print(fmt::format("{}\n", fmt::join(encode(*tokenizer, text, options, options.special), " ")));
+      write_out(fmt::format("{}\n", fmt::join(encode(*tokenizer, text, options, options.special), " ")));
     });
-  if (std::fflush(stdout) != 0) base::fail(kCommand, "writing to stdout failed");
+  flush_out();
 }
 
 }  // namespace
@@ -256,7 +264,7 @@ void add_tokenize(CLI::App& app) {
   stats->excludes(decode)->excludes(jsonl);
   command->add_flag("--special", options->special, "Names such as <|endoftext|> in a text are special tokens");
   command->add_flag("--begin", options->begin, "Put the token that begins a text first, if the tokenizer has one");
-  command->add_option("--threads", options->threads, "Threads to use (default: all)")->check(CLI::Range(1, 4096));
+  command->add_option("--threads", options->threads, "Threads to use (default: all)")->check(whole_number(1, 4096));
 
   auto* train = path("--train", options->train, "Train a tokenizer on these files");
   train->excludes(tokenizer)->excludes(decode)->excludes(jsonl)->excludes(stats);
@@ -264,10 +272,10 @@ void add_tokenize(CLI::App& app) {
   kind->check(CLI::IsMember({"bpe", "char", "word", "byte"}))->excludes(tokenizer);
   auto* vocabulary =
       command->add_option("--vocabulary", options->vocabulary, "Tokens in all (default: bpe 16000, word no limit)");
-  vocabulary->check(CLI::PositiveNumber)->needs(train);
+  vocabulary->check(whole_number(1, 1 << 30))->needs(train);
   auto* min_count = command->add_option("--min-count", options->min_count,
                                         "Leave out what occurs less often (default: bpe 2, word 1)");
-  min_count->check(CLI::PositiveNumber)->needs(train);
+  min_count->check(whole_number(1, 1 << 30))->needs(train);
   auto* special_token =
       command->add_option("--special-token", options->special_tokens, "Of a bpe, repeatable (default: <|endoftext|>)");
   special_token->needs(train)->allow_extra_args(false);

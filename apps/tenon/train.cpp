@@ -8,6 +8,9 @@
 #include <memory>
 
 #include "apps/tenon/commands.h"
+#include "apps/tenon/output.h"
+#include "tenon/base/error.h"
+#include "tenon/train/report.h"
 #include "tenon/train/trainer.h"
 
 namespace tenon::cli {
@@ -22,13 +25,20 @@ struct Wanted {
   bool quiet = false;
 };
 
+bool is_taken(const fs::path& folder) {
+  return fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder));
+}
+
+// runs/demo, and behind it the time where there is one already.
 std::string default_folder(const std::string& config) {
+  const std::string plain = "runs/" + fs::path(config).stem().string();
+  if (!is_taken(plain)) return plain;
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   localtime_r(&now, &local);
   char stamp[32];
   std::strftime(stamp, sizeof stamp, "%Y%m%d_%H%M%S", &local);
-  return "runs/" + fs::path(config).stem().string() + "_" + stamp;
+  return plain + "_" + stamp;
 }
 
 void run(const Wanted& wanted) {
@@ -39,7 +49,10 @@ void run(const Wanted& wanted) {
     throw CLI::ValidationError("--resume goes on in its own folder; leave --out away");
   training::Config config =
       wanted.config.empty() ? training::run_config(wanted.resume) : training::load_config(wanted.config);
-  for (const std::string& setting : wanted.settings) training::set(config, setting);
+  training::set_all(config, wanted.settings);
+  std::error_code missing;
+  if (!resumes && fs::equivalent(wanted.config, fs::path(wanted.out) / "config.json", missing))
+    base::fail("train", "{}: would be replaced by the config of the run; choose another --out", wanted.config);
   training::TrainOptions options;
   options.folder = resumes ? wanted.resume : wanted.out.empty() ? default_folder(wanted.config) : wanted.out;
   options.resume = resumes;
@@ -48,15 +61,16 @@ void run(const Wanted& wanted) {
   const training::TrainResult result = training::train(config, options);
 
   if (result.stopped)
-    fmt::print("stopped after step {}: tenon train --resume {}\n", result.step, options.folder.string());
+    print("stopped after step {}: tenon train --resume {}\n", result.step, options.folder.string());
   else
-    fmt::print("trained {} steps in {:.1f} s, {:.0f} tokens/s, loss {:.4f}", result.step, result.seconds,
-               result.tokens_per_second, result.loss);
+    print("trained {} steps in {} ({} in all), {:.0f} tokens/s, loss {:.4f}", result.step,
+          training::duration_text(result.step_seconds), training::duration_text(result.seconds),
+          result.tokens_per_second, result.loss);
   if (!result.stopped) {
-    if (result.best_validation_loss) fmt::print(", validation loss {:.4f} at best", *result.best_validation_loss);
-    fmt::print("\nmodel   {}\n", result.model.string());
+    if (result.best_validation_loss) print(", validation loss {:.4f} at best", *result.best_validation_loss);
+    print("\nmodel   {}\n", result.model.string());
   }
-  fmt::print("report  {}\n", fs::absolute(result.report).string());
+  print("report  {}\n", fs::absolute(result.report).string());
 }
 
 }  // namespace
@@ -75,14 +89,16 @@ void add_train(CLI::App& app) {
       ->type_name("CONFIG");
   command->add_option("--config", wanted->config, "The same")->type_name("CONFIG");
   command->add_option("--set", wanted->settings, "Change a key: training.batch_size=16; may be given several times")
-      ->type_name("KEY=VALUE");
-  command->add_option("--out", wanted->out, "Folder of the run (runs/CONFIG_DATE_TIME unless given)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--out", wanted->out, "Folder of the run (runs/CONFIG, or where there is one runs/CONFIG_DATE_TIME)")
       ->type_name("FOLDER");
   command->add_option("--resume", wanted->resume, "Go on with the newest good checkpoint of a run")
       ->type_name("FOLDER");
   command->add_option("--stop-after", wanted->stop_after, "Stop with a checkpoint after this step, as Ctrl-C would")
       ->type_name("STEP")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1, 1'000'000'000));
   command->add_flag("--quiet", wanted->quiet, "Show nothing while training");
   command->callback([wanted] { run(*wanted); });
 }

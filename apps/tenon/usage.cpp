@@ -6,7 +6,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <charconv>
+#include <functional>
+
 #include "apps/tenon/command_tree.h"
+#include "apps/tenon/commands.h"
 #include "tenon/base/nearest.h"
 #include "tenon/io/input.h"
 
@@ -57,6 +61,17 @@ const CLI::App& last_command(const CLI::App& app) {
 }
 
 }  // namespace
+
+CLI::Validator whole_number(int64_t least, int64_t most) {
+  const auto check = [least, most](const std::string& text) {
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool is_whole = error == std::errc() && end == text.data() + text.size();
+    if (is_whole && number >= least && number <= most) return std::string();
+    return fmt::format("{} is no whole number from {} to {}", io::in_quotes(text), least, most);
+  };
+  return CLI::Validator(std::function<std::string(std::string&)>(check), fmt::format("{} to {}", least, most));
+}
 
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (const CLI::App* place = with_unknown(app)) return unknown_word(*place);

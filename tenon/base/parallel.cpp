@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
@@ -13,12 +14,15 @@
 #include <mutex>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #ifdef _OPENMP
 #include <omp.h>
+#include <pthread.h>
 #endif
 
 #include "tenon/base/error.h"
+#include "tenon/base/thread.h"
 
 namespace tenon::base {
 namespace {
@@ -48,9 +52,51 @@ std::atomic<int>& threads() {
   return count;
 }
 
+#ifdef _OPENMP
+
+// OpenMP's threads belong to the thread that began a region, and do not live on in a child of the process: a region
+// there would wait for them for ever.
+thread_local bool lost_its_helpers = false;
+
+bool is_watching_forks() {
+  return pthread_atfork(nullptr, nullptr, [] { lost_its_helpers = true; }) == 0;
+}
+
+// Stands still until all of a number of threads have been started, or one could not.
+void try_threads(int count) {
+  std::mutex mutex;
+  std::condition_variable all_tried;
+  bool is_over = false;
+  std::vector<std::thread> tried;
+  const auto end = [&] {
+    {
+      const std::scoped_lock lock(mutex);
+      is_over = true;
+    }
+    all_tried.notify_all();
+    for (std::thread& thread : tried) thread.join();
+  };
+  try {
+    tried.reserve(static_cast<size_t>(count));
+    for (int i = 0; i < count; ++i) {
+      tried.push_back(start_thread([&] {
+        std::unique_lock lock(mutex);
+        all_tried.wait(lock, [&] { return is_over; });
+      }));
+    }
+  } catch (...) {
+    end();
+    throw;
+  }
+  end();
+}
+
+#endif
+
 bool must_stay_on_this_thread() {
 #ifdef _OPENMP
-  return omp_in_parallel() != 0;
+  static const bool watches = is_watching_forks();
+  return lost_its_helpers || !watches || omp_in_parallel() != 0;
 #else
   return true;
 #endif
@@ -105,6 +151,20 @@ void set_num_threads(int count) {
   threads().store(std::min(count, kMostThreads), std::memory_order_relaxed);
 }
 
+void refuse_thread(const std::error_code& why) {
+  fail("threads", "a thread could not be started: {}; lower TENON_THREADS, or raise the limits (ulimit -u, ulimit -v)",
+       why.message());
+}
+
+void require_threads([[maybe_unused]] int threads) {
+#ifdef _OPENMP
+  thread_local int known = 1;  // this one
+  if (threads <= known || must_stay_on_this_thread()) return;
+  try_threads(threads - known);
+  known = threads;
+#endif
+}
+
 namespace detail {
 
 int64_t chunk_count(int64_t n, int64_t grain) {
@@ -121,6 +181,7 @@ void run_chunks(int64_t chunks, const std::function<void(int64_t)>& chunk) {
     return;
   }
 #ifdef _OPENMP
+  require_threads(team);
   Shares shares(team, chunks);
   std::exception_ptr first_error;
   std::mutex error_mutex;

@@ -18,6 +18,10 @@ int num_threads();
 /// Changes it for all work that starts from now on, to at most 256; fails below 1.
 void set_num_threads(int threads);
 
+/// Fails unless this thread can have as many helpers as parallel work may use: OpenMP would end the process. Costs one
+/// comparison once it is known.
+void require_threads(int threads);
+
 namespace detail {
 
 /// How many chunks n items are worth: none smaller than the grain, a few for every thread when there is plenty.

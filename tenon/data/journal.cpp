@@ -1,9 +1,9 @@
 #include "tenon/data/journal.h"
 
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "tenon/base/error.h"
+#include "tenon/io/json.h"
 
 namespace tenon::data {
 namespace {
@@ -70,7 +70,14 @@ std::string to_json(const Journal& journal) {
 }
 
 Journal journal_from_json(std::string_view text, const std::string& name) {
-  Fields fields(Json::parse(text, nullptr, false));
+  const io::Input input{"prepare", name, std::as_bytes(std::span(text))};
+  try {
+    io::check_json(input);
+  } catch (const Error& error) {
+    throw Error(
+        fmt::format("{}; this journal of an unfinished run is damaged; begin anew with --restart", error.what()));
+  }
+  Fields fields(io::parse_json<Json>(input));
   const uint64_t version = fields.number("version");
   Journal journal;
   journal.run = fields.text("run");

@@ -1,23 +1,21 @@
 // JSON Lines: of each line one field is wanted, so each is parsed without building it: deep or wide objects beside the
 // field cost no memory.
 
-#include <nlohmann/json.hpp>
-
 #include "tenon/base/error.h"
 #include "tenon/data/documents.h"
 #include "tenon/data/lookahead.h"
-#include "tenon/io/input.h"
+#include "tenon/io/json.h"
 
 namespace tenon::data {
 namespace {
 
 /// Keeps the string that stands in one field of the outermost object.
-class FieldFinder : public nlohmann::json_sax<nlohmann::json> {
+class FieldFinder : public io::JsonEvents {
  public:
   FieldFinder(const std::string& field, std::string& text) : field_(field), text_(text) {}
 
   bool is_object = false, found = false, is_string = true;
-  size_t error_at = 0;
+  std::string fault;   // why the line is not read
   std::string others;  // the names of other fields, to be shown
 
   bool null() override { return other_value(); }
@@ -49,8 +47,8 @@ class FieldFinder : public nlohmann::json_sax<nlohmann::json> {
     if (!wanted_ && others.size() < 100) others += (others.empty() ? "" : ", ") + io::in_quotes(name);
     return true;
   }
-  bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
-    error_at = position;
+  bool refuse(size_t at, std::string_view why) override {
+    fault = fmt::format("{} (at byte {} of it)", why, at);
     return false;
   }
 
@@ -109,10 +107,8 @@ class JsonlReader : public DocumentReader {
   }
 
   void parse(std::string_view line, std::string& text) const {
-    // The parser takes a zero byte for the end of its input and would not look at what follows.
-    if (const size_t zero = line.find('\0'); zero != line.npos) fail("is not valid JSON (at byte {} of it)", zero + 1);
     FieldFinder finder(field_, text);
-    if (!nlohmann::json::sax_parse(line, &finder)) fail("is not valid JSON (at byte {} of it)", finder.error_at);
+    if (!io::read_json(line, finder)) fail("{}", finder.fault);
     if (!finder.is_object) fail("is not a JSON object");
     if (!finder.found) {
       fail("has no field {} (it has {}): choose one with --field", io::in_quotes(field_),

@@ -1,5 +1,7 @@
 #include "tenon/data/loader.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <condition_variable>
 #include <exception>
@@ -8,6 +10,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
+#include "tenon/base/thread.h"
 #include "tenon/data/permutation.h"
 #include "tenon/ir/shape.h"
 
@@ -82,7 +85,7 @@ struct Loader::Windows {
 class Loader::Prefetcher {
  public:
   Prefetcher(const Windows& windows, const LoaderState& from)
-      : windows_(windows), ahead_(from), thread_([this] { read_ahead(); }) {}
+      : windows_(windows), ahead_(from), thread_(base::start_thread([this] { read_ahead(); })) {}
 
   ~Prefetcher() {
     {
@@ -94,6 +97,8 @@ class Loader::Prefetcher {
   }
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
+
+  bool is_of_this_process() const { return getpid() == process_; }
 
   /// The next batch, and the state after it.
   LoaderState take(Batch& into) {
@@ -147,6 +152,7 @@ class Loader::Prefetcher {
   uint64_t filled_ = 0, taken_ = 0;
   bool stop_ = false;
   std::exception_ptr failure_;
+  pid_t process_ = getpid();
   std::thread thread_;  // last, so that everything it uses is there before it
 };
 
@@ -155,15 +161,25 @@ Loader::Loader(Tokens tokens, const LoaderOptions& options)
   taken_ = {options.seed, 0, 0, options.order, options.length, windows_->per_epoch};
 }
 
-Loader::~Loader() = default;
+Loader::~Loader() {
+  if (prefetcher_) drop_prefetcher();
+}
 Loader::Loader(Loader&&) noexcept = default;
 
 Loader& Loader::operator=(Loader&& other) noexcept {
-  prefetcher_.reset();  // its thread reads the windows that go next
+  drop_prefetcher();  // its thread reads the windows that go next
   windows_ = std::move(other.windows_);
   taken_ = other.taken_;
   prefetcher_ = std::move(other.prefetcher_);
   return *this;
+}
+
+// In a child of the process that began it, the thread is gone and may have held its lock: nothing of it can be touched.
+void Loader::drop_prefetcher() {
+  if (prefetcher_ && !prefetcher_->is_of_this_process())
+    static_cast<void>(prefetcher_.release());
+  else
+    prefetcher_.reset();
 }
 
 void Loader::next(Batch& into) {
@@ -171,6 +187,7 @@ void Loader::next(Batch& into) {
     windows_->read(taken_, into);
     return;
   }
+  if (prefetcher_ && !prefetcher_->is_of_this_process()) drop_prefetcher();
   if (!prefetcher_) prefetcher_ = std::make_unique<Prefetcher>(*windows_, taken_);
   taken_ = prefetcher_->take(into);
 }
@@ -194,7 +211,7 @@ void Loader::restore(const LoaderState& state) {
   if (state.position < 0 || state.position >= windows || state.epoch < 0) {
     base::fail("loader", "the saved state is damaged: position {} of {} windows", state.position, windows);
   }
-  prefetcher_.reset();
+  drop_prefetcher();
   taken_ = state;
 }
 

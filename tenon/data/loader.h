@@ -61,6 +61,7 @@ class Loader {
  private:
   class Prefetcher;
   struct Windows;
+  void drop_prefetcher();
   std::unique_ptr<const Windows> windows_;  // the thread reads it, so it stays where it is when the loader moves
   LoaderState taken_;
   std::unique_ptr<Prefetcher> prefetcher_;  // none before the first batch, or when there shall be none

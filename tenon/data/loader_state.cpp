@@ -2,10 +2,9 @@
 
 #include <array>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "tenon/base/error.h"
-#include "tenon/io/input.h"
+#include "tenon/io/json.h"
 
 namespace tenon::data {
 namespace {
@@ -50,7 +49,7 @@ std::string to_json(const LoaderState& state) {
 }
 
 LoaderState loader_state_from_json(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = io::parse_json<Json>("loader", "the saved state is damaged", text);
   if (!json.is_object()) base::fail("loader", "{} it is no JSON object", kBroken);
   const Json& order = field(json, "order");
   if (!order.is_string()) base::fail("loader", "{} \"order\" is no name", kBroken);

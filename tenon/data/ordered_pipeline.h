@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "tenon/base/thread.h"
+
 namespace tenon::data {
 
 template <typename Unit>
@@ -24,17 +26,15 @@ class OrderedPipeline {
   /// `make` fills the next unit or says that there is none; one thread calls it. `work` may run on several at once.
   OrderedPipeline(std::function<bool(Unit&)> make, std::function<void(Unit&)> work, int workers)
       : make_(std::move(make)), work_(std::move(work)), most_(static_cast<size_t>(workers) * 2 + 2) {
-    threads_.emplace_back([this] { make_all(); });
-    for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { work_on_all(); });
-  }
-  ~OrderedPipeline() {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
+    try {
+      threads_.push_back(base::start_thread([this] { make_all(); }));
+      for (int i = 0; i < workers; ++i) threads_.push_back(base::start_thread([this] { work_on_all(); }));
+    } catch (...) {
+      end();
+      throw;
     }
-    changed_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
   }
+  ~OrderedPipeline() { end(); }
   OrderedPipeline(const OrderedPipeline&) = delete;
   OrderedPipeline& operator=(const OrderedPipeline&) = delete;
 
@@ -53,6 +53,15 @@ class OrderedPipeline {
   }
 
  private:
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
   struct Slot {
     Unit unit;
     std::exception_ptr failure;

@@ -114,6 +114,7 @@ class Run {
 
   Prepared operator()() {
     check_options();
+    if (was_finished()) return result_;
     begin();
     try {
       if (!journal_.progress.is_cut) {
@@ -136,6 +137,40 @@ class Run {
       base::fail("prepare", "a file for validation needs to know how much: give --validation-fraction");
     }
     tokens_before_validation(0, options_.validation_fraction);  // refuses what is no fraction
+    for (const fs::path& out : {options_.out, options_.validation_out}) {
+      std::error_code ignored;
+      for (const CorpusFile& file : files_) {
+        if (!out.empty() && fs::equivalent(out, file.path, ignored))
+          base::fail("prepare", "{}: is one of the inputs; write to another file", out.string());
+      }
+    }
+    std::error_code ignored;
+    const auto place = [&](const fs::path& path) { return fs::weakly_canonical(fs::absolute(path), ignored); };
+    if (!options_.validation_out.empty() && place(options_.out) == place(options_.validation_out))
+      base::fail("prepare", "{}: is named for both parts; name two files", options_.out.string());
+  }
+
+  /// A kill may come when the file has its name and the journal is still there: then all that is left to do is to
+  /// remove it.
+  bool was_finished() {
+    if (options_.unfinished == Unfinished::kBeginAnew) return false;
+    std::error_code ignored;
+    if (fs::exists(TokenFileWriter::partial_path(options_.out), ignored) || !fs::is_regular_file(options_.out, ignored))
+      return false;
+    const auto earlier = read_journal(options_.out);
+    if (!earlier || earlier->run != journal_.run) return false;
+    const Written& written = earlier->progress.written;
+    try {
+      const TokenFileHeader header = TokenFile::open(options_.out)->header();
+      if (header.tokens != written.tokens || header.checksum != written.checksum) return false;
+    } catch (const Error&) {  // an older file of another kind
+      return false;
+    }
+    journal_ = *earlier;
+    result_.continued_tokens = written.tokens;
+    count_result();
+    io::remove_stale("prepare", journal_path(options_.out));
+    return true;
   }
 
   /// Everything that decides the result. Threads do not.
@@ -254,12 +289,18 @@ class Run {
     return documents;
   }
 
-  void finish() {
+  void count_result() {
     const Progress& progress = journal_.progress;
     result_.tokens = progress.written.tokens;
     result_.documents = progress.is_cut ? progress.uncut.documents : progress.written.documents;
     result_.validation_tokens = progress.is_cut ? progress.uncut.tokens - progress.written.tokens : 0;
     result_.bytes = total_bytes_;
+  }
+
+  /// Where there is a journal, it says what the finished file holds before that gets its name: see was_finished.
+  void finish() {
+    count_result();
+    if (has_journal_) write_journal(options_.out, journal_);
     writer_->commit();
     io::remove_stale("prepare", journal_path(options_.out));
   }

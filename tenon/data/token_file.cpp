@@ -91,6 +91,7 @@ TokenFile::TokenFile(std::shared_ptr<const io::MappedFile> file, const TokenFile
 std::shared_ptr<const TokenFile> TokenFile::open(const std::filesystem::path& path, Verify verify) {
   auto file = io::MappedFile::open(kFormat, path);
   const auto header = parse_token_file({kFormat, path.string(), file->bytes()}, verify);
+  file->require_whole();
   return std::shared_ptr<const TokenFile>(new TokenFile(std::move(file), header));
 }
 
@@ -107,11 +108,12 @@ void TokenFile::copy(int64_t from, std::span<int32_t> to) const {
   }
   if (header_.token_bytes == 4) {
     std::memcpy(to.data(), tokens_ + 4 * from, 4 * to.size());
-    return;
+  } else {
+    // The map begins at a page and the header is 64 bytes, so every token is aligned.
+    const auto* tokens = reinterpret_cast<const uint16_t*>(tokens_) + from;
+    std::copy_n(tokens, to.size(), to.begin());
   }
-  // The map begins at a page and the header is 64 bytes, so every token is aligned.
-  const auto* tokens = reinterpret_cast<const uint16_t*>(tokens_) + from;
-  std::copy_n(tokens, to.size(), to.begin());
+  file_->require_whole();  // behind the copy: what a file that was cut meanwhile gives is zeros
 }
 
 }  // namespace tenon::data

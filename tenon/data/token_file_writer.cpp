@@ -54,14 +54,13 @@ fs::path TokenFileWriter::partial_path(const fs::path& path) {
 // The constructors that follow delegate to this one, so that the destructor cleans up when the rest of them fails.
 TokenFileWriter::TokenFileWriter(const fs::path& path, const TokenFileOptions& options, OpenFlags flags)
     : shown_{"tokens", path.string(), {}},
-      target_(resolved(path)),
+      target_(io::place_of_new_file(shown_, path)),
       partial_(partial_path(path)),
       options_(options),
       token_bytes_(token_bytes_for(options.vocabulary)) {
   if (options.vocabulary < 1 || options.vocabulary > kMostVocabulary) {
     io::fail(shown_, "a vocabulary of {} cannot be written", options.vocabulary);
   }
-  if (fs::is_directory(target_)) io::fail(shown_, "cannot be written: it is a folder; name a file");
   file_ = open(partial_.c_str(), O_RDWR | O_CLOEXEC | flags.value, 0666);
   if (file_ < 0 && errno == ENOENT && !(flags.value & O_CREAT)) {
     io::fail(shown_, "cannot be continued: {} is gone; begin anew with --restart", partial_.string());

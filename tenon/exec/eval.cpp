@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "tenon/base/error.h"
+#include "tenon/base/mapped.h"
 #include "tenon/base/nan_check.h"
 #include "tenon/device/host_memory.h"
 #include "tenon/device/pool.h"
@@ -202,6 +203,7 @@ std::vector<std::byte> read(const Value& value) {
   const Ticket ticket = source.submit(true);
   lock.unlock();
   source.wait(ticket);
+  base::require_whole_maps();  // weights may lie in a file that somebody has cut meanwhile
   log_read(bytes);
   return bytes;
 }

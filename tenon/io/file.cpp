@@ -3,11 +3,14 @@
 #include "tenon/io/file.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <system_error>
 
 namespace tenon::io {
@@ -28,37 +31,111 @@ struct Handle {
   int file;
 };
 
+std::string_view kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return S_ISCHR(mode) || S_ISBLK(mode) ? "a device" : "something else";
+}
+
+/// A file that is mostly holes says that it is large and holds next to nothing: a download that was never finished, or
+/// a trap. Small ones cost nothing. Where a file system knows no holes, all of a file is data.
+void refuse_holes(const Input& shown, int file, off_t size) {
+  constexpr off_t kSmall = off_t{64} << 20, kLeastPart = 16;
+  if (size <= kSmall) return;
+  off_t held = 0;
+  for (off_t at = 0; at < size;) {
+    const off_t data = lseek(file, at, SEEK_DATA);
+    if (data < 0 && errno != ENXIO) return;  // nobody knows
+    if (data < 0) break;                     // nothing but holes from here on
+    at = lseek(file, data, SEEK_HOLE);
+    if (at < 0) return;
+    held += at - data;
+    if (held >= size / kLeastPart) return;
+  }
+  fail(shown, "says it has {} bytes, but only {} of them were ever written: the file is not complete", size, held);
+}
+
+/// The process that writes under this name, "report.html.4711-0.tmp" for "report.html"; 0 where none would.
+pid_t writer_in(std::string_view name, std::string_view target) {
+  constexpr std::string_view kEnding = ".tmp";
+  if (!name.starts_with(target) || !name.ends_with(kEnding)) return 0;
+  name.remove_prefix(target.size());
+  name.remove_suffix(std::min(kEnding.size(), name.size()));
+  const size_t dash = name.find('-');
+  if (name.size() < 4 || name[0] != '.' || dash == name.npos) return 0;
+  pid_t process = 0;
+  const char* end = name.data() + dash;
+  const auto [stop, error] = std::from_chars(name.data() + 1, end, process);
+  const bool is_counted = name.find_first_not_of("0123456789", dash + 1) == name.npos && dash + 1 < name.size();
+  return error == std::errc() && stop == end && is_counted ? process : 0;
+}
+
+/// What writers that were killed have left beside a file. Theirs are locked as long as they live, on this machine or,
+/// where a folder is shared, on another.
+void sweep_beside(const fs::path& target) {
+  std::error_code ignored;
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  std::vector<fs::path> left;
+  for (auto entry = fs::directory_iterator(folder, ignored); !ignored && entry != fs::directory_iterator();
+       entry.increment(ignored)) {
+    const pid_t writer = writer_in(entry->path().filename().string(), target.filename().string());
+    if (writer > 0 && kill(writer, 0) < 0 && errno == ESRCH) left.push_back(entry->path());
+  }
+  for (const fs::path& path : left) {
+    const Handle handle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (handle.file >= 0 && flock(handle.file, LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(std::string_view format, const fs::path& path) {
   const Input shown{format, path.string(), {}};
   // A pipe would block here for ever without O_NONBLOCK; a regular file does not care.
-  const Handle handle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Handle handle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (handle.file < 0 || fstat(handle.file, &status) < 0) fail(shown, "cannot be read: {}", reason(errno));
-  if (!S_ISREG(status.st_mode)) fail(shown, "is not a regular file");
+  if (S_ISDIR(status.st_mode)) fail(shown, "is not a regular file");
+  if (!S_ISREG(status.st_mode))
+    fail(shown, "is not a regular file but {}; write it to one first", kind_of(status.st_mode));
   const auto size = static_cast<size_t>(status.st_size);
-  if (size == 0) return std::shared_ptr<MappedFile>(new MappedFile({}));
+  refuse_holes(shown, handle.file, status.st_size);
+  if (size == 0) return std::shared_ptr<MappedFile>(new MappedFile(-1, {}, shown.name));
   // Without MAP_NORESERVE a file larger than the memory could not be mapped, though few of its pages are ever written.
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, handle.file, 0);
   if (memory == MAP_FAILED) fail(shown, "cannot be mapped: {}", reason(errno));
-  return std::shared_ptr<MappedFile>(new MappedFile({static_cast<std::byte*>(memory), size}));
+  return std::shared_ptr<MappedFile>(
+      new MappedFile(std::exchange(handle.file, -1), {static_cast<std::byte*>(memory), size}, shown.name));
+}
+
+MappedFile::MappedFile(int file, std::span<std::byte> bytes, const std::string& name) : file_(file), bytes_(bytes) {
+  range_.emplace(bytes, name);
 }
 
 MappedFile::~MappedFile() {
+  range_.reset();  // before the addresses are somebody else's
   if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
+  if (file_ >= 0) close(file_);
 }
 
-ReplacingFile::ReplacingFile(std::string_view format, const fs::path& path) : shown_{format, path.string(), {}} {
-  std::error_code ignored;
-  target_ = fs::weakly_canonical(path, ignored);  // the file behind a link is replaced, not the link
-  if (target_.empty()) target_ = path;
+void MappedFile::require_whole() const {
+  range_->require_whole();
+  struct stat status {};
+  const bool is_cut = file_ >= 0 && (fstat(file_, &status) < 0 || static_cast<size_t>(status.st_size) < bytes_.size());
+  if (is_cut) range_->refuse();
+}
+
+ReplacingFile::ReplacingFile(std::string_view format, const fs::path& path, Link link)
+    : shown_{format, path.string(), {}}, target_(place_of_new_file(shown_, path, link)) {
+  sweep_beside(target_);
   for (int attempt = 0; file_ < 0; ++attempt) {
     temporary_ = target_;
     temporary_ += fmt::format(".{}-{}.tmp", getpid(), attempt);
     file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file_ < 0 && errno != EEXIST) fail(shown_, "cannot be written: {}", reason(errno));
   }
+  flock(file_, LOCK_EX | LOCK_NB);  // only a sign of life: see sweep_beside
 }
 
 ReplacingFile::~ReplacingFile() {
@@ -94,6 +171,21 @@ void ReplacingFile::commit() {
 
 void ReplacingFile::check(int64_t result) const {
   if (result < 0) fail(shown_, "cannot be written: {}", reason(errno));
+}
+
+fs::path place_of_new_file(const Input& shown, const fs::path& path, Link link) {
+  std::error_code ignored;
+  const std::string plain = fs::absolute(path, ignored).lexically_normal().string();
+  // What stands there leads to the descriptors of this process, and from there anywhere.
+  const bool is_memory = plain.starts_with("/dev/shm/");  // a file system like any other
+  if ((plain.starts_with("/dev/") && !is_memory) || plain.starts_with("/proc/"))
+    fail(shown, "cannot be written: it is no place for files; name a file elsewhere");
+  const fs::path target = link == Link::follow ? fs::weakly_canonical(path, ignored) : path;
+  struct stat status {};
+  const bool is_there = (link == Link::follow ? stat : lstat)(path.c_str(), &status) == 0;
+  if (is_there && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+    fail(shown, "cannot be written: it is {}; name a file", kind_of(status.st_mode));
+  return target.empty() ? path : target;
 }
 
 void sync_folder_of(const Input& shown, const fs::path& file) {

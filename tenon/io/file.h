@@ -6,14 +6,16 @@
 #include <memory>
 #include <string>
 
+#include "tenon/base/mapped.h"
 #include "tenon/io/input.h"
 
 namespace tenon::io {
 
 /// A file in memory. Writing to the memory never reaches the file; a tensor may therefore lie in it and be trained.
 ///
-/// The file must not be cut or written in place while the map lives: the system would then stop the process or show the
-/// new bytes. Tenon itself only ever puts a new file in the old one's place, which leaves maps of the old one alone.
+/// The file must not be written in place while the map lives: the system would show the new bytes. Where it is cut, the
+/// missing bytes read as zeros, and reading a tensor that lies in it fails (base/mapped.h). Tenon itself only ever puts
+/// a new file in the old one's place, which leaves maps of the old one alone.
 class MappedFile {
  public:
   /// Fails with one line that starts with `[format] path`.
@@ -23,17 +25,26 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const std::byte> bytes() const { return bytes_; }
+  /// Fails with one line where the file has been cut since: what was read from it cannot be relied on.
+  void require_whole() const;
 
  private:
-  explicit MappedFile(std::span<std::byte> bytes) : bytes_(bytes) {}
+  MappedFile(int file, std::span<std::byte> bytes, const std::string& name);
+  int file_;
   std::span<std::byte> bytes_;
+  std::optional<base::MappedRange> range_;
 };
+
+/// Whether a write to a link goes to what it leads to, as a user expects of a file that he names, or takes its place:
+/// in a folder of ours, a link is somebody else's, who may lead us anywhere.
+enum class Link : uint8_t { follow, replace };
 
 /// A new file beside the target: takes its place on commit, and is removed if that never comes. Until then the old file
 /// is there, whole. Every failure is one line that starts with `[format] path`.
 class ReplacingFile {
  public:
-  ReplacingFile(std::string_view format, const std::filesystem::path& path);
+  /// Fails where something other than a file stands there: a device, a pipe, a folder.
+  ReplacingFile(std::string_view format, const std::filesystem::path& path, Link link = Link::follow);
   ~ReplacingFile();
   ReplacingFile(ReplacingFile&& other) noexcept;
   ReplacingFile& operator=(ReplacingFile&&) = delete;
@@ -52,6 +63,11 @@ class ReplacingFile {
   int file_ = -1;
   bool committed_ = false;
 };
+
+/// Where a file named by a user is put: behind links. Fails with one line where that is no place for a file: a device,
+/// a pipe, a folder, anything under /dev and /proc.
+std::filesystem::path place_of_new_file(const Input& shown, const std::filesystem::path& path,
+                                        Link link = Link::follow);
 
 /// Until its folder is on disk, a renamed file can still be lost with the power. Messages name the file as `shown` does.
 void sync_folder_of(const Input& shown, const std::filesystem::path& file);

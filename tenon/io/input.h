@@ -32,6 +32,13 @@ template <typename... Args>
 
 /// A name from a file as one short line, whatever the file put into it.
 std::string in_quotes(std::string_view text);
+/// The same without quotes, for what need not be a name: a value, a path inside of a file.
+std::string as_one_line(std::string_view text);
+/// A text of any length as one line: what a terminal would obey, and what is no UTF-8, is written as \\x1b.
+std::string escaped(std::string_view text);
+/// A text to be read on a terminal: lines and tabs stay, whatever else it would obey, and what is no UTF-8, becomes
+/// "?".
+std::string harmless(std::string_view text);
 
 bool is_utf8(std::string_view text);
 

@@ -2,12 +2,12 @@
 
 #include "tenon/io/json_text.h"
 
-#include <nlohmann/json.hpp>
+#include "tenon/io/json.h"
 
 namespace tenon::io {
 namespace {
 
-class Checker : public nlohmann::json_sax<nlohmann::json> {
+class Checker : public JsonEvents {
  public:
   explicit Checker(const Input& input) : input_(input) {}
 
@@ -23,9 +23,7 @@ class Checker : public nlohmann::json_sax<nlohmann::json> {
   bool start_object(size_t) override { return is_inside_ = true; }
   bool end_object() override { return true; }
   bool key(string_t&) override { return true; }
-  bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
-    fail(input_, "is not valid JSON (at byte {} of it)", position);
-  }
+  bool refuse(size_t at, std::string_view why) override { fail(input_, "{} (at byte {} of it)", why, at); }
 
  private:
   bool inside() const {
@@ -40,13 +38,8 @@ class Checker : public nlohmann::json_sax<nlohmann::json> {
 }  // namespace
 
 void check_json_object(const Input& input) {
-  const std::string_view text = as_text(input.bytes);
-  // The parser takes a zero byte for the end of its input and would not look at what follows.
-  if (const size_t zero = text.find('\0'); zero != text.npos) {
-    fail(input, "is not valid JSON (at byte {} of it)", zero + 1);
-  }
   Checker checker(input);
-  nlohmann::json::sax_parse(text, &checker);
+  read_json(as_text(input.bytes), checker);
 }
 
 }  // namespace tenon::io

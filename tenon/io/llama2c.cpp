@@ -51,6 +51,7 @@ Llama2cModel load_llama2c(const std::filesystem::path& path, Device device) {
     const Array array{weight.name, "f32", Element::f32, dims_of(weight.shape), weight.bytes};
     model.tensors.emplace(weight.name, tensor_over(input, array, file, device));
   }
+  file->require_whole();
   return model;
 }
 

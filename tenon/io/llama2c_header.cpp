@@ -9,6 +9,8 @@ namespace tenon::io {
 namespace {
 
 constexpr size_t kHeaderBytes = 7 * sizeof(int32_t);
+constexpr size_t kMostWeights =
+    9 * 4096;  // the file does not spell their names: in memory each takes far more than there
 constexpr uint32_t kLaterMagic = 0x616b3432;  // "ak42", of versions 1 and 2
 
 Llama2cConfig read_config(const Input& input) {
@@ -46,6 +48,8 @@ class Cutter {
 
   void part(const std::string& name, const std::vector<uint64_t>& shape) {
     const auto bytes = cut(name, shape);
+    if (content_.weights.size() > kMostWeights)
+      fail(input_, "{} layers are more than any model has", content_.config.n_layers);
     if (!is_computed(name)) content_.weights.push_back({name, shape, bytes});
   }
   void finish() const {

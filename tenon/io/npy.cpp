@@ -56,6 +56,20 @@ std::string header_of(const Input& shown, const std::string& what, const Tensor&
   return header + dict;
 }
 
+/// Deflate packs zeros a thousandfold. All arrays of an archive are held at once, so that together they may not be many
+/// times what the file is; small ones may.
+void require_modest(const Input& input, const std::vector<ZipEntry>& entries) {
+  constexpr uint64_t kSmall = uint64_t{64} << 20, kMostTimes = 16;
+  const uint64_t most = kSmall + kMostTimes * input.bytes.size();
+  uint64_t unpacked = 0;
+  for (const ZipEntry& entry : entries) {
+    unpacked += std::min(entry.deflated ? entry.size : 0, most + 1);
+    if (unpacked > most)
+      fail(input, "its arrays take more than {} bytes unpacked, the file has {}; save it with numpy.savez, unpacked",
+           most, input.bytes.size());
+  }
+}
+
 }  // namespace
 
 Tensor load_npy(const fs::path& path, Device device) {
@@ -75,7 +89,9 @@ std::map<std::string, Tensor> load_npz(const fs::path& path, Device device) {
   const auto file = MappedFile::open("npz", path);
   const Input input{"npz", path.string(), file->bytes()};
   std::map<std::string, Tensor> tensors;
-  for (const ZipEntry& entry : parse_zip(input)) {
+  const std::vector<ZipEntry> entries = parse_zip(input);
+  require_modest(input, entries);
+  for (const ZipEntry& entry : entries) {
     if (!entry.name.ends_with(kEnding)) fail(input, "{} in the archive is no array", in_quotes(entry.name));
     const Unpacked unpacked = unpack(input, entry);
     check_crc(input, entry, unpacked.bytes);
@@ -83,6 +99,7 @@ std::map<std::string, Tensor> load_npz(const fs::path& path, Device device) {
     const std::shared_ptr<const void> owner = entry.deflated ? nullptr : file;
     tensors.emplace(entry.name.substr(0, entry.name.size() - kEnding.size()), array_of(inner, owner, device));
   }
+  file->require_whole();
   return tensors;
 }
 

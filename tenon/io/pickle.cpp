@@ -1,7 +1,8 @@
 // The stack machine of the pickle format, less everything that could run.
 //
 // Objects lie in one list and refer to each other by number, so that a pickle nested a million deep costs a million
-// entries and no recursion. Every instruction makes at most one object: memory grows with the file and no faster.
+// entries and no recursion. Every instruction makes at most one object, and the caller says how many there may be: an
+// instruction is a byte, an object is not.
 
 #include "tenon/io/pickle.h"
 
@@ -55,7 +56,8 @@ enum Instruction : uint8_t {
 
 class Machine {
  public:
-  Machine(const Input& input, bool (*is_accepted)(std::string_view name)) : input_(input), is_accepted_(is_accepted) {}
+  Machine(const Input& input, bool (*is_accepted)(std::string_view name), const PickleLimits& limits)
+      : input_(input), is_accepted_(is_accepted), limits_(limits) {}
 
   Pickle run() {
     if (input_.bytes.size() > kMostBytes) {
@@ -72,8 +74,9 @@ class Machine {
       step(instruction);
     }
     if (stack_.size() != 1 || !marks_.empty()) refuse("ends with other than one object");
-    if (at_ != input_.bytes.size()) refuse("goes on behind its end");
+    if (at_ != input_.bytes.size() && !limits_.may_go_on) refuse("goes on behind its end");
     result_.root = stack_[0];
+    result_.bytes = at_;
     return std::move(result_);
   }
 
@@ -81,7 +84,7 @@ class Machine {
   void step(uint8_t instruction) {
     switch (instruction) {
       case kFrame: take<uint64_t>(); return;  // a hint for streams
-      case kMark: marks_.push_back(stack_.size()); return;
+      case kMark: push_mark(); return;
       case kNone: push({Kind::none}); return;
       case kNewTrue: push({Kind::boolean, 1}); return;
       case kNewFalse: push({Kind::boolean, 0}); return;
@@ -152,7 +155,16 @@ class Machine {
   }
   double big_endian_real() { return std::bit_cast<double>(__builtin_bswap64(take<uint64_t>())); }
 
+  void push_mark() {
+    constexpr size_t kMostOpen = 1000;
+    if (marks_.size() == kMostOpen) refuse("is nested too deep");
+    marks_.push_back(stack_.size());
+  }
+  void check_count(size_t count) const {
+    if (count >= limits_.most_objects) refuse("is made of far more objects than a file of this size has use for");
+  }
   void push(Object object) {
+    check_count(result_.objects.size());
     stack_.push_back(static_cast<ObjectId>(result_.objects.size()));
     result_.objects.push_back(std::move(object));
   }
@@ -199,6 +211,7 @@ class Machine {
 
   void remember(uint32_t place) {
     top();
+    check_count(memo_.size());
     memo_[place] = stack_.back();
   }
   void recall(uint32_t place) {
@@ -256,6 +269,7 @@ class Machine {
 
   const Input& input_;
   bool (*is_accepted_)(std::string_view name);
+  PickleLimits limits_;
   Pickle result_;
   std::vector<ObjectId> stack_;
   std::vector<size_t> marks_;  // heights of the stack
@@ -266,8 +280,8 @@ class Machine {
 
 }  // namespace
 
-Pickle parse_pickle(const Input& input, bool (*is_accepted)(std::string_view name)) {
-  return Machine(input, is_accepted).run();
+Pickle parse_pickle(const Input& input, bool (*is_accepted)(std::string_view name), const PickleLimits& limits) {
+  return Machine(input, is_accepted, limits).run();
 }
 
 }  // namespace tenon::io

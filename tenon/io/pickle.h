@@ -40,14 +40,22 @@ struct Object {
 
 /// Objects refer to each other by number, also in circles: a walk over them has to watch its depth and its length.
 struct Pickle {
-  std::vector<Object> objects;
+  std::deque<Object> objects;
   std::deque<std::string> names;
   ObjectId root = 0;
+  size_t bytes = 0;  // of the input, up to the end of the pickle
   const Object& operator[](ObjectId id) const { return objects[id]; }
+};
+
+struct PickleLimits {
+  /// An object takes some 80 bytes of memory and as little as one in the file.
+  size_t most_objects = size_t{1} << 20;
+  /// Whether other bytes may follow the pickle.
+  bool may_go_on = false;
 };
 
 /// Reads a pickle of the protocols 2 to 5. `is_accepted` is asked for every "module name". Fails with one line on
 /// anything that a state dict has no use for.
-Pickle parse_pickle(const Input& input, bool (*is_accepted)(std::string_view name));
+Pickle parse_pickle(const Input& input, bool (*is_accepted)(std::string_view name), const PickleLimits& limits = {});
 
 }  // namespace tenon::io

@@ -32,6 +32,7 @@ SafetensorsFile load_one(const fs::path& path, Device device) {
     const Array array{"tensor " + in_quotes(entry.name), entry.dtype, entry.element, dims_of(entry.shape), entry.bytes};
     result.tensors.emplace(entry.name, tensor_over(input, array, file, device));
   }
+  file->require_whole();
   result.metadata = std::move(header.metadata);
   return result;
 }
@@ -176,7 +177,8 @@ void save_shards(const fs::path& path, const std::vector<std::vector<const Named
     }
   }
   const nlohmann::json index = {{"metadata", {{"total_size", total}}}, {"weight_map", shard_of}};
-  files.emplace_back(kFormat, index_of(path)).write(index.dump(2) + "\n");
+  files.emplace_back(kFormat, index_of(path))
+      .write(index.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   files.back().sync();
   for (ReplacingFile& file : files) file.commit();
 }

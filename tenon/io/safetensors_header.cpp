@@ -7,9 +7,9 @@
 #include "tenon/io/safetensors_header.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "tenon/base/nearest.h"
+#include "tenon/io/json.h"
 
 namespace tenon::io {
 namespace {
@@ -29,7 +29,7 @@ struct Entry {
 };
 
 /// Takes the parser's events and accepts exactly {name: {dtype, shape, data_offsets}, "__metadata__": {text: text}}.
-class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
+class HeaderReader : public JsonEvents {
  public:
   explicit HeaderReader(const Input& input) : input_(input) {}
 
@@ -92,9 +92,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool number_integer(int64_t) override { refuse_value(); }
   bool number_float(double, const string_t&) override { refuse_value(); }
   bool binary(binary_t&) override { refuse_value(); }
-  bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
-    fail(input_, "the header is not valid JSON (at byte {} of it)", position);
-  }
+  bool refuse(size_t at, std::string_view why) override { fail(input_, "the header {} (at byte {} of it)", why, at); }
 
  private:
   enum class At : uint8_t { start, names, entry, list, metadata };
@@ -228,10 +226,6 @@ std::string_view header_text(const Input& input) {
   // Blanks in front are against the format's text, but its own reader takes them.
   const size_t start = header.find_first_not_of(" \t\r\n");
   if (start == header.npos || header[start] != '{') fail(input, "the header is not a JSON object");
-  // The parser takes a zero byte for the end of its input and would not look at what follows.
-  if (const size_t zero = header.find('\0'); zero != std::string_view::npos) {
-    fail(input, "the header is not valid JSON (at byte {} of it)", zero + 1);
-  }
   return header;
 }
 
@@ -242,7 +236,7 @@ std::span<const SafetensorsDType> safetensors_dtypes() { return kDTypes; }
 SafetensorsHeader parse_safetensors(const Input& input) {
   const std::string_view header = header_text(input);
   HeaderReader reader(input);
-  nlohmann::json::sax_parse(header, &reader);
+  read_json(header, reader);
   SafetensorsHeader result;
   result.tensors = place_all(input, reader.entries, input.bytes.subspan(kSafetensorsLengthBytes + header.size()));
   if (reader.metadata) result.metadata = std::move(*reader.metadata);

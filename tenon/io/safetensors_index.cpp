@@ -3,8 +3,7 @@
 // Streamed like the header of a shard. File names are taken as names beside the index: one that leads elsewhere is
 // refused, since an index from anywhere must not make us open files of the reader's choosing.
 
-#include <nlohmann/json.hpp>
-
+#include "tenon/io/json.h"
 #include "tenon/io/safetensors_header.h"
 
 namespace tenon::io {
@@ -16,7 +15,7 @@ bool is_plain_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find_first_of(std::string_view("/\\\0", 3)) == name.npos;
 }
 
-class IndexReader : public nlohmann::json_sax<nlohmann::json> {
+class IndexReader : public JsonEvents {
  public:
   explicit IndexReader(const Input& input) : input_(input) {}
 
@@ -62,9 +61,7 @@ class IndexReader : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(uint64_t) override { return check_no_value(); }
   bool number_float(double, const string_t&) override { return check_no_value(); }
   bool binary(binary_t&) override { return check_no_value(); }
-  bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
-    fail(input_, "is not valid JSON (at byte {} of it)", position);
-  }
+  bool refuse(size_t at, std::string_view why) override { fail(input_, "{} (at byte {} of it)", why, at); }
   void check_complete() const {
     if (!has_map_) fail(input_, "has no {}", kWeightMap);
   }
@@ -100,13 +97,8 @@ class IndexReader : public nlohmann::json_sax<nlohmann::json> {
 }  // namespace
 
 SafetensorsIndex parse_safetensors_index(const Input& input) {
-  const std::string_view text = as_text(input.bytes);
-  // The parser takes a zero byte for the end of its input and would not look at what follows.
-  if (const size_t zero = text.find('\0'); zero != text.npos) {
-    fail(input, "is not valid JSON (at byte {} of it)", zero + 1);
-  }
   IndexReader reader(input);
-  nlohmann::json::sax_parse(text, &reader);
+  read_json(as_text(input.bytes), reader);
   reader.check_complete();
   return std::move(reader.index);
 }

@@ -15,9 +15,10 @@ struct TorchFile {
   std::map<std::string, std::string> others;  // numbers, flags and texts, as Python prints them
 };
 
-/// Reads what torch.save made of a state dict or a checkpoint of such (PyTorch 1.6 or later). Only the handful of names
-/// that describe tensors are understood, anything else in the pickle is refused by name. int8, int16 and uint16 become
-/// i32, uint32 and uint64 i64, the 8-bit floats f32. Names for the same view of the same storage give the same tensor.
+/// Reads what torch.save made of a state dict or a checkpoint of such (zip archives, and the bare pickles of PyTorch
+/// before 1.6). Only the handful of names that describe tensors are understood, anything else in the pickle is refused
+/// by name. int8, int16 and uint16 become i32, uint32 and uint64 i64, the 8-bit floats f32. Names for the same view of
+/// the same storage give the same tensor.
 TorchFile load_torch(const std::filesystem::path& path, Device device = {});
 
 /// Writes a state dict that torch.load reads, weights_only or not; beside, synced and renamed.

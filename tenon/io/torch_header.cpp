@@ -1,6 +1,6 @@
 // From the pickled objects of a .pt file to a list of tensors.
 //
-// The names below are all that a state dict of any PyTorch since 1.6 refers to. Walking the objects is limited in
+// The names below are all that a state dict of any PyTorch refers to. Walking the objects is limited in
 // depth, in steps and in the text it makes, because a pickle may refer to the same object from many places.
 
 #include "tenon/io/torch_header.h"
@@ -69,16 +69,18 @@ struct StorageRef {
   uint64_t elements = 0;
 };
 
+/// The bytes of every storage by its key.
+using Storages = std::map<std::string, std::span<const std::byte>, std::less<>>;
+
 class Walk {
  public:
-  /// `input` is the pickle's, `files` those of the archive it was in, in the folder `folder`.
-  Walk(const Input& input, const Pickle& pickle, const std::vector<ZipEntry>& files, const std::string& folder)
-      : input_(input), pickle_(pickle), steps_left_(input.bytes.size()), bytes_left_(64 * input.bytes.size()) {
-    for (const ZipEntry& file : files) {
-      const std::string data = folder + "data/";
-      if (file.name.starts_with(data)) storage_files_.emplace(file.name.substr(data.size()), &file);
-    }
-  }
+  /// `input` is the pickle's; what is made of it may take some times the bytes of the whole file.
+  Walk(const Input& input, const Pickle& pickle, Storages storages, size_t file_bytes)
+      : input_(input),
+        pickle_(pickle),
+        storage_files_(std::move(storages)),
+        steps_left_(input.bytes.size()),
+        bytes_left_(kSmall + kMostTimes * file_bytes) {}
 
   TorchContent run() {
     if (pickle_[pickle_.root].kind != Kind::dict) fail(input_, "holds something other than a dict of tensors");
@@ -89,6 +91,7 @@ class Walk {
 
  private:
   static constexpr int kMostNested = 64;
+  static constexpr size_t kSmall = size_t{16} << 20, kMostTimes = 8;
 
   void visit(ObjectId id, const std::string& name, int depth) {
     if (depth > kMostNested) fail(input_, "{} is nested more than {} deep", in_quotes(name), kMostNested);
@@ -117,7 +120,7 @@ class Walk {
     }
   }
 
-  /// Memory that is made of the pickle, other than one entry a step.
+  /// Memory that is made of the pickle.
   void spend(size_t bytes) {
     if (bytes > bytes_left_) fail(input_, "the pickle describes far more than it holds");
     bytes_left_ -= bytes;
@@ -133,6 +136,8 @@ class Walk {
     return std::string(key.text);
   }
   void check_new(const std::string& name) {
+    constexpr size_t kEntry = 256;  // what lists and maps take for one name
+    spend(kEntry + 2 * name.size());
     if (!names_.insert(name).second) fail(input_, "{} occurs twice", in_quotes(name));
   }
   void add_other(const std::string& name, std::string text) {
@@ -223,7 +228,7 @@ class Walk {
     if (file == storage_files_.end()) {
       fail(input_, "storage {} of tensor {} is missing", in_quotes(storage.key), in_quotes(name));
     }
-    content_.storages.push_back(bytes_of_file(input_, *file->second));
+    content_.storages.push_back(file->second);
     return storage_numbers_.emplace(storage.key, content_.storages.size() - 1).first->second;
   }
 
@@ -270,7 +275,7 @@ class Walk {
 
   const Input& input_;
   const Pickle& pickle_;
-  std::map<std::string, const ZipEntry*, std::less<>> storage_files_;
+  Storages storage_files_;
   std::map<std::string_view, size_t> storage_numbers_;
   std::set<std::string> names_;
   size_t steps_left_, bytes_left_;
@@ -298,6 +303,77 @@ void check_byte_order(const Input& input, const std::vector<ZipEntry>& files, co
   if (text != "little") fail(input, "is in the byte order {}", in_quotes(text));
 }
 
+PickleLimits limits_for(const Input& input) { return {.most_objects = (size_t{1} << 20) + input.bytes.size() / 8}; }
+
+/// What PyTorch wrote before 1.6: a pickle each of a magic number, a version, sizes of C types, the objects and a list
+/// of storages, then the storages, each behind the count of its elements.
+class Legacy {
+ public:
+  /// 0x1950a86a20f9469cfc6c, pickled by protocol 2.
+  static constexpr std::string_view kMagic = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
+
+  explicit Legacy(const Input& input) : input_(input), at_(kMagic.size()) {}
+
+  TorchContent run() {
+    const Pickle version = next();
+    constexpr int64_t kVersion = 1001;
+    if (version[version.root].number != kVersion)
+      fail(input_, "is of version {} of the format before PyTorch 1.6; {} is read", version[version.root].number,
+           kVersion);
+    next();  // sizes of C types
+    const Input of_objects{input_.format, input_.name, input_.bytes.subspan(at_)};
+    const Pickle objects = next();
+    const Pickle keys = next();
+    return Walk(of_objects, objects, storages(objects, keys), input_.bytes.size()).run();
+  }
+
+ private:
+  Pickle next() {
+    PickleLimits limits = limits_for(input_);
+    limits.may_go_on = true;
+    const Input rest{input_.format, input_.name, input_.bytes.subspan(at_)};
+    Pickle pickle = parse_pickle(rest, is_accepted, limits);
+    at_ += pickle.bytes;
+    return pickle;
+  }
+
+  /// How many bytes an element of each storage has; the objects say it wherever they refer to one.
+  static std::map<std::string_view, size_t> element_bytes(const Pickle& objects) {
+    std::map<std::string_view, size_t> found;
+    for (const Object& object : objects.objects) {
+      if (object.kind != Kind::persistent) continue;
+      const Object& tuple = objects[object.items[0]];
+      if (tuple.kind != Kind::tuple || tuple.items.size() < 5) continue;
+      const Object &type = objects[tuple.items[1]], &key = objects[tuple.items[2]];
+      const NamedElement* known = type.kind == Kind::name ? find(kStorages, type.text) : nullptr;
+      if (known && key.kind == Kind::text) found.emplace(key.text, size_of(known->element));
+    }
+    return found;
+  }
+
+  Storages storages(const Pickle& objects, const Pickle& keys) {
+    if (keys[keys.root].kind != Kind::list) fail(input_, "lacks the list of its storages");
+    const std::map<std::string_view, size_t> sizes = element_bytes(objects);
+    Storages storages;
+    for (const ObjectId id : keys[keys.root].items) {
+      const std::string_view key = keys[id].text;
+      const auto size = sizes.find(key);
+      if (size == sizes.end()) fail(input_, "storage {} belongs to no tensor", in_quotes(key));
+      const std::span<const std::byte> rest = input_.bytes.subspan(at_);
+      const uint64_t count = rest.size() < 8 ? ~uint64_t{0} : number_at<uint64_t>(rest, 0);
+      if (rest.size() < 8 || count > (rest.size() - 8) / size->second)
+        fail(input_, "ends inside of storage {}", in_quotes(key));
+      storages.emplace(key, rest.subspan(8, count * size->second));
+      at_ += 8 + count * size->second;
+    }
+    if (at_ != input_.bytes.size()) fail(input_, "goes on for {} bytes behind its storages", input_.bytes.size() - at_);
+    return storages;
+  }
+
+  const Input& input_;
+  size_t at_;
+};
+
 }  // namespace
 
 Strided without_repeats(Strided view) {
@@ -308,17 +384,22 @@ Strided without_repeats(Strided view) {
 }
 
 TorchContent parse_torch(const Input& input) {
+  if (as_text(input.bytes).starts_with(Legacy::kMagic)) return Legacy(input).run();
   if (!as_text(input.bytes).starts_with("PK")) {
-    fail(input,
-         "is no zip archive; PyTorch before 1.6 wrote another format, which its torch.load and torch.save renew");
+    fail(input, "is no .pt file: neither a zip archive nor what PyTorch wrote before 1.6");
   }
   const std::vector<ZipEntry> files = parse_zip(input);
   const ZipEntry& file = find_pickle(input, files);
   const std::string folder = file.name.substr(0, file.name.rfind('/') + 1);
   check_byte_order(input, files, folder);
   const Input pickle_input{input.format, input.name, bytes_of_file(input, file)};
-  const Pickle pickle = parse_pickle(pickle_input, is_accepted);
-  return Walk(pickle_input, pickle, files, folder).run();
+  const Pickle pickle = parse_pickle(pickle_input, is_accepted, limits_for(input));
+  Storages storages;
+  for (const ZipEntry& entry : files) {
+    const std::string data = folder + "data/";
+    if (entry.name.starts_with(data)) storages.emplace(entry.name.substr(data.size()), bytes_of_file(input, entry));
+  }
+  return Walk(pickle_input, pickle, std::move(storages), input.bytes.size()).run();
 }
 
 }  // namespace tenon::io

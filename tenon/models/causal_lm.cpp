@@ -2,9 +2,11 @@
 
 #include "tenon/models/causal_lm.h"
 
+#include "tenon/io/hugging_face.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/linear_cross_entropy.h"
 #include "tenon/nn/losses.h"
+#include "tenon/tensor/autograd.h"
 #include "tenon/tensor/ops.h"
 
 namespace tenon::models {
@@ -50,6 +52,12 @@ Tensor CausalLm::loss(const Tensor& ids, const Tensor& targets, const LossOption
                                   {.ignore_index = options.ignore_index,
                                    .chunk = options.chunk == 0 ? tokens : options.chunk,
                                    .classes = sizes_.vocabulary});
+}
+
+void CausalLm::save(const std::filesystem::path& folder) const {
+  const NoGrad reading;
+  const Files made = files();
+  io::save_folder(folder, made.config, made.weights);
 }
 
 std::vector<nn::KvCache> CausalLm::make_caches(int64_t batch, int64_t max_length) const {

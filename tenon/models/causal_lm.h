@@ -34,8 +34,14 @@ class CausalLm : public nn::ModuleOf<CausalLm> {
   /// The mean cross-entropy of targets (batch, time), each the token after that of ids.
   Tensor loss(const Tensor& ids, const Tensor& targets, const LossOptions& options = {}) const;
 
-  /// Writes a folder that transformers reads.
-  virtual void save(const std::filesystem::path& folder) const = 0;
+  /// What transformers reads: the text of config.json, and the weights by its names.
+  struct Files {
+    std::string config;
+    nn::StateDict weights;
+  };
+  virtual Files files() const = 0;
+  /// Writes a folder of them.
+  void save(const std::filesystem::path& folder) const;
 
   /// Empty caches that fit, one per layer.
   std::vector<nn::KvCache> make_caches(int64_t batch, int64_t max_length) const;

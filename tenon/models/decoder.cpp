@@ -3,6 +3,7 @@
 #include "tenon/models/decoder.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
@@ -44,6 +45,25 @@ class Lent {
   Generator &own_, &callers_;
 };
 
+int64_t longest_of(const Decoder::Sequences& sequences) {
+  size_t longest = 0;
+  for (const auto& sequence : sequences) longest = std::max(longest, sequence.size());
+  return static_cast<int64_t>(longest);
+}
+
+// The last tokens of all texts so far. A text that has filled the context goes on behind its second half: keeping all
+// but the first token would mean to read the whole context again for every token.
+Decoder::Sequences ends_of(const Decoder::Sequences& prompts, const Decoder::Sequences& made, int64_t most) {
+  Decoder::Sequences ends;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    std::vector<int64_t> all = prompts[i];
+    all.insert(all.end(), made[i].begin(), made[i].end());
+    const int64_t dropped = std::max<int64_t>(0, std::ssize(all) - most);
+    ends.emplace_back(all.begin() + dropped, all.end());
+  }
+  return ends;
+}
+
 // State that captured steps write has memory of its own.
 Tensor state(const Tensor& value) { return value.clone().eval(); }
 
@@ -65,8 +85,7 @@ struct Decoder::Batch {
 
   // Right-aligned: the last tokens of all prompts stand in one column, that of the longest.
   Tensor begin(const Sequences& prompts, bool has_penalty) {
-    size_t longest = 0;
-    for (const auto& prompt : prompts) longest = std::max(longest, prompt.size());
+    const auto longest = static_cast<size_t>(longest_of(prompts));
     std::vector<int64_t> ids, first;
     for (const auto& prompt : prompts) {
       first.push_back(static_cast<int64_t>(longest - prompt.size()));
@@ -157,10 +176,8 @@ void Decoder::check_fits(const Sequences& prompts, const GenerateOptions& option
   for (const auto& prompt : prompts) {
     if (prompt.empty()) fail("generate", "the prompt must have at least one token");
     const auto given = static_cast<int64_t>(prompt.size());
-    if (given + options.new_tokens > model_.positions() + 1) {  // the last token is never looked up
-      fail("generate", "{} tokens and {} new ones are more than the model's {} positions", given, options.new_tokens,
-           model_.positions());
-    }
+    if (given > model_.positions())
+      fail("generate", "a prompt of {} tokens is more than the model's {} positions", given, model_.positions());
     for (const int64_t token : prompt) {
       if (token < 0 || token >= model_.vocabulary())
         fail("generate", "token {} of the prompt is none of the model's {}", token, model_.vocabulary());
@@ -174,9 +191,10 @@ Decoder::Sequences Decoder::run(const Sequences& prompts, const GenerateOptions&
   if (options.new_tokens == 0 || prompts.empty()) return made;
   const NoGrad inference;
   const EvalMode mode(model_);
-  int64_t longest = 0;
-  for (const auto& prompt : prompts) longest = std::max(longest, static_cast<int64_t>(prompt.size()));
-  Batch& batch = batch_for(static_cast<int64_t>(prompts.size()), longest + options.new_tokens - 1);
+  const int64_t longest = longest_of(prompts);
+  // The last token is never looked up.
+  const int64_t columns = std::min(longest + options.new_tokens - 1, model_.positions());
+  Batch& batch = batch_for(static_cast<int64_t>(prompts.size()), columns);
   const Lent lent(batch.generator, options.generator ? *options.generator : default_generator());
   Batch::Step& step = batch.step_for(options);
 
@@ -189,14 +207,22 @@ Decoder::Sequences Decoder::run(const Sequences& prompts, const GenerateOptions&
     ended[sequence] = is_stop || !goes_on;
   };
   Tensor tokens = batch.next(batch.begin(prompts, step.sampler.has_penalty()), step.sampler);
-  for (int64_t count = 1;; ++count) {
+  int64_t held = longest;  // columns of the caches
+  for (int64_t count = 1;; ++count, ++held) {
     const std::vector<int64_t> drawn = tokens.to_vector<int64_t>();
     for (size_t i = 0; i < drawn.size(); ++i) {
       if (!ended[i]) take(i, drawn[i]);
     }
     const bool all_ended = std::find(ended.begin(), ended.end(), false) == ended.end();
     if (all_ended || count == options.new_tokens) return made;
-    tokens = step.next(tokens);
+    if (held < model_.positions()) {
+      tokens = step.next(tokens);
+      continue;
+    }
+    const Sequences windows = ends_of(prompts, made, std::max<int64_t>(1, model_.positions() / 2));
+    tokens = batch.next(batch.begin(windows, false), step.sampler);
+    if (step.sampler.has_penalty()) batch.mark(ends_of(prompts, made, std::numeric_limits<int64_t>::max()));
+    held = longest_of(windows) - 1;
   }
 }
 

@@ -6,6 +6,8 @@
 //
 // Prompts of a batch end at the same column of the caches; the shorter ones start later, and nothing looks at what
 // stands before them. So a sequence gets the tokens that it gets alone, up to the rounding of larger products.
+//
+// Texts may be longer than the model's context: when it is full, the model goes on from its second half.
 
 #pragma once
 

@@ -7,6 +7,7 @@
 
 #include "tenon/io/hugging_face.h"
 #include "tenon/models/lora.h"
+#include "tenon/models/weights.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/init.h"
 #include "tenon/tensor/autocast.h"
@@ -170,28 +171,31 @@ Tensor Gpt2::states(const Tensor& ids, std::vector<nn::KvCache>* caches) const {
 
 // Files differ: those of the model without head lack the prefix, old ones hold the causal masks, and some hold the head
 // again although it is tied.
-std::unique_ptr<Gpt2> Gpt2::load(const std::filesystem::path& folder, const Options& options,
-                                 int64_t padded_vocabulary, std::optional<double> dropout) {
+std::unique_ptr<Gpt2> Gpt2::load(const std::filesystem::path& folder, const Options& options, int64_t padded_vocabulary,
+                                 std::optional<double> dropout) {
   const io::HuggingFaceFolder files = io::load_folder(folder, options.device);
   Gpt2Config config = Gpt2Config::from_json(files.config);
   config.padded_vocabulary = padded_vocabulary;
   if (dropout) config.set_dropout(*dropout);
-  auto model = std::make_unique<Gpt2>(config, options);
   const DType dtype = options.dtype.value_or(DType::f32);
   nn::StateDict state;
   for (const auto& [given, tensor] : files.tensors) {
     const bool is_head = given == "lm_head.weight";
     if (ends_with_any(given, {".attn.bias", ".attn.masked_bias"}) || (is_head && config.tied_head)) continue;
-    const std::string name = is_head || given.starts_with("transformer.") ? given : "transformer." + given;
-    const bool has_rows = is_head || name == "transformer.wte.weight";
-    state[name] = has_rows ? padded_rows(tensor.to(dtype), config.rows()) : tensor.to(dtype);
+    state[is_head || given.starts_with("transformer.") ? given : "transformer." + given] = tensor;
   }
+  require_weights(config, config.vocabulary, folder.string(), shapes_of(state));
+  for (auto& [name, tensor] : state) {
+    const bool has_rows = name == "lm_head.weight" || name == "transformer.wte.weight";
+    tensor = has_rows ? padded_rows(tensor.to(dtype), config.rows()) : tensor.to(dtype);
+  }
+  auto model = std::make_unique<Gpt2>(config, options);
   const base::Scope scope(folder.string());
   model->load_state_dict(state, true, true);
   return model;
 }
 
-void Gpt2::save(const std::filesystem::path& folder) const {
+CausalLm::Files Gpt2::files() const {
   const NoGrad reading;
   require_merged(*this);
   nn::StateDict state = state_dict();
@@ -199,7 +203,7 @@ void Gpt2::save(const std::filesystem::path& folder) const {
     if (name == "transformer.wte.weight" || name == "lm_head.weight") tensor = tensor.narrow(0, 0, config_.vocabulary);
   }
   if (!config_.bias) add_zero_biases(state);
-  io::save_folder(folder, config_.to_json(), state);
+  return {config_.to_json(), std::move(state)};
 }
 
 }  // namespace tenon::models

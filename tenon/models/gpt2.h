@@ -94,8 +94,8 @@ class Gpt2 : public CausalLm {
   /// folder's unless given.
   static std::unique_ptr<Gpt2> load(const std::filesystem::path& folder, const Options& options = {},
                                     int64_t padded_vocabulary = 0, std::optional<double> dropout = {});
-  /// Writes a folder that transformers and load() read.
-  void save(const std::filesystem::path& folder) const override;
+  /// What transformers and load() read; save() writes it.
+  Files files() const override;
 
   const Gpt2Config& config() const { return config_; }
 

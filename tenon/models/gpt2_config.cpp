@@ -13,6 +13,8 @@ namespace {
 
 using base::fail;
 
+nlohmann::json token_json(int64_t token) { return token < 0 ? nlohmann::json() : nlohmann::json(token); }
+
 Gpt2Config sized(int64_t width, int64_t layers, int64_t heads) {
   Gpt2Config config;
   config.width = width;
@@ -74,8 +76,8 @@ Gpt2Config Gpt2Config::from_json(const std::string& text) {
   json.read("activation_function", config.activation);
   json.read("tie_word_embeddings", config.tied_head);
   json.read("tenon_causal", config.causal);
-  json.read("bos_token_id", config.start_token);
-  json.read_first("eos_token_id", config.end_token);
+  json.read_token("bos_token_id", config.start_token);
+  json.read_token("eos_token_id", config.end_token);
   json.require("scale_attn_weights", true);
   json.require("scale_attn_by_inverse_layer_idx", false);
   json.require("add_cross_attention", false);
@@ -98,8 +100,8 @@ std::string Gpt2Config::to_json() const {
                                  {"layer_norm_epsilon", norm_eps},
                                  {"activation_function", activation},
                                  {"tie_word_embeddings", tied_head},
-                                 {"bos_token_id", start_token},
-                                 {"eos_token_id", end_token}};
+                                 {"bos_token_id", token_json(start_token)},
+                                 {"eos_token_id", token_json(end_token)}};
   if (inner > 0) json["n_inner"] = inner;
   if (!causal) json["tenon_causal"] = false;
   return json.dump(2) + "\n";

@@ -24,7 +24,7 @@ struct Gpt2Config {
   bool bias = true;                     // of products and norms. Files always have them, as zeros where the model has none
   bool causal = true;                   // a token sees those before it and itself; else all, to fill in masked ones
   int64_t start_token = 50256;
-  int64_t end_token = 50256;
+  int64_t end_token = 50256;  // -1, as for the token that starts a text: there is none
 
   static Gpt2Config distilgpt2();  // 82 million parameters
   static Gpt2Config gpt2();        // 124 million

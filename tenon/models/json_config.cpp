@@ -4,8 +4,10 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "tenon/base/error.h"
+#include "tenon/io/json.h"
 
 namespace tenon::models {
 namespace {
@@ -48,18 +50,18 @@ struct JsonConfig::Object {
   void read(const std::string& type, const char* key, T& into) const {
     const json* found = find(key);
     if (!found) return;
-    if (!fits(*found, into)) fail(type, "config.json: {} is {}, which is not of its type", key, found->dump());
+    if (!fits(*found, into)) fail(type, "config.json: {} is {}, which is not of its type", key, io::shown_json(*found));
     found->get_to(into);
   }
   void require(const std::string& type, const char* key, const json& wanted) const {
     const json* found = find(key);
     if (!found || *found == wanted) return;
-    fail(type, "config.json: {} is {}; only {} is supported", key, found->dump(), wanted.dump());
+    fail(type, "config.json: {} is {}; only {} is supported", key, io::shown_json(*found), wanted.dump());
   }
 };
 
 JsonConfig::JsonConfig(const std::string& text, const std::string& model_type) : type_(model_type) {
-  object_ = std::make_shared<const Object>(Object{json::parse(text, nullptr, false)});
+  object_ = std::make_shared<const Object>(Object{io::parse_json<json>(type_, "config.json", text)});
   if (!object_->value.is_object()) fail(type_, "config.json is not a JSON object");
   require("model_type", model_type.c_str());
 }
@@ -72,8 +74,9 @@ void JsonConfig::read(const char* key, double& into) const { object_->read(type_
 void JsonConfig::read(const char* key, bool& into) const { object_->read(type_, key, into); }
 void JsonConfig::read(const char* key, std::string& into) const { object_->read(type_, key, into); }
 
-void JsonConfig::read_first(const char* key, int64_t& into) const {
+void JsonConfig::read_token(const char* key, int64_t& into) const {
   const json* found = object_->find(key);
+  if (!found && object_->value.contains(key)) into = -1;
   if (found && found->is_array() && !found->empty() && fits(found->front(), into))
     found->front().get_to(into);
   else

@@ -27,8 +27,8 @@ class JsonConfig {
   void read(const char* key, double& into) const;
   void read(const char* key, bool& into) const;
   void read(const char* key, std::string& into) const;
-  /// The same for a key that may hold a list: its first element.
-  void read_first(const char* key, int64_t& into) const;
+  /// The same for the number of a token: -1 where it is null, the first of a list.
+  void read_token(const char* key, int64_t& into) const;
 
   /// Fails when the key is there with another value.
   void require(const char* key, bool wanted) const;

@@ -7,6 +7,7 @@
 #include "tenon/io/hugging_face.h"
 #include "tenon/io/llama2c.h"
 #include "tenon/models/lora.h"
+#include "tenon/models/weights.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/init.h"
 #include "tenon/tensor/autograd.h"
@@ -160,15 +161,18 @@ std::unique_ptr<Llama> Llama::load(const std::filesystem::path& folder, const Op
   const io::HuggingFaceFolder files = io::load_folder(folder, options.device);
   LlamaConfig config = LlamaConfig::from_json(files.config);
   config.padded_vocabulary = padded_vocabulary;
-  auto made = std::make_unique<Llama>(config, options);
   nn::StateDict state;
   for (const auto& [given, tensor] : files.tensors) {
     const bool is_head = given == "lm_head.weight";
     if (given.ends_with(".rotary_emb.inv_freq") || (is_head && config.tied_head)) continue;
-    const std::string name = is_head || given.starts_with("model.") ? given : "model." + given;
-    const Tensor converted = tensor.to(options.dtype.value_or(DType::f32));
-    state[name] = has_vocabulary_rows(name) ? padded_rows(converted, config.rows()) : converted;
+    state[is_head || given.starts_with("model.") ? given : "model." + given] = tensor;
   }
+  require_weights(config, config.vocabulary, folder.string(), shapes_of(state));
+  for (auto& [name, tensor] : state) {
+    const Tensor converted = tensor.to(options.dtype.value_or(DType::f32));
+    tensor = has_vocabulary_rows(name) ? padded_rows(converted, config.rows()) : converted;
+  }
+  auto made = std::make_unique<Llama>(config, options);
   const base::Scope scope(folder.string());
   made->load_state_dict(state, true, true);
   return made;
@@ -199,7 +203,7 @@ std::unique_ptr<Llama> Llama::load_llama2c(const std::filesystem::path& file, co
 
 // Transformers knows halves only: turning pairs of permuted rows gives permuted results, and the product of queries and
 // keys does not see the order.
-void Llama::save(const std::filesystem::path& folder) const {
+CausalLm::Files Llama::files() const {
   const NoGrad reading;
   require_merged(*this);
   nn::StateDict state = state_dict();
@@ -210,7 +214,7 @@ void Llama::save(const std::filesystem::path& folder) const {
       tensor = neighbours_to_halves(tensor, is_query ? config_.heads : config_.kv_head_count());
     if (has_vocabulary_rows(name)) tensor = tensor.narrow(0, 0, config_.vocabulary);
   }
-  io::save_folder(folder, config_.to_json(), state);
+  return {config_.to_json(), std::move(state)};
 }
 
 void Llama::save_llama2c(const std::filesystem::path& file) const {

@@ -73,8 +73,8 @@ class Llama : public CausalLm {
                                      int64_t padded_vocabulary = 0);
   /// From a "version 0" file of llama2.c, whose rotary pairs are neighbours.
   static std::unique_ptr<Llama> load_llama2c(const std::filesystem::path& file, const Options& options = {});
-  /// Writes a folder that transformers and load() read.
-  void save(const std::filesystem::path& folder) const override;
+  /// What transformers and load() read; save() writes it.
+  Files files() const override;
   /// Writes a "version 0" file of llama2.c. Fails where its program would compute something else than this model.
   void save_llama2c(const std::filesystem::path& file) const;
 

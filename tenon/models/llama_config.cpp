@@ -11,6 +11,10 @@ namespace tenon::models {
 
 using base::fail;
 
+namespace {
+nlohmann::json token_json(int64_t token) { return token < 0 ? nlohmann::json() : nlohmann::json(token); }
+}  // namespace
+
 LlamaConfig LlamaConfig::tiny_llama() {
   LlamaConfig config;
   config.width = 2048;
@@ -68,8 +72,8 @@ LlamaConfig LlamaConfig::from_json(const std::string& text) {
   json.read("attention_bias", config.attention_bias);
   json.read("mlp_bias", config.mlp_bias);
   json.read("tie_word_embeddings", config.tied_head);
-  json.read("bos_token_id", config.start_token);
-  json.read_first("eos_token_id", config.end_token);
+  json.read_token("bos_token_id", config.start_token);
+  json.read_token("eos_token_id", config.end_token);
   json.require("hidden_act", "silu");
   json.read("rope_theta", config.rotary_theta);
   for (const char* key : {"rope_scaling", "rope_parameters"}) {  // before version 5, since version 5
@@ -101,8 +105,8 @@ std::string LlamaConfig::to_json() const {
                                        {"attention_bias", attention_bias},
                                        {"mlp_bias", mlp_bias},
                                        {"tie_word_embeddings", tied_head},
-                                       {"bos_token_id", start_token},
-                                       {"eos_token_id", end_token}};
+                                       {"bos_token_id", token_json(start_token)},
+                                       {"eos_token_id", token_json(end_token)}};
   return json.dump(2) + "\n";
 }
 

@@ -25,7 +25,7 @@ struct LlamaConfig {
   bool attention_bias = false, mlp_bias = false;
   bool tied_head = false;  // the head is the embedding
   int64_t start_token = 1;
-  int64_t end_token = 2;
+  int64_t end_token = 2;  // -1, as for the token that starts a text: there is none
 
   static LlamaConfig tiny_llama();  // TinyLlama 1.1B
   static LlamaConfig llama2_7b();

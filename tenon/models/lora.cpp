@@ -3,10 +3,10 @@
 #include "tenon/models/lora.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "tenon/io/file.h"
+#include "tenon/io/json.h"
 #include "tenon/io/safetensors.h"
 #include "tenon/tensor/autograd.h"
 
@@ -102,10 +102,24 @@ void save_lora(const nn::Module& model, const std::filesystem::path& folder, con
   file.commit();
 }
 
+namespace {
+
+/// A rank that the weights do not bear out would be memory for nothing.
+void require_rank(const io::SafetensorsFile& file, int64_t rank, const std::filesystem::path& path) {
+  for (const auto& [name, tensor] : file.tensors) {
+    const bool is_first = name.ends_with("lora_A.weight") && tensor.dim() == 2;
+    if (is_first && tensor.size(0) != rank)
+      fail("lora", "{}: r is {}, but {} has rank {}", path.string(), rank, io::in_quotes(name), tensor.size(0));
+  }
+  if (file.tensors.empty()) fail("lora", "{}: there are no weights beside it", path.string());
+}
+
+}  // namespace
+
 void load_lora(nn::Module& model, const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "adapter_config.json";
   const auto text = io::MappedFile::open("lora", path);
-  const nlohmann::json config = nlohmann::json::parse(io::as_text(text->bytes()), nullptr, false);
+  const auto config = io::parse_json<nlohmann::json>({"lora", path.string(), text->bytes()});
   nn::LoraOptions options;
   std::vector<std::string> targets;
   try {
@@ -117,6 +131,7 @@ void load_lora(nn::Module& model, const std::filesystem::path& folder) {
     fail("lora", "{}: is no adapter_config.json with r, lora_alpha and target_modules", path.string());
   }
   const io::SafetensorsFile file = io::load_safetensors(folder / "adapter_model.safetensors");
+  require_rank(file, options.rank, path);
   attach_lora(model, targets, options);
   const NoGrad loading;
   for (nn::NamedTensor& one : corrections(model)) {

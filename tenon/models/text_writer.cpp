@@ -1,4 +1,5 @@
-// Tokens are decoded together with those before them, because what a token spells may depend on its neighbours.
+// Tokens are decoded together with some before them, because what a token spells may depend on its neighbours; not with
+// all, or a long text would take the square of its length.
 
 #include "tenon/models/text_writer.h"
 
@@ -33,7 +34,7 @@ class Spelling {
  public:
   Spelling(const text::Tokenizer& tokenizer, const std::vector<int64_t>& prompt) : tokenizer_(tokenizer) {
     ids_.assign(prompt.begin(), prompt.end());
-    done_ = tokenizer_.decode(ids_).size();
+    keep_neighbours();
   }
 
   std::string add(int64_t token) {
@@ -41,10 +42,18 @@ class Spelling {
     const std::string all = tokenizer_.decode(ids_);
     std::string more = all.substr(std::min(done_, all.size()));
     done_ = all.size();
+    if (ids_.size() > 2 * kNeighbours) keep_neighbours();
     return more;
   }
 
  private:
+  static constexpr size_t kNeighbours = 32;
+
+  void keep_neighbours() {
+    if (ids_.size() > kNeighbours) ids_.erase(ids_.begin(), ids_.end() - kNeighbours);
+    done_ = tokenizer_.decode(ids_).size();
+  }
+
   const text::Tokenizer& tokenizer_;
   std::vector<int32_t> ids_;
   size_t done_ = 0;

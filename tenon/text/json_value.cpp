@@ -3,14 +3,13 @@
 #include "tenon/text/json_value.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+
+#include "tenon/io/json.h"
 
 namespace tenon::text {
 namespace {
 
-constexpr size_t kMostLevels = 32;
-
-class Builder : public nlohmann::json_sax<nlohmann::json> {
+class Builder : public io::JsonEvents {
  public:
   explicit Builder(const io::Input& input) : input_(input) {}
 
@@ -40,8 +39,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     open_.pop_back();
     return true;
   }
-  bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
-    io::fail(input_, "is not valid JSON (at byte {} of {})", position, input_.bytes.size());
+  bool refuse(size_t at, std::string_view why) override {
+    io::fail(input_, "{} (at byte {} of {})", why, at, input_.bytes.size());
   }
 
  private:
@@ -58,7 +57,6 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
   template <typename T>
   bool open(T&& value) {
-    if (open_.size() == kMostLevels) io::fail(input_, "nests deeper than {} levels; is this a tokenizer?", kMostLevels);
     // Nothing is added to a list while a value inside of it is open, so the place stays where it is.
     Json& opened = place();
     opened.value = std::forward<T>(value);
@@ -83,12 +81,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 Json parse_json(const io::Input& input) {
   const std::string_view text = io::as_text(input.bytes);
   if (text.find_first_not_of(" \t\r\n") == text.npos) io::fail(input, "is empty");
-  // The parser takes a zero byte for the end of its input and would not look at what follows.
-  if (const size_t zero = text.find('\0'); zero != text.npos) {
-    io::fail(input, "is not valid JSON (at byte {} of {})", zero + 1, text.size());
-  }
   Builder builder(input);
-  nlohmann::json::sax_parse(text, &builder);
+  io::read_json(text, builder);
   return std::move(builder.root);
 }
 

@@ -1,4 +1,5 @@
-// Looking names up: there are few, so a table of first bytes and a comparison with each name do.
+// Looking names up: a tree of their bytes, so that a text is compared with all of them at once. Tokenizers with tens of
+// thousands of added tokens exist, and comparing each of them at every place took minutes for a page.
 
 #include "tenon/text/special_tokens.h"
 
@@ -6,24 +7,54 @@
 
 namespace tenon::text {
 
-SpecialTokens::SpecialTokens(std::vector<SpecialToken> tokens) : tokens_(std::move(tokens)) {
+SpecialTokens::SpecialTokens(std::vector<SpecialToken> tokens) : tokens_(std::move(tokens)), steps_(1) {
   std::ranges::stable_sort(tokens_, std::greater(), [](const SpecialToken& token) { return token.name.size(); });
-  for (const SpecialToken& token : tokens_) is_first_[static_cast<unsigned char>(token.name[0])] = true;
   if (!tokens_.empty()) longest_ = tokens_.front().name.size();
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    uint32_t at = kNone;
+    for (const char byte : tokens_[i].name) {
+      uint32_t found = next(at, byte);
+      if (found == kNone) {
+        found = static_cast<uint32_t>(steps_.size());
+        uint32_t& list = at == kNone ? first_[static_cast<unsigned char>(byte)] : steps_[at].first_next;
+        const uint32_t sibling = at == kNone ? kNone : list;
+        list = found;
+        steps_.push_back({byte, kNone, sibling, -1});
+      }
+      at = found;
+    }
+    if (at != kNone && steps_[at].token < 0) steps_[at].token = static_cast<int64_t>(i);  // the first of equal names
+  }
+}
+
+/// The step behind another one, or the first of a name.
+uint32_t SpecialTokens::next(uint32_t step, char byte) const {
+  if (step == kNone) return first_[static_cast<unsigned char>(byte)];
+  uint32_t found = steps_[step].first_next;
+  while (found != kNone && steps_[found].byte != byte) found = steps_[found].sibling;
+  return found;
+}
+
+template <typename F>
+void SpecialTokens::for_each_at_start(std::string_view text, F&& f) const {
+  uint32_t at = kNone;
+  for (size_t length = 1; length <= std::min(longest_, text.size()); ++length) {
+    at = next(at, text[length - 1]);
+    if (at == kNone) return;
+    const int64_t token = steps_[at].token;
+    if (token >= 0 && !f(tokens_[static_cast<size_t>(token)], length)) return;
+  }
 }
 
 const SpecialToken* SpecialTokens::named_at_start(std::string_view text) const {
-  for (const SpecialToken& token : tokens_) {
-    if (text.starts_with(token.name)) return &token;
-  }
-  return nullptr;
+  const SpecialToken* longest = nullptr;
+  for_each_at_start(text, [&](const SpecialToken& token, size_t) { return (longest = &token) != nullptr; });
+  return longest;
 }
 
 std::optional<int32_t> SpecialTokens::find(std::string_view name) const {
-  for (const SpecialToken& token : tokens_) {
-    if (token.name == name) return token.id;
-  }
-  return std::nullopt;
+  const SpecialToken* found = name.empty() ? nullptr : named_at_start(name);
+  return found && found->name == name ? std::optional(found->id) : std::nullopt;
 }
 
 std::optional<int32_t> SpecialTokens::end_of_text() const {
@@ -34,12 +65,14 @@ std::optional<int32_t> SpecialTokens::end_of_text() const {
 }
 
 bool SpecialTokens::is_cut(std::string_view text, size_t at) const {
-  for (size_t begin = at - std::min(at, longest_ - std::min<size_t>(longest_, 1)); begin < at; ++begin) {
-    for (const SpecialToken& token : tokens_) {
-      if (begin + token.name.size() > at && text.substr(begin).starts_with(token.name)) return true;
-    }
+  bool is_inside = false;
+  for (size_t begin = at - std::min(at, longest_ - std::min<size_t>(longest_, 1)); begin < at && !is_inside; ++begin) {
+    for_each_at_start(text.substr(begin), [&](const SpecialToken&, size_t length) {
+      is_inside = begin + length > at;
+      return !is_inside;
+    });
   }
-  return false;
+  return is_inside;
 }
 
 }  // namespace tenon::text

@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "tenon/base/error.h"
 #include "tenon/data/checksum.h"
 #include "tenon/io/file.h"
+#include "tenon/io/json.h"
 #include "tenon/io/safetensors.h"
 
 namespace tenon::training {
@@ -93,7 +93,7 @@ fs::path save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
                                          {"step", checkpoint.step},
                                          {"tensors", checksum_of(written->bytes())},
                                          {"tensor_bytes", written->bytes().size()},
-                                         {"state", nlohmann::ordered_json::parse(checkpoint.state)}};
+                                         {"state", io::parse_json(kOp, "the state", checkpoint.state)}};
     const std::string text = json.dump(1) + "\n";
     io::ReplacingFile file(kOp, unfinished / "checkpoint.json");
     file.write(text + checksum_of(text) + "\n");
@@ -116,28 +116,25 @@ Checkpoint read_checkpoint(const fs::path& path) {
       checksum_of(whole.substr(0, whole.size() - kSum)) != whole.substr(whole.size() - kSum, kSum - 1))
     fail(kOp, "{}: is damaged: its checksum does not fit", described.string());
   Checkpoint found;
-  const nlohmann::ordered_json json =
-      nlohmann::ordered_json::parse(whole.substr(0, whole.size() - kSum), nullptr, false);
-  try {
-    if (json.at("format").get<int>() != 1)
-      fail(kOp, "{}: is of format {}, this version reads 1", described.string(), json.at("format").dump());
-    found.step = json.at("step").get<int64_t>();
-    if (path.filename() != step_name(found.step) && step_of(path.filename().string()))
-      fail(kOp, "{}: is of step {}, not of the one that its folder is named after", described.string(), found.step);
-    found.state = json.at("state").dump();
-    const fs::path tensors = path / "state.safetensors";
-    {
-      const auto bytes = io::MappedFile::open(kOp, tensors);
-      if (bytes->bytes().size() != json.at("tensor_bytes").get<size_t>())
-        fail(kOp, "{}: is damaged: it has {} bytes instead of {}", tensors.string(), bytes->bytes().size(),
-             json.at("tensor_bytes").dump());
-      if (checksum_of(bytes->bytes()) != json.at("tensors").get<std::string>())
-        fail(kOp, "{}: is damaged: its checksum does not fit", tensors.string());
-    }
-    found.tensors = io::load_safetensors(tensors).tensors;
-  } catch (const nlohmann::json::exception& failure) {
-    fail(kOp, "{}: is no checkpoint: {}", described.string(), failure.what());
+  const io::Input input{kOp, described.string(), file->bytes().first(whole.size() - kSum)};
+  const nlohmann::ordered_json json = io::parse_json(input);
+  if (const auto format = io::json_field<int64_t>(input, json, "format"); format != 1)
+    fail(kOp, "{}: is of format {}, this version reads 1", described.string(), format);
+  found.step = io::json_field<int64_t>(input, json, "step");
+  if (path.filename() != step_name(found.step) && step_of(path.filename().string()))
+    fail(kOp, "{}: is of step {}, not of the one that its folder is named after", described.string(), found.step);
+  found.state = io::json_field<nlohmann::ordered_json>(input, json, "state").dump();
+  const fs::path tensors = path / "state.safetensors";
+  const auto bytes = io::json_field<uint64_t>(input, json, "tensor_bytes");
+  const auto checksum = io::json_field<std::string>(input, json, "tensors");
+  {
+    const auto mapped = io::MappedFile::open(kOp, tensors);
+    if (mapped->bytes().size() != bytes)
+      fail(kOp, "{}: is damaged: it has {} bytes instead of {}", tensors.string(), mapped->bytes().size(), bytes);
+    if (checksum_of(mapped->bytes()) != checksum)
+      fail(kOp, "{}: is damaged: its checksum does not fit", tensors.string());
   }
+  found.tensors = io::load_safetensors(tensors).tensors;
   return found;
 }
 

@@ -161,6 +161,10 @@ Config load_config(const std::string& path_or_preset);
 
 /// Changes one key: "training.batch_size=16", "training.lora_targets=c_attn,c_proj".
 void set(Config& config, std::string_view assignment);
+/// Changes several keys. What the config had set, and what acts no more because of them, goes back to its default: who
+/// chooses another tokenizer for a preset need not know which keys of the preset belong to its own. What was asked for
+/// here stays, so that validate() refuses it where it would do nothing.
+void set_all(Config& config, std::span<const std::string> assignments);
 /// One key's value, as set() reads it.
 std::string get(const Config& config, std::string_view path);
 

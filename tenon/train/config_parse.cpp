@@ -1,10 +1,9 @@
 // JSON to Config, straight from the parser's events: nothing is built on the way, so that a key given twice is seen.
 
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "tenon/base/error.h"
-#include "tenon/io/input.h"
+#include "tenon/io/json.h"
 #include "tenon/train/config_keys.h"
 
 namespace tenon::training {
@@ -36,7 +35,7 @@ Place place_of(std::string_view text, size_t at) {
 }
 
 // Objects are two deep, { section: { key: value } }, and lists hold texts.
-class Reader : public nlohmann::json_sax<nlohmann::json> {
+class Reader : public io::JsonEvents {
  public:
   Reader(std::string_view text, std::string_view name) : text_(text), name_(name) {}
   const Config& config() const { return config_; }
@@ -91,9 +90,7 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
-    refuse_json(text_, position == 0 ? 0 : position - 1, name_);
-  }
+  bool refuse(size_t at, std::string_view) override { refuse_json(text_, at == 0 ? 0 : at - 1, name_); }
 
  private:
   static bool is_section(std::string_view name) {
@@ -139,10 +136,8 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
 }  // namespace
 
 Config parse_config(std::string_view json, std::string_view name) {
-  // The parser takes a zero byte for the end of its input and would not look at what follows.
-  if (const size_t zero = json.find('\0'); zero != json.npos) refuse_json(json, zero, name);
   Reader reader(json, name);
-  nlohmann::json::sax_parse(json, &reader);
+  io::read_json(json, reader);
   return reader.config();
 }
 

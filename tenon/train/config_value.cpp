@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <optional>
+#include <set>
 
 #include "tenon/base/error.h"
 #include "tenon/base/nearest.h"
@@ -208,6 +209,25 @@ void set(Config& config, std::string_view assignment) {
   const Key* key = find_key(path);
   if (!key) refuse_unknown(path, "--set");
   assign(config, *key, value_of(*key, assignment.substr(equals + 1), "--set"), "--set");
+}
+
+void set_all(Config& config, std::span<const std::string> assignments) {
+  const Config before = config;
+  std::set<std::string_view> asked;
+  for (const std::string& assignment : assignments) {
+    set(config, assignment);
+    asked.insert(std::string_view(assignment).substr(0, assignment.find('=')));
+  }
+  // A key that goes back may be what another one needed, so as often as one does.
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (const Key& key : config_keys()) {
+      const bool is_idle = key.when.holds(before) && !key.when.holds(config) && !asked.contains(key.path);
+      if (!is_idle || key.value(config) == key.default_value()) continue;
+      assign(config, key, key.default_value(), key.path);
+      goes_on = true;
+    }
+  }
 }
 
 std::string get(const Config& config, std::string_view path) {

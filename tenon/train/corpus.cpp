@@ -3,9 +3,13 @@
 
 #include "tenon/train/corpus.h"
 
+#include <array>
+#include <cstring>
 #include <fstream>
 
 #include "tenon/base/error.h"
+#include "tenon/data/byte_stream.h"
+#include "tenon/data/compressed.h"
 #include "tenon/data/corpus.h"
 #include "tenon/data/stories.h"
 #include "tenon/data/token_file.h"
@@ -24,12 +28,6 @@ using base::fail;
 using text::Tokenizer;
 
 using Documents = std::vector<std::string>;
-
-bool is_token_file(const fs::path& path) {
-  char magic[8] = {};
-  std::ifstream file(path, std::ios::binary);
-  return file.read(magic, sizeof magic) && std::string_view(magic, sizeof magic) == "TENONTOK";
-}
 
 Documents story_documents(const Config& config) {
   Documents documents;
@@ -98,17 +96,30 @@ data::Tokens tokens_of(const Documents& documents, const Tokenizer& tokenizer) {
   return data::Tokens(std::move(ids));
 }
 
-data::Tokens open_tokens(const std::string& path, const Tokenizer& tokenizer) {
-  const auto file = data::TokenFile::open(path, data::Verify::kHeader);
+data::Tokens open_tokens(const fs::path& path, const Tokenizer& tokenizer) {
+  // Checked to the last token, at several GB/s: a damaged one would train on noise, or ask for a row that is not there.
+  const auto file = data::TokenFile::open(path);
   if (file->header().tokenizer != 0 && file->header().tokenizer != data::tokenizer_fingerprint(tokenizer))
     fail("train",
          "{}: was made with another tokenizer than the config's; prepare it again, or name its tokenizer in "
          "tokenizer.path",
-         path);
+         path.string());
   if (file->vocabulary() > tokenizer.vocabulary())
     fail("train", "{}: has tokens up to {}, the tokenizer knows {}; name the one it was made with in tokenizer.path",
-         path, file->vocabulary() - 1, tokenizer.vocabulary());
+         path.string(), file->vocabulary() - 1, tokenizer.vocabulary());
   return data::Tokens(file);
+}
+
+uint64_t checksum_of(const data::Tokens& tokens) {
+  constexpr int64_t kStep = int64_t{1} << 16;
+  data::Checksum checksum;
+  std::vector<int32_t> part;
+  for (int64_t at = 0; at < tokens.size(); at += kStep) {
+    part.resize(static_cast<size_t>(std::min(kStep, tokens.size() - at)));
+    tokens.copy(at, part);
+    checksum.add(std::as_bytes(std::span(part)));
+  }
+  return checksum.value();
 }
 
 void require_window(const data::Tokens& tokens, const Config& config, const std::string& what) {
@@ -119,6 +130,32 @@ void require_window(const data::Tokens& tokens, const Config& config, const std:
 }
 
 }  // namespace
+
+bool is_token_file(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_directory(status)) return false;
+  if (!fs::is_regular_file(status))
+    fail("data", "{}: is a pipe or a device, which cannot be read twice; write it to a file first", path.string());
+  char magic[8] = {};
+  std::ifstream file(path, std::ios::binary);
+  return file.read(magic, sizeof magic) && std::string_view(magic, sizeof magic) == "TENONTOK";
+}
+
+void require_text(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return;
+  const auto packed = data::decompressed(data::open_file(path));
+  std::array<char, 1 << 12> start;
+  const std::string_view seen(start.data(), packed->read(start));
+  constexpr uint32_t kLlmC = 20240520;  // the magic of llm.c's token files
+  const bool is_llm_c = seen.size() >= 4 && std::memcmp(seen.data(), &kLlmC, 4) == 0;
+  if (is_llm_c || seen.starts_with("\x93NUMPY") || seen.find('\0') != seen.npos)
+    fail("data",
+         "{}: is no text but numbers, perhaps a token file of another program; make one of the text with `tenon data "
+         "prepare`",
+         path.string());
+}
 
 std::shared_ptr<const Tokenizer> load_run_tokenizer(const Config& config, const fs::path& folder) {
   if (std::shared_ptr<const Tokenizer> given = given_tokenizer(config)) return given;
@@ -143,6 +180,7 @@ Corpus load_corpus(const Config& config, const fs::path& folder, bool goes_on) {
            config.data.train);
     all = open_tokens(config.data.train, *corpus.tokenizer);
   } else {
+    if (!is_stories && config.tokenizer.kind != "byte") require_text(config.data.train);
     const Documents documents =
         is_stories ? story_documents(config) : file_documents(config.data.train, config.data.field);
     if (!corpus.tokenizer) corpus.tokenizer = learned(config, documents);
@@ -165,6 +203,7 @@ Corpus load_corpus(const Config& config, const fs::path& folder, bool goes_on) {
   } else {
     corpus.train = all;
   }
+  corpus.fingerprint = fmt::format("{:016x}-{:016x}", checksum_of(corpus.train), checksum_of(corpus.validation));
   require_window(corpus.train, config, "the training set (" + config.data.train + ")");
   if (config.has_validation() && config.training.eval_every > 0)
     require_window(corpus.validation, config, "the validation set");

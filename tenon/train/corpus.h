@@ -16,12 +16,18 @@ struct Corpus {
   std::shared_ptr<const text::Tokenizer> tokenizer;
   data::Tokens train, validation;  // the second is empty where nothing is held back
   std::string description;         // one line
+  std::string fingerprint;         // of all tokens: a run goes on with those it began with
 };
 
 /// Reads token files, or tokenizes text files, JSON lines, dumps and the built-in stories in memory. The tokenizer is
 /// kept as tokenizer.json in `folder`; a run that goes on takes one that was learned from there, so that it has the
 /// tokens it began with. Fails with one line where the data do not fit the config.
 Corpus load_corpus(const Config& config, const std::filesystem::path& folder, bool goes_on = false);
+
+/// Whether a path is a token file. Fails with one line where it is neither a file nor a folder: a pipe would never end.
+bool is_token_file(const std::filesystem::path& path);
+/// Fails with one line where a file that is taken for text is some program's numbers.
+void require_text(const std::filesystem::path& path);
 
 /// The tokenizer alone; fails where it would have to be learned and is not in the folder.
 std::shared_ptr<const text::Tokenizer> load_run_tokenizer(const Config& config, const std::filesystem::path& folder);

@@ -1,4 +1,4 @@
-// A replay per batch; the last, smaller batch is a recording of its own.
+// A replay per batch; the last, smaller batch is a recording of its own, and so is the last, shorter window.
 
 #include "tenon/train/evaluation.h"
 
@@ -22,26 +22,29 @@ Evaluated Evaluation::run(const data::Tokens& tokens, int64_t batch, int64_t len
   const bool was_training = model_.is_training();
   model_.eval();
   masks_.manual_seed(static_cast<uint64_t>(config_.training.seed));
-  const int64_t windows = (tokens.size() - 1) / length;
+  const int64_t told = std::max<int64_t>(tokens.size() - 1, 0), windows = told / length;
   const int64_t used = most_batches > 0 ? std::min(windows, most_batches * batch) : windows;
   const Options options(DType::i32, Device(config_.device.name));
   Evaluated result;
   double total = 0;
-  std::vector<int32_t> ids, targets, stretch(static_cast<size_t>(length + 1));
-  for (int64_t first = 0; first < used; first += batch) {
-    const int64_t rows = std::min(batch, used - first);
+  std::vector<int32_t> ids, targets, stretch;
+  const auto tell = [&](int64_t from, int64_t rows, int64_t columns) {
     ids.clear();
     targets.clear();
+    stretch.resize(static_cast<size_t>(columns + 1));
     for (int64_t row = 0; row < rows; ++row) {
-      tokens.copy((first + row) * length, stretch);
+      tokens.copy(from + row * columns, stretch);
       ids.insert(ids.end(), stretch.begin(), stretch.end() - 1);
       targets.insert(targets.end(), stretch.begin() + 1, stretch.end());
     }
     const Tensor loss =
-        captured_(from_vector(ids, {rows, length}, options), from_vector(targets, {rows, length}, options));
-    total += loss.item<double>() * static_cast<double>(rows * length);
-    result.tokens += rows * length;
-  }
+        captured_(from_vector(ids, {rows, columns}, options), from_vector(targets, {rows, columns}, options));
+    total += loss.item<double>() * static_cast<double>(rows * columns);
+    result.tokens += rows * columns;
+  };
+  for (int64_t first = 0; first < used; first += batch) tell(first * length, std::min(batch, used - first), length);
+  const int64_t rest = told - windows * length;
+  if (most_batches == 0 && rest > 0) tell(windows * length, 1, rest);
   result.loss = result.tokens > 0 ? total / static_cast<double>(result.tokens) : 0;
   model_.train(was_training);
   return result;

@@ -21,7 +21,8 @@ struct Evaluated {
 class Evaluation {
  public:
   Evaluation(const Config& config, models::CausalLm& model);
-  /// Windows side by side, `batch` at a time, at most `most_batches` of them (0: all). Dropout is off meanwhile.
+  /// Windows side by side, `batch` at a time, at most `most_batches` of them (0: all, and what is left behind the last
+  /// whole window). The first token alone is not told: nothing stands before it. Dropout is off meanwhile.
   Evaluated run(const data::Tokens& tokens, int64_t batch, int64_t length, int64_t most_batches = 0);
 
  private:

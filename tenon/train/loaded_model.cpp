@@ -3,8 +3,6 @@
 
 #include "tenon/train/loaded_model.h"
 
-#include <nlohmann/json.hpp>
-
 #include "tenon/base/error.h"
 #include "tenon/io/file.h"
 #include "tenon/models/gpt2.h"
@@ -53,9 +51,7 @@ std::shared_ptr<const text::Tokenizer> tokenizer_in(const fs::path& folder, cons
 }
 
 LoadedModel load_hugging_face(const fs::path& folder, const LoadOptions& options) {
-  const auto json = nlohmann::json::parse(text_of_file(folder / "config.json"), nullptr, false);
-  const bool is_named = json.is_object() && json.contains("model_type") && json["model_type"].is_string();
-  const std::string type = is_named ? json["model_type"].get<std::string>() : "unknown";
+  const std::string type = model_type_of(text_of_file(folder / "config.json"), folder);
   const Options where(DType::f32, options.device);
   LoadedModel loaded;
   if (type == "gpt2")
@@ -63,7 +59,8 @@ LoadedModel load_hugging_face(const fs::path& folder, const LoadOptions& options
   else if (type == "llama")
     loaded.model = models::Llama::load(folder, where);
   else
-    fail(kOp, "{}: its config.json is of a model of type {}; gpt2 and llama are supported", folder.string(), type);
+    fail(kOp, "{}: its config.json is of a model of type {}; gpt2 and llama are supported", folder.string(),
+         io::as_one_line(type));
   loaded.tokenizer = tokenizer_in(folder, options);
   loaded.description = fmt::format("{} ({})", folder.string(), type);
   return loaded;
@@ -89,11 +86,15 @@ LoadedModel load_from_run(const fs::path& run, const Checkpoint& checkpoint, con
   loaded.tokenizer =
       options.tokenizer.empty() ? load_run_tokenizer(config, run) : text::load_tokenizer(options.tokenizer);
   const bool has_lora = config.training.mode == "lora";
-  loaded.model = make_model(config, model_vocabulary(config, loaded.tokenizer->vocabulary()));
+  const int64_t vocabulary = model_vocabulary(config, loaded.tokenizer->vocabulary());
+  const nn::StateDict state = model_state(checkpoint);
+  // One that was tuned may have what a config here cannot say; its sizes are checked where it is read.
+  if (config.model.init_from.empty()) require_weights(config, vocabulary, run.string(), models::shapes_of(state));
+  loaded.model = make_model(config, vocabulary, text_tokens(*loaded.tokenizer));
   {
     const base::Scope scope(run.string());
     // Corrections may be saved alone: the model they correct was read from its own files.
-    loaded.model->load_state_dict(model_state(checkpoint), !has_lora);
+    loaded.model->load_state_dict(state, !has_lora);
   }
   if (has_lora) models::merge_lora(*loaded.model);
   loaded.description = fmt::format("{} ({}, step {})", run.string(), config.model.architecture, checkpoint.step);

@@ -10,17 +10,16 @@
 #include <cerrno>
 #include <cmath>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "tenon/io/file.h"
+#include "tenon/io/json.h"
 
 namespace tenon::training {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 constexpr std::string_view kFormat = "metrics";
 
@@ -77,12 +76,11 @@ constexpr OptionalKey kOptionals[] = {{"validation_loss", &StepMetrics::validati
 
 /// Takes the values of one line as the parser meets them; building the JSON first took three times as long. Keys that
 /// are unknown, and all that is nested, belong to whoever wrote them.
-class LineReader : public nlohmann::json_sax<json> {
+class LineReader : public io::JsonEvents {
  public:
   /// What the line says, or nothing; then wrong() says why.
   std::optional<StepMetrics> read(std::string_view line) {
-    // The parser takes a zero byte for the end of its input and would not look at what follows.
-    const bool is_json = line.find('\0') == line.npos && json::sax_parse(line, this);
+    const bool is_json = io::read_json(line, *this);
     if (!is_json && wrong_.empty()) wrong_ = "is not a JSON object";
     if (wrong_.empty() && !has_step_) wrong_ = "has no step";
     if (wrong_.empty() && !has_loss_) wrong_ = "has no loss";
@@ -114,7 +112,7 @@ class LineReader : public nlohmann::json_sax<json> {
     if (depth_ == 1) key_ = name;
     return true;
   }
-  bool parse_error(size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
+  bool refuse(size_t, std::string_view) override { return false; }
 
  private:
   bool is_inside() const { return depth_ > 0; }
@@ -216,11 +214,11 @@ MetricsLog MetricsLog::open(const fs::path& path, std::optional<int64_t> last_st
     kept = keep_through({kFormat, path.string(), old->bytes()}, *last_step);
   }
   if (!exists || !last_step || !kept.is_whole) {
-    io::ReplacingFile file(kFormat, path);
+    io::ReplacingFile file(kFormat, path, io::Link::replace);
     file.write(kept.text);
     file.commit();
   }
-  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
   MetricsLog log(path, file, last_step.has_value());
   if (file < 0) log.fail_writing();
   return log;

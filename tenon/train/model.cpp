@@ -2,10 +2,9 @@
 
 #include "tenon/train/model.h"
 
-#include <nlohmann/json.hpp>
-
 #include "tenon/base/error.h"
 #include "tenon/io/file.h"
+#include "tenon/io/json.h"
 #include "tenon/models/gpt2.h"
 #include "tenon/models/llama.h"
 #include "tenon/models/lora.h"
@@ -33,20 +32,23 @@ Sizes sized(const ModelConfig& m, int64_t vocabulary) {
   return made;
 }
 
-models::Gpt2Config gpt2_config(const Config& config, int64_t vocabulary) {
+models::Gpt2Config gpt2_config(const Config& config, int64_t vocabulary, const TextTokens& tokens = {}) {
   const ModelConfig& m = config.model;
   auto made = sized<models::Gpt2Config>(m, vocabulary);
   made.bias = m.bias;
   made.causal = !is_masked(config);
-  made.start_token = made.end_token = vocabulary - 1;
+  made.end_token = tokens.end;
+  made.start_token = tokens.begin >= 0 ? tokens.begin : tokens.end;
   return made.set_dropout(m.dropout);
 }
 
-models::LlamaConfig llama_config(const Config& config, int64_t vocabulary) {
+models::LlamaConfig llama_config(const Config& config, int64_t vocabulary, const TextTokens& tokens = {}) {
   const ModelConfig& m = config.model;
   auto made = sized<models::LlamaConfig>(m, vocabulary);
   made.kv_heads = m.kv_heads;
   made.rotary_theta = m.rope_theta;
+  made.end_token = tokens.end;
+  made.start_token = tokens.begin >= 0 ? tokens.begin : tokens.end;
   return made;
 }
 
@@ -56,11 +58,10 @@ std::string config_json_of(const fs::path& folder) {
 }
 
 std::string architecture_of(const std::string& config_json, const fs::path& folder) {
-  const auto json = nlohmann::json::parse(config_json, nullptr, false);
-  const std::string type = json.is_object() ? json.value("model_type", std::string()) : std::string();
+  const std::string type = model_type_of(config_json, folder);
   if (type != "gpt2" && type != "llama")
     fail("train", "{}: its config.json is of type {}; gpt2 and llama can be trained", folder.string(),
-         type.empty() ? "unknown" : type);
+         io::as_one_line(type));
   return type;
 }
 
@@ -73,6 +74,12 @@ std::unique_ptr<models::CausalLm> loaded(const Config& config) {
 }
 
 }  // namespace
+
+std::string model_type_of(std::string_view config_json, const fs::path& folder) {
+  const auto json = io::parse_json("config", (folder / "config.json").string(), config_json);
+  const bool is_named = json.is_object() && json.contains("model_type") && json["model_type"].is_string();
+  return is_named ? json["model_type"].get<std::string>() : "unknown";
+}
 
 int64_t model_vocabulary(const Config& config, int64_t tokenizer_vocabulary) {
   const int64_t least = tokenizer_vocabulary + (is_masked(config) ? 1 : 0);
@@ -121,15 +128,28 @@ void take_initial_model(Config& config) {
   take_model(config, found);
 }
 
-std::unique_ptr<models::CausalLm> make_model(const Config& config, int64_t vocabulary) {
+TextTokens text_tokens(const text::Tokenizer& tokenizer) {
+  return {tokenizer.begin_of_text().value_or(-1), tokenizer.end_of_text().value_or(-1)};
+}
+
+void require_weights(const Config& config, int64_t vocabulary, const std::string& where,
+                     const models::FindShape& find) {
+  const int64_t rows = config.model.padded(vocabulary);
+  if (config.model.architecture == "llama")
+    models::require_weights(llama_config(config, vocabulary), rows, where, find);
+  else
+    models::require_weights(gpt2_config(config, vocabulary), rows, where, find);
+}
+
+std::unique_ptr<models::CausalLm> make_model(const Config& config, int64_t vocabulary, const TextTokens& tokens) {
   const Options options(DType::f32, Device(config.device.name));
   std::unique_ptr<models::CausalLm> model;
   if (!config.model.init_from.empty())
     model = loaded(config);
   else if (config.model.architecture == "llama")
-    model = std::make_unique<models::Llama>(llama_config(config, vocabulary), options);
+    model = std::make_unique<models::Llama>(llama_config(config, vocabulary, tokens), options);
   else
-    model = std::make_unique<models::Gpt2>(gpt2_config(config, vocabulary), options);
+    model = std::make_unique<models::Gpt2>(gpt2_config(config, vocabulary, tokens), options);
   if (config.training.mode == "lora") models::attach_lora(*model, lora_targets(config), lora_options(config));
   return model;
 }

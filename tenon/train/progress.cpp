@@ -12,6 +12,8 @@
 #include <cstring>
 #include <vector>
 
+#include "tenon/io/input.h"
+
 namespace tenon::training {
 namespace {
 
@@ -126,17 +128,10 @@ bool locale_is_utf8() {
   return false;
 }
 
-/// Without what could move the cursor, ring, or change colours for good.
-std::string harmless(std::string_view text) {
-  std::string clean;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const bool is_c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-    if (is_c1) ++i;
-    const bool is_control = is_c1 || byte == 0x7F || (byte < 0x20 && byte != '\n' && byte != '\t');
-    clean += is_control ? '?' : text[i];
-  }
-  return clean;
+/// A terminal may die and a disk be full while a run goes on: what cannot be shown is not shown.
+void show(std::FILE* out, const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), out);
+  std::fflush(out);
 }
 
 }  // namespace
@@ -203,25 +198,22 @@ void Progress::measure(const StepMetrics& metrics) {
 /// next one still begins where this one did. The last column stays free, where some terminals wrap regardless.
 void Progress::draw() {
   const std::string line = progress_line(state_, columns_of(out_) - 1, utf8_);
-  fmt::print(out_, "\r\x1b[?7l{}\x1b[K\x1b[?7h", line);
-  std::fflush(out_);
+  show(out_, fmt::format("\r\x1b[?7l{}\x1b[K\x1b[?7h", line));
   shown_ = Clock::now();
   is_drawn_ = true;
   has_news_ = false;
 }
 
 void Progress::print_plain() {
-  fmt::print(out_, "{:3.0f}%  {}\n", std::floor(done(state_) * 100), joined(fields_of(state_)));
-  std::fflush(out_);
+  show(out_, fmt::format("{:3.0f}%  {}\n", std::floor(done(state_) * 100), joined(fields_of(state_))));
   shown_ = Clock::now();
   has_news_ = false;
 }
 
 void Progress::note(std::string_view text) {
   if (text.ends_with('\n')) text.remove_suffix(1);
-  fmt::print(out_, "{}{}\n", is_drawn_ ? "\r\x1b[K" : "", harmless(text));
+  show(out_, fmt::format("{}{}\n", is_drawn_ ? "\r\x1b[K" : "", io::harmless(text)));
   if (is_drawn_) draw();
-  std::fflush(out_);
 }
 
 void Progress::finish() {
@@ -230,10 +222,9 @@ void Progress::finish() {
   state_.seconds_remaining.reset();
   if (is_terminal_ && (is_drawn_ || has_news_)) {
     draw();
-    fmt::print(out_, "\n");
+    show(out_, "\n");
   }
   if (!is_terminal_ && has_news_) print_plain();
-  std::fflush(out_);
 }
 
 }  // namespace tenon::training

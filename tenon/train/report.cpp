@@ -8,9 +8,9 @@
 #include <cmath>
 #include <ctime>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "tenon/io/file.h"
+#include "tenon/io/json.h"
 #include "tenon/io/json_text.h"
 #include "tenon/train/chart.h"
 #include "tenon/train/report_page.h"
@@ -22,15 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostSamples = 40, kMostSampleBytes = 4000, kMostResumeLines = 50;
 
-std::string duration_text(double seconds) {
-  if (!(seconds >= 0 && seconds < 1e10)) return "unknown";
-  const auto whole = static_cast<int64_t>(seconds);
-  if (whole >= 86400) return fmt::format("{} d {} h", whole / 86400, whole / 3600 % 24);
-  if (whole >= 3600) return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
-  if (whole >= 60) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
-  return fmt::format("{:.1f} s", seconds);
-}
-
 std::string short_count(double number) {
   if (number < 1e6) return with_separators(static_cast<int64_t>(number));
   return number < 1e9 ? fmt::format("{:.4g} M", number / 1e6) : fmt::format("{:.4g} G", number / 1e9);
@@ -39,15 +30,6 @@ std::string short_count(double number) {
 struct Figure {
   std::string name, value, remark;
 };
-
-/// The middle one of the finite values, if there are any.
-std::optional<double> median(std::vector<double> values) {
-  std::erase_if(values, [](double value) { return !std::isfinite(value); });
-  if (values.empty()) return {};
-  const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 std::vector<double> column(const std::vector<StepMetrics>& metrics, double StepMetrics::*member) {
   std::vector<double> values;
@@ -74,9 +56,10 @@ std::vector<Figure> figures_of(const std::vector<StepMetrics>& metrics) {
   }
   figures.push_back({"Steps", with_separators(last.step), ""});
   figures.push_back({"Tokens", short_count(static_cast<double>(last.tokens)), ""});
-  figures.push_back({"Training time", duration_text(last.seconds), ""});
-  if (const auto speed = median(column(metrics, &StepMetrics::tokens_per_second))) {
-    figures.push_back({"Tokens per second", short_count(*speed), "median"});
+  figures.push_back({"Training time", duration_text(last.seconds), "of the steps"});
+  if (last.seconds > 0) {
+    const double speed = static_cast<double>(last.tokens) / last.seconds;
+    figures.push_back({"Tokens per second", short_count(speed), "on average"});
   }
   if (peak > 0)
     figures.push_back({"Peak memory", fmt::format("{:.2f} GiB", static_cast<double>(peak) / (1 << 30)), ""});
@@ -248,8 +231,17 @@ Table config_table(std::string_view json_text, const std::string& name) {
   const io::Input input{"report", name, std::as_bytes(std::span(json_text))};
   io::check_json_object(input);
   Table table;
-  add_leaves(nlohmann::ordered_json::parse(json_text), "", table);
+  add_leaves(io::parse_json(input), "", table);
   return table;
+}
+
+std::string duration_text(double seconds) {
+  if (!(seconds >= 0 && seconds < 1e10)) return "unknown";
+  const auto whole = static_cast<int64_t>(seconds);
+  if (whole >= 86400) return fmt::format("{} d {} h", whole / 86400, whole / 3600 % 24);
+  if (whole >= 3600) return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+  if (whole >= 60) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{:.1f} s", seconds);
 }
 
 std::string with_separators(int64_t number) {
@@ -271,7 +263,7 @@ void report_from_folder(const fs::path& run_folder, const Table& figures) {
     input.config = config_table(io::as_text(file->bytes()), config.string());
   }
   input.subtitle = "as of " + today();
-  io::ReplacingFile file("report", run_folder / "report.html");
+  io::ReplacingFile file("report", run_folder / "report.html", io::Link::replace);
   file.write(report_html(input));
   file.commit();
 }

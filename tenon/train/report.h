@@ -31,6 +31,8 @@ std::string report_html(const ReportInput& input);
 
 /// 1234567 as 1,234,567.
 std::string with_separators(int64_t number);
+/// "1 min 02 s".
+std::string duration_text(double seconds);
 
 /// The leaves of a JSON object by their dotted path; fails with one line where the text is none.
 Table config_table(std::string_view json_text, const std::string& name);

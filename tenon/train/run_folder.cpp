@@ -46,7 +46,9 @@ std::string holder_of(int lock) {
 }
 
 int lock_folder(const fs::path& path) {
-  const int lock = ::open((path / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const int lock = ::open((path / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+  if (lock < 0 && errno == ELOOP)
+    base::fail(kFormat, "{}: its .lock is a link, which is not followed; remove it", path.string());
   if (lock < 0) fail_writing(path, errno);
   if (flock(lock, LOCK_EX | LOCK_NB) < 0) {
     const int error_number = errno;
@@ -117,8 +119,20 @@ RunFolder RunFolder::open(const fs::path& path, Start start) {
   if (start == Start::resume && !holds_run(path)) {
     base::fail(kFormat, "{}: there is no run to resume; start a new one or name the folder of a run", path.string());
   }
+  std::vector<fs::path> missing;
+  for (fs::path part = fs::absolute(path, ignored).lexically_normal(); !fs::exists(part, ignored);
+       part = part.parent_path()) {
+    if (part.has_filename()) missing.push_back(part);
+    if (part == part.parent_path()) break;
+  }
+  std::set<std::string> before;
+  for (auto entry = fs::directory_iterator(path, ignored); !ignored && entry != fs::directory_iterator();
+       entry.increment(ignored))
+    before.insert(entry->path().filename().string());
   make_folder(path);
   RunFolder folder(path, lock_folder(path), false);
+  folder.made_ = std::move(missing);
+  folder.before_ = std::move(before);
   folder.resumes_ = holds_run(path);
   if (start == Start::fresh && folder.resumes_) {
     base::fail(kFormat, "{}: holds a run already; resume it or choose another folder", path.string());
@@ -135,10 +149,24 @@ RunFolder::~RunFolder() {
 }
 
 RunFolder::RunFolder(RunFolder&& other) noexcept
-    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)), resumes_(other.resumes_) {}
+    : path_(std::move(other.path_)),
+      lock_(std::exchange(other.lock_, -1)),
+      resumes_(other.resumes_),
+      before_(std::move(other.before_)),
+      made_(std::move(other.made_)) {}
+
+void RunFolder::abandon() {
+  if (resumes_) return;
+  std::error_code ignored;
+  for (const char* part : {"config.json", "tokenizer.json", "metrics.jsonl", "report.html", "samples", "checkpoints",
+                           "tensorboard", ".lock"}) {
+    if (!before_.contains(part)) fs::remove_all(path_ / part, ignored);
+  }
+  for (const fs::path& folder : made_) fs::remove(folder, ignored);  // only what is empty
+}
 
 void RunFolder::write_sample(const Sample& sample) const {
-  io::ReplacingFile file(kFormat, samples() / sample_name(sample.step));
+  io::ReplacingFile file(kFormat, samples() / sample_name(sample.step), io::Link::replace);
   file.write(sample.text);
   file.commit();
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,9 @@ class RunFolder {
   RunFolder(RunFolder&& other) noexcept;
   RunFolder& operator=(RunFolder&&) = delete;
 
+  /// Takes everything away again that was made for a run which could not begin. What was there before stays.
+  void abandon();
+
   /// Whether a run was here before.
   bool resumes() const { return resumes_; }
 
@@ -57,6 +61,8 @@ class RunFolder {
   std::filesystem::path path_;
   int lock_ = -1;
   bool resumes_ = false;
+  std::set<std::string> before_;             // what was in it
+  std::vector<std::filesystem::path> made_;  // the folders that were missing, the innermost first
 };
 
 /// The samples of a run's folder by step; other files in samples/ are passed over.

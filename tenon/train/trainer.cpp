@@ -2,16 +2,17 @@
 
 #include "tenon/train/trainer.h"
 
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <deque>
-#include <nlohmann/json.hpp>
 
 #include "tenon/base/error.h"
 #include "tenon/base/parallel.h"
 #include "tenon/base/resident.h"
 #include "tenon/data/loader.h"
 #include "tenon/io/file.h"
+#include "tenon/io/json.h"
 #include "tenon/models/lora.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
@@ -72,6 +73,21 @@ void require_run(const fs::path& folder) {
          folder.string());
 }
 
+// A run keeps its files by fixed names, which may be those of what it reads: --out gpt2 beside model.init_from=gpt2.
+void require_other_files(const Config& config, const RunFolder& folder) {
+  const fs::path read[] = {config.data.train, config.data.validation, config.tokenizer.path,
+                           fs::path(config.tokenizer.path) / "tokenizer.json",
+                           fs::path(config.model.init_from) / "config.json"};
+  for (const fs::path& input : read) {
+    for (const fs::path& own : {folder.config(), folder.path() / "tokenizer.json", folder.metrics(), folder.report()}) {
+      std::error_code missing;
+      if (fs::equivalent(input, own, missing))
+        fail("train", "{}: is read by this run, which would replace it; choose another folder for the run",
+             own.string());
+    }
+  }
+}
+
 bool is_correction(const std::string& name) { return name.find(".lora.") != std::string::npos; }
 
 data::LoaderOptions loader_options(const Config& config) {
@@ -121,14 +137,35 @@ class Run {
         options_(options),
         folder_(RunFolder::open(options.folder, options.resume ? Start::resume_or_fresh : Start::fresh)),
         threads_(config_.device.threads) {
+    try {
+      set_up();
+    } catch (...) {
+      folder_.abandon();
+      throw;
+    }
+  }
+
+  TrainResult run() {
+    try {
+      return train();
+    } catch (...) {
+      if (done_ == 0) folder_.abandon();
+      throw;
+    }
+  }
+
+ private:
+  void set_up() {
     if (folder_.resumes())
       require_same_run(run_config(folder_.path()), config_, folder_.path());
     else
-      write_config();  // from now on, --resume knows what to do
+      require_other_files(config_, folder_);
+    if (!folder_.resumes()) write_config();  // from now on, --resume knows what to do
     manual_seed(static_cast<uint64_t>(config_.training.seed));
     corpus_ = load_corpus(config_, folder_.path(), folder_.resumes());
     vocabulary_ = model_vocabulary(config_, corpus_.tokenizer->vocabulary());
-    model_ = make_model(config_, vocabulary_);
+    if (folder_.resumes()) find_checkpoint();
+    model_ = make_model(config_, vocabulary_, text_tokens(*corpus_.tokenizer));
     parameters_ = models::trainable(*model_);
     optimizer_ = make_optimizer(config_, parameters_);
     rate_.emplace(config_, *optimizer_);
@@ -138,7 +175,7 @@ class Run {
     loader_.emplace(corpus_.train, loader_options(config_));
   }
 
-  TrainResult run() {
+  TrainResult train() {
     const StopRequest stop;
     if (folder_.resumes()) resume();
     metrics_.emplace(MetricsLog::open(folder_.metrics(), done_ > 0 ? std::optional(done_) : std::nullopt));
@@ -159,7 +196,6 @@ class Run {
     return finish(done_ < config_.training.steps);
   }
 
- private:
   // ---- steps ----
 
   struct Position {  // before a step
@@ -294,10 +330,11 @@ class Run {
                   {"seconds", seconds()},
                   {"step_seconds", clock_.seconds()},
                   {"vocabulary", vocabulary_},
-                  {"loader", Json::parse(data::to_json(loader_->state()))},
+                  {"corpus", corpus_.fingerprint},
+                  {"loader", io::parse_json("train", "loader", data::to_json(loader_->state()))},
                   {"random", {{"seed", default_generator().seed()}, {"position", default_generator().position()}}},
                   {"rate", rate},
-                  {"config", Json::parse(to_json(config_))}};
+                  {"config", io::parse_json("train", "config", to_json(config_))}};
     if (best_loss_) state["best"] = {{"loss", *best_loss_}, {"step", *best_step_}};
     return state.dump();
   }
@@ -310,37 +347,61 @@ class Run {
     saved_ = done_;
     if (is_best) name_best(folder_.checkpoints(), done_);
     prune_checkpoints(folder_.checkpoints(), config_.checkpoint.keep_last, kept_best());
-    report();
+    report(seconds());
   }
 
   std::optional<int64_t> kept_best() const { return config_.checkpoint.keep_best ? best_step_ : std::nullopt; }
 
   void note(const std::string& text) const {
-    if (options_.out) std::fprintf(options_.out, "%s\n", text.c_str());
+    if (options_.out) std::fprintf(options_.out, "%s\n", io::harmless(text).c_str());
+  }
+
+  [[noreturn]] static void refuse(const fs::path& checkpoint, const Error& error, std::string_view remedy) {
+    fail("train", "{}: does not fit this run: {}; {}", checkpoint.string(), error.what(), remedy);
+  }
+  static constexpr std::string_view kOwnConfig = "resume it with its own config and data";
+
+  // Before the model takes memory: its sizes must be those that were saved.
+  void find_checkpoint() {
+    const fs::path checkpoints = folder_.checkpoints();
+    found_ = newest_checkpoint(checkpoints, [&](const std::string& why) { note("passed over: " + why); });
+    if (!found_ && !checkpoint_steps(checkpoints).empty())
+      fail("train", "{}: none of its checkpoints is good; begin a new run in another folder", folder_.path().string());
+    if (!found_) return;
+    const fs::path path = checkpoint_path(checkpoints, found_->step);
+    try {
+      state_ = parse_state(found_->state);
+    } catch (const Error& error) {
+      refuse(path, error, "it was written by another program");
+    }
+    if (!config_.model.init_from.empty()) return;  // has the sizes of that model
+    nn::StateDict weights;
+    for (const auto& [name, tensor] : found_->tensors) {
+      if (name.starts_with("model.")) weights[name.substr(6)] = tensor;
+    }
+    try {
+      require_weights(config_, vocabulary_, "the run", models::shapes_of(weights));
+    } catch (const Error& error) {
+      refuse(path, error, kOwnConfig);
+    }
   }
 
   void resume() {
     const fs::path checkpoints = folder_.checkpoints();
-    const std::optional<Checkpoint> found =
-        newest_checkpoint(checkpoints, [&](const std::string& why) { note("passed over: " + why); });
-    if (!found && !checkpoint_steps(checkpoints).empty()) {
-      fail("train", "{}: none of its checkpoints is good; begin a new run in another folder", folder_.path().string());
-    } else if (!found) {
+    if (!found_) {
       note(folder_.path().string() + ": was stopped before its first checkpoint; begins anew");
       write_config();
       return;
     }
-    const fs::path path = checkpoint_path(checkpoints, found->step);
+    const fs::path path = checkpoint_path(checkpoints, found_->step);
     try {
-      load(*found);
-      load(Json::parse(found->state));
+      load(*found_);
+      load(state_);
     } catch (const Error& error) {
-      fail("train", "{}: does not fit this run: {}; resume it with its own config and data", path.string(),
-           error.what());
-    } catch (const nlohmann::json::exception& error) {
-      fail("train", "{}: does not fit this run: {}; it was written by another program", path.string(), error.what());
+      refuse(path, error, kOwnConfig);
     }
-    done_ = saved_ = found->step;
+    done_ = saved_ = found_->step;
+    found_.reset();
     looked_at_ = done_ - step_->good_steps();
     rate_->set(done_);
     set_aside_checkpoints(checkpoints, done_);
@@ -369,20 +430,61 @@ class Run {
     step_->load(counters);
   }
 
-  void load(const Json& state) {
-    loader_->restore(data::loader_state_from_json(state.at("loader").dump()));
-    const Json& random = state.at("random");
-    default_generator().set(random.at("seed").get<uint64_t>(), random.at("position").get<uint64_t>());
+  // What checkpoint.json says besides the weights.
+  struct State {
+    std::string loader;
+    uint64_t seed = 0, position = 0;  // of the random numbers
     std::map<std::string, double> rate;
-    for (const auto& [name, value] : state.at("rate").items()) rate[name] = std::stod(value.get<std::string>());
-    rate_->load(rate);
-    tokens_ = state.at("tokens").get<int64_t>();
-    seconds_before_ = state.at("seconds").get<double>();
-    clock_.set(state.at("step_seconds").get<double>());
-    if (state.contains("best")) {
-      best_loss_ = state.at("best").at("loss").get<double>();
-      best_step_ = state.at("best").at("step").get<int64_t>();
+    int64_t tokens = 0;
+    double seconds = 0, step_seconds = 0;
+    std::optional<double> best_loss = {};
+    std::optional<int64_t> best_step = {};
+    std::string corpus;  // empty in runs from before there was a fingerprint
+  };
+
+  static State parse_state(const std::string& text) {
+    const io::Input input{"train", "its state", std::as_bytes(std::span(text))};
+    const Json json = io::parse_json(input);
+    const auto part = [&](const char* key) { return io::json_field<Json>(input, json, key); };
+    State state;
+    state.loader = part("loader").dump();
+    const Json random = part("random"), rates = part("rate");
+    state.seed = io::json_field<uint64_t>(input, random, "seed");
+    state.position = io::json_field<uint64_t>(input, random, "position");
+    for (const auto& [name, value] : rates.items()) state.rate[name] = number_in(input, name, value);
+    state.tokens = io::json_field<int64_t>(input, json, "tokens");
+    state.seconds = io::json_field<double>(input, json, "seconds");
+    state.step_seconds = io::json_field<double>(input, json, "step_seconds");
+    if (json.contains("best")) {
+      state.best_loss = io::json_field<double>(input, part("best"), "loss");
+      state.best_step = io::json_field<int64_t>(input, part("best"), "step");
     }
+    if (json.contains("corpus")) state.corpus = io::json_field<std::string>(input, json, "corpus");
+    return state;
+  }
+
+  void load(const State& state) {
+    loader_->restore(data::loader_state_from_json(state.loader));
+    // Another text of the same length would be read from the same places, and nobody would notice.
+    if (!state.corpus.empty() && state.corpus != corpus_.fingerprint)
+      fail("train", "the run was begun on other data than {} holds now", config_.data.train);
+    default_generator().set(state.seed, state.position);
+    rate_->load(state.rate);
+    tokens_ = state.tokens;
+    seconds_before_ = state.seconds;
+    clock_.set(state.step_seconds);
+    best_loss_ = state.best_loss;
+    best_step_ = state.best_step;
+  }
+
+  // Numbers of the schedule are kept as texts, because JSON has no inf.
+  static double number_in(const io::Input& input, const std::string& name, const Json& value) {
+    double number = 0;
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size())
+      io::fail(input, "rate.{} is {}, which is no number", io::as_one_line(name), io::in_quotes(text));
+    return number;
   }
 
   // For the result of a run that has nothing left to do.
@@ -400,7 +502,7 @@ class Run {
   double seconds() const { return seconds_before_ + seconds_since(started_); }
 
   void write_config() const {
-    io::ReplacingFile file("train", folder_.config());
+    io::ReplacingFile file("train", folder_.config(), io::Link::replace);
     file.write(to_json(config_));
     file.commit();
   }
@@ -412,8 +514,9 @@ class Run {
                                 base::num_threads()));
   }
 
-  void report() const {
-    const Table figures{{"Parameters", with_separators(model_->count_parameters())},
+  void report(double all_seconds) const {
+    const Table figures{{"Time in all", duration_text(all_seconds)},
+                        {"Parameters", with_separators(model_->count_parameters())},
                         {"Training tokens", with_separators(corpus_.train.size())}};
     report_from_folder(folder_.path(), figures);
   }
@@ -428,12 +531,13 @@ class Run {
     result.validation_loss = validation_loss_;
     result.best_validation_loss = best_loss_;
     result.seconds = seconds();
-    result.tokens_per_second = static_cast<double>(tokens_) / std::max(1e-9, clock_.seconds());
+    result.step_seconds = now_.seconds;
+    result.tokens_per_second = static_cast<double>(now_.tokens) / std::max(1e-9, now_.seconds);
     result.stopped = stopped;
     result.last_sample = last_sample_;
     if (!stopped) result.model = export_model();
     tensorboard_->flush();
-    report();
+    report(result.seconds);
     result.report = folder_.report();
     if (progress_) {
       if (stopped) progress_->note(fmt::format("stopped after step {}; --resume goes on", done_));
@@ -483,6 +587,8 @@ class Run {
   std::optional<double> validation_loss_, best_loss_;
   std::optional<int64_t> best_step_;
   std::string last_sample_;
+  std::optional<Checkpoint> found_;  // to go on from, until that is done
+  State state_;
 };
 
 }  // namespace

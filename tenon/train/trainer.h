@@ -30,8 +30,10 @@ struct TrainResult {
   int64_t step = 0;
   double loss = 0;
   std::optional<double> validation_loss = {}, best_validation_loss = {};
-  double seconds = 0, tokens_per_second = 0;  // all of it; while steps were taken
-  bool stopped = false;                       // by a signal or stop_after, before the last step
+  double seconds = 0;            // all of it
+  double step_seconds = 0;       // of the steps: without evaluations, samples and checkpoints
+  double tokens_per_second = 0;  // of the steps
+  bool stopped = false;          // by a signal or stop_after, before the last step
   std::filesystem::path model;   // a folder that transformers reads, or of adapters; empty where the run stopped early
   std::filesystem::path report;  // the page of the run
   std::string last_sample;

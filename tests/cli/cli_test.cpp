@@ -188,6 +188,14 @@ TEST_F(Completion, OffersChoicesOfOptionsAndPositionals) {
   EXPECT_EQ(offered("tenon completion z"), "zsh");
 }
 
+TEST_F(Completion, OffersPresetsWhereConfigsStand) {
+  EXPECT_EQ(offered("tenon train de"), "demo");
+  EXPECT_EQ(offered("tenon train --config wiki_b"), "wiki_base");
+  EXPECT_EQ(offered("tenon train --resu"), "--resume");
+  std::ofstream(folder_ / "mine.json") << "{}";
+  EXPECT_EQ(offered("tenon train min"), "mine.json");
+}
+
 TEST_F(Completion, LeavesFilesToBash) {
   EXPECT_EQ(offered("tenon convert ''"), "");
   EXPECT_EQ(offered("tenon config --validate ''"), "");

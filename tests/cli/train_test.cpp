@@ -82,6 +82,70 @@ TEST_F(Train, FolderWithARunIsKept) {
             "1 tenon: [run] run: holds a run already; resume it or choose another folder");
 }
 
+TEST_F(Train, WithoutAFolderItIsThatOfItsName) {
+  ASSERT_EQ(run("train tiny.json --quiet").code, 0);
+  EXPECT_TRUE(run("train --resume runs/tiny --set training.steps=21 --quiet").out.starts_with("trained 21 steps in "));
+  ASSERT_EQ(run("train tiny.json --quiet").code, 0);  // beside the first
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "runs"), fs::directory_iterator()), 2);
+}
+
+TEST_F(Train, ReportAndTerminalAgreeOnTimes) {
+  const std::string out = run("train tiny.json --out run --quiet").out;
+  const std::string page = content_of(folder_ / "run/report.html");
+  const size_t from = out.find(" in ") + 4, open = out.find(" (", from), close = out.find(" in all)");
+  ASSERT_NE(close, out.npos) << out;
+  EXPECT_NE(page.find("<dt>Training time</dt><dd>" + out.substr(from, open - from) + " "), page.npos) << out;
+  EXPECT_NE(page.find("<dt>Time in all</dt><dd>" + out.substr(open + 2, close - open - 2) + "<"), page.npos) << out;
+}
+
+TEST_F(Train, AFailureLeavesNoFolder) {
+  refusal("train tiny.json --set data.train=nothing.txt");
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+}
+
+TEST_F(Train, BoundsAreReadable) {
+  EXPECT_EQ(refusal("train tiny.json --stop-after -1"),
+            "2 tenon train: --stop-after: \"-1\" is no whole number from 1 to 1000000000; see tenon train --help");
+  EXPECT_EQ(refusal("eval run text.txt --batch 0"),
+            "2 tenon eval: --batch: \"0\" is no whole number from 1 to 4096; see tenon eval --help");
+}
+
+TEST_F(Train, EvalTellsEveryTokenOfShortFilesToo) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet").code, 0);
+  std::ofstream(folder_ / "short.txt") << "The fox";
+  std::ofstream(folder_ / "longer.txt") << "The fox sees the owl 100 times.";
+  std::ofstream(folder_ / "one.txt") << "T";
+  EXPECT_NE(run("eval run short.txt").out.find("\n6 tokens of short.txt"), std::string::npos);
+  EXPECT_NE(run("eval run longer.txt").out.find("\n30 tokens of longer.txt"), std::string::npos);
+  EXPECT_EQ(refusal("eval run one.txt"),
+            "1 tenon: [eval] one.txt: has fewer than two tokens; there is nothing to tell");
+}
+
+TEST_F(Train, EvalRefusesTokensOfAnotherTokenizer) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet").code, 0);
+  ASSERT_EQ(run("tokenize --train text.txt --kind char --out chars").code, 0);
+  ASSERT_EQ(run("data prepare text.txt --tokenizer chars --out text.tokens").code, 0);
+  EXPECT_EQ(
+      refusal("eval run text.tokens"),
+      "1 tenon: [eval] text.tokens: is a token file that was made with another tokenizer than the model's; prepare "
+      "it again");
+}
+
+TEST_F(Train, ARunIsConverted) {
+  ASSERT_EQ(run("train tiny.json --set tokenizer.kind=char --out run --quiet").code, 0);
+  ASSERT_EQ(run("convert run folder").code, 0) << run("convert run folder").err;
+  EXPECT_TRUE(fs::exists(folder_ / "folder/tokenizer.json"));
+  EXPECT_NE(content_of(folder_ / "folder/config.json").find("\"eos_token_id\": null"), std::string::npos);
+  EXPECT_EQ(run("generate folder --prompt The -n 20 --seed 1").out,
+            run("generate run --prompt The -n 20 --seed 1").out);
+  ASSERT_EQ(run("convert run/checkpoints/step_00000010 a.safetensors").code, 0);
+  EXPECT_NE(run("convert --list a.safetensors").out.find("transformer.wte.weight"), std::string::npos);
+  EXPECT_EQ(refusal("convert run a.bin"),
+            "1 tenon: [convert] a.bin: a .bin file is made of a Llama, and the model of run is none");
+  EXPECT_EQ(refusal("convert a.safetensors a.safetensors"),
+            "1 tenon: [convert] a.safetensors: is what is read; write to another name");
+}
+
 TEST_F(Train, LongerByResuming) {
   ASSERT_EQ(run("train tiny.json --out run --quiet").code, 0);
   const Outcome longer = run("train --resume run --set training.steps=25");

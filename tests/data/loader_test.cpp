@@ -3,6 +3,8 @@
 #include "tenon/data/loader.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <set>
@@ -205,7 +207,8 @@ TEST(LoaderState, DamagedTextIsOneLine) {
   const std::string good = to_json({1, 2, 3, Order::kShuffled, 4, 5});
   EXPECT_EQ(loader_state_from_json(good), (LoaderState{1, 2, 3, Order::kShuffled, 4, 5}));
   const auto refusal = [](const std::string& text) { return text_of([&] { loader_state_from_json(text); }); };
-  EXPECT_EQ(refusal("{"), "[loader] the saved state is damaged: it is no JSON object");
+  EXPECT_EQ(refusal("{"), "[loader] the saved state is damaged: is not valid JSON (at byte 2 of it)");
+  EXPECT_EQ(refusal("[]"), "[loader] the saved state is damaged: it is no JSON object");
   EXPECT_EQ(refusal("{}"), "[loader] the saved state is damaged: it has no \"order\"");
   const auto changed = [&](std::string_view from, std::string_view to) {
     std::string text = good;
@@ -230,6 +233,24 @@ TEST_F(LoaderOnFiles, FilesOfBothWidthsGiveWhatMemoryGives) {
   const auto expected = inputs_of(memory, 20);
   EXPECT_EQ(inputs_of(narrow, 20), expected);
   EXPECT_EQ(inputs_of(wide, 20), expected);
+}
+
+// The thread that reads ahead is not in the child; what it would have read is.
+TEST(Loader, GoesOnInAChildOfItsProcess) {
+  Loader loader(Tokens(counting(1000)), {.batch = 2, .length = 8, .order = Order::kSequential});
+  loader.next();
+  Loader same(Tokens(counting(1000)), {.batch = 2, .length = 8, .order = Order::kSequential});
+  same.restore(loader.state());
+  const std::vector<int32_t> wanted = same.next().inputs;
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    _exit(loader.next().inputs == wanted ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_EQ(loader.next().inputs, wanted);
 }
 
 }  // namespace

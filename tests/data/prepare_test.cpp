@@ -186,6 +186,28 @@ TEST_F(Killed, ContinuingSaysSo) {
   EXPECT_GT(prepare(bytes_, options).continued_tokens, 100'000);
 }
 
+// The last moment: the file has its name, and the journal, which says what is in it, is still there.
+TEST_F(Killed, BetweenTheRenameAndTheCleanUpIsFinished) {
+  PrepareOptions options = from(corpus());
+  options.checkpoint_bytes = 1;
+  ASSERT_TRUE(killed_after(options, 2));
+  Journal journal = *read_journal(path());
+  const Prepared whole = prepare(bytes_, options);
+  const std::string bytes = content_of(path());
+  const TokenFileHeader header = TokenFile::open(path())->header();
+  journal.progress.file = 3;
+  journal.progress.place = {};
+  journal.progress.written = {header.tokens, header.documents, header.checksum};
+  write_journal(path(), journal);
+
+  const Prepared again = prepare(bytes_, options);
+  EXPECT_EQ(again.tokens, whole.tokens);
+  EXPECT_EQ(again.documents, whole.documents);
+  EXPECT_EQ(again.continued_tokens, whole.tokens);
+  EXPECT_TRUE(content_of(path()) == bytes);
+  EXPECT_EQ(files(), (std::vector<std::string>{"a.txt", "b.jsonl.gz", "c.txt.zst", "out.tokens"}));
+}
+
 TEST_F(Killed, OtherRunsAreNotContinued) {
   const auto inputs = corpus();
   PrepareOptions options = from(inputs);
@@ -217,6 +239,14 @@ TEST_F(Killed, ALostOrDamagedPartIsNotContinued) {
   write("out.tokens.journal", "{");
   EXPECT_NE(refusal(options).find("this journal of an unfinished run is damaged; begin anew with --restart"),
             std::string::npos);
+}
+
+TEST_F(Killed, ADeepJournalIsDamaged) {
+  PrepareOptions options = from({write("a.txt", "x")});
+  write("out.tokens.journal", "{\"run\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}");
+  EXPECT_EQ(refusal(options), "[prepare] " + path("out.tokens.journal").string() +
+                                  ": nests deeper than 64 levels (at byte 72 of it); this journal of an unfinished run "
+                                  "is damaged; begin anew with --restart");
 }
 
 TEST_F(Killed, WithNothingToContinueResumeIsRefused) {

@@ -253,5 +253,15 @@ TEST_F(TokenFiles, ADamagedPartIsNotContinued) {
   EXPECT_NE(text_of(go_on).find("has lost bytes; begin anew with --restart"), std::string::npos);
 }
 
+TEST_F(TokenFiles, AFileThatIsCutWhileItIsReadIsAnError) {
+  write_tokens(path(), counting(100'000), 50000);
+  const auto file = TokenFile::open(path());
+  fs::resize_file(path(), 8192);
+  std::vector<int32_t> some(100);
+  const std::string text = text_of([&] { file->copy(90'000, some); });
+  EXPECT_EQ(text.find('\n'), text.npos);
+  EXPECT_TRUE(text.starts_with("[file] " + path().string() + ": was cut")) << text;
+}
+
 }  // namespace
 }  // namespace tenon::data

@@ -5,7 +5,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto input = tenon::fuzz::input_of("torch", data, size);
-  // An instruction of one byte makes an object of 64, in a list that doubles.
+  // An instruction of one byte makes an object of 64 and an entry of the memo.
   tenon::fuzz::run(size, 512, [&] {
     const auto accept_torch = [](std::string_view name) {
       return name.starts_with("torch") || name.starts_with("col");

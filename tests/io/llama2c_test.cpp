@@ -49,6 +49,19 @@ TEST_F(Stories, ModelHasItsWeights) {
   EXPECT_EQ(tensors.at("norm.weight").index({63}).item<float>(), 1.7077769041061401F);
 }
 
+// Layers of a few bytes each: a file of some megabytes would be gigabytes of names and shapes.
+TEST(Llama2cSizes, LayersAreNotCountlessHoweverSmallTheyAre) {
+  constexpr int32_t kLayers = 5000;
+  const int32_t header[] = {2, 1, kLayers, 1, 1, 1, 1};
+  constexpr size_t kPerLayer = 2 + 4 * 4 + 2 + 3 * 2, kFloats = 2 + kLayers * kPerLayer + 2 + 2;
+  std::string file(reinterpret_cast<const char*>(header), sizeof header);
+  file.resize(file.size() + kFloats * sizeof(float));
+  EXPECT_EQ(text_of([&] {
+              parse_llama2c({"llama2c", "file", std::as_bytes(std::span(file))});
+            }),
+            "[llama2c] file: 5000 layers are more than any model has");
+}
+
 TEST_F(Stories, TokenizerHasItsPieces) {
   const Llama2cTokenizer tokenizer = load_llama2c_tokenizer(shared_ / "tok512.bin");
   ASSERT_EQ(tokenizer.tokens.size(), 512U);

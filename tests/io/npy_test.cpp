@@ -241,6 +241,27 @@ TEST_F(Npy, ArchivesWith64BitFieldsAreRead) {
   }
 }
 
+/// An archive of one file that is said to be packed a thousandfold, as zeros are.
+std::string packed_archive(uint32_t packed_bytes, uint32_t bytes) {
+  const std::string name = "a.npy";
+  const std::string fields = number<uint16_t>(20) + number<uint16_t>(0) + number<uint16_t>(8) + number<uint32_t>(0) +
+                             number<uint32_t>(0) + number<uint32_t>(packed_bytes) + number<uint32_t>(bytes) +
+                             number<uint16_t>(5) + number<uint16_t>(0);
+  const std::string local = "PK\3\4" + fields + name + std::string(packed_bytes, '\1');
+  const std::string line =
+      "PK\1\2" + number<uint16_t>(20) + fields + std::string(10, '\0') + number<uint32_t>(0) + name;
+  return local + line + "PK\5\6" + number<uint32_t>(0) + number<uint16_t>(1) + number<uint16_t>(1) +
+         number<uint32_t>(static_cast<uint32_t>(line.size())) + number<uint32_t>(static_cast<uint32_t>(local.size())) +
+         number<uint16_t>(0);
+}
+
+TEST_F(Npy, ArchivesDoNotUnpackToManyTimesTheirSize) {
+  EXPECT_EQ(npz_refusal(packed_archive(1'000'000, 1'000'000'000)),
+            "its arrays take more than 83110592 bytes unpacked, the file has 1000108; save it with numpy.savez, "
+            "unpacked");
+  EXPECT_NE(npz_refusal(packed_archive(60'000, 60'000'000)).find("does not unpack"), std::string::npos);  // small
+}
+
 TEST_F(Npy, NamesThatAreNoTextAreNotWritten) {
   EXPECT_EQ(text_of([&] {
               save_npz(path("arrays.npz"), {{"\xFF", ones({1})}});

@@ -444,7 +444,7 @@ TEST_F(Safetensors, FolderInPlaceOfTheTargetFailsAndLeavesNothingBeside) {
   fs::create_directory(path());
   std::ofstream(path() / "inside") << "kept";
   EXPECT_EQ(write_error(path(), {{"x", ones({2})}}),
-            "[safetensors] " + path().string() + ": cannot be written: Is a directory");
+            "[safetensors] " + path().string() + ": cannot be written: it is a folder; name a file");
   EXPECT_EQ(files(), std::vector<std::string>{"file.safetensors"});
   EXPECT_EQ(content_of(path() / "inside"), "kept");
 }

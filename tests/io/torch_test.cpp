@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tenon/base/resident.h"
 #include "tenon/device/storage.h"
 #include "tenon/io/torch_file.h"
 #include "tenon/io/torch_header.h"
@@ -16,6 +17,8 @@
 
 namespace tenon::io {
 namespace {
+
+using namespace std::string_literals;
 
 const fs::path kFiles = fs::path(TENON_SOURCE_DIR) / "tests/io/torch_files";
 
@@ -165,9 +168,7 @@ TEST(Torch, BrokenFilesAreRefusedForWhatIsWrong) {
       {"evil_build", "the pickle sets attributes of what has none (at byte 28 of it)"},
       {"evil_instance", "the pickle has the instruction 0x69 at byte 3, which no state dict has"},
       {"truncated_zip", "is no zip archive, or its end is missing"},
-      {"truncated_front",
-       "is no zip archive; PyTorch before 1.6 wrote another format, which its torch.load and "
-       "torch.save renew"},
+      {"truncated_front", "is no .pt file: neither a zip archive nor what PyTorch wrote before 1.6"},
       {"truncated_pickle", "the pickle is cut off (at byte 123 of it)"},
       {"storage_too_small", "storage \"0\" of tensor \"x\" should hold 4 x 4 bytes, its file has 8"},
       {"storage_missing", "storage \"0\" of tensor \"x\" is missing"},
@@ -201,10 +202,8 @@ TEST(Torch, BrokenFilesAreRefusedForWhatIsWrong) {
       {"encrypted", "\"archive/data.pkl\" is encrypted"},
       {"no_pickle", "is a zip archive without data.pkl: not written by torch.save"},
       {"big_endian", "is in the byte order \"big\""},
-      {"legacy",
-       "is no zip archive; PyTorch before 1.6 wrote another format, which its torch.load and torch.save renew"},
-      {"empty",
-       "is no zip archive; PyTorch before 1.6 wrote another format, which its torch.load and torch.save renew"},
+      {"legacy", "the pickle is cut off (at byte 0 of it)"},
+      {"empty", "is no .pt file: neither a zip archive nor what PyTorch wrote before 1.6"},
   };
   size_t seen = 0;
   for (const auto& entry : fs::directory_iterator(kFiles / "bad")) {
@@ -219,6 +218,46 @@ TEST(Torch, BrokenFilesAreRefusedForWhatIsWrong) {
 /// What reading these bytes fails with; they need no file.
 std::string refusal_of_bytes(const std::string& bytes) {
   return text_of([&] { parse_torch({"torch", "bytes", std::as_bytes(std::span(bytes))}); });
+}
+
+// torch.save(..., _use_new_zipfile_serialization=False) made the file.
+TEST(Torch, FilesFromBeforeZipArchivesAreRead) {
+  const TorchFile file = good("legacy");
+  EXPECT_EQ(file.others.at("epoch"), "3");
+  EXPECT_EQ(file.tensors.at("model.a").to_vector<float>(), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(file.tensors.at("model.a").shape(), (Dims{2, 2}));
+  EXPECT_EQ(file.tensors.at("model.half").dtype(), DType::f16);
+  EXPECT_EQ(file.tensors.at("model.whole").to_vector<int64_t>(), (std::vector<int64_t>{7, -1}));
+  EXPECT_EQ(file.tensors.at("model.view").to_vector<float>(), (std::vector<float>{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(file.tensors.at("model.same").to_vector<float>(), (std::vector<float>{0, 1, 2, 3, 4, 5}));
+}
+
+TEST(TorchSweep, EveryTruncationOfAnOldFileIsRefused) {
+  const std::string whole = content_of(kFiles / "good/legacy.pt");
+  ASSERT_EQ(refusal_of_bytes(whole), "nothing was thrown");
+  for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
+    EXPECT_NE(refusal_of_bytes(whole.substr(0, bytes)), "nothing was thrown") << bytes << " bytes";
+  }
+}
+
+// A byte of the file may be an object of eighty bytes and a name of three hundred.
+TEST(Torch, MemoryStaysWithinASmallMultipleOfTheFile) {
+  constexpr size_t kBytes = 4 << 20;
+  const std::string start = "\x80\x02}X\x01\x00\x00\x00x"s, end = "s.";
+  const std::map<std::string, std::string> rows = {{"](" + std::string(kBytes, 'N') + "e", "far more objects"},
+                                                   {std::string(kBytes, '('), "is nested too deep"},
+                                                   {"N" + std::string(kBytes, '\x94'), "far more objects"},
+                                                   {"](" + std::string(500'000, 'N') + "e", "describes far more"}};
+  for (const auto& [middle, wanted] : rows) {
+    const std::string pickle = start + middle + end;
+    ZipWriter archive("torch", fs::temp_directory_path() / "tenon_amplified.pt");
+    archive.add("archive/data.pkl", std::as_bytes(std::span(pickle)), {});
+    archive.finish();
+    const int64_t before = base::resident_bytes();
+    EXPECT_NE(refusal(fs::temp_directory_path() / "tenon_amplified.pt").find(wanted), std::string::npos) << wanted;
+    EXPECT_LT(base::resident_bytes() - before, static_cast<int64_t>(40 * kBytes)) << wanted;
+  }
+  fs::remove(fs::temp_directory_path() / "tenon_amplified.pt");
 }
 
 TEST(TorchSweep, EveryTruncationIsRefused) {

@@ -160,15 +160,42 @@ TEST(Decoder, WritesUpToTheLastPosition) {
   manual_seed(1);
   Llama model(llama_config());
   EXPECT_EQ(Decoder(model).run({{1, 2}, {3}}, {.new_tokens = 63})[1].size(), 63u);
-  EXPECT_EQ(text_of([&] {
-              Decoder(model).run({{3}, {1, 2}}, {.new_tokens = 64});
-            }),
-            "[generate] 2 tokens and 64 new ones are more than the model's 64 positions");
+}
+
+TEST(Decoder, GoesOnFromTheSecondHalfOfAFullContext) {
+  manual_seed(1);
+  Llama model(llama_config());
+  {
+    const NoGrad scaling;
+    for (Tensor& parameter : model.parameters()) parameter.mul_(4.0);
+  }
+  Tokens text = Decoder(model).run({{1, 2}}, {.new_tokens = 200})[0];
+  ASSERT_EQ(text.size(), 200u);
+  text.insert(text.begin(), {1, 2});
+  // 64 columns are full with the token at 63; the one at 64 is drawn from them, and the one at 65 from the last 32.
+  const auto drawn_from = [&](int64_t from, int64_t end) {
+    return Decoder(model).run({Tokens(text.begin() + from, text.begin() + end)}, {.new_tokens = 1})[0][0];
+  };
+  EXPECT_EQ(text[64], drawn_from(0, 64));
+  EXPECT_EQ(text[65], drawn_from(33, 65));
+  EXPECT_EQ(text[97], drawn_from(33, 97));
+  EXPECT_EQ(text[98], drawn_from(66, 98));
+}
+
+TEST(Decoder, BatchesGoOnToo) {
+  manual_seed(1);
+  Llama model(llama_config());
+  const Sequences texts =
+      Decoder(model).run({{1, 2, 3}, {3}}, {.new_tokens = 150, .temperature = 1, .repetition_penalty = 1.3});
+  EXPECT_EQ(texts[0].size(), 150u);
+  EXPECT_EQ(texts[1].size(), 150u);
 }
 
 TEST(Decoder, SaysWhatDoesNotFit) {
   Gpt2 model = gpt2();
   EXPECT_EQ(text_of([&] { Decoder(model).run({{1}, {}}, {}); }), "[generate] the prompt must have at least one token");
+  EXPECT_EQ(text_of([&] { Decoder(model).run({Tokens(201, 1)}, {}); }),
+            "[generate] a prompt of 201 tokens is more than the model's 200 positions");
   EXPECT_EQ(text_of([&] { Decoder(model).run({{31}}, {}); }),
             "[generate] token 31 of the prompt is none of the model's 31");
   EXPECT_EQ(text_of([&] { Decoder(model).run({{1}}, {.stop_strings = {"."}}); }),

@@ -144,10 +144,8 @@ TEST(Generate, WorksInLowerTypes) {
 
 TEST(Generate, SaysWhatDoesNotFit) {
   Gpt2 model(tiny());
-  EXPECT_EQ(text_of([&] {
-              generate(model, {1, 2}, {.new_tokens = 12});
-            }),
-            "[generate] 2 tokens and 12 new ones are more than the model's 12 positions");
+  EXPECT_EQ(text_of([&] { generate(model, std::vector<int64_t>(13, 1), {.new_tokens = 1}); }),
+            "[generate] a prompt of 13 tokens is more than the model's 12 positions");
   EXPECT_EQ(text_of([&] { generate(model, {}); }), "[generate] the prompt must have at least one token");
   EXPECT_EQ(text_of([&] { generate(model, {1}, {.temperature = -1}); }),
             "[generate] temperature cannot be negative, got -1");

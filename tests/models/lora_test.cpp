@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "tenon/tenon.h"
 #include "tests/error_text.h"
@@ -86,6 +87,14 @@ TEST(Lora, IsSavedAloneAndReadAgain) {
   Gpt2 other(tiny());
   load_lora(other, folder);
   EXPECT_EQ(loss_of(other), loss_of(model));
+
+  const std::filesystem::path config = folder / "adapter_config.json";
+  std::ofstream(config) << R"({"r": 2147483648, "lora_alpha": 4, "target_modules": ["c_attn"]})";
+  Gpt2 third(tiny());
+  EXPECT_NE(text_of([&] { load_lora(third, folder); }).find("r is 2147483648, but "), std::string::npos);
+  std::ofstream(config) << R"({"r": )" << std::string(100'000, '[');
+  EXPECT_EQ(text_of([&] { load_lora(third, folder); }),
+            "[lora] " + config.string() + ": nests deeper than 64 levels (at byte 70 of it)");
   std::filesystem::remove_all(folder);
 }
 

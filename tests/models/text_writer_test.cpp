@@ -142,5 +142,14 @@ TEST_F(Writer, SaysWhatIsMissing) {
             "[generate] the model was trained to fill in masked tokens and cannot write text");
 }
 
+TEST_F(Writer, ATextLongerThanTheContextIsSpelledWhole) {
+  TextWriter writer(model_, tokenizer_);
+  const Text text = writer.write({"abc"}, {.new_tokens = 300, .temperature = 1})[0];
+  ASSERT_EQ(text.tokens.size(), 300u);
+  const std::vector<int32_t> ids(text.tokens.begin(), text.tokens.end());
+  EXPECT_TRUE(tokenizer_.decode(ids).starts_with(text.text));
+  EXPECT_GE(text.text.size(), 297u);  // less at most a character that is not finished
+}
+
 }  // namespace
 }  // namespace tenon::models

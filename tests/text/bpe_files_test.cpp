@@ -174,7 +174,7 @@ TEST(HuggingFace, WrongTypesAreRefusedWithTheirPlace) {
   EXPECT_EQ(with("type", 1), "model.type must be a string");
   EXPECT_EQ(with("byte_fallback", "no"), "model.byte_fallback must be true or false");
   EXPECT_EQ(refusal_of_json("{\"model\": []}"), "model must be a JSON object");
-  EXPECT_EQ(refusal_of_json(std::string(100, '[')), "nests deeper than 32 levels; is this a tokenizer?");
+  EXPECT_EQ(refusal_of_json(std::string(100, '[')), "nests deeper than 64 levels (at byte 65 of 100)");
 }
 
 TEST(HuggingFace, AMergeOfAnAddedTokenIsRefused) {

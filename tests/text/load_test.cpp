@@ -1,6 +1,9 @@
 // Finding a tokenizer: which files are looked for, and what is said where there is none.
 
+#include <chrono>
+
 #include "tenon/text/byte_tokenizer.h"
+#include "tenon/text/special_tokens.h"
 #include "tests/text/support.h"
 
 namespace tenon::text {
@@ -71,6 +74,37 @@ TEST_F(LoadTokenizer, ADiskThatIsFullLeavesTheOldFile) {
   }
   EXPECT_EQ(io::content_of(path("tokenizer.json")), before);
   EXPECT_EQ(files(), (Lines{"tokenizer.json"}));
+}
+
+// Each place of a text was once compared with every name: a page took minutes.
+TEST(SpecialTokensTest, TensOfThousandsAreFast) {
+  std::vector<SpecialToken> many;
+  for (int32_t i = 0; i < 20'000; ++i) many.push_back({fmt::format("<|extra_{}|>", i), i});
+  const SpecialTokens tokens(many);
+  std::string text;
+  for (int i = 0; i < 200'000; ++i) text += i % 10 == 0 ? "<|extra_19999|>" : "<|extra_";
+  const auto start = std::chrono::steady_clock::now();
+  int64_t found = 0;
+  tokens.split(
+      text, Special::kAllowed, [](std::string_view) {}, [&](int32_t id) { found += id == 19999; });
+  for (size_t at = 0; at < 100'000; at += 7) tokens.is_cut(text, at);
+  EXPECT_EQ(found, 20'000);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+TEST(SpecialTokensTest, TheLongestOfSeveralWins) {
+  const SpecialTokens tokens({{"<a>", 1}, {"<a><b>", 2}, {"<b>", 3}});
+  std::vector<int32_t> ids;
+  std::string rest;
+  tokens.split(
+      "x<a><b><a>y<b", Special::kAllowed, [&](std::string_view part) { rest += part; },
+      [&](int32_t id) { ids.push_back(id); });
+  EXPECT_EQ(ids, (std::vector<int32_t>{2, 1}));
+  EXPECT_EQ(rest, "xy<b");
+  EXPECT_EQ(tokens.find("<b>"), 3);
+  EXPECT_EQ(tokens.find("<a"), std::nullopt);
+  EXPECT_TRUE(tokens.is_cut("x<a><b>", 4));
+  EXPECT_FALSE(tokens.is_cut("x<a>", 4));
 }
 
 }  // namespace

@@ -412,5 +412,22 @@ TEST(ConfigDocs, AreUpToDate) {
   EXPECT_EQ(text.str(), config_markdown()) << "write it again: tenon config --markdown > docs/config.md";
 }
 
+TEST(SetAll, WhatAPresetSetsYields) {
+  Config config = load_config("wiki_base");
+  const std::string settings[] = {"data.train=wiki.tokens", "tokenizer.kind=file", "tokenizer.path=wiki16k"};
+  set_all(config, settings);
+  EXPECT_NO_THROW(validate(config));
+  EXPECT_EQ(config.tokenizer.vocabulary, TokenizerConfig{}.vocabulary);
+  EXPECT_EQ(config.model.width, 512);  // what still acts stays
+}
+
+TEST(SetAll, WhatIsAskedForDoesNot) {
+  Config config = load_config("wiki_base");
+  const std::string settings[] = {"tokenizer.kind=byte", "tokenizer.vocabulary=500"};
+  set_all(config, settings);
+  EXPECT_NE(text_of([&] { validate(config); }).find("tokenizer.vocabulary is 500, but acts only when"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace tenon::training

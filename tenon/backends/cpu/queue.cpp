@@ -2,9 +2,58 @@
 
 #include "tenon/backends/cpu/queue.h"
 
+#include <pthread.h>
+
+#include <algorithm>
+#include <new>
+
+#include "tenon/base/error.h"
+#include "tenon/base/thread.h"
+
 namespace tenon::backends::cpu {
+namespace {
+
+thread_local bool is_working = false;  // inside of a batch
+
+struct Queues {
+  std::mutex mutex;
+  std::vector<Queue*> all;
+};
+Queues& queues() {
+  static Queues& queues = *new Queues;  // forks may come at any time
+  return queues;
+}
+
+void watch_forks() {
+  pthread_atfork(
+      [] {
+        queues().mutex.lock();
+        for (Queue* queue : queues().all) queue->before_fork();
+      },
+      [] {
+        for (Queue* queue : queues().all) queue->after_fork(false);
+        queues().mutex.unlock();
+      },
+      [] {
+        for (Queue* queue : queues().all) queue->after_fork(true);
+        queues().mutex.unlock();
+      });
+}
+
+}  // namespace
+
+Queue::Queue() {
+  static const bool watches = (watch_forks(), true);
+  static_cast<void>(watches);
+  const std::lock_guard lock(queues().mutex);
+  queues().all.push_back(this);
+}
 
 Queue::~Queue() {
+  {
+    const std::lock_guard lock(queues().mutex);
+    std::erase(queues().all, this);
+  }
   {
     std::lock_guard lock(mutex_);
     stops_ = true;
@@ -14,12 +63,15 @@ Queue::~Queue() {
 }
 
 std::exception_ptr Queue::run(const void* data, void (*work)(const void* data)) {
+  is_working = true;
+  std::exception_ptr error;
   try {
     work(data);
-    return nullptr;
   } catch (...) {
-    return std::current_exception();
+    error = std::current_exception();
   }
+  is_working = false;
+  return error;
 }
 
 const Queue::Failure* Queue::failure_of(uint64_t serial) const {
@@ -64,9 +116,9 @@ device::Ticket Queue::submit(Work work, bool may_run_here) {
   if (may_run_here && !is_running_ && waiting_.empty()) return run_here(lock, work.data.get(), work.run);
   // Whoever runs far ahead of the device waits: what is submitted takes memory.
   changed_.wait(lock, [&] { return waiting_.size() < kMostWaiting; });
+  if (!thread_.joinable()) thread_ = base::start_thread([this] { serve(); });  // first: without one, nothing is waiting
   const uint64_t serial = ++submitted_;
   waiting_.push_back({serial, std::move(work)});
-  if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
   changed_.notify_all();
   return {serial};
 }
@@ -105,8 +157,31 @@ void Queue::wait(device::Ticket ticket) {
 }
 
 void Queue::wait_until_idle() {
+  if (is_working) return;  // exit was called in the midst of a batch, which would wait for itself
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return done_ == submitted_; });
+}
+
+// The lock is kept until the fork is done, so that it is in a known state on either side.
+void Queue::before_fork() {
+  if (is_working) return;
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return done_ == submitted_; });
+  lock.release();
+  is_held_for_fork_ = true;
+}
+
+void Queue::after_fork(bool is_child) {
+  if (!is_held_for_fork_) return;
+  is_held_for_fork_ = false;
+  if (!is_child) {
+    mutex_.unlock();
+    return;
+  }
+  // What waited on these is not there any more; a fresh thread is started for the next batch that needs one.
+  new (&mutex_) std::mutex;
+  new (&changed_) std::condition_variable;
+  new (&thread_) std::thread;
 }
 
 }  // namespace tenon::backends::cpu

@@ -26,7 +26,7 @@ class Queue {
     void (*run)(const void* data) = nullptr;
   };
 
-  Queue() = default;
+  Queue();
   ~Queue();
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -38,6 +38,10 @@ class Queue {
   bool is_done(device::Ticket ticket);
   void wait(device::Ticket ticket);
   void wait_until_idle();
+
+  /// Around a fork: the child has no thread but the one that forked, so that what is under way is finished first.
+  void before_fork();
+  void after_fork(bool is_child);
 
  private:
   static constexpr size_t kMostWaiting = 256;
@@ -58,6 +62,7 @@ class Queue {
 
   std::mutex mutex_;
   std::condition_variable changed_;
+  bool is_held_for_fork_ = false;
   std::deque<Batch> waiting_;
   std::deque<Failure> failures_;  // the last one may be unknown to anybody yet
   bool is_unknown_ = false;

@@ -1,0 +1,38 @@
+// Over stdio, whose buffer is what makes many small prints cheap.
+
+#include "apps/tenon/output.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "tenon/io/input.h"
+
+namespace tenon::cli {
+
+void write_out(std::string_view bytes) {
+  errno = 0;
+  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) throw OutputLost(errno);
+}
+
+void flush_out() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) throw OutputLost(errno);
+}
+
+bool out_is_terminal() { return isatty(STDOUT_FILENO) != 0; }
+
+void write_text(std::string_view text) {
+  if (out_is_terminal())
+    write_out(io::harmless(text));
+  else
+    write_out(text);
+}
+
+void tell(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace tenon::cli
