@@ -33,6 +33,8 @@ test: setup ## run all tests, then the memory-critical ones under the sanitizers
 test-all: setup ## run all tests in release, debug and sanitizer builds, and those with threads under ThreadSanitizer
 	@scripts/run_tests.sh release debug asan 'tsan:exec|capture'
 	@scripts/check_same_bits.sh build/release/bin
+	@for build in release asan; do TENON_RANDOM_PROGRAMS=100000 build/$$build/bin/capture_test --gtest_brief=1 \
+	  --gtest_filter='RandomCaptures.*' || exit 1; done
 
 install: build ## install into PREFIX (default /usr/local)
 	@cmake --install build/release --prefix '$(PREFIX)'

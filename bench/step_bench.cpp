@@ -77,6 +77,16 @@ void captured_mlp_step(benchmark::State& state) {
 }
 BENCHMARK(captured_mlp_step)->UseRealTime()->Unit(benchmark::kMicrosecond);
 
+// Every replay is compared with the function: what a check costs is the difference.
+void checked_mlp_step(benchmark::State& state) {
+  Mlp mlp;
+  auto step = compile([&](const Tensor& x, const Tensor& y) { return mlp.step(x, y); }, {.verify_every = 1});
+  const Tensor x = rand({32, 16}).eval(), y = rand({32, 4}).eval();
+  for (int i = 0; i < 5; ++i) wait({step(x, y)});
+  for (auto _ : state) wait({step(x, y)});
+}
+BENCHMARK(checked_mlp_step)->UseRealTime()->Unit(benchmark::kMicrosecond);
+
 void uncaptured_mlp_step(benchmark::State& state) {
   Mlp mlp;
   const Tensor x = rand({32, 16}).eval(), y = rand({32, 4}).eval();
@@ -123,6 +133,19 @@ void replayed_distilgpt2_step_on_null(benchmark::State& state) {
   report(state, allocated, before);
 }
 BENCHMARK(replayed_distilgpt2_step_on_null)->UseRealTime()->Unit(benchmark::kMicrosecond);
+
+void checked_distilgpt2_step_on_null(benchmark::State& state) {
+  testing::Gpt2Config config;
+  config.layers = 6;
+  config.batch = 4;
+  config.context = 128;
+  config.dropout = 0.1;
+  const testing::Gpt2 model(config, Device("null"));
+  auto step = compile([&] { return testing::step(model)[0]; }, {.verify_every = 1});
+  for (int i = 0; i < 5; ++i) step();
+  for (auto _ : state) benchmark::DoNotOptimize(step());
+}
+BENCHMARK(checked_distilgpt2_step_on_null)->UseRealTime()->Unit(benchmark::kMicrosecond);
 
 void view(benchmark::State& state, const std::function<Tensor(const Tensor&)>& f) {
   const Tensor x = rand({64, 32}).eval();

@@ -47,7 +47,8 @@ class Capture {
   size_t launches_ = 0;
 };
 
-/// Whoever holds this memory keeps its content, in other memory. What is returned has the address, and so have all pins.
+/// Whoever holds this memory keeps its content, in other memory. What is returned has the address, and so have all
+/// pins.
 device::StorageRef keep_for_others(const device::StorageRef& memory);
 
 /// The moves from `base`, as plan::base_of gives it, to the value itself.

@@ -1,6 +1,6 @@
 // Shadows are told to be up to date by counting writes: whoever writes the tensor with its shadow writes both once, so
-// the difference of their versions stays. A write to the tensor alone changes it, and the next product converts the whole
-// tensor once.
+// the difference of their versions stays. A write to the tensor alone changes it, and the next product converts the
+// whole tensor once.
 
 #include "tenon/tensor/autocast.h"
 
@@ -54,8 +54,7 @@ Tensor lower_values(const Tensor& x, DType dtype) {
 }  // namespace
 
 Autocast::Autocast(DType dtype, bool enabled) : before_(current()) {
-  if (dtype != DType::bf16 && dtype != DType::f16)
-    base::fail("autocast", "takes bf16 or f16, not {}", name(dtype));
+  if (dtype != DType::bf16 && dtype != DType::f16) base::fail("autocast", "takes bf16 or f16, not {}", name(dtype));
   current() = enabled ? std::optional(dtype) : std::nullopt;
 }
 Autocast::~Autocast() { current() = before_; }
@@ -68,8 +67,8 @@ Tensor autocast(const Tensor& x) {
 }
 
 Tensor autocast_product(const Tensor& x, const Tensor& weight, DType dtype) {
-  const int64_t inner = x.size(-1), rows = inner == 0 ? ir::count(Dims(x.shape().begin(), x.shape().end() - 1))
-                                                      : x.numel() / inner;
+  const int64_t inner = x.size(-1),
+                rows = inner == 0 ? ir::count(Dims(x.shape().begin(), x.shape().end() - 1)) : x.numel() / inner;
   const Tensor low = x.to(dtype).reshape({rows, inner});
   const Tensor low_weight = lower_values(weight, dtype);
   const auto product = [](const Tensor& a, const Tensor& b, DType result) {

@@ -37,7 +37,8 @@ Checks checks_of(const CompileOptions& options) {
   if (!text || !*text) return {options.verify_every};
   char* end = nullptr;
   const unsigned long long every = std::strtoull(text, &end, 10);
-  if (*end != 0 || *text == '-') fail("compile", "TENON_VERIFY_CAPTURE is a number of replays (0: none, 1: all), not {}", text);
+  if (*end != 0 || *text == '-')
+    fail("compile", "TENON_VERIFY_CAPTURE is a number of replays (0: none, 1: all), not {}", text);
   return {static_cast<size_t>(every), every == 1};
 }
 
@@ -77,7 +78,9 @@ struct CompiledFunction::Impl {
     while (recordings.size() > 1) recordings.pop_back();
     if (!obstacle) return;  // a function that computes nothing
     std::fputs(fmt::format("[tenon] a captured function is called every time instead of being replayed: {}; {}\n",
-                           obstacle->text, obstacle->cure).c_str(), stderr);
+                           obstacle->text, obstacle->cure)
+                   .c_str(),
+               stderr);
   }
 
   // What a replay does not see, a host number or a branch, is found here.
@@ -87,8 +90,8 @@ struct CompiledFunction::Impl {
     const uint64_t since = recording.replays();
     recordings.remove_if([&](const Recording& one) { return &one == &recording; });
     replays = false;  // it goes on as a plain function
-    fail("compile", "a captured function has changed within its last {} calls: {}; {}", since + 1,
-         differs->text, differs->cure);
+    fail("compile", "a captured function has changed within its last {} calls: {}; {}", since + 1, differs->text,
+         differs->cure);
   }
 
   Recording& recording_for(std::span<const Tensor> arguments) {

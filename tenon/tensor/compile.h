@@ -12,11 +12,11 @@
 //   for (...) { lr.set(...); Tensor loss = step(x, y); }
 //
 // The function runs as usual in its first calls; when two calls in a row have recorded the same operations, these are
-// replayed from then on and the function itself is not called any more. A call gives what the plain function would give:
-// results and everything held are values that no later call changes, tensors written inside (weights, moments) are
-// written, gradients are left. A replaced parameter, another shape, train() or eval() are noticed and recorded anew. What
-// cannot be seen, a number or a branch of the host, is looked for at replays 1, 2, 4, 8, ...: the function is called
-// without computing anything, and a change is an error that says what to do. See docs/capture.md.
+// replayed from then on and the function itself is not called any more. A call gives what the plain function would
+// give: results and everything held are values that no later call changes, tensors written inside (weights, moments)
+// are written, gradients are left. A replaced parameter, another shape, train() or eval() are noticed and recorded
+// anew. What cannot be seen, a number or a branch of the host, is looked for at replays 1, 2, 4, 8, ...: the function
+// is called without computing anything, and a change is an error that says what to do. See docs/capture.md.
 
 #pragma once
 
@@ -67,8 +67,8 @@ class Compiled {
       : function_(std::move(function), options) {}
 
   template <typename... Arguments>
-    requires(sizeof...(Arguments) == kCount && (std::is_convertible_v<const Arguments&, const Tensor&> && ...))
-  Result operator()(const Arguments&... arguments) {
+  requires(sizeof...(Arguments) == kCount && (std::is_convertible_v<const Arguments&, const Tensor&> && ...)) Result
+  operator()(const Arguments&... arguments) {
     if constexpr (kCount == 0) {
       return call({});
     } else {

@@ -54,7 +54,8 @@ Circumstances Circumstances::now() { return {grad_enabled(), autocast_dtype(), d
 Recording::Recording(std::span<const Tensor> like) : circumstances_(Circumstances::now()) {
   for (size_t i = 0; i < like.size(); ++i) {
     if (like[i].requires_grad())
-      base::fail("compile", "argument {} requires grad; capture the parameter instead of passing it, or detach() it", i);
+      base::fail("compile", "argument {} requires grad; capture the parameter instead of passing it, or detach() it",
+                 i);
     arguments_.push_back({like[i].value().type(), like[i].device(), {}});
   }
 }
@@ -173,7 +174,8 @@ void Recording::fill_arguments(std::span<const Tensor> arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const StorageRef source = packed_memory(arguments[i].value());
     if (arguments_[i].memory == source) continue;
-    before_commands_.push_back(device::Copy{{source->buffer(), 0}, {arguments_[i].memory->buffer(), 0}, source->bytes()});
+    before_commands_.push_back(
+        device::Copy{{source->buffer(), 0}, {arguments_[i].memory->buffer(), 0}, source->bytes()});
     sources_.emplace_back(source);
   }
 }
@@ -283,12 +285,15 @@ void Recording::compare_bits() {
   size_t next = 0;
   for (size_t i = 0; i < made_.size(); ++i) {
     if (exec::read(made_now(i).value()) != expected_[next++])
-      base::fail("compile", "TENON_VERIFY_CAPTURE: result {} of the replay differs from that of the function itself", i);
+      base::fail("compile", "TENON_VERIFY_CAPTURE: result {} of the replay differs from that of the function itself",
+                 i);
   }
   for (const Bound& bound : bound_) {
     if (bound.is_written && exec::read(Tensor::of(held_[bound.tensor]).value()) != expected_[next++]) {
-      base::fail("compile", "TENON_VERIFY_CAPTURE: a state of shape {} differs after the replay from what the function "
-                 "leaves", ir::to_string(bound.type.shape));
+      base::fail("compile",
+                 "TENON_VERIFY_CAPTURE: a state of shape {} differs after the replay from what the function "
+                 "leaves",
+                 ir::to_string(bound.type.shape));
     }
   }
   expected_.clear();

@@ -18,7 +18,8 @@
 namespace tenon {
 
 inline constexpr const char* kNoGraph =
-    "a gradient arrived at the result of a captured function, which keeps no graph; call backward() inside the function";
+    "a gradient arrived at the result of a captured function, which keeps no graph; call backward() inside the "
+    "function";
 
 /// The tensor that a place stands for, in a call with these arguments.
 Tensor tensor_at(const Place& place, std::span<const Tensor> arguments, const std::vector<Trace::Impl>& outside,
@@ -55,8 +56,8 @@ class Recording {
   /// Why the last call was not recorded although it could have been; empty if nothing stands against it.
   const std::optional<Difference>& obstacle() const { return obstacle_; }
 
-  /// Traces the function without carrying anything out, and compares. With `bits`, the next replay is compared with what
-  /// the function computes.
+  /// Traces the function without carrying anything out, and compares. With `bits`, the next replay is compared with
+  /// what the function computes.
   std::optional<Difference> verify(const Function& function, std::span<const Tensor> arguments, bool bits);
   void replay(std::span<const Tensor> arguments);
   /// Fails when the replay gave other bits than the function that `verify` called.

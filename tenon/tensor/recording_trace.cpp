@@ -102,8 +102,10 @@ void hand_out_lone_views(std::vector<Place>& places, const std::vector<GradientL
 ir::Value next_of(const Trace::Outside& one) {
   if (one.tensor->leaf) return one.now.node->input(0);
   if (one.now.needs_grad()) {
-    base::fail("compile", "a tensor of shape {} from outside is written with values that need gradients, which a replay does "
-               "not record; write it under NoGrad, or detach() the values", ir::to_string(one.type.shape));
+    base::fail("compile",
+               "a tensor of shape {} from outside is written with values that need gradients, which a replay does "
+               "not record; write it under NoGrad, or detach() the values",
+               ir::to_string(one.type.shape));
   }
   return one.now;
 }
@@ -208,7 +210,8 @@ void Recording::trace(const Function& function, std::span<const Tensor> argument
   if (!examined.leaked.empty()) {
     stands_against(Difference::Kind::operations, "a tensor that is made inside is kept outside", "return it instead");
   } else if (!now.is_of_one_device || !is_known) {
-    stands_against(Difference::Kind::operations, "work on several devices is recorded", "compile one function per device");
+    stands_against(Difference::Kind::operations, "work on several devices is recorded",
+                   "compile one function per device");
   } else if (before_) {
     obstacle_ = difference(*before_, now);
   }
@@ -350,7 +353,8 @@ std::optional<Difference> Recording::verify(const Function& function, std::span<
   Trace trace(arguments);
   Examined examined = run_traced(trace, function);
   if (!examined.leaked.empty()) {
-    return Difference{Difference::Kind::operations, "a tensor that is made inside is kept outside", "return it instead"};
+    return Difference{Difference::Kind::operations, "a tensor that is made inside is kept outside",
+                      "return it instead"};
   }
   if (auto differs = difference(*before_, examined.signature)) return differs;
   if (!bits) return {};

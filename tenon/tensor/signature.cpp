@@ -1,10 +1,11 @@
-// The graph's own key knows leaves by the memory they share; here they are known by where they come from, because another
-// call may pass other memory.
+// The graph's own key knows leaves by the memory they share; here they are known by where they come from, because
+// another call may pass other memory.
 
 #include "tenon/tensor/signature.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "tenon/ir/topology.h"
 #include "tenon/plan/plan.h"
@@ -21,8 +22,7 @@ base::FlatMap<const ir::Node*, Origin> origins_of(Trace& trace) {
   for (size_t i = 0; i < trace.argument_leaves().size(); ++i)
     add(trace.argument_leaves()[i].leaf, {Origin::Kind::argument, nullptr, i});
   for (const Trace::Outside& one : trace.outside()) add(one.leaf, {Origin::Kind::outside, one.tensor.get(), 0});
-  for (size_t i = 0; i < trace.blocks().size(); ++i)
-    add(trace.blocks()[i].leaf, {Origin::Kind::scalars, nullptr, i});
+  for (size_t i = 0; i < trace.blocks().size(); ++i) add(trace.blocks()[i].leaf, {Origin::Kind::scalars, nullptr, i});
   for (const Trace::Varying& one : trace.varying()) add(one.leaf, {Origin::Kind::random, one.generator.get(), 0});
   for (const Trace::Uploaded& one : trace.uploaded()) add(one.leaf, {Origin::Kind::uploaded, nullptr, one.hash});
   return origins;
@@ -99,8 +99,10 @@ std::optional<Difference> other_operations(const exec::GraphKey& before, const e
     return differ(fmt::format("{} is recorded with other operands or settings than before", ir::name(b.op)));
   }
   if (before.nodes.size() != now.nodes.size())
-    return differ(fmt::format("{} operations are recorded where {} were before", now.nodes.size(), before.nodes.size()));
-  if (!(before.outputs == now.outputs) || !(before.device == now.device)) return differ("other values are handed out than before");
+    return differ(
+        fmt::format("{} operations are recorded where {} were before", now.nodes.size(), before.nodes.size()));
+  if (!(before.outputs == now.outputs) || !(before.device == now.device))
+    return differ("other values are handed out than before");
   return {};
 }
 
@@ -119,7 +121,8 @@ std::optional<Difference> difference(const Signature& before, const Signature& n
     const Origin &a = before.origins[i], &b = now.origins[i];
     if (a == b) continue;
     if (a.kind == Origin::Kind::uploaded && b.kind == Origin::Kind::uploaded)
-      return Difference{Difference::Kind::host_values, "a tensor that is made from host values has other values than before",
+      return Difference{Difference::Kind::host_values,
+                        "a tensor that is made from host values has other values than before",
                         "pass it as an argument"};
     return Difference{Difference::Kind::operations, "another tensor is read than before",
                       "pass it as an argument, or write new values into the same tensor (copy_)"};
@@ -127,7 +130,8 @@ std::optional<Difference> difference(const Signature& before, const Signature& n
   const bool same = before.results == now.results && before.gradients == now.gradients &&
                     before.written == now.written && before.scalars == now.scalars && before.drawn == now.drawn;
   if (same) return {};
-  return Difference{Difference::Kind::operations, "other tensors are returned or written than before, or other random numbers drawn",
+  return Difference{Difference::Kind::operations,
+                    "other tensors are returned or written than before, or other random numbers drawn",
                     "do the same in every call"};
 }
 

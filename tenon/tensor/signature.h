@@ -16,7 +16,7 @@ namespace tenon {
 struct Place {
   enum class From : uint8_t { nothing, argument, outside, made };
   From from = From::nothing;
-  size_t index = 0;                    // the argument, the tensor made inside, the tensor from outside (views behind others)
+  size_t index = 0;  // the argument, the tensor made inside, the tensor from outside (views behind others)
   const TensorImpl* tensor = nullptr;  // from outside
   bool is_view = false;                // of that one, through these moves
   bool is_detached = false;

@@ -146,8 +146,8 @@ ir::Value before_writes(const ir::Value& value) {
 
 namespace {
 
-// Tensors that this thread has written and whose new value nobody has asked for. What is stored is often computed for something else,
-// the next loss say, which reads the value and knows nothing of the store.
+// Tensors that this thread has written and whose new value nobody has asked for. What is stored is often computed for
+// something else, the next loss say, which reads the value and knows nothing of the store.
 class Pending {
  public:
   static void add(const std::shared_ptr<TensorImpl>& tensor) {
@@ -277,7 +277,8 @@ void eval(std::initializer_list<Tensor> tensors) { eval_all(std::span(tensors.be
 void wait(std::span<const Tensor> tensors) {
   const bool all_there = !Trace::current() && std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
     const ir::Node* node = tensor.value().node.get();
-    if (node->op() == ir::Op::custom) node = node->input(tensor.value().index).node.get();  // a result without its graph
+    if (node->op() == ir::Op::custom)
+      node = node->input(tensor.value().index).node.get();  // a result without its graph
     return node->op() == ir::Op::buffer && node->evaluated();
   });
   if (all_there) {  // the result of a replay, say: nothing but waiting is left

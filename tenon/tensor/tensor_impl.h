@@ -23,23 +23,23 @@ struct Leaf : ir::Param {
 std::mutex& views_mutex();
 
 struct TensorImpl {
-  ir::Value value;                   // of a view: none until somebody asks
-  std::shared_ptr<TensorImpl> root;  // set when this is a view
+  ir::Value value;                       // of a view: none until somebody asks
+  std::shared_ptr<TensorImpl> root;      // set when this is a view
   base::SmallVector<ir::Move, 1> moves;  // from the root's value to this one's
-  uint64_t version = 0;              // of a root: how often it was written
-  uint64_t seen_version = 0;         // of a view: the root's version `value` was made of, or kNever
-  uint64_t range_version = 0;        // of a view: the root's version `range` is about
-  std::shared_ptr<Leaf> leaf;        // set when this is a differentiable leaf
-  uint64_t root_leaf = 0;            // of a view: which leaf its root was when the view was taken
-  bool detached = false;             // of a view: cut from the root's history
-  bool history_released = false;     // backward() has used the graph up
+  uint64_t version = 0;                  // of a root: how often it was written
+  uint64_t seen_version = 0;             // of a view: the root's version `value` was made of, or kNever
+  uint64_t range_version = 0;            // of a view: the root's version `range` is about
+  std::shared_ptr<Leaf> leaf;            // set when this is a differentiable leaf
+  uint64_t root_leaf = 0;                // of a view: which leaf its root was when the view was taken
+  bool detached = false;                 // of a view: cut from the root's history
+  bool history_released = false;         // backward() has used the graph up
   std::optional<std::pair<int64_t, int64_t>> range;
-  bool range_is_exact = false;  // both bounds are among the elements
-  uint64_t trace = 0;                     // the trace in which it was made, if any
-  uint32_t recordings = 0;                // references of recordings, which look whether anybody else has one
+  bool range_is_exact = false;                   // both bounds are among the elements
+  uint64_t trace = 0;                            // the trace in which it was made, if any
+  uint32_t recordings = 0;                       // references of recordings, which look whether anybody else has one
   std::vector<std::weak_ptr<TensorImpl>> views;  // of a root
-  std::shared_ptr<Tensor> shadow;  // of a root: its values in a lower type, see autocast.h
-  uint64_t shadow_distance = 0;    // between the versions of the two when the shadow was written last
+  std::shared_ptr<Tensor> shadow;                // of a root: its values in a lower type, see autocast.h
+  uint64_t shadow_distance = 0;                  // between the versions of the two when the shadow was written last
   bool is_pending = false;                       // of a root: written, and the write is not carried out yet
   uint64_t departures = 0;  // of a root: tensors that showed it, itself among them, and were given other data
 

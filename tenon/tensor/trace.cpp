@@ -164,8 +164,9 @@ Trace::Outside& Trace::outside_of(const Impl& root) {
   made.leaf = exec::leaf_of(made.memory.memory(), made.type, root->value.device());
   made.before = root->leaf ? ir::param(made.leaf, root->leaf)
                 : root->value.needs_grad()
-                    ? without_graph(made.leaf, "a gradient arrived at a tensor that was computed outside of the captured "
-                                               "function; compute it inside, or detach() it")
+                    ? without_graph(made.leaf,
+                                    "a gradient arrived at a tensor that was computed outside of the captured "
+                                    "function; compute it inside, or detach() it")
                     : made.leaf;
   made.now = made.before;
   made.version = root->version;
@@ -251,7 +252,9 @@ void Trace::set_grad(const std::shared_ptr<Leaf>& leaf, const Tensor& gradient) 
   one.is_set = true;
 }
 
-uint64_t Trace::shadow_distance(const Impl& root) { return outside_of(root).shadow_distance.value_or(root->shadow_distance); }
+uint64_t Trace::shadow_distance(const Impl& root) {
+  return outside_of(root).shadow_distance.value_or(root->shadow_distance);
+}
 void Trace::set_shadow_distance(const Impl& root, uint64_t distance) { outside_of(root).shadow_distance = distance; }
 
 void Trace::depends_on(const std::shared_ptr<const bool>& flag) {

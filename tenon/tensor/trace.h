@@ -187,8 +187,8 @@ uint64_t switches_set();
 /// Memory that holds the tensor's content in row-major order, computed if need be.
 device::StorageRef packed_memory(const ir::Value& value);
 
-/// The value as the result of a captured function, or as one sees a tensor from outside: it says that it needs gradients,
-/// but one that arrives at it is an error, because the graph behind it is not there.
+/// The value as the result of a captured function, or as one sees a tensor from outside: it says that it needs
+/// gradients, but one that arrives at it is an error, because the graph behind it is not there.
 ir::Value without_graph(const ir::Value& data, const char* what);
 
 /// The same values without gradient rules and what only those read.

@@ -184,7 +184,10 @@ TEST(CapturedValues, OpsThatFoldAreTensorsOfTheirOwn) {
                                 {"-(-x)", [](const Tensor& s) { return -(-s); }},
                                 {"pow(x, 1)", [](const Tensor& s) { return pow(s, 1); }},
                                 {"cat", [](const Tensor& s) { return cat({s}); }},
-                                {"pad", [](const Tensor& s) { return pad(s, {0, 0}); }},
+                                {"pad",
+                                 [](const Tensor& s) {
+                                   return pad(s, {0, 0});
+                                 }},
                                 {"clone", [](const Tensor& s) { return s.clone(); }},
                                 {"flip", [](const Tensor& s) { return flip(s.unsqueeze(0), {0}).reshape({3}); }}};
   for (const Case& one : cases) {
@@ -247,7 +250,8 @@ TEST(CapturedValues, WritesThatAreTheSameInEveryCall) {
     EXPECT_EQ(floats(zeroed), three(0));
     EXPECT_EQ(floats(filled), three(4));
     EXPECT_EQ(counter.item<int64_t>(), i);
-    EXPECT_EQ(floats(many), (Floats{static_cast<float>(i), 2.0f * static_cast<float>(i), 3.0f * static_cast<float>(i)}));
+    EXPECT_EQ(floats(many),
+              (Floats{static_cast<float>(i), 2.0f * static_cast<float>(i), 3.0f * static_cast<float>(i)}));
   }
   EXPECT_GE(replays() - before, 6u);
 }
@@ -376,9 +380,10 @@ TEST(CapturedValues, AHostNumberThatChangesIsNamedAtTheNextCheck) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(floats(f(X(1))), three(2));  // replays 1 and 2 are checked
   factor = 3;
   f(X(1));  // the third is not
-  EXPECT_EQ(text_of([&] { f(X(1)); }),
-            "[compile] a captured function has changed within its last 4 calls: the number 3 that mul reads was 2 before; "
-            "make it a Scalar, or an argument");
+  EXPECT_EQ(
+      text_of([&] { f(X(1)); }),
+      "[compile] a captured function has changed within its last 4 calls: the number 3 that mul reads was 2 before; "
+      "make it a Scalar, or an argument");
   EXPECT_EQ(floats(f(X(1))), three(3));  // it goes on as a plain function
 }
 
@@ -416,7 +421,8 @@ TEST(CapturedValues, ChecksCanBeEveryReplayOrNone) {
 
 TEST(CapturedValues, ACheckChangesNothing) {
   Generator one(6), two(6);
-  Tensor s = state(), w = tensor<float>({1, 2, 3}).requires_grad_(), t = state(), v = tensor<float>({1, 2, 3}).requires_grad_();
+  Tensor s = state(), w = tensor<float>({1, 2, 3}).requires_grad_(), t = state(),
+         v = tensor<float>({1, 2, 3}).requires_grad_();
   int calls = 0;
   const auto body = [](Tensor& to, Tensor& weight, Generator& generator, const Tensor& x) {
     Tensor loss = sum(weight * x * rand({3}, {}, &generator));
@@ -424,10 +430,12 @@ TEST(CapturedValues, ACheckChangesNothing) {
     to.add_(x);
     return loss;
   };
-  auto f = compile([&](const Tensor& x) {
-    ++calls;
-    return body(s, w, one, x);
-  }, {.verify_every = 1});
+  auto f = compile(
+      [&](const Tensor& x) {
+        ++calls;
+        return body(s, w, one, x);
+      },
+      {.verify_every = 1});
   for (int i = 1; i <= kCalls; ++i) {
     EXPECT_EQ(f(X(i)).to_bytes(), body(t, v, two, X(i)).to_bytes());
     EXPECT_EQ(s.to_bytes(), t.to_bytes());
@@ -553,9 +561,10 @@ TEST(CapturedValues, AGradientThroughAResultIsRefused) {
   for (int i = 0; i < 4; ++i) {
     Tensor loss = f(X(1)) * sum(v);
     EXPECT_TRUE(loss.requires_grad());
-    EXPECT_EQ(text_of([&] { loss.backward(); }),
-              "[backward] a gradient arrived at the result of a captured function, which keeps no graph; call backward() "
-              "inside the function");
+    EXPECT_EQ(
+        text_of([&] { loss.backward(); }),
+        "[backward] a gradient arrived at the result of a captured function, which keeps no graph; call backward() "
+        "inside the function");
   }
 }
 

@@ -86,7 +86,7 @@ TEST_F(Sizes, OfLlamaAreThoseOfItsWeights) {
 TEST_F(Sizes, PositionsOfLlamaAreFewEnoughForItsWeights) {
   EXPECT_EQ(with("llama", "max_position_embeddings", 131072), "nothing was thrown");
   EXPECT_TRUE(with("llama", "max_position_embeddings", kHuge)
-                  .starts_with("max_position_embeddings 2147483646 would take a table of 8589934592 numbers"));
+                  .starts_with("max_position_embeddings 2147483646 would take a table of 8589934584 numbers"));
 }
 
 TEST_F(Sizes, ANumberBeyondCountingIsNoSize) {

@@ -1,5 +1,5 @@
-// Every op gives a tensor of its own: whether it shares memory, is a leaf or holds a gradient is decided by the op alone,
-// never by what the graph made of it. The list of what shares memory is PyTorch's, but for one case.
+// Every op gives a tensor of its own: whether it shares memory, is a leaf or holds a gradient is decided by the op
+// alone, never by what the graph made of it. The list of what shares memory is PyTorch's, but for one case.
 
 #include <functional>
 
@@ -26,7 +26,10 @@ const std::vector<Case>& cases() {
       {"x - 0", false, [](const Tensor& x) { return x - 0; }},
       {"cat({x})", false, [](const Tensor& x) { return cat({x}); }},
       {"stack({x})", false, [](const Tensor& x) { return stack({x}).reshape(x.shape()); }},
-      {"pad 0", false, [](const Tensor& x) { return pad(x, {0, 0}); }},
+      {"pad 0", false,
+       [](const Tensor& x) {
+         return pad(x, {0, 0});
+       }},
       {"flip", false, [](const Tensor& x) { return flip(flip(x, {0}), {0}); }},
       {"flip of size 1", false, [](const Tensor& x) { return flip(x.unsqueeze(0), {0}).squeeze(0); }},
       {"roll 0", false, [](const Tensor& x) { return roll(x, 0, 0); }},
@@ -41,11 +44,20 @@ const std::vector<Case>& cases() {
       {"mean over one", false, [](const Tensor& x) { return x.unsqueeze(0).mean({0}); }},
       {"amax over one", false, [](const Tensor& x) { return x.unsqueeze(0).amax({0}); }},
       {"cumsum over one", false, [](const Tensor& x) { return cumsum(x.unsqueeze(0), 0).squeeze(0); }},
-      {"x[0, 1, 2]", false, [](const Tensor& x) { return x.index({tensor({0, 1, 2})}); }},
-      {"gather", false, [](const Tensor& x) { return gather(x, 0, tensor({0, 1, 2})); }},
+      {"x[0, 1, 2]", false,
+       [](const Tensor& x) {
+         return x.index({tensor({0, 1, 2})});
+       }},
+      {"gather", false,
+       [](const Tensor& x) {
+         return gather(x, 0, tensor({0, 1, 2}));
+       }},
       {"tril", false, [](const Tensor& x) { return tril(x.unsqueeze(1)).squeeze(1); }},
       {"einsum(i->i)", false, [](const Tensor& x) { return einsum("i->i", {x}); }},  // PyTorch happens to give a view
-      {"sum of a number", false, [](const Tensor& x) { return stack({x[0].sum(), x[1].sum(), x[2].sum()}); }},
+      {"sum of a number", false,
+       [](const Tensor& x) {
+         return stack({x[0].sum(), x[1].sum(), x[2].sum()});
+       }},
       {"expand", true, [](const Tensor& x) { return x.expand(x.shape()); }},
       {"reshape", true, [](const Tensor& x) { return x.reshape(x.shape()); }},
       {"view", true, [](const Tensor& x) { return x.view({3}); }},
@@ -113,9 +125,9 @@ TEST(Identity, WritingAResultKeepsItsGradient) {
 }
 
 TEST(Identity, ANumberReducedIsANumberOfItsOwn) {
-  const auto ops = {+[](const Tensor& x) { return x.sum(); },  +[](const Tensor& x) { return x.mean(); },
-                    +[](const Tensor& x) { return prod(x); },  +[](const Tensor& x) { return x.amax({}); },
-                    +[](const Tensor& x) { return x.max(); },  +[](const Tensor& x) { return logsumexp(x, {}); }};
+  const auto ops = {+[](const Tensor& x) { return x.sum(); }, +[](const Tensor& x) { return x.mean(); },
+                    +[](const Tensor& x) { return prod(x); }, +[](const Tensor& x) { return x.amax({}); },
+                    +[](const Tensor& x) { return x.max(); }, +[](const Tensor& x) { return logsumexp(x, {}); }};
   for (const auto& op : ops) {
     Tensor x = scalar(2.0).requires_grad_();
     Tensor y = op(x);
