@@ -70,7 +70,7 @@ class Command(unittest.TestCase):
 
     def test_bad_lines_are_named(self):
         cases = self.folder / "bad.jsonl"
-        for line, problem in [("{", "is not a JSON object"), ("[]", "is not a JSON object"), ("{}", "has neither text nor utf8_hex"),
+        for line, problem in [("{", "is not valid JSON (at byte 2 of it)"), ("[]", "is not a JSON object"), ("{}", "has neither text nor utf8_hex"),
                               ('{"text": 1}', "text must be a string"), ('{"utf8_hex": "f"}', "utf8_hex has an odd number of digits"),
                               ('{"utf8_hex": "zz"}', "utf8_hex has a letter that is no digit"),
                               ('{"text": "", "special": 1}', "special must be true or false")]:

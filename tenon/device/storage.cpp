@@ -47,6 +47,7 @@ std::shared_ptr<Storage> Storage::give_address_away() {
   auto taken = std::make_shared<Storage>(device_, buffer_.bytes);
   std::swap(buffer_, taken->buffer_);
   std::swap(owner_, taken->owner_);
+  taken->version_ = version_;  // what is recorded writes the same name there again
   std::lock_guard lock(seats_mutex());
   if (const auto seat = seat_.lock()) {
     seat->move_to(taken);

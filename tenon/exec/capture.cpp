@@ -52,8 +52,10 @@ Capture::Capture(const std::vector<Value>& outputs, const std::vector<State>& st
     const auto executable = all.plans.get(graph, device_, all.programs);
     const Binding binding = bind(*executable, graph, device_);
     if (binding.literals) start_upload(literal_block(*executable, graph), *binding.literals);
-    commands = commands_of(*executable, binding, ++all.runs, 0, executable->launches.size(), true);
+    const uint64_t run = ++all.runs;
+    commands = commands_of(*executable, binding, run, 0, executable->launches.size(), true);
     for (size_t i = 0; i < executable->results.size(); ++i) {
+      binding.results[i]->set_version(version_of_result(*executable, i, run));
       const Place place = executable->results[i].place;
       auto& results = made[graph.node_at(place).get()];
       results.resize(std::max<size_t>(results.size(), place.result + 1));
@@ -74,7 +76,7 @@ Capture::Capture(const std::vector<Value>& outputs, const std::vector<State>& st
     const StorageRef from = memory_of(seen.base), to = device::storage_of(state.home.node->data(state.home.index));
     if (from == to) continue;
     if (!seen.map.is_contiguous()) base::fail("compile", "a state is replaced by a view of another tensor; clone() it");
-    commands.push_back(device::Copy{{from->buffer(), 0}, {to->buffer(), 0}, to->bytes()});
+    commands.push_back(device::Copy{{from->buffer(), 0}, {to->buffer(), 0, to->version()}, to->bytes()});
     memory_.push_back(from);
     memory_.push_back(to);
   }
@@ -152,7 +154,7 @@ StorageRef keep_for_others(const StorageRef& memory) {
   device::Device& device = others->device();
   const device::Buffer old = others->buffer();
   StorageRef taken = others->give_address_away();
-  const device::Command copy = device::Copy{{old, 0}, {others->buffer(), 0}, others->bytes()};
+  const device::Command copy = device::Copy{{old, 0}, {others->buffer(), 0, others->version()}, others->bytes()};
   device.enqueue({&copy, 1});
   others->set_ready(device.submit(false), false);
   return taken;

@@ -22,7 +22,12 @@ std::string joined(const std::string& path, const std::string& name) {
 
 }  // namespace
 
-Module::~Module() = default;
+Module::~Module() { members_->clear(); }
+
+// A captured function that calls the module depends on which tensors it has.
+void Module::note_call() const {
+  if (Trace* trace = Trace::current()) trace->watches(members_);
+}
 
 template <typename M>
 void Module::collect(M& module, const std::string& path, std::vector<std::pair<std::string, M*>>& into) {
@@ -96,11 +101,13 @@ void Module::register_parameter(std::string name, Tensor& parameter) {
   require_new_name("register_parameter", name);
   if (parameter.defined()) parameter.requires_grad_();
   tensors_.push_back({std::move(name), &parameter, false, true});
+  members_->push_back(&parameter);
 }
 
 void Module::register_buffer(std::string name, Tensor& buffer, bool persistent) {
   require_new_name("register_buffer", name);
   tensors_.push_back({std::move(name), &buffer, true, persistent});
+  members_->push_back(&buffer);
 }
 
 void Module::register_module(std::string name, Module& module) {

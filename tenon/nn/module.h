@@ -141,10 +141,14 @@ class Module {
     bool is_list = false;
   };
   static std::string scope_name(const Label& label);
+  friend class CallScope;
+  void note_call() const;
 
   std::shared_ptr<Label> label_ = std::make_shared<Label>();
   std::shared_ptr<bool> training_ = std::make_shared<bool>(true);  // captured functions look at it
   std::vector<Entry> tensors_;
+  std::shared_ptr<std::vector<Tensor*>> members_ =
+      std::make_shared<std::vector<Tensor*>>();  // of the entries; outlives them
   std::vector<NamedModule> children_;
 };
 
@@ -152,6 +156,7 @@ class Module {
 class CallScope {
  public:
   explicit CallScope(const Module& module) {
+    module.note_call();
     if (std::string name = module.scope_name(); !name.empty()) scope_.emplace(name);
   }
 

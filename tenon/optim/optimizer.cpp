@@ -251,7 +251,7 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
     if (!at_home) {
       if (Trace::current())
         base::fail("optimizer", "parameters were given other memory since the optimizer was made (another optimizer, "
-                   "to(), or set_data); step once outside of the captured function");
+                   "to(), or set_data); call gather() before the captured function");
       gather_weights(arena);
     }
     runs.push_back(runs_of(arena));
@@ -306,6 +306,14 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
   if (scaler) scaler->update(finite, written);
   clip_factor_ = Tensor();
   if (!Trace::current()) tenon::eval(written);
+}
+
+void Optimizer::gather() {
+  if (Trace::current()) base::fail("gather", "call it outside of the captured function");
+  for (Arena& arena : arenas_) {
+    const auto at_home = [&](const Slot& slot) { return is_home(arena, slot); };
+    if (!std::all_of(arena.slots.begin(), arena.slots.end(), at_home)) gather_weights(arena);
+  }
 }
 
 void Optimizer::zero_grad() {

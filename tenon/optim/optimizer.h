@@ -52,6 +52,9 @@ class Optimizer {
   void step(GradScaler* scaler = nullptr, const Tensor& when = Tensor());
   /// Lets go of all gradients.
   void zero_grad();
+  /// Takes parameters that were given other memory (set_data, load_state_dict with assign, another optimizer) back into
+  /// one stretch. step() does it by itself, but not inside of a captured function.
+  void gather();
 
   /// Keeps gradients between calls, so that they can be collected over several captured ones: call this once, accumulate()
   /// behind every backward(), and step() when all are there.

@@ -4,6 +4,7 @@
 
 #include "tenon/grad/grad.h"
 #include "tenon/tensor/record.h"
+#include "tenon/tensor/tensor_impl.h"
 
 namespace tenon {
 namespace {
@@ -28,6 +29,10 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
   std::vector<ir::Value> roots, seeds, leaves;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor seed = options.grad_outputs.empty() ? Tensor() : options.grad_outputs[i];
+    if (outputs[i].impl()->history_released) {
+      base::fail("grad", "the graph of output {} was used up by an earlier backward(); pass retain_graph to keep it",
+                 i);
+    }
     if (!outputs[i].value().needs_grad())
       base::fail("grad", "output {} does not depend on any tensor that requires grad", i);
     if (!seed.defined() && outputs[i].numel() != 1) {

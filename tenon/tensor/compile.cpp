@@ -54,6 +54,9 @@ struct CompiledFunction::Impl {
 
   // The call itself; results are asked for by the caller, under the lock.
   Recording& run(std::span<const Tensor> arguments) {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (!arguments[i].defined()) fail("compile", "argument {} is undefined", i);
+    }
     Recording& recording = recording_for(arguments);
     if (!recording.is_recorded() || base::checks_nan()) {
       trace(recording, arguments);
@@ -87,11 +90,11 @@ struct CompiledFunction::Impl {
   void check(Recording& recording, std::span<const Tensor> arguments, bool bits) {
     const std::optional<Difference> differs = recording.verify(function, arguments, bits);
     if (!differs) return;
-    const uint64_t since = recording.replays();
+    const uint64_t since = recording.replays() + 1 - recording.checked();
     recordings.remove_if([&](const Recording& one) { return &one == &recording; });
     replays = false;  // it goes on as a plain function
-    fail("compile", "a captured function has changed within its last {} calls: {}; {}", since + 1, differs->text,
-         differs->cure);
+    const std::string when = since == 1 ? "since the call before" : fmt::format("within its last {} calls", since);
+    fail("compile", "a captured function has changed {}: {}; {}", when, differs->text, differs->cure);
   }
 
   Recording& recording_for(std::span<const Tensor> arguments) {
@@ -122,24 +125,29 @@ CompiledFunction::~CompiledFunction() = default;
 CompiledFunction::CompiledFunction(CompiledFunction&&) noexcept = default;
 CompiledFunction& CompiledFunction::operator=(CompiledFunction&&) noexcept = default;
 
+CompiledFunction::Impl& CompiledFunction::impl() const {
+  if (!impl_) fail("compile", "this captured function was moved from");
+  return *impl_;
+}
+
 std::vector<Tensor> CompiledFunction::call(std::span<const Tensor> arguments) {
-  if (Trace::current()) return impl_->function(arguments);  // part of the capture around it
-  std::lock_guard lock(impl_->mutex);
-  Recording& recording = impl_->run(arguments);
+  if (Trace::current()) return impl().function(arguments);  // part of the capture around it
+  std::lock_guard lock(impl().mutex);
+  Recording& recording = impl().run(arguments);
   std::vector<Tensor> results(recording.results());
   for (size_t i = 0; i < results.size(); ++i) results[i] = recording.result(i, arguments);
   return results;
 }
 
 Tensor CompiledFunction::call_for_one(std::span<const Tensor> arguments) {
-  if (Trace::current()) return impl_->function(arguments)[0];
-  std::lock_guard lock(impl_->mutex);
-  return impl_->run(arguments).result(0, arguments);
+  if (Trace::current()) return impl().function(arguments)[0];
+  std::lock_guard lock(impl().mutex);
+  return impl().run(arguments).result(0, arguments);
 }
 
 size_t CompiledFunction::recordings() const {
-  std::lock_guard lock(impl_->mutex);
-  return impl_->recordings.size();
+  std::lock_guard lock(impl().mutex);
+  return impl().recordings.size();
 }
 
 }  // namespace tenon

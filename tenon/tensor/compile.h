@@ -51,11 +51,12 @@ class CompiledFunction {
   /// The same for a function of one result; allocates nothing when it replays.
   Tensor call_for_one(std::span<const Tensor> arguments);
 
-  /// Recordings made so far: one per combination of shapes, dtypes, devices and switches, of which the latest are kept.
+  /// Recordings that are kept, the latest eight: one per combination of shapes, dtypes, devices and switches.
   size_t recordings() const;
 
  private:
   struct Impl;
+  Impl& impl() const;
   std::unique_ptr<Impl> impl_;
 };
 

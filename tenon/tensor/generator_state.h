@@ -18,6 +18,7 @@ struct Generator::State {
     uint64_t evaluated;  // exec::evaluations() when it was made
   };
   std::mutex mutex;
+  uint64_t made_in = 0;  // the trace, if any
   uint64_t seed = 0;
   uint64_t position = 0;  // words drawn so far
   std::vector<OnDevice> on_device;

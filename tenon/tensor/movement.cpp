@@ -160,7 +160,7 @@ Tensor squeeze(const Tensor& x) {
 Tensor squeeze(const Tensor& x, int64_t dim) {
   if (record::is_single("squeeze", x, dim)) return x.reshape({});
   const size_t axis = record::axis("squeeze", dim, x.shape().size());
-  if (x.shape()[axis] != 1) return x;
+  if (x.shape()[axis] != 1) return x.reshape(x.shape());  // a view all the same
   Dims shape = x.shape();
   shape.erase(shape.begin() + axis);
   return x.reshape(shape);

@@ -17,7 +17,10 @@
 
 namespace tenon {
 
-Generator::Generator(uint64_t seed) : state_(std::make_shared<State>()) { state_->seed = seed; }
+Generator::Generator(uint64_t seed) : state_(std::make_shared<State>()) {
+  state_->seed = seed;
+  if (const Trace* trace = Trace::current()) state_->made_in = trace->realm();
+}
 
 void Generator::manual_seed(uint64_t seed) { set(seed, 0); }
 

@@ -119,6 +119,13 @@ std::string Recording::why_outdated() const {
     if (tensor->root.get() != guard.root || tensor->departures != guard.departures)
       return "a tensor that the function uses was given other data";
   }
+  for (const Trace::Watched& one : watched_) {
+    if (one.variables->size() != one.tensors.size()) return "a module that the function uses was changed or destroyed";
+    for (size_t i = 0; i < one.tensors.size(); ++i) {
+      if ((*one.variables)[i]->impl().get() != one.tensors[i])
+        return "a parameter or buffer of a module that the function uses was replaced";
+    }
+  }
   return {};
 }
 

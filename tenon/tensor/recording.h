@@ -67,6 +67,8 @@ class Recording {
   size_t results() const;
   Tensor result(size_t i, std::span<const Tensor> arguments);
   uint64_t replays() const { return replays_; }
+  /// Replays up to the last one that was compared.
+  uint64_t checked() const { return checked_; }
 
  private:
   /// A tensor from outside that the function has asked for, by its number in `held_`.
@@ -144,6 +146,7 @@ class Recording {
   std::vector<Guarded> guarded_;
   std::vector<Bound> bound_;
   std::vector<GradientRead> gradients_read_;
+  std::vector<Trace::Watched> watched_;
   std::vector<Trace::Varying> varying_;
   std::vector<StepBlock> blocks_;
   std::vector<Made> made_;
@@ -151,7 +154,7 @@ class Recording {
   std::vector<GradientLeft> gradients_;
   std::vector<device::Command> before_commands_;
   std::vector<device::Pin> sources_;  // of copies that are not submitted yet
-  uint64_t replays_ = 0;
+  uint64_t replays_ = 0, checked_ = 0;
   std::vector<std::vector<std::byte>> expected_;
 };
 

@@ -323,6 +323,7 @@ void Recording::record(Trace& trace, Examined& examined, std::span<const Tensor>
   auto capture = std::make_unique<exec::Capture>(examined.made_values, states);
   states.clear();
   bind(trace);
+  watched_ = trace.watched();
   varying_ = trace.varying();
   blocks_ = trace.blocks();
   places_ = examined.places;
@@ -357,6 +358,7 @@ std::optional<Difference> Recording::verify(const Function& function, std::span<
                       "return it instead"};
   }
   if (auto differs = difference(*before_, examined.signature)) return differs;
+  checked_ = replays_ + 1;
   if (!bits) return {};
   std::vector<ir::Value> values = examined.made_values;
   for (const Trace::Outside& one : trace.outside()) {

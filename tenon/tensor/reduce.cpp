@@ -197,9 +197,9 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
 
 Tensor softmax(const Tensor& x, int64_t dim) {
   record::require_float("softmax", x);
-  if (record::is_single("softmax", x, dim)) return ones_like(x);
+  if (record::is_single("softmax", x, dim)) return softmax(x.reshape({1}), 0).reshape({});
   const Dims axes{static_cast<int64_t>(record::axis("softmax", dim, x.shape().size()))};
-  if (x.numel() == 0) return x;
+  if (x.numel() == 0) return x.clone();
   return in_wide(x, [&](const Tensor& w) {
     const Tensor weights = exp(sub(w, amax(w, axes, true).detach()));
     return mul(weights, div(1.0, sum(weights, axes, true)));  // one division a row, not one an element
@@ -208,9 +208,9 @@ Tensor softmax(const Tensor& x, int64_t dim) {
 
 Tensor log_softmax(const Tensor& x, int64_t dim) {
   record::require_float("log_softmax", x);
-  if (record::is_single("log_softmax", x, dim)) return zeros_like(x);
+  if (record::is_single("log_softmax", x, dim)) return log_softmax(x.reshape({1}), 0).reshape({});
   const Dims axes{static_cast<int64_t>(record::axis("log_softmax", dim, x.shape().size()))};
-  if (x.numel() == 0) return x;
+  if (x.numel() == 0) return x.clone();
   return in_wide(x, [&](const Tensor& w) {
     const Tensor centred = sub(w, amax(w, axes, true).detach());
     return sub(centred, log(sum(exp(centred), axes, true)));

@@ -84,12 +84,17 @@ Signature signature_of(Trace& trace, const std::vector<ir::Value>& values, const
 
 namespace {
 
-std::string text_of(const ir::ConstantAttrs& number) { return ir::to_string(ir::Attrs(number)); }
+// As the program has it: 0.2, which an f32 holds as 0.200000003.
+std::string text_of(const ir::ConstantAttrs& number) {
+  const bool is_short = number.dtype == DType::f32 || number.dtype == DType::f16 || number.dtype == DType::bf16;
+  return is_short ? fmt::format("{}", static_cast<float>(number.as_double())) : ir::to_string(ir::Attrs(number));
+}
 
 std::optional<Difference> other_operations(const exec::GraphKey& before, const exec::GraphKey& now) {
   const auto differ = [](std::string text) {
     return Difference{Difference::Kind::operations, std::move(text),
-                      "compile one function for each case, or choose on the device with where()"};
+                      "compile one function for each case, or choose on the device with where(); a number that may be "
+                      "0 or 1 is a Scalar"};
   };
   for (size_t i = 0; i < std::min(before.nodes.size(), now.nodes.size()); ++i) {
     const auto &a = before.nodes[i], &b = now.nodes[i];
@@ -115,7 +120,7 @@ std::optional<Difference> difference(const Signature& before, const Signature& n
     return Difference{Difference::Kind::numbers,
                       fmt::format("the number {} that {} reads was {} before", text_of(now.numbers[i].number),
                                   ir::name(now.numbers[i].reader), text_of(before.numbers[i].number)),
-                      "make it a Scalar, or an argument"};
+                      "make it a Scalar, or pass it as a tensor"};
   }
   for (size_t i = 0; i < now.origins.size(); ++i) {
     const Origin &a = before.origins[i], &b = now.origins[i];
@@ -124,15 +129,26 @@ std::optional<Difference> difference(const Signature& before, const Signature& n
       return Difference{Difference::Kind::host_values,
                         "a tensor that is made from host values has other values than before",
                         "pass it as an argument"};
-    return Difference{Difference::Kind::operations, "another tensor is read than before",
-                      "pass it as an argument, or write new values into the same tensor (copy_)"};
+    if (a.kind == Origin::Kind::random || b.kind == Origin::Kind::random)
+      return Difference{Difference::Kind::operations, "another Generator is drawn from than before",
+                        "keep one, and seed it with manual_seed"};
+    return Difference{
+        Difference::Kind::operations,
+        "another tensor is read than before, perhaps a gradient that backward() has made anew",
+        "pass it as an argument, write new values into the same tensor (copy_), or call backward() inside"};
   }
-  const bool same = before.results == now.results && before.gradients == now.gradients &&
-                    before.written == now.written && before.scalars == now.scalars && before.drawn == now.drawn;
-  if (same) return {};
-  return Difference{Difference::Kind::operations,
-                    "other tensors are returned or written than before, or other random numbers drawn",
-                    "do the same in every call"};
+  const auto differ = [](const char* text, const char* cure) {
+    return Difference{Difference::Kind::operations, text, cure};
+  };
+  if (before.scalars != now.scalars)
+    return differ("another Scalar is read than before", "keep one, and change it with set()");
+  if (before.drawn != now.drawn)
+    return differ("other random numbers are drawn than before", "draw the same in every call");
+  if (!(before.results == now.results))
+    return differ("other tensors are returned than before", "return the same in every call");
+  if (before.written != now.written || !(before.gradients == now.gradients))
+    return differ("other tensors or gradients are written than before", "write the same in every call");
+  return {};
 }
 
 }  // namespace tenon

@@ -565,6 +565,11 @@ void Tensor::write(ir::Value next) {
   if (grad_enabled() && writes_a_leaf(*impl_)) {
     fail("write", "a leaf that requires grad cannot be written in place; put the update under NoGrad");
   }
+  if (grad_enabled() && next.needs_grad() && !is_tracked(*impl_)) {
+    fail("write",
+         "values that need gradients are written into a tensor that is cut from them (detach(), or a view made "
+         "under NoGrad); clone() it first");
+  }
   if (!trace && can_settle(owner->value)) owner->value = settled(owner->value);
   const ir::Value old = value_of_root(owner);
   std::vector<ir::Move> path = path_to(*impl_);

@@ -262,6 +262,15 @@ void Trace::depends_on(const std::shared_ptr<const bool>& flag) {
   if (!is_known) flags_.push_back({flag, *flag});
 }
 
+void Trace::watches(const std::shared_ptr<const std::vector<Tensor*>>& variables) {
+  for (const Watched& one : watched_) {
+    if (one.variables == variables) return;
+  }
+  Watched made{variables, {}};
+  for (const Tensor* variable : *variables) made.tensors.push_back(variable->impl().get());
+  watched_.push_back(std::move(made));
+}
+
 void Trace::let_views_go() {
   for (const auto& made : made_) {
     const Impl impl = made.lock();
@@ -294,7 +303,11 @@ std::vector<Trace::Impl> Trace::alive() const {
 
 Scalar::Scalar(double value, DType dtype, Device device)
     : state_(std::make_shared<State>(State{value, dtype, device})) {}
-void Scalar::set(double value) { state_->value = value; }
+void Scalar::set(double value) {
+  if (Trace::current())
+    base::fail("scalar", "set() inside a captured function happens in no replay; set it before the call");
+  state_->value = value;
+}
 double Scalar::get() const { return state_->value; }
 
 Tensor Scalar::tensor() const {
@@ -334,6 +347,9 @@ ir::Value Trace::random_state(const std::shared_ptr<Generator::State>& state, De
   for (const Varying& known : varying_) {
     if (known.generator == state && known.device == device) return known.leaf;
   }
+  if (state->made_in == id_)
+    base::fail("compile",
+               "a Generator is made inside the captured function; make it outside, so that replays go on with it");
   const int64_t start[] = {static_cast<int64_t>(state->seed), static_cast<int64_t>(state->position)};
   const ir::Value leaf = exec::upload(std::as_bytes(std::span(start)), {DType::i64, {2}}, device.id);
   varying_.push_back({state, device, leaf, state->position});

@@ -86,6 +86,8 @@ class Trace {
   void uploads(const ir::Value& leaf, uint64_t hash) { uploads_.push_back({leaf, hash}); }
   /// A switch that decides what is recorded: whether a module trains, say.
   void depends_on(const std::shared_ptr<const bool>& flag);
+  /// Variables that hold tensors, of a module say: another tensor in one of them is noticed.
+  void watches(const std::shared_ptr<const std::vector<Tensor*>>& variables);
   ir::Value scalar(const std::shared_ptr<Scalar::State>& state);
   ir::Value random_state(const std::shared_ptr<Generator::State>& state, Device device);
 
@@ -137,6 +139,10 @@ class Trace {
     std::shared_ptr<const bool> flag;
     bool is_set;
   };
+  struct Watched {
+    std::shared_ptr<const std::vector<Tensor*>> variables;
+    std::vector<const TensorImpl*> tensors;  // in them
+  };
 
   std::span<const Tensor> arguments() const { return argument_tensors_; }
   const std::vector<Argument>& argument_leaves() const { return arguments_; }
@@ -147,6 +153,7 @@ class Trace {
   const std::vector<StepBlock>& blocks() const { return blocks_; }
   const std::vector<Uploaded>& uploaded() const { return uploads_; }
   const std::vector<Flag>& flags() const { return flags_; }
+  const std::vector<Watched>& watched() const { return watched_; }
   /// Tensors made inside that are still there.
   std::vector<Impl> alive() const;
   uint64_t realm() const { return id_; }
@@ -177,6 +184,7 @@ class Trace {
   std::vector<StepBlock> blocks_;
   std::vector<Uploaded> uploads_;
   std::vector<Flag> flags_;
+  std::vector<Watched> watched_;
   bool keeps_draws_ = false;
 };
 

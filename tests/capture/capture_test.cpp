@@ -1,4 +1,5 @@
-// Captured functions: that a replay is the call it stands for, bit for bit, and every sharp edge with the line it gives.
+// Captured functions: that a replay is the call it stands for, bit for bit, and every sharp edge with the line it
+// gives.
 
 #include <gtest/gtest.h>
 
@@ -196,9 +197,10 @@ TEST(Capture, HostValuesThatChangeAreFound) {
   auto f = compile([&](const Tensor& x) { return x + from_vector(Floats{value, value}, {2}); });
   for (int i = 0; i < 3; ++i) f(ones({2}));
   value = 2;
-  EXPECT_EQ(text_of([&] { f(ones({2})); }),
-            "[compile] a captured function has changed within its last 2 calls: a tensor that is made from host values has "
-            "other values than before; pass it as an argument");
+  EXPECT_EQ(
+      text_of([&] { f(ones({2})); }),
+      "[compile] a captured function has changed since the call before: a tensor that is made from host values has "
+      "other values than before; pass it as an argument");
   EXPECT_EQ(f(ones({2})).to_vector<float>(), (Floats{3, 3}));
 }
 
@@ -312,7 +314,8 @@ TEST(Capture, AValueThatLeaksOutIsThatOfItsCallToo) {
   });
   for (int i = 0; i < 8; ++i) {
     f(ones({2}));
-    EXPECT_EQ(leaked.to_vector<float>(), (Floats{10.0f * static_cast<float>(1 + i), 10.0f * static_cast<float>(2 + i)}));
+    EXPECT_EQ(leaked.to_vector<float>(),
+              (Floats{10.0f * static_cast<float>(1 + i), 10.0f * static_cast<float>(2 + i)}));
     EXPECT_EQ(seen.to_vector<float>(), (Floats{10.0f * static_cast<float>(2 + i)}));
   }
 }

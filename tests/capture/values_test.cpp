@@ -382,8 +382,8 @@ TEST(CapturedValues, AHostNumberThatChangesIsNamedAtTheNextCheck) {
   f(X(1));  // the third is not
   EXPECT_EQ(
       text_of([&] { f(X(1)); }),
-      "[compile] a captured function has changed within its last 4 calls: the number 3 that mul reads was 2 before; "
-      "make it a Scalar, or an argument");
+      "[compile] a captured function has changed within its last 2 calls: the number 3 that mul reads was 2 before; "
+      "make it a Scalar, or pass it as a tensor");
   EXPECT_EQ(floats(f(X(1))), three(3));  // it goes on as a plain function
 }
 
@@ -497,6 +497,57 @@ TEST(CapturedValues, ATensorKeptOutsideIsThatOfItsCall) {
     all.push_back(kept);
   }
   for (int i = 1; i <= kCalls; ++i) EXPECT_EQ(floats(all[static_cast<size_t>(i - 1)]), three(2 * i));
+}
+
+TEST(CapturedValues, AModulesParameterThatIsReplacedWhileOthersHoldTheOldOne) {
+  nn::Linear layer(2, 2);
+  optim::SGD optimizer(layer.parameters());  // holds the old one
+  auto f = compile([&](const Tensor& x) { return layer(x).sum(); });
+  const Tensor x = ones({1, 2}).eval();
+  for (int i = 0; i < 20; ++i) f(x);
+  layer.weight = full({2, 2}, 3.0).requires_grad_();
+  layer.bias = zeros({2}).requires_grad_();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(f(x).item<float>(), 12);
+}
+
+TEST(CapturedValues, WhatHappensInNoReplayIsRefused) {
+  Scalar factor(2);
+  auto sets = compile([&](const Tensor& x) {
+    factor.set(3);
+    return x * factor;
+  });
+  EXPECT_NE(text_of([&] { sets(X(1)); }).find("set() inside a captured function"), std::string::npos);
+  auto draws = compile([&](const Tensor& x) {
+    Generator own(3);
+    return x + rand({3}, {}, &own);
+  });
+  EXPECT_NE(text_of([&] { draws(X(1)); }).find("a Generator is made inside"), std::string::npos);
+}
+
+TEST(CapturedValues, AFunctionThatWasMovedFromSaysSo) {
+  CompiledFunction one([](std::span<const Tensor> in) { return std::vector<Tensor>{in[0] * 2}; });
+  CompiledFunction other(std::move(one));
+  const std::vector<Tensor> x{X(1)};
+  EXPECT_EQ(floats(other.call(x)[0]), three(2));
+  EXPECT_EQ(text_of([&] { one.call(x); }), "[compile] this captured function was moved from");  // NOLINT: on purpose
+  EXPECT_EQ(text_of([&] { other.call(std::vector<Tensor>{Tensor()}); }), "[compile] argument 0 is undefined");
+}
+
+TEST(CapturedValues, ResultsAndStatesCanBeReadOnTheNullDevice) {
+  const Device null("null");
+  Tensor s = zeros({3}, Options(DType::f32, null)).clone().eval();
+  auto f = compile([&](const Tensor& x) {
+    s.add_(x);
+    return x * 2 + 1;
+  });
+  std::vector<Tensor> held;
+  for (int i = 0; i < 6; ++i) {
+    held.push_back(f(ones({3}, Options(DType::f32, null))));
+    EXPECT_NO_THROW(held.back().to_vector<float>());
+    EXPECT_NO_THROW((held.back() + s).to_vector<float>());
+    EXPECT_NO_THROW(s.to_vector<float>());
+  }
+  for (const Tensor& one : held) EXPECT_NO_THROW(one.to_vector<float>());
 }
 
 // ---- gradients ----

@@ -1,6 +1,7 @@
 // Every op gives a tensor of its own: whether it shares memory, is a leaf or holds a gradient is decided by the op
 // alone, never by what the graph made of it. The list of what shares memory is PyTorch's, but for one case.
 
+#include <cmath>
 #include <functional>
 
 #include "tenon/nn/functional.h"
@@ -137,6 +138,39 @@ TEST(Identity, ANumberReducedIsANumberOfItsOwn) {
     EXPECT_EQ(x.grad().item<double>(), 2);
     EXPECT_EQ(x.detach().item<double>(), 2);
   }
+}
+
+TEST(Identity, AViewThatShowsEverythingIsAViewAllTheSame) {
+  Tensor x = ones({3});
+  Tensor y = x.squeeze(0);
+  y.requires_grad_();
+  EXPECT_FALSE(x.requires_grad());
+  Tensor nothing = zeros({0, 2});
+  Tensor made = softmax(nothing, 1);
+  made.requires_grad_();
+  EXPECT_FALSE(nothing.requires_grad());
+}
+
+TEST(Identity, SoftmaxOfANumberIsAFunctionOfIt) {
+  Tensor x = scalar(2.0).requires_grad_();
+  Tensor y = softmax(x, 0) + log_softmax(x, -1);
+  EXPECT_EQ(y.item<double>(), 1);
+  y.backward();
+  EXPECT_EQ(x.grad().item<double>(), 0);
+  EXPECT_TRUE(std::isnan(softmax(scalar(std::nan("")), 0).item<double>()));
+}
+
+TEST(Identity, GradientsAreNotWrittenIntoWhatIsCutFromThem) {
+  Tensor w = tensor<float>({2, 3}).requires_grad_(), x = tensor<float>({4, 5});
+  Tensor y = x.detach();
+  EXPECT_EQ(
+      text_of([&] { y.mul_(w); }),
+      "[write] values that need gradients are written into a tensor that is cut from them (detach(), or a view made "
+      "under NoGrad); clone() it first");
+  Tensor z = x.detach().clone();
+  z.mul_(w);
+  z.sum().backward();
+  EXPECT_EQ(reals(w.grad()), (Reals{4, 5}));
 }
 
 // ---- assignment to what has no name ----
