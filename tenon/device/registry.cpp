@@ -2,6 +2,7 @@
 
 #include "tenon/device/registry.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
@@ -20,7 +21,7 @@ struct Entry {
 struct Registry {
   std::recursive_mutex mutex;
   std::deque<Entry> entries;  // a deque: names and devices keep their addresses
-  uint32_t default_index = 0;
+  std::atomic<uint32_t> default_index{0};
 };
 
 ir::DeviceId id_of(const Registry& registry, size_t index) {
@@ -98,6 +99,8 @@ ir::DeviceId default_device() {
   std::lock_guard lock(all.mutex);
   return id_of(all, all.default_index);
 }
+
+uint32_t default_index() { return registry().default_index.load(std::memory_order_relaxed); }
 
 void set_default_device(ir::DeviceId id) {
   Registry& all = registry();

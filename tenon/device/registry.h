@@ -32,5 +32,7 @@ std::vector<Device*> opened();
 /// Where tensors are made when nothing else is said: TENON_DEVICE, or the first backend.
 ir::DeviceId default_device();
 void set_default_device(ir::DeviceId id);
+/// Its index alone, without a lock.
+uint32_t default_index();
 
 }  // namespace tenon::device

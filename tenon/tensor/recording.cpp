@@ -49,7 +49,7 @@ bool is_free(const device::Pin& memory, long leaves) { return memory.memory().us
 
 }  // namespace
 
-Circumstances Circumstances::now() { return {grad_enabled(), autocast_dtype(), device::default_device()}; }
+Circumstances Circumstances::now() { return {grad_enabled(), autocast_dtype(), device::default_index()}; }
 
 Recording::Recording(std::span<const Tensor> like) : circumstances_(Circumstances::now()) {
   for (size_t i = 0; i < like.size(); ++i) {
@@ -183,7 +183,7 @@ void Recording::fill_arguments(std::span<const Tensor> arguments) {
     if (arguments_[i].memory == source) continue;
     before_commands_.push_back(
         device::Copy{{source->buffer(), 0}, {arguments_[i].memory->buffer(), 0}, source->bytes()});
-    sources_.emplace_back(source);
+    if (arguments[i].value().node->op() != ir::Op::buffer) sources_.push_back(source);  // else the argument keeps it
   }
 }
 

@@ -278,9 +278,9 @@ class DualProgram {
     const auto perform = [&] {
       to.tensor.copy_(to.tensor * 0.5 + from.tensor.reshape(to.tensor.shape()) * 0.25 + 1.0);
     };
-    if (tracked) {
+    if (keeps_history) {
       perform();
-    } else {
+    } else {  // a detached tensor takes values only so
       NoGrad off;
       perform();
     }
