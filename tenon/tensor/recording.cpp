@@ -183,7 +183,7 @@ void Recording::fill_arguments(std::span<const Tensor> arguments) {
     if (arguments_[i].memory == source) continue;
     before_commands_.push_back(
         device::Copy{{source->buffer(), 0}, {arguments_[i].memory->buffer(), 0}, source->bytes()});
-    if (arguments[i].value().node->op() != ir::Op::buffer) sources_.push_back(source);  // else the argument keeps it
+    sources_.push_back(source);  // until the copy is submitted: whatever is computed before that may not take it over
   }
 }
 

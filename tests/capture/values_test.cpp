@@ -341,6 +341,19 @@ TEST(CapturedValues, AGradientThatIsClearedWhetherOrNotThereIsOne) {
   }
 }
 
+// The argument's memory is let go of by the tensor while the call is prepared.
+TEST(CapturedValues, AnArgumentThatIsTheStateWrittenJustBefore) {
+  Tensor s = state(1);
+  auto f = compile([&](const Tensor& x, const Tensor& y) { return std::vector<Tensor>{s, x * y}; });
+  for (int i = 0; i < 4; ++i) f(X(1), X(1));
+  for (int i = 0; i < 5; ++i) {
+    const Tensor twice = s * 2;
+    s.copy_(s + 1);
+    const auto before = static_cast<float>(i + 1);
+    EXPECT_EQ(floats(f(twice, s)[1]), three(2 * before * (before + 1)));
+  }
+}
+
 // ---- what a recording depends on ----
 
 TEST(CapturedValues, AnArgumentThatIsTheStateShowsWhatIsWritten) {
