@@ -81,21 +81,24 @@ class Placing {
   std::vector<Impl> outside_;
 };
 
-// A view of something that nobody else is given, loss.detach() say, might as well be a tensor of its own.
-void hand_out_lone_views(std::vector<Place>& places, const std::vector<GradientLeft>& gradients,
-                         const std::vector<Tensor>& outputs, std::vector<Tensor>& made) {
+// A view of something that nobody else is given, loss.detach() say, might as well be a tensor of its own. Returns what
+// it was a view of.
+std::vector<Tensor> hand_out_lone_views(std::vector<Place>& places, const std::vector<GradientLeft>& gradients,
+                                        const std::vector<Tensor>& outputs, std::vector<Tensor>& made) {
   std::vector<size_t> users(made.size());
   const auto count = [&](const Place& place) {
     if (place.from == Place::From::made) ++users[place.index];
   };
   for (const Place& place : places) count(place);
   for (const GradientLeft& one : gradients) count(one.place);
+  std::vector<Tensor> shown;
   for (size_t i = 0; i < places.size(); ++i) {
     Place& place = places[i];
     if (place.from != Place::From::made || !place.is_view || users[place.index] != 1) continue;
-    made[place.index] = Tensor(outputs[i].impl()->value);
+    shown.push_back(std::exchange(made[place.index], Tensor(outputs[i].impl()->value)));
     place = {Place::From::made, place.index};
   }
+  return shown;
 }
 
 // What the function leaves in a tensor from outside, without its history.
@@ -145,7 +148,7 @@ Recording::Examined Recording::examine(Trace& trace, std::vector<Tensor> outputs
     if (!one.is_set) continue;
     all.gradients.push_back({one.leaf, placing.place_of(one.now, all.made)});
   }
-  hand_out_lone_views(all.places, all.gradients, outputs, all.made);
+  const std::vector<Tensor> shown = hand_out_lone_views(all.places, all.gradients, outputs, all.made);
   std::vector<ir::Value> values;
   for (const Tensor& made : all.made) {
     const TensorImpl& impl = *made.impl();
@@ -155,7 +158,15 @@ Recording::Examined Recording::examine(Trace& trace, std::vector<Tensor> outputs
   for (Trace::Outside& one : trace.outside()) {
     if (one.is_written) values.push_back(next_of(one));
   }
+  const size_t handed_out = values.size();
+  for (const Tensor& one : shown) values.push_back(one.impl()->value);
   values = without_history(values, trace.realm());
+  for (size_t i = 0; i < shown.size(); ++i) {  // or it would keep the graph, and what gradient rules hold
+    TensorImpl& impl = *shown[i].impl();
+    const ir::Value& plain = values[handed_out + i];
+    impl.value = impl.value.needs_grad() ? without_graph(plain, kNoGraph) : plain;
+  }
+  values.resize(handed_out);
 
   // Every tensor that is handed out has memory of its own, and so has every state.
   base::FlatSet<const ir::Node*> taken;
@@ -183,6 +194,7 @@ Recording::Examined Recording::examine(Trace& trace, std::vector<Tensor> outputs
     const auto count = [&](const Tensor& tensor) { known += tensor.impl() == impl ? 1 : 0; };
     for (const Tensor& output : outputs) count(output);
     for (const Tensor& made : all.made) count(made);
+    for (const Tensor& one : shown) count(one);
     for (const Trace::Gradient& one : trace.gradients()) count(one.now);
     for (const Trace::Argument& one : trace.argument_leaves()) count(one.tensor);
     for (const Tensor& argument : trace.arguments()) count(argument);
