@@ -117,14 +117,18 @@ void captured_mlp_inference(benchmark::State& state) {
 }
 BENCHMARK(captured_mlp_inference)->UseRealTime()->Unit(benchmark::kMicrosecond);
 
-// Every command is visited and checked, none is run.
-void replayed_distilgpt2_step_on_null(benchmark::State& state) {
+testing::Gpt2 distilgpt2_on_null() {
   testing::Gpt2Config config;
   config.layers = 6;
   config.batch = 4;
   config.context = 128;
   config.dropout = 0.1;
-  const testing::Gpt2 model(config, Device("null"));
+  return testing::Gpt2(config, Device("null"));
+}
+
+// Every command is visited and checked, none is run.
+void replayed_distilgpt2_step_on_null(benchmark::State& state) {
+  const testing::Gpt2 model = distilgpt2_on_null();
   auto step = compile([&] { return testing::step(model)[0]; });
   for (int i = 0; i < 5; ++i) step();
   const size_t allocated = base::allocations();
@@ -135,12 +139,7 @@ void replayed_distilgpt2_step_on_null(benchmark::State& state) {
 BENCHMARK(replayed_distilgpt2_step_on_null)->UseRealTime()->Unit(benchmark::kMicrosecond);
 
 void checked_distilgpt2_step_on_null(benchmark::State& state) {
-  testing::Gpt2Config config;
-  config.layers = 6;
-  config.batch = 4;
-  config.context = 128;
-  config.dropout = 0.1;
-  const testing::Gpt2 model(config, Device("null"));
+  const testing::Gpt2 model = distilgpt2_on_null();
   auto step = compile([&] { return testing::step(model)[0]; }, {.verify_every = 1});
   for (int i = 0; i < 5; ++i) step();
   for (auto _ : state) benchmark::DoNotOptimize(step());

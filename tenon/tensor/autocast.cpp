@@ -34,13 +34,8 @@ uint64_t distance_of(const Impl& owner) { return version_of(owner) - version_of(
 // The tensor's values in the lower type, without history.
 Tensor lower_values(const Tensor& x, DType dtype) {
   const NoGrad values_only;
-  std::vector<ir::Move> path;
-  Impl owner = x.impl();
-  while (owner->root) {
-    path.insert(path.begin(), owner->moves.begin(), owner->moves.end());
-    Impl root = owner->root;
-    owner = std::move(root);
-  }
+  const std::vector<ir::Move> path = path_to(*x.impl());
+  const Impl& owner = root_of(x.impl());
   if (!owner->shadow || owner->shadow->dtype() != dtype) return x.to(dtype);
   static_cast<void>(x.value());  // a recording looks after the tensor itself, too
   if (!shadow_is_current(owner)) {

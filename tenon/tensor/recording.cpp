@@ -20,19 +20,6 @@ namespace {
 using device::StorageRef;
 using Impl = std::shared_ptr<TensorImpl>;
 
-const TensorImpl* owner_of(const Tensor& tensor) {
-  const TensorImpl* owner = tensor.impl().get();
-  while (owner->root) owner = owner->root.get();
-  return owner;
-}
-
-bool shows(const Tensor& tensor, const std::vector<ir::Move>& path) {
-  std::vector<ir::Move> moves;
-  for (const TensorImpl* impl = tensor.impl().get(); impl->root; impl = impl->root.get())
-    moves.insert(moves.begin(), impl->moves.begin(), impl->moves.end());
-  return moves == path;
-}
-
 StorageRef memory_of(const ir::Value& leaf) { return device::storage_of(leaf.node->data(leaf.index)); }
 
 // Nobody but the tensor itself refers to its value, down to the leaf.
@@ -97,9 +84,9 @@ bool Recording::fits(std::span<const Tensor> arguments, const Circumstances& now
     if (read.leaf->grad.impl().get() != read.before) return false;
   }
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const TensorImpl* owner = owner_of(arguments[i]);
+    const TensorImpl* owner = root_of(arguments[i].impl()).get();
     if (arguments_[i].linked) {
-      if (owner != arguments_[i].linked || !shows(arguments[i], arguments_[i].path)) return false;
+      if (owner != arguments_[i].linked || path_to(*arguments[i].impl()) != arguments_[i].path) return false;
       continue;
     }
     for (const Bound& bound : bound_) {

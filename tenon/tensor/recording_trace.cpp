@@ -15,12 +15,6 @@ namespace {
 
 using Impl = std::shared_ptr<TensorImpl>;
 
-const Impl& owner_of(const Impl& tensor) {
-  const Impl* owner = &tensor;
-  while ((*owner)->root) owner = &(*owner)->root;
-  return *owner;
-}
-
 // Tensors from outside in the order that places count them: those that own their memory, then views.
 std::vector<Impl> outside_of(Trace& trace) {
   std::vector<Impl> all;
@@ -44,7 +38,7 @@ class Placing {
     Place place;
     if (find_argument(impl, place)) return place;
     const bool is_outside = trace_.is_outside(*impl);
-    const Impl& owner = is_outside ? impl : owner_of(impl);
+    const Impl& owner = is_outside ? impl : root_of(impl);
     place.is_view = owner != impl;
     for (const TensorImpl* at = impl.get(); !is_outside && at->root; at = at->root.get()) {
       place.moves.insert(place.moves.begin(), at->moves.begin(), at->moves.end());

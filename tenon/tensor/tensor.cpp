@@ -38,21 +38,6 @@ std::shared_ptr<Leaf> leaf_of(const ir::Value& value) {
 
 using Impl = std::shared_ptr<TensorImpl>;
 
-// The tensor that owns the memory a view shows.
-const Impl& root_of(const Impl& view) {
-  const Impl* root = &view;
-  while ((*root)->root) root = &(*root)->root;
-  return *root;
-}
-
-// The moves from it to the view.
-std::vector<ir::Move> path_to(const TensorImpl& view) {
-  std::vector<ir::Move> path;
-  for (const TensorImpl* impl = &view; impl->root; impl = impl->root.get())
-    path.insert(path.begin(), impl->moves.begin(), impl->moves.end());
-  return path;
-}
-
 // Of a tensor that owns its memory; what a captured function has made of it stands in the trace.
 const ir::Value& value_of_root(const Impl& root) {
   Trace* trace = Trace::current();

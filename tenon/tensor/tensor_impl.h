@@ -89,6 +89,21 @@ struct TensorImpl {
   }
 };
 
+/// The tensor that owns the memory a view shows.
+inline const std::shared_ptr<TensorImpl>& root_of(const std::shared_ptr<TensorImpl>& view) {
+  const std::shared_ptr<TensorImpl>* root = &view;
+  while ((*root)->root) root = &(*root)->root;
+  return *root;
+}
+
+/// The moves from it to the view.
+inline std::vector<ir::Move> path_to(const TensorImpl& view) {
+  std::vector<ir::Move> path;
+  for (const TensorImpl* impl = &view; impl->root; impl = impl->root.get())
+    path.insert(path.begin(), impl->moves.begin(), impl->moves.end());
+  return path;
+}
+
 /// Whether the shadow of a root holds what the root does.
 bool shadow_is_current(const std::shared_ptr<TensorImpl>& owner);
 /// From now on it does, until one of them is written alone; or, with `is_current` off, it does not.

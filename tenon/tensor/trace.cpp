@@ -23,12 +23,6 @@ ir::Value data_of(const ir::Value& value) {
   return value.node->op() == ir::Op::param ? value.node->input(0) : ir::detach(value);
 }
 
-const std::shared_ptr<TensorImpl>& owner_of(const std::shared_ptr<TensorImpl>& tensor) {
-  const std::shared_ptr<TensorImpl>* owner = &tensor;
-  while ((*owner)->root) owner = &(*owner)->root;
-  return *owner;
-}
-
 }  // namespace
 
 // ---- values ----
@@ -198,7 +192,7 @@ const ir::Value& Trace::value_of(const Impl& tensor) {
 }
 
 uint64_t Trace::version_of(const Impl& tensor) {
-  const Impl& owner = owner_of(tensor);
+  const Impl& owner = root_of(tensor);
   return is_outside(*owner) ? outside_of(owner).version : owner->version;
 }
 
@@ -207,7 +201,7 @@ bool Trace::is_written(const Impl& root) { return is_outside(*root) && outside_o
 void Trace::write(const Impl& root, ir::Value next) {
   Outside& one = outside_of(root);
   for (Argument& argument : arguments_) {
-    if (argument.given.impl() && owner_of(argument.given.impl()) == root) link(argument, root);
+    if (argument.given.impl() && root_of(argument.given.impl()) == root) link(argument, root);
   }
   one.now = std::move(next);
   one.is_written = true;
@@ -219,8 +213,7 @@ void Trace::link(Argument& argument, const Impl& root) {
   TensorImpl& shown = *argument.tensor.impl();
   if (shown.root) return;
   argument.linked = root;
-  for (const TensorImpl* impl = argument.given.impl().get(); impl->root; impl = impl->root.get())
-    argument.path.insert(argument.path.begin(), impl->moves.begin(), impl->moves.end());
+  argument.path = path_to(*argument.given.impl());
   shown.root = root;
   shown.moves = {argument.path.begin(), argument.path.end()};
   shown.detached = true;
