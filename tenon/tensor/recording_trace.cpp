@@ -7,6 +7,7 @@
 #include "tenon/exec/eval.h"
 #include "tenon/plan/plan.h"
 #include "tenon/tensor/autograd.h"
+#include "tenon/tensor/generator_state.h"
 #include "tenon/tensor/recording.h"
 #include "tenon/tensor/tensor_impl.h"
 
@@ -75,6 +76,16 @@ class Placing {
   std::vector<Impl> outside_;
 };
 
+// A generator that the function makes and lets go of draws the same in every call, which a replay would not. One that
+// it keeps, the default one when it is first asked for, say, goes on.
+void refuse_lost_generators(Trace& trace) {
+  for (const Trace::Varying& one : trace.varying()) {
+    if (one.generator->made_in != trace.realm() || one.generator.use_count() > 1) continue;
+    base::fail("compile",
+               "a Generator is made inside the captured function; make it outside, so that replays go on with it");
+  }
+}
+
 // A view of something that nobody else is given, loss.detach() say, might as well be a tensor of its own. Returns what
 // it was a view of.
 std::vector<Tensor> hand_out_lone_views(std::vector<Place>& places, const std::vector<GradientLeft>& gradients,
@@ -131,6 +142,7 @@ Recording::Examined Recording::run_traced(Trace& trace, const Function& function
     if (one.now.defined()) static_cast<void>(one.now.value());
   }
   trace.stop();
+  refuse_lost_generators(trace);
   return examine(trace, std::move(outputs));
 }
 

@@ -340,9 +340,6 @@ ir::Value Trace::random_state(const std::shared_ptr<Generator::State>& state, De
   for (const Varying& known : varying_) {
     if (known.generator == state && known.device == device) return known.leaf;
   }
-  if (state->made_in == id_)
-    base::fail("compile",
-               "a Generator is made inside the captured function; make it outside, so that replays go on with it");
   const int64_t start[] = {static_cast<int64_t>(state->seed), static_cast<int64_t>(state->position)};
   const ir::Value leaf = exec::upload(std::as_bytes(std::span(start)), {DType::i64, {2}}, device.id);
   varying_.push_back({state, device, leaf, state->position});

@@ -537,6 +537,16 @@ TEST(CapturedValues, WhatHappensInNoReplayIsRefused) {
   EXPECT_NE(text_of([&] { draws(X(1)); }).find("a Generator is made inside"), std::string::npos);
 }
 
+TEST(CapturedValues, AGeneratorMadeInTheFirstCallAndKeptGoesOn) {
+  std::optional<Generator> kept;
+  Generator twin(3);
+  auto f = compile([&](const Tensor& x) {
+    if (!kept) kept.emplace(3);
+    return x + rand({3}, {}, &*kept);
+  });
+  for (int i = 0; i < kCalls; ++i) EXPECT_EQ(floats(f(X(1))), floats(X(1) + rand({3}, {}, &twin))) << i;
+}
+
 TEST(CapturedValues, AFunctionThatWasMovedFromSaysSo) {
   CompiledFunction one([](std::span<const Tensor> in) { return std::vector<Tensor>{in[0] * 2}; });
   CompiledFunction other(std::move(one));
