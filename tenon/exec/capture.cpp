@@ -10,6 +10,7 @@
 #include "tenon/exec/log.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/topology.h"
+#include "tenon/ir/walk.h"
 
 namespace tenon::exec {
 namespace {
@@ -37,7 +38,7 @@ Capture::Capture(const std::vector<Value>& outputs, const std::vector<State>& st
   std::lock_guard lock(all.mutex);
   std::vector<Value> wanted;
   const auto want = [&](const Value& value) {
-    if (!plan::base_of(value).node->evaluated() && std::find(wanted.begin(), wanted.end(), value) == wanted.end())
+    if (!ir::base_of(value).node->evaluated() && std::find(wanted.begin(), wanted.end(), value) == wanted.end())
       wanted.push_back(value);
   };
   for (const Value& output : outputs) want(output);
@@ -72,7 +73,7 @@ Capture::Capture(const std::vector<Value>& outputs, const std::vector<State>& st
     return found != made.end() ? found->second[base.index] : device::storage_of(base.node->data(base.index));
   };
   for (const State& state : states) {
-    const plan::Seen seen = plan::look_through(state.next);
+    const ir::Seen seen = ir::look_through(state.next);
     const StorageRef from = memory_of(seen.base), to = device::storage_of(state.home.node->data(state.home.index));
     if (from == to) continue;
     if (!seen.map.is_contiguous()) base::fail("compile", "a state is replaced by a view of another tensor; clone() it");
@@ -81,8 +82,8 @@ Capture::Capture(const std::vector<Value>& outputs, const std::vector<State>& st
     memory_.push_back(to);
   }
   for (const Value& output : outputs) {
-    const Value base = plan::base_of(output);
-    Output made_output{memory_of(base), base.type(), moves_from(base, output)};
+    const Value base = ir::base_of(output);
+    Output made_output{memory_of(base), base.type(), ir::moves_from(base, output)};
     memory_.push_back(made_output.memory);
     outputs_.push_back(std::move(made_output));
   }
@@ -106,17 +107,6 @@ device::Ticket Capture::replay(std::span<const device::Command> before, bool cal
   all.stats.launches += launches_;
   if (logs_steps()) log_step(stats());
   return ticket;
-}
-
-std::vector<ir::Move> moves_from(const Value& base, const Value& value) {
-  std::vector<ir::Move> moves;
-  for (Value v = value; !(v == base);) {
-    if (ir::is_movement(v.node->op())) moves.push_back(ir::move_of(v.node->op(), v.node->attrs()));
-    Value next = v.node->input(v.node->op() == Op::custom ? v.index : 0);  // before `v` lets its node go
-    v = std::move(next);
-  }
-  std::reverse(moves.begin(), moves.end());
-  return moves;
 }
 
 void refill(const Value& leaf, std::span<const std::byte> bytes) {

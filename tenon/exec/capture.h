@@ -51,9 +51,6 @@ class Capture {
 /// pins.
 device::StorageRef keep_for_others(const device::StorageRef& memory);
 
-/// The moves from `base`, as plan::base_of gives it, to the value itself.
-std::vector<ir::Move> moves_from(const ir::Value& base, const ir::Value& value);
-
 /// Puts these bytes into the memory of a leaf that nobody reads yet.
 void refill(const ir::Value& leaf, std::span<const std::byte> bytes);
 

@@ -20,6 +20,7 @@
 #include "tenon/exec/overwrite.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/topology.h"
+#include "tenon/ir/walk.h"
 
 namespace tenon::exec {
 
@@ -148,7 +149,7 @@ void bring_over(std::span<const Value> values) {
 
 }  // namespace
 
-bool is_evaluated(const Value& value) { return plan::base_of(value).node->evaluated(); }
+bool is_evaluated(const Value& value) { return ir::base_of(value).node->evaluated(); }
 
 void eval(std::span<const Value> values, bool caller_waits, std::span<const Value> pending) {
   std::lock_guard lock(engine().mutex);
@@ -184,11 +185,11 @@ std::vector<std::byte> read(const Value& value) {
   {
     std::lock_guard lock(engine().mutex);
     eval({&value, 1}, true);
-    plan::Seen seen = plan::look_through(value);
+    ir::Seen seen = ir::look_through(value);
     if (!seen.map.is_contiguous()) {
       const Value packed = ir::contiguous(value);
       eval({&packed, 1}, true);
-      seen = plan::look_through(packed);
+      seen = ir::look_through(packed);
     }
     storage = device::storage_of(seen.base.node->data(seen.base.index));
     version = storage->version();
@@ -212,7 +213,7 @@ void wait_for(const Value& value) {
   StorageRef storage;
   {
     std::lock_guard lock(engine().mutex);
-    const Value base = plan::base_of(value);
+    const Value base = ir::base_of(value);
     storage = device::storage_of(base.node->data(base.index));
   }
   storage->wait();
@@ -247,7 +248,7 @@ Value upload_or_adopt(std::span<const std::byte> bytes, std::shared_ptr<const vo
 Value settle(const Value& value) {
   std::lock_guard lock(engine().mutex);
   if (value.needs_grad() || value.node->op() == Op::buffer) return value;
-  const plan::Seen seen = plan::look_through(value);
+  const ir::Seen seen = ir::look_through(value);
   const Value& base = seen.base;
   if (!base.node->evaluated()) return value;
   // The storage may have held earlier versions, overwritten in place: a fresh version keeps the leaf distinct.
@@ -256,7 +257,7 @@ Value settle(const Value& value) {
   if (seen.map.is_contiguous() && ir::count(base.shape()) == ir::count(value.shape()))
     return leaf_of(memory, value.type(), value.device());
   Value leaf = base.node->op() == Op::buffer ? base : leaf_of(memory, base.type(), base.device());
-  for (const ir::Move& move : moves_from(base, value)) leaf = ir::move(leaf, move);
+  for (const ir::Move& move : ir::moves_from(base, value)) leaf = ir::move(leaf, move);
   return leaf;
 }
 

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "tenon/base/half.h"
-#include "tenon/codegen/lower.h"
 #include "tenon/ir/build.h"
 
 namespace tenon::exec {
@@ -21,11 +20,6 @@ using ir::Value;
 using plan::Slot;
 
 constexpr size_t kLiteralBytes = 8;
-
-device::Kernel lowered(const plan::Kernel& kernel) {
-  if (const auto* group = std::get_if<plan::Group>(&kernel)) return codegen::lower(*group);
-  return std::get<ir::Call>(kernel);
-}
 
 // A literal as a leaf in memory: planning needs to know only that it exists.
 struct NoData : ir::Data {};
@@ -96,18 +90,21 @@ void write_number(const ir::ConstantAttrs& number, std::byte* to) {
 }  // namespace
 
 std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bool>& as_argument,
-                                        device::Device& target, ProgramCache& programs) {
+                                        const ir::Limits& limits, device::Device& target, ProgramCache& programs) {
   const Rewriter rewritten(graph, as_argument);
   plan::Request request;
   for (const Value& output : graph.outputs()) request.outputs.push_back(rewritten(output));
-  request.limits = target.limits();
+  request.limits = limits;
   request.may_overwrite = [&](const Node& leaf) { return graph.is_free(leaf); };
-  const plan::Plan plan = plan::make_plan(request);
+  plan::Plan plan = plan::make_plan(request);
 
   auto made = std::make_shared<Executable>();
   std::vector<device::ProgramRef> compiled;
-  for (const plan::Kernel& kernel : plan.kernels) compiled.push_back(programs.get(target, lowered(kernel)));
-  for (const plan::Launch& launch : plan.launches) made->launches.push_back({compiled[launch.kernel], launch.args});
+  for (plan::Kernel& kernel : plan.kernels) compiled.push_back(programs.get(target, std::move(kernel)));
+  for (plan::Launch& launch : plan.launches) {
+    device::ProgramRef program = compiled[launch.kernel];
+    made->launches.push_back({std::move(program), std::move(launch)});
+  }
   made->slots = plan.slots;
   made->overwritten = plan.overwritten;
   made->arena_bytes = plan.arena_bytes;
@@ -177,18 +174,20 @@ uint64_t version_of_result(const Executable& executable, size_t result, uint64_t
 
 std::vector<device::Command> commands_of(const Executable& executable, const Binding& binding, uint64_t run,
                                          size_t begin, size_t end, bool runs_again) {
-  const auto arg_of = [&](uint32_t id) -> Arg {
+  const auto arg_of = [&](const plan::Argument& argument) -> Arg {
+    const uint32_t id = argument.slot;
     const Slot& slot = executable.slots[id];
     switch (slot.place) {
       case Slot::Place::leaf: {
         const uint32_t literal = executable.leaves[slot.index].literal;
         const Storage& storage = *binding.leaves[slot.index];
-        return {storage.buffer(), literal == plan::Plan::kNone ? 0 : literal * kLiteralBytes,
-                runs_again ? 0 : storage.version()};
+        const size_t in_block = literal == plan::Plan::kNone ? 0 : literal * kLiteralBytes;
+        return {storage.buffer(), in_block + argument.offset, runs_again ? 0 : storage.version()};
       }
       case Slot::Place::result:
-        return {binding.results[slot.index]->buffer(), slot.offset, version_of_slot(executable, id, run)};
-      default: return {binding.arena->buffer(), slot.offset, version_of_slot(executable, id, run)};
+        return {binding.results[slot.index]->buffer(), slot.offset + argument.offset,
+                version_of_slot(executable, id, run)};
+      default: return {binding.arena->buffer(), slot.offset + argument.offset, version_of_slot(executable, id, run)};
     }
   };
   std::vector<device::Command> commands;
@@ -196,7 +195,7 @@ std::vector<device::Command> commands_of(const Executable& executable, const Bin
   for (size_t i = begin; i < end; ++i) {
     const Executable::Launch& launch = executable.launches[i];
     device::Launch command{launch.program, {}};
-    for (const uint32_t slot : launch.args) command.args.push_back(arg_of(slot));
+    for (const plan::Argument& argument : launch.what.args) command.args.push_back(arg_of(argument));
     commands.push_back(std::move(command));
   }
   return commands;

@@ -21,11 +21,11 @@ struct LiteralArg {
 struct Executable {
   struct Launch {
     device::ProgramRef program;
-    base::SmallVector<uint32_t, 4> args;
+    plan::Launch what;
   };
   /// Where a leaf of the plan comes from.
   struct Leaf {
-    Place place;                       // in the graph
+    Place place;                           // in the graph
     uint32_t literal = plan::Plan::kNone;  // or in the block of literals
   };
 
@@ -43,9 +43,10 @@ struct Executable {
   size_t arena_bytes = 0;
 };
 
-/// Plans and compiles. Literals with `as_argument` set are arguments; the others are part of the kernels.
+/// Plans for a device of these limits, the target's as a rule, and compiles. Literals with `as_argument` set are
+/// arguments; the others are part of the kernels.
 std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bool>& as_argument,
-                                        device::Device& target, ProgramCache& programs);
+                                        const ir::Limits& limits, device::Device& target, ProgramCache& programs);
 
 /// Memory of one run: what the slots of an executable stand for.
 struct Binding {

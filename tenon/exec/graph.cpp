@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "tenon/base/hash.h"
-#include "tenon/plan/plan.h"
+#include "tenon/ir/walk.h"
 
 namespace tenon::exec {
 namespace {
@@ -66,7 +66,7 @@ const ir::ConstantAttrs& Graph::literal(size_t i) const {
 
 bool Graph::is_output(size_t literal) const {
   return std::any_of(outputs_.begin(), outputs_.end(), [&](const Value& output) {
-    return plan::base_of(output).node == nodes_[literals_[literal]];
+    return ir::base_of(output).node == nodes_[literals_[literal]];
   });
 }
 

@@ -9,7 +9,7 @@
 
 #include "tenon/device/storage.h"
 #include "tenon/ir/topology.h"
-#include "tenon/plan/plan.h"
+#include "tenon/ir/walk.h"
 
 namespace tenon::exec {
 namespace {
@@ -50,7 +50,7 @@ std::vector<NodeRef> held_outside(const std::vector<NodeRef>& order, const std::
 
 bool is_kept(const NodeRef& node, const Nodes& kept) {
   for (uint32_t i = 0; i < node->results(); ++i) {
-    if (!kept.contains(plan::base_of({node, i}).node.get())) return false;
+    if (!kept.contains(ir::base_of({node, i}).node.get())) return false;
   }
   return true;
 }
@@ -71,7 +71,7 @@ Nodes needed_later(const std::vector<NodeRef>& order, const std::vector<NodeRef>
 
 Nodes bases_of(const std::vector<Value>& values) {
   Nodes nodes;
-  for (const Value& value : values) nodes.insert(plan::base_of(value).node.get());
+  for (const Value& value : values) nodes.insert(ir::base_of(value).node.get());
   return nodes;
 }
 
@@ -87,7 +87,7 @@ Nodes overwritable(std::vector<Value>& outputs, const std::vector<NodeRef>& eval
   std::vector<Value> others;
   Nodes kept = bases_of(outputs);
   for (const NodeRef& node : held) {
-    const Value base = plan::base_of({node, 0});
+    const Value base = ir::base_of({node, 0});
     if (node->evaluated() || node->results() != 1 || base.node->evaluated() || kept.contains(base.node.get())) continue;
     if (base.node->op() == Op::store) {
       outputs.push_back(base);

@@ -32,7 +32,7 @@ std::shared_ptr<const Executable> PlanCache::get(const Graph& graph, device::Dev
   }
   ++misses_;
   const auto start = std::chrono::steady_clock::now();
-  std::shared_ptr<const Executable> made = build(graph, as_argument, target, programs);
+  std::shared_ptr<const Executable> made = build(graph, as_argument, target.limits(), target, programs);
   build_ns_ += static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
   const size_t nodes = graph.nodes().size();
   if (nodes > kMostNodes / 8) return made;  // not worth the room

@@ -2,15 +2,57 @@
 
 #pragma once
 
+#include <bitset>
 #include <cstdint>
+#include <initializer_list>
+
+#include "tenon/ir/dtype.h"
+#include "tenon/ir/op.h"
 
 namespace tenon::ir {
 
+/// A set of ops, or of any other small enumeration.
+template <typename T>
+class EnumSet {
+ public:
+  EnumSet() = default;
+  EnumSet(std::initializer_list<T> members) {
+    for (const T member : members) bits_.set(static_cast<size_t>(member));
+  }
+  bool contains(T member) const { return bits_.test(static_cast<size_t>(member)); }
+  void insert(T member) { bits_.set(static_cast<size_t>(member)); }
+  bool empty() const { return bits_.none(); }
+  bool operator==(const EnumSet&) const = default;
+
+ private:
+  std::bitset<128> bits_;
+};
+
+/// The defaults are those of the cpu device.
 struct Limits {
   bool one_op_per_kernel = false;  // the reference device: every op is a call of its own
   bool fuses = true;               // false: every op is a kernel of its own, to compare bits against
-  uint32_t max_buffers = 8;        // buffers bound to one kernel
-  uint32_t alignment = 64;         // bytes; offsets of buffers inside an arena
+
+  // What fusion keeps to.
+  uint32_t max_buffers = 32;        // bound to one kernel, read and written; at least 4
+  uint32_t max_instructions = 160;  // of one kernel
+  uint32_t few_rows = 16;           // fewer rows than this leave it idle where a kernel works row by row
+  uint32_t column_blocks = 32;      // parts in which a sum over all rows is taken, so that they can be shared out
+
+  // Memory.
+  uint32_t alignment = 64;              // bytes: offsets of buffers inside an arena, and of kernel arguments
+  uint64_t max_binding = ~uint64_t{0};  // bytes of one buffer that a kernel can reach
+
+  // What it lacks: such calls are taken apart by the planner, and a value of such a dtype is refused by name.
+  EnumSet<Op> missing_calls;
+  EnumSet<DType> missing_dtypes;
+
+  // For code generators.
+  uint32_t max_threads = 1;   // of one block
+  uint32_t subgroup = 1;      // threads that run in step
+  uint32_t processors = 1;    // blocks that run at once
+  uint32_t shared_bytes = 0;  // of one block
+
   bool operator==(const Limits&) const = default;
 };
 

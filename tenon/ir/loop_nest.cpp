@@ -8,15 +8,18 @@
 
 namespace tenon::ir {
 
+uint64_t hash(const Instr& instr) {
+  uint64_t h = static_cast<uint64_t>(instr.kind) | static_cast<uint64_t>(instr.op) << 8 |
+               static_cast<uint64_t>(instr.dtype) << 16 | static_cast<uint64_t>(instr.per_row) << 24 |
+               static_cast<uint64_t>(instr.per_column) << 25 | static_cast<uint64_t>(instr.buffer) << 32;
+  h = base::mix(base::mix_all(h, instr.args), instr.bits);
+  const bool has_map = instr.kind != Instr::Kind::apply && instr.kind != Instr::Kind::number;
+  return has_map ? base::mix(h, instr.map.hash()) : h;
+}
+
 uint64_t hash(const LoopNest& nest) {
-  uint64_t h = base::mix_all(nest.row_rank, nest.space);
-  for (const Instr& i : nest.code) {
-    h = base::mix(h, static_cast<uint64_t>(i.kind) | static_cast<uint64_t>(i.op) << 8 |
-                         static_cast<uint64_t>(i.dtype) << 16 | static_cast<uint64_t>(i.per_row) << 24 |
-                         static_cast<uint64_t>(i.per_column) << 25);
-    h = base::mix(base::mix_all(base::mix(h, i.buffer), i.args), i.bits);
-    h = base::mix(h, i.map.hash());
-  }
+  uint64_t h = base::mix_all(base::mix(nest.row_rank, nest.column_blocks), nest.space);
+  for (const Instr& instr : nest.code) h = base::mix(h, hash(instr));
   return base::mix_all(h, nest.in_place);
 }
 

@@ -50,6 +50,8 @@ struct LoopNest {
   /// written and nowhere else, and all stores stand behind all loads.
   std::vector<uint32_t> in_place;
   static constexpr uint32_t kFresh = ~0u;
+  /// Parts in which column reductions fold the rows, at most; see column_block.
+  uint32_t column_blocks = 32;
   bool operator==(const LoopNest&) const = default;
 
   int64_t rows() const { return count(Dims(space.begin(), space.begin() + row_rank)); }
@@ -58,8 +60,11 @@ struct LoopNest {
 
 /// Rows that a column reduction folds one after another before it starts afresh; the blocks' results are folded one
 /// after another at the end. So blocks can be shared out, and the bits depend on the number of rows only.
-inline int64_t column_block(int64_t rows) { return std::max<int64_t>(64, (rows + 31) / 32); }
+inline int64_t column_block(int64_t rows, int64_t blocks = 32) {
+  return std::max<int64_t>(64, (rows + blocks - 1) / blocks);
+}
 
+uint64_t hash(const Instr& instr);
 uint64_t hash(const LoopNest& nest);
 std::string to_string(const LoopNest& nest);
 

@@ -344,6 +344,20 @@ uint64_t IndexMap::hash() const {
   return h;
 }
 
+ByteRange bytes_reached(const IndexMap& map, DType dtype) {
+  if (count(map.shape()) == 0) return {};
+  const View& view = map.views()[0];
+  int64_t first = view.offset, last = view.offset;
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    const int64_t low = view.masked() ? view.valid_from[i] : 0;
+    const int64_t high = view.masked() ? view.valid_to[i] - 1 : view.shape[i] - 1;
+    if (high < low) return {};
+    first += view.strides[i] * (view.strides[i] > 0 ? low : high);
+    last += view.strides[i] * (view.strides[i] > 0 ? high : low);
+  }
+  return {static_cast<size_t>(first) * size_of(dtype), static_cast<size_t>(last + 1) * size_of(dtype)};
+}
+
 std::string IndexMap::to_string() const {
   std::string text;
   for (size_t i = views_.size(); i-- > 0;) {

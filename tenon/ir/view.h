@@ -25,6 +25,13 @@ struct View {
   bool operator==(const View&) const = default;
 };
 
+/// Bytes begin .. end - 1 of something.
+struct ByteRange {
+  size_t begin = 0, end = 0;
+  size_t size() const { return end - begin; }
+  bool operator==(const ByteRange&) const = default;
+};
+
 /// The result shape of a movement op; fails when the move does not fit the shape.
 Dims moved_shape(const Move& move, const Dims& shape);
 
@@ -77,6 +84,8 @@ class IndexMap {
   /// Drops the first axes, along which the map must be constant.
   void drop_leading(size_t axes);
   bool has_padding() const;
+  /// Lets every element lie so many elements further on in the buffer.
+  void shift(int64_t elements) { views_[0].offset += elements; }
 
   uint64_t hash() const;
   std::string to_string() const;
@@ -87,5 +96,8 @@ class IndexMap {
 
   base::SmallVector<View, 1> views_;  // the last one is what the reader sees, the first addresses the buffer
 };
+
+/// The bytes of the buffer between the first and the last element that a map leads to; none where all is padding.
+ByteRange bytes_reached(const IndexMap& map, DType dtype);
 
 }  // namespace tenon::ir

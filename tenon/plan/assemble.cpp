@@ -7,7 +7,7 @@
 #include <map>
 
 #include "tenon/ir/build.h"
-#include "tenon/plan/plan.h"
+#include "tenon/ir/walk.h"
 
 namespace tenon::plan {
 namespace {
@@ -27,7 +27,7 @@ bool is_flat(const Node& node) { return node.type().shape.size() == 1 && is_floa
 // Sums start from +0, and x + y is -0 only if both are.
 bool is_never_negative_zero(const Value& value, int depth = 64) {
   if (depth == 0) return false;
-  const Value base = base_of(value);
+  const Value base = ir::base_of(value);
   switch (base.node->op()) {
     case Op::contract:
     case Op::sum:
@@ -42,7 +42,7 @@ bool is_never_negative_zero(const Value& value, int depth = 64) {
 
 class Finder {
  public:
-  Finder(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept) : order_(order), kept_(kept) {
+  Finder(const std::vector<NodeRef>& order, const Nodes& kept) : order_(order), kept_(kept) {
     for (const Node* node : kept) ++uses_[node];
   }
 
@@ -85,7 +85,7 @@ class Finder {
   void add_store(const Node& node) {
     ir::IndexMap target(node.type().shape);
     target.apply(node.attrs_as<ir::StoreAttrs>().target);
-    const Seen seen = look_through(node.input(1));
+    const ir::Seen seen = ir::look_through(node.input(1));
     const int64_t size = ir::count(node.type().shape);
     const bool whole = target.is_contiguous() && ir::count(target.shape()) == size && seen.map.is_contiguous() &&
                        ir::count(seen.base.shape()) == size && size > 0;
@@ -174,7 +174,7 @@ class Finder {
   static bool is_small(const std::vector<Value>& values) {
     if (values[0].dtype() != DType::f32) return true;
     return size_of_piece(values) <= kSmall && std::none_of(values.begin(), values.end(), [](const Value& value) {
-             const Op op = base_of(value).node->op();
+             const Op op = ir::base_of(value).node->op();
              return op == Op::contract || op == Op::scatter_add;
            });
   }
@@ -222,23 +222,22 @@ class Finder {
 
   // The value itself if it is computed for this place only, in order, and never -0; else a copy.
   Value own_memory(const Value& value) {
-    const Seen seen = look_through(value);
+    const ir::Seen seen = ir::look_through(value);
     const bool whole = seen.map.is_contiguous() && ir::count(seen.base.shape()) == ir::count(value.shape());
     bool only_reader = !seen.base.node->evaluated() && seen.base.node->results() == 1;
     for (Value v = value; only_reader;) {
       const auto uses = uses_.find(v.node.get());
       only_reader = uses != uses_.end() && uses->second == 1;
       if (v == seen.base) break;
-      Value next = v.node->input(v.node->op() == Op::custom ? v.index : 0);
-      v = std::move(next);
+      ir::step_through(v);
     }
     if (whole && only_reader && is_never_negative_zero(value) && owned_.insert(seen.base.node.get()).second)
       return seen.base;
     return copy_of(value);
   }
 
-  // A value of its own even where the same one belongs into several places: equal nodes would be one, so that the second
-  // copy is a copy of the first. Made without folding, which would leave nothing to write for a constant.
+  // A value of its own even where the same one belongs into several places: equal nodes would be one, so that the
+  // second copy is a copy of the first. Made without folding, which would leave nothing to write for a constant.
   Value copy_of(const Value& value) {
     Value copy = value;
     do {
@@ -248,10 +247,10 @@ class Finder {
   }
 
   const std::vector<NodeRef>& order_;
-  const std::unordered_set<const Node*>& kept_;
+  const Nodes& kept_;
   Assemblies found_;
   std::vector<std::pair<const Node*, Value>> stores_;
-  std::unordered_set<const Node*> owned_;  // pieces: they have their place
+  Nodes owned_;  // pieces: they have their place
   std::unordered_map<const Node*, size_t> uses_;
   std::unordered_map<const Node*, Pieces> pads_;
   std::unordered_map<const Node*, Pieces> sums_;
@@ -259,8 +258,6 @@ class Finder {
 
 }  // namespace
 
-Assemblies find_assemblies(const std::vector<NodeRef>& order, const std::unordered_set<const Node*>& kept) {
-  return Finder(order, kept).run();
-}
+Assemblies find_assemblies(const std::vector<NodeRef>& order, const Nodes& kept) { return Finder(order, kept).run(); }
 
 }  // namespace tenon::plan

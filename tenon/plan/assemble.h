@@ -5,18 +5,17 @@
 // The gradient of every slice arrives as a pad of the whole arena, and they are summed. Where the pads lie beside each
 // other the sum is no arithmetic at all: each piece is written where it belongs by whatever computes it. Pads of one
 // and the same range (micro-batches) are added first, in the order of the sum: a product adds to what is there, a large
-// value is added as soon as it is known, and many small ones that lie side by side are put together and added at once. A
-// piece that could hold -0 gets 0 added, as the sum would have done.
+// value is added as soon as it is known, and many small ones that lie side by side are put together and added at once.
+// A piece that could hold -0 gets 0 added, as the sum would have done.
 //
 // A store that replaces a whole buffer, as an optimizer does with weights and moments, is the one piece that it stores.
 
 #pragma once
 
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
-#include "tenon/ir/node.h"
+#include "tenon/plan/expression.h"
 
 namespace tenon::plan {
 
@@ -27,10 +26,10 @@ struct Piece {
 
 /// By the node of the whole: pieces in ascending order, without gaps.
 struct Assemblies : std::unordered_map<const ir::Node*, std::vector<Piece>> {
-  std::unordered_set<const ir::Node*> totals;  // running totals, to be written and not computed again
+  Nodes totals;  // running totals, to be written and not computed again
 };
 
 /// What can be put together among the nodes of `order` (operands first). `kept` nodes must exist on their own.
-Assemblies find_assemblies(const std::vector<ir::NodeRef>& order, const std::unordered_set<const ir::Node*>& kept);
+Assemblies find_assemblies(const std::vector<ir::NodeRef>& order, const Nodes& kept);
 
 }  // namespace tenon::plan

@@ -2,7 +2,7 @@
 
 #include "tenon/plan/epilogue.h"
 
-#include "tenon/plan/plan.h"
+#include "tenon/ir/walk.h"
 
 namespace tenon::plan {
 namespace {
@@ -15,7 +15,7 @@ using ir::Value;
 
 // A value without the views around it, if these leave its elements in their order.
 std::optional<Value> peel(const Value& value, const Dims& shape) {
-  const Seen seen = look_through(value);
+  const ir::Seen seen = ir::look_through(value);
   return seen.map.is_contiguous() && ir::count(seen.base.shape()) == ir::count(shape) ? std::optional(seen.base)
                                                                                       : std::nullopt;
 }
@@ -27,7 +27,7 @@ std::optional<EpilogueMatcher::Matched> EpilogueMatcher::match(const NodeRef& no
   const auto add = peel(top, node->type().shape);
   Matched matched;
   if (!add || !match_sums(*add, node->type().shape, matched)) return std::nullopt;
-  matched.epilogue.result = node;
+  matched.addends.result = node;
   return matched;
 }
 
@@ -56,7 +56,7 @@ bool EpilogueMatcher::match_sums(const Value& sum, const Dims& shape, Matched& m
     if (is_free_contract(*inner->node, node.type().dtype)) {
       attempt.contract = inner->node;
     } else if (inner->node->op() != Op::add || stored_.contains(inner->node.get()) || uses_of(*inner->node) != 1 ||
-               !match_sums(*inner, shape, attempt) || attempt.epilogue.residual) {
+               !match_sums(*inner, shape, attempt) || attempt.addends.residual) {
       continue;
     }
     if (!match_addend(node.input(1 - side), attempt)) continue;
@@ -85,7 +85,7 @@ size_t EpilogueMatcher::uses_of(const Node& node) const {
 }
 
 bool EpilogueMatcher::match_addend(const Value& value, Matched& matched) const {
-  auto [addend, map] = look_through(value);
+  auto [addend, map] = ir::look_through(value);
   const Node& base = *addend.node;
   const bool in_memory = base.evaluated() || base.op() == Op::buffer || !is_inline(base) || stored_.contains(&base);
   if (!in_memory || addend.dtype() != DType::f32 || base.info().kind == Kind::reduce) return false;
@@ -93,18 +93,18 @@ bool EpilogueMatcher::match_addend(const Value& value, Matched& matched) const {
   const Dims& shape = map.shape();
   if (columns < 2) return false;
   if (map.is_contiguous() && ir::count(addend.shape()) == ir::count(shape)) {  // in whatever shape: flat in an arena
-    matched.epilogue.residual = addend;
+    matched.addends.residual = addend;
     return true;
   }
   if (shape.empty() || shape.back() != columns) return false;
-  if (matched.epilogue.bias || matched.epilogue.residual || !map.is_strided()) return false;
+  if (matched.addends.bias || matched.addends.residual || !map.is_strided()) return false;
   for (size_t axis = 0; axis + 1 < shape.size(); ++axis) {
     if (!map.is_constant_along(axis)) return false;
   }
   if (map.views()[0].strides.back() != 1) return false;
   map.drop_leading(shape.size() - 1);
-  matched.epilogue.bias = addend;
-  matched.epilogue.bias_map = std::move(map);
+  matched.addends.bias = addend;
+  matched.addends.bias_map = std::move(map);
   return true;
 }
 

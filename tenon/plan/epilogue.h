@@ -5,24 +5,21 @@
 #include <functional>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 
-#include "tenon/plan/group.h"
+#include "tenon/plan/unit.h"
 
 namespace tenon::plan {
 
 /// Looks at the nodes of one plan while they are cut into units; the sets may grow meanwhile.
 class EpilogueMatcher {
  public:
-  using Nodes = std::unordered_set<const ir::Node*>;
-
   /// `stored` nodes are written to memory, `uses` counts readers, `unit_of` numbers units in the order of their making.
   EpilogueMatcher(const Nodes& kept, const Nodes& stored, const std::unordered_map<const ir::Node*, size_t>& uses,
                   std::function<uint32_t(const ir::Value&)> unit_of)
       : kept_(kept), stored_(stored), uses_(uses), unit_of_(std::move(unit_of)) {}
 
   struct Matched {
-    Epilogue epilogue;
+    Addends addends;
     ir::NodeRef contract;
   };
   /// The product that can give this node as its result.

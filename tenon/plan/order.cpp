@@ -5,13 +5,23 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "tenon/plan/plan.h"
+#include "tenon/ir/walk.h"
 
 namespace tenon::plan {
 namespace {
 
 using ir::Node;
 using ir::Value;
+
+// What a unit reads and makes, each node once.
+std::vector<const Node*> nodes_of(const std::vector<Value>& values) {
+  std::vector<const Node*> nodes;
+  for (const Value& value : values) {
+    const Node* node = ir::base_of(value).node.get();
+    if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+  }
+  return nodes;
+}
 
 size_t result_bytes(const Node& node) {
   size_t bytes = 0;
@@ -22,16 +32,15 @@ size_t result_bytes(const Node& node) {
 
 class Scheduler {
  public:
-  Scheduler(const std::vector<Unit>& units, const std::unordered_set<const Node*>& kept,
-            const std::unordered_set<const Node*>& pieces)
+  Scheduler(const std::vector<Unit>& units, const Nodes& kept, const Nodes& pieces)
       : kept_(kept), pieces_(pieces), reads_(units.size()), makes_(units.size()), waits_for_(units.size(), 0) {
     std::unordered_set<const Node*> made;
     for (size_t i = 0; i < units.size(); ++i) {
-      makes_[i] = made_by(units[i]);
+      makes_[i] = nodes_of(results_of(units[i]));
       made.insert(makes_[i].begin(), makes_[i].end());
     }
     for (size_t i = 0; i < units.size(); ++i) {
-      for (const Node* node : read_by(units[i])) {
+      for (const Node* node : nodes_of(operands_of(units[i]))) {
         if (!made.contains(node)) continue;  // there before the plan runs
         reads_[i].push_back(node);
         readers_[node].push_back(i);
@@ -109,7 +118,7 @@ class Scheduler {
     return bytes;
   }
 
-  const std::unordered_set<const Node*>&kept_, &pieces_;
+  const Nodes &kept_, &pieces_;
   std::vector<std::vector<const Node*>> reads_, makes_;
   std::vector<size_t> waits_for_;  // values that are not there yet
   std::vector<bool> done_;
@@ -120,42 +129,36 @@ class Scheduler {
 
 }  // namespace
 
-std::vector<const Node*> read_by(const Unit& unit) {
-  std::vector<const Node*> nodes;
-  const auto add = [&](const Value& value) {
-    if (!value) return;
-    const Node* node = base_of(value).node.get();
-    if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
-  };
-  if (!unit.pieces.empty()) {
-    for (const Value& value : unit.pieces) add(value);
-    return nodes;
-  }
-  if (unit.call) {
-    for (const Value& value : unit.call->inputs()) add(value);
-  }
-  for (const Value& value : unit.group.inputs) add(value);
-  add(unit.epilogue.bias);
-  add(unit.epilogue.residual);
-  return nodes;
-}
-
-std::vector<const Node*> made_by(const Unit& unit) {
-  if (unit.epilogue.result) return {unit.epilogue.result.get()};
-  if (unit.call) return {unit.call.get()};
-  std::vector<const Node*> nodes;
-  for (const Value& value : unit.group.outputs) {
-    if (std::find(nodes.begin(), nodes.end(), value.node.get()) == nodes.end()) nodes.push_back(value.node.get());
-  }
-  return nodes;
-}
-
-std::vector<Unit> shorten_lives(std::vector<Unit> units, const std::unordered_set<const Node*>& kept,
-                                const std::unordered_set<const Node*>& pieces) {
+std::vector<Unit> shorten_lives(std::vector<Unit> units, const Nodes& kept, const Nodes& pieces) {
   std::vector<Unit> ordered;
   ordered.reserve(units.size());
   for (const size_t i : Scheduler(units, kept, pieces).run()) ordered.push_back(std::move(units[i]));
   return ordered;
+}
+
+bool may_fault(const Unit& unit) { return unit.call && unit.call->info().kind == ir::Kind::indexed; }
+
+void move_behind_faults(std::vector<Unit>& units, const std::vector<bool>& writes_state) {
+  size_t end = units.size();
+  while (end > 0 && !may_fault(units[end - 1])) --end;
+  Nodes late;
+  for (size_t i = 0; i < end; ++i) {
+    const std::vector<Value> reads = operands_of(units[i]);
+    const bool waits = !late.empty() && std::any_of(reads.begin(), reads.end(), [&](const Value& value) {
+      return late.contains(ir::base_of(value).node.get());
+    });
+    if (waits && may_fault(units[i])) return;
+    if (!waits && !writes_state[i]) continue;
+    for (const Value& result : results_of(units[i])) late.insert(result.node.get());
+  }
+  if (late.empty()) return;
+  std::vector<Unit> early, behind;
+  for (size_t i = 0; i < end; ++i) {
+    const std::vector<Value> results = results_of(units[i]);
+    const bool is_late = !results.empty() && late.contains(results[0].node.get());
+    (is_late ? behind : early).push_back(std::move(units[i]));
+  }
+  std::move(behind.begin(), behind.end(), std::move(early.begin(), early.end(), units.begin()));
 }
 
 }  // namespace tenon::plan

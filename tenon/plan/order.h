@@ -2,21 +2,23 @@
 
 #pragma once
 
-#include <unordered_set>
 #include <vector>
 
-#include "tenon/plan/group.h"
+#include "tenon/plan/unit.h"
 
 namespace tenon::plan {
 
 /// Moves units forward that free at least as much memory as they take: the gradient of a weight runs as soon as what it
 /// reads is there, and what it reads dies. `units` come in an order in which they can run; so do the results. Values of
 /// `kept` nodes and pieces of an assembly have their memory anyway.
-std::vector<Unit> shorten_lives(std::vector<Unit> units, const std::unordered_set<const ir::Node*>& kept,
-                                const std::unordered_set<const ir::Node*>& pieces);
+std::vector<Unit> shorten_lives(std::vector<Unit> units, const Nodes& kept, const Nodes& pieces);
 
-/// The values that a unit reads, without the views around them, and the nodes that it computes.
-std::vector<const ir::Node*> read_by(const Unit& unit);
-std::vector<const ir::Node*> made_by(const Unit& unit);
+/// A launch that may find a bad index must run before the first store in place: a failed step changes nothing. Moves
+/// the units that write state (`writes_state`), and what reads them, behind the last unit that may fail, where that is
+/// possible; where it is not, the store must take fresh memory.
+void move_behind_faults(std::vector<Unit>& units, const std::vector<bool>& writes_state);
+
+/// Whether a unit may find a bad index.
+bool may_fault(const Unit& unit);
 
 }  // namespace tenon::plan

@@ -9,8 +9,8 @@
 
 #include "tenon/ir/call.h"
 #include "tenon/ir/limits.h"
+#include "tenon/ir/loop_nest.h"
 #include "tenon/ir/node.h"
-#include "tenon/plan/group.h"
 #include "tenon/plan/memory.h"
 
 namespace tenon::plan {
@@ -30,17 +30,29 @@ struct Slot {
   bool replaces = false;  // takes over: what lay there is gone
 };
 
-/// What one launch runs: a call, or a group that codegen turns into a loop nest.
-using Kernel = std::variant<ir::Call, Group>;
+/// What one launch runs, finished: it holds no nodes.
+using Kernel = std::variant<ir::Call, ir::LoopNest>;
+
+/// What a launch reads or writes of a slot.
+struct Argument {
+  uint32_t slot = 0;
+  size_t offset = 0, bytes = 0;  // within the slot
+  bool operator==(const Argument&) const = default;
+};
 
 struct Launch {
   uint32_t kernel = 0;
-  base::SmallVector<uint32_t, 4> args;  // slots: the kernel's inputs, then its outputs
-  ir::NodeRef makes;                    // its first result
+  uint32_t inputs = 0;        // the first so many arguments are read, the others written
+  bool writes_state = false;  // overwrites memory that was there before the plan ran
+  base::SmallVector<Argument, 4> args;
+  // For people: the op that made its first result, where that was recorded (see ir::Node::scope), and all results.
+  ir::Op op = ir::Op::add;
+  uint32_t scope = 0;
+  base::SmallVector<ir::Type, 1> makes;
 };
 
 struct Plan {
-  std::vector<Kernel> kernels;  // each distinct call once
+  std::vector<Kernel> kernels;  // each distinct one once
   std::vector<Launch> launches;
   std::vector<Slot> slots;
   std::vector<ir::Value> leaves;
@@ -63,15 +75,6 @@ struct Request {
   /// True for a leaf whose memory a store may overwrite, because nothing else can still read it.
   std::function<bool(const ir::Node&)> may_overwrite;
 };
-
-/// What a value is without its movement ops: a computed or leaf value, and the way it is looked at.
-struct Seen {
-  ir::Value base;
-  ir::IndexMap map;
-};
-Seen look_through(const ir::Value& value);
-/// The same without the map, when only the base matters.
-ir::Value base_of(const ir::Value& value);
 
 Plan make_plan(const Request& request);
 

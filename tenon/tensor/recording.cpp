@@ -8,7 +8,7 @@
 #include "tenon/base/error.h"
 #include "tenon/device/registry.h"
 #include "tenon/exec/eval.h"
-#include "tenon/plan/plan.h"
+#include "tenon/ir/walk.h"
 #include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/generator_state.h"
@@ -202,7 +202,7 @@ void Recording::protect(Bound& bound) {
   TensorImpl& tensor = *held_[bound.tensor];
   const auto is_alone = [&] {
     return is_sole_value(tensor.value) && is_free(bound.memory, 1) &&
-           memory_of(plan::base_of(tensor.value)) == bound.memory.memory();
+           memory_of(ir::base_of(tensor.value)) == bound.memory.memory();
   };
   if (is_alone()) return;
   tensor.drop_what_views_show();

@@ -5,7 +5,7 @@
 #include "tenon/base/error.h"
 #include "tenon/device/pool.h"
 #include "tenon/exec/eval.h"
-#include "tenon/plan/plan.h"
+#include "tenon/ir/walk.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/generator_state.h"
 #include "tenon/tensor/recording.h"
@@ -176,12 +176,12 @@ Recording::Examined Recording::examine(Trace& trace, std::vector<Tensor> outputs
 
   // Every tensor that is handed out has memory of its own, and so has every state.
   base::FlatSet<const ir::Node*> taken;
-  for (size_t i = all.made.size(); i < values.size(); ++i) taken.insert(plan::base_of(values[i]).node.get());
+  for (size_t i = all.made.size(); i < values.size(); ++i) taken.insert(ir::base_of(values[i]).node.get());
   for (size_t i = 0; i < all.made.size(); ++i) {
     const ir::InRealm here(trace.realm());
     ir::Value value = values[i];
-    if (plan::base_of(value).node->evaluated()) value = ir::contiguous(value);
-    while (!taken.insert(plan::base_of(value).node.get())) value = ir::contiguous(value);
+    if (ir::base_of(value).node->evaluated()) value = ir::contiguous(value);
+    while (!taken.insert(ir::base_of(value).node.get())) value = ir::contiguous(value);
     all.made_values.push_back(value);
     all.made[i].impl()->value = value;
     values[i] = value;

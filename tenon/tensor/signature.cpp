@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "tenon/ir/topology.h"
-#include "tenon/plan/plan.h"
+#include "tenon/ir/walk.h"
 #include "tenon/tensor/tensor_impl.h"
 
 namespace tenon {
@@ -34,7 +34,7 @@ base::FlatMap<const ir::Node*, ir::Op> readers_of(const exec::Graph& graph) {
   for (const ir::NodeRef& node : graph.nodes()) {
     if (node->evaluated() || ir::is_movement(node->op())) continue;
     for (const ir::Value& input : node->inputs()) {
-      const ir::Value base = plan::base_of(input);
+      const ir::Value base = ir::base_of(input);
       if (base.node->op() == ir::Op::constant) readers.emplace(base.node.get(), node->op());
     }
   }
@@ -58,7 +58,7 @@ Signature signature_of(Trace& trace, const std::vector<ir::Value>& values, const
 
   std::vector<ir::Value> open;
   for (const ir::Value& value : values) {
-    if (!plan::base_of(value).node->evaluated() && std::find(open.begin(), open.end(), value) == open.end())
+    if (!ir::base_of(value).node->evaluated() && std::find(open.begin(), open.end(), value) == open.end())
       open.push_back(value);
   }
   if (open.empty()) return made;

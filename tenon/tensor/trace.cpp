@@ -10,7 +10,7 @@
 #include "tenon/exec/capture.h"
 #include "tenon/exec/eval.h"
 #include "tenon/ir/topology.h"
-#include "tenon/plan/plan.h"
+#include "tenon/ir/walk.h"
 #include "tenon/tensor/generator_state.h"
 #include "tenon/tensor/tensor_impl.h"
 
@@ -31,11 +31,11 @@ device::StorageRef packed_memory(const ir::Value& value) {
   if (value.node->op() == ir::Op::buffer && value.node->evaluated()) return device::storage_of(value.node->data());
   ir::Value data = data_of(value);
   if (!exec::is_evaluated(data)) exec::eval({&data, 1});
-  plan::Seen seen = plan::look_through(data);
+  ir::Seen seen = ir::look_through(data);
   if (!seen.map.is_contiguous() || ir::count(seen.base.shape()) != ir::count(data.shape())) {
     const ir::Value packed = ir::contiguous(data);
     exec::eval({&packed, 1});
-    seen = plan::look_through(packed);
+    seen = ir::look_through(packed);
   }
   return device::storage_of(seen.base.node->data(seen.base.index));
 }

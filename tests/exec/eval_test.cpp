@@ -14,7 +14,7 @@
 #include "tenon/device/registry.h"
 #include "tenon/device/storage.h"
 #include "tenon/ir/build.h"
-#include "tenon/plan/plan.h"
+#include "tenon/ir/walk.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
@@ -62,7 +62,7 @@ size_t launches_of(auto&& action) {
 
 // The memory that an evaluated tensor lies in.
 uint64_t storage_id(const Tensor& tensor) {
-  const ir::Value base = plan::base_of(tensor.value());
+  const ir::Value base = ir::base_of(tensor.value());
   return device::storage_of(base.node->data(base.index))->id();
 }
 

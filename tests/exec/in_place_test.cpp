@@ -4,7 +4,7 @@
 
 #include "tenon/device/storage.h"
 #include "tenon/exec/eval.h"
-#include "tenon/plan/plan.h"
+#include "tenon/ir/walk.h"
 #include "tenon/tenon.h"
 
 namespace tenon {
@@ -13,7 +13,7 @@ namespace {
 using Floats = std::vector<float>;
 
 uint64_t address_of(const Tensor& x) {
-  const ir::Value base = plan::base_of(x.value());
+  const ir::Value base = ir::base_of(x.value());
   return device::storage_of(base.node->data())->buffer().handle;
 }
 

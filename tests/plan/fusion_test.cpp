@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "tenon/codegen/lower.h"
 #include "tenon/device/registry.h"
 #include "tenon/plan/plan.h"
 #include "tenon/tenon.h"
@@ -18,9 +17,6 @@ plan::Plan plan_of(std::vector<Tensor> outputs) {
 
 size_t launches(std::vector<Tensor> outputs) {
   const plan::Plan plan = plan_of(std::move(outputs));
-  for (const plan::Kernel& kernel : plan.kernels) {  // every group must be one that codegen can express
-    if (const auto* group = std::get_if<plan::Group>(&kernel)) codegen::lower(*group);
-  }
   return plan.launches.size();
 }
 

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "tenon/codegen/lower.h"
 #include "tenon/plan/plan.h"
 
 namespace tenon {
@@ -28,9 +27,6 @@ plan::Plan plan_of(const Gpt2Config& config) {
   for (const Tensor& output : testing::step(Gpt2(config, Device("null")))) request.outputs.push_back(output.value());
   request.may_overwrite = [](const ir::Node&) { return true; };
   plan::Plan plan = plan::make_plan(request);
-  for (const plan::Kernel& kernel : plan.kernels) {  // every group must be one that codegen can express
-    if (const auto* group = std::get_if<plan::Group>(&kernel)) codegen::lower(*group);
-  }
   return plan;
 }
 

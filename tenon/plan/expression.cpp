@@ -1,0 +1,187 @@
+// Depth is bounded by the number of ops that are computed inside one kernel (plan/stored.h); chains of views, which
+// nothing bounds, are walked in a loop.
+
+#include "tenon/plan/expression.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "tenon/base/hash.h"
+#include "tenon/ir/walk.h"
+
+namespace tenon::plan {
+namespace {
+
+using ir::IndexMap;
+using ir::Instr;
+using ir::Kind;
+using ir::Move;
+using ir::Node;
+using ir::NodeRef;
+using ir::Op;
+using ir::Value;
+
+class Walk {
+ public:
+  explicit Walk(const Nodes& stored) : stored_(stored) {}
+
+  Expression of_node(const NodeRef& node) {
+    computed(Value{node, 0}, IndexMap(node->type().shape));
+    return std::move(made_);
+  }
+  Expression of_operand(const Value& operand) {
+    seen(operand);
+    return std::move(made_);
+  }
+
+ private:
+  static uint64_t key_of(const Value& value, const IndexMap& map) {
+    return base::mix(base::mix(reinterpret_cast<uintptr_t>(value.node.get()), value.index), map.hash());
+  }
+
+  // The way from a value of this shape to the shape of the whole expression: the moves of all views passed, innermost
+  // first.
+  IndexMap map_from(const Dims& shape) const {
+    IndexMap map(shape);
+    for (size_t i = moves_.size(); i-- > 0;) map.apply(moves_[i]);
+    return map;
+  }
+
+  // The instruction that gives `value` seen through the views passed so far, and through those around it.
+  uint32_t seen(const Value& top) {
+    struct Pad {
+      Dims inner;    // the shape below it
+      size_t moves;  // how many moves lead from there
+    };
+    base::SmallVector<Pad, 1> pads;
+    const size_t outer = moves_.size();
+    Value value = top;
+    while (!value.node->evaluated() && ir::is_transparent(*value.node)) {
+      const Node& view = *value.node;
+      if (view.info().kind == Kind::movement) moves_.push_back(ir::move_of(view.op(), view.attrs()));
+      if (view.op() == Op::pad) pads.push_back({view.input(0).shape(), moves_.size()});
+      ir::step_through(value);
+    }
+    const Node& node = *value.node;
+    IndexMap map = map_from(value.shape());
+    uint32_t made = 0;
+    bool is_read = false;
+    const uint64_t key = key_of(value, map);
+    if (const auto known = known_.find(key); known != known_.end()) {
+      made = known->second;
+      is_read = made_.code[made].kind == Instr::Kind::load;
+    } else if (node.evaluated() || !is_inline(node) || stored_.contains(&node)) {
+      is_read = true;
+      made = read(value, std::move(map));
+      known_.emplace(key, made);
+    } else {
+      made = computed(value, std::move(map));
+      known_.emplace(key, made);
+    }
+    if (!is_read) {  // reads give 0 in padding; what was computed from padding is not 0 in general: choose
+      for (size_t i = pads.size(); i-- > 0;) {
+        Instr valid;
+        valid.kind = Instr::Kind::valid;
+        valid.dtype = DType::boolean;
+        moves_.resize(pads[i].moves);
+        valid.map = map_from(pads[i].inner);
+        const uint32_t where = add(std::move(valid));
+        made = apply(Op::where, top.dtype(), {where, made, number(0, top.dtype())});
+      }
+    }
+    moves_.resize(outer);
+    return made;
+  }
+
+  uint32_t read(const Value& value, IndexMap map) {
+    Instr load;
+    load.kind = Instr::Kind::load;
+    load.dtype = value.dtype();
+    load.buffer = static_cast<uint32_t>(made_.reads.size());
+    made_.reads.push_back({value, std::move(map)});
+    return add(std::move(load));
+  }
+
+  uint32_t computed(const Value& value, IndexMap map) {
+    const Node& node = *value.node;
+    ++made_.work;
+    switch (node.op()) {
+      case Op::constant: {
+        const uint32_t made = number(node.attrs_as<ir::ConstantAttrs>().bits, value.dtype());
+        if (!map.has_padding()) return made;
+        Instr valid;
+        valid.kind = Instr::Kind::valid;
+        valid.dtype = DType::boolean;
+        valid.map = std::move(map);
+        const uint32_t where = add(std::move(valid));
+        return apply(Op::where, value.dtype(), {where, made, number(0, value.dtype())});
+      }
+      case Op::iota: {
+        Instr ramp;
+        ramp.kind = Instr::Kind::ramp;
+        ramp.dtype = value.dtype();
+        ramp.map = std::move(map);
+        return add(std::move(ramp));
+      }
+      case Op::random_bits: {  // its state is read as a whole, not through the view of its words
+        const Value& state = node.input(0);
+        Instr random;
+        random.kind = Instr::Kind::random;
+        random.dtype = value.dtype();
+        random.map = std::move(map);
+        random.bits = node.attrs_as<ir::RandomAttrs>().offset;
+        const auto same = std::find_if(made_.reads.begin(), made_.reads.end(),
+                                       [&](const Read& read) { return read.as_a_whole && read.value == state; });
+        random.buffer = static_cast<uint32_t>(same - made_.reads.begin());
+        if (same == made_.reads.end()) made_.reads.push_back({state, IndexMap(state.shape()), true});
+        return add(std::move(random));
+      }
+      default: break;
+    }
+    base::SmallVector<uint32_t, 3> args;
+    for (const Value& input : node.inputs()) args.push_back(seen(input));
+    return apply(node.op(), value.dtype(), std::move(args));
+  }
+
+  uint32_t number(uint64_t bits, DType dtype) {
+    Instr number;
+    number.kind = Instr::Kind::number;
+    number.dtype = dtype;
+    number.bits = bits;
+    return add(std::move(number));
+  }
+
+  uint32_t apply(Op op, DType dtype, base::SmallVector<uint32_t, 3> args) {
+    Instr instr;
+    instr.kind = Instr::Kind::apply;
+    instr.op = op;
+    instr.dtype = dtype;
+    instr.args = std::move(args);
+    return add(std::move(instr));
+  }
+
+  uint32_t add(Instr instr) {
+    made_.code.push_back(std::move(instr));
+    return static_cast<uint32_t>(made_.code.size() - 1);
+  }
+
+  const Nodes& stored_;
+  std::vector<Move> moves_;                       // from the reader down: the last is applied first
+  std::unordered_map<uint64_t, uint32_t> known_;  // instructions by node and map
+  Expression made_;
+};
+
+}  // namespace
+
+Expression expression_of(const NodeRef& node, const Nodes& stored) { return Walk(stored).of_node(node); }
+Expression expression_behind(const Value& operand, const Nodes& stored) { return Walk(stored).of_operand(operand); }
+
+bool is_inline(const Node& node) {
+  const Kind kind = node.info().kind;
+  // 16-bit floats are computed with as f32, and a NaN need not survive the way there and back.
+  if (node.op() == Op::bitcast && size_of(node.type().dtype) == 2) return false;
+  return kind == Kind::unary || kind == Kind::binary || kind == Kind::ternary || node.op() == Op::constant ||
+         node.op() == Op::iota || node.op() == Op::random_bits;
+}
+
+}  // namespace tenon::plan

@@ -1,0 +1,115 @@
+// A value is stored if somebody asked for it, if a call reads it, if there is too much behind it to be computed again,
+// or if that is cheaper than reading all that it is made of for every reader.
+
+#include "tenon/plan/stored.h"
+
+#include <algorithm>
+
+#include "tenon/ir/walk.h"
+
+namespace tenon::plan {
+namespace {
+
+using ir::Kind;
+using ir::Node;
+using ir::NodeRef;
+using ir::Op;
+using ir::Value;
+
+constexpr size_t kMaxInlined = 48;  // ops computed inside one kernel behind one value: bounds kernels and planning
+
+// How many different elements are seen through the views around a value, at most.
+int64_t elements_behind(const Value& value) {
+  int64_t fewest = ir::count(value.shape());
+  for (Value v = value; ir::step_through(v);) fewest = std::min(fewest, ir::count(v.shape()));
+  return fewest;
+}
+
+}  // namespace
+
+Uses count_uses(const std::vector<NodeRef>& order, const Assemblies& assemblies) {
+  Uses uses;
+  for (const NodeRef& node : order) {
+    if (node->evaluated() || ir::is_transparent(*node)) continue;
+    if (const auto assembly = assemblies.find(node.get()); assembly != assemblies.end()) {
+      for (const Piece& piece : assembly->second) ++uses[ir::base_of(piece.value).node.get()];
+      continue;
+    }
+    for (const Value& input : node->inputs()) ++uses[ir::base_of(input).node.get()];
+  }
+  return uses;
+}
+
+void StoredValues::decide(const NodeRef& node, bool for_product) {
+  if (!limits_.fuses || kept_.contains(node.get()) || assemblies_.totals.contains(node.get()))
+    stored_.insert(node.get());
+  if (const auto assembly = assemblies_.find(node.get()); assembly != assemblies_.end()) {
+    stored_.insert(node.get());
+    for (const Piece& piece : assembly->second) stored_.insert(ir::base_of(piece.value).node.get());
+  } else if (is_inline(*node)) {
+    Behind all = behind_operands(*node);
+    if (all.sources.size() + 1 > limits_.max_buffers) store_until_few_sources(*node, all);
+    all.inlined.push_back(node.get());
+    if (all.inlined.size() > kMaxInlined || for_product || is_cheaper_stored(*node, all)) stored_.insert(node.get());
+    if (!stored_.contains(node.get())) behind_[node.get()] = std::move(all);
+  } else if (node->info().kind != Kind::reduce) {
+    for (const Value& input : node->inputs()) {  // calls read memory
+      const Value base = ir::base_of(input);
+      if (is_inline(*base.node) || base.node->info().kind == Kind::reduce) stored_.insert(base.node.get());
+    }
+  }
+}
+
+// Writing a value once and reading it back beats reading all that it is made of for every user: a residual stream.
+bool StoredValues::is_cheaper_stored(const Node& node, const Behind& all) const {
+  const auto big = std::count_if(all.sources.begin(), all.sources.end(), [](const auto& s) { return s.is_big; });
+  if (big < 2) return false;
+  const auto found = uses_.find(&node);
+  const size_t uses = found == uses_.end() ? 0 : found->second;
+  return uses >= 3 || (big >= 3 && uses >= 2);
+}
+
+StoredValues::Behind StoredValues::behind_operands(const Node& node) const {
+  Behind all;
+  const auto add_source = [&](const Node* source, bool is_big) {
+    for (Behind::Source& known : all.sources) {
+      if (known.node != source) continue;
+      known.is_big = known.is_big || is_big;
+      return;
+    }
+    all.sources.push_back({source, is_big});
+  };
+  for (const Value& input : node.inputs()) {
+    const Value base = ir::base_of(input);
+    const auto found = behind_.find(base.node.get());
+    if (found == behind_.end() || stored_.contains(base.node.get())) {
+      add_source(base.node.get(), 2 * elements_behind(input) > ir::count(node.type().shape));
+      continue;
+    }
+    for (const Node* inner : found->second.inlined) {
+      if (std::find(all.inlined.begin(), all.inlined.end(), inner) == all.inlined.end()) all.inlined.push_back(inner);
+    }
+    for (const Behind::Source& source : found->second.sources) add_source(source.node, source.is_big);
+  }
+  return all;
+}
+
+// A kernel binds so many buffers and no more: the operand that brings most of them gets a kernel of its own.
+void StoredValues::store_until_few_sources(const Node& node, Behind& all) {
+  while (all.sources.size() + 1 > limits_.max_buffers) {
+    const Node* most = nullptr;
+    size_t brought = 1;  // storing it brings one
+    for (const Value& input : node.inputs()) {
+      const Node* base = ir::base_of(input).node.get();
+      const auto found = behind_.find(base);
+      if (found == behind_.end() || stored_.contains(base) || found->second.sources.size() <= brought) continue;
+      most = base;
+      brought = found->second.sources.size();
+    }
+    if (!most) return;
+    stored_.insert(most);
+    all = behind_operands(node);
+  }
+}
+
+}  // namespace tenon::plan

@@ -1,0 +1,51 @@
+// Which elementwise values are written to memory; all others are computed again by whatever reads them.
+
+#pragma once
+
+#include <unordered_map>
+
+#include "tenon/ir/limits.h"
+#include "tenon/plan/assemble.h"
+#include "tenon/plan/expression.h"
+
+namespace tenon::plan {
+
+/// How many readers a node has, seen through views. What is put together from pieces reads the pieces.
+using Uses = std::unordered_map<const ir::Node*, size_t>;
+Uses count_uses(const std::vector<ir::NodeRef>& order, const Assemblies& assemblies);
+
+/// Decides for the nodes of one plan, operands first.
+class StoredValues {
+ public:
+  /// `stored` grows with every node; `uses` is looked at only.
+  StoredValues(const Nodes& kept, const Assemblies& assemblies, const ir::Limits& limits, const Uses& uses,
+               Nodes& stored)
+      : kept_(kept), assemblies_(assemblies), limits_(limits), uses_(uses), stored_(stored) {}
+
+  /// `for_product`: a product adds to this value, or adds this value to itself, and needs it in memory.
+  void decide(const ir::NodeRef& node, bool for_product);
+
+ private:
+  // The ops between a value and the memory behind it, and what they read there.
+  struct Behind {
+    struct Source {
+      const ir::Node* node;
+      bool is_big;  // about as many elements as the reader has
+    };
+    std::vector<const ir::Node*> inlined;
+    std::vector<Source> sources;
+  };
+
+  Behind behind_operands(const ir::Node& node) const;
+  void store_until_few_sources(const ir::Node& node, Behind& all);
+  bool is_cheaper_stored(const ir::Node& node, const Behind& all) const;
+
+  const Nodes& kept_;
+  const Assemblies& assemblies_;
+  const ir::Limits& limits_;
+  const Uses& uses_;
+  Nodes& stored_;
+  std::unordered_map<const ir::Node*, Behind> behind_;  // of values that are not stored
+};
+
+}  // namespace tenon::plan

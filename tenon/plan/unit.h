@@ -1,0 +1,31 @@
+// One kernel of a plan to be, and the values that it reads and makes.
+
+#pragma once
+
+#include <unordered_set>
+#include <vector>
+
+#include "tenon/plan/nest.h"
+
+namespace tenon::plan {
+
+/// What a contract adds to its sums before it writes them; see ir::Epilogue.
+struct Addends {
+  ir::NodeRef result;  // what is written instead of the contract's own result; none: nothing is added
+  ir::Value bias, residual;
+  ir::IndexMap bias_map;  // over the columns
+};
+
+/// A fused kernel, a node that is a call of its own, or a value that is put together from pieces without any kernel.
+struct Unit {
+  FusedKernel fused;
+  ir::NodeRef call;  // set for calls and for what is put together
+  Addends addends;
+  std::vector<ir::Value> pieces;
+};
+
+/// The values that a unit reads, with the views around them, and the values that it makes.
+std::vector<ir::Value> operands_of(const Unit& unit);
+std::vector<ir::Value> results_of(const Unit& unit);
+
+}  // namespace tenon::plan
