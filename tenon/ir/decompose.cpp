@@ -52,8 +52,8 @@ Value scores(const Value& q, const Value& k, const Value* mask, const AttentionA
 
 // What the weights are multiplied with: 0 for those that are dropped, the others grow by what is missing.
 Value kept_share(const Value& s, const Value& state, const AttentionAttrs& attrs) {
-  const Value words = cast(random_bits(state, count(s.shape()), attrs.offset), DType::i64);
-  const Value top = binary(Op::shr, binary(Op::bit_and, words, full_like(words, 0xFFFFFFFF)), full_like(words, 8));
+  const Value words = random_bits(state, count(s.shape()), attrs.offset);
+  const Value top = binary(Op::bit_and, binary(Op::shr, words, full_like(words, 8)), full_like(words, 0xFFFFFF));
   const Value uniform = scale(cast(top, DType::f32), 0x1p-24);
   const Value dropped = less(uniform, full_like(uniform, attrs.dropout));
   const Value share = where(dropped, full_like(uniform, 0), full_like(uniform, 1 / (1 - attrs.dropout)));
@@ -105,13 +105,15 @@ std::vector<Value> attention_gradient(std::span<const Value> in, const Attention
 
 }  // namespace
 
-bool can_decompose(Op op) { return op == Op::attention || op == Op::attention_backward; }
+bool can_decompose(Op op) {
+  return (info(op).kind == Kind::call || op == Op::scatter_add || op == Op::store || op == Op::contiguous);
+}
 
 std::vector<Value> decompose(Op op, std::span<const Value> operands, const Attrs& attrs) {
   switch (op) {
     case Op::attention: return attention_forward(operands, std::get<AttentionAttrs>(attrs));
     case Op::attention_backward: return attention_gradient(operands, std::get<AttentionAttrs>(attrs));
-    default: base::fail(name(op), "has no decomposition");
+    default: return decompose_simple_call(op, operands, attrs);
   }
 }
 

@@ -8,9 +8,13 @@
 
 namespace tenon::ir {
 
-/// True when the op has a decomposition.
+/// True when the op has a decomposition. Those of the others, elementwise ops and reductions, would be themselves; a gather
+/// is part of whatever kernel reads it.
 bool can_decompose(Op op);
 /// The results of the call, recorded as simpler ops on the same operands.
 std::vector<Value> decompose(Op op, std::span<const Value> operands, const Attrs& attrs);
+
+/// Of every call but attention and its gradient.
+std::vector<Value> decompose_simple_call(Op op, std::span<const Value> operands, const Attrs& attrs);
 
 }  // namespace tenon::ir

@@ -43,9 +43,13 @@ struct Limits {
   uint32_t alignment = 64;              // bytes: offsets of buffers inside an arena, and of kernel arguments
   uint64_t max_binding = ~uint64_t{0};  // bytes of one buffer that a kernel can reach
 
-  // What it lacks: such calls are taken apart by the planner, and a value of such a dtype is refused by name.
+  // What it lacks. Such calls are taken apart by the planner. f64 is refused by name; other dtypes are made of what
+  // there is by the code generator (an i64 of two halves, a bf16 as f32).
   EnumSet<Op> missing_calls;
   EnumSet<DType> missing_dtypes;
+  bool gathers_inside = false;  // rows of a table are looked up by the kernel that needs them; always without the call
+
+  bool looks_up_inside() const { return gathers_inside || missing_calls.contains(Op::gather); }
 
   // For code generators.
   uint32_t max_threads = 1;   // of one block

@@ -20,6 +20,7 @@ namespace tenon::ir {
 struct Instr {
   enum class Kind : uint8_t {
     load,    // the element of buffer `buffer` that `map` leads to; 0 where that is padding
+    gather,  // the same, args[0] times `stride` elements further on; a fault where args[0] is not in 0 .. bits - 1
     number,  // a constant: `bits` as in ConstantAttrs
     ramp,    // the position that `map` leads to, as a number (an iota seen through views)
     valid,   // bool: whether `map` leads to an element and not to padding
@@ -37,6 +38,7 @@ struct Instr {
   uint32_t buffer = 0;
   IndexMap map;  // over the whole space; over the rows only when per_row, over a row's elements when per_column
   uint64_t bits = 0;
+  int64_t stride = 0;
   bool operator==(const Instr&) const = default;
 };
 

@@ -14,9 +14,9 @@ namespace tenon::plan {
 class EpilogueMatcher {
  public:
   /// `stored` nodes are written to memory, `uses` counts readers, `unit_of` numbers units in the order of their making.
-  EpilogueMatcher(const Nodes& kept, const Nodes& stored, const std::unordered_map<const ir::Node*, size_t>& uses,
+  EpilogueMatcher(const ir::Limits& limits, const Nodes& kept, const Nodes& stored, const std::unordered_map<const ir::Node*, size_t>& uses,
                   std::function<uint32_t(const ir::Value&)> unit_of)
-      : kept_(kept), stored_(stored), uses_(uses), unit_of_(std::move(unit_of)) {}
+      : limits_(limits), kept_(kept), stored_(stored), uses_(uses), unit_of_(std::move(unit_of)) {}
 
   struct Matched {
     Addends addends;
@@ -35,6 +35,7 @@ class EpilogueMatcher {
   bool is_free_contract(const ir::Node& node, DType sums) const;
   size_t uses_of(const ir::Node& node) const;
 
+  const ir::Limits& limits_;
   const Nodes &kept_, &stored_;
   const std::unordered_map<const ir::Node*, size_t>& uses_;
   std::function<uint32_t(const ir::Value&)> unit_of_;

@@ -23,7 +23,7 @@ using ir::Value;
 
 class Walk {
  public:
-  explicit Walk(const Nodes& stored) : stored_(stored) {}
+  Walk(const Nodes& stored, const ir::Limits& limits) : stored_(stored), limits_(limits) {}
 
   Expression of_node(const NodeRef& node) {
     computed(Value{node, 0}, IndexMap(node->type().shape));
@@ -69,12 +69,13 @@ class Walk {
     const uint64_t key = key_of(value, map);
     if (const auto known = known_.find(key); known != known_.end()) {
       made = known->second;
-      is_read = made_.code[made].kind == Instr::Kind::load;
-    } else if (node.evaluated() || !is_inline(node) || stored_.contains(&node)) {
+      is_read = made_.code[made].kind == Instr::Kind::load || made_.code[made].kind == Instr::Kind::gather;
+    } else if (node.evaluated() || !is_inline(node, limits_) || stored_.contains(&node)) {
       is_read = true;
       made = read(value, std::move(map));
       known_.emplace(key, made);
     } else {
+      is_read = node.op() == Op::gather;
       made = computed(value, std::move(map));
       known_.emplace(key, made);
     }
@@ -136,11 +137,48 @@ class Walk {
         if (same == made_.reads.end()) made_.reads.push_back({state, IndexMap(state.shape()), true});
         return add(std::move(random));
       }
+      case Op::gather: return looked_up(value);
       default: break;
     }
     base::SmallVector<uint32_t, 3> args;
     for (const Value& input : node.inputs()) args.push_back(seen(input));
     return apply(node.op(), value.dtype(), std::move(args));
+  }
+
+  // Element (a.., i.., b..) of a gather is element (a.., index[i..], b..) of its source: seen at index 0, and moved along
+  // from there.
+  uint32_t looked_up(const Value& value) {
+    const Node& node = *value.node;
+    const auto axis = static_cast<size_t>(node.attrs_as<ir::AxisAttrs>().axis);
+    const Dims &shape = value.shape(), &index_shape = node.input(1).shape();
+    const Dims &source_shape = node.input(0).shape();
+    const size_t index_rank = index_shape.size();
+    Dims at_first = source_shape, source_dims = shape, index_dims(shape.size(), 1);
+    at_first[axis] = 1;
+    for (size_t i = 0; i < index_rank; ++i) {
+      source_dims[axis + i] = 1;
+      index_dims[axis + i] = index_shape[i];
+    }
+    const size_t outer = moves_.size();
+    moves_.push_back({Op::expand, ir::ShapeAttrs{shape}});
+    moves_.push_back({Op::reshape, ir::ShapeAttrs{index_dims}});
+    const uint32_t index = seen(node.input(1));
+    moves_.resize(outer);
+    ir::Seen source = ir::look_through(node.input(0));
+    Instr gather;
+    gather.kind = Instr::Kind::gather;
+    gather.dtype = value.dtype();
+    gather.args.push_back(index);
+    gather.stride = source.map.views()[0].strides[axis];
+    gather.bits = static_cast<uint64_t>(source_shape[axis]);
+    gather.buffer = static_cast<uint32_t>(made_.reads.size());
+    source.map.apply(Move{Op::shrink, ir::ShrinkAttrs{Dims(source_shape.size(), 0), at_first,
+                                                      Dims(source_shape.size(), 1)}});
+    source.map.apply(Move{Op::reshape, ir::ShapeAttrs{source_dims}});
+    source.map.apply(Move{Op::expand, ir::ShapeAttrs{shape}});
+    for (size_t i = moves_.size(); i-- > 0;) source.map.apply(moves_[i]);
+    made_.reads.push_back({source.base, std::move(source.map), true});
+    return add(std::move(gather));
   }
 
   uint32_t number(uint64_t bits, DType dtype) {
@@ -166,6 +204,7 @@ class Walk {
   }
 
   const Nodes& stored_;
+  const ir::Limits& limits_;
   std::vector<Move> moves_;                       // from the reader down: the last is applied first
   std::unordered_map<uint64_t, uint32_t> known_;  // instructions by node and map
   Expression made_;
@@ -173,10 +212,25 @@ class Walk {
 
 }  // namespace
 
-Expression expression_of(const NodeRef& node, const Nodes& stored) { return Walk(stored).of_node(node); }
-Expression expression_behind(const Value& operand, const Nodes& stored) { return Walk(stored).of_operand(operand); }
+Expression expression_of(const NodeRef& node, const Nodes& stored, const ir::Limits& limits) {
+  return Walk(stored, limits).of_node(node);
+}
+Expression expression_behind(const Value& operand, const Nodes& stored, const ir::Limits& limits) {
+  return Walk(stored, limits).of_operand(operand);
+}
 
-bool is_inline(const Node& node) {
+namespace {
+
+// A table of which rows are picked must lie in memory with even strides, and have rows.
+bool can_look_up(const Node& node) {
+  const Value& source = node.input(0);
+  return ir::look_through(source).map.is_strided() && ir::count(source.shape()) > 0;
+}
+
+}  // namespace
+
+bool is_inline(const Node& node, const ir::Limits& limits) {
+  if (node.op() == Op::gather) return limits.looks_up_inside() && can_look_up(node);
   const Kind kind = node.info().kind;
   // 16-bit floats are computed with as f32, and a NaN need not survive the way there and back.
   if (node.op() == Op::bitcast && size_of(node.type().dtype) == 2) return false;

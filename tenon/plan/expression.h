@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "tenon/ir/limits.h"
 #include "tenon/ir/loop_nest.h"
 #include "tenon/ir/node.h"
 
@@ -18,12 +19,12 @@ namespace tenon::plan {
 struct Read {
   ir::Value value;
   ir::IndexMap map;         // over the shape of the expression's value
-  bool as_a_whole = false;  // every element needs all of it: the state of random numbers
+  bool as_a_whole = false;  // every element may need all of it: the state of random numbers, a table
 };
 
 struct Expression {
-  /// Operands before users, the value itself last. The buffer of a load or of random numbers is the number of a read; a
-  /// load has the read's map. All other maps are over the shape of the value.
+  /// Operands before users, the value itself last. The buffer of a load, a gather or of random numbers is the number of a read;
+  /// a load and a gather have the read's map. All other maps are over the shape of the value.
   std::vector<ir::Instr> code;
   std::vector<Read> reads;
   size_t work = 1;  // ops
@@ -33,11 +34,11 @@ struct Expression {
 using Nodes = std::unordered_set<const ir::Node*>;
 
 /// The expression that computes a node's value itself, stored or not.
-Expression expression_of(const ir::NodeRef& node, const Nodes& stored);
+Expression expression_of(const ir::NodeRef& node, const Nodes& stored, const ir::Limits& limits);
 /// The expression behind an operand, which is a read alone if it is stored.
-Expression expression_behind(const ir::Value& operand, const Nodes& stored);
+Expression expression_behind(const ir::Value& operand, const Nodes& stored, const ir::Limits& limits);
 
 /// Whether a node has no kernel of its own: whatever reads it computes it again.
-bool is_inline(const ir::Node& node);
+bool is_inline(const ir::Node& node, const ir::Limits& limits);
 
 }  // namespace tenon::plan

@@ -58,7 +58,7 @@ class Fuser {
         place_column(node);
       else if (node->info().kind == Kind::reduce)
         place_reduction(node);
-      else if (!is_inline(*node))
+      else if (!is_inline(*node, limits_))
         place_call(node);
       else if (stored_.contains(node.get()) && !place_in_epilogue(node))
         place_elementwise(node);
@@ -91,7 +91,7 @@ class Fuser {
   void find_stored() {
     StoredValues values(kept_, assemblies_, limits_, uses_, stored_);
     for (const NodeRef& node : order_) {
-      if (is_work(*node)) values.decide(node, limits_.fuses && is_inline(*node) && epilogues_.adds_to_product(*node));
+      if (is_work(*node)) values.decide(node, limits_.fuses && is_inline(*node, limits_) && epilogues_.adds_to_product(*node));
     }
   }
 
@@ -116,7 +116,7 @@ class Fuser {
     for (const Read& access : reads) {
       const uint32_t unit = unit_of(access.value);
       if (unit == index) {
-        if (!(access.map == whole) && !(access.map == row)) return false;
+        if (access.as_a_whole || (!(access.map == whole) && !(access.map == row))) return false;
         if (draft.has(Member::Kind::column, access.value.node.get())) return false;
       } else if (unit != kNoUnit && drafts_[unit].level >= draft.level) {
         return false;
@@ -194,7 +194,7 @@ class Fuser {
   void place_reduction(const NodeRef& node) {
     const Dims& shape = node->input(0).shape();
     const Dims& axes = node->attrs_as<ir::AxesAttrs>().axes;
-    Expression operand = expression_behind(node->input(0), stored_);
+    Expression operand = expression_behind(node->input(0), stored_, limits_);
     const ir::IndexMap whole(shape), row = row_map(shape, axes);
     uint32_t target = kNoUnit;
     for (uint32_t index : neighbours(operand.reads)) {
@@ -217,7 +217,7 @@ class Fuser {
   void place_column(const NodeRef& node) {
     const Dims& shape = node->input(0).shape();
     const Dims kept = column_axes(*node);
-    Expression operand = expression_behind(node->input(0), stored_);
+    Expression operand = expression_behind(node->input(0), stored_, limits_);
     const ir::IndexMap whole(shape);
     uint32_t target = kNoUnit;
     for (uint32_t index : neighbours(operand.reads)) {
@@ -283,7 +283,7 @@ class Fuser {
   }
 
   void place_elementwise(const NodeRef& node) {
-    Expression made = expression_of(node, stored_);
+    Expression made = expression_of(node, stored_, limits_);
     const Dims& shape = node->type().shape;
     const bool is_total = assemblies_.totals.contains(node.get());  // joined with others, it would wait for theirs
     for (uint32_t index : is_total ? std::vector<uint32_t>() : neighbours(made.reads)) {
@@ -445,7 +445,7 @@ class Fuser {
   Uses uses_;
   Nodes shared_;  // read by another unit than the one that makes it
   std::vector<Draft> drafts_;
-  EpilogueMatcher epilogues_{kept_, stored_, uses_, [this](const Value& value) { return unit_of(value); }};
+  EpilogueMatcher epilogues_{limits_, kept_, stored_, uses_, [this](const Value& value) { return unit_of(value); }};
 };
 
 // Equal but for axes of size 1.

@@ -4,6 +4,7 @@
 #include "tenon/plan/nest.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <unordered_map>
 
 #include "tenon/base/error.h"
@@ -140,7 +141,9 @@ class Builder {
     fold.per_row = member.kind == Member::Kind::reduction;
     fold.per_column = !fold.per_row;
     fold.args.push_back(last);
-    return made_[index] = add(std::move(fold));
+    if (fold.per_row) return made_[index] = add(std::move(fold));
+    nest_.code.push_back(std::move(fold));  // one fold a store
+    return made_[index] = static_cast<uint32_t>(nest_.code.size() - 1);
   }
 
   uint32_t emit(const Member& member) {
@@ -157,6 +160,13 @@ class Builder {
             at[i] = value_of(inside->second);
             continue;
           }
+          instr.map = read.map;
+          instr.buffer = buffers_.at(key_of(read.value));
+          at[i] = add_mapped(std::move(instr), moves);
+          break;
+        }
+        case Instr::Kind::gather: {
+          const Read& read = member.expression.reads[instr.buffer];
           instr.map = read.map;
           instr.buffer = buffers_.at(key_of(read.value));
           at[i] = add_mapped(std::move(instr), moves);
@@ -185,7 +195,7 @@ class Builder {
   // Constant along the row, it is done once per row.
   uint32_t add_mapped(Instr instr, const std::vector<Move>& moves) {
     instr.map.apply(moves);
-    bool constant = true;
+    bool constant = instr.args.empty() || nest_.code[instr.args[0]].per_row;
     for (size_t axis = nest_.row_rank; axis < nest_.space.size(); ++axis)
       constant = constant && instr.map.is_constant_along(axis);
     instr.per_row = constant;
@@ -214,14 +224,24 @@ class Builder {
     for (const Instr& instr : nest_.code) {
       if (instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::store)
         touch(instr.buffer, ir::bytes_reached(instr.map, instr.dtype));
+      else if (instr.kind == Instr::Kind::gather)
+        touch(instr.buffer, bytes_of_table(instr));
       else if (instr.kind == Instr::Kind::random)
         touch(instr.buffer, {0, ir::bytes_of(kernel_.inputs[instr.buffer].type())});
     }
     for (ir::ByteRange& range : kernel_.touched) range.begin = range.begin / alignment_ * alignment_;
     for (Instr& instr : nest_.code) {
-      if (instr.kind == Instr::Kind::load)
+      if (instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::gather)
         instr.map.shift(-static_cast<int64_t>(kernel_.touched[instr.buffer].begin / size_of(instr.dtype)));
     }
+  }
+
+  static ir::ByteRange bytes_of_table(const Instr& gather) {
+    ir::ByteRange range = ir::bytes_reached(gather.map, gather.dtype);
+    const int64_t way = (static_cast<int64_t>(gather.bits) - 1) * gather.stride;
+    const size_t bytes = static_cast<size_t>(std::abs(way)) * size_of(gather.dtype);
+    if (range.size() == 0) return range;
+    return way < 0 ? ir::ByteRange{range.begin - bytes, range.end} : ir::ByteRange{range.begin, range.end + bytes};
   }
 
   static bool has_map(const Instr& instr) {

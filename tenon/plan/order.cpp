@@ -136,7 +136,12 @@ std::vector<Unit> shorten_lives(std::vector<Unit> units, const Nodes& kept, cons
   return ordered;
 }
 
-bool may_fault(const Unit& unit) { return unit.call && unit.call->info().kind == ir::Kind::indexed; }
+bool may_fault(const Unit& unit) {
+  if (unit.call) return unit.call->info().kind == ir::Kind::indexed;
+  const std::vector<ir::Instr>& code = unit.fused.nest.code;
+  return std::any_of(code.begin(), code.end(),
+                     [](const ir::Instr& instr) { return instr.kind == ir::Instr::Kind::gather; });
+}
 
 void move_behind_faults(std::vector<Unit>& units, const std::vector<bool>& writes_state) {
   size_t end = units.size();

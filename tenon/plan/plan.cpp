@@ -3,11 +3,16 @@
 #include "tenon/plan/plan.h"
 
 #include <algorithm>
+#include <map>
 
+#include "tenon/base/error.h"
+#include "tenon/ir/build.h"
+#include "tenon/ir/decompose.h"
 #include "tenon/ir/topology.h"
 #include "tenon/ir/walk.h"
 #include "tenon/plan/fuse.h"
 #include "tenon/plan/order.h"
+#include "tenon/plan/rewrite.h"
 #include "tenon/plan/slots.h"
 
 namespace tenon::plan {
@@ -58,12 +63,37 @@ bool writes_kept_state(const Unit& unit, const Nodes& kept, const Parts& parts) 
   });
 }
 
-}  // namespace
+// Calls that the device lacks are taken apart, and what comes of that too.
+std::vector<Value> with_calls_of(const ir::Limits& limits, std::vector<Value> outputs) {
+  if (limits.missing_calls.empty()) return outputs;
+  const auto is_missing = [&](const Node& node) {
+    return limits.missing_calls.contains(node.op()) && ir::can_decompose(node.op());
+  };
+  for (bool found = true; found;) {
+    found = false;
+    outputs = rewrite(outputs, [&](const Node& node, std::span<const Value> in) -> std::optional<std::vector<Value>> {
+      if (!is_missing(node)) return std::nullopt;
+      found = true;
+      return ir::decompose(node.op(), in, node.attrs());
+    });
+  }
+  return outputs;
+}
 
-Plan make_plan(const Request& request) {
-  std::vector<NodeRef> order = ir::order_of_evaluation(request.outputs);
+void require_f64(const ir::Limits& limits, const std::vector<NodeRef>& order) {
+  if (!limits.missing_dtypes.contains(DType::f64)) return;
+  for (const NodeRef& node : order) {
+    if (node->evaluated() || ir::is_transparent(*node) || node->info().kind == ir::Kind::leaf) continue;
+    if (node->type().dtype == DType::f64)
+      base::fail(ir::name(node->op()), "{} has no f64; use f32, or another device", node->device().name);
+  }
+}
+
+Plan plan_graph(const std::vector<Value>& outputs, const Request& request) {
+  std::vector<NodeRef> order = ir::order_of_evaluation(outputs);
+  require_f64(request.limits, order);
   Nodes kept;
-  for (const Value& output : request.outputs) {
+  for (const Value& output : outputs) {
     const Value base = ir::base_of(output);
     if (!base.node->evaluated()) kept.insert(base.node.get());
   }
@@ -72,8 +102,8 @@ Plan make_plan(const Request& request) {
   if (request.limits.one_op_per_kernel) {
     units = one_op_per_unit(order);
   } else {
-    const std::vector<Value> results = deepest_first(request.outputs, order);
-    if (request.limits.fuses) parts = find_parts(order, request.outputs, kept);
+    const std::vector<Value> results = deepest_first(outputs, order);
+    if (request.limits.fuses) parts = find_parts(order, outputs, kept);
     units = fuse(order, kept, parts.assemblies, results, request.limits);
     if (request.limits.fuses) {
       pass_targets_up(parts, units, kept);
@@ -84,6 +114,66 @@ Plan make_plan(const Request& request) {
   for (const Unit& unit : units) writes_state.push_back(writes_kept_state(unit, kept, parts));
   move_behind_faults(units, writes_state);
   return assign_slots(std::move(units), request, kept, parts);
+}
+
+// The values that must exist afterwards: all results of what the outputs are views of.
+std::vector<Value> values_kept(const std::vector<Value>& outputs) {
+  std::vector<Value> values;
+  Nodes seen;
+  for (const Value& output : outputs) {
+    const Value base = ir::base_of(output);
+    if (base.node->evaluated() || !seen.insert(base.node.get()).second) continue;
+    for (uint32_t i = 0; i < base.node->results(); ++i) values.push_back({base.node, i});
+  }
+  return values;
+}
+
+// The values that are planned in place of those that were asked for. Each is a value of its own, row-major, even where
+// another graph shows a view, memory that is there already, or what stands for something else as well.
+class StandIns {
+ public:
+  StandIns(const std::vector<Value>& wanted, std::vector<Value> planned) : planned_(std::move(planned)) {
+    for (const Value& value : planned_) ++shown_[value.node.get()];
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (planned_[i] == wanted[i]) wanted_.emplace(Key(planned_[i]), wanted[i]);
+    }
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (planned_[i] == wanted[i]) continue;
+      while (!is_on_its_own(planned_[i]) || !wanted_.emplace(Key(planned_[i]), wanted[i]).second)
+        planned_[i] = ir::decompose(Op::contiguous, {&planned_[i], 1}, ir::NoAttrs())[0];
+    }
+  }
+
+  const std::vector<Value>& planned() const { return planned_; }
+  const Value& wanted(const Value& planned) const { return wanted_.at(Key(planned)); }
+
+ private:
+  struct Key : std::pair<const Node*, uint32_t> {
+    explicit Key(const Value& value) : pair(value.node.get(), value.index) {}
+  };
+
+  // Plans keep all results of a node or none.
+  bool is_on_its_own(const Value& value) const {
+    if (value.node->evaluated() || !(ir::base_of(value) == value) || value.node->op() == Op::buffer) return false;
+    const auto shown = shown_.find(value.node.get());
+    return value.node->results() == 1 || (shown != shown_.end() && shown->second == value.node->results());
+  }
+
+  std::vector<Value> planned_;
+  std::unordered_map<const Node*, size_t> shown_;  // how many results of a node are wanted
+  std::map<Key, Value> wanted_;
+};
+
+}  // namespace
+
+Plan make_plan(const Request& request) {
+  if (request.limits.one_op_per_kernel) return plan_graph(request.outputs, request);
+  const ir::InRealm nothing_is_evaluated_here(ir::InRealm::next());
+  const std::vector<Value> wanted = values_kept(request.outputs);
+  const StandIns stand_ins(wanted, with_calls_of(request.limits, wanted));
+  Plan plan = plan_graph(stand_ins.planned(), request);
+  for (Value& result : plan.results) result = stand_ins.wanted(result);
+  return plan;
 }
 
 }  // namespace tenon::plan

@@ -33,6 +33,7 @@ class Assigner {
       if (may_fault(units_[i])) ++faults_left_;
     }
     for (Unit& unit : units_) {
+      if (may_fault(unit)) --faults_left_;
       if (!unit.call)
         add_fused(std::move(unit.fused));
       else if (unit.pieces.empty())  // pieces have been written where they belong
@@ -234,7 +235,6 @@ class Assigner {
   void add_call(const Unit& unit) {
     const NodeRef& node = unit.call;
     const Addends& addends = unit.addends;
-    if (may_fault(unit)) --faults_left_;
     ir::Call call;
     call.op = node->op();
     call.attrs = node->attrs();

@@ -46,18 +46,22 @@ void StoredValues::decide(const NodeRef& node, bool for_product) {
   if (const auto assembly = assemblies_.find(node.get()); assembly != assemblies_.end()) {
     stored_.insert(node.get());
     for (const Piece& piece : assembly->second) stored_.insert(ir::base_of(piece.value).node.get());
-  } else if (is_inline(*node)) {
+  } else if (is_inline(*node, limits_)) {
+    if (node->op() == Op::gather || node->op() == Op::random_bits) store_operand(node->input(0));
     Behind all = behind_operands(*node);
     if (all.sources.size() + 1 > limits_.max_buffers) store_until_few_sources(*node, all);
     all.inlined.push_back(node.get());
     if (all.inlined.size() > kMaxInlined || for_product || is_cheaper_stored(*node, all)) stored_.insert(node.get());
     if (!stored_.contains(node.get())) behind_[node.get()] = std::move(all);
   } else if (node->info().kind != Kind::reduce) {
-    for (const Value& input : node->inputs()) {  // calls read memory
-      const Value base = ir::base_of(input);
-      if (is_inline(*base.node) || base.node->info().kind == Kind::reduce) stored_.insert(base.node.get());
-    }
+    for (const Value& input : node->inputs()) store_operand(input);
   }
+}
+
+// Calls read memory, and so do kernels that pick rows of a table or draw random numbers.
+void StoredValues::store_operand(const Value& operand) {
+  const Value base = ir::base_of(operand);
+  if (is_inline(*base.node, limits_) || base.node->info().kind == Kind::reduce) stored_.insert(base.node.get());
 }
 
 // Writing a value once and reading it back beats reading all that it is made of for every user: a residual stream.
@@ -83,7 +87,8 @@ StoredValues::Behind StoredValues::behind_operands(const Node& node) const {
     const Value base = ir::base_of(input);
     const auto found = behind_.find(base.node.get());
     if (found == behind_.end() || stored_.contains(base.node.get())) {
-      add_source(base.node.get(), 2 * elements_behind(input) > ir::count(node.type().shape));
+      const bool is_table = node.op() == Op::gather && base.node == ir::base_of(node.input(0)).node;
+      add_source(base.node.get(), is_table || 2 * elements_behind(input) > ir::count(node.type().shape));
       continue;
     }
     for (const Node* inner : found->second.inlined) {

@@ -36,6 +36,7 @@ class StoredValues {
     std::vector<Source> sources;
   };
 
+  void store_operand(const ir::Value& operand);
   Behind behind_operands(const ir::Node& node) const;
   void store_until_few_sources(const ir::Node& node, Behind& all);
   bool is_cheaper_stored(const ir::Node& node, const Behind& all) const;

@@ -100,7 +100,8 @@ Tensor uniform(int64_t n, DType dtype, Device device, Generator& generator) {
     return mul(add(mul(high.to(DType::f64), 67108864.0), low.to(DType::f64)), 0x1p-53);
   }
   const int bits = dtype == DType::f16 ? 11 : dtype == DType::bf16 ? 8 : 24;
-  const Tensor top = words(generator.bits(n, device)) >> (32 - bits);
+  // Shifting copies the sign: the mask takes it out again, and all stays in 32 bits.
+  const Tensor top = bitwise_and(generator.bits(n, device) >> (32 - bits), (1 << bits) - 1);
   return mul(top.to(DType::f32), std::ldexp(1.0, -bits)).to(dtype);
 }
 

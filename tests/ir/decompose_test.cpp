@@ -189,8 +189,9 @@ TEST(AttentionDecomposition, NeverLooksIntoTheFuture) {
 TEST(Decompose, KnowsWhichOpsItKnows) {
   EXPECT_TRUE(can_decompose(Op::attention));
   EXPECT_TRUE(can_decompose(Op::attention_backward));
-  EXPECT_FALSE(can_decompose(Op::contract));
-  EXPECT_THROW(decompose(Op::sort, {}, SortAttrs()), Error);
+  EXPECT_TRUE(can_decompose(Op::contract));
+  EXPECT_FALSE(can_decompose(Op::gather));
+  EXPECT_THROW(decompose(Op::gather, {}, AxisAttrs()), Error);
 }
 
 }  // namespace

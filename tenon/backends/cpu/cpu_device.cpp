@@ -112,8 +112,7 @@ void finish_before_exit(Queue& queue) {
 
 class CpuDevice : public device::Device {
  public:
-  explicit CpuDevice(bool fuses) {
-    limits_.fuses = fuses;
+  explicit CpuDevice(const ir::Limits& limits) : limits_(limits) {
     finish_before_exit(queue_);
   }
 
@@ -254,7 +253,12 @@ std::unique_ptr<device::Recording> CpuDevice::record(std::span<const device::Com
 
 }  // namespace
 
-std::unique_ptr<device::Device> open() { return std::make_unique<CpuDevice>(true); }
-std::unique_ptr<device::Device> open_unfused() { return std::make_unique<CpuDevice>(false); }
+std::unique_ptr<device::Device> open() { return open_with({}); }
+std::unique_ptr<device::Device> open_unfused() {
+  ir::Limits limits;
+  limits.fuses = false;
+  return open_with(limits);
+}
+std::unique_ptr<device::Device> open_with(const ir::Limits& limits) { return std::make_unique<CpuDevice>(limits); }
 
 }  // namespace tenon::backends::cpu

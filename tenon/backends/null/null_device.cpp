@@ -110,11 +110,14 @@ std::shared_ptr<CheckedProgram> checked(const ir::LoopNest& nest) {
         base::fail("null", "an instruction reads a later one");
     }
     const bool stores = instr.kind == ir::Instr::Kind::store;
-    if (!stores && instr.kind != ir::Instr::Kind::load) continue;
+    const bool gathers = instr.kind == ir::Instr::Kind::gather;
+    if (!stores && !gathers && instr.kind != ir::Instr::Kind::load) continue;
     if (stores ? instr.buffer < nest.inputs : instr.buffer >= nest.inputs)
       base::fail("null", "buffer {} is misused", instr.buffer);
     const size_t size = size_of(instr.dtype);
-    program->bytes[instr.buffer] = std::max(program->bytes[instr.buffer], reach(instr.map) * size);
+    const int64_t way = gathers ? std::max<int64_t>(0, (static_cast<int64_t>(instr.bits) - 1) * instr.stride) : 0;
+    program->bytes[instr.buffer] =
+        std::max(program->bytes[instr.buffer], (reach(instr.map) + static_cast<size_t>(way)) * size);
     program->alignments[instr.buffer] = size;
   }
   return program;
