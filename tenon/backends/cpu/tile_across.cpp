@@ -13,6 +13,7 @@
 #include "tenon/backends/cpu/tile_program.h"
 #include "tenon/base/error.h"
 #include "tenon/base/parallel.h"
+#include "tenon/codegen/stages.h"
 #include "tenon/ir/philox.h"
 
 namespace tenon::backends::cpu {
@@ -24,7 +25,6 @@ using ir::Op;
 
 struct AcrossStep {
   Instr instr;
-  size_t depth = 0;  // the stage in which it is known
   bool strided = false;
   TileFn apply = nullptr;
   LoadFn load = nullptr;
@@ -36,9 +36,10 @@ class AcrossProgram : public TileProgram {
   explicit AcrossProgram(const ir::LoopNest& nest)
       : space_(nest.space), row_rank_(nest.row_rank), inner_(nest.row_rank - 1), row_size_(nest.row_size()) {
     for (const Instr& instr : nest.code) add_step(instr);
-    for (const AcrossStep& step : steps_) last_stage_ = std::max(last_stage_, step.depth);
+    codegen::Stages cut = codegen::stages(nest);
+    constants_ = std::move(cut.constants);
+    stages_ = std::move(cut.stages);
     outer_rows_ = nest.rows() / std::max<int64_t>(1, space_[inner_]);
-    find_needed();
   }
 
   void run(std::span<std::byte* const> buffers) const override {
@@ -62,8 +63,6 @@ class AcrossProgram : public TileProgram {
   void add_step(const Instr& instr) {
     AcrossStep step;
     step.instr = instr;
-    for (uint32_t arg : instr.args) step.depth = std::max(step.depth, steps_[arg].depth);
-    if (instr.kind == Instr::Kind::reduce) ++step.depth;
     if (instr.kind == Instr::Kind::load) step.load = tile_load(instr.dtype);
     if (instr.kind == Instr::Kind::store) step.store = tile_store(instr.dtype);
     if (instr.kind == Instr::Kind::reduce) step.apply = tile_function(folding(instr.op), accumulator(instr.dtype));
@@ -73,35 +72,6 @@ class AcrossProgram : public TileProgram {
     step.strided = instr.map.is_strided();
     steps_.push_back(std::move(step));
   }
-
-  // Per stage, the element instructions that its reductions and stores need.
-  void find_needed() {
-    stages_.resize(last_stage_ + 1);
-    for (size_t stage = 0; stage <= last_stage_; ++stage) {
-      std::vector<bool> needed(steps_.size(), false);
-      for (size_t i = steps_.size(); i-- > 0;) {
-        const AcrossStep& step = steps_[i];
-        const bool folds = step.instr.kind == Instr::Kind::reduce && step.depth == stage + 1;
-        const bool writes = step.instr.kind == Instr::Kind::store && !step.instr.per_row && step.depth == stage;
-        if (!folds && !writes && (!needed[i] || step.instr.per_row)) continue;
-        needed[i] = true;
-        for (uint32_t arg : step.instr.args) needed[arg] = needed[arg] || !steps_[arg].instr.per_row;
-      }
-      for (size_t i = 0; i < steps_.size(); ++i) {
-        const AcrossStep& step = steps_[i];
-        if (step.instr.per_row && step.instr.kind != Instr::Kind::reduce) {
-          if (step.depth == stage) stages_[stage].once.push_back(i);
-        } else if (needed[i]) {
-          stages_[stage].each.push_back(i);
-        }
-      }
-    }
-  }
-
-  struct Stage {
-    std::vector<size_t> once;  // per block of rows
-    std::vector<size_t> each;  // per element of a row
-  };
 
   class Worker {
    public:
@@ -122,12 +92,13 @@ class AcrossProgram : public TileProgram {
         outer /= p_.space_[axis];
       }
       index_[p_.inner_] = first;
-      for (const Stage& stage : p_.stages_) {
-        for (size_t i : stage.once) run_step(i);
-        for (size_t i : stage.each) start(i);
+      for (const uint32_t i : p_.constants_) run_step(i);
+      for (const codegen::Stage& stage : p_.stages_) {
+        for (const uint32_t i : stage.per_row) run_step(i);
+        for (const uint32_t i : stage.row_folds) start(i);
         std::fill(index_.begin() + static_cast<ptrdiff_t>(p_.row_rank_), index_.end(), 0);
         for (int64_t r = 0; r < p_.row_size_; ++r) {
-          for (size_t i : stage.each) {
+          for (const uint32_t i : stage.per_element) {
             if (p_.steps_[i].instr.kind == Instr::Kind::reduce)
               fold(i, static_cast<size_t>(r) % kLanes);
             else
@@ -138,7 +109,7 @@ class AcrossProgram : public TileProgram {
             index_[axis] = 0;
           }
         }
-        for (size_t i : stage.each) finish(i);
+        for (const uint32_t i : stage.row_folds) finish(i);
       }
     }
 
@@ -148,7 +119,6 @@ class AcrossProgram : public TileProgram {
 
     void start(size_t i) {
       const Instr& instr = p_.steps_[i].instr;
-      if (instr.kind != Instr::Kind::reduce) return;
       ReduceState state;
       reduce_start(state, instr.op, instr.dtype);
       const size_t element = tile_element_size(accumulator(instr.dtype));
@@ -162,7 +132,6 @@ class AcrossProgram : public TileProgram {
     }
     void finish(size_t i) {
       const Instr& instr = p_.steps_[i].instr;
-      if (instr.kind != Instr::Kind::reduce) return;
       for (size_t apart = kLanes / 2; apart > 0; apart /= 2) {
         for (size_t l = 0; l < apart; ++l) {
           const void* args[2] = {lane(i, l), lane(i, l + apart)};
@@ -249,15 +218,17 @@ class AcrossProgram : public TileProgram {
   Dims space_;
   size_t row_rank_, inner_;
   int64_t row_size_, outer_rows_ = 0;
-  size_t last_stage_ = 0;
   std::vector<AcrossStep> steps_;
-  std::vector<Stage> stages_;
+  std::vector<uint32_t> constants_;
+  std::vector<codegen::Stage> stages_;
 };
 
 }  // namespace
 
 bool better_across(const ir::LoopNest& nest) {
-  if (!nest.in_place.empty() || nest.row_rank == 0 || nest.row_rank == nest.space.size() || nest.space[nest.row_rank - 1] < 8) return false;
+  if (!nest.in_place.empty() || nest.row_rank == 0 || nest.row_rank == nest.space.size() ||
+      nest.space[nest.row_rank - 1] < 8)
+    return false;
   int along_row = 0, across = 0, reductions = 0;
   for (const Instr& instr : nest.code) {
     if (instr.per_column) return false;

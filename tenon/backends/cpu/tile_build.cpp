@@ -13,10 +13,12 @@
 
 #include "tenon/base/divide.h"
 #include "tenon/base/error.h"
+#include "tenon/codegen/stages.h"
 
 namespace tenon::backends::cpu {
 namespace {
 
+using codegen::Scope;
 using ir::Instr;
 using ir::Op;
 
@@ -61,8 +63,9 @@ class Builder {
  public:
   enum class Tiles { parts_of_rows, whole_rows, several_rows };
 
-  Builder(const ir::LoopNest& nest, Tiles tiles)
+  Builder(const ir::LoopNest& nest, const codegen::Stages& cut, Tiles tiles)
       : nest_(nest),
+        cut_(cut),
         whole_rows_(tiles != Tiles::parts_of_rows),
         shares_rows_(tiles == Tiles::several_rows),
         shares_whole_turns_(shares_rows_ && shares_whole_turns(nest)) {
@@ -74,19 +77,17 @@ class Builder {
   }
 
   TileCode run() {
-    find_depths();
     const size_t n = nest_.code.size();
     code_.scalars = static_cast<uint32_t>(n);  // a slot for each, though only row values have one
     registers_of_.assign(n, kNoRegister);
     once_spread_.assign(n, kNoRegister);
-    find_invariants();
-    find_repeated();
+    for (const uint32_t i : cut_.constants) code_.once.push_back(step_of(i, i, nest_.code[i].args));
     fold_of_.assign(n, 0);
-    for (size_t i = 0; i < n; ++i) {
-      if (nest_.code[i].kind == Instr::Kind::reduce && !nest_.code[i].per_column) fold_of_[i] = code_.folds++;
+    for (const codegen::Stage& stage : cut_.stages) {
+      for (const uint32_t i : stage.row_folds) fold_of_[i] = code_.folds++;
+      runs_.push_back(whole_rows_ ? stage.first_time : stage.per_element);
     }
-    find_runs();
-    if (whole_rows_) find_last_uses(0, runs_.size() - 1);
+    find_repeated();
     add_repeated();
     for (size_t stage = 0; stage < runs_.size(); ++stage) add_stage(stage);
     add_columns();
@@ -96,30 +97,12 @@ class Builder {
  private:
   bool is_row_fold(size_t i) const { return nest_.code[i].kind == Instr::Kind::reduce && !nest_.code[i].per_column; }
   bool is_column_fold(size_t i) const { return nest_.code[i].kind == Instr::Kind::reduce && nest_.code[i].per_column; }
-  /// Done once per row: everything per row but the folding itself.
-  bool is_row_step(size_t i) const { return nest_.code[i].per_row && !is_row_fold(i); }
+  bool is_constant(size_t i) const { return cut_.values[i].scope == Scope::constant; }
 
-  // What is the same for all rows: numbers, what is made of them, and loads that do not move.
-  void find_invariants() {
-    invariant_.resize(nest_.code.size());
-    for (size_t i = 0; i < nest_.code.size(); ++i) {
-      const Instr& instr = nest_.code[i];
-      switch (instr.kind) {
-        case Instr::Kind::number: invariant_[i] = true; break;
-        case Instr::Kind::apply:
-          invariant_[i] =
-              std::all_of(instr.args.begin(), instr.args.end(), [&](uint32_t arg) { return invariant_[arg]; });
-          break;
-        case Instr::Kind::load: {
-          const auto& strides = instr.map.views().back().strides;
-          invariant_[i] = instr.per_row && instr.map.is_strided() &&
-                          std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 0; });
-          break;
-        }
-        default: break;
-      }
-      if (invariant_[i]) code_.once.push_back(step_of(i, static_cast<uint32_t>(i), instr.args));
-    }
+  // Whether instruction i of this stage is the last to read `arg`.
+  bool is_last_use(size_t stage, size_t i, uint32_t arg) const {
+    if (!whole_rows_) return cut_.stages[stage].last_reader[arg] == i;
+    return cut_.values[arg].last_stage == stage && cut_.values[arg].last_reader == i;
   }
 
   // Elements that are the same in every row: a bias, positions, and what is made of them. A load is better left where
@@ -129,28 +112,11 @@ class Builder {
     if (!whole_rows_ || nest_.rows() <= 1) return;
     for (size_t i = 0; i < nest_.code.size(); ++i) {
       const Instr& instr = nest_.code[i];
-      if (instr.per_row || instr.per_column) continue;
-      switch (instr.kind) {
-        case Instr::Kind::load: repeated_[i] = shares_rows_ && is_same_in_all_rows(instr.map); break;
-        case Instr::Kind::ramp:
-        case Instr::Kind::valid: repeated_[i] = is_same_in_all_rows(instr.map); break;
-        case Instr::Kind::apply:
-          repeated_[i] = std::all_of(instr.args.begin(), instr.args.end(),
-                                     [&](uint32_t arg) { return repeated_[arg] || invariant_[arg]; });
-          break;
-        default: break;
-      }
+      if (cut_.values[i].scope != Scope::column || instr.per_column) continue;
+      repeated_[i] = (instr.kind != Instr::Kind::load || shares_rows_) &&
+                     std::all_of(instr.args.begin(), instr.args.end(),
+                                 [&](uint32_t arg) { return repeated_[arg] || is_constant(arg); });
     }
-  }
-
-  bool is_same_in_all_rows(const ir::IndexMap& map) const {
-    if (map.views().size() != 1) return false;
-    const ir::View& view = map.views()[0];
-    for (size_t axis = 0; axis < nest_.row_rank; ++axis) {
-      if (view.strides[axis] != 0 && nest_.space[axis] != 1) return false;
-      if (view.masked() && (view.valid_from[axis] > 0 || view.valid_to[axis] < nest_.space[axis])) return false;
-    }
-    return true;
   }
 
   // A load that gives some rows elements and others padding, the same in every turn of the last row axis: a part of
@@ -182,58 +148,6 @@ class Builder {
     return kNoRegister;
   }
 
-  // The stage in which a value is known: a row reduction's is one behind that of what it folds.
-  void find_depths() {
-    depth_.resize(nest_.code.size());
-    size_t last = 0;
-    for (size_t i = 0; i < nest_.code.size(); ++i) {
-      for (uint32_t arg : nest_.code[i].args) depth_[i] = std::max(depth_[i], depth_[arg]);
-      if (is_row_fold(i)) ++depth_[i];
-      last = std::max(last, depth_[i]);
-    }
-    runs_.resize(last + 1);
-  }
-
-  // Whether a stage exists for this instruction's sake.
-  bool is_target(size_t i, size_t stage) const {
-    const Instr& instr = nest_.code[i];
-    if (is_row_fold(i)) return depth_[i] == stage + 1;
-    if (is_column_fold(i)) return depth_[i] == stage;
-    return instr.kind == Instr::Kind::store && !instr.per_row && !instr.per_column && stage == stage_of_store(i);
-  }
-
-  // Where an output is written over an input, earlier stages may still read the input again.
-  size_t stage_of_store(size_t i) const { return nest_.in_place.empty() ? depth_[i] : runs_.size() - 1; }
-
-  // The element instructions of every stage, in order.
-  void find_runs() {
-    std::vector<bool> done(nest_.code.size(), false);  // in an earlier stage, and still in its register
-    for (size_t stage = 0; stage < runs_.size(); ++stage) {
-      std::vector<bool> needed(nest_.code.size(), false);
-      for (size_t i = nest_.code.size(); i-- > 0;) {
-        const bool target = is_target(i, stage);
-        if (!target && (!needed[i] || nest_.code[i].per_row || done[i])) continue;
-        needed[i] = true;
-        for (uint32_t arg : nest_.code[i].args) needed[arg] = true;
-      }
-      for (size_t i = 0; i < nest_.code.size(); ++i) {
-        if (!needed[i] || is_row_step(i) || done[i] || (is_row_fold(i) && !is_target(i, stage))) continue;
-        runs_[stage].push_back(i);
-        done[i] = whole_rows_;
-      }
-    }
-  }
-
-  // Marks the last reader of every value: within one stage, or in all of them when registers live on.
-  void find_last_uses(size_t first_stage, size_t last_stage) {
-    last_use_.assign(nest_.code.size(), {0, 0});
-    for (size_t stage = first_stage; stage <= last_stage; ++stage) {
-      for (size_t i : runs_[stage]) {
-        for (uint32_t arg : nest_.code[i].args) last_use_[arg] = {stage, i};
-      }
-    }
-  }
-
   uint32_t take() {
     if (free_.empty()) return code_.registers++;
     const uint32_t reg = free_.back();
@@ -245,8 +159,8 @@ class Builder {
   void add_repeated() {
     std::vector<bool> is_read(nest_.code.size(), false);
     std::vector<uint32_t> spread(nest_.code.size(), kNoRegister);
-    for (std::vector<size_t>& run : runs_) {
-      for (size_t i : run) {
+    for (std::vector<uint32_t>& run : runs_) {
+      for (const uint32_t i : run) {
         for (uint32_t arg : nest_.code[i].args) is_read[arg] = is_read[arg] || !repeated_[i];
         if (!repeated_[i]) continue;
         for (uint32_t arg : nest_.code[i].args) {
@@ -255,7 +169,7 @@ class Builder {
         registers_of_[i] = code_.registers++;
         add_value(i, operands_of(i, spread), code_.once_tiles);
       }
-      std::erase_if(run, [&](size_t i) { return repeated_[i]; });
+      std::erase_if(run, [&](uint32_t i) { return repeated_[i]; });
     }
     for (size_t i = 0; i < nest_.code.size(); ++i) {
       const uint32_t reg = repeated_[i] ? registers_of_[i] : spread[i];
@@ -270,25 +184,21 @@ class Builder {
         const auto is_kept = [&](const Splat& splat) { return splat.reg == reg; };
         if (std::none_of(code_.once_splats.begin(), code_.once_splats.end(), is_kept)) free_.push_back(reg);
       }
-      find_last_uses(stage, stage);
     }
     Stage made;
-    for (size_t i = 0; i < nest_.code.size(); ++i) {
-      if (is_row_step(i) && !invariant_[i] && depth_[i] == stage)
-        made.row_steps.push_back(step_of(i, static_cast<uint32_t>(i), nest_.code[i].args));
-    }
+    for (const uint32_t i : cut_.stages[stage].per_row) made.row_steps.push_back(step_of(i, i, nest_.code[i].args));
     // Row values are spread before the tiles, so their registers are taken before anything is freed.
     std::vector<uint32_t> spread(nest_.code.size(), kNoRegister);
-    for (size_t i : runs_[stage]) {
+    for (const uint32_t i : runs_[stage]) {
       const uint32_t number = number_operand(i);
       for (uint32_t which = 0; which < nest_.code[i].args.size(); ++which) {
         const uint32_t arg = nest_.code[i].args[which];
         if (!nest_.code[arg].per_row || spread[arg] != kNoRegister || which == number) continue;
-        spread[arg] = invariant_[arg] ? once_register(arg) : take();
-        if (!invariant_[arg]) made.splats.push_back(splat_of(arg, spread[arg]));
+        spread[arg] = is_constant(arg) ? once_register(arg) : take();
+        if (!is_constant(arg)) made.splats.push_back(splat_of(arg, spread[arg]));
       }
     }
-    for (size_t i : runs_[stage]) add_run(stage, i, spread, made);
+    for (const uint32_t i : runs_[stage]) add_run(stage, i, spread, made);
     for (const Splat& splat : made.splats) free_.push_back(splat.reg);
     find_direct_stores(made.tile_steps);
     find_chains(stage, made);
@@ -330,7 +240,7 @@ class Builder {
     if (number == kNoRegister) return;
     steps.back().numbers = static_cast<uint8_t>(1u << number);
     steps.back().apply_numbers = tile_function_with_numbers(instr.op, instr.dtype, number);
-    steps.back().number_varies = !invariant_[instr.args[number]];
+    steps.back().number_varies = !is_constant(instr.args[number]);
   }
 
   void add_run(size_t stage, size_t i, const std::vector<uint32_t>& spread, Stage& made) {
@@ -355,7 +265,7 @@ class Builder {
     for (uint32_t arg : instr.args) {
       const uint32_t reg = registers_of_[arg];
       if (nest_.code[arg].per_row || repeated_[arg] || is_padded_by_rows(arg) || reg == kNoRegister ||
-          last_use_[arg] != std::pair(stage, i))
+          !is_last_use(stage, i, arg))
         continue;
       if (std::find(free_.begin(), free_.end(), reg) == free_.end()) free_.push_back(reg);
     }
@@ -437,7 +347,7 @@ class Builder {
       if (step.chains && step.kind == Instr::Kind::load) continue;
       if (before && before->chains && step.chains) {
         saves = true;
-        before->kept = last_use_[before->scalar] != std::pair(stage, size_t{step.scalar});
+        before->kept = !is_last_use(stage, step.scalar, before->scalar);
         unwritten += before->kind == Instr::Kind::apply && !before->kept;
       }
       pays = pays || step.streams || (step.kind == Instr::Kind::apply && step.op == Op::exp);
@@ -520,14 +430,13 @@ class Builder {
   }
 
   const ir::LoopNest& nest_;
+  const codegen::Stages& cut_;
   const bool whole_rows_, shares_rows_, shares_whole_turns_;
   TileCode code_;
-  std::vector<size_t> depth_;
-  std::vector<bool> invariant_, repeated_;
+  std::vector<bool> repeated_;
   std::vector<uint32_t> once_spread_;
-  std::vector<std::vector<size_t>> runs_;
+  std::vector<std::vector<uint32_t>> runs_;  // the element instructions of every stage
   std::vector<uint32_t> registers_of_, fold_of_, free_;
-  std::vector<std::pair<size_t, size_t>> last_use_;  // stage and instruction
   std::vector<size_t> column_instr_;
 };
 
@@ -558,6 +467,7 @@ TileFn instruction_of(Op op, DType operand, DType result) {
 
 TileCode build_tiles(const ir::LoopNest& given) {
   const ir::LoopNest nest = with_cast_ramps(given);
+  const codegen::Stages cut = codegen::stages(nest);
   const int64_t row = nest.row_size();
   size_t element = 4;
   std::vector<bool> is_read(nest.code.size());
@@ -575,7 +485,7 @@ TileCode build_tiles(const ir::LoopNest& given) {
   });
   TileCode code;
   if (const int64_t together = rows_together(nest); together > 1) {
-    code = Builder(nest, Builder::Tiles::several_rows).run();
+    code = Builder(nest, cut, Builder::Tiles::several_rows).run();
     code.rows_per_tile = together;
     const int64_t unit = std::max<int64_t>(together % turn_of(nest) == 0 ? turn_of(nest) : 1, 2);
     while (code.rows_per_tile >= unit + 2 && code.registers * bytes_of(code.rows_per_tile * row) > kNearBytes)
@@ -586,12 +496,12 @@ TileCode build_tiles(const ir::LoopNest& given) {
     if (folds ? fits || row > kLongestTile : !code.streams) return code;
   }
   if (folds && row <= kLongestTile) {
-    code = Builder(nest, Builder::Tiles::whole_rows).run();
+    code = Builder(nest, cut, Builder::Tiles::whole_rows).run();
     code.tile = std::max<int64_t>(row, 1);
     code.register_bytes = bytes_of(code.tile);
     if (row <= kPartTile || code.registers * code.register_bytes <= kNearBytes) return code;
   }
-  code = Builder(nest, Builder::Tiles::parts_of_rows).run();
+  code = Builder(nest, cut, Builder::Tiles::parts_of_rows).run();
   code.tile = code.streams && code.registers <= kFewRegisters ? kStreamedTile : kPartTile;
   code.register_bytes = bytes_of(code.tile);
   return code;
