@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tenon/backends/cpu/tile_tables.h"
+#include "tenon/base/error.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -82,6 +83,14 @@ TileFn tile_bitcast(DType from, DType to) {
   if (size_of(from) != size_of(to)) return nullptr;
   if (!is_half(from) || from == to) return copy_of(to);
   return from == DType::f16 ? reinterpret_half<DType::f16, DType::bf16> : reinterpret_half<DType::bf16, DType::f16>;
+}
+
+TileFn tile_instruction(ir::Op op, DType operand, DType result) {
+  const TileFn made = op == ir::Op::cast      ? tile_cast(operand, result)
+                      : op == ir::Op::bitcast ? tile_bitcast(operand, result)
+                                              : tile_function(op, operand);
+  if (!made) base::fail(ir::name(op), "the cpu device has no such instruction on {}", tenon::name(operand));
+  return made;
 }
 
 }  // namespace tenon::backends::cpu

@@ -29,8 +29,14 @@ using TileFn = void (*)(void* out, const void* const* in, size_t n);
 
 /// The instruction of an elementwise op on operands of this dtype (of the branches, for where); null if there is none.
 TileFn tile_function(ir::Op op, DType dtype);
-/// The same for a tile of `rows` rows of n elements each, and an op whose operand `which` has one element for a row;
-/// null where there is none.
+/// The instruction of an elementwise op, conversions included; fails, naming the op, where there is none.
+TileFn tile_instruction(ir::Op op, DType operand, DType result);
+/// The elementwise op that folds one more element into a reduction.
+constexpr ir::Op folding(ir::Op op) {
+  return op == ir::Op::sum ? ir::Op::add : op == ir::Op::prod ? ir::Op::mul : ir::Op::maximum;
+}
+/// tile_function for a tile of `rows` rows of n elements each, and an op whose operand `which` has one element for a
+/// row; null where there is none.
 using RowsFn = void (*)(void* out, const void* const* in, size_t rows, size_t n);
 RowsFn tile_function_with_numbers(ir::Op op, DType dtype, size_t which);
 /// Conversion between tiles of two dtypes, rounding as the reference device does.

@@ -9,7 +9,7 @@
 #include <bit>
 #include <cstring>
 
-#include "tenon/backends/cpu/tile_build.h"
+#include "tenon/backends/cpu/tile.h"
 #include "tenon/backends/cpu/tile_program.h"
 #include "tenon/base/error.h"
 #include "tenon/base/parallel.h"
@@ -23,7 +23,7 @@ using ir::IndexMap;
 using ir::Instr;
 using ir::Op;
 
-struct AcrossStep {
+struct AcrossInstr {
   Instr instr;
   bool strided = false;
   TileFn apply = nullptr;
@@ -35,7 +35,7 @@ class AcrossProgram : public TileProgram {
  public:
   explicit AcrossProgram(const ir::LoopNest& nest)
       : space_(nest.space), row_rank_(nest.row_rank), inner_(nest.row_rank - 1), row_size_(nest.row_size()) {
-    for (const Instr& instr : nest.code) add_step(instr);
+    for (const Instr& instr : nest.code) add(instr);
     codegen::Stages cut = codegen::stages(nest);
     constants_ = std::move(cut.constants);
     stages_ = std::move(cut.stages);
@@ -60,26 +60,26 @@ class AcrossProgram : public TileProgram {
   }
 
  private:
-  void add_step(const Instr& instr) {
-    AcrossStep step;
-    step.instr = instr;
-    if (instr.kind == Instr::Kind::load) step.load = tile_load(instr.dtype);
-    if (instr.kind == Instr::Kind::store) step.store = tile_store(instr.dtype);
-    if (instr.kind == Instr::Kind::reduce) step.apply = tile_function(folding(instr.op), accumulator(instr.dtype));
+  void add(const Instr& instr) {
+    AcrossInstr across;
+    across.instr = instr;
+    if (instr.kind == Instr::Kind::load) across.load = tile_load(instr.dtype);
+    if (instr.kind == Instr::Kind::store) across.store = tile_store(instr.dtype);
+    if (instr.kind == Instr::Kind::reduce) across.apply = tile_function(folding(instr.op), accumulator(instr.dtype));
     if (instr.kind == Instr::Kind::apply) {
-      step.apply = instruction_of(instr.op, steps_[instr.args.back()].instr.dtype, instr.dtype);
+      across.apply = tile_instruction(instr.op, code_[instr.args.back()].instr.dtype, instr.dtype);
     }
-    step.strided = instr.map.is_strided();
-    steps_.push_back(std::move(step));
+    across.strided = instr.map.is_strided();
+    code_.push_back(std::move(across));
   }
 
   class Worker {
    public:
     Worker(const AcrossProgram& program, std::span<std::byte* const> buffers, size_t width)
-        : p_(program), buffers_(buffers), stride_(width * 8), memory_(program.steps_.size() * stride_ + 64) {
-      lanes_.resize(program.steps_.size());
-      for (size_t i = 0; i < p_.steps_.size(); ++i) {
-        if (p_.steps_[i].instr.kind == Instr::Kind::reduce) lanes_[i].resize(kLanes * stride_);
+        : p_(program), buffers_(buffers), stride_(width * 8), memory_(program.code_.size() * stride_ + 64) {
+      lanes_.resize(program.code_.size());
+      for (size_t i = 0; i < p_.code_.size(); ++i) {
+        if (p_.code_[i].instr.kind == Instr::Kind::reduce) lanes_[i].resize(kLanes * stride_);
       }
       index_.resize(p_.space_.size());
       registers_ = memory_.data() + (64 - reinterpret_cast<uintptr_t>(memory_.data()) % 64) % 64;
@@ -92,17 +92,17 @@ class AcrossProgram : public TileProgram {
         outer /= p_.space_[axis];
       }
       index_[p_.inner_] = first;
-      for (const uint32_t i : p_.constants_) run_step(i);
+      for (const uint32_t i : p_.constants_) run_instr(i);
       for (const codegen::Stage& stage : p_.stages_) {
-        for (const uint32_t i : stage.per_row) run_step(i);
+        for (const uint32_t i : stage.per_row) run_instr(i);
         for (const uint32_t i : stage.row_folds) start(i);
         std::fill(index_.begin() + static_cast<ptrdiff_t>(p_.row_rank_), index_.end(), 0);
         for (int64_t r = 0; r < p_.row_size_; ++r) {
           for (const uint32_t i : stage.per_element) {
-            if (p_.steps_[i].instr.kind == Instr::Kind::reduce)
+            if (p_.code_[i].instr.kind == Instr::Kind::reduce)
               fold(i, static_cast<size_t>(r) % kLanes);
             else
-              run_step(i);
+              run_instr(i);
           }
           for (size_t axis = p_.space_.size(); axis-- > p_.row_rank_;) {
             if (++index_[axis] < p_.space_[axis]) break;
@@ -118,7 +118,7 @@ class AcrossProgram : public TileProgram {
     std::byte* lane(size_t i, size_t l) { return lanes_[i].data() + l * stride_; }
 
     void start(size_t i) {
-      const Instr& instr = p_.steps_[i].instr;
+      const Instr& instr = p_.code_[i].instr;
       ReduceState state;
       reduce_start(state, instr.op, instr.dtype);
       const size_t element = tile_element_size(accumulator(instr.dtype));
@@ -127,15 +127,15 @@ class AcrossProgram : public TileProgram {
       }
     }
     void fold(size_t i, size_t l) {
-      const void* args[2] = {lane(i, l), reg(p_.steps_[i].instr.args[0])};
-      p_.steps_[i].apply(lane(i, l), args, n_);
+      const void* args[2] = {lane(i, l), reg(p_.code_[i].instr.args[0])};
+      p_.code_[i].apply(lane(i, l), args, n_);
     }
     void finish(size_t i) {
-      const Instr& instr = p_.steps_[i].instr;
+      const Instr& instr = p_.code_[i].instr;
       for (size_t apart = kLanes / 2; apart > 0; apart /= 2) {
         for (size_t l = 0; l < apart; ++l) {
           const void* args[2] = {lane(i, l), lane(i, l + apart)};
-          p_.steps_[i].apply(lane(i, l), args, n_);
+          p_.code_[i].apply(lane(i, l), args, n_);
         }
       }
       const void* args[1] = {lane(i, 0)};
@@ -145,9 +145,9 @@ class AcrossProgram : public TileProgram {
         tile_cast(accumulator(instr.dtype), instr.dtype)(reg(i), args, n_);
     }
 
-    void run_step(size_t i) {
-      const AcrossStep& step = p_.steps_[i];
-      const Instr& instr = step.instr;
+    void run_instr(size_t i) {
+      const AcrossInstr& across = p_.code_[i];
+      const Instr& instr = across.instr;
       switch (instr.kind) {
         case Instr::Kind::number: {
           const bool real = is_float(instr.dtype);
@@ -158,39 +158,39 @@ class AcrossProgram : public TileProgram {
         case Instr::Kind::apply: {
           const void* args[3] = {};
           for (size_t k = 0; k < instr.args.size(); ++k) args[k] = reg(instr.args[k]);
-          step.apply(reg(i), args, n_);
+          across.apply(reg(i), args, n_);
           break;
         }
-        default: access(step, instr.kind == Instr::Kind::store ? reg(instr.args[0]) : reg(i)); break;
+        default: transfer(across, instr.kind == Instr::Kind::store ? reg(instr.args[0]) : reg(i)); break;
       }
     }
 
-    void access(const AcrossStep& step, std::byte* tile) {
-      const size_t rank = step.instr.map.shape().size();
-      if (step.strided) {
-        const ir::View& view = step.instr.map.views()[0];
+    void transfer(const AcrossInstr& across, std::byte* tile) {
+      const size_t rank = across.instr.map.shape().size();
+      if (across.strided) {
+        const ir::View& view = across.instr.map.views()[0];
         int64_t position = view.offset;
         for (size_t axis = 0; axis < rank; ++axis) position += index_[axis] * view.strides[axis];
-        return piece(step, tile, position, view.strides[p_.inner_], n_);
+        return piece(across, tile, position, view.strides[p_.inner_], n_);
       }
-      const size_t element = tile_element_size(step.instr.dtype);
+      const size_t element = tile_element_size(across.instr.dtype);
       Dims at(index_.begin(), index_.begin() + static_cast<ptrdiff_t>(rank));
       for (size_t k = 0; k < n_; ++k) {
-        const int64_t where = step.instr.map.locate({at.data(), at.size()});
+        const int64_t where = across.instr.map.locate({at.data(), at.size()});
         if (where != IndexMap::kPadding)
-          piece(step, tile + k * element, where, 1, 1);
-        else if (step.instr.kind != Instr::Kind::store)
+          piece(across, tile + k * element, where, 1, 1);
+        else if (across.instr.kind != Instr::Kind::store)
           std::memset(tile + k * element, 0, element);
         ++at[p_.inner_];
       }
     }
 
-    void piece(const AcrossStep& step, std::byte* tile, int64_t position, int64_t stride, size_t n) {
-      const Instr& instr = step.instr;
+    void piece(const AcrossInstr& across, std::byte* tile, int64_t position, int64_t stride, size_t n) {
+      const Instr& instr = across.instr;
       const auto bytes = static_cast<int64_t>(size_of(instr.dtype));
       switch (instr.kind) {
-        case Instr::Kind::load: step.load(tile, buffers_[instr.buffer] + position * bytes, stride, n); break;
-        case Instr::Kind::store: step.store(buffers_[instr.buffer] + position * bytes, stride, tile, n); break;
+        case Instr::Kind::load: across.load(tile, buffers_[instr.buffer] + position * bytes, stride, n); break;
+        case Instr::Kind::store: across.store(buffers_[instr.buffer] + position * bytes, stride, tile, n); break;
         case Instr::Kind::ramp: tile_ramp(tile, instr.dtype, position, stride, n); break;
         case Instr::Kind::valid: std::memset(tile, 1, n); break;
         default: {
@@ -218,7 +218,7 @@ class AcrossProgram : public TileProgram {
   Dims space_;
   size_t row_rank_, inner_;
   int64_t row_size_, outer_rows_ = 0;
-  std::vector<AcrossStep> steps_;
+  std::vector<AcrossInstr> code_;
   std::vector<uint32_t> constants_;
   std::vector<codegen::Stage> stages_;
 };

@@ -1,4 +1,4 @@
-// One thread's share of a tile program: interprets the steps of tile_build.h on registers of its own.
+// One thread's share of a tile program: interprets the instructions of tile_code.h on registers of its own.
 //
 // A row value has an element for every row of the tile, so that it is computed for all of them at once like any other
 // tile. Where an element instruction does not take it as it is, it is spread over a register.
@@ -8,7 +8,7 @@
 #include <span>
 
 #include "tenon/backends/cpu/call_scratch.h"
-#include "tenon/backends/cpu/tile_build.h"
+#include "tenon/backends/cpu/tile_code.h"
 
 namespace tenon::backends::cpu {
 
@@ -29,39 +29,39 @@ class TileWorker {
  private:
   std::byte* own(uint32_t r) { return registers_ + r * code_.register_bytes; }
   std::byte* scalar(uint32_t s) { return scalars_ + s * scalar_bytes_; }
-  ReduceState* states_of(const Step& step) { return states_ + step.out * code_.rows_per_tile; }
+  ReduceState* states_of(const TileInstr& instr) { return states_ + instr.out * code_.rows_per_tile; }
 
   void go_to(int64_t row);
   void next_row();
   void run_whole_rows();
-  void repeat(const Step& step);
+  void repeat(const TileInstr& instr);
   void spread(const Splat& splat, size_t rows, size_t n);
-  void run_row_step(const Step& step, size_t rows);
+  void run_row_instr(const TileInstr& instr, size_t rows);
 
-  void run_tile(const Stage& stage, int64_t at, size_t n);
-  void run_tile_step(const Stage& stage, const Step& step, int64_t at, size_t n);
-  void apply(const Step& step, std::byte* out, size_t n);
-  void fold_columns(const Step& step, int64_t at, size_t n);
-  std::byte* column_sums(const Step& step, int64_t at);
-  std::byte* direct_result(const Stage& stage, const Step& step, int64_t at, size_t n);
+  void run_tile(const TileStage& stage, int64_t at, size_t n);
+  void run_tile_instr(const TileStage& stage, const TileInstr& instr, int64_t at, size_t n);
+  void apply(const TileInstr& instr, std::byte* out, size_t n);
+  void fold_columns(const TileInstr& instr, int64_t at, size_t n);
+  std::byte* column_sums(const TileInstr& instr, int64_t at);
+  std::byte* direct_result(const TileStage& stage, const TileInstr& instr, int64_t at, size_t n);
 
-  bool runs_as_chains(const Stage& stage, size_t n) const;
-  void run_chained(const Stage& stage, int64_t at, size_t n);
-  void finish_chain(const Stage& stage, size_t n);
-  void take_up(uint32_t reg);
-  void add_links(const Stage& stage, const Step& step, int64_t at, size_t n);
-  void add_apply(const Step& step);
+  bool runs_as_chains(const TileStage& stage, size_t n) const;
+  void run_chained(const TileStage& stage, int64_t at, size_t n);
+  void finish_chain(const TileStage& stage, size_t n);
+  void go_on_with(uint32_t reg);
+  void add_links(const TileStage& stage, const TileInstr& instr, int64_t at, size_t n);
+  void add_apply(const TileInstr& instr);
 
-  std::byte* address_of(const Step& step, int64_t at, size_t n);
-  void access(const Step& step, std::byte* tile, int64_t at, size_t n);
-  void load_padded_rows(const Step& step, std::byte* tile);
-  void access_row_values(const Step& step, std::byte* values, size_t rows);
-  void access_row(const Step& step, std::byte* tile, int64_t at, size_t n);
-  void run_along(const Step& step, const Place& place, std::byte* tile, int64_t offset, int64_t column, size_t n,
-                 bool valid);
-  void piece(const Step& step, std::byte* tile, int64_t position, int64_t stride, size_t n);
-  void random(const Step& step, std::byte* tile, int64_t position, int64_t stride, size_t n);
-  void one(const Step& step, const Place& place, std::byte* tile, int64_t position);
+  std::byte* address_of(const TileInstr& instr, int64_t at, size_t n);
+  void transfer(const TileInstr& instr, std::byte* tile, int64_t at, size_t n);
+  void load_padded_rows(const TileInstr& instr, std::byte* tile);
+  void transfer_row_values(const TileInstr& instr, std::byte* values, size_t rows);
+  void transfer_row(const TileInstr& instr, std::byte* tile, int64_t at, size_t n);
+  void run_along(const TileInstr& instr, const TileAccess& access, std::byte* tile, int64_t offset, int64_t column,
+                 size_t n, bool valid);
+  void piece(const TileInstr& instr, std::byte* tile, int64_t position, int64_t stride, size_t n);
+  void random(const TileInstr& instr, std::byte* tile, int64_t position, int64_t stride, size_t n);
+  void one(const TileInstr& instr, const TileAccess& access, std::byte* tile, int64_t position);
   int64_t row_offset(const ir::View& view) const;
   bool row_valid(const ir::View& view) const;
 
@@ -74,7 +74,7 @@ class TileWorker {
   base::SmallVector<std::byte*, 48> at_;      // where the value of a register lies: in it, or in a buffer
   base::SmallVector<std::byte*, 4> columns_;  // partial results of the block at hand
   base::SmallVector<Link, 32> chain_;
-  uint32_t at_hand_ = kNoRegister;  // the register whose elements the last link hands on
+  uint32_t in_vectors_ = kNoRegister;  // the register whose elements the chain has in vectors at its end
   Dims row_index_, index_;
   int64_t row_ = 0;  // the first of the tile
   size_t rows_ = 1;  // of the tile
