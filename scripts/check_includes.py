@@ -210,6 +210,8 @@ SELF_TEST = [
     ("tenon/backends/cpu/device.cpp", '#include "tenon/backends/null/device.h"\n', 1),
     ("tenon/backends/cpu/device.cpp", '#include "tenon/exec/eval.h"\n', 1),
     ("tenon/backends/cpu/device.cpp", '#include "tenon/ir/node.h"\n#include "tenon/kernels/matmul.h"\n', None),
+    ("tenon/backends/cpu/tile/build.cpp", '#include "tenon/codegen/stages.h"\n#include "hwy/highway.h"\n', None),
+    ("tenon/backends/cpu/tile/build.cpp", '#include "tenon/exec/eval.h"\n', 1),
     ("tenon/backends/all.cpp", '#include "tenon/backends/cpu/device.h"\n', None),
     ("tenon/backends/all.cpp", '#include "tenon/exec/eval.h"\n', 1),
     # Down, however far.

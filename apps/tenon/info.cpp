@@ -10,8 +10,8 @@
 
 #include "apps/tenon/commands.h"
 #include "apps/tenon/output.h"
-#include "tenon/backends/cpu/matmul_amx.h"
-#include "tenon/backends/cpu/tile_targets.h"
+#include "tenon/backends/cpu/matmul/amx.h"
+#include "tenon/backends/cpu/tile/targets.h"
 #include "tenon/base/parallel.h"
 #include "tenon/device/registry.h"
 #include "tenon/exec/disk_cache.h"

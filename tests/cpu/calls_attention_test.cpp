@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "calls_support.h"
-#include "tenon/backends/cpu/tile_targets.h"
+#include "tenon/backends/cpu/tile/targets.h"
 
 namespace tenon::backends::cpu {
 namespace {

@@ -6,10 +6,10 @@
 #include <limits>
 
 #include "calls_support.h"
-#include "tenon/backends/cpu/matmul.h"
-#include "tenon/backends/cpu/matmul_amx.h"
-#include "tenon/backends/cpu/matmul_arm.h"
-#include "tenon/backends/cpu/tile_targets.h"
+#include "tenon/backends/cpu/matmul/amx.h"
+#include "tenon/backends/cpu/matmul/arm.h"
+#include "tenon/backends/cpu/matmul/matmul.h"
+#include "tenon/backends/cpu/tile/targets.h"
 
 namespace tenon::backends::cpu {
 namespace {

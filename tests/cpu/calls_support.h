@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tenon/backends/cpu/calls.h"
+#include "tenon/backends/cpu/calls/calls.h"
 
 namespace tenon::backends::cpu {
 

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "calls_support.h"
-#include "tenon/backends/cpu/call_scratch.h"
-#include "tenon/backends/cpu/tile_targets.h"
+#include "tenon/backends/cpu/scratch.h"
+#include "tenon/backends/cpu/tile/targets.h"
 #include "tenon/base/error.h"
 #include "tenon/base/parallel.h"
 

@@ -1,10 +1,9 @@
 // Chains: every link gives the bits of the instruction that it stands for, on every instruction set.
 
-#include "tenon/backends/cpu/tile_chain.h"
-
 #include <cstring>
 #include <random>
 
+#include "tenon/backends/cpu/tile/chain.h"
 #include "tests/cpu/tile_support.h"
 
 namespace tenon::backends::cpu {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "tenon/backends/cpu/tile.h"
-#include "tenon/backends/cpu/tile_targets.h"
+#include "tenon/backends/cpu/tile/targets.h"
+#include "tenon/backends/cpu/tile/tile.h"
 
 namespace tenon::backends::cpu {
 

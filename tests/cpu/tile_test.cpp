@@ -3,7 +3,7 @@
 // The reference computes in f64 and i64, so its result is the true value of an op, up to rounding to the dtype. How far
 // an instruction may be from it stands in one table, in units in the last place.
 
-#include "tenon/backends/cpu/tile.h"
+#include "tenon/backends/cpu/tile/tile.h"
 
 #include <limits>
 #include <random>

@@ -11,10 +11,10 @@
 #include <sys/mman.h>
 #endif
 
-#include "tenon/backends/cpu/calls.h"
+#include "tenon/backends/cpu/calls/calls.h"
 #include "tenon/backends/cpu/profile.h"
 #include "tenon/backends/cpu/queue.h"
-#include "tenon/backends/cpu/tile_program.h"
+#include "tenon/backends/cpu/tile/program.h"
 #include "tenon/base/error.h"
 #include "tenon/device/host_memory.h"
 

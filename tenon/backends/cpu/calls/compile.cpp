@@ -1,0 +1,24 @@
+// From an op to its kernel.
+
+#include "tenon/backends/cpu/calls/kernels.h"
+#include "tenon/base/error.h"
+
+namespace tenon::backends::cpu {
+
+std::unique_ptr<CallKernel> compile_call(const ir::Call& call) {
+  switch (call.op) {
+    case ir::Op::contract: return compile_contract(call);
+    case ir::Op::attention: return compile_attention(call);
+    case ir::Op::attention_backward: return compile_attention_backward(call);
+    case ir::Op::gather: return compile_gather(call);
+    case ir::Op::scatter_add: return compile_scatter_add(call);
+    case ir::Op::sort: return compile_sort(call);
+    case ir::Op::scan: return compile_scan(call);
+    case ir::Op::store: return compile_store(call);
+    case ir::Op::bitcast:
+    case ir::Op::contiguous: return compile_contiguous(call);
+    default: base::fail(ir::name(call.op), "the cpu device has no such call");
+  }
+}
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,91 @@
+// scan: running sums and products along an axis. Float dtypes run in double, as PyTorch's do on the CPU: a running f32
+// sum of a million numbers would keep only half of its digits.
+
+#include <array>
+
+#include "tenon/backends/cpu/calls/convert.h"
+#include "tenon/backends/cpu/calls/kernels.h"
+#include "tenon/base/parallel.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+constexpr int64_t kAbreast = 128;  // lines that lie side by side are scanned together
+constexpr int64_t kGrainElements = 16 << 10;
+
+template <typename T, ir::ScanKind kKind>
+class Scan : public CallKernel {
+ public:
+  explicit Scan(const ir::Call& call)
+      : input_(call.inputs[0], Input::Wanted::contiguous),
+        lines_(input_.shape(), std::get<ir::ScanAttrs>(call.attrs).axis) {}
+
+  void run(std::span<std::byte* const> args) const override {
+    if (input_.count() == 0) return;
+    const Input::Bound input(input_, args[0]);
+    T* out = reinterpret_cast<T*>(args[1]);
+    const int64_t bundles = (lines_.inner + kAbreast - 1) / kAbreast;
+    const int64_t bundle_elements = lines_.length * std::min(lines_.inner, kAbreast);
+    const int64_t grain = std::max<int64_t>(1, kGrainElements / bundle_elements);
+    base::parallel_for(lines_.outer * bundles, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % bundles * kAbreast;
+        const int64_t start = i / bundles * lines_.length * lines_.inner + first;
+        scan(input.as<T>() + start, out + start, std::min(kAbreast, lines_.inner - first));
+      }
+    });
+  }
+
+ private:
+  using Total = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
+  static constexpr Total kStart = kKind == ir::ScanKind::sum ? 0 : 1;
+
+  static Total widened(T x) {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<Total>(x);
+    else
+      return convert<double>(x);
+  }
+  static T narrowed(Total x) {
+    if constexpr (std::is_same_v<T, base::Half> || std::is_same_v<T, base::BFloat16>)
+      return T(x);
+    else
+      return static_cast<T>(x);
+  }
+  static Total joined(Total total, Total x) { return kKind == ir::ScanKind::sum ? total + x : total * x; }
+
+  void scan(const T* from, T* to, int64_t abreast) const {
+    if (abreast == 1) {
+      Total total = kStart;
+      for (int64_t i = 0; i < lines_.length; ++i) {
+        total = joined(total, widened(from[i * lines_.inner]));
+        to[i * lines_.inner] = narrowed(total);
+      }
+      return;
+    }
+    std::array<Total, kAbreast> totals;
+    totals.fill(kStart);
+    for (int64_t i = 0; i < lines_.length; ++i, from += lines_.inner, to += lines_.inner) {
+      for (int64_t n = 0; n < abreast; ++n) {
+        Total& total = totals[static_cast<size_t>(n)];
+        total = joined(total, widened(from[n]));
+        to[n] = narrowed(total);
+      }
+    }
+  }
+
+  Input input_;
+  Lines lines_;
+};
+
+}  // namespace
+
+std::unique_ptr<CallKernel> compile_scan(const ir::Call& call) {
+  const ir::ScanKind kind = std::get<ir::ScanAttrs>(call.attrs).kind;
+  return dispatch(call.inputs[0].dtype, [&]<typename T>() -> std::unique_ptr<CallKernel> {
+    if (kind == ir::ScanKind::sum) return std::make_unique<Scan<T, ir::ScanKind::sum>>(call);
+    return std::make_unique<Scan<T, ir::ScanKind::prod>>(call);
+  });
+}
+
+}  // namespace tenon::backends::cpu

@@ -1,0 +1,69 @@
+// The functions of math-inl.h as instructions; f16 and bf16 compute in f32 and round once.
+
+#include "tenon/backends/cpu/highway.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tenon/backends/cpu/tile/math.cpp"
+#include "hwy/foreach_target.h"
+// The order of these matters.
+#include "hwy/highway.h"
+#include "tenon/backends/cpu/tile/math-inl.h"
+#include "tenon/backends/cpu/tile/tables.h"
+#include "tenon/backends/cpu/tile/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::backends::cpu::HWY_NAMESPACE {
+namespace {
+
+using ir::Op;
+
+template <class F>
+TileFn one(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return map_one<F, DType::f32>;
+    case DType::f16: return map_one<F, DType::f16>;
+    case DType::bf16: return map_one<F, DType::bf16>;
+    default: return nullptr;
+  }
+}
+
+template <class F>
+TileFn two(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return map_two<F, DType::f32>;
+    case DType::f16: return map_two<F, DType::f16>;
+    case DType::bf16: return map_two<F, DType::bf16>;
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+TileFn find_math_here(Op op, DType dtype) {
+  switch (op) {
+    case Op::exp: return one<Exp>(dtype);
+    case Op::expm1: return one<Expm1>(dtype);
+    case Op::log: return one<Log>(dtype);
+    case Op::log2: return one<Log2>(dtype);
+    case Op::log1p: return one<Log1p>(dtype);
+    case Op::sin: return one<Sin>(dtype);
+    case Op::cos: return one<Cos>(dtype);
+    case Op::tanh: return one<Tanh>(dtype);
+    case Op::sigmoid: return one<Sigmoid>(dtype);
+    case Op::erf: return one<Erf>(dtype);
+    case Op::pow: return two<Pow>(dtype);
+    default: return nullptr;
+  }
+}
+
+}  // namespace tenon::backends::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tenon::backends::cpu {
+
+HWY_EXPORT(find_math_here);
+
+TileFn find_math(ir::Op op, DType dtype) { return HWY_DYNAMIC_DISPATCH(find_math_here)(op, dtype); }
+
+}  // namespace tenon::backends::cpu
+#endif

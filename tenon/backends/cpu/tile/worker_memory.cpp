@@ -1,0 +1,173 @@
+// Where the operands of a tile lie in the buffers, and how they get into registers and back.
+
+#include <algorithm>
+#include <cstring>
+
+#include "tenon/backends/cpu/tile/worker.h"
+#include "tenon/ir/philox.h"
+
+namespace tenon::backends::cpu {
+namespace {
+
+using ir::IndexMap;
+using ir::Instr;
+
+bool inside(const ir::View& view, size_t axis, int64_t index) {
+  return !view.masked() || (index >= view.valid_from[axis] && index < view.valid_to[axis]);
+}
+
+}  // namespace
+
+// Where a run of elements lies that has neither gaps nor padding; null for any other.
+std::byte* TileWorker::address_of(const TileInstr& instr, int64_t at, size_t n) {
+  const TileAccess& access = code_.accesses[instr.access];
+  const ir::View& view = access.view;
+  const auto size = static_cast<int64_t>(size_of(instr.dtype));
+  if (code_.rows_per_tile > 1) {
+    if (n == 0 || !access.dense) return nullptr;
+    return buffers_[instr.buffer] + (view.offset + row_ * code_.row_size) * size;
+  }
+  if (n == 0 || !access.strided || view.masked() || code_.space.size() != code_.row_rank + 1 ||
+      view.strides.back() != 1)
+    return nullptr;
+  return buffers_[instr.buffer] + (row_offset(view) + at) * size;
+}
+
+void TileWorker::transfer(const TileInstr& instr, std::byte* tile, int64_t at, size_t n) {
+  if (code_.rows_per_tile == 1) return transfer_row(instr, tile, at, n);
+  const TileAccess& access = code_.accesses[instr.access];
+  if (access.dense) return piece(instr, tile, access.view.offset + row_ * code_.row_size, 1, n);
+  if (instr.keeps_padding) return load_padded_rows(instr, tile);
+  go_to(row_);
+  const auto row = static_cast<size_t>(code_.row_size);
+  for (size_t i = 0; i < rows_; ++i, next_row())
+    transfer_row(instr, tile + i * row * tile_element_size(instr.dtype), 0, row);
+}
+
+// A tile begins where the last row axis does; what is padding along it is zero from the start.
+void TileWorker::load_padded_rows(const TileInstr& instr, std::byte* tile) {
+  const ir::View& view = code_.accesses[instr.access].view;
+  const auto row = static_cast<size_t>(code_.row_size);
+  const size_t last = code_.row_rank - 1, bytes = row * tile_element_size(instr.dtype);
+  const int64_t axis = code_.space[last], rows = static_cast<int64_t>(rows_);
+  for (int64_t first = 0; first < rows; first += axis) {
+    go_to(row_ + first);
+    for (int64_t i = view.valid_from[last]; i < view.valid_to[last]; ++i) {
+      row_index_[last] = i;
+      transfer_row(instr, tile + static_cast<size_t>(first + i) * bytes, 0, row);
+    }
+  }
+}
+
+// One element for each row of the tile.
+void TileWorker::transfer_row_values(const TileInstr& instr, std::byte* values, size_t rows) {
+  if (code_.rows_per_tile == 1) return transfer_row(instr, values, 0, 1);
+  const TileAccess& access = code_.accesses[instr.access];
+  if (access.dense) return piece(instr, values, access.view.offset + row_, 1, rows);
+  go_to(row_);
+  for (size_t i = 0; i < rows; ++i, next_row()) transfer_row(instr, values + i * tile_element_size(instr.dtype), 0, 1);
+}
+
+// Loads, stores and the rest of what has a map: in runs along the last axis of the space.
+void TileWorker::transfer_row(const TileInstr& instr, std::byte* tile, int64_t at, size_t n) {
+  const TileAccess& access = code_.accesses[instr.access];
+  const size_t element = tile_element_size(instr.dtype);
+  if (!access.strided) {
+    for (size_t i = 0; i < n; ++i) one(instr, access, tile + i * element, at + static_cast<int64_t>(i));
+    return;
+  }
+  if (instr.per_row || code_.space.size() - code_.row_rank <= 1) {
+    run_along(instr, access, tile, row_offset(access.view), at, n, row_valid(access.view));
+    return;
+  }
+  const int64_t width = code_.space.back();
+  while (n > 0) {  // several element axes: cut at the end of the innermost
+    const int64_t column = at % width;
+    const auto run = static_cast<size_t>(std::min<int64_t>(width - column, static_cast<int64_t>(n)));
+    int64_t rest = at / width, offset = row_offset(access.view);
+    bool valid = row_valid(access.view);
+    for (size_t axis = code_.space.size() - 1; axis-- > code_.row_rank;) {
+      const int64_t index = rest % code_.space[axis];
+      rest /= code_.space[axis];
+      offset += index * access.view.strides[axis];
+      valid = valid && inside(access.view, axis, index);
+    }
+    run_along(instr, access, tile, offset, column, run, valid);
+    tile += run * element;
+    at += static_cast<int64_t>(run);
+    n -= run;
+  }
+}
+
+int64_t TileWorker::row_offset(const ir::View& view) const {
+  const int64_t *index = row_index_.data(), *strides = view.strides.data();
+  int64_t offset = view.offset;
+  for (size_t axis = 0; axis < code_.row_rank; ++axis) offset += index[axis] * strides[axis];
+  return offset;
+}
+
+bool TileWorker::row_valid(const ir::View& view) const {
+  if (!view.masked()) return true;
+  const int64_t *index = row_index_.data(), *from = view.valid_from.data(), *to = view.valid_to.data();
+  bool valid = true;
+  for (size_t axis = 0; axis < code_.row_rank; ++axis) valid &= index[axis] >= from[axis] && index[axis] < to[axis];
+  return valid;
+}
+
+// Elements column..column+n-1 along the last axis, padding cut off at both ends.
+void TileWorker::run_along(const TileInstr& instr, const TileAccess& access, std::byte* tile, int64_t offset,
+                           int64_t column, size_t n, bool valid) {
+  const ir::View& view = access.view;
+  const bool has_last = !instr.per_row && code_.space.size() > code_.row_rank;
+  const int64_t stride = has_last ? view.strides.back() : 0;
+  int64_t from = column, to = column + static_cast<int64_t>(n);
+  if (!valid)
+    to = from;
+  else if (has_last && view.masked()) {
+    from = std::clamp(view.valid_from.back(), column, to);
+    to = std::clamp(view.valid_to.back(), from, to);
+  }
+  const size_t element = tile_element_size(instr.dtype);
+  const auto before = static_cast<size_t>(from - column), inner = static_cast<size_t>(to - from);
+  if (inner < n && instr.kind != Instr::Kind::store) std::memset(tile, 0, n * element);
+  if (inner > 0) piece(instr, tile + before * element, offset + from * stride, stride, inner);
+}
+
+void TileWorker::piece(const TileInstr& instr, std::byte* tile, int64_t position, int64_t stride, size_t n) {
+  const auto bytes = static_cast<int64_t>(size_of(instr.dtype));
+  switch (instr.kind) {
+    case Instr::Kind::load: instr.load(tile, buffers_[instr.buffer] + position * bytes, stride, n); break;
+    case Instr::Kind::store: instr.store(buffers_[instr.buffer] + position * bytes, stride, tile, n); break;
+    case Instr::Kind::ramp: tile_ramp(tile, instr.dtype, position, stride, n); break;
+    case Instr::Kind::valid: std::memset(tile, 1, n); break;
+    default: random(instr, tile, position, stride, n); break;
+  }
+}
+
+void TileWorker::random(const TileInstr& instr, std::byte* tile, int64_t position, int64_t stride, size_t n) {
+  int64_t state[2];
+  std::memcpy(state, buffers_[instr.buffer], sizeof(state));
+  const auto seed = static_cast<uint64_t>(state[0]);
+  const uint64_t start = static_cast<uint64_t>(state[1]) + instr.bits + static_cast<uint64_t>(position);
+  if (stride == 1) return tile_philox(tile, seed, start, n);
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t word = ir::philox_word(seed, start + static_cast<uint64_t>(stride) * i);
+    std::memcpy(tile + 4 * i, &word, 4);
+  }
+}
+
+// One element through a map that strides do not describe.
+void TileWorker::one(const TileInstr& instr, const TileAccess& access, std::byte* tile, int64_t position) {
+  index_.resize(access.map.shape().size());
+  int64_t rest = position;
+  for (size_t axis = index_.size(); axis-- > code_.row_rank;) {
+    index_[axis] = rest % code_.space[axis];
+    rest /= code_.space[axis];
+  }
+  std::copy_n(row_index_.begin(), code_.row_rank, index_.begin());
+  const int64_t where = access.map.locate({index_.data(), index_.size()});
+  if (where != IndexMap::kPadding) return piece(instr, tile, where, 1, 1);
+  if (instr.kind != Instr::Kind::store) std::memset(tile, 0, tile_element_size(instr.dtype));
+}
+
+}  // namespace tenon::backends::cpu
