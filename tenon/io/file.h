@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "tenon/base/mapped.h"
@@ -35,16 +36,13 @@ class MappedFile {
   std::optional<base::MappedRange> range_;
 };
 
-/// Whether a write to a link goes to what it leads to, as a user expects of a file that he names, or takes its place:
-/// in a folder of ours, a link is somebody else's, who may lead us anywhere.
-enum class Link : uint8_t { follow, replace };
-
 /// A new file beside the target: takes its place on commit, and is removed if that never comes. Until then the old file
-/// is there, whole. Every failure is one line that starts with `[format] path`.
+/// is there, whole. A link is replaced like a file: what it leads to may be anybody's and stays as it is. Every failure
+/// is one line that starts with `[format] path`.
 class ReplacingFile {
  public:
   /// Fails where something other than a file stands there: a device, a pipe, a folder.
-  ReplacingFile(std::string_view format, const std::filesystem::path& path, Link link = Link::follow);
+  ReplacingFile(std::string_view format, const std::filesystem::path& path);
   ~ReplacingFile();
   ReplacingFile(ReplacingFile&& other) noexcept;
   ReplacingFile& operator=(ReplacingFile&&) = delete;
@@ -64,12 +62,17 @@ class ReplacingFile {
   bool committed_ = false;
 };
 
-/// Where a file named by a user is put: behind links. Fails with one line where that is no place for a file: a device,
-/// a pipe, a folder, anything under /dev and /proc.
-std::filesystem::path place_of_new_file(const Input& shown, const std::filesystem::path& path,
-                                        Link link = Link::follow);
+/// Fails with one line where no file can be put: where something else stands, or a link to it, a device, a pipe, a
+/// folder; and anywhere under /dev and /proc.
+void require_place_for_file(const Input& shown, const std::filesystem::path& path);
 
-/// Until its folder is on disk, a renamed file can still be lost with the power. Messages name the file as `shown` does.
+/// Fails with one line where an output is something that is read, lies in it or holds it, by whatever name, through
+/// links. `out` and what is read may be files or folders, there or not; empty names are passed over.
+void require_apart(std::string_view format, const std::filesystem::path& out,
+                   std::span<const std::filesystem::path> read);
+
+/// Until its folder is on disk, a renamed file can still be lost with the power. Messages name the file as `shown`
+/// does.
 void sync_folder_of(const Input& shown, const std::filesystem::path& file);
 
 /// Removes a file that a newer one has made stale; that there is none is fine.

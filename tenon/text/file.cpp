@@ -10,7 +10,7 @@ void save_tokenizer_json(const std::filesystem::path& folder, std::string_view j
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) base::fail(kFormat, "{}: cannot make the folder: {}", folder.string(), error.message());
-  io::ReplacingFile file(kFormat, folder / "tokenizer.json", io::Link::replace);
+  io::ReplacingFile file(kFormat, folder / "tokenizer.json");
   file.write(json);
   file.sync();
   file.commit();
