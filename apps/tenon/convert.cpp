@@ -34,13 +34,15 @@ enum class Format { folder, run, safetensors, torch, npz, npy, llama2c };
 
 // A run of `tenon train` or one of its checkpoints, which is loaded as the other commands do.
 bool is_run(const fs::path& path) {
-  return fs::exists(path / "checkpoint.json") || fs::is_directory(path / "checkpoints");
+  std::error_code ignored;
+  return fs::exists(path / "checkpoint.json", ignored) || fs::is_directory(path / "checkpoints", ignored);
 }
 
 Format format_of(const fs::path& path) {
   const std::string ending = path.extension().string();
+  std::error_code ignored;
   if (is_run(path)) return Format::run;
-  if (fs::is_directory(path) || ending.empty()) return Format::folder;
+  if (fs::is_directory(path, ignored) || ending.empty()) return Format::folder;
   if (ending == ".safetensors" || path.string().ends_with(".safetensors.index.json")) return Format::safetensors;
   if (ending == ".pt" || ending == ".pth") return Format::torch;
   if (ending == ".npz") return Format::npz;
@@ -67,13 +69,10 @@ Loaded load_run(const fs::path& path) {
 
 // Without an ending a file would be taken for a folder.
 void require_readable(const fs::path& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) fail("convert", "{}: there is no such file or folder", path.string());
-  if (error) fail("convert", "{}: cannot be read: {}", path.string(), error.message());
-  if (!fs::is_regular_file(status) && !fs::is_directory(status))
+  const fs::file_type type = io::type_of("convert", path);
+  if (type != fs::file_type::regular && type != fs::file_type::directory)
     fail("convert", "{}: is neither a file nor a folder; write it to a file first", path.string());
-  if (fs::is_regular_file(status) && path.extension().empty())
+  if (type == fs::file_type::regular && path.extension().empty())
     fail("convert", "{}: its name has no ending, which tells the format; {}", path.string(), kEndings);
 }
 

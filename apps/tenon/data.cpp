@@ -73,8 +73,8 @@ void prepare(PrepareArguments& given) {
     print("{}: {} tokens\n", options.validation_out.string(), count_text(done.validation_tokens));
   }
   const auto bytes = static_cast<double>(done.bytes);
-  print("{} documents from {} in {:.1f} s ({}/s)\n", count_text(done.documents), bytes_text(bytes), taken,
-        bytes_text(bytes / taken));
+  print("{} document{} from {} in {:.1f} s ({}/s)\n", count_text(done.documents), done.documents == 1 ? "" : "s",
+        bytes_text(bytes), taken, bytes_text(bytes / taken));
 }
 
 void add_prepare(CLI::App& data) {

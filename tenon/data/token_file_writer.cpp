@@ -20,7 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kWriteBytes = size_t{1} << 20;
-constexpr std::string_view kMark = "TENONPRT";
+constexpr std::string_view kMark = "TENONPRT", kFinishedMark = "TENONTOK";
+constexpr size_t kVocabularyAt = 24, kTokenizerAt = 40;  // in the header
 
 template <typename T>
 void put(std::span<std::byte> bytes, size_t at, T number) {
@@ -84,14 +85,19 @@ bool TokenFileWriter::is_still_there() const {
          opened.st_ino == named.st_ino;
 }
 
-// What a run that was killed before its first checkpoint has left, or one that could not even write the mark.
+// What a run has left that was killed before its first checkpoint, before it could even write the mark, or when the
+// header of the finished file stood there already.
 bool TokenFileWriter::is_own_rest() const {
   struct stat status {};
   if (fstat(file_, &status) < 0 || !S_ISREG(status.st_mode)) return false;
   if (status.st_size == 0) return true;
-  std::array<char, kMark.size()> start{};
-  return pread(file_, start.data(), start.size(), 0) == static_cast<ssize_t>(start.size()) &&
-         std::string_view(start.data(), start.size()) == kMark;
+  std::array<std::byte, kTokenFileHeaderBytes> start{};
+  const ssize_t bytes = pread(file_, start.data(), start.size(), 0);
+  const std::string_view mark = io::as_text(std::span(start)).substr(0, kMark.size());
+  const bool is_finished = bytes == std::ssize(start) && mark == kFinishedMark &&
+                           io::number_at<int64_t>(start, kVocabularyAt) == options_.vocabulary &&
+                           io::number_at<uint64_t>(start, kTokenizerAt) == options_.tokenizer;
+  return is_finished || (bytes >= std::ssize(kMark) && mark == kMark);
 }
 
 void TokenFileWriter::refuse_foreign() const {
@@ -182,13 +188,13 @@ void TokenFileWriter::cut(const Written& kept) {
 void TokenFileWriter::commit() {
   sync();
   std::array<std::byte, kTokenFileHeaderBytes> header{};
-  std::memcpy(header.data(), "TENONTOK", 8);
+  std::memcpy(header.data(), kFinishedMark.data(), kFinishedMark.size());
   put<uint32_t>(header, 8, 1);
   put<uint32_t>(header, 12, static_cast<uint32_t>(token_bytes_));
   put<int64_t>(header, 16, written_.tokens);
-  put<int64_t>(header, 24, options_.vocabulary);
+  put<int64_t>(header, kVocabularyAt, options_.vocabulary);
   put<int64_t>(header, 32, written_.documents);
-  put<uint64_t>(header, 40, options_.tokenizer);
+  put<uint64_t>(header, kTokenizerAt, options_.tokenizer);
   put<uint64_t>(header, 48, written_.checksum);
   put<uint64_t>(header, 56, checksum_of(std::span(header).first(56)));
   write_at(0, header);

@@ -227,6 +227,21 @@ void ReplacingFile::check(int64_t result) const {
   if (result < 0) fail(shown_, "cannot be written: {}", reason(errno));
 }
 
+MadeFolder::MadeFolder(std::string_view format, const fs::path& path) {
+  std::error_code error;
+  for (fs::path part = fs::absolute(path, error).lexically_normal(); !fs::exists(part, error);
+       part = part.parent_path()) {
+    if (part.has_filename()) made_.push_back(part);
+    if (part == part.parent_path()) break;
+  }
+  fs::create_directories(path, error);
+  if (error) fail(Input{format, path.string(), {}}, "cannot be made: {}", error.message());
+}
+
+MadeFolder::~MadeFolder() {
+  for (const fs::path& folder : made_) rmdir(folder.c_str());  // only what is empty
+}
+
 void require_place_for_file(const Input& shown, const fs::path& path) {
   std::error_code ignored;
   const std::string plain = fs::absolute(path, ignored).lexically_normal().string();
@@ -238,6 +253,17 @@ void require_place_for_file(const Input& shown, const fs::path& path) {
   const bool is_there = stat(path.c_str(), &status) == 0;
   if (is_there && !S_ISREG(status.st_mode))
     fail(shown, "cannot be written: it is {}; name a file", kind_of(status.st_mode));
+}
+
+fs::file_type type_of(std::string_view format, const fs::path& path) {
+  const Input shown{format, path.string(), {}};
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) fail(shown, "there is no such file or folder");
+  if (error) fail(shown, "cannot be read: {}", error.message());
+  if (fs::is_directory(status) && faccessat(AT_FDCWD, path.c_str(), R_OK | X_OK, AT_EACCESS) != 0)
+    fail(shown, "cannot be read: {}", reason(errno));
+  return status.type();
 }
 
 void require_apart(std::string_view format, const fs::path& out, std::span<const fs::path> read) {

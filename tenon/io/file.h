@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tenon/base/mapped.h"
 #include "tenon/io/input.h"
@@ -62,6 +63,21 @@ class ReplacingFile {
   bool committed_ = false;
 };
 
+/// A folder for files that are about to be written: made where it is missing, with those above it. What was made goes
+/// again, as far as it is empty, unless keep() is called. Failing is one line that starts with `[format] path`.
+class MadeFolder {
+ public:
+  MadeFolder(std::string_view format, const std::filesystem::path& path);
+  ~MadeFolder();
+  MadeFolder(const MadeFolder&) = delete;
+  MadeFolder& operator=(const MadeFolder&) = delete;
+
+  void keep() { made_.clear(); }
+
+ private:
+  std::vector<std::filesystem::path> made_;  // the innermost first
+};
+
 /// Fails with one line where no file can be put: where something else stands, or a link to it, a device, a pipe, a
 /// folder; and anywhere under /dev and /proc.
 void require_place_for_file(const Input& shown, const std::filesystem::path& path);
@@ -70,6 +86,10 @@ void require_place_for_file(const Input& shown, const std::filesystem::path& pat
 /// links. `out` and what is read may be files or folders, there or not; empty names are passed over.
 void require_apart(std::string_view format, const std::filesystem::path& out,
                    std::span<const std::filesystem::path> read);
+
+/// What a name leads to; fails with one line where it leads nowhere, or where nobody may look: neither at the path nor,
+/// where it is a folder, at what lies in it.
+std::filesystem::file_type type_of(std::string_view format, const std::filesystem::path& path);
 
 /// Until its folder is on disk, a renamed file can still be lost with the power. Messages name the file as `shown`
 /// does.

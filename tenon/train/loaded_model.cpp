@@ -128,8 +128,7 @@ LoadedModel load_run(const fs::path& run, const LoadOptions& options) {
 }
 
 LoadedModel load_any(const fs::path& path, const LoadOptions& options) {
-  if (!fs::exists(path)) fail(kOp, "{}: there is no such file or folder", path.string());
-  if (!fs::is_directory(path)) {
+  if (io::type_of(kOp, path) != fs::file_type::directory) {
     if (path.extension() == ".bin") return load_llama2c(path, options);
     fail(kOp, "{}: is no model; name a folder, or a llama2.c file that ends in .bin", path.string());
   }

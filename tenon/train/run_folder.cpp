@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <system_error>
@@ -35,7 +37,7 @@ constexpr std::string_view kSamplePrefix = "step_", kSampleSuffix = ".txt";
 // All that a run replaces, and what is taken away again of one that could not begin.
 constexpr std::string_view kParts[] = {"config.json", "tokenizer.json", "metrics.jsonl", "report.html", "samples",
                                        "checkpoints", "tensorboard",    "model",         "adapter",     ".lock"};
-constexpr std::string_view kLockMark = " tenon train\n";
+constexpr std::string_view kLockMark = " tenon train";
 
 std::string start_of(const fs::path& path) {
   std::string text(32, '\0');
@@ -72,10 +74,12 @@ int lock_folder(const fs::path& path) {
     if (error_number != EWOULDBLOCK) fail_writing(path, error_number);
     base::fail(kFormat, "{}: {} is training in this folder; wait for it or choose another", path.string(), holder);
   }
-  const std::string holder = fmt::format("{}{}", getpid(), kLockMark);
-  if (ftruncate(lock, 0) < 0 || pwrite(lock, holder.data(), holder.size(), 0) < 0) {
+  // In this order, so that the mark of a folder is there at every moment.
+  const std::string holder = fmt::format("{}{}\n", getpid(), kLockMark);
+  const bool is_new = lseek(lock, 0, SEEK_END) == 0;
+  if (pwrite(lock, holder.data(), holder.size(), 0) < 0 || ftruncate(lock, std::ssize(holder)) < 0) {
     const int error_number = errno;
-    unlink((path / ".lock").c_str());
+    if (is_new) unlink((path / ".lock").c_str());
     close(lock);
     fail_writing(path, error_number);
   }
@@ -89,9 +93,12 @@ bool has_own_lock(const fs::path& folder) {
   const fs::path path = folder / ".lock";
   if (!fs::is_regular_file(fs::symlink_status(path, ignored))) return false;
   const std::string text = start_of(path);
-  if (!text.empty()) return text.ends_with(kLockMark);
-  auto entry = fs::directory_iterator(folder, ignored);
-  return fs::file_size(path, ignored) == 0 && !ignored && ++entry == fs::directory_iterator();
+  if (!text.empty()) return text.find(kLockMark) != text.npos;
+  int entries = 0;
+  for (auto entry = fs::directory_iterator(folder, ignored); !ignored && entry != fs::directory_iterator();
+       entry.increment(ignored))
+    ++entries;
+  return entries == 1;
 }
 
 /// Without steps or checkpoints there was never a run: the folder's owner tried something that failed at once.
@@ -185,6 +192,11 @@ RunFolder RunFolder::open(const fs::path& path, Start start) {
   if (start == Start::resume && !holds_run(path)) {
     base::fail(kFormat, "{}: there is no run to resume; start a new one or name the folder of a run", path.string());
   }
+  const auto require_no_run = [&] {
+    if (start == Start::fresh && holds_run(path))
+      base::fail(kFormat, "{}: holds a run already; resume it or choose another folder", path.string());
+  };
+  require_no_run();  // before anything is made, and again when nobody else can begin one
   if (!holds_run(path)) require_own_place(path);
   std::vector<fs::path> missing;
   for (fs::path part = fs::absolute(path, ignored).lexically_normal(); !fs::exists(part, ignored);
@@ -203,9 +215,7 @@ RunFolder RunFolder::open(const fs::path& path, Start start) {
   try {
     folder.lock_ = lock_folder(path);
     folder.resumes_ = holds_run(path);
-    if (start == Start::fresh && folder.resumes_) {
-      base::fail(kFormat, "{}: holds a run already; resume it or choose another folder", path.string());
-    }
+    require_no_run();
     remove_unfinished(path);
     for (const fs::path& part : {folder.samples(), folder.checkpoints(), folder.tensorboard()}) make_folder(part);
   } catch (...) {
@@ -217,7 +227,14 @@ RunFolder RunFolder::open(const fs::path& path, Start start) {
 
 RunFolder::RunFolder(fs::path path, int lock, bool resumes) : path_(std::move(path)), lock_(lock), resumes_(resumes) {}
 
+namespace {
+
+std::atomic<RunFolder*> abandoned_at_exit{nullptr};
+
+}  // namespace
+
 RunFolder::~RunFolder() {
+  keep();
   if (lock_ >= 0) close(lock_);
 }
 
@@ -228,8 +245,21 @@ RunFolder::RunFolder(RunFolder&& other) noexcept
       before_(std::move(other.before_)),
       made_(std::move(other.made_)) {}
 
+void RunFolder::abandon_at_exit() {
+  static const int registered = std::atexit([] {
+    if (RunFolder* folder = abandoned_at_exit.exchange(nullptr)) folder->abandon();
+  });
+  if (registered == 0) abandoned_at_exit = this;
+}
+
+void RunFolder::keep() {
+  is_kept_ = true;
+  RunFolder* own = this;
+  abandoned_at_exit.compare_exchange_strong(own, nullptr);
+}
+
 void RunFolder::abandon() {
-  if (resumes_) return;
+  if (resumes_ || is_kept_) return;
   std::error_code ignored;
   // Without the lock, what lies there is another process's.
   const bool is_ours = lock_ >= 0;

@@ -40,8 +40,13 @@ class RunFolder {
   RunFolder(RunFolder&& other) noexcept;
   RunFolder& operator=(RunFolder&&) = delete;
 
-  /// Takes everything away again that was made for a run which could not begin. What was there before stays.
+  /// Takes everything away again that was made for a run which could not begin, until keep() says that it has. What was
+  /// there before stays.
   void abandon();
+  /// The same where the process ends meanwhile: a library may call exit where it cannot go on, as OpenMP does without a
+  /// thread. One folder at a time.
+  void abandon_at_exit();
+  void keep();
 
   /// Whether a run was here before.
   bool resumes() const { return resumes_; }
@@ -64,7 +69,7 @@ class RunFolder {
 
   std::filesystem::path path_;
   int lock_ = -1;
-  bool resumes_ = false;
+  bool resumes_ = false, is_kept_ = false;
   std::set<std::string> before_;             // what was in it
   std::vector<std::filesystem::path> made_;  // the folders that were missing, the innermost first
 };

@@ -147,6 +147,7 @@ class Run {
         options_(options),
         threads_(config_.device.threads),
         folder_(RunFolder::open(options.folder, options.resume ? Start::resume_or_fresh : Start::fresh)) {
+    folder_.abandon_at_exit();
     try {
       set_up();
     } catch (...) {
@@ -159,8 +160,7 @@ class Run {
     try {
       return train();
     } catch (...) {
-      // A step may have been begun without a thread to run it on: it counts when its numbers were seen.
-      if (!has_left_something_) folder_.abandon();
+      folder_.abandon();
       throw;
     }
   }
@@ -284,8 +284,9 @@ class Run {
          good + 1, why.empty() ? "" : ": " + why, saved);
   }
 
+  // A step may have been begun without a thread to run it on: the first one counts when its numbers were seen.
   void write_metrics() {
-    has_left_something_ = true;
+    folder_.keep();
     metrics_->write(now_);
     tensorboard_->scalar("train/loss", done_, now_.loss);
     tensorboard_->scalar("train/lr", done_, now_.lr);
@@ -351,7 +352,7 @@ class Run {
 
   void save(bool is_best) {
     if (saved_ == done_) return;
-    has_left_something_ = true;
+    folder_.keep();
     metrics_->flush();
     const NoGrad reading;
     save_checkpoint(folder_.checkpoints(), {done_, state(), tensors()});
@@ -590,7 +591,6 @@ class Run {
   data::Batch batch_;
   std::deque<Position> since_look_;
   int64_t done_ = 0, looked_at_ = 0, saved_ = -1;  // steps
-  bool has_left_something_ = false;                // that a failure would be a reason to keep
   int64_t tokens_ = 0, logged_tokens_ = 0;
   Clock::time_point started_;
   StepClock clock_;

@@ -116,9 +116,14 @@ TEST_F(Convert, SaysWhatIsWrongWithItsInput) {
             "1 tenon: [convert] weights: its name has no ending, which tells the format; there are .safetensors, .pt, "
             ".npz, .npy, .bin (llama2.c) and folders");
   fs::create_symlink("loop", folder_ / "loop");
+  io::save_folder(folder_ / "own", R"({"model_type": "gpt2"})", weights());
+  EXPECT_EQ(refusal("convert own x.bin"),
+            "1 tenon: [llama] config.json: model_type is \"gpt2\"; only \"llama\" is supported (in own)");
+  io::save_npz(folder_ / "a.npz", weights());
+  EXPECT_EQ(refusal("convert a.npz loop/b.npz"),
+            "1 tenon: [npz] loop/b.npz: cannot be written: Too many levels of symbolic links");
   EXPECT_EQ(refusal("convert loop a.npz"),
             "1 tenon: [convert] loop: cannot be read: Too many levels of symbolic links");
-  io::save_npz(folder_ / "a.npz", weights());
   EXPECT_EQ(
       refusal("convert a.npz b.safetensors.index.json"),
       "1 tenon: [convert] b.safetensors.index.json: an index is only read; write a .safetensors file or a folder");

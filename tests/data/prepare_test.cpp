@@ -264,6 +264,20 @@ TEST_F(Killed, BeforeTheFirstCheckpointLeavesWhatTheNextRunTakes) {
   EXPECT_EQ(files(), (std::vector<std::string>{"a.txt", "b.jsonl.gz", "c.txt.zst", "out.tokens"}));
 }
 
+// Between the header and the name of the part for validation, which has no journal of its own.
+TEST_F(Killed, WithAFinishedPartUnderItsOtherNameItIsTaken) {
+  PrepareOptions options = from({write("a.txt", "0123456789")});
+  options.validation_fraction = 0.5;
+  options.validation_out = path("v");
+  prepare(bytes_, options);
+  fs::rename(path("v"), path("v.partial"));
+  prepare(bytes_, options);
+  EXPECT_EQ(files(), (std::vector<std::string>{"a.txt", "out.tokens", "v"}));
+  fs::rename(path("v"), path("v.partial"));
+  const std::string theirs = text_of([&] { prepare(ByteTokenizer(300), options); });  // of another tokenizer
+  EXPECT_NE(theirs.find("v.partial, which is needed meanwhile, is somebody else's"), std::string::npos) << theirs;
+}
+
 TEST_F(Prepare, SomebodysPartialIsNotTaken) {
   PrepareOptions options = from({write("a.txt", "x")});
   write("out.tokens.partial", "a download of hours");

@@ -73,6 +73,13 @@ TEST_F(Run, AFolderWithOtherThingsIsRefusedAndStaysAsItIs) {
   EXPECT_EQ(RunFolder::open(path(), Start::fresh).path(), path());
 }
 
+TEST_F(Run, SomebodysCheckpointsGetNoLock) {
+  fs::create_directories(path() / "checkpoints");
+  write("run/checkpoints/theirs.bin", "x");
+  EXPECT_EQ(refusal(Start::fresh), "holds a run already; resume it or choose another folder");
+  EXPECT_FALSE(fs::exists(path() / ".lock"));
+}
+
 TEST_F(Run, OwnsItsPartsAndNotWhatIsKeptBesideThem) {
   { const RunFolder run = RunFolder::open(path(), Start::fresh); }
   const fs::path place = fs::canonical(path());
