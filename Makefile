@@ -21,8 +21,7 @@ setup: ## install the Debian packages the build needs, if any is missing
 
 demo: setup ## build, train a small GPT on built-in stories for about a minute, and let it tell some
 	@scripts/build.sh release tenon_cli
-	@rm -rf runs/demo
-	@build/release/bin/tenon train demo --out runs/demo
+	@build/release/bin/tenon train demo
 
 build: setup ## build library, tests and examples (build/release)
 	@scripts/build.sh release

@@ -7,11 +7,25 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "tenon/train/config.h"
 
 namespace tenon::cli {
 
 /// A whole number of an option, with bounds that a person can read.
 CLI::Validator whole_number(int64_t least, int64_t most);
+/// A number of an option between bounds; the least itself may be left out.
+CLI::Validator number(double least, double most, bool above_least = false);
+/// A name of a file or folder, which an empty text is not: what a script forgot to fill in is no choice.
+CLI::Validator path_name();
+/// Fails where a device computes nothing: it serves checks of programs, and its results mean nothing.
+void require_computing(const std::string& device);
+/// "schedule.warmup_steps is 3 instead of the 50 of demo, to fit what was asked for".
+std::string fit_text(const training::Difference& fit, const std::string& config);
+/// Fails where a file would become part of a training run, or take the place of one.
+void require_no_run(std::string_view command, const std::filesystem::path& out);
 
 void add_completion(CLI::App& app);
 void add_config(CLI::App& app);

@@ -8,6 +8,7 @@
 
 #include "apps/tenon/commands.h"
 #include "apps/tenon/output.h"
+#include "tenon/io/input.h"
 
 namespace tenon::cli {
 namespace {
@@ -25,7 +26,10 @@ void list_presets() {
 
 training::Config changed(const std::string& name, const std::vector<std::string>& settings) {
   training::Config config = training::load_config(name);
+  const training::Config before = config;
   training::set_all(config, settings);
+  for (const training::Difference& fit : training::make_fit(config, before, settings))
+    tell(io::escaped(fit_text(fit, name)) + "\n");
   training::validate(config, name);
   return config;
 }
@@ -54,8 +58,12 @@ void add_config(CLI::App& app) {
   const auto wanted = std::make_shared<Wanted>();
   CLI::Option_group* what = command->add_option_group("what", "One of these");
   what->add_flag("--list", wanted->list, "List the presets");
-  what->add_option("--validate", wanted->validate, "Check a config file or preset")->type_name("FILE");
-  what->add_option("--show", wanted->show, "Print a preset or file with all keys")->type_name("CONFIG");
+  what->add_option("--validate", wanted->validate, "Check a config file or preset")
+      ->type_name("FILE")
+      ->check(path_name());
+  what->add_option("--show", wanted->show, "Print a preset or file with all keys")
+      ->type_name("CONFIG")
+      ->check(path_name());
   what->add_flag("--print-defaults", wanted->defaults, "Print a config with all keys at their defaults");
   what->add_flag("--schema", wanted->schema, "Print the JSON schema of configs, for editors");
   what->add_flag("--markdown", wanted->markdown, "Print docs/config.md");

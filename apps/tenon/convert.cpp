@@ -28,26 +28,27 @@ struct Job {
   bool list = false;
 };
 
+constexpr std::string_view kEndings = "there are .safetensors, .pt, .npz, .npy, .bin (llama2.c) and folders";
+
 enum class Format { folder, run, safetensors, torch, npz, npy, llama2c };
 
 // A run of `tenon train` or one of its checkpoints, which is loaded as the other commands do.
 bool is_run(const fs::path& path) {
-  return fs::exists(path / "checkpoint.json") || fs::is_directory(path / "checkpoints");
+  std::error_code ignored;
+  return fs::exists(path / "checkpoint.json", ignored) || fs::is_directory(path / "checkpoints", ignored);
 }
 
 Format format_of(const fs::path& path) {
   const std::string ending = path.extension().string();
+  std::error_code ignored;
   if (is_run(path)) return Format::run;
-  if (fs::is_directory(path) || ending.empty()) return Format::folder;
+  if (fs::is_directory(path, ignored) || ending.empty()) return Format::folder;
   if (ending == ".safetensors" || path.string().ends_with(".safetensors.index.json")) return Format::safetensors;
   if (ending == ".pt" || ending == ".pth") return Format::torch;
   if (ending == ".npz") return Format::npz;
   if (ending == ".npy") return Format::npy;
   if (ending == ".bin") return Format::llama2c;
-  fail("convert",
-       "{}: {} is no ending of a known format; there are .safetensors, .pt, .npz, .npy, .bin (llama2.c) "
-       "and folders",
-       path.string(), ending);
+  fail("convert", "{}: {} is no ending of a known format; {}", path.string(), ending, kEndings);
 }
 
 std::string text_of_file(const fs::path& path) {
@@ -66,8 +67,17 @@ Loaded load_run(const fs::path& path) {
   return {std::move(files.weights), std::move(files.config), loaded.tokenizer};
 }
 
+// Without an ending a file would be taken for a folder.
+void require_readable(const fs::path& path) {
+  const fs::file_type type = io::type_of("convert", path);
+  if (type != fs::file_type::regular && type != fs::file_type::directory)
+    fail("convert", "{}: is neither a file nor a folder; write it to a file first", path.string());
+  if (type == fs::file_type::regular && path.extension().empty())
+    fail("convert", "{}: its name has no ending, which tells the format; {}", path.string(), kEndings);
+}
+
 Loaded load(const fs::path& path) {
-  if (!fs::exists(path)) fail("convert", "{}: there is no such file or folder", path.string());
+  require_readable(path);
   switch (format_of(path)) {
     case Format::folder: {
       io::HuggingFaceFolder folder = io::load_folder(path);
@@ -84,25 +94,25 @@ Loaded load(const fs::path& path) {
 }
 
 // What f16 cannot hold would silently become infinite.
-Tensor cast(const std::string& name, const Tensor& tensor, DType dtype) {
+Tensor cast(const std::string& from, const std::string& name, const Tensor& tensor, DType dtype) {
   if (!is_float(tensor.dtype()) || tensor.dtype() == dtype) return tensor;
   const Tensor made = tensor.to(dtype);
   if (dtype != DType::f16 || made.numel() == 0) return made;
   const Tensor lost = isinf(made) & isfinite(tensor);
   if (lost.any().item<bool>())
-    fail("convert", "tensor {} has numbers too large for f16; use --dtype bf16 or f32", io::in_quotes(name));
+    fail("convert", "{}: tensor {} has numbers too large for f16; use --dtype bf16 or f32", from, io::in_quotes(name));
   return made;
 }
 
-void cast_all(Weights& weights, const std::string& dtype) {
-  if (dtype.empty()) return;
-  for (auto& [name, tensor] : weights) tensor = cast(name, tensor, parse_dtype(dtype));
+void cast_all(const Job& job, Weights& weights) {
+  if (job.dtype.empty()) return;
+  for (auto& [name, tensor] : weights) tensor = cast(job.in, name, tensor, parse_dtype(job.dtype));
 }
 
 // transformers takes the dtype it loads into from the config.
-std::string with_dtype(const std::string& config, const std::string& dtype) {
+std::string with_dtype(const std::string& config, const std::string& name_of_config, const std::string& dtype) {
   if (dtype.empty()) return config;
-  const io::Input input{"convert", "config.json", std::as_bytes(std::span(config))};
+  const io::Input input{"convert", name_of_config, std::as_bytes(std::span(config))};
   io::check_json_object(input);
   const std::string name = dtype == "f32" ? "float32" : dtype == "f16" ? "float16" : "bfloat16";
   nlohmann::ordered_json json = io::parse_json(input);
@@ -126,8 +136,9 @@ void llama2c_to_folder(const Job& job) {
   models::Llama::load_llama2c(job.in)->save(job.out);
   if (job.dtype.empty() || job.dtype == "f32") return;
   io::HuggingFaceFolder folder = io::load_folder(job.out);
-  cast_all(folder.tensors, job.dtype);
-  io::save_folder(job.out, with_dtype(folder.config, job.dtype), folder.tensors);
+  cast_all(job, folder.tensors);
+  io::save_folder(job.out, with_dtype(folder.config, (fs::path(job.out) / "config.json").string(), job.dtype),
+                  folder.tensors);
 }
 
 void save_to_folder(const Job& job, Loaded& loaded) {
@@ -137,7 +148,8 @@ void save_to_folder(const Job& job, Loaded& loaded) {
          "{}: a folder needs a config.json, which {} does not bring; give one with --config, or write a "
          ".safetensors file",
          job.out, job.in);
-  io::save_folder(job.out, with_dtype(config, job.dtype), loaded.weights);
+  const std::string name = job.config.empty() ? (fs::path(job.in) / "config.json").string() : job.config;
+  io::save_folder(job.out, with_dtype(config, name, job.dtype), loaded.weights);
   if (format_of(job.in) == Format::folder) copy_companions(job.in, job.out);
   if (loaded.tokenizer) loaded.tokenizer->save(job.out);
 }
@@ -157,22 +169,30 @@ void folder_to_llama2c(const Job& job) {
   models::Llama::load(job.in)->save_llama2c(job.out);
 }
 
-// The weights are read where they lie while the new ones are written.
+// The weights are read where they lie while the new ones are written, and what is read stays as it is.
 void require_other_place(const Job& job) {
-  std::error_code ignored;
-  if (fs::exists(job.out, ignored) && fs::equivalent(job.in, job.out, ignored))
-    fail("convert", "{}: is what is read; write to another name", job.out);
-  if (is_run(job.out)) fail("convert", "{}: is a run of tenon train; write to another folder", job.out);
+  std::vector<fs::path> read = {job.in, job.config};
+  if (job.in.ends_with(".safetensors.index.json")) {
+    for (const fs::path& shard : io::safetensors_shards(job.in)) read.push_back(shard);
+  }
+  if (is_run(job.in)) {
+    for (const fs::path& part : training::sources_of_run(job.in)) read.push_back(part);
+  }
+  io::require_apart("convert", job.out, read);
+  require_no_run("convert", job.out);
 }
 
 void convert(const Job& job) {
+  require_readable(job.in);
   require_other_place(job);
   const Format to = format_of(job.out);
+  if (job.out.ends_with(".safetensors.index.json"))
+    fail("convert", "{}: an index is only read; write a .safetensors file or a folder", job.out);
   if (!job.config.empty() && to != Format::folder) throw CLI::ValidationError("--config", "goes with a folder as OUT");
   if (to == Format::folder && format_of(job.in) == Format::llama2c) return llama2c_to_folder(job);
   if (to == Format::llama2c) return folder_to_llama2c(job);
   Loaded loaded = load(job.in);
-  cast_all(loaded.weights, job.dtype);
+  cast_all(job, loaded.weights);
   if (to == Format::folder) return save_to_folder(job, loaded);
   if (to == Format::torch) return io::save_torch(job.out, loaded.weights);
   if (to == Format::npz) return io::save_npz(job.out, loaded.weights);
@@ -209,13 +229,16 @@ void add_convert(CLI::App& app) {
       "  tenon convert model.pt model.safetensors --dtype bf16\n"
       "  tenon convert --list distilgpt2/");
   const auto job = std::make_shared<Job>();
-  command->add_option("in", job->in, "What to read")->required()->type_name("IN");
-  command->add_option("out", job->out, "What to write; its name tells the format")->type_name("OUT");
+  command->add_option("in", job->in, "What to read")->required()->type_name("IN")->check(path_name());
+  command->add_option("out", job->out, "What to write; its name tells the format")
+      ->type_name("OUT")
+      ->check(path_name());
   command->add_flag("--list", job->list, "Only list names, dtypes and shapes of what IN holds");
   command->add_option("--dtype", job->dtype, "Convert floating-point tensors")
       ->check(CLI::IsMember(std::vector<std::string>{"f32", "f16", "bf16"}));
   command->add_option("--config", job->config, "A config.json for a folder made of a file that has none")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(path_name());
   command->callback([job] {
     if (job->list != job->out.empty())
       throw CLI::ValidationError("OUT", job->list ? "is not written with --list" : "is missing; or use --list");

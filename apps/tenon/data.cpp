@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <memory>
 
 #include "apps/tenon/commands.h"
@@ -31,6 +32,19 @@ struct PrepareArguments {
   int64_t checkpoint_megabytes = 64;
 };
 
+// The tokenizer's files, whichever of them there are.
+std::vector<fs::path> tokenizer_files(const fs::path& tokenizer) {
+  std::vector<fs::path> files = {tokenizer};
+  if (!fs::is_directory(tokenizer)) return files;
+  files.clear();  // a token file may well lie beside them
+  for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt", "encoder.json", "vocab.bpe"})
+    files.push_back(tokenizer / name);
+  for (const fs::directory_entry& entry : fs::directory_iterator(tokenizer)) {
+    if (entry.path().extension() == ".bin") files.push_back(entry.path());
+  }
+  return files;
+}
+
 void prepare(PrepareArguments& given) {
   data::PrepareOptions& options = given.options;
   options.format = data::format_named(given.format);
@@ -38,11 +52,9 @@ void prepare(PrepareArguments& given) {
   if (given.resume) options.unfinished = data::Unfinished::kMustContinue;
   if (given.restart) options.unfinished = data::Unfinished::kBeginAnew;
   const auto tokenizer = text::load_tokenizer(given.tokenizer);
+  options.also_read = tokenizer_files(given.tokenizer);
   for (const fs::path& out : {options.out, options.validation_out}) {
-    std::error_code missing;
-    if (fs::equivalent(out, given.tokenizer, missing) ||
-        fs::equivalent(out, fs::path(given.tokenizer) / "tokenizer.json", missing))
-      base::fail("prepare", "{}: is the tokenizer; write to another file", out.string());
+    if (!out.empty()) require_no_run("prepare", out);
   }
 
   const auto begin = Clock::now();
@@ -61,8 +73,8 @@ void prepare(PrepareArguments& given) {
     print("{}: {} tokens\n", options.validation_out.string(), count_text(done.validation_tokens));
   }
   const auto bytes = static_cast<double>(done.bytes);
-  print("{} documents from {} in {:.1f} s ({}/s)\n", count_text(done.documents), bytes_text(bytes), taken,
-        bytes_text(bytes / taken));
+  print("{} document{} from {} in {:.1f} s ({}/s)\n", count_text(done.documents), done.documents == 1 ? "" : "s",
+        bytes_text(bytes), taken, bytes_text(bytes / taken));
 }
 
 void add_prepare(CLI::App& data) {
@@ -75,16 +87,20 @@ void add_prepare(CLI::App& data) {
       "Example:\n"
       "  tenon data prepare enwiki.xml.bz2 --tokenizer wiki16k --out wiki.tokens --validation-fraction 0.01 "
       "--validation-out wiki_validation.tokens");
-  command->add_option("inputs", options.inputs, "Files and folders, in this order")->required();
-  command->add_option("--tokenizer", given->tokenizer, "File or folder of the tokenizer")->required();
-  command->add_option("--out", options.out, "Token file to write")->required();
+  command->add_option("inputs", options.inputs, "Files and folders, in this order")->required()->check(path_name());
+  command->add_option("--tokenizer", given->tokenizer, "File or folder of the tokenizer")
+      ->required()
+      ->check(path_name());
+  command->add_option("--out", options.out, "Token file to write")->required()->check(path_name());
   command->add_option("--format", given->format, "auto (by the name of each file), text, jsonl or wiki")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "text", "jsonl", "wiki"}));
   command->add_option("--field", options.field, "Field of JSON Lines that holds the text")->capture_default_str();
-  command->add_option("--validation-fraction", options.validation_fraction,
-                      "Part of the tokens, from the end, to set apart");
-  command->add_option("--validation-out", options.validation_out, "Token file for that part");
+  command
+      ->add_option("--validation-fraction", options.validation_fraction,
+                   "Part of the tokens, from the end, to set apart")
+      ->check(number(0, 1));
+  command->add_option("--validation-out", options.validation_out, "Token file for that part")->check(path_name());
   command->add_option("--threads", options.threads, "Threads that tokenize; 0: one for each processor")
       ->capture_default_str()
       ->check(whole_number(0, 1024));
@@ -136,8 +152,8 @@ void add_file_info(CLI::App& data) {
   auto given = std::make_shared<Arguments>();
   CLI::App* command = data.add_subcommand("info", "Check a token file and show what is in it.");
   command->footer("Example:\n  tenon data info wiki.tokens --tokenizer wiki16k");
-  command->add_option("file", given->file, "Token file")->required();
-  command->add_option("--tokenizer", given->tokenizer, "Shows the sample as text");
+  command->add_option("file", given->file, "Token file")->required()->check(path_name());
+  command->add_option("--tokenizer", given->tokenizer, "Shows the sample as text")->check(path_name());
   command->add_option("--sample", given->sample, "Tokens to show")
       ->capture_default_str()
       ->check(whole_number(0, 100000));
@@ -146,6 +162,7 @@ void add_file_info(CLI::App& data) {
 
 void stories(double megabytes, uint64_t seed, const fs::path& out) {
   const auto bytes = static_cast<int64_t>(megabytes * 1e6);
+  require_no_run("stories", out);
   io::ReplacingFile file("stories", out);
   data::StoryTeller teller(seed);
   std::string waiting;
@@ -174,11 +191,11 @@ void add_stories(CLI::App& data) {
   CLI::App* command =
       data.add_subcommand("stories", "Make up short stories in simple English to train a small model on.");
   command->footer("Example:\n  tenon data stories --megabytes 30 --seed 7 --out stories.txt");
-  command->add_option("--megabytes", given->megabytes, "How much")
+  command->add_option("--megabytes", given->megabytes, "How much")->capture_default_str()->check(number(0.001, 1e6));
+  command->add_option("--seed", given->seed, "The same seed tells the same stories")
       ->capture_default_str()
-      ->check(CLI::Range(0.001, 1e6));
-  command->add_option("--seed", given->seed, "The same seed tells the same stories")->capture_default_str();
-  command->add_option("--out", given->out, "Text file to write")->required();
+      ->check(whole_number(0, std::numeric_limits<int64_t>::max()));
+  command->add_option("--out", given->out, "Text file to write")->required()->check(path_name());
   command->callback([given] { stories(given->megabytes, given->seed, given->out); });
 }
 

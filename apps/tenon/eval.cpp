@@ -59,13 +59,14 @@ Text tokens_of(const Wanted& wanted, const text::Tokenizer& tokenizer) {
 }
 
 void run(const Wanted& wanted) {
+  require_computing(wanted.device);
   if (wanted.threads > 0) base::set_num_threads(static_cast<int>(wanted.threads));
   const training::LoadedModel loaded = training::load_model(
       wanted.model, {.tokenizer = wanted.tokenizer, .lora = wanted.lora, .device = Device(wanted.device)});
   const Text text = tokens_of(wanted, *loaded.tokenizer);
   const int64_t length = wanted.length > 0 ? wanted.length : loaded.model->positions();
   if (length > loaded.model->positions())
-    base::fail("eval", "--length {} is longer than the model's context {}; lower it", length,
+    base::fail("eval", "{}: --length {} is longer than the model's context {}; lower it", wanted.model, length,
                loaded.model->positions());
   if (text.tokens.size() < 2)
     base::fail("eval", "{}: has fewer than two tokens; there is nothing to tell", wanted.data);
@@ -102,10 +103,16 @@ void add_eval(CLI::App& app) {
   const auto wanted = std::make_shared<Wanted>();
   command->add_option("model", wanted->model, "A run, a checkpoint, or a folder of Hugging Face weights")
       ->type_name("MODEL")
-      ->required();
-  command->add_option("data", wanted->data, "A text file or token file")->type_name("FILE")->required();
-  command->add_option("--tokenizer", wanted->tokenizer, "Another tokenizer than the model's")->type_name("PATH");
-  command->add_option("--lora", wanted->lora, "An adapter to merge in")->type_name("FOLDER");
+      ->required()
+      ->check(path_name());
+  command->add_option("data", wanted->data, "A text file or token file")
+      ->type_name("FILE")
+      ->required()
+      ->check(path_name());
+  command->add_option("--tokenizer", wanted->tokenizer, "Another tokenizer than the model's")
+      ->type_name("PATH")
+      ->check(path_name());
+  command->add_option("--lora", wanted->lora, "An adapter to merge in")->type_name("FOLDER")->check(path_name());
   command->add_option("--batch", wanted->batch, "Windows at a time")->check(whole_number(1, 4096));
   command->add_option("--length", wanted->length, "Tokens of a window (the model's context unless given)")
       ->check(whole_number(1, 1 << 30));

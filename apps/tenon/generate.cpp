@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -122,6 +123,7 @@ struct Tally {
 void run(Job job) {
   if (job.threads != 0) base::set_num_threads(job.threads);
   models::check(job.options);
+  require_computing(job.device);
   const training::LoadedModel loaded =
       training::load_model(job.model, {.tokenizer = job.tokenizer, .lora = job.lora, .device = Device(job.device)});
   models::TextWriter writer(*loaded.model, *loaded.tokenizer);
@@ -158,14 +160,20 @@ void run(Job job) {
 
 void add_sampling(CLI::App& command, models::GenerateOptions& options) {
   command.add_option("--temperature", options.temperature, "0 takes the most likely token, 1 draws as the model says")
-      ->default_val(0.8);
-  command.add_option("--top-k", options.top_k, "Draw among this many most likely tokens; 0: among all")->default_val(0);
+      ->default_val(0.8)
+      ->check(number(0, 100));
+  command.add_option("--top-k", options.top_k, "Draw among this many most likely tokens; 0: among all")
+      ->default_val(0)
+      ->check(whole_number(0, 1 << 30));
   command.add_option("--top-p", options.top_p, "Draw among the fewest that have this probability together")
-      ->default_val(1);
+      ->default_val(1)
+      ->check(number(0, 1, /*above_least=*/true));
   command.add_option("--min-p", options.min_p, "Draw among those with this share of the highest probability")
-      ->default_val(0);
+      ->default_val(0)
+      ->check(number(0, 1));
   command.add_option("--repetition-penalty", options.repetition_penalty, "Above 1 makes used tokens less likely")
-      ->default_val(1);
+      ->default_val(1)
+      ->check(number(0, 100, /*above_least=*/true));
 }
 
 }  // namespace
@@ -175,23 +183,29 @@ void add_generate(CLI::App& app) {
   command->footer(kExamples);
   const auto job = std::make_shared<Job>();
   const auto stops = std::make_shared<std::vector<std::string>>();
-  command->add_option("MODEL", job->model, "Folder, run, checkpoint or llama2.c file")->required();
+  command->add_option("MODEL", job->model, "Folder, run, checkpoint or llama2.c file")->required()->check(path_name());
   auto* prompt = command->add_option("--prompt,-p", job->prompt, "What the text continues");
-  command->add_option("--file,-f", job->file, "A file of prompts, one a line")->type_name("FILE")->excludes(prompt);
+  command->add_option("--file,-f", job->file, "A file of prompts, one a line")
+      ->type_name("FILE")
+      ->check(path_name())
+      ->excludes(prompt);
   command->add_option("--tokens,-n", job->tokens, "Most tokens to write; they may be more than the context")
       ->default_val(200)
       ->check(whole_number(1, 1 << 30));
   add_sampling(*command, job->options);
   command->add_option("--stop", *stops, "End before this string; may be repeated. \\n is a line break")
       ->allow_extra_args(false);
-  command->add_option("--seed", job->seed, "The same seed draws the same text")->default_val(1);
+  command->add_option("--seed", job->seed, "The same seed draws the same text")
+      ->default_val(1)
+      ->check(whole_number(0, std::numeric_limits<int64_t>::max()));
   command->add_option("--count", job->count, "Texts for each prompt")->default_val(1)->check(whole_number(1, 1 << 20));
   command->add_option("--batch", job->batch, "Texts to write at a time")->default_val(8)->check(whole_number(1, 4096));
   command->add_flag("--json", job->json, "A JSON object a line: prompt, text, tokens, stop (length, token, string)");
   command->add_flag("--no-stream", job->no_stream, "Show a text when it is finished");
   command->add_flag("--stats", job->stats, "Say on stderr which model it was, and how fast");
-  command->add_option("--tokenizer,-t", job->tokenizer, "Instead of the one that lies with the model");
-  command->add_option("--lora", job->lora, "Folder of an adapter to merge in")->type_name("FOLDER");
+  command->add_option("--tokenizer,-t", job->tokenizer, "Instead of the one that lies with the model")
+      ->check(path_name());
+  command->add_option("--lora", job->lora, "Folder of an adapter to merge in")->type_name("FOLDER")->check(path_name());
   command->add_option("--device", job->device, "Where to run (see tenon info)")->default_val("cpu");
   command->add_option("--threads", job->threads, "Threads to use (default: all)")->check(whole_number(1, 4096));
   command->callback([job, stops, prompt] {

@@ -9,6 +9,7 @@
 #include <exception>
 #include <filesystem>
 #include <new>
+#include <sstream>
 #include <system_error>
 
 #include "apps/tenon/commands.h"
@@ -45,7 +46,13 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // help or version
-    app.exit(asked);
+    if (const std::string unknown = unknown_command(app); !unknown.empty()) {
+      tell(tenon::io::escaped(unknown) + "\n");
+      return kBadUsage;
+    }
+    std::ostringstream text;
+    app.exit(asked, text, text);
+    write_out(text.str());
   } catch (const CLI::ParseError& error) {
     tell(tenon::io::escaped(usage_error(app, error)) + "\n");
     return kBadUsage;
@@ -103,6 +110,8 @@ int main(int argc, char** argv) {
   open_standard_files();
   // Losing the terminal must not end a run of days; what is lost on stdout is noticed where it is written.
   const bool pipes_are_quiet = std::signal(SIGPIPE, SIG_IGN) == SIG_DFL;
+  // A limit on the size of files is a failed write like a full disk, which is told and cleaned up after.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return run(argc, argv);
   } catch (...) {

@@ -201,14 +201,24 @@ std::unique_ptr<text::Tokenizer> train(const Options& options) {
 
 // What is read stays as it is: a tokenizer may say more than Tenon writes again.
 void require_other_file(const Options& options) {
+  const std::filesystem::path out = std::filesystem::path(options.out) / "tokenizer.json";
   std::vector<std::filesystem::path> read(options.train.begin(), options.train.end());
   read.emplace_back(options.tokenizer);
   read.push_back(std::filesystem::path(options.tokenizer) / "tokenizer.json");
   for (const std::filesystem::path& path : read) {
     std::error_code missing;
-    if (std::filesystem::equivalent(path, std::filesystem::path(options.out) / "tokenizer.json", missing))
+    if (std::filesystem::equivalent(path, out, missing))
       base::fail(kCommand, "{}: is what is read; write to another folder", path.string());
   }
+  require_no_run(kCommand, out);
+}
+
+// There is nothing to learn from, and a tokenizer that knows no word is no use.
+void require_text(const Options& options) {
+  for (const std::string& path : options.train) {
+    if (!io::MappedFile::open(kCommand, path)->bytes().empty()) return;
+  }
+  if (!options.train.empty()) base::fail(kCommand, "{}: is empty; name a text to learn from", options.train.front());
 }
 
 void run(const Options& options) {
@@ -217,6 +227,7 @@ void run(const Options& options) {
   const bool trains = !options.train.empty() || options.kind == "byte";
   if (trains) {
     if (options.out.empty()) throw CLI::RequiredError("--out");
+    require_text(options);
     const std::unique_ptr<text::Tokenizer> trained = train(options);
     trained->save(options.out);
     const bool is_short = options.kind == "bpe" && trained->vocabulary() < options.vocabulary;
@@ -250,7 +261,7 @@ void add_tokenize(CLI::App& app) {
   command->footer(kExamples);
   auto options = std::make_shared<Options>();
   const auto path = [&](const std::string& name, auto& value, const std::string& what) {
-    return command->add_option(name, value, what)->type_name("PATH");
+    return command->add_option(name, value, what)->type_name("PATH")->check(path_name());
   };
   command->add_option("TEXT", options->texts, "Texts to encode, or with --decode token numbers");
   auto* tokenizer = path("--tokenizer,-t", options->tokenizer,

@@ -9,7 +9,7 @@
 
 #include "apps/tenon/commands.h"
 #include "apps/tenon/output.h"
-#include "tenon/base/error.h"
+#include "tenon/io/input.h"
 #include "tenon/train/report.h"
 #include "tenon/train/trainer.h"
 
@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Wanted {
-  std::string config, out, resume;
+  std::string config, also_config, out, resume;
   std::vector<std::string> settings;
   int64_t stop_after = 0;
   bool quiet = false;
@@ -41,21 +41,35 @@ std::string default_folder(const std::string& config) {
   return plain + "_" + stamp;
 }
 
-void run(const Wanted& wanted) {
+// What is asked for on the command line stands; what it leaves no room for is said.
+training::Config config_of(const Wanted& wanted) {
   const bool resumes = !wanted.resume.empty();
+  training::Config config =
+      wanted.config.empty() ? training::run_config(wanted.resume) : training::load_config(wanted.config);
+  const training::Config before = config;
+  training::set_all(config, wanted.settings);
+  if (resumes) return config;  // keeps what it was begun with
+  for (const training::Difference& fit : training::make_fit(config, before, wanted.settings)) {
+    if (!wanted.quiet) tell(io::escaped(fit_text(fit, wanted.config)) + "\n");
+  }
+  return config;
+}
+
+void run(Wanted wanted) {
+  const bool resumes = !wanted.resume.empty();
+  if (!wanted.config.empty() && !wanted.also_config.empty())
+    throw CLI::ValidationError(
+        fmt::format("{} and --config {} both name a config; name one", wanted.config, wanted.also_config));
+  if (wanted.config.empty()) wanted.config = wanted.also_config;
   if (wanted.config.empty() && !resumes)
     throw CLI::ValidationError("name a config or preset, or a run to --resume; tenon config --list shows the presets");
   if (resumes && !wanted.out.empty())
     throw CLI::ValidationError("--resume goes on in its own folder; leave --out away");
-  training::Config config =
-      wanted.config.empty() ? training::run_config(wanted.resume) : training::load_config(wanted.config);
-  training::set_all(config, wanted.settings);
-  std::error_code missing;
-  if (!resumes && fs::equivalent(wanted.config, fs::path(wanted.out) / "config.json", missing))
-    base::fail("train", "{}: would be replaced by the config of the run; choose another --out", wanted.config);
+  const training::Config config = config_of(wanted);
   training::TrainOptions options;
   options.folder = resumes ? wanted.resume : wanted.out.empty() ? default_folder(wanted.config) : wanted.out;
   options.resume = resumes;
+  options.config_name = wanted.config;
   if (wanted.stop_after > 0) options.stop_after = wanted.stop_after;
   if (wanted.quiet) options.out = nullptr;
   const training::TrainResult result = training::train(config, options);
@@ -63,7 +77,7 @@ void run(const Wanted& wanted) {
   if (result.stopped)
     print("stopped after step {}: tenon train --resume {}\n", result.step, options.folder.string());
   else
-    print("trained {} steps in {} ({} in all), {:.0f} tokens/s, loss {:.4f}", result.step,
+    print("trained {} step{} in {} ({} in all), {:.0f} tokens/s, loss {:.4f}", result.step, result.step == 1 ? "" : "s",
           training::duration_text(result.step_seconds), training::duration_text(result.seconds),
           result.tokens_per_second, result.loss);
   if (!result.stopped) {
@@ -78,7 +92,8 @@ void run(const Wanted& wanted) {
 void add_train(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Train a model from a config or preset");
   command->footer(
-      "Ctrl-C finishes the step, saves a checkpoint and exits with 0; a second one quits at once with 130.\n"
+      "Ctrl-C, SIGTERM and SIGHUP finish the step, save a checkpoint and exit with 0; a second Ctrl-C quits at once\n"
+      "with 130.\n"
       "\n"
       "Examples:\n"
       "  tenon train demo\n"
@@ -86,16 +101,19 @@ void add_train(CLI::App& app) {
       "  tenon train --resume runs/shakespeare --set training.steps=4000");
   const auto wanted = std::make_shared<Wanted>();
   command->add_option("config", wanted->config, "A config file, or a preset (tenon config --list)")
-      ->type_name("CONFIG");
-  command->add_option("--config", wanted->config, "The same")->type_name("CONFIG");
+      ->type_name("CONFIG")
+      ->check(path_name());
+  command->add_option("--config", wanted->also_config, "The same")->type_name("CONFIG")->check(path_name());
   command->add_option("--set", wanted->settings, "Change a key: training.batch_size=16; may be given several times")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command
       ->add_option("--out", wanted->out, "Folder of the run (runs/CONFIG, or where there is one runs/CONFIG_DATE_TIME)")
-      ->type_name("FOLDER");
+      ->type_name("FOLDER")
+      ->check(path_name());
   command->add_option("--resume", wanted->resume, "Go on with the newest good checkpoint of a run")
-      ->type_name("FOLDER");
+      ->type_name("FOLDER")
+      ->check(path_name());
   command->add_option("--stop-after", wanted->stop_after, "Stop with a checkpoint after this step, as Ctrl-C would")
       ->type_name("STEP")
       ->check(whole_number(1, 1'000'000'000));

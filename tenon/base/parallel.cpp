@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdlib>
@@ -19,6 +20,7 @@
 #ifdef _OPENMP
 #include <omp.h>
 #include <pthread.h>
+#include <unistd.h>
 #endif
 
 #include "tenon/base/error.h"
@@ -62,12 +64,20 @@ bool is_watching_forks() {
   return pthread_atfork(nullptr, nullptr, [] { lost_its_helpers = true; }) == 0;
 }
 
+// A thread that was joined counts against the limits until the system has put it away, which takes it a moment more.
+void wait_until_gone(pid_t thread) {
+  const std::string name = fmt::format("/proc/self/task/{}", thread);
+  for (int tries = 0; tries < 1000 && access(name.c_str(), F_OK) == 0; ++tries)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
+
 // Stands still until all of a number of threads have been started, or one could not.
 void try_threads(int count) {
   std::mutex mutex;
   std::condition_variable all_tried;
   bool is_over = false;
   std::vector<std::thread> tried;
+  std::vector<pid_t> numbers;
   const auto end = [&] {
     {
       const std::scoped_lock lock(mutex);
@@ -75,12 +85,14 @@ void try_threads(int count) {
     }
     all_tried.notify_all();
     for (std::thread& thread : tried) thread.join();
+    for (const pid_t number : numbers) wait_until_gone(number);
   };
   try {
     tried.reserve(static_cast<size_t>(count));
     for (int i = 0; i < count; ++i) {
       tried.push_back(start_thread([&] {
         std::unique_lock lock(mutex);
+        numbers.push_back(gettid());
         all_tried.wait(lock, [&] { return is_over; });
       }));
     }
@@ -160,7 +172,12 @@ void require_threads([[maybe_unused]] int threads) {
 #ifdef _OPENMP
   thread_local int known = 1;  // this one
   if (threads <= known || must_stay_on_this_thread()) return;
+  // One after the other, and up to the pool itself: another thread's would take the place that was found free.
+  static std::mutex one_at_a_time;
+  const std::scoped_lock lock(one_at_a_time);
   try_threads(threads - known);
+#pragma omp parallel num_threads(threads)
+  {}
   known = threads;
 #endif
 }

@@ -11,6 +11,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
+constexpr std::string_view kStart = "{\n \"about\": \"journal of an unfinished tenon data prepare\"";
+
 Json json_of(const Written& written) {
   return {{"tokens", written.tokens}, {"documents", written.documents}, {"checksum", written.checksum}};
 }
@@ -57,7 +59,8 @@ class Fields {
 
 std::string to_json(const Journal& journal) {
   const Progress& progress = journal.progress;
-  return Json{{"version", 1},
+  return Json{{"about", "journal of an unfinished tenon data prepare"},  // stands first: keys are sorted
+              {"version", 1},
               {"run", journal.run},
               {"file", progress.file},
               {"offset", progress.place.offset},
@@ -97,11 +100,30 @@ fs::path journal_path(const fs::path& out) {
   return path.replace_extension(".journal");
 }
 
+namespace {
+
+std::shared_ptr<const io::MappedFile> open_own_journal(const fs::path& path) {
+  auto file = io::MappedFile::open("prepare", path);
+  if (!io::as_text(file->bytes()).starts_with(kStart))
+    base::fail("prepare",
+               "{}: is no journal of tenon, which needs this name meanwhile; move it away or name another file",
+               path.string());
+  return file;
+}
+
+}  // namespace
+
 std::optional<Journal> read_journal(const fs::path& out) {
   const fs::path path = journal_path(out);
   if (!fs::exists(path)) return std::nullopt;
-  const auto file = io::MappedFile::open("prepare", path);
-  return journal_from_json(io::as_text(file->bytes()), path.string());
+  return journal_from_json(io::as_text(open_own_journal(path)->bytes()), path.string());
+}
+
+void remove_journal(const fs::path& out) {
+  const fs::path path = journal_path(out);
+  if (!fs::exists(path)) return;
+  open_own_journal(path);
+  io::remove_stale("prepare", path);
 }
 
 void write_journal(const fs::path& out, const Journal& journal) {

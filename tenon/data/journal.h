@@ -1,6 +1,7 @@
 // The journal of a prepare run: what the run is, and how much of it is safely on disk.
 //
-// It is replaced as a whole, after what it speaks of has been synced, so it is never ahead of the file.
+// It is replaced as a whole, after what it speaks of has been synced, so it is never ahead of the file. It begins with
+// what it is: a file of that name that does not is somebody else's and stays.
 
 #pragma once
 
@@ -32,7 +33,10 @@ std::string to_json(const Journal& journal);
 Journal journal_from_json(std::string_view text, const std::string& name);
 
 std::filesystem::path journal_path(const std::filesystem::path& out);
+/// Fails with one line where the file is damaged, or none of ours.
 std::optional<Journal> read_journal(const std::filesystem::path& out);
+/// Removes it, damaged or not; fails where the file is none of ours.
+void remove_journal(const std::filesystem::path& out);
 void write_journal(const std::filesystem::path& out, const Journal& journal);
 
 }  // namespace tenon::data

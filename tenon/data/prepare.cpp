@@ -137,17 +137,33 @@ class Run {
       base::fail("prepare", "a file for validation needs to know how much: give --validation-fraction");
     }
     tokens_before_validation(0, options_.validation_fraction);  // refuses what is no fraction
-    for (const fs::path& out : {options_.out, options_.validation_out}) {
-      std::error_code ignored;
-      for (const CorpusFile& file : files_) {
-        if (!out.empty() && fs::equivalent(out, file.path, ignored))
-          base::fail("prepare", "{}: is one of the inputs; write to another file", out.string());
-      }
+    check_places();
+  }
+
+  /// What is read, and what is written under one name, is not written under another.
+  void check_places() const {
+    const fs::path &out = options_.out, &validation = options_.validation_out;
+    std::vector<fs::path> read = options_.inputs;
+    for (const CorpusFile& file : files_) read.push_back(file.path);
+    read.insert(read.end(), options_.also_read.begin(), options_.also_read.end());
+    for (const fs::path& named : {out, validation}) {
+      if (!named.empty()) io::require_apart("prepare", named, read);
     }
     std::error_code ignored;
     const auto place = [&](const fs::path& path) { return fs::weakly_canonical(fs::absolute(path), ignored); };
-    if (!options_.validation_out.empty() && place(options_.out) == place(options_.validation_out))
-      base::fail("prepare", "{}: is named for both parts; name two files", options_.out.string());
+    if (!validation.empty() && place(out) == place(validation))
+      base::fail("prepare", "{}: is named for both parts; name two files", out.string());
+    std::vector<fs::path> helpers = {TokenFileWriter::partial_path(out), journal_path(out)};
+    if (!validation.empty()) helpers.push_back(TokenFileWriter::partial_path(validation));
+    for (const fs::path& helper : helpers) {
+      const bool is_read = std::ranges::any_of(read, [&](const fs::path& path) {
+        return fs::equivalent(helper, path, ignored) || place(helper) == place(path);
+      });
+      const bool is_named = place(helper) == place(out) || (!validation.empty() && place(helper) == place(validation));
+      if (is_read || is_named)
+        base::fail("prepare", "{}: is needed meanwhile, but is what is {}; write to another file", helper.string(),
+                   is_read ? "read" : "written");
+    }
   }
 
   /// A kill may come when the file has its name and the journal is still there: then all that is left to do is to
@@ -188,7 +204,7 @@ class Run {
   }
 
   void begin() {
-    if (options_.unfinished == Unfinished::kBeginAnew) io::remove_stale("prepare", journal_path(options_.out));
+    if (options_.unfinished == Unfinished::kBeginAnew) remove_journal(options_.out);
     const auto earlier = read_journal(options_.out);
     if (!earlier) {
       if (options_.unfinished == Unfinished::kMustContinue) {

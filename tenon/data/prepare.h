@@ -33,10 +33,11 @@ struct PrepareOptions {
   std::vector<std::filesystem::path> inputs;
   std::filesystem::path out;
   Format format = Format::kAuto;
-  std::string field = "text";            // of JSON Lines
-  double validation_fraction = 0;        // the last part of the tokens goes to
-  std::filesystem::path validation_out;  // this file
-  int threads = 0;                       // that tokenize; 0: as many as the machine has
+  std::string field = "text";                         // of JSON Lines
+  double validation_fraction = 0;                     // the last part of the tokens goes to
+  std::filesystem::path validation_out;               // this file
+  std::vector<std::filesystem::path> also_read = {};  // what else no output may replace: files of the tokenizer
+  int threads = 0;                                    // that tokenize; 0: as many as the machine has
   Unfinished unfinished = Unfinished::kContinue;
   int64_t checkpoint_bytes = int64_t{64} << 20;          // of the inputs between two checkpoints
   std::function<void(const PrepareProgress&)> progress;  // called after every unit of work, on the caller's thread

@@ -87,7 +87,8 @@ struct Written {
   uint64_t checksum = 0;
 };
 
-/// Writes beside the target, to FILE.partial, which has no valid header until commit puts it in the target's place.
+/// Writes beside the target, to FILE.partial, which has no valid header until commit puts it in the target's place. A
+/// FILE.partial that is there is taken over where a writer left it, and refused where it is anything else.
 /// Every failure is one line that starts with `[tokens] FILE`.
 class TokenFileWriter {
  public:
@@ -114,10 +115,11 @@ class TokenFileWriter {
   static std::filesystem::path partial_path(const std::filesystem::path& path);
 
  private:
-  struct OpenFlags {
-    int value;
-  };
-  TokenFileWriter(const std::filesystem::path& path, const TokenFileOptions& options, OpenFlags flags);
+  enum class Open : uint8_t { anew, to_continue };
+  TokenFileWriter(const std::filesystem::path& path, const TokenFileOptions& options, Open how);
+  bool is_own_rest() const;
+  bool is_still_there() const;
+  [[noreturn]] void refuse_foreign() const;
   void check(int64_t result) const;
   void flush();
   void write_at(int64_t offset, std::span<const std::byte> bytes);

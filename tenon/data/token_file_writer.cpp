@@ -1,5 +1,6 @@
-// Writing token files. Until commit, the place of the header holds zeros: a run that is killed leaves FILE.partial,
-// which no reader takes for a token file, and the target as it was.
+// Writing token files. Until commit, the place of the header holds a mark: a run that is killed leaves FILE.partial,
+// which no reader takes for a token file, and the target as it was. By the mark the next run knows that the rest is its
+// own to take; whatever else has that name is somebody's and stays.
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -19,6 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kWriteBytes = size_t{1} << 20;
+constexpr std::string_view kMark = "TENONPRT", kFinishedMark = "TENONTOK";
+constexpr size_t kVocabularyAt = 24, kTokenizerAt = 40;  // in the header
 
 template <typename T>
 void put(std::span<std::byte> bytes, size_t at, T number) {
@@ -37,48 +40,81 @@ void append_as(std::span<const int32_t> tokens, std::vector<std::byte>& bytes) {
   }
 }
 
-fs::path resolved(const fs::path& path) {
-  std::error_code ignored;
-  const fs::path target = fs::weakly_canonical(path, ignored);  // the file behind a link is replaced, not the link
-  return target.empty() ? path : target;
-}
-
 }  // namespace
 
 fs::path TokenFileWriter::partial_path(const fs::path& path) {
-  fs::path partial = resolved(path);
+  fs::path partial = path;
   partial += ".partial";
   return partial;
 }
 
 // The constructors that follow delegate to this one, so that the destructor cleans up when the rest of them fails.
-TokenFileWriter::TokenFileWriter(const fs::path& path, const TokenFileOptions& options, OpenFlags flags)
+TokenFileWriter::TokenFileWriter(const fs::path& path, const TokenFileOptions& options, Open how)
     : shown_{"tokens", path.string(), {}},
-      target_(io::place_of_new_file(shown_, path)),
+      target_(path),
       partial_(partial_path(path)),
       options_(options),
       token_bytes_(token_bytes_for(options.vocabulary)) {
+  io::require_place_for_file(shown_, path);
   if (options.vocabulary < 1 || options.vocabulary > kMostVocabulary) {
     io::fail(shown_, "a vocabulary of {} cannot be written", options.vocabulary);
   }
-  file_ = open(partial_.c_str(), O_RDWR | O_CLOEXEC | flags.value, 0666);
-  if (file_ < 0 && errno == ENOENT && !(flags.value & O_CREAT)) {
+  constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  if (how == Open::anew) file_ = open(partial_.c_str(), kFlags | O_CREAT | O_EXCL, 0666);
+  const bool is_new = file_ >= 0;
+  if (!is_new && (how == Open::to_continue || errno == EEXIST)) file_ = open(partial_.c_str(), kFlags);
+  if (file_ < 0 && errno == ENOENT && how == Open::to_continue) {
     io::fail(shown_, "cannot be continued: {} is gone; begin anew with --restart", partial_.string());
   }
+  if (file_ < 0 && errno == ELOOP) refuse_foreign();
   check(file_);
-  if (flock(file_, LOCK_EX | LOCK_NB) == 0) return;
+  if (!is_new && how == Open::anew && !is_own_rest()) {
+    close(file_);
+    refuse_foreign();
+  }
+  // One that was opened while its writer put it in place is the finished file, whose name is no longer this one.
+  if (flock(file_, LOCK_EX | LOCK_NB) == 0 && is_still_there()) return;
   close(file_);
   io::fail(shown_, "another process is writing it");
 }
 
+bool TokenFileWriter::is_still_there() const {
+  struct stat opened {
+  }, named{};
+  return fstat(file_, &opened) == 0 && lstat(partial_.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
+         opened.st_ino == named.st_ino;
+}
+
+// What a run has left that was killed before its first checkpoint, before it could even write the mark, or when the
+// header of the finished file stood there already.
+bool TokenFileWriter::is_own_rest() const {
+  struct stat status {};
+  if (fstat(file_, &status) < 0 || !S_ISREG(status.st_mode)) return false;
+  if (status.st_size == 0) return true;
+  std::array<std::byte, kTokenFileHeaderBytes> start{};
+  const ssize_t bytes = pread(file_, start.data(), start.size(), 0);
+  const std::string_view mark = io::as_text(std::span(start)).substr(0, kMark.size());
+  const bool is_finished = bytes == std::ssize(start) && mark == kFinishedMark &&
+                           io::number_at<int64_t>(start, kVocabularyAt) == options_.vocabulary &&
+                           io::number_at<uint64_t>(start, kTokenizerAt) == options_.tokenizer;
+  return is_finished || (bytes >= std::ssize(kMark) && mark == kMark);
+}
+
+void TokenFileWriter::refuse_foreign() const {
+  io::fail(shown_,
+           "cannot be written: {}, which is needed meanwhile, is somebody else's; move it away or name another file",
+           partial_.string());
+}
+
 TokenFileWriter::TokenFileWriter(const fs::path& path, const TokenFileOptions& options)
-    : TokenFileWriter(path, options, OpenFlags{O_CREAT}) {
+    : TokenFileWriter(path, options, Open::anew) {
   check(ftruncate(file_, 0));
+  write_at(0, std::as_bytes(std::span(kMark)));
   check(ftruncate(file_, kTokenFileHeaderBytes));
 }
 
 TokenFileWriter::TokenFileWriter(const fs::path& path, const TokenFileOptions& options, const Written& written)
-    : TokenFileWriter(path, options, OpenFlags{0}) {
+    : TokenFileWriter(path, options, Open::to_continue) {
   struct stat status {};
   check(fstat(file_, &status));
   const int64_t bytes = kTokenFileHeaderBytes + written.tokens * token_bytes_;
@@ -152,13 +188,13 @@ void TokenFileWriter::cut(const Written& kept) {
 void TokenFileWriter::commit() {
   sync();
   std::array<std::byte, kTokenFileHeaderBytes> header{};
-  std::memcpy(header.data(), "TENONTOK", 8);
+  std::memcpy(header.data(), kFinishedMark.data(), kFinishedMark.size());
   put<uint32_t>(header, 8, 1);
   put<uint32_t>(header, 12, static_cast<uint32_t>(token_bytes_));
   put<int64_t>(header, 16, written_.tokens);
-  put<int64_t>(header, 24, options_.vocabulary);
+  put<int64_t>(header, kVocabularyAt, options_.vocabulary);
   put<int64_t>(header, 32, written_.documents);
-  put<uint64_t>(header, 40, options_.tokenizer);
+  put<uint64_t>(header, kTokenizerAt, options_.tokenizer);
   put<uint64_t>(header, 48, written_.checksum);
   put<uint64_t>(header, 56, checksum_of(std::span(header).first(56)));
   write_at(0, header);

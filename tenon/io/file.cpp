@@ -9,9 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <set>
 #include <system_error>
+#include <vector>
 
 namespace tenon::io {
 namespace {
@@ -88,6 +91,56 @@ void sweep_beside(const fs::path& target) {
   }
 }
 
+using FileId = std::pair<dev_t, ino_t>;
+
+/// What a name leads to, whatever it is called there.
+std::optional<FileId> id_of(const fs::path& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) < 0) return std::nullopt;
+  return FileId{status.st_dev, status.st_ino};
+}
+
+/// A place and the folders above it, that of the name itself and that of what it leads to.
+class Surroundings {
+ public:
+  explicit Surroundings(const fs::path& path) {
+    std::error_code ignored;
+    const fs::path whole = fs::absolute(path, ignored).lexically_normal();
+    const fs::path named = whole.has_filename() ? whole : whole.parent_path();
+    if (const auto id = id_of(path)) own_.insert(*id);
+    add_above(fs::weakly_canonical(named, ignored));
+    add_above(fs::weakly_canonical(named.parent_path(), ignored) / named.filename());
+  }
+  bool is(const FileId& id) const { return own_.contains(id); }
+  bool lies_in(const FileId& id) const { return above_.contains(id); }
+
+ private:
+  void add_above(const fs::path& place) {
+    for (fs::path folder = place.parent_path(); !folder.empty(); folder = folder.parent_path()) {
+      if (const auto id = id_of(folder)) above_.insert(*id);
+      if (folder == folder.parent_path()) break;
+    }
+  }
+
+  std::set<FileId> own_, above_;
+};
+
+/// The files of a folder, which may have other names elsewhere.
+std::set<FileId> files_in(const fs::path& folder) {
+  std::set<FileId> found;
+  std::error_code ignored;
+  for (auto entry = fs::directory_iterator(folder, ignored); !ignored && entry != fs::directory_iterator();
+       entry.increment(ignored)) {
+    const auto id = id_of(entry->path());
+    if (id && fs::is_regular_file(entry->path(), ignored)) found.insert(*id);
+  }
+  return found;
+}
+
+bool share_some(const std::set<FileId>& one, const std::set<FileId>& other) {
+  return std::ranges::any_of(one, [&](const FileId& id) { return other.contains(id); });
+}
+
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(std::string_view format, const fs::path& path) {
@@ -126,8 +179,9 @@ void MappedFile::require_whole() const {
   if (is_cut) range_->refuse();
 }
 
-ReplacingFile::ReplacingFile(std::string_view format, const fs::path& path, Link link)
-    : shown_{format, path.string(), {}}, target_(place_of_new_file(shown_, path, link)) {
+ReplacingFile::ReplacingFile(std::string_view format, const fs::path& path)
+    : shown_{format, path.string(), {}}, target_(path) {
+  require_place_for_file(shown_, path);
   sweep_beside(target_);
   for (int attempt = 0; file_ < 0; ++attempt) {
     temporary_ = target_;
@@ -173,19 +227,62 @@ void ReplacingFile::check(int64_t result) const {
   if (result < 0) fail(shown_, "cannot be written: {}", reason(errno));
 }
 
-fs::path place_of_new_file(const Input& shown, const fs::path& path, Link link) {
+MadeFolder::MadeFolder(std::string_view format, const fs::path& path) {
+  std::error_code error;
+  for (fs::path part = fs::absolute(path, error).lexically_normal(); !fs::exists(part, error);
+       part = part.parent_path()) {
+    if (part.has_filename()) made_.push_back(part);
+    if (part == part.parent_path()) break;
+  }
+  fs::create_directories(path, error);
+  if (error) fail(Input{format, path.string(), {}}, "cannot be made: {}", error.message());
+}
+
+MadeFolder::~MadeFolder() {
+  for (const fs::path& folder : made_) rmdir(folder.c_str());  // only what is empty
+}
+
+void require_place_for_file(const Input& shown, const fs::path& path) {
   std::error_code ignored;
   const std::string plain = fs::absolute(path, ignored).lexically_normal().string();
   // What stands there leads to the descriptors of this process, and from there anywhere.
   const bool is_memory = plain.starts_with("/dev/shm/");  // a file system like any other
   if ((plain.starts_with("/dev/") && !is_memory) || plain.starts_with("/proc/"))
     fail(shown, "cannot be written: it is no place for files; name a file elsewhere");
-  const fs::path target = link == Link::follow ? fs::weakly_canonical(path, ignored) : path;
   struct stat status {};
-  const bool is_there = (link == Link::follow ? stat : lstat)(path.c_str(), &status) == 0;
-  if (is_there && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+  const bool is_there = stat(path.c_str(), &status) == 0;
+  if (is_there && !S_ISREG(status.st_mode))
     fail(shown, "cannot be written: it is {}; name a file", kind_of(status.st_mode));
-  return target.empty() ? path : target;
+}
+
+fs::file_type type_of(std::string_view format, const fs::path& path) {
+  const Input shown{format, path.string(), {}};
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) fail(shown, "there is no such file or folder");
+  if (error) fail(shown, "cannot be read: {}", error.message());
+  if (fs::is_directory(status) && faccessat(AT_FDCWD, path.c_str(), R_OK | X_OK, AT_EACCESS) != 0)
+    fail(shown, "cannot be read: {}", reason(errno));
+  return status.type();
+}
+
+void require_apart(std::string_view format, const fs::path& out, std::span<const fs::path> read) {
+  const Input shown{format, out.string(), {}};
+  const Surroundings around_out(out);
+  const std::set<FileId> in_out = files_in(out);
+  for (const fs::path& input : read) {
+    const std::optional<FileId> id = id_of(input);
+    if (input.empty() || !id) continue;
+    if (around_out.is(*id)) fail(shown, "is what is read; write to another name");
+    if (around_out.lies_in(*id)) fail(shown, "lies in {}, which is read; write elsewhere", input.string());
+    const std::optional<FileId> out_id = id_of(out);
+    if (out_id && Surroundings(input).lies_in(*out_id))
+      fail(shown, "holds {}, which is read; write elsewhere", input.string());
+    const std::set<FileId> in_input = files_in(input);
+    const bool is_part = out_id && in_input.contains(*out_id);
+    if (is_part || in_out.contains(*id) || share_some(in_out, in_input))
+      fail(shown, "has a file under another name that belongs to {}, which is read; write elsewhere", input.string());
+  }
 }
 
 void sync_folder_of(const Input& shown, const fs::path& file) {

@@ -4,7 +4,9 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "tenon/base/mapped.h"
 #include "tenon/io/input.h"
@@ -35,16 +37,13 @@ class MappedFile {
   std::optional<base::MappedRange> range_;
 };
 
-/// Whether a write to a link goes to what it leads to, as a user expects of a file that he names, or takes its place:
-/// in a folder of ours, a link is somebody else's, who may lead us anywhere.
-enum class Link : uint8_t { follow, replace };
-
 /// A new file beside the target: takes its place on commit, and is removed if that never comes. Until then the old file
-/// is there, whole. Every failure is one line that starts with `[format] path`.
+/// is there, whole. A link is replaced like a file: what it leads to may be anybody's and stays as it is. Every failure
+/// is one line that starts with `[format] path`.
 class ReplacingFile {
  public:
   /// Fails where something other than a file stands there: a device, a pipe, a folder.
-  ReplacingFile(std::string_view format, const std::filesystem::path& path, Link link = Link::follow);
+  ReplacingFile(std::string_view format, const std::filesystem::path& path);
   ~ReplacingFile();
   ReplacingFile(ReplacingFile&& other) noexcept;
   ReplacingFile& operator=(ReplacingFile&&) = delete;
@@ -64,12 +63,36 @@ class ReplacingFile {
   bool committed_ = false;
 };
 
-/// Where a file named by a user is put: behind links. Fails with one line where that is no place for a file: a device,
-/// a pipe, a folder, anything under /dev and /proc.
-std::filesystem::path place_of_new_file(const Input& shown, const std::filesystem::path& path,
-                                        Link link = Link::follow);
+/// A folder for files that are about to be written: made where it is missing, with those above it. What was made goes
+/// again, as far as it is empty, unless keep() is called. Failing is one line that starts with `[format] path`.
+class MadeFolder {
+ public:
+  MadeFolder(std::string_view format, const std::filesystem::path& path);
+  ~MadeFolder();
+  MadeFolder(const MadeFolder&) = delete;
+  MadeFolder& operator=(const MadeFolder&) = delete;
 
-/// Until its folder is on disk, a renamed file can still be lost with the power. Messages name the file as `shown` does.
+  void keep() { made_.clear(); }
+
+ private:
+  std::vector<std::filesystem::path> made_;  // the innermost first
+};
+
+/// Fails with one line where no file can be put: where something else stands, or a link to it, a device, a pipe, a
+/// folder; and anywhere under /dev and /proc.
+void require_place_for_file(const Input& shown, const std::filesystem::path& path);
+
+/// Fails with one line where an output is something that is read, lies in it or holds it, by whatever name, through
+/// links. `out` and what is read may be files or folders, there or not; empty names are passed over.
+void require_apart(std::string_view format, const std::filesystem::path& out,
+                   std::span<const std::filesystem::path> read);
+
+/// What a name leads to; fails with one line where it leads nowhere, or where nobody may look: neither at the path nor,
+/// where it is a folder, at what lies in it.
+std::filesystem::file_type type_of(std::string_view format, const std::filesystem::path& path);
+
+/// Until its folder is on disk, a renamed file can still be lost with the power. Messages name the file as `shown`
+/// does.
 void sync_folder_of(const Input& shown, const std::filesystem::path& file);
 
 /// Removes a file that a newer one has made stale; that there is none is fine.

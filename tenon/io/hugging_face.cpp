@@ -5,7 +5,6 @@
 #include "tenon/io/hugging_face.h"
 
 #include <limits>
-#include <system_error>
 
 #include "tenon/io/file.h"
 #include "tenon/io/json_text.h"
@@ -40,15 +39,16 @@ HuggingFaceFolder load_folder(const fs::path& folder, Device device) {
 void save_folder(const fs::path& folder, const std::string& config, const std::map<std::string, Tensor>& tensors,
                  const std::map<std::string, std::string>& metadata, std::optional<uint64_t> max_shard_bytes) {
   check_json_object({kFormat, (folder / kConfig).string(), std::as_bytes(std::span(config))});
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail(Input{kFormat, folder.string(), {}}, "cannot be made: {}", error.message());
+  MadeFolder made(kFormat, folder);
+  // On disk before the weights take their place: a disk that fills up must not leave them without it.
+  ReplacingFile file(kFormat, folder / kConfig);
+  file.write(config);
+  file.sync();
   // A limit also when none is asked for: shards of an earlier save must not stay beside the new file.
   const uint64_t limit = max_shard_bytes.value_or(std::numeric_limits<uint64_t>::max());
   save_safetensors(folder / kWeights, tensors, metadata, limit);
-  ReplacingFile file(kFormat, folder / kConfig);
-  file.write(config);
   file.commit();
+  made.keep();
 }
 
 }  // namespace tenon::io

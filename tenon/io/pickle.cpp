@@ -83,7 +83,7 @@ class Machine {
  private:
   void step(uint8_t instruction) {
     switch (instruction) {
-      case kFrame: take<uint64_t>(); return;  // a hint for streams
+      case kFrame: check_frame(take<uint64_t>()); return;
       case kMark: push_mark(); return;
       case kNone: push({Kind::none}); return;
       case kNewTrue: push({Kind::boolean, 1}); return;
@@ -155,6 +155,11 @@ class Machine {
   }
   double big_endian_real() { return std::bit_cast<double>(__builtin_bswap64(take<uint64_t>())); }
 
+  /// Only a hint for streams, but one that leads beyond the file is no pickler's: Python reads nothing of such a
+  /// pickle.
+  void check_frame(uint64_t bytes) const {
+    if (bytes > input_.bytes.size() - at_) refuse(fmt::format("has a frame of {} bytes and is cut off", bytes));
+  }
   void push_mark() {
     constexpr size_t kMostOpen = 1000;
     if (marks_.size() == kMostOpen) refuse("is nested too deep");

@@ -185,6 +185,14 @@ void save_shards(const fs::path& path, const std::vector<std::vector<const Named
 
 }  // namespace
 
+std::vector<fs::path> safetensors_shards(const fs::path& path) {
+  const auto file = MappedFile::open(kFormat, path);
+  const SafetensorsIndex index = parse_safetensors_index({kFormat, path.string(), file->bytes()});
+  std::set<fs::path> shards;
+  for (const auto& [name, shard] : index.shard_of) shards.insert(path.parent_path() / shard);
+  return {shards.begin(), shards.end()};
+}
+
 SafetensorsFile load_safetensors(const fs::path& path, Device device) {
   return path.string().ends_with(kIndexEnding) ? load_shards(path, device) : load_one(path, device);
 }

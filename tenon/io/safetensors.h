@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tenon/tensor/tensor.h"
 
@@ -26,6 +27,9 @@ struct SafetensorsFile {
 /// nothing, and writing to them never reaches the file. Dtypes that Tenon lacks are widened: I8, I16 and U16 to i32,
 /// U32 and U64 to i64, F8_E4M3 and F8_E5M2 to f32.
 SafetensorsFile load_safetensors(const std::filesystem::path& path, Device device = {});
+
+/// The files that an index names, which lie beside it.
+std::vector<std::filesystem::path> safetensors_shards(const std::filesystem::path& index);
 
 /// Writes beside, syncs and renames: the old file stays until the new one is whole. Tensors of more than
 /// `max_shard_bytes` together are split: `model.safetensors` becomes `model-00001-of-00003.safetensors` and so on

@@ -174,7 +174,10 @@ Tensor Gpt2::states(const Tensor& ids, std::vector<nn::KvCache>* caches) const {
 std::unique_ptr<Gpt2> Gpt2::load(const std::filesystem::path& folder, const Options& options, int64_t padded_vocabulary,
                                  std::optional<double> dropout) {
   const io::HuggingFaceFolder files = io::load_folder(folder, options.device);
-  Gpt2Config config = Gpt2Config::from_json(files.config);
+  Gpt2Config config = [&] {
+    const base::Scope scope(folder.string());  // messages name the folder
+    return Gpt2Config::from_json(files.config);
+  }();
   config.padded_vocabulary = padded_vocabulary;
   if (dropout) config.set_dropout(*dropout);
   const DType dtype = options.dtype.value_or(DType::f32);

@@ -159,7 +159,10 @@ Tensor Llama::states(const Tensor& ids, std::vector<nn::KvCache>* caches) const 
 std::unique_ptr<Llama> Llama::load(const std::filesystem::path& folder, const Options& options,
                                    int64_t padded_vocabulary) {
   const io::HuggingFaceFolder files = io::load_folder(folder, options.device);
-  LlamaConfig config = LlamaConfig::from_json(files.config);
+  LlamaConfig config = [&] {
+    const base::Scope scope(folder.string());  // messages name the folder
+    return LlamaConfig::from_json(files.config);
+  }();
   config.padded_vocabulary = padded_vocabulary;
   nn::StateDict state;
   for (const auto& [given, tensor] : files.tensors) {

@@ -7,13 +7,12 @@
 namespace tenon::text {
 
 void save_tokenizer_json(const std::filesystem::path& folder, std::string_view json) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) base::fail(kFormat, "{}: cannot make the folder: {}", folder.string(), error.message());
-  io::ReplacingFile file(kFormat, folder / "tokenizer.json", io::Link::replace);
+  io::MadeFolder made(kFormat, folder);
+  io::ReplacingFile file(kFormat, folder / "tokenizer.json");
   file.write(json);
   file.sync();
   file.commit();
+  made.keep();
 }
 
 void check_id(int32_t id, int64_t vocabulary) {

@@ -84,10 +84,7 @@ std::unique_ptr<Tokenizer> parse_tokenizer_json(const io::Input& input) {
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) base::fail(kFormat, "{}: there is no such file or folder", path.string());
-  return fs::is_directory(status) ? load_folder(path) : load_file(path);
+  return io::type_of(kFormat, path) == fs::file_type::directory ? load_folder(path) : load_file(path);
 }
 
 }  // namespace tenon::text

@@ -165,6 +165,12 @@ void set(Config& config, std::string_view assignment);
 /// chooses another tokenizer for a preset need not know which keys of the preset belong to its own. What was asked for
 /// here stays, so that validate() refuses it where it would do nothing.
 void set_all(Config& config, std::span<const std::string> assignments);
+struct Difference {
+  std::string path, before, after;
+};
+/// Changes what the config had set, and was not asked for, where it leaves no room for what was: a warm-up that is
+/// longer than the run becomes as much shorter as the run does. Says what it changed.
+std::vector<Difference> make_fit(Config& config, const Config& before, std::span<const std::string> assignments);
 /// One key's value, as set() reads it.
 std::string get(const Config& config, std::string_view path);
 
@@ -178,9 +184,6 @@ void take_model(Config& config, const ModelConfig& found);
 /// All keys with their values, in the order of the table; parse_config reads the same Config from it.
 std::string to_json(const Config& config);
 
-struct Difference {
-  std::string path, before, after;
-};
 /// The keys whose values differ, in the order of the table.
 std::vector<Difference> differences(const Config& before, const Config& after);
 

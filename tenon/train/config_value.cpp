@@ -1,6 +1,8 @@
 // Keys by name, and their values as text: what --set reads and messages show.
 
+#include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -228,6 +230,46 @@ void set_all(Config& config, std::span<const std::string> assignments) {
       goes_on = true;
     }
   }
+}
+
+namespace {
+
+int64_t steps_of_schedule(const Config& config) { return std::min(config.training.steps, config.decay_steps()); }
+
+// Each takes one key back to what fits, where the config itself had set it. What holds here is accepted by
+// validate().
+struct Fit {
+  std::string_view path;
+  bool (*holds)(const Config&);
+  void (*make)(Config& config, const Config& before);
+};
+constexpr Fit kFits[] = {
+    {"schedule.warmup_steps",
+     [](const Config& c) { return c.schedule.warmup_steps == 0 || c.schedule.warmup_steps < steps_of_schedule(c); },
+     [](Config& c, const Config& before) {
+       const double part = static_cast<double>(steps_of_schedule(c)) / static_cast<double>(steps_of_schedule(before));
+       c.schedule.warmup_steps = static_cast<int64_t>(part * static_cast<double>(c.schedule.warmup_steps));
+     }},
+    {"schedule.min_lr", [](const Config& c) { return c.schedule.min_lr <= c.optimizer.lr; },
+     [](Config& c, const Config& before) { c.schedule.min_lr *= c.optimizer.lr / before.optimizer.lr; }},
+    {"training.micro_batches", [](const Config& c) { return c.training.batch_size % c.training.micro_batches == 0; },
+     [](Config& c, const Config&) {
+       c.training.micro_batches = std::gcd(c.training.batch_size, c.training.micro_batches);
+     }},
+    {"training.sequence_length", [](const Config& c) { return c.training.sequence_length <= c.model.context; },
+     [](Config& c, const Config&) { c.training.sequence_length = 0; }},
+};
+
+}  // namespace
+
+std::vector<Difference> make_fit(Config& config, const Config& before, std::span<const std::string> assignments) {
+  const Config asked = config;
+  for (const Fit& fit : kFits) {
+    const bool is_asked = std::ranges::any_of(
+        assignments, [&](std::string_view one) { return one.substr(0, one.find('=')) == fit.path; });
+    if (!is_asked && fit.holds(before) && !fit.holds(config)) fit.make(config, before);
+  }
+  return differences(asked, config);
 }
 
 std::string get(const Config& config, std::string_view path) {

@@ -102,8 +102,10 @@ LoadedModel load_from_run(const fs::path& run, const Checkpoint& checkpoint, con
 }
 
 // A checkpoint may be named through the link `best`, and stands in RUN/checkpoints.
+fs::path run_of_checkpoint(const fs::path& path) { return fs::canonical(path).parent_path().parent_path(); }
+
 LoadedModel load_checkpoint(const fs::path& path, const LoadOptions& options) {
-  const fs::path run = fs::canonical(path).parent_path().parent_path();
+  const fs::path run = run_of_checkpoint(path);
   if (!fs::exists(run / "config.json"))
     fail(kOp, "{}: the checkpoint has left its run: {} is missing", path.string(), (run / "config.json").string());
   return load_from_run(run, read_checkpoint(path), options);
@@ -126,8 +128,7 @@ LoadedModel load_run(const fs::path& run, const LoadOptions& options) {
 }
 
 LoadedModel load_any(const fs::path& path, const LoadOptions& options) {
-  if (!fs::exists(path)) fail(kOp, "{}: there is no such file or folder", path.string());
-  if (!fs::is_directory(path)) {
+  if (io::type_of(kOp, path) != fs::file_type::directory) {
     if (path.extension() == ".bin") return load_llama2c(path, options);
     fail(kOp, "{}: is no model; name a folder, or a llama2.c file that ends in .bin", path.string());
   }
@@ -152,6 +153,18 @@ LoadedModel load_model(const fs::path& path, const LoadOptions& options) {
          loaded.tokenizer->vocabulary(), loaded.model->vocabulary());
   }
   return loaded;
+}
+
+std::vector<fs::path> sources_of_run(const fs::path& path) {
+  const bool is_checkpoint = fs::exists(path / "checkpoint.json");
+  const fs::path run = is_checkpoint ? run_of_checkpoint(path) : path;
+  std::vector<fs::path> sources = {run};
+  for (const int64_t step : checkpoint_steps(run / "checkpoints"))
+    sources.push_back(checkpoint_path(run / "checkpoints", step));
+  if (!fs::exists(run / "config.json")) return sources;
+  const Config config = parse_config(text_of_file(run / "config.json"), (run / "config.json").string());
+  if (!config.model.init_from.empty()) sources.emplace_back(config.model.init_from);
+  return sources;
 }
 
 }  // namespace tenon::training

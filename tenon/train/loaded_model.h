@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tenon/models/causal_lm.h"
 #include "tenon/text/tokenizer.h"
@@ -31,5 +32,9 @@ struct LoadOptions {
 /// Reads a Hugging Face folder, a folder of `tenon train` (its best checkpoint, or else the newest that is good), one
 /// checkpoint of it, or a llama2.c file. Fails with one line that says what is wrong with the path.
 LoadedModel load_model(const std::filesystem::path& path, const LoadOptions& options = {});
+
+/// What load_model reads of a run or a checkpoint: its folders and the model it was tuned from. Fails where the run's
+/// config is wrong.
+std::vector<std::filesystem::path> sources_of_run(const std::filesystem::path& path);
 
 }  // namespace tenon::training

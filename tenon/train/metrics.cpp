@@ -214,7 +214,7 @@ MetricsLog MetricsLog::open(const fs::path& path, std::optional<int64_t> last_st
     kept = keep_through({kFormat, path.string(), old->bytes()}, *last_step);
   }
   if (!exists || !last_step || !kept.is_whole) {
-    io::ReplacingFile file(kFormat, path, io::Link::replace);
+    io::ReplacingFile file(kFormat, path);
     file.write(kept.text);
     file.commit();
   }

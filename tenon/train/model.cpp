@@ -100,6 +100,10 @@ void take_initial_model(Config& config) {
   const std::string text = config_json_of(folder);
   ModelConfig found = config.model;
   found.architecture = architecture_of(text, folder);
+  const auto named = [&](const auto& parse) {  // messages name the folder
+    const base::Scope scope(folder.string());
+    return parse();
+  };
   const auto take = [&](const auto& sizes) {
     found.vocabulary = sizes.vocabulary;
     found.context = sizes.positions;
@@ -112,13 +116,13 @@ void take_initial_model(Config& config) {
     if (is_masked(config))
       fail("train", "{}: is a llama, which sees only what stands before; set training.method to autoregressive",
            folder.string());
-    const models::LlamaConfig sizes = models::LlamaConfig::from_json(text);
+    const auto sizes = named([&] { return models::LlamaConfig::from_json(text); });
     take(sizes);
     found.kv_heads = sizes.kv_heads;
     found.hidden = sizes.inner;
     found.rope_theta = sizes.rotary_theta;
   } else {
-    const models::Gpt2Config sizes = models::Gpt2Config::from_json(text);
+    const auto sizes = named([&] { return models::Gpt2Config::from_json(text); });
     take(sizes);
     found.hidden = sizes.inner_width();
     if (sizes.causal == is_masked(config))

@@ -263,7 +263,7 @@ void report_from_folder(const fs::path& run_folder, const Table& figures) {
     input.config = config_table(io::as_text(file->bytes()), config.string());
   }
   input.subtitle = "as of " + today();
-  io::ReplacingFile file("report", run_folder / "report.html", io::Link::replace);
+  io::ReplacingFile file("report", run_folder / "report.html");
   file.write(report_html(input));
   file.commit();
 }

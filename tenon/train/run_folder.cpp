@@ -1,5 +1,5 @@
 // The lock is flock's, on a file of its own: the system drops it with the process, however that ends, so that there are
-// no stale locks to explain. The number in the file only serves the message.
+// no stale locks to explain. The number in the file only serves the message; that it is there at all marks the folder.
 
 #include "tenon/train/run_folder.h"
 
@@ -8,14 +8,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
+#include <fstream>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include "tenon/base/error.h"
 #include "tenon/io/file.h"
+#include "tenon/train/checkpoint.h"
 
 namespace tenon::training {
 namespace {
@@ -28,6 +32,19 @@ constexpr std::string_view kSamplePrefix = "step_", kSampleSuffix = ".txt";
 [[noreturn]] void fail_writing(const fs::path& path, int error_number) {
   base::fail(kFormat, "{}: cannot be written: {}; choose a folder that can", path.string(),
              std::generic_category().message(error_number));
+}
+
+// All that a run replaces, and what is taken away again of one that could not begin.
+constexpr std::string_view kParts[] = {"config.json", "tokenizer.json", "metrics.jsonl", "report.html", "samples",
+                                       "checkpoints", "tensorboard",    "model",         "adapter",     ".lock"};
+constexpr std::string_view kLockMark = " tenon train";
+
+std::string start_of(const fs::path& path) {
+  std::string text(32, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(text.data(), std::ssize(text));
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
 }
 
 void make_folder(const fs::path& path) {
@@ -57,13 +74,31 @@ int lock_folder(const fs::path& path) {
     if (error_number != EWOULDBLOCK) fail_writing(path, error_number);
     base::fail(kFormat, "{}: {} is training in this folder; wait for it or choose another", path.string(), holder);
   }
-  const std::string pid = fmt::format("{}\n", getpid());
-  if (ftruncate(lock, 0) < 0 || pwrite(lock, pid.data(), pid.size(), 0) < 0) {
+  // In this order, so that the mark of a folder is there at every moment.
+  const std::string holder = fmt::format("{}{}\n", getpid(), kLockMark);
+  const bool is_new = lseek(lock, 0, SEEK_END) == 0;
+  if (pwrite(lock, holder.data(), holder.size(), 0) < 0 || ftruncate(lock, std::ssize(holder)) < 0) {
     const int error_number = errno;
+    if (is_new) unlink((path / ".lock").c_str());
     close(lock);
     fail_writing(path, error_number);
   }
   return lock;
+}
+
+/// Whether the .lock is one that lock_folder writes. One that was killed in between leaves it empty, and has written
+/// nothing else by then.
+bool has_own_lock(const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path path = folder / ".lock";
+  if (!fs::is_regular_file(fs::symlink_status(path, ignored))) return false;
+  const std::string text = start_of(path);
+  if (!text.empty()) return text.find(kLockMark) != text.npos;
+  int entries = 0;
+  for (auto entry = fs::directory_iterator(folder, ignored); !ignored && entry != fs::directory_iterator();
+       entry.increment(ignored))
+    ++entries;
+  return entries == 1;
 }
 
 /// Without steps or checkpoints there was never a run: the folder's owner tried something that failed at once.
@@ -112,6 +147,44 @@ std::optional<int64_t> step_of(const std::string& name) {
 
 }  // namespace
 
+bool is_run(const fs::path& folder) {
+  if (has_own_lock(folder)) return true;
+  // A copy may have lost its .lock, as hidden files are.
+  std::error_code ignored;
+  const fs::path checkpoints = folder / "checkpoints";
+  return fs::exists(folder / "config.json", ignored) && fs::is_directory(checkpoints, ignored) &&
+         (fs::exists(folder / "metrics.jsonl", ignored) || !checkpoint_steps(checkpoints).empty());
+}
+
+std::optional<fs::path> run_owning(const fs::path& path) {
+  std::error_code ignored;
+  fs::path part;  // of the folder that is looked at, behind its name
+  for (fs::path place = fs::weakly_canonical(fs::absolute(path, ignored), ignored); !place.empty();
+       part = place.filename(), place = place.parent_path()) {
+    const bool is_part = part.empty() || std::ranges::find(kParts, part.string()) != std::end(kParts);
+    if (is_part && fs::is_directory(place, ignored) && is_run(place)) return place;
+    if (place == place.parent_path()) break;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+/// A run replaces files by their names, so nobody else's may be there.
+void require_own_place(const fs::path& path) {
+  std::error_code ignored;
+  const auto entry = fs::directory_iterator(path, ignored);
+  if (!ignored && entry != fs::directory_iterator() && !is_run(path))
+    base::fail(kFormat, "{}: is not empty and no run of tenon: {} lies in it; choose a folder that is new or empty",
+               path.string(), io::as_one_line(entry->path().filename().string()));
+  const auto owner = run_owning(path);
+  if (owner && !fs::equivalent(*owner, path, ignored))
+    base::fail(kFormat, "{}: belongs to another run, {}; choose a folder outside of it", path.string(),
+               owner->string());
+}
+
+}  // namespace
+
 RunFolder RunFolder::open(const fs::path& path, Start start) {
   std::error_code ignored;
   if (fs::exists(path, ignored) && !fs::is_directory(path, ignored))
@@ -119,6 +192,12 @@ RunFolder RunFolder::open(const fs::path& path, Start start) {
   if (start == Start::resume && !holds_run(path)) {
     base::fail(kFormat, "{}: there is no run to resume; start a new one or name the folder of a run", path.string());
   }
+  const auto require_no_run = [&] {
+    if (start == Start::fresh && holds_run(path))
+      base::fail(kFormat, "{}: holds a run already; resume it or choose another folder", path.string());
+  };
+  require_no_run();  // before anything is made, and again when nobody else can begin one
+  if (!holds_run(path)) require_own_place(path);
   std::vector<fs::path> missing;
   for (fs::path part = fs::absolute(path, ignored).lexically_normal(); !fs::exists(part, ignored);
        part = part.parent_path()) {
@@ -130,21 +209,32 @@ RunFolder RunFolder::open(const fs::path& path, Start start) {
        entry.increment(ignored))
     before.insert(entry->path().filename().string());
   make_folder(path);
-  RunFolder folder(path, lock_folder(path), false);
+  RunFolder folder(path, -1, false);
   folder.made_ = std::move(missing);
   folder.before_ = std::move(before);
-  folder.resumes_ = holds_run(path);
-  if (start == Start::fresh && folder.resumes_) {
-    base::fail(kFormat, "{}: holds a run already; resume it or choose another folder", path.string());
+  try {
+    folder.lock_ = lock_folder(path);
+    folder.resumes_ = holds_run(path);
+    require_no_run();
+    remove_unfinished(path);
+    for (const fs::path& part : {folder.samples(), folder.checkpoints(), folder.tensorboard()}) make_folder(part);
+  } catch (...) {
+    folder.abandon();
+    throw;
   }
-  remove_unfinished(path);
-  for (const fs::path& part : {folder.samples(), folder.checkpoints(), folder.tensorboard()}) make_folder(part);
   return folder;
 }
 
 RunFolder::RunFolder(fs::path path, int lock, bool resumes) : path_(std::move(path)), lock_(lock), resumes_(resumes) {}
 
+namespace {
+
+std::atomic<RunFolder*> abandoned_at_exit{nullptr};
+
+}  // namespace
+
 RunFolder::~RunFolder() {
+  keep();
   if (lock_ >= 0) close(lock_);
 }
 
@@ -155,18 +245,32 @@ RunFolder::RunFolder(RunFolder&& other) noexcept
       before_(std::move(other.before_)),
       made_(std::move(other.made_)) {}
 
+void RunFolder::abandon_at_exit() {
+  static const int registered = std::atexit([] {
+    if (RunFolder* folder = abandoned_at_exit.exchange(nullptr)) folder->abandon();
+  });
+  if (registered == 0) abandoned_at_exit = this;
+}
+
+void RunFolder::keep() {
+  is_kept_ = true;
+  RunFolder* own = this;
+  abandoned_at_exit.compare_exchange_strong(own, nullptr);
+}
+
 void RunFolder::abandon() {
-  if (resumes_) return;
+  if (resumes_ || is_kept_) return;
   std::error_code ignored;
-  for (const char* part : {"config.json", "tokenizer.json", "metrics.jsonl", "report.html", "samples", "checkpoints",
-                           "tensorboard", ".lock"}) {
-    if (!before_.contains(part)) fs::remove_all(path_ / part, ignored);
+  // Without the lock, what lies there is another process's.
+  const bool is_ours = lock_ >= 0;
+  for (const std::string_view part : kParts) {
+    if (is_ours && !before_.contains(std::string(part))) fs::remove_all(path_ / part, ignored);
   }
   for (const fs::path& folder : made_) fs::remove(folder, ignored);  // only what is empty
 }
 
 void RunFolder::write_sample(const Sample& sample) const {
-  io::ReplacingFile file(kFormat, samples() / sample_name(sample.step), io::Link::replace);
+  io::ReplacingFile file(kFormat, samples() / sample_name(sample.step));
   file.write(sample.text);
   file.commit();
 }

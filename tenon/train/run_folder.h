@@ -1,11 +1,15 @@
 // The folder of a training run: where everything lies, and that one process at a time trains in it.
 //
+// A run has a folder of its own: one that is new, empty, or a run's already, which shows in its .lock, the first file
+// it gets. What lies in any other folder is not ours to replace.
+//
 //   config.json  metrics.jsonl  report.html  samples/  checkpoints/  tensorboard/  .lock
 
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -30,14 +34,19 @@ struct Sample {
 class RunFolder {
  public:
   /// Makes the folder where it is missing and locks it until this object goes; a process that died holds no lock. What
-  /// a killed process was writing is removed.
+  /// a killed process was writing is removed. Fails where other things lie in it, and inside of another run.
   static RunFolder open(const std::filesystem::path& path, Start start);
   ~RunFolder();
   RunFolder(RunFolder&& other) noexcept;
   RunFolder& operator=(RunFolder&&) = delete;
 
-  /// Takes everything away again that was made for a run which could not begin. What was there before stays.
+  /// Takes everything away again that was made for a run which could not begin, until keep() says that it has. What was
+  /// there before stays.
   void abandon();
+  /// The same where the process ends meanwhile: a library may call exit where it cannot go on, as OpenMP does without a
+  /// thread. One folder at a time.
+  void abandon_at_exit();
+  void keep();
 
   /// Whether a run was here before.
   bool resumes() const { return resumes_; }
@@ -60,10 +69,16 @@ class RunFolder {
 
   std::filesystem::path path_;
   int lock_ = -1;
-  bool resumes_ = false;
+  bool resumes_ = false, is_kept_ = false;
   std::set<std::string> before_;             // what was in it
   std::vector<std::filesystem::path> made_;  // the folders that were missing, the innermost first
 };
+
+/// Whether a folder is a run's.
+bool is_run(const std::filesystem::path& folder);
+/// The run that a path is or that it is a part of, whether the part is there yet or not. What is only kept in the
+/// folder of a run is not.
+std::optional<std::filesystem::path> run_owning(const std::filesystem::path& path);
 
 /// The samples of a run's folder by step; other files in samples/ are passed over.
 std::vector<Sample> read_samples(const std::filesystem::path& run_folder);

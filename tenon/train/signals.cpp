@@ -1,5 +1,4 @@
-// SIGHUP is left alone: a shell and the system may both send one when a terminal closes, and the second would look like
-// a second wish.
+// A SIGHUP is a first wish and never a second one: a shell and the system may both send it when a terminal closes.
 
 #include "tenon/train/signals.h"
 
@@ -15,7 +14,7 @@
 namespace tenon::training {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
 constexpr int kInterrupted = 130;  // what shells call a program that Ctrl-C ended
 
 std::atomic<int> first_signal{0};
@@ -25,7 +24,8 @@ std::array<struct sigaction, kSignals.size()> before;
 static_assert(std::atomic<int>::is_always_lock_free, "a handler may not wait");
 
 void handle(int number) {
-  if (first_signal.exchange(number) == 0) return;
+  int none = 0;
+  if (first_signal.compare_exchange_strong(none, number) || number == SIGHUP) return;
   static constexpr char kText[] = "\nstopped at once; the last checkpoint stands\n";
   [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, kText, sizeof kText - 1);
   _exit(kInterrupted);

@@ -1,11 +1,12 @@
-// Ctrl-C and a polite kill as a wish: the run ends after its step, with a checkpoint. A second one ends it at once.
+// Ctrl-C, a polite kill and the end of the terminal as a wish: the run ends after its step, with a checkpoint. A second
+// one ends it at once.
 
 #pragma once
 
 namespace tenon::training {
 
-/// Catches SIGINT and SIGTERM while alive; at most one may be alive. A signal that is ignored stays ignored, as a shell
-/// arranges it for programs in the background.
+/// Catches SIGINT, SIGTERM and SIGHUP while alive; at most one may be alive. A signal that is ignored stays ignored, as
+/// a shell arranges it for programs in the background, and nohup for SIGHUP.
 ///
 ///   StopRequest stop;
 ///   while (step < steps && !stop.requested()) ...

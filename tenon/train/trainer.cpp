@@ -40,8 +40,8 @@ using Json = nlohmann::ordered_json;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-Config completed(Config config) {
-  validate(config);
+Config completed(Config config, std::string_view name) {
+  validate(config, name.empty() ? "config" : name);
   take_initial_model(config);
   return config;
 }
@@ -57,29 +57,39 @@ bool may_change(const std::string& path) {
   return path.starts_with("checkpoint.") || path.starts_with("sample.");
 }
 
-void require_same_run(const Config& before, const Config& now, const fs::path& folder) {
+void require_same_run(const Config& before, const Config& now, const TrainOptions& options) {
   for (const Difference& one : differences(before, now)) {
-    if (!may_change(one.path))
-      fail("train",
-           "{}: was begun with {} {}, the config now says {}; take the old value, or begin a new run in another "
-           "folder",
-           folder.string(), one.path, one.before, one.after);
+    if (may_change(one.path)) continue;
+    const std::string said = options.config_name.empty() ? "the config now says" : options.config_name + " says";
+    const std::string remedy = options.config_name.empty()
+                                   ? "take the old value"
+                                   : fmt::format("leave out {} to go on as it was", options.config_name);
+    fail("train", "{}: was begun with {} {}, {} {}; {}, or begin a new run in another folder", options.folder.string(),
+         one.path, one.before, said, one.after, remedy);
   }
 }
 
 void require_run(const fs::path& folder) {
-  if (!fs::exists(folder / "config.json"))
-    fail("train", "{}: holds no run to resume (there is no config.json); start a new one or name the folder of a run",
-         folder.string());
+  const bool has_config = fs::exists(folder / "config.json");
+  if (!has_config || !is_run(folder))
+    fail("train", "{}: holds no run to resume ({}); start a new one or name the folder of a run", folder.string(),
+         has_config ? "its config.json is not of a run" : "there is no config.json");
 }
 
-// A run keeps its files by fixed names, which may be those of what it reads: --out gpt2 beside model.init_from=gpt2.
+// A run keeps its files by fixed names, behind which may lie what it reads: links of a folder lead anywhere.
 void require_other_files(const Config& config, const RunFolder& folder) {
-  const fs::path read[] = {config.data.train, config.data.validation, config.tokenizer.path,
-                           fs::path(config.tokenizer.path) / "tokenizer.json",
-                           fs::path(config.model.init_from) / "config.json"};
-  for (const fs::path& input : read) {
-    for (const fs::path& own : {folder.config(), folder.path() / "tokenizer.json", folder.metrics(), folder.report()}) {
+  const fs::path tokenizer = config.tokenizer.path, model = config.model.init_from;
+  const fs::path read[] = {config.data.train,
+                           config.data.validation,
+                           tokenizer,
+                           tokenizer / "tokenizer.json",
+                           model / "config.json",
+                           model / "model.safetensors",
+                           model / "tokenizer.json"};
+  for (const char* name : {"config.json", "tokenizer.json", "metrics.jsonl", "report.html", "model/config.json",
+                           "model/model.safetensors", "model/tokenizer.json"}) {
+    const fs::path own = folder.path() / name;
+    for (const fs::path& input : read) {
       std::error_code missing;
       if (fs::equivalent(input, own, missing))
         fail("train", "{}: is read by this run, which would replace it; choose another folder for the run",
@@ -133,10 +143,11 @@ class StepClock {
 class Run {
  public:
   Run(const Config& config, const TrainOptions& options)
-      : config_(completed(config)),
+      : config_(completed(config, options.config_name)),
         options_(options),
-        folder_(RunFolder::open(options.folder, options.resume ? Start::resume_or_fresh : Start::fresh)),
-        threads_(config_.device.threads) {
+        threads_(config_.device.threads),
+        folder_(RunFolder::open(options.folder, options.resume ? Start::resume_or_fresh : Start::fresh)) {
+    folder_.abandon_at_exit();
     try {
       set_up();
     } catch (...) {
@@ -149,17 +160,15 @@ class Run {
     try {
       return train();
     } catch (...) {
-      if (done_ == 0) folder_.abandon();
+      folder_.abandon();
       throw;
     }
   }
 
  private:
   void set_up() {
-    if (folder_.resumes())
-      require_same_run(run_config(folder_.path()), config_, folder_.path());
-    else
-      require_other_files(config_, folder_);
+    if (folder_.resumes()) require_same_run(run_config(folder_.path()), config_, options_);
+    require_other_files(config_, folder_);
     if (!folder_.resumes()) write_config();  // from now on, --resume knows what to do
     manual_seed(static_cast<uint64_t>(config_.training.seed));
     corpus_ = load_corpus(config_, folder_.path(), folder_.resumes());
@@ -275,7 +284,9 @@ class Run {
          good + 1, why.empty() ? "" : ": " + why, saved);
   }
 
+  // A step may have been begun without a thread to run it on: the first one counts when its numbers were seen.
   void write_metrics() {
+    folder_.keep();
     metrics_->write(now_);
     tensorboard_->scalar("train/loss", done_, now_.loss);
     tensorboard_->scalar("train/lr", done_, now_.lr);
@@ -341,6 +352,7 @@ class Run {
 
   void save(bool is_best) {
     if (saved_ == done_) return;
+    folder_.keep();
     metrics_->flush();
     const NoGrad reading;
     save_checkpoint(folder_.checkpoints(), {done_, state(), tensors()});
@@ -502,7 +514,7 @@ class Run {
   double seconds() const { return seconds_before_ + seconds_since(started_); }
 
   void write_config() const {
-    io::ReplacingFile file("train", folder_.config(), io::Link::replace);
+    io::ReplacingFile file("train", folder_.config());
     file.write(to_json(config_));
     file.commit();
   }
@@ -560,8 +572,8 @@ class Run {
 
   const Config config_;
   const TrainOptions& options_;
-  RunFolder folder_;
   const Threads threads_;
+  RunFolder folder_;
   Corpus corpus_;
   int64_t vocabulary_ = 0;
   std::unique_ptr<models::CausalLm> model_;

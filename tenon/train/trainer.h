@@ -21,6 +21,7 @@ struct TrainOptions {
   /// Goes on with the newest good checkpoint of the folder. The config may differ in how long and how closely it is
   /// watched, but not in what is computed.
   bool resume = false;
+  std::string config_name = {};                             // what messages call the config; empty: the run's own
   std::optional<int64_t> stop_after = {};                   // ends with a checkpoint after this step, as Ctrl-C would
   std::FILE* out = stderr;                                  // progress and notes; null: silence
   std::function<void(const StepMetrics&)> on_metrics = {};  // is given what metrics.jsonl gets

@@ -82,6 +82,15 @@ TEST_F(Cli, UnknownWordsAreRefusedWithTheNearest) {
   EXPECT_EQ(refusal("info more"), "2 tenon info: \"more\" is no argument it takes; see tenon info --help");
 }
 
+TEST_F(Cli, HelpOnACommandThatIsNoneIsRefusedWithTheNearest) {
+  EXPECT_EQ(refusal("prepare --help"),
+            "2 tenon: \"prepare\" is no command; did you mean data prepare? See tenon --help");
+  EXPECT_EQ(refusal("trian --help"), "2 tenon: \"trian\" is no command; did you mean train? See tenon --help");
+  EXPECT_EQ(refusal("data prepar --help"),
+            "2 tenon data: \"prepar\" is no command; did you mean prepare? See tenon data --help");
+  EXPECT_EQ(run("train --steps 3 --help").code, 0);  // help is on train, whatever else is wrong
+}
+
 TEST_F(Cli, AMisspelledOptionIsNamedBeforeTheMissingOne) {
   EXPECT_EQ(refusal("convert --lsit"),
             "2 tenon convert: \"--lsit\" is no option; did you mean --list? See tenon convert --help");
@@ -98,6 +107,11 @@ TEST_F(Cli, OutputThatCannotBeWrittenIsAFailure) {
   const Outcome outcome = bash("tenon config --schema > /dev/full");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(outcome.err.starts_with("tenon: ")) << outcome.err;
+  for (const std::string command : {"--version", "--help", "train --help", "info", "config --list"}) {
+    const Outcome lost = bash("tenon " + command + " > /dev/full");
+    EXPECT_EQ(lost.code, 1) << command;
+    EXPECT_EQ(lost.err, "tenon: standard output cannot be written: No space left on device\n") << command;
+  }
 }
 
 TEST_F(Cli, InfoIsTextOrJson) {

@@ -90,7 +90,7 @@ TEST_F(Convert, OneArrayFitsNpy) {
 TEST_F(Convert, RefusesWhatItCannotDo) {
   io::save_npz(folder_ / "a.npz", {{"x", tensor({1.0F, 70000.0F})}});
   EXPECT_EQ(refusal("convert a.npz b.npz --dtype f16"),
-            "1 tenon: [convert] tensor \"x\" has numbers too large for f16; use --dtype bf16 or f32");
+            "1 tenon: [convert] a.npz: tensor \"x\" has numbers too large for f16; use --dtype bf16 or f32");
   EXPECT_FALSE(fs::exists(folder_ / "b.npz"));
   EXPECT_EQ(refusal("convert a.npz b.npz --dtype bf16"),
             "1 tenon: [npz] b.npz: tensor \"x\" is bf16, which numpy lacks; convert it to f32 first");
@@ -103,6 +103,114 @@ TEST_F(Convert, RefusesWhatItCannotDo) {
   EXPECT_EQ(refusal("convert a.npz"), "2 tenon convert: OUT: is missing; or use --list; see tenon convert --help");
   EXPECT_EQ(refusal("convert a.npz b.npz --dtype f8"),
             "2 tenon convert: --dtype: f8 not in {f32,f16,bf16}; see tenon convert --help");
+}
+
+TEST_F(Convert, SaysWhatIsWrongWithItsInput) {
+  ASSERT_EQ(bash("mkfifo pipe").code, 0);
+  EXPECT_EQ(refusal("convert --list pipe"),
+            "1 tenon: [convert] pipe: is neither a file nor a folder; write it to a file first");
+  EXPECT_EQ(refusal("convert pipe a.npz"),
+            "1 tenon: [convert] pipe: is neither a file nor a folder; write it to a file first");
+  std::ofstream(folder_ / "weights") << "x";
+  EXPECT_EQ(refusal("convert --list weights"),
+            "1 tenon: [convert] weights: its name has no ending, which tells the format; there are .safetensors, .pt, "
+            ".npz, .npy, .bin (llama2.c) and folders");
+  fs::create_symlink("loop", folder_ / "loop");
+  io::save_folder(folder_ / "own", R"({"model_type": "gpt2"})", weights());
+  EXPECT_EQ(refusal("convert own x.bin"),
+            "1 tenon: [llama] config.json: model_type is \"gpt2\"; only \"llama\" is supported (in own)");
+  io::save_npz(folder_ / "a.npz", weights());
+  EXPECT_EQ(refusal("convert a.npz loop/b.npz"),
+            "1 tenon: [npz] loop/b.npz: cannot be written: Too many levels of symbolic links");
+  EXPECT_EQ(refusal("convert loop a.npz"),
+            "1 tenon: [convert] loop: cannot be read: Too many levels of symbolic links");
+  EXPECT_EQ(
+      refusal("convert a.npz b.safetensors.index.json"),
+      "1 tenon: [convert] b.safetensors.index.json: an index is only read; write a .safetensors file or a folder");
+  std::ofstream(folder_ / "bad.json") << "[1]";
+  EXPECT_EQ(refusal("convert a.npz out --config bad.json --dtype f16"),
+            "1 tenon: [convert] bad.json: is not a JSON object");
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+}
+
+TEST_F(Convert, ALinkIsReplacedAndNotWhatItLeadsTo) {
+  io::save_npz(folder_ / "a.npz", weights());
+  std::ofstream(folder_ / "precious.npz") << "mine";
+  fs::create_symlink("precious.npz", folder_ / "link.npz");
+  ASSERT_EQ(run("convert a.npz link.npz").code, 0);
+  EXPECT_EQ(content_of(folder_ / "precious.npz"), "mine");
+  EXPECT_FALSE(fs::is_symlink(folder_ / "link.npz"));
+  fs::create_directory(folder_ / "real");
+  fs::create_directory_symlink("real", folder_ / "folder");
+  std::ofstream(folder_ / "config.json") << "{}";
+  ASSERT_EQ(run("convert a.npz folder --config config.json").code, 0);  // a link to a folder is that folder
+  EXPECT_TRUE(fs::exists(folder_ / "real/model.safetensors"));
+}
+
+// What is read stays byte for byte as it was, by whatever name the output would reach it.
+class ConvertInPlace : public Convert {
+ protected:
+  ConvertInPlace() {
+    io::save_folder(folder_ / "own", R"({"model_type": "gpt2"})", weights());
+    std::ofstream(folder_ / "own/tokenizer.json") << "{}";
+    io::save_folder(folder_ / "cut", R"({"model_type": "gpt2"})", weights(), {}, 8);
+  }
+  /// Every file of a folder, by its path.
+  std::map<std::string, std::string> contents() const {
+    std::map<std::string, std::string> all;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
+      const std::string name = entry.path().string();
+      if (entry.is_regular_file() && name.find("/.") == name.npos) all[name] = content_of(entry.path());
+    }
+    return all;
+  }
+  /// What the command says; nothing may change.
+  std::string refused(const std::string& arguments) {
+    const auto before = contents();
+    const std::string text = refusal("convert " + arguments);
+    EXPECT_TRUE(contents() == before) << arguments;
+    const std::string start = "1 tenon: [convert] ";
+    return text.starts_with(start) ? text.substr(start.size()) : text;
+  }
+};
+
+TEST_F(ConvertInPlace, AFileOfTheFolderThatIsRead) {
+  EXPECT_EQ(refused("own own/model.safetensors"), "own/model.safetensors: lies in own, which is read; write elsewhere");
+  EXPECT_EQ(refused("own own/more/new.npz"), "own/more/new.npz: lies in own, which is read; write elsewhere");
+  EXPECT_EQ(refused("./own/. ./own"), "./own: is what is read; write to another name");
+  fs::create_directory_symlink("own", folder_ / "link");
+  EXPECT_EQ(refused("own link --dtype f16"), "link: is what is read; write to another name");
+  EXPECT_EQ(refused("link own/x.npz"), "own/x.npz: lies in link, which is read; write elsewhere");
+}
+
+TEST_F(ConvertInPlace, TheFolderOfAFileThatIsRead) {
+  EXPECT_EQ(refused("own/model.safetensors own --config own/config.json"),
+            "own: holds own/model.safetensors, which is read; write elsewhere");
+  io::save_npz(folder_ / "a.npz", weights());
+  EXPECT_EQ(refused("a.npz own --config own/config.json"),
+            "own: holds own/config.json, which is read; write elsewhere");
+  EXPECT_EQ(refused("own ."), ".: holds own, which is read; write elsewhere");
+}
+
+TEST_F(ConvertInPlace, AShardOfTheIndexThatIsRead) {
+  ASSERT_TRUE(fs::exists(folder_ / "cut/model-00001-of-00002.safetensors"));
+  EXPECT_EQ(refused("cut/model.safetensors.index.json cut/model-00001-of-00002.safetensors"),
+            "cut/model-00001-of-00002.safetensors: is what is read; write to another name");
+  EXPECT_EQ(refused("cut cut/model-00002-of-00002.safetensors"),
+            "cut/model-00002-of-00002.safetensors: lies in cut, which is read; write elsewhere");
+  fs::create_hard_link(folder_ / "cut/model-00001-of-00002.safetensors", folder_ / "twin.safetensors");
+  EXPECT_EQ(refused("cut/model.safetensors.index.json twin.safetensors"),
+            "twin.safetensors: is what is read; write to another name");
+}
+
+TEST_F(ConvertInPlace, FilesThatHaveTwoNames) {
+  fs::create_hard_link(folder_ / "own/model.safetensors", folder_ / "twin.safetensors");
+  EXPECT_EQ(refused("own twin.safetensors"),
+            "twin.safetensors: has a file under another name that belongs to own, which is read; write elsewhere");
+  fs::create_directory(folder_ / "copy");
+  fs::create_hard_link(folder_ / "own/config.json", folder_ / "copy/config.json");
+  EXPECT_EQ(refused("own copy"),
+            "copy: has a file under another name that belongs to own, which is read; write elsewhere");
 }
 
 TEST_F(Convert, Llama2cBecomesAFolderThatModelsRead) {

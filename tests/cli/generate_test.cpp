@@ -171,7 +171,6 @@ TEST_F(GenerateText, SaysWhatIsWrongInOneLine) {
             "1 tenon: [model] empty: holds no model: neither config.json nor checkpoints");
   EXPECT_EQ(refusal("generate m --prompt " + std::string(65, 'a')),
             "1 tenon: [generate] the prompt has 65 tokens, the model looks at no more than 64; shorten it");
-  EXPECT_EQ(refusal("generate m --prompt a --top-p 2"), "1 tenon: [generate] top_p must lie in 0..1, got 2");
   std::ofstream(folder_ / "none.txt") << "\n\n";
   EXPECT_EQ(refusal("generate m --file none.txt"), "1 tenon: [generate] none.txt: holds no prompts; write one a line");
   fs::remove(folder_ / "m" / "tokenizer.json");
@@ -181,6 +180,37 @@ TEST_F(GenerateText, SaysWhatIsWrongInOneLine) {
             "1 tenon: [generate] the prompt is empty, and the tokenizer has no token that begins a text; give one");
   EXPECT_EQ(refusal("generate m --prompt a --file b"),
             "2 tenon generate: --prompt excludes --file; see tenon generate --help");
+}
+
+TEST_F(GenerateText, BoundsAreReadable) {
+  make_folder("m");
+  const auto bound = [&](const std::string& option) {
+    const std::string text = refusal("generate m --prompt a " + option);
+    const std::string start = "2 tenon generate: " + option.substr(0, option.find(' ')) + ": ",
+                      end = "; see tenon generate --help";
+    EXPECT_TRUE(text.starts_with(start) && text.ends_with(end)) << text;
+    return text.substr(start.size(), text.size() - start.size() - end.size());
+  };
+  EXPECT_EQ(bound("--temperature nan"), "\"nan\" is no number from 0 to 100");
+  EXPECT_EQ(bound("--temperature -1"), "\"-1\" is no number from 0 to 100");
+  EXPECT_EQ(bound("--top-p 0"), "\"0\" is no number above 0 and at most 1");
+  EXPECT_EQ(bound("--top-p 2"), "\"2\" is no number above 0 and at most 1");
+  EXPECT_EQ(bound("--min-p 1.5"), "\"1.5\" is no number from 0 to 1");
+  EXPECT_EQ(bound("--repetition-penalty inf"), "\"inf\" is no number above 0 and at most 100");
+  EXPECT_EQ(bound("--seed -1"), "\"-1\" is no whole number from 0 to 9223372036854775807");
+  EXPECT_EQ(bound("--top-k x"), "\"x\" is no whole number from 0 to 1073741824");
+  EXPECT_EQ(bound("--device null"), "null computes nothing; take cpu");
+}
+
+TEST_F(Cli, ATokenizerLearnsFromSomeText) {
+  std::ofstream(folder_ / "empty.txt");
+  for (const std::string kind : {"bpe", "char", "word", "byte"}) {
+    EXPECT_EQ(refusal("tokenize --train empty.txt --kind " + kind + " --out tok"),
+              "1 tenon: [tokenize] empty.txt: is empty; name a text to learn from");
+    EXPECT_FALSE(fs::exists(folder_ / "tok"));
+  }
+  std::ofstream(folder_ / "some.txt") << "some some";
+  EXPECT_EQ(run("tokenize --train empty.txt some.txt --kind char --out tok").code, 0);
 }
 
 }  // namespace

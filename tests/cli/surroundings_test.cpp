@@ -66,6 +66,22 @@ TEST_F(Surroundings, AThreadThatCannotStartIsOneLine) {
   EXPECT_EQ(outcome.err,
             "tenon: [threads] a thread could not be started: Resource temporarily unavailable; lower TENON_THREADS, or "
             "raise the limits (ulimit -u, ulimit -v)\n");
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+// At some of these limits the first thread starts, and one that a later step needs does not.
+TEST_F(Surroundings, AThreadThatCannotStartLeavesNoFolder) {
+  if (geteuid() != 0 || bash("setpriv --reuid 65533 --clear-groups true").code != 0)
+    GTEST_SKIP() << "only root can become somebody whose threads are limited";
+  fs::permissions(folder_, fs::perms::all);
+  for (int limit = 1; limit <= 8; ++limit) {
+    const Outcome outcome =
+        bash("setpriv --reuid 65533 --clear-groups bash -c 'ulimit -u " + std::to_string(limit) +
+             "; TENON_THREADS=4 TENON_CACHE_DIR= exec \"" TENON_CLI "\" train tiny.json --out run --quiet'");
+    const bool has_begun = !content_of(folder_ / "run/metrics.jsonl").empty();  // then its steps are worth keeping
+    EXPECT_EQ(fs::exists(folder_ / "run"), has_begun) << limit << " " << outcome.err;
+    fs::remove_all(folder_ / "run");
+  }
 }
 
 TEST_F(Surroundings, OutputsTakeThePlaceOfNothingButFiles) {
@@ -76,21 +92,19 @@ TEST_F(Surroundings, OutputsTakeThePlaceOfNothingButFiles) {
             "1 tenon: [stories] pipe: cannot be written: it is a pipe; name a file");
   ASSERT_EQ(run("tokenize --train text.txt --kind char --out chars").code, 0);
   EXPECT_EQ(refusal("data prepare text.txt --tokenizer chars --out text.txt"),
-            "1 tenon: [prepare] text.txt: is one of the inputs; write to another file");
+            "1 tenon: [prepare] text.txt: is what is read; write to another name");
   EXPECT_EQ(refusal("data prepare text.txt --tokenizer chars --out pipe"),
             "1 tenon: [tokens] pipe: cannot be written: it is a pipe; name a file");
   EXPECT_EQ(refusal("data prepare text.txt --tokenizer chars --out a --validation-out ./a --validation-fraction 0.1"),
             "1 tenon: [prepare] a: is named for both parts; name two files");
   EXPECT_EQ(refusal("data prepare text.txt --tokenizer chars --out chars/tokenizer.json"),
-            "1 tenon: [prepare] chars/tokenizer.json: is the tokenizer; write to another file");
+            "1 tenon: [prepare] chars/tokenizer.json: is what is read; write to another name");
   EXPECT_EQ(refusal("tokenize --tokenizer chars --out ./chars"),
             "1 tenon: [tokenize] chars/tokenizer.json: is what is read; write to another folder");
-  EXPECT_EQ(refusal("train tiny.json --set tokenizer.kind=file --set tokenizer.path=chars --out chars"),
-            "1 tenon: [train] chars/tokenizer.json: is read by this run, which would replace it; choose another folder "
-            "for the run");
-  fs::copy(folder_ / "tiny.json", folder_ / "config.json");
-  EXPECT_EQ(refusal("train config.json --out ."),
-            "1 tenon: [train] config.json: would be replaced by the config of the run; choose another --out");
+  EXPECT_EQ(
+      refusal("train tiny.json --set tokenizer.kind=file --set tokenizer.path=chars --out chars"),
+      "1 tenon: [run] chars: is not empty and no run of tenon: tokenizer.json lies in it; choose a folder that is "
+      "new or empty");
   EXPECT_TRUE(fs::is_fifo(folder_ / "pipe"));
 }
 
@@ -101,6 +115,22 @@ TEST_F(Surroundings, PipesAreNoData) {
             "tenon: [data] pipe: is a pipe or a device, which cannot be read twice; write it to a file first\n");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+TEST_F(Surroundings, AFolderThatNobodyMayLookIntoIsOneLine) {
+  if (geteuid() != 0 || bash("setpriv --reuid 65533 --clear-groups true").code != 0)
+    GTEST_SKIP() << "root may look everywhere";
+  fs::create_directory(folder_ / "closed");
+  fs::permissions(folder_ / "closed", fs::perms::owner_all);
+  fs::permissions(folder_, fs::perms::all);
+  const std::string rows[][2] = {{"generate closed --prompt a", "[model] closed"},
+                                 {"eval closed text.txt", "[model] closed"},
+                                 {"convert closed a.npz", "[convert] closed"},
+                                 {"tokenize --tokenizer closed a", "[tokenizer] closed"},
+                                 {"data prepare closed --tokenizer closed --out a", "[tokenizer] closed"}};
+  for (const auto& [arguments, who] : rows)
+    EXPECT_EQ(bash("setpriv --reuid 65533 --clear-groups '" TENON_CLI "' " + arguments).err,
+              "tenon: " + who + ": cannot be read: Permission denied\n");
 }
 
 TEST_F(Surroundings, LinksInARunAreNotFollowed) {

@@ -73,7 +73,7 @@ TEST_F(Train, WhatCannotWorkIsOneLine) {
             "folder of a run");
   EXPECT_EQ(
       refusal("train tiny.json --set model.heads=5"),
-      "1 tenon: [config] config: model.width 32 cannot be divided among 5 heads; make model.width a multiple of 5");
+      "1 tenon: [config] tiny.json: model.width 32 cannot be divided among 5 heads; make model.width a multiple of 5");
 }
 
 TEST_F(Train, FolderWithARunIsKept) {
@@ -144,6 +144,135 @@ TEST_F(Train, ARunIsConverted) {
             "1 tenon: [convert] a.bin: a .bin file is made of a Llama, and the model of run is none");
   EXPECT_EQ(refusal("convert a.safetensors a.safetensors"),
             "1 tenon: [convert] a.safetensors: is what is read; write to another name");
+}
+
+TEST_F(Train, NothingWritesIntoARun) {
+  ASSERT_EQ(run("train tiny.json --set tokenizer.kind=char --out run --quiet").code, 0);
+  const std::string run_folder = fs::canonical(folder_ / "run").string();
+  const auto before = content_of(folder_ / "run/checkpoints/step_00000020/state.safetensors");
+  const auto lies = [](const std::string& out) {
+    return "1 tenon: [convert] " + out + ": lies in run, which is read; write elsewhere";
+  };
+  for (const std::string out :
+       {"run/checkpoints/step_00000020/state.safetensors", "run/checkpoints", "run/model", "run/new"})
+    EXPECT_EQ(refusal("convert run " + out), lies(out));
+  EXPECT_EQ(refusal("convert run/checkpoints/best run/hf"),
+            "1 tenon: [convert] run/hf: lies in " + run_folder + ", which is read; write elsewhere");
+  ASSERT_EQ(run("convert run folder").code, 0);
+  const auto belongs = [&](const std::string& command, const std::string& out) {
+    return "1 tenon: [" + command + "] " + out + ": belongs to a run of tenon train, " + run_folder +
+           "; write elsewhere";
+  };
+  for (const std::string out : {"run", "run/model", "run/checkpoints/step_00000020/state.safetensors"})
+    EXPECT_EQ(refusal("convert folder " + out), belongs("convert", out));
+  EXPECT_EQ(refusal("data stories --megabytes 0.01 --out run/report.html"), belongs("stories", "run/report.html"));
+  EXPECT_EQ(refusal("data prepare text.txt --tokenizer folder --out run/metrics.jsonl"),
+            belongs("prepare", "run/metrics.jsonl"));
+  EXPECT_EQ(refusal("tokenize --train text.txt --kind char --out run"), belongs("tokenize", "run/tokenizer.json"));
+  EXPECT_TRUE(content_of(folder_ / "run/checkpoints/step_00000020/state.safetensors") == before);
+  EXPECT_EQ(run("data stories --megabytes 0.01 --out run/notes.txt").code, 0);  // no part of the run
+}
+
+TEST_F(Train, AFolderWithOtherThingsStaysAsItIs) {
+  fs::create_directories(folder_ / "source/model");
+  std::ofstream(folder_ / "source/model/config.json") << "mine";
+  EXPECT_EQ(refusal("train tiny.json --out source"),
+            "1 tenon: [run] source: is not empty and no run of tenon: model lies in it; choose a folder that is new or "
+            "empty");
+  EXPECT_TRUE(refusal("train tiny.json --out .").starts_with("1 tenon: [run] .: is not empty and no run of tenon: "));
+  EXPECT_TRUE(refusal("train tiny.json --out /").starts_with("1 tenon: [run] /: is not empty and no run of tenon: "));
+  EXPECT_EQ(content_of(folder_ / "source/model/config.json"), "mine");
+  EXPECT_FALSE(fs::exists(folder_ / "source/.lock"));
+}
+
+TEST_F(Train, TheModelItStartsFromIsNotItsOwn) {
+  ASSERT_EQ(run("train tiny.json --set tokenizer.kind=char --out first --quiet").code, 0);
+  const std::string weights = content_of(folder_ / "first/model/model.safetensors");
+  // As somebody may copy it: the model alone, where the run would put its own.
+  fs::create_directories(folder_ / "second");
+  fs::copy(folder_ / "first/model", folder_ / "second/model");
+  std::ofstream(folder_ / "plain.json")
+      << R"({"data": {"train": "text.txt"}, "training": {"steps": 3, "eval_every": 0, "mode":
+      "finetune"}, "tokenizer": {"kind": "file", "path": "first/tokenizer.json"}, "model": {"init_from": "second/model"}})";
+  EXPECT_EQ(refusal("train plain.json --out second"),
+            "1 tenon: [run] second: is not empty and no run of tenon: model lies in it; choose a folder that is new or "
+            "empty");
+  ASSERT_EQ(run("train plain.json --set model.init_from=second/model --out third --quiet --stop-after 1").code, 0);
+  fs::create_directory_symlink("../second/model", folder_ / "third/model");
+  EXPECT_EQ(
+      refusal("train --resume third --quiet"),
+      "1 tenon: [train] third/model/config.json: is read by this run, which would replace it; choose another folder "
+      "for the run");
+  EXPECT_TRUE(content_of(folder_ / "second/model/model.safetensors") == weights);
+}
+
+TEST_F(Train, HangingUpSavesAndStops) {
+  const Outcome stopped = interrupted("kill -HUP $pid");
+  EXPECT_EQ(stopped.code, 0) << stopped.err;
+  EXPECT_TRUE(stopped.out.starts_with("stopped after step ")) << stopped.out;
+  EXPECT_TRUE(fs::exists(folder_ / "run/checkpoints" / fmt::format("step_{:08}", std::stoll(stopped.out.substr(19)))));
+}
+
+TEST_F(Train, APresetYieldsToWhatIsAskedFor) {
+  const Outcome done =
+      run("train demo --set training.steps=5 --set data.train=text.txt --set training.eval_every=0 --out run");
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(done.err.starts_with("schedule.warmup_steps is 0 instead of the 50 of demo, to fit what was asked for\n"))
+      << done.err;
+  EXPECT_TRUE(done.out.starts_with("trained 5 steps in ")) << done.out;
+  EXPECT_EQ(run("config --validate wiki_base --set training.steps=200").code, 0);
+  EXPECT_EQ(run("config --show shakespeare_char_cpu --set training.steps=20").err,
+            "schedule.warmup_steps is 1 instead of the 100 of shakespeare_char_cpu, to fit what was asked for\n");
+}
+
+TEST_F(Train, ResumingByTheNameOfTheConfigSaysWhatToLeaveOut) {
+  ASSERT_EQ(run("train tiny.json --set model.width=64 --out run --quiet").code, 0);
+  EXPECT_EQ(
+      refusal("train tiny.json --resume run"),
+      "1 tenon: [train] run: was begun with model.width 64, tiny.json says 32; leave out tiny.json to go on as it "
+      "was, or begin a new run in another folder");
+  EXPECT_EQ(
+      refusal("train --resume run --set model.width=32"),
+      "1 tenon: [train] run: was begun with model.width 64, the config now says 32; take the old value, or begin a "
+      "new run in another folder");
+}
+
+TEST_F(Train, AModelIsNoRun) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet").code, 0);
+  EXPECT_EQ(
+      refusal("train --resume run/model"),
+      "1 tenon: [train] run/model: holds no run to resume (its config.json is not of a run); start a new one or name "
+      "the folder of a run");
+  EXPECT_EQ(
+      refusal("train tiny.json --resume run/model"),
+      "1 tenon: [train] run/model: holds no run to resume (its config.json is not of a run); start a new one or name "
+      "the folder of a run");
+  EXPECT_FALSE(fs::exists(folder_ / "run/model/.lock"));
+}
+
+TEST_F(Train, OneConfigIsNamed) {
+  EXPECT_EQ(refusal("train tiny.json --config demo"),
+            "2 tenon train: tiny.json and --config demo both name a config; name one; see tenon train --help");
+}
+
+TEST_F(Train, EmptyNamesAreNoChoice) {
+  EXPECT_EQ(refusal("train tiny.json --out ''"),
+            "2 tenon train: --out: is empty; name a file or folder; see tenon train --help");
+  EXPECT_EQ(refusal("train --resume ''"),
+            "2 tenon train: --resume: is empty; name a file or folder; see tenon train --help");
+  EXPECT_EQ(refusal("convert '' a.npz"),
+            "2 tenon convert: in: is empty; name a file or folder; see tenon convert --help");
+  EXPECT_EQ(refusal("data stories --out ''"),
+            "2 tenon data stories: --out: is empty; name a file or folder; see tenon data stories --help");
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+}
+
+TEST_F(Train, EvalNamesTheModel) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet").code, 0);
+  EXPECT_EQ(refusal("eval run text.txt --length 17"),
+            "1 tenon: [eval] run: --length 17 is longer than the model's context 16; lower it");
+  EXPECT_EQ(refusal("eval run text.txt --device null"),
+            "2 tenon eval: --device: null computes nothing; take cpu; see tenon eval --help");
 }
 
 TEST_F(Train, LongerByResuming) {

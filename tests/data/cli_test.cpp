@@ -87,10 +87,12 @@ TEST_F(DataCommand, WrongUsageIsCodeTwo) {
 TEST_F(DataCommand, AKilledRunIsContinued) {
   std::ofstream(path("big.txt")) << stories(8'000'000, 1);
   const std::string prepare = "prepare big.txt --tokenizer bytes --out big.tokens";
-  // The limit on the size of a file, in blocks of 512 bytes, kills with a signal half-way.
-  const std::string killed =
-      "ulimit -c 0; ulimit -f 16000; '" TENON_CLI "' data " + prepare + " --checkpoint-megabytes 1";
-  ASSERT_NE(std::system(("cd '" + folder_.string() + "' && (" + killed + ") >/dev/null 2>&1").c_str()), 0);
+  // Its second checkpoint is waited for, so that there is something to continue.
+  const std::string killed = "'" TENON_CLI "' data " + prepare +
+                             " --checkpoint-megabytes 1 & pid=$!\n"
+                             "while ! [[ -e big.tokens.journal ]] && kill -0 $pid; do :; done\nkill -9 $pid; wait $pid";
+  write("kill.sh", killed);
+  ASSERT_NE(std::system(("cd '" + folder_.string() + "' && bash kill.sh >/dev/null 2>&1").c_str()), 0);
   EXPECT_FALSE(fs::exists(path("big.tokens")));
   const Result continued = run(prepare + " --resume");
   EXPECT_EQ(continued.code, 0) << continued.output;
@@ -98,6 +100,26 @@ TEST_F(DataCommand, AKilledRunIsContinued) {
   const std::string content = content_of(path("big.tokens"));
   ASSERT_EQ(run(prepare).code, 0);
   EXPECT_TRUE(content_of(path("big.tokens")) == content);
+}
+
+TEST_F(DataCommand, ALimitOnTheSizeOfFilesIsOneLineAndLeavesNothing) {
+  const auto limited = [&](const std::string& arguments) {
+    const std::string line = "ulimit -c 0; ulimit -f 16; '" TENON_CLI "' data " + arguments;  // blocks of 1024 bytes
+    write("limited.sh", line);
+    FILE* pipe = popen(("cd '" + folder_.string() + "' && bash limited.sh 2>&1").c_str(), "r");
+    std::string output(4096, '\0');
+    output.resize(fread(output.data(), 1, output.size(), pipe));
+    EXPECT_EQ(WEXITSTATUS(pclose(pipe)), 1) << output;
+    fs::remove(path("limited.sh"));
+    return output;
+  };
+  EXPECT_EQ(limited("stories --megabytes 2 --out stories.txt"),
+            "tenon: [stories] stories.txt: cannot be written: File too large\n");
+  EXPECT_EQ(files(), std::vector<std::string>{"bytes"});
+  std::ofstream(path("big.txt")) << stories(1'000'000, 1);
+  EXPECT_EQ(limited("prepare big.txt --tokenizer bytes --out big.tokens"),
+            "tenon: [tokens] big.tokens: cannot be written: File too large\n");
+  EXPECT_EQ(files(), (std::vector<std::string>{"big.txt", "bytes"}));
 }
 
 }  // namespace

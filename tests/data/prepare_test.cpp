@@ -129,6 +129,8 @@ TEST_F(Prepare, PiecesOfALongTextAreTheTokensOfTheWhole) {
 
 class Killed : public Prepare {
  protected:
+  const std::string kStart = "{\n \"about\": \"journal of an unfinished tenon data prepare\"";
+
   /// Runs in a process of its own that is killed, without a chance to clean up, after so many units of work. False
   /// where it was done before.
   bool killed_after(PrepareOptions options, int units) const {
@@ -236,17 +238,114 @@ TEST_F(Killed, ALostOrDamagedPartIsNotContinued) {
   EXPECT_NE(refusal(options).find("is damaged; begin anew with --restart"), std::string::npos);
   fs::remove(partial);
   EXPECT_NE(refusal(options).find("is gone; begin anew with --restart"), std::string::npos);
-  write("out.tokens.journal", "{");
+  write("out.tokens.journal", kStart);
   EXPECT_NE(refusal(options).find("this journal of an unfinished run is damaged; begin anew with --restart"),
             std::string::npos);
+  options.unfinished = Unfinished::kBeginAnew;
+  EXPECT_EQ(prepare(bytes_, options).continued_tokens, 0);
 }
 
 TEST_F(Killed, ADeepJournalIsDamaged) {
   PrepareOptions options = from({write("a.txt", "x")});
-  write("out.tokens.journal", "{\"run\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}");
+  write("out.tokens.journal", kStart + ", \"run\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}");
   EXPECT_EQ(refusal(options), "[prepare] " + path("out.tokens.journal").string() +
-                                  ": nests deeper than 64 levels (at byte 72 of it); this journal of an unfinished run "
-                                  "is damaged; begin anew with --restart");
+                                  ": nests deeper than 64 levels (at byte 130 of it); this journal of an unfinished "
+                                  "run is damaged; begin anew with --restart");
+}
+
+// ---- Files of others ----------------------------------------------------------------------------------------------
+
+TEST_F(Killed, BeforeTheFirstCheckpointLeavesWhatTheNextRunTakes) {
+  const PrepareOptions options = from(corpus());
+  ASSERT_TRUE(killed_after(options, 2));
+  EXPECT_TRUE(fs::exists(path("out.tokens.partial")));
+  EXPECT_FALSE(fs::exists(path("out.tokens.journal")));
+  prepare(bytes_, options);
+  EXPECT_EQ(files(), (std::vector<std::string>{"a.txt", "b.jsonl.gz", "c.txt.zst", "out.tokens"}));
+}
+
+// Between the header and the name of the part for validation, which has no journal of its own.
+TEST_F(Killed, WithAFinishedPartUnderItsOtherNameItIsTaken) {
+  PrepareOptions options = from({write("a.txt", "0123456789")});
+  options.validation_fraction = 0.5;
+  options.validation_out = path("v");
+  prepare(bytes_, options);
+  fs::rename(path("v"), path("v.partial"));
+  prepare(bytes_, options);
+  EXPECT_EQ(files(), (std::vector<std::string>{"a.txt", "out.tokens", "v"}));
+  fs::rename(path("v"), path("v.partial"));
+  const std::string theirs = text_of([&] { prepare(ByteTokenizer(300), options); });  // of another tokenizer
+  EXPECT_NE(theirs.find("v.partial, which is needed meanwhile, is somebody else's"), std::string::npos) << theirs;
+}
+
+TEST_F(Prepare, SomebodysPartialIsNotTaken) {
+  PrepareOptions options = from({write("a.txt", "x")});
+  write("out.tokens.partial", "a download of hours");
+  const std::string refused = "[tokens] " + path().string() +
+                              ": cannot be written: " + path("out.tokens.partial").string() +
+                              ", which is needed meanwhile, is somebody else's; move it away or name another file";
+  EXPECT_EQ(refusal(options), refused);
+  options.unfinished = Unfinished::kBeginAnew;
+  EXPECT_EQ(refusal(options), refused);
+  EXPECT_EQ(content_of(path("out.tokens.partial")), "a download of hours");
+  fs::rename(path("out.tokens.partial"), path("elsewhere"));
+  fs::create_symlink("elsewhere", path("out.tokens.partial"));
+  EXPECT_EQ(refusal(options), refused);
+  EXPECT_EQ(content_of(path("elsewhere")), "a download of hours");
+}
+
+TEST_F(Prepare, SomebodysJournalIsNotTaken) {
+  PrepareOptions options = from({write("a.txt", "x")});
+  write("out.tokens.journal", "Dear diary");
+  const std::string refused =
+      "[prepare] " + path("out.tokens.journal").string() +
+      ": is no journal of tenon, which needs this name meanwhile; move it away or name another file";
+  EXPECT_EQ(refusal(options), refused);
+  options.unfinished = Unfinished::kBeginAnew;
+  EXPECT_EQ(refusal(options), refused);
+  EXPECT_EQ(content_of(path("out.tokens.journal")), "Dear diary");
+}
+
+TEST_F(Prepare, WhatIsNeededMeanwhileIsNothingThatIsReadOrWritten) {
+  const auto meanwhile = [&](const std::string& name, const std::string& what) {
+    return "[prepare] " + path(name).string() + ": is needed meanwhile, but is what is " + what +
+           "; write to another file";
+  };
+  for (const std::string name : {"out.tokens.partial", "out.tokens.journal"}) {
+    EXPECT_EQ(refusal(from({write(name, "some text")})), meanwhile(name, "read"));
+    EXPECT_EQ(content_of(path(name)), "some text");
+    PrepareOptions options = from({write("a.txt", "x")});
+    options.also_read = {path(name)};
+    EXPECT_EQ(refusal(options), meanwhile(name, "read"));
+    fs::remove(path(name));
+    options.also_read = {};
+    options.validation_fraction = 0.5;
+    options.validation_out = path(name);
+    EXPECT_EQ(refusal(options), meanwhile(name, "written"));
+    EXPECT_EQ(files(), std::vector<std::string>{"a.txt"});
+  }
+  PrepareOptions options = from({write("a.txt", "x")});
+  options.validation_fraction = 0.5;
+  options.out = path("v.partial");
+  options.validation_out = path("v");
+  EXPECT_EQ(refusal(options), meanwhile("v.partial", "written"));
+}
+
+TEST_F(Prepare, ALinkIsReplacedAndNotWhatItLeadsTo) {
+  write("precious", "mine");
+  fs::create_symlink("precious", path());
+  prepare(bytes_, from({write("a.txt", "x")}));
+  EXPECT_EQ(content_of(path("precious")), "mine");
+  EXPECT_EQ(tokens_in(path()), (std::vector<int32_t>{'x', 256}));
+}
+
+TEST_F(Prepare, NothingIsWrittenIntoAFolderThatIsRead) {
+  fs::create_directory(path("texts"));
+  write("texts/a.txt", "x");
+  PrepareOptions options = from({path("texts")});
+  options.out = path("texts/all.tokens");
+  EXPECT_EQ(refusal(options), "[prepare] " + options.out.string() + ": lies in " + path("texts").string() +
+                                  ", which is read; write elsewhere");
 }
 
 TEST_F(Killed, WithNothingToContinueResumeIsRefused) {

@@ -46,20 +46,82 @@ TEST_F(Files, APipeIsNotReadAsAFile) {
             "is not a regular file but a pipe; write it to one first");
 }
 
-TEST_F(Files, ALinkIsFollowedOrReplacedAsAsked) {
+TEST_F(Files, ALinkIsReplacedAndNotWhatItLeadsTo) {
   write("target", "old");
   fs::create_symlink("target", path("link"));
-  ReplacingFile followed("test", path("link"));
-  followed.write("new");
-  followed.commit();
-  EXPECT_EQ(content_of(path("target")), "new");
-  EXPECT_TRUE(fs::is_symlink(path("link")));
-  ReplacingFile replaced("test", path("link"), Link::replace);
-  replaced.write("mine");
-  replaced.commit();
-  EXPECT_EQ(content_of(path("target")), "new");
-  EXPECT_FALSE(fs::is_symlink(path("link")));
-  EXPECT_EQ(content_of(path("link")), "mine");
+  fs::create_symlink("nowhere", path("dangling"));
+  for (const char* name : {"link", "dangling"}) {
+    ReplacingFile file("test", path(name));
+    file.write("mine");
+    file.commit();
+    EXPECT_FALSE(fs::is_symlink(path(name)));
+    EXPECT_EQ(content_of(path(name)), "mine");
+  }
+  EXPECT_EQ(content_of(path("target")), "old");
+  EXPECT_FALSE(fs::exists(path("nowhere")));
+}
+
+class Apart : public InFolder {
+ protected:
+  Apart() {
+    fs::create_directories(path("model/parts"));
+    write("model/a", "x");
+    write("other", "y");
+  }
+  std::string refusal(const fs::path& out, const fs::path& read) const {
+    const fs::path all[] = {read};
+    return refusal_by("test", out, [&] { require_apart("test", out, all); });
+  }
+};
+
+TEST_F(Apart, WhatIsElsewhereIsFine) {
+  EXPECT_EQ(refusal(path("new"), path("model")), "nothing was thrown");
+  EXPECT_EQ(refusal(path("model/b"), path("model/a")), "nothing was thrown");
+  EXPECT_EQ(refusal(path("model"), path("other")), "nothing was thrown");
+  EXPECT_EQ(refusal(path("model2"), path("model")), "nothing was thrown");
+  EXPECT_EQ(refusal(path("new"), ""), "nothing was thrown");
+}
+
+TEST_F(Apart, AnOutputIsNotWhatIsRead) {
+  const std::string same = "is what is read; write to another name";
+  EXPECT_EQ(refusal(path("other"), path("other")), same);
+  EXPECT_EQ(refusal(path("model/../other"), path("other")), same);
+  EXPECT_EQ(refusal(path("model/"), path("model")), same);
+  fs::create_symlink("other", path("link"));
+  EXPECT_EQ(refusal(path("link"), path("other")), same);
+  EXPECT_EQ(refusal(path("other"), path("link")), same);
+  fs::create_hard_link(path("other"), path("twin"));
+  EXPECT_EQ(refusal(path("twin"), path("other")), same);
+}
+
+TEST_F(Apart, AnOutputLiesInNothingThatIsRead) {
+  const std::string inside = "lies in " + path("model").string() + ", which is read; write elsewhere";
+  EXPECT_EQ(refusal(path("model/a"), path("model")), inside);
+  EXPECT_EQ(refusal(path("model/new"), path("model")), inside);
+  EXPECT_EQ(refusal(path("model/new/deeper/"), path("model")), inside);
+  fs::create_directory_symlink("model/parts", path("parts"));
+  EXPECT_EQ(refusal(path("parts/new"), path("model")), inside);
+  fs::create_symlink(path("model/a"), path("link"));
+  EXPECT_EQ(refusal(path("link"), path("model")), inside);
+}
+
+TEST_F(Apart, AnOutputHoldsNothingThatIsRead) {
+  EXPECT_EQ(refusal(path("model"), path("model/a")),
+            "holds " + path("model/a").string() + ", which is read; write elsewhere");
+  EXPECT_EQ(refusal(folder_, path("model")), "holds " + path("model").string() + ", which is read; write elsewhere");
+  fs::create_directory(path("out"));
+  fs::create_hard_link(path("model/a"), path("out/a"));
+  const std::string shared =
+      "has a file under another name that belongs to " + path("model").string() + ", which is read; write elsewhere";
+  EXPECT_EQ(refusal(path("out"), path("model")), shared);
+  EXPECT_EQ(refusal(path("out/a"), path("model")), shared);
+}
+
+TEST_F(Apart, LinksThatLeadInCirclesEnd) {
+  fs::create_symlink("two", path("one"));
+  fs::create_symlink("one", path("two"));
+  EXPECT_EQ(refusal(path("one/x"), path("other")), "nothing was thrown");
+  EXPECT_EQ(refusal(path("new"), path("one")), "nothing was thrown");
 }
 
 TEST_F(Files, WhatAKilledWriterLeftIsSwept) {

@@ -196,5 +196,24 @@ TEST_F(HuggingFace, OldShardsSurviveAFullDisk) {
   EXPECT_EQ(load_safetensors(index()).tensors.at("a").sum().item<float>(), 10);
 }
 
+TEST_F(HuggingFace, AFullDiskLeavesNoFolderAndNoWeightsWithoutTheirConfig) {
+  for (const rlim_t bytes : {rlim_t{1}, rlim_t{100}}) {
+    const FileSizeLimit limit(bytes);
+    const std::string text = text_of([&] {
+      save_folder(path("new/model"), R"({"model_type": "gpt2"})", {{"x", ones({100})}});
+    });
+    EXPECT_NE(text.find("cannot be written: File too large"), std::string::npos) << text;
+    EXPECT_FALSE(fs::exists(path("new")));
+  }
+  save_folder(path("old"), R"({"a": 1})", {{"x", ones({1})}});
+  const std::string weights = content_of(path("old/model.safetensors"));
+  const FileSizeLimit limit(300);
+  EXPECT_NE(text_of([&] {
+              save_folder(path("old"), "{\"a\": \"" + std::string(400, 'b') + "\"}", {{"x", ones({2})}});
+            }),
+            "nothing was thrown");
+  EXPECT_TRUE(content_of(path("old/model.safetensors")) == weights);
+}
+
 }  // namespace
 }  // namespace tenon::io

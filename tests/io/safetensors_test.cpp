@@ -432,12 +432,13 @@ TEST_F(Safetensors, SavingReplacesTheFileAndLeavesNothingBeside) {
   EXPECT_EQ(files(), std::vector<std::string>{"file.safetensors"});
 }
 
-TEST_F(Safetensors, SavingThroughALinkKeepsTheLink) {
+TEST_F(Safetensors, SavingReplacesALinkAndNotWhatItLeadsTo) {
   write("old");
   fs::create_symlink("file.safetensors", path("link"));
   save_safetensors(path("link"), {{"x", ones({2})}});
-  EXPECT_TRUE(fs::is_symlink(path("link")));
-  EXPECT_EQ(refusal_of(path()), "(loaded)");
+  EXPECT_FALSE(fs::is_symlink(path("link")));
+  EXPECT_EQ(refusal_of(path("link")), "(loaded)");
+  EXPECT_EQ(content_of(path()), "old");
 }
 
 TEST_F(Safetensors, FolderInPlaceOfTheTargetFailsAndLeavesNothingBeside) {

@@ -3,7 +3,11 @@
 // tests/io/make_torch_files.py made the files.
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -258,6 +262,73 @@ TEST(Torch, MemoryStaysWithinASmallMultipleOfTheFile) {
     EXPECT_LT(base::resident_bytes() - before, static_cast<int64_t>(40 * kBytes)) << wanted;
   }
   fs::remove(fs::temp_directory_path() / "tenon_amplified.pt");
+}
+
+/// The archive of torch.save around a pickle.
+void archive_of(const fs::path& file, const std::string& pickle) {
+  ZipWriter archive("torch", file);
+  archive.add("archive/data.pkl", std::as_bytes(std::span(pickle)), {});
+  archive.finish();
+}
+
+class TorchPickles : public InFolder {
+ protected:
+  std::string refusal_of(const std::string& pickle) {
+    archive_of(path(), pickle);
+    return refusal(path());
+  }
+  /// The most memory that reading takes, in a process of its own.
+  int64_t peak_of(const std::string& pickle) {
+    archive_of(path(), pickle);
+    const int64_t before = base::resident_bytes();
+    const pid_t child = fork();
+    if (child == 0) {
+      try {
+        load_torch(path());
+      } catch (const Error&) {
+      }
+      _exit(0);
+    }
+    int status = 0;
+    rusage used{};
+    wait4(child, &status, 0, &used);
+    EXPECT_EQ(status, 0);
+    return int64_t{1024} * used.ru_maxrss - before;
+  }
+};
+
+TEST_F(TorchPickles, AFrameBeyondTheFileIsRefused) {
+  const auto framed = [](uint64_t bytes) {
+    std::string pickle = "\x80\x04\x95"s;
+    for (int i = 0; i < 8; ++i) pickle += static_cast<char>(bytes >> (8 * i));
+    return pickle + "}.";
+  };
+  EXPECT_EQ(refusal_of(framed(2)), "nothing was thrown");  // an empty dict
+  EXPECT_EQ(refusal_of(framed(3)), "the pickle has a frame of 3 bytes and is cut off (at byte 2 of it)");
+  EXPECT_EQ(refusal_of(framed(std::numeric_limits<int64_t>::max())),
+            "the pickle has a frame of 9223372036854775807 bytes and is cut off (at byte 2 of it)");
+}
+
+// Objects that refer to others take a few bytes of the file each, and may be referred to from anywhere.
+TEST_F(TorchPickles, NestedReferencesTakeNoMoreThanASmallMultipleOfTheFile) {
+  const auto repeated = [](const std::string& part, size_t bytes) {
+    std::string text;
+    while (text.size() < bytes) text += part;
+    return text;
+  };
+  constexpr size_t kBytes = 8 << 20;
+  const std::string start = "\x80\x02}X\x01\x00\x00\x00x"s, end = "s.", list = "]q\x00"s;
+  const std::string rows[] = {
+      "](" + list + repeated("h\x00h\x00\x86"s, kBytes) + "e",        // pairs of one list
+      list + "(" + repeated("h\x00"s, kBytes) + "e",                  // a list of itself
+      "(" + list + repeated("h\x00"s, kBytes) + "t",                  // a tuple of one list
+      list + repeated("(h\x00h\x00h\x00tq\x00"s, kBytes / 4),         // each of the one before
+      list + repeated("(h\x00h\x00e]q\x00h\x00h\x00e"s, kBytes / 4),  // lists in lists
+      "}q\x00("s + repeated("h\x00h\x00"s, kBytes) + "u",             // a dict of itself
+      "](" + list + repeated("h\x00\x85q\x00"s, kBytes) + "e",        // a chain, ever deeper
+  };
+  for (const std::string& row : rows)
+    EXPECT_LT(peak_of(start + row + end), static_cast<int64_t>(24 * kBytes)) << row.substr(0, 20);
 }
 
 TEST(TorchSweep, EveryTruncationIsRefused) {

@@ -69,7 +69,7 @@ TEST_F(Sizes, OfGpt2AreThoseOfItsWeights) {
   EXPECT_EQ(with("gpt2", "n_inner", kHuge),
             "its config asks for transformer.h.0.mlp.c_fc.weight (24, 2147483646), but the weights have (24, 96)");
   EXPECT_EQ(with("gpt2", "n_embd", kHuge * 2),
-            "[gpt2] the width can be at most 2147483647, got 4294967292");
+            "[gpt2] the width can be at most 2147483647, got 4294967292 (in " + path("gpt2").string() + ")");
 }
 
 TEST_F(Sizes, OfLlamaAreThoseOfItsWeights) {

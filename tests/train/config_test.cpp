@@ -429,5 +429,52 @@ TEST(SetAll, WhatIsAskedForDoesNot) {
             std::string::npos);
 }
 
+/// What a preset becomes with these settings, and what it says about them: "key before after".
+std::pair<Config, std::vector<std::string>> fitted(const std::string& preset,
+                                                   const std::vector<std::string>& settings) {
+  Config config = load_config(preset);
+  const Config before = config;
+  set_all(config, settings);
+  std::vector<std::string> said;
+  for (const Difference& one : make_fit(config, before, settings))
+    said.push_back(one.path + " " + one.before + " " + one.after);
+  return {config, said};
+}
+
+using Said = std::vector<std::string>;
+
+TEST(MakeFit, AShorterRunHasAShorterWarmUp) {
+  for (const Preset& preset : presets()) {
+    for (const std::string steps : {"1", "2", "5", "30"}) {
+      const auto [config, said] = fitted(std::string(preset.name), {"training.steps=" + steps});
+      EXPECT_NO_THROW(validate(config)) << preset.name << " " << steps;
+    }
+  }
+  EXPECT_EQ(fitted("demo", {"training.steps=40"}).second, Said{"schedule.warmup_steps 50 2"});
+  EXPECT_EQ(fitted("demo", {"training.steps=5"}).second, Said{"schedule.warmup_steps 50 0"});
+  EXPECT_EQ(fitted("demo", {"training.steps=100"}).second, Said{});  // there is room
+}
+
+TEST(MakeFit, ALowerRateHasALowerFloor) {
+  const auto [config, said] = fitted("demo", {"optimizer.lr=0.00003"});
+  EXPECT_EQ(config.schedule.min_lr, 0.0001 * (0.00003 / 0.003));
+  EXPECT_NO_THROW(validate(config));
+  EXPECT_EQ(said.size(), 1U);
+}
+
+TEST(MakeFit, AnotherBatchIsCutOtherwise) {
+  const auto [config, said] = fitted("distilgpt2", {"training.batch_size=24"});
+  EXPECT_EQ(said, Said{"training.micro_batches 16 8"});
+  EXPECT_NO_THROW(validate(config));
+}
+
+TEST(MakeFit, WhatIsAskedForStays) {
+  const auto [config, said] = fitted("demo", {"training.steps=5", "schedule.warmup_steps=9"});
+  EXPECT_EQ(said, Said{});
+  EXPECT_NE(
+      text_of([&config = config] { validate(config); }).find("schedule.warmup_steps 9 is more than training.steps 5"),
+      std::string::npos);
+}
+
 }  // namespace
 }  // namespace tenon::training

@@ -53,6 +53,56 @@ TEST_F(Run, FolderOfARunThatNeverBeganIsFresh) {
   EXPECT_FALSE(RunFolder::open(path(), Start::fresh).resumes());
 }
 
+TEST_F(Run, AFolderWithOtherThingsIsRefusedAndStaysAsItIs) {
+  fs::create_directory(path());
+  EXPECT_EQ(RunFolder::open(path(), Start::fresh).path(), path());  // an empty one is fine
+  EXPECT_EQ(RunFolder::open(path(), Start::fresh).path(), path());  // and so is what that has left
+  fs::remove_all(path());
+  fs::create_directory(path());
+  write("run/report.html", "mine");
+  const std::string other =
+      "is not empty and no run of tenon: report.html lies in it; choose a folder that is new or empty";
+  EXPECT_EQ(refusal(Start::fresh), other);
+  EXPECT_EQ(refusal(Start::resume_or_fresh), other);
+  EXPECT_EQ(std::distance(fs::directory_iterator(path()), fs::directory_iterator()), 1);
+  fs::remove(path() / "report.html");
+  write("run/.lock", "4711\n");  // of another program
+  EXPECT_EQ(refusal(Start::fresh),
+            "is not empty and no run of tenon: .lock lies in it; choose a folder that is new or empty");
+  write("run/.lock", "");  // killed before it said whose it is
+  EXPECT_EQ(RunFolder::open(path(), Start::fresh).path(), path());
+}
+
+TEST_F(Run, SomebodysCheckpointsGetNoLock) {
+  fs::create_directories(path() / "checkpoints");
+  write("run/checkpoints/theirs.bin", "x");
+  EXPECT_EQ(refusal(Start::fresh), "holds a run already; resume it or choose another folder");
+  EXPECT_FALSE(fs::exists(path() / ".lock"));
+}
+
+TEST_F(Run, OwnsItsPartsAndNotWhatIsKeptBesideThem) {
+  { const RunFolder run = RunFolder::open(path(), Start::fresh); }
+  const fs::path place = fs::canonical(path());
+  EXPECT_EQ(run_owning(path()), place);
+  EXPECT_EQ(run_owning(path() / "config.json"), place);
+  EXPECT_EQ(run_owning(path() / "model/config.json"), place);
+  EXPECT_EQ(run_owning(path() / "checkpoints/step_00000001/state.safetensors"), place);
+  EXPECT_EQ(run_owning(path() / "mine.tokens"), std::nullopt);
+  EXPECT_EQ(run_owning(folder_ / "model"), std::nullopt);
+  fs::create_directory_symlink("run/checkpoints", path("link"));
+  EXPECT_EQ(run_owning(path("link") / "x"), place);
+  EXPECT_EQ(io::refusal_by("run", path() / "model", [&] { RunFolder::open(path() / "model", Start::fresh); }),
+            "belongs to another run, " + place.string() + "; choose a folder outside of it");
+}
+
+TEST_F(Run, WhoCannotHaveTheLockTakesNothingAway) {
+  const RunFolder held = RunFolder::open(path(), Start::fresh);
+  write("run/config.json", "theirs");
+  EXPECT_NE(refusal(Start::fresh), "nothing was thrown");
+  EXPECT_TRUE(fs::exists(path() / "config.json"));
+  EXPECT_TRUE(fs::exists(held.checkpoints()));
+}
+
 TEST_F(Run, ResumeNeedsARun) {
   EXPECT_EQ(refusal(Start::resume), "there is no run to resume; start a new one or name the folder of a run");
   EXPECT_FALSE(fs::exists(path()));

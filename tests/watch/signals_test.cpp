@@ -3,6 +3,7 @@
 #include "tenon/train/signals.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -13,7 +14,7 @@ namespace tenon::training {
 namespace {
 
 TEST(StopRequest, FirstSignalIsAWish) {
-  for (const int number : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     const StopRequest stop;
     EXPECT_FALSE(stop.requested());
     std::raise(number);
@@ -30,6 +31,25 @@ TEST(StopRequestDeathTest, SecondSignalEndsTheProgram) {
         std::raise(SIGINT);
       },
       testing::ExitedWithCode(130), "stopped at once; the last checkpoint stands");
+}
+
+// A shell and the system may both tell of a terminal that is closed.
+TEST(StopRequestDeathTest, TheEndOfATerminalIsNeverASecondWish) {
+  EXPECT_EXIT(
+      {
+        const StopRequest stop;
+        std::raise(SIGHUP);
+        std::raise(SIGHUP);
+        _exit(stop.signal() == SIGHUP ? 7 : 8);
+      },
+      testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(
+      {
+        const StopRequest stop;
+        std::raise(SIGHUP);
+        std::raise(SIGINT);
+      },
+      testing::ExitedWithCode(130), "stopped at once");
 }
 
 void count_nothing(int) {}
