@@ -45,8 +45,8 @@ Value scan_by_doubling(const Value& x, const ScanAttrs& attrs) {
     Dims size = shape, before(shape.size(), 0);
     size[axis] -= step;
     before[axis] = step;
-    const Value earlier = pad(shrink(total, Dims(shape.size(), 0), size, Dims(shape.size(), 1)), before,
-                              Dims(shape.size(), 0));
+    const Value earlier =
+        pad(shrink(total, Dims(shape.size(), 0), size, Dims(shape.size(), 1)), before, Dims(shape.size(), 0));
     if (is_sum) {
       total = add(total, earlier);
       continue;
@@ -67,7 +67,8 @@ Value sort_key(const Value& x, bool descending) {
     const DType integer = wide.dtype() == DType::f64 ? DType::i64 : DType::i32;
     const Value zero = full_like(wide, 0);
     const Value bits = bitcast(where(equal(wide, zero), zero, wide), integer);
-    const int64_t most = integer == DType::i64 ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int32_t>::max();
+    const int64_t most =
+        integer == DType::i64 ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int32_t>::max();
     const Value magnitude = expand(reshape(constant_int(most, integer, x.device()), Dims(x.rank(), 1)), x.shape());
     const Value ordered = where(less(bits, full_like(bits, 0)), binary(Op::bit_xor, bits, magnitude), bits);
     key = where(equal(wide, wide), ordered, magnitude);
@@ -183,9 +184,7 @@ Value store_by_choosing(const Value& base, const Value& value, const StoreAttrs&
 }
 
 // A choice between a value and itself: nothing folds it, and it keeps every bit.
-Value copy_by_choosing(const Value& x) {
-  return where(full(x.shape(), 1, DType::boolean, x.device()), x, x);
-}
+Value copy_by_choosing(const Value& x) { return where(full(x.shape(), 1, DType::boolean, x.device()), x, x); }
 
 }  // namespace
 

@@ -38,7 +38,8 @@ bool EpilogueMatcher::adds_to_product(const Node& node) const {
     const auto product = peel(node.input(side), shape), other = peel(node.input(1 - side), shape);
     if (!product || !other || !is_free_contract(*product->node, DType::f32)) continue;
     const Node& base = *other->node;
-    if (base.evaluated() || !is_inline(base, limits_) || stored_.contains(&base)) return base.info().kind != Kind::reduce;
+    if (base.evaluated() || !is_inline(base, limits_) || stored_.contains(&base))
+      return base.info().kind != Kind::reduce;
   }
   return false;
 }
@@ -87,7 +88,8 @@ size_t EpilogueMatcher::uses_of(const Node& node) const {
 bool EpilogueMatcher::match_addend(const Value& value, Matched& matched) const {
   auto [addend, map] = ir::look_through(value);
   const Node& base = *addend.node;
-  const bool in_memory = base.evaluated() || base.op() == Op::buffer || !is_inline(base, limits_) || stored_.contains(&base);
+  const bool in_memory =
+      base.evaluated() || base.op() == Op::buffer || !is_inline(base, limits_) || stored_.contains(&base);
   if (!in_memory || addend.dtype() != DType::f32 || base.info().kind == Kind::reduce) return false;
   const int64_t columns = matched.contract->type().shape.back();
   const Dims& shape = map.shape();

@@ -14,7 +14,8 @@ namespace tenon::plan {
 class EpilogueMatcher {
  public:
   /// `stored` nodes are written to memory, `uses` counts readers, `unit_of` numbers units in the order of their making.
-  EpilogueMatcher(const ir::Limits& limits, const Nodes& kept, const Nodes& stored, const std::unordered_map<const ir::Node*, size_t>& uses,
+  EpilogueMatcher(const ir::Limits& limits, const Nodes& kept, const Nodes& stored,
+                  const std::unordered_map<const ir::Node*, size_t>& uses,
                   std::function<uint32_t(const ir::Value&)> unit_of)
       : limits_(limits), kept_(kept), stored_(stored), uses_(uses), unit_of_(std::move(unit_of)) {}
 

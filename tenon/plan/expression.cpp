@@ -145,13 +145,13 @@ class Walk {
     return apply(node.op(), value.dtype(), std::move(args));
   }
 
-  // Element (a.., i.., b..) of a gather is element (a.., index[i..], b..) of its source: seen at index 0, and moved along
-  // from there.
+  // Element (a.., i.., b..) of a gather is element (a.., index[i..], b..) of its source: seen at index 0, and moved
+  // along from there.
   uint32_t looked_up(const Value& value) {
     const Node& node = *value.node;
     const auto axis = static_cast<size_t>(node.attrs_as<ir::AxisAttrs>().axis);
     const Dims &shape = value.shape(), &index_shape = node.input(1).shape();
-    const Dims &source_shape = node.input(0).shape();
+    const Dims& source_shape = node.input(0).shape();
     const size_t index_rank = index_shape.size();
     Dims at_first = source_shape, source_dims = shape, index_dims(shape.size(), 1);
     at_first[axis] = 1;
@@ -172,8 +172,8 @@ class Walk {
     gather.stride = source.map.views()[0].strides[axis];
     gather.bits = static_cast<uint64_t>(source_shape[axis]);
     gather.buffer = static_cast<uint32_t>(made_.reads.size());
-    source.map.apply(Move{Op::shrink, ir::ShrinkAttrs{Dims(source_shape.size(), 0), at_first,
-                                                      Dims(source_shape.size(), 1)}});
+    source.map.apply(
+        Move{Op::shrink, ir::ShrinkAttrs{Dims(source_shape.size(), 0), at_first, Dims(source_shape.size(), 1)}});
     source.map.apply(Move{Op::reshape, ir::ShapeAttrs{source_dims}});
     source.map.apply(Move{Op::expand, ir::ShapeAttrs{shape}});
     for (size_t i = moves_.size(); i-- > 0;) source.map.apply(moves_[i]);

@@ -91,7 +91,8 @@ class Fuser {
   void find_stored() {
     StoredValues values(kept_, assemblies_, limits_, uses_, stored_);
     for (const NodeRef& node : order_) {
-      if (is_work(*node)) values.decide(node, limits_.fuses && is_inline(*node, limits_) && epilogues_.adds_to_product(*node));
+      if (is_work(*node))
+        values.decide(node, limits_.fuses && is_inline(*node, limits_) && epilogues_.adds_to_product(*node));
     }
   }
 

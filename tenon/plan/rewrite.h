@@ -11,10 +11,11 @@
 namespace tenon::plan {
 
 /// What stands for a node's results, given its operands as they are by now; nothing: the node stays as it is.
-using Rule = std::function<std::optional<std::vector<ir::Value>>(const ir::Node& node, std::span<const ir::Value> inputs)>;
+using Rule =
+    std::function<std::optional<std::vector<ir::Value>>(const ir::Node& node, std::span<const ir::Value> inputs)>;
 
-/// The outputs of the graph in which the rule has been applied to every node that is not evaluated, operands first. What
-/// the rule returns is final.
+/// The outputs of the graph in which the rule has been applied to every node that is not evaluated, operands first.
+/// What the rule returns is final.
 std::vector<ir::Value> rewrite(std::span<const ir::Value> outputs, const Rule& rule);
 
 }  // namespace tenon::plan

@@ -263,14 +263,14 @@ testing::AssertionResult within_ulps(const Host& got, const Host& wanted, double
   });
 }
 
-testing::AssertionResult close(const Host& got, const Host& wanted) {
+testing::AssertionResult close(const Host& got, const Host& wanted, double times) {
   if (!is_float(wanted.type.dtype)) return same(got, wanted);
   const Tolerance allowed = tolerance_of(wanted.type.dtype);
   return every_element(got, wanted, [&](int64_t i) {
     const double a = got.number(i), b = wanted.number(i);
     if (std::isnan(b)) return std::isnan(a);
     if (!std::isfinite(b)) return a == b;
-    return std::fabs(a - b) <= allowed.absolute + allowed.relative * std::fabs(b);
+    return std::fabs(a - b) <= times * (allowed.absolute + allowed.relative * std::fabs(b));
   });
 }
 

@@ -104,7 +104,7 @@ testing::AssertionResult same(const Host& got, const Host& wanted);
 /// Same type, and every element within so many units in the last place of the wanted one.
 testing::AssertionResult within_ulps(const Host& got, const Host& wanted, double ulps);
 /// Same type, and every element within the tolerance of sums in its dtype.
-testing::AssertionResult close(const Host& got, const Host& wanted);
+testing::AssertionResult close(const Host& got, const Host& wanted, double times = 1);
 /// Every |got - wanted| <= tolerance * max(1, |wanted|).
 testing::AssertionResult close(const std::vector<double>& got, const std::vector<double>& wanted, double tolerance);
 

@@ -89,9 +89,10 @@ TEST(PlanLimits, CallsThatTheDeviceLacksAreTakenApart) {
 
 TEST(PlanLimits, ADeviceWithoutAnyCallRunsLoopNestsAlone) {
   ir::Limits limits = with_buffers(4);
-  limits.missing_calls = {Op::contract, Op::gather,    Op::scatter_add,        Op::scan,  Op::sort,
-                          Op::attention, Op::attention_backward, Op::store, Op::contiguous};
-  for (const plan::Plan& plan : {gpt2_for(limits), plan_of({sort(leaf({3, 100})).first, cumsum(leaf({7, 5}), 0)}, limits)}) {
+  limits.missing_calls = {Op::contract,           Op::gather, Op::scatter_add, Op::scan, Op::sort, Op::attention,
+                          Op::attention_backward, Op::store,  Op::contiguous};
+  for (const plan::Plan& plan :
+       {gpt2_for(limits), plan_of({sort(leaf({3, 100})).first, cumsum(leaf({7, 5}), 0)}, limits)}) {
     for (const plan::Kernel& kernel : plan.kernels) EXPECT_TRUE(std::holds_alternative<ir::LoopNest>(kernel));
     EXPECT_LE(most_buffers(plan), 4u);
   }
@@ -117,8 +118,8 @@ TEST(PlanLimits, F64IsRefusedByNameWhereThereIsNone) {
   }
 }
 
-// Where there are no 64-bit integers, a code generator makes them of halves: token ids are compared and looked up, never
-// computed with.
+// Where there are no 64-bit integers, a code generator makes them of halves: token ids are compared and looked up,
+// never computed with.
 TEST(PlanLimits, Gpt2NeedsNeitherF64NorI64Arithmetic) {
   ir::Limits limits = with_buffers(8);
   limits.missing_dtypes = {DType::f64, DType::i64};
