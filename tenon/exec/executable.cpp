@@ -14,67 +14,10 @@ namespace {
 using device::Arg;
 using device::Storage;
 using ir::Node;
-using ir::NodeRef;
-using ir::Op;
 using ir::Value;
 using plan::Slot;
 
 constexpr size_t kLiteralBytes = 8;
-
-// A literal as a leaf in memory: planning needs to know only that it exists.
-struct NoData : ir::Data {};
-
-Value literal_leaf(uint32_t number, const Node& constant) {
-  constexpr uint64_t kLiteral = uint64_t{1} << 63;
-  const Value leaf = ir::buffer({kLiteral | number, 0, constant.device(), constant.type()});
-  leaf.node->set_data(0, std::make_shared<NoData>());
-  return leaf;
-}
-
-// The graph with some constants replaced by leaves; what does not depend on them stays.
-class Rewriter {
- public:
-  Rewriter(const Graph& graph, const std::vector<bool>& as_argument) {
-    for (uint32_t i = 0; i < graph.literals().size(); ++i) {
-      if (!as_argument[i]) continue;
-      const NodeRef& constant = graph.nodes()[graph.literals()[i]];
-      const Value leaf = literal_leaf(i, *constant);
-      literal_of_.emplace(leaf.node.get(), i);
-      replaced_.emplace(constant.get(), leaf.node);
-    }
-    if (replaced_.empty()) return;
-    for (const NodeRef& node : graph.nodes()) {
-      if (node->evaluated() || replaced_.contains(node.get())) continue;
-      bool changed = false;
-      ir::Operands inputs;
-      for (const Value& input : node->inputs()) {
-        const auto found = replaced_.find(input.node.get());
-        changed = changed || found != replaced_.end();
-        inputs.push_back(found == replaced_.end() ? input : Value{found->second, input.index});
-      }
-      if (changed) replaced_.emplace(node.get(), Node::make(node->op(), std::move(inputs), node->attrs()));
-    }
-    for (const auto& [old, made] : replaced_) original_.emplace(made.get(), old);
-  }
-
-  Value operator()(const Value& value) const {
-    const auto found = replaced_.find(value.node.get());
-    return found == replaced_.end() ? value : Value{found->second, value.index};
-  }
-  const Node* original(const Node* node) const {
-    const auto found = original_.find(node);
-    return found == original_.end() ? node : found->second;
-  }
-  uint32_t literal_of(const Node* node) const {
-    const auto found = literal_of_.find(node);
-    return found == literal_of_.end() ? plan::Plan::kNone : found->second;
-  }
-
- private:
-  std::unordered_map<const Node*, NodeRef> replaced_;
-  std::unordered_map<const Node*, const Node*> original_;
-  std::unordered_map<const Node*, uint32_t> literal_of_;
-};
 
 void write_number(const ir::ConstantAttrs& number, std::byte* to) {
   dispatch(number.dtype, [&]<typename T>() {
@@ -91,9 +34,11 @@ void write_number(const ir::ConstantAttrs& number, std::byte* to) {
 
 std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bool>& as_argument,
                                         const ir::Limits& limits, device::Device& target, ProgramCache& programs) {
-  const Rewriter rewritten(graph, as_argument);
   plan::Request request;
-  for (const Value& output : graph.outputs()) request.outputs.push_back(rewritten(output));
+  request.outputs = graph.outputs();
+  for (uint32_t i = 0; i < as_argument.size(); ++i) {
+    if (as_argument[i]) request.literals.emplace(graph.nodes()[graph.literals()[i]].get(), i);
+  }
   request.limits = limits;
   request.may_overwrite = [&](const Node& leaf) { return graph.is_free(leaf); };
   plan::Plan plan = plan::make_plan(request);
@@ -108,19 +53,17 @@ std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bo
   made->slots = plan.slots;
   made->overwritten = plan.overwritten;
   made->arena_bytes = plan.arena_bytes;
-  for (const Value& leaf : plan.leaves) {
-    const uint32_t literal = rewritten.literal_of(leaf.node.get());
-    if (literal == plan::Plan::kNone) {
+  for (size_t i = 0; i < plan.leaves.size(); ++i) {
+    const Value& leaf = plan.leaves[i];
+    if (plan.literals[i] == plan::Plan::kNone) {
       made->leaves.push_back({graph.place_of(leaf), plan::Plan::kNone});
     } else {
       made->leaves.push_back({{}, static_cast<uint32_t>(made->literals.size())});
-      made->literals.push_back({literal, leaf.dtype()});
+      made->literals.push_back({plan.literals[i], leaf.dtype()});
     }
   }
-  for (const Value& result : plan.results) {
-    const Place place = graph.place_of(rewritten.original(result.node.get()), result.index);
-    made->results.push_back({place, 0, ir::bytes_of(result.type())});
-  }
+  for (const Value& result : plan.results)
+    made->results.push_back({graph.place_of(result), 0, ir::bytes_of(result.type())});
   for (uint32_t id = 0; id < plan.slots.size(); ++id) {
     const Slot& slot = plan.slots[id];
     if (slot.place == Slot::Place::result && slot.within == plan::Plan::kNone) made->results[slot.index].slot = id;

@@ -30,16 +30,6 @@ bool is_one(const Value& x) {
   return is_float(number->dtype) ? number->as_double() == 1 : number->as_int() == 1;
 }
 
-// Whether every value of the narrow dtype is one of the wide dtype.
-bool holds(DType wide, DType narrow) {
-  if (wide == DType::f64) return narrow != DType::i64;
-  if (wide == DType::f32)
-    return narrow == DType::f16 || narrow == DType::bf16 || narrow == DType::u8 || narrow == DType::boolean;
-  if (wide == DType::i64) return narrow == DType::i32 || narrow == DType::u8 || narrow == DType::boolean;
-  if (wide == DType::i32) return narrow == DType::u8 || narrow == DType::boolean;
-  return false;
-}
-
 double rounded(double value, DType dtype) {
   switch (dtype) {
     case DType::f32: return static_cast<float>(value);
@@ -181,56 +171,18 @@ Value unshrink(const Value& x, const ShrinkAttrs& cut, const Dims& shape) {
   return pad(spread, before, behind);
 }
 
-Value unary(Op op, const Value& x) {
-  if (op == Op::neg && x && x.node->op() == Op::neg) return x.node->input(0);
-  if (x && (op == Op::neg || (op == Op::sqrt && is_float(x.dtype())))) {
-    if (const auto number = folded(op, {&x, 1})) return *number;
-  }
-  return made(op, {x});
-}
+Value unary(Op op, const Value& x) { return made(op, {x}); }
 
 Value binary(Op op, const Value& a, const Value& b) {
   const bool keeps_ones = (op == Op::mul || op == Op::div) && a && b && a.type() == b.type();
   if (keeps_ones && is_one(b)) return a;
   if (keeps_ones && op == Op::mul && is_one(a)) return b;
-  if (const Value both[] = {a, b}; a && b && info(op).kind == Kind::binary) {
-    if (const auto number = folded(op, both)) return *number;
-  }
   return made(op, {a, b});
 }
 Value where(const Value& condition, const Value& a, const Value& b) { return made(Op::where, {condition, a, b}); }
 
-namespace {
-
-// There and back through a dtype that holds every value, with views in between: the gradient of a conversion, say, that a
-// product converts again.
-std::optional<Value> before_widening(const Value& x, DType dtype) {
-  if (!holds(x.dtype(), dtype)) return {};
-  constexpr size_t kMost = 16;
-  base::SmallVector<Move, 4> moves;
-  bool cut = false;
-  Value wide = x;
-  while (is_movement(wide.node->op()) || wide.node->op() == Op::detach) {
-    if (wide.node->op() == Op::detach)
-      cut = true;
-    else
-      moves.push_back(move_of(wide.node->op(), wide.node->attrs()));
-    if (moves.size() > kMost) return {};
-    Value below = wide.node->input(0);  // before `wide` lets its node go
-    wide = std::move(below);
-  }
-  if (wide.node->op() != Op::cast || wide.node->input(0).dtype() != dtype) return {};
-  Value narrow = cut ? detach(wide.node->input(0)) : wide.node->input(0);
-  for (size_t i = moves.size(); i-- > 0;) narrow = move(narrow, moves[i]);
-  return narrow;
-}
-
-}  // namespace
-
 Value cast(const Value& x, DType dtype) {
   if (x.dtype() == dtype) return x;
-  if (const auto narrow = before_widening(x, dtype)) return *narrow;
-  if (const auto number = folded_cast(x, dtype)) return *number;
   return made(Op::cast, {x}, CastAttrs{dtype});
 }
 
@@ -297,8 +249,6 @@ Value split_sum(const Value& x, const Dims& axes) {
 Value reduce(Op op, const Value& x, const Dims& axes) {
   if (axes.empty()) return x;
   if (is_split(op, x, axes)) return split_sum(x, axes);
-  // Rounding is symmetric, so the sign can wait: one operation a sum instead of one an element.
-  if (op == Op::sum && x.node->op() == Op::neg && is_float(x.dtype())) return neg(reduce(op, x.node->input(0), axes));
   return made(op, {x}, AxesAttrs{axes});
 }
 

@@ -1,5 +1,6 @@
-// Sums, products, quotients and roots of f32 operands are exact enough in f64 to be rounded again: 53 bits are more than
-// twice 24 and two. The same holds for 16-bit floats.
+// Sums, products, quotients and roots of f32 operands, computed in f64 and rounded to f32, are those that f32 arithmetic
+// gives: rounding twice is harmless where the wider type has at least 2 * 24 + 2 bits, and f64 has 53. The same holds for
+// 16-bit floats.
 
 #include "tenon/ir/fold.h"
 
@@ -39,8 +40,9 @@ Value spread(const Value& number, const Dims& shape) {
 
 const ConstantAttrs* number_behind(const Value& value) {
   const Node* node = value.node.get();
-  while (node->op() == Op::expand || node->op() == Op::reshape) node = node->input(0).node.get();
-  return node->op() == Op::constant ? &node->attrs_as<ConstantAttrs>() : nullptr;
+  while (!node->evaluated() && (node->op() == Op::expand || node->op() == Op::reshape))
+    node = node->input(0).node.get();
+  return !node->evaluated() && node->op() == Op::constant ? &node->attrs_as<ConstantAttrs>() : nullptr;
 }
 
 std::optional<Value> folded(Op op, std::span<const Value> operands) {

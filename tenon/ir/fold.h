@@ -1,4 +1,4 @@
-// Arithmetic on numbers while recording.
+// Arithmetic on numbers that a program wrote.
 
 #pragma once
 
@@ -9,7 +9,8 @@
 
 namespace tenon::ir {
 
-/// The number that every element of a value is, if it is a constant seen through views.
+/// The number that every element of a value is, if it is a constant seen through views. One that has been evaluated is
+/// memory like any other: a plan must not depend on what lies there.
 const ConstantAttrs* number_behind(const Value& value);
 
 /// What an op gives on operands that are all numbers, if every device rounds it the same way: one correctly rounded

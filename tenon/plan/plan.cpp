@@ -13,6 +13,7 @@
 #include "tenon/plan/fuse.h"
 #include "tenon/plan/order.h"
 #include "tenon/plan/rewrite.h"
+#include "tenon/plan/simplify.h"
 #include "tenon/plan/slots.h"
 
 namespace tenon::plan {
@@ -60,6 +61,25 @@ bool writes_kept_state(const Unit& unit, const Nodes& kept, const Parts& parts) 
   return std::any_of(results.begin(), results.end(), [&](const Value& result) {
     const Part* part = parts.find(result.node.get());
     return part && part->whole->op() == Op::store && kept.contains(part->whole.get());
+  });
+}
+
+// A literal as a leaf in memory: planning needs to know only that it exists.
+struct NoData : ir::Data {};
+
+// Literals that are arguments as leaves, each under the node that stands for it; the rest simplified.
+std::vector<Value> simplified_graph(const std::vector<Value>& outputs, const Request& request,
+                                    std::unordered_map<const Node*, uint32_t>& leaves) {
+  return rewrite(outputs, [&](const Node& node, std::span<const Value> in) -> std::optional<std::vector<Value>> {
+    if (const auto literal = request.literals.find(&node); literal != request.literals.end()) {
+      const Value leaf = ir::buffer({literal->second, 0, node.device(), node.type()});
+      leaf.node->set_data(0, std::make_shared<NoData>());
+      leaves.emplace(leaf.node.get(), literal->second);
+      return std::vector<Value>{leaf};
+    }
+    if (request.limits.one_op_per_kernel) return std::nullopt;  // as it was written
+    if (auto value = simplified(node, in)) return std::vector<Value>{std::move(*value)};
+    return std::nullopt;
   });
 }
 
@@ -167,12 +187,16 @@ class StandIns {
 }  // namespace
 
 Plan make_plan(const Request& request) {
-  if (request.limits.one_op_per_kernel) return plan_graph(request.outputs, request);
   const ir::InRealm nothing_is_evaluated_here(ir::InRealm::next());
   const std::vector<Value> wanted = values_kept(request.outputs);
-  const StandIns stand_ins(wanted, with_calls_of(request.limits, wanted));
+  std::unordered_map<const Node*, uint32_t> literals;
+  const StandIns stand_ins(wanted, with_calls_of(request.limits, simplified_graph(wanted, request, literals)));
   Plan plan = plan_graph(stand_ins.planned(), request);
   for (Value& result : plan.results) result = stand_ins.wanted(result);
+  for (const Value& leaf : plan.leaves) {
+    const auto literal = literals.find(leaf.node.get());
+    plan.literals.push_back(literal == literals.end() ? Plan::kNone : literal->second);
+  }
   return plan;
 }
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -56,6 +57,7 @@ struct Plan {
   std::vector<Launch> launches;
   std::vector<Slot> slots;
   std::vector<ir::Value> leaves;
+  std::vector<uint32_t> literals;  // per leaf: the number of the literal that it is, or kNone
   std::vector<ir::Value> results;
   std::vector<uint32_t> overwritten;  // per result: the leaf whose memory it takes over, or kNone
   size_t arena_bytes = 0;
@@ -73,7 +75,9 @@ struct Request {
   std::vector<ir::Value> outputs;
   ir::Limits limits;
   /// True for a leaf whose memory a store may overwrite, because nothing else can still read it.
-  std::function<bool(const ir::Node&)> may_overwrite;
+  std::function<bool(const ir::Node&)> may_overwrite = {};
+  /// Constants that are arguments of the plan, by a number of the caller's: they are read from memory.
+  std::unordered_map<const ir::Node*, uint32_t> literals = {};
 };
 
 Plan make_plan(const Request& request);

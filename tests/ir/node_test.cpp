@@ -319,17 +319,12 @@ TEST_F(Nodes, OfAttentionGiveOutputAndLogSumExp) {
 // ---- recording folds what costs nothing ----
 
 TEST_F(Nodes, OfNoEffectAreNotMade) {
-  const Value x = leaf(1, {2, 3}), half = leaf(2, {2}, DType::bf16), whole = leaf(3, {2}, DType::i64);
-  EXPECT_EQ(neg(neg(x)), x);
+  const Value x = leaf(1, {2, 3});
   EXPECT_EQ(mul(x, full_like(x, 1)), x);
   EXPECT_EQ(mul(full_like(x, 1), x), x);
   EXPECT_EQ(div(x, full_like(x, 1)), x);
   EXPECT_NE(div(full_like(x, 1), x), x);
   EXPECT_NE(add(x, full_like(x, 0)), x) << "-0 + 0 is 0";
-  EXPECT_EQ(cast(cast(half, DType::f32), DType::bf16), half);
-  EXPECT_EQ(cast(cast(half, DType::f64), DType::bf16), half);
-  EXPECT_NE(cast(cast(x, DType::bf16), DType::f32), x) << "bf16 does not hold every f32";
-  EXPECT_NE(cast(cast(whole, DType::f64), DType::i64), whole) << "nor f64 every i64";
 }
 
 TEST_F(Nodes, ThatChangeNothingAreNotMade) {

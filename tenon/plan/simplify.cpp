@@ -1,0 +1,102 @@
+// One function per rule.
+
+#include "tenon/plan/simplify.h"
+
+#include "tenon/ir/build.h"
+#include "tenon/ir/fold.h"
+
+namespace tenon::plan {
+namespace {
+
+using ir::ConstantAttrs;
+using ir::Kind;
+using ir::Node;
+using ir::Op;
+using ir::Value;
+using Inputs = std::span<const Value>;
+
+std::optional<Value> fold_numbers(const Node& node, Inputs in) {
+  if (node.op() == Op::cast) return ir::folded_cast(in[0], node.type().dtype);
+  const Kind kind = node.info().kind;
+  if (kind != Kind::unary && kind != Kind::binary) return std::nullopt;
+  return ir::folded(node.op(), in);
+}
+
+bool is_one(const Value& x) {
+  const ConstantAttrs* number = ir::number_behind(x);
+  if (!number || number->dtype == DType::boolean) return false;
+  return is_float(number->dtype) ? number->as_double() == 1 : number->as_int() == 1;
+}
+
+std::optional<Value> leave_out_ones(const Node& node, Inputs in) {
+  if (node.op() != Op::mul && node.op() != Op::div) return std::nullopt;
+  if (is_one(in[1])) return in[0];
+  if (node.op() == Op::mul && is_one(in[0])) return in[1];
+  return std::nullopt;
+}
+
+std::optional<Value> negate_once(const Node& node, Inputs in) {
+  if (node.op() != Op::neg || in[0].node->op() != Op::neg || in[0].node->evaluated()) return std::nullopt;
+  return in[0].node->input(0);
+}
+
+// Rounding is symmetric, so the sign can wait: one operation a sum instead of one an element.
+std::optional<Value> negate_sums(const Node& node, Inputs in) {
+  if (node.op() != Op::sum || in[0].node->op() != Op::neg || in[0].node->evaluated() || !is_float(in[0].dtype()))
+    return std::nullopt;
+  const Value sum{Node::make(Op::sum, {in[0].node->input(0)}, node.attrs()), 0};
+  return ir::neg(sum);
+}
+
+// Whether every value of the narrow dtype is one of the wide dtype.
+bool holds(DType wide, DType narrow) {
+  if (wide == DType::f64) return narrow != DType::i64;
+  if (wide == DType::f32)
+    return narrow == DType::f16 || narrow == DType::bf16 || narrow == DType::u8 || narrow == DType::boolean;
+  if (wide == DType::i64) return narrow == DType::i32 || narrow == DType::u8 || narrow == DType::boolean;
+  if (wide == DType::i32) return narrow == DType::u8 || narrow == DType::boolean;
+  return false;
+}
+
+// There and back through a dtype that holds every value, with views in between: the gradient of a conversion, say, that a
+// product converts again.
+std::optional<Value> convert_there_and_back(const Node& node, Inputs in) {
+  if (node.op() != Op::cast) return std::nullopt;
+  const DType narrow = node.type().dtype;
+  if (!holds(in[0].dtype(), narrow)) return std::nullopt;
+  constexpr size_t kMost = 16;
+  base::SmallVector<ir::Move, 4> moves;
+  Value wide = in[0];
+  while (!wide.node->evaluated() && (ir::is_movement(wide.node->op()) || wide.node->op() == Op::detach)) {
+    if (ir::is_movement(wide.node->op())) moves.push_back(ir::move_of(wide.node->op(), wide.node->attrs()));
+    if (moves.size() > kMost) return std::nullopt;
+    Value below = wide.node->input(0);  // before `wide` lets its node go
+    wide = std::move(below);
+  }
+  if (wide.node->evaluated() || wide.node->op() != Op::cast || wide.node->input(0).dtype() != narrow)
+    return std::nullopt;
+  Value back = wide.node->input(0);
+  for (size_t i = moves.size(); i-- > 0;) back = ir::move(back, moves[i]);
+  return back;
+}
+
+constexpr Simplification kRules[] = {
+    {"fold numbers", fold_numbers},
+    {"leave out ones", leave_out_ones},
+    {"negate once", negate_once},
+    {"negate sums", negate_sums},
+    {"convert there and back", convert_there_and_back},
+};
+
+}  // namespace
+
+std::span<const Simplification> simplifications() { return kRules; }
+
+std::optional<Value> simplified(const Node& node, Inputs inputs) {
+  for (const Simplification& rule : kRules) {
+    if (auto value = rule.apply(node, inputs)) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tenon::plan
