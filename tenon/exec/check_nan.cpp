@@ -32,11 +32,10 @@ std::optional<size_t> first_nan(std::span<const std::byte> bytes, DType dtype) {
   return found;
 }
 
-std::vector<std::byte> bytes_at(const Arg& arg, size_t bytes, device::Device& device) {
-  std::vector<std::byte> read(bytes);
+std::vector<std::byte> bytes_at(const Arg& arg, device::Device& device) {
+  std::vector<std::byte> read(arg.bytes);
   const device::Command command = device::Download{arg, read};
-  device.enqueue({&command, 1});
-  device.wait(device.submit(true));
+  device.wait(device.send({&command, 1}, true));
   return read;
 }
 
@@ -58,17 +57,21 @@ void check_for_nan(const Graph& graph, device::Device& target, ProgramCache& pro
   for (const plan::Launch& launch : plan.launches) {
     const plan::Kernel& kernel = plan.kernels[launch.kernel];
     const auto* group = std::get_if<plan::Group>(&kernel);
-    device::Launch command{programs.get(target, group ? device::Kernel(codegen::lower(*group))
-                                                      : device::Kernel(std::get<ir::Call>(kernel))),
-                           {}};
-    for (const uint32_t slot : launch.args) command.args.push_back({memory[slot]->buffer(), 0});
+    const device::Kernel lowered =
+        group ? device::Kernel(codegen::lower(*group)) : device::Kernel(std::get<ir::Call>(kernel));
+    device::Launch command{programs.get(target, lowered), {}, device::inputs_of(lowered)};
+    for (const uint32_t slot : launch.args) command.args.push_back({memory[slot]->buffer(), 0, plan.slots[slot].bytes});
+    std::optional<Storage> scratch;
+    if (const size_t bytes = command.program->scratch_bytes()) {
+      scratch.emplace(target, bytes);
+      command.args.push_back({scratch->buffer(), 0, bytes});
+    }
     const device::Command run = command;
-    target.enqueue({&run, 1});
-    target.wait(target.submit(true));
-    const size_t inputs = group ? group->inputs.size() : std::get<ir::Call>(kernel).inputs.size();
-    for (size_t i = inputs; i < command.args.size(); ++i) {
+    target.wait(target.send({&run, 1}, true));
+    const size_t inputs = command.inputs;
+    for (size_t i = inputs; i < launch.args.size(); ++i) {
       const ir::Type type = group ? group->outputs[i - inputs].type() : std::get<ir::Call>(kernel).outputs[i - inputs];
-      const auto found = first_nan(bytes_at(command.args[i], plan.slots[launch.args[i]].bytes, target), type.dtype);
+      const auto found = first_nan(bytes_at(command.args[i], target), type.dtype);
       if (!found) continue;
       const std::string module = base::scope_path(launch.makes->scope());
       throw Error(fmt::format("[{}] made the first NaN: element {} of {}{}", ir::name(launch.makes->op()), *found,

@@ -22,6 +22,11 @@ void wait(std::span<const ir::Value> values);
 /// Waits for a value that is evaluated.
 void wait_for(const ir::Value& value);
 
+/// Waits for everything that was submitted to a device; throws its fault.
+void synchronize(ir::DeviceId device);
+/// The same for all devices that are open: waits for all of them, then throws what went wrong first.
+void synchronize();
+
 /// True when reading the value needs no computation.
 bool is_evaluated(const ir::Value& value);
 

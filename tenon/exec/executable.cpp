@@ -2,6 +2,7 @@
 
 #include "tenon/exec/executable.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -105,9 +106,13 @@ std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bo
   const plan::Plan plan = plan::make_plan(request);
 
   auto made = std::make_shared<Executable>();
-  std::vector<device::ProgramRef> compiled;
-  for (const plan::Kernel& kernel : plan.kernels) compiled.push_back(programs.get(target, lowered(kernel)));
-  for (const plan::Launch& launch : plan.launches) made->launches.push_back({compiled[launch.kernel], launch.args});
+  std::vector<device::Kernel> kernels;
+  for (const plan::Kernel& kernel : plan.kernels) kernels.push_back(lowered(kernel));
+  const std::vector<device::ProgramRef> compiled = programs.get_all(target, kernels);
+  for (const plan::Launch& launch : plan.launches)
+    made->launches.push_back({compiled[launch.kernel], launch.args, device::inputs_of(kernels[launch.kernel])});
+  for (const device::ProgramRef& program : compiled)
+    made->scratch_bytes = std::max(made->scratch_bytes, program->scratch_bytes());
   made->slots = plan.slots;
   made->overwritten = plan.overwritten;
   made->arena_bytes = plan.arena_bytes;
@@ -146,7 +151,11 @@ Binding bind(const Executable& executable, const Graph& graph, device::Device& t
                                   ? binding.leaves[taken]
                                   : std::make_shared<Storage>(target, executable.results[i].bytes));
   }
-  if (executable.arena_bytes) binding.arena = std::make_shared<Storage>(target, executable.arena_bytes);
+  const size_t alignment = target.limits().alignment;
+  binding.scratch_offset = (executable.arena_bytes + alignment - 1) / alignment * alignment;
+  const size_t bytes = executable.scratch_bytes ? binding.scratch_offset + executable.scratch_bytes  //
+                                                : executable.arena_bytes;
+  if (bytes) binding.arena = std::make_shared<Storage>(target, bytes);
   return binding;
 }
 
@@ -183,20 +192,27 @@ std::vector<device::Command> commands_of(const Executable& executable, const Bin
       case Slot::Place::leaf: {
         const uint32_t literal = executable.leaves[slot.index].literal;
         const Storage& storage = *binding.leaves[slot.index];
-        return {storage.buffer(), literal == plan::Plan::kNone ? 0 : literal * kLiteralBytes,
+        return {storage.buffer(), literal == plan::Plan::kNone ? 0 : literal * kLiteralBytes, slot.bytes,
                 runs_again ? 0 : storage.version()};
       }
       case Slot::Place::result:
-        return {binding.results[slot.index]->buffer(), slot.offset, version_of_slot(executable, id, run)};
-      default: return {binding.arena->buffer(), slot.offset, version_of_slot(executable, id, run)};
+        return {binding.results[slot.index]->buffer(), slot.offset, slot.bytes, version_of_slot(executable, id, run)};
+      default: return {binding.arena->buffer(), slot.offset, slot.bytes, version_of_slot(executable, id, run)};
     }
+  };
+  const auto is_state = [&](uint32_t id) {
+    const Slot& slot = executable.slots[id];
+    return slot.place == Slot::Place::result && executable.overwritten[slot.index] != plan::Plan::kNone;
   };
   std::vector<device::Command> commands;
   commands.reserve(end - begin);
   for (size_t i = begin; i < end; ++i) {
     const Executable::Launch& launch = executable.launches[i];
-    device::Launch command{launch.program, {}};
+    device::Launch command{launch.program, {}, launch.inputs};
     for (const uint32_t slot : launch.args) command.args.push_back(arg_of(slot));
+    command.writes_state = std::any_of(launch.args.begin() + launch.inputs, launch.args.end(), is_state);
+    if (const size_t scratch = launch.program->scratch_bytes())
+      command.args.push_back({binding.arena->buffer(), binding.scratch_offset, scratch});
     commands.push_back(std::move(command));
   }
   return commands;

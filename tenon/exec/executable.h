@@ -22,6 +22,7 @@ struct Executable {
   struct Launch {
     device::ProgramRef program;
     base::SmallVector<uint32_t, 4> args;
+    uint32_t inputs = 0;  // so many of the arguments are read
   };
   /// Where a leaf of the plan comes from.
   struct Leaf {
@@ -41,6 +42,7 @@ struct Executable {
   std::vector<uint32_t> overwritten;  // per result, as in Plan
   std::vector<LiteralArg> literals;
   size_t arena_bytes = 0;
+  size_t scratch_bytes = 0;  // behind the arena, for whichever launch runs
 };
 
 /// Plans and compiles. Literals with `as_argument` set are arguments; the others are part of the kernels.
@@ -51,6 +53,7 @@ std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bo
 struct Binding {
   std::vector<device::StorageRef> leaves, results;
   device::StorageRef arena, literals;
+  size_t scratch_offset = 0;  // in the arena
 };
 
 /// Leaves as the graph has them, fresh memory for everything else.

@@ -127,8 +127,8 @@ uint32_t programs() {
 TEST(RandomPrograms, LazyIsEagerOnEveryDevice) {
   for (uint32_t seed = 0; seed < programs(); ++seed) {
     const auto expected = result_of(seed, "reference", true);
-    ASSERT_EQ(result_of(seed, "cpu", false), expected) << "lazily, program " << seed;
-    ASSERT_EQ(result_of(seed, "cpu", true), expected) << "op by op, program " << seed;
+    ASSERT_EQ(result_of(seed, Device().name(), false), expected) << "lazily, program " << seed;
+    ASSERT_EQ(result_of(seed, Device().name(), true), expected) << "op by op, program " << seed;
     ASSERT_EQ(result_of(seed, "cpu_unfused", false), expected) << "unfused, program " << seed;
   }
 }
@@ -148,7 +148,7 @@ TEST(RandomPrograms, CapturedIsUncaptured) {
       for (size_t i = 0; i < kTensors; ++i) state.t[i].copy_(next[i]);
       return last;
     };
-    Memory plain(seed, "cpu"), captured(seed, "cpu");
+    Memory plain(seed, Device().name()), captured(seed, Device().name());
     for (Memory* m : {&plain, &captured}) {
       for (const Tensor& one : m->t) wait({one});
       m->view = m->t[0].slice(0, 1, 3);

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "tenon/device/device.h"
+#include "tenon/device/faults.h"
 
 namespace tenon::backends::cpu {
 
@@ -35,7 +37,7 @@ class Queue {
   device::Ticket submit(Work work, bool may_run_here);
   /// Runs it right here if nothing is under way; nothing otherwise.
   std::optional<device::Ticket> try_here(const void* data, void (*run)(const void* data));
-  bool is_done(device::Ticket ticket);
+  bool is_done(device::Ticket ticket) const { return done_.load(std::memory_order_acquire) >= ticket.serial; }
   void wait(device::Ticket ticket);
   void wait_until_idle();
 
@@ -49,25 +51,20 @@ class Queue {
     uint64_t serial;
     Work work;
   };
-  struct Failure {
-    std::exception_ptr error;
-    uint64_t first, last;  // tickets that did not run
-  };
 
   void serve();
   static std::exception_ptr run(const void* data, void (*work)(const void* data));
   device::Ticket run_here(std::unique_lock<std::mutex>& lock, const void* data, void (*work)(const void* data));
   void finish(uint64_t serial, std::exception_ptr error);
-  const Failure* failure_of(uint64_t serial) const;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_held_for_fork_ = false;
   std::deque<Batch> waiting_;
-  std::deque<Failure> failures_;  // the last one may be unknown to anybody yet
-  bool is_unknown_ = false;
+  device::Faults faults_;
   bool is_running_ = false, stops_ = false;
-  uint64_t submitted_ = 0, done_ = 0;
+  uint64_t submitted_ = 0;
+  std::atomic<uint64_t> done_{0};
   std::thread thread_;
 };
 
