@@ -3,18 +3,18 @@
 // The contract holds for memory that the host cannot see, and for work that runs long after it was submitted:
 //
 // Order. Commands run as if one after another, in the order in which they were enqueued. A buffer that is let go of may
-// be handed on at once: whatever is enqueued later runs later. A launch says what it reads and what it writes, and where
-// these bytes lie, so that a device may run at once what does not meet.
+// be handed on at once: whatever is enqueued later runs later. A launch says what it reads and what it writes, and
+// where these bytes lie, so that a device may run at once what does not meet.
 //
 // Uploads. When `enqueue` returns, the source may be freed or changed; what is downloaded is there when its ticket is
 // done.
 //
 // Faults. A device has one fault. A kernel that finds a bad index records it, and stops or goes on with a clamped one.
-// While a fault is set, commands that write state (`writes_state`) do nothing; all others may run, on whatever there is,
-// and their results count as never computed. The fault becomes known with the next `wait` for a ticket submitted at or
-// after it and is thrown there, in the words of the cpu device; what is submitted from then on runs as usual. Tickets
-// between the fault and its becoming known keep failing: results raise it again, states have their old value. See
-// faults.h for the bookkeeping.
+// While a fault is set, commands that write state (`writes_state`) do nothing; all others may run, on whatever there
+// is, and their results count as never computed. The fault becomes known with the next `wait` for a ticket submitted at
+// or after it and is thrown there, in the words of the cpu device; what is submitted from then on runs as usual.
+// Tickets between the fault and its becoming known keep failing: results raise it again, states have their old value
+// and raise it only if nobody knows. See faults.h for the bookkeeping.
 //
 // Loss. Any call may find that the device is gone (a driver was reset) and throw `Lost`. From then on everything but
 // letting go of memory throws it; other devices go on.
@@ -71,8 +71,8 @@ inline uint32_t inputs_of(const Kernel& kernel) {
 class Program {
  public:
   virtual ~Program() = default;
-  /// Memory that a run needs beside its arguments. It comes as one more argument, aligned as all are, behind the outputs;
-  /// nothing in it lasts from one launch to the next.
+  /// Memory that a run needs beside its arguments. It comes as one more argument, aligned as all are, behind the
+  /// outputs; nothing in it lasts from one launch to the next.
   virtual size_t scratch_bytes() const { return 0; }
 };
 using ProgramRef = std::shared_ptr<const Program>;
@@ -81,7 +81,7 @@ using ProgramRef = std::shared_ptr<const Program>;
 struct Launch {
   ProgramRef program;
   base::SmallVector<Arg, 3> args;
-  uint32_t inputs = 0;        // so many arguments are read, the rest is written; an output may be the memory of an input
+  uint32_t inputs = 0;  // so many arguments are read, the rest is written; an output may be the memory of an input
   bool writes_state = false;  // some output is memory that has held a value before, which a fault leaves there
 };
 /// Moves `to.bytes` bytes inside the device.
@@ -118,8 +118,8 @@ class Compiler {
   /// Whether the kernels of a plan are worth several threads; then all functions here may be called by several at once.
   virtual bool compiles_in_parallel() const { return false; }
 
-  /// Everything that a program of this kernel depends on, as text: source, compiler, driver, chip. Programs under such a
-  /// name are kept on disk between processes. Empty: compiling is as quick as reading a file.
+  /// Everything that a program of this kernel depends on, as text: source, compiler, driver, chip. Programs under such
+  /// a name are kept on disk between processes. Empty: compiling is as quick as reading a file.
   virtual std::string saved_as(const Kernel&) const { return {}; }
   /// A program as bytes, for `load` in another process.
   virtual std::vector<std::byte> save(const Program&) const { return {}; }
@@ -168,11 +168,13 @@ class Device {
   virtual Ticket submit(bool caller_waits) = 0;
   /// Both in one, which spares a device that runs it right here a copy of commands and uploads.
   virtual Ticket send(std::span<const Command> commands, bool caller_waits);
-  /// Whether the host knows already that everything up to the ticket has run. It is asked in every replay, so it compares
-  /// numbers and asks no driver; false is never wrong.
+  /// Whether the host knows already that everything up to the ticket has run. It is asked in every replay, so it
+  /// compares numbers and asks no driver; false is never wrong.
   virtual bool is_done(Ticket ticket) = 0;
   /// Returns when everything up to the ticket has run, or throws its fault.
   virtual void wait(Ticket ticket) = 0;
+  /// Whether the ticket has failed and somebody knows.
+  virtual bool is_known_to_fail(Ticket ticket);
   /// The default recording keeps the list and enqueues it on every replay.
   virtual std::unique_ptr<Recording> record(std::span<const Command> commands);
 

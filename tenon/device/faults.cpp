@@ -23,6 +23,11 @@ void Faults::raise(uint64_t serial, uint64_t submitted) {
   std::rethrow_exception(failure->error);
 }
 
+bool Faults::is_known_to_fail(uint64_t serial) const {
+  const Failure* failure = failure_of(serial);
+  return failure && (is_told_ || failure != &failures_.back());
+}
+
 const Faults::Failure* Faults::failure_of(uint64_t serial) const {
   if (failures_.empty()) return nullptr;
   const auto behind = std::upper_bound(failures_.begin(), failures_.end(), serial,

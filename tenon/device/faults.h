@@ -18,8 +18,10 @@ class Faults {
   void set(uint64_t serial, std::exception_ptr error);
   /// Whether the ticket's commands that write state do nothing.
   bool has_failed(uint64_t serial) const { return failure_of(serial) != nullptr; }
-  /// For whoever has waited for a ticket: throws what went wrong with it. `submitted` is the last ticket given out: those
-  /// behind it are meant to run.
+  /// Whether it has failed and somebody was told.
+  bool is_known_to_fail(uint64_t serial) const;
+  /// For whoever has waited for a ticket: throws what went wrong with it. `submitted` is the last ticket given out:
+  /// those behind it are meant to run.
   void raise(uint64_t serial, uint64_t submitted);
 
  private:

@@ -3,7 +3,8 @@
 // A step that allocates what the step before released would otherwise pay for fresh pages every time: on the CPU that
 // costs more than adding 16 million numbers does. Small classes are eighths of powers of two; from 1 MiB on they are
 // 64ths, so that large buffers waste less than 2 %. As much is kept as has been in use at once: a step finds again all
-// that it gave back, and what was kept longest makes room. Under pressure, when a limit or the device refuses, everything that is kept goes first.
+// that it gave back, and what was kept longest makes room. Under pressure, when a limit or the device refuses,
+// everything that is kept goes first.
 
 #pragma once
 

@@ -67,15 +67,18 @@ void Storage::wait() {
   const std::atomic_ref<uint64_t> serial(ready_.serial);
   uint64_t seen = serial.load(std::memory_order_acquire);
   if (seen == 0) return;
+  const bool is_old_news = overwrites_ && device_.is_known_to_fail({seen});
   try {
     device_.wait({seen});
-    serial.compare_exchange_strong(seen, 0);
   } catch (const Lost&) {  // what lay here before is gone too
     throw;
   } catch (...) {
-    if (overwrites_) serial.compare_exchange_strong(seen, 0);
-    throw;
+    if (!overwrites_) throw;
+    serial.compare_exchange_strong(seen, 0);
+    if (!is_old_news) throw;
+    return;
   }
+  serial.compare_exchange_strong(seen, 0);
 }
 
 uint64_t next_version() {

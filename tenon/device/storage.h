@@ -39,7 +39,8 @@ class Storage : public ir::Data {
     ready_ = ticket;
     overwrites_ = overwrites;
   }
-  /// Waits for that; throws what went wrong. A state that a failed step should have overwritten says so once.
+  /// Waits for that; throws what went wrong. A state that a failed step should have overwritten says so once, and only
+  /// if nobody knows.
   void wait();
 
  private:

@@ -85,8 +85,8 @@ void run(const Executable& executable, const Graph& graph, Device& target, bool 
 
 bool is_waiting_copy(const Node& node) { return node.op() == Op::copy && !node.evaluated(); }
 
-// Stores that need something that is computed now join in, or it would be computed again for them: a step that reads its
-// loss updates its weights and moments as well. Those that wait for another device do not.
+// Stores that need something that is computed now join in, or it would be computed again for them: a step that reads
+// its loss updates its weights and moments as well. Those that wait for another device do not.
 bool add_pending(std::vector<Value>& values, const std::vector<ir::NodeRef>& order, std::span<const Value> pending) {
   std::vector<Value> waiting;
   for (const Value& store : pending) {
@@ -103,7 +103,8 @@ bool add_pending(std::vector<Value>& values, const std::vector<ir::NodeRef>& ord
     if (node->evaluated()) continue;
     const auto inputs = node->inputs();
     const auto reads_any_of = [&](const base::FlatSet<const Node*>& nodes) {
-      return std::any_of(inputs.begin(), inputs.end(), [&](const Value& input) { return nodes.contains(input.node.get()); });
+      return std::any_of(inputs.begin(), inputs.end(),
+                         [&](const Value& input) { return nodes.contains(input.node.get()); });
     };
     if (reads_any_of(shares)) shares.insert(node.get());
     if (is_waiting_copy(*node) || (elsewhere.size() > 0 && reads_any_of(elsewhere))) elsewhere.insert(node.get());
@@ -130,8 +131,8 @@ void eval_on_one_device(std::vector<Value> values, bool caller_waits, std::span<
   if (logs_steps()) log_step(stats());
 }
 
-// Values that cross devices, in order: each is computed where it comes from and moved before anything that reads it. The
-// lock is free while one waits for another device.
+// Values that cross devices, in order: each is computed where it comes from and moved before anything that reads it.
+// The lock is free while one waits for another device.
 void bring_over(std::span<const Value> values) {
   std::vector<ir::NodeRef> copies;
   {

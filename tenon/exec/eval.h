@@ -12,8 +12,8 @@
 namespace tenon::exec {
 
 /// Starts computing these values; afterwards reading them launches nothing and waits for what is under way. All outputs
-/// of one device share one plan. A caller that will wait at once says so: then a thread hop may be spared. Of `pending`,
-/// stores that nobody has asked for yet, those that share work with the values are carried out too.
+/// of one device share one plan. A caller that will wait at once says so: then a thread hop may be spared. Of
+/// `pending`, stores that nobody has asked for yet, those that share work with the values are carried out too.
 void eval(std::span<const ir::Value> values, bool caller_waits = false, std::span<const ir::Value> pending = {});
 
 /// Computes these values and returns when they are there. Throws what went wrong with them.

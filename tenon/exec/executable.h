@@ -26,7 +26,7 @@ struct Executable {
   };
   /// Where a leaf of the plan comes from.
   struct Leaf {
-    Place place;                       // in the graph
+    Place place;                           // in the graph
     uint32_t literal = plan::Plan::kNone;  // or in the block of literals
   };
 

@@ -63,13 +63,12 @@ std::vector<std::exception_ptr> ProgramCache::make_all(device::Compiler& compile
   return errors;
 }
 
-std::vector<device::ProgramRef> ProgramCache::get_all(device::Device& device,
-                                                      std::span<const device::Kernel> kernels) {
+std::vector<device::ProgramRef> ProgramCache::get_all(device::Device& device, std::span<const device::Kernel> kernels) {
   constexpr size_t kNone = ~size_t{0};
   std::vector<device::ProgramRef> programs(kernels.size());
   std::vector<uint64_t> keys(kernels.size());
-  std::vector<size_t> missing;                             // each kernel once
-  std::vector<size_t> number(kernels.size(), kNone);       // among the missing ones
+  std::vector<size_t> missing;                              // each kernel once
+  std::vector<size_t> number(kernels.size(), kNone);        // among the missing ones
   std::unordered_multimap<uint64_t, size_t> known_missing;  // by key
   for (size_t i = 0; i < kernels.size(); ++i) {
     keys[i] = key_of(device, kernels[i]);

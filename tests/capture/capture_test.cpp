@@ -91,7 +91,8 @@ TEST(Capture, OneOpAtATimeGivesTheSameBits) {
   auto b = compile([&](const Tensor& x, const Tensor& y) { return unfused.step(x, y); });
   const Tensor x = rand({16, 8}).eval(), y = rand({16, 4}).eval();
   for (int i = 0; i < 20; ++i) {
-    const auto left = a(x.to("cpu"), y.to("cpu")).to_bytes(), right = b(x.to("cpu_unfused"), y.to("cpu_unfused")).to_bytes();
+    const auto left = a(x.to("cpu"), y.to("cpu")).to_bytes(),
+               right = b(x.to("cpu_unfused"), y.to("cpu_unfused")).to_bytes();
     ASSERT_EQ(left, right) << i;
   }
   EXPECT_EQ(fused.everything(), unfused.everything());

@@ -258,12 +258,14 @@ TEST_F(NullDevice, RefusesToReleaseTwice) {
 
 TEST_F(NullDevice, RefusesAKernelArgumentThatIsNotAligned) {
   const device::Buffer a = device_->allocate(64), b = device_->allocate(64);
-  EXPECT_EQ(enqueue(device::Launch{exp_program(4), {{a, 2, 16}, {b, 0, 16}}, 1}), "[null] offset 2 is not aligned to 4");
+  EXPECT_EQ(enqueue(device::Launch{exp_program(4), {{a, 2, 16}, {b, 0, 16}}, 1}),
+            "[null] offset 2 is not aligned to 4");
 }
 
 TEST_F(NullDevice, RefusesTheWrongNumberOfArguments) {
   const device::Buffer a = device_->allocate(64);
-  EXPECT_EQ(enqueue(device::Launch{exp_program(4), {{a, 0, 16}}, 1}), "[null] a launch has 1 arguments, its kernel takes 2");
+  EXPECT_EQ(enqueue(device::Launch{exp_program(4), {{a, 0, 16}}, 1}),
+            "[null] a launch has 1 arguments, its kernel takes 2");
 }
 
 TEST_F(NullDevice, RefusesAKernelThatReachesBeyondItsArgument) {
@@ -328,10 +330,12 @@ TEST_F(NullDevice, RefusesToReadWhatWasOverwrittenOrNeverWritten) {
   EXPECT_EQ(copy(0, 7, 128), kNothing);
   EXPECT_EQ(enqueue(device::Fill{{a, 32, 32, 8}, std::byte{0}}), kNothing);
   EXPECT_EQ(copy(0, 7, 32), kNothing);
-  EXPECT_EQ(copy(0, 7, 128), "[null] byte 32 of buffer 1 does not hold version 7: it was overwritten, or never written");
+  EXPECT_EQ(copy(0, 7, 128),
+            "[null] byte 32 of buffer 1 does not hold version 7: it was overwritten, or never written");
   EXPECT_EQ(copy(32, 8, 32), kNothing);
   EXPECT_EQ(copy(64, 7, 64), kNothing);
-  EXPECT_EQ(copy(64, 7, 65), "[null] byte 128 of buffer 1 does not hold version 7: it was overwritten, or never written");
+  EXPECT_EQ(copy(64, 7, 65),
+            "[null] byte 128 of buffer 1 does not hold version 7: it was overwritten, or never written");
   EXPECT_EQ(copy(0, 0, 256), kNothing);  // 0 asks for no check
 }
 
@@ -443,8 +447,7 @@ TEST(Threads, ReadViewsOfOneTensorForTheFirstTime) {
     const Tensor row = weights[1], turned = weights.t();
     std::vector<double> sums(4);
     std::vector<std::thread> threads;
-    for (double& sum : sums)
-      threads.emplace_back([&] { sum = (row.sum() + turned.sum()).item<double>(); });
+    for (double& sum : sums) threads.emplace_back([&] { sum = (row.sum() + turned.sum()).item<double>(); });
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(sums, std::vector<double>(4, 3 * 64 + 3 * 256));
   }

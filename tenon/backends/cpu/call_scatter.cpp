@@ -34,9 +34,7 @@ class ScatterAdd : public CallKernel {
         picks_(indices_.count()) {}
 
   // Words and their spare half, then where each run of them starts.
-  size_t scratch_bytes() const override {
-    return sorts() ? static_cast<size_t>(3 * picks_ + 1) * sizeof(uint64_t) : 0;
-  }
+  size_t scratch_bytes() const override { return sorts() ? static_cast<size_t>(3 * picks_ + 1) * sizeof(uint64_t) : 0; }
 
   void run(std::span<std::byte* const> args) const override {
     const Indices::Checked index(indices_, args[1]);

@@ -1,4 +1,5 @@
-// Host memory; commands run in order, on a thread of the device or on the caller's, and spread over the pool from there.
+// Host memory; commands run in order, on a thread of the device or on the caller's, and spread over the pool from
+// there.
 
 #include "tenon/backends/cpu/cpu_device.h"
 
@@ -187,6 +188,7 @@ class CpuDevice : public device::Device {
   }
   bool is_done(device::Ticket ticket) override { return queue_.is_done(ticket); }
   void wait(device::Ticket ticket) override { queue_.wait(ticket); }
+  bool is_known_to_fail(device::Ticket ticket) override { return queue_.is_known_to_fail(ticket); }
   std::unique_ptr<device::Recording> record(std::span<const device::Command> commands) override;
 
  private:

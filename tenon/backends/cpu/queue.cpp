@@ -133,6 +133,11 @@ void Queue::wait(device::Ticket ticket) {
   faults_.raise(ticket.serial, submitted_);
 }
 
+bool Queue::is_known_to_fail(device::Ticket ticket) {
+  std::lock_guard lock(mutex_);
+  return faults_.is_known_to_fail(ticket.serial);
+}
+
 void Queue::wait_until_idle() {
   if (is_working) return;  // exit was called in the midst of a batch, which would wait for itself
   std::unique_lock lock(mutex_);

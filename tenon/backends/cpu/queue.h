@@ -1,7 +1,7 @@
 // Batches of work in order, on a thread of their own or, when that is not worth it, on the thread that brings them.
 //
-// A thread hop costs 5 to 20 µs, so a small batch, or one that its owner waits for anyway, runs where it is submitted if
-// nothing is under way. A fault stops its batch and everything submitted until somebody has been told.
+// A thread hop costs 5 to 20 µs, so a small batch, or one that its owner waits for anyway, runs where it is submitted
+// if nothing is under way. A fault stops its batch and everything submitted until somebody has been told.
 
 #pragma once
 
@@ -39,6 +39,7 @@ class Queue {
   std::optional<device::Ticket> try_here(const void* data, void (*run)(const void* data));
   bool is_done(device::Ticket ticket) const { return done_.load(std::memory_order_acquire) >= ticket.serial; }
   void wait(device::Ticket ticket);
+  bool is_known_to_fail(device::Ticket ticket);
   void wait_until_idle();
 
   /// Around a fork: the child has no thread but the one that forked, so that what is under way is finished first.

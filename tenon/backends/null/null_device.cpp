@@ -1,6 +1,6 @@
-// Buffers are numbers with a size; every command is checked to stay inside buffers that are alive and aligned, and to read
-// what it means to read: each range of bytes carries the version of the value that was written there last. Reading gives
-// zeros.
+// Buffers are numbers with a size; every command is checked to stay inside buffers that are alive and aligned, and to
+// read what it means to read: each range of bytes carries the version of the value that was written there last. Reading
+// gives zeros.
 
 #include "tenon/backends/null/null_device.h"
 

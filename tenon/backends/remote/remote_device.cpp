@@ -105,6 +105,11 @@ class RemoteDevice : public device::Device {
     faults_.raise(ticket.serial, submitted_);
   }
 
+  bool is_known_to_fail(Ticket ticket) override {
+    std::lock_guard lock(mutex_);
+    return faults_.is_known_to_fail(ticket.serial);
+  }
+
   void lose_now(const std::string& why) {
     std::lock_guard lock(mutex_);
     set_lost(behaviour_.name, why);

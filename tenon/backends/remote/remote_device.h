@@ -1,9 +1,9 @@
 // A device for tests: another one behind a queue that runs late, at moments nobody knows, in memory without an address.
 //
 // It keeps the contract of device.h to the letter and no more, as a GPU does. Buffers are numbers; fresh memory, and
-// memory that was let go of, is full of garbage; a batch runs on a thread of the device some time after it was submitted,
-// or when somebody waits for it; after a fault everything runs on but what writes state. Whoever passes on the cpu device
-// by luck fails here.
+// memory that was let go of, is full of garbage; a batch runs on a thread of the device some time after it was
+// submitted, or when somebody waits for it; after a fault everything runs on but what writes state. Whoever passes on
+// the cpu device by luck fails here.
 
 #pragma once
 
