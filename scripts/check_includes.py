@@ -20,7 +20,7 @@ PLAIN_IR = {
     "loop_nest.h",
 }
 
-BACKENDS = {f"backends/{name}" for name in ("cpu", "cuda", "opencl", "vulkan", "webgpu", "reference", "null")}
+BACKENDS = {f"backends/{name}" for name in ("cpu", "cuda", "opencl", "vulkan", "webgpu", "reference", "null", "remote")}
 
 # The design's table "may use (and what those use)".
 USES = {

@@ -52,13 +52,21 @@ ordered_json devices() {
   ordered_json list = ordered_json::array();
   const std::string standard = device::default_device().name;
   for (const std::string& name : device::names()) {
-    const ir::Limits& limits = device::open(device::find(name)).limits();
+    const ir::DeviceId id = device::find(name);
+    const ir::Limits& limits = device::open(id).limits();
     list.push_back({{"name", name},
                     {"default", name == standard},
+                    {"for_tests", device::is_for_tests(id)},
                     {"fuses", limits.fuses && !limits.one_op_per_kernel},
                     {"max_buffers", limits.max_buffers},
                     {"alignment", limits.alignment}});
   }
+  return list;
+}
+
+ordered_json absent_devices() {
+  ordered_json list = ordered_json::array();
+  for (const device::Absent& one : device::absent()) list.push_back({{"name", one.name}, {"why", one.why}});
   return list;
 }
 
@@ -83,6 +91,7 @@ ordered_json everything() {
           {"amx", backends::cpu::has_amx()},
           {"memory", {{"total", meminfo("MemTotal")}, {"available", meminfo("MemAvailable")}}},
           {"devices", devices()},
+          {"absent_devices", absent_devices()},
           {"disk_cache", disk_cache()}};
 }
 
@@ -109,10 +118,13 @@ void print_all(const ordered_json& all) {
           cache["bytes"].get<double>() / 1e6);
   print("devices\n");
   for (const ordered_json& device : all["devices"]) {
-    print("  {:<14}{} buffers a kernel, aligned to {} bytes, {}{}\n", text_of(device["name"]),
+    print("  {:<14}{} buffers a kernel, aligned to {} bytes, {}{}{}\n", text_of(device["name"]),
           device["max_buffers"].dump(), device["alignment"].dump(),
-          device["fuses"] == true ? "fuses kernels" : "one op a kernel", device["default"] == true ? " (default)" : "");
+          device["fuses"] == true ? "fuses kernels" : "one op a kernel", device["default"] == true ? " (default)" : "",
+          device["for_tests"] == true ? " (for tests)" : "");
   }
+  for (const ordered_json& device : all["absent_devices"])
+    print("  {:<14}not there: {}\n", text_of(device["name"]), text_of(device["why"]));
 }
 
 }  // namespace

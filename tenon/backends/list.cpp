@@ -3,6 +3,7 @@
 #include "tenon/backends/cpu/cpu_device.h"
 #include "tenon/backends/null/null_device.h"
 #include "tenon/backends/reference/reference_device.h"
+#include "tenon/backends/remote/remote_device.h"
 #include "tenon/device/registry.h"
 
 namespace tenon::device {
@@ -10,9 +11,10 @@ namespace tenon::device {
 std::vector<Backend> backend_list() {
   return {
       {"cpu", backends::cpu::open},
-      {"reference", backends::reference::open},
-      {"cpu_unfused", backends::cpu::open_unfused},
-      {"null", backends::null::open},
+      {"reference", backends::reference::open, true},
+      {"cpu_unfused", backends::cpu::open_unfused, true},
+      {"null", backends::null::open, true},
+      {"remote", [] { return backends::remote::open(backends::cpu::open()); }, true},
   };
 }
 

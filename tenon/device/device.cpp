@@ -1,4 +1,4 @@
-// The default recording, and the pool that every device has.
+// The default recording, the pool that every device has, and what a device that is gone says.
 
 #include "tenon/device/device.h"
 
@@ -13,8 +13,7 @@ class CommandList : public Recording {
       : device_(device), commands_(commands.begin(), commands.end()) {}
   Ticket replay(std::span<const Command> before, bool caller_waits) override {
     device_.enqueue(before);
-    device_.enqueue(commands_);
-    return device_.submit(caller_waits);
+    return device_.send(commands_, caller_waits);
   }
 
  private:
@@ -24,15 +23,37 @@ class CommandList : public Recording {
 
 }  // namespace
 
+Lost::Lost(std::string_view device, std::string_view why)
+    : Error(fmt::format("[device] '{}' is lost: {}; tensors on it are gone, others are not", device, why)) {}
+
 Device::Device() : pool_(std::make_unique<Pool>(*this)) {}
 Device::~Device() = default;
 
+bool Device::is_known_to_fail(Ticket) { return false; }
+void Device::discard(const Buffer&) {}
 std::optional<Buffer> Device::adopt(std::span<std::byte>, size_t) { return std::nullopt; }
 std::optional<size_t> Device::available() const { return std::nullopt; }
 void Device::let_go(const Buffer&) {}
 
+Ticket Device::send(std::span<const Command> commands, bool caller_waits) {
+  enqueue(commands);
+  return submit(caller_waits);
+}
+
 std::unique_ptr<Recording> Device::record(std::span<const Command> commands) {
   return std::make_unique<CommandList>(*this, commands);
+}
+
+void Device::set_lost(std::string_view name, std::string_view why) {
+  std::lock_guard lock(lost_mutex_);
+  if (lost_) return;
+  lost_ = std::make_unique<Lost>(name, why);
+  is_lost_.store(true, std::memory_order_release);
+}
+
+void Device::throw_lost() const {
+  std::lock_guard lock(lost_mutex_);
+  throw Lost(*lost_);
 }
 
 }  // namespace tenon::device

@@ -1,18 +1,41 @@
 // What a backend is: buffers, a queue of commands, and a compiler. It knows no ops.
+//
+// The contract holds for memory that the host cannot see, and for work that runs long after it was submitted:
+//
+// Order. Commands run as if one after another, in the order in which they were enqueued. A buffer that is let go of may
+// be handed on at once: whatever is enqueued later runs later. A launch says what it reads and what it writes, and
+// where these bytes lie, so that a device may run at once what does not meet.
+//
+// Uploads. When `enqueue` returns, the source may be freed or changed; what is downloaded is there when its ticket is
+// done.
+//
+// Faults. A device has one fault. A kernel that finds a bad index records it, and stops or goes on with a clamped one.
+// While a fault is set, commands that write state (`writes_state`) do nothing; all others may run, on whatever there
+// is, and their results count as never computed. The fault becomes known with the next `wait` for a ticket submitted at
+// or after it and is thrown there, in the words of the cpu device; what is submitted from then on runs as usual.
+// Tickets between the fault and its becoming known keep failing: results raise it again, states have their old value
+// and raise it only if nobody knows. See faults.h for the bookkeeping.
+//
+// Loss. Any call may find that the device is gone (a driver was reset) and throw `Lost`. From then on everything but
+// letting go of memory throws it; other devices go on.
 
 #pragma once
 
-#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
+#include "tenon/base/error.h"
 #include "tenon/base/small_vector.h"
+#include "tenon/device/memory_counter.h"
 #include "tenon/ir/call.h"
 #include "tenon/ir/limits.h"
 #include "tenon/ir/loop_nest.h"
@@ -26,56 +49,58 @@ struct Buffer {
   std::byte* host = nullptr;
 };
 
-/// A kernel argument: a buffer and where in it to start. `version` names the value that is read there or written; only
-/// devices that check commands look at it, and 0 asks for no check.
+/// Bytes of a buffer. `version` names the value that is read there or written; only devices that check commands look at
+/// it, and 0 asks for no check.
 struct Arg {
   Buffer buffer;
   size_t offset = 0;
+  size_t bytes = 0;
   uint64_t version = 0;
 };
 
 /// What a compiler takes: one op with its operands' views, or a fused loop nest.
 using Kernel = std::variant<ir::Call, ir::LoopNest>;
 
+/// How many arguments a kernel reads; the others it writes.
+inline uint32_t inputs_of(const Kernel& kernel) {
+  if (const auto* nest = std::get_if<ir::LoopNest>(&kernel)) return nest->inputs;
+  return static_cast<uint32_t>(std::get<ir::Call>(kernel).inputs.size());
+}
+
 /// A compiled kernel of one device.
 class Program {
  public:
   virtual ~Program() = default;
+  /// Memory that a run needs beside its arguments. It comes as one more argument, aligned as all are, behind the
+  /// outputs; nothing in it lasts from one launch to the next.
+  virtual size_t scratch_bytes() const { return 0; }
 };
 using ProgramRef = std::shared_ptr<const Program>;
 
-/// Runs a program; arguments are the kernel's inputs, then its outputs.
+/// Runs a program; arguments are the kernel's inputs, its outputs, then scratch memory if the program asks for it.
 struct Launch {
   ProgramRef program;
   base::SmallVector<Arg, 3> args;
+  uint32_t inputs = 0;  // so many arguments are read, the rest is written; an output may be the memory of an input
+  bool writes_state = false;  // some output is memory that has held a value before, which a fault leaves there
 };
-/// Moves bytes inside the device.
+/// Moves `to.bytes` bytes inside the device.
 struct Copy {
   Arg from, to;
-  size_t bytes = 0;
+  bool writes_state = false;
 };
-/// Moves bytes in; the source lives until the ticket is done, or in `owner`. A few bytes travel inside.
+/// Moves bytes in. The source is free again when `enqueue` returns.
 struct Upload {
-  static constexpr size_t kInside = 64;
-
   std::span<const std::byte> from;
   Arg to;
-  std::shared_ptr<const void> owner;
-  std::array<std::byte, kInside> inside;
-  uint8_t inside_bytes = 0;
-
-  std::span<const std::byte> bytes() const {
-    return inside_bytes ? std::span<const std::byte>(inside.data(), inside_bytes) : from;
-  }
 };
-/// Moves bytes out; the target lives until the ticket is done.
+/// Moves bytes out; the target lives until a wait for the ticket has returned or thrown.
 struct Download {
   Arg from;
   std::span<std::byte> to;
 };
 struct Fill {
   Arg to;
-  size_t bytes = 0;
   std::byte value{0};
 };
 using Command = std::variant<Launch, Copy, Upload, Download, Fill>;
@@ -90,9 +115,11 @@ class Compiler {
   virtual ~Compiler() = default;
   /// Fails, naming the kernel, when the device cannot run it.
   virtual ProgramRef compile(const Kernel& kernel) = 0;
+  /// Whether the kernels of a plan are worth several threads; then all functions here may be called by several at once.
+  virtual bool compiles_in_parallel() const { return false; }
 
-  /// Everything that a program of this kernel depends on, as text: source, compiler, driver, chip. Programs under such a
-  /// name are kept on disk between processes. Empty: compiling is as quick as reading a file.
+  /// Everything that a program of this kernel depends on, as text: source, compiler, driver, chip. Programs under such
+  /// a name are kept on disk between processes. Empty: compiling is as quick as reading a file.
   virtual std::string saved_as(const Kernel&) const { return {}; }
   /// A program as bytes, for `load` in another process.
   virtual std::vector<std::byte> save(const Program&) const { return {}; }
@@ -108,6 +135,12 @@ class Recording {
   virtual Ticket replay(std::span<const Command> before, bool caller_waits) = 0;
 };
 
+/// The device is gone, and what lay on it.
+class Lost : public Error {
+ public:
+  Lost(std::string_view device, std::string_view why);
+};
+
 class Pool;
 
 class Device {
@@ -117,7 +150,10 @@ class Device {
   virtual const ir::Limits& limits() const = 0;
   virtual Compiler& compiler() = 0;
   virtual Buffer allocate(size_t bytes) = 0;
+  /// May come while commands that use the buffer are under way. Never throws when the device is lost.
   virtual void release(const Buffer& buffer) = 0;
+  /// The pool keeps this buffer for whoever asks next: what lies in it is not needed any more.
+  virtual void discard(const Buffer& buffer);
   /// Bytes that can still be allocated, where asking is the only way to know: a system that promises more memory than
   /// there is grants everything and ends the process when it is touched. Nothing, by default: `allocate` itself
   /// refuses.
@@ -130,18 +166,42 @@ class Device {
   virtual void enqueue(std::span<const Command> commands) = 0;
   /// Starts what was enqueued and returns at once. When the caller will wait for it anyway, it may run right here.
   virtual Ticket submit(bool caller_waits) = 0;
+  /// Both in one, which spares a device that runs it right here a copy of commands and uploads.
+  virtual Ticket send(std::span<const Command> commands, bool caller_waits);
+  /// Whether the host knows already that everything up to the ticket has run. It is asked in every replay, so it
+  /// compares numbers and asks no driver; false is never wrong.
   virtual bool is_done(Ticket ticket) = 0;
-  /// Returns when everything up to the ticket has run. Throws what went wrong with it: then none of its commands behind
-  /// the fault have run, and nothing that was submitted before the fault became known.
+  /// Returns when everything up to the ticket has run, or throws its fault.
   virtual void wait(Ticket ticket) = 0;
+  /// Whether the ticket has failed and somebody knows.
+  virtual bool is_known_to_fail(Ticket ticket);
   /// The default recording keeps the list and enqueues it on every replay.
   virtual std::unique_ptr<Recording> record(std::span<const Command> commands);
 
+  /// Whether it was found to be gone.
+  bool is_lost() const { return is_lost_.load(std::memory_order_acquire); }
+  /// Throws if it was.
+  void require_alive() const {
+    if (is_lost()) throw_lost();
+  }
+
   /// Buffers kept for reuse; everything above allocates through it.
   Pool& pool() const { return *pool_; }
+  /// What storages hold of its memory.
+  MemoryCounter& memory() { return memory_; }
+
+ protected:
+  /// A backend found that it is gone; the first reason stays.
+  void set_lost(std::string_view name, std::string_view why);
 
  private:
+  [[noreturn]] void throw_lost() const;
+
   std::unique_ptr<Pool> pool_;
+  MemoryCounter memory_;
+  std::atomic<bool> is_lost_{false};
+  mutable std::mutex lost_mutex_;
+  std::unique_ptr<Lost> lost_;
 };
 
 }  // namespace tenon::device

@@ -12,24 +12,31 @@
 namespace tenon::device {
 
 size_t size_class(size_t bytes) {
-  constexpr size_t kSmallest = 64, kMost = size_t{1} << 62;
+  constexpr size_t kSmallest = 64, kLarge = 1 << 20, kMost = size_t{1} << 62;
   if (bytes > kMost) base::fail("memory", "{} bytes are more than any device has", bytes);
   if (bytes <= kSmallest) return kSmallest;
-  const size_t step = std::max<size_t>(std::bit_floor(bytes - 1) / 8, kSmallest);
+  const size_t step = std::max<size_t>(std::bit_floor(bytes - 1) / (bytes > kLarge ? 64 : 8), kSmallest);
   return (bytes + step - 1) / step * step;
+}
+
+// With the lock held.
+void Pool::count_use(size_t bytes) {
+  stats_.in_use += bytes;
+  stats_.peak_in_use = std::max(stats_.peak_in_use, stats_.in_use);
+  ++used_[bytes];
 }
 
 Buffer Pool::take(size_t bytes) {
   const size_t wanted = size_class(bytes);
+  device_.require_alive();
   std::lock_guard lock(mutex_);
   const auto found = free_.find(wanted);
   if (found != free_.end() && !found->second.empty()) {
-    const Buffer buffer = found->second.back();
+    const Buffer buffer = found->second.back().buffer;
     found->second.pop_back();
     stats_.cached -= wanted;
     ++stats_.hits;
-    stats_.in_use += wanted;
-    ++used_[wanted];
+    count_use(wanted);
     return buffer;
   }
   if (stats_.limit && stats_.in_use + stats_.cached + wanted > stats_.limit) {
@@ -40,6 +47,8 @@ Buffer Pool::take(size_t bytes) {
   Buffer buffer;
   try {
     buffer = device_.allocate(wanted);
+  } catch (const Lost&) {
+    throw;
   } catch (const Error&) {
     release_all();  // what the pool holds may be all that is missing
     try {
@@ -49,8 +58,7 @@ Buffer Pool::take(size_t bytes) {
     }
   }
   ++stats_.misses;
-  stats_.in_use += wanted;
-  ++used_[wanted];
+  count_use(wanted);
   return buffer;
 }
 
@@ -59,20 +67,40 @@ void Pool::give_back(const Buffer& buffer) {
   stats_.in_use -= buffer.bytes;
   const auto used = used_.find(buffer.bytes);
   if (used != used_.end() && --used->second == 0) used_.erase(used);
+  std::vector<Buffer> leaving;
 #if !defined(__SANITIZE_ADDRESS__)
-  if (stats_.cached + buffer.bytes <= kMaxCached) {
-    free_[buffer.bytes].push_back(buffer);
+  const size_t most = std::max(kAlwaysKept, stats_.peak_in_use);
+  while (stats_.cached > 0 && stats_.cached + buffer.bytes > most) leaving.push_back(take_oldest());
+  if (buffer.bytes <= most && !device_.is_lost()) {
+    device_.discard(buffer);
+    free_[buffer.bytes].push_back({buffer, ++given_back_});
     stats_.cached += buffer.bytes;
-    return;
+  } else {
+    leaving.push_back(buffer);
   }
+#else
+  leaving.push_back(buffer);
 #endif
   lock.unlock();
-  device_.release(buffer);
+  for (const Buffer& one : leaving) device_.release(one);
+}
+
+// With the lock held; something is kept.
+Buffer Pool::take_oldest() {
+  std::vector<Kept>* oldest = nullptr;
+  for (auto& [bytes, kept] : free_) {
+    if (!kept.empty() && (!oldest || kept.front().since < oldest->front().since)) oldest = &kept;
+  }
+  const Buffer buffer = oldest->front().buffer;
+  oldest->erase(oldest->begin());
+  stats_.cached -= buffer.bytes;
+  return buffer;
 }
 
 void Pool::trim() {
   std::lock_guard lock(mutex_);
   release_all();
+  stats_.peak_in_use = stats_.in_use;
 }
 
 // With the lock held. Many small requests are asked about together.
@@ -93,8 +121,8 @@ void Pool::require_memory(size_t wanted) {
 
 // With the lock held.
 void Pool::release_all() {
-  for (auto& [bytes, buffers] : free_) {
-    for (const Buffer& buffer : buffers) device_.release(buffer);
+  for (auto& [bytes, kept] : free_) {
+    for (const Kept& one : kept) device_.release(one.buffer);
   }
   free_.clear();
   stats_.cached = 0;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <deque>
 #include <mutex>
+#include <optional>
 
 #include "tenon/base/error.h"
 #include "tenon/base/nearest.h"
@@ -16,6 +17,15 @@ namespace {
 struct Entry {
   Backend backend;
   std::unique_ptr<Device> device;
+  std::optional<std::string> why_absent;
+
+  const std::string& absence() {
+    if (!why_absent) why_absent = backend.why_absent ? backend.why_absent() : std::string();
+    return *why_absent;
+  }
+  void require_presence() {
+    if (!absence().empty()) base::fail("device", "'{}' is not there: {}", backend.name, absence());
+  }
 };
 
 struct Registry {
@@ -28,12 +38,21 @@ ir::DeviceId id_of(const Registry& registry, size_t index) {
   return {static_cast<uint32_t>(index), registry.entries[index].backend.name.c_str()};
 }
 
-ir::DeviceId find_in(const Registry& registry, std::string_view wanted) {
-  std::vector<std::string> known;
-  for (size_t i = 0; i < registry.entries.size(); ++i) {
-    if (registry.entries[i].backend.name == wanted) return id_of(registry, i);
-    known.push_back(registry.entries[i].backend.name);
+std::vector<std::string> names_in(Registry& registry) {
+  std::vector<std::string> present;
+  for (Entry& entry : registry.entries) {
+    if (entry.absence().empty()) present.push_back(entry.backend.name);
   }
+  return present;
+}
+
+ir::DeviceId find_in(Registry& registry, std::string_view wanted) {
+  for (size_t i = 0; i < registry.entries.size(); ++i) {
+    if (registry.entries[i].backend.name != wanted) continue;
+    registry.entries[i].require_presence();
+    return id_of(registry, i);
+  }
+  const std::vector<std::string> known = names_in(registry);
   const std::string hint = base::nearest(wanted, known);
   base::fail("device", "unknown device '{}'{}; known: {}", wanted,
              hint.empty() ? "" : fmt::format(", did you mean '{}'?", hint), fmt::join(known, " "));
@@ -42,7 +61,7 @@ ir::DeviceId find_in(const Registry& registry, std::string_view wanted) {
 Registry& registry() {
   static auto* all = [] {  // never destroyed: storages may outlive static destructors
     auto* made = new Registry;
-    for (Backend& backend : backend_list()) made->entries.push_back({std::move(backend), nullptr});
+    for (Backend& backend : backend_list()) made->entries.push_back({std::move(backend), nullptr, {}});
     if (const char* wanted = std::getenv("TENON_DEVICE"); wanted && *wanted)
       made->default_index = find_in(*made, wanted).index;
     return made;
@@ -58,7 +77,7 @@ ir::DeviceId add(Backend backend) {
   for (const Entry& entry : all.entries) {
     if (entry.backend.name == backend.name) base::fail("device", "'{}' is already registered", backend.name);
   }
-  all.entries.push_back({std::move(backend), nullptr});
+  all.entries.push_back({std::move(backend), nullptr, {}});
   return id_of(all, all.entries.size() - 1);
 }
 
@@ -72,16 +91,33 @@ Device& open(ir::DeviceId id) {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
   Entry& entry = all.entries[id.index];
-  if (!entry.device) entry.device = entry.backend.open();
+  if (!entry.device) {
+    entry.require_presence();
+    entry.device = entry.backend.open();
+  }
   return *entry.device;
 }
 
 std::vector<std::string> names() {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
-  std::vector<std::string> known;
-  for (const Entry& entry : all.entries) known.push_back(entry.backend.name);
-  return known;
+  return names_in(all);
+}
+
+std::vector<Absent> absent() {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  std::vector<Absent> list;
+  for (Entry& entry : all.entries) {
+    if (!entry.absence().empty()) list.push_back({entry.backend.name, entry.absence()});
+  }
+  return list;
+}
+
+bool is_for_tests(ir::DeviceId id) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  return all.entries[id.index].backend.is_for_tests;
 }
 
 std::vector<Device*> opened() {

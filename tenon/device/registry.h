@@ -14,6 +14,9 @@ namespace tenon::device {
 struct Backend {
   std::string name;
   std::function<std::unique_ptr<Device>()> open;
+  bool is_for_tests = false;
+  /// Why it is not there on this machine: no driver, no device. Empty: it is. Asked once, when somebody wants to know.
+  std::function<std::string()> why_absent = nullptr;
 };
 
 /// The explicit list; defined in backends/list.cpp. The first entry is the default device.
@@ -21,11 +24,18 @@ std::vector<Backend> backend_list();
 
 /// Adds a device under a new name; used by tests that need another instance.
 ir::DeviceId add(Backend backend);
-/// The device of that name; fails on an unknown one, naming the nearest.
+/// The device of that name; fails on an unknown one, naming the nearest, and on one that is not there, saying why.
 ir::DeviceId find(std::string_view name);
 /// The device itself, opened on first use.
 Device& open(ir::DeviceId id);
+/// The devices that are there.
 std::vector<std::string> names();
+/// Those that are not, and why.
+struct Absent {
+  std::string name, why;
+};
+std::vector<Absent> absent();
+bool is_for_tests(ir::DeviceId id);
 /// The devices that are open.
 std::vector<Device*> opened();
 

@@ -6,18 +6,19 @@
 #include <mutex>
 
 #include "tenon/device/pool.h"
+#include "tenon/device/registry.h"
 
 namespace tenon::device {
 namespace {
 
-struct Totals {
-  std::atomic<size_t> buffers{0}, bytes{0}, peak{0}, allocations{0};
-  std::atomic<uint64_t> next_id{1};
-};
+MemoryCounter& of_all_devices() {
+  static MemoryCounter counter;
+  return counter;
+}
 
-Totals& totals() {
-  static Totals all;
-  return all;
+uint64_t next_id() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
 }
 
 // Several threads may record over the same weights.
@@ -29,19 +30,14 @@ std::mutex& seats_mutex() {
 }  // namespace
 
 Storage::Storage(Device& device, size_t bytes)
-    : device_(device), buffer_(device.pool().take(bytes)), id_(totals().next_id++), version_(next_version()) {
+    : device_(device), buffer_(device.pool().take(bytes)), id_(next_id()), version_(next_version()) {
   buffer_.bytes = bytes;  // what was asked for: the pool may have given a little more
-  Totals& t = totals();
-  ++t.buffers;
-  ++t.allocations;
-  const size_t now = t.bytes += buffer_.bytes;
-  size_t peak = t.peak.load();
-  while (peak < now && !t.peak.compare_exchange_weak(peak, now)) {
-  }
+  of_all_devices().add(bytes);
+  device.memory().add(bytes);
 }
 
 Storage::Storage(Device& device, const Buffer& adopted, std::shared_ptr<const void> owner)
-    : device_(device), buffer_(adopted), owner_(std::move(owner)), id_(totals().next_id++), version_(next_version()) {}
+    : device_(device), buffer_(adopted), owner_(std::move(owner)), id_(next_id()), version_(next_version()) {}
 
 std::shared_ptr<Storage> Storage::give_address_away() {
   auto taken = std::make_shared<Storage>(device_, buffer_.bytes);
@@ -71,13 +67,18 @@ void Storage::wait() {
   const std::atomic_ref<uint64_t> serial(ready_.serial);
   uint64_t seen = serial.load(std::memory_order_acquire);
   if (seen == 0) return;
+  const bool is_old_news = overwrites_ && device_.is_known_to_fail({seen});
   try {
     device_.wait({seen});
-    serial.compare_exchange_strong(seen, 0);
-  } catch (...) {
-    if (overwrites_) serial.compare_exchange_strong(seen, 0);
+  } catch (const Lost&) {  // what lay here before is gone too
     throw;
+  } catch (...) {
+    if (!overwrites_) throw;
+    serial.compare_exchange_strong(seen, 0);
+    if (!is_old_news) throw;
+    return;
   }
+  serial.compare_exchange_strong(seen, 0);
 }
 
 uint64_t next_version() {
@@ -91,17 +92,18 @@ Storage::~Storage() {
     device_.let_go(buffer_);
     return;
   }
-  --totals().buffers;
-  totals().bytes -= buffer_.bytes;
+  of_all_devices().remove(buffer_.bytes);
+  device_.memory().remove(buffer_.bytes);
   buffer_.bytes = size_class(buffer_.bytes);
   device_.pool().give_back(buffer_);
 }
 
-MemoryStats memory_stats() {
-  const Totals& t = totals();
-  return {t.buffers, t.bytes, t.peak, t.allocations};
-}
+MemoryStats memory_stats() { return of_all_devices().stats(); }
+MemoryStats memory_stats(Device& device) { return device.memory().stats(); }
 
-void reset_peak() { totals().peak = totals().bytes.load(); }
+void reset_peak() {
+  of_all_devices().reset_peak();
+  for (Device* device : opened()) device->memory().reset_peak();
+}
 
 }  // namespace tenon::device

@@ -39,7 +39,8 @@ class Storage : public ir::Data {
     ready_ = ticket;
     overwrites_ = overwrites;
   }
-  /// Waits for that; throws what went wrong. A state that a failed step should have overwritten says so once.
+  /// Waits for that; throws what went wrong. A state that a failed step should have overwritten says so once, and only
+  /// if nobody knows.
   void wait();
 
  private:
@@ -92,15 +93,10 @@ class Pin {
 
 inline StorageRef storage_of(const ir::DataRef& data) { return std::static_pointer_cast<Storage>(data); }
 
-struct MemoryStats {
-  size_t live_buffers = 0;
-  size_t live_bytes = 0;
-  size_t peak_bytes = 0;
-  size_t allocations = 0;
-};
-
-/// Totals over all devices of this process.
+/// Totals over all devices of this process, and of one device.
 MemoryStats memory_stats();
+MemoryStats memory_stats(Device& device);
+/// The peak of the process and of every device starts anew.
 void reset_peak();
 
 }  // namespace tenon::device

@@ -30,6 +30,11 @@ base::FlatSet<const Node*> states_written_whole(const std::vector<Capture::State
   return homes;
 }
 
+// All that fits into `to`.
+device::Copy copy_of(const device::Storage& from, const device::Storage& to, bool writes_state) {
+  return {{from.buffer(), 0, to.bytes()}, {to.buffer(), 0, to.bytes(), to.version()}, writes_state};
+}
+
 }  // namespace
 
 Capture::Capture(const std::vector<Value>& outputs, const std::vector<State>& states)
@@ -77,7 +82,7 @@ Capture::Capture(const std::vector<Value>& outputs, const std::vector<State>& st
     const StorageRef from = memory_of(seen.base), to = device::storage_of(state.home.node->data(state.home.index));
     if (from == to) continue;
     if (!seen.map.is_contiguous()) base::fail("compile", "a state is replaced by a view of another tensor; clone() it");
-    commands.push_back(device::Copy{{from->buffer(), 0}, {to->buffer(), 0, to->version()}, to->bytes()});
+    commands.push_back(copy_of(*from, *to, true));
     memory_.push_back(from);
     memory_.push_back(to);
   }
@@ -97,7 +102,7 @@ device::Ticket Capture::replay(std::span<const device::Command> before, bool cal
   Engine& all = engine();
   std::lock_guard lock(all.mutex);
   for (const device::Command& command : before) {
-    if (const auto* upload = std::get_if<device::Upload>(&command)) all.stats.bytes_uploaded += upload->bytes().size();
+    if (const auto* upload = std::get_if<device::Upload>(&command)) all.stats.bytes_uploaded += upload->from.size();
   }
   const device::Ticket ticket = recording_->replay(before, caller_waits);
   ++all.stats.evaluations;
@@ -117,10 +122,8 @@ void refill(const Value& leaf, std::span<const std::byte> bytes) {
 
 void copy_into(const StorageRef& to, const StorageRef& from) {
   std::lock_guard lock(engine().mutex);
-  device::Device& device = to->device();
-  const device::Command copy = device::Copy{{from->buffer(), 0}, {to->buffer(), 0, to->version()}, to->bytes()};
-  device.enqueue({&copy, 1});
-  to->set_ready(device.submit(false), false);
+  const device::Command copy = copy_of(*from, *to, true);
+  to->set_ready(to->device().send({&copy, 1}, false), false);
 }
 
 StorageRef move_to_own_memory(const Value& leaf) {
@@ -141,12 +144,9 @@ Value leaf_of(const StorageRef& memory, const ir::Type& type, ir::DeviceId devic
 StorageRef keep_for_others(const StorageRef& memory) {
   std::lock_guard lock(engine().mutex);
   const StorageRef others = memory;  // the argument may follow the address
-  device::Device& device = others->device();
-  const device::Buffer old = others->buffer();
   StorageRef taken = others->give_address_away();
-  const device::Command copy = device::Copy{{old, 0}, {others->buffer(), 0, others->version()}, others->bytes()};
-  device.enqueue({&copy, 1});
-  others->set_ready(device.submit(false), false);
+  const device::Command copy = copy_of(*taken, *others, false);
+  others->set_ready(others->device().send({&copy, 1}, false), false);
   return taken;
 }
 

@@ -45,8 +45,7 @@ void check_for_nan(const Graph& graph, device::Device& target, ProgramCache& pro
     for (size_t k = launch.inputs; k < launch.args.size(); ++k) made.emplace_back(launch.args[k].bytes);
     for (size_t k = 0; k < made.size(); ++k)
       commands.push_back(device::Download{std::get<device::Launch>(commands[0]).args[launch.inputs + k], made[k]});
-    target.enqueue(commands);
-    target.wait(target.submit(true));
+    target.wait(target.send(commands, true));
     for (size_t k = 0; k < made.size(); ++k) {
       const auto found = first_nan(made[k], launch.makes[k].dtype);
       if (!found) continue;

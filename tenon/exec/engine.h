@@ -21,7 +21,7 @@ struct Engine {
 
 Engine& engine();
 
-/// Bytes that fit are sent along, so that nobody waits; more are waited for.
+/// Puts bytes into memory that nobody reads yet.
 device::Ticket start_upload(std::span<const std::byte> bytes, device::Storage& storage);
 
 }  // namespace tenon::exec

@@ -30,21 +30,9 @@ Engine& engine() {
 }
 
 device::Ticket start_upload(std::span<const std::byte> bytes, device::Storage& storage) {
-  constexpr size_t kSentAlong = 1 << 20;
-  device::Device& target = storage.device();
-  device::Upload upload{bytes, {storage.buffer(), 0, storage.version()}, {}};
-  const bool waits = bytes.size() > kSentAlong;
-  if (!waits) {
-    auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
-    upload.from = *copy;
-    upload.owner = std::move(copy);
-  }
-  const device::Command command = std::move(upload);
-  target.enqueue({&command, 1});
-  const device::Ticket ticket = target.submit(waits);
-  if (waits) target.wait(ticket);
+  const device::Command upload = device::Upload{bytes, {storage.buffer(), 0, bytes.size(), storage.version()}};
   engine().stats.bytes_uploaded += bytes.size();
-  return ticket;
+  return storage.device().send({&upload, 1}, false);
 }
 
 namespace {
@@ -75,9 +63,9 @@ void run(const Executable& executable, const Graph& graph, Device& target, bool 
   Ticket ticket;
   for (size_t begin = 0; begin == 0 || begin < executable.launches.size(); begin += kChunk) {
     const size_t end = std::min(begin + kChunk, executable.launches.size());
-    target.enqueue(commands_of(executable, memory, run, begin, end, false));
+    const std::vector<device::Command> commands = commands_of(executable, memory, run, begin, end, false);
     if (begin == 0) all.stats.host_ns += static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - start).count());
-    ticket = target.submit(caller_waits);
+    ticket = target.send(commands, caller_waits);
   }
   if (target.is_done(ticket)) target.wait(ticket);  // a fault is raised here, before anything counts as evaluated
   for (size_t i = 0; i < executable.results.size(); ++i) {
@@ -96,8 +84,10 @@ void run(const Executable& executable, const Graph& graph, Device& target, bool 
   all.stats.launches += executable.launches.size();
 }
 
-// Stores that need something that is computed now join in, or it would be computed again for them: a step that reads its
-// loss updates its weights and moments as well.
+bool is_waiting_copy(const Node& node) { return node.op() == Op::copy && !node.evaluated(); }
+
+// Stores that need something that is computed now join in, or it would be computed again for them: a step that reads
+// its loss updates its weights and moments as well. Those that wait for another device do not.
 bool add_pending(std::vector<Value>& values, const std::vector<ir::NodeRef>& order, std::span<const Value> pending) {
   std::vector<Value> waiting;
   for (const Value& store : pending) {
@@ -109,15 +99,20 @@ bool add_pending(std::vector<Value>& values, const std::vector<ir::NodeRef>& ord
     const bool is_work = node->op() != Op::constant && node->info().kind != ir::Kind::movement;
     if (!node->evaluated() && is_work) shares.insert(node.get());
   }
+  base::FlatSet<const Node*> elsewhere;
   for (const ir::NodeRef& node : ir::order_of_evaluation(waiting)) {
     if (node->evaluated()) continue;
-    const auto reads_shared = [&](const Value& input) { return shares.contains(input.node.get()); };
     const auto inputs = node->inputs();
-    if (std::any_of(inputs.begin(), inputs.end(), reads_shared)) shares.insert(node.get());
+    const auto reads_any_of = [&](const base::FlatSet<const Node*>& nodes) {
+      return std::any_of(inputs.begin(), inputs.end(),
+                         [&](const Value& input) { return nodes.contains(input.node.get()); });
+    };
+    if (reads_any_of(shares)) shares.insert(node.get());
+    if (is_waiting_copy(*node) || (elsewhere.size() > 0 && reads_any_of(elsewhere))) elsewhere.insert(node.get());
   }
   const size_t before = values.size();
   for (const Value& store : waiting) {
-    if (shares.contains(store.node.get())) values.push_back(store);
+    if (shares.contains(store.node.get()) && !elsewhere.contains(store.node.get())) values.push_back(store);
   }
   return values.size() > before;
 }
@@ -138,12 +133,19 @@ void eval_on_one_device(std::vector<Value> values, bool caller_waits, std::span<
 }
 
 // Values that cross devices, in order: each is computed where it comes from and moved before anything that reads it.
+// The lock is free while one waits for another device.
 void bring_over(std::span<const Value> values) {
-  const auto order = ir::order_of_evaluation(values);
-  for (const ir::NodeRef& node : order) {
-    if (node->op() != Op::copy || node->evaluated()) continue;
+  std::vector<ir::NodeRef> copies;
+  {
+    std::lock_guard lock(engine().mutex);
+    for (const ir::NodeRef& node : ir::order_of_evaluation(values)) {
+      if (is_waiting_copy(*node)) copies.push_back(node);
+    }
+  }
+  for (const ir::NodeRef& node : copies) {
     const std::vector<std::byte> bytes = read(node->input(0));
-    node->set_data(0, upload_bytes(bytes, device::open(node->device())));
+    std::lock_guard lock(engine().mutex);
+    if (!node->evaluated()) node->set_data(0, upload_bytes(bytes, device::open(node->device())));
   }
 }
 
@@ -152,8 +154,8 @@ void bring_over(std::span<const Value> values) {
 bool is_evaluated(const Value& value) { return ir::base_of(value).node->evaluated(); }
 
 void eval(std::span<const Value> values, bool caller_waits, std::span<const Value> pending) {
-  std::lock_guard lock(engine().mutex);
   bring_over(values);
+  std::lock_guard lock(engine().mutex);
   std::vector<Value> waiting(values.begin(), values.end());
   while (!waiting.empty()) {
     const ir::DeviceId here = waiting[0].device();
@@ -182,9 +184,9 @@ std::vector<std::byte> host_copy_of(const ir::Type& type) {
 std::vector<std::byte> read(const Value& value) {
   StorageRef storage;
   uint64_t version = 0;
+  eval({&value, 1}, true);
   {
     std::lock_guard lock(engine().mutex);
-    eval({&value, 1}, true);
     ir::Seen seen = ir::look_through(value);
     if (!seen.map.is_contiguous()) {
       const Value packed = ir::contiguous(value);
@@ -199,9 +201,9 @@ std::vector<std::byte> read(const Value& value) {
   std::vector<std::byte> bytes = host_copy_of(value.type());
   Device& source = storage->device();
   std::unique_lock lock(engine().mutex);
-  const device::Command command = device::Download{{storage->buffer(), 0, version}, bytes};  // it may have moved meanwhile
-  source.enqueue({&command, 1});
-  const Ticket ticket = source.submit(true);
+  const device::Command command =  // it may have moved meanwhile
+      device::Download{{storage->buffer(), 0, bytes.size(), version}, bytes};
+  const Ticket ticket = source.send({&command, 1}, true);
   lock.unlock();
   source.wait(ticket);
   base::require_whole_maps();  // weights may lie in a file that somebody has cut meanwhile
@@ -222,6 +224,32 @@ void wait_for(const Value& value) {
 void wait(std::span<const Value> values) {
   eval(values, true);
   for (const Value& value : values) wait_for(value);
+}
+
+void synchronize(ir::DeviceId device) {
+  Device& target = device::open(device);
+  Ticket ticket;
+  {
+    std::lock_guard lock(engine().mutex);
+    ticket = target.submit(true);
+  }
+  target.wait(ticket);
+}
+
+void synchronize() {
+  std::exception_ptr first;
+  for (Device* target : device::opened()) {
+    if (target->is_lost()) continue;  // nothing of it is under way
+    try {
+      std::unique_lock lock(engine().mutex);
+      const Ticket ticket = target->submit(true);
+      lock.unlock();
+      target->wait(ticket);
+    } catch (...) {
+      if (!first) first = std::current_exception();
+    }
+  }
+  if (first) std::rethrow_exception(first);
 }
 
 Value upload(std::span<const std::byte> bytes, const ir::Type& type, ir::DeviceId device) {

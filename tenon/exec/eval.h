@@ -12,8 +12,8 @@
 namespace tenon::exec {
 
 /// Starts computing these values; afterwards reading them launches nothing and waits for what is under way. All outputs
-/// of one device share one plan. A caller that will wait at once says so: then a thread hop may be spared. Of `pending`,
-/// stores that nobody has asked for yet, those that share work with the values are carried out too.
+/// of one device share one plan. A caller that will wait at once says so: then a thread hop may be spared. Of
+/// `pending`, stores that nobody has asked for yet, those that share work with the values are carried out too.
 void eval(std::span<const ir::Value> values, bool caller_waits = false, std::span<const ir::Value> pending = {});
 
 /// Computes these values and returns when they are there. Throws what went wrong with them.
@@ -21,6 +21,11 @@ void wait(std::span<const ir::Value> values);
 
 /// Waits for a value that is evaluated.
 void wait_for(const ir::Value& value);
+
+/// Waits for everything that was submitted to a device; throws its fault.
+void synchronize(ir::DeviceId device);
+/// The same for all devices that are open: waits for all of them, then throws what went wrong first.
+void synchronize();
 
 /// True when reading the value needs no computation.
 bool is_evaluated(const ir::Value& value);

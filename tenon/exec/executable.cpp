@@ -2,6 +2,7 @@
 
 #include "tenon/exec/executable.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -44,8 +45,9 @@ std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bo
   plan::Plan plan = plan::make_plan(request);
 
   auto made = std::make_shared<Executable>();
-  std::vector<device::ProgramRef> compiled;
-  for (plan::Kernel& kernel : plan.kernels) compiled.push_back(programs.get(target, std::move(kernel)));
+  const std::vector<device::ProgramRef> compiled = programs.get_all(target, std::move(plan.kernels));
+  for (const device::ProgramRef& program : compiled)
+    made->scratch_bytes = std::max(made->scratch_bytes, program->scratch_bytes());
   for (plan::Launch& launch : plan.launches) {
     device::ProgramRef program = compiled[launch.kernel];
     made->launches.push_back({std::move(program), std::move(launch)});
@@ -86,7 +88,11 @@ Binding bind(const Executable& executable, const Graph& graph, device::Device& t
                                   ? binding.leaves[taken]
                                   : std::make_shared<Storage>(target, executable.results[i].bytes));
   }
-  if (executable.arena_bytes) binding.arena = std::make_shared<Storage>(target, executable.arena_bytes);
+  const size_t alignment = target.limits().alignment;
+  binding.scratch_offset = (executable.arena_bytes + alignment - 1) / alignment * alignment;
+  const size_t bytes = executable.scratch_bytes ? binding.scratch_offset + executable.scratch_bytes  //
+                                                : executable.arena_bytes;
+  if (bytes) binding.arena = std::make_shared<Storage>(target, bytes);
   return binding;
 }
 
@@ -125,20 +131,25 @@ std::vector<device::Command> commands_of(const Executable& executable, const Bin
         const uint32_t literal = executable.leaves[slot.index].literal;
         const Storage& storage = *binding.leaves[slot.index];
         const size_t in_block = literal == plan::Plan::kNone ? 0 : literal * kLiteralBytes;
-        return {storage.buffer(), in_block + argument.offset, runs_again ? 0 : storage.version()};
+        return {storage.buffer(), in_block + argument.offset, argument.bytes, runs_again ? 0 : storage.version()};
       }
       case Slot::Place::result:
-        return {binding.results[slot.index]->buffer(), slot.offset + argument.offset,
+        return {binding.results[slot.index]->buffer(), slot.offset + argument.offset, argument.bytes,
                 version_of_slot(executable, id, run)};
-      default: return {binding.arena->buffer(), slot.offset + argument.offset, version_of_slot(executable, id, run)};
+      default:
+        return {binding.arena->buffer(), slot.offset + argument.offset, argument.bytes,
+                version_of_slot(executable, id, run)};
     }
   };
   std::vector<device::Command> commands;
   commands.reserve(end - begin);
   for (size_t i = begin; i < end; ++i) {
     const Executable::Launch& launch = executable.launches[i];
-    device::Launch command{launch.program, {}};
+    device::Launch command{launch.program, {}, launch.what.inputs};
     for (const plan::Argument& argument : launch.what.args) command.args.push_back(arg_of(argument));
+    command.writes_state = launch.what.writes_state;
+    if (const size_t scratch = launch.program->scratch_bytes())
+      command.args.push_back({binding.arena->buffer(), binding.scratch_offset, scratch});
     commands.push_back(std::move(command));
   }
   return commands;

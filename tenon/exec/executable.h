@@ -41,6 +41,7 @@ struct Executable {
   std::vector<uint32_t> overwritten;  // per result, as in Plan
   std::vector<LiteralArg> literals;
   size_t arena_bytes = 0;
+  size_t scratch_bytes = 0;  // behind the arena, for whichever launch runs
 };
 
 /// Plans for a device of these limits, the target's as a rule, and compiles. Literals with `as_argument` set are
@@ -52,6 +53,7 @@ std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bo
 struct Binding {
   std::vector<device::StorageRef> leaves, results;
   device::StorageRef arena, literals;
+  size_t scratch_offset = 0;  // in the arena
 };
 
 /// Leaves as the graph has them, fresh memory for everything else.

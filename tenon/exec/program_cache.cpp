@@ -2,11 +2,23 @@
 
 #include "tenon/exec/program_cache.h"
 
+#include <algorithm>
 #include <chrono>
+#include <thread>
 
+#include "tenon/base/error.h"
 #include "tenon/base/hash.h"
+#include "tenon/base/thread.h"
 
 namespace tenon::exec {
+namespace {
+
+uint64_t key_of(const device::Device& device, const device::Kernel& kernel) {
+  const uint64_t content = std::visit([](const auto& k) { return hash(k); }, kernel);
+  return base::mix(content, reinterpret_cast<uintptr_t>(&device));
+}
+
+}  // namespace
 
 device::ProgramRef ProgramCache::make(device::Compiler& compiler, const device::Kernel& kernel) {
   const std::string name = disk_ ? compiler.saved_as(kernel) : std::string();
@@ -22,9 +34,81 @@ device::ProgramRef ProgramCache::make(device::Compiler& compiler, const device::
   return program;
 }
 
+// One error, or none, per kernel.
+std::vector<std::exception_ptr> ProgramCache::make_all(device::Compiler& compiler,
+                                                       std::span<const device::Kernel* const> kernels,
+                                                       std::span<device::ProgramRef> made) {
+  std::vector<std::exception_ptr> errors(kernels.size());
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < kernels.size(); i = next++) {
+      try {
+        made[i] = make(compiler, *kernels[i]);
+      } catch (...) {
+        errors[i] = std::current_exception();
+        if (!compiler.compiles_in_parallel()) return;  // nobody asks for what stands behind it
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  if (compiler.compiles_in_parallel()) {
+    const auto most = std::min<size_t>(kernels.size(), std::max(1u, std::thread::hardware_concurrency()));
+    try {
+      while (threads.size() + 1 < most) threads.push_back(base::start_thread(work));
+    } catch (const Error&) {  // fewer threads serve as well
+    }
+  }
+  work();
+  for (std::thread& thread : threads) thread.join();
+  return errors;
+}
+
+std::vector<device::ProgramRef> ProgramCache::get_all(device::Device& device, std::span<const device::Kernel> kernels) {
+  constexpr size_t kNone = ~size_t{0};
+  std::vector<device::ProgramRef> programs(kernels.size());
+  std::vector<uint64_t> keys(kernels.size());
+  std::vector<size_t> missing;                              // each kernel once
+  std::vector<size_t> number(kernels.size(), kNone);        // among the missing ones
+  std::unordered_multimap<uint64_t, size_t> known_missing;  // by key
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    keys[i] = key_of(device, kernels[i]);
+    programs[i] = find(device, kernels[i], keys[i]);
+    if (programs[i]) continue;
+    for (auto [at, end] = known_missing.equal_range(keys[i]); at != end && number[i] == kNone; ++at) {
+      if (kernels[missing[at->second]] == kernels[i]) number[i] = at->second;
+    }
+    if (number[i] != kNone) {
+      ++hits_;
+      continue;
+    }
+    number[i] = missing.size();
+    known_missing.emplace(keys[i], missing.size());
+    missing.push_back(i);
+  }
+  if (missing.empty()) return programs;
+
+  std::vector<const device::Kernel*> wanted;
+  for (const size_t i : missing) wanted.push_back(&kernels[i]);
+  std::vector<device::ProgramRef> made(missing.size());
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<std::exception_ptr> errors = make_all(device.compiler(), wanted, made);
+  compile_ns_ += static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
+  for (size_t k = 0; k < missing.size(); ++k) {
+    if (errors[k]) std::rethrow_exception(errors[k]);
+    ++compiled_;
+    keep(device, kernels[missing[k]], keys[missing[k]], made[k]);
+  }
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    if (number[i] != kNone) programs[i] = made[number[i]];
+  }
+  return programs;
+}
+
 device::ProgramRef ProgramCache::get(device::Device& device, device::Kernel kernel) {
-  const uint64_t content = std::visit([](const auto& k) { return hash(k); }, kernel);
-  const uint64_t key = base::mix(content, reinterpret_cast<uintptr_t>(&device));
+  return get_all(device, {&kernel, 1})[0];
+}
+
+device::ProgramRef ProgramCache::find(device::Device& device, const device::Kernel& kernel, uint64_t key) {
   for (auto [at, end] = by_key_.equal_range(key); at != end; ++at) {
     const Entries::iterator entry = at->second;
     if (entry->device != &device || !(entry->kernel == kernel)) continue;
@@ -32,6 +116,11 @@ device::ProgramRef ProgramCache::get(device::Device& device, device::Kernel kern
     entries_.splice(entries_.begin(), entries_, entry);
     return entry->program;
   }
+  return nullptr;
+}
+
+void ProgramCache::keep(device::Device& device, const device::Kernel& kernel, uint64_t key,
+                        device::ProgramRef program) {
   if (entries_.size() >= kMost) {
     const Entries::iterator oldest = std::prev(entries_.end());
     for (auto [at, end] = by_key_.equal_range(oldest->key); at != end; ++at) {
@@ -41,13 +130,8 @@ device::ProgramRef ProgramCache::get(device::Device& device, device::Kernel kern
     }
     entries_.erase(oldest);
   }
-  const auto start = std::chrono::steady_clock::now();
-  device::ProgramRef program = make(device.compiler(), kernel);
-  compile_ns_ += static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
-  ++compiled_;
-  entries_.push_front({key, &device, std::move(kernel), program});
+  entries_.push_front({key, &device, kernel, std::move(program)});
   by_key_.emplace(key, entries_.begin());
-  return program;
 }
 
 }  // namespace tenon::exec

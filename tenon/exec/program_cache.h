@@ -3,8 +3,12 @@
 
 #pragma once
 
+#include <atomic>
+#include <exception>
 #include <list>
+#include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "tenon/device/device.h"
 #include "tenon/exec/disk_cache.h"
@@ -20,6 +24,9 @@ class ProgramCache {
   explicit ProgramCache(DiskCache* disk = DiskCache::standard()) : disk_(disk) {}
 
   device::ProgramRef get(device::Device& device, device::Kernel kernel);
+  /// The programs of all these kernels. Those that are missing are compiled at once, on several threads where the
+  /// compiler is worth it; of several that fail, the first in the list is told.
+  std::vector<device::ProgramRef> get_all(device::Device& device, std::span<const device::Kernel> kernels);
   size_t size() const { return entries_.size(); }
   uint64_t hits() const { return hits_; }
   /// Programs that were not in the cache when asked for, and of these the ones that a file held.
@@ -34,14 +41,19 @@ class ProgramCache {
     device::Kernel kernel;
     device::ProgramRef program;
   };
-  device::ProgramRef make(device::Compiler& compiler, const device::Kernel& kernel);
-
   using Entries = std::list<Entry>;  // most lately used first
+
+  device::ProgramRef make(device::Compiler& compiler, const device::Kernel& kernel);
+  std::vector<std::exception_ptr> make_all(device::Compiler& compiler, std::span<const device::Kernel* const> kernels,
+                                           std::span<device::ProgramRef> made);
+  device::ProgramRef find(device::Device& device, const device::Kernel& kernel, uint64_t key);
+  void keep(device::Device& device, const device::Kernel& kernel, uint64_t key, device::ProgramRef program);
 
   DiskCache* disk_;
   Entries entries_;
   std::unordered_multimap<uint64_t, Entries::iterator> by_key_;
-  uint64_t hits_ = 0, compiled_ = 0, loaded_ = 0, compile_ns_ = 0;
+  uint64_t hits_ = 0, compiled_ = 0, compile_ns_ = 0;
+  std::atomic<uint64_t> loaded_{0};
 };
 
 }  // namespace tenon::exec

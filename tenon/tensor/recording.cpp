@@ -133,22 +133,22 @@ void Recording::replay(std::span<const Tensor> arguments) {
     if (bound.is_written) protect(bound);
   }
   protect_results();
+  step_bytes_.resize(StepBlock::kBytes * (blocks_.size() + varying_.size()));  // allocates the first time only
+  std::byte* next = step_bytes_.data();
+  const auto send = [&](const ir::Value& leaf, size_t bytes) {
+    before_commands_.push_back(device::Upload{{next, bytes}, {memory_of(leaf)->buffer(), 0, bytes}});
+    next += StepBlock::kBytes;
+  };
   for (const StepBlock& block : blocks_) {
-    device::Upload upload;
-    upload.to = {memory_of(block.leaf)->buffer(), 0};
-    upload.inside_bytes = static_cast<uint8_t>(block.bytes());
-    block.write(upload.inside.data());
-    before_commands_.push_back(upload);
+    block.write(next);
+    send(block.leaf, block.bytes());
   }
   for (const Trace::Varying& one : varying_) {
-    device::Upload upload;
-    upload.to = {memory_of(one.leaf)->buffer(), 0};
     std::lock_guard lock(one.generator->mutex);
     const int64_t state[] = {static_cast<int64_t>(one.generator->seed), static_cast<int64_t>(one.generator->position)};
     one.generator->position += one.drawn;
-    upload.inside_bytes = sizeof(state);
-    std::memcpy(upload.inside.data(), state, sizeof(state));
-    before_commands_.push_back(upload);
+    std::memcpy(next, state, sizeof(state));
+    send(one.leaf, sizeof(state));
   }
   try {
     run();
@@ -169,7 +169,7 @@ void Recording::fill_arguments(std::span<const Tensor> arguments) {
     const StorageRef source = packed_memory(arguments[i].value());
     if (arguments_[i].memory == source) continue;
     before_commands_.push_back(
-        device::Copy{{source->buffer(), 0}, {arguments_[i].memory->buffer(), 0}, source->bytes()});
+        device::Copy{{source->buffer(), 0, source->bytes()}, {arguments_[i].memory->buffer(), 0, source->bytes()}});
     sources_.push_back(source);  // until the copy is submitted: whatever is computed before that may not take it over
   }
 }

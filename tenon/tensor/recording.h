@@ -153,6 +153,7 @@ class Recording {
   std::vector<Place> places_;
   std::vector<GradientLeft> gradients_;
   std::vector<device::Command> before_commands_;
+  std::vector<std::byte> step_bytes_;        // what they upload
   std::vector<device::StorageRef> sources_;  // of copies that are not submitted yet
   uint64_t replays_ = 0, checked_ = 0;
   std::vector<std::vector<std::byte>> expected_;

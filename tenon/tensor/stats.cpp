@@ -13,6 +13,11 @@ MemoryStats memory_stats() {
   return stats;
 }
 
+MemoryStats memory_stats(Device device) {
+  device::Device& one = device::open(device.id);
+  return {device::memory_stats(one), one.pool().stats().cached};
+}
+
 std::optional<size_t> available_memory(Device device) { return device::open(device.id).available(); }
 
 void set_memory_limit(size_t bytes, Device device) { device::open(device.id).pool().set_limit(bytes); }

@@ -14,10 +14,11 @@ using exec::Stats;
 using exec::stats;
 
 struct MemoryStats : device::MemoryStats {
-  size_t cached_bytes = 0;  // kept for reuse, on all devices
+  size_t cached_bytes = 0;  // kept for reuse
 };
-/// Totals over all devices; `device::reset_peak()` starts the peak anew.
+/// Totals over all devices, and of one; `device::reset_peak()` starts the peaks anew.
 MemoryStats memory_stats();
+MemoryStats memory_stats(Device device);
 
 /// Bytes that a device can still allocate, beside what it keeps for reuse; nothing where it does not say. Asks the
 /// system: some 50 us.

@@ -249,6 +249,10 @@ void eval(std::initializer_list<Tensor> tensors);
 /// Computes all of these and returns when they are there; throws what went wrong with them.
 void wait(std::span<const Tensor> tensors);
 void wait(std::initializer_list<Tensor> tensors);
+/// Returns when everything that was started on a device, or on all, has run; throws what went wrong there and nobody
+/// has been told yet.
+void synchronize(Device device);
+void synchronize();
 
 template <typename T>
 std::vector<T> Tensor::to_vector() const {

@@ -322,7 +322,7 @@ ir::Value Trace::scalar(const std::shared_ptr<Scalar::State>& state) {
     if (block.dtype == state->dtype && block.device == state->device && has_room) open = &block;
   }
   if (!open) {
-    const std::vector<std::byte> zeros(device::Upload::kInside);
+    const std::vector<std::byte> zeros(StepBlock::kBytes);
     const ir::Value leaf = exec::upload(zeros, {state->dtype, {room}}, state->device.id);
     open = &blocks_.emplace_back(StepBlock{leaf, state->dtype, state->device, {}});
   }
@@ -330,7 +330,7 @@ ir::Value Trace::scalar(const std::shared_ptr<Scalar::State>& state) {
   return shown(*open, open->scalars.size() - 1);
 }
 
-size_t StepBlock::room(DType dtype) { return device::Upload::kInside / size_of(dtype); }
+size_t StepBlock::room(DType dtype) { return kBytes / size_of(dtype); }
 
 void StepBlock::write(std::byte* to) const {
   for (size_t i = 0; i < scalars.size(); ++i) exec::write_number(scalars[i]->value, dtype, to + i * size_of(dtype));

@@ -29,7 +29,8 @@ struct StepBlock {
   Device device;
   std::vector<std::shared_ptr<Scalar::State>> scalars;
 
-  /// As many as travel inside one command.
+  static constexpr size_t kBytes = 64;
+  /// How many fit.
   static size_t room(DType dtype);
   size_t bytes() const { return scalars.size() * size_of(dtype); }
   /// The numbers of now.

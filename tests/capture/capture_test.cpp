@@ -66,7 +66,7 @@ struct Trainer {
 };
 
 class CaptureOn : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Devices, CaptureOn, testing::Values("cpu", "cpu_unfused", "reference"),
+INSTANTIATE_TEST_SUITE_P(Devices, CaptureOn, testing::Values("cpu", "cpu_unfused", "reference", "remote"),
                          [](const auto& row) { return row.param; });
 
 TEST_P(CaptureOn, AHundredStepsWithDropoutGiveTheBitsOfUncapturedOnes) {
@@ -91,14 +91,15 @@ TEST(Capture, OneOpAtATimeGivesTheSameBits) {
   auto b = compile([&](const Tensor& x, const Tensor& y) { return unfused.step(x, y); });
   const Tensor x = rand({16, 8}).eval(), y = rand({16, 4}).eval();
   for (int i = 0; i < 20; ++i) {
-    const auto left = a(x, y).to_bytes(), right = b(x.to("cpu_unfused"), y.to("cpu_unfused")).to_bytes();
+    const auto left = a(x.to("cpu"), y.to("cpu")).to_bytes(),
+               right = b(x.to("cpu_unfused"), y.to("cpu_unfused")).to_bytes();
     ASSERT_EQ(left, right) << i;
   }
   EXPECT_EQ(fused.everything(), unfused.everything());
 }
 
 TEST(Capture, AReplayPlansNothingAndIsOneSubmit) {
-  Trainer trainer("cpu");
+  Trainer trainer(Device().name());
   auto step = compile([&](const Tensor& x, const Tensor& y) { return trainer.step(x, y); });
   const Tensor x = rand({16, 8}).eval(), y = rand({16, 4}).eval();
   for (int i = 0; i < 4; ++i) step(x, y);
@@ -385,7 +386,7 @@ TEST(Capture, ABadIndexInAReplayChangesNothing) {
 
 TEST(Capture, VerifyingComparesEveryReplayWithTheFunction) {
   setenv("TENON_VERIFY_CAPTURE", "1", 1);
-  Trainer trainer("cpu");
+  Trainer trainer(Device().name());
   auto step = compile([&](const Tensor& x, const Tensor& y) { return trainer.step(x, y); });
   const Tensor x = rand({16, 8}).eval(), y = rand({16, 4}).eval();
   for (int i = 0; i < 6; ++i) EXPECT_NO_THROW(step(x, y)) << i;

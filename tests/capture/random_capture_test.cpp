@@ -353,7 +353,7 @@ class World {
   World(const Program& program, Side side)
       : program_(program),
         side_(side),
-        device_(side == Side::reference ? "reference" : "cpu"),
+        device_(side == Side::reference ? Device("reference") : Device()),
         dropout_(0.5, dropout_stream_),
         counter_(zeros({1}, Options(DType::f32, device_)).clone().eval()) {
     for (size_t i = 0; i < kStates; ++i) states_.push_back(data(100 + i, kSide, device_));
@@ -625,7 +625,7 @@ std::string fault(const Program& program, bool captures) {
     const std::string found = difference("captured and plain", captured, plain, 0);
     if (!found.empty()) return found;
   }
-  return difference("cpu and reference", plain, World(program, Side::reference).run(&threw), 1e-5);
+  return difference("plain and reference", plain, World(program, Side::reference).run(&threw), 1e-5);
 }
 
 Program shortened(Program program, bool captures) {
@@ -719,10 +719,10 @@ void on_threads(const std::function<void(int)>& work) {
 }
 
 struct Shared {
-  Tensor a = data(1, kSide, Device("cpu")), b = data(2, kSide, Device("cpu"));
+  Tensor a = data(1, kSide, Device()), b = data(2, kSide, Device());
 
   std::vector<float> expected(const std::vector<float>& x, double factor) const {
-    return (small(matmul(from_vector(x, {kSide, kSide}, Device("cpu")), a)) * factor + b).to_vector<float>();
+    return (small(matmul(from_vector(x, {kSide, kSide}, Device()), a)) * factor + b).to_vector<float>();
   }
   static std::vector<float> input(int thread, int call) {
     std::vector<float> x;
@@ -741,7 +741,7 @@ TEST(CapturesOnThreads, DifferentFunctionsShareTheirWeights) {
     std::vector<float> of_before;
     for (int call = 0; call < kCalls; ++call) {
       const std::vector<float> x = Shared::input(thread, call), wanted = shared.expected(x, factor);
-      const Tensor result = f(from_vector(x, {kSide, kSide}, Device("cpu")));
+      const Tensor result = f(from_vector(x, {kSide, kSide}, Device()));
       if (call % 3 == 0 && result.to_vector<float>() != wanted) ++wrong;
       if (before.defined() && before.to_vector<float>() != of_before) ++wrong;  // read one call late
       before = result;
@@ -758,7 +758,7 @@ TEST(CapturesOnThreads, OneFunctionIsCalledBySeveral) {
   on_threads([&](int thread) {
     for (int call = 0; call < kCalls; ++call) {
       const std::vector<float> x = Shared::input(thread, call);
-      if (f(from_vector(x, {kSide, kSide}, Device("cpu"))).to_vector<float>() != shared.expected(x, 2.0)) ++wrong;
+      if (f(from_vector(x, {kSide, kSide}, Device())).to_vector<float>() != shared.expected(x, 2.0)) ++wrong;
     }
   });
   EXPECT_EQ(wrong, 0);

@@ -122,6 +122,9 @@ TEST_F(Cli, InfoIsTextOrJson) {
   EXPECT_GE(all["cores"].get<int>(), 1);
   EXPECT_GE(all["memory"]["total"].get<uint64_t>(), all["memory"]["available"].get<uint64_t>());
   EXPECT_EQ(all["devices"][0]["name"], "cpu");
+  EXPECT_EQ(all["devices"][0]["for_tests"], false);
+  EXPECT_NE(text.out.find("fuses kernels (for tests)"), std::string::npos) << text.out;
+  EXPECT_TRUE(all["absent_devices"].is_array());
   EXPECT_FALSE(all["versions"]["compiler"].get<std::string>().empty());
 }
 

@@ -67,6 +67,8 @@ Results run(const CallKernel& kernel, const ir::Call& call, const std::vector<Gi
   for (const Given& input : inputs) memory.push_back(input.bytes);
   for (const ir::Type& output : call.outputs) memory.emplace_back(bytes_of(output) + 2 * kGuard, kUntouched);
   for (size_t i = 0; i < memory.size(); ++i) args.push_back(memory[i].data() + (i < inputs.size() ? 0 : kGuard));
+  Bytes scratch(kernel.scratch_bytes(), kUntouched);
+  if (!scratch.empty()) args.push_back(scratch.data());
   kernel.run(args);
   for (size_t i = 0; i < inputs.size(); ++i) EXPECT_EQ(memory[i], inputs[i].bytes) << "input " << i << " was changed";
   Results results;

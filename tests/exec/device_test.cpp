@@ -155,6 +155,29 @@ TEST_F(TwoDevices, OpsRefuseToMixThem) {
             "[add] tensors are on devices reference and reference-2; move one with to()");
 }
 
+TEST_F(TwoDevices, OpsOfManyKindsRefuseToMixThem) {
+  const Tensor a = make({1, 2}, here_), b = make({1, 2}, there_);
+  const auto refusal = [](const auto& action) {
+    const std::string text = text_of(action);
+    return text.substr(text.find(']') + 2);
+  };
+  const std::string mixed = "tensors are on devices reference and reference-2; move one with to()";
+  EXPECT_EQ(refusal([&] { matmul(a.unsqueeze(0), b.unsqueeze(1)); }), mixed);
+  EXPECT_EQ(refusal([&] { where(a > 0, a, b); }), mixed);
+  EXPECT_EQ(refusal([&] { cat({a, b}, 0); }), mixed);
+  EXPECT_EQ(refusal([&] { Tensor(a).add_(b); }), mixed);
+  EXPECT_EQ(refusal([&] { index_select(a, 0, b.to(DType::i64)); }), mixed);
+}
+
+// A store that waits for another device stays behind when something it shares work with is read.
+TEST_F(TwoDevices, AStoreThatNeedsAnotherDeviceIsCarriedOutWhenItIsRead) {
+  Tensor w = make({1, 2}, here_).clone().eval();
+  const Tensor far = make({10, 20}, there_), shared = exp(make({0, 0}, here_));
+  w.add_(shared * far.to(here_));
+  EXPECT_EQ((shared * 2).to_vector<float>(), (Floats{2, 2}));
+  EXPECT_EQ(w.to_vector<float>(), (Floats{11, 22}));
+}
+
 TEST_F(TwoDevices, GradientsComeBack) {
   Tensor x = make({1, 2}, here_).requires_grad_();
   (x.to(there_) * make({3, 4}, there_)).sum().backward();
@@ -196,35 +219,35 @@ constexpr const char* kNothing = "nothing was thrown";
 TEST_F(NullDevice, TakesCommandsInsideOfLiveBuffers) {
   const device::Buffer a = device_->allocate(64), b = device_->allocate(32);
   std::vector<std::byte> host(32, std::byte{1});
-  EXPECT_EQ(enqueue(device::Upload{host, {a, 32}}), kNothing);
-  EXPECT_EQ(enqueue(device::Copy{{a, 16}, {b, 0}, 32}), kNothing);
-  EXPECT_EQ(enqueue(device::Fill{{b, 0}, 32, std::byte{0}}), kNothing);
-  EXPECT_EQ(enqueue(device::Download{{a, 0}, host}), kNothing);
+  EXPECT_EQ(enqueue(device::Upload{host, {a, 32, 32}}), kNothing);
+  EXPECT_EQ(enqueue(device::Copy{{a, 16, 32}, {b, 0, 32}}), kNothing);
+  EXPECT_EQ(enqueue(device::Fill{{b, 0, 32}, std::byte{0}}), kNothing);
+  EXPECT_EQ(enqueue(device::Download{{a, 0, 32}, host}), kNothing);
   EXPECT_EQ(host, std::vector<std::byte>(32));  // reads are zeros
-  EXPECT_EQ(enqueue(device::Launch{exp_program(8), {{a, 32}, {b, 0}}}), kNothing);
+  EXPECT_EQ(enqueue(device::Launch{exp_program(8), {{a, 32, 32}, {b, 0, 32}}, 1}), kNothing);
 }
 
 TEST_F(NullDevice, RefusesBytesOutsideOfTheBuffer) {
   const device::Buffer a = device_->allocate(64), b = device_->allocate(32);
   std::vector<std::byte> host(32);
-  EXPECT_EQ(enqueue(device::Upload{host, {a, 40}}), "[null] bytes 40..72 lie outside of buffer 1 of 64 bytes");
-  EXPECT_EQ(enqueue(device::Download{{b, 1}, host}), "[null] bytes 1..33 lie outside of buffer 2 of 32 bytes");
-  EXPECT_EQ(enqueue(device::Copy{{a, 0}, {b, 0}, 33}), "[null] bytes 0..33 lie outside of buffer 2 of 32 bytes");
-  EXPECT_EQ(enqueue(device::Fill{{b, 32}, 1, std::byte{0}}), "[null] bytes 32..33 lie outside of buffer 2 of 32 bytes");
-  EXPECT_EQ(enqueue(device::Launch{exp_program(9), {{a, 0}, {b, 0}}}),
+  EXPECT_EQ(enqueue(device::Upload{host, {a, 40, 32}}), "[null] bytes 40..72 lie outside of buffer 1 of 64 bytes");
+  EXPECT_EQ(enqueue(device::Download{{b, 1, 32}, host}), "[null] bytes 1..33 lie outside of buffer 2 of 32 bytes");
+  EXPECT_EQ(enqueue(device::Copy{{a, 0, 33}, {b, 0, 33}}), "[null] bytes 0..33 lie outside of buffer 2 of 32 bytes");
+  EXPECT_EQ(enqueue(device::Fill{{b, 32, 1}, std::byte{0}}), "[null] bytes 32..33 lie outside of buffer 2 of 32 bytes");
+  EXPECT_EQ(enqueue(device::Launch{exp_program(9), {{a, 0, 36}, {b, 0, 36}}, 1}),
             "[null] bytes 0..36 lie outside of buffer 2 of 32 bytes");
 }
 
 TEST_F(NullDevice, RefusesAnOffsetSoLargeThatItsEndWrapsAround) {
   const device::Buffer a = device_->allocate(64);
-  EXPECT_NE(enqueue(device::Fill{{a, std::numeric_limits<size_t>::max() - 7}, 16, std::byte{0}}), kNothing);
+  EXPECT_NE(enqueue(device::Fill{{a, std::numeric_limits<size_t>::max() - 7, 16}, std::byte{0}}), kNothing);
 }
 
 TEST_F(NullDevice, RefusesADeadBuffer) {
   const device::Buffer a = device_->allocate(64);
   device_->release(a);
-  EXPECT_EQ(enqueue(device::Fill{{a, 0}, 1, std::byte{0}}), "[null] buffer 1 is not alive");
-  EXPECT_EQ(enqueue(device::Fill{{{77, 64, nullptr}, 0}, 1, std::byte{0}}), "[null] buffer 77 is not alive");
+  EXPECT_EQ(enqueue(device::Fill{{a, 0, 1}, std::byte{0}}), "[null] buffer 1 is not alive");
+  EXPECT_EQ(enqueue(device::Fill{{{77, 64, nullptr}, 0, 1}, std::byte{0}}), "[null] buffer 77 is not alive");
 }
 
 TEST_F(NullDevice, RefusesToReleaseTwice) {
@@ -235,12 +258,28 @@ TEST_F(NullDevice, RefusesToReleaseTwice) {
 
 TEST_F(NullDevice, RefusesAKernelArgumentThatIsNotAligned) {
   const device::Buffer a = device_->allocate(64), b = device_->allocate(64);
-  EXPECT_EQ(enqueue(device::Launch{exp_program(4), {{a, 2}, {b, 0}}}), "[null] offset 2 is not aligned to 4");
+  EXPECT_EQ(enqueue(device::Launch{exp_program(4), {{a, 2, 16}, {b, 0, 16}}, 1}),
+            "[null] offset 2 is not aligned to 4");
 }
 
 TEST_F(NullDevice, RefusesTheWrongNumberOfArguments) {
   const device::Buffer a = device_->allocate(64);
-  EXPECT_EQ(enqueue(device::Launch{exp_program(4), {{a, 0}}}), "[null] a launch has 1 arguments, its kernel takes 2");
+  EXPECT_EQ(enqueue(device::Launch{exp_program(4), {{a, 0, 16}}, 1}),
+            "[null] a launch has 1 arguments, its kernel takes 2");
+}
+
+TEST_F(NullDevice, RefusesAKernelThatReachesBeyondItsArgument) {
+  const device::Buffer a = device_->allocate(64), b = device_->allocate(64);
+  EXPECT_EQ(enqueue(device::Launch{exp_program(4), {{a, 0, 12}, {b, 0, 16}}, 1}),
+            "[null] a command reaches 16 bytes into an argument of 12");
+  EXPECT_EQ(enqueue(device::Launch{exp_program(4), {{a, 0, 16}, {b, 0, 12}}, 1}),
+            "[null] a command reaches 16 bytes into an argument of 12");
+}
+
+TEST_F(NullDevice, RefusesALaunchThatDoesNotSayWhatItReads) {
+  const device::Buffer a = device_->allocate(64), b = device_->allocate(64);
+  EXPECT_EQ(enqueue(device::Launch{exp_program(4), {{a, 0, 16}, {b, 0, 16}}}),
+            "[null] a launch reads 0 arguments, its kernel 1");
 }
 
 TEST_F(NullDevice, KnowsHowFarAViewReaches) {
@@ -252,9 +291,8 @@ TEST_F(NullDevice, KnowsHowFarAViewReaches) {
     call.op = ir::Op::exp;
     call.inputs.push_back({DType::f32, map});
     call.outputs.push_back({DType::f32, map.shape()});
-    device::Buffer small = device_->allocate(39);
-    const std::string whole = enqueue(device::Launch{device_->compiler().compile(call), {{a, 0}, {b, 0}}});
-    const std::string cut = enqueue(device::Launch{device_->compiler().compile(call), {{small, 0}, {b, 0}}});
+    const std::string whole = enqueue(device::Launch{device_->compiler().compile(call), {{a, 0, 40}, {b, 0, 400}}, 1});
+    const std::string cut = enqueue(device::Launch{device_->compiler().compile(call), {{a, 0, 39}, {b, 0, 400}}, 1});
     EXPECT_EQ(whole, kNothing);
     return cut != kNothing;  // true when the last byte matters
   };
@@ -275,7 +313,7 @@ TEST_F(NullDevice, RunsWholeGraphs) {
 
 TEST_F(NullDevice, ReplaysARecording) {
   const device::Buffer a = device_->allocate(64);
-  const device::Command command = device::Fill{{a, 0}, 64, std::byte{0}};
+  const device::Command command = device::Fill{{a, 0, 64}, std::byte{0}};
   const auto recording = device_->record({&command, 1});
   EXPECT_NO_THROW(recording->replay({}, true));
   device_->release(a);
@@ -285,17 +323,19 @@ TEST_F(NullDevice, ReplaysARecording) {
 TEST_F(NullDevice, RefusesToReadWhatWasOverwrittenOrNeverWritten) {
   const device::Buffer a = device_->allocate(256), b = device_->allocate(256);
   const auto copy = [&](size_t from, uint64_t version, size_t bytes) {
-    return enqueue(device::Copy{{a, from, version}, {b, 0, 9}, bytes});
+    return enqueue(device::Copy{{a, from, bytes, version}, {b, 0, bytes, 9}});
   };
   EXPECT_EQ(copy(0, 7, 64), "[null] byte 0 of buffer 1 does not hold version 7: it was overwritten, or never written");
-  EXPECT_EQ(enqueue(device::Fill{{a, 0, 7}, 128, std::byte{0}}), kNothing);
+  EXPECT_EQ(enqueue(device::Fill{{a, 0, 128, 7}, std::byte{0}}), kNothing);
   EXPECT_EQ(copy(0, 7, 128), kNothing);
-  EXPECT_EQ(enqueue(device::Fill{{a, 32, 8}, 32, std::byte{0}}), kNothing);
+  EXPECT_EQ(enqueue(device::Fill{{a, 32, 32, 8}, std::byte{0}}), kNothing);
   EXPECT_EQ(copy(0, 7, 32), kNothing);
-  EXPECT_EQ(copy(0, 7, 128), "[null] byte 32 of buffer 1 does not hold version 7: it was overwritten, or never written");
+  EXPECT_EQ(copy(0, 7, 128),
+            "[null] byte 32 of buffer 1 does not hold version 7: it was overwritten, or never written");
   EXPECT_EQ(copy(32, 8, 32), kNothing);
   EXPECT_EQ(copy(64, 7, 64), kNothing);
-  EXPECT_EQ(copy(64, 7, 65), "[null] byte 128 of buffer 1 does not hold version 7: it was overwritten, or never written");
+  EXPECT_EQ(copy(64, 7, 65),
+            "[null] byte 128 of buffer 1 does not hold version 7: it was overwritten, or never written");
   EXPECT_EQ(copy(0, 0, 256), kNothing);  // 0 asks for no check
 }
 
@@ -407,8 +447,7 @@ TEST(Threads, ReadViewsOfOneTensorForTheFirstTime) {
     const Tensor row = weights[1], turned = weights.t();
     std::vector<double> sums(4);
     std::vector<std::thread> threads;
-    for (double& sum : sums)
-      threads.emplace_back([&] { sum = (row.sum() + turned.sum()).item<double>(); });
+    for (double& sum : sums) threads.emplace_back([&] { sum = (row.sum() + turned.sum()).item<double>(); });
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(sums, std::vector<double>(4, 3 * 64 + 3 * 256));
   }

@@ -719,6 +719,10 @@ class Program {
 
   void evaluate_with_an_error() {
     note("eval with an error");
+    if (Device().name() == "remote") {  // whose plans fail late: what shares one with a fault is never computed
+      EXPECT_THROW(exec::wait(std::vector{bad_gather(tensor({1.0f})).value()}), Error) << log_;
+      return;
+    }
     std::vector<ir::Value> values{pick().tensor.value(), bad_gather(tensor({1.0f})).value(), pick().tensor.value()};
     if (below(2)) std::swap(values[0], values[1]);
     EXPECT_THROW(exec::eval(values), Error) << log_;

@@ -17,7 +17,25 @@ constexpr size_t kTensors = 4, kInstructions = 24;
 constexpr int64_t kSide = 4;
 
 struct Instruction {
-  enum Kind { add, sub, mul, max, flip, turn, row_sum, product, assign, add_to, shift, part, rename, clone, look, write_view, read };
+  enum Kind {
+    add,
+    sub,
+    mul,
+    max,
+    flip,
+    turn,
+    row_sum,
+    product,
+    assign,
+    add_to,
+    shift,
+    part,
+    rename,
+    clone,
+    look,
+    write_view,
+    read
+  };
   Kind kind;
   size_t to, a, b;
   int64_t from, size;
@@ -49,7 +67,8 @@ struct Memory {
     std::mt19937 random(seed);
     for (size_t i = 0; i < kTensors; ++i) {
       std::vector<float> values;
-      for (int64_t k = 0; k < kSide * kSide; ++k) values.push_back(static_cast<float>(static_cast<int>(random() % 7) - 3));
+      for (int64_t k = 0; k < kSide * kSide; ++k)
+        values.push_back(static_cast<float>(static_cast<int>(random() % 7) - 3));
       t.push_back(from_vector(values, {kSide, kSide}, Device(device)));
     }
     view = t[0].slice(0, 1, 3);
@@ -80,9 +99,7 @@ void run(const Instruction& in, Memory& m, std::vector<float>& log, Reads reads)
     case Instruction::shift:  // a[1:] = a[:-1], and other overlaps
       t[in.a].slice(0, in.from + 1, in.from + 1 + in.size).copy_(t[in.a].slice(0, in.from, in.from + in.size));
       break;
-    case Instruction::part:
-      t[in.a].slice(1, in.from, in.from + in.size).copy_(t[in.b].slice(1, 0, in.size));
-      break;
+    case Instruction::part: t[in.a].slice(1, in.from, in.from + in.size).copy_(t[in.b].slice(1, 0, in.size)); break;
     case Instruction::rename: t[in.to] = t[in.a]; break;
     case Instruction::clone: t[in.to] = t[in.a].clone(); break;
     case Instruction::look: m.view = t[in.a].slice(0, in.from, in.from + in.size); break;
@@ -127,8 +144,8 @@ uint32_t programs() {
 TEST(RandomPrograms, LazyIsEagerOnEveryDevice) {
   for (uint32_t seed = 0; seed < programs(); ++seed) {
     const auto expected = result_of(seed, "reference", true);
-    ASSERT_EQ(result_of(seed, "cpu", false), expected) << "lazily, program " << seed;
-    ASSERT_EQ(result_of(seed, "cpu", true), expected) << "op by op, program " << seed;
+    ASSERT_EQ(result_of(seed, Device().name(), false), expected) << "lazily, program " << seed;
+    ASSERT_EQ(result_of(seed, Device().name(), true), expected) << "op by op, program " << seed;
     ASSERT_EQ(result_of(seed, "cpu_unfused", false), expected) << "unfused, program " << seed;
   }
 }
@@ -148,7 +165,7 @@ TEST(RandomPrograms, CapturedIsUncaptured) {
       for (size_t i = 0; i < kTensors; ++i) state.t[i].copy_(next[i]);
       return last;
     };
-    Memory plain(seed, "cpu"), captured(seed, "cpu");
+    Memory plain(seed, Device().name()), captured(seed, Device().name());
     for (Memory* m : {&plain, &captured}) {
       for (const Tensor& one : m->t) wait({one});
       m->view = m->t[0].slice(0, 1, 3);
@@ -157,7 +174,8 @@ TEST(RandomPrograms, CapturedIsUncaptured) {
     for (int call = 0; call < 5; ++call) {
       const std::vector<Tensor> expected = step(plain), made = compiled();
       for (size_t i = 0; i < kTensors; ++i) {
-        ASSERT_EQ(made[i].to_vector<float>(), expected[i].to_vector<float>()) << "program " << seed << ", call " << call;
+        ASSERT_EQ(made[i].to_vector<float>(), expected[i].to_vector<float>())
+            << "program " << seed << ", call " << call;
       }
     }
     ASSERT_EQ(all_of(captured), all_of(plain)) << "program " << seed;

@@ -1,4 +1,5 @@
-// Host memory; commands run in order, on a thread of the device or on the caller's, and spread over the pool from there.
+// Host memory; commands run in order, on a thread of the device or on the caller's, and spread over the pool from
+// there.
 
 #include "tenon/backends/cpu/cpu_device.h"
 
@@ -16,6 +17,7 @@
 #include "tenon/backends/cpu/queue.h"
 #include "tenon/backends/cpu/tile/program.h"
 #include "tenon/base/error.h"
+#include "tenon/device/batch.h"
 #include "tenon/device/host_memory.h"
 
 namespace tenon::backends::cpu {
@@ -30,6 +32,8 @@ struct Compiled : device::Program {
   std::unique_ptr<CallKernel> call;
   double work = 0;   // about so many element instructions
   std::string what;  // for the profile, if there is one
+
+  size_t scratch_bytes() const override { return call ? call->scratch_bytes() : 0; }
 
   void run(std::span<std::byte* const> args) const {
     if (what.empty()) return run_now(args);
@@ -88,13 +92,28 @@ void run(const device::Launch& c) {
 void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
-void run(const device::Copy& c) { std::memmove(address(c.to), address(c.from), c.bytes); }
-void run(const device::Upload& c) { copy_bytes(address(c.to), c.bytes().data(), c.bytes().size()); }
+void run(const device::Copy& c) {
+  if (c.to.bytes > 0) std::memmove(address(c.to), address(c.from), c.to.bytes);
+}
+void run(const device::Upload& c) { copy_bytes(address(c.to), c.from.data(), c.from.size()); }
 void run(const device::Download& c) { copy_bytes(c.to.data(), address(c.from), c.to.size()); }
-void run(const device::Fill& c) { std::memset(address(c.to), static_cast<int>(c.value), c.bytes); }
+void run(const device::Fill& c) {
+  if (c.to.bytes > 0) std::memset(address(c.to), static_cast<int>(c.value), c.to.bytes);
+}
 
 void run_all(std::span<const device::Command> commands) {
   for (const device::Command& command : commands) std::visit([](const auto& c) { run(c); }, command);
+}
+void run_span(const void* data) { run_all(*static_cast<const std::span<const device::Command>*>(data)); }
+void run_batch(const void* data) { run_all(static_cast<const device::Batch*>(data)->commands()); }
+
+double work_of(std::span<const device::Command> commands) {
+  double work = 0;
+  for (const device::Command& command : commands) {
+    if (const auto* launch = std::get_if<device::Launch>(&command))
+      work += static_cast<const Compiled&>(*launch->program).work;
+  }
+  return work;
 }
 
 // Devices live until the process ends; what they still run must not outlive what it runs on.
@@ -143,23 +162,32 @@ class CpuDevice : public device::Device {
 
   void enqueue(std::span<const device::Command> commands) override {
     std::lock_guard lock(mutex_);
-    for (const device::Command& command : commands) work_ += work_of(command);
-    waiting_.insert(waiting_.end(), commands.begin(), commands.end());
+    work_ += work_of(commands);
+    waiting_.add(commands);
   }
   device::Ticket submit(bool caller_waits) override {
     std::unique_lock lock(mutex_);
     const bool here = caller_waits || work_ < kSmallWork;
     work_ = 0;
-    auto batch = std::make_shared<std::vector<device::Command>>(std::move(waiting_));
-    waiting_.clear();
+    auto batch = std::make_shared<device::Batch>(std::exchange(waiting_, {}));
     lock.unlock();
-    const auto run_batch = [](const void* data) {
-      run_all(*static_cast<const std::vector<device::Command>*>(data));
-    };
-    return queue_.submit({batch, run_batch}, here);
+    return queue_.submit({std::move(batch), run_batch}, here);
+  }
+  // What runs right here needs no copy, of uploads least of all.
+  device::Ticket send(std::span<const device::Command> commands, bool caller_waits) override {
+    std::unique_lock lock(mutex_);
+    if (waiting_.empty() && (caller_waits || work_of(commands) < kSmallWork)) {
+      lock.unlock();
+      if (const auto ticket = queue_.try_here(&commands, run_span)) return *ticket;
+    } else {
+      lock.unlock();
+    }
+    enqueue(commands);
+    return submit(caller_waits);
   }
   bool is_done(device::Ticket ticket) override { return queue_.is_done(ticket); }
   void wait(device::Ticket ticket) override { queue_.wait(ticket); }
+  bool is_known_to_fail(device::Ticket ticket) override { return queue_.is_known_to_fail(ticket); }
   std::unique_ptr<device::Recording> record(std::span<const device::Command> commands) override;
 
  private:
@@ -169,16 +197,10 @@ class CpuDevice : public device::Device {
   // or more, as in a transposition, stay within reach of the address translation.
   static size_t alignment_of(size_t bytes) { return bytes >= 2 * kHugePage ? kHugePage : kAlignment; }
 
-  static double work_of(const device::Command& command) {
-    if (const auto* launch = std::get_if<device::Launch>(&command))
-      return static_cast<const Compiled&>(*launch->program).work;
-    return 0;
-  }
-
   ir::Limits limits_;
   CpuCompiler compiler_;
   std::mutex mutex_;
-  std::vector<device::Command> waiting_;
+  device::Batch waiting_;
   double work_ = 0;
   Queue queue_;
 };
@@ -211,10 +233,8 @@ class CpuRecording : public device::Recording {
           }))
         return *ticket;
     }
-    auto batch = std::make_shared<std::vector<device::Command>>(before.begin(), before.end());
-    const auto run_batch = [](const void* data) {
-      run_all(*static_cast<const std::vector<device::Command>*>(data));
-    };
+    auto batch = std::make_shared<device::Batch>();
+    batch->add(before);
     queue_.submit({std::move(batch), run_batch}, here);
     return queue_.submit({all_, run}, here);
   }

@@ -74,22 +74,10 @@ std::exception_ptr Queue::run(const void* data, void (*work)(const void* data)) 
   return error;
 }
 
-const Queue::Failure* Queue::failure_of(uint64_t serial) const {
-  for (const Failure& failure : failures_) {
-    if (failure.first <= serial && serial <= failure.last) return &failure;
-  }
-  return nullptr;
-}
-
 // With the lock held.
 void Queue::finish(uint64_t serial, std::exception_ptr error) {
-  constexpr size_t kMostFailures = 64;
-  if (error) {
-    if (failures_.size() == kMostFailures) failures_.pop_front();
-    failures_.push_back({error, serial, ~uint64_t{0}});
-    is_unknown_ = true;
-  }
-  done_ = serial;
+  if (error) faults_.set(serial, std::move(error));
+  done_.store(serial, std::memory_order_release);
   is_running_ = false;
   changed_.notify_all();
 }
@@ -97,7 +85,7 @@ void Queue::finish(uint64_t serial, std::exception_ptr error) {
 device::Ticket Queue::run_here(std::unique_lock<std::mutex>& lock, const void* data, void (*work)(const void* data)) {
   const uint64_t serial = ++submitted_;
   is_running_ = true;
-  const bool skips = failure_of(serial) != nullptr;
+  const bool skips = faults_.has_failed(serial);
   lock.unlock();
   const std::exception_ptr error = skips ? nullptr : run(data, work);
   lock.lock();
@@ -131,7 +119,7 @@ void Queue::serve() {
     const Batch batch = std::move(waiting_.front());
     waiting_.pop_front();
     is_running_ = true;
-    const bool skips = failure_of(batch.serial) != nullptr;
+    const bool skips = faults_.has_failed(batch.serial);
     lock.unlock();
     const std::exception_ptr error = skips ? nullptr : run(batch.work.data.get(), batch.work.run);
     lock.lock();
@@ -139,21 +127,15 @@ void Queue::serve() {
   }
 }
 
-bool Queue::is_done(device::Ticket ticket) {
-  std::lock_guard lock(mutex_);
-  return done_ >= ticket.serial;
-}
-
 void Queue::wait(device::Ticket ticket) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return done_ >= ticket.serial; });
-  const Failure* failure = failure_of(ticket.serial);
-  if (!failure) return;
-  if (is_unknown_ && failure == &failures_.back()) {  // what is submitted from now on is meant to run
-    failures_.back().last = submitted_;
-    is_unknown_ = false;
-  }
-  std::rethrow_exception(failure->error);
+  faults_.raise(ticket.serial, submitted_);
+}
+
+bool Queue::is_known_to_fail(device::Ticket ticket) {
+  std::lock_guard lock(mutex_);
+  return faults_.is_known_to_fail(ticket.serial);
 }
 
 void Queue::wait_until_idle() {

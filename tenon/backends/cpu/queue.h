@@ -1,10 +1,11 @@
 // Batches of work in order, on a thread of their own or, when that is not worth it, on the thread that brings them.
 //
-// A thread hop costs 5 to 20 µs, so a small batch, or one that its owner waits for anyway, runs where it is submitted if
-// nothing is under way. A fault stops its batch and everything submitted until somebody has been told.
+// A thread hop costs 5 to 20 µs, so a small batch, or one that its owner waits for anyway, runs where it is submitted
+// if nothing is under way. A fault stops its batch and everything submitted until somebody has been told.
 
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "tenon/device/device.h"
+#include "tenon/device/faults.h"
 
 namespace tenon::backends::cpu {
 
@@ -35,8 +37,9 @@ class Queue {
   device::Ticket submit(Work work, bool may_run_here);
   /// Runs it right here if nothing is under way; nothing otherwise.
   std::optional<device::Ticket> try_here(const void* data, void (*run)(const void* data));
-  bool is_done(device::Ticket ticket);
+  bool is_done(device::Ticket ticket) const { return done_.load(std::memory_order_acquire) >= ticket.serial; }
   void wait(device::Ticket ticket);
+  bool is_known_to_fail(device::Ticket ticket);
   void wait_until_idle();
 
   /// Around a fork: the child has no thread but the one that forked, so that what is under way is finished first.
@@ -49,25 +52,20 @@ class Queue {
     uint64_t serial;
     Work work;
   };
-  struct Failure {
-    std::exception_ptr error;
-    uint64_t first, last;  // tickets that did not run
-  };
 
   void serve();
   static std::exception_ptr run(const void* data, void (*work)(const void* data));
   device::Ticket run_here(std::unique_lock<std::mutex>& lock, const void* data, void (*work)(const void* data));
   void finish(uint64_t serial, std::exception_ptr error);
-  const Failure* failure_of(uint64_t serial) const;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_held_for_fork_ = false;
   std::deque<Batch> waiting_;
-  std::deque<Failure> failures_;  // the last one may be unknown to anybody yet
-  bool is_unknown_ = false;
+  device::Faults faults_;
   bool is_running_ = false, stops_ = false;
-  uint64_t submitted_ = 0, done_ = 0;
+  uint64_t submitted_ = 0;
+  std::atomic<uint64_t> done_{0};
   std::thread thread_;
 };
 

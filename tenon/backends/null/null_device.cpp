@@ -1,6 +1,6 @@
-// Buffers are numbers with a size; every command is checked to stay inside buffers that are alive and aligned, and to read
-// what it means to read: each range of bytes carries the version of the value that was written there last. Reading gives
-// zeros.
+// Buffers are numbers with a size; every command is checked to stay inside buffers that are alive and aligned, and to
+// read what it means to read: each range of bytes carries the version of the value that was written there last. Reading
+// gives zeros.
 
 #include "tenon/backends/null/null_device.h"
 
@@ -160,14 +160,16 @@ class NullDevice : public device::Device {
     Contents contents;
   };
 
+  // That an argument lies inside its buffer, and what is done with it inside the argument.
   Memory& check_range(const device::Arg& arg, size_t bytes, size_t alignment) {
     const auto found = alive_.find(arg.buffer.handle);
     if (found == alive_.end()) base::fail("null", "buffer {} is not alive", arg.buffer.handle);
     const size_t size = std::min(found->second.bytes, arg.buffer.bytes);
-    if (arg.offset > size || bytes > size - arg.offset) {
-      base::fail("null", "bytes {}..{} lie outside of buffer {} of {} bytes", arg.offset, arg.offset + bytes,
+    if (arg.offset > size || arg.bytes > size - arg.offset) {
+      base::fail("null", "bytes {}..{} lie outside of buffer {} of {} bytes", arg.offset, arg.offset + arg.bytes,
                  arg.buffer.handle, found->second.bytes);
     }
+    if (bytes > arg.bytes) base::fail("null", "a command reaches {} bytes into an argument of {}", bytes, arg.bytes);
     if (arg.offset % alignment != 0) base::fail("null", "offset {} is not aligned to {}", arg.offset, alignment);
     return found->second;
   }
@@ -189,20 +191,22 @@ class NullDevice : public device::Device {
     if (c.args.size() != program.bytes.size()) {
       base::fail("null", "a launch has {} arguments, its kernel takes {}", c.args.size(), program.bytes.size());
     }
+    if (c.inputs != program.inputs)
+      base::fail("null", "a launch reads {} arguments, its kernel {}", c.inputs, program.inputs);
     for (size_t i = 0; i < program.inputs; ++i) check_read(c.args[i], program.bytes[i], program.alignments[i]);
     for (size_t i = program.inputs; i < c.args.size(); ++i)
       check_write(c.args[i], program.bytes[i], program.alignments[i]);
   }
   void check(const device::Copy& c) {
-    check_read(c.from, c.bytes, 1);
-    check_write(c.to, c.bytes, 1);
+    check_read(c.from, c.to.bytes, 1);
+    check_write(c.to, c.to.bytes, 1);
   }
-  void check(const device::Upload& c) { check_write(c.to, c.bytes().size(), 1); }
+  void check(const device::Upload& c) { check_write(c.to, c.from.size(), 1); }
   void check(const device::Download& c) {
     check_read(c.from, c.to.size(), 1);
     std::fill(c.to.begin(), c.to.end(), std::byte{0});
   }
-  void check(const device::Fill& c) { check_write(c.to, c.bytes, 1); }
+  void check(const device::Fill& c) { check_write(c.to, c.to.bytes, 1); }
 
   std::mutex mutex_;
   std::unordered_map<uint64_t, Memory> alive_;

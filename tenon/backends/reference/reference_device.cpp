@@ -91,10 +91,14 @@ class ReferenceDevice : public device::Device {
   static constexpr size_t kAlignment = 64;
 
   void run(const device::Launch& c) { run_launch(c); }
-  void run(const device::Copy& c) { std::memmove(address(c.to), address(c.from), c.bytes); }
-  void run(const device::Upload& c) { copy(address(c.to), c.bytes().data(), c.bytes().size()); }
+  void run(const device::Copy& c) {
+    if (c.to.bytes > 0) std::memmove(address(c.to), address(c.from), c.to.bytes);
+  }
+  void run(const device::Upload& c) { copy(address(c.to), c.from.data(), c.from.size()); }
   void run(const device::Download& c) { copy(c.to.data(), address(c.from), c.to.size()); }
-  void run(const device::Fill& c) { std::memset(address(c.to), static_cast<int>(c.value), c.bytes); }
+  void run(const device::Fill& c) {
+    if (c.to.bytes > 0) std::memset(address(c.to), static_cast<int>(c.value), c.to.bytes);
+  }
 
   static void copy(std::byte* to, const std::byte* from, size_t bytes) {
     if (bytes > 0) std::memcpy(to, from, bytes);  // an empty span may hold a null pointer

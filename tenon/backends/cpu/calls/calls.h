@@ -18,8 +18,10 @@ namespace tenon::backends::cpu {
 class CallKernel {
  public:
   virtual ~CallKernel() = default;
+  /// Memory that a run takes as one more argument, behind the outputs.
+  virtual size_t scratch_bytes() const { return 0; }
   /// Arguments are the addresses of the inputs' buffers, then of the outputs, which are row-major. Several threads may
-  /// run one kernel at once. Indices are checked before anything is written.
+  /// run one kernel at once, each with scratch memory of its own. Indices are checked before anything is written.
   virtual void run(std::span<std::byte* const> args) const = 0;
 };
 

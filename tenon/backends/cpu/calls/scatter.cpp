@@ -33,15 +33,17 @@ class ScatterAdd : public CallKernel {
         lines_(call.outputs[0].shape, std::get<ir::AxisAttrs>(call.attrs).axis),
         picks_(indices_.count()) {}
 
+  // Words and their spare half, then where each run of them starts.
+  size_t scratch_bytes() const override { return sorts() ? static_cast<size_t>(3 * picks_ + 1) * sizeof(uint64_t) : 0; }
+
   void run(std::span<std::byte* const> args) const override {
     const Indices::Checked index(indices_, args[1]);
     if (args[3] != args[0] || !base_in_place_) base_.run(args[0], args[3]);
     if (value_.count() == 0) return;
     const Input::Bound value(value_, args[2]);
     T* out = reinterpret_cast<T*>(args[3]);
-    constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();
-    if (lines_.inner >= kWideRow && picks_ <= kMost && lines_.length <= kMost)
-      add_sorted(index, value.as<T>(), out);
+    if (sorts())
+      add_sorted(index, value.as<T>(), out, args[4]);
     else
       add_walking(index, value.as<T>(), out);
   }
@@ -50,6 +52,11 @@ class ScatterAdd : public CallKernel {
   static constexpr bool k16Bit = std::is_same_v<T, base::Half> || std::is_same_v<T, base::BFloat16>;
   // Signed overflow wraps, as on every device.
   using Sum = std::conditional_t<k16Bit, float, std::conditional_t<std::is_integral_v<T>, uint64_t, T>>;
+
+  bool sorts() const {
+    constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();
+    return lines_.inner >= kWideRow && picks_ <= kMost && lines_.length <= kMost && value_.count() > 0;
+  }
 
   // Adds in the type that holds the sums: floats in place of 16-bit elements, the elements themselves otherwise.
   using Held = std::conditional_t<k16Bit, float, T>;
@@ -77,16 +84,16 @@ class ScatterAdd : public CallKernel {
     }
   }
 
-  void add_sorted(const Indices::Checked& index, const T* value, T* out) const {
+  void add_sorted(const Indices::Checked& index, const T* value, T* out, std::byte* scratch) const {
     const auto n = static_cast<size_t>(picks_);
-    const Scratch words_memory(2 * n * sizeof(uint64_t)), starts_memory((n + 1) * sizeof(int64_t));
-    const std::span<uint64_t> words(words_memory.as<uint64_t>(), n), spare(words_memory.as<uint64_t>() + n, n);
+    auto* memory = reinterpret_cast<uint64_t*>(scratch);
+    const std::span<uint64_t> words(memory, n), spare(memory + n, n);
     for (size_t p = 0; p < n; ++p) words[p] = static_cast<uint64_t>(index[static_cast<int64_t>(p)]) << 32 | p;
     int key_bits = 8;
     while (key_bits < 32 && lines_.length >> key_bits != 0) key_bits += 8;
     sort_words(words, spare, key_bits);
 
-    int64_t* starts = starts_memory.as<int64_t>();  // of the runs of picks with one target
+    auto* starts = reinterpret_cast<int64_t*>(memory + 2 * n);  // of the runs of picks with one target
     int64_t targets = 0;
     for (size_t p = 0; p < n; ++p) {
       if (p == 0 || words[p] >> 32 != words[p - 1] >> 32) starts[targets++] = static_cast<int64_t>(p);
