@@ -120,8 +120,7 @@ std::optional<std::vector<std::byte>> DiskCache::find(std::string_view name) {
       break;
     }
     case Found::none:
-    case Found::other:
-      break;
+    case Found::other: break;
   }
   ++misses_;
   return std::nullopt;

@@ -60,14 +60,11 @@ Graph::Graph(std::vector<NodeRef> order, std::vector<Value> outputs, const base:
   if (!nodes_.empty()) hash_ = mix(hash_, nodes_[0]->device().index);
 }
 
-const ir::ConstantAttrs& Graph::literal(size_t i) const {
-  return nodes_[literals_[i]]->attrs_as<ir::ConstantAttrs>();
-}
+const ir::ConstantAttrs& Graph::literal(size_t i) const { return nodes_[literals_[i]]->attrs_as<ir::ConstantAttrs>(); }
 
 bool Graph::is_output(size_t literal) const {
-  return std::any_of(outputs_.begin(), outputs_.end(), [&](const Value& output) {
-    return ir::base_of(output).node == nodes_[literals_[literal]];
-  });
+  return std::any_of(outputs_.begin(), outputs_.end(),
+                     [&](const Value& output) { return ir::base_of(output).node == nodes_[literals_[literal]]; });
 }
 
 uint32_t Graph::memory_of(const Node& leaf) const { return memory_.at(leaf.data().get()); }

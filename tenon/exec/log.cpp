@@ -61,9 +61,7 @@ namespace {
 // A sum, because threads read in any order.
 struct ReadValues {
   std::atomic<uint64_t> sum{0}, count{0};
-  ~ReadValues() {
-    std::fputs(fmt::format("[bits] {} values, {:016x}\n", count.load(), sum.load()).c_str(), stderr);
-  }
+  ~ReadValues() { std::fputs(fmt::format("[bits] {} values, {:016x}\n", count.load(), sum.load()).c_str(), stderr); }
 };
 
 }  // namespace

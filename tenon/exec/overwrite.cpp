@@ -78,8 +78,7 @@ Nodes bases_of(const std::vector<Value>& values) {
 }  // namespace
 
 Nodes overwritable(std::vector<Value>& outputs, const std::vector<NodeRef>& evaluated) {
-  if (std::none_of(evaluated.begin(), evaluated.end(),
-                   [](const NodeRef& node) { return is_state_update(*node); }))
+  if (std::none_of(evaluated.begin(), evaluated.end(), [](const NodeRef& node) { return is_state_update(*node); }))
     return {};
   // With what custom functions were given, which evaluation passes by: it holds weights of which only a copy is read.
   const std::vector<NodeRef> order = ir::topological_order(outputs, [](const Node& node) { return node.evaluated(); });

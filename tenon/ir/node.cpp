@@ -175,6 +175,12 @@ NodeRef Node::make(Op op, Operands inputs, Attrs attrs) {
   return result;
 }
 
+NodeRef Node::make_like(const Node& node, Operands inputs) {
+  NodeRef made = make(node.op_, std::move(inputs), node.attrs_);
+  if (base::checks_nan()) made->scope_ = node.scope_;
+  return made;
+}
+
 const DataRef& Node::data(size_t result) const {
   if (result == 0) return data_;
   return result - 1 < more_data_.size() ? more_data_[result - 1] : kNoData;

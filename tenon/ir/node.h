@@ -68,6 +68,8 @@ class Node {
  public:
   /// The node for this op on these operands: an existing equal one, or a new one. Checks the table's rules.
   static NodeRef make(Op op, Operands inputs, Attrs attrs);
+  /// The same op on other operands, recorded in the same module.
+  static NodeRef make_like(const Node& node, Operands inputs);
 
   Op op() const { return op_; }
   const OpInfo& info() const { return ir::info(op_); }

@@ -31,7 +31,7 @@ std::vector<Value> rewrite(std::span<const Value> outputs, const Rule& rule) {
     if (auto results = rule(*node, {inputs.data(), inputs.size()})) {
       replaced.emplace(node.get(), std::move(*results));
     } else if (changed) {
-      const NodeRef made = Node::make(node->op(), std::move(inputs), node->attrs());
+      const NodeRef made = Node::make_like(*node, std::move(inputs));
       std::vector<Value> results_of_made;
       for (uint32_t i = 0; i < made->results(); ++i) results_of_made.push_back({made, i});
       replaced.emplace(node.get(), std::move(results_of_made));

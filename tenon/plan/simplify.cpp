@@ -58,8 +58,8 @@ bool holds(DType wide, DType narrow) {
   return false;
 }
 
-// There and back through a dtype that holds every value, with views in between: the gradient of a conversion, say, that a
-// product converts again.
+// There and back through a dtype that holds every value, with views in between: the gradient of a conversion, say, that
+// a product converts again.
 std::optional<Value> convert_there_and_back(const Node& node, Inputs in) {
   if (node.op() != Op::cast) return std::nullopt;
   const DType narrow = node.type().dtype;

@@ -70,26 +70,11 @@ class Contents {
   std::vector<Range> ranges_;  // in order, without overlap
 };
 
-size_t reach(const ir::IndexMap& map) {
-  int64_t furthest = -1;
-  const ir::View& view = map.views()[0];
-  int64_t last = view.offset;
-  for (size_t i = 0; i < view.shape.size(); ++i) {
-    if (view.shape[i] == 0) return 0;
-    const int64_t top = view.masked() ? view.valid_to[i] - 1 : view.shape[i] - 1;
-    const int64_t bottom = view.masked() ? view.valid_from[i] : 0;
-    if (top < bottom) return 0;
-    last += view.strides[i] * (view.strides[i] > 0 ? top : bottom);
-  }
-  furthest = std::max(furthest, last);
-  return static_cast<size_t>(furthest + 1);
-}
-
 std::shared_ptr<CheckedProgram> checked(const ir::Call& call) {
   auto program = std::make_shared<CheckedProgram>();
   program->inputs = call.inputs.size();
   for (const ir::Operand& operand : call.inputs) {
-    program->bytes.push_back(reach(operand.map) * size_of(operand.dtype));
+    program->bytes.push_back(ir::bytes_reached(operand.map, operand.dtype).end);
     program->alignments.push_back(size_of(operand.dtype));
   }
   for (const ir::Type& type : call.outputs) {
@@ -116,8 +101,8 @@ std::shared_ptr<CheckedProgram> checked(const ir::LoopNest& nest) {
       base::fail("null", "buffer {} is misused", instr.buffer);
     const size_t size = size_of(instr.dtype);
     const int64_t way = gathers ? std::max<int64_t>(0, (static_cast<int64_t>(instr.bits) - 1) * instr.stride) : 0;
-    program->bytes[instr.buffer] =
-        std::max(program->bytes[instr.buffer], (reach(instr.map) + static_cast<size_t>(way)) * size);
+    program->bytes[instr.buffer] = std::max(
+        program->bytes[instr.buffer], ir::bytes_reached(instr.map, instr.dtype).end + static_cast<size_t>(way) * size);
     program->alignments[instr.buffer] = size;
   }
   return program;
