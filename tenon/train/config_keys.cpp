@@ -4,7 +4,7 @@
 
 #include <tuple>
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 using Model = ModelConfig;
@@ -274,4 +274,4 @@ const std::vector<Key>& table() {
 
 std::span<const Key> config_keys() { return table(); }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -10,7 +10,7 @@
 
 #include "tenon/train/config.h"
 
-namespace tenon::training {
+namespace tenon::train {
 
 using Texts = std::vector<std::string>;
 using Value = std::variant<bool, int64_t, double, std::string, Texts>;
@@ -70,4 +70,4 @@ Value value_of(const Key& key, std::string_view text, std::string_view name);
 /// A value as --set reads it.
 std::string text_of_value(const Value& value);
 
-}  // namespace tenon::training
+}  // namespace tenon::train

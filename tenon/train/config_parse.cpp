@@ -6,7 +6,7 @@
 #include "tenon/io/json.h"
 #include "tenon/train/config_keys.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 using base::fail;
@@ -141,4 +141,4 @@ Config parse_config(std::string_view json, std::string_view name) {
   return reader.config();
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

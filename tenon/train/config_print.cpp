@@ -7,7 +7,7 @@
 
 #include "tenon/train/config_keys.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 using nlohmann::ordered_json;
@@ -126,4 +126,4 @@ std::string config_markdown() {
   return text;
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -9,7 +9,7 @@
 #include "tenon/models/llama.h"
 #include "tenon/models/lora.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 using base::fail;
@@ -169,4 +169,4 @@ std::vector<std::string> lora_targets(const Config& config) {
   return {"c_attn"};
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

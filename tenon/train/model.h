@@ -12,7 +12,7 @@
 #include "tenon/text/tokenizer.h"
 #include "tenon/train/config.h"
 
-namespace tenon::training {
+namespace tenon::train {
 
 /// What a config.json of transformers says the model is: "gpt2"; "unknown" where it says nothing. Fails where it is no
 /// JSON.
@@ -42,4 +42,4 @@ void take_initial_model(Config& config);
 nn::LoraOptions lora_options(const Config& config);
 std::vector<std::string> lora_targets(const Config& config);
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -7,7 +7,7 @@
 
 #include "tenon/base/error.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 std::vector<optim::ParamGroup> groups_of(const Config& config, const std::vector<Tensor>& parameters) {
@@ -106,4 +106,4 @@ void LearningRate::load(const std::map<std::string, double>& state) {
   updates_ = static_cast<int64_t>(state.at("step"));
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

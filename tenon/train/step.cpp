@@ -9,7 +9,7 @@
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 // Clipping gives the norm that metrics show; where nothing is clipped it is asked for with a limit that nothing
@@ -190,4 +190,4 @@ void TrainingStep::load(const std::map<std::string, Tensor>& state) {
   scaler_->load_state_dict(scaler);
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -19,18 +19,18 @@
 #include "tenon/train/checkpoint.h"
 #include "tenon/train/corpus.h"
 #include "tenon/train/evaluation.h"
-#include "tenon/train/metrics.h"
 #include "tenon/train/model.h"
 #include "tenon/train/optimizer.h"
-#include "tenon/train/progress.h"
-#include "tenon/train/report.h"
 #include "tenon/train/run_folder.h"
 #include "tenon/train/sampler.h"
 #include "tenon/train/signals.h"
 #include "tenon/train/step.h"
-#include "tenon/train/tensorboard.h"
+#include "tenon/watch/metrics.h"
+#include "tenon/watch/progress.h"
+#include "tenon/watch/report.h"
+#include "tenon/watch/tensorboard.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 namespace fs = std::filesystem;
@@ -187,7 +187,7 @@ class Run {
   TrainResult train() {
     const StopRequest stop;
     if (folder_.resumes()) resume();
-    metrics_.emplace(MetricsLog::open(folder_.metrics(), done_ > 0 ? std::optional(done_) : std::nullopt));
+    metrics_.emplace(watch::MetricsLog::open(folder_.metrics(), done_ > 0 ? std::optional(done_) : std::nullopt));
     tensorboard_.emplace(folder_.tensorboard(), done_ > 0 ? std::optional(done_) : std::nullopt);
     if (done_ > 0) take_up_what_was_seen();
     if (options_.out) progress_.emplace(config_.training.steps, options_.out);
@@ -315,7 +315,7 @@ class Run {
 
   void sample() {
     last_sample_ = sampler_->write();
-    folder_.write_sample({done_, last_sample_});
+    watch::write_sample(folder_.path(), {done_, last_sample_});
     tensorboard_->text("sample", done_, last_sample_);
     if (progress_) progress_->note(fmt::format("sample after step {}:\n{}\n", done_, last_sample_));
   }
@@ -419,7 +419,7 @@ class Run {
     set_aside_checkpoints(checkpoints, done_);
     // A kill may have come between the checkpoint and its name.
     if (kept_best() && fs::exists(checkpoint_path(checkpoints, *best_step_))) name_best(checkpoints, *best_step_);
-    folder_.remove_samples_after(done_);
+    watch::remove_samples_after(folder_.path(), done_);
     write_config();
     note(fmt::format("goes on from {}", path.string()));
   }
@@ -501,11 +501,11 @@ class Run {
 
   // For the result of a run that has nothing left to do.
   void take_up_what_was_seen() {
-    for (const StepMetrics& metrics : read_metrics(folder_.metrics())) {
+    for (const watch::StepMetrics& metrics : watch::read_metrics(folder_.metrics())) {
       now_ = metrics;
       if (metrics.validation_loss) validation_loss_ = metrics.validation_loss;
     }
-    const std::vector<Sample> samples = read_samples(folder_.path());
+    const std::vector<watch::Sample> samples = watch::read_samples(folder_.path());
     if (!samples.empty()) last_sample_ = samples.back().text;
   }
 
@@ -527,10 +527,10 @@ class Run {
   }
 
   void report(double all_seconds) const {
-    const Table figures{{"Time in all", duration_text(all_seconds)},
-                        {"Parameters", with_separators(model_->count_parameters())},
-                        {"Training tokens", with_separators(corpus_.train.size())}};
-    report_from_folder(folder_.path(), figures);
+    const watch::Table figures{{"Time in all", watch::duration_text(all_seconds)},
+                               {"Parameters", watch::with_separators(model_->count_parameters())},
+                               {"Training tokens", watch::with_separators(corpus_.train.size())}};
+    watch::report_from_folder(folder_.path(), figures);
   }
 
   TrainResult finish(bool stopped) {
@@ -584,9 +584,9 @@ class Run {
   std::optional<Evaluation> evaluation_;
   std::optional<Sampler> sampler_;
   std::optional<data::Loader> loader_;
-  std::optional<MetricsLog> metrics_;
-  std::optional<TensorBoardWriter> tensorboard_;
-  std::optional<Progress> progress_;
+  std::optional<watch::MetricsLog> metrics_;
+  std::optional<watch::TensorBoardWriter> tensorboard_;
+  std::optional<watch::Progress> progress_;
 
   data::Batch batch_;
   std::deque<Position> since_look_;
@@ -595,7 +595,7 @@ class Run {
   Clock::time_point started_;
   StepClock clock_;
   double seconds_before_ = 0, logged_seconds_ = 0;
-  StepMetrics now_;
+  watch::StepMetrics now_;
   std::optional<double> validation_loss_, best_loss_;
   std::optional<int64_t> best_step_;
   std::string last_sample_;
@@ -617,4 +617,4 @@ Config run_config(const fs::path& folder) {
   return parse_config(io::as_text(file->bytes()), path.string());
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

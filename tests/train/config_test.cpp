@@ -12,7 +12,7 @@
 #include "tenon/train/config_keys.h"
 #include "tests/error_text.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 using nlohmann::json;
@@ -477,4 +477,4 @@ TEST(MakeFit, WhatIsAskedForStays) {
 }
 
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::train
