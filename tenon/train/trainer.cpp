@@ -17,6 +17,7 @@
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/train/checkpoint.h"
+#include "tenon/train/config_keys.h"
 #include "tenon/train/corpus.h"
 #include "tenon/train/evaluation.h"
 #include "tenon/train/model.h"
@@ -46,20 +47,9 @@ Config completed(Config config, std::string_view name) {
   return config;
 }
 
-// Keys that say how long a run takes and how it is watched, not what it computes.
-bool may_change(const std::string& path) {
-  static const char* const kFree[] = {"training.steps",        "training.log_every",    "training.eval_every",
-                                      "training.eval_batches", "training.check_finite", "training.capture",
-                                      "data.prefetch",         "device.threads",        "description"};
-  for (const char* free : kFree) {
-    if (path == free) return true;
-  }
-  return path.starts_with("checkpoint.") || path.starts_with("sample.");
-}
-
 void require_same_run(const Config& before, const Config& now, const TrainOptions& options) {
   for (const Difference& one : differences(before, now)) {
-    if (may_change(one.path)) continue;
+    if (find_key(one.path)->on_resume == OnResume::may_change) continue;
     const std::string said = options.config_name.empty() ? "the config now says" : options.config_name + " says";
     const std::string remedy = options.config_name.empty()
                                    ? "take the old value"
