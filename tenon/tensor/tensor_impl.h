@@ -96,6 +96,9 @@ inline const std::shared_ptr<TensorImpl>& root_of(const std::shared_ptr<TensorIm
   return *root;
 }
 
+/// What a tensor that owns its memory holds; what a captured function has made of it stands in the trace.
+const ir::Value& value_of_root(const std::shared_ptr<TensorImpl>& root);
+
 /// The moves from it to the view.
 inline std::vector<ir::Move> path_to(const TensorImpl& view) {
   std::vector<ir::Move> path;
