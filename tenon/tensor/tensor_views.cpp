@@ -113,7 +113,7 @@ void Tensor::set_data(const Tensor& data) {
   past->recordings = 0;
   if (impl_->is_pending) pending_writes::add(past);
   TensorImpl& owner = *root_of(impl_);
-  ++owner.departures;
+  ++owner.data_replacements;
   {
     std::lock_guard lock(views_mutex());
     for (const std::weak_ptr<TensorImpl>& weak : owner.views) {
