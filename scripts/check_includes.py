@@ -44,14 +44,15 @@ USES = {
     "data": {"text"},
     "models": {"nn", "optim", "data"},
     "rl": {"nn", "optim", "data"},
-    "train": {"models"},
+    "watch": {"io"},
+    "train": {"models", "watch"},
 }
 USES["tenon.h"] = set(USES)  # the one public header gathers all
 
 # Third-party headers by their first path component, and the rooms that may include them. fmt is free everywhere.
 # Rooms that are not listed reach the same things through the room that wraps them.
 THIRD_PARTY = {
-    "nlohmann": {"io", "data", "text", "models", "train"},
+    "nlohmann": {"io", "data", "text", "models", "watch", "train"},
     "zlib": {"io", "data"},
     "bzlib": {"data"},
     "zstd": {"data"},
@@ -230,6 +231,10 @@ SELF_TEST = [
     ("tenon/io/npy.cpp", '#include "tenon/text/tokenizer.h"\n', 1),
     ("tenon/data/prepare.cpp", '#include "tenon/text/tokenizer.h"\n#include "tenon/io/file.h"\n', None),
     ("tenon/models/gpt2.cpp", '#include "tenon/train/trainer.h"\n', 1),
+    # A run is watched from outside: what draws it knows files, not runs.
+    ("tenon/train/trainer.cpp", '#include "tenon/watch/report.h"\n', None),
+    ("tenon/watch/report.cpp", '#include "tenon/io/file.h"\n#include "tenon/train/run_folder.h"\n', 2),
+    ("tenon/watch/report.cpp", '#include "tenon/models/gpt2.h"\n', 1),
     ("tenon/plan/group.cpp", '#include "hwy/highway.h"\n', 1),
     ("tenon/backends/cpu/math.cpp", '#include "hwy/highway.h"\n#include <sys/mman.h>\n#include <unistd.h>\n', None),
     ("tenon/base/error.cpp", "#include <boost/any.hpp>\n", 1),

@@ -23,7 +23,7 @@ CLI::Validator path_name();
 /// Fails where a device computes nothing: it serves checks of programs, and its results mean nothing.
 void require_computing(const std::string& device);
 /// "schedule.warmup_steps is 3 instead of the 50 of demo, to fit what was asked for".
-std::string fit_text(const training::Difference& fit, const std::string& config);
+std::string fit_text(const train::Difference& fit, const std::string& config);
 /// Fails where a file would become part of a training run, or take the place of one.
 void require_no_run(std::string_view command, const std::filesystem::path& out);
 

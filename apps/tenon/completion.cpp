@@ -26,7 +26,7 @@ Words choices_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   Words choices;
   if (is_config(option)) {
-    for (const training::Preset& preset : training::presets()) choices.emplace_back(preset.name);
+    for (const train::Preset& preset : train::presets()) choices.emplace_back(preset.name);
   }
   const size_t open = type.rfind('{'), close = type.rfind('}');
   if (open == type.npos || close == type.npos) return choices;

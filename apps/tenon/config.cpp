@@ -20,29 +20,29 @@ struct Wanted {
 };
 
 void list_presets() {
-  for (const training::Preset& preset : training::presets())
-    print("{:24}{}\n", preset.name, training::load_config(std::string(preset.name)).description);
+  for (const train::Preset& preset : train::presets())
+    print("{:24}{}\n", preset.name, train::load_config(std::string(preset.name)).description);
 }
 
-training::Config changed(const std::string& name, const std::vector<std::string>& settings) {
-  training::Config config = training::load_config(name);
-  const training::Config before = config;
-  training::set_all(config, settings);
-  for (const training::Difference& fit : training::make_fit(config, before, settings))
+train::Config changed(const std::string& name, const std::vector<std::string>& settings) {
+  train::Config config = train::load_config(name);
+  const train::Config before = config;
+  train::set_all(config, settings);
+  for (const train::Difference& fit : train::make_fit(config, before, settings))
     tell(io::escaped(fit_text(fit, name)) + "\n");
-  training::validate(config, name);
+  train::validate(config, name);
   return config;
 }
 
 void run(const Wanted& wanted) {
   if (wanted.list) list_presets();
-  if (wanted.defaults) print("{}", training::to_json({}));
-  if (wanted.schema) print("{}", training::json_schema());
-  if (wanted.markdown) print("{}", training::config_markdown());
-  if (!wanted.show.empty()) write_text(training::to_json(changed(wanted.show, wanted.settings)));
+  if (wanted.defaults) print("{}", train::to_json({}));
+  if (wanted.schema) print("{}", train::json_schema());
+  if (wanted.markdown) print("{}", train::config_markdown());
+  if (!wanted.show.empty()) write_text(train::to_json(changed(wanted.show, wanted.settings)));
   if (!wanted.validate.empty()) {
-    const training::Config config = changed(wanted.validate, wanted.settings);
-    print("{}: valid; {} keys differ from their defaults\n", wanted.validate, training::differences({}, config).size());
+    const train::Config config = changed(wanted.validate, wanted.settings);
+    print("{}: valid; {} keys differ from their defaults\n", wanted.validate, train::differences({}, config).size());
   }
 }
 

@@ -62,7 +62,7 @@ struct Loaded {
 };
 
 Loaded load_run(const fs::path& path) {
-  const training::LoadedModel loaded = training::load_model(path);
+  const train::LoadedModel loaded = train::load_model(path);
   models::CausalLm::Files files = loaded.model->files();
   return {std::move(files.weights), std::move(files.config), loaded.tokenizer};
 }
@@ -159,7 +159,7 @@ void folder_to_llama2c(const Job& job) {
   if (!job.dtype.empty() && job.dtype != "f32") throw CLI::ValidationError("--dtype", "is f32 for .bin files");
   if (format_of(job.in) == Format::llama2c) return models::Llama::load_llama2c(job.in)->save_llama2c(job.out);
   if (format_of(job.in) == Format::run) {
-    const training::LoadedModel loaded = training::load_model(job.in);
+    const train::LoadedModel loaded = train::load_model(job.in);
     const auto* llama = dynamic_cast<const models::Llama*>(loaded.model.get());
     if (!llama) fail("convert", "{}: a .bin file is made of a Llama, and the model of {} is none", job.out, job.in);
     return llama->save_llama2c(job.out);
@@ -176,7 +176,7 @@ void require_other_place(const Job& job) {
     for (const fs::path& shard : io::safetensors_shards(job.in)) read.push_back(shard);
   }
   if (is_run(job.in)) {
-    for (const fs::path& part : training::sources_of_run(job.in)) read.push_back(part);
+    for (const fs::path& part : train::sources_of_run(job.in)) read.push_back(part);
   }
   io::require_apart("convert", job.out, read);
   require_no_run("convert", job.out);

@@ -51,7 +51,7 @@ Text tokens_of(const Wanted& wanted, const text::Tokenizer& tokenizer) {
     text.bytes_per_token = static_cast<double>(tokenizer.decode(ids).size()) / static_cast<double>(ids.size());
     return text;
   }
-  training::require_text(wanted.data);
+  train::require_text(wanted.data);
   std::vector<int32_t> ids = text::encode_parallel(tokenizer, bytes);
   if (ids.empty()) base::fail("eval", "{}: is empty", wanted.data);
   const double ratio = static_cast<double>(bytes.size()) / static_cast<double>(ids.size());
@@ -61,7 +61,7 @@ Text tokens_of(const Wanted& wanted, const text::Tokenizer& tokenizer) {
 void run(const Wanted& wanted) {
   require_computing(wanted.device);
   if (wanted.threads > 0) base::set_num_threads(static_cast<int>(wanted.threads));
-  const training::LoadedModel loaded = training::load_model(
+  const train::LoadedModel loaded = train::load_model(
       wanted.model, {.tokenizer = wanted.tokenizer, .lora = wanted.lora, .device = Device(wanted.device)});
   const Text text = tokens_of(wanted, *loaded.tokenizer);
   const int64_t length = wanted.length > 0 ? wanted.length : loaded.model->positions();
@@ -70,11 +70,11 @@ void run(const Wanted& wanted) {
                loaded.model->positions());
   if (text.tokens.size() < 2)
     base::fail("eval", "{}: has fewer than two tokens; there is nothing to tell", wanted.data);
-  training::Config config;
+  train::Config config;
   config.training.precision = wanted.precision;
   config.device.name = wanted.device;
   const auto start = std::chrono::steady_clock::now();
-  const training::Evaluated seen = training::Evaluation(config, *loaded.model).run(text.tokens, wanted.batch, length);
+  const train::Evaluated seen = train::Evaluation(config, *loaded.model).run(text.tokens, wanted.batch, length);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const double perplexity = std::exp(seen.loss), bits = seen.loss / std::log(2.0) / text.bytes_per_token;
   const double speed = static_cast<double>(seen.tokens) / seconds;

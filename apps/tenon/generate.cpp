@@ -124,8 +124,8 @@ void run(Job job) {
   if (job.threads != 0) base::set_num_threads(job.threads);
   models::check(job.options);
   require_computing(job.device);
-  const training::LoadedModel loaded =
-      training::load_model(job.model, {.tokenizer = job.tokenizer, .lora = job.lora, .device = Device(job.device)});
+  const train::LoadedModel loaded =
+      train::load_model(job.model, {.tokenizer = job.tokenizer, .lora = job.lora, .device = Device(job.device)});
   models::TextWriter writer(*loaded.model, *loaded.tokenizer);
   const std::vector<std::string> prompts = prompts_of(job);
   Generator generator(job.seed);

@@ -10,8 +10,8 @@
 #include "apps/tenon/commands.h"
 #include "apps/tenon/output.h"
 #include "tenon/io/input.h"
-#include "tenon/train/report.h"
 #include "tenon/train/trainer.h"
+#include "tenon/watch/report.h"
 
 namespace tenon::cli {
 namespace {
@@ -42,14 +42,13 @@ std::string default_folder(const std::string& config) {
 }
 
 // What is asked for on the command line stands; what it leaves no room for is said.
-training::Config config_of(const Wanted& wanted) {
+train::Config config_of(const Wanted& wanted) {
   const bool resumes = !wanted.resume.empty();
-  training::Config config =
-      wanted.config.empty() ? training::run_config(wanted.resume) : training::load_config(wanted.config);
-  const training::Config before = config;
-  training::set_all(config, wanted.settings);
+  train::Config config = wanted.config.empty() ? train::run_config(wanted.resume) : train::load_config(wanted.config);
+  const train::Config before = config;
+  train::set_all(config, wanted.settings);
   if (resumes) return config;  // keeps what it was begun with
-  for (const training::Difference& fit : training::make_fit(config, before, wanted.settings)) {
+  for (const train::Difference& fit : train::make_fit(config, before, wanted.settings)) {
     if (!wanted.quiet) tell(io::escaped(fit_text(fit, wanted.config)) + "\n");
   }
   return config;
@@ -65,21 +64,21 @@ void run(Wanted wanted) {
     throw CLI::ValidationError("name a config or preset, or a run to --resume; tenon config --list shows the presets");
   if (resumes && !wanted.out.empty())
     throw CLI::ValidationError("--resume goes on in its own folder; leave --out away");
-  const training::Config config = config_of(wanted);
-  training::TrainOptions options;
+  const train::Config config = config_of(wanted);
+  train::TrainOptions options;
   options.folder = resumes ? wanted.resume : wanted.out.empty() ? default_folder(wanted.config) : wanted.out;
   options.resume = resumes;
   options.config_name = wanted.config;
   if (wanted.stop_after > 0) options.stop_after = wanted.stop_after;
   if (wanted.quiet) options.out = nullptr;
-  const training::TrainResult result = training::train(config, options);
+  const train::TrainResult result = train::train(config, options);
 
   if (result.stopped)
     print("stopped after step {}: tenon train --resume {}\n", result.step, options.folder.string());
   else
     print("trained {} step{} in {} ({} in all), {:.0f} tokens/s, loss {:.4f}", result.step, result.step == 1 ? "" : "s",
-          training::duration_text(result.step_seconds), training::duration_text(result.seconds),
-          result.tokens_per_second, result.loss);
+          watch::duration_text(result.step_seconds), watch::duration_text(result.seconds), result.tokens_per_second,
+          result.loss);
   if (!result.stopped) {
     if (result.best_validation_loss) print(", validation loss {:.4f} at best", *result.best_validation_loss);
     print("\nmodel   {}\n", result.model.string());

@@ -111,13 +111,13 @@ void require_computing(const std::string& device) {
   if (device == "null") throw CLI::ValidationError("--device", "null computes nothing; take cpu");
 }
 
-std::string fit_text(const training::Difference& fit, const std::string& config) {
+std::string fit_text(const train::Difference& fit, const std::string& config) {
   return fmt::format("{} is {} instead of the {} of {}, to fit what was asked for", fit.path, fit.after, fit.before,
                      config);
 }
 
 void require_no_run(std::string_view command, const std::filesystem::path& out) {
-  if (const auto run = training::run_owning(out))
+  if (const auto run = train::run_owning(out))
     base::fail(command, "{}: belongs to a run of tenon train, {}; write elsewhere", out.string(), run->string());
 }
 

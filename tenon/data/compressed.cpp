@@ -40,7 +40,8 @@ class Replayed : public ByteStream {
   std::unique_ptr<ByteStream> rest_;
 };
 
-struct Step {
+/// What one call of a decoder has done.
+struct Decoded {
   size_t taken, given;
   bool ended;  // a member, frame or stream; another may follow
 };
@@ -53,13 +54,13 @@ class Gzip {
   Gzip(const Gzip&) = delete;
   Gzip& operator=(const Gzip&) = delete;
   bool begin() { return inflateReset(&state_) == Z_OK; }
-  bool step(std::span<char> in, std::span<char> out, Step& step) {
+  bool decode(std::span<char> in, std::span<char> out, Decoded& done) {
     state_.next_in = reinterpret_cast<Bytef*>(in.data());
     state_.avail_in = static_cast<uInt>(in.size());
     state_.next_out = reinterpret_cast<Bytef*>(out.data());
     state_.avail_out = static_cast<uInt>(out.size());
     const int result = inflate(&state_, Z_NO_FLUSH);
-    step = {in.size() - state_.avail_in, out.size() - state_.avail_out, result == Z_STREAM_END};
+    done = {in.size() - state_.avail_in, out.size() - state_.avail_out, result == Z_STREAM_END};
     return result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR;
   }
 
@@ -79,13 +80,13 @@ class Bzip2 {
     state_ = {};
     return BZ2_bzDecompressInit(&state_, 0, 0) == BZ_OK;
   }
-  bool step(std::span<char> in, std::span<char> out, Step& step) {
+  bool decode(std::span<char> in, std::span<char> out, Decoded& done) {
     state_.next_in = in.data();
     state_.avail_in = static_cast<unsigned>(in.size());
     state_.next_out = out.data();
     state_.avail_out = static_cast<unsigned>(out.size());
     const int result = BZ2_bzDecompress(&state_);
-    step = {in.size() - state_.avail_in, out.size() - state_.avail_out, result == BZ_STREAM_END};
+    done = {in.size() - state_.avail_in, out.size() - state_.avail_out, result == BZ_STREAM_END};
     return result == BZ_OK || result == BZ_STREAM_END;
   }
 
@@ -103,11 +104,11 @@ class Zstd {
   Zstd(const Zstd&) = delete;
   Zstd& operator=(const Zstd&) = delete;
   bool begin() { return !ZSTD_isError(ZSTD_DCtx_reset(state_, ZSTD_reset_session_only)); }
-  bool step(std::span<char> in, std::span<char> out, Step& step) {
+  bool decode(std::span<char> in, std::span<char> out, Decoded& done) {
     ZSTD_inBuffer from{in.data(), in.size(), 0};
     ZSTD_outBuffer to{out.data(), out.size(), 0};
     const size_t result = ZSTD_decompressStream(state_, &to, &from);
-    step = {from.pos, to.pos, result == 0};
+    done = {from.pos, to.pos, result == 0};
     return !ZSTD_isError(result);
   }
 
@@ -130,14 +131,14 @@ class Decompressor : public ByteStream {
         if (waiting_.empty()) return 0;
         begin_stream();
       }
-      Step step{};
-      const bool is_valid = decoder_.step(waiting_, into, step);
+      Decoded done{};
+      const bool is_valid = decoder_.decode(waiting_, into, done);
       if (!is_valid) fail("is damaged");
-      waiting_ = waiting_.subspan(step.taken);
-      in_stream_ = !step.ended;
-      if (step.given > 0) return step.given;
+      waiting_ = waiting_.subspan(done.taken);
+      in_stream_ = !done.ended;
+      if (done.given > 0) return done.given;
       if (in_stream_ && waiting_.empty() && ended_) fail("is cut off");
-      if (in_stream_ && step.taken == 0 && !waiting_.empty()) fail("is damaged");
+      if (in_stream_ && done.taken == 0 && !waiting_.empty()) fail("is damaged");
     }
   }
   int64_t consumed() const override { return inner_->consumed(); }

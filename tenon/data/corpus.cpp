@@ -101,7 +101,8 @@ std::vector<CorpusFile> list_corpus(std::span<const fs::path> inputs, Format for
   return files;
 }
 
-std::unique_ptr<DocumentReader> open_documents(const CorpusFile& file, const std::string& field, const Place& from) {
+std::unique_ptr<DocumentReader> open_documents(const CorpusFile& file, const std::string& field,
+                                               const ReadPosition& from) {
   auto stream = decompressed(open_file(file.path));
   if (stream->skip(from.offset) != from.offset) {
     base::fail("corpus", "{}: is shorter than when it was read before: begin anew with --restart", file.path.string());

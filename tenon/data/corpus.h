@@ -35,7 +35,7 @@ std::vector<CorpusFile> list_corpus(std::span<const std::filesystem::path> input
 
 /// The documents of a file from a place on, which must be one that a reader of this file has been at.
 std::unique_ptr<DocumentReader> open_documents(const CorpusFile& file, const std::string& field,
-                                               const Place& from = {});
+                                               const ReadPosition& from = {});
 
 /// What a model shall see of a piece.
 std::string shown_text(Piece piece);

@@ -23,12 +23,12 @@ struct Piece {
 };
 
 /// Between two pieces.
-struct Place {
+struct ReadPosition {
   int64_t offset = 0;  // in what the file holds when decompressed
   int64_t line = 0;    // lines before it, for messages; counted by formats of lines
   bool inside_document = false;
 
-  bool operator==(const Place&) const = default;
+  bool operator==(const ReadPosition&) const = default;
 };
 
 class DocumentReader {
@@ -37,7 +37,7 @@ class DocumentReader {
   /// False at the end. Fails with one line that starts with `[corpus] file` where the file is not what it should be.
   virtual bool next(Piece& piece) = 0;
   /// After the last piece that was given.
-  virtual Place place() const = 0;
+  virtual ReadPosition position() const = 0;
   /// Bytes of the file that were read so far.
   virtual int64_t consumed() const = 0;
 };
@@ -49,11 +49,11 @@ inline constexpr size_t kLongestRecord = size_t{64} << 20;
 inline constexpr std::string_view kEndOfTextMark = "<|endoftext|>";
 
 /// The stream must stand at the place. Invalid UTF-8 is kept as it is.
-std::unique_ptr<DocumentReader> read_text(std::unique_ptr<ByteStream> stream, const Place& from = {});
+std::unique_ptr<DocumentReader> read_text(std::unique_ptr<ByteStream> stream, const ReadPosition& from = {});
 /// One document a line: the text in a field of its JSON object.
 std::unique_ptr<DocumentReader> read_jsonl(std::unique_ptr<ByteStream> stream, std::string field,
-                                           const Place& from = {});
+                                           const ReadPosition& from = {});
 /// The articles of a MediaWiki dump, their text still with its markup: namespace 0, no redirects.
-std::unique_ptr<DocumentReader> read_wiki(std::unique_ptr<ByteStream> stream, const Place& from = {});
+std::unique_ptr<DocumentReader> read_wiki(std::unique_ptr<ByteStream> stream, const ReadPosition& from = {});
 
 }  // namespace tenon::data

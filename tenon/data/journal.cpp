@@ -63,9 +63,9 @@ std::string to_json(const Journal& journal) {
               {"version", 1},
               {"run", journal.run},
               {"file", progress.file},
-              {"offset", progress.place.offset},
-              {"line", progress.place.line},
-              {"inside_document", progress.place.inside_document},
+              {"offset", progress.position.offset},
+              {"line", progress.position.line},
+              {"inside_document", progress.position.inside_document},
               {"written", json_of(progress.written)},
               {"is_cut", progress.is_cut},
               {"uncut", json_of(progress.uncut)}}

@@ -17,7 +17,7 @@ namespace tenon::data {
 /// How far a run is: the next piece comes from this place of this file.
 struct Progress {
   int64_t file = 0;
-  Place place;
+  ReadPosition position;
   Written written;
   bool is_cut = false;  // the part for validation is in its own file already; `written` is what remains
   Written uncut;        // the whole, while is_cut

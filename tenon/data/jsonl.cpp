@@ -71,7 +71,7 @@ class FieldFinder : public io::JsonEvents {
 
 class JsonlReader : public DocumentReader {
  public:
-  JsonlReader(std::unique_ptr<ByteStream> stream, std::string field, const Place& from)
+  JsonlReader(std::unique_ptr<ByteStream> stream, std::string field, const ReadPosition& from)
       : ahead_(std::move(stream), from.offset), field_(std::move(field)), line_(from.line) {}
 
   bool next(Piece& piece) override {
@@ -87,7 +87,7 @@ class JsonlReader : public DocumentReader {
       if (!is_blank) return true;
     }
   }
-  Place place() const override { return {ahead_.offset(), line_, false}; }
+  ReadPosition position() const override { return {ahead_.offset(), line_, false}; }
   int64_t consumed() const override { return ahead_.stream().consumed(); }
 
  private:
@@ -130,7 +130,8 @@ class JsonlReader : public DocumentReader {
 
 }  // namespace
 
-std::unique_ptr<DocumentReader> read_jsonl(std::unique_ptr<ByteStream> stream, std::string field, const Place& from) {
+std::unique_ptr<DocumentReader> read_jsonl(std::unique_ptr<ByteStream> stream, std::string field,
+                                           const ReadPosition& from) {
   return std::make_unique<JsonlReader>(std::move(stream), std::move(field), from);
 }
 

@@ -105,9 +105,9 @@ class Loader::Prefetcher {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return taken_ < filled_ || failure_; });
     if (taken_ == filled_) std::rethrow_exception(failure_);
-    Slot& slot = slots_[taken_ % slots_.size()];
-    std::swap(into, slot.batch);
-    const LoaderState after = slot.after;
+    PreparedBatch& prepared = prepared_[taken_ % prepared_.size()];
+    std::swap(into, prepared.batch);
+    const LoaderState after = prepared.after;
     ++taken_;
     lock.unlock();
     changed_.notify_all();
@@ -115,16 +115,16 @@ class Loader::Prefetcher {
   }
 
  private:
-  struct Slot {
+  struct PreparedBatch {
     Batch batch;
     LoaderState after;
   };
 
   void read_ahead() {
     try {
-      while (Slot* slot = wait_for_empty()) {
-        windows_.read(ahead_, slot->batch);
-        slot->after = ahead_;
+      while (PreparedBatch* prepared = wait_for_empty()) {
+        windows_.read(ahead_, prepared->batch);
+        prepared->after = ahead_;
         {
           const std::lock_guard lock(mutex_);
           ++filled_;
@@ -138,17 +138,17 @@ class Loader::Prefetcher {
     }
   }
 
-  Slot* wait_for_empty() {
+  PreparedBatch* wait_for_empty() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return stop_ || filled_ - taken_ < slots_.size(); });
-    return stop_ ? nullptr : &slots_[filled_ % slots_.size()];
+    changed_.wait(lock, [&] { return stop_ || filled_ - taken_ < prepared_.size(); });
+    return stop_ ? nullptr : &prepared_[filled_ % prepared_.size()];
   }
 
   const Windows& windows_;
   LoaderState ahead_;  // of the thread alone
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::array<Slot, 4> slots_;
+  std::array<PreparedBatch, 4> prepared_;
   uint64_t filled_ = 0, taken_ = 0;
   bool stop_ = false;
   std::exception_ptr failure_;

@@ -41,15 +41,15 @@ class OrderedPipeline {
   /// The next finished unit; nothing at the end. Rethrows what a part threw.
   std::unique_ptr<Unit> next() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return slots_.empty() ? all_made_ : slots_.front()->done; });
-    if (slots_.empty()) return nullptr;
-    const auto slot = std::move(slots_.front());
-    slots_.pop_front();
+    changed_.wait(lock, [&] { return jobs_.empty() ? all_made_ : jobs_.front()->done; });
+    if (jobs_.empty()) return nullptr;
+    const auto job = std::move(jobs_.front());
+    jobs_.pop_front();
     --begun_;
     lock.unlock();
     changed_.notify_all();
-    if (slot->failure) std::rethrow_exception(slot->failure);
-    return std::make_unique<Unit>(std::move(slot->unit));
+    if (job->failure) std::rethrow_exception(job->failure);
+    return std::make_unique<Unit>(std::move(job->unit));
   }
 
  private:
@@ -62,7 +62,7 @@ class OrderedPipeline {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  struct Slot {
+  struct Job {
     Unit unit;
     std::exception_ptr failure;
     bool done = false;
@@ -71,16 +71,16 @@ class OrderedPipeline {
   void make_all() {
     bool more = true;
     while (more) {
-      auto slot = std::make_shared<Slot>();
+      auto job = std::make_shared<Job>();
       try {
-        more = make_(slot->unit);
+        more = make_(job->unit);
       } catch (...) {
-        slot->failure = std::current_exception();
+        job->failure = std::current_exception();
       }
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stop_ || slots_.size() < most_; });
-      const bool is_last = !more || slot->failure || stop_;
-      if (more) slots_.push_back(std::move(slot));
+      changed_.wait(lock, [&] { return stop_ || jobs_.size() < most_; });
+      const bool is_last = !more || job->failure || stop_;
+      if (more) jobs_.push_back(std::move(job));
       all_made_ = is_last;
       more = !is_last;
       lock.unlock();
@@ -91,23 +91,23 @@ class OrderedPipeline {
   void work_on_all() {
     std::unique_lock lock(mutex_);
     while (true) {
-      changed_.wait(lock, [&] { return stop_ || begun_ < slots_.size() || all_made_; });
-      if (stop_ || (begun_ == slots_.size() && all_made_)) return;
-      const std::shared_ptr<Slot> slot = slots_[begun_++];
+      changed_.wait(lock, [&] { return stop_ || begun_ < jobs_.size() || all_made_; });
+      if (stop_ || (begun_ == jobs_.size() && all_made_)) return;
+      const std::shared_ptr<Job> job = jobs_[begun_++];
       lock.unlock();
-      work_on(*slot);
+      work_on(*job);
       lock.lock();
-      slot->done = true;
+      job->done = true;
       changed_.notify_all();
     }
   }
 
-  void work_on(Slot& slot) {
-    if (slot.failure) return;
+  void work_on(Job& job) {
+    if (job.failure) return;
     try {
-      work_(slot.unit);
+      work_(job.unit);
     } catch (...) {
-      slot.failure = std::current_exception();
+      job.failure = std::current_exception();
     }
   }
 
@@ -116,7 +116,7 @@ class OrderedPipeline {
   size_t most_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::shared_ptr<Slot>> slots_;  // in order; the first begun_ are being worked on or done
+  std::deque<std::shared_ptr<Job>> jobs_;  // in order; the first begun_ are being worked on or done
   size_t begun_ = 0;
   bool all_made_ = false, stop_ = false;
   std::vector<std::thread> threads_;

@@ -23,7 +23,7 @@ struct Unit {
   std::vector<int32_t> tokens;
   int64_t documents = 0;
   int64_t file = 0;  // where the next unit begins
-  Place place;
+  ReadPosition position;
   int64_t consumed = 0;  // bytes of all files by then
 };
 
@@ -31,7 +31,7 @@ struct Unit {
 class UnitMaker {
  public:
   UnitMaker(const std::vector<CorpusFile>& files, const std::string& field, const Progress& from)
-      : files_(files), field_(field), file_(from.file), place_(from.place) {
+      : files_(files), field_(field), file_(from.file), position_(from.position) {
     for (int64_t i = 0; i < file_; ++i) finished_bytes_ += files_[static_cast<size_t>(i)].bytes;
   }
 
@@ -39,20 +39,20 @@ class UnitMaker {
     size_t bytes = 0;
     while (bytes < kUnitBytes && file_ < static_cast<int64_t>(files_.size())) {
       Piece piece;
-      if (!reader_) reader_ = open_documents(current(), field_, place_);
+      if (!reader_) reader_ = open_documents(current(), field_, position_);
       if (reader_->next(piece)) {
-        place_ = reader_->place();
+        position_ = reader_->position();
         bytes += piece.text.size();
         unit.pieces.push_back(std::move(piece));
       } else {
         finished_bytes_ += current().bytes;
         reader_.reset();
         ++file_;
-        place_ = {};
+        position_ = {};
       }
     }
     unit.file = file_;
-    unit.place = place_;
+    unit.position = position_;
     unit.consumed = finished_bytes_ + (reader_ ? reader_->consumed() : 0);
     return !unit.pieces.empty();
   }
@@ -63,7 +63,7 @@ class UnitMaker {
   const std::vector<CorpusFile>& files_;
   const std::string& field_;
   int64_t file_;
-  Place place_;
+  ReadPosition position_;
   std::unique_ptr<DocumentReader> reader_;
   int64_t finished_bytes_ = 0;
 };
@@ -237,7 +237,7 @@ class Run {
       writer_->append(unit->tokens);
       for (int64_t i = 0; i < unit->documents; ++i) writer_->end_document();
       progress.file = unit->file;
-      progress.place = unit->place;
+      progress.position = unit->position;
       const bool checkpoint = unit->consumed - checkpoint_at >= options_.checkpoint_bytes;
       if (checkpoint) {
         write_checkpoint();
@@ -246,7 +246,7 @@ class Run {
       report(unit->consumed, checkpoint);
     }
     progress.file = static_cast<int64_t>(files_.size());
-    progress.place = {};
+    progress.position = {};
     if (writer_->tokens() == 0) base::fail("prepare", "the inputs hold no text; nothing was written");
     progress.written = writer_->sync();
   }

@@ -34,7 +34,7 @@ size_t cut_of(std::string_view view) {
 
 class TextReader : public DocumentReader {
  public:
-  TextReader(std::unique_ptr<ByteStream> stream, const Place& from)
+  TextReader(std::unique_ptr<ByteStream> stream, const ReadPosition& from)
       : ahead_(std::move(stream), from.offset), inside_(from.inside_document) {
     if (from.offset > 0) return;
     ahead_.fill(3);
@@ -49,7 +49,7 @@ class TextReader : public DocumentReader {
     } while (piece.text.empty() && !inside_ && !was_inside_);  // nothing between two marks
     return true;
   }
-  Place place() const override { return {ahead_.offset(), 0, inside_}; }
+  ReadPosition position() const override { return {ahead_.offset(), 0, inside_}; }
   int64_t consumed() const override { return ahead_.stream().consumed(); }
 
  private:
@@ -96,7 +96,7 @@ class TextReader : public DocumentReader {
 
 }  // namespace
 
-std::unique_ptr<DocumentReader> read_text(std::unique_ptr<ByteStream> stream, const Place& from) {
+std::unique_ptr<DocumentReader> read_text(std::unique_ptr<ByteStream> stream, const ReadPosition& from) {
   return std::make_unique<TextReader>(std::move(stream), from);
 }
 

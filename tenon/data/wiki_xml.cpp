@@ -21,8 +21,8 @@ struct Tag {
 
 class WikiReader : public DocumentReader {
  public:
-  WikiReader(std::unique_ptr<ByteStream> stream, const Place& from)
-      : ahead_(std::move(stream), from.offset), place_(from), is_dump_(from.offset > 0) {}
+  WikiReader(std::unique_ptr<ByteStream> stream, const ReadPosition& from)
+      : ahead_(std::move(stream), from.offset), position_(from), is_dump_(from.offset > 0) {}
 
   bool next(Piece& piece) override {
     Tag tag;
@@ -30,16 +30,16 @@ class WikiReader : public DocumentReader {
       if (tag.name == "mediawiki") is_dump_ = true;
       if (tag.name == "/mediawiki") is_whole_ = true;
       if (tag.name == "page" && !tag.closes_itself && read_page(piece)) {
-        place_.offset = ahead_.offset();
+        position_.offset = ahead_.offset();
         return true;
       }
     }
     if (!is_dump_) fail("is not a MediaWiki dump (it has no <mediawiki>)");
     if (!is_whole_) fail("is cut off: it ends before </mediawiki>");
-    place_.offset = ahead_.offset();
+    position_.offset = ahead_.offset();
     return false;
   }
-  Place place() const override { return place_; }
+  ReadPosition position() const override { return position_; }
   int64_t consumed() const override { return ahead_.stream().consumed(); }
 
  private:
@@ -141,13 +141,13 @@ class WikiReader : public DocumentReader {
   }
 
   Lookahead ahead_;
-  Place place_;
+  ReadPosition position_;
   bool is_dump_, is_whole_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<DocumentReader> read_wiki(std::unique_ptr<ByteStream> stream, const Place& from) {
+std::unique_ptr<DocumentReader> read_wiki(std::unique_ptr<ByteStream> stream, const ReadPosition& from) {
   return std::make_unique<WikiReader>(std::move(stream), from);
 }
 

@@ -182,21 +182,15 @@ std::vector<std::byte> host_copy_of(const ir::Type& type) {
 
 }  // namespace
 
-namespace {
-
-// Of a huge value that is not there yet, only the part that is looked at is computed.
-Value part_of_huge(const Value& value) {
+bool reads_a_part(const Value& value) {
   constexpr size_t kHuge = size_t{1} << 30, kSmallPart = 8;
   const Value base = ir::base_of(value);
   const size_t whole = bytes_of(base.type());
-  if (base.node->evaluated() || whole < kHuge || bytes_of(value.type()) > whole / kSmallPart) return value;
-  return ir::decompose(Op::contiguous, {&value, 1}, ir::NoAttrs())[0];
+  return !base.node->evaluated() && whole >= kHuge && bytes_of(value.type()) <= whole / kSmallPart;
 }
 
-}  // namespace
-
 std::vector<std::byte> read(const Value& whole) {
-  const Value value = part_of_huge(whole);
+  const Value value = reads_a_part(whole) ? ir::decompose(Op::contiguous, {&whole, 1}, ir::NoAttrs())[0] : whole;
   StorageRef storage;
   uint64_t version = 0;
   eval({&value, 1}, true);

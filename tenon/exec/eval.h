@@ -30,6 +30,9 @@ void synchronize();
 /// True when reading the value needs no computation.
 bool is_evaluated(const ir::Value& value);
 
+/// Whether a value is a small part of a huge one that is not there yet: reading it computes that part alone.
+bool reads_a_part(const ir::Value& value);
+
 /// The bytes of a value in row-major order, computing it first if need be.
 std::vector<std::byte> read(const ir::Value& value);
 

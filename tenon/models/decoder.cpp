@@ -70,7 +70,7 @@ Tensor state(const Tensor& value) { return value.clone().eval(); }
 }  // namespace
 
 struct Decoder::Batch {
-  struct Step {
+  struct CapturedStep {
     Sampler sampler;
     std::optional<DType> autocast;
     Compiled<Tensor, 1> next;
@@ -116,7 +116,7 @@ struct Decoder::Batch {
     return sampler.draw(model.next_logits(ids, &caches), seen, &generator).unsqueeze(-1);
   }
 
-  Step& step_for(const GenerateOptions& options) {
+  CapturedStep& step_for(const GenerateOptions& options) {
     for (auto step = steps.begin(); step != steps.end(); ++step) {
       if (!(*step)->sampler.fits(options) || (*step)->autocast != autocast_dtype()) continue;
       std::rotate(steps.begin(), step, step + 1);
@@ -135,7 +135,8 @@ struct Decoder::Batch {
       }
       return next(token, sampler);
     });
-    steps.insert(steps.begin(), std::make_unique<Step>(Step{sampler, autocast_dtype(), std::move(step)}));
+    steps.insert(steps.begin(),
+                 std::make_unique<CapturedStep>(CapturedStep{sampler, autocast_dtype(), std::move(step)}));
     return *steps[0];
   }
 
@@ -151,7 +152,7 @@ struct Decoder::Batch {
   Tensor seen;    // the tokens of each sequence so far, bool (batch, vocabulary); undefined until a penalty asks for it
   Generator generator;
   int64_t size, capacity;
-  std::vector<std::unique_ptr<Step>> steps;  // the latest first
+  std::vector<std::unique_ptr<CapturedStep>> steps;  // the latest first
   size_t earlier_recordings = 0;
 };
 
@@ -196,7 +197,7 @@ Decoder::Sequences Decoder::run(const Sequences& prompts, const GenerateOptions&
   const int64_t columns = std::min(longest + options.new_tokens - 1, model_.positions());
   Batch& batch = batch_for(static_cast<int64_t>(prompts.size()), columns);
   const Lent lent(batch.generator, options.generator ? *options.generator : default_generator());
-  Batch::Step& step = batch.step_for(options);
+  Batch::CapturedStep& step = batch.step_for(options);
 
   std::vector<bool> ended(prompts.size());
   const auto take = [&](size_t sequence, int64_t token) {

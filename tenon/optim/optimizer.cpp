@@ -56,8 +56,11 @@ Optimizer::Optimizer(std::vector<ParamGroup> groups, const Common& common, std::
     for (const Tensor& p : group.parameters) {
       if (!p.defined()) base::fail("optimizer", "a parameter is undefined");
       if (!is_float(p.dtype())) base::fail("optimizer", "parameters are floating-point, one is {}", name(p.dtype()));
-      if (!p.is_leaf()) base::fail("optimizer", "a parameter of shape {} is the result of an op; only leaves can be "
-                                   "optimized", ir::to_string(p.shape()));
+      if (!p.is_leaf())
+        base::fail("optimizer",
+                   "a parameter of shape {} is the result of an op; only leaves can be "
+                   "optimized",
+                   ir::to_string(p.shape()));
       if (std::find(seen.begin(), seen.end(), p.impl().get()) != seen.end())
         base::fail("optimizer", "a parameter of shape {} was given twice", ir::to_string(p.shape()));
       seen.push_back(p.impl().get());
@@ -75,23 +78,23 @@ void Optimizer::lay_out(std::vector<std::string>& moments, double initial) {
   for (size_t g = 0; g < given_.size(); ++g) {
     for (const Tensor& p : given_[g].parameters) {
       const auto fits = [&](const Arena& arena) {
-        const Tensor& other = arena.slots[0].parameter;
+        const Tensor& other = arena.placed[0].parameter;
         return other.dtype() == p.dtype() && other.device() == p.device();
       };
       auto found = std::find_if(arenas_.begin(), arenas_.end(), fits);
       if (found == arenas_.end()) found = arenas_.insert(arenas_.end(), Arena());
-      found->slots.push_back({p, g, 0, p.numel()});
+      found->placed.push_back({p, g, 0, p.numel()});
     }
   }
   const NoGrad moving;
   for (Arena& arena : arenas_) {
     // Groups stay together; within one, what could break the alignment of others goes last.
-    std::stable_sort(arena.slots.begin(), arena.slots.end(), [](const Slot& a, const Slot& b) {
+    std::stable_sort(arena.placed.begin(), arena.placed.end(), [](const PlacedParameter& a, const PlacedParameter& b) {
       return std::pair(a.group, a.size % kAligned != 0) < std::pair(b.group, b.size % kAligned != 0);
     });
-    for (Slot& slot : arena.slots) {
-      slot.begin = arena.size;
-      arena.size += slot.size;
+    for (PlacedParameter& one : arena.placed) {
+      one.begin = arena.size;
+      arena.size += one.size;
     }
     gather_weights(arena);
     const Options options(computing_type(arena.weights), arena.weights.device());
@@ -99,7 +102,8 @@ void Optimizer::lay_out(std::vector<std::string>& moments, double initial) {
       arena.moments.push_back(full({arena.size}, initial, options).clone().eval());
   }
   step_ = zeros({}, Options(DType::i32, arenas_[0].weights.device())).clone().eval();
-  for (const Arena& arena : arenas_) device::open(arena.weights.device().id).pool().trim();  // of what initial values took
+  for (const Arena& arena : arenas_)
+    device::open(arena.weights.device().id).pool().trim();  // of what initial values took
   // Numbers travel to where the weights are, as exact as the most exact of them.
   DType exact = DType::f32;
   for (const Arena& arena : arenas_) exact = promote(exact, computing_type(arena.weights));
@@ -113,26 +117,27 @@ void Optimizer::lay_out(std::vector<std::string>& moments, double initial) {
 // optimizer has them, stay.
 void Optimizer::gather_weights(Arena& arena) {
   const NoGrad moving;
-  const std::shared_ptr<TensorImpl> root = arena.slots[0].parameter.impl()->root;
+  const std::shared_ptr<TensorImpl> root = arena.placed[0].parameter.impl()->root;
   if (root && !root->root) {
     const Tensor candidate = Tensor::of(root);
     if (candidate.shape() == Dims{arena.size}) {
       arena.weights = candidate;
-      if (std::all_of(arena.slots.begin(), arena.slots.end(), [&](const Slot& slot) { return is_home(arena, slot); }))
+      if (std::all_of(arena.placed.begin(), arena.placed.end(),
+                      [&](const PlacedParameter& one) { return is_home(arena, one); }))
         return;
     }
   }
   const Tensor before = arena.weights.defined() ? shadow_of(arena.weights) : Tensor();
-  const Options options(arena.slots[0].parameter.dtype(), arena.slots[0].parameter.device());
+  const Options options(arena.placed[0].parameter.dtype(), arena.placed[0].parameter.device());
   arena.weights = zeros({arena.size}, options).clone().eval();
   // One by one: initial values are still to be drawn, and several stores into parts of one tensor would each copy it.
-  for (const Slot& slot : arena.slots) {
-    arena.weights.slice(0, slot.begin, slot.begin + slot.size).copy_(slot.parameter.detach().reshape({slot.size}));
+  for (const PlacedParameter& one : arena.placed) {
+    arena.weights.slice(0, one.begin, one.begin + one.size).copy_(one.parameter.detach().reshape({one.size}));
     arena.weights.eval();
   }
-  for (Slot& slot : arena.slots) {
-    const Tensor place = arena.weights.slice(0, slot.begin, slot.begin + slot.size).reshape(slot.parameter.shape());
-    slot.parameter.set_data(place);
+  for (PlacedParameter& one : arena.placed) {
+    const Tensor place = arena.weights.slice(0, one.begin, one.begin + one.size).reshape(one.parameter.shape());
+    one.parameter.set_data(place);
   }
   if (before.defined()) tenon::keep_shadow(arena.weights, before.dtype());
 }
@@ -149,29 +154,30 @@ ir::IndexMap expected_place(int64_t arena, int64_t begin, const Dims& shape) {
 
 }  // namespace
 
-bool Optimizer::is_home(const Arena& arena, const Slot& slot) const {
-  const TensorImpl& parameter = *slot.parameter.impl();
+bool Optimizer::is_home(const Arena& arena, const PlacedParameter& one) const {
+  const TensorImpl& parameter = *one.parameter.impl();
   if (parameter.root != arena.weights.impl()) return false;
   ir::IndexMap map(Dims{arena.size});
   map.apply(parameter.moves);
-  return map == expected_place(arena.size, slot.begin, slot.parameter.shape());
+  return map == expected_place(arena.size, one.begin, one.parameter.shape());
 }
 
 std::vector<Optimizer::Run> Optimizer::runs_of(const Arena& arena) const {
   std::vector<Run> runs;
-  if (arena.gradients.defined()) return {{0, arena.slots.size(), arena.gradients}};
-  for (size_t i = 0; i < arena.slots.size(); ++i) {
-    if (!arena.slots[i].parameter.grad().defined()) continue;
+  if (arena.gradients.defined()) return {{0, arena.placed.size(), arena.gradients}};
+  for (size_t i = 0; i < arena.placed.size(); ++i) {
+    if (!arena.placed[i].parameter.grad().defined()) continue;
     if (runs.empty() || runs.back().last != i) runs.push_back({i, i, {}});
     runs.back().last = i + 1;
   }
   for (Run& run : runs) {
-    const int64_t begin = arena.slots[run.first].begin, end = arena.slots[run.last - 1].begin + arena.slots[run.last - 1].size;
+    const int64_t begin = arena.placed[run.first].begin,
+                  end = arena.placed[run.last - 1].begin + arena.placed[run.last - 1].size;
     ir::Value total;
     for (size_t i = run.first; i < run.last; ++i) {
-      const Slot& slot = arena.slots[i];
-      const ir::Value flat = ir::reshape(slot.parameter.grad().detach().value(), {slot.size});
-      const ir::Value placed = ir::pad(flat, {slot.begin - begin}, {end - slot.begin - slot.size});
+      const PlacedParameter& one = arena.placed[i];
+      const ir::Value flat = ir::reshape(one.parameter.grad().detach().value(), {one.size});
+      const ir::Value placed = ir::pad(flat, {one.begin - begin}, {end - one.begin - one.size});
       total = total ? ir::add(total, placed) : placed;
     }
     run.gradient = Tensor(total);
@@ -181,28 +187,28 @@ std::vector<Optimizer::Run> Optimizer::runs_of(const Arena& arena) const {
 
 // One number when it is the same for all groups of the run; else chosen by the position of each element.
 Tensor Optimizer::per_group(const Arena& arena, const Run& run, const std::function<Tensor(size_t)>& of_group) const {
-  const int64_t begin = arena.slots[run.first].begin;
-  const int64_t size = arena.slots[run.last - 1].begin + arena.slots[run.last - 1].size - begin;
-  Tensor chosen = of_group(arena.slots[run.first].group), position;
+  const int64_t begin = arena.placed[run.first].begin;
+  const int64_t size = arena.placed[run.last - 1].begin + arena.placed[run.last - 1].size - begin;
+  Tensor chosen = of_group(arena.placed[run.first].group), position;
   ir::Value last = chosen.value();
   for (size_t i = run.first + 1; i < run.last; ++i) {
-    const Slot& slot = arena.slots[i];
-    if (slot.group == arena.slots[i - 1].group) continue;
-    const Tensor next = of_group(slot.group);
+    const PlacedParameter& one = arena.placed[i];
+    if (one.group == arena.placed[i - 1].group) continue;
+    const Tensor next = of_group(one.group);
     if (next.value() == last) continue;
     last = next.value();
     const DType counts = size < (int64_t{1} << 31) ? DType::i32 : DType::i64;
     if (!position.defined()) position = arange(size, Options(counts, arena.weights.device()));
-    chosen = where(position < slot.begin - begin, chosen, next);
+    chosen = where(position < one.begin - begin, chosen, next);
   }
   return chosen;
 }
 
 Operand Optimizer::decay_of(const Arena& arena, const Run& run) const {
-  const double first = groups_[arena.slots[run.first].group].weight_decay;
-  const bool same = std::all_of(arena.slots.begin() + static_cast<ptrdiff_t>(run.first),
-                                arena.slots.begin() + static_cast<ptrdiff_t>(run.last),
-                                [&](const Slot& slot) { return groups_[slot.group].weight_decay == first; });
+  const double first = groups_[arena.placed[run.first].group].weight_decay;
+  const bool same = std::all_of(arena.placed.begin() + static_cast<ptrdiff_t>(run.first),
+                                arena.placed.begin() + static_cast<ptrdiff_t>(run.last),
+                                [&](const PlacedParameter& one) { return groups_[one.group].weight_decay == first; });
   if (same) return first;
   return per_group(arena, run, [&](size_t group) {
     return full({}, groups_[group].weight_decay, Options(computing_type(arena.weights), arena.weights.device()));
@@ -210,13 +216,13 @@ Operand Optimizer::decay_of(const Arena& arena, const Run& run) const {
 }
 
 Tensor Optimizer::part(const Tensor& whole, const Arena& arena, const Run& run) const {
-  if (run.first == 0 && run.last == arena.slots.size()) return whole;
-  const Slot& last = arena.slots[run.last - 1];
-  return whole.slice(0, arena.slots[run.first].begin, last.begin + last.size);
+  if (run.first == 0 && run.last == arena.placed.size()) return whole;
+  const PlacedParameter& last = arena.placed[run.last - 1];
+  return whole.slice(0, arena.placed[run.first].begin, last.begin + last.size);
 }
 
 void Optimizer::store(Tensor& whole, const Arena& arena, const Run& run, const Tensor& value, bool with_shadow) {
-  const bool is_whole = run.first == 0 && run.last == arena.slots.size();
+  const bool is_whole = run.first == 0 && run.last == arena.placed.size();
   if (is_whole && with_shadow) return write_with_shadow(whole, value);
   part(whole, arena, run).copy_(value);
 }
@@ -241,16 +247,18 @@ Tensor Optimizer::clip_grad_norm(double most, GradScaler* scaler) {
 
 void Optimizer::step(GradScaler* scaler, const Tensor& when) {
   if (when.defined() && (when.dtype() != DType::boolean || when.dim() != 0))
-    base::fail("optimizer", "a condition is a bool of shape (), got {}{}", name(when.dtype()), ir::to_string(when.shape()));
+    base::fail("optimizer", "a condition is a bool of shape (), got {}{}", name(when.dtype()),
+               ir::to_string(when.shape()));
   const NoGrad updating;
   std::vector<std::vector<Run>> runs;
   bool any = false;
   for (Arena& arena : arenas_) {
-    const bool at_home = std::all_of(arena.slots.begin(), arena.slots.end(),
-                                     [&](const Slot& slot) { return is_home(arena, slot); });
+    const bool at_home = std::all_of(arena.placed.begin(), arena.placed.end(),
+                                     [&](const PlacedParameter& one) { return is_home(arena, one); });
     if (!at_home) {
       if (Trace::current())
-        base::fail("optimizer", "parameters were given other memory since the optimizer was made (another optimizer, "
+        base::fail("optimizer",
+                   "parameters were given other memory since the optimizer was made (another optimizer, "
                    "to(), or set_data); call gather() before the captured function");
       gather_weights(arena);
     }
@@ -268,8 +276,8 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
       }
     }
   }
-  Tensor goes = when;
-  if (finite.defined()) goes = goes.defined() ? logical_and(goes, finite) : finite;
+  Tensor is_applied = when;
+  if (finite.defined()) is_applied = is_applied.defined() ? logical_and(is_applied, finite) : finite;
   const Tensor count = step_ + 1;
   std::vector<Tensor> written{step_};
   for (size_t a = 0; a < arenas_.size(); ++a) {
@@ -280,16 +288,18 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
       if (scaler) gradient = gradient * scaler->inverse();
       if (clip_factor_.defined()) gradient = gradient * clip_factor_;
       const Operand decay = decay_of(arena, run);
-      const auto lr_of = [&](size_t g) { return (groups_[g].lr ? groups_[g].lr->tensor() : lr_.tensor()).to(computed); };
+      const auto lr_of = [&](size_t g) {
+        return (groups_[g].lr ? groups_[g].lr->tensor() : lr_.tensor()).to(computed);
+      };
       const Tensor old = part(arena.weights, arena, run).to(computed);
       std::vector<Tensor> moments, before;
       for (const Tensor& moment : arena.moments) moments.push_back(part(moment, arena, run));
       before = moments;
       const bool decays = decay.is_tensor() || decay.number().as_double() != 0;
       Tensor next = update({old, gradient, count.to(computed), per_group(arena, run, lr_of), decay, decays}, moments);
-      if (goes.defined()) {
-        next = where(goes, next, old);
-        for (size_t i = 0; i < moments.size(); ++i) moments[i] = where(goes, moments[i], before[i]);
+      if (is_applied.defined()) {
+        next = where(is_applied, next, old);
+        for (size_t i = 0; i < moments.size(); ++i) moments[i] = where(is_applied, moments[i], before[i]);
       }
       for (size_t i = 0; i < moments.size(); ++i) store(arena.moments[i], arena, run, moments[i], false);
       store(arena.weights, arena, run, next.to(arena.weights.dtype()), true);
@@ -302,7 +312,7 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
     written.insert(written.end(), arena.moments.begin(), arena.moments.end());
     if (const Tensor shadow = shadow_of(arena.weights); shadow.defined()) written.push_back(shadow);
   }
-  step_.copy_(goes.defined() ? where(goes, count, step_) : count);
+  step_.copy_(is_applied.defined() ? where(is_applied, count, step_) : count);
   if (scaler) scaler->update(finite, written);
   clip_factor_ = Tensor();
   if (!Trace::current()) tenon::eval(written);
@@ -311,14 +321,14 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
 void Optimizer::gather() {
   if (Trace::current()) base::fail("gather", "call it outside of the captured function");
   for (Arena& arena : arenas_) {
-    const auto at_home = [&](const Slot& slot) { return is_home(arena, slot); };
-    if (!std::all_of(arena.slots.begin(), arena.slots.end(), at_home)) gather_weights(arena);
+    const auto at_home = [&](const PlacedParameter& one) { return is_home(arena, one); };
+    if (!std::all_of(arena.placed.begin(), arena.placed.end(), at_home)) gather_weights(arena);
   }
 }
 
 void Optimizer::zero_grad() {
   for (Arena& arena : arenas_) {
-    for (Slot& slot : arena.slots) slot.parameter.zero_grad();
+    for (PlacedParameter& one : arena.placed) one.parameter.zero_grad();
   }
 }
 
@@ -338,7 +348,7 @@ void Optimizer::accumulate() {
     const Tensor kept = std::exchange(arena.gradients, Tensor());
     const std::vector<Run> runs = runs_of(arena);
     arena.gradients = kept;
-    if (runs.size() != 1 || runs[0].first != 0 || runs[0].last != arena.slots.size())
+    if (runs.size() != 1 || runs[0].first != 0 || runs[0].last != arena.placed.size())
       base::fail("accumulate", "some parameters have no gradient; give the optimizer only those that take part");
     arena.gradients.copy_(kept + runs[0].gradient.to(kept.dtype()));
     written.push_back(arena.gradients);
@@ -361,7 +371,8 @@ void Optimizer::set_lr(size_t group, double lr) {
   if (!(lr >= 0)) base::fail("optimizer", "the learning rate must not be negative, got {}", lr);
   if (group >= groups_.size()) base::fail("optimizer", "there is no group {} among {}", group, groups_.size());
   if (!groups_[group].lr)
-    base::fail("optimizer", "group {} shares its learning rate with others; give it one of its own when it is made", group);
+    base::fail("optimizer", "group {} shares its learning rate with others; give it one of its own when it is made",
+               group);
   groups_[group].lr->set(lr);
 }
 
@@ -378,11 +389,11 @@ std::map<std::string, Tensor> Optimizer::state_dict() const {
   for (const ParamGroup& group : given_) {
     for (const Tensor& p : group.parameters) {
       for (const Arena& arena : arenas_) {
-        for (const Slot& slot : arena.slots) {
-          if (slot.parameter.impl() != p.impl()) continue;
+        for (const PlacedParameter& one : arena.placed) {
+          if (one.parameter.impl() != p.impl()) continue;
           for (size_t i = 0; i < arena.moments.size(); ++i) {
             state[fmt::format("{}.{}", index, moment_names_[i])] =
-                arena.moments[i].slice(0, slot.begin, slot.begin + slot.size).reshape(p.shape());
+                arena.moments[i].slice(0, one.begin, one.begin + one.size).reshape(p.shape());
           }
         }
       }
@@ -397,7 +408,8 @@ void Optimizer::load_state_dict(const std::map<std::string, Tensor>& state) {
   std::map<std::string, Tensor> own = state_dict();
   for (const auto& [name, tensor] : own) {
     const auto found = state.find(name);
-    if (found == state.end()) base::fail("load_state_dict", "the state lacks {}: it is of another optimizer or model", name);
+    if (found == state.end())
+      base::fail("load_state_dict", "the state lacks {}: it is of another optimizer or model", name);
     if (found->second.shape() != tensor.shape()) {
       base::fail("load_state_dict", "{}: shape {} expected, the state has {}", name, ir::to_string(tensor.shape()),
                  ir::to_string(found->second.shape()));

@@ -47,8 +47,9 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// Updates every parameter that has a gradient. With a scaler, gradients are unscaled first, and a step whose gradients
-  /// are not finite changes nothing but the scale. With `when`, a bool of shape (), nothing changes where it is false.
+  /// Updates every parameter that has a gradient. With a scaler, gradients are unscaled first, and a step whose
+  /// gradients are not finite changes nothing but the scale. With `when`, a bool of shape (), nothing changes where it
+  /// is false.
   void step(GradScaler* scaler = nullptr, const Tensor& when = Tensor());
   /// Lets go of all gradients.
   void zero_grad();
@@ -56,8 +57,8 @@ class Optimizer {
   /// one stretch. step() does it by itself, but not inside of a captured function.
   void gather();
 
-  /// Keeps gradients between calls, so that they can be collected over several captured ones: call this once, accumulate()
-  /// behind every backward(), and step() when all are there.
+  /// Keeps gradients between calls, so that they can be collected over several captured ones: call this once,
+  /// accumulate() behind every backward(), and step() when all are there.
   void keep_gradients();
   /// Adds the gradients to those kept, and lets go of them. All parameters must have one.
   void accumulate();
@@ -92,8 +93,8 @@ class Optimizer {
   /// `moments` names what the rule keeps for every element; all start as `initial`.
   Optimizer(std::vector<ParamGroup> groups, const Common& common, std::vector<std::string> moments, double initial = 0);
 
-  /// What an update rule reads, all in f64 for weights in f64, else in f32. lr and weight_decay are numbers, or have one element per weight where groups
-  /// differ. `step` counts from 1.
+  /// What an update rule reads, all in f64 for weights in f64, else in f32. lr and weight_decay are numbers, or have
+  /// one element per weight where groups differ. `step` counts from 1.
   struct Update {
     Tensor weights, gradient, step, lr;
     Operand weight_decay;
@@ -103,7 +104,7 @@ class Optimizer {
   virtual Tensor update(const Update& now, std::vector<Tensor>& moments) const = 0;
 
  private:
-  struct Slot {
+  struct PlacedParameter {
     Tensor parameter;
     size_t group;
     int64_t begin = 0, size = 0;
@@ -113,10 +114,10 @@ class Optimizer {
     Tensor weights;
     std::vector<Tensor> moments;
     Tensor gradients;  // collected so far; undefined unless they are kept
-    std::vector<Slot> slots;
+    std::vector<PlacedParameter> placed;
     int64_t size = 0;
   };
-  /// Slots first ... last - 1 of an arena: neighbours that all have gradients.
+  /// Parameters first ... last - 1 of an arena: neighbours that all have gradients.
   struct Run {
     size_t first, last;
     Tensor gradient;
@@ -124,7 +125,7 @@ class Optimizer {
 
   void lay_out(std::vector<std::string>& moments, double initial);
   void gather_weights(Arena& arena);
-  bool is_home(const Arena& arena, const Slot& slot) const;
+  bool is_home(const Arena& arena, const PlacedParameter& one) const;
   std::vector<Run> runs_of(const Arena& arena) const;
   Tensor per_group(const Arena& arena, const Run& run, const std::function<Tensor(size_t)>& of_group) const;
   Operand decay_of(const Arena& arena, const Run& run) const;

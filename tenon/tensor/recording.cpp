@@ -103,7 +103,7 @@ std::string Recording::why_outdated() const {
     if (tensor.use_count() == static_cast<long>(std::atomic_ref<uint32_t>(tensor->recordings).load()))
       return "a tensor that the function uses was replaced or destroyed";
     if (tensor->leaf_id() != guard.leaf) return "requires_grad of a tensor that the function uses was changed";
-    if (tensor->root.get() != guard.root || tensor->departures != guard.departures)
+    if (tensor->root.get() != guard.root || tensor->data_replacements != guard.data_replacements)
       return "a tensor that the function uses was given other data";
   }
   for (const Trace::Watched& one : watched_) {

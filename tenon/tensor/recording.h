@@ -75,7 +75,7 @@ class Recording {
   struct Guarded {
     uint64_t leaf = 0;  // which leaf it was
     const TensorImpl* root = nullptr;
-    uint64_t departures = 0;
+    uint64_t data_replacements = 0;
   };
   /// One that owns its memory.
   struct Bound {

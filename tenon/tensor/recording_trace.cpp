@@ -304,7 +304,7 @@ void Recording::carry_out(Trace& trace, Examined& examined, std::span<const Tens
 void Recording::bind(Trace& trace) {
   for (const Impl& tensor : outside_of(trace)) {
     hold(tensor);
-    guarded_.push_back({tensor->leaf_id(), tensor->root.get(), tensor->departures});
+    guarded_.push_back({tensor->leaf_id(), tensor->root.get(), tensor->data_replacements});
   }
   const auto version_of = [&](const Impl& tensor) {
     for (const Trace::Outside& one : trace.outside()) {

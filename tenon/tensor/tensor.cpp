@@ -1,175 +1,21 @@
-// The handle itself: sharing of memory between views, reading, writing in place, gradients of leaves.
+// The handle itself: what it holds, what is known of its elements, and conversions. Reading, gradients, views and
+// writes have files of their own: tensor_read, tensor_grad, tensor_views, tensor_write.
 //
-// A tensor either owns its value or shows a root tensor through moves. Writing gives the root a new value (a store into
-// the old one) and a new version; views notice the version and look at the new value. Graphs recorded before keep the
-// old value: laziness is never visible.
+// A tensor either owns its value or shows a root tensor through moves.
 
 #include "tenon/tensor/tensor.h"
 
-#include <algorithm>
-#include <cstdio>
-#include <mutex>
-#include <ostream>
-
 #include "tenon/device/registry.h"
-#include "tenon/exec/eval.h"
-#include "tenon/grad/grad.h"
-#include "tenon/ir/topology.h"
-#include "tenon/ir/view.h"
-#include "tenon/tensor/autograd.h"
-#include "tenon/tensor/creation.h"
-#include "tenon/tensor/format.h"
+#include "tenon/ir/build.h"
 #include "tenon/tensor/record.h"
+#include "tenon/tensor/settle.h"
 #include "tenon/tensor/tensor_impl.h"
 #include "tenon/tensor/trace.h"
 
 namespace tenon {
 
-namespace {
-
 using base::fail;
-
-bool is_param(const ir::Value& value) { return value.node->op() == ir::Op::param; }
-
-std::shared_ptr<Leaf> leaf_of(const ir::Value& value) {
-  if (!is_param(value)) return nullptr;
-  return std::dynamic_pointer_cast<Leaf>(value.node->attrs_as<ir::ParamAttrs>().param.lock());
-}
-
 using Impl = std::shared_ptr<TensorImpl>;
-
-// Of a tensor that owns its memory; what a captured function has made of it stands in the trace.
-const ir::Value& value_of_root(const Impl& root) {
-  Trace* trace = Trace::current();
-  return trace ? trace->value_of(root) : root->value;
-}
-
-uint64_t version_of(const Impl& tensor) {
-  Trace* trace = Trace::current();
-  return trace ? trace->version_of(tensor) : tensor->current_version();
-}
-
-// True when the value sits in a buffer whose address should stay: a leaf, or stores into one.
-bool has_home(const ir::Value& value) {
-  return value.node->op() == ir::Op::buffer || (value.node->op() == ir::Op::store && !value.needs_grad());
-}
-
-// New data with an old history: what a write under NoGrad leaves behind.
-ir::Value with_history(const ir::Value& data, const ir::Value& history) {
-  static const auto rule = std::make_shared<const ir::CustomRule>(ir::CustomRule{
-      "write",
-      [](std::span<const ir::Value>, std::span<const ir::Value> grads) { return std::vector<ir::Value>{grads[0]}; }});
-  return {ir::Node::make(ir::Op::custom, {ir::detach(data), history}, ir::CustomAttrs{rule, 1}), 0};
-}
-
-ir::Value stored(const ir::Value& old, const ir::Value& next, const std::vector<ir::Move>& target) {
-  if (!target.empty()) return ir::store(old, next, target);
-  if (next.needs_grad() || !has_home(old)) return next;
-  ir::Value home = old;  // what is replaced as a whole needs none of the writes before
-  while (home.node->op() == ir::Op::store && !home.node->evaluated()) {
-    ir::Value base = home.node->input(0);
-    home = std::move(base);
-  }
-  return has_home(home) ? ir::store(home, next, {}) : next;
-}
-
-// `leaf` is the tensor's own: a value may be that of another tensor's leaf, which x * 1 is of x.
-ir::Value written(const ir::Value& old, const ir::Value& next, const std::vector<ir::Move>& target, bool tracked,
-                  const std::shared_ptr<Leaf>& leaf) {
-  if (leaf) return ir::param(stored(old.node->input(0), ir::detach(next), target), leaf);
-  if (tracked || !old.needs_grad()) return stored(old, tracked ? next : ir::detach(next), target);
-  return with_history(stored(ir::detach(old), ir::detach(next), target), old);
-}
-
-ir::Value settled(const ir::Value& value) {
-  if (!is_param(value)) return exec::settle(value);
-  const ir::Value inner = exec::settle(value.node->input(0));
-  const auto leaf = leaf_of(value);
-  return !leaf || inner == value.node->input(0) ? value : ir::param(inner, leaf);
-}
-
-// A loop that records and never reads would grow without end: a metric that is added up, say.
-void evaluate_growth(const ir::Value& value) {
-  constexpr uint32_t kDeep = 1 << 15;  // a step of a model of a hundred layers is a few thousand deep
-  constexpr uint32_t kNotShallow = 256;
-  constexpr uint64_t kHeavy = uint64_t{1} << 30;
-  const ir::Node& node = *value.node;
-  const bool is_large = node.depth() >= kDeep || (node.depth() >= kNotShallow && node.held_bytes() >= kHeavy);
-  if (!is_large || node.evaluated()) return;
-  static const bool warned = [&] {
-    std::fprintf(stderr,
-                 "[tenon] %u operations that hold %llu bytes were recorded and never read; evaluating them now. Call "
-                 "eval() once a step to choose when.\n",
-                 node.depth(), static_cast<unsigned long long>(node.held_bytes()));
-    return true;
-  }();
-  static_cast<void>(warned);
-  exec::eval({&value, 1});
-}
-
-// Whether a value was evaluated beside others and still holds on to how it was made.
-bool can_settle(const ir::Value& value) {
-  const ir::Node& node = *(is_param(value) ? value.node->input(0) : value).node;
-  return node.evaluated() && node.op() != ir::Op::buffer && !node.needs_grad();
-}
-
-// The value before the writes that have not been carried out.
-ir::Value before_writes(const ir::Value& value) {
-  if (is_param(value)) {
-    const auto leaf = leaf_of(value);
-    return leaf ? ir::param(before_writes(value.node->input(0)), leaf) : value;
-  }
-  ir::Value old = value;
-  while (old.node->op() == ir::Op::store && !old.node->evaluated()) {
-    ir::Value base = old.node->input(0);
-    old = std::move(base);
-  }
-  return old;
-}
-
-}  // namespace
-
-namespace {
-
-// Tensors that this thread has written and whose new value nobody has asked for. What is stored is often computed for
-// something else, the next loss say, which reads the value and knows nothing of the store.
-class Pending {
- public:
-  static void add(const std::shared_ptr<TensorImpl>& tensor) {
-    if (tensor->is_pending) return;
-    tensor->is_pending = true;
-    list().push_back(tensor);
-  }
-
-  static std::vector<ir::Value> stores() {
-    std::vector<ir::Value> values;
-    std::erase_if(list(), [&](const std::weak_ptr<TensorImpl>& weak) {
-      const auto tensor = weak.lock();
-      if (!tensor || tensor->root) return true;  // a tensor that was given other data shows another's
-      const ir::Value data = is_param(tensor->value) ? tensor->value.node->input(0) : tensor->value;
-      if (!exec::is_evaluated(data)) {
-        values.push_back(data);
-        return false;
-      }
-      tensor->is_pending = false;
-      return true;
-    });
-    return values;
-  }
-
- private:
-  static std::vector<std::weak_ptr<TensorImpl>>& list() {
-    thread_local std::vector<std::weak_ptr<TensorImpl>> tensors;
-    return tensors;
-  }
-};
-
-}  // namespace
-
-std::mutex& views_mutex() {
-  static std::mutex mutex;
-  return mutex;
-}
 
 Device::Device() : id(device::default_device()) {}
 Device::Device(std::string_view name) : id(device::find(name)) {}
@@ -182,6 +28,11 @@ Tensor::Tensor(ir::Value value) : impl_(std::make_shared<TensorImpl>()) {
     trace->makes(impl_);
   else
     evaluate_growth(impl_->value);
+}
+
+const ir::Value& value_of_root(const Impl& root) {
+  Trace* trace = Trace::current();
+  return trace ? trace->value_of(root) : root->value;
 }
 
 Tensor Tensor::of(std::shared_ptr<TensorImpl> impl) {
@@ -208,6 +59,7 @@ int64_t Tensor::numel() const { return ir::count(shape()); }
 DType Tensor::dtype() const { return value().dtype(); }
 Device Tensor::device() const { return value().device(); }
 
+<<<<<<< HEAD
 // ---- reading ----
 
 Tensor Tensor::eval() const {
@@ -622,6 +474,8 @@ Tensor& Tensor::index_put_(std::initializer_list<IndexEntry> entries, const Oper
   return *this;
 }
 
+=======
+>>>>>>> traintables
 std::optional<std::pair<int64_t, int64_t>> Tensor::known_range() const {
   if (Trace* trace = Trace::current(); trace && trace->is_outside(*impl_)) {
     const Impl& owner = root_of(impl_);
@@ -664,20 +518,6 @@ Tensor Tensor::clone() const {
   Tensor made(ir::contiguous(record::in(*this)));
   made.keep_range(*this);
   return made;
-}
-
-// Elements that lie one behind the other, wherever they begin: as in PyTorch, a slice of rows is contiguous.
-Tensor Tensor::contiguous() const {
-  if (!impl_ || !impl_->root) {
-    check_defined();
-    return *this;
-  }
-  ir::IndexMap map(value_of_root(root_of(impl_)).shape());
-  map.apply(path_to(*impl_));
-  if (!map.is_strided()) return clone();
-  ir::View from_start = map.views()[0];
-  from_start.offset = 0;
-  return from_start.is_contiguous() ? *this : clone();
 }
 
 }  // namespace tenon

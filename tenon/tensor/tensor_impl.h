@@ -41,7 +41,8 @@ struct TensorImpl {
   std::shared_ptr<Tensor> shadow;                // of a root: its values in a lower type, see autocast.h
   uint64_t shadow_distance = 0;                  // between the versions of the two when the shadow was written last
   bool is_pending = false;                       // of a root: written, and the write is not carried out yet
-  uint64_t departures = 0;  // of a root: tensors that showed it, itself among them, and were given other data
+  uint64_t data_replacements =
+      0;  // of a root: how often a tensor that shows it, itself among them, was given other data
 
   uint64_t leaf_id() const { return leaf ? leaf->id : 0; }
   uint64_t current_version() const { return root ? root->current_version() : version; }
@@ -95,6 +96,9 @@ inline const std::shared_ptr<TensorImpl>& root_of(const std::shared_ptr<TensorIm
   while ((*root)->root) root = &(*root)->root;
   return *root;
 }
+
+/// What a tensor that owns its memory holds; what a captured function has made of it stands in the trace.
+const ir::Value& value_of_root(const std::shared_ptr<TensorImpl>& root);
 
 /// The moves from it to the view.
 inline std::vector<ir::Move> path_to(const TensorImpl& view) {

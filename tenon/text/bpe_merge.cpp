@@ -16,9 +16,9 @@ constexpr size_t kLongestShort = 64;  // parts; around here the two take equally
 Merger::Merger(std::span<const MergeRule> rules) {
   const size_t size = std::bit_ceil(std::max<size_t>(2 * rules.size(), 2));
   shift_ = 64 - std::countr_zero(size);
-  slots_.resize(size);
+  pairs_.resize(size);
   for (const MergeRule& rule : rules) {
-    slots_[slot_of(pair_of(rule.left, rule.right))] = {pair_of(rule.left, rule.right), rule.rank, rule.result};
+    pairs_[position_of(pair_of(rule.left, rule.right))] = {pair_of(rule.left, rule.right), rule.rank, rule.result};
   }
 }
 

@@ -43,7 +43,7 @@ class Merger {
 
  private:
   static constexpr uint32_t kNone = ~0U;
-  struct Slot {
+  struct RankedPair {
     uint64_t pair = 0;
     uint32_t rank = kNone;
     int32_t result = 0;
@@ -53,17 +53,18 @@ class Merger {
     return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
   }
   /// Where the rule of a pair stands, or would.
-  size_t slot_of(uint64_t pair) const {
-    size_t slot = pair * 0x9E3779B97F4A7C15ull >> shift_;
-    while (slots_[slot].rank != kNone && slots_[slot].pair != pair) slot = (slot + 1) & (slots_.size() - 1);
-    return slot;
+  size_t position_of(uint64_t pair) const {
+    size_t position = pair * 0x9E3779B97F4A7C15ull >> shift_;
+    while (pairs_[position].rank != kNone && pairs_[position].pair != pair)
+      position = (position + 1) & (pairs_.size() - 1);
+    return position;
   }
   /// The rule for two neighbours, of rank kNone where there is none.
-  const Slot& find(int32_t left, int32_t right) const { return slots_[slot_of(pair_of(left, right))]; }
+  const RankedPair& find(int32_t left, int32_t right) const { return pairs_[position_of(pair_of(left, right))]; }
   void merge_short(MergeScratch& scratch, std::vector<int32_t>& ids) const;
   void merge_long(MergeScratch& scratch, std::vector<int32_t>& ids) const;
 
-  std::vector<Slot> slots_;  // at least half of them free, so that a search ends
+  std::vector<RankedPair> pairs_;  // at least half of them free, so that a search ends
   int shift_ = 0;
 };
 

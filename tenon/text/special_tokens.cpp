@@ -7,7 +7,7 @@
 
 namespace tenon::text {
 
-SpecialTokens::SpecialTokens(std::vector<SpecialToken> tokens) : tokens_(std::move(tokens)), steps_(1) {
+SpecialTokens::SpecialTokens(std::vector<SpecialToken> tokens) : tokens_(std::move(tokens)), nodes_(1) {
   std::ranges::stable_sort(tokens_, std::greater(), [](const SpecialToken& token) { return token.name.size(); });
   if (!tokens_.empty()) longest_ = tokens_.front().name.size();
   for (size_t i = 0; i < tokens_.size(); ++i) {
@@ -15,23 +15,23 @@ SpecialTokens::SpecialTokens(std::vector<SpecialToken> tokens) : tokens_(std::mo
     for (const char byte : tokens_[i].name) {
       uint32_t found = next(at, byte);
       if (found == kNone) {
-        found = static_cast<uint32_t>(steps_.size());
-        uint32_t& list = at == kNone ? first_[static_cast<unsigned char>(byte)] : steps_[at].first_next;
+        found = static_cast<uint32_t>(nodes_.size());
+        uint32_t& list = at == kNone ? first_[static_cast<unsigned char>(byte)] : nodes_[at].first_next;
         const uint32_t sibling = at == kNone ? kNone : list;
         list = found;
-        steps_.push_back({byte, kNone, sibling, -1});
+        nodes_.push_back({byte, kNone, sibling, -1});
       }
       at = found;
     }
-    if (at != kNone && steps_[at].token < 0) steps_[at].token = static_cast<int64_t>(i);  // the first of equal names
+    if (at != kNone && nodes_[at].token < 0) nodes_[at].token = static_cast<int64_t>(i);  // the first of equal names
   }
 }
 
-/// The step behind another one, or the first of a name.
-uint32_t SpecialTokens::next(uint32_t step, char byte) const {
-  if (step == kNone) return first_[static_cast<unsigned char>(byte)];
-  uint32_t found = steps_[step].first_next;
-  while (found != kNone && steps_[found].byte != byte) found = steps_[found].sibling;
+/// The node behind another one, or the first of a name.
+uint32_t SpecialTokens::next(uint32_t node, char byte) const {
+  if (node == kNone) return first_[static_cast<unsigned char>(byte)];
+  uint32_t found = nodes_[node].first_next;
+  while (found != kNone && nodes_[found].byte != byte) found = nodes_[found].sibling;
   return found;
 }
 
@@ -41,7 +41,7 @@ void SpecialTokens::for_each_at_start(std::string_view text, F&& f) const {
   for (size_t length = 1; length <= std::min(longest_, text.size()); ++length) {
     at = next(at, text[length - 1]);
     if (at == kNone) return;
-    const int64_t token = steps_[at].token;
+    const int64_t token = nodes_[at].token;
     if (token >= 0 && !f(tokens_[static_cast<size_t>(token)], length)) return;
   }
 }

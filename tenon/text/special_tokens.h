@@ -57,9 +57,9 @@ class SpecialTokens {
   static constexpr uint32_t kNone = 0;
 
   /// A byte of a name, behind those that lead to it.
-  struct Step {
+  struct TrieNode {
     char byte = 0;
-    uint32_t first_next = kNone, sibling = kNone;  // steps
+    uint32_t first_next = kNone, sibling = kNone;  // nodes
     int64_t token = -1;                            // whose name ends here
   };
 
@@ -67,14 +67,14 @@ class SpecialTokens {
     return first_[static_cast<unsigned char>(text[0])] != kNone ? named_at_start(text) : nullptr;
   }
   const SpecialToken* named_at_start(std::string_view text) const;
-  uint32_t next(uint32_t step, char byte) const;
+  uint32_t next(uint32_t node, char byte) const;
   /// Calls f(token, length) for every name that the text starts with, the shortest first, until it returns false.
   template <typename F>
   void for_each_at_start(std::string_view text, F&& f) const;
 
   std::vector<SpecialToken> tokens_;   // the longest names first
-  std::vector<Step> steps_;            // of all names, as a tree; the first one is no step
-  std::array<uint32_t, 256> first_{};  // the steps that names start with
+  std::vector<TrieNode> nodes_;        // of all names, as a tree; the first one is none of them
+  std::array<uint32_t, 256> first_{};  // the nodes that names start with
   size_t longest_ = 0;
 };
 

@@ -16,7 +16,7 @@
 #include "tenon/io/json.h"
 #include "tenon/io/safetensors.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 namespace fs = std::filesystem;
@@ -208,4 +208,4 @@ std::optional<int64_t> best_step(const fs::path& folder) {
   return error ? std::nullopt : step_of(target.filename().string());
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -18,7 +18,7 @@
 
 #include "tenon/tensor/tensor.h"
 
-namespace tenon::training {
+namespace tenon::train {
 
 struct Checkpoint {
   int64_t step = 0;
@@ -53,4 +53,4 @@ void name_best(const std::filesystem::path& folder, int64_t step);
 /// The step that it names, if there is one.
 std::optional<int64_t> best_step(const std::filesystem::path& folder);
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -1,8 +1,8 @@
 // Config: everything that decides what a training run computes, as one value.
 //
-//   training::Config config = training::load_config("shakespeare_char");  // a preset, or the path of a JSON file
-//   training::set(config, "training.steps=200");
-//   training::validate(config);
+//   train::Config config = train::load_config("shakespeare_char");  // a preset, or the path of a JSON file
+//   train::set(config, "training.steps=200");
+//   train::validate(config);
 //
 // The structs below hold the defaults. What each key may be, what it does and when it acts stands in one table
 // (config_keys.cpp), from which parsing, checks, printing, the JSON schema and docs/config.md all come. A key that
@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tenon::training {
+namespace tenon::train {
 
 struct ModelConfig {
   std::string architecture = "gpt2";
@@ -198,4 +198,4 @@ struct Preset {
 };
 std::span<const Preset> presets();
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -6,7 +6,7 @@
 #include "tenon/io/input.h"
 #include "tenon/train/config_keys.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 class Checker {
@@ -174,4 +174,4 @@ void take_model(Config& config, const ModelConfig& found) {
   config = other;
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -2,9 +2,14 @@
 
 #include "tenon/train/config_keys.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <tuple>
 
-namespace tenon::training {
+#include "tenon/train/optimizer_table.h"
+
+namespace tenon::train {
 namespace {
 
 using Model = ModelConfig;
@@ -48,224 +53,275 @@ bool is_any(const std::string& text, const Texts&... choices) {
   return ((text == choices) || ...);
 }
 
-constexpr When kGpt2{[](const Config& c) { return c.model.architecture == "gpt2"; }, "model.architecture is gpt2"};
-constexpr When kLlama{[](const Config& c) { return c.model.architecture == "llama"; }, "model.architecture is llama"};
-constexpr When kStories{[](const Config& c) { return c.data.train == "stories"; }, "data.train is stories"};
-constexpr When kNoFile{[](const Config& c) { return c.data.validation.empty(); }, "data.validation is empty"};
-constexpr When kDrawn{[](const Config& c) { return c.data.order != "sequential"; }, "data.order is random or shuffled"};
-constexpr When kJsonLines{[](const Config& c) {
-                            return c.data.train.find(".json") != std::string::npos ||
-                                   c.data.validation.find(".json") != std::string::npos;
-                          },
-                          "data.train or data.validation is a .jsonl file"};
-constexpr When kFile{[](const Config& c) { return c.tokenizer.kind == "file"; }, "tokenizer.kind is file"};
-constexpr When kLearned{[](const Config& c) { return is_any(c.tokenizer.kind, "bpe", "word"); },
-                        "tokenizer.kind is bpe or word"};
-constexpr When kMasked{[](const Config& c) { return c.training.method == "masked_lm"; },
-                       "training.method is masked_lm"};
-constexpr When kLora{[](const Config& c) { return c.training.mode == "lora"; }, "training.mode is lora"};
-constexpr When kValidated{[](const Config& c) { return c.has_validation(); },
-                          "data.validation is given or data.validation_fraction is above 0"};
-constexpr When kEvaluated{[](const Config& c) { return c.has_validation() && c.training.eval_every > 0; },
-                          "there are validation data and training.eval_every is above 0"};
-constexpr When kBetas{[](const Config& c) { return is_any(c.optimizer.kind, "adamw", "adam", "lion"); },
-                      "optimizer.kind is adamw, adam or lion"};
-constexpr When kEpsilon{[](const Config& c) { return !is_any(c.optimizer.kind, "sgd", "lion"); },
-                        "optimizer.kind is adamw, adam, rmsprop or adagrad"};
-constexpr When kDecays{[](const Config& c) { return c.optimizer.weight_decay > 0; },
-                       "optimizer.weight_decay is above 0"};
-constexpr When kMomentum{[](const Config& c) { return is_any(c.optimizer.kind, "sgd", "rmsprop"); },
-                         "optimizer.kind is sgd or rmsprop"};
-constexpr When kNesterov{[](const Config& c) { return c.optimizer.kind == "sgd" && c.optimizer.momentum > 0; },
-                         "optimizer.kind is sgd and optimizer.momentum is above 0"};
-constexpr When kRmsprop{[](const Config& c) { return c.optimizer.kind == "rmsprop"; }, "optimizer.kind is rmsprop"};
-constexpr When kFloor{
+// A condition as a constant, which is there before anything runs.
+struct Condition {
+  bool (*holds)(const Config&);
+  std::string_view text;
+  operator When() const { return {holds, std::string(text)}; }  // NOLINT: rows take either
+};
+constexpr Condition kGpt2{[](const Config& c) { return c.model.architecture == "gpt2"; }, "model.architecture is gpt2"};
+constexpr Condition kLlama{[](const Config& c) { return c.model.architecture == "llama"; },
+                           "model.architecture is llama"};
+constexpr Condition kStories{[](const Config& c) { return c.data.train == "stories"; }, "data.train is stories"};
+constexpr Condition kNoFile{[](const Config& c) { return c.data.validation.empty(); }, "data.validation is empty"};
+constexpr Condition kDrawn{[](const Config& c) { return c.data.order != "sequential"; },
+                           "data.order is random or shuffled"};
+constexpr Condition kJsonLines{[](const Config& c) {
+                                 return c.data.train.find(".json") != std::string::npos ||
+                                        c.data.validation.find(".json") != std::string::npos;
+                               },
+                               "data.train or data.validation is a .jsonl file"};
+constexpr Condition kFile{[](const Config& c) { return c.tokenizer.kind == "file"; }, "tokenizer.kind is file"};
+constexpr Condition kLearned{[](const Config& c) { return is_any(c.tokenizer.kind, "bpe", "word"); },
+                             "tokenizer.kind is bpe or word"};
+constexpr Condition kMasked{[](const Config& c) { return c.training.method == "masked_lm"; },
+                            "training.method is masked_lm"};
+constexpr Condition kLora{[](const Config& c) { return c.training.mode == "lora"; }, "training.mode is lora"};
+constexpr Condition kValidated{[](const Config& c) { return c.has_validation(); },
+                               "data.validation is given or data.validation_fraction is above 0"};
+constexpr Condition kEvaluated{[](const Config& c) { return c.has_validation() && c.training.eval_every > 0; },
+                               "there are validation data and training.eval_every is above 0"};
+constexpr Condition kDecays{[](const Config& c) { return c.optimizer.weight_decay > 0; },
+                            "optimizer.weight_decay is above 0"};
+constexpr Condition kFloor{
     [](const Config& c) { return is_any(c.schedule.kind, "linear", "cosine", "cosine_restarts", "plateau"); },
     "schedule.kind is linear, cosine, cosine_restarts or plateau"};
-constexpr When kEnds{[](const Config& c) { return is_any(c.schedule.kind, "linear", "cosine", "one_cycle"); },
-                     "schedule.kind is linear, cosine or one_cycle"};
-constexpr When kRestarts{[](const Config& c) { return c.schedule.kind == "cosine_restarts"; },
-                         "schedule.kind is cosine_restarts"};
-constexpr When kGamma{[](const Config& c) { return is_any(c.schedule.kind, "step", "exponential", "plateau"); },
-                      "schedule.kind is step, exponential or plateau"};
-constexpr When kStepwise{[](const Config& c) { return c.schedule.kind == "step"; }, "schedule.kind is step"};
-constexpr When kPlateau{[](const Config& c) { return c.schedule.kind == "plateau"; }, "schedule.kind is plateau"};
-constexpr When kKept{[](const Config& c) { return c.checkpoint.every > 0; }, "checkpoint.every is above 0"};
-constexpr When kSampled{[](const Config& c) { return c.sample.every > 0; }, "sample.every is above 0"};
-constexpr When kDiced{[](const Config& c) { return c.sample.every > 0 && c.sample.temperature > 0; },
-                      "sample.every and sample.temperature are above 0"};
+constexpr Condition kEnds{[](const Config& c) { return is_any(c.schedule.kind, "linear", "cosine", "one_cycle"); },
+                          "schedule.kind is linear, cosine or one_cycle"};
+constexpr Condition kRestarts{[](const Config& c) { return c.schedule.kind == "cosine_restarts"; },
+                              "schedule.kind is cosine_restarts"};
+constexpr Condition kGamma{[](const Config& c) { return is_any(c.schedule.kind, "step", "exponential", "plateau"); },
+                           "schedule.kind is step, exponential or plateau"};
+constexpr Condition kStepwise{[](const Config& c) { return c.schedule.kind == "step"; }, "schedule.kind is step"};
+constexpr Condition kPlateau{[](const Config& c) { return c.schedule.kind == "plateau"; }, "schedule.kind is plateau"};
+constexpr Condition kKept{[](const Config& c) { return c.checkpoint.every > 0; }, "checkpoint.every is above 0"};
+constexpr Condition kSampled{[](const Config& c) { return c.sample.every > 0; }, "sample.every is above 0"};
+constexpr Condition kDiced{[](const Config& c) { return c.sample.every > 0 && c.sample.temperature > 0; },
+                           "sample.every and sample.temperature are above 0"};
 
-Key number(std::string_view path, const Field& field, const Range& range, std::string_view does,
-           const When& when = {}) {
-  return {path, field, range, {}, does, when};
+// ---- what the table of optimizers says ----
+
+std::vector<std::string_view> optimizers_that(const std::function<bool(const OptimizerRow&)>& holds) {
+  std::vector<std::string_view> names;
+  for_each_optimizer([&](const OptimizerRow& row, const auto&) {
+    if (holds(row)) names.push_back(row.name);
+  });
+  return names;
 }
-Key choice(std::string_view path, const Field& field, std::vector<std::string_view> choices, std::string_view does,
+
+// "adamw, adam or lion".
+std::string listed(const std::vector<std::string_view>& names, std::string_view last_word) {
+  if (names.empty()) return "none";
+  std::string text(names.front());
+  for (size_t i = 1; i < names.size(); ++i)
+    text += i + 1 < names.size() ? fmt::format(", {}", names[i]) : fmt::format(" {} {}", last_word, names[i]);
+  return text;
+}
+
+// When the optimizer is one that reads the key, by its name in the section.
+When read_by_optimizer(std::string_view key) {
+  const auto names =
+      optimizers_that([&](const OptimizerRow& row) { return std::ranges::find(row.reads, key) != row.reads.end(); });
+  return {[names](const Config& c) { return std::ranges::find(names, c.optimizer.kind) != names.end(); },
+          "optimizer.kind is " + listed(names, "or")};
+}
+
+When both(const When& one, const When& other) {
+  return {[one, other](const Config& c) { return one.holds(c) && other.holds(c); }, one.text + " and " + other.text};
+}
+constexpr Condition kHasMomentum{[](const Config& c) { return c.optimizer.momentum > 0; },
+                                 "optimizer.momentum is above 0"};
+
+std::string weight_decay_text() {
+  const auto decoupled =
+      optimizers_that([](const OptimizerRow& row) { return row.decay == Decay::taken_from_weights; });
+  return fmt::format("Pull towards 0: {} take it from the weights, the others add it to the gradient.",
+                     listed(decoupled, "and"));
+}
+
+// ---- rows ----
+
+constexpr OnResume kStays = OnResume::stays, kMayChange = OnResume::may_change;
+
+Key number(std::string_view path, const Field& field, OnResume on_resume, const Range& range, std::string does,
            const When& when = {}) {
-  return {path, field, {}, std::move(choices), does, when};
+  return {path, field, on_resume, range, {}, std::move(does), when};
+}
+Key choice(std::string_view path, const Field& field, OnResume on_resume, std::vector<std::string_view> choices,
+           std::string does, const When& when = {}) {
+  return {path, field, on_resume, {}, std::move(choices), std::move(does), when};
 }
 // A flag, a text or a list: of these, all are allowed.
-Key plain(std::string_view path, const Field& field, std::string_view does, const When& when = {}) {
-  return {path, field, {}, {}, does, when};
+Key plain(std::string_view path, const Field& field, OnResume on_resume, std::string does, const When& when = {}) {
+  return {path, field, on_resume, {}, {}, std::move(does), when};
 }
 
 const std::vector<Key>& table() {
   static const std::vector<Key> keys = {
-      plain("description", description, "What this config is for; lists of presets and reports show it."),
+      plain("description", description, kMayChange, "What this config is for; lists of presets and reports show it."),
 
-      choice("model.architecture", at<&Model::architecture>(), {"gpt2", "llama"},
+      choice("model.architecture", at<&Model::architecture>(), kStays, {"gpt2", "llama"},
              "GPT-2: layer norms, learned positions, GELU. Llama: RMS norms, rotary positions, SwiGLU."),
-      number("model.layers", at<&Model::layers>(), {1, 1024}, "Transformer blocks."),
-      number("model.heads", at<&Model::heads>(), {1, 1024}, "Attention heads of a block; they share the width evenly."),
-      number("model.kv_heads", at<&Model::kv_heads>(), {0, 1024},
+      number("model.layers", at<&Model::layers>(), kStays, {1, 1024}, "Transformer blocks."),
+      number("model.heads", at<&Model::heads>(), kStays, {1, 1024},
+             "Attention heads of a block; they share the width evenly."),
+      number("model.kv_heads", at<&Model::kv_heads>(), kStays, {0, 1024},
              "Heads that keys and values have, each shared by a group of heads; 0: as many as heads.", kLlama),
-      number("model.width", at<&Model::width>(), {1, 65536}, "Numbers that stand for a token between blocks."),
-      number("model.hidden", at<&Model::hidden>(), {0, 1048576},
+      number("model.width", at<&Model::width>(), kStays, {1, 65536}, "Numbers that stand for a token between blocks."),
+      number("model.hidden", at<&Model::hidden>(), kStays, {0, 1048576},
              "Width inside of the MLPs; 0: 4 * width for gpt2, 8/3 * width rounded up to a multiple of 32 for llama."),
-      number("model.context", at<&Model::context>(), {1, 1048576}, "The longest sequence, in tokens."),
-      number("model.vocabulary", at<&Model::vocabulary>(), {0, 16777216},
+      number("model.context", at<&Model::context>(), kStays, {1, 1048576}, "The longest sequence, in tokens."),
+      number("model.vocabulary", at<&Model::vocabulary>(), kStays, {0, 16777216},
              "Tokens the model knows; 0: the tokenizer's."),
-      number("model.pad_vocabulary_to", at<&Model::pad_vocabulary_to>(), {1, 65536},
+      number("model.pad_vocabulary_to", at<&Model::pad_vocabulary_to>(), kStays, {1, 65536},
              "Rows of the embedding are filled up to a multiple of this, because round products run faster; 1: no "
              "padding."),
-      number("model.dropout", at<&Model::dropout>(), kBelowOne,
+      number("model.dropout", at<&Model::dropout>(), kStays, kBelowOne,
              "Share of activations that a training step sets to 0, in embeddings, attention and residuals.", kGpt2),
-      plain("model.bias", at<&Model::bias>(), "Whether linear layers and layer norms have biases.", kGpt2),
-      plain("model.tied_head", at<&Model::tied_head>(), "Whether the output layer is the token embedding."),
-      number("model.rope_theta", at<&Model::rope_theta>(), {.least = 1, .most = 1e12},
+      plain("model.bias", at<&Model::bias>(), kStays, "Whether linear layers and layer norms have biases.", kGpt2),
+      plain("model.tied_head", at<&Model::tied_head>(), kStays, "Whether the output layer is the token embedding."),
+      number("model.rope_theta", at<&Model::rope_theta>(), kStays, {.least = 1, .most = 1e12},
              "Base of the rotary positions' wavelengths.", kLlama),
-      plain("model.init_from", at<&Model::init_from>(),
+      plain("model.init_from", at<&Model::init_from>(), kStays,
             "Folder with config.json and model.safetensors, as Hugging Face writes them, to start from; empty: start "
             "from random weights. Sizes given here must then be the folder's."),
 
-      plain("data.train", at<&Data::train>(),
+      plain("data.train", at<&Data::train>(), kStays,
             "What to train on: a token file, a text file, or stories for the built-in corpus."),
-      plain("data.validation", at<&Data::validation>(), "A second file to validate on; empty: the end of data.train."),
-      number("data.validation_fraction", at<&Data::validation_fraction>(), {.least = 0, .most = 0.5},
+      plain("data.validation", at<&Data::validation>(), kStays,
+            "A second file to validate on; empty: the end of data.train."),
+      number("data.validation_fraction", at<&Data::validation_fraction>(), kStays, {.least = 0, .most = 0.5},
              "Share of data.train, at its end, that is held back for validation; 0: none.", kNoFile),
-      number("data.story_megabytes", at<&Data::story_megabytes>(), {1, 4096},
+      number("data.story_megabytes", at<&Data::story_megabytes>(), kStays, {1, 4096},
              "Length of the built-in corpus, in millions of bytes.", kStories),
-      number("data.story_seed", at<&Data::story_seed>(), kSeed, "Seed of the built-in corpus.", kStories),
-      choice("data.order", at<&Data::order>(), {"random", "shuffled", "sequential"},
+      number("data.story_seed", at<&Data::story_seed>(), kStays, kSeed, "Seed of the built-in corpus.", kStories),
+      choice("data.order", at<&Data::order>(), kStays, {"random", "shuffled", "sequential"},
              "random: windows from anywhere; shuffled: every window once an epoch, in random order; sequential: one "
              "after the other."),
-      number("data.seed", at<&Data::seed>(), kSeed, "Seed of the order.", kDrawn),
-      plain("data.prefetch", at<&Data::prefetch>(), "Whether a thread prepares the next batch while a step runs."),
-      plain("data.field", at<&Data::field>(), "The field of each line that holds the text.", kJsonLines),
+      number("data.seed", at<&Data::seed>(), kStays, kSeed, "Seed of the order.", kDrawn),
+      plain("data.prefetch", at<&Data::prefetch>(), kMayChange,
+            "Whether a thread prepares the next batch while a step runs."),
+      plain("data.field", at<&Data::field>(), kStays, "The field of each line that holds the text.", kJsonLines),
 
       choice(
-          "tokenizer.kind", at<&Tokenizer::kind>(), {"char", "byte", "word", "bpe", "file"},
+          "tokenizer.kind", at<&Tokenizer::kind>(), kStays, {"char", "byte", "word", "bpe", "file"},
           "char, word, bpe: learned from the training text; byte: every byte a token; file: read from tokenizer.path."),
-      plain("tokenizer.path", at<&Tokenizer::path>(), "A tokenizer's file, or a folder that holds one.", kFile),
-      number("tokenizer.vocabulary", at<&Tokenizer::vocabulary>(), {2, 1048576}, "Tokens to learn.", kLearned),
+      plain("tokenizer.path", at<&Tokenizer::path>(), kStays, "A tokenizer's file, or a folder that holds one.", kFile),
+      number("tokenizer.vocabulary", at<&Tokenizer::vocabulary>(), kStays, {2, 1048576}, "Tokens to learn.", kLearned),
 
-      number("training.steps", at<&Training::steps>(), kSomeSteps, "Updates of the weights."),
-      number("training.batch_size", at<&Training::batch_size>(), {1, 1048576},
+      number("training.steps", at<&Training::steps>(), kMayChange, kSomeSteps, "Updates of the weights."),
+      number("training.batch_size", at<&Training::batch_size>(), kStays, {1, 1048576},
              "Sequences of one update, all micro-batches together."),
-      number("training.micro_batches", at<&Training::micro_batches>(), {1, 65536},
+      number("training.micro_batches", at<&Training::micro_batches>(), kStays, {1, 65536},
              "Parts that a batch is computed in, one after the other: less memory, the same update."),
-      number("training.sequence_length", at<&Training::sequence_length>(), {0, 1048576},
+      number("training.sequence_length", at<&Training::sequence_length>(), kStays, {0, 1048576},
              "Tokens of a training sequence; 0: model.context."),
-      choice("training.precision", at<&Training::precision>(), {"f32", "bf16", "f16"},
+      choice("training.precision", at<&Training::precision>(), kStays, {"f32", "bf16", "f16"},
              "Type of the matrix products; weights stay f32. f16 scales the loss."),
       choice(
-          "training.method", at<&Training::method>(), {"autoregressive", "masked_lm"},
+          "training.method", at<&Training::method>(), kStays, {"autoregressive", "masked_lm"},
           "autoregressive: every token is told from those before it; masked_lm: masked tokens from those around them."),
-      number("training.mask_fraction", at<&Training::mask_fraction>(),
+      number("training.mask_fraction", at<&Training::mask_fraction>(), kStays,
              {.least = 0, .most = 1, .above_least = true, .below_most = true}, "Share of tokens that are masked.",
              kMasked),
       choice(
-          "training.mode", at<&Training::mode>(), {"scratch", "finetune", "lora"},
+          "training.mode", at<&Training::mode>(), kStays, {"scratch", "finetune", "lora"},
           "scratch: from random weights; finetune: all weights of model.init_from; lora: low-rank additions to them."),
-      number("training.lora_rank", at<&Training::lora_rank>(), {1, 4096}, "Rank of the additions.", kLora),
-      number("training.lora_alpha", at<&Training::lora_alpha>(), kPositive, "The additions count alpha / rank times.",
-             kLora),
-      number("training.lora_dropout", at<&Training::lora_dropout>(), kBelowOne, "Dropout in front of the additions.",
-             kLora),
-      plain("training.lora_targets", at<&Training::lora_targets>(),
+      number("training.lora_rank", at<&Training::lora_rank>(), kStays, {1, 4096}, "Rank of the additions.", kLora),
+      number("training.lora_alpha", at<&Training::lora_alpha>(), kStays, kPositive,
+             "The additions count alpha / rank times.", kLora),
+      number("training.lora_dropout", at<&Training::lora_dropout>(), kStays, kBelowOne,
+             "Dropout in front of the additions.", kLora),
+      plain("training.lora_targets", at<&Training::lora_targets>(), kStays,
             "Names of the layers that get additions; empty: c_attn of gpt2, q_proj and v_proj of llama.", kLora),
-      number("training.seed", at<&Training::seed>(), kSeed, "Seed of weights, dropout and masks."),
-      number("training.clip_norm", at<&Training::clip_norm>(), {0, kMany},
+      number("training.seed", at<&Training::seed>(), kStays, kSeed, "Seed of weights, dropout and masks."),
+      number("training.clip_norm", at<&Training::clip_norm>(), kStays, {0, kMany},
              "Gradients are scaled down to this norm where theirs is greater; 0: never."),
-      number("training.eval_every", at<&Training::eval_every>(), kSteps, "Steps between two evaluations; 0: none.",
-             kValidated),
-      number("training.eval_batches", at<&Training::eval_batches>(), kSteps,
+      number("training.eval_every", at<&Training::eval_every>(), kMayChange, kSteps,
+             "Steps between two evaluations; 0: none.", kValidated),
+      number("training.eval_batches", at<&Training::eval_batches>(), kMayChange, kSteps,
              "Batches of an evaluation; 0: all validation data, each token once.", kEvaluated),
-      number("training.log_every", at<&Training::log_every>(), kSomeSteps, "Steps between two lines of metrics."),
-      number("training.loss_chunk", at<&Training::loss_chunk>(), kSteps,
+      number("training.log_every", at<&Training::log_every>(), kMayChange, kSomeSteps,
+             "Steps between two lines of metrics."),
+      number("training.loss_chunk", at<&Training::loss_chunk>(), kStays, kSteps,
              "Logits of this many tokens exist at a time, to save memory; 0: of all."),
-      plain("training.check_finite", at<&Training::check_finite>(), "Whether a loss that is not finite stops the run."),
-      plain("training.capture", at<&Training::capture>(),
+      plain("training.check_finite", at<&Training::check_finite>(), kMayChange,
+            "Whether a loss that is not finite stops the run."),
+      plain("training.capture", at<&Training::capture>(), kMayChange,
             "Whether the step is recorded once and replayed; false: recorded anew every time."),
 
-      choice("optimizer.kind", at<&Optimizer::kind>(), {"adamw", "adam", "sgd", "rmsprop", "adagrad", "lion"},
-             "The update rule."),
-      number("optimizer.lr", at<&Optimizer::lr>(), {.least = 0, .most = 100, .above_least = true},
+      choice("optimizer.kind", at<&Optimizer::kind>(), kStays,
+             optimizers_that([](const OptimizerRow&) { return true; }), "The update rule."),
+      number("optimizer.lr", at<&Optimizer::lr>(), kStays, {.least = 0, .most = 100, .above_least = true},
              "The learning rate that the schedule scales."),
-      number("optimizer.beta1", at<&Optimizer::beta1>(), kBelowOne, "Decay of the mean of gradients.", kBetas),
-      number("optimizer.beta2", at<&Optimizer::beta2>(), kBelowOne,
-             "Decay of the mean of squared gradients; for lion, of the kept mean.", kBetas),
-      number("optimizer.epsilon", at<&Optimizer::epsilon>(), {.least = 0, .most = 1, .above_least = true},
-             "Added to what is divided by.", kEpsilon),
-      number("optimizer.weight_decay", at<&Optimizer::weight_decay>(), {0, 100},
-             "Pull towards 0: adamw and lion take it from the weights, the others add it to the gradient."),
-      choice("optimizer.decay", at<&Optimizer::decay>(), {"matrices", "all", "none"},
+      number("optimizer.beta1", at<&Optimizer::beta1>(), kStays, kBelowOne, "Decay of the mean of gradients.",
+             read_by_optimizer("beta1")),
+      number("optimizer.beta2", at<&Optimizer::beta2>(), kStays, kBelowOne,
+             "Decay of the mean of squared gradients; for lion, of the kept mean.", read_by_optimizer("beta2")),
+      number("optimizer.epsilon", at<&Optimizer::epsilon>(), kStays, {.least = 0, .most = 1, .above_least = true},
+             "Added to what is divided by.", read_by_optimizer("epsilon")),
+      number("optimizer.weight_decay", at<&Optimizer::weight_decay>(), kStays, {0, 100}, weight_decay_text()),
+      choice("optimizer.decay", at<&Optimizer::decay>(), kStays, {"matrices", "all", "none"},
              "Which weights decay; matrices: those of two dimensions or more, so neither biases nor norms.", kDecays),
-      number("optimizer.momentum", at<&Optimizer::momentum>(), kBelowOne, "Share of the last update in the next.",
-             kMomentum),
-      plain("optimizer.nesterov", at<&Optimizer::nesterov>(), "Whether momentum looks ahead.", kNesterov),
-      number("optimizer.alpha", at<&Optimizer::alpha>(), kBelowOne, "Decay of the mean of squared gradients.",
-             kRmsprop),
+      number("optimizer.momentum", at<&Optimizer::momentum>(), kStays, kBelowOne,
+             "Share of the last update in the next.", read_by_optimizer("momentum")),
+      plain("optimizer.nesterov", at<&Optimizer::nesterov>(), kStays, "Whether momentum looks ahead.",
+            both(read_by_optimizer("nesterov"), kHasMomentum)),
+      number("optimizer.alpha", at<&Optimizer::alpha>(), kStays, kBelowOne, "Decay of the mean of squared gradients.",
+             read_by_optimizer("alpha")),
 
-      choice("schedule.kind", at<&Schedule::kind>(),
+      choice("schedule.kind", at<&Schedule::kind>(), kStays,
              {"constant", "linear", "cosine", "cosine_restarts", "one_cycle", "step", "exponential", "plateau"},
              "How the learning rate changes."),
-      number("schedule.warmup_steps", at<&Schedule::warmup_steps>(), kSteps,
+      number("schedule.warmup_steps", at<&Schedule::warmup_steps>(), kStays, kSteps,
              "Steps over which the rate rises evenly at first; with one_cycle the steps of its rise, 0: three tenths "
              "of all."),
-      number("schedule.min_lr", at<&Schedule::min_lr>(), {0, 100}, "The rate does not fall below.", kFloor),
-      number("schedule.decay_steps", at<&Schedule::decay_steps>(), kSteps,
+      number("schedule.min_lr", at<&Schedule::min_lr>(), kStays, {0, 100}, "The rate does not fall below.", kFloor),
+      number("schedule.decay_steps", at<&Schedule::decay_steps>(), kStays, kSteps,
              "The step at which the rate is at its end; 0: training.steps.", kEnds),
-      number("schedule.restart_every", at<&Schedule::restart_every>(), kSteps, "Steps of the first cycle.", kRestarts),
-      number("schedule.restart_factor", at<&Schedule::restart_factor>(), {1, 100},
+      number("schedule.restart_every", at<&Schedule::restart_every>(), kStays, kSteps, "Steps of the first cycle.",
+             kRestarts),
+      number("schedule.restart_factor", at<&Schedule::restart_factor>(), kStays, {1, 100},
              "Each cycle is so many times as long as the one before.", kRestarts),
       number(
-          "schedule.gamma", at<&Schedule::gamma>(), {.least = 0, .most = 1, .above_least = true},
+          "schedule.gamma", at<&Schedule::gamma>(), kStays, {.least = 0, .most = 1, .above_least = true},
           "What the rate is multiplied by: every schedule.step_every steps, every step (exponential), or on a plateau.",
           kGamma),
-      number("schedule.step_every", at<&Schedule::step_every>(), kSteps, "Steps between two falls.", kStepwise),
-      number("schedule.patience", at<&Schedule::patience>(), kSteps,
+      number("schedule.step_every", at<&Schedule::step_every>(), kStays, kSteps, "Steps between two falls.", kStepwise),
+      number("schedule.patience", at<&Schedule::patience>(), kStays, kSteps,
              "Evaluations without progress before the rate falls.", kPlateau),
 
-      number("checkpoint.every", at<&Checkpoint::every>(), kSteps,
+      number("checkpoint.every", at<&Checkpoint::every>(), kMayChange, kSteps,
              "Steps between two checkpoints; 0: none on the way."),
-      number("checkpoint.keep_last", at<&Checkpoint::keep_last>(), {1, 1000000},
+      number("checkpoint.keep_last", at<&Checkpoint::keep_last>(), kMayChange, {1, 1000000},
              "Checkpoints that are kept; older ones are removed.", kKept),
-      plain("checkpoint.keep_best", at<&Checkpoint::keep_best>(),
+      plain("checkpoint.keep_best", at<&Checkpoint::keep_best>(), kMayChange,
             "Whether the one with the lowest validation loss is kept beside them.", kEvaluated),
-      plain("checkpoint.at_end", at<&Checkpoint::at_end>(), "Whether one is written behind the last step."),
+      plain("checkpoint.at_end", at<&Checkpoint::at_end>(), kMayChange, "Whether one is written behind the last step."),
 
-      number("sample.every", at<&Sample::every>(), kSteps, "Steps between two samples of text; 0: none."),
-      plain("sample.prompt", at<&Sample::prompt>(),
+      number("sample.every", at<&Sample::every>(), kMayChange, kSteps, "Steps between two samples of text; 0: none."),
+      plain("sample.prompt", at<&Sample::prompt>(), kMayChange,
             "What samples begin with; empty: the end-of-text token, or the first token.", kSampled),
-      number("sample.tokens", at<&Sample::tokens>(), {1, 1048576},
+      number("sample.tokens", at<&Sample::tokens>(), kMayChange, {1, 1048576},
              "Tokens of a sample; fewer where the context has no room for them.", kSampled),
-      number("sample.count", at<&Sample::count>(), {1, 1024}, "Samples each time.", kSampled),
-      number("sample.temperature", at<&Sample::temperature>(), {0, 100},
+      number("sample.count", at<&Sample::count>(), kMayChange, {1, 1024}, "Samples each time.", kSampled),
+      number("sample.temperature", at<&Sample::temperature>(), kMayChange, {0, 100},
              "Above 1 more surprising, below 1 more likely tokens; 0: always the most likely.", kSampled),
-      number("sample.top_k", at<&Sample::top_k>(), {0, 16777216},
+      number("sample.top_k", at<&Sample::top_k>(), kMayChange, {0, 16777216},
              "Draw among this many most likely tokens; 0: among all.", kDiced),
-      number("sample.top_p", at<&Sample::top_p>(), {.least = 0, .most = 1, .above_least = true},
+      number("sample.top_p", at<&Sample::top_p>(), kMayChange, {.least = 0, .most = 1, .above_least = true},
              "Draw among the fewest tokens that have this probability together.", kDiced),
-      number("sample.min_p", at<&Sample::min_p>(), kBelowOne,
+      number("sample.min_p", at<&Sample::min_p>(), kMayChange, kBelowOne,
              "Draw among tokens at least this likely, relative to the most likely.", kDiced),
-      number("sample.repetition_penalty", at<&Sample::repetition_penalty>(),
+      number("sample.repetition_penalty", at<&Sample::repetition_penalty>(), kMayChange,
              {.least = 0, .most = 100, .above_least = true},
              "Logits of tokens that occurred are divided by it (multiplied where negative); 1: none.", kSampled),
-      number("sample.seed", at<&Sample::seed>(), kSeed, "Seed of the draws.", kDiced),
+      number("sample.seed", at<&Sample::seed>(), kMayChange, kSeed, "Seed of the draws.", kDiced),
 
-      choice("device.name", at<&Device::name>(), {"cpu", "reference"},
+      choice("device.name", at<&Device::name>(), kStays, {"cpu", "reference"},
              "Where to compute; reference is slow and simple, for comparing."),
-      number("device.threads", at<&Device::threads>(), {0, 4096}, "Threads on the host; 0: one for each core."),
+      number("device.threads", at<&Device::threads>(), kMayChange, {0, 4096},
+             "Threads on the host; 0: one for each core."),
   };
   return keys;
 }
@@ -274,4 +330,4 @@ const std::vector<Key>& table() {
 
 std::span<const Key> config_keys() { return table(); }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -1,7 +1,9 @@
-// The table of all config keys: where each lies in a Config, what it may be, when it acts, and what it does.
+// The table of all config keys: where each lies in a Config, what it may be, when it acts, whether a run that is
+// resumed may have another value, and what it does.
 
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,7 +12,7 @@
 
 #include "tenon/train/config.h"
 
-namespace tenon::training {
+namespace tenon::train {
 
 using Texts = std::vector<std::string>;
 using Value = std::variant<bool, int64_t, double, std::string, Texts>;
@@ -31,16 +33,21 @@ struct Range {
 
 /// Under which settings a key has an effect; empty text: under all.
 struct When {
-  bool (*holds)(const Config&) = [](const Config&) { return true; };
-  std::string_view text = {};
+  std::function<bool(const Config&)> holds = [](const Config&) { return true; };
+  std::string text = {};
 };
+
+/// Whether --resume takes another value than the run was begun with. What says how long a run takes and how it is
+/// watched may change; what it computes stays.
+enum class OnResume : uint8_t { stays, may_change };
 
 struct Key {
   std::string_view path;
   Field field;
+  OnResume on_resume;
   Range range;                            // of numbers
   std::vector<std::string_view> choices;  // of texts; empty: any text
-  std::string_view does;
+  std::string does;
   When when;
 
   /// Before the dot: "training"; empty for a key that stands alone.
@@ -70,4 +77,4 @@ Value value_of(const Key& key, std::string_view text, std::string_view name);
 /// A value as --set reads it.
 std::string text_of_value(const Value& value);
 
-}  // namespace tenon::training
+}  // namespace tenon::train

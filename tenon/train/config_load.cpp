@@ -5,7 +5,7 @@
 #include "tenon/io/file.h"
 #include "tenon/train/config.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 const Preset* find_preset(std::string_view name) {
@@ -34,4 +34,4 @@ Config load_config(const std::string& path_or_preset) {
   return parse_config(io::as_text(file->bytes()), path_or_preset);
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -6,27 +6,27 @@
 #include "tenon/io/json.h"
 #include "tenon/train/config_keys.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 using base::fail;
 using io::in_quotes;
 
-struct Place {
+struct LineAndColumn {
   size_t line = 1, column = 1;
 };
 
-Place place_of(std::string_view text, size_t at) {
-  Place place;
+LineAndColumn line_and_column(std::string_view text, size_t at) {
+  LineAndColumn found;
   for (const char letter : text.substr(0, at)) {
-    ++place.column;
-    if (letter == '\n') place = {place.line + 1, 1};
+    ++found.column;
+    if (letter == '\n') found = {found.line + 1, 1};
   }
-  return place;
+  return found;
 }
 
 [[noreturn]] void refuse_json(std::string_view text, size_t at, std::string_view name) {
-  const auto [line, column] = place_of(text, at);
+  const auto [line, column] = line_and_column(text, at);
   if (at >= text.size()) fail("config", "{}: line {}, column {}: the JSON ends too early", name, line, column);
   constexpr size_t kShown = 20;
   const std::string_view rest = text.substr(at, kShown);
@@ -141,4 +141,4 @@ Config parse_config(std::string_view json, std::string_view name) {
   return reader.config();
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

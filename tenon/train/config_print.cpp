@@ -7,7 +7,7 @@
 
 #include "tenon/train/config_keys.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 using nlohmann::ordered_json;
@@ -17,7 +17,7 @@ ordered_json json_of(const Value& value) {
 }
 
 std::string full_text(const Key& key) {
-  std::string text(key.does);
+  std::string text = key.does;
   if (!key.when.text.empty()) text += fmt::format(" Only when {}.", key.when.text);
   return text;
 }
@@ -75,10 +75,12 @@ std::string_view section_text(std::string_view section) {
 std::string table_row(const Key& key) {
   const ordered_json value = json_of(key.default_value());
   std::string allowed = key.choices.empty() ? key.allowed() : fmt::format("`{}`", fmt::join(key.choices, "`, `"));
-  return fmt::format("| `{}` | `{}` | {} | {} |\n", key.path, value.dump(), allowed, full_text(key));
+  const char* on_resume = key.on_resume == OnResume::may_change ? "may change" : "stays";
+  return fmt::format("| `{}` | `{}` | {} | {} | {} |\n", key.path, value.dump(), allowed, on_resume, full_text(key));
 }
 
-constexpr std::string_view kTableHead = "| key | default | allowed | what it does |\n| --- | --- | --- | --- |\n";
+constexpr std::string_view kTableHead =
+    "| key | default | allowed | on resume | what it does |\n| --- | --- | --- | --- | --- |\n";
 
 }  // namespace
 
@@ -113,7 +115,8 @@ std::string config_markdown() {
       "prints "
       "them all, `--set section.key=value` changes one from the command line, and `tenon config --schema` prints a "
       "schema for editors. A key that is unknown, given twice, out of range or without effect under the other settings "
-      "is refused.\n\n";
+      "is refused. A run that is resumed goes on with the values it was begun with, but for the keys that may change: "
+      "they say how long it takes and how it is watched, not what it computes.\n\n";
   text += kTableHead;
   std::string_view section;
   for (const Key& key : config_keys()) {
@@ -126,4 +129,4 @@ std::string config_markdown() {
   return text;
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

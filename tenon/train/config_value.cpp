@@ -11,7 +11,7 @@
 #include "tenon/io/input.h"
 #include "tenon/train/config_keys.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 using base::fail;
@@ -287,4 +287,4 @@ std::vector<Difference> differences(const Config& before, const Config& after) {
   return found;
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

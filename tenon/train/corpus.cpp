@@ -20,7 +20,7 @@
 #include "tenon/text/char_tokenizer.h"
 #include "tenon/text/word_tokenizer.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 namespace fs = std::filesystem;
@@ -213,4 +213,4 @@ Corpus load_corpus(const Config& config, const fs::path& folder, bool goes_on) {
   return corpus;
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

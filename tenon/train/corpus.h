@@ -10,7 +10,7 @@
 #include "tenon/text/tokenizer.h"
 #include "tenon/train/config.h"
 
-namespace tenon::training {
+namespace tenon::train {
 
 struct Corpus {
   std::shared_ptr<const text::Tokenizer> tokenizer;
@@ -32,4 +32,4 @@ void require_text(const std::filesystem::path& path);
 /// The tokenizer alone; fails where it would have to be learned and is not in the folder.
 std::shared_ptr<const text::Tokenizer> load_run_tokenizer(const Config& config, const std::filesystem::path& folder);
 
-}  // namespace tenon::training
+}  // namespace tenon::train

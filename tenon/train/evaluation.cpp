@@ -8,7 +8,7 @@
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 
-namespace tenon::training {
+namespace tenon::train {
 
 Evaluation::Evaluation(const Config& config, models::CausalLm& model)
     : config_(config), model_(model), loss_of_(config, model), captured_([this](std::span<const Tensor> given) {
@@ -50,4 +50,4 @@ Evaluated Evaluation::run(const data::Tokens& tokens, int64_t batch, int64_t len
   return result;
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -10,7 +10,7 @@
 #include "tenon/train/config.h"
 #include "tenon/train/step.h"
 
-namespace tenon::training {
+namespace tenon::train {
 
 struct Evaluated {
   double loss = 0;  // mean over tokens, in nats
@@ -33,4 +33,4 @@ class Evaluation {
   Compiled<Tensor, 2> captured_;
 };
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -12,7 +12,7 @@
 #include "tenon/train/corpus.h"
 #include "tenon/train/model.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 namespace fs = std::filesystem;
@@ -167,4 +167,4 @@ std::vector<fs::path> sources_of_run(const fs::path& path) {
   return sources;
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

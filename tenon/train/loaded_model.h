@@ -1,8 +1,8 @@
 // LoadedModel: a model and its tokenizer from wherever one may lie, for everything that uses a model after training.
 //
-//   training::LoadedModel loaded = training::load_model("runs/shakespeare");
-//   loaded = training::load_model("distilgpt2", {.lora = "adapter"});
-//   loaded = training::load_model("stories260K.bin", {.tokenizer = "tok512.bin"});
+//   train::LoadedModel loaded = train::load_model("runs/shakespeare");
+//   loaded = train::load_model("distilgpt2", {.lora = "adapter"});
+//   loaded = train::load_model("stories260K.bin", {.tokenizer = "tok512.bin"});
 
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "tenon/models/causal_lm.h"
 #include "tenon/text/tokenizer.h"
 
-namespace tenon::training {
+namespace tenon::train {
 
 struct LoadedModel {
   std::unique_ptr<models::CausalLm> model;           // without dropout: in the mode of evaluation
@@ -37,4 +37,4 @@ LoadedModel load_model(const std::filesystem::path& path, const LoadOptions& opt
 /// config is wrong.
 std::vector<std::filesystem::path> sources_of_run(const std::filesystem::path& path);
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -9,7 +9,7 @@
 #include "tenon/models/llama.h"
 #include "tenon/models/lora.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 using base::fail;
@@ -169,4 +169,17 @@ std::vector<std::string> lora_targets(const Config& config) {
   return {"c_attn"};
 }
 
-}  // namespace tenon::training
+fs::path export_model(models::CausalLm& model, const text::Tokenizer& tokenizer, const Config& config,
+                      const fs::path& run_folder) {
+  if (models::has_lora(model)) {
+    const fs::path folder = run_folder / "adapter";
+    models::save_lora(model, folder, lora_options(config));
+    return folder;
+  }
+  const fs::path folder = run_folder / "model";
+  model.save(folder);
+  tokenizer.save(folder);
+  return folder;
+}
+
+}  // namespace tenon::train

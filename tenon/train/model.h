@@ -12,7 +12,7 @@
 #include "tenon/text/tokenizer.h"
 #include "tenon/train/config.h"
 
-namespace tenon::training {
+namespace tenon::train {
 
 /// What a config.json of transformers says the model is: "gpt2"; "unknown" where it says nothing. Fails where it is no
 /// JSON.
@@ -42,4 +42,9 @@ void take_initial_model(Config& config);
 nn::LoraOptions lora_options(const Config& config);
 std::vector<std::string> lora_targets(const Config& config);
 
-}  // namespace tenon::training
+/// Writes what a finished run has made: RUN/model, a folder that transformers reads, or RUN/adapter where only low-rank
+/// additions were trained. Says which.
+std::filesystem::path export_model(models::CausalLm& model, const text::Tokenizer& tokenizer, const Config& config,
+                                   const std::filesystem::path& run_folder);
+
+}  // namespace tenon::train

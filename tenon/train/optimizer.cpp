@@ -6,8 +6,9 @@
 #include <numbers>
 
 #include "tenon/base/error.h"
+#include "tenon/train/optimizer_table.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 std::vector<optim::ParamGroup> groups_of(const Config& config, const std::vector<Tensor>& parameters) {
@@ -49,28 +50,12 @@ optim::Schedule schedule_of(const Config& config) {
 }  // namespace
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const Config& config, const std::vector<Tensor>& parameters) {
-  const OptimizerConfig& o = config.optimizer;
-  const std::vector<optim::ParamGroup> groups = groups_of(config, parameters);
-  if (o.kind == "adamw")
-    return std::make_unique<optim::AdamW>(groups,
-                                          optim::AdamWOptions{o.lr, o.beta1, o.beta2, o.epsilon, o.weight_decay});
-  if (o.kind == "adam")
-    return std::make_unique<optim::Adam>(groups, optim::AdamOptions{o.lr, o.beta1, o.beta2, o.epsilon, o.weight_decay});
-  if (o.kind == "sgd") {
-    return std::make_unique<optim::SGD>(
-        groups,
-        optim::SgdOptions{.lr = o.lr, .momentum = o.momentum, .weight_decay = o.weight_decay, .nesterov = o.nesterov});
-  }
-  if (o.kind == "rmsprop") {
-    return std::make_unique<optim::RMSprop>(
-        groups,
-        optim::RmspropOptions{
-            .lr = o.lr, .alpha = o.alpha, .eps = o.epsilon, .weight_decay = o.weight_decay, .momentum = o.momentum});
-  }
-  if (o.kind == "adagrad")
-    return std::make_unique<optim::Adagrad>(
-        groups, optim::AdagradOptions{.lr = o.lr, .weight_decay = o.weight_decay, .eps = o.epsilon});
-  return std::make_unique<optim::Lion>(groups, optim::LionOptions{o.lr, o.beta1, o.beta2, o.weight_decay});
+  std::unique_ptr<optim::Optimizer> made;
+  for_each_optimizer([&](const OptimizerRow& row, const auto& make) {
+    if (row.name == config.optimizer.kind) made = make(groups_of(config, parameters), config.optimizer);
+  });
+  if (!made) base::fail("config", "optimizer.kind is {}, which no optimizer is called", config.optimizer.kind);
+  return made;
 }
 
 LearningRate::LearningRate(const Config& config, optim::Optimizer& optimizer) : optimizer_(optimizer) {
@@ -106,4 +91,4 @@ void LearningRate::load(const std::map<std::string, double>& state) {
   updates_ = static_cast<int64_t>(state.at("step"));
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -12,7 +12,7 @@
 #include "tenon/optim/schedule.h"
 #include "tenon/train/config.h"
 
-namespace tenon::training {
+namespace tenon::train {
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const Config& config, const std::vector<Tensor>& parameters);
 
@@ -37,4 +37,4 @@ class LearningRate {
   int64_t updates_ = 0;
 };
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -21,13 +21,12 @@
 #include "tenon/io/file.h"
 #include "tenon/train/checkpoint.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 namespace fs = std::filesystem;
 
 constexpr std::string_view kFormat = "run";
-constexpr std::string_view kSamplePrefix = "step_", kSampleSuffix = ".txt";
 
 [[noreturn]] void fail_writing(const fs::path& path, int error_number) {
   base::fail(kFormat, "{}: cannot be written: {}; choose a folder that can", path.string(),
@@ -130,19 +129,6 @@ void remove_unfinished(const fs::path& folder) {
     }
   }
   for (const fs::path& path : unfinished) fs::remove(path, ignored);
-}
-
-std::string sample_name(int64_t step) { return fmt::format("{}{:08}{}", kSamplePrefix, step, kSampleSuffix); }
-
-/// The step in a name that write_sample makes.
-std::optional<int64_t> step_of(const std::string& name) {
-  if (!name.starts_with(kSamplePrefix) || !name.ends_with(kSampleSuffix)) return {};
-  const char* begin = name.data() + kSamplePrefix.size();
-  const char* end = name.data() + name.size() - kSampleSuffix.size();
-  int64_t step = 0;
-  if (begin >= end) return {};
-  const auto [stop, error] = std::from_chars(begin, end, step);
-  return error == std::errc{} && stop == end ? std::optional(step) : std::nullopt;
 }
 
 }  // namespace
@@ -269,29 +255,4 @@ void RunFolder::abandon() {
   for (const fs::path& folder : made_) fs::remove(folder, ignored);  // only what is empty
 }
 
-void RunFolder::write_sample(const Sample& sample) const {
-  io::ReplacingFile file(kFormat, samples() / sample_name(sample.step));
-  file.write(sample.text);
-  file.commit();
-}
-
-void RunFolder::remove_samples_after(int64_t step) const {
-  for (const Sample& sample : read_samples(path_)) {
-    if (sample.step > step) io::remove_stale(kFormat, samples() / sample_name(sample.step));
-  }
-}
-
-std::vector<Sample> read_samples(const fs::path& run_folder) {
-  std::vector<Sample> samples;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(run_folder / "samples", error)) {
-    const auto step = step_of(entry.path().filename().string());
-    if (!step) continue;
-    const auto file = io::MappedFile::open(kFormat, entry.path());
-    samples.push_back({*step, std::string(io::as_text(file->bytes()))});
-  }
-  std::sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) { return a.step < b.step; });
-  return samples;
-}
-
-}  // namespace tenon::training
+}  // namespace tenon::train

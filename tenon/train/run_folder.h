@@ -15,19 +15,13 @@
 #include <string_view>
 #include <vector>
 
-namespace tenon::training {
+namespace tenon::train {
 
 /// What a folder must hold beforehand.
 enum class Start {
   fresh,            // no run
   resume,           // a run
   resume_or_fresh,  // either
-};
-
-/// Text that the model wrote after a step.
-struct Sample {
-  int64_t step = 0;
-  std::string text;
 };
 
 /// Every failure is one line that starts with `[run] path`.
@@ -59,11 +53,6 @@ class RunFolder {
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path tensorboard() const { return path_ / "tensorboard"; }
 
-  /// Writes samples/step_00000100.txt.
-  void write_sample(const Sample& sample) const;
-  /// Those of later steps, which a run that goes on from an earlier one will write again, or not at all.
-  void remove_samples_after(int64_t step) const;
-
  private:
   RunFolder(std::filesystem::path path, int lock, bool resumes);
 
@@ -80,7 +69,4 @@ bool is_run(const std::filesystem::path& folder);
 /// folder of a run is not.
 std::optional<std::filesystem::path> run_owning(const std::filesystem::path& path);
 
-/// The samples of a run's folder by step; other files in samples/ are passed over.
-std::vector<Sample> read_samples(const std::filesystem::path& run_folder);
-
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -8,7 +8,7 @@
 #include "tenon/models/generate.h"
 #include "tenon/tensor/creation.h"
 
-namespace tenon::training {
+namespace tenon::train {
 
 Sampler::Sampler(const Config& config, models::CausalLm& model, const text::Tokenizer& tokenizer)
     : config_(config.sample), model_(model), tokenizer_(tokenizer) {
@@ -49,4 +49,4 @@ std::string Sampler::write_one(Generator& dice) const {
   return tokenizer_.decode(shown);
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -10,7 +10,7 @@
 #include "tenon/text/tokenizer.h"
 #include "tenon/train/config.h"
 
-namespace tenon::training {
+namespace tenon::train {
 
 class Sampler {
  public:
@@ -30,4 +30,4 @@ class Sampler {
   int64_t new_tokens_ = 0;  // what the context has room for, if that is less than asked for
 };
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -11,7 +11,7 @@
 
 #include "tenon/base/error.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
@@ -53,4 +53,4 @@ StopRequest::~StopRequest() {
 
 int StopRequest::signal() const { return first_signal; }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -3,7 +3,7 @@
 
 #pragma once
 
-namespace tenon::training {
+namespace tenon::train {
 
 /// Catches SIGINT, SIGTERM and SIGHUP while alive; at most one may be alive. A signal that is ignored stays ignored, as
 /// a shell arranges it for programs in the background, and nohup for SIGHUP.
@@ -22,4 +22,4 @@ class StopRequest {
   int signal() const;
 };
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -9,7 +9,7 @@
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 // Clipping gives the norm that metrics show; where nothing is clipped it is asked for with a limit that nothing
@@ -77,15 +77,15 @@ std::vector<Tensor> TrainingStep::update(const Tensor& ids, const Tensor& target
   const double limit = config_.training.clip_norm > 0 ? config_.training.clip_norm : kNoLimit;
   const Tensor norm = optimizer_.clip_grad_norm(limit, scaler);
   const NoGrad counting;
-  Tensor goes, counts = ones_like(steps_);
+  Tensor is_applied, counts = ones_like(steps_);
   if (config_.training.check_finite) {
     // With a loss scale, gradients that are not finite are part of the game.
     const Tensor is_finite = scaler ? isfinite(loss) : logical_and(isfinite(loss), isfinite(norm));
-    goes = logical_and(is_finite, logical_not(broken_));
-    broken_.copy_(logical_not(goes));
-    counts = goes.to(steps_.dtype());
+    is_applied = logical_and(is_finite, logical_not(broken_));
+    broken_.copy_(logical_not(is_applied));
+    counts = is_applied.to(steps_.dtype());
   }
-  optimizer_.step(scaler, goes);
+  optimizer_.step(scaler, is_applied);
   optimizer_.zero_grad();
   loss_sum_.add_(loss);
   steps_.add_(counts);
@@ -190,4 +190,4 @@ void TrainingStep::load(const std::map<std::string, Tensor>& state) {
   scaler_->load_state_dict(scaler);
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

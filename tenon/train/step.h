@@ -19,7 +19,7 @@
 #include "tenon/tensor/compile.h"
 #include "tenon/train/config.h"
 
-namespace tenon::training {
+namespace tenon::train {
 
 /// The loss of a batch by the config's method. Masks are drawn from `dice`.
 class LossOf {
@@ -80,4 +80,4 @@ class TrainingStep {
 /// The type that products take under a precision; f32 for none.
 DType product_dtype(const Config& config);
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -2,7 +2,6 @@
 
 #include "tenon/train/trainer.h"
 
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <deque>
@@ -12,31 +11,33 @@
 #include "tenon/base/resident.h"
 #include "tenon/data/loader.h"
 #include "tenon/io/file.h"
-#include "tenon/io/json.h"
 #include "tenon/models/lora.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/train/checkpoint.h"
 #include "tenon/train/corpus.h"
 #include "tenon/train/evaluation.h"
-#include "tenon/train/metrics.h"
 #include "tenon/train/model.h"
 #include "tenon/train/optimizer.h"
-#include "tenon/train/progress.h"
-#include "tenon/train/report.h"
+#include "tenon/train/resume.h"
+#include "tenon/train/run_checks.h"
 #include "tenon/train/run_folder.h"
+#include "tenon/train/run_state.h"
 #include "tenon/train/sampler.h"
+#include "tenon/train/saved_tensors.h"
 #include "tenon/train/signals.h"
 #include "tenon/train/step.h"
-#include "tenon/train/tensorboard.h"
+#include "tenon/train/step_clock.h"
+#include "tenon/watch/metrics.h"
+#include "tenon/watch/report.h"
+#include "tenon/watch/run_view.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 namespace fs = std::filesystem;
 using base::fail;
 using Clock = std::chrono::steady_clock;
-using Json = nlohmann::ordered_json;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -45,60 +46,6 @@ Config completed(Config config, std::string_view name) {
   take_initial_model(config);
   return config;
 }
-
-// Keys that say how long a run takes and how it is watched, not what it computes.
-bool may_change(const std::string& path) {
-  static const char* const kFree[] = {"training.steps",        "training.log_every",    "training.eval_every",
-                                      "training.eval_batches", "training.check_finite", "training.capture",
-                                      "data.prefetch",         "device.threads",        "description"};
-  for (const char* free : kFree) {
-    if (path == free) return true;
-  }
-  return path.starts_with("checkpoint.") || path.starts_with("sample.");
-}
-
-void require_same_run(const Config& before, const Config& now, const TrainOptions& options) {
-  for (const Difference& one : differences(before, now)) {
-    if (may_change(one.path)) continue;
-    const std::string said = options.config_name.empty() ? "the config now says" : options.config_name + " says";
-    const std::string remedy = options.config_name.empty()
-                                   ? "take the old value"
-                                   : fmt::format("leave out {} to go on as it was", options.config_name);
-    fail("train", "{}: was begun with {} {}, {} {}; {}, or begin a new run in another folder", options.folder.string(),
-         one.path, one.before, said, one.after, remedy);
-  }
-}
-
-void require_run(const fs::path& folder) {
-  const bool has_config = fs::exists(folder / "config.json");
-  if (!has_config || !is_run(folder))
-    fail("train", "{}: holds no run to resume ({}); start a new one or name the folder of a run", folder.string(),
-         has_config ? "its config.json is not of a run" : "there is no config.json");
-}
-
-// A run keeps its files by fixed names, behind which may lie what it reads: links of a folder lead anywhere.
-void require_other_files(const Config& config, const RunFolder& folder) {
-  const fs::path tokenizer = config.tokenizer.path, model = config.model.init_from;
-  const fs::path read[] = {config.data.train,
-                           config.data.validation,
-                           tokenizer,
-                           tokenizer / "tokenizer.json",
-                           model / "config.json",
-                           model / "model.safetensors",
-                           model / "tokenizer.json"};
-  for (const char* name : {"config.json", "tokenizer.json", "metrics.jsonl", "report.html", "model/config.json",
-                           "model/model.safetensors", "model/tokenizer.json"}) {
-    const fs::path own = folder.path() / name;
-    for (const fs::path& input : read) {
-      std::error_code missing;
-      if (fs::equivalent(input, own, missing))
-        fail("train", "{}: is read by this run, which would replace it; choose another folder for the run",
-             own.string());
-    }
-  }
-}
-
-bool is_correction(const std::string& name) { return name.find(".lora.") != std::string::npos; }
 
 data::LoaderOptions loader_options(const Config& config) {
   const TrainingConfig& t = config.training;
@@ -122,22 +69,6 @@ class Threads {
 
  private:
   int before_;
-};
-
-// The time that steps take: without evaluations, samples and checkpoints.
-class StepClock {
- public:
-  void start() { running_since_ = Clock::now(); }
-  void pause() {
-    seconds_ = seconds();
-    running_since_.reset();
-  }
-  double seconds() const { return seconds_ + (running_since_ ? seconds_since(*running_since_) : 0); }
-  void set(double seconds) { seconds_ = seconds; }
-
- private:
-  double seconds_ = 0;
-  std::optional<Clock::time_point> running_since_;
 };
 
 class Run {
@@ -168,12 +99,13 @@ class Run {
  private:
   void set_up() {
     if (folder_.resumes()) require_same_run(run_config(folder_.path()), config_, options_);
-    require_other_files(config_, folder_);
+    require_other_files(config_, folder_.path());
     if (!folder_.resumes()) write_config();  // from now on, --resume knows what to do
     manual_seed(static_cast<uint64_t>(config_.training.seed));
     corpus_ = load_corpus(config_, folder_.path(), folder_.resumes());
     vocabulary_ = model_vocabulary(config_, corpus_.tokenizer->vocabulary());
-    if (folder_.resumes()) find_checkpoint();
+    if (folder_.resumes())
+      resumes_from_ = find_resume_point(folder_, config_, vocabulary_, [&](const std::string& text) { note(text); });
     model_ = make_model(config_, vocabulary_, text_tokens(*corpus_.tokenizer));
     parameters_ = models::trainable(*model_);
     optimizer_ = make_optimizer(config_, parameters_);
@@ -187,18 +119,17 @@ class Run {
   TrainResult train() {
     const StopRequest stop;
     if (folder_.resumes()) resume();
-    metrics_.emplace(MetricsLog::open(folder_.metrics(), done_ > 0 ? std::optional(done_) : std::nullopt));
-    tensorboard_.emplace(folder_.tensorboard(), done_ > 0 ? std::optional(done_) : std::nullopt);
-    if (done_ > 0) take_up_what_was_seen();
-    if (options_.out) progress_.emplace(config_.training.steps, options_.out);
+    const std::optional<int64_t> last = done_ > 0 ? std::optional(done_) : std::nullopt;
+    view_.emplace(folder_.path(), last, config_.training.steps, options_.out);
+    if (last) take_up_what_was_seen();
     introduce();
     model_->train();
     started_ = Clock::now();
     clock_.start();
     logged_tokens_ = tokens_;
     logged_seconds_ = clock_.seconds();
-    const int64_t last = std::min(config_.training.steps, options_.stop_after.value_or(config_.training.steps));
-    while (done_ < last && !stop.requested()) {
+    const int64_t end = std::min(config_.training.steps, options_.stop_after.value_or(config_.training.steps));
+    while (done_ < end && !stop.requested()) {
       take_step();
       after_step(done_ == config_.training.steps);
     }
@@ -261,8 +192,8 @@ class Run {
     logged_seconds_ = seconds;
     looked_at_ = done_;
     since_look_.clear();
-    if (!config_.training.check_finite && !std::isfinite(seen.loss) && progress_)
-      progress_->note(fmt::format("step {}: the loss is {}", done_, seen.loss));
+    if (!config_.training.check_finite && !std::isfinite(seen.loss))
+      view_->note(fmt::format("step {}: the loss is {}", done_, seen.loss));
   }
 
   // The weights are still those before the first bad step, so that it can be run again.
@@ -275,7 +206,7 @@ class Run {
     loader_->next(batch);
     default_generator().set(static_cast<uint64_t>(config_.training.seed), before.random);
     const std::string why = step_->explain(batch);
-    if (progress_) progress_->finish();
+    view_->finish_progress();
     const std::string saved = saved_ >= 0 ? fmt::format("the last checkpoint is of step {}", saved_)
                                           : std::string("there is no checkpoint yet");
     fail("train",
@@ -287,14 +218,7 @@ class Run {
   // A step may have been begun without a thread to run it on: the first one counts when its numbers were seen.
   void write_metrics() {
     folder_.keep();
-    metrics_->write(now_);
-    tensorboard_->scalar("train/loss", done_, now_.loss);
-    tensorboard_->scalar("train/lr", done_, now_.lr);
-    tensorboard_->scalar("train/gradient_norm", done_, now_.gradient_norm);
-    tensorboard_->scalar("train/tokens_per_second", done_, now_.tokens_per_second);
-    if (now_.loss_scale) tensorboard_->scalar("train/loss_scale", done_, *now_.loss_scale);
-    if (now_.validation_loss) tensorboard_->scalar("validation/loss", done_, *now_.validation_loss);
-    if (progress_) progress_->update(now_);
+    view_->show(now_);
     if (options_.on_metrics) options_.on_metrics(now_);
   }
 
@@ -315,47 +239,34 @@ class Run {
 
   void sample() {
     last_sample_ = sampler_->write();
-    folder_.write_sample({done_, last_sample_});
-    tensorboard_->text("sample", done_, last_sample_);
-    if (progress_) progress_->note(fmt::format("sample after step {}:\n{}\n", done_, last_sample_));
+    view_->show(watch::Sample{done_, last_sample_});
   }
 
   // ---- checkpoints ----
 
-  std::map<std::string, Tensor> tensors() const {
-    std::map<std::string, Tensor> all;
-    const nn::StateDict weights = model_->state_dict();
-    const bool alone = models::has_lora(*model_);  // the rest is in model.init_from
-    for (const auto& [name, tensor] : weights) {
-      if (!alone || is_correction(name)) all["model." + name] = tensor.detach();
-    }
-    for (const auto& [name, tensor] : optimizer_->state_dict()) all["optimizer." + name] = tensor;
-    for (const auto& [name, tensor] : step_->state()) all["step." + name] = tensor;
-    return all;
-  }
+  TrainedParts parts() { return {*model_, *optimizer_, *step_}; }
 
-  std::string state() const {
-    Json rate = Json::object();
-    for (const auto& [name, value] : rate_->state()) rate[name] = fmt::format("{}", value);
-    Json state = {{"tokens", tokens_},
-                  {"seconds", seconds()},
-                  {"step_seconds", clock_.seconds()},
-                  {"vocabulary", vocabulary_},
-                  {"corpus", corpus_.fingerprint},
-                  {"loader", io::parse_json("train", "loader", data::to_json(loader_->state()))},
-                  {"random", {{"seed", default_generator().seed()}, {"position", default_generator().position()}}},
-                  {"rate", rate},
-                  {"config", io::parse_json("train", "config", to_json(config_))}};
-    if (best_loss_) state["best"] = {{"loss", *best_loss_}, {"step", *best_step_}};
-    return state.dump();
+  RunState state() const {
+    RunState state;
+    state.loader = data::to_json(loader_->state());
+    state.seed = default_generator().seed();
+    state.position = default_generator().position();
+    state.rate = rate_->state();
+    state.tokens = tokens_;
+    state.seconds = seconds();
+    state.step_seconds = clock_.seconds();
+    state.best_loss = best_loss_;
+    state.best_step = best_step_;
+    state.corpus = corpus_.fingerprint;
+    return state;
   }
 
   void save(bool is_best) {
     if (saved_ == done_) return;
     folder_.keep();
-    metrics_->flush();
+    view_->flush_metrics();
     const NoGrad reading;
-    save_checkpoint(folder_.checkpoints(), {done_, state(), tensors()});
+    save_checkpoint(folder_.checkpoints(), {done_, to_json(state(), vocabulary_, config_), tensors_to_save(parts())});
     saved_ = done_;
     if (is_best) name_best(folder_.checkpoints(), done_);
     prune_checkpoints(folder_.checkpoints(), config_.checkpoint.keep_last, kept_best());
@@ -368,114 +279,33 @@ class Run {
     if (options_.out) std::fprintf(options_.out, "%s\n", io::harmless(text).c_str());
   }
 
-  [[noreturn]] static void refuse(const fs::path& checkpoint, const Error& error, std::string_view remedy) {
-    fail("train", "{}: does not fit this run: {}; {}", checkpoint.string(), error.what(), remedy);
-  }
-  static constexpr std::string_view kOwnConfig = "resume it with its own config and data";
-
-  // Before the model takes memory: its sizes must be those that were saved.
-  void find_checkpoint() {
-    const fs::path checkpoints = folder_.checkpoints();
-    found_ = newest_checkpoint(checkpoints, [&](const std::string& why) { note("passed over: " + why); });
-    if (!found_ && !checkpoint_steps(checkpoints).empty())
-      fail("train", "{}: none of its checkpoints is good; begin a new run in another folder", folder_.path().string());
-    if (!found_) return;
-    const fs::path path = checkpoint_path(checkpoints, found_->step);
-    try {
-      state_ = parse_state(found_->state);
-    } catch (const Error& error) {
-      refuse(path, error, "it was written by another program");
-    }
-    if (!config_.model.init_from.empty()) return;  // has the sizes of that model
-    nn::StateDict weights;
-    for (const auto& [name, tensor] : found_->tensors) {
-      if (name.starts_with("model.")) weights[name.substr(6)] = tensor;
-    }
-    try {
-      require_weights(config_, vocabulary_, "the run", models::shapes_of(weights));
-    } catch (const Error& error) {
-      refuse(path, error, kOwnConfig);
-    }
-  }
-
   void resume() {
     const fs::path checkpoints = folder_.checkpoints();
-    if (!found_) {
+    if (!resumes_from_) {
       note(folder_.path().string() + ": was stopped before its first checkpoint; begins anew");
       write_config();
       return;
     }
-    const fs::path path = checkpoint_path(checkpoints, found_->step);
+    const fs::path path = resumes_from_->path;
     try {
-      load(*found_);
-      load(state_);
+      load_tensors(parts(), resumes_from_->checkpoint.tensors);
+      load(resumes_from_->state);
     } catch (const Error& error) {
-      refuse(path, error, kOwnConfig);
+      refuse_checkpoint(path, error);
     }
-    done_ = saved_ = found_->step;
-    found_.reset();
+    done_ = saved_ = resumes_from_->checkpoint.step;
+    resumes_from_.reset();  // its tensors take memory
     looked_at_ = done_ - step_->good_steps();
     rate_->set(done_);
     set_aside_checkpoints(checkpoints, done_);
     // A kill may have come between the checkpoint and its name.
     if (kept_best() && fs::exists(checkpoint_path(checkpoints, *best_step_))) name_best(checkpoints, *best_step_);
-    folder_.remove_samples_after(done_);
+    watch::remove_samples_after(folder_.path(), done_);
     write_config();
     note(fmt::format("goes on from {}", path.string()));
   }
 
-  void load(const Checkpoint& checkpoint) {
-    nn::StateDict weights;
-    std::map<std::string, Tensor> moments, counters;
-    for (const auto& [name, tensor] : checkpoint.tensors) {
-      if (name.starts_with("model.")) weights[name.substr(6)] = tensor;
-      if (name.starts_with("optimizer.")) moments[name.substr(10)] = tensor;
-      if (name.starts_with("step.")) counters[name.substr(5)] = tensor;
-    }
-    if (models::has_lora(*model_)) {
-      for (const auto& [name, tensor] : model_->state_dict()) {
-        if (!is_correction(name)) weights.emplace(name, tensor.detach());  // as model.init_from has them
-      }
-    }
-    model_->load_state_dict(weights);
-    optimizer_->load_state_dict(moments);
-    step_->load(counters);
-  }
-
-  // What checkpoint.json says besides the weights.
-  struct State {
-    std::string loader;
-    uint64_t seed = 0, position = 0;  // of the random numbers
-    std::map<std::string, double> rate;
-    int64_t tokens = 0;
-    double seconds = 0, step_seconds = 0;
-    std::optional<double> best_loss = {};
-    std::optional<int64_t> best_step = {};
-    std::string corpus;  // empty in runs from before there was a fingerprint
-  };
-
-  static State parse_state(const std::string& text) {
-    const io::Input input{"train", "its state", std::as_bytes(std::span(text))};
-    const Json json = io::parse_json(input);
-    const auto part = [&](const char* key) { return io::json_field<Json>(input, json, key); };
-    State state;
-    state.loader = part("loader").dump();
-    const Json random = part("random"), rates = part("rate");
-    state.seed = io::json_field<uint64_t>(input, random, "seed");
-    state.position = io::json_field<uint64_t>(input, random, "position");
-    for (const auto& [name, value] : rates.items()) state.rate[name] = number_in(input, name, value);
-    state.tokens = io::json_field<int64_t>(input, json, "tokens");
-    state.seconds = io::json_field<double>(input, json, "seconds");
-    state.step_seconds = io::json_field<double>(input, json, "step_seconds");
-    if (json.contains("best")) {
-      state.best_loss = io::json_field<double>(input, part("best"), "loss");
-      state.best_step = io::json_field<int64_t>(input, part("best"), "step");
-    }
-    if (json.contains("corpus")) state.corpus = io::json_field<std::string>(input, json, "corpus");
-    return state;
-  }
-
-  void load(const State& state) {
+  void load(const RunState& state) {
     loader_->restore(data::loader_state_from_json(state.loader));
     // Another text of the same length would be read from the same places, and nobody would notice.
     if (!state.corpus.empty() && state.corpus != corpus_.fingerprint)
@@ -489,23 +319,13 @@ class Run {
     best_step_ = state.best_step;
   }
 
-  // Numbers of the schedule are kept as texts, because JSON has no inf.
-  static double number_in(const io::Input& input, const std::string& name, const Json& value) {
-    double number = 0;
-    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size())
-      io::fail(input, "rate.{} is {}, which is no number", io::as_one_line(name), io::in_quotes(text));
-    return number;
-  }
-
   // For the result of a run that has nothing left to do.
   void take_up_what_was_seen() {
-    for (const StepMetrics& metrics : read_metrics(folder_.metrics())) {
+    for (const watch::StepMetrics& metrics : watch::read_metrics(folder_.metrics())) {
       now_ = metrics;
       if (metrics.validation_loss) validation_loss_ = metrics.validation_loss;
     }
-    const std::vector<Sample> samples = read_samples(folder_.path());
+    const std::vector<watch::Sample> samples = watch::read_samples(folder_.path());
     if (!samples.empty()) last_sample_ = samples.back().text;
   }
 
@@ -520,17 +340,15 @@ class Run {
   }
 
   void introduce() {
-    if (!progress_) return;
-    progress_->note(fmt::format("{}\n{} of {} parameters, {}, {} threads", corpus_.description,
-                                config_.model.architecture, model_->count_parameters(), config_.training.precision,
-                                base::num_threads()));
+    view_->note(fmt::format("{}\n{} of {} parameters, {}, {} threads", corpus_.description, config_.model.architecture,
+                            model_->count_parameters(), config_.training.precision, base::num_threads()));
   }
 
   void report(double all_seconds) const {
-    const Table figures{{"Time in all", duration_text(all_seconds)},
-                        {"Parameters", with_separators(model_->count_parameters())},
-                        {"Training tokens", with_separators(corpus_.train.size())}};
-    report_from_folder(folder_.path(), figures);
+    const watch::Table figures{{"Time in all", watch::duration_text(all_seconds)},
+                               {"Parameters", watch::with_separators(model_->count_parameters())},
+                               {"Training tokens", watch::with_separators(corpus_.train.size())}};
+    watch::report_from_folder(folder_.path(), figures);
   }
 
   TrainResult finish(bool stopped) {
@@ -547,27 +365,13 @@ class Run {
     result.tokens_per_second = static_cast<double>(now_.tokens) / std::max(1e-9, now_.seconds);
     result.stopped = stopped;
     result.last_sample = last_sample_;
-    if (!stopped) result.model = export_model();
-    tensorboard_->flush();
+    if (!stopped) result.model = export_model(*model_, *corpus_.tokenizer, config_, folder_.path());
+    view_->flush_tensorboard();
     report(result.seconds);
     result.report = folder_.report();
-    if (progress_) {
-      if (stopped) progress_->note(fmt::format("stopped after step {}; --resume goes on", done_));
-      progress_->finish();
-    }
+    if (stopped) view_->note(fmt::format("stopped after step {}; --resume goes on", done_));
+    view_->finish_progress();
     return result;
-  }
-
-  fs::path export_model() {
-    if (models::has_lora(*model_)) {
-      const fs::path folder = folder_.path() / "adapter";
-      models::save_lora(*model_, folder, lora_options(config_));
-      return folder;
-    }
-    const fs::path folder = folder_.path() / "model";
-    model_->save(folder);
-    corpus_.tokenizer->save(folder);
-    return folder;
   }
 
   const Config config_;
@@ -584,9 +388,7 @@ class Run {
   std::optional<Evaluation> evaluation_;
   std::optional<Sampler> sampler_;
   std::optional<data::Loader> loader_;
-  std::optional<MetricsLog> metrics_;
-  std::optional<TensorBoardWriter> tensorboard_;
-  std::optional<Progress> progress_;
+  std::optional<watch::RunView> view_;
 
   data::Batch batch_;
   std::deque<Position> since_look_;
@@ -595,12 +397,11 @@ class Run {
   Clock::time_point started_;
   StepClock clock_;
   double seconds_before_ = 0, logged_seconds_ = 0;
-  StepMetrics now_;
+  watch::StepMetrics now_;
   std::optional<double> validation_loss_, best_loss_;
   std::optional<int64_t> best_step_;
   std::string last_sample_;
-  std::optional<Checkpoint> found_;  // to go on from, until that is done
-  State state_;
+  std::optional<ResumePoint> resumes_from_;  // until the run has gone on from it
 };
 
 }  // namespace
@@ -617,4 +418,4 @@ Config run_config(const fs::path& folder) {
   return parse_config(io::as_text(file->bytes()), path.string());
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

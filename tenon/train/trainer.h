@@ -1,7 +1,7 @@
 // A training run from a config: steps, evaluations, samples, checkpoints, and a folder that shows all of it.
 //
-//   training::Config config = training::load_config("demo");
-//   training::TrainResult result = training::train(config, {.folder = "runs/demo"});
+//   train::Config config = train::load_config("demo");
+//   train::TrainResult result = train::train(config, {.folder = "runs/demo"});
 
 #pragma once
 
@@ -12,19 +12,19 @@
 #include <string>
 
 #include "tenon/train/config.h"
-#include "tenon/train/metrics.h"
+#include "tenon/watch/metrics.h"
 
-namespace tenon::training {
+namespace tenon::train {
 
 struct TrainOptions {
   std::filesystem::path folder;  // of the run
   /// Goes on with the newest good checkpoint of the folder. The config may differ in how long and how closely it is
   /// watched, but not in what is computed.
   bool resume = false;
-  std::string config_name = {};                             // what messages call the config; empty: the run's own
-  std::optional<int64_t> stop_after = {};                   // ends with a checkpoint after this step, as Ctrl-C would
-  std::FILE* out = stderr;                                  // progress and notes; null: silence
-  std::function<void(const StepMetrics&)> on_metrics = {};  // is given what metrics.jsonl gets
+  std::string config_name = {};            // what messages call the config; empty: the run's own
+  std::optional<int64_t> stop_after = {};  // ends with a checkpoint after this step, as Ctrl-C would
+  std::FILE* out = stderr;                 // progress and notes; null: silence
+  std::function<void(const watch::StepMetrics&)> on_metrics = {};  // is given what metrics.jsonl gets
 };
 
 struct TrainResult {
@@ -47,4 +47,4 @@ TrainResult train(const Config& config, const TrainOptions& options);
 /// The config of a run's folder; fails with one line where it holds none.
 Config run_config(const std::filesystem::path& folder);
 
-}  // namespace tenon::training
+}  // namespace tenon::train

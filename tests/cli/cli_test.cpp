@@ -142,24 +142,24 @@ TEST_F(Cli, InfoShowsThreadsAndTheCacheInUse) {
 
 TEST_F(Cli, ConfigListsThePresets) {
   const std::vector<std::string> lines = lines_of(run("config --list").out);
-  ASSERT_EQ(lines.size(), training::presets().size());
+  ASSERT_EQ(lines.size(), train::presets().size());
   EXPECT_TRUE(lines[0].starts_with("demo  ")) << lines[0];
 }
 
 TEST_F(Cli, WhatConfigShowsIsAConfig) {
   std::ofstream(folder_ / "mine.json") << run("config --show demo --set training.steps=70").out;
   EXPECT_EQ(run("config --validate mine.json").code, 0);
-  const training::Config config = training::parse_config(content_of(folder_ / "mine.json"), "mine.json");
-  const std::vector<training::Difference> changes = training::differences(training::load_config("demo"), config);
+  const train::Config config = train::parse_config(content_of(folder_ / "mine.json"), "mine.json");
+  const std::vector<train::Difference> changes = train::differences(train::load_config("demo"), config);
   ASSERT_EQ(changes.size(), 1u);
   EXPECT_EQ(changes[0].path, "training.steps");
   EXPECT_EQ(changes[0].after, "70");
 }
 
 TEST_F(Cli, ConfigPrintsDefaultsAndSchemaAndDocs) {
-  EXPECT_EQ(run("config --print-defaults").out, training::to_json({}));
-  EXPECT_EQ(run("config --schema").out, training::json_schema());
-  EXPECT_EQ(run("config --markdown").out, training::config_markdown());
+  EXPECT_EQ(run("config --print-defaults").out, train::to_json({}));
+  EXPECT_EQ(run("config --schema").out, train::json_schema());
+  EXPECT_EQ(run("config --markdown").out, train::config_markdown());
 }
 
 TEST_F(Cli, ConfigRefusesWhatIsWrong) {

@@ -34,7 +34,7 @@ class GenerateText : public Cli {
 
   // A run of `tenon train` with checkpoints of two steps, the first of which is the best.
   void make_run(const std::string& name) const {
-    training::Config config;
+    train::Config config;
     config.model.layers = 1;
     config.model.heads = 2;
     config.model.width = 16;
@@ -42,16 +42,16 @@ class GenerateText : public Cli {
     config.tokenizer.kind = "byte";
     const fs::path run = folder_ / name, checkpoints = run / "checkpoints";
     fs::create_directories(checkpoints);
-    std::ofstream(run / "config.json") << training::to_json(config);
+    std::ofstream(run / "config.json") << train::to_json(config);
     text::ByteTokenizer(/*with_end_of_text=*/true).save(run);
     for (const int64_t step : {10, 20}) {
       manual_seed(static_cast<uint64_t>(step));
-      const auto model = training::make_model(config, 257);
-      training::Checkpoint checkpoint{step, "{}", {}};
+      const auto model = train::make_model(config, 257);
+      train::Checkpoint checkpoint{step, "{}", {}};
       for (const auto& [parameter, tensor] : model->state_dict()) checkpoint.tensors["model." + parameter] = tensor;
-      training::save_checkpoint(checkpoints, checkpoint);
+      train::save_checkpoint(checkpoints, checkpoint);
     }
-    training::name_best(checkpoints, 10);
+    train::name_best(checkpoints, 10);
   }
 
   std::vector<json> lines(const std::string& arguments) {

@@ -176,20 +176,20 @@ class Resumed : public InFolder {
   void check(const std::string& name, const std::string& content, size_t least_pieces) {
     const CorpusFile file = list_corpus(std::vector{write(name, content)})[0];
     std::vector<std::string> pieces;
-    std::vector<Place> places = {Place{}};
+    std::vector<ReadPosition> positions = {ReadPosition{}};
     const auto straight = open_documents(file, "text");
     for (Piece piece; straight->next(piece);) {
       pieces.push_back(piece.text + (piece.begins_document ? "B" : "") + (piece.ends_document ? "E" : ""));
-      places.push_back(straight->place());
+      positions.push_back(straight->position());
     }
     ASSERT_GE(pieces.size(), least_pieces);
-    for (size_t from = 0; from < places.size(); ++from) {
-      const auto resumed = open_documents(file, "text", places[from]);
+    for (size_t from = 0; from < positions.size(); ++from) {
+      const auto resumed = open_documents(file, "text", positions[from]);
       size_t at = from;
       for (Piece piece; resumed->next(piece); ++at) {
         const std::string got = piece.text + (piece.begins_document ? "B" : "") + (piece.ends_document ? "E" : "");
         ASSERT_TRUE(got == pieces[at]) << from;
-        ASSERT_EQ(resumed->place(), places[at + 1]);
+        ASSERT_EQ(resumed->position(), positions[at + 1]);
       }
       EXPECT_EQ(at, pieces.size());
     }

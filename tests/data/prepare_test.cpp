@@ -198,7 +198,7 @@ TEST_F(Killed, BetweenTheRenameAndTheCleanUpIsFinished) {
   const std::string bytes = content_of(path());
   const TokenFileHeader header = TokenFile::open(path())->header();
   journal.progress.file = 3;
-  journal.progress.place = {};
+  journal.progress.position = {};
   journal.progress.written = {header.tokens, header.documents, header.checksum};
   write_journal(path(), journal);
 

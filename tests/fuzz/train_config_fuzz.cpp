@@ -8,10 +8,10 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   tenon::fuzz::run(size, 64, [&] {
-    const auto config = tenon::training::parse_config(text, "file");
-    const auto again = tenon::training::parse_config(tenon::training::to_json(config), "again");
-    if (!tenon::training::differences(config, again).empty()) std::abort();
-    tenon::training::validate(config, "file");
+    const auto config = tenon::train::parse_config(text, "file");
+    const auto again = tenon::train::parse_config(tenon::train::to_json(config), "again");
+    if (!tenon::train::differences(config, again).empty()) std::abort();
+    tenon::train::validate(config, "file");
   });
   return 0;
 }

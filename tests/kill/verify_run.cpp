@@ -9,11 +9,12 @@
 #include "tenon/io/safetensors.h"
 #include "tenon/text/tokenizer.h"
 #include "tenon/train/checkpoint.h"
-#include "tenon/train/metrics.h"
 #include "tenon/train/run_folder.h"
+#include "tenon/watch/metrics.h"
+#include "tenon/watch/samples.h"
 #include "tests/train/runs.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 void require(bool holds, const fs::path& path, std::string_view what) {
@@ -39,8 +40,9 @@ std::string verified(const fs::path& run) {
     require(!name.starts_with("damaged_"), entry.path(), "was found damaged");
   }
   run_config(run);
-  const size_t lines = fs::exists(run / "metrics.jsonl") ? read_metrics(run / "metrics.jsonl").size() : 0;
-  for (const Sample& sample : read_samples(run)) require(!sample.text.empty(), run / "samples", "has an empty sample");
+  const size_t lines = fs::exists(run / "metrics.jsonl") ? watch::read_metrics(run / "metrics.jsonl").size() : 0;
+  for (const watch::Sample& sample : watch::read_samples(run))
+    require(!sample.text.empty(), run / "samples", "has an empty sample");
   verify_page(run / "report.html");
   verify_model(run);
   verify_model(run / "model");
@@ -49,18 +51,17 @@ std::string verified(const fs::path& run) {
 }
 
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::train
 
 int main(int count, char** arguments) {
   using namespace tenon;
   try {
     if (count == 2) {
-      fmt::print("{}\n", training::verified(arguments[1]));
+      fmt::print("{}\n", train::verified(arguments[1]));
       return 0;
     }
     if (count != 3) base::fail("verify_run", "takes the folders of one run or two");
-    const std::string difference =
-        training::difference(training::traces_of(arguments[1]), training::traces_of(arguments[2]));
+    const std::string difference = train::difference(train::traces_of(arguments[1]), train::traces_of(arguments[2]));
     fmt::print("{}\n", difference.empty() ? "the same bits" : difference);
     return difference.empty() ? 0 : 1;
   } catch (const std::exception& error) {

@@ -10,10 +10,10 @@
 
 #include "tenon/io/safetensors.h"
 #include "tenon/tensor/creation.h"
-#include "tenon/train/metrics.h"
+#include "tenon/watch/metrics.h"
 #include "tests/train/runs.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 class Checkpoints : public Runs {
@@ -149,8 +149,8 @@ TEST_F(Checkpoints, RunKeepsTheLastFewAndTheBest) {
   // The rate is so high that the last evaluation is not the best one.
   train_in("run", tiny({"training.steps=12", "checkpoint.every=2", "checkpoint.keep_last=2", "training.eval_every=4",
                         "optimizer.lr=2", "schedule.kind=constant"}));
-  StepMetrics best;
-  for (const StepMetrics& line : read_metrics(path("run") / "metrics.jsonl")) {
+  watch::StepMetrics best;
+  for (const watch::StepMetrics& line : watch::read_metrics(path("run") / "metrics.jsonl")) {
     if (line.validation_loss && *line.validation_loss < best.validation_loss.value_or(1e30)) best = line;
   }
   ASSERT_TRUE(best.step == 4 || best.step == 8) << best.step;
@@ -261,4 +261,4 @@ TEST_F(Checkpoints, LongerRunGoesOn) {
 }
 
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -12,7 +12,7 @@
 #include "tenon/train/config_keys.h"
 #include "tests/error_text.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 using nlohmann::json;
@@ -153,6 +153,18 @@ TEST_P(EveryKey, IsInTheSchema) {
   EXPECT_EQ(entry["default"], json_of(key.default_value()));
   EXPECT_TRUE(entry["description"].get<std::string>().starts_with(key.does));
   EXPECT_EQ(entry.contains("enum"), !key.choices.empty());
+}
+
+TEST(ConfigTable, OnResumeOnlyWhatIsNotComputedMayChange) {
+  std::vector<std::string_view> free;
+  for (const Key& key : config_keys()) {
+    const bool is_watching = key.section() == "checkpoint" || key.section() == "sample";
+    EXPECT_TRUE(!is_watching || key.on_resume == OnResume::may_change) << key.path;
+    if (!is_watching && key.on_resume == OnResume::may_change) free.push_back(key.path);
+  }
+  EXPECT_EQ(free, (std::vector<std::string_view>{"description", "data.prefetch", "training.steps",
+                                                 "training.eval_every", "training.eval_batches", "training.log_every",
+                                                 "training.check_finite", "training.capture", "device.threads"}));
 }
 
 std::vector<const Key*> all_keys() {
@@ -477,4 +489,4 @@ TEST(MakeFit, WhatIsAskedForStays) {
 }
 
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -9,7 +9,7 @@
 #include "tenon/train/checkpoint.h"
 #include "tests/train/runs.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 class FullDisk : public Runs {
@@ -64,4 +64,4 @@ TEST_F(FullDisk, FailedCheckpointGivesItsRoomBack) {
 }
 
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -8,10 +8,10 @@
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
 #include "tenon/train/checkpoint.h"
-#include "tenon/train/metrics.h"
+#include "tenon/watch/metrics.h"
 #include "tests/train/runs.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 class Finite : public Runs {
@@ -84,7 +84,7 @@ TEST_F(Finite, NothingBadIsEverSaved) {
 
 TEST_F(Finite, GoesOnWhereItIsToldTo) {
   EXPECT_EQ(train_in("run", exploding({"training.check_finite=false"})).step, 60);
-  EXPECT_FALSE(std::isfinite(read_metrics(path("run") / "metrics.jsonl").back().loss));
+  EXPECT_FALSE(std::isfinite(watch::read_metrics(path("run") / "metrics.jsonl").back().loss));
 }
 
 TEST_F(Finite, ModelThatIsBrokenFromTheStart) {
@@ -110,7 +110,7 @@ TEST_F(Finite, LossScaleTakesOverflowsAsTheyCome) {
   const TrainResult result = train_in(
       "run", tiny({"training.precision=f16", "training.log_every=1", "optimizer.lr=0.1", "training.steps=40"}));
   EXPECT_EQ(result.step, 40);
-  for (const StepMetrics& metrics : read_metrics(path("run") / "metrics.jsonl")) {
+  for (const watch::StepMetrics& metrics : watch::read_metrics(path("run") / "metrics.jsonl")) {
     EXPECT_TRUE(std::isfinite(metrics.loss));
     EXPECT_TRUE(metrics.loss_scale.has_value());
   }
@@ -123,4 +123,4 @@ TEST_F(Finite, MaskedBatchWithoutAMaskStillHasALoss) {
 }
 
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::train

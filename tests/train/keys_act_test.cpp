@@ -13,7 +13,7 @@
 #include "tenon/train/config_keys.h"
 #include "tests/train/runs.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 // What can be seen of a run, from inside and outside.
@@ -193,7 +193,7 @@ class KeysAct : public Runs, public testing::WithParamInterface<Row> {
   Seen run(const std::string& name, const Config& config) {
     Seen seen;
     const Stats before = stats();
-    const auto watch = [&](const StepMetrics&) {
+    const auto watch = [&](const watch::StepMetrics&) {
       seen.threads = base::num_threads();
       seen.os_threads = threads_of_process();
     };
@@ -250,4 +250,4 @@ TEST(KeysActTable, HasARowForEveryKey) {
 }
 
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::train

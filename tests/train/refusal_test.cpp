@@ -14,7 +14,7 @@
 #include "tenon/train/run_folder.h"
 #include "tests/train/runs.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 class Refusal : public Runs {
@@ -338,4 +338,4 @@ TEST_F(Refusal, DamagedConfigOfARun) {
 }
 
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -5,7 +5,7 @@
 
 #include "tests/train/runs.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 struct Case {
@@ -94,4 +94,4 @@ TEST_F(Repeated, StoppingOftenChangesNothing) {
 }
 
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::train

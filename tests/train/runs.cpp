@@ -8,10 +8,11 @@
 #include "tenon/models/gpt2.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/train/checkpoint.h"
-#include "tenon/train/metrics.h"
 #include "tenon/train/run_folder.h"
+#include "tenon/watch/metrics.h"
+#include "tenon/watch/samples.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 std::string stories(size_t bytes) {
@@ -31,11 +32,11 @@ std::string content_of_tensor(const Tensor& tensor) {
   return text;
 }
 
-std::string comparable_line(StepMetrics metrics) {
+std::string comparable_line(watch::StepMetrics metrics) {
   metrics.tokens_per_second = metrics.seconds = 0;
   metrics.resident_bytes = 0;
   metrics.resumed = false;
-  return metrics_line(metrics);
+  return watch::metrics_line(metrics);
 }
 
 }  // namespace
@@ -52,9 +53,9 @@ Traces traces_of(const fs::path& folder) {
     state.erase("config");  // compared by those who change it
     traces.position = fmt::format("step {} {}", last.step, state.dump());
   }
-  for (const StepMetrics& metrics : read_metrics(folder / "metrics.jsonl"))
+  for (const watch::StepMetrics& metrics : watch::read_metrics(folder / "metrics.jsonl"))
     traces.metrics.push_back(comparable_line(metrics));
-  for (const Sample& sample : read_samples(folder)) traces.samples[sample.step] = sample.text;
+  for (const watch::Sample& sample : watch::read_samples(folder)) traces.samples[sample.step] = sample.text;
   return traces;
 }
 
@@ -148,4 +149,4 @@ fs::path Runs::small_gpt2(uint64_t seed) {
   return path("gpt2");
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::train

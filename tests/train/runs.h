@@ -13,7 +13,7 @@
 #include "tests/error_text.h"
 #include "tests/io/support.h"
 
-namespace tenon::training {
+namespace tenon::train {
 
 namespace fs = std::filesystem;
 
@@ -52,4 +52,4 @@ class Runs : public io::InFolder {
   fs::path small_gpt2(uint64_t seed = 3);
 };
 
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -7,7 +7,7 @@
 #include "tenon/tensor/creation.h"
 #include "tenon/train/optimizer.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 // The rates of updates 0, 1, ... as a run sets them, with lr 1.
@@ -88,4 +88,4 @@ TEST(Rates, PlateauFallsAfterItsPatience) {
 }
 
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::train

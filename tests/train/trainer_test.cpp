@@ -9,28 +9,29 @@
 
 #include "tenon/base/parallel.h"
 #include "tenon/tensor/stats.h"
-#include "tenon/train/run_folder.h"
+#include "tenon/watch/samples.h"
 #include "tests/train/runs.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 class Trainer : public Runs {};
 
 TEST_F(Trainer, CallerSeesTheMetricsOfTheFile) {
   std::vector<std::string> seen;
-  train_in("run", tiny(), {.on_metrics = [&](const StepMetrics& metrics) { seen.push_back(metrics_line(metrics)); }});
+  train_in("run", tiny(),
+           {.on_metrics = [&](const watch::StepMetrics& metrics) { seen.push_back(watch::metrics_line(metrics)); }});
   std::vector<std::string> written;
-  for (const StepMetrics& metrics : read_metrics(path("run") / "metrics.jsonl"))
-    written.push_back(metrics_line(metrics));
+  for (const watch::StepMetrics& metrics : watch::read_metrics(path("run") / "metrics.jsonl"))
+    written.push_back(watch::metrics_line(metrics));
   EXPECT_EQ(seen, written);
   EXPECT_EQ(seen.size(), 9u);  // steps 1, 3, 6, 9, 10 (evaluated), 12, 15, 18, 20
 }
 
 TEST_F(Trainer, TimeBetweenStepsDoesNotCount) {
   using namespace std::chrono_literals;
-  StepMetrics last;
-  const TrainResult result = train_in("run", tiny(), {.on_metrics = [&](const StepMetrics& metrics) {
+  watch::StepMetrics last;
+  const TrainResult result = train_in("run", tiny(), {.on_metrics = [&](const watch::StepMetrics& metrics) {
                                         last = metrics;
                                         std::this_thread::sleep_for(200ms);
                                       }});
@@ -40,15 +41,15 @@ TEST_F(Trainer, TimeBetweenStepsDoesNotCount) {
 }
 
 TEST_F(Trainer, ResultIsThatOfTheLastLine) {
-  StepMetrics last;
+  watch::StepMetrics last;
   const TrainResult result =
-      train_in("run", tiny(), {.on_metrics = [&](const StepMetrics& metrics) { last = metrics; }});
+      train_in("run", tiny(), {.on_metrics = [&](const watch::StepMetrics& metrics) { last = metrics; }});
   EXPECT_EQ(result.step, 20);
   EXPECT_EQ(result.loss, last.loss);
   EXPECT_EQ(result.validation_loss, last.validation_loss);
   EXPECT_LE(*result.best_validation_loss, *result.validation_loss);
   EXPECT_EQ(last.tokens, 20 * 4 * 16);
-  EXPECT_EQ(result.last_sample, read_samples(path("run")).back().text);
+  EXPECT_EQ(result.last_sample, watch::read_samples(path("run")).back().text);
   EXPECT_FALSE(result.stopped);
 }
 
@@ -71,7 +72,8 @@ TEST_F(Trainer, StepIsOneReplay) {
   EXPECT_EQ(many.replays - few.replays, 40u);
   EXPECT_EQ(many.evaluations - few.evaluations, 40u);
   EXPECT_EQ(many.bytes_downloaded, few.bytes_downloaded);
-  EXPECT_LE(many.device_allocations - few.device_allocations, 2u * 40 + 2);  // inputs and targets; one replay is checked
+  EXPECT_LE(many.device_allocations - few.device_allocations,
+            2u * 40 + 2);  // inputs and targets; one replay is checked
 }
 
 // Gradient rules of products in bf16 hold on to tensors; a step must be replayed all the same.
@@ -79,8 +81,8 @@ TEST_F(Trainer, StepInBf16IsOneReplay) {
   const auto replays_of = [&](const std::string& name, int64_t steps) {
     const size_t before = stats().replays;
     train_in(name, tiny({fmt::format("training.steps={}", steps), "training.precision=bf16", "training.eval_every=0",
-                         "training.eval_batches=0", "sample.every=0", "sample.tokens=64", "checkpoint.every=0", "training.log_every=1000",
-                         "schedule.kind=constant"}));
+                         "training.eval_batches=0", "sample.every=0", "sample.tokens=64", "checkpoint.every=0",
+                         "training.log_every=1000", "schedule.kind=constant"}));
     return stats().replays - before;
   };
   EXPECT_EQ(replays_of("more", 30) - replays_of("less", 10), 20u);
@@ -88,7 +90,7 @@ TEST_F(Trainer, StepInBf16IsOneReplay) {
 
 TEST_F(Trainer, EvaluationMasksTheSameTokensEveryTime) {
   std::vector<double> losses;
-  const auto watch = [&](const StepMetrics& m) {
+  const auto watch = [&](const watch::StepMetrics& m) {
     if (m.validation_loss) losses.push_back(*m.validation_loss);
   };
   train_in("run",
@@ -105,4 +107,4 @@ TEST_F(Trainer, ThreadsAreThoseOfTheProcessAgain) {
 }
 
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::train

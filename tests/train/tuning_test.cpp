@@ -10,7 +10,7 @@
 #include "tenon/tensor/ops.h"
 #include "tests/train/runs.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 class Tuning : public Runs {
@@ -35,7 +35,8 @@ class Tuning : public Runs {
   /// How far the losses fell, from the first line of metrics to the last.
   double fall(const std::string& name, const Config& config, TrainResult& result) {
     double first = 0;
-    result = train_in(name, config, {.on_metrics = [&](const StepMetrics& m) { first = first > 0 ? first : m.loss; }});
+    result = train_in(name, config,
+                      {.on_metrics = [&](const watch::StepMetrics& m) { first = first > 0 ? first : m.loss; }});
     return first - result.loss;
   }
 };
@@ -107,4 +108,4 @@ TEST_F(Tuning, UnknownTargetsAreRefused) {
 }
 
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -1,6 +1,6 @@
 // metrics.jsonl: what is written comes back, a resume cuts it, a kill leaves at most a torn last line.
 
-#include "tenon/train/metrics.h"
+#include "tenon/watch/metrics.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "tests/watch/support.h"
 
-namespace tenon::training {
+namespace tenon::watch {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
@@ -189,4 +189,4 @@ TEST_F(Metrics, ReadersWhileTheRunGoesOnSeeEveryStep) {
 }
 
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::watch

@@ -1,6 +1,6 @@
 // The progress line fits its terminal, and plain output is plain.
 
-#include "tenon/train/progress.h"
+#include "tenon/watch/progress.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 #include "tests/watch/support.h"
 
-namespace tenon::training {
+namespace tenon::watch {
 namespace {
 
 ProgressState state_at(int64_t step, int64_t total) {
@@ -156,4 +156,4 @@ TEST_F(Terminal, LastStateStaysWithALineBreak) {
 }
 
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::watch

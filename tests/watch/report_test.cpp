@@ -1,6 +1,6 @@
 // The report: one file, well-formed whatever the run was like, small however long it was.
 
-#include "tenon/train/report.h"
+#include "tenon/watch/report.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 #include <cmath>
 #include <limits>
 
-#include "tenon/train/chart.h"
+#include "tenon/watch/chart.h"
 #include "tests/watch/support.h"
 
-namespace tenon::training {
+namespace tenon::watch {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
@@ -213,4 +213,4 @@ TEST_F(Report, IsDrawnFromAFolder) {
 }
 
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::watch

@@ -10,7 +10,7 @@
 
 #include "tests/io/support.h"
 
-namespace tenon::training {
+namespace tenon::watch {
 
 namespace fs = std::filesystem;
 using io::content_of;
@@ -26,4 +26,4 @@ inline std::pair<int, std::string> output_of(const std::string& command) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::watch

@@ -1,6 +1,6 @@
 // Event files, read back by a small reader of their format and by protobuf.
 
-#include "tenon/train/tensorboard.h"
+#include "tenon/watch/tensorboard.h"
 
 #include <gtest/gtest.h>
 
@@ -10,10 +10,10 @@
 #include <sstream>
 #include <vector>
 
-#include "tenon/train/crc32c.h"
+#include "tenon/watch/crc32c.h"
 #include "tests/watch/support.h"
 
-namespace tenon::training {
+namespace tenon::watch {
 namespace {
 
 /// The checksum bit by bit, from its definition.
@@ -174,4 +174,4 @@ TEST_F(TensorBoard, LibraryReadsWhatWasWritten) {
 }
 
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::watch

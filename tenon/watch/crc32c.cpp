@@ -1,10 +1,10 @@
 // A byte at a time through a table: the records are some 60 bytes long.
 
-#include "tenon/train/crc32c.h"
+#include "tenon/watch/crc32c.h"
 
 #include <array>
 
-namespace tenon::training {
+namespace tenon::watch {
 namespace {
 
 constexpr std::array<uint32_t, 256> make_table() {
@@ -26,4 +26,4 @@ uint32_t crc32c(std::string_view bytes) {
   return ~crc;
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::watch

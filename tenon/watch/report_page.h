@@ -4,10 +4,10 @@
 
 #include <string_view>
 
-namespace tenon::training {
+namespace tenon::watch {
 
 std::string_view report_style();
 /// Values under the pointer, in all charts at once. The page is complete without it.
 std::string_view report_script();
 
-}  // namespace tenon::training
+}  // namespace tenon::watch

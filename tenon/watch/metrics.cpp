@@ -1,6 +1,6 @@
 // Lines are formatted by hand and read with nlohmann's parser, a line at a time: some 3 us for either.
 
-#include "tenon/train/metrics.h"
+#include "tenon/watch/metrics.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 #include "tenon/io/file.h"
 #include "tenon/io/json.h"
 
-namespace tenon::training {
+namespace tenon::watch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -276,4 +276,4 @@ std::vector<StepMetrics> parse_metrics(const io::Input& input) {
   return steps;
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::watch

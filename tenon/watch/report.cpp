@@ -1,6 +1,6 @@
 // Fills the page: figures, charts, samples, configuration.
 
-#include "tenon/train/report.h"
+#include "tenon/watch/report.h"
 
 #include <fmt/format.h>
 
@@ -12,10 +12,10 @@
 #include "tenon/io/file.h"
 #include "tenon/io/json.h"
 #include "tenon/io/json_text.h"
-#include "tenon/train/chart.h"
-#include "tenon/train/report_page.h"
+#include "tenon/watch/chart.h"
+#include "tenon/watch/report_page.h"
 
-namespace tenon::training {
+namespace tenon::watch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -268,4 +268,4 @@ void report_from_folder(const fs::path& run_folder, const Table& figures) {
   file.commit();
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::watch

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace tenon::training {
+namespace tenon::watch {
 
 struct Curve {
   std::string name;   // in the legend
@@ -44,4 +44,4 @@ std::vector<double> smoothed(const std::vector<double>& values);
 /// Text for HTML, whatever bytes it has.
 std::string escaped(std::string_view text);
 
-}  // namespace tenon::training
+}  // namespace tenon::watch

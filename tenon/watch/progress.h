@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "tenon/train/metrics.h"
+#include "tenon/watch/metrics.h"
 
-namespace tenon::training {
+namespace tenon::watch {
 
 /// What one line is made from.
 struct ProgressState {
@@ -56,4 +56,4 @@ class Progress {
   std::optional<double> step_seconds_;  // smoothed
 };
 
-}  // namespace tenon::training
+}  // namespace tenon::watch

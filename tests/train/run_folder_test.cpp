@@ -6,12 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/watch/support.h"
+#include "tests/train/runs.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
-class Run : public InFolder {
+class Run : public io::InFolder {
  protected:
   Run() : InFolder("run") {}
 
@@ -152,21 +152,5 @@ TEST_F(Run, FolderWithoutPermissionIsOneLine) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(Run, SamplesComeBackByStep) {
-  const RunFolder run = RunFolder::open(path(), Start::fresh);
-  run.write_sample({1000, "later"});
-  run.write_sample({20, "earlier"});
-  run.write_sample({123456789, "much later"});
-  EXPECT_TRUE(fs::exists(run.samples() / "step_00000020.txt"));
-  write("run/samples/step_.txt", "");
-  write("run/samples/step_12.txt.tmp", "");
-  const std::vector<Sample> samples = read_samples(path());
-  ASSERT_EQ(samples.size(), 3U);
-  EXPECT_EQ(samples[0].text, "earlier");
-  EXPECT_EQ(samples[1].step, 1000);
-  EXPECT_EQ(samples[2].step, 123456789);
-  EXPECT_TRUE(read_samples(path("nowhere")).empty());
-}
-
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -1,8 +1,8 @@
 // Two themes by the reader's own preference, one column on a phone, and no address of any other file.
 
-#include "tenon/train/report_page.h"
+#include "tenon/watch/report_page.h"
 
-namespace tenon::training {
+namespace tenon::watch {
 
 std::string_view report_style() {
   return R"css(
@@ -155,4 +155,4 @@ for (const { element, isLog } of areas) {
 )js";
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::watch

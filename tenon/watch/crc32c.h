@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace tenon::training {
+namespace tenon::watch {
 
 uint32_t crc32c(std::string_view bytes);
 
@@ -15,4 +15,4 @@ inline uint32_t masked_crc32c(std::string_view bytes) {
   return ((crc >> 15) | (crc << 17)) + 0xa282ead8U;
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::watch

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "tenon/train/metrics.h"
-#include "tenon/train/run_folder.h"
+#include "tenon/watch/metrics.h"
+#include "tenon/watch/samples.h"
 
-namespace tenon::training {
+namespace tenon::watch {
 
 /// Names and values in the order in which they are shown.
 using Table = std::vector<std::pair<std::string, std::string>>;
@@ -41,4 +41,4 @@ Table config_table(std::string_view json_text, const std::string& name);
 /// `figures` are added at the top.
 void report_from_folder(const std::filesystem::path& run_folder, const Table& figures = {});
 
-}  // namespace tenon::training
+}  // namespace tenon::watch

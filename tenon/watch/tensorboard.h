@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace tenon::training {
+namespace tenon::watch {
 
 /// Seconds since 1970, as event files have them.
 double wall_time_now();
@@ -45,4 +45,4 @@ class TensorBoardWriter {
   std::chrono::steady_clock::time_point flushed_;
 };
 
-}  // namespace tenon::training
+}  // namespace tenon::watch

@@ -10,7 +10,7 @@
 #include "tenon/base/resident.h"
 #include "tests/error_text.h"
 
-namespace tenon::training {
+namespace tenon::train {
 namespace {
 
 TEST(StopRequest, FirstSignalIsAWish) {
@@ -83,4 +83,4 @@ TEST(ResidentBytes, GrowsWithWhatIsTouched) {
 }
 
 }  // namespace
-}  // namespace tenon::training
+}  // namespace tenon::train

@@ -1,6 +1,6 @@
 // Protobuf by hand. Field numbers are those of tensorboard/compat/proto: event.proto, summary.proto, tensor.proto.
 
-#include "tenon/train/tensorboard.h"
+#include "tenon/watch/tensorboard.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,9 +15,9 @@
 
 #include "tenon/base/error.h"
 #include "tenon/io/input.h"
-#include "tenon/train/crc32c.h"
+#include "tenon/watch/crc32c.h"
 
-namespace tenon::training {
+namespace tenon::watch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -171,4 +171,4 @@ void TensorBoardWriter::flush() {
   flushed_ = Clock::now();
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::watch

@@ -1,6 +1,6 @@
 // The line is made by a pure function from what is known and the width; only the class knows terminals.
 
-#include "tenon/train/progress.h"
+#include "tenon/watch/progress.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 
 #include "tenon/io/input.h"
 
-namespace tenon::training {
+namespace tenon::watch {
 namespace {
 
 constexpr auto kRedraw = std::chrono::milliseconds(100);
@@ -227,4 +227,4 @@ void Progress::finish() {
   if (!is_terminal_ && has_news_) print_plain();
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::watch

@@ -1,6 +1,6 @@
 // Charts: range, ticks, thinning, SVG.
 
-#include "tenon/train/chart.h"
+#include "tenon/watch/chart.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 
 #include "tenon/io/input.h"
 
-namespace tenon::training {
+namespace tenon::watch {
 namespace {
 
 constexpr double kUnits = 1e6;  // of the SVG's coordinates, in both directions
@@ -380,4 +380,4 @@ std::string escaped(std::string_view text) {
   return html;
 }
 
-}  // namespace tenon::training
+}  // namespace tenon::watch

@@ -14,7 +14,7 @@
 
 #include "tenon/io/input.h"
 
-namespace tenon::training {
+namespace tenon::watch {
 
 /// One step of training.
 struct StepMetrics {
@@ -62,4 +62,4 @@ std::vector<StepMetrics> read_metrics(const std::filesystem::path& path);
 /// The same of bytes, for read_metrics and for fuzzing.
 std::vector<StepMetrics> parse_metrics(const io::Input& input);
 
-}  // namespace tenon::training
+}  // namespace tenon::watch

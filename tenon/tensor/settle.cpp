@@ -1,0 +1,49 @@
+// Evaluates what grew too large, and replaces evaluated values by their buffers.
+
+#include "tenon/tensor/settle.h"
+
+#include <cstdio>
+
+#include "tenon/exec/eval.h"
+#include "tenon/ir/build.h"
+
+namespace tenon {
+
+bool is_param(const ir::Value& value) { return value.node->op() == ir::Op::param; }
+
+std::shared_ptr<Leaf> leaf_of(const ir::Value& value) {
+  if (!is_param(value)) return nullptr;
+  return std::dynamic_pointer_cast<Leaf>(value.node->attrs_as<ir::ParamAttrs>().param.lock());
+}
+
+bool can_settle(const ir::Value& value) {
+  const ir::Node& node = *(is_param(value) ? value.node->input(0) : value).node;
+  return node.evaluated() && node.op() != ir::Op::buffer && !node.needs_grad();
+}
+
+ir::Value settled(const ir::Value& value) {
+  if (!is_param(value)) return exec::settle(value);
+  const ir::Value inner = exec::settle(value.node->input(0));
+  const auto leaf = leaf_of(value);
+  return !leaf || inner == value.node->input(0) ? value : ir::param(inner, leaf);
+}
+
+void evaluate_growth(const ir::Value& value) {
+  constexpr uint32_t kDeep = 1 << 15;  // a step of a model of a hundred layers is a few thousand deep
+  constexpr uint32_t kNotShallow = 256;
+  constexpr uint64_t kHeavy = uint64_t{1} << 30;
+  const ir::Node& node = *value.node;
+  const bool is_large = node.depth() >= kDeep || (node.depth() >= kNotShallow && node.held_bytes() >= kHeavy);
+  if (!is_large || node.evaluated()) return;
+  static const bool warned = [&] {
+    std::fprintf(stderr,
+                 "[tenon] %u operations that hold %llu bytes were recorded and never read; evaluating them now. Call "
+                 "eval() once a step to choose when.\n",
+                 node.depth(), static_cast<unsigned long long>(node.held_bytes()));
+    return true;
+  }();
+  static_cast<void>(warned);
+  exec::eval({&value, 1});
+}
+
+}  // namespace tenon

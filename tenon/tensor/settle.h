@@ -1,0 +1,23 @@
+// Recorded values of tensors, and when they are let go of: an evaluated value forgets how it was made, and a recording
+// that nobody reads is evaluated before it grows without end.
+
+#pragma once
+
+#include "tenon/tensor/tensor_impl.h"
+
+namespace tenon {
+
+/// Whether the value is a differentiable leaf's.
+bool is_param(const ir::Value& value);
+/// The leaf, if it is one.
+std::shared_ptr<Leaf> leaf_of(const ir::Value& value);
+
+/// Whether a value was evaluated beside others and still holds on to how it was made.
+bool can_settle(const ir::Value& value);
+/// The value without how it was made, where it is evaluated.
+ir::Value settled(const ir::Value& value);
+
+/// A loop that records and never reads would grow without end: a metric that is added up, say.
+void evaluate_growth(const ir::Value& value);
+
+}  // namespace tenon

@@ -1,0 +1,126 @@
+// Gradients of a tensor: which tensors are leaves, what they have collected, and backward().
+
+#include <mutex>
+
+#include "tenon/exec/eval.h"
+#include "tenon/grad/grad.h"
+#include "tenon/tensor/autograd.h"
+#include "tenon/tensor/ops.h"
+#include "tenon/tensor/record.h"
+#include "tenon/tensor/settle.h"
+#include "tenon/tensor/tensor_impl.h"
+#include "tenon/tensor/trace.h"
+
+namespace tenon {
+
+using base::fail;
+
+bool Tensor::requires_grad() const { return value().needs_grad() || impl_->history_released; }
+bool Tensor::is_leaf() const { return !requires_grad() || impl_->leaf; }
+
+Tensor& Tensor::requires_grad_(bool on) {
+  if (const Trace* trace = Trace::current(); trace && on != requires_grad() && trace->is_outside(*impl_))
+    fail("requires_grad_", "a tensor from outside cannot be changed so inside a captured function; do it before");
+  if (!on) {
+    if (!is_leaf()) fail("requires_grad_", "only leaves can stop requiring grad; use detach()");
+    if (impl_->leaf) {
+      const ir::Value inner = value().node->input(0);  // outlives the node that is let go
+      impl_->value = inner;
+    }
+    impl_->leaf = nullptr;
+    return *this;
+  }
+  if (!is_float(dtype())) {
+    fail("requires_grad_", "only floating-point tensors can require grad, this one is {}", name(dtype()));
+  }
+  if (value().needs_grad()) return *this;
+  impl_->leaf = std::make_shared<Leaf>();
+  impl_->value = ir::param(value(), impl_->leaf);
+  return *this;
+}
+
+namespace {
+
+// What a captured function leaves is carried out when it has returned.
+Tensor grad_of(const std::shared_ptr<Leaf>& leaf) {
+  if (Trace* trace = Trace::current()) return trace->grad_of(leaf);
+  std::lock_guard lock(leaf->mutex);
+  return leaf->grad;
+}
+
+void set_grad_of(const std::shared_ptr<Leaf>& leaf, const Tensor& gradient) {
+  if (Trace* trace = Trace::current()) return trace->set_grad(leaf, gradient);
+  std::lock_guard lock(leaf->mutex);
+  leaf->grad = gradient;
+}
+
+// The first gradient is taken as it is; later ones are added to the same tensor, which may be held elsewhere.
+void accumulate(const std::shared_ptr<Leaf>& leaf, const ir::Value& gradient, bool differentiable) {
+  // Several threads may add to one leaf.
+  std::optional<std::lock_guard<std::mutex>> lock;
+  Trace* trace = Trace::current();
+  if (!trace) lock.emplace(leaf->mutex);
+  Tensor before = trace ? trace->grad_of(leaf) : leaf->grad;
+  if (before.defined() && !differentiable) {
+    NoGrad accumulating;
+    before.add_(Tensor(gradient));
+    return;
+  }
+  const Tensor next = before.defined() ? add(before, Tensor(gradient)) : Tensor(gradient);
+  if (trace)
+    trace->set_grad(leaf, next);
+  else
+    leaf->grad = next;
+}
+
+}  // namespace
+
+Tensor Tensor::grad() const {
+  check_defined();
+  return impl_->leaf ? grad_of(impl_->leaf) : Tensor();
+}
+
+void Tensor::set_grad(const Tensor& gradient) {
+  check_defined();
+  if (!impl_->leaf) fail("set_grad", "only leaves that require grad hold one");
+  if (gradient.defined()) {
+    record::require_same_device("set_grad", *this, gradient);
+    if (!(gradient.value().type() == value().type())) {
+      fail("set_grad", "a gradient of {}{} does not fit a tensor of {}{}", name(gradient.dtype()),
+           ir::to_string(gradient.shape()), name(dtype()), ir::to_string(shape()));
+    }
+  }
+  set_grad_of(impl_->leaf, gradient);
+}
+
+void Tensor::zero_grad() {
+  check_defined();
+  if (impl_->leaf) set_grad_of(impl_->leaf, Tensor());
+}
+
+void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) {
+  if (impl_ && impl_->history_released) {
+    fail("backward", "the graph of this tensor was used up by an earlier backward(); pass retain_graph to keep it");
+  }
+  if (!value().needs_grad()) fail("backward", "this tensor does not depend on any that requires grad");
+  if (!gradient.defined() && numel() != 1) {
+    fail("backward", "a tensor of shape {} is not a single number: pass its gradient", ir::to_string(shape()));
+  }
+  if (gradient.defined() && gradient.shape() != shape()) {
+    fail("backward", "a gradient of shape {} does not fit {}", ir::to_string(gradient.shape()), ir::to_string(shape()));
+  }
+  const ir::Value root = value();
+  const ir::Value seed = gradient.defined() ? ir::cast(record::in(gradient), dtype()) : ir::full_like(root, 1);
+  const std::vector<ir::Value> leaves = autodiff::params_below({&root, 1});
+  const std::vector<ir::Value> grads = autodiff::gradients({&root, 1}, {&seed, 1}, leaves);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const auto leaf = leaf_of(leaves[i]);
+    if (leaf && grads[i]) accumulate(leaf, create_graph ? grads[i] : ir::detach(grads[i]), create_graph);
+  }
+  if (retain_graph || create_graph || is_param(root)) return;
+  if (const Trace* trace = Trace::current(); trace && (trace->is_outside(*impl_) || impl_->root)) return;
+  impl_->value = exec::settle(ir::detach(root));
+  impl_->history_released = true;
+}
+
+}  // namespace tenon

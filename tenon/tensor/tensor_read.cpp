@@ -1,0 +1,104 @@
+// Reading a tensor: computes what is needed, waits for it, and copies it to the host.
+
+#include <algorithm>
+#include <ostream>
+
+#include "tenon/exec/eval.h"
+#include "tenon/tensor/format.h"
+#include "tenon/tensor/pending_writes.h"
+#include "tenon/tensor/settle.h"
+#include "tenon/tensor/tensor_impl.h"
+#include "tenon/tensor/trace.h"
+
+namespace tenon {
+
+using base::fail;
+
+Tensor Tensor::eval() const {
+  tenon::eval({this, 1});
+  return *this;
+}
+
+// A write that failed is undone, so that the error is raised once and the old value stays.
+void Tensor::undo_writes() const {
+  TensorImpl& owner = *root_of(impl_);
+  const ir::Value old = pending_writes::value_before(owner.value);
+  if (old == owner.value) return;
+  owner.value = old;
+  ++owner.version;
+}
+
+// Lets go of how an evaluated value was made. A view looks at its root's value, so that there is one leaf for both.
+void Tensor::settle() const {
+  std::vector<TensorImpl*> path;
+  for (TensorImpl* impl = impl_.get(); impl; impl = impl->root.get()) path.push_back(impl);
+  // Only what changes is written: other threads may read the same tensor.
+  const auto let_go = [](TensorImpl& impl) {
+    ir::Value next = settled(impl.value);
+    if (!(next == impl.value)) impl.value = std::move(next);
+  };
+  let_go(*path.back());
+  for (size_t i = path.size() - 1; i-- > 0;) {
+    if (exec::is_evaluated(path[i + 1]->value))
+      path[i]->look_at_root();
+    else
+      let_go(*path[i]);
+  }
+}
+
+void eval_all(std::span<const Tensor> tensors, bool caller_waits) {
+  if (Trace::current())
+    fail("compile", "a value cannot be read inside a captured function; return it and read it outside");
+  std::vector<ir::Value> values;
+  for (const Tensor& tensor : tensors) values.push_back(tensor.value());
+  try {
+    exec::eval(values, caller_waits, pending_writes::stores());
+  } catch (const Error&) {
+    for (const Tensor& tensor : tensors) tensor.undo_writes();
+    throw;
+  }
+  for (const Tensor& tensor : tensors) tensor.settle();
+}
+
+void eval(std::span<const Tensor> tensors) { eval_all(tensors, false); }
+void eval(std::initializer_list<Tensor> tensors) { eval_all(std::span(tensors.begin(), tensors.size()), false); }
+
+void wait(std::span<const Tensor> tensors) {
+  const bool all_there = !Trace::current() && std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
+    const ir::Node* node = tensor.value().node.get();
+    if (node->op() == ir::Op::custom)
+      node = node->input(tensor.value().index).node.get();  // a result without its graph
+    return node->op() == ir::Op::buffer && node->evaluated();
+  });
+  if (all_there) {  // the result of a replay, say: nothing but waiting is left
+    for (const Tensor& tensor : tensors) exec::wait_for(tensor.value());
+    return;
+  }
+  eval_all(tensors, true);
+  std::vector<ir::Value> values;
+  for (const Tensor& tensor : tensors) values.push_back(tensor.value());
+  exec::wait(values);
+}
+void wait(std::initializer_list<Tensor> tensors) { wait(std::span(tensors.begin(), tensors.size())); }
+
+bool Tensor::is_evaluated() const { return exec::is_evaluated(value()); }
+
+std::vector<std::byte> Tensor::to_bytes() const {
+  if (!exec::reads_a_part(value())) eval_all({this, 1}, true);
+  return exec::read(value());
+}
+
+std::string Tensor::to_string() const {
+  if (!defined()) return "undefined";
+  std::vector<double> real;
+  std::vector<int64_t> whole;
+  if (is_float(dtype()))
+    real = to_vector<double>();
+  else
+    whole = to_vector<int64_t>();
+  return format_array(shape(), dtype(), real, whole);
+}
+
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor) { return out << tensor.to_string(); }
+
+}  // namespace tenon

@@ -1,0 +1,154 @@
+// Views: tensors that show the memory of another through moves, and what becomes of them when a tensor is given other
+// data.
+//
+// A view has its root and the moves from it. It looks at the root's value when it is read, and again after the root was
+// written: see TensorImpl::refresh.
+
+#include <algorithm>
+#include <mutex>
+
+#include "tenon/ir/build.h"
+#include "tenon/ir/view.h"
+#include "tenon/tensor/autograd.h"
+#include "tenon/tensor/pending_writes.h"
+#include "tenon/tensor/record.h"
+#include "tenon/tensor/tensor_impl.h"
+#include "tenon/tensor/trace.h"
+
+namespace tenon {
+
+using base::fail;
+
+std::mutex& views_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+namespace {
+
+// A captured step asks the views of a state to look again; those that are gone make room.
+void remember_view(TensorImpl& root, const std::shared_ptr<TensorImpl>& view) {
+  std::lock_guard lock(views_mutex());  // of all roots: several threads may look at one tensor
+  if (root.views.size() == root.views.capacity())
+    std::erase_if(root.views, [](const std::weak_ptr<TensorImpl>& other) { return other.expired(); });
+  root.views.push_back(view);
+}
+
+// Whether strides express the moves from the owner of the memory. The rest is a value of its own, as reshape of a
+// transpose is in PyTorch.
+bool shares_memory(const Dims& owner, const std::vector<ir::Move>& path, std::span<const ir::Move> moves) {
+  const bool stays_whole = path.empty() && moves.size() == 1 && moves[0].op == ir::Op::reshape;
+  const bool may_break = !stays_whole && std::any_of(moves.begin(), moves.end(), [](const ir::Move& move) {
+    return move.op == ir::Op::reshape || move.op == ir::Op::pad;  // strides survive all others
+  });
+  if (!may_break) return true;
+  ir::IndexMap map(owner);
+  map.apply(path);
+  map.apply(moves);
+  return map.is_strided();
+}
+
+uint64_t version_of(const std::shared_ptr<TensorImpl>& tensor) {
+  Trace* trace = Trace::current();
+  return trace ? trace->version_of(tensor) : tensor->current_version();
+}
+
+}  // namespace
+
+Tensor Tensor::detach() const { return viewed({}); }
+
+Tensor Tensor::viewed(std::span<const ir::Move> moves) const {
+  const ir::Value& now = value();
+  const bool cut = moves.empty();  // detach()
+  const std::vector<ir::Move> path = path_to(*impl_);
+  Tensor view;
+  if (!shares_memory(value_of_root(root_of(impl_)).shape(), path, moves)) {
+    view = Tensor(record::in(*this));
+    for (const ir::Move& move : moves) view.impl_->value = ir::move(view.impl_->value, move);
+  } else {
+    const bool detached = cut || (!impl_->leaf && impl_->detached) || !grad_enabled();
+    // What nobody has asked for is not recorded: a view of a value that is there is looked up when it is read.
+    const bool waits = !Trace::current() && !cut && now.node->op() == ir::Op::buffer;
+    if (waits) {
+      view.impl_ = std::make_shared<TensorImpl>();
+    } else {
+      view = Tensor(cut ? ir::detach(now) : record::in(*this));
+      for (const ir::Move& move : moves) view.impl_->value = ir::move(view.impl_->value, move);
+    }
+    view.impl_->detached = detached;
+    // Gradients of views of a leaf pass through the leaf; a view cut from them hangs on the owner alone.
+    view.impl_->root = impl_;
+    if (view.impl_->detached) {
+      while (view.impl_->root->root) view.impl_->root = view.impl_->root->root;
+      view.impl_->moves = {path.begin(), path.end()};
+    } else if (!impl_->leaf && impl_->root) {
+      view.impl_->root = impl_->root;
+      view.impl_->moves = impl_->moves;
+    }
+    for (const ir::Move& move : moves) view.impl_->moves.push_back(move);
+    view.impl_->range_version = version_of(view.impl_->root);
+    view.impl_->seen_version = waits ? TensorImpl::kNever : view.impl_->range_version;
+    view.impl_->root_leaf = view.impl_->root->leaf_id();
+    remember_view(*root_of(impl_), view.impl_);
+  }
+  view.impl_->range = impl_->range;  // bounds of all elements bound those of a part
+  const bool cuts =
+      std::any_of(moves.begin(), moves.end(), [](const ir::Move& move) { return move.op == ir::Op::shrink; });
+  view.impl_->range_is_exact = impl_->range_is_exact && !cuts;
+  return view;
+}
+
+// What the tensor was goes on as a tensor without handles: views taken before, and graphs, keep the old value.
+void Tensor::set_data(const Tensor& data) {
+  if (Trace::current()) fail("set_data", "a tensor cannot be given other data inside a captured function");
+  const Tensor shown = data.detach();
+  if (!is_leaf()) fail("set_data", "only leaves can be given other data; this tensor is the result of an op");
+  if (impl_->leaf && !is_float(data.dtype()))
+    fail("set_data", "a tensor that requires grad holds floating-point values, got {}", name(data.dtype()));
+  if (data.impl_ == impl_) return;
+  const bool same_type = value().type() == data.value().type() && device() == data.device();
+
+  const auto past = std::make_shared<TensorImpl>(*impl_);
+  past->is_pending = false;
+  past->recordings = 0;
+  if (impl_->is_pending) pending_writes::add(past);
+  TensorImpl& owner = *root_of(impl_);
+  ++owner.data_replacements;
+  {
+    std::lock_guard lock(views_mutex());
+    for (const std::weak_ptr<TensorImpl>& weak : owner.views) {
+      const auto view = weak.lock();
+      if (view && view->root == impl_) view->root = past;
+    }
+    if (!impl_->root) impl_->views.clear();  // they are those of the past
+  }
+
+  const TensorImpl& source = *shown.impl_;
+  impl_->root = source.root;
+  impl_->moves = source.moves;
+  impl_->detached = true;
+  impl_->range = source.range;
+  impl_->range_is_exact = source.range_is_exact;
+  impl_->is_pending = false;
+  // Graphs recorded before give gradients of the old type to the old leaf.
+  if (impl_->leaf && !same_type) impl_->leaf = std::make_shared<Leaf>();
+  impl_->look_at_root();
+  impl_->range_version = impl_->seen_version;
+  remember_view(*root_of(impl_), impl_);
+}
+
+// Elements that lie one behind the other, wherever they begin: as in PyTorch, a slice of rows is contiguous.
+Tensor Tensor::contiguous() const {
+  if (!impl_ || !impl_->root) {
+    check_defined();
+    return *this;
+  }
+  ir::IndexMap map(value_of_root(root_of(impl_)).shape());
+  map.apply(path_to(*impl_));
+  if (!map.is_strided()) return clone();
+  ir::View from_start = map.views()[0];
+  from_start.offset = 0;
+  return from_start.is_contiguous() ? *this : clone();
+}
+
+}  // namespace tenon

@@ -1,0 +1,42 @@
+// The sizes of the saved weights are compared with the config's before a model is made: one that does not fit may be
+// too large to make.
+
+#include "tenon/train/resume.h"
+
+#include "tenon/models/weights.h"
+#include "tenon/train/model.h"
+#include "tenon/train/saved_tensors.h"
+
+namespace tenon::train {
+
+namespace fs = std::filesystem;
+
+void refuse_checkpoint(const fs::path& path, const Error& why, std::string_view remedy) {
+  base::fail("train", "{}: does not fit this run: {}; {}", path.string(), why.what(), remedy);
+}
+
+std::optional<ResumePoint> find_resume_point(const RunFolder& folder, const Config& config, int64_t vocabulary,
+                                             const std::function<void(const std::string&)>& note) {
+  const fs::path checkpoints = folder.checkpoints();
+  std::optional<Checkpoint> found =
+      newest_checkpoint(checkpoints, [&](const std::string& why) { note("passed over: " + why); });
+  if (!found && !checkpoint_steps(checkpoints).empty())
+    base::fail("train", "{}: none of its checkpoints is good; begin a new run in another folder",
+               folder.path().string());
+  if (!found) return std::nullopt;
+  ResumePoint point{checkpoint_path(checkpoints, found->step), std::move(*found), {}};
+  try {
+    point.state = parse_run_state(point.checkpoint.state);
+  } catch (const Error& error) {
+    refuse_checkpoint(point.path, error, "it was written by another program");
+  }
+  if (!config.model.init_from.empty()) return point;  // has the sizes of that model
+  try {
+    require_weights(config, vocabulary, "the run", models::shapes_of(with_prefix(point.checkpoint.tensors, "model.")));
+  } catch (const Error& error) {
+    refuse_checkpoint(point.path, error);
+  }
+  return point;
+}
+
+}  // namespace tenon::train

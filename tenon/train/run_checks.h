@@ -1,0 +1,20 @@
+// What must hold before a run may begin or go on in a folder; each failure is one line that says what to do.
+
+#pragma once
+
+#include <filesystem>
+
+#include "tenon/train/config.h"
+#include "tenon/train/trainer.h"
+
+namespace tenon::train {
+
+/// That the folder is a run's, and has its config.
+void require_run(const std::filesystem::path& folder);
+/// That a run which is resumed computes what it was begun to compute.
+void require_same_run(const Config& before, const Config& now, const TrainOptions& options);
+/// That the run does not read what it would replace: it keeps its files by fixed names, behind which may lie what it
+/// reads, as links lead anywhere.
+void require_other_files(const Config& config, const std::filesystem::path& folder);
+
+}  // namespace tenon::train

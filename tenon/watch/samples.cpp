@@ -1,0 +1,64 @@
+// The step is in the name of the file, with zeros in front, so that a folder lists them in order.
+
+#include "tenon/watch/samples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "tenon/io/file.h"
+
+namespace tenon::watch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kFormat = "run", kPrefix = "step_", kSuffix = ".txt";
+
+fs::path sample_path(const fs::path& run_folder, int64_t step) {
+  return run_folder / "samples" / fmt::format("{}{:08}{}", kPrefix, step, kSuffix);
+}
+
+/// The step in a name that write_sample makes.
+std::optional<int64_t> step_of(const std::string& name) {
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return {};
+  const char* begin = name.data() + kPrefix.size();
+  const char* end = name.data() + name.size() - kSuffix.size();
+  int64_t step = 0;
+  if (begin >= end) return {};
+  const auto [stop, error] = std::from_chars(begin, end, step);
+  return error == std::errc{} && stop == end ? std::optional(step) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Sample> read_samples(const fs::path& run_folder) {
+  std::vector<Sample> samples;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(run_folder / "samples", error)) {
+    const auto step = step_of(entry.path().filename().string());
+    if (!step) continue;
+    const auto file = io::MappedFile::open(kFormat, entry.path());
+    samples.push_back({*step, std::string(io::as_text(file->bytes()))});
+  }
+  std::sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) { return a.step < b.step; });
+  return samples;
+}
+
+void write_sample(const fs::path& run_folder, const Sample& sample) {
+  io::ReplacingFile file(kFormat, sample_path(run_folder, sample.step));
+  file.write(sample.text);
+  file.commit();
+}
+
+void remove_samples_after(const fs::path& run_folder, int64_t step) {
+  for (const Sample& sample : read_samples(run_folder)) {
+    if (sample.step > step) io::remove_stale(kFormat, sample_path(run_folder, sample.step));
+  }
+}
+
+}  // namespace tenon::watch

@@ -1,0 +1,25 @@
+// Text that the model wrote during a run: RUN/samples/step_00000100.txt, one file a step.
+
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace tenon::watch {
+
+/// Text that the model wrote after a step.
+struct Sample {
+  int64_t step = 0;
+  std::string text;
+};
+
+/// The samples of a run's folder by step; other files in samples/ are passed over.
+std::vector<Sample> read_samples(const std::filesystem::path& run_folder);
+/// Writes one into RUN/samples, which is there already. Failures are one line that starts with `[run] path`.
+void write_sample(const std::filesystem::path& run_folder, const Sample& sample);
+/// Removes those of later steps, which a run that goes on from an earlier one will write again, or not at all.
+void remove_samples_after(const std::filesystem::path& run_folder, int64_t step);
+
+}  // namespace tenon::watch
