@@ -80,6 +80,8 @@ void wait(std::span<const Tensor> tensors) {
   exec::wait(values);
 }
 void wait(std::initializer_list<Tensor> tensors) { wait(std::span(tensors.begin(), tensors.size())); }
+void synchronize(Device device) { exec::synchronize(device.id); }
+void synchronize() { exec::synchronize(); }
 
 bool Tensor::is_evaluated() const { return exec::is_evaluated(value()); }
 
