@@ -68,6 +68,18 @@ TEST(Gpt2Plan, AllLayersAreAlike) {
   EXPECT_EQ(launches(small(12)), one + 11 * (two - one));
 }
 
+TEST(Gpt2Plan, DistinctKernelsDoNotGrowWithTheLayers) {
+  for (const bool autocast : {false, true}) {
+    Gpt2Config config = small(12);
+    config.autocast = autocast;
+    config.clips = true;
+    const size_t twelve = plan_of(config).kernels.size();
+    EXPECT_LE(twelve, 40u) << autocast;
+    config.layers = 48;
+    EXPECT_EQ(plan_of(config).kernels.size(), twelve) << autocast;
+  }
+}
+
 TEST(Gpt2Plan, OutsideTheLayersAreFewKernels) {
   const size_t one = launches(small(1)), two = launches(small(2));
   EXPECT_LE(one - (two - one), 18u);
