@@ -47,9 +47,16 @@ Config completed(Config config, std::string_view name) {
   return config;
 }
 
+bool is_data_path(std::string_view key) { return key == "data.train" || key == "data.validation"; }
+
+bool has_moved_data(const Config& before, const Config& now) {
+  return before.data.train != now.data.train || before.data.validation != now.data.validation;
+}
+
 void require_same_run(const Config& before, const Config& now, const TrainOptions& options) {
   for (const Difference& one : differences(before, now)) {
     if (find_key(one.path)->on_resume == OnResume::may_change) continue;
+    if (is_data_path(one.path)) continue;  // the same tokens may lie elsewhere: they are compared when they are read
     const std::string said = options.config_name.empty() ? "the config now says" : options.config_name + " says";
     const std::string remedy = options.config_name.empty()
                                    ? "take the old value"
@@ -60,6 +67,8 @@ void require_same_run(const Config& before, const Config& now, const TrainOption
 }
 
 void require_run(const fs::path& folder) {
+  if (!fs::exists(folder))
+    fail("train", "{}: there is no such folder to resume; start a new run or name the folder of one", folder.string());
   const bool has_config = fs::exists(folder / "config.json");
   if (!has_config || !is_run(folder))
     fail("train", "{}: holds no run to resume ({}); start a new one or name the folder of a run", folder.string(),
@@ -68,14 +77,12 @@ void require_run(const fs::path& folder) {
 
 // A run keeps its files by fixed names, behind which may lie what it reads: links of a folder lead anywhere.
 void require_other_files(const Config& config, const RunFolder& folder) {
-  const fs::path tokenizer = config.tokenizer.path, model = config.model.init_from;
-  const fs::path read[] = {config.data.train,
-                           config.data.validation,
-                           tokenizer,
-                           tokenizer / "tokenizer.json",
-                           model / "config.json",
-                           model / "model.safetensors",
-                           model / "tokenizer.json"};
+  std::vector<fs::path> read = {config.data.train, config.data.validation};
+  // An empty one names nothing, and not the working directory.
+  if (const fs::path tokenizer = config.tokenizer.path; !tokenizer.empty())
+    read.insert(read.end(), {tokenizer, tokenizer / "tokenizer.json"});
+  if (const fs::path model = config.model.init_from; !model.empty())
+    read.insert(read.end(), {model / "config.json", model / "model.safetensors", model / "tokenizer.json"});
   for (const char* name : {"config.json", "tokenizer.json", "metrics.jsonl", "report.html", "model/config.json",
                            "model/model.safetensors", "model/tokenizer.json"}) {
     const fs::path own = folder.path() / name;
@@ -157,7 +164,11 @@ class Run {
 
  private:
   void set_up() {
-    if (folder_.resumes()) require_same_run(run_config(folder_.path()), config_, options_);
+    if (folder_.resumes()) {
+      const Config before = run_config(folder_.path());
+      require_same_run(before, config_, options_);
+      has_moved_data_ = has_moved_data(before, config_);
+    }
     require_other_files(config_, folder_);
     if (!folder_.resumes()) write_config();  // from now on, --resume knows what to do
     manual_seed(static_cast<uint64_t>(config_.training.seed));
@@ -347,6 +358,7 @@ class Run {
     const NoGrad reading;
     save_checkpoint(folder_.checkpoints(), {done_, state(), tensors()});
     saved_ = done_;
+    tell_of_checkpoint();
     if (is_best) name_best(folder_.checkpoints(), done_);
     prune_checkpoints(folder_.checkpoints(), config_.checkpoint.keep_last, kept_best());
     report(seconds());
@@ -359,14 +371,18 @@ class Run {
   }
 
   [[noreturn]] static void refuse(const fs::path& checkpoint, const Error& error, std::string_view remedy) {
-    fail("train", "{}: does not fit this run: {}; {}", checkpoint.string(), error.what(), remedy);
+    fail("train", "{}: does not fit this run: {}; {}", checkpoint.string(), without_tag(error.what()), remedy);
   }
   static constexpr std::string_view kOwnConfig = "resume it with its own config and data";
 
   // Before the model takes memory: its sizes must be those that were saved.
   void find_checkpoint() {
     const fs::path checkpoints = folder_.checkpoints();
-    found_ = newest_checkpoint(checkpoints, [&](const std::string& why) { note("passed over: " + why); });
+    // Also in a quiet run: some steps are lost.
+    std::FILE* out = options_.out ? options_.out : stderr;
+    found_ = newest_checkpoint(checkpoints, [&](const std::string& why) {
+      std::fprintf(out, "passed over: %s\n", io::harmless(why).c_str());
+    });
     if (!found_ && !checkpoint_steps(checkpoints).empty())
       fail("train", "{}: none of its checkpoints is good; begin a new run in another folder", folder_.path().string());
     if (!found_) return;
@@ -391,6 +407,10 @@ class Run {
   void resume() {
     const fs::path checkpoints = folder_.checkpoints();
     if (!found_) {
+      if (has_moved_data_)
+        fail("train",
+             "{}: was stopped before its first checkpoint, on other data than {}; begin a new run in another folder",
+             folder_.path().string(), config_.data.train);
       note(folder_.path().string() + ": was stopped before its first checkpoint; begins anew");
       write_config();
       return;
@@ -407,6 +427,8 @@ class Run {
     looked_at_ = done_ - step_->good_steps();
     rate_->set(done_);
     set_aside_checkpoints(checkpoints, done_);
+    sweep_checkpoints(checkpoints);
+    tell_of_checkpoint();
     // A kill may have come between the checkpoint and its name.
     if (kept_best() && fs::exists(checkpoint_path(checkpoints, *best_step_))) name_best(checkpoints, *best_step_);
     watch::remove_samples_after(folder_.path(), done_);
@@ -468,7 +490,7 @@ class Run {
   void load(const State& state) {
     loader_->restore(data::loader_state_from_json(state.loader));
     // Another text of the same length would be read from the same places, and nobody would notice.
-    if (!state.corpus.empty() && state.corpus != corpus_.fingerprint)
+    if (state.corpus.empty() ? has_moved_data_ : state.corpus != corpus_.fingerprint)
       fail("train", "the run was begun on other data than {} holds now", config_.data.train);
     default_generator().set(state.seed, state.position);
     rate_->load(state.rate);
@@ -589,6 +611,7 @@ class Run {
   std::optional<double> validation_loss_, best_loss_;
   std::optional<int64_t> best_step_;
   std::string last_sample_;
+  bool has_moved_data_ = false;      // since the run was last resumed
   std::optional<Checkpoint> found_;  // to go on from, until that is done
   State state_;
 };
