@@ -5,12 +5,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include "apps/tenon/commands.h"
 #include "apps/tenon/output.h"
 #include "tenon/io/file.h"
+#include "tenon/io/folder.h"
 #include "tenon/io/json.h"
 #include "tenon/io/json_text.h"
 #include "tenon/tenon.h"
@@ -57,7 +59,7 @@ std::string text_of_file(const fs::path& path) {
 
 struct Loaded {
   Weights weights;
-  std::string config;                                // of a folder or a run
+  std::string config;                                // of a folder, a run or a llama2.c file that becomes a folder
   std::shared_ptr<const text::Tokenizer> tokenizer;  // of a run
 };
 
@@ -74,6 +76,12 @@ void require_readable(const fs::path& path) {
     fail("convert", "{}: is neither a file nor a folder; write it to a file first", path.string());
   if (type == fs::file_type::regular && path.extension().empty())
     fail("convert", "{}: its name has no ending, which tells the format; {}", path.string(), kEndings);
+}
+
+// The names of llama2.c are not those of transformers; the model knows both.
+Loaded load_llama2c_for_folder(const fs::path& path) {
+  models::CausalLm::Files files = models::Llama::load_llama2c(path)->files();
+  return {std::move(files.weights), std::move(files.config), nullptr};
 }
 
 Loaded load(const fs::path& path) {
@@ -121,9 +129,12 @@ std::string with_dtype(const std::string& config, const std::string& name_of_con
 }
 
 // A folder without its tokenizer would be half a model.
+constexpr std::string_view kCompanions[] = {"tokenizer.json",    "tokenizer_config.json", "vocab.json",
+                                            "merges.txt",        "tokenizer.model",       "special_tokens_map.json",
+                                            "added_tokens.json", "generation_config.json"};
+
 void copy_companions(const fs::path& from, const fs::path& to) {
-  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt", "tokenizer.model",
-                           "special_tokens_map.json", "added_tokens.json", "generation_config.json"}) {
+  for (const std::string_view name : kCompanions) {
     if (!fs::exists(from / name)) continue;
     io::ReplacingFile file("convert", to / name);
     file.write(text_of_file(from / name));
@@ -131,16 +142,48 @@ void copy_companions(const fs::path& from, const fs::path& to) {
   }
 }
 
-// The names of llama2.c are not those of transformers; the model knows both.
-void llama2c_to_folder(const Job& job) {
-  models::Llama::load_llama2c(job.in)->save(job.out);
-  if (job.dtype.empty() || job.dtype == "f32") return;
-  io::HuggingFaceFolder folder = io::load_folder(job.out);
-  cast_all(job, folder.tensors);
-  io::save_folder(job.out, with_dtype(folder.config, (fs::path(job.out) / "config.json").string(), job.dtype),
-                  folder.tensors);
+constexpr std::string_view kConfig = "config.json", kIndex = "model.safetensors.index.json";
+
+// model.safetensors, or one of its shards: model-00001-of-00002.safetensors.
+bool is_weights(const std::string& name) {
+  return name == "model.safetensors" || (name.starts_with("model-") && name.ends_with(".safetensors"));
 }
 
+bool is_of_model(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const bool is_known = name == kConfig || name == kIndex || is_weights(name) ||
+                        std::ranges::find(kCompanions, name) != std::end(kCompanions);
+  std::error_code ignored;
+  return is_known && !fs::is_directory(fs::symlink_status(path, ignored));
+}
+
+// Whether a JSON object in a file has one of these fields.
+bool has_field(const fs::path& path, std::initializer_list<const char*> fields) {
+  try {
+    const auto file = io::MappedFile::open("convert", path);
+    const auto json = io::parse_json({"convert", path.string(), file->bytes()});
+    return std::ranges::any_of(fields, [&](const char* field) { return json.is_object() && json.contains(field); });
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// A folder is replaced as a whole, so nothing but a model may be in it.
+void require_model_or_nothing(const fs::path& folder) {
+  constexpr std::string_view kRemedy = "choose a folder that is new, empty or a model's";
+  if (!fs::exists(folder) || fs::is_empty(folder)) return;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (!is_of_model(entry.path()))
+      fail("convert", "{}: holds {}, which is no file of a model; {}", folder.string(),
+           io::as_one_line(entry.path().filename().string()), kRemedy);
+  }
+  if (!has_field(folder / kConfig, {"model_type", "architectures"}))
+    fail("convert", "{}: is not empty and has no config.json of a model; {}", folder.string(), kRemedy);
+  if (fs::exists(folder / kIndex) && !has_field(folder / kIndex, {"weight_map"}))
+    fail("convert", "{}: its {} is no index of weights; {}", folder.string(), kIndex, kRemedy);
+}
+
+// All of it or nothing: weights beside the config or the tokenizer of another model would be neither's.
 void save_to_folder(const Job& job, Loaded& loaded) {
   const std::string config = job.config.empty() ? loaded.config : text_of_file(job.config);
   if (config.empty())
@@ -148,10 +191,18 @@ void save_to_folder(const Job& job, Loaded& loaded) {
          "{}: a folder needs a config.json, which {} does not bring; give one with --config, or write a "
          ".safetensors file",
          job.out, job.in);
-  const std::string name = job.config.empty() ? (fs::path(job.in) / "config.json").string() : job.config;
-  io::save_folder(job.out, with_dtype(config, name, job.dtype), loaded.weights);
-  if (format_of(job.in) == Format::folder) copy_companions(job.in, job.out);
-  if (loaded.tokenizer) loaded.tokenizer->save(job.out);
+  const std::string name = job.config.empty() ? (fs::path(job.in) / kConfig).string() : job.config;
+  const std::string written_config = with_dtype(config, name, job.dtype);
+  io::ReplacingFolder folder("convert", job.out);
+  try {
+    io::save_folder(folder.place(), written_config, loaded.weights);
+    if (format_of(job.in) == Format::folder) copy_companions(job.in, folder.place());
+    if (loaded.tokenizer) loaded.tokenizer->save(folder.place());
+  } catch (const Error& error) {
+    throw Error(folder.with_target(error.what()));
+  }
+  require_model_or_nothing(job.out);  // again: somebody may have come meanwhile
+  folder.commit(kConfig);
 }
 
 // llama2.c's files hold one kind of model, in f32.
@@ -189,9 +240,10 @@ void convert(const Job& job) {
   if (job.out.ends_with(".safetensors.index.json"))
     fail("convert", "{}: an index is only read; write a .safetensors file or a folder", job.out);
   if (!job.config.empty() && to != Format::folder) throw CLI::ValidationError("--config", "goes with a folder as OUT");
-  if (to == Format::folder && format_of(job.in) == Format::llama2c) return llama2c_to_folder(job);
   if (to == Format::llama2c) return folder_to_llama2c(job);
-  Loaded loaded = load(job.in);
+  if (to == Format::folder) require_model_or_nothing(job.out);
+  const bool is_renamed = to == Format::folder && format_of(job.in) == Format::llama2c;
+  Loaded loaded = is_renamed ? load_llama2c_for_folder(job.in) : load(job.in);
   cast_all(job, loaded.weights);
   if (to == Format::folder) return save_to_folder(job, loaded);
   if (to == Format::torch) return io::save_torch(job.out, loaded.weights);

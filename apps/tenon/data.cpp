@@ -32,19 +32,6 @@ struct PrepareArguments {
   int64_t checkpoint_megabytes = 64;
 };
 
-// The tokenizer's files, whichever of them there are.
-std::vector<fs::path> tokenizer_files(const fs::path& tokenizer) {
-  std::vector<fs::path> files = {tokenizer};
-  if (!fs::is_directory(tokenizer)) return files;
-  files.clear();  // a token file may well lie beside them
-  for (const char* name : {"tokenizer.json", "vocab.json", "merges.txt", "encoder.json", "vocab.bpe"})
-    files.push_back(tokenizer / name);
-  for (const fs::directory_entry& entry : fs::directory_iterator(tokenizer)) {
-    if (entry.path().extension() == ".bin") files.push_back(entry.path());
-  }
-  return files;
-}
-
 void prepare(PrepareArguments& given) {
   data::PrepareOptions& options = given.options;
   options.format = data::format_named(given.format);
@@ -52,7 +39,7 @@ void prepare(PrepareArguments& given) {
   if (given.resume) options.unfinished = data::Unfinished::kMustContinue;
   if (given.restart) options.unfinished = data::Unfinished::kBeginAnew;
   const auto tokenizer = text::load_tokenizer(given.tokenizer);
-  options.also_read = tokenizer_files(given.tokenizer);
+  options.also_read = {given.tokenizer};
   for (const fs::path& out : {options.out, options.validation_out}) {
     if (!out.empty()) require_no_run("prepare", out);
   }

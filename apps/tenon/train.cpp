@@ -81,9 +81,9 @@ void run(Wanted wanted) {
           result.loss);
   if (!result.stopped) {
     if (result.best_validation_loss) print(", validation loss {:.4f} at best", *result.best_validation_loss);
-    print("\nmodel   {}\n", result.model.string());
+    print("\nmodel   {}\n", result.model.lexically_normal().string());
   }
-  print("report  {}\n", fs::absolute(result.report).string());
+  print("report  {}\n", result.report.lexically_normal().string());
 }
 
 }  // namespace

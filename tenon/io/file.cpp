@@ -60,11 +60,10 @@ void refuse_holes(const Input& shown, int file, off_t size) {
 }
 
 /// The process that writes under this name, "report.html.4711-0.tmp" for "report.html"; 0 where none would.
-pid_t writer_in(std::string_view name, std::string_view target) {
-  constexpr std::string_view kEnding = ".tmp";
-  if (!name.starts_with(target) || !name.ends_with(kEnding)) return 0;
+pid_t writer_in(std::string_view name, std::string_view target, std::string_view ending) {
+  if (!name.starts_with(target) || !name.ends_with(ending)) return 0;
   name.remove_prefix(target.size());
-  name.remove_suffix(std::min(kEnding.size(), name.size()));
+  name.remove_suffix(std::min(ending.size(), name.size()));
   const size_t dash = name.find('-');
   if (name.size() < 4 || name[0] != '.' || dash == name.npos) return 0;
   pid_t process = 0;
@@ -82,8 +81,8 @@ void sweep_beside(const fs::path& target) {
   std::vector<fs::path> left;
   for (auto entry = fs::directory_iterator(folder, ignored); !ignored && entry != fs::directory_iterator();
        entry.increment(ignored)) {
-    const pid_t writer = writer_in(entry->path().filename().string(), target.filename().string());
-    if (writer > 0 && kill(writer, 0) < 0 && errno == ESRCH) left.push_back(entry->path());
+    if (is_left_behind(entry->path().filename().string(), target.filename().string(), ".tmp"))
+      left.push_back(entry->path());
   }
   for (const fs::path& path : left) {
     const Handle handle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -225,6 +224,11 @@ void ReplacingFile::commit() {
 
 void ReplacingFile::check(int64_t result) const {
   if (result < 0) fail(shown_, "cannot be written: {}", reason(errno));
+}
+
+bool is_left_behind(std::string_view name, std::string_view target, std::string_view ending) {
+  const pid_t writer = writer_in(name, target, ending);
+  return writer > 0 && kill(writer, 0) < 0 && errno == ESRCH;
 }
 
 MadeFolder::MadeFolder(std::string_view format, const fs::path& path) {

@@ -78,6 +78,9 @@ class MadeFolder {
   std::vector<std::filesystem::path> made_;  // the innermost first
 };
 
+/// Whether a process that is gone wrote under this name: "report.html.4711-0.tmp" for "report.html".
+bool is_left_behind(std::string_view name, std::string_view target, std::string_view ending);
+
 /// Fails with one line where no file can be put: where something else stands, or a link to it, a device, a pipe, a
 /// folder; and anywhere under /dev and /proc.
 void require_place_for_file(const Input& shown, const std::filesystem::path& path);

@@ -46,7 +46,7 @@ std::unique_ptr<Tokenizer> load_file(const fs::path& path) {
   const size_t first = text.find_first_not_of(" \t\r\n");
   if (path.extension() == ".bin") return std::make_unique<Llama2cBpe>(file.input());
   if (first == text.npos || text[first] == '{') return parse_tokenizer_json(file.input());
-  io::fail(file.input(), "is no tokenizer: neither JSON nor a .bin file of llama2.c");
+  io::fail(file.input(), "is no tokenizer: neither a JSON object nor a .bin file of llama2.c");
 }
 
 std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {

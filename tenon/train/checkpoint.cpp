@@ -43,6 +43,56 @@ std::string checksum_of(std::span<const std::byte> bytes) {
 
 std::string checksum_of(std::string_view text) { return checksum_of(std::as_bytes(std::span(text))); }
 
+bool is_checkpoint(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return false;
+  // What nobody may look at is there all the same.
+  return fs::symlink_status(path / "checkpoint.json", error).type() != fs::file_type::not_found;
+}
+
+/// All that is named like a checkpoint, ascending.
+std::vector<int64_t> numbered(const fs::path& folder) {
+  std::vector<int64_t> steps;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    if (const auto step = step_of(entry->path().filename().string())) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+/// Whatever fails behind the first line is the system's fault, not the file's.
+std::shared_ptr<const io::MappedFile> opened(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::is_regular_file(status) && fs::status_known(status))
+    throw DamagedCheckpoint(fmt::format("[{}] {}: is damaged: {}", kOp, path.string(),
+                                        fs::exists(status) ? "it is no file" : "it is missing"));
+  return io::MappedFile::open(kOp, path);
+}
+
+/// checkpoint.json without its checksum, which must fit.
+std::string_view checked_text(const fs::path& path, const io::MappedFile& file) {
+  const std::string_view whole = io::as_text(file.bytes());
+  constexpr size_t kSum = 17;  // digits and a line break
+  if (whole.size() < kSum || whole.back() != '\n' ||
+      checksum_of(whole.substr(0, whole.size() - kSum)) != whole.substr(whole.size() - kSum, kSum - 1))
+    fail(kOp, "{}: is damaged: its checksum does not fit", path.string());
+  return whole.substr(0, whole.size() - kSum);
+}
+
+// Renames what is not good for anything, and keeps what was renamed before.
+void set_aside(const fs::path& path) {
+  const std::string name = "damaged_" + path.filename().string();
+  fs::path to = path.parent_path() / name;
+  std::error_code error;
+  for (int count = 2; fs::exists(fs::symlink_status(to, error)); ++count)
+    to = path.parent_path() / fmt::format("{}_{}", name, count);
+  fs::rename(path, to, error);
+  if (error) fail(kOp, "{}: is damaged and cannot be renamed: {}; remove it", path.string(), error.message());
+}
+
 // A rename is on disk when the folder is.
 void sync_folder(const fs::path& folder) {
   const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
@@ -59,6 +109,7 @@ void remove_folder(const fs::path& path) {
 
 void rename_into_place(const fs::path& from, const fs::path& to) {
   std::error_code error;
+  if (fs::exists(fs::symlink_status(to, error)) && !is_checkpoint(to)) set_aside(to);  // not ours to remove
   if (fs::exists(to)) {  // the same step again: the old one steps aside first
     const fs::path aside = to.parent_path() / (std::string(kDropped) + to.filename().string());
     remove_folder(aside);
@@ -102,63 +153,101 @@ fs::path save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
     rename_into_place(unfinished, target);
   } catch (const Error& failure) {
     remove_folder(unfinished);  // gives a full disk its room back
-    fail(kOp, "{}: could not be written, earlier ones are kept: {}", target.string(), failure.what());
+    fail(kOp, "{}: could not be written, earlier ones are kept: {}", target.string(), without_tag(failure.what()));
   }
   return target;
 }
 
-Checkpoint read_checkpoint(const fs::path& path) {
-  const fs::path described = path / "checkpoint.json";
-  const auto file = io::MappedFile::open(kOp, described);
-  const std::string_view whole = io::as_text(file->bytes());
-  constexpr size_t kSum = 17;  // digits and a line break
-  if (whole.size() < kSum || whole.back() != '\n' ||
-      checksum_of(whole.substr(0, whole.size() - kSum)) != whole.substr(whole.size() - kSum, kSum - 1))
-    fail(kOp, "{}: is damaged: its checksum does not fit", described.string());
-  Checkpoint found;
-  const io::Input input{kOp, described.string(), file->bytes().first(whole.size() - kSum)};
+namespace {
+
+struct Description {
+  Checkpoint checkpoint;  // without tensors
+  uint64_t bytes = 0;     // of the tensors' file
+  std::string checksum;
+};
+
+Description described(const fs::path& path, const io::MappedFile& file) {
+  const std::string name = (path / "checkpoint.json").string();
+  const std::string_view text = checked_text(name, file);
+  const io::Input input{kOp, name, std::as_bytes(std::span(text))};
   const nlohmann::ordered_json json = io::parse_json(input);
   if (const auto format = io::json_field<int64_t>(input, json, "format"); format != 1)
-    fail(kOp, "{}: is of format {}, this version reads 1", described.string(), format);
-  found.step = io::json_field<int64_t>(input, json, "step");
-  if (path.filename() != step_name(found.step) && step_of(path.filename().string()))
-    fail(kOp, "{}: is of step {}, not of the one that its folder is named after", described.string(), found.step);
-  found.state = io::json_field<nlohmann::ordered_json>(input, json, "state").dump();
-  const fs::path tensors = path / "state.safetensors";
-  const auto bytes = io::json_field<uint64_t>(input, json, "tensor_bytes");
-  const auto checksum = io::json_field<std::string>(input, json, "tensors");
-  {
-    const auto mapped = io::MappedFile::open(kOp, tensors);
-    if (mapped->bytes().size() != bytes)
-      fail(kOp, "{}: is damaged: it has {} bytes instead of {}", tensors.string(), mapped->bytes().size(), bytes);
-    if (checksum_of(mapped->bytes()) != checksum)
-      fail(kOp, "{}: is damaged: its checksum does not fit", tensors.string());
-  }
-  found.tensors = io::load_safetensors(tensors).tensors;
+    fail(kOp, "{}: is of format {}, this version reads 1", name, format);
+  Description found;
+  found.checkpoint.step = io::json_field<int64_t>(input, json, "step");
+  if (path.filename() != step_name(found.checkpoint.step) && step_of(path.filename().string()))
+    fail(kOp, "{}: is of step {}, not of the one that its folder is named after", name, found.checkpoint.step);
+  found.checkpoint.state = io::json_field<nlohmann::ordered_json>(input, json, "state").dump();
+  found.bytes = io::json_field<uint64_t>(input, json, "tensor_bytes");
+  found.checksum = io::json_field<std::string>(input, json, "tensors");
   return found;
 }
 
-std::vector<int64_t> checkpoint_steps(const fs::path& folder) {
-  std::vector<int64_t> steps;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (const auto step = step_of(entry.path().filename().string())) steps.push_back(*step);
+void require_tensors(const fs::path& path, const io::MappedFile& file, const Description& wanted) {
+  if (file.bytes().size() != wanted.bytes)
+    fail(kOp, "{}: is damaged: it has {} bytes instead of {}", path.string(), file.bytes().size(), wanted.bytes);
+  if (checksum_of(file.bytes()) != wanted.checksum)
+    fail(kOp, "{}: is damaged: its checksum does not fit", path.string());
+}
+
+// Of bytes that could be read: what is wrong with them is damage.
+auto judged(const auto& look) {
+  try {
+    return look();
+  } catch (const Error& error) {
+    throw DamagedCheckpoint(error.what());
   }
-  std::sort(steps.begin(), steps.end());
+}
+
+}  // namespace
+
+Checkpoint read_checkpoint(const fs::path& path) {
+  const auto file = opened(path / "checkpoint.json");
+  Description found = judged([&] { return described(path, *file); });
+  const fs::path tensors = path / "state.safetensors";
+  {
+    const auto mapped = opened(tensors);
+    judged([&] { require_tensors(tensors, *mapped, found); });
+  }
+  found.checkpoint.tensors = io::load_safetensors(tensors).tensors;
+  return std::move(found.checkpoint);
+}
+
+std::vector<int64_t> checkpoint_steps(const fs::path& folder) {
+  std::vector<int64_t> steps = numbered(folder);
+  std::erase_if(steps, [&](int64_t step) { return !is_checkpoint(checkpoint_path(folder, step)); });
   return steps;
+}
+
+bool holds_checkpoint(const fs::path& folder) {
+  const std::vector<int64_t> steps = checkpoint_steps(folder);
+  return std::any_of(steps.begin(), steps.end(), [&](int64_t step) {
+    const fs::path path = checkpoint_path(folder, step);
+    try {
+      described(path, *opened(path / "checkpoint.json"));
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  });
 }
 
 std::optional<Checkpoint> newest_checkpoint(const fs::path& folder,
                                             const std::function<void(const std::string&)>& refused) {
-  const std::vector<int64_t> steps = checkpoint_steps(folder);
+  const std::vector<int64_t> steps = numbered(folder);
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     try {
       return read_checkpoint(checkpoint_path(folder, *step));
-    } catch (const Error& failure) {
+    } catch (const DamagedCheckpoint& failure) {
       refused(failure.what());
     }
   }
   return std::nullopt;
+}
+
+std::string without_tag(std::string_view message) {
+  const size_t end = message.starts_with('[') ? message.find("] ") : message.npos;
+  return std::string(end == message.npos ? message : message.substr(end + 2));
 }
 
 void prune_checkpoints(const fs::path& folder, int64_t keep_last, std::optional<int64_t> spared) {
@@ -173,23 +262,25 @@ void prune_checkpoints(const fs::path& folder, int64_t keep_last, std::optional<
       fs::rename(checkpoint_path(folder, step), dropped, error);
     }
   }
+  sweep_checkpoints(folder);
+}
+
+void sweep_checkpoints(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> left_behind;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(kDropped) || name.starts_with(kUnfinished)) left_behind.push_back(entry.path());
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    for (const std::string_view prefix : {kDropped, kUnfinished}) {
+      if (name.starts_with(prefix) && step_of(name.substr(prefix.size()))) left_behind.push_back(entry->path());
+    }
   }
   for (const fs::path& path : left_behind) remove_folder(path);
 }
 
 void set_aside_checkpoints(const fs::path& folder, int64_t last_good) {
-  for (const int64_t step : checkpoint_steps(folder)) {
-    if (step <= last_good) continue;
-    const fs::path from = checkpoint_path(folder, step), to = folder / ("damaged_" + step_name(step));
-    remove_folder(to);
-    std::error_code error;
-    fs::rename(from, to, error);
-    if (error) fail(kOp, "{}: is damaged and cannot be renamed: {}; remove it", from.string(), error.message());
+  for (const int64_t step : numbered(folder)) {
+    if (step > last_good) set_aside(checkpoint_path(folder, step));
   }
 }
 

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/base/error.h"
 #include "tenon/tensor/tensor.h"
 
 namespace tenon::train {
@@ -26,27 +27,46 @@ struct Checkpoint {
   std::map<std::string, Tensor> tensors;
 };
 
+/// What is wrong with a checkpoint itself. One that cannot be read at the moment, for want of permission or memory, is
+/// a plain Error: it may well be good.
+class DamagedCheckpoint : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Writes folder/step_N. Every failure is one line that starts with `[checkpoint] path`, and leaves all others as they
 /// were.
 std::filesystem::path save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
 
-/// Reads one; fails with one line where anything about it is wrong. Tensors lie in a map of the file.
+/// Reads one; fails with one line where anything about it is wrong, DamagedCheckpoint where it is its own fault.
+/// Tensors lie in a map of the file.
 Checkpoint read_checkpoint(const std::filesystem::path& path);
 
-/// The steps that have a checkpoint, ascending, good or not.
+/// The steps that have a folder with a checkpoint.json, ascending, good or not.
 std::vector<int64_t> checkpoint_steps(const std::filesystem::path& folder);
 std::filesystem::path checkpoint_path(const std::filesystem::path& folder, int64_t step);
 
-/// The newest one that is good. `refused` is told why, of every newer one that is not.
+/// Whether one of them is described as save_checkpoint does it.
+bool holds_checkpoint(const std::filesystem::path& folder);
+
+/// The newest one that is good. `refused` is told why, of every newer one that is damaged; fails at one that cannot be
+/// read.
 std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& folder,
                                             const std::function<void(const std::string&)>& refused);
 
-/// Removes all but the last `keep_last` and `spared`, and what interrupted writers left behind.
+/// Removes all but the last `keep_last` and `spared`, and what interrupted writers left behind. What is no checkpoint
+/// stays, whatever it is called.
 void prune_checkpoints(const std::filesystem::path& folder, int64_t keep_last, std::optional<int64_t> spared);
+
+/// Removes what interrupted writers left behind.
+void sweep_checkpoints(const std::filesystem::path& folder);
 
 /// Renames those of later steps to damaged_step_N: a run that goes on from an older one must not meet them again, and
 /// whoever wants may still look at them.
 void set_aside_checkpoints(const std::filesystem::path& folder, int64_t last_good);
+
+/// "cannot be read" of "[io] cannot be read", for a message that has a tag of its own.
+std::string without_tag(std::string_view message);
 
 /// Makes folder/best name the checkpoint of a step.
 void name_best(const std::filesystem::path& folder, int64_t step);

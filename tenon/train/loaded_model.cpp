@@ -117,13 +117,12 @@ LoadedModel load_run(const fs::path& run, const LoadOptions& options) {
   if (best_step(checkpoints)) {
     try {
       return load_from_run(run, read_checkpoint(checkpoints / "best"), options);
-    } catch (const Error& failure) {
-      why = failure.what();
-      if (!why.starts_with("[checkpoint]")) throw;  // a damaged one has good neighbours, a wrong config has not
+    } catch (const DamagedCheckpoint& failure) {
+      why = failure.what();  // it has good neighbours; a wrong config has not
     }
   }
   const auto newest = newest_checkpoint(checkpoints, [&](const std::string& refused) { why = refused; });
-  if (!newest) fail(kOp, "{}: there is no good checkpoint: {}", run.string(), why);
+  if (!newest) fail(kOp, "{}: there is no good checkpoint: {}", run.string(), without_tag(why));
   return load_from_run(run, *newest, options);
 }
 

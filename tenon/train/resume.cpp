@@ -12,7 +12,7 @@ namespace tenon::train {
 namespace fs = std::filesystem;
 
 void refuse_checkpoint(const fs::path& path, const Error& why, std::string_view remedy) {
-  base::fail("train", "{}: does not fit this run: {}; {}", path.string(), why.what(), remedy);
+  base::fail("train", "{}: does not fit this run: {}; {}", path.string(), without_tag(why.what()), remedy);
 }
 
 std::optional<ResumePoint> find_resume_point(const RunFolder& folder, const Config& config, int64_t vocabulary,

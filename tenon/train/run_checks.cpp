@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "tenon/base/error.h"
 #include "tenon/train/config_keys.h"
 #include "tenon/train/run_folder.h"
@@ -14,15 +16,28 @@ namespace fs = std::filesystem;
 using base::fail;
 
 void require_run(const fs::path& folder) {
+  if (!fs::exists(folder))
+    fail("train", "{}: there is no such folder to resume; start a new run or name the folder of one", folder.string());
   const bool has_config = fs::exists(folder / "config.json");
   if (!has_config || !is_run(folder))
     fail("train", "{}: holds no run to resume ({}); start a new one or name the folder of a run", folder.string(),
          has_config ? "its config.json is not of a run" : "there is no config.json");
 }
 
+namespace {
+
+bool is_data_path(std::string_view key) { return key == "data.train" || key == "data.validation"; }
+
+}  // namespace
+
+bool has_moved_data(const Config& before, const Config& now) {
+  return before.data.train != now.data.train || before.data.validation != now.data.validation;
+}
+
 void require_same_run(const Config& before, const Config& now, const TrainOptions& options) {
   for (const Difference& one : differences(before, now)) {
     if (find_key(one.path)->on_resume == OnResume::may_change) continue;
+    if (is_data_path(one.path)) continue;  // the same tokens may lie elsewhere: they are compared when they are read
     const std::string said = options.config_name.empty() ? "the config now says" : options.config_name + " says";
     const std::string remedy = options.config_name.empty()
                                    ? "take the old value"
@@ -33,14 +48,12 @@ void require_same_run(const Config& before, const Config& now, const TrainOption
 }
 
 void require_other_files(const Config& config, const fs::path& folder) {
-  const fs::path tokenizer = config.tokenizer.path, model = config.model.init_from;
-  const fs::path read[] = {config.data.train,
-                           config.data.validation,
-                           tokenizer,
-                           tokenizer / "tokenizer.json",
-                           model / "config.json",
-                           model / "model.safetensors",
-                           model / "tokenizer.json"};
+  std::vector<fs::path> read = {config.data.train, config.data.validation};
+  // An empty one names nothing, and not the working directory.
+  if (const fs::path tokenizer = config.tokenizer.path; !tokenizer.empty())
+    read.insert(read.end(), {tokenizer, tokenizer / "tokenizer.json"});
+  if (const fs::path model = config.model.init_from; !model.empty())
+    read.insert(read.end(), {model / "config.json", model / "model.safetensors", model / "tokenizer.json"});
   for (const char* name : {"config.json", "tokenizer.json", "metrics.jsonl", "report.html", "model/config.json",
                            "model/model.safetensors", "model/tokenizer.json"}) {
     const fs::path own = folder / name;

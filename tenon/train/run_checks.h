@@ -13,6 +13,8 @@ namespace tenon::train {
 void require_run(const std::filesystem::path& folder);
 /// That a run which is resumed computes what it was begun to compute.
 void require_same_run(const Config& before, const Config& now, const TrainOptions& options);
+/// Whether a run that is resumed finds its data under another name.
+bool has_moved_data(const Config& before, const Config& now);
 /// That the run does not read what it would replace: it keeps its files by fixed names, behind which may lie what it
 /// reads, as links lead anywhere.
 void require_other_files(const Config& config, const std::filesystem::path& folder);

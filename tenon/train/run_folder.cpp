@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include "tenon/base/error.h"
 #include "tenon/io/file.h"
 #include "tenon/train/checkpoint.h"
+#include "tenon/train/config.h"
 
 namespace tenon::train {
 namespace {
@@ -66,6 +68,11 @@ int lock_folder(const fs::path& path) {
   if (lock < 0 && errno == ELOOP)
     base::fail(kFormat, "{}: its .lock is a link, which is not followed; remove it", path.string());
   if (lock < 0) fail_writing(path, errno);
+  struct stat status {};
+  if (fstat(lock, &status) < 0 || !S_ISREG(status.st_mode)) {
+    close(lock);
+    base::fail(kFormat, "{}: its .lock is no file; remove it", path.string());
+  }
   if (flock(lock, LOCK_EX | LOCK_NB) < 0) {
     const int error_number = errno;
     const std::string holder = holder_of(lock);
@@ -131,15 +138,25 @@ void remove_unfinished(const fs::path& folder) {
   for (const fs::path& path : unfinished) fs::remove(path, ignored);
 }
 
+/// Whether a file is a config that a run has written.
+bool is_config(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return false;
+  try {
+    const auto file = io::MappedFile::open(kFormat, path);
+    parse_config(io::as_text(file->bytes()), path.string());
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 bool is_run(const fs::path& folder) {
   if (has_own_lock(folder)) return true;
-  // A copy may have lost its .lock, as hidden files are.
-  std::error_code ignored;
-  const fs::path checkpoints = folder / "checkpoints";
-  return fs::exists(folder / "config.json", ignored) && fs::is_directory(checkpoints, ignored) &&
-         (fs::exists(folder / "metrics.jsonl", ignored) || !checkpoint_steps(checkpoints).empty());
+  // A copy may have lost its .lock, as hidden files are. Names alone, which many programs use, prove nothing.
+  return holds_checkpoint(folder / "checkpoints") && is_config(folder / "config.json");
 }
 
 std::optional<fs::path> run_owning(const fs::path& path) {
@@ -183,7 +200,7 @@ RunFolder RunFolder::open(const fs::path& path, Start start) {
       base::fail(kFormat, "{}: holds a run already; resume it or choose another folder", path.string());
   };
   require_no_run();  // before anything is made, and again when nobody else can begin one
-  if (!holds_run(path)) require_own_place(path);
+  if (start != Start::fresh || !holds_run(path)) require_own_place(path);
   std::vector<fs::path> missing;
   for (fs::path part = fs::absolute(path, ignored).lexically_normal(); !fs::exists(part, ignored);
        part = part.parent_path()) {

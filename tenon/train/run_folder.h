@@ -1,7 +1,7 @@
 // The folder of a training run: where everything lies, and that one process at a time trains in it.
 //
 // A run has a folder of its own: one that is new, empty, or a run's already, which shows in its .lock, the first file
-// it gets. What lies in any other folder is not ours to replace.
+// it gets, or in a config and a checkpoint. What lies in any other folder is not ours to replace.
 //
 //   config.json  metrics.jsonl  report.html  samples/  checkpoints/  tensorboard/  .lock
 
@@ -63,7 +63,7 @@ class RunFolder {
   std::vector<std::filesystem::path> made_;  // the folders that were missing, the innermost first
 };
 
-/// Whether a folder is a run's.
+/// Whether a folder is a run's: it has the .lock of one, or a config and a checkpoint of ours.
 bool is_run(const std::filesystem::path& folder);
 /// The run that a path is or that it is a part of, whether the part is there yet or not. What is only kept in the
 /// folder of a run is not.

@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <string_view>
 
 #include "tenon/base/error.h"
 
@@ -18,7 +19,7 @@ constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
 constexpr int kInterrupted = 130;  // what shells call a program that Ctrl-C ended
 
 std::atomic<int> first_signal{0};
-std::atomic<bool> is_alive{false};
+std::atomic<bool> is_alive{false}, has_checkpoint{false};
 std::array<struct sigaction, kSignals.size()> before;
 
 static_assert(std::atomic<int>::is_always_lock_free, "a handler may not wait");
@@ -26,8 +27,10 @@ static_assert(std::atomic<int>::is_always_lock_free, "a handler may not wait");
 void handle(int number) {
   int none = 0;
   if (first_signal.compare_exchange_strong(none, number) || number == SIGHUP) return;
-  static constexpr char kText[] = "\nstopped at once; the last checkpoint stands\n";
-  [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, kText, sizeof kText - 1);
+  static constexpr std::string_view kSaved = "\nstopped at once; the last checkpoint stands\n",
+                                    kNothing = "\nstopped at once; there was no checkpoint yet\n";
+  const std::string_view text = has_checkpoint ? kSaved : kNothing;
+  [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, text.data(), text.size());
   _exit(kInterrupted);
 }
 
@@ -36,6 +39,7 @@ void handle(int number) {
 StopRequest::StopRequest() {
   if (is_alive.exchange(true)) base::fail("stop_request", "another one is alive; a program needs one");
   first_signal = 0;
+  has_checkpoint = false;
   struct sigaction action {};
   action.sa_handler = handle;
   action.sa_flags = SA_RESTART;  // reading data must not fail because someone wants to stop
@@ -52,5 +56,7 @@ StopRequest::~StopRequest() {
 }
 
 int StopRequest::signal() const { return first_signal; }
+
+void tell_of_checkpoint() { has_checkpoint = true; }
 
 }  // namespace tenon::train

@@ -22,4 +22,7 @@ class StopRequest {
   int signal() const;
 };
 
+/// From now on a second Ctrl-C may say that a checkpoint stands; until the next StopRequest.
+void tell_of_checkpoint();
+
 }  // namespace tenon::train

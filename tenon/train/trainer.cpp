@@ -98,14 +98,21 @@ class Run {
 
  private:
   void set_up() {
-    if (folder_.resumes()) require_same_run(run_config(folder_.path()), config_, options_);
+    if (folder_.resumes()) {
+      const Config before = run_config(folder_.path());
+      require_same_run(before, config_, options_);
+      has_moved_data_ = has_moved_data(before, config_);
+    }
     require_other_files(config_, folder_.path());
     if (!folder_.resumes()) write_config();  // from now on, --resume knows what to do
     manual_seed(static_cast<uint64_t>(config_.training.seed));
     corpus_ = load_corpus(config_, folder_.path(), folder_.resumes());
     vocabulary_ = model_vocabulary(config_, corpus_.tokenizer->vocabulary());
     if (folder_.resumes())
-      resumes_from_ = find_resume_point(folder_, config_, vocabulary_, [&](const std::string& text) { note(text); });
+      resumes_from_ = find_resume_point(folder_, config_, vocabulary_, [&](const std::string& text) {
+        // Also in a quiet run: some steps are lost.
+        std::fprintf(options_.out ? options_.out : stderr, "%s\n", io::harmless(text).c_str());
+      });
     model_ = make_model(config_, vocabulary_, text_tokens(*corpus_.tokenizer));
     parameters_ = models::trainable(*model_);
     optimizer_ = make_optimizer(config_, parameters_);
@@ -268,6 +275,7 @@ class Run {
     const NoGrad reading;
     save_checkpoint(folder_.checkpoints(), {done_, to_json(state(), vocabulary_, config_), tensors_to_save(parts())});
     saved_ = done_;
+    tell_of_checkpoint();
     if (is_best) name_best(folder_.checkpoints(), done_);
     prune_checkpoints(folder_.checkpoints(), config_.checkpoint.keep_last, kept_best());
     report(seconds());
@@ -282,6 +290,10 @@ class Run {
   void resume() {
     const fs::path checkpoints = folder_.checkpoints();
     if (!resumes_from_) {
+      if (has_moved_data_)
+        fail("train",
+             "{}: was stopped before its first checkpoint, on other data than {}; begin a new run in another folder",
+             folder_.path().string(), config_.data.train);
       note(folder_.path().string() + ": was stopped before its first checkpoint; begins anew");
       write_config();
       return;
@@ -298,6 +310,8 @@ class Run {
     looked_at_ = done_ - step_->good_steps();
     rate_->set(done_);
     set_aside_checkpoints(checkpoints, done_);
+    sweep_checkpoints(checkpoints);
+    tell_of_checkpoint();
     // A kill may have come between the checkpoint and its name.
     if (kept_best() && fs::exists(checkpoint_path(checkpoints, *best_step_))) name_best(checkpoints, *best_step_);
     watch::remove_samples_after(folder_.path(), done_);
@@ -308,7 +322,7 @@ class Run {
   void load(const RunState& state) {
     loader_->restore(data::loader_state_from_json(state.loader));
     // Another text of the same length would be read from the same places, and nobody would notice.
-    if (!state.corpus.empty() && state.corpus != corpus_.fingerprint)
+    if (state.corpus.empty() ? has_moved_data_ : state.corpus != corpus_.fingerprint)
       fail("train", "the run was begun on other data than {} holds now", config_.data.train);
     default_generator().set(state.seed, state.position);
     rate_->load(state.rate);
@@ -401,6 +415,7 @@ class Run {
   std::optional<double> validation_loss_, best_loss_;
   std::optional<int64_t> best_step_;
   std::string last_sample_;
+  bool has_moved_data_ = false;              // since the run was last resumed
   std::optional<ResumePoint> resumes_from_;  // until the run has gone on from it
 };
 

@@ -213,6 +213,79 @@ TEST_F(ConvertInPlace, FilesThatHaveTwoNames) {
             "copy: has a file under another name that belongs to own, which is read; write elsewhere");
 }
 
+// A model's folder is replaced as a whole or not at all.
+class ConvertOver : public ConvertInPlace {
+ protected:
+  ConvertOver() {
+    io::save_folder(folder_ / "old", R"({"model_type": "gpt2", "old": 1})", weights());
+    std::ofstream(folder_ / "old/tokenizer.json") << "old";
+  }
+  std::vector<std::string> names_in(const std::string& folder) const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_ / folder)) names.push_back(entry.path().filename());
+    std::ranges::sort(names);
+    return names;
+  }
+};
+
+TEST_F(ConvertOver, NothingOfTheOldModelStays) {
+  fs::remove(folder_ / "own/tokenizer.json");
+  ASSERT_EQ(run("convert own old/").out, "wrote old/\n");
+  EXPECT_EQ(names_in("old"), (std::vector<std::string>{"config.json", "model.safetensors"}));
+  EXPECT_EQ(content_of(folder_ / "old/config.json"), R"({"model_type": "gpt2"})");
+  EXPECT_EQ(bash("ls -d old*").out, "old\n");
+}
+
+TEST_F(ConvertOver, AFailureOnTheWayLeavesTheOldModelWhole) {
+  std::ofstream(folder_ / "own/tokenizer.json") << std::string(300'000, ' ');
+  const auto before = contents();
+  const Outcome outcome = bash("ulimit -f 200; tenon convert own old");
+  EXPECT_EQ(outcome.err, "tenon: [convert] old/tokenizer.json: cannot be written: File too large\n");
+  EXPECT_TRUE(contents() == before);
+  EXPECT_EQ(bash("ulimit -f 200; tenon convert own made/of/new").code, 1);
+  EXPECT_FALSE(fs::exists(folder_ / "made"));
+  EXPECT_EQ(bash("ls -d old*").out, "old\n");
+}
+
+TEST_F(ConvertOver, WhatIsNoModelIsRefused) {
+  const std::string remedy = "choose a folder that is new, empty or a model's";
+  fs::create_directory(folder_ / "old/merges.txt");
+  EXPECT_EQ(refused("own old"), "old: holds merges.txt, which is no file of a model; " + remedy);
+  fs::remove(folder_ / "old/merges.txt");
+  std::ofstream(folder_ / "old/notes.txt") << "mine";
+  EXPECT_EQ(refused("own old"), "old: holds notes.txt, which is no file of a model; " + remedy);
+  fs::remove(folder_ / "old/notes.txt");
+  std::ofstream(folder_ / "old/model.safetensors.index.json") << "{}";
+  EXPECT_EQ(refused("own old"), "old: its model.safetensors.index.json is no index of weights; " + remedy);
+  for (const std::string config : {R"({"name": "my app"})", "[1]", "no JSON"}) {
+    std::ofstream(folder_ / "old/config.json") << config;
+    EXPECT_EQ(refused("own old"), "old: is not empty and has no config.json of a model; " + remedy);
+  }
+}
+
+TEST_F(ConvertOver, WhatAKilledOneLeftBesideIsSweptOrBroughtBack) {
+  const std::string dead = ".99999999-0";  // no system has as many processes
+  fs::create_directory(folder_ / ("old" + dead + ".tmp"));
+  std::ofstream(folder_ / ("old" + dead + ".tmp/model.safetensors")) << "half";
+  fs::create_directories(folder_ / ("old.99999999-1.tmp/mine"));  // never one of ours
+  ASSERT_EQ(run("convert own old").code, 0);
+  EXPECT_EQ(bash("ls -d old*").out, "old\nold.99999999-1.tmp\n");
+  fs::rename(folder_ / "old", folder_ / ("old" + dead + ".aside"));
+  std::ofstream(folder_ / "own/tokenizer.json") << std::string(300'000, ' ');
+  EXPECT_EQ(bash("ulimit -f 200; tenon convert own old").code, 1);
+  EXPECT_EQ(content_of(folder_ / "old/config.json"), R"({"model_type": "gpt2"})");
+  EXPECT_EQ(bash("ls -d old*").out, "old\nold.99999999-1.tmp\n");
+}
+
+TEST_F(ConvertOver, TheWorkingDirectoryIsFilledButNotReplaced) {
+  fs::create_directory(folder_ / "here");
+  EXPECT_EQ(bash("cd here; tenon convert ../own .; ls").out,
+            "wrote .\nconfig.json\nmodel.safetensors\ntokenizer.json\n");
+  EXPECT_EQ(
+      bash("cd here; tenon convert ../own .").err,
+      "tenon: [convert] .: is the folder that this command runs in, which cannot be replaced; run it from another\n");
+}
+
 TEST_F(Convert, Llama2cBecomesAFolderThatModelsRead) {
   const fs::path file = io::shared_data() / "stories260K" / "stories260K.bin";
   if (!fs::exists(file)) GTEST_SKIP() << file << " is not there; TENON_SHARED_DATA names the folder above";

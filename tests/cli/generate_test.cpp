@@ -131,7 +131,7 @@ TEST_F(GenerateText, ReadsRunsAndTheirCheckpoints) {
   EXPECT_EQ(json(lines("r" + rest)), newest);  // the best is damaged
   fs::resize_file(folder_ / "r/checkpoints/step_00000020/state.safetensors", 100);
   EXPECT_TRUE(
-      refusal("generate r" + rest).starts_with("1 tenon: [model] r: there is no good checkpoint: [checkpoint] "));
+      refusal("generate r" + rest).starts_with("1 tenon: [model] r: there is no good checkpoint: r/checkpoints/"));
 }
 
 TEST_F(GenerateText, MergesAnAdapter) {

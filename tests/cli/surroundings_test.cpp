@@ -98,7 +98,7 @@ TEST_F(Surroundings, OutputsTakeThePlaceOfNothingButFiles) {
   EXPECT_EQ(refusal("data prepare text.txt --tokenizer chars --out a --validation-out ./a --validation-fraction 0.1"),
             "1 tenon: [prepare] a: is named for both parts; name two files");
   EXPECT_EQ(refusal("data prepare text.txt --tokenizer chars --out chars/tokenizer.json"),
-            "1 tenon: [prepare] chars/tokenizer.json: is what is read; write to another name");
+            "1 tenon: [prepare] chars/tokenizer.json: lies in chars, which is read; write elsewhere");
   EXPECT_EQ(refusal("tokenize --tokenizer chars --out ./chars"),
             "1 tenon: [tokenize] chars/tokenizer.json: is what is read; write to another folder");
   EXPECT_EQ(

@@ -36,10 +36,33 @@ TEST_F(Train, SaysWhatItDidAndWhereItIs) {
   EXPECT_EQ(done.code, 0) << done.err;
   EXPECT_TRUE(done.out.starts_with("trained 20 steps in ")) << done.out;
   EXPECT_NE(done.out.find(", validation loss "), done.out.npos) << done.out;
-  EXPECT_NE(done.out.find("\nmodel   run/model\n"), done.out.npos) << done.out;
-  EXPECT_NE(done.out.find("/run/report.html\n"), done.out.npos) << done.out;
+  EXPECT_NE(done.out.find("\nmodel   run/model\nreport  run/report.html\n"), done.out.npos) << done.out;
+  EXPECT_NE(run("train tiny.json --quiet --out ./two/").out.find("report  two/report.html\n"), done.out.npos)
+      << done.out;
   EXPECT_NE(done.err.find("20/20"), done.err.npos) << done.err;
   EXPECT_TRUE(fs::exists(folder_ / "run/model/model.safetensors"));
+}
+
+TEST_F(Train, ARunGoesOnFromInsideItsFolder) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet --stop-after 5").code, 0);
+  const Outcome resumed = bash("cd run; tenon train --resume . --quiet --set data.train=../text.txt");
+  EXPECT_EQ(resumed.err, "");
+  EXPECT_TRUE(resumed.out.starts_with("trained 20 steps in ")) << resumed.out;
+}
+
+TEST_F(Train, DamageIsSaidInAQuietRunToo) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet --stop-after 15").code, 0);
+  fs::resize_file(folder_ / "run/checkpoints/step_00000015/checkpoint.json", 50);
+  EXPECT_EQ(
+      run("train --resume run --quiet").err,
+      "passed over: [checkpoint] run/checkpoints/step_00000015/checkpoint.json: is damaged: its checksum does not "
+      "fit\n");
+}
+
+TEST_F(Train, ATokenFileLiesOutsideOfItsTokenizer) {
+  ASSERT_EQ(run("tokenize --train text.txt --kind char --out chars").code, 0);
+  EXPECT_EQ(refusal("data prepare text.txt --tokenizer chars --out chars/n.tokens"),
+            "1 tenon: [prepare] chars/n.tokens: lies in chars, which is read; write elsewhere");
 }
 
 TEST_F(Train, QuietIsQuiet) { EXPECT_EQ(run("train tiny.json --out run --quiet").err, ""); }
@@ -61,7 +84,7 @@ TEST_F(Train, SecondCtrlCEndsItAtOnce) {
   // Both are waiting when the process goes on; two of the same kind would be one.
   const Outcome stopped = interrupted("kill -STOP $pid; kill -INT $pid; kill -TERM $pid; kill -CONT $pid");
   EXPECT_EQ(stopped.code, 130);
-  EXPECT_NE(stopped.err.find("stopped at once; the last checkpoint stands"), stopped.err.npos) << stopped.err;
+  EXPECT_NE(stopped.err.find("stopped at once; "), stopped.err.npos) << stopped.err;
 }
 
 TEST_F(Train, WhatCannotWorkIsOneLine) {
@@ -69,8 +92,7 @@ TEST_F(Train, WhatCannotWorkIsOneLine) {
             "1 tenon: [train] data.train nothing.txt: there is no such file; name a text or token file, or stories for "
             "the built-in corpus");
   EXPECT_EQ(refusal("train --resume nothing"),
-            "1 tenon: [train] nothing: holds no run to resume (there is no config.json); start a new one or name the "
-            "folder of a run");
+            "1 tenon: [train] nothing: there is no such folder to resume; start a new run or name the folder of one");
   EXPECT_EQ(
       refusal("train tiny.json --set model.heads=5"),
       "1 tenon: [config] tiny.json: model.width 32 cannot be divided among 5 heads; make model.width a multiple of 5");

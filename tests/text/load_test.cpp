@@ -46,7 +46,9 @@ TEST_F(LoadTokenizer, SaysWhatItLookedFor) {
   EXPECT_EQ(refusal(folder_),
             "holds no tokenizer (looked for tokenizer.json, vocab.json with merges.txt, encoder.json with vocab.bpe, "
             "tok*.bin)");
-  EXPECT_EQ(refusal(write("notes.txt", "hello")), "is no tokenizer: neither JSON nor a .bin file of llama2.c");
+  EXPECT_EQ(refusal(write("notes.txt", "hello")), "is no tokenizer: neither a JSON object nor a .bin file of llama2.c");
+  EXPECT_EQ(refusal(write("tokenizer.json", "[]")),
+            "is no tokenizer: neither a JSON object nor a .bin file of llama2.c");
   EXPECT_EQ(refusal(write("tokenizer.json", "{}")),
             "is no tokenizer.json: it has neither \"model\" nor \"tenon_tokenizer\"");
   EXPECT_EQ(refusal(write("tokenizer.json", "")), "is empty");

@@ -117,6 +117,40 @@ TEST_F(Checkpoints, LeftoversOfKilledWritersGo) {
   EXPECT_EQ(names_in(folder()), Names{"step_00000010"});
 }
 
+TEST_F(Checkpoints, WhatIsNoCheckpointIsNeverRemoved) {
+  fs::create_directories(folder() / "step_00000003");
+  std::ofstream(folder() / "step_00000003/notes.txt") << "mine";
+  std::ofstream(folder() / "step_00000007") << "mine";
+  std::ofstream(folder() / ".dropped_mine") << "mine";
+  for (const int64_t step : {10, 20, 30}) save(step);
+  prune_checkpoints(folder(), 2, {});
+  EXPECT_EQ(names_in(folder()),
+            (Names{".dropped_mine", "step_00000003", "step_00000007", "step_00000020", "step_00000030"}));
+  save(7);  // where something lies in the way
+  save(3);
+  EXPECT_EQ(io::content_of(folder() / "damaged_step_00000007"), "mine");
+  EXPECT_EQ(io::content_of(folder() / "damaged_step_00000003/notes.txt"), "mine");
+  EXPECT_EQ(checkpoint_steps(folder()), (std::vector<int64_t>{3, 7, 20, 30}));
+}
+
+TEST_F(Checkpoints, OneThatCannotBeReadIsNotCalledDamaged) {
+  save(1);
+  save(2);
+  const fs::path file = checkpoint_path(folder(), 2) / "state.safetensors";
+  fs::rename(file, folder() / "kept");
+  fs::create_symlink("state.safetensors", file);  // leads to itself
+  EXPECT_EQ(text_of([&] { newest(); }),
+            "[checkpoint] " + file.string() + ": cannot be read: Too many levels of symbolic links");
+  EXPECT_EQ(checkpoint_steps(folder()), (std::vector<int64_t>{1, 2}));
+}
+
+TEST_F(Checkpoints, LeftoversGoWhenARunGoesOn) {
+  train_in("run", tiny(), {.stop_after = 2});
+  fs::create_directories(path("run") / "checkpoints/.dropped_step_00000001");
+  train_in("run", tiny(), {.resume = true, .stop_after = 2});
+  EXPECT_FALSE(fs::exists(path("run") / "checkpoints/.dropped_step_00000001"));
+}
+
 TEST_F(Checkpoints, BestIsANameThatCanMove) {
   save(10);
   save(20);

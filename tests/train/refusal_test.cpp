@@ -202,7 +202,7 @@ TEST_F(Refusal, FolderThatHoldsARun) {
 TEST_F(Refusal, ResumeOfAFolderWithoutARun) {
   EXPECT_EQ(refusal("nothing", tiny(), {.resume = true}),
             "[train] " + path("nothing").string() +
-                ": holds no run to resume (there is no config.json); start a new one or name the folder of a run");
+                ": there is no such folder to resume; start a new run or name the folder of one");
   EXPECT_FALSE(fs::exists(path("nothing")));
 }
 
@@ -277,10 +277,9 @@ TEST_F(Refusal, ResumeFromACheckpointOfAnotherModel) {
                  ours = checkpoint_path(path("run") / "checkpoints", 3);
   fs::copy(theirs, ours, fs::copy_options::recursive);
   const std::string text = refusal("run", tiny(), {.resume = true});
-  EXPECT_EQ(text,
-            "[train] " + ours.string() +
-                ": does not fit this run: [gpt2] the run: its config asks for transformer.wte.weight (256, 32), but "
-                "the weights have (256, 64); resume it with its own config and data");
+  EXPECT_EQ(text, "[train] " + ours.string() +
+                      ": does not fit this run: the run: its config asks for transformer.wte.weight (256, 32), but "
+                      "the weights have (256, 64); resume it with its own config and data");
 }
 
 TEST_F(Refusal, CheckpointThatLacksATensor) {
@@ -327,7 +326,19 @@ TEST_F(Refusal, ResumeAfterTheDataHaveChanged) {
   train_in("run", tiny(), {.stop_after = 2});
   fs::resize_file(path(), 20'000);
   const std::string text = refusal("run", tiny(), {.resume = true});
-  EXPECT_NE(text.find("does not fit this run: [loader]"), text.npos) << text;
+  EXPECT_NE(text.find("does not fit this run: the "), text.npos) << text;
+}
+
+TEST_F(Refusal, OtherDataUnderAnotherName) {
+  train_in("run", tiny(), {.stop_after = 2});
+  fs::copy(path(), path("moved.txt"));
+  const Config moved = tiny({"data.train=" + path("moved.txt").string()});
+  EXPECT_EQ(train_in("run", moved, {.resume = true, .stop_after = 3}).step, 3);  // the same tokens elsewhere
+  std::string other = io::content_of(path("moved.txt"));
+  std::ranges::reverse(other);
+  write("moved.txt", other);
+  const std::string text = refusal("run", moved, {.resume = true});
+  EXPECT_NE(text.find("the run was begun on other data than " + path("moved.txt").string()), text.npos) << text;
 }
 
 TEST_F(Refusal, DamagedConfigOfARun) {

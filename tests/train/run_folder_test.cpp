@@ -3,9 +3,11 @@
 #include "tenon/train/run_folder.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tenon/train/checkpoint.h"
 #include "tests/train/runs.h"
 
 namespace tenon::train {
@@ -78,6 +80,36 @@ TEST_F(Run, SomebodysCheckpointsGetNoLock) {
   write("run/checkpoints/theirs.bin", "x");
   EXPECT_EQ(refusal(Start::fresh), "holds a run already; resume it or choose another folder");
   EXPECT_FALSE(fs::exists(path() / ".lock"));
+}
+
+// Many programs call their files so.
+TEST_F(Run, NamesAloneMakeNoRun) {
+  fs::create_directories(path() / "checkpoints");
+  fs::create_directories(path() / "model");
+  write("run/config.json", R"({"lr": 0.1})");
+  write("run/metrics.jsonl", "");
+  write("run/report.html", "mine");
+  EXPECT_FALSE(is_run(path()));
+  EXPECT_TRUE(refusal(Start::fresh).starts_with("is not empty and no run of tenon: ")) << refusal(Start::fresh);
+  write("run/metrics.jsonl", "{}\n");  // as if it had taken steps
+  EXPECT_TRUE(refusal(Start::resume).starts_with("is not empty and no run of tenon: ")) << refusal(Start::resume);
+  EXPECT_TRUE(refusal(Start::resume_or_fresh).starts_with("is not empty and no run of tenon: "));
+  fs::create_directories(path() / "checkpoints/step_00000001");
+  write("run/checkpoints/step_00000001/checkpoint.json", "{}");
+  EXPECT_FALSE(is_run(path()));
+  EXPECT_EQ(io::content_of(path() / "report.html"), "mine");
+  EXPECT_FALSE(fs::exists(path() / ".lock"));
+}
+
+TEST_F(Run, ALockThatIsAPipeIsCalledOne) {
+  { const RunFolder run = RunFolder::open(path(), Start::fresh); }
+  write("run/metrics.jsonl", "{}\n");
+  write("run/config.json", to_json(Config{}));
+  save_checkpoint(path() / "checkpoints", {1, "{}", {}});
+  fs::remove(path() / ".lock");
+  EXPECT_TRUE(is_run(path()));  // a copy loses hidden files
+  ASSERT_EQ(mkfifo((path() / ".lock").c_str(), 0666), 0);
+  EXPECT_EQ(refusal(Start::resume), "its .lock is no file; remove it");
 }
 
 TEST_F(Run, OwnsItsPartsAndNotWhatIsKeptBesideThem) {

@@ -27,10 +27,21 @@ TEST(StopRequestDeathTest, SecondSignalEndsTheProgram) {
   EXPECT_EXIT(
       {
         const StopRequest stop;
+        tell_of_checkpoint();
         std::raise(SIGTERM);
         std::raise(SIGINT);
       },
       testing::ExitedWithCode(130), "stopped at once; the last checkpoint stands");
+}
+
+TEST(StopRequestDeathTest, WithoutACheckpointNoneIsPromised) {
+  EXPECT_EXIT(
+      {
+        const StopRequest stop;
+        std::raise(SIGTERM);
+        std::raise(SIGINT);
+      },
+      testing::ExitedWithCode(130), "stopped at once; there was no checkpoint yet");
 }
 
 // A shell and the system may both tell of a terminal that is closed.
