@@ -74,7 +74,7 @@ TEST(Gpt2Plan, DistinctKernelsDoNotGrowWithTheLayers) {
     config.autocast = autocast;
     config.clips = true;
     const size_t twelve = plan_of(config).kernels.size();
-    EXPECT_LE(twelve, 40u) << autocast;
+    EXPECT_LE(twelve, 43u) << autocast;
     config.layers = 48;
     EXPECT_EQ(plan_of(config).kernels.size(), twelve) << autocast;
   }
