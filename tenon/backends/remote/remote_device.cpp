@@ -154,7 +154,7 @@ class RemoteDevice : public device::Device {
     std::unique_lock lock(mutex_);
     wanted_ = submitted_;
     changed_.notify_all();
-    changed_.wait(lock, [&] { return done_ == submitted_ || (is_lost() && !is_running_); });
+    changed_.wait(lock, [&] { return !is_running_ && (batches_.empty() || is_lost()); });
   }
 
   // ---- what is enqueued ----
