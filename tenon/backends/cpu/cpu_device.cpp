@@ -116,17 +116,27 @@ double work_of(std::span<const device::Command> commands) {
   return work;
 }
 
-// Devices live until the process ends; what they still run must not outlive what it runs on.
+// What a device still runs when the process ends must not outlive what it runs on.
+struct Open {
+  std::mutex mutex;
+  std::vector<Queue*> queues;
+};
+Open& open_queues() {
+  static Open& all = *new Open;
+  return all;
+}
 void finish_before_exit(Queue& queue) {
-  static std::vector<Queue*>& all = *new std::vector<Queue*>;
-  static std::mutex& mutex = *new std::mutex;
-  std::lock_guard lock(mutex);
-  if (all.empty()) {
-    std::atexit([] {
-      for (Queue* each : all) each->wait_until_idle();
-    });
-  }
-  all.push_back(&queue);
+  static const int registered = std::atexit([] {
+    std::lock_guard lock(open_queues().mutex);
+    for (Queue* each : open_queues().queues) each->wait_until_idle();
+  });
+  static_cast<void>(registered);
+  std::lock_guard lock(open_queues().mutex);
+  open_queues().queues.push_back(&queue);
+}
+void forget_at_exit(Queue& queue) {
+  std::lock_guard lock(open_queues().mutex);
+  std::erase(open_queues().queues, &queue);
 }
 
 class CpuDevice : public device::Device {
@@ -134,6 +144,7 @@ class CpuDevice : public device::Device {
   explicit CpuDevice(const ir::Limits& limits) : limits_(limits) {
     finish_before_exit(queue_);
   }
+  ~CpuDevice() override { forget_at_exit(queue_); }
 
   const ir::Limits& limits() const override { return limits_; }
   device::Compiler& compiler() override { return compiler_; }
