@@ -9,12 +9,12 @@
 
 namespace tenon::fuzz {
 
-/// `open` makes a reader of the same bytes from a place on.
+/// `open` makes a reader of the same bytes from a position on.
 void read_twice(auto&& open) {
-  const auto reader = open(data::Place{});
+  const auto reader = open(data::ReadPosition{});
   data::Piece first, again;
   while (true) {
-    const data::Place before = reader->place();
+    const data::ReadPosition before = reader->position();
     if (!reader->next(first)) return;
     const bool is_same = open(before)->next(again) && first.text == again.text && first.title == again.title &&
                          first.ends_document == again.ends_document;
@@ -23,10 +23,11 @@ void read_twice(auto&& open) {
   }
 }
 
-/// The stream at a place.
-inline std::unique_ptr<data::ByteStream> stream_at(const uint8_t* data, size_t size, const data::Place& place) {
+/// The stream at a position.
+inline std::unique_ptr<data::ByteStream> stream_at(const uint8_t* data, size_t size,
+                                                   const data::ReadPosition& position) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  return data::open_memory(text.substr(std::min(size, static_cast<size_t>(place.offset))), "file");
+  return data::open_memory(text.substr(std::min(size, static_cast<size_t>(position.offset))), "file");
 }
 
 }  // namespace tenon::fuzz

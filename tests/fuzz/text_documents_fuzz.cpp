@@ -6,8 +6,9 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tenon;
   fuzz::run(size + (1 << 18), 16, [&] {
-    fuzz::read_twice(
-        [&](const data::Place& place) { return data::read_text(fuzz::stream_at(data, size, place), place); });
+    fuzz::read_twice([&](const data::ReadPosition& position) {
+      return data::read_text(fuzz::stream_at(data, size, position), position);
+    });
   });
   return 0;
 }
