@@ -69,7 +69,8 @@ Capture::Capture(const std::vector<Value>& outputs, const std::vector<State>& st
     }
     memory_.insert(memory_.end(), binding.leaves.begin(), binding.leaves.end());
     memory_.insert(memory_.end(), binding.results.begin(), binding.results.end());
-    for (const StorageRef& storage : {binding.arena, binding.literals}) {
+    memory_.insert(memory_.end(), binding.slabs.begin(), binding.slabs.end());
+    for (const StorageRef& storage : {binding.scratch, binding.literals}) {
       if (storage) memory_.push_back(storage);
     }
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 
 #include "tenon/exec/eval.h"
@@ -16,7 +17,8 @@ struct Engine {
   ProgramCache programs;
   PlanCache plans;
   std::atomic<uint64_t> evaluations{0};
-  uint64_t runs = 0;  // names of runs: see commands_of
+  std::function<void(const plan::Plan&)> plan_seen;  // see WatchPlans
+  uint64_t runs = 0;                                 // names of runs: see commands_of
 };
 
 Engine& engine();

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "tenon/base/half.h"
+#include "tenon/exec/engine.h"
 #include "tenon/ir/build.h"
 
 namespace tenon::exec {
@@ -43,6 +44,7 @@ std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bo
   request.limits = limits;
   request.may_overwrite = [&](const Node& leaf) { return graph.is_free(leaf); };
   plan::Plan plan = plan::make_plan(request);
+  if (engine().plan_seen) engine().plan_seen(plan);
 
   auto made = std::make_shared<Executable>();
   const std::vector<device::ProgramRef> compiled = programs.get_all(target, std::move(plan.kernels));
@@ -55,6 +57,7 @@ std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bo
   made->slots = plan.slots;
   made->overwritten = plan.overwritten;
   made->arena_bytes = plan.arena_bytes;
+  made->slab_bytes = plan.slab_bytes;
   for (size_t i = 0; i < plan.leaves.size(); ++i) {
     const Value& leaf = plan.leaves[i];
     if (plan.literals[i] == plan::Plan::kNone) {
@@ -88,11 +91,17 @@ Binding bind(const Executable& executable, const Graph& graph, device::Device& t
                                   ? binding.leaves[taken]
                                   : std::make_shared<Storage>(target, executable.results[i].bytes));
   }
-  const size_t alignment = target.limits().alignment;
-  binding.scratch_offset = (executable.arena_bytes + alignment - 1) / alignment * alignment;
-  const size_t bytes = executable.scratch_bytes ? binding.scratch_offset + executable.scratch_bytes  //
-                                                : executable.arena_bytes;
-  if (bytes) binding.arena = std::make_shared<Storage>(target, bytes);
+  const size_t alignment = target.limits().alignment, slab = executable.slab_bytes;
+  size_t left = executable.arena_bytes;
+  for (; left > slab; left -= slab) binding.slabs.push_back(std::make_shared<Storage>(target, slab));
+  // What kernels need for themselves lies behind the last slab where there is room.
+  const size_t behind = (left + alignment - 1) / alignment * alignment, scratch = executable.scratch_bytes;
+  const bool shares = scratch > 0 && behind <= slab && scratch <= slab - behind;
+  if (left > 0 || shares) binding.slabs.push_back(std::make_shared<Storage>(target, shares ? behind + scratch : left));
+  if (scratch > 0) {
+    binding.scratch = shares ? binding.slabs.back() : std::make_shared<Storage>(target, scratch);
+    binding.scratch_offset = shares ? behind : 0;
+  }
   return binding;
 }
 
@@ -136,9 +145,11 @@ std::vector<device::Command> commands_of(const Executable& executable, const Bin
       case Slot::Place::result:
         return {binding.results[slot.index]->buffer(), slot.offset + argument.offset, argument.bytes,
                 version_of_slot(executable, id, run)};
-      default:
-        return {binding.arena->buffer(), slot.offset + argument.offset, argument.bytes,
-                version_of_slot(executable, id, run)};
+      default: {
+        const size_t slab = slot.offset / executable.slab_bytes;
+        return {binding.slabs[slab]->buffer(), slot.offset - slab * executable.slab_bytes + argument.offset,
+                argument.bytes, version_of_slot(executable, id, run)};
+      }
     }
   };
   std::vector<device::Command> commands;
@@ -149,7 +160,7 @@ std::vector<device::Command> commands_of(const Executable& executable, const Bin
     for (const plan::Argument& argument : launch.what.args) command.args.push_back(arg_of(argument));
     command.writes_state = launch.what.writes_state;
     if (const size_t scratch = launch.program->scratch_bytes())
-      command.args.push_back({binding.arena->buffer(), binding.scratch_offset, scratch});
+      command.args.push_back({binding.scratch->buffer(), binding.scratch_offset, scratch});
     commands.push_back(std::move(command));
   }
   return commands;

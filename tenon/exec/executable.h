@@ -40,8 +40,8 @@ struct Executable {
   std::vector<Result> results;
   std::vector<uint32_t> overwritten;  // per result, as in Plan
   std::vector<LiteralArg> literals;
-  size_t arena_bytes = 0;
-  size_t scratch_bytes = 0;  // behind the arena, for whichever launch runs
+  size_t arena_bytes = 0, slab_bytes = 0;  // as in Plan
+  size_t scratch_bytes = 0;                // for whichever launch runs
 };
 
 /// Plans for a device of these limits, the target's as a rule, and compiles. Literals with `as_argument` set are
@@ -52,8 +52,9 @@ std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bo
 /// Memory of one run: what the slots of an executable stand for.
 struct Binding {
   std::vector<device::StorageRef> leaves, results;
-  device::StorageRef arena, literals;
-  size_t scratch_offset = 0;  // in the arena
+  std::vector<device::StorageRef> slabs;  // of the arena
+  device::StorageRef scratch, literals;
+  size_t scratch_offset = 0;
 };
 
 /// Leaves as the graph has them, fresh memory for everything else.

@@ -32,7 +32,8 @@ struct Hasher {
   uint64_t operator()(const AxisAttrs& a) const { return mix(11, static_cast<uint64_t>(a.axis)); }
   uint64_t operator()(const ContractAttrs& a) const { return mix(12, static_cast<uint64_t>(a.result)); }
   uint64_t operator()(const AttentionAttrs& a) const {
-    const uint64_t h = mix(mix(13, std::bit_cast<uint64_t>(a.scale)), (a.causal ? 1u : 0u) + (a.has_mask ? 2u : 0u));
+    const uint64_t h = mix(mix(13, std::bit_cast<uint64_t>(a.scale)),
+                           (a.causal ? 1u : 0u) + (a.has_mask ? 2u : 0u) + (a.joined ? 4u : 0u));
     return a.dropout == 0 ? h : mix(mix(h, std::bit_cast<uint64_t>(a.dropout)), a.offset);
   }
   uint64_t operator()(const SortAttrs& a) const { return mix(mix(14, static_cast<uint64_t>(a.axis)), a.descending); }
@@ -72,6 +73,7 @@ struct Printer {
   std::string operator()(const AttentionAttrs& a) const {
     std::string text = fmt::format("scale={} causal={} mask={}", a.scale, a.causal, a.has_mask);
     if (a.dropout > 0) text += fmt::format(" dropout={} offset={}", a.dropout, a.offset);
+    if (a.joined) text += " joined";
     return text;
   }
   std::string operator()(const SortAttrs& a) const {

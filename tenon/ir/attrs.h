@@ -100,6 +100,8 @@ struct AttentionAttrs {
   bool has_mask = false;
   double dropout = 0;   // of the weights; above 0 the state of random numbers is an operand, behind the mask
   uint64_t offset = 0;  // the weight of (b, h, t, s) is decided by word offset + ((b H + h) T + t) S + s
+  bool joined =
+      false;  // of the gradient: one result (B, T, H + 2 G, D), each token's queries, keys and values together
 
   size_t masks() const { return has_mask ? 1 : 0; }
   size_t states() const { return dropout > 0 ? 1 : 0; }

@@ -18,10 +18,17 @@ struct Operand {
   bool operator==(const Operand&) const = default;
 };
 
-/// What a contract does with its sums before it writes them: adds one row to all rows, then a whole matrix, each in the
-/// dtype of the sums, and rounds to the dtype of the output. The row and the matrix follow the operands, in this order.
+/// What a contract does with its sums before it writes them: adds one row to all rows (of a 16-bit dtype perhaps), then
+/// a whole matrix, both in the dtype of the sums, and rounds to the dtype of the output. The row and the matrix follow
+/// the operands, in this order.
+///
+/// Instead of a matrix an activation may follow, computed on the sums before they are rounded. `gelu` (in its tanh
+/// form): the first result is the activation, a second one, if there is one, what it was taken of. `gelu_slope`: the
+/// sums are multiplied by the slope of gelu at the last operand.
 struct Epilogue {
+  enum class Activation : uint8_t { none, gelu, gelu_slope };
   bool bias = false, residual = false;
+  Activation activation = Activation::none;
   bool operator==(const Epilogue&) const = default;
 };
 
@@ -40,7 +47,8 @@ inline uint64_t hash(const Call& call) {
   for (const Operand& operand : call.inputs)
     h = base::mix(base::mix(h, static_cast<uint64_t>(operand.dtype)), operand.map.hash());
   for (const Type& type : call.outputs) h = base::mix_all(base::mix(h, static_cast<uint64_t>(type.dtype)), type.shape);
-  return base::mix(h, (call.epilogue.bias ? 1u : 0u) | (call.epilogue.residual ? 2u : 0u));
+  return base::mix(h, (call.epilogue.bias ? 1u : 0u) | (call.epilogue.residual ? 2u : 0u) |
+                          static_cast<unsigned>(call.epilogue.activation) << 2);
 }
 
 }  // namespace tenon::ir

@@ -75,6 +75,20 @@ std::vector<Value> attention_forward(std::span<const Value> in, const AttentionA
   return {swap_heads_and_tokens(contract(p, v, q.dtype())), reshape(lse, {q.shape()[0], heads, q.shape()[2]})};
 }
 
+// The heads of several values of shape (B, T, heads, D) behind each other.
+Value side_by_side(const std::vector<Value>& parts) {
+  int64_t all = 0, before = 0;
+  for (const Value& part : parts) all += part.shape()[2];
+  Value sum;
+  for (const Value& part : parts) {
+    const int64_t heads = part.shape()[2];
+    const Value padded = pad(part, {0, 0, before, 0}, {0, 0, all - before - heads, 0});
+    sum = sum ? add(sum, padded) : padded;
+    before += heads;
+  }
+  return sum;
+}
+
 std::vector<Value> attention_gradient(std::span<const Value> in, const AttentionAttrs& attrs) {
   const size_t masks = attrs.masks(), extra = masks + attrs.states();
   const Value &q = in[0], &o = in[3 + extra], &lse = in[4 + extra], &grad = in[5 + extra];
@@ -100,7 +114,7 @@ std::vector<Value> attention_gradient(std::span<const Value> in, const Attention
   for (const Value& gradient : {dq, sum_query_heads(dk, groups), sum_query_heads(dv, groups)})
     results.push_back(swap_heads_and_tokens(cast(gradient, dtype)));
   if (masks) results.push_back(cast(ds, in[3].dtype()));
-  return results;
+  return attrs.joined ? std::vector<Value>{side_by_side(results)} : results;
 }
 
 }  // namespace

@@ -169,6 +169,12 @@ void infer_attention(Op op, const Operands& in, const AttentionAttrs& attrs, Inf
     out.more = {{accumulator(dtype), {q[0], q[1], q[2]}}};
     return;
   }
+  if (attrs.joined) {
+    if (attrs.has_mask || q[2] != k[2] || q[3] != v[3])
+      fail(name(op), "gradients of {}, {} and {} cannot be joined", to_string(q), to_string(k), to_string(v));
+    out.first = {dtype, {q[0], q[2], q[1] + 2 * k[1], q[3]}};
+    return;
+  }
   out.first = {dtype, by_tokens(q, q[3])};
   out.more = {{dtype, by_tokens(k, k[3])}, {dtype, by_tokens(v, v[3])}};
   if (attrs.has_mask) out.more.push_back({in[3].dtype(), scores});

@@ -59,8 +59,7 @@ Conv1D::Conv1D(int64_t in, int64_t out, bool has_bias, const Options& options) {
 }
 
 Tensor Conv1D::forward(const Tensor& x) const {
-  Tensor y = matmul(x, weight);
-  if (bias.defined()) y = y + bias;
+  const Tensor y = nn::affine(x, weight, bias);
   return lora_ ? y + (*lora_)(x) : y;
 }
 
@@ -91,7 +90,7 @@ Gpt2Attention::Gpt2Attention(const Gpt2Config& config, const Options& options)
 
 Tensor Gpt2Attention::forward(const Tensor& x, nn::KvCache* cache) const {
   const int64_t batch = x.size(0), time = x.size(1), width = x.size(2);
-  const Tensor qkv = autocast(c_attn(x)).reshape({batch, time, 3, heads_, width / heads_});
+  const Tensor qkv = c_attn(x).reshape({batch, time, 3, heads_, width / heads_});
   const auto part = [&](int64_t i) { return qkv.select(2, i).permute({0, 2, 1, 3}); };
   Tensor keys = part(1), values = part(2);
   nn::AttentionOptions options;

@@ -37,17 +37,16 @@ Tensor wide(const Tensor& x) { return x.to(accumulator(x.dtype())); }
 
 bool is_half(DType dtype) { return accumulator(dtype) != dtype; }
 
-// The bias is added to the sums in f32, and the result is rounded once: by the product itself, for which the bias has
-// to lie in memory in f32.
-Tensor half_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+// The bias is added to the sums in f32, and the result is rounded once: by the product itself, which reads the bias in
+// memory. `weight` is (in, out).
+Tensor half_affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   record::require_same_device("linear", x, weight);
   Dims shape = x.shape();
   shape.pop_back();
   const ir::Value rows = ir::reshape(record::in(x), {ir::count(shape), x.size(-1)});
-  const Tensor sums(ir::contract(rows, record::in(weight.t()), accumulator(x.dtype())));
-  shape.push_back(weight.size(0));
-  const Tensor summand = is_half(bias.dtype()) ? Tensor(ir::contiguous(record::in(wide(bias)))) : bias;
-  return add(sums, summand).to(promote(x.dtype(), bias.dtype())).reshape(shape);
+  const Tensor sums(ir::contract(rows, record::in(weight), accumulator(x.dtype())));
+  shape.push_back(weight.size(1));
+  return add(sums, wide(bias)).to(promote(x.dtype(), bias.dtype())).reshape(shape);
 }
 
 }  // namespace
@@ -61,10 +60,21 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (bias.defined() && bias.shape() != Dims{weight.size(0)}) {
     base::fail("linear", "bias {} does not fit weight {}", ir::to_string(bias.shape()), ir::to_string(weight.shape()));
   }
-  if (bias.defined() && !autocast_dtype() && is_half(x.dtype()) && x.dtype() == weight.dtype())
-    return half_linear(x, weight, bias);
-  const Tensor product = matmul(x, weight.t());
-  return bias.defined() ? add(product, bias) : product;
+  return affine(x, weight.t(), bias);
+}
+
+Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const std::optional<DType> low = autocast_dtype();
+  const bool fits = x.dim() >= 1 && weight.dim() == 2 && x.size(-1) == weight.size(0);
+  if (!bias.defined() || !fits || bias.shape() != Dims{weight.size(1)}) {
+    const Tensor product = matmul(x, weight);  // or the error that says what does not fit
+    return bias.defined() ? add(product, bias) : product;
+  }
+  record::require_same_device("linear", x, bias);
+  const auto is_lowered = [&](const Tensor& t) { return t.dtype() == DType::f32 || t.dtype() == *low; };
+  if (low && is_lowered(x) && is_lowered(weight) && is_lowered(bias)) return autocast_product(x, weight, bias, *low);
+  if (!low && is_half(x.dtype()) && x.dtype() == weight.dtype()) return half_affine(x, weight, bias);
+  return add(matmul(x, weight), bias);
 }
 
 Tensor embedding(const Tensor& weight, const Tensor& index) {
@@ -78,8 +88,9 @@ Tensor embedding(const Tensor& weight, const Tensor& index) {
   return Tensor(ir::gather(record::in(weight), index.value(), 0));
 }
 
-Tensor layer_norm(const Tensor& x, const Dims& shape, const Tensor& weight, const Tensor& bias, double eps) {
-  record::require_float("layer_norm", x);
+Tensor layer_norm(const Tensor& given, const Dims& shape, const Tensor& weight, const Tensor& bias, double eps) {
+  record::require_float("layer_norm", given);
+  const Tensor x = autocast_wide(given);
   const Dims axes = normalised_axes("layer_norm", x, shape);
   require_parameter("layer_norm", "weight", weight, shape);
   require_parameter("layer_norm", "bias", bias, shape);
@@ -92,8 +103,9 @@ Tensor layer_norm(const Tensor& x, const Dims& shape, const Tensor& weight, cons
   });
 }
 
-Tensor rms_norm(const Tensor& x, const Dims& shape, const Tensor& weight, double eps) {
-  record::require_float("rms_norm", x);
+Tensor rms_norm(const Tensor& given, const Dims& shape, const Tensor& weight, double eps) {
+  record::require_float("rms_norm", given);
+  const Tensor x = autocast_wide(given);
   const Dims axes = normalised_axes("rms_norm", x, shape);
   require_parameter("rms_norm", "weight", weight, shape);
   return in_wide(x, [&](const Tensor& w) {

@@ -9,6 +9,8 @@ namespace tenon::nn {
 
 /// x (..., in) times the transpose of weight (out, in), plus bias (out).
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor());
+/// x (..., in) times weight (in, out), plus bias (out).
+Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor());
 /// Rows of weight (count, width) picked by index.
 Tensor embedding(const Tensor& weight, const Tensor& index);
 /// Normalises over the trailing dims, whose sizes are those of `weight` or, without one, `shape`.

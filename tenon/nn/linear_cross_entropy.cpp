@@ -1,6 +1,7 @@
-// Forward and backward go chunk by chunk. Backward computes the logits of a chunk once more, with one product in four
-// more work for the head: keeping them is what the chunks are there to avoid. The gradient of the weight is summed in
-// the order of the chunks, so that each sum can take the place of the one before.
+// Forward and backward go chunk by chunk, and what they have in common is recorded as the same nodes: where both are
+// computed together, the loss and the gradient of a chunk come from one pass over its logits, and nothing is multiplied
+// twice. The gradient of the weight is summed in the order of the chunks, so that each sum can take the place of the
+// one before; the gradients of the chunks' rows lie side by side.
 
 #include "tenon/nn/linear_cross_entropy.h"
 
@@ -14,6 +15,7 @@
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
+#include "tenon/tensor/record.h"
 
 namespace tenon::nn {
 namespace {
@@ -37,9 +39,13 @@ double lowest(DType dtype) {
   return std::numeric_limits<float>::lowest();
 }
 
+Tensor product(const Tensor& a, const Tensor& b, DType result) {
+  return Tensor(ir::contract(record::in(a), record::in(b), result));
+}
+
 // Columns of padding get the lowest finite number and so neither probability nor gradient.
 Tensor logits_of(const Tensor& x, const Tensor& weight, int64_t classes) {
-  const Tensor logits = linear(x, weight);
+  const Tensor logits = product(x, weight.t(), x.dtype());
   const int64_t columns = weight.size(0);
   if (classes == 0 || classes == columns) return logits;
   return masked_fill(logits, arange(columns, Options(DType::i64, x.device())) >= classes, lowest(logits.dtype()));
@@ -66,41 +72,61 @@ Tensor slope_of_logits(const Tensor& logits, const Tensor& targets, const Tensor
   return where(ne(column, ignore_index), slope * gradient.to(wide.dtype()), 0.0).to(logits.dtype());
 }
 
+// Rows of several matrices one below the other, as a sum of flat pads: each is written where it belongs.
+Tensor stacked(const std::vector<Tensor>& parts, const Dims& shape) {
+  const int64_t total = ir::count(shape);
+  int64_t begin = 0;
+  ir::Value sum;
+  for (const Tensor& part : parts) {
+    const int64_t size = part.numel();
+    const ir::Value padded = ir::pad(ir::reshape(record::in(part), {size}), {begin}, {total - begin - size});
+    sum = sum ? ir::add(sum, padded) : padded;
+    begin += size;
+  }
+  return Tensor(ir::reshape(sum, shape));
+}
+
 }  // namespace
 
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets,
                             const LinearCrossEntropyOptions& options) {
   check(x, weight, targets, options);
+  record::require_same_device("linear_cross_entropy", x, weight);
+  const std::optional<DType> low = autocast_dtype();
+  const Tensor rows_of_x = low ? autocast(x) : x, low_weight = low ? autocast_values(weight) : weight;
+  if (rows_of_x.dtype() != low_weight.dtype())
+    fail("linear_cross_entropy", "dtypes {} and {} differ; convert one with to()", name(x.dtype()),
+         name(weight.dtype()));
   CrossEntropyOptions of_part;
   of_part.ignore_index = options.ignore_index;
-  if (options.chunk >= x.size(0)) return cross_entropy(logits_of(x, weight, options.classes), targets, of_part);
-
   of_part.reduction = Reduction::sum;
+  const DType wide = accumulator(rows_of_x.dtype());
+  const int64_t chunk = std::min(options.chunk, std::max<int64_t>(1, x.size(0)));
   const CustomFunction function{
       "linear_cross_entropy",
       [&](std::span<const Tensor> in) {
         Tensor total;
-        for (const Chunk& rows : chunks_of(x.size(0), options.chunk)) {
-          const Tensor logits = logits_of(rows.of(in[0]), in[1], options.classes);
-          add_to(total, cross_entropy(logits, rows.of(targets), of_part));
+        for (const Chunk& rows : chunks_of(in[0].size(0), chunk)) {
+          const Tensor logits = logits_of(rows.of(in[0]), low_weight, options.classes);
+          add_to(total, cross_entropy(logits.to(wide), rows.of(targets), of_part));
         }
         return std::vector<Tensor>{total};
       },
-      [targets, options, low = autocast_dtype()](std::span<const Tensor> in, std::span<const Tensor> grads) {
-        const Autocast as_forward(low.value_or(DType::bf16), low.has_value());
+      [targets, options, low_weight, chunk, wide](std::span<const Tensor> in, std::span<const Tensor> grads) {
         std::vector<Tensor> slopes_of_x;
         Tensor slope_of_weight;
-        for (const Chunk& rows : chunks_of(in[0].size(0), options.chunk)) {
+        for (const Chunk& rows : chunks_of(in[0].size(0), chunk)) {
           const Tensor part = rows.of(in[0]);
-          const Tensor slope = autocast(slope_of_logits(logits_of(part, in[1], options.classes), rows.of(targets),
-                                                        grads[0], options.ignore_index));
-          slopes_of_x.push_back(matmul(slope, in[1]));
-          add_to(slope_of_weight, matmul(slope.t(), part));
+          const Tensor slope = slope_of_logits(logits_of(part, low_weight, options.classes), rows.of(targets), grads[0],
+                                               options.ignore_index);
+          slopes_of_x.push_back(product(slope, low_weight, part.dtype()));
+          add_to(slope_of_weight, product(slope.t(), part, wide));
         }
-        return std::vector<Tensor>{cat(slopes_of_x), slope_of_weight};
+        return std::vector<Tensor>{stacked(slopes_of_x, in[0].shape()), slope_of_weight};
       }};
-  const Tensor total = tenon::apply(function, std::vector<Tensor>{x, weight})[0];
-  return total / sum(ne(targets, options.ignore_index).to(total.dtype()));
+  const Tensor total = tenon::apply(function, std::vector<Tensor>{rows_of_x, weight})[0];
+  const Tensor mean = total / sum(ne(targets, options.ignore_index).to(wide));
+  return low ? mean : mean.to(x.dtype());
 }
 
 }  // namespace tenon::nn

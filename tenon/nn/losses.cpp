@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
@@ -28,7 +29,8 @@ Tensor reduced(const Tensor& loss, Reduction reduction) {
 
 // Computes an elementwise loss in f32 for 16-bit inputs and rounds the reduced value once.
 template <typename F>
-Tensor elementwise_loss(std::string_view op, const Tensor& x, const Tensor& target, Reduction reduction, F&& f) {
+Tensor elementwise_loss(std::string_view op, const Tensor& given, const Tensor& wanted, Reduction reduction, F&& f) {
+  const Tensor x = autocast_wide(given), target = autocast_wide(wanted);
   record::require_float(op, x);
   require_same_shape(op, x, target);
   const DType wide = promote(accumulator(x.dtype()), accumulator(target.dtype()));
@@ -132,7 +134,8 @@ Tensor class_loss(const Tensor& log_p, const Tensor& norm, const Tensor& given, 
 
 }  // namespace
 
-Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
+Tensor cross_entropy(const Tensor& given, const Tensor& target, const CrossEntropyOptions& options) {
+  const Tensor logits = autocast_wide(given);
   record::require_float("cross_entropy", logits);
   record::require_same_device("cross_entropy", logits, target);
   if (logits.dim() == 0) base::fail("cross_entropy", "takes at least one dim of classes");
@@ -154,7 +157,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntr
   return loss.to(logits.dtype());
 }
 
-Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, const CrossEntropyOptions& options) {
+Tensor nll_loss(const Tensor& given, const Tensor& target, const CrossEntropyOptions& options) {
+  const Tensor log_probabilities = autocast_wide(given);
   record::require_float("nll_loss", log_probabilities);
   record::require_same_device("nll_loss", log_probabilities, target);
   require_class_targets("nll_loss", log_probabilities, target, options);

@@ -13,6 +13,8 @@ using ir::NodeRef;
 using ir::Op;
 using ir::Value;
 
+bool is_half(DType dtype) { return dtype == DType::bf16 || dtype == DType::f16; }
+
 // A value without the views around it, if these leave its elements in their order.
 std::optional<Value> peel(const Value& value, const Dims& shape) {
   const ir::Seen seen = ir::look_through(value);
@@ -42,6 +44,10 @@ bool EpilogueMatcher::adds_to_product(const Node& node) const {
       return base.info().kind != Kind::reduce;
   }
   return false;
+}
+
+bool EpilogueMatcher::rounds_sums(const NodeRef& node) const {
+  return node->op() == Op::cast && is_half(node->type().dtype) && match(node).has_value();
 }
 
 // add(contract, bias), add(contract, residual) or add(add(contract, bias), residual), operands in any order.
@@ -85,16 +91,29 @@ size_t EpilogueMatcher::uses_of(const Node& node) const {
   return found == uses_.end() ? 0 : found->second;
 }
 
+// What is added, and how it is seen: a 16-bit bias is widened by the product itself.
+ir::Seen EpilogueMatcher::look_at_addend(const Value& value) const {
+  ir::Seen seen = ir::look_through(value);
+  const Node& node = *seen.base.node;
+  if (node.op() != Op::cast || node.evaluated() || stored_.contains(&node) || node.type().dtype != DType::f32)
+    return seen;
+  if (!is_half(node.input(0).dtype())) return seen;
+  ir::Seen narrow = ir::look_through(node.input(0));
+  narrow.map.apply(ir::moves_from(seen.base, value));
+  return narrow;
+}
+
 bool EpilogueMatcher::match_addend(const Value& value, Matched& matched) const {
-  auto [addend, map] = ir::look_through(value);
+  auto [addend, map] = look_at_addend(value);
   const Node& base = *addend.node;
   const bool in_memory =
       base.evaluated() || base.op() == Op::buffer || !is_inline(base, limits_) || stored_.contains(&base);
-  if (!in_memory || addend.dtype() != DType::f32 || base.info().kind == Kind::reduce) return false;
+  if (!in_memory || base.info().kind == Kind::reduce) return false;
+  const bool is_wide = addend.dtype() == DType::f32;
   const int64_t columns = matched.contract->type().shape.back();
   const Dims& shape = map.shape();
   if (columns < 2) return false;
-  if (map.is_contiguous() && ir::count(addend.shape()) == ir::count(shape)) {  // in whatever shape: flat in an arena
+  if (is_wide && map.is_contiguous() && ir::count(addend.shape()) == ir::count(shape)) {  // perhaps flat in an arena
     matched.addends.residual = addend;
     return true;
   }

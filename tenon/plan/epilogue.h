@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "tenon/ir/walk.h"
 #include "tenon/plan/unit.h"
 
 namespace tenon::plan {
@@ -28,9 +29,13 @@ class EpilogueMatcher {
 
   /// Whether a product can add another matrix itself here: gradients of micro-batches.
   bool adds_to_product(const ir::Node& node) const;
+  /// Whether a product can give its sums, with all that is added to them, in this 16-bit form: then they are written so
+  /// and in no other.
+  bool rounds_sums(const ir::NodeRef& node) const;
 
  private:
   bool match_sums(const ir::Value& sum, const Dims& shape, Matched& matched) const;
+  ir::Seen look_at_addend(const ir::Value& value) const;
   bool match_addend(const ir::Value& value, Matched& matched) const;
   size_t later_side(const ir::Node& node, const Dims& shape) const;
   bool is_free_contract(const ir::Node& node, DType sums) const;

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "tenon/ir/walk.h"
+#include "tenon/plan/activation.h"
 #include "tenon/plan/epilogue.h"
 #include "tenon/plan/stored.h"
 
@@ -44,8 +45,15 @@ Dims column_axes(const Node& node) {
 class Fuser {
  public:
   Fuser(const std::vector<NodeRef>& order, const Nodes& kept, const Assemblies& assemblies,
-        const std::vector<Value>& results, const ir::Limits& limits)
-      : order_(order), kept_(kept), assemblies_(assemblies), results_(results), limits_(limits) {}
+        const std::vector<Value>& results, const std::unordered_map<const Node*, NodeRef>& behind,
+        const ir::Limits& limits)
+      : order_(order), kept_(kept), assemblies_(assemblies), results_(results), behind_(behind), limits_(limits) {}
+
+  Nodes stored() {
+    uses_ = count_uses(order_, assemblies_);
+    find_stored();
+    return std::move(stored_);
+  }
 
   std::vector<Unit> run() {
     uses_ = count_uses(order_, assemblies_);
@@ -60,7 +68,7 @@ class Fuser {
         place_reduction(node);
       else if (!is_inline(*node, limits_))
         place_call(node);
-      else if (stored_.contains(node.get()) && !place_in_epilogue(node))
+      else if (stored_.contains(node.get()) && !place_in_epilogue(node) && !place_as_activation(node))
         place_elementwise(node);
     }
     find_shared();
@@ -91,8 +99,12 @@ class Fuser {
   void find_stored() {
     StoredValues values(kept_, assemblies_, limits_, uses_, stored_);
     for (const NodeRef& node : order_) {
-      if (is_work(*node))
-        values.decide(node, limits_.fuses && is_inline(*node, limits_) && epilogues_.adds_to_product(*node));
+      if (is_work(*node)) values.store_operands(*node);
+    }
+    for (const NodeRef& node : order_) {
+      if (!is_work(*node)) continue;
+      const bool may_end_product = limits_.fuses && is_inline(*node, limits_);
+      values.decide(node, may_end_product && (epilogues_.adds_to_product(*node) || epilogues_.rounds_sums(node)));
     }
   }
 
@@ -287,10 +299,11 @@ class Fuser {
     Expression made = expression_of(node, stored_, limits_);
     const Dims& shape = node->type().shape;
     const bool is_total = assemblies_.totals.contains(node.get());  // joined with others, it would wait for theirs
+    const uint32_t earliest = earliest_level(node);
     for (uint32_t index : is_total ? std::vector<uint32_t>() : neighbours(made.reads)) {
       const Draft& draft = drafts_[index];
       const GroupSpace& space = draft.space;
-      if (draft.call || draft.is_total || !shares_a_read(draft, index, made.reads)) continue;
+      if (draft.call || draft.is_total || draft.level < earliest || !shares_a_read(draft, index, made.reads)) continue;
       const bool alike = space.shape == shape;
       if (alike || is_regrouped(space.shape, space.axes, shape)) {
         // Rows that a matrix product wants flattened are still the same rows.
@@ -307,9 +320,15 @@ class Fuser {
       }
       return join(index, Member::Kind::result, node, std::move(made));
     }
-    const uint32_t target = open_group(shape, level_above(made.reads));
+    const uint32_t target = open_group(shape, std::max(earliest, level_above(made.reads)));
     drafts_[target].is_total = is_total;
     join(target, Member::Kind::result, node, std::move(made));
+  }
+
+  uint32_t earliest_level(const NodeRef& node) const {
+    const auto found = behind_.find(node.get());
+    const auto unit = found == behind_.end() ? unit_.end() : unit_.find(found->second.get());
+    return unit == unit_.end() ? 0 : drafts_[unit->second].level + 1;
   }
 
   static bool reads_results(const Draft& draft, const Reads& reads) {
@@ -361,6 +380,47 @@ class Fuser {
     draft.level = std::max(draft.level, level_above(reads));
     draft.addends = std::move(matched->addends);
     note_reads(unit->second, node, reads);
+    return true;
+  }
+
+  // An activation of a product's result, or of its gradient, that the product can compute itself. Values that are
+  // computed again are there because the product is long past.
+  bool place_as_activation(const NodeRef& node) {
+    if (!limits_.fuses || !limits_.gelu_epilogue || size_of(node->type().dtype) != 2 || behind_.contains(node.get()))
+      return false;
+    const Expression made = expression_of(node, stored_, limits_);
+    const bool is_plain = std::all_of(made.reads.begin(), made.reads.end(), [&](const Read& read) {
+      return !read.as_a_whole && read.map.is_contiguous() && read.value.dtype() == node->type().dtype &&
+             ir::count(read.value.shape()) == ir::count(node->type().shape);
+    });
+    if (!is_plain) return false;
+    if (made.reads.size() == 1) return computes_gelu(made) && place_gelu(node, made.reads[0]);
+    for (size_t factor = 0; made.reads.size() == 2 && factor < 2; ++factor) {
+      if (computes_gelu_slope(made, factor)) return place_slope(node, made.reads[factor], made.reads[1 - factor]);
+    }
+    return false;
+  }
+
+  bool place_gelu(const NodeRef& node, const Read& read) {
+    const uint32_t unit = unit_of(read.value);
+    if (unit == kNoUnit) return false;
+    Addends& addends = drafts_[unit].addends;
+    if (addends.result != read.value.node || addends.residual || addends.activated || addends.slope_at) return false;
+    addends.activated = node;
+    unit_[node.get()] = unit;
+    return true;
+  }
+
+  bool place_slope(const NodeRef& node, const Read& product, const Read& at) {
+    const uint32_t unit = unit_of(product.value);
+    if (unit == kNoUnit || kept_.contains(product.value.node.get()) || uses_.at(product.value.node.get()) != 1)
+      return false;
+    Draft& draft = drafts_[unit];
+    if (!draft.call || draft.call->op() != Op::contract || draft.addends.result) return false;
+    draft.addends.result = node;
+    draft.addends.slope_at = at.value;
+    draft.level = std::max(draft.level, level_above({at}));
+    note_reads(unit, node, {at});
     return true;
   }
 
@@ -439,6 +499,7 @@ class Fuser {
   const Nodes& kept_;
   const Assemblies& assemblies_;
   const std::vector<Value>& results_;
+  const std::unordered_map<const Node*, NodeRef>& behind_;
   const ir::Limits& limits_;
   Nodes stored_;
   std::unordered_map<const Node*, uint32_t> unit_;  // the unit that computes a stored node or a reduction
@@ -464,8 +525,14 @@ bool same_but_units(const Dims& a, const Dims& b) {
 }  // namespace
 
 std::vector<Unit> fuse(const std::vector<NodeRef>& order, const Nodes& kept, const Assemblies& assemblies,
-                       const std::vector<Value>& results, const ir::Limits& limits) {
-  return Fuser(order, kept, assemblies, results, limits).run();
+                       const std::vector<Value>& results, const std::unordered_map<const Node*, NodeRef>& behind,
+                       const ir::Limits& limits) {
+  return Fuser(order, kept, assemblies, results, behind, limits).run();
+}
+
+Nodes find_stored(const std::vector<NodeRef>& order, const Nodes& kept, const Assemblies& assemblies,
+                  const ir::Limits& limits) {
+  return Fuser(order, kept, assemblies, {}, {}, limits).stored();
 }
 
 bool is_column_reduction(const Node& node) {

@@ -24,7 +24,8 @@ struct Arena {
   size_t peak_live_bytes = 0;   // the lower bound: most bytes alive at once
 };
 
-/// Best-fit placement; intervals come in order of their first launch.
-Arena lay_out(std::span<const Interval> intervals, size_t alignment);
+/// Best-fit placement; intervals come in order of their first launch. An arena larger than `slab` bytes is made of
+/// buffers of that size: no interval lies across two of them, and one that is larger is an error.
+Arena lay_out(std::span<const Interval> intervals, size_t alignment, size_t slab = ~size_t{0});
 
 }  // namespace tenon::plan

@@ -11,7 +11,9 @@
 #include "tenon/ir/topology.h"
 #include "tenon/ir/walk.h"
 #include "tenon/plan/fuse.h"
+#include "tenon/plan/join.h"
 #include "tenon/plan/order.h"
+#include "tenon/plan/recompute.h"
 #include "tenon/plan/rewrite.h"
 #include "tenon/plan/simplify.h"
 #include "tenon/plan/slots.h"
@@ -68,9 +70,9 @@ bool writes_kept_state(const Unit& unit, const Nodes& kept, const Parts& parts) 
 struct NoData : ir::Data {};
 
 // Literals that are arguments as leaves, each under the node that stands for it; the rest simplified.
-std::vector<Value> simplified_graph(const std::vector<Value>& outputs, const Request& request,
+std::vector<Value> simplified_graph(const std::vector<Value>& outputs, const Request& request, uint64_t realm,
                                     std::unordered_map<const Node*, uint32_t>& leaves) {
-  return rewrite(outputs, [&](const Node& node, std::span<const Value> in) -> std::optional<std::vector<Value>> {
+  const auto rule = [&](const Node& node, std::span<const Value> in) -> std::optional<std::vector<Value>> {
     if (const auto literal = request.literals.find(&node); literal != request.literals.end()) {
       const Value leaf = ir::buffer({literal->second, 0, node.device(), node.type()});
       leaf.node->set_data(0, std::make_shared<NoData>());
@@ -78,9 +80,12 @@ std::vector<Value> simplified_graph(const std::vector<Value>& outputs, const Req
       return std::vector<Value>{leaf};
     }
     if (request.limits.one_op_per_kernel) return std::nullopt;  // as it was written
+    if (node.op() == Op::custom)
+      return std::vector<Value>(in.begin(), in.begin() + static_cast<ptrdiff_t>(node.results()));
     if (auto value = simplified(node, in)) return std::vector<Value>{std::move(*value)};
     return std::nullopt;
-  });
+  };
+  return rewrite(outputs, rule, request.limits.one_op_per_kernel ? 0 : realm);
 }
 
 // Calls that the device lacks are taken apart, and what comes of that too.
@@ -109,7 +114,8 @@ void require_f64(const ir::Limits& limits, const std::vector<NodeRef>& order) {
   }
 }
 
-Plan plan_graph(const std::vector<Value>& outputs, const Request& request) {
+Plan plan_graph(const Recomputed& graph, const Request& request) {
+  const std::vector<Value>& outputs = graph.outputs;
   std::vector<NodeRef> order = ir::order_of_evaluation(outputs);
   require_f64(request.limits, order);
   Nodes kept;
@@ -124,7 +130,8 @@ Plan plan_graph(const std::vector<Value>& outputs, const Request& request) {
   } else {
     const std::vector<Value> results = deepest_first(outputs, order);
     if (request.limits.fuses) parts = find_parts(order, outputs, kept);
-    units = fuse(order, kept, parts.assemblies, results, request.limits);
+    order = late_ones_last(std::move(order), graph, parts.assemblies);
+    units = fuse(order, kept, parts.assemblies, results, graph.behind, request.limits);
     if (request.limits.fuses) {
       pass_targets_up(parts, units, kept);
       units = shorten_lives(std::move(units), kept, parts.nodes());
@@ -187,11 +194,16 @@ class StandIns {
 }  // namespace
 
 Plan make_plan(const Request& request) {
-  const ir::InRealm nothing_is_evaluated_here(ir::InRealm::next());
+  const uint64_t realm = ir::InRealm::next();
+  const ir::InRealm nothing_is_evaluated_here(realm);
   const std::vector<Value> wanted = values_kept(request.outputs);
   std::unordered_map<const Node*, uint32_t> literals;
-  const StandIns stand_ins(wanted, with_calls_of(request.limits, simplified_graph(wanted, request, literals)));
-  Plan plan = plan_graph(stand_ins.planned(), request);
+  Recomputed graph{with_calls_of(request.limits, simplified_graph(wanted, request, realm, literals)), {}};
+  if (request.limits.fuses && !request.limits.one_op_per_kernel)
+    graph = recompute(join_attention_gradients(graph.outputs), request.limits);
+  const StandIns stand_ins(wanted, std::move(graph.outputs));
+  graph.outputs = stand_ins.planned();
+  Plan plan = plan_graph(graph, request);
   for (Value& result : plan.results) result = stand_ins.wanted(result);
   for (const Value& leaf : plan.leaves) {
     const auto literal = literals.find(leaf.node.get());

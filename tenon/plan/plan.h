@@ -61,6 +61,7 @@ struct Plan {
   std::vector<ir::Value> results;
   std::vector<uint32_t> overwritten;  // per result: the leaf whose memory it takes over, or kNone
   size_t arena_bytes = 0;
+  size_t slab_bytes = 0;  // an arena larger than this is made of several buffers, each but the last of this size
   size_t peak_live_bytes = 0;
 
   static constexpr uint32_t kNone = ~0u;

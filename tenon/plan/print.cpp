@@ -15,6 +15,8 @@ std::string describe(const ir::Call& call) {
     text += fmt::format(" {}{}", tenon::name(operand.dtype), operand.map.to_string());
   if (call.epilogue.bias) text += " + bias";
   if (call.epilogue.residual) text += " + residual";
+  if (call.epilogue.activation == ir::Epilogue::Activation::gelu) text += ", gelu";
+  if (call.epilogue.activation == ir::Epilogue::Activation::gelu_slope) text += " * slope of gelu";
   text += " ->";
   for (const ir::Type& type : call.outputs)
     text += fmt::format(" {}{}", tenon::name(type.dtype), ir::to_string(type.shape));

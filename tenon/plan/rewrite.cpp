@@ -13,7 +13,7 @@ using ir::Node;
 using ir::NodeRef;
 using ir::Value;
 
-std::vector<Value> rewrite(std::span<const Value> outputs, const Rule& rule) {
+std::vector<Value> rewrite(std::span<const Value> outputs, const Rule& rule, uint64_t realm) {
   base::FlatMap<const Node*, std::vector<Value>> replaced;
   const auto now = [&](const Value& value) {
     const auto* found = replaced.empty() ? nullptr : replaced.find(value.node.get());
@@ -22,7 +22,7 @@ std::vector<Value> rewrite(std::span<const Value> outputs, const Rule& rule) {
   const std::vector<NodeRef> order = ir::order_of_evaluation(outputs);
   for (const NodeRef& node : order) {
     if (node->evaluated()) continue;
-    bool changed = false;
+    bool changed = realm != 0 && node->realm() != realm && node->op() != ir::Op::buffer;
     ir::Operands inputs;
     for (const Value& input : node->inputs()) {
       inputs.push_back(now(input));

@@ -16,6 +16,9 @@ using Rule =
 
 /// The outputs of the graph in which the rule has been applied to every node that is not evaluated, operands first.
 /// What the rule returns is final.
-std::vector<ir::Value> rewrite(std::span<const ir::Value> outputs, const Rule& rule);
+///
+/// With a realm (see ir::InRealm), which must be this thread's, nodes of other realms are recorded anew in it even
+/// where nothing has changed: then equal values are one value, however they came about.
+std::vector<ir::Value> rewrite(std::span<const ir::Value> outputs, const Rule& rule, uint64_t realm = 0);
 
 }  // namespace tenon::plan

@@ -40,6 +40,13 @@ std::optional<Value> negate_once(const Node& node, Inputs in) {
   return in[0].node->input(0);
 }
 
+// Marks tell gradients where to stop or what to do; a plan needs none of them. Without them, what a custom function
+// computes in both directions is one value.
+std::optional<Value> leave_out_marks(const Node& node, Inputs in) {
+  if (node.op() != Op::detach && node.op() != Op::param) return std::nullopt;
+  return in[0];
+}
+
 // Rounding is symmetric, so the sign can wait: one operation a sum instead of one an element.
 std::optional<Value> negate_sums(const Node& node, Inputs in) {
   if (node.op() != Op::sum || in[0].node->op() != Op::neg || in[0].node->evaluated() || !is_float(in[0].dtype()))
@@ -81,11 +88,9 @@ std::optional<Value> convert_there_and_back(const Node& node, Inputs in) {
 }
 
 constexpr Simplification kRules[] = {
-    {"fold numbers", fold_numbers},
-    {"leave out ones", leave_out_ones},
-    {"negate once", negate_once},
-    {"negate sums", negate_sums},
-    {"convert there and back", convert_there_and_back},
+    {"fold numbers", fold_numbers},       {"leave out ones", leave_out_ones},
+    {"leave out marks", leave_out_marks}, {"negate once", negate_once},
+    {"negate sums", negate_sums},         {"convert there and back", convert_there_and_back},
 };
 
 }  // namespace

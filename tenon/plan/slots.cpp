@@ -248,15 +248,31 @@ class Assigner {
       ir::Seen seen = ir::look_through(input);
       add_operand(seen.base, std::move(seen.map));
     }
-    call.epilogue = {static_cast<bool>(addends.bias), static_cast<bool>(addends.residual)};
+    using Activation = ir::Epilogue::Activation;
+    const Activation activation = addends.activated  ? Activation::gelu
+                                  : addends.slope_at ? Activation::gelu_slope
+                                                     : Activation::none;
+    call.epilogue = {static_cast<bool>(addends.bias), static_cast<bool>(addends.residual), activation};
     if (addends.bias) add_operand(addends.bias, addends.bias_map);
     if (addends.residual) add_operand(addends.residual, ir::IndexMap(node->type().shape));
+    if (addends.slope_at) {
+      add_operand(addends.slope_at, ir::IndexMap(node->type().shape));
+      call.attrs = ir::ContractAttrs{accumulator(node->type().dtype)};  // rounded once, behind the product
+    }
     launch.inputs = static_cast<uint32_t>(launch.args.size());
     const auto add_output = [&](const ir::Type& type, uint32_t slot) {
       launch.args.push_back({slot, 0, bytes_of(type)});
       launch.makes.push_back(type);
       call.outputs.push_back(type);
     };
+    if (addends.activated) {
+      const Value result{addends.activated, 0}, before{addends.result, 0};
+      add_output({result.dtype(), node->type().shape}, slot_of_result(result));
+      if (kept_.contains(before.node.get()) || is_read_later(before.node.get()))
+        add_output({before.dtype(), node->type().shape}, slot_of_result(before));
+      const uint32_t index = kernel_index(std::move(call));
+      return add_launch(std::move(launch), index, *result.node);
+    }
     if (addends.result) {
       const Value result{addends.result, 0};
       add_output({result.dtype(), node->type().shape}, slot_of_sum(*node, addends, result, launch.args.back().slot));
@@ -296,7 +312,9 @@ class Assigner {
     intervals.reserve(temporaries_.size());
     for (const Temporary& t : temporaries_)
       intervals.push_back({t.written, last_reader_[t.slot], plan_.slots[t.slot].bytes});
-    const Arena arena = lay_out(intervals, request_.limits.alignment);
+    const size_t alignment = request_.limits.alignment, most = request_.limits.max_binding / alignment * alignment;
+    const Arena arena = lay_out(intervals, alignment, most);
+    plan_.slab_bytes = most;
     for (size_t i = 0; i < temporaries_.size(); ++i) plan_.slots[temporaries_[i].slot].offset = arena.offsets[i];
     for (Slot& slot : plan_.slots) {
       if (slot.within != Plan::kNone) slot.offset += plan_.slots[slot.within].offset;

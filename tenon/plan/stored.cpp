@@ -47,18 +47,22 @@ void StoredValues::decide(const NodeRef& node, bool for_product) {
     stored_.insert(node.get());
     for (const Piece& piece : assembly->second) stored_.insert(ir::base_of(piece.value).node.get());
   } else if (is_inline(*node, limits_)) {
-    if (node->op() == Op::gather || node->op() == Op::random_bits) store_operand(node->input(0));
     Behind all = behind_operands(*node);
     if (all.sources.size() + 1 > limits_.max_buffers) store_until_few_sources(*node, all);
     all.inlined.push_back(node.get());
     if (all.inlined.size() > kMaxInlined || for_product || is_cheaper_stored(*node, all)) stored_.insert(node.get());
     if (!stored_.contains(node.get())) behind_[node.get()] = std::move(all);
-  } else if (node->info().kind != Kind::reduce) {
-    for (const Value& input : node->inputs()) store_operand(input);
   }
 }
 
-// Calls read memory, and so do kernels that pick rows of a table or draw random numbers.
+void StoredValues::store_operands(const Node& node) {
+  if (assemblies_.contains(&node)) return;
+  if (node.op() == Op::random_bits || (node.op() == Op::gather && is_inline(node, limits_)))
+    store_operand(node.input(0));
+  else if (!is_inline(node, limits_) && node.info().kind != Kind::reduce)
+    for (const Value& input : node.inputs()) store_operand(input);
+}
+
 void StoredValues::store_operand(const Value& operand) {
   const Value base = ir::base_of(operand);
   if (is_inline(*base.node, limits_) || base.node->info().kind == Kind::reduce) stored_.insert(base.node.get());
@@ -66,7 +70,9 @@ void StoredValues::store_operand(const Value& operand) {
 
 // Writing a value once and reading it back beats reading all that it is made of for every user: a residual stream.
 bool StoredValues::is_cheaper_stored(const Node& node, const Behind& all) const {
-  const auto big = std::count_if(all.sources.begin(), all.sources.end(), [](const auto& s) { return s.is_big; });
+  const int64_t own = ir::count(node.type().shape);
+  const auto big = std::count_if(all.sources.begin(), all.sources.end(),
+                                 [&](const auto& source) { return 2 * source.elements > own; });
   if (big < 2) return false;
   const auto found = uses_.find(&node);
   const size_t uses = found == uses_.end() ? 0 : found->second;
@@ -75,26 +81,27 @@ bool StoredValues::is_cheaper_stored(const Node& node, const Behind& all) const 
 
 StoredValues::Behind StoredValues::behind_operands(const Node& node) const {
   Behind all;
-  const auto add_source = [&](const Node* source, bool is_big) {
+  const auto add_source = [&](const Node* source, int64_t elements) {
     for (Behind::Source& known : all.sources) {
       if (known.node != source) continue;
-      known.is_big = known.is_big || is_big;
+      known.elements = std::max(known.elements, elements);
       return;
     }
-    all.sources.push_back({source, is_big});
+    all.sources.push_back({source, elements});
   };
   for (const Value& input : node.inputs()) {
     const Value base = ir::base_of(input);
     const auto found = behind_.find(base.node.get());
     if (found == behind_.end() || stored_.contains(base.node.get())) {
       const bool is_table = node.op() == Op::gather && base.node == ir::base_of(node.input(0)).node;
-      add_source(base.node.get(), is_table || 2 * elements_behind(input) > ir::count(node.type().shape));
+      add_source(base.node.get(), is_table ? ir::count(node.type().shape) : elements_behind(input));
       continue;
     }
     for (const Node* inner : found->second.inlined) {
       if (std::find(all.inlined.begin(), all.inlined.end(), inner) == all.inlined.end()) all.inlined.push_back(inner);
     }
-    for (const Behind::Source& source : found->second.sources) add_source(source.node, source.is_big);
+    const int64_t seen = elements_behind(input);
+    for (const Behind::Source& source : found->second.sources) add_source(source.node, std::min(source.elements, seen));
   }
   return all;
 }

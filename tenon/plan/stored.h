@@ -22,7 +22,11 @@ class StoredValues {
                Nodes& stored)
       : kept_(kept), assemblies_(assemblies), limits_(limits), uses_(uses), stored_(stored) {}
 
-  /// `for_product`: a product adds to this value, or adds this value to itself, and needs it in memory.
+  /// Calls read memory, and so do kernels that pick rows of a table or draw random numbers. To be told of all nodes
+  /// before anything is decided: what lies in memory for a call lies there for others as well.
+  void store_operands(const ir::Node& node);
+
+  /// `for_product`: a product gives this value, or adds it to its sums, and needs it in memory.
   void decide(const ir::NodeRef& node, bool for_product);
 
  private:
@@ -30,7 +34,7 @@ class StoredValues {
   struct Behind {
     struct Source {
       const ir::Node* node;
-      bool is_big;  // about as many elements as the reader has
+      int64_t elements;  // how many of its elements are read, at most
     };
     std::vector<const ir::Node*> inlined;
     std::vector<Source> sources;

@@ -14,6 +14,8 @@ struct Addends {
   ir::NodeRef result;  // what is written instead of the contract's own result; none: nothing is added
   ir::Value bias, residual;
   ir::IndexMap bias_map;  // over the columns
+  ir::NodeRef activated;  // gelu of the result, which is given beside it
+  ir::Value slope_at;     // the result is multiplied by the slope of gelu here
 };
 
 /// A fused kernel, a node that is a call of its own, or a value that is put together from pieces without any kernel.

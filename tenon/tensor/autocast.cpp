@@ -9,6 +9,7 @@
 #include "tenon/ir/build.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
+#include "tenon/tensor/ops.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/tensor_impl.h"
 #include "tenon/tensor/trace.h"
@@ -61,25 +62,59 @@ Tensor autocast(const Tensor& x) {
   return dtype && x.dtype() == DType::f32 ? x.to(*dtype) : x;
 }
 
-Tensor autocast_product(const Tensor& x, const Tensor& weight, DType dtype) {
-  const int64_t inner = x.size(-1),
-                rows = inner == 0 ? ir::count(Dims(x.shape().begin(), x.shape().end() - 1)) : x.numel() / inner;
-  const Tensor low = x.to(dtype).reshape({rows, inner});
+Tensor autocast_values(const Tensor& weight) {
+  const auto dtype = autocast_dtype();
+  return dtype && weight.dtype() == DType::f32 ? lower_values(weight, *dtype) : weight;
+}
+
+Tensor autocast_wide(const Tensor& x) {
+  const auto dtype = autocast_dtype();
+  return dtype && x.dtype() == *dtype ? x.to(DType::f32) : x;
+}
+
+namespace {
+
+Tensor product(const Tensor& a, const Tensor& b, DType result) {
+  return Tensor(ir::contract(record::in(a), record::in(b), result));
+}
+
+// Lies in memory, where products read it.
+Tensor lower_bias(const Tensor& bias, DType dtype) {
+  const NoGrad values_only;
+  const Tensor low = lower_values(bias, dtype);
+  return bias.dtype() == dtype || root_of(bias.impl())->shadow ? low : Tensor(ir::contiguous(record::in(low)));
+}
+
+}  // namespace
+
+// The rows are flattened inside, so that the gradient of a bias is summed in the shape of what surrounds the product.
+Tensor autocast_product(const Tensor& x, const Tensor& weight, const Tensor& bias, DType dtype) {
+  const int64_t inner = weight.size(0), outer = weight.size(1);
+  Dims shape = x.shape(), leading;
+  shape.back() = outer;
+  for (int64_t axis = 0; axis + 1 < x.dim(); ++axis) leading.push_back(axis);
+  const int64_t rows = ir::count(Dims(shape.begin(), shape.end() - 1));
   const Tensor low_weight = lower_values(weight, dtype);
-  const auto product = [](const Tensor& a, const Tensor& b, DType result) {
-    return Tensor(ir::contract(record::in(a), record::in(b), result));
-  };
+  const Tensor row = bias.defined() ? lower_bias(bias, dtype) : Tensor();
   const CustomFunction function{
       "autocast_product",
-      [&](std::span<const Tensor> in) { return std::vector<Tensor>{product(in[0], low_weight, DType::f32)}; },
-      [product, low_weight, dtype](std::span<const Tensor> in, std::span<const Tensor> grads) {
-        const Tensor g = grads[0].to(dtype);
-        return std::vector<Tensor>{product(g, low_weight.t(), dtype), product(in[0].t(), g, DType::f32)};
+      [&](std::span<const Tensor> in) {
+        const Tensor flat = in[0].reshape({rows, inner});
+        if (!row.defined()) return std::vector<Tensor>{product(flat, low_weight, dtype).reshape(shape)};
+        const Tensor sums = add(product(flat, low_weight, DType::f32), row.to(DType::f32));
+        return std::vector<Tensor>{sums.to(dtype).reshape(shape)};
+      },
+      [low_weight, dtype, rows, inner, outer, leading](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Tensor g = grads[0].to(dtype), flat = g.reshape({rows, outer});
+        const Tensor slope = product(in[0].reshape({rows, inner}).t(), flat, DType::f32);
+        std::vector<Tensor> slopes{product(flat, low_weight.t(), dtype).reshape(in[0].shape()),
+                                   slope.to(in[1].dtype())};
+        if (in.size() > 2) slopes.push_back(sum(g.to(DType::f32), leading).to(in[2].dtype()));
+        return slopes;
       }};
-  const Tensor flat = tenon::apply(function, std::vector<Tensor>{low, weight})[0];
-  Dims shape = x.shape();
-  shape.back() = weight.size(-1);
-  return flat.reshape(shape);
+  std::vector<Tensor> operands{x.to(dtype), weight};
+  if (bias.defined()) operands.push_back(bias);
+  return tenon::apply(function, operands)[0];
 }
 
 void keep_shadow(Tensor& tensor, DType dtype) {

@@ -1,8 +1,8 @@
-// Autocast: products and attention in bf16 or f16, everything else in f32.
+// Autocast: products and attention in bf16 or f16; losses, norms, softmax and sums in f32.
 //
-// Products round their operands to the lower type, sum in f32 and give f32; gradients of weights are summed in f32 and
-// never rounded. A weight may have a shadow, a copy in the lower type that whoever updates the weight writes along:
-// then no product converts it.
+// Products take their operands in the lower type, sum in f32, add the bias there, and round once: their result has the
+// lower type, as in PyTorch. Gradients of weights are summed in f32 and never rounded. A weight may have a shadow, a
+// copy in the lower type that whoever updates the weight writes along: then no product converts it.
 //
 //   Autocast lower(DType::bf16);
 //   Tensor loss = model.loss(ids);
@@ -33,8 +33,12 @@ std::optional<DType> autocast_dtype();
 
 /// x as products take it: converted under Autocast when it is f32, as it is otherwise.
 Tensor autocast(const Tensor& x);
-/// x (..., K) times weight (K, N) as Autocast does it.
-Tensor autocast_product(const Tensor& x, const Tensor& weight, DType dtype);
+/// The values of a weight as products take them, without history: those of its shadow, if it has one.
+Tensor autocast_values(const Tensor& weight);
+/// x as losses, norms and sums take it: in f32 under Autocast when it has the lower type, as it is otherwise.
+Tensor autocast_wide(const Tensor& x);
+/// x (..., K) times weight (K, N), and bias (N) if it is defined, as Autocast does it.
+Tensor autocast_product(const Tensor& x, const Tensor& weight, const Tensor& bias, DType dtype);
 
 /// Gives a tensor that owns its memory a copy in a lower type, which products read under Autocast.
 void keep_shadow(Tensor& tensor, DType dtype);

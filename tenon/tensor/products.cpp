@@ -24,7 +24,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (low && is_float(a.dtype()) && is_float(b.dtype()) && (a.dtype() == DType::f32 || b.dtype() == DType::f32)) {
     if (a.dim() >= 1 && b.dim() == 2 && a.size(-1) == b.size(0)) {
       record::require_same_device("matmul", a, b);
-      return autocast_product(a, b, *low);
+      return autocast_product(a, b, Tensor(), *low);
     }
     return matmul(a.to(*low), b.to(*low));
   }
@@ -49,12 +49,11 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (sa.size() > 1) shape.push_back(rows);
   if (sb.size() > 1) shape.push_back(columns);
   ir::require_shape("matmul", shape);
-  const DType result = low && is_float(a.dtype()) ? accumulator(a.dtype()) : a.dtype();
   ir::Value product;
   if (batch_b.empty() && !batch_a.empty()) {
     // One matrix for all batches: a single tall product.
     const int64_t tall = ir::count(batch_a) * rows;
-    product = ir::contract(ir::reshape(x, {tall, inner_a}), y, result);
+    product = ir::contract(ir::reshape(x, {tall, inner_a}), y, a.dtype());
   } else {
     const auto with_batch = [&](const ir::Value& v) {
       Dims whole = batch;
@@ -62,7 +61,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
       whole.push_back(v.shape().back());
       return record::expanded("matmul", v, whole);
     };
-    product = ir::contract(with_batch(x), with_batch(y), result);
+    product = ir::contract(with_batch(x), with_batch(y), a.dtype());
   }
   return Tensor(ir::reshape(product, shape));
 }

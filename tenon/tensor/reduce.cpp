@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tenon/tensor/autocast.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
 
@@ -91,17 +92,20 @@ std::pair<Tensor, Tensor> extreme_along(std::string_view op, const Tensor& x, in
 
 }  // namespace
 
-Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
+Tensor sum(const Tensor& given, const Dims& dims, bool keepdim) {
+  const Tensor x = autocast_wide(given);
   const Dims axes = record::axes("sum", dims, x.shape().size());
   return Tensor(reduced(Op::sum, ir::cast(record::in(x), total_type(x.dtype())), axes, keepdim));
 }
 
-Tensor prod(const Tensor& x, const Dims& dims, bool keepdim) {
+Tensor prod(const Tensor& given, const Dims& dims, bool keepdim) {
+  const Tensor x = autocast_wide(given);
   const Dims axes = record::axes("prod", dims, x.shape().size());
   return Tensor(reduced(Op::prod, ir::cast(record::in(x), total_type(x.dtype())), axes, keepdim));
 }
 
-Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
+Tensor mean(const Tensor& given, const Dims& dims, bool keepdim) {
+  const Tensor x = autocast_wide(given);
   record::require_float("mean", x);
   const Dims axes = record::axes("mean", dims, x.shape().size());
   const auto n = static_cast<double>(elements(x, axes));
@@ -134,7 +138,8 @@ Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
   return arg_extreme("argmin", x, dim, keepdim, false);
 }
 
-Tensor var(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+Tensor var(const Tensor& given, const Dims& dims, double correction, bool keepdim) {
+  const Tensor x = autocast_wide(given);
   record::require_float("var", x);
   const Dims axes = record::axes("var", dims, x.shape().size());
   const double divisor = std::max(0.0, static_cast<double>(elements(x, axes)) - correction);
@@ -144,7 +149,8 @@ Tensor var(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
   });
 }
 
-Tensor std(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+Tensor std(const Tensor& given, const Dims& dims, double correction, bool keepdim) {
+  const Tensor x = autocast_wide(given);
   record::require_float("std", x);
   return in_wide(x, [&](const Tensor& w) {
     const Tensor variance = var(w, dims, correction, keepdim);
@@ -162,7 +168,8 @@ Tensor any(const Tensor& x, const Dims& dims, bool keepdim) {
 
 Tensor all(const Tensor& x, const Dims& dims, bool keepdim) { return logical_not(any(logical_not(x), dims, keepdim)); }
 
-Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
+Tensor norm(const Tensor& given, double p, const Dims& dims, bool keepdim) {
+  const Tensor x = autocast_wide(given);
   record::require_float("norm", x);
   const Dims axes = record::axes("norm", dims, x.shape().size());
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -182,7 +189,8 @@ Tensor norm(const Tensor& x, double p, const Dims& dims, bool keepdim) {
   });
 }
 
-Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
+Tensor logsumexp(const Tensor& given, const Dims& dims, bool keepdim) {
+  const Tensor x = autocast_wide(given);
   record::require_float("logsumexp", x);
   const Dims axes = record::axes("logsumexp", dims, x.shape().size());
   return in_wide(x, [&](const Tensor& w) {
@@ -195,7 +203,8 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   });
 }
 
-Tensor softmax(const Tensor& x, int64_t dim) {
+Tensor softmax(const Tensor& given, int64_t dim) {
+  const Tensor x = autocast_wide(given);
   record::require_float("softmax", x);
   if (record::is_single("softmax", x, dim)) return softmax(x.reshape({1}), 0).reshape({});
   const Dims axes{static_cast<int64_t>(record::axis("softmax", dim, x.shape().size()))};
@@ -206,7 +215,8 @@ Tensor softmax(const Tensor& x, int64_t dim) {
   });
 }
 
-Tensor log_softmax(const Tensor& x, int64_t dim) {
+Tensor log_softmax(const Tensor& given, int64_t dim) {
+  const Tensor x = autocast_wide(given);
   record::require_float("log_softmax", x);
   if (record::is_single("log_softmax", x, dim)) return log_softmax(x.reshape({1}), 0).reshape({});
   const Dims axes{static_cast<int64_t>(record::axis("log_softmax", dim, x.shape().size()))};

@@ -79,7 +79,7 @@ TEST(LinearCrossEntropy, RoundsTheSameUnderAutocast) {
   expect_near({ours[0]}, {whole[0]}, 1e-5);
 }
 
-size_t arena_bytes(int64_t chunk, bool autocast) {
+plan::Plan plan_of(int64_t chunk, bool autocast) {
   const Device device("null");
   constexpr int64_t kTokens = 1024, kVocabulary = 2048, kNarrow = 64;
   const Autocast lower(DType::bf16, autocast);
@@ -90,14 +90,33 @@ size_t arena_bytes(int64_t chunk, bool autocast) {
   loss.backward();
   plan::Request request;
   request.outputs = {loss.detach().value(), x.grad().value(), weight.grad().value()};
-  return plan::make_plan(request).arena_bytes;
+  return plan::make_plan(request);
 }
+size_t arena_bytes(int64_t chunk, bool autocast) { return plan_of(chunk, autocast).arena_bytes; }
 
 TEST(LinearCrossEntropy, KeepsTheLogitsOfFewChunks) {
   for (const bool autocast : {false, true}) {
     const size_t whole = arena_bytes(1024, autocast);
-    EXPECT_GE(whole, 1024u * 2048 * 4);  // all logits
-    EXPECT_LE(static_cast<double>(arena_bytes(128, autocast)), 0.3 * static_cast<double>(whole)) << autocast;
+    const size_t logits = 1024u * 2048 * (autocast ? 2 : 4), rest = 1024u * 64 * 4 * 3;
+    EXPECT_GE(whole, logits);
+    EXPECT_LE(arena_bytes(128, autocast), logits / 8 * 2 + rest) << autocast;
+  }
+}
+
+// Per chunk: logits, the gradients of rows and weight; and one kernel that reads the logits.
+TEST(LinearCrossEntropy, MultipliesNothingTwice) {
+  for (const bool autocast : {false, true}) {
+    const plan::Plan plan = plan_of(128, autocast);
+    size_t products = 0, passes = 0;
+    for (const plan::Launch& launch : plan.launches) {
+      const plan::Kernel& kernel = plan.kernels[launch.kernel];
+      if (const auto* call = std::get_if<ir::Call>(&kernel))
+        products += call->op == ir::Op::contract;
+      else
+        passes += std::get<ir::LoopNest>(kernel).row_size() == 2048;
+    }
+    EXPECT_EQ(products, 8u * 3) << autocast;
+    EXPECT_EQ(passes, 8u) << autocast << plan.print();
   }
 }
 

@@ -74,11 +74,42 @@ TEST(Autocasting, ReachesInputsOfAnyRank) {
   Tensor w = rand({8, 5}).requires_grad_();
   const Autocast lower;
   const Tensor y = matmul(x, w);
-  EXPECT_EQ(y.dtype(), DType::f32);
+  EXPECT_EQ(y.dtype(), DType::bf16);
   EXPECT_EQ(y.shape(), (Dims{2, 3, 5}));
   y.sum().backward();
   EXPECT_EQ(x.grad().shape(), x.shape());
   EXPECT_TRUE(allclose(x.grad()[0][0], w.detach().sum({1}), 0.02, 0.02));
+}
+
+TEST(Autocasting, ALinearLayerRoundsOnce) {
+  const Tensor x = from_vector(Floats{1.0f, 1.0f}, {1, 2}), w = from_vector(Floats{256.0f, 1.0f}, {1, 2});
+  const Tensor b = from_vector(Floats{1.0f}, {1});
+  const Autocast lower;
+  const Tensor y = nn::linear(x, w, b);
+  EXPECT_EQ(y.dtype(), DType::bf16);
+  // 256 + 1 + 1; rounded to 8 bits before the bias it would have been 256.
+  EXPECT_EQ(y.item<float>(), 258.0f);
+}
+
+TEST(Autocasting, LossesNormsAndSumsAreInF32) {
+  const Tensor x = rand({4, 8}).eval(), w = rand({8, 6}).eval();
+  const Autocast lower;
+  const Tensor y = matmul(x, w);
+  for (const Tensor& wide : {nn::cross_entropy(y, zeros({4}, DType::i64)), nn::mse_loss(y, y), y.sum(), y.mean(),
+                             softmax(y, -1), nn::layer_norm(y, {6})})
+    EXPECT_EQ(wide.dtype(), DType::f32);
+  EXPECT_EQ(gelu(y).dtype(), DType::bf16);
+}
+
+TEST(Autocasting, ABiasWithoutAShadowGetsItsGradientInF32) {
+  const Tensor x = rand({2, 3, 8}).eval();
+  Tensor w = rand({5, 8}).requires_grad_(), b = rand({5}).requires_grad_();
+  {
+    const Autocast lower;
+    nn::linear(x, w, b).sum().backward();
+  }
+  EXPECT_EQ(b.grad().dtype(), DType::f32);
+  EXPECT_EQ(b.grad().to_vector<float>(), Floats(5, 6.0f));
 }
 
 TEST(Shadow, IsWrittenByTheUpdateAndReadByProducts) {

@@ -10,6 +10,8 @@
 #include <set>
 #include <vector>
 
+#include "tenon/base/error.h"
+
 namespace tenon::plan {
 namespace {
 
@@ -150,6 +152,26 @@ TEST(LayOut, TheSmallestHoleThatFitsIsTaken) {
   const Arena arena = lay_out(intervals, kAlignment);
   expect_sound(intervals, arena, kAlignment);
   EXPECT_EQ(arena.bytes, 448u);
+}
+
+TEST(LayOut, NothingLiesAcrossTwoSlabs) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 200; ++round) {
+    const size_t slab = 64 * (4 + random() % 60);
+    std::vector<Interval> intervals;
+    for (uint32_t i = 0; i < 60; ++i)
+      intervals.push_back({i, i + static_cast<uint32_t>(random() % 12), 1 + random() % slab});
+    const Arena arena = lay_out(intervals, kAlignment, slab);
+    expect_sound(intervals, arena, kAlignment);
+    for (size_t i = 0; i < intervals.size(); ++i)
+      ASSERT_EQ(arena.offsets[i] / slab, (arena.offsets[i] + intervals[i].bytes - 1) / slab) << round;
+  }
+}
+
+TEST(LayOut, AValueThatFitsNoSlabIsAnError) {
+  const std::vector<Interval> intervals{{0, 1, 100}, {1, 2, 1000}};
+  EXPECT_NO_THROW(lay_out(intervals, kAlignment, 1024));
+  EXPECT_THROW(lay_out(intervals, kAlignment, 512), Error);
 }
 
 TEST(LayOut, StaysNearTheLowerBound) {

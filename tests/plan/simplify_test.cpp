@@ -118,6 +118,14 @@ TEST(Simplify, TheSignOfAnIntegerSumStays) {
   EXPECT_EQ(simple(ir::reduce(Op::sum, neg(leaf(1, DType::i32)), {1})).node->op(), Op::sum);
 }
 
+// ---- leave out marks ----
+
+TEST(Simplify, MarksForGradientsAreNoValuesOfTheirOwn) {
+  const Value x = leaf(1, DType::f32);
+  EXPECT_EQ(simple(ir::detach(x)), x);
+  EXPECT_EQ(simple(ir::exp(ir::detach(x))), ir::exp(x));
+}
+
 // ---- convert there and back ----
 
 TEST(Simplify, ThereAndBackIsNowhere) {
@@ -138,7 +146,7 @@ TEST(Simplify, ANarrowPlaceInBetweenStays) {
 TEST(Simplify, EveryRuleHasANameOfItsOwn) {
   std::set<std::string_view> names;
   for (const Simplification& rule : simplifications()) EXPECT_TRUE(names.insert(rule.name).second) << rule.name;
-  EXPECT_EQ(names.size(), 5u);
+  EXPECT_EQ(names.size(), 6u);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ class Finite : public Runs {
  protected:
   /// A rate at which the weights grow until something overflows.
   Config exploding(const std::vector<std::string>& settings = {}) const {
-    Config config = tiny({"optimizer.kind=sgd", "optimizer.lr=100", "training.clip_norm=0", "training.steps=60",
+    Config config = tiny({"optimizer.kind=sgd", "optimizer.lr=30", "training.clip_norm=0", "training.steps=60",
                           "schedule.kind=constant", "checkpoint.every=1", "training.log_every=7"});
     for (const std::string& setting : settings) set(config, setting);
     return config;

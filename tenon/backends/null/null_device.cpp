@@ -117,6 +117,8 @@ class CheckingCompiler : public device::Compiler {
 
 class NullDevice : public device::Device {
  public:
+  explicit NullDevice(const ir::Limits& limits) : limits_(limits) {}
+
   const ir::Limits& limits() const override { return limits_; }
   device::Compiler& compiler() override { return compiler_; }
 
@@ -203,6 +205,7 @@ class NullDevice : public device::Device {
 
 }  // namespace
 
-std::unique_ptr<device::Device> open() { return std::make_unique<NullDevice>(); }
+std::unique_ptr<device::Device> open() { return open_with({}); }
+std::unique_ptr<device::Device> open_with(const ir::Limits& limits) { return std::make_unique<NullDevice>(limits); }
 
 }  // namespace tenon::backends::null

@@ -9,5 +9,7 @@
 namespace tenon::backends::null {
 
 std::unique_ptr<device::Device> open();
+/// The same as a device with these limits: to plan for hardware that is not there.
+std::unique_ptr<device::Device> open_with(const ir::Limits& limits);
 
 }  // namespace tenon::backends::null

@@ -130,13 +130,27 @@ class AttentionForward : public AttentionKernel {
 
 class AttentionBackward : public AttentionKernel {
  public:
-  using AttentionKernel::AttentionKernel;
+  explicit AttentionBackward(const ir::Call& call)
+      : AttentionKernel(call), joined_(std::get<ir::AttentionAttrs>(call.attrs).joined) {}
 
  protected:
   void execute(AttentionRun& run, std::span<std::byte* const> outputs) const override {
-    run.dq = outputs[0];
-    run.dk = outputs[1];
-    run.dv = outputs[2];
+    const int64_t of_queries = run.heads * run.width, of_keys = run.groups * run.width,
+                  of_values = run.groups * run.value_width;
+    if (joined_) {
+      const auto bytes = static_cast<int64_t>(size_of(run.q.dtype));
+      run.dq = outputs[0];
+      run.dk = run.dq + of_queries * bytes;
+      run.dv = run.dk + of_keys * bytes;
+      run.query_stride = run.key_stride = run.value_stride = of_queries + of_keys + of_values;
+    } else {
+      run.dq = outputs[0];
+      run.dk = outputs[1];
+      run.dv = outputs[2];
+      run.query_stride = of_queries;
+      run.key_stride = of_keys;
+      run.value_stride = of_values;
+    }
     if (run.has_mask) run.dmask = outputs[3];
     if (run.has_mask && run.causal) {  // tiles that are hidden altogether are skipped
       const int64_t scores = run.batches * run.heads * run.queries * run.keys;
@@ -160,6 +174,9 @@ class AttentionBackward : public AttentionKernel {
       attention_backward_queries(run, head / run.heads, head % run.heads, tile);
     });
   }
+
+ private:
+  bool joined_;
 };
 
 }  // namespace

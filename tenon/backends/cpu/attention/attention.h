@@ -43,6 +43,7 @@ struct AttentionRun {
   std::byte* dk = nullptr;
   std::byte* dv = nullptr;
   std::byte* dmask = nullptr;
+  int64_t query_stride = 0, key_stride = 0, value_stride = 0;  // elements from token to token of the gradients
 
   int64_t heads_per_group() const { return heads / groups; }
   /// Keys that queries below `query` can see.

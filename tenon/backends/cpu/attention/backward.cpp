@@ -89,18 +89,19 @@ class Backward {
   }
 
   void write_queries(int64_t batch, int64_t head, int64_t tile, int64_t slot) {
-    const int64_t row = (batch * run_.queries + tile * kQueries) * run_.heads + head;
-    write_rows(slot_at(slot).dq, width_, queries_in(tile), run_.width, run_.q.dtype,
-               run_.dq + row * run_.width * bytes(), run_.heads * run_.width,
-               [scale = static_cast<T>(run_.scale)](int64_t) { return scale; });
+    const int64_t at = (batch * run_.queries + tile * kQueries) * run_.query_stride + head * run_.width;
+    write_rows(slot_at(slot).dq, width_, queries_in(tile), run_.width, run_.q.dtype, run_.dq + at * bytes(),
+               run_.query_stride, [scale = static_cast<T>(run_.scale)](int64_t) { return scale; });
   }
   void write_keys(int64_t batch, int64_t group, int64_t tile, int64_t key_slot) {
-    const int64_t row = (batch * run_.keys + tile * kKeys) * run_.groups + group, n = keys_in(tile);
+    const int64_t row = batch * run_.keys + tile * kKeys, n = keys_in(tile);
+    const int64_t key = row * run_.key_stride + group * run_.width,
+                  value = row * run_.value_stride + group * run_.value_width;
     const auto unscaled = [](int64_t) { return T(1); };
-    write_rows(dk_at(key_slot), width_, n, run_.width, run_.q.dtype, run_.dk + row * run_.width * bytes(),
-               run_.groups * run_.width, unscaled);
-    write_rows(dv_at(key_slot), value_width_, n, run_.value_width, run_.q.dtype,
-               run_.dv + row * run_.value_width * bytes(), run_.groups * run_.value_width, unscaled);
+    write_rows(dk_at(key_slot), width_, n, run_.width, run_.q.dtype, run_.dk + key * bytes(), run_.key_stride,
+               unscaled);
+    write_rows(dv_at(key_slot), value_width_, n, run_.value_width, run_.q.dtype, run_.dv + value * bytes(),
+               run_.value_stride, unscaled);
   }
 
  private:

@@ -1,0 +1,235 @@
+// Early and late are told by the number of calls on the longest way to a node. It grows along a forward pass and goes
+// on growing along the backward pass, so the distance of two readers says how long a value would have to be kept.
+
+#include "tenon/plan/recompute.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "tenon/ir/topology.h"
+#include "tenon/ir/walk.h"
+#include "tenon/plan/fuse.h"
+#include "tenon/plan/rewrite.h"
+
+namespace tenon::plan {
+namespace {
+
+using ir::Kind;
+using ir::Node;
+using ir::NodeRef;
+using ir::Op;
+using ir::Value;
+
+constexpr int64_t kWorthIt = 1 << 18;  // elements: less is not worth a second pass
+constexpr uint32_t kFar = 2;           // calls between the readers
+
+class Recompute {
+ public:
+  Recompute(const std::vector<Value>& outputs, const ir::Limits& limits)
+      : outputs_(outputs), limits_(limits), order_(ir::order_of_evaluation(outputs)) {}
+
+  Recomputed run() {
+    find_readers();
+    if (readers_.empty()) return {outputs_, {}};
+    number_stages();
+    find_last_uses();
+    for (const NodeRef& node : order_) {
+      if (const auto readers = readers_.find(node.get()); readers != readers_.end()) look_at(node, readers->second);
+    }
+    if (late_.empty()) return {outputs_, {}};
+    again_ = ir::InRealm::next();
+    Recomputed made;
+    made.outputs =
+        rewrite(outputs_, [&](const Node& node, std::span<const Value> in) { return with_copies(node, in); });
+    made.behind = std::move(behind_);
+    return made;
+  }
+
+ private:
+  struct Readers {
+    std::vector<const Node*> calls;
+    bool has_others = false;  // kernels that read it because it lies in memory
+  };
+
+  bool is_computed(const Node& node) const { return !node.evaluated() && is_inline(node, limits_); }
+
+  void number_stages() {
+    for (const NodeRef& node : order_) {
+      uint32_t stage = 0;
+      if (!node->evaluated()) {
+        for (const Value& input : node->inputs()) {
+          const auto found = stage_.find(input.node.get());
+          if (found != stage_.end()) stage = std::max(stage, found->second);
+        }
+        if (node->info().kind == Kind::call) ++stage;
+      }
+      stage_.emplace(node.get(), stage);
+    }
+  }
+
+  // Large values that several products read.
+  void find_readers() {
+    for (const NodeRef& node : order_) {
+      if (node->evaluated() || node->op() != Op::contract) continue;
+      for (const Value& input : node->inputs()) {
+        const Value base = ir::base_of(input);
+        if (is_computed(*base.node) && ir::count(base.shape()) >= kWorthIt)
+          readers_[base.node.get()].calls.push_back(node.get());
+      }
+    }
+    std::erase_if(readers_, [](const auto& one) { return one.second.calls.size() < 2; });
+    for (const Value& output : outputs_) readers_.erase(ir::base_of(output).node.get());
+  }
+
+  void find_last_uses() {
+    Nodes kept;
+    for (const Value& output : outputs_) kept.insert(ir::base_of(output).node.get());
+    stored_ = find_stored(order_, kept, {}, limits_);
+    for (const NodeRef& node : order_) {
+      const bool is_written = !is_inline(*node, limits_) || stored_.contains(node.get());
+      if (node->evaluated() || ir::is_transparent(*node) || !is_written) continue;
+      const bool is_call = !is_inline(*node, limits_) && node->info().kind != Kind::reduce;
+      for (const Value& input : node->inputs()) {
+        for (const Node* source : sources_behind(input, is_call)) {
+          uint32_t& last = last_use_[source];
+          last = std::max(last, stage_.at(node.get()));
+          const auto readers = readers_.find(source);
+          if (readers != readers_.end() && node->op() != Op::contract) readers->second.has_others = true;
+        }
+      }
+    }
+  }
+
+  // What lies in memory behind a value. A call reads the value itself there.
+  std::vector<const Node*> sources_behind(const Value& value, bool for_call) const {
+    std::vector<const Node*> sources, waiting{ir::base_of(value).node.get()};
+    Nodes seen;
+    while (!waiting.empty()) {
+      const Node* node = waiting.back();
+      waiting.pop_back();
+      if (!seen.insert(node).second) continue;
+      if (for_call || !is_computed(*node) || stored_.contains(node)) {
+        sources.push_back(node);
+        continue;
+      }
+      for (const Value& input : node->inputs()) waiting.push_back(ir::base_of(input).node.get());
+    }
+    return sources;
+  }
+
+  void look_at(const NodeRef& node, const Readers& readers) {
+    if (readers.has_others) return;  // it is kept for them
+    uint32_t first = ~0u, last = 0;
+    for (const Node* call : readers.calls) {
+      first = std::min(first, stage_.at(call));
+      last = std::max(last, stage_.at(call));
+    }
+    if (last < first + kFar || !is_kept_until(*node, last)) return;
+    for (const Node* call : readers.calls) {
+      if (stage_.at(call) >= first + kFar) late_[call].insert(node.get());
+    }
+  }
+
+  // Whether everything large that a value is made of is there at that stage anyway.
+  bool is_kept_until(const Node& node, uint32_t stage) const {
+    for (const Value& input : node.inputs()) {
+      for (const Node* source : sources_behind(input, false)) {
+        if (source->evaluated() || source->info().kind == Kind::leaf) continue;
+        if (2 * ir::count(source->type().shape) <= ir::count(node.type().shape)) continue;
+        const auto last = last_use_.find(source);
+        if (last == last_use_.end() || last->second + 1 < stage) return false;
+      }
+    }
+    return true;
+  }
+
+  std::optional<std::vector<Value>> with_copies(const Node& node, std::span<const Value> in) {
+    const auto late = late_.find(&node);
+    if (late == late_.end()) return std::nullopt;
+    ir::Operands inputs(in.begin(), in.end());
+    std::vector<NodeRef> copies;
+    NodeRef first;
+    for (Value& input : inputs) {
+      const Value base = ir::base_of(input);
+      if (late->second.contains(base.node.get())) {
+        input = copy_of(input);
+        copies.push_back(ir::base_of(input).node);
+      } else {
+        first = base.node;
+      }
+    }
+    if (!first) return std::nullopt;  // both operands are old: neither would wait
+    for (const NodeRef& copy : copies) behind_.emplace(copy.get(), first);
+    const NodeRef made = Node::make_like(node, std::move(inputs));
+    std::vector<Value> results;
+    for (uint32_t i = 0; i < made->results(); ++i) results.push_back({made, i});
+    return results;
+  }
+
+  // The value made of other nodes, down to what lies in memory.
+  Value copy_of(const Value& top) {
+    const ir::InRealm apart(again_);
+    const Node* value = ir::base_of(top).node.get();
+    std::unordered_map<const Node*, NodeRef> copied;
+    const auto is_copied = [&](const Node& node) {
+      if (node.evaluated() || node.inputs().empty()) return false;
+      if (ir::is_transparent(node)) return true;
+      return is_inline(node, limits_) && (!stored_.contains(&node) || &node == value);
+    };
+    const std::vector<NodeRef> order =
+        ir::topological_order({&top, 1}, [&](const Node& node) { return !is_copied(node); });
+    for (const NodeRef& node : order) {
+      if (!is_copied(*node)) continue;
+      ir::Operands inputs;
+      for (const Value& input : node->inputs()) {
+        const auto found = copied.find(input.node.get());
+        inputs.push_back(found == copied.end() ? input : Value{found->second, input.index});
+      }
+      copied.emplace(node.get(), Node::make_like(*node, std::move(inputs)));
+    }
+    return {copied.at(top.node.get()), top.index};
+  }
+
+  const std::vector<Value>& outputs_;
+  const ir::Limits& limits_;
+  const std::vector<NodeRef> order_;
+  std::unordered_map<const Node*, uint32_t> stage_, last_use_;
+  std::unordered_map<const Node*, Readers> readers_;
+  Nodes stored_;
+  std::unordered_map<const Node*, Nodes> late_;  // per product: what it reads a copy of
+  std::unordered_map<const Node*, NodeRef> behind_;
+  uint64_t again_ = 0;
+};
+
+}  // namespace
+
+Recomputed recompute(const std::vector<Value>& outputs, const ir::Limits& limits) {
+  return Recompute(outputs, limits).run();
+}
+
+std::vector<NodeRef> late_ones_last(std::vector<NodeRef> order, const Recomputed& recomputed,
+                                    const Assemblies& assemblies) {
+  if (recomputed.behind.empty()) return order;
+  Nodes late;
+  const auto is_late = [&](const NodeRef& node) {
+    if (node->evaluated()) return false;
+    if (recomputed.behind.contains(node.get())) return true;
+    const auto waits_for = [&](const Value& value) { return late.contains(value.node.get()); };
+    if (const auto assembly = assemblies.find(node.get()); assembly != assemblies.end()) {
+      return std::any_of(assembly->second.begin(), assembly->second.end(),
+                         [&](const Piece& piece) { return waits_for(piece.value); });
+    }
+    const auto inputs = node->inputs();
+    return std::any_of(inputs.begin(), inputs.end(), waits_for);
+  };
+  std::vector<NodeRef> first, last;
+  for (NodeRef& node : order) {
+    const bool waits = is_late(node);
+    if (waits) late.insert(node.get());
+    (waits ? last : first).push_back(std::move(node));
+  }
+  std::move(last.begin(), last.end(), std::back_inserter(first));
+  return first;
+}
+
+}  // namespace tenon::plan
