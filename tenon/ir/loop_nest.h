@@ -39,6 +39,7 @@ struct Instr {
   IndexMap map;  // over the whole space; over the rows only when per_row, over a row's elements when per_column
   uint64_t bits = 0;
   int64_t stride = 0;
+  uint32_t axis = 0;  // of the table, for the message of a fault
   bool operator==(const Instr&) const = default;
 };
 

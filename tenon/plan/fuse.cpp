@@ -49,6 +49,10 @@ class Fuser {
 
   std::vector<Unit> run() {
     uses_ = count_uses(order_, assemblies_);
+    for (const auto& [whole, pieces] : assemblies_) {
+      if (whole->op() != Op::store) continue;
+      for (const Piece& piece : pieces) new_states_.insert(ir::base_of(piece.value).node.get());
+    }
     find_stored();
     for (const NodeRef& node : order_) {
       if (!is_work(*node)) continue;
@@ -77,6 +81,7 @@ class Fuser {
     uint32_t level = 0;
     size_t work = 0;
     bool is_total = false;  // of micro-batches
+    bool looks_up = false, writes_state = false;
 
     bool has(Member::Kind kind, const Node* node) const {
       return std::any_of(members.begin(), members.end(),
@@ -134,6 +139,17 @@ class Fuser {
     return buffers + fresh.size() <= limits_.max_buffers && draft.work + work <= limits_.max_instructions;
   }
 
+  static bool looks_up(const Expression& expression) {
+    return std::any_of(expression.code.begin(), expression.code.end(),
+                       [](const ir::Instr& instr) { return instr.kind == ir::Instr::Kind::gather; });
+  }
+
+  // A kernel that may find a bad index halfway must not write over a state.
+  bool is_safe_with(const Draft& draft, const Node* node, const Expression& expression) const {
+    const bool looks_up_here = draft.looks_up || looks_up(expression);
+    return !looks_up_here || !(draft.writes_state || new_states_.contains(node));
+  }
+
   // Something large that both read, or something that the one makes and the other reads. Common weights are no reason:
   // they would tie micro-batches together.
   bool shares_a_read(const Draft& draft, uint32_t index, const Reads& reads) const {
@@ -186,6 +202,8 @@ class Fuser {
 
   void join(uint32_t index, Member::Kind kind, const NodeRef& node, Expression expression) {
     drafts_[index].work += expression.work;
+    drafts_[index].looks_up |= looks_up(expression);
+    drafts_[index].writes_state |= new_states_.contains(node.get());
     note_reads(index, node, expression.reads);
     drafts_[index].members.push_back({kind, node, std::move(expression)});
   }
@@ -201,7 +219,7 @@ class Fuser {
     for (uint32_t index : neighbours(operand.reads)) {
       const Draft& draft = drafts_[index];
       const GroupSpace& space = draft.space;
-      if (draft.call || !(space.shape == shape)) continue;
+      if (draft.call || !(space.shape == shape) || !is_safe_with(draft, node.get(), operand)) continue;
       // An elementwise group takes the reduction's rows, unless that would leave it too few to share out.
       if (space.axes.empty() ? !worth_rows(shape, axes) : !(space.axes == axes)) continue;
       if (!space.inner.empty() && !(space.inner == without_units(axes, shape))) continue;
@@ -225,6 +243,7 @@ class Fuser {
       const Draft& draft = drafts_[index];
       const GroupSpace& space = draft.space;
       if (draft.call || !(space.shape == shape || takes_rows_of(draft, shape, kept))) continue;
+      if (!is_safe_with(draft, node.get(), operand)) continue;
       if (!space.axes.empty() && !(without_units(space.axes, space.shape) == kept)) continue;
       if (!space.inner.empty() && !(space.inner == kept)) continue;
       const ir::IndexMap row = space.axes.empty() ? whole : row_map(space.shape, space.axes);
@@ -291,6 +310,7 @@ class Fuser {
       const Draft& draft = drafts_[index];
       const GroupSpace& space = draft.space;
       if (draft.call || draft.is_total || !shares_a_read(draft, index, made.reads)) continue;
+      if (!is_safe_with(draft, node.get(), made)) continue;
       const bool alike = space.shape == shape;
       if (alike || is_regrouped(space.shape, space.axes, shape)) {
         // Rows that a matrix product wants flattened are still the same rows.
@@ -444,7 +464,8 @@ class Fuser {
   std::unordered_map<const Node*, uint32_t> unit_;  // the unit that computes a stored node or a reduction
   std::unordered_map<const Node*, std::vector<uint32_t>> readers_;
   Uses uses_;
-  Nodes shared_;  // read by another unit than the one that makes it
+  Nodes shared_;      // read by another unit than the one that makes it
+  Nodes new_states_;  // what stores put in place of whole buffers
   std::vector<Draft> drafts_;
   EpilogueMatcher epilogues_{limits_, kept_, stored_, uses_, [this](const Value& value) { return unit_of(value); }};
 };

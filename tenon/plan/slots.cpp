@@ -33,11 +33,13 @@ class Assigner {
       if (may_fault(units_[i])) ++faults_left_;
     }
     for (Unit& unit : units_) {
-      if (may_fault(unit)) --faults_left_;
+      const size_t faults = may_fault(unit) ? 1 : 0;
+      if (unit.call) faults_left_ -= faults;  // it looks at all indices before it writes; a kernel at each on its way
       if (!unit.call)
         add_fused(std::move(unit.fused));
       else if (unit.pieces.empty())  // pieces have been written where they belong
         add_call(unit);
+      if (!unit.call) faults_left_ -= faults;
       ++at_;
     }
     lay_out_temporaries();

@@ -134,6 +134,40 @@ TEST(PlanLimits, Gpt2NeedsNeitherF64NorI64Arithmetic) {
   }
 }
 
+TEST(PlanLimits, ADeviceWithoutGatherLooksUpInAnyViewOfATable) {
+  ir::Limits limits = with_buffers(4);
+  limits.missing_calls = {Op::gather};
+  const Tensor ids = leaf({32}, DType::i64);
+  for (const Tensor& table :
+       {leaf({8, 6}).t().reshape({8, 6}), pad(leaf({7, 6}), {0, 0, 1, 0}), leaf({8, 6}) * 2.0,
+        cat({leaf({4, 6}), leaf({4, 6})}), leaf({8, 0}), leaf({6, 8}).t(), flip(leaf({8, 6}), {0})}) {
+    const plan::Plan plan = plan_of({index_select(table, 0, ids)}, limits);
+    EXPECT_FALSE(has_call(plan, Op::gather)) << plan.print();
+    EXPECT_LE(most_buffers(plan), 4u);
+  }
+}
+
+// A bad index is found halfway, when part of the result has been written.
+TEST(PlanLimits, AKernelThatLooksUpWritesOverNoState) {
+  ir::Limits limits;
+  limits.gathers_inside = true;
+  const Tensor table = leaf({100, 64}), ids = leaf({32}, DType::i64);
+  Tensor sums = leaf({32, 64}), means = leaf({32});
+  const Tensor picked = nn::embedding(table, ids);
+  sums.add_(picked);
+  means.copy_(mean(picked, {-1}));
+  const plan::Plan plan = plan_of({sums, means}, limits);
+  size_t over_states = 0;
+  for (const plan::Launch& launch : plan.launches) {
+    const auto& nest = std::get<ir::LoopNest>(plan.kernels[launch.kernel]);
+    const bool looks_up = std::any_of(nest.code.begin(), nest.code.end(),
+                                      [](const ir::Instr& instr) { return instr.kind == ir::Instr::Kind::gather; });
+    EXPECT_FALSE(looks_up && launch.writes_state) << ir::to_string(nest);
+    over_states += launch.writes_state;
+  }
+  EXPECT_GT(over_states, 0u) << "the sums are added where they lie, by a kernel behind";
+}
+
 TEST(PlanLimits, AnEmbeddingIsLookedUpByTheKernelThatNormalisesIt) {
   ir::Limits limits;
   limits.gathers_inside = true;

@@ -284,7 +284,11 @@ std::unique_ptr<device::Recording> CpuDevice::record(std::span<const device::Com
 
 }  // namespace
 
-std::unique_ptr<device::Device> open() { return open_with({}); }
+std::unique_ptr<device::Device> open() {
+  ir::Limits limits;
+  limits.gathers_inside = true;
+  return open_with(limits);
+}
 std::unique_ptr<device::Device> open_unfused() {
   ir::Limits limits;
   limits.fuses = false;
