@@ -58,23 +58,6 @@ void StoredValues::decide(const NodeRef& node, bool for_product) {
   }
 }
 
-// A kernel that may find a bad index halfway must not write over a state: what such a kernel needs is looked up before.
-void StoredValues::store_lookups_behind_states() {
-  std::vector<const Node*> open;
-  for (const auto& [whole, pieces] : assemblies_) {
-    if (whole->op() != Op::store) continue;
-    for (const Piece& piece : pieces) open.push_back(ir::base_of(piece.value).node.get());
-  }
-  Nodes seen;
-  while (!open.empty()) {
-    const Node* node = open.back();
-    open.pop_back();
-    if (node->evaluated() || !is_inline(*node, limits_) || !seen.insert(node).second) continue;
-    if (node->op() == Op::gather) stored_.insert(node);
-    for (const Value& input : node->inputs()) open.push_back(ir::base_of(input).node.get());
-  }
-}
-
 // Calls read memory, and so do kernels that pick rows of a table or draw random numbers.
 void StoredValues::store_operand(const Value& operand) {
   const Value base = ir::base_of(operand);

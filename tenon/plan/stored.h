@@ -20,9 +20,7 @@ class StoredValues {
   /// `stored` grows with every node; `uses` is looked at only.
   StoredValues(const Nodes& kept, const Assemblies& assemblies, const ir::Limits& limits, const Uses& uses,
                Nodes& stored)
-      : kept_(kept), assemblies_(assemblies), limits_(limits), uses_(uses), stored_(stored) {
-    if (limits_.looks_up_inside()) store_lookups_behind_states();
-  }
+      : kept_(kept), assemblies_(assemblies), limits_(limits), uses_(uses), stored_(stored) {}
 
   /// `for_product`: a product adds to this value, or adds this value to itself, and needs it in memory.
   void decide(const ir::NodeRef& node, bool for_product);
@@ -38,7 +36,6 @@ class StoredValues {
     std::vector<Source> sources;
   };
 
-  void store_lookups_behind_states();
   void store_operand(const ir::Value& operand);
   Behind behind_operands(const ir::Node& node) const;
   void store_until_few_sources(const ir::Node& node, Behind& all);

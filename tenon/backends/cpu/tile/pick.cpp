@@ -12,18 +12,32 @@ bool is_inside(Index index, int64_t size) {
   return static_cast<uint64_t>(static_cast<int64_t>(index)) < static_cast<uint64_t>(size);
 }
 
-// One pass without branches tells whether any index is bad.
+// Without branches and four at a time, so that checking stays cheaper than picking.
+template <typename Index>
+bool are_inside(const Index* index, int64_t size, size_t n) {
+  const auto as_unsigned = [&](size_t i) { return static_cast<uint64_t>(static_cast<int64_t>(index[i])); };
+  uint64_t largest[4] = {};
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    for (size_t k = 0; k < 4; ++k) largest[k] = std::max(largest[k], as_unsigned(i + k));
+  }
+  for (; i < n; ++i) largest[0] = std::max(largest[0], as_unsigned(i));
+  return n == 0 || *std::max_element(largest, largest + 4) < static_cast<uint64_t>(size);
+}
+
 template <typename T, typename Index>
 bool pick_all(T* to, const T* from, int64_t step, const Index* index, int64_t stride, int64_t size, size_t n) {
-  bool all_inside = true;
-  for (size_t i = 0; i < n; ++i) all_inside &= is_inside(index[i], size);
-  const auto element = [&](size_t i) { return from[static_cast<int64_t>(i) * step + index[i] * stride]; };
-  if (all_inside) {
-    for (size_t i = 0; i < n; ++i) to[i] = element(i);
-  } else {
-    for (size_t i = 0; i < n; ++i) to[i] = is_inside(index[i], size) ? element(i) : T{0};
+  if (!are_inside(index, size, n)) {
+    for (size_t i = 0; i < n; ++i)
+      to[i] = is_inside(index[i], size) ? from[static_cast<int64_t>(i) * step + index[i] * stride] : T{0};
+    return false;
   }
-  return all_inside;
+  if (step == 0 && stride == 1) {  // the elements of a row
+    for (size_t i = 0; i < n; ++i) to[i] = from[index[i]];
+  } else {
+    for (size_t i = 0; i < n; ++i) to[i] = from[static_cast<int64_t>(i) * step + index[i] * stride];
+  }
+  return true;
 }
 
 template <typename T, typename Index>
