@@ -194,6 +194,7 @@ class Assigner {
   void add_fused(FusedKernel kernel) {
     Launch launch;
     launch.inputs = static_cast<uint32_t>(kernel.inputs.size());
+    launch.numbers = std::move(kernel.numbers);
     for (size_t i = 0; i < kernel.inputs.size(); ++i)
       launch.args.push_back({slot_of_input(kernel.inputs[i]), kernel.touched[i].begin, kernel.touched[i].size()});
     std::vector<uint32_t>& in_place = kernel.nest.in_place;
@@ -241,6 +242,7 @@ class Assigner {
     call.op = node->op();
     call.attrs = node->attrs();
     Launch launch;
+    launch.numbers = ir::take_numbers(call);
     const auto add_operand = [&](const Value& base, ir::IndexMap map) {
       const ir::ByteRange range = start_at_first_byte(map, base.dtype(), request_.limits.alignment);
       launch.args.push_back({slot_of_input(base), range.begin, range.size()});

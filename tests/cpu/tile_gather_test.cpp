@@ -223,7 +223,7 @@ TEST_P(BadIndices, AreNamedAsByAGatherOfItsOwn) {
     base::set_num_threads(threads);
     for (const DType dtype : {DType::f32, DType::bf16, DType::u8}) {
       for (const DType index_dtype : {DType::i32, DType::i64}) {
-        for (const Device& device : {looking(), Device("cpu"), Device("cpu_unfused")}) {
+        for (const Device& device : {looking(), Device("cpu"), Device("cpu_unfused"), Device("remote")}) {
           const Tensor table = zeros(bad.table, Options(dtype, device)).clone().eval();
           const Tensor index = from_vector(numbers, bad.index).to(index_dtype).to(device).eval();
           const Tensor picked = gathered(table, index, bad.axis);
@@ -281,7 +281,7 @@ TEST(Lookup, WorksAgainAfterABadIndex) {
 // Little enough to be done when eval returns. Written by the kernel that looks up, by one that reads what it made, and
 // by one that has nothing to do with it.
 TEST(Lookup, ABadIndexLeavesAStateThatTheSamePlanUpdates) {
-  for (const Device& device : {looking(), Device("cpu")}) {
+  for (const Device& device : {looking(), Device("cpu"), Device("remote")}) {
     const Tensor table = ones({5, 30}, Options(DType::f32, device)).clone().eval();
     Tensor sums = zeros({20, 30}, Options(DType::f32, device)).clone().eval();
     Tensor means = zeros({20}, Options(DType::f32, device)).clone().eval();

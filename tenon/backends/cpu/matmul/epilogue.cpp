@@ -23,7 +23,7 @@ class ContractEpilogue : public CallKernel {
     if (epilogue_.bias) bias_offset_ = call.inputs[2].map.views()[0].offset;
   }
 
-  void run(std::span<std::byte* const> args) const override {
+  void run(const Arguments& args) const override {
     if (count_ == 0) return;
     size_t next = 2;
     const float* bias = epilogue_.bias ? reinterpret_cast<const float*>(args[next++]) + bias_offset_ : nullptr;

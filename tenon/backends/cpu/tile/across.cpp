@@ -49,7 +49,7 @@ class AcrossProgram : public TileProgram {
     outer_rows_ = nest.rows() / std::max<int64_t>(1, space_[inner_]);
   }
 
-  void run(std::span<std::byte* const> buffers) const override {
+  void run(const Arguments& args) const override {
     const int64_t rows = space_[inner_];
     if (rows == 0 || outer_rows_ == 0) return;
     // Narrow enough to give every thread a few blocks, wide enough to pay for the dispatch.
@@ -59,7 +59,7 @@ class AcrossProgram : public TileProgram {
     const int64_t blocks = (rows + width - 1) / width;
     FirstBadIndex bad;
     base::parallel_for(blocks * outer_rows_, 1, [&](int64_t begin, int64_t end) {
-      Worker worker(*this, buffers, static_cast<size_t>(width), bad);
+      Worker worker(*this, args, static_cast<size_t>(width), bad);
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % blocks * width;
         worker.run_block(i / blocks, first, static_cast<size_t>(std::min(width, rows - first)));
@@ -88,8 +88,13 @@ class AcrossProgram : public TileProgram {
 
   class Worker {
    public:
-    Worker(const AcrossProgram& program, std::span<std::byte* const> buffers, size_t width, FirstBadIndex& bad)
-        : p_(program), buffers_(buffers), bad_(bad), stride_(width * 8), memory_(program.code_.size() * stride_ + 64) {
+    Worker(const AcrossProgram& program, const Arguments& args, size_t width, FirstBadIndex& bad)
+        : p_(program),
+          buffers_(args.buffers),
+          numbers_(args.numbers),
+          bad_(bad),
+          stride_(width * 8),
+          memory_(program.code_.size() * stride_ + 64) {
       lanes_.resize(program.code_.size());
       for (size_t i = 0; i < p_.code_.size(); ++i) {
         if (p_.code_[i].instr.kind == Instr::Kind::reduce) lanes_[i].resize(kLanes * stride_);
@@ -211,7 +216,8 @@ class AcrossProgram : public TileProgram {
         default: {
           int64_t state[2];
           std::memcpy(state, buffers_[instr.buffer], sizeof(state));
-          const uint64_t start = static_cast<uint64_t>(state[1]) + instr.bits + static_cast<uint64_t>(position);
+          const uint64_t start =
+              static_cast<uint64_t>(state[1]) + numbers_[instr.bits] + static_cast<uint64_t>(position);
           for (size_t k = 0; k < n; ++k) {
             const uint32_t word =
                 ir::philox_word(static_cast<uint64_t>(state[0]), start + static_cast<uint64_t>(stride) * k);
@@ -254,6 +260,7 @@ class AcrossProgram : public TileProgram {
 
     const AcrossProgram& p_;
     std::span<std::byte* const> buffers_;
+    std::span<const uint64_t> numbers_;
     FirstBadIndex& bad_;
     int64_t row_ = 0;  // the first of the block
     size_t stride_, n_ = 0;

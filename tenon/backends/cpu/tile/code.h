@@ -54,7 +54,7 @@ struct TileInstr {
   uint32_t axis = 0;         // of a gather: for its message
   uint32_t buffer = 0;
   uint32_t access = kNoRegister;  // which of TileCode::accesses
-  uint64_t bits = 0;              // of a gather: how many there are to pick from
+  uint64_t bits = 0;              // of a gather: how many there are to pick from; of random numbers: see ir::Instr
 };
 
 /// A row value spread over a register.

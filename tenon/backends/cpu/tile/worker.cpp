@@ -18,9 +18,10 @@ size_t bytes_of(const TileCode& code, size_t scalar_bytes) {
 
 }  // namespace
 
-TileWorker::TileWorker(const TileCode& code, std::span<std::byte* const> buffers, FirstBadIndex& bad)
+TileWorker::TileWorker(const TileCode& code, const Arguments& args, FirstBadIndex& bad)
     : code_(code),
-      buffers_(buffers),
+      buffers_(args.buffers),
+      numbers_(args.numbers),
       bad_(bad),
       scalar_bytes_(static_cast<size_t>(code.rows_per_tile) * 8),
       memory_(bytes_of(code, scalar_bytes_)),

@@ -7,6 +7,7 @@
 
 #include <span>
 
+#include "tenon/backends/cpu/arguments.h"
 #include "tenon/backends/cpu/bad_index.h"
 #include "tenon/backends/cpu/scratch.h"
 #include "tenon/backends/cpu/tile/code.h"
@@ -15,7 +16,7 @@ namespace tenon::backends::cpu {
 
 class TileWorker {
  public:
-  TileWorker(const TileCode& code, std::span<std::byte* const> buffers, FirstBadIndex& bad);
+  TileWorker(const TileCode& code, const Arguments& args, FirstBadIndex& bad);
   ~TileWorker();
   TileWorker(const TileWorker&) = delete;
   TileWorker& operator=(const TileWorker&) = delete;
@@ -74,6 +75,7 @@ class TileWorker {
 
   const TileCode& code_;
   const std::span<std::byte* const> buffers_;
+  const std::span<const uint64_t> numbers_;
   FirstBadIndex& bad_;
   const size_t scalar_bytes_;
   const Scratch memory_;

@@ -215,7 +215,7 @@ void TileWorker::random(const TileInstr& instr, std::byte* tile, int64_t positio
   int64_t state[2];
   std::memcpy(state, buffers_[instr.buffer], sizeof(state));
   const auto seed = static_cast<uint64_t>(state[0]);
-  const uint64_t start = static_cast<uint64_t>(state[1]) + instr.bits + static_cast<uint64_t>(position);
+  const uint64_t start = static_cast<uint64_t>(state[1]) + numbers_[instr.bits] + static_cast<uint64_t>(position);
   if (stride == 1) return tile_philox(tile, seed, start, n);
   for (size_t i = 0; i < n; ++i) {
     const uint32_t word = ir::philox_word(seed, start + static_cast<uint64_t>(stride) * i);
