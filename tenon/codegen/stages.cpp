@@ -54,6 +54,7 @@ class Cutter {
         default:
           scope = instr.per_row ? Scope::constant : Scope::column;
           if (!is_same_in_all_rows(nest_, instr.map)) scope = scope | Scope::row;
+          for (const uint32_t arg : instr.args) scope = scope | made_.values[arg].scope;  // what a gather is moved by
       }
     }
   }

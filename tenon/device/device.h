@@ -83,6 +83,7 @@ struct Launch {
   base::SmallVector<Arg, 3> args;
   uint32_t inputs = 0;  // so many arguments are read, the rest is written; an output may be the memory of an input
   bool writes_state = false;  // some output is memory that has held a value before, which a fault leaves there
+  ir::Numbers numbers = {};   // of which instructions take one by its index, and a call its only one
 };
 /// Moves `to.bytes` bytes inside the device.
 struct Copy {

@@ -159,6 +159,7 @@ std::vector<device::Command> commands_of(const Executable& executable, const Bin
     device::Launch command{launch.program, {}, launch.what.inputs};
     for (const plan::Argument& argument : launch.what.args) command.args.push_back(arg_of(argument));
     command.writes_state = launch.what.writes_state;
+    command.numbers = launch.what.numbers;
     if (const size_t scratch = launch.program->scratch_bytes())
       command.args.push_back({binding.scratch->buffer(), binding.scratch_offset, scratch});
     commands.push_back(std::move(command));

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "tenon/base/hash.h"
@@ -41,6 +42,16 @@ struct Call {
   Epilogue epilogue;
   bool operator==(const Call&) const = default;
 };
+
+/// Numbers that come with a launch, so that launches which differ by them alone run one kernel.
+using Numbers = base::SmallVector<uint64_t, 1>;
+
+/// How many numbers a call takes: one if it draws random numbers, for where they begin.
+size_t numbers_of(const Call& call);
+/// Takes them out of the attributes, which are 0 there in every kernel.
+Numbers take_numbers(Call& call);
+/// Puts them there again.
+void put_numbers(Call& call, std::span<const uint64_t> numbers);
 
 inline uint64_t hash(const Call& call) {
   uint64_t h = base::mix(static_cast<uint64_t>(call.op), hash(call.attrs));

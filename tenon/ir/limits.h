@@ -28,7 +28,7 @@ class EnumSet {
   std::bitset<128> bits_;
 };
 
-/// The defaults are those of the cpu device.
+/// The defaults are those of the cpu device, which also looks up inside kernels.
 struct Limits {
   bool one_op_per_kernel = false;  // the reference device: every op is a call of its own
   bool fuses = true;               // false: every op is a kernel of its own, to compare bits against

@@ -24,7 +24,7 @@ struct Instr {
     number,  // a constant: `bits` as in ConstantAttrs
     ramp,    // the position that `map` leads to, as a number (an iota seen through views)
     valid,   // bool: whether `map` leads to an element and not to padding
-    random,  // word `bits` + position of the Philox stream whose state is buffer `buffer`
+    random,  // word n + position of the Philox stream whose state is buffer `buffer`; n is number `bits` of the launch
     apply,   // elementwise op `op` on `args`
     reduce,  // folds args[0] over the row, or over all rows when per_column, with sum, max or prod
     store,   // writes args[0] to buffer `buffer` through `map`
@@ -39,6 +39,7 @@ struct Instr {
   IndexMap map;  // over the whole space; over the rows only when per_row, over a row's elements when per_column
   uint64_t bits = 0;
   int64_t stride = 0;
+  uint32_t axis = 0;  // of the table, for the message of a fault
   bool operator==(const Instr&) const = default;
 };
 
@@ -48,6 +49,7 @@ struct LoopNest {
   std::vector<Instr> code;  // operands before users
   uint32_t inputs = 0;      // buffers 0..inputs-1 are read, the following ones written
   uint32_t outputs = 0;
+  uint32_t numbers = 0;  // that come with a launch
   /// Per output the input whose memory it is, or kFresh; empty: none. Such an input is read at the element that is
   /// written and nowhere else, and all stores stand behind all loads.
   std::vector<uint32_t> in_place;

@@ -171,6 +171,7 @@ class Walk {
     gather.args.push_back(index);
     gather.stride = source.map.views()[0].strides[axis];
     gather.bits = static_cast<uint64_t>(source_shape[axis]);
+    gather.axis = static_cast<uint32_t>(axis);
     gather.buffer = static_cast<uint32_t>(made_.reads.size());
     source.map.apply(
         Move{Op::shrink, ir::ShrinkAttrs{Dims(source_shape.size(), 0), at_first, Dims(source_shape.size(), 1)}});

@@ -24,7 +24,8 @@ struct Read {
 
 struct Expression {
   /// Operands before users, the value itself last. The buffer of a load, a gather or of random numbers is the number of
-  /// a read; a load and a gather have the read's map. All other maps are over the shape of the value.
+  /// a read; a load and a gather have the read's map. All other maps are over the shape of the value. The bits of
+  /// random numbers are where they begin.
   std::vector<ir::Instr> code;
   std::vector<Read> reads;
   size_t work = 1;  // ops

@@ -48,6 +48,7 @@ class Builder {
       if (is_written[i]) write(i);
     }
     nest_.outputs = static_cast<uint32_t>(kernel_.outputs.size());
+    nest_.numbers = static_cast<uint32_t>(kernel_.numbers.size());
     find_touched();
     merge_axes();
     kernel_.nest = std::move(nest_);
@@ -174,6 +175,7 @@ class Builder {
         }
         case Instr::Kind::random:
           instr.buffer = buffers_.at(key_of(member.expression.reads[instr.buffer].value));
+          instr.bits = index_of_number(instr.bits);
           at[i] = add_mapped(std::move(instr), moves);
           break;
         case Instr::Kind::ramp:
@@ -190,6 +192,14 @@ class Builder {
       }
     }
     return at.back();
+  }
+
+  // What layers draw differs by where it begins and nothing else: that comes with the launch.
+  uint64_t index_of_number(uint64_t number) {
+    const auto known = std::find(kernel_.numbers.begin(), kernel_.numbers.end(), number);
+    const auto index = static_cast<uint64_t>(known - kernel_.numbers.begin());
+    if (known == kernel_.numbers.end()) kernel_.numbers.push_back(number);
+    return index;
   }
 
   // Constant along the row, it is done once per row.

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "tenon/ir/call.h"
 #include "tenon/ir/limits.h"
 #include "tenon/ir/loop_nest.h"
 #include "tenon/plan/expression.h"
@@ -34,6 +35,7 @@ struct FusedKernel {
   ir::LoopNest nest;
   std::vector<ir::Value> inputs;  // values that exist before it runs, in order of first use
   std::vector<ir::Value> outputs;
+  ir::Numbers numbers;                 // that its launch brings
   std::vector<ir::ByteRange> touched;  // per buffer, inputs first: the bytes of the value that the nest reaches
   std::vector<bool> aligned;           // per input: element i of the results needs element i of it and no other
   std::vector<bool> whole;             // per output: one value per element, not per row or column

@@ -88,6 +88,15 @@ std::vector<Value> simplified_graph(const std::vector<Value>& outputs, const Req
   return rewrite(outputs, rule, request.limits.one_op_per_kernel ? 0 : realm);
 }
 
+// A gather that kernels can do inside: of a table that lies in memory with even strides, if there is anything to look up.
+std::optional<std::vector<Value>> with_even_table(const Node& node, std::span<const Value> in) {
+  if (ir::count(node.type().shape) == 0)
+    return std::vector{ir::full(node.type().shape, 0, node.type().dtype, node.device())};
+  if (ir::count(in[0].shape()) == 0 || ir::look_through(in[0]).map.is_strided()) return std::nullopt;
+  const Value table = ir::decompose(Op::contiguous, in.first(1), ir::NoAttrs())[0];
+  return std::vector{ir::gather(table, in[1], static_cast<size_t>(node.attrs_as<ir::AxisAttrs>().axis))};
+}
+
 // Calls that the device lacks are taken apart, and what comes of that too.
 std::vector<Value> with_calls_of(const ir::Limits& limits, std::vector<Value> outputs) {
   if (limits.missing_calls.empty()) return outputs;
@@ -97,6 +106,11 @@ std::vector<Value> with_calls_of(const ir::Limits& limits, std::vector<Value> ou
   for (bool found = true; found;) {
     found = false;
     outputs = rewrite(outputs, [&](const Node& node, std::span<const Value> in) -> std::optional<std::vector<Value>> {
+      if (node.op() == Op::gather && limits.missing_calls.contains(Op::gather)) {
+        auto made = with_even_table(node, in);
+        found = found || made;
+        return made;
+      }
       if (!is_missing(node)) return std::nullopt;
       found = true;
       return ir::decompose(node.op(), in, node.attrs());

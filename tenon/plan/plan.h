@@ -46,6 +46,7 @@ struct Launch {
   uint32_t inputs = 0;        // the first so many arguments are read, the others written
   bool writes_state = false;  // overwrites memory that was there before the plan ran
   base::SmallVector<Argument, 4> args;
+  ir::Numbers numbers;  // where its random numbers begin
   // For people: the op that made its first result, where that was recorded (see ir::Node::scope), and all results.
   ir::Op op = ir::Op::add;
   uint32_t scope = 0;

@@ -33,11 +33,13 @@ class Assigner {
       if (may_fault(units_[i])) ++faults_left_;
     }
     for (Unit& unit : units_) {
-      if (may_fault(unit)) --faults_left_;
+      const size_t faults = may_fault(unit) ? 1 : 0;
+      if (unit.call) faults_left_ -= faults;  // it looks at all indices before it writes; a kernel at each on its way
       if (!unit.call)
         add_fused(std::move(unit.fused));
       else if (unit.pieces.empty())  // pieces have been written where they belong
         add_call(unit);
+      if (!unit.call) faults_left_ -= faults;
       ++at_;
     }
     lay_out_temporaries();
@@ -192,6 +194,7 @@ class Assigner {
   void add_fused(FusedKernel kernel) {
     Launch launch;
     launch.inputs = static_cast<uint32_t>(kernel.inputs.size());
+    launch.numbers = std::move(kernel.numbers);
     for (size_t i = 0; i < kernel.inputs.size(); ++i)
       launch.args.push_back({slot_of_input(kernel.inputs[i]), kernel.touched[i].begin, kernel.touched[i].size()});
     std::vector<uint32_t>& in_place = kernel.nest.in_place;
@@ -239,6 +242,7 @@ class Assigner {
     call.op = node->op();
     call.attrs = node->attrs();
     Launch launch;
+    launch.numbers = ir::take_numbers(call);
     const auto add_operand = [&](const Value& base, ir::IndexMap map) {
       const ir::ByteRange range = start_at_first_byte(map, base.dtype(), request_.limits.alignment);
       launch.args.push_back({slot_of_input(base), range.begin, range.size()});

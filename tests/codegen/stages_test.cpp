@@ -24,10 +24,12 @@ struct Nest : ir::LoopNest {
   uint32_t load() { return mapped(Instr::Kind::load, whole()); }
   uint32_t load_per_row() { return mapped(Instr::Kind::load, IndexMap({space[0]}), true); }
   uint32_t load_per_column() { return mapped(Instr::Kind::load, same_in_all_rows()); }
-  uint32_t load_one() {
-    IndexMap map({1});
-    map.apply(Move{Op::expand, ir::ShapeAttrs{{space[0]}}});
-    return mapped(Instr::Kind::load, map, true);
+  uint32_t load_one() { return mapped(Instr::Kind::load, one_place({space[0]}), true); }
+  /// Of a table whose rows are as long as those of the nest, or of one whose elements are picked one by one.
+  uint32_t gather_row(uint32_t index) { return moved_by(index, same_in_all_rows(), false); }
+  uint32_t gather_elements(uint32_t index) {
+    if (code[index].per_row) return moved_by(index, one_place({space[0]}), true);
+    return moved_by(index, one_place(space), false);
   }
   uint32_t random() { return mapped(Instr::Kind::random, whole()); }
   uint32_t number() { return add({.kind = Instr::Kind::number, .per_row = true}); }
@@ -74,6 +76,16 @@ struct Nest : ir::LoopNest {
     map.apply(Move{Op::expand, ir::ShapeAttrs{space}});
     return map;
   }
+  static IndexMap one_place(const Dims& shape) {
+    IndexMap map(Dims(shape.size(), 1));
+    map.apply(Move{Op::expand, ir::ShapeAttrs{shape}});
+    return map;
+  }
+  uint32_t moved_by(uint32_t index, IndexMap map, bool per_row) {
+    const uint32_t made = mapped(Instr::Kind::gather, std::move(map), per_row);
+    code[made].args.push_back(index);
+    return made;
+  }
   uint32_t mapped(Instr::Kind kind, IndexMap map, bool per_row = false) {
     return add({.kind = kind, .per_row = per_row, .map = std::move(map)});
   }
@@ -111,6 +123,28 @@ struct LayerNormBackward : Nest {
            beta_out = store_per_column(beta_fold), product = apply(Op::mul, {slope, normal}),
            gamma_fold = fold_columns(product), gamma_out = store_per_column(gamma_fold);
 };
+
+TEST(Stages, AGatherChangesAlongWhatItsIndexAndItsTableDo) {
+  Nest nest;
+  const uint32_t constant = nest.load_one(), by_row = nest.load_per_row(), by_column = nest.load_per_column(),
+                 by_element = nest.load();
+  const std::vector<std::pair<uint32_t, Scope>> expected = {
+      {nest.gather_row(constant), Scope::column},        {nest.gather_row(by_row), Scope::element},
+      {nest.gather_row(by_column), Scope::column},       {nest.gather_row(by_element), Scope::element},
+      {nest.gather_elements(constant), Scope::constant}, {nest.gather_elements(by_row), Scope::row},
+      {nest.gather_elements(by_column), Scope::column},  {nest.gather_elements(by_element), Scope::element}};
+  const Stages cut = stages(nest);
+  for (const auto& [gather, scope] : expected) EXPECT_EQ(cut.values[gather].scope, scope) << gather;
+}
+
+TEST(Stages, AGatherWaitsForTheReductionThatItsIndexIs) {
+  Nest nest;
+  const uint32_t x = nest.load(), most = nest.fold(Op::max, x), row = nest.gather_row(most), out = nest.store(row);
+  const Stages cut = stages(nest);
+  ASSERT_EQ(cut.stages.size(), 2u);
+  EXPECT_EQ(cut.stages[0].per_element, (List{x, most}));
+  EXPECT_EQ(cut.stages[1].per_element, (List{row, out}));
+}
 
 TEST(Stages, AnElementwiseNestIsOneStage) {
   Nest nest;

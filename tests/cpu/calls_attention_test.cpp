@@ -31,7 +31,7 @@ Operands dense(DType dtype, const Sizes& z) {
 // Forward against the reference, then backward from the reference's own forward results, so that errors do not add up.
 void expect_attention(const Operands& x, bool causal, double slack = 8) {
   const ir::AttentionAttrs attrs{0.7 / std::sqrt(static_cast<double>(std::max<int64_t>(1, x.q.shape()[3]))), causal,
-                                 !x.mask.empty(), x.state.empty() ? 0 : 1. / 3};
+                                 !x.mask.empty(), x.state.empty() ? 0 : 1. / 3, 7};
   const DType dtype = x.q.dtype();
   const Dims &q = x.q.shape(), &v = x.v.shape();
   const ir::Type o{dtype, {q[0], q[1], q[2], v[3]}}, lse{accumulator(dtype), {q[0], q[1], q[2]}};

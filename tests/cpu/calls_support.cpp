@@ -69,7 +69,9 @@ Results run(const CallKernel& kernel, const ir::Call& call, const std::vector<Gi
   for (size_t i = 0; i < memory.size(); ++i) args.push_back(memory[i].data() + (i < inputs.size() ? 0 : kGuard));
   Bytes scratch(kernel.scratch_bytes(), kUntouched);
   if (!scratch.empty()) args.push_back(scratch.data());
-  kernel.run(args);
+  ir::Call taken = call;
+  const ir::Numbers numbers = ir::take_numbers(taken);
+  kernel.run({args, {numbers.data(), numbers.size()}});
   for (size_t i = 0; i < inputs.size(); ++i) EXPECT_EQ(memory[i], inputs[i].bytes) << "input " << i << " was changed";
   Results results;
   for (size_t i = inputs.size(); i < memory.size(); ++i) {
@@ -90,7 +92,10 @@ Results run_on_reference(const ir::Call& call, const std::vector<Given>& inputs)
   Results memory;
   for (const Given& input : inputs) memory.push_back(input.bytes);
   for (const ir::Type& output : call.outputs) memory.emplace_back(bytes_of(output));
-  device::Launch launch{device->compiler().compile(call), {}};
+  ir::Call kernel = call;
+  const ir::Numbers numbers = ir::take_numbers(kernel);
+  device::Launch launch{device->compiler().compile(kernel), {}};
+  launch.numbers = numbers;
   for (Bytes& bytes : memory) launch.args.push_back({{0, bytes.size(), bytes.data()}, 0});
   const device::Command command = launch;
   device->enqueue({&command, 1});

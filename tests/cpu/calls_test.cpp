@@ -101,7 +101,7 @@ TEST(Store, IntoItsOwnBaseWritesOnlyTheTarget) {
   const ir::Call call = store_of(base, value, {cut({3, 0}, {2, 4}, {1, 1})});
   Bytes memory = base.bytes, from = value.bytes;
   std::byte* args[] = {memory.data(), from.data(), memory.data()};
-  compile_call(call)->run(args);
+  compile_call(call)->run({args});
   EXPECT_EQ(memory, run_on_reference(call, {base, value})[0]);
 }
 
@@ -201,7 +201,7 @@ TEST(Indices, OutOfRangeIsNamedBeforeAnythingIsWritten) {
     memory.emplace_back(5 * 3 * 4);
     for (Bytes& bytes : memory) args.push_back(bytes.data());
     try {
-      compile_call(call)->run(args);
+      compile_call(call)->run({args});
     } catch (const Error& error) {
       EXPECT_EQ(memory.back(), Bytes(5 * 3 * 4));
       return error.what();

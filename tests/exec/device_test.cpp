@@ -282,6 +282,19 @@ TEST_F(NullDevice, RefusesALaunchThatDoesNotSayWhatItReads) {
             "[null] a launch reads 0 arguments, its kernel 1");
 }
 
+TEST_F(NullDevice, RefusesALaunchWithoutTheNumbersOfItsKernel) {
+  const device::Buffer a = device_->allocate(64), b = device_->allocate(64);
+  ir::Call call;
+  call.op = ir::Op::random_bits;
+  call.attrs = ir::RandomAttrs{4, 0};
+  call.inputs.push_back({DType::i64, ir::IndexMap({2})});
+  call.outputs.push_back({DType::i32, {4}});
+  device::Launch launch{device_->compiler().compile(call), {{a, 0, 16}, {b, 0, 16}}, 1};
+  EXPECT_EQ(enqueue(launch), "[null] a launch brings 0 numbers, its kernel takes 1");
+  launch.numbers.push_back(12);
+  EXPECT_EQ(enqueue(launch), kNothing);
+}
+
 TEST_F(NullDevice, KnowsHowFarAViewReaches) {
   const device::Buffer a = device_->allocate(40), b = device_->allocate(400);
   const auto launch = [&](const std::vector<ir::Move>& moves) {

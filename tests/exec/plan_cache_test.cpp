@@ -69,7 +69,8 @@ TEST(PlanCache, LiteralsOfEveryDtypeCanBeArguments) {
     return (full({2}, 3, dtype).clone() * Number(number) + full({2}, number, dtype)).to(DType::f64).to_vector<double>();
   };
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
-    for (const double number : {2.0, 0.5, -4.0, 1.5}) EXPECT_EQ(run(dtype, number), (std::vector<double>(2, 4 * number)));
+    for (const double number : {2.0, 0.5, -4.0, 1.5})
+      EXPECT_EQ(run(dtype, number), (std::vector<double>(2, 4 * number)));
   }
   for (const int64_t number : {2, 5, -7, 100}) {
     const Tensor x = full({2}, 3, DType::i64).clone();
@@ -87,6 +88,20 @@ TEST(PlanCache, ALoopThatDrawsRandomNumbersIsPlannedOnce) {
   std::vector<Tensor> later;
   for (int i = 0; i < 4; ++i) later.push_back(rand({6}, {}, &twin));
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(later[i].to_vector<float>(), drawn[i]) << i;
+}
+
+TEST(PlanCache, LaunchesOfOneKernelDrawEachItsOwnNumbers) {
+  for (const char* device : {"cpu", "cpu_unfused", "reference", "remote"}) {
+    Generator generator(1), twin(1);
+    const Options there(DType::f32, device);
+    const Tensor x = full({4, 4}, 0.5, there).clone().eval();
+    std::vector<Tensor> together, alone;
+    for (int i = 0; i < 3; ++i) together.push_back(matmul(rand({4, 4}, there, &generator), x));
+    eval(together);
+    for (int i = 0; i < 3; ++i) alone.push_back(matmul(rand({4, 4}, there, &twin).eval(), x).eval());
+    for (size_t i = 0; i < 3; ++i) EXPECT_EQ(together[i].to_bytes(), alone[i].to_bytes()) << device << i;
+    EXPECT_NE(together[0].to_bytes(), together[1].to_bytes()) << device;
+  }
 }
 
 TEST(Stats, CountWhatAnEvaluationDoes) {

@@ -610,8 +610,9 @@ std::vector<Host> run(const Sample& sample, DType element, ir::DeviceId device, 
 std::unique_ptr<device::Device> open_poor_cpu() {
   ir::Limits limits;
   limits.max_buffers = 4;
-  limits.missing_calls = {ir::Op::contract,  ir::Op::scatter_add,        ir::Op::scan,  ir::Op::sort,
-                          ir::Op::attention, ir::Op::attention_backward, ir::Op::store, ir::Op::contiguous};
+  limits.missing_calls = {ir::Op::contract,  ir::Op::gather,    ir::Op::scatter_add,        ir::Op::scan,
+                          ir::Op::sort,      ir::Op::attention, ir::Op::attention_backward, ir::Op::store,
+                          ir::Op::contiguous};
   return backends::cpu::open_with(limits);
 }
 

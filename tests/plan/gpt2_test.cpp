@@ -70,13 +70,16 @@ TEST(Gpt2Plan, AllLayersAreAlike) {
 
 TEST(Gpt2Plan, DistinctKernelsDoNotGrowWithTheLayers) {
   for (const bool autocast : {false, true}) {
-    Gpt2Config config = small(12);
-    config.autocast = autocast;
-    config.clips = true;
-    const size_t twelve = plan_of(config).kernels.size();
-    EXPECT_LE(twelve, 43u) << autocast;
-    config.layers = 48;
-    EXPECT_EQ(plan_of(config).kernels.size(), twelve) << autocast;
+    for (const double dropout : {0.0, 0.1}) {
+      Gpt2Config config = small(12);
+      config.autocast = autocast;
+      config.dropout = dropout;
+      config.clips = true;
+      const size_t twelve = plan_of(config).kernels.size();
+      EXPECT_LE(twelve, 43u) << autocast << dropout;
+      config.layers = 48;
+      EXPECT_EQ(plan_of(config).kernels.size(), twelve) << autocast << dropout;
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tenon/base/error.h"
+#include "tenon/device/registry.h"
 #include "tenon/plan/plan.h"
 #include "tests/plan/gpt2.h"
 
@@ -134,12 +135,87 @@ TEST(PlanLimits, Gpt2NeedsNeitherF64NorI64Arithmetic) {
   }
 }
 
-TEST(PlanLimits, AnEmbeddingIsLookedUpByTheKernelThatNormalisesIt) {
+TEST(PlanLimits, ADeviceWithoutGatherLooksUpInAnyViewOfATable) {
+  ir::Limits limits = with_buffers(4);
+  limits.missing_calls = {Op::gather};
+  const Tensor ids = leaf({32}, DType::i64);
+  for (const Tensor& table :
+       {leaf({8, 6}).t().reshape({8, 6}), pad(leaf({7, 6}), {0, 0, 1, 0}), leaf({8, 6}) * 2.0,
+        cat({leaf({4, 6}), leaf({4, 6})}), leaf({8, 0}), leaf({6, 8}).t(), flip(leaf({8, 6}), {0})}) {
+    const plan::Plan plan = plan_of({index_select(table, 0, ids)}, limits);
+    EXPECT_FALSE(has_call(plan, Op::gather)) << plan.print();
+    EXPECT_LE(most_buffers(plan), 4u);
+  }
+}
+
+bool looks_up(const plan::Kernel& kernel) {
+  if (const auto* call = std::get_if<ir::Call>(&kernel)) return call->op == Op::gather;
+  const std::vector<ir::Instr>& code = std::get<ir::LoopNest>(kernel).code;
+  return std::any_of(code.begin(), code.end(),
+                     [](const ir::Instr& instr) { return instr.kind == ir::Instr::Kind::gather; });
+}
+
+// A bad index is found halfway, when part of the result has been written.
+TEST(PlanLimits, AKernelThatLooksUpWritesOverNoState) {
   ir::Limits limits;
   limits.gathers_inside = true;
+  const Tensor table = leaf({100, 64}), ids = leaf({32}, DType::i64);
+  Tensor sums = leaf({32, 64}), means = leaf({32});
+  const Tensor picked = nn::embedding(table, ids);
+  sums.add_(picked);
+  means.copy_(mean(picked, {-1}));
+  const plan::Plan plan = plan_of({sums, means}, limits);
+  size_t over_states = 0;
+  for (const plan::Launch& launch : plan.launches) {
+    EXPECT_FALSE(looks_up(plan.kernels[launch.kernel]) && launch.writes_state) << plan.print();
+    over_states += launch.writes_state;
+  }
+  EXPECT_GT(over_states, 0u) << "the sums are added where they lie, by a kernel behind";
+}
+
+// Behind a state that has been overwritten, a bad index would be found too late to leave it as it was.
+TEST(PlanLimits, EverythingIsLookedUpBeforeAStateIsOverwritten) {
+  ir::Limits limits;
+  limits.gathers_inside = true;
+  const Tensor table = leaf({100, 64}), ids = leaf({32}, DType::i64);
+  Tensor state = leaf({32, 64});
+  state.add_(leaf({32, 64}) * 2.0);
+  const Tensor sum_of_both = state + nn::embedding(table, ids) * 3.0;
+  const plan::Plan plan = plan_of({state, sum_of_both}, limits);
+  bool is_overwritten = false;
+  for (const plan::Launch& launch : plan.launches) {
+    EXPECT_FALSE(is_overwritten && looks_up(plan.kernels[launch.kernel])) << plan.print();
+    is_overwritten = is_overwritten || launch.writes_state;
+  }
+  EXPECT_TRUE(is_overwritten) << plan.print();
+}
+
+TEST(PlanLimits, ALookupThatIsTheNewStateIsACall) {
+  ir::Limits limits;
+  limits.gathers_inside = true;
+  Tensor state = leaf({32, 64});
+  state.copy_(nn::embedding(leaf({100, 64}), leaf({32}, DType::i64) + 1));
+  const plan::Plan plan = plan_of({state}, limits);
+  ASSERT_EQ(plan.launches.size(), 2u) << plan.print();
+  EXPECT_TRUE(plan.launches[1].writes_state);
+  EXPECT_TRUE(has_call(plan, Op::gather));
+}
+
+TEST(PlanLimits, AnEmbeddingIsLookedUpByTheKernelThatNormalisesIt) {
+  const ir::Limits& limits = device::open(Device("cpu").id).limits();
   const Tensor table = leaf({100, 64}), positions = leaf({32, 64}), ids = leaf({4, 32}, DType::i64);
   const Tensor x = nn::layer_norm(nn::embedding(table, ids) + positions, {64}, leaf({64}), leaf({64}));
   EXPECT_EQ(plan_of({x}, limits).launches.size(), 1u);
+}
+
+TEST(PlanLimits, ALookupWithNothingToComputeIsACall) {
+  const ir::Limits& limits = device::open(Device("cpu").id).limits();
+  const Tensor table = leaf({100, 64}), ids = leaf({4, 32}, DType::i64);
+  const Tensor rows = nn::embedding(table, ids);
+  EXPECT_TRUE(has_call(plan_of({rows}, limits), Op::gather));
+  EXPECT_TRUE(has_call(plan_of({matmul(rows, leaf({64, 8}))}, limits), Op::gather));
+  EXPECT_FALSE(has_call(plan_of({rows * 2.0}, limits), Op::gather));
+  EXPECT_FALSE(has_call(plan_of({nn::embedding(table, ids + 1)}, limits), Op::gather)) << "the index is computed";
 }
 
 }  // namespace

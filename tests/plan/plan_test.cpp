@@ -101,6 +101,21 @@ TEST(Plan, ACommonSubexpressionIsLaunchedOnce) {
   EXPECT_EQ(ops_of(plan_of({sum, ir::add(x, y)})), (std::vector{Op::add, Op::exp, Op::neg, Op::mul}));
 }
 
+TEST(Plan, WhereRandomNumbersBeginComesWithTheLaunch) {
+  const Value state = leaf(1, {2}, DType::i64), x = leaf(2);
+  const auto drawn = [&](uint64_t offset) {
+    const Value words = ir::reshape(ir::random_bits(state, 16, offset), {4, 4});
+    return ir::contract(ir::cast(words, DType::f32), x, DType::f32);
+  };
+  for (const ir::Limits& limits : {one_op_a_kernel(), ir::Limits()}) {
+    const Plan plan = plan_of({drawn(0), drawn(40), drawn(16)}, limits);
+    std::multiset<uint64_t> begins;
+    for (const Launch& launch : plan.launches) begins.insert(launch.numbers.begin(), launch.numbers.end());
+    EXPECT_EQ(begins, (std::multiset<uint64_t>{0, 16, 40}));
+    EXPECT_EQ(plan.kernels.size() * 3, plan.launches.size());
+  }
+}
+
 TEST(Plan, TheSameOutputTwiceIsComputedOnce) {
   const Value y = ir::exp(leaf(1));
   const Plan plan = plan_of({y, y});

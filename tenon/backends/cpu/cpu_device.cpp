@@ -35,7 +35,7 @@ struct Compiled : device::Program {
 
   size_t scratch_bytes() const override { return call ? call->scratch_bytes() : 0; }
 
-  void run(std::span<std::byte* const> args) const {
+  void run(const Arguments& args) const {
     if (what.empty()) return run_now(args);
     const auto start = std::chrono::steady_clock::now();
     run_now(args);
@@ -43,7 +43,7 @@ struct Compiled : device::Program {
   }
 
  private:
-  void run_now(std::span<std::byte* const> args) const {
+  void run_now(const Arguments& args) const {
     if (tiles)
       tiles->run(args);
     else
@@ -87,7 +87,7 @@ class CpuCompiler : public device::Compiler {
 void run(const device::Launch& c) {
   base::SmallVector<std::byte*, 8> args;
   for (const Arg& arg : c.args) args.push_back(address(arg));
-  static_cast<const Compiled&>(*c.program).run({args.data(), args.size()});
+  static_cast<const Compiled&>(*c.program).run({{args.data(), args.size()}, {c.numbers.data(), c.numbers.size()}});
 }
 void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);
@@ -141,9 +141,7 @@ void forget_at_exit(Queue& queue) {
 
 class CpuDevice : public device::Device {
  public:
-  explicit CpuDevice(const ir::Limits& limits) : limits_(limits) {
-    finish_before_exit(queue_);
-  }
+  explicit CpuDevice(const ir::Limits& limits) : limits_(limits) { finish_before_exit(queue_); }
   ~CpuDevice() override { forget_at_exit(queue_); }
 
   const ir::Limits& limits() const override { return limits_; }
@@ -225,6 +223,7 @@ class CpuRecording : public device::Recording {
       if (const auto* launch = std::get_if<device::Launch>(&command)) {
         step.program = std::static_pointer_cast<const Compiled>(launch->program);
         for (const Arg& arg : launch->args) step.args.push_back(address(arg));
+        step.numbers = launch->numbers;
         all_->work += step.program->work;
       } else {
         step.other = command;
@@ -254,6 +253,7 @@ class CpuRecording : public device::Recording {
   struct Step {
     std::shared_ptr<const Compiled> program;
     base::SmallVector<std::byte*, 8> args;
+    ir::Numbers numbers;
     device::Command other;
   };
   struct All {
@@ -268,7 +268,7 @@ class CpuRecording : public device::Recording {
   static void run(const void* data) {
     for (const Step& step : static_cast<const All*>(data)->steps) {
       if (step.program)
-        step.program->run({step.args.data(), step.args.size()});
+        step.program->run({{step.args.data(), step.args.size()}, {step.numbers.data(), step.numbers.size()}});
       else
         run_all({&step.other, 1});
     }
@@ -284,7 +284,11 @@ std::unique_ptr<device::Recording> CpuDevice::record(std::span<const device::Com
 
 }  // namespace
 
-std::unique_ptr<device::Device> open() { return open_with({}); }
+std::unique_ptr<device::Device> open() {
+  ir::Limits limits;
+  limits.gathers_inside = true;
+  return open_with(limits);
+}
 std::unique_ptr<device::Device> open_unfused() {
   ir::Limits limits;
   limits.fuses = false;

@@ -17,6 +17,7 @@ struct CheckedProgram : device::Program {
   std::vector<size_t> bytes;       // per argument: how far the kernel reaches
   std::vector<size_t> alignments;  // per argument: the size of its elements
   size_t inputs = 0;
+  size_t numbers = 0;
 };
 
 // Which value lies where in a buffer.
@@ -73,6 +74,7 @@ class Contents {
 std::shared_ptr<CheckedProgram> checked(const ir::Call& call) {
   auto program = std::make_shared<CheckedProgram>();
   program->inputs = call.inputs.size();
+  program->numbers = ir::numbers_of(call);
   for (const ir::Operand& operand : call.inputs) {
     program->bytes.push_back(ir::bytes_reached(operand.map, operand.dtype).end);
     program->alignments.push_back(size_of(operand.dtype));
@@ -87,6 +89,7 @@ std::shared_ptr<CheckedProgram> checked(const ir::Call& call) {
 std::shared_ptr<CheckedProgram> checked(const ir::LoopNest& nest) {
   auto program = std::make_shared<CheckedProgram>();
   program->inputs = nest.inputs;
+  program->numbers = nest.numbers;
   program->bytes.resize(nest.inputs + nest.outputs, 0);
   program->alignments.resize(nest.inputs + nest.outputs, 1);
   for (const ir::Instr& instr : nest.code) {
@@ -94,6 +97,8 @@ std::shared_ptr<CheckedProgram> checked(const ir::LoopNest& nest) {
       if (arg >= static_cast<uint32_t>(&instr - nest.code.data()))
         base::fail("null", "an instruction reads a later one");
     }
+    if (instr.kind == ir::Instr::Kind::random && instr.bits >= nest.numbers)
+      base::fail("null", "an instruction takes number {} of {}", instr.bits, nest.numbers);
     const bool stores = instr.kind == ir::Instr::Kind::store;
     const bool gathers = instr.kind == ir::Instr::Kind::gather;
     if (!stores && !gathers && instr.kind != ir::Instr::Kind::load) continue;
@@ -180,6 +185,8 @@ class NullDevice : public device::Device {
     }
     if (c.inputs != program.inputs)
       base::fail("null", "a launch reads {} arguments, its kernel {}", c.inputs, program.inputs);
+    if (c.numbers.size() != program.numbers)
+      base::fail("null", "a launch brings {} numbers, its kernel takes {}", c.numbers.size(), program.numbers);
     for (size_t i = 0; i < program.inputs; ++i) check_read(c.args[i], program.bytes[i], program.alignments[i]);
     for (size_t i = program.inputs; i < c.args.size(); ++i)
       check_write(c.args[i], program.bytes[i], program.alignments[i]);

@@ -40,7 +40,8 @@ void run_bitcast(const ir::Operand& operand, const std::byte* from, std::byte* t
 }
 
 void run_launch(const device::Launch& launch) {
-  const ir::Call& call = static_cast<const CallProgram&>(*launch.program).call;
+  ir::Call call = static_cast<const CallProgram&>(*launch.program).call;
+  ir::put_numbers(call, {launch.numbers.data(), launch.numbers.size()});
   if (call.op == ir::Op::bitcast) {
     return run_bitcast(call.inputs[0], address(launch.args[0]), address(launch.args[1]));
   }

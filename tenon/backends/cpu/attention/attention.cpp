@@ -45,7 +45,6 @@ AttentionRun shape_of(const ir::Call& call) {
   run.causal = attrs.causal;
   run.has_mask = attrs.has_mask;
   run.dropout = attrs.dropout;
-  run.first_word = attrs.offset;
   return run;
 }
 
@@ -59,7 +58,7 @@ class AttentionKernel : public CallKernel {
     }
   }
 
-  void run(std::span<std::byte* const> args) const override {
+  void run(const Arguments& args) const override {
     base::SmallVector<std::unique_ptr<Input::Bound>, 7> bound;
     AttentionRun run = shape_;
     const auto bind = [&](size_t i) {
@@ -76,7 +75,7 @@ class AttentionKernel : public CallKernel {
     if (run.dropout > 0) {
       const Input::Bound state(inputs_[next], args[next]);
       run.seed = static_cast<uint64_t>(state.as<int64_t>()[0]);
-      run.first_word += static_cast<uint64_t>(state.as<int64_t>()[1]);
+      run.first_word = args.numbers[0] + static_cast<uint64_t>(state.as<int64_t>()[1]);
       ++next;
     }
     if (inputs_.size() > next) {
@@ -84,7 +83,7 @@ class AttentionKernel : public CallKernel {
       run.lse_saved = bind(next++);
       run.o_grad = bind(next++);
     }
-    execute(run, args.subspan(next));
+    execute(run, args.buffers.subspan(next));
   }
 
  protected:

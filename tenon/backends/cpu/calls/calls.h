@@ -8,8 +8,8 @@
 
 #include <cstddef>
 #include <memory>
-#include <span>
 
+#include "tenon/backends/cpu/arguments.h"
 #include "tenon/ir/call.h"
 
 namespace tenon::backends::cpu {
@@ -20,9 +20,9 @@ class CallKernel {
   virtual ~CallKernel() = default;
   /// Memory that a run takes as one more argument, behind the outputs.
   virtual size_t scratch_bytes() const { return 0; }
-  /// Arguments are the addresses of the inputs' buffers, then of the outputs, which are row-major. Several threads may
-  /// run one kernel at once, each with scratch memory of its own. Indices are checked before anything is written.
-  virtual void run(std::span<std::byte* const> args) const = 0;
+  /// Outputs are row-major. Several threads may run one kernel at once, each with scratch memory of its own. Indices
+  /// are checked before anything is written.
+  virtual void run(const Arguments& args) const = 0;
 };
 
 /// For contract, gather, scatter_add, sort, scan, attention, attention_backward, store, contiguous and 16-bit bitcasts;

@@ -32,7 +32,7 @@ class Gather : public CallKernel {
     row_ = StridedCopy(inner_shape, inner_strides, ir::row_major_strides(inner_shape), static_cast<size_t>(bytes_));
   }
 
-  void run(std::span<std::byte* const> args) const override {
+  void run(const Arguments& args) const override {
     const Indices::Checked index(indices_, args[1]);
     const int64_t rows = lines_.outer * picks_;
     if (rows == 0 || lines_.inner == 0) return;

@@ -2,8 +2,8 @@
 
 #pragma once
 
+#include "tenon/backends/cpu/bad_index.h"
 #include "tenon/backends/cpu/calls/input.h"
-#include "tenon/base/error.h"
 
 namespace tenon::backends::cpu {
 
@@ -38,8 +38,7 @@ class Indices {
       for (int64_t i = 0; i < n; ++i) outside |= static_cast<uint64_t>(index[i]) >= size;
       for (int64_t i = 0; outside && i < n; ++i) {
         if (static_cast<uint64_t>(index[i]) >= size)
-          base::fail(ir::name(indices.op_), "index {} is out of range for axis {} of size {}", index[i], indices.axis_,
-                     indices.size_);
+          BadIndex{index[i], indices.axis_, indices.size_}.refuse(ir::name(indices.op_));
       }
     }
 

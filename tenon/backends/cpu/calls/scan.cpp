@@ -20,7 +20,7 @@ class Scan : public CallKernel {
       : input_(call.inputs[0], Input::Wanted::contiguous),
         lines_(input_.shape(), std::get<ir::ScanAttrs>(call.attrs).axis) {}
 
-  void run(std::span<std::byte* const> args) const override {
+  void run(const Arguments& args) const override {
     if (input_.count() == 0) return;
     const Input::Bound input(input_, args[0]);
     T* out = reinterpret_cast<T*>(args[1]);

@@ -36,7 +36,7 @@ class ScatterAdd : public CallKernel {
   // Words and their spare half, then where each run of them starts.
   size_t scratch_bytes() const override { return sorts() ? static_cast<size_t>(3 * picks_ + 1) * sizeof(uint64_t) : 0; }
 
-  void run(std::span<std::byte* const> args) const override {
+  void run(const Arguments& args) const override {
     const Indices::Checked index(indices_, args[1]);
     if (args[3] != args[0] || !base_in_place_) base_.run(args[0], args[3]);
     if (value_.count() == 0) return;

@@ -50,7 +50,7 @@ class Sort : public CallKernel {
         lines_(input_.shape(), std::get<ir::SortAttrs>(call.attrs).axis),
         descending_(std::get<ir::SortAttrs>(call.attrs).descending) {}
 
-  void run(std::span<std::byte* const> args) const override {
+  void run(const Arguments& args) const override {
     if (input_.count() == 0) return;
     const Input::Bound input(input_, args[0]);
     T* values = reinterpret_cast<T*>(args[1]);

@@ -10,7 +10,7 @@ namespace {
 class Contiguous : public CallKernel {
  public:
   explicit Contiguous(const ir::Call& call) : packer_(call.inputs[0].map, size_of(call.inputs[0].dtype)) {}
-  void run(std::span<std::byte* const> args) const override { packer_.run(args[0], args[1]); }
+  void run(const Arguments& args) const override { packer_.run(args[0], args[1]); }
 
  private:
   Packer packer_;
@@ -31,7 +31,7 @@ class Store : public CallKernel {
     copy_ = StridedCopy(view.shape, value_.strides(), view.strides, bytes_);
   }
 
-  void run(std::span<std::byte* const> args) const override {
+  void run(const Arguments& args) const override {
     std::byte* out = args[2];
     if (out != args[0] || !base_in_place_) base_.run(args[0], out);
     if (value_.count() == 0) return;

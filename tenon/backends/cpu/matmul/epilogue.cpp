@@ -32,7 +32,7 @@ class ContractEpilogue : public CallKernel {
     bias_ = call.inputs[2].dtype;
   }
 
-  void run(std::span<std::byte* const> args) const override {
+  void run(const Arguments& args) const override {
     if (count_ == 0) return;
     size_t next = 2;
     const Scratch widened(epilogue_.bias && bias_ != DType::f32 ? static_cast<size_t>(columns_) * sizeof(float) : 64);

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstring>
 
+#include "tenon/backends/cpu/bad_index.h"
 #include "tenon/backends/cpu/tile/program.h"
 #include "tenon/backends/cpu/tile/tile.h"
 #include "tenon/base/error.h"
@@ -19,6 +20,7 @@
 namespace tenon::backends::cpu {
 namespace {
 
+using codegen::Scope;
 using ir::IndexMap;
 using ir::Instr;
 using ir::Op;
@@ -29,6 +31,8 @@ struct AcrossInstr {
   TileFn apply = nullptr;
   LoadFn load = nullptr;
   StoreFn store = nullptr;
+  PickFn pick = nullptr;   // of a gather
+  bool one_index = false;  // of a gather: for all rows
 };
 
 class AcrossProgram : public TileProgram {
@@ -37,12 +41,15 @@ class AcrossProgram : public TileProgram {
       : space_(nest.space), row_rank_(nest.row_rank), inner_(nest.row_rank - 1), row_size_(nest.row_size()) {
     for (const Instr& instr : nest.code) add(instr);
     codegen::Stages cut = codegen::stages(nest);
+    for (AcrossInstr& across : code_) {
+      if (across.pick) across.one_index = (cut.values[across.instr.args[0]].scope | Scope::column) == Scope::column;
+    }
     constants_ = std::move(cut.constants);
     stages_ = std::move(cut.stages);
     outer_rows_ = nest.rows() / std::max<int64_t>(1, space_[inner_]);
   }
 
-  void run(std::span<std::byte* const> buffers) const override {
+  void run(const Arguments& args) const override {
     const int64_t rows = space_[inner_];
     if (rows == 0 || outer_rows_ == 0) return;
     // Narrow enough to give every thread a few blocks, wide enough to pay for the dispatch.
@@ -50,13 +57,15 @@ class AcrossProgram : public TileProgram {
     const int64_t share = (rows * outer_rows_ + 2 * threads - 1) / (2 * threads);
     const int64_t width = std::clamp<int64_t>((share + 15) / 16 * 16, 32, 256);
     const int64_t blocks = (rows + width - 1) / width;
+    FirstBadIndex bad;
     base::parallel_for(blocks * outer_rows_, 1, [&](int64_t begin, int64_t end) {
-      Worker worker(*this, buffers, static_cast<size_t>(width));
+      Worker worker(*this, args, static_cast<size_t>(width), bad);
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % blocks * width;
         worker.run_block(i / blocks, first, static_cast<size_t>(std::min(width, rows - first)));
       }
     });
+    bad.require_none();
   }
 
  private:
@@ -64,6 +73,10 @@ class AcrossProgram : public TileProgram {
     AcrossInstr across;
     across.instr = instr;
     if (instr.kind == Instr::Kind::load) across.load = tile_load(instr.dtype);
+    if (instr.kind == Instr::Kind::gather) {
+      across.load = tile_load(instr.dtype);
+      across.pick = tile_pick(instr.dtype, code_[instr.args[0]].instr.dtype);
+    }
     if (instr.kind == Instr::Kind::store) across.store = tile_store(instr.dtype);
     if (instr.kind == Instr::Kind::reduce) across.apply = tile_function(folding(instr.op), accumulator(instr.dtype));
     if (instr.kind == Instr::Kind::apply) {
@@ -75,8 +88,13 @@ class AcrossProgram : public TileProgram {
 
   class Worker {
    public:
-    Worker(const AcrossProgram& program, std::span<std::byte* const> buffers, size_t width)
-        : p_(program), buffers_(buffers), stride_(width * 8), memory_(program.code_.size() * stride_ + 64) {
+    Worker(const AcrossProgram& program, const Arguments& args, size_t width, FirstBadIndex& bad)
+        : p_(program),
+          buffers_(args.buffers),
+          numbers_(args.numbers),
+          bad_(bad),
+          stride_(width * 8),
+          memory_(program.code_.size() * stride_ + 64) {
       lanes_.resize(program.code_.size());
       for (size_t i = 0; i < p_.code_.size(); ++i) {
         if (p_.code_[i].instr.kind == Instr::Kind::reduce) lanes_[i].resize(kLanes * stride_);
@@ -87,6 +105,7 @@ class AcrossProgram : public TileProgram {
 
     void run_block(int64_t outer, int64_t first, size_t n) {
       n_ = n;
+      row_ = outer * p_.space_[p_.inner_] + first;
       for (size_t axis = p_.inner_; axis-- > 0;) {
         index_[axis] = outer % p_.space_[axis];
         outer /= p_.space_[axis];
@@ -191,12 +210,14 @@ class AcrossProgram : public TileProgram {
       switch (instr.kind) {
         case Instr::Kind::load: across.load(tile, buffers_[instr.buffer] + position * bytes, stride, n); break;
         case Instr::Kind::store: across.store(buffers_[instr.buffer] + position * bytes, stride, tile, n); break;
+        case Instr::Kind::gather: look_up(across, tile, position, stride, n); break;
         case Instr::Kind::ramp: tile_ramp(tile, instr.dtype, position, stride, n); break;
         case Instr::Kind::valid: std::memset(tile, 1, n); break;
         default: {
           int64_t state[2];
           std::memcpy(state, buffers_[instr.buffer], sizeof(state));
-          const uint64_t start = static_cast<uint64_t>(state[1]) + instr.bits + static_cast<uint64_t>(position);
+          const uint64_t start =
+              static_cast<uint64_t>(state[1]) + numbers_[instr.bits] + static_cast<uint64_t>(position);
           for (size_t k = 0; k < n; ++k) {
             const uint32_t word =
                 ir::philox_word(static_cast<uint64_t>(state[0]), start + static_cast<uint64_t>(stride) * k);
@@ -206,8 +227,42 @@ class AcrossProgram : public TileProgram {
       }
     }
 
+    // `tile` is a place in the result's register: element k of it has index k. A bad index gives 0 and is told at the
+    // end of the run.
+    void look_up(const AcrossInstr& across, std::byte* tile, int64_t position, int64_t step, size_t n) {
+      const Instr& instr = across.instr;
+      const auto i = static_cast<size_t>(&across - p_.code_.data());
+      const size_t first = static_cast<size_t>(tile - reg(i)) / tile_element_size(instr.dtype);
+      const auto bytes = static_cast<int64_t>(size_of(instr.dtype));
+      const std::byte* from = buffers_[instr.buffer] + position * bytes;
+      const auto index_of = [&](size_t k) -> int64_t {
+        const std::byte* indices = reg(instr.args[0]);
+        if (p_.code_[instr.args[0]].instr.dtype == DType::i64) return reinterpret_cast<const int64_t*>(indices)[k];
+        return reinterpret_cast<const int32_t*>(indices)[k];
+      };
+      const auto is_inside = [&](int64_t index) { return static_cast<uint64_t>(index) < instr.bits; };
+      if (across.one_index && is_inside(index_of(first)))
+        return across.load(tile, from + index_of(first) * instr.stride * bytes, step, n);
+      const std::byte* indices = reg(instr.args[0]) + first * size_of(p_.code_[instr.args[0]].instr.dtype);
+      if (across.pick(tile, from, step, indices, instr.stride, static_cast<int64_t>(instr.bits), n)) return;
+      for (size_t k = first; k < first + n; ++k) {
+        if (!is_inside(index_of(k))) return tell_bad(i, k, index_of(k));
+      }
+    }
+
+    void tell_bad(size_t i, size_t row, int64_t index) {
+      const Instr& instr = p_.code_[i].instr;
+      int64_t position = row_ + static_cast<int64_t>(row);
+      for (size_t axis = p_.row_rank_; axis < p_.space_.size(); ++axis)
+        position = position * p_.space_[axis] + (instr.per_row ? 0 : index_[axis]);
+      bad_.found(static_cast<uint32_t>(i), position, {index, instr.axis, static_cast<int64_t>(instr.bits)});
+    }
+
     const AcrossProgram& p_;
     std::span<std::byte* const> buffers_;
+    std::span<const uint64_t> numbers_;
+    FirstBadIndex& bad_;
+    int64_t row_ = 0;  // the first of the block
     size_t stride_, n_ = 0;
     std::vector<std::byte> memory_;
     std::byte* registers_ = nullptr;
@@ -233,9 +288,9 @@ bool better_across(const ir::LoopNest& nest) {
   for (const Instr& instr : nest.code) {
     if (instr.per_column) return false;
     reductions += instr.kind == Instr::Kind::reduce;
-    if (instr.per_row || (instr.kind != Instr::Kind::load && instr.kind != Instr::Kind::store) ||
-        !instr.map.is_strided())
-      continue;
+    const bool reaches_memory =
+        instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::gather || instr.kind == Instr::Kind::store;
+    if (instr.per_row || !reaches_memory || !instr.map.is_strided()) continue;
     const ir::View& view = instr.map.views()[0];
     along_row += view.strides.back() == 1;
     across += view.strides[nest.row_rank - 1] == 1;

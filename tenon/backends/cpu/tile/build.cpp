@@ -65,8 +65,12 @@ ir::LoopNest with_cast_ramps(ir::LoopNest nest) {
 // Bytes of the widest element that has to stand in a register.
 size_t widest_element(const ir::LoopNest& nest) {
   size_t widest = 4;
-  for (const Instr& instr : nest.code) {
-    for (const uint32_t arg : instr.args) widest = std::max(widest, tile_element_size(nest.code[arg].dtype));
+  for (uint32_t i = 0; i < nest.code.size(); ++i) {
+    const auto& args = nest.code[i].args;
+    const uint32_t number = number_operand(nest, i);
+    for (uint32_t which = 0; which < args.size(); ++which) {
+      if (which != number) widest = std::max(widest, tile_element_size(nest.code[args[which]].dtype));
+    }
   }
   return widest;
 }

@@ -33,7 +33,8 @@ bool can_chain(const TileSource& source, const TileCode& code, const TileInstr& 
   const auto is_f32 = [&](uint32_t arg) { return source.nest.code[arg].dtype == DType::f32; };
   const auto reaches_memory = [&] { return is_contiguous(source, code.accesses[instr.access]); };
   switch (instr.kind) {
-    case Instr::Kind::load: return instr.loads_in_place && reaches_memory();
+    case Instr::Kind::load:
+    case Instr::Kind::gather: return instr.loads_in_place && reaches_memory();
     case Instr::Kind::store: return instr.dtype == DType::f32 && !instr.per_row && reaches_memory();
     case Instr::Kind::reduce: return instr.op == Op::sum && instr.dtype == DType::f32;
     case Instr::Kind::apply:
@@ -55,7 +56,7 @@ void find_chains(const TileSource& source, const TileCode& code, size_t stage, T
       instr.links[form] = link_of(instr.op, static_cast<LinkForm>(form));
     instr.chains = can_chain(source, code, instr);
     made.chained_by_rows |= instr.chains && (instr.kind == Instr::Kind::reduce || instr.number_varies);
-    if (instr.chains && instr.kind == Instr::Kind::load) continue;
+    if (instr.chains && (instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::gather)) continue;
     if (before && before->chains && instr.chains) {
       saves = true;
       before->kept = !source.is_last_use(stage, instr.scalar, before->scalar);

@@ -18,6 +18,8 @@ inline constexpr uint32_t kNoRegister = ~0u;
 struct TileAccess {
   bool strided = false;
   bool dense = false;  // the whole space, or all rows when per_row, without gaps and in its own order
+  // Of a gather, which is never dense: whether it leads to the same place from all rows, and from all elements too.
+  bool same_in_all_rows = false, one_place = false;
   ir::View view;
   ir::IndexMap map;
 };
@@ -46,9 +48,13 @@ struct TileInstr {
   FoldFn fold = nullptr;  // of a row reduction, where a tile has whole rows
   LoadFn load = nullptr;
   StoreFn store = nullptr;
+  PickFn pick = nullptr;     // of a gather, where every element has an index of its own
+  DType index = DType::i64;  // of a gather
+  int64_t stride = 0;        // of a gather: elements by which an index of 1 moves
+  uint32_t axis = 0;         // of a gather: for its message
   uint32_t buffer = 0;
   uint32_t access = kNoRegister;  // which of TileCode::accesses
-  uint64_t bits = 0;
+  uint64_t bits = 0;              // of a gather: how many there are to pick from; of random numbers: see ir::Instr
 };
 
 /// A row value spread over a register.

@@ -27,19 +27,26 @@ class AlongProgram : public TileProgram {
         row_size_(code_.row_size),
         cost_per_element_(static_cast<int64_t>(nest.code.size()) + 1) {}
 
-  void run(std::span<std::byte* const> buffers) const override {
-    if (!code_.columns.empty()) return run_with_columns(buffers);
+  void run(const Arguments& args) const override {
+    FirstBadIndex bad;
+    run(args, bad);
+    bad.require_none();
+  }
+
+ private:
+  void run(const Arguments& args, FirstBadIndex& bad) const {
+    if (!code_.columns.empty()) return run_with_columns(args, bad);
     if (rows_ == 0) return;
     if (code_.whole_rows || code_.folds > 0) {
       const int64_t together = code_.rows_per_tile;
       base::parallel_for(ceil_div(rows_, together), grain_of(together * row_size_), [&](int64_t begin, int64_t end) {
-        TileWorker(code_, buffers).run_rows(begin * together, std::min(rows_, end * together));
+        TileWorker(code_, args, bad).run_rows(begin * together, std::min(rows_, end * together));
       });
       return;
     }
     const int64_t tiles = std::max<int64_t>(1, ceil_div(row_size_, code_.tile));
     base::parallel_for(rows_ * tiles, grain_of(std::min(row_size_, code_.tile)), [&](int64_t begin, int64_t end) {
-      TileWorker worker(code_, buffers);
+      TileWorker worker(code_, args, bad);
       while (begin < end) {
         const int64_t row = begin / tiles, first = begin % tiles, count = std::min(end - begin, tiles - first);
         worker.run_part(row, first * code_.tile, std::min(row_size_, (first + count) * code_.tile));
@@ -48,14 +55,13 @@ class AlongProgram : public TileProgram {
     });
   }
 
- private:
   int64_t grain_of(int64_t elements) const {
     return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, elements * cost_per_element_));
   }
 
   // Blocks of rows fold into rows of partial results, which are folded at the end. Without row reductions a block is
   // shared out along its rows too.
-  void run_with_columns(std::span<std::byte* const> buffers) const {
+  void run_with_columns(const Arguments& args, FirstBadIndex& bad) const {
     const int64_t block = ir::column_block(rows_), blocks = ceil_div(rows_, block);
     const int64_t tiles = ceil_div(row_size_, code_.tile);
     int64_t strips = 1;
@@ -67,7 +73,7 @@ class AlongProgram : public TileProgram {
       const int64_t at = task / strips, strip = task % strips;
       const int64_t begin = tiles * strip / strips * code_.tile;
       const int64_t end = std::min(row_size_, tiles * (strip + 1) / strips * code_.tile);
-      TileWorker worker(code_, buffers);
+      TileWorker worker(code_, args, bad);
       worker.start_columns(partials.data() + static_cast<size_t>(at) * partial_bytes(),
                            static_cast<size_t>(blocks) * partial_bytes(), begin, end);
       const int64_t last = std::min(rows_, (at + 1) * block);
@@ -81,7 +87,7 @@ class AlongProgram : public TileProgram {
     for (size_t column = 0; column < code_.columns.size(); ++column) {
       const std::byte* first = partials.data() + column * static_cast<size_t>(blocks) * partial_bytes();
       base::parallel_for(row_size_, kGrain / (blocks + 1), [&](int64_t begin, int64_t end) {
-        finish_column(code_.columns[column], first, blocks, begin, end, buffers);
+        finish_column(code_.columns[column], first, blocks, begin, end, args.buffers);
       });
     }
   }

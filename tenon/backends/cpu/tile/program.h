@@ -3,8 +3,8 @@
 #pragma once
 
 #include <memory>
-#include <span>
 
+#include "tenon/backends/cpu/arguments.h"
 #include "tenon/ir/loop_nest.h"
 
 namespace tenon::backends::cpu {
@@ -12,8 +12,7 @@ namespace tenon::backends::cpu {
 class TileProgram {
  public:
   virtual ~TileProgram() = default;
-  /// Runs the nest over its buffers: inputs, then outputs.
-  virtual void run(std::span<std::byte* const> buffers) const = 0;
+  virtual void run(const Arguments& args) const = 0;
 };
 
 std::unique_ptr<TileProgram> compile_tiles(const ir::LoopNest& nest);

@@ -53,6 +53,11 @@ StoreFn tile_store(DType dtype);
 /// Past the caches, for results that no cache could keep; not for 16-bit floats. Others see it after a fence.
 StoreFn tile_stream(DType dtype);
 void tile_fence();
+/// tile[i] = from[i * step + index[i] * stride] in tile form, the index i32 or i64; 0 where the index is not in
+/// 0 ... size - 1, and false then.
+using PickFn = bool (*)(void* tile, const std::byte* from, int64_t step, const std::byte* index, int64_t stride,
+                        int64_t size, size_t n);
+PickFn tile_pick(DType dtype, DType index);
 /// Writes n copies of a number in tile form.
 void tile_fill(void* tile, DType dtype, double real, int64_t whole, size_t n);
 /// tile[i] = start + i * step as i32 or i64, or converted to any other dtype.

@@ -38,8 +38,16 @@ bool is_dense(const ir::LoopNest& nest, const Instr& instr) {
 }
 
 TileAccess access_of(const ir::LoopNest& nest, const Instr& instr) {
+  const ir::View& view = instr.map.views()[0];
   const bool strided = instr.map.views().size() == 1;
-  return {strided, strided && is_dense(nest, instr), instr.map.views()[0], instr.map};
+  if (instr.kind != Instr::Kind::gather)
+    return {strided, strided && is_dense(nest, instr), false, false, view, instr.map};
+  const auto is_still_from = [&](size_t axis) { return instr.map.is_constant_along(axis); };
+  const Dims axes = ir::iota_dims(view.shape.size());
+  const bool plain = strided && !view.masked();
+  const bool same =
+      plain && std::all_of(axes.begin(), axes.begin() + static_cast<ptrdiff_t>(nest.row_rank), is_still_from);
+  return {strided, false, same, same && std::all_of(axes.begin(), axes.end(), is_still_from), view, instr.map};
 }
 
 void choose_store(const ir::LoopNest& nest, TileInstr& made, TileCode& code) {
@@ -72,6 +80,14 @@ TileInstr translate(const TileSource& source, uint32_t i, uint32_t out, const Op
       made.load = tile_load(instr.dtype);
       made.loads_in_place = !is_half(instr.dtype) && !instr.per_row;
       break;
+    case Instr::Kind::gather:
+      made.load = tile_load(instr.dtype);
+      made.index = nest.code[instr.args[0]].dtype;
+      made.pick = tile_pick(instr.dtype, made.index);
+      made.stride = instr.stride;
+      made.axis = instr.axis;
+      made.loads_in_place = !is_half(instr.dtype) && number_operand(nest, i) != kNoRegister;
+      break;
     case Instr::Kind::store: choose_store(nest, made, code); break;
     case Instr::Kind::apply:
       made.apply = tile_instruction(instr.op, nest.code[instr.args.back()].dtype, instr.dtype);
@@ -83,8 +99,10 @@ TileInstr translate(const TileSource& source, uint32_t i, uint32_t out, const Op
   }
   if (const uint32_t number = number_operand(nest, i); number != kNoRegister) {
     made.numbers = static_cast<uint8_t>(1u << number);
-    made.apply_numbers = tile_function_with_numbers(instr.op, instr.dtype, number);
-    made.number_varies = !source.is_constant(instr.args[number]);
+    if (instr.kind == Instr::Kind::apply) {
+      made.apply_numbers = tile_function_with_numbers(instr.op, instr.dtype, number);
+      made.number_varies = !source.is_constant(instr.args[number]);
+    }
   }
   if (has_map(instr)) {
     made.access = static_cast<uint32_t>(code.accesses.size());
@@ -96,7 +114,9 @@ TileInstr translate(const TileSource& source, uint32_t i, uint32_t out, const Op
 uint32_t number_operand(const ir::LoopNest& nest, uint32_t i) {
   const Instr& instr = nest.code[i];
   const auto is_row_value = [&](uint32_t which) { return nest.code[instr.args[which]].per_row; };
-  if (instr.kind != Instr::Kind::apply || instr.per_row) return kNoRegister;
+  if (instr.per_row) return kNoRegister;
+  if (instr.kind == Instr::Kind::gather) return is_row_value(0) ? 0 : kNoRegister;
+  if (instr.kind != Instr::Kind::apply) return kNoRegister;
   if (instr.op == Op::where) return is_row_value(0) ? 0 : kNoRegister;
   if (instr.args.size() != 2) return kNoRegister;
   for (const uint32_t which : {0u, 1u}) {

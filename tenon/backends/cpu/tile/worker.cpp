@@ -18,9 +18,11 @@ size_t bytes_of(const TileCode& code, size_t scalar_bytes) {
 
 }  // namespace
 
-TileWorker::TileWorker(const TileCode& code, std::span<std::byte* const> buffers)
+TileWorker::TileWorker(const TileCode& code, const Arguments& args, FirstBadIndex& bad)
     : code_(code),
-      buffers_(buffers),
+      buffers_(args.buffers),
+      numbers_(args.numbers),
+      bad_(bad),
       scalar_bytes_(static_cast<size_t>(code.rows_per_tile) * 8),
       memory_(bytes_of(code, scalar_bytes_)),
       row_index_(code.row_rank) {
@@ -93,6 +95,7 @@ void TileWorker::run_whole_rows() {
 }
 
 void TileWorker::run_part(int64_t row, int64_t begin, int64_t end) {
+  row_ = row;
   go_to(row);
   for (const TileStage& stage : code_.stages) {
     for (const TileInstr& instr : stage.row_code) run_row_instr(instr, 1);
@@ -145,6 +148,7 @@ void TileWorker::run_row_instr(const TileInstr& instr, size_t rows) {
 }
 
 void TileWorker::run_tile(const TileStage& stage, int64_t at, size_t n) {
+  tile_at_ = at;
   if (runs_as_chains(stage, n)) return run_chained(stage, at, n);
   for (const TileInstr& instr : stage.tile_code) run_tile_instr(stage, instr, at, n);
 }
@@ -173,6 +177,13 @@ void TileWorker::run_tile_instr(const TileStage& stage, const TileInstr& instr, 
     case Instr::Kind::load:
       if (std::byte* memory = instr.loads_in_place ? address_of(instr, at, n) : nullptr) {
         at_[instr.out] = memory;
+        break;
+      }
+      transfer(instr, at_[instr.out] = own(instr.out), at, n);
+      break;
+    case Instr::Kind::gather:
+      if (std::byte* row = instr.loads_in_place ? row_of_table(instr, at, n) : nullptr) {
+        at_[instr.out] = row;
         break;
       }
       [[fallthrough]];
@@ -254,6 +265,11 @@ void TileWorker::add_links(const TileStage& stage, const TileInstr& instr, int64
   switch (instr.kind) {
     case Instr::Kind::load:
       at_[instr.out] = address_of(instr, at, n);
+      if (in_vectors_ == instr.out) in_vectors_ = kNoRegister;
+      break;
+    case Instr::Kind::gather:
+      at_[instr.out] = row_of_table(instr, at, n);
+      if (!at_[instr.out]) transfer(instr, at_[instr.out] = own(instr.out), at, n);  // a bad index
       if (in_vectors_ == instr.out) in_vectors_ = kNoRegister;
       break;
     case Instr::Kind::reduce:

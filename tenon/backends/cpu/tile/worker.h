@@ -7,6 +7,8 @@
 
 #include <span>
 
+#include "tenon/backends/cpu/arguments.h"
+#include "tenon/backends/cpu/bad_index.h"
 #include "tenon/backends/cpu/scratch.h"
 #include "tenon/backends/cpu/tile/code.h"
 
@@ -14,7 +16,7 @@ namespace tenon::backends::cpu {
 
 class TileWorker {
  public:
-  TileWorker(const TileCode& code, std::span<std::byte* const> buffers);
+  TileWorker(const TileCode& code, const Arguments& args, FirstBadIndex& bad);
   ~TileWorker();
   TileWorker(const TileWorker&) = delete;
   TileWorker& operator=(const TileWorker&) = delete;
@@ -62,11 +64,19 @@ class TileWorker {
   void piece(const TileInstr& instr, std::byte* tile, int64_t position, int64_t stride, size_t n);
   void random(const TileInstr& instr, std::byte* tile, int64_t position, int64_t stride, size_t n);
   void one(const TileInstr& instr, const TileAccess& access, std::byte* tile, int64_t position);
+  std::byte* row_of_table(const TileInstr& instr, int64_t at, size_t n);
+  void look_up_rows(const TileInstr& instr, std::byte* tile);
+  void look_up(const TileInstr& instr, std::byte* tile, int64_t position, int64_t step, size_t n);
+  int64_t index_of(const TileInstr& instr, const std::byte* indices, size_t i) const;
+  bool is_inside(const TileInstr& instr, int64_t index) const { return static_cast<uint64_t>(index) < instr.bits; }
+  void tell_bad(const TileInstr& instr, size_t element, int64_t index);
   int64_t row_offset(const ir::View& view) const;
   bool row_valid(const ir::View& view) const;
 
   const TileCode& code_;
   const std::span<std::byte* const> buffers_;
+  const std::span<const uint64_t> numbers_;
+  FirstBadIndex& bad_;
   const size_t scalar_bytes_;
   const Scratch memory_;
   ReduceState* states_ = nullptr;  // of every fold one for each row of a tile
@@ -76,8 +86,9 @@ class TileWorker {
   base::SmallVector<Link, 32> chain_;
   uint32_t in_vectors_ = kNoRegister;  // the register whose elements the chain has in vectors at its end
   Dims row_index_, index_;
-  int64_t row_ = 0;  // the first of the tile
-  size_t rows_ = 1;  // of the tile
+  int64_t row_ = 0;      // the first of the tile
+  int64_t tile_at_ = 0;  // its first element of the row
+  size_t rows_ = 1;      // of the tile
 };
 
 }  // namespace tenon::backends::cpu

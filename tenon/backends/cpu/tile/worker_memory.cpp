@@ -38,6 +38,9 @@ void TileWorker::transfer(const TileInstr& instr, std::byte* tile, int64_t at, s
   const TileAccess& access = code_.accesses[instr.access];
   if (access.dense) return piece(instr, tile, access.view.offset + row_ * code_.row_size, 1, n);
   if (instr.keeps_padding) return load_padded_rows(instr, tile);
+  if (access.one_place && instr.numbers == 0) return look_up(instr, tile, access.view.offset, 0, n);
+  if (access.same_in_all_rows && instr.numbers != 0 && code_.space.size() == code_.row_rank + 1)
+    return look_up_rows(instr, tile);
   go_to(row_);
   const auto row = static_cast<size_t>(code_.row_size);
   for (size_t i = 0; i < rows_; ++i, next_row())
@@ -64,6 +67,7 @@ void TileWorker::transfer_row_values(const TileInstr& instr, std::byte* values, 
   if (code_.rows_per_tile == 1) return transfer_row(instr, values, 0, 1);
   const TileAccess& access = code_.accesses[instr.access];
   if (access.dense) return piece(instr, values, access.view.offset + row_, 1, rows);
+  if (access.one_place) return look_up(instr, values, access.view.offset, 0, rows);
   go_to(row_);
   for (size_t i = 0; i < rows; ++i, next_row()) transfer_row(instr, values + i * tile_element_size(instr.dtype), 0, 1);
 }
@@ -72,6 +76,7 @@ void TileWorker::transfer_row_values(const TileInstr& instr, std::byte* values, 
 void TileWorker::transfer_row(const TileInstr& instr, std::byte* tile, int64_t at, size_t n) {
   const TileAccess& access = code_.accesses[instr.access];
   const size_t element = tile_element_size(instr.dtype);
+  if (access.one_place) return look_up(instr, tile, access.view.offset, 0, n);
   if (!access.strided) {
     for (size_t i = 0; i < n; ++i) one(instr, access, tile + i * element, at + static_cast<int64_t>(i));
     return;
@@ -138,17 +143,79 @@ void TileWorker::piece(const TileInstr& instr, std::byte* tile, int64_t position
   switch (instr.kind) {
     case Instr::Kind::load: instr.load(tile, buffers_[instr.buffer] + position * bytes, stride, n); break;
     case Instr::Kind::store: instr.store(buffers_[instr.buffer] + position * bytes, stride, tile, n); break;
+    case Instr::Kind::gather: look_up(instr, tile, position, stride, n); break;
     case Instr::Kind::ramp: tile_ramp(tile, instr.dtype, position, stride, n); break;
     case Instr::Kind::valid: std::memset(tile, 1, n); break;
     default: random(instr, tile, position, stride, n); break;
   }
 }
 
+// Where the row of a table that the index leads to can be read as it lies; null for any other.
+std::byte* TileWorker::row_of_table(const TileInstr& instr, int64_t at, size_t n) {
+  std::byte* first = address_of(instr, at, n);
+  const int64_t index = index_of(instr, scalar(instr.args[0]), 0);
+  if (!first || !is_inside(instr, index)) return nullptr;
+  return first + index * instr.stride * static_cast<int64_t>(size_of(instr.dtype));
+}
+
+// A tile of several rows of a table, one for each index.
+void TileWorker::look_up_rows(const TileInstr& instr, std::byte* tile) {
+  const ir::View& view = code_.accesses[instr.access].view;
+  const auto row = static_cast<size_t>(code_.row_size), bytes = row * tile_element_size(instr.dtype);
+  const std::byte* indices = scalar(instr.args[0]);
+  for (size_t i = 0; i < rows_; ++i, tile += bytes) {
+    const int64_t index = index_of(instr, indices, i);
+    if (!is_inside(instr, index)) {
+      look_up(instr, tile, view.offset, view.strides.back(), row);
+      continue;
+    }
+    const int64_t position = view.offset + index * instr.stride;
+    instr.load(tile, buffers_[instr.buffer] + position * static_cast<int64_t>(size_of(instr.dtype)),
+               view.strides.back(), row);
+  }
+}
+
+// Elements of a table, moved on by the index of their row or by one each. `tile` is a place in the result's own
+// register, which tells whose indices are meant. A bad one gives 0 and is told at the end of the run.
+void TileWorker::look_up(const TileInstr& instr, std::byte* tile, int64_t position, int64_t step, size_t n) {
+  const auto bytes = static_cast<int64_t>(size_of(instr.dtype));
+  const std::byte* table = buffers_[instr.buffer] + position * bytes;
+  const std::byte* first = instr.per_row ? scalar(instr.out) : own(instr.out);
+  const size_t element = static_cast<size_t>(tile - first) / tile_element_size(instr.dtype);
+  if (instr.numbers != 0) {
+    const size_t row = code_.rows_per_tile > 1 ? element / static_cast<size_t>(code_.row_size) : 0;
+    const int64_t index = index_of(instr, scalar(instr.args[0]), row);
+    if (is_inside(instr, index)) return instr.load(tile, table + index * instr.stride * bytes, step, n);
+    tell_bad(instr, element, index);
+    std::memset(tile, 0, n * tile_element_size(instr.dtype));
+    return;
+  }
+  const std::byte* indices = instr.per_row ? scalar(instr.args[0]) : at_[instr.args[0]];
+  indices += element * size_of(instr.index);
+  if (instr.pick(tile, table, step, indices, instr.stride, static_cast<int64_t>(instr.bits), n)) return;
+  for (size_t i = 0; i < n; ++i) {
+    if (const int64_t index = index_of(instr, indices, i); !is_inside(instr, index))
+      return tell_bad(instr, element + i, index);
+  }
+}
+
+int64_t TileWorker::index_of(const TileInstr& instr, const std::byte* indices, size_t i) const {
+  if (instr.index == DType::i64) return reinterpret_cast<const int64_t*>(indices)[i];
+  return reinterpret_cast<const int32_t*>(indices)[i];
+}
+
+// `element`: which of the tile's, or of its rows.
+void TileWorker::tell_bad(const TileInstr& instr, size_t element, int64_t index) {
+  const auto i = static_cast<int64_t>(element);
+  const int64_t position = instr.per_row ? (row_ + i) * code_.row_size : row_ * code_.row_size + tile_at_ + i;
+  bad_.found(instr.scalar, position, {index, instr.axis, static_cast<int64_t>(instr.bits)});
+}
+
 void TileWorker::random(const TileInstr& instr, std::byte* tile, int64_t position, int64_t stride, size_t n) {
   int64_t state[2];
   std::memcpy(state, buffers_[instr.buffer], sizeof(state));
   const auto seed = static_cast<uint64_t>(state[0]);
-  const uint64_t start = static_cast<uint64_t>(state[1]) + instr.bits + static_cast<uint64_t>(position);
+  const uint64_t start = static_cast<uint64_t>(state[1]) + numbers_[instr.bits] + static_cast<uint64_t>(position);
   if (stride == 1) return tile_philox(tile, seed, start, n);
   for (size_t i = 0; i < n; ++i) {
     const uint32_t word = ir::philox_word(seed, start + static_cast<uint64_t>(stride) * i);
