@@ -141,9 +141,7 @@ void forget_at_exit(Queue& queue) {
 
 class CpuDevice : public device::Device {
  public:
-  explicit CpuDevice(const ir::Limits& limits) : limits_(limits) {
-    finish_before_exit(queue_);
-  }
+  explicit CpuDevice(const ir::Limits& limits) : limits_(limits) { finish_before_exit(queue_); }
   ~CpuDevice() override { forget_at_exit(queue_); }
 
   const ir::Limits& limits() const override { return limits_; }
@@ -221,15 +219,15 @@ class CpuRecording : public device::Recording {
  public:
   CpuRecording(Queue& queue, std::span<const device::Command> commands) : queue_(queue), all_(std::make_shared<All>()) {
     for (const device::Command& command : commands) {
-      Step step;
+      LookedUpCommand ready;
       if (const auto* launch = std::get_if<device::Launch>(&command)) {
-        step.program = std::static_pointer_cast<const Compiled>(launch->program);
-        for (const Arg& arg : launch->args) step.args.push_back(address(arg));
-        all_->work += step.program->work;
+        ready.program = std::static_pointer_cast<const Compiled>(launch->program);
+        for (const Arg& arg : launch->args) ready.args.push_back(address(arg));
+        all_->work += ready.program->work;
       } else {
-        step.other = command;
+        ready.other = command;
       }
-      all_->steps.push_back(std::move(step));
+      all_->commands.push_back(std::move(ready));
     }
   }
 
@@ -251,13 +249,13 @@ class CpuRecording : public device::Recording {
   }
 
  private:
-  struct Step {
+  struct LookedUpCommand {
     std::shared_ptr<const Compiled> program;
     base::SmallVector<std::byte*, 8> args;
     device::Command other;
   };
   struct All {
-    std::vector<Step> steps;
+    std::vector<LookedUpCommand> commands;
     double work = 0;
   };
   struct Here {
@@ -266,11 +264,11 @@ class CpuRecording : public device::Recording {
   };
 
   static void run(const void* data) {
-    for (const Step& step : static_cast<const All*>(data)->steps) {
-      if (step.program)
-        step.program->run({step.args.data(), step.args.size()});
+    for (const LookedUpCommand& ready : static_cast<const All*>(data)->commands) {
+      if (ready.program)
+        ready.program->run({ready.args.data(), ready.args.size()});
       else
-        run_all({&step.other, 1});
+        run_all({&ready.other, 1});
     }
   }
 
