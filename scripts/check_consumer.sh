@@ -1,18 +1,21 @@
 #!/usr/bin/env bash
 # Checks that an installed Tenon can be used: check_consumer.sh BUILD_DIR CONFIG COMPILER FLAGS
 #
-# Installs the build into a fresh prefix, then builds and runs examples/consumer against it twice: through
-# find_package(Tenon) and through pkg-config. Nothing outside BUILD_DIR is written.
+# Installs the build into a fresh prefix, looks through the headers there, then builds and runs examples/consumer against
+# it twice: through find_package(Tenon) and through pkg-config. Nothing outside BUILD_DIR is written.
 set -euo pipefail
 
 build=$1 config=$2 compiler=$3 flags=$4
-consumer=$(cd "$(dirname "$0")/../examples/consumer" && pwd)
+scripts=$(cd "$(dirname "$0")" && pwd)
+consumer=$(cd "$scripts/../examples/consumer" && pwd)
 work=$build/consumer
 prefix=$work/prefix
 
 rm -rf "$work"
 mkdir -p "$work"
 env -u DESTDIR cmake --install "$build" --config "$config" --prefix "$prefix" >"$work/install.log"
+
+"$scripts/check_installed_headers.py" --self-test "$prefix/include"
 
 echo "find_package(Tenon):"
 cmake -S "$consumer" -B "$work/cmake" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE="$config" \

@@ -3,6 +3,7 @@
 
 A room may include itself, the rooms of its row in USES, and what those use; data goes down that list and never back up.
 Checking each direct include against the closure is enough: a chain of allowed includes stays inside it.
+Beyond that, tenon.h must not lead a user to internals: of what lies below `tensor` it may reach PUBLIC alone.
 With --self-test, planted violations are run through the same code first, because a checker that finds nothing proves
 nothing.
 """
@@ -48,6 +49,18 @@ USES = {
     "train": {"models", "watch"},
 }
 USES["tenon.h"] = set(USES)  # the one public header gathers all
+
+# Of the rooms below `tensor` and of what is that room's own, all that tenon.h may reach: plain data that users name.
+PUBLIC = {
+    "tenon/base/error.h", "tenon/base/flat_map.h", "tenon/base/half.h", "tenon/base/small_vector.h",
+    "tenon/ir/device_id.h", "tenon/ir/dtype.h", "tenon/ir/shape.h",
+    "tenon/device/lost.h", "tenon/device/memory_stats.h", "tenon/exec/stats.h",
+}
+INTERNAL_TENSOR = {
+    f"tenon/tensor/{name}.h" for name in (
+        "access", "format", "generator_state", "pending_writes", "record", "recording", "settle", "signature",
+        "tensor_impl", "trace")
+}
 
 # Third-party headers by their first path component, and the rooms that may include them. fmt is free everywhere.
 # Rooms that are not listed reach the same things through the room that wraps them.
@@ -170,17 +183,39 @@ def check_text(path, text):
     return violations
 
 
+def check_public(texts):
+    """Where tenon.h leads to internals. `texts` has the files by name."""
+    below = usable_by("tensor") - {"tensor"}
+    violations, seen, waiting = [], set(), ["tenon/tenon.h"]
+    while waiting:
+        path = waiting.pop()
+        if path in seen or path not in texts:
+            continue
+        seen.add(path)
+        code = without_comments(texts[path])
+        for match in INCLUDE.finditer(code):
+            target = match.group(2)
+            if target in INTERNAL_TENSOR or (room_of(target) in below | BACKENDS and target not in PUBLIC):
+                line = code.count("\n", 0, match.start(2)) + 1
+                violations.append(Violation(path, line, f"tenon.h leads here, and {target} is not for users"))
+            else:
+                waiting.append(target)
+    return violations
+
+
 def check_tree(root):
     """Prints what is wrong under root/tenon; returns whether all is well."""
     paths = sorted(p for p in (root / "tenon").rglob("*") if p.suffix in SUFFIXES and p.is_file())
-    violations = []
+    violations, texts = [], {}
     for path in paths:
         name = path.relative_to(root).as_posix()
         text = path.read_text(encoding="utf-8")
+        texts[name] = text
         violations += check_text(name, text)
         lines = text.count("\n")
         if lines > MANY_LINES:
             print(f"{name}: warning: {lines} lines; a file this long has two ideas")
+    violations += check_public(texts)
     for violation in violations:
         print(violation)
     print(f"{len(paths)} files checked, {len(violations)} violations")
@@ -247,14 +282,29 @@ SELF_TEST = [
 ]
 
 
+# (files, which of them leads a user to internals)
+PUBLIC_SELF_TEST = [
+    ({"tenon/tenon.h": '#include "tenon/nn/a.h"\n', "tenon/nn/a.h": '#include "tenon/tensor/tensor.h"\n',
+      "tenon/tensor/tensor.h": '#include "tenon/ir/shape.h"\n', "tenon/nn/b.h": '#include "tenon/ir/node.h"\n'}, []),
+    ({"tenon/tenon.h": '#include "tenon/nn/a.h"\n', "tenon/nn/a.h": '#include "tenon/ir/node.h"\n'}, ["tenon/nn/a.h"]),
+    ({"tenon/tenon.h": '#include "tenon/tensor/access.h"\n'}, ["tenon/tenon.h"]),
+    ({"tenon/tenon.h": '#include "tenon/backends/cpu/device.h"\n'}, ["tenon/tenon.h"]),
+]
+
+
 def self_test():
     wrong = 0
+    for texts, paths in PUBLIC_SELF_TEST:
+        found = [violation.path for violation in check_public(texts)]
+        if found != paths:
+            wrong += 1
+            print(f"self-test: {texts}: expected violations in {paths}, found {found}")
     for path, text, line in SELF_TEST:
         found = [violation.line for violation in check_text(path, text)]
         if found != ([] if line is None else [line]):
             wrong += 1
             print(f"self-test: {path} with {text!r}: expected a violation on line {line}, found {found}")
-    print(f"self-test: {len(SELF_TEST)} cases, {wrong} wrong")
+    print(f"self-test: {len(SELF_TEST) + len(PUBLIC_SELF_TEST)} cases, {wrong} wrong")
     return wrong == 0
 
 

@@ -26,6 +26,7 @@
 #include "tenon/base/nearest.h"
 #include "tenon/exec/eval.h"
 #include "tenon/tenon.h"
+#include "tenon/tensor/access.h"
 #include "tests/golden_model.h"
 
 namespace {
@@ -551,7 +552,7 @@ class Runner {
   std::optional<Mismatch> compare_outputs(const Case& test, const std::vector<Tensor>& outputs) {
     std::optional<Mismatch> worst;
     for (size_t k = 0; k < outputs.size(); ++k) {
-      bits_.push_back(tenon::exec::read(outputs[k].detach().value()));
+      bits_.push_back(tenon::exec::read(value_of(outputs[k].detach())));
       const Tensor ours = outputs[k].detach().to(reference_);
       const std::string name = fmt::format("out{}", k);
       const Tensor& expected = golden(test.outputs[k]);
@@ -576,7 +577,7 @@ class Runner {
 
     std::optional<Mismatch> worst;
     for (size_t i = 0; i < gradients.size(); ++i) {
-      bits_.push_back(tenon::exec::read(gradients[i].detach().value()));
+      bits_.push_back(tenon::exec::read(value_of(gradients[i].detach())));
       const Tensor expected = expected_gradient(test, test.grad_inputs[i], outputs);
       keep_worse(worst,
                  compare(fmt::format("gin{}", differentiated[i]), gradients[i].to(reference_), expected, dtype_));

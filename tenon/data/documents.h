@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "tenon/data/byte_stream.h"
-
 namespace tenon::data {
+
+class ByteStream;
 
 /// Part of a document; most documents are one piece.
 struct Piece {

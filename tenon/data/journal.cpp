@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "tenon/base/error.h"
+#include "tenon/io/file.h"
 #include "tenon/io/json.h"
 
 namespace tenon::data {

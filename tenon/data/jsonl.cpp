@@ -2,6 +2,7 @@
 // field cost no memory.
 
 #include "tenon/base/error.h"
+#include "tenon/data/byte_stream.h"
 #include "tenon/data/documents.h"
 #include "tenon/data/lookahead.h"
 #include "tenon/io/json.h"

@@ -9,6 +9,7 @@
 #include "tenon/data/ordered_pipeline.h"
 #include "tenon/data/tokenizer_fingerprint.h"
 #include "tenon/data/tokens.h"
+#include "tenon/io/file.h"
 
 namespace tenon::data {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tenon/data/byte_stream.h"
 #include "tenon/data/documents.h"
 #include "tenon/data/lookahead.h"
 

@@ -6,6 +6,8 @@
 #include <array>
 #include <cstring>
 
+#include "tenon/io/file.h"
+
 namespace tenon::data {
 namespace {
 

@@ -30,7 +30,11 @@
 #include <vector>
 
 #include "tenon/data/checksum.h"
-#include "tenon/io/file.h"
+#include "tenon/io/input.h"
+
+namespace tenon::io {
+class MappedFile;
+}
 
 namespace tenon::data {
 

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "tenon/data/token_file.h"
+#include "tenon/io/file.h"
 
 namespace tenon::data {
 namespace {

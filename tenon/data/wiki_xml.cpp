@@ -4,6 +4,7 @@
 // hundred-gigabyte file in less memory than the page itself.
 
 #include "tenon/base/error.h"
+#include "tenon/data/byte_stream.h"
 #include "tenon/data/documents.h"
 #include "tenon/data/entities.h"
 #include "tenon/data/lookahead.h"

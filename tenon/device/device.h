@@ -35,6 +35,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/small_vector.h"
+#include "tenon/device/lost.h"
 #include "tenon/device/memory_counter.h"
 #include "tenon/ir/call.h"
 #include "tenon/ir/limits.h"
@@ -134,12 +135,6 @@ class Recording {
   virtual ~Recording() = default;
   /// Submits `before`, then the list.
   virtual Ticket replay(std::span<const Command> before, bool caller_waits) = 0;
-};
-
-/// The device is gone, and what lay on it.
-class Lost : public Error {
- public:
-  Lost(std::string_view device, std::string_view why);
 };
 
 class Pool;

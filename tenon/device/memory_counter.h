@@ -5,14 +5,9 @@
 #include <atomic>
 #include <cstddef>
 
-namespace tenon::device {
+#include "tenon/device/memory_stats.h"
 
-struct MemoryStats {
-  size_t live_buffers = 0;
-  size_t live_bytes = 0;
-  size_t peak_bytes = 0;
-  size_t allocations = 0;
-};
+namespace tenon::device {
 
 class MemoryCounter {
  public:

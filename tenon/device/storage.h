@@ -93,10 +93,7 @@ class Pin {
 
 inline StorageRef storage_of(const ir::DataRef& data) { return std::static_pointer_cast<Storage>(data); }
 
-/// Totals over all devices of this process, and of one device.
-MemoryStats memory_stats();
+/// Totals of one device; memory_stats.h has those of all.
 MemoryStats memory_stats(Device& device);
-/// The peak of the process and of every device starts anew.
-void reset_peak();
 
 }  // namespace tenon::device

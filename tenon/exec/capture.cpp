@@ -142,7 +142,7 @@ Value leaf_of(const StorageRef& memory, const ir::Type& type, ir::DeviceId devic
   return leaf;
 }
 
-StorageRef keep_for_others(const StorageRef& memory) {
+StorageRef move_holders_to_own_memory(const StorageRef& memory) {
   std::lock_guard lock(engine().mutex);
   const StorageRef others = memory;  // the argument may follow the address
   StorageRef taken = others->give_address_away();

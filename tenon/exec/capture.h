@@ -24,7 +24,8 @@ class Capture {
     std::vector<ir::Move> moves;
   };
 
-  /// All values are on one device. Nobody else may read the memory of a home while a replay runs: see keep_for_others.
+  /// All values are on one device. Nobody else may read the memory of a home while a replay runs: see
+  /// move_holders_to_own_memory.
   Capture(const std::vector<ir::Value>& outputs, const std::vector<State>& states);
   ~Capture();
   Capture(const Capture&) = delete;
@@ -47,9 +48,9 @@ class Capture {
   size_t launches_ = 0;
 };
 
-/// Whoever holds this memory keeps its content, in other memory. What is returned has the address, and so have all
-/// pins.
-device::StorageRef keep_for_others(const device::StorageRef& memory);
+/// Whoever holds this memory keeps its content, which moves to other memory with them. What is returned has the
+/// address, and so have all pins.
+device::StorageRef move_holders_to_own_memory(const device::StorageRef& memory);
 
 /// Puts these bytes into the memory of a leaf that nobody reads yet.
 void refill(const ir::Value& leaf, std::span<const std::byte> bytes);

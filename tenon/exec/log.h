@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "tenon/exec/eval.h"
+#include "tenon/exec/stats.h"
 
 namespace tenon::exec {
 

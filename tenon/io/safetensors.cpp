@@ -14,6 +14,7 @@
 #include "tenon/io/array.h"
 #include "tenon/io/file.h"
 #include "tenon/io/safetensors_header.h"
+#include "tenon/tensor/access.h"
 
 namespace tenon::io {
 namespace {
@@ -85,7 +86,7 @@ std::string json_string(const Input& input, const std::string& text) {
 
 using Named = std::pair<const std::string, Tensor>;
 
-uint64_t bytes_of(const Tensor& tensor) { return ir::bytes_of(tensor.value().type()); }
+uint64_t bytes_of(const Tensor& tensor) { return ir::bytes_of(value_of(tensor).type()); }
 
 std::string make_header(const Input& input, const std::vector<const Named*>& tensors,
                         const std::map<std::string, std::string>& metadata) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autocast.h"
 #include "tenon/tensor/record.h"
 
@@ -44,7 +45,7 @@ Tensor half_affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Dims shape = x.shape();
   shape.pop_back();
   const ir::Value rows = ir::reshape(record::in(x), {ir::count(shape), x.size(-1)});
-  const Tensor sums(ir::contract(rows, record::in(weight), accumulator(x.dtype())));
+  const Tensor sums = tensor_of(ir::contract(rows, record::in(weight), accumulator(x.dtype())));
   shape.push_back(weight.size(1));
   return add(sums, wide(bias)).to(promote(x.dtype(), bias.dtype())).reshape(shape);
 }
@@ -85,7 +86,7 @@ Tensor embedding(const Tensor& weight, const Tensor& index) {
   }
   record::require_same_device("embedding", weight, index);
   record::require_range("embedding", index, 0, weight.size(0));
-  return Tensor(ir::gather(record::in(weight), index.value(), 0));
+  return tensor_of(ir::gather(record::in(weight), value_of(index), 0));
 }
 
 Tensor layer_norm(const Tensor& given, const Dims& shape, const Tensor& weight, const Tensor& bias, double eps) {
@@ -179,7 +180,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   if (options.dropout > 0) {
     // The generator hands out the words; attention draws them itself, weight by weight.
     Generator& generator = options.generator ? *options.generator : default_generator();
-    const ir::Value words = generator.bits(batches * heads * rows * columns, query.device()).value();
+    const ir::Value words = value_of(generator.bits(batches * heads * rows * columns, query.device()));
     attrs.dropout = options.dropout;
     attrs.offset = words.node->attrs_as<ir::RandomAttrs>().offset;
     operands.push_back(words.node->input(0));
@@ -187,7 +188,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   const ir::Value out = ir::attention(operands, attrs).first;
   Dims shape = query.shape();
   shape.back() = value.size(-1);
-  return Tensor(ir::reshape(out, shape));
+  return tensor_of(ir::reshape(out, shape));
 }
 
 }  // namespace tenon::nn

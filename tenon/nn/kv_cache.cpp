@@ -4,6 +4,7 @@
 
 #include "tenon/nn/kv_cache.h"
 
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/ops.h"
 
@@ -64,7 +65,7 @@ void KvCache::append(const Tensor& keys, const Tensor& values) {
   // expression in every layer, and so is one value.
   const Tensor is_new = logical_and(behind >= 0, behind < tokens).unsqueeze(-1).clone();
   Tensor source = clamp(behind, 0, tokens - 1);
-  source.set_known_range(0, tokens - 1, false);
+  set_known_range(source, 0, tokens - 1, false);
   const auto write = [&](Tensor& cache, const Tensor& rows) {
     const Tensor made = rows.permute({2, 0, 1, 3}).reshape({tokens, cache.size(1)}).to(cache.dtype()).clone();
     cache.copy_(where(is_new, tokens == 1 ? made : index_select(made, 0, source), cache));

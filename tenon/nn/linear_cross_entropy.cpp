@@ -11,6 +11,7 @@
 
 #include "tenon/nn/functional.h"
 #include "tenon/nn/losses.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
@@ -40,7 +41,7 @@ double lowest(DType dtype) {
 }
 
 Tensor product(const Tensor& a, const Tensor& b, DType result) {
-  return Tensor(ir::contract(record::in(a), record::in(b), result));
+  return tensor_of(ir::contract(record::in(a), record::in(b), result));
 }
 
 // Columns of padding get the lowest finite number and so neither probability nor gradient.
@@ -83,7 +84,7 @@ Tensor stacked(const std::vector<Tensor>& parts, const Dims& shape) {
     sum = sum ? ir::add(sum, padded) : padded;
     begin += size;
   }
-  return Tensor(ir::reshape(sum, shape));
+  return tensor_of(ir::reshape(sum, shape));
 }
 
 }  // namespace

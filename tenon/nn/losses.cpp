@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tenon/tensor/autocast.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
@@ -93,11 +94,11 @@ void require_class_targets(std::string_view op, const Tensor& x, const Tensor& t
 
 // Targets that are still to be computed are looked up in 0, 1, ..., so that the device finds one that is out of range.
 Tensor checked(const Tensor& target, int64_t classes, int64_t ignore_index) {
-  const auto range = target.known_range();
+  const auto range = known_range(target);
   if (target.is_evaluated() || (range && range->first >= 0 && range->second < classes)) return target;
   const Tensor ignored = eq(target, ignore_index);
   const Tensor numbers = arange(classes, Options(target.dtype(), target.device()));
-  const Tensor found(ir::gather(numbers.value(), where(ignored, 0, target).value(), 0));
+  const Tensor found = tensor_of(ir::gather(value_of(numbers), value_of(where(ignored, 0, target)), 0));
   return where(ignored, target, found);
 }
 

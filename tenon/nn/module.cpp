@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <typeinfo>
 
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/trace.h"
 
 namespace tenon::nn {
@@ -57,7 +58,7 @@ std::vector<NamedTensor> Module::named(bool buffers) const {
   for (const auto& [path, module] : tree()) {
     for (const Entry& entry : module->tensors_) {
       if (entry.is_buffer != buffers || !entry.tensor->defined()) continue;
-      const auto is_same = [&](const NamedTensor& other) { return other.tensor.impl() == entry.tensor->impl(); };
+      const auto is_same = [&](const NamedTensor& other) { return impl_of(other.tensor) == impl_of(*entry.tensor); };
       if (std::none_of(all.begin(), all.end(), is_same)) all.push_back({joined(path, entry.name), *entry.tensor});
     }
   }
@@ -155,7 +156,7 @@ void Module::convert(F&& conversion) {
   for (const bool buffers : {false, true}) {
     for (NamedTensor& one : named(buffers)) {
       const Tensor data = one.tensor.detach(), made = conversion(data);
-      if (made.impl() == data.impl()) continue;
+      if (impl_of(made) == impl_of(data)) continue;
       one.tensor.set_data(made);
       converted.push_back(made);
     }

@@ -6,6 +6,7 @@
 
 #include "tenon/base/nearest.h"
 #include "tenon/nn/module.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 
 namespace tenon::nn {
@@ -56,10 +57,10 @@ LoadReport compared(const std::vector<std::pair<std::string, Tensor*>>& wanted, 
   std::unordered_set<const void*> found;  // a tensor with several names needs to be given under one of them
   for (const auto& [name, tensor] : wanted) {
     known.insert(name);
-    if (given.contains(name)) found.insert(tensor->impl().get());
+    if (given.contains(name)) found.insert(impl_of(*tensor).get());
   }
   for (const auto& [name, tensor] : wanted) {
-    if (!given.contains(name) && !found.contains(tensor->impl().get())) report.missing.push_back(name);
+    if (!given.contains(name) && !found.contains(impl_of(*tensor).get())) report.missing.push_back(name);
   }
   for (const auto& [name, tensor] : given) {
     if (!known.contains(name)) report.unexpected.push_back(name);

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "tenon/nn/module.h"
+#include "tenon/tensor/access.h"
 
 namespace tenon::nn {
 namespace {
@@ -29,7 +30,7 @@ std::string readable(int64_t bytes) {
 
 int64_t total_bytes(const std::vector<Tensor>& tensors) {
   int64_t bytes = 0;
-  for (const Tensor& one : tensors) bytes += static_cast<int64_t>(ir::bytes_of(one.value().type()));
+  for (const Tensor& one : tensors) bytes += static_cast<int64_t>(ir::bytes_of(value_of(one).type()));
   return bytes;
 }
 
@@ -61,7 +62,7 @@ std::string Module::summary() const {
     int64_t count = 0;
     for (const Entry& entry : module->tensors_) {
       if (entry.is_buffer || !entry.tensor->defined()) continue;
-      const bool is_new = counted.insert(entry.tensor->impl().get()).second;
+      const bool is_new = counted.insert(impl_of(*entry.tensor).get()).second;
       if (is_new) count += entry.tensor->numel();
       row.shapes += fmt::format("{}{} {}{}", row.shapes.empty() ? "" : ", ", entry.name,
                                 ir::to_string(entry.tensor->shape()), is_new ? "" : " (shared)");

@@ -10,15 +10,13 @@
 #include <functional>
 #include <utility>
 
-#include "tenon/device/pool.h"
-#include "tenon/device/registry.h"
 #include "tenon/ir/build.h"
-#include "tenon/ir/view.h"
 #include "tenon/optim/grad_scaler.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
-#include "tenon/tensor/tensor_impl.h"
+#include "tenon/tensor/stats.h"
 #include "tenon/tensor/trace.h"
 
 namespace tenon::optim {
@@ -61,9 +59,9 @@ Optimizer::Optimizer(std::vector<ParamGroup> groups, const Common& common, std::
                    "a parameter of shape {} is the result of an op; only leaves can be "
                    "optimized",
                    ir::to_string(p.shape()));
-      if (std::find(seen.begin(), seen.end(), p.impl().get()) != seen.end())
+      if (std::find(seen.begin(), seen.end(), impl_of(p).get()) != seen.end())
         base::fail("optimizer", "a parameter of shape {} was given twice", ir::to_string(p.shape()));
-      seen.push_back(p.impl().get());
+      seen.push_back(impl_of(p).get());
     }
   }
   if (seen.empty()) base::fail("optimizer", "there are no parameters to optimize");
@@ -102,8 +100,7 @@ void Optimizer::lay_out(std::vector<std::string>& moments, double initial) {
       arena.moments.push_back(full({arena.size}, initial, options).clone().eval());
   }
   step_ = zeros({}, Options(DType::i32, arenas_[0].weights.device())).clone().eval();
-  for (const Arena& arena : arenas_)
-    device::open(arena.weights.device().id).pool().trim();  // of what initial values took
+  for (const Arena& arena : arenas_) trim_memory(arena.weights.device());  // of what initial values took
   // Numbers travel to where the weights are, as exact as the most exact of them.
   DType exact = DType::f32;
   for (const Arena& arena : arenas_) exact = promote(exact, computing_type(arena.weights));
@@ -117,15 +114,12 @@ void Optimizer::lay_out(std::vector<std::string>& moments, double initial) {
 // optimizer has them, stay.
 void Optimizer::gather_weights(Arena& arena) {
   const NoGrad moving;
-  const std::shared_ptr<TensorImpl> root = arena.placed[0].parameter.impl()->root;
-  if (root && !root->root) {
-    const Tensor candidate = Tensor::of(root);
-    if (candidate.shape() == Dims{arena.size}) {
-      arena.weights = candidate;
-      if (std::all_of(arena.placed.begin(), arena.placed.end(),
-                      [&](const PlacedParameter& one) { return is_home(arena, one); }))
-        return;
-    }
+  const Tensor owner = owner_of(arena.placed[0].parameter);
+  if (owner.defined() && owner.shape() == Dims{arena.size}) {
+    arena.weights = owner;
+    if (std::all_of(arena.placed.begin(), arena.placed.end(),
+                    [&](const PlacedParameter& one) { return is_home(arena, one); }))
+      return;
   }
   const Tensor before = arena.weights.defined() ? shadow_of(arena.weights) : Tensor();
   const Options options(arena.placed[0].parameter.dtype(), arena.placed[0].parameter.device());
@@ -142,24 +136,8 @@ void Optimizer::gather_weights(Arena& arena) {
   if (before.defined()) tenon::keep_shadow(arena.weights, before.dtype());
 }
 
-namespace {
-
-ir::IndexMap expected_place(int64_t arena, int64_t begin, const Dims& shape) {
-  ir::IndexMap map(Dims{arena});
-  const std::vector<ir::Move> moves{{ir::Op::shrink, ir::ShrinkAttrs{{begin}, {ir::count(shape)}, {1}}},
-                                    {ir::Op::reshape, ir::ShapeAttrs{shape}}};
-  map.apply(moves);
-  return map;
-}
-
-}  // namespace
-
 bool Optimizer::is_home(const Arena& arena, const PlacedParameter& one) const {
-  const TensorImpl& parameter = *one.parameter.impl();
-  if (parameter.root != arena.weights.impl()) return false;
-  ir::IndexMap map(Dims{arena.size});
-  map.apply(parameter.moves);
-  return map == expected_place(arena.size, one.begin, one.parameter.shape());
+  return shows_stretch(one.parameter, arena.weights, one.begin);
 }
 
 std::vector<Optimizer::Run> Optimizer::runs_of(const Arena& arena) const {
@@ -176,11 +154,11 @@ std::vector<Optimizer::Run> Optimizer::runs_of(const Arena& arena) const {
     ir::Value total;
     for (size_t i = run.first; i < run.last; ++i) {
       const PlacedParameter& one = arena.placed[i];
-      const ir::Value flat = ir::reshape(one.parameter.grad().detach().value(), {one.size});
+      const ir::Value flat = ir::reshape(value_of(one.parameter.grad().detach()), {one.size});
       const ir::Value placed = ir::pad(flat, {one.begin - begin}, {end - one.begin - one.size});
       total = total ? ir::add(total, placed) : placed;
     }
-    run.gradient = Tensor(total);
+    run.gradient = tensor_of(total);
   }
   return runs;
 }
@@ -190,13 +168,13 @@ Tensor Optimizer::per_group(const Arena& arena, const Run& run, const std::funct
   const int64_t begin = arena.placed[run.first].begin;
   const int64_t size = arena.placed[run.last - 1].begin + arena.placed[run.last - 1].size - begin;
   Tensor chosen = of_group(arena.placed[run.first].group), position;
-  ir::Value last = chosen.value();
+  ir::Value last = value_of(chosen);
   for (size_t i = run.first + 1; i < run.last; ++i) {
     const PlacedParameter& one = arena.placed[i];
     if (one.group == arena.placed[i - 1].group) continue;
     const Tensor next = of_group(one.group);
-    if (next.value() == last) continue;
-    last = next.value();
+    if (value_of(next) == last) continue;
+    last = value_of(next);
     const DType counts = size < (int64_t{1} << 31) ? DType::i32 : DType::i64;
     if (!position.defined()) position = arange(size, Options(counts, arena.weights.device()));
     chosen = where(position < one.begin - begin, chosen, next);
@@ -390,7 +368,7 @@ std::map<std::string, Tensor> Optimizer::state_dict() const {
     for (const Tensor& p : group.parameters) {
       for (const Arena& arena : arenas_) {
         for (const PlacedParameter& one : arena.placed) {
-          if (one.parameter.impl() != p.impl()) continue;
+          if (impl_of(one.parameter) != impl_of(p)) continue;
           for (size_t i = 0; i < arena.moments.size(); ++i) {
             state[fmt::format("{}.{}", index, moment_names_[i])] =
                 arena.moments[i].slice(0, one.begin, one.begin + one.size).reshape(p.shape());

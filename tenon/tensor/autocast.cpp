@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tenon/ir/build.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
@@ -30,21 +31,21 @@ uint64_t version_of(const Impl& root) {
   return trace ? trace->version_of(root) : root->version;
 }
 
-uint64_t distance_of(const Impl& owner) { return version_of(owner) - version_of(owner->shadow->impl()); }
+uint64_t distance_of(const Impl& owner) { return version_of(owner) - version_of(impl_of(*owner->shadow)); }
 
 // The tensor's values in the lower type, without history.
 Tensor lower_values(const Tensor& x, DType dtype) {
   const NoGrad values_only;
-  const std::vector<ir::Move> path = path_to(*x.impl());
-  const Impl& owner = root_of(x.impl());
+  const std::vector<ir::Move> path = path_to(*impl_of(x));
+  const Impl& owner = root_of(impl_of(x));
   if (!owner->shadow || owner->shadow->dtype() != dtype) return x.to(dtype);
-  static_cast<void>(x.value());  // a recording looks after the tensor itself, too
+  static_cast<void>(value_of(x));  // a recording looks after the tensor itself, too
   if (!shadow_is_current(owner)) {
     if (Trace::current()) return x.to(dtype);  // the function has written it without its shadow
     renew_shadow(owner);
   }
   Tensor shown = *owner->shadow;
-  return path.empty() ? shown : shown.viewed(path);
+  return path.empty() ? shown : viewed(shown, path);
 }
 
 }  // namespace
@@ -75,14 +76,14 @@ Tensor autocast_wide(const Tensor& x) {
 namespace {
 
 Tensor product(const Tensor& a, const Tensor& b, DType result) {
-  return Tensor(ir::contract(record::in(a), record::in(b), result));
+  return tensor_of(ir::contract(record::in(a), record::in(b), result));
 }
 
 // Lies in memory, where products read it.
 Tensor lower_bias(const Tensor& bias, DType dtype) {
   const NoGrad values_only;
   const Tensor low = lower_values(bias, dtype);
-  return bias.dtype() == dtype || root_of(bias.impl())->shadow ? low : Tensor(ir::contiguous(record::in(low)));
+  return bias.dtype() == dtype || root_of(impl_of(bias))->shadow ? low : tensor_of(ir::contiguous(record::in(low)));
 }
 
 }  // namespace
@@ -118,7 +119,7 @@ Tensor autocast_product(const Tensor& x, const Tensor& weight, const Tensor& bia
 }
 
 void keep_shadow(Tensor& tensor, DType dtype) {
-  const Impl& owner = tensor.impl();
+  const Impl& owner = impl_of(tensor);
   if (owner->root) base::fail("keep_shadow", "this tensor is a view; give its root the shadow");
   if (Trace::current()) base::fail("keep_shadow", "call it once, outside of the captured function");
   const NoGrad values_only;
@@ -128,13 +129,13 @@ void keep_shadow(Tensor& tensor, DType dtype) {
 
 void write_with_shadow(Tensor& tensor, const Tensor& value) {
   tensor.copy_(value);
-  const Impl& owner = tensor.impl();
+  const Impl& owner = impl_of(tensor);
   if (!owner->shadow) return;
   owner->shadow->copy_(value.to(owner->shadow->dtype()));
   note_shadow(owner);
 }
 
-Tensor shadow_of(const Tensor& tensor) { return tensor.impl()->shadow ? *tensor.impl()->shadow : Tensor(); }
+Tensor shadow_of(const Tensor& tensor) { return impl_of(tensor)->shadow ? *impl_of(tensor)->shadow : Tensor(); }
 
 bool shadow_is_current(const Impl& owner) {
   Trace* trace = Trace::current();
@@ -154,7 +155,7 @@ void note_shadow(const Impl& owner, bool is_current) {
 void renew_shadow(const Impl& owner) {
   const NoGrad values_only;
   const ir::Value data = owner->value.node->op() == ir::Op::param ? owner->value.node->input(0) : owner->value;
-  owner->shadow->copy_(Tensor(ir::cast(data, owner->shadow->dtype())));
+  owner->shadow->copy_(tensor_of(ir::cast(data, owner->shadow->dtype())));
   note_shadow(owner);
 }
 

@@ -3,6 +3,7 @@
 #include "tenon/tensor/autograd.h"
 
 #include "tenon/grad/grad.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/tensor_impl.h"
 
@@ -29,11 +30,11 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
   std::vector<ir::Value> roots, seeds, leaves;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor seed = options.grad_outputs.empty() ? Tensor() : options.grad_outputs[i];
-    if (outputs[i].impl()->history_released) {
+    if (impl_of(outputs[i])->history_released) {
       base::fail("grad", "the graph of output {} was used up by an earlier backward(); pass retain_graph to keep it",
                  i);
     }
-    if (!outputs[i].value().needs_grad())
+    if (!value_of(outputs[i]).needs_grad())
       base::fail("grad", "output {} does not depend on any tensor that requires grad", i);
     if (!seed.defined() && outputs[i].numel() != 1) {
       base::fail("grad", "output {} of shape {} is not a single number: pass its gradient", i,
@@ -43,12 +44,12 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
       base::fail("grad", "a gradient of shape {} does not fit output {} of {}", ir::to_string(seed.shape()), i,
                  ir::to_string(outputs[i].shape()));
     }
-    roots.push_back(outputs[i].value());
+    roots.push_back(value_of(outputs[i]));
     seeds.push_back(seed.defined() ? ir::cast(record::in(seed), outputs[i].dtype()) : ir::full_like(roots.back(), 1));
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].value().needs_grad()) base::fail("grad", "input {} does not require grad", i);
-    leaves.push_back(inputs[i].value());
+    if (!value_of(inputs[i]).needs_grad()) base::fail("grad", "input {} does not require grad", i);
+    leaves.push_back(value_of(inputs[i]));
   }
   std::vector<Tensor> results;
   for (const ir::Value& gradient : autodiff::gradients(roots, seeds, leaves)) {
@@ -56,7 +57,7 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
       base::fail("grad", "input {} plays no part in the outputs; set allow_unused to get an undefined tensor",
                  results.size());
     }
-    results.push_back(gradient ? Tensor(options.create_graph ? gradient : ir::detach(gradient)) : Tensor());
+    results.push_back(gradient ? tensor_of(options.create_graph ? gradient : ir::detach(gradient)) : Tensor());
   }
   return results;
 }
@@ -75,7 +76,7 @@ std::vector<Tensor> apply(const CustomFunction& function, std::span<const Tensor
   }
   if (results.empty()) base::fail(function.name, "forward() returned no tensor");
   ir::Operands operands;
-  for (const Tensor& result : results) operands.push_back(result.value());
+  for (const Tensor& result : results) operands.push_back(value_of(result));
   for (const Tensor& input : inputs) operands.push_back(record::in(input));
   auto rule = std::make_shared<ir::CustomRule>();
   rule->name = function.name;
@@ -83,8 +84,8 @@ std::vector<Tensor> apply(const CustomFunction& function, std::span<const Tensor
                                                                         std::span<const ir::Value> grads) {
     EnableGrad differentiable;  // so that second derivatives go through the rule
     std::vector<Tensor> xs, gs;
-    for (const ir::Value& value : operands_in) xs.emplace_back(value);
-    for (const ir::Value& value : grads) gs.push_back(value ? Tensor(value) : Tensor());
+    for (const ir::Value& value : operands_in) xs.push_back(tensor_of(value));
+    for (const ir::Value& value : grads) gs.push_back(value ? tensor_of(value) : Tensor());
     const std::vector<Tensor> made = backward(xs, gs);
     if (made.size() != xs.size())
       base::fail(name, "backward() returned {} gradients for {} inputs", made.size(), xs.size());
@@ -94,12 +95,12 @@ std::vector<Tensor> apply(const CustomFunction& function, std::span<const Tensor
         base::fail(name, "backward() returned a gradient of shape {} for input {} of {}",
                    ir::to_string(made[i].shape()), i, ir::to_string(xs[i].shape()));
       }
-      values.push_back(made[i].defined() ? ir::cast(made[i].value(), xs[i].dtype()) : ir::Value());
+      values.push_back(made[i].defined() ? ir::cast(value_of(made[i]), xs[i].dtype()) : ir::Value());
     }
     return values;
   };
   const ir::NodeRef node = ir::Node::make(ir::Op::custom, operands, ir::CustomAttrs{rule, results.size()});
-  for (uint32_t i = 0; i < results.size(); ++i) results[i] = Tensor(ir::Value{node, i});
+  for (uint32_t i = 0; i < results.size(); ++i) results[i] = tensor_of(ir::Value{node, i});
   return results;
 }
 

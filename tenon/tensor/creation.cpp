@@ -9,6 +9,7 @@
 
 #include "tenon/base/hash.h"
 #include "tenon/exec/eval.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/trace.h"
 
@@ -29,7 +30,7 @@ void note_range(Tensor& made, std::span<const std::byte> bytes) {
     low = std::min(low, value);
     high = std::max(high, value);
   }
-  made.set_known_range(low, high);
+  set_known_range(made, low, high);
 }
 
 /// What all tensors of host bytes have in common; `upload` makes the leaf.
@@ -41,9 +42,9 @@ Tensor of_host_bytes(std::span<const std::byte> bytes, const Dims& shape, const 
   if (bytes.size() != wanted) {
     base::fail("tensor", "{} bytes given, {}{} takes {}", bytes.size(), name(dtype), ir::to_string(shape), wanted);
   }
-  Tensor made(upload(ir::Type{dtype, shape}));
+  Tensor made = tensor_of(upload(ir::Type{dtype, shape}));
   if (Trace* trace = Trace::current())
-    trace->uploads(made.value(), base::hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+    trace->uploads(value_of(made), base::hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
   // Remembered for the check of indices at the moment an op is recorded.
   if (dtype == DType::i64 && !bytes.empty()) note_range<int64_t>(made, bytes);
   if (dtype == DType::i32 && !bytes.empty()) note_range<int32_t>(made, bytes);
@@ -77,7 +78,7 @@ Tensor filled(std::string_view op, const Dims& shape, Number value, const Option
   const DType dtype = options.dtype.value_or(value.dtype());
   const ir::DeviceId device = options.device.id;
   const ir::Value number = record::number(op, value, dtype, device);
-  return finished(Tensor(ir::expand(ir::reshape(number, Dims(shape.size(), 1)), shape)), options);
+  return finished(tensor_of(ir::expand(ir::reshape(number, Dims(shape.size(), 1)), shape)), options);
 }
 
 }  // namespace
@@ -136,7 +137,7 @@ Tensor arange(Number start, Number end, Number step, const Options& options) {
                          : whole_steps(start.as_int(), end.as_int(), step.as_int());
   // Counted in a type that holds every index exactly, then scaled and rounded once.
   const DType wide = real ? DType::f64 : DType::i64;
-  Tensor counted(ir::iota(n, wide, options.device.id));
+  Tensor counted = tensor_of(ir::iota(n, wide, options.device.id));
   if (step.as_double() != 1) counted = mul(counted, step);
   if (start.as_double() != 0) counted = add(counted, start);
   Tensor made = counted.to(dtype);
@@ -144,7 +145,7 @@ Tensor arange(Number start, Number end, Number step, const Options& options) {
     // It lies between start and end, but the way there may be longer than 63 bits.
     const auto last = static_cast<int64_t>(static_cast<uint64_t>(start.as_int()) +
                                            static_cast<uint64_t>(n - 1) * static_cast<uint64_t>(step.as_int()));
-    made.set_known_range(std::min(start.as_int(), last), std::max(start.as_int(), last));
+    set_known_range(made, std::min(start.as_int(), last), std::max(start.as_int(), last));
   }
   return finished(made, options);
 }
@@ -153,7 +154,7 @@ Tensor linspace(double start, double end, int64_t steps, const Options& options)
   if (steps < 0) base::fail("linspace", "the number of steps must not be negative, got {}", steps);
   ir::require_shape("linspace", {steps});
   const DType dtype = options.dtype.value_or(DType::f32);
-  const Tensor i(ir::iota(steps, DType::f64, options.device.id));
+  const Tensor i = tensor_of(ir::iota(steps, DType::f64, options.device.id));
   const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
   // Counted from the nearer end, so that both ends are exact.
   const Tensor from_start = add(mul(i, step), start),
@@ -167,7 +168,7 @@ Tensor eye(int64_t rows, std::optional<int64_t> columns, const Options& options)
   const ir::DeviceId device = options.device.id;
   const ir::Value same =
       ir::equal(ir::iota_along(shape, 0, DType::i64, device), ir::iota_along(shape, 1, DType::i64, device));
-  return finished(Tensor(ir::cast(same, options.dtype.value_or(DType::f32))), options);
+  return finished(tensor_of(ir::cast(same, options.dtype.value_or(DType::f32))), options);
 }
 
 }  // namespace tenon

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
@@ -17,7 +18,7 @@ using record::in_wide;
 Tensor binary(std::string_view op, Op row, const Operand& a, const Operand& b, std::optional<DType> dtype = {}) {
   const Operand operands[] = {a, b};
   const auto values = record::unified(op, operands, dtype);
-  return Tensor(ir::binary(row, values[0], values[1]));
+  return tensor_of(ir::binary(row, values[0], values[1]));
 }
 
 std::vector<ir::Value> unified_pair(std::string_view op, const Operand& a, const Operand& b) {
@@ -32,11 +33,11 @@ DType result_of(const Operand& a, const Operand& b) {
 
 // Ops on real numbers take integers and bool as f32.
 Tensor real_unary(Op row, const Tensor& x) {
-  return Tensor(ir::unary(row, ir::cast(record::in(x), record::real_type(x.dtype()))));
+  return tensor_of(ir::unary(row, ir::cast(record::in(x), record::real_type(x.dtype()))));
 }
 
 // The same value as a tensor of its own: an op that changes nothing still returns something that can be written.
-Tensor same(const Tensor& x) { return Tensor(record::in(x)); }
+Tensor same(const Tensor& x) { return tensor_of(record::in(x)); }
 
 Tensor as_bool(const Tensor& x) { return x.dtype() == DType::boolean ? x : ne(x, 0); }
 Operand as_bool(const Operand& x) {
@@ -82,7 +83,7 @@ Tensor sub(const Operand& a, const Operand& b) {
   refuse_bool("sub", dtype, "logical_xor");
   const Operand operands[] = {a, b};
   const auto values = record::unified("sub", operands);
-  return Tensor(ir::sub(values[0], values[1]));
+  return tensor_of(ir::sub(values[0], values[1]));
 }
 
 Tensor mul(const Operand& a, const Operand& b) {
@@ -133,7 +134,7 @@ Tensor real_floor_divide(const Operand& a, const Operand& b) {
       flat_gradients};
   const Operand operands[] = {a, b};
   const auto values = record::unified("floor_divide", operands);
-  const Tensor inputs[] = {Tensor(values[0]), Tensor(values[1])};
+  const Tensor inputs[] = {tensor_of(values[0]), tensor_of(values[1])};
   return apply(flat, inputs)[0];
 }
 
@@ -182,7 +183,7 @@ Tensor pow(const Operand& base, const Operand& exponent) {
     }
     const Operand operands[] = {base, exponent};
     const auto values = record::unified("pow", operands);
-    return whole_pow(Tensor(values[0]), exponent.is_tensor() ? Operand(Tensor(values[1])) : exponent);
+    return whole_pow(tensor_of(values[0]), exponent.is_tensor() ? Operand(tensor_of(values[1])) : exponent);
   }
   if (!exponent.is_tensor()) {
     const double power = exponent.number().as_double();
@@ -206,12 +207,12 @@ Tensor minimum(const Operand& a, const Operand& b) {
   const Operand operands[] = {a, b};
   const auto values = record::unified("minimum", operands);
   if (is_float(values[0].dtype()))
-    return Tensor(ir::neg(ir::binary(Op::maximum, ir::neg(values[0]), ir::neg(values[1]))));
+    return tensor_of(ir::neg(ir::binary(Op::maximum, ir::neg(values[0]), ir::neg(values[1]))));
   // Complementing reverses the order of integers of either sign without overflow.
   const auto flipped = [](const ir::Value& v) {
     return ir::binary(Op::bit_xor, v, v.dtype() == DType::boolean ? ir::full_like(v, 1) : ir::full_like(v, -1));
   };
-  return Tensor(flipped(ir::binary(Op::maximum, flipped(values[0]), flipped(values[1]))));
+  return tensor_of(flipped(ir::binary(Op::maximum, flipped(values[0]), flipped(values[1]))));
 }
 
 // ---- comparison and logic ----
@@ -219,16 +220,19 @@ Tensor minimum(const Operand& a, const Operand& b) {
 Tensor lt(const Operand& a, const Operand& b) { return binary("lt", Op::less, a, b); }
 Tensor gt(const Operand& a, const Operand& b) {
   const auto values = unified_pair("gt", a, b);
-  return Tensor(ir::less(values[1], values[0]));
+  return tensor_of(ir::less(values[1], values[0]));
 }
 Tensor eq(const Operand& a, const Operand& b) { return binary("eq", Op::equal, a, b); }
-Tensor ne(const Operand& a, const Operand& b) { return Tensor(ir::logical_not(binary("ne", Op::equal, a, b).value())); }
+Tensor ne(const Operand& a, const Operand& b) {
+  return tensor_of(ir::logical_not(value_of(binary("ne", Op::equal, a, b))));
+}
 Tensor le(const Operand& a, const Operand& b) {
-  return Tensor(ir::binary(Op::bit_or, binary("le", Op::less, a, b).value(), binary("le", Op::equal, a, b).value()));
+  return tensor_of(
+      ir::binary(Op::bit_or, value_of(binary("le", Op::less, a, b)), value_of(binary("le", Op::equal, a, b))));
 }
 Tensor ge(const Operand& a, const Operand& b) {
   const auto values = unified_pair("ge", a, b);
-  return Tensor(ir::binary(Op::bit_or, ir::less(values[1], values[0]), ir::equal(values[0], values[1])));
+  return tensor_of(ir::binary(Op::bit_or, ir::less(values[1], values[0]), ir::equal(values[0], values[1])));
 }
 
 Tensor logical_and(const Operand& a, const Operand& b) {
@@ -240,7 +244,7 @@ Tensor logical_or(const Operand& a, const Operand& b) {
 Tensor logical_xor(const Operand& a, const Operand& b) {
   return binary("logical_xor", Op::bit_xor, as_bool(a), as_bool(b));
 }
-Tensor logical_not(const Tensor& x) { return Tensor(ir::logical_not(as_bool(x).value())); }
+Tensor logical_not(const Tensor& x) { return tensor_of(ir::logical_not(value_of(as_bool(x)))); }
 
 Tensor bitwise_and(const Operand& a, const Operand& b) {
   require_bits("bitwise_and", result_of(a, b));
@@ -273,9 +277,9 @@ Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
   }
   const auto prepared = [&](const Operand& choice) {
     if (choice.is_tensor()) return record::expanded("where", ir::cast(record::in(choice.tensor()), dtype), shape);
-    return full(shape, choice.number(), Options(dtype, condition.device())).value();
+    return value_of(full(shape, choice.number(), Options(dtype, condition.device())));
   };
-  return Tensor(ir::where(record::expanded("where", condition.value(), shape), prepared(a), prepared(b)));
+  return tensor_of(ir::where(record::expanded("where", value_of(condition), shape), prepared(a), prepared(b)));
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Number value) {
@@ -283,18 +287,18 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, Number value) {
   record::require_same_device("masked_fill", x, mask);
   const Dims shape = record::broadcast("masked_fill", x.shape(), mask.shape());
   const Tensor filling = full(shape, value, Options(x.dtype(), x.device()));
-  return Tensor(ir::where(record::expanded("masked_fill", mask.value(), shape), filling.value(),
-                          record::expanded("masked_fill", record::in(x), shape)));
+  return tensor_of(ir::where(record::expanded("masked_fill", value_of(mask), shape), value_of(filling),
+                             record::expanded("masked_fill", record::in(x), shape)));
 }
 
 // ---- mathematics ----
 
 Tensor neg(const Tensor& x) {
   refuse_bool("neg", x.dtype(), "logical_not");
-  return Tensor(ir::neg(record::in(x)));
+  return tensor_of(ir::neg(record::in(x)));
 }
 Tensor abs(const Tensor& x) {
-  return x.dtype() == DType::boolean ? same(x) : Tensor(ir::unary(Op::abs, record::in(x)));
+  return x.dtype() == DType::boolean ? same(x) : tensor_of(ir::unary(Op::abs, record::in(x)));
 }
 Tensor sign(const Tensor& x) {
   if (x.dtype() == DType::boolean) return same(x);
@@ -359,7 +363,7 @@ Tensor cosh(const Tensor& x) {
 Tensor erf(const Tensor& x) { return real_unary(Op::erf, x); }
 Tensor sigmoid(const Tensor& x) { return real_unary(Op::sigmoid, x); }
 
-Tensor floor(const Tensor& x) { return is_float(x.dtype()) ? Tensor(ir::unary(Op::floor, record::in(x))) : same(x); }
+Tensor floor(const Tensor& x) { return is_float(x.dtype()) ? tensor_of(ir::unary(Op::floor, record::in(x))) : same(x); }
 Tensor ceil(const Tensor& x) { return is_float(x.dtype()) ? neg(floor(neg(x))) : same(x); }
 Tensor trunc(const Tensor& x) { return is_float(x.dtype()) ? where(lt(x, 0), ceil(x), floor(x)) : same(x); }
 Tensor round(const Tensor& x) {

@@ -1,5 +1,6 @@
 // Picking and adding by index.
 
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
 
@@ -30,8 +31,8 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
   const size_t axis = record::axis("gather", dim, x.shape().size());
   require_index_fits("gather", x, index, axis);
   record::require_range("gather", index, dim, x.shape()[axis]);
-  const ir::Value flat = ir::flat_index(index.value(), x.shape(), axis);
-  return Tensor(ir::gather(ir::reshape(record::in(x), {x.numel()}), flat, 0));
+  const ir::Value flat = ir::flat_index(value_of(index), x.shape(), axis);
+  return tensor_of(ir::gather(ir::reshape(record::in(x), {x.numel()}), flat, 0));
 }
 
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
@@ -43,7 +44,7 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
   shape[axis] = index.numel();
   ir::require_shape("index_select", shape);
   record::require_range("index_select", index, dim, x.shape()[axis]);
-  return Tensor(ir::gather(record::in(x), ir::reshape(index.value(), {index.numel()}), axis));
+  return tensor_of(ir::gather(record::in(x), ir::reshape(value_of(index), {index.numel()}), axis));
 }
 
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
@@ -63,9 +64,9 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
   record::require_range("scatter_add", index, dim, x.shape()[axis]);
   const size_t rank = x.shape().size();
   const ir::Value used = ir::shrink(record::in(source), Dims(rank, 0), index.shape(), Dims(rank, 1));
-  const ir::Value flat = ir::reshape(ir::flat_index(index.value(), x.shape(), axis), {index.numel()});
+  const ir::Value flat = ir::reshape(ir::flat_index(value_of(index), x.shape(), axis), {index.numel()});
   const ir::Value base = ir::reshape(record::in(x), {x.numel()});
-  return Tensor(ir::reshape(ir::scatter_add(base, flat, ir::reshape(used, {index.numel()}), 0), x.shape()));
+  return tensor_of(ir::reshape(ir::scatter_add(base, flat, ir::reshape(used, {index.numel()}), 0), x.shape()));
 }
 
 Tensor one_hot(const Tensor& index, int64_t classes) {
@@ -78,7 +79,7 @@ Tensor one_hot(const Tensor& index, int64_t classes) {
   const Tensor numbers = arange(classes, Options(DType::i64, index.device()));
   // An index still to be computed is looked up, so that the device finds one that is out of range.
   const bool known = index.is_evaluated() || index.dtype() == DType::u8;
-  const Tensor found = known ? index : Tensor(ir::gather(numbers.value(), index.value(), 0));
+  const Tensor found = known ? index : tensor_of(ir::gather(value_of(numbers), value_of(index), 0));
   return eq(found.to(DType::i64).unsqueeze(-1), numbers).to(DType::i64);
 }
 

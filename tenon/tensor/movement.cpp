@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/tensor_impl.h"
@@ -13,7 +14,7 @@ namespace {
 
 using ir::Op;
 
-Tensor viewed(const Tensor& x, ir::Move move) { return x.viewed({&move, 1}); }
+Tensor viewed(const Tensor& x, ir::Move move) { return viewed(x, {&move, 1}); }
 
 Dims resolved_shape(std::string_view op, const Tensor& x, const Dims& shape) {
   Dims sizes = shape, given;
@@ -79,7 +80,7 @@ std::vector<ir::Move> slice_moves(const Dims& shape, size_t axis, Range range) {
 
 Tensor sliced(const Tensor& x, size_t axis, const Slice& slice) {
   const Range range = resolved(slice, x.shape()[axis]);
-  return x.viewed(slice_moves(x.shape(), axis, range));
+  return viewed(x, slice_moves(x.shape(), axis, range));
 }
 
 }  // namespace
@@ -90,8 +91,8 @@ Tensor reshape(const Tensor& x, const Dims& shape) {
 
 Tensor Tensor::view(const Dims& shape) const {
   const ir::Move move{Op::reshape, ir::ShapeAttrs{resolved_shape("view", *this, shape)}};
-  const Tensor made = viewed({&move, 1});
-  if (!made.impl()->root && made.numel() > 0) {
+  const Tensor made = viewed(*this, move);
+  if (!impl_of(made)->root && made.numel() > 0) {
     base::fail("view", "no strides show {} of this layout as {} without a copy; use reshape()",
                ir::to_string(this->shape()), ir::to_string(made.shape()));
   }
@@ -139,14 +140,14 @@ Tensor expand(const Tensor& x, const Dims& shape) {
   }
   ir::require_shape("expand", target);
   const ir::Move moves[] = {{Op::reshape, ir::ShapeAttrs{padded}}, {Op::expand, ir::ShapeAttrs{target}}};
-  return x.viewed(moves);
+  return viewed(x, moves);
 }
 
 Tensor broadcast_to(const Tensor& x, const Dims& shape) { return expand(x, shape); }
 
 Tensor flip(const Tensor& x, const Dims& dims) {
   const Dims axes = dims.empty() ? Dims() : record::axes("flip", dims, x.shape().size());
-  return Tensor(ir::flip(record::in(x), axes));
+  return tensor_of(ir::flip(record::in(x), axes));
 }
 
 Tensor squeeze(const Tensor& x) {
@@ -214,7 +215,7 @@ Tensor Tensor::select(int64_t dim, int64_t position) const {
   Dims without = shape();
   without.erase(without.begin() + axis);
   moves.push_back({Op::reshape, ir::ShapeAttrs{without}});
-  return viewed(moves);
+  return viewed(*this, moves);
 }
 
 namespace {
@@ -236,7 +237,7 @@ Tensor picked(const Tensor& x, int64_t at, const std::vector<Tensor>& positions)
       base::fail("index", "tensors of positions are integers, got {}", name(positions[i].dtype()));
     const int64_t size = x.shape()[static_cast<size_t>(at) + i];
     const Tensor p = positions[i].to(DType::i64);
-    const auto range = positions[i].known_range();
+    const auto range = known_range(positions[i]);
     if (range && (range->first < -size || range->second >= size))
       record::require_range("index", where(lt(p, 0), add(p, size), p).eval(), at, size);
     Tensor from_start = range && range->first >= 0 ? p : where(lt(p, 0), add(p, size), p);
@@ -323,9 +324,9 @@ Tensor pad(const Tensor& x, const Dims& sizes, Number value) {
     after[axis] = std::max<int64_t>(0, sizes[2 * i + 1]);
   }
   const ir::Value padded = ir::pad(record::in(inner), before, after);
-  if (value.as_double() == 0) return Tensor(padded);
+  if (value.as_double() == 0) return tensor_of(padded);
   const ir::Value inside = ir::pad(ir::full(inner.shape(), 1, DType::boolean, x.device().id), before, after);
-  return where(Tensor(inside), Tensor(padded), full(padded.shape(), value, Options(x.dtype(), x.device())));
+  return where(tensor_of(inside), tensor_of(padded), full(padded.shape(), value, Options(x.dtype(), x.device())));
 }
 
 namespace {
@@ -377,7 +378,7 @@ Tensor joined_along(std::string_view op, std::span<const Tensor> tensors, int64_
     const ir::Value edge = ir::full_like(position, static_cast<double>(at - size));
     joined = ir::where(ir::less(position, edge), joined, piece);
   }
-  return Tensor(joined);
+  return tensor_of(joined);
 }
 
 }  // namespace
@@ -487,7 +488,7 @@ Tensor repeat(const Tensor& x, const Dims& repeats) {
   ir::require_shape("repeat", wide);
   Dims joined(rank);
   for (size_t i = 0; i < rank; ++i) joined[i] = wide[2 * i] * wide[2 * i + 1];
-  return Tensor(ir::reshape(ir::expand(ir::reshape(record::in(x), split), wide), joined));
+  return tensor_of(ir::reshape(ir::expand(ir::reshape(record::in(x), split), wide), joined));
 }
 
 Tensor roll(const Tensor& x, int64_t shift, int64_t dim) {
@@ -511,7 +512,7 @@ Tensor triangle(std::string_view op, const Tensor& x, int64_t diagonal, bool low
       ir::add_number(ir::iota_along(x.shape(), rank - 2, DType::i64, value.device()), static_cast<double>(near));
   const ir::Value column = ir::iota_along(x.shape(), rank - 1, DType::i64, value.device());
   const ir::Value outside = lower ? ir::less(row, column) : ir::less(column, row);
-  return Tensor(ir::where(outside, ir::full_like(value, 0), value));
+  return tensor_of(ir::where(outside, ir::full_like(value, 0), value));
 }
 
 }  // namespace

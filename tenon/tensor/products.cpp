@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autocast.h"
 #include "tenon/tensor/record.h"
 
@@ -63,7 +64,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     };
     product = ir::contract(with_batch(x), with_batch(y), a.dtype());
   }
-  return Tensor(ir::reshape(product, shape));
+  return tensor_of(ir::reshape(product, shape));
 }
 
 Tensor dot(const Tensor& a, const Tensor& b) {
@@ -290,7 +291,7 @@ Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
     for (size_t later = i + 1; later < waiting.size(); ++later) wanted += waiting[later].letters;
     total = contracted(equation, total, waiting[i], wanted);
   }
-  return Tensor(arranged(sum_away(total, parsed.output), parsed.output));
+  return tensor_of(arranged(sum_away(total, parsed.output), parsed.output));
 }
 
 Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands) {

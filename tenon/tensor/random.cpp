@@ -10,6 +10,7 @@
 #include <numbers>
 
 #include "tenon/exec/eval.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/generator_state.h"
 #include "tenon/tensor/record.h"
@@ -54,7 +55,7 @@ Tensor Generator::bits(int64_t words, Device device) {
     const ir::Value leaf = trace->random_state(state_, device);
     state_->position = before + (static_cast<uint64_t>(words) + 3) / 4 * 4;
     for (Trace::Varying& known : trace->varying()) {
-      if (known.leaf == leaf) return Tensor(ir::random_bits(leaf, words, before - known.start));
+      if (known.leaf == leaf) return tensor_of(ir::random_bits(leaf, words, before - known.start));
     }
   }
   const uint64_t now = exec::evaluations();
@@ -69,7 +70,7 @@ Tensor Generator::bits(int64_t words, Device device) {
     else
       *found = made;
   }
-  return Tensor(ir::random_bits(found->leaf, words, before - found->counter));
+  return tensor_of(ir::random_bits(found->leaf, words, before - found->counter));
 }
 
 Generator& default_generator() {
@@ -107,7 +108,7 @@ Tensor uniform(int64_t n, DType dtype, Device device, Generator& generator) {
 
 // A tensor of its own, not a view of the flat draw.
 Tensor finished(const Tensor& drawn, const Options& options) {
-  Tensor made(drawn.value());
+  Tensor made = tensor_of(value_of(drawn));
   if (options.requires_grad) made.requires_grad_();
   return made;
 }
@@ -138,7 +139,7 @@ Tensor randint(int64_t low, int64_t high, const Dims& shape, const Options& opti
   const Tensor word = words(chosen(generator).bits(ir::count(shape), options.device));
   // word * range / 2^32: as even as 32 bits allow, without a division.
   Tensor made = add(mul(word, high - low) >> 32, low).reshape(shape).to(options.dtype.value_or(DType::i64));
-  made.set_known_range(low, high - 1, false);
+  set_known_range(made, low, high - 1, false);
   return made;
 }
 
@@ -149,7 +150,7 @@ Tensor randperm(int64_t n, const Options& options, Generator* generator) {
   const Tensor pair = words(chosen(generator).bits(2 * n, options.device)).reshape({n, 2});
   const Tensor keys = add((pair.select(1, 0) >> 1) << 31, pair.select(1, 1) >> 1);
   Tensor made = argsort(keys).to(options.dtype.value_or(DType::i64));
-  if (n > 0) made.set_known_range(0, n - 1);
+  if (n > 0) set_known_range(made, 0, n - 1);
   return made;
 }
 

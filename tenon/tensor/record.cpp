@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/trace.h"
 
@@ -24,7 +25,7 @@ std::optional<DType> combine(std::optional<DType> higher, std::optional<DType> l
 }  // namespace
 
 ir::Value in(const Tensor& x) {
-  const ir::Value& value = x.value();
+  const ir::Value& value = value_of(x);
   const ir::Node& node = *value.node;
   // What a write of everything leaves behind is what it writes: readers need not wait for the memory.
   const bool rewritten = node.op() == ir::Op::store && !node.evaluated() && !value.needs_grad() &&
@@ -146,15 +147,15 @@ bool is_single(std::string_view op, const Tensor& x, int64_t dim) {
 }
 
 std::vector<int64_t> suspects(const Tensor& index, int64_t size) {
-  const auto range = index.known_range();
+  const auto range = known_range(index);
   if (range && range->first >= 0 && range->second < size) return {};
   if (Trace::current()) return {};  // what a captured function is given changes from call to call
   return index.is_evaluated() ? index.detach().to_vector<int64_t>() : std::vector<int64_t>();
 }
 
 void require_range(std::string_view op, const Tensor& index, int64_t dim, int64_t size) {
-  const auto bounds = [&] { return std::vector<int64_t>{index.known_range()->first, index.known_range()->second}; };
-  for (int64_t i : index.known_range_is_exact() ? bounds() : suspects(index, size)) {
+  const auto bounds = [&] { return std::vector<int64_t>{known_range(index)->first, known_range(index)->second}; };
+  for (int64_t i : known_range_is_exact(index) ? bounds() : suspects(index, size)) {
     if (i < 0 || i >= size) fail(op, "index {} is out of range for dim {} of size {}", i, dim, size);
   }
 }

@@ -9,6 +9,7 @@
 #include "tenon/device/registry.h"
 #include "tenon/exec/eval.h"
 #include "tenon/ir/walk.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/generator_state.h"
@@ -43,7 +44,7 @@ Recording::Recording(std::span<const Tensor> like) : circumstances_(Circumstance
     if (like[i].requires_grad())
       base::fail("compile", "argument {} requires grad; capture the parameter instead of passing it, or detach() it",
                  i);
-    arguments_.push_back({like[i].value().type(), like[i].device(), {}});
+    arguments_.push_back({value_of(like[i]).type(), like[i].device(), {}});
   }
 }
 
@@ -68,7 +69,7 @@ void Recording::let_go() {
 bool Recording::fits(std::span<const Tensor> arguments, const Circumstances& now) const {
   if (arguments.size() != arguments_.size() || !(now == circumstances_)) return false;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (!(arguments[i].value().type() == arguments_[i].type) || !(arguments[i].device() == arguments_[i].device))
+    if (!(value_of(arguments[i]).type() == arguments_[i].type) || !(arguments[i].device() == arguments_[i].device))
       return false;
     if (arguments[i].requires_grad()) return false;
   }
@@ -81,12 +82,12 @@ bool Recording::fits(std::span<const Tensor> arguments, const Circumstances& now
   if (!capture_) return true;
   for (const GradientRead& read : gradients_read_) {
     std::lock_guard lock(read.leaf->mutex);
-    if (read.leaf->grad.impl().get() != read.before) return false;
+    if (impl_of(read.leaf->grad).get() != read.before) return false;
   }
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const TensorImpl* owner = root_of(arguments[i].impl()).get();
+    const TensorImpl* owner = root_of(impl_of(arguments[i])).get();
     if (arguments_[i].linked) {
-      if (owner != arguments_[i].linked || path_to(*arguments[i].impl()) != arguments_[i].path) return false;
+      if (owner != arguments_[i].linked || path_to(*impl_of(arguments[i])) != arguments_[i].path) return false;
       continue;
     }
     for (const Bound& bound : bound_) {
@@ -109,7 +110,7 @@ std::string Recording::why_outdated() const {
   for (const Trace::Watched& one : watched_) {
     if (one.variables->size() != one.tensors.size()) return "a module that the function uses was changed or destroyed";
     for (size_t i = 0; i < one.tensors.size(); ++i) {
-      if ((*one.variables)[i]->impl().get() != one.tensors[i])
+      if (impl_of(*(*one.variables)[i]).get() != one.tensors[i])
         return "a parameter or buffer of a module that the function uses was replaced";
     }
   }
@@ -133,13 +134,13 @@ void Recording::replay(std::span<const Tensor> arguments) {
     if (bound.is_written) protect(bound);
   }
   protect_results();
-  step_bytes_.resize(StepBlock::kBytes * (blocks_.size() + varying_.size()));  // allocates the first time only
+  step_bytes_.resize(ScalarBlock::kBytes * (blocks_.size() + varying_.size()));  // allocates the first time only
   std::byte* next = step_bytes_.data();
   const auto send = [&](const ir::Value& leaf, size_t bytes) {
     before_commands_.push_back(device::Upload{{next, bytes}, {memory_of(leaf)->buffer(), 0, bytes}});
-    next += StepBlock::kBytes;
+    next += ScalarBlock::kBytes;
   };
-  for (const StepBlock& block : blocks_) {
+  for (const ScalarBlock& block : blocks_) {
     block.write(next);
     send(block.leaf, block.bytes());
   }
@@ -166,7 +167,7 @@ void Recording::replay(std::span<const Tensor> arguments) {
 
 void Recording::fill_arguments(std::span<const Tensor> arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const StorageRef source = packed_memory(arguments[i].value());
+    const StorageRef source = packed_memory(value_of(arguments[i]));
     if (arguments_[i].memory == source) continue;
     before_commands_.push_back(
         device::Copy{{source->buffer(), 0, source->bytes()}, {arguments_[i].memory->buffer(), 0, source->bytes()}});
@@ -178,9 +179,9 @@ void Recording::fill_arguments(std::span<const Tensor> arguments) {
 void Recording::look_after(Bound& bound) {
   const Impl& tensor = held_[bound.tensor];
   if (tensor->version == bound.version) return;
-  const StorageRef now = packed_memory(Tensor::of(tensor).value());
+  const StorageRef now = packed_memory(value_of(tensor_of(tensor)));
   if (!(bound.memory == now)) {
-    if (!is_free(bound.memory, 0)) give_to_others(bound.memory.memory());
+    if (!is_free(bound.memory, 0)) move_holders_away(bound.memory.memory());
     exec::copy_into(bound.memory.memory(), now);
     show(bound);
   }
@@ -206,13 +207,13 @@ void Recording::protect(Bound& bound) {
   };
   if (is_alone()) return;
   tensor.drop_what_views_show();
-  static_cast<void>(Tensor::of(held_[bound.tensor]).value());  // lets go of how it was made
+  static_cast<void>(value_of(tensor_of(held_[bound.tensor])));  // lets go of how it was made
   if (is_alone()) return;
-  give_to_others(bound.memory.memory());
+  move_holders_away(bound.memory.memory());
 }
 
-void Recording::give_to_others(const StorageRef& memory) {
-  const StorageRef taken = exec::keep_for_others(memory);
+void Recording::move_holders_away(const StorageRef& memory) {
+  const StorageRef taken = exec::move_holders_to_own_memory(memory);
   for (Bound& bound : bound_) {
     if (bound.memory == taken && bound.version == held_[bound.tensor]->version) show(bound);
   }
@@ -228,8 +229,8 @@ void Recording::protect_results() {
                                !handle->shadow && is_sole_value(handle->value) && is_free(memory, 1);
     if (is_free_again) continue;
     made.handle = nullptr;
-    if (!is_free(memory, 0)) give_to_others(memory.memory());
-    made.handle = made_now(i).impl();
+    if (!is_free(memory, 0)) move_holders_away(memory.memory());
+    made.handle = impl_of(made_now(i));
     made.shown = made.handle->value.node.get();
   }
 }
@@ -239,8 +240,8 @@ Tensor Recording::made_now(size_t i) const {
   ir::Value value = exec::leaf_of(output.memory.memory(), output.type, capture_->device_id());
   for (const ir::Move& move : output.moves) value = ir::move(value, move);
   if (made_[i].needs_grad) value = without_graph(value, kNoGraph);
-  const Tensor made(value);
-  made.impl()->history_released = made_[i].is_released;
+  const Tensor made = tensor_of(value);
+  impl_of(made)->history_released = made_[i].is_released;
   return made;
 }
 
@@ -278,12 +279,12 @@ Tensor Recording::result(size_t i, std::span<const Tensor> arguments) {
 void Recording::compare_bits() {
   size_t next = 0;
   for (size_t i = 0; i < made_.size(); ++i) {
-    if (exec::read(made_now(i).value()) != expected_[next++])
+    if (exec::read(value_of(made_now(i))) != expected_[next++])
       base::fail("compile", "TENON_VERIFY_CAPTURE: result {} of the replay differs from that of the function itself",
                  i);
   }
   for (const Bound& bound : bound_) {
-    if (bound.is_written && exec::read(Tensor::of(held_[bound.tensor]).value()) != expected_[next++]) {
+    if (bound.is_written && exec::read(value_of(tensor_of(held_[bound.tensor]))) != expected_[next++]) {
       base::fail("compile",
                  "TENON_VERIFY_CAPTURE: a state of shape {} differs after the replay from what the function "
                  "leaves",

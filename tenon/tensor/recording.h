@@ -127,7 +127,7 @@ class Recording {
   void show(Bound& bound);
   void protect(Bound& bound);
   void protect_results();
-  void give_to_others(const device::StorageRef& memory);
+  void move_holders_away(const device::StorageRef& memory);
   void run();
   void finish(std::span<const Tensor> arguments);
   Tensor made_now(size_t i) const;
@@ -148,7 +148,7 @@ class Recording {
   std::vector<GradientRead> gradients_read_;
   std::vector<Trace::Watched> watched_;
   std::vector<Trace::Varying> varying_;
-  std::vector<StepBlock> blocks_;
+  std::vector<ScalarBlock> blocks_;
   std::vector<Made> made_;
   std::vector<Place> places_;
   std::vector<GradientLeft> gradients_;

@@ -6,6 +6,7 @@
 #include "tenon/device/pool.h"
 #include "tenon/exec/eval.h"
 #include "tenon/ir/walk.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/generator_state.h"
 #include "tenon/tensor/recording.h"
@@ -35,7 +36,7 @@ class Placing {
 
   Place place_of(const Tensor& tensor, std::vector<Tensor>& made) const {
     if (!tensor.defined()) return {};
-    const Impl& impl = tensor.impl();
+    const Impl& impl = impl_of(tensor);
     Place place;
     if (find_argument(impl, place)) return place;
     const bool is_outside = trace_.is_outside(*impl);
@@ -54,9 +55,9 @@ class Placing {
     }
     place.from = Place::From::made;
     const auto known =
-        std::find_if(made.begin(), made.end(), [&](const Tensor& other) { return other.impl() == owner; });
+        std::find_if(made.begin(), made.end(), [&](const Tensor& other) { return impl_of(other) == owner; });
     place.index = static_cast<size_t>(known - made.begin());
-    if (known == made.end()) made.push_back(Tensor::of(owner));
+    if (known == made.end()) made.push_back(tensor_of(owner));
     return place;
   }
 
@@ -64,7 +65,7 @@ class Placing {
   bool find_argument(const Impl& impl, Place& place) const {
     const auto& arguments = trace_.argument_leaves();
     for (size_t i = 0; i < arguments.size(); ++i) {
-      if (arguments[i].tensor.impl() != impl) continue;
+      if (impl_of(arguments[i].tensor) != impl) continue;
       place.from = Place::From::argument;
       place.index = i;
       return true;
@@ -100,7 +101,7 @@ std::vector<Tensor> hand_out_lone_views(std::vector<Place>& places, const std::v
   for (size_t i = 0; i < places.size(); ++i) {
     Place& place = places[i];
     if (place.from != Place::From::made || !place.is_view || users[place.index] != 1) continue;
-    shown.push_back(std::exchange(made[place.index], Tensor(outputs[i].impl()->value)));
+    shown.push_back(std::exchange(made[place.index], tensor_of(impl_of(outputs[i])->value)));
     place = {Place::From::made, place.index};
   }
   return shown;
@@ -124,22 +125,22 @@ Tensor tensor_at(const Place& place, std::span<const Tensor> arguments, const st
                  const std::function<Impl(size_t)>& made) {
   if (place.from == Place::From::nothing) return Tensor();
   const Tensor whole = place.from == Place::From::argument  ? arguments[place.index]
-                       : place.from == Place::From::outside ? Tensor::of(outside[place.index])
-                                                            : Tensor::of(made(place.index));
+                       : place.from == Place::From::outside ? tensor_of(outside[place.index])
+                                                            : tensor_of(made(place.index));
   if (!place.is_view) return whole;
   std::optional<NoGrad> detached;
   if (place.is_detached) detached.emplace();
-  return whole.viewed(place.moves);
+  return viewed(whole, place.moves);
 }
 
 Recording::Examined Recording::run_traced(Trace& trace, const Function& function) {
   std::vector<Tensor> outputs = function(trace.arguments());
   for (const Tensor& output : outputs) {
     if (!output.defined()) base::fail("compile", "the captured function returned an undefined tensor");
-    static_cast<void>(output.value());  // from now on it is known, also if the function has only handed it on
+    static_cast<void>(value_of(output));  // from now on it is known, also if the function has only handed it on
   }
   for (Trace::Gradient& one : trace.gradients()) {
-    if (one.now.defined()) static_cast<void>(one.now.value());
+    if (one.now.defined()) static_cast<void>(value_of(one.now));
   }
   trace.stop();
   refuse_lost_generators(trace);
@@ -157,7 +158,7 @@ Recording::Examined Recording::examine(Trace& trace, std::vector<Tensor> outputs
   const std::vector<Tensor> shown = hand_out_lone_views(all.places, all.gradients, outputs, all.made);
   std::vector<ir::Value> values;
   for (const Tensor& made : all.made) {
-    const TensorImpl& impl = *made.impl();
+    const TensorImpl& impl = *impl_of(made);
     all.flags.push_back({impl.value.needs_grad(), impl.history_released});
     values.push_back(impl.value);
   }
@@ -165,10 +166,10 @@ Recording::Examined Recording::examine(Trace& trace, std::vector<Tensor> outputs
     if (one.is_written) values.push_back(next_of(one));
   }
   const size_t handed_out = values.size();
-  for (const Tensor& one : shown) values.push_back(one.impl()->value);
+  for (const Tensor& one : shown) values.push_back(impl_of(one)->value);
   values = without_history(values, trace.realm());
   for (size_t i = 0; i < shown.size(); ++i) {  // or it would keep the graph, and what gradient rules hold
-    TensorImpl& impl = *shown[i].impl();
+    TensorImpl& impl = *impl_of(shown[i]);
     const ir::Value& plain = values[handed_out + i];
     impl.value = impl.value.needs_grad() ? without_graph(plain, kNoGraph) : plain;
   }
@@ -183,7 +184,7 @@ Recording::Examined Recording::examine(Trace& trace, std::vector<Tensor> outputs
     if (ir::base_of(value).node->evaluated()) value = ir::contiguous(value);
     while (!taken.insert(ir::base_of(value).node.get())) value = ir::contiguous(value);
     all.made_values.push_back(value);
-    all.made[i].impl()->value = value;
+    impl_of(all.made[i])->value = value;
     values[i] = value;
   }
   size_t next = all.made.size();
@@ -197,7 +198,7 @@ Recording::Examined Recording::examine(Trace& trace, std::vector<Tensor> outputs
   const std::vector<Impl> alive = trace.alive();
   for (const Impl& impl : alive) {
     long known = 1;
-    const auto count = [&](const Tensor& tensor) { known += tensor.impl() == impl ? 1 : 0; };
+    const auto count = [&](const Tensor& tensor) { known += impl_of(tensor) == impl ? 1 : 0; };
     for (const Tensor& output : outputs) count(output);
     for (const Tensor& made : all.made) count(made);
     for (const Tensor& one : shown) count(one);
@@ -205,7 +206,7 @@ Recording::Examined Recording::examine(Trace& trace, std::vector<Tensor> outputs
     for (const Trace::Argument& one : trace.argument_leaves()) count(one.tensor);
     for (const Tensor& argument : trace.arguments()) count(argument);
     for (const Impl& other : alive) known += other->root == impl ? 1 : 0;
-    if (impl.use_count() > known) all.leaked.push_back(Tensor::of(impl));
+    if (impl.use_count() > known) all.leaked.push_back(tensor_of(impl));
   }
   return all;
 }
@@ -249,10 +250,10 @@ void Recording::carry_out(Trace& trace, Examined& examined, std::span<const Tens
   const std::vector<Impl> outside = outside_of(trace);
   std::vector<ir::Value> values = examined.made_values;
   for (const Tensor& leaked : examined.leaked) {
-    if (!leaked.impl()->root) values.push_back(leaked.impl()->value);
+    if (!impl_of(leaked)->root) values.push_back(impl_of(leaked)->value);
   }
   for (size_t i = 0; i < examined.made.size(); ++i) {
-    TensorImpl& impl = *examined.made[i].impl();
+    TensorImpl& impl = *impl_of(examined.made[i]);
     if (examined.flags[i].needs_grad) impl.value = without_graph(examined.made_values[i], kNoGraph);
   }
   const auto give = [](TensorImpl& tensor, const ir::Value& data) {
@@ -275,7 +276,7 @@ void Recording::carry_out(Trace& trace, Examined& examined, std::span<const Tens
       examined.gradients[i].leaf->grad = gradient;
     }
   };
-  const auto made = [&](size_t i) { return examined.made[i].impl(); };
+  const auto made = [&](size_t i) { return impl_of(examined.made[i]); };
   set_gradients([&](const GradientLeft& one) { return tensor_at(one.place, arguments, outside, made); });
   try {
     exec::eval(values);
@@ -296,7 +297,7 @@ void Recording::carry_out(Trace& trace, Examined& examined, std::span<const Tens
   trace.keep_draws();
   values.clear();
   for (const Trace::Outside& one : trace.outside()) {
-    if (one.is_written) static_cast<void>(Tensor::of(one.tensor).value());  // lets go of how it was made
+    if (one.is_written) static_cast<void>(value_of(tensor_of(one.tensor)));  // lets go of how it was made
   }
   for (const Place& place : examined.places) traced_results_.push_back(tensor_at(place, arguments, outside, made));
 }
@@ -315,15 +316,15 @@ void Recording::bind(Trace& trace) {
   for (const Trace::Outside& one : trace.outside()) {
     Bound bound{bound_.size(), one.memory, one.type, one.tensor->version, one.is_written};
     if (one.tensor->shadow) {
-      const uint64_t distance = one.version - version_of(one.tensor->shadow->impl());
+      const uint64_t distance = one.version - version_of(impl_of(*one.tensor->shadow));
       bound.shadow_is_current = distance == one.shadow_distance.value_or(one.tensor->shadow_distance);
     }
     bound_.push_back(std::move(bound));
   }
   for (const Trace::Gradient& one : trace.gradients()) {
     if (!one.is_read) continue;
-    if (one.before.defined()) hold(one.before.impl());
-    gradients_read_.push_back({one.leaf, one.before.impl().get()});
+    if (one.before.defined()) hold(impl_of(one.before));
+    gradients_read_.push_back({one.leaf, impl_of(one.before).get()});
   }
 }
 
@@ -355,7 +356,7 @@ void Recording::record(Trace& trace, Examined& examined, std::span<const Tensor>
   for (Bound& bound : bound_) {
     if (!bound.is_written) continue;
     const Impl& tensor = held_[bound.tensor];
-    const ir::Value value = Tensor::of(tensor).value();
+    const ir::Value value = value_of(tensor_of(tensor));
     if (packed_memory(value) != bound.memory.memory()) show(bound);
   }
   for (Bound& bound : bound_) {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tenon/tensor/autocast.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
 
@@ -69,13 +70,13 @@ Tensor first_largest(std::string_view op, const ir::Value& value, size_t axis, b
                                      ir::iota_along(x.shape(), axis, DType::i64, x.device()));
   const ir::Value score = ir::where(found, from_end, ir::full_like(from_end, 0));
   const ir::Value last = reduced(Op::max, score, axes, keepdim);
-  Tensor index(ir::sub(ir::full_like(last, static_cast<double>(n)), last));
+  Tensor index = tensor_of(ir::sub(ir::full_like(last, static_cast<double>(n)), last));
   return index;
 }
 
 Tensor arg_extreme(std::string_view op, const Tensor& x, std::optional<int64_t> dim, bool keepdim, bool largest) {
   if (dim) record::is_single(op, x, *dim);
-  ir::Value value = x.value();
+  ir::Value value = value_of(x);
   if (!dim) value = ir::reshape(value, {x.numel()});
   if (value.rank() == 0) value = ir::reshape(value, {1});
   const size_t axis = dim && x.dim() > 0 ? record::axis(op, *dim, x.shape().size()) : 0;
@@ -85,7 +86,7 @@ Tensor arg_extreme(std::string_view op, const Tensor& x, std::optional<int64_t> 
 
 std::pair<Tensor, Tensor> extreme_along(std::string_view op, const Tensor& x, int64_t dim, bool keepdim, bool largest) {
   const Tensor index = arg_extreme(op, x, dim, true, largest);
-  if (x.dim() == 0) return {Tensor(record::in(x)), index};
+  if (x.dim() == 0) return {tensor_of(record::in(x)), index};
   const Tensor values = gather(x, dim, index);
   return keepdim ? std::pair{values, index} : std::pair{values.squeeze(dim), index.squeeze(dim)};
 }
@@ -95,13 +96,13 @@ std::pair<Tensor, Tensor> extreme_along(std::string_view op, const Tensor& x, in
 Tensor sum(const Tensor& given, const Dims& dims, bool keepdim) {
   const Tensor x = autocast_wide(given);
   const Dims axes = record::axes("sum", dims, x.shape().size());
-  return Tensor(reduced(Op::sum, ir::cast(record::in(x), total_type(x.dtype())), axes, keepdim));
+  return tensor_of(reduced(Op::sum, ir::cast(record::in(x), total_type(x.dtype())), axes, keepdim));
 }
 
 Tensor prod(const Tensor& given, const Dims& dims, bool keepdim) {
   const Tensor x = autocast_wide(given);
   const Dims axes = record::axes("prod", dims, x.shape().size());
-  return Tensor(reduced(Op::prod, ir::cast(record::in(x), total_type(x.dtype())), axes, keepdim));
+  return tensor_of(reduced(Op::prod, ir::cast(record::in(x), total_type(x.dtype())), axes, keepdim));
 }
 
 Tensor mean(const Tensor& given, const Dims& dims, bool keepdim) {
@@ -115,13 +116,13 @@ Tensor mean(const Tensor& given, const Dims& dims, bool keepdim) {
 Tensor amax(const Tensor& x, const Dims& dims, bool keepdim) {
   const Dims axes = record::axes("amax", dims, x.shape().size());
   require_elements("amax", x, axes);
-  return Tensor(reduced(Op::max, record::in(x), axes, keepdim));
+  return tensor_of(reduced(Op::max, record::in(x), axes, keepdim));
 }
 
 Tensor amin(const Tensor& x, const Dims& dims, bool keepdim) {
   const Dims axes = record::axes("amin", dims, x.shape().size());
   require_elements("amin", x, axes);
-  return Tensor(reversed(reduced(Op::max, reversed(record::in(x)), axes, keepdim)));
+  return tensor_of(reversed(reduced(Op::max, reversed(record::in(x)), axes, keepdim)));
 }
 
 std::pair<Tensor, Tensor> max(const Tensor& x, int64_t dim, bool keepdim) {
@@ -199,7 +200,7 @@ Tensor logsumexp(const Tensor& given, const Dims& dims, bool keepdim) {
     const Tensor top = amax(w, axes, true).detach();
     const Tensor shift = where(isfinite(top), top, 0.0);
     const Tensor total = add(log(sum(exp(sub(w, shift)), axes, true)), shift);
-    return keepdim ? total : Tensor(ir::reshape(record::in(total), without(w.shape(), axes)));
+    return keepdim ? total : tensor_of(ir::reshape(record::in(total), without(w.shape(), axes)));
   });
 }
 
@@ -231,8 +232,8 @@ namespace {
 
 Tensor scanned(std::string_view op, const Tensor& x, int64_t dim, ir::ScanKind kind) {
   const ir::Value value = ir::cast(record::in(x), total_type(x.dtype()));
-  if (record::is_single(op, x, dim)) return Tensor(value);
-  return Tensor(ir::scan(value, record::axis(op, dim, x.shape().size()), kind));
+  if (record::is_single(op, x, dim)) return tensor_of(value);
+  return tensor_of(ir::scan(value, record::axis(op, dim, x.shape().size()), kind));
 }
 
 }  // namespace
@@ -241,9 +242,9 @@ Tensor cumsum(const Tensor& x, int64_t dim) { return scanned("cumsum", x, dim, i
 Tensor cumprod(const Tensor& x, int64_t dim) { return scanned("cumprod", x, dim, ir::ScanKind::prod); }
 
 std::pair<Tensor, Tensor> sort(const Tensor& x, int64_t dim, bool descending) {
-  if (record::is_single("sort", x, dim)) return {Tensor(record::in(x)), zeros({}, Options(DType::i64, x.device()))};
+  if (record::is_single("sort", x, dim)) return {tensor_of(record::in(x)), zeros({}, Options(DType::i64, x.device()))};
   auto [values, indices] = ir::sort(record::in(x), record::axis("sort", dim, x.shape().size()), descending);
-  return {Tensor(values), Tensor(indices)};
+  return {tensor_of(values), tensor_of(indices)};
 }
 
 Tensor argsort(const Tensor& x, int64_t dim, bool descending) { return sort(x, dim, descending).second; }

@@ -51,7 +51,7 @@ Signature signature_of(Trace& trace, const std::vector<ir::Value>& values, const
   for (const Trace::Outside& one : trace.outside()) {
     if (one.is_written) made.written.push_back(one.tensor.get());
   }
-  for (const StepBlock& block : trace.blocks()) {
+  for (const ScalarBlock& block : trace.blocks()) {
     for (const auto& scalar : block.scalars) made.scalars.push_back(scalar.get());
   }
   for (const Trace::Varying& one : trace.varying()) made.drawn.push_back({one.generator.get(), one.drawn});

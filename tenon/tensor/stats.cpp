@@ -4,6 +4,7 @@
 
 #include "tenon/device/pool.h"
 #include "tenon/device/registry.h"
+#include "tenon/device/storage.h"
 
 namespace tenon {
 
@@ -25,5 +26,7 @@ void set_memory_limit(size_t bytes, Device device) { device::open(device.id).poo
 void trim_memory() {
   for (const device::Device* one : device::opened()) one->pool().trim();
 }
+
+void trim_memory(Device device) { device::open(device.id).pool().trim(); }
 
 }  // namespace tenon

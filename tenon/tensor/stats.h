@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "tenon/device/storage.h"
-#include "tenon/exec/eval.h"
+#include "tenon/device/memory_stats.h"
+#include "tenon/exec/stats.h"
 #include "tenon/tensor/tensor.h"
 
 namespace tenon {
@@ -26,7 +26,8 @@ std::optional<size_t> available_memory(Device device = {});
 
 /// Most bytes that a device may hold; 0: as many as there are. Asking for more is an error that names what is in use.
 void set_memory_limit(size_t bytes, Device device = {});
-/// Gives everything that is kept for reuse back to the system.
+/// Gives everything that is kept for reuse back to the system, of all devices or of one.
 void trim_memory();
+void trim_memory(Device device);
 
 }  // namespace tenon

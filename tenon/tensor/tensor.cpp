@@ -7,6 +7,7 @@
 
 #include "tenon/device/registry.h"
 #include "tenon/ir/build.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/settle.h"
 #include "tenon/tensor/tensor_impl.h"
@@ -22,12 +23,14 @@ Device::Device(std::string_view name) : id(device::find(name)) {}
 
 IndexEntry::IndexEntry(const Tensor& positions) : index(std::make_shared<const Tensor>(positions)) {}
 
-Tensor::Tensor(ir::Value value) : impl_(std::make_shared<TensorImpl>()) {
-  impl_->value = std::move(value);
+Tensor tensor_of(ir::Value value) {
+  auto impl = std::make_shared<TensorImpl>();
+  impl->value = std::move(value);
   if (Trace* trace = Trace::current())
-    trace->makes(impl_);
+    trace->makes(impl);
   else
-    evaluate_growth(impl_->value);
+    evaluate_growth(impl->value);
+  return tensor_of(std::move(impl));
 }
 
 const ir::Value& value_of_root(const Impl& root) {
@@ -35,71 +38,72 @@ const ir::Value& value_of_root(const Impl& root) {
   return trace ? trace->value_of(root) : root->value;
 }
 
-Tensor Tensor::of(std::shared_ptr<TensorImpl> impl) {
-  Tensor tensor;
-  tensor.impl_ = std::move(impl);
-  return tensor;
+void require_defined(const Tensor& tensor) {
+  if (!tensor.defined()) fail("tensor", "this tensor is undefined; assign one before using it");
 }
 
-void Tensor::check_defined() const {
-  if (!impl_) fail("tensor", "this tensor is undefined; assign one before using it");
+const ir::Value& value_of(const Tensor& tensor) {
+  require_defined(tensor);
+  const Impl& impl = impl_of(tensor);
+  if (Trace* trace = Trace::current()) return trace->value_of(impl);
+  impl->refresh();
+  if (can_settle(impl->value)) impl->value = settled(impl->value);
+  return impl->value;
 }
 
-const ir::Value& Tensor::value() const {
-  check_defined();
-  if (Trace* trace = Trace::current()) return trace->value_of(impl_);
-  impl_->refresh();
-  if (can_settle(impl_->value)) impl_->value = settled(impl_->value);
-  return impl_->value;
-}
-
-const Dims& Tensor::shape() const { return value().shape(); }
+const Dims& Tensor::shape() const { return value_of(*this).shape(); }
 int64_t Tensor::size(int64_t dim) const { return shape()[record::axis("size", dim, shape().size())]; }
 int64_t Tensor::numel() const { return ir::count(shape()); }
-DType Tensor::dtype() const { return value().dtype(); }
-Device Tensor::device() const { return value().device(); }
+DType Tensor::dtype() const { return value_of(*this).dtype(); }
+Device Tensor::device() const { return value_of(*this).device(); }
 
-std::optional<std::pair<int64_t, int64_t>> Tensor::known_range() const {
-  if (Trace* trace = Trace::current(); trace && trace->is_outside(*impl_)) {
-    const Impl& owner = root_of(impl_);
-    const bool is_outdated = trace->is_written(owner) || (impl_->root && impl_->range_version != owner->version);
-    return is_outdated ? std::nullopt : impl_->range;
+std::optional<std::pair<int64_t, int64_t>> known_range(const Tensor& tensor) {
+  const Impl& impl = impl_of(tensor);
+  if (Trace* trace = Trace::current(); trace && trace->is_outside(*impl)) {
+    const Impl& owner = root_of(impl);
+    const bool is_outdated = trace->is_written(owner) || (impl->root && impl->range_version != owner->version);
+    return is_outdated ? std::nullopt : impl->range;
   }
-  value();  // drops a range that a write has outdated
-  return impl_->range;
+  value_of(tensor);  // drops a range that a write has outdated
+  return impl->range;
 }
-bool Tensor::known_range_is_exact() const { return known_range() && impl_->range_is_exact; }
-void Tensor::set_known_range(int64_t low, int64_t high, bool exact) {
-  impl_->range = {low, high};
-  impl_->range_is_exact = exact;
+bool known_range_is_exact(const Tensor& tensor) { return known_range(tensor) && impl_of(tensor)->range_is_exact; }
+void set_known_range(Tensor& tensor, int64_t low, int64_t high, bool exact) {
+  impl_of(tensor)->range = {low, high};
+  impl_of(tensor)->range_is_exact = exact;
 }
 
 // ---- conversion ----
 
-void Tensor::keep_range(const Tensor& other) {
-  if (const auto range = other.known_range())
-    set_known_range(range->first, range->second, other.known_range_is_exact());
+namespace {
+
+// The same elements, in another type or place.
+void take_range(Tensor& made, const Tensor& from) {
+  if (const auto range = known_range(from))
+    set_known_range(made, range->first, range->second, known_range_is_exact(from));
 }
+
+}  // namespace
 
 Tensor Tensor::to(DType dtype) const {
   if (dtype == this->dtype()) return *this;
-  Tensor made(ir::cast(record::in(*this), dtype));
-  const auto range = known_range();
+  Tensor made = tensor_of(ir::cast(record::in(*this), dtype));
+  const auto range = known_range(*this);
   const auto fits_i32 = [&] { return range->first >= INT32_MIN && range->second <= INT32_MAX; };
-  if (range && (dtype == DType::i64 || (dtype == DType::i32 && fits_i32()))) made.keep_range(*this);
+  if (range && (dtype == DType::i64 || (dtype == DType::i32 && fits_i32()))) take_range(made, *this);
   return made;
 }
 
 Tensor Tensor::to(Device device) const {
   if (device == this->device()) return *this;
-  Tensor made(ir::copy(record::in(*this), device.id));
-  made.keep_range(*this);
+  Tensor made = tensor_of(ir::copy(record::in(*this), device.id));
+  take_range(made, *this);
   return made;
 }
 
 Tensor Tensor::clone() const {
-  Tensor made(ir::contiguous(record::in(*this)));
-  made.keep_range(*this);
+  Tensor made = tensor_of(ir::contiguous(record::in(*this)));
+  take_range(made, *this);
   return made;
 }
 

@@ -25,7 +25,9 @@
 #include <vector>
 
 #include "tenon/base/error.h"
-#include "tenon/ir/node.h"
+#include "tenon/device/lost.h"
+#include "tenon/ir/device_id.h"
+#include "tenon/ir/shape.h"
 #include "tenon/tensor/number.h"
 
 namespace tenon {
@@ -77,14 +79,12 @@ struct IndexEntry {
 };
 
 struct TensorImpl;
-struct Leaf;
 class Operand;
 
 class Tensor {
  public:
   /// No tensor at all; `defined()` tells.
   Tensor() = default;
-  explicit Tensor(ir::Value value);
   Tensor(const Tensor&) = default;
   Tensor(Tensor&&) noexcept = default;
   ~Tensor() = default;
@@ -100,11 +100,6 @@ class Tensor {
   int64_t numel() const;
   DType dtype() const;
   Device device() const;
-  /// The graph value behind the tensor, for the rooms below and for tests.
-  const ir::Value& value() const;
-  /// For the files of this room.
-  const std::shared_ptr<TensorImpl>& impl() const { return impl_; }
-  static Tensor of(std::shared_ptr<TensorImpl> impl);
 
   // Reading: computes what is needed, then copies to the host.
   template <typename T>
@@ -202,23 +197,8 @@ class Tensor {
   Tensor& div_(const Operand& other);
   Tensor& index_put_(std::initializer_list<IndexEntry> entries, const Operand& source);
 
-  /// Bounds of the elements of an integer tensor that came from the host, where known.
-  std::optional<std::pair<int64_t, int64_t>> known_range() const;
-  /// True when both bounds are among the elements.
-  bool known_range_is_exact() const;
-  void set_known_range(int64_t low, int64_t high, bool exact = true);
-
-  // For the ops: a tensor that shows this one through moves, sharing its memory.
-  Tensor viewed(std::span<const ir::Move> moves) const;
-
  private:
-  void check_defined() const;
-  void write(ir::Value next);
-  Tensor& assign(std::string_view op, const Tensor& result);
-  void settle() const;
-  void keep_range(const Tensor& other);
-  void undo_writes() const;
-  friend void eval_all(std::span<const Tensor> tensors, bool caller_waits);
+  friend struct TensorAccess;  // access.h: for the library itself
 
   std::shared_ptr<TensorImpl> impl_;
 };

@@ -4,6 +4,7 @@
 
 #include "tenon/exec/eval.h"
 #include "tenon/grad/grad.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/ops.h"
 #include "tenon/tensor/record.h"
@@ -15,7 +16,7 @@ namespace tenon {
 
 using base::fail;
 
-bool Tensor::requires_grad() const { return value().needs_grad() || impl_->history_released; }
+bool Tensor::requires_grad() const { return value_of(*this).needs_grad() || impl_->history_released; }
 bool Tensor::is_leaf() const { return !requires_grad() || impl_->leaf; }
 
 Tensor& Tensor::requires_grad_(bool on) {
@@ -24,7 +25,7 @@ Tensor& Tensor::requires_grad_(bool on) {
   if (!on) {
     if (!is_leaf()) fail("requires_grad_", "only leaves can stop requiring grad; use detach()");
     if (impl_->leaf) {
-      const ir::Value inner = value().node->input(0);  // outlives the node that is let go
+      const ir::Value inner = value_of(*this).node->input(0);  // outlives the node that is let go
       impl_->value = inner;
     }
     impl_->leaf = nullptr;
@@ -33,9 +34,9 @@ Tensor& Tensor::requires_grad_(bool on) {
   if (!is_float(dtype())) {
     fail("requires_grad_", "only floating-point tensors can require grad, this one is {}", name(dtype()));
   }
-  if (value().needs_grad()) return *this;
+  if (value_of(*this).needs_grad()) return *this;
   impl_->leaf = std::make_shared<Leaf>();
-  impl_->value = ir::param(value(), impl_->leaf);
+  impl_->value = ir::param(value_of(*this), impl_->leaf);
   return *this;
 }
 
@@ -63,10 +64,10 @@ void accumulate(const std::shared_ptr<Leaf>& leaf, const ir::Value& gradient, bo
   Tensor before = trace ? trace->grad_of(leaf) : leaf->grad;
   if (before.defined() && !differentiable) {
     NoGrad accumulating;
-    before.add_(Tensor(gradient));
+    before.add_(tensor_of(gradient));
     return;
   }
-  const Tensor next = before.defined() ? add(before, Tensor(gradient)) : Tensor(gradient);
+  const Tensor next = before.defined() ? add(before, tensor_of(gradient)) : tensor_of(gradient);
   if (trace)
     trace->set_grad(leaf, next);
   else
@@ -76,16 +77,16 @@ void accumulate(const std::shared_ptr<Leaf>& leaf, const ir::Value& gradient, bo
 }  // namespace
 
 Tensor Tensor::grad() const {
-  check_defined();
+  require_defined(*this);
   return impl_->leaf ? grad_of(impl_->leaf) : Tensor();
 }
 
 void Tensor::set_grad(const Tensor& gradient) {
-  check_defined();
+  require_defined(*this);
   if (!impl_->leaf) fail("set_grad", "only leaves that require grad hold one");
   if (gradient.defined()) {
     record::require_same_device("set_grad", *this, gradient);
-    if (!(gradient.value().type() == value().type())) {
+    if (!(value_of(gradient).type() == value_of(*this).type())) {
       fail("set_grad", "a gradient of {}{} does not fit a tensor of {}{}", name(gradient.dtype()),
            ir::to_string(gradient.shape()), name(dtype()), ir::to_string(shape()));
     }
@@ -94,7 +95,7 @@ void Tensor::set_grad(const Tensor& gradient) {
 }
 
 void Tensor::zero_grad() {
-  check_defined();
+  require_defined(*this);
   if (impl_->leaf) set_grad_of(impl_->leaf, Tensor());
 }
 
@@ -102,14 +103,14 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_gra
   if (impl_ && impl_->history_released) {
     fail("backward", "the graph of this tensor was used up by an earlier backward(); pass retain_graph to keep it");
   }
-  if (!value().needs_grad()) fail("backward", "this tensor does not depend on any that requires grad");
+  if (!value_of(*this).needs_grad()) fail("backward", "this tensor does not depend on any that requires grad");
   if (!gradient.defined() && numel() != 1) {
     fail("backward", "a tensor of shape {} is not a single number: pass its gradient", ir::to_string(shape()));
   }
   if (gradient.defined() && gradient.shape() != shape()) {
     fail("backward", "a gradient of shape {} does not fit {}", ir::to_string(gradient.shape()), ir::to_string(shape()));
   }
-  const ir::Value root = value();
+  const ir::Value root = value_of(*this);
   const ir::Value seed = gradient.defined() ? ir::cast(record::in(gradient), dtype()) : ir::full_like(root, 1);
   const std::vector<ir::Value> leaves = autodiff::params_below({&root, 1});
   const std::vector<ir::Value> grads = autodiff::gradients({&root, 1}, {&seed, 1}, leaves);

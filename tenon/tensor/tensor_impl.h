@@ -9,7 +9,7 @@
 
 #include "tenon/ir/build.h"
 #include "tenon/ir/node.h"
-#include "tenon/tensor/tensor.h"
+#include "tenon/tensor/access.h"
 
 namespace tenon {
 

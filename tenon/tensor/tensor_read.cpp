@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "tenon/exec/eval.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/format.h"
 #include "tenon/tensor/pending_writes.h"
 #include "tenon/tensor/settle.h"
@@ -14,14 +15,11 @@ namespace tenon {
 
 using base::fail;
 
-Tensor Tensor::eval() const {
-  tenon::eval({this, 1});
-  return *this;
-}
+namespace {
 
 // A write that failed is undone, so that the error is raised once and the old value stays.
-void Tensor::undo_writes() const {
-  TensorImpl& owner = *root_of(impl_);
+void undo_writes(const Tensor& tensor) {
+  TensorImpl& owner = *root_of(impl_of(tensor));
   const ir::Value old = pending_writes::value_before(owner.value);
   if (old == owner.value) return;
   owner.value = old;
@@ -29,9 +27,9 @@ void Tensor::undo_writes() const {
 }
 
 // Lets go of how an evaluated value was made. A view looks at its root's value, so that there is one leaf for both.
-void Tensor::settle() const {
+void settle(const Tensor& tensor) {
   std::vector<TensorImpl*> path;
-  for (TensorImpl* impl = impl_.get(); impl; impl = impl->root.get()) path.push_back(impl);
+  for (TensorImpl* impl = impl_of(tensor).get(); impl; impl = impl->root.get()) path.push_back(impl);
   // Only what changes is written: other threads may read the same tensor.
   const auto let_go = [](TensorImpl& impl) {
     ir::Value next = settled(impl.value);
@@ -50,14 +48,21 @@ void eval_all(std::span<const Tensor> tensors, bool caller_waits) {
   if (Trace::current())
     fail("compile", "a value cannot be read inside a captured function; return it and read it outside");
   std::vector<ir::Value> values;
-  for (const Tensor& tensor : tensors) values.push_back(tensor.value());
+  for (const Tensor& tensor : tensors) values.push_back(value_of(tensor));
   try {
     exec::eval(values, caller_waits, pending_writes::stores());
   } catch (const Error&) {
-    for (const Tensor& tensor : tensors) tensor.undo_writes();
+    for (const Tensor& tensor : tensors) undo_writes(tensor);
     throw;
   }
-  for (const Tensor& tensor : tensors) tensor.settle();
+  for (const Tensor& tensor : tensors) settle(tensor);
+}
+
+}  // namespace
+
+Tensor Tensor::eval() const {
+  eval_all({this, 1}, false);
+  return *this;
 }
 
 void eval(std::span<const Tensor> tensors) { eval_all(tensors, false); }
@@ -65,29 +70,29 @@ void eval(std::initializer_list<Tensor> tensors) { eval_all(std::span(tensors.be
 
 void wait(std::span<const Tensor> tensors) {
   const bool all_there = !Trace::current() && std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
-    const ir::Node* node = tensor.value().node.get();
+    const ir::Node* node = value_of(tensor).node.get();
     if (node->op() == ir::Op::custom)
-      node = node->input(tensor.value().index).node.get();  // a result without its graph
+      node = node->input(value_of(tensor).index).node.get();  // a result without its graph
     return node->op() == ir::Op::buffer && node->evaluated();
   });
   if (all_there) {  // the result of a replay, say: nothing but waiting is left
-    for (const Tensor& tensor : tensors) exec::wait_for(tensor.value());
+    for (const Tensor& tensor : tensors) exec::wait_for(value_of(tensor));
     return;
   }
   eval_all(tensors, true);
   std::vector<ir::Value> values;
-  for (const Tensor& tensor : tensors) values.push_back(tensor.value());
+  for (const Tensor& tensor : tensors) values.push_back(value_of(tensor));
   exec::wait(values);
 }
 void wait(std::initializer_list<Tensor> tensors) { wait(std::span(tensors.begin(), tensors.size())); }
 void synchronize(Device device) { exec::synchronize(device.id); }
 void synchronize() { exec::synchronize(); }
 
-bool Tensor::is_evaluated() const { return exec::is_evaluated(value()); }
+bool Tensor::is_evaluated() const { return exec::is_evaluated(value_of(*this)); }
 
 std::vector<std::byte> Tensor::to_bytes() const {
-  if (!exec::reads_a_part(value())) eval_all({this, 1}, true);
-  return exec::read(value());
+  if (!exec::reads_a_part(value_of(*this))) eval_all({this, 1}, true);
+  return exec::read(value_of(*this));
 }
 
 std::string Tensor::to_string() const {

@@ -9,6 +9,7 @@
 
 #include "tenon/ir/build.h"
 #include "tenon/ir/view.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/pending_writes.h"
 #include "tenon/tensor/record.h"
@@ -18,6 +19,7 @@
 namespace tenon {
 
 using base::fail;
+using Impl = std::shared_ptr<TensorImpl>;
 
 std::mutex& views_mutex() {
   static std::mutex mutex;
@@ -55,47 +57,61 @@ uint64_t version_of(const std::shared_ptr<TensorImpl>& tensor) {
 
 }  // namespace
 
-Tensor Tensor::detach() const { return viewed({}); }
+Tensor Tensor::detach() const { return viewed(*this, {}); }
 
-Tensor Tensor::viewed(std::span<const ir::Move> moves) const {
-  const ir::Value& now = value();
+Tensor viewed(const Tensor& tensor, std::span<const ir::Move> moves) {
+  const ir::Value& now = value_of(tensor);
+  const Impl& impl = impl_of(tensor);
   const bool cut = moves.empty();  // detach()
-  const std::vector<ir::Move> path = path_to(*impl_);
-  Tensor view;
-  if (!shares_memory(value_of_root(root_of(impl_)).shape(), path, moves)) {
-    view = Tensor(record::in(*this));
-    for (const ir::Move& move : moves) view.impl_->value = ir::move(view.impl_->value, move);
+  const std::vector<ir::Move> path = path_to(*impl);
+  Impl view;
+  if (!shares_memory(value_of_root(root_of(impl)).shape(), path, moves)) {
+    view = impl_of(tensor_of(record::in(tensor)));
+    for (const ir::Move& move : moves) view->value = ir::move(view->value, move);
   } else {
-    const bool detached = cut || (!impl_->leaf && impl_->detached) || !grad_enabled();
+    const bool detached = cut || (!impl->leaf && impl->detached) || !grad_enabled();
     // What nobody has asked for is not recorded: a view of a value that is there is looked up when it is read.
     const bool waits = !Trace::current() && !cut && now.node->op() == ir::Op::buffer;
     if (waits) {
-      view.impl_ = std::make_shared<TensorImpl>();
+      view = std::make_shared<TensorImpl>();
     } else {
-      view = Tensor(cut ? ir::detach(now) : record::in(*this));
-      for (const ir::Move& move : moves) view.impl_->value = ir::move(view.impl_->value, move);
+      view = impl_of(tensor_of(cut ? ir::detach(now) : record::in(tensor)));
+      for (const ir::Move& move : moves) view->value = ir::move(view->value, move);
     }
-    view.impl_->detached = detached;
+    view->detached = detached;
     // Gradients of views of a leaf pass through the leaf; a view cut from them hangs on the owner alone.
-    view.impl_->root = impl_;
-    if (view.impl_->detached) {
-      while (view.impl_->root->root) view.impl_->root = view.impl_->root->root;
-      view.impl_->moves = {path.begin(), path.end()};
-    } else if (!impl_->leaf && impl_->root) {
-      view.impl_->root = impl_->root;
-      view.impl_->moves = impl_->moves;
+    view->root = impl;
+    if (view->detached) {
+      while (view->root->root) view->root = view->root->root;
+      view->moves = {path.begin(), path.end()};
+    } else if (!impl->leaf && impl->root) {
+      view->root = impl->root;
+      view->moves = impl->moves;
     }
-    for (const ir::Move& move : moves) view.impl_->moves.push_back(move);
-    view.impl_->range_version = version_of(view.impl_->root);
-    view.impl_->seen_version = waits ? TensorImpl::kNever : view.impl_->range_version;
-    view.impl_->root_leaf = view.impl_->root->leaf_id();
-    remember_view(*root_of(impl_), view.impl_);
+    for (const ir::Move& move : moves) view->moves.push_back(move);
+    view->range_version = version_of(view->root);
+    view->seen_version = waits ? TensorImpl::kNever : view->range_version;
+    view->root_leaf = view->root->leaf_id();
+    remember_view(*root_of(impl), view);
   }
-  view.impl_->range = impl_->range;  // bounds of all elements bound those of a part
+  view->range = impl->range;  // bounds of all elements bound those of a part
   const bool cuts =
       std::any_of(moves.begin(), moves.end(), [](const ir::Move& move) { return move.op == ir::Op::shrink; });
-  view.impl_->range_is_exact = impl_->range_is_exact && !cuts;
-  return view;
+  view->range_is_exact = impl->range_is_exact && !cuts;
+  return tensor_of(std::move(view));
+}
+
+Tensor owner_of(const Tensor& view) { return impl_of(view)->root ? tensor_of(root_of(impl_of(view))) : Tensor(); }
+
+bool shows_stretch(const Tensor& view, const Tensor& whole, int64_t begin) {
+  const TensorImpl& impl = *impl_of(view);
+  if (impl.root != impl_of(whole)) return false;
+  ir::IndexMap shown(whole.shape()), stretch(whole.shape());
+  shown.apply(impl.moves);
+  const std::vector<ir::Move> moves{{ir::Op::shrink, ir::ShrinkAttrs{{begin}, {view.numel()}, {1}}},
+                                    {ir::Op::reshape, ir::ShapeAttrs{view.shape()}}};
+  stretch.apply(moves);
+  return shown == stretch;
 }
 
 // What the tensor was goes on as a tensor without handles: views taken before, and graphs, keep the old value.
@@ -106,7 +122,7 @@ void Tensor::set_data(const Tensor& data) {
   if (impl_->leaf && !is_float(data.dtype()))
     fail("set_data", "a tensor that requires grad holds floating-point values, got {}", name(data.dtype()));
   if (data.impl_ == impl_) return;
-  const bool same_type = value().type() == data.value().type() && device() == data.device();
+  const bool same_type = value_of(*this).type() == value_of(data).type() && device() == data.device();
 
   const auto past = std::make_shared<TensorImpl>(*impl_);
   past->is_pending = false;
@@ -140,7 +156,7 @@ void Tensor::set_data(const Tensor& data) {
 // Elements that lie one behind the other, wherever they begin: as in PyTorch, a slice of rows is contiguous.
 Tensor Tensor::contiguous() const {
   if (!impl_ || !impl_->root) {
-    check_defined();
+    require_defined(*this);
     return *this;
   }
   ir::IndexMap map(value_of_root(root_of(impl_)).shape());

@@ -5,6 +5,7 @@
 
 #include "tenon/ir/build.h"
 #include "tenon/ir/view.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
@@ -69,38 +70,37 @@ bool is_tracked(const TensorImpl& view) {
   return grad_enabled();
 }
 
-}  // namespace
-
-void Tensor::write(ir::Value next) {
-  const Impl& owner = root_of(impl_);
+void write(const Tensor& tensor, ir::Value next) {
+  const Impl& impl = impl_of(tensor);
+  const Impl& owner = root_of(impl);
   Trace* trace = Trace::current();
   if (trace && trace->is_argument(*owner))
     fail("compile", "an argument is written inside the captured function; capture the tensor instead of passing it");
-  value();  // a view must be up to date before it is written through
-  if (grad_enabled() && writes_a_leaf(*impl_)) {
+  value_of(tensor);  // a view must be up to date before it is written through
+  if (grad_enabled() && writes_a_leaf(*impl)) {
     fail("write", "a leaf that requires grad cannot be written in place; put the update under NoGrad");
   }
-  if (grad_enabled() && next.needs_grad() && !is_tracked(*impl_)) {
+  if (grad_enabled() && next.needs_grad() && !is_tracked(*impl)) {
     fail("write",
          "values that need gradients are written into a tensor that is cut from them (detach(), or a view made "
          "under NoGrad); clone() it first");
   }
   if (!trace && can_settle(owner->value)) owner->value = settled(owner->value);
   const ir::Value old = value_of_root(owner);
-  std::vector<ir::Move> path = path_to(*impl_);
+  std::vector<ir::Move> path = path_to(*impl);
   ir::IndexMap map(old.shape());
   map.apply(path);
   const ir::View& view = map.views()[0];
-  for (size_t i = 0; i < view.shape.size() && numel() > 0; ++i) {
+  for (size_t i = 0; i < view.shape.size() && tensor.numel() > 0; ++i) {
     if (view.strides[i] == 0 && view.shape[i] > 1) {
       fail("write", "several elements of this expanded view are one element of memory; clone() it first");
     }
   }
-  if (map.is_contiguous() && numel() == ir::count(old.shape())) {  // everything, in another shape
+  if (map.is_contiguous() && tensor.numel() == ir::count(old.shape())) {  // everything, in another shape
     next = ir::reshape(next, old.shape());
     path.clear();
   }
-  ir::Value made = written(old, next, path, is_tracked(*impl_), owner->leaf);
+  ir::Value made = written(old, next, path, is_tracked(*impl), owner->leaf);
   if (trace && trace->is_outside(*owner)) return trace->write(owner, std::move(made));
   owner->value = std::move(made);
   if (!trace) {
@@ -113,33 +113,35 @@ void Tensor::write(ir::Value next) {
 }
 
 // Arithmetic in place keeps the dtype: a result of a higher category does not fit.
-Tensor& Tensor::assign(std::string_view op, const Tensor& result) {
+Tensor& assign(std::string_view op, Tensor& tensor, const Tensor& result) {
   const auto category = [](DType dtype) { return is_float(dtype) ? 2 : dtype == DType::boolean ? 0 : 1; };
-  if (category(result.dtype()) > category(dtype())) {
-    fail(op, "a result of {} cannot be stored in {}", name(result.dtype()), name(dtype()));
+  if (category(result.dtype()) > category(tensor.dtype())) {
+    fail(op, "a result of {} cannot be stored in {}", name(result.dtype()), name(tensor.dtype()));
   }
-  write(ir::cast(record::expanded(op, record::in(result), shape()), dtype()));
-  return *this;
+  write(tensor, ir::cast(record::expanded(op, record::in(result), tensor.shape()), tensor.dtype()));
+  return tensor;
 }
+
+}  // namespace
 
 Tensor& Tensor::copy_(const Operand& source) {
   if (!source.is_tensor()) return fill_(source.number());
   const Tensor& from = source.tensor();
   const ir::Value here = from.device() == device() ? record::in(from) : ir::copy(record::in(from), device().id);
-  write(ir::cast(record::expanded("copy_", here, shape()), dtype()));
+  write(*this, ir::cast(record::expanded("copy_", here, shape()), dtype()));
   return *this;
 }
 
 Tensor& Tensor::fill_(Number value) {
-  write(full(shape(), value, Options(dtype(), device())).value());
+  write(*this, value_of(full(shape(), value, Options(dtype(), device()))));
   return *this;
 }
 
 Tensor& Tensor::zero_() { return fill_(0); }
-Tensor& Tensor::add_(const Operand& other) { return assign("add_", add(*this, other)); }
-Tensor& Tensor::sub_(const Operand& other) { return assign("sub_", sub(*this, other)); }
-Tensor& Tensor::mul_(const Operand& other) { return assign("mul_", mul(*this, other)); }
-Tensor& Tensor::div_(const Operand& other) { return assign("div_", div(*this, other)); }
+Tensor& Tensor::add_(const Operand& other) { return assign("add_", *this, add(*this, other)); }
+Tensor& Tensor::sub_(const Operand& other) { return assign("sub_", *this, sub(*this, other)); }
+Tensor& Tensor::mul_(const Operand& other) { return assign("mul_", *this, mul(*this, other)); }
+Tensor& Tensor::div_(const Operand& other) { return assign("div_", *this, div(*this, other)); }
 Tensor& Tensor::index_put_(std::initializer_list<IndexEntry> entries, const Operand& source) {
   for (const IndexEntry& entry : entries) {
     if (std::holds_alternative<std::shared_ptr<const Tensor>>(entry.index)) {

@@ -11,6 +11,7 @@
 #include "tenon/exec/eval.h"
 #include "tenon/ir/topology.h"
 #include "tenon/ir/walk.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/generator_state.h"
 #include "tenon/tensor/tensor_impl.h"
 
@@ -99,15 +100,15 @@ Trace::Aside::~Aside() { tracing = before_; }
 
 Trace::Trace(std::span<const Tensor> given) : id_(ir::InRealm::next()) {
   for (const Tensor& one : given) {
-    const ir::Type type = one.value().type();
+    const ir::Type type = tenon::value_of(one).type();
     const ir::DeviceId device = one.device().id;
-    const device::StorageRef memory = packed_memory(one.value());
+    const device::StorageRef memory = packed_memory(tenon::value_of(one));
     arguments_.push_back({one, Tensor(), exec::leaf_of(memory, type, device), memory});
   }
   in_realm_.emplace(id_);
   tracing = this;
   for (Argument& argument : arguments_) {
-    argument.tensor = Tensor(argument.leaf);
+    argument.tensor = tensor_of(argument.leaf);
     argument_tensors_.push_back(argument.tensor);
   }
 }
@@ -125,7 +126,7 @@ void Trace::stop() {
   if (tracing != this) return;
   tracing = nullptr;
   in_realm_.reset();
-  for (const StepBlock& block : blocks_) {
+  for (const ScalarBlock& block : blocks_) {
     std::vector<std::byte> bytes(block.bytes());
     block.write(bytes.data());
     exec::refill(block.leaf, bytes);
@@ -142,7 +143,7 @@ bool Trace::is_outside(const TensorImpl& tensor) const { return tensor.trace != 
 
 bool Trace::is_argument(const TensorImpl& tensor) const {
   return std::any_of(arguments_.begin(), arguments_.end(),
-                     [&](const Argument& argument) { return argument.tensor.impl().get() == &tensor; });
+                     [&](const Argument& argument) { return impl_of(argument.tensor).get() == &tensor; });
 }
 
 Trace::Outside& Trace::outside_of(const Impl& root) {
@@ -201,7 +202,7 @@ bool Trace::is_written(const Impl& root) { return is_outside(*root) && outside_o
 void Trace::write(const Impl& root, ir::Value next) {
   Outside& one = outside_of(root);
   for (Argument& argument : arguments_) {
-    if (argument.given.impl() && root_of(argument.given.impl()) == root) link(argument, root);
+    if (impl_of(argument.given) && root_of(impl_of(argument.given)) == root) link(argument, root);
   }
   one.now = std::move(next);
   one.is_written = true;
@@ -210,10 +211,10 @@ void Trace::write(const Impl& root, ir::Value next) {
 
 // An argument that shows a tensor which the function writes shows what is written.
 void Trace::link(Argument& argument, const Impl& root) {
-  TensorImpl& shown = *argument.tensor.impl();
+  TensorImpl& shown = *impl_of(argument.tensor);
   if (shown.root) return;
   argument.linked = root;
-  argument.path = path_to(*argument.given.impl());
+  argument.path = path_to(*impl_of(argument.given));
   shown.root = root;
   shown.moves = {argument.path.begin(), argument.path.end()};
   shown.detached = true;
@@ -260,7 +261,7 @@ void Trace::watches(const std::shared_ptr<const std::vector<Tensor*>>& variables
     if (one.variables == variables) return;
   }
   Watched made{variables, {}};
-  for (const Tensor* variable : *variables) made.tensors.push_back(variable->impl().get());
+  for (const Tensor* variable : *variables) made.tensors.push_back(impl_of(*variable).get());
   watched_.push_back(std::move(made));
 }
 
@@ -304,35 +305,35 @@ void Scalar::set(double value) {
 double Scalar::get() const { return state_->value; }
 
 Tensor Scalar::tensor() const {
-  if (Trace* trace = Trace::current()) return Tensor(trace->scalar(state_));
+  if (Trace* trace = Trace::current()) return tensor_of(trace->scalar(state_));
   return full({}, state_->value, Options(state_->dtype, state_->device));
 }
 
 ir::Value Trace::scalar(const std::shared_ptr<Scalar::State>& state) {
-  const auto room = static_cast<int64_t>(StepBlock::room(state->dtype));
-  const auto shown = [](const StepBlock& block, size_t i) {
+  const auto room = static_cast<int64_t>(ScalarBlock::room(state->dtype));
+  const auto shown = [](const ScalarBlock& block, size_t i) {
     const auto at = static_cast<int64_t>(i);
     return ir::reshape(ir::shrink(block.leaf, {at}, {1}, {1}), {});
   };
-  StepBlock* open = nullptr;
-  for (StepBlock& block : blocks_) {
+  ScalarBlock* open = nullptr;
+  for (ScalarBlock& block : blocks_) {
     const auto found = std::find(block.scalars.begin(), block.scalars.end(), state);
     if (found != block.scalars.end()) return shown(block, static_cast<size_t>(found - block.scalars.begin()));
     const bool has_room = block.scalars.size() < static_cast<size_t>(room);
     if (block.dtype == state->dtype && block.device == state->device && has_room) open = &block;
   }
   if (!open) {
-    const std::vector<std::byte> zeros(StepBlock::kBytes);
+    const std::vector<std::byte> zeros(ScalarBlock::kBytes);
     const ir::Value leaf = exec::upload(zeros, {state->dtype, {room}}, state->device.id);
-    open = &blocks_.emplace_back(StepBlock{leaf, state->dtype, state->device, {}});
+    open = &blocks_.emplace_back(ScalarBlock{leaf, state->dtype, state->device, {}});
   }
   open->scalars.push_back(state);
   return shown(*open, open->scalars.size() - 1);
 }
 
-size_t StepBlock::room(DType dtype) { return kBytes / size_of(dtype); }
+size_t ScalarBlock::room(DType dtype) { return kBytes / size_of(dtype); }
 
-void StepBlock::write(std::byte* to) const {
+void ScalarBlock::write(std::byte* to) const {
   for (size_t i = 0; i < scalars.size(); ++i) exec::write_number(scalars[i]->value, dtype, to + i * size_of(dtype));
 }
 

@@ -13,6 +13,7 @@
 
 #include "tenon/base/flat_map.h"
 #include "tenon/device/storage.h"
+#include "tenon/ir/node.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/scalar.h"
 #include "tenon/tensor/tensor.h"
@@ -23,7 +24,7 @@ struct Leaf;
 struct TensorImpl;
 
 /// Numbers of one dtype that vary, side by side on their device: written together, once per call.
-struct StepBlock {
+struct ScalarBlock {
   ir::Value leaf;
   DType dtype;
   Device device;
@@ -151,7 +152,7 @@ class Trace {
   const std::deque<View>& views() const { return views_; }
   std::vector<Gradient>& gradients() { return gradients_; }
   std::vector<Varying>& varying() { return varying_; }
-  const std::vector<StepBlock>& blocks() const { return blocks_; }
+  const std::vector<ScalarBlock>& blocks() const { return blocks_; }
   const std::vector<Uploaded>& uploaded() const { return uploads_; }
   const std::vector<Flag>& flags() const { return flags_; }
   const std::vector<Watched>& watched() const { return watched_; }
@@ -182,7 +183,7 @@ class Trace {
   base::FlatMap<const Leaf*, uint32_t> gradient_at_;
   std::vector<std::weak_ptr<TensorImpl>> made_;
   std::vector<Varying> varying_;
-  std::vector<StepBlock> blocks_;
+  std::vector<ScalarBlock> blocks_;
   std::vector<Uploaded> uploads_;
   std::vector<Flag> flags_;
   std::vector<Watched> watched_;

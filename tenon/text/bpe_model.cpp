@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "tenon/text/byte_letters.h"
+#include "tenon/text/json_value.h"
 #include "tenon/text/utf8.h"
 
 namespace tenon::text {

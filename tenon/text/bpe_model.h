@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "tenon/text/json_value.h"
+#include "tenon/io/input.h"
 #include "tenon/text/special_tokens.h"
 
 namespace tenon::text {
+
+class JsonView;
 
 struct BpeMerge {
   int32_t left = 0, right = 0, result = 0;

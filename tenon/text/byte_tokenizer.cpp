@@ -5,6 +5,7 @@
 #include <array>
 
 #include "tenon/text/file.h"
+#include "tenon/text/json_value.h"
 
 namespace tenon::text {
 namespace {

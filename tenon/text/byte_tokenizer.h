@@ -2,11 +2,12 @@
 
 #pragma once
 
-#include "tenon/text/json_value.h"
 #include "tenon/text/special_tokens.h"
 #include "tenon/text/tokenizer.h"
 
 namespace tenon::text {
+
+class JsonView;
 
 class ByteTokenizer : public Tokenizer {
  public:

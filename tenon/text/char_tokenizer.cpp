@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tenon/text/file.h"
+#include "tenon/text/json_value.h"
 #include "tenon/text/utf8.h"
 
 namespace tenon::text {

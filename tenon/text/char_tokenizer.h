@@ -12,11 +12,12 @@
 #include <set>
 
 #include "tenon/base/flat_map.h"
-#include "tenon/text/json_value.h"
 #include "tenon/text/special_tokens.h"
 #include "tenon/text/tokenizer.h"
 
 namespace tenon::text {
+
+class JsonView;
 
 struct CharModel {
   std::vector<uint32_t> characters;  // code points, ascending

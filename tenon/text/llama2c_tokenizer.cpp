@@ -9,6 +9,7 @@
 
 #include "tenon/text/byte_letters.h"
 #include "tenon/text/file.h"
+#include "tenon/text/json_value.h"
 
 namespace tenon::text {
 namespace {

@@ -9,11 +9,12 @@
 
 #include "tenon/io/llama2c_header.h"
 #include "tenon/text/bpe_merge.h"
-#include "tenon/text/json_value.h"
 #include "tenon/text/special_tokens.h"
 #include "tenon/text/tokenizer.h"
 
 namespace tenon::text {
+
+class JsonView;
 
 class Llama2cBpe : public Tokenizer {
  public:

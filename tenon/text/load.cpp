@@ -8,6 +8,7 @@
 #include "tenon/text/byte_tokenizer.h"
 #include "tenon/text/char_tokenizer.h"
 #include "tenon/text/file.h"
+#include "tenon/text/json_value.h"
 #include "tenon/text/llama2c_tokenizer.h"
 #include "tenon/text/word_tokenizer.h"
 

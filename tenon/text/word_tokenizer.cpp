@@ -6,6 +6,7 @@
 
 #include "tenon/text/byte_letters.h"
 #include "tenon/text/file.h"
+#include "tenon/text/json_value.h"
 #include "tenon/text/pieces.h"
 #include "tenon/text/utf8.h"
 

@@ -12,12 +12,13 @@
 
 #include <unordered_map>
 
-#include "tenon/text/json_value.h"
 #include "tenon/text/special_tokens.h"
 #include "tenon/text/tokenizer.h"
 #include "tenon/text/word_counts.h"
 
 namespace tenon::text {
+
+class JsonView;
 
 struct WordOptions {
   int64_t vocabulary = 0;  // at most so many tokens, <unk> and <|endoftext|> among them; 0: no limit

@@ -4,6 +4,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/nan_check.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
@@ -39,7 +40,7 @@ Tensor LossOf::operator()(const Tensor& ids, const Tensor& targets, Generator* d
   const Tensor any = floor(rand(ids.shape(), real, dice) * static_cast<double>(mask)).to(ids.dtype());
   const Tensor shown = where(how < 0.8, full_like(ids, mask), where(how < 0.9, any, ids));
   Tensor given = where(is_told, shown, ids);
-  given.set_known_range(0, mask, false);
+  set_known_range(given, 0, mask, false);
   return model_.loss(given, where(is_told, ids, full_like(ids, kIgnored)), options);
 }
 

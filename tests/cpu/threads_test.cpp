@@ -5,6 +5,7 @@
 #include "tenon/base/parallel.h"
 #include "tenon/exec/eval.h"
 #include "tenon/tenon.h"
+#include "tenon/tensor/access.h"
 
 namespace tenon {
 namespace {
@@ -29,7 +30,7 @@ std::vector<Bytes> run_on(int threads, const Dims& shape, const std::function<Te
   const Tensor x = randn(shape, Device("cpu")).eval().requires_grad_();
   const Tensor y = f(x);
   const Tensor slope = grad(sum(y * randn(y.shape(), Device("cpu"))), x);
-  return {exec::read(y.detach().value()), exec::read(slope.value())};
+  return {exec::read(value_of(y.detach())), exec::read(value_of(slope))};
 }
 
 struct Work {

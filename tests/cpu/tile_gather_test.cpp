@@ -10,6 +10,7 @@
 #include "tenon/exec/eval.h"
 #include "tenon/ir/build.h"
 #include "tenon/tenon.h"
+#include "tenon/tensor/access.h"
 #include "tests/error_text.h"
 
 namespace tenon {
@@ -37,7 +38,7 @@ size_t launches_of(auto&& action) {
 }
 
 Tensor gathered(const Tensor& table, const Tensor& index, size_t axis) {
-  return Tensor(ir::gather(table.value(), index.value(), axis));
+  return tensor_of(ir::gather(value_of(table), value_of(index), axis));
 }
 
 Tensor numbers(const Dims& shape, DType dtype) {

@@ -9,6 +9,7 @@
 #include "tenon/device/storage.h"
 #include "tenon/exec/eval.h"
 #include "tenon/ir/build.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
@@ -60,11 +61,11 @@ INSTANTIATE_TEST_SUITE_P(On, Chains, testing::ValuesIn(computing_devices()), [](
 
 TEST_P(Chains, AMillionAdditionsNeedNoStackAndAHandfulOfBytes) {
   const Tensor x = tensor({0.0f, 100.0f});
-  ir::Value chain = x.value();  // recorded below the tensors, which would evaluate it in pieces
+  ir::Value chain = value_of(x);  // recorded below the tensors, which would evaluate it in pieces
   for (int i = 0; i < kMillion; ++i) chain = ir::add_number(chain, 1);
   EXPECT_GE(nodes(), static_cast<size_t>(kMillion));
   exec::eval({&chain, 1});
-  const Tensor y(exec::settle(chain));
+  const Tensor y = tensor_of(exec::settle(chain));
   chain = {};
   EXPECT_EQ(y.to_vector<float>(),
             (std::vector<float>{static_cast<float>(kMillion), static_cast<float>(kMillion + 100)}));
@@ -86,7 +87,7 @@ TEST_P(Chains, AMillionMixedOpsNeedNoStackAndAHandfulOfBytes) {
 }
 
 TEST_P(Chains, AnUnevaluatedMillionIsDroppedWithoutStack) {
-  ir::Value chain = tensor({1.0f}).value();
+  ir::Value chain = value_of(tensor({1.0f}));
   for (int i = 0; i < kMillion; ++i) chain = ir::add_number(chain, 1);
   chain = {};
   EXPECT_EQ(nodes(), 0u);
@@ -230,7 +231,7 @@ TEST_P(Chains, LossesThatAreKeptDoNotKeepTheirGraphs) {
     loss.backward();
     w.zero_grad();
     losses.push_back(loss);
-    w = Tensor(w.detach().value()).requires_grad_();
+    w = tensor_of(value_of(w.detach())).requires_grad_();
   }
   EXPECT_LT(nodes(), 400u);  // a leaf or two each
 }

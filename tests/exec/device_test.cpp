@@ -17,6 +17,7 @@
 #include "tenon/device/storage.h"
 #include "tenon/exec/eval.h"
 #include "tenon/ir/build.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
 #include "tests/error_text.h"
@@ -140,14 +141,14 @@ TEST_F(TwoDevices, WorkMayGoBackAndForth) {
 
 TEST_F(TwoDevices, OutputsOfBothAreEvaluatedTogether) {
   const Tensor a = make({1}, here_) + 1, b = make({2}, there_) + 1, c = a.to(there_) * b;
-  exec::eval(std::vector{a.value(), b.value(), c.value()});
+  exec::eval(std::vector{value_of(a), value_of(b), value_of(c)});
   EXPECT_TRUE(a.is_evaluated() && b.is_evaluated() && c.is_evaluated());
   EXPECT_EQ(c.item<float>(), 6);
 }
 
 TEST_F(TwoDevices, MemoryLivesOnItsDevice) {
   const Tensor x = make({1}, there_);
-  EXPECT_EQ(&device::storage_of(x.value().node->data())->device(), &device::open(there_.id));
+  EXPECT_EQ(&device::storage_of(value_of(x).node->data())->device(), &device::open(there_.id));
 }
 
 TEST_F(TwoDevices, OpsRefuseToMixThem) {

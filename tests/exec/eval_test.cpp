@@ -15,6 +15,7 @@
 #include "tenon/device/storage.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/walk.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
@@ -62,13 +63,13 @@ size_t launches_of(auto&& action) {
 
 // The memory that an evaluated tensor lies in.
 uint64_t storage_id(const Tensor& tensor) {
-  const ir::Value base = ir::base_of(tensor.value());
+  const ir::Value base = ir::base_of(value_of(tensor));
   return device::storage_of(base.node->data(base.index))->id();
 }
 
 void eval_together(std::initializer_list<Tensor> tensors) {
   std::vector<ir::Value> values;
-  for (const Tensor& tensor : tensors) values.push_back(tensor.value());
+  for (const Tensor& tensor : tensors) values.push_back(value_of(tensor));
   exec::eval(values);
 }
 
@@ -108,7 +109,7 @@ TEST_F(Eval, AGraphRecordedBeforeAValueWasComputedUsesIt) {
 
 TEST_F(Eval, AnEqualExpressionUsesAValueThatIsStillHeld) {
   const Tensor x = tensor({1.0f, 2.0f});
-  const ir::Value held = exp(x).value();
+  const ir::Value held = value_of(exp(x));
   exec::eval({&held, 1});
   EXPECT_EQ(launches_of([&] { exp(x).eval(); }), 0u);
 }
@@ -188,7 +189,7 @@ TEST_F(Eval, SettlingFreesTheHistory) {
 
 TEST_F(Eval, SettlingKeepsTheView) {
   const Tensor x = tensor({1.0f, 2.0f, 3.0f}) * 2;
-  const ir::Value view = ir::flip(x.value(), {0});
+  const ir::Value view = ir::flip(value_of(x), {0});
   EXPECT_EQ(exec::settle(view), view);  // nothing is computed yet
   exec::eval({&view, 1});
   const ir::Value settled = exec::settle(view);
@@ -203,14 +204,14 @@ TEST_F(Eval, SettlingKeepsWhatGradientsNeed) {
   Tensor x = tensor({1.0f, 2.0f}).requires_grad_();
   Tensor y = (x * x).sum();
   EXPECT_EQ(y.item<float>(), 5);
-  EXPECT_EQ(exec::settle(y.value()), y.value());
+  EXPECT_EQ(exec::settle(value_of(y)), value_of(y));
   y.backward();
   EXPECT_EQ(x.grad().to_vector<float>(), (Floats{2, 4}));
 }
 
 TEST_F(Eval, ALeafSettlesToItself) {
   const Tensor x = tensor({1.0f});
-  EXPECT_EQ(exec::settle(x.value()), x.value());
+  EXPECT_EQ(exec::settle(value_of(x)), value_of(x));
 }
 
 TEST_F(Eval, ReadingALeafDoesNotCutItFromItsGraphs) {
@@ -361,8 +362,8 @@ TEST_P(Stores, SpareAnUnevaluatedReaderInTheSamePlan) {
 
 TEST_P(Stores, SpareAReaderBehindViewsAndMarks) {
   Tensor x = tensor({1.0f, 2.0f, 3.0f, 4.0f});
-  const ir::Value flipped = ir::flip(x.value(), {0}), marked = ir::after(x.value(), std::vector{flipped});
-  const Tensor late = Tensor(ir::param(x.value(), std::make_shared<ir::Param>()));
+  const ir::Value flipped = ir::flip(value_of(x), {0}), marked = ir::after(value_of(x), std::vector{flipped});
+  const Tensor late = tensor_of(ir::param(value_of(x), std::make_shared<ir::Param>()));
   x.fill_(0).eval();
   EXPECT_EQ(numbers(flipped), (Floats{4, 3, 2, 1}));
   EXPECT_EQ(numbers(marked), (Floats{1, 2, 3, 4}));
@@ -371,7 +372,7 @@ TEST_P(Stores, SpareAReaderBehindViewsAndMarks) {
 
 TEST_P(Stores, SpareAnEvaluatedReaderAndTheGraphItKeeps) {
   Tensor x = tensor({1.0f, 2.0f});
-  const ir::Value y = (x * 10).value();
+  const ir::Value y = value_of(x * 10);
   exec::eval({&y, 1});
   x.fill_(0).eval();
   EXPECT_EQ(numbers(y), (Floats{10, 20}));
@@ -389,10 +390,10 @@ TEST_P(Stores, SpareAClone) {
 
 TEST_P(Stores, SpareARawValue) {
   Tensor x = tensor({1.0f, 2.0f});
-  const ir::Value old = x.value();
+  const ir::Value old = value_of(x);
   x.fill_(0).eval();
   EXPECT_EQ(numbers(old), (Floats{1, 2}));
-  const ir::Value second = x.value();
+  const ir::Value second = value_of(x);
   x.fill_(5).eval();
   EXPECT_EQ(numbers(second), (Floats{0, 0}));
 }
@@ -439,7 +440,7 @@ TEST_P(Stores, SpareAReaderOnAnotherThread) {
 
 TEST_P(Stores, IntoOneBaseGiveTwoValues) {
   const Tensor x = tensor({1.0f, 2.0f});
-  const ir::Value base = x.value(), nine = full({2}, 9.0f).value(), eight = full({2}, 8.0f).value();
+  const ir::Value base = value_of(x), nine = value_of(full({2}, 9.0f)), eight = value_of(full({2}, 8.0f));
   const ir::Value a = ir::store(base, nine, {}), b = ir::store(base, eight, {});
   exec::eval(std::vector{a, b});
   EXPECT_EQ(numbers(a), (Floats{9, 9}));
@@ -463,11 +464,11 @@ TEST_P(Stores, InARowKeepEachVersion) {
 TEST_P(Stores, OfVersionsThatAreAllKeptDoNotShareMemory) {
   Tensor x = tensor({0.0f, 0.0f});
   x.fill_(1);
-  const ir::Value first = x.value();
+  const ir::Value first = value_of(x);
   x.fill_(2);
-  const ir::Value second = x.value();
+  const ir::Value second = value_of(x);
   x.slice(0, 0, 1).fill_(3);
-  exec::eval(std::vector{x.value(), first, second});
+  exec::eval(std::vector{value_of(x), first, second});
   EXPECT_EQ(numbers(first), (Floats{1, 1}));
   EXPECT_EQ(numbers(second), (Floats{2, 2}));
   EXPECT_EQ(x.to_vector<float>(), (Floats{3, 2}));
@@ -485,7 +486,7 @@ TEST_P(Stores, CanSwapTwoTensors) {
 
 TEST_P(Stores, OfEachOtherInOnePlan) {
   const Tensor x = tensor({1.0f, 2.0f}), y = tensor({3.0f, 4.0f});
-  const ir::Value a = ir::store(x.value(), y.value(), {}), b = ir::store(y.value(), x.value(), {});
+  const ir::Value a = ir::store(value_of(x), value_of(y), {}), b = ir::store(value_of(y), value_of(x), {});
   exec::eval(std::vector{a, b});
   EXPECT_EQ(numbers(a), (Floats{3, 4}));
   EXPECT_EQ(numbers(b), (Floats{1, 2}));
@@ -494,7 +495,7 @@ TEST_P(Stores, OfEachOtherInOnePlan) {
 // The same with nothing else holding the two: only the stores know them.
 TEST_P(Stores, OfEachOtherInOnePlanWithoutOtherReaders) {
   Tensor x = tensor({1.0f, 2.0f}), y = tensor({3.0f, 4.0f});
-  const ir::Value a = ir::store(x.value(), y.value(), {}), b = ir::store(y.value(), x.value(), {});
+  const ir::Value a = ir::store(value_of(x), value_of(y), {}), b = ir::store(value_of(y), value_of(x), {});
   x = y = Tensor();
   exec::eval(std::vector{a, b});
   EXPECT_EQ(numbers(a), (Floats{3, 4}));
@@ -720,10 +721,11 @@ class Program {
   void evaluate_with_an_error() {
     note("eval with an error");
     if (Device().name() == "remote") {  // whose plans fail late: what shares one with a fault is never computed
-      EXPECT_THROW(exec::wait(std::vector{bad_gather(tensor({1.0f})).value()}), Error) << log_;
+      EXPECT_THROW(exec::wait(std::vector{value_of(bad_gather(tensor({1.0f})))}), Error) << log_;
       return;
     }
-    std::vector<ir::Value> values{pick().tensor.value(), bad_gather(tensor({1.0f})).value(), pick().tensor.value()};
+    std::vector<ir::Value> values{value_of(pick().tensor), value_of(bad_gather(tensor({1.0f}))),
+                                  value_of(pick().tensor)};
     if (below(2)) std::swap(values[0], values[1]);
     EXPECT_THROW(exec::eval(values), Error) << log_;
   }
@@ -731,14 +733,14 @@ class Program {
   void evaluate_several() {
     note("eval several");
     std::vector<ir::Value> values;
-    for (int64_t i = below(4); i >= 0; --i) values.push_back(pick().tensor.value());
+    for (int64_t i = below(4); i >= 0; --i) values.push_back(value_of(pick().tensor));
     exec::eval(values);
   }
 
   void hold() {
     note("hold");
     const Pair& from = pick();
-    held_.push_back({from.tensor.value(), from.model.values()});
+    held_.push_back({value_of(from.tensor), from.model.values()});
   }
 
   void check(const Pair& pair) {
@@ -780,11 +782,11 @@ TEST(Assembly, PutsTheSameValueAndConstantsIntoSeveralPlaces) {
     for (const Tensor& piece : pieces) size += piece.numel();
     ir::Value total;
     for (const Tensor& piece : pieces) {
-      const ir::Value padded = ir::pad(piece.value(), {at}, {size - at - piece.numel()});
+      const ir::Value padded = ir::pad(value_of(piece), {at}, {size - at - piece.numel()});
       at += piece.numel();
       total = total ? ir::add(total, padded) : padded;
     }
-    return Tensor(total);
+    return tensor_of(total);
   };
   const Tensor ones_there = ones({6}).clone().eval();
   EXPECT_EQ(put_together({ones({2}), ones({2}), full({2}, 3.0)}).to_vector<float>(), (Floats{1, 1, 1, 1, 3, 3}));

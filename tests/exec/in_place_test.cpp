@@ -6,6 +6,7 @@
 #include "tenon/exec/eval.h"
 #include "tenon/ir/walk.h"
 #include "tenon/tenon.h"
+#include "tenon/tensor/access.h"
 
 namespace tenon {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 using Floats = std::vector<float>;
 
 uint64_t address_of(const Tensor& x) {
-  const ir::Value base = ir::base_of(x.value());
+  const ir::Value base = ir::base_of(value_of(x));
   return device::storage_of(base.node->data())->buffer().handle;
 }
 

@@ -544,6 +544,15 @@ TEST(MemoryOfADevice, IsCountedByItself) {
   EXPECT_EQ(memory_stats().peak_bytes, all.live_bytes + 6000);
 }
 
+TEST(MemoryOfADevice, IsGivenBackByItself) {
+  const Device here("cpu"), there("remote");
+  for (const Device& device : {here, there}) wait({on(device, Floats(1000, 1.0f)) * 2});
+  ASSERT_GT(memory_stats(there).cached_bytes, 0u);
+  trim_memory(there);
+  EXPECT_EQ(memory_stats(there).cached_bytes, 0u);
+  EXPECT_GT(memory_stats(here).cached_bytes, 0u);
+}
+
 // Grants what is asked for and counts it.
 class Counting : public device::Device {
  public:

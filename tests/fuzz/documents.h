@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "tenon/data/byte_stream.h"
 #include "tenon/data/documents.h"
 
 namespace tenon::fuzz {

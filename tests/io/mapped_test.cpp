@@ -9,6 +9,7 @@
 #include "tenon/device/storage.h"
 #include "tenon/io/file.h"
 #include "tenon/io/safetensors.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/compile.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
@@ -18,7 +19,7 @@ namespace tenon::io {
 namespace {
 
 const std::byte* memory_of(const Tensor& tensor) {
-  const ir::Value& value = tensor.value();
+  const ir::Value& value = value_of(tensor);
   return device::storage_of(value.node->data(value.index))->buffer().host;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "tenon/base/error.h"
+#include "tenon/tensor/access.h"
 #include "tests/ops/differences.h"
 #include "tests/ops/functions.h"
 
@@ -423,7 +424,7 @@ TEST_P(Products, EinsumIsItsLoops) {
     for (const std::string& term : tested.terms) {
       Dims shape;
       for (char c : term) shape.push_back(sizes.at(c));
-      operands.push_back(Tensor(upload(random_host({DType::f64, shape}, operands.size() + 1), device().id)));
+      operands.push_back(tensor_of(upload(random_host({DType::f64, shape}, operands.size() + 1), device().id)));
     }
     const Tensor product = einsum(tested.equation, operands);
     EXPECT_TRUE(is(product, einsum_by_loops(tested.terms, tested.output, operands), 1e-12)) << tested.equation;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
@@ -18,7 +19,7 @@ constexpr double kTolerance = 1e-6;
 std::vector<Tensor> leaves_at(std::span<const Host> at, ir::DeviceId device) {
   std::vector<Tensor> leaves;
   for (const Host& array : at) {
-    leaves.emplace_back(upload(array, device));
+    leaves.push_back(tensor_of(upload(array, device)));
     if (is_float(array.type.dtype)) leaves.back().requires_grad_();
   }
   return leaves;
@@ -82,7 +83,7 @@ std::vector<Host> gradients_of(const Function& f, std::span<const Host> at, ir::
     if (!is_float(at[i].type.dtype))
       arrays.push_back(at[i]);
     else
-      arrays.push_back(gradients[i].defined() ? read(gradients[i].value()) : Host(at[i].type));
+      arrays.push_back(gradients[i].defined() ? read(value_of(gradients[i])) : Host(at[i].type));
   }
   return arrays;
 }
@@ -117,7 +118,8 @@ testing::AssertionResult second_gradient_is_slope(const Function& f, const std::
     Tensor total = zeros({}, Options(DType::f64, device));
     for (size_t k = 0; k < gradients.size(); ++k) {
       if (!gradients[k].defined()) continue;
-      total = total + sum(gradients[k] * Tensor(upload(random_host(gradients[k].value().type(), 1000 + k), device)));
+      total =
+          total + sum(gradients[k] * tensor_of(upload(random_host(value_of(gradients[k]).type(), 1000 + k), device)));
     }
     return total;
   };

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "tenon/device/registry.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
@@ -272,9 +273,9 @@ class FunctionGradient : public testing::TestWithParam<Param> {
     std::vector<Tensor> on_device;
     for (const Dims& shape : std::get<1>(GetParam()).arguments) {
       at.push_back(random_host({DType::f64, shape}, 10 + at.size()));
-      on_device.emplace_back(upload(at.back(), device()));
+      on_device.push_back(tensor_of(upload(at.back(), device())));
     }
-    at.push_back(random_host(std::get<1>(GetParam()).f(on_device).value().type(), 5));
+    at.push_back(random_host(value_of(std::get<1>(GetParam()).f(on_device)).type(), 5));
     return at;
   }
 };

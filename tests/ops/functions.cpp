@@ -7,6 +7,8 @@
 
 #include <cmath>
 
+#include "tenon/tensor/access.h"
+
 namespace tenon::ops_test {
 
 testing::AssertionResult is(const Tensor& got, const Numbers& wanted, double tolerance) {
@@ -21,7 +23,7 @@ testing::AssertionResult is(const Tensor& got, const Numbers& wanted, double tol
 }
 
 testing::AssertionResult is_exactly(const Tensor& got, const Numbers& wanted) {
-  return same(read(got.value()), Host(got.value().type(), wanted));
+  return same(read(value_of(got)), Host(value_of(got).type(), wanted));
 }
 
 testing::AssertionResult is_whole(const Tensor& got, const Wholes& wanted) {

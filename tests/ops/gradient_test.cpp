@@ -9,6 +9,7 @@
 
 #include "tenon/device/registry.h"
 #include "tenon/ir/build.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
@@ -43,11 +44,11 @@ Function function_of(const Sample& sample, Layout layout, DType element, ir::Dev
   }
   return [sample, layout, element, device, shapes](std::span<const Tensor> leaves) {
     std::vector<Value> shown;
-    for (size_t i = 0; i < shapes.size(); ++i) shown.push_back(seen(layout, leaves[i].value(), shapes[i]));
+    for (size_t i = 0; i < shapes.size(); ++i) shown.push_back(seen(layout, value_of(leaves[i]), shapes[i]));
     size_t weight = shapes.size();
     Tensor total = zeros({}, Options(element, device));
     for (const Value& result : sample.record({shown, element, device})) {
-      if (is_float(result.dtype())) total = total + sum(Tensor(result) * leaves[weight++]).to(element);
+      if (is_float(result.dtype())) total = total + sum(tensor_of(result) * leaves[weight++]).to(element);
     }
     return total;
   };
@@ -249,10 +250,10 @@ TEST_P(GradientAt, SortSendsTheGradientToTheElementThatMoved) {
 
 TEST_P(GradientAt, StoreTakesOverWhatItReplaces) {
   Tensor base = leaf({1, 2, 3, 4}), value = leaf({5, 6});
-  const Value stored_into = ir::store(base.value(), value.value(), {{Op::shrink, ir::ShrinkAttrs{{1}, {2}, {2}}}});
+  const Value stored_into = ir::store(value_of(base), value_of(value), {{Op::shrink, ir::ShrinkAttrs{{1}, {2}, {2}}}});
   const Tensor weights = made({1, 10, 100, 1000});
-  EXPECT_EQ(slope(Tensor(stored_into), base, weights), (Numbers{1, 0, 100, 0}));
-  EXPECT_EQ(slope(Tensor(stored_into), value, weights), (Numbers{10, 1000}));
+  EXPECT_EQ(slope(tensor_of(stored_into), base, weights), (Numbers{1, 0, 100, 0}));
+  EXPECT_EQ(slope(tensor_of(stored_into), value, weights), (Numbers{10, 1000}));
 }
 
 TEST_P(GradientAt, ExpandedOperandsCollectTheGradientsOfTheirCopies) {
@@ -288,10 +289,10 @@ TEST_P(GradientAt, ReachesAnIntermediateViewThatIsViewedAgain) {
 class AttentionGradient : public GradientAt {
  protected:
   static Tensor attended(const Tensor& q, const Tensor& k, const Tensor& v) {
-    return Tensor(ir::attention({q.value(), k.value(), v.value()}, {0.7, true, false}).first);
+    return tensor_of(ir::attention({value_of(q), value_of(k), value_of(v)}, {0.7, true, false}).first);
   }
   static Tensor log_sum(const Tensor& q, const Tensor& k, const Tensor& v) {
-    return Tensor(ir::attention({q.value(), k.value(), v.value()}, {0.7, true, false}).second);
+    return tensor_of(ir::attention({value_of(q), value_of(k), value_of(v)}, {0.7, true, false}).second);
   }
   static Host random(uint64_t seed) { return random_host({DType::f64, {1, 1, 3, 2}}, seed); }
 };

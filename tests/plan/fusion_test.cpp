@@ -5,13 +5,14 @@
 #include "tenon/device/registry.h"
 #include "tenon/plan/plan.h"
 #include "tenon/tenon.h"
+#include "tenon/tensor/access.h"
 
 namespace tenon {
 namespace {
 
 plan::Plan plan_of(std::vector<Tensor> outputs) {
   plan::Request request;
-  for (const Tensor& output : outputs) request.outputs.push_back(output.value());
+  for (const Tensor& output : outputs) request.outputs.push_back(value_of(output));
   return plan::make_plan(request);
 }
 

@@ -7,6 +7,7 @@
 
 #include "tenon/ir/build.h"
 #include "tenon/tenon.h"
+#include "tenon/tensor/access.h"
 
 namespace tenon::testing {
 
@@ -99,7 +100,7 @@ class Gpt2 {
   // Under autocast operands are rounded to bf16 and sums are f32.
   Tensor product(const Tensor& x, const Tensor& w) const {
     if (!c_.autocast) return matmul(x, w);
-    return Tensor(ir::contract(x.to(DType::bf16).value(), w.to(DType::bf16).value(), DType::f32));
+    return tensor_of(ir::contract(value_of(x.to(DType::bf16)), value_of(w.to(DType::bf16)), DType::f32));
   }
   Tensor linear(const Tensor& x, const Tensor& w, const Tensor& bias) const {
     const Dims& s = x.shape();

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tenon/plan/plan.h"
+#include "tenon/tensor/access.h"
 
 namespace tenon {
 namespace {
@@ -24,7 +25,7 @@ Gpt2Config small(int64_t layers) {
 
 plan::Plan plan_of(const Gpt2Config& config) {
   plan::Request request;
-  for (const Tensor& output : testing::step(Gpt2(config, Device("null")))) request.outputs.push_back(output.value());
+  for (const Tensor& output : testing::step(Gpt2(config, Device("null")))) request.outputs.push_back(value_of(output));
   request.may_overwrite = [](const ir::Node&) { return true; };
   plan::Plan plan = plan::make_plan(request);
   return plan;

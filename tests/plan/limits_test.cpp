@@ -5,6 +5,7 @@
 #include "tenon/base/error.h"
 #include "tenon/device/registry.h"
 #include "tenon/plan/plan.h"
+#include "tenon/tensor/access.h"
 #include "tests/plan/gpt2.h"
 
 namespace tenon {
@@ -14,7 +15,7 @@ using ir::Op;
 
 plan::Plan plan_of(const std::vector<Tensor>& outputs, const ir::Limits& limits) {
   plan::Request request;
-  for (const Tensor& output : outputs) request.outputs.push_back(output.value());
+  for (const Tensor& output : outputs) request.outputs.push_back(value_of(output));
   request.limits = limits;
   request.may_overwrite = [](const ir::Node&) { return true; };
   return plan::make_plan(request);
@@ -105,7 +106,7 @@ TEST(PlanLimits, WhatATakenApartCallGivesIsWhatWasAskedFor) {
   const auto [values, indices] = sort(leaf({3, 10}), 1);
   const plan::Plan plan = plan_of({values, indices}, limits);
   ASSERT_EQ(plan.results.size(), 2u);
-  for (const ir::Value& result : plan.results) EXPECT_EQ(result.node, values.value().node);
+  for (const ir::Value& result : plan.results) EXPECT_EQ(result.node, value_of(values).node);
 }
 
 TEST(PlanLimits, F64IsRefusedByNameWhereThereIsNone) {

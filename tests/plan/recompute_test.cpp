@@ -6,6 +6,7 @@
 
 #include "tenon/plan/plan.h"
 #include "tenon/tenon.h"
+#include "tenon/tensor/access.h"
 
 namespace tenon {
 namespace {
@@ -28,7 +29,7 @@ struct Net {
     for (const Tensor& weight : weights) h = activation(matmul(h, weight));
     const std::vector<Tensor> loss{h.sum()};
     plan::Request request;
-    for (const Tensor& slope : grad(loss, weights)) request.outputs.push_back(slope.value());
+    for (const Tensor& slope : grad(loss, weights)) request.outputs.push_back(value_of(slope));
     return plan::make_plan(request);
   }
 
@@ -60,7 +61,7 @@ TEST(Recompute, SmallValuesAreKept) {
     for (const Tensor& weight : weights) h = smooth(matmul(h, weight));
     const std::vector<Tensor> loss{h.sum()};
     plan::Request request;
-    for (const Tensor& slope : grad(loss, weights)) request.outputs.push_back(slope.value());
+    for (const Tensor& slope : grad(loss, weights)) request.outputs.push_back(value_of(slope));
     size_t values = 0;
     for (const plan::Launch& launch : plan::make_plan(request).launches) values += launch.makes.size();
     return values;

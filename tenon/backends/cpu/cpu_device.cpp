@@ -219,16 +219,16 @@ class CpuRecording : public device::Recording {
  public:
   CpuRecording(Queue& queue, std::span<const device::Command> commands) : queue_(queue), all_(std::make_shared<All>()) {
     for (const device::Command& command : commands) {
-      Step step;
+      LookedUpCommand ready;
       if (const auto* launch = std::get_if<device::Launch>(&command)) {
-        step.program = std::static_pointer_cast<const Compiled>(launch->program);
-        for (const Arg& arg : launch->args) step.args.push_back(address(arg));
-        step.numbers = launch->numbers;
-        all_->work += step.program->work;
+        ready.program = std::static_pointer_cast<const Compiled>(launch->program);
+        for (const Arg& arg : launch->args) ready.args.push_back(address(arg));
+        ready.numbers = launch->numbers;
+        all_->work += ready.program->work;
       } else {
-        step.other = command;
+        ready.other = command;
       }
-      all_->steps.push_back(std::move(step));
+      all_->commands.push_back(std::move(ready));
     }
   }
 
@@ -250,14 +250,14 @@ class CpuRecording : public device::Recording {
   }
 
  private:
-  struct Step {
+  struct LookedUpCommand {
     std::shared_ptr<const Compiled> program;
     base::SmallVector<std::byte*, 8> args;
     ir::Numbers numbers;
     device::Command other;
   };
   struct All {
-    std::vector<Step> steps;
+    std::vector<LookedUpCommand> commands;
     double work = 0;
   };
   struct Here {
@@ -266,11 +266,11 @@ class CpuRecording : public device::Recording {
   };
 
   static void run(const void* data) {
-    for (const Step& step : static_cast<const All*>(data)->steps) {
-      if (step.program)
-        step.program->run({{step.args.data(), step.args.size()}, {step.numbers.data(), step.numbers.size()}});
+    for (const LookedUpCommand& ready : static_cast<const All*>(data)->commands) {
+      if (ready.program)
+        ready.program->run({{ready.args.data(), ready.args.size()}, {ready.numbers.data(), ready.numbers.size()}});
       else
-        run_all({&step.other, 1});
+        run_all({&ready.other, 1});
     }
   }
 

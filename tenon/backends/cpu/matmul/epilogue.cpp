@@ -20,6 +20,7 @@ class ContractEpilogue : public CallKernel {
   ContractEpilogue(const ir::Call& call, std::unique_ptr<ContractKernel> product)
       : product_(std::move(product)),
         epilogue_(call.epilogue),
+        results_(call.outputs.size()),
         out_(call.outputs[0].dtype),
         columns_(call.outputs[0].shape.back()),
         count_(ir::count(call.outputs[0].shape)),
@@ -40,7 +41,7 @@ class ContractEpilogue : public CallKernel {
     const float* residual = epilogue_.residual ? reinterpret_cast<const float*>(args[next++]) : nullptr;
     const std::byte* slope_at = epilogue_.activation == Activation::gelu_slope ? args[next++] : nullptr;
     std::byte* out = args[next];
-    std::byte* before = epilogue_.activation == Activation::gelu && next + 1 < args.size() ? args[next + 1] : nullptr;
+    std::byte* before = results_ == 2 ? args[next + 1] : nullptr;
     // A result that takes over the memory of what it is added to must not be written before it is read.
     const bool apart = round_ || reinterpret_cast<const std::byte*>(residual) == out;
     const Scratch scratch(apart ? static_cast<size_t>(count_) * sizeof(float) : 64);
@@ -132,6 +133,7 @@ class ContractEpilogue : public CallKernel {
 
   std::unique_ptr<ContractKernel> product_;
   ir::Epilogue epilogue_;
+  size_t results_;
   DType out_, bias_ = DType::f32;
   int64_t columns_, count_, bias_offset_ = 0;
   TileFn add_, tanh_, round_;
