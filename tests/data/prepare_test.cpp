@@ -64,7 +64,9 @@ TEST_F(Prepare, WithoutAnEndOfTextAnEmptyLineFollows) {
 }
 
 TEST_F(Prepare, ATokenizerThatCannotSpellAnEmptyLineGetsNone) {
-  const text::CharTokenizer letters({.characters = {'a', 'b', 'c'}});
+  text::CharModel three;
+  three.characters = {'a', 'b', 'c'};
+  const text::CharTokenizer letters(three);
   prepare(letters, from({write("a.txt", "ab<|endoftext|>c")}));
   EXPECT_EQ(letters.decode(tokens_in(path())), "abc");
 }
