@@ -162,8 +162,11 @@ void run_leaf(const ir::Call& call, const Arrays& in, Array& out) {
 
 void run_reduce(const ir::Call& call, const Arrays& in, Array& out) {
   const Array& x = in[0];
-  const double start = call.op == Op::sum ? 0 : call.op == Op::prod ? 1 : -std::numeric_limits<double>::infinity();
-  const int64_t start_whole = call.op == Op::sum ? 0 : call.op == Op::prod ? 1 : std::numeric_limits<int64_t>::min();
+  const ir::Identity identity = ir::info(call.op).identity;
+  const bool is_lowest = identity == ir::Identity::lowest;
+  const int64_t number = identity == ir::Identity::one ? 1 : 0;
+  const double start = is_lowest ? -std::numeric_limits<double>::infinity() : static_cast<double>(number);
+  const int64_t start_whole = is_lowest ? std::numeric_limits<int64_t>::min() : number;
   std::fill(out.real.begin(), out.real.end(), start);
   std::fill(out.whole.begin(), out.whole.end(), start_whole);
   // Every element goes to the result that it is expanded from: the result's map with stride 0 along the reduced axes.
