@@ -70,9 +70,7 @@ Capture::Capture(const std::vector<Value>& outputs, const std::vector<State>& st
     memory_.insert(memory_.end(), binding.leaves.begin(), binding.leaves.end());
     memory_.insert(memory_.end(), binding.results.begin(), binding.results.end());
     memory_.insert(memory_.end(), binding.slabs.begin(), binding.slabs.end());
-    for (const StorageRef& storage : {binding.scratch, binding.literals}) {
-      if (storage) memory_.push_back(storage);
-    }
+    if (binding.literals) memory_.push_back(binding.literals);
   }
   const auto memory_of = [&](const Value& base) {
     const auto found = made.find(base.node.get());

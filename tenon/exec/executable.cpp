@@ -48,8 +48,10 @@ std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bo
 
   auto made = std::make_shared<Executable>();
   const std::vector<device::ProgramRef> compiled = programs.get_all(target, std::move(plan.kernels));
-  for (const device::ProgramRef& program : compiled)
-    made->scratch_bytes = std::max(made->scratch_bytes, program->scratch_bytes());
+  std::vector<size_t> scratch;
+  for (const plan::Launch& launch : plan.launches) scratch.push_back(compiled[launch.kernel]->scratch_bytes());
+  if (std::any_of(scratch.begin(), scratch.end(), [](size_t bytes) { return bytes > 0; }))
+    plan::lay_out_with_scratch(plan, limits, scratch);
   for (plan::Launch& launch : plan.launches) {
     device::ProgramRef program = compiled[launch.kernel];
     made->launches.push_back({std::move(program), std::move(launch)});
@@ -91,17 +93,9 @@ Binding bind(const Executable& executable, const Graph& graph, device::Device& t
                                   ? binding.leaves[taken]
                                   : std::make_shared<Storage>(target, executable.results[i].bytes));
   }
-  const size_t alignment = target.limits().alignment, slab = executable.slab_bytes;
-  size_t left = executable.arena_bytes;
-  for (; left > slab; left -= slab) binding.slabs.push_back(std::make_shared<Storage>(target, slab));
-  // What kernels need for themselves lies behind the last slab where there is room.
-  const size_t behind = (left + alignment - 1) / alignment * alignment, scratch = executable.scratch_bytes;
-  const bool shares = scratch > 0 && behind <= slab && scratch <= slab - behind;
-  if (left > 0 || shares) binding.slabs.push_back(std::make_shared<Storage>(target, shares ? behind + scratch : left));
-  if (scratch > 0) {
-    binding.scratch = shares ? binding.slabs.back() : std::make_shared<Storage>(target, scratch);
-    binding.scratch_offset = shares ? behind : 0;
-  }
+  const size_t slab = executable.slab_bytes;
+  for (size_t left = executable.arena_bytes; left > 0; left -= std::min(left, slab))
+    binding.slabs.push_back(std::make_shared<Storage>(target, std::min(left, slab)));
   return binding;
 }
 
@@ -132,6 +126,10 @@ uint64_t version_of_result(const Executable& executable, size_t result, uint64_t
 
 std::vector<device::Command> commands_of(const Executable& executable, const Binding& binding, uint64_t run,
                                          size_t begin, size_t end, bool runs_again) {
+  const auto in_arena = [&](size_t offset, size_t bytes, uint64_t version) -> Arg {
+    const size_t slab = offset / executable.slab_bytes;
+    return {binding.slabs[slab]->buffer(), offset - slab * executable.slab_bytes, bytes, version};
+  };
   const auto arg_of = [&](const plan::Argument& argument) -> Arg {
     const uint32_t id = argument.slot;
     const Slot& slot = executable.slots[id];
@@ -145,11 +143,7 @@ std::vector<device::Command> commands_of(const Executable& executable, const Bin
       case Slot::Place::result:
         return {binding.results[slot.index]->buffer(), slot.offset + argument.offset, argument.bytes,
                 version_of_slot(executable, id, run)};
-      default: {
-        const size_t slab = slot.offset / executable.slab_bytes;
-        return {binding.slabs[slab]->buffer(), slot.offset - slab * executable.slab_bytes + argument.offset,
-                argument.bytes, version_of_slot(executable, id, run)};
-      }
+      default: return in_arena(slot.offset + argument.offset, argument.bytes, version_of_slot(executable, id, run));
     }
   };
   std::vector<device::Command> commands;
@@ -161,7 +155,7 @@ std::vector<device::Command> commands_of(const Executable& executable, const Bin
     command.writes_state = launch.what.writes_state;
     command.numbers = launch.what.numbers;
     if (const size_t scratch = launch.program->scratch_bytes())
-      command.args.push_back({binding.scratch->buffer(), binding.scratch_offset, scratch});
+      command.args.push_back(in_arena(launch.what.scratch_offset, scratch, 0));
     commands.push_back(std::move(command));
   }
   return commands;

@@ -41,7 +41,6 @@ struct Executable {
   std::vector<uint32_t> overwritten;  // per result, as in Plan
   std::vector<LiteralArg> literals;
   size_t arena_bytes = 0, slab_bytes = 0;  // as in Plan
-  size_t scratch_bytes = 0;                // for whichever launch runs
 };
 
 /// Plans for a device of these limits, the target's as a rule, and compiles. Literals with `as_argument` set are
@@ -53,8 +52,7 @@ std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bo
 struct Binding {
   std::vector<device::StorageRef> leaves, results;
   std::vector<device::StorageRef> slabs;  // of the arena
-  device::StorageRef scratch, literals;
-  size_t scratch_offset = 0;
+  device::StorageRef literals;
 };
 
 /// Leaves as the graph has them, fresh memory for everything else.

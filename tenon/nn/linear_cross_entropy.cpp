@@ -126,7 +126,9 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
         return std::vector<Tensor>{stacked(slopes_of_x, in[0].shape()), slope_of_weight};
       }};
   const Tensor total = tenon::apply(function, std::vector<Tensor>{rows_of_x, weight})[0];
-  const Tensor mean = total / sum(ne(targets, options.ignore_index).to(wide));
+  // As a matrix: counted beside the losses of all rows it would have to wait for them, and the gradients wait for it.
+  const Tensor counted = sum(ne(targets.unsqueeze(0), options.ignore_index).to(wide), {0, 1});
+  const Tensor mean = total / counted;
   return low ? mean : mean.to(x.dtype());
 }
 

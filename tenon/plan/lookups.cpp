@@ -54,8 +54,9 @@ StatesAndLookups find_lookups(const std::vector<NodeRef>& order, const Nodes& ke
     if (node->evaluated() || ir::is_transparent(*node)) continue;
     const auto inputs = node->inputs();
     const bool is_behind = (node->op() == Op::store && kept.contains(node.get())) ||
-                           std::any_of(inputs.begin(), inputs.end(),
-                                       [&](const Value& input) { return made.behind_states.contains(node_behind(input)); });
+                           std::any_of(inputs.begin(), inputs.end(), [&](const Value& input) {
+                             return made.behind_states.contains(node_behind(input));
+                           });
     if (is_behind) made.behind_states.insert(node.get());
     const bool is_in_kernel = is_inline(*node, limits) || node->info().kind == ir::Kind::reduce;
     if (!is_in_kernel || node->op() == Op::gather || !made.behind_states.contains(node.get())) continue;

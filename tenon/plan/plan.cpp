@@ -88,7 +88,8 @@ std::vector<Value> simplified_graph(const std::vector<Value>& outputs, const Req
   return rewrite(outputs, rule, request.limits.one_op_per_kernel ? 0 : realm);
 }
 
-// A gather that kernels can do inside: of a table that lies in memory with even strides, if there is anything to look up.
+// A gather that kernels can do inside: of a table that lies in memory with even strides, if there is anything to look
+// up.
 std::optional<std::vector<Value>> with_even_table(const Node& node, std::span<const Value> in) {
   if (ir::count(node.type().shape) == 0)
     return std::vector{ir::full(node.type().shape, 0, node.type().dtype, node.device())};

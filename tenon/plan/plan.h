@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <variant>
@@ -46,11 +47,18 @@ struct Launch {
   uint32_t inputs = 0;        // the first so many arguments are read, the others written
   bool writes_state = false;  // overwrites memory that was there before the plan ran
   base::SmallVector<Argument, 4> args;
-  ir::Numbers numbers;  // where its random numbers begin
+  size_t scratch_offset = 0;  // in the arena, if its program asks for scratch memory
+  ir::Numbers numbers;        // where its random numbers begin
   // For people: the op that made its first result, where that was recorded (see ir::Node::scope), and all results.
   ir::Op op = ir::Op::add;
   uint32_t scope = 0;
   base::SmallVector<ir::Type, 1> makes;
+};
+
+/// A value in the arena, and between which launches it is alive.
+struct Temporary {
+  uint32_t slot = 0;
+  Interval life;
 };
 
 struct Plan {
@@ -60,7 +68,8 @@ struct Plan {
   std::vector<ir::Value> leaves;
   std::vector<uint32_t> literals;  // per leaf: the number of the literal that it is, or kNone
   std::vector<ir::Value> results;
-  std::vector<uint32_t> overwritten;  // per result: the leaf whose memory it takes over, or kNone
+  std::vector<uint32_t> overwritten;   // per result: the leaf whose memory it takes over, or kNone
+  std::vector<Temporary> temporaries;  // in the order in which they are written
   size_t arena_bytes = 0;
   size_t slab_bytes = 0;  // an arena larger than this is made of several buffers, each but the last of this size
   size_t peak_live_bytes = 0;
@@ -83,5 +92,9 @@ struct Request {
 };
 
 Plan make_plan(const Request& request);
+
+/// Lays the arena of a plan out again, with so many bytes for each launch while it runs: what programs need for
+/// themselves is known when they are compiled, and lies where nothing else is alive.
+void lay_out_with_scratch(Plan& plan, const ir::Limits& limits, std::span<const size_t> scratch);
 
 }  // namespace tenon::plan

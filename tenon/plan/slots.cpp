@@ -48,8 +48,8 @@ class Assigner {
   }
 
  private:
-  struct Temporary {
-    uint32_t slot, written;
+  struct Written {
+    uint32_t slot, at;
   };
 
   // ---- what is still needed ----
@@ -312,19 +312,12 @@ class Assigner {
       const uint32_t whole = plan_.slots[id].within;
       if (whole != Plan::kNone) last_reader_[whole] = std::max(last_reader_[whole], last_reader_[id]);
     }
-    std::vector<Interval> intervals;
-    intervals.reserve(temporaries_.size());
-    for (const Temporary& t : temporaries_)
-      intervals.push_back({t.written, last_reader_[t.slot], plan_.slots[t.slot].bytes});
-    const size_t alignment = request_.limits.alignment, most = request_.limits.max_binding / alignment * alignment;
-    const Arena arena = lay_out(intervals, alignment, most);
-    plan_.slab_bytes = most;
-    for (size_t i = 0; i < temporaries_.size(); ++i) plan_.slots[temporaries_[i].slot].offset = arena.offsets[i];
-    for (Slot& slot : plan_.slots) {
+    for (const Written& t : temporaries_)
+      plan_.temporaries.push_back({t.slot, {t.at, last_reader_[t.slot], plan_.slots[t.slot].bytes}});
+    for (Slot& slot : plan_.slots) {  // counted from the whole, which may be a part itself
       if (slot.within != Plan::kNone) slot.offset += plan_.slots[slot.within].offset;
     }
-    plan_.arena_bytes = arena.bytes;
-    plan_.peak_live_bytes = arena.peak_live_bytes;
+    lay_out_with_scratch(plan_, request_.limits, {});
   }
 
   void find_state_writers() {
@@ -349,10 +342,52 @@ class Assigner {
   std::unordered_map<Key, uint32_t, KeyHash> slots_;
   std::unordered_multimap<uint64_t, uint32_t> kernels_;
   std::vector<uint32_t> last_reader_;  // per slot: the last launch that touches it
-  std::vector<Temporary> temporaries_;
+  std::vector<Written> temporaries_;
 };
 
 }  // namespace
+
+void lay_out_with_scratch(Plan& plan, const ir::Limits& limits, std::span<const size_t> scratch) {
+  std::vector<Interval> intervals;
+  std::vector<uint32_t> owners;  // a temporary, or behind those a launch
+  const auto temporaries = static_cast<uint32_t>(plan.temporaries.size());
+  uint32_t next = 0;
+  const auto add = [&](const Interval& life, uint32_t owner) {
+    intervals.push_back(life);
+    owners.push_back(owner);
+  };
+  const auto add_until = [&](uint32_t launch) {
+    for (; next < temporaries && plan.temporaries[next].life.first <= launch; ++next)
+      add(plan.temporaries[next].life, next);
+  };
+  for (uint32_t i = 0; i < scratch.size(); ++i) {
+    if (scratch[i] == 0) continue;
+    add_until(i);
+    add({i, i, scratch[i]}, temporaries + i);
+  }
+  add_until(~0u);
+  const size_t slab = limits.max_binding / limits.alignment * limits.alignment;
+  const Arena arena = lay_out(intervals, limits.alignment, slab);
+  std::vector<size_t> moved(plan.slots.size(), 0);  // wraps around where that is down
+  for (size_t i = 0; i < owners.size(); ++i) {
+    if (owners[i] >= temporaries) {
+      plan.launches[owners[i] - temporaries].scratch_offset = arena.offsets[i];
+      continue;
+    }
+    Slot& slot = plan.slots[plan.temporaries[owners[i]].slot];
+    moved[plan.temporaries[owners[i]].slot] = arena.offsets[i] - slot.offset;
+    slot.offset = arena.offsets[i];
+  }
+  for (size_t id = 0; id < plan.slots.size(); ++id) {  // wholes come before their parts
+    Slot& slot = plan.slots[id];
+    if (slot.within == Plan::kNone) continue;
+    moved[id] = moved[slot.within];
+    slot.offset += moved[id];
+  }
+  plan.arena_bytes = arena.bytes;
+  plan.slab_bytes = slab;
+  plan.peak_live_bytes = arena.peak_live_bytes;
+}
 
 Plan assign_slots(std::vector<Unit> units, const Request& request, const Nodes& kept, const Parts& parts) {
   return Assigner(std::move(units), request, kept, parts).run();

@@ -145,7 +145,8 @@ TEST(Launches, GetTheirScratchFromThePlan) {
     EXPECT_LE(scratch.offset + scratch.bytes, scratch.buffer.bytes);
     for (size_t i = 0; i + 1 < launch.args.size(); ++i) {  // it meets no argument
       const device::Arg& arg = launch.args[i];
-      EXPECT_TRUE(arg.buffer.handle != scratch.buffer.handle || arg.offset + arg.bytes <= scratch.offset);
+      EXPECT_TRUE(arg.buffer.handle != scratch.buffer.handle || arg.offset + arg.bytes <= scratch.offset ||
+                  scratch.offset + scratch.bytes <= arg.offset);
     }
   }
   EXPECT_EQ(with_scratch, 1u);

@@ -33,6 +33,9 @@ class ContractEpilogue : public CallKernel {
     bias_ = call.inputs[2].dtype;
   }
 
+  // Sums that are rounded lie in the plan's arena: for the logits of a language model that is where gradients will lie.
+  size_t scratch_bytes() const override { return round_ ? static_cast<size_t>(count_) * sizeof(float) : 0; }
+
   void run(const Arguments& args) const override {
     if (count_ == 0) return;
     size_t next = 2;
@@ -43,9 +46,9 @@ class ContractEpilogue : public CallKernel {
     std::byte* out = args[next];
     std::byte* before = results_ == 2 ? args[next + 1] : nullptr;
     // A result that takes over the memory of what it is added to must not be written before it is read.
-    const bool apart = round_ || reinterpret_cast<const std::byte*>(residual) == out;
+    const bool apart = !round_ && reinterpret_cast<const std::byte*>(residual) == out;
     const Scratch scratch(apart ? static_cast<size_t>(count_) * sizeof(float) : 64);
-    float* sums = apart ? scratch.as<float>() : reinterpret_cast<float*>(out);
+    float* sums = reinterpret_cast<float*>(round_ ? args[next + results_] : apart ? scratch.data() : out);
     const Finished finished = [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
       for (int64_t r = row; r < row + rows; ++r)
         finish(sums, bias, residual, {slope_at, before, out}, r * columns_ + column, column,
