@@ -72,8 +72,8 @@ Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     return bias.defined() ? add(product, bias) : product;
   }
   record::require_same_device("linear", x, bias);
-  const auto is_lowered = [&](const Tensor& t) { return t.dtype() == DType::f32 || t.dtype() == *low; };
-  if (low && is_lowered(x) && is_lowered(weight) && is_lowered(bias)) return autocast_product(x, weight, bias, *low);
+  if (low && is_autocast(x.dtype()) && is_autocast(weight.dtype()) && is_autocast(bias.dtype()))
+    return autocast_product(x, weight, bias, *low);
   if (!low && is_half(x.dtype()) && x.dtype() == weight.dtype()) return half_affine(x, weight, bias);
   return add(matmul(x, weight), bias);
 }

@@ -100,6 +100,7 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
          name(weight.dtype()));
   CrossEntropyOptions of_part;
   of_part.ignore_index = options.ignore_index;
+  if (x.size(0) == 0) return cross_entropy(linear(x, weight), targets, of_part);
   of_part.reduction = Reduction::sum;
   const DType wide = accumulator(rows_of_x.dtype());
   const int64_t chunk = std::min(options.chunk, std::max<int64_t>(1, x.size(0)));
@@ -113,14 +114,15 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
         }
         return std::vector<Tensor>{total};
       },
-      [targets, options, low_weight, chunk, wide](std::span<const Tensor> in, std::span<const Tensor> grads) {
+      [targets, options, low, low_weight, chunk, wide](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Tensor factor = low ? with_history_of(in[1], low_weight) : in[1];
         std::vector<Tensor> slopes_of_x;
         Tensor slope_of_weight;
         for (const Chunk& rows : chunks_of(in[0].size(0), chunk)) {
           const Tensor part = rows.of(in[0]);
-          const Tensor slope = slope_of_logits(logits_of(part, low_weight, options.classes), rows.of(targets), grads[0],
+          const Tensor slope = slope_of_logits(logits_of(part, factor, options.classes), rows.of(targets), grads[0],
                                                options.ignore_index);
-          slopes_of_x.push_back(product(slope, low_weight, part.dtype()));
+          slopes_of_x.push_back(product(slope, factor, part.dtype()));
           add_to(slope_of_weight, product(slope.t(), part, wide));
         }
         return std::vector<Tensor>{stacked(slopes_of_x, in[0].shape()), slope_of_weight};

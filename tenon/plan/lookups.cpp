@@ -14,7 +14,7 @@ using ir::NodeRef;
 using ir::Op;
 using ir::Value;
 
-const Node* node_behind(const Value& value) { return ir::base_of(value).node.get(); }
+const Node* node_behind(const Value& value) { return ir::base_node(value); }
 
 // The values that stores of whole buffers are made of, piece by piece.
 Nodes pieces_of_states(const Assemblies& assemblies) {

@@ -17,7 +17,7 @@ using ir::Value;
 std::vector<const Node*> nodes_of(const std::vector<Value>& values) {
   std::vector<const Node*> nodes;
   for (const Value& value : values) {
-    const Node* node = ir::base_of(value).node.get();
+    const Node* node = ir::base_node(value);
     if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
   }
   return nodes;
@@ -150,7 +150,7 @@ void move_behind_faults(std::vector<Unit>& units, const std::vector<bool>& write
   for (size_t i = 0; i < end; ++i) {
     const std::vector<Value> reads = operands_of(units[i]);
     const bool waits = !late.empty() && std::any_of(reads.begin(), reads.end(), [&](const Value& value) {
-      return late.contains(ir::base_of(value).node.get());
+      return late.contains(ir::base_node(value));
     });
     if (waits && may_fault(units[i])) return;
     if (!waits && !writes_state[i]) continue;

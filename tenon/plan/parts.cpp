@@ -34,7 +34,7 @@ Parts find_parts(std::vector<NodeRef>& order, const std::vector<Value>& outputs,
       for (const Piece& piece : found->second) {
         instead[whole.get()].push_back(piece.value);
         const size_t begin = static_cast<size_t>(piece.begin) * size_of(piece.value.dtype());
-        parts.of.emplace(ir::base_of(piece.value).node.get(), Part{whole, begin});
+        parts.of.emplace(ir::base_node(piece.value), Part{whole, begin});
       }
     }
     if (!found_more) break;
@@ -67,7 +67,7 @@ void pass_targets_up(Parts& parts, const std::vector<Unit>& units, const Nodes& 
   for (const Unit& unit : units) {
     Nodes seen;  // a unit that reads a value twice is one reader
     for (const Value& value : operands_of(unit)) {
-      const Node* node = ir::base_of(value).node.get();
+      const Node* node = ir::base_node(value);
       if (seen.insert(node).second) ++readers[node];
     }
   }

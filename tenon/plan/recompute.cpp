@@ -78,12 +78,12 @@ class Recompute {
       }
     }
     std::erase_if(readers_, [](const auto& one) { return one.second.calls.size() < 2; });
-    for (const Value& output : outputs_) readers_.erase(ir::base_of(output).node.get());
+    for (const Value& output : outputs_) readers_.erase(ir::base_node(output));
   }
 
   void find_last_uses() {
     Nodes kept;
-    for (const Value& output : outputs_) kept.insert(ir::base_of(output).node.get());
+    for (const Value& output : outputs_) kept.insert(ir::base_node(output));
     stored_ = find_stored(order_, kept, {}, limits_);
     for (const NodeRef& node : order_) {
       const bool is_written = !is_inline(*node, limits_) || stored_.contains(node.get());
@@ -102,7 +102,7 @@ class Recompute {
 
   // What lies in memory behind a value. A call reads the value itself there.
   std::vector<const Node*> sources_behind(const Value& value, bool for_call) const {
-    std::vector<const Node*> sources, waiting{ir::base_of(value).node.get()};
+    std::vector<const Node*> sources, waiting{ir::base_node(value)};
     Nodes seen;
     while (!waiting.empty()) {
       const Node* node = waiting.back();
@@ -112,7 +112,7 @@ class Recompute {
         sources.push_back(node);
         continue;
       }
-      for (const Value& input : node->inputs()) waiting.push_back(ir::base_of(input).node.get());
+      for (const Value& input : node->inputs()) waiting.push_back(ir::base_node(input));
     }
     return sources;
   }
@@ -169,7 +169,7 @@ class Recompute {
   // The value made of other nodes, down to what lies in memory.
   Value copy_of(const Value& top) {
     const ir::InRealm apart(again_);
-    const Node* value = ir::base_of(top).node.get();
+    const Node* value = ir::base_node(top);
     std::unordered_map<const Node*, NodeRef> copied;
     const auto is_copied = [&](const Node& node) {
       if (node.evaluated() || node.inputs().empty()) return false;

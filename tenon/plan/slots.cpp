@@ -29,7 +29,7 @@ class Assigner {
 
   Plan run() {
     for (size_t i = 0; i < units_.size(); ++i) {
-      for (const Value& operand : operands_of(units_[i])) last_unit_[ir::base_of(operand).node.get()] = i;
+      for (const Value& operand : operands_of(units_[i])) last_unit_[ir::base_node(operand)] = i;
       if (may_fault(units_[i])) ++faults_left_;
     }
     for (Unit& unit : units_) {
@@ -165,7 +165,7 @@ class Assigner {
   // A store of a part of a buffer, which runs as a call.
   bool can_overwrite(const Node& node, const ir::Call& call) const {
     const Value& old = node.input(0);
-    return call.inputs[0].map.is_contiguous() && ir::base_of(node.input(1)).node.get() != old.node.get() &&
+    return call.inputs[0].map.is_contiguous() && ir::base_node(node.input(1)) != old.node.get() &&
            may_overwrite(node, old);
   }
 

@@ -32,10 +32,10 @@ Uses count_uses(const std::vector<NodeRef>& order, const Assemblies& assemblies)
   for (const NodeRef& node : order) {
     if (node->evaluated() || ir::is_transparent(*node)) continue;
     if (const auto assembly = assemblies.find(node.get()); assembly != assemblies.end()) {
-      for (const Piece& piece : assembly->second) ++uses[ir::base_of(piece.value).node.get()];
+      for (const Piece& piece : assembly->second) ++uses[ir::base_node(piece.value)];
       continue;
     }
-    for (const Value& input : node->inputs()) ++uses[ir::base_of(input).node.get()];
+    for (const Value& input : node->inputs()) ++uses[ir::base_node(input)];
   }
   return uses;
 }
@@ -45,7 +45,7 @@ void StoredValues::decide(const NodeRef& node, bool for_product) {
     stored_.insert(node.get());
   if (const auto assembly = assemblies_.find(node.get()); assembly != assemblies_.end()) {
     stored_.insert(node.get());
-    for (const Piece& piece : assembly->second) stored_.insert(ir::base_of(piece.value).node.get());
+    for (const Piece& piece : assembly->second) stored_.insert(ir::base_node(piece.value));
   } else if (is_inline(*node, limits_)) {
     Behind all = behind_operands(*node);
     if (all.sources.size() + 1 > limits_.max_buffers) store_until_few_sources(*node, all);
@@ -112,7 +112,7 @@ void StoredValues::store_until_few_sources(const Node& node, Behind& all) {
     const Node* most = nullptr;
     size_t brought = 1;  // storing it brings one
     for (const Value& input : node.inputs()) {
-      const Node* base = ir::base_of(input).node.get();
+      const Node* base = ir::base_node(input);
       const auto found = behind_.find(base);
       if (found == behind_.end() || stored_.contains(base) || found->second.sources.size() <= brought) continue;
       most = base;

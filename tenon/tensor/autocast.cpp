@@ -58,19 +58,30 @@ Autocast::~Autocast() { current() = before_; }
 
 std::optional<DType> autocast_dtype() { return current(); }
 
+bool is_autocast(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
+
 Tensor autocast(const Tensor& x) {
   const auto dtype = autocast_dtype();
-  return dtype && x.dtype() == DType::f32 ? x.to(*dtype) : x;
+  return dtype && is_autocast(x.dtype()) ? x.to(*dtype) : x;
 }
 
 Tensor autocast_values(const Tensor& weight) {
   const auto dtype = autocast_dtype();
-  return dtype && weight.dtype() == DType::f32 ? lower_values(weight, *dtype) : weight;
+  return dtype && is_autocast(weight.dtype()) ? lower_values(weight, *dtype) : weight;
+}
+
+// Without it a second derivative would miss the way over the product's gradient, which the weight is a factor of.
+Tensor with_history_of(const Tensor& weight, const Tensor& low) {
+  const CustomFunction function{"autocast", [&](std::span<const Tensor>) { return std::vector<Tensor>{low}; },
+                                [dtype = weight.dtype()](std::span<const Tensor>, std::span<const Tensor> grads) {
+                                  return std::vector<Tensor>{grads[0].to(dtype)};
+                                }};
+  return tenon::apply(function, std::vector<Tensor>{weight})[0];
 }
 
 Tensor autocast_wide(const Tensor& x) {
   const auto dtype = autocast_dtype();
-  return dtype && x.dtype() == *dtype ? x.to(DType::f32) : x;
+  return dtype && is_autocast(x.dtype()) ? x.to(DType::f32) : x;
 }
 
 namespace {
@@ -108,9 +119,12 @@ Tensor autocast_product(const Tensor& x, const Tensor& weight, const Tensor& bia
       [low_weight, dtype, rows, inner, outer, leading](std::span<const Tensor> in, std::span<const Tensor> grads) {
         const Tensor g = grads[0].to(dtype), flat = g.reshape({rows, outer});
         const Tensor slope = product(in[0].reshape({rows, inner}).t(), flat, DType::f32);
-        std::vector<Tensor> slopes{product(flat, low_weight.t(), dtype).reshape(in[0].shape()),
-                                   slope.to(in[1].dtype())};
-        if (in.size() > 2) slopes.push_back(sum(g.to(DType::f32), leading).to(in[2].dtype()));
+        const Tensor factor = with_history_of(in[1], low_weight).t();
+        std::vector<Tensor> slopes{product(flat, factor, dtype).reshape(in[0].shape()), slope.to(in[1].dtype())};
+        if (in.size() > 2) {
+          const Tensor wide = g.to(DType::f32);
+          slopes.push_back((leading.empty() ? wide : sum(wide, leading)).to(in[2].dtype()));
+        }
         return slopes;
       }};
   std::vector<Tensor> operands{x.to(dtype), weight};
@@ -120,6 +134,8 @@ Tensor autocast_product(const Tensor& x, const Tensor& weight, const Tensor& bia
 
 void keep_shadow(Tensor& tensor, DType dtype) {
   const Impl& owner = impl_of(tensor);
+  if (dtype != DType::bf16 && dtype != DType::f16)
+    base::fail("keep_shadow", "takes bf16 or f16, not {}", name(dtype));
   if (owner->root) base::fail("keep_shadow", "this tensor is a view; give its root the shadow");
   if (Trace::current()) base::fail("keep_shadow", "call it once, outside of the captured function");
   const NoGrad values_only;
@@ -144,7 +160,8 @@ bool shadow_is_current(const Impl& owner) {
 }
 
 void note_shadow(const Impl& owner, bool is_current) {
-  const uint64_t distance = distance_of(owner) + (is_current ? 0 : 1);
+  constexpr uint64_t kNever = uint64_t{1} << 63;  // no number of writes leads there
+  const uint64_t distance = is_current ? distance_of(owner) : kNever;
   Trace* trace = Trace::current();
   if (trace && trace->is_outside(*owner))
     trace->set_shadow_distance(owner, distance);

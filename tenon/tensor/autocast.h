@@ -31,11 +31,15 @@ class Autocast {
 /// The type that products take their operands in; none outside of any Autocast.
 std::optional<DType> autocast_dtype();
 
-/// x as products take it: converted under Autocast when it is f32, as it is otherwise.
+/// Whether Autocast converts such operands of products: f32 and 16-bit floats, never f64.
+bool is_autocast(DType dtype);
+/// x as products take it: converted under Autocast, but for f64 and integers.
 Tensor autocast(const Tensor& x);
 /// The values of a weight as products take them, without history: those of its shadow, if it has one.
 Tensor autocast_values(const Tensor& weight);
-/// x as losses, norms and sums take it: in f32 under Autocast when it has the lower type, as it is otherwise.
+/// The same with the weight's history: gradients of `low`, which are those values, go to the weight.
+Tensor with_history_of(const Tensor& weight, const Tensor& low);
+/// x as losses, norms and sums take it: in f32 under Autocast when it is a 16-bit float, as it is otherwise.
 Tensor autocast_wide(const Tensor& x);
 /// x (..., K) times weight (K, N), and bias (N) if it is defined, as Autocast does it.
 Tensor autocast_product(const Tensor& x, const Tensor& weight, const Tensor& bias, DType dtype);

@@ -104,10 +104,11 @@ std::vector<Tensor> apply(const CustomFunction& function, std::span<const Tensor
   return results;
 }
 
-std::vector<Tensor> apply(const CustomFunction& function, const std::vector<Tensor>& inputs) {
-  return apply(function, std::span<const Tensor>(inputs));
+Tensor apply(const CustomFunction& function, const Tensor& input) {
+  std::vector<Tensor> results = apply(function, std::span(&input, 1));
+  if (results.size() != 1)
+    base::fail(function.name, "forward() returned {} tensors; give it its inputs as a vector", results.size());
+  return std::move(results[0]);
 }
-
-Tensor apply(const CustomFunction& function, const Tensor& input) { return apply(function, std::span(&input, 1))[0]; }
 
 }  // namespace tenon

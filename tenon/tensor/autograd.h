@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <concepts>
 #include <functional>
 
 #include "tenon/tensor/tensor.h"
@@ -54,8 +55,15 @@ struct CustomFunction {
   std::function<std::vector<Tensor>(std::span<const Tensor> inputs, std::span<const Tensor> grads)> backward;
 };
 std::vector<Tensor> apply(const CustomFunction& function, std::span<const Tensor> inputs);
-/// For a vector, which argument-dependent lookup would otherwise hand to std::apply.
-std::vector<Tensor> apply(const CustomFunction& function, const std::vector<Tensor>& inputs);
+/// For a vector, which argument-dependent lookup would otherwise hand to std::apply: this is the same template, for
+/// these types alone.
+template <typename Function, typename Inputs>
+requires std::same_as<std::remove_cvref_t<Function>, CustomFunction> &&
+    std::same_as<std::remove_cvref_t<Inputs>, std::vector<Tensor>>
+        std::vector<Tensor> apply(Function&& function, Inputs&& inputs) {
+  return apply(static_cast<const CustomFunction&>(function), std::span<const Tensor>(inputs));
+}
+/// For a function of one tensor that gives one.
 Tensor apply(const CustomFunction& function, const Tensor& input);
 
 }  // namespace tenon

@@ -22,7 +22,7 @@ void require_matching(std::string_view op, const Tensor& a, const Tensor& b) {
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
   const std::optional<DType> low = autocast_dtype();
-  if (low && is_float(a.dtype()) && is_float(b.dtype()) && (a.dtype() == DType::f32 || b.dtype() == DType::f32)) {
+  if (low && is_autocast(a.dtype()) && is_autocast(b.dtype()) && (a.dtype() != *low || b.dtype() != *low)) {
     if (a.dim() >= 1 && b.dim() == 2 && a.size(-1) == b.size(0)) {
       record::require_same_device("matmul", a, b);
       return autocast_product(a, b, Tensor(), *low);
@@ -277,8 +277,12 @@ Labelled contracted(std::string_view equation, Labelled a, Labelled b, const std
 
 }  // namespace
 
-Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
-  if (operands.empty()) base::fail("einsum", "takes at least one operand");
+Tensor einsum(std::string_view equation, std::span<const Tensor> given) {
+  if (given.empty()) base::fail("einsum", "takes at least one operand");
+  std::vector<Tensor> operands(given.begin(), given.end());
+  if (operands.size() > 1) {
+    for (Tensor& operand : operands) operand = autocast(operand);
+  }
   const Equation parsed = parse(equation, operands);
   for (const Tensor& operand : operands) require_matching("einsum", operands[0], operand);
   std::vector<Labelled> waiting;

@@ -1,8 +1,8 @@
 // Random numbers from Philox words.
 //
 // The stream is addressed by position, so a value drawn lazily, drawn again in the backward pass or drawn on another
-// device is the same; normal numbers, which go through the device's logarithm and cosine, to their last digits. Each draw
-// starts on a block of four words.
+// device is the same; normal numbers, which go through the device's logarithm and cosine, to their last digits. Each
+// draw starts on a block of four words.
 
 #include <algorithm>
 #include <cmath>

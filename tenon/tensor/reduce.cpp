@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "tenon/tensor/autocast.h"
 #include "tenon/tensor/access.h"
+#include "tenon/tensor/autocast.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
 
@@ -238,8 +238,8 @@ Tensor scanned(std::string_view op, const Tensor& x, int64_t dim, ir::ScanKind k
 
 }  // namespace
 
-Tensor cumsum(const Tensor& x, int64_t dim) { return scanned("cumsum", x, dim, ir::ScanKind::sum); }
-Tensor cumprod(const Tensor& x, int64_t dim) { return scanned("cumprod", x, dim, ir::ScanKind::prod); }
+Tensor cumsum(const Tensor& x, int64_t dim) { return scanned("cumsum", autocast_wide(x), dim, ir::ScanKind::sum); }
+Tensor cumprod(const Tensor& x, int64_t dim) { return scanned("cumprod", autocast_wide(x), dim, ir::ScanKind::prod); }
 
 std::pair<Tensor, Tensor> sort(const Tensor& x, int64_t dim, bool descending) {
   if (record::is_single("sort", x, dim)) return {tensor_of(record::in(x)), zeros({}, Options(DType::i64, x.device()))};

@@ -510,6 +510,29 @@ TEST(Autograd, SecondDerivativesGoThroughACustomRule) {
   expect_gradient(weighted_gradient(f), at);
 }
 
+// Called without tenon::, with vectors and functions that are const or not.
+TEST(CustomFunction, TakesAnyVectorWithoutANamespace) {
+  CustomFunction twice{
+      "twice", [](std::span<const Tensor> in) { return std::vector<Tensor>{in[0] * 2.0}; },
+      [](std::span<const Tensor>, std::span<const Tensor> grads) { return std::vector<Tensor>{grads[0] * 2.0}; }};
+  const CustomFunction& same = twice;
+  std::vector<Tensor> inputs{full({}, 3.0)};
+  const std::vector<Tensor>& seen = inputs;
+  for (const Tensor& y : {apply(twice, inputs)[0], apply(twice, seen)[0], apply(same, inputs)[0], apply(same, seen)[0],
+                          apply(twice, std::vector<Tensor>{inputs[0]})[0]})
+    EXPECT_EQ(y.item<float>(), 6.0f);
+}
+
+TEST(CustomFunction, OfOneTensorGivesOne) {
+  const CustomFunction pair{
+      "pair",
+      [](std::span<const Tensor> in) {
+        return std::vector<Tensor>{in[0], in[0] * 2.0};
+      },
+      [](std::span<const Tensor>, std::span<const Tensor> grads) { return std::vector<Tensor>{grads[0]}; }};
+  EXPECT_THROW(apply(pair, full({}, 1.0)), Error);
+}
+
 TEST(Autograd, ACustomFunctionOfSeveralResults) {
   const CustomFunction both{"sum_and_product",
                             [](std::span<const Tensor> in) {

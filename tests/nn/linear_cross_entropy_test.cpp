@@ -59,6 +59,11 @@ TEST(LinearCrossEntropy, IsNanWhenNothingCounts) {
   EXPECT_TRUE(std::isnan(linear_cross_entropy(problem.x, problem.weight, targets, {.chunk = 16}).item<float>()));
 }
 
+TEST(LinearCrossEntropy, IsNanWithoutRows) {
+  const Tensor x = zeros({0, kWidth}), targets = zeros({0}, DType::i64);
+  EXPECT_TRUE(std::isnan(linear_cross_entropy(x, rand({kClasses, kWidth}), targets, {.chunk = 16}).item<float>()));
+}
+
 TEST(LinearCrossEntropy, LeavesPaddingOut) {
   const Problem problem;
   const auto whole = problem.of(cross_entropy(linear(problem.x, problem.weight), problem.targets));

@@ -112,6 +112,94 @@ TEST(Autocasting, ABiasWithoutAShadowGetsItsGradientInF32) {
   EXPECT_EQ(b.grad().to_vector<float>(), Floats(5, 6.0f));
 }
 
+TEST(Autocasting, SecondDerivativesGoThroughTheWeight) {
+  manual_seed(2);
+  const Tensor x = randn({3, 4}).eval().requires_grad_();
+  const Tensor w = randn({5, 4}).eval().requires_grad_(), b = randn({5}).eval().requires_grad_();
+  const auto slope = [&](bool lowers) {
+    const Autocast lower(DType::bf16, lowers);
+    const Tensor g = grad(tanh(nn::linear(x, w, b)).sum(), x, true);
+    return grad((g * g).sum(), w);
+  };
+  const Tensor wide = slope(false), low = slope(true);
+  EXPECT_LE((wide - low).abs().max().item<double>(), 0.05 * wide.abs().max().item<double>());
+}
+
+TEST(Autocasting, ASecondDerivativeOfAChunkedLossGoesThroughTheWeight) {
+  manual_seed(2);
+  const Tensor x = randn({6, 4}).eval().requires_grad_(), w = randn({5, 4}).eval().requires_grad_();
+  const Tensor targets = from_vector(std::vector<int64_t>{0, 1, 2, 3, 4, 0}, {6});
+  const auto slope = [&](bool lowers) {
+    const Autocast lower(DType::bf16, lowers);
+    const Tensor g = grad(nn::linear_cross_entropy(x, w, targets, {.chunk = 2}), x, true);
+    return grad((g * g).sum(), w);
+  };
+  const Tensor wide = slope(false), low = slope(true);
+  EXPECT_LE((wide - low).abs().max().item<double>(), 0.1 * wide.abs().max().item<double>());
+}
+
+TEST(Autocasting, AVectorHasABiasToo) {
+  const Tensor x = rand({4}).eval();
+  Tensor w = rand({3, 4}).requires_grad_(), b = rand({3}).requires_grad_();
+  const Autocast lower;
+  nn::linear(x, w, b).sum().backward();
+  EXPECT_EQ(b.grad().to_vector<float>(), Floats(3, 1.0f));
+}
+
+TEST(Autocasting, EinsumIsAProduct) {
+  const Tensor a = rand({2, 3}).eval(), b = rand({3, 4}).eval(), c = rand({4, 5}).eval();
+  const Autocast lower;
+  EXPECT_EQ(einsum("ij,jk->ik", {matmul(a, b), c}).dtype(), DType::bf16);
+}
+
+TEST(Autocasting, TakesAny16BitFloatAndLeavesF64) {
+  const Tensor x = rand({2, 3}).eval();
+  const Tensor w = rand({3, 3}).to(DType::f16).eval(), b = rand({3}).to(DType::f16).eval();
+  const Autocast lower;
+  EXPECT_EQ(nn::linear(x, w, b).dtype(), DType::bf16);
+  EXPECT_EQ(matmul(w, w).dtype(), DType::bf16);
+  EXPECT_EQ(cumsum(matmul(x, w), 0).dtype(), DType::f32);
+  EXPECT_EQ(matmul(x.to(DType::f64), w.to(DType::f64)).dtype(), DType::f64);
+  EXPECT_THROW(matmul(x.to(DType::f64), x.t()), Error);
+}
+
+// A captured function that writes the weight alone leaves the shadow behind, however often it is written afterwards.
+TEST(Shadow, StaysBehindUntilItIsWritten) {
+  const auto run = [](bool has_shadow, bool captured) {
+    manual_seed(4);
+    Tensor w = rand({4, 4}).eval();
+    if (has_shadow) keep_shadow(w, DType::bf16);
+    const Tensor x = rand({2, 4}).eval();
+    const auto work = [&](const Tensor& in) {
+      const Autocast lower;
+      const NoGrad writing;
+      const Tensor y = nn::linear(in, w).to(DType::f32).sum();
+      w.mul_(0.9);
+      return y;
+    };
+    auto replayed = compile(work);
+    Floats seen;
+    for (int i = 0; i < 9; ++i) {
+      seen.push_back((captured ? replayed(x) : work(x)).item<float>());
+      const NoGrad writing;
+      if (i == 3 || i == 5) w.sub_(0.3);
+      if (i == 6) {
+        w.sub_(0.1);
+        w.add_(0.3);
+      }
+    }
+    return seen;
+  };
+  const Floats expected = run(false, false);
+  EXPECT_EQ(run(true, false), expected);
+  EXPECT_EQ(run(true, true), expected);
+}
+
+TEST(Shadow, IsA16BitFloat) {
+  Tensor w = rand({2, 2}).eval();
+  for (const DType dtype : {DType::f32, DType::f64, DType::i64}) EXPECT_THROW(keep_shadow(w, dtype), Error);
+}
+
 TEST(Shadow, IsWrittenByTheUpdateAndReadByProducts) {
   Net net = seeded_net();
   const Batch batch;
