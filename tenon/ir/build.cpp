@@ -25,12 +25,6 @@ bool all_zero(const Dims& sizes) {
   return std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size == 0; });
 }
 
-bool is_one(const Value& x) {
-  const ConstantAttrs* number = number_behind(x);
-  if (!number || number->dtype == DType::boolean) return false;
-  return is_float(number->dtype) ? number->as_double() == 1 : number->as_int() == 1;
-}
-
 double rounded(double value, DType dtype) {
   switch (dtype) {
     case DType::f32: return static_cast<float>(value);

@@ -45,6 +45,12 @@ const ConstantAttrs* number_behind(const Value& value) {
   return !node->evaluated() && node->op() == Op::constant ? &node->attrs_as<ConstantAttrs>() : nullptr;
 }
 
+bool is_one(const Value& x) {
+  const ConstantAttrs* number = number_behind(x);
+  if (!number || number->dtype == DType::boolean) return false;
+  return is_float(number->dtype) ? number->as_double() == 1 : number->as_int() == 1;
+}
+
 std::optional<Value> folded(Op op, std::span<const Value> operands) {
   double reals[2] = {};
   uint64_t whole[2] = {};

@@ -8,7 +8,6 @@
 namespace tenon::plan {
 namespace {
 
-using ir::ConstantAttrs;
 using ir::Kind;
 using ir::Node;
 using ir::Op;
@@ -22,16 +21,10 @@ std::optional<Value> fold_numbers(const Node& node, Inputs in) {
   return ir::folded(node.op(), in);
 }
 
-bool is_one(const Value& x) {
-  const ConstantAttrs* number = ir::number_behind(x);
-  if (!number || number->dtype == DType::boolean) return false;
-  return is_float(number->dtype) ? number->as_double() == 1 : number->as_int() == 1;
-}
-
 std::optional<Value> leave_out_ones(const Node& node, Inputs in) {
   if (node.op() != Op::mul && node.op() != Op::div) return std::nullopt;
-  if (is_one(in[1])) return in[0];
-  if (node.op() == Op::mul && is_one(in[0])) return in[1];
+  if (ir::is_one(in[1])) return in[0];
+  if (node.op() == Op::mul && ir::is_one(in[0])) return in[1];
   return std::nullopt;
 }
 

@@ -141,7 +141,7 @@ std::string weight_decay_text() {
 
 // ---- rows ----
 
-constexpr OnResume kStays = OnResume::stays, kMayChange = OnResume::may_change;
+constexpr OnResume kStays = OnResume::stays, kMayChange = OnResume::may_change, kMayMove = OnResume::may_move;
 
 Key number(std::string_view path, const Field& field, OnResume on_resume, const Range& range, std::string does,
            const When& when = {}) {
@@ -186,9 +186,9 @@ const std::vector<Key>& table() {
             "Folder with config.json and model.safetensors, as Hugging Face writes them, to start from; empty: start "
             "from random weights. Sizes given here must then be the folder's."),
 
-      plain("data.train", at<&Data::train>(), kStays,
+      plain("data.train", at<&Data::train>(), kMayMove,
             "What to train on: a token file, a text file, or stories for the built-in corpus."),
-      plain("data.validation", at<&Data::validation>(), kStays,
+      plain("data.validation", at<&Data::validation>(), kMayMove,
             "A second file to validate on; empty: the end of data.train."),
       number("data.validation_fraction", at<&Data::validation_fraction>(), kStays, {.least = 0, .most = 0.5},
              "Share of data.train, at its end, that is held back for validation; 0: none.", kNoFile),

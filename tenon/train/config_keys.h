@@ -38,8 +38,9 @@ struct When {
 };
 
 /// Whether --resume takes another value than the run was begun with. What says how long a run takes and how it is
-/// watched may change; what it computes stays.
-enum class OnResume : uint8_t { stays, may_change };
+/// watched may change; what it computes stays. Data may lie elsewhere if it is the same: its tokens are compared when they
+/// are read.
+enum class OnResume : uint8_t { stays, may_change, may_move };
 
 struct Key {
   std::string_view path;

@@ -75,7 +75,9 @@ std::string_view section_text(std::string_view section) {
 std::string table_row(const Key& key) {
   const ordered_json value = json_of(key.default_value());
   std::string allowed = key.choices.empty() ? key.allowed() : fmt::format("`{}`", fmt::join(key.choices, "`, `"));
-  const char* on_resume = key.on_resume == OnResume::may_change ? "may change" : "stays";
+  const char* on_resume = key.on_resume == OnResume::may_change ? "may change"
+                          : key.on_resume == OnResume::may_move ? "same data, anywhere"
+                                                                : "stays";
   return fmt::format("| `{}` | `{}` | {} | {} | {} |\n", key.path, value.dump(), allowed, on_resume, full_text(key));
 }
 

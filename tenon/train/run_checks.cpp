@@ -24,20 +24,13 @@ void require_run(const fs::path& folder) {
          has_config ? "its config.json is not of a run" : "there is no config.json");
 }
 
-namespace {
-
-bool is_data_path(std::string_view key) { return key == "data.train" || key == "data.validation"; }
-
-}  // namespace
-
 bool has_moved_data(const Config& before, const Config& now) {
   return before.data.train != now.data.train || before.data.validation != now.data.validation;
 }
 
 void require_same_run(const Config& before, const Config& now, const TrainOptions& options) {
   for (const Difference& one : differences(before, now)) {
-    if (find_key(one.path)->on_resume == OnResume::may_change) continue;
-    if (is_data_path(one.path)) continue;  // the same tokens may lie elsewhere: they are compared when they are read
+    if (find_key(one.path)->on_resume != OnResume::stays) continue;
     const std::string said = options.config_name.empty() ? "the config now says" : options.config_name + " says";
     const std::string remedy = options.config_name.empty()
                                    ? "take the old value"

@@ -167,6 +167,14 @@ TEST(ConfigTable, OnResumeOnlyWhatIsNotComputedMayChange) {
                                                  "training.check_finite", "training.capture", "device.threads"}));
 }
 
+TEST(ConfigTable, OnResumeOnlyDataMayLieElsewhere) {
+  std::vector<std::string_view> moving;
+  for (const Key& key : config_keys()) {
+    if (key.on_resume == OnResume::may_move) moving.push_back(key.path);
+  }
+  EXPECT_EQ(moving, (std::vector<std::string_view>{"data.train", "data.validation"}));
+}
+
 std::vector<const Key*> all_keys() {
   std::vector<const Key*> keys;
   for (const Key& key : config_keys()) keys.push_back(&key);
