@@ -1,0 +1,140 @@
+// The language in which GPU kernels are written before they are spelled in CUDA C++, OpenCL C, GLSL or WGSL.
+//
+// A kernel is a list of instructions. Each gives at most one value, which never changes and is named by the number of
+// its instruction; what does change is a `variable`, set and read by instructions of its own. Loops and branches are
+// structured: everything up to the matching `end` belongs to them, and values made inside are known inside only.
+//
+// Values are numbers of the types below. The 8- and 16-bit types exist in memory alone: a load widens them to u32, a
+// store keeps the low bits. What an f16 or a bf16 means is therefore arithmetic on u32 and f32 (numbers.h), and a
+// language needs to know neither. Integers wrap. Multiplications and additions are never contracted; `fma` is an
+// instruction.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tenon/base/small_vector.h"
+#include "tenon/ir/op.h"
+
+namespace tenon::codegen {
+
+enum class Scalar : uint8_t { boolean, i32, u32, i64, u64, f32, f64, u8, u16 };
+
+constexpr size_t size_of(Scalar type) {
+  constexpr size_t kSizes[] = {1, 4, 4, 8, 8, 4, 8, 1, 2};
+  return kSizes[static_cast<size_t>(type)];
+}
+constexpr bool is_float(Scalar type) { return type == Scalar::f32 || type == Scalar::f64; }
+constexpr bool is_signed(Scalar type) { return type == Scalar::i32 || type == Scalar::i64; }
+std::string_view name(Scalar type);
+
+/// The number of the instruction that gives a value.
+using Id = uint32_t;
+inline constexpr Id kNoValue = ~0u;
+
+struct Inst {
+  enum class Kind : uint8_t {
+    // values
+    constant,   // `bits`: of a double for float types, of an int64 otherwise
+    number,     // u64: number `slot` of the launch
+    thread,     // u32: position in the block
+    block,      // u32: position of the block along axis `slot` of the grid
+    math,       // `op` of the args, all of one type; what it means beyond the language's own is up to numbers.h
+    fma,        // args[0] * args[1] + args[2], rounded once
+    mul_high,   // u32: the upper half of a product
+    pack_half,  // u32: the bits of args[0] (f32), rounded to f16
+    unpack_half,  // f32: the f16 with these bits (u32)
+    philox,     // four u32: the block with key args[0], args[1] and counter args[2], args[3]
+    extract,    // component `slot` of a value of several
+    shuffle,    // args[0] (f32, i32, u32) of the thread of this subgroup whose position differs by the bits `bits`
+    // memory
+    load,          // `width` elements of buffer `slot` from element args[0] on; 0 where args[1], if there, is false
+    store,         // args[1] .. args[width] to buffer `slot` from element args[0] on; only where the last arg, if there, is true
+    shared_load,   // element args[0] of the shared array `slot`
+    shared_store,  // args[1] to element args[0] of it
+    array_load,    // the same of array `slot` of this thread
+    array_store,
+    // variables
+    variable,  // begins as args[0]
+    get,       // what variable args[0] is now
+    set,       // variable args[0] becomes args[1]
+    // control
+    barrier,    // every thread of the block comes here before any goes on, and sees what the others stored
+    loop,       // u32: from args[0] to below args[1] in steps of args[2]; `bits` 1: to be unrolled
+    branch,     // if args[0]
+    otherwise,  // else
+    end,        // of a loop or a branch
+    leave_if,   // the thread is done if args[0]; never where a barrier follows that others wait at
+    fault_if,   // where args[0]: index args[1] (i64) is bad for axis `slot` of size `bits`, says `op`
+    // matrix tiles, on devices that have them
+    tile_zero,   // an accumulator
+    tile_load,   // from shared array `slot` at element args[0], rows args[1] elements apart; `bits`: role and transposition
+    tile_mma,    // args[2] + args[0] args[1]
+    tile_store,  // args[0] to shared array `slot` at element args[1], rows args[2] elements apart
+  };
+  Kind kind = Kind::math;
+  ir::Op op = ir::Op::add;
+  Scalar type = Scalar::f32;  // of the value, or of what is stored
+  uint8_t width = 1;          // components of the value, or elements stored
+  uint32_t slot = 0;
+  uint64_t bits = 0;
+  base::SmallVector<Id, 4> args;
+};
+
+/// A buffer as a kernel sees it; it begins at the offset of the launch's argument.
+struct KernelBuffer {
+  Scalar element = Scalar::f32;
+  bool is_written = false;
+  bool is_aliased = false;  // another buffer of the kernel may be the same memory
+};
+
+/// Memory of a block (`shared`) or of a thread.
+struct KernelArray {
+  Scalar element = Scalar::f32;
+  uint32_t count = 0;
+};
+
+struct KernelIr {
+  std::string name;
+  uint32_t threads = 1;  // of a block
+  std::vector<KernelBuffer> buffers;
+  uint32_t numbers = 0;
+  std::vector<KernelArray> shared, arrays;
+  std::vector<Inst> code;
+  bool may_fault = false;
+};
+
+/// One run of a kernel over a grid of blocks.
+struct Dispatch {
+  KernelIr kernel;
+  std::array<uint32_t, 3> blocks{1, 1, 1};
+  struct Binding {
+    uint32_t arg = 0;   // of the launch
+    size_t offset = 0;  // bytes behind the beginning of the argument
+  };
+  std::vector<Binding> buffers;  // one for each of the kernel's
+  bool writes_results = true;    // false: writes scratch memory alone, whatever it does changes no state
+};
+
+/// What a LoopNest or a Call becomes: dispatches that run one after another.
+struct Module {
+  std::vector<Dispatch> dispatches;
+  size_t scratch_bytes = 0;
+};
+
+/// What fault_if leaves behind on the device, in 32-bit words: whether there is a fault (the first one stays), the op,
+/// the axis, and index and size, low half first.
+struct FaultWords {
+  static constexpr uint32_t kSet = 0, kOp = 1, kAxis = 2, kIndex = 3, kSize = 5, kCount = 8;
+};
+
+/// As text, for people and tests.
+std::string to_string(const KernelIr& kernel);
+/// Fails, naming the instruction, where types do not fit, a value is used where it is not known, or a barrier stands
+/// where not all threads of a block come.
+void verify(const KernelIr& kernel);
+
+}  // namespace tenon::codegen
