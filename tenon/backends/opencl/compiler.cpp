@@ -1,4 +1,4 @@
-// All dispatches of a module are built as one program.
+// A program on disk is the binaries of its dispatches, each behind its length; the rest is lowered anew.
 
 #include "tenon/backends/opencl/compiler.h"
 
@@ -19,15 +19,8 @@ codegen::Module module_of(const device::Kernel& kernel, const ir::Limits& limits
   return kernels::lower(std::get<ir::Call>(kernel), limits);
 }
 
-std::string source_of(const codegen::Module& module) {
-  std::string source;
-  for (const codegen::Dispatch& dispatch : module.dispatches)
-    source += render::render(dispatch.kernel, render::Language::opencl);
-  return source;
-}
-
-std::string name_of(const codegen::Module& module) {
-  return module.dispatches.empty() ? "nothing" : module.dispatches.front().kernel.name;
+std::string source_of(const codegen::Dispatch& dispatch) {
+  return render::render(dispatch.kernel, render::Language::opencl);
 }
 
 std::string build_log(cl_program program, cl_device_id device) {
@@ -56,6 +49,20 @@ std::string leave_behind(const std::string& source, const std::string& name) {
   return file && !none ? path.string() : std::string();
 }
 
+// None where the driver does not take it.
+cl_program build_of_binary(cl_context context, const Found& on, std::span<const std::byte> bytes) {
+  const auto* from = reinterpret_cast<const unsigned char*>(bytes.data());
+  const size_t size = bytes.size();
+  cl_int code = CL_SUCCESS, status = CL_SUCCESS;
+  cl_program program = cl().program_of_binary(context, 1, &on.device, &size, &from, &status, &code);
+  if (!program) return nullptr;
+  if (code == CL_SUCCESS && status == CL_SUCCESS &&
+      cl().build_program(program, 1, &on.device, build_options(on).c_str(), nullptr, nullptr) == CL_SUCCESS)
+    return program;
+  cl().release_program(program);
+  return nullptr;
+}
+
 }  // namespace
 
 void Step::set_arguments(cl_kernel to, const device::Launch& launch, cl_mem fault) const {
@@ -80,8 +87,8 @@ Compiled::~Compiled() {
   if (process_is_ending()) return;
   for (const Step& step : steps) {
     if (step.kernel) cl().release_kernel(step.kernel);
+    if (step.program) cl().release_program(step.program);
   }
-  if (program) cl().release_program(program);
 }
 
 cl_program build(cl_context context, const Found& on, const std::string& source, const std::string& name) {
@@ -100,79 +107,84 @@ cl_program build(cl_context context, const Found& on, const std::string& source,
              file.empty() ? "" : fmt::format("; its source is in {}", file), first_lines(log, kShown));
 }
 
-device::ProgramRef Compiler::finish(const device::Kernel& kernel, const codegen::Module& module,
-                                    cl_program program) const {
-  auto made = std::make_shared<Compiled>();
-  made->program = program;
-  made->scratch = module.scratch_bytes;
-  if (device::profiles()) made->what = device::describe(kernel);
-  for (const codegen::Dispatch& dispatch : module.dispatches) {
-    const codegen::KernelIr& ir = dispatch.kernel;
-    cl_int code = CL_SUCCESS;
-    Step& step = made->steps.emplace_back();
-    step.name = ir.name;
-    step.kernel = cl().create_kernel(program, ir.name.c_str(), &code);
-    if (code != CL_SUCCESS) base::fail("opencl", "the program has no kernel {}: {}", ir.name, error_name(code));
-    size_t most = 0;  // registers may allow fewer than the device does
-    if (cl().get_work_group_info(step.kernel, on_.device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, nullptr) ==
-            CL_SUCCESS &&
-        most < ir.threads)
-      base::fail("opencl", "kernel {} wants blocks of {} threads; {} runs at most {} of it", ir.name, ir.threads,
-                 on_.name, most);
-    step.global = {size_t{dispatch.blocks[0]} * ir.threads, dispatch.blocks[1], dispatch.blocks[2]};
-    step.local = {ir.threads, 1, 1};
-    step.buffers = dispatch.buffers;
-    step.numbers = ir.numbers;
-    step.may_fault = ir.may_fault;
-    step.writes_results = dispatch.writes_results;
+// Takes the program over.
+void Compiler::add_step(Compiled& to, const codegen::Dispatch& dispatch, cl_program program) const {
+  const codegen::KernelIr& ir = dispatch.kernel;
+  Step& step = to.steps.emplace_back();
+  step.program = program;
+  step.name = ir.name;
+  cl_int code = CL_SUCCESS;
+  step.kernel = cl().create_kernel(program, ir.name.c_str(), &code);
+  if (code != CL_SUCCESS) base::fail("opencl", "the program has no kernel {}: {}", ir.name, error_name(code));
+  size_t most = ir.threads;  // registers may allow fewer than the device does
+  cl().get_work_group_info(step.kernel, on_.device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, nullptr);
+  if (most < ir.threads) {
+    base::fail("opencl", "kernel {} wants blocks of {} threads; {} runs at most {} of it", ir.name, ir.threads,
+               on_.name, most);
   }
-  return made;
+  step.global = {size_t{dispatch.blocks[0]} * ir.threads, dispatch.blocks[1], dispatch.blocks[2]};
+  step.local = {ir.threads, 1, 1};
+  step.buffers = dispatch.buffers;
+  step.numbers = ir.numbers;
+  step.may_fault = ir.may_fault;
+  step.writes_results = dispatch.writes_results;
 }
 
 device::ProgramRef Compiler::compile(const device::Kernel& kernel) {
   const codegen::Module module = module_of(kernel, limits_);
-  cl_program program = module.dispatches.empty() ? nullptr : build(context_, on_, source_of(module), name_of(module));
-  return finish(kernel, module, program);
+  auto made = std::make_shared<Compiled>();
+  made->scratch = module.scratch_bytes;
+  if (device::profiles()) made->what = device::describe(kernel);
+  for (const codegen::Dispatch& dispatch : module.dispatches)
+    add_step(*made, dispatch, build(context_, on_, source_of(dispatch), dispatch.kernel.name));
+  return made;
 }
 
 std::string Compiler::saved_as(const device::Kernel& kernel) const {
   const codegen::Module module = module_of(kernel, limits_);
   if (module.dispatches.empty()) return {};
-  return fmt::format("opencl\n{}\n{}\n{}\n{}\n{}", on_.platform_name, on_.name, on_.driver, build_options(on_),
-                     source_of(module));
+  std::string text =
+      fmt::format("opencl\n{}\n{}\n{}\n{}\n", on_.platform_name, on_.name, on_.driver, build_options(on_));
+  for (const codegen::Dispatch& dispatch : module.dispatches) text += source_of(dispatch);
+  return text;
 }
 
 std::vector<std::byte> Compiler::save(const device::Program& program) const {
-  const auto& compiled = static_cast<const Compiled&>(program);
-  size_t bytes = 0;
-  if (!compiled.program ||
-      cl().get_program_info(compiled.program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS)
-    return {};
-  std::vector<std::byte> binary(bytes);
-  auto* to = reinterpret_cast<unsigned char*>(binary.data());
-  if (cl().get_program_info(compiled.program, CL_PROGRAM_BINARIES, sizeof to, &to, nullptr) != CL_SUCCESS) return {};
-  return binary;
+  std::vector<std::byte> all;
+  for (const Step& step : static_cast<const Compiled&>(program).steps) {
+    size_t bytes = 0;
+    if (cl().get_program_info(step.program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS)
+      return {};
+    const size_t at = all.size();
+    all.resize(at + sizeof bytes + bytes);
+    std::memcpy(all.data() + at, &bytes, sizeof bytes);
+    auto* to = reinterpret_cast<unsigned char*>(all.data() + at + sizeof bytes);
+    if (cl().get_program_info(step.program, CL_PROGRAM_BINARIES, sizeof to, &to, nullptr) != CL_SUCCESS) return {};
+  }
+  return all;
 }
 
 device::ProgramRef Compiler::load(const device::Kernel& kernel, std::span<const std::byte> bytes) {
-  if (bytes.empty()) return nullptr;
-  const auto* from = reinterpret_cast<const unsigned char*>(bytes.data());
-  const size_t size = bytes.size();
-  cl_int code = CL_SUCCESS, status = CL_SUCCESS;
-  cl_program program = cl().program_of_binary(context_, 1, &on_.device, &size, &from, &status, &code);
-  if (code != CL_SUCCESS || status != CL_SUCCESS) {
-    if (program) cl().release_program(program);
-    return nullptr;
+  const codegen::Module module = module_of(kernel, limits_);
+  auto made = std::make_shared<Compiled>();
+  made->scratch = module.scratch_bytes;
+  if (device::profiles()) made->what = device::describe(kernel);
+  for (const codegen::Dispatch& dispatch : module.dispatches) {
+    size_t size = 0;
+    if (bytes.size() < sizeof size) return nullptr;
+    std::memcpy(&size, bytes.data(), sizeof size);
+    bytes = bytes.subspan(sizeof size);
+    if (bytes.size() < size) return nullptr;
+    cl_program program = build_of_binary(context_, on_, bytes.first(size));
+    bytes = bytes.subspan(size);
+    if (!program) return nullptr;
+    try {
+      add_step(*made, dispatch, program);
+    } catch (const Error&) {  // a binary without our kernel
+      return nullptr;
+    }
   }
-  if (cl().build_program(program, 1, &on_.device, build_options(on_).c_str(), nullptr, nullptr) != CL_SUCCESS) {
-    cl().release_program(program);
-    return nullptr;
-  }
-  try {
-    return finish(kernel, module_of(kernel, limits_), program);
-  } catch (const Error&) {  // a binary without our kernels; `finish` has let go of it
-    return nullptr;
-  }
+  return made;
 }
 
 }  // namespace tenon::backends::opencl

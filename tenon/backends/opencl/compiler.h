@@ -12,8 +12,9 @@
 
 namespace tenon::backends::opencl {
 
-/// One dispatch of a module, ready to be started.
+/// One dispatch of a module, ready to be started. Each has a program of its own: a renderer's text is a whole file.
 struct Step {
+  cl_program program = nullptr;
   cl_kernel kernel = nullptr;  // whoever sets its arguments holds the lock of the queue
   std::string name;
   std::array<size_t, 3> global{}, local{};
@@ -28,7 +29,6 @@ struct Step {
 };
 
 struct Compiled : device::Program {
-  cl_program program = nullptr;
   std::vector<Step> steps;
   size_t scratch = 0;
   std::string what;  // for the profile, if there is one
@@ -39,7 +39,8 @@ struct Compiled : device::Program {
   size_t scratch_bytes() const override { return scratch; }
 };
 
-/// Builds a program of sources; fails with the first lines of what the compiler says, and leaves the source in a file.
+/// Builds a program of its source; fails with the first lines of what the compiler says, and leaves the source in a
+/// file.
 cl_program build(cl_context context, const Found& on, const std::string& source, const std::string& name);
 
 class Compiler : public device::Compiler {
@@ -54,7 +55,7 @@ class Compiler : public device::Compiler {
   device::ProgramRef load(const device::Kernel& kernel, std::span<const std::byte> bytes) override;
 
  private:
-  device::ProgramRef finish(const device::Kernel& kernel, const codegen::Module& module, cl_program program) const;
+  void add_step(Compiled& to, const codegen::Dispatch& dispatch, cl_program program) const;
 
   const Found& on_;
   cl_context context_;
