@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -119,6 +120,8 @@ struct Dispatch {
   };
   std::vector<Binding> buffers;  // one for each of the kernel's
   bool writes_results = true;    // false: writes scratch memory alone, whatever it does changes no state
+  /// Left out where these two arguments of the launch begin at the same place: it would copy memory onto itself.
+  std::optional<std::array<uint32_t, 2>> unless_same = std::nullopt;
 };
 
 /// What a LoopNest or a Call becomes: dispatches that run one after another.
