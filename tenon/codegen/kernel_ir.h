@@ -136,8 +136,11 @@ struct FaultWords {
   static constexpr uint32_t kSet = 0, kOp = 1, kAxis = 2, kIndex = 3, kSize = 5, kCount = 8;
 };
 
+bool gives_value(Inst::Kind kind);
+
 /// As text, for people and tests.
 std::string to_string(const KernelIr& kernel);
+std::string to_string(const Inst& inst);
 /// Fails, naming the instruction, where types do not fit, a value is used where it is not known, or a barrier stands
 /// where not all threads of a block come.
 void verify(const KernelIr& kernel);
