@@ -48,17 +48,17 @@ class Builder {
   Id add(Id a, Id b);
   Id sub(Id a, Id b);
   Id mul(Id a, Id b);
-  Id div(Id a, Id b);   // of floats, and of unsigned integers
-  Id mod(Id a, Id b);   // of unsigned integers
-  Id min(Id a, Id b);   // of unsigned integers
+  Id div(Id a, Id b);  // of floats, and of unsigned integers
+  Id mod(Id a, Id b);  // of unsigned integers
+  Id min(Id a, Id b);  // of unsigned integers
   Id less(Id a, Id b);
   Id equal(Id a, Id b);
-  Id both(Id a, Id b);    // of truths
+  Id both(Id a, Id b);  // of truths
   Id either(Id a, Id b);
   Id is_not(Id a);
   Id select(Id condition, Id a, Id b);
-  Id convert(Id a, Scalar to);   // the value as that type, which must hold it
-  Id bitcast(Id a, Scalar to);   // of one size
+  Id convert(Id a, Scalar to);  // the value as that type, which must hold it
+  Id bitcast(Id a, Scalar to);  // of one size
 
   // Memory.
   Id load(uint32_t buffer, Id index, Id mask = kNoValue);

@@ -38,21 +38,22 @@ inline constexpr Id kNoValue = ~0u;
 struct Inst {
   enum class Kind : uint8_t {
     // values
-    constant,   // `bits`: of a double for float types, of an int64 otherwise
-    number,     // u64: number `slot` of the launch
-    thread,     // u32: position in the block
-    block,      // u32: position of the block along axis `slot` of the grid
-    math,       // `op` of the args, all of one type; what it means beyond the language's own is up to numbers.h
-    fma,        // args[0] * args[1] + args[2], rounded once
-    mul_high,   // u32: the upper half of a product
-    pack_half,  // u32: the bits of args[0] (f32), rounded to f16
+    constant,     // `bits`: of a double for float types, of an int64 otherwise
+    number,       // u64: number `slot` of the launch
+    thread,       // u32: position in the block
+    block,        // u32: position of the block along axis `slot` of the grid
+    math,         // `op` of the args, all of one type; what it means beyond the language's own is up to numbers.h
+    fma,          // args[0] * args[1] + args[2], rounded once
+    mul_high,     // u32: the upper half of a product
+    pack_half,    // u32: the bits of args[0] (f32), rounded to f16
     unpack_half,  // f32: the f16 with these bits (u32)
-    philox,     // four u32: the block with key args[0], args[1] and counter args[2], args[3]
-    extract,    // component `slot` of a value of several
-    shuffle,    // args[0] (f32, i32, u32) of the thread of this subgroup whose position differs by the bits `bits`
+    philox,       // four u32: the block with key args[0], args[1] and counter args[2], args[3]
+    extract,      // component `slot` of a value of several
+    shuffle,      // args[0] (f32, i32, u32) of the thread of this subgroup whose position differs by the bits `bits`
     // memory
-    load,          // `width` elements of buffer `slot` from element args[0] on; 0 where args[1], if there, is false
-    store,         // args[1] .. args[width] to buffer `slot` from element args[0] on; only where the last arg, if there, is true
+    load,   // `width` elements of buffer `slot` from element args[0] on; 0 where args[1], if there, is false
+    store,  // args[1] .. args[width] to buffer `slot` from element args[0] on; only where the last arg, if there, is
+            // true
     shared_load,   // element args[0] of the shared array `slot`
     shared_store,  // args[1] to element args[0] of it
     array_load,    // the same of array `slot` of this thread
@@ -71,7 +72,8 @@ struct Inst {
     fault_if,   // where args[0]: index args[1] (i64) is bad for axis `slot` of size `bits`, says `op`
     // matrix tiles, on devices that have them
     tile_zero,   // an accumulator
-    tile_load,   // from shared array `slot` at element args[0], rows args[1] elements apart; `bits`: role and transposition
+    tile_load,   // from shared array `slot` at element args[0], rows args[1] elements apart; `bits`: role and
+                 // transposition
     tile_mma,    // args[2] + args[0] args[1]
     tile_store,  // args[0] to shared array `slot` at element args[1], rows args[2] elements apart
   };

@@ -59,6 +59,8 @@ struct Limits {
   uint32_t subgroup = 1;      // threads that run in step
   uint32_t processors = 1;    // blocks that run at once
   uint32_t shared_bytes = 0;  // of one block
+  uint32_t vector = 1;        // neighbouring elements that one thread takes
+  bool has_fma = false;       // as quick as a product
 
   bool operator==(const Limits&) const = default;
 };

@@ -1,0 +1,344 @@
+// Equal values are made once where they are known; whole numbers that are known are computed here and now.
+
+#include "tenon/codegen/builder.h"
+
+#include <bit>
+
+#include "tenon/base/error.h"
+#include "tenon/base/hash.h"
+
+namespace tenon::codegen {
+namespace {
+
+using ir::Op;
+using Kind = Inst::Kind;
+
+uint64_t hash(const Inst& inst) {
+  const uint64_t h = static_cast<uint64_t>(inst.kind) | static_cast<uint64_t>(inst.op) << 8 |
+                     static_cast<uint64_t>(inst.type) << 16 | static_cast<uint64_t>(inst.width) << 24 |
+                     static_cast<uint64_t>(inst.slot) << 32;
+  return base::mix_all(base::mix(h, inst.bits), inst.args);
+}
+
+bool is_same(const Inst& a, const Inst& b) {
+  return a.kind == b.kind && a.op == b.op && a.type == b.type && a.width == b.width && a.slot == b.slot &&
+         a.bits == b.bits && a.args == b.args;
+}
+
+bool is_whole_number(Scalar type) { return !is_float(type) && type != Scalar::boolean; }
+
+// The number as its type holds it, in the form in which constants keep it.
+uint64_t wrapped(Scalar type, uint64_t bits) {
+  switch (type) {
+    case Scalar::u32: return static_cast<uint32_t>(bits);
+    case Scalar::i32: return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(bits)));
+    case Scalar::boolean: return bits != 0;
+    default: return bits;
+  }
+}
+
+}  // namespace
+
+uint32_t Builder::add_buffer(Scalar element, bool is_written, bool is_aliased) {
+  kernel_.buffers.push_back({element, is_written, is_aliased});
+  return static_cast<uint32_t>(kernel_.buffers.size() - 1);
+}
+uint32_t Builder::add_shared(Scalar element, uint32_t count) {
+  kernel_.shared.push_back({element, count});
+  return static_cast<uint32_t>(kernel_.shared.size() - 1);
+}
+uint32_t Builder::add_array(Scalar element, uint32_t count) {
+  kernel_.arrays.push_back({element, count});
+  return static_cast<uint32_t>(kernel_.arrays.size() - 1);
+}
+
+Id Builder::push(Inst inst) {
+  kernel_.code.push_back(std::move(inst));
+  return static_cast<Id>(kernel_.code.size() - 1);
+}
+
+Id Builder::value(Inst inst) {
+  const uint64_t key = hash(inst);
+  for (const auto& table : known_values_) {
+    const auto [first, last] = table.equal_range(key);
+    for (auto found = first; found != last; ++found) {
+      if (is_same(kernel_.code[found->second], inst)) return found->second;
+    }
+  }
+  const Id made = push(std::move(inst));
+  known_values_.back().emplace(key, made);
+  return made;
+}
+
+std::optional<uint64_t> Builder::known(Id id) const {
+  const Inst& inst = kernel_.code[id];
+  if (inst.kind != Kind::constant) return std::nullopt;
+  return inst.bits;
+}
+
+// ---- values ----
+
+Id Builder::constant(Scalar type, uint64_t bits) {
+  return value({.kind = Kind::constant, .type = type, .bits = is_float(type) ? bits : wrapped(type, bits)});
+}
+Id Builder::f32(double number) { return constant(Scalar::f32, std::bit_cast<uint64_t>(number)); }
+Id Builder::whole(Scalar type, int64_t number) {
+  if (is_float(type)) return constant(type, std::bit_cast<uint64_t>(static_cast<double>(number)));
+  return constant(type, static_cast<uint64_t>(number));
+}
+Id Builder::number(uint32_t index) { return value({.kind = Kind::number, .type = Scalar::u64, .slot = index}); }
+Id Builder::thread() { return value({.kind = Kind::thread, .type = Scalar::u32}); }
+Id Builder::block(uint32_t axis) { return value({.kind = Kind::block, .type = Scalar::u32, .slot = axis}); }
+
+Id Builder::math(Op op, Scalar type, std::initializer_list<Id> args) {
+  Inst inst{.kind = Kind::math, .op = op, .type = type};
+  for (const Id arg : args) inst.args.push_back(arg);
+  return value(std::move(inst));
+}
+
+Id Builder::fma(Id a, Id b, Id c) { return value({.kind = Kind::fma, .type = type_of(a), .args = {a, b, c}}); }
+Id Builder::mul_high(Id a, Id b) { return value({.kind = Kind::mul_high, .type = Scalar::u32, .args = {a, b}}); }
+Id Builder::pack_half(Id x) { return value({.kind = Kind::pack_half, .type = Scalar::u32, .args = {x}}); }
+Id Builder::unpack_half(Id bits) { return value({.kind = Kind::unpack_half, .type = Scalar::f32, .args = {bits}}); }
+
+std::array<Id, 4> Builder::philox(Id key_low, Id key_high, Id counter_low, Id counter_high) {
+  const Id words = value(
+      {.kind = Kind::philox, .type = Scalar::u32, .width = 4, .args = {key_low, key_high, counter_low, counter_high}});
+  std::array<Id, 4> made{};
+  for (uint32_t i = 0; i < 4; ++i)
+    made[i] = value({.kind = Kind::extract, .type = Scalar::u32, .slot = i, .args = {words}});
+  return made;
+}
+
+Id Builder::shuffle(Id from, uint32_t distance) {
+  return push({.kind = Kind::shuffle, .type = type_of(from), .bits = distance, .args = {from}});
+}
+
+// ---- arithmetic ----
+
+Id Builder::add(Id a, Id b) {
+  const Scalar type = type_of(a);
+  if (is_whole_number(type)) {
+    const auto x = known(a), y = known(b);
+    if (x && y) return constant(type, *x + *y);
+    if (x && *x == 0) return b;
+    if (y && *y == 0) return a;
+  }
+  return math(Op::add, type, {a, b});
+}
+Id Builder::sub(Id a, Id b) {
+  const Scalar type = type_of(a);
+  if (is_whole_number(type)) {
+    if (const auto y = known(b)) return add(a, constant(type, 0 - *y));
+  }
+  return math(Op::add, type, {a, math(Op::neg, type, {b})});
+}
+Id Builder::mul(Id a, Id b) {
+  const Scalar type = type_of(a);
+  if (is_whole_number(type)) {
+    const auto x = known(a), y = known(b);
+    if (x && y) return constant(type, *x * *y);
+    if ((x && *x == 0) || (y && *y == 1)) return a;
+    if ((y && *y == 0) || (x && *x == 1)) return b;
+  }
+  return math(Op::mul, type, {a, b});
+}
+Id Builder::div(Id a, Id b) {
+  const Scalar type = type_of(a);
+  if (is_float(type)) return math(Op::div, type, {a, b});
+  const auto x = known(a), y = known(b);
+  if (x && y && *y != 0) return constant(type, *x / *y);
+  if (y && *y == 1) return a;
+  return math(Op::idiv, type, {a, b});
+}
+Id Builder::mod(Id a, Id b) {
+  const Scalar type = type_of(a);
+  const auto x = known(a), y = known(b);
+  if (x && y && *y != 0) return constant(type, *x % *y);
+  if (y && *y == 1) return constant(type, 0);
+  return math(Op::mod, type, {a, b});
+}
+Id Builder::min(Id a, Id b) {
+  const auto x = known(a), y = known(b);
+  if (x && y) return *x < *y ? a : b;
+  return select(less(a, b), a, b);
+}
+Id Builder::less(Id a, Id b) {
+  const Scalar type = type_of(a);
+  if (type == Scalar::u32 || type == Scalar::u64) {
+    const auto x = known(a), y = known(b);
+    if (x && y) return boolean(*x < *y);
+    if (y && *y == 0) return boolean(false);
+  }
+  return math(Op::less, Scalar::boolean, {a, b});
+}
+Id Builder::equal(Id a, Id b) {
+  if (is_whole_number(type_of(a))) {
+    const auto x = known(a), y = known(b);
+    if (x && y) return boolean(*x == *y);
+  }
+  return math(Op::equal, Scalar::boolean, {a, b});
+}
+Id Builder::both(Id a, Id b) {
+  if (a == kNoValue || a == b) return b;
+  if (b == kNoValue) return a;
+  if (const auto x = known(a)) return *x ? b : a;
+  if (const auto y = known(b)) return *y ? a : b;
+  return math(Op::bit_and, Scalar::boolean, {a, b});
+}
+Id Builder::either(Id a, Id b) {
+  if (const auto x = known(a)) return *x ? a : b;
+  if (const auto y = known(b)) return *y ? b : a;
+  return math(Op::bit_or, Scalar::boolean, {a, b});
+}
+Id Builder::is_not(Id a) {
+  if (const auto x = known(a)) return boolean(!*x);
+  return math(Op::bit_xor, Scalar::boolean, {a, boolean(true)});
+}
+Id Builder::select(Id condition, Id a, Id b) {
+  if (a == b) return a;
+  if (const auto chosen = known(condition)) return *chosen ? a : b;
+  return math(Op::where, type_of(a), {condition, a, b});
+}
+Id Builder::convert(Id a, Scalar to) {
+  const Scalar from = type_of(a);
+  if (from == to) return a;
+  if (const auto x = known(a); x && is_whole_number(from) && is_whole_number(to)) return constant(to, *x);
+  return math(Op::cast, to, {a});
+}
+Id Builder::bitcast(Id a, Scalar to) {
+  if (type_of(a) == to) return a;
+  return math(Op::bitcast, to, {a});
+}
+
+// ---- memory ----
+
+namespace {
+// What a value of this element type is in registers.
+Scalar widened(Scalar element) { return element == Scalar::u8 || element == Scalar::u16 ? Scalar::u32 : element; }
+}  // namespace
+
+Id Builder::load(uint32_t buffer, Id index, Id mask) {
+  if (mask != kNoValue) {
+    if (const auto all = known(mask)) {
+      if (!*all) return whole(widened(kernel_.buffers[buffer].element), 0);
+      mask = kNoValue;
+    }
+  }
+  Inst inst{.kind = Kind::load, .type = widened(kernel_.buffers[buffer].element), .slot = buffer, .args = {index}};
+  if (mask != kNoValue) inst.args.push_back(mask);
+  return push(std::move(inst));
+}
+
+std::vector<Id> Builder::load_several(uint32_t buffer, Id index, uint32_t width) {
+  const Scalar type = widened(kernel_.buffers[buffer].element);
+  if (width == 1) return {load(buffer, index)};
+  const Id all =
+      push({.kind = Kind::load, .type = type, .width = static_cast<uint8_t>(width), .slot = buffer, .args = {index}});
+  std::vector<Id> made;
+  for (uint32_t i = 0; i < width; ++i)
+    made.push_back(value({.kind = Kind::extract, .type = type, .slot = i, .args = {all}}));
+  return made;
+}
+
+void Builder::store(uint32_t buffer, Id index, Id value, Id mask) {
+  if (mask != kNoValue) {
+    if (const auto all = known(mask)) {
+      if (!*all) return;
+      mask = kNoValue;
+    }
+  }
+  Inst inst{.kind = Kind::store, .type = type_of(value), .slot = buffer, .args = {index, value}};
+  if (mask != kNoValue) inst.args.push_back(mask);
+  push(std::move(inst));
+}
+
+void Builder::store_several(uint32_t buffer, Id index, std::span<const Id> values) {
+  Inst inst{.kind = Kind::store,
+            .type = type_of(values[0]),
+            .width = static_cast<uint8_t>(values.size()),
+            .slot = buffer,
+            .args = {index}};
+  for (const Id each : values) inst.args.push_back(each);
+  push(std::move(inst));
+}
+
+Id Builder::shared_load(uint32_t array, Id index) {
+  return push(
+      {.kind = Kind::shared_load, .type = widened(kernel_.shared[array].element), .slot = array, .args = {index}});
+}
+void Builder::shared_store(uint32_t array, Id index, Id value) {
+  push({.kind = Kind::shared_store, .type = type_of(value), .slot = array, .args = {index, value}});
+}
+Id Builder::array_load(uint32_t array, Id index) {
+  return push(
+      {.kind = Kind::array_load, .type = widened(kernel_.arrays[array].element), .slot = array, .args = {index}});
+}
+void Builder::array_store(uint32_t array, Id index, Id value) {
+  push({.kind = Kind::array_store, .type = type_of(value), .slot = array, .args = {index, value}});
+}
+void Builder::barrier() { push({.kind = Kind::barrier}); }
+
+// ---- variables and control ----
+
+Id Builder::variable(Id first) { return push({.kind = Kind::variable, .type = type_of(first), .args = {first}}); }
+Id Builder::get(Id variable) { return push({.kind = Kind::get, .type = type_of(variable), .args = {variable}}); }
+void Builder::set(Id variable, Id value) {
+  push({.kind = Kind::set, .type = type_of(value), .args = {variable, value}});
+}
+
+void Builder::open(Inst inst) {
+  push(std::move(inst));
+  known_values_.emplace_back();
+}
+void Builder::close() {
+  known_values_.pop_back();
+  push({.kind = Kind::end});
+}
+
+void Builder::loop(Id begin, Id end, Id step, const std::function<void(Id)>& body, bool unroll) {
+  open({.kind = Kind::loop, .type = Scalar::u32, .bits = unroll, .args = {begin, end, step}});
+  body(static_cast<Id>(kernel_.code.size() - 1));
+  close();
+}
+
+void Builder::loop(uint64_t begin, uint64_t end, const std::function<void(Id)>& body, bool unroll) {
+  if (begin >= end) return;
+  if (begin + 1 == end) return body(u32(begin));
+  loop(u32(begin), u32(end), u32(1), body, unroll);
+}
+
+void Builder::branch(Id condition, const std::function<void()>& body, const std::function<void()>& otherwise) {
+  if (const auto taken = known(condition)) {
+    if (*taken)
+      body();
+    else if (otherwise)
+      otherwise();
+    return;
+  }
+  open({.kind = Kind::branch, .args = {condition}});
+  body();
+  if (otherwise) {
+    known_values_.pop_back();
+    open({.kind = Kind::otherwise});
+    otherwise();
+  }
+  close();
+}
+
+void Builder::leave_if(Id condition) {
+  if (const auto leaves = known(condition); leaves && !*leaves) return;
+  push({.kind = Kind::leave_if, .args = {condition}});
+}
+
+void Builder::fault_if(Op op, Id condition, Id index, uint32_t axis, uint64_t size) {
+  kernel_.may_fault = true;
+  push({.kind = Kind::fault_if, .op = op, .slot = axis, .bits = size, .args = {condition, index}});
+}
+
+KernelIr Builder::finish() {
+  verify(kernel_);
+  return std::move(kernel_);
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,267 @@
+// Addresses are unsigned and wrap: a view that goes backwards has a negative stride, and only the whole sum need be in
+// range.
+
+#include "tenon/codegen/element.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "tenon/base/error.h"
+
+namespace tenon::codegen {
+namespace {
+
+using ir::Instr;
+using ir::Op;
+
+constexpr int64_t kMost32 = int64_t{1} << 31;
+
+// Whether everything that is computed on the way to an address stays below 2^31.
+bool fits_32(const ir::LoopNest& nest) {
+  if (ir::count(nest.space) >= kMost32) return false;
+  return std::all_of(nest.code.begin(), nest.code.end(), [](const Instr& instr) {
+    const bool has_map =
+        instr.kind != Instr::Kind::apply && instr.kind != Instr::Kind::number && instr.kind != Instr::Kind::reduce;
+    if (!has_map) return true;
+    double far = instr.kind == Instr::Kind::gather
+                     ? static_cast<double>(instr.bits) * std::abs(static_cast<double>(instr.stride))
+                     : 0;
+    for (const ir::View& view : instr.map.views()) {
+      double reach = std::abs(static_cast<double>(view.offset));
+      for (size_t i = 0; i < view.shape.size(); ++i)
+        reach += static_cast<double>(view.shape[i]) * std::abs(static_cast<double>(view.strides[i]));
+      far = std::max(far, reach + far);
+    }
+    return far < static_cast<double>(kMost32);
+  });
+}
+
+bool is_padded(const Instr& instr) { return instr.map.has_padding(); }
+
+}  // namespace
+
+ElementWriter::ElementWriter(Builder& b, const ir::LoopNest& nest)
+    : b_(b), nest_(nest), index_(fits_32(nest) ? Scalar::u32 : Scalar::u64) {
+  std::vector<Scalar> elements(nest.inputs + nest.outputs, Scalar::u8);
+  for (const Instr& instr : nest.code) {
+    switch (instr.kind) {
+      case Instr::Kind::load:
+      case Instr::Kind::gather:
+      case Instr::Kind::store: elements[instr.buffer] = in_memory(instr.dtype); break;
+      case Instr::Kind::random: elements[instr.buffer] = Scalar::i64; break;
+      default: break;
+    }
+  }
+  std::vector<bool> aliased(elements.size(), false);
+  for (size_t i = 0; i < nest.in_place.size(); ++i) {
+    if (nest.in_place[i] == ir::LoopNest::kFresh) continue;
+    aliased[nest.in_place[i]] = true;
+    aliased[nest.inputs + i] = true;
+  }
+  for (uint32_t i = 0; i < elements.size(); ++i) b.add_buffer(elements[i], i >= nest.inputs, aliased[i]);
+  b.set_numbers(nest.numbers);
+}
+
+std::vector<Id> ElementWriter::unravel(Id position, std::span<const int64_t> sizes) {
+  std::vector<Id> made(sizes.size());
+  for (size_t i = sizes.size(); i-- > 0;) {
+    const Id size = index_of(sizes[i]);
+    if (i == 0) {
+      made[i] = position;  // what is left is below the size already
+    } else {
+      made[i] = sizes[i] == 0 ? index_of(0) : b_.mod(position, size);
+      if (sizes[i] != 0) position = b_.div(position, size);
+    }
+  }
+  return made;
+}
+
+ElementWriter::Located ElementWriter::locate(const ir::IndexMap& map, std::span<const Id> indices) {
+  std::vector<Id> inner(indices.begin(), indices.end());
+  Id valid = kNoValue;
+  for (size_t level = map.views().size(); level-- > 0;) {
+    const ir::View& view = map.views()[level];
+    Id at = index_of(view.offset);
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      at = b_.add(at, b_.mul(inner[i], index_of(view.strides[i])));
+      if (!view.masked()) continue;
+      if (view.valid_from[i] > 0) valid = b_.both(valid, b_.is_not(b_.less(inner[i], index_of(view.valid_from[i]))));
+      if (view.valid_to[i] < view.shape[i]) valid = b_.both(valid, b_.less(inner[i], index_of(view.valid_to[i])));
+    }
+    if (level == 0) return {at, valid};
+    const Dims& below = map.views()[level - 1].shape;
+    inner = unravel(at, {below.data(), below.size()});
+  }
+  return {index_of(0), valid};
+}
+
+std::vector<Id> ElementWriter::indices_of(const Instr& instr, const Place& place, uint32_t lane) const {
+  std::vector<Id> made;
+  if (!instr.per_column) made = place.row;
+  if (!instr.per_row) made.insert(made.end(), place.element[lane].begin(), place.element[lane].end());
+  return made;
+}
+
+// Whether the lanes lie beside each other in memory, beginning at a multiple of their number.
+bool ElementWriter::can_take_run(const Instr& instr, const Place& place, uint32_t lanes) const {
+  if (!place.is_run || lanes == 1 || instr.per_row || !instr.map.is_strided()) return false;
+  const ir::View& view = instr.map.views()[0];
+  const auto count = static_cast<int64_t>(lanes);
+  if (view.shape.empty() || view.strides.back() != 1 || view.offset % count != 0) return false;
+  for (size_t i = 0; i + 1 < view.shape.size(); ++i) {
+    if (view.shape[i] != 1 && view.strides[i] % count != 0) return false;
+  }
+  return true;
+}
+
+Id ElementWriter::load(const Instr& instr, const Located& at) {
+  return from_memory(b_, instr.dtype, b_.load(instr.buffer, at.at, at.valid));
+}
+
+// The index, or 0 in place of one that is out of range, which is a fault.
+Id ElementWriter::checked_index(const Instr& instr, Id index, Id valid) {
+  const Scalar own = in_register(nest_.code[instr.args[0]].dtype);
+  const Scalar plain = own == Scalar::i64 ? Scalar::u64 : Scalar::u32;
+  const Id is_bad = b_.is_not(b_.less(b_.bitcast(index, plain), b_.whole(plain, static_cast<int64_t>(instr.bits))));
+  b_.fault_if(Op::gather, b_.both(valid, is_bad), b_.convert(index, Scalar::i64), instr.axis, instr.bits);
+  return b_.convert(b_.select(is_bad, b_.whole(plain, 0), b_.bitcast(index, plain)), index_);
+}
+
+Id ElementWriter::gathered(const Instr& instr, Located at, Id index) {
+  const Id row = checked_index(instr, index, at.valid);
+  if (instr.bits == 0) return b_.whole(in_register(instr.dtype), 0);
+  at.at = b_.add(at.at, b_.mul(row, index_of(instr.stride)));
+  return load(instr, at);
+}
+
+Id ElementWriter::position_as(DType dtype, const Located& at) {
+  const Scalar target = in_register(dtype);
+  Id value = kNoValue;
+  if (index_ == Scalar::u64)
+    value = cast(b_, DType::i64, dtype, b_.bitcast(at.at, Scalar::i64));
+  else if (target == Scalar::i64)
+    value = b_.convert(at.at, Scalar::i64);
+  else
+    value = cast(b_, DType::i32, dtype, b_.bitcast(at.at, Scalar::i32));
+  return at.valid == kNoValue ? value : b_.select(at.valid, value, b_.whole(target, 0));
+}
+
+ElementWriter::Stream ElementWriter::stream_of(const Instr& instr) {
+  const Id seed = b_.bitcast(b_.load(instr.buffer, index_of(0)), Scalar::u64);
+  const Id counter = b_.bitcast(b_.load(instr.buffer, index_of(1)), Scalar::u64);
+  return {b_.convert(seed, Scalar::u32),
+          b_.convert(b_.math(Op::shr, Scalar::u64, {seed, b_.whole(Scalar::u64, 32)}), Scalar::u32),
+          b_.add(counter, b_.number(static_cast<uint32_t>(instr.bits)))};
+}
+
+std::array<Id, 4> ElementWriter::random_block(const Stream& stream, Id block) {
+  const Id high = b_.math(Op::shr, Scalar::u64, {block, b_.whole(Scalar::u64, 32)});
+  return b_.philox(stream.key_low, stream.key_high, b_.convert(block, Scalar::u32), b_.convert(high, Scalar::u32));
+}
+
+Id ElementWriter::random_word(const Instr& instr, Id position) {
+  const Stream stream = stream_of(instr);
+  const Id word = b_.add(stream.start, b_.convert(position, Scalar::u64));
+  const std::array<Id, 4> words = random_block(stream, b_.math(Op::shr, Scalar::u64, {word, b_.whole(Scalar::u64, 2)}));
+  const Id which = b_.math(Op::bit_and, Scalar::u32, {b_.convert(word, Scalar::u32), b_.u32(3)});
+  const Id low = b_.select(b_.equal(which, b_.u32(0)), words[0], words[1]);
+  const Id high = b_.select(b_.equal(which, b_.u32(2)), words[2], words[3]);
+  return b_.bitcast(b_.select(b_.less(which, b_.u32(2)), low, high), Scalar::i32);
+}
+
+// Four words that follow each other. As the positions begin at multiples of four, where the stream begins decides for
+// all threads alike whether one block holds them all.
+std::vector<Id> ElementWriter::random_run(const Instr& instr, Id first, uint32_t lanes) {
+  const Stream stream = stream_of(instr);
+  const Id word = b_.add(stream.start, b_.convert(first, Scalar::u64));
+  const Id block = b_.math(Op::shr, Scalar::u64, {word, b_.whole(Scalar::u64, 2)});
+  const Id shift = b_.math(Op::bit_and, Scalar::u32, {b_.convert(word, Scalar::u32), b_.u32(3)});
+  const std::array<Id, 4> words = random_block(stream, block);
+  std::vector<Id> made;
+  for (uint32_t lane = 0; lane < lanes; ++lane) made.push_back(b_.variable(words[lane]));
+  b_.branch(b_.is_not(b_.equal(shift, b_.u32(0))), [&] {
+    const std::array<Id, 4> next = random_block(stream, b_.add(block, b_.whole(Scalar::u64, 1)));
+    const Id all[] = {words[0], words[1], words[2], words[3], next[0], next[1], next[2]};
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+      const Id late = b_.select(b_.equal(shift, b_.u32(2)), all[lane + 2], all[lane + 3]);
+      b_.set(made[lane], b_.select(b_.equal(shift, b_.u32(1)), all[lane + 1], late));
+    }
+  });
+  for (Id& each : made) each = b_.bitcast(b_.get(each), Scalar::i32);
+  return made;
+}
+
+Id ElementWriter::compute(const Instr& instr, std::span<const Id> args) {
+  return apply(b_, instr.op, nest_.code[instr.args.back()].dtype, instr.dtype, args);
+}
+
+std::vector<Id> ElementWriter::values(uint32_t i, const Place& place, const Operand& operand) {
+  const Instr& instr = nest_.code[i];
+  const auto lanes = static_cast<uint32_t>(place.element.size());
+  if (instr.kind == Instr::Kind::number) return {number_of(b_, instr.dtype, instr.bits)};
+  if (instr.kind == Instr::Kind::apply) {
+    std::vector<Id> made;
+    for (uint32_t lane = 0; lane < (instr.per_row ? 1 : lanes); ++lane) {
+      base::SmallVector<Id, 3> args;
+      for (const uint32_t arg : instr.args) args.push_back(operand(arg, lane));
+      made.push_back(compute(instr, {args.data(), args.size()}));
+    }
+    return made;
+  }
+  if (instr.kind == Instr::Kind::load && can_take_run(instr, place, lanes)) {
+    std::vector<Id> made = b_.load_several(instr.buffer, locate(instr.map, indices_of(instr, place, 0)).at, lanes);
+    for (Id& each : made) each = from_memory(b_, instr.dtype, each);
+    return made;
+  }
+  if (instr.kind == Instr::Kind::gather && nest_.code[instr.args[0]].per_row && can_take_run(instr, place, lanes) &&
+      instr.stride % lanes == 0 && instr.bits > 0) {
+    const Id row = checked_index(instr, operand(instr.args[0], 0), kNoValue);
+    const Id first = b_.add(locate(instr.map, indices_of(instr, place, 0)).at, b_.mul(row, index_of(instr.stride)));
+    std::vector<Id> made = b_.load_several(instr.buffer, first, lanes);
+    for (Id& each : made) each = from_memory(b_, instr.dtype, each);
+    return made;
+  }
+  if (instr.kind == Instr::Kind::random && lanes == 4 && can_take_run(instr, place, lanes))
+    return random_run(instr, locate(instr.map, indices_of(instr, place, 0)).at, lanes);
+
+  // One for all lanes where the map stays where it is along the last axis, along which they differ.
+  const bool stays = place.is_run && instr.args.empty() && !instr.per_row && !is_padded(instr) &&
+                     instr.map.is_constant_along(instr.map.shape().size() - 1);
+  std::vector<Id> made;
+  for (uint32_t lane = 0; lane < (instr.per_row || stays ? 1 : lanes); ++lane) {
+    const Located at = locate(instr.map, indices_of(instr, place, lane));
+    switch (instr.kind) {
+      case Instr::Kind::load: made.push_back(load(instr, at)); break;
+      case Instr::Kind::gather: made.push_back(gathered(instr, at, operand(instr.args[0], lane))); break;
+      case Instr::Kind::ramp: made.push_back(position_as(instr.dtype, at)); break;
+      case Instr::Kind::valid: made.push_back(at.valid == kNoValue ? b_.boolean(true) : at.valid); break;
+      default: {
+        const Id word = random_word(instr, at.at);
+        made.push_back(at.valid == kNoValue ? word : b_.select(at.valid, word, b_.whole(Scalar::i32, 0)));
+      }
+    }
+  }
+  return made;
+}
+
+void ElementWriter::store(uint32_t i, const Place& place, const Operand& operand, std::span<const Id> masks) {
+  const Instr& instr = nest_.code[i];
+  const auto lanes = instr.per_row ? 1 : static_cast<uint32_t>(place.element.size());
+  const auto mask_of = [&](uint32_t lane) {
+    return masks.empty() ? kNoValue : masks.size() == 1 ? masks[0] : masks[lane];
+  };
+  std::vector<Id> stored;
+  for (uint32_t lane = 0; lane < lanes; ++lane)
+    stored.push_back(to_memory(b_, instr.dtype, operand(instr.args[0], lane)));
+  if (masks.size() <= 1 && can_take_run(instr, place, lanes)) {
+    const Id at = locate(instr.map, indices_of(instr, place, 0)).at;
+    if (mask_of(0) == kNoValue) return b_.store_several(instr.buffer, at, stored);
+    return b_.branch(mask_of(0), [&] { b_.store_several(instr.buffer, at, stored); });
+  }
+  for (uint32_t lane = 0; lane < lanes; ++lane) {
+    const Located at = locate(instr.map, indices_of(instr, place, lane));
+    b_.store(instr.buffer, at.at, stored[lane], b_.both(at.valid, mask_of(lane)));
+  }
+}
+
+}  // namespace tenon::codegen

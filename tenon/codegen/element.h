@@ -1,0 +1,65 @@
+// Writes single instructions of a loop nest into a kernel: where its maps lead, what is read there, what is computed.
+
+#pragma once
+
+#include <vector>
+
+#include "tenon/codegen/builder.h"
+#include "tenon/codegen/numbers.h"
+#include "tenon/ir/loop_nest.h"
+
+namespace tenon::codegen {
+
+/// Places of the space that one thread works on at once: one row, and `lanes` positions in it.
+struct Place {
+  std::vector<Id> row;                   // one index for each row axis
+  std::vector<std::vector<Id>> element;  // for each lane one index for each element axis
+  /// The lanes are neighbours along the last axis, and the first is a multiple of their number.
+  bool is_run = false;
+};
+
+class ElementWriter {
+ public:
+  ElementWriter(Builder& b, const ir::LoopNest& nest);
+
+  /// u32, or u64 where positions or addresses need it.
+  Scalar index_type() const { return index_; }
+  /// A value of the builder as an index.
+  Id index(Id value) { return b_.convert(value, index_); }
+  Id index_of(int64_t value) { return b_.whole(index_, value); }
+  /// The indices along axes of these sizes of a position in row-major order.
+  std::vector<Id> unravel(Id position, std::span<const int64_t> sizes);
+
+  /// The instruction's value at a place, one for each lane; one for all where nothing it reads differs between them.
+  /// `operand(arg, lane)` gives its operands.
+  using Operand = std::function<Id(uint32_t arg, uint32_t lane)>;
+  std::vector<Id> values(uint32_t i, const Place& place, const Operand& operand);
+  /// Writes what a store stores; `masks`: for each lane, or one for all, or none.
+  void store(uint32_t i, const Place& place, const Operand& operand, std::span<const Id> masks);
+
+ private:
+  struct Located {
+    Id at, valid;  // valid: kNoValue where there is no padding
+  };
+  Located locate(const ir::IndexMap& map, std::span<const Id> indices);
+  std::vector<Id> indices_of(const ir::Instr& instr, const Place& place, uint32_t lane) const;
+  bool can_take_run(const ir::Instr& instr, const Place& place, uint32_t lanes) const;
+  Id load(const ir::Instr& instr, const Located& at);
+  Id checked_index(const ir::Instr& instr, Id index, Id valid);
+  Id gathered(const ir::Instr& instr, Located at, Id index);
+  Id position_as(DType dtype, const Located& at);
+  Id random_word(const ir::Instr& instr, Id position);
+  std::vector<Id> random_run(const ir::Instr& instr, Id first, uint32_t lanes);
+  struct Stream {
+    Id key_low, key_high, start;  // start: u64, the word that position 0 is
+  };
+  Stream stream_of(const ir::Instr& instr);
+  std::array<Id, 4> random_block(const Stream& stream, Id block);
+  Id compute(const ir::Instr& instr, std::span<const Id> args);
+
+  Builder& b_;
+  const ir::LoopNest& nest_;
+  Scalar index_;
+};
+
+}  // namespace tenon::codegen

@@ -1,0 +1,83 @@
+// Inside a subgroup by shuffles, beyond it through shared memory; a device without shuffles lets one thread add up.
+
+#include "tenon/codegen/fold.h"
+
+namespace tenon::codegen {
+namespace {
+
+using ir::Op;
+
+Id shuffled(Builder& b, Id value, uint32_t distance) {
+  const Scalar type = b.type_of(value);
+  if (type == Scalar::boolean) return b.convert(b.shuffle(b.convert(value, Scalar::u32), distance), Scalar::boolean);
+  if (size_of(type) == 4) return b.shuffle(value, distance);
+  const Id bits = b.bitcast(value, Scalar::u64), half = b.whole(Scalar::u64, 32);
+  const Id low = b.shuffle(b.convert(bits, Scalar::u32), distance);
+  const Id high = b.shuffle(b.convert(b.math(Op::shr, Scalar::u64, {bits, half}), Scalar::u32), distance);
+  const Id joined =
+      b.math(Op::bit_or, Scalar::u64,
+             {b.math(Op::shl, Scalar::u64, {b.convert(high, Scalar::u64), half}), b.convert(low, Scalar::u64)});
+  return b.bitcast(joined, type);
+}
+
+// Shared memory holds no truths: they are words there.
+Scalar in_shared(Scalar type) { return type == Scalar::boolean ? Scalar::u32 : type; }
+Id from_shared(Builder& b, uint32_t array, Id at, Scalar type) {
+  const Id loaded = b.shared_load(array, at);
+  return type == Scalar::boolean ? b.convert(loaded, type) : loaded;
+}
+void to_shared(Builder& b, uint32_t array, Id at, Id value) {
+  b.shared_store(array, at, b.type_of(value) == Scalar::boolean ? b.convert(value, Scalar::u32) : value);
+}
+
+}  // namespace
+
+Id fold_pairwise(Builder& b, Op op, DType dtype, std::vector<Id> values) {
+  while (values.size() > 1) {
+    std::vector<Id> half;
+    for (size_t i = 0; i + 1 < values.size(); i += 2) half.push_back(join(b, op, dtype, values[i], values[i + 1]));
+    if (values.size() % 2 == 1) half.push_back(values.back());
+    values = std::move(half);
+  }
+  return values[0];
+}
+
+Id fold_threads(Builder& b, const RowSchedule& schedule, Op op, DType dtype, Id value) {
+  const Scalar type = b.type_of(value);
+  const uint32_t together = std::min(schedule.subgroup, schedule.threads);
+  for (uint32_t distance = 1; distance < together; distance *= 2)
+    value = join(b, op, dtype, value, shuffled(b, value, distance));
+  const uint32_t groups = schedule.threads / together;  // of a row
+  if (groups == 1) return value;
+
+  const Id thread = b.thread(), size = b.u32(schedule.threads);
+  const Id lane = b.div(thread, size), inside = b.mod(thread, size);
+  if (together > 1) {
+    const uint32_t parts = b.add_shared(in_shared(type), groups * schedule.lanes);
+    const Id first = b.mul(lane, b.u32(groups));
+    b.branch(b.equal(b.mod(inside, b.u32(together)), b.u32(0)),
+             [&] { to_shared(b, parts, b.add(first, b.div(inside, b.u32(together))), value); });
+    b.barrier();
+    const Id total = b.variable(from_shared(b, parts, first, type));
+    b.loop(1, groups,
+           [&](Id i) { b.set(total, join(b, op, dtype, b.get(total), from_shared(b, parts, b.add(first, i), type))); });
+    b.barrier();
+    return b.get(total);
+  }
+  const uint32_t parts = b.add_shared(in_shared(type), schedule.block());
+  to_shared(b, parts, thread, value);
+  b.barrier();
+  const Id first = b.mul(lane, size);
+  b.branch(b.equal(inside, b.u32(0)), [&] {
+    const Id total = b.variable(from_shared(b, parts, first, type));
+    b.loop(1, schedule.threads,
+           [&](Id i) { b.set(total, join(b, op, dtype, b.get(total), from_shared(b, parts, b.add(first, i), type))); });
+    to_shared(b, parts, first, b.get(total));
+  });
+  b.barrier();
+  const Id total = from_shared(b, parts, first, type);
+  b.barrier();
+  return total;
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,47 @@
+// How the elements of a row are shared out among the threads of a block, and in which order they are therefore folded.
+//
+// All of it follows from the length of the row and the device alone, never from dtype, from what else the kernel does
+// or from how many rows there are: so a sum has the same bits wherever it is computed.
+//
+// A row has `threads` threads, and a block `lanes` rows. Element j belongs to step j / (threads * vector), and within
+// it to thread j / vector % threads. A thread folds its elements of `chunk` steps, each place of the vector by itself,
+// then the places pairwise, and the chunks one after another; then the threads are folded. Columns are folded over the
+// rows of a part: each lane takes every so manyeth row, then lanes are folded one after another, and then parts.
+
+#pragma once
+
+#include <cstdint>
+
+#include "tenon/ir/limits.h"
+#include "tenon/ir/loop_nest.h"
+
+namespace tenon::codegen {
+
+struct RowSchedule {
+  uint32_t vector = 1;
+  uint32_t threads = 1;   // of a row: a power of two up to a subgroup, then a multiple of it
+  uint32_t lanes = 1;     // rows of a block
+  uint32_t subgroup = 1;  // threads that are folded without a barrier
+  uint32_t steps = 0;
+  uint32_t chunk = 1;
+  uint32_t chunks = 1;
+
+  uint32_t block() const { return threads * lanes; }
+  uint32_t width() const { return threads * vector; }  // elements of a step
+  /// Whether a thread can hold its elements of a row in registers from one stage to the next.
+  bool holds_row() const { return steps * vector <= 16; }
+};
+RowSchedule schedule_rows(int64_t row_size, const ir::Limits& limits);
+
+/// How column folds share out the rows.
+struct ColumnSchedule {
+  int64_t part = 1;  // rows of a part
+  int64_t parts = 0;
+  uint32_t lanes = 1;  // of the second dispatch: each folds every so manyeth part of a column
+};
+ColumnSchedule schedule_columns(const ir::LoopNest& nest);
+
+/// Threads of a block where there is nothing to fold.
+uint32_t flat_threads(const ir::Limits& limits);
+
+}  // namespace tenon::codegen
