@@ -53,8 +53,10 @@ ordered_json devices() {
   const std::string standard = device::default_device().name;
   for (const std::string& name : device::names()) {
     const ir::DeviceId id = device::find(name);
-    const ir::Limits& limits = device::open(id).limits();
+    const device::Device& opened = device::open(id);
+    const ir::Limits& limits = opened.limits();
     list.push_back({{"name", name},
+                    {"description", opened.describe()},
                     {"default", name == standard},
                     {"for_tests", device::is_for_tests(id)},
                     {"fuses", limits.fuses && !limits.one_op_per_kernel},
@@ -122,6 +124,7 @@ void print_all(const ordered_json& all) {
           device["max_buffers"].dump(), device["alignment"].dump(),
           device["fuses"] == true ? "fuses kernels" : "one op a kernel", device["default"] == true ? " (default)" : "",
           device["for_tests"] == true ? " (for tests)" : "");
+    if (device["description"] != "") print("  {:<14}{}\n", "", text_of(device["description"]));
   }
   for (const ordered_json& device : all["absent_devices"])
     print("  {:<14}not there: {}\n", text_of(device["name"]), text_of(device["why"]));

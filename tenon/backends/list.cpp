@@ -2,6 +2,7 @@
 
 #include "tenon/backends/cpu/cpu_device.h"
 #include "tenon/backends/null/null_device.h"
+#include "tenon/backends/opencl/opencl_device.h"
 #include "tenon/backends/reference/reference_device.h"
 #include "tenon/backends/remote/remote_device.h"
 #include "tenon/device/registry.h"
@@ -9,13 +10,15 @@
 namespace tenon::device {
 
 std::vector<Backend> backend_list() {
-  return {
+  std::vector<Backend> list{
       {"cpu", backends::cpu::open},
       {"reference", backends::reference::open, true},
       {"cpu_unfused", backends::cpu::open_unfused, true},
       {"null", backends::null::open, true},
       {"remote", [] { return backends::remote::open(backends::cpu::open()); }, true},
   };
+  for (Backend& backend : backends::opencl::backends()) list.push_back(std::move(backend));
+  return list;
 }
 
 }  // namespace tenon::device

@@ -29,6 +29,7 @@ Lost::Lost(std::string_view device, std::string_view why)
 Device::Device() : pool_(std::make_unique<Pool>(*this)) {}
 Device::~Device() = default;
 
+std::string Device::describe() const { return {}; }
 bool Device::is_known_to_fail(Ticket) { return false; }
 void Device::discard(const Buffer&) {}
 std::optional<Buffer> Device::adopt(std::span<std::byte>, size_t) { return std::nullopt; }

@@ -145,6 +145,8 @@ class Device {
   virtual ~Device();
   virtual const ir::Limits& limits() const = 0;
   virtual Compiler& compiler() = 0;
+  /// Chip, driver and size in one line for people; empty by default.
+  virtual std::string describe() const;
   virtual Buffer allocate(size_t bytes) = 0;
   /// May come while commands that use the buffer are under way. Never throws when the device is lost.
   virtual void release(const Buffer& buffer) = 0;

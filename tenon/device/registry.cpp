@@ -7,6 +7,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "tenon/base/error.h"
 #include "tenon/base/nearest.h"
@@ -38,7 +39,17 @@ ir::DeviceId id_of(const Registry& registry, size_t index) {
   return {static_cast<uint32_t>(index), registry.entries[index].backend.name.c_str()};
 }
 
+// Adds the further devices of all backends.
+void look_for_others(Registry& registry) {
+  for (size_t i = 0; i < registry.entries.size(); ++i) {
+    const auto others = std::exchange(registry.entries[i].backend.others, nullptr);
+    if (!others) continue;
+    for (Backend& backend : others()) registry.entries.push_back({std::move(backend), nullptr, {}});
+  }
+}
+
 std::vector<std::string> names_in(Registry& registry) {
+  look_for_others(registry);
   std::vector<std::string> present;
   for (Entry& entry : registry.entries) {
     if (entry.absence().empty()) present.push_back(entry.backend.name);
@@ -48,9 +59,11 @@ std::vector<std::string> names_in(Registry& registry) {
 
 ir::DeviceId find_in(Registry& registry, std::string_view wanted) {
   for (size_t i = 0; i < registry.entries.size(); ++i) {
-    if (registry.entries[i].backend.name != wanted) continue;
-    registry.entries[i].require_presence();
-    return id_of(registry, i);
+    if (registry.entries[i].backend.name == wanted) {
+      registry.entries[i].require_presence();
+      return id_of(registry, i);
+    }
+    if (i + 1 == registry.entries.size()) look_for_others(registry);
   }
   const std::vector<std::string> known = names_in(registry);
   const std::string hint = base::nearest(wanted, known);

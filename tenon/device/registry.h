@@ -17,6 +17,9 @@ struct Backend {
   bool is_for_tests = false;
   /// Why it is not there on this machine: no driver, no device. Empty: it is. Asked once, when somebody wants to know.
   std::function<std::string()> why_absent = nullptr;
+  /// Further devices of its kind on this machine. Asked once, when all names are wanted or an unknown one is: a driver
+  /// takes its time to look.
+  std::function<std::vector<Backend>()> others = nullptr;
 };
 
 /// The explicit list; defined in backends/list.cpp. The first entry is the default device.

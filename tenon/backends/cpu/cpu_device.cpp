@@ -13,12 +13,12 @@
 #endif
 
 #include "tenon/backends/cpu/calls/calls.h"
-#include "tenon/backends/cpu/profile.h"
 #include "tenon/backends/cpu/queue.h"
 #include "tenon/backends/cpu/tile/program.h"
 #include "tenon/base/error.h"
 #include "tenon/device/batch.h"
 #include "tenon/device/host_memory.h"
+#include "tenon/device/profile.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -39,7 +39,8 @@ struct Compiled : device::Program {
     if (what.empty()) return run_now(args);
     const auto start = std::chrono::steady_clock::now();
     run_now(args);
-    count_run(what, static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count()));
+    const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - start;
+    device::count_run("cpu", what, static_cast<uint64_t>(taken.count()));
   }
 
  private:
@@ -75,7 +76,7 @@ class CpuCompiler : public device::Compiler {
   device::ProgramRef compile(const device::Kernel& kernel) override {
     auto made = std::make_shared<Compiled>();
     made->work = std::visit([](const auto& k) { return work_of(k); }, kernel);
-    if (profiles()) made->what = describe(kernel);
+    if (device::profiles()) made->what = device::describe(kernel);
     if (const auto* nest = std::get_if<ir::LoopNest>(&kernel))
       made->tiles = compile_tiles(*nest);
     else
@@ -141,7 +142,10 @@ void forget_at_exit(Queue& queue) {
 
 class CpuDevice : public device::Device {
  public:
-  explicit CpuDevice(const ir::Limits& limits) : limits_(limits) { finish_before_exit(queue_); }
+  explicit CpuDevice(const ir::Limits& limits) : limits_(limits) {
+    device::profiles();  // which prints behind the last kernel
+    finish_before_exit(queue_);
+  }
   ~CpuDevice() override { forget_at_exit(queue_); }
 
   const ir::Limits& limits() const override { return limits_; }

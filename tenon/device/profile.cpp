@@ -1,6 +1,6 @@
-// A table by description, printed when the process ends.
+// A table for each device by description, printed when the process ends.
 
-#include "tenon/backends/cpu/profile.h"
+#include "tenon/device/profile.h"
 
 #include <fmt/format.h>
 
@@ -11,21 +11,32 @@
 #include <mutex>
 #include <vector>
 
-namespace tenon::backends::cpu {
+namespace tenon::device {
 namespace {
 
 struct Line {
   uint64_t runs = 0, ns = 0;
 };
 
-class Table {
+class Tables {
  public:
-  ~Table() {
-    std::vector<std::pair<std::string, Line>> lines(lines_.begin(), lines_.end());
+  void add(const std::string& device, const std::string& kernel, uint64_t ns) {
+    std::lock_guard lock(mutex_);
+    Line& line = devices_[device][kernel];
+    ++line.runs;
+    line.ns += ns;
+  }
+  void print() {
+    std::lock_guard lock(mutex_);
+    for (const auto& [device, lines] : devices_) print(device, {lines.begin(), lines.end()});
+  }
+
+ private:
+  static void print(const std::string& device, std::vector<std::pair<std::string, Line>> lines) {
     std::sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
     uint64_t total = 0;
     for (const auto& [name, line] : lines) total += line.ns;
-    std::string text = fmt::format("[profile] {:.1f} ms on the cpu device\n", static_cast<double>(total) / 1e6);
+    std::string text = fmt::format("[profile] {:.1f} ms on the {} device\n", static_cast<double>(total) / 1e6, device);
     constexpr size_t kMost = 40;
     for (size_t i = 0; i < std::min(lines.size(), kMost); ++i) {
       const Line& line = lines[i].second;
@@ -36,17 +47,15 @@ class Table {
     }
     std::fputs(text.c_str(), stderr);  // which, unlike fmt::print, does not mind that nobody listens
   }
-  void add(const std::string& kernel, uint64_t ns) {
-    std::lock_guard lock(mutex_);
-    Line& line = lines_[kernel];
-    ++line.runs;
-    line.ns += ns;
-  }
 
- private:
   std::mutex mutex_;
-  std::map<std::string, Line> lines_;
+  std::map<std::string, std::map<std::string, Line>> devices_;
 };
+
+Tables& tables() {
+  static Tables& all = *new Tables;  // devices run until the very end
+  return all;
+}
 
 std::string describe_call(const ir::Call& call) {
   std::string text(ir::name(call.op));
@@ -81,19 +90,18 @@ std::string describe_nest(const ir::LoopNest& nest) {
 bool profiles() {
   static const bool wanted = [] {
     const char* text = std::getenv("TENON_PROFILE");
-    return text && *text && *text != '0';
+    if (!text || !*text || *text == '0') return false;
+    std::atexit([] { tables().print(); });
+    return true;
   }();
   return wanted;
 }
 
-std::string describe(const device::Kernel& kernel) {
+std::string describe(const Kernel& kernel) {
   if (const auto* call = std::get_if<ir::Call>(&kernel)) return describe_call(*call);
   return describe_nest(std::get<ir::LoopNest>(kernel));
 }
 
-void count_run(const std::string& kernel, uint64_t ns) {
-  static Table table;
-  table.add(kernel, ns);
-}
+void count_run(const std::string& device, const std::string& kernel, uint64_t ns) { tables().add(device, kernel, ns); }
 
-}  // namespace tenon::backends::cpu
+}  // namespace tenon::device
