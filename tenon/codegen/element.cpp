@@ -1,5 +1,4 @@
-// Addresses are unsigned and wrap: a view that goes backwards has a negative stride, and only the whole sum need be in
-// range.
+// Neighbouring elements are read and written at once where they lie beside each other in memory.
 
 #include "tenon/codegen/element.h"
 
@@ -14,25 +13,16 @@ namespace {
 using ir::Instr;
 using ir::Op;
 
-constexpr int64_t kMost32 = int64_t{1} << 31;
-
 // Whether everything that is computed on the way to an address stays below 2^31.
-bool fits_32(const ir::LoopNest& nest) {
-  if (ir::count(nest.space) >= kMost32) return false;
+bool nest_fits_32(const ir::LoopNest& nest) {
+  if (ir::count(nest.space) >= int64_t{1} << 31) return false;
   return std::all_of(nest.code.begin(), nest.code.end(), [](const Instr& instr) {
     const bool has_map =
         instr.kind != Instr::Kind::apply && instr.kind != Instr::Kind::number && instr.kind != Instr::Kind::reduce;
-    if (!has_map) return true;
-    double far = instr.kind == Instr::Kind::gather
-                     ? static_cast<double>(instr.bits) * std::abs(static_cast<double>(instr.stride))
-                     : 0;
-    for (const ir::View& view : instr.map.views()) {
-      double reach = std::abs(static_cast<double>(view.offset));
-      for (size_t i = 0; i < view.shape.size(); ++i)
-        reach += static_cast<double>(view.shape[i]) * std::abs(static_cast<double>(view.strides[i]));
-      far = std::max(far, reach + far);
-    }
-    return far < static_cast<double>(kMost32);
+    const double table = instr.kind == Instr::Kind::gather
+                             ? static_cast<double>(instr.bits) * std::abs(static_cast<double>(instr.stride))
+                             : 0;
+    return !has_map || fits_32(instr.map, table);
   });
 }
 
@@ -41,7 +31,7 @@ bool is_padded(const Instr& instr) { return instr.map.has_padding(); }
 }  // namespace
 
 ElementWriter::ElementWriter(Builder& b, const ir::LoopNest& nest)
-    : b_(b), nest_(nest), index_(fits_32(nest) ? Scalar::u32 : Scalar::u64) {
+    : b_(b), nest_(nest), index_(nest_fits_32(nest) ? Scalar::u32 : Scalar::u64) {
   std::vector<Scalar> elements(nest.inputs + nest.outputs, Scalar::u8);
   for (const Instr& instr : nest.code) {
     switch (instr.kind) {
@@ -60,39 +50,6 @@ ElementWriter::ElementWriter(Builder& b, const ir::LoopNest& nest)
   }
   for (uint32_t i = 0; i < elements.size(); ++i) b.add_buffer(elements[i], i >= nest.inputs, aliased[i]);
   b.set_numbers(nest.numbers);
-}
-
-std::vector<Id> ElementWriter::unravel(Id position, std::span<const int64_t> sizes) {
-  std::vector<Id> made(sizes.size());
-  for (size_t i = sizes.size(); i-- > 0;) {
-    const Id size = index_of(sizes[i]);
-    if (i == 0) {
-      made[i] = position;  // what is left is below the size already
-    } else {
-      made[i] = sizes[i] == 0 ? index_of(0) : b_.mod(position, size);
-      if (sizes[i] != 0) position = b_.div(position, size);
-    }
-  }
-  return made;
-}
-
-ElementWriter::Located ElementWriter::locate(const ir::IndexMap& map, std::span<const Id> indices) {
-  std::vector<Id> inner(indices.begin(), indices.end());
-  Id valid = kNoValue;
-  for (size_t level = map.views().size(); level-- > 0;) {
-    const ir::View& view = map.views()[level];
-    Id at = index_of(view.offset);
-    for (size_t i = 0; i < view.shape.size(); ++i) {
-      at = b_.add(at, b_.mul(inner[i], index_of(view.strides[i])));
-      if (!view.masked()) continue;
-      if (view.valid_from[i] > 0) valid = b_.both(valid, b_.is_not(b_.less(inner[i], index_of(view.valid_from[i]))));
-      if (view.valid_to[i] < view.shape[i]) valid = b_.both(valid, b_.less(inner[i], index_of(view.valid_to[i])));
-    }
-    if (level == 0) return {at, valid};
-    const Dims& below = map.views()[level - 1].shape;
-    inner = unravel(at, {below.data(), below.size()});
-  }
-  return {index_of(0), valid};
 }
 
 std::vector<Id> ElementWriter::indices_of(const Instr& instr, const Place& place, uint32_t lane) const {
@@ -209,27 +166,29 @@ std::vector<Id> ElementWriter::values(uint32_t i, const Place& place, const Oper
     return made;
   }
   if (instr.kind == Instr::Kind::load && can_take_run(instr, place, lanes)) {
-    std::vector<Id> made = b_.load_several(instr.buffer, locate(instr.map, indices_of(instr, place, 0)).at, lanes);
+    std::vector<Id> made =
+        b_.load_several(instr.buffer, locate(b_, index_, instr.map, indices_of(instr, place, 0)).at, lanes);
     for (Id& each : made) each = from_memory(b_, instr.dtype, each);
     return made;
   }
   if (instr.kind == Instr::Kind::gather && nest_.code[instr.args[0]].per_row && can_take_run(instr, place, lanes) &&
       instr.stride % lanes == 0 && instr.bits > 0) {
     const Id row = checked_index(instr, operand(instr.args[0], 0), kNoValue);
-    const Id first = b_.add(locate(instr.map, indices_of(instr, place, 0)).at, b_.mul(row, index_of(instr.stride)));
+    const Id first =
+        b_.add(locate(b_, index_, instr.map, indices_of(instr, place, 0)).at, b_.mul(row, index_of(instr.stride)));
     std::vector<Id> made = b_.load_several(instr.buffer, first, lanes);
     for (Id& each : made) each = from_memory(b_, instr.dtype, each);
     return made;
   }
   if (instr.kind == Instr::Kind::random && lanes == 4 && can_take_run(instr, place, lanes))
-    return random_run(instr, locate(instr.map, indices_of(instr, place, 0)).at, lanes);
+    return random_run(instr, locate(b_, index_, instr.map, indices_of(instr, place, 0)).at, lanes);
 
   // One for all lanes where the map stays where it is along the last axis, along which they differ.
   const bool stays = place.is_run && instr.args.empty() && !instr.per_row && !is_padded(instr) &&
                      instr.map.is_constant_along(instr.map.shape().size() - 1);
   std::vector<Id> made;
   for (uint32_t lane = 0; lane < (instr.per_row || stays ? 1 : lanes); ++lane) {
-    const Located at = locate(instr.map, indices_of(instr, place, lane));
+    const Located at = locate(b_, index_, instr.map, indices_of(instr, place, lane));
     switch (instr.kind) {
       case Instr::Kind::load: made.push_back(load(instr, at)); break;
       case Instr::Kind::gather: made.push_back(gathered(instr, at, operand(instr.args[0], lane))); break;
@@ -254,12 +213,12 @@ void ElementWriter::store(uint32_t i, const Place& place, const Operand& operand
   for (uint32_t lane = 0; lane < lanes; ++lane)
     stored.push_back(to_memory(b_, instr.dtype, operand(instr.args[0], lane)));
   if (masks.size() <= 1 && can_take_run(instr, place, lanes)) {
-    const Id at = locate(instr.map, indices_of(instr, place, 0)).at;
+    const Id at = locate(b_, index_, instr.map, indices_of(instr, place, 0)).at;
     if (mask_of(0) == kNoValue) return b_.store_several(instr.buffer, at, stored);
     return b_.branch(mask_of(0), [&] { b_.store_several(instr.buffer, at, stored); });
   }
   for (uint32_t lane = 0; lane < lanes; ++lane) {
-    const Located at = locate(instr.map, indices_of(instr, place, lane));
+    const Located at = locate(b_, index_, instr.map, indices_of(instr, place, lane));
     b_.store(instr.buffer, at.at, stored[lane], b_.both(at.valid, mask_of(lane)));
   }
 }

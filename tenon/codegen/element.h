@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "tenon/codegen/address.h"
 #include "tenon/codegen/builder.h"
 #include "tenon/codegen/numbers.h"
 #include "tenon/ir/loop_nest.h"
@@ -28,7 +29,7 @@ class ElementWriter {
   Id index(Id value) { return b_.convert(value, index_); }
   Id index_of(int64_t value) { return b_.whole(index_, value); }
   /// The indices along axes of these sizes of a position in row-major order.
-  std::vector<Id> unravel(Id position, std::span<const int64_t> sizes);
+  std::vector<Id> unravel(Id position, std::span<const int64_t> sizes) { return codegen::unravel(b_, position, sizes); }
 
   /// The instruction's value at a place, one for each lane; one for all where nothing it reads differs between them.
   /// `operand(arg, lane)` gives its operands.
@@ -38,10 +39,6 @@ class ElementWriter {
   void store(uint32_t i, const Place& place, const Operand& operand, std::span<const Id> masks);
 
  private:
-  struct Located {
-    Id at, valid;  // valid: kNoValue where there is no padding
-  };
-  Located locate(const ir::IndexMap& map, std::span<const Id> indices);
   std::vector<Id> indices_of(const ir::Instr& instr, const Place& place, uint32_t lane) const;
   bool can_take_run(const ir::Instr& instr, const Place& place, uint32_t lanes) const;
   Id load(const ir::Instr& instr, const Located& at);

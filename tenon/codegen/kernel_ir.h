@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -119,6 +120,8 @@ struct Dispatch {
   };
   std::vector<Binding> buffers;  // one for each of the kernel's
   bool writes_results = true;    // false: writes scratch memory alone, whatever it does changes no state
+  /// Left out where these two arguments of the launch begin at the same place: it would copy memory onto itself.
+  std::optional<std::array<uint32_t, 2>> unless_same = std::nullopt;
 };
 
 /// What a LoopNest or a Call becomes: dispatches that run one after another.
@@ -133,8 +136,11 @@ struct FaultWords {
   static constexpr uint32_t kSet = 0, kOp = 1, kAxis = 2, kIndex = 3, kSize = 5, kCount = 8;
 };
 
+bool gives_value(Inst::Kind kind);
+
 /// As text, for people and tests.
 std::string to_string(const KernelIr& kernel);
+std::string to_string(const Inst& inst);
 /// Fails, naming the instruction, where types do not fit, a value is used where it is not known, or a barrier stands
 /// where not all threads of a block come.
 void verify(const KernelIr& kernel);

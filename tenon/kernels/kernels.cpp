@@ -3,13 +3,27 @@
 #include "tenon/kernels/kernels.h"
 
 #include "tenon/base/error.h"
+#include "tenon/kernels/contract.h"
+#include "tenon/kernels/copy.h"
 
 namespace tenon::kernels {
 
-bool has(ir::Op) { return false; }
+bool has(ir::Op op) {
+  switch (op) {
+    case ir::Op::contract:
+    case ir::Op::contiguous:
+    case ir::Op::store: return true;
+    default: return false;
+  }
+}
 
-codegen::Module lower(const ir::Call& call, const ir::Limits&) {
-  base::fail(ir::name(call.op), "there is no GPU kernel for this call");
+codegen::Module lower(const ir::Call& call, const ir::Limits& limits) {
+  switch (call.op) {
+    case ir::Op::contract: return lower_contract(call, limits);
+    case ir::Op::contiguous: return lower_contiguous(call, limits);
+    case ir::Op::store: return lower_store(call, limits);
+    default: base::fail(ir::name(call.op), "there is no GPU kernel for this call");
+  }
 }
 
 }  // namespace tenon::kernels

@@ -1,0 +1,172 @@
+// OpenCL C at the level of 1.2: no fp16, and subgroups only in kernels that shuffle.
+//
+// A kernel's arguments are a pointer and a byte offset for each buffer, the launch's numbers, the device's fault words
+// and `guards`: whether to return at once where there is a fault already.
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "tenon/render/spelling.h"
+
+namespace tenon::render {
+namespace {
+
+constexpr TypeNames kValues{"bool", "int", "uint", "long", "ulong", "float", "double", "", ""};
+constexpr TypeNames kElements{"uchar", "int", "uint", "long", "ulong", "float", "double", "uchar", "ushort"};
+
+// A half exists behind a pointer even where a device computes none.
+constexpr std::string_view kPackHalf = R"(uint pack_half(float x) {
+  ushort bits;
+  vstore_half_rte(x, 0, (half*)&bits);
+  return bits;
+}
+)";
+constexpr std::string_view kUnpackHalf = R"(float unpack_half(uint x) {
+  const ushort bits = (ushort)x;
+  return vload_half(0, (const half*)&bits);
+}
+)";
+
+constexpr std::string_view kPhilox = R"(uint4 philox(uint key0, uint key1, uint low, uint high) {
+  uint4 x = (uint4)(low, high, 0u, 0u);
+  for (int round = 0; round < 10; ++round) {
+    x = (uint4)(mul_hi(0xCD9E8D57u, x.s2) ^ x.s1 ^ key0, 0xCD9E8D57u * x.s2,
+                mul_hi(0xD2511F53u, x.s0) ^ x.s3 ^ key1, 0xD2511F53u * x.s0);
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  return x;
+}
+)";
+
+// NVIDIA's compiler knows none of the extensions but takes PTX.
+constexpr std::string_view kShuffle = R"(#if defined(cl_khr_subgroup_shuffle)
+#pragma OPENCL EXTENSION cl_khr_subgroup_shuffle : enable
+#define shuffle_xor(x, distance) sub_group_shuffle_xor((x), (distance))
+#elif defined(cl_intel_subgroups)
+#pragma OPENCL EXTENSION cl_intel_subgroups : enable
+#define shuffle_xor(x, distance) intel_sub_group_shuffle_xor((x), (distance))
+#else
+uint shuffle_xor(uint x, uint distance) {
+  uint y;
+  asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(y) : "r"(x), "r"(distance));
+  return y;
+}
+#endif
+)";
+
+std::string constant(Scalar type, uint64_t bits) {
+  if (!codegen::is_float(type)) return integer_literal(type, bits, {.u32 = "u", .i64 = "L", .u64 = "UL", .f32 = "f"});
+  const auto value = std::bit_cast<double>(bits);
+  const std::string literal = float_literal(type, value, "f");
+  if (!literal.empty()) return literal;
+  return type == Scalar::f32 ? fmt::format("as_float({:#x}u)", float_bits(type, value))
+                             : fmt::format("as_double({:#x}UL)", float_bits(type, value));
+}
+
+std::string bitcast(Scalar, Scalar to, std::string_view value) {
+  return fmt::format("as_{}({})", at(kValues, to), value);
+}
+
+std::string several(Scalar element, uint32_t width) { return fmt::format("{}{}", at(kElements, element), width); }
+
+std::string zeros(Scalar element, uint32_t width) { return fmt::format("({})(0)", several(element, width)); }
+
+// What was read from memory as a value.
+std::string as_value(Scalar element, std::string_view what) {
+  if (element == Scalar::boolean) return fmt::format("{} != 0", what);
+  if (widened(element) == element) return std::string(what);
+  return fmt::format("(uint){}", what);
+}
+std::string as_element(Scalar element, std::string_view what) {
+  return codegen::size_of(element) < 4 ? fmt::format("({}){}", at(kElements, element), what) : std::string(what);
+}
+
+std::string component(Scalar element, std::string_view value, uint32_t i) {
+  return as_value(element, fmt::format("{}.s{}", value, i));
+}
+
+std::string load(const KernelIr& kernel, const Inst& inst, std::string_view index) {
+  const Scalar element = kernel.buffers[inst.slot].element;
+  if (inst.width == 1) return as_value(element, fmt::format("b{}[{}]", inst.slot, index));
+  return fmt::format("*(__global const {}*)(b{} + {})", several(element, inst.width), inst.slot, index);
+}
+
+std::string store(const KernelIr& kernel, const Inst& inst, std::string_view index,
+                  std::span<const std::string> values) {
+  const Scalar element = kernel.buffers[inst.slot].element;
+  if (inst.width == 1) return fmt::format("b{}[{}] = {};", inst.slot, index, as_element(element, values[0]));
+  std::string all;
+  for (const std::string& value : values) all += (all.empty() ? "" : ", ") + as_element(element, value);
+  const std::string type = several(element, inst.width);
+  return fmt::format("*(__global {}*)(b{} + {}) = ({})({});", type, inst.slot, index, type, all);
+}
+
+std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body) {
+  std::string text = "#pragma OPENCL FP_CONTRACT OFF\n";
+  bool has_f64 = uses.values[static_cast<size_t>(Scalar::f64)];
+  for (const auto& buffer : kernel.buffers) has_f64 |= buffer.element == Scalar::f64;
+  if (has_f64) text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
+  if (uses.pack_half) text += kPackHalf;
+  if (uses.unpack_half) text += kUnpackHalf;
+  if (uses.philox) text += kPhilox;
+  if (uses.shuffle) text += kShuffle;
+
+  text +=
+      fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1)))\nvoid {}(", kernel.threads, kernel.name);
+  std::string pointers;
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    const auto& buffer = kernel.buffers[i];
+    const std::string_view is_const = buffer.is_written ? "" : "const ";
+    const std::string_view type = at(kElements, buffer.element);
+    text += fmt::format("__global {}uchar*{} m{}, ulong o{}, ", is_const, buffer.is_aliased ? "" : " restrict", i, i);
+    pointers +=
+        fmt::format("  __global {}{}* b{} = (__global {}{}*)(m{} + o{});\n", is_const, type, i, is_const, type, i, i);
+  }
+  for (uint32_t i = 0; i < kernel.numbers; ++i) text += fmt::format("ulong n{}, ", i);
+  text += "__global int* fault, uint guards) {\n  if (guards != 0 && fault[0] != 0) return;\n" + pointers;
+  for (size_t i = 0; i < kernel.shared.size(); ++i)
+    text += fmt::format("  __local {} s{}[{}];\n", at(kElements, kernel.shared[i].element), i, kernel.shared[i].count);
+  for (size_t i = 0; i < kernel.arrays.size(); ++i)
+    text += fmt::format("  {} a{}[{}];\n", at(kElements, kernel.arrays[i].element), i, kernel.arrays[i].count);
+  return fmt::format("{}{}}}\n", text, body);
+}
+
+}  // namespace
+
+const Spelling kOpencl{
+    .language = Language::opencl,
+    .name = "OpenCL C",
+    .values = kValues,
+    .elements = kElements,
+    .are_arrays_packed = true,
+    .f32_ending = "",
+    .texts = {.fma = "fma($0, $1, $2)",
+              .mul_high = "mul_hi($0, $1)",
+              .pack_half = "pack_half($0)",
+              .unpack_half = "unpack_half($0)",
+              .philox = "philox($0, $1, $2, $3)",
+              .shuffle = "shuffle_xor($0, $1)",
+              .thread = "(uint)get_local_id(0)",
+              .block = {"(uint)get_group_id(0)", "(uint)get_group_id(1)", "(uint)get_group_id(2)"},
+              .cast = "($0)$1",
+              .value = "const $0 $1 = $2;",
+              .variable = "$0 $1 = $2;",
+              .loop = "for (uint $0 = $1; $0 < $2; $0 += $3) {",
+              .unroll = "#pragma unroll",
+              .barrier = "barrier(CLK_LOCAL_MEM_FENCE);",
+              .barrier_everywhere = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+              .is_first_fault = "atomic_cmpxchg((volatile __global int*)fault, 0, 1) == 0",
+              .fault_word = "fault[$0] = $1;"},
+    .constant = constant,
+    .bitcast = bitcast,
+    .several = several,
+    .zeros = zeros,
+    .component = component,
+    .load = load,
+    .store = store,
+    .file = file,
+};
+
+}  // namespace tenon::render

@@ -1,0 +1,351 @@
+// The printer of all languages: a kernel's instructions, one line each, by the tables of spelling.h.
+
+#include "tenon/render/render.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "tenon/base/error.h"
+#include "tenon/render/spelling.h"
+
+namespace tenon::render {
+namespace {
+
+using codegen::FaultWords;
+using codegen::Id;
+using Kind = Inst::Kind;
+
+const Spelling& spelling_of(Language language) {
+  switch (language) {
+    case Language::opencl: return kOpencl;
+    case Language::cuda: return kCuda;
+    case Language::glsl: break;
+    case Language::wgsl: break;
+  }
+  base::fail("render", "no spelling of language {} yet", static_cast<int>(language));
+}
+
+Scalar unsigned_of(Scalar type) { return codegen::size_of(type) == 8 ? Scalar::u64 : Scalar::u32; }
+
+bool has_mask(const Inst& inst) {
+  return inst.args.size() == (inst.kind == Kind::load ? 2 : size_t{inst.width} + 2) &&
+         (inst.kind == Kind::load || inst.kind == Kind::store);
+}
+
+Uses uses_of(const KernelIr& kernel) {
+  Uses uses;
+  uses.widths.resize(kernel.buffers.size());
+  std::vector<bool> is_loaded(kernel.buffers.size());
+  for (const Inst& inst : kernel.code) {
+    switch (inst.kind) {
+      case Kind::load: is_loaded[inst.slot] = true; [[fallthrough]];
+      case Kind::store: uses.widths[inst.slot] |= inst.width; break;
+      case Kind::mul_high: uses.mul_high = true; break;
+      case Kind::pack_half: uses.pack_half = true; break;
+      case Kind::unpack_half: uses.unpack_half = true; break;
+      case Kind::philox: uses.philox = true; break;
+      case Kind::shuffle: uses.shuffle = true; break;
+      case Kind::loop: uses.unroll |= inst.bits == 1; break;
+      case Kind::fault_if: uses.values[static_cast<size_t>(Scalar::i64)] = true; break;
+      default: break;
+    }
+    if (inst.kind == Kind::constant || inst.kind == Kind::math || inst.kind == Kind::load)
+      uses.values[static_cast<size_t>(widened(inst.type))] = true;
+  }
+  const bool writes = std::ranges::any_of(kernel.buffers, &codegen::KernelBuffer::is_written);
+  for (size_t i = 0; i < kernel.buffers.size(); ++i)
+    uses.reads_what_it_writes |=
+        is_loaded[i] && (kernel.buffers[i].is_written || (kernel.buffers[i].is_aliased && writes));
+  return uses;
+}
+
+class Printer {
+ public:
+  Printer(const KernelIr& kernel, const Spelling& spelling)
+      : kernel_(kernel), spelling_(spelling), texts_(spelling.texts), names_(kernel.code.size()) {}
+
+  std::string body() {
+    for (at_ = 0; at_ < kernel_.code.size(); ++at_) print(kernel_.code[at_]);
+    return std::move(body_);
+  }
+
+ private:
+  const Inst& inst(Id id) const { return kernel_.code[id]; }
+  Scalar type_of(Id id) const { return widened(inst(id).type); }
+  std::string name() const { return fmt::format("v{}", at_); }
+  std::string_view type_name(Scalar type) const { return render::type_name(spelling_.values, type, spelling_.name); }
+
+  std::vector<std::string> operands(const Inst& inst) const {
+    std::vector<std::string> texts;
+    for (const Id arg : inst.args) texts.push_back(names_[arg]);
+    return texts;
+  }
+
+  void line(std::string_view text) {
+    if (!text.empty()) body_ += fmt::format("{:{}}{}\n", "", 2 * depth_, text);
+  }
+  /// Declares the value of the instruction at hand.
+  void value(std::string_view type, std::string what) {
+    names_[at_] = name();
+    line(fill(texts_.value, std::vector<std::string>{std::string(type), name(), std::move(what)}));
+  }
+  void value(const Inst& inst, std::string_view text) {
+    value(type_name(widened(inst.type)), fill(text, operands(inst)));
+  }
+
+  std::string cast(Scalar to, std::string_view what) const {
+    return fill(texts_.cast, std::vector<std::string>{std::string(type_name(to)), std::string(what)});
+  }
+
+  /// The launch's numbers have 64 bits; where a language has no such type, their lower halves still serve.
+  bool is_low_half_of_number(const Inst& inst) const {
+    return inst.op == ir::Op::cast && inst.type == Scalar::u32 && this->inst(inst.args[0]).kind == Kind::number;
+  }
+  bool is_shader() const { return spelling_.language == Language::glsl || spelling_.language == Language::wgsl; }
+
+  void print_math(const Inst& inst) {
+    const Scalar from = type_of(inst.args.back());
+    const std::string_view type = type_name(inst.type);
+    if (is_shader() && is_low_half_of_number(inst)) {
+      return value(type, fmt::format("arguments.n{}.x", this->inst(inst.args[0]).slot));
+    }
+    const std::string& x = names_[inst.args[0]];
+    if (inst.op == ir::Op::cast) {
+      if (from == inst.type) return value(type, x);
+      if (inst.type == Scalar::boolean) return value(type, fmt::format("{} != {}", x, spelling_.constant(from, 0)));
+      return value(type, cast(inst.type, x));
+    }
+    if (inst.op == ir::Op::bitcast) {
+      return value(type, from == inst.type ? x : spelling_.bitcast(from, inst.type, x));
+    }
+    const bool is_f32 = from == Scalar::f32;
+    const bool has_unsigned = from != Scalar::boolean && from != Scalar::f32 && from != Scalar::f64;
+    value(type, fill(text_of(inst.op, from, spelling_), operands(inst), type_name(from),
+                     has_unsigned ? type_name(unsigned_of(from)) : "", is_f32 ? spelling_.f32_ending : ""));
+  }
+
+  void print_number(const Inst& inst) {
+    if (!is_shader()) return value(type_name(Scalar::u64), fmt::format("n{}", inst.slot));
+    const auto is_whole = [&](const Inst& user) {
+      return std::ranges::find(user.args, at_) != user.args.end() &&
+             !(user.kind == Kind::math && is_low_half_of_number(user));
+    };
+    if (std::ranges::any_of(kernel_.code, is_whole)) {
+      value(type_name(Scalar::u64), fmt::format("packUint2x32(arguments.n{})", inst.slot));
+    }
+  }
+
+  void print_shuffle(const Inst& inst) {
+    std::string bits = names_[inst.args[0]];
+    if (inst.type != Scalar::u32) bits = spelling_.bitcast(inst.type, Scalar::u32, bits);
+    const std::string got = fill(texts_.shuffle, std::vector{bits, fmt::format("{}u", inst.bits)});
+    value(type_name(inst.type), inst.type == Scalar::u32 ? got : spelling_.bitcast(Scalar::u32, inst.type, got));
+  }
+
+  void print_load(const Inst& inst) {
+    const Scalar element = kernel_.buffers[inst.slot].element;
+    const std::string& index = names_[inst.args[0]];
+    const std::string type =
+        inst.width == 1 ? std::string(type_name(widened(element))) : spelling_.several(element, inst.width);
+    const std::string loaded = spelling_.load(kernel_, inst, index);
+    if (!has_mask(inst)) return value(type, loaded);
+    // A variable, so that a vector needs no operator that chooses between vectors.
+    names_[at_] = name();
+    const std::string zero =
+        inst.width == 1 ? spelling_.constant(widened(element), 0) : spelling_.zeros(element, inst.width);
+    line(fill(texts_.variable, std::vector{type, name(), zero}));
+    line(fmt::format("if ({}) {{ {} = {}; }}", names_[inst.args[1]], name(), loaded));
+  }
+
+  void print_store(const Inst& inst) {
+    std::vector<std::string> values;
+    for (size_t i = 1; i <= inst.width; ++i) values.push_back(names_[inst.args[i]]);
+    const std::string stored = spelling_.store(kernel_, inst, names_[inst.args[0]], values);
+    line(has_mask(inst) ? fmt::format("if ({}) {{ {} }}", names_[inst.args.back()], stored) : stored);
+  }
+
+  void print_array(const Inst& inst) {
+    const bool is_shared = inst.kind == Kind::shared_load || inst.kind == Kind::shared_store;
+    const Scalar element = (is_shared ? kernel_.shared : kernel_.arrays)[inst.slot].element;
+    const std::string place = fmt::format("{}{}[{}]", is_shared ? 's' : 'a', inst.slot, names_[inst.args[0]]);
+    const bool is_packed = spelling_.are_arrays_packed;
+    if (inst.kind == Kind::shared_load || inst.kind == Kind::array_load) {
+      const Scalar to = widened(element);
+      if (!is_packed || (element == to && element != Scalar::boolean)) return value(type_name(to), place);
+      return value(type_name(to), element == Scalar::boolean ? place + " != 0" : cast(to, place));
+    }
+    const std::string& what = names_[inst.args[1]];
+    const bool is_narrow = is_packed && codegen::size_of(element) < 4;
+    line(fmt::format(
+        "{} = {};", place,
+        is_narrow ? fill(texts_.cast, std::vector<std::string>{std::string(at(spelling_.elements, element)), what})
+                  : what));
+  }
+
+  void print_fault(const Inst& inst) {
+    const std::string& index = names_[inst.args[1]];
+    const std::string high_half =
+        fill(text_of(ir::Op::shr, Scalar::i64, spelling_), std::vector{index, spelling_.constant(Scalar::i64, 32)});
+    line(fmt::format("if ({}) {{", names_[inst.args[0]]));
+    ++depth_;
+    line(fmt::format("if ({}) {{", texts_.is_first_fault));
+    ++depth_;
+    const auto word = [&](uint32_t number, const std::string& what) {
+      line(fill(texts_.fault_word, std::vector{fmt::format("{}", number), what}));
+    };
+    const auto constant = [&](uint64_t bits) { return spelling_.constant(Scalar::i32, static_cast<uint32_t>(bits)); };
+    word(FaultWords::kOp, constant(static_cast<uint64_t>(inst.op)));
+    word(FaultWords::kAxis, constant(inst.slot));
+    word(FaultWords::kIndex, cast(Scalar::i32, index));
+    word(FaultWords::kIndex + 1, cast(Scalar::i32, "(" + high_half + ")"));
+    word(FaultWords::kSize, constant(inst.bits));
+    word(FaultWords::kSize + 1, constant(inst.bits >> 32));
+    --depth_;
+    line("}");
+    --depth_;
+    line("}");
+  }
+
+  void print(const Inst& inst) {
+    switch (inst.kind) {
+      case Kind::constant: names_[at_] = spelling_.constant(inst.type, inst.bits); return;
+      case Kind::number: return print_number(inst);
+      case Kind::thread: return value(inst, texts_.thread);
+      case Kind::block: return value(inst, texts_.block[inst.slot]);
+      case Kind::math: return print_math(inst);
+      case Kind::fma:
+        return value(type_name(inst.type),
+                     fill(texts_.fma, operands(inst), "", "", inst.type == Scalar::f32 ? spelling_.f32_ending : ""));
+      case Kind::mul_high: return value(inst, texts_.mul_high);
+      case Kind::pack_half: return value(inst, texts_.pack_half);
+      case Kind::unpack_half: return value(inst, texts_.unpack_half);
+      case Kind::philox: return value(spelling_.several(Scalar::u32, 4), fill(texts_.philox, operands(inst)));
+      case Kind::extract: {
+        const Inst& whole = this->inst(inst.args[0]);
+        const Scalar element = whole.kind == Kind::load ? kernel_.buffers[whole.slot].element : whole.type;
+        return value(type_name(widened(element)), spelling_.component(element, names_[inst.args[0]], inst.slot));
+      }
+      case Kind::shuffle: return print_shuffle(inst);
+      case Kind::load: return print_load(inst);
+      case Kind::store: return print_store(inst);
+      case Kind::shared_load:
+      case Kind::shared_store:
+      case Kind::array_load:
+      case Kind::array_store: return print_array(inst);
+      case Kind::variable: {
+        names_[at_] = name();
+        const std::string type{type_name(type_of(inst.args[0]))};
+        return line(fill(texts_.variable, std::vector{type, name(), names_[inst.args[0]]}));
+      }
+      case Kind::get: return value(type_name(type_of(this->inst(inst.args[0]).args[0])), names_[inst.args[0]]);
+      case Kind::set: return line(fmt::format("{} = {};", names_[inst.args[0]], names_[inst.args[1]]));
+      case Kind::barrier: return line(uses_.reads_what_it_writes ? texts_.barrier_everywhere : texts_.barrier);
+      case Kind::loop:
+        names_[at_] = name();
+        if (inst.bits == 1) line(texts_.unroll);
+        line(fill(texts_.loop, std::vector{name(), names_[inst.args[0]], names_[inst.args[1]], names_[inst.args[2]]}));
+        ++depth_;
+        return;
+      case Kind::branch:
+        line(fmt::format("if ({}) {{", names_[inst.args[0]]));
+        ++depth_;
+        return;
+      case Kind::otherwise:
+        --depth_;
+        line("} else {");
+        ++depth_;
+        return;
+      case Kind::end: --depth_; return line("}");
+      case Kind::leave_if: return line(fmt::format("if ({}) {{ return; }}", names_[inst.args[0]]));
+      case Kind::fault_if: return print_fault(inst);
+      case Kind::tile_zero:
+      case Kind::tile_load:
+      case Kind::tile_mma:
+      case Kind::tile_store: base::fail("render", "{} has no matrix tiles (kernel {})", spelling_.name, kernel_.name);
+    }
+  }
+
+  const KernelIr& kernel_;
+  const Spelling& spelling_;
+  const Texts& texts_;
+  const Uses uses_ = uses_of(kernel_);
+  std::vector<std::string> names_;  // how each value is written where it is used
+  std::string body_;
+  Id at_ = 0;
+  int depth_ = 1;
+};
+
+}  // namespace
+
+std::string fill(std::string_view text, std::span<const std::string> operands, std::string_view type,
+                 std::string_view unsigned_type, std::string_view ending) {
+  std::string filled;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '$') {
+      filled += text[i];
+      continue;
+    }
+    const char what = text[++i];
+    if (what == 'T') {
+      filled += type;
+    } else if (what == 'U') {
+      filled += unsigned_type;
+    } else if (what == 'f') {
+      filled += ending;
+    } else {
+      filled += operands[static_cast<size_t>(what - '0')];
+    }
+  }
+  return filled;
+}
+
+std::string_view type_name(const TypeNames& names, Scalar type, std::string_view language) {
+  const std::string_view text = at(names, type);
+  if (text.empty()) base::fail("render", "{} has no {}", language, codegen::name(type));
+  return text;
+}
+
+std::string integer_literal(Scalar type, uint64_t bits, const LiteralEndings& endings) {
+  switch (type) {
+    case Scalar::boolean: return bits != 0 ? "true" : "false";
+    case Scalar::u32: return fmt::format("{}{}", static_cast<uint32_t>(bits), endings.u32);
+    case Scalar::u64: return fmt::format("{}{}", bits, endings.u64);
+    case Scalar::i32:
+    case Scalar::i64: {
+      const int64_t value = type == Scalar::i32 ? static_cast<int32_t>(bits) : static_cast<int64_t>(bits);
+      const std::string_view ending = type == Scalar::i32 ? "" : endings.i64;
+      const int64_t lowest =
+          type == Scalar::i32 ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int64_t>::min();
+      // A minus is an operator on a literal, and the literal of the lowest number would be too large.
+      if (value == lowest) return fmt::format("({}{} - 1{})", value + 1, ending, ending);
+      return value < 0 ? fmt::format("({}{})", value, ending) : fmt::format("{}{}", value, ending);
+    }
+    default: base::fail("render", "a constant has no type {}", codegen::name(type));
+  }
+}
+
+std::string float_literal(Scalar type, double value, std::string_view f32_ending) {
+  if (type == Scalar::f32) value = static_cast<float>(value);
+  if (!std::isfinite(value) || (value == 0 && std::signbit(value))) return "";
+  const std::string_view ending = type == Scalar::f32 ? f32_ending : "";
+  const bool is_short = std::trunc(value) == value && std::abs(value) < 1e6;
+  const std::string text =
+      is_short ? fmt::format("{}.0{}", static_cast<int64_t>(value), ending) : fmt::format("{:a}{}", value, ending);
+  return value < 0 ? "(" + text + ")" : text;
+}
+
+uint64_t float_bits(Scalar type, double value) {
+  return type == Scalar::f32 ? std::bit_cast<uint32_t>(static_cast<float>(value)) : std::bit_cast<uint64_t>(value);
+}
+
+std::string render(const KernelIr& kernel, Language language) {
+  const Spelling& spelling = spelling_of(language);
+  const std::string body = Printer(kernel, spelling).body();
+  return spelling.file(kernel, uses_of(kernel), body);
+}
+
+}  // namespace tenon::render
