@@ -31,10 +31,8 @@ const Spelling& spelling_of(Language language) {
 
 Scalar unsigned_of(Scalar type) { return codegen::size_of(type) == 8 ? Scalar::u64 : Scalar::u32; }
 
-bool has_mask(const Inst& inst) {
-  return inst.args.size() == (inst.kind == Kind::load ? 2 : size_t{inst.width} + 2) &&
-         (inst.kind == Kind::load || inst.kind == Kind::store);
-}
+// Of a load or a store.
+bool has_mask(const Inst& inst) { return inst.args.size() == (inst.kind == Kind::load ? 2 : size_t{inst.width} + 2); }
 
 /// The launch's numbers have 64 bits; where a language has no such type, their lower halves still serve.
 bool is_low_half(const KernelIr& kernel, const Inst& inst) {
