@@ -51,7 +51,7 @@ constexpr std::string_view kPhilox =
 )";
 
 std::string constant(Scalar type, uint64_t bits) {
-  if (!codegen::is_float(type)) return integer_literal(type, bits, {.u32 = "u", .i64 = "ll", .u64 = "ull", .f32 = "f"});
+  if (!codegen::is_float(type)) return integer_literal(type, bits, {.u32 = "u", .i64 = "ll", .u64 = "ull"});
   const auto value = std::bit_cast<double>(bits);
   const std::string literal = float_literal(type, value, "f");
   if (!literal.empty()) return literal;

@@ -57,7 +57,7 @@ uint shuffle_xor(uint x, uint distance) {
 )";
 
 std::string constant(Scalar type, uint64_t bits) {
-  if (!codegen::is_float(type)) return integer_literal(type, bits, {.u32 = "u", .i64 = "L", .u64 = "UL", .f32 = "f"});
+  if (!codegen::is_float(type)) return integer_literal(type, bits, {.u32 = "u", .i64 = "L", .u64 = "UL"});
   const auto value = std::bit_cast<double>(bits);
   const std::string literal = float_literal(type, value, "f");
   if (!literal.empty()) return literal;
@@ -105,7 +105,7 @@ std::string store(const KernelIr& kernel, const Inst& inst, std::string_view ind
 
 std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body) {
   std::string text = "#pragma OPENCL FP_CONTRACT OFF\n";
-  bool has_f64 = uses.values[static_cast<size_t>(Scalar::f64)];
+  bool has_f64 = uses.has(Scalar::f64);
   for (const auto& buffer : kernel.buffers) has_f64 |= buffer.element == Scalar::f64;
   if (has_f64) text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
   if (uses.pack_half) text += kPackHalf;

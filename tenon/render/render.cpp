@@ -23,23 +23,34 @@ const Spelling& spelling_of(Language language) {
   switch (language) {
     case Language::opencl: return kOpencl;
     case Language::cuda: return kCuda;
-    case Language::glsl: break;
-    case Language::wgsl: break;
+    case Language::glsl: return kGlsl;
+    case Language::wgsl: return kWgsl;
   }
-  base::fail("render", "no spelling of language {} yet", static_cast<int>(language));
+  base::fail("render", "no language has the number {}", static_cast<int>(language));
 }
 
 Scalar unsigned_of(Scalar type) { return codegen::size_of(type) == 8 ? Scalar::u64 : Scalar::u32; }
 
-bool has_mask(const Inst& inst) {
-  return inst.args.size() == (inst.kind == Kind::load ? 2 : size_t{inst.width} + 2) &&
-         (inst.kind == Kind::load || inst.kind == Kind::store);
+// Of a load or a store.
+bool has_mask(const Inst& inst) { return inst.args.size() == (inst.kind == Kind::load ? 2 : size_t{inst.width} + 2); }
+
+/// The launch's numbers have 64 bits; where a language has no such type, their lower halves still serve.
+bool is_low_half(const KernelIr& kernel, const Inst& inst) {
+  return inst.kind == Kind::math && inst.op == ir::Op::cast && inst.type == Scalar::u32 &&
+         kernel.code[inst.args[0]].kind == Kind::number;
+}
+
+bool is_odd_float(const Inst& inst) {
+  return inst.kind == Kind::constant && codegen::is_float(inst.type) &&
+         float_literal(inst.type, std::bit_cast<double>(inst.bits), "").empty();
 }
 
 Uses uses_of(const KernelIr& kernel) {
   Uses uses;
   uses.widths.resize(kernel.buffers.size());
+  uses.whole_numbers.resize(kernel.numbers);
   std::vector<bool> is_loaded(kernel.buffers.size());
+  bool has_barrier = false;
   for (const Inst& inst : kernel.code) {
     switch (inst.kind) {
       case Kind::load: is_loaded[inst.slot] = true; [[fallthrough]];
@@ -50,23 +61,28 @@ Uses uses_of(const KernelIr& kernel) {
       case Kind::philox: uses.philox = true; break;
       case Kind::shuffle: uses.shuffle = true; break;
       case Kind::loop: uses.unroll |= inst.bits == 1; break;
-      case Kind::fault_if: uses.values[static_cast<size_t>(Scalar::i64)] = true; break;
+      case Kind::barrier: has_barrier = true; break;
       default: break;
     }
-    if (inst.kind == Kind::constant || inst.kind == Kind::math || inst.kind == Kind::load)
+    uses.odd_floats |= is_odd_float(inst);
+    if (codegen::gives_value(inst.kind) && inst.kind != Kind::number)
       uses.values[static_cast<size_t>(widened(inst.type))] = true;
+    for (const Id arg : inst.args) {
+      if (kernel.code[arg].kind != Kind::number || is_low_half(kernel, inst)) continue;
+      uses.whole_numbers[kernel.code[arg].slot] = true;
+      uses.values[static_cast<size_t>(Scalar::u64)] = true;
+    }
   }
   const bool writes = std::ranges::any_of(kernel.buffers, &codegen::KernelBuffer::is_written);
-  for (size_t i = 0; i < kernel.buffers.size(); ++i)
-    uses.reads_what_it_writes |=
-        is_loaded[i] && (kernel.buffers[i].is_written || (kernel.buffers[i].is_aliased && writes));
+  for (size_t i = 0; has_barrier && i < kernel.buffers.size(); ++i)
+    uses.meets_memory |= is_loaded[i] && (kernel.buffers[i].is_written || (kernel.buffers[i].is_aliased && writes));
   return uses;
 }
 
 class Printer {
  public:
-  Printer(const KernelIr& kernel, const Spelling& spelling)
-      : kernel_(kernel), spelling_(spelling), texts_(spelling.texts), names_(kernel.code.size()) {}
+  Printer(const KernelIr& kernel, const Uses& uses, const Spelling& spelling)
+      : kernel_(kernel), uses_(uses), spelling_(spelling), texts_(spelling.texts), names_(kernel.code.size()) {}
 
   std::string body() {
     for (at_ = 0; at_ < kernel_.code.size(); ++at_) print(kernel_.code[at_]);
@@ -77,7 +93,7 @@ class Printer {
   const Inst& inst(Id id) const { return kernel_.code[id]; }
   Scalar type_of(Id id) const { return widened(inst(id).type); }
   std::string name() const { return fmt::format("v{}", at_); }
-  std::string_view type_name(Scalar type) const { return render::type_name(spelling_.values, type, spelling_.name); }
+  std::string_view type_name(Scalar type) const { return value_name(spelling_, type); }
 
   std::vector<std::string> operands(const Inst& inst) const {
     std::vector<std::string> texts;
@@ -89,61 +105,48 @@ class Printer {
     if (!text.empty()) body_ += fmt::format("{:{}}{}\n", "", 2 * depth_, text);
   }
   /// Declares the value of the instruction at hand.
-  void value(std::string_view type, std::string what) {
+  void declare(const std::string& type, std::string what) {
     names_[at_] = name();
-    line(fill(texts_.value, std::vector<std::string>{std::string(type), name(), std::move(what)}));
+    line(fill(texts_.value, std::vector{type, name(), std::move(what)}));
   }
-  void value(const Inst& inst, std::string_view text) {
-    value(type_name(widened(inst.type)), fill(text, operands(inst)));
+  void value(Scalar type, std::string what) {
+    const std::string_view mark = codegen::is_float(type) ? texts_.float_mark : "";
+    declare(fmt::format("{}{}", mark, type_name(type)), std::move(what));
   }
+  void value(const Inst& inst, std::string_view text) { value(widened(inst.type), fill(text, operands(inst))); }
 
   std::string cast(Scalar to, std::string_view what) const {
     return fill(texts_.cast, std::vector<std::string>{std::string(type_name(to)), std::string(what)});
   }
 
-  /// The launch's numbers have 64 bits; where a language has no such type, their lower halves still serve.
-  bool is_low_half_of_number(const Inst& inst) const {
-    return inst.op == ir::Op::cast && inst.type == Scalar::u32 && this->inst(inst.args[0]).kind == Kind::number;
-  }
   bool is_shader() const { return spelling_.language == Language::glsl || spelling_.language == Language::wgsl; }
 
   void print_math(const Inst& inst) {
-    const Scalar from = type_of(inst.args.back());
-    const std::string_view type = type_name(inst.type);
-    if (is_shader() && is_low_half_of_number(inst)) {
-      return value(type, fmt::format("arguments.n{}.x", this->inst(inst.args[0]).slot));
-    }
+    const Scalar from = type_of(inst.args.back()), to = inst.type;
+    if (is_shader() && is_low_half(kernel_, inst))
+      return value(to, fmt::format("arguments.n{}.x", this->inst(inst.args[0]).slot));
     const std::string& x = names_[inst.args[0]];
-    if (inst.op == ir::Op::cast) {
-      if (from == inst.type) return value(type, x);
-      if (inst.type == Scalar::boolean) return value(type, fmt::format("{} != {}", x, spelling_.constant(from, 0)));
-      return value(type, cast(inst.type, x));
+    if (inst.op == ir::Op::cast || inst.op == ir::Op::bitcast) {
+      if (from == to) return value(to, x);
+      if (inst.op == ir::Op::bitcast) return value(to, spelling_.bitcast(from, to, x));
+      if (to == Scalar::boolean) return value(to, fmt::format("{} != {}", x, spelling_.constant(from, 0)));
+      return value(to, cast(to, x));
     }
-    if (inst.op == ir::Op::bitcast) {
-      return value(type, from == inst.type ? x : spelling_.bitcast(from, inst.type, x));
-    }
-    const bool is_f32 = from == Scalar::f32;
-    const bool has_unsigned = from != Scalar::boolean && from != Scalar::f32 && from != Scalar::f64;
-    value(type, fill(text_of(inst.op, from, spelling_), operands(inst), type_name(from),
-                     has_unsigned ? type_name(unsigned_of(from)) : "", is_f32 ? spelling_.f32_ending : ""));
+    const bool is_integer = from != Scalar::boolean && !codegen::is_float(from);
+    value(to, fill(text_of(inst.op, from, spelling_), operands(inst), type_name(from),
+                   is_integer ? type_name(unsigned_of(from)) : "", from == Scalar::f32 ? spelling_.f32_ending : ""));
   }
 
   void print_number(const Inst& inst) {
-    if (!is_shader()) return value(type_name(Scalar::u64), fmt::format("n{}", inst.slot));
-    const auto is_whole = [&](const Inst& user) {
-      return std::ranges::find(user.args, at_) != user.args.end() &&
-             !(user.kind == Kind::math && is_low_half_of_number(user));
-    };
-    if (std::ranges::any_of(kernel_.code, is_whole)) {
-      value(type_name(Scalar::u64), fmt::format("packUint2x32(arguments.n{})", inst.slot));
-    }
+    if (!is_shader()) return value(Scalar::u64, fmt::format("n{}", inst.slot));
+    if (uses_.whole_numbers[inst.slot]) value(Scalar::u64, fmt::format("packUint2x32(arguments.n{})", inst.slot));
   }
 
   void print_shuffle(const Inst& inst) {
     std::string bits = names_[inst.args[0]];
     if (inst.type != Scalar::u32) bits = spelling_.bitcast(inst.type, Scalar::u32, bits);
     const std::string got = fill(texts_.shuffle, std::vector{bits, fmt::format("{}u", inst.bits)});
-    value(type_name(inst.type), inst.type == Scalar::u32 ? got : spelling_.bitcast(Scalar::u32, inst.type, got));
+    value(inst.type, inst.type == Scalar::u32 ? got : spelling_.bitcast(Scalar::u32, inst.type, got));
   }
 
   void print_load(const Inst& inst) {
@@ -152,7 +155,7 @@ class Printer {
     const std::string type =
         inst.width == 1 ? std::string(type_name(widened(element))) : spelling_.several(element, inst.width);
     const std::string loaded = spelling_.load(kernel_, inst, index);
-    if (!has_mask(inst)) return value(type, loaded);
+    if (!has_mask(inst)) return inst.width == 1 ? value(widened(element), loaded) : declare(type, loaded);
     // A variable, so that a vector needs no operator that chooses between vectors.
     names_[at_] = name();
     const std::string zero =
@@ -175,8 +178,8 @@ class Printer {
     const bool is_packed = spelling_.are_arrays_packed;
     if (inst.kind == Kind::shared_load || inst.kind == Kind::array_load) {
       const Scalar to = widened(element);
-      if (!is_packed || (element == to && element != Scalar::boolean)) return value(type_name(to), place);
-      return value(type_name(to), element == Scalar::boolean ? place + " != 0" : cast(to, place));
+      if (!is_packed || (element == to && element != Scalar::boolean)) return value(to, place);
+      return value(to, element == Scalar::boolean ? place + " != 0" : cast(to, place));
     }
     const std::string& what = names_[inst.args[1]];
     const bool is_narrow = is_packed && codegen::size_of(element) < 4;
@@ -218,16 +221,16 @@ class Printer {
       case Kind::block: return value(inst, texts_.block[inst.slot]);
       case Kind::math: return print_math(inst);
       case Kind::fma:
-        return value(type_name(inst.type),
+        return value(inst.type,
                      fill(texts_.fma, operands(inst), "", "", inst.type == Scalar::f32 ? spelling_.f32_ending : ""));
       case Kind::mul_high: return value(inst, texts_.mul_high);
       case Kind::pack_half: return value(inst, texts_.pack_half);
       case Kind::unpack_half: return value(inst, texts_.unpack_half);
-      case Kind::philox: return value(spelling_.several(Scalar::u32, 4), fill(texts_.philox, operands(inst)));
+      case Kind::philox: return declare(spelling_.several(Scalar::u32, 4), fill(texts_.philox, operands(inst)));
       case Kind::extract: {
         const Inst& whole = this->inst(inst.args[0]);
         const Scalar element = whole.kind == Kind::load ? kernel_.buffers[whole.slot].element : whole.type;
-        return value(type_name(widened(element)), spelling_.component(element, names_[inst.args[0]], inst.slot));
+        return value(widened(element), spelling_.component(element, names_[inst.args[0]], inst.slot));
       }
       case Kind::shuffle: return print_shuffle(inst);
       case Kind::load: return print_load(inst);
@@ -241,9 +244,9 @@ class Printer {
         const std::string type{type_name(type_of(inst.args[0]))};
         return line(fill(texts_.variable, std::vector{type, name(), names_[inst.args[0]]}));
       }
-      case Kind::get: return value(type_name(type_of(this->inst(inst.args[0]).args[0])), names_[inst.args[0]]);
+      case Kind::get: return value(inst.type, names_[inst.args[0]]);
       case Kind::set: return line(fmt::format("{} = {};", names_[inst.args[0]], names_[inst.args[1]]));
-      case Kind::barrier: return line(uses_.reads_what_it_writes ? texts_.barrier_everywhere : texts_.barrier);
+      case Kind::barrier: return line(uses_.meets_memory ? texts_.barrier_everywhere : texts_.barrier);
       case Kind::loop:
         names_[at_] = name();
         if (inst.bits == 1) line(texts_.unroll);
@@ -270,9 +273,9 @@ class Printer {
   }
 
   const KernelIr& kernel_;
+  const Uses& uses_;
   const Spelling& spelling_;
   const Texts& texts_;
-  const Uses uses_ = uses_of(kernel_);
   std::vector<std::string> names_;  // how each value is written where it is used
   std::string body_;
   Id at_ = 0;
@@ -303,10 +306,18 @@ std::string fill(std::string_view text, std::span<const std::string> operands, s
   return filled;
 }
 
-std::string_view type_name(const TypeNames& names, Scalar type, std::string_view language) {
-  const std::string_view text = at(names, type);
-  if (text.empty()) base::fail("render", "{} has no {}", language, codegen::name(type));
+std::string_view value_name(const Spelling& spelling, Scalar type) {
+  const std::string_view text = at(spelling.values, type);
+  if (text.empty()) base::fail("render", "{} has no {}", spelling.name, codegen::name(type));
   return text;
+}
+std::string_view element_name(const Spelling& spelling, Scalar type) {
+  const std::string_view text = at(spelling.elements, type);
+  if (text.empty()) base::fail("render", "{} has no {} in buffers", spelling.name, codegen::name(type));
+  return text;
+}
+std::string_view array_name(const Spelling& spelling, Scalar type) {
+  return spelling.are_arrays_packed ? element_name(spelling, type) : value_name(spelling, widened(type));
 }
 
 std::string integer_literal(Scalar type, uint64_t bits, const LiteralEndings& endings) {
@@ -317,7 +328,7 @@ std::string integer_literal(Scalar type, uint64_t bits, const LiteralEndings& en
     case Scalar::i32:
     case Scalar::i64: {
       const int64_t value = type == Scalar::i32 ? static_cast<int32_t>(bits) : static_cast<int64_t>(bits);
-      const std::string_view ending = type == Scalar::i32 ? "" : endings.i64;
+      const std::string_view ending = type == Scalar::i32 ? endings.i32 : endings.i64;
       const int64_t lowest =
           type == Scalar::i32 ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int64_t>::min();
       // A minus is an operator on a literal, and the literal of the lowest number would be too large.
@@ -344,8 +355,9 @@ uint64_t float_bits(Scalar type, double value) {
 
 std::string render(const KernelIr& kernel, Language language) {
   const Spelling& spelling = spelling_of(language);
-  const std::string body = Printer(kernel, spelling).body();
-  return spelling.file(kernel, uses_of(kernel), body);
+  const Uses uses = uses_of(kernel);
+  const std::string body = Printer(kernel, uses, spelling).body();
+  return spelling.file(kernel, uses, body);
 }
 
 }  // namespace tenon::render

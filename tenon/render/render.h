@@ -10,7 +10,10 @@ namespace tenon::render {
 
 enum class Language : uint8_t { opencl, cuda, glsl, wgsl };
 
-/// A whole source file with this one kernel as its entry point.
+/// A whole source file with this one kernel as its entry point, by its name (in GLSL: main). What the arguments are,
+/// the head of each language's file says. Fails, naming op or type, where the language lacks something. To be compiled
+/// without contraction and with correct division and square roots: OpenCL C by -cl-std=CL1.2
+/// -cl-fp32-correctly-rounded-divide-sqrt where the device takes it, CUDA C++ by -fmad=false.
 std::string render(const codegen::KernelIr& kernel, Language language);
 
 }  // namespace tenon::render

@@ -26,10 +26,14 @@ using TypeNames = std::array<std::string_view, 9>;
 
 /// What a kernel asks of its language.
 struct Uses {
-  std::array<bool, 9> values{};  // types that values have
-  std::vector<uint32_t> widths;  // of each buffer: the sum of the widths of its loads and stores, each once
+  std::array<bool, 9> values{};     // types that values have
+  std::vector<uint32_t> widths;     // of each buffer: the sum of the widths of its loads and stores, each once
+  std::vector<bool> whole_numbers;  // for each of the launch's: whether more is read than its lower half as u32
   bool mul_high = false, pack_half = false, unpack_half = false, philox = false, shuffle = false, unroll = false;
-  bool reads_what_it_writes = false;  // threads may meet in a buffer, not in shared memory alone
+  bool odd_floats = false;    // constants that float_literal does not write
+  bool meets_memory = false;  // threads of a block meet in a buffer, not in shared memory alone
+
+  bool has(Scalar type) const { return values[static_cast<size_t>(type)]; }
 };
 
 /// Instructions that are one text of their operands.
@@ -38,11 +42,12 @@ struct Texts {
   std::string_view shuffle;  // $0: a u32, $1: the distance
   std::string_view thread;
   std::array<std::string_view, 3> block;
-  std::string_view cast;      // $0: the type, $1: the value
-  std::string_view value;     // $0: type, $1: name, $2: what
-  std::string_view variable;  // the same, of what can be set again
-  std::string_view loop;      // $0: the counter, $1 to $3: begin, end, step
-  std::string_view unroll;    // a line before a loop; empty: there is none
+  std::string_view cast;        // $0: the type, $1: the value
+  std::string_view value;       // $0: type, $1: name, $2: what
+  std::string_view float_mark;  // before the type of a float value: what keeps the compiler from contracting
+  std::string_view variable;    // the same, of what can be set again
+  std::string_view loop;        // $0: the counter, $1 to $3: begin, end, step
+  std::string_view unroll;      // a line before a loop; empty: there is none
   std::string_view barrier, barrier_everywhere;
   std::string_view is_first_fault;  // whether this thread found the fault words unset; sets them
   std::string_view fault_word;      // $0 of them becomes $1
@@ -87,13 +92,16 @@ constexpr Scalar widened(Scalar element) {
 }
 constexpr std::string_view at(const TypeNames& names, Scalar type) { return names[static_cast<size_t>(type)]; }
 
-/// The name of a type in a table; fails where there is none.
-std::string_view type_name(const TypeNames& names, Scalar type, std::string_view language);
+/// The names of a value's type and of a buffer's element; they fail where the language has none.
+std::string_view value_name(const Spelling& spelling, Scalar type);
+std::string_view element_name(const Spelling& spelling, Scalar type);
+/// Of an element of a shared or private array.
+std::string_view array_name(const Spelling& spelling, Scalar type);
 
 // How integers, finite floats and memory are written in all languages that descend from C.
 
 struct LiteralEndings {
-  std::string_view u32, i64, u64, f32;
+  std::string_view i32, u32, i64, u64;
 };
 std::string integer_literal(Scalar type, uint64_t bits, const LiteralEndings& endings);
 /// A decimal literal for small whole numbers, or a hexadecimal one, both exact; empty for -0, infinities and NaNs.

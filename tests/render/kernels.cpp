@@ -60,15 +60,19 @@ KernelIr casts_kernel(Scalar from, const std::vector<Scalar>& to, Op op) {
   return b.finish();
 }
 
-KernelIr copy_kernel(Scalar element, uint32_t width) {
-  Builder b(fmt::format("copy_{}_{}", name(element), width), 1);
+KernelIr copy_kernel(Scalar element) {
+  Builder b(fmt::format("copy_{}", name(element)), 1);
   const uint32_t x = b.add_buffer(element, false), y = b.add_buffer(element, true);
-  b.loop(
-      b.u32(0), b.u32(32), b.u32(width), [&](Id i) { b.store_several(y, i, b.load_several(x, i, width)); }, true);
+  const auto place = [&](uint32_t copy, Id i) { return b.add(i, b.u32(32 * copy)); };
+  for (uint32_t copy = 0; copy < 4; ++copy) {
+    const uint32_t width = 1u << copy;
+    const auto body = [&](Id i) { b.store_several(y, place(copy, i), b.load_several(x, i, width)); };
+    b.loop(b.u32(0), b.u32(32), b.u32(width), body, true);
+  }
   b.loop(0, 32, [&](Id i) {
     const Id is_even = b.equal(b.mod(i, b.u32(2)), b.u32(0));
-    b.store(y, b.add(i, b.u32(32)), b.load(x, i, is_even));
-    b.store(y, b.add(i, b.u32(64)), b.load(x, i), is_even);
+    b.store(y, place(4, i), b.load(x, i, is_even));
+    b.store(y, place(5, i), b.load(x, i), is_even);
   });
   return b.finish();
 }
@@ -198,7 +202,7 @@ std::vector<KernelIr> all_kernels() {
   add_bitcasts({Scalar::i32, Scalar::u32, Scalar::f32});
   add_bitcasts({Scalar::i64, Scalar::u64, Scalar::f64});
   for (const Scalar element : kElementTypes) {
-    for (const uint32_t width : {1, 2, 4, 8}) kernels.push_back(copy_kernel(element, width));
+    kernels.push_back(copy_kernel(element));
     kernels.push_back(arrays_kernel(element));
   }
   return kernels;

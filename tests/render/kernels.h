@@ -28,9 +28,9 @@ std::vector<ir::Op> ops_of(Scalar type);
 KernelIr ops_kernel(Scalar type, const std::vector<ir::Op>& ops);
 /// One buffer of n elements, and one of results for each of `to`: element i, cast (or with its bits) to that type.
 KernelIr casts_kernel(Scalar from, const std::vector<Scalar>& to, ir::Op op);
-/// Copies 32 elements of buffer 0 to buffer 1 by loads and stores of a width; the upper half of buffer 1 gets them
-/// through masked scalar loads and stores of those with an even number.
-KernelIr copy_kernel(Scalar element, uint32_t width);
+/// Six times 32 elements of buffer 0 to buffer 1: by loads and stores of the widths 1, 2, 4 and 8, then of those with
+/// an even number through masked loads, then through masked stores.
+KernelIr copy_kernel(Scalar element);
 /// Stores constants of a type, one after another.
 KernelIr constants_kernel(Scalar type, const std::vector<uint64_t>& bits);
 /// Result i of 64 is the sum of x[0] to x[63] but x[i], through shared memory, a private array, loops and branches.
@@ -50,7 +50,7 @@ KernelIr fault_kernel();
 /// y[i] = x[i] + 1 where i is the block's place in a grid of three axes.
 KernelIr grid_kernel();
 
-/// All of them, for compilers; with f64 or without.
+/// All of them, for compilers.
 std::vector<KernelIr> all_kernels();
 
 }  // namespace tenon::render

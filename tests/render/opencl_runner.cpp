@@ -19,6 +19,7 @@ using Handle = void*;
 struct Library {
   int (*clGetPlatformIDs)(uint32_t, Handle*, uint32_t*);
   int (*clGetDeviceIDs)(Handle, uint64_t, uint32_t, Handle*, uint32_t*);
+  int (*clGetDeviceInfo)(Handle, uint32_t, size_t, void*, size_t*);
   Handle (*clCreateContext)(const void*, uint32_t, const Handle*, void*, void*, int*);
   Handle (*clCreateCommandQueue)(Handle, Handle, uint64_t, int*);
   Handle (*clCreateProgramWithSource)(Handle, uint32_t, const char**, const size_t*, int*);
@@ -62,6 +63,7 @@ Machine open_machine() {
 #define TENON_FIND(name) find(library, #name, cl.name)
   TENON_FIND(clGetPlatformIDs);
   TENON_FIND(clGetDeviceIDs);
+  TENON_FIND(clGetDeviceInfo);
   TENON_FIND(clCreateContext);
   TENON_FIND(clCreateCommandQueue);
   TENON_FIND(clCreateProgramWithSource);
@@ -121,6 +123,17 @@ Owned build(const std::string& source) {
 }  // namespace
 
 std::string why_no_opencl() { return machine().missing; }
+
+bool has_shuffles() {
+  constexpr uint32_t kVendor = 0x102C, kExtensions = 0x1030;
+  const auto says = [](uint32_t what, std::string_view word) {
+    std::string text(65536, '\0');
+    machine().cl.clGetDeviceInfo(machine().device, what, text.size(), text.data(), nullptr);
+    return text.find(word) != std::string::npos;
+  };
+  return says(kExtensions, "cl_khr_subgroup_shuffle") || says(kExtensions, "cl_intel_subgroups") ||
+         says(kVendor, "NVIDIA");
+}
 
 void run_on_opencl(const codegen::KernelIr& ir, Launch& launch) {
   const Library& cl = machine().cl;

@@ -15,6 +15,8 @@ namespace tenon::render {
 
 /// Why there is no OpenCL device; empty if there is one.
 std::string why_no_opencl();
+/// Whether threads of a subgroup can read each other's values: by an extension, or on NVIDIA by PTX.
+bool has_shuffles();
 
 using Bytes = std::vector<uint8_t>;
 

@@ -1,0 +1,254 @@
+// GLSL for Vulkan, to be compiled to SPIR-V.
+//
+// Buffer i is binding i of set 0, the fault words are the binding behind the last. Push constants hold the launch's
+// numbers (as two words each, low half first), then for each buffer the number of elements before it begins, then
+// `guards`. A buffer that is read in vectors is declared once more for each width, under the same binding.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "tenon/base/error.h"
+#include "tenon/render/spelling.h"
+
+namespace tenon::render {
+namespace {
+
+constexpr TypeNames kValues{"bool", "int", "uint", "int64_t", "uint64_t", "float", "double", "", ""};
+constexpr TypeNames kElements{"uint8_t", "int",    "uint",    "int64_t", "uint64_t",
+                              "float",   "double", "uint8_t", "uint16_t"};
+// Before "vec4"; values of narrow elements are vectors of uint.
+constexpr TypeNames kVectors{"u", "i", "u", "i64", "u64", "", "d", "u", "u"};
+constexpr TypeNames kVectorElements{"u8", "i", "u", "i64", "u64", "", "d", "u8", "u16"};
+
+constexpr std::string_view kMulHigh = R"(uint mul_high(uint a, uint b) {
+  uint high, low;
+  umulExtended(a, b, high, low);
+  return high;
+}
+)";
+
+// packHalf2x16 may round as it likes, and may take small numbers for 0. Adding 0.5 leaves the bits of a small half, as
+// its last bit is worth what that of 0.5 is.
+constexpr std::string_view kPackHalf = R"(uint pack_half(float x) {
+  uint sign = floatBitsToUint(x) >> 16 & 0x8000u, bits = floatBitsToUint(x) & 0x7fffffffu;
+  if (bits > 0x7f800000u) { return sign | 0x7e00u; }
+  if (bits >= 0x47800000u) { return sign | 0x7c00u; }
+  if (bits < 0x38800000u) {
+    precise float shifted = uintBitsToFloat(bits) + 0.5;
+    return sign | (floatBitsToUint(shifted) - 0x3f000000u);
+  }
+  return sign | (bits + 0xfffu + (bits >> 13 & 1u) - 0x38000000u) >> 13;
+}
+)";
+constexpr std::string_view kUnpackHalf = R"(float unpack_half(uint x) {
+  uint sign = (x & 0x8000u) << 16, bits = x & 0x7fffu;
+  if (bits >= 0x7c00u) { return uintBitsToFloat(sign | 0x7f800000u | (bits & 0x3ffu) << 13); }
+  if (bits < 0x400u) { return uintBitsToFloat(sign | floatBitsToUint(float(bits) * uintBitsToFloat(0x33800000u))); }
+  return uintBitsToFloat(sign | ((bits << 13) + 0x38000000u));
+}
+)";
+
+constexpr std::string_view kPhilox = R"(uvec4 philox(uint key0, uint key1, uint low, uint high) {
+  uvec4 x = uvec4(low, high, 0u, 0u);
+  for (int round = 0; round < 10; ++round) {
+    x = uvec4(mul_high(0xCD9E8D57u, x.z) ^ x.y ^ key0, 0xCD9E8D57u * x.z,
+              mul_high(0xD2511F53u, x.x) ^ x.w ^ key1, 0xD2511F53u * x.x);
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  return x;
+}
+)";
+
+// There are no hexadecimal floats.
+std::string constant(Scalar type, uint64_t bits) {
+  if (!codegen::is_float(type)) return integer_literal(type, bits, {.i32 = "", .u32 = "u", .i64 = "L", .u64 = "UL"});
+  const auto value = std::bit_cast<double>(bits);
+  const std::string literal = float_literal(type, value, "");
+  const bool is_decimal = !literal.empty() && literal.find('x') == std::string::npos;
+  const uint64_t own = float_bits(type, value);
+  if (type == Scalar::f32) return is_decimal ? literal : fmt::format("uintBitsToFloat({:#x}u)", own);
+  if (is_decimal) return literal.back() == ')' ? literal.substr(0, literal.size() - 1) + "lf)" : literal + "lf";
+  return fmt::format("packDouble2x32(uvec2({:#x}u, {:#x}u))", static_cast<uint32_t>(own), own >> 32);
+}
+
+std::string bitcast(Scalar from, Scalar to, std::string_view value) {
+  const auto convert = [&](std::string_view function) { return fmt::format("{}({})", function, value); };
+  if (from == Scalar::f32) return convert(to == Scalar::i32 ? "floatBitsToInt" : "floatBitsToUint");
+  if (from == Scalar::f64) return convert(to == Scalar::i64 ? "doubleBitsToInt64" : "doubleBitsToUint64");
+  if (to == Scalar::f32) return convert(from == Scalar::i32 ? "intBitsToFloat" : "uintBitsToFloat");
+  if (to == Scalar::f64) return convert(from == Scalar::i64 ? "int64BitsToDouble" : "uint64BitsToDouble");
+  return convert(at(kValues, to));
+}
+
+std::string_view component_name(Scalar element) {
+  return element == Scalar::boolean ? "uint" : at(kValues, widened(element));
+}
+
+// Eight components are an array: the longest vectors have four.
+std::string several(Scalar element, uint32_t width) {
+  return width == 8 ? fmt::format("{}[8]", component_name(element))
+                    : fmt::format("{}vec{}", at(kVectors, element), width);
+}
+
+std::string zeros(Scalar element, uint32_t width) {
+  const Scalar type = element == Scalar::boolean ? Scalar::u32 : widened(element);
+  std::string all;
+  for (uint32_t i = 0; i < width; ++i) all += (i == 0 ? "" : ", ") + constant(type, 0);
+  return fmt::format("{}({})", several(element, width), all);
+}
+
+std::string component(Scalar element, std::string_view value, uint32_t i) {
+  return fmt::format("{}[{}]{}", value, i, element == Scalar::boolean ? " != 0u" : "");
+}
+
+std::string place(const KernelIr& kernel, const Inst& inst, std::string_view index) {
+  const bool is_u32 = kernel.code[inst.args[0]].type == Scalar::u32;
+  return is_u32 ? fmt::format("arguments.o{} + {}", inst.slot, index)
+                : fmt::format("arguments.o{} + uint({})", inst.slot, index);
+}
+
+std::string load(const KernelIr& kernel, const Inst& inst, std::string_view index) {
+  const Scalar element = kernel.buffers[inst.slot].element;
+  const std::string from = place(kernel, inst, index);
+  const bool is_narrow = codegen::size_of(element) < 4;
+  if (inst.width == 1) {
+    const std::string got = fmt::format("b{}[{}]", inst.slot, from);
+    if (!is_narrow) return got;
+    return fmt::format("uint({}){}", got, element == Scalar::boolean ? " != 0u" : "");
+  }
+  if (inst.width < 8) {
+    const std::string got = fmt::format("b{}x{}[({}) / {}u]", inst.slot, inst.width, from, inst.width);
+    return is_narrow ? fmt::format("{}({})", several(element, inst.width), got) : got;
+  }
+  std::string all;
+  for (uint32_t i = 0; i < 8; ++i) {
+    const std::string four = fmt::format("b{}x4[({}) / 4u + {}u]", inst.slot, from, i / 4);
+    all += fmt::format("{}{}[{}]", i == 0 ? "" : ", ",
+                       is_narrow ? fmt::format("{}({})", several(element, 4), four) : four, i % 4);
+  }
+  return fmt::format("{}({})", several(element, 8), all);
+}
+
+std::string store(const KernelIr& kernel, const Inst& inst, std::string_view index,
+                  std::span<const std::string> values) {
+  const Scalar element = kernel.buffers[inst.slot].element;
+  const std::string to = place(kernel, inst, index);
+  const auto as_number = [&](const std::string& value) {
+    return element == Scalar::boolean ? fmt::format("uint({})", value) : value;
+  };
+  const bool is_narrow = codegen::size_of(element) < 4;
+  if (inst.width == 1) {
+    const std::string value = as_number(values[0]);
+    return fmt::format("b{}[{}] = {};", inst.slot, to,
+                       is_narrow ? fmt::format("{}({})", at(kElements, element), value) : value);
+  }
+  std::string text;
+  const uint32_t width = std::min<uint32_t>(inst.width, 4);
+  for (uint32_t first = 0; first < inst.width; first += width) {
+    std::string all;
+    for (uint32_t i = 0; i < width; ++i) all += (i == 0 ? "" : ", ") + as_number(values[first + i]);
+    std::string vector = fmt::format("{}({})", several(element, width), all);
+    if (is_narrow) vector = fmt::format("{}vec{}({})", at(kVectorElements, element), width, vector);
+    text += fmt::format("{}b{}x{}[({}) / {}u + {}u] = {};", first == 0 ? "" : " ", inst.slot, width, to, width,
+                        first / width, vector);
+  }
+  return text;
+}
+
+std::string extensions(const KernelIr& kernel, const Uses& uses) {
+  std::array<bool, 9> elements{};
+  for (const auto& buffer : kernel.buffers) elements[static_cast<size_t>(buffer.element)] = true;
+  const auto has = [&](Scalar type) { return uses.has(type) || elements[static_cast<size_t>(type)]; };
+  std::string text;
+  const auto require = [&](bool is_used, std::string_view name) {
+    if (is_used) text += fmt::format("#extension {} : require\n", name);
+  };
+  require(has(Scalar::i64) || has(Scalar::u64), "GL_EXT_shader_explicit_arithmetic_types_int64");
+  require(elements[static_cast<size_t>(Scalar::boolean)] || has(Scalar::u8), "GL_EXT_shader_8bit_storage");
+  require(has(Scalar::u16), "GL_EXT_shader_16bit_storage");
+  require(uses.shuffle, "GL_KHR_shader_subgroup_shuffle");
+  require(uses.unroll, "GL_EXT_control_flow_attributes");
+  return text;
+}
+
+std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body) {
+  std::string text = "#version 460\n" + extensions(kernel, uses);
+  text += fmt::format("layout(local_size_x = {}, local_size_y = 1, local_size_z = 1) in;\n", kernel.threads);
+  text += "layout(push_constant, std430) uniform Arguments {";
+  for (uint32_t i = 0; i < kernel.numbers; ++i) text += fmt::format(" uvec2 n{};", i);
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) text += fmt::format(" uint o{};", i);
+  text += " uint guards; } arguments;\n";
+
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    const auto& buffer = kernel.buffers[i];
+    const std::string_view coherent = uses.meets_memory && (buffer.is_written || buffer.is_aliased) ? "coherent " : "";
+    const uint32_t widths = uses.widths[i];
+    const bool has_scalar = widths == 0 || (widths & 1), has_x2 = widths & 2, has_x4 = widths & 12;
+    const bool is_alone = !buffer.is_aliased && has_scalar + has_x2 + has_x4 == 1;
+    const auto declare = [&](std::string_view ending, std::string_view type) {
+      text +=
+          fmt::format("layout(set = 0, binding = {}, std430) {}{}{}buffer B{}{} {{ {} b{}{}[]; }};\n", i, coherent,
+                      is_alone ? "restrict " : "", buffer.is_written ? "" : "readonly ", i, ending, type, i, ending);
+    };
+    const std::string_view vector = at(kVectorElements, buffer.element);
+    if (has_scalar) declare("", at(kElements, buffer.element));
+    if (has_x2) declare("x2", fmt::format("{}vec2", vector));
+    if (has_x4) declare("x4", fmt::format("{}vec4", vector));
+  }
+  text +=
+      fmt::format("layout(set = 0, binding = {}, std430) buffer Fault {{ int fault[]; }};\n", kernel.buffers.size());
+  for (size_t i = 0; i < kernel.shared.size(); ++i)
+    text += fmt::format("shared {} s{}[{}];\n", array_name(kGlsl, kernel.shared[i].element), i, kernel.shared[i].count);
+  if (uses.mul_high || uses.philox) text += kMulHigh;
+  if (uses.pack_half) text += kPackHalf;
+  if (uses.unpack_half) text += kUnpackHalf;
+  if (uses.philox) text += kPhilox;
+
+  text +=
+      fmt::format("// {}\nvoid main() {{\n  if (arguments.guards != 0u && fault[0] != 0) {{ return; }}\n", kernel.name);
+  for (size_t i = 0; i < kernel.arrays.size(); ++i)
+    text += fmt::format("  {} a{}[{}];\n", array_name(kGlsl, kernel.arrays[i].element), i, kernel.arrays[i].count);
+  return fmt::format("{}{}}}\n", text, body);
+}
+
+}  // namespace
+
+const Spelling kGlsl{
+    .language = Language::glsl,
+    .name = "GLSL",
+    .values = kValues,
+    .elements = kElements,
+    .are_arrays_packed = false,
+    .f32_ending = "",
+    .texts = {.fma = "fma($0, $1, $2)",
+              .mul_high = "mul_high($0, $1)",
+              .pack_half = "pack_half($0)",
+              .unpack_half = "unpack_half($0)",
+              .philox = "philox($0, $1, $2, $3)",
+              .shuffle = "subgroupShuffleXor($0, $1)",
+              .thread = "gl_LocalInvocationID.x",
+              .block = {"gl_WorkGroupID.x", "gl_WorkGroupID.y", "gl_WorkGroupID.z"},
+              .cast = "$0($1)",
+              .value = "$0 $1 = $2;",
+              .float_mark = "precise ",
+              .variable = "$0 $1 = $2;",
+              .loop = "for (uint $0 = $1; $0 < $2; $0 += $3) {",
+              .unroll = "[[unroll]]",
+              .barrier = "memoryBarrierShared(); barrier();",
+              .barrier_everywhere = "memoryBarrierBuffer(); memoryBarrierShared(); barrier();",
+              .is_first_fault = "atomicCompSwap(fault[0], 0, 1) == 0",
+              .fault_word = "fault[$0] = $1;"},
+    .constant = constant,
+    .bitcast = bitcast,
+    .several = several,
+    .zeros = zeros,
+    .component = component,
+    .load = load,
+    .store = store,
+    .file = file,
+};
+
+}  // namespace tenon::render

@@ -1,0 +1,206 @@
+// What compilers say of rendered kernels: NVRTC of CUDA C++, glslang of GLSL, naga or tint of WGSL, each where it is
+// installed.
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "../error_text.h"
+#include "kernels.h"
+#include "tenon/render/render.h"
+
+namespace tenon::render {
+namespace {
+
+using ir::Op;
+
+// ---- CUDA ----
+
+struct Nvrtc {
+  int (*create)(void**, const char*, const char*, int, const char* const*, const char* const*) = nullptr;
+  int (*compile)(void*, int, const char* const*) = nullptr;
+  int (*log_size)(void*, size_t*) = nullptr;
+  int (*log)(void*, char*) = nullptr;
+  int (*destroy)(void**) = nullptr;
+
+  explicit operator bool() const { return create != nullptr; }
+};
+
+Nvrtc open_nvrtc() {
+  Nvrtc nvrtc;
+  void* library = nullptr;
+  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so",
+                           "/usr/local/cuda/lib/libnvrtc.so.13", "/usr/local/cuda/lib/libnvrtc.so"}) {
+    if ((library = dlopen(name, RTLD_NOW))) break;
+  }
+  if (!library) return nvrtc;
+  const auto find = [&](const char* name, auto& function) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+  };
+  find("nvrtcCreateProgram", nvrtc.create);
+  find("nvrtcCompileProgram", nvrtc.compile);
+  find("nvrtcGetProgramLogSize", nvrtc.log_size);
+  find("nvrtcGetProgramLog", nvrtc.log);
+  find("nvrtcDestroyProgram", nvrtc.destroy);
+  return nvrtc;
+}
+
+/// What NVRTC has to say; empty if it succeeds.
+std::string compile_cuda(const Nvrtc& nvrtc, const std::string& source) {
+  void* program = nullptr;
+  nvrtc.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr);
+  const char* const options[] = {"--gpu-architecture=sm_90", "-fmad=false"};
+  const int status = nvrtc.compile(program, 2, options);
+  size_t size = 0;
+  nvrtc.log_size(program, &size);
+  std::string log(size, '\0');
+  nvrtc.log(program, log.data());
+  nvrtc.destroy(&program);
+  log = log.c_str();
+  return status == 0 ? "" : fmt::format("{}\n{}", log, source);
+}
+
+TEST(Cuda, NvrtcCompilesEveryKernel) {
+  const Nvrtc nvrtc = open_nvrtc();
+  if (!nvrtc) GTEST_SKIP() << "no libnvrtc";
+  for (const KernelIr& kernel : all_kernels()) EXPECT_EQ(compile_cuda(nvrtc, render(kernel, Language::cuda)), "");
+}
+
+// ---- GLSL and WGSL ----
+
+bool is_on_path(const std::string& program) {
+  return std::system(fmt::format("command -v {} > /dev/null 2>&1", program).c_str()) == 0;
+}
+
+/// What a command says of a file, which is {0} in it and may have {0}.out beside it; empty if it succeeds.
+std::string check_file(const std::string& command, const std::string& source, const std::string& name) {
+  const auto folder = std::filesystem::temp_directory_path();
+  const std::string base = (folder / fmt::format("tenon_render_{}_{}", getpid(), name)).string(), log = base + ".log";
+  std::ofstream(base) << source;
+  const int status = std::system(fmt::format("({}) > {} 2>&1", fmt::format(fmt::runtime(command), base), log).c_str());
+  std::ifstream said(log);
+  const std::string text((std::istreambuf_iterator<char>(said)), {});
+  std::filesystem::remove(base);
+  std::filesystem::remove(log);
+  std::filesystem::remove(base + ".out");
+  return status == 0 ? "" : text + source;
+}
+
+/// The ops of a type that a language has, as rendering says.
+std::vector<Op> ops_in(Language language, Scalar type) {
+  std::vector<Op> ops;
+  for (const Op op : ops_of(type)) {
+    try {
+      render(ops_kernel(type, {op}), language);
+      ops.push_back(op);
+    } catch (const Error&) {
+    }
+  }
+  return ops;
+}
+
+/// All kernels; of the ops of a type those that the language has.
+std::vector<KernelIr> kernels_in(Language language) {
+  std::vector<KernelIr> kernels;
+  for (KernelIr& kernel : all_kernels()) {
+    if (!kernel.name.starts_with("ops_")) kernels.push_back(std::move(kernel));
+  }
+  for (const Scalar type : kValueTypes) {
+    if (const auto ops = ops_in(language, type); !ops.empty()) kernels.push_back(ops_kernel(type, ops));
+  }
+  return kernels;
+}
+
+TEST(Glsl, GlslangCompilesEveryKernel) {
+  if (!is_on_path("glslangValidator")) GTEST_SKIP() << "no glslangValidator";
+  std::string command = "glslangValidator --quiet -V --target-env vulkan1.2 -S comp -o {0}.out {0}";
+  if (is_on_path("spirv-val")) command += " && spirv-val --target-env vulkan1.2 {0}.out";
+  for (const KernelIr& kernel : kernels_in(Language::glsl))
+    EXPECT_EQ(check_file(command, render(kernel, Language::glsl), "kernel.comp"), "") << kernel.name;
+}
+
+TEST(Glsl, LacksNoOpButTheseOfFloats) {
+  for (const Scalar type : {Scalar::boolean, Scalar::i32, Scalar::u32, Scalar::i64, Scalar::u64})
+    EXPECT_EQ(ops_in(Language::glsl, type), ops_of(type)) << name(type);
+  EXPECT_EQ(ops_of(Scalar::f32).size() - ops_in(Language::glsl, Scalar::f32).size(), 4);
+  EXPECT_EQ(text_of([] { render(ops_kernel(Scalar::f32, {Op::erf}), Language::glsl); }),
+            "[render] GLSL has no spelling of erf on f32");
+  EXPECT_EQ(text_of([] { render(ops_kernel(Scalar::f32, {Op::mod}), Language::glsl); }),
+            "[render] GLSL has no spelling of mod on f32");
+  EXPECT_EQ(text_of([] { render(ops_kernel(Scalar::f64, {Op::exp}), Language::glsl); }),
+            "[render] GLSL has no spelling of exp on f64");
+}
+
+TEST(Wgsl, CompilesEveryKernelOf32Bits) {
+  const std::string validator = is_on_path("naga") ? "naga" : is_on_path("tint") ? "tint" : "";
+  size_t rendered = 0;
+  for (const KernelIr& kernel : kernels_in(Language::wgsl)) {
+    std::string source;
+    try {
+      source = render(kernel, Language::wgsl);
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("[render] WGSL has no "), std::string::npos) << error.what();
+      continue;
+    }
+    ++rendered;
+    if (validator.empty()) continue;
+    EXPECT_EQ(check_file(validator + " {0}", source, "kernel.wgsl"), "") << kernel.name;
+  }
+  EXPECT_GT(rendered, 20);
+  if (validator.empty()) GTEST_SKIP() << "no naga and no tint";
+}
+
+TEST(Wgsl, RefusesWhatItLacksByName) {
+  const auto refusal = [](const KernelIr& kernel) { return text_of([&] { render(kernel, Language::wgsl); }); };
+  EXPECT_EQ(refusal(copy_kernel(Scalar::u8)), "[render] WGSL has no u8 in buffers");
+  EXPECT_EQ(refusal(copy_kernel(Scalar::u16)), "[render] WGSL has no u16 in buffers");
+  EXPECT_EQ(refusal(copy_kernel(Scalar::boolean)), "[render] WGSL has no boolean in buffers");
+  EXPECT_EQ(refusal(copy_kernel(Scalar::i64)), "[render] WGSL has no i64");
+  EXPECT_EQ(refusal(copy_kernel(Scalar::f64)), "[render] WGSL has no f64");
+  EXPECT_EQ(refusal(fault_kernel()), "[render] WGSL has no i64");
+  EXPECT_EQ(refusal(ops_kernel(Scalar::f32, {Op::log1p})), "[render] WGSL has no spelling of log1p on f32");
+}
+
+TEST(Rendering, RefusesMatrixTiles) {
+  KernelIr kernel;
+  kernel.name = "tiles";
+  kernel.code.push_back({.kind = codegen::Inst::Kind::tile_zero});
+  EXPECT_EQ(text_of([&] { render(kernel, Language::opencl); }), "[render] OpenCL C has no matrix tiles (kernel tiles)");
+}
+
+TEST(Rendering, ReadsLikeCode) {
+  Builder b("scaled", 64);
+  const uint32_t x = b.add_buffer(Scalar::f32, false), y = b.add_buffer(Scalar::f32, true);
+  b.set_numbers(1);
+  const Id block = b.block(), first = b.mul(block, b.u32(64)), i = b.add(first, b.thread());
+  b.leave_if(b.is_not(b.less(i, b.convert(b.number(0), Scalar::u32))));
+  const Id value = b.load(x, i);
+  b.store(y, i, b.mul(value, b.f32(0.1)));
+  EXPECT_EQ(render(b.finish(), Language::opencl), R"(#pragma OPENCL FP_CONTRACT OFF
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
+void scaled(__global const uchar* restrict m0, ulong o0, __global uchar* restrict m1, ulong o1, ulong n0, __global int* fault, uint guards) {
+  if (guards != 0 && fault[0] != 0) return;
+  __global const float* b0 = (__global const float*)(m0 + o0);
+  __global float* b1 = (__global float*)(m1 + o1);
+  const uint v0 = (uint)get_group_id(0);
+  const uint v2 = v0 * 64u;
+  const uint v3 = (uint)get_local_id(0);
+  const uint v4 = v2 + v3;
+  const ulong v5 = n0;
+  const uint v6 = (uint)v5;
+  const bool v7 = v4 < v6;
+  const bool v9 = v7 != true;
+  if (v9) { return; }
+  const float v11 = b0[v4];
+  const float v13 = v11 * 0x1.99999ap-4f;
+  b1[v4] = v13;
+}
+)");
+}
+
+}  // namespace
+}  // namespace tenon::render
