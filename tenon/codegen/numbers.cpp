@@ -99,6 +99,15 @@ Id sigmoid(Builder& b, Scalar type, Id x) {
   return b.div(b.select(b.less(x, zero), e, one), b.add(one, e));
 }
 
+// By way of expm1, which is exact near 0, and reaches 1 where some languages' own tanh stays below it.
+Id tanh(Builder& b, Scalar type, Id x) {
+  const Id twice = b.math(Op::mul, type, {real(b, type, -2), b.math(Op::abs, type, {x})});
+  const Id e = b.math(Op::expm1, type, {twice});
+  const Id size = b.div(b.math(Op::neg, type, {e}), b.add(real(b, type, 2), e));
+  return b.select(b.less(x, real(b, type, 0)), b.math(Op::neg, type, {size}),
+                  b.select(b.equal(x, real(b, type, 0)), x, size));
+}
+
 // Divisors 0 and -1 are taken out: the first has no quotient, the second none for the lowest number.
 Id divide(Builder& b, Op op, Scalar type, Id x, Id y) {
   const Id zero = b.whole(type, 0), one = b.whole(type, 1);
@@ -241,6 +250,7 @@ Id apply(Builder& b, Op op, DType from, DType to, std::span<const Id> args) {
       case Op::equal: return b.equal(args[0], args[1]);
       case Op::maximum: return larger(b, from, args[0], args[1]);
       case Op::sigmoid: return sigmoid(b, type, args[0]);
+      case Op::tanh: return tanh(b, type, args[0]);
       case Op::idiv: return divide(b, op, type, args[0], args[1]);
       case Op::mod:
         return is_float(type) ? b.math(op, type, {args[0], args[1]}) : divide(b, op, type, args[0], args[1]);

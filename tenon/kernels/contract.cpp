@@ -31,7 +31,8 @@ using ir::Op;
 
 constexpr int64_t kLeastPart = 128;  // of the inner dimension
 constexpr int64_t kMostParts = 32;
-constexpr int64_t kUsualTile = 64;  // by which the work of a product is judged
+constexpr int64_t kLongestPart = 1 << 16;  // a longer sum would lose digits
+constexpr int64_t kUsualTile = 64;         // by which the work of a product is judged
 
 // One operand: a batch of matrices, as strides where the map allows.
 struct Side {
@@ -109,8 +110,9 @@ Problem problem_of(const ir::Call& call) {
 }
 
 bool needs_64_bits(const Problem& p) {
-  const double strips = static_cast<double>(p.elements());
-  return !codegen::fits_32(p.a.map) || !codegen::fits_32(p.b.map) || strips * kMostParts >= 2147483648.0;
+  const auto most_parts = static_cast<double>(std::max(kMostParts, ceil_div(p.depth, kLongestPart)));
+  return !codegen::fits_32(p.a.map) || !codegen::fits_32(p.b.map) ||
+         static_cast<double>(p.elements()) * most_parts >= 2147483648.0;
 }
 
 // The buffers of all kernels of a product: operands, addends, result.
@@ -367,8 +369,8 @@ class TiledProduct {
 int64_t parts_of(const Problem& p, const ir::Limits& limits) {
   const int64_t tiles = p.batches() * ceil_div(p.rows, kUsualTile) * ceil_div(p.columns, kUsualTile);
   if (tiles == 0 || p.elements() == 0) return 1;
-  const int64_t wanted = ceil_div(int64_t{limits.processors} * 2, tiles * 2);
-  return std::clamp<int64_t>(std::min(wanted, p.depth / kLeastPart), 1, kMostParts);
+  const int64_t wanted = std::min(ceil_div(limits.processors, tiles), p.depth / kLeastPart);
+  return std::max(std::clamp<int64_t>(wanted, 1, kMostParts), ceil_div(p.depth, kLongestPart));
 }
 
 // Adds up the parts of every element.
