@@ -65,6 +65,13 @@ cl_program build_of_binary(cl_context context, const Found& on, std::span<const 
 
 }  // namespace
 
+bool Step::is_idle(const device::Launch& launch) const {
+  if (global[0] == 0 || global[1] == 0 || global[2] == 0) return true;
+  if (!unless_same) return false;
+  const device::Arg &a = launch.args[(*unless_same)[0]], &b = launch.args[(*unless_same)[1]];
+  return a.buffer.handle == b.buffer.handle && a.offset == b.offset;
+}
+
 void Step::set_arguments(cl_kernel to, const device::Launch& launch, cl_mem fault) const {
   cl_uint index = 0;
   cl_int code = CL_SUCCESS;
@@ -128,6 +135,7 @@ void Compiler::add_step(Compiled& to, const codegen::Dispatch& dispatch, cl_prog
   step.numbers = ir.numbers;
   step.may_fault = ir.may_fault;
   step.writes_results = dispatch.writes_results;
+  step.unless_same = dispatch.unless_same;
 }
 
 device::ProgramRef Compiler::compile(const device::Kernel& kernel) {
@@ -141,6 +149,7 @@ device::ProgramRef Compiler::compile(const device::Kernel& kernel) {
 }
 
 std::string Compiler::saved_as(const device::Kernel& kernel) const {
+  if (keeps_programs_itself(on_)) return {};
   const codegen::Module module = module_of(kernel, limits_);
   if (module.dispatches.empty()) return {};
   std::string text =

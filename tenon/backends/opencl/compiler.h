@@ -21,8 +21,10 @@ struct Step {
   std::vector<codegen::Dispatch::Binding> buffers;
   uint32_t numbers = 0;
   bool may_fault = false, writes_results = true;
+  std::optional<std::array<uint32_t, 2>> unless_same;
 
-  bool is_empty() const { return global[0] == 0 || global[1] == 0 || global[2] == 0; }
+  /// Whether there is nothing to do: no blocks, or a copy onto itself.
+  bool is_idle(const device::Launch& launch) const;
   /// Gives this step's kernel, or another one made of the same function, everything that the launch brings: for each
   /// buffer memory and byte offset, the numbers, the fault words, and whether a fault keeps it from writing.
   void set_arguments(cl_kernel to, const device::Launch& launch, cl_mem fault) const;

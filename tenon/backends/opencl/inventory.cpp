@@ -107,6 +107,10 @@ Inventory look() {
   return all;
 }
 
+cl_device_fp_config config_of(const Found& found) {
+  return ask<cl_device_fp_config>(found.device, CL_DEVICE_SINGLE_FP_CONFIG);
+}
+
 uint32_t subgroup_of(const Found& found) {
   if (found.is_cpu) return 1;
   return ask<cl_uint>(found.device, kWarpSizeOfNvidia, 1);
@@ -132,24 +136,28 @@ ir::Limits limits_of(const Found& found) {
   if (!has_extension(found.device, "cl_khr_fp64")) limits.missing_dtypes.insert(DType::f64);
   const auto group =
       static_cast<uint32_t>(std::min<size_t>(1024, ask<size_t>(found.device, CL_DEVICE_MAX_WORK_GROUP_SIZE, 64)));
-  limits.max_threads = found.is_cpu ? std::min(64u, group) : group;
+  limits.max_threads = found.is_cpu ? std::min(256u, group) : group;
   limits.subgroup = subgroup_of(found);
   limits.processors = ask<cl_uint>(found.device, CL_DEVICE_MAX_COMPUTE_UNITS, 1);
   limits.shared_bytes = static_cast<uint32_t>(
       std::min<cl_ulong>(1 << 20, ask<cl_ulong>(found.device, CL_DEVICE_LOCAL_MEM_SIZE, 16 << 10)));
+  limits.has_fma = config_of(found) & CL_FP_FMA;
   if (!found.is_cpu) {  // a block a row, and as many as there are processors at once
     limits.few_rows = std::max(limits.few_rows, limits.processors);
-    limits.column_blocks = std::clamp(std::bit_ceil(limits.processors), 32u, 256u);
+    limits.column_blocks = std::clamp(std::bit_ceil(limits.processors) * 2, 32u, 512u);
+    limits.vector = 4;
   }
   return limits;
 }
 
 std::string build_options(const Found& found) {
   std::string options = compiles_version_3(found.device) ? "-cl-std=CL3.0" : "-cl-std=CL1.2";
-  const auto config = ask<cl_device_fp_config>(found.device, CL_DEVICE_SINGLE_FP_CONFIG);
-  if (config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) options += " -cl-fp32-correctly-rounded-divide-sqrt";
+  if (config_of(found) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) options += " -cl-fp32-correctly-rounded-divide-sqrt";
   return options;
 }
+
+// PoCL does, and to be asked for a binary makes it compile every kernel once more.
+bool keeps_programs_itself(const Found& found) { return found.platform_name == "Portable Computing Language"; }
 
 uint64_t memory_of(const Found& found) { return ask<cl_ulong>(found.device, CL_DEVICE_GLOBAL_MEM_SIZE); }
 

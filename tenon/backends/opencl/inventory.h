@@ -28,6 +28,8 @@ const Inventory& inventory();
 ir::Limits limits_of(const Found& found);
 /// The options with which programs are built there: nothing that changes what a number is.
 std::string build_options(const Found& found);
+/// Whether its platform keeps compiled programs between processes.
+bool keeps_programs_itself(const Found& found);
 /// Bytes of its memory, for messages.
 uint64_t memory_of(const Found& found);
 /// One line for people.

@@ -169,7 +169,7 @@ class OpenClRecording : public device::Recording {
     const auto& program = static_cast<const Compiled&>(*launch.program);
     programs_.push_back(launch.program);
     for (const Step& step : program.steps) {
-      if (step.is_empty()) continue;
+      if (step.is_idle(launch)) continue;
       cl_int code = CL_SUCCESS;
       cl_kernel kernel = cl().create_kernel(step.program, step.name.c_str(), &code);
       require(code, "a kernel cannot be made again");

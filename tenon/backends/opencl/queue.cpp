@@ -107,7 +107,7 @@ void Queue::start(const Step& step, cl_kernel kernel, const std::string& what) {
 void Queue::run(const device::Launch& c) {
   const auto& program = static_cast<const Compiled&>(*c.program);
   for (const Step& step : program.steps) {
-    if (step.is_empty()) continue;
+    if (step.is_idle(c)) continue;
     step.set_arguments(step.kernel, c, fault_);
     start(step, step.kernel, program.what);
   }
