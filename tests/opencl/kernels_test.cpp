@@ -1,0 +1,139 @@
+// The OpenCL device with kernels: programs on disk, copies into state behind a fault, recordings.
+
+#include <gtest/gtest.h>
+
+#include "tenon/device/registry.h"
+#include "tenon/tenon.h"
+#include "tests/error_text.h"
+
+namespace tenon {
+namespace {
+
+using device::Buffer;
+using device::Command;
+using device::Copy;
+using device::Download;
+using device::Fill;
+using device::Launch;
+
+class OpenClKernels : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const device::Absent& one : device::absent()) {
+      if (one.name == "opencl") GTEST_SKIP() << one.why;
+    }
+    device_ = &device::open(device::find("opencl"));
+  }
+
+  // Turns a matrix of two rows.
+  static device::Kernel turn() {
+    ir::Call call;
+    call.op = ir::Op::contiguous;
+    ir::IndexMap map(Dims{2, 3});
+    map.apply({ir::Op::permute, ir::AxesAttrs{Dims{1, 0}}});
+    call.inputs.push_back({DType::f32, map});
+    call.outputs.push_back({DType::f32, Dims{3, 2}});
+    return call;
+  }
+  Buffer upload(const std::vector<float>& values) {
+    const Buffer made = device_->allocate(values.size() * 4);
+    const Command command = device::Upload{std::as_bytes(std::span(values)), {made, 0, values.size() * 4}};
+    device_->send({&command, 1}, false);
+    return made;
+  }
+  std::vector<float> read(const Buffer& buffer) {
+    std::vector<float> values(buffer.bytes / 4);
+    const Command command = Download{{buffer, 0, buffer.bytes}, std::as_writable_bytes(std::span(values))};
+    device_->wait(device_->send({&command, 1}, true));
+    return values;
+  }
+  Launch launch(const device::ProgramRef& program, const Buffer& from, const Buffer& to) const {
+    Launch made{program, {}, 1};
+    made.args.push_back({from, 0, from.bytes});
+    made.args.push_back({to, 0, to.bytes});
+    return made;
+  }
+
+  device::Device* device_ = nullptr;
+};
+
+const std::vector<float> kRows = {1, 2, 3, 4, 5, 6}, kTurned = {1, 4, 2, 5, 3, 6};
+
+TEST_F(OpenClKernels, APlainProgramRuns) {
+  const device::ProgramRef program = device_->compiler().compile(turn());
+  const Buffer from = upload(kRows), to = upload({0, 0, 0, 0, 0, 0});
+  const Command command = launch(program, from, to);
+  device_->wait(device_->send({&command, 1}, true));
+  EXPECT_EQ(read(to), kTurned);
+  device_->release(from);
+  device_->release(to);
+}
+
+TEST_F(OpenClKernels, ASavedProgramRunsAgain) {
+  device::Compiler& compiler = device_->compiler();
+  const std::string name = compiler.saved_as(turn());  // nothing where the driver keeps programs itself
+  EXPECT_TRUE(name.empty() || name.find("__kernel") != std::string::npos) << name;
+  const std::vector<std::byte> saved = compiler.save(*compiler.compile(turn()));
+  const device::ProgramRef program = compiler.load(turn(), saved);
+  ASSERT_NE(program, nullptr);
+  const Buffer from = upload(kRows), to = upload({0, 0, 0, 0, 0, 0});
+  const Command command = launch(program, from, to);
+  device_->wait(device_->send({&command, 1}, true));
+  EXPECT_EQ(read(to), kTurned);
+  device_->release(from);
+  device_->release(to);
+}
+
+TEST_F(OpenClKernels, DamagedProgramsAreNotLoaded) {
+  device::Compiler& compiler = device_->compiler();
+  std::vector<std::byte> saved = compiler.save(*compiler.compile(turn()));
+  EXPECT_EQ(compiler.load(turn(), {}), nullptr);
+  EXPECT_EQ(compiler.load(turn(), std::span(saved).first(saved.size() / 2)), nullptr);
+}
+
+TEST_F(OpenClKernels, ARecordingKeepsItsArguments) {
+  const device::ProgramRef program = device_->compiler().compile(turn());
+  const Buffer from = upload(kRows), to = upload({0, 0, 0, 0, 0, 0}), elsewhere = upload({0, 0, 0, 0, 0, 0});
+  const Command recorded = launch(program, from, to), other = launch(program, to, elsewhere);
+  const auto recording = device_->record({&recorded, 1});
+  device_->send({&other, 1}, false);  // the same program with other arguments in between
+  const Command clear = Fill{{to, 0, to.bytes}};
+  device_->wait(recording->replay({&clear, 1}, true));
+  EXPECT_EQ(read(to), kTurned);
+  EXPECT_EQ(read(elsewhere), (std::vector<float>(6)));
+  for (const Buffer& each : {from, to, elsewhere}) device_->release(each);
+}
+
+TEST_F(OpenClKernels, ACopyIntoStateDoesNothingBehindAFault) {
+  const Device opencl("opencl");
+  const Buffer value = upload({7}), state = upload({1}), result = upload({1});
+  const Tensor table = from_vector(std::vector<float>{1, 2, 3}, {3}, opencl);
+  const Tensor bad = index_select(table, 0, full({2}, 7, Options(DType::i64, opencl)).clone() + 1).eval();
+  const std::vector<Command> copies = {Copy{{value, 0, 4}, {state, 0, 4}, true}, Copy{{value, 0, 4}, {result, 0, 4}}};
+  const device::Ticket ticket = device_->send(copies, false);
+  EXPECT_EQ(text_of([&] { device_->wait(ticket); }), "[gather] index 8 is out of range for axis 0 of size 3");
+  EXPECT_TRUE(device_->is_known_to_fail(ticket));
+  EXPECT_EQ(read(state), std::vector<float>{1});
+  EXPECT_EQ(read(result), std::vector<float>{7});
+  device_->wait(device_->send(copies, false));
+  EXPECT_EQ(read(state), std::vector<float>{7});
+  for (const Buffer& each : {value, state, result}) device_->release(each);
+}
+
+// What waits to be submitted when a fault becomes known was never meant to fail.
+TEST_F(OpenClKernels, WhatWasEnqueuedBeforeAFaultIsKnownAndSubmittedAfterRuns) {
+  const Device opencl("opencl");
+  const Buffer value = upload({7}), state = upload({1});
+  const Tensor table = from_vector(std::vector<float>{1, 2, 3}, {3}, opencl);
+  const Tensor bad = index_select(table, 0, full({2}, 7, Options(DType::i64, opencl)).clone() + 1).eval();
+  const device::Ticket failed = device_->submit(true);
+  const Command copy = Copy{{value, 0, 4}, {state, 0, 4}, true};
+  device_->enqueue({&copy, 1});
+  EXPECT_THROW(device_->wait(failed), Error);
+  device_->wait(device_->submit(true));
+  EXPECT_EQ(read(state), std::vector<float>{7});
+  for (const Buffer& each : {value, state}) device_->release(each);
+}
+
+}  // namespace
+}  // namespace tenon
