@@ -113,7 +113,7 @@ struct KernelIr {
 /// One run of a kernel over a grid of blocks.
 struct Dispatch {
   KernelIr kernel;
-  std::array<uint32_t, 3> blocks{1, 1, 1};
+  std::array<uint64_t, 3> blocks{1, 1, 1};
   struct Binding {
     uint32_t arg = 0;   // of the launch
     size_t offset = 0;  // bytes behind the beginning of the argument

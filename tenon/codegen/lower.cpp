@@ -26,11 +26,6 @@ namespace {
 using base::ceil_div;
 using ir::Instr;
 
-uint32_t grid(int64_t blocks) {
-  if (blocks > INT32_MAX) base::fail("codegen", "a kernel of {} blocks is too large for one launch", blocks);
-  return static_cast<uint32_t>(blocks);
-}
-
 // One kernel in the making: the builder, and what is known of the nest's values at this place of its code.
 struct Writing {
   Writing(std::string name, uint32_t threads, const ir::LoopNest& nest)
@@ -112,10 +107,11 @@ class Lowering {
 
   void finish(Writing& writing, std::array<int64_t, 3> blocks, bool writes_results = true) {
     if (blocks[0] <= 0 || blocks[1] <= 0 || blocks[2] <= 0) return;
-    made_.dispatches.push_back({writing.b.finish(),
-                                {grid(blocks[0]), grid(blocks[1]), grid(blocks[2])},
-                                std::move(writing.bindings),
-                                writes_results});
+    made_.dispatches.push_back(
+        {writing.b.finish(),
+         {static_cast<uint64_t>(blocks[0]), static_cast<uint64_t>(blocks[1]), static_cast<uint64_t>(blocks[2])},
+         std::move(writing.bindings),
+         writes_results});
   }
 
   Writing start(std::string_view kind, uint32_t threads) {

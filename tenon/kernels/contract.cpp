@@ -196,8 +196,8 @@ class TiledProduct {
     }
     write(part);
     return {b_.finish(),
-            {static_cast<uint32_t>(ceil_div(p_.columns, tile_.columns)),
-             static_cast<uint32_t>(ceil_div(p_.rows, tile_.rows)), static_cast<uint32_t>(p_.batches() * parts_)},
+            {static_cast<uint64_t>(ceil_div(p_.columns, tile_.columns)),
+             static_cast<uint64_t>(ceil_div(p_.rows, tile_.rows)), static_cast<uint64_t>(p_.batches() * parts_)},
             bindings_of(p_),
             parts_ == 1};
   }
@@ -389,7 +389,7 @@ Dispatch add_parts(const Problem& p, int64_t parts, const ir::Limits& limits) {
     b.set(total, codegen::join(b, Op::sum, p.sums, b.get(total), next));
   });
   b.store(buffers.out, at, finished(b, p, buffers, b.get(total), at, b.mod(at, b.whole(type, p.columns))));
-  return {b.finish(), {static_cast<uint32_t>(ceil_div(p.elements(), threads)), 1, 1}, bindings_of(p), true};
+  return {b.finish(), {static_cast<uint64_t>(ceil_div(p.elements(), threads)), 1, 1}, bindings_of(p), true};
 }
 
 }  // namespace
