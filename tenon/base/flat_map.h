@@ -34,6 +34,7 @@ class FlatMap {
     const uint32_t at = table_[slot_of(key)];
     return at == kFree ? nullptr : &entries_[at].value;
   }
+  T* find(Key key) { return const_cast<T*>(std::as_const(*this).find(key)); }
   bool contains(Key key) const { return find(key) != nullptr; }
   const T& at(Key key) const {
     const T* found = find(key);
@@ -96,7 +97,8 @@ class FlatSet {
 
   class Iterator {
    public:
-    explicit Iterator(typename std::vector<typename FlatMap<Key, std::nullptr_t>::Entry>::const_iterator at) : at_(at) {}
+    explicit Iterator(typename std::vector<typename FlatMap<Key, std::nullptr_t>::Entry>::const_iterator at)
+        : at_(at) {}
     Key operator*() const { return at_->key; }
     Iterator& operator++() {
       ++at_;

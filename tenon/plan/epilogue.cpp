@@ -87,8 +87,8 @@ bool EpilogueMatcher::is_free_contract(const Node& node, DType sums) const {
 }
 
 size_t EpilogueMatcher::uses_of(const Node& node) const {
-  const auto found = uses_.find(&node);
-  return found == uses_.end() ? 0 : found->second;
+  const size_t* found = uses_.find(&node);
+  return found ? *found : 0;
 }
 
 // What is added, and how it is seen: a 16-bit bias is widened by the product itself.

@@ -2,8 +2,6 @@
 
 #pragma once
 
-#include <unordered_map>
-
 #include "tenon/ir/limits.h"
 #include "tenon/plan/assemble.h"
 #include "tenon/plan/expression.h"
@@ -11,7 +9,7 @@
 namespace tenon::plan {
 
 /// How many readers a node has, seen through views. What is put together from pieces reads the pieces.
-using Uses = std::unordered_map<const ir::Node*, size_t>;
+using Uses = ByNode<size_t>;
 Uses count_uses(const std::vector<ir::NodeRef>& order, const Assemblies& assemblies);
 
 /// Decides for the nodes of one plan, operands first.
@@ -50,7 +48,7 @@ class StoredValues {
   const ir::Limits& limits_;
   const Uses& uses_;
   Nodes& stored_;
-  std::unordered_map<const ir::Node*, Behind> behind_;  // of values that are not stored
+  ByNode<Behind> behind_;  // of values that are not stored
 };
 
 }  // namespace tenon::plan
