@@ -17,6 +17,7 @@
 namespace tenon::ir {
 
 class Node;
+struct Inferred;  // infer.h
 
 /// A counted reference to a node.
 class NodeRef {
@@ -110,6 +111,7 @@ class Node {
   Node() = default;
   ~Node() = default;
   static void release(Node* node);
+  static NodeRef record(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred);
 
   std::atomic<uint32_t> references_{1};
   std::atomic<bool> evaluated_{false};  // threads that record may look while another evaluates
@@ -142,8 +144,8 @@ struct CustomRule {
   std::function<std::vector<Value>(std::span<const Value> operands, std::span<const Value> grads)> backward;
 };
 
-/// While alive, this thread makes nodes of a realm of their own: none of them is found from outside, and none from outside
-/// is found again here. What is recorded to be run again must not meet values that happen to be there.
+/// While alive, this thread makes nodes of a realm of their own: none of them is found from outside, and none from
+/// outside is found again here. What is recorded to be run again must not meet values that happen to be there.
 class InRealm {
  public:
   explicit InRealm(uint64_t realm);

@@ -57,7 +57,9 @@ std::span<const Value> evaluated_from(const Node& node) {
 
 }  // namespace
 
-std::vector<NodeRef> order_of_evaluation(std::span<const Value> outputs) { return walk(outputs, evaluated_from); }
+std::vector<NodeRef> order_of_evaluation(std::span<const Value> outputs) {
+  return walk(outputs, [](const Node& node) { return evaluated_from(node); });
+}
 
 std::vector<NodeRef> order_of_evaluation(std::span<const Value> outputs,
                                          const std::function<const std::vector<Value>*(const Node&)>& instead) {

@@ -4,7 +4,6 @@
 #include "tenon/plan/expression.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "tenon/base/hash.h"
 #include "tenon/ir/walk.h"
@@ -26,17 +25,25 @@ class Walk {
   Walk(const Nodes& stored, const ir::Limits& limits) : stored_(stored), limits_(limits) {}
 
   Expression of_node(const NodeRef& node) {
-    computed(Value{node, 0}, IndexMap(node->type().shape));
+    computed(Value{node, 0}, Way(IndexMap(node->type().shape)));
     return std::move(made_);
   }
   Expression of_operand(const Value& operand) {
-    seen(operand);
+    seen(operand, Way(IndexMap(operand.shape())));
     return std::move(made_);
   }
 
  private:
-  static uint64_t key_of(const Value& value, const IndexMap& map) {
-    return base::mix(base::mix(reinterpret_cast<uintptr_t>(value.node.get()), value.index), map.hash());
+  // From a value to the shape of the whole expression. The operands of an elementwise op are seen the same way, so few
+  // ways are looked for and hashed.
+  struct Way {
+    explicit Way(IndexMap from) : map(std::move(from)), hash(map.hash()) {}
+    IndexMap map;
+    uint64_t hash;
+  };
+
+  static uint64_t key_of(const Value& value, const Way& way) {
+    return base::mix(base::mix(reinterpret_cast<uintptr_t>(value.node.get()), value.index), way.hash);
   }
 
   // The way from a value of this shape to the shape of the whole expression: the moves of all views passed, innermost
@@ -47,38 +54,24 @@ class Walk {
     return map;
   }
 
-  // The instruction that gives `value` seen through the views passed so far, and through those around it.
-  uint32_t seen(const Value& top) {
+  // The instruction that gives `top` seen through the views passed so far, and through those around it. `outer` leads
+  // through the views passed so far.
+  uint32_t seen(const Value& top, const Way& outer) {
     struct Pad {
       Dims inner;    // the shape below it
       size_t moves;  // how many moves lead from there
     };
     base::SmallVector<Pad, 1> pads;
-    const size_t outer = moves_.size();
-    Value value = top;
-    while (!value.node->evaluated() && ir::is_transparent(*value.node)) {
-      const Node& view = *value.node;
+    const size_t passed = moves_.size();
+    const Value* at = &top;
+    for (; !at->node->evaluated() && ir::is_transparent(*at->node); at = &ir::shown_by(*at->node, at->index)) {
+      const Node& view = *at->node;
       if (view.info().kind == Kind::movement) moves_.push_back(ir::move_of(view.op(), view.attrs()));
       if (view.op() == Op::pad) pads.push_back({view.input(0).shape(), moves_.size()});
-      ir::step_through(value);
     }
-    const Node& node = *value.node;
-    IndexMap map = map_from(value.shape());
-    uint32_t made = 0;
-    bool is_read = false;
-    const uint64_t key = key_of(value, map);
-    if (const auto known = known_.find(key); known != known_.end()) {
-      made = known->second;
-      is_read = made_.code[made].kind == Instr::Kind::load || made_.code[made].kind == Instr::Kind::gather;
-    } else if (node.evaluated() || !is_inline(node, limits_) || stored_.contains(&node)) {
-      is_read = true;
-      made = read(value, std::move(map));
-      known_.emplace(key, made);
-    } else {
-      is_read = node.op() == Op::gather;
-      made = computed(value, std::move(map));
-      known_.emplace(key, made);
-    }
+    const bool has_views = moves_.size() > passed;
+    const auto [made, is_read] = has_views ? base_seen(*at, Way(map_from(at->shape()))) : base_seen(*at, outer);
+    uint32_t chosen = made;
     if (!is_read) {  // reads give 0 in padding; what was computed from padding is not 0 in general: choose
       for (size_t i = pads.size(); i-- > 0;) {
         Instr valid;
@@ -87,33 +80,52 @@ class Walk {
         moves_.resize(pads[i].moves);
         valid.map = map_from(pads[i].inner);
         const uint32_t where = add(std::move(valid));
-        made = apply(Op::where, top.dtype(), {where, made, number(0, top.dtype())});
+        chosen = apply(Op::where, top.dtype(), {where, chosen, number(0, top.dtype())});
       }
     }
-    moves_.resize(outer);
-    return made;
+    moves_.resize(passed);
+    return chosen;
   }
 
-  uint32_t read(const Value& value, IndexMap map) {
+  struct Made {
+    uint32_t instr;
+    bool is_read;
+  };
+
+  // The same of a value without views around it.
+  Made base_seen(const Value& value, const Way& way) {
+    const Node& node = *value.node;
+    const uint64_t key = key_of(value, way);
+    if (const uint32_t* known = known_.find(key)) {
+      const Instr::Kind kind = made_.code[*known].kind;
+      return {*known, kind == Instr::Kind::load || kind == Instr::Kind::gather};
+    }
+    const bool is_stored = node.evaluated() || !is_inline(node, limits_) || stored_.contains(&node);
+    const uint32_t made = is_stored ? read(value, way.map) : computed(value, way);
+    known_.emplace(key, made);
+    return {made, is_stored || node.op() == Op::gather};
+  }
+
+  uint32_t read(const Value& value, const IndexMap& map) {
     Instr load;
     load.kind = Instr::Kind::load;
     load.dtype = value.dtype();
     load.buffer = static_cast<uint32_t>(made_.reads.size());
-    made_.reads.push_back({value, std::move(map)});
+    made_.reads.push_back({value, map});
     return add(std::move(load));
   }
 
-  uint32_t computed(const Value& value, IndexMap map) {
+  uint32_t computed(const Value& value, const Way& way) {
     const Node& node = *value.node;
     ++made_.work;
     switch (node.op()) {
       case Op::constant: {
         const uint32_t made = number(node.attrs_as<ir::ConstantAttrs>().bits, value.dtype());
-        if (!map.has_padding()) return made;
+        if (!way.map.has_padding()) return made;
         Instr valid;
         valid.kind = Instr::Kind::valid;
         valid.dtype = DType::boolean;
-        valid.map = std::move(map);
+        valid.map = way.map;
         const uint32_t where = add(std::move(valid));
         return apply(Op::where, value.dtype(), {where, made, number(0, value.dtype())});
       }
@@ -121,7 +133,7 @@ class Walk {
         Instr ramp;
         ramp.kind = Instr::Kind::ramp;
         ramp.dtype = value.dtype();
-        ramp.map = std::move(map);
+        ramp.map = way.map;
         return add(std::move(ramp));
       }
       case Op::random_bits: {  // its state is read as a whole, not through the view of its words
@@ -129,7 +141,7 @@ class Walk {
         Instr random;
         random.kind = Instr::Kind::random;
         random.dtype = value.dtype();
-        random.map = std::move(map);
+        random.map = way.map;
         random.bits = node.attrs_as<ir::RandomAttrs>().offset;
         const auto same = std::find_if(made_.reads.begin(), made_.reads.end(),
                                        [&](const Read& read) { return read.as_a_whole && read.value == state; });
@@ -141,7 +153,7 @@ class Walk {
       default: break;
     }
     base::SmallVector<uint32_t, 3> args;
-    for (const Value& input : node.inputs()) args.push_back(seen(input));
+    for (const Value& input : node.inputs()) args.push_back(seen(input, way));
     return apply(node.op(), value.dtype(), std::move(args));
   }
 
@@ -162,7 +174,7 @@ class Walk {
     const size_t outer = moves_.size();
     moves_.push_back({Op::expand, ir::ShapeAttrs{shape}});
     moves_.push_back({Op::reshape, ir::ShapeAttrs{index_dims}});
-    const uint32_t index = seen(node.input(1));
+    const uint32_t index = seen(node.input(1), Way(map_from(index_shape)));
     moves_.resize(outer);
     ir::Seen source = ir::look_through(node.input(0));
     Instr gather;
@@ -206,8 +218,8 @@ class Walk {
 
   const Nodes& stored_;
   const ir::Limits& limits_;
-  std::vector<Move> moves_;                       // from the reader down: the last is applied first
-  std::unordered_map<uint64_t, uint32_t> known_;  // instructions by node and map
+  std::vector<Move> moves_;                  // from the reader down: the last is applied first
+  base::FlatMap<uint64_t, uint32_t> known_;  // instructions by node and map
   Expression made_;
 };
 

@@ -518,9 +518,7 @@ class Fuser {
     std::vector<bool> written;
     for (const Member& member : draft.members)
       written.push_back(member.kind == Member::Kind::column || is_written(member.node.get()));
-    FusedKernel kernel = build_nest(draft.space, draft.members, written, limits_);
-    draft.members.clear();  // the kernel says it all
-    return kernel;
+    return build_nest(draft.space, std::move(draft.members), written, limits_);
   }
 
   const std::vector<NodeRef>& order_;

@@ -82,6 +82,14 @@ bool StoredValues::is_cheaper_stored(const Node& node, const Behind& all) const 
 
 StoredValues::Behind StoredValues::behind_operands(const Node& node) const {
   Behind all;
+  size_t inlined = 1, sources = 0;  // at most: the node itself comes last
+  for (const Value& input : node.inputs()) {
+    const Behind* found = behind_.find(ir::base_node(input));
+    inlined += found ? found->inlined.size() : 0;
+    sources += found ? found->sources.size() : 1;
+  }
+  all.inlined.reserve(inlined);
+  all.sources.reserve(sources);
   const auto add_source = [&](const Node* source, int64_t elements) {
     for (Behind::Source& known : all.sources) {
       if (known.node != source) continue;
