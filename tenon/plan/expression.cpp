@@ -211,7 +211,7 @@ class Walk {
     return add(std::move(instr));
   }
 
-  uint32_t add(Instr instr) {
+  uint32_t add(Instr&& instr) {
     made_.code.push_back(std::move(instr));
     return static_cast<uint32_t>(made_.code.size() - 1);
   }

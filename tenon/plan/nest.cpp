@@ -208,7 +208,7 @@ class Builder {
   }
 
   // Constant along the row, it is done once per row.
-  uint32_t add_mapped(Instr instr, const std::vector<Move>& moves) {
+  uint32_t add_mapped(Instr&& instr, const std::vector<Move>& moves) {
     instr.map.apply(moves);
     bool constant = instr.args.empty() || nest_.code[instr.args[0]].per_row;
     for (size_t axis = nest_.row_rank; axis < nest_.space.size(); ++axis)
@@ -218,7 +218,7 @@ class Builder {
     return add(std::move(instr));
   }
 
-  uint32_t add(Instr instr) {
+  uint32_t add(Instr&& instr) {
     const uint64_t key = hash(instr);
     const auto [known, fresh] = known_.emplace(key, static_cast<uint32_t>(nest_.code.size()));
     if (!fresh && nest_.code[known] == instr) return known;
@@ -325,6 +325,7 @@ FusedKernel build_nest(const GroupSpace& space, std::vector<Member> members, con
 
 void move_stores_back(ir::LoopNest& nest) {
   std::vector<Instr> code, stores;
+  code.reserve(nest.code.size());
   std::vector<uint32_t> at(nest.code.size(), 0);
   for (size_t i = 0; i < nest.code.size(); ++i) {
     Instr& instr = nest.code[i];

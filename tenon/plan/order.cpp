@@ -4,23 +4,10 @@
 
 #include <algorithm>
 
-#include "tenon/ir/walk.h"
-
 namespace tenon::plan {
 namespace {
 
 using ir::Node;
-using ir::Value;
-
-// What a unit reads and makes, each node once.
-std::vector<const Node*> nodes_of(const std::vector<Value>& values) {
-  std::vector<const Node*> nodes;
-  for (const Value& value : values) {
-    const Node* node = ir::base_node(value);
-    if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
-  }
-  return nodes;
-}
 
 size_t result_bytes(const Node& node) {
   size_t bytes = 0;
@@ -35,11 +22,11 @@ class Scheduler {
       : kept_(kept), pieces_(pieces), reads_(units.size()), makes_(units.size()), waits_for_(units.size(), 0) {
     Nodes made;
     for (size_t i = 0; i < units.size(); ++i) {
-      makes_[i] = nodes_of(results_of(units[i]));
+      makes_[i] = nodes_made_by(units[i]);
       for (const Node* node : makes_[i]) made.insert(node);
     }
     for (size_t i = 0; i < units.size(); ++i) {
-      for (const Node* node : nodes_of(operands_of(units[i]))) {
+      for (const Node* node : nodes_read_by(units[i])) {
         if (!made.contains(node)) continue;  // there before the plan runs
         reads_[i].push_back(node);
         readers_[node].push_back(i);
@@ -119,7 +106,7 @@ class Scheduler {
   }
 
   const Nodes &kept_, &pieces_;
-  std::vector<std::vector<const Node*>> reads_, makes_;
+  std::vector<NodeList> reads_, makes_;
   std::vector<size_t> waits_for_;  // values that are not there yet
   std::vector<bool> done_;
   ByNode<std::vector<size_t>> readers_;
@@ -148,19 +135,18 @@ void move_behind_faults(std::vector<Unit>& units, const std::vector<bool>& write
   while (end > 0 && !may_fault(units[end - 1])) --end;
   Nodes late;
   for (size_t i = 0; i < end; ++i) {
-    const std::vector<Value> reads = operands_of(units[i]);
-    const bool waits = !late.empty() && std::any_of(reads.begin(), reads.end(), [&](const Value& value) {
-      return late.contains(ir::base_node(value));
-    });
+    const NodeList reads = nodes_read_by(units[i]);
+    const bool waits =
+        !late.empty() && std::any_of(reads.begin(), reads.end(), [&](const Node* node) { return late.contains(node); });
     if (waits && may_fault(units[i])) return;
     if (!waits && !writes_state[i]) continue;
-    for (const Value& result : results_of(units[i])) late.insert(result.node.get());
+    for (const Node* made : nodes_made_by(units[i])) late.insert(made);
   }
   if (late.empty()) return;
   std::vector<Unit> early, behind;
   for (size_t i = 0; i < end; ++i) {
-    const std::vector<Value> results = results_of(units[i]);
-    const bool is_late = !results.empty() && late.contains(results[0].node.get());
+    const NodeList made = nodes_made_by(units[i]);
+    const bool is_late = !made.empty() && late.contains(made[0]);
     (is_late ? behind : early).push_back(std::move(units[i]));
   }
   std::move(behind.begin(), behind.end(), std::move(early.begin(), early.end(), units.begin()));

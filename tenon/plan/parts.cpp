@@ -63,11 +63,7 @@ void pass_targets_up(Parts& parts, const std::vector<Unit>& units, const Nodes& 
   if (parts.of.empty()) return;
   ByNode<size_t> readers;
   for (const Unit& unit : units) {
-    Nodes seen;  // a unit that reads a value twice is one reader
-    for (const Value& value : operands_of(unit)) {
-      const Node* node = ir::base_node(value);
-      if (seen.insert(node)) ++readers[node];
-    }
+    for (const Node* node : nodes_read_by(unit)) ++readers[node];
   }
   const auto pass = [&](const Value& from, const Value& to) {
     const Part* part = parts.find(to.node.get());

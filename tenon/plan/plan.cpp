@@ -59,9 +59,9 @@ std::vector<Unit> one_op_per_unit(const std::vector<NodeRef>& order) {
 // Whether a unit makes a store that is kept, or writes what such a store puts together.
 bool writes_kept_state(const Unit& unit, const Nodes& kept, const Parts& parts) {
   if (unit.call && unit.call->op() == Op::store && kept.contains(unit.call.get())) return true;
-  const std::vector<Value> results = results_of(unit);
-  return std::any_of(results.begin(), results.end(), [&](const Value& result) {
-    const Part* part = parts.find(result.node.get());
+  const NodeList made = nodes_made_by(unit);
+  return std::any_of(made.begin(), made.end(), [&](const Node* node) {
+    const Part* part = parts.find(node);
     return part && part->whole->op() == Op::store && kept.contains(part->whole.get());
   });
 }

@@ -2,6 +2,8 @@
 
 #include "tenon/plan/rewrite.h"
 
+#include <algorithm>
+
 #include "tenon/base/flat_map.h"
 #include "tenon/ir/topology.h"
 
@@ -25,13 +27,14 @@ std::vector<Value> rewrite(std::span<const Value> outputs, const std::vector<Nod
   };
   for (const NodeRef& node : order) {
     if (node->evaluated()) continue;
-    bool changed = realm != 0 && node->realm() != realm && node->op() != ir::Op::buffer;
+    const std::span<const Value> before = node->inputs();
+    const bool is_new_below = std::any_of(before.begin(), before.end(), [&](const Value& v) { return !(now(v) == v); });
+    const bool changed = is_new_below || (realm != 0 && node->realm() != realm && node->op() != ir::Op::buffer);
     ir::Operands inputs;
-    for (const Value& input : node->inputs()) {
-      inputs.push_back(now(input));
-      changed = changed || !(inputs.back() == input);
+    if (changed) {
+      for (const Value& input : before) inputs.push_back(now(input));
     }
-    if (auto results = rule(*node, {inputs.data(), inputs.size()})) {
+    if (auto results = rule(*node, changed ? std::span<const Value>(inputs.data(), inputs.size()) : before)) {
       replaced.emplace(node.get(), Results(results->begin(), results->end()));
     } else if (changed) {
       const NodeRef made = Node::make_like(*node, std::move(inputs));

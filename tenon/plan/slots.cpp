@@ -29,7 +29,7 @@ class Assigner {
 
   Plan run() {
     for (size_t i = 0; i < units_.size(); ++i) {
-      for (const Value& operand : operands_of(units_[i])) last_unit_[ir::base_node(operand)] = i;
+      for (const Node* node : nodes_read_by(units_[i])) last_unit_[node] = i;
       if (may_fault(units_[i])) ++faults_left_;
     }
     for (Unit& unit : units_) {

@@ -106,8 +106,10 @@ StoredValues::Behind StoredValues::behind_operands(const Node& node) const {
       add_source(base, is_table ? ir::count(node.type().shape) : elements_behind(input));
       continue;
     }
+    const auto known = static_cast<ptrdiff_t>(all.inlined.size());  // none is there twice within one operand
     for (const Node* inner : found->inlined) {
-      if (std::find(all.inlined.begin(), all.inlined.end(), inner) == all.inlined.end()) all.inlined.push_back(inner);
+      const auto end = all.inlined.begin() + known;
+      if (std::find(all.inlined.begin(), end, inner) == end) all.inlined.push_back(inner);
     }
     const int64_t seen = elements_behind(input);
     for (const Behind::Source& source : found->sources) add_source(source.node, std::min(source.elements, seen));
