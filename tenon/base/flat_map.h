@@ -44,7 +44,7 @@ class FlatMap {
 
   /// The value under the key, and whether it is new.
   std::pair<T&, bool> emplace(Key key, T value) {
-    if (2 * (entries_.size() + 1) > table_.size()) rebuild(2 * table_.size());
+    if (2 * (entries_.size() + 1) > table_.size()) rebuild(4 * table_.size());
     uint32_t& at = table_[slot_of(key)];
     const bool is_new = at == kFree;
     if (is_new) {

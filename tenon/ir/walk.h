@@ -11,7 +11,8 @@ namespace tenon::ir {
 
 /// Whether a node's result is an operand's, moved or merely marked: it has no value of its own.
 inline bool is_transparent(const Node& node) {
-  return node.info().kind == Kind::movement || node.info().is(kPassThrough);
+  const OpInfo& info = node.info();
+  return info.kind == Kind::movement || info.is(kPassThrough);
 }
 
 /// The operand that a transparent node shows as its result `index`.

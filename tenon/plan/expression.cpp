@@ -74,12 +74,8 @@ class Walk {
     uint32_t chosen = made;
     if (!is_read) {  // reads give 0 in padding; what was computed from padding is not 0 in general: choose
       for (size_t i = pads.size(); i-- > 0;) {
-        Instr valid;
-        valid.kind = Instr::Kind::valid;
-        valid.dtype = DType::boolean;
         moves_.resize(pads[i].moves);
-        valid.map = map_from(pads[i].inner);
-        const uint32_t where = add(std::move(valid));
+        const uint32_t where = valid(map_from(pads[i].inner));
         chosen = apply(Op::where, top.dtype(), {where, chosen, number(0, top.dtype())});
       }
     }
@@ -107,12 +103,9 @@ class Walk {
   }
 
   uint32_t read(const Value& value, const IndexMap& map) {
-    Instr load;
-    load.kind = Instr::Kind::load;
-    load.dtype = value.dtype();
-    load.buffer = static_cast<uint32_t>(made_.reads.size());
+    add(Instr::Kind::load, value.dtype()).buffer = static_cast<uint32_t>(made_.reads.size());
     made_.reads.push_back({value, map});
-    return add(std::move(load));
+    return last();
   }
 
   uint32_t computed(const Value& value, const Way& way) {
@@ -122,32 +115,23 @@ class Walk {
       case Op::constant: {
         const uint32_t made = number(node.attrs_as<ir::ConstantAttrs>().bits, value.dtype());
         if (!way.map.has_padding()) return made;
-        Instr valid;
-        valid.kind = Instr::Kind::valid;
-        valid.dtype = DType::boolean;
-        valid.map = way.map;
-        const uint32_t where = add(std::move(valid));
+        const uint32_t where = valid(way.map);
         return apply(Op::where, value.dtype(), {where, made, number(0, value.dtype())});
       }
       case Op::iota: {
-        Instr ramp;
-        ramp.kind = Instr::Kind::ramp;
-        ramp.dtype = value.dtype();
-        ramp.map = way.map;
-        return add(std::move(ramp));
+        add(Instr::Kind::ramp, value.dtype()).map = way.map;
+        return last();
       }
       case Op::random_bits: {  // its state is read as a whole, not through the view of its words
         const Value& state = node.input(0);
-        Instr random;
-        random.kind = Instr::Kind::random;
-        random.dtype = value.dtype();
+        Instr& random = add(Instr::Kind::random, value.dtype());
         random.map = way.map;
         random.bits = node.attrs_as<ir::RandomAttrs>().offset;
         const auto same = std::find_if(made_.reads.begin(), made_.reads.end(),
                                        [&](const Read& read) { return read.as_a_whole && read.value == state; });
         random.buffer = static_cast<uint32_t>(same - made_.reads.begin());
         if (same == made_.reads.end()) made_.reads.push_back({state, IndexMap(state.shape()), true});
-        return add(std::move(random));
+        return last();
       }
       case Op::gather: return looked_up(value);
       default: break;
@@ -177,9 +161,7 @@ class Walk {
     const uint32_t index = seen(node.input(1), Way(map_from(index_shape)));
     moves_.resize(outer);
     ir::Seen source = ir::look_through(node.input(0));
-    Instr gather;
-    gather.kind = Instr::Kind::gather;
-    gather.dtype = value.dtype();
+    Instr& gather = add(Instr::Kind::gather, value.dtype());
     gather.args.push_back(index);
     gather.stride = source.map.views()[0].strides[axis];
     gather.bits = static_cast<uint64_t>(source_shape[axis]);
@@ -191,30 +173,34 @@ class Walk {
     source.map.apply(Move{Op::expand, ir::ShapeAttrs{shape}});
     for (size_t i = moves_.size(); i-- > 0;) source.map.apply(moves_[i]);
     made_.reads.push_back({source.base, std::move(source.map), true});
-    return add(std::move(gather));
+    return last();
   }
 
   uint32_t number(uint64_t bits, DType dtype) {
-    Instr number;
-    number.kind = Instr::Kind::number;
-    number.dtype = dtype;
-    number.bits = bits;
-    return add(std::move(number));
+    add(Instr::Kind::number, dtype).bits = bits;
+    return last();
   }
 
   uint32_t apply(Op op, DType dtype, base::SmallVector<uint32_t, 3> args) {
-    Instr instr;
-    instr.kind = Instr::Kind::apply;
+    Instr& instr = add(Instr::Kind::apply, dtype);
     instr.op = op;
-    instr.dtype = dtype;
     instr.args = std::move(args);
-    return add(std::move(instr));
+    return last();
   }
 
-  uint32_t add(Instr&& instr) {
-    made_.code.push_back(std::move(instr));
-    return static_cast<uint32_t>(made_.code.size() - 1);
+  uint32_t valid(IndexMap map) {
+    add(Instr::Kind::valid, DType::boolean).map = std::move(map);
+    return last();
   }
+
+  // Made where it stays: an instruction is large. The reference is good until the next one comes.
+  Instr& add(Instr::Kind kind, DType dtype) {
+    Instr& instr = made_.code.emplace_back();
+    instr.kind = kind;
+    instr.dtype = dtype;
+    return instr;
+  }
+  uint32_t last() const { return static_cast<uint32_t>(made_.code.size() - 1); }
 
   const Nodes& stored_;
   const ir::Limits& limits_;

@@ -69,8 +69,8 @@ class Fuser {
         place_reduction(node);
       else if (!is_inline(*node, limits_))
         place_call(node);
-      else if (stored_.contains(node.get()) && !place_in_epilogue(node) && !place_as_activation(node))
-        place_elementwise(node);
+      else if (stored_.contains(node.get()) && !place_in_epilogue(node))
+        place_computed(node);
     }
     find_shared();
     return finish();
@@ -311,8 +311,12 @@ class Fuser {
     return reads;
   }
 
-  void place_elementwise(const NodeRef& node) {
+  void place_computed(const NodeRef& node) {
     Expression made = expression_of(node, stored_, limits_);
+    if (!place_as_activation(node, made)) place_elementwise(node, std::move(made));
+  }
+
+  void place_elementwise(const NodeRef& node, Expression made) {
     const Dims& shape = node->type().shape;
     const bool is_total = assemblies_.totals.contains(node.get());  // joined with others, it would wait for theirs
     const uint32_t earliest = earliest_level(node);
@@ -400,10 +404,9 @@ class Fuser {
 
   // An activation of a product's result, or of its gradient, that the product can compute itself. Values that are
   // computed again are there because the product is long past.
-  bool place_as_activation(const NodeRef& node) {
+  bool place_as_activation(const NodeRef& node, const Expression& made) {
     if (!limits_.fuses || !limits_.gelu_epilogue || size_of(node->type().dtype) != 2 || behind_.contains(node.get()))
       return false;
-    const Expression made = expression_of(node, stored_, limits_);
     const bool is_plain = std::all_of(made.reads.begin(), made.reads.end(), [&](const Read& read) {
       return !read.as_a_whole && read.map.is_contiguous() && read.value.dtype() == node->type().dtype &&
              ir::count(read.value.shape()) == ir::count(node->type().shape);

@@ -90,10 +90,11 @@ class Recompute {
       const bool is_written = !is_inline(*node, limits_) || stored_.contains(node.get());
       if (node->evaluated() || ir::is_transparent(*node) || !is_written) continue;
       const bool is_call = !is_inline(*node, limits_) && node->info().kind != Kind::reduce;
+      const uint32_t stage = stage_.at(node.get());
       for (const Value& input : node->inputs()) {
         for (const Node* source : sources_behind(input, is_call)) {
           uint32_t& last = last_use_[source];
-          last = std::max(last, stage_.at(node.get()));
+          last = std::max(last, stage);
           Readers* readers = readers_.find(source);
           if (readers && node->op() != Op::contract) readers->has_others = true;
         }
@@ -102,18 +103,18 @@ class Recompute {
   }
 
   // What lies in memory behind a value. A call reads the value itself there.
-  std::vector<const Node*> sources_behind(const Value& value, bool for_call) const {
-    std::vector<const Node*> sources, waiting{ir::base_node(value)};
-    Nodes seen;
-    while (!waiting.empty()) {
-      const Node* node = waiting.back();
-      waiting.pop_back();
-      if (!seen.insert(node)) continue;
+  NodeList sources_behind(const Value& value, bool for_call) const {
+    NodeList sources, seen{ir::base_node(value)};  // few: kernels are small
+    for (size_t next = 0; next < seen.size(); ++next) {
+      const Node* node = seen[next];
       if (for_call || !is_computed(*node) || stored_.contains(node)) {
         sources.push_back(node);
         continue;
       }
-      for (const Value& input : node->inputs()) waiting.push_back(ir::base_node(input));
+      for (const Value& input : node->inputs()) {
+        const Node* below = ir::base_node(input);
+        if (std::find(seen.begin(), seen.end(), below) == seen.end()) seen.push_back(below);
+      }
     }
     return sources;
   }

@@ -106,9 +106,9 @@ StoredValues::Behind StoredValues::behind_operands(const Node& node) const {
       add_source(base, is_table ? ir::count(node.type().shape) : elements_behind(input));
       continue;
     }
-    const auto known = static_cast<ptrdiff_t>(all.inlined.size());  // none is there twice within one operand
+    const size_t known = all.inlined.size();  // none is there twice within one operand
     for (const Node* inner : found->inlined) {
-      const auto end = all.inlined.begin() + known;
+      const Node** const end = all.inlined.begin() + known;
       if (std::find(all.inlined.begin(), end, inner) == end) all.inlined.push_back(inner);
     }
     const int64_t seen = elements_behind(input);

@@ -34,8 +34,8 @@ class StoredValues {
       const ir::Node* node;
       int64_t elements;  // how many of its elements are read, at most
     };
-    std::vector<const ir::Node*> inlined;
-    std::vector<Source> sources;
+    base::SmallVector<const ir::Node*, 8> inlined;
+    base::SmallVector<Source, 4> sources;
   };
 
   void store_operand(const ir::Value& operand);
