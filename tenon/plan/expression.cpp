@@ -22,7 +22,9 @@ using ir::Value;
 
 class Walk {
  public:
-  Walk(const Nodes& stored, const ir::Limits& limits) : stored_(stored), limits_(limits) {}
+  Walk(const Nodes& stored, const ir::Limits& limits) : stored_(stored), limits_(limits) {
+    made_.code.reserve(16);  // most have fewer, and moving them costs more than room
+  }
 
   Expression of_node(const NodeRef& node) {
     computed(Value{node, 0}, Way(IndexMap(node->type().shape)));

@@ -161,19 +161,19 @@ class Builder {
       for (uint32_t& arg : instr.args) arg = at[arg];
       switch (instr.kind) {
         case Instr::Kind::load: {
-          const Read& read = member.expression.reads[instr.buffer];
+          Read& read = member.expression.reads[instr.buffer];
           if (const uint32_t* inside = member_of_.find(read.value.node.get())) {
             at[i] = value_of(*inside);
             continue;
           }
-          instr.map = read.map;
+          instr.map = std::move(read.map);  // each has a read of its own
           instr.buffer = buffers_.at(key_of(read.value));
           at[i] = add_mapped(std::move(instr), moves);
           break;
         }
         case Instr::Kind::gather: {
-          const Read& read = member.expression.reads[instr.buffer];
-          instr.map = read.map;
+          Read& read = member.expression.reads[instr.buffer];
+          instr.map = std::move(read.map);
           instr.buffer = buffers_.at(key_of(read.value));
           at[i] = add_mapped(std::move(instr), moves);
           break;

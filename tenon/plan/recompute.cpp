@@ -32,6 +32,7 @@ class Recompute {
     find_readers();
     if (readers_.empty()) return {outputs_, {}};
     number_stages();
+    if (!has_far_readers()) return {outputs_, {}};
     find_last_uses();
     for (const NodeRef& node : order_) {
       if (const Readers* readers = readers_.find(node.get())) look_at(node, *readers);
@@ -119,16 +120,30 @@ class Recompute {
     return sources;
   }
 
+  struct Span {
+    uint32_t first = ~0u, last = 0;
+    bool is_far() const { return last >= first + kFar; }
+  };
+  Span stages_of(const Readers& readers) const {
+    Span span;
+    for (const Node* call : readers.calls) {
+      span.first = std::min(span.first, stage_.at(call));
+      span.last = std::max(span.last, stage_.at(call));
+    }
+    return span;
+  }
+  // Without, as in a forward pass, there is nothing more to find out.
+  bool has_far_readers() const {
+    return std::any_of(readers_.begin(), readers_.end(),
+                       [&](const auto& entry) { return stages_of(entry.value).is_far(); });
+  }
+
   void look_at(const NodeRef& node, const Readers& readers) {
     if (readers.has_others) return;  // it is kept for them
-    uint32_t first = ~0u, last = 0;
+    const Span span = stages_of(readers);
+    if (!span.is_far() || !is_kept_until(*node, span.last)) return;
     for (const Node* call : readers.calls) {
-      first = std::min(first, stage_.at(call));
-      last = std::max(last, stage_.at(call));
-    }
-    if (last < first + kFar || !is_kept_until(*node, last)) return;
-    for (const Node* call : readers.calls) {
-      if (stage_.at(call) >= first + kFar) late_[call].insert(node.get());
+      if (stage_.at(call) >= span.first + kFar) late_[call].insert(node.get());
     }
   }
 
