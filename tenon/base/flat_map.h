@@ -78,6 +78,7 @@ class FlatMap {
     size_t size = kSmallest;
     while (size < least) size *= 2;
     table_.assign(size, kFree);
+    if (entries_.empty()) entries_.reserve(size / 2);
     for (uint32_t i = 0; i < entries_.size(); ++i) table_[slot_of(entries_[i].key)] = i;
   }
 
