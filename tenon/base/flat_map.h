@@ -34,6 +34,7 @@ class FlatMap {
     const uint32_t at = table_[slot_of(key)];
     return at == kFree ? nullptr : &entries_[at].value;
   }
+  T* find(Key key) { return const_cast<T*>(std::as_const(*this).find(key)); }
   bool contains(Key key) const { return find(key) != nullptr; }
   const T& at(Key key) const {
     const T* found = find(key);
@@ -43,7 +44,7 @@ class FlatMap {
 
   /// The value under the key, and whether it is new.
   std::pair<T&, bool> emplace(Key key, T value) {
-    if (2 * (entries_.size() + 1) > table_.size()) rebuild(2 * table_.size());
+    if (2 * (entries_.size() + 1) > table_.size()) rebuild(4 * table_.size());
     uint32_t& at = table_[slot_of(key)];
     const bool is_new = at == kFree;
     if (is_new) {
@@ -77,6 +78,7 @@ class FlatMap {
     size_t size = kSmallest;
     while (size < least) size *= 2;
     table_.assign(size, kFree);
+    if (entries_.empty()) entries_.reserve(size / 2);
     for (uint32_t i = 0; i < entries_.size(); ++i) table_[slot_of(entries_[i].key)] = i;
   }
 
@@ -96,7 +98,8 @@ class FlatSet {
 
   class Iterator {
    public:
-    explicit Iterator(typename std::vector<typename FlatMap<Key, std::nullptr_t>::Entry>::const_iterator at) : at_(at) {}
+    explicit Iterator(typename std::vector<typename FlatMap<Key, std::nullptr_t>::Entry>::const_iterator at)
+        : at_(at) {}
     Key operator*() const { return at_->key; }
     Iterator& operator++() {
       ++at_;

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 namespace tenon::base {
@@ -23,7 +25,11 @@ class SmallVector {
   using const_iterator = const T*;
 
   SmallVector() = default;
-  explicit SmallVector(size_t count, const T& value = T()) : SmallVector() { resize(count, value); }
+  explicit SmallVector(size_t count, const T& value = T()) : SmallVector() {
+    reserve(count);
+    std::uninitialized_fill_n(data_, count, value);
+    size_ = static_cast<uint32_t>(count);
+  }
   SmallVector(std::initializer_list<T> values) : SmallVector(values.begin(), values.end()) {}
   explicit SmallVector(std::span<const T> values) : SmallVector(values.begin(), values.end()) {}
   template <std::input_iterator It>
@@ -33,10 +39,23 @@ class SmallVector {
     std::uninitialized_copy(first, last, data_);
     size_ = static_cast<uint32_t>(count);
   }
-  SmallVector(const SmallVector& other) : SmallVector(other.begin(), other.end()) {}
+  SmallVector(const SmallVector& other) : SmallVector() {
+    if (kCopiesWhole && other.is_inline()) {
+      copy_inline(other);
+      return;
+    }
+    reserve(other.size());
+    std::uninitialized_copy(other.begin(), other.end(), data_);
+    size_ = other.size_;
+  }
   SmallVector(SmallVector&& other) noexcept { take(other); }
   SmallVector& operator=(const SmallVector& other) {
-    if (this != &other) *this = SmallVector(other);
+    if (kCopiesWhole && other.size_ <= capacity_) {
+      std::copy(other.begin(), other.end(), data_);
+      size_ = other.size_;
+    } else if (this != &other) {
+      *this = SmallVector(other);
+    }
     return *this;
   }
   SmallVector& operator=(SmallVector&& other) noexcept {
@@ -45,7 +64,10 @@ class SmallVector {
     take(other);
     return *this;
   }
-  ~SmallVector() { release(); }
+  ~SmallVector() {
+    clear();
+    if (!is_inline()) std::allocator<T>().deallocate(data_, capacity_);
+  }
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
@@ -108,6 +130,13 @@ class SmallVector {
   }
 
  private:
+  // A few plain words are copied all together: a known number of bytes, whatever the size.
+  static constexpr bool kCopiesWhole = std::is_trivially_copyable_v<T> && N * sizeof(T) <= 64;
+  void copy_inline(const SmallVector& other) {
+    std::memcpy(inline_, other.inline_, sizeof(inline_));
+    size_ = other.size_;
+  }
+
   bool is_inline() const { return data_ == reinterpret_cast<const T*>(inline_); }
 
   void grow(size_t capacity) {
@@ -126,6 +155,11 @@ class SmallVector {
     capacity_ = N;
   }
   void take(SmallVector& other) noexcept {
+    if (kCopiesWhole && other.is_inline()) {
+      copy_inline(other);
+      other.size_ = 0;
+      return;
+    }
     if (other.is_inline()) {
       std::uninitialized_move(other.begin(), other.end(), data_);
       size_ = other.size_;

@@ -87,7 +87,9 @@ class InternTable {
   static NodeRef find_locked(Shard& shard, uint64_t hash, uint64_t realm, Op op, const Operands& inputs,
                              const Attrs& attrs) {
     for (Node* node = shard.first(hash); node; node = node->next_) {
-      if (node->hash_ != hash || node->realm_ != realm || node->op_ != op || !(node->inputs_ == inputs) || !(node->attrs_ == attrs)) continue;
+      if (node->hash_ != hash || node->realm_ != realm || node->op_ != op || !(node->inputs_ == inputs) ||
+          !(node->attrs_ == attrs))
+        continue;
       uint32_t seen = node->references_.load(std::memory_order_relaxed);
       while (seen != 0) {  // zero: another thread is ending it
         if (node->references_.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire))
@@ -125,6 +127,12 @@ bool passes_gradient(Op op, const Operands& inputs) {
   return false;
 }
 
+// Whether operands are what a node's operands are, so that its results are known.
+bool has_types_of(const Node& node, const Operands& inputs) {
+  const auto is_alike = [](const Value& a, const Value& b) { return a.type() == b.type() && a.device() == b.device(); };
+  return std::equal(inputs.begin(), inputs.end(), node.inputs().begin(), node.inputs().end(), is_alike);
+}
+
 const DataRef kNoData;
 
 std::atomic<uint64_t> next_param{1}, next_realm{1};
@@ -141,14 +149,17 @@ uint64_t InRealm::next() { return next_realm++; }
 
 NodeRef Node::make(Op op, Operands inputs, Attrs attrs) {
   const uint64_t realm = realm_of_thread, h = structural_hash(realm, op, inputs, attrs);
-  InternTable& table = InternTable::get();
-  if (NodeRef known = table.find(h, realm, op, inputs, attrs)) return known;
+  if (NodeRef known = InternTable::get().find(h, realm, op, inputs, attrs)) return known;
 
   Inferred inferred = infer(op, inputs, attrs);  // throws before anything is made
+  return record(h, op, std::move(inputs), std::move(attrs), std::move(inferred));
+}
+
+NodeRef Node::record(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred) {
   auto* node = new Node;
   node->op_ = op;
-  node->hash_ = h;
-  node->realm_ = realm;
+  node->hash_ = hash;
+  node->realm_ = realm_of_thread;
   node->needs_grad_ = any_float(inferred) && passes_gradient(op, inputs);
   node->device_ = inferred.device;
   node->type_ = std::move(inferred.first);
@@ -167,7 +178,7 @@ NodeRef Node::make(Op op, Operands inputs, Attrs attrs) {
   node->held_bytes_ += held_here;
   node->inputs_ = std::move(inputs);
   node->attrs_ = std::move(attrs);
-  NodeRef result = table.insert(node);
+  NodeRef result = InternTable::get().insert(node);
   if (result.get() != node) {
     Operands dropped = std::move(node->inputs_);
     delete node;
@@ -176,7 +187,13 @@ NodeRef Node::make(Op op, Operands inputs, Attrs attrs) {
 }
 
 NodeRef Node::make_like(const Node& node, Operands inputs) {
-  NodeRef made = make(node.op_, std::move(inputs), node.attrs_);
+  const uint64_t realm = realm_of_thread, h = structural_hash(realm, node.op_, inputs, node.attrs_);
+  NodeRef made = InternTable::get().find(h, realm, node.op_, inputs, node.attrs_);
+  if (!made) {
+    Inferred inferred = has_types_of(node, inputs) ? Inferred{node.type_, node.more_types_, node.device_}
+                                                   : infer(node.op_, inputs, node.attrs_);
+    made = record(h, node.op_, std::move(inputs), node.attrs_, std::move(inferred));
+  }
   if (base::checks_nan()) made->scope_ = node.scope_;
   return made;
 }

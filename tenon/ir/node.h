@@ -17,6 +17,7 @@
 namespace tenon::ir {
 
 class Node;
+struct Inferred;  // infer.h
 
 /// A counted reference to a node.
 class NodeRef {
@@ -110,22 +111,24 @@ class Node {
   Node() = default;
   ~Node() = default;
   static void release(Node* node);
+  static NodeRef record(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred);
 
+  // What walks and the intern table look at comes first, so that they touch little of a node.
   std::atomic<uint32_t> references_{1};
   std::atomic<bool> evaluated_{false};  // threads that record may look while another evaluates
   Op op_ = Op::buffer;
   bool needs_grad_ = false;
-  DeviceId device_;
   uint64_t hash_ = 0, realm_ = 0;
+  Node* next_ = nullptr;  // in the intern table, of those with the same slot
+  Operands inputs_;
+  Type type_;
+  DeviceId device_;
   uint32_t depth_ = 0, scope_ = 0;
   uint64_t held_bytes_ = 0;
-  Type type_;
   std::vector<Type> more_types_;
-  Operands inputs_;
   Attrs attrs_;
   DataRef data_;
   std::vector<DataRef> more_data_;
-  Node* next_ = nullptr;  // in the intern table, of those with the same slot
 };
 
 /// The identity of a differentiable leaf. It stays the same while the leaf's value is read, updated or moved; what the
@@ -142,8 +145,8 @@ struct CustomRule {
   std::function<std::vector<Value>(std::span<const Value> operands, std::span<const Value> grads)> backward;
 };
 
-/// While alive, this thread makes nodes of a realm of their own: none of them is found from outside, and none from outside
-/// is found again here. What is recorded to be run again must not meet values that happen to be there.
+/// While alive, this thread makes nodes of a realm of their own: none of them is found from outside, and none from
+/// outside is found again here. What is recorded to be run again must not meet values that happen to be there.
 class InRealm {
  public:
   explicit InRealm(uint64_t realm);

@@ -5,18 +5,14 @@
 #include "tenon/ir/attrs.h"
 
 namespace tenon::ir {
-namespace {
 
-constexpr OpInfo kTable[] = {
+constexpr OpInfo kOpTable[] = {
 #define TENON_OP(name, kind, arity, dtype_rule, shape_rule, attrs, identity, flags)                     \
   {#name,  Kind::kind,         arity, DTypeRule::dtype_rule, ShapeRule::shape_rule, kAttrsIndex<attrs>, \
    #attrs, Identity::identity, flags},
 #include "tenon/ir/ops.def"
 };
 
-}  // namespace
-
-std::span<const OpInfo> op_table() { return kTable; }
-const OpInfo& info(Op op) { return kTable[static_cast<size_t>(op)]; }
+std::span<const OpInfo> op_table() { return kOpTable; }
 
 }  // namespace tenon::ir

@@ -78,7 +78,8 @@ struct OpInfo {
 
 /// The whole table, in the order of the enum.
 std::span<const OpInfo> op_table();
-const OpInfo& info(Op op);
+extern const OpInfo kOpTable[];
+inline const OpInfo& info(Op op) { return kOpTable[static_cast<size_t>(op)]; }  // every walk asks at every node
 inline std::string_view name(Op op) { return info(op).name; }
 
 }  // namespace tenon::ir

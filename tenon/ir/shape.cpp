@@ -33,9 +33,14 @@ void require_shape(std::string_view op, const Dims& shape) {
 }
 
 int64_t count(const Dims& shape) {
-  const std::optional<int64_t> elements = checked_count(shape);
-  if (!elements) require_shape("shape", shape);
-  return *elements;
+  int64_t product = 1;
+  for (const int64_t size : shape) {  // nearly always a plain product
+    if (size <= 0 || __builtin_mul_overflow(product, size, &product) || product > kMostElements) {
+      require_shape("shape", shape);
+      return 0;
+    }
+  }
+  return product;
 }
 
 Dims row_major_strides(const Dims& shape) {

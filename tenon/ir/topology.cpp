@@ -12,7 +12,7 @@ namespace {
 template <typename Follow>
 std::vector<NodeRef> walk(std::span<const Value> outputs, const Follow& operands) {
   struct Visit {
-    NodeRef node;
+    const NodeRef* node;  // as an operand or an output holds it
     size_t next;
     std::span<const Value> operands;
   };
@@ -21,7 +21,7 @@ std::vector<NodeRef> walk(std::span<const Value> outputs, const Follow& operands
   std::vector<Visit> stack;
   const auto enter = [&](const NodeRef& node) {
     if (!seen.insert(node.get())) return;
-    stack.push_back({node, 0, operands(*node)});
+    stack.push_back({&node, 0, operands(*node)});
   };
   for (const Value& output : outputs) {
     enter(output.node);
@@ -31,7 +31,7 @@ std::vector<NodeRef> walk(std::span<const Value> outputs, const Follow& operands
         enter(top.operands[top.next++].node);  // may move `top`
         continue;
       }
-      order.push_back(std::move(top.node));
+      order.push_back(*top.node);
       stack.pop_back();
     }
   }
@@ -57,7 +57,9 @@ std::span<const Value> evaluated_from(const Node& node) {
 
 }  // namespace
 
-std::vector<NodeRef> order_of_evaluation(std::span<const Value> outputs) { return walk(outputs, evaluated_from); }
+std::vector<NodeRef> order_of_evaluation(std::span<const Value> outputs) {
+  return walk(outputs, [](const Node& node) { return evaluated_from(node); });
+}
 
 std::vector<NodeRef> order_of_evaluation(std::span<const Value> outputs,
                                          const std::function<const std::vector<Value>*(const Node&)>& instead) {

@@ -18,6 +18,8 @@ bool has_negative(const Dims& sizes) {
   return std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; });
 }
 
+bool has_zero(const Dims& sizes) { return std::find(sizes.begin(), sizes.end(), 0) != sizes.end(); }
+
 void drop_full_mask(View& view) {
   for (size_t i = 0; i < view.valid_from.size(); ++i) {
     if (view.valid_from[i] > 0 || view.valid_to[i] < view.shape[i]) return;
@@ -34,17 +36,11 @@ void drop_unit_strides(View& view) {
 }
 
 void permute(View& view, const Dims& axes) {
-  View moved = view;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const auto from = static_cast<size_t>(axes[i]);
-    moved.shape[i] = view.shape[from];
-    moved.strides[i] = view.strides[from];
-    if (view.masked()) {
-      moved.valid_from[i] = view.valid_from[from];
-      moved.valid_to[i] = view.valid_to[from];
-    }
+  for (Dims* list : {&view.shape, &view.strides, &view.valid_from, &view.valid_to}) {
+    if (list->empty()) continue;
+    const Dims before = *list;
+    for (size_t i = 0; i < axes.size(); ++i) (*list)[i] = before[static_cast<size_t>(axes[i])];
   }
-  view = std::move(moved);
 }
 
 void expand(View& view, const Dims& shape) {
@@ -155,7 +151,7 @@ View View::contiguous(const Dims& shape) {
 
 bool View::is_contiguous() const {
   if (masked()) return false;
-  if (count(shape) == 0) return true;
+  if (has_zero(shape)) return true;
   if (offset != 0) return false;
   int64_t expected = 1;
   for (size_t i = shape.size(); i-- > 0;) {
@@ -234,27 +230,31 @@ Dims moved_shape(const Move& move, const Dims& shape) {
   }
 }
 
-void IndexMap::apply(const Move& move) {
+void IndexMap::apply(const Move& move) { look_through(move.op, move.attrs); }
+void IndexMap::apply(Op op, const Attrs& attrs) { look_through(op, attrs); }
+
+template <typename AnyAttrs>
+void IndexMap::look_through(Op op, const AnyAttrs& attrs) {
   View& top = views_.back();
-  switch (move.op) {
-    case Op::permute: permute(top, std::get<AxesAttrs>(move.attrs).axes); break;
-    case Op::expand: expand(top, std::get<ShapeAttrs>(move.attrs).shape); break;
+  switch (op) {
+    case Op::permute: permute(top, std::get<AxesAttrs>(attrs).axes); break;
+    case Op::expand: expand(top, std::get<ShapeAttrs>(attrs).shape); break;
     case Op::pad: {
-      const auto& around = std::get<PadAttrs>(move.attrs);
+      const auto& around = std::get<PadAttrs>(attrs);
       if (!offset_holds(top, around)) views_.push_back(View::contiguous(top.shape));
       pad(views_.back(), around);
       break;
     }
-    case Op::shrink: shrink(top, std::get<ShrinkAttrs>(move.attrs)); break;
-    case Op::flip: flip(top, std::get<AxesAttrs>(move.attrs).axes); break;
-    default: reshape(std::get<ShapeAttrs>(move.attrs).shape); break;
+    case Op::shrink: shrink(top, std::get<ShrinkAttrs>(attrs)); break;
+    case Op::flip: flip(top, std::get<AxesAttrs>(attrs).axes); break;
+    default: reshape(std::get<ShapeAttrs>(attrs).shape); break;
   }
   drop_unit_strides(views_.back());
 }
 
 void IndexMap::reshape(const Dims& shape) {
   View& top = views_.back();
-  if (count(shape) == 0) {
+  if (has_zero(shape)) {
     views_ = {View::contiguous(shape)};
     return;
   }
@@ -345,7 +345,7 @@ uint64_t IndexMap::hash() const {
 }
 
 ByteRange bytes_reached(const IndexMap& map, DType dtype) {
-  if (count(map.shape()) == 0) return {};
+  if (has_zero(map.shape())) return {};
   const View& view = map.views()[0];
   int64_t first = view.offset, last = view.offset;
   for (size_t i = 0; i < view.shape.size(); ++i) {

@@ -39,7 +39,7 @@ class IndexMap {
  public:
   static constexpr int64_t kPadding = -1;
 
-  IndexMap() : IndexMap(Dims()) {}
+  IndexMap() { views_.emplace_back(); }  // of a single number
   explicit IndexMap(const Dims& shape) { views_.push_back(View::contiguous(shape)); }
 
   const Dims& shape() const { return views_.back().shape; }
@@ -47,6 +47,8 @@ class IndexMap {
 
   /// Looks at this map through one more movement op.
   void apply(const Move& move);
+  /// The same, of a movement op with these attributes.
+  void apply(Op op, const Attrs& attrs);
   void apply(std::span<const Move> moves) {
     for (const Move& move : moves) apply(move);
   }
@@ -92,6 +94,8 @@ class IndexMap {
   bool operator==(const IndexMap&) const = default;
 
  private:
+  template <typename AnyAttrs>
+  void look_through(Op op, const AnyAttrs& attrs);
   void reshape(const Dims& shape);
 
   base::SmallVector<View, 1> views_;  // the last one is what the reader sees, the first addresses the buffer

@@ -2,32 +2,33 @@
 
 #include "tenon/ir/walk.h"
 
-#include <algorithm>
-
 namespace tenon::ir {
 
-Value base_of(const Value& value) {
-  Value base = value;
-  while (step_through(base)) {
+namespace {
+
+// The views between the two, the one around `base` last.
+base::SmallVector<const Node*, 8> views_between(const Value& value, const Value& base) {
+  base::SmallVector<const Node*, 8> views;
+  for (const Value* at = &value; !(*at == base); at = &shown_by(*at->node, at->index)) {
+    if (at->node->info().kind == Kind::movement) views.push_back(at->node.get());
   }
-  return base;
+  return views;
 }
 
+}  // namespace
+
 std::vector<Move> moves_from(const Value& base, const Value& value) {
+  const auto views = views_between(value, base);
   std::vector<Move> moves;
-  for (Value v = value; !(v == base);) {
-    if (v.node->info().kind == Kind::movement) moves.push_back(move_of(v.node->op(), v.node->attrs()));
-    Value next = shown_by(*v.node, v.index);  // before `v` lets its node go
-    v = std::move(next);
-  }
-  std::reverse(moves.begin(), moves.end());
+  for (size_t i = views.size(); i-- > 0;) moves.push_back(move_of(views[i]->op(), views[i]->attrs()));
   return moves;
 }
 
 Seen look_through(const Value& value) {
-  const Value base = base_of(value);
+  const Value& base = base_of(value);
   Seen seen{base, IndexMap(base.shape())};
-  if (!(base == value)) seen.map.apply(moves_from(base, value));
+  const auto views = views_between(value, base);
+  for (size_t i = views.size(); i-- > 0;) seen.map.apply(views[i]->op(), views[i]->attrs());
   return seen;
 }
 

@@ -11,7 +11,8 @@ namespace tenon::ir {
 
 /// Whether a node's result is an operand's, moved or merely marked: it has no value of its own.
 inline bool is_transparent(const Node& node) {
-  return node.info().kind == Kind::movement || node.info().is(kPassThrough);
+  const OpInfo& info = node.info();
+  return info.kind == Kind::movement || info.is(kPassThrough);
 }
 
 /// The operand that a transparent node shows as its result `index`.
@@ -27,14 +28,16 @@ inline bool step_through(Value& value) {
   return true;
 }
 
-/// What a value is without its movement ops and marks: a computed or leaf value.
-Value base_of(const Value& value);
-/// Its node alone, for those who only look: counting references is what walks spend their time on.
-inline const Node* base_node(const Value& value) {
+/// What a value is without its movement ops and marks: a computed or leaf value. It is there as long as `value` is:
+/// counting references is what walks would spend their time on.
+inline const Value& base_of(const Value& value) {
   const Value* at = &value;
   while (!at->node->evaluated() && is_transparent(*at->node)) at = &shown_by(*at->node, at->index);
-  return at->node.get();
+  return *at;
 }
+inline Value base_of(Value&& value) { return base_of(static_cast<const Value&>(value)); }
+/// Its node alone.
+inline const Node* base_node(const Value& value) { return base_of(value).node.get(); }
 
 /// The same, and the way it is looked at.
 struct Seen {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "tenon/ir/build.h"
 #include "tenon/ir/walk.h"
@@ -27,7 +28,7 @@ bool is_flat(const Node& node) { return node.type().shape.size() == 1 && is_floa
 // Sums start from +0, and x + y is -0 only if both are.
 bool is_never_negative_zero(const Value& value, int depth = 64) {
   if (depth == 0) return false;
-  const Value base = ir::base_of(value);
+  const Value& base = ir::base_of(value);
   switch (base.node->op()) {
     case Op::contract:
     case Op::sum:
@@ -64,7 +65,7 @@ class Finder {
     }
     for (const auto& [store, value] : stores_) {
       // A value belongs into one place only.
-      if (owned_.insert(value.node.get()).second) found_.emplace(store, std::vector<Piece>{{0, value}});
+      if (owned_.insert(value.node.get())) found_.emplace(store, std::vector<Piece>{{0, value}});
     }
     return std::move(found_);
   }
@@ -108,8 +109,7 @@ class Finder {
   const Pieces* pieces_of(const Value& operand) {
     const Node* node = behind_marks(operand);
     if (!node) return nullptr;
-    const auto pad = pads_.find(node);
-    if (pad != pads_.end()) return &pad->second;
+    if (const Pieces* pad = pads_.find(node)) return pad;
     const auto sum = sums_.find(node);
     return sum != sums_.end() && uses_[node] == 1 ? &sum->second : nullptr;
   }
@@ -226,13 +226,12 @@ class Finder {
     const bool whole = seen.map.is_contiguous() && ir::count(seen.base.shape()) == ir::count(value.shape());
     bool only_reader = !seen.base.node->evaluated() && seen.base.node->results() == 1;
     for (Value v = value; only_reader;) {
-      const auto uses = uses_.find(v.node.get());
-      only_reader = uses != uses_.end() && uses->second == 1;
+      const size_t* uses = uses_.find(v.node.get());
+      only_reader = uses && *uses == 1;
       if (v == seen.base) break;
       ir::step_through(v);
     }
-    if (whole && only_reader && is_never_negative_zero(value) && owned_.insert(seen.base.node.get()).second)
-      return seen.base;
+    if (whole && only_reader && is_never_negative_zero(value) && owned_.insert(seen.base.node.get())) return seen.base;
     return copy_of(value);
   }
 
@@ -242,7 +241,7 @@ class Finder {
     Value copy = value;
     do {
       copy = {ir::Node::make(Op::add, {copy, ir::full_like(value, 0)}, ir::NoAttrs{}), 0};
-    } while (!owned_.insert(copy.node.get()).second);
+    } while (!owned_.insert(copy.node.get()));
     return copy;
   }
 
@@ -251,8 +250,8 @@ class Finder {
   Assemblies found_;
   std::vector<std::pair<const Node*, Value>> stores_;
   Nodes owned_;  // pieces: they have their place
-  std::unordered_map<const Node*, size_t> uses_;
-  std::unordered_map<const Node*, Pieces> pads_;
+  ByNode<size_t> uses_;
+  ByNode<Pieces> pads_;
   std::unordered_map<const Node*, Pieces> sums_;
 };
 

@@ -12,7 +12,6 @@
 
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include "tenon/plan/expression.h"
@@ -25,7 +24,7 @@ struct Piece {
 };
 
 /// By the node of the whole: pieces in ascending order, without gaps.
-struct Assemblies : std::unordered_map<const ir::Node*, std::vector<Piece>> {
+struct Assemblies : ByNode<std::vector<Piece>> {
   Nodes totals;  // running totals, to be written and not computed again
 };
 

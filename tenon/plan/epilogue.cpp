@@ -16,17 +16,18 @@ using ir::Value;
 bool is_half(DType dtype) { return dtype == DType::bf16 || dtype == DType::f16; }
 
 // A value without the views around it, if these leave its elements in their order.
-std::optional<Value> peel(const Value& value, const Dims& shape) {
-  const ir::Seen seen = ir::look_through(value);
-  return seen.map.is_contiguous() && ir::count(seen.base.shape()) == ir::count(shape) ? std::optional(seen.base)
-                                                                                      : std::nullopt;
+const Value* peel(const Value& value, const Dims& shape) {
+  const Value& base = ir::base_of(value);
+  const bool in_order = &base == &value || ir::look_through(value).map.is_contiguous();
+  return in_order && ir::count(base.shape()) == ir::count(shape) ? &base : nullptr;
 }
 
 }  // namespace
 
 std::optional<EpilogueMatcher::Matched> EpilogueMatcher::match(const NodeRef& node) const {
   const Value top = node->op() == Op::cast ? node->input(0) : Value{node, 0};
-  const auto add = peel(top, node->type().shape);
+  if (ir::base_node(top)->op() != Op::add) return std::nullopt;
+  const Value* add = peel(top, node->type().shape);
   Matched matched;
   if (!add || !match_sums(*add, node->type().shape, matched)) return std::nullopt;
   matched.addends.result = node;
@@ -37,8 +38,9 @@ bool EpilogueMatcher::adds_to_product(const Node& node) const {
   if (node.op() != Op::add || node.type().dtype != DType::f32) return false;
   const Dims& shape = node.type().shape;
   for (const size_t side : {size_t{0}, size_t{1}}) {
-    const auto product = peel(node.input(side), shape), other = peel(node.input(1 - side), shape);
-    if (!product || !other || !is_free_contract(*product->node, DType::f32)) continue;
+    if (!is_free_contract(*ir::base_node(node.input(side)), DType::f32)) continue;
+    const Value* other = peel(node.input(1 - side), shape);
+    if (!other || !peel(node.input(side), shape)) continue;
     const Node& base = *other->node;
     if (base.evaluated() || !is_inline(base, limits_) || stored_.contains(&base))
       return base.info().kind != Kind::reduce;
@@ -57,7 +59,8 @@ bool EpilogueMatcher::match_sums(const Value& sum, const Dims& shape, Matched& m
   // Of two products the later one adds the earlier one's result: micro-batches stay in their order.
   const size_t first = later_side(node, shape);
   for (const size_t side : {first, 1 - first}) {
-    const auto inner = peel(node.input(side), shape);
+    const Op below = ir::base_node(node.input(side))->op();
+    const Value* inner = below == Op::contract || below == Op::add ? peel(node.input(side), shape) : nullptr;
     if (!inner) continue;
     Matched attempt;
     if (is_free_contract(*inner->node, node.type().dtype)) {
@@ -75,10 +78,14 @@ bool EpilogueMatcher::match_sums(const Value& sum, const Dims& shape, Matched& m
 
 size_t EpilogueMatcher::later_side(const Node& node, const Dims& shape) const {
   constexpr uint32_t kNoUnit = ~0u;
-  const auto left = peel(node.input(0), shape), right = peel(node.input(1), shape);
-  const auto unit_at = [&](const std::optional<Value>& value) { return value ? unit_of_(*value) : kNoUnit; };
-  const uint32_t l = unit_at(left), r = unit_at(right);
-  return r != kNoUnit && (l == kNoUnit || r > l) ? 1 : 0;
+  const auto unit_behind = [&](const Value& value) {
+    const uint32_t unit = unit_of_(ir::base_of(value));
+    return unit != kNoUnit && peel(value, shape) ? unit : kNoUnit;
+  };
+  const uint32_t right = unit_behind(node.input(1));
+  if (right == kNoUnit) return 0;
+  const uint32_t left = unit_behind(node.input(0));
+  return left == kNoUnit || right > left ? 1 : 0;
 }
 
 bool EpilogueMatcher::is_free_contract(const Node& node, DType sums) const {
@@ -87,8 +94,8 @@ bool EpilogueMatcher::is_free_contract(const Node& node, DType sums) const {
 }
 
 size_t EpilogueMatcher::uses_of(const Node& node) const {
-  const auto found = uses_.find(&node);
-  return found == uses_.end() ? 0 : found->second;
+  const size_t* found = uses_.find(&node);
+  return found ? *found : 0;
 }
 
 // What is added, and how it is seen: a 16-bit bias is widened by the product itself.

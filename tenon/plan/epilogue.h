@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <optional>
-#include <unordered_map>
 
 #include "tenon/ir/walk.h"
 #include "tenon/plan/unit.h"
@@ -15,8 +14,7 @@ namespace tenon::plan {
 class EpilogueMatcher {
  public:
   /// `stored` nodes are written to memory, `uses` counts readers, `unit_of` numbers units in the order of their making.
-  EpilogueMatcher(const ir::Limits& limits, const Nodes& kept, const Nodes& stored,
-                  const std::unordered_map<const ir::Node*, size_t>& uses,
+  EpilogueMatcher(const ir::Limits& limits, const Nodes& kept, const Nodes& stored, const ByNode<size_t>& uses,
                   std::function<uint32_t(const ir::Value&)> unit_of)
       : limits_(limits), kept_(kept), stored_(stored), uses_(uses), unit_of_(std::move(unit_of)) {}
 
@@ -43,7 +41,7 @@ class EpilogueMatcher {
 
   const ir::Limits& limits_;
   const Nodes &kept_, &stored_;
-  const std::unordered_map<const ir::Node*, size_t>& uses_;
+  const ByNode<size_t>& uses_;
   std::function<uint32_t(const ir::Value&)> unit_of_;
 };
 

@@ -4,7 +4,6 @@
 #include "tenon/plan/expression.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "tenon/base/hash.h"
 #include "tenon/ir/walk.h"
@@ -23,20 +22,30 @@ using ir::Value;
 
 class Walk {
  public:
-  Walk(const Nodes& stored, const ir::Limits& limits) : stored_(stored), limits_(limits) {}
+  Walk(const Nodes& stored, const ir::Limits& limits) : stored_(stored), limits_(limits) {
+    made_.code.reserve(16);  // most have fewer, and moving them costs more than room
+  }
 
   Expression of_node(const NodeRef& node) {
-    computed(Value{node, 0}, IndexMap(node->type().shape));
+    computed(Value{node, 0}, Way(IndexMap(node->type().shape)));
     return std::move(made_);
   }
   Expression of_operand(const Value& operand) {
-    seen(operand);
+    seen(operand, Way(IndexMap(operand.shape())));
     return std::move(made_);
   }
 
  private:
-  static uint64_t key_of(const Value& value, const IndexMap& map) {
-    return base::mix(base::mix(reinterpret_cast<uintptr_t>(value.node.get()), value.index), map.hash());
+  // From a value to the shape of the whole expression. The operands of an elementwise op are seen the same way, so few
+  // ways are looked for and hashed.
+  struct Way {
+    explicit Way(IndexMap from) : map(std::move(from)), hash(map.hash()) {}
+    IndexMap map;
+    uint64_t hash;
+  };
+
+  static uint64_t key_of(const Value& value, const Way& way) {
+    return base::mix(base::mix(reinterpret_cast<uintptr_t>(value.node.get()), value.index), way.hash);
   }
 
   // The way from a value of this shape to the shape of the whole expression: the moves of all views passed, innermost
@@ -47,101 +56,90 @@ class Walk {
     return map;
   }
 
-  // The instruction that gives `value` seen through the views passed so far, and through those around it.
-  uint32_t seen(const Value& top) {
+  // The instruction that gives `top` seen through the views passed so far, and through those around it. `outer` leads
+  // through the views passed so far.
+  uint32_t seen(const Value& top, const Way& outer) {
     struct Pad {
       Dims inner;    // the shape below it
       size_t moves;  // how many moves lead from there
     };
     base::SmallVector<Pad, 1> pads;
-    const size_t outer = moves_.size();
-    Value value = top;
-    while (!value.node->evaluated() && ir::is_transparent(*value.node)) {
-      const Node& view = *value.node;
+    const size_t passed = moves_.size();
+    const Value* at = &top;
+    for (; !at->node->evaluated() && ir::is_transparent(*at->node); at = &ir::shown_by(*at->node, at->index)) {
+      const Node& view = *at->node;
       if (view.info().kind == Kind::movement) moves_.push_back(ir::move_of(view.op(), view.attrs()));
       if (view.op() == Op::pad) pads.push_back({view.input(0).shape(), moves_.size()});
-      ir::step_through(value);
     }
-    const Node& node = *value.node;
-    IndexMap map = map_from(value.shape());
-    uint32_t made = 0;
-    bool is_read = false;
-    const uint64_t key = key_of(value, map);
-    if (const auto known = known_.find(key); known != known_.end()) {
-      made = known->second;
-      is_read = made_.code[made].kind == Instr::Kind::load || made_.code[made].kind == Instr::Kind::gather;
-    } else if (node.evaluated() || !is_inline(node, limits_) || stored_.contains(&node)) {
-      is_read = true;
-      made = read(value, std::move(map));
-      known_.emplace(key, made);
-    } else {
-      is_read = node.op() == Op::gather;
-      made = computed(value, std::move(map));
-      known_.emplace(key, made);
-    }
+    const bool has_views = moves_.size() > passed;
+    const auto [made, is_read] = has_views ? base_seen(*at, Way(map_from(at->shape()))) : base_seen(*at, outer);
+    uint32_t chosen = made;
     if (!is_read) {  // reads give 0 in padding; what was computed from padding is not 0 in general: choose
       for (size_t i = pads.size(); i-- > 0;) {
-        Instr valid;
-        valid.kind = Instr::Kind::valid;
-        valid.dtype = DType::boolean;
         moves_.resize(pads[i].moves);
-        valid.map = map_from(pads[i].inner);
-        const uint32_t where = add(std::move(valid));
-        made = apply(Op::where, top.dtype(), {where, made, number(0, top.dtype())});
+        const uint32_t where = valid(map_from(pads[i].inner));
+        chosen = apply(Op::where, top.dtype(), {where, chosen, number(0, top.dtype())});
       }
     }
-    moves_.resize(outer);
-    return made;
+    moves_.resize(passed);
+    return chosen;
   }
 
-  uint32_t read(const Value& value, IndexMap map) {
-    Instr load;
-    load.kind = Instr::Kind::load;
-    load.dtype = value.dtype();
-    load.buffer = static_cast<uint32_t>(made_.reads.size());
-    made_.reads.push_back({value, std::move(map)});
-    return add(std::move(load));
+  struct Made {
+    uint32_t instr;
+    bool is_read;
+  };
+
+  // The same of a value without views around it.
+  Made base_seen(const Value& value, const Way& way) {
+    const Node& node = *value.node;
+    const uint64_t key = key_of(value, way);
+    if (const uint32_t* known = known_.find(key)) {
+      const Instr::Kind kind = made_.code[*known].kind;
+      return {*known, kind == Instr::Kind::load || kind == Instr::Kind::gather};
+    }
+    const bool is_stored = node.evaluated() || !is_inline(node, limits_) || stored_.contains(&node);
+    const uint32_t made = is_stored ? read(value, way.map) : computed(value, way);
+    known_.emplace(key, made);
+    return {made, is_stored || node.op() == Op::gather};
   }
 
-  uint32_t computed(const Value& value, IndexMap map) {
+  uint32_t read(const Value& value, const IndexMap& map) {
+    add(Instr::Kind::load, value.dtype()).buffer = static_cast<uint32_t>(made_.reads.size());
+    made_.reads.push_back({value, map});
+    return last();
+  }
+
+  uint32_t computed(const Value& value, const Way& way) {
     const Node& node = *value.node;
     ++made_.work;
     switch (node.op()) {
       case Op::constant: {
         const uint32_t made = number(node.attrs_as<ir::ConstantAttrs>().bits, value.dtype());
-        if (!map.has_padding()) return made;
-        Instr valid;
-        valid.kind = Instr::Kind::valid;
-        valid.dtype = DType::boolean;
-        valid.map = std::move(map);
-        const uint32_t where = add(std::move(valid));
+        if (!way.map.has_padding()) return made;
+        const uint32_t where = valid(way.map);
         return apply(Op::where, value.dtype(), {where, made, number(0, value.dtype())});
       }
       case Op::iota: {
-        Instr ramp;
-        ramp.kind = Instr::Kind::ramp;
-        ramp.dtype = value.dtype();
-        ramp.map = std::move(map);
-        return add(std::move(ramp));
+        add(Instr::Kind::ramp, value.dtype()).map = way.map;
+        return last();
       }
       case Op::random_bits: {  // its state is read as a whole, not through the view of its words
         const Value& state = node.input(0);
-        Instr random;
-        random.kind = Instr::Kind::random;
-        random.dtype = value.dtype();
-        random.map = std::move(map);
+        Instr& random = add(Instr::Kind::random, value.dtype());
+        random.map = way.map;
         random.bits = node.attrs_as<ir::RandomAttrs>().offset;
         const auto same = std::find_if(made_.reads.begin(), made_.reads.end(),
                                        [&](const Read& read) { return read.as_a_whole && read.value == state; });
         random.buffer = static_cast<uint32_t>(same - made_.reads.begin());
         if (same == made_.reads.end()) made_.reads.push_back({state, IndexMap(state.shape()), true});
-        return add(std::move(random));
+        return last();
       }
       case Op::gather: return looked_up(value);
       default: break;
     }
     base::SmallVector<uint32_t, 3> args;
-    for (const Value& input : node.inputs()) args.push_back(seen(input));
+    for (const Value& input : node.inputs()) args.push_back(seen(input, way));
     return apply(node.op(), value.dtype(), std::move(args));
   }
 
@@ -162,12 +160,10 @@ class Walk {
     const size_t outer = moves_.size();
     moves_.push_back({Op::expand, ir::ShapeAttrs{shape}});
     moves_.push_back({Op::reshape, ir::ShapeAttrs{index_dims}});
-    const uint32_t index = seen(node.input(1));
+    const uint32_t index = seen(node.input(1), Way(map_from(index_shape)));
     moves_.resize(outer);
     ir::Seen source = ir::look_through(node.input(0));
-    Instr gather;
-    gather.kind = Instr::Kind::gather;
-    gather.dtype = value.dtype();
+    Instr& gather = add(Instr::Kind::gather, value.dtype());
     gather.args.push_back(index);
     gather.stride = source.map.views()[0].strides[axis];
     gather.bits = static_cast<uint64_t>(source_shape[axis]);
@@ -179,35 +175,39 @@ class Walk {
     source.map.apply(Move{Op::expand, ir::ShapeAttrs{shape}});
     for (size_t i = moves_.size(); i-- > 0;) source.map.apply(moves_[i]);
     made_.reads.push_back({source.base, std::move(source.map), true});
-    return add(std::move(gather));
+    return last();
   }
 
   uint32_t number(uint64_t bits, DType dtype) {
-    Instr number;
-    number.kind = Instr::Kind::number;
-    number.dtype = dtype;
-    number.bits = bits;
-    return add(std::move(number));
+    add(Instr::Kind::number, dtype).bits = bits;
+    return last();
   }
 
   uint32_t apply(Op op, DType dtype, base::SmallVector<uint32_t, 3> args) {
-    Instr instr;
-    instr.kind = Instr::Kind::apply;
+    Instr& instr = add(Instr::Kind::apply, dtype);
     instr.op = op;
-    instr.dtype = dtype;
     instr.args = std::move(args);
-    return add(std::move(instr));
+    return last();
   }
 
-  uint32_t add(Instr instr) {
-    made_.code.push_back(std::move(instr));
-    return static_cast<uint32_t>(made_.code.size() - 1);
+  uint32_t valid(IndexMap map) {
+    add(Instr::Kind::valid, DType::boolean).map = std::move(map);
+    return last();
   }
+
+  // Made where it stays: an instruction is large. The reference is good until the next one comes.
+  Instr& add(Instr::Kind kind, DType dtype) {
+    Instr& instr = made_.code.emplace_back();
+    instr.kind = kind;
+    instr.dtype = dtype;
+    return instr;
+  }
+  uint32_t last() const { return static_cast<uint32_t>(made_.code.size() - 1); }
 
   const Nodes& stored_;
   const ir::Limits& limits_;
-  std::vector<Move> moves_;                       // from the reader down: the last is applied first
-  std::unordered_map<uint64_t, uint32_t> known_;  // instructions by node and map
+  std::vector<Move> moves_;                  // from the reader down: the last is applied first
+  base::FlatMap<uint64_t, uint32_t> known_;  // instructions by node and map
   Expression made_;
 };
 

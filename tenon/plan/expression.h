@@ -6,9 +6,9 @@
 
 #pragma once
 
-#include <unordered_set>
 #include <vector>
 
+#include "tenon/base/flat_map.h"
 #include "tenon/ir/limits.h"
 #include "tenon/ir/loop_nest.h"
 #include "tenon/ir/node.h"
@@ -31,10 +31,11 @@ struct Expression {
   size_t work = 1;  // ops
 };
 
-/// Nodes that are written to memory.
-using Nodes = std::unordered_set<const ir::Node*>;
+using Nodes = base::FlatSet<const ir::Node*>;
+template <typename T>
+using ByNode = base::FlatMap<const ir::Node*, T>;
 
-/// The expression that computes a node's value itself, stored or not.
+/// The expression that computes a node's value itself, stored or not. `stored` nodes are written to memory.
 Expression expression_of(const ir::NodeRef& node, const Nodes& stored, const ir::Limits& limits);
 /// The expression behind an operand, which is a read alone if it is stored.
 Expression expression_behind(const ir::Value& operand, const Nodes& stored, const ir::Limits& limits);

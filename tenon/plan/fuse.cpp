@@ -46,8 +46,7 @@ Dims column_axes(const Node& node) {
 class Fuser {
  public:
   Fuser(const std::vector<NodeRef>& order, const Nodes& kept, const Assemblies& assemblies,
-        const std::vector<Value>& results, const std::unordered_map<const Node*, NodeRef>& behind,
-        const ir::Limits& limits)
+        const std::vector<Value>& results, const ByNode<NodeRef>& behind, const ir::Limits& limits)
       : order_(order), kept_(kept), assemblies_(assemblies), results_(results), behind_(behind), limits_(limits) {}
 
   Nodes stored() {
@@ -70,8 +69,8 @@ class Fuser {
         place_reduction(node);
       else if (!is_inline(*node, limits_))
         place_call(node);
-      else if (stored_.contains(node.get()) && !place_in_epilogue(node) && !place_as_activation(node))
-        place_elementwise(node);
+      else if (stored_.contains(node.get()) && !place_in_epilogue(node))
+        place_computed(node);
     }
     find_shared();
     return finish();
@@ -83,7 +82,7 @@ class Fuser {
     Addends addends;
     GroupSpace space;
     std::vector<Member> members;
-    std::unordered_set<const Node*> reads, large_reads;
+    Nodes reads, large_reads;
     uint32_t level = 0;
     size_t work = 0;
     bool is_total = false;  // of micro-batches
@@ -112,8 +111,8 @@ class Fuser {
   }
 
   uint32_t unit_of(const Value& value) const {
-    const auto found = unit_.find(value.node.get());
-    return found == unit_.end() ? kNoUnit : found->second;
+    const uint32_t* found = unit_.find(value.node.get());
+    return found ? *found : kNoUnit;
   }
 
   uint32_t level_above(const Reads& reads) const {
@@ -187,10 +186,10 @@ class Fuser {
     for (const Read& access : reads) {
       const uint32_t unit = unit_of(access.value);
       if (unit != kNoUnit) makers.push_back(unit);
-      const auto readers = readers_.find(access.value.node.get());
-      if (readers == readers_.end()) continue;
-      const size_t first = readers->second.size() > 16 ? readers->second.size() - 16 : 0;  // keeps planning linear
-      others.insert(others.end(), readers->second.begin() + static_cast<ptrdiff_t>(first), readers->second.end());
+      const std::vector<uint32_t>* readers = readers_.find(access.value.node.get());
+      if (!readers) continue;
+      const size_t first = readers->size() > 16 ? readers->size() - 16 : 0;  // keeps planning linear
+      others.insert(others.end(), readers->begin() + static_cast<ptrdiff_t>(first), readers->end());
     }
     for (std::vector<uint32_t>* list : {&makers, &others}) {
       std::sort(list->begin(), list->end(), std::greater<>());
@@ -206,7 +205,7 @@ class Fuser {
     for (const Read& access : reads) {
       if (unit_of(access.value) == index) continue;
       if (is_large(access, draft.space.shape)) draft.large_reads.insert(access.value.node.get());
-      if (draft.reads.insert(access.value.node.get()).second) readers_[access.value.node.get()].push_back(index);
+      if (draft.reads.insert(access.value.node.get())) readers_[access.value.node.get()].push_back(index);
     }
   }
 
@@ -312,8 +311,12 @@ class Fuser {
     return reads;
   }
 
-  void place_elementwise(const NodeRef& node) {
+  void place_computed(const NodeRef& node) {
     Expression made = expression_of(node, stored_, limits_);
+    if (!place_as_activation(node, made)) place_elementwise(node, std::move(made));
+  }
+
+  void place_elementwise(const NodeRef& node, Expression made) {
     const Dims& shape = node->type().shape;
     const bool is_total = assemblies_.totals.contains(node.get());  // joined with others, it would wait for theirs
     const uint32_t earliest = earliest_level(node);
@@ -344,9 +347,9 @@ class Fuser {
   }
 
   uint32_t earliest_level(const NodeRef& node) const {
-    const auto found = behind_.find(node.get());
-    const auto unit = found == behind_.end() ? unit_.end() : unit_.find(found->second.get());
-    return unit == unit_.end() ? 0 : drafts_[unit->second].level + 1;
+    const NodeRef* first = behind_.find(node.get());
+    const uint32_t* unit = first ? unit_.find(first->get()) : nullptr;
+    return unit ? drafts_[*unit].level + 1 : 0;
   }
 
   static bool reads_results(const Draft& draft, const Reads& reads) {
@@ -357,9 +360,8 @@ class Fuser {
   void place_call(const NodeRef& node) {
     Reads reads;
     for (const Value& input : node->inputs()) {
-      Value base = ir::base_of(input);
-      ir::IndexMap map(base.shape());
-      reads.push_back({std::move(base), std::move(map)});
+      const Value& base = ir::base_of(input);
+      reads.push_back({base, ir::IndexMap(base.shape())});
     }
     place_alone(node, reads);
   }
@@ -367,9 +369,8 @@ class Fuser {
   void place_assembly(const NodeRef& node) {
     Reads reads;
     for (const Piece& piece : assemblies_.at(node.get())) {
-      Value base = ir::base_of(piece.value);
-      ir::IndexMap map(base.shape());
-      reads.push_back({std::move(base), std::move(map)});
+      const Value& base = ir::base_of(piece.value);
+      reads.push_back({base, ir::IndexMap(base.shape())});
     }
     place_alone(node, reads);
   }
@@ -388,25 +389,24 @@ class Fuser {
     if (!limits_.fuses) return false;
     auto matched = epilogues_.match(node);
     if (!matched) return false;
-    const auto unit = unit_.find(matched->contract.get());
-    if (unit == unit_.end() || drafts_[unit->second].addends.result) return false;
-    Draft& draft = drafts_[unit->second];
+    const uint32_t unit = unit_of({matched->contract, 0});
+    if (unit == kNoUnit || drafts_[unit].addends.result) return false;
+    Draft& draft = drafts_[unit];
     Reads reads;
     for (const Value& value : {matched->addends.bias, matched->addends.residual}) {
       if (value) reads.push_back({value, ir::IndexMap(value.shape())});
     }
     draft.level = std::max(draft.level, level_above(reads));
     draft.addends = std::move(matched->addends);
-    note_reads(unit->second, node, reads);
+    note_reads(unit, node, reads);
     return true;
   }
 
   // An activation of a product's result, or of its gradient, that the product can compute itself. Values that are
   // computed again are there because the product is long past.
-  bool place_as_activation(const NodeRef& node) {
+  bool place_as_activation(const NodeRef& node, const Expression& made) {
     if (!limits_.fuses || !limits_.gelu_epilogue || size_of(node->type().dtype) != 2 || behind_.contains(node.get()))
       return false;
-    const Expression made = expression_of(node, stored_, limits_);
     const bool is_plain = std::all_of(made.reads.begin(), made.reads.end(), [&](const Read& read) {
       return !read.as_a_whole && read.map.is_contiguous() && read.value.dtype() == node->type().dtype &&
              ir::count(read.value.shape()) == ir::count(node->type().shape);
@@ -444,7 +444,9 @@ class Fuser {
 
   // What another unit reads, or is kept, is written; everything else lives and dies inside its group.
   void find_shared() {
-    for (const Draft& draft : drafts_) shared_.insert(draft.reads.begin(), draft.reads.end());
+    for (const Draft& draft : drafts_) {
+      for (const Node* read : draft.reads) shared_.insert(read);
+    }
   }
   bool is_written(const Node* node) const { return !limits_.fuses || shared_.contains(node) || kept_.contains(node); }
 
@@ -462,8 +464,8 @@ class Fuser {
       entered[index] = true;
       std::vector<uint32_t> before;
       for (const Node* read : drafts_[index].reads) {
-        const auto found = unit_.find(read);
-        if (found != unit_.end() && found->second != index) before.push_back(found->second);
+        const uint32_t* found = unit_.find(read);
+        if (found && *found != index) before.push_back(*found);
       }
       std::sort(before.begin(), before.end(), std::greater<>());  // popped from the back: oldest first
       // What is added up goes first: the earlier micro-batches.
@@ -492,8 +494,8 @@ class Fuser {
         Unit unit;
         unit.call = drafts_[index].call ? drafts_[index].call : lone_lookup(drafts_[index]);
         unit.addends = std::move(drafts_[index].addends);
-        if (const auto assembly = assemblies_.find(unit.call.get()); assembly != assemblies_.end()) {
-          for (const Piece& piece : assembly->second) unit.pieces.push_back(piece.value);
+        if (const auto* pieces = assemblies_.find(unit.call.get())) {
+          for (const Piece& piece : *pieces) unit.pieces.push_back(piece.value);
         }
         if (!unit.call) unit.fused = built(drafts_[index]);
         units.push_back(std::move(unit));
@@ -519,21 +521,19 @@ class Fuser {
     std::vector<bool> written;
     for (const Member& member : draft.members)
       written.push_back(member.kind == Member::Kind::column || is_written(member.node.get()));
-    FusedKernel kernel = build_nest(draft.space, draft.members, written, limits_);
-    draft.members.clear();  // the kernel says it all
-    return kernel;
+    return build_nest(draft.space, std::move(draft.members), written, limits_);
   }
 
   const std::vector<NodeRef>& order_;
   const Nodes& kept_;
   const Assemblies& assemblies_;
   const std::vector<Value>& results_;
-  const std::unordered_map<const Node*, NodeRef>& behind_;
+  const ByNode<NodeRef>& behind_;
   const ir::Limits& limits_;
   const StatesAndLookups lookups_ = find_lookups(order_, kept_, assemblies_, limits_);
   Nodes stored_;
-  std::unordered_map<const Node*, uint32_t> unit_;  // the unit that computes a stored node or a reduction
-  std::unordered_map<const Node*, std::vector<uint32_t>> readers_;
+  ByNode<uint32_t> unit_;  // the unit that computes a stored node or a reduction
+  ByNode<std::vector<uint32_t>> readers_;
   Uses uses_;
   Nodes shared_;  // read by another unit than the one that makes it
   std::vector<Draft> drafts_;
@@ -555,8 +555,7 @@ bool same_but_units(const Dims& a, const Dims& b) {
 }  // namespace
 
 std::vector<Unit> fuse(const std::vector<NodeRef>& order, const Nodes& kept, const Assemblies& assemblies,
-                       const std::vector<Value>& results, const std::unordered_map<const Node*, NodeRef>& behind,
-                       const ir::Limits& limits) {
+                       const std::vector<Value>& results, const ByNode<NodeRef>& behind, const ir::Limits& limits) {
   return Fuser(order, kept, assemblies, results, behind, limits).run();
 }
 

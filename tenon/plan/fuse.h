@@ -19,8 +19,8 @@ namespace tenon::plan {
 /// `behind` are values that are computed again for a late reader (plan/recompute.h): they join no kernel that runs
 /// before what they come behind is there.
 std::vector<Unit> fuse(const std::vector<ir::NodeRef>& order, const Nodes& kept, const Assemblies& assemblies,
-                       const std::vector<ir::Value>& results,
-                       const std::unordered_map<const ir::Node*, ir::NodeRef>& behind, const ir::Limits& limits);
+                       const std::vector<ir::Value>& results, const ByNode<ir::NodeRef>& behind,
+                       const ir::Limits& limits);
 
 /// The elementwise nodes of `order` that are written to memory; the others are computed again by whatever reads them.
 Nodes find_stored(const std::vector<ir::NodeRef>& order, const Nodes& kept, const Assemblies& assemblies,

@@ -4,8 +4,8 @@
 
 #include <array>
 #include <optional>
-#include <unordered_map>
 
+#include "tenon/base/flat_map.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/topology.h"
 #include "tenon/ir/walk.h"
@@ -49,7 +49,7 @@ class Joiner {
       }
     }
     if (sums_.empty()) return outputs_;
-    return rewrite(outputs_, [&](const Node& node, std::span<const Value> in) { return replaced(node, in); });
+    return rewrite(outputs_, order, [&](const Node& node, std::span<const Value> in) { return replaced(node, in); });
   }
 
  private:
@@ -80,14 +80,14 @@ class Joiner {
 
   // The gradient that a pad puts into its place beside the others.
   std::optional<Value> piece_of(const Node& pad) const {
-    for (Value v = pad.input(0); ir::is_transparent(*v.node) && !v.node->evaluated(); ir::step_through(v)) {
-      if (uses_.at(v.node.get()) != 1) return std::nullopt;
+    const Value *at = &pad.input(0), *behind = &ir::base_of(*at);
+    const Node& base = *behind->node;
+    if (!could_be_joined(base)) return std::nullopt;
+    for (; at != behind; at = &ir::shown_by(*at->node, at->index)) {
+      if (uses_.at(at->node.get()) != 1) return std::nullopt;
     }
     const ir::Seen seen = ir::look_through(pad.input(0));
-    const Node& base = *seen.base.node;
-    if (!could_be_joined(base) || !seen.map.is_contiguous() ||
-        ir::count(seen.map.shape()) != ir::count(seen.base.shape()))
-      return std::nullopt;
+    if (!seen.map.is_contiguous() || ir::count(seen.map.shape()) != ir::count(seen.base.shape())) return std::nullopt;
     const auto& attrs = pad.attrs_as<ir::PadAttrs>();
     const Dims& shape = pad.type().shape;
     std::optional<size_t> along;
@@ -108,29 +108,29 @@ class Joiner {
   }
 
   std::optional<std::vector<Value>> replaced(const Node& node, std::span<const Value> in) {
-    if (const auto sum = sums_.find(&node); sum != sums_.end())
-      return std::vector<Value>{ir::reshape(made_.at(sum->second), node.type().shape)};
-    const auto made = made_.find(&node);
-    if (made == made_.end()) return std::nullopt;
+    if (const Node* const* attention = sums_.find(&node))
+      return std::vector<Value>{ir::reshape(made_.at(*attention), node.type().shape)};
+    Value* joined = made_.find(&node);
+    if (!joined) return std::nullopt;
     AttentionAttrs attrs = node.attrs_as<AttentionAttrs>();
     attrs.joined = true;
-    made->second = {Node::make(Op::attention_backward, ir::Operands(in.begin(), in.end()), attrs), 0};
+    *joined = {Node::make(Op::attention_backward, ir::Operands(in.begin(), in.end()), attrs), 0};
     std::vector<Value> parts;  // for the sum that is replaced in turn
     int64_t begin = 0;
     for (uint32_t i = 0; i < 3; ++i) {
       const int64_t heads = node.type(i).shape[2];
       Dims from(4, 0), size = node.type(i).shape;
       from[2] = begin;
-      parts.push_back(ir::shrink(made->second, from, size, Dims(4, 1)));
+      parts.push_back(ir::shrink(*joined, from, size, Dims(4, 1)));
       begin += heads;
     }
     return parts;
   }
 
   const std::vector<Value>& outputs_;
-  std::unordered_map<const Node*, size_t> uses_;
-  std::unordered_map<const Node*, const Node*> sums_;  // the attention whose gradients they are
-  std::unordered_map<const Node*, Value> made_;        // by the attention: the joined one
+  base::FlatMap<const Node*, size_t> uses_;
+  base::FlatMap<const Node*, const Node*> sums_;  // the attention whose gradients they are
+  base::FlatMap<const Node*, Value> made_;        // by the attention: the joined one
 };
 
 }  // namespace

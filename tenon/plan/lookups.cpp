@@ -24,11 +24,11 @@ Nodes pieces_of_states(const Assemblies& assemblies) {
   }
   Nodes found;
   while (!open.empty()) {
-    const auto assembly = assemblies.find(open.back());
+    const auto* pieces = assemblies.find(open.back());
     open.pop_back();
-    if (assembly == assemblies.end()) continue;
-    for (const Piece& piece : assembly->second) {
-      if (found.insert(node_behind(piece.value)).second) open.push_back(node_behind(piece.value));
+    if (!pieces) continue;
+    for (const Piece& piece : *pieces) {
+      if (found.insert(node_behind(piece.value))) open.push_back(node_behind(piece.value));
     }
   }
   return found;
@@ -66,7 +66,7 @@ StatesAndLookups find_lookups(const std::vector<NodeRef>& order, const Nodes& ke
   while (!open.empty()) {
     const Node* node = open.back();
     open.pop_back();
-    if (node->evaluated() || !is_inline(*node, limits) || !seen.insert(node).second) continue;
+    if (node->evaluated() || !is_inline(*node, limits) || !seen.insert(node)) continue;
     if (node->op() == Op::gather) made.stored.insert(node);
     for (const Value& input : node->inputs()) open_operand(input);
   }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <unordered_map>
 
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
@@ -24,8 +23,8 @@ uint64_t key_of(const Value& value) { return base::mix(reinterpret_cast<uintptr_
 
 class Builder {
  public:
-  Builder(const GroupSpace& space, const std::vector<Member>& members, const ir::Limits& limits)
-      : space_(space), members_(members), alignment_(limits.alignment), made_(members.size(), kNone) {
+  Builder(const GroupSpace& space, std::vector<Member> members, const ir::Limits& limits)
+      : space_(space), members_(std::move(members)), alignment_(limits.alignment), made_(members_.size(), kNone) {
     nest_.column_blocks = limits.column_blocks;
     // Rows first, the axes of their elements last.
     Dims order;
@@ -38,7 +37,12 @@ class Builder {
     for (int64_t axis : elements) order.push_back(axis);
     for (int64_t axis : order) nest_.space.push_back(space.shape[static_cast<size_t>(axis)]);
     if (order != ir::iota_dims(order.size())) to_space_.push_back({Op::permute, ir::AxesAttrs{order}});
-    for (uint32_t i = 0; i < members.size(); ++i) member_of_.emplace(members[i].node.get(), i);
+    size_t instructions = 0;
+    for (uint32_t i = 0; i < members_.size(); ++i) {
+      member_of_.emplace(members_[i].node.get(), i);
+      instructions += members_[i].expression.code.size() + 2;  // and a fold and a store
+    }
+    nest_.code.reserve(instructions);
   }
 
   FusedKernel run(const std::vector<bool>& is_written) {
@@ -71,7 +75,7 @@ class Builder {
       }
       const bool same_element = !read.as_a_whole && read.map.is_contiguous() &&
                                 ir::count(read.map.shape()) == elements && ir::count(read.value.shape()) == elements;
-      if (!same_element) kernel_.aligned[known->second] = false;
+      if (!same_element) kernel_.aligned[known] = false;
     }
   }
 
@@ -132,7 +136,7 @@ class Builder {
   // The instruction that gives a member's value. Members read each other: whatever is needed first comes first.
   uint32_t value_of(uint32_t index) {
     if (made_[index] != kNone) return made_[index];
-    const Member& member = members_[index];
+    Member& member = members_[index];
     const uint32_t last = emit(member);
     if (member.kind == Member::Kind::result) return made_[index] = last;
     Instr fold;
@@ -147,28 +151,29 @@ class Builder {
     return made_[index] = static_cast<uint32_t>(nest_.code.size() - 1);
   }
 
-  uint32_t emit(const Member& member) {
+  // Takes the member's instructions: they become those of the nest.
+  uint32_t emit(Member& member) {
     const std::vector<Move> moves = moves_of(member);
-    const std::vector<Instr>& code = member.expression.code;
+    std::vector<Instr>& code = member.expression.code;
     std::vector<uint32_t> at(code.size());
     for (size_t i = 0; i < code.size(); ++i) {
-      Instr instr = code[i];
+      Instr instr = std::move(code[i]);
       for (uint32_t& arg : instr.args) arg = at[arg];
       switch (instr.kind) {
         case Instr::Kind::load: {
-          const Read& read = member.expression.reads[instr.buffer];
-          if (const auto inside = member_of_.find(read.value.node.get()); inside != member_of_.end()) {
-            at[i] = value_of(inside->second);
+          Read& read = member.expression.reads[instr.buffer];
+          if (const uint32_t* inside = member_of_.find(read.value.node.get())) {
+            at[i] = value_of(*inside);
             continue;
           }
-          instr.map = read.map;
+          instr.map = std::move(read.map);  // each has a read of its own
           instr.buffer = buffers_.at(key_of(read.value));
           at[i] = add_mapped(std::move(instr), moves);
           break;
         }
         case Instr::Kind::gather: {
-          const Read& read = member.expression.reads[instr.buffer];
-          instr.map = read.map;
+          Read& read = member.expression.reads[instr.buffer];
+          instr.map = std::move(read.map);
           instr.buffer = buffers_.at(key_of(read.value));
           at[i] = add_mapped(std::move(instr), moves);
           break;
@@ -203,7 +208,7 @@ class Builder {
   }
 
   // Constant along the row, it is done once per row.
-  uint32_t add_mapped(Instr instr, const std::vector<Move>& moves) {
+  uint32_t add_mapped(Instr&& instr, const std::vector<Move>& moves) {
     instr.map.apply(moves);
     bool constant = instr.args.empty() || nest_.code[instr.args[0]].per_row;
     for (size_t axis = nest_.row_rank; axis < nest_.space.size(); ++axis)
@@ -213,10 +218,10 @@ class Builder {
     return add(std::move(instr));
   }
 
-  uint32_t add(Instr instr) {
+  uint32_t add(Instr&& instr) {
     const uint64_t key = hash(instr);
     const auto [known, fresh] = known_.emplace(key, static_cast<uint32_t>(nest_.code.size()));
-    if (!fresh && nest_.code[known->second] == instr) return known->second;
+    if (!fresh && nest_.code[known] == instr) return known;
     nest_.code.push_back(std::move(instr));
     return static_cast<uint32_t>(nest_.code.size() - 1);
   }
@@ -300,26 +305,27 @@ class Builder {
   }
 
   const GroupSpace& space_;
-  const std::vector<Member>& members_;
+  std::vector<Member> members_;
   const size_t alignment_;
   ir::LoopNest nest_;
   FusedKernel kernel_;
   std::vector<Move> to_space_;
   std::vector<uint32_t> made_;  // per member: the instruction that gives its value
-  std::unordered_map<const Node*, uint32_t> member_of_;
-  std::unordered_map<uint64_t, uint32_t> buffers_;
-  std::unordered_map<uint64_t, uint32_t> known_;  // instructions by content
+  ByNode<uint32_t> member_of_;
+  base::FlatMap<uint64_t, uint32_t> buffers_;
+  base::FlatMap<uint64_t, uint32_t> known_;  // instructions by content
 };
 
 }  // namespace
 
-FusedKernel build_nest(const GroupSpace& space, const std::vector<Member>& members, const std::vector<bool>& is_written,
+FusedKernel build_nest(const GroupSpace& space, std::vector<Member> members, const std::vector<bool>& is_written,
                        const ir::Limits& limits) {
-  return Builder(space, members, limits).run(is_written);
+  return Builder(space, std::move(members), limits).run(is_written);
 }
 
 void move_stores_back(ir::LoopNest& nest) {
   std::vector<Instr> code, stores;
+  code.reserve(nest.code.size());
   std::vector<uint32_t> at(nest.code.size(), 0);
   for (size_t i = 0; i < nest.code.size(); ++i) {
     Instr& instr = nest.code[i];

@@ -42,7 +42,7 @@ struct FusedKernel {
 };
 
 /// `is_written` tells per member whether it is an output.
-FusedKernel build_nest(const GroupSpace& space, const std::vector<Member>& members, const std::vector<bool>& is_written,
+FusedKernel build_nest(const GroupSpace& space, std::vector<Member> members, const std::vector<bool>& is_written,
                        const ir::Limits& limits);
 
 /// Puts all stores behind all loads, as a nest must have them that writes over what it reads.

@@ -3,25 +3,11 @@
 #include "tenon/plan/order.h"
 
 #include <algorithm>
-#include <unordered_map>
-
-#include "tenon/ir/walk.h"
 
 namespace tenon::plan {
 namespace {
 
 using ir::Node;
-using ir::Value;
-
-// What a unit reads and makes, each node once.
-std::vector<const Node*> nodes_of(const std::vector<Value>& values) {
-  std::vector<const Node*> nodes;
-  for (const Value& value : values) {
-    const Node* node = ir::base_node(value);
-    if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
-  }
-  return nodes;
-}
 
 size_t result_bytes(const Node& node) {
   size_t bytes = 0;
@@ -34,13 +20,13 @@ class Scheduler {
  public:
   Scheduler(const std::vector<Unit>& units, const Nodes& kept, const Nodes& pieces)
       : kept_(kept), pieces_(pieces), reads_(units.size()), makes_(units.size()), waits_for_(units.size(), 0) {
-    std::unordered_set<const Node*> made;
+    Nodes made;
     for (size_t i = 0; i < units.size(); ++i) {
-      makes_[i] = nodes_of(results_of(units[i]));
-      made.insert(makes_[i].begin(), makes_[i].end());
+      makes_[i] = nodes_made_by(units[i]);
+      for (const Node* node : makes_[i]) made.insert(node);
     }
     for (size_t i = 0; i < units.size(); ++i) {
-      for (const Node* node : nodes_of(operands_of(units[i]))) {
+      for (const Node* node : nodes_read_by(units[i])) {
         if (!made.contains(node)) continue;  // there before the plan runs
         reads_[i].push_back(node);
         readers_[node].push_back(i);
@@ -75,10 +61,10 @@ class Scheduler {
     }
     // Last, and so looked at first: what reads the new value frees it before another large one is made.
     for (const Node* node : makes_[unit]) {
-      const auto readers = readers_.find(node);
-      if (readers == readers_.end()) continue;
-      left_[node] = readers->second.size();
-      for (const size_t reader : readers->second) {
+      const std::vector<size_t>* readers = readers_.find(node);
+      if (!readers) continue;
+      left_[node] = readers->size();
+      for (const size_t reader : *readers) {
         if (--waits_for_[reader] == 0) candidates_.push_back(reader);
       }
     }
@@ -92,9 +78,9 @@ class Scheduler {
     const int64_t cost = bytes_taken(unit) - bytes_freed(unit, nullptr);
     if (cost <= 0) return true;
     for (const Node* made : makes_[unit]) {
-      const auto readers = readers_.find(made);
-      if (readers == readers_.end() || readers->second.size() != 1) continue;
-      const size_t next = readers->second[0];
+      const std::vector<size_t>* readers = readers_.find(made);
+      if (!readers || readers->size() != 1) continue;
+      const size_t next = readers->front();
       if (waits_for_[next] == 1 && cost + bytes_taken(next) - bytes_freed(next, made) <= 0) return true;
     }
     return false;
@@ -112,18 +98,19 @@ class Scheduler {
   int64_t bytes_freed(size_t unit, const Node* made) const {
     int64_t bytes = 0;
     for (const Node* node : reads_[unit]) {
-      const bool dies = node == made || (left_.contains(node) && left_.at(node) == 1);
+      const size_t* left = left_.find(node);
+      const bool dies = node == made || (left && *left == 1);
       if (dies && has_own_memory(node)) bytes += static_cast<int64_t>(result_bytes(*node));
     }
     return bytes;
   }
 
   const Nodes &kept_, &pieces_;
-  std::vector<std::vector<const Node*>> reads_, makes_;
+  std::vector<NodeList> reads_, makes_;
   std::vector<size_t> waits_for_;  // values that are not there yet
   std::vector<bool> done_;
-  std::unordered_map<const Node*, std::vector<size_t>> readers_;
-  std::unordered_map<const Node*, size_t> left_;  // readers still to come, of values that are there
+  ByNode<std::vector<size_t>> readers_;
+  ByNode<size_t> left_;  // readers still to come, of values that are there
   std::vector<size_t> order_, candidates_;
 };
 
@@ -148,19 +135,18 @@ void move_behind_faults(std::vector<Unit>& units, const std::vector<bool>& write
   while (end > 0 && !may_fault(units[end - 1])) --end;
   Nodes late;
   for (size_t i = 0; i < end; ++i) {
-    const std::vector<Value> reads = operands_of(units[i]);
-    const bool waits = !late.empty() && std::any_of(reads.begin(), reads.end(), [&](const Value& value) {
-      return late.contains(ir::base_node(value));
-    });
+    const NodeList reads = nodes_read_by(units[i]);
+    const bool waits =
+        !late.empty() && std::any_of(reads.begin(), reads.end(), [&](const Node* node) { return late.contains(node); });
     if (waits && may_fault(units[i])) return;
     if (!waits && !writes_state[i]) continue;
-    for (const Value& result : results_of(units[i])) late.insert(result.node.get());
+    for (const Node* made : nodes_made_by(units[i])) late.insert(made);
   }
   if (late.empty()) return;
   std::vector<Unit> early, behind;
   for (size_t i = 0; i < end; ++i) {
-    const std::vector<Value> results = results_of(units[i]);
-    const bool is_late = !results.empty() && late.contains(results[0].node.get());
+    const NodeList made = nodes_made_by(units[i]);
+    const bool is_late = !made.empty() && late.contains(made[0]);
     (is_late ? behind : early).push_back(std::move(units[i]));
   }
   std::move(behind.begin(), behind.end(), std::move(early.begin(), early.end(), units.begin()));

@@ -24,31 +24,29 @@ Parts find_parts(std::vector<NodeRef>& order, const std::vector<Value>& outputs,
   Parts parts;
   parts.assemblies = find_assemblies(order, kept);
   if (parts.assemblies.empty()) return parts;
-  std::unordered_map<const Node*, std::vector<Value>> instead;
+  ByNode<std::vector<Value>> instead;
   for (bool found_more = true; found_more;) {  // pieces may be put together in turn
     found_more = false;
     for (const NodeRef& whole : order) {
-      const auto found = parts.assemblies.find(whole.get());
-      if (found == parts.assemblies.end() || instead.contains(whole.get())) continue;
+      const auto* pieces = parts.assemblies.find(whole.get());
+      if (!pieces || instead.contains(whole.get())) continue;
       found_more = true;
-      for (const Piece& piece : found->second) {
+      for (const Piece& piece : *pieces) {
         instead[whole.get()].push_back(piece.value);
         const size_t begin = static_cast<size_t>(piece.begin) * size_of(piece.value.dtype());
         parts.of.emplace(ir::base_node(piece.value), Part{whole, begin});
       }
     }
     if (!found_more) break;
-    order = ir::order_of_evaluation(outputs, [&](const Node& node) -> const std::vector<Value>* {
-      const auto found = instead.find(&node);
-      return found == instead.end() ? nullptr : &found->second;
-    });
+    order = ir::order_of_evaluation(outputs, [&](const Node& node) { return instead.find(&node); });
   }
   return parts;
 }
 
 bool is_operand(const Node& call, const Value& value) {
   const auto inputs = call.inputs();
-  return std::any_of(inputs.begin(), inputs.end(), [&](const Value& v) { return ir::base_of(v).node == value.node; });
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [&](const Value& v) { return ir::base_node(v) == value.node.get(); });
 }
 
 Value scattered_base(const NodeRef& call) {
@@ -56,20 +54,16 @@ Value scattered_base(const NodeRef& call) {
   const ir::Seen seen = ir::look_through(call->input(0));
   const bool is_whole = seen.map.is_contiguous() && ir::count(seen.base.shape()) == ir::count(call->type().shape);
   for (const size_t other : {1, 2}) {
-    if (ir::base_of(call->input(other)).node == seen.base.node) return {};
+    if (ir::base_node(call->input(other)) == seen.base.node.get()) return {};
   }
   return is_whole ? seen.base : Value();
 }
 
 void pass_targets_up(Parts& parts, const std::vector<Unit>& units, const Nodes& kept) {
   if (parts.of.empty()) return;
-  std::unordered_map<const Node*, size_t> readers;
+  ByNode<size_t> readers;
   for (const Unit& unit : units) {
-    Nodes seen;  // a unit that reads a value twice is one reader
-    for (const Value& value : operands_of(unit)) {
-      const Node* node = ir::base_node(value);
-      if (seen.insert(node).second) ++readers[node];
-    }
+    for (const Node* node : nodes_read_by(unit)) ++readers[node];
   }
   const auto pass = [&](const Value& from, const Value& to) {
     const Part* part = parts.find(to.node.get());

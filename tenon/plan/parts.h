@@ -2,7 +2,6 @@
 
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include "tenon/plan/assemble.h"
@@ -17,12 +16,9 @@ struct Part {
 
 struct Parts {
   Assemblies assemblies;
-  std::unordered_map<const ir::Node*, Part> of;
+  ByNode<Part> of;
 
-  const Part* find(const ir::Node* node) const {
-    const auto found = of.find(node);
-    return found == of.end() ? nullptr : &found->second;
-  }
+  const Part* find(const ir::Node* node) const { return of.find(node); }
   Nodes nodes() const;
 };
 

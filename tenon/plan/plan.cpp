@@ -31,16 +31,16 @@ using ir::Value;
 // passes first and keep what each needs for its backward pass.
 std::vector<Value> deepest_first(std::vector<Value> outputs, const std::vector<NodeRef>& order) {
   if (outputs.size() < 2) return outputs;
-  std::unordered_map<const Node*, uint32_t> depth;
+  ByNode<uint32_t> depth;
   for (const NodeRef& node : order) {
     uint32_t deepest = 0;
     if (!node->evaluated()) {
       for (const Value& input : node->inputs()) {
-        const auto found = depth.find(input.node.get());
-        if (found != depth.end()) deepest = std::max(deepest, found->second + 1);
+        const uint32_t* below = depth.find(input.node.get());
+        if (below) deepest = std::max(deepest, *below + 1);
       }
     }
-    depth[node.get()] = deepest;
+    depth.emplace(node.get(), deepest);
   }
   std::stable_sort(outputs.begin(), outputs.end(),
                    [&](const Value& a, const Value& b) { return depth[a.node.get()] > depth[b.node.get()]; });
@@ -59,9 +59,9 @@ std::vector<Unit> one_op_per_unit(const std::vector<NodeRef>& order) {
 // Whether a unit makes a store that is kept, or writes what such a store puts together.
 bool writes_kept_state(const Unit& unit, const Nodes& kept, const Parts& parts) {
   if (unit.call && unit.call->op() == Op::store && kept.contains(unit.call.get())) return true;
-  const std::vector<Value> results = results_of(unit);
-  return std::any_of(results.begin(), results.end(), [&](const Value& result) {
-    const Part* part = parts.find(result.node.get());
+  const NodeList made = nodes_made_by(unit);
+  return std::any_of(made.begin(), made.end(), [&](const Node* node) {
+    const Part* part = parts.find(node);
     return part && part->whole->op() == Op::store && kept.contains(part->whole.get());
   });
 }
@@ -71,7 +71,7 @@ struct NoData : ir::Data {};
 
 // Literals that are arguments as leaves, each under the node that stands for it; the rest simplified.
 std::vector<Value> simplified_graph(const std::vector<Value>& outputs, const Request& request, uint64_t realm,
-                                    std::unordered_map<const Node*, uint32_t>& leaves) {
+                                    ByNode<uint32_t>& leaves) {
   const auto rule = [&](const Node& node, std::span<const Value> in) -> std::optional<std::vector<Value>> {
     if (const auto literal = request.literals.find(&node); literal != request.literals.end()) {
       const Value leaf = ir::buffer({literal->second, 0, node.device(), node.type()});
@@ -135,8 +135,8 @@ Plan plan_graph(const Recomputed& graph, const Request& request) {
   require_f64(request.limits, order);
   Nodes kept;
   for (const Value& output : outputs) {
-    const Value base = ir::base_of(output);
-    if (!base.node->evaluated()) kept.insert(base.node.get());
+    const Node* base = ir::base_node(output);
+    if (!base->evaluated()) kept.insert(base);
   }
   Parts parts;
   std::vector<Unit> units;
@@ -163,8 +163,8 @@ std::vector<Value> values_kept(const std::vector<Value>& outputs) {
   std::vector<Value> values;
   Nodes seen;
   for (const Value& output : outputs) {
-    const Value base = ir::base_of(output);
-    if (base.node->evaluated() || !seen.insert(base.node.get()).second) continue;
+    const Value& base = ir::base_of(output);
+    if (base.node->evaluated() || !seen.insert(base.node.get())) continue;
     for (uint32_t i = 0; i < base.node->results(); ++i) values.push_back({base.node, i});
   }
   return values;
@@ -197,12 +197,12 @@ class StandIns {
   // Plans keep all results of a node or none.
   bool is_on_its_own(const Value& value) const {
     if (value.node->evaluated() || !(ir::base_of(value) == value) || value.node->op() == Op::buffer) return false;
-    const auto shown = shown_.find(value.node.get());
-    return value.node->results() == 1 || (shown != shown_.end() && shown->second == value.node->results());
+    const size_t* shown = shown_.find(value.node.get());
+    return value.node->results() == 1 || (shown && *shown == value.node->results());
   }
 
   std::vector<Value> planned_;
-  std::unordered_map<const Node*, size_t> shown_;  // how many results of a node are wanted
+  ByNode<size_t> shown_;  // how many results of a node are wanted
   std::map<Key, Value> wanted_;
 };
 
@@ -212,7 +212,7 @@ Plan make_plan(const Request& request) {
   const uint64_t realm = ir::InRealm::next();
   const ir::InRealm nothing_is_evaluated_here(realm);
   const std::vector<Value> wanted = values_kept(request.outputs);
-  std::unordered_map<const Node*, uint32_t> literals;
+  ByNode<uint32_t> literals;
   Recomputed graph{with_calls_of(request.limits, simplified_graph(wanted, request, realm, literals)), {}};
   if (request.limits.fuses && !request.limits.one_op_per_kernel)
     graph = recompute(join_attention_gradients(graph.outputs), request.limits);
@@ -221,8 +221,8 @@ Plan make_plan(const Request& request) {
   Plan plan = plan_graph(graph, request);
   for (Value& result : plan.results) result = stand_ins.wanted(result);
   for (const Value& leaf : plan.leaves) {
-    const auto literal = literals.find(leaf.node.get());
-    plan.literals.push_back(literal == literals.end() ? Plan::kNone : literal->second);
+    const uint32_t* literal = literals.find(leaf.node.get());
+    plan.literals.push_back(literal ? *literal : Plan::kNone);
   }
   return plan;
 }

@@ -32,15 +32,16 @@ class Recompute {
     find_readers();
     if (readers_.empty()) return {outputs_, {}};
     number_stages();
+    if (!has_far_readers()) return {outputs_, {}};
     find_last_uses();
     for (const NodeRef& node : order_) {
-      if (const auto readers = readers_.find(node.get()); readers != readers_.end()) look_at(node, readers->second);
+      if (const Readers* readers = readers_.find(node.get())) look_at(node, *readers);
     }
     if (late_.empty()) return {outputs_, {}};
     again_ = ir::InRealm::next();
     Recomputed made;
     made.outputs =
-        rewrite(outputs_, [&](const Node& node, std::span<const Value> in) { return with_copies(node, in); });
+        rewrite(outputs_, order_, [&](const Node& node, std::span<const Value> in) { return with_copies(node, in); });
     made.behind = std::move(behind_);
     return made;
   }
@@ -58,8 +59,8 @@ class Recompute {
       uint32_t stage = 0;
       if (!node->evaluated()) {
         for (const Value& input : node->inputs()) {
-          const auto found = stage_.find(input.node.get());
-          if (found != stage_.end()) stage = std::max(stage, found->second);
+          const uint32_t* below = stage_.find(input.node.get());
+          if (below) stage = std::max(stage, *below);
         }
         if (node->info().kind == Kind::call) ++stage;
       }
@@ -69,64 +70,80 @@ class Recompute {
 
   // Large values that several products read.
   void find_readers() {
+    ByNode<Readers> readers;
     for (const NodeRef& node : order_) {
       if (node->evaluated() || node->op() != Op::contract) continue;
       for (const Value& input : node->inputs()) {
-        const Value base = ir::base_of(input);
+        const Value& base = ir::base_of(input);
         if (is_computed(*base.node) && ir::count(base.shape()) >= kWorthIt)
-          readers_[base.node.get()].calls.push_back(node.get());
+          readers[base.node.get()].calls.push_back(node.get());
       }
     }
-    std::erase_if(readers_, [](const auto& one) { return one.second.calls.size() < 2; });
-    for (const Value& output : outputs_) readers_.erase(ir::base_node(output));
+    for (const Value& output : outputs_) kept_.insert(ir::base_node(output));
+    for (const auto& [node, of_node] : readers) {
+      if (of_node.calls.size() > 1 && !kept_.contains(node)) readers_.emplace(node, of_node);
+    }
   }
 
   void find_last_uses() {
-    Nodes kept;
-    for (const Value& output : outputs_) kept.insert(ir::base_node(output));
-    stored_ = find_stored(order_, kept, {}, limits_);
+    stored_ = find_stored(order_, kept_, {}, limits_);
     for (const NodeRef& node : order_) {
       const bool is_written = !is_inline(*node, limits_) || stored_.contains(node.get());
       if (node->evaluated() || ir::is_transparent(*node) || !is_written) continue;
       const bool is_call = !is_inline(*node, limits_) && node->info().kind != Kind::reduce;
+      const uint32_t stage = stage_.at(node.get());
       for (const Value& input : node->inputs()) {
         for (const Node* source : sources_behind(input, is_call)) {
           uint32_t& last = last_use_[source];
-          last = std::max(last, stage_.at(node.get()));
-          const auto readers = readers_.find(source);
-          if (readers != readers_.end() && node->op() != Op::contract) readers->second.has_others = true;
+          last = std::max(last, stage);
+          Readers* readers = readers_.find(source);
+          if (readers && node->op() != Op::contract) readers->has_others = true;
         }
       }
     }
   }
 
   // What lies in memory behind a value. A call reads the value itself there.
-  std::vector<const Node*> sources_behind(const Value& value, bool for_call) const {
-    std::vector<const Node*> sources, waiting{ir::base_node(value)};
-    Nodes seen;
-    while (!waiting.empty()) {
-      const Node* node = waiting.back();
-      waiting.pop_back();
-      if (!seen.insert(node).second) continue;
+  NodeList sources_behind(const Value& value, bool for_call) const {
+    NodeList sources, seen{ir::base_node(value)};  // few: kernels are small
+    for (size_t next = 0; next < seen.size(); ++next) {
+      const Node* node = seen[next];
       if (for_call || !is_computed(*node) || stored_.contains(node)) {
         sources.push_back(node);
         continue;
       }
-      for (const Value& input : node->inputs()) waiting.push_back(ir::base_node(input));
+      for (const Value& input : node->inputs()) {
+        const Node* below = ir::base_node(input);
+        if (std::find(seen.begin(), seen.end(), below) == seen.end()) seen.push_back(below);
+      }
     }
     return sources;
   }
 
+  struct Span {
+    uint32_t first = ~0u, last = 0;
+    bool is_far() const { return last >= first + kFar; }
+  };
+  Span stages_of(const Readers& readers) const {
+    Span span;
+    for (const Node* call : readers.calls) {
+      span.first = std::min(span.first, stage_.at(call));
+      span.last = std::max(span.last, stage_.at(call));
+    }
+    return span;
+  }
+  // Without, as in a forward pass, there is nothing more to find out.
+  bool has_far_readers() const {
+    return std::any_of(readers_.begin(), readers_.end(),
+                       [&](const auto& entry) { return stages_of(entry.value).is_far(); });
+  }
+
   void look_at(const NodeRef& node, const Readers& readers) {
     if (readers.has_others) return;  // it is kept for them
-    uint32_t first = ~0u, last = 0;
+    const Span span = stages_of(readers);
+    if (!span.is_far() || !is_kept_until(*node, span.last)) return;
     for (const Node* call : readers.calls) {
-      first = std::min(first, stage_.at(call));
-      last = std::max(last, stage_.at(call));
-    }
-    if (last < first + kFar || !is_kept_until(*node, last)) return;
-    for (const Node* call : readers.calls) {
-      if (stage_.at(call) >= first + kFar) late_[call].insert(node.get());
+      if (stage_.at(call) >= span.first + kFar) late_[call].insert(node.get());
     }
   }
 
@@ -136,26 +153,26 @@ class Recompute {
       for (const Node* source : sources_behind(input, false)) {
         if (source->evaluated() || source->info().kind == Kind::leaf) continue;
         if (2 * ir::count(source->type().shape) <= ir::count(node.type().shape)) continue;
-        const auto last = last_use_.find(source);
-        if (last == last_use_.end() || last->second + 1 < stage) return false;
+        const uint32_t* last = last_use_.find(source);
+        if (!last || *last + 1 < stage) return false;
       }
     }
     return true;
   }
 
   std::optional<std::vector<Value>> with_copies(const Node& node, std::span<const Value> in) {
-    const auto late = late_.find(&node);
-    if (late == late_.end()) return std::nullopt;
+    const Nodes* late = late_.find(&node);
+    if (!late) return std::nullopt;
     ir::Operands inputs(in.begin(), in.end());
     std::vector<NodeRef> copies;
     NodeRef first;
     for (Value& input : inputs) {
-      const Value base = ir::base_of(input);
-      if (late->second.contains(base.node.get())) {
+      const NodeRef& base = ir::base_of(input).node;
+      if (late->contains(base.get())) {
         input = copy_of(input);
         copies.push_back(ir::base_of(input).node);
       } else {
-        first = base.node;
+        first = base;
       }
     }
     if (!first) return std::nullopt;  // both operands are old: neither would wait
@@ -170,7 +187,7 @@ class Recompute {
   Value copy_of(const Value& top) {
     const ir::InRealm apart(again_);
     const Node* value = ir::base_node(top);
-    std::unordered_map<const Node*, NodeRef> copied;
+    ByNode<NodeRef> copied;
     const auto is_copied = [&](const Node& node) {
       if (node.evaluated() || node.inputs().empty()) return false;
       if (ir::is_transparent(node)) return true;
@@ -182,8 +199,8 @@ class Recompute {
       if (!is_copied(*node)) continue;
       ir::Operands inputs;
       for (const Value& input : node->inputs()) {
-        const auto found = copied.find(input.node.get());
-        inputs.push_back(found == copied.end() ? input : Value{found->second, input.index});
+        const NodeRef* copy = copied.find(input.node.get());
+        inputs.push_back(copy ? Value{*copy, input.index} : input);
       }
       copied.emplace(node.get(), Node::make_like(*node, std::move(inputs)));
     }
@@ -193,11 +210,11 @@ class Recompute {
   const std::vector<Value>& outputs_;
   const ir::Limits& limits_;
   const std::vector<NodeRef> order_;
-  std::unordered_map<const Node*, uint32_t> stage_, last_use_;
-  std::unordered_map<const Node*, Readers> readers_;
-  Nodes stored_;
-  std::unordered_map<const Node*, Nodes> late_;  // per product: what it reads a copy of
-  std::unordered_map<const Node*, NodeRef> behind_;
+  ByNode<uint32_t> stage_, last_use_;
+  ByNode<Readers> readers_;
+  Nodes kept_, stored_;
+  ByNode<Nodes> late_;  // per product: what it reads a copy of
+  ByNode<NodeRef> behind_;
   uint64_t again_ = 0;
 };
 
@@ -215,9 +232,8 @@ std::vector<NodeRef> late_ones_last(std::vector<NodeRef> order, const Recomputed
     if (node->evaluated()) return false;
     if (recomputed.behind.contains(node.get())) return true;
     const auto waits_for = [&](const Value& value) { return late.contains(value.node.get()); };
-    if (const auto assembly = assemblies.find(node.get()); assembly != assemblies.end()) {
-      return std::any_of(assembly->second.begin(), assembly->second.end(),
-                         [&](const Piece& piece) { return waits_for(piece.value); });
+    if (const auto* pieces = assemblies.find(node.get())) {
+      return std::any_of(pieces->begin(), pieces->end(), [&](const Piece& piece) { return waits_for(piece.value); });
     }
     const auto inputs = node->inputs();
     return std::any_of(inputs.begin(), inputs.end(), waits_for);

@@ -7,7 +7,6 @@
 
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include "tenon/plan/assemble.h"
@@ -17,7 +16,7 @@ namespace tenon::plan {
 struct Recomputed {
   std::vector<ir::Value> outputs;
   /// Values that are computed again, and what there has to be first: each is to be computed late.
-  std::unordered_map<const ir::Node*, ir::NodeRef> behind;
+  ByNode<ir::NodeRef> behind;
 };
 
 /// The graph in which late products read copies.

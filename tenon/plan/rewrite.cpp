@@ -14,27 +14,33 @@ using ir::NodeRef;
 using ir::Value;
 
 std::vector<Value> rewrite(std::span<const Value> outputs, const Rule& rule, uint64_t realm) {
-  base::FlatMap<const Node*, std::vector<Value>> replaced;
-  const auto now = [&](const Value& value) {
-    const auto* found = replaced.empty() ? nullptr : replaced.find(value.node.get());
+  return rewrite(outputs, ir::order_of_evaluation(outputs), rule, realm);
+}
+
+std::vector<Value> rewrite(std::span<const Value> outputs, const std::vector<NodeRef>& order, const Rule& rule,
+                           uint64_t realm) {
+  using Results = base::SmallVector<Value, 1>;
+  base::FlatMap<const Node*, Results> replaced;
+  const auto now = [&](const Value& value) -> const Value& {
+    const Results* found = replaced.find(value.node.get());
     return found ? (*found)[value.index] : value;
   };
-  const std::vector<NodeRef> order = ir::order_of_evaluation(outputs);
   for (const NodeRef& node : order) {
     if (node->evaluated()) continue;
-    bool changed = realm != 0 && node->realm() != realm && node->op() != ir::Op::buffer;
+    const std::span<const Value> before = node->inputs();
+    const bool is_new_below = std::any_of(before.begin(), before.end(), [&](const Value& v) { return !(now(v) == v); });
+    const bool changed = is_new_below || (realm != 0 && node->realm() != realm && node->op() != ir::Op::buffer);
     ir::Operands inputs;
-    for (const Value& input : node->inputs()) {
-      inputs.push_back(now(input));
-      changed = changed || !(inputs.back() == input);
+    if (changed) {
+      for (const Value& input : before) inputs.push_back(now(input));
     }
-    if (auto results = rule(*node, {inputs.data(), inputs.size()})) {
-      replaced.emplace(node.get(), std::move(*results));
+    if (auto results = rule(*node, changed ? std::span<const Value>(inputs.data(), inputs.size()) : before)) {
+      replaced.emplace(node.get(), Results(results->begin(), results->end()));
     } else if (changed) {
       const NodeRef made = Node::make_like(*node, std::move(inputs));
-      std::vector<Value> results_of_made;
-      for (uint32_t i = 0; i < made->results(); ++i) results_of_made.push_back({made, i});
-      replaced.emplace(node.get(), std::move(results_of_made));
+      Results all;
+      for (uint32_t i = 0; i < made->results(); ++i) all.push_back({made, i});
+      replaced.emplace(node.get(), std::move(all));
     }
   }
   std::vector<Value> rewritten;

@@ -20,5 +20,8 @@ using Rule =
 /// With a realm (see ir::InRealm), which must be this thread's, nodes of other realms are recorded anew in it even
 /// where nothing has changed: then equal values are one value, however they came about.
 std::vector<ir::Value> rewrite(std::span<const ir::Value> outputs, const Rule& rule, uint64_t realm = 0);
+/// The same for one who knows the order of evaluation of the outputs.
+std::vector<ir::Value> rewrite(std::span<const ir::Value> outputs, const std::vector<ir::NodeRef>& order,
+                               const Rule& rule, uint64_t realm = 0);
 
 }  // namespace tenon::plan

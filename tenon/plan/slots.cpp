@@ -29,7 +29,7 @@ class Assigner {
 
   Plan run() {
     for (size_t i = 0; i < units_.size(); ++i) {
-      for (const Value& operand : operands_of(units_[i])) last_unit_[ir::base_node(operand)] = i;
+      for (const Node* node : nodes_read_by(units_[i])) last_unit_[node] = i;
       if (may_fault(units_[i])) ++faults_left_;
     }
     for (Unit& unit : units_) {
@@ -55,12 +55,12 @@ class Assigner {
   // ---- what is still needed ----
 
   bool is_read_later(const Node* node) const {
-    const auto found = last_unit_.find(node);
-    return found != last_unit_.end() && found->second > at_;
+    const size_t* last = last_unit_.find(node);
+    return last && *last > at_;
   }
   bool is_read_now(const Node* node) const {
-    const auto found = last_unit_.find(node);
-    return found != last_unit_.end() && found->second == at_;
+    const size_t* last = last_unit_.find(node);
+    return last && *last == at_;
   }
 
   uint32_t root_of(uint32_t slot) const {
@@ -335,10 +335,10 @@ class Assigner {
   const Nodes& kept_;
   const Parts& parts_;
   Plan plan_;
-  size_t at_ = 0;                                      // the unit that is being added
-  std::unordered_map<const Node*, size_t> last_unit_;  // the last unit that reads a node
-  size_t faults_left_ = 0;                             // launches still to come that may find a bad index
-  Nodes taken_;                                        // leaves whose memory a store has taken over
+  size_t at_ = 0;             // the unit that is being added
+  ByNode<size_t> last_unit_;  // the last unit that reads a node
+  size_t faults_left_ = 0;    // launches still to come that may find a bad index
+  Nodes taken_;               // leaves whose memory a store has taken over
   std::unordered_map<Key, uint32_t, KeyHash> slots_;
   std::unordered_multimap<uint64_t, uint32_t> kernels_;
   std::vector<uint32_t> last_reader_;  // per slot: the last launch that touches it

@@ -20,8 +20,9 @@ constexpr size_t kMaxInlined = 48;  // ops computed inside one kernel behind one
 
 // How many different elements are seen through the views around a value, at most.
 int64_t elements_behind(const Value& value) {
-  int64_t fewest = ir::count(value.shape());
-  for (Value v = value; ir::step_through(v);) fewest = std::min(fewest, ir::count(v.shape()));
+  const Value *at = &value, *base = &ir::base_of(value);
+  int64_t fewest = ir::count(base->shape());
+  for (; at != base; at = &ir::shown_by(*at->node, at->index)) fewest = std::min(fewest, ir::count(at->shape()));
   return fewest;
 }
 
@@ -31,8 +32,8 @@ Uses count_uses(const std::vector<NodeRef>& order, const Assemblies& assemblies)
   Uses uses;
   for (const NodeRef& node : order) {
     if (node->evaluated() || ir::is_transparent(*node)) continue;
-    if (const auto assembly = assemblies.find(node.get()); assembly != assemblies.end()) {
-      for (const Piece& piece : assembly->second) ++uses[ir::base_node(piece.value)];
+    if (const auto* pieces = assemblies.find(node.get())) {
+      for (const Piece& piece : *pieces) ++uses[ir::base_node(piece.value)];
       continue;
     }
     for (const Value& input : node->inputs()) ++uses[ir::base_node(input)];
@@ -43,15 +44,15 @@ Uses count_uses(const std::vector<NodeRef>& order, const Assemblies& assemblies)
 void StoredValues::decide(const NodeRef& node, bool for_product) {
   if (!limits_.fuses || kept_.contains(node.get()) || assemblies_.totals.contains(node.get()))
     stored_.insert(node.get());
-  if (const auto assembly = assemblies_.find(node.get()); assembly != assemblies_.end()) {
+  if (const auto* pieces = assemblies_.find(node.get())) {
     stored_.insert(node.get());
-    for (const Piece& piece : assembly->second) stored_.insert(ir::base_node(piece.value));
+    for (const Piece& piece : *pieces) stored_.insert(ir::base_node(piece.value));
   } else if (is_inline(*node, limits_)) {
     Behind all = behind_operands(*node);
     if (all.sources.size() + 1 > limits_.max_buffers) store_until_few_sources(*node, all);
     all.inlined.push_back(node.get());
     if (all.inlined.size() > kMaxInlined || for_product || is_cheaper_stored(*node, all)) stored_.insert(node.get());
-    if (!stored_.contains(node.get())) behind_[node.get()] = std::move(all);
+    if (!stored_.contains(node.get())) behind_.emplace(node.get(), std::move(all));
   }
 }
 
@@ -64,8 +65,8 @@ void StoredValues::store_operands(const Node& node) {
 }
 
 void StoredValues::store_operand(const Value& operand) {
-  const Value base = ir::base_of(operand);
-  if (is_inline(*base.node, limits_) || base.node->info().kind == Kind::reduce) stored_.insert(base.node.get());
+  const Node* base = ir::base_node(operand);
+  if (is_inline(*base, limits_) || base->info().kind == Kind::reduce) stored_.insert(base);
 }
 
 // Writing a value once and reading it back beats reading all that it is made of for every user: a residual stream.
@@ -74,13 +75,21 @@ bool StoredValues::is_cheaper_stored(const Node& node, const Behind& all) const 
   const auto big = std::count_if(all.sources.begin(), all.sources.end(),
                                  [&](const auto& source) { return 2 * source.elements > own; });
   if (big < 2) return false;
-  const auto found = uses_.find(&node);
-  const size_t uses = found == uses_.end() ? 0 : found->second;
+  const size_t* found = uses_.find(&node);
+  const size_t uses = found ? *found : 0;
   return uses >= 3 || (big >= 3 && uses >= 2);
 }
 
 StoredValues::Behind StoredValues::behind_operands(const Node& node) const {
   Behind all;
+  size_t inlined = 1, sources = 0;  // at most: the node itself comes last
+  for (const Value& input : node.inputs()) {
+    const Behind* found = behind_.find(ir::base_node(input));
+    inlined += found ? found->inlined.size() : 0;
+    sources += found ? found->sources.size() : 1;
+  }
+  all.inlined.reserve(inlined);
+  all.sources.reserve(sources);
   const auto add_source = [&](const Node* source, int64_t elements) {
     for (Behind::Source& known : all.sources) {
       if (known.node != source) continue;
@@ -90,18 +99,20 @@ StoredValues::Behind StoredValues::behind_operands(const Node& node) const {
     all.sources.push_back({source, elements});
   };
   for (const Value& input : node.inputs()) {
-    const Value base = ir::base_of(input);
-    const auto found = behind_.find(base.node.get());
-    if (found == behind_.end() || stored_.contains(base.node.get())) {
-      const bool is_table = node.op() == Op::gather && base.node == ir::base_of(node.input(0)).node;
-      add_source(base.node.get(), is_table ? ir::count(node.type().shape) : elements_behind(input));
+    const Node* base = ir::base_node(input);
+    const Behind* found = behind_.find(base);
+    if (!found || stored_.contains(base)) {
+      const bool is_table = node.op() == Op::gather && base == ir::base_node(node.input(0));
+      add_source(base, is_table ? ir::count(node.type().shape) : elements_behind(input));
       continue;
     }
-    for (const Node* inner : found->second.inlined) {
-      if (std::find(all.inlined.begin(), all.inlined.end(), inner) == all.inlined.end()) all.inlined.push_back(inner);
+    const size_t known = all.inlined.size();  // none is there twice within one operand
+    for (const Node* inner : found->inlined) {
+      const Node** const end = all.inlined.begin() + known;
+      if (std::find(all.inlined.begin(), end, inner) == end) all.inlined.push_back(inner);
     }
     const int64_t seen = elements_behind(input);
-    for (const Behind::Source& source : found->second.sources) add_source(source.node, std::min(source.elements, seen));
+    for (const Behind::Source& source : found->sources) add_source(source.node, std::min(source.elements, seen));
   }
   return all;
 }
@@ -113,10 +124,10 @@ void StoredValues::store_until_few_sources(const Node& node, Behind& all) {
     size_t brought = 1;  // storing it brings one
     for (const Value& input : node.inputs()) {
       const Node* base = ir::base_node(input);
-      const auto found = behind_.find(base);
-      if (found == behind_.end() || stored_.contains(base) || found->second.sources.size() <= brought) continue;
+      const Behind* found = behind_.find(base);
+      if (!found || stored_.contains(base) || found->sources.size() <= brought) continue;
       most = base;
-      brought = found->second.sources.size();
+      brought = found->sources.size();
     }
     if (!most) return;
     stored_.insert(most);

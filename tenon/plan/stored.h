@@ -2,8 +2,6 @@
 
 #pragma once
 
-#include <unordered_map>
-
 #include "tenon/ir/limits.h"
 #include "tenon/plan/assemble.h"
 #include "tenon/plan/expression.h"
@@ -11,7 +9,7 @@
 namespace tenon::plan {
 
 /// How many readers a node has, seen through views. What is put together from pieces reads the pieces.
-using Uses = std::unordered_map<const ir::Node*, size_t>;
+using Uses = ByNode<size_t>;
 Uses count_uses(const std::vector<ir::NodeRef>& order, const Assemblies& assemblies);
 
 /// Decides for the nodes of one plan, operands first.
@@ -36,8 +34,8 @@ class StoredValues {
       const ir::Node* node;
       int64_t elements;  // how many of its elements are read, at most
     };
-    std::vector<const ir::Node*> inlined;
-    std::vector<Source> sources;
+    base::SmallVector<const ir::Node*, 8> inlined;
+    base::SmallVector<Source, 4> sources;
   };
 
   void store_operand(const ir::Value& operand);
@@ -50,7 +48,7 @@ class StoredValues {
   const ir::Limits& limits_;
   const Uses& uses_;
   Nodes& stored_;
-  std::unordered_map<const ir::Node*, Behind> behind_;  // of values that are not stored
+  ByNode<Behind> behind_;  // of values that are not stored
 };
 
 }  // namespace tenon::plan

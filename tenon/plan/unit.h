@@ -1,8 +1,7 @@
-// One kernel of a plan to be, and the values that it reads and makes.
+// One kernel of a plan to be, and the nodes that it reads and makes.
 
 #pragma once
 
-#include <unordered_set>
 #include <vector>
 
 #include "tenon/plan/nest.h"
@@ -26,8 +25,9 @@ struct Unit {
   std::vector<ir::Value> pieces;
 };
 
-/// The values that a unit reads, with the views around them, and the values that it makes.
-std::vector<ir::Value> operands_of(const Unit& unit);
-std::vector<ir::Value> results_of(const Unit& unit);
+/// What a unit reads, seen through views, and what it makes: each node once.
+using NodeList = base::SmallVector<const ir::Node*, 8>;
+NodeList nodes_read_by(const Unit& unit);
+NodeList nodes_made_by(const Unit& unit);
 
 }  // namespace tenon::plan
