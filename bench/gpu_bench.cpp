@@ -47,7 +47,7 @@ class Table {
   template <typename F>
   void add(const std::string& name, F work, int repeats = 20) {
     if (!wanted_.empty() && name.find(wanted_) == std::string::npos) return;
-    const auto captured = compile(work, {.verify_every = 0});
+    auto captured = compile(work, {.verify_every = 0});
     std::printf("%s\"%s\": %.2f", rows_++ ? ", " : "{", name.c_str(), microseconds([&] { captured(); }, repeats));
     std::fflush(stdout);
   }
@@ -129,7 +129,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: gpu_bench DEVICE [NAME_PART [SIZE ROWS VOCABULARY]]\n");
     return 2;
   }
-  set_default_device(Device(argv[1]));
+  setenv("TENON_DEVICE", argv[1], 1);  // before the first tensor
   Table table(argc > 2 ? argv[2] : "");
   const auto number = [&](int i, int64_t otherwise) { return argc > i ? std::atoll(argv[i]) : otherwise; };
   add_passes(table, number(3, 8192));
