@@ -21,7 +21,7 @@ PLAIN_IR = {
     "loop_nest.h",
 }
 
-BACKENDS = {f"backends/{name}" for name in ("cpu", "cuda", "opencl", "vulkan", "webgpu", "reference", "null", "remote")}
+BACKENDS = {f"backends/{name}" for name in ("cpu", "cuda", "opencl", "vulkan", "webgpu", "reference", "null", "remote", "simulated")}
 
 # The design's table "may use (and what those use)".
 USES = {

@@ -5,6 +5,7 @@
 #include "tenon/backends/opencl/opencl_device.h"
 #include "tenon/backends/reference/reference_device.h"
 #include "tenon/backends/remote/remote_device.h"
+#include "tenon/backends/simulated/simulated_device.h"
 #include "tenon/device/registry.h"
 
 namespace tenon::device {
@@ -16,6 +17,8 @@ std::vector<Backend> backend_list() {
       {"cpu_unfused", backends::cpu::open_unfused, true},
       {"null", backends::null::open, true},
       {"remote", [] { return backends::remote::open(backends::cpu::open()); }, true},
+      {"simulated", backends::simulated::open, true},
+      {"simulated_unfused", backends::simulated::open_unfused, true},
   };
   for (Backend& backend : backends::opencl::backends()) list.push_back(std::move(backend));
   return list;

@@ -1,0 +1,136 @@
+// Host memory, and commands that run the moment they are enqueued, as on the reference device.
+
+#include "tenon/backends/simulated/simulated_device.h"
+
+#include <cstring>
+
+#include "tenon/backends/simulated/interpreter.h"
+#include "tenon/base/error.h"
+#include "tenon/codegen/lower.h"
+#include "tenon/device/host_memory.h"
+#include "tenon/kernels/kernels.h"
+
+namespace tenon::backends::simulated {
+namespace {
+
+using device::Arg;
+
+std::byte* address(const Arg& arg) { return arg.buffer.host + arg.offset; }
+
+struct Simulated : device::Program {
+  codegen::Module module;
+  size_t scratch_bytes() const override { return module.scratch_bytes; }
+};
+
+// Of a middling GPU, but with so few processors that both sides of every choice occur in tests.
+ir::Limits limits_of_gpu(bool fuses) {
+  ir::Limits limits;
+  limits.fuses = fuses;
+  limits.max_buffers = 12;
+  limits.alignment = 128;
+  limits.gathers_inside = true;
+  limits.few_rows = 16;
+  limits.column_blocks = 16;
+  limits.max_threads = 512;
+  limits.subgroup = 32;
+  limits.processors = 8;
+  limits.shared_bytes = 48 << 10;
+  limits.vector = 4;
+  limits.has_fma = true;
+  for (const ir::Op op : {ir::Op::contract, ir::Op::gather, ir::Op::scatter_add, ir::Op::scan, ir::Op::sort,
+                          ir::Op::attention, ir::Op::attention_backward, ir::Op::store, ir::Op::contiguous}) {
+    if (!kernels::has(op)) limits.missing_calls.insert(op);
+  }
+  return limits;
+}
+
+class GpuCompiler : public device::Compiler {
+ public:
+  explicit GpuCompiler(const ir::Limits& limits) : limits_(limits) {}
+
+  device::ProgramRef compile(const device::Kernel& kernel) override {
+    auto made = std::make_shared<Simulated>();
+    if (const auto* nest = std::get_if<ir::LoopNest>(&kernel))
+      made->module = codegen::lower(*nest, limits_);
+    else
+      made->module = kernels::lower(std::get<ir::Call>(kernel), limits_);
+    for (const codegen::Dispatch& dispatch : made->module.dispatches) require_limits(dispatch.kernel);
+    return made;
+  }
+
+ private:
+  void require_limits(const codegen::KernelIr& kernel) const {
+    size_t shared = 0;
+    for (const codegen::KernelArray& array : kernel.shared) shared += array.count * codegen::size_of(array.element);
+    if (kernel.threads > limits_.max_threads || shared > limits_.shared_bytes)
+      base::fail("simulated", "kernel {} takes {} threads and {} bytes of shared memory", kernel.name, kernel.threads,
+                 shared);
+  }
+
+  const ir::Limits& limits_;
+};
+
+void run_launch(const device::Launch& launch) {
+  const codegen::Module& module = static_cast<const Simulated&>(*launch.program).module;
+  for (const codegen::Dispatch& dispatch : module.dispatches) {
+    if (const auto& same = dispatch.unless_same) {
+      if (address(launch.args[(*same)[0]]) == address(launch.args[(*same)[1]])) continue;
+    }
+    std::vector<std::span<std::byte>> buffers;
+    for (const codegen::Dispatch::Binding& binding : dispatch.buffers) {
+      const Arg& arg = launch.args[binding.arg];
+      buffers.emplace_back(address(arg) + binding.offset, arg.bytes - binding.offset);
+    }
+    run(dispatch, buffers, {launch.numbers.data(), launch.numbers.size()});
+  }
+}
+
+class SimulatedDevice : public device::Device {
+ public:
+  explicit SimulatedDevice(bool fuses) : limits_(limits_of_gpu(fuses)), compiler_(limits_) {}
+
+  const ir::Limits& limits() const override { return limits_; }
+  device::Compiler& compiler() override { return compiler_; }
+
+  device::Buffer allocate(size_t bytes) override {
+    std::byte* memory = device::take_host_memory(bytes, limits_.alignment);
+    if (!memory) base::fail("memory", "the simulated device cannot allocate {} bytes", bytes);
+    return {reinterpret_cast<uintptr_t>(memory), bytes, memory};
+  }
+  void release(const device::Buffer& buffer) override {
+    device::give_back_host_memory(buffer.host, buffer.bytes, limits_.alignment);
+  }
+  std::optional<size_t> available() const override { return device::host_memory_left(); }
+
+  void enqueue(std::span<const device::Command> commands) override {
+    for (const device::Command& command : commands) std::visit([&](const auto& c) { run(c); }, command);
+  }
+  device::Ticket submit(bool) override { return {++submitted_}; }
+  bool is_done(device::Ticket) override { return true; }
+  void wait(device::Ticket) override {}
+
+ private:
+  void run(const device::Launch& c) { run_launch(c); }
+  void run(const device::Copy& c) {
+    if (c.to.bytes > 0) std::memmove(address(c.to), address(c.from), c.to.bytes);
+  }
+  void run(const device::Upload& c) { copy(address(c.to), c.from.data(), c.from.size()); }
+  void run(const device::Download& c) { copy(c.to.data(), address(c.from), c.to.size()); }
+  void run(const device::Fill& c) {
+    if (c.to.bytes > 0) std::memset(address(c.to), static_cast<int>(c.value), c.to.bytes);
+  }
+  static void copy(std::byte* to, const std::byte* from, size_t bytes) {
+    if (bytes > 0) std::memcpy(to, from, bytes);  // an empty span may hold a null pointer
+  }
+
+  ir::Limits limits_;
+  GpuCompiler compiler_;
+  uint64_t submitted_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<device::Device> open() { return std::make_unique<SimulatedDevice>(true); }
+std::unique_ptr<device::Device> open_unfused() { return std::make_unique<SimulatedDevice>(false); }
+
+}  // namespace tenon::backends::simulated
