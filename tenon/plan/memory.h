@@ -1,7 +1,9 @@
 // Lays the temporaries of a plan into one arena.
 //
 // Every temporary is live from the launch that writes it to the last launch that reads it. Laying intervals out before
-// anything runs is what makes a step free of allocation.
+// anything runs is what makes a step free of allocation. What is put together from pieces is live piece by piece: the
+// gradient of all weights is one value, and until the backward pass has come to a layer, what the layers and the loss
+// keep lies where that layer's gradient will.
 
 #pragma once
 
@@ -12,10 +14,17 @@
 
 namespace tenon::plan {
 
-struct Interval {
+/// A piece of a value.
+struct Stretch {
+  size_t begin = 0, bytes = 0;
   uint32_t first = 0;  // the launch that writes it
+};
+
+struct Interval {
+  uint32_t first = 0;  // the launch that writes it, or the first piece of it
   uint32_t last = 0;   // the last launch that reads it
   size_t bytes = 0;
+  std::vector<Stretch> later = {};  // pieces that are written later, in the order of memory
 };
 
 struct Arena {

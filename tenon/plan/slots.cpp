@@ -3,7 +3,9 @@
 #include "tenon/plan/slots.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
+#include <unordered_set>
 
 #include "tenon/base/hash.h"
 #include "tenon/ir/walk.h"
@@ -20,6 +22,36 @@ using ir::Value;
 using Key = std::pair<const Node*, uint32_t>;
 struct KeyHash {
   size_t operator()(const Key& key) const { return base::mix(reinterpret_cast<uintptr_t>(key.first), key.second); }
+};
+
+// Which bytes of a value that is put together from pieces have been written, and when first.
+class Written {
+ public:
+  // Pieces come in the order of the launches that write them; one may be written again.
+  void add(const Stretch& piece) {
+    size_t at = piece.begin;
+    const size_t end = piece.begin + piece.bytes;
+    auto next = stretches_.upper_bound(at);
+    if (next != stretches_.begin()) at = std::max(at, end_of(*std::prev(next)));
+    while (at < end) {
+      const size_t until = next == stretches_.end() ? end : std::min(end, next->first);
+      if (until > at) stretches_.emplace(at, Stretch{at, until - at, piece.first});
+      if (next == stretches_.end()) return;
+      at = std::max(at, end_of(*next++));
+    }
+  }
+
+  std::vector<Stretch> later_than(uint32_t launch) const {
+    std::vector<Stretch> later;
+    for (const auto& [begin, stretch] : stretches_) {
+      if (stretch.first > launch) later.push_back(stretch);
+    }
+    return later;
+  }
+
+ private:
+  static size_t end_of(const std::pair<const size_t, Stretch>& one) { return one.first + one.second.bytes; }
+  std::map<size_t, Stretch> stretches_;  // by begin
 };
 
 class Assigner {
@@ -48,7 +80,7 @@ class Assigner {
   }
 
  private:
-  struct Written {
+  struct Made {
     uint32_t slot, at;
   };
 
@@ -93,6 +125,7 @@ class Assigner {
     slots_.emplace(Key{value.node.get(), value.index}, id);
     plan_.slots.push_back(slot);
     last_reader_.push_back(static_cast<uint32_t>(plan_.launches.size()));
+    first_writer_.push_back(last_reader_.back());
     return id;
   }
 
@@ -129,6 +162,7 @@ class Assigner {
     const uint32_t whole = found != slots_.end()
                                ? found->second
                                : slot_of_result({part.whole, 0}, state_to_overwrite(*part.whole, aligned));
+    assembled_.insert(whole);
     Slot slot = plan_.slots[whole];
     slot.offset = part.begin;
     slot.bytes = bytes_of(value.type());
@@ -307,15 +341,34 @@ class Assigner {
 
   // ---- the arena ----
 
+  // By slot: what is written of it when, if only its parts are ever written.
+  std::unordered_map<uint32_t, Written> pieces_of_assembled() const {
+    std::unordered_map<uint32_t, Written> written;
+    if (assembled_.empty()) return written;
+    for (uint32_t id = 0; id < plan_.slots.size(); ++id) {
+      const Slot& slot = plan_.slots[id];
+      if (slot.within == Plan::kNone || assembled_.contains(id)) continue;
+      uint32_t whole = slot.within;
+      while (plan_.slots[whole].within != Plan::kNone) whole = plan_.slots[whole].within;
+      if (assembled_.contains(whole)) written[whole].add({slot.offset, slot.bytes, first_writer_[id]});
+    }
+    return written;
+  }
+
   void lay_out_temporaries() {
     for (size_t id = plan_.slots.size(); id-- > 0;) {
       const uint32_t whole = plan_.slots[id].within;
       if (whole != Plan::kNone) last_reader_[whole] = std::max(last_reader_[whole], last_reader_[id]);
     }
-    for (const Written& t : temporaries_)
-      plan_.temporaries.push_back({t.slot, {t.at, last_reader_[t.slot], plan_.slots[t.slot].bytes}});
     for (Slot& slot : plan_.slots) {  // counted from the whole, which may be a part itself
       if (slot.within != Plan::kNone) slot.offset += plan_.slots[slot.within].offset;
+    }
+    std::unordered_map<uint32_t, Written> written = pieces_of_assembled();
+    for (const Made& made : temporaries_) {
+      Interval life{made.at, last_reader_[made.slot], plan_.slots[made.slot].bytes};
+      if (const auto found = written.find(made.slot); found != written.end())
+        life.later = found->second.later_than(made.at);
+      plan_.temporaries.push_back({made.slot, std::move(life)});
     }
     lay_out_with_scratch(plan_, request_.limits, {});
   }
@@ -341,8 +394,10 @@ class Assigner {
   Nodes taken_;               // leaves whose memory a store has taken over
   std::unordered_map<Key, uint32_t, KeyHash> slots_;
   std::unordered_multimap<uint64_t, uint32_t> kernels_;
-  std::vector<uint32_t> last_reader_;  // per slot: the last launch that touches it
-  std::vector<Written> temporaries_;
+  std::vector<uint32_t> last_reader_;       // per slot: the last launch that touches it
+  std::vector<uint32_t> first_writer_;      // per slot
+  std::unordered_set<uint32_t> assembled_;  // slots that only their parts write
+  std::vector<Made> temporaries_;
 };
 
 }  // namespace

@@ -184,6 +184,8 @@ void expect_engine_agrees(MatmulEngine engine, const std::vector<std::pair<DType
         {given(in, {300, 600}), given(in, {600, 300}, {}, 2)},
         {given(in, {70, 1500}, {permuted({1, 0})}), given(in, {70, 96}, {}, 2)},
         {given(in, {1100, 500}, {permuted({1, 0})}), given(in, {1100, 96}, {}, 2)},
+        {given(in, {3301, 160}, {permuted({1, 0})}), given(in, {3301, 41}, {}, 2)},
+        {given(in, {2, 160, 3301}), given(in, {2, 3301, 41}, {}, 2)},
     };
     for (const auto& [a, b] : operands) {
       const ir::Call call = contract_of(a, b, out);
@@ -205,6 +207,32 @@ TEST(Contract, OneDnnAgrees) {
 TEST(Contract, TheMatrixUnitsAgree) {
   if (!has_amx()) GTEST_SKIP() << "this machine has no AMX";
   expect_engine_agrees(MatmulEngine::amx, {{DType::bf16, DType::f32}, {DType::bf16, DType::bf16}});
+}
+
+// Rounded sums and what a product packs lie side by side in memory that it is given.
+TEST(Contract, SumsThatAreRoundedAgreeOnEveryEngine) {
+  const std::vector<std::pair<Given, Given>> operands = {
+      {given(DType::bf16, {160, 3301}), given(DType::bf16, {3301, 41}, {}, 2)},
+      {given(DType::bf16, {2, 160, 3301}), given(DType::bf16, {2, 3301, 41}, {}, 2)},
+  };
+  for (const auto& [a, b] : operands) {
+    ir::Call call = contract_of(a, b, DType::bf16);
+    const Results expected = run_on_reference(call, {a, b});
+    call.attrs = ir::ContractAttrs{DType::f32};
+    for (const MatmulEngine engine : {MatmulEngine::own, MatmulEngine::onednn, MatmulEngine::amx}) {
+      const auto kernel = compile_contract_with(call, engine);
+      EXPECT_GE(kernel->scratch_bytes(), static_cast<size_t>(ir::count(call.outputs[0].shape)) * sizeof(float));
+      expect_close(call, run(*kernel, call, {a, b}), expected, 60);
+    }
+  }
+}
+
+TEST(Contract, WhatThreadsShareForTheMatrixUnitsIsPackedInGivenMemory) {
+  if (!has_amx()) GTEST_SKIP() << "this machine has no AMX";
+  const Given a = given(DType::bf16, {3301, 160}, {permuted({1, 0})}), b = given(DType::bf16, {3301, 41}, {}, 2);
+  const ir::Call call = contract_of(a, b, DType::f32);
+  const size_t tiles = 10 * 104;  // of 16 rows by 32 elements of k
+  EXPECT_EQ(compile_contract_with(call, MatmulEngine::amx)->scratch_bytes(), tiles * 16 * 32 * 2);
 }
 
 TEST(Contract, MatrixInstructionsAgree) {

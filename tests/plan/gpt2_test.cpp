@@ -149,8 +149,18 @@ TEST(Gpt2Plan, GradientsOfMicroBatchesAreAddedInOnePlace) {
   config.batch = 1;
   config.context = 16;  // gradients outweigh activations
   const size_t one = plan_of(config).peak_live_bytes;
-  config.micro_batches = 4;
-  EXPECT_LE(static_cast<double>(plan_of(config).peak_live_bytes), 1.05 * static_cast<double>(one));
+  config.micro_batches = 4;  // from the second on, what is kept lies beside gradients instead of where they will lie
+  EXPECT_LE(static_cast<double>(plan_of(config).peak_live_bytes), 1.15 * static_cast<double>(one));
+}
+
+TEST(Gpt2Plan, LogitsLieWhereGradientsOfLayersWill) {
+  Gpt2Config config = small(6);
+  config.width = 192;
+  config.vocabulary = 8192;
+  config.batch = 1;
+  const size_t logits = 64 * 8192 * 4, weights = (8192 + 64 + 6 * 12 * 192) * 192 * 4;  // without vectors
+  const plan::Plan plan = plan_of(config);
+  EXPECT_LT(plan.arena_bytes, weights + logits / 4) << plan.memory();
 }
 
 TEST(Gpt2Plan, ThePlannedPeakIsNearTheLiveBytes) {

@@ -284,13 +284,20 @@ class ContractAmx : public ContractKernel {
     depth_tiles_ = ceil_div(k_, kTileDepth);
   }
 
-  void multiply(const std::byte* a_data, const std::byte* b_data, std::byte* c,
+  // A left operand that all threads share lies in the plan's arena: the logits' gradient is packed where those of
+  // layers will lie. Batches may be multiplied at once, each with a packed operand of its own.
+  size_t scratch_bytes() const override {
+    const bool shares = batches_ == 1 && shares_left(matrix(a_, nullptr, 0));
+    return shares ? bytes_of(ceil_div(m_, kSide), depth_tiles_) : 0;
+  }
+
+  void multiply(const std::byte* a_data, const std::byte* b_data, std::byte* c, std::byte* scratch,
                 const Finished* finished) const override {
     const Input::Bound a(a_, a_data), b(b_, b_data);
     const int64_t work = m_ * n_ * k_;
     const auto one = [&](int64_t batch) {
       multiply_one(matrix(a_, a.as<uint16_t>(), batch), matrix(b_, b.as<uint16_t>(), batch),
-                   c + batch * m_ * n_ * static_cast<int64_t>(size_of(out_)), batch * m_, finished);
+                   c + batch * m_ * n_ * static_cast<int64_t>(size_of(out_)), scratch, batch * m_, finished);
     };
     // Many products, or small ones: a thread takes whole products. Few and large: threads share each.
     if (batches_ > 1 && (work < kGrain || batches_ >= 2 * base::num_threads())) {
@@ -341,8 +348,10 @@ class ContractAmx : public ContractKernel {
     return cut;
   }
 
-  // `first_row` is how many rows of the whole result lie before this product's.
-  void multiply_one(const Matrix& a, const Matrix& b, std::byte* c, int64_t first_row, const Finished* finished) const {
+  // `scratch` is for the packed left operand, or null; `first_row` is how many rows of the whole result lie before this
+  // product's.
+  void multiply_one(const Matrix& a, const Matrix& b, std::byte* c, std::byte* scratch, int64_t first_row,
+                    const Finished* finished) const {
     const int64_t threads = m_ * n_ * k_ < kGrain ? 1 : base::num_threads();
     const bool shares = shares_left(a);
     const Cut cuts = cut(threads, shares);
@@ -351,19 +360,20 @@ class ContractAmx : public ContractKernel {
       for (int64_t i = 0; i < tasks; ++i) task(i);
     };
     const int64_t row_tiles = ceil_div(m_, kSide);
-    const Scratch packed(shares ? bytes_of(row_tiles, depth_tiles_) : 64);
+    const Scratch own(shares && !scratch ? bytes_of(row_tiles, depth_tiles_) : 64);
+    uint16_t* packed = !shares ? nullptr : scratch ? reinterpret_cast<uint16_t*>(scratch) : own.as<uint16_t>();
     if (shares) {
       constexpr int64_t kGroup = 4;
       share(ceil_div(row_tiles, kGroup), [&](int64_t i) {
         pack_left(a, i * kGroup, std::min(row_tiles, (i + 1) * kGroup), 0, depth_tiles_,
-                  packed.as<uint16_t>() + i * kGroup * depth_tiles_ * kTileSize);
+                  packed + i * kGroup * depth_tiles_ * kTileSize);
       });
     }
     share(cuts.parts * ceil_div(n_, cuts.columns), [&](int64_t i) {
       const int64_t part = i % cuts.parts, column = i / cuts.parts * cuts.columns;
       const int64_t first = row_tiles * part / cuts.parts, last = row_tiles * (part + 1) / cuts.parts;
-      multiply_strip(a, shares ? packed.as<uint16_t>() : nullptr, b, c, first * kSide, std::min(m_, last * kSide),
-                     column, std::min(cuts.columns, n_ - column), first_row, finished);
+      multiply_strip(a, packed, b, c, first * kSide, std::min(m_, last * kSide), column,
+                     std::min(cuts.columns, n_ - column), first_row, finished);
     });
   }
 

@@ -34,7 +34,7 @@ class ContractEpilogue : public CallKernel {
   }
 
   // Sums that are rounded lie in the plan's arena: for the logits of a language model that is where gradients will lie.
-  size_t scratch_bytes() const override { return round_ ? static_cast<size_t>(count_) * sizeof(float) : 0; }
+  size_t scratch_bytes() const override { return bytes_of_sums() + product_->scratch_bytes(); }
 
   void run(const Arguments& args) const override {
     if (count_ == 0) return;
@@ -48,16 +48,21 @@ class ContractEpilogue : public CallKernel {
     // A result that takes over the memory of what it is added to must not be written before it is read.
     const bool apart = !round_ && reinterpret_cast<const std::byte*>(residual) == out;
     const Scratch scratch(apart ? static_cast<size_t>(count_) * sizeof(float) : 64);
-    float* sums = reinterpret_cast<float*>(round_ ? args[next + results_] : apart ? scratch.data() : out);
+    std::byte* planned = scratch_bytes() > 0 ? args[next + results_] : nullptr;
+    std::byte* of_product = product_->scratch_bytes() > 0 ? planned + bytes_of_sums() : nullptr;
+    float* sums = reinterpret_cast<float*>(round_ ? planned : apart ? scratch.data() : out);
     const Finished finished = [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
       for (int64_t r = row; r < row + rows; ++r)
         finish(sums, bias, residual, {slope_at, before, out}, r * columns_ + column, column,
                static_cast<size_t>(columns));
     };
-    product_->multiply(args[0], args[1], reinterpret_cast<std::byte*>(sums), &finished);
+    product_->multiply(args[0], args[1], reinterpret_cast<std::byte*>(sums), of_product, &finished);
   }
 
  private:
+  // In whole lines of the cache, so that what the product asks for begins with one.
+  size_t bytes_of_sums() const { return round_ ? (static_cast<size_t>(count_) * sizeof(float) + 63) / 64 * 64 : 0; }
+
   struct Places {
     const std::byte* slope_at;  // of an activation that multiplies the sums
     std::byte *before, *out;    // what an activation is taken of, and the result

@@ -105,7 +105,7 @@ class Contract : public ContractKernel {
     if (may_use_matrices && is_bf16 && is_worth_it && has_bf16_products()) multiply_ = multiply_bf16;
   }
 
-  void multiply(const std::byte* a_data, const std::byte* b_data, std::byte* c,
+  void multiply(const std::byte* a_data, const std::byte* b_data, std::byte* c, std::byte*,
                 const Finished* finished) const override {
     if (batches_ * shape_.m * shape_.n == 0) return;
     const Input::Bound a(a_, a_data), b(b_, b_data);

@@ -38,9 +38,12 @@ using Finished = std::function<void(int64_t row, int64_t rows, int64_t column, i
 /// A product that can tell of its progress.
 class ContractKernel : public CallKernel {
  public:
-  void run(const Arguments& args) const override { multiply(args[0], args[1], args[2], nullptr); }
-  /// `finished` may be null.
-  virtual void multiply(const std::byte* a, const std::byte* b, std::byte* c, const Finished* finished) const = 0;
+  void run(const Arguments& args) const override {
+    multiply(args[0], args[1], args[2], scratch_bytes() > 0 ? args[3] : nullptr, nullptr);
+  }
+  /// `scratch` is memory of scratch_bytes(); `finished` may be null.
+  virtual void multiply(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch,
+                        const Finished* finished) const = 0;
 };
 
 /// Which library computes float products.

@@ -117,7 +117,7 @@ class ContractOneDnn : public ContractKernel {
     }
   }
 
-  void multiply(const std::byte* a_data, const std::byte* b_data, std::byte* c,
+  void multiply(const std::byte* a_data, const std::byte* b_data, std::byte* c, std::byte*,
                 const Finished* finished) const override {
     const Input::Bound a(a_, a_data), b(b_, b_data);
     const int64_t down = ceil_div(m_, rows_), across = ceil_div(n_, columns_);
