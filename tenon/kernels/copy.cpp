@@ -2,7 +2,11 @@
 
 #include "tenon/kernels/copy.h"
 
+#include "tenon/base/divide.h"
+#include "tenon/codegen/address.h"
+#include "tenon/codegen/builder.h"
 #include "tenon/codegen/lower.h"
+#include "tenon/codegen/schedule.h"
 
 namespace tenon::kernels {
 
@@ -32,6 +36,28 @@ codegen::Module copy_kernel(DType dtype, uint32_t from, const ir::IndexMap& read
 
 codegen::Module lower_contiguous(const ir::Call& call, const ir::Limits& limits) {
   return copy_kernel(call.outputs[0].dtype, 0, call.inputs[0].map, 1, ir::IndexMap(call.outputs[0].shape), limits);
+}
+
+codegen::Module lower_bitcast(const ir::Call& call, const ir::Limits& limits) {
+  using codegen::Id;
+  using codegen::Scalar;
+  const ir::IndexMap& map = call.inputs[0].map;
+  const int64_t total = ir::count(map.shape());
+  codegen::Module made;
+  if (total == 0) return made;
+  const uint32_t threads = codegen::flat_threads(limits);
+  const bool is_small = codegen::fits_32(map) && total < int64_t{1} << 31;
+  const Scalar index = is_small ? Scalar::u32 : Scalar::u64;
+  codegen::Builder b("bits", threads);
+  const uint32_t from = b.add_buffer(Scalar::u16, false), to = b.add_buffer(Scalar::u16, true);
+  const Id at = b.add(b.mul(b.convert(b.block(), index), b.whole(index, threads)), b.convert(b.thread(), index));
+  b.leave_if(b.is_not(b.less(at, b.whole(index, total))));
+  const codegen::Located place =
+      codegen::locate(b, index, map, codegen::unravel(b, at, {map.shape().data(), map.shape().size()}));
+  b.store(to, at, b.load(from, place.at, place.valid));
+  const auto blocks = static_cast<uint64_t>(base::ceil_div(total, threads));
+  made.dispatches.push_back({b.finish(), {blocks, 1, 1}, {{0, 0}, {1, 0}}});
+  return made;
 }
 
 codegen::Module lower_store(const ir::Call& call, const ir::Limits& limits) {

@@ -9,6 +9,8 @@
 namespace tenon::kernels {
 
 codegen::Module lower_contiguous(const ir::Call& call, const ir::Limits& limits);
+/// Of 16-bit dtypes, whose bits a register would not keep: it holds the number, and of a NaN there are many.
+codegen::Module lower_bitcast(const ir::Call& call, const ir::Limits& limits);
 codegen::Module lower_store(const ir::Call& call, const ir::Limits& limits);
 
 /// A dispatch that copies argument `from`, seen through `read`, to argument `to`, through `written`.

@@ -11,6 +11,7 @@ namespace tenon::kernels {
 bool has(ir::Op op) {
   switch (op) {
     case ir::Op::contract:
+    case ir::Op::bitcast:
     case ir::Op::contiguous:
     case ir::Op::store: return true;
     default: return false;
@@ -20,6 +21,7 @@ bool has(ir::Op op) {
 codegen::Module lower(const ir::Call& call, const ir::Limits& limits) {
   switch (call.op) {
     case ir::Op::contract: return lower_contract(call, limits);
+    case ir::Op::bitcast: return lower_bitcast(call, limits);
     case ir::Op::contiguous: return lower_contiguous(call, limits);
     case ir::Op::store: return lower_store(call, limits);
     default: base::fail(ir::name(call.op), "there is no GPU kernel for this call");

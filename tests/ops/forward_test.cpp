@@ -52,7 +52,11 @@ class OnDevice : public testing::TestWithParam<Param> {
     for (DType dtype : dtypes_of(row().op)) {
       for (const Sample& sample : row().samples) {
         SCOPED_TRACE(fmt::format("{} {} on {}", ir::name(row().op), sample.name, tenon::name(dtype)));
-        f(sample, dtype);
+        try {
+          f(sample, dtype);
+        } catch (const Error& error) {
+          ADD_FAILURE() << error.what();
+        }
       }
     }
   }
@@ -124,8 +128,8 @@ TEST_P(Reference, AgreesWithTheDevice) {
     const std::vector<Host> got = run(sample, dtype, device(), operands);
     ASSERT_EQ(got.size(), wanted.size());
     // Written out, weights and scores are rounded to 16 bits on their way into products, as PyTorch's are.
-    const bool is_rounded_between =
-        device_name() == "poor_cpu" && row().op == ir::Op::attention_backward && accumulator(dtype) != dtype;
+    const bool is_rounded_between = device::open(device()).limits().missing_calls.contains(row().op) &&
+                                    row().op == ir::Op::attention_backward && accumulator(dtype) != dtype;
     for (size_t i = 0; i < got.size(); ++i)
       EXPECT_TRUE(close(got[i], wanted[i], is_rounded_between ? 4 : 1)) << "result " << i;
   });

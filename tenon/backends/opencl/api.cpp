@@ -45,7 +45,6 @@ struct Library {
     take(api.release_program, "clReleaseProgram");
     take(api.create_kernel, "clCreateKernel");
     take(api.set_argument, "clSetKernelArg");
-    take(api.get_work_group_info, "clGetKernelWorkGroupInfo");
     take(api.release_kernel, "clReleaseKernel");
     take(api.enqueue_kernel, "clEnqueueNDRangeKernel");
     take(api.enqueue_read, "clEnqueueReadBuffer");

@@ -30,7 +30,6 @@ struct Api {
   decltype(&clReleaseProgram) release_program;
   decltype(&clCreateKernel) create_kernel;
   decltype(&clSetKernelArg) set_argument;
-  decltype(&clGetKernelWorkGroupInfo) get_work_group_info;
   decltype(&clReleaseKernel) release_kernel;
   decltype(&clEnqueueNDRangeKernel) enqueue_kernel;
   decltype(&clEnqueueReadBuffer) enqueue_read;

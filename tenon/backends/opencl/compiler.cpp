@@ -123,12 +123,6 @@ void Compiler::add_step(Compiled& to, const codegen::Dispatch& dispatch, cl_prog
   cl_int code = CL_SUCCESS;
   step.kernel = cl().create_kernel(program, ir.name.c_str(), &code);
   if (code != CL_SUCCESS) base::fail("opencl", "the program has no kernel {}: {}", ir.name, error_name(code));
-  size_t most = ir.threads;  // registers may allow fewer than the device does
-  cl().get_work_group_info(step.kernel, on_.device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, nullptr);
-  if (most < ir.threads) {
-    base::fail("opencl", "kernel {} wants blocks of {} threads; {} runs at most {} of it", ir.name, ir.threads,
-               on_.name, most);
-  }
   step.global = {size_t{dispatch.blocks[0]} * ir.threads, dispatch.blocks[1], dispatch.blocks[2]};
   step.local = {ir.threads, 1, 1};
   step.buffers = dispatch.buffers;
