@@ -5,6 +5,7 @@
 #include "tenon/base/error.h"
 #include "tenon/kernels/contract.h"
 #include "tenon/kernels/copy.h"
+#include "tenon/kernels/scatter.h"
 
 namespace tenon::kernels {
 
@@ -12,6 +13,7 @@ bool has(ir::Op op) {
   switch (op) {
     case ir::Op::contract:
     case ir::Op::contiguous:
+    case ir::Op::scatter_add:
     case ir::Op::store: return true;
     default: return false;
   }
@@ -21,6 +23,7 @@ codegen::Module lower(const ir::Call& call, const ir::Limits& limits) {
   switch (call.op) {
     case ir::Op::contract: return lower_contract(call, limits);
     case ir::Op::contiguous: return lower_contiguous(call, limits);
+    case ir::Op::scatter_add: return lower_scatter_add(call, limits);
     case ir::Op::store: return lower_store(call, limits);
     default: base::fail(ir::name(call.op), "there is no GPU kernel for this call");
   }
