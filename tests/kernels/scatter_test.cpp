@@ -26,8 +26,8 @@ Tensor slope(const Device& device, const Dims& table_shape, int64_t axis, const 
   for (const int64_t size : shape) count *= size;
   std::vector<float> weights = scrambled(count, 1000);
   for (float& each : weights) each /= 7;  // so that the order of the sums shows
-  const Tensor rows = index_select(table, axis, from_vector(index, {picks}, Options(DType::i64, device)));
-  rows.to(rows.dtype()).backward(from_vector(weights, shape, Options(dtype, device)));
+  Tensor rows = index_select(table, axis, from_vector(index, {picks}, Options(DType::i64, device)));
+  rows.backward(from_vector(weights, shape, Options(dtype, device)));
   return table.grad();
 }
 
@@ -72,6 +72,20 @@ TEST_F(Scatter, AddsToWhatIsThere) {
                        from_vector(std::vector<int32_t>{1, 2, 4}, {3}, Options(DType::i32, device)));
   };
   EXPECT_EQ(sum("opencl").to_vector<int32_t>(), (std::vector<int32_t>{100, 102, 100, 105}));
+}
+
+// The second gradient is added to the first where that lies.
+TEST_F(Scatter, AddsToAGradientInPlace) {
+  const auto twice_looked_up = [](const Device& device) {
+    Tensor table = zeros({6, 40}, Options(DType::f32, device)).requires_grad_();
+    for (const std::vector<int64_t>& index : {std::vector<int64_t>{5, 1, 5}, std::vector<int64_t>{1, 2, 1}}) {
+      Tensor rows = index_select(table, 0, from_vector(index, {3}, Options(DType::i64, device)));
+      rows.backward(from_vector(scrambled(120, 1000), {3, 40}, Options(DType::f32, device)) / 7);
+      table.grad().to_bytes();
+    }
+    return table.grad();
+  };
+  EXPECT_TRUE(same_bits(twice_looked_up("opencl"), twice_looked_up("cpu")));
 }
 
 // An index that is computed is not known before the kernel reads it; outside of its axis it is -1 in the flat tensor.
