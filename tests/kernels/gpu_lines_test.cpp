@@ -52,7 +52,10 @@ std::vector<codegen::Module> modules() {
   for (const ir::Call& call :
        {scatter(DType::f32, {50257, 768}, 0, DType::i64, 32768), scatter(DType::bf16, {4, 300, 5}, 1, DType::i32, 70),
         sort(DType::f32, {3, 5000}, 1, true), sort(DType::f64, {40, 70}, 0, false), sort(DType::f16, {9}, 0, false),
-        scan(DType::f32, {1'000'000}, 0, ir::ScanKind::sum), scan(DType::bf16, {300, 70}, 0, ir::ScanKind::prod)})
+        scan(DType::f32, {1'000'000}, 0, ir::ScanKind::sum), scan(DType::bf16, {300, 70}, 0, ir::ScanKind::prod),
+        // With places of 64 bits.
+        scatter(DType::u8, {3'000'000'000, 2}, 0, DType::i32, 5000), sort(DType::u8, {1 << 20, 3000}, 1, false),
+        sort(DType::i64, {1 << 30, 5}, 1, true), scan(DType::f16, {1 << 11, 1 << 21}, 1, ir::ScanKind::sum)})
     made.push_back(lower(call, limits));
   return made;
 }
