@@ -5,6 +5,9 @@
 #include "tenon/base/error.h"
 #include "tenon/kernels/contract.h"
 #include "tenon/kernels/copy.h"
+#include "tenon/kernels/scan.h"
+#include "tenon/kernels/scatter.h"
+#include "tenon/kernels/sort.h"
 
 namespace tenon::kernels {
 
@@ -13,6 +16,9 @@ bool has(ir::Op op) {
     case ir::Op::contract:
     case ir::Op::bitcast:
     case ir::Op::contiguous:
+    case ir::Op::scan:
+    case ir::Op::scatter_add:
+    case ir::Op::sort:
     case ir::Op::store: return true;
     default: return false;
   }
@@ -23,6 +29,9 @@ codegen::Module lower(const ir::Call& call, const ir::Limits& limits) {
     case ir::Op::contract: return lower_contract(call, limits);
     case ir::Op::bitcast: return lower_bitcast(call, limits);
     case ir::Op::contiguous: return lower_contiguous(call, limits);
+    case ir::Op::scan: return lower_scan(call, limits);
+    case ir::Op::scatter_add: return lower_scatter_add(call, limits);
+    case ir::Op::sort: return lower_sort(call, limits);
     case ir::Op::store: return lower_store(call, limits);
     default: base::fail(ir::name(call.op), "there is no GPU kernel for this call");
   }

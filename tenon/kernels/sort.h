@@ -1,0 +1,13 @@
+// Sorted lines, and where their elements were.
+
+#pragma once
+
+#include "tenon/codegen/kernel_ir.h"
+#include "tenon/ir/call.h"
+#include "tenon/ir/limits.h"
+
+namespace tenon::kernels {
+
+codegen::Module lower_sort(const ir::Call& call, const ir::Limits& limits);
+
+}  // namespace tenon::kernels
