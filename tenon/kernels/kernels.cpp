@@ -3,6 +3,7 @@
 #include "tenon/kernels/kernels.h"
 
 #include "tenon/base/error.h"
+#include "tenon/kernels/attention.h"
 #include "tenon/kernels/contract.h"
 #include "tenon/kernels/copy.h"
 
@@ -10,6 +11,7 @@ namespace tenon::kernels {
 
 bool has(ir::Op op) {
   switch (op) {
+    case ir::Op::attention:
     case ir::Op::contract:
     case ir::Op::contiguous:
     case ir::Op::store: return true;
@@ -19,6 +21,7 @@ bool has(ir::Op op) {
 
 codegen::Module lower(const ir::Call& call, const ir::Limits& limits) {
   switch (call.op) {
+    case ir::Op::attention: return lower_attention(call, limits);
     case ir::Op::contract: return lower_contract(call, limits);
     case ir::Op::contiguous: return lower_contiguous(call, limits);
     case ir::Op::store: return lower_store(call, limits);
