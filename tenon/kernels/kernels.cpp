@@ -3,6 +3,7 @@
 #include "tenon/kernels/kernels.h"
 
 #include "tenon/base/error.h"
+#include "tenon/kernels/attention.h"
 #include "tenon/kernels/contract.h"
 #include "tenon/kernels/copy.h"
 #include "tenon/kernels/scan.h"
@@ -13,6 +14,7 @@ namespace tenon::kernels {
 
 bool has(ir::Op op) {
   switch (op) {
+    case ir::Op::attention:
     case ir::Op::contract:
     case ir::Op::bitcast:
     case ir::Op::contiguous:
@@ -26,6 +28,7 @@ bool has(ir::Op op) {
 
 codegen::Module lower(const ir::Call& call, const ir::Limits& limits) {
   switch (call.op) {
+    case ir::Op::attention: return lower_attention(call, limits);
     case ir::Op::contract: return lower_contract(call, limits);
     case ir::Op::bitcast: return lower_bitcast(call, limits);
     case ir::Op::contiguous: return lower_contiguous(call, limits);

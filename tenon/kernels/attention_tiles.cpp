@@ -1,0 +1,442 @@
+// Rows and columns of a thread are fours that lie apart, so that threads which read at once read beside each other.
+
+#include "tenon/kernels/attention_tiles.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "tenon/base/divide.h"
+#include "tenon/codegen/address.h"
+
+namespace tenon::kernels {
+namespace {
+
+using base::ceil_div;
+using base::round_up;
+using codegen::Id;
+using codegen::kNoValue;
+using codegen::Located;
+using codegen::Scalar;
+using ir::Op;
+
+constexpr uint32_t kRun = 4;        // elements that a thread copies at once
+constexpr uint32_t kUnroll = 16;    // steps of a product written out
+constexpr uint32_t kMostSums = 64;  // registers of 32 bits for the sums of a thread, beside those for scores
+
+// Columns of a strip of matrices of this width: few barriers, and little that is 0.
+uint32_t strip_depth(int64_t width) {
+  if (width <= 32) return static_cast<uint32_t>(round_up(std::max<int64_t>(width, 1), kRun));
+  return round_up(width, 32) == round_up(width, 16) ? 32 : 16;
+}
+
+int64_t panel_of(int64_t width) { return std::min(width, kAttentionPanel); }
+
+uint32_t strip_elements(const AttentionProblem& p, const AttentionTile& tile) {
+  const uint32_t depth = std::max(strip_depth(p.width), strip_depth(p.value_width));
+  const int64_t panel = round_up(panel_of(std::max(p.width, p.value_width)), tile.across) + kRun;
+  return std::max(depth * (tile.rows + tile.columns + 2 * kRun), static_cast<uint32_t>(4 * panel));
+}
+
+uint32_t shared_bytes(const AttentionProblem& p, const AttentionTile& tile) {
+  const uint32_t elements = strip_elements(p, tile) + tile.columns * (tile.rows + kRun) + tile.rows * tile.across;
+  return elements * static_cast<uint32_t>(size_of(p.sums));
+}
+
+// Place i of a thread of `threads` that have `own` each.
+Id place_of(codegen::Builder& b, Id thread, uint32_t i, uint32_t own, uint32_t threads) {
+  const uint32_t run = own % 4 == 0 ? 4 : own == 2 ? 2 : 1;
+  return b.add(b.u32(i / run * run * threads), b.add(b.mul(thread, b.u32(run)), b.u32(i % run)));
+}
+
+}  // namespace
+
+AttentionProblem attention_problem(const ir::Call& call) {
+  AttentionProblem p;
+  p.attrs = std::get<ir::AttentionAttrs>(call.attrs);
+  uint32_t next = 0;
+  const auto take = [&] {
+    const ir::Operand& operand = call.inputs[next];
+    p.needs_64_bits = p.needs_64_bits || !codegen::fits_32(operand.map);
+    return AttentionOperand{next++, operand.dtype, operand.map};
+  };
+  p.q = take();
+  p.k = take();
+  p.v = take();
+  if (p.attrs.has_mask) p.mask = take();
+  if (p.attrs.dropout > 0) p.state = take();
+  if (call.op == Op::attention_backward) {
+    p.o = take();
+    p.lse = take();
+    p.o_grad = take();
+  }
+  p.first_result = next;
+  for (const ir::Type& type : call.outputs)
+    p.needs_64_bits = p.needs_64_bits || ir::count(type.shape) >= int64_t{1} << 31;
+  const Dims &q = p.q.map.shape(), &k = p.k.map.shape();
+  p.batches = q[0];
+  p.heads = q[1];
+  p.groups = k[1];
+  p.queries = q[2];
+  p.keys = k[2];
+  p.width = q[3];
+  p.value_width = p.v.map.shape()[3];
+  p.dtype = p.q.dtype;
+  p.sums = accumulator(p.dtype);
+  return p;
+}
+
+AttentionTile choose_attention_tile(const AttentionProblem& p, int64_t rows, int64_t blocks,
+                                    std::span<const int64_t> widths, const ir::Limits& limits) {
+  // A device that runs the threads of a block one after another has nothing of large tiles but code to compile.
+  const bool has_subgroups = limits.subgroup > 1;
+  const AttentionTile least{16, 16, 8, 8};
+  std::vector<AttentionTile> tiles;
+  if (has_subgroups) tiles = {{64, 64, 16, 16}, {32, 64, 16, 16}, {32, 32, 16, 16}, {16, 64, 16, 16}};
+  tiles.push_back({16, 32, 16, 8});
+  AttentionTile chosen = least;
+  for (const AttentionTile& tile : tiles) {
+    int64_t sums = 0;
+    for (const int64_t width : widths) sums += ceil_div(panel_of(width), tile.across) * tile.thread_rows();
+    const bool is_least = tile.thread_rows() == 1 || !has_subgroups;
+    const bool fits = tile.threads() <= limits.max_threads && shared_bytes(p, tile) <= limits.shared_bytes &&
+                      (sums * static_cast<int64_t>(size_of(p.sums)) <= 4 * kMostSums || is_least);
+    if (!fits) continue;
+    chosen = tile;
+    if (rows * 2 > tile.rows && blocks * ceil_div(rows, tile.rows) >= limits.processors) break;
+    if (is_least) break;
+  }
+  return chosen;
+}
+
+AttentionTiles::AttentionTiles(std::string name, const AttentionProblem& problem, const AttentionTile& shape,
+                               const ir::Limits& limits)
+    : p(problem),
+      tile(shape),
+      b(std::move(name), shape.threads()),
+      index(problem.needs_64_bits ? Scalar::u64 : Scalar::u32),
+      type(codegen::in_register(problem.sums)),
+      uses_fma_(limits.has_fma),
+      unrolls_(limits.subgroup > 1),
+      subgroup_(limits.subgroup),
+      strip_size_(strip_elements(problem, shape)) {
+  strips_ = b.add_shared(type, strip_size_);
+  weights_ = b.add_shared(type, tile.columns * row_pitch());
+  across_at = b.mod(b.thread(), b.u32(tile.across));
+  down_at = b.div(b.thread(), b.u32(tile.across));
+}
+
+uint32_t AttentionTiles::add_input(const AttentionOperand& operand) {
+  return add_buffer(operand.arg, codegen::in_memory(operand.dtype), false);
+}
+
+uint32_t AttentionTiles::add_buffer(uint32_t arg, Scalar element, bool is_written, size_t offset) {
+  bindings_.push_back({arg, offset});
+  return b.add_buffer(element, is_written);
+}
+
+codegen::Dispatch AttentionTiles::finish(std::array<uint32_t, 3> blocks, bool writes_results) {
+  return {b.finish(), blocks, bindings_, writes_results};
+}
+
+Id AttentionTiles::real(double value) { return codegen::number_of(b, p.sums, std::bit_cast<uint64_t>(value)); }
+Id AttentionTiles::row(uint32_t i) { return place_of(b, down_at, i, tile.thread_rows(), tile.down); }
+Id AttentionTiles::column(uint32_t j) { return place_of(b, across_at, j, tile.thread_columns(), tile.across); }
+Id AttentionTiles::sum_column(uint32_t i, int64_t width) {
+  return place_of(b, across_at, i, own_columns(width), tile.across);
+}
+uint32_t AttentionTiles::own_columns(int64_t width) const {
+  return static_cast<uint32_t>(ceil_div(panel_of(width), tile.across));
+}
+
+AttentionTiles::Matrix AttentionTiles::matrix(const AttentionOperand& operand, uint32_t buffer, Id batch,
+                                              Id head) const {
+  const Dims& shape = operand.map.shape();
+  return {&operand, buffer, batch, head, shape[2], shape[3]};
+}
+
+Id AttentionTiles::element(const AttentionOperand& operand, uint32_t buffer, std::initializer_list<Id> indices) {
+  std::vector<Id> wide;
+  for (const Id each : indices) wide.push_back(as_index(each));
+  const Located at = codegen::locate(b, index, operand.map, wide);
+  const Id value = codegen::from_memory(b, operand.dtype, b.load(buffer, at.at, at.valid));
+  return codegen::cast(b, operand.dtype, p.sums, value);
+}
+
+std::vector<Id> AttentionTiles::zeros(size_t count) {
+  std::vector<Id> made;
+  for (size_t i = 0; i < count; ++i) made.push_back(b.variable(b.whole(type, 0)));
+  return made;
+}
+
+// ---- products ----
+
+Id AttentionTiles::add_product(Id a, Id c, Id sum) { return uses_fma_ ? b.fma(a, c, sum) : b.add(sum, b.mul(a, c)); }
+
+void AttentionTiles::steps(uint32_t count, const std::function<void(Id)>& body) {
+  if (!unrolls_ || count <= kUnroll || count % kUnroll != 0) return b.loop(0, count, body, unrolls_);
+  b.loop(0, count / kUnroll, [&](Id some) {
+    const Id first = b.mul(some, b.u32(kUnroll));
+    b.loop(
+        0, kUnroll, [&](Id step) { body(b.add(first, step)); }, true);
+  });
+}
+
+// Rows and columns of a matrix into shared memory; 0 where it ends. Turned, a column of it is a row there. `unit`: its
+// rows are visited in tiles of so many.
+void AttentionTiles::copy(const Matrix& from, Id first_row, uint32_t rows, uint32_t unit, Id first_column,
+                          uint32_t columns, uint32_t at, uint32_t pitch, bool turned) {
+  const ir::IndexMap& map = from.operand->map;
+  bool by_four = map.is_strided() && from.width % kRun == 0;
+  if (by_four) {
+    const ir::View& view = map.views()[0];
+    by_four = view.strides[3] == 1 && view.offset % kRun == 0;
+    for (size_t i = 0; i < 3; ++i) by_four = by_four && view.strides[i] % kRun == 0;
+  }
+  const bool has_all_rows = from.rows % unit == 0, has_all_columns = from.width % columns == 0;
+  const Id zero = b.whole(type, 0), size = b.u32(static_cast<uint64_t>(from.rows)),
+           width = b.u32(static_cast<uint64_t>(from.width));
+  const auto widened = [&](Id loaded, Id is_there) {
+    const Id value = codegen::from_memory(b, from.operand->dtype, loaded);
+    const Id wide = codegen::cast(b, from.operand->dtype, p.sums, value);
+    return is_there == kNoValue ? wide : b.select(is_there, wide, zero);
+  };
+  const auto copy_group = [&](Id group) {
+    const Id r = b.div(group, b.u32(columns / kRun)), c = b.mul(b.mod(group, b.u32(columns / kRun)), b.u32(kRun));
+    const Id from_row = b.add(first_row, r);
+    const Id row_there = has_all_rows ? kNoValue : b.less(from_row, size);
+    const Id safe_row = has_all_rows ? from_row : b.select(row_there, from_row, b.u32(0));
+    const auto located = [&](uint32_t i) -> std::pair<Located, Id> {
+      const Id place = b.add(first_column, b.add(c, b.u32(i)));
+      const Id column_there = has_all_columns ? kNoValue : b.less(place, width);
+      const Id safe = has_all_columns ? place : b.select(column_there, place, b.u32(0));
+      const Id indices[] = {as_index(from.batch), as_index(from.head), as_index(safe_row), as_index(safe)};
+      return {codegen::locate(b, index, map, indices), b.both(row_there, column_there)};
+    };
+    std::vector<Id> elements;
+    if (by_four) {
+      const auto [place, is_there] = located(0);
+      elements = b.load_several(from.buffer, place.at, kRun);
+      for (Id& each : elements) each = widened(each, is_there);
+    } else {
+      for (uint32_t i = 0; i < kRun; ++i) {
+        const auto [place, is_there] = located(i);
+        elements.push_back(widened(b.load(from.buffer, place.at, place.valid), is_there));
+      }
+    }
+    for (uint32_t i = 0; i < kRun; ++i) {
+      const Id inside = b.add(c, b.u32(i));
+      const Id line = turned ? inside : r, place = turned ? r : inside;
+      b.shared_store(strips_, b.add(b.u32(at), b.add(b.mul(line, b.u32(pitch)), place)), elements[i]);
+    }
+  };
+  const uint32_t groups = rows * columns / kRun, threads = tile.threads();
+  b.loop(
+      0, static_cast<uint64_t>(ceil_div(groups, threads)),
+      [&](Id turn) {
+        const Id group = b.add(b.mul(turn, b.u32(threads)), b.thread());
+        const Id is_there = groups % threads == 0 ? b.boolean(true) : b.less(group, b.u32(groups));
+        b.branch(is_there, [&] { copy_group(group); });
+      },
+      unrolls_);
+}
+
+void AttentionTiles::multiply(const Matrix& rows, Id first_row, const Matrix& columns, Id first_column,
+                              std::span<const Id> products) {
+  for (const Id each : products) b.set(each, b.whole(type, 0));
+  if (rows.width == 0) return;
+  const uint32_t depth = strip_depth(rows.width), behind = depth * row_pitch();
+  const auto strip = [&](Id first) {
+    copy(rows, first_row, tile.rows, tile.rows, first, depth, 0, row_pitch(), true);
+    copy(columns, first_column, tile.columns, tile.columns, first, depth, behind, column_pitch(), true);
+    b.barrier();
+    steps(depth, [&](Id k) {
+      std::vector<Id> left, right;
+      const Id line = b.mul(k, b.u32(row_pitch())), other = b.add(b.u32(behind), b.mul(k, b.u32(column_pitch())));
+      for (uint32_t i = 0; i < tile.thread_rows(); ++i) left.push_back(b.shared_load(strips_, b.add(line, row(i))));
+      for (uint32_t j = 0; j < tile.thread_columns(); ++j)
+        right.push_back(b.shared_load(strips_, b.add(other, column(j))));
+      for (uint32_t i = 0; i < left.size(); ++i) {
+        for (uint32_t j = 0; j < right.size(); ++j) {
+          const Id product = products[i * right.size() + j];
+          b.set(product, add_product(left[i], right[j], b.get(product)));
+        }
+      }
+    });
+    b.barrier();
+  };
+  if (rows.width <= depth) return strip(b.u32(0));
+  b.loop(b.u32(0), b.u32(static_cast<uint64_t>(rows.width)), b.u32(depth), strip);
+}
+
+void AttentionTiles::share_weights(std::span<const Id> weights) {
+  for (uint32_t j = 0; j < tile.thread_columns(); ++j) {
+    const Id line = b.mul(column(j), b.u32(row_pitch()));
+    for (uint32_t i = 0; i < tile.thread_rows(); ++i)
+      b.shared_store(weights_, b.add(line, row(i)), weights[i * tile.thread_columns() + j]);
+  }
+}
+
+// The first strip's barrier also makes the weights seen, the last one's lets them be overwritten.
+void AttentionTiles::add_weighted(std::span<const Id> sums, const Matrix& values, Id first, Id first_column) {
+  const uint32_t own = own_columns(values.width), pitch = sum_pitch(values.width);
+  if (own == 0) return b.barrier();
+  const uint32_t depth = std::min(tile.columns, std::bit_floor(strip_size_ / pitch));
+  b.loop(0, tile.columns / depth, [&](Id some) {
+    const Id begin = b.mul(some, b.u32(depth));
+    copy(values, b.add(first, begin), depth, tile.columns, first_column, own * tile.across, 0, pitch, false);
+    b.barrier();
+    steps(depth, [&](Id k) {
+      std::vector<Id> left, right;
+      const Id line = b.mul(b.add(begin, k), b.u32(row_pitch())), other = b.mul(k, b.u32(pitch));
+      for (uint32_t i = 0; i < tile.thread_rows(); ++i) left.push_back(b.shared_load(weights_, b.add(line, row(i))));
+      for (uint32_t e = 0; e < own; ++e)
+        right.push_back(b.shared_load(strips_, b.add(other, sum_column(e, values.width))));
+      for (uint32_t i = 0; i < left.size(); ++i) {
+        for (uint32_t e = 0; e < own; ++e)
+          b.set(sums[i * own + e], add_product(left[i], right[e], b.get(sums[i * own + e])));
+      }
+    });
+    b.barrier();
+  });
+}
+
+// By shuffles where the threads of a row are in one subgroup; else each reads what all of them wrote, in order.
+std::vector<Id> AttentionTiles::fold_rows(std::vector<Id> values, const std::function<Id(Id, Id)>& join) {
+  if (subgroup_ >= tile.across && type == Scalar::f32) {
+    for (Id& value : values) {
+      for (uint32_t distance = 1; distance < tile.across; distance *= 2)
+        value = join(value, b.shuffle(value, distance));
+    }
+    return values;
+  }
+  if (!folds_) folds_ = b.add_shared(type, tile.rows * tile.across);
+  for (uint32_t i = 0; i < values.size(); ++i)
+    b.shared_store(*folds_, b.add(b.mul(row(i), b.u32(tile.across)), across_at), values[i]);
+  b.barrier();
+  for (uint32_t i = 0; i < values.size(); ++i) {
+    const Id line = b.mul(row(i), b.u32(tile.across));
+    const Id total = b.variable(b.shared_load(*folds_, line));
+    b.loop(1, tile.across,
+           [&](Id other) { b.set(total, join(b.get(total), b.shared_load(*folds_, b.add(line, other)))); });
+    values[i] = b.get(total);
+  }
+  return values;
+}
+
+void AttentionTiles::write(uint32_t buffer, DType dtype, std::span<const Id> sums, int64_t width, Id first_row,
+                           int64_t rows, Id first_column, int64_t step, const std::function<Id(Id)>& line,
+                           const std::function<Id(uint32_t, Id)>& finished) {
+  const uint32_t own = own_columns(width);
+  const uint32_t run = own % 4 == 0 && width % 4 == 0 && step % 4 == 0 ? 4 : 1;
+  const bool has_all_rows = rows % tile.rows == 0, has_all_columns = width % (own * tile.across) == 0;
+  for (uint32_t i = 0; own > 0 && i < tile.thread_rows(); ++i) {
+    const Id to_row = b.add(first_row, row(i));
+    const Id row_there = has_all_rows ? b.boolean(true) : b.less(to_row, b.u32(static_cast<uint64_t>(rows)));
+    b.branch(row_there, [&] {
+      const Id begin = line(to_row);
+      for (uint32_t e = 0; e < own; e += run) {
+        const Id place = b.add(first_column, sum_column(e, width));
+        const Id is_there = has_all_columns ? b.boolean(true) : b.less(place, b.u32(static_cast<uint64_t>(width)));
+        b.branch(is_there, [&] {
+          std::vector<Id> results;
+          for (uint32_t c = 0; c < run; ++c) {
+            const Id value = finished(i, b.get(sums[i * own + e + c]));
+            results.push_back(codegen::to_memory(b, dtype, codegen::cast(b, p.sums, dtype, value)));
+          }
+          const Id at = b.add(begin, as_index(place));
+          if (run == 1)
+            b.store(buffer, at, results[0]);
+          else
+            b.store_several(buffer, at, results);
+        });
+      }
+    });
+  }
+}
+
+// ---- scores ----
+
+Id AttentionTiles::is_hidden(Id query, Id key, uint32_t queries, uint32_t keys) {
+  Id hidden = b.boolean(false);
+  if (p.queries % queries != 0)
+    hidden = b.either(hidden, b.is_not(b.less(query, b.u32(static_cast<uint64_t>(p.queries)))));
+  if (p.keys % keys != 0) hidden = b.either(hidden, b.is_not(b.less(key, b.u32(static_cast<uint64_t>(p.keys)))));
+  return p.attrs.causal ? b.either(hidden, b.less(query, key)) : hidden;
+}
+
+Id AttentionTiles::score(Id product, uint32_t mask, Id batch, Id head, Id query, Id key) {
+  const Id scaled = b.mul(product, real(p.attrs.scale));
+  if (!p.attrs.has_mask) return scaled;
+  const Id last_query = b.u32(static_cast<uint64_t>(p.queries - 1)),
+           last_key = b.u32(static_cast<uint64_t>(p.keys - 1));
+  return b.add(scaled, element(p.mask, mask, {batch, head, b.min(query, last_query), b.min(key, last_key)}));
+}
+
+void AttentionTiles::open_random() {
+  if (p.attrs.dropout == 0) return;
+  b.set_numbers(1);
+  const uint32_t buffer = add_input(p.state);
+  const auto word = [&](int64_t i) {
+    const Id indices[] = {index_of(i)};
+    const Located at = codegen::locate(b, index, p.state.map, indices);
+    return b.bitcast(b.load(buffer, at.at, at.valid), Scalar::u64);
+  };
+  const Id seed = word(0);
+  key_low_ = b.convert(seed, Scalar::u32);
+  key_high_ = b.convert(b.math(Op::shr, Scalar::u64, {seed, b.whole(Scalar::u64, 32)}), Scalar::u32);
+  start_ = b.add(word(1), b.number(0));
+}
+
+// Words of the stream one after another: of four, those of one block, or of two where they begin inside it.
+std::vector<Id> AttentionTiles::words(Id first, uint32_t count) {
+  const auto block_at = [&](Id block) {
+    const Id high = b.math(Op::shr, Scalar::u64, {block, b.whole(Scalar::u64, 32)});
+    return b.philox(key_low_, key_high_, b.convert(block, Scalar::u32), b.convert(high, Scalar::u32));
+  };
+  const auto split = [&](Id word) -> std::pair<Id, Id> {
+    return {b.math(Op::shr, Scalar::u64, {word, b.whole(Scalar::u64, 2)}),
+            b.math(Op::bit_and, Scalar::u32, {b.convert(word, Scalar::u32), b.u32(3)})};
+  };
+  std::vector<Id> made;
+  if (count != 4) {
+    for (uint32_t i = 0; i < count; ++i) {
+      const auto [block, which] = split(b.add(first, b.whole(Scalar::u64, i)));
+      const std::array<Id, 4> all = block_at(block);
+      const Id low = b.select(b.equal(which, b.u32(0)), all[0], all[1]);
+      const Id high = b.select(b.equal(which, b.u32(2)), all[2], all[3]);
+      made.push_back(b.select(b.less(which, b.u32(2)), low, high));
+    }
+    return made;
+  }
+  const auto [block, shift] = split(first);
+  const std::array<Id, 4> now = block_at(block);
+  for (const Id word : now) made.push_back(b.variable(word));
+  b.branch(b.is_not(b.equal(shift, b.u32(0))), [&] {
+    const std::array<Id, 4> next = block_at(b.add(block, b.whole(Scalar::u64, 1)));
+    const Id all[] = {now[0], now[1], now[2], now[3], next[0], next[1], next[2]};
+    for (uint32_t i = 0; i < 4; ++i) {
+      const Id late = b.select(b.equal(shift, b.u32(2)), all[i + 2], all[i + 3]);
+      b.set(made[i], b.select(b.equal(shift, b.u32(1)), all[i + 1], late));
+    }
+  });
+  for (Id& each : made) each = b.get(each);
+  return made;
+}
+
+std::vector<Id> AttentionTiles::kept_shares(Id batch, Id head, Id query, Id key, uint32_t count) {
+  const auto wide = [&](Id value) { return b.convert(value, Scalar::u64); };
+  const auto times = [&](Id value, int64_t factor) { return b.mul(value, b.whole(Scalar::u64, factor)); };
+  const Id line = b.add(times(b.add(times(wide(batch), p.heads), wide(head)), p.queries), wide(query));
+  const Id first = b.add(start_, b.add(times(line, p.keys), wide(key)));
+  const Id bound = b.f32(static_cast<double>(static_cast<float>(p.attrs.dropout)));
+  const Id share = real(static_cast<double>(static_cast<float>(1 / (1 - p.attrs.dropout))));
+  std::vector<Id> made = words(first, count);
+  for (Id& word : made) {
+    const Id bits = b.math(Op::shr, Scalar::u32, {word, b.u32(8)});
+    const Id uniform = b.mul(b.convert(bits, Scalar::f32), b.f32(0x1p-24));
+    word = b.select(b.less(uniform, bound), b.whole(type, 0), share);
+  }
+  return made;
+}
+
+}  // namespace tenon::kernels
