@@ -134,7 +134,7 @@ uint32_t AttentionTiles::add_buffer(uint32_t arg, Scalar element, bool is_writte
   return b.add_buffer(element, is_written);
 }
 
-codegen::Dispatch AttentionTiles::finish(std::array<uint32_t, 3> blocks, bool writes_results) {
+codegen::Dispatch AttentionTiles::finish(std::array<uint64_t, 3> blocks, bool writes_results) {
   return {b.finish(), blocks, bindings_, writes_results};
 }
 

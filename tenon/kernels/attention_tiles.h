@@ -70,7 +70,7 @@ class AttentionTiles {
 
   uint32_t add_input(const AttentionOperand& operand);
   uint32_t add_buffer(uint32_t arg, codegen::Scalar element, bool is_written, size_t offset = 0);
-  codegen::Dispatch finish(std::array<uint32_t, 3> blocks, bool writes_results = true);
+  codegen::Dispatch finish(std::array<uint64_t, 3> blocks, bool writes_results = true);
 
   Id index_of(int64_t value) { return b.whole(index, value); }
   Id as_index(Id value) { return b.convert(value, index); }
