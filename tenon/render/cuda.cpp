@@ -89,14 +89,23 @@ std::string component(Scalar element, std::string_view value, uint32_t i) {
   return as_value(element, fmt::format("{}.s[{}]", value, i));
 }
 
-std::string load(const KernelIr& kernel, const Inst& inst, std::string_view index) {
+// Indices wrap, so that a view may go backwards, and what comes out is never negative. Written as signed numbers they
+// survive compilers that add up the parts of an address in 64 bits.
+std::string place_of(const KernelIr& kernel, const Inst& inst, std::string_view index) {
+  const bool is_wide = codegen::size_of(kernel.code[inst.args[0]].type) == 8;
+  return fmt::format("({}){}", is_wide ? "long long" : "int", index);
+}
+
+std::string load(const KernelIr& kernel, const Inst& inst, std::string_view name) {
+  const std::string index = place_of(kernel, inst, name);
   const Scalar element = kernel.buffers[inst.slot].element;
   if (inst.width == 1) return as_value(element, fmt::format("b{}[{}]", inst.slot, index));
   return fmt::format("*(const {}*)(b{} + {})", several(element, inst.width), inst.slot, index);
 }
 
-std::string store(const KernelIr& kernel, const Inst& inst, std::string_view index,
+std::string store(const KernelIr& kernel, const Inst& inst, std::string_view name,
                   std::span<const std::string> values) {
+  const std::string index = place_of(kernel, inst, name);
   const Scalar element = kernel.buffers[inst.slot].element;
   if (inst.width == 1) return fmt::format("b{}[{}] = {};", inst.slot, index, as_element(element, values[0]));
   std::string all;

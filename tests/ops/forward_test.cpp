@@ -102,6 +102,7 @@ class Layouts : public OnDevice {};
 TEST_P(Layouts, DoNotChangeABit) {
   for_each_case([&](const Sample& sample, DType dtype) {
     for (Layout layout : kLayouts) {
+      SCOPED_TRACE(fmt::format("operands {}", name(layout)));
       std::vector<Host> operands;
       for (const Host& array : values_for(sample, dtype)) operands.push_back(showable(layout, array));
       const std::vector<Host> wanted = run(sample, dtype, device(), operands);

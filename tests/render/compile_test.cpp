@@ -151,7 +151,7 @@ void scaled(__global const uchar* restrict m0, ulong o0, __global uchar* restric
   const bool v7 = v4 < v6;
   const bool v9 = v7 != true;
   if (v9) { return; }
-  const float v11 = b0[v4];
+  const float v11 = b0[(int)v4];
   const float v13 = v11 * 0x1.99999ap-4f;
   b1[v4] = v13;
 }

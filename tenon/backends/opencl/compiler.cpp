@@ -39,10 +39,10 @@ std::string first_lines(const std::string& text, size_t lines) {
 }
 
 // Where the source was left; nothing where no file could be written.
-std::string leave_behind(const std::string& source, const std::string& name) {
+std::string leave_behind(const std::string& source, const std::string& name, std::filesystem::path folder = {}) {
   std::error_code none;
-  const auto path =
-      std::filesystem::temp_directory_path(none) / fmt::format("tenon-{}-{:016x}.cl", name, base::hash_bytes(source));
+  if (folder.empty()) folder = std::filesystem::temp_directory_path(none);
+  const auto path = folder / fmt::format("tenon-{}-{:016x}.cl", name, base::hash_bytes(source));
   std::ofstream file(path);
   file << source;
   file.close();
@@ -99,6 +99,7 @@ Compiled::~Compiled() {
 }
 
 cl_program build(cl_context context, const Found& on, const std::string& source, const std::string& name) {
+  if (const char* folder = std::getenv("TENON_KEEP_KERNELS"); folder && *folder) leave_behind(source, name, folder);
   const char* text = source.c_str();
   const size_t bytes = source.size();
   cl_int code = CL_SUCCESS;

@@ -26,14 +26,14 @@ struct Simulated : device::Program {
 ir::Limits limits_of_gpu(bool fuses) {
   ir::Limits limits;
   limits.fuses = fuses;
-  limits.max_buffers = 16;
+  limits.max_buffers = 12;
   limits.alignment = 128;
   limits.gathers_inside = true;
-  limits.few_rows = 132;
-  limits.column_blocks = 512;
-  limits.max_threads = 1024;
+  limits.few_rows = 16;
+  limits.column_blocks = 16;
+  limits.max_threads = 512;
   limits.subgroup = 32;
-  limits.processors = 132;
+  limits.processors = 8;
   limits.shared_bytes = 48 << 10;
   limits.vector = 4;
   limits.has_fma = true;
