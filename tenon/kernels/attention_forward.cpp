@@ -163,7 +163,7 @@ class Forward {
 
   void drop(Id first_key, std::vector<Id>& weights) {
     const uint32_t rows = t_.tile.thread_rows(), columns = t_.tile.thread_columns();
-    const uint32_t run = columns % 4 == 0 ? 4 : columns == 2 ? 2 : 1;
+    const uint32_t run = AttentionTiles::run_of(columns);
     for (uint32_t i = 0; i < rows; ++i) {
       const Id query = b_.add(first_query_, t_.row(i));
       for (uint32_t j = 0; j < columns; j += run) {

@@ -44,7 +44,7 @@ uint32_t shared_bytes(const AttentionProblem& p, const AttentionTile& tile) {
 
 // Place i of a thread of `threads` that have `own` each.
 Id place_of(codegen::Builder& b, Id thread, uint32_t i, uint32_t own, uint32_t threads) {
-  const uint32_t run = own % 4 == 0 ? 4 : own == 2 ? 2 : 1;
+  const uint32_t run = AttentionTiles::run_of(own);
   return b.add(b.u32(i / run * run * threads), b.add(b.mul(thread, b.u32(run)), b.u32(i % run)));
 }
 
@@ -192,7 +192,7 @@ void AttentionTiles::copy(const Matrix& from, Id first_row, uint32_t rows, uint3
     by_four = view.strides[3] == 1 && view.offset % kRun == 0;
     for (size_t i = 0; i < 3; ++i) by_four = by_four && view.strides[i] % kRun == 0;
   }
-  const bool has_all_rows = from.rows % unit == 0, has_all_columns = from.width % columns == 0;
+  const bool has_all_rows = from.rows % unit == 0, has_all_columns = from.width % columns == 0 && has_even_panels();
   const Id zero = b.whole(type, 0), size = b.u32(static_cast<uint64_t>(from.rows)),
            width = b.u32(static_cast<uint64_t>(from.width));
   const auto widened = [&](Id loaded, Id is_there) {
@@ -230,14 +230,15 @@ void AttentionTiles::copy(const Matrix& from, Id first_row, uint32_t rows, uint3
     }
   };
   const uint32_t groups = rows * columns / kRun, threads = tile.threads();
+  // Threads too many copy the last group again. To let them stand aside is what PoCL 3.1 gets wrong: of two such
+  // branches between barriers it leaves out the first one the second time.
+  if (groups % threads != 0) {
+    return b.loop(0, static_cast<uint64_t>(ceil_div(groups, threads)), [&](Id turn) {
+      copy_group(b.min(b.add(b.mul(turn, b.u32(threads)), b.thread()), b.u32(groups - 1)));
+    });
+  }
   b.loop(
-      0, static_cast<uint64_t>(ceil_div(groups, threads)),
-      [&](Id turn) {
-        const Id group = b.add(b.mul(turn, b.u32(threads)), b.thread());
-        const Id is_there = groups % threads == 0 ? b.boolean(true) : b.less(group, b.u32(groups));
-        b.branch(is_there, [&] { copy_group(group); });
-      },
-      unrolls_);
+      0, groups / threads, [&](Id turn) { copy_group(b.add(b.mul(turn, b.u32(threads)), b.thread())); }, unrolls_);
 }
 
 void AttentionTiles::multiply(const Matrix& rows, Id first_row, const Matrix& columns, Id first_column,
@@ -328,7 +329,8 @@ void AttentionTiles::write(uint32_t buffer, DType dtype, std::span<const Id> sum
                            const std::function<Id(uint32_t, Id)>& finished) {
   const uint32_t own = own_columns(width);
   const uint32_t run = own % 4 == 0 && width % 4 == 0 && step % 4 == 0 ? 4 : 1;
-  const bool has_all_rows = rows % tile.rows == 0, has_all_columns = width % (own * tile.across) == 0;
+  const bool has_all_rows = rows % tile.rows == 0,
+             has_all_columns = width % (own * tile.across) == 0 && has_even_panels();
   for (uint32_t i = 0; own > 0 && i < tile.thread_rows(); ++i) {
     const Id to_row = b.add(first_row, row(i));
     const Id row_there = has_all_rows ? b.boolean(true) : b.less(to_row, b.u32(static_cast<uint64_t>(rows)));

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <span>
@@ -79,6 +80,8 @@ class AttentionTiles {
   Id row(uint32_t i);
   Id column(uint32_t j);
   Id sum_column(uint32_t i, int64_t width);
+  /// How many of a thread's places lie one after another.
+  static uint32_t run_of(uint32_t own) { return own % 4 == 0 ? 4 : own == 2 ? 2 : 1; }
   uint32_t own_columns(int64_t width) const;  // of sums of this width
 
   Matrix matrix(const AttentionOperand& operand, uint32_t buffer, Id batch, Id head) const;
@@ -123,6 +126,10 @@ class AttentionTiles {
             uint32_t at, uint32_t pitch, bool turned);
   std::vector<Id> words(Id first, uint32_t count);
 
+  /// Whether no block of a kernel stands beyond the width of one of its sums.
+  bool has_even_panels() const {
+    return std::max(p.width, p.value_width) <= kAttentionPanel || p.width == p.value_width;
+  }
   uint32_t row_pitch() const { return tile.rows + 4; }
   uint32_t column_pitch() const { return tile.columns + 4; }
   uint32_t sum_pitch(int64_t width) const { return own_columns(width) * tile.across + 4; }

@@ -15,6 +15,7 @@ namespace tenon::kernels {
 bool has(ir::Op op) {
   switch (op) {
     case ir::Op::attention:
+    case ir::Op::attention_backward:
     case ir::Op::contract:
     case ir::Op::bitcast:
     case ir::Op::contiguous:
@@ -29,6 +30,7 @@ bool has(ir::Op op) {
 codegen::Module lower(const ir::Call& call, const ir::Limits& limits) {
   switch (call.op) {
     case ir::Op::attention: return lower_attention(call, limits);
+    case ir::Op::attention_backward: return lower_attention_backward(call, limits);
     case ir::Op::contract: return lower_contract(call, limits);
     case ir::Op::bitcast: return lower_bitcast(call, limits);
     case ir::Op::contiguous: return lower_contiguous(call, limits);
