@@ -342,13 +342,13 @@ TEST(AttentionForGpus, LargeTilesWhereThereIsWorkForAll) {
   const codegen::Module made = lower(call_of(Op::attention, kGpuCases[0]), limits_of_a_gpu());
   ASSERT_EQ(made.dispatches.size(), 1);
   EXPECT_EQ(made.dispatches[0].kernel.threads, 256);
-  EXPECT_EQ(made.dispatches[0].blocks, (std::array<uint32_t, 3>{1024 / 64, 12, 8}));
+  EXPECT_EQ(made.dispatches[0].blocks, (std::array<uint64_t, 3>{1024 / 64, 12, 8}));
 }
 
 TEST(AttentionForGpus, OneQueryIsSharedOutByItsKeys) {
   const codegen::Module made = lower(call_of(Op::attention, kGpuCases[3]), limits_of_a_gpu());
   ASSERT_EQ(made.dispatches.size(), 2);
-  EXPECT_EQ(made.dispatches[0].blocks, (std::array<uint32_t, 3>{4096 / 256, 8, 1}));
+  EXPECT_EQ(made.dispatches[0].blocks, (std::array<uint64_t, 3>{4096 / 256, 8, 1}));
 }
 
 TEST(AttentionForGpus, NvrtcCompilesEveryKernel) {

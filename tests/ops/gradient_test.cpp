@@ -76,15 +76,19 @@ class Gradient : public testing::TestWithParam<Param> {
   /// Calls f(function, arguments) for every sample in f64, contiguous, strided and broadcast.
   template <typename F>
   void for_each_function(F&& f) const {
+    std::vector<std::pair<const Sample*, Layout>> cases;
     for (const Sample& sample : row().samples) {
       if (sample.large) continue;
       for (Layout layout :
-           {Layout::contiguous, Layout::transposed, Layout::stepped, Layout::expanded_first, Layout::expanded_last}) {
-        SCOPED_TRACE(fmt::format("{} {}, operands {}", ir::name(row().op), sample.name, name(layout)));
-        std::vector<Host> arguments;
-        const Function function = function_of(sample, layout, DType::f64, device(), arguments);
-        f(function, arguments);
-      }
+           {Layout::contiguous, Layout::transposed, Layout::stepped, Layout::expanded_first, Layout::expanded_last})
+        cases.emplace_back(&sample, layout);
+    }
+    const std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
+    for (const auto& [sample, layout] : cases_for(std::get<0>(GetParam()), test, cases, 1)) {
+      SCOPED_TRACE(fmt::format("{} {}, operands {}", ir::name(row().op), sample->name, name(layout)));
+      std::vector<Host> arguments;
+      const Function function = function_of(*sample, layout, DType::f64, device(), arguments);
+      f(function, arguments);
     }
   }
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <ostream>
 
 #include "tenon/backends/cpu/cpu_device.h"
@@ -622,6 +623,11 @@ std::vector<std::string> computing_devices() {
   std::vector<std::string> names = device::names();
   std::erase_if(names, [](const std::string& name) { return name == "null" || name == "ops_test_other"; });
   return names;
+}
+
+bool takes_few_cases(const std::string& device) {
+  static const bool kAll = std::getenv("TENON_ALL_CASES") != nullptr;
+  return !kAll && (device.starts_with("opencl") || device.starts_with("simulated"));
 }
 
 std::string test_name(std::string text) {

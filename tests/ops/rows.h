@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/base/hash.h"
 #include "tenon/ir/node.h"
 #include "tests/ops/host.h"
 
@@ -89,8 +90,24 @@ std::vector<Host> run(const Sample& sample, DType element, ir::DeviceId device, 
 /// Every registered device that computes: all but `null`.
 std::vector<std::string> computing_devices();
 
+/// Some devices take long to make a kernel (PoCL: 0.1 s) or to run one (`simulated`): there a test takes `few` of its
+/// cases, chosen by its name, and all of them where TENON_ALL_CASES is set. Elsewhere all.
+template <typename T>
+std::vector<T> cases_for(const std::string& device, const std::string& test, std::vector<T> all, size_t few);
+bool takes_few_cases(const std::string& device);
+
 /// "device_op" and the like, as the name of a parameterised test.
 std::string test_name(std::string text);
+
+template <typename T>
+std::vector<T> cases_for(const std::string& device, const std::string& test, std::vector<T> all, size_t few) {
+  if (device.starts_with("simulated")) few *= 6;
+  if (!takes_few_cases(device) || all.size() <= few) return all;
+  const size_t first = base::hash_bytes(test) % all.size();
+  std::vector<T> taken;
+  for (size_t i = 0; i < few; ++i) taken.push_back(all[(first + i * all.size() / few) % all.size()]);
+  return taken;
+}
 
 }  // namespace tenon::ops_test
 

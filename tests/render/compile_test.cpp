@@ -153,7 +153,7 @@ void scaled(__global const uchar* restrict m0, ulong o0, __global uchar* restric
   if (v9) { return; }
   const float v11 = b0[(int)v4];
   const float v13 = v11 * 0x1.99999ap-4f;
-  b1[v4] = v13;
+  b1[(int)v4] = v13;
 }
 )");
 }
