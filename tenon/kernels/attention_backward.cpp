@@ -48,10 +48,10 @@ Dispatch write_deltas(const AttentionProblem& p, uint32_t scratch, const ir::Lim
     for (uint32_t i = 0; i < schedule.vector; ++i) {
       const Id thread_first = b.add(b.mul(inside, b.u32(schedule.vector)), b.u32(i));
       const Id column = b.add(b.mul(step, b.u32(schedule.width())), thread_first);
-      b.branch(b.less(column, b.u32(static_cast<uint64_t>(p.value_width))), [&] {
-        indices.back() = b.convert(column, index);
-        b.set(total, b.add(b.get(total), b.mul(load(p.o, o), load(p.o_grad, grad))));
-      });
+      const Id is_there = b.less(column, b.u32(static_cast<uint64_t>(p.value_width)));
+      indices.back() = b.convert(b.select(is_there, column, b.u32(0)), index);
+      const Id product = b.mul(load(p.o, o), load(p.o_grad, grad));
+      b.set(total, b.add(b.get(total), b.select(is_there, product, b.whole(type, 0))));
     }
   });
   const Id delta = codegen::fold_threads(b, schedule, Op::sum, p.sums, b.get(total));
@@ -272,22 +272,19 @@ class QueryGradients : public Backward {
                                          t_.is_hidden(query, key, t_.tile.rows, t_.tile.columns), head_, query, key,
                                          rows_[i], kept.empty() ? codegen::kNoValue : kept[j % run]);
         score_gradients.push_back(made.score_gradient);
-        if (p_.attrs.has_mask) write_mask(query, key, made.score_gradient);
       }
     }
     t_.share_weights(score_gradients);
+    if (p_.attrs.has_mask) write_mask(first_key);
   }
 
-  void write_mask(Id query, Id key, Id gradient) {
-    const Id is_there = b_.both(b_.both(b_.less(query, count_of(p_.queries)), b_.less(key, count_of(p_.keys))),
-                                b_.equal(panel_, b_.u32(0)));
-    b_.branch(is_there, [&] {
-      const Id line = b_.add(b_.mul(t_.as_index(batch_), t_.index_of(p_.heads)), t_.as_index(head_));
-      const Id row = b_.add(b_.mul(line, t_.index_of(p_.queries)), t_.as_index(query));
-      const Id at = b_.add(b_.mul(row, t_.index_of(p_.keys)), t_.as_index(key));
-      const Id value = codegen::cast(b_, p_.sums, p_.mask.dtype, gradient);
-      b_.store(dmask_, at, codegen::to_memory(b_, p_.mask.dtype, value));
-    });
+  void write_mask(Id first_key) {
+    const Id line = b_.add(b_.mul(t_.as_index(batch_), t_.index_of(p_.heads)), t_.as_index(head_));
+    t_.copy_weights_out(dmask_, p_.mask.dtype, b_.equal(panel_, b_.u32(0)), first_query_, p_.queries, first_key,
+                        p_.keys, [&](Id query, Id key) {
+                          const Id row = b_.add(b_.mul(line, t_.index_of(p_.queries)), t_.as_index(query));
+                          return b_.add(b_.mul(row, t_.index_of(p_.keys)), t_.as_index(key));
+                        });
   }
 
   uint32_t dmask_ = 0;
@@ -302,7 +299,8 @@ codegen::Module lower_attention_backward(const ir::Call& call, const ir::Limits&
   codegen::Module made;
   if (p.batches == 0) return made;
   const auto scratch = p.first_result + static_cast<uint32_t>(call.outputs.size());
-  made.scratch_bytes = static_cast<size_t>(p.score_rows()) * size_of(p.sums);
+  made.scratch_bytes =
+      static_cast<size_t>(std::max<int64_t>(1, p.score_rows())) * size_of(p.sums);  // bound in any case
   if (p.score_rows() > 0) made.dispatches.push_back(write_deltas(p, scratch, limits));
   const int64_t key_widths[] = {p.width, p.value_width}, query_widths[] = {p.width};
   if (p.keys > 0) {

@@ -184,18 +184,18 @@ class Forward {
     totals = t_.fold_rows(std::move(totals), [&](Id a, Id c) { return b_.add(a, c); });
     const bool is_cut = parts_.count > 1;
     const Id strip = b_.mul(t_.as_index(part_), t_.index_of(p_.score_rows()));
-    const Id is_first = b_.both(b_.equal(t_.across_at, b_.u32(0)), b_.equal(panel_, b_.u32(0)));
-    std::vector<Id> tops, shares;
+    const Id is_first = b_.equal(panel_, b_.u32(0));
+    std::vector<Id> tops, shares, sums;
     for (uint32_t i = 0; i < totals.size(); ++i) {
       tops.push_back(b_.get(top_[i]));
       shares.push_back(is_cut ? codegen::kNoValue : share_of_total(b_, p_, tops[i], totals[i]));
-      const Id query = b_.add(first_query_, t_.row(i));
-      b_.branch(b_.both(is_first, b_.less(query, b_.u32(static_cast<uint64_t>(p_.queries)))), [&] {
-        const Id at = b_.add(strip, row_at(query));
-        b_.store(tops_, at, is_cut ? tops[i] : log_sum(b_, p_, tops[i], totals[i]));
-        if (is_cut) b_.store(totals_, at, totals[i]);
-      });
+      sums.push_back(is_cut ? tops[i] : log_sum(b_, p_, tops[i], totals[i]));
     }
+    const uint32_t buffers[] = {tops_, totals_};
+    const std::vector<Id> rows[] = {sums, totals};
+    const size_t count = is_cut ? 2 : 1;
+    t_.store_rows({buffers, count}, {rows, count}, is_first, first_query_, p_.queries,
+                  [&](Id query) { return b_.add(strip, row_at(query)); });
     // Results lie by tokens, (B, T, H, E).
     const auto line = [&](Id query) {
       if (is_cut) return b_.mul(b_.add(strip, row_at(query)), t_.index_of(p_.value_width));

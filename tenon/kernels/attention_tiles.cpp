@@ -31,14 +31,17 @@ uint32_t strip_depth(int64_t width) {
 
 int64_t panel_of(int64_t width) { return std::min(width, kAttentionPanel); }
 
-uint32_t strip_elements(const AttentionProblem& p, const AttentionTile& tile) {
+// `is_staged`: results pass through shared memory as well.
+uint32_t strip_elements(const AttentionProblem& p, const AttentionTile& tile, bool is_staged) {
   const uint32_t depth = std::max(strip_depth(p.width), strip_depth(p.value_width));
   const int64_t panel = round_up(panel_of(std::max(p.width, p.value_width)), tile.across) + kRun;
-  return std::max(depth * (tile.rows + tile.columns + 2 * kRun), static_cast<uint32_t>(4 * panel));
+  return std::max(depth * (tile.rows + tile.columns + 2 * kRun),
+                  static_cast<uint32_t>((is_staged ? tile.rows : 4) * panel));
 }
 
-uint32_t shared_bytes(const AttentionProblem& p, const AttentionTile& tile) {
-  const uint32_t elements = strip_elements(p, tile) + tile.columns * (tile.rows + kRun) + tile.rows * tile.across;
+uint32_t shared_bytes(const AttentionProblem& p, const AttentionTile& tile, bool is_staged) {
+  const uint32_t elements =
+      strip_elements(p, tile, is_staged) + tile.columns * (tile.rows + kRun) + tile.rows * tile.across;
   return elements * static_cast<uint32_t>(size_of(p.sums));
 }
 
@@ -98,7 +101,8 @@ AttentionTile choose_attention_tile(const AttentionProblem& p, int64_t rows, int
     int64_t sums = 0;
     for (const int64_t width : widths) sums += ceil_div(panel_of(width), tile.across) * tile.thread_rows();
     const bool is_least = tile.thread_rows() == 1 || !has_subgroups;
-    const bool fits = tile.threads() <= limits.max_threads && shared_bytes(p, tile) <= limits.shared_bytes &&
+    const bool fits = tile.threads() <= limits.max_threads &&
+                      shared_bytes(p, tile, !has_subgroups) <= limits.shared_bytes &&
                       (sums * static_cast<int64_t>(size_of(p.sums)) <= 4 * kMostSums || is_least);
     if (!fits) continue;
     chosen = tile;
@@ -118,7 +122,7 @@ AttentionTiles::AttentionTiles(std::string name, const AttentionProblem& problem
       uses_fma_(limits.has_fma),
       unrolls_(limits.subgroup > 1),
       subgroup_(limits.subgroup),
-      strip_size_(strip_elements(problem, shape)) {
+      strip_size_(strip_elements(problem, shape, limits.subgroup <= 1)) {
   strips_ = b.add_shared(type, strip_size_);
   weights_ = b.add_shared(type, tile.columns * row_pitch());
   across_at = b.mod(b.thread(), b.u32(tile.across));
@@ -230,8 +234,7 @@ void AttentionTiles::copy(const Matrix& from, Id first_row, uint32_t rows, uint3
     }
   };
   const uint32_t groups = rows * columns / kRun, threads = tile.threads();
-  // Threads too many copy the last group again. To let them stand aside is what PoCL 3.1 gets wrong: of two such
-  // branches between barriers it leaves out the first one the second time.
+  // Threads too many copy the last group again: to let them stand aside is what PoCL gets wrong, see `copy_out`.
   if (groups % threads != 0) {
     return b.loop(0, static_cast<uint64_t>(ceil_div(groups, threads)), [&](Id turn) {
       copy_group(b.min(b.add(b.mul(turn, b.u32(threads)), b.thread()), b.u32(groups - 1)));
@@ -327,6 +330,7 @@ std::vector<Id> AttentionTiles::fold_rows(std::vector<Id> values, const std::fun
 void AttentionTiles::write(uint32_t buffer, DType dtype, std::span<const Id> sums, int64_t width, Id first_row,
                            int64_t rows, Id first_column, int64_t step, const std::function<Id(Id)>& line,
                            const std::function<Id(uint32_t, Id)>& finished) {
+  if (!unrolls_) return write_staged(buffer, dtype, sums, width, first_row, rows, first_column, line, finished);
   const uint32_t own = own_columns(width);
   const uint32_t run = own % 4 == 0 && width % 4 == 0 && step % 4 == 0 ? 4 : 1;
   const bool has_all_rows = rows % tile.rows == 0,
@@ -334,26 +338,91 @@ void AttentionTiles::write(uint32_t buffer, DType dtype, std::span<const Id> sum
   for (uint32_t i = 0; own > 0 && i < tile.thread_rows(); ++i) {
     const Id to_row = b.add(first_row, row(i));
     const Id row_there = has_all_rows ? b.boolean(true) : b.less(to_row, b.u32(static_cast<uint64_t>(rows)));
-    b.branch(row_there, [&] {
-      const Id begin = line(to_row);
-      for (uint32_t e = 0; e < own; e += run) {
-        const Id place = b.add(first_column, sum_column(e, width));
-        const Id is_there = has_all_columns ? b.boolean(true) : b.less(place, b.u32(static_cast<uint64_t>(width)));
-        b.branch(is_there, [&] {
-          std::vector<Id> results;
-          for (uint32_t c = 0; c < run; ++c) {
-            const Id value = finished(i, b.get(sums[i * own + e + c]));
-            results.push_back(codegen::to_memory(b, dtype, codegen::cast(b, p.sums, dtype, value)));
-          }
-          const Id at = b.add(begin, as_index(place));
-          if (run == 1)
-            b.store(buffer, at, results[0]);
-          else
-            b.store_several(buffer, at, results);
-        });
-      }
-    });
+    const Id begin = line(to_row);
+    for (uint32_t e = 0; e < own; e += run) {
+      const Id place = b.add(first_column, sum_column(e, width));
+      const Id column_there = has_all_columns ? b.boolean(true) : b.less(place, b.u32(static_cast<uint64_t>(width)));
+      b.branch(b.both(row_there, column_there), [&] {
+        std::vector<Id> results;
+        for (uint32_t c = 0; c < run; ++c) {
+          const Id value = finished(i, b.get(sums[i * own + e + c]));
+          results.push_back(codegen::to_memory(b, dtype, codegen::cast(b, p.sums, dtype, value)));
+        }
+        const Id at = b.add(begin, as_index(place));
+        if (run == 1)
+          b.store(buffer, at, results[0]);
+        else
+          b.store_several(buffer, at, results);
+      });
+    }
   }
+}
+
+// Through shared memory, so that no branch depends on the thread: see `copy_out`.
+void AttentionTiles::write_staged(uint32_t buffer, DType dtype, std::span<const Id> sums, int64_t width, Id first_row,
+                                  int64_t rows, Id first_column, const std::function<Id(Id)>& line,
+                                  const std::function<Id(uint32_t, Id)>& finished) {
+  const uint32_t own = own_columns(width), pitch = sum_pitch(width);
+  if (own == 0) return;
+  for (uint32_t i = 0; i < tile.thread_rows(); ++i) {
+    for (uint32_t e = 0; e < own; ++e) {
+      const Id at = b.add(b.mul(row(i), b.u32(pitch)), sum_column(e, width));
+      b.shared_store(strips_, at, finished(i, b.get(sums[i * own + e])));
+    }
+  }
+  b.barrier();
+  const Id there = left(first_row, rows, tile.rows), across = left(first_column, width, own * tile.across);
+  copy_out(there, across, [&](Id r, Id c) {
+    const Id value = b.shared_load(strips_, b.add(b.mul(r, b.u32(pitch)), c));
+    const Id at = b.add(line(b.add(first_row, r)), as_index(b.add(first_column, c)));
+    b.store(buffer, at, codegen::to_memory(b, dtype, codegen::cast(b, p.sums, dtype, value)));
+  });
+  b.barrier();
+}
+
+Id AttentionTiles::left(Id first, int64_t size, uint32_t most) {
+  const Id whole = b.u32(static_cast<uint64_t>(size));
+  return b.select(b.less(first, whole), b.min(b.sub(whole, first), b.u32(most)), b.u32(0));
+}
+
+// Threads beyond the edge have no turn in the loop. PoCL 3.1 keeps truths that differ between threads wrongly where the
+// compiler moves them over a barrier, and then stores what a branch forbids.
+void AttentionTiles::copy_out(Id rows, Id columns, const std::function<void(Id, Id)>& body) {
+  b.loop(b.thread(), b.mul(rows, columns), b.u32(tile.threads()),
+         [&](Id at) { body(b.div(at, columns), b.mod(at, columns)); });
+}
+
+void AttentionTiles::store_rows(std::span<const uint32_t> buffers, std::span<const std::vector<Id>> values, Id is_here,
+                                Id first_row, int64_t rows, const std::function<Id(Id)>& at) {
+  if (unrolls_) {
+    for (uint32_t i = 0; i < tile.thread_rows(); ++i) {
+      const Id to = b.add(first_row, row(i));
+      const Id is_there = b.both(b.equal(across_at, b.u32(0)), b.less(to, b.u32(static_cast<uint64_t>(rows))));
+      b.branch(b.both(is_here, is_there), [&] {
+        for (size_t k = 0; k < buffers.size(); ++k) b.store(buffers[k], at(to), values[k][i]);
+      });
+    }
+    return;
+  }
+  for (size_t k = 0; k < buffers.size(); ++k) {
+    for (uint32_t i = 0; i < tile.thread_rows(); ++i) b.shared_store(strips_, row(i), values[k][i]);
+    b.barrier();
+    const Id there = b.select(is_here, left(first_row, rows, tile.rows), b.u32(0));
+    copy_out(there, b.u32(1),
+             [&](Id r, Id) { b.store(buffers[k], at(b.add(first_row, r)), b.shared_load(strips_, r)); });
+    b.barrier();
+  }
+}
+
+void AttentionTiles::copy_weights_out(uint32_t buffer, DType dtype, Id is_here, Id first_row, int64_t rows,
+                                      Id first_column, int64_t columns, const std::function<Id(Id, Id)>& at) {
+  b.barrier();
+  const Id there = b.select(is_here, left(first_row, rows, tile.rows), b.u32(0));
+  copy_out(there, left(first_column, columns, tile.columns), [&](Id r, Id c) {
+    const Id value = b.shared_load(weights_, b.add(b.mul(c, b.u32(row_pitch())), r));
+    const Id to = at(b.add(first_row, r), b.add(first_column, c));
+    b.store(buffer, to, codegen::to_memory(b, dtype, codegen::cast(b, p.sums, dtype, value)));
+  });
 }
 
 // ---- scores ----

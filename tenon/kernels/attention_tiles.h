@@ -104,6 +104,13 @@ class AttentionTiles {
              Id first_column, int64_t step, const std::function<Id(Id)>& line,
              const std::function<Id(uint32_t, Id)>& finished);
 
+  /// One value of each of a thread's rows, the same in all threads of the row, to each of some buffers; where is_here.
+  void store_rows(std::span<const uint32_t> buffers, std::span<const std::vector<Id>> values, Id is_here, Id first_row,
+                  int64_t rows, const std::function<Id(Id)>& at);
+  /// The weights that were shared last, to at(row, column) of a result; where is_here.
+  void copy_weights_out(uint32_t buffer, DType dtype, Id is_here, Id first_row, int64_t rows, Id first_column,
+                        int64_t columns, const std::function<Id(Id, Id)>& at);
+
   /// Number 0 of the launch and the state are where the stream of random numbers is.
   void open_random();
   /// The score of a product, with its mask; queries and keys that do not exist are hidden later.
@@ -125,6 +132,12 @@ class AttentionTiles {
   void copy(const Matrix& from, Id first_row, uint32_t rows, uint32_t unit, Id first_column, uint32_t columns,
             uint32_t at, uint32_t pitch, bool turned);
   std::vector<Id> words(Id first, uint32_t count);
+  void write_staged(uint32_t buffer, DType dtype, std::span<const Id> sums, int64_t width, Id first_row, int64_t rows,
+                    Id first_column, const std::function<Id(Id)>& line,
+                    const std::function<Id(uint32_t, Id)>& finished);
+  /// How many of `most` are left of `size` from `first` on.
+  Id left(Id first, int64_t size, uint32_t most);
+  void copy_out(Id rows, Id columns, const std::function<void(Id, Id)>& body);
 
   /// Whether no block of a kernel stands beyond the width of one of its sums.
   bool has_even_panels() const {
