@@ -147,14 +147,16 @@ Id Builder::div(Id a, Id b) {
   const Scalar type = type_of(a);
   if (is_float(type)) return math(Op::div, type, {a, b});
   const auto x = known(a), y = known(b);
-  if (x && y && *y != 0) return constant(type, *x / *y);
+  if (y && *y == 0) base::fail("codegen", "a kernel divides by 0");  // some drivers' compilers end the process
+  if (x && y) return constant(type, *x / *y);
   if (y && *y == 1) return a;
   return math(Op::idiv, type, {a, b});
 }
 Id Builder::mod(Id a, Id b) {
   const Scalar type = type_of(a);
   const auto x = known(a), y = known(b);
-  if (x && y && *y != 0) return constant(type, *x % *y);
+  if (y && *y == 0) base::fail("codegen", "a kernel divides by 0");
+  if (x && y) return constant(type, *x % *y);
   if (y && *y == 1) return constant(type, 0);
   return math(Op::mod, type, {a, b});
 }

@@ -101,7 +101,7 @@ std::string test_name(std::string text);
 
 template <typename T>
 std::vector<T> cases_for(const std::string& device, const std::string& test, std::vector<T> all, size_t few) {
-  if (device.starts_with("simulated")) few *= 6;
+  if (device.starts_with("simulated")) few *= 3;
   if (!takes_few_cases(device) || all.size() <= few) return all;
   const size_t first = base::hash_bytes(test) % all.size();
   std::vector<T> taken;
