@@ -32,6 +32,8 @@ test: setup ## run all tests, then the memory-critical ones under the sanitizers
 test-all: setup ## run all tests in release, debug and sanitizer builds, and those with threads under ThreadSanitizer
 	@scripts/run_tests.sh release debug asan 'tsan:exec|capture'
 	@scripts/check_same_bits.sh build/release/bin
+	@TENON_ALL_CASES=1 build/release/bin/ops_test --gtest_brief=1 --gtest_filter='*/opencl*:*/simulated*'
+	@build/release/bin/kernels_test --gtest_brief=1
 	@for build in release asan; do TENON_RANDOM_PROGRAMS=100000 build/$$build/bin/capture_test --gtest_brief=1 \
 	  --gtest_filter='RandomCaptures.*' || exit 1; done
 

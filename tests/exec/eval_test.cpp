@@ -722,7 +722,8 @@ class Program {
 
   void evaluate_with_an_error() {
     note("eval with an error");
-    if (Device().name() == "remote" || is_opencl()) {  // whose plans fail late: what shares one with a fault is never computed
+    if (Device().name() == "remote" ||
+        is_opencl()) {  // whose plans fail late: what shares one with a fault is never computed
       EXPECT_THROW(exec::wait(std::vector{value_of(bad_gather(tensor({1.0f})))}), Error) << log_;
       return;
     }
@@ -763,7 +764,8 @@ TEST_P(Stores, InRandomProgramsGiveWhatRunningEachOpAtOnceGives) {
 #else
   constexpr int kPrograms = 3000;
 #endif
-  const uint32_t programs = GetParam().starts_with("opencl") ? 20 : kPrograms;  // each has kernels of its own
+  const bool is_opencl = GetParam().starts_with("opencl"), is_simulated = GetParam().starts_with("simulated");
+  const uint32_t programs = is_opencl ? 4 : is_simulated ? 100 : kPrograms;  // each has kernels of its own
   int in_place = 0, copied = 0;
   for (uint32_t seed = 0; seed < programs; ++seed) {
     SCOPED_TRACE(seed);
