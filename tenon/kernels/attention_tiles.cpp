@@ -385,8 +385,8 @@ Id AttentionTiles::left(Id first, int64_t size, uint32_t most) {
   return b.select(b.less(first, whole), b.min(b.sub(whole, first), b.u32(most)), b.u32(0));
 }
 
-// Threads beyond the edge have no turn in the loop. PoCL 3.1 keeps truths that differ between threads wrongly where the
-// compiler moves them over a barrier, and then stores what a branch forbids.
+// Threads beyond the edge have no turn in the loop. Behind branches that differ between threads and stand beside
+// barriers, PoCL 3.1 was seen to store what the branch forbids.
 void AttentionTiles::copy_out(Id rows, Id columns, const std::function<void(Id, Id)>& body) {
   b.loop(b.thread(), b.mul(rows, columns), b.u32(tile.threads()),
          [&](Id at) { body(b.div(at, columns), b.mod(at, columns)); });

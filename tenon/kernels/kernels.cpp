@@ -12,20 +12,7 @@
 
 namespace tenon::kernels {
 
-bool has(ir::Op op) {
-  switch (op) {
-    case ir::Op::attention:
-    case ir::Op::attention_backward:
-    case ir::Op::contract:
-    case ir::Op::bitcast:
-    case ir::Op::contiguous:
-    case ir::Op::scan:
-    case ir::Op::scatter_add:
-    case ir::Op::sort:
-    case ir::Op::store: return true;
-    default: return false;
-  }
-}
+ir::EnumSet<ir::Op> missing_calls() { return {ir::Op::gather}; }  // looked up inside of kernels
 
 codegen::Module lower(const ir::Call& call, const ir::Limits& limits) {
   switch (call.op) {

@@ -8,9 +8,8 @@
 
 namespace tenon::kernels {
 
-/// Whether there is a kernel for calls of this op. A device's limits name the others as missing, and the planner takes
-/// them apart.
-bool has(ir::Op op);
+/// The calls without a kernel, for a device's limits: the planner takes them apart.
+ir::EnumSet<ir::Op> missing_calls();
 /// Buffers of the dispatches are the call's inputs, its outputs, then scratch memory if there is any.
 codegen::Module lower(const ir::Call& call, const ir::Limits& limits);
 

@@ -129,10 +129,7 @@ ir::Limits limits_of(const Found& found) {
   limits.gathers_inside = true;
   limits.alignment = 128;
   limits.max_binding = ask<cl_ulong>(found.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, limits.max_binding);
-  for (const ir::Op op : {ir::Op::contract, ir::Op::gather, ir::Op::scatter_add, ir::Op::scan, ir::Op::sort,
-                          ir::Op::attention, ir::Op::attention_backward, ir::Op::store, ir::Op::contiguous}) {
-    if (!kernels::has(op)) limits.missing_calls.insert(op);
-  }
+  limits.missing_calls = kernels::missing_calls();
   if (!has_extension(found.device, "cl_khr_fp64")) limits.missing_dtypes.insert(DType::f64);
   const auto group =
       static_cast<uint32_t>(std::min<size_t>(1024, ask<size_t>(found.device, CL_DEVICE_MAX_WORK_GROUP_SIZE, 64)));

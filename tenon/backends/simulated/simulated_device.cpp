@@ -37,10 +37,7 @@ ir::Limits limits_of_gpu(bool fuses) {
   limits.shared_bytes = 48 << 10;
   limits.vector = 4;
   limits.has_fma = true;
-  for (const ir::Op op : {ir::Op::contract, ir::Op::gather, ir::Op::scatter_add, ir::Op::scan, ir::Op::sort,
-                          ir::Op::attention, ir::Op::attention_backward, ir::Op::store, ir::Op::contiguous}) {
-    if (!kernels::has(op)) limits.missing_calls.insert(op);
-  }
+  limits.missing_calls = kernels::missing_calls();
   return limits;
 }
 
