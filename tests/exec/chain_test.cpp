@@ -13,6 +13,7 @@
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
+#include "tests/test_name.h"
 
 namespace tenon {
 namespace {
@@ -56,7 +57,8 @@ std::vector<std::string> computing_devices() {
   });
   return names;
 }
-INSTANTIATE_TEST_SUITE_P(On, Chains, testing::ValuesIn(computing_devices()), [](const auto& row) { return row.param; });
+INSTANTIATE_TEST_SUITE_P(On, Chains, testing::ValuesIn(computing_devices()),
+                         [](const auto& row) { return test_name(row.param); });
 
 // ---- one long graph ----
 

@@ -20,6 +20,7 @@
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
 #include "tests/error_text.h"
+#include "tests/test_name.h"
 
 namespace tenon {
 namespace {
@@ -28,7 +29,9 @@ using Floats = std::vector<float>;
 
 std::vector<std::string> computing_devices() {
   std::vector<std::string> names = device::names();
-  std::erase_if(names, [](const std::string& name) { return name == "null" || name == "opencl_unfused"; });
+  std::erase_if(names, [](const std::string& name) {
+    return name == "null" || name == "opencl_unfused" || name.starts_with("opencl:");
+  });
   return names;
 }
 
@@ -53,7 +56,8 @@ class Stores : public testing::TestWithParam<std::string> {
  protected:
   WithDefaultDevice here_{GetParam()};
 };
-INSTANTIATE_TEST_SUITE_P(On, Stores, testing::ValuesIn(computing_devices()), [](const auto& row) { return row.param; });
+INSTANTIATE_TEST_SUITE_P(On, Stores, testing::ValuesIn(computing_devices()),
+                         [](const auto& row) { return test_name(row.param); });
 
 size_t launches_of(auto&& action) {
   const size_t before = exec::stats().launches;

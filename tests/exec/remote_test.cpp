@@ -20,6 +20,7 @@
 #include "tenon/exec/program_cache.h"
 #include "tenon/tenon.h"
 #include "tests/error_text.h"
+#include "tests/test_name.h"
 
 namespace tenon {
 namespace {
@@ -239,7 +240,7 @@ class FaultsOn : public testing::TestWithParam<std::string> {
   Device device_{GetParam()};
 };
 INSTANTIATE_TEST_SUITE_P(Devices, FaultsOn, testing::ValuesIn(devices_with_faults()),
-                         [](const auto& row) { return row.param; });
+                         [](const auto& row) { return test_name(row.param); });
 
 // Runs an action that may or may not notice the fault already.
 void try_to(const auto& action) {

@@ -630,13 +630,6 @@ bool takes_few_cases(const std::string& device) {
   return !kAll && (device.starts_with("opencl") || device.starts_with("simulated"));
 }
 
-std::string test_name(std::string text) {
-  for (char& c : text) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return text;
-}
-
 }  // namespace tenon::ops_test
 
 namespace tenon::ir {

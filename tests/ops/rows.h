@@ -13,6 +13,7 @@
 #include "tenon/base/hash.h"
 #include "tenon/ir/node.h"
 #include "tests/ops/host.h"
+#include "tests/test_name.h"
 
 namespace tenon::ops_test {
 
@@ -95,9 +96,6 @@ std::vector<std::string> computing_devices();
 template <typename T>
 std::vector<T> cases_for(const std::string& device, const std::string& test, std::vector<T> all, size_t few);
 bool takes_few_cases(const std::string& device);
-
-/// "device_op" and the like, as the name of a parameterised test.
-std::string test_name(std::string text);
 
 template <typename T>
 std::vector<T> cases_for(const std::string& device, const std::string& test, std::vector<T> all, size_t few) {
