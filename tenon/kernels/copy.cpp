@@ -2,6 +2,8 @@
 
 #include "tenon/kernels/copy.h"
 
+#include <algorithm>
+
 #include "tenon/base/divide.h"
 #include "tenon/codegen/address.h"
 #include "tenon/codegen/builder.h"
@@ -26,10 +28,21 @@ codegen::Module copy_kernel(DType dtype, uint32_t from, const ir::IndexMap& read
   store.map = written;
   store.buffer = 1;
   store.args.push_back(0);
+  // Where the target begins comes with the launch: stores into the parts of one buffer are one kernel.
+  constexpr int64_t kAligned = 16;
+  int64_t begin = 0;
+  const auto bytes = static_cast<int64_t>(size_of(dtype));
+  const ir::View& target = written.views()[0];
+  if (written.is_strided() && std::ranges::all_of(target.strides, [](int64_t stride) { return stride >= 0; }))
+    begin = target.offset * bytes / kAligned * kAligned;
+  store.map.shift(-begin / bytes);
   nest.code = {load, store};
   codegen::Module made = codegen::lower(nest, limits);
   for (codegen::Dispatch& dispatch : made.dispatches) {
-    for (codegen::Dispatch::Binding& binding : dispatch.buffers) binding.arg = binding.arg == 0 ? from : to;
+    for (codegen::Dispatch::Binding& binding : dispatch.buffers) {
+      if (binding.arg != 0) binding.offset += static_cast<uint64_t>(begin);
+      binding.arg = binding.arg == 0 ? from : to;
+    }
   }
   return made;
 }

@@ -14,6 +14,8 @@
 namespace tenon::backends::opencl {
 namespace {
 
+constexpr size_t kMostSources = 1024;  // before those that nobody needs any more are forgotten
+
 codegen::Module module_of(const device::Kernel& kernel, const ir::Limits& limits) {
   if (const auto* nest = std::get_if<ir::LoopNest>(&kernel)) return codegen::lower(*nest, limits);
   return kernels::lower(std::get<ir::Call>(kernel), limits);
@@ -90,11 +92,14 @@ void Step::set_arguments(cl_kernel to, const device::Launch& launch, cl_mem faul
   if (code != CL_SUCCESS) base::fail("opencl", "kernel {} does not take its arguments: {}", name, error_name(code));
 }
 
+Built::~Built() {
+  if (!process_is_ending()) cl().release_program(program);
+}
+
 Compiled::~Compiled() {
   if (process_is_ending()) return;
   for (const Step& step : steps) {
     if (step.kernel) cl().release_kernel(step.kernel);
-    if (step.program) cl().release_program(step.program);
   }
 }
 
@@ -115,32 +120,59 @@ cl_program build(cl_context context, const Found& on, const std::string& source,
              file.empty() ? "" : fmt::format("; its source is in {}", file), first_lines(log, kShown));
 }
 
-// Takes the program over.
-void Compiler::add_step(Compiled& to, const codegen::Dispatch& dispatch, cl_program program) const {
-  const codegen::KernelIr& ir = dispatch.kernel;
-  Step& step = to.steps.emplace_back();
-  step.program = program;
-  step.name = ir.name;
-  cl_int code = CL_SUCCESS;
-  step.kernel = cl().create_kernel(program, ir.name.c_str(), &code);
-  if (code != CL_SUCCESS) base::fail("opencl", "the program has no kernel {}: {}", ir.name, error_name(code));
-  step.global = {size_t{dispatch.blocks[0]} * ir.threads, dispatch.blocks[1], dispatch.blocks[2]};
-  step.local = {ir.threads, 1, 1};
-  step.buffers = dispatch.buffers;
-  step.numbers = ir.numbers;
-  step.may_fault = ir.may_fault;
-  step.writes_results = dispatch.writes_results;
-  step.unless_same = dispatch.unless_same;
+std::shared_ptr<const Built> Compiler::build_once(const std::string& source, const std::function<cl_program()>& make) {
+  std::shared_ptr<Source> entry;
+  {
+    std::lock_guard lock(mutex_);
+    if (sources_.size() >= kMostSources)
+      std::erase_if(sources_,
+                    [](const auto& one) { return one.second.use_count() == 1 && one.second->built.expired(); });
+    std::shared_ptr<Source>& known = sources_[source];
+    if (!known) known = std::make_shared<Source>();
+    entry = known;
+  }
+  std::lock_guard lock(entry->mutex);
+  std::shared_ptr<const Built> built = entry->built.lock();
+  if (built) return built;
+  cl_program program = make();
+  if (!program) return nullptr;
+  built = std::make_shared<const Built>(program);
+  entry->built = built;
+  return built;
 }
 
-device::ProgramRef Compiler::compile(const device::Kernel& kernel) {
+// None where `make` gives none.
+device::ProgramRef Compiler::assemble(const device::Kernel& kernel, const Make& make) {
   const codegen::Module module = module_of(kernel, limits_);
   auto made = std::make_shared<Compiled>();
   made->scratch = module.scratch_bytes;
   if (device::profiles()) made->what = device::describe(kernel);
-  for (const codegen::Dispatch& dispatch : module.dispatches)
-    add_step(*made, dispatch, build(context_, on_, source_of(dispatch), dispatch.kernel.name));
+  for (const codegen::Dispatch& dispatch : module.dispatches) {
+    const codegen::KernelIr& ir = dispatch.kernel;
+    const std::string source = source_of(dispatch);
+    const size_t index = made->steps.size();
+    Step& step = made->steps.emplace_back();
+    step.name = ir.name;
+    step.built = build_once(source, [&] { return make(index, source, ir.name); });
+    if (!step.built) return nullptr;
+    cl_int code = CL_SUCCESS;
+    step.kernel = cl().create_kernel(step.built->program, ir.name.c_str(), &code);
+    if (code != CL_SUCCESS) base::fail("opencl", "the program has no kernel {}: {}", ir.name, error_name(code));
+    step.global = {size_t{dispatch.blocks[0]} * ir.threads, dispatch.blocks[1], dispatch.blocks[2]};
+    step.local = {ir.threads, 1, 1};
+    step.buffers = dispatch.buffers;
+    step.numbers = ir.numbers;
+    step.may_fault = ir.may_fault;
+    step.writes_results = dispatch.writes_results;
+    step.unless_same = dispatch.unless_same;
+  }
   return made;
+}
+
+device::ProgramRef Compiler::compile(const device::Kernel& kernel) {
+  return assemble(kernel, [&](size_t, const std::string& source, const std::string& name) {
+    return build(context_, on_, source, name);
+  });
 }
 
 std::string Compiler::saved_as(const device::Kernel& kernel) const {
@@ -157,38 +189,37 @@ std::vector<std::byte> Compiler::save(const device::Program& program) const {
   std::vector<std::byte> all;
   for (const Step& step : static_cast<const Compiled&>(program).steps) {
     size_t bytes = 0;
-    if (cl().get_program_info(step.program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS)
+    if (cl().get_program_info(step.built->program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) !=
+        CL_SUCCESS)
       return {};
     const size_t at = all.size();
     all.resize(at + sizeof bytes + bytes);
     std::memcpy(all.data() + at, &bytes, sizeof bytes);
     auto* to = reinterpret_cast<unsigned char*>(all.data() + at + sizeof bytes);
-    if (cl().get_program_info(step.program, CL_PROGRAM_BINARIES, sizeof to, &to, nullptr) != CL_SUCCESS) return {};
+    if (cl().get_program_info(step.built->program, CL_PROGRAM_BINARIES, sizeof to, &to, nullptr) != CL_SUCCESS)
+      return {};
   }
   return all;
 }
 
 device::ProgramRef Compiler::load(const device::Kernel& kernel, std::span<const std::byte> bytes) {
-  const codegen::Module module = module_of(kernel, limits_);
-  auto made = std::make_shared<Compiled>();
-  made->scratch = module.scratch_bytes;
-  if (device::profiles()) made->what = device::describe(kernel);
-  for (const codegen::Dispatch& dispatch : module.dispatches) {
+  std::vector<std::span<const std::byte>> binaries;
+  while (!bytes.empty()) {
     size_t size = 0;
     if (bytes.size() < sizeof size) return nullptr;
     std::memcpy(&size, bytes.data(), sizeof size);
     bytes = bytes.subspan(sizeof size);
     if (bytes.size() < size) return nullptr;
-    cl_program program = build_of_binary(context_, on_, bytes.first(size));
+    binaries.push_back(bytes.first(size));
     bytes = bytes.subspan(size);
-    if (!program) return nullptr;
-    try {
-      add_step(*made, dispatch, program);
-    } catch (const Error&) {  // a binary without our kernel
-      return nullptr;
-    }
   }
-  return made;
+  try {
+    return assemble(kernel, [&](size_t step, const std::string&, const std::string&) {
+      return step < binaries.size() ? build_of_binary(context_, on_, binaries[step]) : nullptr;
+    });
+  } catch (const Error&) {  // a binary without our kernel
+    return nullptr;
+  }
 }
 
 }  // namespace tenon::backends::opencl

@@ -3,7 +3,11 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "tenon/backends/opencl/inventory.h"
@@ -12,9 +16,17 @@
 
 namespace tenon::backends::opencl {
 
-/// One dispatch of a module, ready to be started. Each has a program of its own: a renderer's text is a whole file.
-struct Step {
+/// A program that was built, for every dispatch of the same text.
+struct Built {
   cl_program program = nullptr;
+  explicit Built(cl_program made) : program(made) {}
+  Built(const Built&) = delete;
+  ~Built();
+};
+
+/// One dispatch of a module, ready to be started.
+struct Step {
+  std::shared_ptr<const Built> built;
   cl_kernel kernel = nullptr;  // whoever sets its arguments holds the lock of the queue
   std::string name;
   std::array<size_t, 3> global{}, local{};
@@ -57,11 +69,20 @@ class Compiler : public device::Compiler {
   device::ProgramRef load(const device::Kernel& kernel, std::span<const std::byte> bytes) override;
 
  private:
-  void add_step(Compiled& to, const codegen::Dispatch& dispatch, cl_program program) const;
+  // Kernels that differ by sizes and places alone have the same text, and compilers are slow.
+  struct Source {
+    std::mutex mutex;  // held while it is built: whoever wants it as well waits for the first one
+    std::weak_ptr<const Built> built;
+  };
+  std::shared_ptr<const Built> build_once(const std::string& source, const std::function<cl_program()>& make);
+  using Make = std::function<cl_program(size_t step, const std::string& source, const std::string& name)>;
+  device::ProgramRef assemble(const device::Kernel& kernel, const Make& make);
 
   const Found& on_;
   cl_context context_;
   ir::Limits limits_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<Source>> sources_;
 };
 
 }  // namespace tenon::backends::opencl

@@ -171,7 +171,7 @@ class OpenClRecording : public device::Recording {
     for (const Step& step : program.steps) {
       if (step.is_idle(launch)) continue;
       cl_int code = CL_SUCCESS;
-      cl_kernel kernel = cl().create_kernel(step.program, step.name.c_str(), &code);
+      cl_kernel kernel = cl().create_kernel(step.built->program, step.name.c_str(), &code);
       require(code, "a kernel cannot be made again");
       prepared_.push_back({&step, kernel, &program, {}});
       step.set_arguments(kernel, launch, fault);
