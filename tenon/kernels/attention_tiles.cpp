@@ -332,10 +332,11 @@ void AttentionTiles::write(uint32_t buffer, DType dtype, std::span<const Id> sum
                            const std::function<Id(uint32_t, Id)>& finished) {
   if (!unrolls_) return write_staged(buffer, dtype, sums, width, first_row, rows, first_column, line, finished);
   const uint32_t own = own_columns(width);
+  if (own == 0) return;
   const uint32_t run = own % 4 == 0 && width % 4 == 0 && step % 4 == 0 ? 4 : 1;
   const bool has_all_rows = rows % tile.rows == 0,
              has_all_columns = width % (own * tile.across) == 0 && has_even_panels();
-  for (uint32_t i = 0; own > 0 && i < tile.thread_rows(); ++i) {
+  for (uint32_t i = 0; i < tile.thread_rows(); ++i) {
     const Id to_row = b.add(first_row, row(i));
     const Id row_there = has_all_rows ? b.boolean(true) : b.less(to_row, b.u32(static_cast<uint64_t>(rows)));
     const Id begin = line(to_row);

@@ -68,18 +68,13 @@ std::vector<Value> results_of(Op op, const std::vector<Value>& in, const Attenti
   return results;
 }
 
-std::string why_absent() {
-  for (const device::Absent& one : device::absent()) {
-    if (one.name == "opencl") return one.why;
-  }
-  return {};
-}
-
-class AttentionKernels : public testing::Test {
+class AttentionKernels : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    if (const std::string why = why_absent(); !why.empty()) GTEST_SKIP() << why;
-    device_ = device::find("opencl");
+    for (const device::Absent& one : device::absent()) {
+      if (one.name == GetParam()) GTEST_SKIP() << one.why;
+    }
+    device_ = device::find(GetParam());
     reference_ = device::find("reference");
   }
 
@@ -145,31 +140,34 @@ class AttentionKernels : public testing::Test {
   Array mask_;  // in place of a random one
 };
 
-TEST_F(AttentionKernels, SizesThatAreNoMultiplesOfTiles) {
+INSTANTIATE_TEST_SUITE_P(On, AttentionKernels, testing::Values("simulated", "opencl"),
+                         [](const auto& row) { return row.param; });
+
+TEST_P(AttentionKernels, SizesThatAreNoMultiplesOfTiles) {
   expect_as_reference({.queries = 1, .keys = 1, .width = 1, .value_width = 1});
   expect_as_reference({.batch = 2, .heads = 2, .groups = 2, .queries = 5, .keys = 17, .width = 7, .value_width = 3});
   expect_as_reference({.queries = 65, .keys = 130, .width = 32, .value_width = 64});
   expect_as_reference({.queries = 17, .keys = 64, .width = 80, .value_width = 80});
 }
 
-TEST_F(AttentionKernels, CausalTilesAreCutAnywhere) {
+TEST_P(AttentionKernels, CausalTilesAreCutAnywhere) {
   expect_as_reference({.queries = 64, .keys = 64, .width = 64, .value_width = 64, .causal = true});
   expect_as_reference({.queries = 65, .keys = 17, .width = 8, .value_width = 12, .causal = true});
   expect_as_reference({.queries = 17, .keys = 130, .width = 7, .value_width = 7, .causal = true});
 }
 
-TEST_F(AttentionKernels, HeadsShareKeys) {
+TEST_P(AttentionKernels, HeadsShareKeys) {
   expect_as_reference(
       {.batch = 2, .heads = 6, .groups = 2, .queries = 40, .keys = 40, .width = 16, .value_width = 16, .causal = true});
   expect_as_reference({.heads = 4, .groups = 1, .queries = 17, .keys = 33, .width = 8, .value_width = 8});
 }
 
-TEST_F(AttentionKernels, HeadsOf256AndBeyond) {
+TEST_P(AttentionKernels, HeadsOf256AndBeyond) {
   expect_as_reference({.queries = 18, .keys = 33, .width = 256, .value_width = 200});
   expect_as_reference({.queries = 5, .keys = 9, .width = 300, .value_width = 64});
 }
 
-TEST_F(AttentionKernels, EveryDtype) {
+TEST_P(AttentionKernels, EveryDtype) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f64}) {
     expect_as_reference({.heads = 2,
                          .groups = 1,
@@ -182,7 +180,7 @@ TEST_F(AttentionKernels, EveryDtype) {
   }
 }
 
-TEST_F(AttentionKernels, MaskedRowsThatSeeLateKeysOrNothing) {
+TEST_P(AttentionKernels, MaskedRowsThatSeeLateKeysOrNothing) {
   const Case c{.queries = 3, .keys = 70, .width = 8, .value_width = 8, .masked = true};
   std::vector<float> mask(3 * 70, 0);
   for (size_t s = 0; s < 70; ++s) {
@@ -193,7 +191,7 @@ TEST_F(AttentionKernels, MaskedRowsThatSeeLateKeysOrNothing) {
   expect_as_reference(c);
 }
 
-TEST_F(AttentionKernels, MasksAndDroppedWeights) {
+TEST_P(AttentionKernels, MasksAndDroppedWeights) {
   expect_as_reference({.heads = 2,
                        .groups = 1,
                        .queries = 33,
@@ -213,21 +211,21 @@ TEST_F(AttentionKernels, MasksAndDroppedWeights) {
                        .dropout = 0.3});
 }
 
-TEST_F(AttentionKernels, NoKeysGiveZerosAndNoQueriesNoGradient) {
+TEST_P(AttentionKernels, NoKeysGiveZerosAndNoQueriesNoGradient) {
   expect_as_reference({.heads = 2, .groups = 2, .queries = 3, .keys = 0, .width = 4, .value_width = 4});
   expect_as_reference({.heads = 2, .groups = 2, .queries = 0, .keys = 3, .width = 4, .value_width = 4});
   expect_as_reference({.queries = 3, .keys = 3, .width = 0, .value_width = 4});
   expect_as_reference({.queries = 3, .keys = 3, .width = 4, .value_width = 0});
 }
 
-TEST_F(AttentionKernels, LongKeysOfFewQueriesAreReadInParts) {
+TEST_P(AttentionKernels, LongKeysOfFewQueriesAreReadInParts) {
   expect_as_reference({.heads = 4, .groups = 2, .queries = 1, .keys = 1030, .width = 16, .value_width = 16});
   expect_as_reference(
       {.heads = 1, .queries = 3, .keys = 600, .width = 8, .value_width = 8, .causal = true, .dropout = 0.2});
 }
 
 // Of a joined gradient each token has its queries', then its keys', then its values'.
-TEST_F(AttentionKernels, JoinedGradientsHaveTheSameBits) {
+TEST_P(AttentionKernels, JoinedGradientsHaveTheSameBits) {
   const Case c{
       .batch = 2, .heads = 4, .groups = 2, .queries = 19, .keys = 19, .width = 12, .value_width = 12, .causal = true};
   AttentionAttrs attrs = c.attrs();
