@@ -120,14 +120,14 @@ void print_all(const ordered_json& all) {
           cache["bytes"].get<double>() / 1e6);
   print("devices\n");
   for (const ordered_json& device : all["devices"]) {
-    print("  {:<16}{} buffers a kernel, aligned to {} bytes, {}{}{}\n", text_of(device["name"]),
+    print("  {:<18}{} buffers a kernel, aligned to {} bytes, {}{}{}\n", text_of(device["name"]),
           device["max_buffers"].dump(), device["alignment"].dump(),
           device["fuses"] == true ? "fuses kernels" : "one op a kernel", device["default"] == true ? " (default)" : "",
           device["for_tests"] == true ? " (for tests)" : "");
-    if (device["description"] != "") print("  {:<16}{}\n", "", text_of(device["description"]));
+    if (device["description"] != "") print("  {:<18}{}\n", "", text_of(device["description"]));
   }
   for (const ordered_json& device : all["absent_devices"])
-    print("  {:<16}not there: {}\n", text_of(device["name"]), text_of(device["why"]));
+    print("  {:<18}not there: {}\n", text_of(device["name"]), text_of(device["why"]));
 }
 
 }  // namespace

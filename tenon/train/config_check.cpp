@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tenon/base/error.h"
+#include "tenon/device/registry.h"
 #include "tenon/io/input.h"
 #include "tenon/train/config_keys.h"
 
@@ -21,6 +22,7 @@ class Checker {
     batches();
     starting_point();
     schedule();
+    device();
   }
 
  private:
@@ -126,6 +128,15 @@ class Checker {
     require(s.kind != "plateau" || (c_.has_validation() && c_.training.eval_every > 0),
             "schedule.kind is plateau, which needs validation losses; give data.validation or "
             "data.validation_fraction, and training.eval_every above 0");
+  }
+
+  void device() const {
+    require(c_.device.name != "null", "device.name is null, which computes nothing; take cpu");
+    try {
+      tenon::device::find(c_.device.name);
+    } catch (const Error& error) {
+      require(false, "device.name: {}", error.what());
+    }
   }
 
   const Config& c_;
