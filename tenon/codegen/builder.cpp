@@ -232,15 +232,25 @@ Id Builder::load(uint32_t buffer, Id index, Id mask) {
   return push(std::move(inst));
 }
 
-std::vector<Id> Builder::load_several(uint32_t buffer, Id index, uint32_t width) {
-  const Scalar type = widened(kernel_.buffers[buffer].element);
-  if (width == 1) return {load(buffer, index)};
-  const Id all =
-      push({.kind = Kind::load, .type = type, .width = static_cast<uint8_t>(width), .slot = buffer, .args = {index}});
+std::vector<Id> Builder::components(Id all, uint32_t width) {
   std::vector<Id> made;
   for (uint32_t i = 0; i < width; ++i)
-    made.push_back(value({.kind = Kind::extract, .type = type, .slot = i, .args = {all}}));
+    made.push_back(value({.kind = Kind::extract, .type = type_of(all), .slot = i, .args = {all}}));
   return made;
+}
+
+std::vector<Id> Builder::load_several(uint32_t buffer, Id index, uint32_t width, Id mask) {
+  const Scalar type = widened(kernel_.buffers[buffer].element);
+  if (width == 1) return {load(buffer, index, mask)};
+  if (mask != kNoValue) {
+    if (const auto all = known(mask)) {
+      if (!*all) return std::vector<Id>(width, whole(type, 0));
+      mask = kNoValue;
+    }
+  }
+  Inst inst{.kind = Kind::load, .type = type, .width = static_cast<uint8_t>(width), .slot = buffer, .args = {index}};
+  if (mask != kNoValue) inst.args.push_back(mask);
+  return components(push(std::move(inst)), width);
 }
 
 void Builder::store(uint32_t buffer, Id index, Id value, Id mask) {
@@ -272,6 +282,24 @@ Id Builder::shared_load(uint32_t array, Id index) {
 void Builder::shared_store(uint32_t array, Id index, Id value) {
   push({.kind = Kind::shared_store, .type = type_of(value), .slot = array, .args = {index, value}});
 }
+std::vector<Id> Builder::shared_load_several(uint32_t array, Id index, uint32_t width) {
+  if (width == 1) return {shared_load(array, index)};
+  const Id all = push({.kind = Kind::shared_load,
+                       .type = widened(kernel_.shared[array].element),
+                       .width = static_cast<uint8_t>(width),
+                       .slot = array,
+                       .args = {index}});
+  return components(all, width);
+}
+void Builder::shared_store_several(uint32_t array, Id index, std::span<const Id> values) {
+  Inst inst{.kind = Kind::shared_store,
+            .type = type_of(values[0]),
+            .width = static_cast<uint8_t>(values.size()),
+            .slot = array,
+            .args = {index}};
+  for (const Id each : values) inst.args.push_back(each);
+  push(std::move(inst));
+}
 Id Builder::array_load(uint32_t array, Id index) {
   return push(
       {.kind = Kind::array_load, .type = widened(kernel_.arrays[array].element), .slot = array, .args = {index}});
@@ -280,6 +308,20 @@ void Builder::array_store(uint32_t array, Id index, Id value) {
   push({.kind = Kind::array_store, .type = type_of(value), .slot = array, .args = {index, value}});
 }
 void Builder::barrier() { push({.kind = Kind::barrier}); }
+
+// ---- matrix tiles ----
+
+Id Builder::tile_zero() { return push({.kind = Kind::tile_zero, .type = Scalar::f32}); }
+Id Builder::tile_load(uint32_t array, Id index, Id stride, uint64_t tile_bits) {
+  return push(
+      {.kind = Kind::tile_load, .type = Scalar::u32, .slot = array, .bits = tile_bits, .args = {index, stride}});
+}
+void Builder::tile_mma(Id accumulator, Id left, Id right) {
+  push({.kind = Kind::tile_mma, .type = Scalar::f32, .args = {accumulator, left, right}});
+}
+void Builder::tile_store(uint32_t array, Id index, Id stride, Id accumulator) {
+  push({.kind = Kind::tile_store, .type = Scalar::f32, .slot = array, .args = {accumulator, index, stride}});
+}
 
 // ---- variables and control ----
 

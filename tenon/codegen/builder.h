@@ -63,14 +63,24 @@ class Builder {
   // Memory.
   Id load(uint32_t buffer, Id index, Id mask = kNoValue);
   /// Consecutive elements; the index is a multiple of their number, and so is where the buffer begins.
-  std::vector<Id> load_several(uint32_t buffer, Id index, uint32_t width);
+  std::vector<Id> load_several(uint32_t buffer, Id index, uint32_t width, Id mask = kNoValue);
   void store(uint32_t buffer, Id index, Id value, Id mask = kNoValue);
   void store_several(uint32_t buffer, Id index, std::span<const Id> values);
   Id shared_load(uint32_t array, Id index);
   void shared_store(uint32_t array, Id index, Id value);
+  /// Consecutive elements, at most 16 bytes; the index is a multiple of their number.
+  std::vector<Id> shared_load_several(uint32_t array, Id index, uint32_t width);
+  void shared_store_several(uint32_t array, Id index, std::span<const Id> values);
   Id array_load(uint32_t array, Id index);
   void array_store(uint32_t array, Id index, Id value);
   void barrier();
+
+  // Matrix tiles, held by `subgroup` threads together (kernel_ir.h).
+  void use_tiles(uint32_t subgroup) { kernel_.subgroup = subgroup; }
+  Id tile_zero();
+  Id tile_load(uint32_t array, Id index, Id stride, uint64_t tile_bits);
+  void tile_mma(Id accumulator, Id left, Id right);
+  void tile_store(uint32_t array, Id index, Id stride, Id accumulator);
 
   // Variables and control.
   Id variable(Id first);
@@ -95,6 +105,7 @@ class Builder {
   Id push(Inst inst);
   /// The same value again, if it is known at this place.
   Id value(Inst inst);
+  std::vector<Id> components(Id all, uint32_t width);
   void open(Inst inst);
   void close();
 

@@ -40,7 +40,10 @@ std::string details(const Inst& inst) {
     case Kind::shuffle: return fmt::format(" {}", inst.bits);
     case Kind::loop: return inst.bits == 1 ? " unrolled" : "";
     case Kind::fault_if: return fmt::format(" {} axis {} size {}", ir::name(inst.op), inst.slot, inst.bits);
-    case Kind::tile_load: return fmt::format(" s{} {}", inst.slot, inst.bits);
+    case Kind::tile_load:
+      return fmt::format(" s{} {} {}{}", inst.slot, inst.bits & TileBits::kBf16 ? "bf16" : "f16",
+                         inst.bits & TileBits::kRight ? "right" : "left",
+                         inst.bits & TileBits::kTransposed ? " transposed" : "");
     case Kind::tile_store: return fmt::format(" s{}", inst.slot);
     default: return "";
   }
@@ -65,6 +68,7 @@ bool gives_value(Kind kind) {
     case Kind::end:
     case Kind::leave_if:
     case Kind::fault_if:
+    case Kind::tile_mma:
     case Kind::tile_store: return false;
     default: return true;
   }

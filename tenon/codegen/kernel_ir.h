@@ -55,9 +55,9 @@ struct Inst {
     load,   // `width` elements of buffer `slot` from element args[0] on; 0 where args[1], if there, is false
     store,  // args[1] .. args[width] to buffer `slot` from element args[0] on; only where the last arg, if there, is
             // true
-    shared_load,   // element args[0] of the shared array `slot`
-    shared_store,  // args[1] to element args[0] of it
-    array_load,    // the same of array `slot` of this thread
+    shared_load,   // `width` elements of the shared array `slot` from element args[0] on, a multiple of the width
+    shared_store,  // args[1] .. args[width] to it from element args[0] on
+    array_load,    // one element of array `slot` of this thread
     array_store,
     // variables
     variable,  // begins as args[0]
@@ -71,12 +71,16 @@ struct Inst {
     end,        // of a loop or a branch
     leave_if,   // the thread is done if args[0]; never where a barrier follows that others wait at
     fault_if,   // where args[0]: index args[1] (i64) is bad for axis `slot` of size `bits`, says `op`
-    // matrix tiles, on devices that have them
-    tile_zero,   // an accumulator
-    tile_load,   // from shared array `slot` at element args[0], rows args[1] elements apart; `bits`: role and
-                 // transposition
-    tile_mma,    // args[2] + args[0] args[1]
-    tile_store,  // args[0] to shared array `slot` at element args[1], rows args[2] elements apart
+    // matrix tiles, on devices that have them: 16 x 16 numbers that the threads of a subgroup hold together, who knows
+    // how. All of these threads come to such an instruction, with the same operands.
+    tile_zero,   // an accumulator of f32, which begins as 0 and is changed by tile_mma alone
+    tile_load,   // 16-bit numbers, two in each u32 of shared array `slot`, lower half first: from number args[0] on,
+                 // rows
+                 // args[1] numbers apart, both multiples of 8; `bits`: see TileBits
+    tile_mma,    // accumulator args[0] += args[1] args[2], of a left and a right tile of one dtype
+    tile_store,  // accumulator args[0] as bits to shared array `slot` (u32) from element args[1] on, rows args[2]
+                 // elements
+                 // apart, both multiples of 4
   };
   Kind kind = Kind::math;
   ir::Op op = ir::Op::add;
@@ -94,6 +98,14 @@ struct KernelBuffer {
   bool is_aliased = false;  // another buffer of the kernel may be the same memory
 };
 
+/// What a tile_load gives.
+struct TileBits {
+  static constexpr uint64_t kRight = 1;       // the right factor of a product, not the left one
+  static constexpr uint64_t kTransposed = 2;  // what lies in a row of memory is a column of the tile
+  static constexpr uint64_t kBf16 = 4;        // of bf16, not of f16
+};
+inline constexpr uint32_t kTileSize = 16;
+
 /// Memory of a block (`shared`) or of a thread.
 struct KernelArray {
   Scalar element = Scalar::f32;
@@ -102,7 +114,8 @@ struct KernelArray {
 
 struct KernelIr {
   std::string name;
-  uint32_t threads = 1;  // of a block
+  uint32_t threads = 1;   // of a block
+  uint32_t subgroup = 0;  // threads that hold a matrix tile together, where there are any
   std::vector<KernelBuffer> buffers;
   uint32_t numbers = 0;
   std::vector<KernelArray> shared, arrays;

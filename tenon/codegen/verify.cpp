@@ -3,7 +3,9 @@
 //
 // Barriers are checked by what differs between the threads of a block. A value differs if it is made of one that does,
 // or read from a place that does; a variable, if it is ever set to such a value, or set where not all threads come. As
-// a loop's later instructions reach its earlier ones, this is computed until nothing changes.
+// a loop's later instructions reach its earlier ones, this is computed until nothing changes. Matrix tiles are checked
+// in the same way, by what differs between the threads of a subgroup: the number of a thread divided by a multiple of
+// the subgroup's size does not.
 
 #include <fmt/format.h>
 
@@ -63,8 +65,7 @@ class Types {
     const Inst& made = arg(inst, i);
     if (made.kind == Kind::variable) fail("%{} is a variable: only get and set take it", inst.args[i]);
     if (made.width != 1) fail("%{} has {} components", inst.args[i], made.width);
-    if (made.kind == Kind::tile_zero || made.kind == Kind::tile_load || made.kind == Kind::tile_mma)
-      fail("%{} is a tile", inst.args[i]);
+    if (made.kind == Kind::tile_zero || made.kind == Kind::tile_load) fail("%{} is a tile", inst.args[i]);
     return made.type;
   }
   void expect_type(const Inst& inst, size_t i, Scalar type) const {
@@ -150,15 +151,58 @@ class Types {
                    bool is_load) const {
     expect_slot(inst, arrays.size(), what);
     const KernelArray& array = arrays[inst.slot];
-    expect_args(inst, is_load ? 1 : 2);
+    expect_width(inst);
+    if (inst.width > 1) {
+      const size_t size = size_of(array.element);
+      if (inst.kind != Kind::shared_load && inst.kind != Kind::shared_store) fail("takes one element at a time");
+      if (size < 4 || size * inst.width > 16) fail("{} elements of {} at once", inst.width, name(array.element));
+      if (array.count % inst.width != 0) fail("{} {} are no whole number of {}", what, inst.slot, inst.width);
+    }
+    expect_args(inst, is_load ? 1 : size_t{1} + inst.width);
     expect_integer(inst, 0);
     const Inst& index = arg(inst, 0);
-    if (index.kind == Kind::constant && index.bits >= array.count)
-      fail("element {} of {}", static_cast<int64_t>(index.bits), array.count);
-    if (is_load) {
-      expect_value(inst, widened(array.element));
-    } else {
-      expect_type(inst, 1, widened(array.element));
+    if (index.kind == Kind::constant && (index.bits >= array.count || array.count - index.bits < inst.width))
+      fail("element {} of {}", static_cast<int64_t>(index.bits + inst.width - 1), array.count);
+    if (is_load) return expect_value(inst, widened(array.element));
+    for (size_t i = 1; i <= inst.width; ++i) expect_type(inst, i, widened(array.element));
+  }
+
+  void expect_tile(const Inst& inst, size_t i, Kind kind, uint64_t right) const {
+    const Inst& made = arg(inst, i);
+    if (made.kind != kind) fail("%{} is no {}", inst.args[i], kind == Kind::tile_zero ? "accumulator" : "loaded tile");
+    if (kind == Kind::tile_load && (made.bits & TileBits::kRight) != right)
+      fail("%{} is the {} tile of a product", inst.args[i], right ? "left" : "right");
+  }
+
+  // The array of a tile's memory, and the operands `first` (where it begins) and the one behind (between its rows).
+  void check_tile_memory(const Inst& inst, size_t first) const {
+    expect_slot(inst, kernel_.shared.size(), "shared array");
+    const Scalar element = kernel_.shared[inst.slot].element;
+    if (element != Scalar::u32) fail("tiles lie in arrays of u32, not of {}", name(element));
+    expect_type(inst, first, Scalar::u32);
+    expect_type(inst, first + 1, Scalar::u32);
+  }
+
+  void check_tile(const Inst& inst) const {
+    if (kernel_.subgroup == 0 || kernel_.threads % kernel_.subgroup != 0)
+      fail("a block of {} threads has no whole subgroups of {}", kernel_.threads, kernel_.subgroup);
+    switch (inst.kind) {
+      case Kind::tile_zero: expect_args(inst, 0); return expect_value(inst, Scalar::f32);
+      case Kind::tile_load:
+        expect_args(inst, 2);
+        expect_value(inst, Scalar::u32);
+        return check_tile_memory(inst, 0);
+      case Kind::tile_mma:
+        expect_args(inst, 3);
+        expect_tile(inst, 0, Kind::tile_zero, 0);
+        expect_tile(inst, 1, Kind::tile_load, 0);
+        expect_tile(inst, 2, Kind::tile_load, TileBits::kRight);
+        if ((arg(inst, 1).bits ^ arg(inst, 2).bits) & TileBits::kBf16) fail("its tiles are of two dtypes");
+        return;
+      default:
+        expect_args(inst, 3);
+        expect_tile(inst, 0, Kind::tile_zero, 0);
+        return check_tile_memory(inst, 1);
     }
   }
 
@@ -171,7 +215,7 @@ class Types {
 
   void check_extract(const Inst& inst) const {
     const Inst& whole = arg(inst, 0);
-    if (whole.width == 1 || (whole.kind != Kind::load && whole.kind != Kind::philox))
+    if (whole.width == 1 || (whole.kind != Kind::load && whole.kind != Kind::philox && whole.kind != Kind::shared_load))
       fail("%{} has no components", inst.args[0]);
     if (inst.slot >= whole.width) fail("component {} of {}", inst.slot, whole.width);
     expect_value(inst, whole.type);
@@ -290,9 +334,7 @@ class Types {
       case Kind::tile_zero:
       case Kind::tile_load:
       case Kind::tile_mma:
-      case Kind::tile_store:
-        for (size_t i = 0; i < inst.args.size(); ++i) arg(inst, i);
-        break;
+      case Kind::tile_store: check_tile(inst); break;
     }
     make_known(inst.kind);
   }
@@ -309,11 +351,12 @@ class Types {
   size_t at_ = 0;
 };
 
-// Which values differ between the threads of a block, and where not all of its threads come.
+// Which values differ between the threads of a group, and where not all of its threads come. The group is a block, or a
+// subgroup.
 class Differences {
  public:
-  explicit Differences(const KernelIr& kernel)
-      : kernel_(kernel), differs_(kernel.code.size()), array_differs_(kernel.arrays.size()) {
+  explicit Differences(const KernelIr& kernel, uint32_t group)
+      : kernel_(kernel), group_(group), differs_(kernel.code.size()), array_differs_(kernel.arrays.size()) {
     writes_ = std::ranges::any_of(kernel.buffers, &KernelBuffer::is_written);
     do {
       has_changed_ = false;
@@ -322,6 +365,10 @@ class Differences {
   }
 
   void check_barriers() { walk(true); }
+  void check_tiles() {
+    checks_tiles_ = true;
+    walk(true);
+  }
 
  private:
   void mark(size_t id, bool differs) {
@@ -332,6 +379,17 @@ class Differences {
   bool any_differs(const Inst& inst) const {
     return std::ranges::any_of(inst.args, [&](Id id) { return differs_[id]; });
   }
+  /// Whether all threads of the group are needed at once.
+  bool waits(Kind kind) const {
+    if (!checks_tiles_) return kind == Kind::barrier;
+    return kind == Kind::tile_zero || kind == Kind::tile_load || kind == Kind::tile_mma || kind == Kind::tile_store;
+  }
+  std::string_view group_name() const { return checks_tiles_ ? "subgroup" : "block"; }
+  bool is_group_number(const Inst& inst) const {
+    if (inst.kind != Kind::math || inst.op != Op::idiv) return false;
+    const Inst &of = kernel_.code[inst.args[0]], &by = kernel_.code[inst.args[1]];
+    return of.kind == Kind::thread && by.kind == Kind::constant && by.bits % group_ == 0;
+  }
   bool is_divided() const { return std::ranges::find(open_, true) != open_.end(); }
 
   void walk(bool checks) {
@@ -341,9 +399,10 @@ class Differences {
       const Inst& inst = kernel_.code[at];
       step(at, inst);
       if (!checks) continue;
-      if (inst.kind == Kind::barrier) {
-        if (is_divided()) fail_at(kernel_, at, "not all threads of the block come here");
+      if (waits(inst.kind)) {
+        if (is_divided()) fail_at(kernel_, at, "not all threads of the {} come here", group_name());
         if (left < at) fail_at(kernel_, at, "threads may have left at instruction {}", left);
+        if (checks_tiles_ && any_differs(inst)) fail_at(kernel_, at, "its operands differ within a subgroup");
       }
       if (inst.kind == Kind::leave_if && (is_divided() || differs_[inst.args[0]])) {
         left = std::min(left, at);
@@ -368,7 +427,7 @@ class Differences {
       const Kind kind = kernel_.code[i].kind;
       if (kind == Kind::loop || kind == Kind::branch) ++depth;
       if (kind == Kind::end && --depth == 0) return 0;
-      if (kind == Kind::barrier) return i;
+      if (waits(kind)) return i;
     }
     return 0;
   }
@@ -395,14 +454,19 @@ class Differences {
         return;
       case Kind::branch: open_.push_back(any_differs(inst)); return;
       case Kind::end: open_.pop_back(); return;
+      case Kind::math:
+        if (is_group_number(inst)) return;
+        return mark(at, any_differs(inst));
+      case Kind::tile_load: return;  // a tile is its subgroup's, whatever its threads hold of it
       default: return mark(at, any_differs(inst));
     }
   }
 
   const KernelIr& kernel_;
+  const uint32_t group_;
   std::vector<bool> differs_, array_differs_;
   std::vector<bool> open_;  // for each loop and branch whether threads differ in it
-  bool writes_ = false, has_changed_ = false;
+  bool writes_ = false, has_changed_ = false, checks_tiles_ = false;
 };
 
 }  // namespace
@@ -410,7 +474,8 @@ class Differences {
 void verify(const KernelIr& kernel) {
   if (kernel.threads == 0) base::fail("codegen", "{}: a block has no threads", kernel.name);
   Types(kernel).check();
-  Differences(kernel).check_barriers();
+  Differences(kernel, kernel.threads).check_barriers();
+  if (kernel.subgroup != 0) Differences(kernel, kernel.subgroup).check_tiles();
 }
 
 }  // namespace tenon::codegen

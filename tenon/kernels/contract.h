@@ -1,4 +1,8 @@
 // Batches of matrix products.
+//
+// The bits of a product follow from its sizes, its dtypes and the device's limits, which say into how many parts the
+// inner dimension is cut. A tile is how the work is shared out and changes none of them: within a part every element is
+// summed in the order of the inner dimension. So a tile may be chosen by a model, or by trying.
 
 #pragma once
 
@@ -8,19 +12,27 @@
 
 namespace tenon::kernels {
 
-/// What a block computes of a product, and what each of its threads does. None of it changes a bit: an element is
-/// summed in the order of the inner dimension, whatever its tile.
-struct ProductTile {
-  uint32_t rows, columns, depth;         // of a block
-  uint32_t thread_rows, thread_columns;  // of a thread: 1, 2 or a multiple of 4
-  uint32_t threads() const { return rows / thread_rows * (columns / thread_columns); }
+/// What a block computes of a product, and what each of its threads does (each of its subgroups, where matrix tiles
+/// multiply).
+struct ContractTile {
+  uint32_t block_m = 0, block_n = 0, strip_k = 0;  // of a block: rows, columns, and how much of k it holds at once
+  uint32_t thread_m = 0, thread_n = 0;             // of a thread or a subgroup: rows and columns
+  uint32_t threads = 0;                            // of a block
+
+  bool operator==(const ContractTile&) const = default;
 };
 
-/// The tiles that suit a device, best for large products first.
-std::vector<ProductTile> product_tiles(const ir::Limits& limits);
-ProductTile choose_tile(int64_t batches, int64_t rows, int64_t columns, const ir::Limits& limits);
+/// The tiles that serve for a product on a device; all give the same bits.
+std::vector<ContractTile> contract_tiles(const ir::Call& call, const ir::Limits& limits);
+/// The one that is taken where nobody has measured.
+ContractTile contract_tile(const ir::Call& call, const ir::Limits& limits);
+
+/// The parts in which the inner dimension is summed, each by itself, before they are added in order.
+int64_t contract_parts(const ir::Call& call, const ir::Limits& limits);
+/// Whether matrix tiles multiply.
+bool contract_uses_tiles(const ir::Call& call, const ir::Limits& limits);
 
 codegen::Module lower_contract(const ir::Call& call, const ir::Limits& limits);
-codegen::Module lower_contract(const ir::Call& call, const ir::Limits& limits, const ProductTile& tile);
+codegen::Module lower_contract(const ir::Call& call, const ir::Limits& limits, const ContractTile& tile);
 
 }  // namespace tenon::kernels

@@ -50,6 +50,68 @@ constexpr std::string_view kPhilox =
 }
 )";
 
+// As in OpenCL: see there.
+constexpr std::string_view kTiles = R"(using Tile = Several<unsigned, 4>;
+using TileSum = Several<float, 8>;
+__device__ unsigned tile_row(const unsigned* array, unsigned at, unsigned stride, bool is_transposed) {
+  const unsigned lane = threadIdx.x % 32u;
+  const unsigned row = is_transposed ? lane % 8u + lane / 16u * 8u : lane % 16u;
+  const unsigned column = is_transposed ? lane / 8u % 2u * 8u : lane / 16u * 8u;
+  return (unsigned)__cvta_generic_to_shared(array + (at + row * stride + column) / 2u);
+}
+__device__ Tile tile_load(unsigned from) {
+  Tile x;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(x.s[0]), "=r"(x.s[1]), "=r"(x.s[2]), "=r"(x.s[3]) : "r"(from) : "memory");
+  return x;
+}
+__device__ Tile tile_load_turned(unsigned from) {
+  Tile x;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(x.s[0]), "=r"(x.s[1]), "=r"(x.s[2]), "=r"(x.s[3]) : "r"(from) : "memory");
+  return x;
+}
+#define TILE_MMA(name, type) \
+__device__ void name(TileSum& sum, const Tile& left, const Tile& right) { \
+  _Pragma("unroll") for (int half = 0; half < 2; ++half) { \
+    float* s = sum.s + 4 * half; \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 " \
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+                 : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3]) \
+                 : "r"(left.s[0]), "r"(left.s[1]), "r"(left.s[2]), "r"(left.s[3]), \
+                   "r"(right.s[2 * half]), "r"(right.s[2 * half + 1])); \
+  } \
+}
+TILE_MMA(tile_mma_f16, "f16")
+TILE_MMA(tile_mma_bf16, "bf16")
+__device__ void tile_store(unsigned* array, unsigned at, unsigned stride, const TileSum& sum) {
+  const unsigned lane = threadIdx.x % 32u;
+  float* to = (float*)(array + (at + lane / 4u * stride + lane % 4u * 2u));
+  *(Several<float, 2>*)to = {sum.s[0], sum.s[1]};
+  *(Several<float, 2>*)(to + 8u * stride) = {sum.s[2], sum.s[3]};
+  *(Several<float, 2>*)(to + 8u) = {sum.s[4], sum.s[5]};
+  *(Several<float, 2>*)(to + 8u * stride + 8u) = {sum.s[6], sum.s[7]};
+}
+)";
+
+std::string tile(const KernelIr& kernel, const Inst& inst, std::string_view value,
+                 std::span<const std::string> operands) {
+  using codegen::TileBits;
+  switch (inst.kind) {
+    case Inst::Kind::tile_zero: return fmt::format("TileSum {}{{}};", value);
+    case Inst::Kind::tile_load: {
+      const bool is_transposed = inst.bits & TileBits::kTransposed, is_right = inst.bits & TileBits::kRight;
+      return fmt::format("const Tile {} = {}(tile_row(s{}, {}, {}, {}));", value,
+                         is_transposed != is_right ? "tile_load_turned" : "tile_load", inst.slot, operands[0],
+                         operands[1], is_transposed);
+    }
+    case Inst::Kind::tile_mma:
+      return fmt::format("tile_mma_{}({}, {}, {});", kernel.code[inst.args[1]].bits & TileBits::kBf16 ? "bf16" : "f16",
+                         operands[0], operands[1], operands[2]);
+    default: return fmt::format("tile_store(s{}, {}, {}, {});", inst.slot, operands[1], operands[2], operands[0]);
+  }
+}
+
 std::string constant(Scalar type, uint64_t bits) {
   if (!codegen::is_float(type)) return integer_literal(type, bits, {.u32 = "u", .i64 = "ll", .u64 = "ull"});
   const auto value = std::bit_cast<double>(bits);
@@ -118,10 +180,12 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   std::string text;
   bool has_several = uses.philox;
   for (const uint32_t widths : uses.widths) has_several |= widths > 1;
+  for (const uint32_t widest : uses.shared_widths) has_several |= widest > 1;
   if (has_several) text += kSeveral;
   if (uses.pack_half) text += kPackHalf;
   if (uses.unpack_half) text += kUnpackHalf;
   if (uses.philox) text += kPhilox;
+  if (uses.tiles) text += kTiles;
 
   text += fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(", kernel.threads, kernel.name);
   std::string pointers;
@@ -136,8 +200,8 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   for (uint32_t i = 0; i < kernel.numbers; ++i) text += fmt::format("unsigned long long n{}, ", i);
   text += "int* fault, unsigned guards) {\n  if (guards != 0 && fault[0] != 0) return;\n" + pointers;
   for (size_t i = 0; i < kernel.shared.size(); ++i)
-    text +=
-        fmt::format("  __shared__ {} s{}[{}];\n", at(kElements, kernel.shared[i].element), i, kernel.shared[i].count);
+    text += fmt::format("  __shared__ {}{} s{}[{}];\n", uses.shared_widths[i] > 1 ? "__align__(16) " : "",
+                        at(kElements, kernel.shared[i].element), i, kernel.shared[i].count);
   for (size_t i = 0; i < kernel.arrays.size(); ++i)
     text += fmt::format("  {} a{}[{}];\n", at(kElements, kernel.arrays[i].element), i, kernel.arrays[i].count);
   return fmt::format("{}{}}}\n", text, body);
@@ -151,6 +215,7 @@ const Spelling kCuda{
     .values = kValues,
     .elements = kElements,
     .are_arrays_packed = true,
+    .has_vector_arrays = false,
     .f32_ending = "f",
     .texts = {.fma = "fma$f($0, $1, $2)",
               .mul_high = "__umulhi($0, $1)",
@@ -167,6 +232,7 @@ const Spelling kCuda{
               .unroll = "#pragma unroll",
               .barrier = "__syncthreads();",
               .barrier_everywhere = "__syncthreads();",
+              .shared_vector = "*($0*)($1)",
               .is_first_fault = "atomicCAS(fault, 0, 1) == 0",
               .fault_word = "fault[$0] = $1;"},
     .constant = constant,
@@ -176,6 +242,7 @@ const Spelling kCuda{
     .component = component,
     .load = load,
     .store = store,
+    .tile = tile,
     .file = file,
 };
 

@@ -158,6 +158,29 @@ std::string store(const KernelIr& kernel, const Inst& inst, std::string_view ind
   return text;
 }
 
+// Shared arrays of tiles are of uvec4, in which places and strides are counted.
+std::string tile(const KernelIr&, const Inst& inst, std::string_view value, std::span<const std::string> operands) {
+  using codegen::TileBits;
+  switch (inst.kind) {
+    case Inst::Kind::tile_zero:
+      return fmt::format(
+          "coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator> {0} = "
+          "coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>(0.0);",
+          value);
+    case Inst::Kind::tile_load:
+      return fmt::format(
+          "coopmat<{0}, gl_ScopeSubgroup, 16, 16, gl_MatrixUse{1}> {2}; coopMatLoad({2}, s{3}, {4} / 8u, {5} / 8u, "
+          "gl_CooperativeMatrixLayout{6}Major);",
+          inst.bits & TileBits::kBf16 ? "bfloat16_t" : "float16_t", inst.bits & TileBits::kRight ? "B" : "A", value,
+          inst.slot, operands[0], operands[1], inst.bits & TileBits::kTransposed ? "Column" : "Row");
+    case Inst::Kind::tile_mma:
+      return fmt::format("{0} = coopMatMulAdd({1}, {2}, {0});", operands[0], operands[1], operands[2]);
+    default:
+      return fmt::format("coopMatStore({}, s{}, {} / 4u, {} / 4u, gl_CooperativeMatrixLayoutRowMajor);", operands[0],
+                         inst.slot, operands[1], operands[2]);
+  }
+}
+
 std::string extensions(const KernelIr& kernel, const Uses& uses) {
   std::array<bool, 9> elements{};
   for (const auto& buffer : kernel.buffers) elements[static_cast<size_t>(buffer.element)] = true;
@@ -170,8 +193,20 @@ std::string extensions(const KernelIr& kernel, const Uses& uses) {
   require(elements[static_cast<size_t>(Scalar::boolean)] || has(Scalar::u8), "GL_EXT_shader_8bit_storage");
   require(has(Scalar::u16), "GL_EXT_shader_16bit_storage");
   require(uses.shuffle, "GL_KHR_shader_subgroup_shuffle");
+  bool has_bf16 = false, has_f16 = false;
+  for (const Inst& inst : kernel.code) {
+    if (inst.kind == Inst::Kind::tile_load) (inst.bits & codegen::TileBits::kBf16 ? has_bf16 : has_f16) = true;
+  }
+  require(uses.tiles, "GL_KHR_memory_scope_semantics");
+  require(uses.tiles, "GL_KHR_cooperative_matrix");
+  require(has_f16, "GL_EXT_shader_explicit_arithmetic_types_float16");
+  require(has_bf16, "GL_EXT_bfloat16");
   require(uses.unroll, "GL_EXT_control_flow_attributes");
   return text;
+}
+
+std::string shared_name(Scalar element, uint32_t width) {
+  return width == 1 ? std::string(array_name(kGlsl, element)) : several(element, width);
 }
 
 std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body) {
@@ -201,7 +236,8 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   text +=
       fmt::format("layout(set = 0, binding = {}, std430) buffer Fault {{ int fault[]; }};\n", kernel.buffers.size());
   for (size_t i = 0; i < kernel.shared.size(); ++i)
-    text += fmt::format("shared {} s{}[{}];\n", array_name(kGlsl, kernel.shared[i].element), i, kernel.shared[i].count);
+    text += fmt::format("shared {} s{}[{}];\n", shared_name(kernel.shared[i].element, uses.shared_widths[i]), i,
+                        kernel.shared[i].count / uses.shared_widths[i]);
   if (uses.mul_high || uses.philox) text += kMulHigh;
   if (uses.pack_half) text += kPackHalf;
   if (uses.unpack_half) text += kUnpackHalf;
@@ -222,6 +258,7 @@ const Spelling kGlsl{
     .values = kValues,
     .elements = kElements,
     .are_arrays_packed = false,
+    .has_vector_arrays = true,
     .f32_ending = "",
     .texts = {.fma = "fma($0, $1, $2)",
               .mul_high = "mul_high($0, $1)",
@@ -239,6 +276,7 @@ const Spelling kGlsl{
               .unroll = "[[unroll]]",
               .barrier = "memoryBarrierShared(); barrier();",
               .barrier_everywhere = "memoryBarrierBuffer(); memoryBarrierShared(); barrier();",
+              .shared_vector = "",
               .is_first_fault = "atomicCompSwap(fault[0], 0, 1) == 0",
               .fault_word = "fault[$0] = $1;"},
     .constant = constant,
@@ -248,6 +286,7 @@ const Spelling kGlsl{
     .component = component,
     .load = load,
     .store = store,
+    .tile = tile,
     .file = file,
 };
 

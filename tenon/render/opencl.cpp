@@ -56,6 +56,71 @@ uint shuffle_xor(uint x, uint distance) {
 #endif
 )";
 
+// Tiles by ldmatrix and mma, which NVIDIA's compiler takes as PTX. A 16 x 16 tile of 16-bit numbers is four words of
+// each thread, one for each quarter of 8 x 8; an accumulator is two halves of 16 x 8. Threads 0 to 7 point to the rows
+// of the first quarter, and so on, so that quarters come in the order in which mma takes them.
+constexpr std::string_view kTiles =
+    R"(ulong tile_row(__local const uint* array, uint at, uint stride, bool is_transposed) {
+  const uint lane = (uint)get_local_id(0) % 32u;
+  const uint row = is_transposed ? lane % 8u + lane / 16u * 8u : lane % 16u;
+  const uint column = is_transposed ? lane / 8u % 2u * 8u : lane / 16u * 8u;
+  return (ulong)(array + (at + row * stride + column) / 2u);
+}
+uint4 tile_load(ulong from) {
+  uint a, b, c, d;
+  __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "l"(from) : "memory");
+  return (uint4)(a, b, c, d);
+}
+uint4 tile_load_turned(ulong from) {
+  uint a, b, c, d;
+  __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "l"(from) : "memory");
+  return (uint4)(a, b, c, d);
+}
+#define TILE_MMA(name, type) \
+float4 name##_half(float4 sum, uint4 left, uint right0, uint right1) { \
+  float a = sum.s0, b = sum.s1, c = sum.s2, d = sum.s3; \
+  __asm__ volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 " \
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+               : "+f"(a), "+f"(b), "+f"(c), "+f"(d) \
+               : "r"(left.s0), "r"(left.s1), "r"(left.s2), "r"(left.s3), "r"(right0), "r"(right1)); \
+  return (float4)(a, b, c, d); \
+} \
+float8 name(float8 sum, uint4 left, uint4 right) { \
+  return (float8)(name##_half(sum.s0123, left, right.s0, right.s1), name##_half(sum.s4567, left, right.s2, right.s3)); \
+}
+TILE_MMA(tile_mma_f16, "f16")
+TILE_MMA(tile_mma_bf16, "bf16")
+void tile_store(__local uint* array, uint at, uint stride, float8 sum) {
+  const uint lane = (uint)get_local_id(0) % 32u;
+  __local uint* to = array + (at + lane / 4u * stride + lane % 4u * 2u);
+  *(__local uint2*)to = as_uint2(sum.s01);
+  *(__local uint2*)(to + 8u * stride) = as_uint2(sum.s23);
+  *(__local uint2*)(to + 8u) = as_uint2(sum.s45);
+  *(__local uint2*)(to + 8u * stride + 8u) = as_uint2(sum.s67);
+}
+)";
+
+std::string tile(const KernelIr& kernel, const Inst& inst, std::string_view value,
+                 std::span<const std::string> operands) {
+  using codegen::TileBits;
+  switch (inst.kind) {
+    case Inst::Kind::tile_zero: return fmt::format("float8 {} = (float8)(0.0f);", value);
+    case Inst::Kind::tile_load: {
+      const bool is_transposed = inst.bits & TileBits::kTransposed, is_right = inst.bits & TileBits::kRight;
+      return fmt::format("const uint4 {} = {}(tile_row(s{}, {}, {}, {}));", value,
+                         is_transposed != is_right ? "tile_load_turned" : "tile_load", inst.slot, operands[0],
+                         operands[1], is_transposed);
+    }
+    case Inst::Kind::tile_mma:
+      return fmt::format("{} = tile_mma_{}({}, {}, {});", operands[0],
+                         kernel.code[inst.args[1]].bits & TileBits::kBf16 ? "bf16" : "f16", operands[0], operands[1],
+                         operands[2]);
+    default: return fmt::format("tile_store(s{}, {}, {}, {});", inst.slot, operands[1], operands[2], operands[0]);
+  }
+}
+
 std::string constant(Scalar type, uint64_t bits) {
   if (!codegen::is_float(type)) return integer_literal(type, bits, {.u32 = "u", .i64 = "L", .u64 = "UL"});
   const auto value = std::bit_cast<double>(bits);
@@ -121,6 +186,7 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   if (uses.unpack_half) text += kUnpackHalf;
   if (uses.philox) text += kPhilox;
   if (uses.shuffle) text += kShuffle;
+  if (uses.tiles) text += kTiles;
 
   text +=
       fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1)))\nvoid {}(", kernel.threads, kernel.name);
@@ -136,7 +202,8 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   for (uint32_t i = 0; i < kernel.numbers; ++i) text += fmt::format("ulong n{}, ", i);
   text += "__global int* fault, uint guards) {\n  if (guards != 0 && fault[0] != 0) return;\n" + pointers;
   for (size_t i = 0; i < kernel.shared.size(); ++i)
-    text += fmt::format("  __local {} s{}[{}];\n", at(kElements, kernel.shared[i].element), i, kernel.shared[i].count);
+    text += fmt::format("  __local {} s{}[{}]{};\n", at(kElements, kernel.shared[i].element), i, kernel.shared[i].count,
+                        uses.shared_widths[i] > 1 ? " __attribute__((aligned(16)))" : "");
   for (size_t i = 0; i < kernel.arrays.size(); ++i)
     text += fmt::format("  {} a{}[{}];\n", at(kElements, kernel.arrays[i].element), i, kernel.arrays[i].count);
   return fmt::format("{}{}}}\n", text, body);
@@ -150,6 +217,7 @@ const Spelling kOpencl{
     .values = kValues,
     .elements = kElements,
     .are_arrays_packed = true,
+    .has_vector_arrays = false,
     .f32_ending = "",
     .texts = {.fma = "fma($0, $1, $2)",
               .mul_high = "mul_hi($0, $1)",
@@ -166,6 +234,7 @@ const Spelling kOpencl{
               .unroll = "#pragma unroll",
               .barrier = "barrier(CLK_LOCAL_MEM_FENCE);",
               .barrier_everywhere = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+              .shared_vector = "*(__local $0*)($1)",
               .is_first_fault = "atomic_cmpxchg((volatile __global int*)fault, 0, 1) == 0",
               .fault_word = "fault[$0] = $1;"},
     .constant = constant,
@@ -175,6 +244,7 @@ const Spelling kOpencl{
     .component = component,
     .load = load,
     .store = store,
+    .tile = tile,
     .file = file,
 };
 

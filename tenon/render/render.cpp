@@ -48,6 +48,7 @@ bool is_odd_float(const Inst& inst) {
 Uses uses_of(const KernelIr& kernel) {
   Uses uses;
   uses.widths.resize(kernel.buffers.size());
+  uses.shared_widths.resize(kernel.shared.size(), 1);
   uses.whole_numbers.resize(kernel.numbers);
   std::vector<bool> is_loaded(kernel.buffers.size());
   bool has_barrier = false;
@@ -55,6 +56,13 @@ Uses uses_of(const KernelIr& kernel) {
     switch (inst.kind) {
       case Kind::load: is_loaded[inst.slot] = true; [[fallthrough]];
       case Kind::store: uses.widths[inst.slot] |= inst.width; break;
+      case Kind::shared_load:
+      case Kind::shared_store:
+        uses.shared_widths[inst.slot] = std::max<uint32_t>(uses.shared_widths[inst.slot], inst.width);
+        break;
+      case Kind::tile_load:
+      case Kind::tile_store: uses.shared_widths[inst.slot] = 4; [[fallthrough]];
+      case Kind::tile_zero: uses.tiles = true; break;
       case Kind::mul_high: uses.mul_high = true; break;
       case Kind::pack_half: uses.pack_half = true; break;
       case Kind::unpack_half: uses.unpack_half = true; break;
@@ -171,10 +179,48 @@ class Printer {
     line(has_mask(inst) ? fmt::format("if ({}) {{ {} }}", names_[inst.args.back()], stored) : stored);
   }
 
+  /// Several elements of a shared array: as one vector, or one by one where the language has no way to say so.
+  void print_shared_vector(const Inst& inst) {
+    const Scalar element = kernel_.shared[inst.slot].element;
+    const std::string& index = names_[inst.args[0]];
+    const std::string type = spelling_.several(element, inst.width);
+    const bool is_load = inst.kind == Kind::shared_load;
+    std::string all;
+    for (uint32_t i = 0; i < inst.width; ++i)
+      all += (i == 0 ? "" : ", ") + (is_load ? shared_place(inst.slot, index, i) : names_[inst.args[1 + i]]);
+    const std::string composed = spelling_.language == Language::opencl ? fmt::format("({})({})", type, all)
+                                 : spelling_.language == Language::cuda ? fmt::format("{}{{{}}}", type, all)
+                                                                        : fmt::format("{}({})", type, all);
+    std::string place;
+    if (!texts_.shared_vector.empty())
+      place = fill(texts_.shared_vector, std::vector{type, fmt::format("s{} + {}", inst.slot, index)});
+    else if (spelling_.has_vector_arrays && uses_.shared_widths[inst.slot] == inst.width)
+      place = fmt::format("s{}[{} / {}u]", inst.slot, index, inst.width);
+    if (is_load) return declare(type, place.empty() ? composed : place);
+    if (!place.empty()) return line(fmt::format("{} = {};", place, composed));
+    for (uint32_t i = 0; i < inst.width; ++i)
+      line(fmt::format("{} = {};", shared_place(inst.slot, index, i), names_[inst.args[1 + i]]));
+  }
+  /// Element `index` + `i` of a shared array.
+  std::string shared_place(uint32_t slot, std::string_view index, uint32_t i) const {
+    const std::string at = i == 0 ? std::string(index) : fmt::format("{} + {}u", index, i);
+    const uint32_t width = uses_.shared_widths[slot];
+    if (!spelling_.has_vector_arrays || width == 1) return fmt::format("s{}[{}]", slot, at);
+    return fmt::format("s{}[({}) / {}u][({}) % {}u]", slot, at, width, at, width);
+  }
+
+  void print_tile(const Inst& inst) {
+    if (!spelling_.tile) base::fail("render", "{} has no matrix tiles (kernel {})", spelling_.name, kernel_.name);
+    if (codegen::gives_value(inst.kind)) names_[at_] = name();
+    line(spelling_.tile(kernel_, inst, name(), operands(inst)));
+  }
+
   void print_array(const Inst& inst) {
+    if (inst.width > 1) return print_shared_vector(inst);
     const bool is_shared = inst.kind == Kind::shared_load || inst.kind == Kind::shared_store;
     const Scalar element = (is_shared ? kernel_.shared : kernel_.arrays)[inst.slot].element;
-    const std::string place = fmt::format("{}{}[{}]", is_shared ? 's' : 'a', inst.slot, names_[inst.args[0]]);
+    const std::string place = is_shared ? shared_place(inst.slot, names_[inst.args[0]], 0)
+                                        : fmt::format("a{}[{}]", inst.slot, names_[inst.args[0]]);
     const bool is_packed = spelling_.are_arrays_packed;
     if (inst.kind == Kind::shared_load || inst.kind == Kind::array_load) {
       const Scalar to = widened(element);
@@ -268,7 +314,7 @@ class Printer {
       case Kind::tile_zero:
       case Kind::tile_load:
       case Kind::tile_mma:
-      case Kind::tile_store: base::fail("render", "{} has no matrix tiles (kernel {})", spelling_.name, kernel_.name);
+      case Kind::tile_store: return print_tile(inst);
     }
   }
 

@@ -26,10 +26,12 @@ using TypeNames = std::array<std::string_view, 9>;
 
 /// What a kernel asks of its language.
 struct Uses {
-  std::array<bool, 9> values{};     // types that values have
-  std::vector<uint32_t> widths;     // of each buffer: the sum of the widths of its loads and stores, each once
-  std::vector<bool> whole_numbers;  // for each of the launch's: whether more is read than its lower half as u32
+  std::array<bool, 9> values{};         // types that values have
+  std::vector<uint32_t> widths;         // of each buffer: the sum of the widths of its loads and stores, each once
+  std::vector<uint32_t> shared_widths;  // of each shared array: the widest of its loads and stores
+  std::vector<bool> whole_numbers;      // for each of the launch's: whether more is read than its lower half as u32
   bool mul_high = false, pack_half = false, unpack_half = false, philox = false, shuffle = false, unroll = false;
+  bool tiles = false;
   bool odd_floats = false;    // constants that float_literal does not write
   bool meets_memory = false;  // threads of a block meet in a buffer, not in shared memory alone
 
@@ -49,6 +51,7 @@ struct Texts {
   std::string_view loop;        // $0: the counter, $1 to $3: begin, end, step
   std::string_view unroll;      // a line before a loop; empty: there is none
   std::string_view barrier, barrier_everywhere;
+  std::string_view shared_vector;   // several elements of a shared array as one: $0: their type, $1: where they begin
   std::string_view is_first_fault;  // whether this thread found the fault words unset; sets them
   std::string_view fault_word;      // $0 of them becomes $1
 };
@@ -59,6 +62,7 @@ struct Spelling {
   TypeNames values;
   TypeNames elements;      // of buffers
   bool are_arrays_packed;  // whether shared and private arrays hold elements as buffers do, not values
+  bool has_vector_arrays;  // whether a shared array that is read in vectors is one of vectors
   std::string_view f32_ending;
   Texts texts;
   std::string (*constant)(Scalar type, uint64_t bits);
@@ -73,6 +77,10 @@ struct Spelling {
   /// Statements that store.
   std::string (*store)(const KernelIr& kernel, const Inst& inst, std::string_view index,
                        std::span<const std::string> values);
+  /// Statements of a matrix tile's instruction, whose value, if it gives one, has this name; null: the language has no
+  /// tiles.
+  std::string (*tile)(const KernelIr& kernel, const Inst& inst, std::string_view value,
+                      std::span<const std::string> operands);
   /// The whole file with the body of the kernel in its place.
   std::string (*file)(const KernelIr& kernel, const Uses& uses, std::string_view body);
 };

@@ -147,6 +147,8 @@ const Spelling kWgsl{
     .values = kValues,
     .elements = kElements,
     .are_arrays_packed = false,
+    // A store to one component may write its neighbours as well.
+    .has_vector_arrays = false,
     .f32_ending = "",
     .texts = {.fma = "fma($0, $1, $2)",
               .mul_high = "mul_high($0, $1)",
@@ -163,6 +165,7 @@ const Spelling kWgsl{
               .unroll = "",
               .barrier = "workgroupBarrier();",
               .barrier_everywhere = "storageBarrier(); workgroupBarrier();",
+              .shared_vector = "",
               // Faults carry 64-bit indices: they are refused before this is reached.
               .is_first_fault = "",
               .fault_word = ""},
@@ -173,6 +176,7 @@ const Spelling kWgsl{
     .component = component,
     .load = load,
     .store = store,
+    .tile = nullptr,
     .file = file,
 };
 

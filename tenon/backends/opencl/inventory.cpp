@@ -13,6 +13,7 @@ namespace {
 
 // Of cl_nv_device_attribute_query.
 constexpr cl_device_info kWarpSizeOfNvidia = 0x4003;
+constexpr cl_device_info kComputeCapabilityOfNvidia = 0x4000;
 
 template <typename T>
 T ask(cl_device_id device, cl_device_info what, T otherwise = {}) {
@@ -144,6 +145,9 @@ ir::Limits limits_of(const Found& found) {
     limits.column_blocks = std::clamp(std::bit_ceil(limits.processors) * 2, 32u, 512u);
     limits.vector = 4;
   }
+  // Their compiler takes PTX, and these have ldmatrix and mma of bf16.
+  if (ask<cl_uint>(found.device, kComputeCapabilityOfNvidia, 0) >= 8 && limits.subgroup == 32)
+    limits.tile_dtypes = {DType::f16, DType::bf16};
   return limits;
 }
 

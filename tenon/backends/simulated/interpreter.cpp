@@ -3,6 +3,7 @@
 
 #include "tenon/backends/simulated/interpreter.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -174,7 +175,9 @@ class Block {
     std::vector<size_t> open;
     for (size_t i = 0; i < kernel_.code.size(); ++i) {
       const Inst& inst = kernel_.code[i];
-      values_[i].resize(size_t{threads_} * std::max<uint8_t>(1, inst.width));
+      const bool is_tile = inst.kind == Kind::tile_zero || inst.kind == Kind::tile_load;
+      values_[i].resize(is_tile ? kTileNumbers * (threads_ / kernel_.subgroup)
+                                : size_t{threads_} * std::max<uint8_t>(1, inst.width));
       if (inst.kind == Kind::otherwise || inst.kind == Kind::end) {
         match_[open.back()] = i;
         open.pop_back();
@@ -294,8 +297,18 @@ class Block {
       case Kind::shuffle: run_shuffle(inst, out, active); break;
       case Kind::load: run_load(inst, out, active); break;
       case Kind::store: run_store(inst, active); break;
-      case Kind::shared_load: each(active, [&](uint32_t t) { out[t] = *shared_at(inst, t); }); break;
-      case Kind::shared_store: each(active, [&](uint32_t t) { *shared_at(inst, t) = arg(inst, 1, t); }); break;
+      case Kind::shared_load:
+        each(active, [&](uint32_t t) {
+          const Bits* from = shared_at(inst, t);
+          for (uint32_t c = 0; c < inst.width; ++c) out[size_t{c} * threads_ + t] = from[c];
+        });
+        break;
+      case Kind::shared_store:
+        each(active, [&](uint32_t t) {
+          Bits* to = shared_at(inst, t);
+          for (uint32_t c = 0; c < inst.width; ++c) to[c] = arg(inst, 1 + c, t);
+        });
+        break;
       case Kind::array_load: each(active, [&](uint32_t t) { out[t] = *array_at(inst, t); }); break;
       case Kind::array_store: each(active, [&](uint32_t t) { *array_at(inst, t) = arg(inst, 1, t); }); break;
       case Kind::variable:
@@ -320,6 +333,10 @@ class Block {
                        as<int64_t>(arg(inst, 1, t)), inst.slot, inst.bits);
         });
         break;
+      case Kind::tile_zero:
+      case Kind::tile_load:
+      case Kind::tile_mma:
+      case Kind::tile_store: run_tile(inst, out, active); break;
       default: refuse(kernel_, "not an instruction of this device", inst);
     }
   }
@@ -405,9 +422,86 @@ class Block {
     });
   }
 
+  // ---- matrix tiles: 256 numbers for each subgroup, row by row ----
+
+  static constexpr size_t kTileNumbers = size_t{codegen::kTileSize} * codegen::kTileSize;
+
+  void run_tile(const Inst& inst, std::vector<Bits>& out, std::span<const uint32_t> active) {
+    std::vector<bool> here(threads_, false);
+    each(active, [&](uint32_t t) { here[t] = true; });
+    for (uint32_t first = 0; first < threads_; first += kernel_.subgroup) {
+      if (!here[first] && std::find(here.begin() + first, here.begin() + first + kernel_.subgroup, true) ==
+                              here.begin() + first + kernel_.subgroup)
+        continue;
+      for (uint32_t t = first; t < first + kernel_.subgroup; ++t) {
+        if (!here[t]) refuse(kernel_, "not all threads of a subgroup come to a tile", inst);
+        for (size_t i = inst.kind == Kind::tile_store ? 1 : 0; inst.kind != Kind::tile_mma && i < inst.args.size(); ++i)
+          if (arg(inst, i, t) != arg(inst, i, first)) refuse(kernel_, "threads differ about a tile", inst);
+      }
+      const size_t tile = first / kernel_.subgroup * kTileNumbers;
+      switch (inst.kind) {
+        case Kind::tile_zero: std::fill_n(out.begin() + static_cast<ptrdiff_t>(tile), kTileNumbers, raw(0.0f)); break;
+        case Kind::tile_load: load_tile(inst, &out[tile], first); break;
+        case Kind::tile_mma:
+          multiply_tiles(&values_[inst.args[0]][tile], &values_[inst.args[1]][tile], &values_[inst.args[2]][tile]);
+          break;
+        default: store_tile(inst, &values_[inst.args[0]][tile], first); break;
+      }
+    }
+  }
+
+  /// Where row `row` of a tile begins, in units of its memory, of which a shared element holds `per_element`.
+  size_t tile_row(const Inst& inst, size_t first_arg, uint32_t t, uint32_t row, uint32_t per_element) {
+    const auto at = static_cast<uint32_t>(arg(inst, first_arg, t)),
+               stride = static_cast<uint32_t>(arg(inst, first_arg + 1, t));
+    if (at % (4 * per_element) != 0 || stride % (4 * per_element) != 0)
+      refuse(kernel_, fmt::format("a tile at {} with rows {} apart is not aligned", at, stride), inst);
+    const size_t begin = at + size_t{row} * stride;
+    if (begin + codegen::kTileSize > shared_[inst.slot].size() * per_element)
+      refuse(kernel_, fmt::format("a tile's row at {} of shared memory", begin), inst);
+    return begin;
+  }
+
+  void load_tile(const Inst& inst, Bits* tile, uint32_t t) {
+    using codegen::TileBits;
+    for (uint32_t row = 0; row < codegen::kTileSize; ++row) {
+      const size_t begin = tile_row(inst, 0, t, row, 2);
+      for (uint32_t column = 0; column < codegen::kTileSize; ++column) {
+        const size_t at = begin + column;
+        const auto bits = static_cast<uint16_t>(shared_[inst.slot][at / 2] >> (at % 2 == 0 ? 0 : 16));
+        const double value = inst.bits & TileBits::kBf16 ? base::bf16_to_double(bits) : base::f16_to_double(bits);
+        const uint32_t place = inst.bits & TileBits::kTransposed ? column * 16 + row : row * 16 + column;
+        tile[place] = raw(static_cast<float>(value));
+      }
+    }
+  }
+
+  // The products of an element are added one after another, in f32, each rounded once with its sum.
+  static void multiply_tiles(Bits* sums, const Bits* left, const Bits* right) {
+    for (uint32_t i = 0; i < 16; ++i) {
+      for (uint32_t j = 0; j < 16; ++j) {
+        float sum = as<float>(sums[i * 16 + j]);
+        for (uint32_t k = 0; k < 16; ++k)
+          sum = std::fma(as<float>(left[i * 16 + k]), as<float>(right[k * 16 + j]), sum);
+        sums[i * 16 + j] = raw(sum);
+      }
+    }
+  }
+
+  void store_tile(const Inst& inst, const Bits* tile, uint32_t t) {
+    for (uint32_t row = 0; row < codegen::kTileSize; ++row) {
+      const size_t begin = tile_row(inst, 1, t, row, 1);
+      for (uint32_t column = 0; column < codegen::kTileSize; ++column)
+        shared_[inst.slot][begin + column] = tile[row * 16 + column];
+    }
+  }
+
   Bits* shared_at(const Inst& inst, uint32_t t) {
     const auto index = static_cast<uint32_t>(arg(inst, 0, t));
-    if (index >= shared_[inst.slot].size()) refuse(kernel_, fmt::format("element {} of shared memory", index), inst);
+    if (index >= shared_[inst.slot].size() || shared_[inst.slot].size() - index < inst.width)
+      refuse(kernel_, fmt::format("element {} of shared memory", index), inst);
+    if (index % inst.width != 0)
+      refuse(kernel_, fmt::format("element {} of shared memory is not aligned for {}", index, inst.width), inst);
     return &shared_[inst.slot][index];
   }
   Bits* array_at(const Inst& inst, uint32_t t) {

@@ -37,6 +37,7 @@ ir::Limits limits_of_gpu(bool fuses) {
   limits.shared_bytes = 48 << 10;
   limits.vector = 4;
   limits.has_fma = true;
+  limits.tile_dtypes = {DType::f16, DType::bf16};
   limits.missing_calls = kernels::missing_calls();
   return limits;
 }

@@ -1,0 +1,190 @@
+#include "tenon/kernels/contract_problem.h"
+
+#include "tenon/base/divide.h"
+#include "tenon/codegen/numbers.h"
+
+namespace tenon::kernels {
+
+using base::ceil_div;
+using codegen::Builder;
+using codegen::Dispatch;
+using codegen::Id;
+using codegen::kNoValue;
+using codegen::Located;
+using codegen::Scalar;
+using ir::Op;
+
+namespace {
+
+ContractSide side_of(const ir::Operand& operand) {
+  ContractSide made{operand.dtype, operand.map, {}, 0, 0, 0, operand.map.is_strided()};
+  if (!made.is_strided) return made;
+  const ir::View& view = operand.map.views()[0];
+  const size_t rank = view.shape.size();
+  made.batch_strides = Dims(view.strides.begin(), view.strides.end() - 2);
+  made.offset = view.offset;
+  made.row = view.strides[rank - 2];
+  made.column = view.strides[rank - 1];
+  return made;
+}
+
+// A batch that the right matrix does not change along is more rows of the left one.
+void join_batches_with_rows(ContractProblem& p) {
+  if (!p.a.is_strided || !p.b.is_strided) return;
+  while (!p.batch.empty()) {
+    const int64_t size = p.batch.back(), step = p.a.batch_strides.back();
+    const bool joins = size == 1 || (p.b.batch_strides.back() == 0 && (p.rows == 1 || step == p.rows * p.a.row));
+    if (!joins) return;
+    if (size != 1) {
+      if (p.rows == 1) p.a.row = step;
+      p.rows *= size;
+    }
+    p.batch.pop_back();
+    p.a.batch_strides.pop_back();
+    p.b.batch_strides.pop_back();
+  }
+}
+
+bool goes_down_first(const ContractProblem& p) { return p.rows <= p.columns; }
+
+}  // namespace
+
+ContractProblem contract_problem(const ir::Call& call) {
+  ContractProblem p;
+  const Dims &a = call.inputs[0].map.shape(), &b = call.inputs[1].map.shape();
+  const size_t rank = a.size();
+  p.batch = Dims(a.begin(), a.end() - 2);
+  p.rows = a[rank - 2];
+  p.depth = a[rank - 1];
+  p.columns = b[rank - 1];
+  p.a = side_of(call.inputs[0]);
+  p.b = side_of(call.inputs[1]);
+  p.out = call.outputs[0].dtype;
+  const auto& attrs = std::get<ir::ContractAttrs>(call.attrs);
+  p.sums = accumulator(attrs.result);
+  p.has_bias = call.epilogue.bias;
+  p.has_residual = call.epilogue.residual;
+  if (p.has_bias) {
+    p.bias = call.inputs[2].dtype;
+    p.bias_offset = call.inputs[2].map.views()[0].offset;
+  }
+  join_batches_with_rows(p);
+  return p;
+}
+
+Scalar index_type(const ContractProblem& p) {
+  const bool is_wide =
+      !codegen::fits_32(p.a.map) || !codegen::fits_32(p.b.map) ||
+      static_cast<double>(p.elements()) * static_cast<double>(std::max(kMostParts, ceil_div(p.depth, kLongestPart))) >=
+          2147483648.0;
+  return is_wide ? Scalar::u64 : Scalar::u32;
+}
+
+ContractBuffers add_contract_buffers(Builder& b, const ContractProblem& p, Scalar element_a, Scalar element_b) {
+  ContractBuffers made{};
+  made.a = b.add_buffer(element_a, false);
+  made.b = b.add_buffer(element_b, false);
+  if (p.has_bias) made.bias = b.add_buffer(codegen::in_memory(p.bias), false);
+  if (p.has_residual) made.residual = b.add_buffer(codegen::in_memory(p.sums), false, true);
+  made.out = b.add_buffer(codegen::in_memory(p.out), true, p.has_residual);
+  return made;
+}
+
+std::vector<Dispatch::Binding> contract_bindings(const ContractProblem& p) {
+  std::vector<Dispatch::Binding> made;
+  const uint32_t args = 3 + (p.has_bias ? 1 : 0) + (p.has_residual ? 1 : 0);
+  for (uint32_t i = 0; i < args; ++i) made.push_back({i, 0});
+  return made;
+}
+
+Id finished_sum(Builder& b, const ContractProblem& p, const ContractBuffers& buffers, Id sum, Id at, Id column) {
+  if (p.has_bias) {
+    const Id place = b.add(column, b.whole(b.type_of(column), p.bias_offset));
+    const Id bias = codegen::from_memory(b, p.bias, b.load(buffers.bias, place));
+    sum = codegen::apply(b, Op::add, p.sums, p.sums, std::array{sum, codegen::cast(b, p.bias, p.sums, bias)});
+  }
+  if (p.has_residual) {
+    const Id residual = codegen::from_memory(b, p.sums, b.load(buffers.residual, at));
+    sum = codegen::apply(b, Op::add, p.sums, p.sums, std::array{sum, residual});
+  }
+  return codegen::to_memory(b, p.out, codegen::cast(b, p.sums, p.out, codegen::rounded(b, p.sums, sum)));
+}
+
+// ---- operands ----
+
+ContractStrip contract_strip(const ContractProblem& p, bool is_left) {
+  ContractStrip made;
+  made.side = is_left ? &p.a : &p.b;
+  made.is_left = is_left;
+  made.size = is_left ? p.rows : p.columns;
+  made.stride = is_left ? made.side->row : made.side->column;
+  made.depth_stride = is_left ? made.side->column : made.side->row;
+  made.along_depth =
+      made.side->is_strided ? made.depth_stride == 1 || (made.stride != 1 && made.depth_stride < made.stride) : is_left;
+  return made;
+}
+
+bool ContractStrip::reads_by(const ContractProblem& p, int64_t width) const {
+  if (!side->is_strided || (along_depth ? depth_stride : stride) != 1) return false;
+  if ((along_depth ? p.depth : size) % width != 0) return false;
+  if ((along_depth ? stride : depth_stride) % width != 0 || side->offset % width != 0) return false;
+  for (const int64_t step : side->batch_strides) {
+    if (step % width != 0) return false;
+  }
+  return true;
+}
+
+ContractPlaces::ContractPlaces(Builder& b, const ContractProblem& p, Scalar index, Id batch)
+    : b_(b), p_(p), index_(index), batch_indices_(codegen::unravel(b, batch, {p.batch.data(), p.batch.size()})) {
+  const auto base_of = [&](const ContractSide& side) {
+    if (!side.is_strided) return kNoValue;
+    Id at = b_.whole(index_, side.offset);
+    for (size_t i = 0; i < p_.batch.size(); ++i)
+      at = b_.add(at, b_.mul(batch_indices_[i], b_.whole(index_, side.batch_strides[i])));
+    return at;
+  };
+  base_a_ = base_of(p.a);
+  base_b_ = base_of(p.b);
+}
+
+Located ContractPlaces::locate(const ContractStrip& strip, Id place, Id k) const {
+  if (strip.side->is_strided) {
+    const Id base = strip.is_left ? base_a_ : base_b_;
+    return {b_.add(base, b_.add(b_.mul(place, b_.whole(index_, strip.stride)),
+                                b_.mul(k, b_.whole(index_, strip.depth_stride)))),
+            kNoValue};
+  }
+  std::vector<Id> indices = batch_indices_;
+  indices.push_back(strip.is_left ? place : k);
+  indices.push_back(strip.is_left ? k : place);
+  return codegen::locate(b_, index_, strip.side->map, indices);
+}
+
+// ---- blocks ----
+
+int64_t part_length(const ContractProblem& p, int64_t parts) {
+  return parts == 1 ? p.depth : ceil_div(ceil_div(p.depth, parts), kDepthUnit) * kDepthUnit;
+}
+
+ContractBlock::ContractBlock(Builder& b, const ContractProblem& p, const ContractTile& tile, int64_t parts,
+                             Scalar index) {
+  const auto whole32 = [&](int64_t value) { return b.u32(static_cast<uint64_t>(value)); };
+  const int64_t down = ceil_div(p.rows, tile.block_m), across = ceil_div(p.columns, tile.block_n);
+  const int64_t planes = p.batches() * parts, quick = goes_down_first(p) ? down : across;
+  const Id plane = planes > 1 ? b.div(b.block(), whole32(down * across)) : b.u32(0);
+  const Id within = planes > 1 ? b.mod(b.block(), whole32(down * across)) : b.block();
+  const Id fast = b.mod(within, whole32(quick)), slow = b.div(within, whole32(quick));
+  first_row = b.convert(b.mul(goes_down_first(p) ? fast : slow, b.u32(tile.block_m)), index);
+  first_column = b.convert(b.mul(goes_down_first(p) ? slow : fast, b.u32(tile.block_n)), index);
+  batch = b.convert(parts > 1 ? b.div(plane, whole32(parts)) : plane, index);
+  part = parts > 1 ? b.mod(plane, whole32(parts)) : b.u32(0);
+  begin = b.mul(part, whole32(part_length(p, parts)));
+  end = parts > 1 ? b.min(b.add(begin, whole32(part_length(p, parts))), whole32(p.depth)) : whole32(p.depth);
+}
+
+std::array<uint64_t, 3> ContractBlock::grid(const ContractProblem& p, const ContractTile& tile, int64_t parts) {
+  const int64_t blocks = ceil_div(p.rows, tile.block_m) * ceil_div(p.columns, tile.block_n) * p.batches() * parts;
+  return {static_cast<uint64_t>(blocks), 1, 1};
+}
+
+}  // namespace tenon::kernels

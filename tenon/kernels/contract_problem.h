@@ -1,0 +1,114 @@
+// What the kernels of a product share: the product as sizes and strides, its buffers, and what follows its sums.
+
+#pragma once
+
+#include "tenon/codegen/address.h"
+#include "tenon/codegen/builder.h"
+#include "tenon/codegen/kernel_ir.h"
+#include "tenon/ir/call.h"
+#include "tenon/ir/limits.h"
+#include "tenon/kernels/contract.h"
+
+namespace tenon::kernels {
+
+inline constexpr int64_t kLeastPart = 128;        // of the inner dimension
+inline constexpr int64_t kMostParts = 32;         // but where they would be longer than
+inline constexpr int64_t kLongestPart = 1 << 16;  // a longer sum would lose digits
+inline constexpr int64_t kDepthUnit = 64;         // parts begin at whole strips of every tile
+
+/// One operand: a batch of matrices, as strides where the map allows.
+struct ContractSide {
+  DType dtype = DType::f32;
+  ir::IndexMap map;
+  Dims batch_strides;
+  int64_t offset = 0, row = 0, column = 0;  // strides
+  bool is_strided = false;
+};
+
+struct ContractProblem {
+  Dims batch;
+  int64_t rows = 0, columns = 0, depth = 0;
+  ContractSide a, b;
+  DType sums = DType::f32, out = DType::f32;
+  bool has_bias = false, has_residual = false;
+  DType bias = DType::f32;
+  int64_t bias_offset = 0;
+
+  int64_t batches() const { return ir::count(batch); }
+  int64_t elements() const { return batches() * rows * columns; }
+};
+
+ContractProblem contract_problem(const ir::Call& call);
+
+/// The type of indices: most products get along with 32 bits.
+codegen::Scalar index_type(const ContractProblem& p);
+
+/// The buffers of all kernels of a product: operands, addends, result.
+struct ContractBuffers {
+  uint32_t a, b, bias = 0, residual = 0, out;
+};
+/// Elements of a and b as the kernel reads them: as they are, or words of several.
+ContractBuffers add_contract_buffers(codegen::Builder& b, const ContractProblem& p, codegen::Scalar element_a,
+                                     codegen::Scalar element_b);
+std::vector<codegen::Dispatch::Binding> contract_bindings(const ContractProblem& p);
+
+/// What follows a sum: bias, then residual, then rounding. `at`: of the result; `column`: of the matrix.
+codegen::Id finished_sum(codegen::Builder& b, const ContractProblem& p, const ContractBuffers& buffers, codegen::Id sum,
+                         codegen::Id at, codegen::Id column);
+
+/// One operand as a block sees it: its strip runs along `across` (rows of the left matrix, columns of the right one)
+/// and along the inner dimension.
+struct ContractStrip {
+  const ContractSide* side = nullptr;
+  bool is_left = true;
+  int64_t size = 0;                      // of the matrix along `across`
+  int64_t stride = 0, depth_stride = 0;  // where it is strided
+  bool along_depth = true;               // whether neighbours in memory follow each other along the inner dimension
+
+  /// Whether memory can be read in vectors of this many elements that lie wholly inside or wholly outside.
+  bool reads_by(const ContractProblem& p, int64_t width) const;
+};
+ContractStrip contract_strip(const ContractProblem& p, bool is_left);
+
+/// Where the matrices of one batch begin, and where their elements are.
+class ContractPlaces {
+ public:
+  ContractPlaces(codegen::Builder& b, const ContractProblem& p, codegen::Scalar index, codegen::Id batch);
+  /// Of element `place` along `across` and `k` along the inner dimension.
+  codegen::Located locate(const ContractStrip& strip, codegen::Id place, codegen::Id k) const;
+
+ private:
+  codegen::Builder& b_;
+  const ContractProblem& p_;
+  const codegen::Scalar index_;
+  std::vector<codegen::Id> batch_indices_;
+  codegen::Id base_a_, base_b_;
+};
+
+/// Which part of the work a block has: its rows and columns, its batch, and its part of the inner dimension.
+///
+/// Blocks with neighbouring numbers run at once. They go along the matrix that is smaller, which then stays in the
+/// caches, and read the larger one once. The grid has one axis, as the others are short on some devices.
+class ContractBlock {
+ public:
+  ContractBlock(codegen::Builder& b, const ContractProblem& p, const ContractTile& tile, int64_t parts,
+                codegen::Scalar index);
+  static std::array<uint64_t, 3> grid(const ContractProblem& p, const ContractTile& tile, int64_t parts);
+
+  codegen::Id first_row, first_column;  // of the tile, of type index
+  codegen::Id batch, part;              // index, u32
+  codegen::Id begin, end;               // of the part, u32
+};
+
+int64_t part_length(const ContractProblem& p, int64_t parts);
+
+/// Products by fma, and by matrix tiles; parts beyond one are left in the buffer behind the others.
+codegen::Dispatch lane_product(const ContractProblem& p, const ContractTile& tile, int64_t parts,
+                               const ir::Limits& limits);
+codegen::Dispatch tile_product(const ContractProblem& p, const ContractTile& tile, int64_t parts,
+                               const ir::Limits& limits);
+/// Bytes of shared memory that they take.
+size_t lane_product_bytes(const ContractProblem& p, const ContractTile& tile);
+size_t tile_product_bytes(const ContractProblem& p, const ContractTile& tile);
+
+}  // namespace tenon::kernels
