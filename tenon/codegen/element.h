@@ -45,13 +45,7 @@ class ElementWriter {
   Id checked_index(const ir::Instr& instr, Id index, Id valid);
   Id gathered(const ir::Instr& instr, Located at, Id index);
   Id position_as(DType dtype, const Located& at);
-  Id random_word(const ir::Instr& instr, Id position);
-  std::vector<Id> random_run(const ir::Instr& instr, Id first, uint32_t lanes);
-  struct Stream {
-    Id key_low, key_high, start;  // start: u64, the word that position 0 is
-  };
-  Stream stream_of(const ir::Instr& instr);
-  std::array<Id, 4> random_block(const Stream& stream, Id block);
+  std::vector<Id> random(const ir::Instr& instr, Id position, uint32_t count);
   Id compute(const ir::Instr& instr, std::span<const Id> args);
 
   Builder& b_;
