@@ -62,14 +62,8 @@ std::vector<Id> ElementWriter::indices_of(const Instr& instr, const Place& place
 
 // Whether the lanes lie beside each other in memory, beginning at a multiple of their number.
 bool ElementWriter::can_take_run(const Instr& instr, const Place& place, uint32_t lanes) const {
-  if (!place.is_run || lanes == 1 || instr.per_row || !instr.map.is_strided()) return false;
-  const ir::View& view = instr.map.views()[0];
-  const auto count = static_cast<int64_t>(lanes);
-  if (view.shape.empty() || view.strides.back() != 1 || view.offset % count != 0) return false;
-  for (size_t i = 0; i + 1 < view.shape.size(); ++i) {
-    if (view.shape[i] != 1 && view.strides[i] % count != 0) return false;
-  }
-  return true;
+  if (!place.is_run || lanes == 1 || instr.per_row || instr.map.shape().empty()) return false;
+  return is_run(instr.map, instr.map.shape().size() - 1, lanes);
 }
 
 Id ElementWriter::load(const Instr& instr, const Located& at) {
@@ -166,6 +160,13 @@ std::vector<Id> ElementWriter::values(uint32_t i, const Place& place, const Oper
     }
   }
   return made;
+}
+
+std::vector<Id> ElementWriter::elements(uint32_t i, std::span<const Id> indices, uint32_t lanes) {
+  const Instr& instr = nest_.code[i];
+  const Located at = locate(b_, index_, instr.map, indices);
+  if (lanes > 1) return b_.load_several(instr.buffer, at.at, lanes);
+  return {b_.load(instr.buffer, at.at, at.valid)};
 }
 
 void ElementWriter::store(uint32_t i, const Place& place, const Operand& operand, std::span<const Id> masks) {

@@ -35,6 +35,9 @@ class ElementWriter {
   /// `operand(arg, lane)` gives its operands.
   using Operand = std::function<Id(uint32_t arg, uint32_t lane)>;
   std::vector<Id> values(uint32_t i, const Place& place, const Operand& operand);
+  /// What memory holds where a load reads, at one index for each axis of the space and `lanes` - 1 that follow it in
+  /// memory (is_run); 0 where that is padding.
+  std::vector<Id> elements(uint32_t i, std::span<const Id> indices, uint32_t lanes);
   /// Writes what a store stores; `masks`: for each lane, or one for all, or none.
   void store(uint32_t i, const Place& place, const Operand& operand, std::span<const Id> masks);
 

@@ -1,10 +1,11 @@
 // Chooses among few kinds of kernels, by what a nest folds.
 //
-// Nothing: flat, a few neighbouring elements for each thread. Rows: the stages of a row one after another in the
-// threads that share it (schedule.h); what later stages read again is held in registers where it fits, and computed
-// anew where it does not. Few long rows are cut into parts: each stage is then a dispatch that folds parts, and one
-// that folds those; the results stand in scratch memory, from which a flat kernel does the rest. Columns: a block takes
-// one part of the rows and keeps a partial result for each column; a second dispatch folds the parts.
+// Nothing: flat, a few neighbouring elements for each thread; or by squares that pass through shared memory where what
+// is read lies along another axis than what is written. Rows: the stages of a row one after another in the threads that
+// share it (schedule.h); what later stages read again is held in registers where it fits, and computed anew where it
+// does not. Few long rows are cut into parts: each stage is then a dispatch that folds parts, and one that folds those;
+// the results stand in scratch memory, from which a flat kernel does the rest. Columns: a block takes one part of the
+// rows and keeps a partial result for each column; a second dispatch folds the parts.
 
 #include "tenon/codegen/lower.h"
 
@@ -33,7 +34,10 @@ Lowering::Lowering(const ir::LoopNest& nest, const ir::Limits& limits)
 
 Module Lowering::run() {
   if (row_folds_.empty() && column_folds_.empty()) {
-    add_flat();
+    if (const auto tiles = schedule_tiles(nest_, limits_))
+      add_tiles(*tiles);
+    else
+      add_flat();
   } else {
     shape_ = schedule_rows(size_, limits_);
     if (!column_folds_.empty()) {

@@ -1,5 +1,5 @@
 // What the kinds of kernels of lower.cpp have in common: the nest, its stages, the dispatches made so far and the
-// scratch memory between them. Each kind is written in a file of its own: lower_flat, lower_rows,
+// scratch memory between them. Each kind is written in a file of its own: lower_flat, lower_tiles, lower_rows,
 // lower_split, lower_columns.
 
 #pragma once
@@ -68,6 +68,11 @@ class Lowering {
   void set_flat_place(Writing& to, Id position, uint32_t lanes);
   Id row_of(Writing& to, Id group, uint32_t lanes);
   Id is_first_of_row(Writing& to);
+
+  // lower_tiles.cpp
+  void add_tiles(const TileSchedule& tiles);
+  uint32_t read_tile(Writing& to, const TileSchedule& tiles, uint32_t load, std::span<const Id> origin);
+  std::vector<Id> within_tile(Writing& to, const TileSchedule& tiles, std::span<const Id> origin, Id down, Id across);
 
   // lower_rows.cpp
   /// Where a thread stands in a row: which of the row's threads it is, and which row of the block's.
