@@ -19,6 +19,17 @@ bool fits_32(const ir::IndexMap& map, double further) {
   return far + further < static_cast<double>(int64_t{1} << 31);
 }
 
+bool is_run(const ir::IndexMap& map, size_t axis, uint32_t lanes) {
+  if (!map.is_strided()) return false;
+  const ir::View& view = map.views()[0];
+  const auto count = static_cast<int64_t>(lanes);
+  if (axis >= view.shape.size() || view.strides[axis] != 1 || view.offset % count != 0) return false;
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    if (i != axis && view.shape[i] != 1 && view.strides[i] % count != 0) return false;
+  }
+  return true;
+}
+
 std::vector<Id> unravel(Builder& b, Id position, std::span<const int64_t> sizes) {
   const Scalar type = b.type_of(position);
   std::vector<Id> made(sizes.size());

@@ -44,11 +44,13 @@ uint32_t Builder::add_buffer(Scalar element, bool is_written, bool is_aliased) {
   return static_cast<uint32_t>(kernel_.buffers.size() - 1);
 }
 uint32_t Builder::add_shared(Scalar element, uint32_t count) {
-  kernel_.shared.push_back({element, count});
+  kernel_.shared.push_back({element == Scalar::boolean ? Scalar::u32 : element, count});
+  shared_truths_.push_back(element == Scalar::boolean);
   return static_cast<uint32_t>(kernel_.shared.size() - 1);
 }
 uint32_t Builder::add_array(Scalar element, uint32_t count) {
-  kernel_.arrays.push_back({element, count});
+  kernel_.arrays.push_back({element == Scalar::boolean ? Scalar::u32 : element, count});
+  array_truths_.push_back(element == Scalar::boolean);
   return static_cast<uint32_t>(kernel_.arrays.size() - 1);
 }
 
@@ -276,10 +278,12 @@ void Builder::store_several(uint32_t buffer, Id index, std::span<const Id> value
 }
 
 Id Builder::shared_load(uint32_t array, Id index) {
-  return push(
-      {.kind = Kind::shared_load, .type = widened(kernel_.shared[array].element), .slot = array, .args = {index}});
+  const Id loaded =
+      push({.kind = Kind::shared_load, .type = widened(kernel_.shared[array].element), .slot = array, .args = {index}});
+  return shared_truths_[array] ? convert(loaded, Scalar::boolean) : loaded;
 }
 void Builder::shared_store(uint32_t array, Id index, Id value) {
+  if (shared_truths_[array]) value = convert(value, Scalar::u32);
   push({.kind = Kind::shared_store, .type = type_of(value), .slot = array, .args = {index, value}});
 }
 std::vector<Id> Builder::shared_load_several(uint32_t array, Id index, uint32_t width) {
@@ -301,10 +305,12 @@ void Builder::shared_store_several(uint32_t array, Id index, std::span<const Id>
   push(std::move(inst));
 }
 Id Builder::array_load(uint32_t array, Id index) {
-  return push(
-      {.kind = Kind::array_load, .type = widened(kernel_.arrays[array].element), .slot = array, .args = {index}});
+  const Id loaded =
+      push({.kind = Kind::array_load, .type = widened(kernel_.arrays[array].element), .slot = array, .args = {index}});
+  return array_truths_[array] ? convert(loaded, Scalar::boolean) : loaded;
 }
 void Builder::array_store(uint32_t array, Id index, Id value) {
+  if (array_truths_[array]) value = convert(value, Scalar::u32);
   push({.kind = Kind::array_store, .type = type_of(value), .slot = array, .args = {index, value}});
 }
 void Builder::barrier() { push({.kind = Kind::barrier}); }

@@ -22,6 +22,7 @@ class Builder {
   }
 
   uint32_t add_buffer(Scalar element, bool is_written, bool is_aliased = false);
+  /// Truths are words in memory of a block or a thread; who stores and loads them need not know.
   uint32_t add_shared(Scalar element, uint32_t count);
   uint32_t add_array(Scalar element, uint32_t count);
   void set_numbers(uint32_t numbers) { kernel_.numbers = numbers; }
@@ -110,6 +111,7 @@ class Builder {
   void close();
 
   KernelIr kernel_;
+  std::vector<bool> shared_truths_, array_truths_;  // for each array whether it holds truths
   // Pure values by content, one table for each block of code that is open: inner ones end with their block.
   std::vector<std::unordered_multimap<uint64_t, Id>> known_values_{1};
 };

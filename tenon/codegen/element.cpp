@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "tenon/base/error.h"
+#include "tenon/codegen/random.h"
 
 namespace tenon::codegen {
 namespace {
@@ -61,14 +62,8 @@ std::vector<Id> ElementWriter::indices_of(const Instr& instr, const Place& place
 
 // Whether the lanes lie beside each other in memory, beginning at a multiple of their number.
 bool ElementWriter::can_take_run(const Instr& instr, const Place& place, uint32_t lanes) const {
-  if (!place.is_run || lanes == 1 || instr.per_row || !instr.map.is_strided()) return false;
-  const ir::View& view = instr.map.views()[0];
-  const auto count = static_cast<int64_t>(lanes);
-  if (view.shape.empty() || view.strides.back() != 1 || view.offset % count != 0) return false;
-  for (size_t i = 0; i + 1 < view.shape.size(); ++i) {
-    if (view.shape[i] != 1 && view.strides[i] % count != 0) return false;
-  }
-  return true;
+  if (!place.is_run || lanes == 1 || instr.per_row || instr.map.shape().empty()) return false;
+  return is_run(instr.map, instr.map.shape().size() - 1, lanes);
 }
 
 Id ElementWriter::load(const Instr& instr, const Located& at) {
@@ -103,48 +98,12 @@ Id ElementWriter::position_as(DType dtype, const Located& at) {
   return at.valid == kNoValue ? value : b_.select(at.valid, value, b_.whole(target, 0));
 }
 
-ElementWriter::Stream ElementWriter::stream_of(const Instr& instr) {
-  const Id seed = b_.bitcast(b_.load(instr.buffer, index_of(0)), Scalar::u64);
-  const Id counter = b_.bitcast(b_.load(instr.buffer, index_of(1)), Scalar::u64);
-  return {b_.convert(seed, Scalar::u32),
-          b_.convert(b_.math(Op::shr, Scalar::u64, {seed, b_.whole(Scalar::u64, 32)}), Scalar::u32),
-          b_.add(counter, b_.number(static_cast<uint32_t>(instr.bits)))};
-}
-
-std::array<Id, 4> ElementWriter::random_block(const Stream& stream, Id block) {
-  const Id high = b_.math(Op::shr, Scalar::u64, {block, b_.whole(Scalar::u64, 32)});
-  return b_.philox(stream.key_low, stream.key_high, b_.convert(block, Scalar::u32), b_.convert(high, Scalar::u32));
-}
-
-Id ElementWriter::random_word(const Instr& instr, Id position) {
-  const Stream stream = stream_of(instr);
-  const Id word = b_.add(stream.start, b_.convert(position, Scalar::u64));
-  const std::array<Id, 4> words = random_block(stream, b_.math(Op::shr, Scalar::u64, {word, b_.whole(Scalar::u64, 2)}));
-  const Id which = b_.math(Op::bit_and, Scalar::u32, {b_.convert(word, Scalar::u32), b_.u32(3)});
-  const Id low = b_.select(b_.equal(which, b_.u32(0)), words[0], words[1]);
-  const Id high = b_.select(b_.equal(which, b_.u32(2)), words[2], words[3]);
-  return b_.bitcast(b_.select(b_.less(which, b_.u32(2)), low, high), Scalar::i32);
-}
-
-// Four words that follow each other. As the positions begin at multiples of four, where the stream begins decides for
-// all threads alike whether one block holds them all.
-std::vector<Id> ElementWriter::random_run(const Instr& instr, Id first, uint32_t lanes) {
-  const Stream stream = stream_of(instr);
-  const Id word = b_.add(stream.start, b_.convert(first, Scalar::u64));
-  const Id block = b_.math(Op::shr, Scalar::u64, {word, b_.whole(Scalar::u64, 2)});
-  const Id shift = b_.math(Op::bit_and, Scalar::u32, {b_.convert(word, Scalar::u32), b_.u32(3)});
-  const std::array<Id, 4> words = random_block(stream, block);
-  std::vector<Id> made;
-  for (uint32_t lane = 0; lane < lanes; ++lane) made.push_back(b_.variable(words[lane]));
-  b_.branch(b_.is_not(b_.equal(shift, b_.u32(0))), [&] {
-    const std::array<Id, 4> next = random_block(stream, b_.add(block, b_.whole(Scalar::u64, 1)));
-    const Id all[] = {words[0], words[1], words[2], words[3], next[0], next[1], next[2]};
-    for (uint32_t lane = 0; lane < lanes; ++lane) {
-      const Id late = b_.select(b_.equal(shift, b_.u32(2)), all[lane + 2], all[lane + 3]);
-      b_.set(made[lane], b_.select(b_.equal(shift, b_.u32(1)), all[lane + 1], late));
-    }
-  });
-  for (Id& each : made) each = b_.bitcast(b_.get(each), Scalar::i32);
+// Words of the stream, from this position on.
+std::vector<Id> ElementWriter::random(const Instr& instr, Id position, uint32_t count) {
+  const RandomStream stream = random_stream(b_, b_.load(instr.buffer, index_of(0)), b_.load(instr.buffer, index_of(1)),
+                                            b_.number(static_cast<uint32_t>(instr.bits)));
+  std::vector<Id> made = random_words(b_, stream, b_.convert(position, Scalar::u64), count);
+  for (Id& each : made) each = b_.bitcast(each, Scalar::i32);
   return made;
 }
 
@@ -181,7 +140,7 @@ std::vector<Id> ElementWriter::values(uint32_t i, const Place& place, const Oper
     return made;
   }
   if (instr.kind == Instr::Kind::random && lanes == 4 && can_take_run(instr, place, lanes))
-    return random_run(instr, locate(b_, index_, instr.map, indices_of(instr, place, 0)).at, lanes);
+    return random(instr, locate(b_, index_, instr.map, indices_of(instr, place, 0)).at, lanes);
 
   // One for all lanes where the map stays where it is along the last axis, along which they differ.
   const bool stays = place.is_run && instr.args.empty() && !instr.per_row && !is_padded(instr) &&
@@ -195,12 +154,19 @@ std::vector<Id> ElementWriter::values(uint32_t i, const Place& place, const Oper
       case Instr::Kind::ramp: made.push_back(position_as(instr.dtype, at)); break;
       case Instr::Kind::valid: made.push_back(at.valid == kNoValue ? b_.boolean(true) : at.valid); break;
       default: {
-        const Id word = random_word(instr, at.at);
+        const Id word = random(instr, at.at, 1)[0];
         made.push_back(at.valid == kNoValue ? word : b_.select(at.valid, word, b_.whole(Scalar::i32, 0)));
       }
     }
   }
   return made;
+}
+
+std::vector<Id> ElementWriter::elements(uint32_t i, std::span<const Id> indices, uint32_t lanes) {
+  const Instr& instr = nest_.code[i];
+  const Located at = locate(b_, index_, instr.map, indices);
+  if (lanes > 1) return b_.load_several(instr.buffer, at.at, lanes);
+  return {b_.load(instr.buffer, at.at, at.valid)};
 }
 
 void ElementWriter::store(uint32_t i, const Place& place, const Operand& operand, std::span<const Id> masks) {

@@ -35,6 +35,9 @@ class ElementWriter {
   /// `operand(arg, lane)` gives its operands.
   using Operand = std::function<Id(uint32_t arg, uint32_t lane)>;
   std::vector<Id> values(uint32_t i, const Place& place, const Operand& operand);
+  /// What memory holds where a load reads, at one index for each axis of the space and `lanes` - 1 that follow it in
+  /// memory (is_run); 0 where that is padding.
+  std::vector<Id> elements(uint32_t i, std::span<const Id> indices, uint32_t lanes);
   /// Writes what a store stores; `masks`: for each lane, or one for all, or none.
   void store(uint32_t i, const Place& place, const Operand& operand, std::span<const Id> masks);
 
@@ -45,13 +48,7 @@ class ElementWriter {
   Id checked_index(const ir::Instr& instr, Id index, Id valid);
   Id gathered(const ir::Instr& instr, Located at, Id index);
   Id position_as(DType dtype, const Located& at);
-  Id random_word(const ir::Instr& instr, Id position);
-  std::vector<Id> random_run(const ir::Instr& instr, Id first, uint32_t lanes);
-  struct Stream {
-    Id key_low, key_high, start;  // start: u64, the word that position 0 is
-  };
-  Stream stream_of(const ir::Instr& instr);
-  std::array<Id, 4> random_block(const Stream& stream, Id block);
+  std::vector<Id> random(const ir::Instr& instr, Id position, uint32_t count);
   Id compute(const ir::Instr& instr, std::span<const Id> args);
 
   Builder& b_;

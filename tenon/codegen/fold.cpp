@@ -20,16 +20,6 @@ Id shuffled(Builder& b, Id value, uint32_t distance) {
   return b.bitcast(joined, type);
 }
 
-// Shared memory holds no truths: they are words there.
-Scalar in_shared(Scalar type) { return type == Scalar::boolean ? Scalar::u32 : type; }
-Id from_shared(Builder& b, uint32_t array, Id at, Scalar type) {
-  const Id loaded = b.shared_load(array, at);
-  return type == Scalar::boolean ? b.convert(loaded, type) : loaded;
-}
-void to_shared(Builder& b, uint32_t array, Id at, Id value) {
-  b.shared_store(array, at, b.type_of(value) == Scalar::boolean ? b.convert(value, Scalar::u32) : value);
-}
-
 }  // namespace
 
 Id fold_pairwise(Builder& b, Op op, DType dtype, std::vector<Id> values) {
@@ -53,29 +43,29 @@ Id fold_threads(Builder& b, const RowSchedule& schedule, Op op, DType dtype, Id 
   const Id thread = b.thread(), size = b.u32(schedule.threads);
   const Id lane = b.div(thread, size), inside = b.mod(thread, size);
   if (together > 1) {
-    const uint32_t parts = b.add_shared(in_shared(type), groups * schedule.lanes);
+    const uint32_t parts = b.add_shared(type, groups * schedule.lanes);
     const Id first = b.mul(lane, b.u32(groups));
     b.branch(b.equal(b.mod(inside, b.u32(together)), b.u32(0)),
-             [&] { to_shared(b, parts, b.add(first, b.div(inside, b.u32(together))), value); });
+             [&] { b.shared_store(parts, b.add(first, b.div(inside, b.u32(together))), value); });
     b.barrier();
-    const Id total = b.variable(from_shared(b, parts, first, type));
+    const Id total = b.variable(b.shared_load(parts, first));
     b.loop(1, groups,
-           [&](Id i) { b.set(total, join(b, op, dtype, b.get(total), from_shared(b, parts, b.add(first, i), type))); });
+           [&](Id i) { b.set(total, join(b, op, dtype, b.get(total), b.shared_load(parts, b.add(first, i)))); });
     b.barrier();
     return b.get(total);
   }
-  const uint32_t parts = b.add_shared(in_shared(type), schedule.block());
-  to_shared(b, parts, thread, value);
+  const uint32_t parts = b.add_shared(type, schedule.block());
+  b.shared_store(parts, thread, value);
   b.barrier();
   const Id first = b.mul(lane, size);
   b.branch(b.equal(inside, b.u32(0)), [&] {
-    const Id total = b.variable(from_shared(b, parts, first, type));
+    const Id total = b.variable(b.shared_load(parts, first));
     b.loop(1, schedule.threads,
-           [&](Id i) { b.set(total, join(b, op, dtype, b.get(total), from_shared(b, parts, b.add(first, i), type))); });
-    to_shared(b, parts, first, b.get(total));
+           [&](Id i) { b.set(total, join(b, op, dtype, b.get(total), b.shared_load(parts, b.add(first, i)))); });
+    b.shared_store(parts, first, b.get(total));
   });
   b.barrier();
-  const Id total = from_shared(b, parts, first, type);
+  const Id total = b.shared_load(parts, first);
   b.barrier();
   return total;
 }

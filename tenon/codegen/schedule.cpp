@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <iterator>
+#include <map>
 
 #include "tenon/base/divide.h"
 
@@ -15,6 +18,34 @@ constexpr int64_t kSteps = 4;          // for each thread of a row, until there 
 constexpr uint32_t kChunk = 16;        // steps that are folded into one before they join the rest
 constexpr uint32_t kMostChunks = 256;  // so that whoever folds them is not busy for long
 constexpr uint32_t kAlone = 64;        // threads of a row where every fold between threads costs barriers
+
+constexpr int64_t kLeastSide = 16;  // shorter ones are read from caches before they are gone
+constexpr int64_t kFarBytes = 32;   // apart: what memory hands out at once is then of one element
+constexpr uint32_t kTiles[] = {64, 32};
+
+// The axis along which a load's neighbours lie in memory, where that is not the last one and reading along the last one
+// takes much more than is needed.
+std::optional<size_t> other_axis(const ir::LoopNest& nest, const ir::Instr& instr) {
+  if (instr.kind != ir::Instr::Kind::load || instr.per_row || instr.per_column || instr.map.views().size() != 1)
+    return std::nullopt;
+  const ir::View& view = instr.map.views()[0];
+  const int64_t last = std::abs(view.strides.back());
+  if (last * static_cast<int64_t>(size_of(instr.dtype)) < kFarBytes) return std::nullopt;
+  for (size_t i = 0; i + 1 < view.shape.size(); ++i) {
+    if (std::abs(view.strides[i]) == 1 && nest.space[i] >= kLeastSide) return i;
+  }
+  return std::nullopt;
+}
+
+bool is_written_along_last(const ir::Instr& instr) {
+  if (instr.per_row || instr.per_column || instr.map.views().size() != 1) return false;
+  return std::abs(instr.map.views()[0].strides.back()) == 1;
+}
+
+size_t tile_bytes(uint32_t size, DType dtype) {
+  const size_t bytes = size_of(dtype);
+  return bytes * size * TileSchedule::pitch(size, bytes);
+}
 
 }  // namespace
 
@@ -43,6 +74,45 @@ ColumnSchedule schedule_columns(const ir::LoopNest& nest) {
   made.part = ir::column_block(nest.rows(), nest.column_blocks);
   made.parts = base::ceil_div(nest.rows(), made.part);
   made.lanes = made.parts >= 64 ? 16 : 1;
+  return made;
+}
+
+std::optional<TileSchedule> schedule_tiles(const ir::LoopNest& nest, const ir::Limits& limits) {
+  using Kind = ir::Instr::Kind;
+  if (nest.space.size() < 2 || nest.row_rank >= nest.space.size() || nest.space.back() < kLeastSide)
+    return std::nullopt;
+  TileSchedule made;
+  made.threads = std::bit_floor(flat_threads(limits));
+  std::map<size_t, std::vector<uint32_t>> along;
+  for (uint32_t i = 0; i < nest.code.size(); ++i) {
+    const ir::Instr& instr = nest.code[i];
+    if (instr.kind == Kind::reduce || (instr.kind == Kind::store && !is_written_along_last(instr))) return std::nullopt;
+    const bool is_overwritten =
+        std::find(nest.in_place.begin(), nest.in_place.end(), instr.buffer) != nest.in_place.end();
+    if (const auto axis = other_axis(nest, instr); axis && !is_overwritten) along[*axis].push_back(i);
+  }
+  if (along.empty() || made.threads < kTiles[0]) return std::nullopt;
+  // One axis for all, that of most loads; what lies along another is read where it is.
+  const auto most = std::max_element(along.begin(), along.end(),
+                                     [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  made.axis = most->first;
+  const int64_t down = nest.space[made.axis], across = nest.space.back();
+  const int64_t others = ir::count(nest.space) / std::max<int64_t>(1, down * across);
+  for (const uint32_t size : kTiles) {
+    const int64_t blocks = others * base::ceil_div(down, int64_t{size}) * base::ceil_div(across, int64_t{size});
+    size_t bytes = 0;
+    for (const uint32_t i : most->second) bytes += tile_bytes(size, nest.code[i].dtype);
+    const bool is_last = size == *std::rbegin(kTiles);
+    if (!is_last && (bytes > limits.shared_bytes || blocks < 4 * int64_t{limits.processors})) continue;
+    made.size = size;
+    break;
+  }
+  size_t bytes = 0;
+  for (const uint32_t i : most->second) {
+    bytes += tile_bytes(made.size, nest.code[i].dtype);
+    if (bytes <= limits.shared_bytes) made.loads.push_back(i);
+  }
+  if (made.loads.empty()) return std::nullopt;
   return made;
 }
 

@@ -11,6 +11,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "tenon/ir/limits.h"
 #include "tenon/ir/loop_nest.h"
@@ -40,6 +42,20 @@ struct ColumnSchedule {
   uint32_t lanes = 1;  // of the second dispatch: each folds every so manyeth part of a column
 };
 ColumnSchedule schedule_columns(const ir::LoopNest& nest);
+
+/// How a nest that folds nothing goes through shared memory, because loads of it have their neighbours along another
+/// axis than its stores: squares of that axis and the last one, read along the first and written along the second.
+struct TileSchedule {
+  size_t axis = 0;              // along which `loads` have their neighbours
+  uint32_t size = 0;            // of a side
+  uint32_t threads = 0;         // of a block: a power of two
+  std::vector<uint32_t> loads;  // instructions
+  /// Elements of a row of a square in shared memory: one word more than there are, so that neighbours along the other
+  /// axis lie in different banks.
+  static uint32_t pitch(uint32_t size, size_t bytes) { return size + static_cast<uint32_t>(bytes < 4 ? 4 / bytes : 1); }
+};
+/// Nothing where it would not pay, or shared memory is too small.
+std::optional<TileSchedule> schedule_tiles(const ir::LoopNest& nest, const ir::Limits& limits);
 
 /// Threads of a block where there is nothing to fold.
 uint32_t flat_threads(const ir::Limits& limits);

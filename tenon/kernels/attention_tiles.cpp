@@ -451,58 +451,19 @@ void AttentionTiles::open_random() {
   const auto word = [&](int64_t i) {
     const Id indices[] = {index_of(i)};
     const Located at = codegen::locate(b, index, p.state.map, indices);
-    return b.bitcast(b.load(buffer, at.at, at.valid), Scalar::u64);
+    return b.load(buffer, at.at, at.valid);
   };
-  const Id seed = word(0);
-  key_low_ = b.convert(seed, Scalar::u32);
-  key_high_ = b.convert(b.math(Op::shr, Scalar::u64, {seed, b.whole(Scalar::u64, 32)}), Scalar::u32);
-  start_ = b.add(word(1), b.number(0));
-}
-
-// Words of the stream one after another: of four, those of one block, or of two where they begin inside it.
-std::vector<Id> AttentionTiles::words(Id first, uint32_t count) {
-  const auto block_at = [&](Id block) {
-    const Id high = b.math(Op::shr, Scalar::u64, {block, b.whole(Scalar::u64, 32)});
-    return b.philox(key_low_, key_high_, b.convert(block, Scalar::u32), b.convert(high, Scalar::u32));
-  };
-  const auto split = [&](Id word) -> std::pair<Id, Id> {
-    return {b.math(Op::shr, Scalar::u64, {word, b.whole(Scalar::u64, 2)}),
-            b.math(Op::bit_and, Scalar::u32, {b.convert(word, Scalar::u32), b.u32(3)})};
-  };
-  std::vector<Id> made;
-  if (count != 4) {
-    for (uint32_t i = 0; i < count; ++i) {
-      const auto [block, which] = split(b.add(first, b.whole(Scalar::u64, i)));
-      const std::array<Id, 4> all = block_at(block);
-      const Id low = b.select(b.equal(which, b.u32(0)), all[0], all[1]);
-      const Id high = b.select(b.equal(which, b.u32(2)), all[2], all[3]);
-      made.push_back(b.select(b.less(which, b.u32(2)), low, high));
-    }
-    return made;
-  }
-  const auto [block, shift] = split(first);
-  const std::array<Id, 4> now = block_at(block);
-  for (const Id word : now) made.push_back(b.variable(word));
-  b.branch(b.is_not(b.equal(shift, b.u32(0))), [&] {
-    const std::array<Id, 4> next = block_at(b.add(block, b.whole(Scalar::u64, 1)));
-    const Id all[] = {now[0], now[1], now[2], now[3], next[0], next[1], next[2]};
-    for (uint32_t i = 0; i < 4; ++i) {
-      const Id late = b.select(b.equal(shift, b.u32(2)), all[i + 2], all[i + 3]);
-      b.set(made[i], b.select(b.equal(shift, b.u32(1)), all[i + 1], late));
-    }
-  });
-  for (Id& each : made) each = b.get(each);
-  return made;
+  stream_ = codegen::random_stream(b, word(0), word(1), b.number(0));
 }
 
 std::vector<Id> AttentionTiles::kept_shares(Id batch, Id head, Id query, Id key, uint32_t count) {
   const auto wide = [&](Id value) { return b.convert(value, Scalar::u64); };
   const auto times = [&](Id value, int64_t factor) { return b.mul(value, b.whole(Scalar::u64, factor)); };
   const Id line = b.add(times(b.add(times(wide(batch), p.heads), wide(head)), p.queries), wide(query));
-  const Id first = b.add(start_, b.add(times(line, p.keys), wide(key)));
+  const Id first = b.add(times(line, p.keys), wide(key));
   const Id bound = b.f32(static_cast<double>(static_cast<float>(p.attrs.dropout)));
   const Id share = real(static_cast<double>(static_cast<float>(1 / (1 - p.attrs.dropout))));
-  std::vector<Id> made = words(first, count);
+  std::vector<Id> made = codegen::random_words(b, stream_, first, count);
   for (Id& word : made) {
     const Id bits = b.math(Op::shr, Scalar::u32, {word, b.u32(8)});
     const Id uniform = b.mul(b.convert(bits, Scalar::f32), b.f32(0x1p-24));

@@ -13,6 +13,7 @@
 
 #include "tenon/codegen/builder.h"
 #include "tenon/codegen/numbers.h"
+#include "tenon/codegen/random.h"
 #include "tenon/ir/call.h"
 #include "tenon/ir/limits.h"
 
@@ -131,7 +132,6 @@ class AttentionTiles {
   void steps(uint32_t count, const std::function<void(Id)>& body);
   void copy(const Matrix& from, Id first_row, uint32_t rows, uint32_t unit, Id first_column, uint32_t columns,
             uint32_t at, uint32_t pitch, bool turned);
-  std::vector<Id> words(Id first, uint32_t count);
   void write_staged(uint32_t buffer, DType dtype, std::span<const Id> sums, int64_t width, Id first_row, int64_t rows,
                     Id first_column, const std::function<Id(Id)>& line,
                     const std::function<Id(uint32_t, Id)>& finished);
@@ -151,7 +151,7 @@ class AttentionTiles {
   const uint32_t subgroup_;
   uint32_t strip_size_ = 0, strips_ = 0, weights_ = 0;
   std::optional<uint32_t> folds_;
-  Id key_low_ = 0, key_high_ = 0, start_ = 0;
+  codegen::RandomStream stream_{};
   std::vector<codegen::Dispatch::Binding> bindings_;
 };
 

@@ -1,0 +1,238 @@
+// Rows with the threads that share them: stage after stage, each a walk over the row's steps.
+//
+// What later stages read again is held in registers where it fits, and computed anew where it does not.
+
+#include "tenon/base/divide.h"
+#include "tenon/codegen/fold.h"
+#include "tenon/codegen/lowering.h"
+
+namespace tenon::codegen {
+
+using base::ceil_div;
+using ir::Instr;
+
+Lowering::Threads Lowering::threads_of(Writing& to) const {
+  const Id thread = to.b.thread(), size = to.b.u32(shape_.threads);
+  return {shape_.lanes == 1 ? thread : to.b.mod(thread, size),
+          shape_.lanes == 1 ? to.b.u32(0) : to.b.div(thread, size)};
+}
+
+// The row's indices; a row that is not there is row 0, whose results nobody stores.
+Id Lowering::enter_row(Writing& to, Id row, Id is_there) {
+  const Id safe = is_there == kNoValue ? row : to.b.select(is_there, row, to.w.index_of(0));
+  to.place.row = to.w.unravel(safe, {row_dims_.data(), row_dims_.size()});
+  return safe;
+}
+
+// The elements of a step; those behind the end of the row are element 0, and have a mask that says so.
+std::vector<Id> Lowering::enter_step(Writing& to, Id step, Id inside) {
+  const uint32_t lanes = shape_.vector;
+  const Id first = to.b.mul(to.b.add(to.b.mul(to.w.index(step), to.w.index_of(shape_.threads)), to.w.index(inside)),
+                            to.w.index_of(lanes));
+  const bool is_even = size_ % lanes == 0;
+  const bool is_full = size_ % shape_.width() == 0;
+  const Id end = to.w.index_of(size_), zero = to.w.index_of(0);
+  to.place.element.assign(lanes, {});
+  to.place.is_run = false;
+  std::vector<Id> masks;
+  // Neighbours along the last axis: all of them in one row of it.
+  const bool is_run = is_even && !element_dims_.empty() && element_dims_.back() % lanes == 0;
+  if (is_run) {
+    Id safe = first;
+    if (!is_full) {
+      masks = {to.b.less(first, end)};
+      safe = to.b.select(masks[0], first, zero);
+    }
+    const std::vector<Id> indices = to.w.unravel(safe, {element_dims_.data(), element_dims_.size()});
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+      to.place.element[lane] = indices;
+      to.place.element[lane].back() = to.b.add(indices.back(), to.w.index_of(lane));
+    }
+    to.place.is_run = lanes > 1;
+    return masks;
+  }
+  for (uint32_t lane = 0; lane < lanes; ++lane) {
+    Id at = to.b.add(first, to.w.index_of(lane));
+    if (!is_full) {
+      masks.push_back(to.b.less(at, end));
+      at = to.b.select(masks.back(), at, zero);
+    }
+    to.place.element[lane] = to.w.unravel(at, {element_dims_.data(), element_dims_.size()});
+  }
+  return masks;
+}
+
+Id Lowering::mask_of(const std::vector<Id>& masks, uint32_t lane) {
+  return masks.empty() ? kNoValue : masks.size() == 1 ? masks[0] : masks[lane];
+}
+// The element's value where it is there, else what changes no fold.
+Id Lowering::folded_value(Writing& to, uint32_t fold, uint32_t lane, Id mask) {
+  const Instr& instr = nest_.code[fold];
+  const Id value = to.value(instr.args[0], lane);
+  return mask == kNoValue ? value : to.b.select(mask, value, identity_of(to.b, instr.op, instr.dtype));
+}
+
+// Values that are held from stage to stage where there are several steps: an array for each lane, read when first
+Lowering::Held Lowering::hold_values(Writing& to) {
+  Held held;
+  if (!shape_.holds_row() || shape_.steps <= 1) return held;
+  for (uint32_t i = 0; i < nest_.code.size(); ++i) {
+    if (!stages_.outlives_its_stage(i) || is_fold(nest_.code[i])) continue;
+    for (uint32_t lane = 0; lane < shape_.vector; ++lane)
+      held.arrays[i].push_back(to.b.add_array(in_register(nest_.code[i].dtype), shape_.steps));
+  }
+  return held;
+}
+void Lowering::keep(Writing& to, const Held& held, uint32_t i, Id step) {
+  const auto& arrays = held.arrays.at(i);
+  for (uint32_t lane = 0; lane < arrays.size(); ++lane) to.b.array_store(arrays[lane], step, to.value(i, lane));
+}
+void Lowering::fetch(Writing& to, const Held& held, uint32_t i, Id step) {
+  for (const uint32_t array : held.arrays.at(i)) to.known[i].push_back(to.b.array_load(array, step));
+}
+void Lowering::write_step(Writing& to, const std::vector<uint32_t>& code, const Held& held, uint32_t stage, Id step,
+                          Id inside, Id row_is_there, const OnFold& on_fold, bool stores) {
+  const std::vector<Id> masks = enter_step(to, step, inside);
+  for (const uint32_t i : code) {
+    const Instr& instr = nest_.code[i];
+    if (is_saved(i)) continue;
+    for (const uint32_t arg : instr.args) {
+      if (held.contains(arg) && to.known[arg].empty() && stages_.values[arg].made < stage) fetch(to, held, arg, step);
+    }
+    if (is_fold(instr)) {
+      if (on_fold) {
+        for (uint32_t lane = 0; lane < shape_.vector; ++lane)
+          on_fold(i, lane, step, folded_value(to, i, lane, mask_of(masks, lane)));
+      }
+    } else if (is_store(instr)) {
+      if (!stores) continue;
+      std::vector<Id> both = masks;
+      if (row_is_there != kNoValue) {
+        if (both.empty())
+          both = {row_is_there};
+        else
+          for (Id& mask : both) mask = to.b.both(mask, row_is_there);
+      }
+      to.w.store(i, to.place, to.operands(), both);
+    } else {
+      to.known[i] = to.w.values(i, to.place, to.operands());
+      if (held.contains(i) && stages_.values[i].made == stage) keep(to, held, i, step);
+    }
+  }
+}
+
+// Forgets what was known inside a loop only.
+void Lowering::forget_elements(Writing& to) {
+  for (uint32_t i = 0; i < nest_.code.size(); ++i) {
+    if (stages_.values[i].scope >= Scope::column && !is_row_fold(i)) to.known[i].clear();
+  }
+}
+const std::vector<uint32_t>& Lowering::code_of(const Stage& stage) const {
+  return shape_.holds_row() ? stage.first_time : stage.per_element;
+}
+
+// Steps `first` to below `last` of a stage folded by this thread, one accumulator for each place of the vector.
+std::vector<Id> Lowering::fold_steps(Writing& to, const Stage& stage, uint32_t number, const Held& held, Id first,
+                                     Id last, Id inside, Id row_is_there, const OnFold& on_column, bool stores) {
+  std::vector<std::vector<Id>> totals;
+  for (const uint32_t fold : stage.row_folds) {
+    if (is_saved(fold)) continue;
+    std::vector<Id>& lanes = totals.emplace_back();
+    for (uint32_t lane = 0; lane < shape_.vector; ++lane)
+      lanes.push_back(to.b.variable(identity_of(to.b, nest_.code[fold].op, nest_.code[fold].dtype)));
+  }
+  const auto on_fold = [&](uint32_t fold, uint32_t lane, Id step, Id value) {
+    if (nest_.code[fold].per_column) {
+      if (on_column) on_column(fold, lane, step, value);
+      return;
+    }
+    size_t which = 0;
+    for (const uint32_t other : stage.row_folds) {
+      if (other == fold) break;
+      if (!is_saved(other)) ++which;
+    }
+    const Id total = totals[which][lane];
+    to.b.set(total, join(to.b, nest_.code[fold].op, nest_.code[fold].dtype, to.b.get(total), value));
+  };
+  const auto body = [&](Id step) {
+    write_step(to, code_of(stage), held, number, step, inside, row_is_there, on_fold, stores);
+  };
+  const auto begin = to.b.known(first), end = to.b.known(last);
+  const bool is_unrolled = begin && end && *end - *begin <= 1;
+  if (is_unrolled) {
+    if (*begin < *end) body(first);
+  } else {
+    to.b.loop(first, last, to.b.u32(1), body, shape_.holds_row());
+    forget_elements(to);
+  }
+  std::vector<Id> folded;
+  size_t which = 0;
+  for (const uint32_t fold : stage.row_folds) {
+    if (is_saved(fold)) continue;
+    std::vector<Id> lanes;
+    for (const Id total : totals[which]) lanes.push_back(to.b.get(total));
+    folded.push_back(fold_pairwise(to.b, nest_.code[fold].op, nest_.code[fold].dtype, lanes));
+    ++which;
+  }
+  return folded;
+}
+
+// The whole row: chunks of steps one after another.
+std::vector<Id> Lowering::fold_all_steps(Writing& to, const Stage& stage, uint32_t number, const Held& held, Id inside,
+                                         Id row_is_there, const OnFold& on_column, bool stores) {
+  const Id steps = to.b.u32(shape_.steps);
+  if (shape_.chunks == 1)
+    return fold_steps(to, stage, number, held, to.b.u32(0), steps, inside, row_is_there, on_column, stores);
+  std::vector<Id> totals;
+  for (const uint32_t fold : stage.row_folds)
+    totals.push_back(to.b.variable(identity_of(to.b, nest_.code[fold].op, nest_.code[fold].dtype)));
+  to.b.loop(0, shape_.chunks, [&](Id chunk) {
+    const Id first = to.b.mul(chunk, to.b.u32(shape_.chunk));
+    const Id last = to.b.min(to.b.add(first, to.b.u32(shape_.chunk)), steps);
+    const std::vector<Id> parts =
+        fold_steps(to, stage, number, held, first, last, inside, row_is_there, on_column, stores);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const Instr& fold = nest_.code[stage.row_folds[i]];
+      to.b.set(totals[i], join(to.b, fold.op, fold.dtype, to.b.get(totals[i]), parts[i]));
+    }
+  });
+  forget_elements(to);
+  std::vector<Id> folded;
+  for (const Id total : totals) folded.push_back(to.b.get(total));
+  return folded;
+}
+
+// All stages of one row.
+void Lowering::write_row(Writing& to, const Held& held, const Threads& threads, Id row_is_there,
+                         const OnFold& on_column) {
+  const Id is_first = first_thread(to, threads, row_is_there);
+  for (uint32_t number = 0; number < stages_.stages.size(); ++number) {
+    const Stage& stage = stages_.stages[number];
+    write_per_row(to, stage.per_row, is_first);
+    if (code_of(stage).empty()) continue;
+    const std::vector<Id> folded = fold_all_steps(to, stage, number, held, threads.inside, row_is_there, on_column);
+    for (size_t i = 0; i < folded.size(); ++i) {
+      const uint32_t fold = stage.row_folds[i];
+      const Instr& instr = nest_.code[fold];
+      to.known[fold] = {rounded(to.b, instr.dtype, fold_threads(to.b, shape_, instr.op, instr.dtype, folded[i]))};
+    }
+  }
+}
+
+Id Lowering::first_thread(Writing& to, const Threads& threads, Id row_is_there) {
+  return to.b.both(to.b.equal(threads.inside, to.b.u32(0)), row_is_there);
+}
+
+void Lowering::add_rows() {
+  Writing to = start("rows", shape_.block());
+  const Threads threads = threads_of(to);
+  const Id row = to.b.add(to.b.mul(to.w.index(to.b.block()), to.w.index_of(shape_.lanes)), to.w.index(threads.lane));
+  const Id is_there = rows_ % shape_.lanes == 0 ? kNoValue : to.b.less(row, to.w.index_of(rows_));
+  enter_row(to, row, is_there);
+  write_constants(to);
+  const Held held = hold_values(to);
+  write_row(to, held, threads, is_there, nullptr);
+  finish(to, {ceil_div(rows_, shape_.lanes), 1, 1});
+}
+
+}  // namespace tenon::codegen
