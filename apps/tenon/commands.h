@@ -36,5 +36,6 @@ void add_generate(CLI::App& app);
 void add_system_info(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_train(CLI::App& app);
+void add_tune(CLI::App& app);
 
 }  // namespace tenon::cli

@@ -120,6 +120,9 @@ class Compiler {
   /// Whether the kernels of a plan are worth several threads; then all functions here may be called by several at once.
   virtual bool compiles_in_parallel() const { return false; }
 
+  /// The ways to do a call that are worth trying, the usual one first; none where there is but one.
+  virtual std::vector<ir::Way> ways(const ir::Call&) const { return {}; }
+
   /// Everything that a program of this kernel depends on, as text: source, compiler, driver, chip. Programs under such
   /// a name are kept on disk between processes. Empty: compiling is as quick as reading a file.
   virtual std::string saved_as(const Kernel&) const { return {}; }

@@ -33,6 +33,9 @@ struct Epilogue {
   bool operator==(const Epilogue&) const = default;
 };
 
+/// One of the ways in which a device can do a call, all with the same bits; what the numbers mean is its own matter.
+using Way = base::SmallVector<uint32_t, 6>;
+
 /// Results are always written in row-major order.
 struct Call {
   Op op = Op::add;
@@ -40,6 +43,7 @@ struct Call {
   base::SmallVector<Operand, 2> inputs;
   base::SmallVector<Type, 1> outputs;
   Epilogue epilogue;
+  Way way;  // none: as the device sees fit
   bool operator==(const Call&) const = default;
 };
 
@@ -58,6 +62,7 @@ inline uint64_t hash(const Call& call) {
   for (const Operand& operand : call.inputs)
     h = base::mix(base::mix(h, static_cast<uint64_t>(operand.dtype)), operand.map.hash());
   for (const Type& type : call.outputs) h = base::mix_all(base::mix(h, static_cast<uint64_t>(type.dtype)), type.shape);
+  for (const uint32_t number : call.way) h = base::mix(h, number);
   return base::mix(h, (call.epilogue.bias ? 1u : 0u) | (call.epilogue.residual ? 2u : 0u) |
                           static_cast<unsigned>(call.epilogue.activation) << 2);
 }

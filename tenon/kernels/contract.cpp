@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "tenon/base/divide.h"
+#include "tenon/base/error.h"
 #include "tenon/codegen/numbers.h"
 #include "tenon/kernels/contract_problem.h"
 
@@ -170,6 +171,21 @@ int64_t contract_parts(const ir::Call& call, const ir::Limits& limits) {
 }
 bool contract_uses_tiles(const ir::Call& call, const ir::Limits& limits) {
   return uses_tiles(contract_problem(call), limits);
+}
+
+std::vector<ir::Way> contract_ways(const ir::Call& call, const ir::Limits& limits) {
+  std::vector<ContractTile> tiles = contract_tiles(call, limits);
+  const auto usual = std::find(tiles.begin(), tiles.end(), contract_tile(call, limits));
+  if (usual != tiles.end()) std::rotate(tiles.begin(), usual, usual + 1);
+  std::vector<ir::Way> made;
+  for (const ContractTile& t : tiles)
+    made.push_back({t.block_m, t.block_n, t.strip_k, t.thread_m, t.thread_n, t.threads});
+  return made;
+}
+
+ContractTile contract_tile_of(const ir::Way& way) {
+  if (way.size() != 6) base::fail("contract", "a way of {} numbers is no tile", way.size());
+  return {way[0], way[1], way[2], way[3], way[4], way[5]};
 }
 
 codegen::Module lower_contract(const ir::Call& call, const ir::Limits& limits) {

@@ -27,6 +27,11 @@ std::vector<ContractTile> contract_tiles(const ir::Call& call, const ir::Limits&
 /// The one that is taken where nobody has measured.
 ContractTile contract_tile(const ir::Call& call, const ir::Limits& limits);
 
+/// The same as ways of a call, the usual tile first.
+std::vector<ir::Way> contract_ways(const ir::Call& call, const ir::Limits& limits);
+/// The tile that is meant; fails where it is none.
+ContractTile contract_tile_of(const ir::Way& way);
+
 /// The parts in which the inner dimension is summed, each by itself, before they are added in order.
 int64_t contract_parts(const ir::Call& call, const ir::Limits& limits);
 /// Whether matrix tiles multiply.

@@ -3,6 +3,7 @@
 #include "tenon/kernels/kernels.h"
 
 #include "tenon/base/error.h"
+#include "tenon/codegen/lower.h"
 #include "tenon/kernels/attention.h"
 #include "tenon/kernels/contract.h"
 #include "tenon/kernels/copy.h"
@@ -18,7 +19,8 @@ codegen::Module lower(const ir::Call& call, const ir::Limits& limits) {
   switch (call.op) {
     case ir::Op::attention: return lower_attention(call, limits);
     case ir::Op::attention_backward: return lower_attention_backward(call, limits);
-    case ir::Op::contract: return lower_contract(call, limits);
+    case ir::Op::contract:
+      return call.way.empty() ? lower_contract(call, limits) : lower_contract(call, limits, contract_tile_of(call.way));
     case ir::Op::bitcast: return lower_bitcast(call, limits);
     case ir::Op::contiguous: return lower_contiguous(call, limits);
     case ir::Op::scan: return lower_scan(call, limits);
@@ -27,6 +29,15 @@ codegen::Module lower(const ir::Call& call, const ir::Limits& limits) {
     case ir::Op::store: return lower_store(call, limits);
     default: base::fail(ir::name(call.op), "there is no GPU kernel for this call");
   }
+}
+
+codegen::Module lower(const std::variant<ir::Call, ir::LoopNest>& kernel, const ir::Limits& limits) {
+  if (const auto* nest = std::get_if<ir::LoopNest>(&kernel)) return codegen::lower(*nest, limits);
+  return lower(std::get<ir::Call>(kernel), limits);
+}
+
+std::vector<ir::Way> ways(const ir::Call& call, const ir::Limits& limits) {
+  return call.op == ir::Op::contract ? contract_ways(call, limits) : std::vector<ir::Way>();
 }
 
 }  // namespace tenon::kernels

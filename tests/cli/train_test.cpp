@@ -43,6 +43,19 @@ TEST_F(Train, SaysWhatItDidAndWhereItIs) {
   EXPECT_TRUE(fs::exists(folder_ / "run/model/model.safetensors"));
 }
 
+TEST_F(Train, TuningTriesTilesAndWritesThemDown) {
+  const Outcome done = run("tune tiny.json --device simulated --out found.tuned");
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_NE(done.out.find("contract f32("), done.out.npos) << done.out;
+  EXPECT_TRUE(fs::exists(folder_ / "found.tuned"));
+  EXPECT_EQ(
+      bash("TENON_TUNED=found.tuned tenon train tiny.json --set device.name=simulated --quiet --stop-after 1").code, 0);
+  std::ofstream(folder_ / "bad.tuned") << "none\n";
+  EXPECT_EQ(bash("TENON_TUNED=bad.tuned tenon train tiny.json --quiet").err,
+            "tenon: [tune] bad.tuned: is not a file that tenon tune has written\n");
+  EXPECT_EQ(run("tune tiny.json").out.substr(0, 5), "cpu: ");
+}
+
 TEST_F(Train, ARunGoesOnFromInsideItsFolder) {
   ASSERT_EQ(run("train tiny.json --out run --quiet --stop-after 5").code, 0);
   const Outcome resumed = bash("cd run; tenon train --resume . --quiet --set data.train=../text.txt");

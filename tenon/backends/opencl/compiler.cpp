@@ -6,7 +6,6 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
-#include "tenon/codegen/lower.h"
 #include "tenon/device/profile.h"
 #include "tenon/kernels/kernels.h"
 #include "tenon/render/render.h"
@@ -15,11 +14,6 @@ namespace tenon::backends::opencl {
 namespace {
 
 constexpr size_t kMostSources = 1024;  // before those that nobody needs any more are forgotten
-
-codegen::Module module_of(const device::Kernel& kernel, const ir::Limits& limits) {
-  if (const auto* nest = std::get_if<ir::LoopNest>(&kernel)) return codegen::lower(*nest, limits);
-  return kernels::lower(std::get<ir::Call>(kernel), limits);
-}
 
 std::string source_of(const codegen::Dispatch& dispatch) {
   return render::render(dispatch.kernel, render::Language::opencl);
@@ -143,7 +137,7 @@ std::shared_ptr<const Built> Compiler::build_once(const std::string& source, con
 
 // None where `make` gives none.
 device::ProgramRef Compiler::assemble(const device::Kernel& kernel, const Make& make) {
-  const codegen::Module module = module_of(kernel, limits_);
+  const codegen::Module module = kernels::lower(kernel, limits_);
   auto made = std::make_shared<Compiled>();
   made->scratch = module.scratch_bytes;
   if (device::profiles()) made->what = device::describe(kernel);
@@ -175,9 +169,11 @@ device::ProgramRef Compiler::compile(const device::Kernel& kernel) {
   });
 }
 
+std::vector<ir::Way> Compiler::ways(const ir::Call& call) const { return kernels::ways(call, limits_); }
+
 std::string Compiler::saved_as(const device::Kernel& kernel) const {
   if (keeps_programs_itself(on_)) return {};
-  const codegen::Module module = module_of(kernel, limits_);
+  const codegen::Module module = kernels::lower(kernel, limits_);
   if (module.dispatches.empty()) return {};
   std::string text =
       fmt::format("opencl\n{}\n{}\n{}\n{}\n", on_.platform_name, on_.name, on_.driver, build_options(on_));

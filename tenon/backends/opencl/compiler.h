@@ -64,6 +64,7 @@ class Compiler : public device::Compiler {
 
   device::ProgramRef compile(const device::Kernel& kernel) override;
   bool compiles_in_parallel() const override { return true; }
+  std::vector<ir::Way> ways(const ir::Call& call) const override;
   std::string saved_as(const device::Kernel& kernel) const override;
   std::vector<std::byte> save(const device::Program& program) const override;
   device::ProgramRef load(const device::Kernel& kernel, std::span<const std::byte> bytes) override;

@@ -6,7 +6,6 @@
 
 #include "tenon/backends/simulated/interpreter.h"
 #include "tenon/base/error.h"
-#include "tenon/codegen/lower.h"
 #include "tenon/device/host_memory.h"
 #include "tenon/kernels/kernels.h"
 
@@ -48,13 +47,12 @@ class GpuCompiler : public device::Compiler {
 
   device::ProgramRef compile(const device::Kernel& kernel) override {
     auto made = std::make_shared<Simulated>();
-    if (const auto* nest = std::get_if<ir::LoopNest>(&kernel))
-      made->module = codegen::lower(*nest, limits_);
-    else
-      made->module = kernels::lower(std::get<ir::Call>(kernel), limits_);
+    made->module = kernels::lower(kernel, limits_);
     for (const codegen::Dispatch& dispatch : made->module.dispatches) require_limits(dispatch.kernel);
     return made;
   }
+
+  std::vector<ir::Way> ways(const ir::Call& call) const override { return kernels::ways(call, limits_); }
 
  private:
   void require_limits(const codegen::KernelIr& kernel) const {

@@ -1,0 +1,160 @@
+// `tenon tune`: which tiles of a training step's products are the quickest on a device, found by trying.
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+
+#include "apps/tenon/commands.h"
+#include "apps/tenon/output.h"
+#include "tenon/base/error.h"
+#include "tenon/device/profile.h"
+#include "tenon/device/registry.h"
+#include "tenon/exec/inspect.h"
+#include "tenon/exec/tuning.h"
+#include "tenon/io/file.h"
+#include "tenon/io/input.h"
+#include "tenon/models/lora.h"
+#include "tenon/train/model.h"
+#include "tenon/train/optimizer.h"
+#include "tenon/train/step.h"
+
+namespace tenon::cli {
+namespace {
+
+struct Wanted {
+  std::string config = "distilgpt2", device, out;
+  std::vector<std::string> settings;
+};
+
+// A call of a training step, and how often a step does it.
+struct Used {
+  ir::Call call;
+  size_t times = 0;
+};
+
+int64_t vocabulary_of(const train::Config& config) {
+  if (config.model.vocabulary > 0) return config.model.vocabulary;
+  return config.tokenizer.kind == "byte" ? 256 : config.tokenizer.vocabulary;
+}
+
+data::Batch any_batch(const train::Config& config, int64_t vocabulary) {
+  data::Batch batch;
+  batch.micro_batches = config.training.micro_batches;
+  batch.batch = config.training.batch_size / batch.micro_batches;
+  batch.length = config.sequence_length();
+  std::minstd_rand dice(1);
+  std::uniform_int_distribution<int32_t> token(0, static_cast<int32_t>(vocabulary) - 1);
+  for (int64_t i = 0; i < batch.rows() * batch.length; ++i) {
+    batch.inputs.push_back(token(dice));
+    batch.targets.push_back(token(dice));
+  }
+  return batch;
+}
+
+std::vector<Used> calls_with_ways(const plan::Plan& plan, const device::Compiler& compiler) {
+  std::vector<Used> found;
+  for (const plan::Launch& launch : plan.launches) {
+    const auto* call = std::get_if<ir::Call>(&plan.kernels[launch.kernel]);
+    if (!call || compiler.ways(*call).size() < 2) continue;
+    const auto known = std::ranges::find(found, *call, &Used::call);
+    ++(known != found.end() ? *known : found.emplace_back(*call)).times;
+  }
+  return found;
+}
+
+// Takes one step with tokens drawn at random, and notes the calls of its plan that can be done in several ways.
+std::vector<Used> calls_of_step(const train::Config& config, const device::Compiler& compiler) {
+  std::vector<Used> found;
+  const exec::WatchPlans watch([&](const plan::Plan& plan) {
+    std::vector<Used> here = calls_with_ways(plan, compiler);
+    if (here.size() >= found.size()) found = std::move(here);  // the step itself has most of them
+  });
+  const int64_t vocabulary = vocabulary_of(config);
+  const std::unique_ptr<models::CausalLm> model = train::make_model(config, vocabulary);
+  const std::unique_ptr<optim::Optimizer> optimizer = train::make_optimizer(config, models::trainable(*model));
+  model->train();
+  train::TrainingStep step(config, *model, *optimizer);
+  step.run(any_batch(config, vocabulary));
+  step.look();  // waits for it
+  return found;
+}
+
+std::string tile_text(const ir::Way& way) {
+  return way.size() < 3 ? fmt::format("{}", fmt::join(way, " ")) : fmt::format("{} x {} x {}", way[0], way[1], way[2]);
+}
+
+void run(const Wanted& wanted) {
+  train::Config config = train::load_config(wanted.config);
+  train::set_all(config, wanted.settings);
+  if (!wanted.device.empty()) config.device.name = wanted.device;
+  require_computing(config.device.name);
+  config.training.capture = false;
+  train::validate(config, wanted.config);
+  if (!wanted.out.empty()) require_no_run("tune", wanted.out);
+  device::Device& device = device::open(device::find(config.device.name));
+  print("{}: {}\n", config.device.name, device.describe().empty() ? "no description" : device.describe());
+  const std::vector<Used> calls = calls_of_step(config, device.compiler());
+  if (calls.empty()) {
+    print("{} does every call of a step in one way: there is nothing to tune\n", config.device.name);
+    return;
+  }
+  exec::Tuning& known = exec::Tuning::of(device);
+  exec::Tuning now;
+  print("{:>5}  {:>10}  {:>10}  {:<18}{}\n", "times", "usual us", "best us", "tile", "product");
+  double before = 0, after = 0;
+  for (const Used& used : calls) {
+    const exec::Tuned one = exec::tune(device, used.call);
+    print("{:>5}  {:>10.1f}  {:>10.1f}  {:<18}{}\n", used.times, one.usual_us, one.best_us, tile_text(one.way),
+          one.what);
+    before += static_cast<double>(used.times) * one.usual_us;
+    after += static_cast<double>(used.times) * one.best_us;
+    known.add(one);
+    now.add(one);
+  }
+  print("products of a step: {:.2f} ms instead of {:.2f}\n", after / 1e3, before / 1e3);
+  const bool is_kept = known.keep(device);
+  if (is_kept) print("kept for this device; it is used from now on\n");
+  if (!wanted.out.empty()) {
+    const std::string text = now.to_text();
+    io::ReplacingFile file("tune", wanted.out);
+    file.write(text);
+    file.commit();
+    print("written to {}; TENON_TUNED={} uses it elsewhere\n", wanted.out, wanted.out);
+  } else if (!is_kept) {
+    tell("nothing is kept on this machine (TENON_CACHE_DIR is empty); name a file with --out\n");
+  }
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("tune", "Find the quickest tiles of a config's products on a device");
+  command->footer(
+      "Takes one step of a config's training with tokens drawn at random, tries all tiles of its products, and keeps\n"
+      "the quickest for this device. Results of programs stay the same to the last bit: only tiles that add in the "
+      "same\n"
+      "order compete.\n"
+      "\n"
+      "Examples:\n"
+      "  tenon tune --device opencl\n"
+      "  tenon tune wiki_base --device opencl:1 --set training.batch_size=16 --out h200.tuned\n"
+      "  TENON_TUNED=h200.tuned tenon train wiki_base --set device.name=opencl");
+  const auto wanted = std::make_shared<Wanted>();
+  command->add_option("config", wanted->config, "A config file, or a preset (tenon config --list)")
+      ->type_name("CONFIG")
+      ->capture_default_str()
+      ->check(path_name());
+  command->add_option("--device", wanted->device, "The device (tenon info lists them; the config's unless given)");
+  command->add_option("--set", wanted->settings, "Change a key: training.batch_size=16; may be given several times")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--out", wanted->out, "Write what was found into a file as well, to use it elsewhere")
+      ->type_name("FILE")
+      ->check(path_name());
+  command->callback([wanted] { run(*wanted); });
+}
+
+}  // namespace tenon::cli
