@@ -115,7 +115,8 @@ void Lowering::add_columns() {
   for (const auto& [fold, offset] : partial) targets[fold] = bind_scratch(to, wide(fold), offset, true);
   const Id owns = shape_.lanes == 1 ? kNoValue : to.b.equal(threads.lane, to.b.u32(0));
   to.b.loop(0, steps, [&](Id step) {
-    std::vector<Id> masks = enter_step(to, step_of_tile(to, by_tiles, step), threads.inside);
+    std::vector<Id> masks =
+        enter_step(to, step_of_tile(to, by_tiles, step), threads.inside, size_ % shape_.width() == 0);
     if (owns != kNoValue) {
       if (masks.empty())
         masks = {owns};
@@ -185,7 +186,7 @@ void Lowering::write_tile(Writing& to, const Threads& threads, Id row_is_there, 
     else
       per_element.push_back(i);
   }
-  write_step(to, per_element, Held(), 0, tile, threads.inside, row_is_there, on_fold);
+  write_step(to, per_element, Held(), 0, tile, threads.inside, size_ % shape_.width() == 0, row_is_there, on_fold);
 }
 
 // Joins what the lanes of a block have of one column; the first lane knows the result.
