@@ -64,7 +64,7 @@ Id Accumulator::result(Builder& b) const {
                   largest);
 }
 
-Id fold_threads(Builder& b, const RowSchedule& schedule, Op op, DType dtype, Id value) {
+Id fold_threads(Builder& b, const RowSchedule& schedule, Op op, DType dtype, Id value, bool is_repeated) {
   const Scalar type = b.type_of(value);
   const uint32_t together = std::min(schedule.subgroup, schedule.threads);
   for (uint32_t distance = 1; distance < together; distance *= 2)
@@ -83,7 +83,7 @@ Id fold_threads(Builder& b, const RowSchedule& schedule, Op op, DType dtype, Id 
     const Id total = b.variable(b.shared_load(parts, first));
     b.loop(1, groups,
            [&](Id i) { b.set(total, join(b, op, dtype, b.get(total), b.shared_load(parts, b.add(first, i)))); });
-    b.barrier();
+    if (is_repeated) b.barrier();
     return b.get(total);
   }
   const uint32_t parts = b.add_shared(type, schedule.block());
@@ -98,7 +98,7 @@ Id fold_threads(Builder& b, const RowSchedule& schedule, Op op, DType dtype, Id 
   });
   b.barrier();
   const Id total = b.shared_load(parts, first);
-  b.barrier();
+  if (is_repeated) b.barrier();
   return total;
 }
 

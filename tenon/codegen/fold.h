@@ -29,7 +29,8 @@ class Accumulator {
   Id has_nan_ = kNoValue, has_0_ = kNoValue;  // variables
 };
 
-/// Of all threads of the row; every thread of the block must come here.
-Id fold_threads(Builder& b, const RowSchedule& schedule, ir::Op op, DType dtype, Id value);
+/// Of all threads of the row; every thread of the block must come here. `is_repeated`: it stands in a loop in which no
+/// other barrier keeps the threads together, so that one more is needed before its memory is written again.
+Id fold_threads(Builder& b, const RowSchedule& schedule, ir::Op op, DType dtype, Id value, bool is_repeated = true);
 
 }  // namespace tenon::codegen

@@ -134,6 +134,28 @@ void Lowering::read_held_load(Writing& to, const Held& held, uint32_t i, uint32_
   for (const Id element : elements) to.known[i].push_back(from_memory(to.b, instr.dtype, element));
 }
 
+// Where a row is held, what a later stage loads is asked for at once: one wait for memory instead of one for each
+// stage.
+void Lowering::load_early() {
+  if (!shape_.holds_row()) return;
+  uint32_t words = 0;
+  std::vector<uint32_t> early;
+  for (uint32_t number = 1; number < stages_.stages.size(); ++number) {
+    auto& code = stages_.stages[number].first_time;
+    std::erase_if(code, [&](uint32_t i) {
+      const Instr& instr = nest_.code[i];
+      if (instr.kind != Instr::Kind::load || stages_.values[i].scope != Scope::element) return false;
+      words += shape_.steps * shape_.vector;
+      if (words > RowSchedule::kHeldWords) return false;
+      early.push_back(i);
+      return true;
+    });
+  }
+  auto& first = stages_.stages[0].first_time;
+  first.insert(first.begin(), early.begin(), early.end());
+  for (const uint32_t i : early) stages_.values[i].made = 0;
+}
+
 void Lowering::keep(Writing& to, const Held& held, uint32_t i, Id step) {
   const auto& arrays = held.arrays.at(i);
   for (uint32_t lane = 0; lane < arrays.size(); ++lane) to.b.array_store(arrays[lane], step, to.value(i, lane));
@@ -261,6 +283,7 @@ std::vector<Id> Lowering::fold_all_steps(Writing& to, const Stage& stage, uint32
 void Lowering::write_row(Writing& to, const Held& held, const Threads& threads, Id row_is_there,
                          const OnFold& on_column) {
   const Id is_first = first_thread(to, threads, row_is_there);
+  const bool is_repeated = on_column != nullptr && row_folds_.size() == 1;  // there a block has rows one after another
   for (uint32_t number = 0; number < stages_.stages.size(); ++number) {
     const Stage& stage = stages_.stages[number];
     write_per_row(to, stage.per_row, is_first);
@@ -269,7 +292,8 @@ void Lowering::write_row(Writing& to, const Held& held, const Threads& threads, 
       for (size_t i = 0; i < folded.size(); ++i) {
         const uint32_t fold = stage.row_folds[i];
         const Instr& instr = nest_.code[fold];
-        to.known[fold] = {rounded(to.b, instr.dtype, fold_threads(to.b, shape_, instr.op, instr.dtype, folded[i]))};
+        to.known[fold] = {
+            rounded(to.b, instr.dtype, fold_threads(to.b, shape_, instr.op, instr.dtype, folded[i], is_repeated))};
       }
     }
     write_picks(to, number);
@@ -282,6 +306,7 @@ Id Lowering::first_thread(Writing& to, const Threads& threads, Id row_is_there) 
 
 void Lowering::add_rows() {
   pick_elements();
+  load_early();
   Writing to = start("rows", shape_.block());
   const Threads threads = threads_of(to);
   const Id row = to.b.add(to.b.mul(to.w.index(to.b.block()), to.w.index_of(shape_.lanes)), to.w.index(threads.lane));

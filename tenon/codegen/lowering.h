@@ -100,6 +100,7 @@ class Lowering {
   static Id mask_of(const std::vector<Id>& masks, uint32_t lane);
   Id folded_value(Writing& to, uint32_t fold, uint32_t lane, Id mask);
   Held hold_values(Writing& to);
+  void load_early();
   void hold_loads(Writing& to, Held& held);
   void read_held_load(Writing& to, const Held& held, uint32_t i, uint32_t stage, Id step);
   bool has_runs() const;

@@ -19,6 +19,7 @@ constexpr uint32_t kChunk = 16;        // steps that are folded into one before 
 constexpr uint32_t kMostChunks = 256;  // so that whoever folds them is not busy for long
 constexpr uint32_t kAlone = 64;        // threads of a row where every fold between threads costs barriers
 
+constexpr int64_t kLeastPart = 32;  // rows: partial results are then a fraction of what they are made of
 constexpr int64_t kLeastSide = 16;  // shorter ones are read from caches before they are gone
 constexpr int64_t kFarBytes = 32;   // apart: what memory hands out at once is then of one element
 constexpr uint32_t kTiles[] = {64, 32};
@@ -72,7 +73,7 @@ RowSchedule schedule_rows(int64_t row_size, const ir::Limits& limits) {
 
 ColumnSchedule schedule_columns(const ir::LoopNest& nest) {
   ColumnSchedule made;
-  made.part = ir::column_block(nest.rows(), nest.column_blocks);
+  made.part = std::max(kLeastPart, base::ceil_div(nest.rows(), int64_t{nest.column_blocks}));
   made.parts = base::ceil_div(nest.rows(), made.part);
   made.lanes = made.parts >= 64 ? 16 : 1;
   return made;
