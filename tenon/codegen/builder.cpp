@@ -167,6 +167,11 @@ Id Builder::min(Id a, Id b) {
   if (x && y) return *x < *y ? a : b;
   return select(less(a, b), a, b);
 }
+Id Builder::max(Id a, Id b) {
+  const auto x = known(a), y = known(b);
+  if (x && y) return *x < *y ? b : a;
+  return select(less(a, b), b, a);
+}
 Id Builder::less(Id a, Id b) {
   const Scalar type = type_of(a);
   if (type == Scalar::u32 || type == Scalar::u64) {
@@ -177,6 +182,17 @@ Id Builder::less(Id a, Id b) {
   return math(Op::less, Scalar::boolean, {a, b});
 }
 Id Builder::equal(Id a, Id b) {
+  // A position of 32 bits against an index of 64: what is above the lower half is the same for many of the former.
+  for (const auto& [narrow, wide] : {std::pair{a, b}, std::pair{b, a}}) {
+    const Inst& inst = kernel_.code[narrow];
+    if (size_of(inst.type) != 8 || is_float(inst.type) || inst.kind != Kind::math || inst.op != Op::cast) continue;
+    const Id small = inst.args[0];
+    if (type_of(small) != Scalar::u32) continue;
+    const Id all = bitcast(wide, Scalar::u64);
+    const Id above = math(Op::shr, Scalar::u64, {all, whole(Scalar::u64, 32)});
+    return both(math(Op::equal, Scalar::boolean, {above, whole(Scalar::u64, 0)}),
+                math(Op::equal, Scalar::boolean, {small, convert(all, Scalar::u32)}));
+  }
   if (is_whole_number(type_of(a))) {
     const auto x = known(a), y = known(b);
     if (x && y) return boolean(*x == *y);

@@ -52,6 +52,7 @@ class Builder {
   Id div(Id a, Id b);  // of floats, and of unsigned integers
   Id mod(Id a, Id b);  // of unsigned integers
   Id min(Id a, Id b);  // of unsigned integers
+  Id max(Id a, Id b);
   Id less(Id a, Id b);
   Id equal(Id a, Id b);
   Id both(Id a, Id b);  // of truths

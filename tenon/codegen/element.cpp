@@ -62,8 +62,11 @@ std::vector<Id> ElementWriter::indices_of(const Instr& instr, const Place& place
 
 // Whether the lanes lie beside each other in memory, beginning at a multiple of their number.
 bool ElementWriter::can_take_run(const Instr& instr, const Place& place, uint32_t lanes) const {
-  if (!place.is_run || lanes == 1 || instr.per_row || instr.map.shape().empty()) return false;
-  return is_run(instr.map, instr.map.shape().size() - 1, lanes);
+  return place.is_run && lanes > 1 && !instr.per_row && !instr.map.shape().empty() &&
+         is_run(instr.map, instr.map.shape().size() - 1, lanes);
+}
+bool ElementWriter::takes_runs(uint32_t i, uint32_t lanes) const {
+  return can_take_run(nest_.code[i], {.is_run = true}, lanes);
 }
 
 Id ElementWriter::load(const Instr& instr, const Located& at) {

@@ -38,11 +38,14 @@ class ElementWriter {
   /// What memory holds where a load reads, at one index for each axis of the space and `lanes` - 1 that follow it in
   /// memory (is_run); 0 where that is padding.
   std::vector<Id> elements(uint32_t i, std::span<const Id> indices, uint32_t lanes);
+  /// Whether neighbours along the last axis are neighbours in memory as well, so that `lanes` can be had at once.
+  bool takes_runs(uint32_t i, uint32_t lanes) const;
+  /// One index for each axis of the instruction's map.
+  std::vector<Id> indices_of(const ir::Instr& instr, const Place& place, uint32_t lane) const;
   /// Writes what a store stores; `masks`: for each lane, or one for all, or none.
   void store(uint32_t i, const Place& place, const Operand& operand, std::span<const Id> masks);
 
  private:
-  std::vector<Id> indices_of(const ir::Instr& instr, const Place& place, uint32_t lane) const;
   bool can_take_run(const ir::Instr& instr, const Place& place, uint32_t lanes) const;
   Id load(const ir::Instr& instr, const Located& at);
   Id checked_index(const ir::Instr& instr, Id index, Id valid);

@@ -34,7 +34,7 @@ void Lowering::save_row_folds() {
     for (size_t i = 0; i < totals.size(); ++i) {
       const uint32_t fold = stage.row_folds[i];
       const Instr& instr = nest_.code[fold];
-      const Id folded = fold_threads(to.b, shape_, instr.op, instr.dtype, totals[i]);
+      const Id folded = fold_threads(to.b, shape_, instr.op, instr.dtype, totals[i], false);
       to.known[fold] = {rounded(to.b, instr.dtype, folded)};
       saved[fold] = new_scratch(wide(fold), rows_);
       const uint32_t target = bind_scratch(to, wide(fold), saved[fold], true);
@@ -49,6 +49,7 @@ void Lowering::add_columns() {
   const ColumnSchedule columns = schedule_columns(nest_);
   const bool by_tiles = row_folds_.empty() || !saved_.empty();
   const uint32_t steps = by_tiles ? 1 : shape_.steps;
+  if (!by_tiles) load_early();
   Writing to = start("columns", shape_.block());
   const Threads threads = threads_of(to);
   const Id part = to.w.index(to.b.block(0));
@@ -115,7 +116,8 @@ void Lowering::add_columns() {
   for (const auto& [fold, offset] : partial) targets[fold] = bind_scratch(to, wide(fold), offset, true);
   const Id owns = shape_.lanes == 1 ? kNoValue : to.b.equal(threads.lane, to.b.u32(0));
   to.b.loop(0, steps, [&](Id step) {
-    std::vector<Id> masks = enter_step(to, step_of_tile(to, by_tiles, step), threads.inside);
+    std::vector<Id> masks =
+        enter_step(to, step_of_tile(to, by_tiles, step), threads.inside, size_ % shape_.width() == 0);
     if (owns != kNoValue) {
       if (masks.empty())
         masks = {owns};
@@ -185,7 +187,7 @@ void Lowering::write_tile(Writing& to, const Threads& threads, Id row_is_there, 
     else
       per_element.push_back(i);
   }
-  write_step(to, per_element, Held(), 0, tile, threads.inside, row_is_there, on_fold);
+  write_step(to, per_element, Held(), 0, tile, threads.inside, size_ % shape_.width() == 0, row_is_there, on_fold);
 }
 
 // Joins what the lanes of a block have of one column; the first lane knows the result.
@@ -220,18 +222,32 @@ void Lowering::add_folded_columns(const ColumnSchedule& columns, const std::map<
   const Id safe = is_there == kNoValue ? column : to.b.select(is_there, column, to.w.index_of(0));
   to.place.element = {to.w.unravel(safe, {element_dims_.data(), element_dims_.size()})};
   write_constants(to);
+  std::map<uint32_t, uint32_t> from;
+  std::map<uint32_t, Id> totals;
+  for (const uint32_t fold : column_folds_) {
+    totals[fold] = to.b.variable(identity_of(to.b, nest_.code[fold].op, nest_.code[fold].dtype));
+    if (columns.parts > 0) from[fold] = bind_scratch(to, wide(fold), partial.at(fold), false);
+  }
+  // All folds in one loop, and it unrolled, so that much is on its way at once.
+  const auto fold_part = [&](Id part) {
+    const Id at = to.b.add(to.b.mul(to.w.index(part), to.w.index_of(size_)), safe);
+    for (const uint32_t fold : column_folds_) {
+      const Instr& instr = nest_.code[fold];
+      const Id value = from_memory(to.b, wide(fold), to.b.load(from[fold], at));
+      to.b.set(totals[fold], join(to.b, instr.op, instr.dtype, to.b.get(totals[fold]), value));
+    }
+  };
+  const auto parts = static_cast<uint32_t>(columns.parts);
+  const uint32_t turns = parts / lanes;
+  to.b.loop(
+      0, turns, [&](Id turn) { fold_part(to.b.add(to.b.mul(turn, to.b.u32(lanes)), lane)); }, turns <= 32);
+  if (parts % lanes != 0) {
+    const Id last = to.b.add(to.b.u32(turns * lanes), lane);
+    to.b.branch(to.b.less(last, to.b.u32(parts)), [&] { fold_part(last); });
+  }
   for (const uint32_t fold : column_folds_) {
     const Instr& instr = nest_.code[fold];
-    const DType dtype = wide(fold);
-    const Id total = to.b.variable(identity_of(to.b, instr.op, instr.dtype));
-    if (columns.parts > 0) {
-      const uint32_t from = bind_scratch(to, dtype, partial.at(fold), false);
-      to.b.loop(lane, to.b.u32(static_cast<uint64_t>(columns.parts)), to.b.u32(lanes), [&](Id part) {
-        const Id at = to.b.add(to.b.mul(to.w.index(part), to.w.index_of(size_)), safe);
-        to.b.set(total,
-                 join(to.b, instr.op, instr.dtype, to.b.get(total), from_memory(to.b, dtype, to.b.load(from, at))));
-      });
-    }
+    const Id total = totals[fold];
     Id folded = to.b.get(total);
     if (lanes > 1) {
       const uint32_t array = to.b.add_shared(to.b.type_of(folded), wide_block * lanes);

@@ -2,6 +2,8 @@
 //
 // What later stages read again is held in registers where it fits, and computed anew where it does not.
 
+#include <algorithm>
+
 #include "tenon/base/divide.h"
 #include "tenon/codegen/fold.h"
 #include "tenon/codegen/lowering.h"
@@ -24,20 +26,22 @@ Id Lowering::enter_row(Writing& to, Id row, Id is_there) {
   return safe;
 }
 
-// The elements of a step; those behind the end of the row are element 0, and have a mask that says so.
-std::vector<Id> Lowering::enter_step(Writing& to, Id step, Id inside) {
+// Whether the elements of a thread's step are neighbours along the last axis: all of them in one row of it.
+bool Lowering::has_runs() const {
+  return size_ % shape_.vector == 0 && !element_dims_.empty() && element_dims_.back() % shape_.vector == 0;
+}
+
+// The elements of a step; those behind the end of the row (never of a full step) are element 0, and have a mask that
+// says so.
+std::vector<Id> Lowering::enter_step(Writing& to, Id step, Id inside, bool is_full) {
   const uint32_t lanes = shape_.vector;
   const Id first = to.b.mul(to.b.add(to.b.mul(to.w.index(step), to.w.index_of(shape_.threads)), to.w.index(inside)),
                             to.w.index_of(lanes));
-  const bool is_even = size_ % lanes == 0;
-  const bool is_full = size_ % shape_.width() == 0;
   const Id end = to.w.index_of(size_), zero = to.w.index_of(0);
   to.place.element.assign(lanes, {});
   to.place.is_run = false;
   std::vector<Id> masks;
-  // Neighbours along the last axis: all of them in one row of it.
-  const bool is_run = is_even && !element_dims_.empty() && element_dims_.back() % lanes == 0;
-  if (is_run) {
+  if (has_runs()) {
     Id safe = first;
     if (!is_full) {
       masks = {to.b.less(first, end)};
@@ -75,6 +79,7 @@ Id Lowering::folded_value(Writing& to, uint32_t fold, uint32_t lane, Id mask) {
 // Values that are held from stage to stage where there are several steps: an array for each lane, read when first
 Lowering::Held Lowering::hold_values(Writing& to) {
   Held held;
+  if (!shape_.holds_row()) hold_loads(to, held);
   if (!shape_.holds_row() || shape_.steps <= 1) return held;
   for (uint32_t i = 0; i < nest_.code.size(); ++i) {
     if (!stages_.outlives_its_stage(i) || is_fold(nest_.code[i])) continue;
@@ -83,6 +88,74 @@ Lowering::Held Lowering::hold_values(Writing& to) {
   }
   return held;
 }
+// Of rows too long to be held: what several stages load, as long as there are registers for it.
+void Lowering::hold_loads(Writing& to, Held& held) {
+  if (shape_.chunks > 1 || !has_runs() || shape_.vector % 2 != 0) return;
+  uint32_t words = 0;
+  for (uint32_t i = 0; i < nest_.code.size(); ++i) {
+    const Instr& instr = nest_.code[i];
+    const size_t bytes = size_of(instr.dtype);
+    if (instr.kind != Instr::Kind::load || (bytes != 2 && bytes != 4) || !to.w.takes_runs(i, shape_.vector)) continue;
+    const auto readers = std::count_if(stages_.stages.begin(), stages_.stages.end(), [&](const Stage& stage) {
+      return std::find(stage.per_element.begin(), stage.per_element.end(), i) != stage.per_element.end();
+    });
+    const auto of_step = static_cast<uint32_t>(shape_.vector * bytes / 4);
+    if (readers < 2 || words + of_step * shape_.steps > RowSchedule::kHeldWords) continue;
+    words += of_step * shape_.steps;
+    const Scalar word = bytes == 2 ? Scalar::u32 : in_memory(instr.dtype);
+    for (uint32_t k = 0; k < of_step; ++k) held.loads[i].push_back(to.b.add_array(word, shape_.steps));
+  }
+}
+
+// From memory in the stage that comes first, from registers in those that follow.
+void Lowering::read_held_load(Writing& to, const Held& held, uint32_t i, uint32_t stage, Id step) {
+  const Instr& instr = nest_.code[i];
+  const std::vector<uint32_t>& arrays = held.loads.at(i);
+  const bool are_pairs = arrays.size() < shape_.vector;
+  std::vector<Id> elements;
+  if (stages_.values[i].made == stage) {
+    elements = to.w.elements(i, to.w.indices_of(instr, to.place, 0), shape_.vector);
+    for (uint32_t k = 0; k < arrays.size(); ++k) {
+      const Id word =
+          !are_pairs
+              ? elements[k]
+              : to.b.math(ir::Op::bit_or, Scalar::u32,
+                          {elements[2 * k], to.b.math(ir::Op::shl, Scalar::u32, {elements[2 * k + 1], to.b.u32(16)})});
+      to.b.array_store(arrays[k], step, word);
+    }
+  } else {
+    for (const uint32_t array : arrays) {
+      const Id word = to.b.array_load(array, step);
+      elements.push_back(are_pairs ? to.b.math(ir::Op::bit_and, Scalar::u32, {word, to.b.u32(0xFFFF)}) : word);
+      if (are_pairs) elements.push_back(to.b.math(ir::Op::shr, Scalar::u32, {word, to.b.u32(16)}));
+    }
+  }
+  to.known[i].clear();
+  for (const Id element : elements) to.known[i].push_back(from_memory(to.b, instr.dtype, element));
+}
+
+// Where a row is held, what a later stage loads is asked for at once: one wait for memory instead of one for each
+// stage.
+void Lowering::load_early() {
+  if (!shape_.holds_row()) return;
+  uint32_t words = 0;
+  std::vector<uint32_t> early;
+  for (uint32_t number = 1; number < stages_.stages.size(); ++number) {
+    auto& code = stages_.stages[number].first_time;
+    std::erase_if(code, [&](uint32_t i) {
+      const Instr& instr = nest_.code[i];
+      if (instr.kind != Instr::Kind::load || stages_.values[i].scope != Scope::element) return false;
+      words += shape_.steps * shape_.vector;
+      if (words > RowSchedule::kHeldWords) return false;
+      early.push_back(i);
+      return true;
+    });
+  }
+  auto& first = stages_.stages[0].first_time;
+  first.insert(first.begin(), early.begin(), early.end());
+  for (const uint32_t i : early) stages_.values[i].made = 0;
+}
+
 void Lowering::keep(Writing& to, const Held& held, uint32_t i, Id step) {
   const auto& arrays = held.arrays.at(i);
   for (uint32_t lane = 0; lane < arrays.size(); ++lane) to.b.array_store(arrays[lane], step, to.value(i, lane));
@@ -91,8 +164,8 @@ void Lowering::fetch(Writing& to, const Held& held, uint32_t i, Id step) {
   for (const uint32_t array : held.arrays.at(i)) to.known[i].push_back(to.b.array_load(array, step));
 }
 void Lowering::write_step(Writing& to, const std::vector<uint32_t>& code, const Held& held, uint32_t stage, Id step,
-                          Id inside, Id row_is_there, const OnFold& on_fold, bool stores) {
-  const std::vector<Id> masks = enter_step(to, step, inside);
+                          Id inside, bool is_full, Id row_is_there, const OnFold& on_fold, bool stores) {
+  const std::vector<Id> masks = enter_step(to, step, inside, is_full);
   for (const uint32_t i : code) {
     const Instr& instr = nest_.code[i];
     if (is_saved(i)) continue;
@@ -114,6 +187,8 @@ void Lowering::write_step(Writing& to, const std::vector<uint32_t>& code, const 
           for (Id& mask : both) mask = to.b.both(mask, row_is_there);
       }
       to.w.store(i, to.place, to.operands(), both);
+    } else if (held.contains_load(i)) {
+      read_held_load(to, held, i, stage, step);
     } else {
       to.known[i] = to.w.values(i, to.place, to.operands());
       if (held.contains(i) && stages_.values[i].made == stage) keep(to, held, i, step);
@@ -131,15 +206,31 @@ const std::vector<uint32_t>& Lowering::code_of(const Stage& stage) const {
   return shape_.holds_row() ? stage.first_time : stage.per_element;
 }
 
+// Steps `first` to below `last`: full ones, and behind them the one that reaches beyond the end of the row, if any.
+void Lowering::walk_steps(Writing& to, Id first, Id last, bool unroll,
+                          const std::function<void(Id step, bool is_full)>& body) {
+  const uint32_t full = shape_.full_steps();
+  const auto walk = [&](Id begin, Id end, bool is_full) {
+    const auto from = to.b.known(begin), until = to.b.known(end);
+    if (from && until && *until <= *from + 1) {
+      if (*from < *until) body(begin, is_full);
+    } else {
+      to.b.loop(
+          begin, end, to.b.u32(1), [&](Id step) { body(step, is_full); }, unroll);
+    }
+  };
+  if (full == shape_.steps) return walk(first, last, true);
+  const Id middle = to.b.u32(full);
+  if (full > 0) walk(first, to.b.min(last, middle), true);
+  walk(to.b.max(first, middle), last, false);
+}
+
 // Steps `first` to below `last` of a stage folded by this thread, one accumulator for each place of the vector.
 std::vector<Id> Lowering::fold_steps(Writing& to, const Stage& stage, uint32_t number, const Held& held, Id first,
                                      Id last, Id inside, Id row_is_there, const OnFold& on_column, bool stores) {
-  std::vector<std::vector<Id>> totals;
+  std::vector<Accumulator> totals;
   for (const uint32_t fold : stage.row_folds) {
-    if (is_saved(fold)) continue;
-    std::vector<Id>& lanes = totals.emplace_back();
-    for (uint32_t lane = 0; lane < shape_.vector; ++lane)
-      lanes.push_back(to.b.variable(identity_of(to.b, nest_.code[fold].op, nest_.code[fold].dtype)));
+    if (!is_saved(fold)) totals.emplace_back(to.b, nest_.code[fold].op, nest_.code[fold].dtype, shape_.vector);
   }
   const auto on_fold = [&](uint32_t fold, uint32_t lane, Id step, Id value) {
     if (nest_.code[fold].per_column) {
@@ -151,29 +242,15 @@ std::vector<Id> Lowering::fold_steps(Writing& to, const Stage& stage, uint32_t n
       if (other == fold) break;
       if (!is_saved(other)) ++which;
     }
-    const Id total = totals[which][lane];
-    to.b.set(total, join(to.b, nest_.code[fold].op, nest_.code[fold].dtype, to.b.get(total), value));
+    totals[which].add(to.b, lane, value);
   };
-  const auto body = [&](Id step) {
-    write_step(to, code_of(stage), held, number, step, inside, row_is_there, on_fold, stores);
+  const auto body = [&](Id step, bool is_full) {
+    write_step(to, code_of(stage), held, number, step, inside, is_full, row_is_there, on_fold, stores);
+    if (shape_.steps > 1) forget_elements(to);
   };
-  const auto begin = to.b.known(first), end = to.b.known(last);
-  const bool is_unrolled = begin && end && *end - *begin <= 1;
-  if (is_unrolled) {
-    if (*begin < *end) body(first);
-  } else {
-    to.b.loop(first, last, to.b.u32(1), body, shape_.holds_row());
-    forget_elements(to);
-  }
+  walk_steps(to, first, last, shape_.chunks == 1, body);
   std::vector<Id> folded;
-  size_t which = 0;
-  for (const uint32_t fold : stage.row_folds) {
-    if (is_saved(fold)) continue;
-    std::vector<Id> lanes;
-    for (const Id total : totals[which]) lanes.push_back(to.b.get(total));
-    folded.push_back(fold_pairwise(to.b, nest_.code[fold].op, nest_.code[fold].dtype, lanes));
-    ++which;
-  }
+  for (const Accumulator& total : totals) folded.push_back(total.result(to.b));
   return folded;
 }
 
@@ -206,16 +283,20 @@ std::vector<Id> Lowering::fold_all_steps(Writing& to, const Stage& stage, uint32
 void Lowering::write_row(Writing& to, const Held& held, const Threads& threads, Id row_is_there,
                          const OnFold& on_column) {
   const Id is_first = first_thread(to, threads, row_is_there);
+  const bool is_repeated = on_column != nullptr && row_folds_.size() == 1;  // there a block has rows one after another
   for (uint32_t number = 0; number < stages_.stages.size(); ++number) {
     const Stage& stage = stages_.stages[number];
     write_per_row(to, stage.per_row, is_first);
-    if (code_of(stage).empty()) continue;
-    const std::vector<Id> folded = fold_all_steps(to, stage, number, held, threads.inside, row_is_there, on_column);
-    for (size_t i = 0; i < folded.size(); ++i) {
-      const uint32_t fold = stage.row_folds[i];
-      const Instr& instr = nest_.code[fold];
-      to.known[fold] = {rounded(to.b, instr.dtype, fold_threads(to.b, shape_, instr.op, instr.dtype, folded[i]))};
+    if (!code_of(stage).empty()) {
+      const std::vector<Id> folded = fold_all_steps(to, stage, number, held, threads.inside, row_is_there, on_column);
+      for (size_t i = 0; i < folded.size(); ++i) {
+        const uint32_t fold = stage.row_folds[i];
+        const Instr& instr = nest_.code[fold];
+        to.known[fold] = {
+            rounded(to.b, instr.dtype, fold_threads(to.b, shape_, instr.op, instr.dtype, folded[i], is_repeated))};
+      }
     }
+    write_picks(to, number);
   }
 }
 
@@ -224,6 +305,8 @@ Id Lowering::first_thread(Writing& to, const Threads& threads, Id row_is_there) 
 }
 
 void Lowering::add_rows() {
+  pick_elements();
+  load_early();
   Writing to = start("rows", shape_.block());
   const Threads threads = threads_of(to);
   const Id row = to.b.add(to.b.mul(to.w.index(to.b.block()), to.w.index_of(shape_.lanes)), to.w.index(threads.lane));

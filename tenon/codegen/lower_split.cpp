@@ -77,7 +77,7 @@ void Lowering::add_folded_parts(const Stage& stage, const std::vector<size_t>& p
       const Id part = from_memory(to.b, dtype, to.b.load(from, at));
       to.b.set(total, join(to.b, instr.op, instr.dtype, to.b.get(total), part));
     });
-    const Id folded = fold_threads(to.b, alone, instr.op, instr.dtype, to.b.get(total));
+    const Id folded = fold_threads(to.b, alone, instr.op, instr.dtype, to.b.get(total), false);
     saved_[fold] = new_scratch(dtype, rows_);
     const uint32_t target = bind_scratch(to, dtype, saved_[fold], true);
     to.b.branch(to.b.equal(thread, to.b.u32(0)), [&] { to.b.store(target, row, to_memory(to.b, dtype, folded)); });

@@ -1,12 +1,13 @@
 // What the kinds of kernels of lower.cpp have in common: the nest, its stages, the dispatches made so far and the
-// scratch memory between them. Each kind is written in a file of its own: lower_flat, lower_tiles, lower_rows,
-// lower_split, lower_columns.
+// scratch memory between them. Each kind is written in a file of its own: lower_flat, lower_tiles, lower_rows (and
+// lower_picks), lower_split, lower_columns.
 
 #pragma once
 
 #include <array>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -63,6 +64,8 @@ class Lowering {
 
   // lower_flat.cpp
   void add_flat();
+  bool has_row_values() const;
+  void add_flat_rows(uint32_t lanes, uint32_t turns);
   uint32_t flat_lanes() const;
   bool stores_rows_only() const;
   void set_flat_place(Writing& to, Id position, uint32_t lanes);
@@ -83,28 +86,47 @@ class Lowering {
   /// needed in a step.
   struct Held {
     std::map<uint32_t, std::vector<uint32_t>> arrays;
+    /// Loads that are kept as they lie in memory, two 16-bit elements to a word: an array for each word of a step.
+    std::map<uint32_t, std::vector<uint32_t>> loads;
     bool contains(uint32_t i) const { return arrays.contains(i); }
+    bool contains_load(uint32_t i) const { return loads.contains(i); }
   };
   using OnFold = std::function<void(uint32_t fold, uint32_t lane, Id step, Id value)>;
   void add_rows();
   Threads threads_of(Writing& to) const;
   Id first_thread(Writing& to, const Threads& threads, Id row_is_there);
   Id enter_row(Writing& to, Id row, Id is_there);
-  std::vector<Id> enter_step(Writing& to, Id step, Id inside);
+  std::vector<Id> enter_step(Writing& to, Id step, Id inside, bool is_full);
   static Id mask_of(const std::vector<Id>& masks, uint32_t lane);
   Id folded_value(Writing& to, uint32_t fold, uint32_t lane, Id mask);
   Held hold_values(Writing& to);
+  void load_early();
+  void hold_loads(Writing& to, Held& held);
+  void read_held_load(Writing& to, const Held& held, uint32_t i, uint32_t stage, Id step);
+  bool has_runs() const;
   void keep(Writing& to, const Held& held, uint32_t i, Id step);
   void fetch(Writing& to, const Held& held, uint32_t i, Id step);
   void forget_elements(Writing& to);
   const std::vector<uint32_t>& code_of(const Stage& stage) const;
   void write_step(Writing& to, const std::vector<uint32_t>& code, const Held& held, uint32_t stage, Id step, Id inside,
-                  Id row_is_there, const OnFold& on_fold, bool stores = true);
+                  bool is_full, Id row_is_there, const OnFold& on_fold, bool stores = true);
+  void walk_steps(Writing& to, Id first, Id last, bool unroll, const std::function<void(Id step, bool is_full)>& body);
   std::vector<Id> fold_steps(Writing& to, const Stage& stage, uint32_t number, const Held& held, Id first, Id last,
                              Id inside, Id row_is_there, const OnFold& on_column, bool stores = true);
   std::vector<Id> fold_all_steps(Writing& to, const Stage& stage, uint32_t number, const Held& held, Id inside,
                                  Id row_is_there, const OnFold& on_column, bool stores = true);
   void write_row(Writing& to, const Held& held, const Threads& threads, Id row_is_there, const OnFold& on_column);
+
+  // lower_picks.cpp
+  /// A sum over a row that is one element of it.
+  struct Pick {
+    uint32_t fold = 0, value = 0, index = 0;  // the sum; what of the element; where it is, `first` further on
+    int64_t first = 0;
+    std::vector<uint32_t> code = {};  // that makes the value
+  };
+  std::optional<Pick> pick_of(uint32_t fold) const;
+  void pick_elements();
+  void write_picks(Writing& to, uint32_t stage);
 
   // lower_split.cpp
   bool is_worth_splitting() const;
@@ -126,7 +148,7 @@ class Lowering {
 
   const ir::LoopNest& nest_;
   const ir::Limits& limits_;
-  const Stages stages_;
+  Stages stages_;
   const int64_t rows_, size_;
   const std::vector<int64_t> row_dims_, element_dims_;
   std::vector<uint32_t> row_folds_, column_folds_;
@@ -136,6 +158,7 @@ class Lowering {
   std::map<uint32_t, size_t> saved_;  // row folds that stand in scratch memory, and where
   std::map<uint32_t, uint32_t> saved_buffers_;
   std::map<Scalar, uint32_t> lane_arrays_;
+  std::map<uint32_t, std::vector<Pick>> picks_;  // by the stage at whose end they are known
 };
 
 }  // namespace tenon::codegen

@@ -29,8 +29,8 @@ Id pack_bf16(Builder& b, Id x) {
   const Id upper = b.math(Op::shr, Scalar::u32, {bits, b.u32(16)});
   const Id odd = b.math(Op::bit_and, Scalar::u32, {upper, b.u32(1)});
   const Id carried = b.add(b.add(bits, b.u32(0x7FFF)), odd);
-  const Id quiet = b.math(Op::bit_or, Scalar::u32, {upper, b.u32(0x40)});
-  return b.select(is_nan(b, x), quiet, b.math(Op::shr, Scalar::u32, {carried, b.u32(16)}));
+  const Id quiet = b.math(Op::bit_or, Scalar::u32, {bits, b.u32(0x400000)});
+  return b.math(Op::shr, Scalar::u32, {b.select(is_nan(b, x), quiet, carried), b.u32(16)});
 }
 Id unpack_bf16(Builder& b, Id bits) { return b.bitcast(b.math(Op::shl, Scalar::u32, {bits, b.u32(16)}), Scalar::f32); }
 

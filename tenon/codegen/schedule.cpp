@@ -19,6 +19,7 @@ constexpr uint32_t kChunk = 16;        // steps that are folded into one before 
 constexpr uint32_t kMostChunks = 256;  // so that whoever folds them is not busy for long
 constexpr uint32_t kAlone = 64;        // threads of a row where every fold between threads costs barriers
 
+constexpr int64_t kLeastPart = 32;  // rows: partial results are then a fraction of what they are made of
 constexpr int64_t kLeastSide = 16;  // shorter ones are read from caches before they are gone
 constexpr int64_t kFarBytes = 32;   // apart: what memory hands out at once is then of one element
 constexpr uint32_t kTiles[] = {64, 32};
@@ -51,6 +52,7 @@ size_t tile_bytes(uint32_t size, DType dtype) {
 
 RowSchedule schedule_rows(int64_t row_size, const ir::Limits& limits) {
   RowSchedule made;
+  made.size = row_size;
   made.vector = std::max<uint32_t>(1, limits.vector);
   made.subgroup = std::bit_floor(std::clamp<uint32_t>(limits.subgroup, 1, 32));
   const uint32_t group = made.subgroup > 1 ? made.subgroup : 16;
@@ -71,16 +73,25 @@ RowSchedule schedule_rows(int64_t row_size, const ir::Limits& limits) {
 
 ColumnSchedule schedule_columns(const ir::LoopNest& nest) {
   ColumnSchedule made;
-  made.part = ir::column_block(nest.rows(), nest.column_blocks);
+  made.part = std::max(kLeastPart, base::ceil_div(nest.rows(), int64_t{nest.column_blocks}));
   made.parts = base::ceil_div(nest.rows(), made.part);
   made.lanes = made.parts >= 64 ? 16 : 1;
   return made;
+}
+
+bool may_overwrite_indices(const ir::LoopNest& nest) {
+  const bool overwrites = std::any_of(nest.in_place.begin(), nest.in_place.end(),
+                                      [](uint32_t input) { return input != ir::LoopNest::kFresh; });
+  return overwrites && std::any_of(nest.code.begin(), nest.code.end(), [](const ir::Instr& instr) {
+           return instr.kind == ir::Instr::Kind::gather && !instr.per_row;
+         });
 }
 
 std::optional<TileSchedule> schedule_tiles(const ir::LoopNest& nest, const ir::Limits& limits) {
   using Kind = ir::Instr::Kind;
   if (nest.space.size() < 2 || nest.row_rank >= nest.space.size() || nest.space.back() < kLeastSide)
     return std::nullopt;
+  if (may_overwrite_indices(nest)) return std::nullopt;
   TileSchedule made;
   made.threads = std::bit_floor(flat_threads(limits));
   std::map<size_t, std::vector<uint32_t>> along;
@@ -114,6 +125,19 @@ std::optional<TileSchedule> schedule_tiles(const ir::LoopNest& nest, const ir::L
   }
   if (made.loads.empty()) return std::nullopt;
   return made;
+}
+
+uint32_t row_turns(int64_t groups, uint32_t threads) {
+  uint32_t best = 0;
+  int64_t least = 0;
+  for (uint32_t turns = 3; turns <= 8; ++turns) {  // the one with the fewest places behind the end of the row
+    const int64_t block = int64_t{threads} * turns;
+    const int64_t places = base::ceil_div(groups, block) * block;
+    if (groups < block || (best != 0 && places > least)) continue;
+    best = turns;
+    least = places;
+  }
+  return best;
 }
 
 uint32_t flat_threads(const ir::Limits& limits) { return std::clamp(limits.max_threads, 1u, kBlock); }

@@ -27,11 +27,16 @@ struct RowSchedule {
   uint32_t steps = 0;
   uint32_t chunk = 1;
   uint32_t chunks = 1;
+  int64_t size = 0;  // of the row
 
   uint32_t block() const { return threads * lanes; }
   uint32_t width() const { return threads * vector; }  // elements of a step
+  uint32_t full_steps() const { return static_cast<uint32_t>(size / width()); }
   /// Whether a thread can hold its elements of a row in registers from one stage to the next.
   bool holds_row() const { return steps * vector <= 16; }
+  /// Words of a thread for loads that several stages read, where it cannot hold all values: with 1024 threads a block
+  /// there are 64 registers.
+  static constexpr uint32_t kHeldWords = 32;
 };
 RowSchedule schedule_rows(int64_t row_size, const ir::Limits& limits);
 
@@ -54,8 +59,16 @@ struct TileSchedule {
   /// axis lie in different banks.
   static uint32_t pitch(uint32_t size, size_t bytes) { return size + static_cast<uint32_t>(bytes < 4 ? 4 / bytes : 1); }
 };
+/// Whether an index may be read behind a store to its memory, by a thread that has nothing to do at that place.
+bool may_overwrite_indices(const ir::LoopNest& nest);
+
 /// Nothing where it would not pay, or shared memory is too small.
 std::optional<TileSchedule> schedule_tiles(const ir::LoopNest& nest, const ir::Limits& limits);
+
+/// Where a block of a kernel that folds nothing stays in one row, so that its threads compute what belongs to the row
+/// once for several elements: how often a thread goes on to the next of its `groups` of neighbours. 0 where rows are
+/// too short for that.
+uint32_t row_turns(int64_t groups, uint32_t threads);
 
 /// Threads of a block where there is nothing to fold.
 uint32_t flat_threads(const ir::Limits& limits);

@@ -1,0 +1,167 @@
+// Rows that are too long for their values to be held: they are read from memory once, steps that reach beyond the end
+// are apart from the others, and a sum that is one element is looked up. And all of it gives what it should.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tenon/codegen/lower.h"
+#include "tenon/codegen/schedule.h"
+#include "tenon/tenon.h"
+
+namespace tenon {
+namespace {
+
+using codegen::Inst;
+using ir::Instr;
+using ir::Op;
+
+ir::Limits gpu() {
+  ir::Limits limits;
+  limits.max_threads = 1024;
+  limits.subgroup = 32;
+  limits.processors = 2;
+  limits.shared_bytes = 48 << 10;
+  limits.vector = 4;
+  return limits;
+}
+
+/// max and sum(exp(x - max)) of each row, and the sum of those elements whose position is the row's target.
+struct Statistics : ir::LoopNest {
+  Statistics(int64_t elements, DType dtype) {
+    space = {8, elements};
+    row_rank = 1;
+    inputs = 2;
+    const uint32_t x = load(0, ir::IndexMap(space), dtype, false);
+    const uint32_t wide = apply(Op::cast, {x}, DType::f32, false);
+    const uint32_t most = fold(Op::max, wide);
+    const uint32_t centred = apply(Op::add, {wide, apply(Op::neg, {most}, DType::f32, true)}, DType::f32, false);
+    const uint32_t sum = fold(Op::sum, apply(Op::exp, {centred}, DType::f32, false));
+    Instr ramp{.kind = Instr::Kind::ramp, .dtype = DType::i64};
+    ramp.map = ir::IndexMap({elements});
+    ramp.map.apply({Op::reshape, ir::ShapeAttrs{{1, elements}}});
+    ramp.map.apply({Op::expand, ir::ShapeAttrs{space}});
+    code.push_back(ramp);
+    const auto position = static_cast<uint32_t>(code.size() - 1);
+    const uint32_t target = load(1, ir::IndexMap({space[0]}), DType::i64, true);
+    const uint32_t hit = apply(Op::equal, {position, target}, DType::boolean, false);
+    code.push_back({.kind = Instr::Kind::number, .dtype = DType::f32, .per_row = true});
+    const uint32_t picked =
+        fold(Op::sum, apply(Op::where, {hit, centred, static_cast<uint32_t>(code.size() - 1)}, DType::f32, false));
+    store(sum);
+    store(picked);
+  }
+
+ private:
+  uint32_t add(Instr instr) {
+    code.push_back(std::move(instr));
+    return static_cast<uint32_t>(code.size() - 1);
+  }
+  uint32_t load(uint32_t buffer, const ir::IndexMap& map, DType dtype, bool per_row) {
+    return add({.kind = Instr::Kind::load, .dtype = dtype, .per_row = per_row, .buffer = buffer, .map = map});
+  }
+  uint32_t apply(Op op, std::initializer_list<uint32_t> args, DType dtype, bool per_row) {
+    Instr made{.kind = Instr::Kind::apply, .op = op, .dtype = dtype, .per_row = per_row};
+    for (const uint32_t arg : args) made.args.push_back(arg);
+    return add(made);
+  }
+  uint32_t fold(Op op, uint32_t arg) {
+    Instr made{.kind = Instr::Kind::reduce, .op = op, .per_row = true};
+    made.args.push_back(arg);
+    return add(made);
+  }
+  void store(uint32_t arg) {
+    Instr made{.kind = Instr::Kind::store, .per_row = true, .buffer = inputs + outputs++};
+    made.map = ir::IndexMap({space[0]});
+    made.args.push_back(arg);
+    add(made);
+  }
+};
+
+codegen::KernelIr kernel_of(const ir::LoopNest& nest) {
+  const codegen::Module made = codegen::lower(nest, gpu());
+  EXPECT_EQ(made.dispatches.size(), 1u);
+  return made.dispatches[0].kernel;
+}
+
+/// Loads of neighbours from the rows: each stands once in the code of a walk, and once for the step behind it.
+int wide_loads(const codegen::KernelIr& kernel) {
+  int count = 0;
+  for (const Inst& inst : kernel.code) count += inst.kind == Inst::Kind::load && inst.slot == 0 && inst.width == 4;
+  return count;
+}
+
+TEST(LongRows, AreReadFromMemoryOnceWhereRegistersHoldThem) {
+  const codegen::KernelIr kernel = kernel_of(Statistics(50304, DType::bf16));
+  EXPECT_EQ(wide_loads(kernel), 2);     // 12 full steps, and the last
+  ASSERT_EQ(kernel.arrays.size(), 2u);  // two words for four elements
+  EXPECT_EQ(kernel.arrays[0].count, 13u);
+}
+
+TEST(LongRows, AreReadAgainWhereRegistersDoNotHoldThem) {
+  EXPECT_EQ(wide_loads(kernel_of(Statistics(50304, DType::f32))), 4);
+}
+
+TEST(LongRows, TheElementThatATargetNamesIsLookedUp) {
+  const codegen::KernelIr kernel = kernel_of(Statistics(50304, DType::bf16));
+  int single = 0;
+  for (const Inst& inst : kernel.code) single += inst.kind == Inst::Kind::load && inst.slot == 0 && inst.width == 1;
+  EXPECT_EQ(single, 1);
+  EXPECT_EQ(kernel.shared.size(), 2u);  // max and sum: nothing else is folded
+}
+
+TEST(LongRows, OnlyTheLastStepHasAMask) {
+  const codegen::RowSchedule shape = codegen::schedule_rows(50304, gpu());
+  EXPECT_EQ(shape.steps, 13u);
+  EXPECT_EQ(shape.full_steps(), 12u);
+}
+
+/// Loss and gradient on a device.
+std::pair<Tensor, Tensor> loss_of(const Tensor& logits, const Tensor& target, const char* device) {
+  const Tensor x = logits.to(device).detach().requires_grad_();
+  const Tensor loss = nn::cross_entropy(x, target.to(device), {.reduction = nn::Reduction::sum});
+  return {loss.detach().to("cpu"), grad(loss, x).to("cpu")};
+}
+
+TEST(LongRows, LossesAreTheSameFusedOrNotAndCloseToTheCpu) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const int64_t size : {3, 100, 4099, 9000, 33000, 50257, 50304}) {
+      const Tensor number = arange(3 * size, Options(DType::i32, "cpu"));
+      const Tensor logits = (remainder(number * 97, 1013).to(DType::f32) / 100.0).reshape({3, size}).to(dtype);
+      const Tensor target = tensor({size - 1, int64_t{-100}, int64_t{1}}, Options(DType::i64, "cpu"));
+      const auto [loss, slope] = loss_of(logits, target, "simulated");
+      const auto [other_loss, other_slope] = loss_of(logits, target, "simulated_unfused");
+      const auto [cpu_loss, cpu_slope] = loss_of(logits, target, "cpu");
+      EXPECT_EQ(loss.item<double>(), other_loss.item<double>()) << size;
+      EXPECT_TRUE((slope == other_slope).all().item<bool>()) << size;
+      EXPECT_NEAR(loss.item<double>(), cpu_loss.item<double>(), 1e-5 * std::abs(cpu_loss.item<double>())) << size;
+      EXPECT_LT((slope.to(DType::f32) - cpu_slope.to(DType::f32)).abs().max().item<double>(), 1e-5) << size;
+    }
+  }
+}
+
+double largest(const std::vector<float>& row) {
+  return from_vector(row, {static_cast<int64_t>(row.size())}, Options(DType::f32, "simulated"))
+      .amax({0})
+      .item<double>();
+}
+
+TEST(LongRows, TheLargestOfARowIsThatOfTheOp) {
+  std::vector<float> row(5000, -0.0f);
+  EXPECT_TRUE(std::signbit(largest(row)));
+  row[4321] = 0.0f;
+  EXPECT_FALSE(std::signbit(largest(row)));
+  row[17] = -3.0f;
+  row[4999] = 2.0f;
+  EXPECT_EQ(largest(row), 2.0);
+  row[2500] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(largest(row)));
+  row[2500] = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(std::isinf(largest(row)));
+  EXPECT_EQ(largest(std::vector<float>(5000, -std::numeric_limits<float>::infinity())),
+            -std::numeric_limits<double>::infinity());
+}
+
+}  // namespace
+}  // namespace tenon
