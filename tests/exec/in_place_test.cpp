@@ -165,6 +165,18 @@ TEST(InPlace, OneValueStoredInTwoPlaces) {
 }
 
 // Chains whose temporaries take over each other's memory give the bits of one op at a time.
+// Weights are read as themselves by what needs gradients, and as what was written to them by what needs none.
+TEST(InPlace, WeightsThatAKernelReadsByTwoNamesAreNotOverwritten) {
+  Tensor w = tensor<float>({-1, 0.5, 2}).eval().requires_grad_();
+  for (int step = 0; step < 3; ++step) {  // nothing is read in between, and gradients add up: 0.5, 1, 1.5
+    minimum(w.detach(), abs(w)).sum().backward();
+    const NoGrad updating;
+    w.sub_(w.grad() * 0.25);
+  }
+  EXPECT_EQ(w.to_vector<float>(), Floats({-1, -0.25, 1.25}));
+  EXPECT_EQ(w.grad().to_vector<float>(), Floats({0, 1.5, 1.5}));
+}
+
 TEST(InPlace, TemporariesInPlaceGiveTheSameBits) {
   manual_seed(7);
   const Tensor x = rand({37, 129}).eval(), y = rand({129, 37}).eval(), z = rand({37, 37}).eval();
