@@ -84,10 +84,12 @@ Nodes overwritable(std::vector<Value>& outputs, const std::vector<NodeRef>& eval
   const std::vector<NodeRef> order = ir::topological_order(outputs, [](const Node& node) { return node.evaluated(); });
   const std::vector<NodeRef> held = held_outside(order, evaluated, outputs);
   std::vector<Value> others;
-  Nodes kept = bases_of(outputs);
+  Nodes kept = bases_of(outputs), computed_anyway;
+  for (const NodeRef& node : evaluated) computed_anyway.insert(node.get());
   for (const NodeRef& node : held) {
     const Value base = ir::base_of({node, 0});
     if (node->evaluated() || node->results() != 1 || base.node->evaluated() || kept.contains(base.node.get())) continue;
+    if (!computed_anyway.contains(base.node.get())) continue;  // only a gradient would read it
     if (base.node->op() == Op::store) {
       outputs.push_back(base);
       kept.insert(base.node.get());

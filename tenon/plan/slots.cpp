@@ -103,7 +103,16 @@ class Assigner {
   bool dies_now(const Value& value, uint32_t slot) const {
     const Slot& s = plan_.slots[slot];
     return s.place == Slot::Place::temporary && !parts_.find(value.node.get()) && !is_read_later(value.node.get()) &&
-           value.node->results() == 1 && plan_.slots[root_of(slot)].bytes == s.bytes;
+           value.node->results() == 1 && plan_.slots[root_of(slot)].bytes == s.bytes &&
+           !is_read_by_another_name(value.node.get(), slot);
+  }
+
+  // What a store writes is read as the store or as what it was given: one memory, two names, even in one launch.
+  bool is_read_by_another_name(const Node* node, uint32_t slot) const {
+    const auto parts = parts_in_.find(root_of(slot));
+    return parts != parts_in_.end() && std::any_of(parts->second.begin(), parts->second.end(), [&](const Node* part) {
+             return part != node && (is_read_now(part) || is_read_later(part));
+           });
   }
 
   // Whether two slots are the same bytes; a result that overwrites a leaf is that leaf.
@@ -168,6 +177,8 @@ class Assigner {
     slot.bytes = bytes_of(value.type());
     slot.within = whole;
     slot.replaces = false;
+    for (uint32_t outer = whole; outer != Plan::kNone; outer = plan_.slots[outer].within)
+      parts_in_[outer].push_back(value.node.get());
     return add_slot(value, slot);
   }
 
@@ -394,9 +405,10 @@ class Assigner {
   Nodes taken_;               // leaves whose memory a store has taken over
   std::unordered_map<Key, uint32_t, KeyHash> slots_;
   std::unordered_multimap<uint64_t, uint32_t> kernels_;
-  std::vector<uint32_t> last_reader_;       // per slot: the last launch that touches it
-  std::vector<uint32_t> first_writer_;      // per slot
-  std::unordered_set<uint32_t> assembled_;  // slots that only their parts write
+  std::vector<uint32_t> last_reader_;                                // per slot: the last launch that touches it
+  std::vector<uint32_t> first_writer_;                               // per slot
+  std::unordered_set<uint32_t> assembled_;                           // slots that only their parts write
+  std::unordered_map<uint32_t, std::vector<const Node*>> parts_in_;  // by the slot of the whole, however deep inside
   std::vector<Made> temporaries_;
 };
 

@@ -165,6 +165,44 @@ TEST(InPlace, OneValueStoredInTwoPlaces) {
 }
 
 // Chains whose temporaries take over each other's memory give the bits of one op at a time.
+// Weights are read as themselves by what needs gradients, and as what was written to them by what needs none.
+TEST(InPlace, WeightsThatAKernelReadsByTwoNamesAreNotOverwritten) {
+  Tensor w = tensor<float>({-1, 0.5, 2}).eval().requires_grad_();
+  for (int step = 0; step < 3; ++step) {  // nothing is read in between, and gradients add up: 0.5, 1, 1.5
+    minimum(w.detach(), abs(w)).sum().backward();
+    const NoGrad updating;
+    w.sub_(w.grad() * 0.25);
+  }
+  EXPECT_EQ(w.to_vector<float>(), Floats({-1, -0.25, 1.25}));
+  EXPECT_EQ(w.grad().to_vector<float>(), Floats({0, 1.5, 1.5}));
+}
+
+// The old weights are behind the loss for its gradient alone: its value is that of what was written over their copy.
+TEST(InPlace, WeightsBehindAnOverwrittenCopyCanStillBeUpdated) {
+  Tensor a = full({6}, 2.0).eval().requires_grad_(), w = full({5}, 3.0).eval().requires_grad_();
+  std::vector<Tensor> losses;
+  for (int step = 0; step < 4; ++step) {
+    Tensor copy = w.clone();
+    {
+      const NoGrad writing;
+      copy.detach().fill_(1.0);
+    }
+    Tensor loss = square(copy).mean() + a.sum();
+    losses.push_back(loss.detach());
+    loss.backward();
+    const NoGrad updating;
+    for (Tensor* p : {&a, &w}) {
+      p->sub_(p->grad() * 0.125);
+      p->zero_grad();
+    }
+    if (step == 1) losses[1].eval();
+  }
+  Floats values;
+  for (const Tensor& loss : losses) values.push_back(loss.item<float>());
+  EXPECT_EQ(values, Floats({13, 12.25, 11.5, 10.75}));
+  EXPECT_FLOAT_EQ(w.to_vector<float>()[0], 2.8f);  // the gradient of the mean, 2 / 5, an eighth of it at a time
+}
+
 TEST(InPlace, TemporariesInPlaceGiveTheSameBits) {
   manual_seed(7);
   const Tensor x = rand({37, 129}).eval(), y = rand({129, 37}).eval(), z = rand({37, 37}).eval();

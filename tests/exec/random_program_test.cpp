@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <random>
 
+#include "tenon/exec/inspect.h"
 #include "tenon/tenon.h"
+#include "tests/plan_check.h"
 
 namespace tenon {
 namespace {
@@ -141,7 +143,14 @@ uint32_t programs() {
   return text ? static_cast<uint32_t>(std::atoi(text)) : 1000;
 }
 
+// While it lives, every new plan is followed byte by byte.
+class CheckPlans {
+ private:
+  exec::WatchPlans watch_{[](const plan::Plan& plan) { ASSERT_EQ(test::fault_in(plan), "") << plan.print(); }};
+};
+
 TEST(RandomPrograms, LazyIsEagerOnEveryDevice) {
+  const CheckPlans check;
   for (uint32_t seed = 0; seed < programs(); ++seed) {
     const auto expected = result_of(seed, "reference", true);
     ASSERT_EQ(result_of(seed, Device().name(), false), expected) << "lazily, program " << seed;
@@ -152,6 +161,7 @@ TEST(RandomPrograms, LazyIsEagerOnEveryDevice) {
 
 // The program as a captured step on state that stays: tensors of its own are copied back at its end.
 TEST(RandomPrograms, CapturedIsUncaptured) {
+  const CheckPlans check;
   for (uint32_t seed = 0; seed < programs(); ++seed) {
     const Program program = random_program(seed);
     const auto step = [&](Memory& state) {
@@ -179,6 +189,142 @@ TEST(RandomPrograms, CapturedIsUncaptured) {
       }
     }
     ASSERT_EQ(all_of(captured), all_of(plain)) << "program " << seed;
+  }
+}
+
+// ---- training steps ----
+
+// Weights, and what an optimizer keeps of each. Gradients are halves where two values are equal, and exact too.
+struct Model {
+  std::vector<Tensor> w, m;
+
+  Model(uint32_t seed, std::string_view device) {
+    Memory numbers(seed, device);
+    for (size_t i = 0; i < 2; ++i) {
+      w.push_back(numbers.t[i].eval().requires_grad_());
+      m.push_back(numbers.t[i + 2].eval());
+    }
+  }
+
+  std::vector<float> values() const {
+    std::vector<float> all;
+    const auto add = [&](const Tensor& x) {
+      const auto part = x.to_vector<float>();
+      all.insert(all.end(), part.begin(), part.end());
+    };
+    for (size_t i = 0; i < w.size(); ++i) {
+      add(w[i]);
+      add(m[i]);
+      if (w[i].grad().defined()) add(w[i].grad());
+    }
+    return all;
+  }
+};
+
+Tensor random_term(std::mt19937& random, const std::vector<Tensor>& w) {
+  const Tensor &a = w[random() % w.size()], &b = w[random() % w.size()];
+  switch (random() % 10) {
+    case 0: return minimum(a.detach(), abs(b));
+    case 1: return maximum(a, b.detach());
+    case 2: return relu(a) * b.detach();
+    case 3: return a * b;
+    case 4: return matmul(a, b);
+    case 5: return a.slice(0, 1, 3) * b.slice(0, 0, 2).detach();
+    case 6: return where(a.detach() > b.detach(), abs(a), b);
+    case 7: return a.t() * b.detach();
+    case 8: return abs(a) + flip(b.detach(), {0}) * b;
+    default: return a.sum({1}) * b.detach().sum({0});
+  }
+}
+
+void random_update(std::mt19937& random, Tensor w, Tensor m) {
+  switch (random() % 7) {
+    case 0: w.sub_(w.grad()); break;
+    case 1: w.copy_(small(w - w.grad())); break;
+    case 2:
+      m.copy_(small(m + w.grad()));
+      w.sub_(m);
+      break;
+    case 3: w.slice(0, 0, 2).sub_(w.grad().slice(0, 1, 3)); break;
+    case 4: {
+      const Tensor next = small(w - w.grad());
+      w.copy_(next);
+      m.copy_(minimum(next, w) + w.slice(0, 1, 2));
+      break;
+    }
+    case 5: w.detach().t().add_(m); break;
+    default: m.add_(w.grad()); break;
+  }
+}
+
+// The steps of a seed; `each` is called behind every one.
+template <typename Each>
+void train(uint32_t seed, Model& model, const Each& each) {
+  std::mt19937 random(seed);
+  const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
+  const size_t steps = 1 + below(4);
+  const uint32_t loss_seed = static_cast<uint32_t>(random()), update_seed = static_cast<uint32_t>(random());
+  const bool alike = below(2) == 0;  // the same step again and again, as training does
+  for (size_t step = 0; step < steps; ++step) {
+    std::mt19937 loss_random(alike ? loss_seed : static_cast<uint32_t>(random()));
+    std::mt19937 update_random(alike ? update_seed : static_cast<uint32_t>(random()));
+    Tensor loss = random_term(loss_random, model.w).sum();
+    for (size_t terms = loss_random() % 3; terms > 0; --terms) loss = loss + random_term(loss_random, model.w).sum();
+    if (loss.requires_grad()) loss.backward();
+    NoGrad no_grad;
+    for (size_t i = 0; i < model.w.size(); ++i) {
+      if (!model.w[i].grad().defined()) continue;
+      random_update(update_random, model.w[i], model.m[i]);
+      if (update_random() % 3 == 0) model.w[i].zero_grad();
+      model.w[i].copy_(small(model.w[i]));
+      model.m[i].copy_(small(model.m[i]));
+    }
+    each();
+  }
+}
+
+std::vector<float> trained(uint32_t seed, std::string_view device, bool step_by_step) {
+  Model model(seed, device);
+  for (int round = 0; round < 2; ++round) {
+    train(seed, model, [&] {
+      if (step_by_step) model.values();
+    });
+    model.values();
+  }
+  return model.values();
+}
+
+// They are longer, and take as many times as long.
+uint32_t training_programs() { return programs() / 4 + 1; }
+
+TEST(RandomPrograms, StepsThatNobodyReadsTrainAlike) {
+  const CheckPlans check;
+  for (uint32_t seed = 0; seed < training_programs(); ++seed) {
+    const auto expected = trained(seed, "reference", true);
+    ASSERT_EQ(trained(seed, Device().name(), false), expected) << "at once, program " << seed;
+    ASSERT_EQ(trained(seed, Device().name(), true), expected) << "step by step, program " << seed;
+    ASSERT_EQ(trained(seed, "cpu_unfused", false), expected) << "unfused, program " << seed;
+  }
+}
+
+TEST(RandomPrograms, CapturedStepsTrainAlike) {
+  const CheckPlans check;
+  for (uint32_t seed = 0; seed < training_programs(); ++seed) {
+    Model plain(seed, Device().name()), captured(seed, Device().name());
+    for (Model* model : {&plain, &captured}) {  // captured functions want gradients to come and go
+      for (Tensor& w : model->w) w.zero_grad();
+    }
+    const auto steps = [&](Model& model) {
+      train(seed, model, [] {});
+      for (Tensor& w : model.w) w.zero_grad();
+      return model.w[0].detach() * 1.0;
+    };
+    auto compiled = compile([&] { return steps(captured); });
+    for (int call = 0; call < 4; ++call) {
+      const Tensor expected = steps(plain);
+      ASSERT_EQ(compiled().to_vector<float>(), expected.to_vector<float>()) << "program " << seed << ", call " << call;
+    }
+    ASSERT_EQ(captured.values(), plain.values()) << "program " << seed;
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "tenon/plan/plan.h"
 #include "tenon/tensor/access.h"
+#include "tests/plan_check.h"
 
 namespace tenon {
 namespace {
@@ -54,6 +55,15 @@ TEST(Gpt2Plan, AutocastTakesNoMoreThanTheDesignSays) {
   EXPECT_LE(launches_per_layer(config), 24u);  // 22, and 2 for gelu where a product has one result
   config.dropout = 0.1;
   EXPECT_LE(launches_per_layer(config), 24u);
+}
+
+TEST(Gpt2Plan, NothingIsOverwrittenThatIsStillRead) {
+  for (const bool autocast : {false, true}) {
+    Gpt2Config config = small(2);
+    config.autocast = config.clips = autocast;
+    config.micro_batches = 2;
+    EXPECT_EQ(test::fault_in(plan_of(config)), "");
+  }
 }
 
 TEST(Gpt2Plan, MicroBatchesDoNotKeepEachOthersActivations) {
