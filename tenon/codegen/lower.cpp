@@ -82,8 +82,11 @@ Writing Lowering::start(std::string_view kind, uint32_t threads) {
   return Writing(fmt::format("{}_{}", kind, made_.dispatches.size()), threads, nest_);
 }
 
+// Kernels of columns have entered no row yet; to a constant any will do.
 void Lowering::write_constants(Writing& to) {
-  for (const uint32_t i : stages_.constants) to.known[i] = to.w.values(i, to.place, to.operands());
+  Place first = to.place;
+  if (first.row.empty()) first.row.assign(nest_.row_rank, to.w.index_of(0));
+  for (const uint32_t i : stages_.constants) to.known[i] = to.w.values(i, first, to.operands());
 }
 
 void Lowering::write_per_row(Writing& to, const std::vector<uint32_t>& code, Id is_first) {
