@@ -56,9 +56,9 @@ int64_t parts_of(const ContractProblem& p, const ir::Limits& limits) {
 constexpr ContractTile kLaneTiles[] = {
     {128, 128, 16, 8, 8, 256}, {128, 128, 8, 8, 8, 256}, {64, 192, 16, 8, 12, 128}, {128, 96, 16, 8, 6, 256},
     {128, 64, 16, 8, 8, 128},  {64, 128, 16, 8, 8, 128}, {128, 64, 16, 8, 4, 256},  {64, 96, 16, 8, 6, 128},
-    {64, 64, 16, 8, 4, 128},   {64, 64, 16, 4, 4, 256},  {64, 48, 16, 4, 6, 128},   {64, 32, 16, 8, 4, 64},
-    {64, 32, 16, 4, 4, 128},   {32, 64, 16, 4, 4, 128},  {32, 32, 16, 4, 4, 64},    {16, 64, 16, 2, 4, 128},
-    {8, 128, 16, 1, 4, 256},
+    {64, 64, 16, 8, 4, 128},   {64, 64, 32, 8, 4, 128},  {64, 64, 16, 4, 4, 256},   {64, 48, 16, 4, 6, 128},
+    {64, 48, 32, 4, 6, 128},   {64, 32, 16, 8, 4, 64},   {64, 32, 16, 4, 4, 128},   {32, 64, 16, 4, 4, 128},
+    {32, 32, 16, 4, 4, 64},    {16, 64, 16, 2, 4, 128},  {8, 128, 16, 1, 4, 256},   {16, 32, 16, 2, 4, 64},
 };
 // Without subgroups threads are loops over a vector unit, and registers are memory.
 constexpr ContractTile kSmallTiles[] = {{32, 32, 16, 4, 4, 64}, {8, 32, 16, 1, 4, 64}};
@@ -67,7 +67,7 @@ constexpr ContractTile kSmallTiles[] = {{32, 32, 16, 4, 4, 64}, {8, 32, 16, 1, 4
 constexpr ContractTile kMatrixTiles[] = {
     {128, 128, 32, 64, 32, 256}, {128, 128, 32, 64, 64, 128}, {128, 256, 16, 64, 64, 256}, {256, 128, 16, 64, 64, 256},
     {128, 64, 32, 32, 32, 256},  {128, 64, 32, 64, 32, 128},  {64, 128, 32, 32, 32, 256},  {64, 128, 32, 32, 64, 128},
-    {64, 64, 32, 32, 32, 128},   {64, 64, 64, 32, 32, 128},   {32, 64, 32, 16, 32, 128},   {32, 128, 32, 32, 32, 128},
+    {64, 64, 32, 32, 32, 128},   {64, 64, 64, 32, 32, 128},   {32, 128, 32, 32, 32, 128},  {32, 64, 32, 16, 32, 128},
 };
 
 // Registers of a thread, about: its sums, what it multiplies, and what is on its way with its addresses.
@@ -172,8 +172,33 @@ bool contract_uses_tiles(const ir::Call& call, const ir::Limits& limits) {
   return uses_tiles(contract_problem(call), limits);
 }
 
+void ContractChoices::set(const ir::Call& call, const ContractTile& tile) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(chosen_, [&](const auto& one) { return one.first == call; });
+  if (chosen_.size() == kMost) chosen_.erase(chosen_.begin());
+  chosen_.emplace_back(call, tile);
+}
+std::optional<ContractTile> ContractChoices::find(const ir::Call& call) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [chosen, tile] : chosen_) {
+    if (chosen == call) return tile;
+  }
+  return std::nullopt;
+}
+void ContractChoices::clear() {
+  const std::lock_guard lock(mutex_);
+  chosen_.clear();
+}
+ContractChoices& contract_choices() {
+  static ContractChoices& all = *new ContractChoices;
+  return all;
+}
+
 codegen::Module lower_contract(const ir::Call& call, const ir::Limits& limits) {
-  return lower_contract(call, limits, contract_tile(call, limits));
+  const std::vector<ContractTile> tiles = contract_tiles(call, limits);
+  const std::optional<ContractTile> chosen = contract_choices().find(call);
+  const bool serves = chosen && std::find(tiles.begin(), tiles.end(), *chosen) != tiles.end();
+  return lower_contract(call, limits, serves ? *chosen : contract_tile(call, limits));
 }
 
 codegen::Module lower_contract(const ir::Call& call, const ir::Limits& limits, const ContractTile& tile) {

@@ -6,6 +6,10 @@
 
 #pragma once
 
+#include <mutex>
+#include <optional>
+#include <vector>
+
 #include "tenon/codegen/kernel_ir.h"
 #include "tenon/ir/call.h"
 #include "tenon/ir/limits.h"
@@ -27,11 +31,28 @@ std::vector<ContractTile> contract_tiles(const ir::Call& call, const ir::Limits&
 /// The one that is taken where nobody has measured.
 ContractTile contract_tile(const ir::Call& call, const ir::Limits& limits);
 
+/// Tiles that somebody has found to be quicker than the model's, by trying. They are asked for wherever a product is
+/// lowered, by any thread.
+class ContractChoices {
+ public:
+  /// Beyond `kMost` calls the first are forgotten.
+  static constexpr size_t kMost = 4096;
+  void set(const ir::Call& call, const ContractTile& tile);
+  std::optional<ContractTile> find(const ir::Call& call) const;
+  void clear();
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::pair<ir::Call, ContractTile>> chosen_;
+};
+ContractChoices& contract_choices();
+
 /// The parts in which the inner dimension is summed, each by itself, before they are added in order.
 int64_t contract_parts(const ir::Call& call, const ir::Limits& limits);
 /// Whether matrix tiles multiply.
 bool contract_uses_tiles(const ir::Call& call, const ir::Limits& limits);
 
+/// With the tile that was chosen, if it serves on this device, or the model's.
 codegen::Module lower_contract(const ir::Call& call, const ir::Limits& limits);
 codegen::Module lower_contract(const ir::Call& call, const ir::Limits& limits, const ContractTile& tile);
 
