@@ -1,6 +1,8 @@
 // The op table of the project's figures at the sizes of a GPU, on the device named: one JSON object with microseconds,
 // under the names that the PyTorch script prints.
 //
+// `gpu_bench DEVICE tiles [NAME_PART]` times every tile of every product instead.
+//
 // Each work is a captured function, replayed many times with one wait at the end, so that what is timed is the device.
 
 #include <algorithm>
@@ -11,6 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "tenon/device/registry.h"
+#include "tenon/exec/tuning.h"
+#include "tenon/kernels/contract.h"
 #include "tenon/tenon.h"
 
 using namespace tenon;
@@ -44,12 +49,16 @@ double microseconds(const std::function<void()>& work, int repeats) {
 class Table {
  public:
   explicit Table(std::string wanted) : wanted_(std::move(wanted)) {}
+  bool wants(const std::string& name) const { return name.find(wanted_) != std::string::npos; }
+  /// Microseconds, or 0 where the name is not wanted.
   template <typename F>
-  void add(const std::string& name, F work, int repeats = 20) {
-    if (!wanted_.empty() && name.find(wanted_) == std::string::npos) return;
+  double add(const std::string& name, F work, int repeats = 20) {
+    if (!wants(name)) return 0;
     auto captured = compile(work, {.verify_every = 0});
-    std::printf("%s\"%s\": %.2f", rows_++ ? ", " : "{", name.c_str(), microseconds([&] { captured(); }, repeats));
+    const double took = microseconds([&] { captured(); }, repeats);
+    std::printf("%s\"%s\": %.2f", rows_++ ? ", " : "{", name.c_str(), took);
     std::fflush(stdout);
+    return took;
   }
   void finish() const { std::printf("%s\n", rows_ ? "}" : "{}"); }
 
@@ -58,16 +67,91 @@ class Table {
   int rows_ = 0;
 };
 
-void add_products(Table& table) {
-  for (const int64_t n : {512, 1024, 2048}) {
-    for (const auto& [dtype, suffix] : {std::pair{DType::f32, "f32"}, std::pair{DType::bf16, "bf16"}}) {
-      const Tensor a = made({n, n}, dtype), b = made({n, n}, dtype);
-      table.add("matmul" + std::to_string(n) + "_" + suffix, [=] { return matmul(a, b); });
+// The products of a language model's step, and square ones. As in a step, the left matrix may lie transposed (gradients
+// of weights) or the right one (gradients of inputs).
+struct Product {
+  int64_t rows, depth, columns;
+  DType dtype;
+  bool turns_left = false, turns_right = false;
+
+  std::string name() const {
+    const bool is_square = rows == depth && depth == columns;
+    const std::string sizes =
+        is_square ? std::to_string(rows)
+                  : "_" + std::to_string(rows) + "x" + std::to_string(depth) + "x" + std::to_string(columns);
+    return "matmul" + sizes +
+           (turns_left    ? "_tn"
+            : turns_right ? "_nt"
+                          : "") +
+           (dtype == DType::f32 ? "_f32" : "_bf16");
+  }
+  double tera() const { return 2e-12 * static_cast<double>(rows * depth * columns); }
+};
+
+std::vector<Product> products() {
+  std::vector<Product> all;
+  const auto add = [&](int64_t rows, int64_t depth, int64_t columns, DType dtype) {
+    all.push_back({rows, depth, columns, dtype});
+  };
+  for (const int64_t n : {512, 1024, 2048, 4096}) {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      add(n, n, n, dtype);
+      if (n < 2048) continue;
+      all.push_back({n, n, n, dtype, true, false});
+      all.push_back({n, n, n, dtype, false, true});
     }
   }
-  for (const int64_t n : {768, 2304, 3072, 50257}) {
-    const Tensor a = made({512, 768}), b = made({768, n});
-    table.add("matmul_512x768x" + std::to_string(n) + "_f32", [=] { return matmul(a, b); });
+  for (const int64_t n : {768, 2304, 3072, 50257}) add(512, 768, n, DType::f32);
+  for (const int64_t n : {768, 2304, 3072, 50304}) {
+    add(8192, 768, n, DType::bf16);
+    all.push_back({8192, n, 768, DType::bf16, false, true});  // gradient of the input
+    all.push_back({768, 8192, n, DType::bf16, true, false});  // and of the weight
+  }
+  add(8192, 3072, 768, DType::bf16);
+  all.push_back({3072, 8192, 768, DType::bf16, true, false});
+  return all;
+}
+
+void add_products(Table& table) {
+  for (const Product& p : products()) {
+    if (!table.wants(p.name())) continue;
+    const Tensor a = p.turns_left ? made({p.depth, p.rows}, p.dtype).t() : made({p.rows, p.depth}, p.dtype);
+    const Tensor b = p.turns_right ? made({p.columns, p.depth}, p.dtype).t() : made({p.depth, p.columns}, p.dtype);
+    const double took = table.add(p.name(), [=] { return matmul(a, b); });
+    std::fprintf(stderr, "%-36s %10.2f us %8.1f TFLOP/s\n", p.name().c_str(), took, p.tera() / took * 1e6);
+  }
+}
+
+ir::Call call_of(const Product& p) {
+  ir::Call call;
+  call.op = ir::Op::contract;
+  ir::ContractAttrs attrs;
+  attrs.result = p.dtype;
+  call.attrs = attrs;
+  const auto map = [](int64_t rows, int64_t columns, bool is_turned) {
+    ir::IndexMap made(is_turned ? Dims{columns, rows} : Dims{rows, columns});
+    if (is_turned) made.apply(ir::Op::permute, ir::AxesAttrs{{1, 0}});
+    return made;
+  };
+  call.inputs.push_back({p.dtype, map(p.rows, p.depth, p.turns_left)});
+  call.inputs.push_back({p.dtype, map(p.depth, p.columns, p.turns_right)});
+  call.outputs.push_back({p.dtype, {p.rows, p.columns}});
+  return call;
+}
+
+void time_tiles(const std::string& device_name, const std::string& wanted) {
+  device::Device& device = device::open(device::find(device_name));
+  for (const Product& p : products()) {
+    if (p.name().find(wanted) == std::string::npos) continue;
+    const ir::Call call = call_of(p);
+    std::printf("%s, %lld parts; the usual tile first\n", p.name().c_str(),
+                static_cast<long long>(kernels::contract_parts(call, device.limits())));
+    exec::tune(device, call, [&](const ir::Way& way, double took) {
+      const kernels::ContractTile tile = kernels::contract_tile_of(way);
+      std::printf("  %3ux%3ux%2u by %2ux%2u, %3u threads: %10.2f us %8.1f TFLOP/s\n", tile.block_m, tile.block_n,
+                  tile.strip_k, tile.thread_m, tile.thread_n, tile.threads, took, p.tera() / took * 1e6);
+    });
+    std::fflush(stdout);
   }
 }
 
@@ -123,13 +207,19 @@ void add_attention(Table& table) {
 
 }  // namespace
 
-// usage: gpu_bench DEVICE [NAME_PART [SIZE ROWS VOCABULARY]]
+// usage: gpu_bench DEVICE [NAME_PART [SIZE ROWS VOCABULARY]], or gpu_bench DEVICE tiles [NAME_PART]
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: gpu_bench DEVICE [NAME_PART [SIZE ROWS VOCABULARY]]\n");
+    std::fprintf(stderr,
+                 "usage: gpu_bench DEVICE [NAME_PART [SIZE ROWS VOCABULARY]]\n"
+                 "       gpu_bench DEVICE tiles [NAME_PART]\n");
     return 2;
   }
   setenv("TENON_DEVICE", argv[1], 1);  // before the first tensor
+  if (argc > 2 && std::string(argv[2]) == "tiles") {
+    time_tiles(argv[1], argc > 3 ? argv[3] : "");
+    return 0;
+  }
   Table table(argc > 2 ? argv[2] : "");
   const auto number = [&](int i, int64_t otherwise) { return argc > i ? std::atoll(argv[i]) : otherwise; };
   add_passes(table, number(3, 8192));

@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include <vector>
+
 #include "tenon/codegen/kernel_ir.h"
 #include "tenon/ir/call.h"
 #include "tenon/ir/limits.h"

@@ -131,6 +131,15 @@ TEST(VerifyTypes, AKnownIndexLiesInItsArray) {
   EXPECT_EQ(said([](Builder& b) { b.array_load(0, b.u32(4)); }),
             "[codegen] k, instruction 2 (array_load a0 %1 : f32): element 4 of 4");
 }
+TEST(VerifyTypes, SharedMemoryIsTakenInVectorsOf16Bytes) {
+  EXPECT_EQ(said([](Builder& b) { b.shared_load_several(0, kFirst, 4); }), kNothing);
+  EXPECT_EQ(said([](Builder& b) { b.shared_load_several(0, kFirst, 8); }),
+            "[codegen] k, instruction 1 (shared_load s0 %0 : f32 x8): 8 elements of f32 at once");
+  EXPECT_EQ(said([](Builder& b) { b.shared_load_several(0, b.u32(62), 4); }),
+            "[codegen] k, instruction 2 (shared_load s0 %1 : f32 x4): element 65 of 64");
+  EXPECT_EQ(said_of_code({kZero, {.kind = Kind::array_load, .width = 2, .args = {0}}}),
+            "[codegen] k, instruction 1 (array_load a0 %0 : f32 x2): takes one element at a time");
+}
 TEST(VerifyTypes, AComponentIsOfAVector) {
   EXPECT_EQ(said_of_code({kOne, {.kind = Kind::extract, .args = {0}}}),
             "[codegen] k, instruction 1 (extract 0 %0 : f32): %0 has no components");
@@ -277,6 +286,72 @@ TEST(VerifyBarriers, NotBeforeThreadsLeaveInTheSameLoop) {
               });
             }),
             "[codegen] k, instruction 4 (barrier): threads may have left at instruction 8, a turn of the loop before");
+}
+
+// ---- matrix tiles ----
+
+/// What is said of a kernel of 64 threads, in subgroups of 32, with a shared array 1 of u32.
+std::string said_of_tiles(const std::function<void(Builder&)>& write) {
+  return said([&](Builder& b) {
+    b.add_shared(Scalar::u32, 1024);
+    b.use_tiles(32);
+    write(b);
+  });
+}
+Id left_tile(Builder& b, Id at) { return b.tile_load(1, at, b.u32(16), TileBits::kBf16); }
+Id right_tile(Builder& b, Id at) { return b.tile_load(1, at, b.u32(16), TileBits::kBf16 | TileBits::kRight); }
+
+TEST(VerifyTiles, AreTheSameForAllThreadsOfASubgroup) {
+  EXPECT_EQ(said_of_tiles([](Builder& b) {
+              const Id first = b.mul(b.div(b.thread(), b.u32(32)), b.u32(256));
+              const Id sum = b.tile_zero(), left = left_tile(b, first), right = right_tile(b, b.u32(512));
+              b.tile_mma(sum, left, right);
+              b.barrier();
+              b.tile_store(1, first, b.u32(16), sum);
+            }),
+            kNothing);
+  EXPECT_EQ(said_of_tiles([](Builder& b) { left_tile(b, b.thread()); }),
+            "[codegen] k, instruction 3 (tile_load s1 bf16 left %1 %2 : u32): its operands differ within a subgroup");
+  EXPECT_EQ(said_of_tiles([](Builder& b) {
+              const Id thread = b.thread();
+              left_tile(b, b.div(thread, b.u32(16)));
+            }),
+            "[codegen] k, instruction 4 (tile_load s1 bf16 left %3 %2 : u32): its operands differ within a subgroup");
+}
+TEST(VerifyTiles, StandWhereAWholeSubgroupComes) {
+  EXPECT_EQ(said_of_tiles([](Builder& b) {
+              b.branch(b.less(b.div(b.thread(), b.u32(32)), b.u32(1)), [&] { left_tile(b, kFirst); });
+            }),
+            kNothing);
+  EXPECT_EQ(said_of_tiles([](Builder& b) { b.branch(b.less(b.thread(), b.u32(7)), [&] { b.tile_zero(); }); }),
+            "[codegen] k, instruction 5 (tile_zero : f32): not all threads of the subgroup come here");
+}
+TEST(VerifyTiles, AProductHasALeftAndARightTile) {
+  EXPECT_EQ(said_of_tiles([](Builder& b) {
+              const Id sum = b.tile_zero(), left = left_tile(b, kFirst);
+              b.tile_mma(sum, left, left);
+            }),
+            "[codegen] k, instruction 4 (tile_mma %1 %3 %3): %3 is the left tile of a product");
+  EXPECT_EQ(said_of_tiles([](Builder& b) {
+              const Id left = left_tile(b, kFirst), right = right_tile(b, kFirst);
+              b.tile_mma(left, left, right);
+            }),
+            "[codegen] k, instruction 4 (tile_mma %2 %2 %3): %2 is no accumulator");
+  EXPECT_EQ(said_of_tiles([](Builder& b) {
+              const Id sum = b.tile_zero(), left = left_tile(b, kFirst);
+              b.tile_mma(sum, left, b.tile_load(1, kFirst, b.u32(16), TileBits::kRight));
+            }),
+            "[codegen] k, instruction 5 (tile_mma %1 %3 %4): its tiles are of two dtypes");
+}
+TEST(VerifyTiles, LieInWordsOfSharedMemory) {
+  EXPECT_EQ(said_of_tiles([](Builder& b) { b.tile_load(0, kFirst, kFirst, 0); }),
+            "[codegen] k, instruction 1 (tile_load s0 f16 left %0 %0 : u32): tiles lie in arrays of u32, not of f32");
+  EXPECT_EQ(said([](Builder& b) { b.tile_zero(); }),
+            "[codegen] k, instruction 1 (tile_zero : f32): a block of 64 threads has no whole subgroups of 0");
+}
+TEST(VerifyTiles, AreNoNumbers) {
+  EXPECT_EQ(said_of_tiles([](Builder& b) { b.math(Op::neg, Scalar::f32, {b.tile_zero()}); }),
+            "[codegen] k, instruction 2 (neg %1 : f32): %1 is a tile");
 }
 
 TEST(Listing, SetsInWhatLoopsAndBranchesHold) {

@@ -24,6 +24,10 @@ TEST(Cuda, NvrtcCompilesEveryKernel) {
   const Nvrtc nvrtc = open_nvrtc();
   if (!nvrtc) GTEST_SKIP() << "no libnvrtc";
   for (const KernelIr& kernel : all_kernels()) EXPECT_EQ(compile_cuda(nvrtc, render(kernel, Language::cuda)), "");
+  for (const bool is_bf16 : {false, true}) {
+    for (const bool is_turned : {false, true})
+      EXPECT_EQ(compile_cuda(nvrtc, render(tile_kernel(is_bf16, is_turned, !is_turned), Language::cuda)), "");
+  }
 }
 
 // ---- GLSL and WGSL ----
@@ -121,11 +125,20 @@ TEST(Wgsl, RefusesWhatItLacksByName) {
   EXPECT_EQ(refusal(ops_kernel(Scalar::f32, {Op::log1p})), "[render] WGSL has no spelling of log1p on f32");
 }
 
-TEST(Rendering, RefusesMatrixTiles) {
-  KernelIr kernel;
-  kernel.name = "tiles";
-  kernel.code.push_back({.kind = codegen::Inst::Kind::tile_zero});
-  EXPECT_EQ(text_of([&] { render(kernel, Language::opencl); }), "[render] OpenCL C has no matrix tiles (kernel tiles)");
+TEST(Wgsl, RefusesMatrixTiles) {
+  EXPECT_EQ(text_of([] { render(tile_kernel(true, false, false), Language::wgsl); }),
+            "[render] WGSL has no matrix tiles (kernel tile_bf16)");
+}
+
+TEST(Glsl, MatrixTilesAreCooperativeMatrices) {
+  const std::string source = render(tile_kernel(false, true, false), Language::glsl);
+  const auto has = [&](std::string_view text) { return source.find(text) != std::string::npos; };
+  EXPECT_TRUE(has("#extension GL_KHR_cooperative_matrix : require"));
+  EXPECT_TRUE(has("shared uvec4 s0[128];"));
+  EXPECT_TRUE(has(", s0, 0u / 8u, 16u / 8u, gl_CooperativeMatrixLayoutColumnMajor);")) << source;
+  EXPECT_TRUE(has(", s0, 256u / 8u, 16u / 8u, gl_CooperativeMatrixLayoutRowMajor);"));
+  EXPECT_TRUE(has("coopMatMulAdd("));
+  EXPECT_TRUE(has("coopMatStore(")) << source;
 }
 
 TEST(Rendering, ReadsLikeCode) {

@@ -117,6 +117,48 @@ KernelIr arrays_kernel(Scalar element) {
   return b.finish();
 }
 
+KernelIr vectors_kernel(Scalar element, uint32_t width) {
+  Builder b(fmt::format("vectors_{}_{}", name(element), width), 16);
+  const uint32_t x = b.add_buffer(element, false), y = b.add_buffer(element, true);
+  const uint32_t first = b.add_shared(element, 16), second = b.add_shared(element, 16);
+  const Id i = b.thread(), vectors = b.u32(16 / width);
+  b.shared_store(first, i, b.load(x, i));
+  b.barrier();
+  b.branch(b.less(i, vectors), [&] {
+    const Id from = b.mul(b.sub(b.u32(16 / width - 1), i), b.u32(width));
+    b.shared_store_several(second, b.mul(i, b.u32(width)), b.shared_load_several(first, from, width));
+  });
+  b.barrier();
+  b.store(y, i, b.shared_load(second, i));
+  return b.finish();
+}
+
+KernelIr tile_kernel(bool is_bf16, bool turns_left, bool turns_right) {
+  using codegen::TileBits;
+  Builder b(fmt::format("tile_{}{}{}", is_bf16 ? "bf16" : "f16", turns_left ? "_tn" : "", turns_right ? "_nt" : ""),
+            32);
+  const uint32_t x = b.add_buffer(Scalar::u32, false), z = b.add_buffer(Scalar::u32, false);
+  const uint32_t y = b.add_buffer(Scalar::f32, true), shared = b.add_shared(Scalar::u32, 512);
+  b.use_tiles(32);
+  const Id at = b.mul(b.thread(), b.u32(4)), pitch = b.u32(16);
+  b.shared_store_several(shared, at, b.load_several(x, at, 4));
+  b.shared_store_several(shared, b.add(at, b.u32(128)), b.load_several(z, at, 4));
+  b.barrier();
+  const uint64_t dtype = is_bf16 ? TileBits::kBf16 : 0;
+  const Id sum = b.tile_zero();
+  const Id left = b.tile_load(shared, b.u32(0), pitch, dtype | (turns_left ? TileBits::kTransposed : 0));
+  const Id right =
+      b.tile_load(shared, b.u32(256), pitch, dtype | TileBits::kRight | (turns_right ? TileBits::kTransposed : 0));
+  b.tile_mma(sum, left, right);
+  b.tile_store(shared, b.u32(256), pitch, sum);
+  b.barrier();
+  b.loop(0, 8, [&](Id i) {
+    const Id place = b.add(b.mul(i, b.u32(32)), b.thread());
+    b.store(y, place, b.bitcast(b.shared_load(shared, b.add(place, b.u32(256))), Scalar::f32));
+  });
+  return b.finish();
+}
+
 KernelIr fma_kernel(Scalar type) {
   Builder b(fmt::format("fma_{}", name(type)), 1);
   const uint32_t x = b.add_buffer(type, false), y = b.add_buffer(type, true);
@@ -204,6 +246,8 @@ std::vector<KernelIr> all_kernels() {
   for (const Scalar element : kElementTypes) {
     kernels.push_back(copy_kernel(element));
     kernels.push_back(arrays_kernel(element));
+    if (codegen::size_of(element) >= 4) kernels.push_back(vectors_kernel(element, 2));
+    if (codegen::size_of(element) == 4) kernels.push_back(vectors_kernel(element, 4));
   }
   return kernels;
 }

@@ -37,6 +37,11 @@ KernelIr constants_kernel(Scalar type, const std::vector<uint64_t>& bits);
 KernelIr control_kernel();
 /// The same value through arrays of each element type, shared and private.
 KernelIr arrays_kernel(Scalar element);
+/// 16 elements of 4 or 8 bytes, turned around in vectors of this width: vector i of y is vector n - 1 - i of x, through
+/// shared memory to which elements are stored one by one, then in vectors.
+KernelIr vectors_kernel(Scalar element, uint32_t width);
+/// y = x z of 16 x 16 numbers in f16 or bf16, as words of two; a flag says whether a factor lies transposed.
+KernelIr tile_kernel(bool is_bf16, bool turns_left, bool turns_right);
 /// fma(x, y, z), for f32 or f64.
 KernelIr fma_kernel(Scalar type);
 /// Results 2 i and 2 i + 1: upper half of x[i] * y[i], then word i % 4 of philox with key x[i], y[i] and counter i.

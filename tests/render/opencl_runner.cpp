@@ -135,6 +135,14 @@ bool has_shuffles() {
          says(kVendor, "NVIDIA");
 }
 
+bool has_matrix_tiles() {
+  constexpr uint32_t kComputeCapabilityOfNvidia = 0x4000;
+  uint32_t major = 0;
+  return machine().cl.clGetDeviceInfo(machine().device, kComputeCapabilityOfNvidia, sizeof major, &major, nullptr) ==
+             0 &&
+         major >= 8;
+}
+
 void run_on_opencl(const codegen::KernelIr& ir, Launch& launch) {
   const Library& cl = machine().cl;
   const Owned program = build(render(ir, Language::opencl));

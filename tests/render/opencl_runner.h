@@ -17,6 +17,8 @@ namespace tenon::render {
 std::string why_no_opencl();
 /// Whether threads of a subgroup can read each other's values: by an extension, or on NVIDIA by PTX.
 bool has_shuffles();
+/// Whether it takes the PTX of matrix tiles.
+bool has_matrix_tiles();
 
 using Bytes = std::vector<uint8_t>;
 

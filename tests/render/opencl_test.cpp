@@ -276,6 +276,45 @@ TEST_F(OpenClKernels, ArraysHoldEveryElementType) {
   }
 }
 
+TEST_F(OpenClKernels, SharedMemoryIsReadAndWrittenInVectors) {
+  for (const uint32_t width : {2u, 4u}) {
+    std::vector<float> x(16), want;
+    for (size_t i = 0; i < 16; ++i) x[i] = static_cast<float>(i);
+    for (size_t vector = 16 / width; vector-- > 0;)
+      for (size_t i = 0; i < width; ++i) want.push_back(x[vector * width + i]);
+    Launch launch{.buffers = {bytes_of(x), Bytes(64)}};
+    run_on_opencl(vectors_kernel(Scalar::f32, width), launch);
+    EXPECT_EQ(values_of<float>(launch.buffers[1]), want);
+  }
+}
+
+// z is i - j / 8 at (i, j), which 16 bits hold.
+TEST_F(OpenClKernels, MatrixTilesMultiply) {
+  if (!has_matrix_tiles()) GTEST_SKIP() << "no matrix tiles";
+  for (const bool is_bf16 : {false, true}) {
+    for (const bool turns_left : {false, true}) {
+      for (const bool turns_right : {false, true}) {
+        std::vector<uint16_t> x(256), z(256);
+        const auto half = [&](double value) {
+          return is_bf16 ? base::double_to_bf16(value) : base::double_to_f16(value);
+        };
+        std::vector<float> want(256);
+        for (size_t i = 0; i < 16; ++i) {
+          // The left factor moves rows: row i of y is 2 times row (i + 3) % 16 of z.
+          x[turns_left ? (i + 3) % 16 * 16 + i : i * 16 + (i + 3) % 16] = half(2);
+          for (size_t j = 0; j < 16; ++j) {
+            z[turns_right ? j * 16 + i : i * 16 + j] = half(static_cast<double>(i) - static_cast<double>(j) / 8);
+            want[i * 16 + j] = 2 * (static_cast<float>((i + 3) % 16) - static_cast<float>(j) / 8);
+          }
+        }
+        Launch launch{.buffers = {bytes_of(x), bytes_of(z), Bytes(1024)}};
+        run_on_opencl(tile_kernel(is_bf16, turns_left, turns_right), launch);
+        EXPECT_EQ(values_of<float>(launch.buffers[2]), want) << is_bf16 << turns_left << turns_right;
+      }
+    }
+  }
+}
+
 TEST_F(OpenClKernels, FmaRoundsOnceAndAProductWithASumTwice) {
   // (1 + e) (1 - e) - 1 is -e^2, which a product alone rounds away.
   constexpr float e = 0x1p-13f;
