@@ -88,6 +88,10 @@ Id Builder::whole(Scalar type, int64_t number) {
   if (is_float(type)) return constant(type, std::bit_cast<uint64_t>(static_cast<double>(number)));
   return constant(type, static_cast<uint64_t>(number));
 }
+Id Builder::size(Scalar type, int64_t value) {
+  sizes_.push_back(static_cast<uint64_t>(value));
+  return convert(number(kernel_.numbers++), type);
+}
 Id Builder::number(uint32_t index) { return value({.kind = Kind::number, .type = Scalar::u64, .slot = index}); }
 Id Builder::thread() { return value({.kind = Kind::thread, .type = Scalar::u32}); }
 Id Builder::block(uint32_t axis) { return value({.kind = Kind::block, .type = Scalar::u32, .slot = axis}); }

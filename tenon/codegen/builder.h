@@ -35,6 +35,9 @@ class Builder {
   Id whole(Scalar type, int64_t value);
   Id constant(Scalar type, uint64_t bits);
   Id number(uint32_t index);
+  /// A number that comes with the dispatch, behind those of the launch: kernels that differ by such alone have one text.
+  Id size(Scalar type, int64_t value);
+  const std::vector<uint64_t>& sizes() const { return sizes_; }
   Id thread();
   Id block(uint32_t axis = 0);
   Id math(ir::Op op, Scalar type, std::initializer_list<Id> args);
@@ -112,6 +115,7 @@ class Builder {
   void close();
 
   KernelIr kernel_;
+  std::vector<uint64_t> sizes_;
   std::vector<bool> shared_truths_, array_truths_;  // for each array whether it holds truths
   // Pure values by content, one table for each block of code that is open: inner ones end with their block.
   std::vector<std::unordered_multimap<uint64_t, Id>> known_values_{1};

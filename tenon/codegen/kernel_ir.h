@@ -40,7 +40,7 @@ struct Inst {
   enum class Kind : uint8_t {
     // values
     constant,     // `bits`: of a double for float types, of an int64 otherwise
-    number,       // u64: number `slot` of the launch
+    number,       // u64: number `slot` of the launch, or behind those of the dispatch
     thread,       // u32: position in the block
     block,        // u32: position of the block along axis `slot` of the grid
     math,         // `op` of the args, all of one type; what it means beyond the language's own is up to numbers.h
@@ -135,6 +135,8 @@ struct Dispatch {
   bool writes_results = true;    // false: writes scratch memory alone, whatever it does changes no state
   /// Left out where these two arguments of the launch begin at the same place: it would copy memory onto itself.
   std::optional<std::array<uint32_t, 2>> unless_same = std::nullopt;
+  /// The last of the kernel's numbers, behind those of the launch.
+  std::vector<uint64_t> sizes = {};
 };
 
 /// What a LoopNest or a Call becomes: dispatches that run one after another.

@@ -154,7 +154,9 @@ Dispatch add_parts(const ContractProblem& p, int64_t parts, const ir::Limits& li
         b.set(total, codegen::join(b, Op::sum, p.sums, b.get(total), next));
       },
       limits.subgroup > 1);
-  b.store(buffers.out, at, finished_sum(b, p, buffers, b.get(total), at, b.mod(at, b.whole(type, p.columns))));
+  b.store(
+      buffers.out, at,
+      finished_sum(b, p, buffers, b.whole(type, p.bias_offset), b.get(total), at, b.mod(at, b.whole(type, p.columns))));
   return {b.finish(), {static_cast<uint64_t>(ceil_div(p.elements(), threads)), 1, 1}, contract_bindings(p), true};
 }
 

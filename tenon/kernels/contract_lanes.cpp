@@ -40,8 +40,9 @@ class LaneProduct {
         b_("product", tile.threads),
         buffers_(add_contract_buffers(b_, p, codegen::in_memory(p.a.dtype), codegen::in_memory(p.b.dtype))),
         partial_(parts > 1 ? b_.add_buffer(codegen::in_memory(p.sums), true) : 0),
-        block_(b_, p, tile, parts, index_),
-        places_(b_, p, index_, block_.batch) {}
+        sizes_(b_, p, tile, parts, index_),
+        block_(b_, p, sizes_, tile, parts, index_),
+        places_(b_, p, sizes_, index_, block_.batch) {}
 
   Dispatch run() {
     take_threads();
@@ -67,7 +68,9 @@ class LaneProduct {
       });
     }
     write();
-    return {b_.finish(), ContractBlock::grid(p_, tile_, parts_), contract_bindings(p_), parts_ == 1};
+    Dispatch made{b_.finish(), ContractBlock::grid(p_, tile_, parts_), contract_bindings(p_), parts_ == 1};
+    made.sizes = b_.sizes();
+    return made;
   }
 
  private:
@@ -143,7 +146,8 @@ class LaneProduct {
     }
     made.place = b_.add(o.strip.is_left ? block_.first_row : block_.first_column, index(across));
     made.shared = b_.add(b_.mul(made.k, b_.u32(o.pitch)), across);
-    made.is_there = o.strip.size % o.across == 0 ? kNoValue : b_.less(made.place, index_of(o.strip.size));
+    made.is_there =
+        o.strip.size % o.across == 0 ? kNoValue : b_.less(made.place, (o.strip.is_left ? sizes_.rows : sizes_.columns));
     if (o.strip.side->is_strided) made.at = places_.locate(o.strip, made.place, index(made.k)).at;
     return made;
   }
@@ -151,7 +155,7 @@ class LaneProduct {
   Loaded fetch(const Operand& o, Id depth) {
     Loaded all;
     const bool is_strided = o.strip.side->is_strided;
-    const Id ahead = is_strided ? b_.mul(index(depth), index_of(o.strip.depth_stride)) : kNoValue;
+    const Id ahead = is_strided ? b_.mul(index(depth), (o.strip.is_left ? sizes_.a : sizes_.b).depth_stride) : kNoValue;
     for (const Group& group : o.groups) {
       const Id k = b_.add(depth, group.k);
       const Id is_there = b_.both(group.is_there, b_.less(k, block_.end));
@@ -238,23 +242,23 @@ class LaneProduct {
     const bool is_whole = p_.rows % tile_.block_m == 0 && p_.columns % tile_.block_n == 0;
     uint32_t width = run_of(tile_.thread_n);
     while (p_.columns % width != 0) width /= 2;
-    const Id strip = b_.mul(index(block_.part), index_of(p_.elements()));
+    const Id strip = b_.mul(index(block_.part), sizes_.elements);
     for (uint32_t i = 0; i < tile_.thread_m; ++i) {
       const Id row = b_.add(block_.first_row, index(place_of(thread_row_, i, tile_.thread_m, tile_.block_m)));
-      const Id line = b_.mul(b_.add(b_.mul(block_.batch, index_of(p_.rows)), row), index_of(p_.columns));
-      const Id row_there = is_whole ? kNoValue : b_.less(row, index_of(p_.rows));
+      const Id line = b_.mul(b_.add(b_.mul(block_.batch, sizes_.rows), row), sizes_.columns);
+      const Id row_there = is_whole ? kNoValue : b_.less(row, sizes_.rows);
       for (uint32_t j = 0; j < tile_.thread_n; j += width) {
         const Id column =
             b_.add(block_.first_column, index(place_of(thread_column_, j, tile_.thread_n, tile_.block_n)));
-        const Id is_there = is_whole ? b_.boolean(true) : b_.both(row_there, b_.less(column, index_of(p_.columns)));
+        const Id is_there = is_whole ? b_.boolean(true) : b_.both(row_there, b_.less(column, sizes_.columns));
         b_.branch(is_there, [&] {
           const Id at = b_.add(line, column);
           std::vector<Id> results;
           for (uint32_t c = 0; c < width; ++c) {
             const Id sum = b_.get(totals_[i * tile_.thread_n + j + c]);
-            results.push_back(
-                parts_ > 1 ? codegen::to_memory(b_, p_.sums, sum)
-                           : finished_sum(b_, p_, buffers_, sum, b_.add(at, index_of(c)), b_.add(column, index_of(c))));
+            results.push_back(parts_ > 1 ? codegen::to_memory(b_, p_.sums, sum)
+                                         : finished_sum(b_, p_, buffers_, sizes_.bias_offset, sum,
+                                                        b_.add(at, index_of(c)), b_.add(column, index_of(c))));
           }
           const uint32_t target = parts_ > 1 ? partial_ : buffers_.out;
           const Id place = parts_ > 1 ? b_.add(strip, at) : at;
@@ -276,6 +280,7 @@ class LaneProduct {
   Builder b_;
   const ContractBuffers buffers_;
   const uint32_t partial_;
+  const ContractSizes sizes_;
   const ContractBlock block_;
   const ContractPlaces places_;
   Id thread_row_ = 0, thread_column_ = 0;

@@ -61,8 +61,9 @@ class TileProduct {
         b_("tile_product", tile.threads),
         buffers_(add_contract_buffers(b_, p, element_of(true), element_of(false))),
         partial_(parts > 1 ? b_.add_buffer(codegen::in_memory(p.sums), true) : 0),
-        block_(b_, p, tile, parts, index_),
-        places_(b_, p, index_, block_.batch) {}
+        sizes_(b_, p, tile, parts, index_),
+        block_(b_, p, sizes_, tile, parts, index_),
+        places_(b_, p, sizes_, index_, block_.batch) {}
 
   Dispatch run() {
     b_.use_tiles(subgroup_);
@@ -91,7 +92,9 @@ class TileProduct {
       });
     }
     write();
-    return {b_.finish(), ContractBlock::grid(p_, tile_, parts_), contract_bindings(p_), parts_ == 1};
+    Dispatch made{b_.finish(), ContractBlock::grid(p_, tile_, parts_), contract_bindings(p_), parts_ == 1};
+    made.sizes = b_.sizes();
+    return made;
   }
 
  private:
@@ -150,7 +153,7 @@ class TileProduct {
     made.k = o.strip.along_depth ? inside : line;
     made.place = b_.add(o.strip.is_left ? block_.first_row : block_.first_column, index(across));
     made.shared = b_.add(b_.u32(o.base), b_.add(b_.mul(line, b_.u32(o.layout.pitch() / 2)), b_.div(inside, b_.u32(2))));
-    made.is_there = is_whole(o) ? kNoValue : b_.less(made.place, index_of(o.strip.size));
+    made.is_there = is_whole(o) ? kNoValue : b_.less(made.place, (o.strip.is_left ? sizes_.rows : sizes_.columns));
     if (o.strip.side->is_strided) made.at = places_.locate(o.strip, made.place, index(made.k)).at;
     return made;
   }
@@ -160,7 +163,9 @@ class TileProduct {
 
   Loaded fetch(const Operand& o, Id depth) {
     Loaded all;
-    const Id ahead = o.strip.side->is_strided ? b_.mul(index(depth), index_of(o.strip.depth_stride)) : kNoValue;
+    const Id ahead = o.strip.side->is_strided
+                         ? b_.mul(index(depth), (o.strip.is_left ? sizes_.a : sizes_.b).depth_stride)
+                         : kNoValue;
     for (const Group& group : o.groups) {
       const Id k = b_.add(depth, group.k);
       if (!o.has_words) {
@@ -181,7 +186,7 @@ class TileProduct {
       const Id k = o.strip.along_depth ? b_.add(first_k, b_.u32(i)) : first_k;
       const Id place = o.strip.along_depth ? group.place : b_.add(group.place, index_of(i));
       Id is_there = b_.both(group.is_taken, b_.less(k, block_.end));
-      if (!is_whole(o)) is_there = b_.both(is_there, b_.less(place, index_of(o.strip.size)));
+      if (!is_whole(o)) is_there = b_.both(is_there, b_.less(place, (o.strip.is_left ? sizes_.rows : sizes_.columns)));
       const Located at = places_.locate(o.strip, place, index(k));
       halves[i] = b_.load(o.buffer, at.at, b_.both(is_there, at.valid));
     }
@@ -250,26 +255,26 @@ class TileProduct {
     while (p_.columns % width != 0) width /= 2;
     const uint32_t pitch = sum_pitch(tile_), in_row = tile_.thread_n / width, groups = kTileSize * in_row;
     const Id lane = b_.mod(b_.thread(), b_.u32(subgroup_)), number = b_.div(b_.thread(), b_.u32(subgroup_));
-    const Id strip = b_.mul(index(block_.part), index_of(p_.elements()));
-    for (uint32_t first = 0; first < groups; first += subgroup_) {
-      const Id group = b_.add(b_.u32(first), lane);
+    const Id strip = b_.mul(index(block_.part), sizes_.elements);
+    const auto write_group = [&](Id first) {
+      const Id group = b_.add(first, lane);
       const Id down = b_.div(group, b_.u32(in_row));
       const Id along = b_.mul(b_.mod(group, b_.u32(in_row)), b_.u32(width));
       const Id row = b_.add(block_.first_row, index(b_.add(b_.add(row_, b_.u32(i * kTileSize)), down)));
       const Id column = b_.add(block_.first_column, index(b_.add(column_, along)));
       const Id is_there =
-          is_whole ? b_.boolean(true) : b_.both(b_.less(row, index_of(p_.rows)), b_.less(column, index_of(p_.columns)));
+          is_whole ? b_.boolean(true) : b_.both(b_.less(row, sizes_.rows), b_.less(column, sizes_.columns));
       const Id from = b_.add(b_.mul(number, b_.u32(kTileSize * pitch)), b_.add(b_.mul(down, b_.u32(pitch)), along));
       b_.branch(is_there, [&] {
         const std::vector<Id> bits = b_.shared_load_several(shared_, from, width);
-        const Id line = b_.mul(b_.add(b_.mul(block_.batch, index_of(p_.rows)), row), index_of(p_.columns));
+        const Id line = b_.mul(b_.add(b_.mul(block_.batch, sizes_.rows), row), sizes_.columns);
         const Id at = b_.add(line, column);
         std::vector<Id> results;
         for (uint32_t c = 0; c < width; ++c) {
           const Id sum = b_.bitcast(bits[c], Scalar::f32);
-          results.push_back(
-              parts_ > 1 ? codegen::to_memory(b_, p_.sums, sum)
-                         : finished_sum(b_, p_, buffers_, sum, b_.add(at, index_of(c)), b_.add(column, index_of(c))));
+          results.push_back(parts_ > 1 ? codegen::to_memory(b_, p_.sums, sum)
+                                       : finished_sum(b_, p_, buffers_, sizes_.bias_offset, sum,
+                                                      b_.add(at, index_of(c)), b_.add(column, index_of(c))));
         }
         const uint32_t target = parts_ > 1 ? partial_ : buffers_.out;
         const Id place = parts_ > 1 ? b_.add(strip, at) : at;
@@ -278,7 +283,18 @@ class TileProduct {
         else
           b_.store_several(target, place, results);
       });
+    };
+    // A few at once keep memory busy; all of them would keep compilers busy.
+    constexpr uint32_t kAtOnce = 2;
+    const uint32_t turns = groups / subgroup_;
+    if (turns <= kAtOnce || turns % kAtOnce != 0) {
+      for (uint32_t turn = 0; turn < turns; ++turn) write_group(b_.u32(turn * subgroup_));
+      return;
     }
+    b_.loop(0, turns / kAtOnce, [&](Id turn) {
+      for (uint32_t part = 0; part < kAtOnce; ++part)
+        write_group(b_.add(b_.mul(turn, b_.u32(kAtOnce * subgroup_)), b_.u32(part * subgroup_)));
+    });
   }
 
   const ContractProblem& p_;
@@ -289,6 +305,7 @@ class TileProduct {
   Builder b_;
   const ContractBuffers buffers_;
   const uint32_t partial_;
+  const ContractSizes sizes_;
   const ContractBlock block_;
   const ContractPlaces places_;
   uint32_t shared_ = 0;

@@ -80,6 +80,32 @@ Scalar index_type(const ContractProblem& p) {
   return is_wide ? Scalar::u64 : Scalar::u32;
 }
 
+ContractSizes::ContractSizes(Builder& builder, const ContractProblem& p, const ContractTile& tile, int64_t part_count,
+                             Scalar index) {
+  const auto size = [&](Scalar type, int64_t value, bool is_given = true) {
+    return is_given ? builder.size(type, value) : builder.whole(type, value);
+  };
+  const int64_t down = ceil_div(p.rows, tile.block_m), across = ceil_div(p.columns, tile.block_n);
+  rows = size(index, p.rows);
+  columns = size(index, p.columns);
+  depth = size(Scalar::u32, p.depth, p.depth > 0);
+  const bool has_parts = part_count > 1;
+  elements = size(index, p.elements(), has_parts);
+  part = has_parts ? size(Scalar::u32, part_length(p, part_count)) : depth;
+  parts = size(Scalar::u32, part_count, has_parts);
+  blocks = size(Scalar::u32, down * across, has_parts || p.batches() > 1);
+  quick_blocks = size(Scalar::u32, goes_down_first(p) ? down : across);
+  const auto side = [&](bool is_left) -> Side {
+    const ContractStrip strip = contract_strip(p, is_left);
+    if (!strip.side->is_strided) return {};
+    return {size(index, strip.side->offset, strip.side->offset != 0), size(index, strip.stride, strip.stride != 1),
+            size(index, strip.depth_stride, strip.depth_stride != 1)};
+  };
+  a = side(true);
+  b = side(false);
+  bias_offset = size(index, p.bias_offset, p.bias_offset != 0);
+}
+
 ContractBuffers add_contract_buffers(Builder& b, const ContractProblem& p, Scalar element_a, Scalar element_b) {
   ContractBuffers made{};
   made.a = b.add_buffer(element_a, false);
@@ -97,9 +123,10 @@ std::vector<Dispatch::Binding> contract_bindings(const ContractProblem& p) {
   return made;
 }
 
-Id finished_sum(Builder& b, const ContractProblem& p, const ContractBuffers& buffers, Id sum, Id at, Id column) {
+Id finished_sum(Builder& b, const ContractProblem& p, const ContractBuffers& buffers, Id bias_offset, Id sum, Id at,
+                Id column) {
   if (p.has_bias) {
-    const Id place = b.add(column, b.whole(b.type_of(column), p.bias_offset));
+    const Id place = b.add(column, bias_offset);
     const Id bias = codegen::from_memory(b, p.bias, b.load(buffers.bias, place));
     sum = codegen::apply(b, Op::add, p.sums, p.sums, std::array{sum, codegen::cast(b, p.bias, p.sums, bias)});
   }
@@ -134,25 +161,28 @@ bool ContractStrip::reads_by(const ContractProblem& p, int64_t width) const {
   return true;
 }
 
-ContractPlaces::ContractPlaces(Builder& b, const ContractProblem& p, Scalar index, Id batch)
-    : b_(b), p_(p), index_(index), batch_indices_(codegen::unravel(b, batch, {p.batch.data(), p.batch.size()})) {
-  const auto base_of = [&](const ContractSide& side) {
+ContractPlaces::ContractPlaces(Builder& b, const ContractProblem& p, const ContractSizes& sizes, Scalar index, Id batch)
+    : b_(b),
+      p_(p),
+      sizes_(sizes),
+      index_(index),
+      batch_indices_(codegen::unravel(b, batch, {p.batch.data(), p.batch.size()})) {
+  const auto base_of = [&](const ContractSide& side, Id offset) {
     if (!side.is_strided) return kNoValue;
-    Id at = b_.whole(index_, side.offset);
+    Id at = offset;
     for (size_t i = 0; i < p_.batch.size(); ++i)
       at = b_.add(at, b_.mul(batch_indices_[i], b_.whole(index_, side.batch_strides[i])));
     return at;
   };
-  base_a_ = base_of(p.a);
-  base_b_ = base_of(p.b);
+  base_a_ = base_of(p.a, sizes.a.offset);
+  base_b_ = base_of(p.b, sizes.b.offset);
 }
 
 Located ContractPlaces::locate(const ContractStrip& strip, Id place, Id k) const {
   if (strip.side->is_strided) {
     const Id base = strip.is_left ? base_a_ : base_b_;
-    return {b_.add(base, b_.add(b_.mul(place, b_.whole(index_, strip.stride)),
-                                b_.mul(k, b_.whole(index_, strip.depth_stride)))),
-            kNoValue};
+    const ContractSizes::Side& side = strip.is_left ? sizes_.a : sizes_.b;
+    return {b_.add(base, b_.add(b_.mul(place, side.stride), b_.mul(k, side.depth_stride))), kNoValue};
   }
   std::vector<Id> indices = batch_indices_;
   indices.push_back(strip.is_left ? place : k);
@@ -166,20 +196,18 @@ int64_t part_length(const ContractProblem& p, int64_t parts) {
   return parts == 1 ? p.depth : ceil_div(ceil_div(p.depth, parts), kDepthUnit) * kDepthUnit;
 }
 
-ContractBlock::ContractBlock(Builder& b, const ContractProblem& p, const ContractTile& tile, int64_t parts,
-                             Scalar index) {
-  const auto whole32 = [&](int64_t value) { return b.u32(static_cast<uint64_t>(value)); };
-  const int64_t down = ceil_div(p.rows, tile.block_m), across = ceil_div(p.columns, tile.block_n);
-  const int64_t planes = p.batches() * parts, quick = goes_down_first(p) ? down : across;
-  const Id plane = planes > 1 ? b.div(b.block(), whole32(down * across)) : b.u32(0);
-  const Id within = planes > 1 ? b.mod(b.block(), whole32(down * across)) : b.block();
-  const Id fast = b.mod(within, whole32(quick)), slow = b.div(within, whole32(quick));
+ContractBlock::ContractBlock(Builder& b, const ContractProblem& p, const ContractSizes& sizes, const ContractTile& tile,
+                             int64_t parts, Scalar index) {
+  const int64_t planes = p.batches() * parts;
+  const Id plane = planes > 1 ? b.div(b.block(), sizes.blocks) : b.u32(0);
+  const Id within = planes > 1 ? b.mod(b.block(), sizes.blocks) : b.block();
+  const Id fast = b.mod(within, sizes.quick_blocks), slow = b.div(within, sizes.quick_blocks);
   first_row = b.convert(b.mul(goes_down_first(p) ? fast : slow, b.u32(tile.block_m)), index);
   first_column = b.convert(b.mul(goes_down_first(p) ? slow : fast, b.u32(tile.block_n)), index);
-  batch = b.convert(parts > 1 ? b.div(plane, whole32(parts)) : plane, index);
-  part = parts > 1 ? b.mod(plane, whole32(parts)) : b.u32(0);
-  begin = b.mul(part, whole32(part_length(p, parts)));
-  end = parts > 1 ? b.min(b.add(begin, whole32(part_length(p, parts))), whole32(p.depth)) : whole32(p.depth);
+  batch = b.convert(parts > 1 ? b.div(plane, sizes.parts) : plane, index);
+  part = parts > 1 ? b.mod(plane, sizes.parts) : b.u32(0);
+  begin = b.mul(part, sizes.part);
+  end = parts > 1 ? b.min(b.add(begin, sizes.part), sizes.depth) : sizes.depth;
 }
 
 std::array<uint64_t, 3> ContractBlock::grid(const ContractProblem& p, const ContractTile& tile, int64_t parts) {

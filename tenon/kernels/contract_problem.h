@@ -43,6 +43,24 @@ ContractProblem contract_problem(const ir::Call& call);
 /// The type of indices: most products get along with 32 bits.
 codegen::Scalar index_type(const ContractProblem& p);
 
+int64_t part_length(const ContractProblem& p, int64_t parts);
+
+/// The sizes of a product as the kernel sees them. They come with the dispatch, so that products which differ by them
+/// alone are one kernel; what decides how it is written (a stride of 1, one batch, one part) is known in it.
+struct ContractSizes {
+  ContractSizes(codegen::Builder& b, const ContractProblem& p, const ContractTile& tile, int64_t parts,
+                codegen::Scalar index);
+
+  codegen::Id rows, columns, elements;  // of type index
+  codegen::Id depth, part, parts;       // u32; part: its length
+  codegen::Id blocks, quick_blocks;     // u32: of one batch and part; along its quick axis
+  struct Side {
+    codegen::Id offset, stride, depth_stride;  // of type index, where it is strided
+  };
+  Side a, b;
+  codegen::Id bias_offset;  // of type index
+};
+
 /// The buffers of all kernels of a product: operands, addends, result.
 struct ContractBuffers {
   uint32_t a, b, bias = 0, residual = 0, out;
@@ -53,8 +71,8 @@ ContractBuffers add_contract_buffers(codegen::Builder& b, const ContractProblem&
 std::vector<codegen::Dispatch::Binding> contract_bindings(const ContractProblem& p);
 
 /// What follows a sum: bias, then residual, then rounding. `at`: of the result; `column`: of the matrix.
-codegen::Id finished_sum(codegen::Builder& b, const ContractProblem& p, const ContractBuffers& buffers, codegen::Id sum,
-                         codegen::Id at, codegen::Id column);
+codegen::Id finished_sum(codegen::Builder& b, const ContractProblem& p, const ContractBuffers& buffers,
+                         codegen::Id bias_offset, codegen::Id sum, codegen::Id at, codegen::Id column);
 
 /// One operand as a block sees it: its strip runs along `across` (rows of the left matrix, columns of the right one)
 /// and along the inner dimension.
@@ -73,13 +91,15 @@ ContractStrip contract_strip(const ContractProblem& p, bool is_left);
 /// Where the matrices of one batch begin, and where their elements are.
 class ContractPlaces {
  public:
-  ContractPlaces(codegen::Builder& b, const ContractProblem& p, codegen::Scalar index, codegen::Id batch);
+  ContractPlaces(codegen::Builder& b, const ContractProblem& p, const ContractSizes& sizes, codegen::Scalar index,
+                 codegen::Id batch);
   /// Of element `place` along `across` and `k` along the inner dimension.
   codegen::Located locate(const ContractStrip& strip, codegen::Id place, codegen::Id k) const;
 
  private:
   codegen::Builder& b_;
   const ContractProblem& p_;
+  const ContractSizes& sizes_;
   const codegen::Scalar index_;
   std::vector<codegen::Id> batch_indices_;
   codegen::Id base_a_, base_b_;
@@ -91,16 +111,14 @@ class ContractPlaces {
 /// caches, and read the larger one once. The grid has one axis, as the others are short on some devices.
 class ContractBlock {
  public:
-  ContractBlock(codegen::Builder& b, const ContractProblem& p, const ContractTile& tile, int64_t parts,
-                codegen::Scalar index);
+  ContractBlock(codegen::Builder& b, const ContractProblem& p, const ContractSizes& sizes, const ContractTile& tile,
+                int64_t parts, codegen::Scalar index);
   static std::array<uint64_t, 3> grid(const ContractProblem& p, const ContractTile& tile, int64_t parts);
 
   codegen::Id first_row, first_column;  // of the tile, of type index
   codegen::Id batch, part;              // index, u32
   codegen::Id begin, end;               // of the part, u32
 };
-
-int64_t part_length(const ContractProblem& p, int64_t parts);
 
 /// Products by fma, and by matrix tiles; parts beyond one are left in the buffer behind the others.
 codegen::Dispatch lane_product(const ContractProblem& p, const ContractTile& tile, int64_t parts,

@@ -81,6 +81,7 @@ void Step::set_arguments(cl_kernel to, const device::Launch& launch, cl_mem faul
     set(cl_ulong{arg.offset + buffer.offset});
   }
   for (uint32_t i = 0; i < numbers; ++i) set(cl_ulong{launch.numbers[i]});
+  for (const uint64_t size : sizes) set(cl_ulong{size});
   set(fault);
   set(cl_uint{launch.writes_state && writes_results});
   if (code != CL_SUCCESS) base::fail("opencl", "kernel {} does not take its arguments: {}", name, error_name(code));
@@ -155,7 +156,8 @@ device::ProgramRef Compiler::assemble(const device::Kernel& kernel, const Make& 
     step.global = {size_t{dispatch.blocks[0]} * ir.threads, dispatch.blocks[1], dispatch.blocks[2]};
     step.local = {ir.threads, 1, 1};
     step.buffers = dispatch.buffers;
-    step.numbers = ir.numbers;
+    step.numbers = ir.numbers - static_cast<uint32_t>(dispatch.sizes.size());
+    step.sizes = dispatch.sizes;
     step.may_fault = ir.may_fault;
     step.writes_results = dispatch.writes_results;
     step.unless_same = dispatch.unless_same;

@@ -31,7 +31,8 @@ struct Step {
   std::string name;
   std::array<size_t, 3> global{}, local{};
   std::vector<codegen::Dispatch::Binding> buffers;
-  uint32_t numbers = 0;
+  uint32_t numbers = 0;  // of the launch
+  std::vector<uint64_t> sizes;
   bool may_fault = false, writes_results = true;
   std::optional<std::array<uint32_t, 2>> unless_same;
 

@@ -525,7 +525,10 @@ class Block {
 
 void run(const codegen::Dispatch& dispatch, std::span<const std::span<std::byte>> buffers,
          std::span<const uint64_t> numbers) {
-  Block block(dispatch, buffers, numbers);
+  std::vector<uint64_t> all(numbers.begin(), numbers.end());
+  all.resize(dispatch.kernel.numbers - dispatch.sizes.size());
+  all.insert(all.end(), dispatch.sizes.begin(), dispatch.sizes.end());
+  Block block(dispatch, buffers, all);
   for (uint32_t z = 0; z < dispatch.blocks[2]; ++z) {
     for (uint32_t y = 0; y < dispatch.blocks[1]; ++y) {
       for (uint32_t x = 0; x < dispatch.blocks[0]; ++x) block.run({x, y, z});
