@@ -20,7 +20,7 @@ using codegen::Scalar;
 using ir::Op;
 
 constexpr uint32_t kRun = 4;        // elements that a thread copies at once
-constexpr uint32_t kUnroll = 16;    // steps of a product written out
+constexpr uint32_t kUnroll = 8;     // steps of a product written out
 constexpr uint32_t kMostSums = 64;  // registers of 32 bits for the sums of a thread, beside those for scores
 
 // Columns of a strip of matrices of this width: few barriers, and little that is 0.
