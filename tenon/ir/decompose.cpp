@@ -60,18 +60,22 @@ Value kept_share(const Value& s, const Value& state, const AttentionAttrs& attrs
   return reshape(cast(share, s.dtype()), s.shape());
 }
 
+// A row that sees nothing gives 0: its scores are all -inf, and so it has no weights. Its log-sum-exp is 0 by
+// agreement, which leaves it none in the gradient either.
 std::vector<Value> attention_forward(std::span<const Value> in, const AttentionAttrs& attrs) {
   const Value& q = in[0];
   const int64_t heads = q.shape()[1];
   const Value k = per_query_head(in[1], heads), v = per_query_head(in[2], heads);
   const Value s = scores(q, k, attrs.has_mask ? &in[3] : nullptr, attrs);
-  const Value top = reduce(Op::max, s, {3});
+  const Value highest = reduce(Op::max, s, {3}), floor = full_like(highest, lowest(s.dtype()));
+  const Value top = binary(Op::maximum, highest, floor);  // so that -inf less the top is never NaN
   const Value weights = weights_of(s, top, attrs);
-  const Value total = reduce(Op::sum, weights, {3});
+  const Value added = reduce(Op::sum, weights, {3}), sees_nothing = equal(added, full_like(added, 0));
+  const Value total = where(sees_nothing, full_like(added, 1), added);
   Value shares = div(weights, expand(total, s.shape()));
   if (attrs.dropout > 0) shares = mul(shares, kept_share(s, in[3 + attrs.masks()], attrs));
   const Value p = cast(shares, q.dtype());
-  const Value lse = add(top, log(total));
+  const Value lse = where(sees_nothing, full_like(added, 0), add(top, log(total)));
   return {swap_heads_and_tokens(contract(p, v, q.dtype())), reshape(lse, {q.shape()[0], heads, q.shape()[2]})};
 }
 

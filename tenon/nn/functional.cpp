@@ -3,6 +3,7 @@
 #include "tenon/nn/functional.h"
 
 #include <cmath>
+#include <limits>
 
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autocast.h"
@@ -163,8 +164,8 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   if (attrs.has_mask) {
     Tensor mask = options.mask;
     if (mask.dtype() == DType::boolean) {
-      // As finite as the scores: lowest of the 16-bit types would still be seen beside large ones.
-      mask = where(mask, 0.0, full({}, -1e30, Options(accumulator(query.dtype()), query.device())));
+      const double hidden = -std::numeric_limits<double>::infinity();
+      mask = where(mask, 0.0, full({}, hidden, Options(accumulator(query.dtype()), query.device())));
     }
     record::require_float(kOp, mask);
     record::require_same_device(kOp, query, mask);

@@ -28,7 +28,8 @@ struct AttentionOptions {
   double dropout = 0;           // the chance of a weight to be dropped; the others grow by what is missing
   Generator* generator = nullptr;
 };
-/// softmax(scale * query @ key^T + mask) @ value over (..., heads, T, width).
+/// softmax(scale * query @ key^T + mask) @ value over (..., heads, T, width). A row that may look at nothing, by a bool
+/// mask or one of -inf, gives 0 and has no gradient.
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionOptions& options = {});
 

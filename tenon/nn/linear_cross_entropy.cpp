@@ -114,20 +114,21 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
         }
         return std::vector<Tensor>{total};
       },
-      [targets, options, low, low_weight, chunk, wide](std::span<const Tensor> in, std::span<const Tensor> grads) {
-        const Tensor factor = low ? with_history_of(in[1], low_weight) : in[1];
+      [options, low, chunk, wide](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Tensor factor = low ? with_history_of(in[1], in[2]) : in[1];
         std::vector<Tensor> slopes_of_x;
         Tensor slope_of_weight;
         for (const Chunk& rows : chunks_of(in[0].size(0), chunk)) {
           const Tensor part = rows.of(in[0]);
-          const Tensor slope = slope_of_logits(logits_of(part, factor, options.classes), rows.of(targets), grads[0],
+          const Tensor slope = slope_of_logits(logits_of(part, factor, options.classes), rows.of(in[3]), grads[0],
                                                options.ignore_index);
           slopes_of_x.push_back(product(slope, factor, part.dtype()));
           add_to(slope_of_weight, product(slope.t(), part, wide));
         }
-        return std::vector<Tensor>{stacked(slopes_of_x, in[0].shape()), slope_of_weight};
+        return std::vector<Tensor>{stacked(slopes_of_x, in[0].shape()), slope_of_weight, Tensor(), Tensor()};
       }};
-  const Tensor total = tenon::apply(function, std::vector<Tensor>{rows_of_x, weight})[0];
+  const std::vector<Tensor> operands{rows_of_x, weight, low_weight.detach(), targets.detach()};
+  const Tensor total = tenon::apply(function, operands)[0];
   // As a matrix: counted beside the losses of all rows it would have to wait for them, and the gradients wait for it.
   const Tensor counted = sum(ne(targets.unsqueeze(0), options.ignore_index).to(wide), {0, 1});
   const Tensor mean = total / counted;

@@ -116,18 +116,19 @@ Tensor autocast_product(const Tensor& x, const Tensor& weight, const Tensor& bia
         const Tensor sums = add(product(flat, low_weight, DType::f32), row.to(DType::f32));
         return std::vector<Tensor>{sums.to(dtype).reshape(shape)};
       },
-      [low_weight, dtype, rows, inner, outer, leading](std::span<const Tensor> in, std::span<const Tensor> grads) {
+      [dtype, rows, inner, outer, leading](std::span<const Tensor> in, std::span<const Tensor> grads) {
         const Tensor g = grads[0].to(dtype), flat = g.reshape({rows, outer});
         const Tensor slope = product(in[0].reshape({rows, inner}).t(), flat, DType::f32);
-        const Tensor factor = with_history_of(in[1], low_weight).t();
-        std::vector<Tensor> slopes{product(flat, factor, dtype).reshape(in[0].shape()), slope.to(in[1].dtype())};
-        if (in.size() > 2) {
+        const Tensor factor = with_history_of(in[1], in[2]).t();
+        std::vector<Tensor> slopes{product(flat, factor, dtype).reshape(in[0].shape()), slope.to(in[1].dtype()),
+                                   Tensor()};
+        if (in.size() > 3) {
           const Tensor wide = g.to(DType::f32);
-          slopes.push_back((leading.empty() ? wide : sum(wide, leading)).to(in[2].dtype()));
+          slopes.push_back((leading.empty() ? wide : sum(wide, leading)).to(in[3].dtype()));
         }
         return slopes;
       }};
-  std::vector<Tensor> operands{x.to(dtype), weight};
+  std::vector<Tensor> operands{x.to(dtype), weight, low_weight.detach()};
   if (bias.defined()) operands.push_back(bias);
   return tenon::apply(function, operands)[0];
 }

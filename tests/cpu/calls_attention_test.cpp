@@ -205,7 +205,16 @@ TEST(Attention, RowsThatSeeLateKeysOrNothing) {
   expect_attention(x, false);
 }
 
-// A mask of the lowest number leaves a row that sees nothing the average of the values, where -inf leaves it NaN.
+TEST(Attention, TilesWithRowsThatSeeNothing) {
+  const Sizes z{1, 1, 1, 70, 130, 8, 8};
+  Operands x = dense(DType::f32, z);
+  std::vector<double> mask(70 * 130, 0.0);
+  for (size_t t = 0; t < 70; t += 3) std::fill_n(mask.begin() + static_cast<ptrdiff_t>(t * 130), 130, -INFINITY);
+  x.mask = {exactly(DType::f32, {1, 1, 70, 130}, mask)};
+  for (const bool causal : {false, true}) expect_attention(x, causal);
+}
+
+// A mask of the lowest number leaves a row that sees nothing the average of the values, where -inf leaves it 0.
 TEST(Attention, MaskOfTheLowestNumberAverages) {
   Operands x = dense(DType::f32, {1, 1, 1, 2, 70, 8, 1});
   std::vector<double> mask(2 * 70, 0.0);

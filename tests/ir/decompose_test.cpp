@@ -186,6 +186,30 @@ TEST(AttentionDecomposition, NeverLooksIntoTheFuture) {
   }
 }
 
+// Row 0 is masked away, and row 1 sees nothing but the future.
+TEST(AttentionDecomposition, ARowThatSeesNothingIsZero) {
+  constexpr double kHidden = -std::numeric_limits<double>::infinity();
+  for (DType dtype : {DType::f32, DType::f64}) {
+    const Dims shape{1, 1, 3, 2}, scores{1, 1, 3, 3};
+    const Value q = upload({1, 0, 0, 1, 1, 1}, shape, dtype), k = upload({1, 2, 3, 4, 5, 6}, shape, dtype);
+    const Value v = upload({1, 1, 10, 10, 100, 100}, shape, dtype), grad = upload({1, 2, 3, 4, 5, 6}, shape, dtype);
+    const Value mask = upload({kHidden, kHidden, kHidden, kHidden, kHidden, 0, 0, 0, 0}, scores, dtype);
+    const AttentionAttrs attrs{1.0, true, true};
+    const Value operands[] = {q, k, v, mask};
+    const auto [o, lse] = attention({q, k, v, mask}, attrs);
+    const std::vector<Value> simple = decompose(Op::attention, operands, attrs);
+    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(download(o)[i], 0) << i;
+    expect_near(o, swap_heads_and_tokens(simple[0]), tolerance(dtype), "o");
+    expect_near(lse, simple[1], tolerance(dtype), "lse");
+    const Operands saved{q, k, v, mask, o, lse, grad};
+    const NodeRef call = Node::make(Op::attention_backward, saved, attrs);
+    const std::vector<Value> slopes = decompose(Op::attention_backward, {saved.data(), saved.size()}, attrs);
+    for (uint32_t i = 0; i < 4; ++i) expect_near({call, i}, slopes[i], 10 * tolerance(dtype), "slope");
+    const std::vector<double> of_queries = download({call, 0});
+    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(of_queries[i], 0) << i;
+  }
+}
+
 TEST(Decompose, KnowsWhichOpsItKnows) {
   EXPECT_TRUE(can_decompose(Op::attention));
   EXPECT_TRUE(can_decompose(Op::attention_backward));

@@ -126,6 +126,25 @@ TEST(Attention, AMaskHidesColumns) {
   EXPECT_EQ(values(attention(x, nullptr, mask).narrow(1, 0, 3)), before);
 }
 
+TEST(Attention, ARowThatMayLookAtNothingGivesZero) {
+  const Floats looks{0, 0, 0, 1, 0, 0, 1, 1, 0};
+  for (const char* device : {"cpu", "cpu_unfused", "reference"}) {
+    const Options on{Device(device)};
+    const Tensor seen = from_vector(looks, {3, 3}, on) > 0.0;
+    for (const Tensor& mask : {seen, where(seen, 0.0, -INFINITY)}) {
+      const Tensor q = zeros({1, 1, 3, 2}, on).requires_grad_(),
+                   k = from_vector(Floats{1, 0, 0, 1, 5, 5}, {1, 1, 3, 2}, on).requires_grad_(),
+                   v = from_vector(Floats{1, 2, 3, 4, 5, 6}, {1, 1, 3, 2}, on).requires_grad_();
+      const Tensor y = nn::scaled_dot_product_attention(q, k, v, {.mask = mask, .scale = 1});
+      EXPECT_EQ(values(y), Floats({0, 0, 1, 2, 2, 3})) << device;
+      y.sum().backward();
+      EXPECT_EQ(values(q.grad()), Floats({0, 0, 0, 0, -1, 1})) << device;
+      EXPECT_EQ(values(k.grad()), Floats(6, 0)) << device;
+      EXPECT_EQ(values(v.grad()), Floats({1.5, 1.5, 0.5, 0.5, 0, 0})) << device;
+    }
+  }
+}
+
 TEST(Attention, DropsWeightsInTrainingOnly) {
   nn::MultiHeadAttention attention(8, 2, {.dropout = 0.5});
   const Tensor x = randn({1, 6, 8}).eval();

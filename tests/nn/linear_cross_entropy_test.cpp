@@ -127,6 +127,31 @@ TEST(LinearCrossEntropy, MultipliesNothingTwice) {
   }
 }
 
+TEST(LinearCrossEntropy, AFunctionOfTheLossDoesNotKeepTheWeights) {
+  synchronize();
+  const size_t before = memory_stats().live_bytes;
+  for (const bool autocast : {false, true}) {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      const Autocast lower(DType::bf16, autocast);
+      Problem problem;
+      problem.weight = problem.weight.detach().to(dtype).eval().requires_grad_();
+      problem.x = problem.x.detach().to(dtype).eval().requires_grad_();
+      exp(linear_cross_entropy(problem.x, problem.weight, problem.targets)).backward();
+    }
+  }
+  synchronize();
+  EXPECT_EQ(memory_stats().live_bytes, before);
+}
+
+TEST(LinearCrossEntropy, TheGradientIsThatOfTheTargetsAtTheTime) {
+  const Problem problem;
+  Tensor targets = problem.targets.clone();
+  const Tensor loss = linear_cross_entropy(problem.x, problem.weight, targets);
+  const Tensor expected = grad(linear_cross_entropy(problem.x, problem.weight, problem.targets), problem.weight);
+  targets.fill_(0);
+  EXPECT_EQ(grad(loss, problem.weight).to_vector<float>(), expected.to_vector<float>());
+}
+
 TEST(LinearCrossEntropy, SaysWhatDoesNotFit) {
   const Problem problem;
   EXPECT_EQ(

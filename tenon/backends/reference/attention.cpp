@@ -48,6 +48,8 @@ double dot(const std::vector<double>& a, size_t i, const std::vector<double>& b,
   return total;
 }
 
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
+
 // scores[s] of one row; masked ones are -inf.
 std::vector<double> row_scores(const ir::AttentionAttrs& attrs, const Sizes& z, const Arrays& in, int64_t b, int64_t h,
                                int64_t t) {
@@ -55,7 +57,7 @@ std::vector<double> row_scores(const ir::AttentionAttrs& attrs, const Sizes& z, 
   for (int64_t s = 0; s < z.columns; ++s) {
     double score = attrs.scale * dot(in[0].real, z.q(b, h, t), in[1].real, z.k(b, h, s), z.width);
     if (attrs.has_mask) score += in[3].real[z.mask(b, h, t) + static_cast<size_t>(s)];
-    if (attrs.causal && s > t) score = -std::numeric_limits<double>::infinity();
+    if (attrs.causal && s > t) score = kHidden;
     scores[static_cast<size_t>(s)] = score;
   }
   return scores;
@@ -88,10 +90,12 @@ void run_attention(const ir::AttentionAttrs& attrs, const Arrays& in, Arrays& ou
   const Sizes z(in[0].type.shape, in[1].type.shape, in[2].type.shape);
   for_each_row(z, [&](int64_t b, int64_t h, int64_t t) {
     const std::vector<double> scores = row_scores(attrs, z, in, b, h, t);
-    double top = -std::numeric_limits<double>::infinity(), total = 0;
+    double top = kHidden, total = 0;
     for (double score : scores) top = std::max(top, score);
     for (double score : scores) total += std::exp(score - top);
-    const double lse = top + std::log(total);
+    // A row that sees nothing has no weights: the result is 0, and so are all gradients, where e^(-inf - 0) is 0.
+    const bool sees_nothing = std::all_of(scores.begin(), scores.end(), [](double score) { return score == kHidden; });
+    const double lse = sees_nothing ? 0 : top + std::log(total);
     for (int64_t s = 0; s < z.columns; ++s) {
       const double p = std::exp(scores[static_cast<size_t>(s)] - lse) * kept_share(attrs, z, in, b, h, t, s);
       for (size_t d = 0; d < static_cast<size_t>(z.value_width); ++d) {

@@ -63,7 +63,7 @@ class FewQueries {
   }
 
   // The keys first_ ... last_ - 1 hold all that the query sees. There is at least one, hidden where the query sees
-  // nothing, so that its largest score is -inf and the result NaN.
+  // nothing, so that its largest score is -inf and the sum of its weights 0.
   void find_range(int64_t batch, int64_t head, int64_t query, int64_t visible) {
     first_ = 0;
     last_ = visible;
@@ -161,11 +161,10 @@ class FewQueries {
   }
 
   void finish(int64_t batch, int64_t head, int64_t query, T top, T total) {
-    const bool sees_nothing = top == kHidden;
-    const T nan = std::numeric_limits<T>::quiet_NaN();  // as 0 / 0 in the definition
+    const bool sees_nothing = total == 0;  // as in the tiled way
     reinterpret_cast<T*>(run_.lse)[(batch * run_.heads + head) * run_.queries + query] =
-        sees_nothing ? nan : top + std::log(total);
-    const T share = sees_nothing ? nan : 1 / total;
+        sees_nothing ? 0 : top + std::log(total);
+    const T share = sees_nothing ? 0 : 1 / total;
     const int64_t row = (batch * run_.queries + query) * run_.heads + head;
     write_rows(sums_, 0, 1, run_.value_width, run_.q.dtype,
                run_.o + row * run_.value_width * static_cast<int64_t>(size_of(run_.q.dtype)), 0,

@@ -181,15 +181,15 @@ class Forward {
     }
   }
 
-  // Without keys the sum is empty, and so is the result: the logarithm of 0, and 0.
+  // A row that sees nothing has an empty sum, and gives 0. Its log-sum-exp is 0 by agreement: in the gradient its
+  // weights are e^(-inf - 0) then.
   void finish(int64_t batch, int64_t head, int64_t query, int64_t n) {
     const hn::ScalableTag<T> d;
-    const V nan = hn::NaN(d);  // as 0 / 0 in the definition
-    for (int64_t i = 0; i < n && run_.keys > 0; i += kVectorSize<T>) {
+    for (int64_t i = 0; i < n; i += kVectorSize<T>) {
       const V top = hn::LoadU(d, top_ + i), total = hn::LoadU(d, total_ + i);
-      const auto sees_nothing = hn::Eq(top, hn::Set(d, kLowest));
-      hn::StoreU(hn::IfThenElse(sees_nothing, nan, hn::Add(top, log_of(total))), d, top_ + i);
-      hn::StoreU(hn::IfThenElse(sees_nothing, nan, hn::Div(hn::Set(d, T(1)), total)), d, total_ + i);
+      const auto sees_nothing = hn::Eq(total, hn::Zero(d));
+      hn::StoreU(hn::IfThenZeroElse(sees_nothing, hn::Add(top, log_of(total))), d, top_ + i);
+      hn::StoreU(hn::IfThenZeroElse(sees_nothing, hn::Div(hn::Set(d, T(1)), total)), d, total_ + i);
     }
     const int64_t row = (batch * run_.heads + head) * run_.queries + query;
     std::copy_n(top_, n, reinterpret_cast<T*>(run_.lse) + row);
