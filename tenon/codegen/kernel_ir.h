@@ -40,7 +40,7 @@ struct Inst {
   enum class Kind : uint8_t {
     // values
     constant,     // `bits`: of a double for float types, of an int64 otherwise
-    number,       // u64: number `slot` of the launch
+    number,       // u64: number `slot` of the launch; or u32: its lower (`bits` 0) or upper half (1)
     thread,       // u32: position in the block
     block,        // u32: position of the block along axis `slot` of the grid
     math,         // `op` of the args, all of one type; what it means beyond the language's own is up to numbers.h
@@ -55,6 +55,8 @@ struct Inst {
     load,   // `width` elements of buffer `slot` from element args[0] on; 0 where args[1], if there, is false
     store,  // args[1] .. args[width] to buffer `slot` from element args[0] on; only where the last arg, if there, is
             // true
+    store_bits,  // of the u32 args[0] of buffer `slot`, the bits that args[2] has become those of args[1], which has no
+                 // others; whoever stores other bits of it at the same time does so as well
     shared_load,   // element args[0] of the shared array `slot`
     shared_store,  // args[1] to element args[0] of it
     array_load,    // the same of array `slot` of this thread
@@ -70,7 +72,8 @@ struct Inst {
     otherwise,  // else
     end,        // of a loop or a branch
     leave_if,   // the thread is done if args[0]; never where a barrier follows that others wait at
-    fault_if,   // where args[0]: index args[1] (i64) is bad for axis `slot` of size `bits`, says `op`
+    fault_if,   // where args[0]: index args[1] (i64, or its halves args[1] and args[2]) is bad for axis `slot` of size
+                // `bits`, says `op`
     // matrix tiles, on devices that have them
     tile_zero,   // an accumulator
     tile_load,   // from shared array `slot` at element args[0], rows args[1] elements apart; `bits`: role and

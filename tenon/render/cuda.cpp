@@ -91,27 +91,28 @@ std::string component(Scalar element, std::string_view value, uint32_t i) {
 
 // Indices wrap, so that a view may go backwards, and what comes out is never negative. Written as signed numbers they
 // survive compilers that add up the parts of an address in 64 bits.
-std::string place_of(const KernelIr& kernel, const Inst& inst, std::string_view index) {
+std::string index_of(const KernelIr& kernel, const Inst& inst, std::string_view index) {
   const bool is_wide = codegen::size_of(kernel.code[inst.args[0]].type) == 8;
   return fmt::format("({}){}", is_wide ? "long long" : "int", index);
 }
-
-std::string load(const KernelIr& kernel, const Inst& inst, std::string_view name) {
-  const std::string index = place_of(kernel, inst, name);
-  const Scalar element = kernel.buffers[inst.slot].element;
-  if (inst.width == 1) return as_value(element, fmt::format("b{}[{}]", inst.slot, index));
-  return fmt::format("*(const {}*)(b{} + {})", several(element, inst.width), inst.slot, index);
+std::string place(const KernelIr& kernel, const Inst& inst, std::string_view index) {
+  return fmt::format("b{}[{}]", inst.slot, index_of(kernel, inst, index));
 }
 
-std::string store(const KernelIr& kernel, const Inst& inst, std::string_view name,
-                  std::span<const std::string> values) {
-  const std::string index = place_of(kernel, inst, name);
+std::string load(const KernelIr& kernel, const Uses&, const Inst& inst, std::string_view index) {
   const Scalar element = kernel.buffers[inst.slot].element;
-  if (inst.width == 1) return fmt::format("b{}[{}] = {};", inst.slot, index, as_element(element, values[0]));
+  if (inst.width == 1) return as_value(element, place(kernel, inst, index));
+  return fmt::format("*(const {}*)(b{} + {})", several(element, inst.width), inst.slot, index_of(kernel, inst, index));
+}
+
+std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::string_view index,
+                  std::span<const std::string> values) {
+  const Scalar element = kernel.buffers[inst.slot].element;
+  if (inst.width == 1) return fmt::format("{} = {};", place(kernel, inst, index), as_element(element, values[0]));
   std::string all;
   for (const std::string& value : values) all += (all.empty() ? "" : ", ") + as_element(element, value);
   const std::string type = several(element, inst.width);
-  return fmt::format("*({}*)(b{} + {}) = {}{{{}}};", type, inst.slot, index, type, all);
+  return fmt::format("*({}*)(b{} + {}) = {}{{{}}};", type, inst.slot, index_of(kernel, inst, index), type, all);
 }
 
 std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body) {
@@ -167,6 +168,7 @@ const Spelling kCuda{
               .unroll = "#pragma unroll",
               .barrier = "__syncthreads();",
               .barrier_everywhere = "__syncthreads();",
+              .store_bits = "atomicAnd(&$0, ~$2); atomicOr(&$0, $1);",
               .is_first_fault = "atomicCAS(fault, 0, 1) == 0",
               .fault_word = "fault[$0] = $1;"},
     .constant = constant,
@@ -174,6 +176,7 @@ const Spelling kCuda{
     .several = several,
     .zeros = zeros,
     .component = component,
+    .place = place,
     .load = load,
     .store = store,
     .file = file,

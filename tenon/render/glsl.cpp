@@ -104,18 +104,22 @@ std::string component(Scalar element, std::string_view value, uint32_t i) {
   return fmt::format("{}[{}]{}", value, i, element == Scalar::boolean ? " != 0u" : "");
 }
 
-std::string place(const KernelIr& kernel, const Inst& inst, std::string_view index) {
+std::string index_of(const KernelIr& kernel, const Inst& inst, std::string_view index) {
   const bool is_u32 = kernel.code[inst.args[0]].type == Scalar::u32;
   return is_u32 ? fmt::format("arguments.o{} + {}", inst.slot, index)
                 : fmt::format("arguments.o{} + uint({})", inst.slot, index);
 }
 
-std::string load(const KernelIr& kernel, const Inst& inst, std::string_view index) {
+std::string place(const KernelIr& kernel, const Inst& inst, std::string_view index) {
+  return fmt::format("b{}[{}]", inst.slot, index_of(kernel, inst, index));
+}
+
+std::string load(const KernelIr& kernel, const Uses&, const Inst& inst, std::string_view index) {
   const Scalar element = kernel.buffers[inst.slot].element;
-  const std::string from = place(kernel, inst, index);
+  const std::string from = index_of(kernel, inst, index);
   const bool is_narrow = codegen::size_of(element) < 4;
   if (inst.width == 1) {
-    const std::string got = fmt::format("b{}[{}]", inst.slot, from);
+    const std::string got = place(kernel, inst, index);
     if (!is_narrow) return got;
     return fmt::format("uint({}){}", got, element == Scalar::boolean ? " != 0u" : "");
   }
@@ -132,17 +136,17 @@ std::string load(const KernelIr& kernel, const Inst& inst, std::string_view inde
   return fmt::format("{}({})", several(element, 8), all);
 }
 
-std::string store(const KernelIr& kernel, const Inst& inst, std::string_view index,
+std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::string_view index,
                   std::span<const std::string> values) {
   const Scalar element = kernel.buffers[inst.slot].element;
-  const std::string to = place(kernel, inst, index);
+  const std::string to = index_of(kernel, inst, index);
   const auto as_number = [&](const std::string& value) {
     return element == Scalar::boolean ? fmt::format("uint({})", value) : value;
   };
   const bool is_narrow = codegen::size_of(element) < 4;
   if (inst.width == 1) {
     const std::string value = as_number(values[0]);
-    return fmt::format("b{}[{}] = {};", inst.slot, to,
+    return fmt::format("{} = {};", place(kernel, inst, index),
                        is_narrow ? fmt::format("{}({})", at(kElements, element), value) : value);
   }
   std::string text;
@@ -239,6 +243,7 @@ const Spelling kGlsl{
               .unroll = "[[unroll]]",
               .barrier = "memoryBarrierShared(); barrier();",
               .barrier_everywhere = "memoryBarrierBuffer(); memoryBarrierShared(); barrier();",
+              .store_bits = "atomicAnd($0, ~$2); atomicOr($0, $1);",
               .is_first_fault = "atomicCompSwap(fault[0], 0, 1) == 0",
               .fault_word = "fault[$0] = $1;"},
     .constant = constant,
@@ -246,6 +251,7 @@ const Spelling kGlsl{
     .several = several,
     .zeros = zeros,
     .component = component,
+    .place = place,
     .load = load,
     .store = store,
     .file = file,

@@ -29,6 +29,7 @@ struct Uses {
   std::array<bool, 9> values{};     // types that values have
   std::vector<uint32_t> widths;     // of each buffer: the sum of the widths of its loads and stores, each once
   std::vector<bool> whole_numbers;  // for each of the launch's: whether more is read than its lower half as u32
+  std::vector<bool> stores_bits;    // of each buffer: whether threads share its words
   bool mul_high = false, pack_half = false, unpack_half = false, philox = false, shuffle = false, unroll = false;
   bool odd_floats = false;    // constants that float_literal does not write
   bool meets_memory = false;  // threads of a block meet in a buffer, not in shared memory alone
@@ -49,6 +50,7 @@ struct Texts {
   std::string_view loop;        // $0: the counter, $1 to $3: begin, end, step
   std::string_view unroll;      // a line before a loop; empty: there is none
   std::string_view barrier, barrier_everywhere;
+  std::string_view store_bits;      // $0: the word, $1: the bits, $2: which
   std::string_view is_first_fault;  // whether this thread found the fault words unset; sets them
   std::string_view fault_word;      // $0 of them becomes $1
 };
@@ -68,10 +70,12 @@ struct Spelling {
   std::string (*zeros)(Scalar element, uint32_t width);
   /// Component `i` of such a value, as a plain value.
   std::string (*component)(Scalar element, std::string_view value, uint32_t i);
+  /// Element `index` of the buffer of a load or a store.
+  std::string (*place)(const KernelIr& kernel, const Inst& inst, std::string_view index);
   /// What a load of elements from `index` on is, before masks.
-  std::string (*load)(const KernelIr& kernel, const Inst& inst, std::string_view index);
+  std::string (*load)(const KernelIr& kernel, const Uses& uses, const Inst& inst, std::string_view index);
   /// Statements that store.
-  std::string (*store)(const KernelIr& kernel, const Inst& inst, std::string_view index,
+  std::string (*store)(const KernelIr& kernel, const Uses& uses, const Inst& inst, std::string_view index,
                        std::span<const std::string> values);
   /// The whole file with the body of the kernel in its place.
   std::string (*file)(const KernelIr& kernel, const Uses& uses, std::string_view body);
