@@ -15,8 +15,8 @@ namespace tenon::render {
 ir::Limits limits_for(Language language);
 
 /// What steps of training GPT-2 and the rows of tests/ops (in all dtypes and layouts, and their gradients) lower to,
-/// each once, named k0, k1, ... and legalised for the language. Of the rows' about 25 are left, at even distances, and
-/// all where TENON_ALL_CASES is set.
+/// each once, named k0, k1, ... and legalised for the language. Half of GPT-2's and about 25 of the rows', at even
+/// distances; all where TENON_ALL_CASES is set.
 const std::vector<codegen::KernelIr>& kernels_of_everything(Language language);
 
 }  // namespace tenon::render

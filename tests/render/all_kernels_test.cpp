@@ -23,7 +23,6 @@ TEST(EveryKernel, HasATextInOpenCl) { EXPECT_GT(sources_in(Language::opencl).siz
 TEST(EveryKernel, IsTakenByNvrtc) {
   const std::vector<std::string> sources = sources_in(Language::cuda);
   EXPECT_GT(sources.size(), 50);
-  printf("%zu sources\n", sources.size());
   const Nvrtc nvrtc = open_nvrtc();
   if (!nvrtc) GTEST_SKIP() << "no libnvrtc";
   // Many to a program: one by itself takes longer to begin than to compile.
@@ -41,7 +40,6 @@ TEST(EveryKernel, IsTakenByNvrtc) {
 TEST(EveryKernel, IsTakenByGlslang) {
   const std::vector<std::string> sources = sources_in(Language::glsl);
   EXPECT_GT(sources.size(), 50);
-  printf("%zu sources\n", sources.size());
   if (!has_glslang()) GTEST_SKIP() << "no glslangValidator";
   EXPECT_EQ(check_glsl(sources), "");
 }
@@ -49,7 +47,6 @@ TEST(EveryKernel, IsTakenByGlslang) {
 TEST(EveryKernel, IsTakenByAValidatorOfWgsl) {
   const std::vector<std::string> sources = sources_in(Language::wgsl);
   EXPECT_GT(sources.size(), 50);
-  printf("%zu sources\n", sources.size());
   if (const std::string why = why_no_wgsl(); !why.empty()) GTEST_SKIP() << why;
   EXPECT_EQ(check_wgsl(sources), "");
 }
