@@ -10,7 +10,7 @@
 #include <bit>
 
 #include "tenon/base/error.h"
-#include "tenon/render/spelling.h"
+#include "tenon/render/memory.h"
 
 namespace tenon::render {
 namespace {
@@ -104,19 +104,13 @@ std::string component(Scalar element, std::string_view value, uint32_t i) {
   return fmt::format("{}[{}]{}", value, i, element == Scalar::boolean ? " != 0u" : "");
 }
 
-std::string index_of(const KernelIr& kernel, const Inst& inst, std::string_view index) {
-  const bool is_u32 = kernel.code[inst.args[0]].type == Scalar::u32;
-  return is_u32 ? fmt::format("arguments.o{} + {}", inst.slot, index)
-                : fmt::format("arguments.o{} + uint({})", inst.slot, index);
-}
-
 std::string place(const KernelIr& kernel, const Inst& inst, std::string_view index) {
-  return fmt::format("b{}[{}]", inst.slot, index_of(kernel, inst, index));
+  return fmt::format("b{}[{}]", inst.slot, shader_index(kValues, kernel, inst, index));
 }
 
 std::string load(const KernelIr& kernel, const Uses&, const Inst& inst, std::string_view index) {
   const Scalar element = kernel.buffers[inst.slot].element;
-  const std::string from = index_of(kernel, inst, index);
+  const std::string from = shader_index(kValues, kernel, inst, index);
   const bool is_narrow = codegen::size_of(element) < 4;
   if (inst.width == 1) {
     const std::string got = place(kernel, inst, index);
@@ -139,7 +133,7 @@ std::string load(const KernelIr& kernel, const Uses&, const Inst& inst, std::str
 std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::string_view index,
                   std::span<const std::string> values) {
   const Scalar element = kernel.buffers[inst.slot].element;
-  const std::string to = index_of(kernel, inst, index);
+  const std::string to = shader_index(kValues, kernel, inst, index);
   const auto as_number = [&](const std::string& value) {
     return element == Scalar::boolean ? fmt::format("uint({})", value) : value;
   };

@@ -161,8 +161,8 @@ class Printer {
     if (inst.type == Scalar::u32) {
       const bool is_low = inst.bits == 0;
       if (is_shader()) return value(Scalar::u32, fmt::format("arguments.n{}.{}", inst.slot, is_low ? 'x' : 'y'));
-      return value(Scalar::u32, cast(Scalar::u32, is_low ? fmt::format("n{}", inst.slot)
-                                                         : fmt::format("(n{} >> 32)", inst.slot)));
+      return value(Scalar::u32,
+                   cast(Scalar::u32, is_low ? fmt::format("n{}", inst.slot) : fmt::format("(n{} >> 32)", inst.slot)));
     }
     if (!is_shader()) return value(Scalar::u64, fmt::format("n{}", inst.slot));
     if (uses_.whole_numbers[inst.slot]) value(Scalar::u64, fmt::format("packUint2x32(arguments.n{})", inst.slot));

@@ -1,4 +1,4 @@
-// WGSL, which has 32-bit numbers alone: kernels with others are refused by name until a rewrite has made them of these.
+// WGSL, which has 32-bit numbers alone: kernels with others are refused by name and to be legalised before.
 //
 // Buffer i is binding i of group 0; behind the last are the fault words, then a uniform with the launch's numbers (as
 // two words each, low half first), for each buffer the number of elements before it begins, and `guards`. One binding
@@ -9,7 +9,7 @@
 #include <bit>
 
 #include "tenon/base/error.h"
-#include "tenon/render/spelling.h"
+#include "tenon/render/memory.h"
 
 namespace tenon::render {
 namespace {
@@ -94,10 +94,8 @@ std::string zeros(Scalar element, uint32_t width) { return several(element, widt
 std::string component(Scalar, std::string_view value, uint32_t i) { return fmt::format("{}[{}]", value, i); }
 
 std::string place_at(const KernelIr& kernel, const Inst& inst, std::string_view index, uint32_t i) {
-  const bool is_u32 = kernel.code[inst.args[0]].type == Scalar::u32;
-  const std::string first = is_u32 ? std::string(index) : fmt::format("u32({})", index);
-  return i == 0 ? fmt::format("b{}[arguments.o{} + {}]", inst.slot, inst.slot, first)
-                : fmt::format("b{}[arguments.o{} + {} + {}u]", inst.slot, inst.slot, first, i);
+  const std::string first = shader_index(kValues, kernel, inst, index);
+  return i == 0 ? fmt::format("b{}[{}]", inst.slot, first) : fmt::format("b{}[{} + {}u]", inst.slot, first, i);
 }
 std::string place(const KernelIr& kernel, const Inst& inst, std::string_view index) {
   return place_at(kernel, inst, index, 0);
