@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace tenon {
@@ -40,10 +41,11 @@ inline Nvrtc open_nvrtc() {
 }
 
 /// What NVRTC has to say; empty if it succeeds.
-inline std::string compile_cuda(const Nvrtc& nvrtc, const std::string& source) {
+inline std::string compile_cuda(const Nvrtc& nvrtc, const std::string& source, std::string_view chip = "sm_90") {
   void* program = nullptr;
   nvrtc.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr);
-  const char* const options[] = {"--gpu-architecture=sm_90", "-fmad=false"};
+  const std::string architecture = fmt::format("--gpu-architecture={}", chip);
+  const char* const options[] = {architecture.c_str(), "-fmad=false"};
   const int status = nvrtc.compile(program, 2, options);
   size_t size = 0;
   nvrtc.log_size(program, &size);

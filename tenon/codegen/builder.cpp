@@ -406,6 +406,24 @@ void Builder::fault_if(Op op, Id condition, Id index, uint32_t axis, uint64_t si
   push({.kind = Kind::fault_if, .op = op, .slot = axis, .bits = size, .args = {condition, index}});
 }
 
+Id Builder::append(Inst inst) {
+  kernel_.may_fault |= inst.kind == Kind::fault_if;
+  switch (inst.kind) {
+    case Kind::constant:
+    case Kind::number:
+    case Kind::thread:
+    case Kind::block:
+    case Kind::math:
+    case Kind::fma:
+    case Kind::mul_high:
+    case Kind::pack_half:
+    case Kind::unpack_half:
+    case Kind::philox:
+    case Kind::extract: return value(std::move(inst));
+    default: return push(std::move(inst));
+  }
+}
+
 KernelIr Builder::finish() {
   verify(kernel_);
   return std::move(kernel_);

@@ -98,6 +98,10 @@ class Builder {
   void leave_if(Id condition);
   void fault_if(ir::Op op, Id condition, Id index, uint32_t axis, uint64_t size);
 
+  /// An instruction as it is, its operands already of this kernel: for passes that write a kernel anew. Loops and
+  /// branches have functions of their own.
+  Id append(Inst inst);
+
   Scalar type_of(Id id) const { return kernel_.code[id].type; }
   /// The number, if it is a constant.
   std::optional<uint64_t> known(Id id) const;

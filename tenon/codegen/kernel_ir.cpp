@@ -12,10 +12,11 @@ namespace {
 using Kind = Inst::Kind;
 
 constexpr std::string_view kKinds[] = {
-    "constant",    "number",      "thread",   "block",    "math",      "fma",       "mul_high",    "pack_half",
-    "unpack_half", "philox",      "extract",  "shuffle",  "load",      "store",     "shared_load", "shared_store",
-    "array_load",  "array_store", "variable", "get",      "set",       "barrier",   "loop",        "branch",
-    "otherwise",   "end",         "leave_if", "fault_if", "tile_zero", "tile_load", "tile_mma",    "tile_store"};
+    "constant",   "number",      "thread",       "block",      "math",        "fma",      "mul_high",
+    "pack_half",  "unpack_half", "philox",       "extract",    "shuffle",     "load",     "store",
+    "store_bits", "shared_load", "shared_store", "array_load", "array_store", "variable", "get",
+    "set",        "barrier",     "loop",         "branch",     "otherwise",   "end",      "leave_if",
+    "fault_if",   "tile_zero",   "tile_load",    "tile_mma",   "tile_store"};
 
 std::string constant_text(const Inst& inst) {
   if (is_float(inst.type)) return fmt::format("{}", std::bit_cast<double>(inst.bits));
@@ -29,12 +30,14 @@ std::string details(const Inst& inst) {
   switch (inst.kind) {
     case Kind::constant: return " " + constant_text(inst);
     case Kind::load: return fmt::format(" b{}", inst.slot);
-    case Kind::store: return fmt::format(" b{}", inst.slot);
+    case Kind::store:
+    case Kind::store_bits: return fmt::format(" b{}", inst.slot);
     case Kind::shared_load:
     case Kind::shared_store: return fmt::format(" s{}", inst.slot);
     case Kind::array_load:
     case Kind::array_store: return fmt::format(" a{}", inst.slot);
     case Kind::number:
+      return fmt::format(" {}{}", inst.slot, inst.type == Scalar::u64 ? "" : inst.bits == 0 ? " low" : " high");
     case Kind::block:
     case Kind::extract: return fmt::format(" {}", inst.slot);
     case Kind::shuffle: return fmt::format(" {}", inst.bits);
@@ -59,6 +62,7 @@ std::string_view name(Scalar type) {
 bool gives_value(Kind kind) {
   switch (kind) {
     case Kind::store:
+    case Kind::store_bits:
     case Kind::shared_store:
     case Kind::array_store:
     case Kind::set:

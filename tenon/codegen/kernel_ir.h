@@ -40,7 +40,8 @@ struct Inst {
   enum class Kind : uint8_t {
     // values
     constant,     // `bits`: of a double for float types, of an int64 otherwise
-    number,       // u64: number `slot` of the launch, or behind those of the dispatch
+    number,       // u64: number `slot` of the launch, or behind those of the dispatch; or u32: its lower half (`bits`
+                  // 0) or its upper one (1)
     thread,       // u32: position in the block
     block,        // u32: position of the block along axis `slot` of the grid
     math,         // `op` of the args, all of one type; what it means beyond the language's own is up to numbers.h
@@ -55,6 +56,8 @@ struct Inst {
     load,   // `width` elements of buffer `slot` from element args[0] on; 0 where args[1], if there, is false
     store,  // args[1] .. args[width] to buffer `slot` from element args[0] on; only where the last arg, if there, is
             // true
+    store_bits,  // of the u32 args[0] of buffer `slot`, the bits that args[2] has become those of args[1], which has no
+                 // others; whoever stores other bits of it at the same time does so as well
     shared_load,   // `width` elements of the shared array `slot` from element args[0] on, a multiple of the width
     shared_store,  // args[1] .. args[width] to it from element args[0] on
     array_load,    // one element of array `slot` of this thread
@@ -70,7 +73,8 @@ struct Inst {
     otherwise,  // else
     end,        // of a loop or a branch
     leave_if,   // the thread is done if args[0]; never where a barrier follows that others wait at
-    fault_if,   // where args[0]: index args[1] (i64) is bad for axis `slot` of size `bits`, says `op`
+    fault_if,   // where args[0]: index args[1] (i64, or its halves args[1] and args[2]) is bad for axis `slot` of size
+                // `bits`, says `op`
     // matrix tiles, on devices that have them: 16 x 16 numbers that the threads of a subgroup hold together, who knows
     // how. All of these threads come to such an instruction, with the same operands.
     tile_zero,   // an accumulator of f32, which begins as 0 and is changed by tile_mma alone

@@ -147,6 +147,17 @@ class Types {
     if (inst.args.size() > without_mask) expect_type(inst, without_mask, Scalar::boolean);
   }
 
+  void check_bits(const Inst& inst) const {
+    expect_slot(inst, kernel_.buffers.size(), "buffer");
+    const KernelBuffer& buffer = kernel_.buffers[inst.slot];
+    if (buffer.element != Scalar::u32) fail("buffer {} holds {}, not u32", inst.slot, name(buffer.element));
+    if (!buffer.is_written) fail("buffer {} is not written", inst.slot);
+    expect_args(inst, 3, 4);
+    expect_integer(inst, 0);
+    for (size_t i = 1; i < 3; ++i) expect_type(inst, i, Scalar::u32);
+    if (inst.args.size() == 4) expect_type(inst, 3, Scalar::boolean);
+  }
+
   void check_array(const Inst& inst, const std::vector<KernelArray>& arrays, std::string_view what,
                    bool is_load) const {
     expect_slot(inst, arrays.size(), what);
@@ -257,7 +268,7 @@ class Types {
       case Kind::constant: expect_register(inst.type); break;
       case Kind::number:
         expect_slot(inst, kernel_.numbers, "number");
-        expect_value(inst, Scalar::u64);
+        if (inst.type != Scalar::u32 || inst.bits > 1) expect_value(inst, Scalar::u64);
         break;
       case Kind::thread: expect_value(inst, Scalar::u32); break;
       case Kind::block:
@@ -303,6 +314,7 @@ class Types {
         break;
       case Kind::load: check_memory(inst, true); break;
       case Kind::store: check_memory(inst, false); break;
+      case Kind::store_bits: check_bits(inst); break;
       case Kind::shared_load: check_array(inst, kernel_.shared, "shared array", true); break;
       case Kind::shared_store: check_array(inst, kernel_.shared, "shared array", false); break;
       case Kind::array_load: check_array(inst, kernel_.arrays, "array", true); break;
@@ -326,9 +338,10 @@ class Types {
         expect_type(inst, 0, Scalar::boolean);
         break;
       case Kind::fault_if:
-        expect_args(inst, 2);
+        expect_args(inst, 2, 3);
         expect_type(inst, 0, Scalar::boolean);
-        expect_type(inst, 1, Scalar::i64);
+        for (size_t i = 1; i < inst.args.size(); ++i)
+          expect_type(inst, i, inst.args.size() == 2 ? Scalar::i64 : Scalar::u32);
         if (!kernel_.may_fault) fail("the kernel may not fault");
         break;
       case Kind::tile_zero:

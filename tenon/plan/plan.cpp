@@ -124,7 +124,8 @@ void require_f64(const ir::Limits& limits, const std::vector<NodeRef>& order) {
   if (!limits.missing_dtypes.contains(DType::f64)) return;
   for (const NodeRef& node : order) {
     if (node->evaluated() || ir::is_transparent(*node) || node->info().kind == ir::Kind::leaf) continue;
-    if (node->type().dtype == DType::f64)
+    const auto is_f64 = [](const Value& value) { return value.dtype() == DType::f64; };
+    if (node->type().dtype == DType::f64 || std::ranges::any_of(node->inputs(), is_f64))
       base::fail(ir::name(node->op()), "{} has no f64; use f32, or another device", node->device().name);
   }
 }

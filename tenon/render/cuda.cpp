@@ -8,7 +8,7 @@
 #include <bit>
 
 #include "tenon/base/error.h"
-#include "tenon/render/spelling.h"
+#include "tenon/render/memory.h"
 
 namespace tenon::render {
 namespace {
@@ -138,42 +138,30 @@ std::string several(Scalar element, uint32_t width) {
 
 std::string zeros(Scalar element, uint32_t width) { return several(element, width) + "{}"; }
 
-std::string as_value(Scalar element, std::string_view what) {
-  if (element == Scalar::boolean) return fmt::format("{} != 0", what);
-  if (widened(element) == element) return std::string(what);
-  return fmt::format("(unsigned){}", what);
-}
-std::string as_element(Scalar element, std::string_view what) {
-  return codegen::size_of(element) < 4 ? fmt::format("({}){}", at(kElements, element), what) : std::string(what);
-}
-
 std::string component(Scalar element, std::string_view value, uint32_t i) {
-  return as_value(element, fmt::format("{}.s[{}]", value, i));
+  return c_value(kValues, element, fmt::format("{}.s[{}]", value, i));
 }
 
-// Indices wrap, so that a view may go backwards, and what comes out is never negative. Written as signed numbers they
-// survive compilers that add up the parts of an address in 64 bits.
-std::string place_of(const KernelIr& kernel, const Inst& inst, std::string_view index) {
-  const bool is_wide = codegen::size_of(kernel.code[inst.args[0]].type) == 8;
-  return fmt::format("({}){}", is_wide ? "long long" : "int", index);
+std::string place(const KernelIr& kernel, const Inst& inst, std::string_view index) {
+  return fmt::format("b{}[{}]", inst.slot, c_index(kValues, kernel, inst, index));
 }
 
-std::string load(const KernelIr& kernel, const Inst& inst, std::string_view name) {
-  const std::string index = place_of(kernel, inst, name);
+std::string load(const KernelIr& kernel, const Uses&, const Inst& inst, std::string_view index) {
   const Scalar element = kernel.buffers[inst.slot].element;
-  if (inst.width == 1) return as_value(element, fmt::format("b{}[{}]", inst.slot, index));
-  return fmt::format("*(const {}*)(b{} + {})", several(element, inst.width), inst.slot, index);
+  if (inst.width == 1) return c_value(kValues, element, place(kernel, inst, index));
+  return fmt::format("*(const {}*)(b{} + {})", several(element, inst.width), inst.slot,
+                     c_index(kValues, kernel, inst, index));
 }
 
-std::string store(const KernelIr& kernel, const Inst& inst, std::string_view name,
+std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::string_view index,
                   std::span<const std::string> values) {
-  const std::string index = place_of(kernel, inst, name);
   const Scalar element = kernel.buffers[inst.slot].element;
-  if (inst.width == 1) return fmt::format("b{}[{}] = {};", inst.slot, index, as_element(element, values[0]));
+  if (inst.width == 1)
+    return fmt::format("{} = {};", place(kernel, inst, index), c_element(kElements, element, values[0]));
   std::string all;
-  for (const std::string& value : values) all += (all.empty() ? "" : ", ") + as_element(element, value);
+  for (const std::string& value : values) all += (all.empty() ? "" : ", ") + c_element(kElements, element, value);
   const std::string type = several(element, inst.width);
-  return fmt::format("*({}*)(b{} + {}) = {}{{{}}};", type, inst.slot, index, type, all);
+  return fmt::format("*({}*)(b{} + {}) = {}{{{}}};", type, inst.slot, c_index(kValues, kernel, inst, index), type, all);
 }
 
 std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body) {
@@ -233,6 +221,7 @@ const Spelling kCuda{
               .barrier = "__syncthreads();",
               .barrier_everywhere = "__syncthreads();",
               .shared_vector = "*($0*)($1)",
+              .store_bits = "atomicAnd(&$0, ~$2); atomicOr(&$0, $1);",
               .is_first_fault = "atomicCAS(fault, 0, 1) == 0",
               .fault_word = "fault[$0] = $1;"},
     .constant = constant,
@@ -240,6 +229,7 @@ const Spelling kCuda{
     .several = several,
     .zeros = zeros,
     .component = component,
+    .place = place,
     .load = load,
     .store = store,
     .tile = tile,

@@ -10,7 +10,7 @@
 #include <bit>
 
 #include "tenon/base/error.h"
-#include "tenon/render/spelling.h"
+#include "tenon/render/memory.h"
 
 namespace tenon::render {
 namespace {
@@ -105,17 +105,15 @@ std::string component(Scalar element, std::string_view value, uint32_t i) {
 }
 
 std::string place(const KernelIr& kernel, const Inst& inst, std::string_view index) {
-  const bool is_u32 = kernel.code[inst.args[0]].type == Scalar::u32;
-  return is_u32 ? fmt::format("arguments.o{} + {}", inst.slot, index)
-                : fmt::format("arguments.o{} + uint({})", inst.slot, index);
+  return fmt::format("b{}[{}]", inst.slot, shader_index(kValues, kernel, inst, index));
 }
 
-std::string load(const KernelIr& kernel, const Inst& inst, std::string_view index) {
+std::string load(const KernelIr& kernel, const Uses&, const Inst& inst, std::string_view index) {
   const Scalar element = kernel.buffers[inst.slot].element;
-  const std::string from = place(kernel, inst, index);
+  const std::string from = shader_index(kValues, kernel, inst, index);
   const bool is_narrow = codegen::size_of(element) < 4;
   if (inst.width == 1) {
-    const std::string got = fmt::format("b{}[{}]", inst.slot, from);
+    const std::string got = place(kernel, inst, index);
     if (!is_narrow) return got;
     return fmt::format("uint({}){}", got, element == Scalar::boolean ? " != 0u" : "");
   }
@@ -132,17 +130,17 @@ std::string load(const KernelIr& kernel, const Inst& inst, std::string_view inde
   return fmt::format("{}({})", several(element, 8), all);
 }
 
-std::string store(const KernelIr& kernel, const Inst& inst, std::string_view index,
+std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::string_view index,
                   std::span<const std::string> values) {
   const Scalar element = kernel.buffers[inst.slot].element;
-  const std::string to = place(kernel, inst, index);
+  const std::string to = shader_index(kValues, kernel, inst, index);
   const auto as_number = [&](const std::string& value) {
     return element == Scalar::boolean ? fmt::format("uint({})", value) : value;
   };
   const bool is_narrow = codegen::size_of(element) < 4;
   if (inst.width == 1) {
     const std::string value = as_number(values[0]);
-    return fmt::format("b{}[{}] = {};", inst.slot, to,
+    return fmt::format("{} = {};", place(kernel, inst, index),
                        is_narrow ? fmt::format("{}({})", at(kElements, element), value) : value);
   }
   std::string text;
@@ -277,6 +275,7 @@ const Spelling kGlsl{
               .barrier = "memoryBarrierShared(); barrier();",
               .barrier_everywhere = "memoryBarrierBuffer(); memoryBarrierShared(); barrier();",
               .shared_vector = "",
+              .store_bits = "atomicAnd($0, ~$2); atomicOr($0, $1);",
               .is_first_fault = "atomicCompSwap(fault[0], 0, 1) == 0",
               .fault_word = "fault[$0] = $1;"},
     .constant = constant,
@@ -284,6 +283,7 @@ const Spelling kGlsl{
     .several = several,
     .zeros = zeros,
     .component = component,
+    .place = place,
     .load = load,
     .store = store,
     .tile = tile,

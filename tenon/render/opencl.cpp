@@ -7,7 +7,7 @@
 
 #include <bit>
 
-#include "tenon/render/spelling.h"
+#include "tenon/render/memory.h"
 
 namespace tenon::render {
 namespace {
@@ -138,43 +138,31 @@ std::string several(Scalar element, uint32_t width) { return fmt::format("{}{}",
 
 std::string zeros(Scalar element, uint32_t width) { return fmt::format("({})(0)", several(element, width)); }
 
-// What was read from memory as a value.
-std::string as_value(Scalar element, std::string_view what) {
-  if (element == Scalar::boolean) return fmt::format("{} != 0", what);
-  if (widened(element) == element) return std::string(what);
-  return fmt::format("(uint){}", what);
-}
-std::string as_element(Scalar element, std::string_view what) {
-  return codegen::size_of(element) < 4 ? fmt::format("({}){}", at(kElements, element), what) : std::string(what);
-}
-
 std::string component(Scalar element, std::string_view value, uint32_t i) {
-  return as_value(element, fmt::format("{}.s{}", value, i));
+  return c_value(kValues, element, fmt::format("{}.s{}", value, i));
 }
 
-// Indices wrap, so that a view may go backwards, and what comes out is never negative. Written as signed numbers they
-// survive compilers that add up the parts of an address in 64 bits.
-std::string place_of(const KernelIr& kernel, const Inst& inst, std::string_view index) {
-  const bool is_wide = codegen::size_of(kernel.code[inst.args[0]].type) == 8;
-  return fmt::format("({}){}", is_wide ? "long" : "int", index);
+std::string place(const KernelIr& kernel, const Inst& inst, std::string_view index) {
+  return fmt::format("b{}[{}]", inst.slot, c_index(kValues, kernel, inst, index));
 }
 
-std::string load(const KernelIr& kernel, const Inst& inst, std::string_view name) {
-  const std::string index = place_of(kernel, inst, name);
+std::string load(const KernelIr& kernel, const Uses&, const Inst& inst, std::string_view index) {
   const Scalar element = kernel.buffers[inst.slot].element;
-  if (inst.width == 1) return as_value(element, fmt::format("b{}[{}]", inst.slot, index));
-  return fmt::format("*(__global const {}*)(b{} + {})", several(element, inst.width), inst.slot, index);
+  if (inst.width == 1) return c_value(kValues, element, place(kernel, inst, index));
+  return fmt::format("*(__global const {}*)(b{} + {})", several(element, inst.width), inst.slot,
+                     c_index(kValues, kernel, inst, index));
 }
 
-std::string store(const KernelIr& kernel, const Inst& inst, std::string_view name,
+std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::string_view index,
                   std::span<const std::string> values) {
-  const std::string index = place_of(kernel, inst, name);
   const Scalar element = kernel.buffers[inst.slot].element;
-  if (inst.width == 1) return fmt::format("b{}[{}] = {};", inst.slot, index, as_element(element, values[0]));
+  if (inst.width == 1)
+    return fmt::format("{} = {};", place(kernel, inst, index), c_element(kElements, element, values[0]));
   std::string all;
-  for (const std::string& value : values) all += (all.empty() ? "" : ", ") + as_element(element, value);
+  for (const std::string& value : values) all += (all.empty() ? "" : ", ") + c_element(kElements, element, value);
   const std::string type = several(element, inst.width);
-  return fmt::format("*(__global {}*)(b{} + {}) = ({})({});", type, inst.slot, index, type, all);
+  return fmt::format("*(__global {}*)(b{} + {}) = ({})({});", type, inst.slot, c_index(kValues, kernel, inst, index),
+                     type, all);
 }
 
 std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body) {
@@ -235,6 +223,8 @@ const Spelling kOpencl{
               .barrier = "barrier(CLK_LOCAL_MEM_FENCE);",
               .barrier_everywhere = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
               .shared_vector = "*(__local $0*)($1)",
+              .store_bits =
+                  "atomic_and((volatile __global uint*)&$0, ~$2); atomic_or((volatile __global uint*)&$0, $1);",
               .is_first_fault = "atomic_cmpxchg((volatile __global int*)fault, 0, 1) == 0",
               .fault_word = "fault[$0] = $1;"},
     .constant = constant,
@@ -242,6 +232,7 @@ const Spelling kOpencl{
     .several = several,
     .zeros = zeros,
     .component = component,
+    .place = place,
     .load = load,
     .store = store,
     .tile = tile,

@@ -37,7 +37,7 @@ bool has_mask(const Inst& inst) { return inst.args.size() == (inst.kind == Kind:
 /// The launch's numbers have 64 bits; where a language has no such type, their lower halves still serve.
 bool is_low_half(const KernelIr& kernel, const Inst& inst) {
   return inst.kind == Kind::math && inst.op == ir::Op::cast && inst.type == Scalar::u32 &&
-         kernel.code[inst.args[0]].kind == Kind::number;
+         kernel.code[inst.args[0]].kind == Kind::number && kernel.code[inst.args[0]].type == Scalar::u64;
 }
 
 bool is_odd_float(const Inst& inst) {
@@ -50,6 +50,7 @@ Uses uses_of(const KernelIr& kernel) {
   uses.widths.resize(kernel.buffers.size());
   uses.shared_widths.resize(kernel.shared.size(), 1);
   uses.whole_numbers.resize(kernel.numbers);
+  uses.stores_bits.resize(kernel.buffers.size());
   std::vector<bool> is_loaded(kernel.buffers.size());
   bool has_barrier = false;
   for (const Inst& inst : kernel.code) {
@@ -63,6 +64,10 @@ Uses uses_of(const KernelIr& kernel) {
       case Kind::tile_load:
       case Kind::tile_store: uses.shared_widths[inst.slot] = 4; [[fallthrough]];
       case Kind::tile_zero: uses.tiles = true; break;
+      case Kind::store_bits:
+        uses.widths[inst.slot] |= 1;
+        uses.stores_bits[inst.slot] = true;
+        break;
       case Kind::mul_high: uses.mul_high = true; break;
       case Kind::pack_half: uses.pack_half = true; break;
       case Kind::unpack_half: uses.unpack_half = true; break;
@@ -73,10 +78,11 @@ Uses uses_of(const KernelIr& kernel) {
       default: break;
     }
     uses.odd_floats |= is_odd_float(inst);
-    if (codegen::gives_value(inst.kind) && inst.kind != Kind::number)
+    if (codegen::gives_value(inst.kind) && (inst.kind != Kind::number || inst.type == Scalar::u32))
       uses.values[static_cast<size_t>(widened(inst.type))] = true;
     for (const Id arg : inst.args) {
-      if (kernel.code[arg].kind != Kind::number || is_low_half(kernel, inst)) continue;
+      const Inst& number = kernel.code[arg];
+      if (number.kind != Kind::number || number.type == Scalar::u32 || is_low_half(kernel, inst)) continue;
       uses.whole_numbers[kernel.code[arg].slot] = true;
       uses.values[static_cast<size_t>(Scalar::u64)] = true;
     }
@@ -141,11 +147,31 @@ class Printer {
       return value(to, cast(to, x));
     }
     const bool is_integer = from != Scalar::boolean && !codegen::is_float(from);
-    value(to, fill(text_of(inst.op, from, spelling_), operands(inst), type_name(from),
+    value(to, fill(text_of(inst.op, from, spelling_), math_operands(inst), type_name(from),
                    is_integer ? type_name(unsigned_of(from)) : "", from == Scalar::f32 ? spelling_.f32_ending : ""));
   }
 
+  /// WGSL computes while compiling what is made of constants alone, and refuses it where it overflows: there the first
+  /// of them becomes a variable.
+  std::vector<std::string> math_operands(const Inst& inst) {
+    std::vector<std::string> texts = operands(inst);
+    const bool is_known =
+        std::ranges::all_of(inst.args, [&](Id arg) { return this->inst(arg).kind == Kind::constant; });
+    if (spelling_.language == Language::wgsl && is_known) {
+      const std::string variable = name() + "c";
+      line(fill(texts_.variable, std::vector{std::string(type_name(type_of(inst.args[0]))), variable, texts[0]}));
+      texts[0] = variable;
+    }
+    return texts;
+  }
+
   void print_number(const Inst& inst) {
+    if (inst.type == Scalar::u32) {
+      const bool is_low = inst.bits == 0;
+      if (is_shader()) return value(Scalar::u32, fmt::format("arguments.n{}.{}", inst.slot, is_low ? 'x' : 'y'));
+      return value(Scalar::u32,
+                   cast(Scalar::u32, is_low ? fmt::format("n{}", inst.slot) : fmt::format("(n{} >> 32)", inst.slot)));
+    }
     if (!is_shader()) return value(Scalar::u64, fmt::format("n{}", inst.slot));
     if (uses_.whole_numbers[inst.slot]) value(Scalar::u64, fmt::format("packUint2x32(arguments.n{})", inst.slot));
   }
@@ -162,7 +188,7 @@ class Printer {
     const std::string& index = names_[inst.args[0]];
     const std::string type =
         inst.width == 1 ? std::string(type_name(widened(element))) : spelling_.several(element, inst.width);
-    const std::string loaded = spelling_.load(kernel_, inst, index);
+    const std::string loaded = spelling_.load(kernel_, uses_, inst, index);
     if (!has_mask(inst)) return inst.width == 1 ? value(widened(element), loaded) : declare(type, loaded);
     // A variable, so that a vector needs no operator that chooses between vectors.
     names_[at_] = name();
@@ -175,7 +201,7 @@ class Printer {
   void print_store(const Inst& inst) {
     std::vector<std::string> values;
     for (size_t i = 1; i <= inst.width; ++i) values.push_back(names_[inst.args[i]]);
-    const std::string stored = spelling_.store(kernel_, inst, names_[inst.args[0]], values);
+    const std::string stored = spelling_.store(kernel_, uses_, inst, names_[inst.args[0]], values);
     line(has_mask(inst) ? fmt::format("if ({}) {{ {} }}", names_[inst.args.back()], stored) : stored);
   }
 
@@ -215,6 +241,12 @@ class Printer {
     line(spelling_.tile(kernel_, inst, name(), operands(inst)));
   }
 
+  void print_bits(const Inst& inst) {
+    const std::string place = spelling_.place(kernel_, inst, names_[inst.args[0]]);
+    const std::string stored = fill(texts_.store_bits, std::vector{place, names_[inst.args[1]], names_[inst.args[2]]});
+    line(inst.args.size() == 4 ? fmt::format("if ({}) {{ {} }}", names_[inst.args[3]], stored) : stored);
+  }
+
   void print_array(const Inst& inst) {
     if (inst.width > 1) return print_shared_vector(inst);
     const bool is_shared = inst.kind == Kind::shared_load || inst.kind == Kind::shared_store;
@@ -237,8 +269,10 @@ class Printer {
 
   void print_fault(const Inst& inst) {
     const std::string& index = names_[inst.args[1]];
-    const std::string high_half =
-        fill(text_of(ir::Op::shr, Scalar::i64, spelling_), std::vector{index, spelling_.constant(Scalar::i64, 32)});
+    const bool is_whole = inst.args.size() == 2;
+    const std::string high_half = is_whole ? fill("(" + std::string(text_of(ir::Op::shr, Scalar::i64, spelling_)) + ")",
+                                                  std::vector{index, spelling_.constant(Scalar::i64, 32)})
+                                           : names_[inst.args[2]];
     line(fmt::format("if ({}) {{", names_[inst.args[0]]));
     ++depth_;
     line(fmt::format("if ({}) {{", texts_.is_first_fault));
@@ -250,7 +284,7 @@ class Printer {
     word(FaultWords::kOp, constant(static_cast<uint64_t>(inst.op)));
     word(FaultWords::kAxis, constant(inst.slot));
     word(FaultWords::kIndex, cast(Scalar::i32, index));
-    word(FaultWords::kIndex + 1, cast(Scalar::i32, "(" + high_half + ")"));
+    word(FaultWords::kIndex + 1, cast(Scalar::i32, high_half));
     word(FaultWords::kSize, constant(inst.bits));
     word(FaultWords::kSize + 1, constant(inst.bits >> 32));
     --depth_;
@@ -281,6 +315,7 @@ class Printer {
       case Kind::shuffle: return print_shuffle(inst);
       case Kind::load: return print_load(inst);
       case Kind::store: return print_store(inst);
+      case Kind::store_bits: return print_bits(inst);
       case Kind::shared_load:
       case Kind::shared_store:
       case Kind::array_load:
@@ -397,6 +432,16 @@ std::string float_literal(Scalar type, double value, std::string_view f32_ending
 
 uint64_t float_bits(Scalar type, double value) {
   return type == Scalar::f32 ? std::bit_cast<uint32_t>(static_cast<float>(value)) : std::bit_cast<uint64_t>(value);
+}
+
+codegen::Lacks lacks_of(Language language) {
+  using ir::Op;
+  if (language == Language::opencl || language == Language::cuda) return {};
+  // Shaders have sine, cosine, logarithm and power, but promise little of their last places.
+  codegen::Lacks lacks;
+  lacks.functions = {Op::expm1, Op::log1p, Op::log2, Op::erf, Op::sin, Op::cos, Op::mod, Op::pow};
+  if (language == Language::wgsl) lacks.wide_integers = lacks.bytes = lacks.halves = lacks.f64 = true;
+  return lacks;
 }
 
 std::string render(const KernelIr& kernel, Language language) {

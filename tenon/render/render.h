@@ -5,10 +5,14 @@
 #include <string>
 
 #include "tenon/codegen/kernel_ir.h"
+#include "tenon/codegen/legalise.h"
 
 namespace tenon::render {
 
 enum class Language : uint8_t { opencl, cuda, glsl, wgsl };
+
+/// What a language itself lacks, or has not well enough; devices may lack more. Kernels are legalised for it first.
+codegen::Lacks lacks_of(Language language);
 
 /// A whole source file with this one kernel as its entry point, by its name (in GLSL: main). What the arguments are,
 /// the head of each language's file says. Fails, naming op or type, where the language lacks something. To be compiled

@@ -30,6 +30,7 @@ struct Uses {
   std::vector<uint32_t> widths;         // of each buffer: the sum of the widths of its loads and stores, each once
   std::vector<uint32_t> shared_widths;  // of each shared array: the widest of its loads and stores
   std::vector<bool> whole_numbers;      // for each of the launch's: whether more is read than its lower half as u32
+  std::vector<bool> stores_bits;        // of each buffer: whether threads share its words
   bool mul_high = false, pack_half = false, unpack_half = false, philox = false, shuffle = false, unroll = false;
   bool tiles = false;
   bool odd_floats = false;    // constants that float_literal does not write
@@ -52,6 +53,7 @@ struct Texts {
   std::string_view unroll;      // a line before a loop; empty: there is none
   std::string_view barrier, barrier_everywhere;
   std::string_view shared_vector;   // several elements of a shared array as one: $0: their type, $1: where they begin
+  std::string_view store_bits;      // $0: the word, $1: the bits, $2: which
   std::string_view is_first_fault;  // whether this thread found the fault words unset; sets them
   std::string_view fault_word;      // $0 of them becomes $1
 };
@@ -72,10 +74,12 @@ struct Spelling {
   std::string (*zeros)(Scalar element, uint32_t width);
   /// Component `i` of such a value, as a plain value.
   std::string (*component)(Scalar element, std::string_view value, uint32_t i);
+  /// Element `index` of the buffer of a load or a store.
+  std::string (*place)(const KernelIr& kernel, const Inst& inst, std::string_view index);
   /// What a load of elements from `index` on is, before masks.
-  std::string (*load)(const KernelIr& kernel, const Inst& inst, std::string_view index);
+  std::string (*load)(const KernelIr& kernel, const Uses& uses, const Inst& inst, std::string_view index);
   /// Statements that store.
-  std::string (*store)(const KernelIr& kernel, const Inst& inst, std::string_view index,
+  std::string (*store)(const KernelIr& kernel, const Uses& uses, const Inst& inst, std::string_view index,
                        std::span<const std::string> values);
   /// Statements of a matrix tile's instruction, whose value, if it gives one, has this name; null: the language has no
   /// tiles.

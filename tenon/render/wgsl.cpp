@@ -1,4 +1,4 @@
-// WGSL, which has 32-bit numbers alone: kernels with others are refused by name until a rewrite has made them of these.
+// WGSL, which has 32-bit numbers alone: kernels with others are refused by name and to be legalised before.
 //
 // Buffer i is binding i of group 0; behind the last are the fault words, then a uniform with the launch's numbers (as
 // two words each, low half first), for each buffer the number of elements before it begins, and `guards`. One binding
@@ -9,7 +9,7 @@
 #include <bit>
 
 #include "tenon/base/error.h"
-#include "tenon/render/spelling.h"
+#include "tenon/render/memory.h"
 
 namespace tenon::render {
 namespace {
@@ -63,6 +63,15 @@ constexpr std::string_view kPhilox = R"(fn philox(first0: u32, first1: u32, low:
 }
 )";
 
+constexpr std::string_view kGuard = R"(  if (arguments.guards != 0u && fault[0] != 0) { return; }
+)";
+// Words that are written may differ from thread to thread; one reads them for all.
+constexpr std::string_view kSharedGuard = R"(  if (arguments.guards != 0u) {
+    if (local.x == 0u) { found = atomicLoad(&fault[0]); }
+    if (workgroupUniformLoad(&found) != 0) { return; }
+  }
+)";
+
 std::string constant(Scalar type, uint64_t bits) {
   if (type != Scalar::boolean) value_name(kWgsl, type);
   if (!codegen::is_float(type)) return integer_literal(type, bits, {.i32 = "i", .u32 = "u", .i64 = "", .u64 = ""});
@@ -84,25 +93,34 @@ std::string zeros(Scalar element, uint32_t width) { return several(element, widt
 
 std::string component(Scalar, std::string_view value, uint32_t i) { return fmt::format("{}[{}]", value, i); }
 
-std::string place(const KernelIr& kernel, const Inst& inst, std::string_view index, uint32_t i) {
-  const bool is_u32 = kernel.code[inst.args[0]].type == Scalar::u32;
-  const std::string first = is_u32 ? std::string(index) : fmt::format("u32({})", index);
-  return i == 0 ? fmt::format("b{}[arguments.o{} + {}]", inst.slot, inst.slot, first)
-                : fmt::format("b{}[arguments.o{} + {} + {}u]", inst.slot, inst.slot, first, i);
+std::string place_at(const KernelIr& kernel, const Inst& inst, std::string_view index, uint32_t i) {
+  const std::string first = shader_index(kValues, kernel, inst, index);
+  return i == 0 ? fmt::format("b{}[{}]", inst.slot, first) : fmt::format("b{}[{} + {}u]", inst.slot, first, i);
+}
+std::string place(const KernelIr& kernel, const Inst& inst, std::string_view index) {
+  return place_at(kernel, inst, index, 0);
 }
 
-std::string load(const KernelIr& kernel, const Inst& inst, std::string_view index) {
-  if (inst.width == 1) return place(kernel, inst, index, 0);
+std::string load(const KernelIr& kernel, const Uses& uses, const Inst& inst, std::string_view index) {
+  const auto element = [&](uint32_t i) {
+    const std::string at = place_at(kernel, inst, index, i);
+    return uses.stores_bits[inst.slot] ? fmt::format("atomicLoad(&{})", at) : at;
+  };
+  if (inst.width == 1) return element(0);
   std::string all;
-  for (uint32_t i = 0; i < inst.width; ++i) all += (i == 0 ? "" : ", ") + place(kernel, inst, index, i);
+  for (uint32_t i = 0; i < inst.width; ++i) all += (i == 0 ? "" : ", ") + element(i);
   return fmt::format("{}({})", several(kernel.buffers[inst.slot].element, inst.width), all);
 }
 
-std::string store(const KernelIr& kernel, const Inst& inst, std::string_view index,
+std::string store(const KernelIr& kernel, const Uses& uses, const Inst& inst, std::string_view index,
                   std::span<const std::string> values) {
   std::string text;
-  for (uint32_t i = 0; i < inst.width; ++i)
-    text += fmt::format("{}{} = {};", i == 0 ? "" : " ", place(kernel, inst, index, i), values[i]);
+  for (uint32_t i = 0; i < inst.width; ++i) {
+    const std::string at = place_at(kernel, inst, index, i);
+    if (i > 0) text += " ";
+    text += uses.stores_bits[inst.slot] ? fmt::format("atomicStore(&{}, {});", at, values[i])
+                                        : fmt::format("{} = {};", at, values[i]);
+  }
   return text;
 }
 
@@ -115,9 +133,11 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   for (size_t i = 0; i < kernel.buffers.size(); ++i)
     text += fmt::format("@group(0) @binding({}) var<storage, {}> b{}: array<{}>;\n", i,
                         kernel.buffers[i].is_written ? "read_write" : "read", i,
-                        element_name(kWgsl, kernel.buffers[i].element));
-  // Read alone, so that threads are known to agree on whether they return before a barrier.
-  text += fmt::format("@group(0) @binding({}) var<storage, read> fault: array<i32>;\n", kernel.buffers.size());
+                        uses.stores_bits[i] ? "atomic<u32>" : element_name(kWgsl, kernel.buffers[i].element));
+  // Read alone where it can be, so that threads are known to agree on whether they return before a barrier.
+  text += fmt::format("@group(0) @binding({}) var<storage, {}> fault: array<{}>;\n", kernel.buffers.size(),
+                      kernel.may_fault ? "read_write" : "read", kernel.may_fault ? "atomic<i32>" : "i32");
+  if (kernel.may_fault) text += "var<workgroup> found: i32;\n";
   text += fmt::format("@group(0) @binding({}) var<uniform> arguments: Arguments;\n", kernel.buffers.size() + 1);
   for (size_t i = 0; i < kernel.shared.size(); ++i)
     text += fmt::format("var<workgroup> s{}: array<{}, {}>;\n", i, array_name(kWgsl, kernel.shared[i].element),
@@ -131,8 +151,8 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   text += fmt::format(
       "@compute @workgroup_size({}, 1, 1)\n"
       "fn {}(@builtin(local_invocation_id) local: vec3<u32>, @builtin(workgroup_id) group: vec3<u32>) {{\n"
-      "  if (arguments.guards != 0u && fault[0] != 0) {{ return; }}\n",
-      kernel.threads, kernel.name);
+      "{}",
+      kernel.threads, kernel.name, kernel.may_fault ? kSharedGuard : kGuard);
   for (size_t i = 0; i < kernel.arrays.size(); ++i)
     text += fmt::format("  var a{}: array<{}, {}>;\n", i, array_name(kWgsl, kernel.arrays[i].element),
                         kernel.arrays[i].count);
@@ -166,14 +186,15 @@ const Spelling kWgsl{
               .barrier = "workgroupBarrier();",
               .barrier_everywhere = "storageBarrier(); workgroupBarrier();",
               .shared_vector = "",
-              // Faults carry 64-bit indices: they are refused before this is reached.
-              .is_first_fault = "",
-              .fault_word = ""},
+              .store_bits = "atomicAnd(&$0, ~$2); atomicOr(&$0, $1);",
+              .is_first_fault = "atomicExchange(&fault[0], 1) == 0",
+              .fault_word = "atomicStore(&fault[$0], $1);"},
     .constant = constant,
     .bitcast = bitcast,
     .several = several,
     .zeros = zeros,
     .component = component,
+    .place = place,
     .load = load,
     .store = store,
     .tile = nullptr,

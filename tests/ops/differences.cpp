@@ -142,4 +142,31 @@ testing::AssertionResult second_gradient_is_slope(const Function& f, const std::
   return testing::AssertionSuccess();
 }
 
+Function function_of(const Sample& sample, Layout layout, DType element, ir::DeviceId device,
+                     std::vector<Host>& arguments) {
+  const std::vector<Host> operands = values_for(sample, element);
+  std::vector<Dims> shapes;
+  std::vector<ir::Value> in;
+  for (const Host& array : operands) {
+    const Host shown = showable(layout, array);
+    arguments.push_back(stored(layout, shown));
+    shapes.push_back(shown.type.shape);
+    in.push_back(seen(layout, upload(arguments.back(), device), shapes.back()));
+  }
+  uint64_t seed = 77;
+  for (const ir::Value& result : sample.record({in, element, device})) {
+    if (is_float(result.dtype())) arguments.push_back(random_host(result.type(), ++seed));
+  }
+  return [sample, layout, element, device, shapes](std::span<const Tensor> leaves) {
+    std::vector<ir::Value> shown;
+    for (size_t i = 0; i < shapes.size(); ++i) shown.push_back(seen(layout, value_of(leaves[i]), shapes[i]));
+    size_t weight = shapes.size();
+    Tensor total = zeros({}, Options(element, device));
+    for (const ir::Value& result : sample.record({shown, element, device})) {
+      if (is_float(result.dtype())) total = total + sum(tensor_of(result) * leaves[weight++]).to(element);
+    }
+    return total;
+  };
+}
+
 }  // namespace tenon::ops_test

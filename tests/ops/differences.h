@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tenon/tensor/tensor.h"
-#include "tests/ops/host.h"
+#include "tests/ops/rows.h"
 
 namespace tenon::ops_test {
 
@@ -26,5 +26,10 @@ testing::AssertionResult gradient_is_slope(const Function& f, const std::vector<
 
 /// The same for the gradient itself: all gradients, weighted at random and summed, are one more function.
 testing::AssertionResult second_gradient_is_slope(const Function& f, const std::vector<Host>& at, ir::DeviceId device);
+
+/// A sample in one layout as a function from its buffers to one number: every result times a random weight, summed. The
+/// weights are arguments too, so that second derivatives run through the gradients that arrive.
+Function function_of(const Sample& sample, Layout layout, DType element, ir::DeviceId device,
+                     std::vector<Host>& arguments);
 
 }  // namespace tenon::ops_test

@@ -25,35 +25,6 @@ using Numbers = std::vector<double>;
 
 // ---- Every row -----------------------------------------------------------------------------------------------------
 
-/// A sample in one layout as a function from its buffers to one number: every result times a random weight, summed. The
-/// weights are arguments too, so that second derivatives run through the gradients that arrive.
-Function function_of(const Sample& sample, Layout layout, DType element, ir::DeviceId device,
-                     std::vector<Host>& arguments) {
-  const std::vector<Host> operands = values_for(sample, element);
-  std::vector<Dims> shapes;
-  std::vector<Value> in;
-  for (const Host& array : operands) {
-    const Host shown = showable(layout, array);
-    arguments.push_back(stored(layout, shown));
-    shapes.push_back(shown.type.shape);
-    in.push_back(seen(layout, upload(arguments.back(), device), shapes.back()));
-  }
-  uint64_t seed = 77;
-  for (const Value& result : sample.record({in, element, device})) {
-    if (is_float(result.dtype())) arguments.push_back(random_host(result.type(), ++seed));
-  }
-  return [sample, layout, element, device, shapes](std::span<const Tensor> leaves) {
-    std::vector<Value> shown;
-    for (size_t i = 0; i < shapes.size(); ++i) shown.push_back(seen(layout, value_of(leaves[i]), shapes[i]));
-    size_t weight = shapes.size();
-    Tensor total = zeros({}, Options(element, device));
-    for (const Value& result : sample.record({shown, element, device})) {
-      if (is_float(result.dtype())) total = total + sum(tensor_of(result) * leaves[weight++]).to(element);
-    }
-    return total;
-  };
-}
-
 using Param = std::tuple<std::string, Op>;
 
 std::string param_name(const testing::TestParamInfo<Param>& info) {

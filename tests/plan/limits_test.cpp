@@ -120,6 +120,17 @@ TEST(PlanLimits, F64IsRefusedByNameWhereThereIsNone) {
   }
 }
 
+TEST(PlanLimits, F64IsRefusedWhereItIsOnlyRead) {
+  ir::Limits limits;
+  limits.missing_dtypes = {DType::f64};
+  try {
+    plan_of({leaf({4}, DType::f64).to(DType::f32)}, limits);
+    FAIL() << "planned";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "[cast] null has no f64; use f32, or another device");
+  }
+}
+
 // Where there are no 64-bit integers, a code generator makes them of halves: token ids are compared and looked up,
 // never computed with.
 TEST(PlanLimits, Gpt2NeedsNeitherF64NorI64Arithmetic) {

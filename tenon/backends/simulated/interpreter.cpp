@@ -262,7 +262,12 @@ class Block {
     std::vector<Bits>& out = values_[i];
     switch (inst.kind) {
       case Kind::constant: each(active, [&, c = constant_of(inst)](uint32_t t) { out[t] = c; }); break;
-      case Kind::number: each(active, [&](uint32_t t) { out[t] = numbers_[inst.slot]; }); break;
+      case Kind::number:
+        each(active, [&](uint32_t t) {
+          const Bits whole = numbers_[inst.slot];
+          out[t] = inst.type == Scalar::u64 ? whole : static_cast<uint32_t>(inst.bits == 0 ? whole : whole >> 32);
+        });
+        break;
       case Kind::thread: each(active, [&](uint32_t t) { out[t] = t; }); break;
       case Kind::block: each(active, [&](uint32_t t) { out[t] = block_[inst.slot]; }); break;
       case Kind::math: run_math(inst, out, active); break;
@@ -297,6 +302,7 @@ class Block {
       case Kind::shuffle: run_shuffle(inst, out, active); break;
       case Kind::load: run_load(inst, out, active); break;
       case Kind::store: run_store(inst, active); break;
+      case Kind::store_bits: run_store_bits(inst, active); break;
       case Kind::shared_load:
         each(active, [&](uint32_t t) {
           const Bits* from = shared_at(inst, t);
@@ -328,9 +334,10 @@ class Block {
         break;
       case Kind::fault_if:
         each(active, [&](uint32_t t) {
-          if (arg(inst, 0, t))
-            base::fail(ir::name(inst.op), "index {} is out of range for axis {} of size {}",
-                       as<int64_t>(arg(inst, 1, t)), inst.slot, inst.bits);
+          if (!arg(inst, 0, t)) return;
+          const Bits index = inst.args.size() == 2 ? arg(inst, 1, t) : arg(inst, 2, t) << 32 | arg(inst, 1, t);
+          base::fail(ir::name(inst.op), "index {} is out of range for axis {} of size {}", as<int64_t>(index),
+                     inst.slot, inst.bits);
         });
         break;
       case Kind::tile_zero:
@@ -494,6 +501,19 @@ class Block {
       for (uint32_t column = 0; column < codegen::kTileSize; ++column)
         shared_[inst.slot][begin + column] = tile[row * 16 + column];
     }
+  }
+
+  void run_store_bits(const Inst& inst, std::span<const uint32_t> active) {
+    each(active, [&](uint32_t t) {
+      if (inst.args.size() == 4 && !arg(inst, 3, t)) return;
+      const auto bits = static_cast<uint32_t>(arg(inst, 1, t)), which = static_cast<uint32_t>(arg(inst, 2, t));
+      if ((bits & ~which) != 0) refuse(kernel_, "bits outside of those that are stored", inst);
+      uint32_t word = 0;
+      std::byte* at = address(inst, t);
+      std::memcpy(&word, at, sizeof(word));
+      word = (word & ~which) | bits;
+      std::memcpy(at, &word, sizeof(word));
+    });
   }
 
   Bits* shared_at(const Inst& inst, uint32_t t) {

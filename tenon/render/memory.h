@@ -1,0 +1,39 @@
+// How the two languages that descend from C reach memory, and how the two of shaders do.
+
+#pragma once
+
+#include <fmt/format.h>
+
+#include "tenon/render/spelling.h"
+
+namespace tenon::render {
+
+// ---- OpenCL C and CUDA C++: pointers ----
+
+/// What was read from memory as a value, and a value as memory keeps it.
+inline std::string c_value(const TypeNames& values, Scalar element, std::string_view what) {
+  if (element == Scalar::boolean) return fmt::format("{} != 0", what);
+  if (widened(element) == element) return std::string(what);
+  return fmt::format("({}){}", at(values, Scalar::u32), what);
+}
+inline std::string c_element(const TypeNames& elements, Scalar element, std::string_view what) {
+  return codegen::size_of(element) < 4 ? fmt::format("({}){}", at(elements, element), what) : std::string(what);
+}
+
+/// Indices wrap, so that a view may go backwards, and what comes out is never negative. Written as signed numbers they
+/// survive compilers that add up the parts of an address in 64 bits.
+inline std::string c_index(const TypeNames& values, const KernelIr& kernel, const Inst& inst, std::string_view index) {
+  const bool is_wide = codegen::size_of(kernel.code[inst.args[0]].type) == 8;
+  return fmt::format("({}){}", at(values, is_wide ? Scalar::i64 : Scalar::i32), index);
+}
+
+// ---- GLSL and WGSL: arrays, which begin where the arguments say ----
+
+inline std::string shader_index(const TypeNames& values, const KernelIr& kernel, const Inst& inst,
+                                std::string_view index) {
+  const bool is_u32 = kernel.code[inst.args[0]].type == Scalar::u32;
+  const std::string own = is_u32 ? std::string(index) : fmt::format("{}({})", at(values, Scalar::u32), index);
+  return fmt::format("arguments.o{} + {}", inst.slot, own);
+}
+
+}  // namespace tenon::render
