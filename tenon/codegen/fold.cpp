@@ -10,6 +10,8 @@ namespace {
 
 using ir::Op;
 
+constexpr uint32_t kFewGroups = 4;  // subgroups of a row that are folded one after another
+
 Id shuffled(Builder& b, Id value, uint32_t distance) {
   const Scalar type = b.type_of(value);
   if (type == Scalar::boolean) return b.convert(b.shuffle(b.convert(value, Scalar::u32), distance), Scalar::boolean);
@@ -64,6 +66,31 @@ Id Accumulator::result(Builder& b) const {
                   largest);
 }
 
+namespace {
+
+// What the subgroups of a row have left in shared memory. Many of them are folded as a subgroup folds its threads,
+// every one doing the same: one after another would take longer than a thread has been busy with its elements.
+Id fold_groups(Builder& b, Op op, DType dtype, uint32_t parts, Id first, uint32_t groups, uint32_t together) {
+  const uint32_t places = std::bit_ceil(groups);
+  if (groups <= kFewGroups || places > together) {
+    const Id total = b.variable(b.shared_load(parts, first));
+    b.loop(
+        1, groups, [&](Id i) { b.set(total, join(b, op, dtype, b.get(total), b.shared_load(parts, b.add(first, i)))); },
+        groups <= kFewGroups);
+    return b.get(total);
+  }
+  const Id place = b.mod(b.thread(), b.u32(places));
+  const Id is_there = groups == places ? kNoValue : b.less(place, b.u32(groups));
+  const Id at = is_there == kNoValue ? place : b.select(is_there, place, b.u32(0));
+  Id value = b.shared_load(parts, b.add(first, at));
+  if (is_there != kNoValue) value = b.select(is_there, value, identity_of(b, op, dtype));
+  for (uint32_t distance = 1; distance < places; distance *= 2)
+    value = join(b, op, dtype, value, shuffled(b, value, distance));
+  return value;
+}
+
+}  // namespace
+
 Id fold_threads(Builder& b, const RowSchedule& schedule, Op op, DType dtype, Id value, bool is_repeated) {
   const Scalar type = b.type_of(value);
   const uint32_t together = std::min(schedule.subgroup, schedule.threads);
@@ -80,11 +107,9 @@ Id fold_threads(Builder& b, const RowSchedule& schedule, Op op, DType dtype, Id 
     b.branch(b.equal(b.mod(inside, b.u32(together)), b.u32(0)),
              [&] { b.shared_store(parts, b.add(first, b.div(inside, b.u32(together))), value); });
     b.barrier();
-    const Id total = b.variable(b.shared_load(parts, first));
-    b.loop(1, groups,
-           [&](Id i) { b.set(total, join(b, op, dtype, b.get(total), b.shared_load(parts, b.add(first, i)))); });
+    const Id total = fold_groups(b, op, dtype, parts, first, groups, together);
     if (is_repeated) b.barrier();
-    return b.get(total);
+    return total;
   }
   const uint32_t parts = b.add_shared(type, schedule.block());
   b.shared_store(parts, thread, value);

@@ -88,9 +88,17 @@ Lowering::Held Lowering::hold_values(Writing& to) {
   }
   return held;
 }
+// Whether the steps of a stage are written out one after another: only then are arrays registers. Long ones are not,
+// for the sake of those who compile them.
+bool Lowering::is_unrolled(const Stage& stage) const {
+  return shape_.chunks == 1 && (shape_.holds_row() || stage.per_element.size() * shape_.steps <= 256);
+}
+
 // Of rows too long to be held: what several stages load, as long as there are registers for it.
 void Lowering::hold_loads(Writing& to, Held& held) {
-  if (shape_.chunks > 1 || !has_runs() || shape_.vector % 2 != 0) return;
+  if (!has_runs() || shape_.vector % 2 != 0) return;
+  const auto& all = stages_.stages;
+  if (!std::all_of(all.begin(), all.end(), [&](const Stage& stage) { return is_unrolled(stage); })) return;
   uint32_t words = 0;
   for (uint32_t i = 0; i < nest_.code.size(); ++i) {
     const Instr& instr = nest_.code[i];
@@ -248,7 +256,7 @@ std::vector<Id> Lowering::fold_steps(Writing& to, const Stage& stage, uint32_t n
     write_step(to, code_of(stage), held, number, step, inside, is_full, row_is_there, on_fold, stores);
     if (shape_.steps > 1) forget_elements(to);
   };
-  walk_steps(to, first, last, shape_.chunks == 1, body);
+  walk_steps(to, first, last, is_unrolled(stage), body);
   std::vector<Id> folded;
   for (const Accumulator& total : totals) folded.push_back(total.result(to.b));
   return folded;

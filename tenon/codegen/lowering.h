@@ -101,6 +101,7 @@ class Lowering {
   Id folded_value(Writing& to, uint32_t fold, uint32_t lane, Id mask);
   Held hold_values(Writing& to);
   void load_early();
+  bool is_unrolled(const Stage& stage) const;
   void hold_loads(Writing& to, Held& held);
   void read_held_load(Writing& to, const Held& held, uint32_t i, uint32_t stage, Id step);
   bool has_runs() const;

@@ -70,6 +70,21 @@ TEST(RowKernels, AFoldOfTwoSubgroupsTakesOneBarrier) {
   EXPECT_EQ(barriers(made.dispatches[0].kernel), 1);
 }
 
+TEST(RowKernels, SixteenSubgroupsAreFoldedLikeTheThreadsOfOne) {
+  const codegen::Module made = codegen::lower(scaled_by_sum(8192, 8192, false), gpu());
+  ASSERT_EQ(made.dispatches[0].kernel.threads, 512u);
+  int shuffles = 0;
+  for (const Inst& inst : made.dispatches[0].kernel.code) shuffles += inst.kind == Inst::Kind::shuffle;
+  EXPECT_EQ(shuffles, 5 + 4);
+}
+
+TEST(RowKernels, RowsOfAnyNumberOfSubgroupsHaveTheirSum) {
+  for (const int64_t size : {700, 2500, 4100, 5000, 7777, 9000}) {
+    const Tensor x = ones({5, size}, Options(DType::f32, "simulated"));
+    EXPECT_EQ(x.sum({1}).to_vector<float>(), std::vector<float>(5, static_cast<float>(size)));
+  }
+}
+
 TEST(RowKernels, AFoldThatIsRepeatedTakesTwo) {
   const codegen::Module made = codegen::lower(scaled_by_sum(8192, 768, true), gpu());
   const codegen::KernelIr& kernel = made.dispatches[0].kernel;
