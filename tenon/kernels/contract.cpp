@@ -71,14 +71,15 @@ constexpr ContractTile kMatrixTiles[] = {
     {64, 64, 32, 32, 32, 128},   {64, 64, 64, 32, 32, 128},   {32, 128, 32, 32, 32, 128},  {32, 64, 32, 16, 32, 128},
 };
 
-// Registers of a thread, about: its sums, what it multiplies, and what is on its way with its addresses.
+// Registers of a thread, about, as ptxas gives them: its sums, what it multiplies, and what is on its way with its
+// addresses.
 double registers_of(const ContractProblem& p, const ContractTile& tile, bool has_tiles) {
-  double registers = 30;
+  double registers = has_tiles ? 16 : 30;
   for (const bool is_left : {true, false}) {
     const ContractStrip strip = contract_strip(p, is_left);
     const double elements = (is_left ? tile.block_m : tile.block_n) * tile.strip_k / static_cast<double>(tile.threads);
     const double at_once = has_tiles ? (strip.reads_by(p, 8) ? 8 : 2) : strip.reads_by(p, 4) ? 4 : 1;
-    registers += elements / (has_tiles ? 2 : 1) + 3 * elements / at_once;
+    registers += elements / (has_tiles ? 2 : 1) + (has_tiles ? 2 : 3) * elements / at_once;
   }
   const double m = tile.thread_m, n = tile.thread_n;
   return registers + (has_tiles ? m * n / 32 + (m + n) / 4 : m * n + 2 * (m + n));
@@ -89,14 +90,14 @@ double registers_of(const ContractProblem& p, const ContractTile& tile, bool has
 // a processor together fill each other's gaps.
 double cycles_of(const ContractProblem& p, const ContractTile& tile, int64_t parts, bool has_tiles,
                  const ir::Limits& limits) {
-  constexpr double kMemoryBytes = 20, kStart = 1500, kRegisters = 65536, kMostOfAThread = 250;
+  constexpr double kMemoryBytes = 26, kStart = 1500, kRegisters = 65536, kMostOfAThread = 250;
   const int64_t blocks = p.batches() * ceil_div(p.rows, tile.block_m) * ceil_div(p.columns, tile.block_n) * parts;
   const auto each = static_cast<double>(ceil_div(blocks, limits.processors));
   const double registers = registers_of(p, tile, has_tiles);
   const double at_once = std::clamp(std::floor(kRegisters / (registers * tile.threads)), 1.0, std::min(each, 8.0));
   const double bm = tile.block_m, bn = tile.block_n, tm = tile.thread_m, tn = tile.thread_n;
   const double reads = (tm + tn) / (tm * tn), products_a_cycle = has_tiles ? 2400 : 128;
-  double multiplying = bm * bn / products_a_cycle * (1 + (has_tiles ? 12 : 0.8) * reads);
+  double multiplying = bm * bn / products_a_cycle * (1 + (has_tiles ? 12 : 1.2) * reads);
   const double subgroups = at_once * tile.threads / 32;
   if (subgroups < 8) multiplying *= 1 + 0.06 * (8 - subgroups);
   multiplying *=
