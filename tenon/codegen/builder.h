@@ -35,7 +35,8 @@ class Builder {
   Id whole(Scalar type, int64_t value);
   Id constant(Scalar type, uint64_t bits);
   Id number(uint32_t index);
-  /// A number that comes with the dispatch, behind those of the launch: kernels that differ by such alone have one text.
+  /// A number that comes with the dispatch, behind those of the launch: kernels that differ by such alone have one
+  /// text.
   Id size(Scalar type, int64_t value);
   const std::vector<uint64_t>& sizes() const { return sizes_; }
   Id thread();
@@ -43,6 +44,7 @@ class Builder {
   Id math(ir::Op op, Scalar type, std::initializer_list<Id> args);
   Id fma(Id a, Id b, Id c);
   Id mul_high(Id a, Id b);
+  Id reciprocal(Id a);
   Id pack_half(Id x);
   Id unpack_half(Id bits);
   std::array<Id, 4> philox(Id key_low, Id key_high, Id counter_low, Id counter_high);
@@ -103,6 +105,7 @@ class Builder {
   Id append(Inst inst);
 
   Scalar type_of(Id id) const { return kernel_.code[id].type; }
+  const Inst& inst(Id id) const { return kernel_.code[id]; }
   /// The number, if it is a constant.
   std::optional<uint64_t> known(Id id) const;
   size_t size() const { return kernel_.code.size(); }

@@ -2,7 +2,7 @@
 // exact, NaN runs through.
 //
 // They stand where a language has no such function, or none that is as quick: straight lines of multiply-adds without a
-// division, and a remainder that is exact. So their values are the same on every device. exp and log are left to the
+// exact division, and a remainder that is exact. exp and log are left to the
 // languages: all have them, and a GPU's are a few instructions around one of its own.
 
 #pragma once

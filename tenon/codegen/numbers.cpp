@@ -35,7 +35,28 @@ Id pack_bf16(Builder& b, Id x) {
 }
 Id unpack_bf16(Builder& b, Id bits) { return b.bitcast(b.math(Op::shl, Scalar::u32, {bits, b.u32(16)}), Scalar::f32); }
 
-Id pack(Builder& b, DType dtype, Id x) { return dtype == DType::f16 ? b.pack_half(x) : pack_bf16(b, x); }
+bool is_shift_by_16(const Builder& b, Id value, Op op) {
+  const Inst& inst = b.inst(value);
+  return inst.kind == Inst::Kind::math && inst.op == op && b.known(inst.args[1]) == 16;
+}
+
+// The bits of a value that was rounded to this dtype just now and is about to be again.
+Id packed_before(const Builder& b, DType dtype, Id x) {
+  const Inst& inst = b.inst(x);
+  if (dtype == DType::f16) {
+    const bool is_rounded = inst.kind == Inst::Kind::unpack_half && b.inst(inst.args[0]).kind == Inst::Kind::pack_half;
+    return is_rounded ? inst.args[0] : kNoValue;
+  }
+  if (inst.kind != Inst::Kind::math || inst.op != Op::bitcast || !is_shift_by_16(b, inst.args[0], Op::shl))
+    return kNoValue;
+  const Id bits = b.inst(inst.args[0]).args[0];
+  return is_shift_by_16(b, bits, Op::shr) ? bits : kNoValue;
+}
+
+Id pack(Builder& b, DType dtype, Id x) {
+  if (const Id bits = packed_before(b, dtype, x); bits != kNoValue) return bits;
+  return dtype == DType::f16 ? b.pack_half(x) : pack_bf16(b, x);
+}
 Id unpack(Builder& b, DType dtype, Id bits) { return dtype == DType::f16 ? b.unpack_half(bits) : unpack_bf16(b, bits); }
 
 // To the neighbour in f32 whose last bit is odd unless exact, so that rounding to fewer bits afterwards rounds once.

@@ -280,6 +280,7 @@ class Block {
           }
         });
         break;
+      case Kind::reciprocal: each(active, [&](uint32_t t) { out[t] = raw(1.0f / as<float>(arg(inst, 0, t))); }); break;
       case Kind::mul_high: each(active, [&](uint32_t t) { out[t] = arg(inst, 0, t) * arg(inst, 1, t) >> 32; }); break;
       case Kind::pack_half:
         each(active, [&](uint32_t t) { out[t] = base::double_to_f16(double{as<float>(arg(inst, 0, t))}); });
