@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "tenon/nn/class_targets.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/losses.h"
 #include "tenon/tensor/access.h"
@@ -89,9 +90,9 @@ Tensor stacked(const std::vector<Tensor>& parts, const Dims& shape) {
 
 }  // namespace
 
-Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets,
+Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& given,
                             const LinearCrossEntropyOptions& options) {
-  check(x, weight, targets, options);
+  check(x, weight, given, options);
   record::require_same_device("linear_cross_entropy", x, weight);
   const std::optional<DType> low = autocast_dtype();
   const Tensor rows_of_x = low ? autocast(x) : x, low_weight = low ? autocast_values(weight) : weight;
@@ -100,8 +101,12 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
          name(weight.dtype()));
   CrossEntropyOptions of_part;
   of_part.ignore_index = options.ignore_index;
-  if (x.size(0) == 0) return cross_entropy(linear(x, weight), targets, of_part);
+  if (x.size(0) == 0) return cross_entropy(linear(x, weight), given, of_part);
   of_part.reduction = Reduction::sum;
+  // A row of padding is no class, though there is a logit for it.
+  const bool is_padded = options.classes > 0 && options.classes < weight.size(0);
+  if (is_padded) require_classes("cross_entropy", given, options.classes, options.ignore_index);
+  const Tensor targets = is_padded ? checked(given, options.classes, options.ignore_index) : given;
   const DType wide = accumulator(rows_of_x.dtype());
   const int64_t chunk = std::min(options.chunk, std::max<int64_t>(1, x.size(0)));
   const CustomFunction function{
@@ -120,8 +125,8 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
         Tensor slope_of_weight;
         for (const Chunk& rows : chunks_of(in[0].size(0), chunk)) {
           const Tensor part = rows.of(in[0]);
-          const Tensor slope = slope_of_logits(logits_of(part, factor, options.classes), rows.of(in[3]), grads[0],
-                                               options.ignore_index);
+          const Tensor slope =
+              slope_of_logits(logits_of(part, factor, options.classes), rows.of(in[3]), grads[0], options.ignore_index);
           slopes_of_x.push_back(product(slope, factor, part.dtype()));
           add_to(slope_of_weight, product(slope.t(), part, wide));
         }

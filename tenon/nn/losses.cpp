@@ -5,13 +5,15 @@
 
 #include <limits>
 
-#include "tenon/tensor/autocast.h"
+#include "tenon/nn/class_targets.h"
 #include "tenon/tensor/access.h"
+#include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
 
 namespace tenon::nn {
+
 namespace {
 
 void require_same_shape(std::string_view op, const Tensor& x, const Tensor& target) {
@@ -85,21 +87,8 @@ void require_class_targets(std::string_view op, const Tensor& x, const Tensor& t
   if (options.weight.defined() && options.weight.shape() != Dims{classes}) {
     base::fail(op, "weight {} does not fit {} classes", ir::to_string(options.weight.shape()), classes);
   }
-  for (int64_t t : record::suspects(target, classes)) {
-    if ((t < 0 || t >= classes) && t != options.ignore_index)
-      base::fail(op, "target {} is out of range for {} classes", t, classes);
-  }
+  require_classes(op, target, classes, options.ignore_index);
   if (options.reduction == Reduction::batchmean) base::fail(op, "reduction batchmean is for kl_div");
-}
-
-// Targets that are still to be computed are looked up in 0, 1, ..., so that the device finds one that is out of range.
-Tensor checked(const Tensor& target, int64_t classes, int64_t ignore_index) {
-  const auto range = known_range(target);
-  if (target.is_evaluated() || (range && range->first >= 0 && range->second < classes)) return target;
-  const Tensor ignored = eq(target, ignore_index);
-  const Tensor numbers = arange(classes, Options(target.dtype(), target.device()));
-  const Tensor found = tensor_of(ir::gather(value_of(numbers), value_of(where(ignored, 0, target)), 0));
-  return where(ignored, target, found);
 }
 
 // The loss for class targets, from log-probabilities in f32 or wider; where `norm` is defined, from numbers that are

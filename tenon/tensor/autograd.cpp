@@ -44,6 +44,10 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
       base::fail("grad", "a gradient of shape {} does not fit output {} of {}", ir::to_string(seed.shape()), i,
                  ir::to_string(outputs[i].shape()));
     }
+    if (seed.defined() && seed.device() != outputs[i].device()) {
+      base::fail("grad", "a gradient on {} does not fit output {} on {}; move it with to()", seed.device().name(), i,
+                 outputs[i].device().name());
+    }
     roots.push_back(value_of(outputs[i]));
     seeds.push_back(seed.defined() ? ir::cast(record::in(seed), outputs[i].dtype()) : ir::full_like(roots.back(), 1));
   }

@@ -47,7 +47,9 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
                          const GradOptions& options = {});
 Tensor grad(const Tensor& output, const Tensor& input, bool create_graph = false);
 
-/// A function with its own gradient rule.
+/// A function with its own gradient rule. Tensors that the rule needs are inputs too, if only to be given no gradient:
+/// one that it captured would be read as it is by then, and a weight whose gradient comes of the function would never
+/// be freed, because each keeps the other.
 struct CustomFunction {
   std::string name;
   std::function<std::vector<Tensor>(std::span<const Tensor> inputs)> forward;

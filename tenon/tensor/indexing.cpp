@@ -3,6 +3,7 @@
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
+#include "tenon/tensor/trace.h"
 
 namespace tenon {
 namespace {
@@ -24,6 +25,21 @@ void require_index_fits(std::string_view op, const Tensor& x, const Tensor& inde
   }
 }
 
+// Where each element of the index points in x laid flat. What only the device will know is looked up in 0, 1, ... on
+// its way: a fault then names the index and the size that the user knows, and not those of the flat x.
+ir::Value flat_index(const Tensor& x, const Tensor& index, size_t axis) {
+  const int64_t size = x.shape()[axis];
+  const auto range = known_range(index);
+  ir::Value known = value_of(index);
+  const bool is_empty = size == 0 || index.numel() == 0;
+  const bool was_looked_at = index.is_evaluated() && !Trace::current();  // as record::suspects does
+  if (!is_empty && !was_looked_at && !(range && range->first >= 0 && range->second < size)) {
+    const Tensor numbers = arange(size, Options(index.dtype(), index.device()));
+    known = ir::gather(value_of(numbers), known, 0);
+  }
+  return ir::flat_index(known, x.shape(), axis);
+}
+
 }  // namespace
 
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
@@ -31,7 +47,7 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
   const size_t axis = record::axis("gather", dim, x.shape().size());
   require_index_fits("gather", x, index, axis);
   record::require_range("gather", index, dim, x.shape()[axis]);
-  const ir::Value flat = ir::flat_index(value_of(index), x.shape(), axis);
+  const ir::Value flat = flat_index(x, index, axis);
   return tensor_of(ir::gather(ir::reshape(record::in(x), {x.numel()}), flat, 0));
 }
 
@@ -64,7 +80,7 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
   record::require_range("scatter_add", index, dim, x.shape()[axis]);
   const size_t rank = x.shape().size();
   const ir::Value used = ir::shrink(record::in(source), Dims(rank, 0), index.shape(), Dims(rank, 1));
-  const ir::Value flat = ir::reshape(ir::flat_index(value_of(index), x.shape(), axis), {index.numel()});
+  const ir::Value flat = ir::reshape(flat_index(x, index, axis), {index.numel()});
   const ir::Value base = ir::reshape(record::in(x), {x.numel()});
   return tensor_of(ir::reshape(ir::scatter_add(base, flat, ir::reshape(used, {index.numel()}), 0), x.shape()));
 }

@@ -110,6 +110,10 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_gra
   if (gradient.defined() && gradient.shape() != shape()) {
     fail("backward", "a gradient of shape {} does not fit {}", ir::to_string(gradient.shape()), ir::to_string(shape()));
   }
+  if (gradient.defined() && gradient.device() != device()) {
+    fail("backward", "a gradient on {} does not fit a tensor on {}; move it with to()", gradient.device().name(),
+         device().name());
+  }
   const ir::Value root = value_of(*this);
   const ir::Value seed = gradient.defined() ? ir::cast(record::in(gradient), dtype()) : ir::full_like(root, 1);
   const std::vector<ir::Value> leaves = autodiff::params_below({&root, 1});

@@ -447,6 +447,25 @@ TEST(Capture, TwentyScalarsTravelInTwoBlocks) {
   }
 }
 
+TEST(Capture, AnIndexOutOfRangeIsNamedAsItWasGiven) {
+  for (const char* device : {"cpu", "reference", "simulated"}) {
+    const Device on(device);
+    const Tensor rows = ones({5, 4}, on).eval();
+    auto added = compile([&](const Tensor& index) {
+      return scatter_add(rows, 0, index.unsqueeze(1).expand({1, 4}), ones({1, 4}, on));
+    });
+    auto picked = compile([&](const Tensor& index) { return gather(rows, 0, index.unsqueeze(1)); });
+    for (const int64_t index : {1, 4, 7, -1, 2, 7}) {
+      const Tensor given = tensor<int64_t>({index}, on);
+      const std::string expected = index == 7    ? "[gather] index 7 is out of range for axis 0 of size 5"
+                                   : index == -1 ? "[gather] index -1 is out of range for axis 0 of size 5"
+                                                 : "nothing was thrown";
+      EXPECT_EQ(text_of([&] { added(given).to_vector<float>(); }), expected) << device;
+      EXPECT_EQ(text_of([&] { picked(given).to_vector<float>(); }), expected) << device;
+    }
+  }
+}
+
 // The null device checks that every launch reads what was written for it.
 TEST(Capture, HoldsOnTheNullDevice) {
   const Device null("null");

@@ -152,6 +152,20 @@ TEST(LinearCrossEntropy, TheGradientIsThatOfTheTargetsAtTheTime) {
   EXPECT_EQ(grad(loss, problem.weight).to_vector<float>(), expected.to_vector<float>());
 }
 
+TEST(LinearCrossEntropy, ATargetInThePaddingIsOutOfRange) {
+  const Tensor x = ones({2, 3}), weight = ones({6, 3}), shift = scalar(int64_t{3}).eval();
+  for (const int64_t target : {4, 5, 6, -1}) {
+    const Tensor targets = tensor<int64_t>({0, target});
+    EXPECT_EQ(text_of([&] { linear_cross_entropy(x, weight, targets, {.classes = 4}); }),
+              "[cross_entropy] target " + std::to_string(target) + " is out of range for 4 classes");
+  }
+  const Tensor later = tensor<int64_t>({0, 1}) + shift;  // 3, 4: known to the device alone
+  EXPECT_EQ(text_of([&] { static_cast<void>(linear_cross_entropy(x, weight, later, {.classes = 4}).item<float>()); }),
+            "[gather] index 4 is out of range for axis 0 of size 4");
+  EXPECT_NEAR(linear_cross_entropy(x, weight, tensor<int64_t>({3, -100}), {.classes = 4}).item<float>(), std::log(4.0),
+              1e-6);
+}
+
 TEST(LinearCrossEntropy, SaysWhatDoesNotFit) {
   const Problem problem;
   EXPECT_EQ(

@@ -845,6 +845,12 @@ TEST_F(Errors, Grad) {
   GradOptions options;
   options.grad_outputs = {of({3})};
   refuses("[grad] a gradient of shape (3,) does not fit output 0 of (2,)", [&] { grad(vectors, both, options); });
+  const Tensor elsewhere = ones({2}, Device("reference"));
+  options.grad_outputs = {elsewhere};
+  refuses("[grad] a gradient on reference does not fit output 0 on cpu; move it with to()",
+          [&] { grad(vectors, both, options); });
+  refuses("[backward] a gradient on reference does not fit a tensor on cpu; move it with to()",
+          [&] { (x * 2).backward(elsewhere); });
   options.grad_outputs = {of({2}), of({2})};
   refuses("[grad] 2 gradients given for 1 outputs", [&] { grad(vectors, both, options); });
 }
