@@ -26,7 +26,6 @@ constexpr int64_t kFewQueries = 16;
 constexpr int64_t kLeastPart = 256;  // keys; a multiple of every tile's
 constexpr int64_t kMostParts = 64;
 constexpr double kLowest = -std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // How the keys are cut, by their number and the device alone.
 struct Parts {
@@ -56,15 +55,14 @@ Id real(codegen::Builder& b, const AttentionProblem& p, double value) {
   return codegen::number_of(b, p.sums, std::bit_cast<uint64_t>(value));
 }
 
-// Without keys the sum is empty: the logarithm of 0, and 0. A row whose keys are all hidden is 0 / 0.
+// A row that may look at nothing, for want of keys or because all are hidden, has a sum of 0 and gives 0, as has its
+// logarithm here, of which backward makes weights of 0.
 Id log_sum(codegen::Builder& b, const AttentionProblem& p, Id top, Id total) {
-  const Id nothing = p.keys == 0 ? top : real(b, p, kNan);
   const Id sum = b.add(top, b.math(Op::log, b.type_of(total), {total}));
-  return b.select(b.equal(top, real(b, p, kLowest)), nothing, sum);
+  return b.select(b.equal(total, real(b, p, 0)), real(b, p, 0), sum);
 }
-Id share_of_total(codegen::Builder& b, const AttentionProblem& p, Id top, Id total) {
-  const Id nothing = real(b, p, p.keys == 0 ? 0 : kNan);
-  return b.select(b.equal(top, real(b, p, kLowest)), nothing, b.div(real(b, p, 1), total));
+Id share_of_total(codegen::Builder& b, const AttentionProblem& p, Id total) {
+  return b.select(b.equal(total, real(b, p, 0)), real(b, p, 0), b.div(real(b, p, 1), total));
 }
 // Scores count from the highest; from 0 where it is -inf, so that a row stays empty instead of becoming NaN.
 Id base_of(codegen::Builder& b, const AttentionProblem& p, Id top) {
@@ -188,7 +186,7 @@ class Forward {
     std::vector<Id> tops, shares, sums;
     for (uint32_t i = 0; i < totals.size(); ++i) {
       tops.push_back(b_.get(top_[i]));
-      shares.push_back(is_cut ? codegen::kNoValue : share_of_total(b_, p_, tops[i], totals[i]));
+      shares.push_back(is_cut ? codegen::kNoValue : share_of_total(b_, p_, totals[i]));
       sums.push_back(is_cut ? tops[i] : log_sum(b_, p_, tops[i], totals[i]));
     }
     const uint32_t buffers[] = {tops_, totals_};
@@ -252,7 +250,7 @@ Dispatch join_parts(const AttentionProblem& p, const Parts& parts, uint32_t scra
     const Id head = b.mod(line, whole(p.heads)), batch = b.div(line, whole(p.heads));
     const Id token = b.add(b.mul(batch, whole(p.queries)), query);
     const Id to = b.add(b.mul(b.add(b.mul(token, whole(p.heads)), head), whole(width)), column);
-    const Id result = b.mul(b.get(sum), share_of_total(b, p, top, whole_total));
+    const Id result = b.mul(b.get(sum), share_of_total(b, p, whole_total));
     b.store(out, to, codegen::to_memory(b, p.dtype, codegen::cast(b, p.sums, p.dtype, result)));
   }
   return {b.finish(),

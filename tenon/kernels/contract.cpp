@@ -29,15 +29,18 @@ bool uses_tiles(const ContractProblem& p, const ir::Limits& limits) {
 
 // ---- parts ----
 
-// What a part costs, in cycles of a GPU's processor. A product that is cut pays for the second dispatch and for memory
-// in between; one that is not leaves processors idle.
+// What a product in parts costs, in cycles of a GPU's processor. One that is cut pays for the second dispatch and for
+// memory in between; one that is not leaves processors idle. A block by itself waits for shared memory most of the
+// time, so that two on a processor take hardly longer than one.
 double cycles_in_parts(const ContractProblem& p, int64_t parts, bool has_tiles, const ir::Limits& limits) {
   constexpr double kStart = 1500, kSecondDispatch = 5000, kBytes = 1500;
   const int64_t unit = has_tiles ? 128 : 64;
-  const double cycles = has_tiles ? 8 : 40;  // of a block, for each step along the inner dimension
+  const double alone = has_tiles ? 8 : 88,
+               among_others = has_tiles ? 8 : 34;  // for each step along the inner dimension
   const auto blocks = static_cast<double>(p.batches() * ceil_div(p.rows, unit) * ceil_div(p.columns, unit) * parts);
-  const double turns = std::max(1.0, blocks / limits.processors);
-  const double product = turns * (static_cast<double>(part_length(p, parts)) * cycles + kStart);
+  const double each = has_tiles ? std::max(1.0, blocks / limits.processors) : std::ceil(blocks / limits.processors);
+  const double step = std::max(alone, each * among_others);
+  const double product = static_cast<double>(part_length(p, parts)) * step + each * kStart;
   if (parts == 1) return product;
   return product + kSecondDispatch + static_cast<double>(p.elements() * (parts + 1) * 4) / kBytes;
 }
@@ -46,7 +49,9 @@ int64_t parts_of(const ContractProblem& p, const ir::Limits& limits) {
   if (p.elements() == 0) return 1;
   const bool has_tiles = uses_tiles(p, limits);
   int64_t best = 1;
-  for (int64_t parts = 2; parts <= std::min(kMostParts, p.depth / kLeastPart); ++parts) {
+  const int64_t blocks = p.batches() * ceil_div(p.rows, 64) * ceil_div(p.columns, 64);
+  const int64_t most = has_tiles || blocks < limits.processors ? kMostParts : 1;
+  for (int64_t parts = 2; parts <= std::min(most, p.depth / kLeastPart); ++parts) {
     if (cycles_in_parts(p, parts, has_tiles, limits) < cycles_in_parts(p, best, has_tiles, limits)) best = parts;
   }
   return std::max(best, ceil_div(p.depth, kLongestPart));
@@ -66,9 +71,9 @@ constexpr ContractTile kSmallTiles[] = {{32, 32, 16, 4, 4, 64}, {8, 32, 16, 1, 4
 
 // Each subgroup has rows and columns of `thread_m` and `thread_n`.
 constexpr ContractTile kMatrixTiles[] = {
-    {128, 128, 32, 64, 32, 256}, {128, 128, 32, 64, 64, 128}, {128, 256, 16, 64, 64, 256}, {256, 128, 16, 64, 64, 256},
-    {128, 64, 32, 32, 32, 256},  {128, 64, 32, 64, 32, 128},  {64, 128, 32, 32, 32, 256},  {64, 128, 32, 32, 64, 128},
-    {64, 64, 32, 32, 32, 128},   {64, 64, 64, 32, 32, 128},   {32, 128, 32, 32, 32, 128},  {32, 64, 32, 16, 32, 128},
+    {128, 128, 32, 64, 64, 128}, {128, 128, 32, 64, 32, 256}, {128, 64, 32, 32, 32, 256}, {128, 64, 32, 64, 32, 128},
+    {64, 128, 32, 32, 32, 256},  {64, 128, 32, 32, 64, 128},  {64, 64, 32, 32, 32, 128},  {64, 64, 64, 32, 32, 128},
+    {32, 128, 32, 32, 32, 128},  {32, 64, 32, 16, 32, 128},
 };
 
 // Registers of a thread, about, as ptxas gives them: its sums, what it multiplies, and what is on its way with its
@@ -79,7 +84,8 @@ double registers_of(const ContractProblem& p, const ContractTile& tile, bool has
     const ContractStrip strip = contract_strip(p, is_left);
     const double elements = (is_left ? tile.block_m : tile.block_n) * tile.strip_k / static_cast<double>(tile.threads);
     const double at_once = has_tiles ? (strip.reads_by(p, 8) ? 8 : 2) : strip.reads_by(p, 4) ? 4 : 1;
-    registers += elements / (has_tiles ? 2 : 1) + (has_tiles ? 2 : 3) * elements / at_once;
+    const double of_an_address = has_tiles ? 2 : at_once == 1 ? 6 : 3;  // single elements have a mask each as well
+    registers += elements / (has_tiles ? 2 : 1) + of_an_address * elements / at_once;
   }
   const double m = tile.thread_m, n = tile.thread_n;
   return registers + (has_tiles ? m * n / 32 + (m + n) / 4 : m * n + 2 * (m + n));
@@ -90,7 +96,7 @@ double registers_of(const ContractProblem& p, const ContractTile& tile, bool has
 // a processor together fill each other's gaps.
 double cycles_of(const ContractProblem& p, const ContractTile& tile, int64_t parts, bool has_tiles,
                  const ir::Limits& limits) {
-  constexpr double kMemoryBytes = 26, kStart = 1500, kRegisters = 65536, kMostOfAThread = 250;
+  constexpr double kMemoryBytes = 26, kStart = 1500, kRegisters = 65536, kMostOfAThread = 190;
   const int64_t blocks = p.batches() * ceil_div(p.rows, tile.block_m) * ceil_div(p.columns, tile.block_n) * parts;
   const auto each = static_cast<double>(ceil_div(blocks, limits.processors));
   const double registers = registers_of(p, tile, has_tiles);
