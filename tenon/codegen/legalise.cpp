@@ -37,6 +37,7 @@ class Rewriter {
   Rewriter(const KernelIr& kernel, const Lacks& lacks)
       : kernel_(kernel), lacks_(lacks), b_(kernel.name, kernel.threads), made_(kernel.code.size()) {
     b_.set_numbers(kernel.numbers);
+    if (kernel.subgroup > 0) b_.use_tiles(kernel.subgroup);
     for (const KernelBuffer& buffer : kernel.buffers)
       b_.add_buffer(is_missing(lacks, buffer.element) ? Scalar::u32 : buffer.element, buffer.is_written,
                     buffer.is_aliased);
@@ -297,8 +298,13 @@ class Rewriter {
         b_.set(wide(inst.args[0]).high, wide(inst.args[1]).high);
         return true;
       case Kind::shared_load: {
-        const auto [low, high] = halves_at(inst.args[0]);
-        made_[at] = {b_.shared_load(inst.slot, low), b_.shared_load(inst.slot, high)};
+        const Id first = b_.mul(index(inst.args[0]), b_.u32(2));
+        std::vector<Wide>& parts = components_[at];
+        for (uint32_t i = 0; i < inst.width; ++i) {
+          const Id low = b_.add(first, b_.u32(2 * i)), high = b_.add(first, b_.u32(2 * i + 1));
+          parts.push_back({b_.shared_load(inst.slot, low), b_.shared_load(inst.slot, high)});
+        }
+        if (inst.width == 1) made_[at] = parts[0];
         return true;
       }
       case Kind::array_load: {
@@ -307,9 +313,11 @@ class Rewriter {
         return true;
       }
       case Kind::shared_store: {
-        const auto [low, high] = halves_at(inst.args[0]);
-        b_.shared_store(inst.slot, low, wide(inst.args[1]).low);
-        b_.shared_store(inst.slot, high, wide(inst.args[1]).high);
+        const Id first = b_.mul(index(inst.args[0]), b_.u32(2));
+        for (uint32_t i = 0; i < inst.width; ++i) {
+          b_.shared_store(inst.slot, b_.add(first, b_.u32(2 * i)), wide(inst.args[1 + i]).low);
+          b_.shared_store(inst.slot, b_.add(first, b_.u32(2 * i + 1)), wide(inst.args[1 + i]).high);
+        }
         return true;
       }
       case Kind::array_store: {
