@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Wanted {
-  std::string model, data, tokenizer, lora, device = "cpu", precision = "f32";
+  std::string model, data, tokenizer, lora, device = train::default_device_name(), precision = "f32";
   int64_t batch = 8, length = 0, threads = 0;
   bool json = false;
 };
@@ -118,7 +118,7 @@ void add_eval(CLI::App& app) {
       ->check(whole_number(1, 1 << 30));
   command->add_option("--precision", wanted->precision, "Type of the products: f32, bf16 or f16")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
-  command->add_option("--device", wanted->device, "The device: cpu or reference");
+  command->add_option("--device", wanted->device, "Where to run (see tenon info)");
   command->add_option("--threads", wanted->threads, "Threads (all cores unless given)")->check(whole_number(1, 4096));
   command->add_flag("--json", wanted->json, "One JSON object instead of lines");
   command->callback([wanted] { run(*wanted); });

@@ -36,7 +36,7 @@ Examples:
   tenon generate distilgpt2/ --lora adapter/ --prompt "Dear" --count 3 --temperature 1)";
 
 struct Job {
-  std::string model, prompt, file, tokenizer, lora, device = "cpu";
+  std::string model, prompt, file, tokenizer, lora, device = train::default_device_name();
   models::GenerateOptions options;
   int64_t tokens = 200, count = 1, batch = 8;
   uint64_t seed = 1;
@@ -206,7 +206,7 @@ void add_generate(CLI::App& app) {
   command->add_option("--tokenizer,-t", job->tokenizer, "Instead of the one that lies with the model")
       ->check(path_name());
   command->add_option("--lora", job->lora, "Folder of an adapter to merge in")->type_name("FOLDER")->check(path_name());
-  command->add_option("--device", job->device, "Where to run (see tenon info)")->default_val("cpu");
+  command->add_option("--device", job->device, "Where to run (see tenon info)")->capture_default_str();
   command->add_option("--threads", job->threads, "Threads to use (default: all)")->check(whole_number(1, 4096));
   command->callback([job, stops, prompt] {
     job->has_prompt = prompt->count() > 0;

@@ -82,6 +82,15 @@ std::vector<Used> calls_of_step(const train::Config& config, const device::Compi
   return found;
 }
 
+ir::Call any_product() {
+  ir::Call call;
+  call.op = ir::Op::contract;
+  call.attrs = ir::ContractAttrs{};
+  for (int i = 0; i < 2; ++i) call.inputs.push_back({DType::f32, ir::IndexMap(Dims{256, 256})});
+  call.outputs.push_back({DType::f32, Dims{256, 256}});
+  return call;
+}
+
 std::string tile_text(const ir::Way& way) {
   return way.size() < 3 ? fmt::format("{}", fmt::join(way, " ")) : fmt::format("{} x {} x {}", way[0], way[1], way[2]);
 }
@@ -95,8 +104,12 @@ void run(const Wanted& wanted) {
   train::validate(config, wanted.config);
   if (!wanted.out.empty()) require_no_run("tune", wanted.out);
   device::Device& device = device::open(device::find(config.device.name));
-  print("{}: {}\n", config.device.name, device.describe().empty() ? "no description" : device.describe());
-  const std::vector<Used> calls = calls_of_step(config, device.compiler());
+  const std::string description = device.describe();
+  print("{}{}\n", config.device.name, description.empty() ? "" : ": " + description);
+  std::optional<io::ReplacingFile> file;
+  if (!wanted.out.empty()) file.emplace("tune", wanted.out);  // what cannot be written is told before the work
+  const bool has_ways = !device.compiler().ways(any_product()).empty();
+  const std::vector<Used> calls = has_ways ? calls_of_step(config, device.compiler()) : std::vector<Used>();
   if (calls.empty()) {
     print("{} does every call of a step in one way: there is nothing to tune\n", config.device.name);
     return;
@@ -118,10 +131,8 @@ void run(const Wanted& wanted) {
   const bool is_kept = known.keep(device);
   if (is_kept) print("kept for this device; it is used from now on\n");
   if (!wanted.out.empty()) {
-    const std::string text = now.to_text();
-    io::ReplacingFile file("tune", wanted.out);
-    file.write(text);
-    file.commit();
+    file->write(now.to_text());
+    file->commit();
     print("written to {}; TENON_TUNED={} uses it elsewhere\n", wanted.out, wanted.out);
   } else if (!is_kept) {
     tell("nothing is kept on this machine (TENON_CACHE_DIR is empty); name a file with --out\n");

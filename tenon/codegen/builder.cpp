@@ -103,7 +103,6 @@ Id Builder::math(Op op, Scalar type, std::initializer_list<Id> args) {
 }
 
 Id Builder::fma(Id a, Id b, Id c) { return value({.kind = Kind::fma, .type = type_of(a), .args = {a, b, c}}); }
-Id Builder::reciprocal(Id a) { return value({.kind = Kind::reciprocal, .type = Scalar::f32, .args = {a}}); }
 Id Builder::mul_high(Id a, Id b) { return value({.kind = Kind::mul_high, .type = Scalar::u32, .args = {a, b}}); }
 Id Builder::pack_half(Id x) { return value({.kind = Kind::pack_half, .type = Scalar::u32, .args = {x}}); }
 Id Builder::unpack_half(Id bits) { return value({.kind = Kind::unpack_half, .type = Scalar::f32, .args = {bits}}); }
@@ -417,7 +416,6 @@ Id Builder::append(Inst inst) {
     case Kind::math:
     case Kind::fma:
     case Kind::mul_high:
-    case Kind::reciprocal:
     case Kind::pack_half:
     case Kind::unpack_half:
     case Kind::philox:

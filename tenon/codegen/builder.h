@@ -44,7 +44,6 @@ class Builder {
   Id math(ir::Op op, Scalar type, std::initializer_list<Id> args);
   Id fma(Id a, Id b, Id c);
   Id mul_high(Id a, Id b);
-  Id reciprocal(Id a);
   Id pack_half(Id x);
   Id unpack_half(Id bits);
   std::array<Id, 4> philox(Id key_low, Id key_high, Id counter_low, Id counter_high);

@@ -47,7 +47,6 @@ struct Inst {
     math,         // `op` of the args, all of one type; what it means beyond the language's own is up to numbers.h
     fma,          // args[0] * args[1] + args[2], rounded once
     mul_high,     // u32: the upper half of a product
-    reciprocal,   // f32: 1 / args[0] as quickly as the device can, to 2^-17 at least, for 2^-60 to 2^60
     pack_half,    // u32: the bits of args[0] (f32), rounded to f16
     unpack_half,  // f32: the f16 with these bits (u32)
     philox,       // four u32: the block with key args[0], args[1] and counter args[2], args[3]

@@ -10,6 +10,7 @@
 #include "tenon/nn/module.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/ops.h"
+#include "tenon/tensor/record.h"
 
 namespace tenon::nn::init {
 namespace {
@@ -77,7 +78,8 @@ Tensor& trunc_normal_(Tensor& x, double mean, double deviation, double low, doub
   const NoGrad drawing;
   const double first = normal_share_below(std::max((low - mean) / deviation, -5.0));
   const double last = normal_share_below(std::min((high - mean) / deviation, 5.0));
-  const Tensor share = rand(x.shape(), Options(DType::f64, x.device()), generator) * (last - first) + first;
+  const Tensor share =
+      rand(x.shape(), Options(DType::f64, record::with_f64(x.device())), generator) * (last - first) + first;
   const Tensor target = share * 2 - 1;
   // Winitzki's approximation to two digits, then Newton.
   constexpr double kA = 0.147;

@@ -207,7 +207,6 @@ const Spelling kCuda{
     .f32_ending = "f",
     .texts = {.fma = "fma$f($0, $1, $2)",
               .mul_high = "__umulhi($0, $1)",
-              .reciprocal = "__fdividef(1.0f, $0)",
               .pack_half = "pack_half($0)",
               .unpack_half = "unpack_half($0)",
               .philox = "philox($0, $1, $2, $3)",

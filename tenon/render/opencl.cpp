@@ -209,7 +209,6 @@ const Spelling kOpencl{
     .f32_ending = "",
     .texts = {.fma = "fma($0, $1, $2)",
               .mul_high = "mul_hi($0, $1)",
-              .reciprocal = "native_recip($0)",
               .pack_half = "pack_half($0)",
               .unpack_half = "unpack_half($0)",
               .philox = "philox($0, $1, $2, $3)",

@@ -304,7 +304,6 @@ class Printer {
         return value(inst.type,
                      fill(texts_.fma, operands(inst), "", "", inst.type == Scalar::f32 ? spelling_.f32_ending : ""));
       case Kind::mul_high: return value(inst, texts_.mul_high);
-      case Kind::reciprocal: return value(inst, texts_.reciprocal);
       case Kind::pack_half: return value(inst, texts_.pack_half);
       case Kind::unpack_half: return value(inst, texts_.unpack_half);
       case Kind::philox: return declare(spelling_.several(Scalar::u32, 4), fill(texts_.philox, operands(inst)));

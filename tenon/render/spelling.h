@@ -41,7 +41,7 @@ struct Uses {
 
 /// Instructions that are one text of their operands.
 struct Texts {
-  std::string_view fma, mul_high, reciprocal, pack_half, unpack_half, philox;
+  std::string_view fma, mul_high, pack_half, unpack_half, philox;
   std::string_view shuffle;  // $0: a u32, $1: the distance
   std::string_view thread;
   std::array<std::string_view, 3> block;

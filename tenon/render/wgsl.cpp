@@ -172,7 +172,6 @@ const Spelling kWgsl{
     .f32_ending = "",
     .texts = {.fma = "fma($0, $1, $2)",
               .mul_high = "mul_high($0, $1)",
-              .reciprocal = "1.0 / $0",
               .pack_half = "pack_half($0)",
               .unpack_half = "unpack_half($0)",
               .philox = "philox($0, $1, $2, $3)",

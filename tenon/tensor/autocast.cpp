@@ -135,8 +135,7 @@ Tensor autocast_product(const Tensor& x, const Tensor& weight, const Tensor& bia
 
 void keep_shadow(Tensor& tensor, DType dtype) {
   const Impl& owner = impl_of(tensor);
-  if (dtype != DType::bf16 && dtype != DType::f16)
-    base::fail("keep_shadow", "takes bf16 or f16, not {}", name(dtype));
+  if (dtype != DType::bf16 && dtype != DType::f16) base::fail("keep_shadow", "takes bf16 or f16, not {}", name(dtype));
   if (owner->root) base::fail("keep_shadow", "this tensor is a view; give its root the shadow");
   if (Trace::current()) base::fail("keep_shadow", "call it once, outside of the captured function");
   const NoGrad values_only;

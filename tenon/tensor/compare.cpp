@@ -5,7 +5,9 @@
 namespace tenon {
 
 bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
-  const Tensor x = a.detach().to(DType::f64), y = b.detach().to(DType::f64);
+  record::require_same_device("allclose", a, b);
+  const Device wide = record::with_f64(a.device());
+  const Tensor x = a.detach().to(wide).to(DType::f64), y = b.detach().to(wide).to(DType::f64);
   // Equal infinities have no finite difference.
   Tensor close = logical_or(eq(x, y), le(abs(sub(x, y)), add(mul(abs(y), rtol), atol)));
   close = logical_and(close, logical_or(eq(x, y), isfinite(y)));

@@ -137,10 +137,11 @@ Tensor arange(Number start, Number end, Number step, const Options& options) {
                          : whole_steps(start.as_int(), end.as_int(), step.as_int());
   // Counted in a type that holds every index exactly, then scaled and rounded once.
   const DType wide = real ? DType::f64 : DType::i64;
-  Tensor counted = tensor_of(ir::iota(n, wide, options.device.id));
+  const Device where = real ? record::with_f64(options.device) : options.device;
+  Tensor counted = tensor_of(ir::iota(n, wide, where.id));
   if (step.as_double() != 1) counted = mul(counted, step);
   if (start.as_double() != 0) counted = add(counted, start);
-  Tensor made = counted.to(dtype);
+  Tensor made = counted.to(dtype).to(options.device);
   if (!real && n > 0) {
     // It lies between start and end, but the way there may be longer than 63 bits.
     const auto last = static_cast<int64_t>(static_cast<uint64_t>(start.as_int()) +
@@ -154,12 +155,13 @@ Tensor linspace(double start, double end, int64_t steps, const Options& options)
   if (steps < 0) base::fail("linspace", "the number of steps must not be negative, got {}", steps);
   ir::require_shape("linspace", {steps});
   const DType dtype = options.dtype.value_or(DType::f32);
-  const Tensor i = tensor_of(ir::iota(steps, DType::f64, options.device.id));
+  const Tensor i = tensor_of(ir::iota(steps, DType::f64, record::with_f64(options.device).id));
   const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
   // Counted from the nearer end, so that both ends are exact.
   const Tensor from_start = add(mul(i, step), start),
                from_end = sub(end, mul(sub(static_cast<double>(steps - 1), i), step));
-  return finished(where(lt(i, static_cast<double>(steps) / 2), from_start, from_end).to(dtype), options);
+  const Tensor made = where(lt(i, static_cast<double>(steps) / 2), from_start, from_end);
+  return finished(made.to(dtype).to(options.device), options);
 }
 
 Tensor eye(int64_t rows, std::optional<int64_t> columns, const Options& options) {

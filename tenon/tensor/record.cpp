@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tenon/device/registry.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/trace.h"
@@ -121,6 +122,10 @@ std::vector<ir::Value> unified(std::string_view op, std::span<const Operand> ope
 }
 
 DType real_type(DType dtype) { return is_float(dtype) ? dtype : DType::f32; }
+
+Device with_f64(Device device) {
+  return device::open(device.id).limits().missing_dtypes.contains(DType::f64) ? Device("cpu") : device;
+}
 
 void require_same_device(std::string_view op, const Tensor& a, const Tensor& b) {
   if (a.device() == b.device()) return;

@@ -30,6 +30,10 @@ std::vector<ir::Value> unified(std::string_view op, std::span<const Operand> ope
 /// f32 for integers and bool; the dtype itself for floats.
 DType real_type(DType dtype);
 
+/// The device itself where it computes in f64, else the cpu: for values that are made or read through f64 whatever the
+/// tensor's dtype is.
+Device with_f64(Device device);
+
 void require_same_device(std::string_view op, const Tensor& a, const Tensor& b);
 void require_float(std::string_view op, const Tensor& x);
 /// A number as a constant; fails when an integer dtype cannot hold it.

@@ -200,6 +200,8 @@ class Tensor {
  private:
   friend struct TensorAccess;  // access.h: for the library itself
 
+  Tensor read_as(DType dtype) const;
+
   std::shared_ptr<TensorImpl> impl_;
 };
 
@@ -236,8 +238,7 @@ void synchronize();
 
 template <typename T>
 std::vector<T> Tensor::to_vector() const {
-  const Tensor same = to(kDTypeOf<T>);
-  const std::vector<std::byte> bytes = same.to_bytes();
+  const std::vector<std::byte> bytes = read_as(kDTypeOf<T>).to_bytes();
   std::vector<T> values(bytes.size() / sizeof(T));
   if constexpr (std::is_same_v<T, bool>) {
     for (size_t i = 0; i < values.size(); ++i) values[i] = bytes[i] != std::byte{0};

@@ -7,6 +7,7 @@
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/format.h"
 #include "tenon/tensor/pending_writes.h"
+#include "tenon/tensor/record.h"
 #include "tenon/tensor/settle.h"
 #include "tenon/tensor/tensor_impl.h"
 #include "tenon/tensor/trace.h"
@@ -89,6 +90,11 @@ void synchronize(Device device) { exec::synchronize(device.id); }
 void synchronize() { exec::synchronize(); }
 
 bool Tensor::is_evaluated() const { return exec::is_evaluated(value_of(*this)); }
+
+// Converted by the host's device where this one lacks f64.
+Tensor Tensor::read_as(DType dtype) const {
+  return dtype == DType::f64 ? to(record::with_f64(device())).to(dtype) : to(dtype);
+}
 
 std::vector<std::byte> Tensor::to_bytes() const {
   if (!exec::reads_a_part(value_of(*this))) eval_all({this, 1}, true);

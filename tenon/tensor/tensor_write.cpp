@@ -127,7 +127,11 @@ Tensor& assign(std::string_view op, Tensor& tensor, const Tensor& result) {
 Tensor& Tensor::copy_(const Operand& source) {
   if (!source.is_tensor()) return fill_(source.number());
   const Tensor& from = source.tensor();
-  const ir::Value here = from.device() == device() ? record::in(from) : ir::copy(record::in(from), device().id);
+  // From f64, which not every device has, to the own dtype before it travels.
+  const ir::Value there = from.dtype() == DType::f64 && !(from.device() == device())
+                              ? ir::cast(record::in(from), dtype())
+                              : record::in(from);
+  const ir::Value here = from.device() == device() ? there : ir::copy(there, device().id);
   write(*this, ir::cast(record::expanded("copy_", here, shape()), dtype()));
   return *this;
 }

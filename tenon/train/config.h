@@ -127,8 +127,11 @@ struct SampleConfig {
   int64_t seed = 1;
 };
 
+/// What TENON_DEVICE says, or cpu.
+std::string default_device_name();
+
 struct DeviceConfig {
-  std::string name = "cpu";
+  std::string name = default_device_name();
   int64_t threads = 0;  // 0: all
 };
 

@@ -354,8 +354,9 @@ class Run {
   }
 
   void introduce() {
-    view_->note(fmt::format("{}\n{} of {} parameters, {}, {} threads", corpus_.description, config_.model.architecture,
-                            model_->count_parameters(), config_.training.precision, base::num_threads()));
+    view_->note(fmt::format("{}\n{} of {} parameters, {}, {} threads{}", corpus_.description,
+                            config_.model.architecture, model_->count_parameters(), config_.training.precision,
+                            base::num_threads(), config_.device.name == "cpu" ? "" : ", on " + config_.device.name));
   }
 
   void report(double all_seconds) const {

@@ -99,7 +99,13 @@ Compiled::~Compiled() {
 }
 
 cl_program build(cl_context context, const Found& on, const std::string& source, const std::string& name) {
-  if (const char* folder = std::getenv("TENON_KEEP_KERNELS"); folder && *folder) leave_behind(source, name, folder);
+  if (const char* folder = std::getenv("TENON_KEEP_KERNELS"); folder && *folder) {
+    std::error_code none;
+    std::filesystem::create_directories(folder, none);
+    static std::atomic<bool> was_told{false};
+    if (leave_behind(source, name, folder).empty() && !was_told.exchange(true))
+      std::fprintf(stderr, "[tenon] kernels cannot be kept in %s (TENON_KEEP_KERNELS)\n", folder);
+  }
   const char* text = source.c_str();
   const size_t bytes = source.size();
   cl_int code = CL_SUCCESS;

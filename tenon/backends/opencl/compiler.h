@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -19,6 +20,7 @@ namespace tenon::backends::opencl {
 /// A program that was built, for every dispatch of the same text.
 struct Built {
   cl_program program = nullptr;
+  mutable std::atomic<bool> has_run{false};
   explicit Built(cl_program made) : program(made) {}
   Built(const Built&) = delete;
   ~Built();

@@ -4,7 +4,6 @@
 #include "tenon/backends/opencl/opencl_device.h"
 
 #include <cstdlib>
-#include <mutex>
 
 #include "tenon/backends/opencl/queue.h"
 #include "tenon/base/error.h"
@@ -17,29 +16,6 @@ namespace {
 using device::Buffer;
 using device::Command;
 using device::Ticket;
-
-struct OpenQueues {
-  std::mutex mutex;
-  std::vector<Queue*> list;
-};
-OpenQueues& open_queues() {
-  static OpenQueues& all = *new OpenQueues;
-  return all;
-}
-void finish_before_exit(Queue& queue) {
-  static const int registered = std::atexit([] {
-    std::lock_guard lock(open_queues().mutex);
-    for (Queue* each : open_queues().list) each->wait_until_idle();
-    set_process_ending();
-  });
-  static_cast<void>(registered);
-  std::lock_guard lock(open_queues().mutex);
-  open_queues().list.push_back(&queue);
-}
-void forget_at_exit(Queue& queue) {
-  std::lock_guard lock(open_queues().mutex);
-  std::erase(open_queues().list, &queue);
-}
 
 cl_context make_context(const Found& on) {
   const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(on.platform),
@@ -70,9 +46,8 @@ class OpenClDevice : public device::Device {
         compiler_(on, context_.context, limits),
         queue_(on, context_.context) {
     device::profiles();  // which prints behind the last kernel
-    finish_before_exit(queue_);
+    queue_.finish_before_exit();
   }
-  ~OpenClDevice() override { forget_at_exit(queue_); }
 
   const ir::Limits& limits() const override { return limits_; }
   device::Compiler& compiler() override { return compiler_; }

@@ -3,6 +3,7 @@
 #include "tenon/backends/opencl/queue.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -46,6 +47,15 @@ std::exception_ptr error_of(const std::byte* words) {
       whole(FaultWords::kIndex), read[FaultWords::kAxis], whole(FaultWords::kSize))));
 }
 
+struct OpenQueues {
+  std::mutex mutex;
+  std::vector<Queue*> list;
+};
+OpenQueues& open_queues() {
+  static OpenQueues& all = *new OpenQueues;
+  return all;
+}
+
 bool is_out_of_memory(cl_int code) {
   return code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES || code == CL_OUT_OF_HOST_MEMORY;
 }
@@ -67,7 +77,25 @@ Queue::Queue(const Found& on, cl_context context) : on_(on), context_(context) {
   fault_slots_ = std::make_unique<Pinned>(context, queue_, kMostInFlight * kFaultBytes);
 }
 
+void Queue::finish_before_exit() {
+  {
+    std::lock_guard lock(open_queues().mutex);
+    auto& list = open_queues().list;
+    if (std::ranges::find(list, this) == list.end()) list.push_back(this);
+  }
+  std::atexit([] {
+    if (process_is_ending()) return;
+    std::lock_guard lock(open_queues().mutex);
+    for (Queue* each : open_queues().list) each->wait_until_idle();
+    set_process_ending();
+  });
+}
+
 Queue::~Queue() {
+  {
+    std::lock_guard lock(open_queues().mutex);
+    std::erase(open_queues().list, this);
+  }
   if (process_is_ending()) return;
   cl().finish(queue_);
   for (const InFlight& one : in_flight_) cl().release_event(one.done);
@@ -93,6 +121,14 @@ void Queue::check(cl_int code, const char* what) {
   base::fail("opencl", "{} refused a command: {}", on_.name, text);
 }
 
+// A driver whose device is the host compiles a kernel when it first runs. What its compiler leaves for the end of the
+// process must be there before our own wait is registered, which then comes first.
+void Queue::settle_first_run(std::atomic<bool>& has_run) {
+  if (!on_.is_cpu || has_run.exchange(true)) return;
+  check(cl().finish(queue_), "a kernel's first run");
+  finish_before_exit();
+}
+
 // ---- commands, with the lock held ----
 
 void Queue::start(const Step& step, cl_kernel kernel, const std::string& what) {
@@ -101,6 +137,7 @@ void Queue::start(const Step& step, cl_kernel kernel, const std::string& what) {
                             what.empty() ? nullptr : &event),
         step.name.c_str());
   may_fault_ = may_fault_ || step.may_fault;
+  settle_first_run(step.built->has_run);
   if (event) timed_.push_back({submitted_ + 1, event, what});
 }
 
@@ -153,6 +190,7 @@ void Queue::copy_unless_fault(cl_mem from, size_t from_offset, cl_mem to, size_t
   set(fault_);
   const size_t local = 64, global = (bytes / width + local - 1) / local * local;
   check(cl().enqueue_kernel(queue_, copy_kernel_, 1, nullptr, &global, &local, 0, nullptr, nullptr), "a copy");
+  settle_first_run(copy_has_run_);
 }
 
 void Queue::run(const device::Upload& c) {

@@ -47,6 +47,8 @@ class Queue {
   void wait(device::Ticket ticket);
   bool is_known_to_fail(device::Ticket ticket);
   void wait_until_idle();
+  /// What still runs when the process ends is waited for, before anything is taken apart that was there by now.
+  void finish_before_exit();
 
   /// Makes sure that memory is really there, which some drivers leave to its first use. Whether it is.
   bool settle(cl_mem memory);
@@ -79,6 +81,7 @@ class Queue {
   void retire(uint64_t serial);
   void retire_oldest();
   void check(cl_int code, const char* what);
+  void settle_first_run(std::atomic<bool>& has_run);
 
   std::byte* fault_slot(uint64_t serial) const;
 
@@ -90,6 +93,7 @@ class Queue {
   cl_mem fault_ = nullptr;
   cl_program copy_program_ = nullptr;  // made when first needed
   cl_kernel copy_kernel_ = nullptr;
+  std::atomic<bool> copy_has_run_{false};
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<Pinned> fault_slots_;
 

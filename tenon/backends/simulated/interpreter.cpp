@@ -153,7 +153,7 @@ Bits converted(Scalar from, Scalar to, Bits bits) {
       if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
         const double low = static_cast<double>(std::numeric_limits<To>::min());
         const double high = std::ldexp(1.0, std::numeric_limits<To>::digits);
-        if (!(static_cast<double>(x) > low - 1 && static_cast<double>(x) < high))
+        if (!(std::trunc(static_cast<double>(x)) >= low && static_cast<double>(x) < high))
           base::fail("simulated", "{} does not fit into {}", x, codegen::name(to));
       }
       if constexpr (std::is_same_v<To, bool>)
@@ -280,7 +280,6 @@ class Block {
           }
         });
         break;
-      case Kind::reciprocal: each(active, [&](uint32_t t) { out[t] = raw(1.0f / as<float>(arg(inst, 0, t))); }); break;
       case Kind::mul_high: each(active, [&](uint32_t t) { out[t] = arg(inst, 0, t) * arg(inst, 1, t) >> 32; }); break;
       case Kind::pack_half:
         each(active, [&](uint32_t t) { out[t] = base::double_to_f16(double{as<float>(arg(inst, 0, t))}); });
