@@ -74,11 +74,17 @@ void Storage::wait() {
     throw;
   } catch (...) {
     if (!overwrites_) throw;
+    if (beneath_.serial != 0 && device_.is_known_to_fail(beneath_)) throw;  // there is no old value either
     serial.compare_exchange_strong(seen, 0);
     if (!is_old_news) throw;
     return;
   }
   serial.compare_exchange_strong(seen, 0);
+}
+
+void Storage::require_computed() const {
+  const Ticket first = overwrites_ ? beneath_ : ready_;
+  if (first.serial != 0 && device_.is_known_to_fail(first)) device_.wait(first);
 }
 
 uint64_t next_version() {

@@ -36,9 +36,12 @@ class Storage : public ir::Data {
 
   /// When what lies in it is there. `overwrites`: if that fails, what lay in it before is still there.
   void set_ready(Ticket ticket, bool overwrites) {
+    beneath_ = !overwrites ? Ticket{} : overwrites_ ? beneath_ : ready_;
     ready_ = ticket;
     overwrites_ = overwrites;
   }
+  /// Throws again what is known to have kept this value from being computed: whoever reads it would read anything.
+  void require_computed() const;
   /// Waits for that; throws what went wrong. A state that a failed step should have overwritten says so once, and only
   /// if nobody knows.
   void wait();
@@ -49,6 +52,7 @@ class Storage : public ir::Data {
   std::shared_ptr<const void> owner_;  // of adopted memory; null where the memory is the pool's
   uint64_t id_, version_;
   Ticket ready_;
+  Ticket beneath_;  // when what is overwritten was there
   bool overwrites_ = false;
   std::atomic<long> pins_{0};
   std::weak_ptr<struct Seat> seat_;  // what pins hold

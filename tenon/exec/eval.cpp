@@ -58,6 +58,7 @@ using Clock = std::chrono::steady_clock;
 void run(const Executable& executable, const Graph& graph, Device& target, bool caller_waits, Clock::time_point start) {
   Engine& all = engine();
   const Binding memory = bind(executable, graph, target);
+  for (const StorageRef& leaf : memory.leaves) leaf->require_computed();
   const uint64_t run = ++all.runs;
   if (memory.literals) start_upload(literal_block(executable, graph), *memory.literals);
   constexpr size_t kChunk = 4096;  // a plan of a million launches needs no million commands at once

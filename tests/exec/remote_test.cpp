@@ -277,6 +277,24 @@ TEST_P(FaultsOn, WhatIsSubmittedAfterItIsKnownRuns) {
   }
 }
 
+// A sum that a failed step should have made is either as it was or not there, however many steps fail behind it.
+TEST_P(FaultsOn, WhatWasNeverComputedIsNotReadByLaterSteps) {
+  const Tensor table = on(device_, {1, 2, 3}).eval();
+  Tensor sum = zeros({1}, device_);
+  wait({table, sum});
+  for (int i = 0; i < 3; ++i) {
+    try_to([&] {
+      const Tensor picked = bad_gather(table * 1);
+      sum.add_(picked.sum());
+      eval({picked, sum});
+      wait({picked});
+    });
+    float seen = 0;
+    try_to([&] { seen = sum.to_vector<float>()[0]; });
+    EXPECT_EQ(seen, 0) << i;
+  }
+}
+
 TEST_P(FaultsOn, AReplayThatFindsABadIndexLeavesItsStates) {
   Tensor w = on(device_, {1, 2, 3}).clone().eval();
   auto step = compile([&](const Tensor& at) {
