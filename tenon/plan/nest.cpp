@@ -345,7 +345,8 @@ ir::ByteRange start_at_first_byte(IndexMap& map, DType dtype, size_t alignment) 
 }
 
 bool is_regrouped(const Dims& shape, const Dims& axes, const Dims& other) {
-  return ir::count(shape) == ir::count(other) && (axes.empty() || ir::count(shape) > ir::count(row_shape(shape, axes)));
+  const int64_t elements = ir::count(shape);  // of none, nobody could tell rows from their elements
+  return elements > 0 && elements == ir::count(other) && (axes.empty() || elements > ir::count(row_shape(shape, axes)));
 }
 
 Dims row_shape(const Dims& shape, const Dims& axes) {

@@ -228,5 +228,15 @@ TEST(InPlace, AProductAddedToItsOwnOperand) {
   EXPECT_EQ(program(x, w).to_bytes(), program(x.to(unfused), w.to(unfused)).to_bytes());
 }
 
+TEST(InPlace, AnEmptyViewThatIsWrittenIntoHasGradients) {
+  const Tensor b = ones({1, 2, 0}).requires_grad_(), s = ones({0}).requires_grad_();
+  Tensor c = b.transpose(0, 2).clone();
+  c.transpose(0, 2).add_(s);
+  const std::vector<Tensor> slopes = grad({{(c * c).sum()}}, std::vector<Tensor>{b, s});
+  eval({slopes[0], slopes[1]});
+  EXPECT_EQ(slopes[0].shape(), (Dims{1, 2, 0}));
+  EXPECT_EQ(slopes[1].shape(), (Dims{0}));
+}
+
 }  // namespace
 }  // namespace tenon
