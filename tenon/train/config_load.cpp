@@ -1,7 +1,5 @@
 // A config by the name of a preset or the path of a file.
 
-#include <cstdlib>
-
 #include "tenon/base/error.h"
 #include "tenon/base/nearest.h"
 #include "tenon/io/file.h"
@@ -27,11 +25,6 @@ const Preset* find_preset(std::string_view name) {
 }
 
 }  // namespace
-
-std::string default_device_name() {
-  const char* wanted = std::getenv("TENON_DEVICE");
-  return wanted && *wanted ? wanted : "cpu";
-}
 
 Config load_config(const std::string& path_or_preset) {
   if (const Preset* preset = find_preset(path_or_preset)) return parse_config(preset->json, preset->name);

@@ -1,5 +1,6 @@
 // JSON to Config, straight from the parser's events: nothing is built on the way, so that a key given twice is seen.
 
+#include <cstdlib>
 #include <set>
 
 #include "tenon/base/error.h"
@@ -134,6 +135,11 @@ class Reader : public io::JsonEvents {
 };
 
 }  // namespace
+
+std::string default_device_name() {
+  const char* wanted = std::getenv("TENON_DEVICE");
+  return wanted && *wanted ? wanted : "cpu";
+}
 
 Config parse_config(std::string_view json, std::string_view name) {
   Reader reader(json, name);
