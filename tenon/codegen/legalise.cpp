@@ -32,6 +32,25 @@ bool is_missing(const Lacks& lacks, Scalar element) {
   }
 }
 
+/// Whether a loop has a barrier, but not as its last instruction. All threads of a block go through such a loop
+/// together, so that there may be one.
+bool is_open_loop(const KernelIr& kernel, size_t begin, size_t end) {
+  const auto body = std::span(kernel.code).subspan(begin + 1, end - begin - 1);
+  return !body.empty() && body.back().kind != Kind::barrier &&
+         std::ranges::any_of(body, [](const Inst& inst) { return inst.kind == Kind::barrier; });
+}
+
+/// Where what begins with a loop, a branch or its other half is over.
+size_t end_of(const KernelIr& kernel, size_t begin) {
+  size_t depth = 0;
+  for (size_t at = begin;; ++at) {
+    const Kind kind = kernel.code[at].kind;
+    if (kind == Kind::loop || kind == Kind::branch || at == begin) ++depth;
+    if (kind == Kind::end && --depth == 0) return at;
+    if (kind == Kind::otherwise && depth == 1 && at != begin) return at;
+  }
+}
+
 class Rewriter {
  public:
   Rewriter(const KernelIr& kernel, const Lacks& lacks)
@@ -67,27 +86,17 @@ class Rewriter {
 
   // ---- control ----
 
-  /// Where what begins with a loop, a branch or its other half is over.
-  size_t end_of(size_t begin) const {
-    size_t depth = 0;
-    for (size_t at = begin;; ++at) {
-      const Kind kind = kernel_.code[at].kind;
-      if (kind == Kind::loop || kind == Kind::branch || at == begin) ++depth;
-      if (kind == Kind::end && --depth == 0) return at;
-      if (kind == Kind::otherwise && depth == 1 && at != begin) return at;
-    }
-  }
-
   void part(size_t begin, size_t end) {
     for (size_t at = begin; at < end; ++at) {
       const Inst& inst = kernel_.code[at];
       if (inst.kind == Kind::loop) {
-        const size_t last = end_of(at);
+        const size_t last = end_of(kernel_, at);
         b_.loop(
             single(inst.args[0]), single(inst.args[1]), single(inst.args[2]),
             [&](Id counter) {
               made_[at] = {counter};
               part(at + 1, last);
+              if (lacks_.open_loops && is_open_loop(kernel_, at, last)) b_.barrier();
             },
             inst.bits == 1);
         at = last;
@@ -100,13 +109,13 @@ class Rewriter {
   }
 
   size_t branch(size_t at, const Inst& inst) {
-    const size_t middle = end_of(at);
+    const size_t middle = end_of(kernel_, at);
     const auto body = [&] { part(at + 1, middle); };
     if (kernel_.code[middle].kind != Kind::otherwise) {
       b_.branch(single(inst.args[0]), body);
       return middle;
     }
-    const size_t last = end_of(middle);
+    const size_t last = end_of(kernel_, middle);
     b_.branch(single(inst.args[0]), body, [&] { part(middle + 1, last); });
     return last;
   }
@@ -371,6 +380,11 @@ bool holds(const KernelIr& kernel, Scalar type) {
 bool needs_it(const KernelIr& kernel, const Lacks& lacks) {
   for (const Scalar type : {Scalar::i64, Scalar::u64}) {
     if (lacks.wide_integers && holds(kernel, type)) return true;
+  }
+  if (lacks.open_loops) {
+    for (size_t at = 0; at < kernel.code.size(); ++at) {
+      if (kernel.code[at].kind == Kind::loop && is_open_loop(kernel, at, end_of(kernel, at))) return true;
+    }
   }
   const auto is_narrow = [&](const KernelBuffer& buffer) { return is_missing(lacks, buffer.element); };
   const auto calls = [&](const Inst& inst) {

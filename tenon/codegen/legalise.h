@@ -13,6 +13,7 @@ struct Lacks {
   bool bytes = false;             // u8 and truths in buffers
   bool halves = false;            // u16 in buffers
   ir::EnumSet<ir::Op> functions;  // of f32: not there at all, or too far from the exact value
+  bool open_loops = false;        // loops with a barrier that is not their last instruction
   bool f64 = false;               // refused: kernels with it are to be avoided by Limits::missing_dtypes
 
   bool operator==(const Lacks&) const = default;
@@ -21,7 +22,7 @@ struct Lacks {
 /// The same kernel without it. Buffers keep their number and their place; what was an element of 8 or 16 bits lies in
 /// words of 32, so that a buffer begins at a word and its last word belongs to it as a whole. An index of 64 bits is
 /// taken by its lower half. Integers and what memory holds are the same to the last bit; functions are within 4 units
-/// of the last place.
+/// of the last place. A loop with a barrier gets one more as its end.
 KernelIr legalise(const KernelIr& kernel, const Lacks& lacks);
 
 }  // namespace tenon::codegen

@@ -31,6 +31,7 @@ Device::~Device() = default;
 
 std::string Device::describe() const { return {}; }
 bool Device::is_known_to_fail(Ticket) { return false; }
+bool Device::has_failed(Ticket) { return false; }
 void Device::discard(const Buffer&) {}
 std::optional<Buffer> Device::adopt(std::span<std::byte>, size_t) { return std::nullopt; }
 std::optional<size_t> Device::available() const { return std::nullopt; }

@@ -176,6 +176,8 @@ class Device {
   virtual void wait(Ticket ticket) = 0;
   /// Whether the ticket has failed and somebody knows.
   virtual bool is_known_to_fail(Ticket ticket);
+  /// Whether a ticket that is done has failed, whoever knows.
+  virtual bool has_failed(Ticket ticket);
   /// The default recording keeps the list and enqueues it on every replay.
   virtual std::unique_ptr<Recording> record(std::span<const Command> commands);
 

@@ -27,6 +27,12 @@ std::mutex& seats_mutex() {
   return mutex;
 }
 
+// Several threads may find out that a step has failed. Taking one value back may take back the one before it.
+std::recursive_mutex& before_mutex() {
+  static std::recursive_mutex mutex;
+  return mutex;
+}
+
 }  // namespace
 
 Storage::Storage(Device& device, size_t bytes)
@@ -62,29 +68,76 @@ Pin::Pin(const StorageRef& memory) {
   memory->seat_ = seat_;
 }
 
+void Storage::set_ready(Ticket ticket, bool overwrites) {
+  std::lock_guard lock(before_mutex());
+  beneath_ = !overwrites ? Ticket{} : overwrites_ ? beneath_ : ready_;
+  ready_ = ticket;
+  overwrites_ = overwrites;
+  before_.reset();
+}
+
+// A loop that reads nothing for long keeps few old values.
+void Storage::keep_before(std::shared_ptr<Storage> before) {
+  if (before.get() == this || before->bytes() != bytes()) return;
+  std::lock_guard lock(before_mutex());
+  constexpr size_t kMost = 4;
+  before->forget_before(kMost);
+  before_ = std::move(before);
+}
+
+// Those of values that are there, and what lies deeper than this.
+void Storage::forget_before(size_t depth) {
+  Storage* at = this;
+  for (; at->before_; at = at->before_.get()) {
+    const bool is_there = at->ready_.serial == 0 || (device_.is_done(at->ready_) && !device_.has_failed(at->ready_));
+    if (is_there || --depth == 0) return at->before_.reset();
+  }
+}
+
+// The old value becomes the value: what was written here never counted.
+void Storage::take_back() {
+  const std::shared_ptr<Storage> old = std::exchange(before_, nullptr);
+  old->require_computed();
+  const Command copy = Copy{{old->buffer_, 0, bytes()}, {buffer_, 0, bytes()}, false};
+  set_ready(device_.send({&copy, 1}, false), false);
+}
+
 // Several threads may wait for the same value; who is done first clears the ticket, unless it is a newer one by now.
 void Storage::wait() {
   const std::atomic_ref<uint64_t> serial(ready_.serial);
   uint64_t seen = serial.load(std::memory_order_acquire);
   if (seen == 0) return;
-  const bool is_old_news = overwrites_ && device_.is_known_to_fail({seen});
+  const bool is_old_news = device_.is_known_to_fail({seen});
   try {
     device_.wait({seen});
   } catch (const Lost&) {  // what lay here before is gone too
     throw;
   } catch (...) {
-    if (!overwrites_) throw;
-    if (beneath_.serial != 0 && device_.is_known_to_fail(beneath_)) throw;  // there is no old value either
-    serial.compare_exchange_strong(seen, 0);
+    {
+      std::lock_guard lock(before_mutex());
+      if (serial.load() == seen) {
+        if (before_)
+          take_back();
+        else if (!overwrites_ || (beneath_.serial != 0 && device_.is_known_to_fail(beneath_)))
+          throw;  // there is no old value
+        else
+          serial = 0;
+      }
+    }
     if (!is_old_news) throw;
-    return;
+    return wait();
   }
   serial.compare_exchange_strong(seen, 0);
+  std::lock_guard lock(before_mutex());
+  if (ready_.serial == 0) before_.reset();
 }
 
-void Storage::require_computed() const {
+void Storage::require_computed() {
+  std::lock_guard lock(before_mutex());
   const Ticket first = overwrites_ ? beneath_ : ready_;
-  if (first.serial != 0 && device_.is_known_to_fail(first)) device_.wait(first);
+  if (first.serial == 0 || !device_.is_known_to_fail(first)) return;
+  if (before_) return take_back();
+  device_.wait(first);
 }
 
 uint64_t next_version() {

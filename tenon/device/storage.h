@@ -35,18 +35,19 @@ class Storage : public ir::Data {
   long pins() const { return pins_; }
 
   /// When what lies in it is there. `overwrites`: if that fails, what lay in it before is still there.
-  void set_ready(Ticket ticket, bool overwrites) {
-    beneath_ = !overwrites ? Ticket{} : overwrites_ ? beneath_ : ready_;
-    ready_ = ticket;
-    overwrites_ = overwrites;
-  }
+  void set_ready(Ticket ticket, bool overwrites);
+  /// Where the old value of a state lies whose new one was written here: if that fails, it is the value again.
+  void keep_before(std::shared_ptr<Storage> before);
   /// Throws again what is known to have kept this value from being computed: whoever reads it would read anything.
-  void require_computed() const;
+  void require_computed();
   /// Waits for that; throws what went wrong. A state that a failed step should have overwritten says so once, and only
   /// if nobody knows.
   void wait();
 
  private:
+  void forget_before(size_t depth);
+  void take_back();
+
   Device& device_;
   Buffer buffer_;
   std::shared_ptr<const void> owner_;  // of adopted memory; null where the memory is the pool's
@@ -54,6 +55,7 @@ class Storage : public ir::Data {
   Ticket ready_;
   Ticket beneath_;  // when what is overwritten was there
   bool overwrites_ = false;
+  std::shared_ptr<Storage> before_;  // until the new value is known to be there
   std::atomic<long> pins_{0};
   std::weak_ptr<struct Seat> seat_;  // what pins hold
   friend class Pin;

@@ -55,6 +55,25 @@ StorageRef upload_bytes(std::span<const std::byte> bytes, Device& target) {
 
 using Clock = std::chrono::steady_clock;
 
+// By result: the old value of a state that is not written in its place, because somebody still reads it there.
+std::vector<StorageRef> old_values(const Executable& executable, const Graph& graph, const Binding& memory) {
+  std::vector<StorageRef> old(executable.results.size());
+  const auto is_taken = [&](const StorageRef& storage) {
+    return std::ranges::find(memory.results, storage) != memory.results.end();
+  };
+  for (size_t i = 0; i < old.size(); ++i) {
+    if (executable.overwritten[i] != plan::Plan::kNone) continue;
+    const ir::NodeRef& node = graph.node_at(executable.results[i].place);
+    if (node->op() != Op::store) continue;
+    Value before = node->input(0);
+    while (before.node->op() == Op::store && !before.node->evaluated()) before = Value(before.node->input(0));
+    if (!before.node->evaluated()) continue;
+    StorageRef storage = device::storage_of(before.node->data(before.index));
+    if (!is_taken(storage)) old[i] = std::move(storage);
+  }
+  return old;
+}
+
 void run(const Executable& executable, const Graph& graph, Device& target, bool caller_waits, Clock::time_point start) {
   Engine& all = engine();
   const Binding memory = bind(executable, graph, target);
@@ -69,7 +88,9 @@ void run(const Executable& executable, const Graph& graph, Device& target, bool 
     if (begin == 0) all.stats.host_ns += static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - start).count());
     ticket = target.send(commands, caller_waits);
   }
-  if (target.is_done(ticket)) target.wait(ticket);  // a fault is raised here, before anything counts as evaluated
+  const bool is_done = target.is_done(ticket);
+  if (is_done) target.wait(ticket);  // a fault is raised here, before anything counts as evaluated
+  const std::vector<StorageRef> old = is_done ? std::vector<StorageRef>{} : old_values(executable, graph, memory);
   for (size_t i = 0; i < executable.results.size(); ++i) {
     const uint32_t taken = executable.overwritten[i];
     if (taken != plan::Plan::kNone) graph.node_at(executable.leaves[taken].place)->set_data(0, nullptr);
@@ -78,6 +99,7 @@ void run(const Executable& executable, const Graph& graph, Device& target, bool 
     const Place place = executable.results[i].place;
     memory.results[i]->set_version(version_of_result(executable, i, run));
     memory.results[i]->set_ready(ticket, executable.overwritten[i] != plan::Plan::kNone);
+    if (!is_done && old[i]) memory.results[i]->keep_before(old[i]);
     graph.node_at(place)->set_data(place.result, memory.results[i]);
   }
   ++all.stats.evaluations;
@@ -119,13 +141,16 @@ bool add_pending(std::vector<Value>& values, const std::vector<ir::NodeRef>& ord
   return values.size() > before;
 }
 
-void eval_on_one_device(std::vector<Value> values, bool caller_waits, std::span<const Value> pending) {
+void eval_on_one_device(std::vector<Value> values, bool caller_waits, std::span<const Value> pending,
+                        std::vector<Value>* joined) {
   std::erase_if(values, [](const Value& value) { return is_evaluated(value); });
   if (values.empty()) return;
   const Clock::time_point start = Clock::now();
   Device& target = device::open(values[0].device());
   std::vector<ir::NodeRef> order = ir::order_of_evaluation(values);
+  const size_t asked = values.size();
   if (add_pending(values, order, pending)) order = ir::order_of_evaluation(values);
+  if (joined) joined->insert(joined->end(), values.begin() + static_cast<std::ptrdiff_t>(asked), values.end());
   const auto free_states = overwritable(values, order);
   const Graph graph(std::move(order), std::move(values), free_states);
   if (base::checks_nan()) check_for_nan(graph, target, engine().programs);
@@ -155,7 +180,8 @@ void bring_over(std::span<const Value> values) {
 
 bool is_evaluated(const Value& value) { return ir::base_of(value).node->evaluated(); }
 
-void eval(std::span<const Value> values, bool caller_waits, std::span<const Value> pending) {
+void eval(std::span<const Value> values, bool caller_waits, std::span<const Value> pending,
+          std::vector<Value>* joined) {
   bring_over(values);
   std::lock_guard lock(engine().mutex);
   std::vector<Value> waiting(values.begin(), values.end());
@@ -165,7 +191,7 @@ void eval(std::span<const Value> values, bool caller_waits, std::span<const Valu
         std::stable_partition(waiting.begin(), waiting.end(), [&](const Value& v) { return v.device() == here; });
     std::vector<Value> batch(waiting.begin(), elsewhere);
     waiting.erase(waiting.begin(), elsewhere);
-    eval_on_one_device(std::move(batch), caller_waits, pending);
+    eval_on_one_device(std::move(batch), caller_waits, pending, joined);
   }
 }
 

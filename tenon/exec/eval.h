@@ -14,8 +14,10 @@ namespace tenon::exec {
 
 /// Starts computing these values; afterwards reading them launches nothing and waits for what is under way. All outputs
 /// of one device share one plan. A caller that will wait at once says so: then a thread hop may be spared. Of
-/// `pending`, stores that nobody has asked for yet, those that share work with the values are carried out too.
-void eval(std::span<const ir::Value> values, bool caller_waits = false, std::span<const ir::Value> pending = {});
+/// `pending`, stores that nobody has asked for yet, those that share work with the values are carried out too; they are
+/// added to `joined`, if given, before anything runs.
+void eval(std::span<const ir::Value> values, bool caller_waits = false, std::span<const ir::Value> pending = {},
+          std::vector<ir::Value>* joined = nullptr);
 
 /// Computes these values and returns when they are there. Throws what went wrong with them.
 void wait(std::span<const ir::Value> values);

@@ -293,7 +293,13 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
   step_.copy_(is_applied.defined() ? where(is_applied, count, step_) : count);
   if (scaler) scaler->update(finite, written);
   clip_factor_ = Tensor();
-  if (!Trace::current()) tenon::eval(written);
+  if (Trace::current()) return;
+  try {
+    tenon::eval(written);
+  } catch (const Error&) {  // a bad index, say: what is accumulated onto these gradients would fail as well
+    zero_grad();
+    throw;
+  }
 }
 
 void Optimizer::gather() {

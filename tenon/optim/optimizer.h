@@ -49,7 +49,7 @@ class Optimizer {
 
   /// Updates every parameter that has a gradient. With a scaler, gradients are unscaled first, and a step whose
   /// gradients are not finite changes nothing but the scale. With `when`, a bool of shape (), nothing changes where it
-  /// is false.
+  /// is false. A step that fails leaves parameters and moments as they were, and clears the gradients.
   void step(GradScaler* scaler = nullptr, const Tensor& when = Tensor());
   /// Lets go of all gradients.
   void zero_grad();

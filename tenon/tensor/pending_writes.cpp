@@ -2,6 +2,8 @@
 
 #include "tenon/tensor/pending_writes.h"
 
+#include <algorithm>
+
 #include "tenon/exec/eval.h"
 #include "tenon/ir/build.h"
 #include "tenon/tensor/settle.h"
@@ -12,6 +14,24 @@ namespace {
 std::vector<std::weak_ptr<TensorImpl>>& list() {
   thread_local std::vector<std::weak_ptr<TensorImpl>> tensors;
   return tensors;
+}
+
+ir::Value data_of(const TensorImpl& tensor) {
+  return is_param(tensor.value) ? tensor.value.node->input(0) : tensor.value;
+}
+
+// The value before the writes that have not been carried out.
+ir::Value value_before(const ir::Value& value) {
+  if (is_param(value)) {
+    const auto leaf = leaf_of(value);
+    return leaf ? ir::param(value_before(value.node->input(0)), leaf) : value;
+  }
+  ir::Value old = value;
+  while (old.node->op() == ir::Op::store && !old.node->evaluated()) {
+    ir::Value base = old.node->input(0);
+    old = std::move(base);
+  }
+  return old;
 }
 
 }  // namespace
@@ -27,7 +47,7 @@ std::vector<ir::Value> stores() {
   std::erase_if(list(), [&](const std::weak_ptr<TensorImpl>& weak) {
     const auto tensor = weak.lock();
     if (!tensor || tensor->root) return true;  // a tensor that was given other data shows another's
-    const ir::Value data = is_param(tensor->value) ? tensor->value.node->input(0) : tensor->value;
+    const ir::Value data = data_of(*tensor);
     if (!exec::is_evaluated(data)) {
       values.push_back(data);
       return false;
@@ -38,17 +58,18 @@ std::vector<ir::Value> stores() {
   return values;
 }
 
-ir::Value value_before(const ir::Value& value) {
-  if (is_param(value)) {
-    const auto leaf = leaf_of(value);
-    return leaf ? ir::param(value_before(value.node->input(0)), leaf) : value;
+void undo(TensorImpl& owner) {
+  const ir::Value old = value_before(owner.value);
+  if (old == owner.value) return;
+  owner.value = old;
+  ++owner.version;
+}
+
+void undo(std::span<const ir::Value> failed) {
+  for (const std::weak_ptr<TensorImpl>& weak : list()) {
+    const auto tensor = weak.lock();
+    if (tensor && std::ranges::find(failed, data_of(*tensor)) != failed.end()) undo(*tensor);
   }
-  ir::Value old = value;
-  while (old.node->op() == ir::Op::store && !old.node->evaluated()) {
-    ir::Value base = old.node->input(0);
-    old = std::move(base);
-  }
-  return old;
 }
 
 }  // namespace tenon::pending_writes

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "tenon/tensor/tensor_impl.h"
@@ -16,7 +17,9 @@ void add(const std::shared_ptr<TensorImpl>& tensor);
 /// The values to evaluate; what is evaluated meanwhile is forgotten.
 std::vector<ir::Value> stores();
 
-/// The value before the writes that have not been carried out.
-ir::Value value_before(const ir::Value& value);
+/// A write that failed is undone, so that the error is raised once and the old value stays.
+void undo(TensorImpl& owner);
+/// The same for all tensors of this thread that wait for one of these stores.
+void undo(std::span<const ir::Value> failed);
 
 }  // namespace tenon::pending_writes

@@ -18,15 +18,6 @@ using base::fail;
 
 namespace {
 
-// A write that failed is undone, so that the error is raised once and the old value stays.
-void undo_writes(const Tensor& tensor) {
-  TensorImpl& owner = *root_of(impl_of(tensor));
-  const ir::Value old = pending_writes::value_before(owner.value);
-  if (old == owner.value) return;
-  owner.value = old;
-  ++owner.version;
-}
-
 // Lets go of how an evaluated value was made. A view looks at its root's value, so that there is one leaf for both.
 void settle(const Tensor& tensor) {
   std::vector<TensorImpl*> path;
@@ -50,10 +41,12 @@ void eval_all(std::span<const Tensor> tensors, bool caller_waits) {
     fail("compile", "a value cannot be read inside a captured function; return it and read it outside");
   std::vector<ir::Value> values;
   for (const Tensor& tensor : tensors) values.push_back(value_of(tensor));
+  std::vector<ir::Value> joined;
   try {
-    exec::eval(values, caller_waits, pending_writes::stores());
+    exec::eval(values, caller_waits, pending_writes::stores(), &joined);
   } catch (const Error&) {
-    for (const Tensor& tensor : tensors) undo_writes(tensor);
+    for (const Tensor& tensor : tensors) pending_writes::undo(*root_of(impl_of(tensor)));
+    pending_writes::undo(joined);
     throw;
   }
   for (const Tensor& tensor : tensors) settle(tensor);

@@ -10,6 +10,7 @@
 #include "tenon/base/parallel.h"
 #include "tenon/base/resident.h"
 #include "tenon/data/loader.h"
+#include "tenon/device/registry.h"
 #include "tenon/io/file.h"
 #include "tenon/models/lora.h"
 #include "tenon/tensor/autograd.h"
@@ -357,6 +358,8 @@ class Run {
     view_->note(fmt::format("{}\n{} of {} parameters, {}, {} threads{}", corpus_.description,
                             config_.model.architecture, model_->count_parameters(), config_.training.precision,
                             base::num_threads(), config_.device.name == "cpu" ? "" : ", on " + config_.device.name));
+    if (device::open(device::find(config_.device.name)).compiler().compiles_in_parallel())
+      view_->note("the first step compiles the kernels; the next run finds them compiled");
   }
 
   void report(double all_seconds) const {

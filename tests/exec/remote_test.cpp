@@ -331,6 +331,48 @@ TEST_P(FaultsOn, TheResultOfAReplayThatFailedRaisesItAgain) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(text_of([&] { never.item<float>(); }), kBadIndex);
 }
 
+// The loss still reads the old weights when the new ones are made, so that these lie elsewhere.
+TEST_P(FaultsOn, AStepThatFindsABadIndexLeavesTheWeightsAlthoughNobodyCapturedIt) {
+  for (const bool by_hand : {true, false}) {
+    Tensor w = on(device_, {1, 2, 3}).clone().requires_grad_();
+    optim::SGD optimizer({w}, {.lr = 1});
+    const auto step = [&](int64_t at) {
+      Tensor loss = index_select(w, 0, from_vector(std::vector<int64_t>{at}, {1}).to(device_) + 0).sum();
+      loss.backward();
+      if (by_hand) {
+        const NoGrad updating;
+        w.sub_(w.grad());
+      } else {
+        optimizer.step();
+      }
+      w.zero_grad();
+      return loss;
+    };
+    EXPECT_EQ(step(0).item<float>(), 1);
+    EXPECT_NE(text_of([&] { step(8).item<float>(); }), kNothing);
+    EXPECT_EQ(step(0).item<float>(), 0) << "by hand: " << by_hand;
+    EXPECT_EQ(w.to_vector<float>(), (Floats{-1, 2, 3}));
+    // Nobody looks until other steps have followed.
+    try_to([&] {
+      step(8);
+      step(1);
+    });
+    try_to([&] { synchronize(device_); });
+    try_to([&] { w.to_vector<float>(); });
+    step(2).item<float>();
+    EXPECT_EQ(w.to_vector<float>()[2], 2);
+  }
+}
+
+TEST_P(FaultsOn, AWriteThatFailsIsRaisedOnce) {
+  const Tensor table = on(device_, {1, 2, 3}).eval();
+  Tensor state = on(device_, {7}).clone().eval();
+  state.copy_(index_select(table, 0, from_vector(std::vector<int64_t>{4}, {1}).to(device_) * 2));
+  EXPECT_EQ(text_of([&] { (state * 1).to_vector<float>(); }), kBadIndex);
+  EXPECT_EQ((state * 2).to_vector<float>(), (Floats{14}));
+  EXPECT_EQ(state.to_vector<float>(), (Floats{7}));
+}
+
 // The state is written before the index that is made of it is found to be bad.
 TEST_P(FaultsOn, AStateThatABadIndexIsMadeOfKeepsItsValue) {
   const Tensor table = on(device_, {1, 2, 3}).eval();

@@ -211,6 +211,25 @@ TEST(Legalise, LeavesAKernelThatNeedsNothingAsItIs) {
   EXPECT_EQ(to_string(legalise(wide, {})), to_string(wide));
 }
 
+// Some compilers lose what threads do one by one between the last barrier of a loop and its end.
+TEST(Legalise, EndsALoopThatHasABarrierWithOne) {
+  const auto kernel = [](bool is_closed) {
+    codegen::Builder b("loop", 32);
+    const uint32_t out = b.add_buffer(Scalar::u32, true);
+    const uint32_t shared = b.add_shared(Scalar::u32, 32);
+    b.loop(0, 3, [&](codegen::Id turn) {
+      b.shared_store(shared, b.thread(), turn);
+      b.barrier();
+      b.store(out, b.thread(), b.shared_load(shared, b.thread()));
+      if (is_closed) b.barrier();
+    });
+    return b.finish();
+  };
+  const Lacks lacks{.open_loops = true};
+  EXPECT_EQ(to_string(legalise(kernel(false), lacks)), to_string(kernel(true)));
+  EXPECT_EQ(to_string(legalise(kernel(true), lacks)), to_string(kernel(true)));
+}
+
 TEST(Legalise, RefusesF64ByName) {
   EXPECT_EQ(text_of([] { legalise(copy_kernel(Scalar::f64), {.f64 = true}); }),
             "[codegen] kernel copy_f64 computes in f64, which this device lacks");

@@ -137,6 +137,10 @@ bool Queue::is_known_to_fail(device::Ticket ticket) {
   std::lock_guard lock(mutex_);
   return faults_.is_known_to_fail(ticket.serial);
 }
+bool Queue::has_failed(device::Ticket ticket) {
+  std::lock_guard lock(mutex_);
+  return faults_.has_failed(ticket.serial);
+}
 
 void Queue::wait_until_idle() {
   if (is_working) return;  // exit was called in the midst of a batch, which would wait for itself

@@ -40,6 +40,7 @@ class Queue {
   bool is_done(device::Ticket ticket) const { return done_.load(std::memory_order_acquire) >= ticket.serial; }
   void wait(device::Ticket ticket);
   bool is_known_to_fail(device::Ticket ticket);
+  bool has_failed(device::Ticket ticket);
   void wait_until_idle();
 
   /// Around a fork: the child has no thread but the one that forked, so that what is under way is finished first.

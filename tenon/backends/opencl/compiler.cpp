@@ -6,6 +6,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
+#include "tenon/codegen/legalise.h"
 #include "tenon/device/profile.h"
 #include "tenon/kernels/kernels.h"
 #include "tenon/render/render.h"
@@ -15,8 +16,10 @@ namespace {
 
 constexpr size_t kMostSources = 1024;  // before those that nobody needs any more are forgotten
 
-std::string source_of(const codegen::Dispatch& dispatch) {
-  return render::render(dispatch.kernel, render::Language::opencl);
+// PoCL 3.1, whose device is the host, loses a store behind the last barrier of a loop when other threads skip it.
+std::string source_of(const codegen::Dispatch& dispatch, const Found& on) {
+  const codegen::Lacks lacks{.open_loops = on.is_cpu};
+  return render::render(codegen::legalise(dispatch.kernel, lacks), render::Language::opencl);
 }
 
 std::string build_log(cl_program program, cl_device_id device) {
@@ -150,7 +153,7 @@ device::ProgramRef Compiler::assemble(const device::Kernel& kernel, const Make& 
   if (device::profiles()) made->what = device::describe(kernel);
   for (const codegen::Dispatch& dispatch : module.dispatches) {
     const codegen::KernelIr& ir = dispatch.kernel;
-    const std::string source = source_of(dispatch);
+    const std::string source = source_of(dispatch, on_);
     const size_t index = made->steps.size();
     Step& step = made->steps.emplace_back();
     step.name = ir.name;
@@ -185,7 +188,7 @@ std::string Compiler::saved_as(const device::Kernel& kernel) const {
   if (module.dispatches.empty()) return {};
   std::string text =
       fmt::format("opencl\n{}\n{}\n{}\n{}\n", on_.platform_name, on_.name, on_.driver, build_options(on_));
-  for (const codegen::Dispatch& dispatch : module.dispatches) text += source_of(dispatch);
+  for (const codegen::Dispatch& dispatch : module.dispatches) text += source_of(dispatch, on_);
   return text;
 }
 

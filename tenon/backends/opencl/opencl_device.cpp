@@ -91,6 +91,7 @@ class OpenClDevice : public device::Device {
     guarded([&] { queue_.wait(ticket); });
   }
   bool is_known_to_fail(Ticket ticket) override { return queue_.is_known_to_fail(ticket); }
+  bool has_failed(Ticket ticket) override { return queue_.has_failed(ticket); }
   std::unique_ptr<device::Recording> record(std::span<const Command> commands) override;
 
   Ticket replay(std::span<const Command> before, std::span<const Prepared> prepared) {

@@ -46,6 +46,7 @@ class Queue {
   bool is_done(device::Ticket ticket) const { return known_.load(std::memory_order_acquire) >= ticket.serial; }
   void wait(device::Ticket ticket);
   bool is_known_to_fail(device::Ticket ticket);
+  bool has_failed(device::Ticket ticket);
   void wait_until_idle();
   /// What still runs when the process ends is waited for, before anything is taken apart that was there by now.
   void finish_before_exit();

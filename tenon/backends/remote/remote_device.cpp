@@ -109,6 +109,10 @@ class RemoteDevice : public device::Device {
     std::lock_guard lock(mutex_);
     return faults_.is_known_to_fail(ticket.serial);
   }
+  bool has_failed(Ticket ticket) override {
+    std::lock_guard lock(mutex_);
+    return faults_.has_failed(ticket.serial);
+  }
 
   void lose_now(const std::string& why) {
     std::lock_guard lock(mutex_);

@@ -1,0 +1,54 @@
+// Steps of an optimizer on other devices give the weights that the cpu gives.
+
+#include <gtest/gtest.h>
+
+#include "tenon/device/registry.h"
+#include "tenon/tenon.h"
+
+namespace tenon::optim {
+namespace {
+
+class OnDevice : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    for (const device::Absent& one : device::absent()) {
+      if (one.name == GetParam()) GTEST_SKIP() << one.why;
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, OnDevice, testing::Values("simulated", "opencl", "remote"),
+                         [](const auto& row) { return row.param; });
+
+// Rows that are normalised, scaled and multiplied: the gradient of the rows and those of scale and shift come from one
+// kernel, which goes over several rows in turn.
+std::vector<float> weights_after_steps(Device device, int64_t rows, int64_t width) {
+  manual_seed(3);
+  const auto weight = [&](Dims shape) { return randn(shape).eval().to(device).detach().clone().requires_grad_(); };
+  const std::vector<Tensor> all = {weight({rows, width}), weight({11, width}), weight({width}), weight({width})};
+  const Tensor factors = randn({rows, 11}).to(device);
+  SGD optimizer(all, {.lr = 0.1});
+  for (int step = 0; step < 2; ++step) {
+    (nn::linear(nn::layer_norm(all[0], {width}, all[2], all[3]), all[1]) * factors).sum().backward();
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+  std::vector<float> values;
+  for (const Tensor& each : all) {
+    const std::vector<float> read = each.detach().to_vector<float>();
+    values.insert(values.end(), read.begin(), read.end());
+  }
+  return values;
+}
+
+TEST_P(OnDevice, StepsThroughALayerNormGiveTheCpusWeights) {
+  for (const auto& [rows, width] : {std::pair<int64_t, int64_t>{6, 16}, {40, 24}}) {
+    const std::vector<float> expected = weights_after_steps("cpu", rows, width);
+    const std::vector<float> seen = weights_after_steps(Device(GetParam()), rows, width);
+    ASSERT_EQ(seen.size(), expected.size());
+    for (size_t i = 0; i < seen.size(); ++i)
+      ASSERT_NEAR(seen[i], expected[i], 1e-4) << rows << " rows of " << width << ", weight " << i;
+  }
+}
+
+}  // namespace
+}  // namespace tenon::optim
