@@ -5,6 +5,7 @@
 
 #include "tenon/models/weights.h"
 #include "tenon/train/model.h"
+#include "tenon/train/run_checks.h"
 #include "tenon/train/saved_tensors.h"
 
 namespace tenon::train {
@@ -30,6 +31,7 @@ std::optional<ResumePoint> find_resume_point(const RunFolder& folder, const Conf
   } catch (const Error& error) {
     refuse_checkpoint(point.path, error, "it was written by another program");
   }
+  require_same_run(point.path, point.state.config, config);
   if (!config.model.init_from.empty()) return point;  // has the sizes of that model
   try {
     require_weights(config, vocabulary, "the run", models::shapes_of(with_prefix(point.checkpoint.tensors, "model.")));

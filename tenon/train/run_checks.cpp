@@ -40,6 +40,22 @@ void require_same_run(const Config& before, const Config& now, const TrainOption
   }
 }
 
+void require_same_run(const fs::path& checkpoint, const std::string& its_config, const Config& now) {
+  if (its_config.empty()) return;
+  Config before;
+  try {
+    before = parse_config(its_config, "config");
+  } catch (const Error&) {  // of another version, which has other keys
+    return;
+  }
+  for (const Difference& one : differences(before, now)) {
+    if (find_key(one.path)->on_resume == OnResume::stays)
+      fail("train",
+           "{}: was made with {} {}, config.json says {}; put the old value back, or begin a new run in another folder",
+           checkpoint.string(), one.path, one.before, one.after);
+  }
+}
+
 void require_other_files(const Config& config, const fs::path& folder) {
   std::vector<fs::path> read = {config.data.train, config.data.validation};
   // An empty one names nothing, and not the working directory.

@@ -13,6 +13,8 @@ namespace tenon::train {
 void require_run(const std::filesystem::path& folder);
 /// That a run which is resumed computes what it was begun to compute.
 void require_same_run(const Config& before, const Config& now, const TrainOptions& options);
+/// That a checkpoint was made by a run that computes the same, whatever became of the folder's config since.
+void require_same_run(const std::filesystem::path& checkpoint, const std::string& its_config, const Config& now);
 /// Whether a run that is resumed finds its data under another name.
 bool has_moved_data(const Config& before, const Config& now);
 /// That the run does not read what it would replace: it keeps its files by fixed names, behind which may lie what it

@@ -58,6 +58,7 @@ RunState parse_run_state(const std::string& text) {
     state.best_loss = io::json_field<double>(input, part("best"), "loss");
     state.best_step = io::json_field<int64_t>(input, part("best"), "step");
   }
+  if (json.contains("config")) state.config = part("config").dump();
   if (json.contains("corpus")) state.corpus = io::json_field<std::string>(input, json, "corpus");
   return state;
 }

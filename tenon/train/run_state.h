@@ -20,10 +20,11 @@ struct RunState {
   double seconds = 0, step_seconds = 0;
   std::optional<double> best_loss = {};
   std::optional<int64_t> best_step = {};
+  std::string config;  // the run's, as JSON; empty in what other programs wrote
   std::string corpus;  // the fingerprint of the data; empty in runs from before there was one
 };
 
-/// The text of a state; the vocabulary and the config stand in it for people and other programs.
+/// The text of a state, with the config given here; the vocabulary stands in it for people and other programs.
 std::string to_json(const RunState& state, int64_t vocabulary, const Config& config);
 /// Fails with one line where the text is no state.
 RunState parse_run_state(const std::string& text);

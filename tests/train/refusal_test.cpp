@@ -278,8 +278,20 @@ TEST_F(Refusal, ResumeFromACheckpointOfAnotherModel) {
   fs::copy(theirs, ours, fs::copy_options::recursive);
   const std::string text = refusal("run", tiny(), {.resume = true});
   EXPECT_EQ(text, "[train] " + ours.string() +
-                      ": does not fit this run: the run: its config asks for transformer.wte.weight (256, 32), but "
-                      "the weights have (256, 64); resume it with its own config and data");
+                      ": was made with model.width 64, config.json says 32; put the old value back, or begin a new run "
+                      "in another folder");
+}
+
+TEST_F(Refusal, ResumeAfterTheFoldersConfigWasChanged) {
+  train_in("run", tiny(), {.stop_after = 2});
+  Config other = run_config(path("run"));
+  other.optimizer.lr *= 2;
+  write("run/config.json", to_json(other));
+  EXPECT_EQ(refusal("run", other, {.resume = true}),
+            fmt::format("[train] {}: was made with optimizer.lr {}, config.json says {}; put the old value back, or "
+                        "begin a new run in another folder",
+                        checkpoint_path(path("run") / "checkpoints", 2).string(), other.optimizer.lr / 2,
+                        other.optimizer.lr));
 }
 
 TEST_F(Refusal, CheckpointThatLacksATensor) {
