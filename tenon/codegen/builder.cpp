@@ -103,6 +103,8 @@ Id Builder::math(Op op, Scalar type, std::initializer_list<Id> args) {
 }
 
 Id Builder::fma(Id a, Id b, Id c) { return value({.kind = Kind::fma, .type = type_of(a), .args = {a, b, c}}); }
+Id Builder::exp2(Id x) { return value({.kind = Kind::exp2, .type = Scalar::f32, .args = {x}}); }
+Id Builder::reciprocal(Id x) { return value({.kind = Kind::reciprocal, .type = Scalar::f32, .args = {x}}); }
 Id Builder::mul_high(Id a, Id b) { return value({.kind = Kind::mul_high, .type = Scalar::u32, .args = {a, b}}); }
 Id Builder::pack_half(Id x) { return value({.kind = Kind::pack_half, .type = Scalar::u32, .args = {x}}); }
 Id Builder::unpack_half(Id bits) { return value({.kind = Kind::unpack_half, .type = Scalar::f32, .args = {bits}}); }
@@ -348,6 +350,17 @@ void Builder::tile_mma(Id accumulator, Id left, Id right) {
 void Builder::tile_store(uint32_t array, Id index, Id stride, Id accumulator) {
   push({.kind = Kind::tile_store, .type = Scalar::f32, .slot = array, .args = {accumulator, index, stride}});
 }
+Id Builder::tile_get(Id accumulator, uint32_t place) {
+  return push({.kind = Kind::tile_get, .type = Scalar::f32, .slot = place, .args = {accumulator}});
+}
+void Builder::tile_set(Id accumulator, uint32_t place, Id value) {
+  push({.kind = Kind::tile_set, .type = Scalar::f32, .slot = place, .args = {accumulator, value}});
+}
+Id Builder::tile_pack(std::span<const Id> values, uint64_t tile_bits) {
+  Inst inst{.kind = Kind::tile_pack, .type = Scalar::u32, .bits = tile_bits};
+  for (const Id each : values) inst.args.push_back(each);
+  return push(std::move(inst));
+}
 
 // ---- variables and control ----
 
@@ -415,6 +428,8 @@ Id Builder::append(Inst inst) {
     case Kind::block:
     case Kind::math:
     case Kind::fma:
+    case Kind::exp2:
+    case Kind::reciprocal:
     case Kind::mul_high:
     case Kind::pack_half:
     case Kind::unpack_half:

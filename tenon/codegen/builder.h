@@ -43,6 +43,8 @@ class Builder {
   Id block(uint32_t axis = 0);
   Id math(ir::Op op, Scalar type, std::initializer_list<Id> args);
   Id fma(Id a, Id b, Id c);
+  Id exp2(Id x);
+  Id reciprocal(Id x);
   Id mul_high(Id a, Id b);
   Id pack_half(Id x);
   Id unpack_half(Id bits);
@@ -87,6 +89,9 @@ class Builder {
   Id tile_load(uint32_t array, Id index, Id stride, uint64_t tile_bits);
   void tile_mma(Id accumulator, Id left, Id right);
   void tile_store(uint32_t array, Id index, Id stride, Id accumulator);
+  Id tile_get(Id accumulator, uint32_t place);
+  void tile_set(Id accumulator, uint32_t place, Id value);
+  Id tile_pack(std::span<const Id> values, uint64_t tile_bits);
 
   // Variables and control.
   Id variable(Id first);

@@ -12,11 +12,11 @@ namespace {
 using Kind = Inst::Kind;
 
 constexpr std::string_view kKinds[] = {
-    "constant",   "number",      "thread",       "block",      "math",        "fma",      "mul_high",
-    "pack_half",  "unpack_half", "philox",       "extract",    "shuffle",     "load",     "store",
-    "store_bits", "shared_load", "shared_store", "array_load", "array_store", "variable", "get",
-    "set",        "barrier",     "loop",         "branch",     "otherwise",   "end",      "leave_if",
-    "fault_if",   "tile_zero",   "tile_load",    "tile_mma",   "tile_store"};
+    "constant",   "number",      "thread",       "block",      "math",        "fma",      "exp2",     "reciprocal",
+    "mul_high",   "pack_half",   "unpack_half",  "philox",     "extract",     "shuffle",  "load",     "store",
+    "store_bits", "shared_load", "shared_store", "array_load", "array_store", "variable", "get",      "set",
+    "barrier",    "loop",        "branch",       "otherwise",  "end",         "leave_if", "fault_if", "tile_zero",
+    "tile_load",  "tile_mma",    "tile_store",   "tile_get",   "tile_set",    "tile_pack"};
 
 std::string constant_text(const Inst& inst) {
   if (is_float(inst.type)) return fmt::format("{}", std::bit_cast<double>(inst.bits));
@@ -48,6 +48,9 @@ std::string details(const Inst& inst) {
                          inst.bits & TileBits::kRight ? "right" : "left",
                          inst.bits & TileBits::kTransposed ? " transposed" : "");
     case Kind::tile_store: return fmt::format(" s{}", inst.slot);
+    case Kind::tile_get:
+    case Kind::tile_set: return fmt::format(" {}", inst.slot);
+    case Kind::tile_pack: return inst.bits & TileBits::kBf16 ? " bf16" : " f16";
     default: return "";
   }
 }
@@ -73,7 +76,8 @@ bool gives_value(Kind kind) {
     case Kind::leave_if:
     case Kind::fault_if:
     case Kind::tile_mma:
-    case Kind::tile_store: return false;
+    case Kind::tile_store:
+    case Kind::tile_set: return false;
     default: return true;
   }
 }

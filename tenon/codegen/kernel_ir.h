@@ -39,13 +39,16 @@ inline constexpr Id kNoValue = ~0u;
 struct Inst {
   enum class Kind : uint8_t {
     // values
-    constant,     // `bits`: of a double for float types, of an int64 otherwise
-    number,       // u64: number `slot` of the launch, or behind those of the dispatch; or u32: its lower half (`bits`
-                  // 0) or its upper one (1)
-    thread,       // u32: position in the block
-    block,        // u32: position of the block along axis `slot` of the grid
-    math,         // `op` of the args, all of one type; what it means beyond the language's own is up to numbers.h
-    fma,          // args[0] * args[1] + args[2], rounded once
+    constant,  // `bits`: of a double for float types, of an int64 otherwise
+    number,    // u64: number `slot` of the launch, or behind those of the dispatch; or u32: its lower half (`bits`
+               // 0) or its upper one (1)
+    thread,    // u32: position in the block
+    block,     // u32: position of the block along axis `slot` of the grid
+    math,      // `op` of the args, all of one type; what it means beyond the language's own is up to numbers.h
+    fma,       // args[0] * args[1] + args[2], rounded once
+    // f32, by what the device has, to about 2^-22 of them; subnormal ones may be 0
+    exp2,         // 2 to the power args[0]
+    reciprocal,   // 1 / args[0]
     mul_high,     // u32: the upper half of a product
     pack_half,    // u32: the bits of args[0] (f32), rounded to f16
     unpack_half,  // f32: the f16 with these bits (u32)
@@ -76,8 +79,8 @@ struct Inst {
     fault_if,   // where args[0]: index args[1] (i64, or its halves args[1] and args[2]) is bad for axis `slot` of size
                 // `bits`, says `op`
     // matrix tiles, on devices that have them: 16 x 16 numbers that the threads of a subgroup hold together, who knows
-    // how. All of these threads come to such an instruction, with the same operands.
-    tile_zero,   // an accumulator of f32, which begins as 0 and is changed by tile_mma alone
+    // how, but for the places below. All of these threads come to such an instruction, with the same operands.
+    tile_zero,   // an accumulator of f32, which begins as 0 and is changed by tile_mma and tile_set
     tile_load,   // 16-bit numbers, two in each u32 of shared array `slot`, lower half first: from number args[0] on,
                  // rows
                  // args[1] numbers apart, both multiples of 8; `bits`: see TileBits
@@ -85,6 +88,11 @@ struct Inst {
     tile_store,  // accumulator args[0] as bits to shared array `slot` (u32) from element args[1] on, rows args[2]
                  // elements
                  // apart, both multiples of 4
+    // where threads know their places in a tile (Limits::has_tile_places): each has 8 of its numbers, see TilePlace.
+    // A thread may come to tile_get and tile_set alone.
+    tile_get,   // f32: number `slot` of this thread's in accumulator args[0]
+    tile_set,   // it becomes args[1]
+    tile_pack,  // a left tile: this thread's numbers of it are args[0] .. args[7], rounded to 16 bits; `bits`: kBf16
   };
   Kind kind = Kind::math;
   ir::Op op = ir::Op::add;
@@ -109,6 +117,14 @@ struct TileBits {
   static constexpr uint64_t kBf16 = 4;        // of bf16, not of f16
 };
 inline constexpr uint32_t kTileSize = 16;
+
+/// Which numbers of a tile a thread has, of 32 threads that hold it: number `i` stands in row thread / 4 + row(i) and
+/// column 2 * (thread % 4) + column(i). So four threads share a row, and neighbours of it come in pairs.
+struct TilePlace {
+  static constexpr uint32_t kCount = 8, kThreads = 32;
+  static constexpr uint32_t row(uint32_t i) { return i / 2 % 2 * 8; }
+  static constexpr uint32_t column(uint32_t i) { return i % 2 + i / 4 * 8; }
+};
 
 /// Memory of a block (`shared`) or of a thread.
 struct KernelArray {

@@ -27,6 +27,8 @@ constexpr bool is_integer(Scalar type) {
   return type == Scalar::i32 || type == Scalar::u32 || type == Scalar::i64 || type == Scalar::u64;
 }
 
+bool is_tile(Kind kind) { return kind == Kind::tile_zero || kind == Kind::tile_load || kind == Kind::tile_pack; }
+
 template <typename... Args>
 [[noreturn]] void fail_at(const KernelIr& kernel, size_t at, fmt::format_string<Args...> format, Args&&... args) {
   base::fail("codegen", "{}, instruction {} ({}): {}", kernel.name, at, to_string(kernel.code[at]),
@@ -65,7 +67,7 @@ class Types {
     const Inst& made = arg(inst, i);
     if (made.kind == Kind::variable) fail("%{} is a variable: only get and set take it", inst.args[i]);
     if (made.width != 1) fail("%{} has {} components", inst.args[i], made.width);
-    if (made.kind == Kind::tile_zero || made.kind == Kind::tile_load) fail("%{} is a tile", inst.args[i]);
+    if (is_tile(made.kind)) fail("%{} is a tile", inst.args[i]);
     return made.type;
   }
   void expect_type(const Inst& inst, size_t i, Scalar type) const {
@@ -178,10 +180,13 @@ class Types {
     for (size_t i = 1; i <= inst.width; ++i) expect_type(inst, i, widened(array.element));
   }
 
-  void expect_tile(const Inst& inst, size_t i, Kind kind, uint64_t right) const {
+  void expect_accumulator(const Inst& inst, size_t i) const {
+    if (arg(inst, i).kind != Kind::tile_zero) fail("%{} is no accumulator", inst.args[i]);
+  }
+  void expect_factor(const Inst& inst, size_t i, uint64_t right) const {
     const Inst& made = arg(inst, i);
-    if (made.kind != kind) fail("%{} is no {}", inst.args[i], kind == Kind::tile_zero ? "accumulator" : "loaded tile");
-    if (kind == Kind::tile_load && (made.bits & TileBits::kRight) != right)
+    if (made.kind != Kind::tile_load && made.kind != Kind::tile_pack) fail("%{} is no loaded tile", inst.args[i]);
+    if ((made.bits & TileBits::kRight) != right)
       fail("%{} is the {} tile of a product", inst.args[i], right ? "left" : "right");
   }
 
@@ -205,16 +210,33 @@ class Types {
         return check_tile_memory(inst, 0);
       case Kind::tile_mma:
         expect_args(inst, 3);
-        expect_tile(inst, 0, Kind::tile_zero, 0);
-        expect_tile(inst, 1, Kind::tile_load, 0);
-        expect_tile(inst, 2, Kind::tile_load, TileBits::kRight);
+        expect_accumulator(inst, 0);
+        expect_factor(inst, 1, 0);
+        expect_factor(inst, 2, TileBits::kRight);
         if ((arg(inst, 1).bits ^ arg(inst, 2).bits) & TileBits::kBf16) fail("its tiles are of two dtypes");
         return;
-      default:
+      case Kind::tile_store:
         expect_args(inst, 3);
-        expect_tile(inst, 0, Kind::tile_zero, 0);
+        expect_accumulator(inst, 0);
         return check_tile_memory(inst, 1);
+      default: check_places(inst);
     }
+  }
+
+  // What a thread has of a tile.
+  void check_places(const Inst& inst) const {
+    if (kernel_.subgroup != TilePlace::kThreads) fail("in a tile of {} threads nobody knows a place", kernel_.subgroup);
+    if (inst.kind == Kind::tile_pack) {
+      expect_args(inst, TilePlace::kCount);
+      expect_value(inst, Scalar::u32);
+      if (inst.bits & ~TileBits::kBf16) fail("a packed tile is a left one");
+    } else {
+      expect_args(inst, inst.kind == Kind::tile_get ? 1 : 2);
+      expect_value(inst, Scalar::f32);
+      expect_accumulator(inst, 0);
+      if (inst.slot >= TilePlace::kCount) fail("a thread has {} numbers of a tile", TilePlace::kCount);
+    }
+    for (size_t i = inst.kind == Kind::tile_pack ? 0 : 1; i < inst.args.size(); ++i) expect_type(inst, i, Scalar::f32);
   }
 
   void check_variable(const Inst& inst) const {
@@ -280,6 +302,12 @@ class Types {
         expect_args(inst, 3);
         if (!is_float(inst.type)) fail("{} is no float type", name(inst.type));
         for (size_t i = 0; i < 3; ++i) expect_type(inst, i, inst.type);
+        break;
+      case Kind::exp2:
+      case Kind::reciprocal:
+        expect_args(inst, 1);
+        expect_type(inst, 0, Scalar::f32);
+        expect_value(inst, Scalar::f32);
         break;
       case Kind::mul_high:
         expect_args(inst, 2);
@@ -347,7 +375,10 @@ class Types {
       case Kind::tile_zero:
       case Kind::tile_load:
       case Kind::tile_mma:
-      case Kind::tile_store: check_tile(inst); break;
+      case Kind::tile_store:
+      case Kind::tile_get:
+      case Kind::tile_set:
+      case Kind::tile_pack: check_tile(inst); break;
     }
     make_known(inst.kind);
   }
@@ -395,7 +426,7 @@ class Differences {
   /// Whether all threads of the group are needed at once.
   bool waits(Kind kind) const {
     if (!checks_tiles_) return kind == Kind::barrier;
-    return kind == Kind::tile_zero || kind == Kind::tile_load || kind == Kind::tile_mma || kind == Kind::tile_store;
+    return is_tile(kind) || kind == Kind::tile_mma || kind == Kind::tile_store;
   }
   std::string_view group_name() const { return checks_tiles_ ? "subgroup" : "block"; }
   bool is_group_number(const Inst& inst) const {
@@ -415,7 +446,8 @@ class Differences {
       if (waits(inst.kind)) {
         if (is_divided()) fail_at(kernel_, at, "not all threads of the {} come here", group_name());
         if (left < at) fail_at(kernel_, at, "threads may have left at instruction {}", left);
-        if (checks_tiles_ && any_differs(inst)) fail_at(kernel_, at, "its operands differ within a subgroup");
+        if (checks_tiles_ && inst.kind != Kind::tile_pack && any_differs(inst))
+          fail_at(kernel_, at, "its operands differ within a subgroup");
       }
       if (inst.kind == Kind::leave_if && (is_divided() || differs_[inst.args[0]])) {
         left = std::min(left, at);
@@ -448,7 +480,8 @@ class Differences {
   void step(size_t at, const Inst& inst) {
     switch (inst.kind) {
       case Kind::thread:
-      case Kind::shuffle: return mark(at, true);
+      case Kind::shuffle:
+      case Kind::tile_get: return mark(at, true);
       case Kind::load: {
         const KernelBuffer& buffer = kernel_.buffers[inst.slot];
         return mark(at, any_differs(inst) || buffer.is_written || (buffer.is_aliased && writes_));
@@ -470,7 +503,8 @@ class Differences {
       case Kind::math:
         if (is_group_number(inst)) return;
         return mark(at, any_differs(inst));
-      case Kind::tile_load: return;  // a tile is its subgroup's, whatever its threads hold of it
+      case Kind::tile_load:
+      case Kind::tile_pack: return;  // a tile is its subgroup's, whatever its threads hold of it
       default: return mark(at, any_differs(inst));
     }
   }

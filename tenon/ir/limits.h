@@ -55,13 +55,14 @@ struct Limits {
   bool looks_up_inside() const { return gathers_inside || missing_calls.contains(Op::gather); }
 
   // For code generators.
-  uint32_t max_threads = 1;    // of one block
-  uint32_t subgroup = 1;       // threads that run in step
-  uint32_t processors = 1;     // blocks that run at once
-  uint32_t shared_bytes = 0;   // of one block
-  uint32_t vector = 1;         // neighbouring elements that one thread takes
-  bool has_fma = false;        // as quick as a product
-  EnumSet<DType> tile_dtypes;  // of matrix tiles: 16 x 16 x 16 products of these, summed in f32 by a subgroup
+  uint32_t max_threads = 1;      // of one block
+  uint32_t subgroup = 1;         // threads that run in step
+  uint32_t processors = 1;       // blocks that run at once
+  uint32_t shared_bytes = 0;     // of one block
+  uint32_t vector = 1;           // neighbouring elements that one thread takes
+  bool has_fma = false;          // as quick as a product
+  EnumSet<DType> tile_dtypes;    // of matrix tiles: 16 x 16 x 16 products of these, summed in f32 by a subgroup
+  bool has_tile_places = false;  // a thread knows which numbers of a tile it holds (codegen::TilePlace)
 
   bool operator==(const Limits&) const = default;
 };

@@ -8,6 +8,7 @@
 #include "tenon/codegen/address.h"
 #include "tenon/codegen/fold.h"
 #include "tenon/kernels/attention.h"
+#include "tenon/kernels/attention_matrix.h"
 #include "tenon/kernels/attention_tiles.h"
 
 namespace tenon::kernels {
@@ -62,28 +63,6 @@ Dispatch write_deltas(const AttentionProblem& p, uint32_t scratch, const ir::Lim
           false};
 }
 
-// Where gradients go: (B, T, heads, width), or the heads of a joined result from `head` on.
-struct Target {
-  uint32_t arg = 0;
-  int64_t tokens = 0, heads = 0, head = 0, width = 0;
-};
-struct Targets {
-  Target q, k, v;
-  explicit Targets(const AttentionProblem& p) {
-    const int64_t h = p.heads, g = p.groups;
-    const uint32_t first = p.first_result;
-    if (p.attrs.joined) {
-      q = {first, p.queries, h + 2 * g, 0, p.width};
-      k = {first, p.keys, h + 2 * g, h, p.width};
-      v = {first, p.keys, h + 2 * g, h + g, p.value_width};
-    } else {
-      q = {first, p.queries, h, 0, p.width};
-      k = {first + 1, p.keys, g, 0, p.width};
-      v = {first + 2, p.keys, g, 0, p.value_width};
-    }
-  }
-};
-
 // What both passes do: weights and gradients of the scores of a tile.
 class Backward {
  public:
@@ -117,28 +96,31 @@ class Backward {
     Id kept_weight, score_gradient;
   };
   // Of the products of a query and a key with each other and of gradient and value. `kept`: nothing without dropout.
-  Gradients gradients(Id product, Id value_product, Id hidden, Id head, Id query, Id key, std::pair<Id, Id> row,
+  Gradients gradients(Id product, Id value_product, Id is_hidden, Id head, Id query, Id key, std::pair<Id, Id> row,
                       Id kept) {
-    const Id zero = t_.real(0), score = t_.score(product, mask_, batch_, head, query, key);
+    const Id zero = t_.real(0);
+    const auto [score, hidden] = t_.score(product, is_hidden, mask_, batch_, head, query, key);
     const Id weight = b_.select(hidden, zero, b_.math(Op::exp, t_.type, {b_.sub(score, row.first)}));
     const bool drops = p_.attrs.dropout > 0;
     const Id change = b_.sub(drops ? b_.mul(kept, value_product) : value_product, row.second);
     return {drops ? b_.mul(weight, kept) : weight, b_.select(hidden, zero, b_.mul(weight, change))};
   }
 
-  void write(uint32_t buffer, const Target& to, std::span<const Id> sums, Id head, Id first_row, Id first_column,
-             double factor) {
-    const auto line = [&](Id row) {
-      const Id token = b_.add(b_.mul(t_.as_index(batch_), t_.index_of(to.tokens)), t_.as_index(row));
-      const Id place = b_.add(t_.as_index(head), t_.index_of(to.head));
-      return b_.mul(b_.add(b_.mul(token, t_.index_of(to.heads)), place), t_.index_of(to.width));
-    };
+  void write(uint32_t buffer, const AttentionTarget& to, std::span<const Id> sums, Id head, Id first_row,
+             Id first_column, double factor) {
+    const auto line = [&](Id row) { return t_.line_of(to, batch_, head, row); };
     // A sum is never -0, whatever the sign of its factor.
     t_.write(buffer, p_.dtype, sums, to.width, first_row, to.tokens, first_column, to.width, line,
              [&](uint32_t, Id sum) { return factor == 1 ? sum : b_.add(b_.mul(sum, t_.real(factor)), t_.real(0)); });
   }
 
-  Id count_of(int64_t value) { return b_.u32(static_cast<uint64_t>(value)); }
+  Id count_of(int64_t value) { return t_.count_of(value); }
+
+  // Whether one of so many queries does not see one of so many keys.
+  Id may_hide(Id first_query, Id first_key, uint32_t keys) {
+    if (p_.attrs.has_mask || !p_.attrs.causal) return b_.boolean(p_.attrs.has_mask);
+    return b_.less(first_query, b_.add(first_key, b_.u32(keys - 1)));
+  }
 
   const AttentionProblem& p_;
   AttentionTiles t_;
@@ -156,7 +138,7 @@ class KeyGradients : public Backward {
 
   Dispatch run(uint32_t scratch) {
     add_inputs(scratch);
-    const Targets to(p_);
+    const AttentionTargets to(p_);
     const Scalar element = codegen::in_memory(p_.dtype);
     const uint32_t dk = t_.add_buffer(to.k.arg, element, true),
                    dv = p_.attrs.joined ? dk : t_.add_buffer(to.v.arg, element, true);
@@ -175,12 +157,13 @@ class KeyGradients : public Backward {
         const Id tile = b_.u32(t_.tile.columns);
         const Id begin = p_.attrs.causal ? b_.mul(b_.div(first_key_, tile), tile) : b_.u32(0);
         b_.loop(begin, count_of(p_.queries), tile, [&](Id first_query) {
-          t_.multiply(keys, first_key_, queries, first_query, products_);
+          t_.multiply(keys, first_key_, t_.scaled(queries), first_query, products_);
           t_.multiply(values, first_key_, o_grad, first_query, value_products_);
           soften(head, first_query);
-          t_.add_weighted(value_sums, o_grad, first_query, first_column);
+          const Id hides = may_hide(first_query, first_key_, t_.tile.rows);
+          t_.add_weighted(value_sums, o_grad, first_query, first_column, hides);
           t_.share_weights(score_gradients_);
-          t_.add_weighted(key_sums, queries, first_query, first_column);
+          t_.add_weighted(key_sums, queries, first_query, first_column, hides);
         });
       });
     }
@@ -225,7 +208,7 @@ class QueryGradients : public Backward {
 
   Dispatch run(uint32_t scratch) {
     add_inputs(scratch);
-    const Targets to(p_);
+    const AttentionTargets to(p_);
     const uint32_t dq = t_.add_buffer(to.q.arg, codegen::in_memory(p_.dtype), true);
     if (p_.attrs.has_mask) dmask_ = t_.add_buffer(p_.first_result + 3, codegen::in_memory(p_.mask.dtype), true);
     const uint32_t panels = panels_of(p_.width);
@@ -237,8 +220,9 @@ class QueryGradients : public Backward {
     const Id first_column = b_.mul(panel_, b_.u32(kAttentionPanel));
     const Id group = b_.div(head_, count_of(p_.heads_per_group()));
     const std::vector<Id> sums = t_.zeros(t_.tile.thread_rows() * t_.own_columns(p_.width));
-    const auto queries = t_.matrix(p_.q, q_, batch_, head_), o_grad = t_.matrix(p_.o_grad, o_grad_, batch_, head_),
-               keys = t_.matrix(p_.k, k_, batch_, group), values = t_.matrix(p_.v, v_, batch_, group);
+    const auto queries = t_.scaled(t_.matrix(p_.q, q_, batch_, head_)),
+               o_grad = t_.matrix(p_.o_grad, o_grad_, batch_, head_), keys = t_.matrix(p_.k, k_, batch_, group),
+               values = t_.matrix(p_.v, v_, batch_, group);
     for (uint32_t i = 0; i < t_.tile.thread_rows(); ++i)
       rows_.push_back(row_of(head_, b_.add(first_query_, t_.row(i))));
     if (p_.keys > 0) {
@@ -249,7 +233,7 @@ class QueryGradients : public Backward {
         t_.multiply(queries, first_query_, keys, first_key, products_);
         t_.multiply(o_grad, first_query_, values, first_key, value_products_);
         soften(first_key);
-        t_.add_weighted(sums, keys, first_key, first_column);
+        t_.add_weighted(sums, keys, first_key, first_column, may_hide(first_query_, first_key, t_.tile.columns));
       });
     }
     write(dq, to.q, sums, head_, first_query_, first_column, p_.attrs.scale);
@@ -303,11 +287,15 @@ codegen::Module lower_attention_backward(const ir::Call& call, const ir::Limits&
       static_cast<size_t>(std::max<int64_t>(1, p.score_rows())) * size_of(p.sums);  // bound in any case
   if (p.score_rows() > 0) made.dispatches.push_back(write_deltas(p, scratch, limits));
   const int64_t key_widths[] = {p.width, p.value_width}, query_widths[] = {p.width};
-  if (p.keys > 0) {
+  if (auto tiles = matrix_key_gradients(p, scratch, limits)) {
+    made.dispatches.push_back(std::move(*tiles));
+  } else if (p.keys > 0) {
     const AttentionTile tile = choose_attention_tile(p, p.keys, p.batches * p.groups, key_widths, limits);
     made.dispatches.push_back(KeyGradients(p, tile, limits).run(scratch));
   }
-  if (p.score_rows() > 0) {
+  if (auto tiles = matrix_query_gradients(p, scratch, limits)) {
+    made.dispatches.push_back(std::move(*tiles));
+  } else if (p.score_rows() > 0) {
     const AttentionTile tile = choose_attention_tile(p, p.queries, p.batches * p.heads, query_widths, limits);
     made.dispatches.push_back(QueryGradients(p, tile, limits).run(scratch));
   }

@@ -11,6 +11,7 @@
 #include "tenon/base/divide.h"
 #include "tenon/codegen/fold.h"
 #include "tenon/kernels/attention.h"
+#include "tenon/kernels/attention_matrix.h"
 #include "tenon/kernels/attention_tiles.h"
 
 namespace tenon::kernels {
@@ -22,7 +23,6 @@ using codegen::Id;
 using codegen::Scalar;
 using ir::Op;
 
-constexpr int64_t kFewQueries = 16;
 constexpr int64_t kLeastPart = 256;  // keys; a multiple of every tile's
 constexpr int64_t kMostParts = 64;
 constexpr double kLowest = -std::numeric_limits<double>::infinity();
@@ -97,7 +97,7 @@ class Forward {
     part_ = b_.mod(b_.div(block, b_.u32(panels)), b_.u32(parts));
     first_query_ = b_.mul(b_.sub(b_.u32(tiles - 1), place), b_.u32(t_.tile.rows));
     first_column_ = b_.mul(panel_, b_.u32(kAttentionPanel));
-    const auto queries = t_.matrix(p_.q, q, batch_, head_), keys = t_.matrix(p_.k, k, batch_, group),
+    const auto queries = t_.scaled(t_.matrix(p_.q, q, batch_, head_)), keys = t_.matrix(p_.k, k, batch_, group),
                values = t_.matrix(p_.v, v, batch_, group);
 
     const uint32_t rows = t_.tile.thread_rows();
@@ -113,7 +113,7 @@ class Forward {
       b_.loop(begin, end, b_.u32(t_.tile.columns), [&](Id first_key) {
         t_.multiply(queries, first_query_, keys, first_key, products_);
         soften(first_key);
-        t_.add_weighted(sums_, values, first_key, first_column_);
+        t_.add_weighted(sums_, values, first_key, first_column_, may_hide(first_key));
       });
     }
     write();
@@ -122,6 +122,12 @@ class Forward {
   }
 
  private:
+  // Whether one of the tile's queries does not see one of its keys.
+  Id may_hide(Id first_key) {
+    if (p_.attrs.has_mask || !p_.attrs.causal) return b_.boolean(p_.attrs.has_mask);
+    return b_.less(first_query_, b_.add(first_key, b_.u32(t_.tile.columns - 1)));
+  }
+
   // Scores become weights.
   void soften(Id first_key) {
     const uint32_t rows = t_.tile.thread_rows(), columns = t_.tile.thread_columns();
@@ -131,8 +137,10 @@ class Forward {
       Id top = t_.real(kLowest);
       for (uint32_t j = 0; j < columns; ++j) {
         const Id key = b_.add(first_key, t_.column(j));
-        const Id score = t_.score(b_.get(products_[i * columns + j]), mask_, batch_, head_, query, key);
-        scores.push_back(b_.select(t_.is_hidden(query, key, 1, t_.tile.columns), t_.real(kLowest), score));
+        const auto [score, hidden] =
+            t_.score(b_.get(products_[i * columns + j]), t_.is_hidden(query, key, 1, t_.tile.columns), mask_, batch_,
+                     head_, query, key);
+        scores.push_back(b_.select(hidden, t_.real(kLowest), score));
         top = higher(b_, top, scores.back());
       }
       highest.push_back(top);
@@ -264,6 +272,10 @@ codegen::Module lower_attention(const ir::Call& call, const ir::Limits& limits) 
   AttentionProblem p = attention_problem(call);
   codegen::Module made;
   if (p.score_rows() == 0) return made;
+  if (auto tiles = matrix_attention(p, limits)) {
+    made.dispatches.push_back(std::move(*tiles));
+    return made;
+  }
   const Parts parts = parts_of(p, limits);
   const Scratch at(p, parts);
   const uint32_t scratch = p.first_result + 2;

@@ -53,41 +53,6 @@ Id place_of(codegen::Builder& b, Id thread, uint32_t i, uint32_t own, uint32_t t
 
 }  // namespace
 
-AttentionProblem attention_problem(const ir::Call& call) {
-  AttentionProblem p;
-  p.attrs = std::get<ir::AttentionAttrs>(call.attrs);
-  uint32_t next = 0;
-  const auto take = [&] {
-    const ir::Operand& operand = call.inputs[next];
-    p.needs_64_bits = p.needs_64_bits || !codegen::fits_32(operand.map);
-    return AttentionOperand{next++, operand.dtype, operand.map};
-  };
-  p.q = take();
-  p.k = take();
-  p.v = take();
-  if (p.attrs.has_mask) p.mask = take();
-  if (p.attrs.dropout > 0) p.state = take();
-  if (call.op == Op::attention_backward) {
-    p.o = take();
-    p.lse = take();
-    p.o_grad = take();
-  }
-  p.first_result = next;
-  for (const ir::Type& type : call.outputs)
-    p.needs_64_bits = p.needs_64_bits || ir::count(type.shape) >= int64_t{1} << 31;
-  const Dims &q = p.q.map.shape(), &k = p.k.map.shape();
-  p.batches = q[0];
-  p.heads = q[1];
-  p.groups = k[1];
-  p.queries = q[2];
-  p.keys = k[2];
-  p.width = q[3];
-  p.value_width = p.v.map.shape()[3];
-  p.dtype = p.q.dtype;
-  p.sums = accumulator(p.dtype);
-  return p;
-}
-
 AttentionTile choose_attention_tile(const AttentionProblem& p, int64_t rows, int64_t blocks,
                                     std::span<const int64_t> widths, const ir::Limits& limits) {
   // A device that runs the threads of a block one after another has nothing of large tiles but code to compile.
@@ -114,11 +79,8 @@ AttentionTile choose_attention_tile(const AttentionProblem& p, int64_t rows, int
 
 AttentionTiles::AttentionTiles(std::string name, const AttentionProblem& problem, const AttentionTile& shape,
                                const ir::Limits& limits)
-    : p(problem),
+    : AttentionKernel(std::move(name), problem, shape.threads()),
       tile(shape),
-      b(std::move(name), shape.threads()),
-      index(problem.needs_64_bits ? Scalar::u64 : Scalar::u32),
-      type(codegen::in_register(problem.sums)),
       uses_fma_(limits.has_fma),
       unrolls_(limits.subgroup > 1),
       subgroup_(limits.subgroup),
@@ -129,20 +91,6 @@ AttentionTiles::AttentionTiles(std::string name, const AttentionProblem& problem
   down_at = b.div(b.thread(), b.u32(tile.across));
 }
 
-uint32_t AttentionTiles::add_input(const AttentionOperand& operand) {
-  return add_buffer(operand.arg, codegen::in_memory(operand.dtype), false);
-}
-
-uint32_t AttentionTiles::add_buffer(uint32_t arg, Scalar element, bool is_written, size_t offset) {
-  bindings_.push_back({arg, offset});
-  return b.add_buffer(element, is_written);
-}
-
-codegen::Dispatch AttentionTiles::finish(std::array<uint64_t, 3> blocks, bool writes_results) {
-  return {b.finish(), blocks, bindings_, writes_results};
-}
-
-Id AttentionTiles::real(double value) { return codegen::number_of(b, p.sums, std::bit_cast<uint64_t>(value)); }
 Id AttentionTiles::row(uint32_t i) { return place_of(b, down_at, i, tile.thread_rows(), tile.down); }
 Id AttentionTiles::column(uint32_t j) { return place_of(b, across_at, j, tile.thread_columns(), tile.across); }
 Id AttentionTiles::sum_column(uint32_t i, int64_t width) {
@@ -156,14 +104,6 @@ AttentionTiles::Matrix AttentionTiles::matrix(const AttentionOperand& operand, u
                                               Id head) const {
   const Dims& shape = operand.map.shape();
   return {&operand, buffer, batch, head, shape[2], shape[3]};
-}
-
-Id AttentionTiles::element(const AttentionOperand& operand, uint32_t buffer, std::initializer_list<Id> indices) {
-  std::vector<Id> wide;
-  for (const Id each : indices) wide.push_back(as_index(each));
-  const Located at = codegen::locate(b, index, operand.map, wide);
-  const Id value = codegen::from_memory(b, operand.dtype, b.load(buffer, at.at, at.valid));
-  return codegen::cast(b, operand.dtype, p.sums, value);
 }
 
 std::vector<Id> AttentionTiles::zeros(size_t count) {
@@ -201,7 +141,8 @@ void AttentionTiles::copy(const Matrix& from, Id first_row, uint32_t rows, uint3
            width = b.u32(static_cast<uint64_t>(from.width));
   const auto widened = [&](Id loaded, Id is_there) {
     const Id value = codegen::from_memory(b, from.operand->dtype, loaded);
-    const Id wide = codegen::cast(b, from.operand->dtype, p.sums, value);
+    Id wide = codegen::cast(b, from.operand->dtype, p.sums, value);
+    if (from.factor != 1) wide = b.mul(wide, real(from.factor));
     return is_there == kNoValue ? wide : b.select(is_there, wide, zero);
   };
   const auto copy_group = [&](Id group) {
@@ -281,7 +222,8 @@ void AttentionTiles::share_weights(std::span<const Id> weights) {
 }
 
 // The first strip's barrier also makes the weights seen, the last one's lets them be overwritten.
-void AttentionTiles::add_weighted(std::span<const Id> sums, const Matrix& values, Id first, Id first_column) {
+void AttentionTiles::add_weighted(std::span<const Id> sums, const Matrix& values, Id first, Id first_column,
+                                  Id may_hide) {
   const uint32_t own = own_columns(values.width), pitch = sum_pitch(values.width);
   if (own == 0) return b.barrier();
   const uint32_t depth = std::min(tile.columns, std::bit_floor(strip_size_ / pitch));
@@ -289,17 +231,24 @@ void AttentionTiles::add_weighted(std::span<const Id> sums, const Matrix& values
     const Id begin = b.mul(some, b.u32(depth));
     copy(values, b.add(first, begin), depth, tile.columns, first_column, own * tile.across, 0, pitch, false);
     b.barrier();
-    steps(depth, [&](Id k) {
-      std::vector<Id> left, right;
-      const Id line = b.mul(b.add(begin, k), b.u32(row_pitch())), other = b.mul(k, b.u32(pitch));
-      for (uint32_t i = 0; i < tile.thread_rows(); ++i) left.push_back(b.shared_load(weights_, b.add(line, row(i))));
-      for (uint32_t e = 0; e < own; ++e)
-        right.push_back(b.shared_load(strips_, b.add(other, sum_column(e, values.width))));
-      for (uint32_t i = 0; i < left.size(); ++i) {
+    const auto add_strip = [&](bool skips_hidden) {
+      steps(depth, [&](Id k) {
+        std::vector<Id> left, right;
+        const Id line = b.mul(b.add(begin, k), b.u32(row_pitch())), other = b.mul(k, b.u32(pitch));
+        for (uint32_t i = 0; i < tile.thread_rows(); ++i) left.push_back(b.shared_load(weights_, b.add(line, row(i))));
         for (uint32_t e = 0; e < own; ++e)
-          b.set(sums[i * own + e], add_product(left[i], right[e], b.get(sums[i * own + e])));
-      }
-    });
+          right.push_back(b.shared_load(strips_, b.add(other, sum_column(e, values.width))));
+        for (uint32_t i = 0; i < left.size(); ++i) {
+          for (uint32_t e = 0; e < own; ++e) {
+            const Id before = b.get(sums[i * own + e]), after = add_product(left[i], right[e], before);
+            const Id skips = skips_hidden ? b.equal(left[i], real(0)) : b.boolean(false);
+            b.set(sums[i * own + e], b.select(skips, before, after));
+          }
+        }
+      });
+    };
+    b.branch(
+        may_hide, [&] { add_strip(true); }, [&] { add_strip(false); });
     b.barrier();
   });
 }
@@ -436,40 +385,10 @@ Id AttentionTiles::is_hidden(Id query, Id key, uint32_t queries, uint32_t keys) 
   return p.attrs.causal ? b.either(hidden, b.less(query, key)) : hidden;
 }
 
-Id AttentionTiles::score(Id product, uint32_t mask, Id batch, Id head, Id query, Id key) {
-  const Id scaled = b.mul(product, real(p.attrs.scale));
-  if (!p.attrs.has_mask) return scaled;
-  const Id last_query = b.u32(static_cast<uint64_t>(p.queries - 1)),
-           last_key = b.u32(static_cast<uint64_t>(p.keys - 1));
-  return b.add(scaled, element(p.mask, mask, {batch, head, b.min(query, last_query), b.min(key, last_key)}));
-}
-
-void AttentionTiles::open_random() {
-  if (p.attrs.dropout == 0) return;
-  b.set_numbers(1);
-  const uint32_t buffer = add_input(p.state);
-  const auto word = [&](int64_t i) {
-    const Id indices[] = {index_of(i)};
-    const Located at = codegen::locate(b, index, p.state.map, indices);
-    return b.load(buffer, at.at, at.valid);
-  };
-  stream_ = codegen::random_stream(b, word(0), word(1), b.number(0));
-}
-
-std::vector<Id> AttentionTiles::kept_shares(Id batch, Id head, Id query, Id key, uint32_t count) {
-  const auto wide = [&](Id value) { return b.convert(value, Scalar::u64); };
-  const auto times = [&](Id value, int64_t factor) { return b.mul(value, b.whole(Scalar::u64, factor)); };
-  const Id line = b.add(times(b.add(times(wide(batch), p.heads), wide(head)), p.queries), wide(query));
-  const Id first = b.add(times(line, p.keys), wide(key));
-  const Id bound = b.f32(static_cast<double>(static_cast<float>(p.attrs.dropout)));
-  const Id share = real(static_cast<double>(static_cast<float>(1 / (1 - p.attrs.dropout))));
-  std::vector<Id> made = codegen::random_words(b, stream_, first, count);
-  for (Id& word : made) {
-    const Id bits = b.math(Op::shr, Scalar::u32, {word, b.u32(8)});
-    const Id uniform = b.mul(b.convert(bits, Scalar::f32), b.f32(0x1p-24));
-    word = b.select(b.less(uniform, bound), b.whole(type, 0), share);
-  }
-  return made;
+AttentionTiles::Score AttentionTiles::score(Id product, Id hidden, uint32_t mask, Id batch, Id head, Id query, Id key) {
+  if (!p.attrs.has_mask) return {product, hidden};
+  const Id masked = mask_of(mask, batch, head, query, key);
+  return {b.add(product, masked), b.either(hidden, hides(masked))};
 }
 
 }  // namespace tenon::kernels

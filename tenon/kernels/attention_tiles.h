@@ -11,33 +11,9 @@
 #include <optional>
 #include <span>
 
-#include "tenon/codegen/builder.h"
-#include "tenon/codegen/numbers.h"
-#include "tenon/codegen/random.h"
-#include "tenon/ir/call.h"
-#include "tenon/ir/limits.h"
+#include "tenon/kernels/attention_kernel.h"
 
 namespace tenon::kernels {
-
-struct AttentionOperand {
-  uint32_t arg = 0;  // of the launch
-  DType dtype = DType::f32;
-  ir::IndexMap map;
-};
-
-/// What a call asks for: q (B, H, T, D), k (B, G, S, D), v (B, G, S, E), and of the gradient what went before it.
-struct AttentionProblem {
-  int64_t batches = 0, heads = 0, groups = 0, queries = 0, keys = 0, width = 0, value_width = 0;
-  ir::AttentionAttrs attrs;
-  DType dtype = DType::f32, sums = DType::f32;
-  AttentionOperand q, k, v, mask, state, o, lse, o_grad;
-  uint32_t first_result = 0;  // argument of the launch
-  bool needs_64_bits = false;
-
-  int64_t heads_per_group() const { return heads / groups; }
-  int64_t score_rows() const { return batches * heads * queries; }
-};
-AttentionProblem attention_problem(const ir::Call& call);
 
 /// A tile of scores, and the threads that share it.
 struct AttentionTile {
@@ -56,11 +32,9 @@ AttentionTile choose_attention_tile(const AttentionProblem& p, int64_t rows, int
 /// Sums wider than this are computed panel by panel, in blocks of their own.
 inline constexpr int64_t kAttentionPanel = 256;
 
-class AttentionTiles {
+class AttentionTiles : public AttentionKernel {
  public:
   AttentionTiles(std::string name, const AttentionProblem& p, const AttentionTile& tile, const ir::Limits& limits);
-
-  using Id = codegen::Id;
 
   /// The rows of one head.
   struct Matrix {
@@ -68,15 +42,9 @@ class AttentionTiles {
     uint32_t buffer = 0;
     Id batch = 0, head = 0;
     int64_t rows = 0, width = 0;
+    double factor = 1;  // of its elements in products
   };
 
-  uint32_t add_input(const AttentionOperand& operand);
-  uint32_t add_buffer(uint32_t arg, codegen::Scalar element, bool is_written, size_t offset = 0);
-  codegen::Dispatch finish(std::array<uint64_t, 3> blocks, bool writes_results = true);
-
-  Id index_of(int64_t value) { return b.whole(index, value); }
-  Id as_index(Id value) { return b.convert(value, index); }
-  Id real(double value);
   /// The places of a thread's rows and columns within the tile; its columns of sums.
   Id row(uint32_t i);
   Id column(uint32_t j);
@@ -86,8 +54,11 @@ class AttentionTiles {
   uint32_t own_columns(int64_t width) const;  // of sums of this width
 
   Matrix matrix(const AttentionOperand& operand, uint32_t buffer, Id batch, Id head) const;
-  /// An element of an operand, as what sums are.
-  Id element(const AttentionOperand& operand, uint32_t buffer, std::initializer_list<Id> indices);
+  /// Scaled for the product with keys: one of the sums could overflow though its score does not.
+  Matrix scaled(Matrix queries) const {
+    queries.factor = p.attrs.scale;
+    return queries;
+  }
 
   /// Variables that are 0.
   std::vector<Id> zeros(size_t count);
@@ -96,7 +67,8 @@ class AttentionTiles {
   /// The tile's weights, row by row of this thread, where others see them once they pass a barrier.
   void share_weights(std::span<const Id> weights);
   /// sums += weights times the rows of a matrix that belong to the tile's columns; its columns from first_column on.
-  void add_weighted(std::span<const Id> sums, const Matrix& values, Id first, Id first_column);
+  /// `may_hide`: whether weights may be 0 because the row is hidden; then it adds nothing, be it infinite or NaN.
+  void add_weighted(std::span<const Id> sums, const Matrix& values, Id first, Id first_column, Id may_hide);
   /// Folds one value of each of a thread's rows over the threads of the row.
   std::vector<Id> fold_rows(std::vector<Id> values, const std::function<Id(Id, Id)>& join);
 
@@ -112,20 +84,17 @@ class AttentionTiles {
   void copy_weights_out(uint32_t buffer, DType dtype, Id is_here, Id first_row, int64_t rows, Id first_column,
                         int64_t columns, const std::function<Id(Id, Id)>& at);
 
-  /// Number 0 of the launch and the state are where the stream of random numbers is.
-  void open_random();
-  /// The score of a product, with its mask; queries and keys that do not exist are hidden later.
-  Id score(Id product, uint32_t mask, Id batch, Id head, Id query, Id key);
-  /// What the weights of a query and `count` keys one after another are multiplied with.
-  std::vector<Id> kept_shares(Id batch, Id head, Id query, Id key, uint32_t count);
+  struct Score {
+    Id value, hidden;
+  };
+  /// The product of a query, scaled already, and a key with its mask, and whether it is hidden: is_hidden, or by the
+  /// mask.
+  Score score(Id product, Id hidden, uint32_t mask, Id batch, Id head, Id query, Id key);
   /// Whether there is no such query or key, or it is in the query's future.
   Id is_hidden(Id query, Id key, uint32_t queries, uint32_t keys);
 
-  const AttentionProblem& p;
   const AttentionTile tile;
-  codegen::Builder b;
-  const codegen::Scalar index, type;  // of addresses and of sums
-  Id across_at = 0, down_at = 0;      // where the thread stands
+  Id across_at = 0, down_at = 0;  // where the thread stands
 
  private:
   Id add_product(Id a, Id c, Id sum);
@@ -151,8 +120,6 @@ class AttentionTiles {
   const uint32_t subgroup_;
   uint32_t strip_size_ = 0, strips_ = 0, weights_ = 0;
   std::optional<uint32_t> folds_;
-  codegen::RandomStream stream_{};
-  std::vector<codegen::Dispatch::Binding> bindings_;
 };
 
 }  // namespace tenon::kernels

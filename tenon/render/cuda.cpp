@@ -50,6 +50,33 @@ constexpr std::string_view kPhilox =
 }
 )";
 
+constexpr std::string_view kExp2 = R"(__device__ float exp2_of(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+)";
+
+constexpr std::string_view kReciprocal = R"(__device__ float reciprocal_of(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+)";
+
+// The first number goes into the lower half.
+constexpr std::string_view kTilePacks = R"(__device__ unsigned pack_f16(float low, float high) {
+  unsigned pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+__device__ unsigned pack_bf16(float low, float high) {
+  unsigned pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+)";
+
 // As in OpenCL: see there.
 constexpr std::string_view kTiles = R"(using Tile = Several<unsigned, 4>;
 using TileSum = Several<float, 8>;
@@ -108,6 +135,9 @@ std::string tile(const KernelIr& kernel, const Inst& inst, std::string_view valu
     case Inst::Kind::tile_mma:
       return fmt::format("tile_mma_{}({}, {}, {});", kernel.code[inst.args[1]].bits & TileBits::kBf16 ? "bf16" : "f16",
                          operands[0], operands[1], operands[2]);
+    case Inst::Kind::tile_get: return fmt::format("const float {} = {}.s[{}];", value, operands[0], inst.slot);
+    case Inst::Kind::tile_set: return fmt::format("{}.s[{}] = {};", operands[0], inst.slot, operands[1]);
+    case Inst::Kind::tile_pack: return fmt::format("const Tile {}{{{}}};", value, packed_pairs(inst, operands));
     default: return fmt::format("tile_store(s{}, {}, {}, {});", inst.slot, operands[1], operands[2], operands[0]);
   }
 }
@@ -173,7 +203,10 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   if (uses.pack_half) text += kPackHalf;
   if (uses.unpack_half) text += kUnpackHalf;
   if (uses.philox) text += kPhilox;
+  if (uses.exp2) text += kExp2;
+  if (uses.reciprocal) text += kReciprocal;
   if (uses.tiles) text += kTiles;
+  if (uses.tile_packs) text += kTilePacks;
 
   text += fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(", kernel.threads, kernel.name);
   std::string pointers;
@@ -206,6 +239,8 @@ const Spelling kCuda{
     .has_vector_arrays = false,
     .f32_ending = "f",
     .texts = {.fma = "fma$f($0, $1, $2)",
+              .exp2 = "exp2_of($0)",
+              .reciprocal = "reciprocal_of($0)",
               .mul_high = "__umulhi($0, $1)",
               .pack_half = "pack_half($0)",
               .unpack_half = "unpack_half($0)",

@@ -156,8 +156,10 @@ std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::st
   return text;
 }
 
-// Shared arrays of tiles are of uvec4, in which places and strides are counted.
-std::string tile(const KernelIr&, const Inst& inst, std::string_view value, std::span<const std::string> operands) {
+// Shared arrays of tiles are of uvec4, in which places and strides are counted. Which number of a tile is whose is not
+// told.
+std::string tile(const KernelIr& kernel, const Inst& inst, std::string_view value,
+                 std::span<const std::string> operands) {
   using codegen::TileBits;
   switch (inst.kind) {
     case Inst::Kind::tile_zero:
@@ -173,6 +175,10 @@ std::string tile(const KernelIr&, const Inst& inst, std::string_view value, std:
           inst.slot, operands[0], operands[1], inst.bits & TileBits::kTransposed ? "Column" : "Row");
     case Inst::Kind::tile_mma:
       return fmt::format("{0} = coopMatMulAdd({1}, {2}, {0});", operands[0], operands[1], operands[2]);
+    case Inst::Kind::tile_get:
+    case Inst::Kind::tile_set:
+    case Inst::Kind::tile_pack:
+      base::fail("render", "GLSL does not know places in matrix tiles (kernel {})", kernel.name);
     default:
       return fmt::format("coopMatStore({}, s{}, {} / 4u, {} / 4u, gl_CooperativeMatrixLayoutRowMajor);", operands[0],
                          inst.slot, operands[1], operands[2]);
@@ -259,6 +265,8 @@ const Spelling kGlsl{
     .has_vector_arrays = true,
     .f32_ending = "",
     .texts = {.fma = "fma($0, $1, $2)",
+              .exp2 = "exp2($0)",
+              .reciprocal = "1.0 / $0",
               .mul_high = "mul_high($0, $1)",
               .pack_half = "pack_half($0)",
               .unpack_half = "unpack_half($0)",

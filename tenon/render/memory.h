@@ -36,4 +36,13 @@ inline std::string shader_index(const TypeNames& values, const KernelIr& kernel,
   return fmt::format("arguments.o{} + {}", inst.slot, own);
 }
 
+/// The operands of a tile_pack in pairs, each packed into a word.
+inline std::string packed_pairs(const Inst& inst, std::span<const std::string> operands) {
+  std::string all;
+  for (size_t i = 0; i < operands.size(); i += 2)
+    all += fmt::format("{}pack_{}({}, {})", i == 0 ? "" : ", ", inst.bits & codegen::TileBits::kBf16 ? "bf16" : "f16",
+                       operands[i], operands[i + 1]);
+  return all;
+}
+
 }  // namespace tenon::render

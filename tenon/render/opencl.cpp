@@ -56,6 +56,42 @@ uint shuffle_xor(uint x, uint distance) {
 #endif
 )";
 
+// The device's own on NVIDIA; elsewhere nothing is promised of native functions.
+constexpr std::string_view kExp2 = R"(float exp2_of(float x) {
+#if defined(__NV_CL_C_VERSION)
+  float y;
+  __asm__("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return exp2(x);
+#endif
+}
+)";
+
+constexpr std::string_view kReciprocal = R"(float reciprocal_of(float x) {
+#if defined(__NV_CL_C_VERSION)
+  float y;
+  __asm__("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return 1.0f / x;
+#endif
+}
+)";
+
+// The first number goes into the lower half.
+constexpr std::string_view kTilePacks = R"(uint pack_f16(float low, float high) {
+  uint pair;
+  __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+uint pack_bf16(float low, float high) {
+  uint pair;
+  __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+)";
+
 // Tiles by ldmatrix and mma, which NVIDIA's compiler takes as PTX. A 16 x 16 tile of 16-bit numbers is four words of
 // each thread, one for each quarter of 8 x 8; an accumulator is two halves of 16 x 8. Threads 0 to 7 point to the rows
 // of the first quarter, and so on, so that quarters come in the order in which mma takes them.
@@ -117,6 +153,10 @@ std::string tile(const KernelIr& kernel, const Inst& inst, std::string_view valu
       return fmt::format("{} = tile_mma_{}({}, {}, {});", operands[0],
                          kernel.code[inst.args[1]].bits & TileBits::kBf16 ? "bf16" : "f16", operands[0], operands[1],
                          operands[2]);
+    case Inst::Kind::tile_get: return fmt::format("const float {} = {}.s{};", value, operands[0], inst.slot);
+    case Inst::Kind::tile_set: return fmt::format("{}.s{} = {};", operands[0], inst.slot, operands[1]);
+    case Inst::Kind::tile_pack:
+      return fmt::format("const uint4 {} = (uint4)({});", value, packed_pairs(inst, operands));
     default: return fmt::format("tile_store(s{}, {}, {}, {});", inst.slot, operands[1], operands[2], operands[0]);
   }
 }
@@ -174,7 +214,10 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   if (uses.unpack_half) text += kUnpackHalf;
   if (uses.philox) text += kPhilox;
   if (uses.shuffle) text += kShuffle;
+  if (uses.exp2) text += kExp2;
+  if (uses.reciprocal) text += kReciprocal;
   if (uses.tiles) text += kTiles;
+  if (uses.tile_packs) text += kTilePacks;
 
   text +=
       fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1)))\nvoid {}(", kernel.threads, kernel.name);
@@ -208,6 +251,8 @@ const Spelling kOpencl{
     .has_vector_arrays = false,
     .f32_ending = "",
     .texts = {.fma = "fma($0, $1, $2)",
+              .exp2 = "exp2_of($0)",
+              .reciprocal = "reciprocal_of($0)",
               .mul_high = "mul_hi($0, $1)",
               .pack_half = "pack_half($0)",
               .unpack_half = "unpack_half($0)",

@@ -71,6 +71,9 @@ Uses uses_of(const KernelIr& kernel) {
       case Kind::mul_high: uses.mul_high = true; break;
       case Kind::pack_half: uses.pack_half = true; break;
       case Kind::unpack_half: uses.unpack_half = true; break;
+      case Kind::exp2: uses.exp2 = true; break;
+      case Kind::reciprocal: uses.reciprocal = true; break;
+      case Kind::tile_pack: uses.tile_packs = true; break;
       case Kind::philox: uses.philox = true; break;
       case Kind::shuffle: uses.shuffle = true; break;
       case Kind::loop: uses.unroll |= inst.bits == 1; break;
@@ -306,6 +309,8 @@ class Printer {
       case Kind::mul_high: return value(inst, texts_.mul_high);
       case Kind::pack_half: return value(inst, texts_.pack_half);
       case Kind::unpack_half: return value(inst, texts_.unpack_half);
+      case Kind::exp2: return value(inst, texts_.exp2);
+      case Kind::reciprocal: return value(inst, texts_.reciprocal);
       case Kind::philox: return declare(spelling_.several(Scalar::u32, 4), fill(texts_.philox, operands(inst)));
       case Kind::extract: {
         const Inst& whole = this->inst(inst.args[0]);
@@ -349,7 +354,10 @@ class Printer {
       case Kind::tile_zero:
       case Kind::tile_load:
       case Kind::tile_mma:
-      case Kind::tile_store: return print_tile(inst);
+      case Kind::tile_store:
+      case Kind::tile_get:
+      case Kind::tile_set:
+      case Kind::tile_pack: return print_tile(inst);
     }
   }
 

@@ -354,6 +354,26 @@ TEST(VerifyTiles, AreNoNumbers) {
             "[codegen] k, instruction 2 (neg %1 : f32): %1 is a tile");
 }
 
+TEST(VerifyTiles, AThreadHasEightNumbersOfATileAndMayComeAlone) {
+  EXPECT_EQ(said_of_tiles([](Builder& b) {
+              const Id sum = b.tile_zero();
+              b.branch(b.less(b.thread(), b.u32(7)), [&] { b.tile_set(sum, 7, b.tile_get(sum, 0)); });
+            }),
+            kNothing);
+  EXPECT_EQ(said_of_tiles([](Builder& b) { b.tile_get(b.tile_zero(), 8); }),
+            "[codegen] k, instruction 2 (tile_get 8 %1 : f32): a thread has 8 numbers of a tile");
+}
+TEST(VerifyTiles, APackedTileIsTheLeftOneOfAProduct) {
+  EXPECT_EQ(said_of_tiles([](Builder& b) {
+              const Id sum = b.tile_zero(), number = b.tile_get(sum, 0);
+              const Id packed = b.tile_pack(std::vector<Id>(8, number), TileBits::kBf16);
+              b.tile_mma(sum, packed, right_tile(b, kFirst));
+            }),
+            kNothing);
+  EXPECT_EQ(said_of_tiles([](Builder& b) { b.tile_pack(std::vector<Id>(7, b.f32(1)), 0); }),
+            "[codegen] k, instruction 2 (tile_pack f16 %1 %1 %1 %1 %1 %1 %1 : u32): takes 8 operands, not 7");
+}
+
 TEST(Listing, SetsInWhatLoopsAndBranchesHold) {
   Builder b("sums", 64);
   const uint32_t x = b.add_buffer(Scalar::f32, false), y = b.add_buffer(Scalar::f32, true, true);

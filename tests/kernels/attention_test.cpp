@@ -1,4 +1,5 @@
-// Attention's kernels: on the OpenCL device against the reference, and as CUDA for a GPU through its compiler.
+// Attention's kernels: on the OpenCL device and on simulated ones, with matrix tiles and without, against the
+// reference, and as CUDA for a GPU through its compiler.
 
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <random>
 
 #include "../nvrtc.h"
+#include "tenon/backends/simulated/simulated_device.h"
 #include "tenon/device/registry.h"
 #include "tenon/exec/eval.h"
 #include "tenon/ir/build.h"
@@ -68,13 +70,20 @@ std::vector<Value> results_of(Op op, const std::vector<Value>& in, const Attenti
   return results;
 }
 
+constexpr const char* kWithoutTiles = "simulated_without_tiles";
+
 class AttentionKernels : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     for (const device::Absent& one : device::absent()) {
       if (one.name == GetParam()) GTEST_SKIP() << one.why;
     }
-    device_ = device::find(GetParam());
+    if (GetParam() == kWithoutTiles) {
+      static const ir::DeviceId id = device::add({kWithoutTiles, backends::simulated::open_without_tiles});
+      device_ = id;
+    } else {
+      device_ = device::find(GetParam());
+    }
     reference_ = device::find("reference");
   }
 
@@ -140,7 +149,7 @@ class AttentionKernels : public testing::TestWithParam<std::string> {
   Array mask_;  // in place of a random one
 };
 
-INSTANTIATE_TEST_SUITE_P(On, AttentionKernels, testing::Values("simulated", "opencl"),
+INSTANTIATE_TEST_SUITE_P(On, AttentionKernels, testing::Values("simulated", kWithoutTiles, "opencl"),
                          [](const auto& row) { return row.param; });
 
 TEST_P(AttentionKernels, SizesThatAreNoMultiplesOfTiles) {
@@ -211,6 +220,137 @@ TEST_P(AttentionKernels, MasksAndDroppedWeights) {
                        .dropout = 0.3});
 }
 
+// Of 16 bits, with more queries than a block has rows, keys and widths that end anywhere in tiles.
+TEST_P(AttentionKernels, SixteenBitsInEveryShape) {
+  const Case cases[] = {
+      {.batch = 2, .heads = 2, .groups = 2, .queries = 140, .keys = 70, .width = 64, .value_width = 64},
+      {.heads = 2, .groups = 1, .queries = 131, .keys = 131, .width = 32, .value_width = 48, .causal = true},
+      {.heads = 1, .queries = 17, .keys = 40, .width = 20, .value_width = 33},
+      {.queries = 70, .keys = 35, .width = 80, .value_width = 96, .causal = true},
+      {.queries = 65, .keys = 96, .width = 128, .value_width = 128, .causal = true},
+      {.queries = 33, .keys = 33, .width = 64, .value_width = 128, .causal = true},
+      {.queries = 20, .keys = 18, .width = 256, .value_width = 256, .causal = true},
+      {.queries = 20, .keys = 18, .width = 192, .value_width = 64},
+  };
+  for (Case c : cases) {
+    for (const DType dtype : {DType::bf16, DType::f16}) {
+      c.dtype = dtype;
+      expect_as_reference(c);
+    }
+  }
+}
+
+TEST_P(AttentionKernels, SixteenBitsWithMasksAndDroppedWeights) {
+  const Case cases[] = {
+      {.heads = 2, .groups = 1, .queries = 40, .keys = 37, .width = 32, .value_width = 32, .masked = true},
+      {.queries = 35, .keys = 70, .width = 24, .value_width = 16, .causal = true, .masked = true},
+      {.heads = 2,
+       .groups = 2,
+       .queries = 33,
+       .keys = 34,
+       .width = 16,
+       .value_width = 16,
+       .causal = true,
+       .dropout = 0.3},
+      {.heads = 2,
+       .groups = 1,
+       .queries = 70,
+       .keys = 41,
+       .width = 16,
+       .value_width = 32,
+       .masked = true,
+       .dropout = 0.5},
+  };
+  for (Case c : cases) {
+    c.dtype = DType::bf16;
+    expect_as_reference(c);
+  }
+}
+
+TEST_P(AttentionKernels, ScoresAreScaledBeforeTheyOverflow) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const Case c{.queries = 20, .keys = 20, .width = 64, .value_width = 16, .dtype = dtype};
+    const std::vector<float> large(20 * 64, 0x1p126f);
+    const auto operands = [&](ir::DeviceId device) {
+      std::vector<Value> in = inputs(c, device);
+      in[0] = upload({{DType::f32, {1, 1, 20, 64}}, bytes_of(large)}, dtype, device);
+      in[1] = upload({{DType::f32, {1, 1, 20, 64}}, bytes_of(std::vector<float>(20 * 64, 1))}, dtype, device);
+      return in;
+    };
+    AttentionAttrs attrs = c.attrs();
+    attrs.scale = 0x1p-126;  // each product is 2^126, 64 of them no float; each score is 64
+    const std::vector<double> got = numbers(results_of(Op::attention, operands(device_), attrs)[1]);
+    for (const double lse : got) ASSERT_NEAR(lse, 64 + std::log(20), 1e-4);
+  }
+}
+
+// What is not finite and hidden, by causality or a mask, reaches nothing; what is seen reaches those who see it.
+TEST_P(AttentionKernels, HiddenNumbersReachNothing) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    for (const bool masked : {false, true}) {
+      SCOPED_TRACE(testing::Message() << name(dtype) << (masked ? ", masked" : ""));
+      const Case c{.heads = 2,
+                   .groups = 1,
+                   .queries = 40,
+                   .keys = 40,
+                   .width = 16,
+                   .value_width = 16,
+                   .causal = !masked,
+                   .masked = masked,
+                   .dtype = dtype};
+      // Key 30 is seen by queries from 30 on; NaN stands in its key, infinity in the value of key 31.
+      std::vector<float> mask(2 * 40 * 40, 0);
+      for (size_t row = 0; row < 80; ++row) {
+        for (size_t key = row % 40 + 1; key < 40; ++key) mask[row * 40 + key] = -INFINITY;
+      }
+      mask_ = {{DType::f32, c.scores()}, bytes_of(mask)};
+      const auto operands = [&](ir::DeviceId device) {
+        std::vector<Value> in = inputs(c, device);
+        Array k = reals({1, 1, 40, 16}, 2), v = reals({1, 1, 40, 16}, 3);
+        const float nan = NAN, infinity = INFINITY;
+        std::memcpy(&k.bytes[(30 * 16 + 3) * 4], &nan, 4);
+        std::memcpy(&v.bytes[(20 * 16 + 5) * 4], &infinity, 4);
+        std::memcpy(&v.bytes[(31 * 16 + 7) * 4], &nan, 4);
+        in[1] = upload(k, dtype, device);
+        in[2] = upload(v, dtype, device);
+        return in;
+      };
+      const std::vector<Value> here = operands(device_), there = operands(reference_);
+      const std::vector<Value> wanted = results_of(Op::attention, there, c.attrs());
+      const std::vector<double> o = numbers(wanted[0]);
+      EXPECT_TRUE(std::isfinite(o[(19 * 2 + 0) * 16 + 5]));
+      EXPECT_EQ(o[(20 * 2 + 0) * 16 + 5], INFINITY);
+      EXPECT_TRUE(std::isfinite(o[(29 * 2 + 1) * 16 + 7]));
+      EXPECT_TRUE(std::isnan(o[(30 * 2 + 1) * 16 + 0]));
+      expect_close(results_of(Op::attention, here, c.attrs()), wanted, tolerance(dtype));
+      const std::vector<Value> got =
+          results_of(Op::attention_backward, with_results(here, c, device_, wanted), c.attrs());
+      const std::vector<double> dq = numbers(got[0]), dk = numbers(got[1]);
+      for (size_t i = 0; i < 20 * 2 * 16; ++i) ASSERT_TRUE(std::isfinite(dq[i])) << i;
+      for (size_t i = 0; i < 16; ++i) ASSERT_TRUE(std::isnan(dq[30 * 2 * 16 + i])) << i;
+      ASSERT_TRUE(std::isnan(dk[0]));  // seen by the queries that see key 30
+    }
+  }
+}
+
+// A query that is NaN reaches the gradients of the keys that it sees.
+TEST_P(AttentionKernels, HiddenQueriesReachNoGradient) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const Case c{.queries = 40, .keys = 40, .width = 16, .value_width = 16, .causal = true, .dtype = dtype};
+    Array q = reals({1, 1, 40, 16}, 1);
+    const float nan = NAN;
+    std::memcpy(&q.bytes[(10 * 16 + 3) * 4], &nan, 4);
+    std::vector<Value> in = inputs(c, device_);
+    in[0] = upload(q, dtype, device_);
+    const std::vector<Value> forward = results_of(Op::attention, in, c.attrs());
+    const std::vector<Value> got = results_of(Op::attention_backward, with_results(in, c, device_, forward), c.attrs());
+    for (const size_t result : {1, 2}) {
+      const std::vector<double> gradient = numbers(got[result]);
+      for (size_t i = 0; i < 40 * 16; ++i) ASSERT_EQ(std::isnan(gradient[i]), i < 11 * 16) << result << ", " << i;
+    }
+  }
+}
+
 TEST_P(AttentionKernels, NoKeysGiveZerosAndNoQueriesNoGradient) {
   expect_as_reference({.heads = 2, .groups = 2, .queries = 3, .keys = 0, .width = 4, .value_width = 4});
   expect_as_reference({.heads = 2, .groups = 2, .queries = 0, .keys = 3, .width = 4, .value_width = 4});
@@ -259,6 +399,8 @@ ir::Limits limits_of_a_gpu() {
   limits.shared_bytes = 49152;
   limits.vector = 4;
   limits.has_fma = true;
+  limits.tile_dtypes = {DType::f16, DType::bf16};
+  limits.has_tile_places = true;
   return limits;
 }
 
@@ -338,6 +480,15 @@ TEST(AttentionForGpus, SharedMemoryAndThreadsAreWithinLimits) {
 
 TEST(AttentionForGpus, LargeTilesWhereThereIsWorkForAll) {
   const codegen::Module made = lower(call_of(Op::attention, kGpuCases[0]), limits_of_a_gpu());
+  ASSERT_EQ(made.dispatches.size(), 1);
+  EXPECT_EQ(made.dispatches[0].kernel.threads, 128);
+  EXPECT_EQ(made.dispatches[0].blocks, (std::array<uint64_t, 3>{1024 / 128 * 12 * 8, 1, 1}));
+}
+
+TEST(AttentionForGpus, LargeTilesOfLanesWhereTheDeviceHasNoMatrixTiles) {
+  ir::Limits limits = limits_of_a_gpu();
+  limits.has_tile_places = false;
+  const codegen::Module made = lower(call_of(Op::attention, kGpuCases[0]), limits);
   ASSERT_EQ(made.dispatches.size(), 1);
   EXPECT_EQ(made.dispatches[0].kernel.threads, 256);
   EXPECT_EQ(made.dispatches[0].blocks, (std::array<uint64_t, 3>{1024 / 64, 12, 8}));

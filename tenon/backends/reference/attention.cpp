@@ -42,23 +42,25 @@ struct Sizes {
   size_t mask(int64_t b, int64_t h, int64_t t) const { return row(b, h, t) * static_cast<size_t>(columns); }
 };
 
-double dot(const std::vector<double>& a, size_t i, const std::vector<double>& b, size_t j, int64_t n) {
+double dot(const std::vector<double>& a, size_t i, const std::vector<double>& b, size_t j, int64_t n,
+           double scale = 1) {
   double total = 0;
-  for (size_t d = 0; d < static_cast<size_t>(n); ++d) total += a[i + d] * b[j + d];
+  for (size_t d = 0; d < static_cast<size_t>(n); ++d) total += scale * a[i + d] * b[j + d];
   return total;
 }
 
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
-// scores[s] of one row; masked ones are -inf.
+// scores[s] of one row. Hidden ones, by causality or a mask of -inf, are -inf, and whoever takes their weights leaves
+// them out: what stands at such a key, be it NaN, reaches nothing.
 std::vector<double> row_scores(const ir::AttentionAttrs& attrs, const Sizes& z, const Arrays& in, int64_t b, int64_t h,
                                int64_t t) {
   std::vector<double> scores(static_cast<size_t>(z.columns));
   for (int64_t s = 0; s < z.columns; ++s) {
-    double score = attrs.scale * dot(in[0].real, z.q(b, h, t), in[1].real, z.k(b, h, s), z.width);
-    if (attrs.has_mask) score += in[3].real[z.mask(b, h, t) + static_cast<size_t>(s)];
-    if (attrs.causal && s > t) score = kHidden;
-    scores[static_cast<size_t>(s)] = score;
+    double& score = scores[static_cast<size_t>(s)];
+    const double mask = attrs.has_mask ? in[3].real[z.mask(b, h, t) + static_cast<size_t>(s)] : 0;
+    score = dot(in[0].real, z.q(b, h, t), in[1].real, z.k(b, h, s), z.width, attrs.scale) + mask;
+    if (mask == kHidden || (attrs.causal && s > t)) score = kHidden;
   }
   return scores;
 }
@@ -97,6 +99,7 @@ void run_attention(const ir::AttentionAttrs& attrs, const Arrays& in, Arrays& ou
     const bool sees_nothing = std::all_of(scores.begin(), scores.end(), [](double score) { return score == kHidden; });
     const double lse = sees_nothing ? 0 : top + std::log(total);
     for (int64_t s = 0; s < z.columns; ++s) {
+      if (scores[static_cast<size_t>(s)] == kHidden) continue;
       const double p = std::exp(scores[static_cast<size_t>(s)] - lse) * kept_share(attrs, z, in, b, h, t, s);
       for (size_t d = 0; d < static_cast<size_t>(z.value_width); ++d) {
         out[0].real[z.o_out(b, h, t) + d] += p * in[2].real[z.v(b, h, s) + d];
@@ -115,6 +118,7 @@ void run_attention_backward(const ir::AttentionAttrs& attrs, const Arrays& in, A
     const std::vector<double> scores = row_scores(attrs, z, in, b, h, t);
     const double delta = dot(grad, z.o(b, h, t), o, z.o(b, h, t), z.value_width);
     for (int64_t s = 0; s < z.columns; ++s) {
+      if (scores[static_cast<size_t>(s)] == kHidden) continue;
       const double p = std::exp(scores[static_cast<size_t>(s)] - lse[z.row(b, h, t)]);
       const double kept = kept_share(attrs, z, in, b, h, t, s);
       const double ds = p * (kept * dot(grad, z.o(b, h, t), v, z.v(b, h, s), z.value_width) - delta);

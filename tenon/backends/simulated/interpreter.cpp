@@ -175,7 +175,7 @@ class Block {
     std::vector<size_t> open;
     for (size_t i = 0; i < kernel_.code.size(); ++i) {
       const Inst& inst = kernel_.code[i];
-      const bool is_tile = inst.kind == Kind::tile_zero || inst.kind == Kind::tile_load;
+      const bool is_tile = inst.kind == Kind::tile_zero || inst.kind == Kind::tile_load || inst.kind == Kind::tile_pack;
       values_[i].resize(is_tile ? kTileNumbers * (threads_ / kernel_.subgroup)
                                 : size_t{threads_} * std::max<uint8_t>(1, inst.width));
       if (inst.kind == Kind::otherwise || inst.kind == Kind::end) {
@@ -280,6 +280,8 @@ class Block {
           }
         });
         break;
+      case Kind::exp2: each(active, [&](uint32_t t) { out[t] = raw(std::exp2(as<float>(arg(inst, 0, t)))); }); break;
+      case Kind::reciprocal: each(active, [&](uint32_t t) { out[t] = raw(1.0f / as<float>(arg(inst, 0, t))); }); break;
       case Kind::mul_high: each(active, [&](uint32_t t) { out[t] = arg(inst, 0, t) * arg(inst, 1, t) >> 32; }); break;
       case Kind::pack_half:
         each(active, [&](uint32_t t) { out[t] = base::double_to_f16(double{as<float>(arg(inst, 0, t))}); });
@@ -343,7 +345,14 @@ class Block {
       case Kind::tile_zero:
       case Kind::tile_load:
       case Kind::tile_mma:
-      case Kind::tile_store: run_tile(inst, out, active); break;
+      case Kind::tile_store:
+      case Kind::tile_pack: run_tile(inst, out, active); break;
+      case Kind::tile_get:
+        each(active, [&](uint32_t t) { out[t] = values_[inst.args[0]][number_at(t, inst.slot)]; });
+        break;
+      case Kind::tile_set:
+        each(active, [&](uint32_t t) { values_[inst.args[0]][number_at(t, inst.slot)] = arg(inst, 1, t); });
+        break;
       default: refuse(kernel_, "not an instruction of this device", inst);
     }
   }
@@ -442,13 +451,15 @@ class Block {
         continue;
       for (uint32_t t = first; t < first + kernel_.subgroup; ++t) {
         if (!here[t]) refuse(kernel_, "not all threads of a subgroup come to a tile", inst);
-        for (size_t i = inst.kind == Kind::tile_store ? 1 : 0; inst.kind != Kind::tile_mma && i < inst.args.size(); ++i)
+        const bool has_addresses = inst.kind == Kind::tile_load || inst.kind == Kind::tile_store;
+        for (size_t i = inst.kind == Kind::tile_store ? 1 : 0; has_addresses && i < inst.args.size(); ++i)
           if (arg(inst, i, t) != arg(inst, i, first)) refuse(kernel_, "threads differ about a tile", inst);
       }
       const size_t tile = first / kernel_.subgroup * kTileNumbers;
       switch (inst.kind) {
         case Kind::tile_zero: std::fill_n(out.begin() + static_cast<ptrdiff_t>(tile), kTileNumbers, raw(0.0f)); break;
         case Kind::tile_load: load_tile(inst, &out[tile], first); break;
+        case Kind::tile_pack: pack_tile(inst, out, first); break;
         case Kind::tile_mma:
           multiply_tiles(&values_[inst.args[0]][tile], &values_[inst.args[1]][tile], &values_[inst.args[2]][tile]);
           break;
@@ -479,6 +490,25 @@ class Block {
         const double value = inst.bits & TileBits::kBf16 ? base::bf16_to_double(bits) : base::f16_to_double(bits);
         const uint32_t place = inst.bits & TileBits::kTransposed ? column * 16 + row : row * 16 + column;
         tile[place] = raw(static_cast<float>(value));
+      }
+    }
+  }
+
+  /// Where number `i` of a thread lies among the numbers of all tiles.
+  size_t number_at(uint32_t t, uint32_t i) const {
+    using codegen::TilePlace;
+    const uint32_t lane = t % kernel_.subgroup;
+    const uint32_t row = lane / 4 + TilePlace::row(i), column = 2 * (lane % 4) + TilePlace::column(i);
+    return t / kernel_.subgroup * kTileNumbers + row * codegen::kTileSize + column;
+  }
+
+  void pack_tile(const Inst& inst, std::vector<Bits>& out, uint32_t first) {
+    for (uint32_t t = first; t < first + kernel_.subgroup; ++t) {
+      for (uint32_t i = 0; i < codegen::TilePlace::kCount; ++i) {
+        const double value = as<float>(arg(inst, i, t));
+        const double rounded = inst.bits & codegen::TileBits::kBf16 ? base::bf16_to_double(base::double_to_bf16(value))
+                                                                    : base::f16_to_double(base::double_to_f16(value));
+        out[number_at(t, i)] = raw(static_cast<float>(rounded));
       }
     }
   }

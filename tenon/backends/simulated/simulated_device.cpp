@@ -22,7 +22,7 @@ struct Simulated : device::Program {
 };
 
 // Of a middling GPU, but with so few processors that both sides of every choice occur in tests.
-ir::Limits limits_of_gpu(bool fuses) {
+ir::Limits limits_of_gpu(bool fuses, bool has_tiles = true) {
   ir::Limits limits;
   limits.fuses = fuses;
   limits.max_buffers = 12;
@@ -36,7 +36,8 @@ ir::Limits limits_of_gpu(bool fuses) {
   limits.shared_bytes = 48 << 10;
   limits.vector = 4;
   limits.has_fma = true;
-  limits.tile_dtypes = {DType::f16, DType::bf16};
+  if (has_tiles) limits.tile_dtypes = {DType::f16, DType::bf16};
+  limits.has_tile_places = has_tiles;
   limits.missing_calls = kernels::missing_calls();
   return limits;
 }
@@ -83,7 +84,7 @@ void run_launch(const device::Launch& launch) {
 
 class SimulatedDevice : public device::Device {
  public:
-  explicit SimulatedDevice(bool fuses) : limits_(limits_of_gpu(fuses)), compiler_(limits_) {}
+  explicit SimulatedDevice(const ir::Limits& limits) : limits_(limits), compiler_(limits_) {}
 
   const ir::Limits& limits() const override { return limits_; }
   device::Compiler& compiler() override { return compiler_; }
@@ -126,7 +127,10 @@ class SimulatedDevice : public device::Device {
 
 }  // namespace
 
-std::unique_ptr<device::Device> open() { return std::make_unique<SimulatedDevice>(true); }
-std::unique_ptr<device::Device> open_unfused() { return std::make_unique<SimulatedDevice>(false); }
+std::unique_ptr<device::Device> open() { return std::make_unique<SimulatedDevice>(limits_of_gpu(true)); }
+std::unique_ptr<device::Device> open_without_tiles() {
+  return std::make_unique<SimulatedDevice>(limits_of_gpu(true, false));
+}
+std::unique_ptr<device::Device> open_unfused() { return std::make_unique<SimulatedDevice>(limits_of_gpu(false)); }
 
 }  // namespace tenon::backends::simulated

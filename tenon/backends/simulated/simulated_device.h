@@ -14,6 +14,8 @@
 namespace tenon::backends::simulated {
 
 std::unique_ptr<device::Device> open();
+/// Without matrix tiles: products and attention of 16 bits as on devices that have none.
+std::unique_ptr<device::Device> open_without_tiles();
 /// One op a kernel, to compare bits against.
 std::unique_ptr<device::Device> open_unfused();
 
