@@ -22,6 +22,8 @@ PLAIN_IR = {
 }
 
 BACKENDS = {f"backends/{name}" for name in ("cpu", "cuda", "opencl", "vulkan", "webgpu", "reference", "null", "remote", "simulated")}
+# What GPU backends have in common.
+GPU_BACKENDS = {f"backends/{name}" for name in ("cuda", "opencl", "vulkan", "webgpu")}
 
 # The design's table "may use (and what those use)".
 USES = {
@@ -34,7 +36,9 @@ USES = {
     "render": {"codegen"},
     "kernels": {"codegen"},
     "device": {"ir/plain"},
+    "backends/gpu": {"device", "render", "kernels"},
     **{backend: {"device", "render", "kernels"} for backend in BACKENDS},
+    **{backend: {"backends/gpu"} for backend in GPU_BACKENDS},
     "backends": {"device"} | BACKENDS,  # the explicit list of backends: files directly in backends/
     "exec": {"plan", "device"},
     "tensor": {"grad", "exec"},
@@ -195,7 +199,7 @@ def check_public(texts):
         code = without_comments(texts[path])
         for match in INCLUDE.finditer(code):
             target = match.group(2)
-            if target in INTERNAL_TENSOR or (room_of(target) in below | BACKENDS and target not in PUBLIC):
+            if target in INTERNAL_TENSOR or (room_of(target) in below | BACKENDS | {"backends/gpu"} and target not in PUBLIC):
                 line = code.count("\n", 0, match.start(2)) + 1
                 violations.append(Violation(path, line, f"tenon.h leads here, and {target} is not for users"))
             else:
@@ -245,6 +249,9 @@ SELF_TEST = [
     # Backends.
     ("tenon/backends/cpu/device.cpp", '#include "tenon/backends/null/device.h"\n', 1),
     ("tenon/backends/cpu/device.cpp", '#include "tenon/exec/eval.h"\n', 1),
+    ("tenon/backends/cuda/driver.cpp", '#include "tenon/backends/gpu/queue.h"\n#include "tenon/device/pool.h"\n', None),
+    ("tenon/backends/cpu/device.cpp", '#include "tenon/backends/gpu/queue.h"\n', 1),
+    ("tenon/backends/gpu/queue.cpp", '#include "tenon/backends/cuda/driver.h"\n', 1),
     ("tenon/backends/cpu/device.cpp", '#include "tenon/ir/node.h"\n#include "tenon/kernels/matmul.h"\n', None),
     ("tenon/backends/cpu/tile/build.cpp", '#include "tenon/codegen/stages.h"\n#include "hwy/highway.h"\n', None),
     ("tenon/backends/cpu/tile/build.cpp", '#include "tenon/exec/eval.h"\n', 1),

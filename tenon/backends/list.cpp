@@ -1,6 +1,7 @@
 // Every backend of this build, in order of preference.
 
 #include "tenon/backends/cpu/cpu_device.h"
+#include "tenon/backends/cuda/cuda_device.h"
 #include "tenon/backends/null/null_device.h"
 #include "tenon/backends/opencl/opencl_device.h"
 #include "tenon/backends/reference/reference_device.h"
@@ -20,6 +21,7 @@ std::vector<Backend> backend_list() {
       {"simulated", backends::simulated::open, true},
       {"simulated_unfused", backends::simulated::open_unfused, true},
   };
+  for (Backend& backend : backends::cuda::backends()) list.push_back(std::move(backend));
   for (Backend& backend : backends::opencl::backends()) list.push_back(std::move(backend));
   return list;
 }

@@ -197,6 +197,12 @@ ContractTile contract_tile_of(const ir::Way& way) {
   return {way[0], way[1], way[2], way[3], way[4], way[5]};
 }
 
+codegen::Dispatch contract_sum(const ir::Call& call, int64_t parts, const ir::Limits& limits) {
+  codegen::Dispatch made = add_parts(contract_problem(call), parts, limits);
+  made.buffers.push_back({static_cast<uint32_t>(made.buffers.size()), 0});
+  return made;
+}
+
 codegen::Module lower_contract(const ir::Call& call, const ir::Limits& limits) {
   return lower_contract(call, limits, contract_tile(call, limits));
 }
@@ -210,10 +216,8 @@ codegen::Module lower_contract(const ir::Call& call, const ir::Limits& limits, c
                                                   : lane_product(p, tile, parts, limits));
   if (parts == 1) return made;
   made.scratch_bytes = static_cast<size_t>(p.elements() * parts) * size_of(p.sums);
-  const auto scratch = static_cast<uint32_t>(made.dispatches[0].buffers.size());
-  made.dispatches[0].buffers.push_back({scratch, 0});
-  made.dispatches.push_back(add_parts(p, parts, limits));
-  made.dispatches[1].buffers.push_back({scratch, 0});
+  made.dispatches[0].buffers.push_back({static_cast<uint32_t>(made.dispatches[0].buffers.size()), 0});
+  made.dispatches.push_back(contract_sum(call, parts, limits));
   return made;
 }
 

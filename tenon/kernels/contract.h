@@ -39,6 +39,10 @@ int64_t contract_parts(const ir::Call& call, const ir::Limits& limits);
 /// Whether matrix tiles multiply.
 bool contract_uses_tiles(const ir::Call& call, const ir::Limits& limits);
 
+/// Adds up so many parts of every sum, which lie one behind another in scratch memory, and finishes the sums: for
+/// products that a library has made.
+codegen::Dispatch contract_sum(const ir::Call& call, int64_t parts, const ir::Limits& limits);
+
 codegen::Module lower_contract(const ir::Call& call, const ir::Limits& limits);
 codegen::Module lower_contract(const ir::Call& call, const ir::Limits& limits, const ContractTile& tile);
 

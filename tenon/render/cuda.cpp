@@ -194,6 +194,28 @@ std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::st
   return fmt::format("*({}*)(b{} + {}) = {}{{{}}};", type, inst.slot, c_index(kValues, kernel, inst, index), type, all);
 }
 
+uint32_t shared_bytes_of(const codegen::KernelArray& array) {
+  constexpr uint32_t kAligned = 16;
+  return (array.count * static_cast<uint32_t>(codegen::size_of(array.element)) + kAligned - 1) / kAligned * kAligned;
+}
+
+// A block has 48 KiB by itself; what is beyond comes with the launch, as one array.
+std::string shared_arrays(const KernelIr& kernel, const Uses& uses) {
+  const bool comes_with_launch = cuda_shared_bytes_of_launch(kernel) > 0;
+  std::string text = comes_with_launch ? "  extern __shared__ __align__(16) unsigned char shared_memory[];\n" : "";
+  uint32_t begin = 0;
+  for (size_t i = 0; i < kernel.shared.size(); ++i) {
+    const std::string_view type = at(kElements, kernel.shared[i].element);
+    if (comes_with_launch)
+      text += fmt::format("  {}* s{} = ({}*)(shared_memory + {});\n", type, i, type, begin);
+    else
+      text += fmt::format("  __shared__ {}{} s{}[{}];\n", uses.shared_widths[i] > 1 ? "__align__(16) " : "", type, i,
+                          kernel.shared[i].count);
+    begin += shared_bytes_of(kernel.shared[i]);
+  }
+  return text;
+}
+
 std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body) {
   std::string text;
   bool has_several = uses.philox;
@@ -220,15 +242,20 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   }
   for (uint32_t i = 0; i < kernel.numbers; ++i) text += fmt::format("unsigned long long n{}, ", i);
   text += "int* fault, unsigned guards) {\n  if (guards != 0 && fault[0] != 0) return;\n" + pointers;
-  for (size_t i = 0; i < kernel.shared.size(); ++i)
-    text += fmt::format("  __shared__ {}{} s{}[{}];\n", uses.shared_widths[i] > 1 ? "__align__(16) " : "",
-                        at(kElements, kernel.shared[i].element), i, kernel.shared[i].count);
+  text += shared_arrays(kernel, uses);
   for (size_t i = 0; i < kernel.arrays.size(); ++i)
     text += fmt::format("  {} a{}[{}];\n", at(kElements, kernel.arrays[i].element), i, kernel.arrays[i].count);
   return fmt::format("{}{}}}\n", text, body);
 }
 
 }  // namespace
+
+uint32_t cuda_shared_bytes_of_launch(const KernelIr& kernel) {
+  constexpr uint32_t kOfABlock = 48 << 10;
+  uint32_t bytes = 0;
+  for (const codegen::KernelArray& array : kernel.shared) bytes += shared_bytes_of(array);
+  return bytes > kOfABlock ? bytes : 0;
+}
 
 const Spelling kCuda{
     .language = Language::cuda,

@@ -20,4 +20,8 @@ codegen::Lacks lacks_of(Language language);
 /// -cl-fp32-correctly-rounded-divide-sqrt where the device takes it, CUDA C++ by -fmad=false.
 std::string render(const codegen::KernelIr& kernel, Language language);
 
+/// Bytes of shared memory that a launch of the kernel in CUDA C++ has to bring: all of it, where that is more than a
+/// block has by itself, and none otherwise.
+uint32_t cuda_shared_bytes_of_launch(const codegen::KernelIr& kernel);
+
 }  // namespace tenon::render

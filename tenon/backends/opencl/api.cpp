@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
 #include <utility>
 
 #include "tenon/base/error.h"
@@ -68,8 +67,6 @@ const Library& library() {
   return loaded;
 }
 
-std::atomic<bool> is_ending{false};
-
 }  // namespace
 
 const std::string& why_no_library() { return library().why_none; }
@@ -106,8 +103,5 @@ std::string error_name(cl_int code) {
 void require(cl_int code, const char* what) {
   if (code != CL_SUCCESS) base::fail("opencl", "{}: {}", what, error_name(code));
 }
-
-bool process_is_ending() { return is_ending.load(std::memory_order_acquire); }
-void set_process_ending() { is_ending.store(true, std::memory_order_release); }
 
 }  // namespace tenon::backends::opencl

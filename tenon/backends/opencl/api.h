@@ -57,9 +57,4 @@ std::string error_name(cl_int code);
 /// Fails, with what could not be done, unless the code says success.
 void require(cl_int code, const char* what);
 
-/// From the end of main on nobody may call a driver: PoCL and others have taken themselves apart by then. What is still
-/// held is left to the system.
-bool process_is_ending();
-void set_process_ending();
-
 }  // namespace tenon::backends::opencl

@@ -1,156 +1,97 @@
-// A context, its queue and its compiler. What the process still runs when it ends is waited for; nothing is taken apart
-// behind that.
+// A context with its queue and its compiler, and recordings whose kernels have their arguments set once.
 
 #include "tenon/backends/opencl/opencl_device.h"
 
-#include <cstdlib>
-
-#include "tenon/backends/opencl/queue.h"
+#include "tenon/backends/gpu/at_exit.h"
+#include "tenon/backends/gpu/gpu_device.h"
+#include "tenon/backends/opencl/driver.h"
+#include "tenon/backends/opencl/toolchain.h"
 #include "tenon/base/error.h"
 #include "tenon/device/host_memory.h"
-#include "tenon/device/profile.h"
 
 namespace tenon::backends::opencl {
 namespace {
 
-using device::Buffer;
 using device::Command;
-using device::Ticket;
 
-cl_context make_context(const Found& on) {
-  const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(on.platform),
-                                              0};
-  cl_int code = CL_SUCCESS;
-  cl_context made = cl().create_context(properties, 1, &on.device, nullptr, nullptr, &code);
-  require(code, "a context cannot be made");
-  return made;
-}
-
-// The context goes last.
-struct Context {
-  cl_context context;
-  explicit Context(const Found& on) : context(make_context(on)) {}
-  Context(const Context&) = delete;
-  ~Context() {
-    if (!process_is_ending()) cl().release_context(context);
-  }
-};
-
-class OpenClDevice : public device::Device {
+class OpenClDevice : public gpu::GpuDevice {
  public:
-  OpenClDevice(std::string name, const Found& on, const ir::Limits& limits)
-      : name_(std::move(name)),
+  OpenClDevice(const std::string& name, const Found& on, const ir::Limits& limits)
+      : GpuDevice(name, limits),
         on_(on),
-        limits_(limits),
-        context_(on),
-        compiler_(on, context_.context, limits),
-        queue_(on, context_.context) {
-    device::profiles();  // which prints behind the last kernel
-    queue_.finish_before_exit();
-  }
+        driver_(on),
+        toolchain_(on, driver_.context()),
+        compiler_(toolchain_, limits),
+        queue_("opencl", driver_, compiler_, limits) {}
 
-  const ir::Limits& limits() const override { return limits_; }
-  device::Compiler& compiler() override { return compiler_; }
   std::string describe() const override { return opencl::describe(on_); }
-
   // A CPU promises what the system promises.
   std::optional<size_t> available() const override { return on_.is_cpu ? device::host_memory_left() : std::nullopt; }
-  Buffer allocate(size_t bytes) override {
-    require_alive();
-    return guarded([&]() -> Buffer {
-      cl_int code = CL_SUCCESS;
-      cl_mem memory = bytes > limits_.max_binding
-                          ? nullptr
-                          : cl().create_buffer(context_.context, CL_MEM_READ_WRITE, bytes, nullptr, &code);
-      if (memory && code == CL_SUCCESS && queue_.settle(memory)) return {reinterpret_cast<uint64_t>(memory), bytes};
-      if (memory) cl().release_memory(memory);
-      base::fail("memory", "the {} device cannot allocate {} bytes; it has {}, and gives at most {} at once", name_,
-                 bytes, opencl::memory_of(on_), limits_.max_binding);
-    });
-  }
-  void release(const Buffer& buffer) override {
-    if (process_is_ending()) return;
-    try {
-      guarded([&] { queue_.release(reinterpret_cast<cl_mem>(buffer.handle)); });
-    } catch (const device::Lost&) {
-    }
-  }
-
-  void enqueue(std::span<const Command> commands) override {
-    require_alive();
-    queue_.enqueue(commands);
-  }
-  Ticket submit(bool) override { return send({}, false); }
-  Ticket send(std::span<const Command> commands, bool) override {
-    require_alive();
-    return guarded([&] { return queue_.submit(commands); });
-  }
-  bool is_done(Ticket ticket) override { return queue_.is_done(ticket); }
-  void wait(Ticket ticket) override {
-    require_alive();
-    guarded([&] { queue_.wait(ticket); });
-  }
-  bool is_known_to_fail(Ticket ticket) override { return queue_.is_known_to_fail(ticket); }
-  bool has_failed(Ticket ticket) override { return queue_.has_failed(ticket); }
   std::unique_ptr<device::Recording> record(std::span<const Command> commands) override;
 
-  Ticket replay(std::span<const Command> before, std::span<const Prepared> prepared) {
-    require_alive();
-    return guarded([&] { return queue_.submit(before, prepared); });
-  }
+  Driver& driver() { return driver_; }
+  gpu::Queue& queue() { return queue_; }
 
  private:
-  template <typename F>
-  auto guarded(F&& f) -> decltype(f()) {
-    try {
-      return f();
-    } catch (const Gone& gone) {
-      set_lost(name_, gone.why);
-    }
-    require_alive();
-    std::abort();  // never: it was just lost
-  }
+  Parts parts() override { return {driver_, compiler_, queue_}; }
 
-  std::string name_;
   const Found& on_;
-  ir::Limits limits_;
-  Context context_;
-  Compiler compiler_;
-  Queue queue_;
+  Driver driver_;
+  Toolchain toolchain_;
+  gpu::Compiler compiler_;
+  gpu::Queue queue_;
 };
 
-// Launches have kernels of their own, whose arguments are set once.
+// A command whose kernel, if it is a launch, has its arguments already.
+struct Prepared {
+  const gpu::Step* step = nullptr;
+  cl_kernel kernel = nullptr;
+  const gpu::Program* program = nullptr;
+  Command other;  // without a step
+};
+
 class OpenClRecording : public device::Recording {
  public:
-  OpenClRecording(OpenClDevice& device, cl_mem fault, std::span<const Command> commands) : device_(device) {
+  OpenClRecording(OpenClDevice& device, std::span<const Command> commands) : device_(device) {
     for (const Command& command : commands) {
-      const auto* launch = std::get_if<device::Launch>(&command);
-      if (launch)
-        prepare(*launch, fault);
+      if (const auto* launch = std::get_if<device::Launch>(&command))
+        prepare(*launch);
       else
         prepared_.push_back({nullptr, nullptr, nullptr, command});
     }
   }
   OpenClRecording(const OpenClRecording&) = delete;
   ~OpenClRecording() override {
-    if (process_is_ending()) return;
+    if (gpu::process_is_ending()) return;
     for (const Prepared& one : prepared_) {
       if (one.kernel) cl().release_kernel(one.kernel);
     }
   }
-  Ticket replay(std::span<const Command> before, bool) override { return device_.replay(before, prepared_); }
+  device::Ticket replay(std::span<const Command> before, bool) override {
+    return device_.replay(before, [this] { start(); });
+  }
 
  private:
-  void prepare(const device::Launch& launch, cl_mem fault) {
-    const auto& program = static_cast<const Compiled&>(*launch.program);
+  void prepare(const device::Launch& launch) {
+    const auto& program = static_cast<const gpu::Program&>(*launch.program);
     programs_.push_back(launch.program);
-    for (const Step& step : program.steps) {
+    for (const gpu::Step& step : program.steps) {
       if (step.is_idle(launch)) continue;
       cl_int code = CL_SUCCESS;
-      cl_kernel kernel = cl().create_kernel(step.built->program, step.name.c_str(), &code);
+      cl_kernel kernel = cl().create_kernel(static_cast<const Built&>(*step.built).program, step.name.c_str(), &code);
       require(code, "a kernel cannot be made again");
       prepared_.push_back({&step, kernel, &program, {}});
-      step.set_arguments(kernel, launch, fault);
+      set_arguments(kernel, step, launch, device_.queue().fault_words());
+    }
+  }
+  void start() {
+    for (const Prepared& one : prepared_) {
+      if (!one.step) {
+        device_.queue().run({&one.other, 1});
+        continue;
+      }
+      const std::string& what = one.program->what;
+      device_.queue().note_start(*one.step, what, device_.driver().start(*one.step, one.kernel, !what.empty()));
     }
   }
 
@@ -161,7 +102,7 @@ class OpenClRecording : public device::Recording {
 
 std::unique_ptr<device::Recording> OpenClDevice::record(std::span<const Command> commands) {
   require_alive();
-  return std::make_unique<OpenClRecording>(*this, queue_.fault_words(), commands);
+  return std::make_unique<OpenClRecording>(*this, commands);
 }
 
 std::unique_ptr<device::Device> open(const std::string& name, size_t index, bool fuses) {

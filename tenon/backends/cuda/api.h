@@ -1,0 +1,184 @@
+// The functions of CUDA that are used, looked up when a device is first asked for. Nothing of CUDA is needed to build:
+// types and numbers stand here as the interfaces have them, and a test compares them with NVIDIA's headers where these
+// are installed. A program that was built so starts with and without a driver.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tenon::backends::cuda {
+
+// ---- the driver (libcuda.so.1) ----
+
+using Result = int;  // CUresult
+using DeviceNumber = int;
+using Address = unsigned long long;  // CUdeviceptr
+using Context = struct ContextOfDriver*;
+using Stream = struct StreamOfDriver*;
+using EventHandle = struct EventOfDriver*;
+using Module = struct ModuleOfDriver*;
+using Function = struct FunctionOfDriver*;
+using Graph = struct GraphOfDriver*;
+using RunnableGraph = struct GraphExecOfDriver*;
+
+struct Results {
+  static constexpr Result kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotInitialized = 3, kDeinitialized = 4,
+                          kStubLibrary = 34, kDeviceUnavailable = 46, kNoDevice = 100, kNoBinary = 209,
+                          kUncorrectable = 214, kNvlinkUncorrectable = 220, kContained = 226, kNotReady = 600,
+                          kIllegalAddress = 700, kLaunchOutOfResources = 701, kLaunchTimeout = 702,
+                          kContextIsDestroyed = 709, kAssert = 710, kHardwareStackError = 714,
+                          kIllegalInstruction = 715, kMisalignedAddress = 716, kInvalidAddressSpace = 717,
+                          kInvalidPc = 718, kLaunchFailed = 719, kTensorMemoryLeak = 721, kExternalDevice = 911,
+                          kUnknown = 999;
+};
+struct DeviceAttribute {
+  static constexpr int kMaxThreads = 1, kSharedBytes = 8, kWarp = 10, kProcessors = 16, kMajor = 75, kMinor = 76,
+                       kSharedBytesOptIn = 97, kHasMemoryPools = 115;
+};
+struct Flags {
+  static constexpr unsigned kNonBlockingStream = 1, kEventWithoutTime = 2, kPortableHostMemory = 1;
+  static constexpr int kRelaxedCapture = 2, kMaxDynamicSharedBytes = 8;
+};
+
+struct DriverApi {
+  Result (*init)(unsigned flags);
+  Result (*driver_version)(int* version);
+  Result (*device_count)(int* count);
+  Result (*device)(DeviceNumber* device, int ordinal);
+  Result (*device_name)(char* name, int length, DeviceNumber device);
+  Result (*device_attribute)(int* value, int attribute, DeviceNumber device);
+  Result (*device_memory)(size_t* bytes, DeviceNumber device);
+  Result (*retain_primary_context)(Context* context, DeviceNumber device);
+  Result (*release_primary_context)(DeviceNumber device);
+  Result (*set_current)(Context context);
+  Result (*allocate)(Address* address, size_t bytes);
+  Result (*free)(Address address);
+  Result (*memory_left)(size_t* free, size_t* total);
+  Result (*allocate_on_stream)(Address* address, size_t bytes, Stream stream);
+  Result (*free_on_stream)(Address address, Stream stream);
+  Result (*allocate_host)(void** memory, size_t bytes, unsigned flags);
+  Result (*free_host)(void* memory);
+  Result (*upload)(Address to, const void* from, size_t bytes, Stream stream);
+  Result (*download)(void* to, Address from, size_t bytes, Stream stream);
+  Result (*copy)(Address to, Address from, size_t bytes, Stream stream);
+  Result (*fill)(Address to, unsigned char value, size_t bytes, Stream stream);
+  Result (*make_stream)(Stream* stream, unsigned flags);
+  Result (*destroy_stream)(Stream stream);
+  Result (*finish_stream)(Stream stream);
+  Result (*make_event)(EventHandle* event, unsigned flags);
+  Result (*record_event)(EventHandle event, Stream stream);
+  Result (*wait_for_event)(EventHandle event);
+  Result (*time_between)(float* milliseconds, EventHandle begin, EventHandle end);
+  Result (*destroy_event)(EventHandle event);
+  Result (*load_module)(Module* module, const void* image);
+  Result (*unload_module)(Module module);
+  Result (*function_of)(Function* function, Module module, const char* name);
+  Result (*set_function_attribute)(Function function, int attribute, int value);
+  Result (*launch)(Function function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z, unsigned threads_x,
+                   unsigned threads_y, unsigned threads_z, unsigned shared_bytes, Stream stream, void** arguments,
+                   void** extra);
+  Result (*begin_capture)(Stream stream, int mode);
+  Result (*end_capture)(Stream stream, Graph* graph);
+  Result (*instantiate)(RunnableGraph* made, Graph graph, unsigned long long flags);
+  Result (*launch_graph)(RunnableGraph graph, Stream stream);
+  Result (*destroy_runnable_graph)(RunnableGraph graph);
+  Result (*destroy_graph)(Graph graph);
+  Result (*error_name)(Result code, const char** name);
+  Result (*error_text)(Result code, const char** text);
+};
+
+/// Why there is no driver's library; empty where there is one.
+const std::string& why_no_driver();
+/// The functions; only where there is a library.
+const DriverApi& cu();
+
+/// The name of an error, as CUDA has it.
+std::string error_name(Result code);
+/// Fails, with what could not be done, unless the code says success.
+void require(Result code, const char* what);
+
+// ---- the compiler (libnvrtc) ----
+
+using Program = struct ProgramOfNvrtc*;
+
+struct CompilerApi {
+  int (*version)(int* major, int* minor);
+  int (*architecture_count)(int* count);
+  int (*architectures)(int* list);
+  int (*create)(Program* program, const char* source, const char* name, int headers, const char* const* header_texts,
+                const char* const* header_names);
+  int (*destroy)(Program* program);
+  int (*compile)(Program program, int options, const char* const* texts);
+  int (*binary_size)(Program program, size_t* bytes);
+  int (*binary)(Program program, char* to);
+  int (*log_size)(Program program, size_t* bytes);
+  int (*log)(Program program, char* to);
+  const char* (*error_text)(int code);
+};
+
+/// None where it was not found; `why_no_compiler` says what is missing.
+const CompilerApi* nvrtc();
+const std::string& why_no_compiler();
+
+// ---- products (libcublasLt) ----
+
+using LtHandle = struct HandleOfLt*;
+using LtProduct = struct ProductOfLt*;
+using LtLayout = struct LayoutOfLt*;
+using LtPreference = struct PreferenceOfLt*;
+
+struct LtAlgorithm {
+  uint64_t data[8];
+};
+struct LtProposal {
+  LtAlgorithm algorithm;
+  size_t workspace_bytes;
+  int status;
+  float waves;
+  int reserved[4];
+};
+struct Lt {
+  // Types and operations.
+  static constexpr int kF32 = 0, kF16 = 2, kBf16 = 14;
+  static constexpr int kComputeF32 = 68;
+  static constexpr int kPlain = 0, kTransposed = 1;
+  // Attributes of a product.
+  static constexpr int kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8, kBiasType = 26;
+  static constexpr int kNoEpilogue = 1, kBias = 4;
+  // Attributes of a layout.
+  static constexpr int kBatchCount = 5, kBatchStride = 6;
+  // Preferences.
+  static constexpr int kMostWorkspace = 1, kReductions = 3, kAlignmentA = 5, kAlignmentB = 6, kAlignmentC = 7,
+                       kAlignmentD = 8;
+  static constexpr int kNoReduction = 0;
+  // Of an algorithm.
+  static constexpr int kSplits = 2, kReduction = 3;
+};
+
+struct ProductApi {
+  int (*create)(LtHandle* handle);
+  size_t (*version)();
+  int (*create_product)(LtProduct* product, int compute, int scale);
+  int (*destroy_product)(LtProduct product);
+  int (*set_product)(LtProduct product, int attribute, const void* value, size_t bytes);
+  int (*create_layout)(LtLayout* layout, int type, uint64_t rows, uint64_t columns, int64_t leading);
+  int (*destroy_layout)(LtLayout layout);
+  int (*set_layout)(LtLayout layout, int attribute, const void* value, size_t bytes);
+  int (*create_preference)(LtPreference* preference);
+  int (*destroy_preference)(LtPreference preference);
+  int (*set_preference)(LtPreference preference, int attribute, const void* value, size_t bytes);
+  int (*propose)(LtHandle handle, LtProduct product, LtLayout a, LtLayout b, LtLayout c, LtLayout d,
+                 LtPreference preference, int most, LtProposal* proposals, int* count);
+  int (*get_algorithm)(const LtAlgorithm* algorithm, int attribute, void* value, size_t bytes, size_t* written);
+  int (*multiply)(LtHandle handle, LtProduct product, const void* alpha, const void* a, LtLayout layout_a,
+                  const void* b, LtLayout layout_b, const void* beta, const void* c, LtLayout layout_c, void* d,
+                  LtLayout layout_d, const LtAlgorithm* algorithm, void* workspace, size_t workspace_bytes,
+                  Stream stream);
+};
+
+/// None where it was not found; products then are kernels of our own.
+const ProductApi* lt();
+
+}  // namespace tenon::backends::cuda

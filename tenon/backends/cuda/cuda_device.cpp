@@ -1,0 +1,125 @@
+// A context with its stream and its compiler, and recordings that replay as a graph.
+//
+// The first replay of a recording starts its commands one by one: whatever a driver or a library leaves to the first
+// run of a kernel happens there. The second one is captured, and from then on a step is one command behind those that
+// bring what changes. A profile wants the time of each kernel and keeps to single commands.
+
+#include "tenon/backends/cuda/cuda_device.h"
+
+#include <cstdio>
+
+#include "tenon/backends/cuda/lt_product.h"
+#include "tenon/backends/cuda/toolchain.h"
+#include "tenon/backends/gpu/at_exit.h"
+#include "tenon/backends/gpu/gpu_device.h"
+#include "tenon/base/error.h"
+#include "tenon/device/profile.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+using device::Command;
+
+class CudaDevice : public gpu::GpuDevice {
+ public:
+  CudaDevice(const std::string& name, const Found& on, const ir::Limits& limits)
+      : GpuDevice(name, limits),
+        on_(on),
+        driver_(on),
+        toolchain_(on, driver_),
+        compiler_(toolchain_, limits, driver_),
+        queue_("cuda", driver_, compiler_, limits) {}
+
+  std::string describe() const override { return cuda::describe(on_); }
+  std::unique_ptr<device::Recording> record(std::span<const Command> commands) override;
+
+  Driver& driver() { return driver_; }
+  gpu::Queue& queue() { return queue_; }
+
+ private:
+  Parts parts() override { return {driver_, compiler_, queue_}; }
+
+  const Found& on_;
+  Driver driver_;
+  Toolchain toolchain_;
+  Compiler compiler_;
+  gpu::Queue queue_;
+};
+
+// Uploads and downloads look at memory of the host, which may be another one the next time.
+bool can_be_graph(std::span<const Command> commands) {
+  return std::all_of(commands.begin(), commands.end(), [](const Command& command) {
+    return !std::holds_alternative<device::Upload>(command) && !std::holds_alternative<device::Download>(command);
+  });
+}
+
+class CudaRecording : public device::Recording {
+ public:
+  CudaRecording(CudaDevice& device, std::span<const Command> commands)
+      : device_(device),
+        commands_(commands.begin(), commands.end()),
+        tries_graph_(!commands.empty() && can_be_graph(commands) && device.driver().can_capture() &&
+                     !device::profiles()) {}
+  CudaRecording(const CudaRecording&) = delete;
+  ~CudaRecording() override {
+    if (graph_ && !gpu::process_is_ending()) device_.driver().destroy(graph_);
+  }
+  device::Ticket replay(std::span<const Command> before, bool) override {
+    return device_.replay(before, [this] { start(); });
+  }
+
+ private:
+  void start() {
+    ++replays_;
+    if (tries_graph_ && !graph_ && replays_ == 2) capture();
+    if (!graph_) return device_.queue().run(commands_);
+    device_.driver().launch(graph_);
+    device_.queue().note_faults_of(commands_);
+  }
+  void capture() {
+    try {
+      graph_ = device_.driver().capture([this] { device_.queue().run(commands_); });
+    } catch (const Error& error) {
+      static std::atomic<bool> was_told{false};
+      if (!was_told.exchange(true))
+        std::fprintf(stderr, "[tenon] a captured step is started kernel by kernel, not as a CUDA graph: %s\n",
+                     error.what());
+    }
+  }
+
+  CudaDevice& device_;
+  std::vector<Command> commands_;
+  bool tries_graph_;
+  uint64_t replays_ = 0;
+  RunnableGraph graph_ = nullptr;
+};
+
+std::unique_ptr<device::Recording> CudaDevice::record(std::span<const Command> commands) {
+  require_alive();
+  return std::make_unique<CudaRecording>(*this, commands);
+}
+
+std::unique_ptr<device::Device> open(const std::string& name, size_t index, bool fuses) {
+  const Found& on = inventory().devices[index];
+  ir::Limits limits = limits_of(on);
+  limits.fuses = fuses;
+  return std::make_unique<CudaDevice>(name, on, limits);
+}
+
+}  // namespace
+
+std::vector<device::Backend> backends() {
+  const auto why_absent = [] { return inventory().why_none; };
+  const auto others = [] {
+    std::vector<device::Backend> list;
+    for (size_t i = 1; i < inventory().devices.size(); ++i) {
+      const std::string name = fmt::format("cuda:{}", i);
+      list.push_back({name, [name, i] { return open(name, i, true); }});
+    }
+    return list;
+  };
+  return {{"cuda", [] { return open("cuda", 0, true); }, false, why_absent, others},
+          {"cuda_unfused", [] { return open("cuda_unfused", 0, false); }, true, why_absent}};
+}
+
+}  // namespace tenon::backends::cuda

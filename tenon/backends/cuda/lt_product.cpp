@@ -1,0 +1,199 @@
+// The first proposal that sums in one go is taken. Proposals come best first by the library's own reckoning; whoever
+// wants to time them tries the others of the same list.
+
+#include "tenon/backends/cuda/lt_product.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "tenon/backends/gpu/at_exit.h"
+#include "tenon/base/error.h"
+#include "tenon/kernels/kernels.h"
+
+namespace tenon::backends::cuda {
+namespace {
+
+constexpr size_t kMostWorkspace = size_t{32} << 20;
+constexpr size_t kWorkspaceAlignment = 256;
+constexpr int kProposals = 8;
+
+int type_of(DType dtype) { return dtype == DType::f32 ? Lt::kF32 : dtype == DType::f16 ? Lt::kF16 : Lt::kBf16; }
+
+// The greatest power of two to which all matrices of an operand are aligned, where arguments are aligned to `least`.
+uint32_t alignment_of(const Matrix& matrix, int64_t batches, uint32_t least) {
+  uint64_t all = least | static_cast<uint64_t>(matrix.offset);
+  if (batches > 1) all |= static_cast<uint64_t>(matrix.batch_stride) * size_of(matrix.dtype);
+  return uint32_t{1} << std::countr_zero(all);
+}
+
+LtLayout layout_of(const Matrix& matrix, int64_t rows, int64_t columns, int64_t batches) {
+  LtLayout made = nullptr;
+  if (lt()->create_layout(&made, type_of(matrix.dtype), static_cast<uint64_t>(rows), static_cast<uint64_t>(columns),
+                          matrix.leading) != 0)
+    return nullptr;
+  if (batches == 1) return made;
+  const auto count = static_cast<int32_t>(batches);
+  lt()->set_layout(made, Lt::kBatchCount, &count, sizeof count);
+  lt()->set_layout(made, Lt::kBatchStride, &matrix.batch_stride, sizeof matrix.batch_stride);
+  return made;
+}
+
+}  // namespace
+
+LtRun::LtRun(LtHandle handle, const LtCall& call, uint32_t alignment)
+    : handle_(handle), call_(call), alignment_(alignment) {
+  const auto set = [&](int attribute, const auto& value) {
+    lt()->set_product(product_, attribute, &value, sizeof value);
+  };
+  if (lt()->create_product(&product_, Lt::kComputeF32, Lt::kF32) != 0) return;
+  // What the library calls A is our right matrix.
+  set(Lt::kTransposeA, int32_t{call.right.is_transposed ? Lt::kTransposed : Lt::kPlain});
+  set(Lt::kTransposeB, int32_t{call.left.is_transposed ? Lt::kTransposed : Lt::kPlain});
+  set(Lt::kEpilogue, static_cast<uint32_t>(call.bias ? Lt::kBias : Lt::kNoEpilogue));
+  if (call.bias) {
+    set(Lt::kBiasType, int32_t{type_of(call.bias->dtype)});
+    // Looked at for its alignment alone until it runs.
+    set(Lt::kBiasPointer, uint64_t{alignment_of(*call.bias, 1, alignment)});
+  }
+  const auto& [right, left] = std::tie(call.right, call.left);
+  right_ = right.is_transposed ? layout_of(right, call.depth, call.columns, call.batches)
+                               : layout_of(right, call.columns, call.depth, call.batches);
+  left_ = left.is_transposed ? layout_of(left, call.rows, call.depth, call.batches)
+                             : layout_of(left, call.depth, call.rows, call.batches);
+  result_ = layout_of(call.result, call.columns, call.rows, call.batches);
+}
+
+LtRun::~LtRun() {
+  for (LtLayout layout : {left_, right_, result_}) {
+    if (layout) lt()->destroy_layout(layout);
+  }
+  if (product_) lt()->destroy_product(product_);
+}
+
+bool LtRun::choose() {
+  if (!product_ || !left_ || !right_ || !result_) return false;
+  LtPreference preference = nullptr;
+  if (lt()->create_preference(&preference) != 0) return false;
+  const auto set = [&](int attribute, const auto& value) {
+    lt()->set_preference(preference, attribute, &value, sizeof value);
+  };
+  set(Lt::kMostWorkspace, uint64_t{kMostWorkspace});
+  set(Lt::kReductions, uint32_t{Lt::kNoReduction});
+  set(Lt::kAlignmentA, alignment_of(call_.right, call_.batches, alignment_));
+  set(Lt::kAlignmentB, alignment_of(call_.left, call_.batches, alignment_));
+  set(Lt::kAlignmentC, alignment_of(call_.added.value_or(call_.result), call_.batches, alignment_));
+  set(Lt::kAlignmentD, alignment_of(call_.result, call_.batches, alignment_));
+  std::array<LtProposal, kProposals> proposals{};
+  int count = 0;
+  const int status = lt()->propose(handle_, product_, right_, left_, result_, result_, preference, kProposals,
+                                   proposals.data(), &count);
+  lt()->destroy_preference(preference);
+  if (status != 0) return false;
+  for (int i = 0; i < count; ++i) {
+    const LtProposal& one = proposals[static_cast<size_t>(i)];
+    int32_t splits = 1;
+    size_t written = 0;
+    if (one.status != 0 || one.workspace_bytes > kMostWorkspace) continue;
+    if (lt()->get_algorithm(&one.algorithm, Lt::kSplits, &splits, sizeof splits, &written) == 0 && splits > 1) continue;
+    algorithm_ = one.algorithm;
+    workspace_bytes_ = one.workspace_bytes;
+    return true;
+  }
+  return false;
+}
+
+std::shared_ptr<LtRun> LtRun::make(LtHandle handle, const LtCall& call, uint32_t alignment) {
+  std::shared_ptr<LtRun> made(new LtRun(handle, call, alignment));
+  return made->choose() ? made : nullptr;
+}
+
+Result LtRun::run(const gpu::Step&, const device::Launch& launch, uint64_t, Stream stream) const {
+  const auto pointer = [&](const Matrix& matrix) {
+    const device::Arg& arg = launch.args[matrix.arg];
+    const uint64_t begin = arg.buffer.handle + arg.offset;
+    if (begin % alignment_ != 0)
+      base::fail("cuda", "argument {} of a product begins at {} bytes, which is no multiple of {}", matrix.arg,
+                 arg.offset, alignment_);
+    return reinterpret_cast<void*>(begin + static_cast<uint64_t>(matrix.offset));
+  };
+  if (call_.bias) {
+    void* bias = pointer(*call_.bias);
+    lt()->set_product(product_, Lt::kBiasPointer, &bias, sizeof bias);  // the queue's lock is held
+  }
+  void* workspace = nullptr;
+  if (workspace_bytes_ > 0) {
+    const device::Arg& scratch = launch.args[workspace_arg_];
+    workspace = reinterpret_cast<void*>(scratch.buffer.handle + scratch.offset + workspace_offset_);
+  }
+  const float one = 1, added = call_.added ? 1.0f : 0.0f;
+  void* result = pointer(call_.result);
+  const void* add = call_.added ? pointer(*call_.added) : result;
+  const int status =
+      lt()->multiply(handle_, product_, &one, pointer(call_.right), right_, pointer(call_.left), left_, &added, add,
+                     result_, result, result_, &algorithm_, workspace, workspace_bytes_, stream);
+  if (status == 0) return Results::kSuccess;
+  if (const Result code = cu().finish_stream(stream); code != Results::kSuccess) return code;
+  base::fail("cuda", "cuBLASLt refused a product of {} x {} x {}: status {}", call_.rows, call_.depth, call_.columns,
+             status);
+}
+
+// ---- the compiler ----
+
+std::shared_ptr<const Compiler::Taken> Compiler::take(const ir::Call& call) const {
+  std::optional<Product> product = plan_product(call, limits());
+  if (!product) return nullptr;
+  driver_.make_current();
+  if (!handle_ && lt()->create(&handle_) != 0) return nullptr;
+  auto made = std::make_shared<Taken>();
+  made->rest = std::move(product->rest);
+  size_t workspace = 0;
+  for (const LtCall& one : product->calls) {
+    std::shared_ptr<LtRun> run = LtRun::make(handle_, one, limits().alignment);
+    if (!run) return nullptr;
+    workspace = std::max(workspace, run->workspace_bytes());
+    made->runs.push_back(std::move(run));
+    made->writes_results.push_back(one.writes_results);
+  }
+  const size_t begin = (made->rest.scratch_bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+  for (const auto& run : made->runs) run->set_workspace(product->scratch_arg, begin);
+  if (workspace > 0) made->rest.scratch_bytes = begin + workspace;
+  return made;
+}
+
+std::shared_ptr<const Compiler::Taken> Compiler::taken(const device::Kernel& kernel) const {
+  const auto* call = std::get_if<ir::Call>(&kernel);
+  if (!call || call->op != ir::Op::contract || !lt()) return nullptr;
+  std::lock_guard lock(mutex_);
+  const auto found = known_.find(*call);
+  if (found != known_.end()) return found->second;
+  constexpr size_t kMostKnown = 4096;
+  if (known_.size() == kMostKnown) known_.clear();
+  return known_.emplace(*call, take(*call)).first->second;
+}
+
+codegen::Module Compiler::lower(const device::Kernel& kernel) const {
+  if (const auto by_library = taken(kernel)) return by_library->rest;
+  return gpu::Compiler::lower(kernel);
+}
+
+std::vector<gpu::Step> Compiler::library_steps(const device::Kernel& kernel) {
+  std::vector<gpu::Step> steps;
+  const auto by_library = taken(kernel);
+  if (!by_library) return steps;
+  for (size_t i = 0; i < by_library->runs.size(); ++i) {
+    gpu::Step& step = steps.emplace_back();
+    step.built = by_library->runs[i];
+    step.name = "a product of cuBLASLt";
+    step.is_library = true;
+    step.writes_results = by_library->writes_results[i];
+  }
+  return steps;
+}
+
+// Tiles are those of our own kernels.
+std::vector<ir::Way> Compiler::ways(const ir::Call& call) const {
+  return taken(device::Kernel(call)) ? std::vector<ir::Way>() : gpu::Compiler::ways(call);
+}
+
+}  // namespace tenon::backends::cuda

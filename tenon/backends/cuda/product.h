@@ -1,0 +1,53 @@
+// Which products cuBLASLt takes, and as which calls. Pure: what is decided follows from the call and the limits.
+//
+// The bits of a product are to be the same with and without an epilogue, alone and in a plan. So sums over parts of the
+// inner dimension are never the library's own choice: it is asked for algorithms without any, and where a device would
+// idle the parts are ours, as in our own kernels, and added in order by a kernel of ours that also finishes the sums.
+// What the library does beyond sums (a bias, a matrix that is added, the rounding to 16 bits) it does where that gives
+// the bits of the recorded ops.
+//
+// Its 16-bit kernels fall off a cliff where memory is not aligned to 16 bytes or a dimension is no multiple of 8
+// (768 -> 50257 took 26.7 ms where 50256 takes 3.4 on an H200). The inner dimension, and rows that lie side by side in
+// memory, are cut into such a multiple and a rest; what has odd strides is for our own kernels.
+
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "tenon/codegen/kernel_ir.h"
+#include "tenon/ir/call.h"
+#include "tenon/ir/limits.h"
+
+namespace tenon::backends::cuda {
+
+/// One operand of a call, as the library sees it: columns lie side by side.
+struct Matrix {
+  DType dtype = DType::f32;
+  uint32_t arg = 0;          // of the launch
+  int64_t offset = 0;        // bytes behind the beginning of the argument
+  int64_t leading = 0;       // elements from one column to the next
+  int64_t batch_stride = 0;  // elements
+  bool is_transposed = false;
+};
+
+/// result (columns x rows of ours) = right (columns x depth) * left (depth x rows), in the library's order: row-major
+/// matrices of ours are its columns.
+struct LtCall {
+  int64_t rows = 0, columns = 0, depth = 0, batches = 1;  // of ours
+  Matrix left, right, result;
+  std::optional<Matrix> added;  // a matrix of the result's shape
+  std::optional<Matrix> bias;   // a row of ours; neither leading nor batch_stride
+  bool writes_results = true;   // not sums into scratch memory
+};
+
+struct Product {
+  std::vector<LtCall> calls;  // in order
+  codegen::Module rest;       // our own kernels behind them, and all of the scratch memory but workspaces
+  uint32_t scratch_arg = 0;   // where it comes
+};
+
+/// None where our own kernels do all of it.
+std::optional<Product> plan_product(const ir::Call& call, const ir::Limits& limits);
+
+}  // namespace tenon::backends::cuda

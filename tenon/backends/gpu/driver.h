@@ -1,0 +1,71 @@
+// What a queue asks of a driver, as few and as plain commands as GPUs have in common.
+//
+// Commands are started in order on one stream of the device. The queue holds its lock for all of them; what may be
+// called without it says so. A command that fails throws: `Gone` where the device is lost, an Error otherwise.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tenon/backends/gpu/program.h"
+
+namespace tenon::backends::gpu {
+
+/// Thrown when the device was found to be gone.
+struct Gone {
+  std::string why;
+};
+
+/// A moment of the stream, or the run of one kernel.
+class Event {
+ public:
+  virtual ~Event() = default;
+};
+using EventRef = std::shared_ptr<const Event>;
+
+/// Bytes of a buffer, from its handle.
+struct Place {
+  uint64_t handle = 0;
+  size_t offset = 0;
+};
+
+class Driver {
+ public:
+  virtual ~Driver() = default;
+
+  // Memory; without the lock.
+  /// 0 where there is none left.
+  virtual uint64_t allocate(size_t bytes) = 0;
+  /// When nothing that was started needs it any more.
+  virtual void release(uint64_t handle) = 0;
+  /// What memory the device has, for messages: "it has ...".
+  virtual std::string memory_in_words() const = 0;
+  /// Memory of the host that the device reads and writes by itself.
+  virtual std::shared_ptr<std::byte> pin(size_t bytes) = 0;
+
+  // Memory between two commands. As above, by default.
+  virtual uint64_t take_temporary(size_t bytes) { return allocate(bytes); }
+  virtual void release_temporary(uint64_t handle) { release(handle); }
+
+  /// Starts one step of a program. The run's time is wanted where `is_timed`; none otherwise.
+  virtual EventRef launch(const Step& step, const device::Launch& launch, uint64_t fault_words, bool is_timed) = 0;
+  virtual void copy(const Place& from, const Place& to, size_t bytes) = 0;
+  /// Of pinned memory, and into any.
+  virtual void upload(const std::byte* from, const Place& to, size_t bytes) = 0;
+  virtual void download(const Place& from, std::byte* to, size_t bytes) = 0;
+  virtual void fill(const Place& to, std::byte value, size_t bytes) = 0;
+
+  /// The moment when everything that was started until now is done. The device has begun with it.
+  virtual EventRef mark() = 0;
+  /// Without the lock.
+  virtual void wait(const Event& event) = 0;
+  /// How long a run took that has ended.
+  virtual uint64_t nanoseconds_of(const Event& run) = 0;
+  /// Waits for everything; whether all went well.
+  virtual bool finish() = 0;
+};
+
+}  // namespace tenon::backends::gpu

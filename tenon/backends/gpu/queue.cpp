@@ -1,0 +1,246 @@
+// One lock, which is let go of while somebody waits for a ticket.
+
+#include "tenon/backends/gpu/queue.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "tenon/backends/gpu/at_exit.h"
+#include "tenon/backends/gpu/copy_kernel.h"
+#include "tenon/backends/gpu/fault_words.h"
+#include "tenon/base/error.h"
+#include "tenon/device/profile.h"
+
+namespace tenon::backends::gpu {
+namespace {
+
+Place place_of(const device::Arg& arg) { return {arg.buffer.handle, arg.offset}; }
+
+}  // namespace
+
+Queue::Queue(std::string backend, Driver& driver, Compiler& compiler, const ir::Limits& limits)
+    : backend_(std::move(backend)),
+      driver_(driver),
+      compiler_(compiler),
+      limits_(limits),
+      staging_(driver),
+      fault_slots_(driver.pin(kMostInFlight * kFaultBytes)) {
+  fault_ = driver_.allocate(kFaultBytes);
+  if (!fault_) base::fail("memory", "there is no memory for the fault words: {}", driver_.memory_in_words());
+  driver_.fill({fault_, 0}, std::byte{0}, kFaultBytes);
+  device::profiles();  // which prints behind the last kernel
+  wait_at_exit(this, [this] { wait_until_idle(); });
+}
+
+Queue::~Queue() {
+  do_not_wait_at_exit(this);
+  if (process_is_ending()) return;
+  driver_.finish();
+  driver_.release(fault_);
+}
+
+// ---- commands, with the lock held ----
+
+void Queue::note_start(const Step& step, const std::string& what, EventRef run) {
+  may_fault_ = may_fault_ || step.may_fault;
+  if (run) timed_.push_back({submitted_ + 1, std::move(run), what});
+}
+
+void Queue::run_one(const device::Launch& c) {
+  const auto& program = static_cast<const Program&>(*c.program);
+  const bool is_by_library = std::any_of(program.steps.begin(), program.steps.end(),
+                                         [](const Step& step) { return step.is_library && step.writes_results; });
+  if (c.writes_state && is_by_library) return run_beside_state(c, program);
+  for (const Step& step : program.steps) {
+    if (step.is_idle(c)) continue;
+    note_start(step, program.what, driver_.launch(step, c, fault_, !program.what.empty()));
+  }
+}
+
+// A library looks at no fault: it writes beside the state, and what it wrote is copied there if there is none.
+void Queue::run_beside_state(const device::Launch& c, const Program& program) {
+  device::Launch beside = c;
+  beside.writes_state = false;
+  const size_t outputs_end = c.args.size() - (program.scratch > 0 ? 1 : 0);
+  for (size_t i = c.inputs; i < outputs_end; ++i)
+    beside.args[i] = {{take_temporary(c.args[i].bytes), c.args[i].bytes}, 0, c.args[i].bytes};
+  run_one(beside);
+  for (size_t i = c.inputs; i < outputs_end; ++i) {
+    copy_unless_fault(place_of(beside.args[i]), place_of(c.args[i]), c.args[i].bytes);
+    driver_.release_temporary(beside.args[i].buffer.handle);
+  }
+}
+
+uint64_t Queue::take_temporary(size_t bytes) {
+  const uint64_t taken = driver_.take_temporary(bytes);
+  if (!taken) base::fail("memory", "there are no {} bytes for a moment; {}", bytes, driver_.memory_in_words());
+  return taken;
+}
+
+void Queue::note_faults_of(std::span<const device::Command> commands) {
+  for (const device::Command& command : commands) {
+    const auto* launch = std::get_if<device::Launch>(&command);
+    if (!launch) continue;
+    for (const Step& step : static_cast<const Program&>(*launch->program).steps) may_fault_ |= step.may_fault;
+  }
+}
+
+void Queue::run_one(const device::Copy& c) {
+  if (c.to.bytes == 0) return;
+  const bool overlaps = c.from.buffer.handle == c.to.buffer.handle && c.from.offset < c.to.offset + c.to.bytes &&
+                        c.to.offset < c.from.offset + c.to.bytes;
+  if (!overlaps) return copy(place_of(c.from), place_of(c.to), c.to.bytes, c.writes_state);
+  const uint64_t between = take_temporary(c.to.bytes);
+  copy(place_of(c.from), {between, 0}, c.to.bytes, false);
+  copy({between, 0}, place_of(c.to), c.to.bytes, c.writes_state);
+  driver_.release_temporary(between);  // when the copies are done
+}
+
+void Queue::copy(const Place& from, const Place& to, size_t bytes, bool writes_state) {
+  if (writes_state) return copy_unless_fault(from, to, bytes);
+  driver_.copy(from, to, bytes);
+}
+
+void Queue::copy_unless_fault(const Place& from, const Place& to, size_t bytes) {
+  const size_t all = from.offset | to.offset | bytes;
+  const uint32_t unit = limits_.vector >= 4 && all % 16 == 0 ? 16 : all % 4 == 0 ? 4 : 1;
+  const auto threads = std::min<uint32_t>(limits_.max_threads, 64);
+  auto found = copies_.find(unit);
+  if (found == copies_.end()) found = copies_.emplace(unit, compiler_.step(copy_kernel(unit, threads))).first;
+  Step& step = found->second;
+  step.blocks = {(bytes / unit + threads - 1) / threads, 1, 1};
+  device::Launch launch;
+  launch.args.push_back({{from.handle}, from.offset, bytes});
+  launch.args.push_back({{to.handle}, to.offset, bytes});
+  launch.numbers = {bytes / unit};
+  launch.writes_state = true;
+  driver_.launch(step, launch, fault_, false);
+}
+
+void Queue::run_one(const device::Upload& c) {
+  for (size_t at = 0; at < c.from.size();) {
+    const size_t bytes = std::min(c.from.size() - at, Staging::kSlot);
+    std::byte* staged = staging_.take(bytes);
+    std::memcpy(staged, c.from.data() + at, bytes);
+    driver_.upload(staged, {c.to.buffer.handle, c.to.offset + at}, bytes);
+    at += bytes;
+  }
+}
+
+void Queue::run_one(const device::Download& c) {
+  if (!c.to.empty()) driver_.download(place_of(c.from), c.to.data(), c.to.size());
+}
+
+void Queue::run_one(const device::Fill& c) {
+  if (c.to.bytes > 0) driver_.fill(place_of(c.to), c.value, c.to.bytes);
+}
+
+void Queue::run(std::span<const device::Command> commands) {
+  for (const device::Command& command : commands) std::visit([&](const auto& c) { run_one(c); }, command);
+}
+
+// ---- tickets ----
+
+void Queue::enqueue(std::span<const device::Command> commands) {
+  std::lock_guard lock(mutex_);
+  waiting_.add(commands);
+}
+
+device::Ticket Queue::submit(std::span<const device::Command> commands, const std::function<void()>& last) {
+  std::lock_guard lock(mutex_);
+  const device::Batch before = std::exchange(waiting_, {});
+  run(before.commands());
+  run(commands);
+  if (last) last();
+  return give_ticket();
+}
+
+// With the lock held.
+device::Ticket Queue::give_ticket() {
+  if (in_flight_.size() == kMostInFlight) retire_oldest();
+  InFlight made{submitted_ + 1};
+  made.reads_fault = std::exchange(may_fault_, false);
+  if (made.reads_fault) driver_.download({fault_, 0}, fault_slot(made.serial), kFaultBytes);
+  made.done = driver_.mark();
+  in_flight_.push_back(std::move(made));
+  return {++submitted_};
+}
+
+std::byte* Queue::fault_slot(uint64_t serial) const {
+  return fault_slots_.get() + serial % kMostInFlight * kFaultBytes;
+}
+
+// With the lock held: many of the oldest at once, so that the device does not run dry.
+void Queue::retire_oldest() {
+  const InFlight& last = in_flight_[kMostInFlight / 2];
+  driver_.wait(*last.done);
+  retire(last.serial);
+}
+
+// With the lock held, when everything up to a ticket has run.
+void Queue::retire(uint64_t serial) {
+  while (!in_flight_.empty() && in_flight_.front().serial <= serial) {
+    const InFlight& one = in_flight_.front();
+    if (one.reads_fault) {
+      if (std::exception_ptr error = error_of_fault(fault_slot(one.serial))) faults_.set(one.serial, std::move(error));
+    }
+    in_flight_.pop_front();
+  }
+  if (known_.load(std::memory_order_relaxed) < serial) known_.store(serial, std::memory_order_release);
+  std::erase_if(timed_, [&](const Timed& one) {
+    if (one.serial > serial) return false;
+    device::count_run(backend_, one.what, driver_.nanoseconds_of(*one.run));
+    return true;
+  });
+}
+
+void Queue::wait(device::Ticket ticket) {
+  std::unique_lock lock(mutex_);
+  const auto found = std::find_if(in_flight_.begin(), in_flight_.end(),
+                                  [&](const InFlight& one) { return one.serial == ticket.serial; });
+  if (found != in_flight_.end()) {
+    const EventRef done = found->done;  // another thread may retire it meanwhile
+    lock.unlock();
+    driver_.wait(*done);
+    lock.lock();
+    retire(ticket.serial);
+  }
+  // Whoever is told may go on: what is submitted from now on finds no fault.
+  if (faults_.has_failed(ticket.serial) && !faults_.is_known_to_fail(ticket.serial))
+    driver_.fill({fault_, 0}, std::byte{0}, kFaultBytes);
+  faults_.raise(ticket.serial, submitted_);
+}
+
+bool Queue::is_known_to_fail(device::Ticket ticket) {
+  std::lock_guard lock(mutex_);
+  return faults_.is_known_to_fail(ticket.serial);
+}
+bool Queue::has_failed(device::Ticket ticket) {
+  std::lock_guard lock(mutex_);
+  return faults_.has_failed(ticket.serial);
+}
+
+void Queue::wait_until_idle() {
+  std::lock_guard lock(mutex_);
+  if (driver_.finish()) retire(submitted_);
+}
+
+// ---- memory ----
+
+void Queue::release(uint64_t handle) {
+  bool needs_it;
+  {
+    std::lock_guard lock(mutex_);
+    needs_it = !waiting_.empty();
+  }
+  try {
+    if (needs_it) submit();
+  } catch (...) {
+    driver_.release(handle);
+    throw;
+  }
+  driver_.release(handle);
+}
+
+}  // namespace tenon::backends::gpu

@@ -1,0 +1,99 @@
+// The queue of one device: commands in order, a ticket for each batch, and what became of it.
+//
+// What is enqueued waits here until it is submitted, because a fault that becomes known in between must not touch it:
+// the fault words are cleared on the stream behind everything that was submitted while nobody knew. A batch with a
+// kernel that may fault ends with a read of these words into memory of the host; whoever waits for it finds them there.
+
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tenon/backends/gpu/compiler.h"
+#include "tenon/backends/gpu/driver.h"
+#include "tenon/backends/gpu/staging.h"
+#include "tenon/device/batch.h"
+#include "tenon/device/faults.h"
+
+namespace tenon::backends::gpu {
+
+class Queue {
+ public:
+  /// `backend`: what its runs are counted under.
+  Queue(std::string backend, Driver& driver, Compiler& compiler, const ir::Limits& limits);
+  Queue(const Queue&) = delete;
+  ~Queue();
+
+  void enqueue(std::span<const device::Command> commands);
+  /// Starts what was enqueued, then these, then what `last` starts by the functions below.
+  device::Ticket submit(std::span<const device::Command> commands = {}, const std::function<void()>& last = nullptr);
+  bool is_done(device::Ticket ticket) const { return known_.load(std::memory_order_acquire) >= ticket.serial; }
+  void wait(device::Ticket ticket);
+  bool is_known_to_fail(device::Ticket ticket);
+  bool has_failed(device::Ticket ticket);
+  void wait_until_idle();
+  /// Lets go of memory when nothing needs it any more.
+  void release(uint64_t handle);
+  uint64_t fault_words() const { return fault_; }
+
+  // While it submits, with the lock held.
+  void run(std::span<const device::Command> commands);
+  /// A step was started.
+  void note_start(const Step& step, const std::string& what, EventRef run);
+  /// These commands were started together.
+  void note_faults_of(std::span<const device::Command> commands);
+
+ private:
+  struct InFlight {
+    uint64_t serial = 0;
+    EventRef done;
+    bool reads_fault = false;
+  };
+  struct Timed {
+    uint64_t serial;
+    EventRef run;
+    std::string what;
+  };
+
+  void run_one(const device::Launch& c);
+  void run_beside_state(const device::Launch& c, const Program& program);
+  uint64_t take_temporary(size_t bytes);
+  void run_one(const device::Copy& c);
+  void run_one(const device::Upload& c);
+  void run_one(const device::Download& c);
+  void run_one(const device::Fill& c);
+  void copy(const Place& from, const Place& to, size_t bytes, bool writes_state);
+  void copy_unless_fault(const Place& from, const Place& to, size_t bytes);
+  device::Ticket give_ticket();
+  void retire(uint64_t serial);
+  void retire_oldest();
+  std::byte* fault_slot(uint64_t serial) const;
+
+  static constexpr size_t kMostInFlight = 64;  // whoever runs far ahead waits: what is submitted takes memory
+
+  const std::string backend_;
+  Driver& driver_;
+  Compiler& compiler_;
+  const ir::Limits limits_;
+  uint64_t fault_ = 0;
+  Staging staging_;
+  std::shared_ptr<std::byte> fault_slots_;
+  std::map<uint32_t, Step> copies_;  // by unit, made when first needed
+
+  std::mutex mutex_;
+  device::Batch waiting_;  // enqueued, not submitted
+  std::deque<InFlight> in_flight_;
+  std::vector<Timed> timed_;  // for the profile
+  device::Faults faults_;
+  uint64_t submitted_ = 0;
+  std::atomic<uint64_t> known_{0};
+  bool may_fault_ = false;  // something of the batch
+};
+
+}  // namespace tenon::backends::gpu

@@ -1,0 +1,190 @@
+// A cuBLASLt for tests: products of matrices in memory of the host, as the descriptors say and no faster. Columns lie
+// side by side, as in the real one. The stream is not looked at: whoever tests it has nothing under way.
+
+#include <cstring>
+#include <map>
+#include <type_traits>
+#include <vector>
+
+#include "tenon/backends/cuda/api.h"
+#include "tenon/base/half.h"
+
+namespace {
+
+using namespace tenon::backends::cuda;
+
+struct Attributes {
+  std::map<int, std::vector<unsigned char>> values;
+  template <typename T>
+  T get(int attribute, T otherwise) const {
+    const auto found = values.find(attribute);
+    if (found == values.end() || found->second.size() != sizeof(T)) return otherwise;
+    std::memcpy(&otherwise, found->second.data(), sizeof(T));
+    return otherwise;
+  }
+  int set(int attribute, const void* value, size_t bytes) {
+    const auto* from = static_cast<const unsigned char*>(value);
+    values[attribute] = {from, from + bytes};
+    return 0;
+  }
+};
+struct FakeProduct : Attributes {};
+struct FakePreference : Attributes {};
+struct FakeLayout : Attributes {
+  int type = 0;
+  uint64_t rows = 0, columns = 0;
+  int64_t leading = 0;
+  int32_t batches() const { return get<int32_t>(Lt::kBatchCount, 1); }
+  int64_t stride() const { return get<int64_t>(Lt::kBatchStride, 0); }
+};
+
+template <typename T>
+T* of(auto handle) {
+  return reinterpret_cast<T*>(handle);
+}
+
+constexpr int kInvalid = 7, kNotSupported = 15;
+
+float read(const void* memory, int type, int64_t at) {
+  if (type == Lt::kF32) return static_cast<const float*>(memory)[at];
+  const uint16_t bits = static_cast<const uint16_t*>(memory)[at];
+  return static_cast<float>(type == Lt::kF16 ? tenon::base::f16_to_double(bits) : tenon::base::bf16_to_double(bits));
+}
+void write(void* memory, int type, int64_t at, float value) {
+  if (type == Lt::kF32)
+    static_cast<float*>(memory)[at] = value;
+  else
+    static_cast<uint16_t*>(memory)[at] =
+        type == Lt::kF16 ? tenon::base::double_to_f16(value) : tenon::base::double_to_bf16(value);
+}
+
+struct Shape {
+  uint64_t m, n, k;
+};
+// Whether the layouts fit each other.
+bool shape_of(const FakeProduct& product, const FakeLayout& a, const FakeLayout& b, const FakeLayout& d, Shape& to) {
+  const bool ta = product.get<int32_t>(Lt::kTransposeA, 0) == Lt::kTransposed,
+             tb = product.get<int32_t>(Lt::kTransposeB, 0) == Lt::kTransposed;
+  to = {ta ? a.columns : a.rows, tb ? b.rows : b.columns, ta ? a.rows : a.columns};
+  const auto fits = [](const FakeLayout& one) { return one.leading >= static_cast<int64_t>(one.rows); };
+  return (tb ? b.columns : b.rows) == to.k && d.rows == to.m && d.columns == to.n && fits(a) && fits(b) && fits(d) &&
+         a.batches() == d.batches() && b.batches() == d.batches();
+}
+
+}  // namespace
+
+extern "C" {
+
+int cublasLtCreate(LtHandle* handle) {
+  *handle = reinterpret_cast<LtHandle>(uintptr_t{1});
+  return 0;
+}
+size_t cublasLtGetVersion() { return 130000; }
+int cublasLtMatmulDescCreate(LtProduct* product, int compute, int scale) {
+  if (compute != Lt::kComputeF32 || scale != Lt::kF32) return kNotSupported;
+  *product = reinterpret_cast<LtProduct>(new FakeProduct);
+  return 0;
+}
+int cublasLtMatmulDescDestroy(LtProduct product) {
+  delete of<FakeProduct>(product);
+  return 0;
+}
+int cublasLtMatmulDescSetAttribute(LtProduct product, int attribute, const void* value, size_t bytes) {
+  return of<FakeProduct>(product)->set(attribute, value, bytes);
+}
+int cublasLtMatrixLayoutCreate(LtLayout* layout, int type, uint64_t rows, uint64_t columns, int64_t leading) {
+  auto* made = new FakeLayout;
+  made->type = type;
+  made->rows = rows;
+  made->columns = columns;
+  made->leading = leading;
+  *layout = reinterpret_cast<LtLayout>(made);
+  return 0;
+}
+int cublasLtMatrixLayoutDestroy(LtLayout layout) {
+  delete of<FakeLayout>(layout);
+  return 0;
+}
+int cublasLtMatrixLayoutSetAttribute(LtLayout layout, int attribute, const void* value, size_t bytes) {
+  return of<FakeLayout>(layout)->set(attribute, value, bytes);
+}
+int cublasLtMatmulPreferenceCreate(LtPreference* preference) {
+  *preference = reinterpret_cast<LtPreference>(new FakePreference);
+  return 0;
+}
+int cublasLtMatmulPreferenceDestroy(LtPreference preference) {
+  delete of<FakePreference>(preference);
+  return 0;
+}
+int cublasLtMatmulPreferenceSetAttribute(LtPreference preference, int attribute, const void* value, size_t bytes) {
+  return of<FakePreference>(preference)->set(attribute, value, bytes);
+}
+
+// The first one splits the sums although nobody wants that, as libraries do.
+int cublasLtMatmulAlgoGetHeuristic(LtHandle, LtProduct product, LtLayout a, LtLayout b, LtLayout, LtLayout d,
+                                   LtPreference preference, int most, LtProposal* proposals, int* count) {
+  Shape shape;
+  *count = 0;
+  if (!shape_of(*of<FakeProduct>(product), *of<FakeLayout>(a), *of<FakeLayout>(b), *of<FakeLayout>(d), shape))
+    return kInvalid;
+  const FakePreference& wanted = *of<FakePreference>(preference);
+  if (wanted.get<uint32_t>(Lt::kReductions, 7) != Lt::kNoReduction) return kInvalid;
+  if (of<FakeLayout>(a)->type != Lt::kF32 && wanted.get<uint32_t>(Lt::kAlignmentA, 256) < 16) return kNotSupported;
+  for (int i = 0; i < most && i < 2; ++i) {
+    proposals[i] = {};
+    proposals[i].algorithm.data[0] = i == 0 ? 2 : 1;
+    proposals[i].workspace_bytes = i == 0 ? 0 : 1024;
+    ++*count;
+  }
+  return 0;
+}
+int cublasLtMatmulAlgoConfigGetAttribute(const LtAlgorithm* algorithm, int attribute, void* value, size_t bytes,
+                                         size_t* written) {
+  if (attribute != Lt::kSplits || bytes != 4) return kInvalid;
+  const auto splits = static_cast<int32_t>(algorithm->data[0]);
+  std::memcpy(value, &splits, bytes);
+  *written = bytes;
+  return 0;
+}
+
+int cublasLtMatmul(LtHandle, LtProduct desc, const void* alpha, const void* a, LtLayout layout_a, const void* b,
+                   LtLayout layout_b, const void* beta, const void* c, LtLayout layout_c, void* d, LtLayout layout_d,
+                   const LtAlgorithm* algorithm, void* workspace, size_t workspace_bytes, Stream) {
+  const FakeProduct& product = *of<FakeProduct>(desc);
+  const FakeLayout &la = *of<FakeLayout>(layout_a), &lb = *of<FakeLayout>(layout_b), &lc = *of<FakeLayout>(layout_c),
+                   &ld = *of<FakeLayout>(layout_d);
+  Shape shape;
+  if (!shape_of(product, la, lb, ld, shape) || algorithm->data[0] != 1) return kInvalid;
+  if (workspace_bytes < 1024 || !workspace || reinterpret_cast<uintptr_t>(workspace) % 128 != 0) return kInvalid;
+  std::memset(workspace, 0xAB, workspace_bytes);
+  const bool ta = product.get<int32_t>(Lt::kTransposeA, 0) == Lt::kTransposed,
+             tb = product.get<int32_t>(Lt::kTransposeB, 0) == Lt::kTransposed;
+  const bool has_bias = product.get<uint32_t>(Lt::kEpilogue, 1) == Lt::kBias;
+  const auto* bias = product.get<const void*>(Lt::kBiasPointer, nullptr);
+  const int bias_type = product.get<int32_t>(Lt::kBiasType, ld.type);
+  if (has_bias && bias_type != ld.type) return kNotSupported;
+  const float scale = *static_cast<const float*>(alpha), add = *static_cast<const float*>(beta);
+  for (int64_t batch = 0; batch < ld.batches(); ++batch) {
+    for (int64_t column = 0; column < static_cast<int64_t>(shape.n); ++column) {
+      for (int64_t row = 0; row < static_cast<int64_t>(shape.m); ++row) {
+        float sum = 0;
+        for (int64_t k = 0; k < static_cast<int64_t>(shape.k); ++k) {
+          const int64_t at_a = batch * la.stride() + (ta ? k + row * la.leading : row + k * la.leading),
+                        at_b = batch * lb.stride() + (tb ? column + k * lb.leading : k + column * lb.leading);
+          sum += read(a, la.type, at_a) * read(b, lb.type, at_b);
+        }
+        sum *= scale;
+        const int64_t at = batch * ld.stride() + row + column * ld.leading;
+        if (add != 0) sum += add * read(c, lc.type, at);
+        if (has_bias) sum += read(bias, bias_type, row);
+        write(d, ld.type, at, sum);
+      }
+    }
+  }
+  return 0;
+}
+
+}  // extern "C"
+
+static_assert(std::is_same_v<decltype(&cublasLtMatmul), decltype(ProductApi::multiply)>);
+static_assert(std::is_same_v<decltype(&cublasLtMatmulAlgoGetHeuristic), decltype(ProductApi::propose)>);
