@@ -282,9 +282,10 @@ Tensor bitwise_not(const Tensor& x) {
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
   if (condition.dtype() != DType::boolean)
     base::fail("where", "the condition must be bool, got {}", name(condition.dtype()));
-  const Operand choices[] = {a, b}, all[] = {condition, a, b};
+  const Operand operands[] = {condition, a, b};
+  const auto choices = std::span(operands).subspan(1);
   const DType dtype = record::result_type(choices);
-  const Device device = record::common_device("where", all);
+  const Device device = record::common_device("where", operands);
   // The condition takes part in broadcasting but not in promotion.
   Dims shape = condition.shape();
   for (const Operand& choice : choices) {

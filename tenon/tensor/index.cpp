@@ -238,17 +238,16 @@ Tensor Tensor::index(std::span<const IndexEntry> entries) const {
   if (picks.empty()) return shown;
   auto picked = std::make_shared<Picked>();
   picked->from = impl_;
-  bool waits = false;
+  const bool waits = std::any_of(picks.begin(), picks.end(), [](const Pick& pick) { return is_mask(pick.by); });
   for (const IndexEntry& entry : entries) {
     std::visit(
         [&](const auto& one) {
           if constexpr (std::is_same_v<std::decay_t<decltype(one)>, std::shared_ptr<const Tensor>>) {
             picked->entries.emplace_back(std::weak_ptr(impl_of(*one)));
-            picked->entries_then.emplace_back(as_of_now(*one));
-            waits = waits || is_mask(*one);
+            if (waits) picked->entries_then.emplace_back(as_of_now(*one));
           } else {
             picked->entries.emplace_back(one);
-            picked->entries_then.emplace_back(one);
+            if (waits) picked->entries_then.emplace_back(one);
           }
         },
         entry.index);
@@ -264,7 +263,6 @@ Tensor Tensor::index(std::span<const IndexEntry> entries) const {
     if (Trace* trace = Trace::current()) trace->makes(impl);
     made = tensor_of(std::move(impl));
   } else {
-    picked->entries_then.clear();
     made = tensor_of(picked_value(*this, entries));
   }
   impl_of(made)->picked = std::move(picked);

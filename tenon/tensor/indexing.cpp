@@ -189,24 +189,20 @@ Slices slices(std::string_view op, const Tensor& given, int64_t dim, const Tenso
 
 }  // namespace
 
-Tensor scatter(const Tensor& given, int64_t dim, const Tensor& index, const Operand& source) {
-  const Tensor x = at_least_vector(given);
-  if (!source.is_tensor() || source.tensor().dim() < index.dim()) {
+Tensor scatter(const Tensor& given, int64_t dim, const Tensor& given_index, const Operand& source) {
+  const Tensor x = at_least_vector(given), index = at_least_vector(given_index);
+  const bool is_number = !source.is_tensor() || (source.tensor().dim() == 0 && given_index.dim() > 0);
+  if (is_number) {
     require_index("scatter", x, index);
-    if (source.is_tensor() && source.tensor().dim() != 0) {
-      base::fail("scatter", "an index of shape {} needs more than a source of {}", ir::to_string(index.shape()),
-                 ir::to_string(source.tensor().shape()));
-    }
     const size_t axis = record::axis("scatter", dim, x.shape().size());
     require_index_fits("scatter", x, index, axis);
     record::require_range("scatter", index, dim, x.shape()[axis]);
-    if (index.numel() == 0) return x.clone().reshape(given.shape());
+    if (index.numel() == 0) return given.clone();
     const Tensor hit = named(flat_places(x, index, axis), x.numel()).reshape(x.shape());
     return masked_fill(x, hit, source).reshape(given.shape());
   }
-  const auto [flat, places, values] =
-      scattering("scatter", x, dim, at_least_vector(index), at_least_vector(source.tensor()));
-  if (values.numel() == 0) return x.clone().reshape(given.shape());
+  const auto [flat, places, values] = scattering("scatter", x, dim, index, at_least_vector(source.tensor()));
+  if (values.numel() == 0) return given.clone();
   const Runs runs = runs_of(places);
   const Winners last = winners(runs, runs.order, x.numel());
   return where(last.exist, index_select(values, 0, last.number), flat).reshape(given.shape());

@@ -108,8 +108,14 @@ Device common_device(std::string_view op, std::span<const Operand> operands) {
   for (const Operand& operand : operands) {
     if (!operand.is_tensor()) continue;
     const Tensor& x = operand.tensor();
-    if (chosen && !joins_any(*chosen) && !joins_any(x)) require_same_device(op, *chosen, x);
-    if (!chosen || (joins_any(*chosen) && !joins_any(x))) chosen = &x;
+    if (!chosen || (chosen->dim() == 0 && chosen->device() == x.device()))
+      chosen = &x;
+    else if (chosen->device() == x.device() || joins_any(x))
+      continue;
+    else if (joins_any(*chosen))
+      chosen = &x;
+    else
+      require_same_device(op, *chosen, x);
   }
   if (!chosen) fail(op, "takes at least one tensor");
   return chosen->device();

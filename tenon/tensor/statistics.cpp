@@ -108,10 +108,9 @@ Between between(const Operand& q, int64_t n, std::string_view how, const Options
                                             : zeros_like(at);
     return {low, clamp(add(low, 1), {}, n - 1), rest};
   }
-  // In the dtype of the elements, as PyTorch does: 0.6 of 5 is a little more than 3 in f32.
-  const double share = q.number().as_double();
-  const double position =
-      options.dtype == DType::f64 ? share * last : static_cast<float>(share) * static_cast<float>(last);
+  // The share is rounded to the dtype of the elements first, as in PyTorch: 0.6 is a little more in f32.
+  const double given = q.number().as_double();
+  const double position = last * (options.dtype == DType::f64 ? given : static_cast<float>(given));
   const double at = how == "nearest"  ? std::nearbyint(position)
                     : how == "higher" ? std::ceil(position)
                                       : std::floor(position);

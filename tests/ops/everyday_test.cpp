@@ -21,6 +21,7 @@ struct In {
   Tensor i;     // of positions 0 .. 2, one of them twice
   Tensor j;     // (2, 3) of positions 0 .. 2
   Tensor m;     // a mask for x
+  Tensor e;     // zeros, infinities, NaN, very small and very large numbers
 };
 
 struct Everyday {
@@ -158,6 +159,55 @@ std::vector<Everyday> rows_of_everyday_functions() {
       {"tensordot_dims", [](const In& t) { return tensordot(t.x, t.s, {1}, {0}); }, "f32(2, 3)", {13.5, 14.25, 16, 8, 11.5, 15.5}},
       {"cdist", [](const In& t) { return cdist(t.s, t.x); }, "f32(3, 2)", {3.21130824, 3.77491713, 8.29533005, 7.5, 13.7318058, 12.6688595}},
       {"cdist_1", [](const In& t) { return cdist(t.s, t.x, 1); }, "f32(3, 2)", {5.25, 6.5, 14.25, 11.5, 23.75, 21}},
+      {"asin_at_edges", [](const In& t) { return asin(t.e); }, "f32(12,)", {0, 0, 1.57079637, -1.57079637, kNan, kNan, kNan, 9.99999968e-21, kNan, kNan, kNan, kNan}},
+      {"acos_at_edges", [](const In& t) { return acos(t.e); }, "f32(12,)", {1.57079637, 1.57079637, 0, 3.14159274, kNan, kNan, kNan, 1.57079637, kNan, kNan, kNan, kNan}},
+      {"atan_at_edges", [](const In& t) { return atan(t.e); }, "f32(12,)", {0, 0, 0.785398126, -0.785398126, 1.57079637, -1.57079637, kNan, 9.99999968e-21, 1.57079637, -1.10714877, -1.19028997, 1.55079901}},
+      {"asinh_at_edges", [](const In& t) { return asinh(t.e); }, "f32(12,)", {0, 0, 0.881373584, -0.881373584, kInf, -kInf, kNan, 9.99999968e-21, 46.7448463, -1.44363546, -1.64723122, 4.60527039}},
+      {"acosh_at_edges", [](const In& t) { return acosh(t.e); }, "f32(12,)", {kNan, kNan, 0, kNan, kInf, kNan, kNan, kNan, 46.7448463, kNan, kNan, 4.60507011}},
+      {"atanh_at_edges", [](const In& t) { return atanh(t.e); }, "f32(12,)", {0, 0, kInf, -kInf, kNan, kNan, kNan, 9.99999968e-21, kNan, kNan, kNan, kNan}},
+      {"erfc_at_edges", [](const In& t) { return erfc(t.e); }, "f32(12,)", {1, 1, 0.157299206, 1.84270084, 0, 2, kNan, 1, 0, 1.99532223, 1.99959302, 0}},
+      {"lgamma_at_edges", [](const In& t) { return lgamma(t.e); }, "f32(12,)", {kInf, kInf, 0, kInf, kInf, kInf, kNan, 46.0517006, 4.50517026e+21, kInf, -0.0562437177, 144.56575}},
+      {"digamma_at_edges", [](const In& t) { return digamma(t.e); }, "f32(12,)", {-kInf, kInf, -0.57721591, kNan, kInf, kNan, kNan, -1.00000002e+20, 46.0517006, kNan, 1.10315669, 3.9019897}},
+      {"frac_at_edges", [](const In& t) { return frac(t.e); }, "f32(12,)", {0, 0, 0, 0, kNan, kNan, kNan, 9.99999968e-21, 0, 0, -0.5, 0}},
+      {"atan2_at_edges", [](const In& t) { return atan2(t.e, t.e.roll(1, 0)); }, "f32(12,)", {0, 0, 1.57079637, -0.785398126, 1.57079637, -0.785398185, kNan, kNan, 1.57079637, -1.99999994e-20, -2.24553728, 1.62075472}},
+      {"atan2_at_equal_edges", [](const In& t) { return atan2(t.e, t.e); }, "f32(12,)", {0, -3.14159274, 0.785398126, -2.3561945, 0.785398185, -2.3561945, kNan, 0.785398126, 0.785398185, -2.3561945, -2.3561945, 0.785398185}},
+      {"hypot_at_edges", [](const In& t) { return hypot(t.e, t.e.roll(1, 0)); }, "f32(12,)", {50, 0, 1, 1.41421354, kInf, kInf, kInf, kNan, 1.00000002e+20, 1.00000002e+20, 3.20156217, 50.0624619}},
+      {"hypot_at_equal_edges", [](const In& t) { return hypot(t.e, t.e); }, "f32(12,)", {0, 0, 1.41421354, 1.41421354, kInf, kInf, kNan, 1.41421357e-20, 1.41421358e+20, 2.82842708, 3.53553391, 70.7106781}},
+      {"logaddexp_at_edges", [](const In& t) { return logaddexp(t.e, t.e.roll(1, 0)); }, "f32(12,)", {50, 0.693147182, 1.31326175, 1.12692797, kInf, kInf, kNan, kNan, 1.00000002e+20, 1.00000002e+20, -1.52592301, 50}},
+      {"logaddexp_at_equal_edges", [](const In& t) { return logaddexp(t.e, t.e); }, "f32(12,)", {0.693147182, 0.693147182, 1.69314718, -0.306852818, kInf, -kInf, kNan, 0.693147182, 1.00000002e+20, -1.30685282, -1.80685282, 50.6931458}},
+      {"unique_with_nan", [](const In& t) { return unique(t.e).values; }, "f32(11,)", {-kInf, -2.5, -2, -1, 0, 9.99999968e-21, 1, 50, 1.00000002e+20, kInf, kNan}},
+      {"sorted_search_of_edges", [](const In& t) { return searchsorted(t.p, t.e); }, "i64(12,)", {0, 0, 1, 0, 4, 0, 4, 0, 4, 0, 0, 4}},
+      {"clamp_tensor_edges", [](const In& t) { return clamp(t.e, t.e.roll(1, 0), {}); }, "f32(12,)", {50, 0, 1, 1, kInf, kInf, kNan, kNan, 1.00000002e+20, 1.00000002e+20, -2, 50}},
+      {"isclose_at_edges", [](const In& t) { return isclose(t.e, t.e); }, "bool(12,)", {1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1}},
+      {"isclose_of_nan", [](const In& t) { return isclose(t.e, t.e, 0, 0, true); }, "bool(12,)", {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
+      {"asin_of_integers", [](const In& t) { return asin(t.j); }, "f32(2, 3)", {1.57079637, 0, 1.57079637, 0, 0, kNan}},
+      {"lgamma_of_bool", [](const In& t) { return lgamma(t.m); }, "f32(2, 3)", {0, kInf, 0, kInf, 0, kInf}},
+      {"erfc_of_bf16", [](const In& t) { return erfc(t.x.to(bfloat16)).to(float32); }, "f32(2, 3)", {1.96875, 0.72265625, 0.00466918945, 2.20537186e-05, 1.5234375, 0.157226562}},
+      {"atan2_of_f16", [](const In& t) { return atan2(t.x.to(float16), t.y.to(float16)).to(float32); }, "f32(2, 3)", {-0.643554688, 2.89648438, 1.32617188, 1.24902344, -0.124328613, 2.67773438}},
+      {"index_none", [](const In& t) { return t.s[t.i.narrow(0, 0, 0)]; }, "f32(0, 3)", {}},
+      {"index_no_mask", [](const In& t) { return t.x[t.x > 9]; }, "f32(0,)", {}},
+      {"masked_select_none", [](const In& t) { return t.x.masked_select(t.x > 9); }, "f32(0,)", {}},
+      {"nonzero_none", [](const In& t) { return nonzero(t.x > 9); }, "i64(0, 2)", {}},
+      {"nonzero_of_number", [](const In& t) { return nonzero(t.x[0][0]); }, "i64(1, 0)", {}},
+      {"unique_none", [](const In& t) { return unique(t.n.narrow(0, 0, 0)).values; }, "i64(0,)", {}},
+      {"bincount_none", [](const In& t) { return bincount(t.n.narrow(0, 0, 0), {}, 2); }, "i64(2,)", {0, 0}},
+      {"searchsorted_none", [](const In& t) { return searchsorted(t.p.narrow(0, 0, 0), t.x); }, "i64(2, 3)", {0, 0, 0, 0, 0, 0}},
+      {"isin_none", [](const In& t) { return isin(t.n, t.n.narrow(0, 0, 0)); }, "bool(5,)", {0, 0, 0, 0, 0}},
+      {"scatter_none", [](const In& t) { return t.s.scatter(0, t.j.narrow(0, 0, 0), t.x); }, "f32(3, 3)", {1, 2, 3, 4, 5, 6, 7, 8, 9.5}},
+      {"scatter_reduce_none", [](const In& t) { return t.s.scatter_reduce(0, t.j.narrow(0, 0, 0), t.x, "prod", false); }, "f32(3, 3)", {1, 2, 3, 4, 5, 6, 7, 8, 9.5}},
+      {"index_copy_none", [](const In& t) { return t.s.index_copy(0, t.i.narrow(0, 0, 0), t.s.narrow(0, 0, 0)); }, "f32(3, 3)", {1, 2, 3, 4, 5, 6, 7, 8, 9.5}},
+      {"cdist_none", [](const In& t) { return cdist(t.s.narrow(0, 0, 0), t.s); }, "f32(0, 3)", {}},
+      {"diff_of_one", [](const In& t) { return diff(t.n.narrow(0, 0, 1)); }, "i64(0,)", {}},
+      {"diagonal_outside", [](const In& t) { return t.s.diagonal(5); }, "f32(0,)", {}},
+      {"unfold_of_nothing", [](const In& t) { return t.n.unfold(0, 0, 2); }, "i64(3, 0)", {}},
+      {"repeat_interleave_none", [](const In& t) { return t.x.repeat_interleave(0, 1); }, "f32(2, 0)", {}},
+      {"tensordot_of_nothing", [](const In& t) { return tensordot(t.u, t.p, 0); }, "f32(4, 4)", {-0.1875, -0.75, -1.875, -22.5, -0.03125, -0.125, -0.3125, -3.75, 0.125, 0.5, 1.25, 15, 0.25, 1, 2.5, 30}},
+      {"median_of_number", [](const In& t) { return t.x[0][0].median(0).second; }, "i64()", {0}},
+      {"quantile_of_number", [](const In& t) { return t.x[0][0].quantile(0.5, 0); }, "f32()", {-1.5}},
+      {"take_of_one", [](const In& t) { return t.s.take(t.i[1]); }, "f32()", {1}},
+      {"index_of_one", [](const In& t) { return t.s[t.i[0]]; }, "f32(3,)", {7, 8, 9.5}},
+      {"index_with_new_axis", [](const In& t) { return t.s.index({t.i, NewAxis(), 1}); }, "f32(3, 1)", {8, 2, 8}},
+      {"index_add_of_number", [](const In& t) { return t.x[0][0].index_add(0, t.i[1], t.x[0][1]); }, "f32()", {-1.25}},
   };
   // clang-format on
 }
@@ -176,7 +226,8 @@ class EverydayFunctions : public FunctionTest {
             .n = wholes({3, 1, 2, 1, 4}),
             .i = wholes({2, 0, 2}),
             .j = wholes({1, 0, 1, 0, 0, 2}, {2, 3}),
-            .m = bools({true, false, true, false, true, false}).reshape({2, 3})};
+            .m = bools({true, false, true, false, true, false}).reshape({2, 3}),
+            .e = reals({0, -0.0, 1, -1, kInf, -kInf, kNan, 1e-20, 1e20, -2, -2.5, 50})};
   }
 };
 INSTANTIATE_TEST_SUITE_P(Devices, EverydayFunctions, testing::ValuesIn(computing_devices()), device_name);

@@ -318,6 +318,8 @@ TEST_P(HostNumbers, OfAnotherDeviceAreRefused) {
             fmt::format("[add] tensors are on devices cpu and {}; move one with to()", GetParam()));
   EXPECT_EQ(text_of([&] { x[0] + ones({2}, Device("cpu")); }),
             fmt::format("[add] tensors are on devices {} and cpu; move one with to()", GetParam()));
+  EXPECT_EQ(text_of([&] { lerp(two, ones({2}, Device("cpu")), x[0]); }),
+            fmt::format("[lerp] tensors are on devices cpu and {}; move one with to()", GetParam()));
 }
 
 // ---- what is refused ----
