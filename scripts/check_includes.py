@@ -62,7 +62,7 @@ PUBLIC = {
 }
 INTERNAL_TENSOR = {
     f"tenon/tensor/{name}.h" for name in (
-        "access", "format", "generator_state", "pending_writes", "record", "recording", "settle", "signature",
+        "access", "format", "generator_state", "hooks", "pending_writes", "record", "recording", "settle", "signature",
         "tensor_impl", "trace")
 }
 

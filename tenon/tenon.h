@@ -29,6 +29,7 @@
 #include "tenon/nn/layers.h"
 #include "tenon/nn/linear_cross_entropy.h"
 #include "tenon/nn/lora.h"
+#include "tenon/nn/loss_modules.h"
 #include "tenon/nn/losses.h"
 #include "tenon/nn/module.h"
 #include "tenon/nn/rotary.h"

@@ -144,10 +144,10 @@ Handler unary(Tensor (*op)(const Tensor&)) {
 Handler binary(Tensor (*op)(const tenon::Operand&, const tenon::Operand&)) {
   return [op](Call& c) { return op(c[0], c[1]); };
 }
-Handler reduction(Tensor (*op)(const Tensor&, const Dims&, bool)) {
+Handler reduction(Tensor (*op)(const Tensor&, const tenon::Axes&, bool)) {
   return [op](Call& c) { return op(c[0], c.dims("dim"), c.get("keepdim", false)); };
 }
-Handler spread(Tensor (*op)(const Tensor&, const Dims&, double, bool)) {
+Handler spread(Tensor (*op)(const Tensor&, const tenon::Axes&, double, bool)) {
   return [op](Call& c) { return op(c[0], c.dims("dim"), c.get("correction", 1.0), c.get("keepdim", false)); };
 }
 Handler extreme(Tensor (*op)(const Tensor&, std::optional<int64_t>, bool)) {

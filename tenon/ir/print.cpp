@@ -43,7 +43,8 @@ std::string table_as_markdown() {
   constexpr std::string_view kKinds[] = {"leaf",   "movement", "unary", "binary", "ternary",
                                          "reduce", "indexed",  "call",  "effect"};
   std::string text =
-      "# The op table\n\nGenerated from `tenon/ir/ops.def`. Everything else users call is a composition of these.\n\n"
+      "# The op table\n\nGenerated from `tenon/ir/ops.def`. Everything else users call is a composition of these:\n"
+      "[tensors.md](tensors.md) lists the functions.\n\n"
       "| op | kind | operands | carries | gradient |\n| --- | --- | --- | --- | --- |\n";
   for (const OpInfo& row : op_table()) {
     text += fmt::format("| `{}` | {} | {} | {} | {} |\n", row.name, kKinds[static_cast<size_t>(row.kind)],

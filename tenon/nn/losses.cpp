@@ -214,7 +214,28 @@ Tensor gradient_by_chance(const Tensor& chance, const Tensor& target, const Tens
 
 }  // namespace
 
+namespace {
+
+// Where it is defined, times the loss of each element.
+Tensor weighted(std::string_view op, const Tensor& loss, const Tensor& weight) {
+  if (!weight.defined()) return loss;
+  if (record::broadcast(op, loss.shape(), weight.shape()) != loss.shape()) {
+    base::fail(op, "weight {} does not broadcast to {}", ir::to_string(weight.shape()), ir::to_string(loss.shape()));
+  }
+  return mul(loss, weight.to(loss.dtype()));
+}
+
+}  // namespace
+
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, Reduction reduction) {
+  return binary_cross_entropy(x, target, {.weight = {}, .pos_weight = {}, .reduction = reduction});
+}
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction) {
+  return binary_cross_entropy_with_logits(logits, target, {.weight = {}, .pos_weight = {}, .reduction = reduction});
+}
+
+Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const BinaryCrossEntropyOptions& options) {
+  if (options.pos_weight.defined()) base::fail("binary_cross_entropy", "pos_weight is for logits");
   static const CustomFunction function{"binary_cross_entropy",
                                        [](std::span<const Tensor> in) {
                                          // So that a certain and wrong answer costs much but not infinity.
@@ -226,24 +247,30 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, Reduction red
                                          return std::vector{gradient_by_chance(in[0], in[1], grads[0]),
                                                             mul(grads[0], sub(log1p(neg(in[0])), log(in[0])))};
                                        }};
-  return elementwise_loss("binary_cross_entropy", x, target, reduction, [](const Tensor& p, const Tensor& t) {
-    return tenon::apply(function, std::vector{p, t})[0];
+  return elementwise_loss("binary_cross_entropy", x, target, options.reduction, [&](const Tensor& p, const Tensor& t) {
+    return weighted("binary_cross_entropy", tenon::apply(function, std::vector{p, t})[0], options.weight);
   });
 }
 
-Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction) {
-  return elementwise_loss(
-      "binary_cross_entropy_with_logits", logits, target, reduction, [](const Tensor& x, const Tensor& t) {
-        // log(1 + e^x) - x t, with the larger exponential taken out by a choice that is one-sided at 0: abs and relu
-        // have corners there, which the sum has not.
-        constexpr double kInfinity = std::numeric_limits<double>::infinity();
-        const Tensor negative = lt(x, 0.0);
-        const Tensor line = mul(x, where(negative, neg(t), sub(1.0, t)));
-        const Tensor curve = log1p(exp(where(negative, x, neg(x))));
-        // PyTorch subtracts infinities there.
-        const Tensor end = where(eq(x, -kInfinity), std::numeric_limits<double>::quiet_NaN(), zeros_like(x));
-        return add(add(line, curve), end);
-      });
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
+                                        const BinaryCrossEntropyOptions& options) {
+  constexpr std::string_view kOp = "binary_cross_entropy_with_logits";
+  return elementwise_loss(kOp, logits, target, options.reduction, [&](const Tensor& x, const Tensor& t) {
+    // log(1 + e^x) - x t, with the larger exponential taken out by a choice that is one-sided at 0: abs and relu
+    // have corners there, which the sum has not.
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    const Tensor negative = lt(x, 0.0);
+    Tensor slope = where(negative, neg(t), sub(1.0, t)), curve = log1p(exp(where(negative, x, neg(x))));
+    if (options.pos_weight.defined()) {
+      // log(1 + e^-x) counts 1 + (pos_weight - 1) t times.
+      const Tensor times = add(weighted(kOp, t, sub(options.pos_weight.to(t.dtype()), 1.0)), 1.0);
+      slope = sub(sub(1.0, t), where(negative, times, 0.0));
+      curve = mul(curve, times);
+    }
+    // PyTorch subtracts infinities there.
+    const Tensor end = where(eq(x, -kInfinity), std::numeric_limits<double>::quiet_NaN(), zeros_like(x));
+    return weighted(kOp, add(add(mul(x, slope), curve), end), options.weight);
+  });
 }
 
 Tensor kl_div(const Tensor& x, const Tensor& target, Reduction reduction, bool log_target) {
@@ -252,6 +279,127 @@ Tensor kl_div(const Tensor& x, const Tensor& target, Reduction reduction, bool l
     const Tensor positive = gt(t, 0.0);  // t log t is 0 at 0
     return sub(where(positive, mul(t, log(where(positive, t, 1.0))), 0.0), mul(t, a));
   });
+}
+
+// ---- margins ----
+
+namespace {
+
+// Operands in f32 or wider, and the dtype that the loss is rounded to.
+struct Wide {
+  std::vector<Tensor> tensors;
+  DType dtype;
+};
+Wide widened(std::string_view op, std::initializer_list<Tensor> given) {
+  Wide made{{}, given.begin()->dtype()};
+  for (const Tensor& one : given) {
+    const Tensor x = autocast_wide(one);
+    record::require_float(op, x);
+    record::require_same_device(op, *given.begin(), x);
+    made.dtype = made.tensors.empty() ? x.dtype() : promote(made.dtype, x.dtype());
+    made.tensors.push_back(x);
+  }
+  for (Tensor& x : made.tensors) x = x.to(accumulator(made.dtype));
+  return made;
+}
+
+// max(0, x), flat at 0 as in PyTorch.
+Tensor above_zero(const Tensor& x) { return clamp(x, 0.0, {}); }
+
+Tensor finished(std::string_view op, const Tensor& loss, Reduction reduction, DType dtype) {
+  if (reduction == Reduction::batchmean) base::fail(op, "reduction batchmean is for kl_div");
+  return reduced(loss, reduction).to(dtype);
+}
+
+}  // namespace
+
+Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin,
+                             Reduction reduction) {
+  constexpr std::string_view kOp = "cosine_embedding_loss";
+  require_same_shape(kOp, a, b);
+  const bool fits = (a.dim() == 2 && target.shape() == Dims{a.size(0)}) || (a.dim() == 1 && target.dim() == 0);
+  if (!fits) {
+    base::fail(kOp, "inputs {} and target {} do not fit: (N, D) takes (N), and (D) a single number",
+               ir::to_string(a.shape()), ir::to_string(target.shape()));
+  }
+  const auto [in, dtype] = widened(kOp, {a, b});
+  constexpr double kTiny = 1e-12;
+  const Tensor lengths = mul(add(sum(square(in[0]), -1), kTiny), add(sum(square(in[1]), -1), kTiny));
+  const Tensor cosine = div(sum(mul(in[0], in[1]), -1), sqrt(lengths));
+  const Tensor apart = where(eq(target, -1), above_zero(sub(cosine, margin)), 0.0);
+  return finished(kOp, add(where(eq(target, 1), sub(1.0, cosine), 0.0), apart), reduction, dtype);
+}
+
+Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin, Reduction reduction) {
+  constexpr std::string_view kOp = "margin_ranking_loss";
+  require_same_shape(kOp, a, b);
+  require_same_shape(kOp, a, target);
+  const auto [in, dtype] = widened(kOp, {a, b});
+  const Tensor lead = mul(target.to(in[0].dtype()), sub(in[0], in[1]));
+  return finished(kOp, above_zero(sub(margin, lead)), reduction, dtype);
+}
+
+Tensor hinge_embedding_loss(const Tensor& x, const Tensor& target, double margin, Reduction reduction) {
+  constexpr std::string_view kOp = "hinge_embedding_loss";
+  require_same_shape(kOp, x, target);
+  const auto [in, dtype] = widened(kOp, {x});
+  const Tensor hinge = where(ne(target, 1), above_zero(sub(margin, in[0])), 0.0);
+  return finished(kOp, add(hinge, where(ne(target, -1), in[0], 0.0)), reduction, dtype);
+}
+
+Tensor soft_margin_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
+  constexpr std::string_view kOp = "soft_margin_loss";
+  require_same_shape(kOp, x, target);
+  const auto [in, dtype] = widened(kOp, {x});
+  const Tensor wrong = neg(mul(target.to(in[0].dtype()), in[0]));
+  return finished(kOp, logaddexp(wrong, 0.0), reduction, dtype);
+}
+
+Tensor multi_margin_loss(const Tensor& x, const Tensor& target, const MultiMarginOptions& options) {
+  constexpr std::string_view kOp = "multi_margin_loss";
+  if (options.p != 1 && options.p != 2) base::fail(kOp, "p is 1 or 2, got {}", options.p);
+  if (x.dim() != 1 && x.dim() != 2) base::fail(kOp, "takes (N, C) or (C), got {}", ir::to_string(x.shape()));
+  record::require_same_device(kOp, x, target);
+  constexpr int64_t kNone = std::numeric_limits<int64_t>::min();  // no target is ignored
+  require_class_targets(kOp, x, target,
+                        {.weight = options.weight, .ignore_index = kNone, .reduction = options.reduction});
+  const auto [in, dtype] = widened(kOp, {x});
+  const int64_t classes = x.size(-1);
+  const Tensor wanted = checked(target, classes, kNone);
+  const Tensor hit = eq(arange(classes, Options(wanted.dtype(), x.device())), wanted.unsqueeze(-1));
+  const Tensor own = sum(where(hit, in[0], 0.0), -1, true);
+  Tensor terms = above_zero(add(sub(in[0], own), options.margin));
+  if (options.p == 2) terms = square(terms);
+  terms = where(hit, 0.0, terms);
+  if (options.weight.defined()) terms = mul(terms, sum(where(hit, options.weight.to(in[0].dtype()), 0.0), -1, true));
+  return finished(kOp, div(sum(terms, -1), classes), options.reduction, dtype);
+}
+
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                           const TripletMarginOptions& options) {
+  constexpr std::string_view kOp = "triplet_margin_loss";
+  require_same_shape(kOp, anchor, positive);
+  require_same_shape(kOp, anchor, negative);
+  if (anchor.dim() == 0) base::fail(kOp, "takes at least one dim of features");
+  if (!(options.margin > 0)) base::fail(kOp, "margin must be positive, got {}", options.margin);
+  const auto [in, dtype] = widened(kOp, {anchor, positive, negative});
+  const Tensor near = pairwise_distance(in[0], in[1], options.p, options.eps);
+  Tensor far = pairwise_distance(in[0], in[2], options.p, options.eps);
+  if (options.swap) far = minimum(far, pairwise_distance(in[1], in[2], options.p, options.eps));
+  return finished(kOp, above_zero(add(sub(near, far), options.margin)), options.reduction, dtype);
+}
+
+Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t dim, double eps) {
+  const auto [in, dtype] = widened("cosine_similarity", {a, b});
+  const Dims shape = record::broadcast("cosine_similarity", in[0].shape(), in[1].shape());
+  const Tensor x = in[0].expand(shape), y = in[1].expand(shape);
+  const auto unit = [&](const Tensor& v) { return div(v, clamp(norm(v, 2, dim, true), eps, {})); };
+  return sum(mul(unit(x), unit(y)), dim).to(dtype);
+}
+
+Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps, bool keepdim) {
+  const auto [in, dtype] = widened("pairwise_distance", {a, b});
+  return norm(add(sub(in[0], in[1]), eps), p, -1, keepdim).to(dtype);
 }
 
 }  // namespace tenon::nn

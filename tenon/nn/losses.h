@@ -26,7 +26,54 @@ Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, double beta = 1, Re
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
                                         Reduction reduction = Reduction::mean);
+struct BinaryCrossEntropyOptions {
+  Tensor weight;      // of each element; it is broadcast
+  Tensor pos_weight;  // of positive targets, for logits only; it is broadcast
+  Reduction reduction = Reduction::mean;
+};
+Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const BinaryCrossEntropyOptions& options);
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
+                                        const BinaryCrossEntropyOptions& options);
 /// x is log-probabilities, target is probabilities (or log-probabilities with log_target).
 Tensor kl_div(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean, bool log_target = false);
+
+// Targets of the next three are 1 or -1.
+
+/// a and b (N, D), or (D): 1 - cos(a, b) where the target is 1, and max(0, cos(a, b) - margin) where it is -1.
+Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin = 0,
+                             Reduction reduction = Reduction::mean);
+/// max(0, margin - target * (a - b)): a is to be larger where the target is 1.
+Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin = 0,
+                           Reduction reduction = Reduction::mean);
+/// x where the target is 1, and max(0, margin - x) where it is -1.
+Tensor hinge_embedding_loss(const Tensor& x, const Tensor& target, double margin = 1,
+                            Reduction reduction = Reduction::mean);
+/// log(1 + exp(-target * x)).
+Tensor soft_margin_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
+
+struct MultiMarginOptions {
+  double p = 1;  // 1 or 2
+  double margin = 1;
+  Tensor weight;  // per class
+  Reduction reduction = Reduction::mean;
+};
+/// x (N, C) or (C), target class indices: the mean over other classes of max(0, margin - x[target] + x[other])^p.
+Tensor multi_margin_loss(const Tensor& x, const Tensor& target, const MultiMarginOptions& options = {});
+
+struct TripletMarginOptions {
+  double margin = 1;
+  double p = 2;
+  double eps = 1e-6;
+  bool swap = false;  // takes the smaller of the distances of anchor and positive to negative
+  Reduction reduction = Reduction::mean;
+};
+/// (..., D) each: max(0, margin + |anchor - positive| - |anchor - negative|).
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                           const TripletMarginOptions& options = {});
+
+/// The cosine of the angle between a and b along a dim.
+Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t dim = 1, double eps = 1e-8);
+/// The p-norm of a - b + eps along the last dim.
+Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p = 2, double eps = 1e-6, bool keepdim = false);
 
 }  // namespace tenon::nn

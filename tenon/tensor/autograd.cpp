@@ -2,9 +2,15 @@
 
 #include "tenon/tensor/autograd.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "tenon/grad/grad.h"
 #include "tenon/tensor/access.h"
+#include "tenon/tensor/creation.h"
+#include "tenon/tensor/hooks.h"
 #include "tenon/tensor/record.h"
+#include "tenon/tensor/settle.h"
 #include "tenon/tensor/tensor_impl.h"
 
 namespace tenon {
@@ -56,7 +62,9 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
     leaves.push_back(value_of(inputs[i]));
   }
   std::vector<Tensor> results;
-  for (const ir::Value& gradient : autodiff::gradients(roots, seeds, leaves)) {
+  for (ir::Value gradient : autodiff::gradients(roots, seeds, leaves)) {
+    const auto leaf = leaf_of(leaves[results.size()]);
+    if (leaf && leaf->hooks && gradient) gradient = leaf->hooks->applied(gradient);
     if (!gradient && !options.allow_unused) {
       base::fail("grad", "input {} plays no part in the outputs; set allow_unused to get an undefined tensor",
                  results.size());
@@ -113,6 +121,152 @@ Tensor apply(const CustomFunction& function, const Tensor& input) {
   if (results.size() != 1)
     base::fail(function.name, "forward() returned {} tensors; give it its inputs as a vector", results.size());
   return std::move(results[0]);
+}
+
+namespace {
+
+// Where a saved tensor stands: among the inputs, among the results, or behind the inputs.
+struct Saved {
+  enum class Kind : uint8_t { input, result, other } kind;
+  size_t at;
+};
+
+Saved place_of(const Tensor& saved, std::span<const Tensor> inputs, std::span<const Tensor> results, size_t others) {
+  const auto is_it = [&](const Tensor& one) { return impl_of(one) == impl_of(saved); };
+  if (const auto at = std::find_if(inputs.begin(), inputs.end(), is_it); at != inputs.end())
+    return {Saved::Kind::input, static_cast<size_t>(at - inputs.begin())};
+  if (const auto at = std::find_if(results.begin(), results.end(), is_it); at != results.end())
+    return {Saved::Kind::result, static_cast<size_t>(at - results.begin())};
+  return {Saved::Kind::other, others};
+}
+
+}  // namespace
+
+// The node's operands are the results as computed, the inputs, what else was saved, and the results once more: of those
+// a rule can find the node again, to be differentiated through a saved result.
+std::vector<Tensor> apply(const SavingFunction& function, std::span<const Tensor> inputs) {
+  std::vector<Tensor> results;
+  FunctionContext context;
+  {
+    NoGrad forward_only;
+    results = function.forward(context, inputs);
+  }
+  if (results.empty()) base::fail(function.name, "forward() returned no tensor");
+  const size_t count = results.size(), given = inputs.size();
+  std::vector<Saved> places;
+  std::vector<ir::Value> others;
+  for (const Tensor& saved : context.saved_tensors()) {
+    require_defined(saved);
+    places.push_back(place_of(saved, inputs, results, others.size()));
+    if (places.back().kind == Saved::Kind::other) others.push_back(ir::detach(value_of(saved)));
+  }
+  ir::Operands operands;
+  for (const Tensor& result : results) operands.push_back(value_of(result));
+  for (const Tensor& input : inputs) operands.push_back(record::in(input));
+  for (const ir::Value& other : others) operands.push_back(other);
+  for (const Tensor& result : results) operands.push_back(value_of(result));
+  auto rule = std::make_shared<ir::CustomRule>();
+  rule->name = function.name;
+  rule->backward = [backward = function.backward, name = function.name, places, count, given,
+                    own = std::weak_ptr<ir::CustomRule>(rule)](std::span<const ir::Value> in,
+                                                               std::span<const ir::Value> grads) {
+    EnableGrad differentiable;
+    ir::NodeRef node;
+    const auto result = [&](size_t i) {
+      if (!node) {
+        const auto computed = in.last(count);
+        ir::Operands all(computed.begin(), computed.end());
+        for (const ir::Value& operand : in) all.push_back(operand);
+        node = ir::Node::make(ir::Op::custom, all, ir::CustomAttrs{own.lock(), count});
+      }
+      return ir::Value{node, static_cast<uint32_t>(i)};
+    };
+    std::vector<Tensor> saved, arrived;
+    for (const Saved& place : places) {
+      saved.push_back(tensor_of(place.kind == Saved::Kind::input    ? in[place.at]
+                                : place.kind == Saved::Kind::result ? result(place.at)
+                                                                    : in[given + place.at]));
+    }
+    for (const ir::Value& value : grads) arrived.push_back(value ? tensor_of(value) : Tensor());
+    FunctionContext seen;
+    seen.save_for_backward(std::move(saved));
+    const std::vector<Tensor> made = backward(seen, arrived);
+    if (made.size() != given) base::fail(name, "backward() returned {} gradients for {} inputs", made.size(), given);
+    std::vector<ir::Value> values(in.size());
+    for (size_t i = 0; i < made.size(); ++i) {
+      if (!made[i].defined()) continue;
+      if (made[i].shape() != in[i].shape()) {
+        base::fail(name, "backward() returned a gradient of shape {} for input {} of {}",
+                   ir::to_string(made[i].shape()), i, ir::to_string(in[i].shape()));
+      }
+      values[i] = ir::cast(value_of(made[i]), in[i].dtype());
+    }
+    return values;
+  };
+  const ir::NodeRef node = ir::Node::make(ir::Op::custom, operands, ir::CustomAttrs{rule, count});
+  for (uint32_t i = 0; i < count; ++i) results[i] = tensor_of(ir::Value{node, i});
+  return results;
+}
+
+Tensor apply(const SavingFunction& function, const Tensor& input) {
+  std::vector<Tensor> results = apply(function, std::span(&input, 1));
+  if (results.size() != 1)
+    base::fail(function.name, "forward() returned {} tensors; give it its inputs as a vector", results.size());
+  return std::move(results[0]);
+}
+
+// The elements of the result are weighted unevenly, so that errors do not cancel.
+bool gradcheck(const std::function<Tensor(std::span<const Tensor>)>& f, std::span<const Tensor> inputs, double eps,
+               double atol, double rtol) {
+  std::vector<Tensor> at;
+  for (const Tensor& input : inputs) {
+    at.push_back(input.detach().clone());
+    if (!input.requires_grad()) continue;
+    if (input.dtype() != DType::f64)
+      base::fail("gradcheck", "differences need f64, input {} is {}", at.size() - 1, name(input.dtype()));
+    at.back().requires_grad_();
+  }
+  Tensor weights;
+  const auto total = [&](std::span<const Tensor> x) {
+    const Tensor y = f(x);
+    if (!weights.defined()) {
+      Generator fixed(7);
+      weights = add(rand(y.shape(), Options(DType::f64, y.device()), &fixed), 0.5);
+    }
+    return sum(mul(y, weights));
+  };
+  const Tensor value = total(at);
+  for (size_t i = 0; i < at.size(); ++i) {
+    if (!at[i].requires_grad()) continue;
+    GradOptions options;
+    options.allow_unused = true;
+    const Tensor found =
+        value.requires_grad() ? grad(std::span(&value, 1), std::span(&at[i], 1), options)[0] : Tensor();
+    const std::vector<double> slopes =
+        found.defined() ? found.to_vector<double>() : std::vector<double>(static_cast<size_t>(at[i].numel()));
+    const std::vector<double> start = at[i].to_vector<double>();
+    for (size_t k = 0; k < start.size(); ++k) {
+      NoGrad values_only;
+      const auto near = [&](double step) {
+        std::vector<double> moved = start;
+        moved[k] += step;
+        std::vector<Tensor> x = at;
+        x[i] = from_vector(moved, at[i].shape(), Options(DType::f64, at[i].device()));
+        return total(x).item<double>();
+      };
+      const double difference = (near(eps) - near(-eps)) / (2 * eps);
+      if (!(std::abs(slopes[k] - difference) <= atol + rtol * std::abs(difference))) {
+        base::fail("gradcheck", "input {}, element {}: the gradient is {}, differences say {}", i, k, slopes[k],
+                   difference);
+      }
+    }
+  }
+  return true;
+}
+
+bool gradcheck(const std::function<Tensor(const Tensor&)>& f, const Tensor& input, double eps, double atol,
+               double rtol) {
+  return gradcheck([&](std::span<const Tensor> x) { return f(x[0]); }, std::span(&input, 1), eps, atol, rtol);
 }
 
 }  // namespace tenon

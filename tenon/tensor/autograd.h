@@ -57,15 +57,45 @@ struct CustomFunction {
   std::function<std::vector<Tensor>(std::span<const Tensor> inputs, std::span<const Tensor> grads)> backward;
 };
 std::vector<Tensor> apply(const CustomFunction& function, std::span<const Tensor> inputs);
+struct SavingFunction;
+std::vector<Tensor> apply(const SavingFunction& function, std::span<const Tensor> inputs);
 /// For a vector, which argument-dependent lookup would otherwise hand to std::apply: this is the same template, for
 /// these types alone.
 template <typename Function, typename Inputs>
-requires std::same_as<std::remove_cvref_t<Function>, CustomFunction> &&
-    std::same_as<std::remove_cvref_t<Inputs>, std::vector<Tensor>>
-        std::vector<Tensor> apply(Function&& function, Inputs&& inputs) {
-  return apply(static_cast<const CustomFunction&>(function), std::span<const Tensor>(inputs));
+requires(std::same_as<std::remove_cvref_t<Function>, CustomFunction> ||
+         std::same_as<std::remove_cvref_t<Function>, SavingFunction>) &&
+    std::same_as<std::remove_cvref_t<Inputs>, std::vector<Tensor>> std::vector<Tensor> apply(Function&& function,
+                                                                                             Inputs&& inputs) {
+  return apply(static_cast<const std::remove_cvref_t<Function>&>(function), std::span<const Tensor>(inputs));
 }
 /// For a function of one tensor that gives one.
 Tensor apply(const CustomFunction& function, const Tensor& input);
+
+/// What a function keeps from its forward pass for its backward pass.
+class FunctionContext {
+ public:
+  /// Inputs, results or anything computed on the way. Second derivatives go through inputs and results.
+  void save_for_backward(std::vector<Tensor> tensors) { saved_ = std::move(tensors); }
+  const std::vector<Tensor>& saved_tensors() const { return saved_; }
+
+ private:
+  std::vector<Tensor> saved_;
+};
+
+/// A function with its own gradient rule that sees what forward() saved.
+struct SavingFunction {
+  std::string name;
+  std::function<std::vector<Tensor>(FunctionContext& context, std::span<const Tensor> inputs)> forward;
+  /// From the results' gradients (undefined where none arrived) to the inputs' gradients, which may be undefined.
+  std::function<std::vector<Tensor>(const FunctionContext& context, std::span<const Tensor> grads)> backward;
+};
+Tensor apply(const SavingFunction& function, const Tensor& input);
+
+/// Compares the gradients of f with differences (f(x + eps) - f(x - eps)) / (2 eps) at these inputs, of f64, of which
+/// those that require grad are looked at. Fails with the first that differ by more than atol + rtol * |difference|.
+bool gradcheck(const std::function<Tensor(std::span<const Tensor>)>& f, std::span<const Tensor> inputs,
+               double eps = 1e-6, double atol = 1e-5, double rtol = 1e-3);
+bool gradcheck(const std::function<Tensor(const Tensor&)>& f, const Tensor& input, double eps = 1e-6,
+               double atol = 1e-5, double rtol = 1e-3);
 
 }  // namespace tenon

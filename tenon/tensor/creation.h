@@ -21,6 +21,12 @@ template <typename T>
 Tensor tensor(std::initializer_list<T> values, const Options& options = {});
 template <typename T>
 Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, const Options& options = {});
+template <typename T>
+Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> planes,
+              const Options& options = {});
+template <typename T>
+Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>> blocks,
+              const Options& options = {});
 /// A single number of shape ().
 Tensor scalar(Number value, const Options& options = {});
 
@@ -61,7 +67,7 @@ Generator& default_generator();
 /// Seeds the default generator.
 void manual_seed(uint64_t seed);
 
-Tensor rand(const Dims& shape, const Options& options = {}, Generator* generator = nullptr);   // [0, 1)
+Tensor rand(const Dims& shape, const Options& options = {}, Generator* generator = nullptr);  // [0, 1)
 /// Mean 0, variance 1. Made with each device's own logarithm and cosine: the same seed gives the same numbers on every
 /// device to within 1e-6 (f32) or 4e-15 (f64), times the number where that is above 1.
 Tensor randn(const Dims& shape, const Options& options = {}, Generator* generator = nullptr);
@@ -106,19 +112,58 @@ Tensor tensor(std::initializer_list<T> values, const Options& options) {
   return from_vector(std::vector<Stored>(values.begin(), values.end()), {static_cast<int64_t>(values.size())}, options);
 }
 
+namespace literal {
+
+/// The shape of a nested literal; fails where its lists differ in length.
 template <typename T>
-Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, const Options& options) {
-  const auto columns = rows.size() ? static_cast<int64_t>(rows.begin()->size()) : 0;
+void measure(const T&, Dims&, size_t) {}
+template <typename T>
+void measure(std::initializer_list<T> list, Dims& shape, size_t depth = 0) {
+  const auto size = static_cast<int64_t>(list.size());
+  if (shape.size() == depth) shape.push_back(size);
+  if (shape[depth] != size) base::fail("tensor", "rows of {} and {} elements", shape[depth], size);
+  for (const T& part : list) measure(part, shape, depth + 1);
+}
+
+template <typename T, typename Wide>
+void flatten(const T& number, std::vector<Wide>& into) {
+  into.push_back(number);
+}
+template <typename T, typename Wide>
+void flatten(std::initializer_list<T> list, std::vector<Wide>& into) {
+  for (const T& part : list) flatten(part, into);
+}
+
+/// Numbers as Python's: reals f32, integers i64.
+template <typename T, typename Nested>
+Tensor made(const Nested& lists, size_t rank, const Options& options) {
   using Wide = std::conditional_t<std::is_floating_point_v<T>, double, std::conditional_t<sizeof(T) == 1, T, int64_t>>;
+  Dims shape;
+  measure(lists, shape);
+  shape.resize(rank, 0);  // of a list without lists
   std::vector<Wide> flat;
-  for (const auto& row : rows) {
-    if (static_cast<int64_t>(row.size()) != columns)
-      base::fail("tensor", "rows of {} and {} elements", columns, row.size());
-    flat.insert(flat.end(), row.begin(), row.end());
-  }
+  flatten(lists, flat);
   Options own = options;
   if (!own.dtype && std::is_floating_point_v<T>) own.dtype = DType::f32;
-  return from_vector(flat, {static_cast<int64_t>(rows.size()), columns}, own);
+  return from_vector(flat, shape, own);
+}
+
+}  // namespace literal
+
+template <typename T>
+Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, const Options& options) {
+  return literal::made<T>(rows, 2, options);
+}
+
+template <typename T>
+Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> planes, const Options& options) {
+  return literal::made<T>(planes, 3, options);
+}
+
+template <typename T>
+Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>> blocks,
+              const Options& options) {
+  return literal::made<T>(blocks, 4, options);
 }
 
 }  // namespace tenon

@@ -86,6 +86,22 @@ Tensor sub(const Operand& a, const Operand& b) {
   return tensor_of(ir::sub(values[0], values[1]));
 }
 
+namespace {
+
+// alpha * b in the dtype of the result: integers are not scaled by a real number.
+Operand scaled(std::string_view op, const Operand& a, const Operand& b, Number alpha) {
+  const DType dtype = result_of(a, b);
+  if (alpha.is_real() && !is_float(dtype)) base::fail(op, "alpha must be an integer for {}", name(dtype));
+  if (b.is_tensor()) return mul(b.tensor().to(dtype), alpha);
+  if (is_float(dtype)) return b.number().as_double() * alpha.as_double();
+  return b.number().as_int() * alpha.as_int();
+}
+
+}  // namespace
+
+Tensor add(const Operand& a, const Operand& b, Number alpha) { return add(a, scaled("add", a, b, alpha)); }
+Tensor sub(const Operand& a, const Operand& b, Number alpha) { return sub(a, scaled("sub", a, b, alpha)); }
+
 Tensor mul(const Operand& a, const Operand& b) {
   return binary("mul", result_of(a, b) == DType::boolean ? Op::bit_and : Op::mul, a, b);
 }
@@ -266,29 +282,34 @@ Tensor bitwise_not(const Tensor& x) {
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
   if (condition.dtype() != DType::boolean)
     base::fail("where", "the condition must be bool, got {}", name(condition.dtype()));
-  const Operand choices[] = {a, b};
+  const Operand operands[] = {condition, a, b};
+  const auto choices = std::span(operands).subspan(1);
   const DType dtype = record::result_type(choices);
+  const Device device = record::common_device("where", operands);
   // The condition takes part in broadcasting but not in promotion.
   Dims shape = condition.shape();
   for (const Operand& choice : choices) {
-    if (!choice.is_tensor()) continue;
-    record::require_same_device("where", condition, choice.tensor());
-    shape = record::broadcast("where", shape, choice.tensor().shape());
+    if (choice.is_tensor()) shape = record::broadcast("where", shape, choice.tensor().shape());
   }
-  const auto prepared = [&](const Operand& choice) {
-    if (choice.is_tensor()) return record::expanded("where", ir::cast(record::in(choice.tensor()), dtype), shape);
-    return value_of(full(shape, choice.number(), Options(dtype, condition.device())));
+  const auto prepared = [&](const Operand& choice, DType type) {
+    return record::expanded("where", record::brought("where", choice, type, device), shape);
   };
-  return tensor_of(ir::where(record::expanded("where", value_of(condition), shape), prepared(a), prepared(b)));
+  return tensor_of(ir::where(prepared(condition, DType::boolean), prepared(a, dtype), prepared(b, dtype)));
 }
 
-Tensor masked_fill(const Tensor& x, const Tensor& mask, Number value) {
+Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
   if (mask.dtype() != DType::boolean) base::fail("masked_fill", "the mask must be bool, got {}", name(mask.dtype()));
+  if (value.is_tensor() && value.tensor().dim() != 0) {
+    base::fail("masked_fill", "the value must be a single number, got shape {}", ir::to_string(value.tensor().shape()));
+  }
   record::require_same_device("masked_fill", x, mask);
   const Dims shape = record::broadcast("masked_fill", x.shape(), mask.shape());
-  const Tensor filling = full(shape, value, Options(x.dtype(), x.device()));
-  return tensor_of(ir::where(record::expanded("masked_fill", value_of(mask), shape), value_of(filling),
-                             record::expanded("masked_fill", record::in(x), shape)));
+  const Operand operands[] = {x, value};
+  const Device device = record::common_device("masked_fill", operands);
+  const auto prepared = [&](const Operand& operand, DType dtype) {
+    return record::expanded("masked_fill", record::brought("masked_fill", operand, dtype, device), shape);
+  };
+  return tensor_of(ir::where(prepared(mask, DType::boolean), prepared(value, x.dtype()), prepared(x, x.dtype())));
 }
 
 // ---- mathematics ----
@@ -375,6 +396,8 @@ Tensor round(const Tensor& x) {
   return where(eq(nearest, 0), mul(x, 0), nearest);  // zero has the sign of x
 }
 
+Tensor frac(const Tensor& x) { return sub(x, trunc(x)); }
+
 Tensor isnan(const Tensor& x) { return ne(x, x); }
 Tensor isinf(const Tensor& x) {
   if (!is_float(x.dtype())) return full(x.shape(), false, Options(DType::boolean, x.device()));
@@ -406,11 +429,21 @@ Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf, std
   return where(isnan(x), nan, finite);
 }
 
-Tensor clamp(const Tensor& x, std::optional<Number> min, std::optional<Number> max) {
+namespace {
+
+// At a bound that is a number the result is flat; a tensor shares the gradient there evenly: both as in PyTorch.
+Tensor bounded(const Tensor& x, const Operand& bound, bool from_below) {
+  if (!bound.is_tensor()) return where(from_below ? le(x, bound) : ge(x, bound), bound, x);
+  return from_below ? maximum(x, bound) : minimum(x, bound);
+}
+
+}  // namespace
+
+Tensor clamp(const Tensor& x, std::optional<Operand> min, std::optional<Operand> max) {
   if (!min && !max) base::fail("clamp", "takes min, max or both");
-  Tensor result = x;  // at a bound it is the bound: flat, as in PyTorch
-  if (min) result = where(le(result, *min), *min, result);
-  if (max) result = where(ge(result, *max), *max, result);
+  Tensor result = x;
+  if (min) result = bounded(result, *min, true);
+  if (max) result = bounded(result, *max, false);
   return result;
 }
 

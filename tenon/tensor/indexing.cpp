@@ -1,6 +1,11 @@
-// Picking and adding by index.
+// Picking, adding and writing by index along a dim.
+//
+// Devices add by index and do not write by it: where several sources go to one place, which of them wins would depend
+// on the device. Here the last one does: a stable sort of the index brings sources of one place together, and the
+// number of the last one is what is added.
 
 #include "tenon/tensor/access.h"
+#include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/trace.h"
@@ -85,6 +90,265 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
   return tensor_of(ir::reshape(ir::scatter_add(base, flat, ir::reshape(used, {index.numel()}), 0), x.shape()));
 }
 
+namespace {
+
+// All of an index as one vector of positions in x laid flat.
+Tensor flat_places(const Tensor& x, const Tensor& index, size_t axis) {
+  return tensor_of(ir::reshape(ir::cast(flat_index(x, index, axis), DType::i64), {index.numel()}));
+}
+
+struct Runs {
+  Tensor places, order;  // sorted, and where each came from
+  Tensor is_last;        // of those with the same place
+};
+Runs runs_of(const Tensor& places) {
+  const int64_t n = places.numel();
+  const auto [sorted, order] = sort(places, 0);
+  const Tensor next = cat({sorted.narrow(0, 1, n - 1), full({1}, -1, Options(DType::i64, places.device()))});
+  return {sorted, order, ne(sorted, next)};
+}
+
+// For each of `size` places what the last of its run says, and whether there is a run at all. `numbers`: 0 .. n - 1.
+struct Winners {
+  Tensor exist, number;
+};
+Winners winners(const Runs& runs, const Tensor& numbers, int64_t size) {
+  const int64_t n = runs.places.numel();
+  const Tensor none = zeros({size}, Options(DType::i64, runs.places.device()));
+  const Tensor found = scatter_add(none, 0, runs.places, where(runs.is_last, add(numbers, 1), 0));
+  Tensor number = clamp(sub(found, 1), 0, n - 1);
+  set_known_range(number, 0, n - 1, false);
+  return {gt(found, 0), number};
+}
+
+// Whether each of `size` places is named.
+Tensor named(const Tensor& places, int64_t size) {
+  const Options options(DType::i64, places.device());
+  return gt(scatter_add(zeros({size}, options), 0, places, ones({places.numel()}, options)), 0);
+}
+
+Dims along(const Tensor& x, size_t axis) {
+  Dims shape(x.shape().size(), 1);
+  shape[axis] = x.shape()[axis];
+  return shape;
+}
+
+void require_same_dtype(std::string_view op, const Tensor& x, const Tensor& source) {
+  record::require_same_device(op, x, source);
+  if (source.dtype() != x.dtype()) base::fail(op, "dtypes {} and {} differ", name(x.dtype()), name(source.dtype()));
+}
+
+// What scatter and its like are asked for, checked, with everything laid flat.
+struct Scattering {
+  Tensor x, places, source;
+};
+Scattering scattering(std::string_view op, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
+  require_index(op, x, index);
+  require_same_dtype(op, x, source);
+  const size_t axis = record::axis(op, dim, x.shape().size());
+  require_index_fits(op, x, index, axis);
+  bool fits = source.dim() == index.dim();
+  for (size_t i = 0; fits && i < index.shape().size(); ++i) fits = index.shape()[i] <= source.shape()[i];
+  if (!fits) {
+    base::fail(op, "an index of shape {} needs more than a source of {}", ir::to_string(index.shape()),
+               ir::to_string(source.shape()));
+  }
+  record::require_range(op, index, dim, x.shape()[axis]);
+  const size_t rank = x.shape().size();
+  const ir::Value used = ir::shrink(record::in(source), Dims(rank, 0), index.shape(), Dims(rank, 1));
+  return {tensor_of(ir::reshape(record::in(x), {x.numel()})), flat_places(x, index, axis),
+          tensor_of(ir::reshape(used, {index.numel()}))};
+}
+
+// What a 0-d tensor is to ops along a dim: a vector of one.
+Tensor at_least_vector(const Tensor& x) { return x.dim() == 0 ? x.reshape({1}) : x; }
+
+// index_add and its like: the index is a vector, and the source has a slice for each of its elements.
+struct Slices {
+  Tensor x, index, source;
+  size_t axis;
+};
+Slices slices(std::string_view op, const Tensor& given, int64_t dim, const Tensor& index, const Tensor& source) {
+  require_index(op, given, index);
+  if (index.dim() > 1) base::fail(op, "the index must be a vector, got shape {}", ir::to_string(index.shape()));
+  const Tensor x = at_least_vector(given);
+  const size_t axis = record::axis(op, dim, x.shape().size());
+  record::require_range(op, index, dim, x.shape()[axis]);
+  Slices made{x, at_least_vector(index).to(DType::i64), source, axis};
+  if (!source.defined()) return made;
+  require_same_dtype(op, x, source);
+  made.source = at_least_vector(source);
+  Dims wanted = x.shape();
+  wanted[axis] = index.numel();
+  if (made.source.shape() != wanted) {
+    base::fail(op, "{} indices along dim {} of {} take a source of {}, got {}", index.numel(), dim,
+               ir::to_string(x.shape()), ir::to_string(wanted), ir::to_string(made.source.shape()));
+  }
+  return made;
+}
+
+}  // namespace
+
+Tensor scatter(const Tensor& given, int64_t dim, const Tensor& given_index, const Operand& source) {
+  const Tensor x = at_least_vector(given), index = at_least_vector(given_index);
+  const bool is_number = !source.is_tensor() || (source.tensor().dim() == 0 && given_index.dim() > 0);
+  if (is_number) {
+    require_index("scatter", x, index);
+    const size_t axis = record::axis("scatter", dim, x.shape().size());
+    require_index_fits("scatter", x, index, axis);
+    record::require_range("scatter", index, dim, x.shape()[axis]);
+    if (index.numel() == 0) return given.clone();
+    const Tensor hit = named(flat_places(x, index, axis), x.numel()).reshape(x.shape());
+    return masked_fill(x, hit, source).reshape(given.shape());
+  }
+  const auto [flat, places, values] = scattering("scatter", x, dim, index, at_least_vector(source.tensor()));
+  if (values.numel() == 0) return given.clone();
+  const Runs runs = runs_of(places);
+  const Winners last = winners(runs, runs.order, x.numel());
+  return where(last.exist, index_select(values, 0, last.number), flat).reshape(given.shape());
+}
+
+namespace {
+
+// The product of each run, at its last element: neighbours 1, 2, 4, ... apart are multiplied if they have one place.
+Tensor run_products(const Runs& runs, const Tensor& values) {
+  const int64_t n = values.numel();
+  Tensor product = values;
+  for (int64_t apart = 1; apart < n; apart *= 2) {
+    const Tensor same = eq(pad(runs.places, {apart, -apart}, -1), runs.places);
+    product = mul(product, where(same, pad(product, {apart, -apart}, 1), 1));
+  }
+  return product;
+}
+
+// The largest source of each place, NaN above all: sorted by value, the last one of a place is its largest.
+Tensor largest_sources(const Tensor& x, const Tensor& places, const Tensor& source, bool include_self) {
+  const Tensor by_value = argsort(source, 0), ordered = index_select(source, 0, by_value);
+  const Runs runs = runs_of(index_select(places, 0, by_value));
+  const Winners largest = winners(runs, runs.order, x.numel());
+  const Tensor found = index_select(ordered, 0, largest.number);
+  return where(largest.exist, include_self ? maximum(x, found) : found, x);
+}
+
+// Of several that are the largest, each has an even part of the gradient.
+Tensor scatter_largest(const Tensor& x, const Tensor& places, const Tensor& source, bool include_self) {
+  const auto largest = [include_self](std::span<const Tensor> in) {
+    return std::vector{largest_sources(in[0], in[1], in[2], include_self)};
+  };
+  const auto shares = [include_self, largest](std::span<const Tensor> in, std::span<const Tensor> grads) {
+    const Tensor &self = in[0], &at = in[1], &from = in[2];
+    const Tensor result = largest(in)[0].detach();
+    Tensor self_counts = eq(self, result);
+    if (!include_self) self_counts = logical_and(self_counts, logical_not(named(at, self.numel())));
+    const Tensor is_self = self_counts.to(self.dtype());
+    const Tensor is_source = eq(from, index_select(result, 0, at)).to(self.dtype());
+    const Tensor each = div(grads[0], scatter_add(is_self, 0, at, is_source));
+    return std::vector{mul(is_self, each), Tensor(), mul(is_source, index_select(each, 0, at))};
+  };
+  const CustomFunction function{"scatter_reduce", largest, shares};
+  return apply(function, std::vector{x, places, source})[0];
+}
+
+Tensor backwards(const Tensor& x) { return is_float(x.dtype()) ? neg(x) : bitwise_not(x); }
+
+}  // namespace
+
+Tensor scatter_reduce(const Tensor& given, int64_t dim, const Tensor& index, const Tensor& source,
+                      std::string_view reduce, bool include_self) {
+  const Tensor whole = at_least_vector(given);
+  if (reduce != "sum" && reduce != "prod" && reduce != "mean" && reduce != "amax" && reduce != "amin") {
+    base::fail("scatter_reduce", "reduce is \"sum\", \"prod\", \"mean\", \"amax\" or \"amin\", not \"{}\"", reduce);
+  }
+  if (whole.dtype() == DType::boolean) base::fail("scatter_reduce", "is not defined on bool");
+  const auto [x, places, values] =
+      scattering("scatter_reduce", whole, dim, at_least_vector(index), at_least_vector(source));
+  if (values.numel() == 0) return given.clone();
+  Tensor made;
+  if (reduce == "amax") {
+    made = scatter_largest(x, places, values, include_self);
+  } else if (reduce == "amin") {
+    made = backwards(scatter_largest(backwards(x), places, backwards(values), include_self));
+  } else if (reduce == "prod") {
+    const Runs runs = runs_of(places);
+    const Tensor products = run_products(runs, index_select(values, 0, runs.order));
+    const Winners last = winners(runs, arange(places.numel(), Options(DType::i64, x.device())), x.numel());
+    const Tensor found = index_select(products, 0, last.number);
+    made = where(last.exist, include_self ? mul(x, found) : found, x);
+  } else {
+    const Tensor start = include_self ? x : where(named(places, x.numel()), 0, x);
+    made = scatter_add(start, 0, places, values);
+    if (reduce == "mean") {
+      const Tensor sources = scatter_add(zeros_like(x), 0, places, ones_like(values));
+      const Tensor count = include_self ? add(sources, 1) : maximum(sources, 1);
+      made = is_float(x.dtype()) ? div(made, count) : floor_divide(made, count);
+    }
+  }
+  return made.reshape(given.shape());
+}
+
+Tensor index_add(const Tensor& given, int64_t dim, const Tensor& index, const Tensor& source, Number alpha) {
+  const auto [x, places, values, axis] = slices("index_add", given, dim, index, source);
+  if (x.dtype() == DType::boolean) base::fail("index_add", "is not defined on bool");
+  const bool is_one = !alpha.is_real() && alpha.as_int() == 1;
+  if (alpha.is_real() && !is_float(x.dtype()))
+    base::fail("index_add", "alpha must be an integer for {}", name(x.dtype()));
+  const Tensor scaled = is_one ? values : mul(values, alpha);
+  if (values.numel() == 0) return given.clone();
+  return tensor_of(
+      ir::reshape(ir::scatter_add(record::in(x), value_of(places), record::in(scaled), axis), given.shape()));
+}
+
+Tensor index_copy(const Tensor& given, int64_t dim, const Tensor& index, const Tensor& source) {
+  const auto [x, places, values, axis] = slices("index_copy", given, dim, index, source);
+  if (values.numel() == 0) return given.clone();
+  const auto at = static_cast<int64_t>(axis);
+  const Runs runs = runs_of(places);
+  const Winners last = winners(runs, runs.order, x.size(at));
+  return where(last.exist.reshape(along(x, axis)), index_select(values, at, last.number), x).reshape(given.shape());
+}
+
+Tensor index_fill(const Tensor& given, int64_t dim, const Tensor& index, const Operand& value) {
+  const auto [x, places, none, axis] = slices("index_fill", given, dim, index, Tensor());
+  if (places.numel() == 0) return given.clone();
+  const Tensor hit = named(places, x.size(static_cast<int64_t>(axis))).reshape(along(x, axis));
+  return masked_fill(x, hit, value).reshape(given.shape());
+}
+
+Tensor take(const Tensor& x, const Tensor& index) {
+  require_index("take", x, index);
+  return tensor_of(value_of(x.reshape({x.numel()}).index({index})));
+}
+
+Tensor take_along_dim(const Tensor& x, const Tensor& index, int64_t dim) {
+  if (x.dim() != index.dim())
+    base::fail("take_along_dim", "an index of shape {} does not fit {}: the ranks differ", ir::to_string(index.shape()),
+               ir::to_string(x.shape()));
+  const size_t axis = record::axis("take_along_dim", dim, x.shape().size());
+  Dims one_x = x.shape(), one_index = index.shape();
+  one_x[axis] = one_index[axis] = 1;
+  Dims wide_x = record::broadcast("take_along_dim", one_x, one_index), wide_index = wide_x;
+  wide_x[axis] = x.shape()[axis];
+  wide_index[axis] = index.shape()[axis];
+  return gather(x.expand(wide_x), dim, index.expand(wide_index));
+}
+
+Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source) {
+  if (mask.dtype() != DType::boolean) base::fail("masked_scatter", "the mask must be bool, got {}", name(mask.dtype()));
+  record::require_same_device("masked_scatter", x, mask);
+  require_same_dtype("masked_scatter", x, source);
+  const Dims shape = record::broadcast("masked_scatter", x.shape(), mask.shape());
+  const Tensor chosen = mask.expand(shape).flatten(), whole = x.expand(shape);
+  if (mask.is_evaluated() && !Trace::current()) {
+    const int64_t wanted = sum(chosen).item<int64_t>();
+    if (wanted > source.numel())
+      base::fail("masked_scatter", "the mask takes {} elements, the source has {}", wanted, source.numel());
+  }
+  if (source.numel() == 0 || chosen.numel() == 0) return whole.clone();
+  const Tensor number = where(chosen, sub(cumsum(chosen, 0), 1), 0);
+  const Tensor values = index_select(source.flatten(), 0, number);
+  return where(chosen.reshape(shape), values.reshape(shape), whole);
+}
+
 Tensor one_hot(const Tensor& index, int64_t classes) {
   if (!is_integer(index.dtype())) base::fail("one_hot", "takes integers, got {}", name(index.dtype()));
   if (classes <= 0) base::fail("one_hot", "the number of classes must be positive, got {}", classes);
@@ -94,7 +358,7 @@ Tensor one_hot(const Tensor& index, int64_t classes) {
   record::require_range("one_hot", index, -1, classes);
   const Tensor numbers = arange(classes, Options(DType::i64, index.device()));
   // An index still to be computed is looked up, so that the device finds one that is out of range.
-  const bool known = index.is_evaluated() || index.dtype() == DType::u8;
+  const bool known = (index.is_evaluated() && !Trace::current()) || index.dtype() == DType::u8;
   const Tensor found = known ? index : tensor_of(ir::gather(value_of(numbers), value_of(index), 0));
   return eq(found.to(DType::i64).unsqueeze(-1), numbers).to(DType::i64);
 }

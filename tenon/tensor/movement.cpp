@@ -145,7 +145,7 @@ Tensor expand(const Tensor& x, const Dims& shape) {
 
 Tensor broadcast_to(const Tensor& x, const Dims& shape) { return expand(x, shape); }
 
-Tensor flip(const Tensor& x, const Dims& dims) {
+Tensor flip(const Tensor& x, const Axes& dims) {
   const Dims axes = dims.empty() ? Dims() : record::axes("flip", dims, x.shape().size());
   return tensor_of(ir::flip(record::in(x), axes));
 }
@@ -216,88 +216,6 @@ Tensor Tensor::select(int64_t dim, int64_t position) const {
   without.erase(without.begin() + axis);
   moves.push_back({Op::reshape, ir::ShapeAttrs{without}});
   return viewed(*this, moves);
-}
-
-namespace {
-
-Dims broadcast_shape(const std::vector<Tensor>& positions) {
-  Dims shape;
-  for (const Tensor& p : positions) shape = record::broadcast("index", shape, p.shape());
-  return shape;
-}
-
-// x with the axes from `at` on, one per tensor of positions, replaced by the points that those name together.
-Tensor picked(const Tensor& x, int64_t at, const std::vector<Tensor>& positions) {
-  const Dims points = broadcast_shape(positions);
-  Tensor flat;
-  int64_t joined = 1;
-  Dims merged(x.shape().begin(), x.shape().begin() + at), shape = merged;
-  for (size_t i = 0; i < positions.size(); ++i) {
-    if (!is_integer(positions[i].dtype()))
-      base::fail("index", "tensors of positions are integers, got {}", name(positions[i].dtype()));
-    const int64_t size = x.shape()[static_cast<size_t>(at) + i];
-    const Tensor p = positions[i].to(DType::i64);
-    const auto range = known_range(positions[i]);
-    if (range && (range->first < -size || range->second >= size))
-      record::require_range("index", where(lt(p, 0), add(p, size), p).eval(), at, size);
-    Tensor from_start = range && range->first >= 0 ? p : where(lt(p, 0), add(p, size), p);
-    joined *= size;
-    // A position outside of its own axis must not slip into a neighbour's: it becomes one so far below 0 that no
-    // position along the other axes brings it back, and that the device refuses.
-    if (positions.size() > 1)
-      from_start = where(logical_and(ge(from_start, 0), lt(from_start, size)), from_start, -joined);
-    flat = flat.defined() ? add(mul(flat, size), from_start) : from_start;
-  }
-  merged.push_back(joined);
-  for (int64_t size : points) shape.push_back(size);
-  for (size_t i = static_cast<size_t>(at) + positions.size(); i < x.shape().size(); ++i) {
-    merged.push_back(x.shape()[i]);
-    shape.push_back(x.shape()[i]);
-  }
-  return index_select(x.reshape(merged), at, expand(flat, points).flatten()).reshape(shape);
-}
-
-}  // namespace
-
-Tensor Tensor::index(std::initializer_list<IndexEntry> entries) const {
-  int64_t consumed = 0, ellipses = 0;
-  for (const IndexEntry& entry : entries) {
-    if (std::holds_alternative<Ellipsis>(entry.index))
-      ++ellipses;
-    else if (!std::holds_alternative<NewAxis>(entry.index))
-      ++consumed;
-  }
-  if (ellipses > 1) base::fail("index", "an index holds at most one Ellipsis");
-  if (consumed > dim()) base::fail("index", "{} indices for a tensor of rank {}", consumed, dim());
-  Tensor result = *this;
-  int64_t at = 0;
-  std::vector<Tensor> positions;  // neighbouring tensors of positions, which pick points together
-  bool picked_before = false;
-  const auto pick = [&] {
-    if (positions.empty()) return;
-    if (picked_before) base::fail("index", "tensors of positions must stand side by side");
-    picked_before = true;
-    result = picked(result, at, positions);
-    at += broadcast_shape(positions).size();
-    positions.clear();
-  };
-  for (const IndexEntry& entry : entries) {
-    if (const auto* tensor = std::get_if<std::shared_ptr<const Tensor>>(&entry.index)) {
-      positions.push_back(**tensor);
-      continue;
-    }
-    pick();
-    if (const auto* position = std::get_if<int64_t>(&entry.index))
-      result = result.select(at, *position);
-    else if (const auto* slice = std::get_if<Slice>(&entry.index))
-      result = sliced(result, static_cast<size_t>(at++), *slice);
-    else if (std::holds_alternative<NewAxis>(entry.index))
-      result = result.unsqueeze(at++);
-    else
-      at += dim() - consumed;
-  }
-  pick();
-  return result;
 }
 
 // ---- joining and cutting ----

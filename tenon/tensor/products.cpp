@@ -78,6 +78,106 @@ Tensor dot(const Tensor& a, const Tensor& b) {
   return matmul(a, b);
 }
 
+namespace {
+
+void require_rank(std::string_view op, const Tensor& a, int64_t rank_a, const Tensor& b, int64_t rank_b,
+                  std::string_view what) {
+  if (a.dim() == rank_a && b.dim() == rank_b) return;
+  base::fail(op, "takes {}, got shapes {} and {}", what, ir::to_string(a.shape()), ir::to_string(b.shape()));
+}
+
+}  // namespace
+
+Tensor mm(const Tensor& a, const Tensor& b) {
+  require_rank("mm", a, 2, b, 2, "two matrices");
+  return matmul(a, b);
+}
+
+Tensor bmm(const Tensor& a, const Tensor& b) {
+  require_rank("bmm", a, 3, b, 3, "two batches of matrices");
+  if (a.size(0) != b.size(0)) base::fail("bmm", "batches of {} and {} matrices differ", a.size(0), b.size(0));
+  return matmul(a, b);
+}
+
+Tensor mv(const Tensor& a, const Tensor& b) {
+  require_rank("mv", a, 2, b, 1, "a matrix and a vector");
+  return matmul(a, b);
+}
+
+Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {
+  require_rank("addmm", a, 2, b, 2, "two matrices");
+  const auto times = [](const Tensor& t, const Number& factor) {
+    return factor.as_double() == 1 ? t : mul(t, factor.is_real() && !is_float(t.dtype()) ? factor.as_int() : factor);
+  };
+  const Tensor product = times(matmul(a, b), alpha);
+  const Tensor added =
+      tensor_of(record::expanded("addmm", record::in(x), product.shape()));   // x may not widen the product
+  return beta.as_double() == 0 ? product : add(times(added, beta), product);  // NaN in x does not count then
+}
+
+Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {
+  if (dims < 0 || dims > a.dim() || dims > b.dim()) {
+    base::fail("tensordot", "{} dims do not fit shapes {} and {}", dims, ir::to_string(a.shape()),
+               ir::to_string(b.shape()));
+  }
+  Dims last, first;
+  for (int64_t i = 0; i < dims; ++i) {
+    last.push_back(a.dim() - dims + i);
+    first.push_back(i);
+  }
+  return tensordot(a, b, last, first);
+}
+
+Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dims& dims_b) {
+  if (dims_a.size() != dims_b.size())
+    base::fail("tensordot", "{} dims of one and {} of the other", dims_a.size(), dims_b.size());
+  Dims order_a, order_b, shape;
+  int64_t inner = 1;
+  std::vector<bool> summed_a(a.shape().size(), false), summed_b(b.shape().size(), false);
+  Dims axes_a, axes_b;
+  for (size_t i = 0; i < dims_a.size(); ++i) {
+    const size_t p = record::axis("tensordot", dims_a[i], a.shape().size()),
+                 q = record::axis("tensordot", dims_b[i], b.shape().size());
+    if (summed_a[p] || summed_b[q]) base::fail("tensordot", "a dim appears more than once");
+    if (a.shape()[p] != b.shape()[q]) {
+      base::fail("tensordot", "shapes {} and {} do not fit: sizes {} and {} of dims {} and {} differ",
+                 ir::to_string(a.shape()), ir::to_string(b.shape()), a.shape()[p], b.shape()[q], p, q);
+    }
+    summed_a[p] = summed_b[q] = true;
+    axes_a.push_back(static_cast<int64_t>(p));
+    axes_b.push_back(static_cast<int64_t>(q));
+    inner *= a.shape()[p];
+  }
+  int64_t rows = 1, columns = 1;
+  for (size_t i = 0; i < a.shape().size(); ++i) {
+    if (summed_a[i]) continue;
+    order_a.push_back(static_cast<int64_t>(i));
+    shape.push_back(a.shape()[i]);
+    rows *= a.shape()[i];
+  }
+  order_b = axes_b;
+  for (size_t i = 0; i < b.shape().size(); ++i) {
+    if (summed_b[i]) continue;
+    order_b.push_back(static_cast<int64_t>(i));
+    shape.push_back(b.shape()[i]);
+    columns *= b.shape()[i];
+  }
+  for (int64_t axis : axes_a) order_a.push_back(axis);
+  const Tensor left = a.permute(order_a).reshape({rows, inner}), right = b.permute(order_b).reshape({inner, columns});
+  return matmul(left, right).reshape(shape);
+}
+
+Tensor cdist(const Tensor& a, const Tensor& b, double p) {
+  record::require_float("cdist", a);
+  record::require_float("cdist", b);
+  if (a.dim() < 2 || b.dim() < 2 || a.size(-1) != b.size(-1)) {
+    base::fail("cdist", "takes (..., P, M) and (..., R, M), got {} and {}", ir::to_string(a.shape()),
+               ir::to_string(b.shape()));
+  }
+  if (!(p >= 0)) base::fail("cdist", "p must not be negative, got {}", p);
+  return norm(sub(a.unsqueeze(-2), b.unsqueeze(-3)), p, -1);
+}
+
 Tensor outer(const Tensor& a, const Tensor& b) {
   if (a.dim() != 1 || b.dim() != 1) {
     base::fail("outer", "takes two vectors, got shapes {} and {}", ir::to_string(a.shape()), ir::to_string(b.shape()));

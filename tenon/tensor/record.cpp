@@ -101,23 +101,43 @@ DType result_type(std::span<const Operand> operands) {
   return *combine(tensors, combine(singles, numbers));
 }
 
-std::vector<ir::Value> unified(std::string_view op, std::span<const Operand> operands, std::optional<DType> dtype) {
-  const Tensor* first = nullptr;
-  Dims shape;
+Device common_device(std::string_view op, std::span<const Operand> operands) {
+  static const Device host("cpu");
+  const auto joins_any = [](const Tensor& x) { return x.dim() == 0 && x.device() == host; };
+  const Tensor* chosen = nullptr;
   for (const Operand& operand : operands) {
     if (!operand.is_tensor()) continue;
-    if (first) require_same_device(op, *first, operand.tensor());
-    shape = first ? broadcast(op, shape, operand.tensor().shape()) : operand.tensor().shape();
-    if (!first) first = &operand.tensor();
+    const Tensor& x = operand.tensor();
+    if (!chosen || (chosen->dim() == 0 && chosen->device() == x.device()))
+      chosen = &x;
+    else if (chosen->device() == x.device() || joins_any(x))
+      continue;
+    else if (joins_any(*chosen))
+      chosen = &x;
+    else
+      require_same_device(op, *chosen, x);
   }
-  if (!first) fail(op, "takes at least one tensor");
+  if (!chosen) fail(op, "takes at least one tensor");
+  return chosen->device();
+}
+
+// From f64, which not every device has, to the wanted dtype before it travels.
+ir::Value brought(std::string_view op, const Operand& operand, DType dtype, Device device) {
+  if (!operand.is_tensor()) return number(op, operand.number(), dtype, device.id);
+  const ir::Value value = ir::cast(in(operand.tensor()), dtype);
+  return operand.tensor().device() == device ? value : ir::copy(value, device.id);
+}
+
+std::vector<ir::Value> unified(std::string_view op, std::span<const Operand> operands, std::optional<DType> dtype) {
+  const Device device = common_device(op, operands);
+  std::optional<Dims> shape;
+  for (const Operand& operand : operands) {
+    if (!operand.is_tensor()) continue;
+    shape = shape ? broadcast(op, *shape, operand.tensor().shape()) : operand.tensor().shape();
+  }
   const DType type = dtype ? *dtype : result_type(operands);
   std::vector<ir::Value> values;
-  for (const Operand& operand : operands) {
-    const ir::Value value = operand.is_tensor() ? ir::cast(in(operand.tensor()), type)
-                                                : number(op, operand.number(), type, first->device().id);
-    values.push_back(expanded(op, value, shape));
-  }
+  for (const Operand& operand : operands) values.push_back(expanded(op, brought(op, operand, type, device), *shape));
   return values;
 }
 
@@ -156,6 +176,12 @@ std::vector<int64_t> suspects(const Tensor& index, int64_t size) {
   if (range && range->first >= 0 && range->second < size) return {};
   if (Trace::current()) return {};  // what a captured function is given changes from call to call
   return index.is_evaluated() ? index.detach().to_vector<int64_t>() : std::vector<int64_t>();
+}
+
+void require_known_values(std::string_view op, std::string_view what) {
+  if (!Trace::current()) return;
+  fail(op, "the shape of what {} gives depends on values, which a captured function does not have; do it outside",
+       what);
 }
 
 void require_range(std::string_view op, const Tensor& index, int64_t dim, int64_t size) {

@@ -25,6 +25,10 @@ ir::Value expanded(std::string_view op, const ir::Value& x, const Dims& shape);
 
 /// The dtype PyTorch gives an op on these: tensors decide before 0-d tensors, those before numbers.
 DType result_type(std::span<const Operand> operands);
+/// The device an op on these runs on. A single number on the cpu joins tensors of any device, as in PyTorch.
+Device common_device(std::string_view op, std::span<const Operand> operands);
+/// The operand's value in this dtype on this device.
+ir::Value brought(std::string_view op, const Operand& operand, DType dtype, Device device);
 /// Operands on one device, in one shape and dtype (result_type unless given).
 std::vector<ir::Value> unified(std::string_view op, std::span<const Operand> operands, std::optional<DType> dtype = {});
 /// f32 for integers and bool; the dtype itself for floats.
@@ -44,6 +48,9 @@ std::vector<int64_t> suspects(const Tensor& index, int64_t size);
 /// Fails when an index that exists already lies outside of 0..size-1. One still to be computed is checked on the
 /// device.
 void require_range(std::string_view op, const Tensor& index, int64_t dim, int64_t size);
+
+/// Fails inside a captured function: `what` has a shape that depends on values.
+void require_known_values(std::string_view op, std::string_view what);
 
 /// Computes f in f32 where x is f16 or bf16 and rounds the result once, as PyTorch's kernels do.
 template <typename F>

@@ -93,19 +93,19 @@ std::pair<Tensor, Tensor> extreme_along(std::string_view op, const Tensor& x, in
 
 }  // namespace
 
-Tensor sum(const Tensor& given, const Dims& dims, bool keepdim) {
+Tensor sum(const Tensor& given, const Axes& dims, bool keepdim) {
   const Tensor x = autocast_wide(given);
   const Dims axes = record::axes("sum", dims, x.shape().size());
   return tensor_of(reduced(Op::sum, ir::cast(record::in(x), total_type(x.dtype())), axes, keepdim));
 }
 
-Tensor prod(const Tensor& given, const Dims& dims, bool keepdim) {
+Tensor prod(const Tensor& given, const Axes& dims, bool keepdim) {
   const Tensor x = autocast_wide(given);
   const Dims axes = record::axes("prod", dims, x.shape().size());
   return tensor_of(reduced(Op::prod, ir::cast(record::in(x), total_type(x.dtype())), axes, keepdim));
 }
 
-Tensor mean(const Tensor& given, const Dims& dims, bool keepdim) {
+Tensor mean(const Tensor& given, const Axes& dims, bool keepdim) {
   const Tensor x = autocast_wide(given);
   record::require_float("mean", x);
   const Dims axes = record::axes("mean", dims, x.shape().size());
@@ -113,13 +113,13 @@ Tensor mean(const Tensor& given, const Dims& dims, bool keepdim) {
   return in_wide(x, [&](const Tensor& w) { return div(sum(w, axes, keepdim), n); });
 }
 
-Tensor amax(const Tensor& x, const Dims& dims, bool keepdim) {
+Tensor amax(const Tensor& x, const Axes& dims, bool keepdim) {
   const Dims axes = record::axes("amax", dims, x.shape().size());
   require_elements("amax", x, axes);
   return tensor_of(reduced(Op::max, record::in(x), axes, keepdim));
 }
 
-Tensor amin(const Tensor& x, const Dims& dims, bool keepdim) {
+Tensor amin(const Tensor& x, const Axes& dims, bool keepdim) {
   const Dims axes = record::axes("amin", dims, x.shape().size());
   require_elements("amin", x, axes);
   return tensor_of(reversed(reduced(Op::max, reversed(record::in(x)), axes, keepdim)));
@@ -139,7 +139,7 @@ Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
   return arg_extreme("argmin", x, dim, keepdim, false);
 }
 
-Tensor var(const Tensor& given, const Dims& dims, double correction, bool keepdim) {
+Tensor var(const Tensor& given, const Axes& dims, double correction, bool keepdim) {
   const Tensor x = autocast_wide(given);
   record::require_float("var", x);
   const Dims axes = record::axes("var", dims, x.shape().size());
@@ -150,7 +150,7 @@ Tensor var(const Tensor& given, const Dims& dims, double correction, bool keepdi
   });
 }
 
-Tensor std(const Tensor& given, const Dims& dims, double correction, bool keepdim) {
+Tensor std(const Tensor& given, const Axes& dims, double correction, bool keepdim) {
   const Tensor x = autocast_wide(given);
   record::require_float("std", x);
   return in_wide(x, [&](const Tensor& w) {
@@ -160,16 +160,16 @@ Tensor std(const Tensor& given, const Dims& dims, double correction, bool keepdi
   });
 }
 
-Tensor any(const Tensor& x, const Dims& dims, bool keepdim) {
+Tensor any(const Tensor& x, const Axes& dims, bool keepdim) {
   const Dims axes = record::axes("any", dims, x.shape().size());
   const Tensor truth = x.dtype() == DType::boolean ? x : ne(x, 0);
   // A sum instead of a maximum: it has an identity, so empty dims give false.
   return ne(sum(truth, axes, keepdim), 0);
 }
 
-Tensor all(const Tensor& x, const Dims& dims, bool keepdim) { return logical_not(any(logical_not(x), dims, keepdim)); }
+Tensor all(const Tensor& x, const Axes& dims, bool keepdim) { return logical_not(any(logical_not(x), dims, keepdim)); }
 
-Tensor norm(const Tensor& given, double p, const Dims& dims, bool keepdim) {
+Tensor norm(const Tensor& given, double p, const Axes& dims, bool keepdim) {
   const Tensor x = autocast_wide(given);
   record::require_float("norm", x);
   const Dims axes = record::axes("norm", dims, x.shape().size());
@@ -190,7 +190,7 @@ Tensor norm(const Tensor& given, double p, const Dims& dims, bool keepdim) {
   });
 }
 
-Tensor logsumexp(const Tensor& given, const Dims& dims, bool keepdim) {
+Tensor logsumexp(const Tensor& given, const Axes& dims, bool keepdim) {
   const Tensor x = autocast_wide(given);
   record::require_float("logsumexp", x);
   const Dims axes = record::axes("logsumexp", dims, x.shape().size());

@@ -45,6 +45,7 @@ void require_defined(const Tensor& tensor) {
 const ir::Value& value_of(const Tensor& tensor) {
   require_defined(tensor);
   const Impl& impl = impl_of(tensor);
+  if (impl->picked) pick_now(*impl);
   if (Trace* trace = Trace::current()) return trace->value_of(impl);
   impl->refresh();
   if (can_settle(impl->value)) impl->value = settled(impl->value);
@@ -56,6 +57,7 @@ int64_t Tensor::size(int64_t dim) const { return shape()[record::axis("size", di
 int64_t Tensor::numel() const { return ir::count(shape()); }
 DType Tensor::dtype() const { return value_of(*this).dtype(); }
 Device Tensor::device() const { return value_of(*this).device(); }
+int64_t Tensor::nbytes() const { return numel() * static_cast<int64_t>(size_of(dtype())); }
 
 std::optional<std::pair<int64_t, int64_t>> known_range(const Tensor& tensor) {
   const Impl& impl = impl_of(tensor);
@@ -99,6 +101,11 @@ Tensor Tensor::to(Device device) const {
   Tensor made = tensor_of(ir::copy(record::in(*this), device.id));
   take_range(made, *this);
   return made;
+}
+
+// f64 is no stop on the way: not every device has it.
+Tensor Tensor::to(Device device, DType dtype) const {
+  return dtype == DType::f64 ? to(device).to(dtype) : to(dtype).to(device);
 }
 
 Tensor Tensor::clone() const {

@@ -13,7 +13,9 @@
 
 #include <fmt/format.h>
 
+#include <concepts>
 #include <cstring>
+#include <functional>
 #include <initializer_list>
 #include <iosfwd>
 #include <memory>
@@ -31,6 +33,10 @@
 #include "tenon/tensor/number.h"
 
 namespace tenon {
+
+// The dtypes under PyTorch's names.
+inline constexpr DType float32 = DType::f32, float16 = DType::f16, bfloat16 = DType::bf16, float64 = DType::f64;
+inline constexpr DType int32 = DType::i32, int64 = DType::i64, uint8 = DType::u8, boolean = DType::boolean;
 
 /// Where a tensor lives: "reference", ... Converts from a name.
 struct Device {
@@ -54,6 +60,16 @@ struct Options {
   Options(Device where) : device(where) {}  // NOLINT
 };
 
+/// The dims an op works on: one, several, or none, which means all of them. `sum(x, 1)`, `sum(x, {0, 2})`, `sum(x)`.
+class Axes : public Dims {
+ public:
+  Axes() = default;
+  Axes(std::initializer_list<int64_t> dims) : Dims(dims) {}
+  Axes(const Dims& dims) : Dims(dims) {}  // NOLINT: lists of dims convert
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) Axes(T dim) : Dims{static_cast<int64_t>(dim)} {}  // NOLINT: a dim converts
+};
+
 /// start:stop:step as in Python; negative values count from the end, a negative step runs backwards.
 struct Slice {
   std::optional<int64_t> start, stop;
@@ -65,7 +81,7 @@ struct NewAxis {};
 struct Ellipsis {};
 
 class Tensor;
-/// One entry of an index expression: a position, a Slice, NewAxis, Ellipsis, or a tensor of positions.
+/// One entry of an index expression: a position, a Slice, NewAxis, Ellipsis, a tensor of positions or a bool mask.
 using Index = std::variant<int64_t, Slice, NewAxis, Ellipsis, std::shared_ptr<const Tensor>>;
 
 struct IndexEntry {
@@ -79,7 +95,21 @@ struct IndexEntry {
 };
 
 struct TensorImpl;
+class Generator;
 class Operand;
+
+/// What register_hook() returns: removes the hook again.
+class HookHandle {
+ public:
+  HookHandle() = default;
+  explicit HookHandle(std::shared_ptr<bool> is_on) : is_on_(std::move(is_on)) {}
+  void remove() {
+    if (is_on_) *is_on_ = false;
+  }
+
+ private:
+  std::shared_ptr<bool> is_on_;
+};
 
 class Tensor {
  public:
@@ -90,8 +120,21 @@ class Tensor {
   ~Tensor() = default;
   Tensor& operator=(const Tensor&) & = default;
   Tensor& operator=(Tensor&&) & noexcept = default;
-  /// To a part that has no name of its own, `z[1] = x` or `z.slice(0, 2) = 0`: writes into the memory it shows.
-  Tensor& operator=(const Operand& source) && { return copy_(source); }
+  /// To a part that has no name of its own, `z[1] = x`, `z.slice(0, 2) = 0` or `z[mask] = 0`: writes into z.
+  Tensor& operator=(const Operand& source) &&;
+  // In place, as add_ and the others below; of a part without a name they write into what it is a part of.
+  Tensor& operator+=(const Operand& other) &;
+  Tensor& operator-=(const Operand& other) &;
+  Tensor& operator*=(const Operand& other) &;
+  Tensor& operator/=(const Operand& other) &;
+  Tensor& operator%=(const Operand& other) &;
+  Tensor& operator&=(const Operand& other) &;
+  Tensor& operator|=(const Operand& other) &;
+  Tensor& operator^=(const Operand& other) &;
+  Tensor& operator+=(const Operand& other) &&;
+  Tensor& operator-=(const Operand& other) &&;
+  Tensor& operator*=(const Operand& other) &&;
+  Tensor& operator/=(const Operand& other) &&;
 
   bool defined() const { return impl_ != nullptr; }
   const Dims& shape() const;
@@ -100,6 +143,12 @@ class Tensor {
   int64_t numel() const;
   DType dtype() const;
   Device device() const;
+  int64_t nbytes() const;
+  /// How many elements of memory lie between neighbours along each dim.
+  Dims strides() const;
+  int64_t stride(int64_t dim) const;
+  /// Whether the elements lie one behind the other in row-major order.
+  bool is_contiguous() const;
 
   // Reading: computes what is needed, then copies to the host.
   template <typename T>
@@ -107,6 +156,10 @@ class Tensor {
   template <typename T>
   std::vector<T> to_vector() const;
   std::vector<std::byte> to_bytes() const;
+  /// The first element where it lies, computed; strides() say where the others are. For reading, until the tensor is
+  /// written or gone. Fails where the host cannot address the device's memory.
+  template <typename T>
+  const T* data_ptr() const;
   std::string to_string() const;
   /// Starts computing now; reading waits for it.
   Tensor eval() const;
@@ -119,6 +172,11 @@ class Tensor {
   Tensor grad() const;
   void set_grad(const Tensor& gradient);
   void zero_grad();
+  /// Keeps the gradient of a tensor that is no leaf, too: grad() has it after backward().
+  void retain_grad();
+  /// Calls f with the gradient of this tensor in every backward pass; what f returns, if it is defined, takes the
+  /// gradient's place. Of a tensor that is no leaf: before it is used.
+  HookHandle register_hook(std::function<Tensor(const Tensor&)> f);
   /// Adds the gradient of this value (one number unless `gradient` is given) to every leaf below it.
   void backward(const Tensor& gradient = Tensor(), bool retain_graph = false, bool create_graph = false);
   Tensor detach() const;
@@ -129,78 +187,262 @@ class Tensor {
   // Conversion.
   Tensor to(DType dtype) const;
   Tensor to(Device device) const;
+  Tensor to(Device device, DType dtype) const;
   Tensor clone() const;
   Tensor contiguous() const;
 
+  // Methods below that have no comment are the functions of ops.h of the same name.
+
   // Elementwise.
+  Tensor add(const Operand& other) const;
+  Tensor add(const Operand& other, Number alpha) const;
+  Tensor sub(const Operand& other) const;
+  Tensor sub(const Operand& other, Number alpha) const;
+  Tensor mul(const Operand& other) const;
+  Tensor div(const Operand& other) const;
+  Tensor floor_divide(const Operand& other) const;
+  Tensor remainder(const Operand& other) const;
+  Tensor fmod(const Operand& other) const;
+  Tensor pow(const Operand& exponent) const;
+  Tensor maximum(const Operand& other) const;
+  Tensor minimum(const Operand& other) const;
+  Tensor atan2(const Operand& other) const;
+  Tensor hypot(const Operand& other) const;
+  Tensor logaddexp(const Operand& other) const;
+  Tensor lerp(const Operand& end, const Operand& weight) const;
+  Tensor addcmul(const Tensor& a, const Tensor& b, Number value = 1) const;
+  Tensor addcdiv(const Tensor& a, const Tensor& b, Number value = 1) const;
+  Tensor eq(const Operand& other) const;
+  Tensor ne(const Operand& other) const;
+  Tensor lt(const Operand& other) const;
+  Tensor le(const Operand& other) const;
+  Tensor gt(const Operand& other) const;
+  Tensor ge(const Operand& other) const;
+  Tensor logical_and(const Operand& other) const;
+  Tensor logical_or(const Operand& other) const;
+  Tensor logical_xor(const Operand& other) const;
+  Tensor logical_not() const;
+  Tensor bitwise_and(const Operand& other) const;
+  Tensor bitwise_or(const Operand& other) const;
+  Tensor bitwise_xor(const Operand& other) const;
+  Tensor bitwise_not() const;
+  Tensor operator-() const;
+  Tensor operator!() const;
+  Tensor operator~() const;
+  Tensor neg() const;
   Tensor abs() const;
-  Tensor exp() const;
-  Tensor log() const;
+  Tensor sign() const;
   Tensor sqrt() const;
   Tensor rsqrt() const;
   Tensor square() const;
+  Tensor reciprocal() const;
+  Tensor exp() const;
+  Tensor exp2() const;
+  Tensor expm1() const;
+  Tensor log() const;
+  Tensor log2() const;
+  Tensor log10() const;
+  Tensor log1p() const;
   Tensor sin() const;
   Tensor cos() const;
+  Tensor tan() const;
+  Tensor asin() const;
+  Tensor acos() const;
+  Tensor atan() const;
+  Tensor sinh() const;
+  Tensor cosh() const;
   Tensor tanh() const;
+  Tensor asinh() const;
+  Tensor acosh() const;
+  Tensor atanh() const;
+  Tensor erf() const;
+  Tensor erfc() const;
+  Tensor lgamma() const;
+  Tensor digamma() const;
   Tensor sigmoid() const;
+  Tensor floor() const;
+  Tensor ceil() const;
+  Tensor round() const;
+  Tensor trunc() const;
+  Tensor frac() const;
+  Tensor isnan() const;
+  Tensor isinf() const;
+  Tensor isfinite() const;
+  Tensor isclose(const Tensor& other, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false) const;
+  Tensor isin(const Tensor& elements) const;
+  Tensor nan_to_num(double nan = 0, std::optional<double> posinf = {}, std::optional<double> neginf = {}) const;
+  Tensor clamp(std::optional<Operand> min, std::optional<Operand> max) const;
+  Tensor clamp_min(const Operand& min) const;
+  Tensor clamp_max(const Operand& max) const;
+  /// This tensor where the condition holds, else the other.
+  Tensor where(const Tensor& condition, const Operand& other) const;
+  Tensor masked_fill(const Tensor& mask, const Operand& value) const;
   Tensor relu() const;
-  Tensor pow(const Operand& exponent) const;
-  Tensor clamp(std::optional<Number> min, std::optional<Number> max) const;
-  Tensor masked_fill(const Tensor& mask, Number value) const;
-  Tensor operator-() const;
-  Tensor operator!() const;
 
-  // Reductions. Without dims: over all.
-  Tensor sum() const;
-  Tensor sum(const Dims& dims, bool keepdim = false) const;
-  Tensor mean() const;
-  Tensor mean(const Dims& dims, bool keepdim = false) const;
+  // Reductions and scans. Without dims: over all.
+  Tensor sum(const Axes& dims = {}, bool keepdim = false) const;
+  Tensor nansum(const Axes& dims = {}, bool keepdim = false) const;
+  Tensor mean(const Axes& dims = {}, bool keepdim = false) const;
+  Tensor nanmean(const Axes& dims = {}, bool keepdim = false) const;
+  Tensor prod(const Axes& dims = {}, bool keepdim = false) const;
   Tensor max() const;
   Tensor min() const;
-  Tensor amax(const Dims& dims, bool keepdim = false) const;
-  Tensor amin(const Dims& dims, bool keepdim = false) const;
+  std::pair<Tensor, Tensor> max(int64_t dim, bool keepdim = false) const;
+  std::pair<Tensor, Tensor> min(int64_t dim, bool keepdim = false) const;
+  Tensor amax(const Axes& dims = {}, bool keepdim = false) const;
+  Tensor amin(const Axes& dims = {}, bool keepdim = false) const;
   Tensor argmax(std::optional<int64_t> dim = {}, bool keepdim = false) const;
   Tensor argmin(std::optional<int64_t> dim = {}, bool keepdim = false) const;
-  Tensor any() const;
-  Tensor all() const;
+  Tensor var(const Axes& dims = {}, double correction = 1, bool keepdim = false) const;
+  Tensor std(const Axes& dims = {}, double correction = 1, bool keepdim = false) const;
+  Tensor any(const Axes& dims = {}, bool keepdim = false) const;
+  Tensor all(const Axes& dims = {}, bool keepdim = false) const;
+  Tensor count_nonzero(const Axes& dims = {}) const;
+  Tensor norm(double p = 2, const Axes& dims = {}, bool keepdim = false) const;
+  Tensor logsumexp(const Axes& dims, bool keepdim = false) const;
   Tensor softmax(int64_t dim) const;
+  Tensor log_softmax(int64_t dim) const;
+  Tensor cumsum(int64_t dim) const;
+  Tensor cumprod(int64_t dim) const;
+  Tensor diff(int64_t n = 1, int64_t dim = -1) const;
+  Tensor median() const;
+  std::pair<Tensor, Tensor> median(int64_t dim, bool keepdim = false) const;
+  std::pair<Tensor, Tensor> kthvalue(int64_t k, int64_t dim = -1, bool keepdim = false) const;
+  Tensor quantile(const Operand& q, std::optional<int64_t> dim = {}, bool keepdim = false,
+                  std::string_view interpolation = "linear") const;
+  std::pair<Tensor, Tensor> sort(int64_t dim = -1, bool descending = false) const;
+  Tensor argsort(int64_t dim = -1, bool descending = false) const;
+  std::pair<Tensor, Tensor> topk(int64_t k, int64_t dim = -1, bool largest = true) const;
 
   // Views: they share this tensor's memory wherever strides can express them.
   Tensor reshape(const Dims& shape) const;
+  /// As reshape, but fails where it would have to copy.
   Tensor view(const Dims& shape) const;
   Tensor flatten(int64_t first = 0, int64_t last = -1) const;
+  Tensor unflatten(int64_t dim, const Dims& sizes) const;
   Tensor permute(const Dims& dims) const;
   Tensor transpose(int64_t a, int64_t b) const;
+  Tensor movedim(const Axes& from, const Axes& to) const;
   Tensor t() const;
   Tensor expand(const Dims& shape) const;
+  Tensor expand_as(const Tensor& other) const;
   Tensor squeeze() const;
   Tensor squeeze(int64_t dim) const;
   Tensor unsqueeze(int64_t dim) const;
+  Tensor flip(const Axes& dims) const;
+  Tensor diagonal(int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1) const;
+  /// One position along a dim, which disappears.
   Tensor select(int64_t dim, int64_t position) const;
   Tensor slice(int64_t dim, std::optional<int64_t> start = {}, std::optional<int64_t> stop = {},
                int64_t step = 1) const;
   Tensor narrow(int64_t dim, int64_t start, int64_t length) const;
-  Tensor index(std::initializer_list<IndexEntry> entries) const;
+  /// x[2, 1:3, None, ..., positions, mask] in Python is x.index({2, Slice(1, 3), NewAxis(), Ellipsis(), positions,
+  /// mask}). What tensors pick is a copy; assigning to it writes into this tensor all the same.
+  Tensor index(std::initializer_list<IndexEntry> entries) const { return index(std::span(entries)); }
+  Tensor index(std::span<const IndexEntry> entries) const;
   Tensor operator[](int64_t position) const { return select(0, position); }
+  Tensor operator[](const Slice& slice) const { return this->slice(0, slice.start, slice.stop, slice.step); }
+  Tensor operator[](const Tensor& positions_or_mask) const;
   std::vector<Tensor> split(const Dims& sizes, int64_t dim = 0) const;
+  std::vector<Tensor> split(int64_t size, int64_t dim = 0) const;
   std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
+  std::vector<Tensor> unbind(int64_t dim = 0) const;
 
+  // Other arrangements of the elements, and picking among them.
+  Tensor repeat(const Dims& repeats) const;
+  Tensor repeat_interleave(const Operand& repeats, std::optional<int64_t> dim = {}) const;
+  Tensor roll(int64_t shift, int64_t dim) const;
+  Tensor tril(int64_t diagonal = 0) const;
+  Tensor triu(int64_t diagonal = 0) const;
+  Tensor diag(int64_t diagonal = 0) const;
+  Tensor trace() const;
+  Tensor unfold(int64_t dim, int64_t size, int64_t step) const;
+  Tensor gather(int64_t dim, const Tensor& index) const;
+  Tensor take(const Tensor& index) const;
+  Tensor take_along_dim(const Tensor& index, int64_t dim) const;
+  Tensor index_select(int64_t dim, const Tensor& index) const;
+  Tensor index_add(int64_t dim, const Tensor& index, const Tensor& source, Number alpha = 1) const;
+  Tensor index_copy(int64_t dim, const Tensor& index, const Tensor& source) const;
+  Tensor index_fill(int64_t dim, const Tensor& index, const Operand& value) const;
+  Tensor scatter(int64_t dim, const Tensor& index, const Operand& source) const;
+  Tensor scatter_add(int64_t dim, const Tensor& index, const Tensor& source) const;
+  Tensor scatter_reduce(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+                        bool include_self = true) const;
+  Tensor masked_select(const Tensor& mask) const;
+  Tensor masked_scatter(const Tensor& mask, const Tensor& source) const;
+  Tensor nonzero() const;
+  Tensor bincount(const Tensor& weights = Tensor(), int64_t minlength = 0) const;
+
+  // Products.
   Tensor matmul(const Tensor& other) const;
+  Tensor mm(const Tensor& other) const;
+  Tensor bmm(const Tensor& other) const;
+  Tensor mv(const Tensor& vector) const;
+  Tensor dot(const Tensor& other) const;
+  Tensor outer(const Tensor& other) const;
+  Tensor addmm(const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1) const;
 
   // In place: later readers of this tensor and of every view of it see the new value.
   Tensor& copy_(const Operand& source);
   Tensor& fill_(Number value);
   Tensor& zero_();
   Tensor& add_(const Operand& other);
+  Tensor& add_(const Operand& other, Number alpha);
   Tensor& sub_(const Operand& other);
+  Tensor& sub_(const Operand& other, Number alpha);
   Tensor& mul_(const Operand& other);
   Tensor& div_(const Operand& other);
-  Tensor& index_put_(std::initializer_list<IndexEntry> entries, const Operand& source);
+  Tensor& remainder_(const Operand& other);
+  Tensor& fmod_(const Operand& other);
+  Tensor& pow_(const Operand& exponent);
+  Tensor& lerp_(const Operand& end, const Operand& weight);
+  Tensor& addcmul_(const Tensor& a, const Tensor& b, Number value = 1);
+  Tensor& addcdiv_(const Tensor& a, const Tensor& b, Number value = 1);
+  Tensor& neg_();
+  Tensor& abs_();
+  Tensor& sqrt_();
+  Tensor& rsqrt_();
+  Tensor& square_();
+  Tensor& reciprocal_();
+  Tensor& exp_();
+  Tensor& log_();
+  Tensor& sin_();
+  Tensor& cos_();
+  Tensor& tanh_();
+  Tensor& sigmoid_();
+  Tensor& relu_();
+  Tensor& floor_();
+  Tensor& ceil_();
+  Tensor& round_();
+  Tensor& trunc_();
+  Tensor& clamp_(std::optional<Operand> min, std::optional<Operand> max);
+  Tensor& tril_(int64_t diagonal = 0);
+  Tensor& triu_(int64_t diagonal = 0);
+  Tensor& masked_fill_(const Tensor& mask, const Operand& value);
+  Tensor& masked_scatter_(const Tensor& mask, const Tensor& source);
+  Tensor& index_add_(int64_t dim, const Tensor& index, const Tensor& source, Number alpha = 1);
+  Tensor& index_copy_(int64_t dim, const Tensor& index, const Tensor& source);
+  Tensor& index_fill_(int64_t dim, const Tensor& index, const Operand& value);
+  Tensor& scatter_(int64_t dim, const Tensor& index, const Operand& source);
+  Tensor& scatter_add_(int64_t dim, const Tensor& index, const Tensor& source);
+  Tensor& scatter_reduce_(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+                          bool include_self = true);
+  /// x.index(entries) = source; with `accumulate` the source is added, as often as a position is named. Without, the
+  /// last of several sources for one position counts.
+  Tensor& index_put_(std::initializer_list<IndexEntry> entries, const Operand& source, bool accumulate = false) {
+    return index_put_(std::span(entries), source, accumulate);
+  }
+  Tensor& index_put_(std::span<const IndexEntry> entries, const Operand& source, bool accumulate = false);
+  /// Draws new elements.
+  Tensor& uniform_(double from = 0, double to = 1, Generator* generator = nullptr);
+  Tensor& normal_(double mean = 0, double std = 1, Generator* generator = nullptr);
+  Tensor& bernoulli_(double p = 0.5, Generator* generator = nullptr);
 
  private:
   friend struct TensorAccess;  // access.h: for the library itself
 
   Tensor read_as(DType dtype) const;
+  const std::byte* host_address() const;
 
   std::shared_ptr<TensorImpl> impl_;
 };
@@ -224,6 +466,7 @@ class Operand {
 };
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+std::ostream& operator<<(std::ostream& out, DType dtype);
 
 /// Starts computing all of these in one plan; reading them waits for it.
 void eval(std::span<const Tensor> tensors);
@@ -249,6 +492,12 @@ std::vector<T> Tensor::to_vector() const {
 }
 
 template <typename T>
+const T* Tensor::data_ptr() const {
+  if (dtype() != kDTypeOf<T>) base::fail("data_ptr", "the elements are {}, not {}", name(dtype()), name(kDTypeOf<T>));
+  return reinterpret_cast<const T*>(host_address());
+}
+
+template <typename T>
 T Tensor::item() const {
   if (numel() != 1) base::fail("item", "a tensor of shape {} is not a single number", ir::to_string(shape()));
   return to_vector<T>()[0];
@@ -261,5 +510,14 @@ struct fmt::formatter<tenon::Tensor> : fmt::formatter<std::string> {
   template <typename Context>
   auto format(const tenon::Tensor& tensor, Context& context) const {
     return fmt::formatter<std::string>::format(tensor.to_string(), context);
+  }
+};
+
+/// "f32", "bool", ...
+template <>
+struct fmt::formatter<tenon::DType> : fmt::formatter<std::string_view> {
+  template <typename Context>
+  auto format(tenon::DType dtype, Context& context) const {
+    return fmt::formatter<std::string_view>::format(tenon::name(dtype), context);
   }
 };

@@ -6,6 +6,7 @@
 #include "tenon/grad/grad.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
+#include "tenon/tensor/hooks.h"
 #include "tenon/tensor/ops.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/settle.h"
@@ -76,8 +77,58 @@ void accumulate(const std::shared_ptr<Leaf>& leaf, const ir::Value& gradient, bo
 
 }  // namespace
 
+namespace {
+
+// Tensors that are no leaves and keep their gradients; those that are gone make room.
+struct Retaining {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<TensorImpl>> tensors;
+
+  std::vector<std::shared_ptr<TensorImpl>> alive() {
+    std::lock_guard lock(mutex);
+    std::vector<std::shared_ptr<TensorImpl>> found;
+    std::erase_if(tensors, [&](const std::weak_ptr<TensorImpl>& weak) {
+      auto tensor = weak.lock();
+      if (tensor) found.push_back(tensor);
+      return !tensor;
+    });
+    return found;
+  }
+};
+Retaining& retaining() {
+  static auto* tensors = new Retaining;
+  return *tensors;
+}
+
+// The value whose gradient a tensor keeps: what the hooks have made of it.
+ir::Value behind_hooks(const std::shared_ptr<TensorImpl>& tensor) {
+  const ir::Value value = value_of(tensor_of(tensor));
+  return tensor->hook_rule && value.node->op() == ir::Op::custom ? value.node->input(1) : value;
+}
+
+void retain(const std::shared_ptr<TensorImpl>& tensor, const ir::Value& gradient) {
+  std::lock_guard lock(retaining().mutex);
+  NoGrad accumulating;
+  *tensor->retained = tensor->retained->defined() ? add(*tensor->retained, tensor_of(gradient)) : tensor_of(gradient);
+}
+
+}  // namespace
+
+void Tensor::retain_grad() {
+  if (!requires_grad()) fail("retain_grad", "this tensor does not require grad");
+  if (impl_->leaf || impl_->retained) return;
+  if (Trace::current()) fail("retain_grad", "a captured function keeps no graph; use grad() inside it");
+  impl_->retained = std::make_shared<Tensor>();
+  std::lock_guard lock(retaining().mutex);
+  retaining().tensors.push_back(impl_);
+}
+
 Tensor Tensor::grad() const {
   require_defined(*this);
+  if (impl_->retained) {
+    std::lock_guard lock(retaining().mutex);
+    return *impl_->retained;
+  }
   return impl_->leaf ? grad_of(impl_->leaf) : Tensor();
 }
 
@@ -116,11 +167,18 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_gra
   }
   const ir::Value root = value_of(*this);
   const ir::Value seed = gradient.defined() ? ir::cast(record::in(gradient), dtype()) : ir::full_like(root, 1);
-  const std::vector<ir::Value> leaves = autodiff::params_below({&root, 1});
-  const std::vector<ir::Value> grads = autodiff::gradients({&root, 1}, {&seed, 1}, leaves);
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    const auto leaf = leaf_of(leaves[i]);
-    if (leaf && grads[i]) accumulate(leaf, create_graph ? grads[i] : ir::detach(grads[i]), create_graph);
+  std::vector<ir::Value> wanted = autodiff::params_below({&root, 1});
+  const size_t leaves = wanted.size();
+  const auto retained = Trace::current() ? std::vector<std::shared_ptr<TensorImpl>>() : retaining().alive();
+  for (const auto& tensor : retained) wanted.push_back(behind_hooks(tensor));
+  const std::vector<ir::Value> grads = autodiff::gradients({&root, 1}, {&seed, 1}, wanted);
+  const auto kept = [&](const ir::Value& value) { return create_graph ? value : ir::detach(value); };
+  for (size_t i = 0; i < leaves; ++i) {
+    const auto leaf = leaf_of(wanted[i]);
+    if (leaf && grads[i]) accumulate(leaf, kept(leaf->hooks ? leaf->hooks->applied(grads[i]) : grads[i]), create_graph);
+  }
+  for (size_t i = leaves; i < wanted.size(); ++i) {
+    if (grads[i]) retain(retained[i - leaves], kept(grads[i]));
   }
   if (retain_graph || create_graph || is_param(root)) return;
   if (const Trace* trace = Trace::current(); trace && (trace->is_outside(*impl_) || impl_->root)) return;

@@ -13,14 +13,21 @@
 
 namespace tenon {
 
+struct Picked;  // index.cpp: where a tensor was picked from
+struct Hooks;   // hooks.h: what is done with gradients that arrive at a tensor
+
 // A differentiable leaf and what it has collected.
 struct Leaf : ir::Param {
   std::mutex mutex;
   Tensor grad;  // undefined until a backward pass reaches it
+  std::shared_ptr<Hooks> hooks;
 };
 
 /// Guards the lists of views.
 std::mutex& views_mutex();
+
+/// The value with the hooks on the way of its gradient.
+ir::Value hooked(const ir::Value& value, const std::shared_ptr<const ir::CustomRule>& rule);
 
 struct TensorImpl {
   ir::Value value;                       // of a view: none until somebody asks
@@ -34,13 +41,17 @@ struct TensorImpl {
   bool detached = false;                 // of a view: cut from the root's history
   bool history_released = false;         // backward() has used the graph up
   std::optional<std::pair<int64_t, int64_t>> range;
-  bool range_is_exact = false;                   // both bounds are among the elements
-  uint64_t trace = 0;                            // the trace in which it was made, if any
-  uint32_t recordings = 0;                       // references of recordings, which look whether anybody else has one
-  std::vector<std::weak_ptr<TensorImpl>> views;  // of a root
-  std::shared_ptr<Tensor> shadow;                // of a root: its values in a lower type, see autocast.h
-  uint64_t shadow_distance = 0;                  // between the versions of the two when the shadow was written last
-  bool is_pending = false;                       // of a root: written, and the write is not carried out yet
+  bool range_is_exact = false;                      // both bounds are among the elements
+  uint64_t trace = 0;                               // the trace in which it was made, if any
+  uint32_t recordings = 0;                          // references of recordings, which look whether anybody else has one
+  std::vector<std::weak_ptr<TensorImpl>> views;     // of a root
+  std::shared_ptr<Tensor> shadow;                   // of a root: its values in a lower type, see autocast.h
+  uint64_t shadow_distance = 0;                     // between the versions of the two when the shadow was written last
+  bool is_pending = false;                          // of a root: written, and the write is not carried out yet
+  std::shared_ptr<Picked> picked;                   // set where tensors of positions have picked it
+  std::shared_ptr<Hooks> hooks;                     // of a tensor that is no leaf
+  std::shared_ptr<const ir::CustomRule> hook_rule;  // which calls them
+  std::shared_ptr<Tensor> retained;                 // of a tensor that is no leaf: its gradient, if it keeps it
   uint64_t data_replacements =
       0;  // of a root: how often a tensor that shows it, itself among them, was given other data
 
@@ -80,7 +91,7 @@ struct TensorImpl {
     const bool follows = !detached && !leaf && root_leaf == root->leaf_id();
     ir::Value seen = follows ? of_root : ir::detach(of_root);
     for (const ir::Move& move : moves) seen = ir::move(seen, move);
-    return leaf ? ir::param(seen, leaf) : seen;
+    return leaf ? ir::param(seen, leaf) : hook_rule ? hooked(seen, hook_rule) : seen;
   }
 
   void look_at_root() {
@@ -107,6 +118,9 @@ inline std::vector<ir::Move> path_to(const TensorImpl& view) {
     path.insert(path.begin(), impl->moves.begin(), impl->moves.end());
   return path;
 }
+
+/// Computes which elements masks pick, where that has waited until somebody asks.
+void pick_now(TensorImpl& impl);
 
 /// Whether the shadow of a root holds what the root does.
 bool shadow_is_current(const std::shared_ptr<TensorImpl>& owner);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "tenon/exec/eval.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/view.h"
 #include "tenon/tensor/access.h"
@@ -153,18 +154,66 @@ void Tensor::set_data(const Tensor& data) {
   remember_view(*root_of(impl_), impl_);
 }
 
-// Elements that lie one behind the other, wherever they begin: as in PyTorch, a slice of rows is contiguous.
-Tensor Tensor::contiguous() const {
-  if (!impl_ || !impl_->root) {
-    require_defined(*this);
-    return *this;
+namespace {
+
+// How a tensor shows the memory of its owner; none where it has memory of its own.
+std::optional<ir::View> layout_of(const Tensor& tensor) {
+  require_defined(tensor);
+  const Impl& impl = impl_of(tensor);
+  if (!impl->root) return {};
+  ir::IndexMap map(value_of_root(root_of(impl)).shape());
+  map.apply(path_to(*impl));
+  return map.is_strided() ? std::optional(map.views()[0]) : std::nullopt;
+}
+
+}  // namespace
+
+Dims Tensor::strides() const {
+  const std::optional<ir::View> layout = layout_of(*this);
+  if (!layout) return ir::row_major_strides(shape());
+  Dims strides = layout->strides;
+  // Of a size of 1 it says nothing: what it would be in row-major order.
+  for (size_t i = strides.size(); i-- > 0;) {
+    if (layout->shape[i] == 1) strides[i] = i + 1 < strides.size() ? strides[i + 1] * layout->shape[i + 1] : 1;
   }
-  ir::IndexMap map(value_of_root(root_of(impl_)).shape());
-  map.apply(path_to(*impl_));
-  if (!map.is_strided()) return clone();
-  ir::View from_start = map.views()[0];
-  from_start.offset = 0;
-  return from_start.is_contiguous() ? *this : clone();
+  return strides;
+}
+int64_t Tensor::stride(int64_t dim) const { return strides()[record::axis("stride", dim, shape().size())]; }
+
+// Wherever the first element lies: as in PyTorch, a slice of rows is contiguous.
+bool Tensor::is_contiguous() const {
+  std::optional<ir::View> layout = layout_of(*this);
+  if (!layout) return true;
+  layout->offset = 0;
+  return layout->is_contiguous();
+}
+
+Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
+
+// Of a tensor whose value lies in memory in another order, or as a part of something larger, the value is first laid
+// out by itself.
+const std::byte* Tensor::host_address() const {
+  if (Trace::current())
+    fail("data_ptr", "a value cannot be read inside a captured function; return it and read it outside");
+  wait({*this});
+  const Impl& owner = root_of(impl_);
+  device::StorageRef memory = packed_memory(owner->value);
+  if (memory.use_count() == 1) {  // a copy that nobody else has
+    if (owner->value.needs_grad())
+      fail("data_ptr", "the elements do not lie in row-major order; call detach().clone() first");
+    owner->value = exec::settle(ir::contiguous(owner->value));
+    ++owner->version;
+    owner->drop_what_views_show();
+    memory = packed_memory(owner->value);
+  }
+  memory->wait();
+  if (!memory->buffer().host) {
+    fail("data_ptr", "the host cannot address the memory of device {}; use to_vector() or to(\"cpu\")",
+         device().name());
+  }
+  const std::optional<ir::View> layout = layout_of(*this);
+  const int64_t first = layout ? layout->offset : 0;
+  return memory->buffer().host + first * static_cast<int64_t>(size_of(dtype()));
 }
 
 }  // namespace tenon

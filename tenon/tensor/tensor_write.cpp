@@ -142,18 +142,110 @@ Tensor& Tensor::fill_(Number value) {
 }
 
 Tensor& Tensor::zero_() { return fill_(0); }
-Tensor& Tensor::add_(const Operand& other) { return assign("add_", *this, add(*this, other)); }
-Tensor& Tensor::sub_(const Operand& other) { return assign("sub_", *this, sub(*this, other)); }
-Tensor& Tensor::mul_(const Operand& other) { return assign("mul_", *this, mul(*this, other)); }
-Tensor& Tensor::div_(const Operand& other) { return assign("div_", *this, div(*this, other)); }
-Tensor& Tensor::index_put_(std::initializer_list<IndexEntry> entries, const Operand& source) {
-  for (const IndexEntry& entry : entries) {
-    if (std::holds_alternative<std::shared_ptr<const Tensor>>(entry.index)) {
-      fail("index_put_", "positions given as a tensor cannot be written through; use scatter_add or where");
-    }
-  }
-  index(entries).copy_(source);
-  return *this;
+
+// ---- arithmetic and functions in place: the function, then a write ----
+
+Tensor& Tensor::add_(const Operand& other) { return assign("add_", *this, tenon::add(*this, other)); }
+Tensor& Tensor::sub_(const Operand& other) { return assign("sub_", *this, tenon::sub(*this, other)); }
+Tensor& Tensor::mul_(const Operand& other) { return assign("mul_", *this, tenon::mul(*this, other)); }
+Tensor& Tensor::div_(const Operand& other) { return assign("div_", *this, tenon::div(*this, other)); }
+Tensor& Tensor::add_(const Operand& other, Number alpha) {
+  return assign("add_", *this, tenon::add(*this, other, alpha));
+}
+Tensor& Tensor::sub_(const Operand& other, Number alpha) {
+  return assign("sub_", *this, tenon::sub(*this, other, alpha));
+}
+Tensor& Tensor::remainder_(const Operand& other) { return assign("remainder_", *this, tenon::remainder(*this, other)); }
+Tensor& Tensor::fmod_(const Operand& other) { return assign("fmod_", *this, tenon::fmod(*this, other)); }
+Tensor& Tensor::pow_(const Operand& exponent) { return assign("pow_", *this, tenon::pow(*this, exponent)); }
+Tensor& Tensor::lerp_(const Operand& end, const Operand& weight) {
+  return assign("lerp_", *this, tenon::lerp(*this, end, weight));
+}
+Tensor& Tensor::addcmul_(const Tensor& a, const Tensor& b, Number value) {
+  return assign("addcmul_", *this, tenon::addcmul(*this, a, b, value));
+}
+Tensor& Tensor::addcdiv_(const Tensor& a, const Tensor& b, Number value) {
+  return assign("addcdiv_", *this, tenon::addcdiv(*this, a, b, value));
+}
+Tensor& Tensor::neg_() { return assign("neg_", *this, tenon::neg(*this)); }
+Tensor& Tensor::abs_() { return assign("abs_", *this, tenon::abs(*this)); }
+Tensor& Tensor::sqrt_() { return assign("sqrt_", *this, tenon::sqrt(*this)); }
+Tensor& Tensor::rsqrt_() { return assign("rsqrt_", *this, tenon::rsqrt(*this)); }
+Tensor& Tensor::square_() { return assign("square_", *this, tenon::square(*this)); }
+Tensor& Tensor::reciprocal_() { return assign("reciprocal_", *this, tenon::reciprocal(*this)); }
+Tensor& Tensor::exp_() { return assign("exp_", *this, tenon::exp(*this)); }
+Tensor& Tensor::log_() { return assign("log_", *this, tenon::log(*this)); }
+Tensor& Tensor::sin_() { return assign("sin_", *this, tenon::sin(*this)); }
+Tensor& Tensor::cos_() { return assign("cos_", *this, tenon::cos(*this)); }
+Tensor& Tensor::tanh_() { return assign("tanh_", *this, tenon::tanh(*this)); }
+Tensor& Tensor::sigmoid_() { return assign("sigmoid_", *this, tenon::sigmoid(*this)); }
+Tensor& Tensor::relu_() { return assign("relu_", *this, tenon::relu(*this)); }
+Tensor& Tensor::floor_() { return assign("floor_", *this, tenon::floor(*this)); }
+Tensor& Tensor::ceil_() { return assign("ceil_", *this, tenon::ceil(*this)); }
+Tensor& Tensor::round_() { return assign("round_", *this, tenon::round(*this)); }
+Tensor& Tensor::trunc_() { return assign("trunc_", *this, tenon::trunc(*this)); }
+Tensor& Tensor::clamp_(std::optional<Operand> min, std::optional<Operand> max) {
+  return assign("clamp_", *this, tenon::clamp(*this, min, max));
+}
+Tensor& Tensor::tril_(int64_t diagonal) { return assign("tril_", *this, tenon::tril(*this, diagonal)); }
+Tensor& Tensor::triu_(int64_t diagonal) { return assign("triu_", *this, tenon::triu(*this, diagonal)); }
+Tensor& Tensor::masked_fill_(const Tensor& mask, const Operand& value) {
+  return assign("masked_fill_", *this, tenon::masked_fill(*this, mask, value));
+}
+Tensor& Tensor::masked_scatter_(const Tensor& mask, const Tensor& source) {
+  return assign("masked_scatter_", *this, tenon::masked_scatter(*this, mask, source));
+}
+Tensor& Tensor::index_add_(int64_t dim, const Tensor& index, const Tensor& source, Number alpha) {
+  return assign("index_add_", *this, tenon::index_add(*this, dim, index, source, alpha));
+}
+Tensor& Tensor::index_copy_(int64_t dim, const Tensor& index, const Tensor& source) {
+  return assign("index_copy_", *this, tenon::index_copy(*this, dim, index, source));
+}
+Tensor& Tensor::index_fill_(int64_t dim, const Tensor& index, const Operand& value) {
+  return assign("index_fill_", *this, tenon::index_fill(*this, dim, index, value));
+}
+Tensor& Tensor::scatter_(int64_t dim, const Tensor& index, const Operand& source) {
+  return assign("scatter_", *this, tenon::scatter(*this, dim, index, source));
+}
+Tensor& Tensor::scatter_add_(int64_t dim, const Tensor& index, const Tensor& source) {
+  return assign("scatter_add_", *this, tenon::scatter_add(*this, dim, index, source));
+}
+Tensor& Tensor::scatter_reduce_(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+                                bool include_self) {
+  return assign("scatter_reduce_", *this, tenon::scatter_reduce(*this, dim, index, source, reduce, include_self));
+}
+
+Tensor& Tensor::operator+=(const Operand& other) & { return add_(other); }
+Tensor& Tensor::operator-=(const Operand& other) & { return sub_(other); }
+Tensor& Tensor::operator*=(const Operand& other) & { return mul_(other); }
+Tensor& Tensor::operator/=(const Operand& other) & { return div_(other); }
+Tensor& Tensor::operator%=(const Operand& other) & { return remainder_(other); }
+Tensor& Tensor::operator&=(const Operand& other) & {
+  return assign("bitwise_and", *this, tenon::bitwise_and(*this, other));
+}
+Tensor& Tensor::operator|=(const Operand& other) & {
+  return assign("bitwise_or", *this, tenon::bitwise_or(*this, other));
+}
+Tensor& Tensor::operator^=(const Operand& other) & {
+  return assign("bitwise_xor", *this, tenon::bitwise_xor(*this, other));
+}
+
+// ---- random numbers ----
+
+Tensor& Tensor::uniform_(double from, double to, Generator* generator) {
+  if (!(from <= to)) fail("uniform_", "no numbers between {} and {}", from, to);
+  const Tensor drawn = rand(shape(), Options(dtype(), device()), generator);
+  return assign("uniform_", *this, tenon::add(tenon::mul(drawn, to - from), from));
+}
+Tensor& Tensor::normal_(double mean, double std, Generator* generator) {
+  if (!(std >= 0)) fail("normal_", "std must not be negative, got {}", std);
+  const Tensor drawn = randn(shape(), Options(dtype(), device()), generator);
+  return assign("normal_", *this, tenon::add(tenon::mul(drawn, std), mean));
+}
+Tensor& Tensor::bernoulli_(double p, Generator* generator) {
+  if (!(p >= 0 && p <= 1)) fail("bernoulli_", "p must lie in 0..1, got {}", p);
+  const Tensor drawn = rand(shape(), Options(DType::f32, device()), generator);
+  return copy_(tenon::lt(drawn, p));
 }
 
 }  // namespace tenon

@@ -85,6 +85,24 @@ std::vector<Smooth> elementwise_functions() {
       {"hardswish", one, [](Xs x) { return hardswish(x[0] * 2.5); }},
       {"gelu", one, [](Xs x) { return gelu(x[0]); }},
       {"gelu_tanh", one, [](Xs x) { return gelu(x[0], "tanh"); }},
+      {"add_alpha", spread, [](Xs x) { return add(x[0], square(x[1]), 0.5); }},
+      {"atan2", two, [](Xs x) { return atan2(x[0], x[1]); }},
+      {"hypot", two, [](Xs x) { return hypot(x[0], x[1]); }},
+      {"logaddexp", spread, [](Xs x) { return logaddexp(x[0], x[1]); }},
+      {"lerp", two, [](Xs x) { return lerp(x[0], x[1], sigmoid(x[0])); }},
+      {"addcmul", two, [](Xs x) { return addcmul(x[0], x[0], x[1], 2); }},
+      {"addcdiv", two, [](Xs x) { return addcdiv(x[0], x[0], positive(x[1]), 2); }},
+      {"asin", one, [](Xs x) { return asin(x[0] * 0.45); }},
+      {"acos", one, [](Xs x) { return acos(x[0] * 0.45); }},
+      {"atan", one, [](Xs x) { return atan(x[0] * 2.0); }},
+      {"asinh", one, [](Xs x) { return asinh(x[0]); }},
+      {"acosh", one, [](Xs x) { return acosh(positive(x[0]) + 1.0); }},
+      {"atanh", one, [](Xs x) { return atanh(x[0] * 0.45); }},
+      {"erfc", one, [](Xs x) { return erfc(x[0] * 1.5); }},
+      {"lgamma", one, [](Xs x) { return lgamma(x[0] - 0.1); }},
+      {"digamma", one, [](Xs x) { return digamma(positive(x[0])); }},
+      {"frac", one, [](Xs x) { return square(frac(x[0])); }},
+      {"clamp_tensors", two, [](Xs x) { return square(clamp(x[0], x[1] * 0.5, positive(x[1]))); }},
   };
 }
 
@@ -128,6 +146,13 @@ std::vector<Smooth> reductions() {
       {"sort", matrix, [](Xs x) { return square(sort(x[0], 0, true).first); }},
       {"topk", matrix, [](Xs x) { return square(topk(x[0], 2).first); }},
       {"topk_smallest", matrix, [](Xs x) { return square(topk(x[0], 2, 0, false).first); }},
+      {"nansum", matrix, [](Xs x) { return square(nansum(x[0], 1)); }},
+      {"nanmean", matrix, [](Xs x) { return square(nanmean(x[0], 0)); }},
+      {"median", matrix, [](Xs x) { return square(median(x[0])); }},
+      {"median_along", matrix, [](Xs x) { return square(median(x[0], 1).first); }},
+      {"kthvalue", matrix, [](Xs x) { return square(kthvalue(x[0], 2).first); }},
+      {"quantile", matrix, [](Xs x) { return square(quantile(x[0], 0.3, 1)); }},
+      {"diff", matrix, [](Xs x) { return square(diff(x[0], 2, 1)); }},
   };
 }
 
@@ -211,6 +236,95 @@ std::vector<Smooth> shape_functions() {
        [](Xs x) {
          return square(scatter_add(x[0], 1, indices(x[0], {1, 1}, {1, 2}), x[1]));
        }},
+      {"diagonal", cube, [](Xs x) { return square(diagonal(x[0], 1, 1, 2)); }},
+      {"diag", {{3}}, [](Xs x) { return square(diag(x[0], -1)); }},
+      {"trace", matrix, [](Xs x) { return square(trace(x[0])); }},
+      {"unfold", matrix, [](Xs x) { return square(unfold(x[0], 1, 3, 1)); }},
+      {"movedim", cube, [](Xs x) { return square(movedim(x[0], 0, -1)); }},
+      {"stacks", two,
+       [](Xs x) {
+         return square(vstack({hstack({x[0], x[0]}), hstack({x[1], x[1]})}));
+       }},
+      {"meshgrid",
+       {{2}, {3}},
+       [](Xs x) {
+         const auto grids = meshgrid({x[0], x[1]});
+         return grids[0] * grids[1];
+       }},
+      {"repeat_interleave", matrix, [](Xs x) { return square(repeat_interleave(x[0], 2, 1)); }},
+      {"index_apart", cube,
+       [](Xs x) {
+         return square(x[0].index({indices(x[0], {1, 1}, {2}), Slice(), indices(x[0], {3, 0}, {2})}));
+       }},
+      {"masked_select", matrix, [](Xs x) { return square(masked_select(x[0], x[0] > 0.0)); }},
+      {"masked_scatter", {{3, 4}, {12}}, [](Xs x) { return square(masked_scatter(x[0], x[0] > 0.0, x[1])); }},
+      {"index_put",
+       {{3, 2}, {2, 2}},
+       [](Xs x) {
+         Tensor y = x[0] * 1.5;
+         y[indices(x[0], {2, 0}, {2})] = x[1];
+         return square(y);
+       }},
+      {"index_put_accumulated",
+       {{3, 2}, {2, 2}},
+       [](Xs x) {
+         Tensor y = x[0] * 1.5;
+         y.index_put_({indices(x[0], {2, 2}, {2})}, x[1], true);
+         return square(y);
+       }},
+      {"index_add",
+       {{3, 2}, {2, 2}},
+       [](Xs x) {
+         return square(index_add(x[0], 0, indices(x[0], {2, 2}, {2}), x[1], 2));
+       }},
+      {"index_copy",
+       {{3, 2}, {2, 2}},
+       [](Xs x) {
+         return square(index_copy(x[0], 0, indices(x[0], {2, 0}, {2}), x[1]));
+       }},
+      {"index_fill",
+       {{3, 2}, {}},
+       [](Xs x) {
+         return square(index_fill(x[0], 0, indices(x[0], {2, 0}, {2}), x[1]));
+       }},
+      {"take", matrix,
+       [](Xs x) {
+         return square(take(x[0], indices(x[0], {5, -1, 5}, {3})));
+       }},
+      {"take_along_dim", matrix,
+       [](Xs x) {
+         return square(take_along_dim(x[0], indices(x[0], {2, 0}, {2, 1}), 0));
+       }},
+      {"scatter",
+       {{3, 2}, {2, 2}},
+       [](Xs x) {
+         return square(scatter(x[0], 0, indices(x[0], {2, 1, 0, 0}, {2, 2}), x[1]));
+       }},
+      {"scatter_prod",
+       {{3, 2}, {2, 2}},
+       [](Xs x) {
+         return scatter_reduce(x[0], 0, indices(x[0], {2, 1, 2, 0}, {2, 2}), x[1], "prod");
+       }},
+      {"scatter_prod_alone",
+       {{3, 2}, {2, 2}},
+       [](Xs x) {
+         return square(scatter_reduce(x[0], 0, indices(x[0], {2, 1, 2, 0}, {2, 2}), x[1], "prod", false));
+       }},
+      {"scatter_mean",
+       {{3, 2}, {2, 2}},
+       [](Xs x) {
+         return square(scatter_reduce(x[0], 0, indices(x[0], {2, 1, 2, 0}, {2, 2}), x[1], "mean"));
+       }},
+      {"scatter_amax",
+       {{3, 2}, {2, 2}},
+       [](Xs x) {
+         return square(scatter_reduce(x[0], 0, indices(x[0], {2, 1, 2, 0}, {2, 2}), x[1], "amax"));
+       }},
+      {"scatter_amin",
+       {{3, 2}, {2, 2}},
+       [](Xs x) {
+         return square(scatter_reduce(x[0], 0, indices(x[0], {2, 1, 2, 0}, {2, 2}), x[1], "amin", false));
+       }},
   };
 }
 
@@ -247,6 +361,11 @@ std::vector<Smooth> products() {
        [](Xs x) {
          return einsum("abc,abc->ab", {x[0], x[1]});
        }},
+      {"bmm", {{2, 2, 3}, {2, 3, 2}}, [](Xs x) { return bmm(x[0], x[1]); }},
+      {"addmm", {{2}, {3, 2}, {2, 2}}, [](Xs x) { return addmm(x[0], x[1], x[2], 0.5, 2.0); }},
+      {"tensordot", {{2, 3, 2}, {3, 2, 2}}, [](Xs x) { return tensordot(x[0], x[1]); }},
+      {"cdist", {{2, 3}, {4, 3}}, [](Xs x) { return cdist(x[0], x[1]); }},
+      {"cdist_3", {{2, 3}, {4, 3}}, [](Xs x) { return cdist(x[0], x[1], 3); }},
   };
 }
 
@@ -343,6 +462,28 @@ TEST_P(GradientLimits, TheSmallestElementsShareTheGradient) {
 
 TEST_P(GradientLimits, MaxAlongADimPicksTheFirst) {
   EXPECT_EQ(slopes([](const Tensor& x) { return max(x, 0).first; }, {2, 3, 3}), (Numbers{0, 1, 0}));
+}
+
+TEST_P(GradientLimits, ClampSharesTheGradientWithABoundThatIsATensor) {
+  EXPECT_EQ(slopes(
+                [&](const Tensor& x) {
+                  return clamp(x, made({-1, -1, -1}), made({1, 1, 1}));
+                },
+                {-1, 0, 1}),
+            (Numbers{0.5, 1, 0.5}));
+}
+
+TEST_P(GradientLimits, Atan2IsFlatAtTheOrigin) {
+  EXPECT_EQ(slopes([&](const Tensor& x) { return atan2(x, made({0, 2})); }, {0, 0}), (Numbers{0, 0.5}));
+}
+
+TEST_P(GradientLimits, TheLargestSourcesShareTheGradient) {
+  Tensor x = made({2, 0}).requires_grad_(), y = made({2, 1, 2}).requires_grad_();
+  const Tensor places = from_vector(std::vector<int64_t>{0, 1, 0}, {3}, Options(Device(GetParam())));
+  const Tensor most = sum(scatter_reduce(x, 0, places, y, "amax"));
+  const double third = grad(most, x).to_vector<double>()[0];
+  EXPECT_NEAR(third, 1.0 / 3, 1e-6);
+  EXPECT_EQ(grad(most, y).to_vector<double>(), (Numbers{third, 1, third}));
 }
 
 TEST_P(GradientLimits, NormOfZeroIsFlat) {

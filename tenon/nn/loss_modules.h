@@ -1,0 +1,132 @@
+// Losses as modules, for programs that choose one at run time; their arithmetic is that of losses.h.
+//
+//   nn::CrossEntropyLoss loss({.label_smoothing = 0.1});
+//   loss(logits, targets).backward();
+
+#pragma once
+
+#include "tenon/nn/losses.h"
+#include "tenon/nn/module.h"
+
+namespace tenon::nn {
+
+/// Those that compare an input with a target and have nothing but a reduction.
+template <typename Self, Tensor (*F)(const Tensor&, const Tensor&, Reduction)>
+class PlainLoss : public ModuleOf<Self> {
+ public:
+  explicit PlainLoss(Reduction reduction = Reduction::mean) : reduction_(reduction) {}
+  Tensor forward(const Tensor& x, const Tensor& target) const { return F(x, target, reduction_); }
+
+ private:
+  Reduction reduction_;
+};
+/// Those that have one number, too.
+template <typename Self, Tensor (*F)(const Tensor&, const Tensor&, double, Reduction)>
+class LossWithNumber : public ModuleOf<Self> {
+ public:
+  explicit LossWithNumber(double number = 1, Reduction reduction = Reduction::mean)
+      : number_(number), reduction_(reduction) {}
+  Tensor forward(const Tensor& x, const Tensor& target) const { return F(x, target, number_, reduction_); }
+
+ private:
+  double number_;
+  Reduction reduction_;
+};
+/// Those that compare two inputs and take 1 or -1 as a target.
+template <typename Self, Tensor (*F)(const Tensor&, const Tensor&, const Tensor&, double, Reduction)>
+class PairLoss : public ModuleOf<Self> {
+ public:
+  explicit PairLoss(double margin = 0, Reduction reduction = Reduction::mean)
+      : margin_(margin), reduction_(reduction) {}
+  Tensor forward(const Tensor& a, const Tensor& b, const Tensor& target) const {
+    return F(a, b, target, margin_, reduction_);
+  }
+
+ private:
+  double margin_;
+  Reduction reduction_;
+};
+
+class MSELoss : public PlainLoss<MSELoss, mse_loss> {
+  using PlainLoss::PlainLoss;
+};
+class L1Loss : public PlainLoss<L1Loss, l1_loss> {
+  using PlainLoss::PlainLoss;
+};
+class SoftMarginLoss : public PlainLoss<SoftMarginLoss, soft_margin_loss> {
+  using PlainLoss::PlainLoss;
+};
+class HuberLoss : public LossWithNumber<HuberLoss, huber_loss> {  // delta
+  using LossWithNumber::LossWithNumber;
+};
+class SmoothL1Loss : public LossWithNumber<SmoothL1Loss, smooth_l1_loss> {  // beta
+  using LossWithNumber::LossWithNumber;
+};
+class HingeEmbeddingLoss : public LossWithNumber<HingeEmbeddingLoss, hinge_embedding_loss> {  // margin
+  using LossWithNumber::LossWithNumber;
+};
+class CosineEmbeddingLoss : public PairLoss<CosineEmbeddingLoss, cosine_embedding_loss> {
+  using PairLoss::PairLoss;
+};
+class MarginRankingLoss : public PairLoss<MarginRankingLoss, margin_ranking_loss> {
+  using PairLoss::PairLoss;
+};
+
+class KLDivLoss : public ModuleOf<KLDivLoss> {
+ public:
+  explicit KLDivLoss(Reduction reduction = Reduction::mean, bool log_target = false)
+      : reduction_(reduction), log_target_(log_target) {}
+  Tensor forward(const Tensor& x, const Tensor& target) const { return kl_div(x, target, reduction_, log_target_); }
+
+ private:
+  Reduction reduction_;
+  bool log_target_;
+};
+
+// Weights are buffers: they move with the module and are part of its state.
+
+/// A loss with options that hold a weight, which is a buffer.
+template <typename Self, typename Options, Tensor (*F)(const Tensor&, const Tensor&, const Options&)>
+class WeightedLoss : public ModuleOf<Self> {
+ public:
+  explicit WeightedLoss(Options options = {}) : options_(std::move(options)) {
+    if (options_.weight.defined()) this->register_buffer("weight", options_.weight);
+    if constexpr (requires { options_.pos_weight; }) {
+      if (options_.pos_weight.defined()) this->register_buffer("pos_weight", options_.pos_weight);
+    }
+  }
+  Tensor forward(const Tensor& x, const Tensor& target) const { return F(x, target, options_); }
+
+ private:
+  Options options_;
+};
+
+class CrossEntropyLoss : public WeightedLoss<CrossEntropyLoss, CrossEntropyOptions, cross_entropy> {
+  using WeightedLoss::WeightedLoss;
+};
+class NLLLoss : public WeightedLoss<NLLLoss, CrossEntropyOptions, nll_loss> {
+  using WeightedLoss::WeightedLoss;
+};
+class BCELoss : public WeightedLoss<BCELoss, BinaryCrossEntropyOptions, binary_cross_entropy> {
+  using WeightedLoss::WeightedLoss;
+};
+class BCEWithLogitsLoss
+    : public WeightedLoss<BCEWithLogitsLoss, BinaryCrossEntropyOptions, binary_cross_entropy_with_logits> {
+  using WeightedLoss::WeightedLoss;
+};
+class MultiMarginLoss : public WeightedLoss<MultiMarginLoss, MultiMarginOptions, multi_margin_loss> {
+  using WeightedLoss::WeightedLoss;
+};
+
+class TripletMarginLoss : public ModuleOf<TripletMarginLoss> {
+ public:
+  explicit TripletMarginLoss(const TripletMarginOptions& options = {}) : options_(options) {}
+  Tensor forward(const Tensor& anchor, const Tensor& positive, const Tensor& negative) const {
+    return triplet_margin_loss(anchor, positive, negative, options_);
+  }
+
+ private:
+  TripletMarginOptions options_;
+};
+
+}  // namespace tenon::nn

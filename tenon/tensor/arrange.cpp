@@ -1,0 +1,149 @@
+// Other arrangements of elements: diagonals, grids, windows, stacks.
+
+#include <algorithm>
+
+#include "tenon/tensor/access.h"
+#include "tenon/tensor/creation.h"
+#include "tenon/tensor/record.h"
+
+namespace tenon {
+
+using base::fail;
+
+Tensor unflatten(const Tensor& x, int64_t dim, const Dims& sizes) {
+  const size_t axis = record::axis("unflatten", dim, x.shape().size());
+  int64_t given = 1, open = 0;
+  for (int64_t size : sizes) {
+    if (size == -1)
+      ++open;
+    else
+      given *= size;
+  }
+  const int64_t whole = x.shape()[axis];
+  const bool fits = open == 0 ? given == whole : open == 1 && given > 0 && whole % given == 0;
+  if (!fits || sizes.empty())
+    fail("unflatten", "sizes {} do not make up dim {} of size {}", ir::to_string(sizes), dim, whole);
+  Dims shape(x.shape().begin(), x.shape().begin() + axis);
+  for (int64_t size : sizes) shape.push_back(size == -1 ? whole / given : size);
+  shape.reserve(shape.size() + x.shape().size());
+  for (size_t i = axis + 1; i < x.shape().size(); ++i) shape.push_back(x.shape()[i]);
+  return x.reshape(shape);
+}
+
+Tensor movedim(const Tensor& x, const Axes& from, const Axes& to) {
+  const size_t rank = x.shape().size();
+  if (from.size() != to.size()) fail("movedim", "{} dims are moved to {} places", from.size(), to.size());
+  Dims order(rank, -1);  // which dim of x stands in each place
+  std::vector<bool> is_moved(rank, false);
+  for (size_t i = 0; i < from.size(); ++i) {
+    const size_t source = record::axis("movedim", from[i], rank), target = record::axis("movedim", to[i], rank);
+    if (is_moved[source] || order[target] >= 0) fail("movedim", "a dim appears more than once");
+    is_moved[source] = true;
+    order[target] = static_cast<int64_t>(source);
+  }
+  size_t next = 0;
+  for (int64_t& place : order) {
+    if (place >= 0) continue;
+    while (is_moved[next]) ++next;
+    place = static_cast<int64_t>(next++);
+  }
+  return permute(x, order);
+}
+
+// Every (columns + 1)-th element of the matrix laid flat.
+Tensor diagonal(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
+  const size_t rank = x.shape().size();
+  if (rank < 2) fail("diagonal", "takes at least a matrix, got shape {}", ir::to_string(x.shape()));
+  const size_t a = record::axis("diagonal", dim1, rank), b = record::axis("diagonal", dim2, rank);
+  if (a == b) fail("diagonal", "takes two different dims, got {} twice", dim1);
+  const Tensor matrices = movedim(x, {dim1, dim2}, {-2, -1});
+  const int64_t rows = matrices.size(-2), columns = matrices.size(-1);
+  const int64_t length = offset >= 0 ? std::min(rows, columns - std::min(offset, columns))
+                                     : std::min(columns, rows + std::max(offset, -rows));
+  if (length <= 0) return matrices.flatten(-2).narrow(-1, 0, 0);
+  const int64_t start = offset >= 0 ? offset : -offset * columns;
+  return matrices.flatten(-2).slice(-1, start, start + (length - 1) * (columns + 1) + 1, columns + 1);
+}
+
+Tensor diag(const Tensor& x, int64_t diagonal) {
+  if (x.dim() == 2) return tenon::diagonal(x, diagonal).clone();
+  if (x.dim() != 1) fail("diag", "takes a vector or a matrix, got shape {}", ir::to_string(x.shape()));
+  const int64_t beyond = diagonal < 0 ? -diagonal : diagonal, size = x.numel() + beyond;
+  ir::require_shape("diag", {size, size});
+  // Along rows below the diagonal of the matrix, along columns above it.
+  const Tensor spread = diagonal >= 0 ? pad(x, {0, beyond}).unsqueeze(1) : pad(x, {0, beyond}).unsqueeze(0);
+  const ir::DeviceId device = x.device().id;
+  const ir::Value row = ir::iota_along({size, size}, 0, DType::i64, device),
+                  column = ir::iota_along({size, size}, 1, DType::i64, device);
+  const ir::Value on_it = ir::equal(ir::add_number(row, static_cast<double>(diagonal)), column);
+  return where(tensor_of(on_it), spread, 0);
+}
+
+Tensor trace(const Tensor& x) {
+  if (x.dim() != 2) fail("trace", "takes a matrix, got shape {}", ir::to_string(x.shape()));
+  return sum(diagonal(x));
+}
+
+Tensor unfold(const Tensor& x, int64_t dim, int64_t size, int64_t step) {
+  if (record::is_single("unfold", x, dim)) return unfold(x.reshape({1}), 0, size, step).squeeze(0);
+  const size_t axis = record::axis("unfold", dim, x.shape().size());
+  const auto at = static_cast<int64_t>(axis);
+  const int64_t length = x.shape()[axis];
+  if (size < 0 || size > length) fail("unfold", "windows of {} do not fit dim {} of size {}", size, dim, length);
+  if (step <= 0) fail("unfold", "the step must be positive, got {}", step);
+  const int64_t windows = (length - size) / step + 1;
+  const Options whole(DType::i64, x.device());
+  Tensor places = add(mul(arange(windows, whole), step).unsqueeze(1), arange(size, whole)).flatten();
+  if (places.numel() > 0) set_known_range(places, 0, length - 1, false);
+  return movedim(unflatten(index_select(x, at, places), at, {windows, size}), at + 1, -1);
+}
+
+namespace {
+
+std::vector<Tensor> at_least(std::span<const Tensor> tensors, int64_t rank) {
+  std::vector<Tensor> raised(tensors.begin(), tensors.end());
+  for (Tensor& one : raised) {
+    while (one.dim() < rank) one = one.unsqueeze(0);
+  }
+  return raised;
+}
+
+}  // namespace
+
+Tensor hstack(std::span<const Tensor> tensors) {
+  if (tensors.empty()) fail("hstack", "takes at least one tensor");
+  const std::vector<Tensor> raised = at_least(tensors, 1);
+  return cat(raised, raised[0].dim() == 1 ? 0 : 1);
+}
+Tensor hstack(std::initializer_list<Tensor> tensors) { return hstack(std::span(tensors.begin(), tensors.size())); }
+
+Tensor vstack(std::span<const Tensor> tensors) {
+  if (tensors.empty()) fail("vstack", "takes at least one tensor");
+  return cat(at_least(tensors, 2), 0);
+}
+Tensor vstack(std::initializer_list<Tensor> tensors) { return vstack(std::span(tensors.begin(), tensors.size())); }
+
+std::vector<Tensor> meshgrid(std::span<const Tensor> tensors, std::string_view indexing) {
+  if (indexing != "ij" && indexing != "xy") fail("meshgrid", "indexing is \"ij\" or \"xy\", not \"{}\"", indexing);
+  const bool swapped = indexing == "xy" && tensors.size() > 1;
+  Dims shape;
+  for (const Tensor& one : tensors) {
+    if (one.dim() > 1) fail("meshgrid", "takes vectors, got shape {}", ir::to_string(one.shape()));
+    shape.push_back(one.numel());
+  }
+  if (swapped) std::swap(shape[0], shape[1]);
+  ir::require_shape("meshgrid", shape);
+  std::vector<Tensor> grids;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const size_t axis = swapped && i < 2 ? 1 - i : i;
+    Dims own(tensors.size(), 1);
+    own[axis] = tensors[i].numel();
+    grids.push_back(tensors[i].reshape(own).expand(shape));
+  }
+  return grids;
+}
+std::vector<Tensor> meshgrid(std::initializer_list<Tensor> tensors, std::string_view indexing) {
+  return meshgrid(std::span(tensors.begin(), tensors.size()), indexing);
+}
+
+}  // namespace tenon

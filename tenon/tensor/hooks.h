@@ -1,0 +1,31 @@
+// What users have asked to be done with gradients on their way; for the files of this room only.
+
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "tenon/ir/node.h"
+#include "tenon/tensor/tensor.h"
+
+namespace tenon {
+
+struct Hooks {
+  using Function = std::function<Tensor(const Tensor&)>;
+
+  HookHandle add(Function f);
+  /// What becomes of a gradient: each hook in turn may give another.
+  ir::Value applied(const ir::Value& gradient);
+
+ private:
+  struct Entry {
+    std::shared_ptr<bool> is_on;
+    Function f;
+  };
+  std::mutex mutex_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,371 @@
+// Functions that are neither rows of the op table nor short compositions: inverse trigonometric and hyperbolic
+// functions, erfc, lgamma and its derivatives, and sums of exponentials.
+//
+// Their values come of the approximations of Cephes (S. L. Moshier), which are good to the last digits of f64, written
+// with the table's ops: one kernel on every device. Their gradients are rules of their own, because the pieces of an
+// approximation differentiate badly.
+
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "tenon/tensor/access.h"
+#include "tenon/tensor/autograd.h"
+#include "tenon/tensor/creation.h"
+#include "tenon/tensor/record.h"
+
+namespace tenon {
+namespace {
+
+using std::numbers::ln2;
+using std::numbers::pi;
+
+// Highest power first.
+template <size_t N>
+Tensor polynomial(const Tensor& x, const std::array<double, N>& coefficients) {
+  Tensor y = add(mul(x, coefficients[0]), coefficients[1]);
+  for (size_t i = 2; i < N; ++i) y = add(mul(y, x), coefficients[i]);
+  return y;
+}
+
+using Rule = std::function<Tensor(const Tensor&)>;
+
+// A function of real numbers, with its derivative: integers as f32, 16-bit floats computed in f32.
+Tensor real_function(const Tensor& x, std::string_view name, const Rule& values, const Rule& slope) {
+  const CustomFunction function{std::string(name),
+                                [values](std::span<const Tensor> in) { return std::vector{values(in[0])}; },
+                                [slope](std::span<const Tensor> in, std::span<const Tensor> grads) {
+                                  return std::vector{mul(grads[0], slope(in[0]))};
+                                }};
+  return record::in_wide(x.to(record::real_type(x.dtype())), [&](const Tensor& w) { return apply(function, w); });
+}
+
+Tensor with_sign_of(const Tensor& x, const Tensor& size) { return where(lt(x, 0.0), neg(size), size); }
+
+// ---- arcus functions ----
+
+// Of x >= 0: reduced to |r| <= 0.66 by the addition theorem of the tangent.
+Tensor positive_atan(const Tensor& x) {
+  constexpr double kTanOf67Degrees = 2.41421356237309504880, kRestOfHalfPi = 6.123233995736765886130e-17;
+  constexpr std::array kAbove{-8.750608600031904122785e-1, -1.615753718733365076637e1, -7.500855792314704667340e1,
+                              -1.228866684490136173410e2, -6.485021904942025371773e1};
+  constexpr std::array kBelow{1.0,
+                              2.485846490142306297962e1,
+                              1.650270098316988542046e2,
+                              4.328810604912902668951e2,
+                              4.853903996359136964868e2,
+                              1.945506571482613964425e2};
+  const Tensor large = gt(x, kTanOf67Degrees), small = le(x, 0.66);
+  const auto chosen = [&](double of_large, double between) {
+    return where(large, of_large, where(small, zeros_like(x), between));
+  };
+  const Tensor r = where(large, div(-1.0, x), where(small, x, div(sub(x, 1.0), add(x, 1.0))));
+  const Tensor z = square(r);
+  const Tensor curve = mul(z, div(polynomial(z, kAbove), polynomial(z, kBelow)));
+  const Tensor rest = add(add(mul(r, curve), r), chosen(kRestOfHalfPi, kRestOfHalfPi / 2));
+  return add(chosen(pi / 2, pi / 4), rest);
+}
+
+Tensor atan_values(const Tensor& x) {
+  return where(eq(x, 0.0), x, with_sign_of(x, positive_atan(abs(x))));  // zeros keep their sign
+}
+
+// -0 is negative, too.
+Tensor is_negative(const Tensor& x) { return logical_or(lt(x, 0.0), lt(div(1.0, x), 0.0)); }
+
+Tensor atan2_values(const Tensor& y, const Tensor& x) {
+  const Tensor a = abs(y), b = abs(x), both_infinite = logical_and(isinf(a), isinf(b)),
+               both_zero = logical_and(eq(a, 0.0), eq(b, 0.0));
+  const Tensor quotient = where(both_infinite, 1.0, where(both_zero, 0.0, div(a, b)));
+  const Tensor first = positive_atan(quotient);
+  const Tensor angle = where(is_negative(x), sub(pi, first), first);
+  const Tensor is_nan = logical_or(isnan(x), isnan(y));
+  return where(is_nan, add(x, y), where(is_negative(y), neg(angle), angle));
+}
+
+}  // namespace
+
+Tensor atan(const Tensor& x) {
+  return real_function(x, "atan", atan_values, [](const Tensor& w) { return div(1.0, add(square(w), 1.0)); });
+}
+
+Tensor asin(const Tensor& x) {
+  return real_function(
+      x, "asin", [](const Tensor& w) { return atan_values(div(w, sqrt(mul(sub(1.0, w), add(1.0, w))))); },
+      [](const Tensor& w) { return rsqrt(sub(1.0, square(w))); });
+}
+
+Tensor acos(const Tensor& x) {
+  return real_function(
+      x, "acos", [](const Tensor& w) { return mul(atan_values(sqrt(div(sub(1.0, w), add(1.0, w)))), 2.0); },
+      [](const Tensor& w) { return neg(rsqrt(sub(1.0, square(w)))); });
+}
+
+namespace {
+
+// Two operands as real tensors of one shape and dtype, f32 for integers; f16 and bf16 are computed in f32.
+Tensor real_pair(std::string_view op, const Operand& a, const Operand& b, const CustomFunction& function) {
+  const Operand operands[] = {a, b};
+  const DType dtype = record::real_type(record::result_type(operands)), wide = accumulator(dtype);
+  const auto values = record::unified(op, operands, wide);
+  return apply(function, std::vector{tensor_of(values[0]), tensor_of(values[1])})[0].to(dtype);
+}
+
+}  // namespace
+
+Tensor atan2(const Operand& y, const Operand& x) {
+  static const CustomFunction function{
+      "atan2", [](std::span<const Tensor> in) { return std::vector{atan2_values(in[0], in[1])}; },
+      [](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Tensor length = add(square(in[0]), square(in[1])), is_origin = eq(length, 0.0);  // flat there
+        const Tensor share = where(is_origin, 0.0, div(grads[0], where(is_origin, 1.0, length)));
+        return std::vector{mul(in[1], share), mul(neg(in[0]), share)};
+      }};
+  return real_pair("atan2", y, x, function);
+}
+
+// The smaller one over the larger one, so that no square leaves the range.
+Tensor hypot(const Operand& a, const Operand& b) {
+  static const auto values = [](const Tensor& p, const Tensor& q) {
+    const Tensor x = abs(p), y = abs(q), large = maximum(x, y), small = minimum(x, y);
+    const Tensor is_plain = logical_and(gt(large, 0.0), isfinite(large));
+    const Tensor ratio = div(where(is_plain, small, 0.0), where(is_plain, large, 1.0));
+    return where(logical_or(isinf(x), isinf(y)), std::numeric_limits<double>::infinity(),
+                 mul(large, sqrt(add(square(ratio), 1.0))));
+  };
+  static const CustomFunction function{
+      "hypot", [](std::span<const Tensor> in) { return std::vector{values(in[0], in[1])}; },
+      [](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Tensor length = hypot(in[0], in[1]);
+        return std::vector{mul(grads[0], div(in[0], length)), mul(grads[0], div(in[1], length))};
+      }};
+  return real_pair("hypot", a, b, function);
+}
+
+Tensor logaddexp(const Operand& a, const Operand& b) {
+  static const CustomFunction function{
+      "logaddexp",
+      [](std::span<const Tensor> in) {
+        const Tensor sum = add(maximum(in[0], in[1]), log1p(exp(neg(abs(sub(in[0], in[1]))))));
+        return std::vector{where(eq(in[0], in[1]), add(in[0], ln2), sum)};  // equal infinities have no difference
+      },
+      [](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        return std::vector{mul(grads[0], sigmoid(sub(in[0], in[1]))), mul(grads[0], sigmoid(sub(in[1], in[0])))};
+      }};
+  return real_pair("logaddexp", a, b, function);
+}
+
+// ---- area functions ----
+
+namespace {
+
+constexpr double kLarge = 1e9;  // beyond, x * x + 1 is x * x to the last digit of f64
+
+}  // namespace
+
+Tensor asinh(const Tensor& x) {
+  return real_function(
+      x, "asinh",
+      [](const Tensor& w) {
+        const Tensor size = abs(w), is_large = gt(size, kLarge), a = where(is_large, 1.0, size);
+        const Tensor near = log1p(add(a, div(square(a), add(sqrt(add(square(a), 1.0)), 1.0))));
+        return where(eq(w, 0.0), w, with_sign_of(w, where(is_large, add(log(size), ln2), near)));
+      },
+      [](const Tensor& w) { return rsqrt(add(square(w), 1.0)); });
+}
+
+Tensor acosh(const Tensor& x) {
+  return real_function(
+      x, "acosh",
+      [](const Tensor& w) {
+        const Tensor is_large = gt(w, kLarge), above = sub(where(is_large, 2.0, w), 1.0);
+        const Tensor near = log1p(add(above, sqrt(mul(above, add(above, 2.0)))));
+        return where(is_large, add(log(w), ln2), near);
+      },
+      [](const Tensor& w) { return rsqrt(sub(square(w), 1.0)); });
+}
+
+Tensor atanh(const Tensor& x) {
+  return real_function(
+      x, "atanh",
+      [](const Tensor& w) {
+        const Tensor size = abs(w);
+        return where(eq(w, 0.0), w, with_sign_of(w, mul(log1p(div(mul(size, 2.0), sub(1.0, size))), 0.5)));
+      },
+      [](const Tensor& w) { return div(1.0, sub(1.0, square(w))); });
+}
+
+// ---- erfc ----
+
+// Beyond 1 a rational function times e^(-x^2). The square is taken of x cut to 4 bits behind the point, which is exact,
+// and the rest is a factor of its own: the exponential of a rounded square would have few digits.
+Tensor erfc(const Tensor& x) {
+  constexpr std::array kAbove{2.46196981473530512524e-10, 5.64189564831068821977e-1, 7.46321056442269912687,
+                              4.86371970985681366614e1,   1.96520832956077098242e2,  5.26445194995477358631e2,
+                              9.34528527171957607540e2,   1.02755188689515710272e3,  5.57535335369399327526e2};
+  constexpr std::array kBelow{1.0,
+                              1.32281951154744992508e1,
+                              8.67072140885989742329e1,
+                              3.54937778887819891062e2,
+                              9.75708501743205489753e2,
+                              1.82390916687909736289e3,
+                              2.24633760818710981792e3,
+                              1.65666309194161350182e3,
+                              5.57535340817727675546e2};
+  constexpr std::array kFarAbove{5.64189583547755073984e-1, 1.27536670759978104416, 5.01905042251180477414,
+                                 6.16021097993053585195,    7.40974269950448939160, 2.97886665372100240670};
+  constexpr std::array kFarBelow{1.0,
+                                 2.26052863220117276590,
+                                 9.39603524938001434673,
+                                 1.20489539808096656605e1,
+                                 1.70814450747565897222e1,
+                                 9.60896809063285878198,
+                                 3.36907645100081516050};
+  return real_function(
+      x, "erfc",
+      [&](const Tensor& w) {
+        const Tensor size = clamp(abs(w), {}, 30.0);  // erfc is 0 long before
+        const Tensor cut = mul(floor(mul(size, 16.0)), 1.0 / 16), near = clamp(size, {}, 8.0);
+        const Tensor bell = mul(exp(neg(square(cut))), exp(mul(sub(cut, size), add(cut, size))));
+        const Tensor ratio = where(lt(size, 8.0), div(polynomial(near, kAbove), polynomial(near, kBelow)),
+                                   div(polynomial(size, kFarAbove), polynomial(size, kFarBelow)));
+        const Tensor tail = mul(bell, ratio);
+        return where(lt(size, 1.0), sub(1.0, erf(w)), where(lt(w, 0.0), sub(2.0, tail), tail));
+      },
+      [](const Tensor& w) { return mul(exp(neg(square(w))), -2 / std::sqrt(pi)); });
+}
+
+// ---- the gamma function ----
+
+namespace {
+
+// x - floor(x): the sine and tangent of pi x are those of pi times it.
+Tensor above_floor(const Tensor& x) { return sub(x, floor(x)); }
+
+// Of x >= 0: near 2 by a rational function, where multiplying or dividing brings all below 13; beyond by Stirling's
+// series.
+Tensor positive_lgamma(const Tensor& v) {
+  constexpr std::array kSeries{8.11614167470508450300e-4, -5.95061904284301438324e-4, 7.93650340457716943945e-4,
+                               -2.77777777730099687205e-3, 8.33333333333331927722e-2};
+  constexpr std::array kAbove{-1.37825152569120859100e3, -3.88016315134637840924e4, -3.31612992738871184744e5,
+                              -1.16237097492762307383e6, -1.72173700820839662146e6, -8.53555664245765465627e5};
+  constexpr std::array kBelow{1.0,
+                              -3.51815701436523470549e2,
+                              -1.70642106651881159223e4,
+                              -2.20528590553854454839e5,
+                              -1.13933444367982507207e6,
+                              -2.53252307177582951285e6,
+                              -2.01889141433532773231e6};
+  const Tensor is_large = ge(v, 13.0);
+  Tensor x = where(is_large, 2.5, v), factor = ones_like(x);
+  for (int i = 0; i < 10; ++i) {
+    const Tensor above = ge(x, 3.0);
+    x = where(above, sub(x, 1.0), x);
+    factor = where(above, mul(factor, x), factor);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const Tensor below = lt(x, 2.0);
+    factor = where(below, div(factor, x), factor);
+    x = where(below, add(x, 1.0), x);
+  }
+  const Tensor from_2 = sub(x, 2.0);
+  const Tensor near = add(log(factor), mul(from_2, div(polynomial(from_2, kAbove), polynomial(from_2, kBelow))));
+  const Tensor w = where(is_large, v, 13.0), inverse = div(1.0, w);
+  const Tensor stirling = add(sub(mul(sub(w, 0.5), log(w)), w), std::log(2 * pi) / 2);
+  const Tensor far = add(stirling, mul(polynomial(square(inverse), kSeries), inverse));
+  const Tensor is_infinite = eq(v, std::numeric_limits<double>::infinity());
+  return where(is_infinite, v, where(is_large, far, near));
+}
+
+Tensor lgamma_values(const Tensor& x) {
+  const Tensor negative = lt(x, 0.0), mirrored = positive_lgamma(where(negative, sub(1.0, x), x));
+  const Tensor wave = abs(sin(mul(above_floor(x), pi)));
+  const Tensor is_pole = logical_and(le(x, 0.0), eq(floor(x), x));
+  const Tensor made = where(negative, sub(log(div(pi, wave)), mirrored), mirrored);
+  return where(is_pole, std::numeric_limits<double>::infinity(), made);
+}
+
+// Adds steps of 1 until x is at least 10, with what each step contributes.
+std::pair<Tensor, Tensor> raised(const Tensor& v, const Rule& contribution) {
+  Tensor x = v, total = zeros_like(v);
+  for (int i = 0; i < 10; ++i) {
+    const Tensor low = lt(x, 10.0);
+    total = where(low, add(total, contribution(x)), total);
+    x = where(low, add(x, 1.0), x);
+  }
+  return {x, total};
+}
+
+Tensor digamma_values(const Tensor& x) {
+  constexpr std::array kSeries{1.0 / 12, -691.0 / 32760, 1.0 / 132, -1.0 / 240, 1.0 / 252, -1.0 / 120, 1.0 / 12};
+  const Tensor negative = lt(x, 0.0);
+  const auto [w, steps] = raised(where(negative, sub(1.0, x), x), [](const Tensor& at) { return div(-1.0, at); });
+  const Tensor inverse = div(1.0, w), z = square(inverse);
+  const Tensor positive = add(steps, sub(sub(log(w), mul(inverse, 0.5)), mul(z, polynomial(z, kSeries))));
+  const Tensor rest = above_floor(x);
+  const Tensor mirrored = sub(positive, div(pi, tan(mul(rest, pi))));
+  const Tensor is_pole = logical_and(negative, eq(rest, 0.0));
+  const Tensor made = where(negative, where(is_pole, std::numeric_limits<double>::quiet_NaN(), mirrored), positive);
+  return where(eq(x, std::numeric_limits<double>::infinity()), x, made);
+}
+
+// The derivative of digamma.
+Tensor trigamma(const Tensor& x) {
+  constexpr std::array kSeries{7.0 / 6, -691.0 / 2730, 5.0 / 66, -1.0 / 30, 1.0 / 42, -1.0 / 30, 1.0 / 6};
+  const Tensor negative = lt(x, 0.0);
+  const auto [w, steps] =
+      raised(where(negative, sub(1.0, x), x), [](const Tensor& at) { return div(1.0, square(at)); });
+  const Tensor inverse = div(1.0, w), z = square(inverse);
+  const Tensor series = mul(mul(z, inverse), polynomial(z, kSeries));
+  const Tensor positive = add(add(steps, inverse), add(mul(z, 0.5), series));
+  const Tensor wave = sin(mul(where(negative, above_floor(x), 0.5), pi));
+  return where(negative, sub(square(div(pi, wave)), positive), positive);
+}
+
+}  // namespace
+
+Tensor lgamma(const Tensor& x) { return real_function(x, "lgamma", lgamma_values, digamma); }
+Tensor digamma(const Tensor& x) { return real_function(x, "digamma", digamma_values, trigamma); }
+
+// ---- between two values ----
+
+// From the nearer end, so that both ends are exact.
+Tensor lerp(const Tensor& start, const Operand& end, const Operand& weight) {
+  const Operand operands[] = {start, end, weight};
+  const auto values = record::unified("lerp", operands);
+  record::require_float("lerp", start);
+  const Tensor a = tensor_of(values[0]), b = tensor_of(values[1]), w = tensor_of(values[2]), way = sub(b, a);
+  return where(lt(abs(w), 0.5), add(a, mul(w, way)), sub(b, mul(way, sub(1.0, w))));
+}
+
+namespace {
+
+Number fitting(std::string_view op, const Number& value, DType dtype) {
+  if (value.is_real() && !is_float(dtype)) base::fail(op, "value must be an integer for {}", name(dtype));
+  return value;
+}
+
+}  // namespace
+
+Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Number value) {
+  const Tensor product = mul(a, b);
+  return add(x, mul(product, fitting("addcmul", value, promote(x.dtype(), product.dtype()))));
+}
+
+Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Number value) {
+  if (!is_float(a.dtype()) && !is_float(b.dtype()))
+    base::fail("addcdiv", "takes floating-point values, got {} and {}", name(a.dtype()), name(b.dtype()));
+  return add(x, mul(div(a, b), value));
+}
+
+Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  if (rtol < 0 || atol < 0) base::fail("isclose", "rtol and atol must not be negative, got {} and {}", rtol, atol);
+  const Tensor same = eq(a, b);
+  const Tensor x = a.detach().to(record::real_type(a.dtype())), y = b.detach().to(record::real_type(b.dtype()));
+  const Tensor distance = abs(sub(x, y));
+  Tensor close = logical_and(isfinite(distance), le(distance, add(mul(abs(y), rtol), atol)));
+  close = logical_or(same, close);
+  return equal_nan ? logical_or(close, logical_and(isnan(a), isnan(b))) : close;
+}
+
+}  // namespace tenon

@@ -1,0 +1,199 @@
+// Order statistics, searching in sorted values, differences: all by sorting and picking.
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "tenon/tensor/access.h"
+#include "tenon/tensor/creation.h"
+#include "tenon/tensor/record.h"
+
+namespace tenon {
+namespace {
+
+using base::fail;
+
+void require_size(std::string_view op, const Tensor& x, size_t axis) {
+  if (x.shape()[axis] == 0) fail(op, "dim {} of shape {} is empty", axis, ir::to_string(x.shape()));
+}
+
+std::pair<Tensor, Tensor> picked(const Tensor& x, int64_t dim, const Tensor& where_it_stands, bool keepdim) {
+  const Tensor values = gather(x, dim, where_it_stands);
+  if (keepdim) return {values, where_it_stands};
+  return {values.squeeze(dim), where_it_stands.squeeze(dim)};
+}
+
+// An index that is known to lie in 0 .. size - 1.
+Tensor inside(Tensor index, int64_t size) {
+  set_known_range(index, 0, size - 1, false);
+  return index;
+}
+
+}  // namespace
+
+Tensor nansum(const Tensor& x, const Axes& dims, bool keepdim) {
+  return sum(is_float(x.dtype()) ? where(isnan(x), 0, x) : x, dims, keepdim);
+}
+
+Tensor nanmean(const Tensor& x, const Axes& dims, bool keepdim) {
+  record::require_float("nanmean", x);
+  return record::in_wide(
+      x, [&](const Tensor& w) { return div(nansum(w, dims, keepdim), sum(logical_not(isnan(w)), dims, keepdim)); });
+}
+
+Tensor count_nonzero(const Tensor& x, const Axes& dims) { return sum(ne(x, 0), dims); }
+
+Tensor diff(const Tensor& x, int64_t n, int64_t dim) {
+  if (n < 0) fail("diff", "n must not be negative, got {}", n);
+  const auto axis = static_cast<int64_t>(record::axis("diff", dim, x.shape().size()));
+  Tensor made = x;
+  for (int64_t i = 0; i < n && made.size(axis) > 0; ++i) {
+    const int64_t size = made.size(axis);
+    const Tensor from = made.narrow(axis, 0, size - 1), to = made.narrow(axis, 1, size - 1);
+    made = x.dtype() == DType::boolean ? logical_xor(to, from) : sub(to, from);
+  }
+  return n == 0 ? x.clone() : made;
+}
+
+std::pair<Tensor, Tensor> kthvalue(const Tensor& x, int64_t k, int64_t dim, bool keepdim) {
+  if (record::is_single("kthvalue", x, dim)) {
+    const auto [values, indices] = kthvalue(x.reshape({1}), k, 0, true);
+    return {values.reshape({}), indices.reshape({})};
+  }
+  const size_t axis = record::axis("kthvalue", dim, x.shape().size());
+  if (k < 1 || k > x.shape()[axis])
+    fail("kthvalue", "k = {} does not lie in 1..{}, the size of dim {}", k, x.shape()[axis], dim);
+  const Tensor order = inside(argsort(x.detach(), dim).narrow(dim, k - 1, 1), x.shape()[axis]);
+  return picked(x, dim, order, keepdim);
+}
+
+std::pair<Tensor, Tensor> median(const Tensor& x, int64_t dim, bool keepdim) {
+  if (record::is_single("median", x, dim)) {
+    const auto [values, indices] = median(x.reshape({1}), 0, true);
+    return {values.reshape({}), indices.reshape({})};
+  }
+  const size_t axis = record::axis("median", dim, x.shape().size());
+  require_size("median", x, axis);
+  const int64_t n = x.shape()[axis];
+  const auto [sorted, order] = sort(x.detach(), dim);
+  Tensor middle = order.narrow(dim, (n - 1) / 2, 1);
+  if (is_float(x.dtype()))  // NaN stands last
+    middle = where(isnan(sorted.narrow(dim, n - 1, 1)), order.narrow(dim, n - 1, 1), middle);
+  return picked(x, dim, inside(middle, n), keepdim);
+}
+
+Tensor median(const Tensor& x) {
+  if (x.numel() == 0) {
+    if (!is_float(x.dtype())) fail("median", "of no integers is undefined");
+    return full({}, std::numeric_limits<double>::quiet_NaN(), Options(x.dtype(), x.device()));
+  }
+  return median(x.flatten(), 0).first;
+}
+
+namespace {
+
+// Where a share lies among n sorted elements: between two of them, and how far from the lower one.
+struct Between {
+  Tensor low, high, weight;
+};
+
+Between between(const Operand& q, int64_t n, std::string_view how, const Options& options) {
+  const auto last = static_cast<double>(n - 1);
+  if (q.is_tensor()) {
+    const Tensor position = mul(q.tensor().to(*options.dtype), last);
+    const Tensor at = how == "nearest" ? round(position) : how == "higher" ? ceil(position) : floor(position);
+    const Tensor low = at.to(DType::i64);
+    const Tensor rest = how == "linear"     ? sub(position, at)
+                        : how == "midpoint" ? mul(ne(position, at), 0.5)
+                                            : zeros_like(at);
+    return {low, clamp(add(low, 1), {}, n - 1), rest};
+  }
+  // The share is rounded to the dtype of the elements first, as in PyTorch: 0.6 is a little more in f32.
+  const double given = q.number().as_double();
+  const double position = last * (options.dtype == DType::f64 ? given : static_cast<float>(given));
+  const double at = how == "nearest"  ? std::nearbyint(position)
+                    : how == "higher" ? std::ceil(position)
+                                      : std::floor(position);
+  const double rest = how == "linear" ? position - at : how == "midpoint" && position != at ? 0.5 : 0;
+  const auto low = static_cast<int64_t>(at);
+  const auto index = [&](int64_t i) { return full({}, i, Options(DType::i64, options.device)); };
+  return {inside(index(low), n), inside(index(std::min(low + 1, n - 1)), n), full({}, rest, options)};
+}
+
+}  // namespace
+
+Tensor quantile(const Tensor& x, const Operand& q, std::optional<int64_t> dim, bool keepdim,
+                std::string_view interpolation) {
+  record::require_float("quantile", x);
+  const bool is_known = interpolation == "linear" || interpolation == "lower" || interpolation == "higher" ||
+                        interpolation == "nearest" || interpolation == "midpoint";
+  if (!is_known) {
+    fail("quantile", "interpolation is \"linear\", \"lower\", \"higher\", \"nearest\" or \"midpoint\", not \"{}\"",
+         interpolation);
+  }
+  if (!q.is_tensor() && !(q.number().as_double() >= 0 && q.number().as_double() <= 1))
+    fail("quantile", "q must lie in 0..1, got {}", q.number().as_double());
+  if (q.is_tensor() && (q.tensor().dim() > 1 || !is_float(q.tensor().dtype())))
+    fail("quantile", "q is a number or a vector of them, got {}{}", name(q.tensor().dtype()),
+         ir::to_string(q.tensor().shape()));
+  const bool along = dim && x.dim() > 0;
+  if (dim && x.dim() == 0) record::is_single("quantile", x, *dim);
+  const Tensor rows = along ? movedim(x, *dim, -1) : x.flatten();
+  const size_t axis = rows.shape().size() - 1;
+  if (rows.shape()[axis] == 0) fail("quantile", "a dim of shape {} is empty", ir::to_string(x.shape()));
+  const int64_t n = rows.shape()[axis];
+  const Tensor sorted = sort(rows, -1).first;
+  const auto [low, high, weight] = between(q, n, interpolation, Options(x.dtype(), x.device()));
+  const Tensor below = index_select(sorted, -1, low), above = index_select(sorted, -1, high);
+  Tensor made = lerp(below, above, weight);
+  const Tensor largest = sorted.narrow(-1, n - 1, 1);
+  made = where(isnan(largest), largest, made);
+  // The shares come first, then what is left of x.
+  const bool has_shares = q.is_tensor() && q.tensor().dim() == 1;
+  made = has_shares ? movedim(made, -1, 0) : made.squeeze(-1);
+  if (!keepdim) return made;
+  const int64_t lead = has_shares ? 1 : 0;
+  if (along) return made.unsqueeze(lead + static_cast<int64_t>(record::axis("quantile", *dim, x.shape().size())));
+  Dims shape(x.shape().size(), 1);
+  if (has_shares) shape.insert(shape.begin(), made.size(0));
+  return made.reshape(shape);
+}
+
+// Binary search in steps of falling powers of two, of all values at once.
+Tensor searchsorted(const Tensor& sorted, const Operand& values, bool right) {
+  if (sorted.dim() == 0) fail("searchsorted", "takes a sorted vector or batches of them");
+  const Tensor wanted =
+      values.is_tensor() ? values.tensor() : full({}, values.number(), Options(sorted.dtype(), sorted.device()));
+  record::require_same_device("searchsorted", sorted, wanted);
+  const bool one_for_all = sorted.dim() == 1;
+  bool fits = one_for_all || sorted.dim() == wanted.dim();
+  for (int64_t i = 0; fits && !one_for_all && i + 1 < sorted.dim(); ++i) fits = sorted.size(i) == wanted.size(i);
+  if (!fits) {
+    fail("searchsorted", "values of shape {} do not fit sorted ones of {}", ir::to_string(wanted.shape()),
+         ir::to_string(sorted.shape()));
+  }
+  const int64_t n = sorted.size(-1);
+  Tensor found = zeros(wanted.shape(), Options(DType::i64, sorted.device()));
+  if (n == 0 || wanted.numel() == 0) return found;
+  for (auto step = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(n))); step > 0; step /= 2) {
+    const Tensor next = add(found, step);
+    const Tensor at = inside(clamp(sub(next, 1), {}, n - 1), n);
+    const Tensor there =
+        one_for_all ? index_select(sorted, 0, at.flatten()).reshape(wanted.shape()) : gather(sorted, -1, at);
+    const Tensor stays = right ? gt(there, wanted) : ge(there, wanted);  // so that NaN goes behind everything
+    found = where(logical_and(le(next, n), logical_not(stays)), next, found);
+  }
+  return found;
+}
+
+Tensor isin(const Tensor& x, const Tensor& elements) {
+  record::require_same_device("isin", x, elements);
+  const int64_t n = elements.numel();
+  if (n == 0) return full(x.shape(), false, Options(DType::boolean, x.device()));
+  const DType dtype = promote(x.dtype(), elements.dtype());
+  const Tensor wanted = x.detach().to(dtype), sorted = sort(elements.detach().to(dtype).flatten(), 0).first;
+  const Tensor at = inside(clamp(searchsorted(sorted, wanted), {}, n - 1), n);
+  return eq(index_select(sorted, 0, at.flatten()).reshape(x.shape()), wanted);
+}
+
+}  // namespace tenon
