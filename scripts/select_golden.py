@@ -22,6 +22,8 @@ SUPPORTED = """
     gather index_select scatter_add one_hot embedding
     matmul einsum linear layer_norm rms_norm attention attention_mask
     cross_entropy nll_loss mse_loss l1_loss huber_loss smooth_l1_loss bce bce_with_logits kl_div
+    conv1d conv2d conv_transpose2d max_pool2d avg_pool2d adaptive_avg_pool2d
+    batch_norm_train batch_norm_eval group_norm rnn lstm gru
     optimizer
 """.split()
 

@@ -235,6 +235,76 @@ Results optimizer_trace(Call& c) {
   return tenon::stack(trace);
 }
 
+// Written as one number or two.
+tenon::nn::Size2 size_of(Call& c, const std::string& key, int64_t otherwise) {
+  const Dims dims = c.dims(key);
+  if (dims.empty()) return otherwise;
+  return {dims[0], dims.back()};
+}
+std::optional<tenon::nn::Size2> maybe_size(Call& c, const std::string& key) {
+  if (c.dims(key).empty()) return {};
+  return size_of(c, key, 0);
+}
+
+Results conv1d(Call& c) {
+  return tenon::nn::conv1d(c[0], c[1], c.optional(2),
+                           {.stride = c.get<int64_t>("stride", 1),
+                            .padding = c.get<int64_t>("padding", 0),
+                            .dilation = c.get<int64_t>("dilation", 1),
+                            .groups = c.get<int64_t>("groups", 1)});
+}
+Results conv2d(Call& c) {
+  return tenon::nn::conv2d(c[0], c[1], c.optional(2),
+                           {.stride = size_of(c, "stride", 1),
+                            .padding = size_of(c, "padding", 0),
+                            .dilation = size_of(c, "dilation", 1),
+                            .groups = c.get<int64_t>("groups", 1)});
+}
+Results conv_transpose2d(Call& c) {
+  return tenon::nn::conv_transpose2d(c[0], c[1], c.optional(2),
+                                     {.stride = size_of(c, "stride", 1),
+                                      .padding = size_of(c, "padding", 0),
+                                      .output_padding = size_of(c, "output_padding", 0),
+                                      .groups = c.get<int64_t>("groups", 1),
+                                      .dilation = size_of(c, "dilation", 1)});
+}
+
+Results batch_norm_train(Call& c) {
+  c.get<std::vector<std::string>>("inputs");
+  c.get<std::vector<std::string>>("outputs");
+  const tenon::Options options(c[0].dtype(), c[0].device());
+  Tensor mean = tenon::zeros({c[0].size(1)}, options), variance = tenon::ones({c[0].size(1)}, options);
+  const Tensor y =
+      tenon::nn::batch_norm(c[0], mean, variance, c[1], c[2], true, c.get("momentum", 0.1), c.get("eps", 1e-5));
+  return std::vector<Tensor>{y, mean, variance};
+}
+Results batch_norm_eval(Call& c) {
+  c.get<std::vector<std::string>>("inputs");
+  return tenon::nn::batch_norm(c[0], c[1], c[2], c[3], c[4], false, 0.1, c.get("eps", 1e-5));
+}
+
+template <typename Layer>
+Results recurrent(Call& c) {
+  const bool both = c.get("bidirectional", false);
+  const auto hidden = c.get<int64_t>("hidden"), layers = c.get<int64_t>("layers", 1);
+  Layer layer(c[0].size(-1), hidden,
+              {.layers = layers, .batch_first = c.get("batch_first", false), .bidirectional = both});
+  c.get<std::vector<std::string>>("params");
+  size_t next = 1;
+  for (int64_t i = 0; i < layers; ++i) {
+    for (const bool reverse : {false, true}) {
+      if (reverse && !both) continue;
+      auto& weights = layer.weights(i, reverse);
+      for (Tensor* parameter : {&weights.weight_ih, &weights.weight_hh, &weights.bias_ih, &weights.bias_hh})
+        *parameter = c[next++];
+    }
+  }
+  const auto [y, state] = layer(c[0]);
+  std::vector<Tensor> results{y, state.h};
+  if (state.c.defined()) results.push_back(state.c);
+  return results;
+}
+
 std::optional<tenon::Number> bound(Call& c, const std::string& key) {
   const std::optional<double> value = c.maybe<double>(key);
   return value ? std::optional<tenon::Number>(*value) : std::nullopt;
@@ -339,6 +409,30 @@ const std::map<std::string, Handler>& handlers() {
       {"rms_norm", [](Call& c) { return tenon::nn::rms_norm(c[0], c[1].shape(), c[1], c.get<double>("eps")); }},
       {"attention", [](Call& c) { return attention(c, Tensor()); }},
       {"attention_mask", [](Call& c) { return attention(c, c[3]); }},
+
+      {"conv1d", conv1d},
+      {"conv2d", conv2d},
+      {"conv_transpose2d", conv_transpose2d},
+      {"max_pool2d",
+       [](Call& c) {
+         return tenon::nn::max_pool2d(c[0], size_of(c, "kernel", 1),
+                                      {.stride = maybe_size(c, "stride"), .padding = size_of(c, "padding", 0)});
+       }},
+      {"avg_pool2d",
+       [](Call& c) {
+         return tenon::nn::avg_pool2d(c[0], size_of(c, "kernel", 1),
+                                      {.stride = maybe_size(c, "stride"), .padding = size_of(c, "padding", 0)});
+       }},
+      {"adaptive_avg_pool2d", [](Call& c) { return tenon::nn::adaptive_avg_pool2d(c[0], size_of(c, "output", 1)); }},
+      {"batch_norm_train", batch_norm_train},
+      {"batch_norm_eval", batch_norm_eval},
+      {"group_norm",
+       [](Call& c) {
+         return tenon::nn::group_norm(c[0], c.get<int64_t>("groups"), c[1], c.optional(2), c.get("eps", 1e-5));
+       }},
+      {"rnn", recurrent<tenon::nn::RNN>},
+      {"lstm", recurrent<tenon::nn::LSTM>},
+      {"gru", recurrent<tenon::nn::GRU>},
 
       {"cross_entropy", cross_entropy},
       {"nll_loss", [](Call& c) { return tenon::nn::nll_loss(c[0], c[1], class_loss_options(c)); }},

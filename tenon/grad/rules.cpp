@@ -215,6 +215,27 @@ void attention_rule(Context& c) {
   if (attrs.has_mask) c.out[3] = {backward, 3};
 }
 
+// One sum over products of three tensors; which of them is the result decides the gradients of the other two.
+void conv_rule(Context& c) {
+  const Value &a = c.in(0), &b = c.in(1);
+  const Value g = cast(c.grad(), a.dtype());
+  ConvAttrs attrs = c.node->attrs_as<ConvAttrs>();
+  attrs.result = a.dtype();
+  switch (c.node->op()) {
+    case Op::conv:
+      if (c.wants(0)) c.out[0] = conv_transpose(g, b, attrs);
+      if (c.wants(1)) c.out[1] = conv_weight(a, g, attrs);
+      return;
+    case Op::conv_transpose:
+      if (c.wants(0)) c.out[0] = conv(g, b, attrs);
+      if (c.wants(1)) c.out[1] = conv_weight(g, a, attrs);
+      return;
+    default:
+      if (c.wants(0)) c.out[0] = conv_transpose(b, g, attrs);
+      if (c.wants(1)) c.out[1] = conv(a, g, attrs);
+  }
+}
+
 void sort_rule(Context& c) {
   if (!c.grads[0]) return;
   const Dims& shape = c.in(0).shape();
@@ -338,6 +359,9 @@ Rule rule_of(Op op) {
     case Op::contract: return contract_rule;
     case Op::attention: return attention_rule;
     case Op::attention_backward: return decomposed_rule;
+    case Op::conv:
+    case Op::conv_transpose:
+    case Op::conv_weight: return conv_rule;
     case Op::sort: return sort_rule;
     case Op::scan: return scan_rule;
     case Op::store: return store_rule;

@@ -36,6 +36,12 @@ struct Hasher {
                            (a.causal ? 1u : 0u) + (a.has_mask ? 2u : 0u) + (a.joined ? 4u : 0u));
     return a.dropout == 0 ? h : mix(mix(h, std::bit_cast<uint64_t>(a.dropout)), a.offset);
   }
+  uint64_t operator()(const ConvAttrs& a) const {
+    uint64_t h = mix(mix(20, static_cast<uint64_t>(a.groups)), static_cast<uint64_t>(a.result));
+    for (const ConvAxis& axis : a.axes)
+      h = mix_all(h, Dims{axis.image, axis.kernel, axis.out, axis.stride, axis.padding, axis.dilation});
+    return h;
+  }
   uint64_t operator()(const SortAttrs& a) const { return mix(mix(14, static_cast<uint64_t>(a.axis)), a.descending); }
   uint64_t operator()(const ScanAttrs& a) const {
     return mix(mix(15, static_cast<uint64_t>(a.axis)), static_cast<uint64_t>(a.kind));
@@ -75,6 +81,13 @@ struct Printer {
     if (a.dropout > 0) text += fmt::format(" dropout={} offset={}", a.dropout, a.offset);
     if (a.joined) text += " joined";
     return text;
+  }
+  std::string operator()(const ConvAttrs& a) const {
+    std::string text;
+    for (const ConvAxis& axis : a.axes)
+      text += fmt::format("{}*{}={} stride={} padding={} dilation={} ", axis.image, axis.kernel, axis.out, axis.stride,
+                          axis.padding, axis.dilation);
+    return text + fmt::format("groups={} result={}", a.groups, tenon::name(a.result));
   }
   std::string operator()(const SortAttrs& a) const {
     return fmt::format("axis={} descending={}", a.axis, a.descending);

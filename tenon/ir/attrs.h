@@ -107,6 +107,25 @@ struct AttentionAttrs {
   size_t states() const { return dropout > 0 ? 1 : 0; }
   bool operator==(const AttentionAttrs&) const = default;
 };
+/// One spatial axis of a convolution: element j of the result reads elements j * stride + k * dilation - padding of the
+/// image, for every k of the kernel. Around the image there are zeros.
+struct ConvAxis {
+  int64_t image = 0, kernel = 0, out = 0;  // sizes
+  int64_t stride = 1, padding = 0, dilation = 1;
+  bool operator==(const ConvAxis&) const = default;
+};
+/// How images x (N, C, image...), weights w (O, C / groups, kernel...) and results y (N, O, out...) hang together: y[n,
+/// o, j...] is the sum of w[o, c, k...] * x[n, c, ...] over the channels c of o's group and over k, axis by axis as
+/// ConvAxis says.
+///
+/// `conv` makes y of (x, w), `conv_transpose` x of (y, w) and `conv_weight` w of (x, y): one sum seen from each of its
+/// three sides, and so each other's gradients. Sums are taken, and returned, in `result`.
+struct ConvAttrs {
+  std::vector<ConvAxis> axes;  // one or two
+  int64_t groups = 1;
+  DType result = DType::f32;
+  bool operator==(const ConvAttrs&) const = default;
+};
 struct SortAttrs {
   int64_t axis = 0;
   bool descending = false;
@@ -147,8 +166,8 @@ struct CustomAttrs {
 };
 
 using Attrs = std::variant<NoAttrs, BufferAttrs, ConstantAttrs, IotaAttrs, RandomAttrs, ShapeAttrs, AxesAttrs, PadAttrs,
-                           ShrinkAttrs, CastAttrs, AxisAttrs, ContractAttrs, AttentionAttrs, SortAttrs, ScanAttrs,
-                           StoreAttrs, CopyAttrs, ParamAttrs, CustomAttrs>;
+                           ShrinkAttrs, CastAttrs, AxisAttrs, ContractAttrs, AttentionAttrs, ConvAttrs, SortAttrs,
+                           ScanAttrs, StoreAttrs, CopyAttrs, ParamAttrs, CustomAttrs>;
 
 namespace detail {
 template <typename T, typename Variant>

@@ -231,6 +231,37 @@ Value contract(const Value& a, const Value& b, DType result) {
   return made(Op::contract, {a, b}, ContractAttrs{result});
 }
 
+Value conv(const Value& x, const Value& w, const ConvAttrs& attrs) { return made(Op::conv, {x, w}, attrs); }
+Value conv_transpose(const Value& y, const Value& w, const ConvAttrs& attrs) {
+  return made(Op::conv_transpose, {y, w}, attrs);
+}
+Value conv_weight(const Value& x, const Value& y, const ConvAttrs& attrs) {
+  return made(Op::conv_weight, {x, y}, attrs);
+}
+
+// The axis, repeated end to end and cut into rows that are `dilation` longer than it is: row k begins k * dilation
+// later than the row before, and no element is copied.
+Value windows(const Value& x, size_t axis, int64_t kernel, int64_t out, int64_t stride, int64_t dilation) {
+  const Dims& shape = x.shape();
+  const int64_t length = shape[axis], row = length + dilation;
+  const auto replaced = [&](std::initializer_list<int64_t> sizes) {
+    Dims all(shape.begin(), shape.begin() + static_cast<ptrdiff_t>(axis));
+    for (const int64_t size : sizes) all.push_back(size);
+    for (size_t i = axis + 1; i < shape.size(); ++i) all.push_back(shape[i]);
+    return all;
+  };
+  if (length == 0 || kernel == 0 || out == 0) return full(replaced({kernel, out}), 0, x.dtype(), x.device());
+  const int64_t repeats = (kernel * row + length - 1) / length;
+  const Value repeated =
+      reshape(expand(reshape(x, replaced({1, length})), replaced({repeats, length})), replaced({repeats * length}));
+  const Dims whole = replaced({kernel * row});
+  const Value rows =
+      reshape(shrink(repeated, Dims(whole.size(), 0), whole, Dims(whole.size(), 1)), replaced({kernel, row}));
+  Dims step(rows.rank(), 1);
+  step[axis + 1] = stride;
+  return shrink(rows, Dims(rows.rank(), 0), replaced({kernel, out}), step);
+}
+
 std::pair<Value, Value> attention(const Operands& operands, const AttentionAttrs& attrs) {
   NodeRef node = Node::make(Op::attention, operands, attrs);
   return {swap_heads_and_tokens({node, 0}), Value{node, 1}};

@@ -68,6 +68,14 @@ Value scatter_add(const Value& base, const Value& index, const Value& value, siz
 Value flat_index(const Value& index, const Dims& shape, size_t axis);
 
 Value contract(const Value& a, const Value& b, DType result);
+/// The three sides of a convolution, see ConvAttrs: results of (images, weights), images of (results, weights), weights
+/// of (images, results).
+Value conv(const Value& x, const Value& w, const ConvAttrs& attrs);
+Value conv_transpose(const Value& y, const Value& w, const ConvAttrs& attrs);
+Value conv_weight(const Value& x, const Value& y, const ConvAttrs& attrs);
+/// All windows along an axis, as two axes (kernel, out) in its place: element (k, j) is element j * stride + k *
+/// dilation, which must lie inside.
+Value windows(const Value& x, size_t axis, int64_t kernel, int64_t out, int64_t stride, int64_t dilation);
 /// o as (B, H, T, D) and lse.
 std::pair<Value, Value> attention(const Operands& operands, const AttentionAttrs& attrs);
 /// (B, H, T, D) as (B, T, H, D) and back.

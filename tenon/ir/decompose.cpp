@@ -131,6 +131,9 @@ std::vector<Value> decompose(Op op, std::span<const Value> operands, const Attrs
   switch (op) {
     case Op::attention: return attention_forward(operands, std::get<AttentionAttrs>(attrs));
     case Op::attention_backward: return attention_gradient(operands, std::get<AttentionAttrs>(attrs));
+    case Op::conv:
+    case Op::conv_transpose:
+    case Op::conv_weight: return decompose_convolution(op, operands, std::get<ConvAttrs>(attrs));
     default: return decompose_simple_call(op, operands, attrs);
   }
 }

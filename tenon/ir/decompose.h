@@ -8,13 +8,15 @@
 
 namespace tenon::ir {
 
-/// True when the op has a decomposition. Those of the others, elementwise ops and reductions, would be themselves; a gather
-/// is part of whatever kernel reads it.
+/// True when the op has a decomposition. Those of the others, elementwise ops and reductions, would be themselves; a
+/// gather is part of whatever kernel reads it.
 bool can_decompose(Op op);
 /// The results of the call, recorded as simpler ops on the same operands.
 std::vector<Value> decompose(Op op, std::span<const Value> operands, const Attrs& attrs);
 
-/// Of every call but attention and its gradient.
+/// Of the three sides of a convolution.
+std::vector<Value> decompose_convolution(Op op, std::span<const Value> operands, const ConvAttrs& attrs);
+/// Of every other call but attention and its gradient.
 std::vector<Value> decompose_simple_call(Op op, std::span<const Value> operands, const Attrs& attrs);
 
 }  // namespace tenon::ir

@@ -85,6 +85,10 @@ DType result_dtype(Op op, const Operands& in, const Attrs& attrs) {
       require_same_dtype(op, all);
       require_dtype(op, in[0], in[0].dtype() != DType::boolean, "numbers");
       return contracted_dtype(op, in[0].dtype(), std::get<ContractAttrs>(attrs).result);
+    case DTypeRule::conv:
+      require_same_dtype(op, all);
+      require_dtype(op, in[0], is_float(in[0].dtype()), "floating-point values");
+      return contracted_dtype(op, in[0].dtype(), std::get<ConvAttrs>(attrs).result);
     case DTypeRule::attention:
     case DTypeRule::sort:
       require_dtype(op, in[0], op == Op::sort || is_float(in[0].dtype()), "floating-point values");
@@ -128,6 +132,36 @@ Dims contracted_shape(Op op, const Dims& a, const Dims& b) {
   Dims shape = a;
   shape[rank - 1] = b[rank - 1];
   return shape;
+}
+
+// The three shapes of a convolution: two are given, one is the result.
+Dims convolved_shape(Op op, const Dims& a, const Dims& b, const ConvAttrs& attrs) {
+  const auto misfit = [&] { fail(name(op), "shapes {} and {} do not fit", to_string(a), to_string(b)); };
+  const size_t rank = attrs.axes.size() + 2;
+  const int64_t groups = attrs.groups;
+  if (rank < 3 || rank > 4 || a.size() != rank || b.size() != rank || groups < 1) misfit();
+  const auto of = [&](int64_t first, int64_t second, int64_t ConvAxis::*size) {
+    Dims shape{first, second};
+    for (const ConvAxis& axis : attrs.axes) shape.push_back(axis.*size);
+    return shape;
+  };
+  for (const ConvAxis& axis : attrs.axes) {
+    if (axis.stride < 1 || axis.dilation < 1 || axis.image < 0 || axis.kernel < 0 || axis.out < 0) misfit();
+  }
+  const auto image = [&](const Dims& s) { return of(s[0], s[1], &ConvAxis::image); };
+  const auto kernel = [&](const Dims& s) { return of(s[0], s[1], &ConvAxis::kernel); };
+  const auto out = [&](const Dims& s) { return of(s[0], s[1], &ConvAxis::out); };
+  switch (op) {
+    case Op::conv:
+      if (a != image(a) || b != kernel(b) || a[1] != b[1] * groups || b[0] % groups != 0) misfit();
+      return of(a[0], b[0], &ConvAxis::out);
+    case Op::conv_transpose:
+      if (a != out(a) || b != kernel(b) || a[1] != b[0] || b[0] % groups != 0) misfit();
+      return of(a[0], b[1] * groups, &ConvAxis::image);
+    default:
+      if (a != image(a) || b != out(b) || a[0] != b[0] || a[1] % groups != 0 || b[1] % groups != 0) misfit();
+      return of(b[1], a[1] / groups, &ConvAxis::kernel);
+  }
 }
 
 void infer_attention(Op op, const Operands& in, const AttentionAttrs& attrs, Inferred& out) {
@@ -225,6 +259,7 @@ Dims result_shape(Op op, const Operands& in, const Attrs& attrs) {
       return in[0].shape();
     }
     case ShapeRule::contract: return contracted_shape(op, in[0].shape(), in[1].shape());
+    case ShapeRule::conv: return convolved_shape(op, in[0].shape(), in[1].shape(), std::get<ConvAttrs>(attrs));
     case ShapeRule::store: return stored_shape(op, in[0].shape(), in[1].shape(), std::get<StoreAttrs>(attrs));
   }
   return in[0].shape();

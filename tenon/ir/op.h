@@ -32,6 +32,7 @@ enum class DTypeRule : uint8_t {
   indexed,
   contract,
   attention,
+  conv,
   sort,
   custom
 };
@@ -48,6 +49,7 @@ enum class ShapeRule : uint8_t {
   scatter,
   contract,
   attention,
+  conv,
   sort,
   store,
   custom

@@ -13,7 +13,10 @@
 
 namespace tenon::kernels {
 
-ir::EnumSet<ir::Op> missing_calls() { return {ir::Op::gather}; }  // looked up inside of kernels
+// Looking up is done inside of kernels, convolutions are products of windows.
+ir::EnumSet<ir::Op> missing_calls() {
+  return {ir::Op::gather, ir::Op::conv, ir::Op::conv_transpose, ir::Op::conv_weight};
+}
 
 codegen::Module lower(const ir::Call& call, const ir::Limits& limits) {
   switch (call.op) {

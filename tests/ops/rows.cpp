@@ -338,6 +338,47 @@ Row attention_row(Op op) {
   return row;
 }
 
+/// One axis with PyTorch's size of the result.
+ir::ConvAxis axis_of(int64_t image, int64_t kernel, int64_t stride = 1, int64_t padding = 0, int64_t dilation = 1) {
+  const int64_t out = (image + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
+  return {image, kernel, out, stride, padding, dilation};
+}
+
+/// The same convolutions for each of its three sides.
+Row conv_row(Op op) {
+  Row row{op, {}, {}, kDiff};
+  struct Channels {
+    int64_t images = 1, in = 1, out = 1, groups = 1;  // channels of a group
+  };
+  const auto add = [&](std::string name, const Channels& c, const std::vector<ir::ConvAxis>& axes,
+                       bool is_wide = false) {
+    const auto shape = [&](int64_t first, int64_t second, int64_t ir::ConvAxis::*size) {
+      Dims dims{first, second};
+      for (const ir::ConvAxis& axis : axes) dims.push_back(axis.*size);
+      return dims;
+    };
+    const OperandSpec x{"x", shape(c.images, c.in * c.groups, &ir::ConvAxis::image)};
+    const OperandSpec w{"w", shape(c.out * c.groups, c.in, &ir::ConvAxis::kernel)};
+    const OperandSpec y{"y", shape(c.images, c.out * c.groups, &ir::ConvAxis::out)};
+    const Specs operands = op == Op::conv ? Specs{x, w} : op == Op::conv_transpose ? Specs{y, w} : Specs{x, y};
+    row.samples.push_back(sample(std::move(name), operands, [op, axes, c, is_wide](const Recording& r) {
+      const ir::ConvAttrs attrs{axes, c.groups, is_wide ? accumulator(r.dtype) : r.dtype};
+      return Value{ir::Node::make(op, {r.in[0], r.in[1]}, attrs), 0};
+    }));
+  };
+  add("plain", {.in = 2, .out = 2}, {axis_of(3, 2), axis_of(4, 3)});
+  add("sequence", {.images = 2, .in = 2}, {axis_of(5, 3, 2, 1)}, true);
+  add("strided_and_padded", {.out = 2}, {axis_of(4, 3, 2, 1), axis_of(5, 2, 3, 1)});
+  add("dilated_in_groups", {.groups = 2}, {axis_of(4, 2, 1, 1, 2), axis_of(3, 2, 2, 2, 3)});
+  add("no_images", {.images = 0, .in = 2, .out = 2}, {axis_of(3, 2), axis_of(3, 2)});
+  add("longer_strides_than_kernels", {}, {axis_of(5, 1, 2), axis_of(7, 2, 3)});
+  add("tiles_and_tails", {.images = 2, .in = 5, .out = 11, .groups = 2}, {axis_of(9, 3, 2, 1), axis_of(17, 3, 1, 1)});
+  row.samples.back().large = true;
+  add("many_channels", {.images = 2, .in = 37, .out = 25}, {axis_of(6, 3, 1, 1), axis_of(5, 3, 1, 1)});
+  row.samples.back().large = true;
+  return row;
+}
+
 Row sort_row() {
   const auto along = [](std::string name, const Dims& shape, size_t axis, bool descending) {
     return Sample{std::move(name), {{"x", shape}}, [axis, descending](const Recording& r) {
@@ -505,6 +546,9 @@ std::vector<Row> all_rows() {
       contract_row(),
       attention_row(Op::attention),
       attention_row(Op::attention_backward),
+      conv_row(Op::conv),
+      conv_row(Op::conv_transpose),
+      conv_row(Op::conv_weight),
       sort_row(),
       scan_row(),
 
@@ -548,6 +592,7 @@ std::vector<DType> dtypes_of(Op op) {
       case ir::DTypeRule::number:
       case ir::DTypeRule::contract: return dtype != DType::boolean;
       case ir::DTypeRule::real:
+      case ir::DTypeRule::conv:
       case ir::DTypeRule::attention: return is_float(dtype);
       case ir::DTypeRule::integer: return is_integer(dtype);
       case ir::DTypeRule::bits: return !is_float(dtype);
@@ -611,9 +656,9 @@ std::vector<Host> run(const Sample& sample, DType element, ir::DeviceId device, 
 std::unique_ptr<device::Device> open_poor_cpu() {
   ir::Limits limits;
   limits.max_buffers = 4;
-  limits.missing_calls = {ir::Op::contract,  ir::Op::gather,    ir::Op::scatter_add,        ir::Op::scan,
-                          ir::Op::sort,      ir::Op::attention, ir::Op::attention_backward, ir::Op::store,
-                          ir::Op::contiguous};
+  limits.missing_calls = {ir::Op::contract,   ir::Op::gather,    ir::Op::scatter_add,        ir::Op::scan,
+                          ir::Op::sort,       ir::Op::attention, ir::Op::attention_backward, ir::Op::store,
+                          ir::Op::contiguous, ir::Op::conv,      ir::Op::conv_transpose,     ir::Op::conv_weight};
   return backends::cpu::open_with(limits);
 }
 

@@ -65,6 +65,12 @@ double work_of(const ir::Call& call) {
                           static_cast<double>(call.inputs[0].map.shape().back()) / kTogether;
   if (call.op == ir::Op::attention || call.op == ir::Op::attention_backward)
     return elements * static_cast<double>(call.inputs[0].map.shape()[2]) / kTogether;
+  if (const auto* conv = std::get_if<ir::ConvAttrs>(&call.attrs)) {
+    const Dims& weights = call.op == ir::Op::conv_weight ? call.outputs[0].shape : call.inputs[1].map.shape();
+    double places = static_cast<double>(call.inputs[0].map.shape()[0]);  // images
+    for (const ir::ConvAxis& axis : conv->axes) places *= static_cast<double>(axis.out);
+    return elements + static_cast<double>(ir::count(weights)) * places / kTogether;
+  }
   return elements;
 }
 

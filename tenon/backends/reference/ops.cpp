@@ -208,6 +208,9 @@ void run_call(const ir::Call& call, const Arrays& in, Arrays& out) {
     case Op::scan: return run_scan(std::get<ir::ScanAttrs>(call.attrs), in[0], out[0]);
     case Op::attention: return run_attention(std::get<ir::AttentionAttrs>(call.attrs), in, out);
     case Op::attention_backward: return run_attention_backward(std::get<ir::AttentionAttrs>(call.attrs), in, out);
+    case Op::conv:
+    case Op::conv_transpose:
+    case Op::conv_weight: return run_convolution(call, in, out[0]);
     default: base::fail(ir::name(call.op), "the reference device has no such call");
   }
 }

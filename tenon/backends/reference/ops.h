@@ -16,6 +16,7 @@ void run_reduce(const ir::Call& call, const Arrays& in, Array& out);
 void run_indexed(const ir::Call& call, const Arrays& in, Array& out);
 void run_call(const ir::Call& call, const Arrays& in, Arrays& out);
 void run_effect(const ir::Call& call, const Arrays& in, Array& out);
+void run_convolution(const ir::Call& call, const Arrays& in, Array& out);
 void run_attention(const ir::AttentionAttrs& attrs, const Arrays& in, Arrays& out);
 void run_attention_backward(const ir::AttentionAttrs& attrs, const Arrays& in, Arrays& out);
 

@@ -10,6 +10,9 @@ std::unique_ptr<CallKernel> compile_call(const ir::Call& call) {
     case ir::Op::contract: return compile_contract(call);
     case ir::Op::attention: return compile_attention(call);
     case ir::Op::attention_backward: return compile_attention_backward(call);
+    case ir::Op::conv:
+    case ir::Op::conv_transpose:
+    case ir::Op::conv_weight: return compile_convolution(call);
     case ir::Op::gather: return compile_gather(call);
     case ir::Op::scatter_add: return compile_scatter_add(call);
     case ir::Op::sort: return compile_sort(call);

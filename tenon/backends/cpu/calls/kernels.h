@@ -10,6 +10,7 @@ namespace tenon::backends::cpu {
 std::unique_ptr<CallKernel> compile_contract(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_attention(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_attention_backward(const ir::Call& call);
+std::unique_ptr<CallKernel> compile_convolution(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_gather(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_scatter_add(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_sort(const ir::Call& call);

@@ -1,0 +1,242 @@
+// Sizes are checked here, once for all convolutions; the sum itself is a call of the op table.
+
+#include "tenon/nn/convolution.h"
+
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "tenon/nn/init.h"
+#include "tenon/tensor/access.h"
+#include "tenon/tensor/autocast.h"
+#include "tenon/tensor/autograd.h"
+#include "tenon/tensor/record.h"
+
+namespace tenon::nn {
+namespace {
+
+using base::fail;
+using ir::ConvAttrs;
+using ir::ConvAxis;
+
+// What differs between the four functions.
+struct Convolution {
+  std::string_view op;
+  bool is_transposed = false;
+  Dims stride, padding, dilation, output_padding;
+  bool same = false;
+  int64_t groups = 1;
+
+  size_t axes() const { return stride.size(); }
+};
+
+std::string sizes(const Dims& dims) { return fmt::format("{}", fmt::join(dims, " x ")); }
+
+Dims spatial(const Tensor& x) { return Dims(x.shape().end() - (x.dim() - 2), x.shape().end()); }
+
+void require_numbers(const Convolution& c) {
+  const auto require = [&](std::string_view what, const Dims& values, int64_t least) {
+    for (const int64_t value : values) {
+      if (value < least) fail(c.op, "{} must be at least {}, got {}", what, least, sizes(values));
+    }
+  };
+  require("stride", c.stride, 1);
+  require("dilation", c.dilation, 1);
+  require("padding", c.padding, 0);
+  require("output padding", c.output_padding, 0);
+  require("the number of groups", {c.groups}, 1);
+  for (size_t i = 0; i < c.output_padding.size(); ++i) {
+    if (c.output_padding[i] >= std::max(c.stride[i], c.dilation[i]))
+      fail(c.op, "output padding {} must be smaller than the stride {} or the dilation {}", c.output_padding[i],
+           c.stride[i], c.dilation[i]);
+  }
+  if (c.same && c.stride != Dims(c.axes(), 1)) fail(c.op, "padding 'same' takes stride 1, got {}", sizes(c.stride));
+}
+
+void require_fit(const Convolution& c, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  record::require_float(c.op, x);
+  record::require_same_device(c.op, x, weight);
+  const auto rank = static_cast<int64_t>(c.axes()) + 2;
+  const std::string_view places = c.axes() == 1 ? "length" : "height, width";
+  if (x.dim() != rank)
+    fail(c.op, "takes (batch, channels, {0}) or (channels, {0}), got {1}", places, ir::to_string(x.shape()));
+  if (weight.dim() != rank) fail(c.op, "weight must have {} dims, got {}", rank, ir::to_string(weight.shape()));
+  const int64_t channels = x.size(1), wanted = c.is_transposed ? weight.size(0) : weight.size(1) * c.groups;
+  if (channels % c.groups != 0) fail(c.op, "{} channels cannot be divided into {} groups", channels, c.groups);
+  if (weight.size(0) % c.groups != 0)
+    fail(c.op, "{} channels cannot be divided into {} groups", weight.size(0), c.groups);
+  if (channels != wanted)
+    fail(c.op, "input {} and weight {} do not fit: {} channels in {} groups instead of {}", ir::to_string(x.shape()),
+         ir::to_string(weight.shape()), channels, c.groups, wanted);
+  const int64_t out = c.is_transposed ? weight.size(1) * c.groups : weight.size(0);
+  if (bias.defined()) {
+    record::require_same_device(c.op, x, bias);
+    if (bias.shape() != Dims{out})
+      fail(c.op, "bias {} does not fit weight {}", ir::to_string(bias.shape()), ir::to_string(weight.shape()));
+  }
+}
+
+ConvAttrs attrs_of(const Convolution& c, const Tensor& x, const Tensor& weight) {
+  ConvAttrs attrs;
+  attrs.groups = c.groups;
+  const Dims in = spatial(x), kernel = spatial(weight);
+  for (size_t i = 0; i < c.axes(); ++i) {
+    const int64_t reach = c.dilation[i] * (kernel[i] - 1) + 1;  // of a window
+    if (kernel[i] < 1) fail(c.op, "a kernel of {} has no elements", sizes(kernel));
+    ConvAxis axis{.kernel = kernel[i], .stride = c.stride[i], .padding = c.padding[i], .dilation = c.dilation[i]};
+    if (c.is_transposed) {
+      axis.out = in[i];
+      axis.image = (in[i] - 1) * c.stride[i] - 2 * c.padding[i] + reach + c.output_padding[i];
+      if (in[i] < 1 || axis.image < 1)
+        fail(c.op, "an input of {} under padding {} gives nothing", sizes(in), sizes(c.padding));
+    } else {
+      const int64_t around = c.same ? reach - 1 : 2 * c.padding[i];
+      if (c.same) axis.padding = around / 2;  // the odd one is behind, as in PyTorch
+      axis.image = in[i];
+      if (in[i] + around < reach)
+        fail(c.op, "a kernel of {}{} is larger than the input of {} with padding {}", sizes(kernel),
+             c.dilation == Dims(c.axes(), 1) ? "" : " dilated by " + sizes(c.dilation), sizes(in),
+             c.same ? "same" : sizes(c.padding));
+      axis.out = (in[i] + around - reach) / c.stride[i] + 1;
+    }
+    attrs.axes.push_back(axis);
+  }
+  return attrs;
+}
+
+Tensor convolved(bool is_transposed, const Tensor& x, const Tensor& weight, ConvAttrs attrs, DType result) {
+  attrs.result = result;
+  const ir::Value in = record::in(x), by = record::in(weight);
+  return tensor_of(is_transposed ? ir::conv_transpose(in, by, attrs) : ir::conv(in, by, attrs));
+}
+
+// As products under Autocast: the lower type is multiplied, sums are f32, and the weight's gradient is never rounded.
+Tensor autocast_sums(bool is_transposed, const Tensor& x, const Tensor& weight, const ConvAttrs& attrs, DType low) {
+  const Tensor low_weight = autocast_values(weight);
+  const CustomFunction function{
+      "autocast_convolution",
+      [&](std::span<const Tensor> in) {
+        return std::vector<Tensor>{convolved(is_transposed, in[0], low_weight, attrs, DType::f32)};
+      },
+      [is_transposed, attrs, low](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Tensor g = grads[0].to(low);
+        ConvAttrs wide = attrs;
+        wide.result = DType::f32;
+        const Tensor &image = is_transposed ? g : in[0], &result = is_transposed ? in[0] : g;
+        const Tensor slope = tensor_of(ir::conv_weight(record::in(image), record::in(result), wide));
+        return std::vector<Tensor>{convolved(!is_transposed, g, with_history_of(in[1], in[2]), attrs, low),
+                                   slope.to(in[1].dtype()), Tensor()};
+      }};
+  return tenon::apply(function, std::vector<Tensor>{x.to(low), weight, low_weight.detach()})[0];
+}
+
+Tensor run(const Convolution& c, const Tensor& given, const Tensor& weight, const Tensor& bias) {
+  require_numbers(c);
+  const bool is_single = given.dim() == static_cast<int64_t>(c.axes()) + 1;
+  const Tensor x = is_single ? given.unsqueeze(0) : given;
+  require_fit(c, x, weight, bias);
+  const ConvAttrs attrs = attrs_of(c, x, weight);
+  const std::optional<DType> low = autocast_dtype();
+  const bool is_cast = low && is_autocast(x.dtype()) && is_autocast(weight.dtype());
+  if (!is_cast && x.dtype() != weight.dtype())
+    fail(c.op, "dtypes {} and {} differ; convert one with to()", name(x.dtype()), name(weight.dtype()));
+  const DType dtype = is_cast ? *low : x.dtype(), wide = accumulator(dtype);
+  Tensor y = is_cast ? autocast_sums(c.is_transposed, x, weight, attrs, *low)
+                     : convolved(c.is_transposed, x, weight, attrs, bias.defined() ? wide : dtype);
+  if (bias.defined()) {
+    Dims column(c.axes() + 2, 1);
+    column[1] = bias.size(0);
+    y = y + bias.to(dtype).to(y.dtype()).reshape(column);
+  }
+  y = y.to(dtype);
+  return is_single ? y.squeeze(0) : y;
+}
+
+Dims both(Size2 size) { return {size.height, size.width}; }
+
+// Bounds of 1 / sqrt(fan), as PyTorch's.
+void make_parameters(Tensor& weight, Tensor& bias, const Dims& shape, int64_t out, bool has_bias,
+                     const Options& options) {
+  weight = empty(shape, options);
+  init::kaiming_uniform_(weight, std::sqrt(5.0));
+  if (!has_bias) return;
+  const double bound = 1 / std::sqrt(static_cast<double>(init::fans_of(weight).in));
+  bias = empty({out}, options);
+  init::uniform_(bias, -bound, bound);
+}
+
+void require_layer(std::string_view op, int64_t in, int64_t out, const Dims& kernel, int64_t groups) {
+  if (in < 1 || out < 1) fail(op, "takes at least one channel each way, got {} and {}", in, out);
+  if (groups < 1) fail(op, "the number of groups must be at least 1, got {}", groups);
+  for (const int64_t channels : {in, out}) {
+    if (channels % groups != 0) fail(op, "{} channels cannot be divided into {} groups", channels, groups);
+  }
+  for (const int64_t size : kernel) {
+    if (size < 1) fail(op, "a kernel of {} has no elements", sizes(kernel));
+  }
+}
+
+}  // namespace
+
+Padding::Padding(std::string_view word) : same(word == "same") {
+  if (!same && word != "valid") fail("padding", "'{}' is no padding; it can be same, valid or a number", word);
+}
+
+Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv1dOptions& o) {
+  return run({"conv1d", false, {o.stride}, {o.padding.sides.width}, {o.dilation}, {}, o.padding.same, o.groups}, x,
+             weight, bias);
+}
+
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& o) {
+  return run({"conv2d", false, both(o.stride), both(o.padding.sides), both(o.dilation), {}, o.padding.same, o.groups},
+             x, weight, bias);
+}
+
+Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTranspose1dOptions& o) {
+  return run({"conv_transpose1d", true, {o.stride}, {o.padding}, {o.dilation}, {o.output_padding}, false, o.groups}, x,
+             weight, bias);
+}
+
+Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTranspose2dOptions& o) {
+  return run({"conv_transpose2d", true, both(o.stride), both(o.padding), both(o.dilation), both(o.output_padding),
+              false, o.groups},
+             x, weight, bias);
+}
+
+Conv1d::Conv1d(int64_t in, int64_t out, int64_t kernel, const Conv1dOptions& options) : options_(options) {
+  require_layer("conv1d", in, out, {kernel}, options.groups);
+  make_parameters(weight, bias, {out, in / options.groups, kernel}, out, options.bias, options.options);
+  register_parameter("weight", weight);
+  register_parameter("bias", bias);
+}
+Tensor Conv1d::forward(const Tensor& x) const { return conv1d(x, weight, bias, options_); }
+
+Conv2d::Conv2d(int64_t in, int64_t out, Size2 kernel, const Conv2dOptions& options) : options_(options) {
+  require_layer("conv2d", in, out, both(kernel), options.groups);
+  make_parameters(weight, bias, {out, in / options.groups, kernel.height, kernel.width}, out, options.bias,
+                  options.options);
+  register_parameter("weight", weight);
+  register_parameter("bias", bias);
+}
+Tensor Conv2d::forward(const Tensor& x) const { return conv2d(x, weight, bias, options_); }
+
+ConvTranspose1d::ConvTranspose1d(int64_t in, int64_t out, int64_t kernel, const ConvTranspose1dOptions& options)
+    : options_(options) {
+  require_layer("conv_transpose1d", in, out, {kernel}, options.groups);
+  make_parameters(weight, bias, {in, out / options.groups, kernel}, out, options.bias, options.options);
+  register_parameter("weight", weight);
+  register_parameter("bias", bias);
+}
+Tensor ConvTranspose1d::forward(const Tensor& x) const { return conv_transpose1d(x, weight, bias, options_); }
+
+ConvTranspose2d::ConvTranspose2d(int64_t in, int64_t out, Size2 kernel, const ConvTranspose2dOptions& options)
+    : options_(options) {
+  require_layer("conv_transpose2d", in, out, both(kernel), options.groups);
+  make_parameters(weight, bias, {in, out / options.groups, kernel.height, kernel.width}, out, options.bias,
+                  options.options);
+  register_parameter("weight", weight);
+  register_parameter("bias", bias);
+}
+Tensor ConvTranspose2d::forward(const Tensor& x) const { return conv_transpose2d(x, weight, bias, options_); }
+
+}  // namespace tenon::nn

@@ -1,0 +1,122 @@
+// Convolutions over one and two axes, as functions and as layers, with PyTorch's layouts: images are (batch, channels,
+// height, width) or (channels, height, width), weights (out, in / groups, height, width).
+//
+//   nn::Conv2d conv(3, 64, 7, {.stride = 2, .padding = 3, .bias = false});
+//   nn::Conv2d wide(64, 64, {3, 5}, {.padding = "same"});
+//   Tensor y = wide(conv(images));
+
+#pragma once
+
+#include <concepts>
+#include <string_view>
+
+#include "tenon/nn/module.h"
+#include "tenon/tensor/creation.h"
+
+namespace tenon::nn {
+
+/// One number for both axes, or {height, width}.
+struct Size2 {
+  int64_t height, width;
+  template <std::integral T>
+  Size2(T both) : height(static_cast<int64_t>(both)), width(height) {}  // NOLINT: a number is the usual size
+  Size2(int64_t h, int64_t w) : height(h), width(w) {}
+  bool operator==(const Size2&) const = default;
+};
+
+/// Zeros on each side: a number, {height, width}, "valid" for none, or "same" for as many as keep the size.
+struct Padding {
+  Size2 sides = 0;
+  bool same = false;
+  Padding() = default;
+  template <std::integral T>
+  Padding(T both) : sides(both) {}      // NOLINT
+  Padding(Size2 each) : sides(each) {}  // NOLINT
+  Padding(int64_t height, int64_t width) : sides(height, width) {}
+  Padding(std::string_view word);                                 // NOLINT
+  Padding(const char* word) : Padding(std::string_view(word)) {}  // NOLINT
+};
+
+struct Conv1dOptions {
+  int64_t stride = 1;
+  Padding padding = 0;
+  int64_t dilation = 1;
+  int64_t groups = 1;    // channels are divided among so many, each with weights of its own
+  bool bias = true;      // of the layer
+  Options options = {};  // of the layer's parameters
+};
+struct Conv2dOptions {
+  Size2 stride = 1;
+  Padding padding = 0;
+  Size2 dilation = 1;
+  int64_t groups = 1;
+  bool bias = true;
+  Options options = {};
+};
+struct ConvTranspose1dOptions {
+  int64_t stride = 1, padding = 0;
+  int64_t output_padding = 0;  // sizes that a convolution would round down to the same: which of them is meant
+  int64_t groups = 1, dilation = 1;
+  bool bias = true;
+  Options options = {};
+};
+struct ConvTranspose2dOptions {
+  Size2 stride = 1, padding = 0, output_padding = 0;
+  int64_t groups = 1;
+  Size2 dilation = 1;
+  bool bias = true;
+  Options options = {};
+};
+
+/// x (N, C, L) with weight (O, C / groups, K) and bias (O).
+Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor(), const Conv1dOptions& options = {});
+/// x (N, C, H, W) with weight (O, C / groups, KH, KW) and bias (O).
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor(), const Conv2dOptions& options = {});
+/// The gradient of conv1d with respect to its input, as a layer of its own: weight is (C, O / groups, K).
+Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor(),
+                        const ConvTranspose1dOptions& options = {});
+/// The same of conv2d: weight is (C, O / groups, KH, KW).
+Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor(),
+                        const ConvTranspose2dOptions& options = {});
+
+class Conv1d : public Layer {
+ public:
+  Conv1d(int64_t in, int64_t out, int64_t kernel, const Conv1dOptions& options = {});
+  Tensor forward(const Tensor& x) const override;
+  Tensor weight, bias;
+
+ private:
+  Conv1dOptions options_;
+};
+
+class Conv2d : public Layer {
+ public:
+  Conv2d(int64_t in, int64_t out, Size2 kernel, const Conv2dOptions& options = {});
+  Tensor forward(const Tensor& x) const override;
+  Tensor weight, bias;
+
+ private:
+  Conv2dOptions options_;
+};
+
+class ConvTranspose1d : public Layer {
+ public:
+  ConvTranspose1d(int64_t in, int64_t out, int64_t kernel, const ConvTranspose1dOptions& options = {});
+  Tensor forward(const Tensor& x) const override;
+  Tensor weight, bias;
+
+ private:
+  ConvTranspose1dOptions options_;
+};
+
+class ConvTranspose2d : public Layer {
+ public:
+  ConvTranspose2d(int64_t in, int64_t out, Size2 kernel, const ConvTranspose2dOptions& options = {});
+  Tensor forward(const Tensor& x) const override;
+  Tensor weight, bias;
+
+ private:
+  ConvTranspose2dOptions options_;
+};
+
+}  // namespace tenon::nn

@@ -1,0 +1,160 @@
+// Compositions, as layer_norm is; the running statistics are written like any state, so captured steps move them too.
+
+#include "tenon/nn/normalisation.h"
+
+#include "tenon/tensor/access.h"
+#include "tenon/tensor/autocast.h"
+#include "tenon/tensor/autograd.h"
+#include "tenon/tensor/ops.h"
+#include "tenon/tensor/record.h"
+
+namespace tenon::nn {
+namespace {
+
+using base::fail;
+
+Tensor wide(const Tensor& x) { return x.to(accumulator(x.dtype())); }
+
+void require_channels(std::string_view op, std::string_view what, const Tensor& parameter, int64_t channels) {
+  if (parameter.defined() && parameter.shape() != Dims{channels})
+    fail(op, "{} {} does not fit {} channels", what, ir::to_string(parameter.shape()), channels);
+}
+
+// (channels,) as it stands beside x.
+Tensor column(const Tensor& parameter, const Tensor& x) {
+  Dims shape(x.shape().size(), 1);
+  shape[1] = parameter.size(0);
+  return wide(parameter).reshape(shape);
+}
+
+Tensor scaled(Tensor y, const Tensor& weight, const Tensor& bias) {
+  if (weight.defined()) y = y * column(weight, y);
+  return bias.defined() ? y + column(bias, y) : y;
+}
+
+// state = state + share * (value - state), in the state's own type.
+void move_towards(Tensor state, const Tensor& value, const Operand& share) {
+  const Tensor now = wide(state);
+  state.copy_((now + (value.reshape(state.shape()) - now) * share).to(state.dtype()));
+}
+
+Tensor normalised(const Tensor& given, Tensor running_mean, Tensor running_var, const Tensor& weight,
+                  const Tensor& bias, bool training, const Operand& momentum, double eps) {
+  constexpr std::string_view kOp = "batch_norm";
+  record::require_float(kOp, given);
+  if (given.dim() < 2) fail(kOp, "takes (batch, channels, ...), got {}", ir::to_string(given.shape()));
+  const Tensor x = autocast_wide(given);
+  const int64_t channels = x.size(1);
+  require_channels(kOp, "weight", weight, channels);
+  require_channels(kOp, "bias", bias, channels);
+  require_channels(kOp, "running mean", running_mean, channels);
+  require_channels(kOp, "running variance", running_var, channels);
+  if (!training && !(running_mean.defined() && running_var.defined()))
+    fail(kOp, "there are no running statistics; they are needed outside of training");
+  const int64_t values = channels == 0 ? 0 : x.numel() / channels;
+  if (training && values == 1)
+    fail(kOp, "training needs more than one value per channel, got {}", ir::to_string(given.shape()));
+  Dims axes{0};
+  for (int64_t i = 2; i < x.dim(); ++i) axes.push_back(i);
+  return record::in_wide(x, [&](const Tensor& w) {
+    if (values == 0) return scaled(w * 1.0, weight, bias);  // nothing to learn from
+    if (!training) return scaled((w - column(running_mean, w)) * rsqrt(column(running_var, w) + eps), weight, bias);
+    const Tensor centre = mean(w, axes, true), centred = w - centre;
+    const Tensor variance = mean(square(centred), axes, true);
+    const Tensor y = scaled(centred * rsqrt(variance + eps), weight, bias);
+    const NoGrad statistics;
+    const auto count = static_cast<double>(values);
+    if (running_mean.defined()) move_towards(running_mean, centre.detach(), momentum);
+    if (running_var.defined()) move_towards(running_var, variance.detach() * (count / (count - 1)), momentum);
+    return y;
+  });
+}
+
+}  // namespace
+
+Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
+                  const Tensor& bias, bool training, double momentum, double eps) {
+  return normalised(x, running_mean, running_var, weight, bias, training, momentum, eps);
+}
+
+Tensor group_norm(const Tensor& given, int64_t groups, const Tensor& weight, const Tensor& bias, double eps) {
+  constexpr std::string_view kOp = "group_norm";
+  record::require_float(kOp, given);
+  if (given.dim() < 2) fail(kOp, "takes (batch, channels, ...), got {}", ir::to_string(given.shape()));
+  const Tensor x = autocast_wide(given);
+  const int64_t channels = x.size(1);
+  if (groups < 1 || channels % groups != 0) fail(kOp, "{} channels cannot be divided into {} groups", channels, groups);
+  require_channels(kOp, "weight", weight, channels);
+  require_channels(kOp, "bias", bias, channels);
+  return record::in_wide(x, [&](const Tensor& w) {
+    const int64_t rows = w.size(0) * groups;
+    const Tensor flat = w.reshape({rows, rows == 0 ? 0 : w.numel() / rows});
+    const Tensor centred = flat - mean(flat, {1}, true);
+    const Tensor y = centred * rsqrt(mean(square(centred), {1}, true) + eps);
+    return scaled(y.reshape(w.shape()), weight, bias);
+  });
+}
+
+BatchNorm::BatchNorm(std::string_view op, int64_t channels, const BatchNormOptions& options)
+    : channels_(channels), options_(options) {
+  if (channels < 1) fail(op, "the number of channels must be positive, got {}", channels);
+  if (!(options.eps >= 0)) fail(op, "eps cannot be negative, got {}", options.eps);
+  if (options.affine) {
+    weight = ones({channels}, options.options);
+    bias = zeros({channels}, options.options);
+  }
+  if (options.track_running_stats) {
+    running_mean = zeros({channels}, options.options);
+    running_var = ones({channels}, options.options);
+    num_batches_tracked = zeros({}, Options(DType::i64, options.options.device));
+  }
+  register_parameter("weight", weight);
+  register_parameter("bias", bias);
+  register_buffer("running_mean", running_mean);
+  register_buffer("running_var", running_var);
+  register_buffer("num_batches_tracked", num_batches_tracked);
+}
+
+Tensor BatchNorm::forward(const Tensor& x) const {
+  check(x);
+  if (x.size(1) != channels_) fail("batch_norm", "takes {} channels, got {}", channels_, ir::to_string(x.shape()));
+  const bool tracks = running_mean.defined(), training = is_training() || !tracks;
+  if (!(is_training() && tracks))
+    return normalised(x, is_training() ? Tensor() : running_mean, is_training() ? Tensor() : running_var, weight, bias,
+                      training, 0.0, options_.eps);
+  Tensor counted = num_batches_tracked;
+  {
+    const NoGrad counting;
+    counted.add_(1);
+  }
+  if (options_.momentum)
+    return normalised(x, running_mean, running_var, weight, bias, true, *options_.momentum, options_.eps);
+  const Tensor share = 1.0 / counted.to(accumulator(running_mean.dtype()));
+  return normalised(x, running_mean, running_var, weight, bias, true, share, options_.eps);
+}
+
+void BatchNorm1d::check(const Tensor& x) const {
+  if (x.dim() != 2 && x.dim() != 3)
+    fail("batch_norm1d", "takes (batch, channels) or (batch, channels, length), got {}", ir::to_string(x.shape()));
+}
+
+void BatchNorm2d::check(const Tensor& x) const {
+  if (x.dim() != 4) fail("batch_norm2d", "takes (batch, channels, height, width), got {}", ir::to_string(x.shape()));
+}
+
+GroupNorm::GroupNorm(int64_t groups, int64_t channels, double eps, bool affine, const Options& options)
+    : groups_(groups), eps_(eps) {
+  if (groups < 1 || channels < 1 || channels % groups != 0)
+    fail("group_norm", "{} channels cannot be divided into {} groups", channels, groups);
+  if (!(eps >= 0)) fail("group_norm", "eps cannot be negative, got {}", eps);
+  if (affine) {
+    weight = ones({channels}, options);
+    bias = zeros({channels}, options);
+  }
+  register_parameter("weight", weight);
+  register_parameter("bias", bias);
+}
+
+Tensor GroupNorm::forward(const Tensor& x) const { return group_norm(x, groups_, weight, bias, eps_); }
+
+}  // namespace tenon::nn

@@ -1,0 +1,83 @@
+// Normalisation over the batch and over groups of channels, for inputs (batch, channels, ...).
+//
+//   nn::BatchNorm2d norm(64);
+//   Tensor y = norm(images);  // in training: by the batch, and the running statistics follow
+//   norm.eval();
+//   y = norm(images);         // by the running statistics
+
+#pragma once
+
+#include <optional>
+
+#include "tenon/nn/module.h"
+#include "tenon/tensor/creation.h"
+
+namespace tenon::nn {
+
+struct BatchNormOptions {
+  double eps = 1e-5;
+  std::optional<double> momentum = 0.1;  // the weight of a new batch; none: all batches count the same
+  bool affine = true;                    // has weight and bias
+  bool track_running_stats = true;       // without them every batch is normalised by itself
+  Options options = {};
+};
+
+/// Mean 0 and variance 1 over all but the channels, then scaled and shifted. In training by the statistics of x, which
+/// also move the running ones, where they are defined, by `momentum`; else by those.
+Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
+                  const Tensor& weight = Tensor(), const Tensor& bias = Tensor(), bool training = false,
+                  double momentum = 0.1, double eps = 1e-5);
+/// Mean 0 and variance 1 over each of `groups` runs of channels, then scaled and shifted channel by channel.
+Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& weight = Tensor(), const Tensor& bias = Tensor(),
+                  double eps = 1e-5);
+
+/// What BatchNorm1d and BatchNorm2d share.
+class BatchNorm : public Layer {
+ public:
+  Tensor forward(const Tensor& x) const override;
+
+  Tensor weight, bias;                                    // (channels,); undefined where left out
+  Tensor running_mean, running_var, num_batches_tracked;  // part of state dicts; undefined where left out
+
+ protected:
+  BatchNorm(std::string_view op, int64_t channels, const BatchNormOptions& options);
+  virtual void check(const Tensor& x) const = 0;
+
+ private:
+  int64_t channels_;
+  BatchNormOptions options_;
+};
+
+/// For (batch, channels) and (batch, channels, length).
+class BatchNorm1d : public BatchNorm {
+ public:
+  explicit BatchNorm1d(int64_t channels, const BatchNormOptions& options = {})
+      : BatchNorm("batch_norm1d", channels, options) {}
+
+ protected:
+  void check(const Tensor& x) const override;
+};
+
+/// For (batch, channels, height, width).
+class BatchNorm2d : public BatchNorm {
+ public:
+  explicit BatchNorm2d(int64_t channels, const BatchNormOptions& options = {})
+      : BatchNorm("batch_norm2d", channels, options) {}
+
+ protected:
+  void check(const Tensor& x) const override;
+};
+
+class GroupNorm : public Layer {
+ public:
+  GroupNorm(int64_t groups, int64_t channels, double eps = 1e-5, bool affine = true, const Options& options = {});
+  Tensor forward(const Tensor& x) const override;
+
+  Tensor weight, bias;  // (channels,); undefined where left out
+
+ private:
+  int64_t groups_;
+  double eps_;
+};
+
+}  // namespace tenon::nn

@@ -1,0 +1,129 @@
+// Pooling and resampling of images (batch, channels, height, width) and sequences (batch, channels, length), with or
+// without the batch.
+//
+//   nn::Sequential net;
+//   net.emplace<nn::Conv2d>(1, 32, 3, nn::Conv2dOptions{.padding = 1});
+//   net.emplace<nn::ReLU>();
+//   net.emplace<nn::MaxPool2d>(2);
+//   net.emplace<nn::Flatten>();
+
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tenon/nn/convolution.h"
+
+namespace tenon::nn {
+
+struct MaxPool1dOptions {
+  std::optional<int64_t> stride = {};  // the kernel's size unless given
+  int64_t padding = 0, dilation = 1;
+  bool ceil_mode = false;  // also windows that hang over the end
+};
+struct MaxPool2dOptions {
+  std::optional<Size2> stride = {};
+  Size2 padding = 0, dilation = 1;
+  bool ceil_mode = false;
+};
+struct AvgPool1dOptions {
+  std::optional<int64_t> stride = {};
+  int64_t padding = 0;
+  bool ceil_mode = false;
+  bool count_include_pad = true;  // zeros of the padding count as elements
+};
+struct AvgPool2dOptions {
+  std::optional<Size2> stride = {};
+  Size2 padding = 0;
+  bool ceil_mode = false;
+  bool count_include_pad = true;
+};
+
+/// The largest element of every window; its gradient goes to the first of several, as in PyTorch.
+Tensor max_pool1d(const Tensor& x, int64_t kernel, const MaxPool1dOptions& options = {});
+Tensor max_pool2d(const Tensor& x, Size2 kernel, const MaxPool2dOptions& options = {});
+/// The mean of every window.
+Tensor avg_pool1d(const Tensor& x, int64_t kernel, const AvgPool1dOptions& options = {});
+Tensor avg_pool2d(const Tensor& x, Size2 kernel, const AvgPool2dOptions& options = {});
+/// Means over so many parts of the input, of nearly the same size.
+Tensor adaptive_avg_pool1d(const Tensor& x, int64_t output);
+Tensor adaptive_avg_pool2d(const Tensor& x, Size2 output);
+
+enum class Resample : uint8_t { nearest, bilinear };
+struct UpsampleOptions {
+  std::optional<Size2> size = {};    // either this ...
+  std::optional<double> scale = {};  // ... or this
+  Resample mode = Resample::nearest;
+  bool align_corners = false;  // of bilinear: the corners of both images lie on each other
+};
+/// An image in another size; sequences (batch, channels, length) by `nearest` too, their size is the width.
+Tensor interpolate(const Tensor& x, const UpsampleOptions& options);
+
+class MaxPool1d : public Layer {
+ public:
+  explicit MaxPool1d(int64_t kernel, const MaxPool1dOptions& options = {}) : kernel_(kernel), options_(options) {}
+  Tensor forward(const Tensor& x) const override { return max_pool1d(x, kernel_, options_); }
+
+ private:
+  int64_t kernel_;
+  MaxPool1dOptions options_;
+};
+
+class MaxPool2d : public Layer {
+ public:
+  explicit MaxPool2d(Size2 kernel, const MaxPool2dOptions& options = {}) : kernel_(kernel), options_(options) {}
+  Tensor forward(const Tensor& x) const override { return max_pool2d(x, kernel_, options_); }
+
+ private:
+  Size2 kernel_;
+  MaxPool2dOptions options_;
+};
+
+class AvgPool1d : public Layer {
+ public:
+  explicit AvgPool1d(int64_t kernel, const AvgPool1dOptions& options = {}) : kernel_(kernel), options_(options) {}
+  Tensor forward(const Tensor& x) const override { return avg_pool1d(x, kernel_, options_); }
+
+ private:
+  int64_t kernel_;
+  AvgPool1dOptions options_;
+};
+
+class AvgPool2d : public Layer {
+ public:
+  explicit AvgPool2d(Size2 kernel, const AvgPool2dOptions& options = {}) : kernel_(kernel), options_(options) {}
+  Tensor forward(const Tensor& x) const override { return avg_pool2d(x, kernel_, options_); }
+
+ private:
+  Size2 kernel_;
+  AvgPool2dOptions options_;
+};
+
+class AdaptiveAvgPool1d : public Layer {
+ public:
+  explicit AdaptiveAvgPool1d(int64_t output) : output_(output) {}
+  Tensor forward(const Tensor& x) const override { return adaptive_avg_pool1d(x, output_); }
+
+ private:
+  int64_t output_;
+};
+
+class AdaptiveAvgPool2d : public Layer {
+ public:
+  explicit AdaptiveAvgPool2d(Size2 output) : output_(output) {}
+  Tensor forward(const Tensor& x) const override { return adaptive_avg_pool2d(x, output_); }
+
+ private:
+  Size2 output_;
+};
+
+class Upsample : public Layer {
+ public:
+  explicit Upsample(const UpsampleOptions& options) : options_(options) {}
+  Tensor forward(const Tensor& x) const override { return interpolate(x, options_); }
+
+ private:
+  UpsampleOptions options_;
+};
+
+}  // namespace tenon::nn

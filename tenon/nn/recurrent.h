@@ -1,0 +1,90 @@
+// RNN, LSTM and GRU, with PyTorch's parameters, names and gate order.
+//
+//   nn::LSTM lstm(128, 256, {.layers = 2, .batch_first = true});
+//   auto [y, state] = lstm(x);         // x (batch, time, 128), y (batch, time, 256)
+//   auto [z, after] = lstm(x, state);  // goes on where the first call ended
+//
+// Sequences of different lengths are padded to the longest; `lengths` says how long each is. A sequence that has ended
+// keeps its state and gives zeros, and the backward direction begins at its last element.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tenon/nn/module.h"
+#include "tenon/tensor/creation.h"
+
+namespace tenon::nn {
+
+struct RecurrentOptions {
+  int64_t layers = 1;
+  bool bias = true;
+  bool batch_first = false;  // x and y are (batch, time, ...), else (time, batch, ...)
+  double dropout = 0;        // of what each layer but the last hands on, in training
+  bool bidirectional = false;
+  std::string nonlinearity = "tanh";  // of RNN: tanh or relu
+  Options options = {};
+};
+
+/// (layers * directions, batch, hidden), or without batch where x has none; c of LSTM only.
+struct RecurrentState {
+  Tensor h, c;
+};
+struct RecurrentOutput {
+  Tensor y;  // the last layer's states at all times, both directions side by side
+  RecurrentState state;
+};
+
+/// What the three share: parameters weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse, ...
+class Recurrent : public Module {
+ public:
+  enum class Cell : uint8_t { tanh, relu, lstm, gru };
+
+  /// x (time, batch, in) or (time, in); a state that is left out is zero; lengths (batch) of i64 or i32.
+  RecurrentOutput forward(const Tensor& x, const RecurrentState& state = {}, const Tensor& lengths = Tensor()) const;
+  RecurrentOutput operator()(const Tensor& x, const RecurrentState& state = {},
+                             const Tensor& lengths = Tensor()) const {
+    const CallScope scope(*this);
+    return forward(x, state, lengths);
+  }
+
+  /// Of one layer and direction.
+  struct Weights {
+    Tensor weight_ih, weight_hh, bias_ih, bias_hh;
+  };
+  Weights& weights(int64_t layer, bool reverse = false);
+
+ protected:
+  Recurrent(std::string_view op, Cell cell, int64_t in, int64_t hidden, const RecurrentOptions& options);
+
+ private:
+  Tensor one_direction(const Tensor& x, const Weights& weights, const Tensor& mask, bool reverse,
+                       RecurrentState& state) const;
+
+  std::string op_;
+  Cell cell_;
+  int64_t in_, hidden_;
+  RecurrentOptions options_;
+  std::vector<std::unique_ptr<Weights>> weights_;
+};
+
+class RNN : public Recurrent {
+ public:
+  RNN(int64_t in, int64_t hidden, const RecurrentOptions& options = {});
+};
+
+class LSTM : public Recurrent {
+ public:
+  LSTM(int64_t in, int64_t hidden, const RecurrentOptions& options = {})
+      : Recurrent("lstm", Cell::lstm, in, hidden, options) {}
+};
+
+class GRU : public Recurrent {
+ public:
+  GRU(int64_t in, int64_t hidden, const RecurrentOptions& options = {})
+      : Recurrent("gru", Cell::gru, in, hidden, options) {}
+};
+
+}  // namespace tenon::nn

@@ -1,0 +1,131 @@
+// Transformer layers with PyTorch's parameters, names and masks: for models of "Attention is all you need" and after.
+//
+//   nn::TransformerEncoder encoder(6, 512, 8, {.dropout = 0.1, .batch_first = true, .norm_first = true});
+//   Tensor memory = encoder(x, {.key_padding_mask = is_padding});  // (batch, time, 512)
+//
+// Masks are those of PyTorch's layers: in a bool mask true means "may not look", a float mask is added to the scores.
+// (In scaled_dot_product_attention true means "may look", there as here.)
+
+#pragma once
+
+#include <string>
+
+#include "tenon/nn/containers.h"
+#include "tenon/nn/layers.h"
+
+namespace tenon::nn {
+
+struct TransformerOptions {
+  int64_t feedforward = 2048;  // width of the hidden layer
+  double dropout = 0.1;
+  std::string activation = "relu";  // or gelu
+  double eps = 1e-5;                // of layer norms
+  bool batch_first = false;         // (batch, time, width), else (time, batch, width)
+  bool norm_first = false;          // normalises before each branch instead of behind the sum
+  bool bias = true;
+  Options options = {};
+};
+
+/// Who may look where; each may be left out.
+struct AttentionMasks {
+  Tensor mask;              // (T, S), or (batch * heads, T, S)
+  Tensor key_padding_mask;  // (batch, S), bool or float
+  bool causal = false;      // row t sees columns 0..t
+};
+
+/// torch.nn.MultiheadAttention: in_proj_weight holds the projections of queries, keys and values one below the other.
+class MultiheadAttention : public Module {
+ public:
+  MultiheadAttention(int64_t width, int64_t heads, double dropout = 0, bool bias = true, bool batch_first = false,
+                     const Options& options = {});
+  /// query (time, batch, width); key and value (source, batch, width), the other way round with batch_first.
+  Tensor forward(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks = {}) const;
+  Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value,
+                    const AttentionMasks& masks = {}) const {
+    const CallScope scope(*this);
+    return forward(query, key, value, masks);
+  }
+
+  Tensor in_proj_weight, in_proj_bias;
+  Linear out_proj;
+
+ private:
+  int64_t width_, heads_;
+  double dropout_;
+  bool batch_first_;
+};
+
+class TransformerEncoderLayer : public Module {
+ public:
+  TransformerEncoderLayer(int64_t width, int64_t heads, const TransformerOptions& options = {});
+  Tensor forward(const Tensor& x, const AttentionMasks& masks = {}) const;
+  Tensor operator()(const Tensor& x, const AttentionMasks& masks = {}) const {
+    const CallScope scope(*this);
+    return forward(x, masks);
+  }
+
+  MultiheadAttention self_attn;
+  Linear linear1;
+  Dropout dropout;
+  Linear linear2;
+  LayerNorm norm1, norm2;
+  Dropout dropout1, dropout2;
+
+ private:
+  bool norm_first_, is_gelu_;
+};
+
+class TransformerDecoderLayer : public Module {
+ public:
+  TransformerDecoderLayer(int64_t width, int64_t heads, const TransformerOptions& options = {});
+  Tensor forward(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
+                 const AttentionMasks& memory_masks = {}) const;
+  Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
+                    const AttentionMasks& memory_masks = {}) const {
+    const CallScope scope(*this);
+    return forward(x, memory, masks, memory_masks);
+  }
+
+  MultiheadAttention self_attn, multihead_attn;
+  Linear linear1;
+  Dropout dropout;
+  Linear linear2;
+  LayerNorm norm1, norm2, norm3;
+  Dropout dropout1, dropout2, dropout3;
+
+ private:
+  bool norm_first_, is_gelu_;
+};
+
+/// Layers one behind the other, and a last norm if wanted. Each layer has initial values of its own.
+class TransformerEncoder : public Module {
+ public:
+  TransformerEncoder(int64_t layers, int64_t width, int64_t heads, const TransformerOptions& options = {},
+                     bool final_norm = false);
+  Tensor forward(const Tensor& x, const AttentionMasks& masks = {}) const;
+  Tensor operator()(const Tensor& x, const AttentionMasks& masks = {}) const {
+    const CallScope scope(*this);
+    return forward(x, masks);
+  }
+
+  ModuleList<TransformerEncoderLayer> layers;
+  std::unique_ptr<LayerNorm> norm;
+};
+
+class TransformerDecoder : public Module {
+ public:
+  TransformerDecoder(int64_t layers, int64_t width, int64_t heads, const TransformerOptions& options = {},
+                     bool final_norm = false);
+  Tensor forward(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
+                 const AttentionMasks& memory_masks = {}) const;
+  Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
+                    const AttentionMasks& memory_masks = {}) const {
+    const CallScope scope(*this);
+    return forward(x, memory, masks, memory_masks);
+  }
+
+  ModuleList<TransformerDecoderLayer> layers;
+  std::unique_ptr<LayerNorm> norm;
+};
+
+}  // namespace tenon::nn

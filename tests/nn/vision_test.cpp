@@ -1,0 +1,251 @@
+// Convolutions, pooling, resampling and normalisation: values that PyTorch gives, and what is refused.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tenon/tenon.h"
+#include "tests/error_text.h"
+#include "tests/nn/values.h"
+
+namespace tenon {
+namespace {
+
+Tensor counting(const Dims& shape) { return arange(ir::count(shape), DType::f32).reshape(shape); }
+Tensor weights(const Floats& values, const Dims& shape) { return from_vector(values, shape); }
+
+// ---- convolution ----
+
+TEST(Conv2d, PadsForTheSameSizeWithTheOddZeroBehind) {
+  const Tensor y = nn::conv2d(counting({1, 1, 3, 3}), weights({1, 2, 3, 4}, {1, 1, 2, 2}), {}, {.padding = "same"});
+  EXPECT_EQ(values(y), (Floats{27, 37, 17, 57, 67, 29, 20, 23, 8}));
+}
+
+TEST(Conv2d, TakesASingleImage) {
+  const Tensor x = counting({2, 3, 4}), w = counting({1, 2, 2, 2});
+  EXPECT_EQ(nn::conv2d(x, w).shape(), (Dims{1, 2, 3}));
+  EXPECT_EQ(values(nn::conv2d(x, w)), values(nn::conv2d(x.unsqueeze(0), w)));
+}
+
+TEST(Conv2d, OfNoImagesGivesNone) {
+  nn::Conv2d conv(3, 4, 3, {.padding = 1});
+  const Tensor x = zeros({0, 3, 5, 5}).requires_grad_(), y = conv(x);
+  EXPECT_EQ(y.shape(), (Dims{0, 4, 5, 5}));
+  y.sum().backward();
+  EXPECT_EQ(values(conv.bias.grad()), (Floats{0, 0, 0, 0}));
+  EXPECT_EQ(values(conv.weight.grad().abs().sum()), (Floats{0}));
+}
+
+TEST(Conv2d, SaysWhatDoesNotFit) {
+  const auto says = [](const Dims& x, const Dims& w, const nn::Conv2dOptions& options = {}) {
+    return text_of([&] { nn::conv2d(zeros(x), zeros(w), {}, options); });
+  };
+  EXPECT_EQ(says({1, 1, 3, 4}, {1, 1, 5, 5}),
+            "[conv2d] a kernel of 5 x 5 is larger than the input of 3 x 4 with padding 0 x 0");
+  EXPECT_EQ(says({1, 1, 4, 4}, {1, 1, 3, 3}, {.dilation = 2}),
+            "[conv2d] a kernel of 3 x 3 dilated by 2 x 2 is larger than the input of 4 x 4 with padding 0 x 0");
+  EXPECT_EQ(says({1, 3, 4, 4}, {4, 1, 3, 3}, {.groups = 2}), "[conv2d] 3 channels cannot be divided into 2 groups");
+  EXPECT_EQ(says({1, 4, 4, 4}, {3, 2, 3, 3}, {.groups = 2}), "[conv2d] 3 channels cannot be divided into 2 groups");
+  EXPECT_EQ(says({1, 3, 4, 4}, {4, 2, 3, 3}),
+            "[conv2d] input (1, 3, 4, 4) and weight (4, 2, 3, 3) do not fit: 3 channels in 1 groups instead of 2");
+  EXPECT_EQ(says({4, 4}, {4, 2, 3, 3}),
+            "[conv2d] takes (batch, channels, height, width) or (channels, height, width), got (4, 4)");
+  EXPECT_EQ(says({1, 1, 4, 4}, {1, 1, 3, 3}, {.stride = 0}), "[conv2d] stride must be at least 1, got 0 x 0");
+  EXPECT_EQ(says({1, 1, 4, 4}, {1, 1, 3, 3}, {.stride = 2, .padding = "same"}),
+            "[conv2d] padding 'same' takes stride 1, got 2 x 2");
+  EXPECT_EQ(text_of([] { nn::Conv2d(3, 4, 3, {.groups = 2}); }), "[conv2d] 3 channels cannot be divided into 2 groups");
+  EXPECT_EQ(text_of([] { nn::Padding("full"); }), "[padding] 'full' is no padding; it can be same, valid or a number");
+}
+
+TEST(Conv2d, BeginsAsPyTorchs) {
+  nn::Conv2d conv(8, 6, {3, 5}, {.groups = 2});
+  EXPECT_EQ(conv.weight.shape(), (Dims{6, 4, 3, 5}));
+  const float bound = 1 / std::sqrt(4.0f * 15);
+  for (const Tensor& p : {conv.weight, conv.bias}) {
+    EXPECT_LE(values(p.abs().max())[0], bound);
+    EXPECT_GT(values(p.abs().max())[0], 0.5f * bound);
+  }
+  EXPECT_FALSE(nn::Conv2d(1, 1, 3, {.bias = false}).bias.defined());
+}
+
+TEST(Conv2d, UnderAutocastSumsTheWeightsGradientInF32) {
+  Tensor w = ones({1, 1, 1, 1}).requires_grad_();
+  const Tensor x = full({1, 1, 1, 257}, 1.0);
+  const Autocast lower(DType::bf16);
+  const Tensor y = nn::conv2d(x, w);
+  EXPECT_EQ(y.dtype(), DType::bf16);
+  y.sum().backward();
+  EXPECT_EQ(values(w.grad()), (Floats{257}));  // no bf16 number
+}
+
+TEST(Conv1d, StepsAlongTheSequence) {
+  const Tensor y = nn::conv1d(counting({1, 1, 5}), weights({1, 0, -1}, {1, 1, 3}), {}, {.stride = 2, .padding = 1});
+  EXPECT_EQ(values(y), (Floats{-1, -2, 3}));
+}
+
+TEST(ConvTranspose2d, SpreadsOutByTheStride) {
+  const Tensor y = nn::conv_transpose2d(counting({1, 1, 2, 2}), weights({1, 2, 3, 4}, {1, 1, 2, 2}), {},
+                                        {.stride = 2, .output_padding = 1});
+  EXPECT_EQ(y.shape(), (Dims{1, 1, 5, 5}));
+  EXPECT_EQ(values(y), (Floats{0, 0, 1, 2, 0, 0, 0, 3, 4, 0, 2, 4, 3, 6, 0, 6, 8, 9, 12, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(text_of([] {
+              nn::conv_transpose2d(zeros({1, 1, 2, 2}), zeros({1, 1, 2, 2}), {}, {.output_padding = 1});
+            }),
+            "[conv_transpose2d] output padding 1 must be smaller than the stride 1 or the dilation 1");
+}
+
+// ---- pooling ----
+
+TEST(MaxPool2d, GivesTheGradientToTheFirstOfEqualElements) {
+  Tensor x = weights({1, 1, 0, 1, 1, 2, 0, 2, 2}, {1, 1, 3, 3}).requires_grad_();
+  const Tensor y = nn::max_pool2d(x, 2, {.stride = 1});
+  EXPECT_EQ(values(y), (Floats{1, 2, 2, 2}));
+  (y * weights({1, 10, 100, 1000}, {1, 1, 2, 2})).sum().backward();
+  EXPECT_EQ(values(x.grad()), (Floats{1, 0, 0, 0, 0, 1010, 0, 100, 0}));
+}
+
+TEST(MaxPool2d, OfWindowsSideBySideGivesTheGradientBack) {
+  Tensor x = counting({1, 1, 5, 4}).requires_grad_();
+  nn::max_pool2d(x, 2).sum().backward();
+  EXPECT_EQ(values(x.grad()), (Floats{0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0}));
+  Tensor z = counting({1, 1, 3, 3}).requires_grad_();
+  nn::max_pool2d(z, 2, {.padding = 1}).sum().backward();
+  EXPECT_EQ(values(z.grad()), (Floats{1, 0, 1, 0, 0, 0, 1, 0, 1}));
+}
+
+TEST(MaxPool2d, TakesWindowsThatHangOverAndDilatedOnes) {
+  const Tensor x = counting({1, 1, 5, 5});
+  EXPECT_EQ(values(nn::max_pool2d(x, 2, {.ceil_mode = true})), (Floats{6, 8, 9, 16, 18, 19, 21, 23, 24}));
+  EXPECT_EQ(values(nn::max_pool2d(x, 2, {.stride = 1, .dilation = 2})), (Floats{12, 13, 14, 17, 18, 19, 22, 23, 24}));
+  EXPECT_EQ(values(nn::max_pool1d(counting({1, 4}), 2)), (Floats{1, 3}));
+  EXPECT_TRUE(std::isnan(values(nn::max_pool1d(weights({1, NAN, 2}, {1, 3}), 3))[0]));
+  EXPECT_EQ(text_of([&] { nn::max_pool2d(x, 6); }),
+            "[max_pool2d] a kernel of 6 x 6 is larger than the input of 5 x 5 with padding 0 x 0");
+  EXPECT_EQ(text_of([&] { nn::max_pool2d(x, 2, {.padding = 2}); }),
+            "[max_pool2d] padding 2 x 2 must be at most half of the kernel 2 x 2");
+}
+
+TEST(AvgPool2d, CountsThePaddingOrNot) {
+  const Tensor x = counting({1, 1, 5, 5});
+  expect_near(nn::avg_pool2d(x, 3, {.stride = 2, .padding = 1, .count_include_pad = false}),
+              {3, 4.5, 6, 10.5, 12, 13.5, 18, 19.5, 21});
+  expect_near(nn::avg_pool2d(x, 3, {.stride = 2, .padding = 1}), {4.0f / 3, 3, 8.0f / 3, 7, 12, 9, 8, 13, 28.0f / 3});
+  expect_near(nn::avg_pool2d(x, 2, {.ceil_mode = true}), {3, 5, 6.5, 13, 15, 16.5, 20.5, 22.5, 24});
+  expect_near(nn::avg_pool1d(counting({1, 4}), 2), {0.5, 2.5});
+}
+
+TEST(AdaptiveAvgPool, CutsIntoNearlyEvenParts) {
+  expect_near(nn::adaptive_avg_pool1d(counting({1, 1, 5}), 3), {0.5, 2, 3.5});
+  expect_near(nn::adaptive_avg_pool2d(counting({1, 1, 4, 4}), {2, 1}), {3.5, 11.5});
+}
+
+TEST(Interpolate, IsPyTorchs) {
+  const Tensor x = counting({1, 1, 2, 2});
+  expect_near(nn::interpolate(x, {.scale = 2.0, .mode = nn::Resample::bilinear}),
+              {0, 0.25, 0.75, 1, 0.5, 0.75, 1.25, 1.5, 1.5, 1.75, 2.25, 2.5, 2, 2.25, 2.75, 3});
+  expect_near(nn::interpolate(x, {.size = 3, .mode = nn::Resample::bilinear, .align_corners = true}),
+              {0, 0.5, 1, 1, 1.5, 2, 2, 2.5, 3});
+  EXPECT_EQ(values(nn::interpolate(counting({1, 1, 2, 3}), {.size = nn::Size2(3, 5)})),
+            (Floats{0, 0, 1, 1, 2, 0, 0, 1, 1, 2, 3, 3, 4, 4, 5}));
+  EXPECT_EQ(values(nn::Upsample({.scale = 2.0})(counting({1, 1, 3}))), (Floats{0, 0, 1, 1, 2, 2}));
+}
+
+TEST(Flatten, KeepsTheBatch) { EXPECT_EQ(nn::Flatten()(zeros({2, 3, 4, 5})).shape(), (Dims{2, 60})); }
+
+// ---- normalisation ----
+
+TEST(BatchNorm, MovesTheRunningStatisticsInTraining) {
+  nn::BatchNorm1d norm(2);
+  const Tensor x = tensor({{1.0, 2.0}, {3.0, 6.0}});
+  expect_near(norm(x), {-1, -1, 1, 1}, 1e-4f);
+  expect_near(norm.running_mean, {0.2, 0.4});
+  expect_near(norm.running_var, {1.1, 1.7});
+  norm(x + 1.0);
+  expect_near(norm.running_mean, {0.48, 0.86});
+  EXPECT_EQ(norm.num_batches_tracked.item<int64_t>(), 2);
+  norm.eval();
+  const Floats before = values(norm.running_mean);
+  expect_near(norm(zeros({1, 2})), {-0.48f / std::sqrt(values(norm.running_var)[0] + 1e-5f),
+                                    -0.86f / std::sqrt(values(norm.running_var)[1] + 1e-5f)});
+  EXPECT_EQ(values(norm.running_mean), before);
+}
+
+TEST(BatchNorm, WithoutMomentumCountsAllBatchesTheSame) {
+  nn::BatchNorm1d norm(2, {.momentum = {}});
+  const Tensor x = tensor({{1.0, 2.0}, {3.0, 6.0}});
+  norm(x);
+  norm(x + 2.0);
+  expect_near(norm.running_mean, {3, 5});
+  expect_near(norm.running_var, {2, 8});
+}
+
+TEST(BatchNorm, HasItsStatisticsInTheStateDict) {
+  nn::BatchNorm2d norm(3);
+  norm(randn({2, 3, 4, 4}));
+  nn::BatchNorm2d other(3);
+  other.load_state_dict(norm.state_dict());
+  EXPECT_EQ(values(other.running_var), values(norm.running_var));
+  EXPECT_EQ(other.num_batches_tracked.item<int64_t>(), 1);
+}
+
+TEST(BatchNorm, RefusesOneValuePerChannelInTraining) {
+  nn::BatchNorm2d norm(3);
+  EXPECT_EQ(text_of([&] {
+              norm(zeros({1, 3, 1, 1}));
+            }),
+            "[batch_norm] training needs more than one value per channel, got (1, 3, 1, 1)");
+  EXPECT_EQ(norm(zeros({0, 3, 2, 2})).shape(), (Dims{0, 3, 2, 2}));
+  EXPECT_EQ(values(norm.running_var), (Floats{1, 1, 1}));
+  norm.eval();
+  EXPECT_EQ(norm(zeros({1, 3, 1, 1})).shape(), (Dims{1, 3, 1, 1}));
+  EXPECT_EQ(text_of([&] { norm(zeros({2, 4, 1, 1})); }), "[batch_norm] takes 3 channels, got (2, 4, 1, 1)");
+}
+
+TEST(BatchNorm, IsMovedByCapturedStepsAsByOthers) {
+  nn::BatchNorm2d captured(2), plain(2);
+  auto step = compile([&](const Tensor& x) { return captured(x); });
+  for (int i = 0; i < 6; ++i) {
+    const Tensor x = randn({4, 2, 3, 3}) + static_cast<double>(i);
+    EXPECT_EQ(values(step(x)), values(plain(x)));
+  }
+  EXPECT_EQ(values(captured.running_mean), values(plain.running_mean));
+  EXPECT_EQ(values(captured.running_var), values(plain.running_var));
+  EXPECT_EQ(captured.num_batches_tracked.item<int64_t>(), 6);
+}
+
+TEST(GroupNorm, RefusesGroupsThatDoNotDivide) {
+  EXPECT_EQ(text_of([] { nn::GroupNorm(2, 3); }), "[group_norm] 3 channels cannot be divided into 2 groups");
+  expect_near(nn::GroupNorm(1, 2)(tensor({{1.0, 3.0}})), {-1, 1}, 1e-4f);
+}
+
+// A small net of all of it learns to tell horizontal from vertical bars, captured as not.
+TEST(Vision, ANetLearnsBars) {
+  manual_seed(1);
+  nn::Sequential net;
+  net.emplace<nn::Conv2d>(1, 4, 3, nn::Conv2dOptions{.padding = 1, .bias = false});
+  net.emplace<nn::BatchNorm2d>(4);
+  net.emplace<nn::ReLU>();
+  net.emplace<nn::MaxPool2d>(2);
+  net.emplace<nn::Conv2d>(4, 8, 3);
+  net.emplace<nn::ReLU>();
+  net.emplace<nn::AdaptiveAvgPool2d>(1);
+  net.emplace<nn::Flatten>();
+  net.emplace<nn::Linear>(8, 2);
+  optim::Adam adam(net.parameters(), {.lr = 0.02});
+  const Tensor at = arange(8).unsqueeze(1), line = (arange(8) == at).to(DType::f32);  // bar i of 8
+  const Tensor rows = line.reshape({8, 1, 8, 1}).expand({8, 1, 8, 8}), columns = rows.transpose(2, 3);
+  const Tensor x = cat({rows, columns}), y = cat({zeros({8}, DType::i64), ones({8}, DType::i64)});
+  auto step = compile([&](const Tensor& images, const Tensor& labels) {
+    Tensor loss = nn::cross_entropy(net(images), labels);
+    loss.backward();
+    adam.step();
+    adam.zero_grad();
+    return loss.detach();
+  });
+  float loss = 0;
+  for (int i = 0; i < 60; ++i) loss = step(x, y).item<float>();
+  EXPECT_LT(loss, 0.05f);
+}
+
+}  // namespace
+}  // namespace tenon
