@@ -4,7 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tenon/device/registry.h"
 #include "tenon/tenon.h"
+#include "tests/error_text.h"
 
 namespace tenon {
 namespace {
@@ -51,6 +53,20 @@ TEST(Fork, AChildComputesOnItsOwn) {
     return y.sum().item<float>() == 1073741824.0F;
   }));
   EXPECT_EQ(matmul(x, x).sum().item<float>(), 1073741824.0F);
+}
+
+// The driver's threads stay with the parent.
+TEST(Fork, AChildIsToldThatAGpuStaysWithItsParent) {
+  const std::vector<std::string> names = device::names();
+  if (std::ranges::find(names, "opencl") == names.end()) GTEST_SKIP() << "no opencl";
+  const Tensor x = full({8}, 2, Device("opencl")).clone().eval();
+  EXPECT_EQ(x.sum().item<float>(), 16.0F);
+  EXPECT_TRUE(in_child([&] {
+    const std::string text = text_of([&] { (x * 1).sum().item<float>(); });
+    return text.find("this process was forked from the one that opened it") != std::string::npos &&
+           ones({4}).sum().item<float>() == 4;
+  }));
+  EXPECT_EQ((x * 2).sum().item<float>(), 32.0F);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include "tenon/backends/gpu/at_exit.h"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <map>
@@ -13,7 +15,7 @@ namespace {
 struct Waits {
   std::mutex mutex;
   std::map<const void*, std::function<void()>> all;
-  std::atomic<bool> is_ending{false};
+  std::atomic<bool> is_ending{false}, was_forked{false};
 };
 
 Waits& waits() {
@@ -24,6 +26,12 @@ Waits& waits() {
 }  // namespace
 
 void wait_at_exit(const void* who, std::function<void()> wait) {
+  // What a driver has of its own, threads and maps of memory, stays with the parent.
+  static const bool watches = pthread_atfork(nullptr, nullptr, [] {
+                                waits().was_forked.store(true);
+                                waits().is_ending.store(true);
+                              }) == 0;
+  static_cast<void>(watches);
   {
     std::lock_guard lock(waits().mutex);
     waits().all[who] = std::move(wait);
@@ -45,6 +53,7 @@ void do_not_wait_at_exit(const void* who) {
   waits().all.erase(who);
 }
 
+bool process_was_forked() { return waits().was_forked.load(std::memory_order_acquire); }
 bool process_is_ending() { return waits().is_ending.load(std::memory_order_acquire); }
 
 }  // namespace tenon::backends::gpu

@@ -15,7 +15,8 @@ void wait_at_exit(const void* who, std::function<void()> wait);
 void wait_first_at_exit();
 void do_not_wait_at_exit(const void* who);
 
-/// Whether nobody may call a driver any more.
+/// Whether nobody may call a driver any more: the process is ending, or it was forked from the one that opened it.
 bool process_is_ending();
+bool process_was_forked();
 
 }  // namespace tenon::backends::gpu

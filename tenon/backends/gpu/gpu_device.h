@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "tenon/backends/gpu/at_exit.h"
 #include "tenon/backends/gpu/queue.h"
 #include "tenon/device/device.h"
 
@@ -43,6 +44,8 @@ class GpuDevice : public device::Device {
   /// Runs something that may find the device gone.
   template <typename F>
   auto guarded(F&& f) -> decltype(f()) {
+    if (process_was_forked())
+      set_lost(name_, "this process was forked from the one that opened it; use a GPU in one of them alone");
     require_alive();
     try {
       return f();
