@@ -14,7 +14,7 @@ namespace {
 using ir::Op;
 
 // ln 2 in two parts; the first has 15 bits, so that its product with an exponent is exact.
-constexpr double kLn2High = 0x1.62e4p-1, kLn2Low = 0x1.7f7d1cp-20, kLog2E = 0x1.715476p0, kLn2 = 0x1.62e43p-1;
+constexpr double kLn2High = 0x1.62e4p-1, kLn2Low = 0x1.7f7d1cp-20, kLog2E = 0x1.715476p0;
 
 class Writer {
  public:
@@ -72,14 +72,6 @@ class Writer {
                                  1.3865485088899732e-3});
     return b.fma(mul(r, r), series, r);
   }
-  // 1 / x to 2^-17 for x from 2^-60 to 2^60. The exponent's negative with a straight line for the mantissa is an eighth
-  // off at most; the first step makes the cube of it, the second the square of that. A quotient takes one more.
-  Id reciprocal(Id x) const {
-    Id y = float_of(b.sub(b.u32(0x7EF311C7), bits_of(x)));
-    const Id off = b.fma(neg(x), y, number(1));
-    y = b.fma(y, b.fma(off, off, off), y);
-    return b.fma(y, b.fma(neg(x), y, number(1)), y);
-  }
   // log(1 + f) + exponent * ln 2 for sqrt(1/2) <= 1 + f < sqrt(2), to 2^-26.9.
   Id log_reduced(Id f, Id exponent) const {
     const Id square = mul(f, f);
@@ -94,17 +86,15 @@ class Writer {
   Builder& b;
 };
 
-// e / (e + 2) with e = e^(2|x|) - 1, which is exact near 0; 1 from 9.02 on. What the product with the reciprocal misses
-// is found from e itself, because e + 2 is rounded.
+// 1 - 2 / (e^(2|x|) + 1), which is 1 from 9.02 on; an odd polynomial where that would lose digits.
 Id Writer::tanh(Id x) const {
-  const Id twice = at_most(mul(abs(x), number(2)), 18.5);
-  const auto [whole, power] = nearest(twice, kLog2E, 0);
-  // ln 2 in one part: of 27 of them it is less than a unit off, and there e hardly changes the result.
-  const Id r = b.fma(neg(whole), number(kLn2), twice);
-  const Id e = b.fma(power, expm1_reduced(r), sub(power, number(1)));
-  const Id one = reciprocal(add(e, number(2))), rough = mul(e, one);
-  const Id missing = b.fma(rough, number(-2), b.fma(neg(rough), e, e));
-  return with_sign_of(b.fma(missing, one, rough), x);
+  const Id size = abs(x), e = b.exp2(mul(size, number(2 * kLog2E)));
+  const Id far = b.fma(b.reciprocal(add(e, number(1))), number(-2), number(1));
+  const Id square = mul(x, x);
+  const Id series = horner(square, {-0.33333268761634827, 0.133310928940773, -0.05370965600013733, 0.0205388180911541,
+                                    -0.00559101440012455});
+  const Id near = b.fma(mul(series, square), size, size);
+  return with_sign_of(b.select(b.less(size, number(0.625)), near, far), x);
 }
 
 // With e = e^-|x|: 1 / (1 + e), or e / (1 + e) for what is below 0. What the product with the reciprocal misses is
@@ -112,9 +102,8 @@ Id Writer::tanh(Id x) const {
 Id Writer::sigmoid(Id x) const {
   const Id e = b.math(Op::exp, Scalar::f32, {neg(abs(x))});
   const Id above = b.select(b.less(x, number(0)), e, number(1));
-  const Id one = reciprocal(add(number(1), e)), rough = mul(above, one);
-  const Id missing = b.fma(neg(rough), e, sub(above, rough));
-  return b.fma(missing, one, rough);
+  const Id one = b.reciprocal(add(number(1), e)), rough = mul(above, one);
+  return b.fma(b.fma(neg(rough), e, sub(above, rough)), one, rough);
 }
 
 // At half its size, because 2^128 is no exponent; where that would be subnormal, e^x - 1 is x.

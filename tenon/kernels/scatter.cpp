@@ -1,6 +1,9 @@
 // The picks are sorted by their target, and each target row, with all that is added to it, belongs to the first pick of
 // its run: one thread a column adds the rows one after another, in the order of their indices. So no two threads write
-// one element, and the bits are those of a loop over the picks.
+// one element.
+//
+// Of a run longer than a segment of 32, each further segment is summed by threads of its own before; the first pick's
+// adds these sums in order. So the order follows from the length of the run alone, and up to 32 it is that of a loop.
 
 #include "tenon/kernels/scatter.h"
 
@@ -26,6 +29,7 @@ using ir::Op;
 constexpr uint32_t kBase = 0, kIndex = 1, kValue = 2, kOut = 3, kScratch = 4;
 // Rows that a thread reads before it adds the first of them, because a single load would keep it waiting.
 constexpr uint32_t kRowsAhead = 8;
+constexpr uint32_t kSegment = 32;  // rows of a run that are added one after another
 
 struct Scatter {
   const ir::Call& call;
@@ -37,6 +41,10 @@ struct Scatter {
   int64_t picks = ir::count(index.map.shape());
 
   int64_t additions() const { return lines.outer * picks * lines.inner; }
+  /// Places for sums of segments. Of all but the first segments of runs, no two begin within 32 sorted picks, so each
+  /// has the place of its beginning / 32.
+  int64_t segments() const { return picks > kSegment ? base::ceil_div(picks, int64_t{kSegment}) : 0; }
+  int64_t segment_sums() const { return lines.outer * segments() * lines.inner; }
 };
 
 // The target of a pick; one behind the last row where it is a bad one, which is a fault.
@@ -65,56 +73,150 @@ Id end_of_run(Builder& b, const Scatter& s, Id first, Id target, const std::func
   return b.add(b.add(first, b.get(same)), b.u32(1));
 }
 
-codegen::Dispatch add_rows(const Scatter& s, const Sorted& sorted, Scalar key, const ir::Limits& limits) {
-  const uint32_t threads = codegen::flat_threads(limits);
-  Builder b("scatter_add", threads);
-  const uint32_t values = b.add_buffer(codegen::in_memory(s.dtype), false);
-  const uint32_t out = b.add_buffer(codegen::in_memory(s.dtype), true);
-  const bool is_twice = key != Scalar::u32;
-  const uint32_t keys = b.add_buffer(key, false), positions = is_twice ? b.add_buffer(Scalar::u32, false) : keys;
-  std::vector<codegen::Dispatch::Binding> bindings{{kValue, 0}, {kOut, 0}, {kScratch, 0}};
-  if (is_twice) bindings.push_back({kScratch, 0});
-
-  const int64_t pairs = 8 * s.picks;  // of words, at most
-  const Scalar type = index_type(std::max({s.additions(), s.lines.elements(), pairs}), {&s.value.map});
-  const auto index = [&](Id each) { return b.convert(each, type); };
-  const auto index_of = [&](int64_t number) { return b.whole(type, number); };
-  const auto key_at = [&](Id place) { return b.load(keys, b.add(index(place), index_of(sorted.keys))); };
-
-  const Id at = b.add(b.mul(index(b.block()), index_of(threads)), index(b.thread()));
-  if (s.additions() % threads != 0) b.leave_if(b.is_not(b.less(at, index_of(s.additions()))));
-  const Id row = b.div(at, index_of(s.lines.inner)), column = b.mod(at, index_of(s.lines.inner));
-  const Id outer = b.div(row, index_of(s.picks));
-  const Id first = b.convert(s.lines.outer == 1 ? row : b.mod(row, index_of(s.picks)), Scalar::u32);
-  const Id target = key_at(first);
-  const Id is_first = b.equal(first, b.u32(0));
-  const Id before = key_at(b.select(is_first, first, b.sub(first, b.u32(1))));
-  b.leave_if(b.both(b.is_not(is_first), b.equal(before, target)));     // not the first of its run
-  b.leave_if(b.is_not(b.less(target, b.whole(key, s.lines.length))));  // a bad index
-  const Id end = end_of_run(b, s, first, target, key_at);
-
-  const Id line = b.add(b.mul(outer, index_of(s.lines.length)), b.convert(target, type));
-  const Id place = b.add(b.mul(line, index_of(s.lines.inner)), column);
-  const Id total = b.variable(codegen::from_memory(b, s.dtype, b.load(out, place)));
-  const uint32_t ahead = limits.subgroup > 1 ? kRowsAhead : 1;
-  b.loop(first, end, b.u32(ahead), [&](Id next) {
-    std::vector<Id> rows, is_there;
-    for (uint32_t i = 0; i < ahead; ++i) {
-      const Id own = b.add(next, b.u32(i));
-      is_there.push_back(i == 0 ? b.boolean(true) : b.less(own, end));
-      const Id sorted_at = b.add(index(b.select(is_there[i], own, next)), index_of(sorted.positions));
-      const Id pick = index(b.load(positions, sorted_at));
-      const Id from = b.add(b.mul(b.add(b.mul(outer, index_of(s.picks)), pick), index_of(s.lines.inner)), column);
-      rows.push_back(codegen::from_memory(b, s.dtype, load_at(b, values, s.value.map, from)));
-    }
-    for (uint32_t i = 0; i < ahead; ++i) {
-      const Id sum = b.math(Op::add, codegen::in_register(s.dtype), {b.get(total), rows[i]});
-      b.set(total, b.select(is_there[i], sum, b.get(total)));
-    }
+// Where the run of equal keys begins that `last` belongs to.
+Id start_of_run(Builder& b, const Scatter& s, Id last, Id target, const std::function<Id(Id)>& key_at) {
+  const Id same = b.variable(b.u32(0));  // keys before the last that are known to equal it
+  const auto steps = static_cast<uint64_t>(std::bit_width(static_cast<uint64_t>(s.picks)));
+  b.loop(0, steps, [&](Id step) {
+    const Id tried = b.add(b.get(same), b.math(Op::shr, Scalar::u32, {b.u32(uint64_t{1} << (steps - 1)), step}));
+    const Id is_there = b.is_not(b.less(last, tried));
+    const Id is_same = b.equal(key_at(b.select(is_there, b.sub(last, tried), last)), target);
+    b.set(same, b.select(b.both(is_there, is_same), tried, b.get(same)));
   });
-  b.store(out, place, codegen::to_memory(b, s.dtype, b.get(total)));
-  return {b.finish(), {static_cast<uint32_t>(base::ceil_div(s.additions(), threads)), 1, 1}, std::move(bindings)};
+  return b.sub(last, b.get(same));
 }
+
+// What both kernels see: the sorted picks, the rows they stand for, and the sums of segments.
+class ScatterWriter {
+ public:
+  ScatterWriter(std::string name, const Scatter& s, const Sorted& sorted, Scalar key, size_t sums_at,
+                const ir::Limits& limits)
+      : s_(s),
+        sorted_(sorted),
+        key_(key),
+        sums_at_(sums_at),
+        threads_(codegen::flat_threads(limits)),
+        ahead_(limits.subgroup > 1 ? kRowsAhead : 1),
+        type_(index_type(std::max({s.additions(), s.lines.elements(), 8 * s.picks, s.segment_sums()}), {&s.value.map})),
+        b_(std::move(name), threads_) {
+    values_ = add_buffer(codegen::in_memory(s.dtype), false, {kValue, 0});
+    keys_ = add_buffer(key, false, {kScratch, 0});
+    positions_ = key == Scalar::u32 ? keys_ : add_buffer(Scalar::u32, false, {kScratch, 0});
+  }
+
+  // The sum of each segment but the first of a run.
+  codegen::Dispatch add_segments() {
+    const uint32_t sums = add_buffer(codegen::in_register(s_.dtype), true, {kScratch, sums_at_});
+    const Id at = enter(s_.segment_sums(), s_.segments());
+    const Id window = b_.mul(row_, b_.u32(kSegment));  // a segment that begins in it is of the run of its first pick
+    const Id target = key_at(window), start = start_of_run(b_, s_, window, target, keys_at());
+    const Id further = b_.sub(window, start), segment = b_.u32(kSegment);
+    const Id first = b_.add(start, b_.mul(b_.div(b_.add(further, b_.u32(kSegment - 1)), segment), segment));
+    const Id is_first_of_run = b_.equal(further, b_.u32(0));
+    const Id is_there = b_.less(first, picks());
+    b_.leave_if(b_.either(is_first_of_run, b_.is_not(is_there)));
+    b_.leave_if(b_.is_not(b_.equal(key_at(first), target)));
+    b_.leave_if(is_bad(target));
+    const Id end = b_.min(end_of_run(b_, s_, first, target, keys_at()), b_.add(first, segment));
+    const Id total = b_.variable(b_.whole(codegen::in_register(s_.dtype), 0));
+    add_rows(total, first, end);
+    b_.store(sums, at, b_.get(total));
+    return finish(s_.segment_sums(), false);
+  }
+
+  // All that is added to a row, by the first pick of its run.
+  codegen::Dispatch add_runs() {
+    const uint32_t out = add_buffer(codegen::in_memory(s_.dtype), true, {kOut, 0});
+    const bool has_segments = s_.segments() > 0;
+    const uint32_t sums = has_segments ? add_buffer(codegen::in_register(s_.dtype), false, {kScratch, sums_at_}) : 0;
+    enter(s_.additions(), s_.picks);
+    const Id first = row_, target = key_at(first), is_first = b_.equal(first, b_.u32(0));
+    const Id before = key_at(b_.select(is_first, first, b_.sub(first, b_.u32(1))));
+    b_.leave_if(b_.both(b_.is_not(is_first), b_.equal(before, target)));  // not the first of its run
+    b_.leave_if(is_bad(target));
+    const Id end = end_of_run(b_, s_, first, target, keys_at());
+
+    const Id line = b_.add(b_.mul(outer_, index_of(s_.lines.length)), b_.convert(target, type_));
+    const Id place = b_.add(b_.mul(line, index_of(s_.lines.inner)), column_);
+    const Id total = b_.variable(codegen::from_memory(b_, s_.dtype, b_.load(out, place)));
+    const Id second = b_.add(first, b_.u32(kSegment));
+    add_rows(total, first, has_segments ? b_.min(end, second) : end);
+    if (has_segments) {
+      add_ahead(total, second, end, kSegment, [&](Id begin) {
+        const Id place_of_sum = b_.add(b_.mul(outer_, index_of(s_.segments())), index(b_.div(begin, b_.u32(kSegment))));
+        return b_.load(sums, b_.add(b_.mul(place_of_sum, index_of(s_.lines.inner)), column_));
+      });
+    }
+    b_.store(out, place, codegen::to_memory(b_, s_.dtype, b_.get(total)));
+    return finish(s_.additions(), true);
+  }
+
+ private:
+  uint32_t add_buffer(Scalar element, bool is_written, codegen::Dispatch::Binding binding) {
+    bindings_.push_back(binding);
+    return b_.add_buffer(element, is_written);
+  }
+  Id index(Id each) { return b_.convert(each, type_); }
+  Id index_of(int64_t number) { return b_.whole(type_, number); }
+  Id picks() { return b_.u32(static_cast<uint64_t>(s_.picks)); }
+  Id key_at(Id place) { return b_.load(keys_, b_.add(index(place), index_of(sorted_.keys))); }
+  std::function<Id(Id)> keys_at() {
+    return [this](Id place) { return key_at(place); };
+  }
+  Id is_bad(Id target) { return b_.is_not(b_.less(target, b_.whole(key_, s_.lines.length))); }
+
+  // Where the thread stands among so many results, `rows` of each outer line; returns its number.
+  Id enter(int64_t results, int64_t rows) {
+    const Id at = b_.add(b_.mul(index(b_.block()), index_of(threads_)), index(b_.thread()));
+    if (results % threads_ != 0) b_.leave_if(b_.is_not(b_.less(at, index_of(results))));
+    const Id row = b_.div(at, index_of(s_.lines.inner));
+    column_ = b_.mod(at, index_of(s_.lines.inner));
+    outer_ = b_.div(row, index_of(rows));
+    row_ = b_.convert(s_.lines.outer == 1 ? row : b_.mod(row, index_of(rows)), Scalar::u32);
+    return at;
+  }
+
+  // total += the values at `begin` and every `step` behind it, one after another; a few are read before they are
+  // needed.
+  void add_ahead(Id total, Id begin, Id end, uint32_t step, const std::function<Id(Id)>& value_at) {
+    b_.loop(begin, end, b_.u32(ahead_ * step), [&](Id next) {
+      std::vector<Id> values, is_there;
+      for (uint32_t i = 0; i < ahead_; ++i) {
+        const Id own = b_.add(next, b_.u32(i * step));
+        is_there.push_back(i == 0 ? b_.boolean(true) : b_.less(own, end));
+        values.push_back(value_at(b_.select(is_there[i], own, next)));
+      }
+      for (uint32_t i = 0; i < ahead_; ++i) {
+        const Id sum = b_.math(Op::add, codegen::in_register(s_.dtype), {b_.get(total), values[i]});
+        b_.set(total, b_.select(is_there[i], sum, b_.get(total)));
+      }
+    });
+  }
+  void add_rows(Id total, Id begin, Id end) {
+    add_ahead(total, begin, end, 1, [&](Id sorted_at) {
+      const Id pick = index(b_.load(positions_, b_.add(index(sorted_at), index_of(sorted_.positions))));
+      const Id row = b_.add(b_.mul(outer_, index_of(s_.picks)), pick);
+      const Id from = b_.add(b_.mul(row, index_of(s_.lines.inner)), column_);
+      return codegen::from_memory(b_, s_.dtype, load_at(b_, values_, s_.value.map, from));
+    });
+  }
+
+  codegen::Dispatch finish(int64_t results, bool writes_results) {
+    return {b_.finish(), {static_cast<uint32_t>(base::ceil_div(results, threads_)), 1, 1}, bindings_, writes_results};
+  }
+
+  const Scatter& s_;
+  const Sorted& sorted_;
+  const Scalar key_;
+  const size_t sums_at_;
+  const int64_t threads_;
+  const uint32_t ahead_;
+  const Scalar type_;
+  Builder b_;
+  std::vector<codegen::Dispatch::Binding> bindings_;
+  uint32_t values_ = 0, keys_ = 0, positions_ = 0;
+  Id row_ = 0, column_ = 0, outer_ = 0;
+};
 
 }  // namespace
 
@@ -141,7 +243,14 @@ codegen::Module lower_scatter_add(const ir::Call& call, const ir::Limits& limits
     if (call.inputs[0].map.is_contiguous()) dispatch.unless_same = {kBase, kOut};
     made.dispatches.push_back(std::move(dispatch));
   }
-  if (s.additions() > 0 && s.lines.length > 0) made.dispatches.push_back(add_rows(s, sorted, key, limits));
+  if (s.additions() == 0 || s.lines.length == 0) return made;
+  const size_t sums_at = base::round_up(made.scratch_bytes, size_t{256});
+  if (s.segments() > 0) {
+    const size_t element = codegen::size_of(codegen::in_register(s.dtype));
+    made.scratch_bytes = sums_at + static_cast<size_t>(s.segment_sums()) * element;
+    made.dispatches.push_back(ScatterWriter("scatter_segments", s, sorted, key, sums_at, limits).add_segments());
+  }
+  made.dispatches.push_back(ScatterWriter("scatter_add", s, sorted, key, sums_at, limits).add_runs());
   return made;
 }
 
