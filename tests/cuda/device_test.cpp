@@ -11,6 +11,7 @@
 #include "tenon/base/error.h"
 #include "tenon/device/pool.h"
 #include "tenon/device/registry.h"
+#include "tenon/tenon.h"
 #include "tests/error_text.h"
 
 namespace tenon {
@@ -98,6 +99,23 @@ TEST_F(CudaDevice, StagesManySmallUploadsWithoutMixingThem) {
   }
   device_->wait(last);
   EXPECT_EQ(read(a, 0, kEach * kMany), all);
+  device_->release(a);
+}
+
+// What changes from step to step is one launch, and its source is free at once.
+TEST_F(CudaDevice, UploadsFewBytesAsArgumentsOfOneKernel) {
+  if (!has_compiler()) GTEST_SKIP() << backends::cuda::why_no_compiler();
+  const Buffer a = make(256);
+  std::vector<uint8_t> first = counting(64), second = counting(3, 90), third = counting(5, 11);
+  const std::vector<Command> commands = {upload(first, a), upload(second, a, 70), upload(third, a, 71)};
+  const Ticket ticket = device_->send(commands, false);
+  const std::vector<uint8_t> expected = {second[0], third[0], third[1], third[2], third[3], third[4]};
+  second.assign(3, 0xEE);
+  device_->wait(ticket);
+  EXPECT_EQ(read(a, 0, 64), first);
+  EXPECT_EQ(read(a, 70, 6), expected);  // the third one writes over the second and waits for it
+  EXPECT_EQ(stand_in().calls("cuLaunchKernel"), 2);
+  EXPECT_EQ(stand_in().calls("cuMemcpyHtoDAsync"), 0);
   device_->release(a);
 }
 
@@ -362,6 +380,18 @@ TEST(CudaAbsence, BehindAStubIsTold) { expect_absence("STAND_IN_CUDA", "stub", "
   const std::vector<Command> commands = {Fill{{a, 0, 1 << 20}, std::byte{42}}, Download{{a, 0, 1}, to}};
   device.send(commands, false);
   std::exit(0);
+}
+
+TEST(CudaProfile, HasTheTimeOfEachKernel) {
+  if (!has_compiler()) GTEST_SKIP() << backends::cuda::why_no_compiler();
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto profiled = [] {
+    setenv("TENON_PROFILE", "1", 1);
+    const Device cuda("cuda");
+    for (int i = 0; i < 3; ++i) (ones({64}, Options(cuda)) * static_cast<float>(i)).eval();
+    std::exit(0);
+  };
+  EXPECT_EXIT(profiled(), testing::ExitedWithCode(0), "ms on the cuda device");
 }
 
 TEST(CudaExit, WaitsForWhatIsUnderWay) {

@@ -160,6 +160,7 @@ static_assert(Lt::kBatchStride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
 static_assert(Lt::kMostWorkspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
 static_assert(Lt::kReductions == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK);
 static_assert(Lt::kNoReduction == CUBLASLT_REDUCTION_SCHEME_NONE);
+static_assert(Lt::kAnyReduction == CUBLASLT_REDUCTION_SCHEME_MASK);
 static_assert(Lt::kAlignmentA == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
 static_assert(Lt::kAlignmentB == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES);
 static_assert(Lt::kAlignmentC == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES);

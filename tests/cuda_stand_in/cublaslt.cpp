@@ -140,9 +140,9 @@ int cublasLtMatmulAlgoGetHeuristic(LtHandle, LtProduct product, LtLayout a, LtLa
 }
 int cublasLtMatmulAlgoConfigGetAttribute(const LtAlgorithm* algorithm, int attribute, void* value, size_t bytes,
                                          size_t* written) {
-  if (attribute != Lt::kSplits || bytes != 4) return kInvalid;
-  const auto splits = static_cast<int32_t>(algorithm->data[0]);
-  std::memcpy(value, &splits, bytes);
+  if ((attribute != Lt::kSplits && attribute != Lt::kReduction) || bytes != 4) return kInvalid;
+  const auto number = static_cast<int32_t>(attribute == Lt::kSplits ? algorithm->data[0] : 0);
+  std::memcpy(value, &number, bytes);
   *written = bytes;
   return 0;
 }

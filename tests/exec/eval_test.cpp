@@ -30,7 +30,8 @@ using Floats = std::vector<float>;
 std::vector<std::string> computing_devices() {
   std::vector<std::string> names = device::names();
   std::erase_if(names, [](const std::string& name) {
-    return name == "null" || name == "opencl_unfused" || name.starts_with("opencl:");
+    return name == "null" || name == "opencl_unfused" || name.starts_with("opencl:") || name == "cuda_unfused" ||
+           name.starts_with("cuda:");
   });
   return names;
 }
@@ -722,12 +723,12 @@ class Program {
     if (had_memory) ++(storage_id(target.tensor) == home ? in_place_ : copied_);
   }
 
-  static bool is_opencl() { return Device().name().starts_with("opencl"); }
+  static bool is_gpu() { return Device().name().starts_with("opencl") || Device().name().starts_with("cuda"); }
 
   void evaluate_with_an_error() {
     note("eval with an error");
     if (Device().name() == "remote" ||
-        is_opencl()) {  // whose plans fail late: what shares one with a fault is never computed
+        is_gpu()) {  // whose plans fail late: what shares one with a fault is never computed
       EXPECT_THROW(exec::wait(std::vector{value_of(bad_gather(tensor({1.0f})))}), Error) << log_;
       return;
     }
@@ -768,8 +769,10 @@ TEST_P(Stores, InRandomProgramsGiveWhatRunningEachOpAtOnceGives) {
 #else
   constexpr int kPrograms = 3000;
 #endif
-  const bool is_opencl = GetParam().starts_with("opencl"), is_simulated = GetParam().starts_with("simulated");
-  const uint32_t programs = is_opencl ? 4 : is_simulated ? 100 : kPrograms;  // each has kernels of its own
+  const bool is_gpu = GetParam().starts_with("opencl") || GetParam().starts_with("cuda");
+  const uint32_t programs = is_gpu                                ? 4
+                            : GetParam().starts_with("simulated") ? 100
+                                                                  : kPrograms;  // each has kernels of its own
   int in_place = 0, copied = 0;
   for (uint32_t seed = 0; seed < programs; ++seed) {
     SCOPED_TRACE(seed);

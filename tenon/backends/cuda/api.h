@@ -152,7 +152,7 @@ struct Lt {
   // Preferences.
   static constexpr int kMostWorkspace = 1, kReductions = 3, kAlignmentA = 5, kAlignmentB = 6, kAlignmentC = 7,
                        kAlignmentD = 8;
-  static constexpr int kNoReduction = 0;
+  static constexpr uint32_t kNoReduction = 0, kAnyReduction = 7;
   // Of an algorithm.
   static constexpr int kSplits = 2, kReduction = 3;
 };

@@ -58,6 +58,7 @@ class CudaRecording : public device::Recording {
   CudaRecording(CudaDevice& device, std::span<const Command> commands)
       : device_(device),
         commands_(commands.begin(), commands.end()),
+        may_fault_(gpu::any_may_fault(commands)),
         tries_graph_(!commands.empty() && can_be_graph(commands) && device.driver().can_capture() &&
                      !device::profiles()) {}
   CudaRecording(const CudaRecording&) = delete;
@@ -74,7 +75,7 @@ class CudaRecording : public device::Recording {
     if (tries_graph_ && !graph_ && replays_ == 2) capture();
     if (!graph_) return device_.queue().run(commands_);
     device_.driver().launch(graph_);
-    device_.queue().note_faults_of(commands_);
+    if (may_fault_) device_.queue().note_may_fault();
   }
   void capture() {
     try {
@@ -89,7 +90,7 @@ class CudaRecording : public device::Recording {
 
   CudaDevice& device_;
   std::vector<Command> commands_;
-  bool tries_graph_;
+  bool may_fault_, tries_graph_;
   uint64_t replays_ = 0;
   RunnableGraph graph_ = nullptr;
 };

@@ -101,6 +101,7 @@ Driver::Driver(const Found& on) : on_(on) {
 Driver::~Driver() {
   if (gpu::process_is_ending()) return;
   make_current();
+  small_uploads_.release();
   events_.reset();
   cu().destroy_stream(capturing_);
   cu().destroy_stream(main_);
@@ -195,6 +196,13 @@ void Driver::copy(const Place& from, const Place& to, size_t bytes) {
 void Driver::upload(const std::byte* from, const Place& to, size_t bytes) {
   make_current();
   check(cu().upload(address_of(to), from, bytes, stream_), "an upload");
+}
+
+bool Driver::upload_small(std::span<const gpu::SmallUpload> uploads) {
+  make_current();
+  if (!small_uploads_.prepare(on_.architecture())) return false;
+  check(small_uploads_.start(uploads, stream_), "an upload");
+  return true;
 }
 
 void Driver::download(const Place& from, std::byte* to, size_t bytes) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tenon/backends/cuda/inventory.h"
+#include "tenon/backends/cuda/small_uploads.h"
 #include "tenon/backends/gpu/driver.h"
 
 namespace tenon::backends::cuda {
@@ -41,6 +42,7 @@ class Driver : public gpu::Driver {
                        bool is_timed) override;
   void copy(const gpu::Place& from, const gpu::Place& to, size_t bytes) override;
   void upload(const std::byte* from, const gpu::Place& to, size_t bytes) override;
+  bool upload_small(std::span<const gpu::SmallUpload> uploads) override;
   void download(const gpu::Place& from, std::byte* to, size_t bytes) override;
   void fill(const gpu::Place& to, std::byte value, size_t bytes) override;
   gpu::EventRef mark() override;
@@ -68,6 +70,7 @@ class Driver : public gpu::Driver {
   Stream stream_ = nullptr;  // the one that commands go to now
   bool has_pools_ = false;
   std::shared_ptr<Events> events_;
+  SmallUploads small_uploads_;
 };
 
 }  // namespace tenon::backends::cuda

@@ -4,12 +4,11 @@
 #include "tenon/backends/cuda/lt_product.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
+#include <cstdlib>
+#include <string_view>
 
-#include "tenon/backends/gpu/at_exit.h"
 #include "tenon/base/error.h"
-#include "tenon/kernels/kernels.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -37,6 +36,21 @@ LtLayout layout_of(const Matrix& matrix, int64_t rows, int64_t columns, int64_t 
   lt()->set_layout(made, Lt::kBatchCount, &count, sizeof count);
   lt()->set_layout(made, Lt::kBatchStride, &matrix.batch_stride, sizeof matrix.batch_stride);
   return made;
+}
+
+// Whether every sum is one chain of additions, which no other choice of the library cuts elsewhere.
+bool sums_in_one_go(const LtAlgorithm& algorithm) {
+  int32_t splits = 1;
+  uint32_t reduction = Lt::kNoReduction;
+  size_t written = 0;
+  lt()->get_algorithm(&algorithm, Lt::kSplits, &splits, sizeof splits, &written);
+  lt()->get_algorithm(&algorithm, Lt::kReduction, &reduction, sizeof reduction, &written);
+  return splits <= 1 && reduction == Lt::kNoReduction;
+}
+
+bool wants_own_kernels() {
+  const char* choice = std::getenv("TENON_MATMUL");
+  return choice && std::string_view(choice) == "own";
 }
 
 }  // namespace
@@ -71,36 +85,38 @@ LtRun::~LtRun() {
   if (product_) lt()->destroy_product(product_);
 }
 
-bool LtRun::choose() {
-  if (!product_ || !left_ || !right_ || !result_) return false;
+std::vector<LtProposal> LtRun::proposals(uint32_t reductions) const {
+  std::vector<LtProposal> made(kProposals);
   LtPreference preference = nullptr;
-  if (lt()->create_preference(&preference) != 0) return false;
+  if (lt()->create_preference(&preference) != 0) return {};
   const auto set = [&](int attribute, const auto& value) {
     lt()->set_preference(preference, attribute, &value, sizeof value);
   };
   set(Lt::kMostWorkspace, uint64_t{kMostWorkspace});
-  set(Lt::kReductions, uint32_t{Lt::kNoReduction});
+  set(Lt::kReductions, reductions);
   set(Lt::kAlignmentA, alignment_of(call_.right, call_.batches, alignment_));
   set(Lt::kAlignmentB, alignment_of(call_.left, call_.batches, alignment_));
   set(Lt::kAlignmentC, alignment_of(call_.added.value_or(call_.result), call_.batches, alignment_));
   set(Lt::kAlignmentD, alignment_of(call_.result, call_.batches, alignment_));
-  std::array<LtProposal, kProposals> proposals{};
   int count = 0;
-  const int status = lt()->propose(handle_, product_, right_, left_, result_, result_, preference, kProposals,
-                                   proposals.data(), &count);
+  const int status =
+      lt()->propose(handle_, product_, right_, left_, result_, result_, preference, kProposals, made.data(), &count);
   lt()->destroy_preference(preference);
-  if (status != 0) return false;
-  for (int i = 0; i < count; ++i) {
-    const LtProposal& one = proposals[static_cast<size_t>(i)];
-    int32_t splits = 1;
-    size_t written = 0;
-    if (one.status != 0 || one.workspace_bytes > kMostWorkspace) continue;
-    if (lt()->get_algorithm(&one.algorithm, Lt::kSplits, &splits, sizeof splits, &written) == 0 && splits > 1) continue;
-    algorithm_ = one.algorithm;
-    workspace_bytes_ = one.workspace_bytes;
-    return true;
-  }
-  return false;
+  made.resize(status == 0 ? static_cast<size_t>(std::max(count, 0)) : 0);
+  std::erase_if(made, [](const LtProposal& one) {
+    return one.status != 0 || one.workspace_bytes > kMostWorkspace || !sums_in_one_go(one.algorithm);
+  });
+  return made;
+}
+
+bool LtRun::choose() {
+  if (!product_ || !left_ || !right_ || !result_) return false;
+  std::vector<LtProposal> some = proposals(Lt::kNoReduction);
+  if (some.empty()) some = proposals(Lt::kAnyReduction);
+  if (some.empty()) return false;
+  algorithm_ = some[0].algorithm;
+  workspace_bytes_ = some[0].workspace_bytes;
+  return true;
 }
 
 std::shared_ptr<LtRun> LtRun::make(LtHandle handle, const LtCall& call, uint32_t alignment) {
@@ -163,7 +179,8 @@ std::shared_ptr<const Compiler::Taken> Compiler::take(const ir::Call& call) cons
 
 std::shared_ptr<const Compiler::Taken> Compiler::taken(const device::Kernel& kernel) const {
   const auto* call = std::get_if<ir::Call>(&kernel);
-  if (!call || call->op != ir::Op::contract || !lt()) return nullptr;
+  static const bool has_library = !wants_own_kernels() && lt();
+  if (!call || call->op != ir::Op::contract || !has_library) return nullptr;
   std::lock_guard lock(mutex_);
   const auto found = known_.find(*call);
   if (found != known_.end()) return found->second;

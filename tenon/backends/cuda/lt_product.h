@@ -30,6 +30,8 @@ class LtRun : public Runnable {
 
  private:
   LtRun(LtHandle handle, const LtCall& call, uint32_t alignment);
+  /// The best first, by the library's own reckoning; none that cuts sums into parts.
+  std::vector<LtProposal> proposals(uint32_t reductions) const;
   bool choose();
 
   LtHandle handle_;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "tenon/backends/gpu/program.h"
@@ -30,6 +31,13 @@ using EventRef = std::shared_ptr<const Event>;
 struct Place {
   uint64_t handle = 0;
   size_t offset = 0;
+};
+
+/// An upload of few bytes.
+struct SmallUpload {
+  static constexpr size_t kBytes = 64, kMost = 16;  // of one, and at once
+  std::span<const std::byte> from;
+  Place to;
 };
 
 class Driver {
@@ -55,6 +63,8 @@ class Driver {
   virtual void copy(const Place& from, const Place& to, size_t bytes) = 0;
   /// Of pinned memory, and into any.
   virtual void upload(const std::byte* from, const Place& to, size_t bytes) = 0;
+  /// Several that do not meet, from memory that is free again at once. Whether it was done: false, by default.
+  virtual bool upload_small(std::span<const SmallUpload>) { return false; }
   virtual void download(const Place& from, std::byte* to, size_t bytes) = 0;
   virtual void fill(const Place& to, std::byte value, size_t bytes) = 0;
 

@@ -1,5 +1,7 @@
 #include "tenon/backends/gpu/program.h"
 
+#include <algorithm>
+
 namespace tenon::backends::gpu {
 
 bool Step::is_idle(const device::Launch& launch) const {
@@ -37,6 +39,15 @@ Arguments arguments_of(const Step& step, const device::Launch& launch, uint64_t 
   made.words.push_back(fault_words);
   made.guards = launch.writes_state && step.writes_results;
   return made;
+}
+
+bool any_may_fault(std::span<const device::Command> commands) {
+  return std::any_of(commands.begin(), commands.end(), [](const device::Command& command) {
+    const auto* launch = std::get_if<device::Launch>(&command);
+    if (!launch) return false;
+    const auto& steps = static_cast<const Program&>(*launch->program).steps;
+    return std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.may_fault; });
+  });
 }
 
 }  // namespace tenon::backends::gpu

@@ -54,4 +54,7 @@ struct Program : device::Program {
   size_t scratch_bytes() const override { return scratch; }
 };
 
+/// Whether some launch may find a fault.
+bool any_may_fault(std::span<const device::Command> commands);
+
 }  // namespace tenon::backends::gpu

@@ -78,14 +78,6 @@ uint64_t Queue::take_temporary(size_t bytes) {
   return taken;
 }
 
-void Queue::note_faults_of(std::span<const device::Command> commands) {
-  for (const device::Command& command : commands) {
-    const auto* launch = std::get_if<device::Launch>(&command);
-    if (!launch) continue;
-    for (const Step& step : static_cast<const Program&>(*launch->program).steps) may_fault_ |= step.may_fault;
-  }
-}
-
 void Queue::run_one(const device::Copy& c) {
   if (c.to.bytes == 0) return;
   const bool overlaps = c.from.buffer.handle == c.to.buffer.handle && c.from.offset < c.to.offset + c.to.bytes &&
@@ -136,8 +128,34 @@ void Queue::run_one(const device::Fill& c) {
   if (c.to.bytes > 0) driver_.fill(place_of(c.to), c.value, c.to.bytes);
 }
 
+// How many commands it was, from the first one on: uploads of few bytes each, all of them at once.
+size_t Queue::run_small_uploads(std::span<const device::Command> commands) {
+  base::SmallVector<SmallUpload, SmallUpload::kMost> uploads;
+  for (const device::Command& command : commands) {
+    const auto* upload = std::get_if<device::Upload>(&command);
+    if (!upload || upload->from.empty() || upload->from.size() > SmallUpload::kBytes ||
+        uploads.size() == SmallUpload::kMost)
+      break;
+    const Place to = place_of(upload->to);
+    const bool meets_another = std::any_of(uploads.begin(), uploads.end(), [&](const SmallUpload& one) {
+      return one.to.handle == to.handle && one.to.offset < to.offset + upload->from.size() &&
+             to.offset < one.to.offset + one.from.size();
+    });
+    if (meets_another) break;
+    uploads.push_back({upload->from, to});
+  }
+  return !uploads.empty() && driver_.upload_small({uploads.data(), uploads.size()}) ? uploads.size() : 0;
+}
+
 void Queue::run(std::span<const device::Command> commands) {
-  for (const device::Command& command : commands) std::visit([&](const auto& c) { run_one(c); }, command);
+  while (!commands.empty()) {
+    if (const size_t done = run_small_uploads(commands)) {
+      commands = commands.subspan(done);
+      continue;
+    }
+    std::visit([&](const auto& c) { run_one(c); }, commands[0]);
+    commands = commands.subspan(1);
+  }
 }
 
 // ---- tickets ----

@@ -46,8 +46,8 @@ class Queue {
   void run(std::span<const device::Command> commands);
   /// A step was started.
   void note_start(const Step& step, const std::string& what, EventRef run);
-  /// These commands were started together.
-  void note_faults_of(std::span<const device::Command> commands);
+  /// Something was started that may find a fault.
+  void note_may_fault() { may_fault_ = true; }
 
  private:
   struct InFlight {
@@ -66,6 +66,7 @@ class Queue {
   uint64_t take_temporary(size_t bytes);
   void run_one(const device::Copy& c);
   void run_one(const device::Upload& c);
+  size_t run_small_uploads(std::span<const device::Command> commands);
   void run_one(const device::Download& c);
   void run_one(const device::Fill& c);
   void copy(const Place& from, const Place& to, size_t bytes, bool writes_state);
