@@ -162,8 +162,11 @@ Tensor quantile(const Tensor& x, const Operand& q, std::optional<int64_t> dim, b
 // Binary search in steps of falling powers of two, of all values at once.
 Tensor searchsorted(const Tensor& sorted, const Operand& values, bool right) {
   if (sorted.dim() == 0) fail("searchsorted", "takes a sorted vector or batches of them");
-  const Tensor wanted =
-      values.is_tensor() ? values.tensor() : full({}, values.number(), Options(sorted.dtype(), sorted.device()));
+  const auto as_tensor = [&](const Number& number) {  // a real number among integers stays what it is
+    const DType dtype = number.is_real() ? record::real_type(sorted.dtype()) : sorted.dtype();
+    return full({}, number, Options(dtype, sorted.device()));
+  };
+  const Tensor wanted = values.is_tensor() ? values.tensor() : as_tensor(values.number());
   record::require_same_device("searchsorted", sorted, wanted);
   const bool one_for_all = sorted.dim() == 1;
   bool fits = one_for_all || sorted.dim() == wanted.dim();

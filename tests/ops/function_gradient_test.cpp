@@ -256,6 +256,7 @@ std::vector<Smooth> shape_functions() {
        [](Xs x) {
          return square(x[0].index({indices(x[0], {1, 1}, {2}), Slice(), indices(x[0], {3, 0}, {2})}));
        }},
+      {"index_mask", matrix, [](Xs x) { return square(x[0][x[0] > 0.0]); }},
       {"masked_select", matrix, [](Xs x) { return square(masked_select(x[0], x[0] > 0.0)); }},
       {"masked_scatter", {{3, 4}, {12}}, [](Xs x) { return square(masked_scatter(x[0], x[0] > 0.0, x[1])); }},
       {"index_put",
