@@ -127,42 +127,25 @@ Largest largest_of(const Tensor& x, const Pool& pool) {
   return {best, index};
 }
 
-// Windows side by side: every element has one window, so it looks there whether it was chosen.
-Tensor spread_evenly(const Tensor& g, const Tensor& tap, const Pool& pool) {
-  Dims split{g.size(0), g.size(1)}, whole = split, joined = split;
+// Every tap's share written where it belongs, over the whole of what windows cover; elements of several windows add up.
+Tensor spread_by_taps(const Tensor& g, const Tensor& tap, const Pool& pool) {
+  bool overlap = false;
+  Dims shape{g.size(0), g.size(1)};
   for (const PoolAxis& axis : pool.axes) {
-    split.push_back(axis.out);
-    split.push_back(1);
-    whole.push_back(axis.out);
-    whole.push_back(axis.kernel);
-    joined.push_back(axis.out * axis.kernel);
+    overlap = overlap || !is_even(axis);
+    shape.push_back((axis.out - 1) * axis.stride + axis.reach());
   }
-  Tensor own;  // the number of the tap that an element is to its window
-  for (size_t i = 0; i < pool.axes.size(); ++i) {
-    const int64_t kernel = pool.axes[i].kernel;
-    Dims along(whole.size(), 1);
-    along[3 + 2 * i] = kernel;
-    const Tensor k = arange(kernel, Options(DType::i32, g.device())).reshape(along);
-    own = own.defined() ? own * kernel + k : k;
-  }
-  const Tensor chosen = eq(tap.reshape(split), own.to(tap.dtype()));
-  return where(chosen, g.reshape(split), 0.0).reshape(joined);
-}
-
-// Every tap's share back in its place; elements of several windows add up.
-Tensor spread_by_taps(const Tensor& g, const Tensor& tap, const Pool& pool, const Dims& shape) {
-  const int64_t taps = taps_of(pool);
-  ir::Value total;
-  for (int64_t t = 0; t < taps; ++t) {
-    const Tensor share = where(eq(tap, t), g, 0.0);
-    const Dims place = place_of(pool, t);
+  ir::Value total = ir::full(shape, 0, g.dtype(), g.device().id);
+  for (int64_t t = 0; t < taps_of(pool); ++t) {
     ir::ShrinkAttrs cut{Dims(shape.size(), 0), g.shape(), Dims(shape.size(), 1)};
+    const Dims place = place_of(pool, t);
     for (size_t i = 0; i < place.size(); ++i) {
       cut.start[i + 2] = place[i] * pool.axes[i].dilation;
       cut.step[i + 2] = pool.axes[i].stride;
     }
-    const ir::Value spread = ir::unshrink(record::in(share), cut, shape);
-    total = total ? ir::add(total, spread) : spread;
+    const ir::Move target{ir::Op::shrink, cut};
+    const ir::Value share = record::in(where(eq(tap, t), g, 0.0));
+    total = ir::store(total, overlap ? ir::add(ir::move(total, target), share) : share, {target});
   }
   return tensor_of(total);
 }
@@ -182,18 +165,13 @@ Tensor max_pool(const Tensor& given, const Pool& pool) {
     const CustomFunction function{
         "max_pool", [&](std::span<const Tensor>) { return std::vector<Tensor>{found.value}; },
         [pool](std::span<const Tensor> in, std::span<const Tensor> grads) {
-          bool even = true;
-          Dims cut, whole{in[0].size(0), in[0].size(1)};
-          for (const PoolAxis& axis : pool.axes) even = even && is_even(axis);
+          Dims cut;
           for (size_t i = pool.axes.size(); i-- > 0;) {
             const PoolAxis& axis = pool.axes[i];
-            const int64_t covered = (axis.out - 1) * axis.stride + axis.reach();
             cut.push_back(-axis.padding);
-            cut.push_back(axis.size + axis.padding - covered);
+            cut.push_back(axis.size + axis.padding - (axis.out - 1) * axis.stride - axis.reach());
           }
-          for (const PoolAxis& axis : pool.axes) whole.push_back((axis.out - 1) * axis.stride + axis.reach());
-          const Tensor spread =
-              even ? spread_evenly(grads[0], in[1], pool) : spread_by_taps(grads[0], in[1], pool, whole);
+          const Tensor spread = spread_by_taps(grads[0], in[1], pool);
           return std::vector<Tensor>{cut == Dims(cut.size(), 0) ? spread : pad(spread, cut), Tensor()};
         }};
     y = tenon::apply(function, std::vector<Tensor>{x, found.tap})[0];

@@ -49,28 +49,38 @@ struct Pass {
   Cell cell;
   bool reverse;
   int64_t gates, steps, batch, hidden;
-  Tensor inputs;   // (gates, time, batch, hidden): the inputs' share of every gate, with what is added to it
-  Tensor weights;  // (gates, hidden, hidden), as in weight_hh: rows are results
-  Tensor h0, c0;   // (batch, hidden)
-  Tensor bias_n;   // GRU: (hidden), added to the state's share of the last gate before that is multiplied
-  Tensor mask;     // (time, batch, 1): whether the sequence has such an element; undefined: all have
-  std::vector<Tensor> products, h,
-      c;  // by time: the state's share (gates, batch, hidden), and the states behind a step
+  Tensor inputs;                 // (gates, time, batch, hidden): the inputs' share of every gate, biases and all
+  Tensor weights;                // (gates, hidden, hidden), as in weight_hh: rows are results
+  Tensor h0, c0;                 // (batch, hidden)
+  Tensor bias;                   // GRU: (gates, hidden), of the state's share
+  Tensor mask;                   // (time, batch, 1): whether the sequence has such an element; undefined: all have
+  std::vector<Tensor> products;  // by time: the state's share of every gate, (gates, batch, hidden)
+  std::vector<Tensor> h, c;      // by time: the states behind a step
+  Tensor sequence;               // (time + 1, batch, hidden): all h, with h0 where the sequence begins
 
   int64_t time(int64_t step) const { return reverse ? steps - 1 - step : step; }
-  Tensor input(int64_t gate, int64_t t) const { return inputs.select(0, gate).select(0, t); }
-  Tensor product(int64_t gate, int64_t t) const { return products[static_cast<size_t>(t)].select(0, gate); }
+  Tensor input(int64_t gate, int64_t t) const { return inputs.select(0, input_gate(gate)).select(0, t); }
+  Tensor product(int64_t gate, int64_t t) const {
+    const Tensor share = products[static_cast<size_t>(t)].select(0, gate);
+    return bias.defined() ? share + bias.select(0, gate) : share;
+  }
+  /// GRU's last gate comes first among the inputs: so the gradients of both shares, which have the other two in common,
+  /// are stretches of one tensor.
+  int64_t input_gate(int64_t gate) const { return cell == Cell::gru ? (gate + 1) % 3 : gate; }
   Tensor sum(int64_t gate, int64_t t) const { return input(gate, t) + product(gate, t); }
-  const Tensor& before(const std::vector<Tensor>& states, const Tensor& first, int64_t step) const {
+  const Tensor& state_before(const std::vector<Tensor>& states, const Tensor& first, int64_t step) const {
     return step == 0 ? first : states[static_cast<size_t>(time(step - 1))];
   }
-  const Tensor& h_before(int64_t step) const { return before(h, h0, step); }
-  const Tensor& c_before(int64_t step) const { return before(c, c0, step); }
+  /// (time, batch, hidden): the states behind every step, and those before.
+  Tensor behind() const { return sequence.narrow(0, reverse ? 0 : 1, steps); }
+  Tensor before() const { return sequence.narrow(0, reverse ? 1 : 0, steps); }
+  const Tensor& h_before(int64_t step) const { return state_before(h, h0, step); }
+  const Tensor& c_before(int64_t step) const { return state_before(c, c0, step); }
 
   /// All tensors, as operands of the rule and back.
   std::vector<Tensor> listed() const {
     std::vector<Tensor> all{inputs, weights, h0};
-    for (const Tensor* some : {&c0, &bias_n, &mask}) {
+    for (const Tensor* some : {&c0, &bias, &mask, &sequence}) {
       if (some->defined()) all.push_back(*some);
     }
     for (const std::vector<Tensor>* many : {&products, &h, &c}) all.insert(all.end(), many->begin(), many->end());
@@ -79,7 +89,7 @@ struct Pass {
   Pass with(std::span<const Tensor> all) const {
     Pass pass = *this;
     size_t next = 0;
-    for (Tensor* one : {&pass.inputs, &pass.weights, &pass.h0, &pass.c0, &pass.bias_n, &pass.mask}) {
+    for (Tensor* one : {&pass.inputs, &pass.weights, &pass.h0, &pass.c0, &pass.bias, &pass.mask, &pass.sequence}) {
       if (one->defined()) *one = all[next++];
     }
     for (std::vector<Tensor>* many : {&pass.products, &pass.h, &pass.c}) {
@@ -102,7 +112,7 @@ struct GruGates {
   GruGates(const Pass& p, int64_t t)
       : r(sigmoid(p.sum(0, t))),
         z(sigmoid(p.sum(1, t))),
-        hidden_n(p.bias_n.defined() ? p.product(2, t) + p.bias_n : p.product(2, t)),
+        hidden_n(p.product(2, t)),
         n(tanh(p.input(2, t) + r * hidden_n)) {}
 };
 
@@ -139,14 +149,15 @@ Tensor slope_of_sigmoid(const Tensor& g, const Tensor& s) { return g * (s * (1.0
 Tensor slope_of_tanh(const Tensor& g, const Tensor& t) { return g * (1.0 - t * t); }
 
 struct Slopes {
-  Tensor inputs, weights, h0, c0, bias_n;
+  Tensor inputs, weights, h0, c0, bias;
 };
 
 // From the last step to the first. dy is (time, batch, hidden); any of the three may be missing.
 Slopes slopes_of(const Pass& p, const Tensor& dy, const Tensor& dh_last, const Tensor& dc_last) {
-  const auto gates = static_cast<size_t>(p.gates), steps = static_cast<size_t>(p.steps);
   const bool is_gru = p.cell == Cell::gru;
-  std::vector<Tensor> of_inputs(gates * steps), of_products(is_gru ? gates * steps : 0);
+  // GRU has one more: of the last gate, the inputs' share and the state's have other gradients.
+  const auto steps = static_cast<size_t>(p.steps), kinds = static_cast<size_t>(is_gru ? 4 : p.gates);
+  std::vector<Tensor> pieces(kinds * steps);
   Tensor dh = dh_last, dc = dc_last;
   const auto added = [](const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : a + b; };
   for (int64_t step = p.steps; step-- > 0;) {
@@ -160,8 +171,8 @@ Slopes slopes_of(const Pass& p, const Tensor& dy, const Tensor& dh_last, const T
     Tensor g = added(dh, dy.defined() ? dy.select(0, t) : Tensor());
     if (!g.defined()) g = zeros_like(p.h0);
     g = here(g);
-    std::vector<Tensor> d, by_product;  // of each gate's sum, and of the state's share of it where that differs
-    Tensor direct;                      // what reaches the state before without a product
+    std::vector<Tensor> d;  // of each gate's sum
+    Tensor direct;          // what reaches the state before without a product
     if (p.cell == Cell::lstm) {
       const LstmGates gate(p, t);
       const Tensor tanh_c = tanh(p.c[static_cast<size_t>(t)]);
@@ -172,50 +183,45 @@ Slopes slopes_of(const Pass& p, const Tensor& dy, const Tensor& dh_last, const T
     } else if (is_gru) {
       const GruGates gate(p, t);
       const Tensor of_n = slope_of_tanh(g * (1.0 - gate.z), gate.n);
-      d = {slope_of_sigmoid(of_n * gate.hidden_n, gate.r), slope_of_sigmoid(g * (p.h_before(step) - gate.n), gate.z),
-           of_n};
-      by_product = {d[0], d[1], of_n * gate.r};
+      d = {of_n, slope_of_sigmoid(of_n * gate.hidden_n, gate.r),
+           slope_of_sigmoid(g * (p.h_before(step) - gate.n), gate.z), of_n * gate.r};
       direct = g * gate.z;
     } else {
       const Tensor& h = p.h[static_cast<size_t>(t)];
       d = {p.cell == Cell::relu ? where(gt(h, 0.0), g, 0.0) : slope_of_tanh(g, h)};
     }
-    for (size_t k = 0; k < gates; ++k) {
-      of_inputs[k * steps + static_cast<size_t>(t)] = d[k];
-      if (is_gru) of_products[k * steps + static_cast<size_t>(t)] = by_product[k];
-    }
-    const Tensor all = joined(is_gru ? by_product : d, {p.gates, p.batch, p.hidden});
+    for (size_t k = 0; k < kinds; ++k) pieces[k * steps + static_cast<size_t>(t)] = d[k];
+    const Tensor joint = joined(d, {static_cast<int64_t>(kinds), p.batch, p.hidden});
+    const Tensor all = is_gru ? joint.narrow(0, 1, p.gates) : joint;
     const Tensor back = matmul(all, p.weights);  // (gates, batch, hidden), to be added up
     Tensor through = back.select(0, 0);
     for (int64_t k = 1; k < p.gates; ++k) through = through + back.select(0, k);
     dh = added(added(through, direct), passed_h);
   }
   Slopes slopes;
-  slopes.inputs = joined(of_inputs, p.inputs.shape());
+  const Tensor every = joined(pieces, {static_cast<int64_t>(kinds), p.steps, p.batch, p.hidden});
+  slopes.inputs = every.narrow(0, 0, p.gates);
   slopes.h0 = dh;
   slopes.c0 = dc;
-  const Tensor of_all = is_gru ? joined(of_products, p.inputs.shape()) : slopes.inputs;
+  const Tensor of_all = is_gru ? every.narrow(0, 1, p.gates) : every;
   const int64_t places = p.steps * p.batch;
-  std::vector<Tensor> befores(steps);
-  for (int64_t step = 0; step < p.steps; ++step) befores[static_cast<size_t>(p.time(step))] = p.h_before(step);
-  const Tensor before = joined(befores, {1, places, p.hidden});
+  const Tensor before = p.before().reshape({1, places, p.hidden});
   slopes.weights = matmul(of_all.reshape({p.gates, places, p.hidden}).transpose(1, 2), before);
-  if (p.bias_n.defined()) slopes.bias_n = sum(of_all.select(0, 2), {0, 1});
+  if (p.bias.defined()) slopes.bias = sum(of_all, {1, 2});
   return slopes;
 }
 
 // (steps, batch, hidden) of all steps, and the states behind the last one.
 Tensor run_pass(Pass& p, RecurrentState& state) {
   run_steps(p);
+  std::vector<Tensor> sequence = p.h;
+  sequence.insert(p.reverse ? sequence.end() : sequence.begin(), p.h0);
+  p.sequence = joined(sequence, {p.steps + 1, p.batch, p.hidden});
   const auto last = static_cast<size_t>(p.time(p.steps - 1));
   const CustomFunction function{"recurrent",
                                 [&](std::span<const Tensor>) {
-                                  std::vector<Tensor> shown;
-                                  for (int64_t t = 0; t < p.steps; ++t) {
-                                    const Tensor& h = p.h[static_cast<size_t>(t)];
-                                    shown.push_back(p.mask.defined() ? where(p.mask.select(0, t), h, 0.0) : h);
-                                  }
-                                  std::vector<Tensor> results{joined(shown, {p.steps, p.batch, p.hidden}), p.h[last]};
+                                  const Tensor y = p.mask.defined() ? where(p.mask, p.behind(), 0.0) : p.behind();
+                                  std::vector<Tensor> results{y, p.h[last]};
                                   if (p.cell == Cell::lstm) results.push_back(p.c[last]);
                                   return results;
                                 },
@@ -225,7 +231,7 @@ Tensor run_pass(Pass& p, RecurrentState& state) {
                                   const Slopes slopes = slopes_of(pass, grads[0], grads[1], dc);
                                   std::vector<Tensor> all{slopes.inputs, slopes.weights, slopes.h0};
                                   if (pass.c0.defined()) all.push_back(slopes.c0);
-                                  if (pass.bias_n.defined()) all.push_back(slopes.bias_n);
+                                  if (pass.bias.defined()) all.push_back(slopes.bias);
                                   all.resize(in.size());
                                   return all;
                                 }};
@@ -277,17 +283,17 @@ Tensor Recurrent::one_direction(const Tensor& x, const Weights& w, const Tensor&
                                 RecurrentState& state) const {
   Pass pass{cell_, reverse, gates_of(cell_), x.size(0), x.size(1), hidden_};
   const int64_t gates = pass.gates, places = pass.steps * pass.batch;
-  const Tensor by_gate = w.weight_ih.reshape({gates, hidden_, x.size(2)}).transpose(1, 2);
-  Tensor inputs = matmul(x.reshape({1, places, x.size(2)}), by_gate);
+  const bool is_gru = cell_ == Cell::gru;
+  const auto by_gate = [&](const Tensor& all, int64_t width) {
+    const Tensor split = all.reshape({gates, hidden_, width});
+    return is_gru ? roll(split, 1, 0) : split;
+  };
+  Tensor inputs = matmul(x.reshape({1, places, x.size(2)}), by_gate(w.weight_ih, x.size(2)).transpose(1, 2));
   if (w.bias_ih.defined()) {
-    // GRU multiplies the state's share of its last gate, bias and all, before it is added.
-    const auto row = [&](const Tensor& bias) { return bias.reshape({gates, 1, hidden_}); };
-    Tensor bias = row(w.bias_hh);
-    if (cell_ == Cell::gru) {
-      pass.bias_n = w.bias_hh.narrow(0, 2 * hidden_, hidden_);
-      bias = cat({row(w.bias_hh).narrow(0, 0, 2), zeros({1, 1, hidden_}, Options(bias.dtype(), bias.device()))}, 0);
-    }
-    inputs = inputs + (row(w.bias_ih) + bias);
+    if (is_gru) pass.bias = w.bias_hh.reshape({gates, hidden_});
+    const Tensor bias = is_gru ? w.bias_ih : w.bias_ih + w.bias_hh;
+    // In memory: every step reads it.
+    inputs = inputs + tensor_of(ir::contiguous(record::in(by_gate(bias, 1).transpose(1, 2))));
   }
   pass.inputs = inputs.reshape({gates, pass.steps, pass.batch, hidden_});
   pass.weights = w.weight_hh.reshape({gates, hidden_, hidden_});
@@ -345,7 +351,7 @@ RecurrentOutput Recurrent::forward(const Tensor& given, const RecurrentState& st
     out.state.h = out.state.h.squeeze(1);
     if (is_lstm) out.state.c = out.state.c.squeeze(1);
   } else if (options_.batch_first) {
-    out.y = out.y.transpose(0, 1);
+    out.y = tensor_of(ir::contiguous(record::in(out.y.transpose(0, 1))));  // whoever reads it goes by sequences
   }
   return out;
 }
