@@ -34,6 +34,7 @@ test-all: setup ## run all tests in release, debug and sanitizer builds, and tho
 	@scripts/check_same_bits.sh build/release/bin
 	@TENON_ALL_CASES=1 build/release/bin/ops_test --gtest_brief=1 --gtest_filter='*/opencl*:*/simulated*'
 	@build/release/bin/kernels_test --gtest_brief=1
+	@TENON_PROGRAMS=3000 build/release/bin/exec_test --gtest_brief=1 --gtest_filter='Random*'
 	@TENON_ALL_CASES=1 build/release/bin/render_test --gtest_brief=1 --gtest_filter='EveryKernel.*:Legalised.*'
 	@! build/release/bin/device_is_there opencl || for dtype in f32 f16 bf16; do \
 	  build/release/bin/golden_test --dir tests/golden --device opencl --dtype $$dtype || exit 1; done

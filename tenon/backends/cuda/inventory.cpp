@@ -92,7 +92,10 @@ ir::Limits limits_of(const Found& found) {
   limits.few_rows = std::max(limits.few_rows, limits.processors);
   limits.column_blocks = std::clamp(std::bit_ceil(limits.processors) * 2, 32u, 512u);
   limits.vector = 4;
-  if (found.major >= 8) limits.tile_dtypes = {DType::f16, DType::bf16};
+  if (found.major >= 8) {
+    limits.tile_dtypes = {DType::f16, DType::bf16};
+    limits.has_tile_places = true;
+  }
   return limits;
 }
 
