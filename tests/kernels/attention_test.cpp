@@ -267,6 +267,54 @@ TEST_P(AttentionKernels, SixteenBitsWithMasksAndDroppedWeights) {
   }
 }
 
+// Queries of 0 see all keys alike, and rows of the unit matrix show each weight by itself: it is 0 where the reference
+// drops it, and nowhere else, in the result and in every gradient.
+TEST_P(AttentionKernels, DropTheSameWeightsEverywhere) {
+  constexpr size_t kSize = 37;  // lines of weights begin anywhere in a block of random words
+  const Case c{.heads = 2,
+               .groups = 2,
+               .queries = kSize,
+               .keys = kSize,
+               .width = kSize,
+               .value_width = kSize,
+               .dropout = 0.4,
+               .dtype = DType::bf16};
+  std::vector<float> units, first;
+  for (size_t i = 0; i < 2 * kSize * kSize; ++i) {
+    units.push_back(i % kSize == i / kSize % kSize ? 1 : 0);
+    first.push_back(i % kSize == 0 ? 1 : 0);
+  }
+  const Dims shape{1, 2, kSize, kSize};
+  const auto upload_all = [&](const std::vector<float>& values, ir::DeviceId device) {
+    return upload({{DType::f32, shape}, bytes_of(values)}, DType::bf16, device);
+  };
+  // Which elements are 0 of o, of the gradient of the values, and of that of the queries.
+  const auto zeros_of = [&](ir::DeviceId device) {
+    std::vector<Value> in = inputs(c, device);
+    in[0] = upload_all(std::vector<float>(2 * kSize * kSize, 0), device);
+    in[1] = upload_all(units, device);
+    in[2] = upload_all(units, device);
+    const std::vector<Value> forward = results_of(Op::attention, in, c.attrs());
+    const auto gradients = [&](const std::vector<float>& values, const std::vector<float>& o_grad) {
+      std::vector<Value> all = in;
+      all[2] = upload_all(values, device);
+      all.push_back(upload_all(std::vector<float>(2 * kSize * kSize, 0), device));
+      all.push_back(forward[1]);
+      all.push_back(upload_all(o_grad, device));
+      return results_of(Op::attention_backward, all, c.attrs());
+    };
+    std::vector<bool> made;
+    for (const Value& value : {forward[0], gradients(units, units)[2], gradients(first, first)[0]}) {
+      for (const double each : numbers(value)) made.push_back(each == 0);
+    }
+    return made;
+  };
+  const std::vector<bool> wanted = zeros_of(reference_);
+  const auto dropped = static_cast<double>(std::count(wanted.begin(), wanted.end(), true));
+  EXPECT_NEAR(dropped / static_cast<double>(wanted.size()), 0.4, 0.05);
+  EXPECT_EQ(zeros_of(device_), wanted);
+}
+
 TEST_P(AttentionKernels, ScoresAreScaledBeforeTheyOverflow) {
   for (const DType dtype : {DType::f32, DType::bf16}) {
     const Case c{.queries = 20, .keys = 20, .width = 64, .value_width = 16, .dtype = dtype};
