@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "tenon/ir/decompose.h"
 #include "tenon/nn/class_targets.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/losses.h"
@@ -49,8 +50,16 @@ Tensor product(const Tensor& a, const Tensor& b, DType result) {
 Tensor logits_of(const Tensor& x, const Tensor& weight, int64_t classes) {
   const Tensor logits = product(x, weight.t(), x.dtype());
   const int64_t columns = weight.size(0);
-  if (classes == 0 || classes == columns) return logits;
+  if (classes == columns) return logits;
   return masked_fill(logits, arange(columns, Options(DType::i64, x.device())) >= classes, lowest(logits.dtype()));
+}
+
+// Rows of zeros below the weight, in memory, where the device multiplies quicker so. They are no classes.
+Tensor with_quick_rows(const Tensor& weight) {
+  const int64_t missing = record::quick_size(weight, weight.size(0)) - weight.size(0);
+  if (missing == 0) return weight;
+  const ir::Value padded = ir::pad(record::in(weight), {0, 0}, {missing, 0});
+  return tensor_of(ir::decompose(ir::Op::contiguous, {&padded, 1}, ir::NoAttrs())[0]);
 }
 
 struct Chunk {
@@ -104,32 +113,35 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   if (x.size(0) == 0) return cross_entropy(linear(x, weight), given, of_part);
   of_part.reduction = Reduction::sum;
   // A row of padding is no class, though there is a logit for it.
-  const bool is_padded = options.classes > 0 && options.classes < weight.size(0);
-  if (is_padded) require_classes("cross_entropy", given, options.classes, options.ignore_index);
-  const Tensor targets = is_padded ? checked(given, options.classes, options.ignore_index) : given;
+  const int64_t classes = options.classes > 0 ? options.classes : weight.size(0);
+  const bool is_padded = classes < record::quick_size(low_weight, weight.size(0));
+  if (is_padded) require_classes("cross_entropy", given, classes, options.ignore_index);
+  const Tensor targets = is_padded ? checked(given, classes, options.ignore_index) : given;
   const DType wide = accumulator(rows_of_x.dtype());
   const int64_t chunk = std::min(options.chunk, std::max<int64_t>(1, x.size(0)));
   const CustomFunction function{
       "linear_cross_entropy",
       [&](std::span<const Tensor> in) {
         Tensor total;
+        const Tensor factor = with_quick_rows(low_weight);
         for (const Chunk& rows : chunks_of(in[0].size(0), chunk)) {
-          const Tensor logits = logits_of(rows.of(in[0]), low_weight, options.classes);
+          const Tensor logits = logits_of(rows.of(in[0]), factor, classes);
           add_to(total, cross_entropy(logits.to(wide), rows.of(targets), of_part));
         }
         return std::vector<Tensor>{total};
       },
-      [options, low, chunk, wide](std::span<const Tensor> in, std::span<const Tensor> grads) {
-        const Tensor factor = low ? with_history_of(in[1], in[2]) : in[1];
+      [options, classes, low, chunk, wide](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Tensor factor = with_quick_rows(low ? with_history_of(in[1], in[2]) : in[1]);
         std::vector<Tensor> slopes_of_x;
         Tensor slope_of_weight;
         for (const Chunk& rows : chunks_of(in[0].size(0), chunk)) {
           const Tensor part = rows.of(in[0]);
           const Tensor slope =
-              slope_of_logits(logits_of(part, factor, options.classes), rows.of(in[3]), grads[0], options.ignore_index);
+              slope_of_logits(logits_of(part, factor, classes), rows.of(in[3]), grads[0], options.ignore_index);
           slopes_of_x.push_back(product(slope, factor, part.dtype()));
           add_to(slope_of_weight, product(slope.t(), part, wide));
         }
+        slope_of_weight = slope_of_weight.narrow(0, 0, in[1].size(0));
         return std::vector<Tensor>{stacked(slopes_of_x, in[0].shape()), slope_of_weight, Tensor(), Tensor()};
       }};
   const std::vector<Tensor> operands{rows_of_x, weight, low_weight.detach(), targets.detach()};

@@ -147,6 +147,12 @@ Device with_f64(Device device) {
   return device::open(device.id).limits().missing_dtypes.contains(DType::f64) ? Device("cpu") : device;
 }
 
+int64_t quick_size(const Tensor& x, int64_t size) {
+  if (x.dtype() != DType::bf16 && x.dtype() != DType::f16) return size;
+  const int64_t granule = device::open(x.device().id).limits().product_granule;
+  return (size + granule - 1) / granule * granule;
+}
+
 void require_same_device(std::string_view op, const Tensor& a, const Tensor& b) {
   if (a.device() == b.device()) return;
   fail(op, "tensors are on devices {} and {}; move one with to()", a.device().name(), b.device().name());

@@ -38,6 +38,9 @@ DType real_type(DType dtype);
 /// tensor's dtype is.
 Device with_f64(Device device);
 
+/// The least size, from this one on, at which products with the tensor are quick on its device.
+int64_t quick_size(const Tensor& x, int64_t size);
+
 void require_same_device(std::string_view op, const Tensor& a, const Tensor& b);
 void require_float(std::string_view op, const Tensor& x);
 /// A number as a constant; fails when an integer dtype cannot hold it.

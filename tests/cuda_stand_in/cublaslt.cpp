@@ -155,7 +155,7 @@ int cublasLtMatmul(LtHandle, LtProduct desc, const void* alpha, const void* a, L
                    &ld = *of<FakeLayout>(layout_d);
   Shape shape;
   if (!shape_of(product, la, lb, ld, shape) || algorithm->data[0] != 1) return kInvalid;
-  if (workspace_bytes < 1024 || !workspace || reinterpret_cast<uintptr_t>(workspace) % 128 != 0) return kInvalid;
+  if (workspace_bytes < 1024 || !workspace || reinterpret_cast<uintptr_t>(workspace) % 256 != 0) return kInvalid;
   std::memset(workspace, 0xAB, workspace_bytes);
   const bool ta = product.get<int32_t>(Lt::kTransposeA, 0) == Lt::kTransposed,
              tb = product.get<int32_t>(Lt::kTransposeB, 0) == Lt::kTransposed;

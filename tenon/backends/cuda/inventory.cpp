@@ -94,6 +94,7 @@ ir::Limits limits_of(const Found& found) {
   limits.vector = 4;
   if (found.major >= 8) {
     limits.tile_dtypes = {DType::f16, DType::bf16};
+    limits.product_granule = 8;
     limits.has_tile_places = true;
   }
   return limits;

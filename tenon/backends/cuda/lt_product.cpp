@@ -14,7 +14,7 @@ namespace tenon::backends::cuda {
 namespace {
 
 constexpr size_t kMostWorkspace = size_t{32} << 20;
-constexpr size_t kWorkspaceAlignment = 256;
+constexpr uint64_t kWorkspaceAlignment = 256;  // more than arguments of kernels have
 constexpr int kProposals = 8;
 
 int type_of(DType dtype) { return dtype == DType::f32 ? Lt::kF32 : dtype == DType::f16 ? Lt::kF16 : Lt::kBf16; }
@@ -47,6 +47,8 @@ bool sums_in_one_go(const LtAlgorithm& algorithm) {
   lt()->get_algorithm(&algorithm, Lt::kReduction, &reduction, sizeof reduction, &written);
   return splits <= 1 && reduction == Lt::kNoReduction;
 }
+
+uint64_t round_up(uint64_t bytes) { return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment; }
 
 bool wants_own_kernels() {
   const char* choice = std::getenv("TENON_MATMUL");
@@ -140,7 +142,7 @@ Result LtRun::run(const gpu::Step&, const device::Launch& launch, uint64_t, Stre
   void* workspace = nullptr;
   if (workspace_bytes_ > 0) {
     const device::Arg& scratch = launch.args[workspace_arg_];
-    workspace = reinterpret_cast<void*>(scratch.buffer.handle + scratch.offset + workspace_offset_);
+    workspace = reinterpret_cast<void*>(round_up(scratch.buffer.handle + scratch.offset + workspace_offset_));
   }
   const float one = 1, added = call_.added ? 1.0f : 0.0f;
   void* result = pointer(call_.result);
@@ -171,9 +173,9 @@ std::shared_ptr<const Compiler::Taken> Compiler::take(const ir::Call& call) cons
     made->runs.push_back(std::move(run));
     made->writes_results.push_back(one.writes_results);
   }
-  const size_t begin = (made->rest.scratch_bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+  const size_t begin = made->rest.scratch_bytes;
   for (const auto& run : made->runs) run->set_workspace(product->scratch_arg, begin);
-  if (workspace > 0) made->rest.scratch_bytes = begin + workspace;
+  if (workspace > 0) made->rest.scratch_bytes = begin + kWorkspaceAlignment + workspace;
   return made;
 }
 

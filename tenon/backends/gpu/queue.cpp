@@ -51,23 +51,34 @@ void Queue::run_one(const device::Launch& c) {
   const auto& program = static_cast<const Program&>(*c.program);
   const bool is_by_library = std::any_of(program.steps.begin(), program.steps.end(),
                                          [](const Step& step) { return step.is_library && step.writes_results; });
-  if (c.writes_state && is_by_library) return run_beside_state(c, program);
+  const auto moves = [&](const device::Arg& arg) { return !is_aligned(arg); };
+  if (is_by_library && (c.writes_state || std::any_of(c.args.begin(), c.args.end(), moves)))
+    return run_beside(c, program);
   for (const Step& step : program.steps) {
     if (step.is_idle(c)) continue;
     note_start(step, program.what, driver_.launch(step, c, fault_, !program.what.empty()));
   }
 }
 
-// A library looks at no fault: it writes beside the state, and what it wrote is copied there if there is none.
-void Queue::run_beside_state(const device::Launch& c, const Program& program) {
+// Rows of something larger may begin anywhere.
+bool Queue::is_aligned(const device::Arg& arg) const { return arg.offset % limits_.alignment == 0; }
+
+// A library looks at no fault and takes aligned memory alone: it reads and writes elsewhere, and what it wrote is
+// copied, into state if there is no fault.
+void Queue::run_beside(const device::Launch& c, const Program& program) {
   device::Launch beside = c;
   beside.writes_state = false;
-  const size_t outputs_end = c.args.size() - (program.scratch > 0 ? 1 : 0);
-  for (size_t i = c.inputs; i < outputs_end; ++i)
+  const size_t results_end = c.args.size() - (program.scratch > 0 ? 1 : 0);
+  const auto moves = [&](size_t i) { return !is_aligned(c.args[i]) || (c.writes_state && i >= c.inputs); };
+  for (size_t i = 0; i < results_end; ++i) {
+    if (!moves(i)) continue;
     beside.args[i] = {{take_temporary(c.args[i].bytes), c.args[i].bytes}, 0, c.args[i].bytes};
+    if (i < c.inputs) copy(place_of(c.args[i]), place_of(beside.args[i]), c.args[i].bytes, false);
+  }
   run_one(beside);
-  for (size_t i = c.inputs; i < outputs_end; ++i) {
-    copy_unless_fault(place_of(beside.args[i]), place_of(c.args[i]), c.args[i].bytes);
+  for (size_t i = 0; i < results_end; ++i) {
+    if (!moves(i)) continue;
+    if (i >= c.inputs) copy(place_of(beside.args[i]), place_of(c.args[i]), c.args[i].bytes, c.writes_state);
     driver_.release_temporary(beside.args[i].buffer.handle);
   }
 }

@@ -148,6 +148,7 @@ ir::Limits limits_of(const Found& found) {
   // Their compiler takes PTX, and these have ldmatrix and mma of bf16.
   if (ask<cl_uint>(found.device, kComputeCapabilityOfNvidia, 0) >= 8 && limits.subgroup == 32) {
     limits.tile_dtypes = {DType::f16, DType::bf16};
+    limits.product_granule = 8;
     limits.has_tile_places = true;
   }
   return limits;

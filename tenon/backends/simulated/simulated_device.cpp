@@ -37,6 +37,7 @@ ir::Limits limits_of_gpu(bool fuses, bool has_tiles = true) {
   limits.vector = 4;
   limits.has_fma = true;
   if (has_tiles) limits.tile_dtypes = {DType::f16, DType::bf16};
+  if (has_tiles) limits.product_granule = 8;
   limits.has_tile_places = has_tiles;
   limits.missing_calls = kernels::missing_calls();
   return limits;
