@@ -107,6 +107,8 @@ Id Builder::exp2(Id x) { return value({.kind = Kind::exp2, .type = Scalar::f32, 
 Id Builder::reciprocal(Id x) { return value({.kind = Kind::reciprocal, .type = Scalar::f32, .args = {x}}); }
 Id Builder::mul_high(Id a, Id b) { return value({.kind = Kind::mul_high, .type = Scalar::u32, .args = {a, b}}); }
 Id Builder::pack_half(Id x) { return value({.kind = Kind::pack_half, .type = Scalar::u32, .args = {x}}); }
+Id Builder::pack_bf16(Id x) { return value({.kind = Kind::pack_bf16, .type = Scalar::u32, .args = {x}}); }
+Id Builder::larger(Id a, Id b) { return value({.kind = Kind::larger, .type = Scalar::f32, .args = {a, b}}); }
 Id Builder::unpack_half(Id bits) { return value({.kind = Kind::unpack_half, .type = Scalar::f32, .args = {bits}}); }
 
 std::array<Id, 4> Builder::philox(Id key_low, Id key_high, Id counter_low, Id counter_high) {
@@ -433,6 +435,8 @@ Id Builder::append(Inst inst) {
     case Kind::mul_high:
     case Kind::pack_half:
     case Kind::unpack_half:
+    case Kind::pack_bf16:
+    case Kind::larger:
     case Kind::philox:
     case Kind::extract: return value(std::move(inst));
     default: return push(std::move(inst));

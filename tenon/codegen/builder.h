@@ -47,6 +47,8 @@ class Builder {
   Id reciprocal(Id x);
   Id mul_high(Id a, Id b);
   Id pack_half(Id x);
+  Id pack_bf16(Id x);
+  Id larger(Id a, Id b);
   Id unpack_half(Id bits);
   std::array<Id, 4> philox(Id key_low, Id key_high, Id counter_low, Id counter_high);
   Id shuffle(Id value, uint32_t distance);

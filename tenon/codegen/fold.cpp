@@ -3,7 +3,6 @@
 #include "tenon/codegen/fold.h"
 
 #include <bit>
-#include <limits>
 
 namespace tenon::codegen {
 namespace {
@@ -40,30 +39,16 @@ Id fold_pairwise(Builder& b, Op op, DType dtype, std::vector<Id> values) {
 Accumulator::Accumulator(Builder& b, Op op, DType dtype, uint32_t lanes) : op_(op), dtype_(dtype) {
   const Id begin = identity_of(b, op, dtype);
   for (uint32_t i = 0; i < lanes; ++i) totals_.push_back(b.variable(begin));
-  if (op != Op::max || !is_float(b.type_of(begin))) return;
-  has_nan_ = b.variable(b.boolean(false));
-  has_0_ = b.variable(b.boolean(false));
 }
 
 void Accumulator::add(Builder& b, uint32_t lane, Id value) {
-  const Id total = totals_[lane], before = b.get(total);
-  if (has_nan_ == kNoValue) return b.set(total, join(b, op_, dtype_, before, value));
-  b.set(total, b.select(b.less(before, value), value, before));
-  b.set(has_nan_, b.either(b.get(has_nan_), b.is_not(b.equal(value, value))));
-  const Scalar bits = b.type_of(value) == Scalar::f64 ? Scalar::u64 : Scalar::u32;
-  b.set(has_0_, b.either(b.get(has_0_), b.equal(b.bitcast(value, bits), b.whole(bits, 0))));
+  b.set(totals_[lane], join(b, op_, dtype_, b.get(totals_[lane]), value));
 }
 
 Id Accumulator::result(Builder& b) const {
   std::vector<Id> lanes;
   for (const Id total : totals_) lanes.push_back(b.get(total));
-  const Id folded = fold_pairwise(b, op_, dtype_, lanes);
-  if (has_nan_ == kNoValue) return folded;
-  const Scalar type = b.type_of(folded);
-  const Id zero = b.whole(type, 0);
-  const Id largest = b.select(b.both(b.get(has_0_), b.equal(folded, zero)), zero, folded);
-  return b.select(b.get(has_nan_), b.constant(type, std::bit_cast<uint64_t>(std::numeric_limits<double>::quiet_NaN())),
-                  largest);
+  return fold_pairwise(b, op_, dtype_, lanes);
 }
 
 namespace {

@@ -25,8 +25,7 @@ class Accumulator {
  private:
   ir::Op op_;
   DType dtype_;
-  std::vector<Id> totals_;                    // variables
-  Id has_nan_ = kNoValue, has_0_ = kNoValue;  // variables
+  std::vector<Id> totals_;  // variables
 };
 
 /// Of all threads of the row; every thread of the block must come here. `is_repeated`: it stands in a loop in which no

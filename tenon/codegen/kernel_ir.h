@@ -52,6 +52,8 @@ struct Inst {
     mul_high,     // u32: the upper half of a product
     pack_half,    // u32: the bits of args[0] (f32), rounded to f16
     unpack_half,  // f32: the f16 with these bits (u32)
+    pack_bf16,    // u32: the bits of args[0] (f32), rounded to bf16; some NaN for a NaN
+    larger,       // f32: of args[0] and args[1]; 0 is larger than -0, and a NaN than all
     philox,       // four u32: the block with key args[0], args[1] and counter args[2], args[3]
     extract,      // component `slot` of a value of several
     shuffle,      // args[0] (f32, i32, u32) of the thread of this subgroup whose position differs by the bits `bits`

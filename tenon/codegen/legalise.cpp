@@ -12,6 +12,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/codegen/builder.h"
+#include "tenon/codegen/numbers.h"
 #include "tenon/codegen/real_functions.h"
 #include "tenon/codegen/wide.h"
 
@@ -348,6 +349,14 @@ class Rewriter {
         if (components_[inst.args[0]].empty()) return same(at, inst);
         made_[at] = components_[inst.args[0]][inst.slot];
         return;
+      case Kind::pack_bf16:
+        if (!lacks_.pack_bf16) return same(at, inst);
+        made_[at] = {pack_bf16_by_bits(b_, single(inst.args[0]))};
+        return;
+      case Kind::larger:
+        if (!lacks_.larger) return same(at, inst);
+        made_[at] = {larger_by_choice(b_, single(inst.args[0]), single(inst.args[1]))};
+        return;
       case Kind::fault_if: {
         if (!is_split(inst.args[1])) return same(at, inst);
         Inst made = inst;
@@ -388,6 +397,7 @@ bool needs_it(const KernelIr& kernel, const Lacks& lacks) {
   }
   const auto is_narrow = [&](const KernelBuffer& buffer) { return is_missing(lacks, buffer.element); };
   const auto calls = [&](const Inst& inst) {
+    if ((lacks.pack_bf16 && inst.kind == Kind::pack_bf16) || (lacks.larger && inst.kind == Kind::larger)) return true;
     return inst.kind == Kind::math && inst.type == Scalar::f32 && lacks.functions.contains(inst.op);
   };
   return std::ranges::any_of(kernel.buffers, is_narrow) || std::ranges::any_of(kernel.code, calls);

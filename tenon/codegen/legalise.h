@@ -9,9 +9,10 @@ namespace tenon::codegen {
 
 /// What is not there.
 struct Lacks {
-  bool wide_integers = false;     // i64 and u64
-  bool bytes = false;             // u8 and truths in buffers
-  bool halves = false;            // u16 in buffers
+  bool wide_integers = false;  // i64 and u64
+  bool bytes = false;          // u8 and truths in buffers
+  bool halves = false;         // u16 in buffers
+  bool pack_bf16 = false, larger = false;
   ir::EnumSet<ir::Op> functions;  // of f32: not there at all, or too far from the exact value
   bool open_loops = false;        // loops with a barrier that is not their last instruction
   bool f64 = false;               // refused: kernels with it are to be avoided by Limits::missing_dtypes

@@ -24,21 +24,7 @@ bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; 
 Id real(Builder& b, Scalar type, double number) { return b.constant(type, std::bit_cast<uint64_t>(number)); }
 Id is_nan(Builder& b, Id x) { return b.is_not(b.equal(x, x)); }
 
-// Round to nearest even by the carry out of the lower half. A NaN keeps its sign and becomes quiet.
-Id pack_bf16(Builder& b, Id x) {
-  const Id bits = b.bitcast(x, Scalar::u32);
-  const Id upper = b.math(Op::shr, Scalar::u32, {bits, b.u32(16)});
-  const Id odd = b.math(Op::bit_and, Scalar::u32, {upper, b.u32(1)});
-  const Id carried = b.add(b.add(bits, b.u32(0x7FFF)), odd);
-  const Id quiet = b.math(Op::bit_or, Scalar::u32, {bits, b.u32(0x400000)});
-  return b.math(Op::shr, Scalar::u32, {b.select(is_nan(b, x), quiet, carried), b.u32(16)});
-}
 Id unpack_bf16(Builder& b, Id bits) { return b.bitcast(b.math(Op::shl, Scalar::u32, {bits, b.u32(16)}), Scalar::f32); }
-
-bool is_shift_by_16(const Builder& b, Id value, Op op) {
-  const Inst& inst = b.inst(value);
-  return inst.kind == Inst::Kind::math && inst.op == op && b.known(inst.args[1]) == 16;
-}
 
 // The bits of a value that was rounded to this dtype just now and is about to be again.
 Id packed_before(const Builder& b, DType dtype, Id x) {
@@ -47,15 +33,15 @@ Id packed_before(const Builder& b, DType dtype, Id x) {
     const bool is_rounded = inst.kind == Inst::Kind::unpack_half && b.inst(inst.args[0]).kind == Inst::Kind::pack_half;
     return is_rounded ? inst.args[0] : kNoValue;
   }
-  if (inst.kind != Inst::Kind::math || inst.op != Op::bitcast || !is_shift_by_16(b, inst.args[0], Op::shl))
-    return kNoValue;
-  const Id bits = b.inst(inst.args[0]).args[0];
-  return is_shift_by_16(b, bits, Op::shr) ? bits : kNoValue;
+  if (inst.kind != Inst::Kind::math || inst.op != Op::bitcast) return kNoValue;
+  const Inst& shifted = b.inst(inst.args[0]);
+  const bool is_shift = shifted.kind == Inst::Kind::math && shifted.op == Op::shl && b.known(shifted.args[1]) == 16;
+  return is_shift && b.inst(shifted.args[0]).kind == Inst::Kind::pack_bf16 ? shifted.args[0] : kNoValue;
 }
 
 Id pack(Builder& b, DType dtype, Id x) {
   if (const Id bits = packed_before(b, dtype, x); bits != kNoValue) return bits;
-  return dtype == DType::f16 ? b.pack_half(x) : pack_bf16(b, x);
+  return dtype == DType::f16 ? b.pack_half(x) : b.pack_bf16(x);
 }
 Id unpack(Builder& b, DType dtype, Id bits) { return dtype == DType::f16 ? b.unpack_half(bits) : unpack_bf16(b, bits); }
 
@@ -109,10 +95,7 @@ Id larger(Builder& b, DType dtype, Id x, Id y) {
   const Scalar type = in_register(dtype);
   if (type == Scalar::boolean) return b.either(x, y);
   if (!is_float(type)) return b.select(b.less(x, y), y, x);
-  const Scalar bits = type == Scalar::f64 ? Scalar::u64 : Scalar::u32;
-  const Id common = b.bitcast(b.math(Op::bit_and, bits, {b.bitcast(x, bits), b.bitcast(y, bits)}), type);
-  const Id one = b.select(b.either(b.less(x, y), is_nan(b, y)), y, x);
-  return b.select(b.equal(x, y), common, b.select(is_nan(b, x), x, one));
+  return type == Scalar::f32 ? b.larger(x, y) : larger_by_choice(b, x, y);
 }
 
 // Of f64; those of f32 are in math.h.
@@ -192,6 +175,22 @@ Id raw_bits(Builder& b, DType from, DType to, Id value) {
 }
 
 }  // namespace
+
+// Round to nearest even by the carry out of the lower half. A NaN keeps its sign and becomes quiet.
+Id pack_bf16_by_bits(Builder& b, Id x) {
+  const Id bits = b.bitcast(x, Scalar::u32);
+  const Id upper = b.math(Op::shr, Scalar::u32, {bits, b.u32(16)});
+  const Id odd = b.math(Op::bit_and, Scalar::u32, {upper, b.u32(1)});
+  const Id carried = b.add(b.add(bits, b.u32(0x7FFF)), odd);
+  const Id quiet = b.math(Op::bit_or, Scalar::u32, {bits, b.u32(0x400000)});
+  return b.math(Op::shr, Scalar::u32, {b.select(is_nan(b, x), quiet, carried), b.u32(16)});
+}
+Id larger_by_choice(Builder& b, Id x, Id y) {
+  const Scalar type = b.type_of(x), bits = type == Scalar::f64 ? Scalar::u64 : Scalar::u32;
+  const Id common = b.bitcast(b.math(Op::bit_and, bits, {b.bitcast(x, bits), b.bitcast(y, bits)}), type);
+  const Id one = b.select(b.either(b.less(x, y), is_nan(b, y)), y, x);
+  return b.select(b.equal(x, y), common, b.select(is_nan(b, x), x, one));
+}
 
 Scalar in_register(DType dtype) {
   switch (dtype) {

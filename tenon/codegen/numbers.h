@@ -30,6 +30,10 @@ Id cast(Builder& b, DType from, DType to, Id value);
 /// Rounded to the dtype, of a register that holds more.
 Id rounded(Builder& b, DType dtype, Id value);
 
+/// What pack_bf16 and larger do, in instructions that every language has.
+Id pack_bf16_by_bits(Builder& b, Id x);
+Id larger_by_choice(Builder& b, Id x, Id y);
+
 /// Reductions work in accumulator(dtype); what they start from, and two partial results as one.
 Id identity_of(Builder& b, ir::Op op, DType dtype);
 Id join(Builder& b, ir::Op op, DType dtype, Id a, Id c);

@@ -314,7 +314,13 @@ class Types {
         expect_value(inst, Scalar::u32);
         for (size_t i = 0; i < 2; ++i) expect_type(inst, i, Scalar::u32);
         break;
+      case Kind::larger:
+        expect_args(inst, 2);
+        expect_value(inst, Scalar::f32);
+        for (size_t i = 0; i < 2; ++i) expect_type(inst, i, Scalar::f32);
+        break;
       case Kind::pack_half:
+      case Kind::pack_bf16:
         expect_args(inst, 1);
         expect_type(inst, 0, Scalar::f32);
         expect_value(inst, Scalar::u32);

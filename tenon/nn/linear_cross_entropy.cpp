@@ -51,7 +51,7 @@ Tensor logits_of(const Tensor& x, const Tensor& weight, int64_t classes) {
   const Tensor logits = product(x, weight.t(), x.dtype());
   const int64_t columns = weight.size(0);
   if (classes == columns) return logits;
-  return masked_fill(logits, arange(columns, Options(DType::i64, x.device())) >= classes, lowest(logits.dtype()));
+  return masked_fill(logits, arange(columns, Options(DType::i32, x.device())) > classes - 1, lowest(logits.dtype()));
 }
 
 // Rows of zeros below the weight, in memory, where the device multiplies quicker so. They are no classes.
@@ -77,8 +77,8 @@ void add_to(Tensor& total, const Tensor& part) { total = total.defined() ? total
 // Softmax less 1 at the target.
 Tensor slope_of_logits(const Tensor& logits, const Tensor& targets, const Tensor& gradient, int64_t ignore_index) {
   const Tensor wide = logits.to(accumulator(logits.dtype()));
-  const Tensor numbers = arange(logits.size(1), Options(targets.dtype(), targets.device()));
-  const Tensor column = targets.unsqueeze(1);
+  const Tensor numbers = arange(logits.size(1), Options(DType::i32, targets.device()));
+  const Tensor column = targets.to(DType::i32).unsqueeze(1);
   const Tensor slope = exp(log_softmax(wide, 1)) - eq(numbers, column).to(wide.dtype());
   return where(ne(column, ignore_index), slope * gradient.to(wide.dtype()), 0.0).to(logits.dtype());
 }

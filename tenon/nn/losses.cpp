@@ -99,11 +99,11 @@ Tensor class_loss(const Tensor& log_p, const Tensor& norm, const Tensor& given, 
   const auto dim = static_cast<int64_t>(axis);
   const int64_t classes = log_p.shape()[axis];
   const DType dtype = log_p.dtype();
-  const Tensor column = target.unsqueeze(dim);
+  const Tensor column = target.to(DType::i32).unsqueeze(dim);
   const Tensor valid = ne(target, options.ignore_index);
   Dims along(log_p.shape().size(), 1);
   along[axis] = classes;
-  const Tensor numbers = arange(classes, Options(target.dtype(), target.device())).reshape(along);
+  const Tensor numbers = arange(classes, Options(DType::i32, target.device())).reshape(along);
   const Tensor hit = eq(numbers, column);
 
   const Tensor weight = options.weight.defined() ? options.weight.to(dtype).reshape(along) : Tensor();

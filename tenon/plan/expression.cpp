@@ -98,7 +98,9 @@ class Walk {
       const Instr::Kind kind = made_.code[*known].kind;
       return {*known, kind == Instr::Kind::load || kind == Instr::Kind::gather};
     }
-    const bool is_stored = node.evaluated() || !is_inline(node, limits_) || stored_.contains(&node);
+    // Positions are known wherever they are needed, even if a lookup has them in memory as its table.
+    const bool is_needed_in_memory = stored_.contains(&node) && node.op() != Op::iota;
+    const bool is_stored = node.evaluated() || !is_inline(node, limits_) || is_needed_in_memory;
     const uint32_t made = is_stored ? read(value, way.map) : computed(value, way);
     known_.emplace(key, made);
     return {made, is_stored || node.op() == Op::gather};

@@ -37,6 +37,20 @@ constexpr std::string_view kUnpackHalf = R"(__device__ float unpack_half(unsigne
 }
 )";
 
+// From compute capability 8.0 on.
+constexpr std::string_view kPackBf16 = R"(__device__ unsigned pack_bf16_of(float x) {
+  unsigned bits;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(0.0f), "f"(x));
+  return bits;
+}
+)";
+constexpr std::string_view kLarger = R"(__device__ float larger_of(float x, float y) {
+  float z;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
+}
+)";
+
 constexpr std::string_view kPhilox =
     R"(__device__ Several<unsigned, 4> philox(unsigned key0, unsigned key1, unsigned low, unsigned high) {
   Several<unsigned, 4> x{low, high, 0u, 0u};
@@ -224,6 +238,8 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   if (has_several) text += kSeveral;
   if (uses.pack_half) text += kPackHalf;
   if (uses.unpack_half) text += kUnpackHalf;
+  if (uses.pack_bf16) text += kPackBf16;
+  if (uses.larger) text += kLarger;
   if (uses.philox) text += kPhilox;
   if (uses.exp2) text += kExp2;
   if (uses.reciprocal) text += kReciprocal;
@@ -271,6 +287,8 @@ const Spelling kCuda{
               .mul_high = "__umulhi($0, $1)",
               .pack_half = "pack_half($0)",
               .unpack_half = "unpack_half($0)",
+              .pack_bf16 = "pack_bf16_of($0)",
+              .larger = "larger_of($0, $1)",
               .philox = "philox($0, $1, $2, $3)",
               .shuffle = "__shfl_xor_sync(0xffffffffu, $0, $1)",
               .thread = "threadIdx.x",

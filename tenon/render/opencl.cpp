@@ -28,6 +28,20 @@ constexpr std::string_view kUnpackHalf = R"(float unpack_half(uint x) {
 }
 )";
 
+// PTX, for NVIDIA's chips from compute capability 8.0 on; kernels for others have neither.
+constexpr std::string_view kPackBf16 = R"(uint pack_bf16_of(float x) {
+  uint bits;
+  __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(0.0f), "f"(x));
+  return bits;
+}
+)";
+constexpr std::string_view kLarger = R"(float larger_of(float x, float y) {
+  float z;
+  __asm__("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
+}
+)";
+
 constexpr std::string_view kPhilox = R"(uint4 philox(uint key0, uint key1, uint low, uint high) {
   uint4 x = (uint4)(low, high, 0u, 0u);
   for (int round = 0; round < 10; ++round) {
@@ -212,6 +226,8 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   if (has_f64) text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
   if (uses.pack_half) text += kPackHalf;
   if (uses.unpack_half) text += kUnpackHalf;
+  if (uses.pack_bf16) text += kPackBf16;
+  if (uses.larger) text += kLarger;
   if (uses.philox) text += kPhilox;
   if (uses.shuffle) text += kShuffle;
   if (uses.exp2) text += kExp2;
@@ -256,6 +272,8 @@ const Spelling kOpencl{
               .mul_high = "mul_hi($0, $1)",
               .pack_half = "pack_half($0)",
               .unpack_half = "unpack_half($0)",
+              .pack_bf16 = "pack_bf16_of($0)",
+              .larger = "larger_of($0, $1)",
               .philox = "philox($0, $1, $2, $3)",
               .shuffle = "shuffle_xor($0, $1)",
               .thread = "(uint)get_local_id(0)",

@@ -71,6 +71,8 @@ Uses uses_of(const KernelIr& kernel) {
       case Kind::mul_high: uses.mul_high = true; break;
       case Kind::pack_half: uses.pack_half = true; break;
       case Kind::unpack_half: uses.unpack_half = true; break;
+      case Kind::pack_bf16: uses.pack_bf16 = true; break;
+      case Kind::larger: uses.larger = true; break;
       case Kind::exp2: uses.exp2 = true; break;
       case Kind::reciprocal: uses.reciprocal = true; break;
       case Kind::tile_pack: uses.tile_packs = true; break;
@@ -309,6 +311,8 @@ class Printer {
       case Kind::mul_high: return value(inst, texts_.mul_high);
       case Kind::pack_half: return value(inst, texts_.pack_half);
       case Kind::unpack_half: return value(inst, texts_.unpack_half);
+      case Kind::pack_bf16: return value(inst, texts_.pack_bf16);
+      case Kind::larger: return value(inst, texts_.larger);
       case Kind::exp2: return value(inst, texts_.exp2);
       case Kind::reciprocal: return value(inst, texts_.reciprocal);
       case Kind::philox: return declare(spelling_.several(Scalar::u32, 4), fill(texts_.philox, operands(inst)));
@@ -444,9 +448,11 @@ uint64_t float_bits(Scalar type, double value) {
 
 codegen::Lacks lacks_of(Language language) {
   using ir::Op;
-  if (language == Language::opencl || language == Language::cuda) return {};
-  // Shaders have sine, cosine, logarithm and power, but promise little of their last places.
   codegen::Lacks lacks;
+  if (language == Language::cuda) return lacks;
+  lacks.pack_bf16 = lacks.larger = true;  // chips of NVIDIA may have them in OpenCL too
+  if (language == Language::opencl) return lacks;
+  // Shaders have sine, cosine, logarithm and power, but promise little of their last places.
   lacks.functions = {Op::expm1, Op::log1p, Op::log2, Op::erf, Op::sin, Op::cos, Op::mod, Op::pow};
   if (language == Language::wgsl) lacks.wide_integers = lacks.bytes = lacks.halves = lacks.f64 = true;
   return lacks;

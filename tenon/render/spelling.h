@@ -32,7 +32,7 @@ struct Uses {
   std::vector<bool> whole_numbers;      // for each of the launch's: whether more is read than its lower half as u32
   std::vector<bool> stores_bits;        // of each buffer: whether threads share its words
   bool mul_high = false, pack_half = false, unpack_half = false, philox = false, shuffle = false, unroll = false;
-  bool tiles = false, tile_packs = false, exp2 = false, reciprocal = false;
+  bool tiles = false, tile_packs = false, exp2 = false, reciprocal = false, pack_bf16 = false, larger = false;
   bool odd_floats = false;    // constants that float_literal does not write
   bool meets_memory = false;  // threads of a block meet in a buffer, not in shared memory alone
 
@@ -41,7 +41,7 @@ struct Uses {
 
 /// Instructions that are one text of their operands.
 struct Texts {
-  std::string_view fma, exp2, reciprocal, mul_high, pack_half, unpack_half, philox;
+  std::string_view fma, exp2, reciprocal, mul_high, pack_half, unpack_half, pack_bf16, larger, philox;
   std::string_view shuffle;  // $0: a u32, $1: the distance
   std::string_view thread;
   std::array<std::string_view, 3> block;

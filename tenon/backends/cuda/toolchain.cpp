@@ -91,6 +91,12 @@ std::vector<std::byte> compile(const CompilerApi& nvrtc, const std::string& sour
 
 // A cubin of any compiler serves: its numbers follow from source, options and chip. So what was kept runs where there
 // is no compiler.
+codegen::Lacks Toolchain::lacks() const {
+  codegen::Lacks lacks = gpu::Toolchain::lacks();
+  lacks.pack_bf16 = lacks.larger = on_.major < 8;
+  return lacks;
+}
+
 std::string Toolchain::depends_on() const { return fmt::format("{}\n{}", on_.architecture(), kOptions); }
 
 gpu::BuiltRef Toolchain::build(const std::string& source, const codegen::KernelIr& kernel) {

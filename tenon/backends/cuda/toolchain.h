@@ -16,6 +16,7 @@ class Toolchain : public gpu::Toolchain {
   std::string backend() const override { return "cuda"; }
   std::string chip() const override { return on_.name; }
   render::Language language() const override { return render::Language::cuda; }
+  codegen::Lacks lacks() const override;
   std::string depends_on() const override;
   gpu::BuiltRef build(const std::string& source, const codegen::KernelIr& kernel) override;
   std::vector<std::byte> binary_of(const gpu::Built& built) const override;

@@ -124,6 +124,8 @@ const Inventory& inventory() {
   return all;
 }
 
+bool takes_ptx_of_8(const Found& found) { return ask<cl_uint>(found.device, kComputeCapabilityOfNvidia, 0) >= 8; }
+
 ir::Limits limits_of(const Found& found) {
   ir::Limits limits;
   limits.max_buffers = 16;
@@ -145,8 +147,7 @@ ir::Limits limits_of(const Found& found) {
     limits.column_blocks = std::clamp(std::bit_ceil(limits.processors) * 2, 32u, 512u);
     limits.vector = 4;
   }
-  // Their compiler takes PTX, and these have ldmatrix and mma of bf16.
-  if (ask<cl_uint>(found.device, kComputeCapabilityOfNvidia, 0) >= 8 && limits.subgroup == 32) {
+  if (takes_ptx_of_8(found) && limits.subgroup == 32) {  // which have ldmatrix and mma of bf16
     limits.tile_dtypes = {DType::f16, DType::bf16};
     limits.product_granule = 8;
     limits.has_tile_places = true;

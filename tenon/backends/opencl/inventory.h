@@ -26,6 +26,8 @@ struct Inventory {
 const Inventory& inventory();
 
 ir::Limits limits_of(const Found& found);
+/// NVIDIA's compiler takes PTX; whether the chip is of compute capability 8.0 or later.
+bool takes_ptx_of_8(const Found& found);
 /// The options with which programs are built there: nothing that changes what a number is.
 std::string build_options(const Found& found);
 /// Whether its platform keeps compiled programs between processes.

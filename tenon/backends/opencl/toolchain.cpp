@@ -55,6 +55,7 @@ std::string Toolchain::depends_on() const {
 codegen::Lacks Toolchain::lacks() const {
   codegen::Lacks lacks = gpu::Toolchain::lacks();
   lacks.open_loops = on_.is_cpu;
+  lacks.pack_bf16 = lacks.larger = !takes_ptx_of_8(on_);
   return lacks;
 }
 

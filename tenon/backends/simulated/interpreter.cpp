@@ -286,6 +286,15 @@ class Block {
       case Kind::pack_half:
         each(active, [&](uint32_t t) { out[t] = base::double_to_f16(double{as<float>(arg(inst, 0, t))}); });
         break;
+      case Kind::pack_bf16:
+        each(active, [&](uint32_t t) { out[t] = base::double_to_bf16(double{as<float>(arg(inst, 0, t))}); });
+        break;
+      case Kind::larger:
+        each(active, [&](uint32_t t) {
+          const auto a = as<float>(arg(inst, 0, t)), b = as<float>(arg(inst, 1, t));
+          out[t] = a == b ? arg(inst, 0, t) & arg(inst, 1, t) : raw(std::isnan(a) || a > b ? a : b);
+        });
+        break;
       case Kind::unpack_half:
         each(active, [&](uint32_t t) {
           out[t] = raw(static_cast<float>(base::f16_to_double(static_cast<uint16_t>(arg(inst, 0, t)))));
