@@ -107,13 +107,14 @@ int main(int argc, char** argv) {
   const Tensor targets = randint(0, config.vocabulary, {given.batch, given.time}).eval();
   wait({ids, targets});
   const double made = now();
-  std::vector<double> times;
+  std::vector<double> times, hosts;
   double first = 0, loss = 0;
   exec::Stats last, before;
   for (int64_t i = 0; i < given.steps; ++i) {
     before = stats();
     const double start = now();
     const Tensor result = captured(ids, targets);
+    hosts.push_back(now() - start);
     wait({result});
     times.push_back(now() - start);
     last = stats();
@@ -122,14 +123,17 @@ int main(int argc, char** argv) {
   }
   std::vector<double> steady(times.begin() + given.steps / 3, times.end());
   std::sort(steady.begin(), steady.end());
+  std::sort(hosts.begin() + given.steps / 3, hosts.end());
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   const double median = steady[steady.size() / 2];
   fmt::print("{{\"model\":\"gpt2-L{}\",\"B\":{},\"T\":{},\"bf16\":{},\"threads\":{},\"ms\":{:.3f},\"tokens_s\":{:.0f},"
              "\"first_step_s\":{:.3f},\"setup_s\":{:.3f},\"second_ms\":{:.1f},\"third_ms\":{:.1f},\"loss\":{:.4f},"
-             "\"launches\":{},\"submits\":{},\"bytes_up\":{},\"peak_rss_MiB\":{}}}\n",
+             "\"launches\":{},\"submits\":{},\"bytes_up\":{},\"host_us\":{:.1f},\"device_MiB\":{},\"peak_rss_MiB\":{}}}\n",
              given.layers, given.batch, given.time, given.bf16, base::num_threads(), median * 1e3,
              static_cast<double>(given.batch * given.time) / median, first, made - begun, times[1] * 1e3,
              times.size() > 2 ? times[2] * 1e3 : 0, loss, last.launches - before.launches,
-             last.submits - before.submits, last.bytes_uploaded - before.bytes_uploaded, usage.ru_maxrss >> 10);
+             last.submits - before.submits, last.bytes_uploaded - before.bytes_uploaded,
+             hosts[(hosts.size() + static_cast<size_t>(given.steps / 3)) / 2] * 1e6, memory_stats(ids.device()).peak_bytes >> 20,
+             usage.ru_maxrss >> 10);
 }

@@ -116,6 +116,17 @@ Id tanh(Builder& b, Id x) {
                   b.select(b.equal(x, real(b, kType, 0)), x, size));
 }
 
+// Of a power of two its exponent, which some languages' own misses by a unit of the last place.
+Id log2(Builder& b, Id x) {
+  const Id bits = b.bitcast(x, Scalar::u64);
+  const Id exponent = b.convert(b.math(Op::shr, Scalar::u64, {bits, b.whole(Scalar::u64, 52)}), Scalar::i32);
+  const Id below = b.math(Op::bit_and, Scalar::u64, {bits, b.whole(Scalar::u64, (int64_t{1} << 52) - 1)});
+  const Id is_normal = b.both(b.less(b.whole(Scalar::i32, 0), exponent), b.less(exponent, b.whole(Scalar::i32, 2047)));
+  const Id is_power = b.both(b.equal(below, b.whole(Scalar::u64, 0)), is_normal);
+  const Id whole = b.convert(b.add(exponent, b.whole(Scalar::i32, -1023)), Scalar::f64);
+  return b.select(is_power, whole, b.math(Op::log2, Scalar::f64, {x}));
+}
+
 // Divisors 0 and -1 are taken out: the first has no quotient, the second none for the lowest number.
 Id divide(Builder& b, Op op, Scalar type, Id x, Id y) {
   const Id zero = b.whole(type, 0), one = b.whole(type, 1);
@@ -276,6 +287,7 @@ Id apply(Builder& b, Op op, DType from, DType to, std::span<const Id> args) {
       case Op::maximum: return larger(b, from, args[0], args[1]);
       case Op::sigmoid: return sigmoid(b, args[0]);
       case Op::tanh: return tanh(b, args[0]);
+      case Op::log2: return type == Scalar::f64 ? log2(b, args[0]) : b.math(op, type, {args[0]});
       case Op::idiv: return divide(b, op, type, args[0], args[1]);
       case Op::mod:
         return is_float(type) ? b.math(op, type, {args[0], args[1]}) : divide(b, op, type, args[0], args[1]);

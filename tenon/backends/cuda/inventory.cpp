@@ -90,7 +90,7 @@ ir::Limits limits_of(const Found& found) {
       {found.attribute(DeviceAttribute::kSharedBytes), found.attribute(DeviceAttribute::kSharedBytesOptIn), 16 << 10}));
   limits.has_fma = true;
   limits.few_rows = std::max(limits.few_rows, limits.processors);
-  limits.column_blocks = std::clamp(std::bit_ceil(limits.processors) * 2, 32u, 512u);
+  limits.column_blocks = std::clamp(std::bit_ceil(limits.processors) * 4, 32u, 1024u);
   limits.vector = 4;
   if (found.major >= 8) {
     limits.tile_dtypes = {DType::f16, DType::bf16};
