@@ -165,7 +165,7 @@ NodeRef Node::record(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferre
   node->type_ = std::move(inferred.first);
   node->more_types_ = std::move(inferred.more);
   if (base::checks_nan()) node->scope_ = base::scope_number();
-  uint64_t held_here = 0;
+  uint64_t held_here = 0, held_below = 0;
   for (const Value& input : inputs) {
     const Node& below = *input.node;
     if (below.evaluated()) {
@@ -173,9 +173,9 @@ NodeRef Node::record(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferre
       continue;
     }
     node->depth_ = std::max(node->depth_, below.depth_ + 1);
-    node->held_bytes_ = std::max(node->held_bytes_, below.held_bytes_);
+    held_below = std::max(held_below, below.held_bytes());
   }
-  node->held_bytes_ += held_here;
+  node->set_held_bytes(held_below + held_here);
   node->inputs_ = std::move(inputs);
   node->attrs_ = std::move(attrs);
   NodeRef result = InternTable::get().insert(node);

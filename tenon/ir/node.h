@@ -97,7 +97,9 @@ class Node {
   /// What hangs on this node while it is not evaluated: the longest chain of such nodes below it, and the bytes of
   /// evaluated values along one chain.
   uint32_t depth() const { return depth_; }
-  uint64_t held_bytes() const { return held_bytes_; }
+  uint64_t held_bytes() const { return held_bytes_.load(std::memory_order_relaxed); }
+  /// Whoever knows better, from now on.
+  void set_held_bytes(uint64_t bytes) { held_bytes_.store(bytes, std::memory_order_relaxed); }
 
   /// The module in which it was recorded (base::scope_path); kept only under base::checks_nan().
   uint32_t scope() const { return scope_; }
@@ -124,7 +126,7 @@ class Node {
   Type type_;
   DeviceId device_;
   uint32_t depth_ = 0, scope_ = 0;
-  uint64_t held_bytes_ = 0;
+  std::atomic<uint64_t> held_bytes_{0};
   std::vector<Type> more_types_;
   Attrs attrs_;
   DataRef data_;

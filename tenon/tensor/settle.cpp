@@ -3,6 +3,9 @@
 #include "tenon/tensor/settle.h"
 
 #include <cstdio>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 #include "tenon/exec/eval.h"
 #include "tenon/ir/build.h"
@@ -28,6 +31,39 @@ ir::Value settled(const ir::Value& value) {
   return !leaf || inner == value.node->input(0) ? value : ir::param(inner, leaf);
 }
 
+namespace {
+
+// Bytes of evaluated values that are in memory for the sake of what is recorded below a node and of nothing else:
+// weights are not, their model has them anyway.
+uint64_t bytes_held_for(const ir::Node& top) {
+  std::unordered_map<const ir::Node*, uint32_t> seen{{&top, ~0u}};  // how often each is an operand
+  std::vector<const ir::Node*> waiting{&top};
+  const auto walk = [&](const auto& visit) {
+    while (!waiting.empty()) {
+      const ir::Node& node = *waiting.back();
+      waiting.pop_back();
+      for (const ir::Value& input : node.inputs()) visit(*input.node);
+    }
+  };
+  walk([&](const ir::Node& below) {
+    if (++seen[&below] == 1 && !below.evaluated()) waiting.push_back(&below);
+  });
+  uint64_t bytes = 0;
+  std::unordered_set<const ir::Node*> counted;
+  waiting.push_back(&top);
+  walk([&](const ir::Node& below) {
+    const bool is_had_anyway = below.references() > seen[&below] && (below.evaluated() || below.op() == ir::Op::param);
+    if (is_had_anyway || !counted.insert(&below).second) return;
+    if (below.evaluated())
+      bytes += ir::bytes_of(below.type());
+    else
+      waiting.push_back(&below);
+  });
+  return bytes;
+}
+
+}  // namespace
+
 void evaluate_growth(const ir::Value& value) {
   constexpr uint32_t kDeep = 1 << 15;  // a step of a model of a hundred layers is a few thousand deep
   constexpr uint32_t kNotShallow = 256;
@@ -35,6 +71,11 @@ void evaluate_growth(const ir::Value& value) {
   const ir::Node& node = *value.node;
   const bool is_large = node.depth() >= kDeep || (node.depth() >= kNotShallow && node.held_bytes() >= kHeavy);
   if (!is_large || node.evaluated()) return;
+  if (node.depth() < kDeep) {
+    // The bytes along a chain name what is used often as often. Looked at once for every so many of them.
+    value.node->set_held_bytes(bytes_held_for(node));
+    if (node.held_bytes() < kHeavy) return;
+  }
   static const bool warned = [&] {
     std::fprintf(stderr,
                  "[tenon] %u operations that hold %llu bytes were recorded and never read; evaluating them now. Call "

@@ -55,6 +55,15 @@ TEST(Growth, WhatIsHeldCountsInBytesToo) {
   EXPECT_LT(most, size_t{1200} << 20);
 }
 
+TEST(Growth, WhatIsInMemoryAnywayDoesNotCount) {
+  const Tensor weight = ones({1 << 20}).clone().eval();
+  Tensor x = ones({1 << 20});
+  const size_t before = stats().evaluations;
+  for (int i = 0; i < 600; ++i) x = x * weight + 1;  // 2.4 GB, were the weight another one every time
+  EXPECT_EQ(stats().evaluations, before);
+  EXPECT_EQ(x.slice(0, 0, 1).item<float>(), 601);
+}
+
 TEST(Memory, TenTerabytesAreRefusedAndTheProcessGoesOn) {
   const std::string text = text_of([] { rand({int64_t{10} << 40}).eval(); });
   EXPECT_EQ(text.find("[memory] "), 0u) << text;
