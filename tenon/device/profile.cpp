@@ -14,17 +14,31 @@
 namespace tenon::device {
 namespace {
 
+constexpr size_t kMostKept = 1000;
+
 struct Line {
   uint64_t runs = 0, ns = 0;
+  std::vector<uint32_t> some;  // of the latest runs
+
+  void add(uint64_t took) {
+    const auto kept = static_cast<uint32_t>(std::min<uint64_t>(took, UINT32_MAX));
+    some.size() < kMostKept ? some.push_back(kept) : void(some[runs % kMostKept] = kept);
+    ++runs;
+    ns += took;
+  }
+  /// The first run of a kernel may take far longer than the others.
+  uint64_t median() const {
+    std::vector<uint32_t> sorted = some;
+    std::nth_element(sorted.begin(), sorted.begin() + sorted.size() / 2, sorted.end());
+    return sorted[sorted.size() / 2];
+  }
 };
 
 class Tables {
  public:
   void add(const std::string& device, const std::string& kernel, uint64_t ns) {
     std::lock_guard lock(mutex_);
-    Line& line = devices_[device][kernel];
-    ++line.runs;
-    line.ns += ns;
+    devices_[device][kernel].add(ns);
   }
   void print() {
     std::lock_guard lock(mutex_);
@@ -40,10 +54,10 @@ class Tables {
     constexpr size_t kMost = 40;
     for (size_t i = 0; i < std::min(lines.size(), kMost); ++i) {
       const Line& line = lines[i].second;
-      text += fmt::format("[profile] {:5.1f} %  {:9.2f} ms  {:6} runs  {:9.1f} us each  {}\n",
+      text += fmt::format("[profile] {:5.1f} %  {:9.2f} ms  {:6} runs  {:9.1f} us (median)  {}\n",
                           100.0 * static_cast<double>(line.ns) / static_cast<double>(std::max<uint64_t>(total, 1)),
-                          static_cast<double>(line.ns) / 1e6, line.runs,
-                          static_cast<double>(line.ns) / 1e3 / static_cast<double>(line.runs), lines[i].first);
+                          static_cast<double>(line.ns) / 1e6, line.runs, static_cast<double>(line.median()) / 1e3,
+                          lines[i].first);
     }
     std::fputs(text.c_str(), stderr);  // which, unlike fmt::print, does not mind that nobody listens
   }

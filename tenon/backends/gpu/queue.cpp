@@ -56,7 +56,11 @@ void Queue::run_one(const device::Launch& c) {
     return run_beside(c, program);
   for (const Step& step : program.steps) {
     if (step.is_idle(c)) continue;
-    note_start(step, program.what, driver_.launch(step, c, fault_, !program.what.empty()));
+    EventRef run = driver_.launch(step, c, fault_, !program.what.empty());
+    if (run && program.steps.size() > 1)
+      note_start(step, fmt::format("{}; {}", program.what, step.name), std::move(run));
+    else
+      note_start(step, program.what, std::move(run));
   }
 }
 
