@@ -33,8 +33,10 @@ std::optional<std::vector<uint32_t>> parts_of(const ir::LoopNest& nest, uint32_t
     const uint32_t i = *open.begin();
     open.erase(open.begin());
     const Instr& instr = nest.code[i];
-    if (instr.per_row || !found.insert(i).second) continue;
-    if (instr.kind != Instr::Kind::load && instr.kind != Instr::Kind::apply) return std::nullopt;
+    if (instr.per_row || instr.kind == Instr::Kind::number || !found.insert(i).second) continue;
+    const bool is_of_one_element =
+        instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::apply || instr.kind == Instr::Kind::ramp;
+    if (!is_of_one_element) return std::nullopt;
     if (instr.per_column) return std::nullopt;
     open.insert(instr.args.begin(), instr.args.end());
   }

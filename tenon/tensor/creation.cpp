@@ -136,7 +136,8 @@ Tensor arange(Number start, Number end, Number step, const Options& options) {
   const int64_t n = real ? real_steps(start.as_double(), end.as_double(), step.as_double())
                          : whole_steps(start.as_int(), end.as_int(), step.as_int());
   // Counted in a type that holds every index exactly, then scaled and rounded once.
-  const DType wide = real ? DType::f64 : DType::i64;
+  const bool is_plain_i32 = dtype == DType::i32 && !real && start.as_int() == 0 && step.as_int() == 1 && n <= INT32_MAX;
+  const DType wide = real ? DType::f64 : is_plain_i32 ? DType::i32 : DType::i64;
   const Device where = real ? record::with_f64(options.device) : options.device;
   Tensor counted = tensor_of(ir::iota(n, wide, where.id));
   if (step.as_double() != 1) counted = mul(counted, step);

@@ -79,8 +79,8 @@ struct Statistics : ir::LoopNest {
   }
 };
 
-codegen::KernelIr kernel_of(const ir::LoopNest& nest) {
-  const codegen::Module made = codegen::lower(nest, gpu());
+codegen::KernelIr kernel_of(const ir::LoopNest& nest, const ir::Limits& limits = gpu()) {
+  const codegen::Module made = codegen::lower(nest, limits);
   EXPECT_EQ(made.dispatches.size(), 1u);
   return made.dispatches[0].kernel;
 }
@@ -99,8 +99,18 @@ TEST(LongRows, AreReadFromMemoryOnceWhereRegistersHoldThem) {
   EXPECT_EQ(kernel.arrays[0].count, 16u);
 }
 
-TEST(LongRows, AreReadAgainWhereRegistersDoNotHoldThem) {
+TEST(LongRows, AreReadAgainWhereNothingHoldsThem) {
   EXPECT_EQ(wide_loads(kernel_of(Statistics(50304, DType::f32))), 4);
+}
+
+TEST(LongRows, AreReadFromMemoryOnceWhereSharedMemoryHoldsThem) {
+  ir::Limits limits = gpu();
+  limits.shared_bytes = 227 << 10;
+  const codegen::KernelIr kernel = kernel_of(Statistics(50304, DType::bf16), limits);
+  EXPECT_EQ(wide_loads(kernel), 2);
+  ASSERT_EQ(kernel.shared.size(), 3u);  // the row, max and sum
+  EXPECT_EQ(kernel.shared[0].count, 25u * 2 * 512);
+  EXPECT_EQ(wide_loads(kernel_of(Statistics(50304, DType::f32), limits)), 4);  // of which one block alone had enough
 }
 
 TEST(LongRows, TheElementThatATargetNamesIsLookedUp) {
