@@ -125,6 +125,14 @@ TEST(CudaProducts, LongSumsAreCutAsInOurOwnKernels) {
   EXPECT_EQ(product->rest.dispatches.size(), 1u);
 }
 
+TEST(CudaProducts, ShortSumsAreNotCutWhereSmallTilesKeepTheChipBusy) {
+  const auto product = plan({512, 3072, 768, DType::bf16});
+  ASSERT_TRUE(product);
+  EXPECT_TRUE(product->calls[0].writes_results);
+  EXPECT_EQ(product->calls[0].batches, 1);
+  EXPECT_FALSE(plan({64, 3072, 768, DType::bf16})->calls[0].writes_results);
+}
+
 TEST(CudaProducts, AnOddInnerDimensionIsAMultipleOfEightAndARest) {
   const auto product =
       plan({8192, 50257, 768, DType::bf16, false, false, 0, false, false, DType::bf16, DType::bf16, 7});

@@ -81,6 +81,16 @@ std::vector<Part> parts_of(const ContractProblem& p, int64_t count, bool in_gran
   return made;
 }
 
+// In how many parts the inner dimension is summed: as in our own kernels, but that the library has tiles small enough
+// to keep a chip busy with a result of some 64 x 64 for every second processor, where a second pass would cost more
+// than it gains.
+int64_t parts_of_sums(const ir::Call& call, const ContractProblem& p, const ir::Limits& limits) {
+  constexpr int64_t kSmallTile = 64, kLong = 4096;
+  const auto tiles = [](int64_t size) { return (size + kSmallTile - 1) / kSmallTile; };
+  const bool keeps_busy = 2 * tiles(p.rows) * tiles(p.columns) * p.batches() >= int64_t{limits.processors};
+  return keeps_busy && p.depth < kLong ? 1 : kernels::contract_parts(call, limits);
+}
+
 // What the library may do beyond sums.
 enum class Finish { plain, bias, residual, ours };
 Finish finish_of(const ContractProblem& p) {
@@ -104,7 +114,7 @@ std::optional<Product> plan_product(const ir::Call& call, const ir::Limits& limi
 
   const Batch batch = merged_batch(p);
   const int64_t batches = batch.sizes.empty() ? 1 : batch.sizes.back();
-  const std::vector<Part> parts = parts_of(p, kernels::contract_parts(call, limits), in_granules);
+  const std::vector<Part> parts = parts_of(p, parts_of_sums(call, p, limits), in_granules);
   const bool sums_apart = parts.size() > 1 || finish_of(p) == Finish::ours;
 
   Product made;
