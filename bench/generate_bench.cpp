@@ -1,7 +1,7 @@
 // Text from GPT-2 124M with random weights, greedy, over the cache of keys and values: tokens per second as one line of
 // JSON.
 //
-//   generate_bench [--prompt 32] [--new 128] [--batch 1] [--rounds 3]
+//   generate_bench [--prompt 32] [--new 128] [--batch 1] [--rounds 3] [--dtype f32]
 
 #include <fmt/format.h>
 
@@ -23,15 +23,18 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 int main(int argc, char** argv) {
   int64_t prompt_tokens = 32, new_tokens = 128, batch = 1, rounds = 3;
+  DType dtype = DType::f32;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string_view name = argv[i];
     if (name == "--prompt") prompt_tokens = std::atoll(argv[i + 1]);
     if (name == "--new") new_tokens = std::atoll(argv[i + 1]);
     if (name == "--batch") batch = std::atoll(argv[i + 1]);
     if (name == "--rounds") rounds = std::atoll(argv[i + 1]);
+    if (name == "--dtype") dtype = std::string_view(argv[i + 1]) == "bf16" ? DType::bf16 : DType::f32;
   }
   manual_seed(0);
   models::Gpt2 model(models::Gpt2Config::gpt2());
+  model.to(dtype);
   models::Decoder::Sequences prompts(batch);
   for (int64_t row = 0; row < batch; ++row) {
     for (int64_t i = 0; i < prompt_tokens; ++i) prompts[row].push_back((i * 7919 + row * 104729) % 50257);
@@ -47,8 +50,8 @@ int main(int argc, char** argv) {
   std::sort(seconds.begin(), seconds.end());
   const double median = seconds[seconds.size() / 2];
   fmt::print(
-      "{{\"prompt\":{},\"new\":{},\"batch\":{},\"threads\":{},\"tokens_s\":{:.2f},\"ms_per_token\":{:.3f},"
+      "{{\"prompt\":{},\"new\":{},\"batch\":{},\"dtype\":\"{}\",\"threads\":{},\"tokens_s\":{:.2f},\"ms_per_token\":{:.3f},"
       "\"slowest_s\":{:.3f}}}\n",
-      prompt_tokens, new_tokens, batch, base::num_threads(), static_cast<double>(new_tokens * batch) / median,
+      prompt_tokens, new_tokens, batch, name(dtype), base::num_threads(), static_cast<double>(new_tokens * batch) / median,
       median * 1e3 / static_cast<double>(new_tokens), seconds.back());
 }
