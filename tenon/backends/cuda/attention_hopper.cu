@@ -3,6 +3,7 @@
 //
 // The text is compiled at run time, behind definitions of
 //   HEAD      64 or 128: numbers of a row        IS_BF16   1, or 0: f16        CAUSAL   0 or 1
+//   Q_ROW, K_ROW, V_ROW, O_ROW, G_ROW: bytes from one row of an operand (G: the gradient of the result) to the next
 // and for each kernel of its tiles: *_GROUPS of four warps, each with 64 rows of its own, *_STEP rows that pass by at once,
 // *_STAGES tiles of these in shared memory, *_BLOCKS that share a processor.
 //
@@ -88,16 +89,15 @@ __device__ __forceinline__ void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Left) : "memory");
 }
 
-// What the instructions take for a tile: where it begins, and the strides of its 8-row groups and of its halves.
-__device__ __forceinline__ u64 tile_at(u32 address, u32 half_bytes) {
-  return (u64{1} << 62) | (u64{1024 >> 4} << 32) | (static_cast<u64>(half_bytes >> 4) << 16) |
-         ((address & 0x3ffff) >> 4);
-}
-// 16 columns further, or 16 rows.
-__device__ __forceinline__ u64 columns_on(u64 tile, int step, u32 half_bytes) {
-  return tile + ((step / 4) * half_bytes + (step % 4) * 32) / 16;
-}
-__device__ __forceinline__ u64 rows_on(u64 tile, int step) { return tile + step * (16 * 128 / 16); }
+// A tile as the instructions take it: where it begins, the strides of its 8-row groups (above) and of its halves. All
+// places are small enough for the lower half of the descriptor.
+struct Tile {
+  u32 low;
+  __device__ __forceinline__ Tile(u32 address, u32 half_bytes) : low(address / 16 + (half_bytes / 16 << 16)) {}
+  __device__ __forceinline__ u64 on(u32 bytes) const {
+    return (u64{1} << 62) | (u64{1024 / 16} << 32) | (low + bytes / 16);
+  }
+};
 
 #define NUMBERS_32 \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
@@ -143,19 +143,21 @@ __device__ __forceinline__ void multiply(float (&sums)[N / 2], u32 a, u32 b, u32
 
 // products (64 x N) = left rows times right rows, turned.
 template <int N>
-__device__ __forceinline__ void multiply_rows(float (&products)[N / 2], u64 left, u32 left_half, u64 right,
+__device__ __forceinline__ void multiply_rows(float (&products)[N / 2], Tile left, u32 left_half, Tile right,
                                               u32 right_half) {
 #pragma unroll
-  for (int step = 0; step < HEAD / 16; ++step)
-    multiply<N>(products, columns_on(left, step, left_half), columns_on(right, step, right_half), step > 0);
+  for (int step = 0; step < HEAD / 16; ++step) {
+    const u32 half = step / 4, inside = step % 4 * 32;
+    multiply<N>(products, left.on(half * left_half + inside), right.on(half * right_half + inside), step > 0);
+  }
 }
 // sums (64 x HEAD) += weights (64 x N) * right (N x HEAD).
 template <int N>
-__device__ __forceinline__ void add_weighted(float (&sums)[HEAD / 2], const u32 (&weights)[N / 4], u64 right) {
+__device__ __forceinline__ void add_weighted(float (&sums)[HEAD / 2], const u32 (&weights)[N / 4], Tile right) {
 #pragma unroll
   for (int step = 0; step < N / 16; ++step)
     multiply<HEAD>(sums, weights[4 * step], weights[4 * step + 1], weights[4 * step + 2], weights[4 * step + 3],
-                   rows_on(right, step));
+                   right.on(step * 16 * 128));
 }
 template <int N>
 __device__ __forceinline__ void pack_all(const float (&x)[N / 2], u32 (&packed)[N / 4]) {
@@ -165,7 +167,10 @@ __device__ __forceinline__ void pack_all(const float (&x)[N / 2], u32 (&packed)[
 
 // ---- memory ----
 
-__device__ __forceinline__ void copy_16(u32 to, const char* from, bool is_there) {
+__device__ __forceinline__ void copy_16(u32 to, const char* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+__device__ __forceinline__ void copy_16_or_0(u32 to, const char* from, bool is_there) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0)
                : "memory");
 }
@@ -179,6 +184,11 @@ template <int Threads>
 __device__ __forceinline__ void meet() {
   asm volatile("bar.sync 0, %0;" ::"n"(Threads) : "memory");
 }
+// Which group of warps a thread is in; the same for all of a warp, and the compiler sees it.
+template <int Threads>
+__device__ __forceinline__ int group_of() {
+  return Threads == kGroupThreads ? 0 : __shfl_sync(~0u, threadIdx.x / kGroupThreads, 0);
+}
 // The four warps of a group.
 __device__ __forceinline__ void meet_group(int group) {
   asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
@@ -188,17 +198,40 @@ __device__ __forceinline__ u32 chunk_place(int row, int chunk, u32 half_bytes) {
   return (chunk / 8) * half_bytes + row * 128 + ((chunk % 8) ^ (row % 8)) * 16;
 }
 
-// Begins to copy rows to a tile; those from `rows_left` on become 0.
-template <int Rows, int Threads>
-__device__ __forceinline__ void fetch(u32 tile, const char* from, int row_bytes, int rows_left) {
-    const int first = threadIdx.x;
+// Rows that a block copies, as one of its threads sees them: it takes one chunk of every so many rows.
+template <int Threads, int RowBytes>
+struct Rows {
+  static constexpr int kAtOnce = Threads / kChunks;
+  static_assert(kAtOnce % 8 == 0, "chunks of a thread stand at the same place in their rows");
+  const char* from;
+
+  __device__ __forceinline__ explicit Rows(const char* rows)
+      : from(rows + static_cast<long long>(threadIdx.x / kChunks) * RowBytes + threadIdx.x % kChunks * 16) {}
+  __device__ __forceinline__ void move(int rows) { from += static_cast<long long>(rows) * RowBytes; }
+
+  // Begins to copy rows to a tile.
+  template <int Count>
+  __device__ __forceinline__ void fetch(u32 tile) const {
+    static_assert(Count % kAtOnce == 0, "each thread copies as much as the others");
+    const u32 to = tile + chunk_place(threadIdx.x / kChunks, threadIdx.x % kChunks, Count * 128);
 #pragma unroll
-  for (int i = 0; i < (Rows * kChunks + Threads - 1) / Threads; ++i) {
-    if (Rows * kChunks % Threads != 0 && first + i * Threads >= Rows * kChunks) break;
-    const int row = (first + i * Threads) / kChunks, chunk = (first + i * Threads) % kChunks;
-    copy_16(tile + chunk_place(row, chunk, Rows * 128), from + static_cast<long long>(row) * row_bytes + chunk * 16,
-            row < rows_left);
+    for (int i = 0; i < Count; i += kAtOnce) copy_16(to + i * 128, from + static_cast<long long>(i) * RowBytes);
   }
+  // Rows from `rows_left` on become 0.
+  template <int Count>
+  __device__ __forceinline__ void fetch(u32 tile, int rows_left) const {
+    const int first = threadIdx.x / kChunks;
+    const u32 to = tile + chunk_place(first, threadIdx.x % kChunks, Count * 128);
+#pragma unroll
+    for (int i = 0; i < Count; i += kAtOnce)
+      copy_16_or_0(to + i * 128, from + static_cast<long long>(i) * RowBytes, first + i < rows_left);
+  }
+};
+
+// The next one of the tiles that take turns.
+template <u32 Bytes, int Count>
+__device__ __forceinline__ u32 after(u32 tile) {
+  return tile == (Count - 1) * Bytes ? 0 : tile + Bytes;
 }
 
 // Writes the 16 rows of a warp, in the order of a product, through its own rows of a tile.
@@ -268,20 +301,13 @@ __device__ __forceinline__ u32 rows_not_finite(const float (&x)[N]) {
 
 // ---- places ----
 
-// Blocks go through some heads together, the tiles with most work first: so what they read stays in the cache.
-struct Place {
-  int tile, line;
-};
-__device__ __forceinline__ Place place_of(u32 tiles, u32 lines, u32 together) {
-  const u32 section = blockIdx.x / (tiles * together), rest = blockIdx.x % (tiles * together);
-  const u32 first = section * together, here = min(together, lines - first);
-  return {static_cast<int>(rest / here), static_cast<int>(first + rest % here)};
-}
+// Blocks go through some lines (heads of a batch) together, the tiles with most work first: so what they read stays in the
+// cache. The grid is lines together, tiles, and as many of these as there are; the last lines may not exist.
+__device__ __forceinline__ u32 line_of_block() { return blockIdx.z * gridDim.x + blockIdx.x; }
 
 __device__ __forceinline__ char* shared_memory() {
-  extern __shared__ char memory[];
-  const u32 at = static_cast<u32>(__cvta_generic_to_shared(memory));
-  return memory + (0u - at) % 1024;
+  extern __shared__ __align__(1024) char memory[];
+  return memory;
 }
 __device__ __forceinline__ u32 address_of(const char* shared) {
   return static_cast<u32>(__cvta_generic_to_shared(shared));
@@ -353,20 +379,18 @@ __device__ __forceinline__ void shrink_all(float (&x)[HEAD / 2], const float (&s
 extern "C" __global__ void __launch_bounds__(FORWARD_GROUPS * 128, FORWARD_BLOCKS)
     attention_forward(const char* q_memory, u64 q_at, const char* k_memory, u64 k_at, const char* v_memory, u64 v_at,
                       char* out_memory, u64 out_at, char* lse_memory, u64 lse_at, u64 heads, u64 heads_per_group,
-                      u64 queries_wide, u64 keys_wide, u64 q_batch, u64 q_head, u64 q_row, u64 k_batch, u64 k_head,
-                      u64 k_row, u64 v_batch, u64 v_head, u64 v_row, u64 scale_bits, u64 tiles, u64 lines, u64 together,
-                      const int* fault, u32 guards) {
+                      u64 queries_wide, u64 keys_wide, u64 q_batch, u64 q_head, u64 k_batch, u64 k_head, u64 v_batch, u64 v_head, u64 scale_bits, u64 lines, const int* fault, u32 guards) {
   if (guards != 0 && fault[0] != 0) return;
   constexpr int kThreads = FORWARD_GROUPS * kGroupThreads, kRows = FORWARD_GROUPS * kGroupRows, kStep = FORWARD_STEP,
                 kStages = FORWARD_STAGES, kAhead = kStages - 2;
   constexpr u32 kRowHalf = kRows * 128, kStepHalf = kStep * 128, kStepBytes = kStepHalf * kHalves;
-  const int group = __shfl_sync(~0u, threadIdx.x / kGroupThreads, 0), warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+  const int group = group_of<kThreads>(), warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
   const int queries = static_cast<int>(queries_wide), keys = static_cast<int>(keys_wide);
-  Place place = place_of(tiles, lines, together);
-  if (CAUSAL) place.tile = static_cast<int>(tiles) - 1 - place.tile;
-  const u32 batch = place.line / static_cast<u32>(heads), head = place.line % static_cast<u32>(heads),
+  const u32 line = line_of_block(), tile = CAUSAL ? gridDim.y - 1 - blockIdx.y : blockIdx.y;
+  if (line >= lines) return;
+  const u32 batch = line / static_cast<u32>(heads), head = line % static_cast<u32>(heads),
             shared_head = head / static_cast<u32>(heads_per_group);
-  const int first_query = place.tile * kRows, own_first = first_query + group * kGroupRows;
+  const int first_query = static_cast<int>(tile) * kRows, own_first = first_query + group * kGroupRows;
   const char* q = q_memory + q_at + batch * q_batch + head * q_head;
   const char* k = k_memory + k_at + batch * k_batch + shared_head * k_head;
   const char* v = v_memory + v_at + batch * v_batch + shared_head * v_head;
@@ -379,14 +403,17 @@ extern "C" __global__ void __launch_bounds__(FORWARD_GROUPS * 128, FORWARD_BLOCK
   const int end = CAUSAL ? min(keys, first_query + kRows) : keys;
   const int own_end = CAUSAL ? min(keys, own_first + kGroupRows) : keys;
   const int steps = (end + kStep - 1) / kStep, skipped = steps - (own_end + kStep - 1) / kStep;
+  const int last_key = (steps - 1) * kStep;
+  Rows<kThreads, K_ROW> next_keys(k + static_cast<long long>(last_key) * K_ROW);
+  Rows<kThreads, V_ROW> next_values(v + static_cast<long long>(last_key) * V_ROW);
+  u32 next_at = kStepBytes;
   const auto fetch_step = [&](int i) {
     if (i < steps) {
-      const int first = (steps - 1 - i) * kStep;
-      const u32 at = i % kStages * kStepBytes;
-      fetch<kStep, kThreads>(k_tiles + at, k + static_cast<long long>(first) * static_cast<int>(k_row),
-                             static_cast<int>(k_row), keys - first);
-      fetch<kStep, kThreads>(v_tiles + at, v + static_cast<long long>(first) * static_cast<int>(v_row),
-                             static_cast<int>(v_row), keys - first);
+      next_keys.move(-kStep);
+      next_values.move(-kStep);
+      next_keys.template fetch<kStep>(k_tiles + next_at);
+      next_values.template fetch<kStep>(v_tiles + next_at);
+      next_at = after<kStepBytes, kStages>(next_at);
     }
     commit_copies();
   };
@@ -396,23 +423,28 @@ extern "C" __global__ void __launch_bounds__(FORWARD_GROUPS * 128, FORWARD_BLOCK
     meet<kThreads>();
     fetch_step(i + kAhead);
   };
-  fetch<kRows, kThreads>(q_tile, q + static_cast<long long>(first_query) * static_cast<int>(q_row),
-                         static_cast<int>(q_row), queries - first_query);
+  Rows<kThreads, Q_ROW>(q + static_cast<long long>(first_query) * Q_ROW)
+      .template fetch<kRows>(q_tile, queries - first_query);
+  next_keys.template fetch<kStep>(k_tiles, keys - last_key);
+  next_values.template fetch<kStep>(v_tiles, keys - last_key);
+  commit_copies();
 #pragma unroll
-  for (int i = 0; i < kAhead; ++i) fetch_step(i);
+  for (int i = 1; i < kAhead; ++i) fetch_step(i);
 
-  const u64 own_q = tile_at(q_tile + group * kGroupRows * 128, kRowHalf);
-  const auto keys_of = [&](int i) { return tile_at(k_tiles + i % kStages * kStepBytes, kStepHalf); };
-  const auto values_of = [&](int i) { return tile_at(v_tiles + i % kStages * kStepBytes, kStepHalf); };
+  const Tile own_q = Tile(q_tile + group * kGroupRows * 128, kRowHalf);
   float sums[HEAD / 2], s[kStep / 2], top[2] = {-infinity(), -infinity()}, total[2] = {0, 0}, shrink[2];
   u32 weights[kStep / 4];
 #pragma unroll
   for (int i = 0; i < HEAD / 2; ++i) sums[i] = 0;
 
-  for (int i = 0; i < skipped; ++i) begin_step(i);
+  u32 at = 0;
+  for (int i = 0; i < skipped; ++i) {
+    begin_step(i);
+    at = after<kStepBytes, kStages>(at);
+  }
   begin_step(skipped);
   begin_products();
-  multiply_rows<kStep>(s, own_q, kRowHalf, keys_of(skipped), kStepHalf);
+  multiply_rows<kStep>(s, own_q, kRowHalf, Tile(k_tiles + at, kStepHalf), kStepHalf);
   commit_products();
   wait_for_products<0>();
   pin(s);
@@ -423,30 +455,36 @@ extern "C" __global__ void __launch_bounds__(FORWARD_GROUPS * 128, FORWARD_BLOCK
       replace_hidden<kStep>(s, -infinity(), first, CAUSAL ? min(keys, own_row + 1) : keys,
                             CAUSAL ? min(keys, own_row + 9) : keys);
   }
-  soften<kStep>(s, factor, top, total, shrink);
-  pack_all<kStep>(s, weights);
-  for (int i = skipped + 1; i < steps; ++i) {
-    begin_step(i);
-    pin(weights);
-    pin(sums);
-    begin_products();
-    multiply_rows<kStep>(s, own_q, kRowHalf, keys_of(i), kStepHalf);
-    commit_products();
-    add_weighted<kStep>(sums, weights, values_of(i - 1));
-    commit_products();
-    wait_for_products<1>();
-    pin(s);
-    const bool shrinks = soften<kStep>(s, factor, top, total, shrink);
+  bool shrinks = soften<kStep>(s, factor, top, total, shrink);
+  // Weights are added up while the next scores become weights. These are computed at the end of the loop and sums are
+  // waited for at its beginning: within one piece of code the compiler would wait first.
+  const auto finish_weights = [&] {
     wait_for_products<0>();
     pin(sums);
     pin(weights);
     if (shrinks) shrink_all(sums, shrink);
     pack_all<kStep>(s, weights);
+    pin(sums);
+    pin(weights);
+  };
+  for (int i = skipped + 1; i < steps; ++i) {
+    finish_weights();
+    begin_step(i);
+    begin_products();
+    const u32 next = after<kStepBytes, kStages>(at);
+    multiply_rows<kStep>(s, own_q, kRowHalf, Tile(k_tiles + next, kStepHalf), kStepHalf);
+    commit_products();
+    add_weighted<kStep>(sums, weights, Tile(v_tiles + at, kStepHalf));
+    at = next;
+    commit_products();
+    wait_for_products<1>();
+    pin(s);
+    shrinks = soften<kStep>(s, factor, top, total, shrink);
+    pin(s);
   }
-  pin(weights);
-  pin(sums);
+  finish_weights();
   begin_products();
-  add_weighted<kStep>(sums, weights, values_of(steps - 1));
+  add_weighted<kStep>(sums, weights, Tile(v_tiles + at, kStepHalf));
   commit_products();
   wait_for_products<0>();
   pin(sums);
@@ -463,7 +501,7 @@ extern "C" __global__ void __launch_bounds__(FORWARD_GROUPS * 128, FORWARD_BLOCK
   }
   shrink_all(sums, shrink);
   float* const lse_line =
-      reinterpret_cast<float*>(lse_memory + lse_at) + static_cast<u64>(place.line) * static_cast<u64>(queries);
+      reinterpret_cast<float*>(lse_memory + lse_at) + static_cast<u64>(line) * static_cast<u64>(queries);
   if (lane % 4 == 0) {
     if (own_row < queries) lse_line[own_row] = lse[0];
     if (own_row + 8 < queries) lse_line[own_row + 8] = lse[1];
@@ -482,14 +520,14 @@ extern "C" __global__ void __launch_bounds__(FORWARD_GROUPS * 128, FORWARD_BLOCK
     const int row = warp_first + i;
     if (!(bad_rows >> i & 1) || row >= queries) continue;
     float own_q_row[kOwn], own[kOwn], kept[kOwn] = {}, highest = -infinity(), sum = 0;
-    load_own(own_q_row, q + static_cast<long long>(row) * static_cast<int>(q_row));
+    load_own(own_q_row, q + static_cast<long long>(row) * Q_ROW);
 #pragma unroll
     for (int j = 0; j < kOwn; ++j) own_q_row[j] *= scale;
 #pragma unroll 1
     for (int key = 0; key < min(keys, row + 1); ++key) {
-      load_own(own, k + static_cast<long long>(key) * static_cast<int>(k_row));
+      load_own(own, k + static_cast<long long>(key) * K_ROW);
       const float score = dot_own(own_q_row, own) * kLog2e;
-      load_own(own, v + static_cast<long long>(key) * static_cast<int>(v_row));
+      load_own(own, v + static_cast<long long>(key) * V_ROW);
       const float before = highest;
       highest = fmaxf(highest, score);
       const float base = highest == -infinity() ? 0.0f : highest;
@@ -517,22 +555,21 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
     attention_query_gradients(const char* q_memory, u64 q_at, const char* k_memory, u64 k_at, const char* v_memory,
                               u64 v_at, const char* o_memory, u64 o_at, const char* lse_memory, u64 lse_at,
                               const char* g_memory, u64 g_at, char* dq_memory, u64 dq_at, char* rows_memory, u64 rows_at,
-                              u64 heads, u64 heads_per_group, u64 queries_wide, u64 keys_wide, u64 q_batch, u64 q_head,
-                              u64 q_row, u64 k_batch, u64 k_head, u64 k_row, u64 v_batch, u64 v_head, u64 v_row,
-                              u64 o_batch, u64 o_head, u64 o_row, u64 g_batch, u64 g_head, u64 g_row, u64 dq_batch,
-                              u64 dq_row, u64 scale_bits, u64 tiles, u64 lines, u64 together, u64 padded,
+                              u64 heads, u64 heads_per_group, u64 queries_wide, u64 keys_wide, u64 q_batch, u64 q_head, u64 k_batch, u64 k_head, u64 v_batch, u64 v_head,
+                              u64 o_batch, u64 o_head, u64 g_batch, u64 g_head, u64 dq_batch,
+                              u64 dq_row, u64 scale_bits, u64 lines, u64 padded,
                               const int* fault, u32 guards) {
   if (guards != 0 && fault[0] != 0) return;
   constexpr int kThreads = QUERY_GROUPS * kGroupThreads, kRows = QUERY_GROUPS * kGroupRows, kStep = QUERY_STEP,
                 kStages = QUERY_STAGES, kAhead = kStages - 2;
   constexpr u32 kRowHalf = kRows * 128, kStepHalf = kStep * 128, kStepBytes = kStepHalf * kHalves;
-  const int group = __shfl_sync(~0u, threadIdx.x / kGroupThreads, 0), warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+  const int group = group_of<kThreads>(), warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
   const int queries = static_cast<int>(queries_wide), keys = static_cast<int>(keys_wide);
-  Place place = place_of(tiles, lines, together);
-  if (CAUSAL) place.tile = static_cast<int>(tiles) - 1 - place.tile;
-  const u32 batch = place.line / static_cast<u32>(heads), head = place.line % static_cast<u32>(heads),
+  const u32 line = line_of_block(), tile = CAUSAL ? gridDim.y - 1 - blockIdx.y : blockIdx.y;
+  if (line >= lines) return;
+  const u32 batch = line / static_cast<u32>(heads), head = line % static_cast<u32>(heads),
             shared_head = head / static_cast<u32>(heads_per_group);
-  const int first_query = place.tile * kRows, own_first = first_query + group * kGroupRows,
+  const int first_query = static_cast<int>(tile) * kRows, own_first = first_query + group * kGroupRows,
             warp_first = own_first + warp * 16;
   const char* q = q_memory + q_at + batch * q_batch + head * q_head;
   const char* k = k_memory + k_at + batch * k_batch + shared_head * k_head;
@@ -543,18 +580,22 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
 
   char* const shared = shared_memory();
   const u32 q_tile = address_of(shared), g_tile = q_tile + kRowHalf * kHalves, k_tiles = g_tile + kRowHalf * kHalves,
-            v_tiles = k_tiles + kStages * kStepBytes;
+            v_tiles = k_tiles + kStages * kStepBytes;  // values are not needed for as long as keys
   const int end = CAUSAL ? min(keys, first_query + kRows) : keys;
   const int own_end = CAUSAL ? min(keys, own_first + kGroupRows) : keys;
   const int steps = (end + kStep - 1) / kStep, skipped = steps - (own_end + kStep - 1) / kStep;
+  const int last_key = (steps - 1) * kStep;
+  Rows<kThreads, K_ROW> next_keys(k + static_cast<long long>(last_key) * K_ROW);
+  Rows<kThreads, V_ROW> next_values(v + static_cast<long long>(last_key) * V_ROW);
+  u32 next_at = kStepBytes, next_values_at = kStepBytes;
   const auto fetch_step = [&](int i) {
     if (i < steps) {
-      const int first = (steps - 1 - i) * kStep;
-      const u32 at = i % kStages * kStepBytes;
-      fetch<kStep, kThreads>(k_tiles + at, k + static_cast<long long>(first) * static_cast<int>(k_row),
-                             static_cast<int>(k_row), keys - first);
-      fetch<kStep, kThreads>(v_tiles + at, v + static_cast<long long>(first) * static_cast<int>(v_row),
-                             static_cast<int>(v_row), keys - first);
+      next_keys.move(-kStep);
+      next_values.move(-kStep);
+      next_keys.template fetch<kStep>(k_tiles + next_at);
+      next_values.template fetch<kStep>(v_tiles + next_values_at);
+      next_at = after<kStepBytes, kStages>(next_at);
+      next_values_at = after<kStepBytes, kStages - 1>(next_values_at);
     }
     commit_copies();
   };
@@ -563,20 +604,23 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
     meet<kThreads>();
     fetch_step(i + kAhead);
   };
-  fetch<kRows, kThreads>(q_tile, q + static_cast<long long>(first_query) * static_cast<int>(q_row),
-                         static_cast<int>(q_row), queries - first_query);
-  fetch<kRows, kThreads>(g_tile, g + static_cast<long long>(first_query) * static_cast<int>(g_row),
-                         static_cast<int>(g_row), queries - first_query);
+  Rows<kThreads, Q_ROW>(q + static_cast<long long>(first_query) * Q_ROW)
+      .template fetch<kRows>(q_tile, queries - first_query);
+  Rows<kThreads, G_ROW>(g + static_cast<long long>(first_query) * G_ROW)
+      .template fetch<kRows>(g_tile, queries - first_query);
+  next_keys.template fetch<kStep>(k_tiles, keys - last_key);
+  next_values.template fetch<kStep>(v_tiles, keys - last_key);
+  commit_copies();
 #pragma unroll
-  for (int i = 0; i < kAhead; ++i) fetch_step(i);
+  for (int i = 1; i < kAhead; ++i) fetch_step(i);
 
   // What each of the thread's rows needs, while the first tiles are on their way.
   float base[2], delta[2];
   {
-    float* const bases = reinterpret_cast<float*>(rows_memory + rows_at) + static_cast<u64>(place.line) * padded;
+    float* const bases = reinterpret_cast<float*>(rows_memory + rows_at) + static_cast<u64>(line) * padded;
     float* const deltas = bases + lines * padded;
     const float* lse = reinterpret_cast<const float*>(lse_memory + lse_at) +
-                       static_cast<u64>(place.line) * static_cast<u64>(queries);
+                       static_cast<u64>(line) * static_cast<u64>(queries);
     const int own_rows[2] = {warp_first + lane / 4, warp_first + lane / 4 + 8};
 #pragma unroll
     for (int i = 0; i < 2; ++i) base[i] = own_rows[i] < queries ? lse[own_rows[i]] * kLog2e : infinity();
@@ -588,9 +632,9 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
       float sum = 0;
       if (warp_first + row < queries) {
         const uint4 a = *reinterpret_cast<const uint4*>(
-            o + static_cast<long long>(warp_first + row) * static_cast<int>(o_row) + lane % kChunks * 16);
+            o + static_cast<long long>(warp_first + row) * O_ROW + lane % kChunks * 16);
         const uint4 b = *reinterpret_cast<const uint4*>(
-            g + static_cast<long long>(warp_first + row) * static_cast<int>(g_row) + lane % kChunks * 16);
+            g + static_cast<long long>(warp_first + row) * G_ROW + lane % kChunks * 16);
         const u32 left[4] = {a.x, a.y, a.z, a.w}, right[4] = {b.x, b.y, b.z, b.w};
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
@@ -617,13 +661,18 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
     }
   }
 
-  const u64 own_q = tile_at(q_tile + group * kGroupRows * 128, kRowHalf),
-            own_g = tile_at(g_tile + group * kGroupRows * 128, kRowHalf);
+  const Tile own_q = Tile(q_tile + group * kGroupRows * 128, kRowHalf),
+            own_g = Tile(g_tile + group * kGroupRows * 128, kRowHalf);
   float sums[HEAD / 2], s[kStep / 2], d[kStep / 2];
   u32 packed[kStep / 4];
 #pragma unroll
   for (int i = 0; i < HEAD / 2; ++i) sums[i] = 0;
-  for (int i = 0; i < skipped; ++i) begin_step(i);
+  u32 at = 0, values_at = 0;
+  for (int i = 0; i < skipped; ++i) {
+    begin_step(i);
+    at = after<kStepBytes, kStages>(at);
+    values_at = after<kStepBytes, kStages - 1>(values_at);
+  }
   for (int i = skipped; i < steps; ++i) {
     begin_step(i);
     if (!QUERY_OVERLAPS) {
@@ -631,8 +680,9 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
       pin(sums);
       pin(packed);
     }
-    const u64 some_keys = tile_at(k_tiles + i % kStages * kStepBytes, kStepHalf),
-              some_values = tile_at(v_tiles + i % kStages * kStepBytes, kStepHalf);
+    const Tile some_keys(k_tiles + at, kStepHalf), some_values(v_tiles + values_at, kStepHalf);
+    at = after<kStepBytes, kStages>(at);
+    values_at = after<kStepBytes, kStages - 1>(values_at);
     begin_products();
     multiply_rows<kStep>(s, own_q, kRowHalf, some_keys, kStepHalf);
     commit_products();
@@ -643,15 +693,18 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
     if (QUERY_OVERLAPS) pin(packed);
 #pragma unroll
     for (int j = 0; j < kStep / 2; ++j) s[j] = power_of_two(__fmaf_rn(s[j], factor, -base[j / 2 % 2]));
+    if (i == skipped) {
+      const int first = (steps - 1 - i) * kStep, own_row = warp_first + lane / 4;
+      if (first + kStep > (CAUSAL ? min(keys, own_first + 1) : keys))
+        replace_hidden<kStep>(s, 0.0f, first, CAUSAL ? min(keys, own_row + 1) : keys,
+                              CAUSAL ? min(keys, own_row + 9) : keys);
+    }
+    pin(s);
     wait_for_products<0>();
     pin(d);
     if (QUERY_OVERLAPS) pin(sums);
 #pragma unroll
     for (int j = 0; j < kStep / 2; ++j) s[j] *= d[j] - delta[j / 2 % 2];
-    const int first = (steps - 1 - i) * kStep, own_row = warp_first + lane / 4;
-    if (i == skipped && first + kStep > (CAUSAL ? min(keys, own_first + 1) : keys))
-      replace_hidden<kStep>(s, 0.0f, first, CAUSAL ? min(keys, own_row + 1) : keys,
-                            CAUSAL ? min(keys, own_row + 9) : keys);
     pack_all<kStep>(s, packed);
     pin(packed);
     begin_products();
@@ -679,15 +732,15 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
     const float row_base = __shfl_sync(~0u, i < 8 ? base[0] : base[1], i % 8 * 4),
                 row_delta = __shfl_sync(~0u, i < 8 ? delta[0] : delta[1], i % 8 * 4);
     float own_q_row[kOwn], own_g_row[kOwn], own[kOwn], kept[kOwn] = {};
-    load_own(own_q_row, q + static_cast<long long>(row) * static_cast<int>(q_row));
-    load_own(own_g_row, g + static_cast<long long>(row) * static_cast<int>(g_row));
+    load_own(own_q_row, q + static_cast<long long>(row) * Q_ROW);
+    load_own(own_g_row, g + static_cast<long long>(row) * G_ROW);
 #pragma unroll
     for (int j = 0; j < kOwn; ++j) own_q_row[j] *= scale;
 #pragma unroll 1
     for (int key = 0; key < min(keys, row + 1); ++key) {
-      load_own(own, v + static_cast<long long>(key) * static_cast<int>(v_row));
+      load_own(own, v + static_cast<long long>(key) * V_ROW);
       const float change = dot_own(own_g_row, own) - row_delta;
-      load_own(own, k + static_cast<long long>(key) * static_cast<int>(k_row));
+      load_own(own, k + static_cast<long long>(key) * K_ROW);
       const float weight = power_of_two(dot_own(own_q_row, own) * kLog2e - row_base) * change;
 #pragma unroll
       for (int j = 0; j < kOwn; ++j) kept[j] = __fmaf_rn(weight, own[j], kept[j]);
@@ -709,21 +762,20 @@ extern "C" __global__ void __launch_bounds__(KEY_GROUPS * 128, KEY_BLOCKS)
     attention_key_gradients(const char* q_memory, u64 q_at, const char* k_memory, u64 k_at, const char* v_memory,
                             u64 v_at, const char* g_memory, u64 g_at, const char* rows_memory, u64 rows_at,
                             char* dk_memory, u64 dk_at, char* dv_memory, u64 dv_at, u64 heads, u64 heads_per_group,
-                            u64 queries_wide, u64 keys_wide, u64 q_batch, u64 q_head, u64 q_row, u64 k_batch, u64 k_head,
-                            u64 k_row, u64 v_batch, u64 v_head, u64 v_row, u64 g_batch, u64 g_head, u64 g_row,
-                            u64 dk_batch, u64 dk_row, u64 dv_batch, u64 dv_row, u64 scale_bits, u64 tiles, u64 lines,
-                            u64 together, u64 query_lines, u64 padded, const int* fault, u32 guards) {
+                            u64 queries_wide, u64 keys_wide, u64 q_batch, u64 q_head, u64 k_batch, u64 k_head, u64 v_batch, u64 v_head, u64 g_batch, u64 g_head,
+                            u64 dk_batch, u64 dk_row, u64 dv_batch, u64 dv_row, u64 scale_bits, u64 lines, u64 query_lines, u64 padded, const int* fault, u32 guards) {
   if (guards != 0 && fault[0] != 0) return;
   constexpr int kThreads = KEY_GROUPS * kGroupThreads, kRows = KEY_GROUPS * kGroupRows, kStep = KEY_STEP,
                 kStages = KEY_STAGES, kAhead = kStages - 2;
   constexpr u32 kRowHalf = kRows * 128, kStepHalf = kStep * 128, kStepBytes = kStepHalf * kHalves;
-  const int group = __shfl_sync(~0u, threadIdx.x / kGroupThreads, 0), warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+  const int group = group_of<kThreads>(), warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
   const int queries = static_cast<int>(queries_wide), keys = static_cast<int>(keys_wide),
             sharers = static_cast<int>(heads_per_group);
-  const Place place = place_of(tiles, lines, together);
-  const u32 shared_heads = static_cast<u32>(heads) / sharers, batch = place.line / shared_heads,
-            shared_head = place.line % shared_heads;
-  const int first_key = place.tile * kRows, own_first = first_key + group * kGroupRows,
+  const u32 line = line_of_block();
+  if (line >= lines) return;
+  const u32 shared_heads = static_cast<u32>(heads) / sharers, batch = line / shared_heads,
+            shared_head = line % shared_heads;
+  const int first_key = static_cast<int>(blockIdx.y) * kRows, own_first = first_key + group * kGroupRows,
             warp_first = own_first + warp * 16;
   const char* k = k_memory + k_at + batch * k_batch + shared_head * k_head;
   const char* v = v_memory + v_at + batch * v_batch + shared_head * v_head;
@@ -735,33 +787,43 @@ extern "C" __global__ void __launch_bounds__(KEY_GROUPS * 128, KEY_BLOCKS)
   const float scale = __int_as_float(static_cast<int>(scale_bits)), factor = scale * kLog2e;
 
   char* const shared = shared_memory();
-  constexpr u32 kRowsBytes = kRowHalf * kHalves, kStageBytes = 2 * kStepBytes;
+  constexpr u32 kRowsBytes = kRowHalf * kHalves, kStageBytes = 2 * kStepBytes + 1024;  // with bases, then deltas, of its rows
+  static_assert(2 * kStep * 4 <= 1024);
   const u32 k_tile = address_of(shared), v_tile = k_tile + kRowsBytes, stages = v_tile + kRowsBytes;
-  char* const row_values = shared + 2 * kRowsBytes + kStages * kStageBytes;  // of a stage: bases, then deltas
+  const char* const row_values = shared + 2 * kRowsBytes + 2 * kStepBytes;
 
   const int first_step = CAUSAL ? first_key / kStep : 0,
             steps_of_head = max(0, (queries + kStep - 1) / kStep - first_step), steps = steps_of_head * sharers;
   // What comes next: the head, and the step of it.
   int next_head = 0, next = 0;
+  Rows<kThreads, Q_ROW> next_queries(all_q + static_cast<long long>(first_step * kStep) * Q_ROW);
+  Rows<kThreads, G_ROW> next_gradients(all_g + static_cast<long long>(first_step * kStep) * G_ROW);
+  u32 next_at = 0;
   const auto fetch_step = [&](int i) {
     if (i < steps) {
       const int first = (first_step + next) * kStep;
-      const u32 at = i % kStages;
-      fetch<kStep, kThreads>(stages + at * kStageBytes,
-                             all_q + next_head * q_head + static_cast<long long>(first) * static_cast<int>(q_row),
-                             static_cast<int>(q_row), queries - first);
-      fetch<kStep, kThreads>(stages + at * kStageBytes + kStepBytes,
-                             all_g + next_head * g_head + static_cast<long long>(first) * static_cast<int>(g_row),
-                             static_cast<int>(g_row), queries - first);
+      if (first + kStep <= queries) {
+        next_queries.template fetch<kStep>(stages + next_at);
+        next_gradients.template fetch<kStep>(stages + next_at + kStepBytes);
+      } else {
+        next_queries.template fetch<kStep>(stages + next_at, queries - first);
+        next_gradients.template fetch<kStep>(stages + next_at + kStepBytes, queries - first);
+      }
       if (threadIdx.x < kStep / 2) {
         const int part = threadIdx.x / (kStep / 4), chunk = threadIdx.x % (kStep / 4);
-        copy_16(address_of(row_values) + (at * 2 + part) * (kStep * 4) + chunk * 16,
-                reinterpret_cast<const char*>(all_bases + next_head * padded + first + part * deltas_on) + chunk * 16,
-                true);
+        copy_16(stages + next_at + 2 * kStepBytes + part * (kStep * 4) + chunk * 16,
+                reinterpret_cast<const char*>(all_bases + next_head * padded + first + part * deltas_on) + chunk * 16);
       }
+      next_at = after<kStageBytes, kStages>(next_at);
+      next_queries.move(kStep);
+      next_gradients.move(kStep);
       if (++next == steps_of_head) {
         next = 0;
         ++next_head;
+        next_queries.move(-steps_of_head * kStep);
+        next_gradients.move(-steps_of_head * kStep);
+        next_queries.from += q_head;
+        next_gradients.from += g_head;
       }
     }
     commit_copies();
@@ -771,22 +833,23 @@ extern "C" __global__ void __launch_bounds__(KEY_GROUPS * 128, KEY_BLOCKS)
     meet<kThreads>();
     fetch_step(i + kAhead);
   };
-  fetch<kRows, kThreads>(k_tile, k + static_cast<long long>(first_key) * static_cast<int>(k_row),
-                         static_cast<int>(k_row), keys - first_key);
-  fetch<kRows, kThreads>(v_tile, v + static_cast<long long>(first_key) * static_cast<int>(v_row),
-                         static_cast<int>(v_row), keys - first_key);
+  Rows<kThreads, K_ROW>(k + static_cast<long long>(first_key) * K_ROW).template fetch<kRows>(k_tile, keys - first_key);
+  Rows<kThreads, V_ROW>(v + static_cast<long long>(first_key) * V_ROW).template fetch<kRows>(v_tile, keys - first_key);
 #pragma unroll
   for (int i = 0; i < kAhead; ++i) fetch_step(i);
 
-  const u64 own_k = tile_at(k_tile + group * kGroupRows * 128, kRowHalf),
-            own_v = tile_at(v_tile + group * kGroupRows * 128, kRowHalf);
+  const Tile own_k = Tile(k_tile + group * kGroupRows * 128, kRowHalf),
+            own_v = Tile(v_tile + group * kGroupRows * 128, kRowHalf);
   float dk[HEAD / 2], dv[HEAD / 2], s[kStep / 2], d[kStep / 2];
   u32 weights[kStep / 4], changes[kStep / 4];
 #pragma unroll
   for (int i = 0; i < HEAD / 2; ++i) dk[i] = dv[i] = 0;
   int step = first_step;
+  u32 at = 0;
   for (int i = 0; i < steps; ++i) {
     begin_step(i);
+    const u32 here = at;
+    at = after<kStageBytes, kStages>(at);
     const int first = step * kStep;
     if (++step == first_step + steps_of_head) step = first_step;
     if (CAUSAL && first + kStep <= own_first) {  // no query sees one of these keys
@@ -800,11 +863,9 @@ extern "C" __global__ void __launch_bounds__(KEY_GROUPS * 128, KEY_BLOCKS)
       pin(weights);
       pin(changes);
     }
-    const u32 at = i % kStages;
-    const u64 some_q = tile_at(stages + at * kStageBytes, kStepHalf),
-              some_g = tile_at(stages + at * kStageBytes + kStepBytes, kStepHalf);
+    const Tile some_q(stages + here, kStepHalf), some_g(stages + here + kStepBytes, kStepHalf);
     const float2* const bases =
-        reinterpret_cast<const float2*>(row_values + at * (2 * kStep * 4)) + lane % 4;  // of columns 8 j, and one on
+        reinterpret_cast<const float2*>(row_values + here) + lane % 4;  // of columns 8 j, and one on
     const float2* const deltas = bases + kStep / 2;
     begin_products();
     multiply_rows<kStep>(s, own_k, kRowHalf, some_q, kStepHalf);
@@ -827,13 +888,13 @@ extern "C" __global__ void __launch_bounds__(KEY_GROUPS * 128, KEY_BLOCKS)
         s[4 * j + c] = power_of_two(__fmaf_rn(s[4 * j + c], factor, c % 2 == 0 ? -base.x : -base.y));
     }
     // The first query that sees a row; rows see from there on.
-    const bool hides = CAUSAL && first < own_first + kGroupRows - 1;
-    const int seen_from = warp_first + lane / 4 - first - lane % 4 * 2;
-    if (hides) {
+    if (CAUSAL && first < own_first + kGroupRows - 1) {
+      const int seen_from = warp_first + lane / 4 - first - lane % 4 * 2;
 #pragma unroll
       for (int j = 0; j < kStep / 2; ++j)
         if (j / 4 * 8 + j % 2 < seen_from + (j % 4 < 2 ? 0 : 8)) s[j] = 0.0f;
     }
+    pin(s);
     wait_for_products<0>();
     pin(d);
 #pragma unroll
@@ -841,11 +902,6 @@ extern "C" __global__ void __launch_bounds__(KEY_GROUPS * 128, KEY_BLOCKS)
       const float2 delta = deltas[4 * j];
 #pragma unroll
       for (int c = 0; c < 4; ++c) d[4 * j + c] = s[4 * j + c] * (d[4 * j + c] - (c % 2 == 0 ? delta.x : delta.y));
-    }
-    if (hides) {
-#pragma unroll
-      for (int j = 0; j < kStep / 2; ++j)
-        if (j / 4 * 8 + j % 2 < seen_from + (j % 4 < 2 ? 0 : 8)) d[j] = 0.0f;
     }
     // The compiler lets products run on only where no operand of theirs is made meanwhile.
     pack_all<kStep>(s, weights);
@@ -885,16 +941,16 @@ extern "C" __global__ void __launch_bounds__(KEY_GROUPS * 128, KEY_BLOCKS)
     const int row = warp_first + i;
     if (!(bad_rows >> i & 1) || row >= keys) continue;
     float own_k_row[kOwn], own_v_row[kOwn], own_q[kOwn], own_g[kOwn], kept_k[kOwn] = {}, kept_v[kOwn] = {};
-    load_own(own_k_row, k + static_cast<long long>(row) * static_cast<int>(k_row));
-    load_own(own_v_row, v + static_cast<long long>(row) * static_cast<int>(v_row));
+    load_own(own_k_row, k + static_cast<long long>(row) * K_ROW);
+    load_own(own_v_row, v + static_cast<long long>(row) * V_ROW);
 #pragma unroll
     for (int j = 0; j < kOwn; ++j) own_k_row[j] *= scale;
 #pragma unroll 1
     for (int sharer = 0; sharer < sharers; ++sharer) {
 #pragma unroll 1
       for (int query = row; query < queries; ++query) {
-        load_own(own_q, all_q + sharer * q_head + static_cast<long long>(query) * static_cast<int>(q_row));
-        load_own(own_g, all_g + sharer * g_head + static_cast<long long>(query) * static_cast<int>(g_row));
+        load_own(own_q, all_q + sharer * q_head + static_cast<long long>(query) * Q_ROW);
+        load_own(own_g, all_g + sharer * g_head + static_cast<long long>(query) * G_ROW);
         const float* base = all_bases + sharer * padded + query;
         const float weight = power_of_two(dot_own(own_k_row, own_q) * kLog2e - base[0]);
         const float change = weight * (dot_own(own_v_row, own_g) - base[deltas_on]);
