@@ -2,13 +2,17 @@
 // operands are tiles of shared memory, copied there while others are multiplied (cp.async).
 //
 // The text is compiled at run time, behind definitions of
-//   HEAD      64 or 128: numbers of a row        IS_BF16   1, or 0: f16        CAUSAL   0 or 1
-//   Q_ROW, K_ROW, V_ROW, O_ROW, G_ROW: bytes from one row of an operand (G: the gradient of the result) to the next
-// and for each kernel of its tiles: *_GROUPS of four warps, each with 64 rows of its own, *_STEP rows that pass by at once,
-// *_STAGES tiles of these in shared memory, *_BLOCKS that share a processor.
+//   HEAD, the numbers of a row: 64 or 128;   IS_BF16: 1, or 0 for f16;   CAUSAL: 0 or 1;
+//   Q_ROW, K_ROW, V_ROW, O_ROW, G_ROW: bytes from one row of an operand (G: the gradient of the result) to the next;
+// and, of the kernel that is wanted, FORWARD_, QUERY_ or KEY_ with
+//   GROUPS of four warps, each with 64 rows of its own;   STEP, the rows that pass by at once;
+//   STAGES, tiles of these in shared memory;              BLOCKS that share a processor.
+// QUERY_OVERLAPS: whether there are registers to let sums run on while the next scores are computed.
 //
-// Tiles are columns of 64 numbers: rows of 128 bytes in which 16-byte chunk i of row r stands at place i ^ (r % 8), as the
-// matrix instructions read them. A tile is read along its rows, or across them as the right operand of a product.
+// Many small blocks are best: a processor has four (FORWARD, QUERY) or three groups, each at another place of its work.
+//
+// Tiles are columns of 64 numbers: rows of 128 bytes in which 16-byte chunk i of row r stands at place i ^ (r % 8), as
+// the matrix instructions read them. A tile is read along its rows, or across them as the right operand of a product.
 //
 // Scores are powers of two. Sums belong to one group of warps, which adds up in a fixed order.
 //
@@ -33,7 +37,7 @@ constexpr float kLog2e = 1.44269504088896340736f;
 constexpr int kChunks = HEAD / 8;  // of 16 bytes in a row
 constexpr int kHalves = HEAD / 64;
 
-__device__ __forceinline__ float infinity() { return __int_as_float(0x7f800000); }
+[[maybe_unused]] __device__ __forceinline__ float infinity() { return __int_as_float(0x7f800000); }
 
 __device__ __forceinline__ float power_of_two(float x) {
   float y;
@@ -99,13 +103,14 @@ struct Tile {
   }
 };
 
-#define NUMBERS_32 \
+#define NUMBERS_32                                                         \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define NUMBERS_64 \
-  NUMBERS_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
-  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define SUMS_8(d, i)                                                                                     \
+#define NUMBERS_64                                                                         \
+  NUMBERS_32                                                                               \
+      ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define SUMS_8(d, i)                                                                                          \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
       "+f"(d[i + 7])
 #define SUMS_32(d, i) SUMS_8(d, i), SUMS_8(d, i + 8), SUMS_8(d, i + 16), SUMS_8(d, i + 24)
@@ -171,8 +176,7 @@ __device__ __forceinline__ void copy_16(u32 to, const char* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 __device__ __forceinline__ void copy_16_or_0(u32 to, const char* from, bool is_there) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0)
-               : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0) : "memory");
 }
 __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // Until so many groups of copies of this thread are left; matrix instructions see what has come.
@@ -190,9 +194,7 @@ __device__ __forceinline__ int group_of() {
   return Threads == kGroupThreads ? 0 : __shfl_sync(~0u, threadIdx.x / kGroupThreads, 0);
 }
 // The four warps of a group.
-__device__ __forceinline__ void meet_group(int group) {
-  asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
-}
+__device__ __forceinline__ void meet_group(int group) { asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory"); }
 
 __device__ __forceinline__ u32 chunk_place(int row, int chunk, u32 half_bytes) {
   return (chunk / 8) * half_bytes + row * 128 + ((chunk % 8) ^ (row % 8)) * 16;
@@ -301,8 +303,8 @@ __device__ __forceinline__ u32 rows_not_finite(const float (&x)[N]) {
 
 // ---- places ----
 
-// Blocks go through some lines (heads of a batch) together, the tiles with most work first: so what they read stays in the
-// cache. The grid is lines together, tiles, and as many of these as there are; the last lines may not exist.
+// Blocks go through some lines (heads of a batch) together, the tiles with most work first: so what they read stays in
+// the cache. The grid is lines together, tiles, and as many of these as there are; the last lines may not exist.
 __device__ __forceinline__ u32 line_of_block() { return blockIdx.z * gridDim.x + blockIdx.x; }
 
 __device__ __forceinline__ char* shared_memory() {
@@ -379,7 +381,8 @@ __device__ __forceinline__ void shrink_all(float (&x)[HEAD / 2], const float (&s
 extern "C" __global__ void __launch_bounds__(FORWARD_GROUPS * 128, FORWARD_BLOCKS)
     attention_forward(const char* q_memory, u64 q_at, const char* k_memory, u64 k_at, const char* v_memory, u64 v_at,
                       char* out_memory, u64 out_at, char* lse_memory, u64 lse_at, u64 heads, u64 heads_per_group,
-                      u64 queries_wide, u64 keys_wide, u64 q_batch, u64 q_head, u64 k_batch, u64 k_head, u64 v_batch, u64 v_head, u64 scale_bits, u64 lines, const int* fault, u32 guards) {
+                      u64 queries_wide, u64 keys_wide, u64 q_batch, u64 q_head, u64 k_batch, u64 k_head, u64 v_batch,
+                      u64 v_head, u64 scale_bits, u64 lines, const int* fault, u32 guards) {
   if (guards != 0 && fault[0] != 0) return;
   constexpr int kThreads = FORWARD_GROUPS * kGroupThreads, kRows = FORWARD_GROUPS * kGroupRows, kStep = FORWARD_STEP,
                 kStages = FORWARD_STAGES, kAhead = kStages - 2;
@@ -397,7 +400,8 @@ extern "C" __global__ void __launch_bounds__(FORWARD_GROUPS * 128, FORWARD_BLOCK
   const float scale = __int_as_float(static_cast<int>(scale_bits)), factor = scale * kLog2e;
 
   char* const shared = shared_memory();
-  const u32 q_tile = address_of(shared), k_tiles = q_tile + kRowHalf * kHalves, v_tiles = k_tiles + kStages * kStepBytes;
+  const u32 q_tile = address_of(shared), k_tiles = q_tile + kRowHalf * kHalves,
+            v_tiles = k_tiles + kStages * kStepBytes;
 
   // Keys pass by from the last one on: so only the first tile that a group looks at has keys that it does not see.
   const int end = CAUSAL ? min(keys, first_query + kRows) : keys;
@@ -418,10 +422,9 @@ extern "C" __global__ void __launch_bounds__(FORWARD_GROUPS * 128, FORWARD_BLOCK
     commit_copies();
   };
   // Everybody has step i, and nobody needs step i - 2 any more.
-  const auto begin_step = [&](int i) {
+  const auto begin_step = [&] {
     wait_for_copies<kAhead - 1>();
     meet<kThreads>();
-    fetch_step(i + kAhead);
   };
   Rows<kThreads, Q_ROW>(q + static_cast<long long>(first_query) * Q_ROW)
       .template fetch<kRows>(q_tile, queries - first_query);
@@ -439,13 +442,15 @@ extern "C" __global__ void __launch_bounds__(FORWARD_GROUPS * 128, FORWARD_BLOCK
 
   u32 at = 0;
   for (int i = 0; i < skipped; ++i) {
-    begin_step(i);
+    begin_step();
+    fetch_step(i + kAhead);
     at = after<kStepBytes, kStages>(at);
   }
-  begin_step(skipped);
+  begin_step();
   begin_products();
   multiply_rows<kStep>(s, own_q, kRowHalf, Tile(k_tiles + at, kStepHalf), kStepHalf);
   commit_products();
+  fetch_step(skipped + kAhead);
   wait_for_products<0>();
   pin(s);
   const int own_row = own_first + warp * 16 + lane / 4;
@@ -469,7 +474,7 @@ extern "C" __global__ void __launch_bounds__(FORWARD_GROUPS * 128, FORWARD_BLOCK
   };
   for (int i = skipped + 1; i < steps; ++i) {
     finish_weights();
-    begin_step(i);
+    begin_step();
     begin_products();
     const u32 next = after<kStepBytes, kStages>(at);
     multiply_rows<kStep>(s, own_q, kRowHalf, Tile(k_tiles + next, kStepHalf), kStepHalf);
@@ -477,6 +482,7 @@ extern "C" __global__ void __launch_bounds__(FORWARD_GROUPS * 128, FORWARD_BLOCK
     add_weighted<kStep>(sums, weights, Tile(v_tiles + at, kStepHalf));
     at = next;
     commit_products();
+    fetch_step(i + kAhead);
     wait_for_products<1>();
     pin(s);
     shrinks = soften<kStep>(s, factor, top, total, shrink);
@@ -549,15 +555,15 @@ extern "C" __global__ void __launch_bounds__(FORWARD_GROUPS * 128, FORWARD_BLOCK
 
 #ifdef QUERY_GROUPS
 
-// Leaves behind what the gradients of keys need of each query: the logarithm of its sum, as a power of two, and the sum of
-// its result times its gradient; rows beyond the last have weights of 0.
+// Leaves behind what the gradients of keys need of each query: the logarithm of its sum, as a power of two, and the sum
+// of its result times its gradient; rows beyond the last have weights of 0.
 extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
     attention_query_gradients(const char* q_memory, u64 q_at, const char* k_memory, u64 k_at, const char* v_memory,
                               u64 v_at, const char* o_memory, u64 o_at, const char* lse_memory, u64 lse_at,
-                              const char* g_memory, u64 g_at, char* dq_memory, u64 dq_at, char* rows_memory, u64 rows_at,
-                              u64 heads, u64 heads_per_group, u64 queries_wide, u64 keys_wide, u64 q_batch, u64 q_head, u64 k_batch, u64 k_head, u64 v_batch, u64 v_head,
-                              u64 o_batch, u64 o_head, u64 g_batch, u64 g_head, u64 dq_batch,
-                              u64 dq_row, u64 scale_bits, u64 lines, u64 padded,
+                              const char* g_memory, u64 g_at, char* dq_memory, u64 dq_at, char* rows_memory,
+                              u64 rows_at, u64 heads, u64 heads_per_group, u64 queries_wide, u64 keys_wide, u64 q_batch,
+                              u64 q_head, u64 k_batch, u64 k_head, u64 v_batch, u64 v_head, u64 o_batch, u64 o_head,
+                              u64 g_batch, u64 g_head, u64 dq_batch, u64 dq_row, u64 scale_bits, u64 lines, u64 padded,
                               const int* fault, u32 guards) {
   if (guards != 0 && fault[0] != 0) return;
   constexpr int kThreads = QUERY_GROUPS * kGroupThreads, kRows = QUERY_GROUPS * kGroupRows, kStep = QUERY_STEP,
@@ -599,10 +605,9 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
     }
     commit_copies();
   };
-  const auto begin_step = [&](int i) {
+  const auto begin_step = [&] {
     wait_for_copies<kAhead - 1>();
     meet<kThreads>();
-    fetch_step(i + kAhead);
   };
   Rows<kThreads, Q_ROW>(q + static_cast<long long>(first_query) * Q_ROW)
       .template fetch<kRows>(q_tile, queries - first_query);
@@ -619,8 +624,8 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
   {
     float* const bases = reinterpret_cast<float*>(rows_memory + rows_at) + static_cast<u64>(line) * padded;
     float* const deltas = bases + lines * padded;
-    const float* lse = reinterpret_cast<const float*>(lse_memory + lse_at) +
-                       static_cast<u64>(line) * static_cast<u64>(queries);
+    const float* lse =
+        reinterpret_cast<const float*>(lse_memory + lse_at) + static_cast<u64>(line) * static_cast<u64>(queries);
     const int own_rows[2] = {warp_first + lane / 4, warp_first + lane / 4 + 8};
 #pragma unroll
     for (int i = 0; i < 2; ++i) base[i] = own_rows[i] < queries ? lse[own_rows[i]] * kLog2e : infinity();
@@ -631,10 +636,10 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
       const int row = i * kRowsAtOnce + lane / kChunks;
       float sum = 0;
       if (warp_first + row < queries) {
-        const uint4 a = *reinterpret_cast<const uint4*>(
-            o + static_cast<long long>(warp_first + row) * O_ROW + lane % kChunks * 16);
-        const uint4 b = *reinterpret_cast<const uint4*>(
-            g + static_cast<long long>(warp_first + row) * G_ROW + lane % kChunks * 16);
+        const uint4 a =
+            *reinterpret_cast<const uint4*>(o + static_cast<long long>(warp_first + row) * O_ROW + lane % kChunks * 16);
+        const uint4 b =
+            *reinterpret_cast<const uint4*>(g + static_cast<long long>(warp_first + row) * G_ROW + lane % kChunks * 16);
         const u32 left[4] = {a.x, a.y, a.z, a.w}, right[4] = {b.x, b.y, b.z, b.w};
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
@@ -644,7 +649,7 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
       }
 #pragma unroll
       for (int distance = kChunks / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(~0u, sum, distance);
-      // Row `row` of the warp is now known to the threads that hold a chunk of it.
+        // Row `row` of the warp is now known to the threads that hold a chunk of it.
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         const int wanted = lane / 4 + 8 * j, inside = wanted - i * kRowsAtOnce;
@@ -662,19 +667,20 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
   }
 
   const Tile own_q = Tile(q_tile + group * kGroupRows * 128, kRowHalf),
-            own_g = Tile(g_tile + group * kGroupRows * 128, kRowHalf);
+             own_g = Tile(g_tile + group * kGroupRows * 128, kRowHalf);
   float sums[HEAD / 2], s[kStep / 2], d[kStep / 2];
   u32 packed[kStep / 4];
 #pragma unroll
   for (int i = 0; i < HEAD / 2; ++i) sums[i] = 0;
   u32 at = 0, values_at = 0;
   for (int i = 0; i < skipped; ++i) {
-    begin_step(i);
+    begin_step();
+    fetch_step(i + kAhead);
     at = after<kStepBytes, kStages>(at);
     values_at = after<kStepBytes, kStages - 1>(values_at);
   }
   for (int i = skipped; i < steps; ++i) {
-    begin_step(i);
+    begin_step();
     if (!QUERY_OVERLAPS) {
       wait_for_products<0>();
       pin(sums);
@@ -688,6 +694,7 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
     commit_products();
     multiply_rows<kStep>(d, own_g, kRowHalf, some_values, kStepHalf);
     commit_products();
+    fetch_step(i + kAhead);
     wait_for_products<1>();
     pin(s);
     if (QUERY_OVERLAPS) pin(packed);
@@ -762,8 +769,10 @@ extern "C" __global__ void __launch_bounds__(KEY_GROUPS * 128, KEY_BLOCKS)
     attention_key_gradients(const char* q_memory, u64 q_at, const char* k_memory, u64 k_at, const char* v_memory,
                             u64 v_at, const char* g_memory, u64 g_at, const char* rows_memory, u64 rows_at,
                             char* dk_memory, u64 dk_at, char* dv_memory, u64 dv_at, u64 heads, u64 heads_per_group,
-                            u64 queries_wide, u64 keys_wide, u64 q_batch, u64 q_head, u64 k_batch, u64 k_head, u64 v_batch, u64 v_head, u64 g_batch, u64 g_head,
-                            u64 dk_batch, u64 dk_row, u64 dv_batch, u64 dv_row, u64 scale_bits, u64 lines, u64 query_lines, u64 padded, const int* fault, u32 guards) {
+                            u64 queries_wide, u64 keys_wide, u64 q_batch, u64 q_head, u64 k_batch, u64 k_head,
+                            u64 v_batch, u64 v_head, u64 g_batch, u64 g_head, u64 dk_batch, u64 dk_row, u64 dv_batch,
+                            u64 dv_row, u64 scale_bits, u64 lines, u64 query_lines, u64 padded, const int* fault,
+                            u32 guards) {
   if (guards != 0 && fault[0] != 0) return;
   constexpr int kThreads = KEY_GROUPS * kGroupThreads, kRows = KEY_GROUPS * kGroupRows, kStep = KEY_STEP,
                 kStages = KEY_STAGES, kAhead = kStages - 2;
@@ -787,17 +796,20 @@ extern "C" __global__ void __launch_bounds__(KEY_GROUPS * 128, KEY_BLOCKS)
   const float scale = __int_as_float(static_cast<int>(scale_bits)), factor = scale * kLog2e;
 
   char* const shared = shared_memory();
-  constexpr u32 kRowsBytes = kRowHalf * kHalves, kStageBytes = 2 * kStepBytes + 1024;  // with bases, then deltas, of its rows
+  constexpr u32 kRowsBytes = kRowHalf * kHalves,
+                kStageBytes = 2 * kStepBytes + 1024;  // with bases, then deltas, of its rows
   static_assert(2 * kStep * 4 <= 1024);
   const u32 k_tile = address_of(shared), v_tile = k_tile + kRowsBytes, stages = v_tile + kRowsBytes;
   const char* const row_values = shared + 2 * kRowsBytes + 2 * kStepBytes;
 
   const int first_step = CAUSAL ? first_key / kStep : 0,
             steps_of_head = max(0, (queries + kStep - 1) / kStep - first_step), steps = steps_of_head * sharers;
-  // What comes next: the head, and the step of it.
-  int next_head = 0, next = 0;
+  // What comes next: the step of a head, its rows, and of the first threads the bases and then the deltas.
+  int next = 0;
   Rows<kThreads, Q_ROW> next_queries(all_q + static_cast<long long>(first_step * kStep) * Q_ROW);
   Rows<kThreads, G_ROW> next_gradients(all_g + static_cast<long long>(first_step * kStep) * G_ROW);
+  const char* next_values = reinterpret_cast<const char*>(all_bases + first_step * kStep) +
+                            threadIdx.x / (kStep / 4) * deltas_on * 4 + threadIdx.x % (kStep / 4) * 16;
   u32 next_at = 0;
   const auto fetch_step = [&](int i) {
     if (i < steps) {
@@ -809,29 +821,25 @@ extern "C" __global__ void __launch_bounds__(KEY_GROUPS * 128, KEY_BLOCKS)
         next_queries.template fetch<kStep>(stages + next_at, queries - first);
         next_gradients.template fetch<kStep>(stages + next_at + kStepBytes, queries - first);
       }
-      if (threadIdx.x < kStep / 2) {
-        const int part = threadIdx.x / (kStep / 4), chunk = threadIdx.x % (kStep / 4);
-        copy_16(stages + next_at + 2 * kStepBytes + part * (kStep * 4) + chunk * 16,
-                reinterpret_cast<const char*>(all_bases + next_head * padded + first + part * deltas_on) + chunk * 16);
-      }
+      if (threadIdx.x < kStep / 2) copy_16(stages + next_at + 2 * kStepBytes + threadIdx.x * 16, next_values);
+      next_values += kStep * 4;
       next_at = after<kStageBytes, kStages>(next_at);
       next_queries.move(kStep);
       next_gradients.move(kStep);
       if (++next == steps_of_head) {
         next = 0;
-        ++next_head;
         next_queries.move(-steps_of_head * kStep);
         next_gradients.move(-steps_of_head * kStep);
         next_queries.from += q_head;
         next_gradients.from += g_head;
+        next_values += (static_cast<long long>(padded) - steps_of_head * kStep) * 4;
       }
     }
     commit_copies();
   };
-  const auto begin_step = [&](int i) {
+  const auto begin_step = [&] {
     wait_for_copies<kAhead - 1>();
     meet<kThreads>();
-    fetch_step(i + kAhead);
   };
   Rows<kThreads, K_ROW>(k + static_cast<long long>(first_key) * K_ROW).template fetch<kRows>(k_tile, keys - first_key);
   Rows<kThreads, V_ROW>(v + static_cast<long long>(first_key) * V_ROW).template fetch<kRows>(v_tile, keys - first_key);
@@ -839,7 +847,7 @@ extern "C" __global__ void __launch_bounds__(KEY_GROUPS * 128, KEY_BLOCKS)
   for (int i = 0; i < kAhead; ++i) fetch_step(i);
 
   const Tile own_k = Tile(k_tile + group * kGroupRows * 128, kRowHalf),
-            own_v = Tile(v_tile + group * kGroupRows * 128, kRowHalf);
+             own_v = Tile(v_tile + group * kGroupRows * 128, kRowHalf);
   float dk[HEAD / 2], dv[HEAD / 2], s[kStep / 2], d[kStep / 2];
   u32 weights[kStep / 4], changes[kStep / 4];
 #pragma unroll
@@ -847,21 +855,19 @@ extern "C" __global__ void __launch_bounds__(KEY_GROUPS * 128, KEY_BLOCKS)
   int step = first_step;
   u32 at = 0;
   for (int i = 0; i < steps; ++i) {
-    begin_step(i);
+    begin_step();
     const u32 here = at;
     at = after<kStageBytes, kStages>(at);
     const int first = step * kStep;
     if (++step == first_step + steps_of_head) step = first_step;
+    wait_for_products<0>();  // there are no registers left to let sums run on
+    pin(dk);
+    pin(dv);
+    pin(weights);
+    pin(changes);
     if (CAUSAL && first + kStep <= own_first) {  // no query sees one of these keys
-      wait_for_products<0>();
+      fetch_step(i + kAhead);
       continue;
-    }
-    if (!KEY_OVERLAPS) {
-      wait_for_products<0>();
-      pin(dk);
-      pin(dv);
-      pin(weights);
-      pin(changes);
     }
     const Tile some_q(stages + here, kStepHalf), some_g(stages + here + kStepBytes, kStepHalf);
     const float2* const bases =
@@ -872,14 +878,9 @@ extern "C" __global__ void __launch_bounds__(KEY_GROUPS * 128, KEY_BLOCKS)
     commit_products();
     multiply_rows<kStep>(d, own_v, kRowHalf, some_g, kStepHalf);
     commit_products();
+    fetch_step(i + kAhead);
     wait_for_products<1>();
     pin(s);
-    if (KEY_OVERLAPS) {
-      pin(weights);
-      pin(changes);
-      pin(dk);
-      pin(dv);
-    }
 #pragma unroll
     for (int j = 0; j < kStep / 8; ++j) {
       const float2 base = bases[4 * j];
