@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tenon/device/registry.h"
@@ -189,15 +190,17 @@ void add_layers(Table& table, int64_t rows, int64_t vocabulary) {
 }
 
 void add_attention(Table& table) {
-  for (const int64_t length : {128, 1024}) {
-    const Dims shape{8, 12, length, 64};
+  for (const auto& [name, batch, length] : {std::tuple{"attention128", int64_t{8}, int64_t{128}},
+                                            {"attention1024", int64_t{8}, int64_t{1024}},
+                                            {"attention32x1024", int64_t{32}, int64_t{1024}}}) {
+    const Dims shape{batch, 12, length, 64};
     const Tensor q = made(shape, DType::bf16).requires_grad_(), k = made(shape, DType::bf16).requires_grad_(),
                  v = made(shape, DType::bf16).requires_grad_(), g = made(shape, DType::bf16);
     const auto forward = [=] { return nn::scaled_dot_product_attention(q, k, v, {.mask = {}, .causal = true}); };
     table.add(
-        "attention" + std::to_string(length) + "_fwd", [=] { return forward().detach(); }, 5);
+        std::string(name) + "_fwd", [=] { return forward().detach(); }, 5);
     table.add(
-        "attention" + std::to_string(length) + "_fwdbwd",
+        std::string(name) + "_fwdbwd",
         [=] {
           return grad(std::vector<Tensor>{forward()}, std::vector<Tensor>{q, k, v}, {{g}});
         },

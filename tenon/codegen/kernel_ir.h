@@ -143,6 +143,7 @@ struct KernelIr {
   std::vector<KernelArray> shared, arrays;
   std::vector<Inst> code;
   bool may_fault = false;
+  std::string text;  // in the language of one backend, instead of code: what it declares has to be as above
 };
 
 /// One run of a kernel over a grid of blocks.

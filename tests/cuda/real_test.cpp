@@ -1,14 +1,20 @@
-// What no stand-in can show: products of cuBLASLt on a GPU. Run by scripts/check_cuda.sh, which names the real driver
-// in TENON_CUDA_DRIVER; skipped otherwise.
+// What no stand-in can show: products of cuBLASLt and attention on a GPU. Run by scripts/check_cuda.sh, which names the
+// real driver in TENON_CUDA_DRIVER; skipped otherwise.
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <cmath>
 #include <cstring>
+#include <random>
 #include <string_view>
 
+#include "attention_case.h"
 #include "tenon/backends/cuda/api.h"
+#include "tenon/backends/cuda/attention.h"
+#include "tenon/backends/cuda/cuda_device.h"
 #include "tenon/backends/cuda/product.h"
+#include "tenon/base/half.h"
 #include "tenon/device/registry.h"
 #include "tenon/tenon.h"
 
@@ -142,6 +148,174 @@ TEST_F(RealCuda, ACapturedStepIsAGraphWithTheBitsOfTheFunction) {
     EXPECT_EQ(replayed, called) << "step " << i;
   }
   EXPECT_EQ(values(w), values(v));
+}
+
+// ---- attention ----
+
+class RealAttention : public RealCuda {
+ protected:
+  using Bytes = std::vector<std::byte>;
+
+  void SetUp() override {
+    RealCuda::SetUp();
+    if (IsSkipped()) return;
+    chip_ = backends::cuda::backends()[0].open();
+    setenv("TENON_ATTENTION", "own", 1);
+    own_ = backends::cuda::backends()[0].open();
+    unsetenv("TENON_ATTENTION");
+    const device::Kernel call = AttentionCase{}.call(ir::Op::attention);
+    if (chip_->compiler().saved_as(call).find("wgmma") == std::string::npos)
+      GTEST_SKIP() << "these kernels are for " << backends::cuda::kAttentionChip;
+  }
+
+  static Bytes normal_numbers(size_t count, DType dtype, uint32_t seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal;
+    Bytes made(count * 2);
+    for (size_t i = 0; i < count; ++i) {
+      const float x = normal(random);
+      const uint16_t bits = dtype == DType::bf16 ? base::double_to_bf16(x) : base::double_to_f16(x);
+      std::memcpy(&made[2 * i], &bits, 2);
+    }
+    return made;
+  }
+  // What all inputs of a call but results of the forward are; q, k and v are one matrix where their views are parts of
+  // it.
+  static std::vector<Bytes> operands(const ir::Call& call, const std::vector<Bytes>& forward = {}) {
+    std::vector<Bytes> made;
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      const ir::Operand& input = call.inputs[i];
+      const size_t bytes = ir::bytes_reached(input.map, input.dtype).end;
+      if (i == 3 || i == 4)
+        made.push_back(forward[i - 3]);
+      else
+        made.push_back(normal_numbers(bytes / 2, input.dtype, static_cast<uint32_t>(i)));
+    }
+    return made;
+  }
+
+  static std::vector<Bytes> run(device::Device& device, const ir::Call& call, const std::vector<Bytes>& inputs) {
+    const device::ProgramRef program = device.compiler().compile(call);
+    device::Launch launch{program, {}, static_cast<uint32_t>(call.inputs.size())};
+    std::vector<device::Command> commands;
+    std::vector<device::Buffer> buffers;
+    const auto add = [&](size_t bytes) {
+      buffers.push_back(device.allocate(bytes));
+      launch.args.push_back({buffers.back(), 0, bytes});
+    };
+    for (const Bytes& input : inputs) {
+      add(input.size());
+      commands.push_back(device::Upload{input, {buffers.back(), 0, input.size()}});
+    }
+    std::vector<Bytes> results;
+    for (const ir::Type& type : call.outputs) {
+      results.emplace_back(static_cast<size_t>(ir::count(type.shape)) * size_of(type.dtype));
+      add(results.back().size());
+      commands.push_back(device::Fill{launch.args.back(), std::byte{0xff}});  // NaN, where nothing is written
+    }
+    if (program->scratch_bytes() > 0) add(program->scratch_bytes());
+    commands.push_back(launch);
+    for (size_t i = 0; i < results.size(); ++i)
+      commands.push_back(device::Download{launch.args[inputs.size() + i], results[i]});
+    device.wait(device.send(commands, true));
+    for (const device::Buffer& buffer : buffers) device.release(buffer);
+    return results;
+  }
+
+  static std::vector<float> floats(const Bytes& bytes, DType dtype) {
+    std::vector<float> made(bytes.size() / size_of(dtype));
+    for (size_t i = 0; i < made.size(); ++i) {
+      uint16_t bits = 0;
+      if (dtype == DType::f32)
+        std::memcpy(&made[i], &bytes[4 * i], 4);
+      else {
+        std::memcpy(&bits, &bytes[2 * i], 2);
+        made[i] = static_cast<float>(dtype == DType::bf16 ? base::bf16_to_double(bits) : base::f16_to_double(bits));
+      }
+    }
+    return made;
+  }
+  // Root of the mean square of differences, as a part of that of the values; both have NaN at the same places.
+  static void expect_close(const std::vector<float>& got, const std::vector<float>& wanted, double tolerance) {
+    double differences = 0, values = 0;
+    for (size_t i = 0; i < got.size(); ++i) {
+      ASSERT_EQ(std::isnan(got[i]), std::isnan(wanted[i])) << i;
+      if (!std::isfinite(wanted[i])) continue;
+      differences += std::pow(static_cast<double>(got[i]) - static_cast<double>(wanted[i]), 2);
+      values += std::pow(static_cast<double>(wanted[i]), 2);
+    }
+    EXPECT_LT(std::sqrt(differences / std::max(values, 1e-30)), tolerance);
+  }
+
+  void expect_as_own(const AttentionCase& c, const std::function<void(std::vector<Bytes>&)>& change = {}) {
+    SCOPED_TRACE(testing::Message() << c.batch << " x " << c.heads << "/" << c.groups << " x " << c.queries << " x "
+                                    << c.keys << " x " << c.width << (c.causal ? " causal " : " ") << name(c.dtype));
+    const ir::Call forward = c.call(ir::Op::attention), backward = c.call(ir::Op::attention_backward);
+    std::vector<Bytes> inputs = operands(forward);
+    if (change) change(inputs);
+    const std::vector<Bytes> wanted = run(*own_, forward, inputs), got = run(*chip_, forward, inputs);
+    const double tolerance = c.dtype == DType::bf16 ? 1e-2 : 2e-3;
+    for (size_t i = 0; i < wanted.size(); ++i)
+      expect_close(floats(got[i], forward.outputs[i].dtype), floats(wanted[i], forward.outputs[i].dtype), tolerance);
+    EXPECT_EQ(run(*chip_, forward, inputs), got) << "another run has other bits";
+
+    std::vector<Bytes> all = operands(backward, wanted);
+    std::copy(inputs.begin(), inputs.end(), all.begin());
+    const std::vector<Bytes> gradients = run(*own_, backward, all), ours = run(*chip_, backward, all);
+    for (size_t i = 0; i < gradients.size(); ++i)
+      expect_close(floats(ours[i], c.dtype), floats(gradients[i], c.dtype), tolerance);
+    EXPECT_EQ(run(*chip_, backward, all), ours) << "another run has other bits";
+  }
+
+  std::unique_ptr<device::Device> chip_, own_;
+};
+
+TEST_F(RealAttention, IsThatOfOurOwnKernels) {
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    for (const int64_t width : {64, 128}) {
+      for (const bool causal : {true, false}) {
+        expect_as_own(
+            {.heads = 3, .groups = 3, .queries = 1024, .keys = 1024, .width = width, .causal = causal, .dtype = dtype});
+        expect_as_own({.groups = 2,
+                       .queries = 1000,
+                       .keys = 1000,
+                       .width = width,
+                       .causal = causal,
+                       .joined = true,
+                       .dtype = dtype});
+        expect_as_own({.groups = 1,
+                       .queries = 77,
+                       .keys = 77,
+                       .width = width,
+                       .causal = causal,
+                       .dtype = dtype,
+                       .in_heads = true});
+        expect_as_own(
+            {.queries = 300, .keys = 517, .width = width, .causal = causal, .dtype = dtype, .in_heads = true});
+        expect_as_own(
+            {.queries = 517, .keys = 130, .width = width, .causal = causal, .dtype = dtype, .in_heads = true});
+        expect_as_own({.queries = 17, .keys = 1, .width = width, .causal = causal, .dtype = dtype, .in_heads = true});
+      }
+    }
+  }
+}
+
+// A NaN reaches those who see it, and nobody else.
+TEST_F(RealAttention, HiddenNumbersReachNothing) {
+  for (const bool causal : {true, false}) {
+    const uint16_t nan = 0x7fc0;
+    const AttentionCase c{
+        .batch = 1, .heads = 2, .groups = 1, .queries = 300, .keys = 300, .causal = causal, .in_heads = true};
+    expect_as_own(c, [&](std::vector<Bytes>& inputs) { std::memcpy(&inputs[2][(200 * 64 + 5) * 2], &nan, 2); });
+    expect_as_own(c, [&](std::vector<Bytes>& inputs) { std::memcpy(&inputs[1][(130 * 64 + 3) * 2], &nan, 2); });
+    expect_as_own(c, [&](std::vector<Bytes>& inputs) { std::memcpy(&inputs[0][(150 * 64 + 3) * 2], &nan, 2); });
+  }
+}
+
+// Scores of some hundreds, of which no exponential is a float.
+TEST_F(RealAttention, SurvivesLargeScores) {
+  expect_as_own({.queries = 200, .keys = 200, .scale = 8, .in_heads = true});
+  expect_as_own({.queries = 200, .keys = 200, .causal = false, .scale = 8, .in_heads = true});
 }
 
 }  // namespace

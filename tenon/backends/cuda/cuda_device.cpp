@@ -27,7 +27,7 @@ class CudaDevice : public gpu::GpuDevice {
         on_(on),
         driver_(on),
         toolchain_(on, driver_),
-        compiler_(toolchain_, limits, driver_),
+        compiler_(toolchain_, limits, driver_, on),
         queue_("cuda", driver_, compiler_, limits) {}
 
   std::string describe() const override { return cuda::describe(on_); }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "tenon/backends/cuda/attention.h"
 #include "tenon/base/error.h"
 
 namespace tenon::backends::cuda {
@@ -48,10 +49,12 @@ bool sums_in_one_go(const LtAlgorithm& algorithm) {
   return splits <= 1 && reduction == Lt::kNoReduction;
 }
 
-uint64_t round_up(uint64_t bytes) { return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment; }
+uint64_t round_up(uint64_t bytes) {
+  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+}
 
-bool wants_own_kernels() {
-  const char* choice = std::getenv("TENON_MATMUL");
+bool wants_own_kernels(const char* variable) {
+  const char* choice = std::getenv(variable);
   return choice && std::string_view(choice) == "own";
 }
 
@@ -158,6 +161,11 @@ Result LtRun::run(const gpu::Step&, const device::Launch& launch, uint64_t, Stre
 
 // ---- the compiler ----
 
+Compiler::Compiler(gpu::Toolchain& toolchain, const ir::Limits& limits, Driver& driver, const Found& on)
+    : gpu::Compiler(toolchain, limits),
+      driver_(driver),
+      has_attention_(on.architecture() == kAttentionChip && !wants_own_kernels("TENON_ATTENTION")) {}
+
 std::shared_ptr<const Compiler::Taken> Compiler::take(const ir::Call& call) const {
   std::optional<Product> product = plan_product(call, limits());
   if (!product) return nullptr;
@@ -181,7 +189,7 @@ std::shared_ptr<const Compiler::Taken> Compiler::take(const ir::Call& call) cons
 
 std::shared_ptr<const Compiler::Taken> Compiler::taken(const device::Kernel& kernel) const {
   const auto* call = std::get_if<ir::Call>(&kernel);
-  static const bool has_library = !wants_own_kernels() && lt();
+  static const bool has_library = !wants_own_kernels("TENON_MATMUL") && lt();
   if (!call || call->op != ir::Op::contract || !has_library) return nullptr;
   std::lock_guard lock(mutex_);
   const auto found = known_.find(*call);
@@ -193,6 +201,9 @@ std::shared_ptr<const Compiler::Taken> Compiler::taken(const device::Kernel& ker
 
 codegen::Module Compiler::lower(const device::Kernel& kernel) const {
   if (const auto by_library = taken(kernel)) return by_library->rest;
+  if (const auto* call = std::get_if<ir::Call>(&kernel); call && has_attention_) {
+    if (std::optional<codegen::Module> attention = plan_attention(*call)) return std::move(*attention);
+  }
   return gpu::Compiler::lower(kernel);
 }
 

@@ -1,4 +1,5 @@
-// Products by cuBLASLt: algorithms are chosen when a program is made, and run with memory that the program brings.
+// Products by cuBLASLt: algorithms are chosen when a program is made, and run with memory that the program brings. And
+// the compiler that leaves to it, and to kernels for one chip, what these take.
 
 #pragma once
 
@@ -44,11 +45,11 @@ class LtRun : public Runnable {
   uint32_t workspace_arg_ = 0;
 };
 
-/// The compiler of kernels, which leaves products to the library where it takes them.
+/// The compiler of kernels, which leaves products to the library and attention to kernels of the chip where these take
+/// them.
 class Compiler : public gpu::Compiler {
  public:
-  Compiler(gpu::Toolchain& toolchain, const ir::Limits& limits, Driver& driver)
-      : gpu::Compiler(toolchain, limits), driver_(driver) {}
+  Compiler(gpu::Toolchain& toolchain, const ir::Limits& limits, Driver& driver, const Found& on);
 
   std::vector<ir::Way> ways(const ir::Call& call) const override;
 
@@ -67,6 +68,7 @@ class Compiler : public gpu::Compiler {
   std::shared_ptr<const Taken> take(const ir::Call& call) const;
 
   Driver& driver_;
+  const bool has_attention_;  // of the chip's own
   mutable std::mutex mutex_;
   mutable LtHandle handle_ = nullptr;
   struct CallHash {

@@ -63,6 +63,7 @@ codegen::Module Compiler::lower(const device::Kernel& kernel) const { return ker
 std::vector<Step> Compiler::library_steps(const device::Kernel&) { return {}; }
 
 std::string Compiler::source_of(const codegen::KernelIr& kernel) const {
+  if (!kernel.text.empty()) return kernel.text;
   const codegen::Lacks lacks = toolchain_.lacks();
   if (lacks == codegen::Lacks{}) return render::render(kernel, toolchain_.language());
   return render::render(codegen::legalise(kernel, lacks), toolchain_.language());
