@@ -154,7 +154,8 @@ struct Lt {
                        kAlignmentD = 8;
   static constexpr uint32_t kNoReduction = 0, kAnyReduction = 7;
   // Of an algorithm.
-  static constexpr int kSplits = 2, kReduction = 3;
+  static constexpr int kId = 0, kTile = 1, kSplits = 2, kReduction = 3, kSwizzle = 4, kCustom = 5, kStages = 6,
+                       kInnerShape = 7, kClusterShape = 8;
 };
 
 struct ProductApi {
