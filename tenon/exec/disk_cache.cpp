@@ -74,11 +74,16 @@ bool warn_once(const fs::path& folder, int error_number) {
   return false;
 }
 
-// Held by one process at a time. Where the file system has no locks, whoever writes last wins.
+// Held by one process at a time, for as long as a small file takes to be written. Nobody waits for one that was stopped
+// with it, nor where the file system has no locks: then whoever writes last wins.
 class Lock {
  public:
   explicit Lock(const fs::path& path) : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-    while (file_ >= 0 && ::flock(file_, LOCK_EX) != 0 && errno == EINTR) continue;
+    constexpr int kMostTries = 2000;
+    for (int i = 0; file_ >= 0 && i < kMostTries && ::flock(file_, LOCK_EX | LOCK_NB) != 0; ++i) {
+      if (errno != EWOULDBLOCK && errno != EINTR) return;
+      ::usleep(1000);
+    }
   }
   Lock(const Lock&) = delete;
   ~Lock() {
@@ -173,7 +178,7 @@ bool DiskCache::keep(std::string_view name, std::span<const std::byte> bytes) {
 bool DiskCache::update(std::string_view name, const Change& change) {
   std::error_code error;
   fs::create_directories(folder_, error);
-  const Lock lock(folder_ / ".lock");
+  const Lock lock(folder_ / ".changing");
   return keep(name, change(find(name)));
 }
 

@@ -138,7 +138,10 @@ SAME(ProductApi::create_preference, cublasLtMatmulPreferenceCreate);
 SAME(ProductApi::destroy_preference, cublasLtMatmulPreferenceDestroy);
 SAME(ProductApi::set_preference, cublasLtMatmulPreferenceSetAttribute);
 SAME(ProductApi::propose, cublasLtMatmulAlgoGetHeuristic);
+SAME(ProductApi::init_algorithm, cublasLtMatmulAlgoInit);
+SAME(ProductApi::set_algorithm, cublasLtMatmulAlgoConfigSetAttribute);
 SAME(ProductApi::get_algorithm, cublasLtMatmulAlgoConfigGetAttribute);
+SAME(ProductApi::check_algorithm, cublasLtMatmulAlgoCheck);
 SAME(ProductApi::multiply, cublasLtMatmul);
 
 static_assert(sizeof(LtAlgorithm) == sizeof(cublasLtMatmulAlgo_t));

@@ -9,6 +9,7 @@
 
 #include "tenon/backends/cuda/api.h"
 #include "tenon/backends/cuda/product.h"
+#include "tenon/base/half.h"
 #include "tenon/device/registry.h"
 #include "tenon/tenon.h"
 
@@ -60,6 +61,17 @@ class RealCuda : public testing::Test {
     device.wait(device.send(commands, true));
     for (const device::Arg& arg : launch.args) device.release(arg.buffer);
     return result;
+  }
+  static std::vector<std::byte> in_16_bits(const std::vector<std::byte>& sums, DType dtype) {
+    std::vector<std::byte> made;
+    for (size_t at = 0; at < sums.size(); at += 4) {
+      float sum = 0;
+      std::memcpy(&sum, sums.data() + at, 4);
+      const uint16_t bits = dtype == DType::f16 ? base::double_to_f16(sum) : base::double_to_bf16(sum);
+      made.push_back(static_cast<std::byte>(bits & 0xff));
+      made.push_back(static_cast<std::byte>(bits >> 8));
+    }
+    return made;
   }
   static std::vector<float> values(const Tensor& x) { return x.to(DType::f32).to_vector<float>(); }
   // The largest difference, as a part of the largest value.
@@ -118,8 +130,9 @@ TEST_F(RealCuda, TheProductsOfGpt2GoToTheLibrary) {
   }
 }
 
-// What compete are algorithms that give the same bits every time, and the same sums with a bias and without.
-TEST_F(RealCuda, EveryAlgorithmThatIsTimedGivesTheSameSumsWithABiasAndWithout) {
+// What compete are algorithms that give the same bits every time, and the same sums with a bias and without, rounded or
+// not.
+TEST_F(RealCuda, EveryAlgorithmThatIsTimedGivesTheSameSumsWhateverFollowsThem) {
   const device::Compiler& compiler = device::open(device::find("cuda")).compiler();
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     for (const auto& [m, k, n] : {std::array<int64_t, 3>{512, 768, 3072}, {8192, 768, 768}, {1024, 3072, 768}}) {
@@ -127,7 +140,8 @@ TEST_F(RealCuda, EveryAlgorithmThatIsTimedGivesTheSameSumsWithABiasAndWithout) {
                                                       random({k, n}, dtype, 0.05).to_bytes()};
       std::vector<std::vector<std::byte>> with_bias = plain;
       with_bias.emplace_back(static_cast<size_t>(n) * 4);  // zeros, which leave every sum as it is
-      ir::Call alone = product(m, k, n, dtype, DType::f32, false), biased = product(m, k, n, dtype, DType::f32, true);
+      ir::Call alone = product(m, k, n, dtype, DType::f32, false), biased = product(m, k, n, dtype, DType::f32, true),
+               rounded = product(m, k, n, dtype, dtype, false);
       const std::vector<ir::Way> ways = compiler.ways(alone);
       size_t kinds = 0;
       std::vector<std::byte> before;
@@ -137,6 +151,11 @@ TEST_F(RealCuda, EveryAlgorithmThatIsTimedGivesTheSameSumsWithABiasAndWithout) {
         const std::vector<std::byte> sums = result_of(alone, plain);
         EXPECT_TRUE(sums == result_of(alone, plain)) << fmt::format("{}", fmt::join(way, " "));
         EXPECT_TRUE(sums == result_of(biased, with_bias)) << fmt::format("{}", fmt::join(way, " "));
+        rounded.way = way;
+        if (dtype != DType::f32) {
+          ASSERT_TRUE(compiler.has_way(rounded, way)) << fmt::format("{}", fmt::join(way, " "));
+          EXPECT_TRUE(in_16_bits(sums, dtype) == result_of(rounded, plain)) << fmt::format("{}", fmt::join(way, " "));
+        }
         kinds += sums != before ? 1 : 0;
         before = sums;
       }

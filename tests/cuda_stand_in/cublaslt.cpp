@@ -2,10 +2,11 @@
 // side by side, as in the real one. The stream is not looked at: whoever tests it has nothing under way.
 //
 // There are four algorithms, 1 to 4, which sum in orders of their own, so that their last bits differ. With a bias 2 is
-// proposed first and 4 not at all. The environment says more:
+// proposed first and there is no 4. Where 16-bit numbers are summed into 32 bits, 3 is there and not proposed. The
+// environment says more:
 //
 //   STAND_IN_LT_US=1000,50     the microseconds that 1 and 2 take; others take none
-//   STAND_IN_LT_WITHOUT=2      which one is not proposed
+//   STAND_IN_LT_WITHOUT=2      which one is not there
 //   STAND_IN_LT_VERSION=130100
 
 #include <chrono>
@@ -94,6 +95,9 @@ std::vector<long> numbers_in(const char* variable) {
 
 uint64_t& splits_of(LtAlgorithm& algorithm) { return algorithm.data[0]; }
 uint64_t& id_of(LtAlgorithm& algorithm) { return algorithm.data[1]; }
+uint64_t& tile_of(LtAlgorithm& algorithm) { return algorithm.data[2]; }
+uint64_t& cluster_of(LtAlgorithm& algorithm) { return algorithm.data[3]; }
+constexpr uint64_t kTile = 20, kCluster = 2;  // of all of them
 size_t workspace_of(uint64_t id) { return id == 3 ? 2048 : 1024; }
 
 // The places along the inner dimension in the order in which an algorithm adds.
@@ -105,6 +109,11 @@ int64_t place_of(uint64_t id, int64_t i, int64_t depth) {
     case 3: return i < half ? 2 * i : 2 * (i - half) + 1;
     default: return i % 2 == 0 ? i / 2 : depth - 1 - i / 2;
   }
+}
+
+bool is_there(uint64_t id, bool has_bias) {
+  const std::vector<long> without = numbers_in("STAND_IN_LT_WITHOUT");
+  return id >= 1 && id <= (has_bias ? 3 : 4) && (without.empty() || without[0] != static_cast<long>(id));
 }
 
 void take_time(uint64_t id) {
@@ -177,21 +186,54 @@ int cublasLtMatmulAlgoGetHeuristic(LtHandle, LtProduct product, LtLayout a, LtLa
   if (wanted.get<uint32_t>(Lt::kReductions, 7) != Lt::kNoReduction) return kInvalid;
   if (of<FakeLayout>(a)->type != Lt::kF32 && wanted.get<uint32_t>(Lt::kAlignmentA, 256) < 16) return kNotSupported;
   const bool has_bias = of<FakeProduct>(product)->get<uint32_t>(Lt::kEpilogue, 1) == Lt::kBias;
-  const std::vector<long> without = numbers_in("STAND_IN_LT_WITHOUT");
   const auto add = [&](uint64_t id, uint64_t splits) {
-    if (*count == most || (!without.empty() && without[0] == static_cast<long>(id))) return;
+    if (*count == most || !is_there(id, has_bias)) return;
     LtProposal& made = proposals[(*count)++];
     made = {};
     id_of(made.algorithm) = id;
     splits_of(made.algorithm) = splits;
+    tile_of(made.algorithm) = kTile;
+    cluster_of(made.algorithm) = kCluster;
     made.workspace_bytes = splits > 1 ? 0 : workspace_of(id);
   };
   add(1, 2);
   if (has_bias) add(2, 1);
   add(1, 1);
   if (!has_bias) add(2, 1);
-  add(3, 1);
-  if (!has_bias) add(4, 1);
+  if (of<FakeLayout>(a)->type == of<FakeLayout>(d)->type) add(3, 1);
+  add(4, 1);
+  return 0;
+}
+int cublasLtMatmulAlgoInit(LtHandle, int compute, int scale, int, int, int, int, int id, LtAlgorithm* algorithm) {
+  if (compute != Lt::kComputeF32 || scale != Lt::kF32 || id < 1 || id > 4) return kNotSupported;
+  *algorithm = {};
+  id_of(*algorithm) = static_cast<uint64_t>(id);
+  splits_of(*algorithm) = 1;
+  return 0;
+}
+int cublasLtMatmulAlgoConfigSetAttribute(LtAlgorithm* algorithm, int attribute, const void* value, size_t bytes) {
+  uint32_t number = 0;
+  if (bytes > sizeof number) return kInvalid;
+  std::memcpy(&number, value, bytes);
+  if (attribute == Lt::kTile && bytes == 4)
+    tile_of(*algorithm) = number;
+  else if (attribute == Lt::kClusterShape && bytes == 2)
+    cluster_of(*algorithm) = number;
+  else
+    return kInvalid;
+  return 0;
+}
+int cublasLtMatmulAlgoCheck(LtHandle, LtProduct product, LtLayout a, LtLayout b, LtLayout, LtLayout d,
+                            const LtAlgorithm* algorithm, LtProposal* result) {
+  Shape shape;
+  LtAlgorithm asked = *algorithm;
+  const FakeProduct& of_product = *of<FakeProduct>(product);
+  if (!shape_of(of_product, *of<FakeLayout>(a), *of<FakeLayout>(b), *of<FakeLayout>(d), shape)) return kInvalid;
+  const bool has_bias = of_product.get<uint32_t>(Lt::kEpilogue, 1) == Lt::kBias;
+  if (!is_there(id_of(asked), has_bias) || tile_of(asked) != kTile || cluster_of(asked) != kCluster)
+    return kNotSupported;
+  result->workspace_bytes = workspace_of(id_of(asked));
+  result->status = 0;
   return 0;
 }
 int cublasLtMatmulAlgoConfigGetAttribute(const LtAlgorithm* algorithm, int attribute, void* value, size_t bytes,
@@ -201,9 +243,9 @@ int cublasLtMatmulAlgoConfigGetAttribute(const LtAlgorithm* algorithm, int attri
   LtAlgorithm asked = *algorithm;
   uint32_t number = 0;
   if (attribute == Lt::kId) number = static_cast<uint32_t>(id_of(asked));
-  if (attribute == Lt::kTile) number = 20;
+  if (attribute == Lt::kTile) number = static_cast<uint32_t>(tile_of(asked));
   if (attribute == Lt::kSplits) number = static_cast<uint32_t>(splits_of(asked));
-  if (attribute == Lt::kClusterShape) number = 2;
+  if (attribute == Lt::kClusterShape) number = static_cast<uint32_t>(cluster_of(asked));
   const auto half = static_cast<uint16_t>(number);
   is_short ? std::memcpy(value, &half, 2) : std::memcpy(value, &number, 4);
   *written = bytes;
@@ -256,3 +298,5 @@ int cublasLtMatmul(LtHandle, LtProduct desc, const void* alpha, const void* a, L
 
 static_assert(std::is_same_v<decltype(&cublasLtMatmul), decltype(ProductApi::multiply)>);
 static_assert(std::is_same_v<decltype(&cublasLtMatmulAlgoGetHeuristic), decltype(ProductApi::propose)>);
+static_assert(std::is_same_v<decltype(&cublasLtMatmulAlgoInit), decltype(ProductApi::init_algorithm)>);
+static_assert(std::is_same_v<decltype(&cublasLtMatmulAlgoCheck), decltype(ProductApi::check_algorithm)>);

@@ -51,7 +51,7 @@ TEST_F(ProductsChild, DISABLED_Trains) {
 TEST_F(Products, ARunThatGoesOnElsewhereKeepsItsAlgorithms) {
   train_elsewhere("whole", {{"TIMED_US", kFirstIsQuickest}});
   train_elsewhere("parts", {{"TIMED_US", kFirstIsQuickest}, {"TIMED_STOPS", "5"}});
-  const Environment elsewhere{{"TIMED_US", kSecondIsQuickest}, {"TENON_CACHE_DIR", path("other").string()}};
+  const Environment elsewhere{{"TIMED_US", kSecondIsQuickest}, {"TENON_CACHE_DIR", path("other_cache").string()}};
   train_elsewhere("other", elsewhere);
   EXPECT_NE(difference(traces_of(path("whole")), traces_of(path("other"))), "");  // so there is something to keep
   Environment resumes = elsewhere;
@@ -65,7 +65,7 @@ TEST_F(Products, ARunThatIsStoppedTwiceKeepsItsAlgorithms) {
   train_elsewhere("whole", {{"TIMED_US", kFirstIsQuickest}});
   train_elsewhere("parts", {{"TIMED_US", kFirstIsQuickest}, {"TIMED_STOPS", "5"}});
   Environment elsewhere{
-      {"TIMED_US", kSecondIsQuickest}, {"TENON_CACHE_DIR", path("other").string()}, {"TIMED_RESUMES", "1"}};
+      {"TIMED_US", kSecondIsQuickest}, {"TENON_CACHE_DIR", path("other_cache").string()}, {"TIMED_RESUMES", "1"}};
   elsewhere["TIMED_STOPS"] = "6";
   train_elsewhere("parts", elsewhere);
   elsewhere.erase("TIMED_STOPS");

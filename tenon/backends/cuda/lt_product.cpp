@@ -16,7 +16,8 @@ namespace {
 constexpr size_t kMostWorkspace = size_t{32} << 20;
 constexpr uint64_t kWorkspaceAlignment = 256;  // more than arguments of kernels have
 constexpr int kProposals = 8;                  // of which one is taken
-constexpr int kMoreProposals = 32;             // among which one is looked for by its name
+constexpr int kMoreProposals = 64;             // among which one is looked for by its name
+constexpr uint32_t kGoodAlignment = 16;        // for which all algorithms are good
 
 int type_of(DType dtype) { return dtype == DType::f32 ? Lt::kF32 : dtype == DType::f16 ? Lt::kF16 : Lt::kBf16; }
 
@@ -47,6 +48,10 @@ bool sums_in_one_go(const LtAlgorithm& algorithm) {
   lt()->get_algorithm(&algorithm, Lt::kSplits, &splits, sizeof splits, &written);
   lt()->get_algorithm(&algorithm, Lt::kReduction, &reduction, sizeof reduction, &written);
   return splits <= 1 && reduction == Lt::kNoReduction;
+}
+
+bool is_acceptable(const LtProposal& one) {
+  return one.status == 0 && one.workspace_bytes <= kMostWorkspace && sums_in_one_go(one.algorithm);
 }
 
 ir::Way name_of(const LtAlgorithm& algorithm) {
@@ -154,9 +159,7 @@ std::vector<LtProposal> LtRun::proposals(int most, uint32_t reductions) const {
       lt()->propose(handle_, product_, right_, left_, result_, result_, preference, most, made.data(), &count);
   lt()->destroy_preference(preference);
   made.resize(status == 0 ? static_cast<size_t>(std::max(count, 0)) : 0);
-  std::erase_if(made, [](const LtProposal& one) {
-    return one.status != 0 || one.workspace_bytes > kMostWorkspace || !sums_in_one_go(one.algorithm);
-  });
+  std::erase_if(made, [](const LtProposal& one) { return !is_acceptable(one); });
   return made;
 }
 
@@ -166,12 +169,56 @@ std::vector<LtProposal> LtRun::proposals(int most) const {
   return some.empty() ? proposals(most, Lt::kAnyReduction) : some;
 }
 
+std::optional<LtProposal> LtRun::named(const ir::Way& name, const std::vector<LtProposal>& proposed) const {
+  for (const LtProposal& one : proposed) {
+    if (name_of(one.algorithm) == name) return one;
+  }
+  return made_anew(name);
+}
+
+// The library checks all but alignment.
+std::optional<LtProposal> LtRun::made_anew(const ir::Way& name) const {
+  if (!product_ || !left_ || !right_ || !result_ || !is_well_aligned()) return std::nullopt;
+  LtAlgorithm algorithm{};
+  const int result = type_of(call_.result.dtype);
+  if (lt()->init_algorithm(handle_, Lt::kComputeF32, Lt::kF32, type_of(call_.right.dtype), type_of(call_.left.dtype),
+                           result, result, static_cast<int>(name[0]), &algorithm) != 0)
+    return std::nullopt;
+  const ir::Way usual = name_of(algorithm);
+  const auto set = [&]<typename T>(size_t i, int attribute, T value) {
+    if (usual[i] != name[i]) lt()->set_algorithm(&algorithm, attribute, &value, sizeof value);
+  };
+  set(1, Lt::kTile, name[1]);
+  set(2, Lt::kStages, name[2]);
+  set(3, Lt::kInnerShape, static_cast<uint16_t>(name[3]));
+  set(4, Lt::kClusterShape, static_cast<uint16_t>(name[4]));
+  set(5, Lt::kCustom, name[5]);
+  set(6, Lt::kSwizzle, name[6]);
+  LtProposal made{};
+  if (name_of(algorithm) != name ||
+      lt()->check_algorithm(handle_, product_, right_, left_, result_, result_, &algorithm, &made) != 0)
+    return std::nullopt;
+  made.algorithm = algorithm;
+  return is_acceptable(made) ? std::optional(made) : std::nullopt;
+}
+
+bool LtRun::is_well_aligned() const {
+  const auto fits = [&](const Matrix& matrix, int64_t batches) {
+    return alignment_of(matrix, batches, alignment_) >= kGoodAlignment;
+  };
+  return fits(call_.left, call_.batches) && fits(call_.right, call_.batches) && fits(call_.result, call_.batches) &&
+         fits(call_.added.value_or(call_.result), call_.batches) && (!call_.bias || fits(*call_.bias, 1));
+}
+
 bool LtRun::choose(const ir::Way& algorithm) {
-  const std::vector<LtProposal> some = proposals(algorithm.empty() ? kProposals : kMoreProposals);
-  const auto found = algorithm.empty() ? some.begin() : std::ranges::find_if(some, [&](const LtProposal& one) {
-    return name_of(one.algorithm) == algorithm;
-  });
-  if (found == some.end()) return false;
+  std::optional<LtProposal> found;
+  if (algorithm.empty()) {
+    const std::vector<LtProposal> some = proposals(kProposals);
+    if (!some.empty()) found = some[0];
+  } else {
+    found = named(algorithm, proposals(kMoreProposals));
+  }
+  if (!found) return false;
   algorithm_ = found->algorithm;
   workspace_bytes_ = found->workspace_bytes;
   return true;
@@ -183,19 +230,16 @@ std::shared_ptr<LtRun> LtRun::make(LtHandle handle, const LtCall& call, uint32_t
 }
 
 std::vector<ir::Way> LtRun::algorithms(LtHandle handle, const LtCall& call, uint32_t alignment) {
-  const auto names = [&](const LtCall& one, int most) {
-    std::vector<ir::Way> made;
-    for (const LtProposal& proposal : LtRun(handle, one, alignment).proposals(most)) {
-      const ir::Way name = name_of(proposal.algorithm);
-      if (std::ranges::find(made, name) == made.end()) made.push_back(name);
-    }
-    return made;
-  };
-  std::vector<ir::Way> all = names(call, kProposals);
-  for (const LtCall& one : with_same_sums(call)) {
-    const std::vector<ir::Way> others = names(one, kMoreProposals);
-    if (others.empty()) continue;  // is none of the library's
-    std::erase_if(all, [&](const ir::Way& way) { return std::ranges::find(others, way) == others.end(); });
+  std::vector<ir::Way> all;
+  for (const LtProposal& one : LtRun(handle, call, alignment).proposals(kProposals)) {
+    const ir::Way name = name_of(one.algorithm);
+    if (std::ranges::find(all, name) == all.end()) all.push_back(name);
+  }
+  for (const LtCall& other : with_same_sums(call)) {
+    const LtRun run(handle, other, alignment);
+    const std::vector<LtProposal> proposed = run.proposals(kMoreProposals);
+    if (proposed.empty()) continue;  // is none of the library's
+    std::erase_if(all, [&](const ir::Way& name) { return !run.named(name, proposed); });
   }
   return all;
 }

@@ -5,12 +5,14 @@
 //
 // Algorithms sum in orders of their own, so that a product could have other bits with a bias than without. What may
 // follow the same sums (a bias or none, results of 16 or 32 bits) therefore shares one choice, and only algorithms that
-// the library proposes for all of it compete.
+// the library has for all of it compete.
 
 #pragma once
 
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -23,7 +25,7 @@ namespace tenon::backends::cuda {
 /// A call with its algorithm.
 class LtRun : public Runnable {
  public:
-  /// None where the library has no algorithm for it, or does not propose the one that is named.
+  /// None where the library has no algorithm for it, or not the one that is named.
   static std::shared_ptr<LtRun> make(LtHandle handle, const LtCall& call, uint32_t alignment,
                                      const ir::Way& algorithm = {});
   /// The algorithms that do it, and with the same bits what differs from it only in what follows the sums; those that
@@ -44,6 +46,10 @@ class LtRun : public Runnable {
   /// At most so many, the best first by the library's own reckoning; none that cuts sums into parts.
   std::vector<LtProposal> proposals(int most) const;
   std::vector<LtProposal> proposals(int most, uint32_t reductions) const;
+  /// The algorithm of this name: among so many proposals, or else made anew and found good by the library.
+  std::optional<LtProposal> named(const ir::Way& name, const std::vector<LtProposal>& proposed) const;
+  std::optional<LtProposal> made_anew(const ir::Way& name) const;
+  bool is_well_aligned() const;
   bool choose(const ir::Way& algorithm);
 
   LtHandle handle_;
