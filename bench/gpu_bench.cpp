@@ -148,6 +148,11 @@ void time_tiles(const std::string& device_name, const std::string& wanted) {
     std::printf("%s, %lld parts; the usual tile first\n", p.name().c_str(),
                 static_cast<long long>(kernels::contract_parts(call, device.limits())));
     exec::tune(device, call, [&](const ir::Way& way, double took) {
+      if (way.size() != 6) {  // no tile, but an algorithm of a library
+        std::printf("  algorithm %-28s: %10.2f us %8.1f TFLOP/s\n", fmt::format("{}", fmt::join(way, " ")).c_str(),
+                    took, p.tera() / took * 1e6);
+        return;
+      }
       const kernels::ContractTile tile = kernels::contract_tile_of(way);
       std::printf("  %3ux%3ux%2u by %2ux%2u, %3u threads: %10.2f us %8.1f TFLOP/s\n", tile.block_m, tile.block_n,
                   tile.strip_k, tile.thread_m, tile.thread_n, tile.threads, took, p.tera() / took * 1e6);

@@ -1,4 +1,5 @@
-// `tenon tune`: which tiles of a training step's products are the quickest on a device, found by trying.
+// `tenon tune`: which tiles of a training step's products, or which algorithms of a library, are the quickest on a
+// device, found by trying.
 
 #include <fmt/format.h>
 
@@ -91,8 +92,9 @@ ir::Call any_product() {
   return call;
 }
 
-std::string tile_text(const ir::Way& way) {
-  return way.size() < 3 ? fmt::format("{}", fmt::join(way, " ")) : fmt::format("{} x {} x {}", way[0], way[1], way[2]);
+// A tile has six numbers.
+std::string way_text(const ir::Way& way) {
+  return way.size() == 6 ? fmt::format("{} x {} x {}", way[0], way[1], way[2]) : fmt::format("{}", fmt::join(way, " "));
 }
 
 void run(const Wanted& wanted) {
@@ -108,27 +110,25 @@ void run(const Wanted& wanted) {
   print("{}{}\n", config.device.name, description.empty() ? "" : ": " + description);
   std::optional<io::ReplacingFile> file;
   if (!wanted.out.empty()) file.emplace("tune", wanted.out);  // what cannot be written is told before the work
-  const bool has_ways = !device.compiler().ways(any_product()).empty();
+  const bool has_ways = !device.compiler().ways(any_product()).empty() || !device.compiler().timed_on().empty();
   const std::vector<Used> calls = has_ways ? calls_of_step(config, device.compiler()) : std::vector<Used>();
   if (calls.empty()) {
     print("{} does every call of a step in one way: there is nothing to tune\n", config.device.name);
     return;
   }
-  exec::Tuning& known = exec::Tuning::of(device);
   exec::Tuning now;
   print("{:>5}  {:>10}  {:>10}  {:<18}{}\n", "times", "usual us", "best us", "tile", "product");
   double before = 0, after = 0;
   for (const Used& used : calls) {
     const exec::Tuned one = exec::tune(device, used.call);
-    print("{:>5}  {:>10.1f}  {:>10.1f}  {:<18}{}\n", used.times, one.usual_us, one.best_us, tile_text(one.way),
+    print("{:>5}  {:>10.1f}  {:>10.1f}  {:<18}{}\n", used.times, one.usual_us, one.best_us, way_text(one.way),
           one.what);
     before += static_cast<double>(used.times) * one.usual_us;
     after += static_cast<double>(used.times) * one.best_us;
-    known.add(one);
     now.add(one);
   }
   print("products of a step: {:.2f} ms instead of {:.2f}\n", after / 1e3, before / 1e3);
-  const bool is_kept = known.keep(device);
+  const bool is_kept = exec::use(device, now);
   if (is_kept) print("kept for this device; it is used from now on\n");
   if (!wanted.out.empty()) {
     file->write(now.to_text());
@@ -147,7 +147,8 @@ void add_tune(CLI::App& app) {
       "Takes one step of a config's training with tokens drawn at random, tries all tiles of its products, and keeps\n"
       "the quickest for this device. Results of programs stay the same to the last bit: only tiles that add in the "
       "same\n"
-      "order compete.\n"
+      "order compete. On CUDA algorithms of cuBLASLt are tried, whose last bits may differ; runs that were begun keep\n"
+      "theirs.\n"
       "\n"
       "Examples:\n"
       "  tenon tune --device opencl\n"

@@ -21,6 +21,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -122,6 +123,17 @@ class Compiler {
 
   /// The ways to do a call that are worth trying, the usual one first; none where there is but one.
   virtual std::vector<ir::Way> ways(const ir::Call&) const { return {}; }
+  /// Whether a call can be done in this way.
+  virtual bool has_way(const ir::Call& call, const ir::Way& way) const {
+    const std::vector<ir::Way> all = ways(call);
+    return std::find(all.begin(), all.end(), way) != all.end();
+  }
+  /// The call under whose name the choice among the ways of this one is kept, where it is to be timed before it first
+  /// runs. Its ways may differ in their last bits, and calls that are to have the same bits share one choice. None: it
+  /// is timed when somebody asks for it, and all of its ways have the same bits.
+  virtual std::optional<ir::Call> timed_as(const ir::Call&) const { return std::nullopt; }
+  /// What such choices hold for, chip and library, in one line; empty where nothing is timed unasked.
+  virtual std::string timed_on() const { return {}; }
 
   /// Everything that a program of this kernel depends on, as text: source, compiler, driver, chip. Programs under such
   /// a name are kept on disk between processes. Empty: compiling is as quick as reading a file.

@@ -2,7 +2,9 @@
 
 #include "tenon/exec/disk_cache.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -62,13 +64,35 @@ Found read(const fs::path& path, std::string_view name, std::vector<std::byte>& 
   return stated == name ? Found::good : Found::other;
 }
 
-// A folder that cannot be written costs compile time in every process; whoever wonders why should know.
-void warn_once(const fs::path& folder, int error_number) {
+// A folder that cannot be written costs compile time in every process; whoever wonders why should know. Says false, as
+// those do who have failed.
+bool warn_once(const fs::path& folder, int error_number) {
   static std::atomic<bool> warned{false};
-  if (warned.exchange(true)) return;
+  if (warned.exchange(true)) return false;
   std::fprintf(stderr, "[tenon] compiled programs cannot be kept in %s: %s. Set TENON_CACHE_DIR to another folder.\n",
                folder.c_str(), std::generic_category().message(error_number).c_str());
+  return false;
 }
+
+// Held by one process at a time, for as long as a small file takes to be written. Nobody waits for one that was stopped
+// with it, nor where the file system has no locks: then whoever writes last wins.
+class Lock {
+ public:
+  explicit Lock(const fs::path& path) : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    constexpr int kMostTries = 2000;
+    for (int i = 0; file_ >= 0 && i < kMostTries && ::flock(file_, LOCK_EX | LOCK_NB) != 0; ++i) {
+      if (errno != EWOULDBLOCK && errno != EINTR) return;
+      ::usleep(1000);
+    }
+  }
+  Lock(const Lock&) = delete;
+  ~Lock() {
+    if (file_ >= 0) ::close(file_);
+  }
+
+ private:
+  const int file_;
+};
 
 bool write_all(int file, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -126,8 +150,8 @@ std::optional<std::vector<std::byte>> DiskCache::find(std::string_view name) {
   return std::nullopt;
 }
 
-void DiskCache::keep(std::string_view name, std::span<const std::byte> bytes) {
-  if (bytes.empty() || name.size() + bytes.size() > kMostOfOne) return;
+bool DiskCache::keep(std::string_view name, std::span<const std::byte> bytes) {
+  if (bytes.empty() || name.size() + bytes.size() > kMostOfOne) return false;
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) return warn_once(folder_, error.value());
@@ -144,11 +168,18 @@ void DiskCache::keep(std::string_view name, std::span<const std::byte> bytes) {
   const bool closed = ::close(file) == 0;
   if (written && closed && std::rename(beside.c_str(), file_of(name).c_str()) == 0) {
     ++kept_;
-    return;
+    return true;
   }
   const int last = written ? errno : reason;
   ::unlink(beside.c_str());
-  warn_once(folder_, last);
+  return warn_once(folder_, last);
+}
+
+bool DiskCache::update(std::string_view name, const Change& change) {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  const Lock lock(folder_ / ".changing");
+  return keep(name, change(find(name)));
 }
 
 // Also removes what processes that died in the middle of writing left behind.

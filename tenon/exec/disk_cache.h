@@ -1,15 +1,16 @@
 // Compiled programs on disk, so that a second process starts without compiling.
 //
-// One file per program, named by a hash of what the program depends on; the file repeats that text, so a clash of hashes
-// is a miss and not a wrong program. Files are written beside and renamed: several processes may use one folder, and a
-// file is whole or not there. What a power cut leaves of one is told by its checksum. Losing a file costs a compilation,
-// so nothing here is ever an error.
+// One file per program, named by a hash of what the program depends on; the file repeats that text, so a clash of
+// hashes is a miss and not a wrong program. Files are written beside and renamed: several processes may use one folder,
+// and a file is whole or not there. What a power cut leaves of one is told by its checksum. Losing a file costs a
+// compilation, so nothing here is ever an error. What several processes add to is changed under a lock.
 
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -26,13 +27,17 @@ class DiskCache {
   /// The folder is made when the first program is kept in it.
   explicit DiskCache(std::filesystem::path folder, size_t most_bytes = kMostBytes);
 
-  /// The cache of this user: TENON_CACHE_DIR, else tenon/ in XDG_CACHE_HOME or ~/.cache. None when TENON_CACHE_DIR is set
-  /// to nothing, or there is no home.
+  /// The cache of this user: TENON_CACHE_DIR, else tenon/ in XDG_CACHE_HOME or ~/.cache. None when TENON_CACHE_DIR is
+  /// set to nothing, or there is no home.
   static DiskCache* standard();
 
   std::optional<std::vector<std::byte>> find(std::string_view name);
-  /// Keeps the bytes; when the folder outgrows its bound, the files that were used least lately go.
-  void keep(std::string_view name, std::span<const std::byte> bytes);
+  /// Keeps the bytes; when the folder outgrows its bound, the files that were used least lately go. False where they
+  /// could not be written.
+  bool keep(std::string_view name, std::span<const std::byte> bytes);
+  /// Keeps what `change` makes of the bytes that were there, if some were, while no other process does the same.
+  using Change = std::function<std::vector<std::byte>(const std::optional<std::vector<std::byte>>& before)>;
+  bool update(std::string_view name, const Change& change);
 
   const std::filesystem::path& folder() const { return folder_; }
   struct Stats {

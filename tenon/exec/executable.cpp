@@ -48,7 +48,7 @@ std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bo
   if (engine().plan_seen) engine().plan_seen(plan);
 
   auto made = std::make_shared<Executable>();
-  Tuning::of(target).choose(plan.kernels, target.compiler());
+  choose_ways(target, plan.kernels, programs);
   const std::vector<device::ProgramRef> compiled = programs.get_all(target, std::move(plan.kernels));
   std::vector<size_t> scratch;
   for (const plan::Launch& launch : plan.launches) scratch.push_back(compiled[launch.kernel]->scratch_bytes());

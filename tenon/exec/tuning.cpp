@@ -1,68 +1,49 @@
 // Ways are timed in turn, round after round, so that a machine that slows down does so for all of them.
+//
+// What is timed unasked holds up the first step of a program. There are some fifteen different products in a step of
+// GPT-2, with up to eight ways each: 1 ms a round, and no second round for what is clearly slower, keep all of it under
+// a second.
 
 #include "tenon/exec/tuning.h"
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <mutex>
 #include <sstream>
 
 #include "tenon/base/error.h"
+#include "tenon/device/pool.h"
 #include "tenon/device/profile.h"
 #include "tenon/exec/disk_cache.h"
+#include "tenon/exec/engine.h"
 
 namespace tenon::exec {
 namespace {
 
-constexpr std::string_view kHead = "tenon tuned 1";
+constexpr std::string_view kHead = "tenon tuned 1", kOn = "# on ";
 constexpr double kWorthIt = 0.98;  // of the usual time: less may be chance
-constexpr int kRounds = 4;
-constexpr double kRoundSeconds = 5e-3;
 
-std::string name_of(const device::Device& device) { return fmt::format("tuned\n{}", device.describe()); }
+// How much is spent on a call.
+struct Effort {
+  int rounds;
+  double round_seconds;
+  double hopeless;      // times the quickest so far: not tried again
+  double most_seconds;  // of one way, after which it is not tried again
+};
+constexpr Effort kThorough{4, 5e-3, 4, 1e9}, kQuick{2, 1e-3, 1.5, 0.05};
 
-std::string text_of_file(const char* path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) base::fail("tune", "{}: cannot be read (TENON_TUNED)", path);
-  return text.str();
-}
-
-Tuning load(const device::Device& device) {
-  Tuning made;
-  if (device.describe().empty()) return made;  // only devices that are a piece of hardware have a file
-  if (DiskCache* disk = DiskCache::standard()) {
-    if (const auto kept = disk->find(name_of(device))) {
-      try {
-        made = Tuning::read({reinterpret_cast<const char*>(kept->data()), kept->size()}, "the disk cache");
-      } catch (const Error&) {  // of another version
-      }
-    }
-  }
-  return made;
-}
-
-void add_given(Tuning& to) {
-  const char* path = std::getenv("TENON_TUNED");
-  if (!path || !*path) return;
-  to.add_all(Tuning::read(text_of_file(path), path));
-}
-
-uint64_t hash_of(ir::Call call) {
-  call.way = {};
-  return hash(call);
-}
+using Compile = std::function<device::ProgramRef(const device::Kernel&)>;
 
 // One of the ways, ready to be run.
 struct Trial {
   ir::Way way;
   device::ProgramRef program;
   device::Command launch;
-  double least = 0;
+  double least = 0, spent = 0;  // seconds
 };
 
 class Memory {
@@ -75,6 +56,10 @@ class Memory {
   // Numbers that are not 0 in any dtype, so that nothing is quicker than usual.
   device::Arg take(size_t bytes) {
     bytes = std::max<size_t>(bytes, 16);
+    bytes_ += bytes;
+    const device::Pool::Stats held = device_.pool().stats();
+    if (held.limit > 0 && held.in_use + held.cached + bytes_ > held.limit)
+      base::fail("tune", "{} bytes are more than the limit leaves", bytes_);
     all_.push_back(device_.allocate(bytes));
     const device::Arg made{all_.back(), 0, bytes};
     const device::Command fill = device::Fill{made, std::byte{0x3c}};
@@ -85,16 +70,21 @@ class Memory {
  private:
   device::Device& device_;
   std::vector<device::Buffer> all_;
+  size_t bytes_ = 0;
 };
 
-double seconds_of(device::Device& device, const Trial& trial, size_t times) {
+// Of one run, taken from so many.
+double seconds_of(device::Device& device, Trial& trial, size_t times) {
   const std::vector<device::Command> list(times, trial.launch);
   const auto start = std::chrono::steady_clock::now();
   device.wait(device.send(list, true));
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / static_cast<double>(times);
+  const double all = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  trial.spent += all;
+  return all / static_cast<double>(times);
 }
 
-std::vector<Trial> trials_of(device::Device& device, const ir::Call& call, Memory& memory) {
+std::vector<Trial> trials_of(const ir::Call& call, const std::vector<ir::Way>& ways, const Compile& compile,
+                             Memory& memory) {
   device::Launch launch;
   for (const ir::Operand& operand : call.inputs)
     launch.args.push_back(memory.take(ir::bytes_reached(operand.map, operand.dtype).end));
@@ -102,11 +92,11 @@ std::vector<Trial> trials_of(device::Device& device, const ir::Call& call, Memor
   for (const ir::Type& type : call.outputs) launch.args.push_back(memory.take(ir::bytes_of(type)));
   std::vector<Trial> made;
   size_t scratch = 0;
-  for (const ir::Way& way : device.compiler().ways(call)) {
+  for (const ir::Way& way : ways) {
     ir::Call tried = call;
     tried.way = way;
     try {
-      made.push_back({way, device.compiler().compile(tried), {}, 0});
+      made.push_back({way, compile(tried), {}});
     } catch (const Error&) {    // asks for more than there is
       if (made.empty()) throw;  // but the usual way must work
       continue;
@@ -123,6 +113,41 @@ std::vector<Trial> trials_of(device::Device& device, const ir::Call& call, Memor
   return made;
 }
 
+double least_of(const std::vector<Trial>& trials) {
+  return std::ranges::min(trials, {}, [](const Trial& trial) { return trial.least; }).least;
+}
+
+void time_all(device::Device& device, std::vector<Trial>& trials, const Effort& effort) {
+  for (Trial& trial : trials) {
+    trial.least = seconds_of(device, trial, 1);
+    if (trial.spent > effort.most_seconds) continue;
+    trial.least = std::min(trial.least, seconds_of(device, trial, 1));  // the first run may be slower
+  }
+  for (int round = 0; round < effort.rounds; ++round) {
+    const double least = least_of(trials);
+    for (Trial& trial : trials) {
+      if (trial.least > effort.hopeless * least || trial.spent > effort.most_seconds) continue;
+      const auto times = static_cast<size_t>(std::clamp(effort.round_seconds / trial.least, 1.0, 500.0));
+      trial.least = std::min(trial.least, seconds_of(device, trial, times));
+    }
+  }
+}
+
+Tuned measured(device::Device& device, const ir::Call& call, const std::vector<ir::Way>& ways, const Compile& compile,
+               const Effort& effort, const std::function<void(const ir::Way& way, double us)>& tried) {
+  if (ways.empty()) base::fail("tune", "{}: there is but one way to do it", device::describe(call));
+  Memory memory(device);
+  std::vector<Trial> trials = trials_of(call, ways, compile, memory);
+  time_all(device, trials, effort);
+  const Trial* best = &trials[0];
+  for (const Trial& trial : trials) {
+    if (tried) tried(trial.way, trial.least * 1e6);
+    if (trial.least < best->least) best = &trial;
+  }
+  if (best->least > kWorthIt * trials[0].least) best = &trials[0];
+  return {key_of(call, device.compiler()), best->way, best->least * 1e6, trials[0].least * 1e6, device::describe(call)};
+}
+
 // ---- text ----
 
 template <typename T>
@@ -134,23 +159,154 @@ bool take_number(std::string_view& line, T& number, auto... base) {
   return line.empty() || line[0] == ' ';
 }
 
+// ---- what a process knows ----
+
+std::string text_of_file(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) base::fail("tune", "{}: cannot be read (TENON_TUNED)", path);
+  return text.str();
+}
+
+// Of one device, or of all that are alike.
+struct Known {
+  std::mutex mutex;
+  std::string file;  // its name on disk; empty: only devices that are a piece of hardware have one
+  std::string on;    // as the compiler says
+  Tuning given;      // by TENON_TUNED, and by those who take choices; comes first
+  Tuning found;      // on disk, or by measuring; and what was looked for in vain
+  Tuning taken;      // by plans
+  Tuning required;   // by those who take choices
+  bool was_told = false;
+
+  const Tuned* find(uint64_t call, bool is_timed) const;
+};
+
+// Whether calls are timed unasked, which is of use only where the next process finds what was measured.
+bool times_calls(const Known& known) {
+  static const bool is_wanted = [] {
+    const char* choice = std::getenv("TENON_TUNE");
+    return !choice || std::string_view(choice) != "0";
+  }();
+  return is_wanted && !known.file.empty() && DiskCache::standard();
+}
+
+const Tuned* Known::find(uint64_t call, bool is_timed) const {
+  if (const Tuned* one = given.find(call)) return one;
+  return is_timed && !times_calls(*this) ? nullptr : found.find(call);
+}
+
+// Nothing where there is none, or one of another version.
+Tuning on_disk(const std::optional<std::vector<std::byte>>& kept) {
+  try {
+    if (kept) return Tuning::read({reinterpret_cast<const char*>(kept->data()), kept->size()}, "the disk cache");
+  } catch (const Error&) {
+  }
+  return {};
+}
+
+Known& known_of(device::Device& device) {
+  static std::mutex mutex;
+  static auto& all = *new std::unordered_map<std::string, std::unique_ptr<Known>>;
+  const std::string text = device.describe(), on = device.compiler().timed_on();
+  const std::string file = text.empty() ? ""
+                           : on.empty() ? fmt::format("tuned\n{}", text)
+                                        : fmt::format("tuned\n{}\n{}", text, on);
+  std::lock_guard lock(mutex);
+  std::unique_ptr<Known>& known = all[file.empty() ? fmt::format("{}", fmt::ptr(&device)) : file];
+  if (known) return *known;
+  auto made = std::make_unique<Known>();
+  made->file = file;
+  made->on = on;
+  DiskCache* disk = DiskCache::standard();
+  if (disk && !file.empty()) made->found = on_disk(disk->find(file));
+  if (const char* path = std::getenv("TENON_TUNED"); path && *path)
+    made->given = Tuning::read(text_of_file(path), path);
+  known = std::move(made);
+  return *known;
+}
+
+// What lies on disk afterwards; nothing where nothing could be kept.
+std::optional<Tuning> keep(const Known& known, const Tuning& measured, bool replaces) {
+  DiskCache* disk = DiskCache::standard();
+  if (!disk || known.file.empty()) return std::nullopt;
+  Tuning all;
+  const bool is_kept = disk->update(known.file, [&](const std::optional<std::vector<std::byte>>& before) {
+    all = on_disk(before);
+    replaces ? all.add_all(measured) : all.add_new(measured);
+    const std::string text = all.to_text();
+    const auto bytes = std::as_bytes(std::span(text));
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  });
+  if (!is_kept) return std::nullopt;
+  return all;
+}
+
+// ---- timing unasked ----
+
+Tuned usual(const ir::Call& call, uint64_t key) { return {key, {}, 0, 0, device::describe(call)}; }
+
+// Nothing where there is one way, or no memory to try them in.
+std::optional<Tuned> quickly_measured(device::Device& device, const ir::Call& call, ProgramCache& programs) {
+  const std::vector<ir::Way> ways = device.compiler().ways(call);
+  if (ways.size() < 2) return std::nullopt;
+  try {
+    const Compile compile = [&](const device::Kernel& kernel) { return programs.get(device, kernel); };
+    return measured(device, call, ways, compile, kQuick, {});
+  } catch (const Error&) {
+    device.require_alive();
+    return std::nullopt;
+  }
+}
+
+void time_unknown(device::Device& device, Known& known, const std::vector<device::Kernel>& kernels,
+                  ProgramCache& programs) {
+  std::unordered_map<uint64_t, const ir::Call*> unknown;
+  for (const device::Kernel& kernel : kernels) {
+    const auto* call = std::get_if<ir::Call>(&kernel);
+    const std::optional<ir::Call> as = call ? device.compiler().timed_as(*call) : std::nullopt;
+    if (as && !known.find(hash(*as), true)) unknown.emplace(hash(*as), call);
+  }
+  if (unknown.empty() || !times_calls(known)) return;
+  known.found.add_new(on_disk(DiskCache::standard()->find(known.file)));  // another process may have been quicker
+  std::erase_if(unknown, [&](const auto& one) { return known.found.find(one.first); });
+  if (unknown.empty()) return;
+
+  device.wait(device.submit(true));  // nothing else runs; a fault of earlier work is thrown here, and not lost below
+  Tuning now;
+  for (const auto& [key, call] : unknown) {
+    if (std::optional<Tuned> one = quickly_measured(device, *call, programs)) now.add(std::move(*one));
+  }
+  if (now.size() > 0) {
+    if (const std::optional<Tuning> kept = keep(known, now, false)) known.found.add_new(*kept);
+  }
+  // For this process, whose plans are to agree.
+  for (const auto& [key, call] : unknown) {
+    if (!known.found.find(key)) known.found.add(usual(*call, key));
+  }
+}
+
 }  // namespace
 
-Tuning& Tuning::of(const device::Device& device) {
-  static std::mutex mutex;
-  static auto& all = *new std::unordered_map<const device::Device*, Tuning>;
-  std::lock_guard lock(mutex);
-  const auto found = all.find(&device);
-  if (found != all.end()) return found->second;
-  Tuning made = load(device);
-  add_given(made);
-  return all.emplace(&device, std::move(made)).first->second;
+uint64_t key_of(const ir::Call& call, const device::Compiler& compiler) {
+  if (const std::optional<ir::Call> as = compiler.timed_as(call)) return hash(*as);
+  ir::Call without = call;
+  without.way = {};
+  return hash(without);
 }
 
 void Tuning::add(Tuned one) { calls_[one.call] = std::move(one); }
 
 void Tuning::add_all(const Tuning& other) {
   for (const auto& [call, one] : other.calls_) calls_[call] = one;
+}
+
+void Tuning::add_new(const Tuning& other) { calls_.insert(other.calls_.begin(), other.calls_.end()); }
+
+const Tuned* Tuning::find(uint64_t call) const {
+  const auto found = calls_.find(call);
+  return found == calls_.end() ? nullptr : &found->second;
 }
 
 Tuning Tuning::read(std::string_view text, const std::string& file) {
@@ -164,6 +320,7 @@ Tuning Tuning::read(std::string_view text, const std::string& file) {
       if (line != kHead) base::fail("tune", "{}: is not a file that tenon tune has written", file);
       continue;
     }
+    if (line.starts_with(kOn)) made.on_ = line.substr(kOn.size());
     if (line.empty() || line[0] == '#') continue;
     Tuned one;
     size_t numbers = 0;
@@ -187,7 +344,9 @@ std::string Tuning::to_text() const {
   std::vector<const Tuned*> sorted;
   for (const auto& [call, one] : calls_) sorted.push_back(&one);
   std::ranges::sort(sorted, {}, [](const Tuned* one) { return std::tie(one->what, one->call); });
-  std::string text = fmt::format("{}\n# call, microseconds of the quickest way and of the usual one, the way\n", kHead);
+  std::string text = fmt::format("{}\n", kHead);
+  if (!on_.empty()) text += fmt::format("{}{}\n", kOn, on_);
+  text += "# call, microseconds of the quickest way and of the usual one, the way\n";
   for (const Tuned* one : sorted) {
     text += fmt::format("{:016x} {:.2f} {:.2f} {}", one->call, one->best_us, one->usual_us, one->way.size());
     for (const uint32_t number : one->way) text += fmt::format(" {}", number);
@@ -200,45 +359,74 @@ void Tuning::choose(std::vector<device::Kernel>& kernels, const device::Compiler
   if (calls_.empty()) return;
   for (device::Kernel& kernel : kernels) {
     auto* call = std::get_if<ir::Call>(&kernel);
-    if (!call) continue;
-    const auto found = calls_.find(hash_of(*call));
-    if (found == calls_.end()) continue;
-    const std::vector<ir::Way> ways = compiler.ways(*call);
-    if (std::ranges::find(ways, found->second.way) != ways.end()) call->way = found->second.way;
+    const Tuned* one = call ? find(key_of(*call, compiler)) : nullptr;
+    if (one && compiler.has_way(*call, one->way)) call->way = one->way;
   }
-}
-
-bool Tuning::keep(const device::Device& device) const {
-  DiskCache* disk = DiskCache::standard();
-  if (!disk) return false;
-  const std::string text = to_text();
-  disk->keep(name_of(device), std::as_bytes(std::span(text)));
-  return true;
 }
 
 Tuned tune(device::Device& device, const ir::Call& call,
            const std::function<void(const ir::Way& way, double us)>& tried) {
-  Memory memory(device);
-  std::vector<Trial> trials = trials_of(device, call, memory);
-  if (trials.empty()) base::fail("tune", "{}: there is but one way to do it", device::describe(call));
-  for (Trial& trial : trials) {
-    seconds_of(device, trial, 1);  // the first run may be slower
-    trial.least = seconds_of(device, trial, 1);
+  const Compile compile = [&](const device::Kernel& kernel) { return device.compiler().compile(kernel); };
+  return measured(device, call, device.compiler().ways(call), compile, kThorough, tried);
+}
+
+bool use(device::Device& device, const Tuning& measured) {
+  std::lock_guard evaluating(engine().mutex);
+  Known& known = known_of(device);
+  std::lock_guard lock(known.mutex);
+  known.found.add_all(measured);
+  engine().plans.clear();  // which were made with other ways
+  return keep(known, measured, true).has_value();
+}
+
+void choose_ways(device::Device& device, std::vector<device::Kernel>& kernels, ProgramCache& programs) {
+  Known& known = known_of(device);
+  std::lock_guard lock(known.mutex);
+  const device::Compiler& compiler = device.compiler();
+  if (known.on.empty()) {
+    known.found.choose(kernels, compiler);
+    known.given.choose(kernels, compiler);
+    return;
   }
-  for (int round = 0; round < kRounds; ++round) {
-    for (Trial& trial : trials) {
-      if (trial.least > 4 * trials[0].least) continue;  // will not win
-      const auto times = static_cast<size_t>(std::clamp(kRoundSeconds / trial.least, 1.0, 500.0));
-      trial.least = std::min(trial.least, seconds_of(device, trial, times));
-    }
+  time_unknown(device, known, kernels, programs);
+  for (device::Kernel& kernel : kernels) {
+    auto* call = std::get_if<ir::Call>(&kernel);
+    if (!call) continue;
+    const std::optional<ir::Call> as = compiler.timed_as(*call);
+    const uint64_t key = as ? hash(*as) : key_of(*call, compiler);
+    const Tuned* one = known.find(key, as.has_value());
+    const bool is_there = one && (one->way.empty() || compiler.has_way(*call, one->way));
+    if (is_there) call->way = one->way;
+    if (as) known.taken.add(is_there ? *one : usual(*call, key));
+    if (!one || is_there || !known.required.find(key) || std::exchange(known.was_told, true)) continue;
+    std::fprintf(
+        stderr,
+        "[tenon] %s: cannot be done in the way that the checkpoint names; numbers may differ in their last bits "
+        "from those of a run that was not stopped\n",
+        device::describe(*call).c_str());
   }
-  const Trial* best = &trials[0];
-  for (const Trial& trial : trials) {
-    if (tried) tried(trial.way, trial.least * 1e6);
-    if (trial.least < best->least) best = &trial;
-  }
-  if (best->least > kWorthIt * trials[0].least) best = &trials[0];
-  return {hash_of(call), best->way, best->least * 1e6, trials[0].least * 1e6, device::describe(call)};
+}
+
+Tuning choices_taken(device::Device& device) {
+  Known& known = known_of(device);
+  std::lock_guard lock(known.mutex);
+  Tuning made = known.required;  // also those that no plan has needed yet
+  made.add_all(known.taken);
+  made.set_on(known.on);
+  return made;
+}
+
+std::string take_choices(device::Device& device, const Tuning& choices) {
+  std::lock_guard evaluating(engine().mutex);
+  Known& known = known_of(device);
+  std::lock_guard lock(known.mutex);
+  if (known.on.empty()) return fmt::format("its products were chosen for {}, which is not used here", choices.on());
+  if (choices.on() != known.on)
+    return fmt::format("its products were chosen for {}, and this is {}", choices.on(), known.on);
+  known.given.add_all(choices);
+  known.required.add_all(choices);
+  engine().plans.clear();  // which were made with other ways
+  return {};
 }
 
 }  // namespace tenon::exec

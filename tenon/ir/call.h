@@ -33,7 +33,8 @@ struct Epilogue {
   bool operator==(const Epilogue&) const = default;
 };
 
-/// One of the ways in which a device can do a call, all with the same bits; what the numbers mean is its own matter.
+/// One of the ways in which a device can do a call; what the numbers mean is its own matter. All give the same bits,
+/// but where a device has its calls timed (device::Compiler::timed_as).
 using Way = base::SmallVector<uint32_t, 6>;
 
 /// Results are always written in row-major order.

@@ -1,4 +1,4 @@
-// The checksum of checkpoint.json stands in its last line and covers all before it; that of state.safetensors stands in
+// The checksum of checkpoint.json stands in its last line and covers all before it; those of the other files stand in
 // checkpoint.json.
 
 #include "tenon/train/checkpoint.h"
@@ -22,7 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 using base::fail;
 
-constexpr std::string_view kOp = "checkpoint", kUnfinished = ".unfinished_", kDropped = ".dropped_", kStep = "step_";
+constexpr std::string_view kOp = "checkpoint", kUnfinished = ".unfinished_", kDropped = ".dropped_", kStep = "step_",
+                           kProducts = "products.tuned";
 constexpr int kDigits = 8;
 
 std::string step_name(int64_t step) { return fmt::format("{}{:0{}}", kStep, step, kDigits); }
@@ -140,11 +141,17 @@ fs::path save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
     const fs::path tensors = unfinished / "state.safetensors";
     io::save_safetensors(tensors, checkpoint.tensors, {{"format", "tenon"}});
     const auto written = io::MappedFile::open(kOp, tensors);
-    const nlohmann::ordered_json json = {{"format", 1},
-                                         {"step", checkpoint.step},
-                                         {"tensors", checksum_of(written->bytes())},
-                                         {"tensor_bytes", written->bytes().size()},
-                                         {"state", io::parse_json(kOp, "the state", checkpoint.state)}};
+    nlohmann::ordered_json json = {{"format", 1},
+                                   {"step", checkpoint.step},
+                                   {"tensors", checksum_of(written->bytes())},
+                                   {"tensor_bytes", written->bytes().size()}};
+    if (!checkpoint.products.empty()) {
+      io::ReplacingFile products(kOp, unfinished / kProducts);
+      products.write(checkpoint.products);
+      products.commit();
+      json["products"] = checksum_of(checkpoint.products);
+    }
+    json["state"] = io::parse_json(kOp, "the state", checkpoint.state);
     const std::string text = json.dump(1) + "\n";
     io::ReplacingFile file(kOp, unfinished / "checkpoint.json");
     file.write(text + checksum_of(text) + "\n");
@@ -164,6 +171,7 @@ struct Description {
   Checkpoint checkpoint;  // without tensors
   uint64_t bytes = 0;     // of the tensors' file
   std::string checksum;
+  std::optional<std::string> products;  // the checksum of that file, where there is one
 };
 
 Description described(const fs::path& path, const io::MappedFile& file) {
@@ -180,6 +188,7 @@ Description described(const fs::path& path, const io::MappedFile& file) {
   found.checkpoint.state = io::json_field<nlohmann::ordered_json>(input, json, "state").dump();
   found.bytes = io::json_field<uint64_t>(input, json, "tensor_bytes");
   found.checksum = io::json_field<std::string>(input, json, "tensors");
+  if (json.contains("products")) found.products = io::json_field<std::string>(input, json, "products");
   return found;
 }
 
@@ -188,6 +197,12 @@ void require_tensors(const fs::path& path, const io::MappedFile& file, const Des
     fail(kOp, "{}: is damaged: it has {} bytes instead of {}", path.string(), file.bytes().size(), wanted.bytes);
   if (checksum_of(file.bytes()) != wanted.checksum)
     fail(kOp, "{}: is damaged: its checksum does not fit", path.string());
+}
+
+std::string checked_products(const fs::path& path, const io::MappedFile& file, const std::string& checksum) {
+  const std::string_view text = io::as_text(file.bytes());
+  if (checksum_of(text) != checksum) fail(kOp, "{}: is damaged: its checksum does not fit", path.string());
+  return std::string(text);
 }
 
 // Of bytes that could be read: what is wrong with them is damage.
@@ -208,6 +223,11 @@ Checkpoint read_checkpoint(const fs::path& path) {
   {
     const auto mapped = opened(tensors);
     judged([&] { require_tensors(tensors, *mapped, found); });
+  }
+  if (found.products) {
+    const fs::path products = path / kProducts;
+    const auto mapped = opened(products);
+    found.checkpoint.products = judged([&] { return checked_products(products, *mapped, *found.products); });
   }
   found.checkpoint.tensors = io::load_safetensors(tensors).tensors;
   return std::move(found.checkpoint);

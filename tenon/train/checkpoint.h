@@ -5,6 +5,7 @@
 //
 //   state.safetensors   tensors: weights, moments, counters
 //   checkpoint.json     step, position in the data, random stream, config, checksums
+//   products.tuned      on devices that time their products: which algorithms multiplied, as exec::Tuning writes it
 
 #pragma once
 
@@ -25,6 +26,7 @@ struct Checkpoint {
   int64_t step = 0;
   std::string state;  // JSON, of whoever saves
   std::map<std::string, Tensor> tensors;
+  std::string products = {};  // the text of products.tuned; empty: there is none
 };
 
 /// What is wrong with a checkpoint itself. One that cannot be read at the moment, for want of permission or memory, is

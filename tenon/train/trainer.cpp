@@ -11,6 +11,7 @@
 #include "tenon/base/resident.h"
 #include "tenon/data/loader.h"
 #include "tenon/device/registry.h"
+#include "tenon/exec/tuning.h"
 #include "tenon/io/file.h"
 #include "tenon/models/lora.h"
 #include "tenon/tensor/autograd.h"
@@ -111,9 +112,9 @@ class Run {
     vocabulary_ = model_vocabulary(config_, corpus_.tokenizer->vocabulary());
     if (folder_.resumes())
       resumes_from_ = find_resume_point(folder_, config_, vocabulary_, [&](const std::string& text) {
-        // Also in a quiet run: some steps are lost.
-        std::fprintf(options_.out ? options_.out : stderr, "%s\n", io::harmless(text).c_str());
+        note_in_any_case(text);  // some steps are lost
       });
+    if (resumes_from_) take_choices();  // before anything is computed
     model_ = make_model(config_, vocabulary_, text_tokens(*corpus_.tokenizer));
     parameters_ = models::trainable(*model_);
     optimizer_ = make_optimizer(config_, parameters_);
@@ -274,7 +275,9 @@ class Run {
     folder_.keep();
     view_->flush_metrics();
     const NoGrad reading;
-    save_checkpoint(folder_.checkpoints(), {done_, to_json(state(), vocabulary_, config_), tensors_to_save(parts())});
+    const exec::Tuning choices = exec::choices_taken(device());
+    save_checkpoint(folder_.checkpoints(), {done_, to_json(state(), vocabulary_, config_), tensors_to_save(parts()),
+                                            choices.on().empty() ? "" : choices.to_text()});
     saved_ = done_;
     tell_of_checkpoint();
     if (is_best) name_best(folder_.checkpoints(), done_);
@@ -285,7 +288,32 @@ class Run {
   std::optional<int64_t> kept_best() const { return config_.checkpoint.keep_best ? best_step_ : std::nullopt; }
 
   void note(const std::string& text) const {
-    if (options_.out) std::fprintf(options_.out, "%s\n", io::harmless(text).c_str());
+    if (options_.out) note_in_any_case(text);
+  }
+  // Also in a quiet run.
+  void note_in_any_case(const std::string& text) const {
+    std::fprintf(options_.out ? options_.out : stderr, "%s\n", io::harmless(text).c_str());
+  }
+
+  device::Device& device() const { return device::open(device::find(config_.device.name)); }
+
+  // Algorithms of products differ in their last bits: a run goes on with those that it began with.
+  void take_choices() {
+    const std::string& text = resumes_from_->checkpoint.products;
+    std::string why;
+    if (!text.empty()) {
+      try {
+        why = exec::take_choices(device(), exec::Tuning::read(text, "products.tuned"));
+      } catch (const Error& error) {
+        why = without_tag(error.what());
+      }
+    } else if (!device().compiler().timed_on().empty()) {
+      why = "it does not say how its products were computed";
+    }
+    if (why.empty()) return;
+    note_in_any_case(
+        fmt::format("{}: {}; numbers may differ in their last bits from those of a run that was not stopped",
+                    resumes_from_->path.string(), why));
   }
 
   void resume() {
@@ -358,7 +386,7 @@ class Run {
     view_->note(fmt::format("{}\n{} of {} parameters, {}, {} threads{}", corpus_.description,
                             config_.model.architecture, model_->count_parameters(), config_.training.precision,
                             base::num_threads(), config_.device.name == "cpu" ? "" : ", on " + config_.device.name));
-    if (device::open(device::find(config_.device.name)).compiler().compiles_in_parallel())
+    if (device().compiler().compiles_in_parallel())
       view_->note("the first step compiles the kernels; the next run finds them compiled");
   }
 

@@ -138,7 +138,10 @@ SAME(ProductApi::create_preference, cublasLtMatmulPreferenceCreate);
 SAME(ProductApi::destroy_preference, cublasLtMatmulPreferenceDestroy);
 SAME(ProductApi::set_preference, cublasLtMatmulPreferenceSetAttribute);
 SAME(ProductApi::propose, cublasLtMatmulAlgoGetHeuristic);
+SAME(ProductApi::init_algorithm, cublasLtMatmulAlgoInit);
+SAME(ProductApi::set_algorithm, cublasLtMatmulAlgoConfigSetAttribute);
 SAME(ProductApi::get_algorithm, cublasLtMatmulAlgoConfigGetAttribute);
+SAME(ProductApi::check_algorithm, cublasLtMatmulAlgoCheck);
 SAME(ProductApi::multiply, cublasLtMatmul);
 
 static_assert(sizeof(LtAlgorithm) == sizeof(cublasLtMatmulAlgo_t));
@@ -167,6 +170,11 @@ static_assert(Lt::kAlignmentC == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES);
 static_assert(Lt::kAlignmentD == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
 static_assert(Lt::kSplits == CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
 static_assert(Lt::kReduction == CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME);
+static_assert(Lt::kId == CUBLASLT_ALGO_CONFIG_ID && Lt::kTile == CUBLASLT_ALGO_CONFIG_TILE_ID);
+static_assert(Lt::kStages == CUBLASLT_ALGO_CONFIG_STAGES_ID && Lt::kSwizzle == CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING);
+static_assert(Lt::kCustom == CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION);
+static_assert(Lt::kInnerShape == CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID);
+static_assert(Lt::kClusterShape == CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID);
 
 TEST(CudaHeaders, AgreeWithWhatIsDeclared) { EXPECT_GE(CUDA_VERSION, 12000); }  // the rest is checked above
 

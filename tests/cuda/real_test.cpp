@@ -34,6 +34,50 @@ class RealCuda : public testing::Test {
     const Device cuda("cuda");
     return (randn({shape.begin(), shape.end()}, Options(DType::f32, cuda)) * scale).to(dtype).eval();
   }
+  // Of matrices that lie row by row.
+  static ir::Call product(int64_t rows, int64_t depth, int64_t columns, DType dtype, DType out, bool has_bias) {
+    ir::Call made;
+    made.op = ir::Op::contract;
+    made.attrs = ir::ContractAttrs{};
+    made.inputs.push_back({dtype, ir::IndexMap(Dims{rows, depth})});
+    made.inputs.push_back({dtype, ir::IndexMap(Dims{depth, columns})});
+    if (has_bias) made.inputs.push_back({out, ir::IndexMap(Dims{columns})});
+    made.epilogue = {has_bias, false};
+    made.outputs.push_back({out, Dims{rows, columns}});
+    return made;
+  }
+  // What a call makes of these bytes.
+  static std::vector<std::byte> result_of(const ir::Call& call, const std::vector<std::vector<std::byte>>& inputs) {
+    device::Device& device = device::open(device::find("cuda"));
+    const device::ProgramRef program = device.compiler().compile(call);
+    std::vector<std::byte> result(ir::bytes_of(call.outputs[0]));
+    device::Launch launch{program, {}, static_cast<uint32_t>(inputs.size())};
+    std::vector<device::Command> commands;
+    const auto take = [&](size_t bytes) { launch.args.push_back({device.allocate(bytes), 0, bytes}); };
+    for (const auto& input : inputs) {
+      take(input.size());
+      commands.push_back(device::Upload{input, launch.args.back()});
+    }
+    take(result.size());
+    const device::Arg out = launch.args.back();
+    if (program->scratch_bytes() > 0) take(program->scratch_bytes());
+    commands.push_back(launch);
+    commands.push_back(device::Download{out, result});
+    device.wait(device.send(commands, true));
+    for (const device::Arg& arg : launch.args) device.release(arg.buffer);
+    return result;
+  }
+  static std::vector<std::byte> in_16_bits(const std::vector<std::byte>& sums, DType dtype) {
+    std::vector<std::byte> made;
+    for (size_t at = 0; at < sums.size(); at += 4) {
+      float sum = 0;
+      std::memcpy(&sum, sums.data() + at, 4);
+      const uint16_t bits = dtype == DType::f16 ? base::double_to_f16(sum) : base::double_to_bf16(sum);
+      made.push_back(static_cast<std::byte>(bits & 0xff));
+      made.push_back(static_cast<std::byte>(bits >> 8));
+    }
+    return made;
+  }
   static std::vector<float> values(const Tensor& x) { return x.to(DType::f32).to_vector<float>(); }
   // The largest difference, as a part of the largest value.
   static double difference(const std::vector<float>& a, const std::vector<float>& b) {
@@ -53,7 +97,7 @@ TEST_F(RealCuda, HasTheLibraryAndTheCompiler) {
   if (backends::cuda::lt()) std::fprintf(stderr, "cuBLASLt %zu\n", backends::cuda::lt()->version());
 }
 
-// A program without a kernel of ours: the library has taken the product.
+// None of the ways is a tile of our own kernels: the library has taken the product.
 TEST_F(RealCuda, TheProductsOfGpt2GoToTheLibrary) {
   device::Compiler& compiler = device::open(device::find("cuda")).compiler();
   const auto call = [](int64_t rows, int64_t depth, int64_t columns, DType dtype, bool turns_left, bool turns_right,
@@ -75,14 +119,54 @@ TEST_F(RealCuda, TheProductsOfGpt2GoToTheLibrary) {
     made.outputs.push_back({out, Dims{rows, columns}});
     return made;
   };
+  const auto is_of_library = [&](const ir::Call& one) {
+    return std::ranges::all_of(compiler.ways(one),
+                               [](const ir::Way& way) { return way.size() == backends::cuda::kNumbersOfAlgorithm; });
+  };
   for (const auto& [columns, depth] : {std::pair{2304, 768}, {768, 768}, {3072, 768}, {768, 3072}, {50304, 768}}) {
     for (const int64_t rows : {512, 8192}) {
       for (const DType dtype : {DType::bf16, DType::f16, DType::f32}) {
-        EXPECT_TRUE(compiler.ways(call(rows, depth, columns, dtype, false, true, dtype, true)).empty())
+        EXPECT_TRUE(is_of_library(call(rows, depth, columns, dtype, false, true, dtype, true)))
             << rows << " rows, " << depth << " -> " << columns << " of " << name(dtype);
-        EXPECT_TRUE(compiler.ways(call(rows, columns, depth, dtype, false, false, dtype, false)).empty());
-        EXPECT_TRUE(compiler.ways(call(columns, rows, depth, dtype, true, false, DType::f32, false)).empty());
+        EXPECT_TRUE(is_of_library(call(rows, columns, depth, dtype, false, false, dtype, false)));
+        EXPECT_TRUE(is_of_library(call(columns, rows, depth, dtype, true, false, DType::f32, false)));
       }
+    }
+  }
+}
+
+// What compete are algorithms that give the same bits every time, and the same sums with a bias and without, rounded or
+// not.
+TEST_F(RealCuda, EveryAlgorithmThatIsTimedGivesTheSameSumsWhateverFollowsThem) {
+  const device::Compiler& compiler = device::open(device::find("cuda")).compiler();
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    for (const auto& [m, k, n] : {std::array<int64_t, 3>{512, 768, 3072}, {8192, 768, 768}, {1024, 3072, 768}}) {
+      const std::vector<std::vector<std::byte>> plain{random({m, k}, dtype).to_bytes(),
+                                                      random({k, n}, dtype, 0.05).to_bytes()};
+      std::vector<std::vector<std::byte>> with_bias = plain;
+      with_bias.emplace_back(static_cast<size_t>(n) * 4);  // zeros, which leave every sum as it is
+      ir::Call alone = product(m, k, n, dtype, DType::f32, false), biased = product(m, k, n, dtype, DType::f32, true),
+               rounded = product(m, k, n, dtype, dtype, false);
+      const std::vector<ir::Way> ways = compiler.ways(alone);
+      size_t kinds = 0;
+      std::vector<std::byte> before;
+      for (const ir::Way& way : ways) {
+        alone.way = biased.way = way;
+        ASSERT_TRUE(compiler.has_way(biased, way));
+        const std::vector<std::byte> sums = result_of(alone, plain);
+        EXPECT_TRUE(sums == result_of(alone, plain)) << fmt::format("{}", fmt::join(way, " "));
+        EXPECT_TRUE(sums == result_of(biased, with_bias)) << fmt::format("{}", fmt::join(way, " "));
+        rounded.way = way;
+        if (dtype != DType::f32) {
+          ASSERT_TRUE(compiler.has_way(rounded, way)) << fmt::format("{}", fmt::join(way, " "));
+          EXPECT_TRUE(in_16_bits(sums, dtype) == result_of(rounded, plain)) << fmt::format("{}", fmt::join(way, " "));
+        }
+        kinds += sums != before ? 1 : 0;
+        before = sums;
+      }
+      std::fprintf(stderr, "%lld x %lld x %lld of %s: %zu algorithms, bits change %zu times\n",
+                   static_cast<long long>(m), static_cast<long long>(k), static_cast<long long>(n),
+                   std::string(name(dtype)).c_str(), ways.size(), kinds > 0 ? kinds - 1 : 0);
     }
   }
 }

@@ -1,6 +1,16 @@
 // A cuBLASLt for tests: products of matrices in memory of the host, as the descriptors say and no faster. Columns lie
 // side by side, as in the real one. The stream is not looked at: whoever tests it has nothing under way.
+//
+// There are four algorithms, 1 to 4, which sum in orders of their own, so that their last bits differ. With a bias 2 is
+// proposed first and there is no 4. Where 16-bit numbers are summed into 32 bits, 3 is there and not proposed. The
+// environment says more:
+//
+//   STAND_IN_LT_US=1000,50     the microseconds that 1 and 2 take; others take none
+//   STAND_IN_LT_WITHOUT=2      which one is not there
+//   STAND_IN_LT_VERSION=130100
 
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <type_traits>
@@ -71,6 +81,48 @@ bool shape_of(const FakeProduct& product, const FakeLayout& a, const FakeLayout&
          a.batches() == d.batches() && b.batches() == d.batches();
 }
 
+// Numbers that the environment gives, separated by commas.
+std::vector<long> numbers_in(const char* variable) {
+  std::vector<long> made;
+  const char* text = std::getenv(variable);
+  while (text && *text) {
+    char* end = nullptr;
+    made.push_back(std::strtol(text, &end, 10));
+    text = *end == ',' ? end + 1 : nullptr;
+  }
+  return made;
+}
+
+uint64_t& splits_of(LtAlgorithm& algorithm) { return algorithm.data[0]; }
+uint64_t& id_of(LtAlgorithm& algorithm) { return algorithm.data[1]; }
+uint64_t& tile_of(LtAlgorithm& algorithm) { return algorithm.data[2]; }
+uint64_t& cluster_of(LtAlgorithm& algorithm) { return algorithm.data[3]; }
+constexpr uint64_t kTile = 20, kCluster = 2;  // of all of them
+size_t workspace_of(uint64_t id) { return id == 3 ? 2048 : 1024; }
+
+// The places along the inner dimension in the order in which an algorithm adds.
+int64_t place_of(uint64_t id, int64_t i, int64_t depth) {
+  const int64_t half = (depth + 1) / 2;
+  switch (id) {
+    case 1: return i;
+    case 2: return depth - 1 - i;
+    case 3: return i < half ? 2 * i : 2 * (i - half) + 1;
+    default: return i % 2 == 0 ? i / 2 : depth - 1 - i / 2;
+  }
+}
+
+bool is_there(uint64_t id, bool has_bias) {
+  const std::vector<long> without = numbers_in("STAND_IN_LT_WITHOUT");
+  return id >= 1 && id <= (has_bias ? 3 : 4) && (without.empty() || without[0] != static_cast<long>(id));
+}
+
+void take_time(uint64_t id) {
+  const std::vector<long> all = numbers_in("STAND_IN_LT_US");
+  if (id > all.size()) return;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(all[id - 1]);
+  while (std::chrono::steady_clock::now() < end) continue;
+}
+
 }  // namespace
 
 extern "C" {
@@ -79,7 +131,10 @@ int cublasLtCreate(LtHandle* handle) {
   *handle = reinterpret_cast<LtHandle>(uintptr_t{1});
   return 0;
 }
-size_t cublasLtGetVersion() { return 130000; }
+size_t cublasLtGetVersion() {
+  const std::vector<long> told = numbers_in("STAND_IN_LT_VERSION");
+  return told.empty() ? 130000 : static_cast<size_t>(told[0]);
+}
 int cublasLtMatmulDescCreate(LtProduct* product, int compute, int scale) {
   if (compute != Lt::kComputeF32 || scale != Lt::kF32) return kNotSupported;
   *product = reinterpret_cast<LtProduct>(new FakeProduct);
@@ -130,19 +185,69 @@ int cublasLtMatmulAlgoGetHeuristic(LtHandle, LtProduct product, LtLayout a, LtLa
   const FakePreference& wanted = *of<FakePreference>(preference);
   if (wanted.get<uint32_t>(Lt::kReductions, 7) != Lt::kNoReduction) return kInvalid;
   if (of<FakeLayout>(a)->type != Lt::kF32 && wanted.get<uint32_t>(Lt::kAlignmentA, 256) < 16) return kNotSupported;
-  for (int i = 0; i < most && i < 2; ++i) {
-    proposals[i] = {};
-    proposals[i].algorithm.data[0] = i == 0 ? 2 : 1;
-    proposals[i].workspace_bytes = i == 0 ? 0 : 1024;
-    ++*count;
-  }
+  const bool has_bias = of<FakeProduct>(product)->get<uint32_t>(Lt::kEpilogue, 1) == Lt::kBias;
+  const auto add = [&](uint64_t id, uint64_t splits) {
+    if (*count == most || !is_there(id, has_bias)) return;
+    LtProposal& made = proposals[(*count)++];
+    made = {};
+    id_of(made.algorithm) = id;
+    splits_of(made.algorithm) = splits;
+    tile_of(made.algorithm) = kTile;
+    cluster_of(made.algorithm) = kCluster;
+    made.workspace_bytes = splits > 1 ? 0 : workspace_of(id);
+  };
+  add(1, 2);
+  if (has_bias) add(2, 1);
+  add(1, 1);
+  if (!has_bias) add(2, 1);
+  if (of<FakeLayout>(a)->type == of<FakeLayout>(d)->type) add(3, 1);
+  add(4, 1);
+  return 0;
+}
+int cublasLtMatmulAlgoInit(LtHandle, int compute, int scale, int, int, int, int, int id, LtAlgorithm* algorithm) {
+  if (compute != Lt::kComputeF32 || scale != Lt::kF32 || id < 1 || id > 4) return kNotSupported;
+  *algorithm = {};
+  id_of(*algorithm) = static_cast<uint64_t>(id);
+  splits_of(*algorithm) = 1;
+  return 0;
+}
+int cublasLtMatmulAlgoConfigSetAttribute(LtAlgorithm* algorithm, int attribute, const void* value, size_t bytes) {
+  uint32_t number = 0;
+  if (bytes > sizeof number) return kInvalid;
+  std::memcpy(&number, value, bytes);
+  if (attribute == Lt::kTile && bytes == 4)
+    tile_of(*algorithm) = number;
+  else if (attribute == Lt::kClusterShape && bytes == 2)
+    cluster_of(*algorithm) = number;
+  else
+    return kInvalid;
+  return 0;
+}
+int cublasLtMatmulAlgoCheck(LtHandle, LtProduct product, LtLayout a, LtLayout b, LtLayout, LtLayout d,
+                            const LtAlgorithm* algorithm, LtProposal* result) {
+  Shape shape;
+  LtAlgorithm asked = *algorithm;
+  const FakeProduct& of_product = *of<FakeProduct>(product);
+  if (!shape_of(of_product, *of<FakeLayout>(a), *of<FakeLayout>(b), *of<FakeLayout>(d), shape)) return kInvalid;
+  const bool has_bias = of_product.get<uint32_t>(Lt::kEpilogue, 1) == Lt::kBias;
+  if (!is_there(id_of(asked), has_bias) || tile_of(asked) != kTile || cluster_of(asked) != kCluster)
+    return kNotSupported;
+  result->workspace_bytes = workspace_of(id_of(asked));
+  result->status = 0;
   return 0;
 }
 int cublasLtMatmulAlgoConfigGetAttribute(const LtAlgorithm* algorithm, int attribute, void* value, size_t bytes,
                                          size_t* written) {
-  if ((attribute != Lt::kSplits && attribute != Lt::kReduction) || bytes != 4) return kInvalid;
-  const auto number = static_cast<int32_t>(attribute == Lt::kSplits ? algorithm->data[0] : 0);
-  std::memcpy(value, &number, bytes);
+  const bool is_short = attribute == Lt::kInnerShape || attribute == Lt::kClusterShape;
+  if (attribute < Lt::kId || attribute > Lt::kClusterShape || bytes != (is_short ? 2 : 4)) return kInvalid;
+  LtAlgorithm asked = *algorithm;
+  uint32_t number = 0;
+  if (attribute == Lt::kId) number = static_cast<uint32_t>(id_of(asked));
+  if (attribute == Lt::kTile) number = static_cast<uint32_t>(tile_of(asked));
+  if (attribute == Lt::kSplits) number = static_cast<uint32_t>(splits_of(asked));
+  if (attribute == Lt::kClusterShape) number = static_cast<uint32_t>(cluster_of(asked));
+  const auto half = static_cast<uint16_t>(number);
+  is_short ? std::memcpy(value, &half, 2) : std::memcpy(value, &number, 4);
   *written = bytes;
   return 0;
 }
@@ -154,8 +259,11 @@ int cublasLtMatmul(LtHandle, LtProduct desc, const void* alpha, const void* a, L
   const FakeLayout &la = *of<FakeLayout>(layout_a), &lb = *of<FakeLayout>(layout_b), &lc = *of<FakeLayout>(layout_c),
                    &ld = *of<FakeLayout>(layout_d);
   Shape shape;
-  if (!shape_of(product, la, lb, ld, shape) || algorithm->data[0] != 1) return kInvalid;
-  if (workspace_bytes < 1024 || !workspace || reinterpret_cast<uintptr_t>(workspace) % 256 != 0) return kInvalid;
+  LtAlgorithm chosen = *algorithm;
+  const uint64_t id = id_of(chosen);
+  if (!shape_of(product, la, lb, ld, shape) || splits_of(chosen) != 1 || id < 1 || id > 4) return kInvalid;
+  if (workspace_bytes < workspace_of(id) || !workspace || reinterpret_cast<uintptr_t>(workspace) % 256 != 0)
+    return kInvalid;
   std::memset(workspace, 0xAB, workspace_bytes);
   const bool ta = product.get<int32_t>(Lt::kTransposeA, 0) == Lt::kTransposed,
              tb = product.get<int32_t>(Lt::kTransposeB, 0) == Lt::kTransposed;
@@ -163,12 +271,14 @@ int cublasLtMatmul(LtHandle, LtProduct desc, const void* alpha, const void* a, L
   const auto* bias = product.get<const void*>(Lt::kBiasPointer, nullptr);
   const int bias_type = product.get<int32_t>(Lt::kBiasType, ld.type);
   if (has_bias && bias_type != ld.type) return kNotSupported;
+  take_time(id);
   const float scale = *static_cast<const float*>(alpha), add = *static_cast<const float*>(beta);
   for (int64_t batch = 0; batch < ld.batches(); ++batch) {
     for (int64_t column = 0; column < static_cast<int64_t>(shape.n); ++column) {
       for (int64_t row = 0; row < static_cast<int64_t>(shape.m); ++row) {
         float sum = 0;
-        for (int64_t k = 0; k < static_cast<int64_t>(shape.k); ++k) {
+        for (int64_t i = 0; i < static_cast<int64_t>(shape.k); ++i) {
+          const int64_t k = place_of(id, i, static_cast<int64_t>(shape.k));
           const int64_t at_a = batch * la.stride() + (ta ? k + row * la.leading : row + k * la.leading),
                         at_b = batch * lb.stride() + (tb ? column + k * lb.leading : k + column * lb.leading);
           sum += read(a, la.type, at_a) * read(b, lb.type, at_b);
@@ -188,3 +298,5 @@ int cublasLtMatmul(LtHandle, LtProduct desc, const void* alpha, const void* a, L
 
 static_assert(std::is_same_v<decltype(&cublasLtMatmul), decltype(ProductApi::multiply)>);
 static_assert(std::is_same_v<decltype(&cublasLtMatmulAlgoGetHeuristic), decltype(ProductApi::propose)>);
+static_assert(std::is_same_v<decltype(&cublasLtMatmulAlgoInit), decltype(ProductApi::init_algorithm)>);
+static_assert(std::is_same_v<decltype(&cublasLtMatmulAlgoCheck), decltype(ProductApi::check_algorithm)>);

@@ -53,6 +53,38 @@ TEST_F(DiskCacheTest, FindsWhatAnotherProcessKept) {
   EXPECT_EQ(second.stats().misses, 1u);
 }
 
+TEST_F(DiskCacheTest, SaysWhetherItCouldKeepSomething) {
+  EXPECT_TRUE(DiskCache(folder_).keep("a", bytes_of("1")));
+  std::ofstream(folder_ / "file") << "no folder";
+  EXPECT_FALSE(DiskCache(folder_ / "file" / "below").keep("a", bytes_of("1")));
+  const auto same = [](const auto&) { return std::vector<std::byte>(1); };
+  EXPECT_FALSE(DiskCache(folder_ / "file" / "below").update("a", same));
+}
+
+// Each adds its letters one by one to what is there.
+TEST_F(DiskCacheTest, NothingIsLostThatSeveralProcessesAdd) {
+  constexpr int kProcesses = 4, kTimes = 25;
+  std::vector<pid_t> children;
+  for (int i = 0; i < kProcesses; ++i) {
+    children.push_back(::fork());
+    if (children.back() != 0) continue;
+    DiskCache cache(folder_);
+    for (int k = 0; k < kTimes; ++k) {
+      cache.update("letters", [&](const std::optional<std::vector<std::byte>>& before) {
+        std::vector<std::byte> all = before.value_or(std::vector<std::byte>());
+        all.push_back(static_cast<std::byte>('a' + i));
+        return all;
+      });
+    }
+    ::_exit(0);
+  }
+  for (const pid_t one : children) ::waitpid(one, nullptr, 0);
+  std::string letters = text_of(DiskCache(folder_).find("letters"));
+  std::sort(letters.begin(), letters.end());
+  EXPECT_EQ(letters,
+            std::string(kTimes, 'a') + std::string(kTimes, 'b') + std::string(kTimes, 'c') + std::string(kTimes, 'd'));
+}
+
 TEST_F(DiskCacheTest, MakesItsFolderOnlyWhenItHasSomethingToKeep) {
   DiskCache cache(folder_ / "deeper" / "still");
   EXPECT_EQ(text_of(cache.find("a")), "none");
@@ -102,7 +134,8 @@ TEST_F(DiskCacheTest, StaysWithinItsBoundAndDropsWhatWasUsedLeastLately) {
   DiskCache cache(folder_, 4000);
   const std::string program(1000, 'x');
   const auto age = [&](int hours) {
-    for (const fs::path& path : files()) fs::last_write_time(path, fs::last_write_time(path) - std::chrono::hours(hours));
+    for (const fs::path& path : files())
+      fs::last_write_time(path, fs::last_write_time(path) - std::chrono::hours(hours));
   };
   for (const char* name : {"a", "b", "c"}) {
     cache.keep(name, bytes_of(program));
@@ -125,7 +158,9 @@ TEST_F(DiskCacheTest, AFolderThatCannotBeWrittenCostsNothingButTime) {
 // Every process keeps and finds the same names, removing some on the way; whatever is found is right.
 TEST_F(DiskCacheTest, ManyProcessesShareOneFolder) {
   constexpr int kProcesses = 4, kRounds = 300;
-  const auto program_of = [](int i) { return std::string(static_cast<size_t>(200 + 37 * i), static_cast<char>('a' + i)); };
+  const auto program_of = [](int i) {
+    return std::string(static_cast<size_t>(200 + 37 * i), static_cast<char>('a' + i));
+  };
   std::vector<pid_t> children;
   for (int p = 0; p < kProcesses; ++p) {
     const pid_t child = ::fork();

@@ -1,4 +1,5 @@
-// Ways to do a call: all give the same bits, and which is the quickest is kept as text.
+// Ways to do a call: all give the same bits, and which is the quickest is kept as text. Those that are timed unasked
+// are tried in tests/cuda and tests/train.
 
 #include "tenon/exec/tuning.h"
 
@@ -70,6 +71,15 @@ TEST(Tuning, TriesEveryWayAndTakesOneOfThem) {
   EXPECT_EQ(found.call, hash(call));
 }
 
+TEST(Tuning, IsNotDoneUnaskedWhereTheBitsAreTheSame) {
+  EXPECT_TRUE(simulated().compiler().timed_on().empty());
+  EXPECT_FALSE(simulated().compiler().timed_as(product(40, 16, 40)));
+  EXPECT_EQ(choices_taken(simulated()).size(), 0u);
+  Tuning choices;
+  choices.set_on("another device");
+  EXPECT_EQ(take_choices(simulated(), choices), "its products were chosen for another device, which is not used here");
+}
+
 TEST(Tuning, ChoosesForCallsThatWereMeasuredAndWaysThatAreKnown) {
   const ir::Call call = product(40, 16, 40), other = product(40, 16, 44);
   const device::Compiler& compiler = simulated().compiler();
@@ -93,6 +103,28 @@ TEST(Tuning, IsTextThatCanBeReadAgain) {
   const std::string text = tuning.to_text();
   EXPECT_EQ(Tuning::read(text, "x").to_text(), text);
   EXPECT_NE(text.find("0000000000001234 1.50 2.25 3 64 32 16 contract f32(2, 3)\n"), std::string::npos) << text;
+}
+
+TEST(Tuning, SaysInItsTextWhatItHoldsFor) {
+  Tuning tuning;
+  tuning.set_on("a chip with library 3");
+  tuning.add({0x12, ir::Way{1}, 1, 2, "a product"});
+  EXPECT_NE(tuning.to_text().find("\n# on a chip with library 3\n"), std::string::npos) << tuning.to_text();
+  EXPECT_EQ(Tuning::read(tuning.to_text(), "x").on(), "a chip with library 3");
+  EXPECT_EQ(Tuning::read("tenon tuned 1\n# old files do not say\n", "x").on(), "");
+}
+
+TEST(Tuning, KeepsWhatItKnowsOrTakesWhatIsNew) {
+  Tuning tuning, other;
+  tuning.add({1, ir::Way{10}, 1, 2, "one"});
+  other.add({1, ir::Way{11}, 1, 2, "one"});
+  other.add({2, ir::Way{20}, 1, 2, "two"});
+  tuning.add_new(other);
+  EXPECT_EQ(tuning.find(1)->way, ir::Way{10});
+  EXPECT_EQ(tuning.find(2)->way, ir::Way{20});
+  tuning.add_all(other);
+  EXPECT_EQ(tuning.find(1)->way, ir::Way{11});
+  EXPECT_EQ(tuning.find(3), nullptr);
 }
 
 TEST(Tuning, NamesFileAndLineOfWhatItCannotRead) {

@@ -20,7 +20,9 @@ class Checkpoints : public Runs {
  protected:
   fs::path folder() const { return path("checkpoints"); }
   void save(int64_t step) {
-    save_checkpoint(folder(), {step, R"({"who": "test"})", {{"weights", full({3}, static_cast<double>(step))}}});
+    save_checkpoint(
+        folder(),
+        {step, R"({"who": "test"})", {{"weights", full({3}, static_cast<double>(step))}}, "which algorithms\n"});
   }
   std::vector<std::string> names_in(const fs::path& where) const {
     std::vector<std::string> names;
@@ -51,13 +53,14 @@ TEST_F(Checkpoints, ComesBackAsItWas) {
   EXPECT_EQ(found.step, 7);
   EXPECT_EQ(found.state, R"({"who":"test"})");
   EXPECT_EQ(found.tensors.at("weights").to_vector<float>(), (std::vector<float>{7, 7, 7}));
+  EXPECT_EQ(found.products, "which algorithms\n");
   EXPECT_EQ(names_in(folder()), Names{"step_00000007"});
 }
 
 TEST_F(Checkpoints, EveryFlippedBitIsFound) {
   save(1);
   save(2);
-  for (const char* name : {"checkpoint.json", "state.safetensors"}) {
+  for (const char* name : {"checkpoint.json", "state.safetensors", "products.tuned"}) {
     const fs::path file = checkpoint_path(folder(), 2) / name;
     const auto bytes = static_cast<int64_t>(fs::file_size(file));
     for (int64_t at = 0; at < bytes; ++at) {
@@ -73,7 +76,7 @@ TEST_F(Checkpoints, EveryFlippedBitIsFound) {
 }
 
 TEST_F(Checkpoints, EveryTruncationIsFound) {
-  for (const char* name : {"checkpoint.json", "state.safetensors"}) {
+  for (const char* name : {"checkpoint.json", "state.safetensors", "products.tuned"}) {
     save(1);
     save(2);
     const fs::path file = checkpoint_path(folder(), 2) / name;

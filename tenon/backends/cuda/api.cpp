@@ -174,7 +174,10 @@ struct ProductLibrary {
     from.take(api.destroy_preference, "cublasLtMatmulPreferenceDestroy");
     from.take(api.set_preference, "cublasLtMatmulPreferenceSetAttribute");
     from.take(api.propose, "cublasLtMatmulAlgoGetHeuristic");
+    from.take(api.init_algorithm, "cublasLtMatmulAlgoInit");
+    from.take(api.set_algorithm, "cublasLtMatmulAlgoConfigSetAttribute");
     from.take(api.get_algorithm, "cublasLtMatmulAlgoConfigGetAttribute");
+    from.take(api.check_algorithm, "cublasLtMatmulAlgoCheck");
     from.take(api.multiply, "cublasLtMatmul");
     is_there = from.missing.empty();
   }

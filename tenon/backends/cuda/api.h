@@ -154,7 +154,8 @@ struct Lt {
                        kAlignmentD = 8;
   static constexpr uint32_t kNoReduction = 0, kAnyReduction = 7;
   // Of an algorithm.
-  static constexpr int kSplits = 2, kReduction = 3;
+  static constexpr int kId = 0, kTile = 1, kSplits = 2, kReduction = 3, kSwizzle = 4, kCustom = 5, kStages = 6,
+                       kInnerShape = 7, kClusterShape = 8;
 };
 
 struct ProductApi {
@@ -171,7 +172,12 @@ struct ProductApi {
   int (*set_preference)(LtPreference preference, int attribute, const void* value, size_t bytes);
   int (*propose)(LtHandle handle, LtProduct product, LtLayout a, LtLayout b, LtLayout c, LtLayout d,
                  LtPreference preference, int most, LtProposal* proposals, int* count);
+  int (*init_algorithm)(LtHandle handle, int compute, int scale, int a, int b, int c, int d, int id,
+                        LtAlgorithm* algorithm);
+  int (*set_algorithm)(LtAlgorithm* algorithm, int attribute, const void* value, size_t bytes);
   int (*get_algorithm)(const LtAlgorithm* algorithm, int attribute, void* value, size_t bytes, size_t* written);
+  int (*check_algorithm)(LtHandle handle, LtProduct product, LtLayout a, LtLayout b, LtLayout c, LtLayout d,
+                         const LtAlgorithm* algorithm, LtProposal* result);
   int (*multiply)(LtHandle handle, LtProduct product, const void* alpha, const void* a, LtLayout layout_a,
                   const void* b, LtLayout layout_b, const void* beta, const void* c, LtLayout layout_c, void* d,
                   LtLayout layout_d, const LtAlgorithm* algorithm, void* workspace, size_t workspace_bytes,

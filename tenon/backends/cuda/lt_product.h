@@ -1,10 +1,19 @@
 // Products by cuBLASLt: algorithms are chosen when a program is made, and run with memory that the program brings. And
 // the compiler that leaves to it, and to kernels for one chip, what these take.
+//
+// An algorithm is named by numbers that mean the same in the next process: id, tile, stages, inner shape, cluster
+// shape, custom option and swizzle. They are the way of a call. Without one the library's first proposal is taken.
+//
+// Algorithms sum in orders of their own, so that a product could have other bits with a bias than without. What may
+// follow the same sums (a bias or none, results of 16 or 32 bits) therefore shares one choice, and only algorithms that
+// the library has for all of it compete.
 
 #pragma once
 
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -17,8 +26,12 @@ namespace tenon::backends::cuda {
 /// A call with its algorithm.
 class LtRun : public Runnable {
  public:
-  /// None where the library has no algorithm for it.
-  static std::shared_ptr<LtRun> make(LtHandle handle, const LtCall& call, uint32_t alignment);
+  /// None where the library has no algorithm for it, or not the one that is named.
+  static std::shared_ptr<LtRun> make(LtHandle handle, const LtCall& call, uint32_t alignment,
+                                     const ir::Way& algorithm = {});
+  /// The algorithms that do it, and with the same bits what differs from it only in what follows the sums; those that
+  /// the library thinks the best of first.
+  static std::vector<ir::Way> algorithms(LtHandle handle, const LtCall& call, uint32_t alignment);
   ~LtRun() override;
 
   size_t workspace_bytes() const { return workspace_bytes_; }
@@ -31,9 +44,14 @@ class LtRun : public Runnable {
 
  private:
   LtRun(LtHandle handle, const LtCall& call, uint32_t alignment);
-  /// The best first, by the library's own reckoning; none that cuts sums into parts.
-  std::vector<LtProposal> proposals(uint32_t reductions) const;
-  bool choose();
+  /// At most so many, the best first by the library's own reckoning; none that cuts sums into parts.
+  std::vector<LtProposal> proposals(int most) const;
+  std::vector<LtProposal> proposals(int most, uint32_t reductions) const;
+  /// The algorithm of this name: among so many proposals, or else made anew and found good by the library.
+  std::optional<LtProposal> named(const ir::Way& name, const std::vector<LtProposal>& proposed) const;
+  std::optional<LtProposal> made_anew(const ir::Way& name) const;
+  bool is_well_aligned() const;
+  bool choose(const ir::Way& algorithm);
 
   LtHandle handle_;
   LtCall call_;
@@ -52,6 +70,9 @@ class Compiler : public gpu::Compiler {
   Compiler(gpu::Toolchain& toolchain, const ir::Limits& limits, Driver& driver, const Found& on);
 
   std::vector<ir::Way> ways(const ir::Call& call) const override;
+  bool has_way(const ir::Call& call, const ir::Way& way) const override;
+  std::optional<ir::Call> timed_as(const ir::Call& call) const override;
+  std::string timed_on() const override;
 
  protected:
   codegen::Module lower(const device::Kernel& kernel) const override;
@@ -69,6 +90,7 @@ class Compiler : public gpu::Compiler {
 
   Driver& driver_;
   const bool has_attention_;  // of the chip's own
+  const std::string chip_;
   mutable std::mutex mutex_;
   mutable LtHandle handle_ = nullptr;
   struct CallHash {

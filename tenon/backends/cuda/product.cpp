@@ -53,7 +53,8 @@ Batch merged_batch(const ContractProblem& p) {
 bool is_16_bit(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
 bool is_taken(const ir::Call& call, const ContractProblem& p) {
-  if (!call.way.empty() || call.epilogue.activation != ir::Epilogue::Activation::none) return false;
+  if (!call.way.empty() && call.way.size() != kNumbersOfAlgorithm) return false;
+  if (call.epilogue.activation != ir::Epilogue::Activation::none) return false;
   if (p.a.dtype != p.b.dtype || p.sums != DType::f32 || p.elements() == 0 || p.depth == 0) return false;
   if (p.a.dtype != DType::f32 && !is_16_bit(p.a.dtype)) return false;
   return p.a.is_strided && p.b.is_strided && (p.out == DType::f32 || p.out == p.a.dtype);
@@ -134,6 +135,7 @@ std::optional<Product> plan_product(const ir::Call& call, const ir::Limits& limi
     one.columns = p.columns;
     one.depth = part.length;
     one.writes_results = !sums_apart;
+    one.is_part = parts.size() > 1;
     // Outer axes of the batch are calls of their own.
     const int64_t outer = p.batches() / batches;
     for (int64_t i = 0; i < outer; ++i) {

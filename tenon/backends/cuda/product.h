@@ -39,6 +39,7 @@ struct LtCall {
   std::optional<Matrix> added;  // a matrix of the result's shape
   std::optional<Matrix> bias;   // a row of ours; neither leading nor batch_stride
   bool writes_results = true;   // not sums into scratch memory
+  bool is_part = false;         // of the inner dimension: sums in f32, whatever follows the product
 };
 
 struct Product {
@@ -47,7 +48,10 @@ struct Product {
   uint32_t scratch_arg = 0;   // where it comes
 };
 
-/// None where our own kernels do all of it.
+/// A way of so many numbers is an algorithm of the library (lt_product.h); tiles of our own kernels have six.
+inline constexpr size_t kNumbersOfAlgorithm = 7;
+
+/// None where our own kernels do all of it, and where a tile of theirs is wanted.
 std::optional<Product> plan_product(const ir::Call& call, const ir::Limits& limits);
 
 }  // namespace tenon::backends::cuda
