@@ -38,6 +38,7 @@ test-all: setup ## run all tests in release, debug and sanitizer builds, and tho
 	@TENON_ALL_CASES=1 build/release/bin/render_test --gtest_brief=1 --gtest_filter='EveryKernel.*:Legalised.*'
 	@! build/release/bin/device_is_there opencl || for dtype in f32 f16 bf16; do \
 	  build/release/bin/golden_test --dir tests/golden --device opencl --dtype $$dtype || exit 1; done
+	@! build/release/bin/device_is_there opencl || TENON_DEVICE=opencl build/release/bin/models_test --gtest_brief=1
 	@for build in release asan; do TENON_RANDOM_PROGRAMS=100000 build/$$build/bin/capture_test --gtest_brief=1 \
 	  --gtest_filter='RandomCaptures.*' || exit 1; done
 

@@ -381,13 +381,13 @@ void Builder::close() {
   push({.kind = Kind::end});
 }
 
-void Builder::loop(Id begin, Id end, Id step, const std::function<void(Id)>& body, bool unroll) {
-  open({.kind = Kind::loop, .type = Scalar::u32, .bits = unroll, .args = {begin, end, step}});
+void Builder::loop(Id begin, Id end, Id step, const std::function<void(Id)>& body, Unroll unroll) {
+  open({.kind = Kind::loop, .type = Scalar::u32, .bits = static_cast<uint64_t>(unroll), .args = {begin, end, step}});
   body(static_cast<Id>(kernel_.code.size() - 1));
   close();
 }
 
-void Builder::loop(uint64_t begin, uint64_t end, const std::function<void(Id)>& body, bool unroll) {
+void Builder::loop(uint64_t begin, uint64_t end, const std::function<void(Id)>& body, Unroll unroll) {
   if (begin >= end) return;
   if (begin + 1 == end) return body(u32(begin));
   loop(u32(begin), u32(end), u32(1), body, unroll);

@@ -100,8 +100,14 @@ class Builder {
   Id get(Id variable);
   void set(Id variable, Id value);
   /// Runs `body` with the loop's counter.
-  void loop(Id begin, Id end, Id step, const std::function<void(Id)>& body, bool unroll = false);
-  void loop(uint64_t begin, uint64_t end, const std::function<void(Id)>& body, bool unroll = false);
+  void loop(Id begin, Id end, Id step, const std::function<void(Id)>& body, Unroll unroll);
+  void loop(uint64_t begin, uint64_t end, const std::function<void(Id)>& body, Unroll unroll);
+  void loop(Id begin, Id end, Id step, const std::function<void(Id)>& body, bool unroll = false) {
+    loop(begin, end, step, body, unroll ? Unroll::always : Unroll::maybe);
+  }
+  void loop(uint64_t begin, uint64_t end, const std::function<void(Id)>& body, bool unroll = false) {
+    loop(begin, end, body, unroll ? Unroll::always : Unroll::maybe);
+  }
   void branch(Id condition, const std::function<void()>& body, const std::function<void()>& otherwise = nullptr);
   void leave_if(Id condition);
   void fault_if(ir::Op op, Id condition, Id index, uint32_t axis, uint64_t size);

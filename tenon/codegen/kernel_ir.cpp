@@ -41,7 +41,10 @@ std::string details(const Inst& inst) {
     case Kind::block:
     case Kind::extract: return fmt::format(" {}", inst.slot);
     case Kind::shuffle: return fmt::format(" {}", inst.bits);
-    case Kind::loop: return inst.bits == 1 ? " unrolled" : "";
+    case Kind::loop:
+      return inst.bits == static_cast<uint64_t>(Unroll::always)  ? " unrolled"
+             : inst.bits == static_cast<uint64_t>(Unroll::never) ? " rolled"
+                                                                 : "";
     case Kind::fault_if: return fmt::format(" {} axis {} size {}", ir::name(inst.op), inst.slot, inst.bits);
     case Kind::tile_load:
       return fmt::format(" s{} {} {}{}", inst.slot, inst.bits & TileBits::kBf16 ? "bf16" : "f16",

@@ -73,7 +73,7 @@ struct Inst {
     set,       // variable args[0] becomes args[1]
     // control
     barrier,    // every thread of the block comes here before any goes on, and sees what the others stored
-    loop,       // u32: from args[0] to below args[1] in steps of args[2]; `bits` 1: to be unrolled
+    loop,       // u32: from args[0] to below args[1] in steps of args[2]; `bits`: see Unroll
     branch,     // if args[0]
     otherwise,  // else
     end,        // of a loop or a branch
@@ -104,6 +104,10 @@ struct Inst {
   uint64_t bits = 0;
   base::SmallVector<Id, 4> args;
 };
+
+/// What compilers are asked to do with a loop. By themselves they write out most loops whose length they know, and take
+/// as many times as long.
+enum class Unroll : uint8_t { maybe, always, never };
 
 /// A buffer as a kernel sees it; it begins at the offset of the launch's argument.
 struct KernelBuffer {

@@ -99,7 +99,7 @@ class Rewriter {
               part(at + 1, last);
               if (lacks_.open_loops && is_open_loop(kernel_, at, last)) b_.barrier();
             },
-            inst.bits == 1);
+            static_cast<Unroll>(inst.bits));
         at = last;
       } else if (inst.kind == Kind::branch) {
         at = branch(at, inst);

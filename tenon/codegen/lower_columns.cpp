@@ -125,12 +125,9 @@ void Lowering::add_columns() {
         for (Id& mask : masks) mask = to.b.both(mask, owns);
     }
     for (const uint32_t fold : column_folds_) {
-      std::vector<Id> folded;
-      for (uint32_t lane = 0; lane < shape_.vector; ++lane) {
-        const Id total = totals[fold][lane];
-        const Id own = steps <= 1 ? to.b.get(total) : to.b.array_load(total, step);
-        folded.push_back(fold_lanes(to, fold, own, threads));
-      }
+      std::vector<Id> own;
+      for (const Id total : totals[fold]) own.push_back(steps <= 1 ? to.b.get(total) : to.b.array_load(total, step));
+      std::vector<Id> folded = fold_lanes(to, fold, own, threads);
       if (is_one_part) {
         for (Id& each : folded) each = rounded(to.b, nest_.code[fold].dtype, each);
         to.known[fold] = folded;
@@ -190,24 +187,41 @@ void Lowering::write_tile(Writing& to, const Threads& threads, Id row_is_there, 
   write_step(to, per_element, Held(), 0, tile, threads.inside, size_ % shape_.width() == 0, row_is_there, on_fold);
 }
 
-// Joins what the lanes of a block have of one column; the first lane knows the result.
-Id Lowering::fold_lanes(Writing& to, uint32_t fold, Id own, const Threads& threads) {
-  if (shape_.lanes == 1) return own;
+// Joins what the lanes of a block have of neighbouring columns, as many at once as memory takes; the first lane knows
+// the results.
+std::vector<Id> Lowering::fold_lanes(Writing& to, uint32_t fold, std::span<const Id> own, const Threads& threads) {
+  if (shape_.lanes == 1) return {own.begin(), own.end()};
+  constexpr uint32_t kMostBytes = 4 << 10, kVectorBytes = 16;
   const Instr& instr = nest_.code[fold];
-  const Scalar type = to.b.type_of(own);
-  if (!lane_arrays_.contains(type)) lane_arrays_[type] = to.b.add_shared(type, shape_.block());
+  const Scalar type = to.b.type_of(own[0]);
+  const auto bytes = static_cast<uint32_t>(size_of(type));
+  auto width = type == Scalar::boolean ? 1 : static_cast<uint32_t>(own.size());
+  while (width > 1 && (width * bytes > kVectorBytes || width * bytes * shape_.block() > kMostBytes)) width /= 2;
+  if (!lane_arrays_.contains(type)) lane_arrays_[type] = to.b.add_shared(type, shape_.block() * width);
   const uint32_t array = lane_arrays_[type];
-  to.b.barrier();
-  to.b.shared_store(array, to.b.thread(), own);
-  to.b.barrier();
-  const Id total = to.b.variable(own);
-  to.b.branch(to.b.equal(threads.lane, to.b.u32(0)), [&] {
-    to.b.loop(1, shape_.lanes, [&](Id lane) {
-      const Id at = to.b.add(to.b.mul(lane, to.b.u32(shape_.threads)), threads.inside);
-      to.b.set(total, join(to.b, instr.op, instr.dtype, to.b.get(total), to.b.shared_load(array, at)));
+  std::vector<Id> folded;
+  for (size_t first = 0; first < own.size(); first += width) {
+    const std::span<const Id> some = own.subspan(first, width);
+    to.b.barrier();
+    const Id place = to.b.mul(to.b.thread(), to.b.u32(width));
+    if (width == 1)
+      to.b.shared_store(array, place, some[0]);
+    else
+      to.b.shared_store_several(array, place, some);
+    to.b.barrier();
+    std::vector<Id> totals;
+    for (const Id each : some) totals.push_back(to.b.variable(each));
+    to.b.branch(to.b.equal(threads.lane, to.b.u32(0)), [&] {
+      to.b.loop(1, shape_.lanes, [&](Id lane) {
+        const Id other = to.b.add(to.b.mul(lane, to.b.u32(shape_.threads)), threads.inside);
+        const std::vector<Id> theirs = to.b.shared_load_several(array, to.b.mul(other, to.b.u32(width)), width);
+        for (uint32_t i = 0; i < width; ++i)
+          to.b.set(totals[i], join(to.b, instr.op, instr.dtype, to.b.get(totals[i]), theirs[i]));
+      });
     });
-  });
-  return to.b.get(total);
+    for (const Id total : totals) folded.push_back(to.b.get(total));
+  }
+  return folded;
 }
 
 // The second dispatch: parts of each column are folded, by several threads where there are many of them.

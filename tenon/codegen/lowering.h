@@ -148,7 +148,7 @@ class Lowering {
   Id column_of(Writing& to, Id step, Id inside, uint32_t lane);
   void load_saved_rows(Writing& to, Id row);
   void write_tile(Writing& to, const Threads& threads, Id row_is_there, const OnFold& on_fold);
-  Id fold_lanes(Writing& to, uint32_t fold, Id own, const Threads& threads);
+  std::vector<Id> fold_lanes(Writing& to, uint32_t fold, std::span<const Id> own, const Threads& threads);
   void add_folded_columns(const ColumnSchedule& columns, const std::map<uint32_t, size_t>& partial);
 
   const ir::LoopNest& nest_;

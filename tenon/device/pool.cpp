@@ -19,6 +19,14 @@ size_t size_class(size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
+void require_one_buffer(size_t bytes, const ir::Limits& limits) {
+  if (bytes > limits.max_binding)
+    base::fail("memory",
+               "{} bytes asked for at once, but the device takes no single buffer above {}: split the tensor along an "
+               "axis, or use a smaller batch or another device",
+               bytes, limits.max_binding);
+}
+
 // With the lock held.
 void Pool::count_use(size_t bytes) {
   stats_.in_use += bytes;
@@ -26,8 +34,13 @@ void Pool::count_use(size_t bytes) {
   ++used_[bytes];
 }
 
+size_t Pool::bytes_taken(size_t bytes) const {
+  return std::min<uint64_t>(size_class(bytes), std::max<uint64_t>(bytes, device_.limits().max_binding));
+}
+
 Buffer Pool::take(size_t bytes) {
-  const size_t wanted = size_class(bytes);
+  require_one_buffer(bytes, device_.limits());
+  const size_t wanted = bytes_taken(bytes);
   device_.require_alive();
   std::lock_guard lock(mutex_);
   const auto found = free_.find(wanted);

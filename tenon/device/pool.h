@@ -23,6 +23,8 @@ class Pool {
   explicit Pool(Device& device) : device_(device) {}
 
   Buffer take(size_t bytes);
+  /// How many bytes it takes for a request: one of few sizes, so that buffers are used again.
+  size_t bytes_taken(size_t bytes) const;
   void give_back(const Buffer& buffer);
   /// Returns everything that is not in use to the device; what was in use before counts no more.
   void trim();
@@ -63,7 +65,10 @@ class Pool {
   size_t granted_ = 0;  // bytes that may be allocated before the device is asked again what it has
 };
 
-/// The bytes really allocated for a request.
+/// Fails where no buffer of a device with these limits holds so many bytes, however much memory is left.
+void require_one_buffer(size_t bytes, const ir::Limits& limits);
+
+/// The least of few sizes that holds so many bytes.
 size_t size_class(size_t bytes);
 
 }  // namespace tenon::device

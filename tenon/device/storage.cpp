@@ -153,7 +153,7 @@ Storage::~Storage() {
   }
   of_all_devices().remove(buffer_.bytes);
   device_.memory().remove(buffer_.bytes);
-  buffer_.bytes = size_class(buffer_.bytes);
+  buffer_.bytes = device_.pool().bytes_taken(buffer_.bytes);
   device_.pool().give_back(buffer_);
 }
 

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <string_view>
 #include <thread>
+#include <unordered_set>
 
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
@@ -18,48 +21,78 @@ uint64_t key_of(const device::Device& device, const device::Kernel& kernel) {
   return base::mix(content, reinterpret_cast<uintptr_t>(&device));
 }
 
+// Calls `work` with every number below `count`, in their order but several at once.
+void on_threads(size_t count, const std::function<void(size_t)>& work) {
+  std::atomic<size_t> next{0};
+  const auto take = [&] {
+    for (size_t i = next++; i < count; i = next++) work(i);
+  };
+  std::vector<std::thread> threads;
+  try {
+    const auto most = std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
+    while (threads.size() + 1 < most) threads.push_back(base::start_thread(take));
+  } catch (const Error&) {  // fewer threads serve as well
+  }
+  take();
+  for (std::thread& thread : threads) thread.join();
+}
+
 }  // namespace
 
-device::ProgramRef ProgramCache::make(device::Compiler& compiler, const device::Kernel& kernel) {
-  const std::string name = disk_ ? compiler.saved_as(kernel) : std::string();
-  if (name.empty()) return compiler.compile(kernel);
-  if (const auto saved = disk_->find(name)) {
-    if (device::ProgramRef program = compiler.load(kernel, *saved)) {
-      ++loaded_;
-      return program;
-    }
-  }
-  device::ProgramRef program = compiler.compile(kernel);
-  disk_->keep(name, compiler.save(*program));
+device::ProgramRef ProgramCache::load(device::Compiler& compiler, const device::Kernel& kernel,
+                                      const std::string& name) {
+  if (name.empty()) return nullptr;
+  const auto saved = disk_->find(name);
+  device::ProgramRef program = saved ? compiler.load(kernel, *saved) : nullptr;
+  if (program) ++loaded_;
   return program;
 }
 
-// One error, or none, per kernel.
+device::ProgramRef ProgramCache::compile(device::Compiler& compiler, const device::Kernel& kernel,
+                                         const std::string& name) {
+  device::ProgramRef program = compiler.compile(kernel);
+  if (!name.empty()) disk_->keep(name, compiler.save(*program));
+  return program;
+}
+
+// One error, or none, per kernel. A name is what a program is made of, so that the longest takes longest to compile:
+// begun last, it would keep everybody waiting. Those of one name are one program; whoever meets it while it is compiled
+// could only wait.
 std::vector<std::exception_ptr> ProgramCache::make_all(device::Compiler& compiler,
                                                        std::span<const device::Kernel* const> kernels,
                                                        std::span<device::ProgramRef> made) {
   std::vector<std::exception_ptr> errors(kernels.size());
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t i = next++; i < kernels.size(); i = next++) {
-      try {
-        made[i] = make(compiler, *kernels[i]);
-      } catch (...) {
-        errors[i] = std::current_exception();
-        if (!compiler.compiles_in_parallel()) return;  // nobody asks for what stands behind it
-      }
+  std::vector<std::string> names(kernels.size());
+  const auto try_to = [&](size_t i, const auto& what) {
+    try {
+      what();
+    } catch (...) {
+      errors[i] = std::current_exception();
     }
   };
-  std::vector<std::thread> threads;
-  if (compiler.compiles_in_parallel()) {
-    const auto most = std::min<size_t>(kernels.size(), std::max(1u, std::thread::hardware_concurrency()));
-    try {
-      while (threads.size() + 1 < most) threads.push_back(base::start_thread(work));
-    } catch (const Error&) {  // fewer threads serve as well
+  const auto find_or_name = [&](size_t i) {
+    if (disk_) names[i] = compiler.saved_as(*kernels[i]);
+    made[i] = load(compiler, *kernels[i], names[i]);
+  };
+  const auto compile_one = [&](size_t i) { made[i] = compile(compiler, *kernels[i], names[i]); };
+  if (!compiler.compiles_in_parallel()) {
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      try_to(i, [&] { find_or_name(i); });
+      if (!made[i] && !errors[i]) try_to(i, [&] { compile_one(i); });
+      if (errors[i]) break;  // nobody asks for what stands behind it
     }
+    return errors;
   }
-  work();
-  for (std::thread& thread : threads) thread.join();
+  on_threads(kernels.size(), [&](size_t i) { try_to(i, [&] { find_or_name(i); }); });
+  std::vector<size_t> first, again;  // to compile
+  std::unordered_set<std::string_view> seen;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    if (made[i] || errors[i]) continue;
+    (names[i].empty() || seen.insert(names[i]).second ? first : again).push_back(i);
+  }
+  std::ranges::stable_sort(first, std::ranges::greater{}, [&](size_t i) { return names[i].size(); });
+  for (const std::vector<size_t>* some : {&first, &again})
+    on_threads(some->size(), [&](size_t k) { try_to((*some)[k], [&] { compile_one((*some)[k]); }); });
   return errors;
 }
 

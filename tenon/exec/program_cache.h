@@ -43,7 +43,8 @@ class ProgramCache {
   };
   using Entries = std::list<Entry>;  // most lately used first
 
-  device::ProgramRef make(device::Compiler& compiler, const device::Kernel& kernel);
+  device::ProgramRef load(device::Compiler& compiler, const device::Kernel& kernel, const std::string& name);
+  device::ProgramRef compile(device::Compiler& compiler, const device::Kernel& kernel, const std::string& name);
   std::vector<std::exception_ptr> make_all(device::Compiler& compiler, std::span<const device::Kernel* const> kernels,
                                            std::span<device::ProgramRef> made);
   device::ProgramRef find(device::Device& device, const device::Kernel& kernel, uint64_t key);

@@ -401,20 +401,39 @@ Id AttentionMatrix::number_at(const Rows& rows, Id row, Id column) {
   return b.select(is_there, codegen::from_memory(b, strip.operand->dtype, bits), b.f32(0));
 }
 
+// Seldom run, so that it is written to be short: a turn for every tile that a row of tiles has.
 void AttentionMatrix::mend(std::span<const Id> sums, const Rows& rows, Id begin, Id end, Id first_column, bool spoils,
                            const std::function<Id(Id, Id)>& sees) {
-  const uint32_t columns = static_cast<uint32_t>(sums.size()) / shape.row_tiles * kTileSize;
-  b.loop(begin, end, b.u32(1), [&](Id other) {
-    for (const Place& place : places(columns)) {
-      const Id found = number_at(rows, other, b.add(first_column, place.column));
-      const Id is_finite =
-          b.less(b.math(Op::abs, Scalar::f32, {found}), b.f32(std::numeric_limits<double>::infinity()));
-      const Id share = spoils ? b.f32(std::numeric_limits<double>::quiet_NaN()) : found;
-      const Id reaches = b.both(b.is_not(is_finite), sees(place.row, other));
-      const Id before = b.tile_get(sums[place.tile], place.number);
-      b.tile_set(sums[place.tile], place.number, b.select(reaches, b.add(before, share), before));
+  const uint32_t across = static_cast<uint32_t>(sums.size()) / shape.row_tiles;
+  const auto mend_tiles = [&](Id other, Id turn) {
+    std::vector<Id> is_bad, share;  // by place in the tile; of two rows, so that half of them are the same
+    for (const Place& place : places(kTileSize)) {
+      if (place.tile > 0) break;
+      if (TilePlace::row(place.number) > 0) {
+        is_bad.push_back(is_bad[place.number - 2]);
+        share.push_back(share[place.number - 2]);
+        continue;
+      }
+      const Id column = b.add(b.mul(turn, b.u32(kTileSize)), place.column);
+      const Id found = number_at(rows, other, b.add(first_column, column));
+      is_bad.push_back(
+          b.is_not(b.less(b.math(Op::abs, Scalar::f32, {found}), b.f32(std::numeric_limits<double>::infinity()))));
+      share.push_back(spoils ? b.f32(std::numeric_limits<double>::quiet_NaN()) : found);
     }
-  });
+    const auto mend_tile = [&](uint32_t j) {
+      for (const Place& place : places(kTileSize)) {
+        const Id sum = sums[place.tile * across + j], before = b.tile_get(sum, place.number);
+        const Id reaches = b.both(is_bad[place.number], sees(place.row, other));
+        b.tile_set(sum, place.number, b.select(reaches, b.add(before, share[place.number]), before));
+      }
+    };
+    for (uint32_t j = 0; j < across; ++j) b.branch(b.equal(turn, b.u32(j)), [&] { mend_tile(j); });
+  };
+  const auto mend_row = [&](Id other) {
+    b.loop(
+        0, across, [&](Id turn) { mend_tiles(other, turn); }, codegen::Unroll::never);
+  };
+  b.loop(begin, end, b.u32(1), mend_row, codegen::Unroll::never);
 }
 
 // ---- results ----

@@ -233,23 +233,30 @@ class TileProduct {
     }
   }
 
-  // A row of tiles of every subgroup at a time.
+  // A row of tiles of every subgroup at a time. What follows a sum is long: it stands here once, in a loop, although
+  // each turn takes accumulators of its own.
   void write() {
     const Id number = b_.div(b_.thread(), b_.u32(subgroup_));
     const uint32_t pitch = sum_pitch(tile_), subgroup_words = kTileSize * pitch;
-    for (uint32_t i = 0; i < rows(); ++i) {
-      if (i > 0) b_.barrier();
+    const auto pass_on = [&](uint32_t i) {
       for (uint32_t j = 0; j < columns(); ++j) {
         const Id to = b_.add(b_.mul(number, b_.u32(subgroup_words)), b_.u32(j * kTileSize));
         b_.tile_store(shared_, to, b_.u32(pitch), sums_[i * columns() + j]);
       }
-      b_.barrier();
-      write_row(i);
-    }
+    };
+    b_.loop(
+        0, rows(),
+        [&](Id turn) {
+          if (rows() > 1) b_.barrier();
+          for (uint32_t i = 0; i < rows(); ++i) b_.branch(b_.equal(turn, b_.u32(i)), [&] { pass_on(i); });
+          b_.barrier();
+          write_row(turn);
+        },
+        codegen::Unroll::never);
   }
 
   // Threads of a subgroup write what it has computed, four neighbours each.
-  void write_row(uint32_t i) {
+  void write_row(Id i) {
     const bool is_whole = p_.rows % tile_.block_m == 0 && p_.columns % tile_.block_n == 0;
     uint32_t width = 4;
     while (p_.columns % width != 0) width /= 2;
@@ -260,7 +267,7 @@ class TileProduct {
       const Id group = b_.add(first, lane);
       const Id down = b_.div(group, b_.u32(in_row));
       const Id along = b_.mul(b_.mod(group, b_.u32(in_row)), b_.u32(width));
-      const Id row = b_.add(block_.first_row, index(b_.add(b_.add(row_, b_.u32(i * kTileSize)), down)));
+      const Id row = b_.add(block_.first_row, index(b_.add(b_.add(row_, b_.mul(i, b_.u32(kTileSize))), down)));
       const Id column = b_.add(block_.first_column, index(b_.add(column_, along)));
       const Id is_there =
           is_whole ? b_.boolean(true) : b_.both(b_.less(row, sizes_.rows), b_.less(column, sizes_.columns));

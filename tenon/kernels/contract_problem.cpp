@@ -95,6 +95,7 @@ ContractSizes::ContractSizes(Builder& builder, const ContractProblem& p, const C
   parts = size(Scalar::u32, part_count, has_parts);
   blocks = size(Scalar::u32, down * across, has_parts || p.batches() > 1);
   quick_blocks = size(Scalar::u32, goes_down_first(p) ? down : across);
+  goes_down = size(Scalar::u32, goes_down_first(p) ? 1 : 0);
   const auto side = [&](bool is_left) -> Side {
     const ContractStrip strip = contract_strip(p, is_left);
     if (!strip.side->is_strided) return {};
@@ -202,8 +203,9 @@ ContractBlock::ContractBlock(Builder& b, const ContractProblem& p, const Contrac
   const Id plane = planes > 1 ? b.div(b.block(), sizes.blocks) : b.u32(0);
   const Id within = planes > 1 ? b.mod(b.block(), sizes.blocks) : b.block();
   const Id fast = b.mod(within, sizes.quick_blocks), slow = b.div(within, sizes.quick_blocks);
-  first_row = b.convert(b.mul(goes_down_first(p) ? fast : slow, b.u32(tile.block_m)), index);
-  first_column = b.convert(b.mul(goes_down_first(p) ? slow : fast, b.u32(tile.block_n)), index);
+  const Id goes_down = b.equal(sizes.goes_down, b.u32(1));
+  first_row = b.convert(b.mul(b.select(goes_down, fast, slow), b.u32(tile.block_m)), index);
+  first_column = b.convert(b.mul(b.select(goes_down, slow, fast), b.u32(tile.block_n)), index);
   batch = b.convert(parts > 1 ? b.div(plane, sizes.parts) : plane, index);
   part = parts > 1 ? b.mod(plane, sizes.parts) : b.u32(0);
   begin = b.mul(part, sizes.part);

@@ -54,6 +54,7 @@ struct ContractSizes {
   codegen::Id rows, columns, elements;  // of type index
   codegen::Id depth, part, parts;       // u32; part: its length
   codegen::Id blocks, quick_blocks;     // u32: of one batch and part; along its quick axis
+  codegen::Id goes_down;                // u32: 1 if that goes along a column, 0 if it goes along a row
   struct Side {
     codegen::Id offset, stride, depth_stride;  // of type index, where it is strided
   };

@@ -298,6 +298,7 @@ const Spelling kCuda{
               .variable = "$0 $1 = $2;",
               .loop = "for (unsigned $0 = $1; $0 < $2; $0 += $3) {",
               .unroll = "#pragma unroll",
+              .keep_loop = "#pragma unroll 1",
               .barrier = "__syncthreads();",
               .barrier_everywhere = "__syncthreads();",
               .shared_vector = "*($0*)($1)",

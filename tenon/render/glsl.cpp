@@ -280,6 +280,7 @@ const Spelling kGlsl{
               .variable = "$0 $1 = $2;",
               .loop = "for (uint $0 = $1; $0 < $2; $0 += $3) {",
               .unroll = "[[unroll]]",
+              .keep_loop = "[[dont_unroll]]",
               .barrier = "memoryBarrierShared(); barrier();",
               .barrier_everywhere = "memoryBarrierBuffer(); memoryBarrierShared(); barrier();",
               .shared_vector = "",

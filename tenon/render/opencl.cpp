@@ -283,6 +283,7 @@ const Spelling kOpencl{
               .variable = "$0 $1 = $2;",
               .loop = "for (uint $0 = $1; $0 < $2; $0 += $3) {",
               .unroll = "#pragma unroll",
+              .keep_loop = "#pragma unroll 1",
               .barrier = "barrier(CLK_LOCAL_MEM_FENCE);",
               .barrier_everywhere = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
               .shared_vector = "*(__local $0*)($1)",

@@ -78,7 +78,7 @@ Uses uses_of(const KernelIr& kernel) {
       case Kind::tile_pack: uses.tile_packs = true; break;
       case Kind::philox: uses.philox = true; break;
       case Kind::shuffle: uses.shuffle = true; break;
-      case Kind::loop: uses.unroll |= inst.bits == 1; break;
+      case Kind::loop: uses.unroll |= static_cast<codegen::Unroll>(inst.bits) != codegen::Unroll::maybe; break;
       case Kind::barrier: has_barrier = true; break;
       default: break;
     }
@@ -104,14 +104,19 @@ class Printer {
       : kernel_(kernel), uses_(uses), spelling_(spelling), texts_(spelling.texts), names_(kernel.code.size()) {}
 
   std::string body() {
-    for (at_ = 0; at_ < kernel_.code.size(); ++at_) print(kernel_.code[at_]);
+    for (at_ = 0; at_ < kernel_.code.size(); ++at_) {
+      print(kernel_.code[at_]);
+      if (names_[at_] == name()) ++named_;
+    }
     return std::move(body_);
   }
 
  private:
   const Inst& inst(Id id) const { return kernel_.code[id]; }
   Scalar type_of(Id id) const { return widened(inst(id).type); }
-  std::string name() const { return fmt::format("v{}", at_); }
+  /// Of the value at hand. Values are numbered as they are printed: constants are not, and kernels that differ by how
+  /// many there are have one text.
+  std::string name() const { return fmt::format("v{}", named_); }
   std::string_view type_name(Scalar type) const { return value_name(spelling_, type); }
 
   std::vector<std::string> operands(const Inst& inst) const {
@@ -339,7 +344,8 @@ class Printer {
       case Kind::barrier: return line(uses_.meets_memory ? texts_.barrier_everywhere : texts_.barrier);
       case Kind::loop:
         names_[at_] = name();
-        if (inst.bits == 1) line(texts_.unroll);
+        if (inst.bits == static_cast<uint64_t>(codegen::Unroll::always)) line(texts_.unroll);
+        if (inst.bits == static_cast<uint64_t>(codegen::Unroll::never)) line(texts_.keep_loop);
         line(fill(texts_.loop, std::vector{name(), names_[inst.args[0]], names_[inst.args[1]], names_[inst.args[2]]}));
         ++depth_;
         return;
@@ -372,6 +378,7 @@ class Printer {
   std::vector<std::string> names_;  // how each value is written where it is used
   std::string body_;
   Id at_ = 0;
+  uint32_t named_ = 0;  // values until now
   int depth_ = 1;
 };
 

@@ -45,12 +45,12 @@ struct Texts {
   std::string_view shuffle;  // $0: a u32, $1: the distance
   std::string_view thread;
   std::array<std::string_view, 3> block;
-  std::string_view cast;        // $0: the type, $1: the value
-  std::string_view value;       // $0: type, $1: name, $2: what
-  std::string_view float_mark;  // before the type of a float value: what keeps the compiler from contracting
-  std::string_view variable;    // the same, of what can be set again
-  std::string_view loop;        // $0: the counter, $1 to $3: begin, end, step
-  std::string_view unroll;      // a line before a loop; empty: there is none
+  std::string_view cast;               // $0: the type, $1: the value
+  std::string_view value;              // $0: type, $1: name, $2: what
+  std::string_view float_mark;         // before the type of a float value: what keeps the compiler from contracting
+  std::string_view variable;           // the same, of what can be set again
+  std::string_view loop;               // $0: the counter, $1 to $3: begin, end, step
+  std::string_view unroll, keep_loop;  // a line before a loop; empty: there is none
   std::string_view barrier, barrier_everywhere;
   std::string_view shared_vector;   // several elements of a shared array as one: $0: their type, $1: where they begin
   std::string_view store_bits;      // $0: the word, $1: the bits, $2: which

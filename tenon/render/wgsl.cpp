@@ -185,6 +185,7 @@ const Spelling kWgsl{
               .variable = "var $1: $0 = $2;",
               .loop = "for (var $0: u32 = $1; $0 < $2; $0 += $3) {",
               .unroll = "",
+              .keep_loop = "",
               .barrier = "workgroupBarrier();",
               .barrier_everywhere = "storageBarrier(); workgroupBarrier();",
               .shared_vector = "",

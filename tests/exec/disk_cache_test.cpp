@@ -8,7 +8,9 @@
 
 #include <chrono>
 #include <fstream>
+#include <mutex>
 #include <string>
+#include <thread>
 
 #include "tenon/exec/program_cache.h"
 
@@ -194,12 +196,18 @@ class TextDevice final : public device::Device, public device::Compiler {
     std::string text;
   };
 
+  bool compiles_in_parallel() const override { return is_slow; }
   device::ProgramRef compile(const device::Kernel& kernel) override {
-    ++compiled;
+    {
+      std::lock_guard lock(mutex_);
+      ++compiled;
+      begun.push_back(saved_as(kernel).size());
+    }
     return std::make_shared<Text>("code of " + saved_as(kernel));
   }
   std::string saved_as(const device::Kernel& kernel) const override {
-    return "op " + std::to_string(static_cast<int>(std::get<ir::Call>(kernel).op)) + " by " + compiler_version;
+    const auto op = static_cast<size_t>(std::get<ir::Call>(kernel).op);
+    return "op " + std::string(op, '+') + " by " + compiler_version;
   }
   std::vector<std::byte> save(const device::Program& program) const override {
     const std::string& text = dynamic_cast<const Text&>(program).text;
@@ -218,10 +226,13 @@ class TextDevice final : public device::Device, public device::Compiler {
   bool is_done(device::Ticket) override { return true; }
   void wait(device::Ticket) override {}
 
+  bool is_slow = false;
   int compiled = 0;
+  std::vector<size_t> begun;  // lengths of what was compiled, in this order
   std::string compiler_version = "compiler 1";
 
  private:
+  std::mutex mutex_;
   ir::Limits limits_;
 };
 
@@ -256,6 +267,21 @@ TEST_F(DiskCacheTest, AnotherCompilerVersionCompilesAnew) {
   second.get(device, call_of(ir::Op::add));
   EXPECT_EQ(device.compiled, 2);
   EXPECT_EQ(second.loaded(), 0u);
+}
+
+// Begun last, the longest would keep all others waiting.
+TEST_F(DiskCacheTest, WhatTakesLongestIsCompiledFirst) {
+  DiskCache disk(folder_);
+  TextDevice device;
+  device.is_slow = true;
+  std::vector<device::Kernel> kernels;
+  for (size_t op = 0; op < 40; ++op) kernels.emplace_back(call_of(static_cast<ir::Op>(op)));
+  ProgramCache cache(&disk);
+  cache.get_all(device, kernels);
+  ASSERT_EQ(device.begun.size(), 40u);
+  const size_t at_once = std::min<size_t>(40, std::max(1u, std::thread::hardware_concurrency()));
+  EXPECT_GE(device.begun.front(), device.saved_as(kernels[40 - at_once]).size());
+  EXPECT_LT(device.begun.back(), device.saved_as(kernels[at_once]).size());
 }
 
 TEST_F(DiskCacheTest, WithoutADiskEveryProcessCompiles) {

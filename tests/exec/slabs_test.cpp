@@ -48,10 +48,21 @@ TEST(Slabs, ChangeNoBit) {
 }
 
 TEST(Slabs, AValueThatFitsNoneIsAClearError) {
-  const Tensor x = rand({200, 200}).to(with_slabs());
-  EXPECT_EQ(text_of([&] { matmul(matmul(x, x), x).eval(); }),
+  const Tensor x = rand({200, 2}).to(with_slabs()), y = rand({2, 200}).to(with_slabs());
+  EXPECT_EQ(text_of([&] { matmul(matmul(x, y), x).eval(); }),
             "[memory] a value of 160000 bytes is larger than the 65536 bytes that a kernel of the device can reach at "
             "once");
+}
+
+// The largest buffer may be used whole.
+TEST(Slabs, ABufferThatTheDeviceDoesNotTakeIsAClearError) {
+  EXPECT_EQ(zeros({16384}, with_slabs()).clone().eval().sum().item<float>(), 0);
+  EXPECT_EQ(text_of([&] { zeros({16385}, with_slabs()).clone().eval(); }),
+            "[memory] 65540 bytes asked for at once, but the device takes no single buffer above 65536: split the "
+            "tensor along an axis, or use a smaller batch or another device");
+  EXPECT_EQ(text_of([&] { zeros({int64_t{5} << 28}, Device("simulated")).clone().eval(); }),
+            "[memory] 5368709120 bytes asked for at once, but the device takes no single buffer above 4294967296: "
+            "split the tensor along an axis, or use a smaller batch or another device");
 }
 
 }  // namespace

@@ -276,6 +276,25 @@ TEST(ProductTiles, AChosenOneIsTaken) {
   EXPECT_EQ(lower(call, limits).dispatches[0].kernel.threads, contract_tile_of(all.back()).threads);
 }
 
+// Compilers take long over a product: one that is wide and one that is tall are one kernel.
+TEST(ProductTiles, ProductsThatDifferBySizesAloneHaveOneText) {
+  const auto text_of = [](const Case& c) {
+    const codegen::Module made = lower_contract(c.call(), limits_of_a_gpu());
+    return render::render(made.dispatches[0].kernel, render::Language::opencl);
+  };
+  const std::string text = text_of({8192, 768, 3072, DType::bf16});
+  EXPECT_EQ(text_of({8192, 3072, 768, DType::bf16}), text);
+  EXPECT_EQ(text_of({3072, 768, 8192, DType::bf16}), text);
+}
+
+// What follows a sum stands there once, however many rows of tiles a block has.
+TEST(ProductTiles, ResultsAreStoredByOneLoop) {
+  const codegen::Module made = lower_contract(Case{8192, 768, 3072, DType::bf16}.call(), limits_of_a_gpu());
+  size_t stores = 0;
+  for (const codegen::Inst& inst : made.dispatches[0].kernel.code) stores += inst.kind == codegen::Inst::Kind::store;
+  EXPECT_LE(stores, 2);
+}
+
 TEST(ProductTiles, NvrtcCompilesThem) {
   const Nvrtc nvrtc = open_nvrtc();
   if (!nvrtc) GTEST_SKIP() << "no libnvrtc";

@@ -141,19 +141,48 @@ void scaled(__global const uchar* restrict m0, ulong o0, __global uchar* restric
   __global const float* b0 = (__global const float*)(m0 + o0);
   __global float* b1 = (__global float*)(m1 + o1);
   const uint v0 = (uint)get_group_id(0);
-  const uint v2 = v0 * 64u;
-  const uint v3 = (uint)get_local_id(0);
-  const uint v4 = v2 + v3;
-  const ulong v5 = n0;
-  const uint v6 = (uint)v5;
-  const bool v7 = v4 < v6;
-  const bool v9 = v7 != true;
-  if (v9) { return; }
-  const float v11 = b0[(int)v4];
-  const float v13 = v11 * 0x1.99999ap-4f;
-  b1[(int)v4] = v13;
+  const uint v1 = v0 * 64u;
+  const uint v2 = (uint)get_local_id(0);
+  const uint v3 = v1 + v2;
+  const ulong v4 = n0;
+  const uint v5 = (uint)v4;
+  const bool v6 = v3 < v5;
+  const bool v7 = v6 != true;
+  if (v7) { return; }
+  const float v8 = b0[(int)v3];
+  const float v9 = v8 * 0x1.99999ap-4f;
+  b1[(int)v3] = v9;
 }
 )");
+}
+
+// Compilers are slow, and kernels of one text are compiled once.
+TEST(Rendering, ConstantsThatNobodyReadsDoNotChangeAText) {
+  const auto doubled = [](bool makes_more) {
+    Builder b("doubled", 64);
+    const uint32_t x = b.add_buffer(Scalar::f32, false), y = b.add_buffer(Scalar::f32, true);
+    const Id i = b.thread();
+    if (makes_more) b.u32(77);
+    b.store(y, i, b.mul(b.load(x, i), b.f32(2)));
+    return render(b.finish(), Language::opencl);
+  };
+  EXPECT_EQ(doubled(true), doubled(false));
+}
+
+TEST(Rendering, SaysWhichLoopsAreToStayLoops) {
+  Builder b("sums", 1);
+  const uint32_t x = b.add_buffer(Scalar::f32, false), y = b.add_buffer(Scalar::f32, true);
+  const Id sum = b.variable(b.f32(0));
+  b.loop(
+      0, 4, [&](Id i) { b.set(sum, b.add(b.get(sum), b.load(x, i))); }, codegen::Unroll::never);
+  b.store(y, b.u32(0), b.get(sum));
+  const codegen::KernelIr kernel = b.finish();
+  const auto says = [&](Language language, std::string_view what) {
+    return render(kernel, language).find(what) != std::string::npos;
+  };
+  EXPECT_TRUE(says(Language::opencl, "  #pragma unroll 1\n  for"));
+  EXPECT_TRUE(says(Language::cuda, "  #pragma unroll 1\n  for"));
+  EXPECT_TRUE(says(Language::glsl, "  [[dont_unroll]]\n  for"));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "tenon/backends/cuda/toolchain.h"
 #include "tenon/backends/gpu/at_exit.h"
 #include "tenon/backends/gpu/gpu_device.h"
+#include "tenon/backends/gpu/kind.h"
 #include "tenon/base/error.h"
 #include "tenon/device/profile.h"
 
@@ -110,17 +111,8 @@ std::unique_ptr<device::Device> open(const std::string& name, size_t index, bool
 }  // namespace
 
 std::vector<device::Backend> backends() {
-  const auto why_absent = [] { return inventory().why_none; };
-  const auto others = [] {
-    std::vector<device::Backend> list;
-    for (size_t i = 1; i < inventory().devices.size(); ++i) {
-      const std::string name = fmt::format("cuda:{}", i);
-      list.push_back({name, [name, i] { return open(name, i, true); }});
-    }
-    return list;
-  };
-  return {{"cuda", [] { return open("cuda", 0, true); }, false, why_absent, others},
-          {"cuda_unfused", [] { return open("cuda_unfused", 0, false); }, true, why_absent}};
+  return gpu::backends_of(
+      {"cuda", [] { return inventory().devices.size(); }, [] { return inventory().why_none; }, open});
 }
 
 }  // namespace tenon::backends::cuda

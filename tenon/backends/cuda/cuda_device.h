@@ -8,8 +8,7 @@
 
 namespace tenon::backends::cuda {
 
-/// `cuda` is the first GPU; it brings `cuda:1`, `cuda:2` ... where there are more. `cuda_unfused`, for tests, is the
-/// first one again, with a kernel for each op.
+/// `cuda` and its like, as gpu::backends_of names them.
 std::vector<device::Backend> backends();
 
 }  // namespace tenon::backends::cuda

@@ -1,10 +1,9 @@
 #include "tenon/backends/cuda/inventory.h"
 
 #include <algorithm>
-#include <bit>
 
+#include "tenon/backends/gpu/kind.h"
 #include "tenon/base/error.h"
-#include "tenon/kernels/kernels.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -78,25 +77,15 @@ const Inventory& inventory() {
 }
 
 ir::Limits limits_of(const Found& found) {
-  ir::Limits limits;
-  limits.max_buffers = 16;
-  limits.gathers_inside = true;
-  limits.alignment = 128;
-  limits.missing_calls = kernels::missing_calls();
+  const int processors = std::max(1, found.attribute(DeviceAttribute::kProcessors));
+  ir::Limits limits = gpu::limits_of_gpu(static_cast<uint32_t>(processors));
   limits.max_threads = static_cast<uint32_t>(std::clamp(found.attribute(DeviceAttribute::kMaxThreads), 64, 1024));
   limits.subgroup = 32;
-  limits.processors = static_cast<uint32_t>(std::max(1, found.attribute(DeviceAttribute::kProcessors)));
   limits.shared_bytes = static_cast<uint32_t>(std::max(
       {found.attribute(DeviceAttribute::kSharedBytes), found.attribute(DeviceAttribute::kSharedBytesOptIn), 16 << 10}));
   limits.has_fma = true;
-  limits.few_rows = std::max(limits.few_rows, limits.processors);
   limits.column_blocks = std::clamp(std::bit_ceil(limits.processors) * 4, 32u, 1024u);
-  limits.vector = 4;
-  if (found.major >= 8) {
-    limits.tile_dtypes = {DType::f16, DType::bf16};
-    limits.product_granule = 8;
-    limits.has_tile_places = true;
-  }
+  if (found.major >= 8) gpu::add_tiles(limits);
   return limits;
 }
 

@@ -2,13 +2,15 @@
 
 #include "tenon/backends/gpu/at_exit.h"
 #include "tenon/base/error.h"
+#include "tenon/device/pool.h"
 
 namespace tenon::backends::gpu {
 
 device::Buffer GpuDevice::allocate(size_t bytes) {
   return guarded([&]() -> device::Buffer {
     Driver& driver = parts().driver;
-    const uint64_t handle = bytes > limits_.max_binding ? 0 : driver.allocate(bytes);
+    device::require_one_buffer(bytes, limits_);
+    const uint64_t handle = driver.allocate(bytes);
     if (handle) return {handle, bytes};
     base::fail("memory", "the {} device cannot allocate {} bytes; {}", name_, bytes, driver.memory_in_words());
   });

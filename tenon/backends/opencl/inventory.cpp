@@ -3,10 +3,9 @@
 #include "tenon/backends/opencl/inventory.h"
 
 #include <algorithm>
-#include <bit>
 
+#include "tenon/backends/gpu/kind.h"
 #include "tenon/base/error.h"
-#include "tenon/kernels/kernels.h"
 
 namespace tenon::backends::opencl {
 namespace {
@@ -112,11 +111,6 @@ cl_device_fp_config config_of(const Found& found) {
   return ask<cl_device_fp_config>(found.device, CL_DEVICE_SINGLE_FP_CONFIG);
 }
 
-uint32_t subgroup_of(const Found& found) {
-  if (found.is_cpu) return 1;
-  return ask<cl_uint>(found.device, kWarpSizeOfNvidia, 1);
-}
-
 }  // namespace
 
 const Inventory& inventory() {
@@ -127,31 +121,23 @@ const Inventory& inventory() {
 bool takes_ptx_of_8(const Found& found) { return ask<cl_uint>(found.device, kComputeCapabilityOfNvidia, 0) >= 8; }
 
 ir::Limits limits_of(const Found& found) {
-  ir::Limits limits;
-  limits.max_buffers = 16;
-  limits.gathers_inside = true;
-  limits.alignment = 128;
+  const auto processors = ask<cl_uint>(found.device, CL_DEVICE_MAX_COMPUTE_UNITS, 1);
+  ir::Limits limits = gpu::limits_of_gpu(processors);
+  if (found.is_cpu) {  // few threads at once, and none of them waits for memory
+    const ir::Limits usual;
+    limits.few_rows = usual.few_rows;
+    limits.column_blocks = usual.column_blocks;
+    limits.vector = 1;
+  }
   limits.max_binding = ask<cl_ulong>(found.device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, limits.max_binding);
-  limits.missing_calls = kernels::missing_calls();
   if (!has_extension(found.device, "cl_khr_fp64")) limits.missing_dtypes.insert(DType::f64);
-  const auto group =
-      static_cast<uint32_t>(std::min<size_t>(1024, ask<size_t>(found.device, CL_DEVICE_MAX_WORK_GROUP_SIZE, 64)));
-  limits.max_threads = found.is_cpu ? std::min(256u, group) : group;
-  limits.subgroup = subgroup_of(found);
-  limits.processors = ask<cl_uint>(found.device, CL_DEVICE_MAX_COMPUTE_UNITS, 1);
+  limits.max_threads = static_cast<uint32_t>(
+      std::min<size_t>(found.is_cpu ? 256 : 1024, ask<size_t>(found.device, CL_DEVICE_MAX_WORK_GROUP_SIZE, 64)));
+  limits.subgroup = found.is_cpu ? 1 : ask<cl_uint>(found.device, kWarpSizeOfNvidia, 1);
   limits.shared_bytes = static_cast<uint32_t>(
       std::min<cl_ulong>(1 << 20, ask<cl_ulong>(found.device, CL_DEVICE_LOCAL_MEM_SIZE, 16 << 10)));
   limits.has_fma = config_of(found) & CL_FP_FMA;
-  if (!found.is_cpu) {  // a block a row, and as many as there are processors at once
-    limits.few_rows = std::max(limits.few_rows, limits.processors);
-    limits.column_blocks = std::clamp(std::bit_ceil(limits.processors) * 2, 32u, 512u);
-    limits.vector = 4;
-  }
-  if (takes_ptx_of_8(found) && limits.subgroup == 32) {  // which have ldmatrix and mma of bf16
-    limits.tile_dtypes = {DType::f16, DType::bf16};
-    limits.product_granule = 8;
-    limits.has_tile_places = true;
-  }
+  if (takes_ptx_of_8(found) && limits.subgroup == 32) gpu::add_tiles(limits);  // which have ldmatrix and mma of bf16
   return limits;
 }
 

@@ -4,6 +4,7 @@
 
 #include "tenon/backends/gpu/at_exit.h"
 #include "tenon/backends/gpu/gpu_device.h"
+#include "tenon/backends/gpu/kind.h"
 #include "tenon/backends/opencl/driver.h"
 #include "tenon/backends/opencl/toolchain.h"
 #include "tenon/base/error.h"
@@ -115,17 +116,8 @@ std::unique_ptr<device::Device> open(const std::string& name, size_t index, bool
 }  // namespace
 
 std::vector<device::Backend> backends() {
-  const auto why_absent = [] { return inventory().why_none; };
-  const auto others = [] {
-    std::vector<device::Backend> list;
-    for (size_t i = 1; i < inventory().devices.size(); ++i) {
-      const std::string name = fmt::format("opencl:{}", i);
-      list.push_back({name, [name, i] { return open(name, i, true); }});
-    }
-    return list;
-  };
-  return {{"opencl", [] { return open("opencl", 0, true); }, false, why_absent, others},
-          {"opencl_unfused", [] { return open("opencl_unfused", 0, false); }, true, why_absent}};
+  return gpu::backends_of(
+      {"opencl", [] { return inventory().devices.size(); }, [] { return inventory().why_none; }, open});
 }
 
 }  // namespace tenon::backends::opencl

@@ -8,8 +8,7 @@
 
 namespace tenon::backends::opencl {
 
-/// `opencl` is the first device; it brings `opencl:1`, `opencl:2` ... where there are more. `opencl_unfused`, for
-/// tests, is the first one again, with a kernel for each op.
+/// `opencl` and its like, as gpu::backends_of names them.
 std::vector<device::Backend> backends();
 
 }  // namespace tenon::backends::opencl

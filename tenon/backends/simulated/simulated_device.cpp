@@ -27,6 +27,7 @@ ir::Limits limits_of_gpu(bool fuses, bool has_tiles = true) {
   limits.fuses = fuses;
   limits.max_buffers = 12;
   limits.alignment = 128;
+  limits.max_binding = uint64_t{4} << 30;
   limits.gathers_inside = true;
   limits.few_rows = 16;
   limits.column_blocks = 16;
