@@ -135,7 +135,8 @@ TEST(HopperAttention, ManyLinesStayWithinTheLimitsOfAGrid) {
 
 std::vector<codegen::Dispatch> all_dispatches(const Case& c) {
   std::vector<codegen::Dispatch> all = plan_attention(c.call(Op::attention))->dispatches;
-  for (codegen::Dispatch& one : plan_attention(c.call(Op::attention_backward))->dispatches)
+  auto backward = *plan_attention(c.call(Op::attention_backward));
+  for (codegen::Dispatch& one : backward.dispatches)
     all.push_back(std::move(one));
   return all;
 }
