@@ -117,7 +117,8 @@ void run(const Wanted& wanted) {
     return;
   }
   exec::Tuning now;
-  print("{:>5}  {:>10}  {:>10}  {:<18}{}\n", "times", "usual us", "best us", "tile", "product");
+  print("{:>5}  {:>10}  {:>10}  {:<18}{}\n", "times", "usual us", "best us",
+        device.compiler().timed_on().empty() ? "tile" : "algorithm", "product");
   double before = 0, after = 0;
   for (const Used& used : calls) {
     const exec::Tuned one = exec::tune(device, used.call);
@@ -135,7 +136,7 @@ void run(const Wanted& wanted) {
     file->commit();
     print("written to {}; TENON_TUNED={} uses it elsewhere\n", wanted.out, wanted.out);
   } else if (!is_kept) {
-    tell("nothing is kept on this machine (TENON_CACHE_DIR is empty); name a file with --out\n");
+    tell("nothing is kept (TENON_CACHE_DIR is empty, or the device is no hardware); name a file with --out\n");
   }
 }
 

@@ -1,4 +1,5 @@
-// Ways are timed in turn, round after round, so that a machine that slows down does so for all of them.
+// Ways are timed in turn, round after round, forth and back, so that a machine that slows down or warms up does so for
+// all of them.
 //
 // What is timed unasked holds up the first step of a program. There are some fifteen different products in a step of
 // GPT-2, with up to eight ways each: 1 ms a round, and no second round for what is clearly slower, keep all of it under
@@ -117,15 +118,32 @@ double least_of(const std::vector<Trial>& trials) {
   return std::ranges::min(trials, {}, [](const Trial& trial) { return trial.least; }).least;
 }
 
-void time_all(device::Device& device, std::vector<Trial>& trials, const Effort& effort) {
+// The first runs of all, of which the very first may be slower. What a driver refuses after all is left out.
+void run_first(device::Device& device, std::vector<Trial>& trials, const Effort& effort) {
+  const auto is_refused = [&](Trial& trial) {
+    try {
+      trial.least = seconds_of(device, trial, 1);
+      if (trial.spent < effort.most_seconds) trial.least = std::min(trial.least, seconds_of(device, trial, 1));
+      return false;
+    } catch (const Error&) {
+      device.require_alive();
+      if (&trial == &trials[0]) throw;  // the usual way must work
+      return true;
+    }
+  };
+  std::vector<Trial> good;
   for (Trial& trial : trials) {
-    trial.least = seconds_of(device, trial, 1);
-    if (trial.spent > effort.most_seconds) continue;
-    trial.least = std::min(trial.least, seconds_of(device, trial, 1));  // the first run may be slower
+    if (!is_refused(trial)) good.push_back(trial);
   }
+  trials = std::move(good);
+}
+
+void time_all(device::Device& device, std::vector<Trial>& trials, const Effort& effort) {
+  run_first(device, trials, effort);
   for (int round = 0; round < effort.rounds; ++round) {
     const double least = least_of(trials);
-    for (Trial& trial : trials) {
+    for (size_t i = 0; i < trials.size(); ++i) {
+      Trial& trial = trials[round % 2 == 0 ? i : trials.size() - 1 - i];
       if (trial.least > effort.hopeless * least || trial.spent > effort.most_seconds) continue;
       const auto times = static_cast<size_t>(std::clamp(effort.round_seconds / trial.least, 1.0, 500.0));
       trial.least = std::min(trial.least, seconds_of(device, trial, times));
@@ -247,6 +265,15 @@ std::optional<Tuning> keep(const Known& known, const Tuning& measured, bool repl
 
 Tuned usual(const ir::Call& call, uint64_t key) { return {key, {}, 0, 0, device::describe(call)}; }
 
+// Prompts come in all lengths, and most lengths once: whoever waits for an answer does not wait for that. What comes
+// again and again, as in training, has rows in round numbers.
+bool is_worth_timing(const ir::Call& call) {
+  constexpr int64_t kRound = 16;
+  const Dims& shape = call.outputs[0].shape;
+  const int64_t columns = shape.empty() ? 1 : shape.back();
+  return columns > 0 && ir::count(shape) / columns % kRound == 0;
+}
+
 // Nothing where there is one way, or no memory to try them in.
 std::optional<Tuned> quickly_measured(device::Device& device, const ir::Call& call, ProgramCache& programs) {
   const std::vector<ir::Way> ways = device.compiler().ways(call);
@@ -273,9 +300,10 @@ void time_unknown(device::Device& device, Known& known, const std::vector<device
   std::erase_if(unknown, [&](const auto& one) { return known.found.find(one.first); });
   if (unknown.empty()) return;
 
-  device.wait(device.submit(true));  // nothing else runs; a fault of earlier work is thrown here, and not lost below
   Tuning now;
   for (const auto& [key, call] : unknown) {
+    if (!is_worth_timing(*call)) continue;
+    device.wait(device.submit(true));  // nothing else runs; a fault of earlier work is thrown here, and not lost
     if (std::optional<Tuned> one = quickly_measured(device, *call, programs)) now.add(std::move(*one));
   }
   if (now.size() > 0) {

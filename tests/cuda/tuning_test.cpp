@@ -4,8 +4,10 @@
 
 #include "tenon/exec/tuning.h"
 
+#include <atomic>
 #include <cmath>
 #include <fstream>
+#include <thread>
 
 #include "on_stand_in.h"
 #include "tenon/backends/cuda/api.h"
@@ -20,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kRows = 24, kDepth = 101, kColumns = 16;
+constexpr int64_t kRows = 32, kDepth = 101, kColumns = 16;
 
 std::vector<float> numbers(int64_t count, int64_t step) {
   std::vector<float> made;
@@ -154,22 +156,49 @@ TEST(CudaTuningChild, DISABLED_Multiplies) {
   const Tensor a = from_vector(left(), {kRows, kDepth}, Options(cuda)).eval(),
                b = from_vector(right(), {kDepth, kColumns}, Options(cuda)).eval();
   (void)a.to_vector<float>();
+  if (getenv("CHILD_HAS_A_ROW_LESS")) {
+    const float first = matmul(a.slice(0, 0, kRows - 1), b).to_vector<float>()[0];
+    std::printf("first: %.9g\n", first);
+    return;
+  }
   if (getenv("CHILD_LACKS_MEMORY")) stand_in().fail("cuMemAlloc", backends::cuda::Results::kOutOfMemory, 0);
   const float first = matmul(a, b).to_vector<float>()[0];
   std::printf("first: %.9g\nmemory: %d\n", first, stand_in().alive("memory"));
   if (const char* file = getenv("CHILD_LEAVES")) std::ofstream(file) << exec::choices_taken(device).to_text();
 }
 
+// Each thread a product of its own and one that all have.
+TEST(CudaTuningChild, DISABLED_MultipliesOnManyThreads) {
+  const Device cuda("cuda");
+  const Tensor a = from_vector(left(), {kRows, kDepth}, Options(cuda)).eval(),
+               b = from_vector(right(), {kDepth, kColumns}, Options(cuda)).eval();
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const std::vector<float> ours(static_cast<size_t>(kDepth * (t + 1)), 1.0f);
+      const Tensor c = from_vector(ours, {kDepth, t + 1}, Options(cuda));
+      const std::vector<float> once = matmul(a, c).to_vector<float>(), again = matmul(a, c).to_vector<float>();
+      const float first = matmul(a, b).to_vector<float>()[0];
+      wrong += once != again || first != first_sum(2);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(exec::choices_taken(device::open(cuda.id)).size(), 5u);
+}
+
 class CudaTuning : public io::InFolder {
  protected:
-  static constexpr const char* kSecondIsQuickest = "3000,50,3000";
-  static constexpr const char* kThirdIsQuickest = "3000,3000,50";
+  // Long, because a process may be held up for some milliseconds where others compute.
+  static constexpr const char* kSecondIsQuickest = "20000,50,20000";
+  static constexpr const char* kThirdIsQuickest = "20000,20000,50";
 
-  std::string said(Environment environment) {
+  std::string said(Environment environment, const std::string& test = "CudaTuningChild.DISABLED_Multiplies") {
     environment.emplace("TENON_CACHE_DIR", path("cache").string());
     environment.emplace("TENON_CUDA_DRIVER", STAND_IN_CUDA_DRIVER);
     environment.emplace("TENON_CUDA_LIBRARIES", STAND_IN_CUDA_LIBRARIES);
-    return child("CudaTuningChild.DISABLED_Multiplies", environment);
+    return child(test, environment);
   }
   static uint32_t algorithm_in(const std::string& text) {
     for (const uint32_t algorithm : {1u, 2u, 3u}) {
@@ -195,6 +224,11 @@ TEST_F(CudaTuning, TheQuickestAlgorithmIsTakenAndFoundAgainByTheNextProcess) {
   EXPECT_EQ(algorithm({{"STAND_IN_LT_US", kThirdIsQuickest}}), 2u);
 }
 
+TEST_F(CudaTuning, AnAlgorithmThatIsRefusedWhenItRunsIsNotTaken) {
+  EXPECT_EQ(algorithm({{"STAND_IN_LT_US", "20000,50,100"}, {"STAND_IN_LT_REFUSES", "2"}}), 3u);
+  EXPECT_EQ(kept().size(), 1u);
+}
+
 TEST_F(CudaTuning, TheUsualAlgorithmIsTakenWhereNothingCanBeKept) {
   EXPECT_EQ(algorithm({{"STAND_IN_LT_US", kSecondIsQuickest}, {"TENON_CACHE_DIR", ""}}), 1u);
   write("no_folder", "a file");
@@ -215,6 +249,11 @@ TEST_F(CudaTuning, TheUsualAlgorithmIsTakenWhereThereIsNoMemoryToTimeIn) {
   EXPECT_TRUE(kept().empty());
 }
 
+TEST_F(CudaTuning, TheUsualAlgorithmIsTakenForRowsOfAnyNumberWhichHardlyComeAgain) {
+  EXPECT_EQ(algorithm({{"STAND_IN_LT_US", kSecondIsQuickest}, {"CHILD_HAS_A_ROW_LESS", "1"}}), 1u);
+  EXPECT_TRUE(kept().empty());
+}
+
 TEST_F(CudaTuning, MemoryToTimeInIsGivenBack) {
   const auto memory = [](const std::string& text) { return text.substr(text.find("memory: "), 10); };
   EXPECT_EQ(memory(said({{"STAND_IN_LT_US", kSecondIsQuickest}})), memory(said({{"TENON_TUNE", "0"}})));
@@ -231,6 +270,11 @@ TEST_F(CudaTuning, ADamagedFileIsAsNone) {
 TEST_F(CudaTuning, AnotherLibraryIsTimedAnew) {
   EXPECT_EQ(algorithm({{"STAND_IN_LT_US", kSecondIsQuickest}}), 2u);
   EXPECT_EQ(algorithm({{"STAND_IN_LT_US", kThirdIsQuickest}, {"STAND_IN_LT_VERSION", "130100"}}), 3u);
+}
+
+TEST_F(CudaTuning, ManyThreadsAtOnceTakeTheSameAlgorithm) {
+  said({{"STAND_IN_LT_US", kSecondIsQuickest}}, "CudaTuningChild.DISABLED_MultipliesOnManyThreads");
+  EXPECT_EQ(kept().size(), 1u);
 }
 
 TEST_F(CudaTuning, TwoProcessesAtOnceTakeTheSameAlgorithm) {

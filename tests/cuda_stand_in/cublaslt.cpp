@@ -7,6 +7,7 @@
 //
 //   STAND_IN_LT_US=1000,50     the microseconds that 1 and 2 take; others take none
 //   STAND_IN_LT_WITHOUT=2      which one is not there
+//   STAND_IN_LT_REFUSES=2      which one is proposed, and refused when it is to run
 //   STAND_IN_LT_VERSION=130100
 
 #include <chrono>
@@ -271,6 +272,8 @@ int cublasLtMatmul(LtHandle, LtProduct desc, const void* alpha, const void* a, L
   const auto* bias = product.get<const void*>(Lt::kBiasPointer, nullptr);
   const int bias_type = product.get<int32_t>(Lt::kBiasType, ld.type);
   if (has_bias && bias_type != ld.type) return kNotSupported;
+  const std::vector<long> refused = numbers_in("STAND_IN_LT_REFUSES");
+  if (!refused.empty() && refused[0] == static_cast<long>(id)) return kNotSupported;
   take_time(id);
   const float scale = *static_cast<const float*>(alpha), add = *static_cast<const float*>(beta);
   for (int64_t batch = 0; batch < ld.batches(); ++batch) {
