@@ -106,10 +106,10 @@ struct Tile {
 #define NUMBERS_32                                                         \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define NUMBERS_64                                                                         \
-  NUMBERS_32                                                                               \
-      ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define NUMBERS_64                                                                     \
+  NUMBERS_32                                                                           \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define SUMS_8(d, i)                                                                                          \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
       "+f"(d[i + 7])
@@ -682,6 +682,7 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
   for (int i = skipped; i < steps; ++i) {
     begin_step();
     if (!QUERY_OVERLAPS) {
+      fetch_step(i + kAhead);
       wait_for_products<0>();
       pin(sums);
       pin(packed);
@@ -694,7 +695,7 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
     commit_products();
     multiply_rows<kStep>(d, own_g, kRowHalf, some_values, kStepHalf);
     commit_products();
-    fetch_step(i + kAhead);
+    if (QUERY_OVERLAPS) fetch_step(i + kAhead);
     wait_for_products<1>();
     pin(s);
     if (QUERY_OVERLAPS) pin(packed);
