@@ -121,7 +121,8 @@ TEST(HopperAttention, GridsHaveABlockForEachTile) {
       EXPECT_LT(one.blocks[0] * one.blocks[2], lines + one.blocks[2]);
     };
     const auto lines = static_cast<uint64_t>(batch);
-    check(plan_attention(c.call(Op::attention))->dispatches[0], 16, lines * 12);
+    const codegen::Module forward = *plan_attention(c.call(Op::attention));
+    check(forward.dispatches[0], 16, lines * 12);
     const codegen::Module backward = *plan_attention(c.call(Op::attention_backward));
     check(backward.dispatches[0], 16, lines * 12);
     check(backward.dispatches[1], 16, lines * 3);
@@ -130,14 +131,16 @@ TEST(HopperAttention, GridsHaveABlockForEachTile) {
 
 TEST(HopperAttention, ManyLinesStayWithinTheLimitsOfAGrid) {
   const Case c{.batch = 3000, .heads = 64, .groups = 64, .queries = 65536, .keys = 65536, .in_heads = true};
-  for (const uint64_t blocks : plan_attention(c.call(Op::attention))->dispatches[0].blocks) EXPECT_LE(blocks, 65535);
+  const codegen::Module made = *plan_attention(c.call(Op::attention));
+  for (const uint64_t blocks : made.dispatches[0].blocks) EXPECT_LE(blocks, 65535);
 }
 
 std::vector<codegen::Dispatch> all_dispatches(const Case& c) {
-  std::vector<codegen::Dispatch> all = plan_attention(c.call(Op::attention))->dispatches;
-  auto backward = *plan_attention(c.call(Op::attention_backward));
-  for (codegen::Dispatch& one : backward.dispatches)
-    all.push_back(std::move(one));
+  std::vector<codegen::Dispatch> all;
+  for (const Op op : {Op::attention, Op::attention_backward}) {
+    const codegen::Module made = *plan_attention(c.call(op));
+    all.insert(all.end(), made.dispatches.begin(), made.dispatches.end());
+  }
   return all;
 }
 
@@ -208,13 +211,14 @@ TEST_F(HopperAttentionOnDevice, IsLaunchedAndLoadedAgain) {
     for (const ir::Type& output : call.outputs)
       add(static_cast<size_t>(ir::count(output.shape)) * size_of(output.dtype));
     add(of->scratch_bytes());
-    return made;
+    run({made});
+    for (const device::Arg& arg : made.args) device_->release(arg.buffer);
   };
-  run({launch(program)});
+  launch(program);
   EXPECT_EQ(stand_in().calls("cuLaunchKernel"), 2);
   const device::ProgramRef again = compiler.load(call, compiler.save(*program));
   ASSERT_NE(again, nullptr);
-  run({launch(again)});
+  launch(again);
   EXPECT_EQ(stand_in().calls("cuLaunchKernel"), 4);
 }
 

@@ -9,7 +9,7 @@
 //   STAGES, tiles of these in shared memory;              BLOCKS that share a processor.
 // QUERY_OVERLAPS: whether there are registers to let sums run on while the next scores are computed.
 //
-// Many small blocks are best: a processor has four (FORWARD, QUERY) or three groups, each at another place of its work.
+// Many small blocks are best: a processor has four groups (or three, for keys), each at another place of its work.
 //
 // Tiles are columns of 64 numbers: rows of 128 bytes in which 16-byte chunk i of row r stands at place i ^ (r % 8), as
 // the matrix instructions read them. A tile is read along its rows, or across them as the right operand of a product.
@@ -106,10 +106,10 @@ struct Tile {
 #define NUMBERS_32                                                         \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define NUMBERS_64                                                                         \
-  NUMBERS_32                                                                               \
-      ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define NUMBERS_64                                                                     \
+  NUMBERS_32                                                                           \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define SUMS_8(d, i)                                                                                          \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
       "+f"(d[i + 7])
@@ -421,7 +421,7 @@ extern "C" __global__ void __launch_bounds__(FORWARD_GROUPS * 128, FORWARD_BLOCK
     }
     commit_copies();
   };
-  // Everybody has step i, and nobody needs step i - 2 any more.
+  // Behind it everybody has the next step, and nobody needs the one before the last any more.
   const auto begin_step = [&] {
     wait_for_copies<kAhead - 1>();
     meet<kThreads>();
@@ -649,9 +649,8 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
       }
 #pragma unroll
       for (int distance = kChunks / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(~0u, sum, distance);
-        // Row `row` of the warp is now known to the threads that hold a chunk of it.
 #pragma unroll
-      for (int j = 0; j < 2; ++j) {
+      for (int j = 0; j < 2; ++j) {  // row `row` is now known to the threads that hold a chunk of it
         const int wanted = lane / 4 + 8 * j, inside = wanted - i * kRowsAtOnce;
         const float found = __shfl_sync(~0u, sum, inside * kChunks & 31);
         if (inside >= 0 && inside < kRowsAtOnce) delta[j] = found;
@@ -682,6 +681,7 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
   for (int i = skipped; i < steps; ++i) {
     begin_step();
     if (!QUERY_OVERLAPS) {
+      fetch_step(i + kAhead);
       wait_for_products<0>();
       pin(sums);
       pin(packed);
@@ -694,7 +694,7 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
     commit_products();
     multiply_rows<kStep>(d, own_g, kRowHalf, some_values, kStepHalf);
     commit_products();
-    fetch_step(i + kAhead);
+    if (QUERY_OVERLAPS) fetch_step(i + kAhead);
     wait_for_products<1>();
     pin(s);
     if (QUERY_OVERLAPS) pin(packed);
@@ -888,8 +888,8 @@ extern "C" __global__ void __launch_bounds__(KEY_GROUPS * 128, KEY_BLOCKS)
       for (int c = 0; c < 4; ++c)
         s[4 * j + c] = power_of_two(__fmaf_rn(s[4 * j + c], factor, c % 2 == 0 ? -base.x : -base.y));
     }
-    // The first query that sees a row; rows see from there on.
     if (CAUSAL && first < own_first + kGroupRows - 1) {
+      // The columns before this one are queries that do not see the thread's upper row.
       const int seen_from = warp_first + lane / 4 - first - lane % 4 * 2;
 #pragma unroll
       for (int j = 0; j < kStep / 2; ++j)
