@@ -273,7 +273,7 @@ TEST(DataLoader, SaysWhichSamplesDoNotFitTogether) {
       "that of sample 0 f32(3, 8): make them alike, or give the loader a collate of your own");
   EXPECT_EQ(
       refused([](int64_t i) {
-        return i == 1 ? Sample{{"a", ones({1})}} : Sample{{"b", ones({1})}};
+        return Sample{{i == 1 ? "a" : "b", ones({1})}};
       }),
       "[data_loader] the batch of samples 0, 1, 2, 3 and 2 more: [collate] sample 1 has the tensors (a), sample 0 (b)");
   EXPECT_EQ(refused([](int64_t i) { return Sample{i == 5 ? Tensor() : ones({1})}; }),
