@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tenon/base/error.h"
+#include "tenon/base/mapped.h"
 #include "tenon/data/host_bytes.h"
 #include "tenon/tensor/creation.h"
 
@@ -63,6 +64,7 @@ Sample stack_samples(std::span<const Sample> samples, Device device, std::span<c
     batch.add(samples[0].fields()[static_cast<size_t>(place)].name,
               from_bytes(stacked, shape, Options(first.dtype(), device)));
   }
+  base::require_whole_maps();  // a sample may lie in a file that was cut
   return batch;
 }
 

@@ -7,6 +7,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
+#include "tenon/base/mapped.h"
 #include "tenon/data/host_bytes.h"
 #include "tenon/data/permutation.h"
 #include "tenon/tensor/creation.h"
@@ -74,6 +75,7 @@ Sample TensorDataset::get(int64_t i) const {
     row.add(name, from_bytes(all.bytes().subspan(static_cast<size_t>(i) * bytes, bytes), shape_of_rows(tensor),
                              Options(tensor.dtype(), host())));
   }
+  base::require_whole_maps();  // the rows may lie in a file that was cut
   return row;
 }
 
@@ -94,6 +96,7 @@ std::optional<Sample> TensorDataset::stacked(std::span<const int64_t> indices, D
     const Dims shape = shape_of_rows(tensor, static_cast<int64_t>(indices.size()));
     rows.add(name, from_bytes(gathered, shape, Options(tensor.dtype(), device)));
   }
+  base::require_whole_maps();
   return rows;
 }
 

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <set>
 
+#include "tenon/io/npy.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
 #include "tests/error_text.h"
+#include "tests/io/support.h"
 
 namespace tenon::data {
 namespace {
@@ -79,6 +81,22 @@ TEST(TensorDataset, RefusesWhatHasNoRowsInCommon) {
   EXPECT_EQ(text_of([] { TensorDataset{scalar(1)}; }), "[tensor_dataset] tensor 0 is a single number; it needs rows");
   EXPECT_EQ(text_of([] { numbers(3).get(3); }), "[tensor_dataset] there is no sample 3; there are 3");
   EXPECT_EQ(text_of([] { numbers(3).get(-1); }), "[tensor_dataset] there is no sample -1; there are 3");
+}
+
+/// Of rows that lie in a mapped file, which is then cut.
+class CutFile : public io::InFolder {};
+
+TEST_F(CutFile, IsNoRowsOfZeros) {
+  constexpr int64_t kRows = 10'000;
+  io::save_npy(path(), ones({kRows, 16}));
+  const TensorDataset dataset = {io::load_npy(path())};
+  EXPECT_EQ(dataset.get(kRows - 1)[0].to_vector<float>(), std::vector<float>(16, 1));
+  std::filesystem::resize_file(path(), 4096);
+  const std::vector<int64_t> last = {kRows - 1};
+  for (const std::string& text :
+       {text_of([&] { dataset.get(kRows - 1); }), text_of([&] { dataset.stacked(last, "cpu"); })}) {
+    EXPECT_NE(text.find(path().string()), std::string::npos) << text;
+  }
 }
 
 TEST(ConcatDataset, PutsDatasetsOneBehindTheOther) {
