@@ -27,7 +27,9 @@ class Reader {
 
   Interleaved read(uint64_t most_pixels) {
     if (!read_header()) refuse();
+    // Before libpng asks for memory for its rows.
     require_plausible(input_, width_, height_, uint64_t{stored_row_bytes_} * height_, most_pixels);
+    if (!start()) refuse();
     Interleaved picture{channels_, height_, width_, std::vector<uint8_t>(uint64_t{row_bytes_} * height_)};
     std::vector<png_bytep> rows(height_);
     for (size_t row = 0; row < rows.size(); ++row) rows[row] = picture.values.data() + row * row_bytes_;
@@ -48,6 +50,11 @@ class Reader {
     width_ = png_get_image_width(png_, info_);
     height_ = png_get_image_height(png_, info_);
     stored_row_bytes_ = png_get_rowbytes(png_, info_);
+    return true;
+  }
+
+  bool start() {
+    if (setjmp(png_jmpbuf(png_))) return false;
     png_set_expand(png_);    // palettes, less than 8 bits, a transparent colour
     png_set_scale_16(png_);  // 16 bits to 8
     png_set_interlace_handling(png_);

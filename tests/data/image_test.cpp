@@ -109,6 +109,10 @@ TEST_F(Png, HeadersAreNotBelieved) {
   EXPECT_EQ(text_of([] { picture("huge.png"); }),
             "[image] " + (kPictures / "huge.png").string() +
                 ": says that it has 16000 x 16000 pixels, which 69 bytes cannot hold: it is cut or damaged");
+  // libpng would take 34 MB for a row of this one.
+  EXPECT_EQ(text_of([] { picture("wide_bits.png"); }),
+            "[image] " + (kPictures / "wide_bits.png").string() +
+                ": says that it has 16777225 x 2 pixels, which 47 bytes cannot hold: it is cut or damaged");
 }
 
 TEST_F(Jpeg, ColoursComeBack) {
