@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <limits>
 #include <optional>
-#include <set>
 #include <unordered_set>
 
 namespace tenon::data {
@@ -144,8 +143,7 @@ struct Seen {
 
 class Reader {
  public:
-  Reader(const io::Input& input, const CsvOptions& options)
-      : input_(input), options_(options), missing_(options.missing.begin(), options.missing.end()) {
+  Reader(const io::Input& input, const CsvOptions& options) : input_(input), options_(options) {
     const auto bad = [](char c) { return c == '\n' || c == '\r' || c == '\0'; };
     if (bad(options.separator) || bad(options.quote) || options.separator == options.quote) {
       io::fail(input, "the separator and the quote must differ, and be no ends of lines");
@@ -162,7 +160,9 @@ class Reader {
   }
 
  private:
-  bool is_missing(std::string_view text) const { return missing_.contains(std::string(text)); }
+  bool is_missing(std::string_view text) const {
+    return std::find(options_.missing.begin(), options_.missing.end(), text) != options_.missing.end();
+  }
 
   void name_columns(Scanner& scanner) {
     std::vector<std::string> names;
@@ -260,7 +260,6 @@ class Reader {
 
   const io::Input& input_;
   const CsvOptions& options_;
-  std::unordered_set<std::string> missing_;
   std::vector<CsvColumn> columns_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/data/host_bytes.h"
+#include "tenon/data/image_codec.h"
 #include "tenon/io/file.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"

@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "tenon/data/image_codec.h"
+#include "tenon/data/image_mode.h"
 #include "tenon/tensor/tensor.h"
 
 namespace tenon::data {

@@ -10,12 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "tenon/data/image_mode.h"
 #include "tenon/io/input.h"
 
 namespace tenon::data {
-
-/// The channels of a picture: those of the file, or others.
-enum class ImageMode { kUnchanged, kGray, kRgb, kRgba };
 
 struct Pixels {
   int64_t channels = 0, height = 0, width = 0;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tenon/data/dataset.h"
-#include "tenon/data/image_codec.h"
+#include "tenon/data/image_mode.h"
 
 namespace tenon::data {
 
