@@ -66,13 +66,14 @@ class SharedDataset {
   std::shared_ptr<const Dataset> held_;
 };
 
-/// Row i of each of several tensors, which have the same number of rows.
-class TensorDataset : public Dataset {
+/// Row i of each of several tensors, which have the same number of rows. Final, because DataLoaders take its rows
+/// without get(); map() changes what it gives.
+class TensorDataset final : public Dataset {
  public:
   TensorDataset(std::initializer_list<Tensor> tensors) : TensorDataset(Sample(tensors)) {}
   TensorDataset(std::initializer_list<Field> tensors) : TensorDataset(Sample(tensors)) {}
   explicit TensorDataset(const Sample& tensors);
-  /// What load_npz() and load_safetensors() give.
+  /// What io::load_npz() gives.
   explicit TensorDataset(const std::map<std::string, Tensor>& tensors);
 
   int64_t size() const override { return size_; }
@@ -102,7 +103,7 @@ class ConcatDataset : public Dataset {
 };
 
 /// Some samples of a dataset, in this order.
-class Subset : public Dataset {
+class Subset final : public Dataset {
  public:
   /// Fails where an index lies outside.
   Subset(SharedDataset of, std::vector<int64_t> indices);
