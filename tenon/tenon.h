@@ -2,12 +2,23 @@
 
 #pragma once
 
+#include "tenon/data/cifar.h"
+#include "tenon/data/collate.h"
+#include "tenon/data/csv.h"
+#include "tenon/data/data_loader.h"
+#include "tenon/data/dataset.h"
+#include "tenon/data/image.h"
+#include "tenon/data/image_folder.h"
 #include "tenon/data/loader.h"
+#include "tenon/data/mnist.h"
 #include "tenon/data/prepare.h"
+#include "tenon/data/random.h"
+#include "tenon/data/sample.h"
 #include "tenon/data/stories.h"
 #include "tenon/data/token_file.h"
 #include "tenon/data/tokenizer_fingerprint.h"
 #include "tenon/data/tokens.h"
+#include "tenon/data/transforms.h"
 #include "tenon/io/hugging_face.h"
 #include "tenon/io/llama2c.h"
 #include "tenon/io/npy.h"

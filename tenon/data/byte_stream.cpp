@@ -17,11 +17,11 @@ namespace {
 class FileStream : public ByteStream {
  public:
   // A pipe would block in open for ever without O_NONBLOCK; a regular file does not care.
-  explicit FileStream(const std::filesystem::path& path)
-      : FileStream(path.string(), open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  FileStream(const std::filesystem::path& path, std::string_view format)
+      : FileStream(path.string(), format, open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     struct stat status {};
     if (file_ < 0 || fstat(file_, &status) < 0) fail_reading();
-    if (!S_ISREG(status.st_mode)) base::fail("corpus", "{}: is not a regular file", name_);
+    if (!S_ISREG(status.st_mode)) base::fail(format_, "{}: is not a regular file", name_);
   }
   ~FileStream() override {
     if (file_ >= 0) close(file_);
@@ -49,12 +49,13 @@ class FileStream : public ByteStream {
   const std::string& name() const override { return name_; }
 
  private:
-  FileStream(std::string name, int file) : name_(std::move(name)), file_(file) {}
+  FileStream(std::string name, std::string_view format, int file)
+      : name_(std::move(name)), format_(format), file_(file) {}
   [[noreturn]] void fail_reading() const {
-    base::fail("corpus", "{}: cannot be read: {}", name_, std::generic_category().message(errno));
+    base::fail(format_, "{}: cannot be read: {}", name_, std::generic_category().message(errno));
   }
 
-  std::string name_;
+  std::string name_, format_;
   int file_ = -1;
   int64_t consumed_ = 0;
 };
@@ -90,7 +91,19 @@ int64_t ByteStream::skip(int64_t bytes) {
   return skipped;
 }
 
-std::unique_ptr<ByteStream> open_file(const std::filesystem::path& path) { return std::make_unique<FileStream>(path); }
+size_t read_fully(ByteStream& stream, std::span<char> into) {
+  size_t held = 0;
+  while (held < into.size()) {
+    const size_t count = stream.read(into.subspan(held));
+    if (count == 0) break;
+    held += count;
+  }
+  return held;
+}
+
+std::unique_ptr<ByteStream> open_file(const std::filesystem::path& path, std::string_view format) {
+  return std::make_unique<FileStream>(path, format);
+}
 
 std::unique_ptr<ByteStream> open_memory(std::string_view text, std::string name) {
   return std::make_unique<MemoryStream>(text, std::move(name));

@@ -27,8 +27,11 @@ class ByteStream {
   virtual int64_t skip(int64_t bytes);
 };
 
-/// Fails with one line that starts with `[corpus] path` where the file cannot be read.
-std::unique_ptr<ByteStream> open_file(const std::filesystem::path& path);
+/// Fills as much of `into` as there is; returns how many bytes that were.
+size_t read_fully(ByteStream& stream, std::span<char> into);
+
+/// Fails with one line that starts with `[format] path` where the file cannot be read.
+std::unique_ptr<ByteStream> open_file(const std::filesystem::path& path, std::string_view format = "corpus");
 /// The text must outlive the stream.
 std::unique_ptr<ByteStream> open_memory(std::string_view text, std::string name);
 

@@ -120,8 +120,8 @@ template <typename Decoder>
 class Decompressor : public ByteStream {
  public:
   template <typename... Args>
-  explicit Decompressor(std::unique_ptr<ByteStream> inner, Args... args)
-      : inner_(std::move(inner)), decoder_(args...), buffer_(1 << 16) {}
+  Decompressor(std::unique_ptr<ByteStream> inner, std::string_view format, Args... args)
+      : inner_(std::move(inner)), format_(format), decoder_(args...), buffer_(1 << 16) {}
 
   size_t read(std::span<char> into) override {
     if (into.empty()) return 0;
@@ -167,11 +167,12 @@ class Decompressor : public ByteStream {
     in_stream_ = true;
   }
   [[noreturn]] void fail(std::string_view what) const {
-    base::fail("corpus", "{}: its {} stream {}, near byte {}: fetch the file again", name(), Decoder::kName, what,
+    base::fail(format_, "{}: its {} stream {}, near byte {}: fetch the file again", name(), Decoder::kName, what,
                consumed());
   }
 
   std::unique_ptr<ByteStream> inner_;
+  std::string format_;
   Decoder decoder_;
   std::vector<char> buffer_;
   std::span<char> waiting_;  // read but not decoded
@@ -186,20 +187,15 @@ bool is_bzip2(std::string_view first) {
 
 }  // namespace
 
-std::unique_ptr<ByteStream> decompressed(std::unique_ptr<ByteStream> stream, int largest_zstd_window) {
+std::unique_ptr<ByteStream> decompressed(std::unique_ptr<ByteStream> stream, int largest_zstd_window,
+                                         std::string_view format) {
   std::string first(10, '\0');
-  size_t held = 0;
-  while (held < first.size()) {
-    const size_t count = stream->read(std::span(first).subspan(held));
-    if (count == 0) break;
-    held += count;
-  }
-  first.resize(held);
+  first.resize(read_fully(*stream, first));
   auto whole = std::make_unique<Replayed>(first, std::move(stream));
-  if (first.starts_with(Gzip::kMagic)) return std::make_unique<Decompressor<Gzip>>(std::move(whole));
+  if (first.starts_with(Gzip::kMagic)) return std::make_unique<Decompressor<Gzip>>(std::move(whole), format);
   if (first.starts_with(Zstd::kMagic))
-    return std::make_unique<Decompressor<Zstd>>(std::move(whole), largest_zstd_window);
-  if (is_bzip2(first)) return std::make_unique<Decompressor<Bzip2>>(std::move(whole));
+    return std::make_unique<Decompressor<Zstd>>(std::move(whole), format, largest_zstd_window);
+  if (is_bzip2(first)) return std::make_unique<Decompressor<Bzip2>>(std::move(whole), format);
   return whole;
 }
 

@@ -23,9 +23,10 @@ namespace tenon::data {
 template <typename Unit>
 class OrderedPipeline {
  public:
-  /// `make` fills the next unit or says that there is none; one thread calls it. `work` may run on several at once.
-  OrderedPipeline(std::function<bool(Unit&)> make, std::function<void(Unit&)> work, int workers)
-      : make_(std::move(make)), work_(std::move(work)), most_(static_cast<size_t>(workers) * 2 + 2) {
+  /// `make` fills the next unit or says that there is none; one thread calls it. `work` may run on several at once. At
+  /// most so many units are under way or waiting to be taken.
+  OrderedPipeline(std::function<bool(Unit&)> make, std::function<void(Unit&)> work, int workers, size_t most)
+      : make_(std::move(make)), work_(std::move(work)), most_(most) {
     try {
       threads_.push_back(base::start_thread([this] { make_all(); }));
       for (int i = 0; i < workers; ++i) threads_.push_back(base::start_thread([this] { work_on_all(); }));
@@ -34,6 +35,8 @@ class OrderedPipeline {
       throw;
     }
   }
+  OrderedPipeline(std::function<bool(Unit&)> make, std::function<void(Unit&)> work, int workers)
+      : OrderedPipeline(std::move(make), std::move(work), workers, static_cast<size_t>(workers) * 2 + 2) {}
   ~OrderedPipeline() { end(); }
   OrderedPipeline(const OrderedPipeline&) = delete;
   OrderedPipeline& operator=(const OrderedPipeline&) = delete;

@@ -1,0 +1,32 @@
+// Pictures as tensors: u8 (channels, height, width), as torchvision.io has them.
+//
+//   Tensor picture = data::read_image("cat.jpg", data::ImageMode::kRgb);
+//   data::save_image("first.png", images.slice(0, 0, 64));     // a grid of 8 x 8
+
+#pragma once
+
+#include <filesystem>
+
+#include "tenon/data/image_mode.h"
+#include "tenon/tensor/tensor.h"
+
+namespace tenon::data {
+
+/// A PNG or JPEG file. 16 bits become 8, palettes colours; gamma, profiles and the turning of cameras are not looked
+/// at. Fails with one line that starts with `[image] path`.
+Tensor read_image(const std::filesystem::path& path, ImageMode mode = ImageMode::kUnchanged, Device device = {});
+
+struct GridOptions {
+  int64_t columns = 8;
+  int64_t padding = 2;  // pixels between the pictures and around them
+  double value = 0;     // of which value
+};
+/// Pictures (n, channels, height, width) as one, row by row. Gray becomes RGB, and one picture alone stays as it is, as
+/// in torchvision.
+Tensor make_grid(const Tensor& images, const GridOptions& options = {});
+
+/// Writes a PNG: u8, or floats from 0 to 1, of (height, width), (channels, height, width), or a grid of (n, channels,
+/// height, width). 1 to 4 channels: gray, gray and alpha, RGB, RGBA. Writes beside, syncs and renames.
+void save_image(const std::filesystem::path& path, const Tensor& image, const GridOptions& options = {});
+
+}  // namespace tenon::data
