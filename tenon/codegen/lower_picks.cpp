@@ -13,9 +13,6 @@ namespace tenon::codegen {
 
 using ir::Instr;
 
-namespace {
-
-// A position that counts the elements of a row from `first` on.
 bool counts_elements(const ir::LoopNest& nest, const Instr& instr, int64_t& first) {
   if (instr.kind != Instr::Kind::ramp || instr.per_row || !instr.map.is_strided()) return false;
   const ir::View& view = instr.map.views()[0];
@@ -25,6 +22,8 @@ bool counts_elements(const ir::LoopNest& nest, const Instr& instr, int64_t& firs
   first = view.offset;
   return nest.row_rank + 1 == nest.space.size() && !view.strides.empty() && view.strides.back() == 1;
 }
+
+namespace {
 
 // All that an element's value is made of, in the nest's order; nothing where a part of it may not be left out.
 std::optional<std::vector<uint32_t>> parts_of(const ir::LoopNest& nest, uint32_t value) {

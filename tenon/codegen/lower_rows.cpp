@@ -91,7 +91,9 @@ Lowering::Held Lowering::hold_values(Writing& to) {
 // Whether the steps of a stage are written out one after another: only then are arrays registers. Long ones are not,
 // for the sake of those who compile them.
 bool Lowering::is_unrolled(const Stage& stage) const {
-  return shape_.chunks == 1 && (shape_.holds_row() || stage.per_element.size() * shape_.steps <= 256);
+  const bool has_registers = shape_.block() <= 512;
+  return shape_.chunks == 1 &&
+         (shape_.holds_row() || (has_registers && stage.per_element.size() * shape_.steps <= 256));
 }
 
 // Of rows too long to be held: what several stages load, as long as there are registers for it, or shared memory of
@@ -188,12 +190,34 @@ void Lowering::keep(Writing& to, const Held& held, uint32_t i, Id step) {
 void Lowering::fetch(Writing& to, const Held& held, uint32_t i, Id step) {
   for (const uint32_t array : held.arrays.at(i)) to.known[i].push_back(to.b.array_load(array, step));
 }
+
+// Whether a comparison of an element's position with a number comes out the same in all steps but the last, as that
+// with the end of what counts in a row does.
+std::optional<bool> Lowering::known_in_full_steps(const Instr& instr) const {
+  if (instr.kind != Instr::Kind::apply || instr.op != ir::Op::less) return std::nullopt;
+  const Instr &left = nest_.code[instr.args[0]], &right = nest_.code[instr.args[1]];
+  int64_t first = 0;
+  const bool is_right = counts_elements(nest_, right, first),
+             is_left = !is_right && counts_elements(nest_, left, first);
+  const Instr& other = is_right ? left : right;
+  const bool is_whole = other.dtype == DType::i32 || other.dtype == DType::i64;
+  if ((!is_left && !is_right) || other.kind != Instr::Kind::number || !is_whole) return std::nullopt;
+  const auto number = static_cast<int64_t>(other.bits);
+  const int64_t last = first + int64_t{shape_.full_steps()} * shape_.width() - 1;
+  if (is_right) return number >= last ? std::optional(false) : number < first ? std::optional(true) : std::nullopt;
+  return last < number ? std::optional(true) : first >= number ? std::optional(false) : std::nullopt;
+}
+
 void Lowering::write_step(Writing& to, const std::vector<uint32_t>& code, const Held& held, uint32_t stage, Id step,
                           Id inside, bool is_full, Id row_is_there, const OnFold& on_fold, bool stores) {
   const std::vector<Id> masks = enter_step(to, step, inside, is_full);
   for (const uint32_t i : code) {
     const Instr& instr = nest_.code[i];
     if (is_saved(i)) continue;
+    if (const auto always = is_full ? known_in_full_steps(instr) : std::nullopt) {
+      to.known[i] = {to.b.boolean(*always)};
+      continue;
+    }
     for (const uint32_t arg : instr.args) {
       if (held.contains(arg) && to.known[arg].empty() && stages_.values[arg].made < stage) fetch(to, held, arg, step);
     }

@@ -37,6 +37,9 @@ struct Writing {
   }
 };
 
+/// Whether a position counts the elements of a row, from `first` on.
+bool counts_elements(const ir::LoopNest& nest, const ir::Instr& instr, int64_t& first);
+
 class Lowering {
  public:
   Lowering(const ir::LoopNest& nest, const ir::Limits& limits);
@@ -109,6 +112,7 @@ class Lowering {
   Id shared_place(Writing& to, uint32_t load, Id step, uint32_t word) const;
   void read_held_load(Writing& to, const Held& held, uint32_t i, uint32_t stage, Id step);
   bool has_runs() const;
+  std::optional<bool> known_in_full_steps(const ir::Instr& instr) const;
   void keep(Writing& to, const Held& held, uint32_t i, Id step);
   void fetch(Writing& to, const Held& held, uint32_t i, Id step);
   void forget_elements(Writing& to);

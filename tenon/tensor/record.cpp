@@ -150,7 +150,9 @@ Device with_f64(Device device) {
 int64_t quick_size(const Tensor& x, int64_t size) {
   if (x.dtype() != DType::bf16 && x.dtype() != DType::f16) return size;
   const int64_t granule = device::open(x.device().id).limits().product_granule;
-  return (size + granule - 1) / granule * granule;
+  const auto rounded_up = [&](int64_t to) { return (size + to - 1) / to * to; };
+  const bool is_large = rounded_up(granule) - size <= size / 50;
+  return rounded_up(is_large ? granule : std::min<int64_t>(granule, 8));
 }
 
 void require_same_device(std::string_view op, const Tensor& a, const Tensor& b) {

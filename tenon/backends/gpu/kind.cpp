@@ -40,7 +40,7 @@ ir::Limits limits_of_gpu(uint32_t processors) {
 void add_tiles(ir::Limits& limits) {
   limits.tile_dtypes = {DType::f16, DType::bf16};
   limits.has_tile_places = true;
-  limits.product_granule = 8;
+  limits.product_granule = 64;  // lines of 128 bytes
 }
 
 }  // namespace tenon::backends::gpu

@@ -31,14 +31,14 @@ ir::Limits limits_of_gpu(bool fuses, bool has_tiles = true) {
   limits.gathers_inside = true;
   limits.few_rows = 16;
   limits.column_blocks = 16;
-  limits.max_threads = 512;
+  limits.max_threads = has_tiles ? 1024 : 512;
   limits.subgroup = 32;
   limits.processors = 8;
-  limits.shared_bytes = (fuses && has_tiles ? 227 : 48) << 10;  // much or little, which changes no bits
+  limits.shared_bytes = (has_tiles ? 227 : 48) << 10;
   limits.vector = 4;
   limits.has_fma = true;
   if (has_tiles) limits.tile_dtypes = {DType::f16, DType::bf16};
-  if (has_tiles) limits.product_granule = 8;
+  if (has_tiles) limits.product_granule = 64;
   limits.has_tile_places = has_tiles;
   limits.missing_calls = kernels::missing_calls();
   return limits;
