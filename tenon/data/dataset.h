@@ -66,8 +66,8 @@ class SharedDataset {
   std::shared_ptr<const Dataset> held_;
 };
 
-/// Row i of each of several tensors, which have the same number of rows. Final, because DataLoaders take its rows
-/// without get(); map() changes what it gives.
+/// Row i of each of several tensors, which have the same number of rows; those of another device are copied to the
+/// host. Final, because DataLoaders take its rows without get(); map() changes what it gives.
 class TensorDataset final : public Dataset {
  public:
   TensorDataset(std::initializer_list<Tensor> tensors) : TensorDataset(Sample(tensors)) {}

@@ -339,7 +339,7 @@ TEST(DataLoader, MayBeMoved) {
 }
 
 TEST(DataLoader, GoesOnInAChildOfTheProcess) {
-  DataLoader loader(numbers(20), {.batch_size = 5, .workers = 2});
+  DataLoader loader(numbers(20), {.batch_size = 5, .workers = 2, .device = "cpu"});  // a GPU stays with the parent
   take(loader, 1);
   const pid_t child = fork();
   if (child == 0) _exit(loader.next()[0].to_vector<int64_t>() == Numbers{5, 6, 7, 8, 9} ? 0 : 1);

@@ -62,7 +62,7 @@ TEST(TensorDataset, TakesViewsThatAreNotInRowMajorOrder) {
 }
 
 TEST(TensorDataset, ShowsWhatIsWrittenIntoItsTensors) {
-  Tensor x = zeros({3}).clone();
+  Tensor x = zeros({3}, Device("cpu")).clone();  // of another device, the dataset has a copy
   const TensorDataset dataset = {x};
   x[1] = 5;
   EXPECT_EQ(dataset.get(1)[0].item<float>(), 5);
@@ -89,7 +89,7 @@ class CutFile : public io::InFolder {};
 TEST_F(CutFile, IsNoRowsOfZeros) {
   constexpr int64_t kRows = 10'000;
   io::save_npy(path(), ones({kRows, 16}));
-  const TensorDataset dataset = {io::load_npy(path())};
+  const TensorDataset dataset = {io::load_npy(path(), "cpu")};
   EXPECT_EQ(dataset.get(kRows - 1)[0].to_vector<float>(), std::vector<float>(16, 1));
   std::filesystem::resize_file(path(), 4096);
   const std::vector<int64_t> last = {kRows - 1};
