@@ -91,20 +91,14 @@ Lowering::Held Lowering::hold_values(Writing& to) {
 // Whether the steps of a stage are written out one after another: only then are arrays registers. Long ones are not,
 // for the sake of those who compile them.
 bool Lowering::is_unrolled(const Stage& stage) const {
-  const bool has_registers = shape_.block() <= 512;
-  return shape_.chunks == 1 &&
-         (shape_.holds_row() || (has_registers && stage.per_element.size() * shape_.steps <= 256));
+  return shape_.chunks == 1 && (shape_.holds_row() || stage.per_element.size() * shape_.steps <= 256);
 }
 
-// Of rows too long to be held: what several stages load, as long as there are registers for it, or shared memory of
-// which two blocks have enough. There a thread reads what it wrote itself.
+// Of rows too long to be held: what several stages load, as long as there are registers for it.
 void Lowering::hold_loads(Writing& to, Held& held) {
   if (!has_runs() || shape_.vector % 2 != 0) return;
   const auto& all = stages_.stages;
-  const bool in_registers = std::all_of(all.begin(), all.end(), [&](const Stage& stage) { return is_unrolled(stage); });
-  constexpr uint32_t kBesides = 2048;  // bytes for what the threads of a row have in common
-  const uint32_t shared_words = (limits_.shared_bytes / 2 - std::min(kBesides, limits_.shared_bytes / 2)) / 4;
-  const uint32_t most = in_registers ? RowSchedule::kHeldWords : shared_words / shape_.block();
+  if (!std::all_of(all.begin(), all.end(), [&](const Stage& stage) { return is_unrolled(stage); })) return;
   uint32_t words = 0;
   for (uint32_t i = 0; i < nest_.code.size(); ++i) {
     const Instr& instr = nest_.code[i];
@@ -113,46 +107,33 @@ void Lowering::hold_loads(Writing& to, Held& held) {
     const auto readers = std::count_if(stages_.stages.begin(), stages_.stages.end(), [&](const Stage& stage) {
       return std::find(stage.per_element.begin(), stage.per_element.end(), i) != stage.per_element.end();
     });
-    const uint32_t of_step = words_of_step(i);
-    if (readers < 2 || words + of_step * shape_.steps > most) continue;
+    const auto of_step = static_cast<uint32_t>(shape_.vector * bytes / 4);
+    if (readers < 2 || words + of_step * shape_.steps > RowSchedule::kHeldWords) continue;
     words += of_step * shape_.steps;
     const Scalar word = bytes == 2 ? Scalar::u32 : in_memory(instr.dtype);
-    if (!in_registers) held.shared[i] = to.b.add_shared(word, of_step * shape_.steps * shape_.block());
-    for (uint32_t k = 0; in_registers && k < of_step; ++k) held.loads[i].push_back(to.b.add_array(word, shape_.steps));
+    for (uint32_t k = 0; k < of_step; ++k) held.loads[i].push_back(to.b.add_array(word, shape_.steps));
   }
 }
-uint32_t Lowering::words_of_step(uint32_t load) const {
-  return static_cast<uint32_t>(shape_.vector * size_of(nest_.code[load].dtype) / 4);
-}
-// Neighbouring threads have neighbouring words.
-Id Lowering::shared_place(Writing& to, uint32_t load, Id step, uint32_t word) const {
-  const Id line = to.b.add(to.b.mul(step, to.b.u32(words_of_step(load))), to.b.u32(word));
-  return to.b.add(to.b.mul(line, to.b.u32(shape_.block())), to.b.thread());
-}
 
-// From memory in the stage that comes first, from where it is held in those that follow.
+// From memory in the stage that comes first, from registers in those that follow.
 void Lowering::read_held_load(Writing& to, const Held& held, uint32_t i, uint32_t stage, Id step) {
   const Instr& instr = nest_.code[i];
-  const uint32_t words = words_of_step(i);
-  const bool are_pairs = words < shape_.vector, is_shared = held.shared.contains(i);
+  const std::vector<uint32_t>& arrays = held.loads.at(i);
+  const bool are_pairs = arrays.size() < shape_.vector;
   std::vector<Id> elements;
   if (stages_.values[i].made == stage) {
     elements = to.w.elements(i, to.w.indices_of(instr, to.place, 0), shape_.vector);
-    for (uint32_t k = 0; k < words; ++k) {
+    for (uint32_t k = 0; k < arrays.size(); ++k) {
       const Id word =
           !are_pairs
               ? elements[k]
               : to.b.math(ir::Op::bit_or, Scalar::u32,
                           {elements[2 * k], to.b.math(ir::Op::shl, Scalar::u32, {elements[2 * k + 1], to.b.u32(16)})});
-      if (is_shared)
-        to.b.shared_store(held.shared.at(i), shared_place(to, i, step, k), word);
-      else
-        to.b.array_store(held.loads.at(i)[k], step, word);
+      to.b.array_store(arrays[k], step, word);
     }
   } else {
-    for (uint32_t k = 0; k < words; ++k) {
-      const Id word = is_shared ? to.b.shared_load(held.shared.at(i), shared_place(to, i, step, k))
-                                : to.b.array_load(held.loads.at(i)[k], step);
+    for (const uint32_t array : arrays) {
+      const Id word = to.b.array_load(array, step);
       elements.push_back(are_pairs ? to.b.math(ir::Op::bit_and, Scalar::u32, {word, to.b.u32(0xFFFF)}) : word);
       if (are_pairs) elements.push_back(to.b.math(ir::Op::shr, Scalar::u32, {word, to.b.u32(16)}));
     }
@@ -190,7 +171,6 @@ void Lowering::keep(Writing& to, const Held& held, uint32_t i, Id step) {
 void Lowering::fetch(Writing& to, const Held& held, uint32_t i, Id step) {
   for (const uint32_t array : held.arrays.at(i)) to.known[i].push_back(to.b.array_load(array, step));
 }
-
 // Whether a comparison of an element's position with a number comes out the same in all steps but the last, as that
 // with the end of what counts in a row does.
 std::optional<bool> Lowering::known_in_full_steps(const Instr& instr) const {

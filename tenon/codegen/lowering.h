@@ -91,10 +91,8 @@ class Lowering {
     std::map<uint32_t, std::vector<uint32_t>> arrays;
     /// Loads that are kept as they lie in memory, two 16-bit elements to a word: an array for each word of a step.
     std::map<uint32_t, std::vector<uint32_t>> loads;
-    /// The same in shared memory, where a thread has no registers for it: one array, each word of a step in turn.
-    std::map<uint32_t, uint32_t> shared;
     bool contains(uint32_t i) const { return arrays.contains(i); }
-    bool contains_load(uint32_t i) const { return loads.contains(i) || shared.contains(i); }
+    bool contains_load(uint32_t i) const { return loads.contains(i); }
   };
   using OnFold = std::function<void(uint32_t fold, uint32_t lane, Id step, Id value)>;
   void add_rows();
@@ -108,8 +106,6 @@ class Lowering {
   void load_early();
   bool is_unrolled(const Stage& stage) const;
   void hold_loads(Writing& to, Held& held);
-  uint32_t words_of_step(uint32_t load) const;
-  Id shared_place(Writing& to, uint32_t load, Id step, uint32_t word) const;
   void read_held_load(Writing& to, const Held& held, uint32_t i, uint32_t stage, Id step);
   bool has_runs() const;
   std::optional<bool> known_in_full_steps(const ir::Instr& instr) const;

@@ -17,7 +17,6 @@ constexpr uint32_t kBlock = 256;
 constexpr int64_t kSteps = 4;                       // for each thread of a row, until there are enough threads
 constexpr uint32_t kChunk = 16;                     // steps that are folded into one before they join the rest
 constexpr uint32_t kMostChunks = 256;               // so that whoever folds them is not busy for long
-constexpr uint32_t kSharedForLongRows = 160 << 10;  // bytes
 constexpr uint32_t kLongRow = 512;                  // threads of a row: while one block folds, another reads
 constexpr uint32_t kAlone = 64;                     // threads of a row where every fold between threads costs barriers
 
@@ -58,11 +57,7 @@ RowSchedule schedule_rows(int64_t row_size, const ir::Limits& limits) {
   made.vector = std::max<uint32_t>(1, limits.vector);
   made.subgroup = std::bit_floor(std::clamp<uint32_t>(limits.subgroup, 1, 32));
   const uint32_t group = made.subgroup > 1 ? made.subgroup : 16;
-  // No registers hold such a row; where shared memory holds it for two blocks, these have as many threads as there are.
-  const bool is_very_long =
-      row_size > int64_t{kLongRow} * made.vector * kChunk && limits.shared_bytes >= kSharedForLongRows;
-  const uint32_t of_long_row = is_very_long ? 2 * kLongRow : kLongRow;
-  const uint32_t most = std::min(limits.max_threads, made.subgroup > 1 ? of_long_row : kAlone);
+  const uint32_t most = std::min(limits.max_threads, made.subgroup > 1 ? kLongRow : kAlone);
   const int64_t places = base::ceil_div(row_size, int64_t{made.vector});
   if (places <= group)
     made.threads = static_cast<uint32_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, places))));

@@ -230,14 +230,6 @@ std::string shared_arrays(const KernelIr& kernel, const Uses& uses) {
   return text;
 }
 
-// A block of many threads that holds a row in shared memory: while one reads, another on the same processor computes,
-// if the registers are enough for both.
-bool wants_company(const KernelIr& kernel) {
-  constexpr uint32_t kMuch = 64 << 10, kHalf = 113 << 10;
-  const uint32_t bytes = cuda_shared_bytes_of_launch(kernel);
-  return kernel.threads > 512 && bytes > kMuch && bytes <= kHalf;
-}
-
 std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body) {
   std::string text;
   bool has_several = uses.philox;
@@ -254,8 +246,7 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   if (uses.tiles) text += kTiles;
   if (uses.tile_packs) text += kTilePacks;
 
-  text += fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}(", kernel.threads,
-                      wants_company(kernel) ? ", 2" : "", kernel.name);
+  text += fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(", kernel.threads, kernel.name);
   std::string pointers;
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {
     const auto& buffer = kernel.buffers[i];
