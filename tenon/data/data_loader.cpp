@@ -6,6 +6,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
+#include "tenon/data/fork_gate.h"
 #include "tenon/data/host_bytes.h"
 #include "tenon/data/ordered_pipeline.h"
 #include "tenon/data/permutation.h"
@@ -159,7 +160,10 @@ class DataLoader::Workers {
               ahead_ = recipe_->after(ahead_);
               return true;
             },
-            [this](Prepared& prepared) { prepared.batch = recipe_->batch_at(prepared.state); },
+            [this](Prepared& prepared) {
+              const NoForkMeanwhile whole;
+              prepared.batch = recipe_->batch_at(prepared.state);
+            },
             recipe_->options.workers,
             static_cast<size_t>(recipe_->options.workers) * static_cast<size_t>(recipe_->options.prefetch)) {}
 
@@ -203,7 +207,12 @@ Sample DataLoader::next() {
   if (recipe_->options.workers == 0) {
     batch = recipe_->batch_at(taken_);
   } else {
-    if (!workers_) workers_ = std::make_unique<Workers>(recipe_, taken_);
+    if (!workers_) {
+      // Whoever watches forks last is asked first: the host's device has to be there before the workers, because they
+      // can only come to an end while it runs.
+      static_cast<void>(from_vector(std::vector<uint8_t>{0}, {1}, Options(host())));
+      workers_ = std::make_unique<Workers>(recipe_, taken_);
+    }
     try {
       batch = workers_->next();
     } catch (...) {
