@@ -222,5 +222,21 @@ TEST_F(HopperAttentionOnDevice, IsLaunchedAndLoadedAgain) {
   EXPECT_EQ(stand_in().calls("cuLaunchKernel"), 4);
 }
 
+// Kernels write 16 bytes at once; rows of something larger may begin anywhere.
+TEST_F(HopperAttentionOnDevice, ResultsThatBeginAnywhereAreCopiedThere) {
+  if (!nvrtc()) GTEST_SKIP() << why_no_compiler();
+  const ir::Call call = Case{}.call(Op::attention);
+  device::Launch launch{device_->compiler().compile(call), {}, static_cast<uint32_t>(call.inputs.size())};
+  const auto add = [&](size_t bytes, size_t offset) { launch.args.push_back({make(bytes + offset), offset, bytes}); };
+  for (const ir::Operand& input : call.inputs) add(ir::bytes_reached(input.map, input.dtype).end, 0);
+  for (const ir::Type& output : call.outputs)
+    add(static_cast<size_t>(ir::count(output.shape)) * size_of(output.dtype), 6);
+  if (const size_t scratch = launch.program->scratch_bytes()) add(scratch, 0);
+  run({launch});
+  for (const device::Arg& arg : launch.args) device_->release(arg.buffer);
+  EXPECT_EQ(stand_in().calls("cuMemAllocAsync"), static_cast<int>(call.outputs.size()));
+  EXPECT_EQ(stand_in().calls("cuMemcpyDtoDAsync"), static_cast<int>(call.outputs.size()));
+}
+
 }  // namespace
 }  // namespace tenon::backends::cuda

@@ -18,6 +18,7 @@ Step step_of(const codegen::Dispatch& dispatch, BuiltRef built) {
   step.name = kernel.name;
   step.blocks = dispatch.blocks;
   step.threads = kernel.threads;
+  step.is_text = !kernel.text.empty();
   step.buffers = dispatch.buffers;
   step.numbers = kernel.numbers - static_cast<uint32_t>(dispatch.sizes.size());
   step.sizes = dispatch.sizes;

@@ -27,6 +27,7 @@ struct Step {
   std::array<uint64_t, 3> blocks{1, 1, 1};
   uint32_t threads = 1;     // of a block
   bool is_library = false;  // somebody else's code, which nobody saves
+  bool is_text = false;     // not made of KernelIr; like a library it takes aligned memory alone
   std::vector<codegen::Dispatch::Binding> buffers;
   uint32_t numbers = 0;  // of the launch
   std::vector<uint64_t> sizes;

@@ -49,10 +49,13 @@ void Queue::note_start(const Step& step, const std::string& what, EventRef run) 
 
 void Queue::run_one(const device::Launch& c) {
   const auto& program = static_cast<const Program&>(*c.program);
-  const bool is_by_library = std::any_of(program.steps.begin(), program.steps.end(),
-                                         [](const Step& step) { return step.is_library && step.writes_results; });
-  const auto moves = [&](const device::Arg& arg) { return !is_aligned(arg); };
-  if (is_by_library && (c.writes_state || std::any_of(c.args.begin(), c.args.end(), moves)))
+  const auto any_step = [&](const auto& is_it) {
+    return std::any_of(program.steps.begin(), program.steps.end(), is_it);
+  };
+  const bool looks_at_no_fault = any_step([](const Step& step) { return step.is_library && step.writes_results; });
+  const bool wants_alignment = any_step([](const Step& step) { return step.is_library || step.is_text; });
+  const auto is_odd = [&](const device::Arg& arg) { return !is_aligned(arg); };
+  if ((c.writes_state && looks_at_no_fault) || (wants_alignment && std::any_of(c.args.begin(), c.args.end(), is_odd)))
     return run_beside(c, program);
   for (const Step& step : program.steps) {
     if (step.is_idle(c)) continue;
