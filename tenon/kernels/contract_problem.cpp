@@ -45,6 +45,29 @@ void join_batches_with_rows(ContractProblem& p) {
   }
 }
 
+// ---- activations, of f32 ----
+
+using Activation = ir::Epilogue::Activation;
+constexpr double kGeluCube = 0.044715, kGeluScale = 0.7978845608028654;  // sqrt(2 / pi)
+
+Id times(Builder& b, Id x, Id y) { return b.math(Op::mul, Scalar::f32, {x, y}); }
+Id plus(Builder& b, Id x, Id y) { return b.math(Op::add, Scalar::f32, {x, y}); }
+
+// tanh(sqrt(2 / pi) (x + 0.044715 x^3))
+Id gelu_bend(Builder& b, Id x) {
+  const Id inside = b.fma(times(b, x, x), b.f32(kGeluScale * kGeluCube), b.f32(kGeluScale));
+  return codegen::apply(b, Op::tanh, DType::f32, DType::f32, std::array{times(b, x, inside)});
+}
+Id gelu(Builder& b, Id x) { return times(b, times(b, b.f32(0.5), x), plus(b, b.f32(1), gelu_bend(b, x))); }
+
+// (1 + t) / 2 + x (1 - t^2) / 2 * the slope of what t is taken of
+Id gelu_slope(Builder& b, Id x) {
+  const Id t = gelu_bend(b, x), half = b.f32(0.5);
+  const Id inner = b.fma(times(b, x, x), b.f32(3 * kGeluScale * kGeluCube), b.f32(kGeluScale));
+  const Id rest = b.fma(b.math(Op::neg, Scalar::f32, {t}), t, b.f32(1));
+  return b.fma(times(b, times(b, half, x), rest), inner, b.fma(half, t, half));
+}
+
 bool goes_down_first(const ContractProblem& p) { return p.rows <= p.columns; }
 
 }  // namespace
@@ -64,6 +87,8 @@ ContractProblem contract_problem(const ir::Call& call) {
   p.sums = accumulator(attrs.result);
   p.has_bias = call.epilogue.bias;
   p.has_residual = call.epilogue.residual;
+  p.activation = call.epilogue.activation;
+  p.keeps_before = call.outputs.size() > 1;
   if (p.has_bias) {
     p.bias = call.inputs[2].dtype;
     p.bias_offset = call.inputs[2].map.views()[0].offset;
@@ -113,13 +138,16 @@ ContractBuffers add_contract_buffers(Builder& b, const ContractProblem& p, Scala
   made.b = b.add_buffer(element_b, false);
   if (p.has_bias) made.bias = b.add_buffer(codegen::in_memory(p.bias), false);
   if (p.has_residual) made.residual = b.add_buffer(codegen::in_memory(p.sums), false, true);
+  if (p.multiplies_by_slope()) made.slope_at = b.add_buffer(codegen::in_memory(p.out), false);
   made.out = b.add_buffer(codegen::in_memory(p.out), true, p.has_residual);
+  if (p.keeps_before) made.before = b.add_buffer(codegen::in_memory(p.out), true);
   return made;
 }
 
 std::vector<Dispatch::Binding> contract_bindings(const ContractProblem& p) {
   std::vector<Dispatch::Binding> made;
-  const uint32_t args = 3 + (p.has_bias ? 1 : 0) + (p.has_residual ? 1 : 0);
+  const uint32_t args = 3 + (p.has_bias ? 1 : 0) + (p.has_residual ? 1 : 0) + (p.multiplies_by_slope() ? 1 : 0) +
+                        (p.keeps_before ? 1 : 0);
   for (uint32_t i = 0; i < args; ++i) made.push_back({i, 0});
   return made;
 }
@@ -135,7 +163,16 @@ Id finished_sum(Builder& b, const ContractProblem& p, const ContractBuffers& buf
     const Id residual = codegen::from_memory(b, p.sums, b.load(buffers.residual, at));
     sum = codegen::apply(b, Op::add, p.sums, p.sums, std::array{sum, residual});
   }
-  return codegen::to_memory(b, p.out, codegen::cast(b, p.sums, p.out, codegen::rounded(b, p.sums, sum)));
+  const auto written = [&](Id value) {
+    return codegen::to_memory(b, p.out, codegen::cast(b, p.sums, p.out, codegen::rounded(b, p.sums, value)));
+  };
+  if (p.keeps_before) b.store(buffers.before, at, written(sum));
+  if (p.activation == Activation::gelu) sum = gelu(b, sum);
+  if (p.multiplies_by_slope()) {
+    const Id place = codegen::cast(b, p.out, DType::f32, codegen::from_memory(b, p.out, b.load(buffers.slope_at, at)));
+    sum = b.math(Op::mul, Scalar::f32, {sum, gelu_slope(b, place)});
+  }
+  return written(sum);
 }
 
 // ---- operands ----

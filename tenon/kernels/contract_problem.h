@@ -33,7 +33,10 @@ struct ContractProblem {
   bool has_bias = false, has_residual = false;
   DType bias = DType::f32;
   int64_t bias_offset = 0;
+  ir::Epilogue::Activation activation = ir::Epilogue::Activation::none;
+  bool keeps_before = false;  // what an activation is taken of
 
+  bool multiplies_by_slope() const { return activation == ir::Epilogue::Activation::gelu_slope; }
   int64_t batches() const { return ir::count(batch); }
   int64_t elements() const { return batches() * rows * columns; }
 };
@@ -62,16 +65,17 @@ struct ContractSizes {
   codegen::Id bias_offset;  // of type index
 };
 
-/// The buffers of all kernels of a product: operands, addends, result.
+/// The buffers of all kernels of a product: operands, what follows the sums, results.
 struct ContractBuffers {
-  uint32_t a, b, bias = 0, residual = 0, out;
+  uint32_t a, b, bias = 0, residual = 0, slope_at = 0, out, before = 0;
 };
 /// Elements of a and b as the kernel reads them: as they are, or words of several.
 ContractBuffers add_contract_buffers(codegen::Builder& b, const ContractProblem& p, codegen::Scalar element_a,
                                      codegen::Scalar element_b);
 std::vector<codegen::Dispatch::Binding> contract_bindings(const ContractProblem& p);
 
-/// What follows a sum: bias, then residual, then rounding. `at`: of the result; `column`: of the matrix.
+/// What follows a sum: bias, then residual or an activation, then rounding. `at`: of the result; `column`: of the
+/// matrix. What an activation is taken of is written here; the result is for the caller to write.
 codegen::Id finished_sum(codegen::Builder& b, const ContractProblem& p, const ContractBuffers& buffers,
                          codegen::Id bias_offset, codegen::Id sum, codegen::Id at, codegen::Id column);
 

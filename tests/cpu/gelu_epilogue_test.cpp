@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tenon/backends/cpu/cpu_device.h"
+#include "tenon/backends/simulated/simulated_device.h"
 #include "tenon/device/registry.h"
 #include "tenon/exec/inspect.h"
 #include "tenon/tenon.h"
@@ -10,15 +11,23 @@
 namespace tenon {
 namespace {
 
-Device with_epilogues() {
-  static const ir::DeviceId id = device::add({"cpu_gelu", [] {
-                                                ir::Limits limits;
-                                                limits.gelu_epilogue = true;
-                                                return backends::cpu::open_with(limits);
-                                              }});
-  static_cast<void>(id);
-  return Device("cpu_gelu");
+std::unique_ptr<device::Device> open_cpu() {
+  ir::Limits limits;
+  limits.gelu_epilogue = true;
+  return backends::cpu::open_with(limits);
 }
+
+class GeluEpilogue : public testing::TestWithParam<std::string> {
+ protected:
+  static Device with_epilogues() {
+    static const ir::DeviceId ids[] = {device::add({"cpu_gelu", open_cpu}),
+                                       device::add({"simulated_gelu", backends::simulated::open_with_gelu})};
+    static_cast<void>(ids);
+    return Device(GetParam());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, GeluEpilogue, testing::Values("cpu_gelu", "simulated_gelu"),
+                         [](const auto& of) { return of.param; });
 
 using Activation = ir::Epilogue::Activation;
 
@@ -60,25 +69,25 @@ Seen run(const Device& device, bool backward) {
   return seen;
 }
 
-TEST(GeluEpilogue, IsUsedForwardAndBackward) {
+TEST_P(GeluEpilogue, IsUsedForwardAndBackward) {
   const Seen seen = run(with_epilogues(), true);
   EXPECT_EQ(seen.gelu, 1);
   EXPECT_EQ(seen.slope, 1);
   EXPECT_EQ(seen.pre_activations, 1);
 }
 
-TEST(GeluEpilogue, WritesNoPreActivationThatNobodyReads) {
+TEST_P(GeluEpilogue, WritesNoPreActivationThatNobodyReads) {
   const Seen seen = run(with_epilogues(), false);
   EXPECT_EQ(seen.gelu, 1);
   EXPECT_EQ(seen.pre_activations, 0);
 }
 
-TEST(GeluEpilogue, IsNotUsedWhereTheDeviceHasNone) {
+TEST_P(GeluEpilogue, IsNotUsedWhereTheDeviceHasNone) {
   const Seen seen = run(Device("cpu"), true);
   EXPECT_EQ(seen.gelu + seen.slope, 0);
 }
 
-TEST(GeluEpilogue, GivesWhatTheOpsGive) {
+TEST_P(GeluEpilogue, GivesWhatTheOpsGive) {
   const Seen ours = run(with_epilogues(), true), expected = run(Device("cpu"), true);
   for (size_t i = 0; i < expected.values.size(); ++i) {
     float largest = 0, off = 0;
@@ -92,7 +101,7 @@ TEST(GeluEpilogue, GivesWhatTheOpsGive) {
   EXPECT_EQ(run(with_epilogues(), false).values[0], ours.values[0]);
 }
 
-TEST(GeluEpilogue, OtherActivationsAreNotTakenForIt) {
+TEST_P(GeluEpilogue, OtherActivationsAreNotTakenForIt) {
   const Device device = with_epilogues();
   int epilogues = 0;
   const exec::WatchPlans watch([&](const plan::Plan& plan) {

@@ -157,6 +157,11 @@ static_assert(Lt::kTransposeA == CUBLASLT_MATMUL_DESC_TRANSA && Lt::kTransposeB 
 static_assert(Lt::kEpilogue == CUBLASLT_MATMUL_DESC_EPILOGUE);
 static_assert(Lt::kBiasPointer == CUBLASLT_MATMUL_DESC_BIAS_POINTER);
 static_assert(Lt::kBiasType == CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE);
+static_assert(Lt::kAuxPointer == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER);
+static_assert(Lt::kAuxLeading == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD);
+static_assert(Lt::kAuxBatchStride == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE);
+static_assert((Lt::kGelu | Lt::kAux | Lt::kBias) == CUBLASLT_EPILOGUE_GELU_AUX_BIAS);
+static_assert(Lt::kGelu == CUBLASLT_EPILOGUE_GELU && Lt::kGeluSlope == CUBLASLT_EPILOGUE_DGELU);
 static_assert(Lt::kNoEpilogue == CUBLASLT_EPILOGUE_DEFAULT && Lt::kBias == CUBLASLT_EPILOGUE_BIAS);
 static_assert(Lt::kBatchCount == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
 static_assert(Lt::kBatchStride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);

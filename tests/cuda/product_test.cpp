@@ -38,6 +38,10 @@ struct Case {
   DType out = dtype, bias = out;
   int64_t padding = 0;        // columns behind each line of the left matrix, in memory
   bool shares_right = false;  // one right matrix for all
+  ir::Epilogue::Activation activation = ir::Epilogue::Activation::none;
+  bool keeps_before = false;
+
+  bool by_slope() const { return activation == ir::Epilogue::Activation::gelu_slope; }
 
   // The right part of something wider; `turned`: it lies transposed.
   ir::IndexMap matrix(int64_t of_rows, int64_t of_columns, bool turned, int64_t behind) const {
@@ -72,8 +76,10 @@ struct Case {
     if (batch > 0) shape.insert(shape.begin(), batch);
     if (has_bias) call.inputs.push_back({bias, ir::IndexMap(Dims{columns})});
     if (has_residual) call.inputs.push_back({DType::f32, ir::IndexMap(shape)});
-    call.epilogue = {has_bias, has_residual};
+    if (by_slope()) call.inputs.push_back({out, ir::IndexMap(shape)});
+    call.epilogue = {has_bias, has_residual, activation};
     call.outputs.push_back({out, shape});
+    if (keeps_before) call.outputs.push_back({out, shape});
     return call;
   }
 };
@@ -202,6 +208,15 @@ Bytes random_numbers(DType dtype, size_t count, uint32_t seed) {
   return made;
 }
 
+using Activation = ir::Epilogue::Activation;
+
+double rounded(double value, DType dtype) {
+  if (dtype == DType::bf16) return base::bf16_to_double(base::double_to_bf16(value));
+  return dtype == DType::f16 ? base::f16_to_double(base::double_to_f16(value)) : value;
+}
+double gelu(double x) { return 0.5 * x * (1 + std::tanh(0.7978845608 * (x + 0.044715 * x * x * x))); }
+double gelu_slope(double x) { return (gelu(x + 1e-4) - gelu(x - 1e-4)) / 2e-4; }
+
 class CudaProduct : public OnStandIn, public testing::WithParamInterface<Case> {};
 
 TEST_P(CudaProduct, Multiplies) {
@@ -220,7 +235,8 @@ TEST_P(CudaProduct, Multiplies) {
     memory.push_back(random_numbers(operand.dtype, bytes / size_of(operand.dtype), static_cast<uint32_t>(i)));
   }
   const int64_t elements = ir::count(call.outputs[0].shape);
-  memory.emplace_back(static_cast<size_t>(elements) * size_of(c.out), std::byte{0xEE});
+  for (size_t i = 0; i < call.outputs.size(); ++i)
+    memory.emplace_back(static_cast<size_t>(elements) * size_of(c.out), std::byte{0xEE});
   size_t scratch = (product->rest.scratch_bytes + 255) / 256 * 256;
   memory.emplace_back(scratch + 1024, std::byte{0xEE});
 
@@ -249,8 +265,10 @@ TEST_P(CudaProduct, Multiplies) {
     simulated::run(dispatch, bound, {});
   }
   const size_t result = call.inputs.size();
-  const device::Command download = device::Download{launch.args[result], memory[result]};
-  device_->wait(device_->send({&download, 1}, true));
+  for (size_t i = result; i < result + call.outputs.size(); ++i) {
+    const device::Command download = device::Download{launch.args[i], memory[i]};
+    device_->wait(device_->send({&download, 1}, true));
+  }
 
   const int64_t batches = std::max<int64_t>(c.batch, 1);
   for (int64_t i = 0; i < elements; ++i) {
@@ -267,10 +285,17 @@ TEST_P(CudaProduct, Multiplies) {
     }
     if (c.has_bias) sum += number_at(memory[2], c.bias, column);
     if (c.has_residual) sum += number_at(memory[c.has_bias ? 3 : 2], DType::f32, i);
-    double expected = sum;
-    if (c.out == DType::bf16) expected = base::bf16_to_double(base::double_to_bf16(sum));
-    if (c.out == DType::f16) expected = base::f16_to_double(base::double_to_f16(sum));
-    ASSERT_EQ(number_at(memory[result], c.out, i), expected) << "element " << i << " of " << batches << " batches";
+    if (c.keeps_before) {
+      ASSERT_EQ(number_at(memory[result + 1], c.out, i), rounded(sum, c.out)) << i;
+    }
+    if (c.activation == Activation::gelu) sum = gelu(sum);
+    if (c.by_slope()) sum *= gelu_slope(number_at(memory[result - 1], c.out, i));
+    const double is = number_at(memory[result], c.out, i), expected = rounded(sum, c.out);
+    if (c.activation == Activation::none) {
+      ASSERT_EQ(is, expected) << "element " << i << " of " << batches << " batches";
+    } else {
+      ASSERT_NEAR(is, expected, 0.01 * std::abs(expected) + 1e-6) << i;
+    }
   }
   for (const device::Buffer& buffer : buffers) device_->release(buffer);
 }
@@ -296,6 +321,31 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{9, 4000, 8, kBf16, false, false, 0, true}, Case{9, 4001, 8, kF32, false, true, 2},
                     Case{9, 4003, 8, kBf16, false, false, 0, true, true, kF32, kF32, 5},
                     Case{5, 12, 8, kF32, false, false, 4, false, false, kF32, kF32, 3, true}));
+
+constexpr Activation kGelu = Activation::gelu, kSlope = Activation::gelu_slope;
+INSTANTIATE_TEST_SUITE_P(  // one call of the library, one for each half of a batch, and sums that our kernel finishes
+    Activations, CudaProduct,
+    testing::Values(Case{16, 24, 32, kBf16, false, true, 0, true, false, kBf16, kBf16, 0, false, kGelu, true},
+                    Case{16, 24, 32, kF16, false, true, 0, true, false, kF16, kF16, 0, false, kGelu},
+                    Case{16, 24, 32, kBf16, false, false, 3, false, false, kBf16, kBf16, 0, false, kGelu, true},
+                    Case{16, 24, 32, kBf16, false, false, 0, false, false, kBf16, kBf16, 0, false, kSlope},
+                    Case{16, 24, 32, kBf16, true, false, 3, false, false, kBf16, kBf16, 0, false, kSlope},
+                    Case{17, 24, 32, kBf16, true, false, 0, true, false, kBf16, kBf16, 7, false, kGelu, true},
+                    Case{9, 4000, 8, kBf16, false, false, 0, true, false, kBf16, kBf16, 0, false, kGelu, true},
+                    Case{9, 4000, 8, kBf16, false, false, 0, true, false, kBf16, kF32, 0, false, kGelu, true},
+                    Case{9, 4000, 8, kBf16, false, false, 0, false, false, kBf16, kBf16, 0, false, kSlope}));
+
+TEST(CudaProducts, GeluAndItsSlopeAreTheLibrarys) {
+  const auto forward = plan({8192, 768, 3072, kBf16, false, true, 0, true, false, kBf16, kBf16, 0, false, kGelu, true});
+  ASSERT_TRUE(forward);
+  ASSERT_EQ(forward->calls.size(), 1u);
+  EXPECT_TRUE(forward->calls[0].bias && forward->calls[0].aux && forward->calls[0].writes_results);
+  EXPECT_EQ(forward->calls[0].aux->arg, 4u);
+  const auto backward = plan({8192, 768, 3072, kBf16, false, false, 0, false, false, kBf16, kBf16, 0, false, kSlope});
+  ASSERT_TRUE(backward);
+  EXPECT_EQ(backward->calls[0].aux->arg, 2u);
+  EXPECT_TRUE(backward->rest.dispatches.empty());
+}
 
 TEST_F(OnStandIn, APlanLeavesProductsToTheLibrary) {
   const device::ProgramRef program =

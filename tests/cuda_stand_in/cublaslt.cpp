@@ -11,6 +11,7 @@
 //   STAND_IN_LT_VERSION=130100
 
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -117,6 +118,16 @@ bool is_there(uint64_t id, bool has_bias) {
   return id >= 1 && id <= (has_bias ? 3 : 4) && (without.empty() || without[0] != static_cast<long>(id));
 }
 
+bool adds_bias(const FakeProduct& product) {
+  return (product.get<uint32_t>(Lt::kEpilogue, Lt::kNoEpilogue) & Lt::kBias) != 0;
+}
+
+float gelu(float x) { return 0.5f * x * (1 + std::tanh(0.79788456f * (x + 0.044715f * x * x * x))); }
+float gelu_slope(float x) {
+  const float t = std::tanh(0.79788456f * (x + 0.044715f * x * x * x));
+  return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * 0.79788456f * (1 + 3 * 0.044715f * x * x);
+}
+
 void take_time(uint64_t id) {
   const std::vector<long> all = numbers_in("STAND_IN_LT_US");
   if (id > all.size()) return;
@@ -186,7 +197,7 @@ int cublasLtMatmulAlgoGetHeuristic(LtHandle, LtProduct product, LtLayout a, LtLa
   const FakePreference& wanted = *of<FakePreference>(preference);
   if (wanted.get<uint32_t>(Lt::kReductions, 7) != Lt::kNoReduction) return kInvalid;
   if (of<FakeLayout>(a)->type != Lt::kF32 && wanted.get<uint32_t>(Lt::kAlignmentA, 256) < 16) return kNotSupported;
-  const bool has_bias = of<FakeProduct>(product)->get<uint32_t>(Lt::kEpilogue, 1) == Lt::kBias;
+  const bool has_bias = adds_bias(*of<FakeProduct>(product));
   const auto add = [&](uint64_t id, uint64_t splits) {
     if (*count == most || !is_there(id, has_bias)) return;
     LtProposal& made = proposals[(*count)++];
@@ -230,7 +241,7 @@ int cublasLtMatmulAlgoCheck(LtHandle, LtProduct product, LtLayout a, LtLayout b,
   LtAlgorithm asked = *algorithm;
   const FakeProduct& of_product = *of<FakeProduct>(product);
   if (!shape_of(of_product, *of<FakeLayout>(a), *of<FakeLayout>(b), *of<FakeLayout>(d), shape)) return kInvalid;
-  const bool has_bias = of_product.get<uint32_t>(Lt::kEpilogue, 1) == Lt::kBias;
+  const bool has_bias = adds_bias(of_product);
   if (!is_there(id_of(asked), has_bias) || tile_of(asked) != kTile || cluster_of(asked) != kCluster)
     return kNotSupported;
   result->workspace_bytes = workspace_of(id_of(asked));
@@ -268,7 +279,14 @@ int cublasLtMatmul(LtHandle, LtProduct desc, const void* alpha, const void* a, L
   std::memset(workspace, 0xAB, workspace_bytes);
   const bool ta = product.get<int32_t>(Lt::kTransposeA, 0) == Lt::kTransposed,
              tb = product.get<int32_t>(Lt::kTransposeB, 0) == Lt::kTransposed;
-  const bool has_bias = product.get<uint32_t>(Lt::kEpilogue, 1) == Lt::kBias;
+  const bool has_bias = adds_bias(product);
+  const auto epilogue = product.get<uint32_t>(Lt::kEpilogue, Lt::kNoEpilogue);
+  const bool by_slope = epilogue == Lt::kGeluSlope, is_gelu = !by_slope && (epilogue & Lt::kGelu) != 0;
+  auto* aux = epilogue & Lt::kAux ? product.get<void*>(Lt::kAuxPointer, nullptr) : nullptr;
+  const auto aux_leading = product.get<int64_t>(Lt::kAuxLeading, 0),
+             aux_stride = product.get<int64_t>(Lt::kAuxBatchStride, 0);
+  if ((epilogue & Lt::kAux) && (!aux || aux_leading < ld.leading || reinterpret_cast<uintptr_t>(aux) % 16 != 0))
+    return kInvalid;
   const auto* bias = product.get<const void*>(Lt::kBiasPointer, nullptr);
   const int bias_type = product.get<int32_t>(Lt::kBiasType, ld.type);
   if (has_bias && bias_type != ld.type) return kNotSupported;
@@ -290,6 +308,10 @@ int cublasLtMatmul(LtHandle, LtProduct desc, const void* alpha, const void* a, L
         const int64_t at = batch * ld.stride() + row + column * ld.leading;
         if (add != 0) sum += add * read(c, lc.type, at);
         if (has_bias) sum += read(bias, bias_type, row);
+        const int64_t at_aux = batch * aux_stride + row + column * aux_leading;
+        if (is_gelu && aux) write(aux, ld.type, at_aux, sum);
+        if (is_gelu) sum = gelu(sum);
+        if (by_slope) sum *= gelu_slope(read(aux, ld.type, at_aux));
         write(d, ld.type, at, sum);
       }
     }

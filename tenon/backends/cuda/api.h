@@ -145,8 +145,9 @@ struct Lt {
   static constexpr int kComputeF32 = 68;
   static constexpr int kPlain = 0, kTransposed = 1;
   // Attributes of a product.
-  static constexpr int kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8, kBiasType = 26;
-  static constexpr int kNoEpilogue = 1, kBias = 4;
+  static constexpr int kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8, kBiasType = 26,
+                       kAuxPointer = 11, kAuxLeading = 12, kAuxBatchStride = 13;
+  static constexpr uint32_t kNoEpilogue = 1, kBias = 4, kGelu = 32, kAux = 128, kGeluSlope = 64 | kAux;
   // Attributes of a layout.
   static constexpr int kBatchCount = 5, kBatchStride = 6;
   // Preferences.

@@ -85,7 +85,10 @@ ir::Limits limits_of(const Found& found) {
       {found.attribute(DeviceAttribute::kSharedBytes), found.attribute(DeviceAttribute::kSharedBytesOptIn), 16 << 10}));
   limits.has_fma = true;
   limits.column_blocks = std::clamp(std::bit_ceil(limits.processors) * 4, 32u, 1024u);
-  if (found.major >= 8) gpu::add_tiles(limits);
+  if (found.major >= 8) {
+    gpu::add_tiles(limits);
+    limits.gelu_epilogue = lt() != nullptr;
+  }
   return limits;
 }
 

@@ -55,6 +55,13 @@ bool is_acceptable(const LtProposal& one) {
   return one.status == 0 && one.workspace_bytes <= kMostWorkspace && sums_in_one_go(one.algorithm);
 }
 
+uint32_t epilogue_of(const LtCall& call) {
+  if (call.activation == ir::Epilogue::Activation::gelu_slope) return Lt::kGeluSlope;
+  const uint32_t bias = call.bias ? Lt::kBias : 0;
+  if (call.activation == ir::Epilogue::Activation::gelu) return Lt::kGelu | bias | (call.aux ? Lt::kAux : 0);
+  return bias ? bias : Lt::kNoEpilogue;
+}
+
 ir::Way name_of(const LtAlgorithm& algorithm) {
   const auto number = [&]<typename T>(int attribute, T value) {
     size_t written = 0;
@@ -71,7 +78,8 @@ ir::Way name_of(const LtAlgorithm& algorithm) {
 // Whatever may follow the same sums.
 std::vector<LtCall> with_same_sums(const LtCall& call) {
   std::vector<LtCall> made;
-  if (call.is_part) return made;  // always followed by the same
+  // Parts are always followed by the same; with an activation bits are others anyway.
+  if (call.is_part || call.activation != ir::Epilogue::Activation::none) return made;
   base::SmallVector<DType, 2> dtypes{DType::f32};
   if (call.left.dtype != DType::f32) dtypes.push_back(call.left.dtype);
   for (const DType dtype : dtypes) {
@@ -121,11 +129,16 @@ LtRun::LtRun(LtHandle handle, const LtCall& call, uint32_t alignment)
   // What the library calls A is our right matrix.
   set(Lt::kTransposeA, int32_t{call.right.is_transposed ? Lt::kTransposed : Lt::kPlain});
   set(Lt::kTransposeB, int32_t{call.left.is_transposed ? Lt::kTransposed : Lt::kPlain});
-  set(Lt::kEpilogue, static_cast<uint32_t>(call.bias ? Lt::kBias : Lt::kNoEpilogue));
+  set(Lt::kEpilogue, epilogue_of(call));
   if (call.bias) {
     set(Lt::kBiasType, int32_t{type_of(call.bias->dtype)});
     // Looked at for its alignment alone until it runs.
     set(Lt::kBiasPointer, uint64_t{alignment_of(*call.bias, 1, alignment)});
+  }
+  if (call.aux) {
+    set(Lt::kAuxPointer, uint64_t{alignment_of(*call.aux, call.batches, alignment)});
+    set(Lt::kAuxLeading, call.aux->leading);
+    set(Lt::kAuxBatchStride, call.aux->batch_stride);
   }
   const auto& [right, left] = std::tie(call.right, call.left);
   right_ = right.is_transposed ? layout_of(right, call.depth, call.columns, call.batches)
@@ -208,7 +221,8 @@ bool LtRun::is_well_aligned() const {
     return alignment_of(matrix, batches, alignment_) >= kGoodAlignment;
   };
   return fits(call_.left, call_.batches) && fits(call_.right, call_.batches) && fits(call_.result, call_.batches) &&
-         fits(call_.added.value_or(call_.result), call_.batches) && (!call_.bias || fits(*call_.bias, 1));
+         fits(call_.added.value_or(call_.result), call_.batches) && (!call_.bias || fits(*call_.bias, 1)) &&
+         (!call_.aux || fits(*call_.aux, call_.batches));
 }
 
 bool LtRun::choose(const ir::Way& algorithm) {
@@ -257,6 +271,10 @@ Result LtRun::run(const gpu::Step&, const device::Launch& launch, uint64_t, Stre
   if (call_.bias) {
     void* bias = pointer(*call_.bias);
     lt()->set_product(product_, Lt::kBiasPointer, &bias, sizeof bias);  // the queue's lock is held
+  }
+  if (call_.aux) {
+    void* aux = pointer(*call_.aux);
+    lt()->set_product(product_, Lt::kAuxPointer, &aux, sizeof aux);
   }
   void* workspace = nullptr;
   if (workspace_bytes_ > 0) {
@@ -358,11 +376,12 @@ bool Compiler::has_way(const ir::Call& call, const ir::Way& way) const {
   return taken(device::Kernel(asked)) != nullptr;
 }
 
-// The product alone, whatever follows its sums and however they are written.
+// The product alone, whatever follows its sums and however they are written; but with an activation.
 std::optional<ir::Call> Compiler::timed_as(const ir::Call& call) const {
   ir::Call alone = call;
   alone.way = {};
   if (!taken(device::Kernel(alone))) return std::nullopt;
+  if (call.epilogue.activation != ir::Epilogue::Activation::none) return alone;
   alone.inputs.resize(2);
   alone.outputs[0].dtype = DType::f32;
   alone.attrs = ir::ContractAttrs{};

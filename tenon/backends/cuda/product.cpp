@@ -54,7 +54,6 @@ bool is_16_bit(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16
 
 bool is_taken(const ir::Call& call, const ContractProblem& p) {
   if (!call.way.empty() && call.way.size() != kNumbersOfAlgorithm) return false;
-  if (call.epilogue.activation != ir::Epilogue::Activation::none) return false;
   if (p.a.dtype != p.b.dtype || p.sums != DType::f32 || p.elements() == 0 || p.depth == 0) return false;
   if (p.a.dtype != DType::f32 && !is_16_bit(p.a.dtype)) return false;
   return p.a.is_strided && p.b.is_strided && (p.out == DType::f32 || p.out == p.a.dtype);
@@ -93,8 +92,12 @@ int64_t parts_of_sums(const ir::Call& call, const ContractProblem& p, const ir::
 }
 
 // What the library may do beyond sums.
-enum class Finish { plain, bias, residual, ours };
+enum class Finish { plain, bias, residual, activation, ours };
 Finish finish_of(const ContractProblem& p) {
+  if (p.activation != ir::Epilogue::Activation::none) {
+    const bool fits = is_16_bit(p.out) && p.a.dtype == p.out && (!p.has_bias || p.bias == p.out);
+    return fits && !(p.has_bias && p.multiplies_by_slope()) ? Finish::activation : Finish::ours;
+  }
   if (p.has_bias && p.has_residual) return Finish::ours;  // it would add the matrix first
   if (p.has_bias) return p.bias == p.out ? Finish::bias : Finish::ours;
   if (p.has_residual) return p.out == DType::f32 ? Finish::residual : Finish::ours;
@@ -167,7 +170,14 @@ std::optional<Product> plan_product(const ir::Call& call, const ir::Limits& limi
           static_cast<int64_t>(part_number) * p.elements() + i * batches * matrix + first_row * p.columns;
       one.result = {written,   sums_apart ? made.scratch_arg : inputs, at * bytes_of(written),
                     p.columns, repeat > 1 ? p.elements() : matrix,     false};
-      if (!sums_apart && finish_of(p) == Finish::bias) one.bias = Matrix{p.bias, 2, p.bias_offset * bytes_of(p.bias)};
+      if (!sums_apart && p.has_bias) one.bias = Matrix{p.bias, 2, p.bias_offset * bytes_of(p.bias)};
+      if (!sums_apart && finish_of(p) == Finish::activation) {
+        one.activation = p.activation;
+        if (p.keeps_before || p.multiplies_by_slope()) {
+          one.aux = one.result;
+          one.aux->arg = p.keeps_before ? inputs + 1 : inputs - 1;
+        }
+      }
       if (!sums_apart && finish_of(p) == Finish::residual) {
         one.added = one.result;
         one.added->arg = 2;

@@ -4,7 +4,7 @@
 // inner dimension are never the library's own choice: it is asked for algorithms without any, and where a device would
 // idle the parts are ours, as in our own kernels, and added in order by a kernel of ours that also finishes the sums.
 // What the library does beyond sums (a bias, a matrix that is added, the rounding to 16 bits) it does where that gives
-// the bits of the recorded ops.
+// the bits of the recorded ops; gelu and its slope it computes as well as they do.
 //
 // Its 16-bit kernels fall off a cliff where memory is not aligned to 16 bytes or a dimension is no multiple of 8
 // (768 -> 50257 took 26.7 ms where 50256 takes 3.4 on an H200). The inner dimension, and rows that lie side by side in
@@ -38,8 +38,10 @@ struct LtCall {
   Matrix left, right, result;
   std::optional<Matrix> added;  // a matrix of the result's shape
   std::optional<Matrix> bias;   // a row of ours; neither leading nor batch_stride
-  bool writes_results = true;   // not sums into scratch memory
-  bool is_part = false;         // of the inner dimension: sums in f32, whatever follows the product
+  ir::Epilogue::Activation activation = ir::Epilogue::Activation::none;
+  std::optional<Matrix> aux;   // of the result's shape: what gelu is taken of, written, or its slope, read
+  bool writes_results = true;  // not sums into scratch memory
+  bool is_part = false;        // of the inner dimension: sums in f32, whatever follows the product
 };
 
 struct Product {

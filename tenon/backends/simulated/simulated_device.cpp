@@ -133,6 +133,11 @@ std::unique_ptr<device::Device> open() { return std::make_unique<SimulatedDevice
 std::unique_ptr<device::Device> open_without_tiles() {
   return std::make_unique<SimulatedDevice>(limits_of_gpu(true, false));
 }
+std::unique_ptr<device::Device> open_with_gelu() {
+  ir::Limits limits = limits_of_gpu(true);
+  limits.gelu_epilogue = true;
+  return std::make_unique<SimulatedDevice>(limits);
+}
 std::unique_ptr<device::Device> open_unfused() { return std::make_unique<SimulatedDevice>(limits_of_gpu(false)); }
 
 }  // namespace tenon::backends::simulated

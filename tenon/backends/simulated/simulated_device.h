@@ -16,6 +16,8 @@ namespace tenon::backends::simulated {
 std::unique_ptr<device::Device> open();
 /// Without matrix tiles: products and attention of 16 bits as on devices that have none.
 std::unique_ptr<device::Device> open_without_tiles();
+/// With products that compute gelu and its slope.
+std::unique_ptr<device::Device> open_with_gelu();
 /// One op a kernel, to compare bits against.
 std::unique_ptr<device::Device> open_unfused();
 
