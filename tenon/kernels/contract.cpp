@@ -12,6 +12,7 @@
 #include "tenon/base/error.h"
 #include "tenon/codegen/numbers.h"
 #include "tenon/kernels/contract_problem.h"
+#include "tenon/kernels/contract_row.h"
 
 namespace tenon::kernels {
 namespace {
@@ -183,6 +184,7 @@ bool contract_uses_tiles(const ir::Call& call, const ir::Limits& limits) {
 }
 
 std::vector<ir::Way> contract_ways(const ir::Call& call, const ir::Limits& limits) {
+  if (is_row_product(contract_problem(call), limits)) return {};
   std::vector<ContractTile> tiles = contract_tiles(call, limits);
   const auto usual = std::find(tiles.begin(), tiles.end(), contract_tile(call, limits));
   if (usual != tiles.end()) std::rotate(tiles.begin(), usual, usual + 1);
@@ -211,6 +213,10 @@ codegen::Module lower_contract(const ir::Call& call, const ir::Limits& limits, c
   const ContractProblem p = contract_problem(call);
   codegen::Module made;
   if (p.elements() == 0) return made;
+  if (is_row_product(p, limits)) {
+    made.dispatches.push_back(row_product(p, limits));
+    return made;
+  }
   const int64_t parts = parts_of(p, limits);
   made.dispatches.push_back(uses_tiles(p, limits) ? tile_product(p, tile, parts, limits)
                                                   : lane_product(p, tile, parts, limits));

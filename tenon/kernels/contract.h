@@ -29,7 +29,7 @@ std::vector<ContractTile> contract_tiles(const ir::Call& call, const ir::Limits&
 /// The one that is taken where nobody has measured.
 ContractTile contract_tile(const ir::Call& call, const ir::Limits& limits);
 
-/// The same as ways of a call, the usual tile first.
+/// The same as ways of a call, the usual tile first; none where a row is multiplied (contract_row.h).
 std::vector<ir::Way> contract_ways(const ir::Call& call, const ir::Limits& limits);
 /// The tile that is meant; fails where it is none.
 ContractTile contract_tile_of(const ir::Way& way);

@@ -13,6 +13,7 @@
 #include "on_opencl.h"
 #include "tenon/backends/simulated/interpreter.h"
 #include "tenon/base/half.h"
+#include "tenon/kernels/contract_row.h"
 #include "tenon/kernels/kernels.h"
 #include "tenon/render/render.h"
 
@@ -183,6 +184,29 @@ TEST(Products, MatricesMayLieTransposed) {
   }
 }
 
+// As for one token of a text: columns side by side in memory, and depth side by side.
+TEST(Products, OneRowTimesAMatrix) {
+  const ir::Limits limits = limits_of_a_gpu();
+  for (const DType dtype : kFloats) {
+    for (const bool turns_right : kBoth) {
+      for (const Case& c :
+           {Case{1, 768, 96, dtype, false, turns_right}, Case{1, 520, 24, dtype, false, turns_right, 0, true},
+            Case{1, 40, 1000, dtype, false, turns_right}, Case{1, 3072, 8, dtype, false, turns_right, 0, true, true}}) {
+        EXPECT_TRUE(is_row_product(contract_problem(c.call()), limits));
+        EXPECT_EQ(lower_contract(c.call(), limits).dispatches.size(), 1u);
+        EXPECT_TRUE(contract_ways(c.call(), limits).empty());
+        expect_sums(c, limits);
+      }
+    }
+  }
+  // Lines of odd lengths, and what is short, are for the other kernels.
+  for (const Case& c : {Case{1, 65, 33, DType::bf16}, Case{1, 65, 33, DType::bf16, false, true}, Case{1, 8, 64}}) {
+    EXPECT_FALSE(is_row_product(contract_problem(c.call()), limits));
+    expect_sums(c, limits);
+  }
+  EXPECT_FALSE(is_row_product(contract_problem(Case{2, 768, 96}.call()), limits));
+}
+
 TEST(Products, SixteenBitsWithoutMatrixTilesAreMultipliedAsF32) {
   expect_sums({24, 40, 24, DType::bf16}, limits_of_a_gpu(false));
   expect_sums({9, 11, 13, DType::f16, true, true}, limits_of_a_gpu(false));
@@ -299,7 +323,8 @@ TEST(ProductTiles, NvrtcCompilesThem) {
   const Nvrtc nvrtc = open_nvrtc();
   if (!nvrtc) GTEST_SKIP() << "no libnvrtc";
   for (const Case& c :
-       {Case{512, 768, 768}, Case{512, 768, 768, DType::bf16}, Case{500, 70, 257, DType::f16, true, true}}) {
+       {Case{512, 768, 768}, Case{512, 768, 768, DType::bf16}, Case{500, 70, 257, DType::f16, true, true},
+        Case{1, 768, 2304, DType::bf16, false, false, 0, true}, Case{1, 768, 50257, DType::bf16, false, true}}) {
     for (const codegen::Dispatch& dispatch : lower_contract(c.call(), limits_of_a_gpu()).dispatches)
       EXPECT_EQ(compile_cuda(nvrtc, render::render(dispatch.kernel, render::Language::cuda)), "");
   }

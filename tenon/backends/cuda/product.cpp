@@ -4,6 +4,7 @@
 
 #include "tenon/kernels/contract.h"
 #include "tenon/kernels/contract_problem.h"
+#include "tenon/kernels/contract_row.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -109,7 +110,7 @@ Finish finish_of(const ContractProblem& p) {
 std::optional<Product> plan_product(const ir::Call& call, const ir::Limits& limits) {
   if (call.op != ir::Op::contract) return std::nullopt;
   const ContractProblem p = kernels::contract_problem(call);
-  if (!is_taken(call, p)) return std::nullopt;
+  if (!is_taken(call, p) || kernels::is_row_product(p, limits)) return std::nullopt;
   const std::optional<Lay> left = lay_of(p.rows, p.depth, p.a.row, p.a.column),
                            right = lay_of(p.depth, p.columns, p.b.row, p.b.column);
   if (!left || !right) return std::nullopt;
