@@ -12,6 +12,7 @@
 #include "tenon/codegen/fold.h"
 #include "tenon/kernels/attention.h"
 #include "tenon/kernels/attention_matrix.h"
+#include "tenon/kernels/attention_query.h"
 #include "tenon/kernels/attention_tiles.h"
 
 namespace tenon::kernels {
@@ -272,6 +273,10 @@ codegen::Module lower_attention(const ir::Call& call, const ir::Limits& limits) 
   AttentionProblem p = attention_problem(call);
   codegen::Module made;
   if (p.score_rows() == 0) return made;
+  if (auto of_a_query = query_attention(p, limits)) {
+    made.dispatches.push_back(std::move(*of_a_query));
+    return made;
+  }
   if (auto tiles = matrix_attention(p, limits)) {
     made.dispatches.push_back(std::move(*tiles));
     return made;

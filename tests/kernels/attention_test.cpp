@@ -406,8 +406,39 @@ TEST_P(AttentionKernels, NoKeysGiveZerosAndNoQueriesNoGradient) {
   expect_as_reference({.queries = 3, .keys = 3, .width = 4, .value_width = 0});
 }
 
-TEST_P(AttentionKernels, LongKeysOfFewQueriesAreReadInParts) {
+TEST_P(AttentionKernels, OneQueryHasABlockOfItsOwn) {
   expect_as_reference({.heads = 4, .groups = 2, .queries = 1, .keys = 1030, .width = 16, .value_width = 16});
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    expect_as_reference(
+        {.batch = 2, .heads = 3, .groups = 3, .keys = 192, .width = 64, .value_width = 32, .dtype = dtype});
+    expect_as_reference({.heads = 2, .keys = 33, .width = 32, .value_width = 64, .causal = true, .dtype = dtype});
+    expect_as_reference({.heads = 2, .keys = 1, .width = 8, .value_width = 8, .masked = true, .dtype = dtype});
+    // The first head sees keys below 100, the second none; NaN stands in what nobody sees.
+    const Case c{.heads = 2, .groups = 1, .keys = 300, .width = 16, .value_width = 16, .masked = true, .dtype = dtype};
+    std::vector<float> mask(600, -INFINITY);
+    for (size_t key = 0; key < 100; ++key) mask[key] = static_cast<float>(key % 7) / 7;
+    mask_ = {{DType::f32, c.scores()}, bytes_of(mask)};
+    const auto operands = [&](ir::DeviceId device) {
+      std::vector<Value> in = inputs(c, device);
+      Array k = reals({1, 1, 300, 16}, 2), v = reals({1, 1, 300, 16}, 3);
+      const float nan = NAN;
+      std::memcpy(&k.bytes[(100 * 16 + 3) * 4], &nan, 4);
+      std::memcpy(&v.bytes[(299 * 16 + 5) * 4], &nan, 4);
+      in[1] = upload(k, dtype, device);
+      in[2] = upload(v, dtype, device);
+      return in;
+    };
+    const std::vector<Value> wanted = results_of(Op::attention, operands(reference_), c.attrs());
+    EXPECT_TRUE(std::isfinite(numbers(wanted[0])[5]));
+    EXPECT_EQ(numbers(wanted[0])[16], 0);
+    expect_close(results_of(Op::attention, operands(device_), c.attrs()), wanted, tolerance(dtype));
+    mask_ = {};
+  }
+}
+
+TEST_P(AttentionKernels, LongKeysOfFewQueriesAreReadInParts) {
+  expect_as_reference({.heads = 4, .groups = 2, .queries = 2, .keys = 1030, .width = 16, .value_width = 16});
+  expect_as_reference({.heads = 4, .groups = 2, .queries = 1, .keys = 1030, .width = 20, .value_width = 16});
   expect_as_reference(
       {.heads = 1, .queries = 3, .keys = 600, .width = 8, .value_width = 8, .causal = true, .dropout = 0.2});
 }
@@ -510,6 +541,7 @@ const Case kGpuCases[] = {
      .dtype = DType::f16},
     {.heads = 8, .groups = 2, .queries = 1, .keys = 4096, .width = 80, .value_width = 80},
     {.heads = 2, .groups = 2, .queries = 100, .keys = 100, .width = 64, .value_width = 33, .dtype = DType::f64},
+    {.heads = 12, .groups = 12, .keys = 1024, .width = 64, .value_width = 64, .masked = true, .dtype = DType::bf16},
 };
 
 TEST(AttentionForGpus, SharedMemoryAndThreadsAreWithinLimits) {
@@ -542,7 +574,17 @@ TEST(AttentionForGpus, LargeTilesOfLanesWhereTheDeviceHasNoMatrixTiles) {
   EXPECT_EQ(made.dispatches[0].blocks, (std::array<uint64_t, 3>{1024 / 64, 12, 8}));
 }
 
-TEST(AttentionForGpus, OneQueryIsSharedOutByItsKeys) {
+TEST(AttentionForGpus, AllScoresOfOneQueryAreHeld) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const Case c{.batch = 3, .heads = 8, .groups = 2, .keys = 4096, .width = 64, .value_width = 128, .dtype = dtype};
+    const codegen::Module made = lower(call_of(Op::attention, c), limits_of_a_gpu());
+    ASSERT_EQ(made.dispatches.size(), 1);
+    EXPECT_EQ(made.dispatches[0].kernel.name, "attention_of_a_query");
+    EXPECT_EQ(made.dispatches[0].blocks, (std::array<uint64_t, 3>{1, 8, 3}));
+  }
+}
+
+TEST(AttentionForGpus, OneQueryOfOddWidthIsSharedOutByItsKeys) {
   const codegen::Module made = lower(call_of(Op::attention, kGpuCases[3]), limits_of_a_gpu());
   ASSERT_EQ(made.dispatches.size(), 2);
   EXPECT_EQ(made.dispatches[0].blocks, (std::array<uint64_t, 3>{4096 / 256, 8, 1}));
