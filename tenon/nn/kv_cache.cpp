@@ -4,6 +4,9 @@
 
 #include "tenon/nn/kv_cache.h"
 
+#include <algorithm>
+
+#include "tenon/ir/walk.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/ops.h"
@@ -12,6 +15,17 @@ namespace tenon::nn {
 namespace {
 
 using base::fail;
+
+// Whether this is a view of what a product gives, which is written to memory anyway.
+bool is_of_a_product(const Tensor& tensor) {
+  const auto is_product = [](const ir::Node& node) { return node.op() == ir::Op::contract; };
+  const ir::Node& node = *ir::base_node(value_of(tensor));
+  if (node.evaluated() || is_product(node)) return true;
+  const auto inputs = node.inputs();
+  return node.op() == ir::Op::add && std::any_of(inputs.begin(), inputs.end(), [&](const ir::Value& input) {
+           return is_product(*ir::base_node(input));
+         });
+}
 
 // A tensor with memory of its own, which captured steps write.
 Tensor home(const Dims& shape, const Options& options) { return zeros(shape, options).clone().eval(); }
@@ -67,7 +81,8 @@ void KvCache::append(const Tensor& keys, const Tensor& values) {
   Tensor source = clamp(behind, 0, tokens - 1);
   set_known_range(source, 0, tokens - 1, false);
   const auto write = [&](Tensor& cache, const Tensor& rows) {
-    const Tensor made = rows.permute({2, 0, 1, 3}).reshape({tokens, cache.size(1)}).to(cache.dtype()).clone();
+    Tensor made = rows.permute({2, 0, 1, 3}).reshape({tokens, cache.size(1)}).to(cache.dtype());
+    if (tokens > 1 || !is_of_a_product(made)) made = made.clone();
     cache.copy_(where(is_new, tokens == 1 ? made : index_select(made, 0, source), cache));
   };
   write(keys_, keys);
