@@ -17,11 +17,17 @@ using codegen::Scalar;
 using ir::Op;
 
 constexpr uint32_t kBytesAtOnce = 16;
-constexpr uint32_t kMostThreads = 512;
-constexpr uint32_t kAtOnce = 4;  // vectors that a thread has asked for before it multiplies the first
+constexpr uint32_t kMostThreads = 1024;
+constexpr uint32_t kAtOnce = 8;   // vectors that a thread has asked for before it multiplies the first
+constexpr int64_t kShort = 2048;  // rows for which half of the threads do
 
 uint32_t vector_of(const ContractProblem& p) { return kBytesAtOnce / static_cast<uint32_t>(size_of(p.b.dtype)); }
 bool goes_along_columns(const ContractProblem& p) { return p.b.column == 1; }
+
+uint32_t threads_of(const ContractProblem& p, const ir::Limits& limits) {
+  const uint32_t wanted = goes_along_columns(p) && p.depth >= kShort ? kMostThreads : kMostThreads / 2;
+  return std::min(wanted, limits.max_threads) / limits.subgroup * limits.subgroup;
+}
 
 class RowProduct {
  public:
@@ -29,7 +35,7 @@ class RowProduct {
       : p_(p),
         vector_(vector_of(p)),
         subgroup_(limits.subgroup),
-        threads_(std::min(kMostThreads, limits.max_threads) / limits.subgroup * limits.subgroup),
+        threads_(threads_of(p, limits)),
         has_fma_(limits.has_fma),
         index_(index_type(p)),
         b_(goes_along_columns(p) ? "row_by_columns" : "row_by_depth", threads_),

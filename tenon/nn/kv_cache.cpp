@@ -16,15 +16,15 @@ namespace {
 
 using base::fail;
 
-// Whether this is a view of what a product gives, which is written to memory anyway.
-bool is_of_a_product(const Tensor& tensor) {
-  const auto is_product = [](const ir::Node& node) { return node.op() == ir::Op::contract; };
-  const ir::Node& node = *ir::base_node(value_of(tensor));
-  if (node.evaluated() || is_product(node)) return true;
+// Whether this is a view of what a product gives, bias and rounding included, which is written to memory anyway.
+bool is_of_a_product(const ir::Value& value, int most_steps = 3) {
+  const ir::Node& node = *ir::base_node(value);
+  if (node.evaluated() || node.op() == ir::Op::contract) return true;
+  if (most_steps == 0 || (node.op() != ir::Op::add && node.op() != ir::Op::cast)) return false;
   const auto inputs = node.inputs();
-  return node.op() == ir::Op::add && std::any_of(inputs.begin(), inputs.end(), [&](const ir::Value& input) {
-           return is_product(*ir::base_node(input));
-         });
+  return std::any_of(inputs.begin(), inputs.end(), [&](const ir::Value& input) {
+    return !ir::base_node(input)->evaluated() && is_of_a_product(input, most_steps - 1);
+  });
 }
 
 // A tensor with memory of its own, which captured steps write.
@@ -82,7 +82,7 @@ void KvCache::append(const Tensor& keys, const Tensor& values) {
   set_known_range(source, 0, tokens - 1, false);
   const auto write = [&](Tensor& cache, const Tensor& rows) {
     Tensor made = rows.permute({2, 0, 1, 3}).reshape({tokens, cache.size(1)}).to(cache.dtype());
-    if (tokens > 1 || !is_of_a_product(made)) made = made.clone();
+    if (tokens > 1 || !is_of_a_product(value_of(made))) made = made.clone();
     cache.copy_(where(is_new, tokens == 1 ? made : index_select(made, 0, source), cache));
   };
   write(keys_, keys);

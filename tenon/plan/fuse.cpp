@@ -430,6 +430,7 @@ class Fuser {
   }
 
   bool place_slope(const NodeRef& node, const Read& product, const Read& at) {
+    if (!limits_.slope_epilogue) return false;
     const uint32_t unit = unit_of(product.value);
     if (unit == kNoUnit || kept_.contains(product.value.node.get()) || uses_.at(product.value.node.get()) != 1)
       return false;

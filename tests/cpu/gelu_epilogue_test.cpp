@@ -13,7 +13,7 @@ namespace {
 
 std::unique_ptr<device::Device> open_cpu() {
   ir::Limits limits;
-  limits.gelu_epilogue = true;
+  limits.gelu_epilogue = limits.slope_epilogue = true;
   return backends::cpu::open_with(limits);
 }
 

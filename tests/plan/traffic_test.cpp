@@ -19,7 +19,7 @@ constexpr double kMatrix = 32768 * 768 * 2, kMega = 1e6, kMebi = 1 << 20;
 Device gpu_like() {
   static const ir::DeviceId id = device::add({"null_gpu", [] {
                                                 ir::Limits limits;
-                                                limits.gelu_epilogue = true;
+                                                limits.gelu_epilogue = limits.slope_epilogue = true;
                                                 limits.gathers_inside = true;
                                                 return backends::null::open_with(limits);
                                               }});

@@ -135,7 +135,7 @@ std::unique_ptr<device::Device> open_without_tiles() {
 }
 std::unique_ptr<device::Device> open_with_gelu() {
   ir::Limits limits = limits_of_gpu(true);
-  limits.gelu_epilogue = true;
+  limits.gelu_epilogue = limits.slope_epilogue = true;
   return std::make_unique<SimulatedDevice>(limits);
 }
 std::unique_ptr<device::Device> open_unfused() { return std::make_unique<SimulatedDevice>(limits_of_gpu(false)); }
