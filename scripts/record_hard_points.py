@@ -66,6 +66,8 @@ UNARY = {
     "clamp_min": (lambda x: torch.clamp(x, min=0), PLAIN),
     "clamp_max": (lambda x: torch.clamp(x, max=0), PLAIN),
     "clamp_empty": (lambda x: torch.clamp(x, 2, 1), PLAIN + [1.5]),
+    "clamp_nan": (lambda x: torch.clamp(x, nan, 1), PLAIN),
+    "acosh": (torch.acosh, PLAIN + [1.5, 3, 100, 1e10, 1e30, -1.5, -3, -100, -1e10, -1e30]),
     "relu": (torch.relu, PLAIN),
     "leaky_relu": (lambda x: F.leaky_relu(x, 0.125), PLAIN),
     "elu": (lambda x: F.elu(x, 1.5), PLAIN + SMALL + TAILS),
@@ -127,6 +129,13 @@ BINARY = {
                    [(a, b) for a in (0.0, -1, -100, -inf) for b in (0.0, -1, -100, -inf)]),
 }
 
+BOUNDED = [(x, low, high) for x in (0.0, 1, 2, 3, inf, -inf, nan) for low in (1, 2, nan) for high in (1, 2, nan)]
+
+# name: (function, triples)
+TERNARY = {
+    "clamp_tensors": (torch.clamp, BOUNDED),
+}
+
 ROWS = [[1, 2, 3], [3, 1, 3, 2], [2, 2], [5], [0.0, 0.0, 0.0], [0.0, 2, 3], [2, 0.0, 0.0, 3], [-1, 1, -0.0, 0.0],
         [1, inf, 2], [1, -inf, 2], [inf, -inf], [inf, inf], [-inf, -inf, -inf], [1, nan, 2], [-3, 4], [1e30, 1e-30],
         [1000, -1000, 999], [1e-30, 1e-30]]
@@ -145,6 +154,8 @@ ROW = {
     "amin": (lambda x: x.amin()[None], ROWS),
     "max": (lambda x: x.max(dim=0).values[None], ROWS),
     "min": (lambda x: x.min(dim=0).values[None], ROWS),
+    "max_of_all": (lambda x: x.max()[None], ROWS),
+    "min_of_all": (lambda x: x.min()[None], ROWS),
     "var": (lambda x: x.var()[None], ROWS),
     "var_0": (lambda x: x.var(correction=0)[None], ROWS),
     "std": (lambda x: x.std()[None], ROWS),
@@ -270,6 +281,7 @@ def main():
     path = sys.argv[1] if len(sys.argv) > 1 else "tests/golden/hard_points.json"
     cases = [points_case(n, f, [(x,) for x in p]) for n, (f, p) in UNARY.items()]
     cases += [points_case(n, f, p) for n, (f, p) in BINARY.items()]
+    cases += [points_case(n, f, p) for n, (f, p) in TERNARY.items()]
     cases += [row_case(n, f, r) for n, (f, r) in ROW.items()]
     lines = ",\n".join(json.dumps(c, separators=(",", ":"), allow_nan=False) for c in cases)
     with open(path, "w") as out:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "tenon/base/error.h"
@@ -107,8 +108,11 @@ void maximum_rule(Context& c) {
 void mod_rule(Context& c) {
   if (c.wants(0)) c.out[0] = c.grad();
   if (!c.wants(1)) return;
-  // A whole number up to rounding; nothing is left over where the divisor is 0, and the quotient is infinite.
-  const Value rest = where(equal(c.in(1), zeros_like(c.in(1))), zeros_like(c.result()), c.result());
+  // A whole number up to rounding; nothing is left over where the divisor is 0 or the dividend infinite, and so is the
+  // quotient.
+  const Value infinite = equal(unary(Op::abs, c.in(0)), full_like(c.in(0), std::numeric_limits<double>::infinity()));
+  const Value whole = binary(Op::bit_or, infinite, equal(c.in(1), zeros_like(c.in(1))));
+  const Value rest = where(whole, zeros_like(c.result()), c.result());
   const Value quotient = div(sub(c.in(0), rest), c.in(1));
   const Value rounded = unary(Op::floor, add_number(quotient, 0.5));
   c.out[1] = neg(mul(c.grad(), detach(rounded)));

@@ -87,8 +87,8 @@ ConvAttrs attrs_of(const Convolution& c, const Tensor& x, const Tensor& weight) 
     if (c.is_transposed) {
       axis.out = in[i];
       axis.image = (in[i] - 1) * c.stride[i] - 2 * c.padding[i] + reach + c.output_padding[i];
-      if (in[i] < 1 || axis.image < 1)
-        fail(c.op, "an input of {} under padding {} gives nothing", sizes(in), sizes(c.padding));
+      if (in[i] < 1) fail(c.op, "an input of {} has no elements", sizes(in));
+      if (axis.image < 1) fail(c.op, "an input of {} under padding {} gives nothing", sizes(in), sizes(c.padding));
     } else {
       const int64_t around = c.same ? reach - 1 : 2 * c.padding[i];
       if (c.same) axis.padding = around / 2;  // the odd one is behind, as in PyTorch

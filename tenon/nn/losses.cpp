@@ -67,7 +67,6 @@ Tensor soft_cross_entropy(const Tensor& log_p, const Tensor& target, const Cross
     terms = mul(terms, options.weight.to(log_p.dtype()).reshape(shape));
   }
   const Tensor loss = neg(sum(terms, {axis}));
-  if (options.reduction == Reduction::mean) return div(sum(loss), std::max<int64_t>(1, loss.numel()));
   return reduced(loss, options.reduction);
 }
 

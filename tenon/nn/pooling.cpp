@@ -5,6 +5,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -111,13 +112,29 @@ struct Largest {
   Tensor value, tap;
 };
 
-// The first of the largest elements, or the last NaN, and which it is: what PyTorch's loop finds.
+// The first tap of every window that lies in the image, not in the padding before it.
+Tensor first_inside(const Pool& pool, const Options& numbers) {
+  Tensor tap = full(Dims(pool.axes.size(), 1), 0, numbers);
+  for (size_t i = 0; i < pool.axes.size(); ++i) {
+    const PoolAxis& axis = pool.axes[i];
+    Dims along(pool.axes.size(), 1);
+    along[i] = axis.out;
+    const Tensor missing = clamp(axis.padding - arange(axis.out, numbers) * axis.stride, 0, {});
+    tap = tap * axis.kernel + floor_divide(missing + (axis.dilation - 1), axis.dilation).reshape(along);
+  }
+  return tap;
+}
+
+// The first of the largest elements, or the last NaN, and which it is: what PyTorch's loop finds. Padding is never the
+// largest: where all of a window is as small, the first element of the image is.
 Largest largest_of(const Tensor& x, const Pool& pool) {
   const Tensor whole = padded(x, pool, -std::numeric_limits<double>::infinity());
   const int64_t taps = taps_of(pool);
   const DType numbers = taps <= 255 ? DType::u8 : DType::i32;
   Tensor best = tap_of(whole, pool, 0);
-  Tensor index = full(best.shape(), 0, Options(numbers, x.device()));
+  const bool has_padding = std::any_of(pool.axes.begin(), pool.axes.end(), [](auto& axis) { return axis.padding > 0; });
+  Tensor index = has_padding ? first_inside(pool, Options(DType::i32, x.device())).to(numbers).expand(best.shape())
+                             : full(best.shape(), 0, Options(numbers, x.device()));
   for (int64_t t = 1; t < taps; ++t) {
     const Tensor next = tap_of(whole, pool, t);
     const Tensor is_better = logical_or(gt(next, best), ne(next, next));

@@ -118,7 +118,14 @@ Tensor fmod(const Operand& a, const Operand& b) {
 Tensor remainder(const Operand& a, const Operand& b) {
   const DType dtype = result_of(a, b);
   refuse_bool("remainder", dtype, "integers");
-  const Tensor rest = binary("remainder", Op::mod, a, b);
+  // An infinite dividend has no remainder, and that no slope: a NaN says so to the gradient. -0 changes nothing.
+  const auto marked = [&](const Tensor& x) {
+    const Tensor zero = full({}, -0.0, Options(x.dtype(), x.device()));
+    return add(x, where(logical_and(isinf(x), ne(b, 0)), std::numeric_limits<double>::quiet_NaN(), zero));
+  };
+  const bool has_slope = a.is_tensor() && b.is_tensor() && is_float(a.tensor().dtype());
+  const Operand dividend = has_slope ? Operand(marked(a.tensor())) : a;
+  const Tensor rest = binary("remainder", Op::mod, dividend, b);
   const Operand divisor = b.is_tensor() ? Operand(b.tensor().to(dtype)) : b;
   // C's remainder has the sign of the dividend: add the divisor where the signs differ.
   return where(logical_and(ne(rest, 0), ne(lt(rest, 0), lt(add(zeros_like(rest), divisor), 0))), add(rest, divisor),
@@ -431,16 +438,39 @@ Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf, std
 
 namespace {
 
-// At a bound that is a number the result is flat; a tensor shares the gradient there evenly: both as in PyTorch.
+// At a bound that is a number, and at NaN, the result is flat; a tensor shares the gradient at ties evenly: both as in
+// PyTorch.
 Tensor bounded(const Tensor& x, const Operand& bound, bool from_below) {
-  if (!bound.is_tensor()) return where(from_below ? le(x, bound) : ge(x, bound), bound, x);
-  return from_below ? maximum(x, bound) : minimum(x, bound);
+  if (bound.is_tensor()) return from_below ? maximum(x, bound) : minimum(x, bound);
+  const Tensor inside = from_below ? gt(x, bound) : lt(x, bound);
+  return where(inside, x, is_float(x.dtype()) ? where(isnan(x), x.detach(), bound) : bound);
+}
+
+// Between two tensors, with PyTorch's gradients: a tie of x with one bound is shared, one with both is x's alone, and
+// where the bounds have changed places everything is the upper one's.
+Tensor between(const Tensor& x, const Tensor& min, const Tensor& max) {
+  static const CustomFunction function{
+      "clamp", [](std::span<const Tensor> in) { return std::vector{minimum(maximum(in[0], in[1]), in[2])}; },
+      [](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Tensor &w = in[0], &low = in[1], &high = in[2], &g = grads[0], half = mul(g, 0.5), none = zeros_like(g);
+        const Tensor apart = lt(low, high), in_order = le(low, high);
+        const Tensor at_low = logical_and(apart, eq(w, low)), at_high = logical_and(apart, eq(w, high));
+        const Tensor below = lt(w, low), above = gt(w, high);
+        return std::vector{
+            where(logical_or(below, above), none, where(logical_or(at_low, at_high), half, g)),
+            where(at_low, half, where(logical_and(in_order, below), g, none)),
+            where(at_high, half, where(logical_or(gt(low, high), logical_and(in_order, above)), g, none))};
+      }};
+  const Operand operands[] = {x, min, max};
+  const auto values = record::unified("clamp", operands);
+  return apply(function, std::vector{tensor_of(values[0]), tensor_of(values[1]), tensor_of(values[2])})[0];
 }
 
 }  // namespace
 
 Tensor clamp(const Tensor& x, std::optional<Operand> min, std::optional<Operand> max) {
   if (!min && !max) base::fail("clamp", "takes min, max or both");
+  if (min && max && min->is_tensor() && max->is_tensor()) return between(x, min->tensor(), max->tensor());
   Tensor result = x;
   if (min) result = bounded(result, *min, true);
   if (max) result = bounded(result, *max, false);

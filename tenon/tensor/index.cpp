@@ -217,6 +217,12 @@ bool put_back(const Tensor& part, const Operand& source) {
   return true;
 }
 
+// The same for what arithmetic made of the part.
+bool put_back_result(std::string_view op, const Tensor& part, const Tensor& result) {
+  if (impl_of(part)->picked) record::require_storable(op, result.dtype(), part.dtype());
+  return put_back(part, result);
+}
+
 }  // namespace
 
 namespace {
@@ -311,16 +317,16 @@ Tensor& Tensor::index_put_(std::span<const IndexEntry> entries, const Operand& s
 
 Tensor& Tensor::operator=(const Operand& source) && { return put_back(*this, source) ? *this : copy_(source); }
 Tensor& Tensor::operator+=(const Operand& other) && {
-  return put_back(*this, tenon::add(*this, other)) ? *this : add_(other);
+  return put_back_result("add_", *this, tenon::add(*this, other)) ? *this : add_(other);
 }
 Tensor& Tensor::operator-=(const Operand& other) && {
-  return put_back(*this, tenon::sub(*this, other)) ? *this : sub_(other);
+  return put_back_result("sub_", *this, tenon::sub(*this, other)) ? *this : sub_(other);
 }
 Tensor& Tensor::operator*=(const Operand& other) && {
-  return put_back(*this, tenon::mul(*this, other)) ? *this : mul_(other);
+  return put_back_result("mul_", *this, tenon::mul(*this, other)) ? *this : mul_(other);
 }
 Tensor& Tensor::operator/=(const Operand& other) && {
-  return put_back(*this, tenon::div(*this, other)) ? *this : div_(other);
+  return put_back_result("div_", *this, tenon::div(*this, other)) ? *this : div_(other);
 }
 
 }  // namespace tenon

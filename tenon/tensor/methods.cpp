@@ -217,12 +217,9 @@ Tensor Tensor::where(const Tensor& condition, const Operand& other) const {
 }
 Tensor Tensor::flip(const Axes& dims) const { return tenon::flip(*this, dims); }
 Tensor Tensor::expand_as(const Tensor& other) const { return tenon::expand(*this, other.shape()); }
-Tensor Tensor::max() const { return tenon::amax(*this); }
-Tensor Tensor::min() const { return tenon::amin(*this); }
+Tensor Tensor::max() const { return tenon::max(*this); }
+Tensor Tensor::min() const { return tenon::min(*this); }
 std::pair<Tensor, Tensor> Tensor::max(int64_t dim, bool keepdim) const { return tenon::max(*this, dim, keepdim); }
 std::pair<Tensor, Tensor> Tensor::min(int64_t dim, bool keepdim) const { return tenon::min(*this, dim, keepdim); }
-
-Tensor max(const Tensor& x) { return amax(x); }
-Tensor min(const Tensor& x) { return amin(x); }
 
 }  // namespace tenon

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autocast.h"
+#include "tenon/tensor/autograd.h"
 #include "tenon/tensor/record.h"
 
 namespace tenon {
@@ -167,6 +169,22 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dim
   return matmul(left, right).reshape(shape);
 }
 
+namespace {
+
+// The largest of the distances along single coordinates. All that are as large have its whole slope, as in PyTorch:
+// shared among them it would be that of a norm.
+Tensor largest_step(const Tensor& difference) {
+  static const CustomFunction function{
+      "cdist", [](std::span<const Tensor> in) { return std::vector{amax(abs(in[0]), -1)}; },
+      [](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Tensor size = abs(in[0]), is_less = lt(size, amax(size, -1, true));
+        return std::vector{where(is_less, 0.0, mul(grads[0].unsqueeze(-1), sign(in[0])))};
+      }};
+  return apply(function, difference);
+}
+
+}  // namespace
+
 Tensor cdist(const Tensor& a, const Tensor& b, double p) {
   record::require_float("cdist", a);
   record::require_float("cdist", b);
@@ -175,7 +193,9 @@ Tensor cdist(const Tensor& a, const Tensor& b, double p) {
                ir::to_string(b.shape()));
   }
   if (!(p >= 0)) base::fail("cdist", "p must not be negative, got {}", p);
-  return norm(sub(a.unsqueeze(-2), b.unsqueeze(-3)), p, -1);
+  const Tensor difference = sub(a.unsqueeze(-2), b.unsqueeze(-3));
+  if (a.size(-1) == 0) return sum(abs(difference), -1);  // no coordinates, no distance
+  return std::isinf(p) ? record::in_wide(difference, largest_step) : norm(difference, p, -1);
 }
 
 Tensor outer(const Tensor& a, const Tensor& b) {

@@ -160,6 +160,12 @@ void require_same_device(std::string_view op, const Tensor& a, const Tensor& b) 
   fail(op, "tensors are on devices {} and {}; move one with to()", a.device().name(), b.device().name());
 }
 
+void require_storable(std::string_view op, DType result, DType target) {
+  const auto category = [](DType dtype) { return is_float(dtype) ? 2 : dtype == DType::boolean ? 0 : 1; };
+  if (category(result) > category(target))
+    fail(op, "a result of {} cannot be stored in {}", name(result), name(target));
+}
+
 void require_float(std::string_view op, const Tensor& x) {
   if (!is_float(x.dtype()))
     fail(op, "takes floating-point values, got {}; convert with to(DType::f32)", name(x.dtype()));

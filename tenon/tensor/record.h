@@ -43,6 +43,8 @@ int64_t quick_size(const Tensor& x, int64_t size);
 
 void require_same_device(std::string_view op, const Tensor& a, const Tensor& b);
 void require_float(std::string_view op, const Tensor& x);
+/// Fails where what arithmetic made does not fit into what it is written to: reals in integers, integers in bool.
+void require_storable(std::string_view op, DType result, DType target);
 /// A number as a constant; fails when an integer dtype cannot hold it.
 ir::Value number(std::string_view op, const Number& number, DType dtype, ir::DeviceId device);
 /// The elements of an index that may lie outside of 0..size-1: none when its bounds say that all lie inside, else

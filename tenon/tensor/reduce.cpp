@@ -5,6 +5,7 @@
 
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autocast.h"
+#include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
 
@@ -125,6 +126,27 @@ Tensor amin(const Tensor& x, const Axes& dims, bool keepdim) {
   return tensor_of(reversed(reduced(Op::max, reversed(record::in(x)), axes, keepdim)));
 }
 
+namespace {
+
+// Of all elements at once. Those that are as large share the gradient, or the NaN ones where there are any: amax has no
+// gradient there. Both as in PyTorch.
+Tensor extreme_of_all(const Tensor& x, bool largest) {
+  if (!is_float(x.dtype())) return largest ? amax(x) : amin(x);
+  const CustomFunction function{
+      largest ? "max" : "min",
+      [largest](std::span<const Tensor> in) { return std::vector{largest ? amax(in[0]) : amin(in[0])}; },
+      [largest](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Tensor &w = in[0], found = logical_or(eq(w, largest ? amax(w) : amin(w)), isnan(w));
+        return std::vector{where(found, div(grads[0], sum(found).to(w.dtype())), 0.0)};
+      }};
+  return apply(function, x);
+}
+
+}  // namespace
+
+Tensor max(const Tensor& x) { return extreme_of_all(x, true); }
+Tensor min(const Tensor& x) { return extreme_of_all(x, false); }
+
 std::pair<Tensor, Tensor> max(const Tensor& x, int64_t dim, bool keepdim) {
   return extreme_along("max", x, dim, keepdim, true);
 }
@@ -160,14 +182,27 @@ Tensor std(const Tensor& given, const Axes& dims, double correction, bool keepdi
   });
 }
 
-Tensor any(const Tensor& x, const Axes& dims, bool keepdim) {
-  const Dims axes = record::axes("any", dims, x.shape().size());
-  const Tensor truth = x.dtype() == DType::boolean ? x : ne(x, 0);
-  // A sum instead of a maximum: it has an identity, so empty dims give false.
-  return ne(sum(truth, axes, keepdim), 0);
+namespace {
+
+// A sum instead of a maximum: it has an identity, so empty dims give false.
+Tensor any_of(const Tensor& truth, const Dims& axes, bool keepdim) { return ne(sum(truth, axes, keepdim), 0); }
+
+// Answers about u8 are u8, as in PyTorch.
+Tensor answer_about(const Tensor& x, const Tensor& truth) {
+  return x.dtype() == DType::u8 ? truth.to(DType::u8) : truth;
 }
 
-Tensor all(const Tensor& x, const Axes& dims, bool keepdim) { return logical_not(any(logical_not(x), dims, keepdim)); }
+}  // namespace
+
+Tensor any(const Tensor& x, const Axes& dims, bool keepdim) {
+  const Dims axes = record::axes("any", dims, x.shape().size());
+  return answer_about(x, any_of(x.dtype() == DType::boolean ? x : ne(x, 0), axes, keepdim));
+}
+
+Tensor all(const Tensor& x, const Axes& dims, bool keepdim) {
+  const Dims axes = record::axes("all", dims, x.shape().size());
+  return answer_about(x, logical_not(any_of(logical_not(x), axes, keepdim)));
+}
 
 Tensor norm(const Tensor& given, double p, const Axes& dims, bool keepdim) {
   const Tensor x = autocast_wide(given);

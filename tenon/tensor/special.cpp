@@ -180,7 +180,8 @@ Tensor acosh(const Tensor& x) {
       [](const Tensor& w) {
         const Tensor is_large = gt(w, kLarge), above = sub(where(is_large, 2.0, w), 1.0);
         const Tensor near = log1p(add(above, sqrt(mul(above, add(above, 2.0)))));
-        return where(is_large, add(log(w), ln2), near);
+        const Tensor values = where(is_large, add(log(w), ln2), near);
+        return where(lt(w, 1.0), std::numeric_limits<double>::quiet_NaN(), values);
       },
       [](const Tensor& w) { return rsqrt(sub(square(w), 1.0)); });
 }

@@ -84,7 +84,9 @@ std::pair<Tensor, Tensor> median(const Tensor& x, int64_t dim, bool keepdim) {
 
 Tensor median(const Tensor& x) {
   if (x.numel() == 0) {
-    if (!is_float(x.dtype())) fail("median", "of no integers is undefined");
+    if (!is_float(x.dtype()))
+      fail("median", "a tensor of shape {} has no median, and {} has no NaN to say so", ir::to_string(x.shape()),
+           name(x.dtype()));
     return full({}, std::numeric_limits<double>::quiet_NaN(), Options(x.dtype(), x.device()));
   }
   return median(x.flatten(), 0).first;

@@ -112,12 +112,9 @@ void write(const Tensor& tensor, ir::Value next) {
   owner->drop_what_views_show();  // or the old value would stay in memory for their sake
 }
 
-// Arithmetic in place keeps the dtype: a result of a higher category does not fit.
+// Arithmetic in place keeps the dtype.
 Tensor& assign(std::string_view op, Tensor& tensor, const Tensor& result) {
-  const auto category = [](DType dtype) { return is_float(dtype) ? 2 : dtype == DType::boolean ? 0 : 1; };
-  if (category(result.dtype()) > category(tensor.dtype())) {
-    fail(op, "a result of {} cannot be stored in {}", name(result.dtype()), name(tensor.dtype()));
-  }
+  record::require_storable(op, result.dtype(), tensor.dtype());
   write(tensor, ir::cast(record::expanded(op, record::in(result), tensor.shape()), tensor.dtype()));
   return tensor;
 }

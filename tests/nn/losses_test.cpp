@@ -54,6 +54,13 @@ TEST(BinaryCrossEntropy, OfACertainAndWrongAnswerIsHundredWithAFiniteSlope) {
   EXPECT_EQ(first[3], 0);
 }
 
+TEST(CrossEntropy, OfNothingHasNoMean) {
+  const Tensor none = zeros({0, 3});
+  EXPECT_TRUE(std::isnan(nn::cross_entropy(none, none).item<double>()));
+  EXPECT_TRUE(std::isnan(nn::cross_entropy(none, zeros({0}, int64)).item<double>()));
+  EXPECT_EQ(nn::cross_entropy(none, none, {.reduction = Reduction::sum}).item<double>(), 0);
+}
+
 TEST(HuberLoss, IsASquareAtTheTargetItself) {
   const auto loss = [](const Tensor& x) { return nn::huber_loss(x, numbers({1, 1, 1}), 1, Reduction::none); };
   const auto [first, second] = slopes(loss, {1, 1.5, kInf});

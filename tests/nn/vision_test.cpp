@@ -92,6 +92,10 @@ TEST(ConvTranspose2d, SpreadsOutByTheStride) {
               nn::conv_transpose2d(zeros({1, 1, 2, 2}), zeros({1, 1, 2, 2}), {}, {.output_padding = 1});
             }),
             "[conv_transpose2d] output padding 1 must be smaller than the stride 1 or the dilation 1");
+  EXPECT_EQ(text_of([] {
+              nn::conv_transpose1d(zeros({1, 2, 0}), zeros({2, 3, 4}));
+            }),
+            "[conv_transpose1d] an input of 0 has no elements");
 }
 
 // ---- pooling ----
@@ -111,6 +115,15 @@ TEST(MaxPool2d, OfWindowsSideBySideGivesTheGradientBack) {
   Tensor z = counting({1, 1, 3, 3}).requires_grad_();
   nn::max_pool2d(z, 2, {.padding = 1}).sum().backward();
   EXPECT_EQ(values(z.grad()), (Floats{1, 0, 1, 0, 0, 0, 1, 0, 1}));
+}
+
+TEST(MaxPool2d, NeverGivesTheGradientToThePadding) {
+  Tensor x = full({1, 1, 2, 2}, -INFINITY).requires_grad_();
+  nn::max_pool2d(x, 2, {.padding = 1}).sum().backward();
+  EXPECT_EQ(values(x.grad()), (Floats{1, 1, 1, 1}));
+  Tensor y = weights({-INFINITY, -INFINITY, -INFINITY, -INFINITY, 3}, {1, 1, 5}).requires_grad_();
+  nn::max_pool1d(y, 3, {.stride = 1, .padding = 1, .dilation = 2}).sum().backward();
+  EXPECT_EQ(values(y.grad()), (Floats{0, 2, 0, 0, 1}));
 }
 
 TEST(MaxPool2d, TakesWindowsThatHangOverAndDilatedOnes) {

@@ -32,6 +32,9 @@ TEST_P(Statistics, VarianceOfOneElementIsUndefined) {
   EXPECT_TRUE(is(var(reals({3})), {kNan}));
   EXPECT_TRUE(is(var(reals({3}), {}, 0), {0}));
   EXPECT_TRUE(is(tenon::std(reals({3})), {kNan}));
+  EXPECT_TRUE(is(var(reals({3}), {}, 2), {kNan})) << "no divisor is less than 0";
+  EXPECT_TRUE(is(tenon::std(reals({3}), {}, 2), {kNan}));
+  EXPECT_TRUE(is(var(reals({1, 2}), {}, 3), {kInf}));
 }
 
 TEST_P(Statistics, VarianceOfLargeNumbersKeepsItsDigits) {

@@ -22,7 +22,7 @@ namespace {
 using Numbers = std::vector<double>;
 using Xs = std::span<const Tensor>;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
 
 // ---- Finite differences --------------------------------------------------------------------------------------------
 
@@ -472,6 +472,48 @@ TEST_P(GradientLimits, ClampSharesTheGradientWithABoundThatIsATensor) {
                 },
                 {-1, 0, 1}),
             (Numbers{0.5, 1, 0.5}));
+}
+
+TEST_P(GradientLimits, ClampBetweenTensorsGivesEveryElementToPyTorchsOwner) {
+  // Inside, at either bound, below and above; bounds that are equal, and bounds that have changed places.
+  Tensor x = made({1.5, 1, 2, 0, 3, 2, 0, 3, 1, 2}).requires_grad_();
+  Tensor low = made({1, 1, 1, 1, 1, 2, 2, 2, 2, 2}).requires_grad_();
+  Tensor high = made({2, 2, 2, 2, 2, 2, 2, 2, 1, 1}).requires_grad_();
+  sum(clamp(x, low, high)).backward();
+  EXPECT_EQ(x.grad().to_vector<double>(), (Numbers{1, 0.5, 0.5, 0, 0, 1, 0, 0, 0, 0}));
+  EXPECT_EQ(low.grad().to_vector<double>(), (Numbers{0, 0.5, 0, 1, 0, 0, 1, 0, 0, 0}));
+  EXPECT_EQ(high.grad().to_vector<double>(), (Numbers{0, 0, 0.5, 0, 1, 0, 0, 1, 1, 1}));
+}
+
+TEST_P(GradientLimits, ClampIsFlatAtNan) {
+  EXPECT_EQ(slopes([](const Tensor& x) { return clamp(x, -1, 1); }, {kNan, 0.5}), (Numbers{0, 1}));
+  EXPECT_TRUE(std::isnan(clamp(made({kNan}), -1, {}).item<double>()));
+}
+
+TEST_P(GradientLimits, EveryCoordinateAsFarApartHasTheWholeSlopeOfTheLargest) {
+  Tensor a = made({1, -2, 3, 2}).reshape({1, 4}).requires_grad_(), b = made({0, 1, 0, 5}).reshape({1, 4});
+  b.requires_grad_();
+  sum(cdist(a, b, kInf)).backward();
+  EXPECT_EQ(a.grad().to_vector<double>(), (Numbers{0, -1, 1, -1}));
+  EXPECT_EQ(b.grad().to_vector<double>(), (Numbers{0, 1, -1, 1}));
+}
+
+TEST_P(GradientLimits, TheNanOnesShareTheGradientOfTheLargestOfAll) {
+  const Numbers at{1, kNan, 3, kNan};
+  EXPECT_EQ(slopes([](const Tensor& x) { return max(x); }, at), (Numbers{0, 0.5, 0, 0.5}));
+  EXPECT_EQ(slopes([](const Tensor& x) { return x.min(); }, at), (Numbers{0, 0.5, 0, 0.5}));
+  EXPECT_EQ(slopes([](const Tensor& x) { return x.max(); }, {3, 1, 3}), (Numbers{0.5, 0, 0.5}));
+}
+
+TEST_P(GradientLimits, FmodOfAnInfiniteDividendHasAnInfiniteSlope) {
+  EXPECT_EQ(slopes(
+                [&](const Tensor& b) {
+                  return fmod(made({-kInf, kInf, -kInf}), b);
+                },
+                {2, 2, -2}),
+            (Numbers{kInf, -kInf, -kInf}));
+  for (double slope : slopes([&](const Tensor& b) { return remainder(made({-kInf, kInf}), b); }, {2, 2}))
+    EXPECT_TRUE(std::isnan(slope)) << slope;
 }
 
 TEST_P(GradientLimits, Atan2IsFlatAtTheOrigin) {

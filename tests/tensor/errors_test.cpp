@@ -422,6 +422,8 @@ TEST_F(Errors, ReductionsWithoutElements) {
   refuses("[amax] cannot reduce dim 1 of shape (2, 0): it is empty and amax has no identity", [&] { empty.amax({1}); });
   refuses("[amin] cannot reduce dim 1 of shape (2, 0): it is empty and amin has no identity", [&] { empty.amin({}); });
   refuses("[argmax] cannot search dim 1 of shape (2, 0): it is empty", [&] { empty.argmax(1); });
+  refuses("[median] a tensor of shape (0,) has no median, and i64 has no NaN to say so",
+          [&] { zeros({0}, int64).median(); });
   refuses("[topk] k = 4 does not lie in 0..3, the size of dim -1", [&] { topk(a, 4); });
   refuses("[topk] k = -1 does not lie in 0..3, the size of dim 1", [&] { topk(a, -1, 1); });
 }

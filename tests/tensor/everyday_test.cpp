@@ -69,6 +69,12 @@ TEST(CompoundAssignment, KeepsTheDtype) {
   EXPECT_EQ(text_of([&] { n /= 2; }), "[div_] a result of f32 cannot be stored in i64");
   EXPECT_EQ(text_of([&] { n += 0.5; }), "[add_] a result of f32 cannot be stored in i64");
   EXPECT_EQ(text_of([&] { n += ones({2, 2}, int64); }), "[add_] shape (2, 2) does not broadcast to (2,)");
+  EXPECT_EQ(text_of([&] { n[n > 1] += 2.0; }), "[add_] a result of f32 cannot be stored in i64");
+  EXPECT_EQ(text_of([&] { n[tensor({0})] -= 0.5; }), "[sub_] a result of f32 cannot be stored in i64");
+  EXPECT_EQ(text_of([&] { n[n > 1] *= 2.5; }), "[mul_] a result of f32 cannot be stored in i64");
+  EXPECT_EQ(text_of([&] { n[n > 1] /= 2; }), "[div_] a result of f32 cannot be stored in i64");
+  n[n > 1] = 7.5;  // a plain assignment converts, as in PyTorch
+  EXPECT_EQ(read(n), Reals({1, 7}));
 }
 
 // ---- assignment through tensors ----
