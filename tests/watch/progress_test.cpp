@@ -19,7 +19,7 @@ namespace {
 ProgressState state_at(int64_t step, int64_t total) {
   ProgressState state;
   state.last = {
-      .step = step, .loss = 3.2145, .lr = 6e-4, .tokens_per_second = 41234.5, .resident_bytes = int64_t{3} << 29};
+      .step = step, .loss = 3.2145, .lr = 6e-4, .items_per_second = 41234.5, .resident_bytes = int64_t{3} << 29};
   state.total_steps = total;
   state.validation_loss = 3.4;
   state.seconds_remaining = 3753;
@@ -59,7 +59,7 @@ TEST(ProgressLine, LossIsTheLastToGo) {
 
 TEST(ProgressLine, SurvivesNumbersThatAreNotFinite) {
   ProgressState state = state_at(1, 0);
-  state.last.loss = state.last.tokens_per_second = std::nan("");
+  state.last.loss = state.last.items_per_second = std::nan("");
   state.seconds_remaining = std::nan("");
   const std::string line = progress_line(state, 100, false);
   EXPECT_NE(line.find("loss nan"), line.npos) << line;

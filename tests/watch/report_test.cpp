@@ -22,8 +22,8 @@ std::vector<StepMetrics> run_of(int64_t steps) {
     StepMetrics each{
         .step = step, .loss = 1 + 9 / std::sqrt(static_cast<double>(step)), .lr = 1e-3, .gradient_norm = 1};
     each.loss += 0.1 * static_cast<double>(step * 7919 % 101) / 101;
-    each.tokens_per_second = 40000 + static_cast<double>(step * 104729 % 1000);
-    each.tokens = step * 8192;
+    each.items_per_second = 40000 + static_cast<double>(step * 104729 % 1000);
+    each.items = step * 8192;
     each.seconds = 0.2 * static_cast<double>(step);
     each.resident_bytes = int64_t{1} << 30;
     if (step % 100 == 0) each.validation_loss = each.loss + 0.1;
@@ -107,7 +107,7 @@ TEST_F(Report, RunsOfNothingButFailuresAreDrawn) {
   std::vector<StepMetrics> metrics = run_of(50);
   for (StepMetrics& each : metrics) {
     each.loss = kNan;
-    each.lr = each.gradient_norm = each.tokens_per_second = -kInfinity;
+    each.lr = each.gradient_norm = each.items_per_second = -kInfinity;
     each.seconds = kNan;
     each.validation_loss = kNan;
     each.loss_scale = kInfinity;
