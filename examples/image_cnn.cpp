@@ -24,16 +24,16 @@ data::TensorDataset made_up(int64_t count) {
 }
 
 void add_layers(nn::Sequential& net) {
-  for (const auto [in, out] : {std::pair(1, 32), std::pair(32, 64)}) {
+  for (const auto& [in, out] : {std::pair(1, 32), std::pair(32, 64)}) {
     net.emplace<nn::Conv2d>(in, out, 3, nn::Conv2dOptions{.padding = 1, .bias = false});
     net.emplace<nn::BatchNorm2d>(out);
     net.emplace<nn::ReLU>();
     net.emplace<nn::MaxPool2d>(2);
   }
   net.emplace<nn::Flatten>();
-  net.emplace<nn::Dropout>(0.25);
   net.emplace<nn::Linear>(64 * 7 * 7, 128);
   net.emplace<nn::ReLU>();
+  net.emplace<nn::Dropout>(0.25);
   net.emplace<nn::Linear>(128, 10);
 }
 
@@ -45,9 +45,9 @@ Tensor scaled(const Tensor& images) { return (images.to(DType::f32) - 50.0) / 80
 int main(int argc, char** argv) {
   const std::string given = argc > 1 ? argv[1] : "";
   const bool quick = given == "--quick";
-  const int64_t epochs = quick ? 3 : 5;
+  const int64_t epochs = quick ? 2 : 5;
   manual_seed(1);
-  const data::TensorDataset train_set = quick ? made_up(512) : data::fashion_mnist(given, true);
+  const data::TensorDataset train_set = quick ? made_up(384) : data::fashion_mnist(given, true);
   const data::TensorDataset test_set = quick ? made_up(128) : data::fashion_mnist(given, false);
   data::DataLoader train(
       train_set, {.batch_size = 64, .shuffle = true, .workers = 1, .last = data::LastBatch::kDrop, .device = Device()});

@@ -66,14 +66,14 @@ data::TensorDataset textures(int64_t count) {
 int main(int argc, char** argv) {
   const std::string given = argc > 1 ? argv[1] : "";
   const bool quick = given == "--quick", has_files = !quick && !given.empty();
-  const int64_t epochs = has_files ? 30 : 3;
+  const int64_t epochs = has_files ? 30 : quick ? 2 : 3;
   manual_seed(1);
   const auto read = [&](bool train) {
-    return has_files ? data::cifar10(given, train) : textures(quick ? 160 : train ? 5000 : 1000);
+    return has_files ? data::cifar10(given, train) : textures(quick ? 96 : train ? 5000 : 1000);
   };
   const auto whiten = data::compose({data::to_float(), data::normalize({0.49, 0.48, 0.45}, {0.25, 0.24, 0.26})});
-  const auto augment =
-      data::compose({data::random_crop(32, 32, {.padding = 4}), data::random_horizontal_flip(), whiten});
+  const auto crop = data::random_crop(32, 32, {.padding = 4}), flip = data::random_horizontal_flip();
+  const auto augment = data::compose({crop, flip, whiten});
   data::DataLoader train(data::transformed(read(true), augment), {.batch_size = quick ? 16 : 128,
                                                                   .shuffle = true,
                                                                   .workers = 2,
@@ -98,7 +98,6 @@ int main(int argc, char** argv) {
     const NoGrad reading;
     return (net(images).argmax(1) == labels).to(DType::f32).sum();
   });
-
   double first = 0, last = 0;
   for (int64_t epoch = 0; epoch < epochs; ++epoch) {
     const auto start = std::chrono::steady_clock::now();
@@ -109,7 +108,7 @@ int main(int argc, char** argv) {
       schedule.step();
     }
     last = sum.item<double>() / static_cast<double>(train.size());
-    if (epoch == 0) first = last;
+    first = epoch == 0 ? last : first;
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     net.eval();
     double right = 0;

@@ -91,12 +91,12 @@ Cnn::Cnn(const CnnConfig& config, const Options& options)
   }
   if (config.hidden == 0) layers_.emplace<nn::AdaptiveAvgPool2d>(1);
   layers_.emplace<nn::Flatten>();
-  if (config.dropout > 0) layers_.emplace<nn::Dropout>(config.dropout);
   if (config.hidden > 0) {
     layers_.emplace<nn::Linear>(in * height * width, config.hidden, true, options);
     layers_.emplace<nn::ReLU>();
     in = config.hidden;
   }
+  if (config.dropout > 0) layers_.emplace<nn::Dropout>(config.dropout);
   layers_.emplace<nn::Linear>(in, config.classes, true, options);
 }
 

@@ -27,7 +27,7 @@ struct CnnConfig {
   int64_t convolutions = 1;  // of each stage
   bool batch_norm = false;
   int64_t hidden = 0;  // the layer before the last; 0: none, and the means of the channels go to the last
-  double dropout = 0;  // before the layers behind the stages
+  double dropout = 0;  // before the last layer
 
   /// The text of config.json, and back. Fails with one line where it says something else.
   std::string to_json() const;

@@ -195,7 +195,7 @@ const std::vector<Key>& table() {
              kLanguage),
       number("model.dropout", at<&Model::dropout>(), kStays, kBelowOne,
              "Share of activations that a training step sets to 0, in embeddings, attention and residuals; of a cnn, "
-             "before its last layers.",
+             "before its last layer.",
              kHasDropout),
       plain("model.bias", at<&Model::bias>(), kStays, "Whether linear layers and layer norms have biases.", kGpt2),
       plain("model.tied_head", at<&Model::tied_head>(), kStays, "Whether the output layer is the token embedding.",

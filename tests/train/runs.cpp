@@ -98,7 +98,7 @@ Config Runs::tiny(const std::vector<std::string>& settings) const {
   config.training.eval_batches = 4;
   config.checkpoint.every = 10;
   config.sample.every = 10;
-  config.sample.items = 8;
+  config.sample.tokens = 8;
   for (const std::string& setting : settings) set(config, setting);
   return config;
 }

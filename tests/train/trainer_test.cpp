@@ -58,7 +58,7 @@ TEST_F(Trainer, StepIsOneReplay) {
   const auto cost_of = [&](const std::string& name, int64_t steps) {
     const Stats before = stats();
     train_in(name, tiny({fmt::format("training.steps={}", steps), "training.eval_every=0", "training.eval_batches=0",
-                         "sample.every=0", "sample.items=64", "checkpoint.every=0", "training.log_every=1000",
+                         "sample.every=0", "sample.tokens=64", "checkpoint.every=0", "training.log_every=1000",
                          "schedule.kind=constant"}));
     Stats cost = stats();
     cost.replays -= before.replays;
@@ -81,7 +81,7 @@ TEST_F(Trainer, StepInBf16IsOneReplay) {
   const auto replays_of = [&](const std::string& name, int64_t steps) {
     const size_t before = stats().replays;
     train_in(name, tiny({fmt::format("training.steps={}", steps), "training.precision=bf16", "training.eval_every=0",
-                         "training.eval_batches=0", "sample.every=0", "sample.items=64", "checkpoint.every=0",
+                         "training.eval_batches=0", "sample.every=0", "sample.tokens=64", "checkpoint.every=0",
                          "training.log_every=1000", "schedule.kind=constant"}));
     return stats().replays - before;
   };
@@ -94,7 +94,7 @@ TEST_F(Trainer, EvaluationMasksTheSameTokensEveryTime) {
     if (m.validation_loss) losses.push_back(*m.validation_loss);
   };
   train_in("run",
-           tiny({"training.method=masked_lm", "sample.every=0", "sample.items=64", "optimizer.kind=sgd",
+           tiny({"training.method=masked_lm", "sample.every=0", "sample.tokens=64", "optimizer.kind=sgd",
                  "optimizer.lr=1e-20", "training.eval_every=5", "optimizer.weight_decay=0"}),
            {.on_metrics = watch});
   EXPECT_EQ(losses, std::vector<double>(4, losses.at(0)));

@@ -83,6 +83,25 @@ TEST_F(Metrics, LineIsWhatOthersRead) {
       "\"seconds\":0,\"resident_bytes\":0}\n");
 }
 
+TEST_F(Metrics, OtherTasksCountOtherThings) {
+  StepMetrics written{.step = 2, .loss = 0.25, .items_per_second = 50.5, .items = 64};
+  written.validation_loss = 0.5;
+  written.validation_metrics = {{"accuracy", 0.75}, {"top_five", 0.875}};
+  written.unit = "images";
+  const std::string line = metrics_line(written);
+  EXPECT_EQ(line,
+            "{\"step\":2,\"unit\":\"images\",\"loss\":0.25,\"lr\":0,\"gradient_norm\":0,\"images_per_second\":50.5,"
+            "\"images\":64,\"seconds\":0,\"resident_bytes\":0,\"validation_loss\":0.5,\"validation_accuracy\":0.75,"
+            "\"validation_top_five\":0.875}\n");
+  write(line);
+  const StepMetrics read = read_metrics(path()).at(0);
+  EXPECT_EQ(read.unit, "images");
+  EXPECT_EQ(read.items, 64);
+  EXPECT_EQ(read.items_per_second, 50.5);
+  EXPECT_EQ(read.validation_loss, 0.5);
+  EXPECT_EQ(read.validation_metrics, written.validation_metrics);
+}
+
 TEST_F(Metrics, NumbersThatAreNotFiniteAreValidJsonAndComeBack) {
   {
     MetricsLog log = MetricsLog::open(path());

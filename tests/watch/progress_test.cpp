@@ -36,6 +36,16 @@ TEST(ProgressLine, HasEverythingWhereThereIsRoom) {
             "1:02:33 left  1.5 GiB");
 }
 
+TEST(ProgressLine, ShowsTheMetricsOfItsTask) {
+  ProgressState state = state_at(1500, 3000);
+  state.last.unit = "images";
+  state.validation_metrics = {{"accuracy", 0.98765}};
+  EXPECT_EQ(
+      progress_line(state, 200, false),
+      " 50% [################................]  1500/3000  loss 3.2145  val 3.4000  accuracy 0.9877  lr 6.00e-04  "
+      "41.2k images/s  1:02:33 left  1.5 GiB");
+}
+
 TEST(ProgressLine, BarMovesByEighths) {
   EXPECT_NE(progress_line(state_at(1, 256), 200, true).find("▕▏   "), std::string::npos);
   EXPECT_NE(progress_line(state_at(4, 256), 200, true).find("▕▌   "), std::string::npos);

@@ -77,6 +77,18 @@ TEST_F(Report, ShowsFiguresCurvesSamplesAndConfiguration) {
   EXPECT_EQ(count_of(html, "data-name=\"validation\""), 2);
 }
 
+TEST_F(Report, ShowsTheMetricsAndPicturesOfATask) {
+  std::vector<StepMetrics> metrics = run_of(10);
+  for (StepMetrics& each : metrics) each.unit = "images";
+  metrics[4].validation_metrics = {{"accuracy", 0.5}};
+  metrics[9].validation_metrics = {{"accuracy", 0.75}};
+  const std::string html = page({.title = "run", .metrics = metrics, .samples = {{10, "text", "PNG!"}}});
+  EXPECT_EQ(count_of(html, "<figcaption><b>Validation accuracy</b>"), 1);
+  EXPECT_EQ(count_of(html, "<figcaption><b>Images per second</b>"), 1);
+  EXPECT_NE(html.find("0.7500 <small>step 10</small>"), html.npos);
+  EXPECT_NE(html.find("<img src=\"data:image/png;base64,UE5HIQ==\" alt=\"\"><pre>text"), html.npos);
+}
+
 TEST_F(Report, TextIsNeverMarkup) {
   const std::string evil = "</script></pre><img src=x onerror=alert(1)>\"'&\x01\xff";
   const std::string html = page(

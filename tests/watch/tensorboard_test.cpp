@@ -132,6 +132,21 @@ TEST_F(TensorBoard, TextIsATensorOfStringsForTheTextTab) {
   EXPECT_EQ(fields_of(fields_of(value.bytes[9]).bytes[1]).bytes[1], "text");
 }
 
+TEST_F(TensorBoard, PictureHasItsSizeAndBytes) {
+  TensorBoardWriter writer(folder_);
+  const std::string png = std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\4\0\0\0\x20", 24) + "the rest";
+  writer.picture("sample", 2, png);
+  writer.flush();
+  Fields event = fields_of(records_of(content_of(writer.path())).at(1));
+  Fields value = fields_of(fields_of(event.bytes[5]).bytes[1]);
+  Fields image = fields_of(value.bytes[4]);
+  EXPECT_EQ(value.bytes[1], "sample");
+  EXPECT_EQ(image.numbers[1], 32U);   // height
+  EXPECT_EQ(image.numbers[2], 260U);  // width
+  EXPECT_EQ(image.bytes[4], png);
+  EXPECT_THROW(writer.picture("sample", 2, "no PNG"), Error);
+}
+
 TEST_F(TensorBoard, ResumedRunTellsWhereItBegins) {
   const fs::path file = TensorBoardWriter(folder_, 41).path();
   Fields event = fields_of(records_of(content_of(file)).at(1));
