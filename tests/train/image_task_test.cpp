@@ -8,6 +8,7 @@
 #include "tenon/data/mnist.h"
 #include "tenon/tensor/ops.h"
 #include "tenon/train/augment.h"
+#include "tenon/train/loaded_model.h"
 #include "tenon/watch/samples.h"
 #include "tests/train/runs.h"
 
@@ -59,6 +60,12 @@ TEST_F(Images, TheModelOfARunIsReadAgain) {
   const data::TensorDataset test = data::mnist(path("digits"), false);
   const Tensor right = net->forward(test.tensors()["image"]).argmax(1) == test.tensors()["label"];
   EXPECT_NEAR(right.to(DType::f32).mean().item<double>(), result.validation_metrics[0].second, 1e-6);
+}
+
+TEST_F(Images, ARunOfOneIsNoLanguageModel) {
+  train_in("run", tiny_cnn({"training.steps=2"}));
+  EXPECT_EQ(text_of([&] { load_model(path("run")); }),
+            fmt::format("[model] {}: is a run of a cnn, which is no language model", path("run").string()));
 }
 
 struct Case {
