@@ -62,6 +62,22 @@ TEST_F(Images, TheModelOfARunIsReadAgain) {
   EXPECT_NEAR(right.to(DType::f32).mean().item<double>(), result.validation_metrics[0].second, 1e-6);
 }
 
+TEST_F(Images, Cifar10HasColours) {
+  fs::create_directories(path("cifar"));
+  for (const char* name :
+       {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"}) {
+    std::string records;
+    for (int i = 0; i < 4; ++i)
+      records += std::string(1, static_cast<char>(i)) + std::string(3072, static_cast<char>(60 * i));
+    write(std::string("cifar/") + name + ".bin", records);
+  }
+  const std::vector<std::string> settings = {"data.dataset=cifar10", "data.path=" + path("cifar").string(),
+                                             "training.steps=2", "sample.every=2", "data.flip=true"};
+  const TrainResult result = train_in("run", tiny_cnn(settings));
+  EXPECT_EQ(models::Cnn::load(result.model)->config().image_channels, 3);
+  EXPECT_NE(result.last_sample.find(" of 4 images "), std::string::npos) << result.last_sample;
+}
+
 TEST_F(Images, ARunOfOneIsNoLanguageModel) {
   train_in("run", tiny_cnn({"training.steps=2"}));
   EXPECT_EQ(text_of([&] { load_model(path("run")); }),
