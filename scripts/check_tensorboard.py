@@ -54,9 +54,16 @@ MESSAGES = [
         ("tensor_shape", 2, "message", "TensorShapeProto", False),
         ("string_val", 8, "bytes", None, True),
     ]),
+    ("Image", [
+        ("height", 1, "int32", None, False),
+        ("width", 2, "int32", None, False),
+        ("colorspace", 3, "int32", None, False),
+        ("encoded_image_string", 4, "bytes", None, False),
+    ]),
     ("Value", [
         ("tag", 1, "string", None, False),
         ("simple_value", 2, "float", None, False),
+        ("image", 4, "message", "Image", False),
         ("tensor", 8, "message", "TensorProto", False),
         ("metadata", 9, "message", "SummaryMetadata", False),
     ]),
@@ -119,9 +126,13 @@ def events_by_protobuf(path):
 
 
 def value_of(value):
-    """The number or the text of a summary's value, in either library's form."""
+    """The number, the text or the size of the picture of a summary's value, in either library's form."""
     if value.HasField("simple_value"):
         return value.simple_value
+    if value.HasField("image"):
+        return f"{value.image.width} x {value.image.height}"
+    if value.metadata.plugin_data.plugin_name == "images":
+        return " x ".join(size.decode() for size in value.tensor.string_val[:2])
     if value.tensor.string_val:
         assert value.tensor.dtype == 7 and [dim.size for dim in value.tensor.tensor_shape.dim] == [1]
         return value.tensor.string_val[0].decode("utf-8")
@@ -139,7 +150,8 @@ def show(events):
             shown["session"] = int(event.session_log.status)
         for value in event.summary.value:
             shown["tag"] = value.tag
-            shown["plugin"] = value.metadata.plugin_data.plugin_name or "scalars"  # what TensorBoard takes it for
+            usual = "images" if value.HasField("image") else "scalars"  # what TensorBoard takes it for
+            shown["plugin"] = value.metadata.plugin_data.plugin_name or usual
             shown["value"] = value_of(value)
         print(json.dumps(shown))
 

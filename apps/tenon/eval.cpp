@@ -77,15 +77,15 @@ void run(const Wanted& wanted) {
   const train::Evaluated seen = train::Evaluation(config, *loaded.model).run(text.tokens, wanted.batch, length);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const double perplexity = std::exp(seen.loss), bits = seen.loss / std::log(2.0) / text.bytes_per_token;
-  const double speed = static_cast<double>(seen.tokens) / seconds;
+  const double speed = static_cast<double>(seen.items) / seconds;
   if (wanted.json) {
     const nlohmann::ordered_json json = {
-        {"model", wanted.model},    {"data", wanted.data},   {"tokens", seen.tokens},     {"loss", seen.loss},
+        {"model", wanted.model},    {"data", wanted.data},   {"tokens", seen.items},      {"loss", seen.loss},
         {"perplexity", perplexity}, {"bits_per_byte", bits}, {"tokens_per_second", speed}};
     print("{}\n", json.dump(-1, ' ', out_is_terminal(), nlohmann::ordered_json::error_handler_t::replace));
     return;
   }
-  print("{}\n{} tokens of {} in windows of {}, {:.0f} tokens/s\n", loaded.description, seen.tokens, wanted.data, length,
+  print("{}\n{} tokens of {} in windows of {}, {:.0f} tokens/s\n", loaded.description, seen.items, wanted.data, length,
         speed);
   print("loss           {:.4f}\nperplexity     {:.3f}\nbits per byte  {:.4f}\n", seen.loss, perplexity, bits);
 }

@@ -76,11 +76,12 @@ void run(Wanted wanted) {
   if (result.stopped)
     print("stopped after step {}: tenon train --resume {}\n", result.step, options.folder.string());
   else
-    print("trained {} step{} in {} ({} in all), {:.0f} tokens/s, loss {:.4f}", result.step, result.step == 1 ? "" : "s",
-          watch::duration_text(result.step_seconds), watch::duration_text(result.seconds), result.tokens_per_second,
-          result.loss);
+    print("trained {} step{} in {} ({} in all), {:.0f} {}/s, loss {:.4f}", result.step, result.step == 1 ? "" : "s",
+          watch::duration_text(result.step_seconds), watch::duration_text(result.seconds), result.items_per_second,
+          result.unit, result.loss);
   if (!result.stopped) {
     if (result.best_validation_loss) print(", validation loss {:.4f} at best", *result.best_validation_loss);
+    for (const auto& [name, value] : result.validation_metrics) print(", validation {} {:.4f}", name, value);
     print("\nmodel   {}\n", result.model.lexically_normal().string());
   }
   print("report  {}\n", result.report.lexically_normal().string());
@@ -96,6 +97,7 @@ void add_train(CLI::App& app) {
       "\n"
       "Examples:\n"
       "  tenon train demo\n"
+      "  tenon train mnist_cnn --set data.path=mnist\n"
       "  tenon train shakespeare_char_cpu --set data.train=input.txt --out runs/shakespeare\n"
       "  tenon train --resume runs/shakespeare --set training.steps=4000");
   const auto wanted = std::make_shared<Wanted>();

@@ -18,6 +18,8 @@
 #include "tenon/io/file.h"
 #include "tenon/io/input.h"
 #include "tenon/models/lora.h"
+#include "tenon/tensor/creation.h"
+#include "tenon/train/language_loss.h"
 #include "tenon/train/model.h"
 #include "tenon/train/optimizer.h"
 #include "tenon/train/step.h"
@@ -41,16 +43,16 @@ int64_t vocabulary_of(const train::Config& config) {
   return config.tokenizer.kind == "byte" ? 256 : config.tokenizer.vocabulary;
 }
 
-data::Batch any_batch(const train::Config& config, int64_t vocabulary) {
-  data::Batch batch;
-  batch.micro_batches = config.training.micro_batches;
-  batch.batch = config.training.batch_size / batch.micro_batches;
-  batch.length = config.sequence_length();
+// Tokens and what follows them.
+std::vector<Tensor> any_batch(const train::Config& config, int64_t vocabulary) {
+  const Dims shape{config.training.batch_size, config.sequence_length()};
   std::minstd_rand dice(1);
   std::uniform_int_distribution<int32_t> token(0, static_cast<int32_t>(vocabulary) - 1);
-  for (int64_t i = 0; i < batch.rows() * batch.length; ++i) {
-    batch.inputs.push_back(token(dice));
-    batch.targets.push_back(token(dice));
+  std::vector<Tensor> batch;
+  for (int i = 0; i < 2; ++i) {
+    std::vector<int32_t> ids(static_cast<size_t>(shape[0] * shape[1]));
+    std::ranges::generate(ids, [&] { return token(dice); });
+    batch.push_back(from_vector(ids, shape, Options(DType::i32, Device(config.device.name))));
   }
   return batch;
 }
@@ -77,7 +79,9 @@ std::vector<Used> calls_of_step(const train::Config& config, const device::Compi
   const std::unique_ptr<models::CausalLm> model = train::make_model(config, vocabulary);
   const std::unique_ptr<optim::Optimizer> optimizer = train::make_optimizer(config, models::trainable(*model));
   model->train();
-  train::TrainingStep step(config, *model, *optimizer);
+  const train::LanguageLoss loss(config, *model);
+  train::TrainingStep step(
+      config, *model, [&](std::span<const Tensor> batch) { return loss(batch[0], batch[1]); }, *optimizer);
   step.run(any_batch(config, vocabulary));
   step.look();  // waits for it
   return found;
@@ -104,6 +108,9 @@ void run(const Wanted& wanted) {
   require_computing(config.device.name);
   config.training.capture = false;
   train::validate(config, wanted.config);
+  if (!config.is_language())
+    base::fail("tune", "{}: is of a {}; the products of gpt2 and llama can be tuned", wanted.config,
+               config.model.architecture);
   if (!wanted.out.empty()) require_no_run("tune", wanted.out);
   device::Device& device = device::open(device::find(config.device.name));
   const std::string description = device.describe();

@@ -59,8 +59,8 @@ Tensor make_grid(const Tensor& images, const GridOptions& options) {
   return grid;
 }
 
-void save_image(const std::filesystem::path& path, const Tensor& image, const GridOptions& options) {
-  const io::Input shown{"image", path.string(), {}};
+std::string png_of(const Tensor& image, const GridOptions& options, const std::string& name) {
+  const io::Input shown{"image", name, {}};
   if (!image.defined()) io::fail(shown, "the picture is undefined");
   const bool is_picture = image.dim() >= 2 && image.dim() <= 4 && image.numel() > 0;
   if (!is_picture || (image.dtype() != DType::u8 && !is_float(image.dtype()))) {
@@ -71,10 +71,13 @@ void save_image(const std::filesystem::path& path, const Tensor& image, const Gr
   const Tensor here = image.detach().to(host());
   const Tensor picture = here.dim() == 4 ? make_grid(here, options) : here.dim() == 2 ? here.unsqueeze(0) : here;
   if (picture.size(0) > 4) io::fail(shown, "a picture has 1 to 4 channels, this one has {}", picture.size(0));
-  const std::string file_bytes =
-      encode_png({picture.size(0), picture.size(1), picture.size(2), bytes_of_picture(picture)});
+  return encode_png({picture.size(0), picture.size(1), picture.size(2), bytes_of_picture(picture)});
+}
+
+void save_image(const std::filesystem::path& path, const Tensor& image, const GridOptions& options) {
+  const std::string png = png_of(image, options, path.string());
   io::ReplacingFile file("image", path);
-  file.write(file_bytes);
+  file.write(png);
   file.commit();
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "tenon/data/image_mode.h"
 #include "tenon/tensor/tensor.h"
@@ -24,6 +25,9 @@ struct GridOptions {
 /// Pictures (n, channels, height, width) as one, row by row. Gray becomes RGB, and one picture alone stays as it is, as
 /// in torchvision.
 Tensor make_grid(const Tensor& images, const GridOptions& options = {});
+
+/// The bytes of a PNG file of what save_image takes; `name` is what messages call it.
+std::string png_of(const Tensor& image, const GridOptions& options = {}, const std::string& name = "the picture");
 
 /// Writes a PNG: u8, or floats from 0 to 1, of (height, width), (channels, height, width), or a grid of (n, channels,
 /// height, width). 1 to 4 channels: gray, gray and alpha, RGB, RGBA. Writes beside, syncs and renames.

@@ -34,6 +34,9 @@ struct ModelConfig {
   bool tied_head = true;
   double rope_theta = 10000;
   std::string init_from;
+  int64_t channels = 32;
+  int64_t convolutions = 1;
+  bool batch_norm = true;
 
   /// The width inside of the MLPs: `hidden`, or 4 * width for GPT-2 and 8/3 * width in steps of 32 for Llama.
   int64_t hidden_width() const;
@@ -51,6 +54,10 @@ struct DataConfig {
   int64_t seed = 1;
   bool prefetch = true;
   std::string field = "text";
+  std::string dataset = "mnist";
+  std::string path;
+  int64_t shift = 0;
+  bool flip = false;
 };
 
 struct TokenizerConfig {
@@ -61,7 +68,7 @@ struct TokenizerConfig {
 
 struct TrainingConfig {
   int64_t steps = 1000;
-  int64_t batch_size = 16;  // sequences of one step, all micro-batches together
+  int64_t batch_size = 16;  // sequences or images of one step, all micro-batches together
   int64_t micro_batches = 1;
   int64_t sequence_length = 0;  // 0: the context
   std::string precision = "f32";
@@ -147,6 +154,10 @@ struct Config {
   SampleConfig sample;
   DeviceConfig device;
 
+  /// Whether a language model is trained, on tokens.
+  bool is_language() const;
+  /// What messages call the data.
+  std::string data_name() const;
   /// Tokens of one sequence of a batch.
   int64_t sequence_length() const;
   /// The step at which a falling rate reaches its end.

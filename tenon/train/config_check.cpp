@@ -49,7 +49,7 @@ class Checker {
   // Where weights come from a folder, the sizes are the folder's: see take_model.
   void sizes() const {
     const ModelConfig& m = c_.model;
-    if (!m.init_from.empty()) return;
+    if (!m.init_from.empty() || !c_.is_language()) return;
     require(m.width % m.heads == 0,
             "model.width {} cannot be divided among {} heads; make model.width a multiple of {}", m.width, m.heads,
             m.heads);
@@ -71,6 +71,8 @@ class Checker {
     require(c_.data.validation.empty() || c_.data.validation != c_.data.train,
             "data.validation is the training data; name another file, or leave it empty and set "
             "data.validation_fraction");
+    require(c_.model.architecture != "cnn" || !c_.data.path.empty() || c_.data.dataset == "fashion_mnist",
+            "data.path is empty; name the folder of {} (of fashion_mnist, a package may bring it)", c_.data.dataset);
   }
 
   void tokens() const {
@@ -160,7 +162,18 @@ int64_t Config::sequence_length() const {
 
 int64_t Config::decay_steps() const { return schedule.decay_steps > 0 ? schedule.decay_steps : training.steps; }
 
-bool Config::has_validation() const { return !data.validation.empty() || data.validation_fraction > 0; }
+// Pictures come with a set to test on, and the tasks of programs say for themselves.
+bool Config::has_validation() const {
+  return !is_language() || !data.validation.empty() || data.validation_fraction > 0;
+}
+
+bool Config::is_language() const { return model.architecture == "gpt2" || model.architecture == "llama"; }
+
+std::string Config::data_name() const {
+  if (is_language()) return data.train;
+  if (model.architecture == "custom") return "its task";
+  return data.path.empty() ? data.dataset : data.path;
+}
 
 void validate(const Config& config, std::string_view name) { Checker(config, name).run(); }
 

@@ -63,7 +63,7 @@ std::string_view section_text(std::string_view section) {
       {"optimizer", "How gradients become updates."},
       {"schedule", "How the learning rate changes over the run."},
       {"checkpoint", "When the state of the run is written to disk, and what of it is kept."},
-      {"sample", "Text that the model writes during the run."},
+      {"sample", "What the model makes during the run, for a person to look at."},
       {"device", "Where the run computes."},
   };
   for (const Text& text : texts) {

@@ -7,6 +7,7 @@
 #include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
+#include "tenon/train/step.h"
 
 namespace tenon::train {
 
@@ -40,12 +41,12 @@ Evaluated Evaluation::run(const data::Tokens& tokens, int64_t batch, int64_t len
     const Tensor loss =
         captured_(from_vector(ids, {rows, columns}, options), from_vector(targets, {rows, columns}, options));
     total += loss.item<double>() * static_cast<double>(rows * columns);
-    result.tokens += rows * columns;
+    result.items += rows * columns;
   };
   for (int64_t first = 0; first < used; first += batch) tell(first * length, std::min(batch, used - first), length);
   const int64_t rest = told - windows * length;
   if (most_batches == 0 && rest > 0) tell(windows * length, 1, rest);
-  result.loss = result.tokens > 0 ? total / static_cast<double>(result.tokens) : 0;
+  result.loss = result.items > 0 ? total / static_cast<double>(result.items) : 0;
   model_.train(was_training);
   return result;
 }

@@ -1,4 +1,4 @@
-// The loss over a whole set: every token told once, in windows of the context.
+// The loss of a language model over a whole set, in nats: every token told once, in windows of the context.
 
 #pragma once
 
@@ -8,14 +8,10 @@
 #include "tenon/models/causal_lm.h"
 #include "tenon/tensor/compile.h"
 #include "tenon/train/config.h"
-#include "tenon/train/step.h"
+#include "tenon/train/language_loss.h"
+#include "tenon/train/task.h"
 
 namespace tenon::train {
-
-struct Evaluated {
-  double loss = 0;  // mean over tokens, in nats
-  int64_t tokens = 0;
-};
 
 /// Keeps its recording from one evaluation to the next.
 class Evaluation {
@@ -28,7 +24,7 @@ class Evaluation {
  private:
   const Config& config_;
   models::CausalLm& model_;
-  LossOf loss_of_;
+  LanguageLoss loss_of_;
   Generator masks_;  // the same masks every time
   Compiled<Tensor, 2> captured_;
 };

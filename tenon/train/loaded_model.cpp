@@ -80,6 +80,8 @@ LoadedModel load_llama2c(const fs::path& file, const LoadOptions& options) {
 LoadedModel load_from_run(const fs::path& run, const Checkpoint& checkpoint, const LoadOptions& options) {
   const std::string where = (run / "config.json").string();
   Config config = parse_config(text_of_file(run / "config.json"), where);
+  if (!config.is_language())
+    fail(kOp, "{}: is a run of a {}, which is no language model", run.string(), config.model.architecture);
   config.device.name = options.device.name();
   config.model.dropout = 0;
   LoadedModel loaded;

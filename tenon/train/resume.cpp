@@ -3,8 +3,6 @@
 
 #include "tenon/train/resume.h"
 
-#include "tenon/models/weights.h"
-#include "tenon/train/model.h"
 #include "tenon/train/run_checks.h"
 #include "tenon/train/saved_tensors.h"
 
@@ -16,7 +14,7 @@ void refuse_checkpoint(const fs::path& path, const Error& why, std::string_view 
   base::fail("train", "{}: does not fit this run: {}; {}", path.string(), without_tag(why.what()), remedy);
 }
 
-std::optional<ResumePoint> find_resume_point(const RunFolder& folder, const Config& config, int64_t vocabulary,
+std::optional<ResumePoint> find_resume_point(const RunFolder& folder, const Config& config, const Task& task,
                                              const std::function<void(const std::string&)>& note) {
   const fs::path checkpoints = folder.checkpoints();
   std::optional<Checkpoint> found =
@@ -32,9 +30,8 @@ std::optional<ResumePoint> find_resume_point(const RunFolder& folder, const Conf
     refuse_checkpoint(point.path, error, "it was written by another program");
   }
   require_same_run(point.path, point.state.config, config);
-  if (!config.model.init_from.empty()) return point;  // has the sizes of that model
   try {
-    require_weights(config, vocabulary, "the run", models::shapes_of(with_prefix(point.checkpoint.tensors, "model.")));
+    task.require_weights(with_prefix(point.checkpoint.tensors, "model."));
   } catch (const Error& error) {
     refuse_checkpoint(point.path, error);
   }

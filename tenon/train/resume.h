@@ -14,6 +14,7 @@
 #include "tenon/train/config.h"
 #include "tenon/train/run_folder.h"
 #include "tenon/train/run_state.h"
+#include "tenon/train/task.h"
 
 namespace tenon::train {
 
@@ -25,7 +26,7 @@ struct ResumePoint {
 
 /// Nothing where the run was stopped before its first checkpoint. Damaged checkpoints are passed over, each with a
 /// note; fails where none is good, and where the newest good one is not of this model.
-std::optional<ResumePoint> find_resume_point(const RunFolder& folder, const Config& config, int64_t vocabulary,
+std::optional<ResumePoint> find_resume_point(const RunFolder& folder, const Config& config, const Task& task,
                                              const std::function<void(const std::string&)>& note);
 
 /// Fails: this checkpoint is not of this run.

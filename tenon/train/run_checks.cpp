@@ -25,7 +25,8 @@ void require_run(const fs::path& folder) {
 }
 
 bool has_moved_data(const Config& before, const Config& now) {
-  return before.data.train != now.data.train || before.data.validation != now.data.validation;
+  return before.data.train != now.data.train || before.data.validation != now.data.validation ||
+         before.data.path != now.data.path;
 }
 
 void require_same_run(const Config& before, const Config& now, const TrainOptions& options) {

@@ -25,13 +25,12 @@ double number_in(const io::Input& input, const std::string& name, const Json& va
 
 }  // namespace
 
-std::string to_json(const RunState& state, int64_t vocabulary, const Config& config) {
+std::string to_json(const RunState& state, const Config& config) {
   Json rate = Json::object();
   for (const auto& [name, value] : state.rate) rate[name] = fmt::format("{}", value);
-  Json json = {{"tokens", state.tokens},
+  Json json = {{"items", state.items},
                {"seconds", state.seconds},
                {"step_seconds", state.step_seconds},
-               {"vocabulary", vocabulary},
                {"corpus", state.corpus},
                {"loader", io::parse_json("train", "loader", state.loader)},
                {"random", {{"seed", state.seed}, {"position", state.position}}},
@@ -51,7 +50,7 @@ RunState parse_run_state(const std::string& text) {
   state.seed = io::json_field<uint64_t>(input, random, "seed");
   state.position = io::json_field<uint64_t>(input, random, "position");
   for (const auto& [name, value] : rates.items()) state.rate[name] = number_in(input, name, value);
-  state.tokens = io::json_field<int64_t>(input, json, "tokens");
+  state.items = io::json_field<int64_t>(input, json, "items");
   state.seconds = io::json_field<double>(input, json, "seconds");
   state.step_seconds = io::json_field<double>(input, json, "step_seconds");
   if (json.contains("best")) {

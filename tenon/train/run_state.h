@@ -13,10 +13,10 @@
 namespace tenon::train {
 
 struct RunState {
-  std::string loader;               // where in the data: JSON of data::LoaderState
+  std::string loader;               // where in the data: JSON of Task::position
   uint64_t seed = 0, position = 0;  // of the random numbers
   std::map<std::string, double> rate;
-  int64_t tokens = 0;
+  int64_t items = 0;  // tokens, images: what the task counts
   double seconds = 0, step_seconds = 0;
   std::optional<double> best_loss = {};
   std::optional<int64_t> best_step = {};
@@ -24,8 +24,8 @@ struct RunState {
   std::string corpus;  // the fingerprint of the data; empty in runs from before there was one
 };
 
-/// The text of a state, with the config given here; the vocabulary stands in it for people and other programs.
-std::string to_json(const RunState& state, int64_t vocabulary, const Config& config);
+/// The text of a state, with the config given here.
+std::string to_json(const RunState& state, const Config& config);
 /// Fails with one line where the text is no state.
 RunState parse_run_state(const std::string& text);
 

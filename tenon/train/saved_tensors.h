@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "tenon/models/causal_lm.h"
+#include "tenon/nn/module.h"
 #include "tenon/optim/optimizer.h"
 #include "tenon/train/step.h"
 
@@ -16,7 +16,7 @@ using NamedTensors = std::map<std::string, Tensor>;
 
 /// What changes in a step.
 struct TrainedParts {
-  models::CausalLm& model;
+  nn::Module& model;
   optim::Optimizer& optimizer;
   TrainingStep& step;
 };

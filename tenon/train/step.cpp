@@ -4,7 +4,6 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/nan_check.h"
-#include "tenon/tensor/access.h"
 #include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
@@ -16,7 +15,6 @@ namespace {
 // Clipping gives the norm that metrics show; where nothing is clipped it is asked for with a limit that nothing
 // reaches.
 constexpr double kNoLimit = 1e30;
-constexpr int64_t kIgnored = -100;
 
 Tensor home(DType dtype, Device device) { return zeros({}, Options(dtype, device)).clone().eval(); }
 
@@ -27,25 +25,8 @@ DType product_dtype(const Config& config) {
   return precision == "bf16" ? DType::bf16 : precision == "f16" ? DType::f16 : DType::f32;
 }
 
-// Of the tokens to be told, eight in ten become the mask, one another token, and one stays (Devlin et al., 2018): the
-// model cannot know which of those it sees are right.
-Tensor LossOf::operator()(const Tensor& ids, const Tensor& targets, Generator* dice) const {
-  const models::LossOptions options{.ignore_index = kIgnored, .chunk = config_.training.loss_chunk};
-  if (config_.training.method == "autoregressive") return model_.loss(ids, targets, options);
-  const Options real(DType::f32, ids.device());
-  const int64_t mask = model_.vocabulary() - 1;
-  const Tensor chance = rand(ids.shape(), real, dice), how = rand(ids.shape(), real, dice);
-  // At least one token is told, though the batch be small: there is no mean of none.
-  const Tensor is_told = logical_or(chance < config_.training.mask_fraction, chance == amin(chance));
-  const Tensor any = floor(rand(ids.shape(), real, dice) * static_cast<double>(mask)).to(ids.dtype());
-  const Tensor shown = where(how < 0.8, full_like(ids, mask), where(how < 0.9, any, ids));
-  Tensor given = where(is_told, shown, ids);
-  set_known_range(given, 0, mask, false);
-  return model_.loss(given, where(is_told, ids, full_like(ids, kIgnored)), options);
-}
-
-TrainingStep::TrainingStep(const Config& config, models::CausalLm& model, optim::Optimizer& optimizer)
-    : config_(config), model_(model), optimizer_(optimizer), loss_of_(config, model) {
+TrainingStep::TrainingStep(const Config& config, nn::Module& model, LossFunction loss, optim::Optimizer& optimizer)
+    : config_(config), model_(model), loss_(std::move(loss)), optimizer_(optimizer) {
   const Device device(config.device.name);
   loss_sum_ = home(DType::f32, device);
   steps_ = home(DType::i32, device);
@@ -54,23 +35,27 @@ TrainingStep::TrainingStep(const Config& config, models::CausalLm& model, optim:
   const DType dtype = product_dtype(config);
   if (dtype == DType::f16) scaler_.emplace(optim::GradScalerOptions{}, device);
   if (dtype != DType::f32) optimizer_.keep_shadow(dtype);
-  if (config.training.capture) {
-    captured_ = std::make_unique<Compiled<std::vector<Tensor>, 2>>(
-        [this](std::span<const Tensor> given) { return update(given[0], given[1]); });
-  }
+  if (config.training.capture) captured_.emplace([this](std::span<const Tensor> batch) { return update(batch); });
 }
 
 TrainingStep::~TrainingStep() = default;
 
-std::vector<Tensor> TrainingStep::update(const Tensor& ids, const Tensor& targets) {
+Tensor TrainingStep::loss_of_part(std::span<const Tensor> batch, int64_t part) const {
+  const int64_t rows = batch[0].size(0) / config_.training.micro_batches;
+  std::vector<Tensor> own;
+  for (const Tensor& tensor : batch) own.push_back(tensor.narrow(0, part * rows, rows));
+  return loss_(own);
+}
+
+std::vector<Tensor> TrainingStep::update(std::span<const Tensor> batch) {
   const DType dtype = product_dtype(config_);
   optim::GradScaler* scaler = scaler_ ? &*scaler_ : nullptr;
-  const int64_t parts = config_.training.micro_batches, rows = ids.size(0) / parts;
+  const int64_t parts = config_.training.micro_batches;
   Tensor loss;
   for (int64_t part = 0; part < parts; ++part) {
     std::optional<Autocast> lower;
     if (dtype != DType::f32) lower.emplace(dtype);
-    Tensor own = loss_of_(ids.narrow(0, part * rows, rows), targets.narrow(0, part * rows, rows));
+    Tensor own = loss_of_part(batch, part);
     if (parts > 1) own = own / static_cast<double>(parts);
     (scaler ? scaler->scale(own) : own).backward();
     loss = loss.defined() ? loss + own.detach() : own.detach();
@@ -91,23 +76,19 @@ std::vector<Tensor> TrainingStep::update(const Tensor& ids, const Tensor& target
   loss_sum_.add_(loss);
   steps_.add_(counts);
   norm_.copy_(norm);
-  if (!captured_ || base::checks_nan()) eval({loss_sum_, steps_, norm_, broken_});
+  if (!captured_ || base::checks_nan()) {
+    std::vector<Tensor> written = model_.buffers();  // running means and the like, which nothing else asks for
+    written.insert(written.end(), {loss_sum_, steps_, norm_, broken_});
+    eval(written);
+  }
   return {loss};
 }
 
-std::pair<Tensor, Tensor> TrainingStep::upload(const data::Batch& batch) const {
-  const Dims shape{batch.rows(), batch.length};
-  const Options options(DType::i32, Device(config_.device.name));
-  Tensor ids = from_vector(batch.inputs, shape, options), targets = from_vector(batch.targets, shape, options);
-  return {ids, targets};
-}
-
-void TrainingStep::run(const data::Batch& batch) {
-  const auto [ids, targets] = upload(batch);
+void TrainingStep::run(std::span<const Tensor> batch) {
   if (captured_)
-    (*captured_)(ids, targets);
+    captured_->call_for_one(batch);
   else
-    update(ids, targets);
+    update(batch);
 }
 
 TrainingStep::Look TrainingStep::look() {
@@ -126,16 +107,14 @@ TrainingStep::Look TrainingStep::look() {
 }
 
 // In the same parts as the update, so that the same random numbers meet the same tokens.
-std::string TrainingStep::explain(const data::Batch& batch) {
+std::string TrainingStep::explain(std::span<const Tensor> batch) {
   const base::NanCheck looking;
-  const auto [ids, targets] = upload(batch);
-  const int64_t parts = config_.training.micro_batches, rows = ids.size(0) / parts;
   std::string found;
   try {
-    for (int64_t part = 0; part < parts && found.empty(); ++part) {
+    for (int64_t part = 0; part < config_.training.micro_batches && found.empty(); ++part) {
       std::optional<Autocast> lower;
       if (product_dtype(config_) != DType::f32) lower.emplace(product_dtype(config_));
-      Tensor loss = loss_of_(ids.narrow(0, part * rows, rows), targets.narrow(0, part * rows, rows));
+      Tensor loss = loss_of_part(batch, part);
       eval({loss});
       loss.backward();
       std::vector<Tensor> gradients;

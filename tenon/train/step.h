@@ -8,12 +8,12 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
-#include "tenon/data/loader.h"
-#include "tenon/models/causal_lm.h"
+#include "tenon/nn/module.h"
 #include "tenon/optim/grad_scaler.h"
 #include "tenon/optim/optimizer.h"
 #include "tenon/tensor/compile.h"
@@ -21,26 +21,18 @@
 
 namespace tenon::train {
 
-/// The loss of a batch by the config's method. Masks are drawn from `dice`.
-class LossOf {
- public:
-  LossOf(const Config& config, const models::CausalLm& model) : config_(config), model_(model) {}
-  Tensor operator()(const Tensor& ids, const Tensor& targets, Generator* dice = nullptr) const;
-
- private:
-  const Config& config_;
-  const models::CausalLm& model_;
-};
+/// The mean loss of a micro-batch; see Task::loss.
+using LossFunction = std::function<Tensor(std::span<const Tensor> batch)>;
 
 class TrainingStep {
  public:
-  TrainingStep(const Config& config, models::CausalLm& model, optim::Optimizer& optimizer);
+  TrainingStep(const Config& config, nn::Module& model, LossFunction loss, optim::Optimizer& optimizer);
   ~TrainingStep();
   TrainingStep(const TrainingStep&) = delete;
   TrainingStep& operator=(const TrainingStep&) = delete;
 
   /// Submits one update.
-  void run(const data::Batch& batch);
+  void run(std::span<const Tensor> batch);
 
   /// What the steps since the last look did; waits for them.
   struct Look {
@@ -57,24 +49,24 @@ class TrainingStep {
   int64_t good_steps() const { return steps_.item<int64_t>(); }
 
   /// Runs a batch op by op and returns what the first op that makes a NaN says; empty where none does.
-  std::string explain(const data::Batch& batch);
+  std::string explain(std::span<const Tensor> batch);
 
   /// Beyond weights and moments: counters and the loss scale.
   std::map<std::string, Tensor> state() const;
   void load(const std::map<std::string, Tensor>& state);
 
  private:
-  std::vector<Tensor> update(const Tensor& ids, const Tensor& targets);
+  std::vector<Tensor> update(std::span<const Tensor> batch);
+  Tensor loss_of_part(std::span<const Tensor> batch, int64_t part) const;
   std::string overflowing_gradient() const;
-  std::pair<Tensor, Tensor> upload(const data::Batch& batch) const;
 
   const Config& config_;
-  models::CausalLm& model_;
+  nn::Module& model_;
+  LossFunction loss_;
   optim::Optimizer& optimizer_;
-  LossOf loss_of_;
   std::optional<optim::GradScaler> scaler_;
   Tensor loss_sum_, steps_, norm_, broken_;  // on the device, between looks
-  std::unique_ptr<Compiled<std::vector<Tensor>, 2>> captured_;
+  std::optional<CompiledFunction> captured_;
 };
 
 /// The type that products take under a precision; f32 for none.

@@ -2,6 +2,7 @@
 
 #include "tenon/train/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <deque>
@@ -9,23 +10,23 @@
 #include "tenon/base/error.h"
 #include "tenon/base/parallel.h"
 #include "tenon/base/resident.h"
-#include "tenon/data/loader.h"
+#include "tenon/data/image.h"
 #include "tenon/device/registry.h"
 #include "tenon/exec/tuning.h"
 #include "tenon/io/file.h"
+#include "tenon/io/input.h"
 #include "tenon/models/lora.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/train/checkpoint.h"
-#include "tenon/train/corpus.h"
-#include "tenon/train/evaluation.h"
+#include "tenon/train/image_task.h"
+#include "tenon/train/language_task.h"
 #include "tenon/train/model.h"
 #include "tenon/train/optimizer.h"
 #include "tenon/train/resume.h"
 #include "tenon/train/run_checks.h"
 #include "tenon/train/run_folder.h"
 #include "tenon/train/run_state.h"
-#include "tenon/train/sampler.h"
 #include "tenon/train/saved_tensors.h"
 #include "tenon/train/signals.h"
 #include "tenon/train/step.h"
@@ -49,16 +50,6 @@ Config completed(Config config, std::string_view name) {
   return config;
 }
 
-data::LoaderOptions loader_options(const Config& config) {
-  const TrainingConfig& t = config.training;
-  return {.batch = t.batch_size / t.micro_batches,
-          .length = config.sequence_length(),
-          .micro_batches = t.micro_batches,
-          .order = data::order_named(config.data.order),
-          .seed = static_cast<uint64_t>(config.data.seed),
-          .prefetch = config.data.prefetch};
-}
-
 // The threads of a run, which are those of the process again afterwards.
 class Threads {
  public:
@@ -72,6 +63,31 @@ class Threads {
  private:
   int before_;
 };
+
+// Names that become keys of metrics.jsonl and of TensorBoard.
+void require_word(const std::string& word, std::string_view what) {
+  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
+  if (word.empty() || !std::ranges::all_of(word, fits))
+    fail("train", "{} of the task is called {}; take a word of small letters and _", what, io::in_quotes(word));
+}
+
+std::unique_ptr<Task> make_task(const Config& config, const TrainOptions& options, const RunFolder& folder) {
+  const bool is_custom = config.model.architecture == "custom";
+  if (is_custom != static_cast<bool>(options.task))
+    fail("train", "model.architecture is {}; {}", config.model.architecture,
+         is_custom ? "only a program can train that, by giving train() a task; take gpt2, llama or cnn"
+                   : "a task was given, which needs custom");
+  std::unique_ptr<Task> task;
+  if (is_custom)
+    task = options.task(config);
+  else if (config.is_language())
+    task = std::make_unique<LanguageTask>(config, folder.path(), folder.resumes());
+  else
+    task = std::make_unique<ImageTask>(config);
+  if (!task) fail("train", "the function that makes the task gave none");
+  require_word(task->facts().unit, "the unit");
+  return task;
+}
 
 class Run {
  public:
@@ -108,21 +124,18 @@ class Run {
     require_other_files(config_, folder_.path());
     if (!folder_.resumes()) write_config();  // from now on, --resume knows what to do
     manual_seed(static_cast<uint64_t>(config_.training.seed));
-    corpus_ = load_corpus(config_, folder_.path(), folder_.resumes());
-    vocabulary_ = model_vocabulary(config_, corpus_.tokenizer->vocabulary());
+    task_ = make_task(config_, options_, folder_);
+    facts_ = task_->facts();
     if (folder_.resumes())
-      resumes_from_ = find_resume_point(folder_, config_, vocabulary_, [&](const std::string& text) {
+      resumes_from_ = find_resume_point(folder_, config_, *task_, [&](const std::string& text) {
         note_in_any_case(text);  // some steps are lost
       });
     if (resumes_from_) take_choices();  // before anything is computed
-    model_ = make_model(config_, vocabulary_, text_tokens(*corpus_.tokenizer));
-    parameters_ = models::trainable(*model_);
-    optimizer_ = make_optimizer(config_, parameters_);
+    model_ = &task_->model();
+    optimizer_ = make_optimizer(config_, models::trainable(*model_));
     rate_.emplace(config_, *optimizer_);
-    step_.emplace(config_, *model_, *optimizer_);
-    evaluation_.emplace(config_, *model_);
-    if (config_.sample.every > 0) sampler_.emplace(config_, *model_, *corpus_.tokenizer);
-    loader_.emplace(corpus_.train, loader_options(config_));
+    step_.emplace(
+        config_, *model_, [this](std::span<const Tensor> batch) { return task_->loss(batch); }, *optimizer_);
   }
 
   TrainResult train() {
@@ -135,7 +148,7 @@ class Run {
     model_->train();
     started_ = Clock::now();
     clock_.start();
-    logged_tokens_ = tokens_;
+    logged_items_ = items_;
     logged_seconds_ = clock_.seconds();
     const int64_t end = std::min(config_.training.steps, options_.stop_after.value_or(config_.training.steps));
     while (done_ < end && !stop.requested()) {
@@ -148,17 +161,17 @@ class Run {
   // ---- steps ----
 
   struct Position {  // before a step
-    data::LoaderState loader;
+    std::string data;
     uint64_t random;
   };
 
   void take_step() {
-    since_look_.push_back({loader_->state(), default_generator().position()});
-    loader_->next(batch_);
+    since_look_.push_back({task_->position(), default_generator().position()});
+    const std::vector<Tensor> batch = task_->next_batch();
     rate_->set(done_);
-    step_->run(batch_);
+    step_->run(batch);
     ++done_;
-    tokens_ += batch_.rows() * batch_.length;
+    items_ += task_->items_of(batch);
   }
 
   static bool is_due(int64_t step, int64_t every, bool is_last) { return every > 0 && (step % every == 0 || is_last); }
@@ -192,12 +205,13 @@ class Run {
     now_.loss = seen.loss;
     now_.lr = rate_->now();
     now_.gradient_norm = seen.gradient_norm;
-    now_.tokens_per_second = static_cast<double>(tokens_ - logged_tokens_) / std::max(1e-9, seconds - logged_seconds_);
-    now_.tokens = tokens_;
+    now_.items_per_second = static_cast<double>(items_ - logged_items_) / std::max(1e-9, seconds - logged_seconds_);
+    now_.items = items_;
+    now_.unit = facts_.unit;
     now_.seconds = seconds;
     now_.resident_bytes = base::resident_bytes();
     now_.loss_scale = seen.loss_scale;
-    logged_tokens_ = tokens_;
+    logged_items_ = items_;
     logged_seconds_ = seconds;
     looked_at_ = done_;
     since_look_.clear();
@@ -210,9 +224,8 @@ class Run {
     if (is_finite) return;
     const int64_t good = looked_at_ + step_->good_steps(), first = done_ - std::ssize(since_look_);
     const Position& before = since_look_.at(static_cast<size_t>(good - first));
-    loader_->restore(before.loader);
-    data::Batch batch;
-    loader_->next(batch);
+    task_->go_to(before.data);
+    const std::vector<Tensor> batch = task_->next_batch();
     default_generator().set(static_cast<uint64_t>(config_.training.seed), before.random);
     const std::string why = step_->explain(batch);
     view_->finish_progress();
@@ -233,22 +246,24 @@ class Run {
 
   // Whether this is the best model so far, and to be kept.
   bool evaluate() {
-    const TrainingConfig& t = config_.training;
-    const Evaluated seen =
-        evaluation_->run(corpus_.validation, t.batch_size / t.micro_batches, config_.sequence_length(), t.eval_batches);
-    now_.validation_loss = validation_loss_ = seen.loss;
-    rate_->observe(seen.loss);
-    const bool is_best = std::isfinite(seen.loss) && (!best_loss_ || seen.loss < *best_loss_);
+    const std::optional<Evaluated> seen = task_->evaluate();
+    if (!seen) return false;
+    for (const auto& [name, value] : seen->metrics) require_word(name, "a metric");
+    now_.validation_loss = validation_loss_ = seen->loss;
+    now_.validation_metrics = validation_metrics_ = seen->metrics;
+    rate_->observe(seen->loss);
+    const bool is_best = std::isfinite(seen->loss) && (!best_loss_ || seen->loss < *best_loss_);
     if (is_best) {
-      best_loss_ = seen.loss;
+      best_loss_ = seen->loss;
       best_step_ = done_;
     }
     return is_best && config_.checkpoint.keep_best;
   }
 
   void sample() {
-    last_sample_ = sampler_->write();
-    view_->show(watch::Sample{done_, last_sample_});
+    const TaskSample made = task_->sample();
+    last_sample_ = made.text;
+    view_->show(watch::Sample{done_, made.text, made.picture.defined() ? data::png_of(made.picture) : ""});
   }
 
   // ---- checkpoints ----
@@ -257,16 +272,16 @@ class Run {
 
   RunState state() const {
     RunState state;
-    state.loader = data::to_json(loader_->state());
+    state.loader = task_->position();
     state.seed = default_generator().seed();
     state.position = default_generator().position();
     state.rate = rate_->state();
-    state.tokens = tokens_;
+    state.items = items_;
     state.seconds = seconds();
     state.step_seconds = clock_.seconds();
     state.best_loss = best_loss_;
     state.best_step = best_step_;
-    state.corpus = corpus_.fingerprint;
+    state.corpus = facts_.fingerprint;
     return state;
   }
 
@@ -276,7 +291,7 @@ class Run {
     view_->flush_metrics();
     const NoGrad reading;
     const exec::Tuning choices = exec::choices_taken(device());
-    save_checkpoint(folder_.checkpoints(), {done_, to_json(state(), vocabulary_, config_), tensors_to_save(parts()),
+    save_checkpoint(folder_.checkpoints(), {done_, to_json(state(), config_), tensors_to_save(parts()),
                                             choices.on().empty() ? "" : choices.to_text()});
     saved_ = done_;
     tell_of_checkpoint();
@@ -322,7 +337,7 @@ class Run {
       if (has_moved_data_)
         fail("train",
              "{}: was stopped before its first checkpoint, on other data than {}; begin a new run in another folder",
-             folder_.path().string(), config_.data.train);
+             folder_.path().string(), config_.data_name());
       note(folder_.path().string() + ": was stopped before its first checkpoint; begins anew");
       write_config();
       return;
@@ -349,13 +364,13 @@ class Run {
   }
 
   void load(const RunState& state) {
-    loader_->restore(data::loader_state_from_json(state.loader));
-    // Another text of the same length would be read from the same places, and nobody would notice.
-    if (state.corpus.empty() ? has_moved_data_ : state.corpus != corpus_.fingerprint)
-      fail("train", "the run was begun on other data than {} holds now", config_.data.train);
+    task_->go_to(state.loader);
+    // Other data of the same length would be read from the same places, and nobody would notice.
+    if (state.corpus.empty() ? has_moved_data_ : state.corpus != facts_.fingerprint)
+      fail("train", "the run was begun on other data than {} holds now", config_.data_name());
     default_generator().set(state.seed, state.position);
     rate_->load(state.rate);
-    tokens_ = state.tokens;
+    items_ = state.items;
     seconds_before_ = state.seconds;
     clock_.set(state.step_seconds);
     best_loss_ = state.best_loss;
@@ -366,7 +381,9 @@ class Run {
   void take_up_what_was_seen() {
     for (const watch::StepMetrics& metrics : watch::read_metrics(folder_.metrics())) {
       now_ = metrics;
-      if (metrics.validation_loss) validation_loss_ = metrics.validation_loss;
+      if (!metrics.validation_loss) continue;
+      validation_loss_ = metrics.validation_loss;
+      validation_metrics_ = metrics.validation_metrics;
     }
     const std::vector<watch::Sample> samples = watch::read_samples(folder_.path());
     if (!samples.empty()) last_sample_ = samples.back().text;
@@ -383,9 +400,9 @@ class Run {
   }
 
   void introduce() {
-    view_->note(fmt::format("{}\n{} of {} parameters, {}, {} threads{}", corpus_.description,
-                            config_.model.architecture, model_->count_parameters(), config_.training.precision,
-                            base::num_threads(), config_.device.name == "cpu" ? "" : ", on " + config_.device.name));
+    view_->note(fmt::format("{}\n{} of {} parameters, {}, {} threads{}", facts_.data, config_.model.architecture,
+                            model_->count_parameters(), config_.training.precision, base::num_threads(),
+                            config_.device.name == "cpu" ? "" : ", on " + config_.device.name));
     if (device().compiler().compiles_in_parallel())
       view_->note("the first step compiles the kernels; the next run finds them compiled");
   }
@@ -393,7 +410,7 @@ class Run {
   void report(double all_seconds) const {
     const watch::Table figures{{"Time in all", watch::duration_text(all_seconds)},
                                {"Parameters", watch::with_separators(model_->count_parameters())},
-                               {"Training tokens", watch::with_separators(corpus_.train.size())}};
+                               {"Training " + facts_.unit, watch::with_separators(facts_.items)}};
     watch::report_from_folder(folder_.path(), figures);
   }
 
@@ -405,13 +422,15 @@ class Run {
     result.step = done_;
     result.loss = now_.loss;
     result.validation_loss = validation_loss_;
+    result.validation_metrics = validation_metrics_;
     result.best_validation_loss = best_loss_;
     result.seconds = seconds();
     result.step_seconds = now_.seconds;
-    result.tokens_per_second = static_cast<double>(now_.tokens) / std::max(1e-9, now_.seconds);
+    result.items_per_second = static_cast<double>(now_.items) / std::max(1e-9, now_.seconds);
+    result.unit = facts_.unit;
     result.stopped = stopped;
     result.last_sample = last_sample_;
-    if (!stopped) result.model = export_model(*model_, *corpus_.tokenizer, config_, folder_.path());
+    if (!stopped) result.model = task_->save(folder_.path());
     view_->flush_tensorboard();
     report(result.seconds);
     result.report = folder_.report();
@@ -424,27 +443,23 @@ class Run {
   const TrainOptions& options_;
   const Threads threads_;
   RunFolder folder_;
-  Corpus corpus_;
-  int64_t vocabulary_ = 0;
-  std::unique_ptr<models::CausalLm> model_;
-  std::vector<Tensor> parameters_;
+  std::unique_ptr<Task> task_;
+  TaskFacts facts_;
+  nn::Module* model_ = nullptr;  // the task's
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::optional<LearningRate> rate_;
   std::optional<TrainingStep> step_;
-  std::optional<Evaluation> evaluation_;
-  std::optional<Sampler> sampler_;
-  std::optional<data::Loader> loader_;
   std::optional<watch::RunView> view_;
 
-  data::Batch batch_;
   std::deque<Position> since_look_;
   int64_t done_ = 0, looked_at_ = 0, saved_ = -1;  // steps
-  int64_t tokens_ = 0, logged_tokens_ = 0;
+  int64_t items_ = 0, logged_items_ = 0;
   Clock::time_point started_;
   StepClock clock_;
   double seconds_before_ = 0, logged_seconds_ = 0;
   watch::StepMetrics now_;
   std::optional<double> validation_loss_, best_loss_;
+  watch::NamedNumbers validation_metrics_;
   std::optional<int64_t> best_step_;
   std::string last_sample_;
   bool has_moved_data_ = false;              // since the run was last resumed

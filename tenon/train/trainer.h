@@ -12,6 +12,7 @@
 #include <string>
 
 #include "tenon/train/config.h"
+#include "tenon/train/task.h"
 #include "tenon/watch/metrics.h"
 
 namespace tenon::train {
@@ -25,18 +26,21 @@ struct TrainOptions {
   std::optional<int64_t> stop_after = {};  // ends with a checkpoint after this step, as Ctrl-C would
   std::FILE* out = stderr;                 // progress and notes; null: silence
   std::function<void(const watch::StepMetrics&)> on_metrics = {};  // is given what metrics.jsonl gets
+  MakeTask task = {};                                              // where model.architecture is custom
 };
 
 struct TrainResult {
   int64_t step = 0;
   double loss = 0;
   std::optional<double> validation_loss = {}, best_validation_loss = {};
-  double seconds = 0;            // all of it
-  double step_seconds = 0;       // of the steps: without evaluations, samples and checkpoints
-  double tokens_per_second = 0;  // of the steps
-  bool stopped = false;          // by a signal or stop_after, before the last step
-  std::filesystem::path model;   // a folder that transformers reads, or of adapters; empty where the run stopped early
-  std::filesystem::path report;  // the page of the run
+  watch::NamedNumbers validation_metrics = {};  // of the last evaluation, beside its loss
+  double seconds = 0;                           // all of it
+  double step_seconds = 0;                      // of the steps: without evaluations, samples and checkpoints
+  double items_per_second = 0;                  // of the steps
+  std::string unit;                             // what the items are: "tokens", "images"
+  bool stopped = false;                         // by a signal or stop_after, before the last step
+  std::filesystem::path model;                  // the folder of what was trained; empty where the run stopped early
+  std::filesystem::path report;                 // the page of the run
   std::string last_sample;
 };
 

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kFormat = "metrics";
+constexpr std::string_view kFormat = "metrics", kTokens = "tokens", kSpeed = "_per_second", kValidation = "validation_";
 
 void append(std::string& line, std::string_view key, double value) {
   if (std::isnan(value))
@@ -37,14 +37,16 @@ void append(std::string& line, std::string_view key, int64_t value) {
 
 void append_line(std::string& line, const StepMetrics& metrics) {
   fmt::format_to(std::back_inserter(line), "{{\"step\":{}", metrics.step);
+  if (metrics.unit != kTokens) fmt::format_to(std::back_inserter(line), ",\"unit\":\"{}\"", metrics.unit);
   append(line, "loss", metrics.loss);
   append(line, "lr", metrics.lr);
   append(line, "gradient_norm", metrics.gradient_norm);
-  append(line, "tokens_per_second", metrics.tokens_per_second);
-  append(line, "tokens", metrics.tokens);
+  append(line, metrics.unit + std::string(kSpeed), metrics.items_per_second);
+  append(line, metrics.unit, metrics.items);
   append(line, "seconds", metrics.seconds);
   append(line, "resident_bytes", metrics.resident_bytes);
   if (metrics.validation_loss) append(line, "validation_loss", *metrics.validation_loss);
+  for (const auto& [name, value] : metrics.validation_metrics) append(line, std::string(kValidation) + name, value);
   if (metrics.loss_scale) append(line, "loss_scale", *metrics.loss_scale);
   if (metrics.resumed) line += ",\"resumed\":true";
   line += "}\n";
@@ -54,8 +56,7 @@ struct CountKey {
   std::string_view key;
   int64_t StepMetrics::*member;
 };
-constexpr CountKey kCounts[] = {
-    {"step", &StepMetrics::step}, {"tokens", &StepMetrics::tokens}, {"resident_bytes", &StepMetrics::resident_bytes}};
+constexpr CountKey kCounts[] = {{"step", &StepMetrics::step}, {"resident_bytes", &StepMetrics::resident_bytes}};
 
 struct NumberKey {
   std::string_view key;
@@ -64,7 +65,6 @@ struct NumberKey {
 constexpr NumberKey kNumbers[] = {{"loss", &StepMetrics::loss},
                                   {"lr", &StepMetrics::lr},
                                   {"gradient_norm", &StepMetrics::gradient_norm},
-                                  {"tokens_per_second", &StepMetrics::tokens_per_second},
                                   {"seconds", &StepMetrics::seconds}};
 
 struct OptionalKey {
@@ -99,6 +99,10 @@ class LineReader : public io::JsonEvents {
   }
   bool number_float(double value, const string_t&) override { return number(value); }
   bool string(string_t& value) override {
+    if (depth_ == 1 && key_ == "unit") {  // stands before what it names
+      metrics_.unit = value;
+      return true;
+    }
     if (value == "nan") return number(std::numeric_limits<double>::quiet_NaN());
     if (value == "inf") return number(HUGE_VAL);
     return value == "-inf" ? number(-HUGE_VAL) : other();
@@ -116,6 +120,7 @@ class LineReader : public io::JsonEvents {
 
  private:
   bool is_inside() const { return depth_ > 0; }
+  bool is_speed() const { return key_.starts_with(metrics_.unit) && key_.substr(metrics_.unit.size()) == kSpeed; }
 
   bool count(int64_t value) {
     if (depth_ != 1 || value < 0) return false;
@@ -125,7 +130,9 @@ class LineReader : public io::JsonEvents {
       has_step_ |= member == &StepMetrics::step;
       return true;
     }
-    return false;
+    if (key_ != metrics_.unit) return false;
+    metrics_.items = value;
+    return true;
   }
 
   bool number(double value) {
@@ -139,6 +146,14 @@ class LineReader : public io::JsonEvents {
     for (const auto& [name, member] : kOptionals) {
       if (key_ == name) return (metrics_.*member = value).has_value();
     }
+    if (is_speed()) {
+      metrics_.items_per_second = value;
+      return true;
+    }
+    if (key_.starts_with(kValidation)) {
+      metrics_.validation_metrics.emplace_back(key_.substr(kValidation.size()), value);
+      return true;
+    }
     return other();
   }
 
@@ -146,8 +161,9 @@ class LineReader : public io::JsonEvents {
   bool other() {
     if (depth_ != 1) return is_inside();
     const auto has_key = [&](const auto& each) { return each.key == key_; };
-    if (std::any_of(std::begin(kCounts), std::end(kCounts), has_key)) wrong_ = fmt::format("has no count for {}", key_);
-    if (std::any_of(std::begin(kNumbers), std::end(kNumbers), has_key) ||
+    if (std::any_of(std::begin(kCounts), std::end(kCounts), has_key) || key_ == metrics_.unit)
+      wrong_ = fmt::format("has no count for {}", key_);
+    if (is_speed() || std::any_of(std::begin(kNumbers), std::end(kNumbers), has_key) ||
         std::any_of(std::begin(kOptionals), std::end(kOptionals), has_key)) {
       wrong_ = fmt::format("has no number for {}", key_);
     }

@@ -10,23 +10,29 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tenon/io/input.h"
 
 namespace tenon::watch {
 
+/// Numbers by their names, in the order in which they are shown: {{"accuracy", 0.992}}.
+using NamedNumbers = std::vector<std::pair<std::string, double>>;
+
 /// One step of training.
 struct StepMetrics {
   int64_t step = 0;  // the first is 1
   double loss = std::numeric_limits<double>::quiet_NaN();
-  double lr = 0, gradient_norm = 0, tokens_per_second = 0;
-  int64_t tokens = 0;  // since the beginning of the run
+  double lr = 0, gradient_norm = 0, items_per_second = 0;
+  int64_t items = 0;   // tokens or whatever the unit is, since the beginning of the run
   double seconds = 0;  // the same, of training
   int64_t resident_bytes = 0;
   std::optional<double> validation_loss{};
+  NamedNumbers validation_metrics{};  // beside the loss
   std::optional<double> loss_scale{};
-  bool resumed = false;  // the run was taken up again with this step; MetricsLog sets it
+  bool resumed = false;         // the run was taken up again with this step; MetricsLog sets it
+  std::string unit = "tokens";  // what the items are; a line calls them so
 };
 
 /// metrics.jsonl while it is written. Every failure is one line that starts with `[metrics] path`.

@@ -85,8 +85,11 @@ std::vector<Field> fields_of(const ProgressState& state) {
   fields.push_back({Part::step, fmt::format("{:>{}}/{}", last.step, total.size(), total)});
   fields.push_back({Part::loss, fmt::format("loss {:.4f}", last.loss)});
   if (state.validation_loss) fields.push_back({Part::validation, fmt::format("val {:.4f}", *state.validation_loss)});
+  for (const auto& [name, value] : state.validation_metrics)
+    fields.push_back({Part::validation, fmt::format("{} {:.4f}", name, value)});
   fields.push_back({Part::lr, fmt::format("lr {:.2e}", last.lr)});
-  fields.push_back({Part::speed, short_number(last.tokens_per_second) + " tok/s"});
+  const std::string_view unit = last.unit == "tokens" ? "tok" : std::string_view(last.unit);
+  fields.push_back({Part::speed, fmt::format("{} {}/s", short_number(last.items_per_second), unit)});
   if (state.seconds_remaining) fields.push_back({Part::remaining, duration_text(*state.seconds_remaining) + " left"});
   if (last.resident_bytes > 0) fields.push_back({Part::memory, bytes_text(last.resident_bytes)});
   return fields;
@@ -167,7 +170,10 @@ Progress::~Progress() { finish(); }
 void Progress::update(const StepMetrics& metrics) {
   measure(metrics);
   state_.last = metrics;
-  if (metrics.validation_loss) state_.validation_loss = metrics.validation_loss;
+  if (metrics.validation_loss) {
+    state_.validation_loss = metrics.validation_loss;
+    state_.validation_metrics = metrics.validation_metrics;
+  }
   has_news_ = true;
   const Clock::duration age = Clock::now() - shown_;
   if (is_terminal_ && age >= kRedraw) draw();

@@ -19,11 +19,12 @@ struct ProgressState {
   StepMetrics last;
   int64_t total_steps = 0;
   std::optional<double> validation_loss;    // the latest
+  NamedNumbers validation_metrics;          // of the same evaluation
   std::optional<double> seconds_remaining;  // unknown at first
 };
 
 /// The line, at most `columns` wide (its length in characters; all of them take one column). What does not fit is left
-/// out, least important first: memory, learning rate, speed, bar, validation loss, remaining time.
+/// out, least important first: memory, learning rate, speed, bar, validation, remaining time.
 std::string progress_line(const ProgressState& state, int columns, bool utf8);
 
 /// Never fails: a run does not end because nobody watches it.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <ctime>
 #include <iterator>
@@ -38,6 +39,25 @@ std::vector<double> column(const std::vector<StepMetrics>& metrics, double StepM
   return values;
 }
 
+std::string capitalised(std::string word) {
+  if (!word.empty()) word[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(word[0])));
+  return word;
+}
+
+/// Steps and values of each validation metric, in the order of their first appearance.
+using Points = std::vector<std::pair<int64_t, double>>;
+std::vector<std::pair<std::string, Points>> validation_columns(const std::vector<StepMetrics>& metrics) {
+  std::vector<std::pair<std::string, Points>> columns;
+  for (const StepMetrics& each : metrics) {
+    for (const auto& [name, value] : each.validation_metrics) {
+      auto found = std::ranges::find(columns, name, &std::pair<std::string, Points>::first);
+      if (found == columns.end()) found = columns.insert(columns.end(), {name, {}});
+      found->second.emplace_back(each.step, value);
+    }
+  }
+  return columns;
+}
+
 std::vector<Figure> figures_of(const std::vector<StepMetrics>& metrics) {
   std::vector<Figure> figures;
   if (metrics.empty()) return figures;
@@ -54,12 +74,17 @@ std::vector<Figure> figures_of(const std::vector<StepMetrics>& metrics) {
     figures.push_back({"Best validation loss", fmt::format("{:.4f}", *best->validation_loss),
                        fmt::format("step {}", with_separators(best->step))});
   }
+  for (const auto& [name, values] : validation_columns(metrics)) {
+    figures.push_back({"Validation " + name, fmt::format("{:.4f}", values.back().second),
+                       fmt::format("step {}", with_separators(values.back().first))});
+  }
+  const std::string unit = capitalised(last.unit);
   figures.push_back({"Steps", with_separators(last.step), ""});
-  figures.push_back({"Tokens", short_count(static_cast<double>(last.tokens)), ""});
+  figures.push_back({unit, short_count(static_cast<double>(last.items)), ""});
   figures.push_back({"Training time", duration_text(last.seconds), "of the steps"});
   if (last.seconds > 0) {
-    const double speed = static_cast<double>(last.tokens) / last.seconds;
-    figures.push_back({"Tokens per second", short_count(speed), "on average"});
+    const double speed = static_cast<double>(last.items) / last.seconds;
+    figures.push_back({unit + " per second", short_count(speed), "on average"});
   }
   if (peak > 0)
     figures.push_back({"Peak memory", fmt::format("{:.2f} GiB", static_cast<double>(peak) / (1 << 30)), ""});
@@ -116,7 +141,7 @@ std::vector<Chart> charts_of(const std::vector<StepMetrics>& metrics) {
   Curve loss = curve_of(metrics, "train", "train", &StepMetrics::loss);
   Curve norm = curve_of(metrics, "norm", "norm", &StepMetrics::gradient_norm);
   Curve validation = curve_of(metrics, "validation", "validation", &StepMetrics::validation_loss);
-  Curve speed = curve_of(metrics, "tokens/s", "speed", &StepMetrics::tokens_per_second);
+  Curve speed = curve_of(metrics, metrics.back().unit + "/s", "speed", &StepMetrics::items_per_second);
   Curve scale = curve_of(metrics, "scale", "memory", &StepMetrics::loss_scale);
   Curve memory = memory_curve(metrics);
   for (Curve* noisy : {&loss, &norm, &speed}) {
@@ -126,9 +151,17 @@ std::vector<Chart> charts_of(const std::vector<StepMetrics>& metrics) {
   std::vector<Chart> charts;
   charts.push_back({"Loss", "large", {std::move(loss)}});
   if (!validation.values.empty()) charts[0].curves.push_back(std::move(validation));
+  for (const auto& [name, points] : validation_columns(metrics)) {
+    Curve curve{name, "validation", {}, {}, {}};
+    for (const auto& [step, value] : points) {
+      curve.steps.push_back(step);
+      curve.values.push_back(value);
+    }
+    charts.push_back({"Validation " + name, "", {std::move(curve)}});
+  }
   charts.push_back({"Learning rate", "", {curve_of(metrics, "rate", "lr", &StepMetrics::lr)}, 0, 0, {}, true});
   charts.push_back({"Gradient norm", "", {std::move(norm)}, 0, 0, {}, true});
-  charts.push_back({"Tokens per second", "", {std::move(speed)}, 0, 0, {}, true});
+  charts.push_back({capitalised(metrics.back().unit) + " per second", "", {std::move(speed)}, 0, 0, {}, true});
   if (!memory.values.empty()) charts.push_back({"Resident memory, GiB", "", {std::move(memory)}, 0, 0, {}, true});
   if (!scale.values.empty()) charts.push_back({"Loss scale", "", {std::move(scale)}, 0, 0, {}, true});
   for (Chart& chart : charts) {
@@ -153,6 +186,18 @@ void put_charts(std::string& html, const std::vector<StepMetrics>& metrics) {
   html += "</div>\n";
 }
 
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    const std::string_view three = bytes.substr(at, 3);
+    uint32_t bits = 0;
+    for (size_t i = 0; i < 3; ++i) bits = bits << 8 | (i < three.size() ? static_cast<unsigned char>(three[i]) : 0U);
+    for (size_t i = 0; i < 4; ++i) text += i <= three.size() ? kLetters[bits >> (18 - 6 * i) & 63] : '=';
+  }
+  return text;
+}
+
 /// At most so many bytes, and no half character at the end.
 std::string_view shortened(std::string_view text, size_t most) {
   if (text.size() <= most) return text;
@@ -170,7 +215,9 @@ void put_samples(std::string& html, const std::vector<Sample>& samples) {
     const std::string_view text = shortened(sample.text, kMostSampleBytes);
     html += fmt::format("<details{}><summary>Step {}", i + 1 == count ? " open" : "", with_separators(sample.step));
     if (text.size() < sample.text.size()) html += "<small>the beginning</small>";
-    html += "</summary><pre>" + escaped(text) + "</pre></details>\n";
+    html += "</summary>";
+    if (!sample.picture.empty()) html += "<img src=\"data:image/png;base64," + base64(sample.picture) + "\" alt=\"\">";
+    html += "<pre>" + escaped(text) + "</pre></details>\n";
   }
   if (count < samples.size()) {
     html += fmt::format("<p class=\"subtitle\">{} of {} samples are shown.</p>\n", count, samples.size());

@@ -71,6 +71,7 @@ path.broken { stroke: var(--red); stroke-width: 2px; }
 details { background: var(--panel); border: 1px solid var(--edge); border-radius: 8px; margin: 0 0 8px; }
 summary { padding: 8px 14px; cursor: pointer; font-weight: 600; font-size: 13px; }
 summary small { font-weight: 400; color: var(--quiet); margin-left: 8px; }
+details img { display: block; margin: 4px 14px; max-width: calc(100% - 28px); image-rendering: pixelated; }
 pre { margin: 0; padding: 4px 14px 14px; font: 12.5px/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono",
   monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
 table { width: 100%; border-collapse: collapse; font-size: 13px; }

@@ -19,15 +19,17 @@ void RunView::show(const StepMetrics& now) {
   tensorboard_.scalar("train/loss", now.step, now.loss);
   tensorboard_.scalar("train/lr", now.step, now.lr);
   tensorboard_.scalar("train/gradient_norm", now.step, now.gradient_norm);
-  tensorboard_.scalar("train/tokens_per_second", now.step, now.tokens_per_second);
+  tensorboard_.scalar("train/" + now.unit + "_per_second", now.step, now.items_per_second);
   if (now.loss_scale) tensorboard_.scalar("train/loss_scale", now.step, *now.loss_scale);
   if (now.validation_loss) tensorboard_.scalar("validation/loss", now.step, *now.validation_loss);
+  for (const auto& [name, value] : now.validation_metrics) tensorboard_.scalar("validation/" + name, now.step, value);
   if (progress_) progress_->update(now);
 }
 
 void RunView::show(const Sample& sample) {
   write_sample(run_folder_, sample);
   tensorboard_.text("sample", sample.step, sample.text);
+  if (!sample.picture.empty()) tensorboard_.picture("sample_picture", sample.step, sample.picture);
   note(fmt::format("sample after step {}:\n{}\n", sample.step, sample.text));
 }
 

@@ -17,10 +17,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kFormat = "run", kPrefix = "step_", kSuffix = ".txt";
+constexpr std::string_view kFormat = "run", kPrefix = "step_", kSuffix = ".txt", kPicture = ".png";
 
-fs::path sample_path(const fs::path& run_folder, int64_t step) {
-  return run_folder / "samples" / fmt::format("{}{:08}{}", kPrefix, step, kSuffix);
+fs::path sample_path(const fs::path& run_folder, int64_t step, std::string_view suffix = kSuffix) {
+  return run_folder / "samples" / fmt::format("{}{:08}{}", kPrefix, step, suffix);
+}
+
+std::string content_of(const fs::path& path) {
+  const auto file = io::MappedFile::open(kFormat, path);
+  return std::string(io::as_text(file->bytes()));
+}
+
+void replace(const fs::path& path, std::string_view content) {
+  io::ReplacingFile file(kFormat, path);
+  file.write(content);
+  file.commit();
 }
 
 /// The step in a name that write_sample makes.
@@ -42,22 +53,25 @@ std::vector<Sample> read_samples(const fs::path& run_folder) {
   for (const auto& entry : fs::directory_iterator(run_folder / "samples", error)) {
     const auto step = step_of(entry.path().filename().string());
     if (!step) continue;
-    const auto file = io::MappedFile::open(kFormat, entry.path());
-    samples.push_back({*step, std::string(io::as_text(file->bytes()))});
+    samples.push_back({*step, content_of(entry.path())});
+    const fs::path picture = sample_path(run_folder, *step, kPicture);
+    if (std::error_code missing; fs::exists(picture, missing)) samples.back().picture = content_of(picture);
   }
   std::sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) { return a.step < b.step; });
   return samples;
 }
 
 void write_sample(const fs::path& run_folder, const Sample& sample) {
-  io::ReplacingFile file(kFormat, sample_path(run_folder, sample.step));
-  file.write(sample.text);
-  file.commit();
+  // The picture first: whoever finds a text finds all that belongs to it.
+  if (!sample.picture.empty()) replace(sample_path(run_folder, sample.step, kPicture), sample.picture);
+  replace(sample_path(run_folder, sample.step), sample.text);
 }
 
 void remove_samples_after(const fs::path& run_folder, int64_t step) {
   for (const Sample& sample : read_samples(run_folder)) {
-    if (sample.step > step) io::remove_stale(kFormat, sample_path(run_folder, sample.step));
+    if (sample.step <= step) continue;
+    io::remove_stale(kFormat, sample_path(run_folder, sample.step));
+    if (!sample.picture.empty()) io::remove_stale(kFormat, sample_path(run_folder, sample.step, kPicture));
   }
 }
 

@@ -1,4 +1,4 @@
-// Text that the model wrote during a run: RUN/samples/step_00000100.txt, one file a step.
+// What the model made during a run: RUN/samples/step_00000100.txt, and where there is a picture step_00000100.png.
 
 #pragma once
 
@@ -9,10 +9,11 @@
 
 namespace tenon::watch {
 
-/// Text that the model wrote after a step.
+/// What the model made after a step.
 struct Sample {
   int64_t step = 0;
   std::string text;
+  std::string picture = {};  // the bytes of a PNG file; empty: there is none
 };
 
 /// The samples of a run's folder by step; other files in samples/ are passed over.

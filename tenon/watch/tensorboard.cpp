@@ -145,6 +145,19 @@ void TensorBoardWriter::text(std::string_view tag, int64_t step, std::string_vie
   add(summary_event(wall_time, step, Message().bytes(1, tag).message(8, tensor).message(9, metadata)));
 }
 
+void TensorBoardWriter::picture(std::string_view tag, int64_t step, std::string_view png, double wall_time) {
+  constexpr size_t kWidth = 16, kHeight = 20;  // where a PNG file has them, four bytes each, the highest first
+  if (png.size() < kHeight + 4) base::fail(kFormat, "{}: {} is no PNG file", path_.string(), tag);
+  const auto number_at = [&](size_t at) {
+    uint64_t number = 0;
+    for (const char byte : png.substr(at, 4)) number = number << 8 | static_cast<unsigned char>(byte);
+    return number;
+  };
+  constexpr uint64_t kRgb = 3;
+  const Message image = Message().number(1, number_at(kHeight)).number(2, number_at(kWidth)).number(3, kRgb);
+  add(summary_event(wall_time, step, Message().bytes(1, tag).message(4, Message(image).bytes(4, png))));
+}
+
 /// Appends a TFRecord: length, its checksum, the bytes, their checksum.
 void TensorBoardWriter::add(std::string_view event) {
   const std::string length = raw(uint64_t{event.size()});

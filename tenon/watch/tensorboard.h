@@ -1,6 +1,6 @@
 // Event files that TensorBoard shows: `tensorboard --logdir RUN/tensorboard`.
 //
-// The format is a sequence of TFRecords, each a protobuf message `Event`. Five fields are all we need of it, so they
+// The format is a sequence of TFRecords, each a protobuf message `Event`. A few fields are all we need of it, so they
 // are encoded by hand and Tenon depends on neither protobuf nor TensorFlow. docs/training.md says how this was checked.
 
 #pragma once
@@ -32,6 +32,8 @@ class TensorBoardWriter {
   void scalar(std::string_view tag, int64_t step, double value, double wall_time = wall_time_now());
   /// A text of the Text tab, which shows it as Markdown.
   void text(std::string_view tag, int64_t step, std::string_view text, double wall_time = wall_time_now());
+  /// A picture of the Images tab: the bytes of a PNG file.
+  void picture(std::string_view tag, int64_t step, std::string_view png, double wall_time = wall_time_now());
   void flush();
 
   const std::filesystem::path& path() const { return path_; }

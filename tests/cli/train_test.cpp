@@ -56,6 +56,14 @@ TEST_F(Train, TuningTriesTilesAndWritesThemDown) {
   EXPECT_EQ(run("tune tiny.json").out, "cpu\ncpu does every call of a step in one way: there is nothing to tune\n");
 }
 
+TEST_F(Train, ImagesThatAreNotThereAreOneLine) {
+  const std::string text = refusal("train mnist_cnn");
+  EXPECT_TRUE(text.starts_with("1 tenon: [train] data.path data/mnist: there is no such folder; put train-images-idx3"))
+      << text;
+  EXPECT_EQ(refusal("tune mnist_cnn"),
+            "1 tenon: [tune] mnist_cnn: is of a cnn; the products of gpt2 and llama can be tuned");
+}
+
 TEST_F(Train, ARunGoesOnFromInsideItsFolder) {
   ASSERT_EQ(run("train tiny.json --out run --quiet --stop-after 5").code, 0);
   const Outcome resumed = bash("cd run; tenon train --resume . --quiet --set data.train=../text.txt");

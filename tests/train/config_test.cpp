@@ -172,7 +172,7 @@ TEST(ConfigTable, OnResumeOnlyDataMayLieElsewhere) {
   for (const Key& key : config_keys()) {
     if (key.on_resume == OnResume::may_move) moving.push_back(key.path);
   }
-  EXPECT_EQ(moving, (std::vector<std::string_view>{"data.train", "data.validation"}));
+  EXPECT_EQ(moving, (std::vector<std::string_view>{"data.train", "data.validation", "data.path"}));
 }
 
 std::vector<const Key*> all_keys() {
@@ -363,7 +363,7 @@ TEST(TakeModel, SizesAreTheFoldersUnlessOthersWereAskedFor) {
 }
 
 TEST(Presets, AllAreValid) {
-  ASSERT_EQ(presets().size(), 8u);
+  ASSERT_EQ(presets().size(), 10u);
   for (const Preset& preset : presets()) {
     const Config config = load_config(std::string(preset.name));
     EXPECT_NO_THROW(validate(config, preset.name)) << preset.name;

@@ -40,6 +40,7 @@ const auto kReplays = &Seen::replays, kLaunches = &Seen::launches;
 // FOLDER is the test's own, in which lie text.txt, other.txt, lines.jsonl, two tokenizers, and two models.
 const std::vector<Row>& rows() {
   const std::string tuned = "model.init_from=FOLDER/gpt2", lora = "training.mode=lora";
+  const std::vector<std::string> cnn = {"model.architecture=cnn"};
   static const std::vector<Row> all = {
       {"description", {}, "of mine", kReport},
 
@@ -57,6 +58,9 @@ const std::vector<Row>& rows() {
       {"model.tied_head", {}, "false", kShapes},
       {"model.rope_theta", {"model.dropout=0", "model.architecture=llama"}, "100", kWeights},
       {"model.init_from", {tuned, "training.mode=finetune"}, "FOLDER/gpt2_other", kWeights},
+      {"model.channels", cnn, "8", kShapes},
+      {"model.convolutions", cnn, "2", kShapes},
+      {"model.batch_norm", cnn, "false", kShapes},
 
       {"data.train", {}, "FOLDER/other.txt", kWeights},
       {"data.validation", {"data.validation_fraction=0.1"}, "FOLDER/other.txt", kMetrics},
@@ -67,6 +71,10 @@ const std::vector<Row>& rows() {
       {"data.seed", {}, "2", kWeights},
       {"data.prefetch", {}, "false", &Seen::os_threads},
       {"data.field", {"data.train=FOLDER/lines.jsonl"}, "other", kWeights},
+      {"data.dataset", cnn, "fashion_mnist", kSamples},  // the same files, and other names of the classes
+      {"data.path", cnn, "FOLDER/other_digits", kWeights},
+      {"data.shift", cnn, "1", kWeights},
+      {"data.flip", cnn, "true", kWeights},
 
       {"tokenizer.kind", {}, "char", kShapes},
       {"tokenizer.path", {"tokenizer.kind=file", "tokenizer.path=FOLDER/bytes"}, "FOLDER/chars", kShapes},
@@ -165,6 +173,10 @@ class KeysAct : public Runs, public testing::WithParamInterface<Row> {
       counter.add(text);
       text::CharTokenizer(counter.model(false, false)).save(path("chars"));
     }
+    if (is_cnn()) {
+      write_digits("digits");
+      write_digits("other_digits", 2);
+    }
     if (is_tuned()) {
       small_gpt2();
       fs::rename(path("gpt2"), path("gpt2_other"));
@@ -177,7 +189,10 @@ class KeysAct : public Runs, public testing::WithParamInterface<Row> {
                                [](const std::string& one) { return one.starts_with("model.init_from"); });
   }
 
+  static bool is_cnn() { return GetParam().base == std::vector<std::string>{"model.architecture=cnn"}; }
+
   Config base() {
+    if (is_cnn()) return tiny_cnn({"training.steps=4", "training.eval_every=2", "sample.every=2", "sample.count=4"});
     Config config = tiny({"training.steps=4", "training.log_every=2", "training.eval_every=2",
                           "training.eval_batches=2", "checkpoint.every=2", "sample.every=2"});
     if (is_tuned()) config.model = {};

@@ -2,8 +2,10 @@
 
 #include "tests/train/runs.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tenon/data/random.h"
 #include "tenon/data/stories.h"
 #include "tenon/models/gpt2.h"
 #include "tenon/tensor/creation.h"
@@ -33,7 +35,7 @@ std::string content_of_tensor(const Tensor& tensor) {
 }
 
 std::string comparable_line(watch::StepMetrics metrics) {
-  metrics.tokens_per_second = metrics.seconds = 0;
+  metrics.items_per_second = metrics.seconds = 0;
   metrics.resident_bytes = 0;
   metrics.resumed = false;
   return watch::metrics_line(metrics);
@@ -55,7 +57,8 @@ Traces traces_of(const fs::path& folder) {
   }
   for (const watch::StepMetrics& metrics : watch::read_metrics(folder / "metrics.jsonl"))
     traces.metrics.push_back(comparable_line(metrics));
-  for (const watch::Sample& sample : watch::read_samples(folder)) traces.samples[sample.step] = sample.text;
+  for (const watch::Sample& sample : watch::read_samples(folder))
+    traces.samples[sample.step] = sample.text + sample.picture;
   return traces;
 }
 
@@ -96,6 +99,61 @@ Config Runs::tiny(const std::vector<std::string>& settings) const {
   config.checkpoint.every = 10;
   config.sample.every = 10;
   config.sample.tokens = 8;
+  for (const std::string& setting : settings) set(config, setting);
+  return config;
+}
+
+namespace {
+
+std::string big_endian(uint32_t number) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(number >> shift & 255);
+  return bytes;
+}
+
+// A bar through the middle that leans by the class, in noise.
+uint8_t pixel(int64_t label, int64_t row, int64_t column, data::Random& random) {
+  const double angle = static_cast<double>(label) * 0.314, x = static_cast<double>(column) - 5.5,
+               y = static_cast<double>(row) - 5.5;
+  const double distance = std::abs(x * std::cos(angle) + y * std::sin(angle));
+  return static_cast<uint8_t>(200 * std::exp(-distance * distance) + 40 * random.uniform());
+}
+
+}  // namespace
+
+fs::path Runs::write_digits(const std::string& name, uint64_t seed) const {
+  constexpr int64_t kSize = 12;
+  fs::create_directories(path(name));
+  data::Random random(seed, 0, 0);
+  for (const auto& [part, count] : {std::pair("train", 96), std::pair("t10k", 40)}) {
+    const std::string size = big_endian(kSize);
+    std::string images = big_endian(0x803) + big_endian(static_cast<uint32_t>(count)) + size + size,
+                labels = big_endian(0x801) + big_endian(static_cast<uint32_t>(count));
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t label = random.below(10);
+      labels += static_cast<char>(label);
+      for (int64_t at = 0; at < kSize * kSize; ++at)
+        images += static_cast<char>(pixel(label, at / kSize, at % kSize, random));
+    }
+    write(name + "/" + part + "-images-idx3-ubyte", images);
+    write(name + "/" + part + "-labels-idx1-ubyte", labels);
+  }
+  return path(name);
+}
+
+Config Runs::tiny_cnn(const std::vector<std::string>& settings) const {
+  Config config;
+  config.model.architecture = "cnn";
+  config.model.layers = 2;
+  config.model.channels = 4;
+  config.model.dropout = 0.1;
+  config.data.path = path("digits").string();
+  config.training.steps = 20;
+  config.training.batch_size = 16;
+  config.training.log_every = 3;
+  config.training.eval_every = 10;
+  config.checkpoint.every = 10;
+  config.sample.every = 10;
   for (const std::string& setting : settings) set(config, setting);
   return config;
 }

@@ -48,6 +48,12 @@ class Runs : public io::InFolder {
   /// What a run shows while it runs.
   std::string said(const std::string& name, const Config& config, TrainOptions options = {});
 
+  /// Files of MNIST's kind: 96 images of 12 by 12 to train on and 40 to test, ten classes of bars that lean more and
+  /// more.
+  fs::path write_digits(const std::string& name, uint64_t seed = 1) const;
+  /// A small cnn with batch norm and dropout on the images of write_digits("digits"), with settings on top.
+  Config tiny_cnn(const std::vector<std::string>& settings = {}) const;
+
   /// A GPT-2 with random weights as Hugging Face lays it out, which knows 257 tokens: bytes and an end of text.
   fs::path small_gpt2(uint64_t seed = 3);
 };

@@ -37,7 +37,7 @@ TEST_F(Trainer, TimeBetweenStepsDoesNotCount) {
                                       }});
   EXPECT_GT(result.seconds, 9 * 0.2);
   EXPECT_LT(last.seconds, 9 * 0.2 / 2);
-  EXPECT_GT(result.tokens_per_second, static_cast<double>(last.tokens) / result.seconds * 2);
+  EXPECT_GT(result.items_per_second, static_cast<double>(last.items) / result.seconds * 2);
 }
 
 TEST_F(Trainer, ResultIsThatOfTheLastLine) {
@@ -48,7 +48,7 @@ TEST_F(Trainer, ResultIsThatOfTheLastLine) {
   EXPECT_EQ(result.loss, last.loss);
   EXPECT_EQ(result.validation_loss, last.validation_loss);
   EXPECT_LE(*result.best_validation_loss, *result.validation_loss);
-  EXPECT_EQ(last.tokens, 20 * 4 * 16);
+  EXPECT_EQ(last.items, 20 * 4 * 16);
   EXPECT_EQ(result.last_sample, watch::read_samples(path("run")).back().text);
   EXPECT_FALSE(result.stopped);
 }

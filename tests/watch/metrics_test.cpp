@@ -49,8 +49,8 @@ TEST_F(Metrics, EveryNumberComesBack) {
                             .loss = 0.1 + 0.2,
                             .lr = 6e-4,
                             .gradient_norm = 1e-300,
-                            .tokens_per_second = 41234.5,
-                            .tokens = 9'007'199'254'740'993,  // not a double
+                            .items_per_second = 41234.5,
+                            .items = 9'007'199'254'740'993,  // not a double
                             .seconds = 12.25,
                             .resident_bytes = 1 << 30,
                             .validation_loss = 3.5,
@@ -67,8 +67,8 @@ TEST_F(Metrics, EveryNumberComesBack) {
   EXPECT_EQ(read.loss, written.loss);
   EXPECT_EQ(read.lr, written.lr);
   EXPECT_EQ(read.gradient_norm, written.gradient_norm);
-  EXPECT_EQ(read.tokens_per_second, written.tokens_per_second);
-  EXPECT_EQ(read.tokens, written.tokens);
+  EXPECT_EQ(read.items_per_second, written.items_per_second);
+  EXPECT_EQ(read.items, written.items);
   EXPECT_EQ(read.seconds, written.seconds);
   EXPECT_EQ(read.resident_bytes, written.resident_bytes);
   EXPECT_EQ(read.validation_loss, written.validation_loss);
@@ -78,9 +78,28 @@ TEST_F(Metrics, EveryNumberComesBack) {
 
 TEST_F(Metrics, LineIsWhatOthersRead) {
   EXPECT_EQ(
-      metrics_line({.step = 2, .loss = 3.25, .lr = 0.001, .gradient_norm = 1, .tokens_per_second = 50.5, .tokens = 64}),
+      metrics_line({.step = 2, .loss = 3.25, .lr = 0.001, .gradient_norm = 1, .items_per_second = 50.5, .items = 64}),
       "{\"step\":2,\"loss\":3.25,\"lr\":0.001,\"gradient_norm\":1,\"tokens_per_second\":50.5,\"tokens\":64,"
       "\"seconds\":0,\"resident_bytes\":0}\n");
+}
+
+TEST_F(Metrics, OtherTasksCountOtherThings) {
+  StepMetrics written{.step = 2, .loss = 0.25, .items_per_second = 50.5, .items = 64};
+  written.validation_loss = 0.5;
+  written.validation_metrics = {{"accuracy", 0.75}, {"top_five", 0.875}};
+  written.unit = "images";
+  const std::string line = metrics_line(written);
+  EXPECT_EQ(line,
+            "{\"step\":2,\"unit\":\"images\",\"loss\":0.25,\"lr\":0,\"gradient_norm\":0,\"images_per_second\":50.5,"
+            "\"images\":64,\"seconds\":0,\"resident_bytes\":0,\"validation_loss\":0.5,\"validation_accuracy\":0.75,"
+            "\"validation_top_five\":0.875}\n");
+  write(line);
+  const StepMetrics read = read_metrics(path()).at(0);
+  EXPECT_EQ(read.unit, "images");
+  EXPECT_EQ(read.items, 64);
+  EXPECT_EQ(read.items_per_second, 50.5);
+  EXPECT_EQ(read.validation_loss, 0.5);
+  EXPECT_EQ(read.validation_metrics, written.validation_metrics);
 }
 
 TEST_F(Metrics, NumbersThatAreNotFiniteAreValidJsonAndComeBack) {

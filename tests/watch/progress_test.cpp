@@ -19,7 +19,7 @@ namespace {
 ProgressState state_at(int64_t step, int64_t total) {
   ProgressState state;
   state.last = {
-      .step = step, .loss = 3.2145, .lr = 6e-4, .tokens_per_second = 41234.5, .resident_bytes = int64_t{3} << 29};
+      .step = step, .loss = 3.2145, .lr = 6e-4, .items_per_second = 41234.5, .resident_bytes = int64_t{3} << 29};
   state.total_steps = total;
   state.validation_loss = 3.4;
   state.seconds_remaining = 3753;
@@ -34,6 +34,16 @@ TEST(ProgressLine, HasEverythingWhereThereIsRoom) {
   EXPECT_EQ(progress_line(state_at(1500, 3000), 200, false),
             " 50% [################................]  1500/3000  loss 3.2145  val 3.4000  lr 6.00e-04  41.2k tok/s  "
             "1:02:33 left  1.5 GiB");
+}
+
+TEST(ProgressLine, ShowsTheMetricsOfItsTask) {
+  ProgressState state = state_at(1500, 3000);
+  state.last.unit = "images";
+  state.validation_metrics = {{"accuracy", 0.98765}};
+  EXPECT_EQ(
+      progress_line(state, 200, false),
+      " 50% [################................]  1500/3000  loss 3.2145  val 3.4000  accuracy 0.9877  lr 6.00e-04  "
+      "41.2k images/s  1:02:33 left  1.5 GiB");
 }
 
 TEST(ProgressLine, BarMovesByEighths) {
@@ -59,7 +69,7 @@ TEST(ProgressLine, LossIsTheLastToGo) {
 
 TEST(ProgressLine, SurvivesNumbersThatAreNotFinite) {
   ProgressState state = state_at(1, 0);
-  state.last.loss = state.last.tokens_per_second = std::nan("");
+  state.last.loss = state.last.items_per_second = std::nan("");
   state.seconds_remaining = std::nan("");
   const std::string line = progress_line(state, 100, false);
   EXPECT_NE(line.find("loss nan"), line.npos) << line;

@@ -22,8 +22,8 @@ std::vector<StepMetrics> run_of(int64_t steps) {
     StepMetrics each{
         .step = step, .loss = 1 + 9 / std::sqrt(static_cast<double>(step)), .lr = 1e-3, .gradient_norm = 1};
     each.loss += 0.1 * static_cast<double>(step * 7919 % 101) / 101;
-    each.tokens_per_second = 40000 + static_cast<double>(step * 104729 % 1000);
-    each.tokens = step * 8192;
+    each.items_per_second = 40000 + static_cast<double>(step * 104729 % 1000);
+    each.items = step * 8192;
     each.seconds = 0.2 * static_cast<double>(step);
     each.resident_bytes = int64_t{1} << 30;
     if (step % 100 == 0) each.validation_loss = each.loss + 0.1;
@@ -77,6 +77,18 @@ TEST_F(Report, ShowsFiguresCurvesSamplesAndConfiguration) {
   EXPECT_EQ(count_of(html, "data-name=\"validation\""), 2);
 }
 
+TEST_F(Report, ShowsTheMetricsAndPicturesOfATask) {
+  std::vector<StepMetrics> metrics = run_of(10);
+  for (StepMetrics& each : metrics) each.unit = "images";
+  metrics[4].validation_metrics = {{"accuracy", 0.5}};
+  metrics[9].validation_metrics = {{"accuracy", 0.75}};
+  const std::string html = page({.title = "run", .metrics = metrics, .samples = {{10, "text", "PNG!"}}});
+  EXPECT_EQ(count_of(html, "<figcaption><b>Validation accuracy</b>"), 1);
+  EXPECT_EQ(count_of(html, "<figcaption><b>Images per second</b>"), 1);
+  EXPECT_NE(html.find("0.7500 <small>step 10</small>"), html.npos);
+  EXPECT_NE(html.find("<img src=\"data:image/png;base64,UE5HIQ==\" alt=\"\"><pre>text"), html.npos);
+}
+
 TEST_F(Report, TextIsNeverMarkup) {
   const std::string evil = "</script></pre><img src=x onerror=alert(1)>\"'&\x01\xff";
   const std::string html = page(
@@ -107,7 +119,7 @@ TEST_F(Report, RunsOfNothingButFailuresAreDrawn) {
   std::vector<StepMetrics> metrics = run_of(50);
   for (StepMetrics& each : metrics) {
     each.loss = kNan;
-    each.lr = each.gradient_norm = each.tokens_per_second = -kInfinity;
+    each.lr = each.gradient_norm = each.items_per_second = -kInfinity;
     each.seconds = kNan;
     each.validation_loss = kNan;
     each.loss_scale = kInfinity;

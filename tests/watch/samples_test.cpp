@@ -29,9 +29,20 @@ TEST_F(Samples, ComeBackByStep) {
   EXPECT_TRUE(read_samples(path("nowhere")).empty());
 }
 
+TEST_F(Samples, PicturesLieBesideTheirText) {
+  write_sample(path(), {10, "text", "the bytes of a PNG"});
+  write_sample(path(), {20, "text alone"});
+  EXPECT_TRUE(fs::exists(path() / "samples" / "step_00000010.png"));
+  const std::vector<Sample> samples = read_samples(path());
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples[0].picture, "the bytes of a PNG");
+  EXPECT_EQ(samples[1].picture, "");
+}
+
 TEST_F(Samples, OfLaterStepsAreRemoved) {
-  for (const int64_t step : {10, 20, 30}) write_sample(path(), {step, "text"});
+  for (const int64_t step : {10, 20, 30}) write_sample(path(), {step, "text", "picture"});
   remove_samples_after(path(), 20);
+  EXPECT_FALSE(fs::exists(path() / "samples" / "step_00000030.png"));
   const std::vector<Sample> left = read_samples(path());
   ASSERT_EQ(left.size(), 2U);
   EXPECT_EQ(left.back().step, 20);

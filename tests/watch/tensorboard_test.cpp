@@ -16,6 +16,9 @@
 namespace tenon::watch {
 namespace {
 
+/// The head of a picture of 260 by 32.
+const std::string kPng = std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\4\0\0\0\x20", 24) + "the rest";
+
 /// The checksum bit by bit, from its definition.
 uint32_t slow_crc32c(const std::string& bytes) {
   uint32_t crc = ~0U;
@@ -132,6 +135,20 @@ TEST_F(TensorBoard, TextIsATensorOfStringsForTheTextTab) {
   EXPECT_EQ(fields_of(fields_of(value.bytes[9]).bytes[1]).bytes[1], "text");
 }
 
+TEST_F(TensorBoard, PictureHasItsSizeAndBytes) {
+  TensorBoardWriter writer(folder_);
+  writer.picture("sample", 2, kPng);
+  writer.flush();
+  Fields event = fields_of(records_of(content_of(writer.path())).at(1));
+  Fields value = fields_of(fields_of(event.bytes[5]).bytes[1]);
+  Fields image = fields_of(value.bytes[4]);
+  EXPECT_EQ(value.bytes[1], "sample");
+  EXPECT_EQ(image.numbers[1], 32U);   // height
+  EXPECT_EQ(image.numbers[2], 260U);  // width
+  EXPECT_EQ(image.bytes[4], kPng);
+  EXPECT_THROW(writer.picture("sample", 2, "no PNG"), Error);
+}
+
 TEST_F(TensorBoard, ResumedRunTellsWhereItBegins) {
   const fs::path file = TensorBoardWriter(folder_, 41).path();
   Fields event = fields_of(records_of(content_of(file)).at(1));
@@ -158,6 +175,7 @@ TEST_F(TensorBoard, LibraryReadsWhatWasWritten) {
     writer.scalar("train/loss", 7, 2.5);
     writer.scalar("train/loss", int64_t{1} << 40, std::nan(""));
     writer.text("samples", 7, "été \xff");
+    writer.picture("picture", 7, kPng);
   }
   const std::string check =
       fmt::format("{}/scripts/check_tensorboard.py {}", TENON_SOURCE_DIR, path("events").string());
@@ -170,7 +188,8 @@ TEST_F(TensorBoard, LibraryReadsWhatWasWritten) {
             "{\"step\": 7, \"session\": 1}\n"
             "{\"step\": 7, \"tag\": \"train/loss\", \"plugin\": \"scalars\", \"value\": 2.5}\n"
             "{\"step\": 1099511627776, \"tag\": \"train/loss\", \"plugin\": \"scalars\", \"value\": NaN}\n"
-            "{\"step\": 7, \"tag\": \"samples\", \"plugin\": \"text\", \"value\": \"??t?? ?\"}\n");
+            "{\"step\": 7, \"tag\": \"samples\", \"plugin\": \"text\", \"value\": \"??t?? ?\"}\n"
+            "{\"step\": 7, \"tag\": \"picture\", \"plugin\": \"images\", \"value\": \"260 x 32\"}\n");
 }
 
 }  // namespace

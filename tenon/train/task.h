@@ -1,0 +1,95 @@
+// Task: what a run trains, on which data, and how well it does. All else of a run is the same whatever the task: steps,
+// learning rates, checkpoints, resuming, metrics, TensorBoard, report.
+//
+// Language models and image classifiers are tasks of the library, which a config chooses by model.architecture. A
+// program has its own with model.architecture "custom":
+//
+//   train::Config config;
+//   config.model.architecture = "custom";
+//   train::train(config, {.folder = "runs/mine", .task = [](const train::Config& c) {
+//                           return std::make_unique<MyTask>(c);
+//                         }});
+//
+// docs/tasks.md shows one from the first line to the last.
+
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tenon/nn/module.h"
+#include "tenon/watch/metrics.h"
+
+namespace tenon::train {
+
+struct Config;
+
+/// What an evaluation found: means over `items` tokens, images or whatever the task counts.
+struct Evaluated {
+  double loss = 0;
+  int64_t items = 0;
+  watch::NamedNumbers metrics = {};  // beside the loss: {{"accuracy", 0.99}}; a name is a word of small letters
+};
+
+/// What the model can do by now, for a person to look at.
+struct TaskSample {
+  std::string text;
+  Tensor picture = {};  // as data::save_image takes it; undefined: none
+};
+
+struct TaskFacts {
+  std::string data;              // one line: what there is to train on and to validate on
+  std::string fingerprint = {};  // of the data: a run goes on with those it began with; empty: not looked at
+  std::string unit = "samples";  // what is counted, in the plural: a word of small letters
+  int64_t items = 0;             // so many of them are there to train on
+};
+
+class Task {
+ public:
+  Task() = default;
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+  virtual ~Task() = default;
+
+  virtual TaskFacts facts() const = 0;
+  /// The network: its parameters are trained, and its parameters and buffers go into checkpoints.
+  virtual nn::Module& model() = 0;
+
+  /// The next batch of training: tensors on the device, whose first dim counts the samples. It is cut along that dim
+  /// into training.micro_batches.
+  virtual std::vector<Tensor> next_batch() = 0;
+  /// Where in the data the next batch stands, as JSON: what data::to_json says of a loader's state.
+  virtual std::string position() const = 0;
+  /// Goes on there; fails with one line where the text is of other data.
+  virtual void go_to(const std::string& position) = 0;
+  /// Items of a batch.
+  virtual int64_t items_of(std::span<const Tensor> batch) const { return batch[0].size(0); }
+
+  /// The mean loss of a micro-batch, of which the step takes the gradients. It is recorded and replayed, so it reads no
+  /// value and depends on nothing but tensors (docs/capture.md); chance comes from the default generator.
+  virtual Tensor loss(std::span<const Tensor> batch) = 0;
+
+  /// The loss over the data that are held back, with the model in eval(), which it leaves as it was; nothing where none
+  /// are. It draws from no generator but its own.
+  virtual std::optional<Evaluated> evaluate() { return std::nullopt; }
+  /// Asked for every sample.every steps.
+  virtual TaskSample sample() { return {}; }
+
+  /// Writes what a finished run has made and says where: RUN/model/model.safetensors unless overridden.
+  virtual std::filesystem::path save(const std::filesystem::path& run_folder);
+
+  /// Fails with one line where weights of a checkpoint are not the model's. It is called before model(): a model that
+  /// does not fit may be too large to make.
+  virtual void require_weights(const nn::StateDict& weights) const { static_cast<void>(weights); }
+};
+
+/// Makes the task of a run; the default generator is seeded with training.seed before.
+using MakeTask = std::function<std::unique_ptr<Task>(const Config& config)>;
+
+}  // namespace tenon::train
