@@ -18,6 +18,9 @@ class TupleLearner : public Learner {
   explicit TupleLearner(const DqnConfig& config);
 
   void play(std::vector<Episode>& ended) override;
+  /// One move in each game, learning from the one before; a game that is over is learned from and begun anew.
+  void move_all(std::vector<Episode>& ended);
+  const Games& games() const { return games_; }
   double epsilon() const override { return 0; }  // the tiles that appear are chance enough
   double loss() const override;
   void choose(std::span<const Board> boards, std::span<Move> moves) override;
@@ -26,15 +29,9 @@ class TupleLearner : public Learner {
   nn::Module& network() override { return network_; }
 
  private:
-  /// Boards by their four afterstates, as tensors are made from them.
-  struct Choices {
-    std::vector<int32_t> places;  // of each afterstate in the table
-    std::vector<float> gained;    // the score of the move; very low where it is not legal
-  };
   static void look_at(const Board& board, int32_t* places, float* gained);
   std::vector<Tensor> step(const Tensor& places, const Tensor& numbers);
   Tensor best(const Tensor& places, const Tensor& gained) const;
-  void move_all(std::vector<Episode>& ended);
   double rate() const;
 
   DqnConfig config_;

@@ -24,7 +24,9 @@ TupleNetwork::TupleNetwork(double first_value) : table(full({kEntries}, first_va
   register_buffer("table", table);
 }
 
-Tensor TupleNetwork::forward(const Tensor& places) const { return take(table, places).sum(-1); }
+Tensor TupleNetwork::forward(const Tensor& places) const {
+  return index_select(table, 0, places.flatten()).reshape(places.shape()).sum(-1);
+}
 
 void TupleNetwork::look_up(const Board& board, int32_t* places) {
   Board now = board;
