@@ -63,8 +63,7 @@ void DqnLearner::choose(std::span<const Board> boards, std::span<Move> moves) {
 }
 
 NamedTensors DqnLearner::state() const {
-  NamedTensors state;
-  add_part(state, "dqn", dqn_.state());
+  NamedTensors state = dqn_.state();
   add_part(state, "games", games_.state());
   add_part(state, "replay", replay_.state());
   state.emplace("random", saved(std::vector<uint64_t>{random_.state()}));
@@ -76,7 +75,7 @@ void DqnLearner::load(const NamedTensors& state) {
   const std::vector<int64_t> counts = numbers(state, "counts", 2), random = numbers(state, "random", 1);
   games_.load(part(state, "games"));
   replay_.load(part(state, "replay"));
-  dqn_.load(part(state, "dqn"));
+  dqn_.load(state);
   random_.set_state(static_cast<uint64_t>(random[0]));
   episodes_ = counts[0];
   moves_ = counts[1];
