@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "tenon/train/config.h"
 
@@ -27,12 +28,25 @@ std::string fit_text(const train::Difference& fit, const std::string& config);
 /// Fails where a file would become part of a training run, or take the place of one.
 void require_no_run(std::string_view command, const std::filesystem::path& out);
 
+/// `tenon train` of a learner of 2048: what was asked for.
+struct GameTraining {
+  std::string config, resume;
+  std::filesystem::path out;
+  std::vector<std::string> settings;
+  int64_t stop_after = 0;
+  bool quiet = false;
+};
+/// Whether a preset, a file, or else the run to resume is one of 2048.
+bool is_game(const std::string& config, const std::string& resume);
+void train_game(const GameTraining& wanted);
+
 void add_completion(CLI::App& app);
 void add_config(CLI::App& app);
 void add_convert(CLI::App& app);
 void add_data(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_generate(CLI::App& app);
+void add_play2048(CLI::App& app);
 void add_system_info(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_train(CLI::App& app);

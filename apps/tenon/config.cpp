@@ -9,6 +9,7 @@
 #include "apps/tenon/commands.h"
 #include "apps/tenon/output.h"
 #include "tenon/io/input.h"
+#include "tenon/train/game_run.h"
 
 namespace tenon::cli {
 namespace {
@@ -22,6 +23,8 @@ struct Wanted {
 void list_presets() {
   for (const train::Preset& preset : train::presets())
     print("{:24}{}\n", preset.name, train::load_config(std::string(preset.name)).description);
+  for (const rl::DqnPreset& preset : rl::dqn_presets())
+    print("{:24}{}\n", preset.name, rl::parse_dqn_config(preset.json, preset.name).description);
 }
 
 train::Config changed(const std::string& name, const std::vector<std::string>& settings) {
@@ -34,11 +37,23 @@ train::Config changed(const std::string& name, const std::vector<std::string>& s
   return config;
 }
 
+void show_game(const Wanted& wanted, const std::string& name) {
+  rl::DqnConfig config = train::load_game_config(name);
+  for (const std::string& one : wanted.settings) rl::set(config, one);
+  rl::validate(config, name);
+  if (wanted.show.empty())
+    print("{}: valid\n", name);
+  else
+    write_text(rl::to_json(config));
+}
+
 void run(const Wanted& wanted) {
   if (wanted.list) list_presets();
   if (wanted.defaults) print("{}", train::to_json({}));
   if (wanted.schema) print("{}", train::json_schema());
   if (wanted.markdown) print("{}", train::config_markdown());
+  if (const std::string& game = wanted.show.empty() ? wanted.validate : wanted.show; is_game(game, ""))
+    return show_game(wanted, game);
   if (!wanted.show.empty()) write_text(train::to_json(changed(wanted.show, wanted.settings)));
   if (!wanted.validate.empty()) {
     const train::Config config = changed(wanted.validate, wanted.settings);

@@ -64,6 +64,10 @@ void run(Wanted wanted) {
     throw CLI::ValidationError("name a config or preset, or a run to --resume; tenon config --list shows the presets");
   if (resumes && !wanted.out.empty())
     throw CLI::ValidationError("--resume goes on in its own folder; leave --out away");
+  if (is_game(wanted.config, wanted.resume)) {
+    const std::string out = wanted.out.empty() && !resumes ? default_folder(wanted.config) : wanted.out;
+    return train_game({wanted.config, wanted.resume, out, wanted.settings, wanted.stop_after, wanted.quiet});
+  }
   const train::Config config = config_of(wanted);
   train::TrainOptions options;
   options.folder = resumes ? wanted.resume : wanted.out.empty() ? default_folder(wanted.config) : wanted.out;
@@ -99,7 +103,8 @@ void add_train(CLI::App& app) {
       "  tenon train demo\n"
       "  tenon train mnist_cnn --set data.path=mnist\n"
       "  tenon train shakespeare_char_cpu --set data.train=input.txt --out runs/shakespeare\n"
-      "  tenon train --resume runs/shakespeare --set training.steps=4000");
+      "  tenon train --resume runs/shakespeare --set training.steps=4000\n"
+      "  tenon train dqn2048");
   const auto wanted = std::make_shared<Wanted>();
   command->add_option("config", wanted->config, "A config file, or a preset (tenon config --list)")
       ->type_name("CONFIG")

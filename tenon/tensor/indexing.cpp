@@ -32,7 +32,9 @@ void require_index_fits(std::string_view op, const Tensor& x, const Tensor& inde
 
 // Where each element of the index points in x laid flat. What only the device will know is looked up in 0, 1, ... on
 // its way: a fault then names the index and the size that the user knows, and not those of the flat x.
+// A vector is flat already.
 ir::Value flat_index(const Tensor& x, const Tensor& index, size_t axis) {
+  if (x.dim() == 1) return value_of(index);
   const int64_t size = x.shape()[axis];
   const auto range = known_range(index);
   ir::Value known = value_of(index);

@@ -322,6 +322,25 @@ TEST_P(FaultsOn, AReplayThatFindsABadIndexLeavesItsStates) {
   EXPECT_EQ(w.to_vector<float>(), (Floats{6, 7, 8}));
 }
 
+// What is added in place, too: all indices are looked at before anything is.
+TEST_P(FaultsOn, AReplayThatScattersToABadIndexLeavesItsState) {
+  Tensor w = on(device_, {1, 2, 3}).clone().eval();
+  const Tensor ten = full({2}, 10.0, device_).eval();
+  auto step = compile([&](const Tensor& at) {
+    w.scatter_add_(0, at + 0, ten);
+    return w.sum();
+  });
+  const auto index = [&](int64_t i, int64_t k) { return from_vector(std::vector<int64_t>{i, k}, {2}, device_).eval(); };
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(step(index(2, 2)).item<float>(), 26.0f + 20 * static_cast<float>(i));
+  EXPECT_EQ(text_of([&] {
+              step(index(0, 8));
+              synchronize(device_);
+            }),
+            "[scatter_add] index 8 is out of range for axis 0 of size 3");
+  EXPECT_EQ(w.to_vector<float>(), (Floats{1, 2, 83}));
+  EXPECT_EQ(step(index(0, 1)).item<float>(), 106);
+}
+
 TEST_P(FaultsOn, TheResultOfAReplayThatFailedRaisesItAgain) {
   const Tensor table = on(device_, {1, 2, 3}).eval();
   auto pick = compile([&](const Tensor& at) { return index_select(table, 0, at + 0); });

@@ -449,6 +449,25 @@ TEST(StorePlan, NeverOverwritesAViewOrAComputedBase) {
   EXPECT_EQ(plan_store({ir::store(ir::exp(x), v, {})}).plan.overwritten, std::vector{Plan::kNone});
 }
 
+bool always(const ir::Node&) { return true; }
+
+TEST(StorePlan, WhatIsScatteredIntoAStateIsAddedWhereItLies) {
+  const Value x = evaluated_leaf();
+  const Value index = leaf(3, {3}, DType::i32), added = leaf(4, {3, 4});
+  const Plan plan = make_plan({{ir::store(x, ir::scatter_add(x, index, added, 0), {})}, {}, always});
+  EXPECT_EQ(plan.launches.size(), 1u) << plan.print();
+  ASSERT_NE(plan.overwritten[0], Plan::kNone) << plan.print();
+  EXPECT_EQ(plan.leaves[plan.overwritten[0]], x);
+  EXPECT_TRUE(plan.launches[0].writes_state);
+}
+
+TEST(StorePlan, WhatIsScatteredTakesNewMemoryWhereTheOldIsReadToo) {
+  const Value x = evaluated_leaf();
+  const Value index = leaf(3, {4}, DType::i32);
+  const Value doubled = ir::store(x, ir::scatter_add(x, index, x, 0), {});
+  EXPECT_EQ(make_plan({{doubled}, {}, always}).overwritten, std::vector{Plan::kNone});
+}
+
 TEST(StorePlan, AStoreThatIsNotKeptOverwritesNothing) {
   const Value x = evaluated_leaf(), s = ir::store(x, leaf(2), {});
   const StorePlan made = plan_store({ir::exp(s)});

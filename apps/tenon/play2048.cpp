@@ -1,0 +1,305 @@
+// `tenon play2048`: the game on a terminal, for a person with arrow keys, or to watch what was learned.
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <sstream>
+
+#include "apps/tenon/board_view.h"
+#include "apps/tenon/commands.h"
+#include "apps/tenon/output.h"
+#include "tenon/base/error.h"
+#include "tenon/rl/games.h"
+#include "tenon/train/game_metrics.h"
+#include "tenon/train/game_run.h"
+
+namespace tenon::cli {
+namespace {
+
+using base::fail;
+using rl::Board;
+using rl::Move;
+
+constexpr std::string_view kCommand = "play2048";
+
+struct Wanted {
+  std::string model, board;
+  int64_t seed = -1, delay = 150, games = 0;
+  bool random = false;
+};
+
+volatile std::sig_atomic_t was_killed = 0;
+
+// Keys one by one and a screen of its own while alive; the terminal is as it was afterwards.
+class Terminal {
+ public:
+  Terminal() {
+    if (tcgetattr(STDIN_FILENO, &before_) != 0) fail(kCommand, "the terminal cannot be set up");
+    termios raw = before_;
+    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
+    raw.c_cc[VMIN] = 0;
+    raw.c_cc[VTIME] = 0;
+    tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    for (const int signal : {SIGTERM, SIGHUP}) std::signal(signal, [](int) { was_killed = 1; });
+    write_out("\x1b[?1049h\x1b[?25l\x1b[2J");  // another screen, no cursor
+    flush_out();
+  }
+  ~Terminal() {
+    constexpr std::string_view kBack = "\x1b[?25h\x1b[?1049l";
+    [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, kBack.data(), kBack.size());
+    tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+    for (const int signal : {SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  enum class Key : uint8_t { none, up, right, down, left, pause, step, faster, slower, anew, quit };
+
+  /// The next key, or none after so many milliseconds (below 0: waits for one).
+  Key next(int64_t milliseconds) {
+    if (pending_.empty() && !read_more(milliseconds)) return was_killed ? Key::quit : Key::none;
+    // An arrow is three bytes, which may come apart on a slow line; an escape alone is nobody's key.
+    if (pending_[0] == '\x1b') {
+      while (pending_.size() < 3 && read_more(50)) {
+      }
+      const std::string sequence = pending_.substr(0, 3);
+      pending_.erase(0, 3);
+      if (sequence.size() < 3 || (sequence[1] != '[' && sequence[1] != 'O')) return Key::none;
+      switch (sequence[2]) {
+        case 'A': return Key::up;
+        case 'B': return Key::down;
+        case 'C': return Key::right;
+        case 'D': return Key::left;
+        default: return Key::none;
+      }
+    }
+    const char key = pending_[0];
+    pending_.erase(0, 1);
+    switch (key) {
+      case 'w':
+      case 'k': return Key::up;
+      case 's':
+      case 'j': return Key::down;
+      case 'd':
+      case 'l': return Key::right;
+      case 'a':
+      case 'h': return Key::left;
+      case ' ': return Key::pause;
+      case 'n': return Key::step;
+      case '+':
+      case '=': return Key::faster;
+      case '-': return Key::slower;
+      case 'r': return Key::anew;
+      case 'q':
+      case '\x03':
+      case '\x04': return Key::quit;
+      default: return Key::none;
+    }
+  }
+
+ private:
+  bool read_more(int64_t milliseconds) {
+    pollfd waited{STDIN_FILENO, POLLIN, 0};
+    if (poll(&waited, 1, static_cast<int>(milliseconds)) <= 0) return false;
+    char bytes[64];
+    const ssize_t got = ::read(STDIN_FILENO, bytes, sizeof bytes);
+    if (got <= 0) {  // the terminal is gone
+      was_killed = 1;
+      return false;
+    }
+    pending_.append(bytes, static_cast<size_t>(got));
+    return true;
+  }
+
+  termios before_{};
+  std::string pending_;
+};
+
+using Key = Terminal::Key;
+
+std::optional<Move> move_of(Key key) {
+  switch (key) {
+    case Key::up: return Move::up;
+    case Key::right: return Move::right;
+    case Key::down: return Move::down;
+    case Key::left: return Move::left;
+    default: return std::nullopt;
+  }
+}
+
+class Table {
+ public:
+  Table(const Wanted& wanted, rl::Learner* learner, uint64_t seed)
+      : wanted_(wanted), learner_(learner), watches_(learner != nullptr), delay_(wanted.delay), games_(1, seed) {}
+
+  void begin_with(const Board& board) { games_.set(0, board); }
+
+  void play() {
+    Terminal terminal;
+    status_ = watches_ ? "watching what was learned" : "join equal tiles and reach 2048";
+    while (true) {
+      draw();
+      const bool moves_alone = watches_ && !games_.is_over(0);
+      const Key key = terminal.next(moves_alone ? delay_ : -1);
+      if (key == Key::quit || was_killed) return;
+      if (key == Key::none) {
+        if (moves_alone) move_by_learner();
+      } else {
+        answer(key);
+      }
+    }
+  }
+
+  std::string last_words() const {
+    return fmt::format("{}score {} after {} moves\n", rl::to_string(games_.board(0)), games_.score(0), games_.moves(0));
+  }
+
+ private:
+  void answer(Key key) {
+    if (key == Key::anew) {
+      games_.restart(0);
+      status_ = "a new game";
+    } else if (key == Key::faster) {
+      delay_ = std::max<int64_t>(delay_ / 2, 1);
+    } else if (key == Key::slower) {
+      delay_ = std::min<int64_t>(delay_ * 2, 5000);
+    } else if (games_.is_over(0)) {
+      return;
+    } else if (const auto move = move_of(key)) {
+      move_by_person(*move);
+    } else if (learner_ && key == Key::pause) {
+      watches_ = !watches_;
+      status_ = watches_ ? "watching what was learned" : "paused: play on with the arrow keys, n lets it make one move";
+    } else if (learner_ && key == Key::step) {
+      watches_ = false;
+      move_by_learner();
+    }
+  }
+
+  void move_by_person(Move move) {
+    watches_ = false;
+    if (!rl::contains(games_.legal(0), move)) {
+      status_ = fmt::format("{} moves nothing; what moves: {}", rl::name(move), rl::to_string(games_.legal(0)));
+      return;
+    }
+    make(move);
+  }
+
+  void move_by_learner() {
+    Move move{};
+    learner_->choose({&games_.board(0), 1}, {&move, 1});
+    make(move);
+  }
+
+  void make(Move move) {
+    const int before = games_.board(0).largest_exponent();
+    const int score = games_.play(0, move);
+    best_ = std::max(best_, games_.score(0));
+    const int largest = games_.board(0).largest_exponent();
+    status_ = fmt::format("{}{}", rl::name(move), score > 0 ? fmt::format(", {} points", score) : "");
+    if (largest > before && largest >= 11) status_ = fmt::format("{} reached!", 1 << largest);
+  }
+
+  void draw() {
+    BoardScreen screen{games_.board(0), games_.score(0), games_.moves(0), best_, "", status_, ""};
+    screen.title = !learner_  ? "you play"
+                   : watches_ ? wanted_.model + " plays"
+                              : "you play, " + wanted_.model + " waits";
+    if (games_.is_over(0))
+      screen.status = fmt::format("GAME OVER, the largest tile is {}", 1 << games_.board(0).largest_exponent());
+    screen.keys = learner_ ? "space pause  n one move  + - speed  arrows play  r new game  q quit"
+                           : "arrows (or wasd, hjkl) play  r new game  q quit";
+    std::string text = drawn(screen, true);
+    for (size_t at = 0; (at = text.find("\r\n", at)) != std::string::npos; at += 5) text.insert(at, "\x1b[K");
+    write_out("\x1b[H" + text + "\x1b[J");
+    flush_out();
+  }
+
+  const Wanted& wanted_;
+  rl::Learner* learner_;
+  bool watches_;
+  int64_t delay_, best_ = 0;
+  rl::Games games_;
+  std::string status_;
+};
+
+Board board_named(const std::string& text) {
+  std::vector<int64_t> tiles;
+  std::string number;
+  std::istringstream rest(text);
+  while (std::getline(rest, number, ',')) {
+    char* end = nullptr;
+    tiles.push_back(std::strtoll(number.c_str(), &end, 10));
+    if (number.empty() || *end != 0) fail(kCommand, "--board: {} is no number; name 16 tiles: 0,2,4,...", number);
+  }
+  const Board board = rl::board_of(tiles);
+  rl::require_possible(board);
+  return board;
+}
+
+void print_games(rl::Learner* learner, int64_t games, uint64_t seed) {
+  const rl::Summary sum = rl::summary_of(rl::play_games(learner, games, seed));
+  print("{} games with {} moves: mean score {:.0f}, best {}, {:.0f} moves a game\n", games,
+        learner ? "the best" : "random", sum.mean_score, sum.best_score, sum.mean_moves);
+  for (int tile = 1 << rl::kLargestExponent; tile >= 4; tile /= 2) {
+    if (sum.reached(tile) > 0) print("{:6} reached in {:>7}\n", tile, train::share_text(sum.reached(tile)));
+  }
+}
+
+void run(const Wanted& wanted) {
+  const bool plays_many = wanted.games > 0;
+  if (wanted.random && !plays_many) throw CLI::ValidationError("--random goes with --games");
+  if (wanted.random && !wanted.model.empty()) throw CLI::ValidationError("--random and --model exclude each other");
+  if (plays_many && wanted.model.empty() && !wanted.random)
+    throw CLI::ValidationError("--games needs --model, or --random for comparison");
+  if (plays_many && !wanted.board.empty()) throw CLI::ValidationError("--board is for one game; leave --games away");
+  const std::optional<Board> board = wanted.board.empty() ? std::nullopt : std::optional(board_named(wanted.board));
+  if (!plays_many && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
+    fail(kCommand, "the board is drawn on a terminal, and this is none; --games N plays without one");
+  const std::unique_ptr<rl::Learner> learner = wanted.model.empty() ? nullptr : train::load_learner(wanted.model);
+  const auto now = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+  if (plays_many)
+    return print_games(learner.get(), wanted.games, wanted.seed < 0 ? 1 : static_cast<uint64_t>(wanted.seed));
+  Table table(wanted, learner.get(), wanted.seed < 0 ? now : static_cast<uint64_t>(wanted.seed));
+  if (board) table.begin_with(*board);
+  table.play();
+  print("{}", table.last_words());
+}
+
+}  // namespace
+
+void add_play2048(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("play2048", "Play 2048 on the terminal, or watch what was learned");
+  command->footer(
+      "Arrow keys play. With --model, a folder of `tenon train dqn2048`, its learner plays until you take over.\n"
+      "\n"
+      "Examples:\n"
+      "  tenon play2048\n"
+      "  tenon play2048 --model runs/dqn2048 --delay 50\n"
+      "  tenon play2048 --model runs/dqn2048 --games 1000\n"
+      "  tenon play2048 --random --games 1000");
+  const auto wanted = std::make_shared<Wanted>();
+  command->add_option("--model", wanted->model, "A run of tenon train dqn2048, or one of its checkpoints")
+      ->type_name("FOLDER")
+      ->check(path_name());
+  command->add_option("--delay", wanted->delay, "Milliseconds to a move of the learner (150)")
+      ->type_name("MS")
+      ->check(whole_number(1, 60'000));
+  command->add_option("--seed", wanted->seed, "Which tiles appear: the same seed, the same game (the time)")
+      ->type_name("NUMBER")
+      ->check(whole_number(0, 1'000'000'000'000));
+  command->add_option("--board", wanted->board, "Begin with these 16 tiles, row by row: 0,2,4,...")->type_name("TILES");
+  command->add_option("--games", wanted->games, "Play so many games without drawing and print how they went")
+      ->type_name("COUNT")
+      ->check(whole_number(1, 1'000'000));
+  command->add_flag("--random", wanted->random, "With --games: random moves, for comparison");
+  command->callback([wanted] { run(*wanted); });
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,62 @@
+// `tenon train dqn2048`: a run that learns to play 2048.
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "apps/tenon/commands.h"
+#include "apps/tenon/output.h"
+#include "tenon/io/file.h"
+#include "tenon/train/game_metrics.h"
+#include "tenon/train/game_run.h"
+#include "tenon/watch/report.h"
+
+namespace tenon::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_game_file(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return false;
+  const auto file = io::MappedFile::open("config", path);
+  return train::is_game_config(io::as_text(file->bytes()));
+}
+
+}  // namespace
+
+bool is_game(const std::string& config, const std::string& resume) {
+  if (!config.empty()) return rl::find_dqn_preset(config) || is_game_file(config);
+  return is_game_file(fs::path(resume) / "config.json");
+}
+
+void train_game(const GameTraining& wanted) {
+  const bool resumes = !wanted.resume.empty();
+  rl::DqnConfig config =
+      wanted.config.empty() ? train::game_run_config(wanted.resume) : train::load_game_config(wanted.config);
+  for (const std::string& one : wanted.settings) rl::set(config, one);
+  rl::validate(config, wanted.config.empty() ? wanted.resume : wanted.config);
+  train::GameOptions options;
+  options.folder = resumes ? wanted.resume : wanted.out;
+  options.resume = resumes;
+  if (wanted.stop_after > 0) options.stop_after = wanted.stop_after;
+  if (wanted.quiet) options.out = nullptr;
+  const train::GameResult result = train::train_game(config, options);
+  if (result.stopped) {
+    print("stopped after {} games: tenon train --resume {}\n", result.episodes, options.folder.string());
+  } else {
+    const double speed = static_cast<double>(result.episodes) / std::max(1e-9, result.seconds);
+    print("played {} games in {}, {:.0f} games/s\n", watch::with_separators(result.episodes),
+          watch::duration_text(result.seconds), speed);
+  }
+  if (result.evaluation) {
+    const rl::Summary& sum = *result.evaluation;
+    print("best moves: mean score {:.0f} ({:.1f} x random moves), 1024 in {}, 2048 in {}\n", sum.mean_score,
+          sum.mean_score / result.random->mean_score, train::share_text(sum.reached(1024)),
+          train::share_text(sum.reached(2048)));
+  }
+  print("report  {}\n", result.report.lexically_normal().string());
+  if (!result.stopped) print("watch   tenon play2048 --model {}\n", options.folder.lexically_normal().string());
+}
+
+}  // namespace tenon::cli

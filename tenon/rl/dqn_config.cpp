@@ -1,0 +1,277 @@
+// One table of keys, from which reading, checks, printing and the docs come.
+
+#include "tenon/rl/dqn_config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <variant>
+
+#include "tenon/base/error.h"
+#include "tenon/base/nearest.h"
+#include "tenon/io/json.h"
+
+namespace tenon::rl {
+namespace {
+
+using base::fail;
+using Json = nlohmann::ordered_json;
+using Sizes = std::vector<int64_t>;
+using Field = std::variant<std::string DqnConfig::*, int64_t DqnConfig::*, double DqnConfig::*, bool DqnConfig::*,
+                           Sizes DqnConfig::*>;
+
+struct Key {
+  std::string_view name;
+  Field field;
+  double least, most;                     // of numbers
+  std::vector<std::string_view> choices;  // of texts; empty: any
+  std::string_view learner;               // that looks at it; empty: all
+  bool may_change;                        // when a run is taken up again
+  std::string_view does;
+};
+
+constexpr double kMany = 1e12;
+
+std::span<const Key> keys() {
+  using C = DqnConfig;
+  static const std::vector<Key> all = {
+      {"description", &C::description, 0, 0, {}, "", true, "What it is for, in words"},
+      {"learner",
+       &C::learner,
+       0,
+       0,
+       {"dqn", "tuples"},
+       "",
+       false,
+       "dqn: a network and a replay; tuples: values of afterstates looked up by groups of cells"},
+      {"episodes", &C::episodes, 1, kMany, {}, "", true, "Games to play"},
+      {"seed", &C::seed, 0, kMany, {}, "", false, "Of tiles, moves, draws and first weights"},
+      {"encoding",
+       &C::encoding,
+       0,
+       0,
+       {"tiles", "exponents", "one_hot"},
+       "dqn",
+       false,
+       "What the network sees of a cell: its tile, the exponent of it, or which of 16 exponents it is"},
+      {"hidden", &C::hidden, 1, 65536, {}, "dqn", false, "Widths of the hidden layers"},
+      {"lr", &C::lr, 0, 1, {}, "dqn", false, "Learning rate of Adam"},
+      {"discount", &C::discount, 0, 1, {}, "dqn", false, "What a score is worth a move later"},
+      {"batch", &C::batch, 1, 65536, {}, "dqn", false, "Transitions of a step of learning"},
+      {"replay", &C::replay, 1, 1e8, {}, "dqn", false, "Transitions that are kept"},
+      {"priority_exponent",
+       &C::priority_exponent,
+       0,
+       4,
+       {},
+       "dqn",
+       false,
+       "Draws transitions in proportion to |error| to this power; 0: evenly"},
+      {"correction_exponent",
+       &C::correction_exponent,
+       0,
+       4,
+       {},
+       "dqn",
+       false,
+       "How far weights make up for what priorities prefer; 1: wholly"},
+      {"n_step", &C::n_step, 1, 1000, {}, "dqn", false, "Moves whose scores a target takes as they were"},
+      {"double_q",
+       &C::double_q,
+       0,
+       0,
+       {},
+       "dqn",
+       false,
+       "The network chooses the next move and its copy says its worth; needs target_every"},
+      {"legal_targets", &C::legal_targets, 0, 0, {}, "dqn", false, "Only legal moves count as the next one"},
+      {"target_every",
+       &C::target_every,
+       0,
+       kMany,
+       {},
+       "dqn",
+       false,
+       "Steps of learning after which the copy for targets is renewed; 0: no copy"},
+      {"learn_every",
+       &C::learn_every,
+       0,
+       kMany,
+       {},
+       "dqn",
+       false,
+       "Moves to a step of learning; 0: one step behind every game"},
+      {"epsilon_from", &C::epsilon_from, 0, 1, {}, "dqn", false, "Share of random moves in the first game"},
+      {"epsilon_factor", &C::epsilon_factor, 0, 1, {}, "dqn", false, "By which it falls with every game"},
+      {"epsilon_to", &C::epsilon_to, 0, 1, {}, "dqn", false, "Down to this"},
+      {"games", &C::games, 1, 65536, {}, "tuples", false, "Games beside each other"},
+      {"first_value",
+       &C::first_value,
+       0,
+       1e9,
+       {},
+       "tuples",
+       false,
+       "What every board is worth at first; high: tries what it does not know"},
+      {"rate", &C::rate, 0, 2, {}, "tuples", false, "Share of an error that is learned"},
+      {"rate_to", &C::rate_to, 0, 2, {}, "tuples", false, "The same at the end, in a straight line over the games"},
+      {"log_every", &C::log_every, 1, kMany, {}, "", true, "Games to a line of metrics"},
+      {"checkpoint_every", &C::checkpoint_every, 0, kMany, {}, "", true, "Games to a checkpoint; 0: at the end alone"},
+      {"evaluation_games",
+       &C::evaluation_games,
+       0,
+       1e6,
+       {},
+       "",
+       true,
+       "Games with the best moves at the end, for the report; 0: none"},
+  };
+  return all;
+}
+
+const Key& key_named(std::string_view name, std::string_view where) {
+  for (const Key& key : keys()) {
+    if (key.name == name) return key;
+  }
+  std::vector<std::string> known;
+  for (const Key& key : keys()) known.emplace_back(key.name);
+  const std::string near = base::nearest(name, known);
+  fail("config", "{}: there is no key {}{}", where, name, near.empty() ? "" : fmt::format("; did you mean {}?", near));
+}
+
+[[noreturn]] void refuse(const Key& key, std::string_view where, std::string_view given, std::string_view wanted) {
+  fail("config", "{}: {} is {}; it must be {}", where, key.name, given, wanted);
+}
+
+std::string wanted_number(const Key& key, std::string_view kind) {
+  return fmt::format("a {} from {} to {}", kind, key.least, key.most);
+}
+
+void assign(DqnConfig& config, const Key& key, const Json& value, std::string_view where) {
+  const auto number_fits = [&](const Json& one) {
+    return one.is_number() && one.get<double>() >= key.least && one.get<double>() <= key.most;
+  };
+  const auto whole = [&](const Json& one) {
+    if (!one.is_number_integer() || !number_fits(one))
+      refuse(key, where, io::shown_json(one), wanted_number(key, "whole number"));
+    return one.get<int64_t>();
+  };
+  std::visit(
+      [&](auto member) {
+        auto& to = config.*member;
+        using T = std::decay_t<decltype(to)>;
+        if constexpr (std::is_same_v<T, std::string>) {
+          const auto& c = key.choices;
+          const bool is_choice =
+              value.is_string() && (c.empty() || std::find(c.begin(), c.end(), value.get<std::string>()) != c.end());
+          if (!is_choice)
+            refuse(key, where, io::shown_json(value),
+                   c.empty() ? "a text" : fmt::format("one of {}", fmt::join(c, ", ")));
+          to = value.get<std::string>();
+        } else if constexpr (std::is_same_v<T, bool>) {
+          if (!value.is_boolean()) refuse(key, where, io::shown_json(value), "true or false");
+          to = value.get<bool>();
+        } else if constexpr (std::is_same_v<T, double>) {
+          if (!number_fits(value)) refuse(key, where, io::shown_json(value), wanted_number(key, "number"));
+          to = value.get<double>();
+        } else if constexpr (std::is_same_v<T, int64_t>) {
+          to = whole(value);
+        } else {
+          if (!value.is_array() || value.size() > 16)
+            refuse(key, where, io::shown_json(value), "a list of at most 16 whole numbers");
+          Sizes sizes;
+          for (const Json& one : value) sizes.push_back(whole(one));
+          to = std::move(sizes);
+        }
+      },
+      key.field);
+}
+
+Json value_of(const DqnConfig& config, const Key& key) {
+  return std::visit([&](auto member) { return Json(config.*member); }, key.field);
+}
+
+// What a text on the command line stands for, as JSON.
+Json from_text(const Key& key, std::string_view text) {
+  if (std::holds_alternative<std::string DqnConfig::*>(key.field)) return std::string(text);
+  std::string json(text);
+  if (std::holds_alternative<Sizes DqnConfig::*>(key.field) && !text.starts_with('[')) json = fmt::format("[{}]", text);
+  Json value = Json::parse(json, nullptr, false);
+  return value.is_discarded() ? Json(std::string(text)) : value;
+}
+
+bool acts(const Key& key, const DqnConfig& config) { return key.learner.empty() || key.learner == config.learner; }
+
+}  // namespace
+
+DqnConfig parse_dqn_config(std::string_view json, std::string_view name) {
+  const Json object = io::parse_json<Json>("config", std::string(name), json);
+  if (!object.is_object()) fail("config", "{}: is no JSON object of keys", name);
+  DqnConfig config;
+  for (const auto& [key, value] : object.items()) assign(config, key_named(key, name), value, name);
+  validate(config, name);
+  return config;
+}
+
+void set(DqnConfig& config, std::string_view assignment) {
+  const size_t at = assignment.find('=');
+  if (at == std::string_view::npos) fail("config", "--set {}: write KEY=VALUE", assignment);
+  const Key& key = key_named(assignment.substr(0, at), "--set");
+  assign(config, key, from_text(key, assignment.substr(at + 1)), "--set");
+}
+
+void validate(const DqnConfig& config, std::string_view name) {
+  const DqnConfig defaults;
+  for (const Key& key : keys()) {
+    if (!acts(key, config) && value_of(config, key) != value_of(defaults, key))
+      fail("config", "{}: {} has no effect where learner is {}; leave it away", name, key.name, config.learner);
+  }
+  if (config.learner != "dqn") return;
+  if (config.hidden.empty()) fail("config", "{}: hidden names no layer; name one or more", name);
+  if (config.double_q && config.target_every == 0)
+    fail("config", "{}: double_q needs a second network; set target_every, too", name);
+  if (config.correction_exponent > 0 && config.priority_exponent == 0)
+    fail("config", "{}: correction_exponent has no effect without priority_exponent", name);
+  if (config.batch > config.replay)
+    fail("config", "{}: a batch of {} does not fit a replay of {}", name, config.batch, config.replay);
+}
+
+std::string to_json(const DqnConfig& config) {
+  Json object = Json::object();
+  for (const Key& key : keys()) {
+    if (acts(key, config)) object[std::string(key.name)] = value_of(config, key);
+  }
+  return object.dump(2) + "\n";
+}
+
+std::string difference(const DqnConfig& before, const DqnConfig& now) {
+  std::vector<std::string> found;
+  for (const Key& key : keys()) {
+    const Json a = value_of(before, key), b = value_of(now, key);
+    if (!key.may_change && a != b) found.push_back(fmt::format("{} ({}, now {})", key.name, a.dump(), b.dump()));
+  }
+  return fmt::format("{}", fmt::join(found, ", "));
+}
+
+std::string dqn_config_markdown() {
+  std::string text = "| key | default | for | does |\n| --- | --- | --- | --- |\n";
+  const DqnConfig defaults;
+  for (const Key& key : keys())
+    text += fmt::format("| `{}` | `{}` | {} | {} |\n", key.name, value_of(defaults, key).dump(),
+                        key.learner.empty() ? "both" : key.learner, key.does);
+  return text;
+}
+
+const DqnPreset* find_dqn_preset(std::string_view name) {
+  for (const DqnPreset& preset : dqn_presets()) {
+    if (preset.name == name) return &preset;
+  }
+  return nullptr;
+}
+
+}  // namespace tenon::rl

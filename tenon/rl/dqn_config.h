@@ -1,0 +1,69 @@
+// DqnConfig: everything that decides what a run of 2048 computes. configs/rl/ holds presets of it.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tenon::rl {
+
+struct DqnConfig {
+  std::string description;
+  std::string learner = "dqn";  // or "tuples"
+  int64_t episodes = 100;
+  int64_t seed = 1;
+
+  // dqn
+  std::string encoding = "tiles";
+  std::vector<int64_t> hidden = {64, 64};
+  double lr = 1e-3;
+  double discount = 0.99;
+  int64_t batch = 32;
+  int64_t replay = 1000;
+  double priority_exponent = 0;
+  double correction_exponent = 0;
+  int64_t n_step = 1;
+  bool double_q = false;
+  bool legal_targets = false;
+  int64_t target_every = 0;
+  int64_t learn_every = 0;  // moves; 0: once behind every episode
+  double epsilon_from = 1, epsilon_factor = 0.995, epsilon_to = 0.1;
+
+  // tuples
+  int64_t games = 16;
+  double first_value = 0;
+  double rate = 0.1, rate_to = 0.1;
+
+  int64_t log_every = 10;        // episodes
+  int64_t checkpoint_every = 0;  // episodes; 0: at the end alone
+  int64_t evaluation_games = 100;
+
+  bool operator==(const DqnConfig&) const = default;
+};
+
+/// Reads a JSON object over the defaults; `name` is what messages call it. Keys that are unknown, of another type, out
+/// of range or without effect for the learner are refused with one line.
+DqnConfig parse_dqn_config(std::string_view json, std::string_view name);
+/// Changes one key: "episodes=500".
+void set(DqnConfig& config, std::string_view assignment);
+/// Fails with one line unless every key that differs from its default acts.
+void validate(const DqnConfig& config, std::string_view name);
+/// All keys that act, with their values; parse_dqn_config reads the same from it.
+std::string to_json(const DqnConfig& config);
+/// The keys in which two differ and that a run which is taken up again may not change: "seed (1, now 2)"; else empty.
+std::string difference(const DqnConfig& before, const DqnConfig& now);
+/// The table of docs/2048.md.
+std::string dqn_config_markdown();
+
+struct DqnPreset {
+  std::string_view name, json;
+};
+/// The files of configs/rl/, which are part of the library.
+std::span<const DqnPreset> dqn_presets();
+/// Null where there is none of that name.
+const DqnPreset* find_dqn_preset(std::string_view name);
+
+}  // namespace tenon::rl

@@ -1,0 +1,66 @@
+// Learner: what plays 2048, learns from it, and can be stopped and taken up again without anybody noticing.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tenon/nn/module.h"
+#include "tenon/rl/board.h"
+#include "tenon/rl/dqn_config.h"
+#include "tenon/rl/saved.h"
+
+namespace tenon::rl {
+
+/// A game that has ended.
+struct Episode {
+  int64_t score = 0, moves = 0;
+  int largest_exponent = 0;
+};
+
+class Learner {
+ public:
+  virtual ~Learner();
+  Learner(const Learner&) = delete;
+  Learner& operator=(const Learner&) = delete;
+
+  /// Plays and learns until at least one more game has ended, and adds those that have.
+  virtual void play(std::vector<Episode>& ended) = 0;
+  /// The share of moves that are made at random.
+  virtual double epsilon() const = 0;
+  /// How wrong values were lately: the mean square of what was learned.
+  virtual double loss() const = 0;
+
+  /// The best move on each board, by what was learned so far. None is over.
+  virtual void choose(std::span<const Board> boards, std::span<Move> moves) = 0;
+
+  /// All that decides how it goes on: weights, moments, games, replay, random streams.
+  virtual NamedTensors state() const = 0;
+  /// Fails, naming what, where these are of another learner.
+  virtual void load(const NamedTensors& state) = 0;
+  /// What playing needs.
+  virtual nn::Module& network() = 0;
+
+ protected:
+  Learner() = default;
+};
+
+std::unique_ptr<Learner> make_learner(const DqnConfig& config);
+
+/// Plays so many games to their ends with the best moves, or without a learner with random ones. Game i takes stream i
+/// of the seed, whatever is asked of the others.
+std::vector<Episode> play_games(Learner* learner, int64_t games, uint64_t seed);
+
+/// What a set of games came to.
+struct Summary {
+  double mean_score = 0, mean_moves = 0;
+  int64_t best_score = 0;
+  std::vector<int64_t> by_tile;  // games whose largest tile has this exponent
+  /// The share of games that reached a tile, 2048 say.
+  double reached(int tile) const;
+};
+Summary summary_of(std::span<const Episode> episodes);
+
+}  // namespace tenon::rl

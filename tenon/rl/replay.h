@@ -1,0 +1,107 @@
+// What was lived through, kept to learn from again: a ring of transitions, drawn evenly or by priority.
+//
+//   Replay replay({.capacity = 1000});
+//   replay.add({board, Move::left, 4.0f, 0.99f, next});
+//   const Drawn drawn = replay.draw(32, random);
+//   for (const size_t i : drawn.places) learn(replay[i]);
+//
+// With a priority exponent above 0 a transition is drawn in proportion to |error| ^ exponent, as it was when last
+// learned from (Schaul et al. 2016); new ones come with the largest priority so far, so that each is looked at soon.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tenon/rl/board.h"
+#include "tenon/rl/saved.h"
+
+namespace tenon::rl {
+
+/// A move and what came of it; with n-step returns, of n moves.
+struct Transition {
+  Board board;
+  Move move = Move::up;
+  float reward = 0;
+  float discount = 0;  // of the value of `next`; 0 where the game was over
+  Board next;
+  bool operator==(const Transition&) const = default;
+};
+
+struct ReplayOptions {
+  size_t capacity = 1000;
+  double priority_exponent = 0;    // 0: every transition is as likely
+  double correction_exponent = 0;  // how far weights make up for what priorities prefer; 1: wholly
+};
+
+/// Of draws by priority.
+struct Drawn {
+  std::vector<size_t> places;  // in the ring; one may come twice
+  std::vector<float> weights;  // 1 for the rarest, less for what is drawn more often
+};
+
+class Replay {
+ public:
+  explicit Replay(const ReplayOptions& options);
+
+  size_t size() const { return kept_.size(); }
+  size_t capacity() const { return options_.capacity; }
+  const Transition& operator[](size_t place) const { return kept_[place]; }
+  bool has_priorities() const { return options_.priority_exponent > 0; }
+
+  /// In place of the oldest when the ring is full.
+  void add(const Transition& transition);
+  /// Draws with replacement. Fails where there is nothing to draw.
+  void draw(size_t count, Random& random, Drawn& into) const;
+  /// How wrong the values of these were; their priorities from now on. Without priorities: nothing.
+  void set_errors(std::span<const size_t> places, std::span<const float> errors);
+
+  NamedTensors state() const;
+  /// Fails, having changed nothing, where this is no state of a ring of this capacity.
+  void load(const NamedTensors& state);
+
+ private:
+  void set_priority(size_t place, double priority);
+  size_t place_of(double sum) const;
+
+  ReplayOptions options_;
+  std::vector<Transition> kept_;
+  size_t next_ = 0;  // where the next one goes
+  // A binary tree of sums: leaves are priorities, from leaves_ on.
+  size_t leaves_ = 1;
+  std::vector<double> sums_;
+  double largest_ = 1;
+};
+
+/// Turns moves into transitions over n of them: the rewards of n moves, discounted, and the board behind the last.
+class NStep {
+ public:
+  NStep(size_t steps, double discount);
+
+  /// A move; transitions that are whole now go to the replay. At the end of a game all do.
+  void add(const Board& board, Move move, double reward, const Board& next, bool is_over, Replay& replay);
+
+ private:
+  struct Pending {
+    Board board;
+    Move move;
+    double reward;
+  };
+  Transition first(const Board& next, bool is_over) const;
+
+  size_t steps_;
+  double discount_;
+  std::vector<Pending> pending_;  // the oldest first
+};
+
+/// The share of moves that are made at random: from * factor ^ episode, or in a straight line, and never below `to`.
+struct Exploration {
+  double from = 1, to = 0.1;
+  double factor = 0.995;  // an episode
+  int64_t over = 0;       // above 0: in a straight line over so many episodes instead
+
+  double at(int64_t episode) const;
+};
+
+}  // namespace tenon::rl

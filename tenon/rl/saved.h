@@ -1,0 +1,54 @@
+// Host numbers as tensors, which is how the state of a learner is saved; and back, refusing what does not fit.
+
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tenon/base/error.h"
+#include "tenon/tensor/creation.h"
+
+namespace tenon::rl {
+
+using NamedTensors = std::map<std::string, Tensor>;
+
+/// 64 bits each, whatever they mean.
+template <typename T>
+Tensor saved(const std::vector<T>& numbers) {
+  std::vector<int64_t> bits(numbers.begin(), numbers.end());
+  const auto count = static_cast<int64_t>(bits.size());
+  return from_vector(bits, {count}, Options(Device("cpu")));
+}
+
+inline const Tensor& find(const NamedTensors& state, const std::string& name) {
+  const auto found = state.find(name);
+  if (found == state.end()) base::fail("2048", "the saved state has no {}", name);
+  return found->second;
+}
+
+/// The numbers under a name; fails unless there are so many.
+inline std::vector<int64_t> numbers(const NamedTensors& state, const std::string& name, size_t count) {
+  const Tensor& tensor = find(state, name);
+  if (tensor.dtype() != DType::i64 || tensor.shape() != Dims{static_cast<int64_t>(count)})
+    base::fail("2048", "{} of the saved state is {} {}, not i64 ({},)", name, tenon::name(tensor.dtype()),
+               ir::to_string(tensor.shape()), count);
+  return tensor.to_vector<int64_t>();
+}
+
+/// All that stands under "prefix.", without it.
+inline NamedTensors part(const NamedTensors& state, const std::string& prefix) {
+  NamedTensors found;
+  for (const auto& [name, tensor] : state) {
+    if (name.starts_with(prefix + ".")) found.emplace(name.substr(prefix.size() + 1), tensor);
+  }
+  return found;
+}
+inline void add_part(NamedTensors& state, const std::string& prefix, const NamedTensors& added) {
+  for (const auto& [name, tensor] : added) state.emplace(prefix + "." + name, tensor);
+}
+
+}  // namespace tenon::rl

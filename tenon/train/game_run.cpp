@@ -1,0 +1,355 @@
+// One object per run. Checkpoints stand between games that were written to the metrics, so that a resumed run writes
+// the lines that one which was never stopped would have.
+
+#include "tenon/train/game_run.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "tenon/base/error.h"
+#include "tenon/io/file.h"
+#include "tenon/io/json.h"
+#include "tenon/tensor/autograd.h"
+#include "tenon/train/checkpoint.h"
+#include "tenon/train/game_metrics.h"
+#include "tenon/train/run_checks.h"
+#include "tenon/train/run_folder.h"
+#include "tenon/train/signals.h"
+#include "tenon/train/step_clock.h"
+#include "tenon/watch/report.h"
+#include "tenon/watch/tensorboard.h"
+
+namespace tenon::train {
+namespace {
+
+namespace fs = std::filesystem;
+using base::fail;
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kOp = "train";
+
+std::string text_of_file(const fs::path& path) {
+  const auto file = io::MappedFile::open(kOp, path);
+  return std::string(io::as_text(file->bytes()));
+}
+
+// One line that is drawn anew on a terminal; elsewhere a line now and then.
+class LiveLine {
+ public:
+  explicit LiveLine(std::FILE* out) : out_(out), is_terminal_(out && isatty(fileno(out))) {}
+  ~LiveLine() { finish(); }
+  LiveLine(const LiveLine&) = delete;
+  LiveLine& operator=(const LiveLine&) = delete;
+
+  void show(const std::string& text) {
+    if (!out_) return;
+    const auto now = std::chrono::steady_clock::now();
+    const auto interval = is_terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(5000);
+    last_ = text;
+    is_shown_ = false;
+    if (shown_ && now - *shown_ < interval) return;
+    shown_ = now;
+    draw();
+  }
+  void note(const std::string& text) {
+    if (!out_) return;
+    if (is_terminal_) std::fputs("\r\x1b[K", out_);
+    std::fprintf(out_, "%s\n", io::harmless(text).c_str());
+    if (is_terminal_ && is_shown_) draw();
+  }
+  void finish() {
+    if (!out_ || last_.empty()) return;
+    if (!is_shown_) draw();
+    if (is_terminal_) std::fputs("\n", out_);
+    last_.clear();
+  }
+
+ private:
+  void draw() {
+    winsize size{};
+    const bool is_known = ioctl(fileno(out_), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    const std::string text = last_.substr(0, is_known ? size.ws_col - 1U : 79U);
+    std::fprintf(out_, is_terminal_ ? "\r\x1b[K%s" : "%s\n", text.c_str());
+    std::fflush(out_);
+    is_shown_ = true;
+  }
+
+  std::FILE* out_;
+  bool is_terminal_, is_shown_ = false;
+  std::string last_;
+  std::optional<std::chrono::steady_clock::time_point> shown_;
+};
+
+class GameRun {
+ public:
+  GameRun(const rl::DqnConfig& config, const GameOptions& options)
+      : config_(config),
+        options_(options),
+        folder_(RunFolder::open(options.folder, options.resume ? Start::resume_or_fresh : Start::fresh)),
+        line_(options.out) {}
+
+  GameResult run() {
+    folder_.abandon_at_exit();
+    try {
+      set_up();
+      return play();
+    } catch (...) {
+      folder_.abandon();
+      throw;
+    }
+  }
+
+ private:
+  void set_up() {
+    if (folder_.resumes()) {
+      const std::string differs = rl::difference(game_run_config(folder_.path()), config_);
+      if (!differs.empty())
+        fail(kOp, "{}: was begun with other settings: {}; take the old ones, or begin a new run in another folder",
+             folder_.path().string(), differs);
+    }
+    learner_ = rl::make_learner(config_);
+    if (folder_.resumes()) resume();
+    io::ReplacingFile file(kOp, folder_.config());
+    file.write(rl::to_json(config_));
+    file.commit();
+    open_metrics();
+  }
+
+  void resume() {
+    const fs::path checkpoints = folder_.checkpoints();
+    const auto found = newest_checkpoint(
+        checkpoints, [&](const std::string& why) { std::fprintf(stderr, "passed over: %s\n", why.c_str()); });
+    if (!found && !checkpoint_steps(checkpoints).empty())
+      fail(kOp, "{}: none of its checkpoints is good; begin a new run in another folder", folder_.path().string());
+    if (!found) {
+      line_.note(folder_.path().string() + ": was stopped before its first checkpoint; begins anew");
+      return;
+    }
+    const fs::path path = checkpoint_path(checkpoints, found->step);
+    try {
+      const Json state = io::parse_json<Json>(kOp, path.string(), found->state);
+      clock_.set(io::json_field<double>(io::Input{kOp, path.string(), {}}, state, "seconds"));
+      learner_->load(found->tensors);
+    } catch (const Error& error) {
+      fail(kOp, "{}: does not fit this run: {}; begin a new run in another folder", path.string(),
+           without_tag(error.what()));
+    }
+    done_ = saved_ = found->step;
+    set_aside_checkpoints(checkpoints, done_);
+    sweep_checkpoints(checkpoints);
+    tell_of_checkpoint();
+    line_.note(fmt::format("goes on from {}", path.string()));
+  }
+
+  // Keeps the lines up to the checkpoint.
+  void open_metrics() {
+    if (done_ > 0 && fs::exists(folder_.metrics())) metrics_ = read_game_metrics(folder_.metrics());
+    std::erase_if(metrics_, [&](const GameMetrics& one) { return one.episode > done_; });
+    io::ReplacingFile file("metrics", folder_.metrics());
+    for (const GameMetrics& one : metrics_) file.write(game_metrics_line(one));
+    file.commit();
+    log_.reset(std::fopen(folder_.metrics().c_str(), "a"));
+    if (!log_) fail("metrics", "{}: cannot be written", folder_.metrics().string());
+    tensorboard_.emplace(folder_.tensorboard(), done_ > 0 ? std::optional(done_) : std::nullopt);
+    resumed_ = done_ > 0;
+  }
+
+  GameResult play() {
+    const StopRequest stop;
+    line_.note(fmt::format("{}: {} parameters{}",
+                           config_.learner == "dqn" ? "a network and a replay" : "tables of values",
+                           watch::with_separators(parameters()), config_.learner == "dqn" ? "" : ", afterstates"));
+    const int64_t end = std::min(config_.episodes, options_.stop_after.value_or(config_.episodes));
+    clock_.start();
+    logged_seconds_ = clock_.seconds();
+    std::vector<rl::Episode> ended;
+    while (done_ < end && !stop.requested()) {
+      ended.clear();
+      learner_->play(ended);
+      for (const rl::Episode& one : ended) {
+        ++done_;
+        recent_.push_back(one);
+        best_score_ = std::max(best_score_, one.score);
+        best_tile_ = std::max(best_tile_, 1 << one.largest_exponent);
+      }
+      after(done_ - std::ssize(ended));
+    }
+    clock_.pause();
+    if (!recent_.empty()) write_metrics();
+    save();
+    return finish(done_ < config_.episodes);
+  }
+
+  static bool passes(int64_t before, int64_t now, int64_t every) { return every > 0 && before / every != now / every; }
+
+  void after(int64_t before) {
+    const bool saves = passes(before, done_, config_.checkpoint_every);
+    if (saves || passes(before, done_, config_.log_every)) write_metrics();
+    if (!saves) return;
+    clock_.pause();
+    save();
+    report({});
+    clock_.start();
+  }
+
+  void write_metrics() {
+    const rl::Summary sum = rl::summary_of(recent_);
+    const double seconds = clock_.seconds();
+    GameMetrics now;
+    now.episode = done_;
+    now.mean_score = sum.mean_score;
+    now.mean_moves = sum.mean_moves;
+    now.best_score = sum.best_score;
+    now.by_tile = sum.by_tile;
+    now.epsilon = learner_->epsilon();
+    now.loss = learner_->loss();
+    now.episodes_per_second = static_cast<double>(recent_.size()) / std::max(1e-9, seconds - logged_seconds_);
+    now.seconds = seconds;
+    now.resumed = std::exchange(resumed_, false);
+    const std::string line = game_metrics_line(now);
+    const bool is_written = std::fputs(line.c_str(), log_.get()) >= 0 && std::fflush(log_.get()) == 0;
+    if (!is_written) fail("metrics", "{}: cannot be written: the disk may be full", folder_.metrics().string());
+    folder_.keep();
+    tensorboard_->scalar("game/mean_score", done_, now.mean_score);
+    tensorboard_->scalar("game/reached_2048", done_, sum.reached(2048));
+    tensorboard_->scalar("game/epsilon", done_, now.epsilon);
+    tensorboard_->scalar("game/episodes_per_second", done_, now.episodes_per_second);
+    show(now);
+    metrics_.push_back(std::move(now));
+    recent_.clear();
+    logged_seconds_ = seconds;
+  }
+
+  void show(const GameMetrics& now) {
+    const double left = static_cast<double>(config_.episodes - done_) / std::max(1e-9, now.episodes_per_second);
+    line_.show(fmt::format("{}/{} games  score {}  best {} (tile {})  epsilon {:.2f}  {:.0f} games/s  {} left",
+                           watch::with_separators(done_), watch::with_separators(config_.episodes),
+                           watch::with_separators(std::llround(now.mean_score)), watch::with_separators(best_score_),
+                           best_tile_, now.epsilon, now.episodes_per_second, watch::duration_text(left)));
+  }
+
+  void save() {
+    if (saved_ == done_) return;
+    folder_.keep();
+    if (fsync(fileno(log_.get())) != 0) fail("metrics", "{}: cannot be written", folder_.metrics().string());
+    const NoGrad reading;
+    Json state;
+    state["game"] = "2048";
+    state["episodes"] = done_;
+    state["seconds"] = clock_.seconds();
+    state["config"] = Json::parse(rl::to_json(config_));
+    save_checkpoint(folder_.checkpoints(), {done_, state.dump(), learner_->state()});
+    saved_ = done_;
+    tell_of_checkpoint();
+    prune_checkpoints(folder_.checkpoints(), 1, std::nullopt);
+  }
+
+  int64_t parameters() const {
+    int64_t count = 0;
+    for (const auto& [name, tensor] : learner_->network().state_dict()) count += tensor.numel();
+    return count;
+  }
+
+  void report(const GameResult& result) const {
+    write_game_report({folder_.path(), rl::to_json(config_), metrics_, result.evaluation, result.random});
+  }
+
+  GameResult finish(bool stopped) {
+    GameResult result;
+    result.episodes = done_;
+    result.stopped = stopped;
+    result.seconds = clock_.seconds();
+    result.report = folder_.report();
+    if (!stopped && config_.evaluation_games > 0) {
+      line_.finish();
+      line_.note(fmt::format("plays {} games with the best moves", config_.evaluation_games));
+      const auto seed = static_cast<uint64_t>(config_.seed) + 1;  // other games than those of training
+      result.evaluation = rl::summary_of(rl::play_games(learner_.get(), config_.evaluation_games, seed));
+      result.random = rl::summary_of(rl::play_games(nullptr, config_.evaluation_games, seed));
+    }
+    tensorboard_->flush();
+    report(result);
+    line_.finish();
+    return result;
+  }
+
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  const rl::DqnConfig config_;
+  const GameOptions& options_;
+  RunFolder folder_;
+  LiveLine line_;
+  std::unique_ptr<rl::Learner> learner_;
+  std::unique_ptr<std::FILE, Close> log_;
+  std::optional<watch::TensorBoardWriter> tensorboard_;
+  std::vector<GameMetrics> metrics_;
+  std::vector<rl::Episode> recent_;  // since the last line of metrics
+  StepClock clock_;
+  int64_t done_ = 0, saved_ = -1, best_score_ = 0;
+  int best_tile_ = 0;
+  double logged_seconds_ = 0;
+  bool resumed_ = false;
+};
+
+rl::DqnConfig config_in(const fs::path& run) {
+  const fs::path path = run / "config.json";
+  const std::string text = text_of_file(path);
+  if (!is_game_config(text))
+    fail(kOp, "{}: is no config of 2048, which names a learner; name a run of tenon train dqn2048", path.string());
+  return rl::parse_dqn_config(text, path.string());
+}
+
+}  // namespace
+
+GameResult train_game(const rl::DqnConfig& config, const GameOptions& options) {
+  if (options.resume) require_run(options.folder);
+  return GameRun(config, options).run();
+}
+
+bool is_game_config(std::string_view json) {
+  const Json object = Json::parse(json, nullptr, false);
+  return object.is_object() && object.contains("learner");
+}
+
+rl::DqnConfig load_game_config(const std::string& path_or_preset) {
+  if (const rl::DqnPreset* preset = rl::find_dqn_preset(path_or_preset))
+    return rl::parse_dqn_config(preset->json, preset->name);
+  return rl::parse_dqn_config(text_of_file(path_or_preset), path_or_preset);
+}
+
+rl::DqnConfig game_run_config(const fs::path& folder) {
+  require_run(folder);
+  return config_in(folder);
+}
+
+std::unique_ptr<rl::Learner> load_learner(const fs::path& path) {
+  if (!fs::exists(path)) fail(kOp, "{}: there is no such run; tenon train dqn2048 makes one", path.string());
+  const bool is_checkpoint = fs::exists(path / "checkpoint.json");
+  const fs::path run = is_checkpoint ? fs::canonical(path).parent_path().parent_path() : path;
+  if (!fs::exists(run / "config.json"))
+    fail(kOp, "{}: is no run: it has no config.json; name a run of tenon train dqn2048", path.string());
+  const rl::DqnConfig config = config_in(run);
+  std::string why = "it has none yet";
+  std::optional<Checkpoint> found;
+  if (is_checkpoint)
+    found = read_checkpoint(path);
+  else
+    found = newest_checkpoint(run / "checkpoints", [&](const std::string& refused) { why = refused; });
+  if (!found) fail(kOp, "{}: there is no good checkpoint: {}", run.string(), without_tag(why));
+  std::unique_ptr<rl::Learner> learner = rl::make_learner(config);
+  try {
+    learner->network().load_state_dict(rl::part(found->tensors, "network"));
+  } catch (const Error& error) {
+    fail(kOp, "{}: its checkpoint does not fit its config: {}", run.string(), without_tag(error.what()));
+  }
+  return learner;
+}
+
+}  // namespace tenon::train

@@ -1,0 +1,45 @@
+// A run that learns to play 2048: folder, checkpoints, metrics and report as those of other runs.
+//
+//   const GameResult result = train_game(rl::parse_dqn_config(json, name), {.folder = "runs/dqn2048"});
+
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tenon/rl/dqn_config.h"
+#include "tenon/rl/learner.h"
+
+namespace tenon::train {
+
+struct GameOptions {
+  std::filesystem::path folder;
+  bool resume = false;
+  std::optional<int64_t> stop_after = {};  // episodes
+  std::FILE* out = stderr;                 // null: silence
+};
+
+struct GameResult {
+  int64_t episodes = 0;
+  bool stopped = false;
+  double seconds = 0;  // of playing and learning
+  std::optional<rl::Summary> evaluation, random;
+  std::filesystem::path report;
+};
+
+/// Plays and learns; goes on bit for bit where a run is resumed, games, replay and random streams included.
+GameResult train_game(const rl::DqnConfig& config, const GameOptions& options);
+
+/// Whether a JSON text is a config of such a run: it names a learner.
+bool is_game_config(std::string_view json);
+/// A preset, or the file of a config.
+rl::DqnConfig load_game_config(const std::string& path_or_preset);
+/// The config of a run's folder. Fails with one line where it is none of 2048.
+rl::DqnConfig game_run_config(const std::filesystem::path& folder);
+/// The learner of a run, from its newest good checkpoint, or of one checkpoint.
+std::unique_ptr<rl::Learner> load_learner(const std::filesystem::path& path);
+
+}  // namespace tenon::train

@@ -1,0 +1,336 @@
+// Learners: that they learn what they should, and go on bit for bit.
+
+#include "tenon/rl/learner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <map>
+
+#include "tenon/base/error.h"
+#include "tenon/rl/dqn.h"
+#include "tenon/rl/games.h"
+#include "tenon/rl/tuple_learner.h"
+#include "tenon/tenon.h"
+
+namespace tenon::rl {
+namespace {
+
+std::string error_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// A config of every part at once.
+DqnConfig full_config() {
+  DqnConfig config;
+  config.encoding = "one_hot";
+  config.hidden = {16};
+  config.batch = 8;
+  config.replay = 64;
+  config.priority_exponent = 0.6;
+  config.correction_exponent = 0.4;
+  config.n_step = 3;
+  config.target_every = 2;
+  config.double_q = config.legal_targets = true;
+  config.learn_every = 16;
+  config.epsilon_factor = 0.5;
+  return config;
+}
+
+std::vector<Episode> played(Learner& learner, size_t episodes) {
+  std::vector<Episode> ended;
+  while (ended.size() < episodes) learner.play(ended);
+  return ended;
+}
+
+std::vector<int64_t> scores(const std::vector<Episode>& episodes) {
+  std::vector<int64_t> all;
+  for (const Episode& one : episodes) all.push_back(one.score);
+  return all;
+}
+
+// Of f32 and i64 alike.
+void expect_same_bits(const NamedTensors& a, const NamedTensors& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (const auto& [name, tensor] : a) EXPECT_EQ(tensor.to_bytes(), b.at(name).to_bytes()) << name;
+}
+
+NamedTensors copied(const NamedTensors& state) {
+  NamedTensors copies;
+  for (const auto& [name, tensor] : state) copies.emplace(name, tensor.clone().eval());
+  return copies;
+}
+
+TEST(DqnLearner, GoesOnFromASavedStateBitForBit) {
+  for (const DqnConfig& config : {DqnConfig{}, full_config()}) {
+    const auto first = make_learner(config);
+    played(*first, 5);
+    const NamedTensors saved = copied(first->state());
+    const auto second = make_learner(config);
+    played(*second, 1);  // something else than at the beginning
+    second->load(saved);
+    EXPECT_EQ(scores(played(*first, 5)), scores(played(*second, 5)));
+    EXPECT_EQ(first->epsilon(), second->epsilon());
+    expect_same_bits(first->state(), second->state());
+  }
+}
+
+TEST(Dqn, LearnsTheTargetOfItsDefinition) {
+  // One transition that ends the game: the value of its move goes to its reward, those of the others stay.
+  Dqn dqn({.encoding = Encoding::exponents, .hidden = {32}, .lr = 1e-2});
+  Replay replay({.capacity = 1});
+  const Board board{0x0012};
+  replay.add({board, Move::right, 5, 0, {0x1200}});
+  Random random(1);
+  for (int i = 0; i < 400; ++i) dqn.learn(replay, random);
+  std::array<float, kMoves> values{};
+  dqn.values(board, values);
+  EXPECT_NEAR(values[static_cast<int>(Move::right)], 5, 1e-2);
+  EXPECT_LT(dqn.loss(), 1e-4);
+  EXPECT_EQ(dqn.best(board, legal_moves(board)), Move::right);
+}
+
+TEST(Dqn, TargetsAddTheDiscountedValueOfTheNextBoard) {
+  const Board board{0x0012}, next{0x1200};
+  for (const bool has_target : {false, true}) {
+    for (const bool double_q : {false, true}) {
+      manual_seed(3);
+      Dqn dqn({.encoding = Encoding::exponents,
+               .hidden = {8},
+               .lr = 1e-2,
+               .batch = 1,
+               .renew_target_every = has_target ? 1000 : 0,
+               .double_q = double_q && has_target,
+               .legal_targets = true});
+      std::array<float, kMoves> now{}, behind{};
+      dqn.values(board, now);
+      dqn.values(next, behind);
+      const Move best = best_of(behind, legal_moves(next));
+      Replay replay({.capacity = 1});
+      replay.add({board, Move::right, 2, 0.5F, next});
+      Random random(1);
+      dqn.learn(replay, random);  // the copy is still the network
+      const double wrong = now[1] - (2 + 0.5 * behind[static_cast<int>(best)]);
+      EXPECT_NEAR(dqn.loss(), wrong * wrong / kMoves, 1e-5);
+    }
+  }
+}
+
+TEST(Dqn, ValuesOfManyBoardsAreThoseOfEach) {
+  Dqn dqn({.encoding = Encoding::one_hot, .hidden = {16}});
+  Random random(1);
+  std::vector<Board> boards;
+  for (int i = 0; i < 70; ++i) boards.push_back(first_board(random));
+  const std::vector<float> all = dqn.values(boards);
+  for (const size_t i : {0U, 63U, 64U, 69U}) {
+    std::array<float, kMoves> one{};
+    dqn.values(boards[i], one);
+    for (int m = 0; m < kMoves; ++m) EXPECT_NEAR(all[i * kMoves + m], one[m], 1e-5);
+  }
+}
+
+TEST(Dqn, EncodesTilesExponentsAndOneHot) {
+  const Board board{0x00000000000000B1};
+  std::vector<float> to(256);
+  encode(board, Encoding::tiles, to.data());
+  EXPECT_EQ(to[0], 2);
+  EXPECT_EQ(to[1], 2048);
+  EXPECT_EQ(to[2], 0);
+  encode(board, Encoding::exponents, to.data());
+  EXPECT_EQ(to[1], 11);
+  encode(board, Encoding::one_hot, to.data());
+  EXPECT_EQ(to[16 + 11], 1);
+  EXPECT_EQ(to[32], 1);
+  EXPECT_EQ(std::count(to.begin(), to.end(), 1.0F), 16);
+}
+
+TEST(Dqn, RefusesTheStateOfAnotherNetworkAndStaysAsItWas) {
+  Dqn small({.hidden = {8}}), large({.hidden = {16}});
+  const NamedTensors before = copied(small.state());
+  const std::string error = error_of([&] { small.load(large.state()); });
+  EXPECT_NE(error.find("(16, 16)"), std::string::npos) << error;
+  EXPECT_NE(error.find("(8, 16)"), std::string::npos) << error;
+  expect_same_bits(before, small.state());
+}
+
+TEST(DqnLearner, LearnsToBeatRandomPlay) {
+  DqnConfig config = full_config();
+  config.hidden = {64};
+  config.batch = 32;
+  config.replay = 4000;
+  config.learn_every = 4;
+  config.target_every = 200;
+  config.epsilon_factor = 0.9;
+  config.epsilon_to = 0.02;
+  const auto learner = make_learner(config);
+  played(*learner, 40);
+  const Summary random = summary_of(play_games(nullptr, 200, 5)),
+                learned = summary_of(play_games(learner.get(), 200, 5));
+  EXPECT_GT(learned.mean_score, 1.3 * random.mean_score);
+}
+
+TEST(Tuples, SymmetricBoardsHaveOneValue) {
+  Random random(2);
+  Board board;
+  for (int cell = 0; cell < kCells; ++cell) board.cells |= static_cast<uint64_t>(random.below(12)) << (4 * cell);
+  const auto sorted_places = [](const Board& of) {
+    std::vector<int32_t> places(TupleNetwork::kLookups);
+    TupleNetwork::look_up(of, places.data());
+    std::sort(places.begin(), places.end());
+    return places;
+  };
+  const auto expected = sorted_places(board);
+  EXPECT_EQ(sorted_places(transposed(board)), expected);
+  EXPECT_EQ(sorted_places(mirrored(board)), expected);
+  EXPECT_EQ(sorted_places(mirrored(transposed(mirrored(board)))), expected);
+}
+
+TEST(Tuples, APlaceIsTheGroupAndItsSixCells) {
+  std::vector<int32_t> places(TupleNetwork::kLookups);
+  TupleNetwork::look_up({0xFEDCBA9876543210}, places.data());
+  EXPECT_EQ(places[0], 0x543210);
+  EXPECT_EQ(places[1], 0x1000000 | 0x987654);
+  EXPECT_EQ(places[2], 0x2000000 | 0x654210);
+  EXPECT_EQ(places[3], 0x3000000 | 0xA98654);
+}
+
+DqnConfig tuples_config(int64_t games) {
+  DqnConfig config;
+  config.learner = "tuples";
+  config.games = games;
+  config.episodes = 400;
+  return config;
+}
+
+// A table in plain loops follows the moves of the learner: each is the best, and both come to the same values.
+TEST(TupleLearner, LearnsByTheRuleOfItsDefinition) {
+  TupleLearner learner(tuples_config(1));
+  std::map<int32_t, double> table;
+  const auto places_of = [](const Board& board) {
+    std::vector<int32_t> places(TupleNetwork::kLookups);
+    TupleNetwork::look_up(board, places.data());
+    return places;
+  };
+  const auto value = [&](const std::vector<int32_t>& places) {
+    double sum = 0;
+    for (const int32_t place : places) sum += table[place];
+    return sum;
+  };
+  std::vector<int32_t> before;
+  std::vector<Episode> ended;
+  while (ended.size() < 3) {
+    const Board board = learner.games().board(0);
+    const bool is_over = learner.games().is_over(0);
+    learner.move_all(ended);
+    const Board next = learner.games().board(0);
+    double best = -1e30, made = -1e30;  // of all moves, and of those that lead to the next board
+    std::vector<int32_t> after;
+    for (int m = 0; m < kMoves; ++m) {
+      const Slide slide = slid(board, static_cast<Move>(m));
+      if (slide.board == board) continue;
+      const double worth = slide.score + value(places_of(slide.board));
+      best = std::max(best, worth);
+      const uint64_t added = slide.board.cells ^ next.cells;
+      const bool leads_there = std::popcount(added) == 1 && (slide.board.cells & added) == 0;
+      if (!leads_there || worth <= made) continue;
+      made = worth;
+      after = places_of(slide.board);
+    }
+    if (!is_over) {
+      ASSERT_NEAR(made, best, 1e-2) << to_string(board);
+    }
+    if (!before.empty()) {
+      const double change = 0.1 / TupleNetwork::kLookups * ((is_over ? 0 : best) - value(before));
+      for (const int32_t place : before) table[place] += change;
+    }
+    before = is_over ? std::vector<int32_t>() : after;
+  }
+  const Tensor learned = dynamic_cast<TupleNetwork&>(learner.network()).table;
+  std::vector<int32_t> places;
+  for (const auto& [place, number] : table) {
+    if (number != 0) places.push_back(place);
+  }
+  const std::vector<float> numbers =
+      index_select(learned, 0, from_vector(places, {std::ssize(places)})).to_vector<float>();
+  for (size_t i = 0; i < places.size(); ++i) ASSERT_NEAR(numbers[i], table[places[i]], 1e-2) << places[i];
+  EXPECT_NEAR((learned != 0).sum().item<int64_t>(), std::ssize(places), 50);  // and nothing else was touched
+}
+
+TEST(TupleLearner, GoesOnFromASavedStateBitForBitAndLearns) {
+  const auto first = make_learner(tuples_config(8));
+  const std::vector<Episode> early = played(*first, 40);
+  const NamedTensors saved = copied(first->state());
+  const std::vector<Episode> later = played(*first, 360);
+  EXPECT_GT(summary_of(std::span(later).last(100)).mean_score, 2 * summary_of(early).mean_score);
+  const Summary learned = summary_of(play_games(first.get(), 50, 3));
+  EXPECT_GT(learned.mean_score, 3 * summary_of(play_games(nullptr, 200, 3)).mean_score);
+  const auto second = make_learner(tuples_config(8));
+  second->load(saved);
+  EXPECT_EQ(scores(played(*second, 360)), scores(later));
+  expect_same_bits(first->state(), second->state());
+}
+
+TEST(PlayGames, AGameIsTheSameAmongOthers) {
+  const std::vector<Episode> few = play_games(nullptr, 2, 6), many = play_games(nullptr, 20, 6);
+  EXPECT_EQ(few[1].score, many[1].score);
+  EXPECT_NE(many[0].score, many[1].score);
+  EXPECT_EQ(error_of([] { play_games(nullptr, 0, 1); }), "[2048] play 1 game or more, not 0");
+}
+
+TEST(Summary, CountsTilesFromBelow) {
+  const Episode games[] = {{100, 10, 9}, {300, 30, 11}, {200, 20, 10}};
+  const Summary sum = summary_of(games);
+  EXPECT_EQ(sum.mean_score, 200);
+  EXPECT_EQ(sum.mean_moves, 20);
+  EXPECT_EQ(sum.best_score, 300);
+  EXPECT_NEAR(sum.reached(1024), 2.0 / 3, 1e-12);
+  EXPECT_NEAR(sum.reached(2048), 1.0 / 3, 1e-12);
+  EXPECT_EQ(sum.reached(4096), 0);
+}
+
+TEST(DqnConfig, PresetsAreWhatTheyAreCalled) {
+  ASSERT_EQ(dqn_presets().size(), 2U);
+  const DqnConfig reference = parse_dqn_config(find_dqn_preset("dqn2048_reference")->json, "dqn2048_reference");
+  EXPECT_EQ(reference.learner, "dqn");
+  EXPECT_EQ(reference.hidden, (std::vector<int64_t>{64, 64}));
+  EXPECT_EQ(reference.replay, 1000);
+  EXPECT_EQ(reference.target_every, 0);
+  EXPECT_EQ(parse_dqn_config(find_dqn_preset("dqn2048")->json, "dqn2048").learner, "tuples");
+  EXPECT_EQ(find_dqn_preset("dqn"), nullptr);
+}
+
+TEST(DqnConfig, ReadsWhatItPrints) {
+  const DqnConfig config = full_config();
+  EXPECT_EQ(parse_dqn_config(to_json(config), "again"), config);
+}
+
+TEST(DqnConfig, RefusesWhatDoesNotFit) {
+  const auto error = [](const char* json) { return error_of([&] { parse_dqn_config(json, "my.json"); }); };
+  EXPECT_EQ(error(R"({"episode": 3})"), "[config] my.json: there is no key episode; did you mean episodes?");
+  EXPECT_EQ(error(R"({"learner": "sarsa"})"), "[config] my.json: learner is \"sarsa\"; it must be one of dqn, tuples");
+  EXPECT_EQ(error(R"({"batch": 0})"), "[config] my.json: batch is 0; it must be a whole number from 1 to 65536");
+  EXPECT_EQ(error(R"({"double_q": true})"), "[config] my.json: double_q needs a second network; set target_every, too");
+  EXPECT_EQ(error(R"({"games": 4})"), "[config] my.json: games has no effect where learner is dqn; leave it away");
+  EXPECT_EQ(error(R"({"batch": 2000})"), "[config] my.json: a batch of 2000 does not fit a replay of 1000");
+  EXPECT_EQ(error(R"([1])"), "[config] my.json: is no JSON object of keys");
+  DqnConfig config;
+  set(config, "hidden=32,16");
+  EXPECT_EQ(config.hidden, (std::vector<int64_t>{32, 16}));
+  EXPECT_EQ(error_of([&] { set(config, "lr=fast"); }),
+            "[config] --set: lr is \"fast\"; it must be a number from 0 to 1");
+  EXPECT_EQ(error_of([&] { set(config, "lr"); }), "[config] --set lr: write KEY=VALUE");
+  DqnConfig other = config;
+  other.seed = 2;
+  other.episodes = 5;
+  EXPECT_EQ(difference(config, other), "seed (1, now 2)");
+}
+
+}  // namespace
+}  // namespace tenon::rl
