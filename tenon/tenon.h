@@ -30,6 +30,7 @@
 #include "tenon/models/gpt2.h"
 #include "tenon/models/llama.h"
 #include "tenon/models/lora.h"
+#include "tenon/models/module_file.h"
 #include "tenon/models/sampling.h"
 #include "tenon/models/text_writer.h"
 #include "tenon/nn/activations.h"

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <typeinfo>
 
+#include "tenon/base/pattern.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/trace.h"
 
@@ -146,6 +147,30 @@ void Module::zero_grad() {
 
 Module& Module::requires_grad_(bool on) {
   for (Tensor& p : parameters()) p.requires_grad_(on);
+  return *this;
+}
+
+std::vector<Tensor> Module::matching(std::string_view op, std::string_view pattern) const {
+  std::vector<Tensor> found;
+  std::vector<std::string> names;
+  for (NamedTensor& one : named(false)) {
+    if (base::matches(pattern, one.name)) found.push_back(one.tensor);
+    names.push_back(std::move(one.name));
+  }
+  if (found.empty()) fail(op, "{}", base::no_match(pattern, names));
+  return found;
+}
+
+Module& Module::freeze(std::string_view pattern) {
+  for (Tensor& p : matching("freeze", pattern)) {
+    p.zero_grad();
+    p.requires_grad_(false);
+  }
+  return *this;
+}
+
+Module& Module::unfreeze(std::string_view pattern) {
+  for (Tensor& p : matching("unfreeze", pattern)) p.requires_grad_();
   return *this;
 }
 

@@ -14,16 +14,19 @@
 //   };
 //
 //   Net net(24);
-//   fmt::print("{}", net.summary());
+//   fmt::print("{}", net.summary());                        // its parameters
+//   fmt::print("{}", nn::summary(net, zeros({8, 2})));      // and what a call gives and costs
 //   for (const auto& [name, p] : net.named_parameters()) fmt::print("{} {}\n", name, ir::to_string(p.shape()));
 //   Tensor y = net(randn({8, 2}));
 
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -33,6 +36,7 @@
 namespace tenon::nn {
 
 class Module;
+std::string summary_of_call(const Module& module, const std::function<void()>& call);
 
 struct NamedTensor {
   std::string name;
@@ -78,6 +82,10 @@ class Module {
   void zero_grad();
   /// Freezes all parameters, or thaws them.
   Module& requires_grad_(bool on = true);
+  /// Freezes the parameters whose dotted names match: they require no grad, and optimizers leave them alone. `*` stands
+  /// for any letters and `?` for one; what matches nothing is refused. freeze("encoder.*") leaves the rest as it is.
+  Module& freeze(std::string_view pattern = "*");
+  Module& unfreeze(std::string_view pattern = "*");
 
   /// Moves all parameters and buffers. Handles on them stay; gradients are dropped.
   Module& to(Device device);
@@ -90,6 +98,11 @@ class Module {
   /// Copies values in by name; `strict` refuses names that are missing or unexpected. With `assign` the parameters take
   /// over the given tensors, memory and dtype, without a copy. A call that fails has changed nothing.
   LoadReport load_state_dict(const StateDict& state, bool strict = true, bool assign = false);
+
+  /// What keeps load_state_dict from taking a state, a text for each kind; with `same_dtypes` other dtypes, too.
+  std::vector<std::string> misfits_of(const StateDict& state, bool strict = true, bool same_dtypes = false) const;
+  /// What state_dict() holds, by names that may be several for one tensor.
+  std::vector<NamedTensor> named_state() const;
 
   /// A table of all modules with their parameters, and the totals.
   std::string summary() const;
@@ -128,6 +141,7 @@ class Module {
   static void collect(M& module, const std::string& path, std::vector<std::pair<std::string, M*>>& into);
   std::vector<std::pair<std::string, const Module*>> tree() const;
   std::vector<NamedTensor> named(bool buffers) const;
+  std::vector<Tensor> matching(std::string_view op, std::string_view pattern) const;
   template <typename F>
   void convert(F&& conversion);
   void collect_state(const std::string& path, std::vector<std::pair<std::string, Tensor*>>& into) const;
@@ -142,6 +156,7 @@ class Module {
   };
   static std::string scope_name(const Label& label);
   friend class CallScope;
+  friend std::string summary_of_call(const Module& module, const std::function<void()>& call);
   void note_call() const;
 
   std::shared_ptr<Label> label_ = std::make_shared<Label>();
@@ -164,19 +179,77 @@ class CallScope {
   std::optional<base::Scope> scope_;
 };
 
+/// While alive, sees every call of a module on its thread: what summary() of a call is made of.
+class CallObserver {
+ public:
+  CallObserver();
+  CallObserver(const CallObserver&) = delete;
+  CallObserver& operator=(const CallObserver&) = delete;
+  virtual ~CallObserver();
+  /// That of this thread, or null.
+  static CallObserver* current();
+
+  virtual void enter(const Module& module, const std::vector<Tensor>& arguments) = 0;
+  virtual void leave(const Module& module, const std::vector<Tensor>& results) = 0;
+
+ private:
+  CallObserver* before_;
+};
+
+/// The tensors of arguments and results. A type of several tensors has an overload beside it.
+inline void collect_tensors(const Tensor& x, std::vector<Tensor>& into) {
+  if (x.defined()) into.push_back(x);
+}
+template <typename T>
+void collect_tensors(const std::vector<T>& several, std::vector<Tensor>& into) {
+  for (const T& one : several) collect_tensors(one, into);
+}
+template <typename A, typename B>
+void collect_tensors(const std::pair<A, B>& both, std::vector<Tensor>& into) {
+  collect_tensors(both.first, into);
+  collect_tensors(both.second, into);
+}
+
+/// Calls a module's forward() under its name, and under the eyes of an observer where there is one.
+template <typename Forward, typename... Arguments>
+decltype(auto) called(const Module& module, Forward&& forward, const Arguments&... arguments) {
+  const CallScope scope(module);
+  CallObserver* observer = CallObserver::current();
+  if (!observer) return forward();
+  const auto collect = [](const auto& value, std::vector<Tensor>& into) {
+    if constexpr (requires { collect_tensors(value, into); }) collect_tensors(value, into);
+  };
+  std::vector<Tensor> given, made;
+  (collect(arguments, given), ...);
+  observer->enter(module, given);
+  if constexpr (std::is_void_v<decltype(forward())>) {
+    forward();
+    observer->leave(module, made);
+  } else {
+    decltype(auto) result = forward();
+    collect(result, made);
+    observer->leave(module, made);
+    return result;
+  }
+}
+
 /// The base of modules with a forward() of their own signature: calling the module calls it under the module's name.
 template <typename Self>
 class ModuleOf : public Module {
  public:
   template <typename... Arguments>
   decltype(auto) operator()(Arguments&&... arguments) {
-    const CallScope scope(*this);
-    return static_cast<Self&>(*this).forward(std::forward<Arguments>(arguments)...);
+    const auto forward = [&]() -> decltype(auto) {
+      return static_cast<Self&>(*this).forward(std::forward<Arguments>(arguments)...);
+    };
+    return called(*this, forward, arguments...);
   }
   template <typename... Arguments>
   decltype(auto) operator()(Arguments&&... arguments) const {
-    const CallScope scope(*this);
-    return static_cast<const Self&>(*this).forward(std::forward<Arguments>(arguments)...);
+    const auto forward = [&]() -> decltype(auto) {
+      return static_cast<const Self&>(*this).forward(std::forward<Arguments>(arguments)...);
+    };
+    return called(*this, forward, arguments...);
   }
 };
 
@@ -185,9 +258,20 @@ class Layer : public Module {
  public:
   virtual Tensor forward(const Tensor& x) const = 0;
   Tensor operator()(const Tensor& x) const {
-    const CallScope scope(*this);
-    return forward(x);
+    return called(
+        *this, [&] { return forward(x); }, x);
   }
 };
+
+/// The table of a module as `call`, which calls it, runs through it: what each module gives, its parameters, and the
+/// floating-point operations of its own products, convolutions and attention (a multiplication and an addition are
+/// two). Nothing is computed: the call is recorded in eval mode, without gradients, and let go.
+std::string summary_of_call(const Module& module, const std::function<void()>& call);
+
+/// The same of a call with these inputs: nn::summary(net, zeros({1, 3, 32, 32})).
+template <typename M, typename... Inputs>
+std::string summary(M& module, const Inputs&... inputs) {
+  return summary_of_call(module, [&] { module(inputs...); });
+}
 
 }  // namespace tenon::nn

@@ -51,6 +51,18 @@ std::vector<std::string> misfits(const std::vector<std::pair<std::string, Tensor
   return texts;
 }
 
+std::vector<std::string> other_dtypes(const std::vector<std::pair<std::string, Tensor*>>& wanted,
+                                      const StateDict& given) {
+  std::vector<std::string> texts;
+  for (const auto& [name, tensor] : wanted) {
+    const auto found = given.find(name);
+    if (found != given.end() && found->second.dtype() != tensor->dtype())
+      texts.push_back(fmt::format("{} ({} expected, file has {})", name, tenon::name(tensor->dtype()),
+                                  tenon::name(found->second.dtype())));
+  }
+  return texts;
+}
+
 LoadReport compared(const std::vector<std::pair<std::string, Tensor*>>& wanted, const StateDict& given) {
   LoadReport report;
   std::unordered_set<std::string_view> known;
@@ -91,7 +103,13 @@ StateDict Module::state_dict() const {
   return result;
 }
 
-LoadReport Module::load_state_dict(const StateDict& given, bool strict, bool assign) {
+std::vector<NamedTensor> Module::named_state() const {
+  std::vector<NamedTensor> all;
+  for (const auto& [name, tensor] : state()) all.push_back({name, *tensor});
+  return all;
+}
+
+std::vector<std::string> Module::misfits_of(const StateDict& given, bool strict, bool same_dtypes) const {
   const auto wanted = state();
   const LoadReport report = compared(wanted, given);
   std::vector<std::string> problems;
@@ -104,8 +122,19 @@ LoadReport Module::load_state_dict(const StateDict& given, bool strict, bool ass
   const std::vector<std::string> wrong = misfits(wanted, given);
   for (size_t i = 0; i < std::min(wrong.size(), kMostNames); ++i) problems.push_back(wrong[i]);
   if (wrong.size() > kMostNames) problems.push_back(fmt::format("{} more do not fit", wrong.size() - kMostNames));
+  if (same_dtypes && wrong.empty()) {
+    const std::vector<std::string> others = other_dtypes(wanted, given);
+    if (!others.empty()) problems.push_back(listed("other dtypes:", others));
+  }
+  return problems;
+}
+
+LoadReport Module::load_state_dict(const StateDict& given, bool strict, bool assign) {
+  const std::vector<std::string> problems = misfits_of(given, strict);
   if (!problems.empty()) base::fail("load_state_dict", "{}", fmt::join(problems, "; "));
 
+  const auto wanted = state();
+  const LoadReport report = compared(wanted, given);
   const NoGrad loading;
   std::vector<Tensor> loaded;
   for (const auto& [name, tensor] : wanted) {

@@ -37,6 +37,14 @@ struct RecurrentOutput {
   RecurrentState state;
 };
 
+inline void collect_tensors(const RecurrentState& state, std::vector<Tensor>& into) {
+  for (const Tensor& x : {state.h, state.c}) collect_tensors(x, into);
+}
+inline void collect_tensors(const RecurrentOutput& output, std::vector<Tensor>& into) {
+  collect_tensors(output.y, into);
+  collect_tensors(output.state, into);
+}
+
 /// What the three share: parameters weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse, ...
 class Recurrent : public Module {
  public:
@@ -46,8 +54,8 @@ class Recurrent : public Module {
   RecurrentOutput forward(const Tensor& x, const RecurrentState& state = {}, const Tensor& lengths = Tensor()) const;
   RecurrentOutput operator()(const Tensor& x, const RecurrentState& state = {},
                              const Tensor& lengths = Tensor()) const {
-    const CallScope scope(*this);
-    return forward(x, state, lengths);
+    return called(
+        *this, [&] { return forward(x, state, lengths); }, x, state, lengths);
   }
 
   /// Of one layer and direction.

@@ -42,8 +42,8 @@ class MultiheadAttention : public Module {
   Tensor forward(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks = {}) const;
   Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value,
                     const AttentionMasks& masks = {}) const {
-    const CallScope scope(*this);
-    return forward(query, key, value, masks);
+    return called(
+        *this, [&] { return forward(query, key, value, masks); }, query, key, value);
   }
 
   Tensor in_proj_weight, in_proj_bias;
@@ -60,8 +60,8 @@ class TransformerEncoderLayer : public Module {
   TransformerEncoderLayer(int64_t width, int64_t heads, const TransformerOptions& options = {});
   Tensor forward(const Tensor& x, const AttentionMasks& masks = {}) const;
   Tensor operator()(const Tensor& x, const AttentionMasks& masks = {}) const {
-    const CallScope scope(*this);
-    return forward(x, masks);
+    return called(
+        *this, [&] { return forward(x, masks); }, x);
   }
 
   MultiheadAttention self_attn;
@@ -82,8 +82,8 @@ class TransformerDecoderLayer : public Module {
                  const AttentionMasks& memory_masks = {}) const;
   Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
                     const AttentionMasks& memory_masks = {}) const {
-    const CallScope scope(*this);
-    return forward(x, memory, masks, memory_masks);
+    return called(
+        *this, [&] { return forward(x, memory, masks, memory_masks); }, x, memory);
   }
 
   MultiheadAttention self_attn, multihead_attn;
@@ -104,8 +104,8 @@ class TransformerEncoder : public Module {
                      bool final_norm = false);
   Tensor forward(const Tensor& x, const AttentionMasks& masks = {}) const;
   Tensor operator()(const Tensor& x, const AttentionMasks& masks = {}) const {
-    const CallScope scope(*this);
-    return forward(x, masks);
+    return called(
+        *this, [&] { return forward(x, masks); }, x);
   }
 
   ModuleList<TransformerEncoderLayer> layers;
@@ -120,8 +120,8 @@ class TransformerDecoder : public Module {
                  const AttentionMasks& memory_masks = {}) const;
   Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMasks& masks = {},
                     const AttentionMasks& memory_masks = {}) const {
-    const CallScope scope(*this);
-    return forward(x, memory, masks, memory_masks);
+    return called(
+        *this, [&] { return forward(x, memory, masks, memory_masks); }, x, memory);
   }
 
   ModuleList<TransformerDecoderLayer> layers;

@@ -10,6 +10,7 @@
 #include <functional>
 #include <utility>
 
+#include "tenon/base/pattern.h"
 #include "tenon/ir/build.h"
 #include "tenon/optim/grad_scaler.h"
 #include "tenon/tensor/access.h"
@@ -33,6 +34,29 @@ DType computing_type(const Tensor& x) { return accumulator(x.dtype()); }
 Tensor sum_of_squares(const Tensor& x) { return sum(square(x.to(computing_type(x)))); }
 
 }  // namespace
+
+std::vector<ParamGroup> groups_by_name(const std::vector<std::pair<std::string, Tensor>>& parameters,
+                                       const std::vector<GroupRule>& rules) {
+  std::vector<ParamGroup> groups;
+  for (const GroupRule& rule : rules) groups.push_back({{}, rule.lr, rule.weight_decay});
+  groups.emplace_back();
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : parameters) {
+    const auto first = std::find_if(rules.begin(), rules.end(),
+                                    [&](const GroupRule& rule) { return base::matches(rule.pattern, name); });
+    groups[static_cast<size_t>(first - rules.begin())].parameters.push_back(parameter);
+    names.push_back(name);
+  }
+  for (size_t i = 0; i < rules.size(); ++i) {
+    if (!groups[i].parameters.empty()) continue;
+    const bool is_late = std::any_of(names.begin(), names.end(),
+                                     [&](const std::string& name) { return base::matches(rules[i].pattern, name); });
+    if (is_late) base::fail("groups_by_name", "all that \"{}\" matches belongs to rules before it", rules[i].pattern);
+    base::fail("groups_by_name", "{}", base::no_match(rules[i].pattern, names));
+  }
+  if (groups.back().parameters.empty()) groups.pop_back();
+  return groups;
+}
 
 std::vector<ParamGroup> decay_matrices_only(const std::vector<Tensor>& parameters) {
   std::vector<ParamGroup> groups(2);
@@ -140,27 +164,31 @@ bool Optimizer::is_home(const Arena& arena, const PlacedParameter& one) const {
   return shows_stretch(one.parameter, arena.weights, one.begin);
 }
 
+// Frozen parameters take no part, whatever gradient they still have.
 std::vector<Optimizer::Run> Optimizer::runs_of(const Arena& arena) const {
+  const bool is_kept = arena.gradients.defined();
   std::vector<Run> runs;
-  if (arena.gradients.defined()) return {{0, arena.placed.size(), arena.gradients}};
   for (size_t i = 0; i < arena.placed.size(); ++i) {
-    if (!arena.placed[i].parameter.grad().defined()) continue;
+    const Tensor& p = arena.placed[i].parameter;
+    if (!p.requires_grad() || (!is_kept && !p.grad().defined())) continue;
     if (runs.empty() || runs.back().last != i) runs.push_back({i, i, {}});
     runs.back().last = i + 1;
   }
-  for (Run& run : runs) {
-    const int64_t begin = arena.placed[run.first].begin,
-                  end = arena.placed[run.last - 1].begin + arena.placed[run.last - 1].size;
-    ir::Value total;
-    for (size_t i = run.first; i < run.last; ++i) {
-      const PlacedParameter& one = arena.placed[i];
-      const ir::Value flat = ir::reshape(value_of(one.parameter.grad().detach()), {one.size});
-      const ir::Value placed = ir::pad(flat, {one.begin - begin}, {end - one.begin - one.size});
-      total = total ? ir::add(total, placed) : placed;
-    }
-    run.gradient = tensor_of(total);
-  }
+  for (Run& run : runs) run.gradient = is_kept ? part(arena.gradients, arena, run) : gradient_of(arena, run);
   return runs;
+}
+
+Tensor Optimizer::gradient_of(const Arena& arena, const Run& run) const {
+  const int64_t begin = arena.placed[run.first].begin,
+                end = arena.placed[run.last - 1].begin + arena.placed[run.last - 1].size;
+  ir::Value total;
+  for (size_t i = run.first; i < run.last; ++i) {
+    const PlacedParameter& one = arena.placed[i];
+    const ir::Value flat = ir::reshape(value_of(one.parameter.grad().detach()), {one.size});
+    const ir::Value placed = ir::pad(flat, {one.begin - begin}, {end - one.begin - one.size});
+    total = total ? ir::add(total, placed) : placed;
+  }
+  return tensor_of(total);
 }
 
 // One number when it is the same for all groups of the run; else chosen by the position of each element.
@@ -227,6 +255,9 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
   if (when.defined() && (when.dtype() != DType::boolean || when.dim() != 0))
     base::fail("optimizer", "a condition is a bool of shape (), got {}{}", name(when.dtype()),
                ir::to_string(when.shape()));
+  if (Trace* trace = Trace::current()) trace->depends_on(is_average_in_place_);
+  if (has_average_in_place())
+    base::fail("optimizer", "the averages stand in the place of the weights; call swap_average() to put them back");
   const NoGrad updating;
   std::vector<std::vector<Run>> runs;
   bool any = false;
@@ -260,6 +291,7 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
   std::vector<Tensor> written{step_};
   for (size_t a = 0; a < arenas_.size(); ++a) {
     Arena& arena = arenas_[a];
+    Tensor all_weights;  // where one run made them all
     for (const Run& run : runs[a]) {
       const DType computed = computing_type(arena.weights);
       Tensor gradient = run.gradient.to(computed);
@@ -280,7 +312,13 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
         for (size_t i = 0; i < moments.size(); ++i) moments[i] = where(is_applied, moments[i], before[i]);
       }
       for (size_t i = 0; i < moments.size(); ++i) store(arena.moments[i], arena, run, moments[i], false);
-      store(arena.weights, arena, run, next.to(arena.weights.dtype()), true);
+      next = next.to(arena.weights.dtype());
+      store(arena.weights, arena, run, next, true);
+      if (run.last - run.first == arena.placed.size()) all_weights = next;
+    }
+    if (arena.average.defined()) {
+      move_average(arena, all_weights.defined() ? all_weights : arena.weights, is_applied);
+      written.push_back(arena.average);
     }
     if (arena.gradients.defined()) {
       arena.gradients.zero_();
@@ -291,6 +329,11 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
     if (const Tensor shadow = shadow_of(arena.weights); shadow.defined()) written.push_back(shadow);
   }
   step_.copy_(is_applied.defined() ? where(is_applied, count, step_) : count);
+  if (averaged_.defined()) {
+    const Tensor more = averaged_ + 1;
+    averaged_.copy_(is_applied.defined() ? where(is_applied, more, averaged_) : more);
+    written.push_back(averaged_);
+  }
   if (scaler) scaler->update(finite, written);
   clip_factor_ = Tensor();
   if (Trace::current()) return;
@@ -332,9 +375,16 @@ void Optimizer::accumulate() {
     const Tensor kept = std::exchange(arena.gradients, Tensor());
     const std::vector<Run> runs = runs_of(arena);
     arena.gradients = kept;
-    if (runs.size() != 1 || runs[0].first != 0 || runs[0].last != arena.placed.size())
-      base::fail("accumulate", "some parameters have no gradient; give the optimizer only those that take part");
-    arena.gradients.copy_(kept + runs[0].gradient.to(kept.dtype()));
+    for (const PlacedParameter& one : arena.placed) {
+      if (one.parameter.requires_grad() && !one.parameter.grad().defined())
+        base::fail("accumulate",
+                   "some parameters have no gradient; freeze them, or give the optimizer only those that "
+                   "take part");
+    }
+    for (const Run& run : runs) {
+      Tensor place = part(arena.gradients, arena, run);
+      place.copy_(place + run.gradient.to(kept.dtype()));
+    }
     written.push_back(arena.gradients);
   }
   zero_grad();
@@ -366,19 +416,56 @@ void Optimizer::keep_shadow(DType dtype) {
   }
 }
 
+void Optimizer::keep_average(double decay) {
+  if (!(decay >= 0 && decay < 1)) base::fail("keep_average", "the decay must lie in 0..1, got {}", decay);
+  if (Trace::current()) base::fail("keep_average", "call it once, outside of the captured function");
+  decay_of_average_ = decay;
+  if (averaged_.defined()) return;
+  const NoGrad copying;
+  for (Arena& arena : arenas_) arena.average = arena.weights.to(computing_type(arena.weights)).clone().eval();
+  averaged_ = zeros_like(step_).clone().eval();
+}
+
+void Optimizer::move_average(Arena& arena, const Tensor& weights, const Tensor& is_applied) {
+  const Tensor& old = arena.average;
+  const Tensor now = weights.to(old.dtype());
+  const Tensor next = where(averaged_ == 0, now, old + (now - old) * (1 - decay_of_average_));
+  arena.average.copy_(is_applied.defined() ? where(is_applied, next, old) : next);
+}
+
+void Optimizer::swap_average() {
+  if (Trace::current()) base::fail("swap_average", "call it outside of the captured function");
+  if (!averaged_.defined()) base::fail("swap_average", "there are no averages; call keep_average() before the steps");
+  gather();
+  const NoGrad swapping;
+  for (Arena& arena : arenas_) {
+    const bool is_in_place = arena.aside.defined();
+    const Tensor next = is_in_place ? arena.aside : arena.average.to(arena.weights.dtype());
+    const Tensor aside = is_in_place ? Tensor() : arena.weights.clone().eval();
+    write_with_shadow(arena.weights, next);
+    arena.weights.eval();
+    arena.aside = aside;
+  }
+  *is_average_in_place_ = !*is_average_in_place_;
+  note_switch();
+}
+
 std::map<std::string, Tensor> Optimizer::state_dict() const {
   const NoGrad reading;
   std::map<std::string, Tensor> state{{"step", step_}};
+  if (averaged_.defined()) state["averaged"] = averaged_;
   size_t index = 0;
   for (const ParamGroup& group : given_) {
     for (const Tensor& p : group.parameters) {
       for (const Arena& arena : arenas_) {
         for (const PlacedParameter& one : arena.placed) {
           if (impl_of(one.parameter) != impl_of(p)) continue;
-          for (size_t i = 0; i < arena.moments.size(); ++i) {
-            state[fmt::format("{}.{}", index, moment_names_[i])] =
-                arena.moments[i].slice(0, one.begin, one.begin + one.size).reshape(p.shape());
-          }
+          const auto shown = [&](const Tensor& whole) {
+            return whole.slice(0, one.begin, one.begin + one.size).reshape(p.shape());
+          };
+          for (size_t i = 0; i < arena.moments.size(); ++i)
+            state[fmt::format("{}.{}", index, moment_names_[i])] = shown(arena.moments[i]);
+          if (arena.average.defined()) state[fmt::format("{}.average", index)] = shown(arena.average);
         }
       }
       ++index;
@@ -389,6 +476,10 @@ std::map<std::string, Tensor> Optimizer::state_dict() const {
 
 void Optimizer::load_state_dict(const std::map<std::string, Tensor>& state) {
   const NoGrad writing;
+  if (averaged_.defined() && !state.contains("averaged"))
+    base::fail("load_state_dict", "the state has no averages of the weights; load it before keep_average()");
+  if (!averaged_.defined() && state.contains("averaged"))
+    base::fail("load_state_dict", "the state has averages of the weights; call keep_average() before it is loaded");
   std::map<std::string, Tensor> own = state_dict();
   for (const auto& [name, tensor] : own) {
     const auto found = state.find(name);

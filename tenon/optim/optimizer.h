@@ -10,15 +10,19 @@
 //     return loss.detach();
 //   });
 //
+//   optimizer.keep_average(0.999);  // once: every step also moves a mean of the weights
+//   optimizer.swap_average();       // to look at the model with it, and again to go on
+//
 // Constructing one moves the parameters into one stretch of memory, parameters of one group side by side; handles on
-// them stay valid. A parameter whose gradient is not there keeps its value and its moments, as in PyTorch. Step count,
-// moments and learning rate are state on the device: a captured step replays with other values and is never recorded
-// again.
+// them stay valid. A parameter that is frozen (Module::freeze) or whose gradient is not there keeps its value and its
+// moments, as in PyTorch. Step count, moments and learning rate are state on the device: a captured step replays with
+// other values and is never recorded again.
 
 #pragma once
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +41,26 @@ struct ParamGroup {
   std::optional<double> lr = {};
   std::optional<double> weight_decay = {};
 };
+
+/// A group of the parameters whose dotted names match a pattern, in which `*` stands for any letters and `?` for one.
+struct GroupRule {
+  std::string pattern;
+  std::optional<double> lr = {};
+  std::optional<double> weight_decay = {};
+};
+/// A group for each rule, in their order, of the parameters that it is the first to match; the others are a group with
+/// the optimizer's settings. A rule that is the first for no parameter is refused.
+std::vector<ParamGroup> groups_by_name(const std::vector<std::pair<std::string, Tensor>>& parameters,
+                                       const std::vector<GroupRule>& rules);
+/// The same for what Module::named_parameters() gives:
+///   optim::AdamW optimizer(optim::groups_by_name(net.named_parameters(),
+///                                                {{"*.bias", {}, 0}, {.pattern = "head.*", .lr = 1e-2}}));
+template <typename Named>
+std::vector<ParamGroup> groups_by_name(const std::vector<Named>& parameters, const std::vector<GroupRule>& rules) {
+  std::vector<std::pair<std::string, Tensor>> named;
+  for (const Named& one : parameters) named.emplace_back(one.name, one.tensor);
+  return groups_by_name(named, rules);
+}
 
 /// Two groups: matrices and larger with weight decay, vectors (biases, norms) without.
 std::vector<ParamGroup> decay_matrices_only(const std::vector<Tensor>& parameters);
@@ -78,8 +102,17 @@ class Optimizer {
   /// From now on updates also write the parameters in a lower type, which products read under Autocast.
   void keep_shadow(DType dtype = DType::bf16);
 
-  /// The step count and the moments of every parameter: "step", "0.exp_avg", ... by the order of the parameters. They
-  /// share memory with the optimizer.
+  /// From now on every step also moves an average of each weight by 1 - decay of the way to its new value, in the same
+  /// kernel; the first one takes the weights as they are, as PyTorch's AveragedModel does. Steps that a scaler or a
+  /// condition skips move nothing.
+  void keep_average(double decay = 0.999);
+  /// Puts the averages in the place of the weights; called again, puts the weights back. In between the model can be
+  /// evaluated and saved, but not trained.
+  void swap_average();
+  bool has_average_in_place() const { return *is_average_in_place_; }
+
+  /// The step count and the moments of every parameter: "step", "0.exp_avg", ... by the order of the parameters, and
+  /// the averages that are kept: "averaged", "0.average", ... They share memory with the optimizer.
   std::map<std::string, Tensor> state_dict() const;
   /// Copies a state back. A call that fails has changed nothing.
   void load_state_dict(const std::map<std::string, Tensor>& state);
@@ -114,6 +147,8 @@ class Optimizer {
     Tensor weights;
     std::vector<Tensor> moments;
     Tensor gradients;  // collected so far; undefined unless they are kept
+    Tensor average;    // of the weights; undefined unless it is kept
+    Tensor aside;      // the weights, while the average stands in their place
     std::vector<PlacedParameter> placed;
     int64_t size = 0;
   };
@@ -127,6 +162,8 @@ class Optimizer {
   void gather_weights(Arena& arena);
   bool is_home(const Arena& arena, const PlacedParameter& one) const;
   std::vector<Run> runs_of(const Arena& arena) const;
+  Tensor gradient_of(const Arena& arena, const Run& run) const;
+  void move_average(Arena& arena, const Tensor& weights, const Tensor& is_applied);
   Tensor per_group(const Arena& arena, const Run& run, const std::function<Tensor(size_t)>& of_group) const;
   Operand decay_of(const Arena& arena, const Run& run) const;
   Tensor part(const Tensor& whole, const Arena& arena, const Run& run) const;
@@ -143,6 +180,9 @@ class Optimizer {
   std::vector<Arena> arenas_;
   Tensor step_;         // i32, ()
   Tensor clip_factor_;  // of the next step, if any
+  double decay_of_average_ = 0;
+  Tensor averaged_;  // steps that moved the averages: i32, (); undefined unless they are kept
+  std::shared_ptr<bool> is_average_in_place_ = std::make_shared<bool>(false);  // captured functions look at it
 };
 
 /// Scales all gradients so that their norm together is at most `most`, and returns what it was. Optimizer's own method

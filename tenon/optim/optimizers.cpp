@@ -49,7 +49,12 @@ Tensor SGD::update(const Update& now, std::vector<Tensor>& moments) const {
 Adam::Adam(std::vector<ParamGroup> groups, const AdamOptions& options) : Adam(std::move(groups), options, false) {}
 
 Adam::Adam(std::vector<ParamGroup> groups, const AdamOptions& options, bool decoupled)
-    : Optimizer(std::move(groups), {options.lr, options.weight_decay}, {"exp_avg", "exp_avg_sq"}),
+    : Optimizer(std::move(groups), {options.lr, options.weight_decay},
+                [&] {
+                  std::vector<std::string> moments{"exp_avg", "exp_avg_sq"};
+                  if (options.amsgrad) moments.push_back("max_exp_avg_sq");
+                  return moments;
+                }()),
       options_(options),
       decoupled_(decoupled) {
   require_share("adam", "beta1", options.beta1);
@@ -58,20 +63,22 @@ Adam::Adam(std::vector<ParamGroup> groups, const AdamOptions& options, bool deco
 }
 
 Tensor Adam::update(const Update& now, std::vector<Tensor>& moments) const {
-  const Tensor g = decoupled_ ? now.gradient
-                              : with_decay(now.gradient, now.weights, now.weight_decay, now.decays);
+  const Tensor g = decoupled_ ? now.gradient : with_decay(now.gradient, now.weights, now.weight_decay, now.decays);
   const Tensor mean = moments[0] * options_.beta1 + g * (1 - options_.beta1);
   const Tensor square = moments[1] * options_.beta2 + g * g * (1 - options_.beta2);
-  moments = {mean, square};
+  moments[0] = mean;
+  moments[1] = square;
+  if (options_.amsgrad) moments[2] = maximum(moments[2], square);
   const Tensor rate = now.lr / correction(options_.beta1, now.step);
   // Divided once by a number instead of element by element: divisions are what this kernel takes longest for.
-  const Tensor spread = sqrt(square) * (1.0 / sqrt(correction(options_.beta2, now.step))) + options_.eps;
+  const Tensor spread = sqrt(moments.back()) * (1.0 / sqrt(correction(options_.beta2, now.step))) + options_.eps;
   const Tensor kept = decoupled_ && now.decays ? now.weights * (1 - now.lr * now.weight_decay) : now.weights;
   return kept - mean / spread * rate;
 }
 
 AdamW::AdamW(std::vector<ParamGroup> groups, const AdamWOptions& options)
-    : Adam(std::move(groups), {options.lr, options.beta1, options.beta2, options.eps, options.weight_decay}, true) {}
+    : Adam(std::move(groups),
+           {options.lr, options.beta1, options.beta2, options.eps, options.weight_decay, options.amsgrad}, true) {}
 
 RMSprop::RMSprop(std::vector<ParamGroup> groups, const RmspropOptions& options)
     : Optimizer(std::move(groups), {options.lr, options.weight_decay},
@@ -115,8 +122,7 @@ Adagrad::Adagrad(std::vector<ParamGroup> groups, const AdagradOptions& options)
 Tensor Adagrad::update(const Update& now, std::vector<Tensor>& moments) const {
   const Tensor g = with_decay(now.gradient, now.weights, now.weight_decay, now.decays);
   moments[0] = moments[0] + g * g;
-  const Tensor rate =
-      options_.lr_decay == 0 ? now.lr : now.lr / ((now.step - 1) * options_.lr_decay + 1);
+  const Tensor rate = options_.lr_decay == 0 ? now.lr : now.lr / ((now.step - 1) * options_.lr_decay + 1);
   return now.weights - g / (sqrt(moments[0]) + options_.eps) * rate;
 }
 

@@ -32,6 +32,7 @@ struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0;  // added to the gradient
+  bool amsgrad = false;     // divides by the largest mean of squares so far
 };
 class Adam : public Optimizer {
  public:
@@ -53,6 +54,7 @@ struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0.01;  // taken from the weights themselves
+  bool amsgrad = false;        // divides by the largest mean of squares so far
 };
 class AdamW : public Adam {
  public:

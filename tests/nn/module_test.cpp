@@ -112,6 +112,32 @@ TEST(Module, GradientsReachAllParametersAndAreLetGo) {
   for (const Tensor& p : net.parameters()) EXPECT_FALSE(p.grad().defined());
 }
 
+TEST(Module, FreezesByPattern) {
+  Tied model;
+  model.freeze("h.0.*").freeze("*.bias");
+  const auto frozen = [&] {
+    Names names;
+    for (const auto& [name, p] : model.named_parameters()) {
+      if (!p.requires_grad()) names.push_back(name);
+    }
+    return names;
+  };
+  EXPECT_EQ(frozen(), (Names{"h.0.proj.weight", "h.0.proj.bias", "h.1.proj.bias"}));
+  EXPECT_EQ(model.count_parameters(true), 24 + 16);
+  sum(model(tensor({1, 2}))).backward();
+  EXPECT_FALSE(model.h[0].proj.weight.grad().defined());
+  EXPECT_TRUE(model.h[1].proj.weight.grad().defined());
+  model.freeze();
+  EXPECT_FALSE(model.h[1].proj.weight.grad().defined()) << "a gradient from before is let go";
+  EXPECT_EQ(model.count_parameters(true), 0);
+  model.unfreeze("h.1.proj.?ias");
+  EXPECT_EQ(model.count_parameters(true), 4);
+  model.unfreeze();
+  EXPECT_EQ(frozen(), Names());
+  EXPECT_EQ(text_of([&] { model.freeze("h.2.*"); }),
+            "[freeze] no parameter is called \"h.2.*\"; * stands for any letters");
+}
+
 TEST(Module, TrainAndEvalReachEveryModuleBelow) {
   Tied model;
   EXPECT_TRUE(model.is_training());
@@ -234,6 +260,60 @@ TEST(Module, NamesAreChecked) {
 }
 
 // ---- summary ----
+
+TEST(Summary, OfACallShowsWhatModulesGiveAndCost) {
+  nn::Sequential net;
+  net.emplace<nn::Conv2d>(1, 4, 3, nn::Conv2dOptions{.padding = 1});
+  net.emplace<nn::BatchNorm2d>(4);
+  net.emplace<nn::ReLU>();
+  net.emplace<nn::MaxPool2d>(2);
+  net.emplace<nn::Flatten>();
+  net.emplace<nn::Linear>(4 * 3 * 3, 5);
+  EXPECT_EQ(nn::summary(net, zeros({2, 1, 6, 6})), R"(module  type         output        parameters  FLOPs
+.       Sequential   (2, 5)
+0       Conv2d       (2, 4, 6, 6)          40  5,184
+1       BatchNorm2d  (2, 4, 6, 6)           8
+2       ReLU         (2, 4, 6, 6)
+3       MaxPool2d    (2, 4, 3, 3)
+4       Flatten      (2, 36)
+5       Linear       (2, 5)               185    720
+233 parameters, 233 trainable, 932 bytes; buffers 40 bytes; 5,904 FLOPs
+)");
+}
+
+TEST(Summary, OfACallComputesNothingAndLeavesTheModuleAsItIs) {
+  nn::Sequential net;
+  net.emplace<nn::BatchNorm1d>(3);
+  net.emplace<nn::Dropout>(0.5);
+  net[1].eval();
+  for (const Tensor& x : net.parameters()) wait(std::vector<Tensor>{x});
+  const Tensor x = ones({4, 3}).eval();
+  const Floats before = values(net.named_buffers()[0].tensor);
+  const size_t launches = stats().launches;
+  nn::summary(net, x);
+  EXPECT_EQ(stats().launches, launches);
+  EXPECT_EQ(values(net.named_buffers()[0].tensor), before);
+  EXPECT_TRUE(net[0].is_training());
+  EXPECT_FALSE(net[1].is_training());
+  EXPECT_EQ(text_of([&] { nn::summary(net, ones({4, 2})); }).substr(0, 12), "[batch_norm]");
+  EXPECT_TRUE(net[0].is_training());
+}
+
+TEST(Summary, OfACallGivesWorkToTheModuleThatDoesIt) {
+  Tied model;  // the head shares its weight; blocks add their input themselves
+  const std::string text = nn::summary(model, tensor({{1, 2, 3}}));
+  EXPECT_NE(text.find("tokens    Embedding   (1, 3, 4)          24\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("h.1.proj  Linear      (1, 3, 4)          20     96\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("head      Linear      (1, 3, 6)           0    144\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("; 336 FLOPs\n"), std::string::npos) << text;
+
+  nn::LSTM lstm(3, 4);
+  const std::string recurrent = nn::summary(lstm, zeros({5, 2, 3}));
+  EXPECT_NE(recurrent.find("(5, 2, 4), (1, 2, 4), (1, 2, 4)"), std::string::npos) << recurrent;
+  EXPECT_NE(recurrent.find(fmt::format("; {},{} FLOPs", 2 * 5 * 2 * 16 * 7 / 1000, 2 * 5 * 2 * 16 * 7 % 1000)),
+            std::string::npos)
+      << recurrent;
+}
 
 TEST(Summary, IsATableWithTotals) {
   Tied model;

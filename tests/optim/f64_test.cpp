@@ -52,6 +52,24 @@ TEST_P(InF64, AdamWIsPyTorchs) {
   expect_after_five_steps(w, optimizer, {0.51047343739588935, -1.6909050991062178, 0.83254184761783212});
 }
 
+TEST_P(InF64, AmsgradIsPyTorchs) {
+  Tensor w = weights(), v = weights();
+  Adam adam(std::vector<Tensor>{w}, {.lr = 0.5, .beta1 = 0.5, .beta2 = 0.5, .weight_decay = 0.01, .amsgrad = true});
+  expect_after_five_steps(w, adam, {-0.15179639820692431, 0.18320539501674837, 1.2055721959029277});
+  AdamW adamw(std::vector<Tensor>{v}, {.lr = 0.5, .beta1 = 0.5, .beta2 = 0.5, .weight_decay = 0.01, .amsgrad = true});
+  expect_after_five_steps(v, adamw, {-0.15123177137494165, -0.25433059872991809, 1.2491503955134702});
+}
+
+TEST_P(InF64, TheAverageIsPyTorchs) {
+  Tensor w = weights();
+  SGD optimizer(std::vector<Tensor>{w}, {.lr = 0.1});
+  optimizer.keep_average(0.9);
+  expect_after_five_steps(w, optimizer, {0.78515035546536971, -2, 0.38527833287321606});
+  optimizer.swap_average();
+  const Numbers got = w.to_vector<double>(), wanted{0.91144077539826218, -2, 0.35274439606268065};
+  for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 2e-14 * std::fabs(wanted[i])) << i;
+}
+
 TEST_P(InF64, RmspropIsPyTorchs) {
   Tensor w = weights();
   RMSprop optimizer(std::vector<Tensor>{w}, {.lr = 0.1, .weight_decay = 0.01, .momentum = 0.9, .centered = true});

@@ -32,6 +32,7 @@ TEST(Optimizers, AllOfThemLearn) {
   expect_learns<SGD>(SgdOptions{.lr = 0.05, .momentum = 0.9, .nesterov = true});
   expect_learns<Adam>(AdamOptions{.lr = 0.01});
   expect_learns<AdamW>(AdamWOptions{.lr = 0.01});
+  expect_learns<AdamW>(AdamWOptions{.lr = 0.01, .amsgrad = true});
   expect_learns<RMSprop>(RmspropOptions{.lr = 0.003, .momentum = 0.5, .centered = true});
   expect_learns<Adagrad>(AdagradOptions{.lr = 0.05, .lr_decay = 0.001});
   expect_learns<Lion>(LionOptions{.lr = 0.002, .weight_decay = 0.01});
@@ -145,8 +146,9 @@ TEST(Arena, SixteenBitParametersAreUpdatedInF32) {
 TEST(Groups, HaveRatesAndDecaysOfTheirOwn) {
   Tensor a = ones({4}).clone().requires_grad_(), b = ones({4}).clone().requires_grad_(),
          c = ones({4}).clone().requires_grad_();
-  SGD optimizer(std::vector<ParamGroup>{{{a}}, {.parameters = {b}, .lr = 0.5}, {.parameters = {c}, .weight_decay = 1.0}},
-                {.lr = 0.1});
+  SGD optimizer(
+      std::vector<ParamGroup>{{{a}}, {.parameters = {b}, .lr = 0.5}, {.parameters = {c}, .weight_decay = 1.0}},
+      {.lr = 0.1});
   for (Tensor p : {a, b, c}) p.set_grad(ones_like(p));
   optimizer.step();
   EXPECT_FLOAT_EQ(a.to_vector<float>()[0], 0.9f);
@@ -167,6 +169,48 @@ TEST(Groups, MatricesDecayAndVectorsDoNot) {
   EXPECT_EQ(groups[0].parameters.size(), 2u);
   EXPECT_FALSE(groups[0].weight_decay.has_value());
   EXPECT_EQ(groups[1].weight_decay, 0.0);
+}
+
+TEST(Groups, AreMadeByTheNamesOfParameters) {
+  nn::Sequential net;
+  net.emplace<nn::Linear>(4, 8);
+  net.emplace<nn::LayerNorm>(8);
+  net.emplace<nn::Linear>(8, 2);
+  const auto groups =
+      groups_by_name(net.named_parameters(), {{.pattern = "2.*", .lr = 0.5}, {.pattern = "*.bias", .weight_decay = 0}});
+  ASSERT_EQ(groups.size(), 3u);
+  EXPECT_EQ(groups[0].parameters.size(), 2u);  // its bias, too: the first rule that matches decides
+  EXPECT_EQ(groups[0].lr, 0.5);
+  EXPECT_EQ(groups[1].parameters.size(), 2u);
+  EXPECT_EQ(groups[1].weight_decay, 0);
+  EXPECT_EQ(groups[2].parameters.size(), 2u);
+  EXPECT_FALSE(groups[2].lr || groups[2].weight_decay);
+
+  SGD optimizer(groups, {.lr = 0.1, .weight_decay = 0.25});
+  std::map<std::string, Floats> before;
+  for (auto& [name, p] : net.named_parameters()) {
+    before[name] = p.to_vector<float>();
+    p.set_grad(ones_like(p));
+  }
+  optimizer.step();
+  const std::map<std::string, std::pair<float, float>> settings{{"0.weight", {0.1f, 0.25f}}, {"0.bias", {0.1f, 0}},
+                                                                {"1.weight", {0.1f, 0.25f}}, {"1.bias", {0.1f, 0}},
+                                                                {"2.weight", {0.5f, 0.25f}}, {"2.bias", {0.5f, 0.25f}}};
+  for (const auto& [name, p] : net.named_parameters()) {
+    const auto [lr, decay] = settings.at(name);
+    const float old = before.at(name)[0];
+    EXPECT_NEAR(p.to_vector<float>()[0], old - lr * (1 + decay * old), 1e-6f) << name;
+  }
+}
+
+TEST(Groups, ThatNoNameBelongsToAreRefused) {
+  nn::Linear layer(2, 3);
+  const auto text = [&](const std::vector<GroupRule>& rules) {
+    return text_of([&] { groups_by_name(layer.named_parameters(), rules); });
+  };
+  EXPECT_EQ(text({{.pattern = "weigth"}}), "[groups_by_name] no parameter is called \"weigth\"; did you mean weight?");
+  EXPECT_EQ(text({{.pattern = "*"}, {.pattern = "bias"}}),
+            "[groups_by_name] all that \"bias\" matches belongs to rules before it");
 }
 
 TEST(Clipping, ShrinksTheNormOfAllTogether) {
@@ -204,7 +248,8 @@ TEST(CapturedStep, EqualsTheUncapturedOneBitForBit) {
   const auto run = [](bool captured) {
     Net net = seeded_net();
     const Batch batch;
-    AdamW optimizer(decay_matrices_only(net.parameters()), {.lr = 0.01, .weight_decay = 0.1});
+    AdamW optimizer(decay_matrices_only(net.parameters()), {.lr = 0.01, .weight_decay = 0.1, .amsgrad = true});
+    optimizer.keep_average(0.9);
     Scheduler schedule(optimizer, cosine(20, {.warmup = 3}));
     const auto step = [&](const Tensor& x, const Tensor& y) {
       Tensor loss = net.loss(nn::dropout(x, 0.2), y);
@@ -221,11 +266,173 @@ TEST(CapturedStep, EqualsTheUncapturedOneBitForBit) {
       for (const Tensor& r : results) seen.push_back(r.item<float>());
       schedule.step();
     }
-    for (const Tensor& p : net.parameters()) {
-      const Floats values = p.to_vector<float>();
-      seen.insert(seen.end(), values.begin(), values.end());
+    for (int i = 0; i < 2; ++i) {
+      for (const Tensor& p : net.parameters()) {
+        const Floats values = p.to_vector<float>();
+        seen.insert(seen.end(), values.begin(), values.end());
+      }
+      optimizer.swap_average();
     }
     return seen;
+  };
+  EXPECT_EQ(run(true), run(false));
+}
+
+// ---- averages ----
+
+TEST(Average, StandsInForTheWeightsAndGivesThemBack) {
+  Net net = seeded_net();
+  const Batch batch;
+  AdamW optimizer(net.parameters(), {.lr = 0.05});
+  optimizer.keep_average(0.75);
+  std::vector<Floats> history;
+  Floats mean;
+  for (int i = 0; i < 4; ++i) {
+    train(net, optimizer, batch, 1);
+    history.push_back(net.w.to_vector<float>());
+    if (mean.empty()) mean = history[0];
+    for (size_t k = 0; k < mean.size(); ++k) mean[k] += (history.back()[k] - mean[k]) * 0.25f;
+  }
+  optimizer.swap_average();
+  EXPECT_TRUE(optimizer.has_average_in_place());
+  EXPECT_EQ(net.w.to_vector<float>(), mean);
+  EXPECT_EQ(text_of([&] { train(net, optimizer, batch, 1); }),
+            "[optimizer] the averages stand in the place of the weights; call swap_average() to put them back");
+  optimizer.swap_average();
+  EXPECT_EQ(net.w.to_vector<float>(), history.back());
+}
+
+TEST(Average, ACapturedStepSeesThatItStandsInPlace) {
+  Net net = seeded_net();
+  const Batch batch;
+  SGD optimizer(net.parameters(), {.lr = 0.05});
+  optimizer.keep_average(0.5);
+  auto step = compile([&](const Tensor& x, const Tensor& y) {
+    Tensor loss = net.loss(x, y);
+    loss.backward();
+    optimizer.step();
+    optimizer.zero_grad();
+    return loss.detach();
+  });
+  for (int i = 0; i < 4; ++i) step(batch.x, batch.y);
+  const Floats weights = net.w.to_vector<float>();
+  optimizer.swap_average();
+  EXPECT_EQ(text_of([&] { step(batch.x, batch.y); }),
+            "[optimizer] the averages stand in the place of the weights; call swap_average() to put them back");
+  optimizer.swap_average();
+  EXPECT_EQ(net.w.to_vector<float>(), weights);
+  for (Tensor p : net.parameters()) p.zero_grad();
+  step(batch.x, batch.y);
+  EXPECT_NE(net.w.to_vector<float>(), weights);
+}
+
+TEST(Average, OfSixteenBitWeightsIsF32AndGivesThemBackExactly) {
+  Tensor p = (rand({64}) + 1).to(DType::bf16).clone().requires_grad_();
+  SGD optimizer(std::vector<Tensor>{p}, {.lr = 0.25});
+  optimizer.keep_average(0.9);
+  for (int i = 0; i < 2; ++i) {
+    p.set_grad(ones_like(p));
+    optimizer.step();
+  }
+  EXPECT_EQ(optimizer.state_dict().at("0.average").dtype(), DType::f32);
+  const Floats before = p.to_vector<float>();
+  optimizer.swap_average();
+  EXPECT_NE(p.to_vector<float>(), before);
+  optimizer.swap_average();
+  EXPECT_EQ(p.to_vector<float>(), before);
+}
+
+TEST(Average, GoesWithTheStateAndAStepThatIsSkippedLeavesIt) {
+  Net net = seeded_net(), other = seeded_net();
+  const Batch batch;
+  AdamW optimizer(net.parameters(), {.lr = 0.05}), without(other.parameters(), {.lr = 0.05});
+  optimizer.keep_average(0.5);
+  train(net, optimizer, batch, 3);
+  std::map<std::string, Tensor> saved;
+  for (const auto& [name, tensor] : optimizer.state_dict()) saved[name] = tensor.clone().eval();
+  EXPECT_EQ(saved.at("averaged").item<int>(), 3);
+
+  net.loss(batch.x, batch.y).backward();
+  optimizer.step(nullptr, zeros({}, DType::boolean));
+  EXPECT_EQ(optimizer.state_dict().at("0.average").to_vector<float>(), saved.at("0.average").to_vector<float>());
+  EXPECT_EQ(optimizer.state_dict().at("averaged").item<int>(), 3);
+
+  EXPECT_EQ(text_of([&] { without.load_state_dict(saved); }),
+            "[load_state_dict] the state has averages of the weights; call keep_average() before it is loaded");
+  EXPECT_EQ(text_of([&] { optimizer.load_state_dict(without.state_dict()); }),
+            "[load_state_dict] the state has no averages of the weights; load it before keep_average()");
+  EXPECT_EQ(text_of([&] { without.swap_average(); }),
+            "[swap_average] there are no averages; call keep_average() before the steps");
+  EXPECT_EQ(text_of([&] { without.keep_average(1); }), "[keep_average] the decay must lie in 0..1, got 1");
+  without.keep_average(0.5);
+  without.load_state_dict(saved);
+  without.swap_average();
+  EXPECT_EQ(other.v.to_vector<float>(), saved.at("2.average").to_vector<float>());
+}
+
+TEST(Average, IsMovedByTheKernelOfTheUpdate) {
+  const auto launches = [](bool averaged, bool amsgrad) {
+    Tensor p = rand({64, 8}).requires_grad_();
+    AdamW optimizer(std::vector<Tensor>{p}, {.amsgrad = amsgrad});
+    if (averaged) optimizer.keep_average();
+    size_t taken = 0;
+    for (int i = 0; i < 2; ++i) {
+      p.set_grad(ones_like(p).clone().eval());
+      wait(std::vector<Tensor>{p});
+      const size_t before = stats().launches;
+      optimizer.step();
+      wait(std::vector<Tensor>{p});
+      taken = stats().launches - before;
+    }
+    return taken;
+  };
+  EXPECT_EQ(launches(false, true), launches(false, false));
+  EXPECT_LE(launches(true, true), launches(false, false) + 1);  // the count of averages
+}
+
+// ---- what is frozen ----
+
+TEST(Frozen, ParametersKeepTheirValuesThoughTheyHaveGradientsAndDecay) {
+  Net net = seeded_net();
+  const Batch batch;
+  AdamW optimizer(net.parameters(), {.lr = 0.1, .weight_decay = 0.5});
+  train(net, optimizer, batch, 1);
+  const Floats w = net.w.to_vector<float>(), v = net.v.to_vector<float>();
+  net.loss(batch.x, batch.y).backward();
+  net.w.requires_grad_(false);
+  optimizer.step();
+  optimizer.zero_grad();
+  EXPECT_EQ(net.w.to_vector<float>(), w);
+  EXPECT_NE(net.v.to_vector<float>(), v);
+}
+
+TEST(Frozen, ParametersAreLeftOutOfCapturedStepsAndOfKeptGradients) {
+  const auto run = [](bool captured) {
+    Net net = seeded_net();
+    const Batch batch;
+    AdamW optimizer(net.parameters(), {.lr = 0.05, .weight_decay = 0.5});
+    optimizer.keep_gradients();
+    const auto step = [&](const Tensor& x, const Tensor& y) {
+      Tensor loss = net.loss(x, y);
+      loss.backward();
+      optimizer.accumulate();
+      optimizer.step();
+      return loss.detach();
+    };
+    auto replayed = compile(step);
+    const auto steps = [&] {
+      for (int i = 0; i < 4; ++i) captured ? replayed(batch.x, batch.y) : step(batch.x, batch.y);
+    };
+    steps();
+    net.v.requires_grad_(false);
+    const Floats frozen = net.v.to_vector<float>(), moving = net.w.to_vector<float>();
+    steps();
+    EXPECT_EQ(net.v.to_vector<float>(), frozen);
+    EXPECT_NE(net.w.to_vector<float>(), moving);
+    net.v.requires_grad_();
+    steps();
+    EXPECT_NE(net.v.to_vector<float>(), frozen);
+    return net.w.to_vector<float>();
   };
   EXPECT_EQ(run(true), run(false));
 }
@@ -269,8 +476,9 @@ TEST(Accumulation, SaysWhatIsMissing) {
   EXPECT_EQ(text_of([&] { optimizer.accumulate(); }), "[accumulate] call keep_gradients() once before");
   optimizer.keep_gradients();
   net.w.set_grad(ones_like(net.w));
-  EXPECT_EQ(text_of([&] { optimizer.accumulate(); }),
-            "[accumulate] some parameters have no gradient; give the optimizer only those that take part");
+  EXPECT_EQ(
+      text_of([&] { optimizer.accumulate(); }),
+      "[accumulate] some parameters have no gradient; freeze them, or give the optimizer only those that take part");
 }
 
 TEST(Accumulation, EqualsOneLargeBatch) {
