@@ -37,7 +37,7 @@ void train_game(const GameTraining& wanted) {
   for (const std::string& one : wanted.settings) rl::set(config, one);
   rl::validate(config, wanted.config.empty() ? wanted.resume : wanted.config);
   train::GameOptions options;
-  options.folder = resumes ? wanted.resume : wanted.out;
+  options.folder = resumes ? std::filesystem::path(wanted.resume) : wanted.out;
   options.resume = resumes;
   if (wanted.stop_after > 0) options.stop_after = wanted.stop_after;
   if (wanted.quiet) options.out = nullptr;

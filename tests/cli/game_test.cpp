@@ -52,7 +52,7 @@ class Game : public Cli {
       }
     };
     read_until("quit");
-    for (const std::string& key : keys) EXPECT_EQ(write(terminal, key.data(), key.size()), std::ssize(key));
+    for (const std::string& key : keys) EXPECT_EQ(::write(terminal, key.data(), key.size()), std::ssize(key));
     for (ssize_t got = 1; got > 0;) {
       got = read(terminal, bytes, sizeof bytes);
       if (got > 0) seen.append(bytes, static_cast<size_t>(got));
