@@ -29,8 +29,10 @@ TupleLearner::TupleLearner(const DqnConfig& config)
     : config_(config),
       games_(static_cast<size_t>(config.games), static_cast<uint64_t>(config.seed)),
       network_(config.first_value),
-      step_(compile([this](const Tensor& places, const Tensor& numbers) { return step(places, numbers); })),
-      best_(compile([this](const Tensor& places, const Tensor& gained) { return best(places, gained); })),
+      step_(compile([this](const Tensor& places, const Tensor& numbers) { return step(places, numbers); },
+                    {.verify_every = 0})),
+      best_(compile([this](const Tensor& places, const Tensor& gained) { return best(places, gained); },
+                    {.verify_every = 0})),
       places_(games_.size() * 5 * kLookups),
       numbers_(games_.size() * 6),
       has_before_(games_.size()) {}

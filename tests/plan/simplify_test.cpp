@@ -143,10 +143,31 @@ TEST(Simplify, ANarrowPlaceInBetweenStays) {
   EXPECT_EQ(simple(whole), whole);
 }
 
+// ---- choose the larger ----
+
+Value relu(const Value& x, const Value& bound, const Value& instead) {
+  const Value either = ir::binary(Op::bit_or, ir::less(x, bound), ir::equal(x, bound));
+  return ir::where(either, instead, x);
+}
+
+TEST(Simplify, ReluIsTheLargerOfXAndZero) {
+  const Value x = leaf(1), zero = number(0);
+  EXPECT_EQ(simple(relu(x, zero, zero)), ir::binary(Op::maximum, x, zero));
+  EXPECT_EQ(simple(relu(neg(neg(x)), zero, zero)), ir::binary(Op::maximum, x, zero));
+}
+
+TEST(Simplify, WhatOnlyLooksLikeReluStays) {
+  const Value x = leaf(1), zero = number(0), one = number(1), minus = number(-0.0);
+  for (const Value& other : {relu(x, one, zero), relu(x, zero, one), relu(x, zero, minus)})
+    EXPECT_EQ(simple(other).node->op(), Op::where);
+  const Value either = ir::binary(Op::bit_or, ir::less(x, zero), ir::equal(x, zero));
+  EXPECT_EQ(simple(ir::where(either, zero, leaf(2))).node->op(), Op::where);  // the gradient of it
+}
+
 TEST(Simplify, EveryRuleHasANameOfItsOwn) {
   std::set<std::string_view> names;
   for (const Simplification& rule : simplifications()) EXPECT_TRUE(names.insert(rule.name).second) << rule.name;
-  EXPECT_EQ(names.size(), 6u);
+  EXPECT_EQ(names.size(), 7u);
 }
 
 }  // namespace

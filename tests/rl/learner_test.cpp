@@ -82,6 +82,17 @@ TEST(DqnLearner, GoesOnFromASavedStateBitForBit) {
   }
 }
 
+// The functions are captured without the usual checks: here every replay is compared with the function, bit for bit.
+TEST(DqnLearner, ReplaysWhatItsFunctionsCompute) {
+  setenv("TENON_VERIFY_CAPTURE", "1", 1);
+  for (const DqnConfig& config : {DqnConfig{}, full_config()}) {
+    const auto learner = make_learner(config);
+    EXPECT_NO_THROW(played(*learner, 3));
+    EXPECT_NO_THROW(play_games(learner.get(), 1, 1));
+  }
+  unsetenv("TENON_VERIFY_CAPTURE");
+}
+
 TEST(Dqn, LearnsTheTargetOfItsDefinition) {
   // One transition that ends the game: the value of its move goes to its reward, those of the others stay.
   Dqn dqn({.encoding = Encoding::exponents, .hidden = {32}, .lr = 1e-2});
