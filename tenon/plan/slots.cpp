@@ -328,8 +328,12 @@ class Assigner {
       const uint32_t index = kernel_index(std::move(call));
       return add_launch(std::move(launch), index, *result.node);
     }
-    if (const Value base = scattered_base(node); base && !parts_.find(node.get()) && !kept_.contains(node.get()) &&
-                                                 request_.limits.fuses && dies_now(base, launch.args[0].slot)) {
+    const Value scattered = scattered_base(node);
+    const Part* part = parts_.find(node.get());
+    if (scattered && part && part->whole->op() == Op::store && part->whole->input(0) == scattered) {
+      add_output(node->type(), slot_of_part({node, 0}, *part, true));  // a state, of which it changes a few rows
+    } else if (scattered && !part && !kept_.contains(node.get()) && request_.limits.fuses &&
+               dies_now(scattered, launch.args[0].slot)) {
       add_output(node->type(), slot_taking_over({node, 0}, launch.args[0].slot));
     } else {
       const bool in_place = node->op() == Op::store && can_overwrite(*node, call);
