@@ -172,6 +172,21 @@ void gather_rule(Context& c) {
   const auto axis = static_cast<size_t>(c.node->attrs_as<AxisAttrs>().axis);
   c.out[0] = scatter_add(zeros_like(c.in(0)), c.in(1), c.grad(), axis);
 }
+// What was replaced has no say in the result, and neither have values that a later one of their place replaced.
+void scatter_rule(Context& c) {
+  const auto axis = static_cast<size_t>(c.node->attrs_as<AxisAttrs>().axis);
+  const Value &base = c.in(0), &index = c.in(1), &value = c.in(2);
+  c.out[0] = scatter(c.grad(), index, zeros_like(value), axis);
+  if (!c.wants(2)) return;
+  const int64_t picks = count(index.shape());
+  const Value number = reshape(iota(picks, DType::i64, base.device()), index.shape());
+  const Value nobody = full({base.shape()[axis]}, -1, DType::i64, base.device());
+  const Value is_last = equal(gather(scatter(nobody, index, number, 0), index, 0), number);
+  Dims along(axis, 1);  // the index's axes where that of the base was
+  for (const int64_t size : index.shape()) along.push_back(size);
+  along.resize(value.rank(), 1);
+  c.out[2] = where(expand(reshape(is_last, along), value.shape()), gather(c.grad(), index, axis), zeros_like(value));
+}
 void scatter_add_rule(Context& c) {
   const auto axis = static_cast<size_t>(c.node->attrs_as<AxisAttrs>().axis);
   c.out[0] = c.grad();
@@ -359,6 +374,7 @@ Rule rule_of(Op op) {
     case Op::max: return max_rule;
     case Op::prod: return prod_rule;
     case Op::gather: return gather_rule;
+    case Op::scatter: return scatter_rule;
     case Op::scatter_add: return scatter_add_rule;
     case Op::contract: return contract_rule;
     case Op::attention: return attention_rule;

@@ -1,7 +1,7 @@
 // The safetensors file format: a JSON header of names, dtypes, shapes and byte ranges, then the bytes.
 //
-//   save_safetensors("model.safetensors", {{"weight", weight}, {"bias", bias}});
-//   Tensor weight = load_safetensors("model.safetensors").tensors.at("weight");
+//   io::save_safetensors("model.safetensors", {{"weight", weight}, {"bias", bias}});
+//   Tensor weight = io::load_safetensors("model.safetensors").tensors.at("weight");
 
 #pragma once
 

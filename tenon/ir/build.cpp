@@ -208,6 +208,9 @@ Value gather(const Value& source, const Value& index, size_t axis) {
   return made(Op::gather, {source, index}, AxisAttrs{static_cast<int64_t>(axis)});
 }
 
+Value scatter(const Value& base, const Value& index, const Value& value, size_t axis) {
+  return made(Op::scatter, {base, index, value}, AxisAttrs{static_cast<int64_t>(axis)});
+}
 Value scatter_add(const Value& base, const Value& index, const Value& value, size_t axis) {
   return made(Op::scatter_add, {base, index, value}, AxisAttrs{static_cast<int64_t>(axis)});
 }

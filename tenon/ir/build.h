@@ -63,6 +63,8 @@ Value sum_to(const Value& x, const Dims& shape);
 
 /// source[..., index, ...] along an axis; the index's axes take the place of that axis.
 Value gather(const Value& source, const Value& index, size_t axis);
+/// The base with `value` where the index points along an axis; of several for one place the last.
+Value scatter(const Value& base, const Value& index, const Value& value, size_t axis);
 Value scatter_add(const Value& base, const Value& index, const Value& value, size_t axis);
 /// Positions in the flattened `shape` of elements whose coordinate along `axis` is replaced by `index` (torch.gather).
 Value flat_index(const Value& index, const Dims& shape, size_t axis);

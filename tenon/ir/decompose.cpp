@@ -124,7 +124,8 @@ std::vector<Value> attention_gradient(std::span<const Value> in, const Attention
 }  // namespace
 
 bool can_decompose(Op op) {
-  return (info(op).kind == Kind::call || op == Op::scatter_add || op == Op::store || op == Op::contiguous);
+  return (info(op).kind == Kind::call || op == Op::scatter || op == Op::scatter_add || op == Op::store ||
+          op == Op::contiguous);
 }
 
 std::vector<Value> decompose(Op op, std::span<const Value> operands, const Attrs& attrs) {

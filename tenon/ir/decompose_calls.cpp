@@ -136,16 +136,40 @@ std::vector<Value> bitonic_sort(const Value& unsorted, const SortAttrs& attrs) {
   return {finished(value), finished(cast(position, DType::i64))};
 }
 
-// Every place of the base looks at all values: as many comparisons as the base has elements times indices.
+// Looking an index up in 0, 1, ... gives it back, or finds that it is a bad one.
+Value checked_index(const Value& numbers, const Value& index) {
+  return gather(numbers, reshape(index, {count(index.shape())}), 0);
+}
+
+// Every place along the axis looks at all indices for the last that names it.
 Value scatter_by_comparing(const Value& base, const Value& index, const Value& value, size_t axis) {
+  const Dims& shape = base.shape();
+  const int64_t places = shape[axis], values = count(index.shape());
+  if (values == 0) return base;
+  const Dims all{places, values};
+  const Value numbers = iota(places, index.dtype(), base.device());
+  const Value checked = expand(reshape(checked_index(numbers, index), {1, values}), all);
+  const Value position = iota_along(all, 1, DType::i64, base.device());
+  const Value is_named = equal(checked, expand(reshape(numbers, {places, 1}), all));
+  const Value last = reduce(Op::max, where(is_named, position, full_like(position, -1)), {1});
+  const Value none = full_like(last, -1);
+  Dims along(shape.size(), 1), flat = shape;
+  along[axis] = places;
+  flat[axis] = values;
+  const Value found =
+      gather(reshape(value, flat), reshape(binary(Op::maximum, last, full_like(last, 0)), {places}), axis);
+  return where(expand(reshape(equal(last, none), along), shape), base, found);
+}
+
+// Every place of the base looks at all values: as many comparisons as the base has elements times indices.
+Value scatter_add_by_comparing(const Value& base, const Value& index, const Value& value, size_t axis) {
   const Dims& shape = base.shape();
   const Dims before(shape.begin(), shape.begin() + static_cast<ptrdiff_t>(axis));
   const Dims behind(shape.begin() + static_cast<ptrdiff_t>(axis) + 1, shape.end());
   const int64_t outer = count(before), inner = count(behind), places = shape[axis], values = count(index.shape());
   const Dims all{outer, places, inner, values};
-  // Looking the index up in 0, 1, ... gives it back, or finds that it is a bad one.
   const Value known = iota(places, index.dtype(), base.device());
-  const Value checked = reshape(gather(known, reshape(index, {values}), 0), {1, 1, 1, values});
+  const Value checked = reshape(checked_index(known, index), {1, 1, 1, values});
   const Value place = expand(reshape(known, {1, places, 1, 1}), all);
   const Value moved = permute(reshape(value, {outer, values, inner}), {0, 2, 1});
   const DType wide = accumulator(base.dtype());
@@ -193,8 +217,10 @@ std::vector<Value> decompose_simple_call(Op op, std::span<const Value> in, const
     case Op::contract: return {contract_as_sums(in[0], in[1], std::get<ContractAttrs>(attrs).result)};
     case Op::scan: return {scan_by_doubling(in[0], std::get<ScanAttrs>(attrs))};
     case Op::sort: return bitonic_sort(in[0], std::get<SortAttrs>(attrs));
-    case Op::scatter_add:
+    case Op::scatter:
       return {scatter_by_comparing(in[0], in[1], in[2], static_cast<size_t>(std::get<AxisAttrs>(attrs).axis))};
+    case Op::scatter_add:
+      return {scatter_add_by_comparing(in[0], in[1], in[2], static_cast<size_t>(std::get<AxisAttrs>(attrs).axis))};
     case Op::store: return {store_by_choosing(in[0], in[1], std::get<StoreAttrs>(attrs))};
     case Op::contiguous: return {copy_by_choosing(in[0])};
     default: base::fail(name(op), "has no decomposition");

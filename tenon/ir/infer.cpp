@@ -78,7 +78,7 @@ DType result_dtype(Op op, const Operands& in, const Attrs& attrs) {
         if (in[0].dtype() != in[2].dtype()) {
           fail(name(op), "dtypes {} and {} differ", tenon::name(in[0].dtype()), tenon::name(in[2].dtype()));
         }
-        require_dtype(op, in[0], in[0].dtype() != DType::boolean, "numbers");
+        require_dtype(op, in[0], op == Op::scatter || in[0].dtype() != DType::boolean, "numbers");
       }
       return in[0].dtype();
     case DTypeRule::contract:

@@ -27,6 +27,7 @@ codegen::Module lower(const ir::Call& call, const ir::Limits& limits) {
     case ir::Op::bitcast: return lower_bitcast(call, limits);
     case ir::Op::contiguous: return lower_contiguous(call, limits);
     case ir::Op::scan: return lower_scan(call, limits);
+    case ir::Op::scatter: return lower_scatter(call, limits);
     case ir::Op::scatter_add: return lower_scatter_add(call, limits);
     case ir::Op::sort: return lower_sort(call, limits);
     case ir::Op::store: return lower_store(call, limits);

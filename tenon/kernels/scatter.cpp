@@ -1,6 +1,6 @@
 // The picks are sorted by their target, and each target row, with all that is added to it, belongs to the first pick of
 // its run: one thread a column adds the rows one after another, in the order of their indices. So no two threads write
-// one element.
+// one element. Where rows are written and not added, the last pick of a run writes its own.
 //
 // Of a run longer than a segment of 32, each further segment is summed by threads of its own before; the first pick's
 // adds these sums in order. So the order follows from the length of the run alone, and up to 32 it is that of a loop.
@@ -54,7 +54,7 @@ Id checked_target(Builder& b, const Scatter& s, Id pick, Scalar key) {
   const Id target = load_at(b, 0, s.index.map, pick), bits = b.bitcast(target, plain);
   const int64_t most = own == Scalar::i64 ? s.lines.length : std::min(s.lines.length, int64_t{1} << 31);
   const Id is_good = b.less(bits, b.whole(plain, most));
-  b.fault_if(Op::scatter_add, b.is_not(is_good), b.convert(target, Scalar::i64), static_cast<uint32_t>(s.axis),
+  b.fault_if(s.call.op, b.is_not(is_good), b.convert(target, Scalar::i64), static_cast<uint32_t>(s.axis),
              static_cast<uint64_t>(s.lines.length));
   return b.select(is_good, b.convert(bits, key), b.whole(key, s.lines.length));
 }
@@ -124,6 +124,18 @@ class ScatterWriter {
     return finish(s_.segment_sums(), false);
   }
 
+  // A row of the last pick of a run.
+  codegen::Dispatch write_last() {
+    const uint32_t out = add_buffer(codegen::in_memory(s_.dtype), true, {kOut, 0});
+    enter(s_.additions(), s_.picks);
+    const Id own = row_, target = key_at(own), next = b_.add(own, b_.u32(1));
+    const Id is_behind = b_.less(next, picks());  // somebody is
+    b_.leave_if(b_.both(is_behind, b_.equal(key_at(b_.select(is_behind, next, own)), target)));
+    b_.leave_if(is_bad(target));
+    b_.store(out, place_of(target), value_of(own));
+    return finish(s_.additions(), true);
+  }
+
   // All that is added to a row, by the first pick of its run.
   codegen::Dispatch add_runs() {
     const uint32_t out = add_buffer(codegen::in_memory(s_.dtype), true, {kOut, 0});
@@ -136,8 +148,7 @@ class ScatterWriter {
     b_.leave_if(is_bad(target));
     const Id end = end_of_run(b_, s_, first, target, keys_at());
 
-    const Id line = b_.add(b_.mul(outer_, index_of(s_.lines.length)), b_.convert(target, type_));
-    const Id place = b_.add(b_.mul(line, index_of(s_.lines.inner)), column_);
+    const Id place = place_of(target);
     const Id total = b_.variable(codegen::from_memory(b_, s_.dtype, b_.load(out, place)));
     const Id second = b_.add(first, b_.u32(kSegment));
     add_rows(total, first, has_segments ? b_.min(end, second) : end);
@@ -193,12 +204,20 @@ class ScatterWriter {
     });
   }
   void add_rows(Id total, Id begin, Id end) {
-    add_ahead(total, begin, end, 1, [&](Id sorted_at) {
-      const Id pick = index(b_.load(positions_, b_.add(index(sorted_at), index_of(sorted_.positions))));
-      const Id row = b_.add(b_.mul(outer_, index_of(s_.picks)), pick);
-      const Id from = b_.add(b_.mul(row, index_of(s_.lines.inner)), column_);
-      return codegen::from_memory(b_, s_.dtype, load_at(b_, values_, s_.value.map, from));
-    });
+    add_ahead(total, begin, end, 1,
+              [&](Id sorted_at) { return codegen::from_memory(b_, s_.dtype, value_of(sorted_at)); });
+  }
+
+  // The thread's element of a target row, and of the row that a pick brings, as it lies in memory.
+  Id place_of(Id target) {
+    const Id line = b_.add(b_.mul(outer_, index_of(s_.lines.length)), b_.convert(target, type_));
+    return b_.add(b_.mul(line, index_of(s_.lines.inner)), column_);
+  }
+  Id value_of(Id sorted_at) {
+    const Id pick = index(b_.load(positions_, b_.add(index(sorted_at), index_of(sorted_.positions))));
+    const Id row = b_.add(b_.mul(outer_, index_of(s_.picks)), pick);
+    const Id from = b_.add(b_.mul(row, index_of(s_.lines.inner)), column_);
+    return load_at(b_, values_, s_.value.map, from);
   }
 
   codegen::Dispatch finish(int64_t results, bool writes_results) {
@@ -218,13 +237,13 @@ class ScatterWriter {
   Id row_ = 0, column_ = 0, outer_ = 0;
 };
 
-}  // namespace
+Scalar key_of(const Scatter& s) { return s.lines.length < INT32_MAX ? Scalar::u32 : Scalar::u64; }
 
-codegen::Module lower_scatter_add(const ir::Call& call, const ir::Limits& limits) {
-  const Scatter s{call};
+// Sorts the picks, and has the base where the result will be.
+Sorted begin(codegen::Module& made, const Scatter& s, const ir::Limits& limits) {
+  const ir::Call& call = s.call;
   require_countable(call.op, s.picks);
-  codegen::Module made;
-  const Scalar key = s.lines.length < INT32_MAX ? Scalar::u32 : Scalar::u64;
+  const Scalar key = key_of(s);
   Sorted sorted;
   if (s.picks > 0) {  // even where there is nothing to add: indices are checked before anything is written
     LineSort sort;
@@ -243,7 +262,26 @@ codegen::Module lower_scatter_add(const ir::Call& call, const ir::Limits& limits
     if (call.inputs[0].map.is_contiguous()) dispatch.unless_same = {kBase, kOut};
     made.dispatches.push_back(std::move(dispatch));
   }
+  return sorted;
+}
+
+}  // namespace
+
+codegen::Module lower_scatter(const ir::Call& call, const ir::Limits& limits) {
+  const Scatter s{call};
+  codegen::Module made;
+  const Sorted sorted = begin(made, s, limits);
   if (s.additions() == 0 || s.lines.length == 0) return made;
+  made.dispatches.push_back(ScatterWriter("scatter", s, sorted, key_of(s), 0, limits).write_last());
+  return made;
+}
+
+codegen::Module lower_scatter_add(const ir::Call& call, const ir::Limits& limits) {
+  const Scatter s{call};
+  codegen::Module made;
+  const Sorted sorted = begin(made, s, limits);
+  if (s.additions() == 0 || s.lines.length == 0) return made;
+  const Scalar key = key_of(s);
   const size_t sums_at = base::round_up(made.scratch_bytes, size_t{256});
   if (s.segments() > 0) {
     const size_t element = codegen::size_of(codegen::in_register(s.dtype));

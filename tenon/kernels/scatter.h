@@ -1,4 +1,4 @@
-// Rows of values added to picked rows.
+// Rows of values written or added to picked rows.
 
 #pragma once
 
@@ -8,6 +8,7 @@
 
 namespace tenon::kernels {
 
+codegen::Module lower_scatter(const ir::Call& call, const ir::Limits& limits);
 codegen::Module lower_scatter_add(const ir::Call& call, const ir::Limits& limits);
 
 }  // namespace tenon::kernels

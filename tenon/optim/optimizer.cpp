@@ -125,20 +125,46 @@ void Optimizer::lay_out(std::vector<std::string>& moments, double initial) {
   }
   step_ = zeros({}, Options(DType::i32, arenas_[0].weights.device())).clone().eval();
   for (const Arena& arena : arenas_) trim_memory(arena.weights.device());  // of what initial values took
-  // Numbers travel to where the weights are, as exact as the most exact of them.
+  bring_numbers();
+}
+
+// Numbers travel to where the weights are, as exact as the most exact of them.
+void Optimizer::bring_numbers() {
+  const Device device = arenas_[0].weights.device();
   DType exact = DType::f32;
   for (const Arena& arena : arenas_) exact = promote(exact, computing_type(arena.weights));
-  lr_ = Scalar(lr_.get(), exact, arenas_[0].weights.device());
+  lr_ = Scalar(lr_.get(), exact, device);
   for (Group& group : groups_) {
-    if (group.lr) group.lr = Scalar(group.lr->get(), exact, arenas_[0].weights.device());
+    if (group.lr) group.lr = Scalar(group.lr->get(), exact, device);
   }
+  step_ = step_.to(device).eval();
+}
+
+// What was kept beside weights that have moved to another device, or have another dtype, follows them.
+void Optimizer::follow_weights(Arena& arena) {
+  const NoGrad moving;
+  const Device before = step_.device();
+  const auto moved = [&](Tensor& kept) {
+    if (kept.defined()) kept = kept.to(arena.weights.device(), computing_type(arena.weights)).eval();
+  };
+  for (Tensor& moment : arena.moments) moved(moment);
+  moved(arena.gradients);
+  if (!(arenas_[0].weights.device() == before)) bring_numbers();
 }
 
 // Moves the parameters into one tensor, of which they become views. Parameters that already lie so, because another
 // optimizer has them, stay.
 void Optimizer::gather_weights(Arena& arena) {
   const NoGrad moving;
-  const Tensor owner = owner_of(arena.placed[0].parameter);
+  const Tensor& first = arena.placed[0].parameter;
+  for (const PlacedParameter& one : arena.placed) {
+    if (!(one.parameter.device() == first.device()) || one.parameter.dtype() != first.dtype())
+      base::fail("optimizer",
+                 "parameters that lay together are {} on {} and {} on {} now; move all of them to one device and dtype",
+                 name(first.dtype()), first.device().name(), name(one.parameter.dtype()),
+                 one.parameter.device().name());
+  }
+  const Tensor owner = owner_of(first);
   if (owner.defined() && owner.shape() == Dims{arena.size}) {
     arena.weights = owner;
     if (std::all_of(arena.placed.begin(), arena.placed.end(),
@@ -270,6 +296,7 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
                    "parameters were given other memory since the optimizer was made (another optimizer, "
                    "to(), or set_data); call gather() before the captured function");
       gather_weights(arena);
+      follow_weights(arena);
     }
     runs.push_back(runs_of(arena));
     any = any || !runs.back().empty();
@@ -349,7 +376,9 @@ void Optimizer::gather() {
   if (Trace::current()) base::fail("gather", "call it outside of the captured function");
   for (Arena& arena : arenas_) {
     const auto at_home = [&](const PlacedParameter& one) { return is_home(arena, one); };
-    if (!std::all_of(arena.placed.begin(), arena.placed.end(), at_home)) gather_weights(arena);
+    if (std::all_of(arena.placed.begin(), arena.placed.end(), at_home)) continue;
+    gather_weights(arena);
+    follow_weights(arena);
   }
 }
 

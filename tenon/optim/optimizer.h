@@ -77,8 +77,9 @@ class Optimizer {
   void step(GradScaler* scaler = nullptr, const Tensor& when = Tensor());
   /// Lets go of all gradients.
   void zero_grad();
-  /// Takes parameters that were given other memory (set_data, load_state_dict with assign, another optimizer) back into
-  /// one stretch. step() does it by itself, but not inside of a captured function.
+  /// Takes parameters that were given other memory (set_data, load_state_dict with assign, another optimizer, a move to
+  /// another device) back into one stretch; moments and step count follow them to their device. step() does it by
+  /// itself, but not inside of a captured function.
   void gather();
 
   /// Keeps gradients between calls, so that they can be collected over several captured ones: call this once,
@@ -160,6 +161,8 @@ class Optimizer {
 
   void lay_out(std::vector<std::string>& moments, double initial);
   void gather_weights(Arena& arena);
+  void follow_weights(Arena& arena);
+  void bring_numbers();
   bool is_home(const Arena& arena, const PlacedParameter& one) const;
   std::vector<Run> runs_of(const Arena& arena) const;
   Tensor gradient_of(const Arena& arena, const Run& run) const;

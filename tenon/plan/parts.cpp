@@ -50,7 +50,7 @@ bool is_operand(const Node& call, const Value& value) {
 }
 
 Value scattered_base(const NodeRef& call) {
-  if (!call || call->op() != Op::scatter_add) return {};
+  if (!call || (call->op() != Op::scatter && call->op() != Op::scatter_add)) return {};
   const ir::Seen seen = ir::look_through(call->input(0));
   const bool is_whole = seen.map.is_contiguous() && ir::count(seen.base.shape()) == ir::count(call->type().shape);
   for (const size_t other : {1, 2}) {

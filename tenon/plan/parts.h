@@ -29,8 +29,8 @@ Parts find_parts(std::vector<ir::NodeRef>& order, const std::vector<ir::Value>& 
 /// of element by element, is written into the same place when nothing else reads it.
 void pass_targets_up(Parts& parts, const std::vector<Unit>& units, const Nodes& kept);
 
-/// What a scatter_add adds to, if that is a whole value which the launch reads nowhere else: the rows can be added
-/// where it lies.
+/// What a scatter or scatter_add changes, if that is a whole value which the launch reads nowhere else: the rows can be
+/// written where it lies.
 ir::Value scattered_base(const ir::NodeRef& call);
 
 /// Whether a call reads this value.

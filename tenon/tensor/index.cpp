@@ -58,6 +58,15 @@ struct Pick {
   Tensor by;
 };
 
+// Positions and masks of the host go to where x is, as in PyTorch; what is known of them goes along.
+Tensor where_x_is(const Tensor& x, const Tensor& by) {
+  if (by.device() == x.device()) return by;
+  if (!(by.device() == Device("cpu"))) record::require_same_device("index", x, by);
+  Tensor moved = by.to(x.device());
+  if (const auto range = known_range(by)) set_known_range(moved, range->first, range->second, known_range_is_exact(by));
+  return moved;
+}
+
 // x through everything but tensors, and what tensors pick from it.
 std::pair<Tensor, std::vector<Pick>> shown_by(const Tensor& x, std::span<const IndexEntry> entries) {
   int64_t consumed = 0, ellipses = 0;
@@ -72,8 +81,7 @@ std::pair<Tensor, std::vector<Pick>> shown_by(const Tensor& x, std::span<const I
   int64_t at = 0;
   for (const IndexEntry& entry : entries) {
     if (const Tensor* tensor = tensor_in(entry)) {
-      record::require_same_device("index", x, *tensor);
-      picks.push_back({at, *tensor});
+      picks.push_back({at, where_x_is(x, *tensor)});
       at += axes_of(entry);
     } else if (const auto* position = std::get_if<int64_t>(&entry.index)) {
       shown = shown.select(at, *position);
@@ -151,17 +159,13 @@ Points points_of(const Expression& expression) {
   for (size_t i = 0; i < expression.positions.size(); ++i) {
     const Tensor& given = expression.positions[i];
     const int64_t size = sizes[at + i];
-    const Tensor p = given.to(DType::i64);
-    const auto range = known_range(given);
-    if (range && (range->first < -size || range->second >= size))
-      record::require_range("index", where(lt(p, 0), add(p, size), p).eval(), static_cast<int64_t>(at + i), size);
-    const bool is_inside = range && range->first >= 0 && range->second < size;
-    Tensor from_start = range && range->first >= 0 ? p : where(lt(p, 0), add(p, size), p);
+    record::require_positions("index", given, static_cast<int64_t>(at + i), size);
+    Tensor from_start = record::from_start(given, size);
     joined *= size;
-    // A position outside of its own axis must not slip into a neighbour's: it becomes one so far below 0 that no
-    // position along the other axes brings it back, and that the device refuses.
-    if (expression.positions.size() > 1 && !is_inside)
-      from_start = where(logical_and(ge(from_start, 0), lt(from_start, size)), from_start, -joined);
+    // A position outside of its own axis must not slip into a neighbour's.
+    const auto range = known_range(given);
+    const bool is_inside = range && range->first >= -size && range->second < size;
+    if (expression.positions.size() > 1 && !is_inside) from_start = record::looked_at(from_start, at + i, size);
     made.places = made.places.defined() ? add(mul(made.places, size), from_start) : from_start;
   }
   made.places = made.places.expand(made.named);

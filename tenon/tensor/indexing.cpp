@@ -1,8 +1,8 @@
 // Picking, adding and writing by index along a dim.
 //
-// Devices add by index and do not write by it: where several sources go to one place, which of them wins would depend
-// on the device. Here the last one does: a stable sort of the index brings sources of one place together, and the
-// number of the last one is what is added.
+// Where several sources go to one place, the last one wins on every device. What is written in place costs memory and
+// time for what is written, and not for all of x. scatter_reduce has no op of its own: a stable sort of the index
+// brings sources of one place together, and the number of the last one is what is added.
 
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
@@ -30,21 +30,12 @@ void require_index_fits(std::string_view op, const Tensor& x, const Tensor& inde
   }
 }
 
-// Where each element of the index points in x laid flat. What only the device will know is looked up in 0, 1, ... on
-// its way: a fault then names the index and the size that the user knows, and not those of the flat x.
-// A vector is flat already.
+// Where each element of the index points in x laid flat; a vector is flat already.
 ir::Value flat_index(const Tensor& x, const Tensor& index, size_t axis) {
   if (x.dim() == 1) return value_of(index);
-  const int64_t size = x.shape()[axis];
-  const auto range = known_range(index);
-  ir::Value known = value_of(index);
-  const bool is_empty = size == 0 || index.numel() == 0;
   const bool was_looked_at = index.is_evaluated() && !Trace::current();  // as record::suspects does
-  if (!is_empty && !was_looked_at && !(range && range->first >= 0 && range->second < size)) {
-    const Tensor numbers = arange(size, Options(index.dtype(), index.device()));
-    known = ir::gather(value_of(numbers), known, 0);
-  }
-  return ir::flat_index(known, x.shape(), axis);
+  const Tensor known = was_looked_at ? index : record::looked_at(index, axis, x.shape()[axis]);
+  return ir::flat_index(value_of(known), x.shape(), axis);
 }
 
 }  // namespace
@@ -129,12 +120,6 @@ Tensor named(const Tensor& places, int64_t size) {
   return gt(scatter_add(zeros({size}, options), 0, places, ones({places.numel()}, options)), 0);
 }
 
-Dims along(const Tensor& x, size_t axis) {
-  Dims shape(x.shape().size(), 1);
-  shape[axis] = x.shape()[axis];
-  return shape;
-}
-
 void require_same_dtype(std::string_view op, const Tensor& x, const Tensor& source) {
   record::require_same_device(op, x, source);
   if (source.dtype() != x.dtype()) base::fail(op, "dtypes {} and {} differ", name(x.dtype()), name(source.dtype()));
@@ -189,6 +174,23 @@ Slices slices(std::string_view op, const Tensor& given, int64_t dim, const Tenso
   return made;
 }
 
+// A number as a value of x's dtype, wherever it lay.
+ir::Value single(std::string_view op, const Tensor& x, const Operand& value) {
+  if (value.is_tensor() && value.tensor().dim() != 0) {
+    base::fail(op, "the value must be a single number, got shape {}", ir::to_string(value.tensor().shape()));
+  }
+  const Operand operands[] = {x, value};
+  return record::brought(op, value, x.dtype(), record::common_device(op, operands));
+}
+
+// x, in a shape of its own, with a slice of `value` at each of the places along the axis; one for all is repeated.
+Tensor written(const Tensor& x, size_t axis, const Tensor& places, const ir::Value& value, const Dims& shape) {
+  Dims wanted = x.shape();
+  wanted[axis] = places.numel();
+  const ir::Value slices = record::expanded("scatter", value, wanted);
+  return tensor_of(ir::reshape(ir::scatter(record::in(x), value_of(places), slices, axis), shape));
+}
+
 }  // namespace
 
 Tensor scatter(const Tensor& given, int64_t dim, const Tensor& given_index, const Operand& source) {
@@ -200,14 +202,12 @@ Tensor scatter(const Tensor& given, int64_t dim, const Tensor& given_index, cons
     require_index_fits("scatter", x, index, axis);
     record::require_range("scatter", index, dim, x.shape()[axis]);
     if (index.numel() == 0) return given.clone();
-    const Tensor hit = named(flat_places(x, index, axis), x.numel()).reshape(x.shape());
-    return masked_fill(x, hit, source).reshape(given.shape());
+    const Tensor flat = tensor_of(ir::reshape(record::in(x), {x.numel()}));
+    return written(flat, 0, flat_places(x, index, axis), single("scatter", x, source), given.shape());
   }
   const auto [flat, places, values] = scattering("scatter", x, dim, index, at_least_vector(source.tensor()));
   if (values.numel() == 0) return given.clone();
-  const Runs runs = runs_of(places);
-  const Winners last = winners(runs, runs.order, x.numel());
-  return where(last.exist, index_select(values, 0, last.number), flat).reshape(given.shape());
+  return written(flat, 0, places, record::in(values), given.shape());
 }
 
 namespace {
@@ -303,21 +303,18 @@ Tensor index_add(const Tensor& given, int64_t dim, const Tensor& index, const Te
 Tensor index_copy(const Tensor& given, int64_t dim, const Tensor& index, const Tensor& source) {
   const auto [x, places, values, axis] = slices("index_copy", given, dim, index, source);
   if (values.numel() == 0) return given.clone();
-  const auto at = static_cast<int64_t>(axis);
-  const Runs runs = runs_of(places);
-  const Winners last = winners(runs, runs.order, x.size(at));
-  return where(last.exist.reshape(along(x, axis)), index_select(values, at, last.number), x).reshape(given.shape());
+  return written(x, axis, places, record::in(values), given.shape());
 }
 
 Tensor index_fill(const Tensor& given, int64_t dim, const Tensor& index, const Operand& value) {
   const auto [x, places, none, axis] = slices("index_fill", given, dim, index, Tensor());
   if (places.numel() == 0) return given.clone();
-  const Tensor hit = named(places, x.size(static_cast<int64_t>(axis))).reshape(along(x, axis));
-  return masked_fill(x, hit, value).reshape(given.shape());
+  return written(x, axis, places, single("index_fill", x, value), given.shape());
 }
 
 Tensor take(const Tensor& x, const Tensor& index) {
   require_index("take", x, index);
+  record::require_positions("take", index, 0, x.numel());
   return tensor_of(value_of(x.reshape({x.numel()}).index({index})));
 }
 

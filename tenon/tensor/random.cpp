@@ -11,6 +11,7 @@
 
 #include "tenon/exec/eval.h"
 #include "tenon/tensor/access.h"
+#include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/generator_state.h"
 #include "tenon/tensor/record.h"
@@ -161,8 +162,22 @@ Tensor randn_like(const Tensor& x, Generator* generator) {
   return randn(x.shape(), Options(x.dtype(), x.device()), generator);
 }
 
+namespace {
+
+// Numbers that nothing can be drawn by are refused at once, as in PyTorch. What a captured function is given changes
+// from call to call, and is not looked at.
+void require_all(std::string_view op, const Tensor& good, std::string_view otherwise) {
+  if (Trace::current()) return;
+  const NoGrad looking;
+  if (!all(good).item<bool>()) base::fail(op, "{}", otherwise);
+}
+
+}  // namespace
+
 Tensor bernoulli(const Tensor& probabilities, Generator* generator) {
   record::require_float("bernoulli", probabilities);
+  const Tensor given = probabilities.detach();
+  require_all("bernoulli", logical_and(ge(given, 0.0), le(given, 1.0)), "a probability does not lie in 0..1");
   const DType wide = accumulator(probabilities.dtype());
   const Tensor drawn = rand(probabilities.shape(), Options(wide, probabilities.device()), generator);
   return lt(drawn, probabilities.detach().to(wide)).to(probabilities.dtype());
@@ -179,6 +194,8 @@ Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Gen
     base::fail("multinomial", "cannot draw {} samples of {} categories without replacement", samples, categories);
   }
   const Tensor p = weights.detach().to(accumulator(weights.dtype()));
+  require_all("multinomial", logical_and(ge(p, 0.0), isfinite(p)), "a weight is negative, infinite or NaN");
+  require_all("multinomial", gt(sum(p, {-1}), 0.0), "the weights of a draw sum to 0");
   if (!replacement) {
     // The k smallest of exponential times weighted by p are a draw without replacement; log1p keeps them above 0.
     const Tensor waiting = neg(log1p(neg(rand(p.shape(), Options(p.dtype(), p.device()), generator))));

@@ -8,6 +8,8 @@
 #include "tenon/device/registry.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
+#include "tenon/tensor/creation.h"
+#include "tenon/tensor/ops.h"
 #include "tenon/tensor/trace.h"
 
 namespace tenon::record {
@@ -203,6 +205,38 @@ void require_range(std::string_view op, const Tensor& index, int64_t dim, int64_
   for (int64_t i : known_range_is_exact(index) ? bounds() : suspects(index, size)) {
     if (i < 0 || i >= size) fail(op, "index {} is out of range for dim {} of size {}", i, dim, size);
   }
+}
+
+void require_positions(std::string_view op, const Tensor& index, int64_t dim, int64_t size) {
+  const auto range = known_range(index);
+  if (!range || (range->first >= -size && range->second < size)) return;
+  std::vector<int64_t> positions;
+  if (known_range_is_exact(index))
+    positions = {range->first, range->second};
+  else if (!Trace::current())
+    positions = index.detach().to_vector<int64_t>();
+  for (const int64_t i : positions) {
+    if (i < -size || i >= size) fail(op, "index {} is out of range for dim {} of size {}", i, dim, size);
+  }
+}
+
+Tensor from_start(const Tensor& index, int64_t size) {
+  const Tensor position = index.to(DType::i64);
+  const auto range = known_range(index);
+  if (range && range->first >= 0) return position;
+  Tensor counts_back = lt(position, 0);
+  if (!range || range->first < -size) counts_back = logical_and(counts_back, ge(position, -size));
+  return where(counts_back, add(position, size), position);
+}
+
+Tensor looked_at(const Tensor& index, size_t axis, int64_t size) {
+  const auto range = known_range(index);
+  const bool is_empty = size == 0 || index.numel() == 0;
+  if (is_empty || (range && range->first >= 0 && range->second < size)) return index;
+  Dims along(axis + 1, 1);
+  along[axis] = size;
+  const Tensor numbers = arange(size, Options(index.dtype(), index.device())).reshape(along);
+  return tensor_of(ir::reshape(ir::gather(value_of(numbers), value_of(index), axis), index.shape()));
 }
 
 }  // namespace tenon::record

@@ -53,6 +53,14 @@ std::vector<int64_t> suspects(const Tensor& index, int64_t size);
 /// Fails when an index that exists already lies outside of 0..size-1. One still to be computed is checked on the
 /// device.
 void require_range(std::string_view op, const Tensor& index, int64_t dim, int64_t size);
+/// The same for positions that may count from the end, as far as their bounds are known.
+void require_positions(std::string_view op, const Tensor& index, int64_t dim, int64_t size);
+/// Positions that may count from the end, as i64 from the start. One that is out of range stays as it is, so that the
+/// device names the one that was given.
+Tensor from_start(const Tensor& index, int64_t size);
+/// The index itself, looked up in 0, 1, ... along the axis on its way unless it is known to be in range: a fault of the
+/// device then names the index, axis and size that the user knows.
+Tensor looked_at(const Tensor& index, size_t axis, int64_t size);
 
 /// Fails inside a captured function: `what` has a shape that depends on values.
 void require_known_values(std::string_view op, std::string_view what);

@@ -240,8 +240,9 @@ Tensor erfc(const Tensor& x) {
 
 namespace {
 
-// x - floor(x): the sine and tangent of pi x are those of pi times it.
-Tensor above_floor(const Tensor& x) { return sub(x, floor(x)); }
+// x less its nearest integer, which is exact: the tangent of pi x is that of pi times it, and so is the sine but for
+// its sign. Less its floor, what is a little below an integer would lose its digits.
+Tensor from_nearest(const Tensor& x) { return sub(x, round(x)); }
 
 // Of x >= 0: near 2 by a rational function, where multiplying or dividing brings all below 13; beyond by Stirling's
 // series.
@@ -280,9 +281,10 @@ Tensor positive_lgamma(const Tensor& v) {
 
 Tensor lgamma_values(const Tensor& x) {
   const Tensor negative = lt(x, 0.0), mirrored = positive_lgamma(where(negative, sub(1.0, x), x));
-  const Tensor wave = abs(sin(mul(above_floor(x), pi)));
+  const Tensor wave = abs(sin(mul(from_nearest(x), pi)));
   const Tensor is_pole = logical_and(le(x, 0.0), eq(floor(x), x));
-  const Tensor made = where(negative, sub(log(div(pi, wave)), mirrored), mirrored);
+  const Tensor far = where(negative, sub(log(div(pi, wave)), mirrored), mirrored);
+  const Tensor size = abs(x), made = where(lt(size, 1e-20), neg(log(size)), far);  // whose reciprocal may be infinite
   return where(is_pole, std::numeric_limits<double>::infinity(), made);
 }
 
@@ -303,7 +305,7 @@ Tensor digamma_values(const Tensor& x) {
   const auto [w, steps] = raised(where(negative, sub(1.0, x), x), [](const Tensor& at) { return div(-1.0, at); });
   const Tensor inverse = div(1.0, w), z = square(inverse);
   const Tensor positive = add(steps, sub(sub(log(w), mul(inverse, 0.5)), mul(z, polynomial(z, kSeries))));
-  const Tensor rest = above_floor(x);
+  const Tensor rest = from_nearest(x);
   const Tensor mirrored = sub(positive, div(pi, tan(mul(rest, pi))));
   const Tensor is_pole = logical_and(negative, eq(rest, 0.0));
   const Tensor made = where(negative, where(is_pole, std::numeric_limits<double>::quiet_NaN(), mirrored), positive);
@@ -319,7 +321,7 @@ Tensor trigamma(const Tensor& x) {
   const Tensor inverse = div(1.0, w), z = square(inverse);
   const Tensor series = mul(mul(z, inverse), polynomial(z, kSeries));
   const Tensor positive = add(add(steps, inverse), add(mul(z, 0.5), series));
-  const Tensor wave = sin(mul(where(negative, above_floor(x), 0.5), pi));
+  const Tensor wave = sin(mul(where(negative, from_nearest(x), 0.5), pi));
   return where(negative, sub(square(div(pi, wave)), positive), positive);
 }
 

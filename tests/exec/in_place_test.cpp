@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
+#include "tenon/device/registry.h"
 #include "tenon/device/storage.h"
 #include "tenon/exec/eval.h"
 #include "tenon/ir/walk.h"
@@ -52,6 +55,41 @@ TEST(InPlace, AnUpdateKeepsTheAddressesOfItsState) {
     before = after;
   }
   EXPECT_EQ(adam.w.to_vector<float>().size(), 3u);
+}
+
+TEST(InPlace, WritingByIndexTakesMemoryForWhatIsWritten) {
+  using Write = std::pair<const char*, std::function<void(Tensor&, const Tensor&, const Tensor&)>>;
+  const Write writes[] = {
+      {"index_put_", [](Tensor& x, const Tensor& at, const Tensor& rows) { x.index_put_({at}, rows); }},
+      {"x[i] =", [](Tensor& x, const Tensor& at, const Tensor&) { x[at] = 9; }},
+      {"index_copy_", [](Tensor& x, const Tensor& at, const Tensor& rows) { x.index_copy_(0, at, rows); }},
+      {"index_fill_", [](Tensor& x, const Tensor& at, const Tensor&) { x.index_fill_(0, at, 9); }},
+      {"scatter_", [](Tensor& x, const Tensor& at, const Tensor& rows) {
+         x.scatter_(0, at.unsqueeze(1).expand({2, 2}), rows);
+       }}};
+  const auto absent = device::absent();
+  for (const char* name : {"cpu", "remote", "simulated", "opencl"}) {
+    if (std::any_of(absent.begin(), absent.end(), [&](const device::Absent& one) { return one.name == name; }))
+      continue;
+    const Device device(name);
+    const Tensor at = tensor({7, 5}, Options(int64, device));
+    const Tensor rows = full({2, 2}, 9, Options(uint8, device)).clone();
+    Tensor x = zeros({100'000, 2}, Options(uint8, device)).clone();
+    eval({x, at, rows});
+    for (const auto& [what, write] : writes) {
+      x.fill_(1).eval();
+      const uint64_t address = address_of(x);
+      device::reset_peak();
+      const size_t before = memory_stats(device).live_bytes;
+      write(x, at, rows);
+      x.eval();
+      EXPECT_LT(memory_stats(device).peak_bytes - before, 50'000u) << what << " on " << name;
+      EXPECT_EQ(address_of(x), address) << what << " on " << name;
+      EXPECT_EQ(x.slice(0, 4, 8).to_vector<int>(), (std::vector<int>{1, 1, 9, 9, 1, 1, 9, 9}))
+          << what << " on " << name;
+      EXPECT_EQ(sum(x.to(int64)).item<int64_t>(), 200'032) << what << " on " << name;
+    }
+  }
 }
 
 TEST(InPlace, AWholeUpdateIsOneKernel) {

@@ -302,6 +302,26 @@ TEST_P(Indexing, ScatterAddAddsUpDuplicates) {
       {1, 9, 1, 1, 6, 3}));
 }
 
+TEST_P(Indexing, OfSeveralForOnePlaceTheLastIsWritten) {
+  const Tensor x = reals({0, 1, 2, 3}), twice = wholes({2, 0, 2}), source = reals({-0.0, kInf, kNan});
+  EXPECT_TRUE(is_exactly(scatter(x, 0, twice, source), {kInf, 1, kNan, 3}));
+  EXPECT_TRUE(is_exactly(index_copy(x, 0, twice, flip(source, {0})), {kInf, 1, -0.0, 3}));
+  EXPECT_TRUE(is_exactly(index_fill(x, 0, twice, -0.0), {-0.0, 1, -0.0, 3}));
+  EXPECT_TRUE(is_whole(index_copy(bools({true, true, false}), 0, wholes({0, 0}), bools({true, false})), {0, 1, 0}));
+  EXPECT_TRUE(is_exactly(index_copy(counting({2, 3}), 1, wholes({1, 1}), counting({2, 2})), {0, 1, 2, 3, 3, 5}));
+}
+
+TEST_P(Indexing, WhatIsReplacedHasNoGradient) {
+  Tensor x = reals({0, 1, 2, 3}), source = reals({4, 5, 6}), value = number(7);
+  for (Tensor* each : {&x, &source, &value}) *each = each->detach().clone().requires_grad_();
+  const Tensor at = wholes({2, 0, 2});
+  square(index_copy(x, 0, at, source)).sum().backward();
+  EXPECT_TRUE(is(x.grad(), {0, 2, 0, 6}));
+  EXPECT_TRUE(is(source.grad(), {0, 10, 12}));
+  square(index_fill(x, 0, at, value)).sum().backward();
+  EXPECT_TRUE(is(value.grad(), {28}));
+}
+
 TEST_P(Indexing, ScatterAddTakesTheCornerOfALargerSource) {
   const Tensor source = reals({1, 2, 3, 4, 5, 6}, {2, 3});
   EXPECT_TRUE(is_exactly(scatter_add(zeros({2, 2}, of(DType::f32)), 1, wholes({1, 0}, {1, 2}), source), {2, 1, 0, 0}));

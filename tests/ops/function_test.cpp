@@ -310,6 +310,22 @@ TEST_P(Powers, RootsAndReciprocals) {
 
 // ---- Not quite numbers ---------------------------------------------------------------------------------------------
 
+class Gamma : public FunctionTest {};
+INSTANTIATE_TEST_SUITE_P(Devices, Gamma, testing::ValuesIn(computing_devices()), device_name);
+
+TEST_P(Gamma, KeepsItsDigitsNearThePoles) {
+  const Tensor x = reals({-1e-8, 1e-8, -4.0000005, -3.9999998, -1.0000001, 1e-30, -1e-30});
+  EXPECT_TRUE(is(lgamma(x), {18.4206808, 18.4206807, 11.3780362, 12.0711845, 15.9423851, 69.0775528, 69.0775528}));
+  EXPECT_TRUE(is(lgamma(reals({-1e-8, 1e-20}, DType::bf16)), {18.375, 46}));
+  EXPECT_TRUE(is(digamma(reals({-1e-8, -1.0000001})), {1e8, 8388608.42}));
+}
+
+TEST_P(Gamma, OfSubnormalNumbersIsFinite) {
+  if (GetParam() != "cpu" && GetParam() != "reference") GTEST_SKIP() << "a GPU may take them for 0";
+  EXPECT_TRUE(is(lgamma(reals({1e-40, -1e-40})), {92.1034091, 92.1034091}));
+  EXPECT_TRUE(is(digamma(reals({-1e-40, -1e-300}, DType::f64)), {1e40, 1e300}, 1e-14));
+}
+
 class Unusual : public FunctionTest {};
 INSTANTIATE_TEST_SUITE_P(Devices, Unusual, testing::ValuesIn(computing_devices()), device_name);
 

@@ -251,15 +251,18 @@ Row gather_row() {
       kDiff};
 }
 
-Row scatter_add_row() {
+Row scatter_row(Op op) {
   // More indices than places, so that some places are hit twice.
-  const auto along = [](std::string name, size_t axis, const Dims& base, const Dims& index, const Dims& value,
-                        Role role) {
+  const auto along = [op](std::string name, size_t axis, const Dims& base, const Dims& index, const Dims& value,
+                          Role role) {
     const int64_t last = std::max<int64_t>(base[axis] - 1, 0);
     return sample(std::move(name), {{"base", base}, {"index", index, 0, 0, 0, last, role}, {"value", value}},
-                  [axis](const Recording& r) { return ir::scatter_add(r.in[0], r.in[1], r.in[2], axis); });
+                  [op, axis](const Recording& r) {
+                    const auto scatter = op == Op::scatter ? ir::scatter : ir::scatter_add;
+                    return scatter(r.in[0], r.in[1], r.in[2], axis);
+                  });
   };
-  return {Op::scatter_add,
+  return {op,
           {along("rows", 0, {5, 2}, {2, 3}, {2, 3, 2}, Role::index),
            along("columns", 1, {3, 4}, {6}, {3, 6}, Role::index32), along("one", 0, {5, 2}, {}, {2}, Role::index),
            along("no_index", 0, {5, 4}, {0}, {0, 4}, Role::index),
@@ -541,7 +544,8 @@ std::vector<Row> all_rows() {
       reduction(Op::prod, {-1.5, 1.5}, {0.95, 1.05}, true),
 
       gather_row(),
-      scatter_add_row(),
+      scatter_row(Op::scatter),
+      scatter_row(Op::scatter_add),
 
       contract_row(),
       attention_row(Op::attention),
@@ -596,7 +600,7 @@ std::vector<DType> dtypes_of(Op op) {
       case ir::DTypeRule::attention: return is_float(dtype);
       case ir::DTypeRule::integer: return is_integer(dtype);
       case ir::DTypeRule::bits: return !is_float(dtype);
-      case ir::DTypeRule::indexed: return info.arity < 3 || dtype != DType::boolean;  // adding needs numbers
+      case ir::DTypeRule::indexed: return op != Op::scatter_add || dtype != DType::boolean;  // adding needs numbers
       default: return true;
     }
   };
@@ -656,9 +660,10 @@ std::vector<Host> run(const Sample& sample, DType element, ir::DeviceId device, 
 std::unique_ptr<device::Device> open_poor_cpu() {
   ir::Limits limits;
   limits.max_buffers = 4;
-  limits.missing_calls = {ir::Op::contract,   ir::Op::gather,    ir::Op::scatter_add,        ir::Op::scan,
-                          ir::Op::sort,       ir::Op::attention, ir::Op::attention_backward, ir::Op::store,
-                          ir::Op::contiguous, ir::Op::conv,      ir::Op::conv_transpose,     ir::Op::conv_weight};
+  limits.missing_calls = {ir::Op::contract,   ir::Op::gather,     ir::Op::scatter,   ir::Op::scatter_add,
+                          ir::Op::scan,       ir::Op::sort,       ir::Op::attention, ir::Op::attention_backward,
+                          ir::Op::store,      ir::Op::contiguous, ir::Op::conv,      ir::Op::conv_transpose,
+                          ir::Op::conv_weight};
   return backends::cpu::open_with(limits);
 }
 

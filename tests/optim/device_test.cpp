@@ -4,6 +4,7 @@
 
 #include "tenon/device/registry.h"
 #include "tenon/tenon.h"
+#include "tests/error_text.h"
 
 namespace tenon::optim {
 namespace {
@@ -48,6 +49,47 @@ TEST_P(OnDevice, StepsThroughALayerNormGiveTheCpusWeights) {
     for (size_t i = 0; i < seen.size(); ++i)
       ASSERT_NEAR(seen[i], expected[i], 1e-4) << rows << " rows of " << width << ", weight " << i;
   }
+}
+
+// Four steps of a small network that moves after the second, or not at all.
+std::vector<float> weights_after_a_move(const Device& to, bool gathers) {
+  manual_seed(5);
+  nn::Linear net(6, 2);
+  Device device("cpu");
+  AdamW optimizer(net.parameters(), {.lr = 0.05});
+  const auto step = [&] {
+    net(ones({3, 6}, Options(float32, device))).square().mean().backward();
+    optimizer.step();
+    optimizer.zero_grad();
+  };
+  step();
+  step();
+  device = to;
+  net.to(device);
+  if (gathers) optimizer.gather();
+  step();
+  step();
+  EXPECT_EQ(optimizer.steps(), 4);
+  EXPECT_EQ(optimizer.state_dict().at("0.exp_avg").device().name(), to.name());
+  return net.weight.detach().to_vector<float>();
+}
+
+TEST_P(OnDevice, MomentsFollowAModelThatMoves) {
+  const std::vector<float> expected = weights_after_a_move(Device("cpu"), false);
+  for (const bool gathers : {true, false}) {
+    const std::vector<float> seen = weights_after_a_move(Device(GetParam()), gathers);
+    ASSERT_EQ(seen.size(), expected.size());
+    for (size_t i = 0; i < seen.size(); ++i) ASSERT_NEAR(seen[i], expected[i], 1e-5) << i;
+  }
+}
+
+TEST_P(OnDevice, AModelThatHasMovedHalfwayIsRefused) {
+  nn::Linear net(3, 2);
+  SGD optimizer(net.parameters(), {.lr = 0.1});
+  net.weight.set_data(net.weight.detach().to(Device(GetParam())));
+  EXPECT_EQ(text_of([&] { optimizer.gather(); }),
+            "[optimizer] parameters that lay together are f32 on " + net.weight.device().name() + " and f32 on " +
+                net.bias.device().name() + " now; move all of them to one device and dtype");
 }
 
 }  // namespace

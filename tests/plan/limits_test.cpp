@@ -91,8 +91,9 @@ TEST(PlanLimits, CallsThatTheDeviceLacksAreTakenApart) {
 
 TEST(PlanLimits, ADeviceWithoutAnyCallRunsLoopNestsAlone) {
   ir::Limits limits = with_buffers(4);
-  limits.missing_calls = {Op::contract,           Op::gather, Op::scatter_add, Op::scan, Op::sort, Op::attention,
-                          Op::attention_backward, Op::store,  Op::contiguous};
+  limits.missing_calls = {Op::contract, Op::gather,    Op::scatter,   Op::scatter_add,
+                          Op::scan,     Op::sort,      Op::attention, Op::attention_backward,
+                          Op::store,    Op::contiguous};
   for (const plan::Plan& plan :
        {gpt2_for(limits), plan_of({sort(leaf({3, 100})).first, cumsum(leaf({7, 5}), 0)}, limits)}) {
     for (const plan::Kernel& kernel : plan.kernels) EXPECT_TRUE(std::holds_alternative<ir::LoopNest>(kernel));

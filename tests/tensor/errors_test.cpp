@@ -588,6 +588,10 @@ TEST_F(Errors, IndicesFromTheHostAreCheckedAtOnce) {
   });
   refuses("[embedding] index 2 is out of range for dim 0 of size 2", [&] { nn::embedding(a, tensor({1, 2})); });
   refuses("[embedding] index 7 is out of range for dim 0 of size 2", [&] { nn::embedding(a, arange(8)); });
+  refuses("[index] index -3 is out of range for dim 0 of size 2", [&] { a[tensor({1, -3})]; });
+  refuses("[index] index -4 is out of range for dim 1 of size 3", [&] { a.index({tensor({1}), tensor({-4})}); });
+  refuses("[index] index 2 is out of range for dim 0 of size 2", [&] { a[tensor({2})] = 1; });
+  refuses("[take] index -7 is out of range for dim 0 of size 6", [&] { a.take(tensor({-7})); });
   refuses("[one_hot] index 4 is out of range for dim -1 of size 4", [&] { one_hot(tensor({0, 4}), 4); });
   refuses("[cross_entropy] target 3 is out of range for 3 classes", [&] { nn::cross_entropy(a, tensor({0, 3})); });
   refuses("[cross_entropy] target -1 is out of range for 3 classes", [&] { nn::cross_entropy(a, tensor({0, -1})); });
@@ -615,6 +619,20 @@ TEST_F(Errors, AWriteForgetsWhatWasKnownOfAnIndex) {
   index.fill_(1);
   EXPECT_EQ(nn::embedding(a, view).to_vector<double>(), Reals({3, 4, 5, 3, 4, 5}));
   EXPECT_EQ(nn::embedding(a, index).to_vector<double>(), Reals({3, 4, 5, 3, 4, 5}));
+}
+
+// What the device finds is named as it was given, with the axis and size that the program knows.
+TEST(IndexErrors, APositionFoundByTheDeviceIsTheOneThatWasGiven) {
+  for (const char* name : {"cpu", "remote", "simulated"}) {
+    const Options options(int64, Device(name));
+    const Tensor x = arange(12, options).reshape({3, 4}).eval(), two = full({1}, 2, options).clone().eval();
+    const auto text = [](const Tensor& made) { return error_of([&] { made.to_vector<int64_t>(); }); };
+    EXPECT_EQ(text(x[two - 6]), "[gather] index -4 is out of range for axis 0 of size 3") << name;
+    EXPECT_EQ(text(x[two + 9]), "[gather] index 11 is out of range for axis 0 of size 3") << name;
+    EXPECT_EQ(text(x.index({two - 1, two - 7})), "[gather] index -5 is out of range for axis 1 of size 4") << name;
+    EXPECT_EQ(text(gather(x, 1, (two + 3).reshape({1, 1}))), "[gather] index 5 is out of range for axis 1 of size 4");
+    EXPECT_EQ(x.index({two - 3, two - 6}).to_vector<int64_t>(), std::vector<int64_t>{8}) << name;
+  }
 }
 
 // Both ends of the targets' range may be the ignored class while something between them is out of range.

@@ -148,6 +148,27 @@ TEST(IndexAssignment, OfACopyWhoseOriginIsGoneIsRefused) {
             "[index] what tensors pick is written only where it is picked, as in x[i] = y; use index_put_()");
 }
 
+TEST(IndexAssignment, TakesPositionsAndMasksOfTheHostOnEveryDevice) {
+  for (const char* name : {"remote", "simulated"}) {
+    const Device device(name);
+    Tensor x = matrix().to(device);
+    EXPECT_EQ(read(x[tensor({1, 0})]), Reals({3, 4, 5, 0, 1, 2})) << name;
+    EXPECT_EQ(read(x.index({tensor({1, 0}), tensor({-1, 0}, Options(int64, device))})), Reals({5, 0})) << name;
+    EXPECT_EQ(read(x[(matrix() > 3).eval()]), Reals({4, 5})) << name;
+    x[tensor({0})] = 7;
+    x.index_put_({tensor({1}), tensor({2})}, 9);
+    x.index_put_({tensor({1}), tensor({2})}, ones({1}), true);
+    x[matrix() == 3] = 8;
+    EXPECT_EQ(read(x), Reals({7, 7, 7, 8, 4, 10})) << name;
+    EXPECT_EQ(text_of([&] { x[tensor({2})]; }), "[index] index 2 is out of range for dim 0 of size 2") << name;
+    EXPECT_EQ(text_of([&] { matrix()[tensor({1}, Options(int64, device))]; }),
+              "[index] tensors are on devices cpu and " + std::string(name) + "; move one with to()");
+    const Tensor at = tensor({1, 0});
+    auto pick = compile([&](const Tensor& from) { return from[at] * 2; });
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(read(pick(x.reshape({3, 2}))), Reals({14, 16, 14, 14})) << name;
+  }
+}
+
 TEST(IndexAssignment, WorksInCapturedFunctions) {
   Tensor state = zeros({4});
   auto step = compile([&](const Tensor& at, const Tensor& value) {

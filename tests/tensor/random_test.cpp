@@ -13,6 +13,7 @@
 #include "tenon/device/registry.h"
 #include "tenon/ir/philox.h"
 #include "tenon/tenon.h"
+#include "tests/error_text.h"
 
 namespace tenon {
 namespace {
@@ -388,6 +389,24 @@ TEST(Random, MultinomialWithReplacementFollowsItsWeights) {
   for (size_t i : {0, 3, 5}) EXPECT_EQ(counts[i], 0) << "a category of weight 0";
   for (const auto& [i, p] : {std::pair<size_t, double>{1, 0.125}, {2, 0.375}, {4, 0.5}}) {
     EXPECT_NEAR(counts[i], n * p, 5 * std::sqrt(n * p * (1 - p)));
+  }
+}
+
+TEST(Random, WhatNothingCanBeDrawnByIsRefused) {
+  for (const char* name : {"cpu", "remote", "simulated"}) {
+    const auto weights = [&](std::vector<double> values) {
+      return from_vector(values, {1, 2}, Options(DType::f32, Device(name)));
+    };
+    const std::string bad = "[multinomial] a weight is negative, infinite or NaN";
+    for (const bool replacement : {true, false}) {
+      const auto text = [&](const Tensor& w) { return text_of([&] { multinomial(w, 1, replacement); }); };
+      EXPECT_EQ(text(weights({1, -1})), bad) << name;
+      EXPECT_EQ(text(weights({1, 0}) / 0.0), bad) << name;
+      EXPECT_EQ(text(softmax(weights({1, INFINITY}), 1)), bad) << name;
+      EXPECT_EQ(text(cat({weights({1, 1}), weights({0, 0})})), "[multinomial] the weights of a draw sum to 0") << name;
+    }
+    for (const double p : {-0.5, 1.5, static_cast<double>(NAN)})
+      EXPECT_EQ(text_of([&] { bernoulli(weights({0.5, p})); }), "[bernoulli] a probability does not lie in 0..1") << p;
   }
 }
 

@@ -41,10 +41,11 @@ void run_gather(const ir::Call& call, const Array& source, const Array& index, A
   }
 }
 
-// Adds in the order of the indices.
-void run_scatter_add(const ir::Call& call, const Arrays& in, Array& out) {
+// Writes or adds in the order of the indices.
+void run_scatter(const ir::Call& call, const Arrays& in, Array& out) {
   const auto axis = static_cast<size_t>(std::get<ir::AxisAttrs>(call.attrs).axis);
   const Array &index = in[1], &value = in[2];
+  const bool adds = call.op == Op::scatter_add;
   const Lines lines(out.type.shape, axis);
   check_indices(call.op, index, static_cast<int64_t>(axis), lines.length);
   out.real = in[0].real;
@@ -56,10 +57,10 @@ void run_scatter_add(const ir::Call& call, const Arrays& in, Array& out) {
         const auto to = static_cast<size_t>(lines.at(o, index.whole[static_cast<size_t>(p)], n));
         const auto from = static_cast<size_t>((o * picks + p) * lines.inner + n);
         if (out.is_real())
-          out.real[to] += value.real[from];
+          out.real[to] = adds ? out.real[to] + value.real[from] : value.real[from];
         else
-          out.whole[to] =
-              static_cast<int64_t>(static_cast<uint64_t>(out.whole[to]) + static_cast<uint64_t>(value.whole[from]));
+          out.whole[to] = static_cast<int64_t>((adds ? static_cast<uint64_t>(out.whole[to]) : 0) +
+                                               static_cast<uint64_t>(value.whole[from]));
       }
     }
   }
@@ -198,7 +199,7 @@ void run_reduce(const ir::Call& call, const Arrays& in, Array& out) {
 
 void run_indexed(const ir::Call& call, const Arrays& in, Array& out) {
   if (call.op == Op::gather) return run_gather(call, in[0], in[1], out);
-  run_scatter_add(call, in, out);
+  run_scatter(call, in, out);
 }
 
 void run_call(const ir::Call& call, const Arrays& in, Arrays& out) {

@@ -14,6 +14,7 @@ std::unique_ptr<CallKernel> compile_call(const ir::Call& call) {
     case ir::Op::conv_transpose:
     case ir::Op::conv_weight: return compile_convolution(call);
     case ir::Op::gather: return compile_gather(call);
+    case ir::Op::scatter: return compile_scatter(call);
     case ir::Op::scatter_add: return compile_scatter_add(call);
     case ir::Op::sort: return compile_sort(call);
     case ir::Op::scan: return compile_scan(call);

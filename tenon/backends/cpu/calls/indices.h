@@ -1,4 +1,4 @@
-// The indices of gather and scatter_add: i32 or i64, and all in range before anything is written.
+// The indices of gather, scatter and scatter_add: i32 or i64, and all in range before anything is written.
 
 #pragma once
 

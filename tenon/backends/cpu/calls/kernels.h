@@ -12,6 +12,7 @@ std::unique_ptr<CallKernel> compile_attention(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_attention_backward(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_convolution(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_gather(const ir::Call& call);
+std::unique_ptr<CallKernel> compile_scatter(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_scatter_add(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_sort(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_scan(const ir::Call& call);

@@ -1,9 +1,10 @@
-// scatter_add: rows of values added to picked rows of the base, every row in the order of its indices, whatever the
-// threads do. 16-bit dtypes add in f32 and round once.
+// scatter and scatter_add: rows of values written or added to picked rows of the base, every row in the order of its
+// indices, whatever the threads do. Where the result lies in the base's memory, other rows are not touched.
 //
-// Wide rows: the picks are sorted by target, and each target row, with all that is added to it, belongs to one thread.
-// Narrow rows: sorting would cost more than adding, so each thread owns a range of targets and walks through all
-// indices.
+// scatter: each thread owns a range of targets and walks through all indices. scatter_add: 16-bit dtypes add in f32 and
+// round once. Wide rows: the picks are sorted by target, and each target row, with all that is added to it, belongs to
+// one thread. Narrow rows: sorting would cost more than adding, so each thread owns a range of targets and walks
+// through all indices.
 
 #include <algorithm>
 #include <cstring>
@@ -21,6 +22,49 @@ namespace {
 constexpr int64_t kWideRow = 16;          // elements from which sorting the picks pays
 constexpr int64_t kWalkGrain = 16 << 10;  // picks from which a second thread pays, though it walks through all
 constexpr int64_t kGrainElements = 16 << 10;
+
+template <typename T>
+class Scatter : public CallKernel {
+ public:
+  explicit Scatter(const ir::Call& call)
+      : base_(call.inputs[0].map, sizeof(T)),
+        base_in_place_(call.inputs[0].map.is_contiguous()),
+        value_(call.inputs[2], Input::Wanted::contiguous),
+        indices_(call, std::get<ir::AxisAttrs>(call.attrs).axis),
+        lines_(call.outputs[0].shape, std::get<ir::AxisAttrs>(call.attrs).axis),
+        picks_(indices_.count()) {}
+
+  void run(const Arguments& args) const override {
+    const Indices::Checked index(indices_, args[1]);
+    if (args[3] != args[0] || !base_in_place_) base_.run(args[0], args[3]);
+    if (value_.count() == 0) return;
+    const Input::Bound value(value_, args[2]);
+    T* out = reinterpret_cast<T*>(args[3]);
+    const int64_t threads = base::num_threads(), each = picks_ * lines_.inner;  // elements of an outer line
+    const int64_t ranges = lines_.outer < threads && each >= 2 * kWalkGrain ? std::min(threads, lines_.length) : 1;
+    const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, each / ranges));
+    base::parallel_for(lines_.outer * ranges, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t outer = i / ranges, range = i % ranges;
+        const int64_t from = lines_.length * range / ranges, to = lines_.length * (range + 1) / ranges;
+        const T* rows = value.as<T>() + outer * each;
+        for (int64_t p = 0; p < picks_; ++p) {
+          const int64_t row = index[p];
+          if (row < from || row >= to) continue;
+          std::copy_n(rows + p * lines_.inner, lines_.inner, out + (outer * lines_.length + row) * lines_.inner);
+        }
+      }
+    });
+  }
+
+ private:
+  Packer base_;
+  bool base_in_place_;
+  Input value_;
+  Indices indices_;
+  Lines lines_;
+  int64_t picks_;
+};
 
 template <typename T>
 class ScatterAdd : public CallKernel {
@@ -149,6 +193,10 @@ class ScatterAdd : public CallKernel {
 
 }  // namespace
 
+std::unique_ptr<CallKernel> compile_scatter(const ir::Call& call) {
+  return dispatch(call.outputs[0].dtype,
+                  [&]<typename T>() -> std::unique_ptr<CallKernel> { return std::make_unique<Scatter<T>>(call); });
+}
 std::unique_ptr<CallKernel> compile_scatter_add(const ir::Call& call) {
   return dispatch(call.outputs[0].dtype,
                   [&]<typename T>() -> std::unique_ptr<CallKernel> { return std::make_unique<ScatterAdd<T>>(call); });
