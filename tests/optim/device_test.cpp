@@ -92,5 +92,47 @@ TEST_P(OnDevice, AModelThatHasMovedHalfwayIsRefused) {
                 net.bias.device().name() + " now; move all of them to one device and dtype");
 }
 
+// Values of the weights, then of their averages, after three steps, and the launches of the last one.
+std::pair<std::vector<float>, size_t> averaged_steps(Device device, bool amsgrad, bool with_average) {
+  manual_seed(5);
+  const auto weight = [&](Dims shape) { return randn(shape).eval().to(device).detach().clone().requires_grad_(); };
+  const std::vector<Tensor> all = {weight({6, 16}), weight({16}), weight({3, 5})};
+  AdamW optimizer(all, {.lr = 0.1, .amsgrad = amsgrad});
+  if (with_average) optimizer.keep_average(0.5);
+  size_t launches = 0;
+  for (int step = 0; step < 3; ++step) {
+    for (Tensor p : all) p.set_grad((p.detach() * (2.0 - step)).clone().eval());
+    wait(all);
+    const size_t before = stats().launches;
+    optimizer.step();
+    wait(all);
+    launches = stats().launches - before;
+  }
+  std::vector<float> values;
+  for (int i = 0; i < (with_average ? 2 : 1); ++i) {
+    for (const Tensor& each : all) {
+      const std::vector<float> read = each.detach().to_vector<float>();
+      values.insert(values.end(), read.begin(), read.end());
+    }
+    if (with_average) optimizer.swap_average();
+  }
+  return {values, launches};
+}
+
+TEST_P(OnDevice, AmsgradAndAveragesAreTheCpus) {
+  const std::vector<float> expected = averaged_steps("cpu", true, true).first;
+  const std::vector<float> seen = averaged_steps(Device(GetParam()), true, true).first;
+  ASSERT_EQ(seen.size(), expected.size());
+  for (size_t i = 0; i < seen.size(); ++i) ASSERT_NEAR(seen[i], expected[i], 1e-5) << "weight " << i;
+}
+
+// Either fits into the kernel of the update; both together are more buffers than some devices give to one.
+TEST_P(OnDevice, AmsgradAndAveragesTakeNoKernelsOfTheirOwn) {
+  const Device device(GetParam());
+  const size_t plain = averaged_steps(device, false, false).second;
+  EXPECT_EQ(averaged_steps(device, true, false).second, plain);
+  EXPECT_LE(averaged_steps(device, false, true).second, plain + 1);  // the count of averages
+}
+
 }  // namespace
 }  // namespace tenon::optim
