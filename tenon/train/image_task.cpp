@@ -176,8 +176,6 @@ Tensor ImageTask::loss(std::span<const Tensor> batch) {
 }
 
 ImageTask::Guesses ImageTask::guess(int64_t most_batches) {
-  const bool was_training = net_.is_training();
-  net_.eval();
   const int64_t rows = config_.training.batch_size / config_.training.micro_batches, all = test_images_.size(0);
   const int64_t used = most_batches > 0 ? std::min(all, most_batches * rows) : all;
   Guesses guesses;
@@ -192,7 +190,6 @@ ImageTask::Guesses ImageTask::guess(int64_t most_batches) {
     append(guesses.classes, seen[1].to_vector<int64_t>());
     append(guesses.certainty, seen[2].to_vector<float>());
   }
-  net_.train(was_training);
   return guesses;
 }
 

@@ -75,8 +75,8 @@ class Task {
   /// value and depends on nothing but tensors (docs/capture.md); chance comes from the default generator.
   virtual Tensor loss(std::span<const Tensor> batch) = 0;
 
-  /// The loss over the data that are held back, with the model in eval(), which it leaves as it was; nothing where none
-  /// are. It draws from no generator but its own.
+  /// The loss over the data that are held back; nothing where none are. The model is in eval() meanwhile, here and in
+  /// sample(), and neither draws from the default generator: looking closely must not change the run.
   virtual std::optional<Evaluated> evaluate() { return std::nullopt; }
   /// Asked for every sample.every steps.
   virtual TaskSample sample() { return {}; }

@@ -64,6 +64,18 @@ class Threads {
   int before_;
 };
 
+// Dropout and the like are off while this lives.
+class Evaluating {
+ public:
+  explicit Evaluating(nn::Module& model) : model_(model) { model_.eval(); }
+  ~Evaluating() { model_.train(); }
+  Evaluating(const Evaluating&) = delete;
+  Evaluating& operator=(const Evaluating&) = delete;
+
+ private:
+  nn::Module& model_;
+};
+
 // Names that become keys of metrics.jsonl and of TensorBoard.
 void require_word(const std::string& word, std::string_view what) {
   const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
@@ -85,7 +97,6 @@ std::unique_ptr<Task> make_task(const Config& config, const TrainOptions& option
   else
     task = std::make_unique<ImageTask>(config);
   if (!task) fail("train", "the function that makes the task gave none");
-  require_word(task->facts().unit, "the unit");
   return task;
 }
 
@@ -126,6 +137,7 @@ class Run {
     manual_seed(static_cast<uint64_t>(config_.training.seed));
     task_ = make_task(config_, options_, folder_);
     facts_ = task_->facts();
+    require_word(facts_.unit, "the unit");
     if (folder_.resumes())
       resumes_from_ = find_resume_point(folder_, config_, *task_, [&](const std::string& text) {
         note_in_any_case(text);  // some steps are lost
@@ -246,6 +258,7 @@ class Run {
 
   // Whether this is the best model so far, and to be kept.
   bool evaluate() {
+    const Evaluating looking(*model_);
     const std::optional<Evaluated> seen = task_->evaluate();
     if (!seen) return false;
     for (const auto& [name, value] : seen->metrics) require_word(name, "a metric");
@@ -261,6 +274,7 @@ class Run {
   }
 
   void sample() {
+    const Evaluating looking(*model_);
     const TaskSample made = task_->sample();
     last_sample_ = made.text;
     view_->show(watch::Sample{done_, made.text, made.picture.defined() ? data::png_of(made.picture) : ""});

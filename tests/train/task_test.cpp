@@ -31,8 +31,12 @@ class Line : public Task {
   }
   std::string position() const override { return data::to_json(loader_.state()); }
   void go_to(const std::string& position) override { loader_.restore(data::data_loader_state_from_json(position)); }
-  Tensor loss(std::span<const Tensor> batch) override { return nn::mse_loss(net_(batch[0]), batch[1]); }
+  Tensor loss(std::span<const Tensor> batch) override {
+    EXPECT_TRUE(net_.is_training());
+    return nn::mse_loss(net_(batch[0]), batch[1]);
+  }
   std::optional<Evaluated> evaluate() override {
+    EXPECT_FALSE(net_.is_training());
     const NoGrad reading;
     return Evaluated{nn::mse_loss(net_(x_), x_ * 3 + 1).item<double>(), 64, {{metric_, net_.weight.item<double>()}}};
   }
