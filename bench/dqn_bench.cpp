@@ -62,17 +62,19 @@ void print(const std::string& name, const Taken& taken, const std::string& more 
   std::fflush(stdout);
 }
 
-// Random play: a move is drawn, made, and a tile appears.
+// Random play: a move is drawn, made, and a tile appears, in many games in turn.
 void environment() {
   const std::string name = "2048, one random move";
   if (!is_wanted(name)) return;
-  Games games(1, 1);
+  constexpr size_t kGames = 64;
+  Games games(kGames, 1);
   Random random(2);
-  constexpr int kMovesAtOnce = 100000;
+  constexpr size_t kMovesAtOnce = kGames * 2000;
   Taken taken = measure(21, 1, [&] {
-    for (int i = 0; i < kMovesAtOnce; ++i) {
-      if (games.is_over(0)) games.restart(0);
-      games.play(0, any_of(games.legal(0), random));
+    for (size_t i = 0; i < kMovesAtOnce; ++i) {
+      const size_t game = i % kGames;
+      if (games.is_over(game)) games.restart(game);
+      games.play(game, any_of(games.legal(game), random));
     }
   });
   taken.processor_us /= kMovesAtOnce;
