@@ -188,6 +188,12 @@ Board with_new_tile(const Board& board, Random& random) {
   return {board.cells | uint64_t{is_four ? 2U : 1U} << (4 * place_of_one(empty, number))};
 }
 
+[[gnu::flatten]] Turn turn(const Board& board, Move move, Random& random) {
+  const Slide slide = slid(board, move);
+  const Board next = with_new_tile(slide.board, random);
+  return {next, slide.score, legal_moves(next)};
+}
+
 Board first_board(Random& random) { return with_new_tile(with_new_tile({}, random), random); }
 
 Move any_of(MoveSet moves, Random& random) {
