@@ -32,7 +32,7 @@ std::string drawn(const BoardScreen& screen, bool colours) {
   }();
   for (int row = 0; row < 4; ++row) {
     text += rule;
-    for (int line = 0; line < 3; ++line) {
+    for (int line = screen.is_tall ? 0 : 1; line < (screen.is_tall ? 3 : 2); ++line) {
       text += "  |";
       for (int column = 0; column < 4; ++column) {
         const int cell = 4 * row + column, exponent = screen.board.exponent(cell);

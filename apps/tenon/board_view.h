@@ -15,6 +15,7 @@ struct BoardScreen {
   std::string title;   // whose game it is
   std::string status;  // what happened, and what may be done
   std::string keys;
+  bool is_tall = true;  // three lines a cell, 25 in all; else one, 17 in all
 };
 
 /// Lines that end in \r\n, for a terminal in raw mode.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -215,6 +216,8 @@ class Table {
       screen.status = fmt::format("GAME OVER, the largest tile is {}", 1 << games_.board(0).largest_exponent());
     screen.keys = learner_ ? "space pause  n one move  + - speed  arrows play  r new game  q quit"
                            : "arrows (or wasd, hjkl) play  r new game  q quit";
+    winsize size{};
+    screen.is_tall = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_row > 25;
     std::string text = drawn(screen, true);
     for (size_t at = 0; (at = text.find("\r\n", at)) != std::string::npos; at += 5) text.insert(at, "\x1b[K");
     write_out("\x1b[H" + text + "\x1b[J");

@@ -17,10 +17,13 @@ namespace {
 constexpr int kRows = 1 << 16;
 constexpr uint64_t kOnes = 0x1111111111111111;  // a bit in each cell
 
-struct Rows {
-  std::array<uint16_t, kRows> left, right;
-  std::array<uint32_t, kRows> score;  // the same to both sides: of three equal tiles, either pair makes the same
+// What a row becomes, and what that scores: the same to both sides, because of three equal tiles either pair makes the
+// same. Together, so that a row is one load.
+struct Row {
+  uint16_t left, right;
+  uint32_t score;
 };
+using Rows = std::array<Row, kRows>;
 
 uint16_t reversed(uint16_t row) {
   return static_cast<uint16_t>((row >> 12) | ((row >> 4) & 0x00F0) | ((row << 4) & 0x0F00) | (row << 12));
@@ -44,9 +47,9 @@ void fill(Rows& rows, uint32_t row) {
     may_merge = true;
   }
   const auto given = static_cast<uint16_t>(row);
-  rows.left[given] = static_cast<uint16_t>(made);
-  rows.right[reversed(given)] = reversed(static_cast<uint16_t>(made));
-  rows.score[given] = score;
+  rows[given].left = static_cast<uint16_t>(made);
+  rows[reversed(given)].right = reversed(static_cast<uint16_t>(made));
+  rows[given].score = score;
 }
 
 const Rows& rows() {
@@ -58,23 +61,22 @@ const Rows& rows() {
   return *all;
 }
 
-Slide slid_rows(uint64_t cells, const std::array<uint16_t, kRows>& table, const std::array<uint32_t, kRows>& scores) {
-  Slide made;
-  uint32_t score = 0;
-  for (int shift = 0; shift < 64; shift += 16) {
-    const auto row = static_cast<uint16_t>(cells >> shift);
-    made.board.cells |= static_cast<uint64_t>(table[row]) << shift;
-    score += scores[row];
-  }
-  made.score = static_cast<int>(score);
-  return made;
-}
-
 // A bit in each cell that is not 0.
 uint64_t filled(uint64_t cells) {
   cells |= cells >> 2;
   cells |= cells >> 1;
   return cells & kOnes;
+}
+
+// In which cell the one with this number stands, counted from 0: behind as many cells as have no more ones up to and
+// with them. No loop, whose end the processor could not guess; it took a third of a random move.
+int place_of_one(uint64_t ones, uint64_t number) {
+  constexpr uint64_t kLow = 0x0F0F0F0F0F0F0F0F, kBytes = 0x0101010101010101;
+  const uint64_t so_far = ones * kOnes;  // in each cell; of 16 ones the last cell has lost the carry and is left out
+  const uint64_t least = (16 + number) * kBytes;
+  const uint64_t even = (least - (so_far & kLow)) & (16 * kBytes);
+  const uint64_t odd = (least - ((so_far >> 4) & kLow)) & (16 * (kBytes >> 8));
+  return std::popcount(even | odd >> 1);
 }
 
 int exponent_of(int64_t tile, size_t cell) {
@@ -147,17 +149,19 @@ Board mirrored(const Board& board) {
   return {((pairs & 0xF0F0F0F0F0F0F0F0) >> 4) | ((pairs & 0x0F0F0F0F0F0F0F0F) << 4)};
 }
 
+// Without branches, which random moves would make the processor guess wrong every other time.
 Slide slid(const Board& board, Move move) {
   const Rows& all = rows();
-  switch (move) {
-    case Move::left: return slid_rows(board.cells, all.left, all.score);
-    case Move::right: return slid_rows(board.cells, all.right, all.score);
-    default: {
-      Slide made = slid_rows(transposed(board).cells, move == Move::up ? all.left : all.right, all.score);
-      made.board = transposed(made.board);
-      return made;
-    }
+  const bool is_vertical = move == Move::up || move == Move::down, to_right = move == Move::right || move == Move::down;
+  const uint64_t cells = is_vertical ? transposed(board).cells : board.cells;
+  Board made;
+  uint32_t score = 0;
+  for (int shift = 0; shift < 64; shift += 16) {
+    const Row& row = all[static_cast<uint16_t>(cells >> shift)];
+    made.cells |= static_cast<uint64_t>(to_right ? row.right : row.left) << shift;
+    score += row.score;
   }
+  return {is_vertical ? transposed(made) : made, static_cast<int>(score)};
 }
 
 // A move is legal where a tile has an empty cell before it, or where two neighbours along the way are equal.
@@ -176,23 +180,34 @@ MoveSet legal_moves(const Board& board) {
 }
 
 Board with_new_tile(const Board& board, Random& random) {
-  uint64_t empty = ~filled(board.cells) & kOnes;
+  const uint64_t empty = ~filled(board.cells) & kOnes;
   const uint64_t bits = random.next();
   // The high half picks the cell, the low half the tile.
-  auto skipped = static_cast<int>(((bits >> 32) * static_cast<uint64_t>(std::popcount(empty))) >> 32);
-  for (; skipped > 0; --skipped) empty &= empty - 1;
+  const uint64_t number = ((bits >> 32) * static_cast<uint64_t>(std::popcount(empty))) >> 32;
   const bool is_four = (static_cast<uint32_t>(bits) * uint64_t{10}) >> 32 == 0;
-  const uint64_t cell = empty & (~empty + 1);
-  return {board.cells | (is_four ? cell << 1 : cell)};
+  return {board.cells | uint64_t{is_four ? 2U : 1U} << (4 * place_of_one(empty, number))};
+}
+
+[[gnu::flatten]] Turn turn(const Board& board, Move move, Random& random) {
+  const Slide slide = slid(board, move);
+  const Board next = with_new_tile(slide.board, random);
+  return {next, slide.score, legal_moves(next)};
 }
 
 Board first_board(Random& random) { return with_new_tile(with_new_tile({}, random), random); }
 
 Move any_of(MoveSet moves, Random& random) {
-  auto skipped = static_cast<int>(random.below(static_cast<uint32_t>(std::popcount(moves))));
-  unsigned left = moves;
-  for (; skipped > 0; --skipped) left &= left - 1;
-  return static_cast<Move>(std::countr_zero(left));
+  // The moves of each set, one after the other.
+  static constexpr auto kListed = [] {
+    std::array<std::array<Move, kMoves>, 1 << kMoves> all{};
+    for (int set = 0; set < 1 << kMoves; ++set) {
+      for (int m = 0, at = 0; m < kMoves; ++m) {
+        if ((set >> m) & 1) all[set][at++] = static_cast<Move>(m);
+      }
+    }
+    return all;
+  }();
+  return kListed[moves & 15][random.below(static_cast<uint32_t>(std::popcount(moves)))];
 }
 
 Move best_of(std::span<const float, kMoves> worth, MoveSet legal) {

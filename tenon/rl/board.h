@@ -62,6 +62,13 @@ MoveSet legal_moves(const Board& board);
 
 /// A new tile in an empty cell, any of which are equally likely: a 2, or a 4 once in ten. At least one cell is empty.
 Board with_new_tile(const Board& board, Random& random);
+/// A whole turn, all of the above at once: what slid, a new tile, and what is legal then. The move is legal.
+struct Turn {
+  Board board;
+  int score = 0;
+  MoveSet legal = 0;
+};
+Turn turn(const Board& board, Move move, Random& random);
 /// An empty board with two new tiles.
 Board first_board(Random& random);
 /// One of these moves, any of which are equally likely. There is at least one.

@@ -40,11 +40,12 @@ class Games {
   /// One move in one game; returns what it scored. Fails where it is not legal.
   int play(size_t game, Move move) {
     if (!contains(legal_[game], move)) refuse(game, move);
-    const Slide slide = slid(boards_[game], move);
-    stand(game, with_new_tile(slide.board, random_[game]));
-    scores_[game] += slide.score;
+    const Turn made = turn(boards_[game], move, random_[game]);
+    boards_[game] = made.board;
+    legal_[game] = made.legal;
+    scores_[game] += made.score;
     ++moves_[game];
-    return slide.score;
+    return made.score;
   }
   /// One move in each game. Fails where one is not legal, before any is made.
   void play(std::span<const Move> moves);

@@ -55,13 +55,16 @@ void put_charts(std::string& html, const std::vector<GameMetrics>& metrics) {
         {fmt::format("Games that reached {}, %", tile),
          "",
          {curve_of(metrics, "%", style, [tile = tile](const GameMetrics& m) { return reached(m, tile); })}});
-  charts.push_back({"Random moves (epsilon)", "", {curve_of(metrics, "share", "lr", [](const GameMetrics& m) {
-                      return m.epsilon;
-                    })}});
+  if (std::any_of(metrics.begin(), metrics.end(), [](const GameMetrics& m) { return m.epsilon > 0; }))
+    charts.push_back({"Random moves (epsilon)", "", {curve_of(metrics, "share", "lr", [](const GameMetrics& m) {
+                        return m.epsilon;
+                      })}});
   charts.push_back({"Episodes per second", "", {curve_of(metrics, "1/s", "speed", [](const GameMetrics& m) {
                       return m.episodes_per_second;
                     })}});
-  html += "<div class=\"charts\">\n";
+  html +=
+      "<div class=\"switches\">Games <label for=\"even\">even</label><label for=\"log\">logarithmic</label></div>\n"
+      "<div class=\"charts\">\n";
   for (Chart& chart : charts) {
     chart.from_zero = true;
     chart.first_step = metrics.front().episode;
@@ -181,8 +184,11 @@ void write_game_report(const GameReport& report) {
   const std::string title = escaped(folder.filename().string());
   html += "<title>" + title + "</title>\n<style>";
   html += watch::report_style();
-  html += "</style></head>\n<body><div class=\"page\">\n<header><h1>" + title +
-          "</h1><p class=\"subtitle\">A learner that plays 2048</p></header>\n<main>\n";
+  html +=
+      "</style></head>\n<body><div class=\"page\">\n"
+      "<input class=\"switch\" type=\"radio\" name=\"steps\" id=\"even\" checked>"
+      "<input class=\"switch\" type=\"radio\" name=\"steps\" id=\"log\">\n";
+  html += "<header><h1>" + title + "</h1><p class=\"subtitle\">A learner that plays 2048</p></header>\n<main>\n";
   if (report.metrics.empty()) {
     html += "<p class=\"empty\">No game has ended yet.</p>\n";
   } else {

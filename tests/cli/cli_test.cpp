@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tenon/rl/dqn_config.h"
 #include "tenon/train/config.h"
 #include "tests/cli/program.h"
 
@@ -142,7 +143,7 @@ TEST_F(Cli, InfoShowsThreadsAndTheCacheInUse) {
 
 TEST_F(Cli, ConfigListsThePresets) {
   const std::vector<std::string> lines = lines_of(run("config --list").out);
-  ASSERT_EQ(lines.size(), train::presets().size());
+  ASSERT_EQ(lines.size(), train::presets().size() + rl::dqn_presets().size());
   EXPECT_TRUE(lines[0].starts_with("demo  ")) << lines[0];
 }
 

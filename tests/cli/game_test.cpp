@@ -78,7 +78,8 @@ TEST_F(Game, TrainsReportsAndPlays) {
   EXPECT_GT(lines[0]["mean_score"], 100);
   const std::string page = content_of(folder_ / "run/report.html");
   EXPECT_NE(page.find("Largest tiles of the games of training"), page.npos);
-  EXPECT_NE(page.find("Score"), page.npos);
+  for (const char* part : {"Score", "Random moves (epsilon)", "id=\"even\" checked", "id=\"log\""})
+    EXPECT_NE(page.find(part), page.npos) << part;
   const Outcome played = run("play2048 --model run --games 5 --seed 2");
   EXPECT_TRUE(played.out.starts_with("5 games with the best moves: mean score ")) << played.out << played.err;
   EXPECT_EQ(played.out, run("play2048 --model run/checkpoints/step_00000012 --games 5 --seed 2").out);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <fstream>
 #include <functional>
 #include <map>
 
@@ -315,6 +316,12 @@ TEST(DqnConfig, PresetsAreWhatTheyAreCalled) {
   EXPECT_EQ(reference.target_every, 0);
   EXPECT_EQ(parse_dqn_config(find_dqn_preset("dqn2048")->json, "dqn2048").learner, "tuples");
   EXPECT_EQ(find_dqn_preset("dqn"), nullptr);
+}
+
+TEST(DqnConfig, KeysAreInTheDocs) {
+  std::ifstream file(TENON_SOURCE_DIR "/docs/2048.md");
+  const std::string docs((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_NE(docs.find(dqn_config_markdown()), std::string::npos) << dqn_config_markdown();
 }
 
 TEST(DqnConfig, ReadsWhatItPrints) {
