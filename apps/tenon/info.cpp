@@ -81,7 +81,11 @@ ordered_json disk_cache() {
     std::error_code gone;  // another process may tidy up meanwhile
     if (const uint64_t size = entry.file_size(gone); !gone) bytes += size, ++files;
   }
-  return {{"folder", cache->folder().string()}, {"files", files}, {"bytes", bytes}};
+  const std::string why = cache->why_unusable();
+  return {{"folder", cache->folder().string()},
+          {"files", files},
+          {"bytes", bytes},
+          {"unusable", why.empty() ? ordered_json(nullptr) : ordered_json(why)}};
 }
 
 ordered_json everything() {
@@ -115,6 +119,9 @@ void print_all(const ordered_json& all) {
   const ordered_json& cache = all["disk_cache"];
   if (cache.is_null())
     print("{:<12}none (TENON_CACHE_DIR)\n", "disk cache");
+  else if (!cache["unusable"].is_null())
+    print("{:<12}{}: cannot be used ({}); TENON_CACHE_DIR names another\n", "disk cache", text_of(cache["folder"]),
+          text_of(cache["unusable"]));
   else
     print("{:<12}{}: {} files, {:.1f} MB\n", "disk cache", text_of(cache["folder"]), cache["files"].dump(),
           cache["bytes"].get<double>() / 1e6);

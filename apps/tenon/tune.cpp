@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "tenon/base/error.h"
 #include "tenon/device/profile.h"
 #include "tenon/device/registry.h"
+#include "tenon/exec/disk_cache.h"
 #include "tenon/exec/inspect.h"
 #include "tenon/exec/tuning.h"
 #include "tenon/io/file.h"
@@ -101,6 +103,13 @@ std::string way_text(const ir::Way& way) {
   return way.size() == 6 ? fmt::format("{} x {} x {}", way[0], way[1], way[2]) : fmt::format("{}", fmt::join(way, " "));
 }
 
+std::string why_not_kept(const std::string& device) {
+  const exec::DiskCache* cache = exec::DiskCache::standard();
+  if (!cache) return std::getenv("TENON_CACHE_DIR") ? "TENON_CACHE_DIR is empty" : "there is no home folder";
+  const std::string why = cache->why_unusable();
+  return why.empty() ? device + " is no hardware" : "the disk cache cannot be used: " + why;
+}
+
 void run(const Wanted& wanted) {
   train::Config config = train::load_config(wanted.config);
   train::set_all(config, wanted.settings);
@@ -127,15 +136,17 @@ void run(const Wanted& wanted) {
   print("{:>5}  {:>10}  {:>10}  {:<18}{}\n", "times", "usual us", "best us",
         device.compiler().timed_on().empty() ? "tile" : "algorithm", "product");
   double before = 0, after = 0;
+  size_t ways = 0;
   for (const Used& used : calls) {
-    const exec::Tuned one = exec::tune(device, used.call);
+    const exec::Tuned one = exec::tune(device, used.call, [&](const ir::Way&, double) { ++ways; });
     print("{:>5}  {:>10.1f}  {:>10.1f}  {:<18}{}\n", used.times, one.usual_us, one.best_us, way_text(one.way),
           one.what);
     before += static_cast<double>(used.times) * one.usual_us;
     after += static_cast<double>(used.times) * one.best_us;
     now.add(one);
   }
-  print("products of a step: {:.2f} ms instead of {:.2f}\n", after / 1e3, before / 1e3);
+  print("{} {} of {} products tried; products of a step: {:.2f} ms instead of {:.2f}\n", ways,
+        device.compiler().timed_on().empty() ? "tiles" : "algorithms", calls.size(), after / 1e3, before / 1e3);
   const bool is_kept = exec::use(device, now);
   if (is_kept) print("kept for this device; it is used from now on\n");
   if (!wanted.out.empty()) {
@@ -143,7 +154,7 @@ void run(const Wanted& wanted) {
     file->commit();
     print("written to {}; TENON_TUNED={} uses it elsewhere\n", wanted.out, wanted.out);
   } else if (!is_kept) {
-    tell("nothing is kept (TENON_CACHE_DIR is empty, or the device is no hardware); name a file with --out\n");
+    tell(fmt::format("nothing is kept ({}); name a file with --out\n", why_not_kept(config.device.name)));
   }
 }
 

@@ -123,6 +123,15 @@ DiskCache* DiskCache::standard() {
   return cache.get();
 }
 
+std::string DiskCache::why_unusable() const {
+  std::error_code missing;
+  fs::path there = folder_;  // it, or what it will be made in
+  while (!fs::exists(there, missing) && there.has_relative_path()) there = there.parent_path();
+  if (!fs::is_directory(there, missing)) return there.string() + " is no folder";
+  if (::access(there.c_str(), W_OK | X_OK) == 0) return {};
+  return fmt::format("{}: {}", there.string(), std::generic_category().message(errno));
+}
+
 fs::path DiskCache::file_of(std::string_view name) const {
   return folder_ / fmt::format("{:016x}{:016x}.program", base::hash_bytes(name, 1), base::hash_bytes(name, 2));
 }

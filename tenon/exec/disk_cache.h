@@ -13,6 +13,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +41,8 @@ class DiskCache {
   bool update(std::string_view name, const Change& change);
 
   const std::filesystem::path& folder() const { return folder_; }
+  /// Why nothing can be kept in the folder, as far as can be told without writing; empty where it can.
+  std::string why_unusable() const;
   struct Stats {
     size_t hits = 0, misses = 0, damaged = 0, kept = 0, removed = 0;
   };

@@ -167,16 +167,26 @@ namespace {
 // Numbers that nothing can be drawn by are refused at once, as in PyTorch. What a captured function is given changes
 // from call to call, and is not looked at.
 void require_all(std::string_view op, const Tensor& good, std::string_view otherwise) {
-  if (Trace::current()) return;
+  constexpr int64_t kMost = int64_t{1} << 32;  // what is larger fails for want of memory, or is not worth the time
+  if (Trace::current() || good.numel() > kMost) return;
   const NoGrad looking;
   if (!all(good).item<bool>()) base::fail(op, "{}", otherwise);
+}
+
+// Without the axes along which a view repeats its elements, but for the last `kept` ones.
+Tensor each_once(const Tensor& x, int64_t kept) {
+  Tensor once = x;
+  for (int64_t i = 0; i < x.dim() - kept; ++i) {
+    if (x.size(i) > 1 && x.strides()[static_cast<size_t>(i)] == 0) once = once.narrow(i, 0, 1);
+  }
+  return once;
 }
 
 }  // namespace
 
 Tensor bernoulli(const Tensor& probabilities, Generator* generator) {
   record::require_float("bernoulli", probabilities);
-  const Tensor given = probabilities.detach();
+  const Tensor given = each_once(probabilities.detach(), 0);
   require_all("bernoulli", logical_and(ge(given, 0.0), le(given, 1.0)), "a probability does not lie in 0..1");
   const DType wide = accumulator(probabilities.dtype());
   const Tensor drawn = rand(probabilities.shape(), Options(wide, probabilities.device()), generator);
@@ -194,8 +204,9 @@ Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Gen
     base::fail("multinomial", "cannot draw {} samples of {} categories without replacement", samples, categories);
   }
   const Tensor p = weights.detach().to(accumulator(weights.dtype()));
-  require_all("multinomial", logical_and(ge(p, 0.0), isfinite(p)), "a weight is negative, infinite or NaN");
-  require_all("multinomial", gt(sum(p, {-1}), 0.0), "the weights of a draw sum to 0");
+  const Tensor given = each_once(weights.detach(), 1).to(p.dtype());
+  require_all("multinomial", logical_and(ge(given, 0.0), isfinite(given)), "a weight is negative, infinite or NaN");
+  if (given.numel() > 0) require_all("multinomial", gt(sum(given, {-1}), 0.0), "the weights of a draw sum to 0");
   if (!replacement) {
     // The k smallest of exponential times weighted by p are a draw without replacement; log1p keeps them above 0.
     const Tensor waiting = neg(log1p(neg(rand(p.shape(), Options(p.dtype(), p.device()), generator))));

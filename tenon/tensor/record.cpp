@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tenon/device/registry.h"
+#include "tenon/ir/walk.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
@@ -30,10 +31,14 @@ std::optional<DType> combine(std::optional<DType> higher, std::optional<DType> l
 ir::Value in(const Tensor& x) {
   const ir::Value& value = value_of(x);
   const ir::Node& node = *value.node;
-  // What a write of everything leaves behind is what it writes: readers need not wait for the memory.
+  // What a write of everything leaves behind is what it writes: readers need not wait for the memory. What changes a
+  // few places does so in that memory, and whoever holds it by another name would keep it from that.
   const bool rewritten = node.op() == ir::Op::store && !node.evaluated() && !value.needs_grad() &&
                          node.attrs_as<ir::StoreAttrs>().target.empty();
-  if (rewritten) return node.input(1);
+  const auto is_scattered = [](const ir::Node* base) {
+    return base->op() == ir::Op::scatter || base->op() == ir::Op::scatter_add;
+  };
+  if (rewritten && !is_scattered(ir::base_node(node.input(1)))) return node.input(1);
   return grad_enabled() ? value : ir::detach(value);
 }
 

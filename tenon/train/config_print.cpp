@@ -118,9 +118,9 @@ std::string config_markdown() {
       "them all, `--set section.key=value` changes one from the command line, and `tenon config --schema` prints a "
       "schema for editors. A key that is unknown, given twice, out of range or without effect under the other settings "
       "is refused. A run that is resumed goes on with the values it was begun with, but for the keys that may change: "
-      "they say how long it takes and how it is watched. What it computes follows them in two cases: a schedule that "
-      "ends "
-      "with the run is stretched by training.steps, and a plateau schedule looks at each evaluation.\n\n";
+      "they say how long it takes, where it runs and how it is watched. What it computes follows them in two cases: a "
+      "schedule that ends with the run is stretched by training.steps, and a plateau schedule looks at each "
+      "evaluation.\n\n";
   text += kTableHead;
   std::string_view section;
   for (const Key& key : config_keys()) {

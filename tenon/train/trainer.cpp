@@ -131,6 +131,7 @@ class Run {
       const Config before = run_config(folder_.path());
       require_same_run(before, config_, options_);
       has_moved_data_ = has_moved_data(before, config_);
+      if (before.device.name != config_.device.name) device_before_ = before.device.name;
     }
     require_other_files(config_, folder_.path());
     if (!folder_.resumes()) write_config();  // from now on, --resume knows what to do
@@ -142,7 +143,12 @@ class Run {
       resumes_from_ = find_resume_point(folder_, config_, *task_, [&](const std::string& text) {
         note_in_any_case(text);  // some steps are lost
       });
-    if (resumes_from_) take_choices();  // before anything is computed
+    if (resumes_from_ && device_before_)
+      note_in_any_case(fmt::format(
+          "{}: was computed on {} and goes on on {}; numbers differ in their last bits from those of a run that stayed",
+          resumes_from_->path.string(), *device_before_, config_.device.name));
+    else if (resumes_from_)
+      take_choices();  // before anything is computed
     model_ = &task_->model();
     optimizer_ = make_optimizer(config_, models::trainable(*model_));
     rate_.emplace(config_, *optimizer_);
@@ -476,8 +482,9 @@ class Run {
   watch::NamedNumbers validation_metrics_;
   std::optional<int64_t> best_step_;
   std::string last_sample_;
-  bool has_moved_data_ = false;              // since the run was last resumed
-  std::optional<ResumePoint> resumes_from_;  // until the run has gone on from it
+  std::optional<std::string> device_before_;  // where it is another now
+  bool has_moved_data_ = false;               // since the run was last resumed
+  std::optional<ResumePoint> resumes_from_;   // until the run has gone on from it
 };
 
 }  // namespace

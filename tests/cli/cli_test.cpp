@@ -138,7 +138,24 @@ TEST_F(Cli, InfoShowsThreadsAndTheCacheInUse) {
   EXPECT_EQ(all["disk_cache"]["folder"], folder);
   EXPECT_EQ(all["disk_cache"]["files"], 1);
   EXPECT_EQ(all["disk_cache"]["bytes"], 5);
+  EXPECT_TRUE(all["disk_cache"]["unusable"].is_null());
   EXPECT_TRUE(json::parse(bash("TENON_CACHE_DIR= tenon info --json").out)["disk_cache"].is_null());
+}
+
+TEST_F(Cli, InfoSaysWhyACacheOrAnOpenClDriverIsNotThere) {
+  const std::string file = (folder_ / "file").string();
+  std::ofstream(file) << "12345";
+  const std::string text = bash("TENON_CACHE_DIR='" + file + "/cache' tenon info").out;
+  EXPECT_NE(text.find(file + "/cache: cannot be used (" + file + " is no folder); TENON_CACHE_DIR names another\n"),
+            text.npos)
+      << text;
+  const json all = json::parse(bash("OCL_ICD_VENDORS='" + folder_.string() + "' tenon info --json").out);
+  for (const json& one : all["absent_devices"]) {
+    const std::string why = one["why"].get<std::string>();
+    if (one["name"] != "opencl" || !why.starts_with("no OpenCL platform")) continue;  // without a loader nobody looks
+    EXPECT_EQ(why, "no OpenCL platform (no driver that loads is listed in " + folder_.string() +
+                       ", which OCL_ICD_VENDORS names)");
+  }
 }
 
 TEST_F(Cli, ConfigListsThePresets) {

@@ -53,6 +53,9 @@ TEST_F(Train, TuningTriesTilesAndWritesThemDown) {
   std::ofstream(folder_ / "bad.tuned") << "none\n";
   EXPECT_EQ(bash("TENON_TUNED=bad.tuned tenon train tiny.json --quiet").err,
             "tenon: [tune] bad.tuned: is not a file that tenon tune has written\n");
+  EXPECT_NE(done.out.find(" products tried; products of a step: "), done.out.npos) << done.out;
+  EXPECT_EQ(bash("TENON_CACHE_DIR= tenon tune tiny.json --device simulated").err,
+            "nothing is kept (TENON_CACHE_DIR is empty); name a file with --out\n");
   EXPECT_EQ(run("tune tiny.json").out, "cpu\ncpu does every call of a step in one way: there is nothing to tune\n");
 }
 

@@ -1,4 +1,4 @@
-// A run on a GPU's kernels learns what the cpu learns, and goes on bit for bit after a stop.
+// A run on a GPU's kernels learns what the cpu learns, and goes on after a stop: there bit for bit, or elsewhere.
 
 #include <gtest/gtest.h>
 
@@ -32,6 +32,27 @@ TEST_P(OnDevice, TrainsAsOnTheCpuAndGoesOnBitForBit) {
   EXPECT_TRUE(train_in("parts", here, {.stop_after = 7}).stopped);
   train_in("parts", here, {.resume = true});
   EXPECT_EQ(difference(traces_of(path("whole")), traces_of(path("parts"))), "");
+}
+
+TEST_P(OnDevice, ARunGoesOnOnAnotherDeviceAndSaysSo) {
+  Config here = tiny({"training.steps=6", "checkpoint.every=3", "training.eval_every=6", "training.eval_batches=1",
+                      "sample.every=0", "sample.tokens=64"});
+  const TrainResult on_cpu = train_in("cpu", here);
+  for (const bool comes_back : {false, true}) {
+    Config first = here, second = here;
+    (comes_back ? first : second).device.name = GetParam();
+    const std::string folder = comes_back ? "back" : "there";
+    EXPECT_TRUE(train_in(folder, first, {.stop_after = 3}).stopped);
+    testing::internal::CaptureStderr();
+    const TrainResult whole = train_in(folder, second, {.resume = true});
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find(": was computed on " + first.device.name + " and goes on on " + second.device.name +
+                        "; numbers differ in their last bits from those of a run that stayed\n"),
+              said.npos)
+        << said;
+    EXPECT_NEAR(whole.loss, on_cpu.loss, 1e-3);
+    EXPECT_EQ(run_config(path(folder)).device.name, second.device.name);
+  }
 }
 
 }  // namespace

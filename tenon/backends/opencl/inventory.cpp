@@ -3,6 +3,7 @@
 #include "tenon/backends/opencl/inventory.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "tenon/backends/gpu/kind.h"
 #include "tenon/base/error.h"
@@ -92,7 +93,9 @@ Inventory look() {
   }
   cl_uint count = 0;
   if (cl().get_platform_ids(0, nullptr, &count) != CL_SUCCESS || count == 0) {
-    all.why_none = "no OpenCL platform (no driver is listed in /etc/OpenCL/vendors)";
+    const char* named = std::getenv("OCL_ICD_VENDORS");  // where the loader looked
+    all.why_none = fmt::format("no OpenCL platform (no driver that loads is listed in {}{})",
+                               named ? named : "/etc/OpenCL/vendors", named ? ", which OCL_ICD_VENDORS names" : "");
     return all;
   }
   std::vector<cl_platform_id> platforms(count);
