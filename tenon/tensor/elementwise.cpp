@@ -124,6 +124,7 @@ Tensor remainder(const Operand& a, const Operand& b) {
     return add(x, where(logical_and(isinf(x), ne(b, 0)), std::numeric_limits<double>::quiet_NaN(), zero));
   };
   const bool has_slope = a.is_tensor() && b.is_tensor() && is_float(a.tensor().dtype());
+  if (has_slope) record::broadcast("remainder", a.tensor().shape(), b.tensor().shape());  // before others say so
   const Operand dividend = has_slope ? Operand(marked(a.tensor())) : a;
   const Tensor rest = binary("remainder", Op::mod, dividend, b);
   const Operand divisor = b.is_tensor() ? Operand(b.tensor().to(dtype)) : b;

@@ -131,7 +131,7 @@ TEST_F(Scatter, RefusesABadIndexAsTheCpuDoes) {
     return text_of([&] { sum_at_odd_places(device, {1, 4, 2}).to_bytes(); });
   };
   EXPECT_EQ(refusal("opencl"), refusal("cpu"));
-  EXPECT_EQ(refusal("opencl"), "[gather] index 9 is out of range for axis 0 of size 8");
+  EXPECT_EQ(refusal("opencl"), "[scatter_add] index 9 is out of range for axis 0 of size 8");
   EXPECT_EQ(sum_at_odd_places("opencl", {1, 3, 1}).to_vector<float>(), (std::vector<float>{0, 0, 0, 2, 0, 0, 0, 1}));
 }
 
