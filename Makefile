@@ -2,7 +2,7 @@
 # in the CMake presets.
 
 # Test folders that `make test` also runs under the sanitizers (their names, separated by |): the rooms
-# that own memory and replay it; readers of files run under them as fuzz targets. More would take longer than the 20
+# that own memory and replay it; readers of files run under them as fuzz targets. More would take longer than the 30
 # minutes of CI; `make test-all` runs everything.
 ASAN_SUBSET ?= exec|capture|optim
 PREFIX ?= /usr/local
