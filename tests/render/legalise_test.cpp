@@ -27,7 +27,7 @@ const Lacks kNoWide{.wide_integers = true};
 const Lacks kNoNarrow{.bytes = true, .halves = true};
 const Lacks kNothingBut32Bits{.wide_integers = true, .bytes = true, .halves = true};
 
-constexpr uint64_t kLow = uint64_t{1} << 63;
+constexpr uint64_t kSignBit = uint64_t{1} << 63;
 constexpr uint64_t kNumbers[] = {0,
                                  1,
                                  2,
@@ -40,9 +40,9 @@ constexpr uint64_t kNumbers[] = {0,
                                  0x100000000,
                                  0x100000001,
                                  0x123456789ABCDEF0,
-                                 kLow - 1,
-                                 kLow,
-                                 kLow + 1,
+                                 kSignBit - 1,
+                                 kSignBit,
+                                 kSignBit + 1,
                                  ~uint64_t{0},
                                  ~uint64_t{0} - 1,
                                  0xFFFFFFFF00000000};
