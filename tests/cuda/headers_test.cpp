@@ -59,6 +59,7 @@ SAME(DriverApi::finish_stream, cuStreamSynchronize);
 SAME(DriverApi::make_event, cuEventCreate);
 SAME(DriverApi::record_event, cuEventRecord);
 SAME(DriverApi::wait_for_event, cuEventSynchronize);
+SAME(DriverApi::let_wait, cuStreamWaitEvent);
 SAME(DriverApi::time_between, cuEventElapsedTime);
 SAME(DriverApi::destroy_event, cuEventDestroy);
 SAME(DriverApi::load_module, cuModuleLoadData);
@@ -108,7 +109,6 @@ static_assert(DeviceAttribute::kMinor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_
 static_assert(DeviceAttribute::kSharedBytesOptIn == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
 static_assert(DeviceAttribute::kHasMemoryPools == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
 static_assert(Flags::kNonBlockingStream == CU_STREAM_NON_BLOCKING);
-static_assert(Flags::kEventWithoutTime == CU_EVENT_DISABLE_TIMING);
 static_assert(Flags::kPortableHostMemory == CU_MEMHOSTALLOC_PORTABLE);
 static_assert(Flags::kRelaxedCapture == CU_STREAM_CAPTURE_MODE_RELAXED);
 static_assert(Flags::kMaxDynamicSharedBytes == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);

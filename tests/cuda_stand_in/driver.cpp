@@ -435,6 +435,13 @@ Result cuEventSynchronize(EventHandle event) {
   if (made->is_recorded) run_until(*made->stream, made->at);
   return world().sticky;
 }
+Result cuStreamWaitEvent(Stream stream, EventHandle event, unsigned flags) {
+  ENTER("cuStreamWaitEvent");
+  auto* made = reinterpret_cast<FakeEvent*>(event);
+  if (!world().events.contains(made) || flags != 0) return complain("an event that is not there", kInvalidHandle);
+  if (!made->is_recorded) return complain("a stream waits for an event that nobody recorded", 1);
+  return start(stream, {[on = made->stream, at = made->at] { run_until(*on, at); }, {}});
+}
 Result cuEventElapsedTime(float* milliseconds, EventHandle begin, EventHandle end) {
   ENTER("cuEventElapsedTime");
   for (EventHandle one : {begin, end}) {

@@ -66,6 +66,7 @@ struct DriverLibrary {
     from.take(api.make_event, "cuEventCreate");
     from.take(api.record_event, "cuEventRecord");
     from.take(api.wait_for_event, "cuEventSynchronize");
+    from.take(api.let_wait, "cuStreamWaitEvent");
     from.take(api.time_between, "cuEventElapsedTime");
     from.take(api.destroy_event, "cuEventDestroy_v2");
     from.take(api.load_module, "cuModuleLoadData");

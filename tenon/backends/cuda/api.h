@@ -70,6 +70,7 @@ struct DriverApi {
   Result (*make_event)(EventHandle* event, unsigned flags);
   Result (*record_event)(EventHandle event, Stream stream);
   Result (*wait_for_event)(EventHandle event);
+  Result (*let_wait)(Stream stream, EventHandle event, unsigned flags);
   Result (*time_between)(float* milliseconds, EventHandle begin, EventHandle end);
   Result (*destroy_event)(EventHandle event);
   Result (*load_module)(Module* module, const void* image);

@@ -101,6 +101,8 @@ Driver::Driver(const Found& on) : on_(on) {
 Driver::~Driver() {
   if (gpu::process_is_ending()) return;
   make_current();
+  cu().finish_stream(main_);
+  upload_ring_.release();
   small_uploads_.release();
   events_.reset();
   cu().destroy_stream(capturing_);
@@ -142,6 +144,13 @@ std::string Driver::memory_in_words() const {
   size_t left = 0, total = 0;
   if (cu().memory_left(&left, &total) != Results::kSuccess) return fmt::format("it has {}", on_.memory);
   return fmt::format("it has {}, of which {} are free", total, left);
+}
+
+std::optional<size_t> Driver::memory_left() const {
+  make_current();
+  size_t left = 0, total = 0;
+  if (cu().memory_left(&left, &total) != Results::kSuccess) return std::nullopt;
+  return left;
 }
 
 std::shared_ptr<std::byte> Driver::pin(size_t bytes) {
@@ -195,7 +204,10 @@ void Driver::copy(const Place& from, const Place& to, size_t bytes) {
 
 void Driver::upload(const std::byte* from, const Place& to, size_t bytes) {
   make_current();
-  check(cu().upload(address_of(to), from, bytes, stream_), "an upload");
+  const bool goes_ahead = stream_ == main_ && upload_ring_.takes(bytes);
+  check(goes_ahead ? upload_ring_.start(from, address_of(to), bytes, main_)
+                   : cu().upload(address_of(to), from, bytes, stream_),
+        "an upload");
 }
 
 bool Driver::upload_small(std::span<const gpu::SmallUpload> uploads) {
