@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <bit>
 
-#include "tenon/base/divide.h"
 #include "tenon/codegen/fold.h"
+#include "tenon/kernels/block_lines.h"
 
 namespace tenon::kernels {
 namespace {
 
-using base::ceil_div;
 using codegen::Dispatch;
 using codegen::Id;
 using codegen::Scalar;
@@ -63,13 +62,13 @@ class QueryAttention {
     const Id lane = b_.mod(b_.thread(), b_.u32(lanes)), own = b_.div(b_.thread(), b_.u32(lanes));
     std::vector<Id> query = load(p_.q, q, head_, b_.u32(0), lane, b_.boolean(true));
     for (Id& each : query) each = b_.mul(each, b_.f32(p_.attrs.scale));
-    walk(
-        threads_ / lanes, own, [&](Id key, Id is_there) { return load(p_.k, k, group_, key, lane, is_there); },
+    walk_lines(
+        b_, keys_, threads_ / lanes, own, kAtOnce,
+        [&](Id key, Id is_there) { return load(p_.k, k, group_, key, lane, is_there); },
         [&](Id key, Id is_there, const std::vector<Id>& numbers) {
           Id product = b_.mul(query[0], numbers[0]);
           for (uint32_t i = 1; i < vector_; ++i) product = b_.fma(query[i], numbers[i], product);
-          for (uint32_t distance = 1; distance < lanes; distance *= 2)
-            product = b_.add(product, b_.shuffle(product, distance));
+          product = sum_of_subgroup(b_, lanes, 1, product);
           b_.branch(b_.both(b_.equal(lane, b_.u32(0)), is_there), [&] {
             Id score = product;
             if (p_.attrs.has_mask) {
@@ -117,8 +116,8 @@ class QueryAttention {
     const auto weight_of = [&](Id key, Id is_there) {
       return b_.select(is_there, b_.shared_load(scores_, b_.min(key, k_.count_of(keys_ - 1))), b_.f32(0));
     };
-    walk(
-        threads_ / lanes, own,
+    walk_lines(
+        b_, keys_, threads_ / lanes, own, kAtOnce,
         [&](Id key, Id is_there) {
           const Id weighs = b_.is_not(b_.equal(weight_of(key, is_there), b_.f32(0)));
           return load(p_.v, v, group_, key, lane, weighs);
@@ -127,53 +126,17 @@ class QueryAttention {
           const Id weight = weight_of(key, is_there);
           for (uint32_t i = 0; i < vector_; ++i) b_.set(totals[i], b_.fma(weight, numbers[i], b_.get(totals[i])));
         });
-    // Of a subgroup, then of the block.
-    std::vector<Id> sums;
-    for (const Id total : totals) {
-      Id sum = b_.get(total);
-      for (uint32_t distance = lanes; distance < subgroup_; distance *= 2) sum = b_.add(sum, b_.shuffle(sum, distance));
-      sums.push_back(sum);
-    }
+    std::vector<Id> values;
+    for (const Id total : totals) values.push_back(b_.get(total));
+    const ColumnSums sums(b_, threads_, subgroup_, lanes, values);
     const auto width = static_cast<uint32_t>(p_.value_width);
-    const uint32_t groups = threads_ / subgroup_, parts = b_.add_shared(Scalar::f32, groups * width);
-    b_.branch(b_.less(b_.mod(b_.thread(), b_.u32(subgroup_)), b_.u32(lanes)), [&] {
-      const Id line = b_.mul(b_.div(b_.thread(), b_.u32(subgroup_)), b_.u32(width));
-      const Id first = b_.add(line, b_.mul(lane, b_.u32(vector_)));
-      for (uint32_t i = 0; i < vector_; ++i) b_.shared_store(parts, b_.add(first, b_.u32(i)), sums[i]);
-    });
-    b_.barrier();
     b_.loop(b_.u32(0), b_.u32(width), b_.u32(threads_), [&](Id begin) {
       const Id column = b_.add(begin, b_.thread());
       b_.branch(b_.less(column, b_.u32(width)), [&] {
-        const Id total = b_.variable(b_.shared_load(parts, column));
-        b_.loop(
-            1, groups,
-            [&](Id i) {
-              const Id next = b_.shared_load(parts, b_.add(b_.mul(i, b_.u32(width)), column));
-              b_.set(total, b_.add(b_.get(total), next));
-            },
-            true);
-        const Id result = codegen::cast(b_, DType::f32, p_.dtype, b_.mul(b_.get(total), share));
+        const Id result = codegen::cast(b_, DType::f32, p_.dtype, b_.mul(sums.total(column), share));
         const Id at = b_.add(b_.mul(row(), k_.index_of(p_.value_width)), k_.as_index(column));
         b_.store(out, at, codegen::to_memory(b_, p_.dtype, result));
       });
-    });
-  }
-
-  // Through the keys from `first` on; several are read before the first is looked at. All threads come to all of them.
-  template <typename Read, typename Use>
-  void walk(uint32_t step, Id first, const Read& read, const Use& use) {
-    const auto several = static_cast<uint32_t>(std::min<int64_t>(ceil_div(keys_, int64_t{step}), kAtOnce));
-    const Id end = k_.count_of(keys_);
-    b_.loop(b_.u32(0), end, b_.u32(uint64_t{step} * several), [&](Id begin) {
-      std::vector<Id> keys, inside;
-      std::vector<std::vector<Id>> numbers;
-      for (uint32_t i = 0; i < several; ++i) {
-        keys.push_back(b_.add(b_.add(begin, b_.u32(uint64_t{step} * i)), first));
-        inside.push_back(b_.less(keys[i], end));
-        numbers.push_back(read(keys[i], inside[i]));
-      }
-      for (uint32_t i = 0; i < several; ++i) use(keys[i], inside[i], numbers[i]);
     });
   }
 

@@ -4,6 +4,7 @@
 
 #include "tenon/base/divide.h"
 #include "tenon/codegen/numbers.h"
+#include "tenon/kernels/block_lines.h"
 
 namespace tenon::kernels {
 namespace {
@@ -14,7 +15,6 @@ using codegen::Dispatch;
 using codegen::Id;
 using codegen::kNoValue;
 using codegen::Scalar;
-using ir::Op;
 
 constexpr uint32_t kBytesAtOnce = 16;
 constexpr uint32_t kMostThreads = 1024;
@@ -56,8 +56,8 @@ class RowProduct {
     const Id column = b_.add(b_.mul(b_.block(), b_.u32(columns)), b_.mul(across, b_.u32(vector_)));
     const Id is_inside = p_.columns % columns == 0 ? b_.boolean(true) : b_.less(column, whole(p_.columns));
     std::vector<Id> totals = zeros(vector_);
-    walk(
-        lines, line,
+    walk_lines(
+        b_, p_.depth, lines, line, kAtOnce,
         [&](Id depth, Id is_there) {
           return load(buffers_.b, p_.b.dtype, place_of_right(depth, column), vector_, b_.both(is_there, is_inside));
         },
@@ -65,28 +65,12 @@ class RowProduct {
           const Id left = load(buffers_.a, p_.a.dtype, place_of_left(depth), 1, is_there)[0];
           for (uint32_t i = 0; i < vector_; ++i) add_product(totals[i], left, numbers[i]);
         });
-    // Of a subgroup, then of the block.
-    std::vector<Id> sums;
-    for (const Id total : totals) sums.push_back(folded(b_.get(total), kAcross));
-    const uint32_t groups = threads_ / subgroup_, shared = b_.add_shared(Scalar::f32, groups * columns);
-    const Id lane = b_.mod(b_.thread(), b_.u32(subgroup_)), group = b_.div(b_.thread(), b_.u32(subgroup_));
-    b_.branch(b_.less(lane, b_.u32(kAcross)), [&] {
-      const Id first = b_.add(b_.mul(group, b_.u32(columns)), b_.mul(lane, b_.u32(vector_)));
-      for (uint32_t i = 0; i < vector_; ++i) b_.shared_store(shared, b_.add(first, b_.u32(i)), sums[i]);
-    });
-    b_.barrier();
+    std::vector<Id> values;
+    for (const Id total : totals) values.push_back(b_.get(total));
+    const ColumnSums sums(b_, threads_, subgroup_, kAcross, values);
     const Id own = b_.add(b_.mul(b_.block(), b_.u32(columns)), b_.thread());
-    b_.branch(b_.both(b_.less(b_.thread(), b_.u32(columns)), b_.less(own, whole(p_.columns))), [&] {
-      const Id total = b_.variable(b_.shared_load(shared, b_.thread()));
-      b_.loop(
-          1, groups,
-          [&](Id i) {
-            b_.set(total,
-                   sum_of(b_.get(total), b_.shared_load(shared, b_.add(b_.mul(i, b_.u32(columns)), b_.thread()))));
-          },
-          true);
-      finish(own, b_.get(total));
-    });
+    b_.branch(b_.both(b_.less(b_.thread(), b_.u32(columns)), b_.less(own, whole(p_.columns))),
+              [&] { finish(own, sums.total(b_.thread())); });
     return static_cast<uint64_t>(ceil_div(p_.columns, int64_t{columns}));
   }
 
@@ -98,8 +82,8 @@ class RowProduct {
     const Id is_inside = p_.columns % columns == 0 ? b_.boolean(true) : b_.less(column, whole(p_.columns));
     const Id total = zeros(1)[0];
     // In units of vectors.
-    walk(
-        subgroup_, lane,
+    walk_lines(
+        b_, p_.depth / vector_, subgroup_, lane, kAtOnce,
         [&](Id vector, Id is_there) {
           const Id depth = b_.mul(vector, b_.u32(vector_));
           return load(buffers_.b, p_.b.dtype, place_of_right(depth, column), vector_, b_.both(is_there, is_inside));
@@ -109,35 +93,9 @@ class RowProduct {
           const std::vector<Id> left = load(buffers_.a, p_.a.dtype, place_of_left(depth), vector_, is_there);
           for (uint32_t i = 0; i < vector_; ++i) add_product(total, left[i], numbers[i]);
         });
-    const Id sum = folded(b_.get(total), 1);
+    const Id sum = sum_of_subgroup(b_, subgroup_, 1, b_.get(total));
     b_.branch(b_.both(b_.equal(lane, b_.u32(0)), is_inside), [&] { finish(column, sum); });
     return static_cast<uint64_t>(ceil_div(p_.columns, int64_t{columns}));
-  }
-
-  // From `first` on in steps through the inner dimension; several are read before the first is multiplied.
-  template <typename Read, typename Multiply>
-  void walk(uint32_t step, Id first, const Read& read, const Multiply& multiply) {
-    const int64_t count = goes_along_columns(p_) ? p_.depth : p_.depth / vector_;
-    const int64_t rounds = ceil_div(count, int64_t{step});
-    const auto several = static_cast<uint32_t>(std::min<int64_t>(rounds, kAtOnce));
-    const bool is_whole = count % (int64_t{step} * several) == 0;
-    b_.loop(b_.u32(0), whole(count), b_.u32(static_cast<uint64_t>(step) * several), [&](Id begin) {
-      std::vector<Id> places, inside;
-      std::vector<std::vector<Id>> numbers;
-      for (uint32_t i = 0; i < several; ++i) {
-        places.push_back(b_.add(b_.add(begin, b_.u32(static_cast<uint64_t>(step) * i)), first));
-        inside.push_back(is_whole ? b_.boolean(true) : b_.less(places[i], whole(count)));
-        numbers.push_back(read(places[i], inside[i]));
-      }
-      for (uint32_t i = 0; i < several; ++i) multiply(places[i], inside[i], numbers[i]);
-    });
-  }
-
-  // The sum over all threads of a subgroup whose positions differ by multiples of `apart`.
-  Id folded(Id value, uint32_t apart) {
-    for (uint32_t distance = apart; distance < subgroup_; distance *= 2)
-      value = sum_of(value, b_.shuffle(value, distance));
-    return value;
   }
 
   void finish(Id column, Id sum) {
@@ -154,9 +112,8 @@ class RowProduct {
   }
   void add_product(Id total, Id x, Id y) {
     const Id before = b_.get(total);
-    b_.set(total, has_fma_ ? b_.fma(x, y, before) : sum_of(before, b_.math(Op::mul, Scalar::f32, {x, y})));
+    b_.set(total, has_fma_ ? b_.fma(x, y, before) : b_.add(before, b_.mul(x, y)));
   }
-  Id sum_of(Id x, Id y) { return b_.math(Op::add, Scalar::f32, {x, y}); }
   std::vector<Id> zeros(uint32_t count) {
     std::vector<Id> made;
     for (uint32_t i = 0; i < count; ++i) made.push_back(b_.variable(b_.f32(0)));

@@ -84,6 +84,39 @@ TEST_F(CudaDevice, UploadsMoreThanItCanStageAtOnce) {
   device_->release(a);
 }
 
+// The main stream waits for the one that uploads, which waits for nobody until its ring has been filled once.
+TEST_F(CudaDevice, UploadsTheNextBatchWhileItStillComputes) {
+  constexpr size_t kBytes = size_t{1} << 20;
+  const Buffer batch = make(kBytes), kept = make(kBytes);
+  constexpr uint8_t kBatches = 6;
+  std::vector<std::vector<uint8_t>> seen(kBatches, std::vector<uint8_t>(kBytes));
+  Ticket last;
+  for (uint8_t i = 0; i < kBatches; ++i) {
+    const std::vector<uint8_t> bytes = counting(kBytes, i);
+    const std::vector<Command> step = {upload(bytes, batch), Copy{{batch, 0, kBytes}, {kept, 0, kBytes}},
+                                       Download{{kept, 0, kBytes}, std::as_writable_bytes(std::span(seen[i]))}};
+    last = device_->send(step, false);
+    if (i == 3) {
+      EXPECT_EQ(stand_in().calls("cuStreamWaitEvent"), 4);
+    }
+  }
+  EXPECT_EQ(stand_in().calls("cuStreamWaitEvent"), 6 + 2);
+  device_->wait(last);
+  for (uint8_t i = 0; i < kBatches; ++i) EXPECT_EQ(seen[i], counting(kBytes, i)) << int{i};
+  device_->release(batch);
+  device_->release(kept);
+}
+
+TEST_F(CudaDevice, UploadsInTheOrderOfCommandsWhereThereIsNoOtherStream) {
+  stand_in().fail("cuStreamCreate", Results::kOutOfMemory, 0);
+  const Buffer a = make(1 << 20);
+  const std::vector<uint8_t> bytes = counting(1 << 20);
+  run({Fill{{a, 0, 1 << 20}}, upload(bytes, a)});
+  EXPECT_EQ(read(a, 0, 1 << 20), bytes);
+  EXPECT_EQ(stand_in().calls("cuStreamWaitEvent"), 0);
+  device_->release(a);
+}
+
 // The stand-in reads staged bytes as late as a device may.
 TEST_F(CudaDevice, StagesManySmallUploadsWithoutMixingThem) {
   constexpr size_t kEach = 9973, kMany = 1500;  // three times around the ring
@@ -212,9 +245,36 @@ TEST_F(CudaDevice, ThePoolGivesBackWhatItKeepsBeforeItSaysThatThereIsNoMore) {
   device_->release(made);
 }
 
+TEST_F(CudaDevice, SaysWhatThereIsAndWhoHasItWhereThereIsNoMore) {
+  const Buffer held = device_->pool().take(3 << 20), kept = device_->pool().take(1 << 20);
+  device_->pool().give_back(kept);
+  const std::string text = text_of([&] { device_->pool().take(size_t{16} << 30); });
+  EXPECT_EQ(text.find("[memory] 17179869184 bytes asked for, but the device has no more: 3145728 in use, 0 kept for "
+                      "reuse, "),
+            0u)
+      << text;
+  EXPECT_NE(text.find(" available; largest: 1 x 3145728 bytes"), std::string::npos) << text;
+  device_->pool().give_back(device_->pool().take(1 << 20));
+  device_->pool().give_back(held);
+  device_->pool().trim();
+}
+
+TEST_F(CudaDevice, KeepsToAMemoryLimit) {
+  device_->pool().set_limit(4 << 20);
+  const Buffer held = device_->pool().take(3 << 20);
+  EXPECT_EQ(text_of([&] { device_->pool().take(2 << 20); })
+                .find("[memory] 2097152 bytes asked for, but the memory "
+                      "limit is reached: 3145728 in use of at most 4194304"),
+            0u);
+  device_->pool().give_back(held);
+  device_->pool().give_back(device_->pool().take(2 << 20));
+  device_->pool().trim();
+}
+
 TEST_F(CudaDevice, LeavesNothingBehind) {
   const Buffer a = make(1 << 20);
-  run({Fill{{a, 0, 1 << 20}}, Copy{{a, 0, 100}, {a, 50, 100}}});
+  const std::vector<uint8_t> bytes = counting(1 << 20);
+  run({upload(bytes, a), Copy{{a, 0, 100}, {a, 50, 100}}});
   device_->release(a);
   device_.reset();
   for (const char* kind : {"memory", "host memory", "streams", "events", "modules", "graphs", "runnable graphs"})

@@ -435,6 +435,13 @@ Result cuEventSynchronize(EventHandle event) {
   if (made->is_recorded) run_until(*made->stream, made->at);
   return world().sticky;
 }
+Result cuStreamWaitEvent(Stream stream, EventHandle event, unsigned flags) {
+  ENTER("cuStreamWaitEvent");
+  auto* made = reinterpret_cast<FakeEvent*>(event);
+  if (!world().events.contains(made) || flags != 0) return complain("an event that is not there", kInvalidHandle);
+  if (!made->is_recorded) return complain("a stream waits for an event that nobody recorded", 1);
+  return start(stream, {[on = made->stream, at = made->at] { run_until(*on, at); }, {}});
+}
 Result cuEventElapsedTime(float* milliseconds, EventHandle begin, EventHandle end) {
   ENTER("cuEventElapsedTime");
   for (EventHandle one : {begin, end}) {
@@ -514,6 +521,18 @@ Result cuLaunchKernel(Function function, unsigned x, unsigned y, unsigned z, uns
     values.push_back(value);
   }
   return start(stream, {[name = kernel->name, values] { run_kernel(name, values); }, {values.begin(), values.end()}});
+}
+
+Result cuLaunchKernelEx(const LaunchConfig* config, Function function, void** arguments, void** extra) {
+  int is_allowed = 0;
+  for (unsigned i = 0; i < config->attribute_count; ++i) {
+    const LaunchAttribute& attribute = config->attributes[i];
+    if (attribute.id != LaunchAttribute::kOverlaps) return complain("an attribute that kernels do not have", 1);
+    std::memcpy(&is_allowed, attribute.value, sizeof is_allowed);
+  }
+  if (is_allowed) ++world().calls["overlapping kernels"];
+  return cuLaunchKernel(function, config->blocks[0], config->blocks[1], config->blocks[2], config->threads[0],
+                        config->threads[1], config->threads[2], config->shared_bytes, config->stream, arguments, extra);
 }
 
 Result cuStreamBeginCapture_v2(Stream stream, int mode) {
@@ -628,6 +647,7 @@ const StandInControls* stand_in_controls() {
 
 // What is opened is what is called.
 static_assert(std::is_same_v<decltype(&cuLaunchKernel), decltype(DriverApi::launch)>);
+static_assert(std::is_same_v<decltype(&cuLaunchKernelEx), decltype(DriverApi::launch_as)>);
 static_assert(std::is_same_v<decltype(&cuMemAlloc_v2), decltype(DriverApi::allocate)>);
 static_assert(std::is_same_v<decltype(&cuMemcpyHtoDAsync_v2), decltype(DriverApi::upload)>);
 static_assert(std::is_same_v<decltype(&cuGraphInstantiateWithFlags), decltype(DriverApi::instantiate)>);

@@ -66,6 +66,7 @@ struct DriverLibrary {
     from.take(api.make_event, "cuEventCreate");
     from.take(api.record_event, "cuEventRecord");
     from.take(api.wait_for_event, "cuEventSynchronize");
+    from.take(api.let_wait, "cuStreamWaitEvent");
     from.take(api.time_between, "cuEventElapsedTime");
     from.take(api.destroy_event, "cuEventDestroy_v2");
     from.take(api.load_module, "cuModuleLoadData");
@@ -73,6 +74,7 @@ struct DriverLibrary {
     from.take(api.function_of, "cuModuleGetFunction");
     from.take(api.set_function_attribute, "cuFuncSetAttribute");
     from.take(api.launch, "cuLaunchKernel");
+    from.take(api.launch_as, "cuLaunchKernelEx");
     from.take(api.begin_capture, "cuStreamBeginCapture_v2");
     from.take(api.end_capture, "cuStreamEndCapture");
     from.take(api.instantiate, "cuGraphInstantiateWithFlags");
@@ -82,7 +84,7 @@ struct DriverLibrary {
     from.take(api.error_name, "cuGetErrorName");
     from.take(api.error_text, "cuGetErrorString");
     if (!from.missing.empty())
-      why_none = fmt::format("the NVIDIA driver is older than CUDA 11.4: it has no {}", from.missing);
+      why_none = fmt::format("the NVIDIA driver is older than CUDA 11.8: it has no {}", from.missing);
   }
 };
 

@@ -32,6 +32,7 @@ class CudaDevice : public gpu::GpuDevice {
         queue_("cuda", driver_, compiler_, limits) {}
 
   std::string describe() const override { return cuda::describe(on_); }
+  std::optional<size_t> available() const override { return driver_.memory_left(); }
   std::unique_ptr<device::Recording> record(std::span<const Command> commands) override;
 
   Driver& driver() { return driver_; }

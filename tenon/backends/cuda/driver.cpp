@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <string_view>
 
 #include "tenon/backends/gpu/at_exit.h"
 #include "tenon/base/error.h"
@@ -27,6 +29,13 @@ bool is_end_of_context(Result code) {
       Results::kTensorMemoryLeak,    Results::kExternalDevice,     Results::kUnknown,
   };
   return std::find(kEnds.begin(), kEnds.end(), code) != kEnds.end();
+}
+
+constexpr int kOverlapsFrom = 9, kOverlapsInGraphsFrom = 12030;  // compute capability, driver
+
+bool wants_overlap() {
+  const char* choice = std::getenv("TENON_CUDA_OVERLAP");
+  return choice && std::string_view(choice) == "1";
 }
 
 }  // namespace
@@ -95,12 +104,15 @@ Driver::Driver(const Found& on) : on_(on) {
   require(code, "a stream cannot be made");
   stream_ = main_;
   has_pools_ = on.attribute(DeviceAttribute::kHasMemoryPools) != 0;
+  can_overlap_ = on.major >= kOverlapsFrom && on.driver >= kOverlapsInGraphsFrom && wants_overlap();
   events_ = std::make_shared<Events>(context_);
 }
 
 Driver::~Driver() {
   if (gpu::process_is_ending()) return;
   make_current();
+  cu().finish_stream(main_);
+  upload_ring_.release();
   small_uploads_.release();
   events_.reset();
   cu().destroy_stream(capturing_);
@@ -142,6 +154,13 @@ std::string Driver::memory_in_words() const {
   size_t left = 0, total = 0;
   if (cu().memory_left(&left, &total) != Results::kSuccess) return fmt::format("it has {}", on_.memory);
   return fmt::format("it has {}, of which {} are free", total, left);
+}
+
+std::optional<size_t> Driver::memory_left() const {
+  make_current();
+  size_t left = 0, total = 0;
+  if (cu().memory_left(&left, &total) != Results::kSuccess) return std::nullopt;
+  return left;
 }
 
 std::shared_ptr<std::byte> Driver::pin(size_t bytes) {
@@ -195,7 +214,10 @@ void Driver::copy(const Place& from, const Place& to, size_t bytes) {
 
 void Driver::upload(const std::byte* from, const Place& to, size_t bytes) {
   make_current();
-  check(cu().upload(address_of(to), from, bytes, stream_), "an upload");
+  const bool goes_ahead = stream_ == main_ && upload_ring_.takes(bytes);
+  check(goes_ahead ? upload_ring_.start(from, address_of(to), bytes, main_)
+                   : cu().upload(address_of(to), from, bytes, stream_),
+        "an upload");
 }
 
 bool Driver::upload_small(std::span<const gpu::SmallUpload> uploads) {

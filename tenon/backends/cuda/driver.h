@@ -5,12 +5,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "tenon/backends/cuda/inventory.h"
 #include "tenon/backends/cuda/small_uploads.h"
+#include "tenon/backends/cuda/upload_ring.h"
 #include "tenon/backends/gpu/driver.h"
 
 namespace tenon::backends::cuda {
@@ -35,6 +37,8 @@ class Driver : public gpu::Driver {
   uint64_t allocate(size_t bytes) override;
   void release(uint64_t handle) override;
   std::string memory_in_words() const override;
+  /// Bytes that are free on the device; none where the driver does not say.
+  std::optional<size_t> memory_left() const;
   std::shared_ptr<std::byte> pin(size_t bytes) override;
   uint64_t take_temporary(size_t bytes) override;
   void release_temporary(uint64_t handle) override;
@@ -49,6 +53,9 @@ class Driver : public gpu::Driver {
   void wait(const gpu::Event& event) override;
   uint64_t nanoseconds_of(const gpu::Event& run) override;
   bool finish() override;
+
+  /// Whether kernels may begin while the one before still runs, in a graph too.
+  bool can_overlap() const { return can_overlap_; }
 
   // Commands as a graph, with the lock held.
   bool can_capture() const { return has_pools_; }
@@ -68,9 +75,10 @@ class Driver : public gpu::Driver {
   Context context_ = nullptr;
   Stream main_ = nullptr, capturing_ = nullptr;
   Stream stream_ = nullptr;  // the one that commands go to now
-  bool has_pools_ = false;
+  bool has_pools_ = false, can_overlap_ = false;
   std::shared_ptr<Events> events_;
   SmallUploads small_uploads_;
+  UploadRing upload_ring_;
 };
 
 }  // namespace tenon::backends::cuda
