@@ -677,7 +677,7 @@ std::vector<std::string> computing_devices() {
 
 bool takes_few_cases(const std::string& device) {
   static const bool kAll = std::getenv("TENON_ALL_CASES") != nullptr;
-  return !kAll && (device.starts_with("opencl") || device.starts_with("cuda") || device.starts_with("simulated"));
+  return !kAll && (device.starts_with("opencl") || device.starts_with("vulkan") || device.starts_with("cuda") || device.starts_with("simulated"));
 }
 
 }  // namespace tenon::ops_test

@@ -55,6 +55,9 @@ struct Program : device::Program {
   size_t scratch_bytes() const override { return scratch; }
 };
 
+/// Whether they can be kept to run again as they are: uploads and downloads look at memory of the host, which may be
+/// another one the next time.
+bool can_be_captured(std::span<const device::Command> commands);
 /// Whether some launch may find a fault.
 bool any_may_fault(std::span<const device::Command> commands);
 
