@@ -110,12 +110,16 @@ void Driver::make_device() {
   queue.queueFamilyIndex = on_.queue_family;
   queue.queueCount = 1;
   queue.pQueuePriorities = &priority;
-  VkPhysicalDeviceVulkan13Features of_13{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
+  VkPhysicalDeviceCooperativeMatrixFeaturesNV tiles{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV};
+  tiles.cooperativeMatrix = VK_TRUE;
+  VkPhysicalDeviceVulkan13Features of_13{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+                                         on_.has_tiles ? &tiles : nullptr};
   of_13.subgroupSizeControl = of_13.computeFullSubgroups = VK_TRUE;
   VkPhysicalDeviceVulkan12Features of_12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
-                                         on_.has_subgroup_size ? &of_13 : nullptr};
+                                         on_.has_full_subgroups ? &of_13 : nullptr};
   of_12.timelineSemaphore = VK_TRUE;
   of_12.storageBuffer8BitAccess = on_.has_bytes;
+  of_12.vulkanMemoryModel = of_12.shaderFloat16 = on_.has_tiles;
   VkPhysicalDeviceVulkan11Features of_11{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, &of_12};
   of_11.storageBuffer16BitAccess = on_.has_halves;
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &of_11};
@@ -123,6 +127,9 @@ void Driver::make_device() {
   VkDeviceCreateInfo create{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &features};
   create.queueCreateInfoCount = 1;
   create.pQueueCreateInfos = &queue;
+  const char* extension = VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME;
+  create.enabledExtensionCount = on_.has_tiles ? 1 : 0;
+  create.ppEnabledExtensionNames = &extension;
   require(vkCreateDevice(on_.device, &create, nullptr, &device_), "the device cannot be opened");
 }
 
@@ -313,6 +320,7 @@ void Driver::launch(const Captured& captured) {
 }
 
 void Driver::destroy(std::unique_ptr<Captured> captured) {
+  for (const uint64_t handle : captured->temporaries) release(handle);
   later([this, shared = std::shared_ptr<Captured>(std::move(captured))] {
     shared->sets.destroy(device_);
     vkDestroyCommandPool(device_, shared->pool, nullptr);

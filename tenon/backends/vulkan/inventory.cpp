@@ -27,6 +27,27 @@ std::optional<uint32_t> compute_family(VkPhysicalDevice device) {
   return std::nullopt;
 }
 
+bool has_extension(VkPhysicalDevice device, std::string_view wanted) {
+  uint32_t count = 0;
+  vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+  std::vector<VkExtensionProperties> all(count);
+  vkEnumerateDeviceExtensionProperties(device, nullptr, &count, all.data());
+  return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.extensionName == wanted; });
+}
+
+bool has_tiles(VkPhysicalDevice device) {
+  if (!has_extension(device, VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME)) return false;
+  uint32_t count = 0;
+  vkGetPhysicalDeviceCooperativeMatrixPropertiesNV(device, &count, nullptr);
+  std::vector<VkCooperativeMatrixPropertiesNV> all(count, {VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_NV});
+  vkGetPhysicalDeviceCooperativeMatrixPropertiesNV(device, &count, all.data());
+  return std::any_of(all.begin(), all.end(), [](const VkCooperativeMatrixPropertiesNV& one) {
+    constexpr auto kHalf = VK_COMPONENT_TYPE_FLOAT16_NV, kSum = VK_COMPONENT_TYPE_FLOAT32_NV;
+    return one.MSize == 16 && one.NSize == 16 && one.KSize == 16 && one.AType == kHalf && one.BType == kHalf &&
+           one.CType == kSum && one.DType == kSum && one.scope == VK_SCOPE_SUBGROUP_NV;
+  });
+}
+
 // Why it cannot be used; empty where it can.
 std::string look_at(Found& found) {
   vkGetPhysicalDeviceProperties(found.device, &found.properties);
@@ -38,11 +59,19 @@ std::string look_at(Found& found) {
 
   VkPhysicalDeviceFloatControlsProperties floats{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
   VkPhysicalDeviceDriverProperties driver{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES, &floats};
-  VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES, &driver};
+  VkPhysicalDeviceSubgroupSizeControlProperties sizes{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
+  if (found.properties.apiVersion >= VK_API_VERSION_1_3) floats.pNext = &sizes;
+  VkPhysicalDeviceShaderSMBuiltinsPropertiesNV processors{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV, &driver};
+  const bool has_count = has_extension(found.device, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME);
+  VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES,
+                                              has_count ? static_cast<void*>(&processors) : &driver};
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &subgroup};
   vkGetPhysicalDeviceProperties2(found.device, &properties);
   found.driver = fmt::format("{} {}", driver.driverName, driver.driverInfo);
   found.subgroup = subgroup.subgroupSize;
+  if (processors.shaderSMCount > 0) found.processors = processors.shaderSMCount;
   found.has_shuffles = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                        (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
   found.keeps_subnormals = floats.shaderDenormPreserveFloat32;
@@ -59,7 +88,11 @@ std::string look_at(Found& found) {
   found.has_i64 = features.features.shaderInt64;
   found.has_bytes = of_12.storageBuffer8BitAccess;
   found.has_halves = of_11.storageBuffer16BitAccess;
-  found.has_subgroup_size = of_13.subgroupSizeControl && of_13.computeFullSubgroups;
+  found.chooses_subgroup = sizes.minSubgroupSize != sizes.maxSubgroupSize;
+  found.has_full_subgroups =
+      of_13.subgroupSizeControl && of_13.computeFullSubgroups &&
+      (!found.chooses_subgroup || (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT));
+  found.has_tiles = of_12.vulkanMemoryModel && of_12.shaderFloat16 && has_tiles(found.device);
   if (!of_12.timelineSemaphore) return "has no timeline semaphores";
   if (found.is_cpu() && compiler_assumes_hidden_sve())
     return "runs on a CPU whose SVE this system hides, and its compiler would use it";
@@ -120,11 +153,10 @@ const Inventory& inventory() {
   return all;
 }
 
-// Vulkan does not say how many processors there are; this many blocks keep a large GPU busy. Shaders have no functions
-// of f64, so that kernels with it are refused everywhere.
+// Shaders have no functions of f64, so that kernels with it are refused everywhere.
 ir::Limits limits_of(const Found& found) {
   const VkPhysicalDeviceLimits& own = found.properties.limits;
-  ir::Limits limits = gpu::limits_of_gpu(found.is_cpu() ? 4 : 64);
+  ir::Limits limits = gpu::limits_of_gpu(found.is_cpu() ? 4 : found.processors);
   if (found.is_cpu()) {  // few threads at once, and none of them waits for memory
     const ir::Limits usual;
     limits.few_rows = usual.few_rows;
@@ -140,8 +172,12 @@ ir::Limits limits_of(const Found& found) {
   limits.max_threads =
       std::min({found.is_cpu() ? 256u : 1024u, own.maxComputeWorkGroupInvocations, own.maxComputeWorkGroupSize[0]});
   limits.shared_bytes = own.maxComputeSharedMemorySize;
-  if (!found.is_cpu() && found.has_shuffles && found.has_subgroup_size) limits.subgroup = found.subgroup;
+  if (!found.is_cpu() && found.has_shuffles && found.has_full_subgroups) limits.subgroup = found.subgroup;
   limits.has_fma = !found.is_cpu();
+  if (found.has_tiles && limits.subgroup > 1) {
+    limits.tile_dtypes = {DType::f16};
+    limits.product_granule = 64;  // lines of 128 bytes
+  }
   return limits;
 }
 
@@ -150,6 +186,10 @@ codegen::Lacks lacks_of(const Found& found) {
   lacks.wide_integers = !found.has_i64;
   lacks.bytes = !found.has_bytes;
   lacks.halves = !found.has_halves;
+  // Of these, shaders of GPUs promise a few places alone; a CPU has its library's.
+  if (!found.is_cpu()) {
+    for (const ir::Op op : {ir::Op::exp, ir::Op::log, ir::Op::tanh}) lacks.functions.insert(op);
+  }
   return lacks;
 }
 
@@ -170,9 +210,10 @@ std::string describe(const Found& found) {
   if (!found.has_i64) without += " i64";
   if (!found.has_halves) without += " 16-bit";
   if (!found.has_bytes) without += " 8-bit";
-  return fmt::format("{}, driver {}: {:.1f} GB, {} threads a block, {} KiB shared, subgroups of {}, no {}",
+  return fmt::format("{}, driver {}: {:.1f} GB, {} threads a block, {} KiB shared, subgroups of {}{}, no {}",
                      found.name(), found.driver, static_cast<double>(memory_of(found)) / 1e9, limits.max_threads,
-                     limits.shared_bytes >> 10, limits.subgroup, without);
+                     limits.shared_bytes >> 10, limits.subgroup,
+                     limits.tile_dtypes.empty() ? "" : ", matrix tiles of f16", without);
 }
 
 }  // namespace tenon::backends::vulkan

@@ -83,7 +83,7 @@ gpu::BuiltRef Toolchain::make(std::vector<uint32_t> code, std::span<const std::b
   create.stage.pName = "main";
   create.layout = driver_.layout(kernel.buffers.size() + 1);
   if (limits_.subgroup > 1 && kernel.threads % limits_.subgroup == 0) {
-    create.stage.pNext = &size;
+    if (on_.chooses_subgroup) create.stage.pNext = &size;
     create.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
   }
   VkResult code_of = vkCreateShaderModule(device, &shader, nullptr, &create.stage.module);
