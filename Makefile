@@ -6,6 +6,10 @@
 # minutes of CI; `make test-all` runs everything.
 ASAN_SUBSET ?= exec|capture|optim
 PREFIX ?= /usr/local
+# For Vulkan without a GPU; see tests/hide_sve.cpp.
+VULKAN = $(addprefix LD_PRELOAD=,$(wildcard $(CURDIR)/build/release/lib/libhide_sve.so)) \
+  MESA_SHADER_CACHE_DIR=$(CURDIR)/build/release/mesa
+SWIFTSHADER = $(wildcard /usr/lib/chromium/vk_swiftshader_icd.json)
 
 SHELL := /bin/bash
 SOURCES = $(shell find tenon tests examples apps bench -name '*.h' -o -name '*.cpp' 2>/dev/null)
@@ -38,6 +42,10 @@ test-all: setup ## run all tests in release, debug and sanitizer builds, and tho
 	@TENON_ALL_CASES=1 build/release/bin/render_test --gtest_brief=1 --gtest_filter='EveryKernel.*:Legalised.*'
 	@! build/release/bin/device_is_there opencl || for dtype in f32 f16 bf16; do \
 	  build/release/bin/golden_test --dir tests/golden --device opencl --dtype $$dtype || exit 1; done
+	@! env $(VULKAN) build/release/bin/device_is_there vulkan || for dtype in f32 f16 bf16; do \
+	  env $(VULKAN) build/release/bin/golden_test --dir tests/golden --device vulkan --dtype $$dtype || exit 1; done
+	@for driver in '' $(addprefix VK_ICD_FILENAMES=,$(SWIFTSHADER)); do \
+	  env $(VULKAN) $$driver build/release/bin/ops_test --gtest_brief=1 --gtest_filter='*/vulkan*' || exit 1; done
 	@! build/release/bin/device_is_there opencl || TENON_DEVICE=opencl build/release/bin/models_test --gtest_brief=1
 	@for build in release asan; do TENON_RANDOM_PROGRAMS=100000 build/$$build/bin/capture_test --gtest_brief=1 \
 	  --gtest_filter='RandomCaptures.*' || exit 1; done

@@ -83,6 +83,8 @@ THIRD_PARTY = {
     "oneapi": {"backends/cpu"},
     "CL": {"backends/opencl"},
     "vulkan": {"backends/vulkan"},
+    "volk": {"backends/vulkan"},
+    "glslang": {"backends/vulkan"},
     "webgpu": {"backends/webgpu"},
     "emscripten": {"backends/webgpu"},
 }

@@ -7,6 +7,7 @@
 #include "tenon/backends/reference/reference_device.h"
 #include "tenon/backends/remote/remote_device.h"
 #include "tenon/backends/simulated/simulated_device.h"
+#include "tenon/backends/vulkan/vulkan_device.h"
 #include "tenon/device/registry.h"
 
 namespace tenon::device {
@@ -22,6 +23,7 @@ std::vector<Backend> backend_list() {
       {"simulated_unfused", backends::simulated::open_unfused, true},
   };
   for (Backend& backend : backends::cuda::backends()) list.push_back(std::move(backend));
+  for (Backend& backend : backends::vulkan::backends()) list.push_back(std::move(backend));
   for (Backend& backend : backends::opencl::backends()) list.push_back(std::move(backend));
   return list;
 }

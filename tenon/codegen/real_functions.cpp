@@ -62,6 +62,23 @@ class Functions {
     return select(less(x, f(-1)), nan(), select(equal(x, f(-1)), f(-kInf), select(is_nan(x), x, above)));
   }
 
+  Id exp(Id x) {
+    const Id limited = select(less(x, f(89)), select(less(f(-104), x), x, f(-104)), f(89));
+    return select(is_nan(x), x, select(less(f(88.8), x), f(kInf), exp(limited, f(0))));
+  }
+
+  // (e^2x - 1) / (e^2x + 1), of which nothing is left beyond 10.
+  Id tanh(Id x) {
+    const Id size = abs(x), grown = expm1(mul(f(2), select(less(size, f(10)), size, f(10))));
+    return select(is_nan(x), x, with_sign_of(x, div(grown, add(grown, f(2)))));
+  }
+
+  Id log(Id x) {
+    const Sum log = log_of(x);
+    const Id above = select(equal(x, f(kInf)), x, select(equal(x, f(0)), f(-kInf), add(log.high, log.low)));
+    return select(less(x, f(0)), nan(), select(is_nan(x), x, above));
+  }
+
   Id log2(Id x) {
     const Sum log = log_of(x);
     const Sum product = exact_product(log.high, f(0x1.715476p0));
@@ -306,6 +323,9 @@ class Functions {
 Id real_function(Builder& b, Op op, Id x, Id y) {
   Functions make(b);
   switch (op) {
+    case Op::exp: return make.exp(x);
+    case Op::tanh: return make.tanh(x);
+    case Op::log: return make.log(x);
     case Op::expm1: return make.expm1(x);
     case Op::log1p: return make.log1p(x);
     case Op::log2: return make.log2(x);

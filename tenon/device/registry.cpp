@@ -2,6 +2,7 @@
 
 #include "tenon/device/registry.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <deque>
@@ -57,7 +58,29 @@ std::vector<std::string> names_in(Registry& registry) {
   return present;
 }
 
+Choice choose_in(Registry& registry) {
+  std::string why_not;
+  const auto entry_of = [&](std::string_view name) {
+    return std::find_if(registry.entries.begin(), registry.entries.end(),
+                        [&](const Entry& entry) { return entry.backend.name == name; });
+  };
+  const auto id_at = [&](auto entry) { return id_of(registry, static_cast<size_t>(entry - registry.entries.begin())); };
+  for (const std::string_view name : {"cuda", "vulkan", "opencl"}) {
+    const auto entry = entry_of(name);
+    if (entry == registry.entries.end()) continue;
+    const std::string_view separator = why_not.empty() ? "" : "; ";
+    if (!entry->absence().empty())
+      why_not += fmt::format("{}{} is not there ({})", separator, name, entry->absence());
+    else if (entry->backend.is_host && entry->backend.is_host())
+      why_not += fmt::format("{}{} would run on the cpu itself", separator, name);
+    else
+      return {id_at(entry), why_not.empty() ? "it is the first choice" : why_not};
+  }
+  return {id_at(entry_of("cpu")), why_not};
+}
+
 ir::DeviceId find_in(Registry& registry, std::string_view wanted) {
+  if (wanted == "auto") return choose_in(registry).id;
   for (size_t i = 0; i < registry.entries.size(); ++i) {
     if (registry.entries[i].backend.name == wanted) {
       registry.entries[i].require_presence();
@@ -98,6 +121,12 @@ ir::DeviceId find(std::string_view name) {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
   return find_in(all, name);
+}
+
+Choice choose() {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  return choose_in(all);
 }
 
 Device& open(ir::DeviceId id) {

@@ -20,6 +20,8 @@ struct Backend {
   /// Further devices of its kind on this machine. Asked once, when all names are wanted or an unknown one is: a driver
   /// takes its time to look.
   std::function<std::vector<Backend>()> others = nullptr;
+  /// Whether a driver for GPUs runs it on the host's own processors; asked where it is there.
+  std::function<bool()> is_host = nullptr;
 };
 
 /// The explicit list; defined in backends/list.cpp. The first entry is the default device.
@@ -27,7 +29,14 @@ std::vector<Backend> backend_list();
 
 /// Adds a device under a new name; used by tests that need another instance.
 ir::DeviceId add(Backend backend);
-/// The device of that name; fails on an unknown one, naming the nearest, and on one that is not there, saying why.
+/// The device that `auto` stands for, and why: the first of cuda, vulkan and opencl that is a GPU, else the cpu.
+struct Choice {
+  ir::DeviceId id;
+  std::string why;
+};
+Choice choose();
+/// The device of that name, or the one that `auto` stands for; fails on an unknown one, naming the nearest, and on one
+/// that is not there, saying why.
 ir::DeviceId find(std::string_view name);
 /// The device itself, opened on first use.
 Device& open(ir::DeviceId id);

@@ -156,32 +156,29 @@ std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::st
   return text;
 }
 
-// Shared arrays of tiles are of uvec4, in which places and strides are counted. Which number of a tile is whose is not
-// told.
+// By NVIDIA's extension, which glslang had first; it has no bf16. Shared arrays of tiles are of uvec4, in which places
+// and strides are counted. Which number of a tile is whose is not told.
 std::string tile(const KernelIr& kernel, const Inst& inst, std::string_view value,
                  std::span<const std::string> operands) {
   using codegen::TileBits;
+  constexpr std::string_view kSums = "fcoopmatNV<32, gl_ScopeSubgroup, 16, 16>",
+                             kFactor = "fcoopmatNV<16, gl_ScopeSubgroup, 16, 16>";
   switch (inst.kind) {
-    case Inst::Kind::tile_zero:
-      return fmt::format(
-          "coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator> {0} = "
-          "coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>(0.0);",
-          value);
+    case Inst::Kind::tile_zero: return fmt::format("{0} {1} = {0}(0.0);", kSums, value);
     case Inst::Kind::tile_load:
-      return fmt::format(
-          "coopmat<{0}, gl_ScopeSubgroup, 16, 16, gl_MatrixUse{1}> {2}; coopMatLoad({2}, s{3}, {4} / 8u, {5} / 8u, "
-          "gl_CooperativeMatrixLayout{6}Major);",
-          inst.bits & TileBits::kBf16 ? "bfloat16_t" : "float16_t", inst.bits & TileBits::kRight ? "B" : "A", value,
-          inst.slot, operands[0], operands[1], inst.bits & TileBits::kTransposed ? "Column" : "Row");
+      if (inst.bits & TileBits::kBf16)
+        base::fail("render", "GLSL has no matrix tiles of bf16 (kernel {})", kernel.name);
+      return fmt::format("{0} {1}; coopMatLoadNV({1}, s{2}, {3} / 8u, {4} / 8u, {5});", kFactor, value, inst.slot,
+                         operands[0], operands[1], (inst.bits & TileBits::kTransposed) != 0);
     case Inst::Kind::tile_mma:
-      return fmt::format("{0} = coopMatMulAdd({1}, {2}, {0});", operands[0], operands[1], operands[2]);
+      return fmt::format("{0} = coopMatMulAddNV({1}, {2}, {0});", operands[0], operands[1], operands[2]);
     case Inst::Kind::tile_get:
     case Inst::Kind::tile_set:
     case Inst::Kind::tile_pack:
       base::fail("render", "GLSL does not know places in matrix tiles (kernel {})", kernel.name);
     default:
-      return fmt::format("coopMatStore({}, s{}, {} / 4u, {} / 4u, gl_CooperativeMatrixLayoutRowMajor);", operands[0],
-                         inst.slot, operands[1], operands[2]);
+      return fmt::format("coopMatStoreNV({}, s{}, {} / 4u, {} / 4u, false);", operands[0], inst.slot, operands[1],
+                         operands[2]);
   }
 }
 
@@ -197,14 +194,9 @@ std::string extensions(const KernelIr& kernel, const Uses& uses) {
   require(elements[static_cast<size_t>(Scalar::boolean)] || has(Scalar::u8), "GL_EXT_shader_8bit_storage");
   require(has(Scalar::u16), "GL_EXT_shader_16bit_storage");
   require(uses.shuffle, "GL_KHR_shader_subgroup_shuffle");
-  bool has_bf16 = false, has_f16 = false;
-  for (const Inst& inst : kernel.code) {
-    if (inst.kind == Inst::Kind::tile_load) (inst.bits & codegen::TileBits::kBf16 ? has_bf16 : has_f16) = true;
-  }
   require(uses.tiles, "GL_KHR_memory_scope_semantics");
-  require(uses.tiles, "GL_KHR_cooperative_matrix");
-  require(has_f16, "GL_EXT_shader_explicit_arithmetic_types_float16");
-  require(has_bf16, "GL_EXT_bfloat16");
+  require(uses.tiles, "GL_NV_cooperative_matrix");
+  require(uses.tiles, "GL_EXT_shader_explicit_arithmetic_types_float16");
   require(uses.unroll, "GL_EXT_control_flow_attributes");
   return text;
 }

@@ -89,6 +89,9 @@ void take_range(Tensor& made, const Tensor& from) {
 
 Tensor Tensor::to(DType dtype) const {
   if (dtype == this->dtype()) return *this;
+  // A device without f64 can hold it; the cpu converts it.
+  if (this->dtype() == DType::f64 && !(record::with_f64(device()) == device()))
+    return to(Device("cpu")).to(dtype).to(device());
   Tensor made = tensor_of(ir::cast(record::in(*this), dtype));
   const auto range = known_range(*this);
   const auto fits_i32 = [&] { return range->first >= INT32_MIN && range->second <= INT32_MAX; };

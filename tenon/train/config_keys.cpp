@@ -364,8 +364,9 @@ const std::vector<Key>& table() {
       number("sample.seed", at<&Sample::seed>(), kMayChange, kSeed, "Seed of the draws.", both(kLanguage, kDiced)),
 
       plain("device.name", at<&Device::name>(), kMayChange,
-            "Where to compute: cpu, cuda, opencl, a second GPU as opencl:1 (tenon info lists what is there); reference "
-            "is slow and simple, for comparing. A run may go on on another device, with other last bits."),
+            "Where to compute: cpu, cuda, vulkan, opencl, a second GPU as vulkan:1 (tenon info lists what is there), or "
+            "auto: the first of cuda, vulkan and opencl that is a GPU, else cpu; reference is slow and simple, for "
+            "comparing. A run may go on on another device, with other last bits."),
       number("device.threads", at<&Device::threads>(), kMayChange, {0, 4096},
              "Threads on the host; 0: one for each core."),
   };

@@ -100,10 +100,19 @@ std::unique_ptr<Task> make_task(const Config& config, const TrainOptions& option
   return task;
 }
 
+// With a device by its name, which the next run may compare with its own; and why it is that one, if it was left to us.
+Config with_device(Config config, std::string& why) {
+  if (config.device.name != "auto") return config;
+  const device::Choice choice = device::choose();
+  config.device.name = choice.id.name;
+  why = fmt::format("device.name=auto: {} ({})", choice.id.name, choice.why);
+  return config;
+}
+
 class Run {
  public:
   Run(const Config& config, const TrainOptions& options)
-      : config_(completed(config, options.config_name)),
+      : config_(with_device(completed(config, options.config_name), why_device_)),
         options_(options),
         threads_(config_.device.threads),
         folder_(RunFolder::open(options.folder, options.resume ? Start::resume_or_fresh : Start::fresh)) {
@@ -423,6 +432,7 @@ class Run {
     view_->note(fmt::format("{}\n{} of {} parameters, {}, {} threads{}", facts_.data, config_.model.architecture,
                             model_->count_parameters(), config_.training.precision, base::num_threads(),
                             config_.device.name == "cpu" ? "" : ", on " + config_.device.name));
+    if (!why_device_.empty()) view_->note(why_device_);
     if (device().compiler().compiles_in_parallel())
       view_->note("the first step compiles the kernels; the next run finds them compiled");
   }
@@ -459,6 +469,7 @@ class Run {
     return result;
   }
 
+  std::string why_device_;  // where it was left to us
   const Config config_;
   const TrainOptions& options_;
   const Threads threads_;

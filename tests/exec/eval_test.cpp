@@ -30,8 +30,8 @@ using Floats = std::vector<float>;
 std::vector<std::string> computing_devices() {
   std::vector<std::string> names = device::names();
   std::erase_if(names, [](const std::string& name) {
-    return name == "null" || name == "opencl_unfused" || name.starts_with("opencl:") || name == "cuda_unfused" ||
-           name.starts_with("cuda:");
+    return name == "null" || name == "opencl_unfused" || name.starts_with("opencl:") || name == "vulkan_unfused" ||
+           name.starts_with("vulkan:") || name == "cuda_unfused" || name.starts_with("cuda:");
   });
   return names;
 }
@@ -723,7 +723,10 @@ class Program {
     if (had_memory) ++(storage_id(target.tensor) == home ? in_place_ : copied_);
   }
 
-  static bool is_gpu() { return Device().name().starts_with("opencl") || Device().name().starts_with("cuda"); }
+  static bool is_gpu() {
+    return Device().name().starts_with("opencl") || Device().name().starts_with("vulkan") ||
+           Device().name().starts_with("cuda");
+  }
 
   void evaluate_with_an_error() {
     note("eval with an error");
@@ -769,7 +772,8 @@ TEST_P(Stores, InRandomProgramsGiveWhatRunningEachOpAtOnceGives) {
 #else
   constexpr int kPrograms = 3000;
 #endif
-  const bool is_gpu = GetParam().starts_with("opencl") || GetParam().starts_with("cuda");
+  const bool is_gpu =
+      GetParam().starts_with("opencl") || GetParam().starts_with("vulkan") || GetParam().starts_with("cuda");
   const uint32_t programs = is_gpu                                ? 4
                             : GetParam().starts_with("simulated") ? 100
                                                                   : kPrograms;  // each has kernels of its own

@@ -381,6 +381,9 @@ using Param = std::tuple<std::string, Smooth>;
 
 class FunctionGradient : public testing::TestWithParam<Param> {
  protected:
+  void SetUp() override {
+    if (const std::string why = why_no_f64(std::get<0>(GetParam())); !why.empty()) GTEST_SKIP() << why;
+  }
   ir::DeviceId device() const { return device::find(std::get<0>(GetParam())); }
 
   /// The function's elements times weights, summed; the weights are the last argument.

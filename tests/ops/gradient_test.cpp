@@ -41,6 +41,9 @@ std::vector<Op> differentiable_ops() {
 
 class Gradient : public testing::TestWithParam<Param> {
  protected:
+  void SetUp() override {
+    if (const std::string why = why_no_f64(std::get<0>(GetParam())); !why.empty()) GTEST_SKIP() << why;
+  }
   ir::DeviceId device() const { return device::find(std::get<0>(GetParam())); }
   const Row& row() const { return *find_row(std::get<1>(GetParam())); }
 
@@ -263,6 +266,9 @@ TEST_P(GradientAt, ReachesAnIntermediateViewThatIsViewedAgain) {
 
 class AttentionGradient : public GradientAt {
  protected:
+  void SetUp() override {
+    if (const std::string why = why_no_f64(GetParam()); !why.empty()) GTEST_SKIP() << why;
+  }
   static Tensor attended(const Tensor& q, const Tensor& k, const Tensor& v) {
     return tensor_of(ir::attention({value_of(q), value_of(k), value_of(v)}, {0.7, true, false}).first);
   }

@@ -13,6 +13,9 @@ namespace {
 
 class LongProducts : public FunctionTest {
  protected:
+  void SetUp() override {
+    if (const std::string why = why_no_f64(GetParam()); !why.empty()) GTEST_SKIP() << why;
+  }
   /// Numbers in 0..1 that no formula knows.
   Tensor uniform(const Dims& shape, uint64_t seed, DType dtype = DType::f32) const {
     Generator generator(seed);

@@ -675,9 +675,15 @@ std::vector<std::string> computing_devices() {
   return names;
 }
 
+std::string why_no_f64(const std::string& device) {
+  const bool lacks = device::open(device::find(device)).limits().missing_dtypes.contains(DType::f64);
+  return lacks ? fmt::format("{} has no f64", device) : std::string();
+}
+
 bool takes_few_cases(const std::string& device) {
   static const bool kAll = std::getenv("TENON_ALL_CASES") != nullptr;
-  return !kAll && (device.starts_with("opencl") || device.starts_with("cuda") || device.starts_with("simulated"));
+  return !kAll && (device.starts_with("opencl") || device.starts_with("cuda") || device.starts_with("vulkan") ||
+                   device.starts_with("simulated"));
 }
 
 }  // namespace tenon::ops_test

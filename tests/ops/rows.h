@@ -91,6 +91,9 @@ std::vector<Host> run(const Sample& sample, DType element, ir::DeviceId device, 
 /// Every registered device that computes: all but `null`.
 std::vector<std::string> computing_devices();
 
+/// Why a test that computes in f64 is skipped on this device; empty where it is not.
+std::string why_no_f64(const std::string& device);
+
 /// Some devices take long to make a kernel (PoCL: 0.1 s) or to run one (`simulated`): there a test takes `few` of its
 /// cases, chosen by its name, and all of them where TENON_ALL_CASES is set. Elsewhere all.
 template <typename T>

@@ -17,7 +17,7 @@ class OnDevice : public testing::TestWithParam<std::string> {
     }
   }
 };
-INSTANTIATE_TEST_SUITE_P(Devices, OnDevice, testing::Values("simulated", "opencl", "remote"),
+INSTANTIATE_TEST_SUITE_P(Devices, OnDevice, testing::Values("simulated", "opencl", "vulkan", "remote"),
                          [](const auto& row) { return row.param; });
 
 // Rows that are normalised, scaled and multiplied: the gradient of the rows and those of scale and shift come from one

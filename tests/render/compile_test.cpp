@@ -118,12 +118,23 @@ TEST(Wgsl, RefusesMatrixTiles) {
 TEST(Glsl, MatrixTilesAreCooperativeMatrices) {
   const std::string source = render(tile_kernel(false, true, false), Language::glsl);
   const auto has = [&](std::string_view text) { return source.find(text) != std::string::npos; };
-  EXPECT_TRUE(has("#extension GL_KHR_cooperative_matrix : require"));
+  EXPECT_TRUE(has("#extension GL_NV_cooperative_matrix : require"));
   EXPECT_TRUE(has("shared uvec4 s0[128];"));
-  EXPECT_TRUE(has(", s0, 0u / 8u, 16u / 8u, gl_CooperativeMatrixLayoutColumnMajor);")) << source;
-  EXPECT_TRUE(has(", s0, 256u / 8u, 16u / 8u, gl_CooperativeMatrixLayoutRowMajor);"));
-  EXPECT_TRUE(has("coopMatMulAdd("));
-  EXPECT_TRUE(has("coopMatStore(")) << source;
+  EXPECT_TRUE(has(", s0, 0u / 8u, 16u / 8u, true);")) << source;
+  EXPECT_TRUE(has(", s0, 256u / 8u, 16u / 8u, false);"));
+  EXPECT_TRUE(has("coopMatMulAddNV("));
+  EXPECT_TRUE(has("coopMatStoreNV(")) << source;
+  EXPECT_EQ(text_of([] { render(tile_kernel(true, false, false), Language::glsl); }),
+            "[render] GLSL has no matrix tiles of bf16 (kernel tile_bf16)");
+}
+
+TEST(Glsl, GlslangCompilesMatrixTiles) {
+  if (!has_glslang()) GTEST_SKIP() << "no glslangValidator";
+  std::vector<std::string> sources;
+  for (const bool left : {false, true}) {
+    for (const bool right : {false, true}) sources.push_back(render(tile_kernel(false, left, right), Language::glsl));
+  }
+  EXPECT_EQ(check_glsl(sources), "");
 }
 
 TEST(Rendering, ReadsLikeCode) {

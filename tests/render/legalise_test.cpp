@@ -255,6 +255,9 @@ std::vector<float> results_of(Op op, std::vector<float> a, std::vector<float> b)
 
 double exact(Op op, double a, double b) {
   switch (op) {
+    case Op::exp: return std::exp(a);
+    case Op::tanh: return std::tanh(a);
+    case Op::log: return std::log(a);
     case Op::expm1: return std::expm1(a);
     case Op::log1p: return std::log1p(a);
     case Op::log2: return std::log2(a);
@@ -309,7 +312,7 @@ std::vector<float> between(double low, double high, int count) {
 }
 
 TEST(Functions, OfOneNumberAreWithinThreePlaces) {
-  for (const Op op : {Op::expm1, Op::log1p, Op::log2, Op::erf, Op::sin, Op::cos}) {
+  for (const Op op : {Op::exp, Op::tanh, Op::log, Op::expm1, Op::log1p, Op::log2, Op::erf, Op::sin, Op::cos}) {
     expect_close(op, all_kinds(), {}, 3);
     expect_close(op, between(-2, 2, 20000), {}, 3);
     expect_close(op, between(-100, 100, 20000), {}, 3);

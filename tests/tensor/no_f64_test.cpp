@@ -39,6 +39,14 @@ TEST(WithoutF64, WideNumbersOfTheHostMayBeWrittenIntoIt) {
   EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{0.1f, 0.2f}));
 }
 
+TEST(WithoutF64, WideNumbersOfTheHostBecomeNarrowOnesThere) {
+  const Tensor x = from_vector(std::vector<double>{0.1, 2.5, -7}, {3}, Options(DType::f32, without_f64()));
+  EXPECT_EQ(x.device(), without_f64());
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{0.1f, 2.5f, -7}));
+  EXPECT_EQ(from_vector(std::vector<double>{2.5, -7}, {2}, without_f64()).to(DType::i64).to_vector<int64_t>(),
+            (std::vector<int64_t>{2, -7}));
+}
+
 TEST(WithoutF64, ClosenessIsAskedFor) {
   const Tensor x = ones({2}, Options(DType::f32, without_f64()));
   EXPECT_TRUE(allclose(x, x + 1e-7));

@@ -16,7 +16,7 @@ class OnDevice : public Runs, public testing::WithParamInterface<std::string> {
     }
   }
 };
-INSTANTIATE_TEST_SUITE_P(Devices, OnDevice, testing::Values("simulated", "opencl", "cuda"),
+INSTANTIATE_TEST_SUITE_P(Devices, OnDevice, testing::Values("simulated", "opencl", "vulkan", "cuda"),
                          [](const auto& row) { return row.param; });
 
 TEST_P(OnDevice, TrainsAsOnTheCpuAndGoesOnBitForBit) {

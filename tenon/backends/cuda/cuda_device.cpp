@@ -48,20 +48,13 @@ class CudaDevice : public gpu::GpuDevice {
   gpu::Queue queue_;
 };
 
-// Uploads and downloads look at memory of the host, which may be another one the next time.
-bool can_be_graph(std::span<const Command> commands) {
-  return std::all_of(commands.begin(), commands.end(), [](const Command& command) {
-    return !std::holds_alternative<device::Upload>(command) && !std::holds_alternative<device::Download>(command);
-  });
-}
-
 class CudaRecording : public device::Recording {
  public:
   CudaRecording(CudaDevice& device, std::span<const Command> commands)
       : device_(device),
         commands_(commands.begin(), commands.end()),
         may_fault_(gpu::any_may_fault(commands)),
-        tries_graph_(!commands.empty() && can_be_graph(commands) && device.driver().can_capture() &&
+        tries_graph_(!commands.empty() && gpu::can_be_captured(commands) && device.driver().can_capture() &&
                      !device::profiles()) {}
   CudaRecording(const CudaRecording&) = delete;
   ~CudaRecording() override {

@@ -101,9 +101,19 @@ BuiltRef Compiler::build_once(const std::string& source, const std::function<Bui
   return built;
 }
 
+Step Compiler::finished(const codegen::Dispatch& dispatch, BuiltRef built) const {
+  Step step = step_of(dispatch, std::move(built));
+  const codegen::Lacks lacks = toolchain_.lacks();
+  for (const codegen::KernelBuffer& buffer : dispatch.kernel.buffers) {
+    const size_t bytes = codegen::size_of(buffer.element);
+    step.takes_words |= (bytes == 1 && lacks.bytes) || (bytes == 2 && lacks.halves);
+  }
+  return step;
+}
+
 Step Compiler::step(const codegen::Dispatch& dispatch) {
   const std::string source = source_of(dispatch.kernel);
-  return step_of(dispatch, build_once(source, [&] { return build(source, dispatch.kernel); }));
+  return finished(dispatch, build_once(source, [&] { return build(source, dispatch.kernel); }));
 }
 
 // None where `make` gives none.
@@ -118,7 +128,7 @@ device::ProgramRef Compiler::assemble(const device::Kernel& kernel, const Make& 
     const std::string source = source_of(dispatch.kernel);
     BuiltRef built = build_once(source, [&] { return make(i, source, dispatch.kernel); });
     if (!built) return nullptr;
-    made->steps.push_back(step_of(dispatch, std::move(built)));
+    made->steps.push_back(finished(dispatch, std::move(built)));
   }
   return made;
 }

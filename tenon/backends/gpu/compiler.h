@@ -75,6 +75,7 @@ class Compiler : public device::Compiler {
   using Make = std::function<BuiltRef(size_t dispatch, const std::string& source, const codegen::KernelIr& kernel)>;
   std::string source_of(const codegen::KernelIr& kernel) const;
   BuiltRef build(const std::string& source, const codegen::KernelIr& kernel);
+  Step finished(const codegen::Dispatch& dispatch, BuiltRef built) const;
   BuiltRef build_once(const std::string& source, const std::function<BuiltRef()>& make);
   device::ProgramRef assemble(const device::Kernel& kernel, const Make& make);
 

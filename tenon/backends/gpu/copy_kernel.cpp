@@ -14,7 +14,7 @@ codegen::Dispatch copy_kernel(uint32_t unit, uint32_t threads) {
   codegen::Builder b(fmt::format("copy_unless_fault_{}", unit), threads);
   const Scalar element = unit == 1 ? Scalar::u8 : Scalar::u32;
   const uint32_t from = b.add_buffer(element, false, true), to = b.add_buffer(element, true, true);
-  b.set_numbers(1);
+  b.set_numbers(3);
   const Id at = b.add(b.mul(b.convert(b.block(), Scalar::u64), b.whole(Scalar::u64, threads)),
                       b.convert(b.thread(), Scalar::u64));
   b.leave_if(b.is_not(b.less(at, b.number(0))));
@@ -22,7 +22,7 @@ codegen::Dispatch copy_kernel(uint32_t unit, uint32_t threads) {
     const Id first = b.mul(at, b.whole(Scalar::u64, 4));
     b.store_several(to, first, b.load_several(from, first, 4));
   } else {
-    b.store(to, at, b.load(from, at));
+    b.store(to, b.add(at, b.number(2)), b.load(from, b.add(at, b.number(1))));
   }
   return {b.finish(), {1, 1, 1}, {{0, 0}, {1, 0}}};
 }

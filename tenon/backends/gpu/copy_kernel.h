@@ -6,8 +6,8 @@
 
 namespace tenon::backends::gpu {
 
-/// Copies units of 1, 4 or 16 bytes from its first buffer to its second one; its number says how many. Blocks are for
-/// whoever starts it to count.
+/// Copies units of 1, 4 or 16 bytes from its first buffer to its second one; its numbers say how many, and how many to
+/// skip at the beginning of each. Blocks are for whoever starts it to count.
 codegen::Dispatch copy_kernel(uint32_t unit, uint32_t threads);
 
 }  // namespace tenon::backends::gpu

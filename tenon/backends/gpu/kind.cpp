@@ -19,7 +19,7 @@ std::vector<device::Backend> backends_of(const Kind& kind) {
     return list;
   };
   const std::string unfused = kind.name + "_unfused";
-  return {{kind.name, [kind] { return kind.open(kind.name, 0, true); }, false, kind.why_none, others},
+  return {{kind.name, [kind] { return kind.open(kind.name, 0, true); }, false, kind.why_none, others, kind.is_host},
           {unfused, [kind, unfused] { return kind.open(unfused, 0, false); }, true, kind.why_none}};
 }
 

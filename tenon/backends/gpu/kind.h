@@ -18,6 +18,7 @@ struct Kind {
   std::function<size_t()> count;
   std::function<std::string()> why_none;  // empty where there is a device
   std::function<std::unique_ptr<device::Device>(const std::string& name, size_t index, bool fuses)> open;
+  std::function<bool()> is_host = nullptr;  // whether the first device is the host's own processors
 };
 /// `name` is the first device; it brings `name:1`, `name:2` ... where there are more. `name_unfused`, for tests, is the
 /// first one again, with a kernel for each op.

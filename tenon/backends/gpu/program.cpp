@@ -42,6 +42,12 @@ Arguments arguments_of(const Step& step, const device::Launch& launch, uint64_t 
   return made;
 }
 
+bool can_be_captured(std::span<const device::Command> commands) {
+  return std::all_of(commands.begin(), commands.end(), [](const device::Command& command) {
+    return !std::holds_alternative<device::Upload>(command) && !std::holds_alternative<device::Download>(command);
+  });
+}
+
 bool any_may_fault(std::span<const device::Command> commands) {
   return std::any_of(commands.begin(), commands.end(), [](const device::Command& command) {
     const auto* launch = std::get_if<device::Launch>(&command);

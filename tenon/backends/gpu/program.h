@@ -25,9 +25,10 @@ struct Step {
   BuiltRef built;
   std::string name;
   std::array<uint64_t, 3> blocks{1, 1, 1};
-  uint32_t threads = 1;     // of a block
-  bool is_library = false;  // somebody else's code, which nobody saves
-  bool is_text = false;     // not made of KernelIr; like a library it takes aligned memory alone
+  uint32_t threads = 1;      // of a block
+  bool is_library = false;   // somebody else's code, which nobody saves
+  bool is_text = false;      // not made of KernelIr; like a library it takes aligned memory alone
+  bool takes_words = false;  // reaches bytes and halves in words, so that each buffer has to begin with one
   std::vector<codegen::Dispatch::Binding> buffers;
   uint32_t numbers = 0;  // of the launch
   std::vector<uint64_t> sizes;
@@ -55,6 +56,9 @@ struct Program : device::Program {
   size_t scratch_bytes() const override { return scratch; }
 };
 
+/// Whether they can be kept to run again as they are: uploads and downloads look at memory of the host, which may be
+/// another one the next time.
+bool can_be_captured(std::span<const device::Command> commands);
 /// Whether some launch may find a fault.
 bool any_may_fault(std::span<const device::Command> commands);
 

@@ -53,10 +53,13 @@ void Queue::run_one(const device::Launch& c) {
     return std::any_of(program.steps.begin(), program.steps.end(), is_it);
   };
   const bool looks_at_no_fault = any_step([](const Step& step) { return step.is_library && step.writes_results; });
-  const bool wants_alignment = any_step([](const Step& step) { return step.is_library || step.is_text; });
-  const auto is_odd = [&](const device::Arg& arg) { return !is_aligned(arg); };
-  if ((c.writes_state && looks_at_no_fault) || (wants_alignment && std::any_of(c.args.begin(), c.args.end(), is_odd)))
-    return run_beside(c, program);
+  const uint32_t alignment = any_step([](const Step& step) { return step.is_library || step.is_text; })
+                                 ? limits_.alignment
+                             : any_step([](const Step& step) { return step.takes_words; }) ? 4
+                                                                                           : 1;
+  const auto is_odd = [&](const device::Arg& arg) { return arg.offset % alignment != 0; };
+  if ((c.writes_state && looks_at_no_fault) || std::any_of(c.args.begin(), c.args.end(), is_odd))
+    return run_beside(c, program, alignment);
   for (const Step& step : program.steps) {
     if (step.is_idle(c)) continue;
     EventRef run = driver_.launch(step, c, fault_, !program.what.empty());
@@ -67,16 +70,13 @@ void Queue::run_one(const device::Launch& c) {
   }
 }
 
-// Rows of something larger may begin anywhere.
-bool Queue::is_aligned(const device::Arg& arg) const { return arg.offset % limits_.alignment == 0; }
-
-// A library looks at no fault and takes aligned memory alone: it reads and writes elsewhere, and what it wrote is
-// copied, into state if there is no fault.
-void Queue::run_beside(const device::Launch& c, const Program& program) {
+// A library looks at no fault and takes aligned memory alone, but rows of something larger may begin anywhere: it reads
+// and writes elsewhere, and what it wrote is copied, into state if there is no fault.
+void Queue::run_beside(const device::Launch& c, const Program& program, uint32_t alignment) {
   device::Launch beside = c;
   beside.writes_state = false;
   const size_t results_end = c.args.size() - (program.scratch > 0 ? 1 : 0);
-  const auto moves = [&](size_t i) { return !is_aligned(c.args[i]) || (c.writes_state && i >= c.inputs); };
+  const auto moves = [&](size_t i) { return c.args[i].offset % alignment != 0 || (c.writes_state && i >= c.inputs); };
   for (size_t i = 0; i < results_end; ++i) {
     if (!moves(i)) continue;
     beside.args[i] = {{take_temporary(c.args[i].bytes), c.args[i].bytes}, 0, c.args[i].bytes};
@@ -120,10 +120,12 @@ void Queue::copy_unless_fault(const Place& from, const Place& to, size_t bytes) 
   if (found == copies_.end()) found = copies_.emplace(unit, compiler_.step(copy_kernel(unit, threads))).first;
   Step& step = found->second;
   step.blocks = {(bytes / unit + threads - 1) / threads, 1, 1};
+  // Single bytes are counted from a word on, which is where every device can begin.
+  const size_t from_skipped = unit == 1 ? from.offset % 4 : 0, to_skipped = unit == 1 ? to.offset % 4 : 0;
   device::Launch launch;
-  launch.args.push_back({{from.handle}, from.offset, bytes});
-  launch.args.push_back({{to.handle}, to.offset, bytes});
-  launch.numbers = {bytes / unit};
+  launch.args.push_back({{from.handle}, from.offset - from_skipped, bytes + from_skipped});
+  launch.args.push_back({{to.handle}, to.offset - to_skipped, bytes + to_skipped});
+  launch.numbers = {bytes / unit, from_skipped, to_skipped};
   launch.writes_state = true;
   driver_.launch(step, launch, fault_, false);
 }

@@ -62,8 +62,7 @@ class Queue {
   };
 
   void run_one(const device::Launch& c);
-  bool is_aligned(const device::Arg& arg) const;
-  void run_beside(const device::Launch& c, const Program& program);
+  void run_beside(const device::Launch& c, const Program& program, uint32_t alignment);
   uint64_t take_temporary(size_t bytes);
   void run_one(const device::Copy& c);
   void run_one(const device::Upload& c);

@@ -117,7 +117,8 @@ std::unique_ptr<device::Device> open(const std::string& name, size_t index, bool
 
 std::vector<device::Backend> backends() {
   return gpu::backends_of(
-      {"opencl", [] { return inventory().devices.size(); }, [] { return inventory().why_none; }, open});
+      {"opencl", [] { return inventory().devices.size(); }, [] { return inventory().why_none; }, open,
+       [] { return inventory().devices[0].is_cpu; }});
 }
 
 }  // namespace tenon::backends::opencl

@@ -1,5 +1,5 @@
-// The OpenCL device without kernels: memory, transfers, order, tickets, names, absence. Where there is no device every
-// test is skipped, saying why.
+// The OpenCL and Vulkan devices without kernels: memory, transfers, order, tickets, names, absence. Where there is no
+// device its tests are skipped, saying why.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -30,11 +30,11 @@ std::string why_absent(const std::string& name) {
   return {};
 }
 
-class OpenCl : public testing::Test {
+class Gpu : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (const std::string why = why_absent("opencl"); !why.empty()) GTEST_SKIP() << why;
-    device_ = &device::open(device::find("opencl"));
+    if (const std::string why = why_absent(GetParam()); !why.empty()) GTEST_SKIP() << why;
+    device_ = &device::open(device::find(GetParam()));
   }
 
   Buffer make(size_t bytes) { return device_->allocate(bytes); }
@@ -59,7 +59,7 @@ std::vector<uint8_t> counting(size_t bytes, uint8_t from = 0) {
 
 // ---- transfers ----
 
-TEST_F(OpenCl, GivesBackWhatWasUploaded) {
+TEST_P(Gpu, GivesBackWhatWasUploaded) {
   const Buffer buffer = make(64);
   const std::vector<uint8_t> bytes = counting(64);
   run({upload(bytes, buffer)});
@@ -67,7 +67,7 @@ TEST_F(OpenCl, GivesBackWhatWasUploaded) {
   device_->release(buffer);
 }
 
-TEST_F(OpenCl, MovesBytesAtOddOffsets) {
+TEST_P(Gpu, MovesBytesAtOddOffsets) {
   const Buffer buffer = make(256);
   const std::vector<uint8_t> bytes = counting(13);
   run({Fill{{buffer, 0, 256}, std::byte{9}}, upload(bytes, buffer, 101)});
@@ -77,7 +77,7 @@ TEST_F(OpenCl, MovesBytesAtOddOffsets) {
   device_->release(buffer);
 }
 
-TEST_F(OpenCl, RunsCommandsInTheirOrder) {
+TEST_P(Gpu, RunsCommandsInTheirOrder) {
   const Buffer a = make(4), b = make(4);
   std::vector<uint8_t> first(4), second(4);
   const auto to = [](std::vector<uint8_t>& out) { return std::as_writable_bytes(std::span(out)); };
@@ -89,7 +89,7 @@ TEST_F(OpenCl, RunsCommandsInTheirOrder) {
   device_->release(b);
 }
 
-TEST_F(OpenCl, RunsWhatWasEnqueuedBeforeWhatIsSent) {
+TEST_P(Gpu, RunsWhatWasEnqueuedBeforeWhatIsSent) {
   const Buffer a = make(4);
   const Command fill = Fill{{a, 0, 4}, std::byte{1}};
   device_->enqueue({&fill, 1});
@@ -98,7 +98,7 @@ TEST_F(OpenCl, RunsWhatWasEnqueuedBeforeWhatIsSent) {
   device_->release(a);
 }
 
-TEST_F(OpenCl, CopiesBetweenOverlappingRangesAsIfThroughAnother) {
+TEST_P(Gpu, CopiesBetweenOverlappingRangesAsIfThroughAnother) {
   const Buffer a = make(8);
   const std::vector<uint8_t> bytes = {0, 1, 2, 3, 4, 5, 6, 7};
   run({upload(bytes, a), Copy{{a, 0, 6}, {a, 2, 6}}});
@@ -106,7 +106,7 @@ TEST_F(OpenCl, CopiesBetweenOverlappingRangesAsIfThroughAnother) {
   device_->release(a);
 }
 
-TEST_F(OpenCl, CopiesIntoStateWhereThereIsNoFault) {
+TEST_P(Gpu, CopiesIntoStateWhereThereIsNoFault) {
   const Buffer a = make(512), b = make(512);
   const std::vector<uint8_t> bytes = counting(512);
   run({upload(bytes, a), Fill{{b, 0, 512}}, Copy{{a, 4, 400}, {b, 8, 400}, true}, Copy{{a, 1, 3}, {b, 2, 3}, true}});
@@ -117,7 +117,7 @@ TEST_F(OpenCl, CopiesIntoStateWhereThereIsNoFault) {
   device_->release(b);
 }
 
-TEST_F(OpenCl, TakesCommandsOfNoBytes) {
+TEST_P(Gpu, TakesCommandsOfNoBytes) {
   const Buffer a = make(4);
   run({Fill{{a, 0, 4}, std::byte{5}}, Fill{{a, 4, 0}}, Copy{{a, 0, 0}, {a, 4, 0}}, Upload{{}, {a, 0, 0}},
        Download{{a, 0, 0}, {}}});
@@ -127,7 +127,7 @@ TEST_F(OpenCl, TakesCommandsOfNoBytes) {
 
 // ---- staging ----
 
-TEST_F(OpenCl, MayForgetAnUploadWhenItWasEnqueued) {
+TEST_P(Gpu, MayForgetAnUploadWhenItWasEnqueued) {
   const Buffer a = make(1000);
   {
     std::vector<uint8_t> bytes(1000, 3);
@@ -140,7 +140,7 @@ TEST_F(OpenCl, MayForgetAnUploadWhenItWasEnqueued) {
   device_->release(a);
 }
 
-TEST_F(OpenCl, UploadsMoreThanItCanStageAtOnce) {
+TEST_P(Gpu, UploadsMoreThanItCanStageAtOnce) {
   constexpr size_t kBytes = (size_t{11} << 20) + 13;
   const Buffer a = make(kBytes);
   const std::vector<uint8_t> bytes = counting(kBytes);
@@ -149,7 +149,7 @@ TEST_F(OpenCl, UploadsMoreThanItCanStageAtOnce) {
   device_->release(a);
 }
 
-TEST_F(OpenCl, StagesManySmallUploadsWithoutMixingThem) {
+TEST_P(Gpu, StagesManySmallUploadsWithoutMixingThem) {
   constexpr size_t kEach = 9973, kMany = 1500;  // three times around the ring
   const Buffer a = make(kEach * kMany);
   std::vector<uint8_t> all;
@@ -168,7 +168,7 @@ TEST_F(OpenCl, StagesManySmallUploadsWithoutMixingThem) {
 
 // ---- tickets ----
 
-TEST_F(OpenCl, KnowsATicketToBeDoneOnceSomebodyWaitedForALaterOne) {
+TEST_P(Gpu, KnowsATicketToBeDoneOnceSomebodyWaitedForALaterOne) {
   const Buffer a = make(4);
   const Command fill = Fill{{a, 0, 4}};
   const Ticket first = device_->send({&fill, 1}, false), second = device_->send({&fill, 1}, false);
@@ -181,7 +181,7 @@ TEST_F(OpenCl, KnowsATicketToBeDoneOnceSomebodyWaitedForALaterOne) {
   device_->release(a);
 }
 
-TEST_F(OpenCl, TakesThousandsOfTicketsThatNobodyWaitsFor) {
+TEST_P(Gpu, TakesThousandsOfTicketsThatNobodyWaitsFor) {
   constexpr size_t kMany = 3000;
   const Buffer a = make(kMany);
   Ticket last;
@@ -196,7 +196,7 @@ TEST_F(OpenCl, TakesThousandsOfTicketsThatNobodyWaitsFor) {
   device_->release(a);
 }
 
-TEST_F(OpenCl, ServesManyThreadsAtOnce) {
+TEST_P(Gpu, ServesManyThreadsAtOnce) {
   constexpr size_t kThreads = 6, kTimes = 60, kBytes = 70000;
   std::vector<std::thread> threads;
   std::atomic<size_t> wrong{0};
@@ -216,7 +216,7 @@ TEST_F(OpenCl, ServesManyThreadsAtOnce) {
   EXPECT_EQ(wrong, 0u);
 }
 
-TEST_F(OpenCl, ReplaysARecordingBehindWhatComesWithIt) {
+TEST_P(Gpu, ReplaysARecordingBehindWhatComesWithIt) {
   const Buffer a = make(4), b = make(8);
   const std::vector<Command> commands = {Copy{{b, 0, 4}, {b, 4, 4}}, Copy{{a, 0, 4}, {b, 0, 4}}};
   const auto recording = device_->record(commands);
@@ -232,7 +232,7 @@ TEST_F(OpenCl, ReplaysARecordingBehindWhatComesWithIt) {
 
 // ---- memory ----
 
-TEST_F(OpenCl, MayLetGoOfABufferThatIsInUse) {
+TEST_P(Gpu, MayLetGoOfABufferThatIsInUse) {
   constexpr size_t kBytes = size_t{4} << 20;
   const Buffer kept = make(kBytes);
   for (uint8_t i = 0; i < 20; ++i) {
@@ -250,7 +250,7 @@ TEST_F(OpenCl, MayLetGoOfABufferThatIsInUse) {
   device_->release(kept);
 }
 
-TEST_F(OpenCl, RefusesMoreMemoryThanThereIsAndGoesOn) {
+TEST_P(Gpu, RefusesMoreMemoryThanThereIsAndGoesOn) {
   const size_t largest = device_->limits().max_binding;
   const std::string said = fmt::format(
       "[memory] {} bytes asked for at once, but the device takes no single buffer above {}: split the tensor along an "
@@ -265,7 +265,7 @@ TEST_F(OpenCl, RefusesMoreMemoryThanThereIsAndGoesOn) {
   device_->release(a);
 }
 
-TEST_F(OpenCl, HasMemoryWithoutAnAddressAndAnAlignmentForArenas) {
+TEST_P(Gpu, HasMemoryWithoutAnAddressAndAnAlignmentForArenas) {
   const Buffer a = make(64);
   EXPECT_EQ(a.host, nullptr);
   EXPECT_EQ(a.bytes, 64u);
@@ -276,29 +276,37 @@ TEST_F(OpenCl, HasMemoryWithoutAnAddressAndAnAlignmentForArenas) {
 
 // ---- names ----
 
-TEST_F(OpenCl, IsListedWithItsUnfusedTwinForTests) {
+TEST_P(Gpu, IsListedWithItsUnfusedTwinForTests) {
   const std::vector<std::string> names = device::names();
-  EXPECT_NE(std::find(names.begin(), names.end(), "opencl"), names.end());
-  const ir::DeviceId twin = device::find("opencl_unfused");
+  EXPECT_NE(std::find(names.begin(), names.end(), GetParam()), names.end());
+  const ir::DeviceId twin = device::find(std::string(GetParam()) + "_unfused");
   EXPECT_TRUE(device::is_for_tests(twin));
-  EXPECT_FALSE(device::is_for_tests(device::find("opencl")));
+  EXPECT_FALSE(device::is_for_tests(device::find(GetParam())));
   EXPECT_FALSE(device::open(twin).limits().fuses);
   EXPECT_TRUE(device_->limits().fuses);
 }
 
-TEST_F(OpenCl, SaysWhatItIs) {
-  EXPECT_NE(device_->describe().find("driver"), std::string::npos) << device_->describe();
-}
+TEST_P(Gpu, SaysWhatItIs) { EXPECT_NE(device_->describe().find("driver"), std::string::npos) << device_->describe(); }
 
-TEST(OpenClAbsence, IsToldWithItsReason) {
+std::string device_name(const testing::TestParamInfo<const char*>& tested) { return tested.param; }
+INSTANTIATE_TEST_SUITE_P(Devices, Gpu, testing::Values("opencl", "vulkan"), device_name);
+
+// ---- absence ----
+
+struct Hidden {
+  std::string device, variable, said;
+};
+class GpuAbsence : public testing::TestWithParam<Hidden> {};
+
+TEST_P(GpuAbsence, IsToldWithItsReason) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that has not looked for devices yet
-  const std::filesystem::path empty = testing::TempDir() + "tenon_no_opencl_vendors";
+  const std::filesystem::path empty = testing::TempDir() + "tenon_no_drivers";
   std::filesystem::create_directories(empty);
   EXPECT_EXIT(
       {
-        setenv("OCL_ICD_VENDORS", empty.c_str(), 1);
+        setenv(GetParam().variable.c_str(), empty.c_str(), 1);
         try {
-          device::find("opencl");
+          device::find(GetParam().device);
           std::fputs("the loader finds devices elsewhere", stderr);
         } catch (const Error& error) {
           std::fputs(error.what(), stderr);
@@ -306,10 +314,32 @@ TEST(OpenClAbsence, IsToldWithItsReason) {
         std::exit(device::open(device::find("cpu")).is_lost() ? 1 : 0);
       },
       testing::ExitedWithCode(0),
-      "\\[device\\] 'opencl' is not there: (no OpenCL|built without OpenCL)|the loader finds devices elsewhere");
+      "\\[device\\] '" + GetParam().device + "' is not there: (no " + GetParam().said + "|built without " +
+          GetParam().said + ")|the loader finds devices elsewhere");
+}
+INSTANTIATE_TEST_SUITE_P(Devices, GpuAbsence,
+                         testing::Values(Hidden{"opencl", "OCL_ICD_VENDORS", "OpenCL"},
+                                         Hidden{"vulkan", "VK_ICD_FILENAMES", "Vulkan"}),
+                         [](const testing::TestParamInfo<Hidden>& tested) { return tested.param.device; });
+
+TEST(FurtherDevices, AreNotNamedWhereThereAreNone) {
+  EXPECT_THROW(device::find("opencl:99"), Error);
+  EXPECT_THROW(device::find("vulkan:99"), Error);
 }
 
-TEST(OpenClAbsence, NamesNoFurtherDeviceThatIsNotThere) { EXPECT_THROW(device::find("opencl:99"), Error); }
+TEST(AutoDevice, IsAGpuOrTheCpuAndSaysWhy) {
+  const device::Choice choice = device::choose();
+  EXPECT_EQ(device::find("auto"), choice.id);
+  EXPECT_FALSE(choice.why.empty());
+  for (const char* name : {"cuda", "vulkan", "opencl"}) {
+    if (choice.id.name == std::string(name)) break;
+    const std::string why = why_absent(name);
+    EXPECT_NE(choice.why.find(why.empty() ? std::string(name) + " would run on the cpu itself"
+                                          : std::string(name) + " is not there (" + why + ")"),
+              std::string::npos)
+        << choice.why;
+  }
+}
 
 }  // namespace
 }  // namespace tenon

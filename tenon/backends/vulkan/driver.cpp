@@ -1,0 +1,595 @@
+#include "tenon/backends/vulkan/driver.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tenon/backends/gpu/at_exit.h"
+#include "tenon/backends/vulkan/toolchain.h"
+#include "tenon/base/error.h"
+
+namespace tenon::backends::vulkan {
+namespace {
+
+using gpu::Place;
+
+constexpr uint32_t kQueries = 512;    // of a pool
+constexpr size_t kPattern = 4;        // bytes of each value in the patterns
+constexpr size_t kMostKept = 8;       // blocks for downloads
+constexpr size_t kLeast = 256 << 10;  // bytes of such a block, if it is to be kept
+constexpr VkPipelineStageFlags kStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+
+const Piece& piece_of(uint64_t handle) { return *reinterpret_cast<const Piece*>(handle); }
+VkBuffer buffer_of(const Place& place) { return piece_of(place.handle).block->buffer; }
+size_t offset_of(const Place& place) { return piece_of(place.handle).offset + place.offset; }
+Range range_of(const Place& place, size_t bytes) {
+  const uint64_t begin = piece_of(place.handle).address() + place.offset;
+  return {begin, begin + bytes};
+}
+
+void begin(VkCommandBuffer commands, VkCommandBufferUsageFlags flags) {
+  VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  info.flags = flags;
+  require(vkBeginCommandBuffer(commands, &info), "commands cannot be written");
+}
+
+VkCommandPool new_pool(VkDevice device, uint32_t family) {
+  VkCommandPoolCreateInfo create{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+  create.queueFamilyIndex = family;
+  VkCommandPool pool = VK_NULL_HANDLE;
+  require(vkCreateCommandPool(device, &create, nullptr, &pool), "a command pool cannot be made");
+  return pool;
+}
+
+VkCommandBuffer new_buffer(VkDevice device, VkCommandPool pool) {
+  VkCommandBufferAllocateInfo allocate{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+  allocate.commandPool = pool;
+  allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  allocate.commandBufferCount = 1;
+  VkCommandBuffer made = VK_NULL_HANDLE;
+  require(vkAllocateCommandBuffers(device, &allocate, &made), "a command buffer cannot be made");
+  return made;
+}
+
+}  // namespace
+
+// ---- descriptor sets ----
+
+VkDescriptorSet Sets::take(VkDevice device, VkDescriptorSetLayout layout) {
+  constexpr uint32_t kOfPool = 128, kBuffersEach = 8;
+  for (;;) {
+    const bool is_new = used_ == pools_.size();
+    if (is_new) {
+      const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, kOfPool * kBuffersEach};
+      VkDescriptorPoolCreateInfo create{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
+      create.maxSets = kOfPool;
+      create.poolSizeCount = 1;
+      create.pPoolSizes = &size;
+      require(vkCreateDescriptorPool(device, &create, nullptr, &pools_.emplace_back()), "no more descriptors");
+    }
+    VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
+    allocate.descriptorPool = pools_[used_];
+    allocate.descriptorSetCount = 1;
+    allocate.pSetLayouts = &layout;
+    VkDescriptorSet set = VK_NULL_HANDLE;
+    const VkResult code = vkAllocateDescriptorSets(device, &allocate, &set);
+    if (code == VK_SUCCESS) return set;
+    if (is_new) require(code, "a descriptor set cannot be made");
+    ++used_;
+  }
+}
+
+void Sets::reset(VkDevice device) {
+  for (VkDescriptorPool pool : pools_) vkResetDescriptorPool(device, pool, 0);
+  used_ = 0;
+}
+
+void Sets::destroy(VkDevice device) {
+  for (VkDescriptorPool pool : pools_) vkDestroyDescriptorPool(device, pool, nullptr);
+  pools_.clear();
+}
+
+// ---- the device ----
+
+Driver::Driver(const Found& on, const ir::Limits& limits) : on_(on) {
+  make_device();
+  vkGetDeviceQueue(device_, on.queue_family, 0, &queue_);
+  memory_ = std::make_unique<Memory>(device_, on);
+  make_layouts(limits);
+  VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
+  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  const VkSemaphoreCreateInfo create{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type};
+  require(vkCreateSemaphore(device_, &create, nullptr, &timeline_), "a semaphore cannot be made");
+  batch_ = new_batch();
+  patterns_ = pin(256 * kPattern);
+  for (size_t i = 0; i < 256 * kPattern; ++i) patterns_.get()[i] = static_cast<std::byte>(i / kPattern);
+}
+
+void Driver::make_device() {
+  const float priority = 1;
+  VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+  queue.queueFamilyIndex = on_.queue_family;
+  queue.queueCount = 1;
+  queue.pQueuePriorities = &priority;
+  VkPhysicalDeviceCooperativeMatrixFeaturesNV tiles{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV};
+  tiles.cooperativeMatrix = VK_TRUE;
+  VkPhysicalDeviceVulkan13Features of_13{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+                                         on_.has_tiles ? &tiles : nullptr};
+  of_13.subgroupSizeControl = of_13.computeFullSubgroups = VK_TRUE;
+  VkPhysicalDeviceVulkan12Features of_12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                                         on_.has_full_subgroups ? &of_13 : nullptr};
+  of_12.timelineSemaphore = VK_TRUE;
+  of_12.storageBuffer8BitAccess = on_.has_bytes;
+  of_12.vulkanMemoryModel = of_12.shaderFloat16 = on_.has_tiles;
+  VkPhysicalDeviceVulkan11Features of_11{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, &of_12};
+  of_11.storageBuffer16BitAccess = on_.has_halves;
+  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &of_11};
+  features.features.shaderInt64 = on_.has_i64;
+  VkDeviceCreateInfo create{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &features};
+  create.queueCreateInfoCount = 1;
+  create.pQueueCreateInfos = &queue;
+  const char* extension = VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME;
+  create.enabledExtensionCount = on_.has_tiles ? 1 : 0;
+  create.ppEnabledExtensionNames = &extension;
+  require(vkCreateDevice(on_.device, &create, nullptr, &device_), "the device cannot be opened");
+}
+
+void Driver::make_layouts(const ir::Limits& limits) {
+  for (uint32_t buffers = 0; buffers <= limits.max_buffers + 1; ++buffers) {
+    std::vector<VkDescriptorSetLayoutBinding> bindings;
+    for (uint32_t i = 0; i < buffers; ++i)
+      bindings.push_back({i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
+    VkDescriptorSetLayoutCreateInfo set{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
+    set.bindingCount = buffers;
+    set.pBindings = bindings.data();
+    Layout& made = layouts_.emplace_back();
+    require(vkCreateDescriptorSetLayout(device_, &set, nullptr, &made.set), "a layout cannot be made");
+    const VkPushConstantRange pushed{VK_SHADER_STAGE_COMPUTE_BIT, 0, pushed_bytes(on_)};
+    VkPipelineLayoutCreateInfo pipeline{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
+    pipeline.setLayoutCount = 1;
+    pipeline.pSetLayouts = &made.set;
+    pipeline.pushConstantRangeCount = 1;
+    pipeline.pPushConstantRanges = &pushed;
+    require(vkCreatePipelineLayout(device_, &pipeline, nullptr, &made.pipeline), "a layout cannot be made");
+  }
+}
+
+Driver::~Driver() {
+  if (gpu::process_is_ending()) return;
+  vkDeviceWaitIdle(device_);
+  patterns_.reset();
+  for (const auto& [value, what] : later_) what();
+  for (const Block& block : free_for_host_) memory_->destroy(block);
+  for (const Download& download : downloads_) memory_->destroy(download.from);
+  in_flight_.push_back(std::move(batch_));
+  for (Batch& batch : free_batches_) in_flight_.push_back(std::move(batch));
+  for (Batch& batch : in_flight_) {
+    batch.sets.destroy(device_);
+    vkDestroyCommandPool(device_, batch.pool, nullptr);
+  }
+  for (VkQueryPool pool : query_pools_) vkDestroyQueryPool(device_, pool, nullptr);
+  for (const Layout& layout : layouts_) {
+    vkDestroyPipelineLayout(device_, layout.pipeline, nullptr);
+    vkDestroyDescriptorSetLayout(device_, layout.set, nullptr);
+  }
+  vkDestroySemaphore(device_, timeline_, nullptr);
+  memory_->destroy_all();
+  vkDestroyDevice(device_, nullptr);
+}
+
+// ---- memory ----
+
+// What was let go of may still be in use; under pressure it is waited for.
+uint64_t Driver::allocate(size_t bytes) {
+  Piece* piece = memory_->take(bytes);
+  if (!piece) {
+    wait_for(submitted_);
+    collect();
+    piece = memory_->take(bytes);
+  }
+  return reinterpret_cast<uint64_t>(piece);
+}
+
+void Driver::release(uint64_t handle) {
+  const std::optional<Block> left = memory_->give_back(reinterpret_cast<Piece*>(handle));
+  if (left) later([this, block = *left] { memory_->destroy(block); });
+}
+
+std::string Driver::memory_in_words() const {
+  return fmt::format("it has {}, and gives at most {} at once", memory_of(on_), limits_of(on_).max_binding);
+}
+
+std::shared_ptr<std::byte> Driver::pin(size_t bytes) {
+  const std::optional<Block> block = memory_->make(bytes, true);
+  if (!block) base::fail("vulkan", "no memory for transfers on {}", on_.name());
+  std::lock_guard lock(mutex_);
+  pinned_.push_back(*block);
+  return {block->host, [this, made = *block](std::byte*) {
+            if (gpu::process_is_ending()) return;
+            std::lock_guard inner(mutex_);
+            std::erase_if(pinned_, [&](const Block& one) { return one.buffer == made.buffer; });
+            memory_->destroy(made);
+          }};
+}
+
+std::optional<std::pair<VkBuffer, size_t>> Driver::pinned_at(const std::byte* host) {
+  std::lock_guard lock(mutex_);
+  for (const Block& block : pinned_) {
+    if (block.host <= host && host < block.host + block.bytes) return std::pair(block.buffer, host - block.host);
+  }
+  return std::nullopt;
+}
+
+// A captured command uses it whenever it runs.
+void Driver::release_temporary(uint64_t handle) {
+  if (capturing_)
+    capturing_->temporaries.push_back(handle);
+  else
+    release(handle);
+}
+
+// When everything is done that was started until now.
+void Driver::later(std::function<void()> what) {
+  std::lock_guard lock(mutex_);
+  later_.emplace_back(needed_.load(), std::move(what));
+}
+
+void Driver::collect() {
+  uint64_t done = 0;
+  require(vkGetSemaphoreCounterValue(device_, timeline_, &done), "a semaphore cannot be read");
+  std::lock_guard lock(mutex_);
+  std::erase_if(later_, [&](const auto& one) {
+    if (one.first > done) return false;
+    one.second();
+    return true;
+  });
+}
+
+// ---- command buffers ----
+
+Driver::Batch Driver::new_batch() {
+  if (free_batches_.empty()) {
+    Batch batch;
+    batch.pool = new_pool(device_, on_.queue_family);
+    return batch;
+  }
+  Batch batch = std::move(free_batches_.back());
+  free_batches_.pop_back();
+  require(vkResetCommandPool(device_, batch.pool, 0), "commands cannot be forgotten");
+  batch.sets.reset(device_);
+  batch.used = 0;
+  batch.submitted.clear();
+  return batch;
+}
+
+// Where commands go now.
+VkCommandBuffer Driver::commands() {
+  if (capturing_) return capturing_->commands;
+  if (open_) return open_;
+  if (batch_.used == batch_.buffers.size()) batch_.buffers.push_back(new_buffer(device_, batch_.pool));
+  open_ = batch_.buffers[batch_.used++];
+  begin(open_, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
+  needed_ = submitted_ + 1;
+  return open_;
+}
+
+void Driver::close() {
+  if (!open_) return;
+  require(vkEndCommandBuffer(open_), "commands cannot be ended");
+  batch_.submitted.push_back(std::exchange(open_, VK_NULL_HANDLE));
+}
+
+void Driver::barrier(VkCommandBuffer commands) const {
+  VkMemoryBarrier all{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+  all.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+  all.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
+                      VK_ACCESS_TRANSFER_WRITE_BIT;
+  vkCmdPipelineBarrier(commands, kStages, kStages, 0, 1, &all, 0, nullptr, 0, nullptr);
+}
+
+// Where a command goes that touches these.
+VkCommandBuffer Driver::after(std::span<const Range> reads, std::span<const Range> writes) {
+  VkCommandBuffer to = commands();
+  if ((capturing_ ? capturing_->hazards : hazards_).add(reads, writes)) barrier(to);
+  return to;
+}
+
+std::unique_ptr<Captured> Driver::capture(const std::function<void()>& start) {
+  auto made = std::make_unique<Captured>();
+  made->pool = new_pool(device_, on_.queue_family);
+  try {
+    made->commands = new_buffer(device_, made->pool);
+    begin(made->commands, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT);
+    made->hazards.forget();  // it waits for whatever comes before it
+    capturing_ = made.get();
+    start();
+    capturing_ = nullptr;
+    require(vkEndCommandBuffer(made->commands), "captured commands cannot be ended");
+  } catch (...) {
+    capturing_ = nullptr;
+    destroy(std::move(made));
+    throw;
+  }
+  return made;
+}
+
+void Driver::launch(const Captured& captured) {
+  close();
+  batch_.submitted.push_back(captured.commands);
+  needed_ = submitted_ + 1;
+  hazards_.forget();
+}
+
+void Driver::destroy(std::unique_ptr<Captured> captured) {
+  for (const uint64_t handle : captured->temporaries) release(handle);
+  later([this, shared = std::shared_ptr<Captured>(std::move(captured))] {
+    shared->sets.destroy(device_);
+    vkDestroyCommandPool(device_, shared->pool, nullptr);
+  });
+}
+
+// ---- kernels ----
+
+void Driver::bind(VkCommandBuffer to, const gpu::Step& step, const device::Launch& launch, uint64_t fault_words) {
+  const auto& built = static_cast<const Built&>(*step.built);
+  const gpu::Arguments arguments = gpu::arguments_of(step, launch, fault_words);
+  const size_t count = step.buffers.size(), numbers = arguments.words.size() - 2 * count - 1;
+  const VkPhysicalDeviceLimits& limits = on_.properties.limits;
+  base::SmallVector<VkDescriptorBufferInfo, 20> buffers;
+  base::SmallVector<uint32_t, 64> pushed;
+  for (size_t i = 0; i < numbers; ++i) {
+    const uint64_t number = arguments.words[2 * count + i];
+    pushed.push_back(static_cast<uint32_t>(number));
+    pushed.push_back(static_cast<uint32_t>(number >> 32));
+  }
+  // Where a buffer does not begin at a place that can be bound, elements before it are skipped.
+  const auto add = [&](uint64_t handle, size_t offset) {
+    const Piece& piece = piece_of(handle);
+    const size_t begins = piece.offset + std::min(offset, piece.bytes - 1);
+    const size_t bound = begins / limits.minStorageBufferOffsetAlignment * limits.minStorageBufferOffsetAlignment;
+    buffers.push_back({piece.block->buffer, bound,
+                       std::min<VkDeviceSize>(piece.offset + piece.bytes - bound, limits.maxStorageBufferRange)});
+    return static_cast<uint32_t>(begins - bound);
+  };
+  for (size_t i = 0; i < count; ++i)
+    pushed.push_back(add(arguments.words[2 * i], arguments.words[2 * i + 1]) / built.element_bytes[i]);
+  add(fault_words, 0);
+  pushed.push_back(arguments.guards);
+  const auto bytes = static_cast<uint32_t>(pushed.size() * sizeof(uint32_t));
+  if (bytes > pushed_bytes(on_))
+    base::fail("vulkan", "kernel {} takes {} bytes of arguments, but {} takes no more than {}", step.name, bytes,
+               on_.name(), pushed_bytes(on_));
+
+  const Layout& layout = layouts_[count + 1];
+  VkDescriptorSet set = (capturing_ ? capturing_->sets : batch_.sets).take(device_, layout.set);
+  VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
+  write.dstSet = set;
+  write.descriptorCount = static_cast<uint32_t>(buffers.size());  // this many bindings, from the first one on
+  write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+  write.pBufferInfo = buffers.data();
+  vkUpdateDescriptorSets(device_, 1, &write, 0, nullptr);
+  vkCmdBindPipeline(to, VK_PIPELINE_BIND_POINT_COMPUTE, built.pipeline);
+  vkCmdBindDescriptorSets(to, VK_PIPELINE_BIND_POINT_COMPUTE, layout.pipeline, 0, 1, &set, 0, nullptr);
+  vkCmdPushConstants(to, layout.pipeline, VK_SHADER_STAGE_COMPUTE_BIT, 0, bytes, pushed.data());
+}
+
+// In parts, where it has more blocks than the device takes at once.
+void Driver::dispatch(VkCommandBuffer to, const std::array<uint64_t, 3>& blocks) const {
+  const uint32_t* most = on_.properties.limits.maxComputeWorkGroupCount;
+  const auto part = [&](size_t axis, uint64_t from) {
+    return static_cast<uint32_t>(std::min<uint64_t>(blocks[axis] - from, most[axis]));
+  };
+  for (uint64_t z = 0; z < blocks[2]; z += most[2]) {
+    for (uint64_t y = 0; y < blocks[1]; y += most[1]) {
+      for (uint64_t x = 0; x < blocks[0]; x += most[0])
+        vkCmdDispatchBase(to, static_cast<uint32_t>(x), static_cast<uint32_t>(y), static_cast<uint32_t>(z), part(0, x),
+                          part(1, y), part(2, z));
+    }
+  }
+}
+
+/// Two queries around a kernel.
+struct Driver::Run : gpu::Event {
+  Driver& driver;
+  uint32_t first;
+  Run(Driver& of, uint32_t taken) : driver(of), first(taken) {}
+  Run(const Run&) = delete;
+  ~Run() override { driver.free_queries_.push_back(first); }
+};
+
+uint32_t Driver::take_queries() {
+  if (free_queries_.empty()) {
+    VkQueryPoolCreateInfo create{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
+    create.queryType = VK_QUERY_TYPE_TIMESTAMP;
+    create.queryCount = kQueries;
+    const auto first = static_cast<uint32_t>(query_pools_.size() * kQueries);
+    require(vkCreateQueryPool(device_, &create, nullptr, &query_pools_.emplace_back()), "no more timestamps");
+    for (uint32_t i = 0; i < kQueries; i += 2) free_queries_.push_back(first + i);
+  }
+  const uint32_t taken = free_queries_.back();
+  free_queries_.pop_back();
+  return taken;
+}
+
+gpu::EventRef Driver::launch(const gpu::Step& step, const device::Launch& launch, uint64_t fault_words, bool is_timed) {
+  base::SmallVector<Range, 20> reads, writes;
+  for (const codegen::Dispatch::Binding& buffer : step.buffers) {
+    const device::Arg& arg = launch.args[buffer.arg];
+    (buffer.arg < launch.inputs ? reads : writes).push_back(range_of({arg.buffer.handle, arg.offset}, arg.bytes));
+  }
+  if (step.may_fault) writes.push_back(range_of({fault_words, 0}, 1));
+  if (launch.writes_state && step.writes_results) reads.push_back(range_of({fault_words, 0}, 1));
+  if (is_timed && !capturing_) hazards_.forget();  // alone
+  VkCommandBuffer to = after({reads.data(), reads.size()}, {writes.data(), writes.size()});
+  std::shared_ptr<Run> run = is_timed && !capturing_ ? std::make_shared<Run>(*this, take_queries()) : nullptr;
+  if (run) {
+    VkQueryPool pool = query_pools_[run->first / kQueries];
+    vkCmdResetQueryPool(to, pool, run->first % kQueries, 2);
+    vkCmdWriteTimestamp(to, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, pool, run->first % kQueries);
+  }
+  bind(to, step, launch, fault_words);
+  dispatch(to, step.blocks);
+  if (run) {
+    vkCmdWriteTimestamp(to, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, query_pools_[run->first / kQueries],
+                        run->first % kQueries + 1);
+    hazards_.forget();
+  }
+  return run;
+}
+
+uint64_t Driver::nanoseconds_of(const gpu::Event& run) {
+  const uint32_t first = static_cast<const Run&>(run).first;
+  uint64_t ticks[2] = {0, 0};
+  vkGetQueryPoolResults(device_, query_pools_[first / kQueries], first % kQueries, 2, sizeof ticks, ticks,
+                        sizeof *ticks, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+  return static_cast<uint64_t>(static_cast<double>(ticks[1] - ticks[0]) * on_.properties.limits.timestampPeriod);
+}
+
+// ---- transfers ----
+
+void Driver::copy(const Place& from, const Place& to, size_t bytes) {
+  const Range read = range_of(from, bytes), written = range_of(to, bytes);
+  const VkBufferCopy region{offset_of(from), offset_of(to), bytes};
+  vkCmdCopyBuffer(after({&read, 1}, {&written, 1}), buffer_of(from), buffer_of(to), 1, &region);
+}
+
+void Driver::upload(const std::byte* from, const Place& to, size_t bytes) {
+  const auto [buffer, offset] = pinned_at(from).value();
+  const Range written = range_of(to, bytes);
+  const VkBufferCopy region{offset, offset_of(to), bytes};
+  vkCmdCopyBuffer(after({}, {&written, 1}), buffer, buffer_of(to), 1, &region);
+}
+
+// They become part of the commands.
+bool Driver::upload_small(std::span<const gpu::SmallUpload> uploads) {
+  const auto is_odd = [](const gpu::SmallUpload& one) { return (offset_of(one.to) | one.from.size()) % 4 != 0; };
+  if (std::any_of(uploads.begin(), uploads.end(), is_odd)) return false;
+  for (const gpu::SmallUpload& one : uploads) {
+    const Range written = range_of(one.to, one.from.size());
+    vkCmdUpdateBuffer(after({}, {&written, 1}), buffer_of(one.to), offset_of(one.to), one.from.size(), one.from.data());
+  }
+  return true;
+}
+
+Block Driver::take_for_host(size_t bytes) {
+  {
+    std::lock_guard lock(mutex_);
+    const auto fits = std::find_if(free_for_host_.begin(), free_for_host_.end(),
+                                   [&](const Block& one) { return one.bytes >= bytes; });
+    if (fits != free_for_host_.end()) {
+      const Block taken = *fits;
+      free_for_host_.erase(fits);
+      return taken;
+    }
+  }
+  const std::optional<Block> made = memory_->make(std::max(bytes, kLeast), true);
+  if (!made) base::fail("memory", "there are no {} bytes for a download from {}", bytes, on_.name());
+  return *made;
+}
+
+// Into memory that the device reaches, at once; from there on when somebody has waited for it.
+void Driver::download(const Place& from, std::byte* to, size_t bytes) {
+  const Range read = range_of(from, bytes);
+  VkCommandBuffer commands = after({&read, 1}, {});
+  downloads_now_ = true;
+  if (const auto pinned = pinned_at(to)) {
+    const VkBufferCopy region{offset_of(from), pinned->second, bytes};
+    return vkCmdCopyBuffer(commands, buffer_of(from), pinned->first, 1, &region);
+  }
+  const Block between = take_for_host(bytes);
+  const VkBufferCopy region{offset_of(from), 0, bytes};
+  vkCmdCopyBuffer(commands, buffer_of(from), between.buffer, 1, &region);
+  std::lock_guard lock(mutex_);
+  downloads_.push_back({submitted_ + 1, between, to, bytes});
+}
+
+void Driver::write_edge(const Place& to, std::byte value, size_t bytes) {
+  if (bytes > 0) upload(patterns_.get() + static_cast<size_t>(value) * kPattern, to, bytes);
+}
+
+// Words; what lies beside them is copied.
+void Driver::fill(const Place& to, std::byte value, size_t bytes) {
+  const size_t head = std::min<size_t>(bytes, (4 - offset_of(to) % 4) % 4);
+  const size_t tail = (bytes - head) % 4, words = bytes - head - tail;
+  write_edge(to, value, head);
+  write_edge({to.handle, to.offset + head + words}, value, tail);
+  if (words == 0) return;
+  const Place middle{to.handle, to.offset + head};
+  const Range written = range_of(middle, words);
+  vkCmdFillBuffer(after({}, {&written, 1}), buffer_of(middle), offset_of(middle), words,
+                  static_cast<uint32_t>(value) * 0x01010101u);
+}
+
+// ---- time ----
+
+struct Driver::Moment : gpu::Event {
+  uint64_t value;
+  explicit Moment(uint64_t of) : value(of) {}
+};
+
+gpu::EventRef Driver::mark() {
+  if (downloads_now_) {
+    VkMemoryBarrier seen{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+    seen.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
+    seen.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
+    vkCmdPipelineBarrier(commands(), VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &seen, 0,
+                         nullptr, 0, nullptr);
+    downloads_now_ = false;
+  }
+  close();
+  if (batch_.submitted.empty()) return std::make_shared<Moment>(submitted_);
+  batch_.value = submitted_ + 1;
+  VkTimelineSemaphoreSubmitInfo values{VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
+  values.signalSemaphoreValueCount = 1;
+  values.pSignalSemaphoreValues = &batch_.value;
+  VkSubmitInfo submit{VK_STRUCTURE_TYPE_SUBMIT_INFO, &values};
+  submit.commandBufferCount = static_cast<uint32_t>(batch_.submitted.size());
+  submit.pCommandBuffers = batch_.submitted.data();
+  submit.signalSemaphoreCount = 1;
+  submit.pSignalSemaphores = &timeline_;
+  require(vkQueueSubmit(queue_, 1, &submit, VK_NULL_HANDLE), "commands cannot be submitted");
+  submitted_ = batch_.value;
+  in_flight_.push_back(std::move(batch_));
+
+  uint64_t done = 0;
+  require(vkGetSemaphoreCounterValue(device_, timeline_, &done), "a semaphore cannot be read");
+  while (in_flight_.front().value <= done && in_flight_.size() > 1) {
+    free_batches_.push_back(std::move(in_flight_.front()));
+    in_flight_.pop_front();
+  }
+  batch_ = new_batch();
+  return std::make_shared<Moment>(submitted_);
+}
+
+void Driver::wait_for(uint64_t value) {
+  VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
+  info.semaphoreCount = 1;
+  info.pSemaphores = &timeline_;
+  info.pValues = &value;
+  require(vkWaitSemaphores(device_, &info, ~uint64_t{0}), "a wait");
+  std::lock_guard lock(mutex_);
+  while (!downloads_.empty() && downloads_.front().value <= value) {
+    const Download& one = downloads_.front();
+    std::memcpy(one.to, one.from.host, one.bytes);
+    if (free_for_host_.size() < kMostKept && one.from.bytes <= 16 * kLeast)
+      free_for_host_.push_back(one.from);
+    else
+      memory_->destroy(one.from);
+    downloads_.pop_front();
+  }
+}
+
+void Driver::wait(const gpu::Event& event) {
+  wait_for(static_cast<const Moment&>(event).value);
+  collect();
+}
+
+bool Driver::finish() {
+  try {
+    wait(*mark());
+    return true;
+  } catch (const gpu::Gone&) {
+    return false;
+  }
+}
+
+}  // namespace tenon::backends::vulkan

@@ -1,0 +1,219 @@
+// One instance for all devices, which stays until the process ends.
+
+#include "tenon/backends/vulkan/inventory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "tenon/backends/gpu/kind.h"
+#include "tenon/backends/vulkan/hidden_sve.h"
+#include "tenon/base/error.h"
+#include "tenon/render/render.h"
+
+namespace tenon::backends::vulkan {
+namespace {
+
+constexpr uint32_t kVersion = VK_API_VERSION_1_2;
+
+std::optional<uint32_t> compute_family(VkPhysicalDevice device) {
+  uint32_t count = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
+  for (uint32_t i = 0; i < count; ++i) {
+    if (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) return i;
+  }
+  return std::nullopt;
+}
+
+bool has_extension(VkPhysicalDevice device, std::string_view wanted) {
+  uint32_t count = 0;
+  vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+  std::vector<VkExtensionProperties> all(count);
+  vkEnumerateDeviceExtensionProperties(device, nullptr, &count, all.data());
+  return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.extensionName == wanted; });
+}
+
+bool has_tiles(VkPhysicalDevice device) {
+  if (!has_extension(device, VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME)) return false;
+  uint32_t count = 0;
+  vkGetPhysicalDeviceCooperativeMatrixPropertiesNV(device, &count, nullptr);
+  std::vector<VkCooperativeMatrixPropertiesNV> all(count, {VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_NV});
+  vkGetPhysicalDeviceCooperativeMatrixPropertiesNV(device, &count, all.data());
+  return std::any_of(all.begin(), all.end(), [](const VkCooperativeMatrixPropertiesNV& one) {
+    constexpr auto kHalf = VK_COMPONENT_TYPE_FLOAT16_NV, kSum = VK_COMPONENT_TYPE_FLOAT32_NV;
+    return one.MSize == 16 && one.NSize == 16 && one.KSize == 16 && one.AType == kHalf && one.BType == kHalf &&
+           one.CType == kSum && one.DType == kSum && one.scope == VK_SCOPE_SUBGROUP_NV;
+  });
+}
+
+// Why it cannot be used; empty where it can.
+std::string look_at(Found& found) {
+  vkGetPhysicalDeviceProperties(found.device, &found.properties);
+  vkGetPhysicalDeviceMemoryProperties(found.device, &found.memory);
+  if (found.properties.apiVersion < kVersion) return "is older than Vulkan 1.2";
+  const std::optional<uint32_t> family = compute_family(found.device);
+  if (!family) return "has no queue that computes";
+  found.queue_family = *family;
+
+  VkPhysicalDeviceFloatControlsProperties floats{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
+  VkPhysicalDeviceDriverProperties driver{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES, &floats};
+  VkPhysicalDeviceSubgroupSizeControlProperties sizes{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
+  if (found.properties.apiVersion >= VK_API_VERSION_1_3) floats.pNext = &sizes;
+  VkPhysicalDeviceShaderSMBuiltinsPropertiesNV processors{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV, &driver};
+  const bool has_count = has_extension(found.device, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME);
+  VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES,
+                                              has_count ? static_cast<void*>(&processors) : &driver};
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &subgroup};
+  vkGetPhysicalDeviceProperties2(found.device, &properties);
+  found.driver = fmt::format("{} {}", driver.driverName, driver.driverInfo);
+  found.subgroup = subgroup.subgroupSize;
+  if (processors.shaderSMCount > 0) found.processors = processors.shaderSMCount;
+  found.has_shuffles = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+                       (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
+  found.keeps_subnormals = floats.shaderDenormPreserveFloat32;
+  found.keeps_signed_zeros = floats.shaderSignedZeroInfNanPreserveFloat32;
+  found.rounds_to_even = floats.shaderRoundingModeRTEFloat32;
+
+  const bool is_13 = found.properties.apiVersion >= VK_API_VERSION_1_3;
+  VkPhysicalDeviceVulkan13Features of_13{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
+  VkPhysicalDeviceVulkan12Features of_12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                                         is_13 ? &of_13 : nullptr};
+  VkPhysicalDeviceVulkan11Features of_11{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, &of_12};
+  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &of_11};
+  vkGetPhysicalDeviceFeatures2(found.device, &features);
+  found.has_i64 = features.features.shaderInt64;
+  found.has_bytes = of_12.storageBuffer8BitAccess;
+  found.has_halves = of_11.storageBuffer16BitAccess;
+  found.chooses_subgroup = sizes.minSubgroupSize != sizes.maxSubgroupSize;
+  found.has_full_subgroups =
+      of_13.subgroupSizeControl && of_13.computeFullSubgroups &&
+      (!found.chooses_subgroup || (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT));
+  found.has_tiles = of_12.vulkanMemoryModel && of_12.shaderFloat16 && has_tiles(found.device);
+  if (!of_12.timelineSemaphore) return "has no timeline semaphores";
+  if (found.is_cpu() && compiler_assumes_hidden_sve())
+    return "runs on a CPU whose SVE this system hides, and its compiler would use it";
+  return {};
+}
+
+int rank_of(const Found& found) {
+  switch (found.properties.deviceType) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return 0;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return 1;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return 3;
+    default: return 2;
+  }
+}
+
+Inventory look() {
+  Inventory all;
+  if (volkInitialize() != VK_SUCCESS) {
+    all.why_none = "no Vulkan loader (libvulkan.so.1 was not found)";
+    return all;
+  }
+  VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
+  application.pApplicationName = "tenon";
+  application.apiVersion = VK_API_VERSION_1_3;
+  VkInstanceCreateInfo create{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+  create.pApplicationInfo = &application;
+  VkInstance instance = nullptr;
+  if (const VkResult code = vkCreateInstance(&create, nullptr, &instance); code != VK_SUCCESS) {
+    all.why_none = fmt::format("no Vulkan driver ({})", error_name(code));
+    return all;
+  }
+  volkLoadInstance(instance);
+  uint32_t count = 0;
+  vkEnumeratePhysicalDevices(instance, &count, nullptr);
+  std::vector<VkPhysicalDevice> devices(count);
+  vkEnumeratePhysicalDevices(instance, &count, devices.data());
+  for (VkPhysicalDevice device : devices) {
+    Found found{device};
+    const std::string why_not = look_at(found);
+    if (why_not.empty())
+      all.devices.push_back(std::move(found));
+    else if (all.why_none.empty())
+      all.why_none = fmt::format("Vulkan device {} {}", found.name(), why_not);
+  }
+  std::stable_sort(all.devices.begin(), all.devices.end(),
+                   [](const Found& a, const Found& b) { return rank_of(a) < rank_of(b); });
+  if (!all.devices.empty())
+    all.why_none.clear();
+  else if (all.why_none.empty())
+    all.why_none = "no device of any Vulkan driver";
+  return all;
+}
+
+}  // namespace
+
+const Inventory& inventory() {
+  static const Inventory& all = *new Inventory(look());
+  return all;
+}
+
+// Shaders have no functions of f64, so that kernels with it are refused everywhere.
+ir::Limits limits_of(const Found& found) {
+  const VkPhysicalDeviceLimits& own = found.properties.limits;
+  ir::Limits limits = gpu::limits_of_gpu(found.is_cpu() ? 4 : found.processors);
+  if (found.is_cpu()) {  // few threads at once, and none of them waits for memory
+    const ir::Limits usual;
+    limits.few_rows = usual.few_rows;
+    limits.column_blocks = usual.column_blocks;
+    limits.vector = 1;
+  }
+  // Push constants hold a word for each buffer, one of our own, and two for each of at least 8 numbers.
+  const uint32_t pushed = pushed_bytes(found) / 4;
+  limits.max_buffers = std::min({limits.max_buffers, pushed - 1 - 2 * 8, own.maxPerStageDescriptorStorageBuffers - 1,
+                                 own.maxDescriptorSetStorageBuffers - 1});
+  limits.max_binding = own.maxStorageBufferRange / limits.alignment * limits.alignment;
+  limits.missing_dtypes.insert(DType::f64);
+  limits.max_threads =
+      std::min({found.is_cpu() ? 256u : 1024u, own.maxComputeWorkGroupInvocations, own.maxComputeWorkGroupSize[0]});
+  limits.shared_bytes = own.maxComputeSharedMemorySize;
+  if (!found.is_cpu() && found.has_shuffles && found.has_full_subgroups) limits.subgroup = found.subgroup;
+  limits.has_fma = !found.is_cpu();
+  if (found.has_tiles && limits.subgroup > 1) {
+    limits.tile_dtypes = {DType::f16};
+    limits.product_granule = 64;  // lines of 128 bytes
+  }
+  return limits;
+}
+
+codegen::Lacks lacks_of(const Found& found) {
+  codegen::Lacks lacks = render::lacks_of(render::Language::glsl);
+  lacks.wide_integers = !found.has_i64;
+  lacks.bytes = !found.has_bytes;
+  lacks.halves = !found.has_halves;
+  // Of these, shaders of GPUs promise a few places alone; a CPU has its library's.
+  if (!found.is_cpu()) {
+    for (const ir::Op op : {ir::Op::exp, ir::Op::log, ir::Op::tanh}) lacks.functions.insert(op);
+  }
+  return lacks;
+}
+
+uint32_t pushed_bytes(const Found& found) { return std::min(found.properties.limits.maxPushConstantsSize, 256u); }
+
+uint64_t memory_of(const Found& found) {
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < found.memory.memoryHeapCount; ++i) {
+    const VkMemoryHeap& heap = found.memory.memoryHeaps[i];
+    if (heap.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) most = std::max(most, heap.size);
+  }
+  return most;
+}
+
+std::string describe(const Found& found) {
+  const ir::Limits limits = limits_of(found);
+  std::string without = "f64";
+  if (!found.has_i64) without += " i64";
+  if (!found.has_halves) without += " 16-bit";
+  if (!found.has_bytes) without += " 8-bit";
+  return fmt::format("{}, driver {}: {:.1f} GB, {} threads a block, {} KiB shared, subgroups of {}{}, no {}",
+                     found.name(), found.driver, static_cast<double>(memory_of(found)) / 1e9, limits.max_threads,
+                     limits.shared_bytes >> 10, limits.subgroup,
+                     limits.tile_dtypes.empty() ? "" : ", matrix tiles of f16", without);
+}
+
+}  // namespace tenon::backends::vulkan

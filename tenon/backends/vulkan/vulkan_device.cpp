@@ -1,0 +1,97 @@
+// A device with its queue and its compiler, and recordings that are written into a command buffer once.
+//
+// A profile wants the time of each kernel, and uploads and downloads look at memory of the host: there a recording is
+// written anew each time.
+
+#include "tenon/backends/vulkan/vulkan_device.h"
+
+#include "tenon/backends/gpu/at_exit.h"
+#include "tenon/backends/gpu/gpu_device.h"
+#include "tenon/backends/gpu/kind.h"
+#include "tenon/backends/vulkan/driver.h"
+#include "tenon/backends/vulkan/toolchain.h"
+#include "tenon/device/host_memory.h"
+#include "tenon/device/profile.h"
+
+namespace tenon::backends::vulkan {
+namespace {
+
+using device::Command;
+
+class VulkanDevice : public gpu::GpuDevice {
+ public:
+  VulkanDevice(const std::string& name, const Found& on, const ir::Limits& limits)
+      : GpuDevice(name, limits),
+        on_(on),
+        driver_(on, limits),
+        toolchain_(on, limits, driver_),
+        compiler_(toolchain_, limits),
+        queue_("vulkan", driver_, compiler_, limits) {}
+
+  std::string describe() const override { return vulkan::describe(on_); }
+  // A CPU promises what the system promises.
+  std::optional<size_t> available() const override { return on_.is_cpu() ? device::host_memory_left() : std::nullopt; }
+  std::unique_ptr<device::Recording> record(std::span<const Command> commands) override;
+
+  Driver& driver() { return driver_; }
+  gpu::Queue& queue() { return queue_; }
+
+ private:
+  Parts parts() override { return {driver_, compiler_, queue_}; }
+
+  const Found& on_;
+  Driver driver_;
+  Toolchain toolchain_;
+  gpu::Compiler compiler_;
+  gpu::Queue queue_;
+};
+
+class VulkanRecording : public device::Recording {
+ public:
+  VulkanRecording(VulkanDevice& device, std::span<const Command> commands)
+      : device_(device),
+        commands_(commands.begin(), commands.end()),
+        may_fault_(gpu::any_may_fault(commands)),
+        is_captured_(!commands.empty() && gpu::can_be_captured(commands) && !device::profiles()) {}
+  VulkanRecording(const VulkanRecording&) = delete;
+  ~VulkanRecording() override {
+    if (captured_ && !gpu::process_is_ending()) device_.driver().destroy(std::move(captured_));
+  }
+  device::Ticket replay(std::span<const Command> before, bool) override {
+    return device_.replay(before, [this] { start(); });
+  }
+
+ private:
+  void start() {
+    if (!is_captured_) return device_.queue().run(commands_);
+    if (!captured_) captured_ = device_.driver().capture([this] { device_.queue().run(commands_); });
+    device_.driver().launch(*captured_);
+    if (may_fault_) device_.queue().note_may_fault();
+  }
+
+  VulkanDevice& device_;
+  std::vector<Command> commands_;
+  bool may_fault_, is_captured_;
+  std::unique_ptr<Captured> captured_;
+};
+
+std::unique_ptr<device::Recording> VulkanDevice::record(std::span<const Command> commands) {
+  require_alive();
+  return std::make_unique<VulkanRecording>(*this, commands);
+}
+
+std::unique_ptr<device::Device> open(const std::string& name, size_t index, bool fuses) {
+  const Found& on = inventory().devices[index];
+  ir::Limits limits = limits_of(on);
+  limits.fuses = fuses;
+  return std::make_unique<VulkanDevice>(name, on, limits);
+}
+
+}  // namespace
+
+std::vector<device::Backend> backends() {
+  return gpu::backends_of({"vulkan", [] { return inventory().devices.size(); }, [] { return inventory().why_none; },
+                           open, [] { return inventory().devices[0].is_cpu(); }});
+}
+
+}  // namespace tenon::backends::vulkan
