@@ -285,7 +285,7 @@ void bind_transforms(py::module_& m) {
 }  // namespace
 
 void bind_data(py::module_& m) {
-  py::module_ data = m.def_submodule("data");
+  py::module_ data = m.def_submodule("_data");
   bind_datasets(data);
   bind_loaders(data);
   bind_transforms(data);

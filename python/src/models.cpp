@@ -225,7 +225,7 @@ void bind_writing(py::module_& m) {
 }  // namespace
 
 void bind_models(py::module_& m) {
-  py::module_ models = m.def_submodule("models");
+  py::module_ models = m.def_submodule("_models");
   bind_language_models(models);
   bind_writing(models);
   models.def("load_model",

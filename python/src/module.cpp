@@ -29,7 +29,7 @@ PYBIND11_MODULE(_tenon, m) {
   m.def("_stubs", [](bool methods) { return stubs(methods ? kMethod : kFunction); });
 
   bind_autograd(m);
-  py::module_ nn = m.def_submodule("nn");
+  py::module_ nn = m.def_submodule("_nn");
   bind_module(nn);
   bind_layers(nn);
   bind_sequence_layers(nn);

@@ -198,7 +198,7 @@ void bind_schedules(py::module_& m) {
 }  // namespace
 
 void bind_optim(py::module_& m) {
-  py::module_ optim = m.def_submodule("optim");
+  py::module_ optim = m.def_submodule("_optim");
   bind_optimizers(optim);
   bind_schedules(optim);
 }

@@ -332,11 +332,14 @@ int contains(PyObject* self, PyObject* element) {
 // The rows of an array below each other, behind "tensor(".
 std::string text_of(const Tensor& x, bool is_parameter) {
   std::string text = is_parameter ? "Parameter(" : "tensor(";
-  const std::string indent(text.size(), ' ');
-  for (const char letter : x.to_string()) {
-    text += letter;
-    if (letter == '\n') text += indent;
-  }
+  std::vector<double> real;
+  std::vector<int64_t> whole;
+  x.eval();
+  if (is_float(x.dtype()))
+    real = x.to_vector<double>();
+  else
+    whole = x.to_vector<int64_t>();
+  text += format_array(x.shape(), x.dtype(), real, whole, {true, text.size()});
   const DType dtype = x.dtype();
   const bool is_usual = x.numel() > 0 ? dtype == DType::f32 || dtype == DType::i64 || dtype == DType::boolean
                                       : dtype == DType::f32;

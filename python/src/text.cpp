@@ -12,7 +12,7 @@ text::Special special_of(bool allowed) { return allowed ? text::Special::kAllowe
 }  // namespace
 
 void bind_text(py::module_& m) {
-  py::module_ t = m.def_submodule("text");
+  py::module_ t = m.def_submodule("_text");
   using text::Tokenizer;
   py::class_<Tokenizer, std::shared_ptr<Tokenizer>>(t, "Tokenizer", "Text to token numbers and back, exactly.")
       .def("encode",

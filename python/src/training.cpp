@@ -59,7 +59,7 @@ train::Config config_of(const py::object& config, const py::dict& changes) {
 }  // namespace
 
 void bind_training(py::module_& m) {
-  py::module_ t = m.def_submodule("training");
+  py::module_ t = m.def_submodule("_training");
   t.def("train",
         [](const py::object& config, const std::filesystem::path& folder, bool resume, bool quiet,
            std::optional<int64_t> stop_after, const py::object& on_metrics, const py::dict& changes) {

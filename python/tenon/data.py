@@ -2,7 +2,7 @@
 
 from . import _tenon
 
-globals().update({name: value for name, value in vars(_tenon.data).items() if not name.startswith("_")})
+globals().update({name: value for name, value in vars(_tenon._data).items() if not name.startswith("_")})
 
 
 class Dataset:

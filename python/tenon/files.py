@@ -14,9 +14,9 @@ def save(tensors, path, metadata=None):
     if isinstance(path, dict) or isinstance(path, _tenon.Tensor):
         tensors, path = path, tensors
     kind = os.path.splitext(os.fspath(path))[1]
-    if isinstance(tensors, _tenon.nn.Module):
+    if isinstance(tensors, _tenon._nn.Module):
         if kind not in (".pt", ".pth"):
-            return _tenon.nn.save_module(path, tensors)
+            return _tenon._nn.save_module(path, tensors)
         tensors = tensors.state_dict()
     if kind == ".npy":
         return _tenon._save_npy(path, tensors)

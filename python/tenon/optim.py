@@ -11,7 +11,7 @@ tensor([0., 0.])
 
 from . import _tenon
 
-globals().update({name: value for name, value in vars(_tenon.optim).items() if not name.startswith("_")})
+globals().update({name: value for name, value in vars(_tenon._optim).items() if not name.startswith("_")})
 
 
 class lr_scheduler:
@@ -19,23 +19,23 @@ class lr_scheduler:
 
     @staticmethod
     def LambdaLR(optimizer, lr_lambda):
-        return _tenon.optim.Scheduler(optimizer, lr_lambda)
+        return _tenon._optim.Scheduler(optimizer, lr_lambda)
 
     @staticmethod
     def StepLR(optimizer, step_size, gamma=0.1):
-        return _tenon.optim.Scheduler(optimizer, _tenon.optim.stepwise(step_size, gamma))
+        return _tenon._optim.Scheduler(optimizer, _tenon._optim.stepwise(step_size, gamma))
 
     @staticmethod
     def ExponentialLR(optimizer, gamma):
-        return _tenon.optim.Scheduler(optimizer, _tenon.optim.exponential(gamma))
+        return _tenon._optim.Scheduler(optimizer, _tenon._optim.exponential(gamma))
 
     @staticmethod
     def CosineAnnealingLR(optimizer, T_max, eta_min=0.0):
-        return _tenon.optim.Scheduler(optimizer, _tenon.optim.cosine(T_max, last=eta_min / optimizer.lr))
+        return _tenon._optim.Scheduler(optimizer, _tenon._optim.cosine(T_max, last=eta_min / optimizer.lr))
 
     @staticmethod
     def OneCycleLR(optimizer, total_steps, pct_start=0.3, div_factor=25.0, final_div_factor=1e4):
-        return _tenon.optim.Scheduler(
-            optimizer, _tenon.optim.one_cycle(total_steps, pct_start, div_factor, final_div_factor))
+        return _tenon._optim.Scheduler(
+            optimizer, _tenon._optim.one_cycle(total_steps, pct_start, div_factor, final_div_factor))
 
-    ReduceLROnPlateau = _tenon.optim.Plateau
+    ReduceLROnPlateau = _tenon._optim.Plateau

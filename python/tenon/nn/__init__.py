@@ -18,7 +18,7 @@
 
 from .. import _tenon
 
-globals().update({name: value for name, value in vars(_tenon.nn).items()
+globals().update({name: value for name, value in vars(_tenon._nn).items()
                   if not name.startswith("_") and name not in ("functional", "init")})
 from . import functional, init  # noqa: E402,F401
 from .module import Module, ModuleDict, ModuleList, Parameter, ParameterList, Sequential  # noqa: E402,F401

@@ -4,7 +4,7 @@ from .. import _tenon
 from .._tenon import (  # noqa: F401
     elu, gelu, hardswish, leaky_relu, log_softmax, mish, one_hot, relu, sigmoid, silu, softmax, softplus, tanh)
 
-globals().update({name: value for name, value in vars(_tenon.nn.functional).items() if not name.startswith("_")})
+globals().update({name: value for name, value in vars(_tenon._nn.functional).items() if not name.startswith("_")})
 
 
 def pad(input, pad, mode="constant", value=0.0):

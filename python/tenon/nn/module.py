@@ -5,7 +5,7 @@ The class is C++'s own. A class of Python's that derives from it is a module for
 
 from .. import _tenon
 
-Module = _tenon.nn.Module
+Module = _tenon._nn.Module
 Tensor = _tenon.Tensor
 
 
@@ -20,7 +20,7 @@ class Parameter(Tensor):
         made = Tensor.__new__(cls, data.detach())
         if requires_grad:
             made.requires_grad_()
-        _tenon.nn._make_known(made)
+        _tenon._nn._make_known(made)
         return made
 
     def __init__(self, *args, **kwargs):
@@ -28,7 +28,7 @@ class Parameter(Tensor):
 
 
 _nothing = _tenon.zeros(())
-_tenon.nn._set_parameter_type(Parameter)
+_tenon._nn._set_parameter_type(Parameter)
 
 _make = Module.__init__
 _is_property = {}
@@ -91,7 +91,7 @@ def _register_buffer(self, name, tensor, persistent=True):
     self._set_buffer(name, tensor, persistent)
     self.__dict__.setdefault("_buffer_names", {})[name] = persistent
     if tensor is not None:
-        _tenon.nn._make_known(tensor)
+        _tenon._nn._make_known(tensor)
     object.__setattr__(self, name, tensor)
 
 

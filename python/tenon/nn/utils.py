@@ -2,4 +2,4 @@
 
 from .. import _tenon
 
-clip_grad_norm_ = _tenon.optim.clip_grad_norm_
+clip_grad_norm_ = _tenon._optim.clip_grad_norm_
