@@ -99,36 +99,56 @@ Dims by_stride(const Strided& array) {
   return order;
 }
 
-/// The array as slices and permutations of `count` elements of memory that begin `offset` elements before it; nothing
-/// where they cannot express it.
+/// How one dim of an array runs through memory: memory is rows of `unit` elements, and the dim takes every `step`-th of
+/// them from `first` on.
+struct Run {
+  int64_t unit, first, step, size;
+};
+
+// Finds runs for the dims from `at` on, from the outside in, inside of a block of `block` elements, `offset` of which
+// come before the array. A unit is a divisor of the stride that holds all that lies further inside.
+bool find_runs(const Dims& sizes, const Dims& strides, size_t at, int64_t block, int64_t offset, std::vector<Run>& runs) {
+  if (at == sizes.size()) return true;
+  int64_t inside = 1;
+  for (size_t i = at + 1; i < sizes.size(); ++i) inside += (sizes[i] - 1) * strides[i];
+  for (int64_t unit = 1; unit <= strides[at]; ++unit) {
+    if (strides[at] % unit != 0 || (at > 0 && block % unit != 0)) continue;
+    const int64_t first = offset / unit, step = strides[at] / unit;
+    if (offset % unit + inside > unit || first + (sizes[at] - 1) * step >= block / unit) continue;
+    runs.push_back({unit, first, step, sizes[at]});
+    if (find_runs(sizes, strides, at + 1, unit, offset % unit, runs)) return true;
+    runs.pop_back();
+  }
+  return false;
+}
+
+/// An array, `offset` elements behind the begin of `flat`, as slices and permutations of it; nothing where they cannot
+/// express it.
 std::optional<Tensor> view_of(const Tensor& flat, int64_t offset, const Strided& array) {
   const Dims order = by_stride(array);
-  Dims sizes, strides;  // from the outside in
+  Dims sizes, strides;  // from the outside in, without those of size 1
   for (const int64_t i : order) {
+    if (array.shape[static_cast<size_t>(i)] == 1) continue;
     sizes.push_back(array.shape[static_cast<size_t>(i)]);
-    strides.push_back(array.shape[static_cast<size_t>(i)] == 1 ? 0 : array.strides[static_cast<size_t>(i)]);
+    strides.push_back(array.strides[static_cast<size_t>(i)]);
+    if (strides.back() == 0) return {};
   }
-  for (size_t i = sizes.size(); i-- > 0;)
-    if (sizes[i] == 1) strides[i] = i + 1 < sizes.size() ? strides[i + 1] * sizes[i + 1] : 1;
-  if (sizes.empty()) return flat.slice(0, offset, offset + 1).reshape({});
-  for (size_t i = 0; i + 1 < strides.size(); ++i) {
-    if (strides[i + 1] == 0 || strides[i] % strides[i + 1] != 0) return {};
-  }
-  if (strides.back() == 0) return {};
-  const int64_t rows = flat.numel() / strides[0];
-  Dims grid{rows};
-  for (size_t i = 0; i + 1 < strides.size(); ++i) grid.push_back(strides[i] / strides[i + 1]);
-  grid.push_back(strides.back());
-  Tensor view = flat.slice(0, 0, rows * strides[0]).reshape(grid);
+  std::vector<Run> runs;
+  if (!find_runs(sizes, strides, 0, flat.numel(), offset, runs)) return {};
+  Tensor view = flat;
   int64_t rest = offset;
-  for (size_t i = 0; i < strides.size(); ++i) {
-    const int64_t first = rest / strides[i];
-    rest %= strides[i];
-    if (first + sizes[i] > grid[i]) return {};
-    view = view.slice(static_cast<int64_t>(i), first, first + sizes[i]);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const Run& run = runs[i];
+    const auto dim = static_cast<int64_t>(i);
+    const int64_t rows = view.size(dim) / run.unit;
+    view = view.slice(dim, 0, rows * run.unit).unflatten(dim, {rows, run.unit});
+    view = view.slice(dim, run.first, run.first + (run.size - 1) * run.step + 1, run.step);
+    rest -= run.first * run.unit;
   }
-  view = view.select(static_cast<int64_t>(strides.size()), rest);
-  return view.permute(ir::inverse_permutation(order));
+  view = view.select(static_cast<int64_t>(runs.size()), rest);
+  Dims shape;  // with those of size 1 again
+  for (const int64_t i : order) shape.push_back(array.shape[static_cast<size_t>(i)]);
+  return view.reshape(shape).permute(ir::inverse_permutation(order));
 }
 
 bool is_dense(const Strided& array) {
@@ -409,6 +429,7 @@ Tensor from_dlpack(const py::object& source) {
   if (!PyCapsule_CheckExact(source.ptr())) {
     if (!py::hasattr(source, "__dlpack__"))
       throw_type_error("an object with __dlpack__ is needed, not " + type_name_of(source.ptr()));
+    if (is_array(source.ptr())) return from_numpy(source);  // which says more of the memory around it
     capsule = source.attr("__dlpack__")();
   }
   if (!PyCapsule_IsValid(capsule.ptr(), "dltensor"))
@@ -432,9 +453,7 @@ Tensor from_dlpack(const py::object& source) {
   }
   if (!tensor.strides) array.strides = ir::row_major_strides(array.shape);
   for (size_t i = 0; i < array.shape.size(); ++i) last += (array.shape[i] - 1) * array.strides[i];
-  // A slice's last row may end before the memory of a whole one would: it is named, but never touched.
-  const int64_t outer = array.shape.empty() ? 1 : *std::max_element(array.strides.begin(), array.strides.end());
-  const int64_t count = is_dense(array) ? last + 1 : (last / std::max<int64_t>(outer, 1) + 1) * outer;
+  const int64_t count = last + 1;
   PyCapsule_SetName(capsule.ptr(), "used_dltensor");
   const std::shared_ptr<DLManagedTensor> owner(managed, [](DLManagedTensor* kept) {
     if (kept->deleter) kept->deleter(kept);
@@ -504,6 +523,19 @@ void note_arrays() {
       return list_of<int64_t>(x, [](int64_t value) { return PyBool_FromLong(value != 0); });
     return list_of<int64_t>(x, [](int64_t value) { return PyLong_FromLongLong(value); });
   }>("The elements as nested lists.", kMethod);
+  define<"_to_bytes", "x", [](const Tensor& x) -> py::object {
+    std::vector<std::byte> bytes;
+    {
+      const Released others_run;
+      x.eval();
+      bytes = x.to_bytes();
+    }
+    return py::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }>("The elements one behind the other.", kMethod);
+  define<"_from_bytes", "data, shape, dtype", [](const py::object& data, const Dims& shape, DType dtype) {
+    const std::string_view bytes = py::reinterpret_borrow<py::bytes>(data);
+    return from_bytes(std::as_bytes(std::span(bytes)), shape, Options(dtype));
+  }>("The tensor that _to_bytes() was called of.", kFunction);
   define<"is_shared", "x", [](const Tensor& x) { return is_shared(x); }>(
       "Whether others see the memory of the tensor.", kMethod);
 }

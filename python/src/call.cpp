@@ -85,6 +85,12 @@ void Parameters::place(const char* function, PyObject* first, PyObject* const* a
       found = 0;
       while (found < size_ && PyUnicode_Compare(names_[found], name) != 0) ++found;
     }
+    if (found == size_) {  // numpy's names
+      const std::string_view text = PyUnicode_AsUTF8(name);
+      const char* other = text == "axis" ? "dim" : text == "keepdims" ? "keepdim" : nullptr;
+      found = 0;
+      while (found < size_ && (!other || PyUnicode_CompareWithASCIIString(names_[found], other) != 0)) ++found;
+    }
     if (found == size_)
       throw_type_error(fmt::format("{}() has no argument '{}'", function, PyUnicode_AsUTF8(name)));
     slots[found] = args[positional + static_cast<size_t>(k)];

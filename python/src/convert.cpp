@@ -31,6 +31,8 @@ void set_python_error() {
     error.set_error();
   } catch (const base::OutOfRange& error) {
     PyErr_SetString(index_error_type(), error.what());
+  } catch (const device::Lost& error) {
+    PyErr_SetString(lost_error_type(), error.what());
   } catch (const Error& error) {
     PyErr_SetString(error_type(), error.what());
   } catch (const std::bad_alloc&) {

@@ -220,6 +220,9 @@ void bind_module(py::module_& m) {
       .def("set_name", &Module::set_name, "name"_a, "Names a module without a parent, for error messages.")
       .def_property_readonly("_type_name", &Module::type_name);
   m.def("_set_parameter_type", [](py::object type) { parameter_type = type.release().ptr(); });
+  m.def("_is_made", [](py::handle module) {
+    return reinterpret_cast<py::detail::instance*>(module.ptr())->get_value_and_holder().holder_constructed();
+  });
   m.def("_make_known", [](py::object tensor) { make_known(tensor.ptr()); });
   m.def("save_module", [](const std::filesystem::path& path, const Module& module) { models::save_module(path, module); },
         "path"_a, "module"_a, "Writes all parameters and buffers as safetensors.");

@@ -22,6 +22,7 @@ namespace {
 
 PyObject* error = nullptr;
 PyObject* index_error = nullptr;
+PyObject* lost_error = nullptr;
 PyObject* dtype_objects[std::size(kAllDTypes)] = {};
 
 std::optional<DType> dtype_called(std::string_view name) {
@@ -40,6 +41,7 @@ std::optional<DType> dtype_called(std::string_view name) {
 
 PyObject* error_type() { return error; }
 PyObject* index_error_type() { return index_error; }
+PyObject* lost_error_type() { return lost_error; }
 
 py::object dtype_object(DType dtype) {
   return py::reinterpret_borrow<py::object>(dtype_objects[static_cast<size_t>(dtype)]);
@@ -76,11 +78,15 @@ void bind_types(py::module_& m) {
   index_error = PyErr_NewExceptionWithDoc("tenon.OutOfRange", "A position or a dim that is not there; an IndexError too.",
                                           bases.ptr(), nullptr);
   m.add_object("OutOfRange", py::reinterpret_borrow<py::object>(index_error));
+  lost_error = PyErr_NewExceptionWithDoc("tenon.DeviceLost", "A device is gone, and what lay on it.", error, nullptr);
+  m.add_object("DeviceLost", py::reinterpret_borrow<py::object>(lost_error));
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
       if (thrown) std::rethrow_exception(thrown);
     } catch (const base::OutOfRange& found) {
       PyErr_SetString(index_error, found.what());
+    } catch (const device::Lost& found) {
+      PyErr_SetString(lost_error, found.what());
     } catch (const Error& found) {
       PyErr_SetString(error, found.what());
     }
@@ -101,7 +107,6 @@ void bind_types(py::module_& m) {
     dtype_objects[static_cast<size_t>(dtype)] = py::cast(DTypeObject{dtype}).release().ptr();
     m.attr(python_name(dtype)) = dtype_object(dtype);
   }
-  m.def("_dtype_called", [](const std::string& name) { return dtype_object(*dtype_called(name)); });
 
   py::class_<DeviceObject>(m, "device", "Where tensors live: tenon.device(\"cpu\").")
       .def(py::init([](const std::string& name) { return DeviceObject{Convert<Device>::from(py::str(name).ptr())}; }),

@@ -19,5 +19,6 @@ const char* python_name(DType dtype);
 
 PyObject* error_type();
 PyObject* index_error_type();
+PyObject* lost_error_type();
 
 }  // namespace tenon::python

@@ -68,10 +68,8 @@ def _setattr(self, name, value):
 
 
 def _check(self):
-    try:
-        self._type_name
-    except TypeError:
-        raise AttributeError(f"call super().__init__() in {type(self).__name__}.__init__ before giving it members") from None
+    if not _tenon._nn._is_made(self):
+        raise AttributeError(f"call super().__init__() in {type(self).__name__}.__init__ before giving it members")
 
 
 def _delattr(self, name):
