@@ -8,7 +8,6 @@
 
 #include "types.h"
 
-#include "tenon/base/out_of_range.h"
 
 namespace tenon::python {
 

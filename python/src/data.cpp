@@ -1,5 +1,7 @@
 // Datasets, transforms and loaders. A dataset of Python's is a class with __len__ and __getitem__.
 
+#include <set>
+
 #include "functions.h"
 
 namespace tenon::python {
@@ -62,14 +64,50 @@ data::LastBatch last_of(const std::string& name) {
   throw_value_error("there is no way '" + name + "' to treat the last batch; there are 'keep', 'drop' and 'pad'");
 }
 
-Sample next_of(data::DataLoader& loader) {
+/// A loader as Python holds it. Its workers call datasets of Python's: whoever waits for their end must not keep
+/// Python's lock, and they must end before Python does.
+class PythonLoader {
+ public:
+  explicit PythonLoader(std::unique_ptr<data::DataLoader> loader) : loader_(std::move(loader)) { all().insert(this); }
+  ~PythonLoader() {
+    all().erase(this);
+    close();
+  }
+  PythonLoader(const PythonLoader&) = delete;
+  PythonLoader& operator=(const PythonLoader&) = delete;
+
+  data::DataLoader& operator*() const {
+    if (!loader_) base::fail("data_loader", "the program is ending, and its loaders are closed");
+    return *loader_;
+  }
+  data::DataLoader* operator->() const { return &**this; }
+
+  static void close_all() {
+    for (PythonLoader* one : all()) one->close();
+  }
+
+ private:
+  static std::set<PythonLoader*>& all() {
+    static auto* loaders = new std::set<PythonLoader*>;
+    return *loaders;
+  }
+  void close() {
+    const Released others_run;
+    loader_.reset();
+  }
+
+  std::unique_ptr<data::DataLoader> loader_;
+};
+
+Sample next_of(PythonLoader& loader) {
+  data::DataLoader& open = *loader;
   const Released others_run;
-  return loader.next();
+  return open.next();
 }
 
 /// The batches that are left of an epoch.
 struct Batches {
-  data::DataLoader* loader;
+  PythonLoader* loader;
   py::object keeps;
   int64_t epoch;
 };
@@ -142,10 +180,10 @@ void bind_loaders(py::module_& m) {
   py::class_<Batches>(m, "_Batches")
       .def("__iter__", [](py::object self) { return self; })
       .def("__next__", [](Batches& self) {
-        if (self.loader->epoch() != self.epoch) throw py::stop_iteration();
+        if ((*self.loader)->epoch() != self.epoch) throw py::stop_iteration();
         return tuple_of(next_of(*self.loader));
       });
-  py::class_<DataLoader>(m, "DataLoader", "The batches of a dataset, epoch after epoch.")
+  py::class_<PythonLoader>(m, "DataLoader", "The batches of a dataset, epoch after epoch.")
       .def(py::init([](const py::object& dataset, int64_t batch_size, bool shuffle, int workers,
                        const py::object& collate, bool drop_last, uint64_t seed, const std::string& last, int prefetch,
                        const py::object& device) {
@@ -160,24 +198,35 @@ void bind_loaders(py::module_& m) {
                  return sample_of(py::reinterpret_borrow<py::object>(function.get())(list));
                };
              }
-             return std::make_unique<DataLoader>(dataset_of(dataset), options);
+             return std::make_unique<PythonLoader>(std::make_unique<DataLoader>(dataset_of(dataset), options));
            }),
            "dataset"_a, "batch_size"_a = 1, "shuffle"_a = false, "num_workers"_a = 0, "collate_fn"_a = py::none(),
            "drop_last"_a = false, "seed"_a = 0, "last"_a = "keep", "prefetch"_a = 2, "device"_a = py::none())
       .def("__iter__",
            [](py::object self) {
-             auto& loader = py::cast<DataLoader&>(self);
-             return Batches{&loader, self, loader.epoch()};
+             auto& loader = py::cast<PythonLoader&>(self);
+             return Batches{&loader, self, loader->epoch()};
            })
-      .def("__len__", &DataLoader::size)
-      .def("next", [](DataLoader& self) { return tuple_of(next_of(self)); },
+      .def("__len__", [](const PythonLoader& self) { return self->size(); })
+      .def("next", [](PythonLoader& self) { return tuple_of(next_of(self)); },
            "The next batch; the first of the next epoch follows the last of this one.")
-      .def_property_readonly("epoch", &DataLoader::epoch)
-      .def("set_epoch", &DataLoader::set_epoch, "epoch"_a)
-      .def("state", [](const DataLoader& self) { return to_json(self.state()); }, "Where it stands, as JSON.")
+      .def_property_readonly("epoch", [](const PythonLoader& self) { return self->epoch(); })
+      .def("set_epoch",
+           [](PythonLoader& self, int64_t epoch) {
+             data::DataLoader& open = *self;
+             const Released others_run;
+             open.set_epoch(epoch);
+           },
+           "epoch"_a)
+      .def("state", [](const PythonLoader& self) { return to_json(self->state()); }, "Where it stands, as JSON.")
       .def("restore",
-           [](DataLoader& self, const std::string& state) { self.restore(data::data_loader_state_from_json(state)); },
+           [](PythonLoader& self, const std::string& state) {
+             data::DataLoader& open = *self;
+             const Released others_run;
+             open.restore(data::data_loader_state_from_json(state));
+           },
            "state"_a);
+  py::module_::import("atexit").attr("register")(py::cpp_function([] { PythonLoader::close_all(); }));
   py::class_<data::Loader>(m, "TokenLoader", "Endless batches of windows of tokens, and what follows each token.")
       .def(py::init([](const py::object& tokens, int64_t batch, int64_t length, const std::string& order, uint64_t seed) {
              const data::Order how = order == "shuffled"     ? data::Order::kShuffled

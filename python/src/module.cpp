@@ -1,7 +1,6 @@
 // tenon._tenon: the extension module, put together.
 
 #include "functions.h"
-#include "tenon/base/interrupt.h"
 
 namespace tenon::python {
 namespace {

@@ -1,7 +1,6 @@
 #include "types.h"
 
 #include "functions.h"
-#include "tenon/base/out_of_range.h"
 
 namespace tenon::python {
 
