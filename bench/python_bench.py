@@ -3,13 +3,12 @@
     PYTHONPATH=build/release/python python3 bench/python_bench.py [--torch PYTHON]
 
 PYTHON is the interpreter that has torch; the same module runs there too, so that both are timed by one Python. The
-captured steps are compared with those of C++: build/release/bin/step_bench prints them.
+captured steps are compared with those of C++ where build/release/bin/python_steps was built.
 """
 
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -54,39 +53,67 @@ def numpy_there_and_back():
     return min(times) * 1e3, tenon.memory_allocated() - before
 
 
-def captured_mlp():
-    """The step of bench/step_bench.cpp: 16-64-64-4, a batch of 32, Adam."""
+def captured(loss_of, parameters, make, x, y, warm_up, steps, rounds):
+    """Microseconds of a captured step, the shortest of several rounds."""
     import tenon
-    from tenon import nn
 
-    tenon.manual_seed(1)
-    net = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 4))
-    optimizer = tenon.optim.Adam(net.parameters(), lr=1e-3)
-    x, y = tenon.rand(32, 16), tenon.rand(32, 4)
-    tenon.wait(x, y)
+    optimizer = make(parameters)
 
     def plain(x, y):
-        loss = nn.functional.mse_loss(net(x), y)
+        loss = loss_of(x, y)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
         return loss.detach()
 
     step = tenon.compile(plain, verify_every=0)
-    for _ in range(100):
+    for _ in range(warm_up):
         step(x, y)
 
     def run():
-        for _ in range(1000):
+        for _ in range(steps):
             loss = step(x, y)
         loss.item()
 
-    return min(timeit.repeat(run, number=1, repeat=9)) * 1e3
+    return min(timeit.repeat(run, number=1, repeat=rounds)) / steps * 1e6
+
+
+def mlp():
+    import tenon
+    from tenon import nn
+
+    tenon.manual_seed(1)
+    net = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 4))
+    x, y = tenon.rand(32, 16), tenon.rand(32, 4)
+    tenon.wait(x, y)
+    return captured(lambda x, y: nn.functional.mse_loss(net(x), y), net.parameters(), tenon.optim.Adam, x, y, 100, 1000, 9)
+
+
+def distilgpt2():
+    import tenon
+
+    tenon.manual_seed(1)
+    model = tenon.models.GPT2("distilgpt2")
+    ids = tenon.randint(0, 50257, (1, 65))
+    return captured(model.loss, model.parameters(), tenon.optim.AdamW, ids[:, :64], ids[:, 1:], 3, 2, 4)
+
+
+def beside_cpp(name, function):
+    """By turns, because the machine is not always as fast."""
+    program = os.path.join(os.path.dirname(__file__), "..", "build", "release", "bin", "python_steps")
+    mine, theirs = [], []
+    for _ in range(3):
+        mine.append(function())
+        if os.path.exists(program):
+            theirs.append(float(subprocess.run([program, name], capture_output=True, text=True, check=True).stdout))
+    text = f"captured step, {name}: {min(mine):.1f} us"
+    return text + (f", in C++ {min(theirs):.1f} us, {min(mine) / min(theirs):.3f} x" if theirs else "")
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--torch", help="the Python that has torch")
+    parser.add_argument("--fast", action="store_true", help="without DistilGPT-2")
     parser.add_argument("--only", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.only:
@@ -108,7 +135,9 @@ def main():
     print(f"numpy -> tenon -> numpy of 1 GB: {milliseconds:.3f} ms, {copied} bytes copied")
     seconds, megabytes = import_cost()
     print(f"import tenon: {seconds:.3f} s, {megabytes:.1f} MB")
-    print(f"captured step of the MLP 16-64-64-4: {captured_mlp():.2f} us")
+    print(beside_cpp("mlp", mlp))
+    if not args.fast:
+        print(beside_cpp("distilgpt2", distilgpt2))
 
 
 if __name__ == "__main__":
