@@ -31,7 +31,8 @@ Format format_of(const char* text, Py_ssize_t itemsize) {
   if (format == "B") return {DType::u8, {}};
   if ((format == "i" || format == "l" || format == "q") && itemsize == 4) return {DType::i32, {}};
   if ((format == "l" || format == "q") && itemsize == 8) return {DType::i64, {}};
-  if (format == "O") return {{}, "an array of objects has no numbers to share; convert it with a.astype(numpy.float32)"};
+  if (format == "O")
+    return {{}, "an array of objects has no numbers to share; convert it with a.astype(numpy.float32)"};
   return {{},
           fmt::format("Tenon has no dtype for elements of format '{}'; convert it, with a.astype(numpy.float32) say",
                       text)};
@@ -107,7 +108,8 @@ struct Run {
 
 // Finds runs for the dims from `at` on, from the outside in, inside of a block of `block` elements, `offset` of which
 // come before the array. A unit is a divisor of the stride that holds all that lies further inside.
-bool find_runs(const Dims& sizes, const Dims& strides, size_t at, int64_t block, int64_t offset, std::vector<Run>& runs) {
+bool find_runs(const Dims& sizes, const Dims& strides, size_t at, int64_t block, int64_t offset,
+               std::vector<Run>& runs) {
   if (at == sizes.size()) return true;
   int64_t inside = 1;
   for (size_t i = at + 1; i < sizes.size(); ++i) inside += (sizes[i] - 1) * strides[i];
@@ -173,8 +175,9 @@ Tensor over(std::byte* first, std::byte* begin, std::byte* end, const std::share
     const Tensor flat = over_shared_memory(begin, owner, {(end - begin) / size}, options);
     if (const auto view = view_of(flat, offset, array)) return *view;
   }
-  throw_value_error("the strides of the array are not those of slices of a contiguous one; share "
-                    "numpy.ascontiguousarray(a)");
+  throw_value_error(
+      "the strides of the array are not those of slices of a contiguous one; share "
+      "numpy.ascontiguousarray(a)");
 }
 
 // The memory of the array that an array is a part of: a slice a[:, 2:] needs the rows around it to be seen as a slice.
@@ -217,8 +220,8 @@ Tensor from_numpy(const py::object& array) {
     strided.strides.push_back(view.strides[i] / view.itemsize);
     if (view.shape[i] > 1) high += (view.shape[i] - 1) * view.strides[i];
   }
-  const auto [begin, end] = is_dense(strided) || view.len == 0 ? std::pair(first, high)
-                                                               : memory_around(array.ptr(), view, first, high);
+  const auto [begin, end] =
+      is_dense(strided) || view.len == 0 ? std::pair(first, high) : memory_around(array.ptr(), view, first, high);
   buffer.reset();
   return over(first, begin, end, keep(array), strided, *format.dtype);
 }
@@ -313,8 +316,7 @@ struct Shown {
 };
 
 Shown shown(const Tensor& x) {
-  if (x.requires_grad())
-    throw_type_error("a tensor that requires grad is not shared; call detach() first");
+  if (x.requires_grad()) throw_type_error("a tensor that requires grad is not shared; call detach() first");
   Shown made;
   {
     const Released others_run;
@@ -410,8 +412,13 @@ py::object to_dlpack(const Tensor& x) {
     made->strides.push_back(shown.strides[i] / static_cast<int64_t>(size_of(x.dtype())));
   }
   DLTensor& tensor = made->managed.dl_tensor;
-  tensor = {made->memory.address, {kDLCPU, 0}, static_cast<int32_t>(made->shape.size()), dl_type(x.dtype()),
-            made->shape.data(),   made->strides.data(), 0};
+  tensor = {made->memory.address,
+            {kDLCPU, 0},
+            static_cast<int32_t>(made->shape.size()),
+            dl_type(x.dtype()),
+            made->shape.data(),
+            made->strides.data(),
+            0};
   made->managed.manager_ctx = made.get();
   made->managed.deleter = [](DLManagedTensor* managed) { delete static_cast<Exported*>(managed->manager_ctx); };
   PyObject* capsule = PyCapsule_New(&made->managed, "dltensor", [](PyObject* unused) {
@@ -432,16 +439,15 @@ Tensor from_dlpack(const py::object& source) {
     if (is_array(source.ptr())) return from_numpy(source);  // which says more of the memory around it
     capsule = source.attr("__dlpack__")();
   }
-  if (!PyCapsule_IsValid(capsule.ptr(), "dltensor"))
-    throw_value_error("the DLPack capsule was used already");
+  if (!PyCapsule_IsValid(capsule.ptr(), "dltensor")) throw_value_error("the DLPack capsule was used already");
   auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
   const DLTensor& tensor = managed->dl_tensor;
   if (tensor.device.device_type != kDLCPU)
     throw_type_error("only tensors in the memory of the host are shared; move it to the cpu first");
   const auto dtype = dtype_of(tensor.dtype);
   if (!dtype)
-    throw_type_error(fmt::format("Tenon has no dtype for DLPack's type {} of {} bits", tensor.dtype.code,
-                                 tensor.dtype.bits));
+    throw_type_error(
+        fmt::format("Tenon has no dtype for DLPack's type {} of {} bits", tensor.dtype.code, tensor.dtype.bits));
   Strided array;
   int64_t last = 0;
   for (int32_t i = 0; i < tensor.ndim; ++i) {
@@ -536,8 +542,8 @@ void note_arrays() {
     const std::string_view bytes = py::reinterpret_borrow<py::bytes>(data);
     return from_bytes(std::as_bytes(std::span(bytes)), shape, Options(dtype));
   }>("The tensor that _to_bytes() was called of.", kFunction);
-  define<"is_shared", "x", [](const Tensor& x) { return is_shared(x); }>(
-      "Whether others see the memory of the tensor.", kMethod);
+  define<"is_shared", "x", [](const Tensor& x) { return is_shared(x); }>("Whether others see the memory of the tensor.",
+                                                                         kMethod);
 }
 
 }  // namespace tenon::python

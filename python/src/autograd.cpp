@@ -1,4 +1,5 @@
-// Gradients, captured functions, numbers that vary, random streams: what has callbacks into Python or lasts for a block.
+// Gradients, captured functions, numbers that vary, random streams: what has callbacks into Python or lasts for a
+// block.
 
 #include <structmember.h>
 
@@ -45,12 +46,13 @@ py::tuple tuple_of_tensors(std::span<const Tensor> tensors) {
 std::vector<Tensor> tensors_of(const py::object& result, const char* what) {
   if (is_tensor(result.ptr())) return {tensor_in(result.ptr())};
   if (!PyTuple_Check(result.ptr()) && !PyList_Check(result.ptr()))
-    throw_type_error(fmt::format("{} returns a tensor or a tuple of tensors, not {}", what, type_name_of(result.ptr())));
+    throw_type_error(
+        fmt::format("{} returns a tensor or a tuple of tensors, not {}", what, type_name_of(result.ptr())));
   std::vector<Tensor> tensors;
   for (const py::handle one : result) {
     if (!one.is_none() && !is_tensor(one.ptr()))
-      throw_type_error(fmt::format("{} returns a tensor or a tuple of tensors, not a tuple with {}", what,
-                                   type_name_of(one.ptr())));
+      throw_type_error(
+          fmt::format("{} returns a tensor or a tuple of tensors, not a tuple with {}", what, type_name_of(one.ptr())));
     tensors.push_back(one.is_none() ? Tensor() : tensor_in(one.ptr()));
   }
   return tensors;
@@ -80,9 +82,10 @@ class CapturedFunction {
     arguments.reserve(count);
     for (size_t i = 0; i < count; ++i) {
       if (!is_tensor(args[i]))
-        throw_type_error(fmt::format("a captured function takes tensors, and argument {} is {}; a number that changes is "
-                                     "a tenon.Scalar, one that does not belongs into the function",
-                                     i + 1, type_name_of(args[i])));
+        throw_type_error(
+            fmt::format("a captured function takes tensors, and argument {} is {}; a number that changes is "
+                        "a tenon.Scalar, one that does not belongs into the function",
+                        i + 1, type_name_of(args[i])));
       arguments.push_back(tensor_in(args[i]));
     }
     if (state_->shape == Shape::one) {
@@ -126,10 +129,14 @@ void bind_blocks(py::module_& m) {
       .def("enter", [](Block<EnableGrad>& self) { self.enter(); })
       .def("leave", &Block<EnableGrad>::leave);
   py::class_<AutocastBlock>(m, "_Autocast")
-      .def(py::init([](DType dtype, bool enabled) { return AutocastBlock{dtype, enabled, {}}; }), "dtype"_a, "enabled"_a)
+      .def(py::init([](DType dtype, bool enabled) {
+             return AutocastBlock{dtype, enabled, {}};
+           }),
+           "dtype"_a, "enabled"_a)
       .def("enter", [](AutocastBlock& self) { self.blocks.enter(self.dtype, self.enabled); })
       .def("leave", [](AutocastBlock& self) { self.blocks.leave(); });
-  m.def("is_grad_enabled", [] { return grad_enabled(); }, "Whether ops record gradients now.");
+  m.def(
+      "is_grad_enabled", [] { return grad_enabled(); }, "Whether ops record gradients now.");
 }
 
 void bind_gradients(py::module_& m) {
@@ -157,35 +164,31 @@ void bind_gradients(py::module_& m) {
       },
       "outputs"_a, "inputs"_a, "grad_outputs"_a = py::none(), "create_graph"_a = false, "allow_unused"_a = false,
       "The gradients of the outputs' sum with respect to the inputs.");
-  m.def(
-      "_apply",
-      [](const std::string& name, const py::object& forward, const py::object& backward,
-         const std::vector<Tensor>& inputs) {
-        const SavingFunction function{
-            name,
-            [forward = keep(forward)](FunctionContext& context, std::span<const Tensor> given) {
-              const py::gil_scoped_acquire locked;
-              const py::tuple both = called(forward, tuple_of_tensors(given));  // results, saved tensors
-              context.save_for_backward(Convert<std::vector<Tensor>>::from(py::object(both[1]).ptr()));
-              return tensors_of(both[0], "forward()");
-            },
-            [backward = keep(backward)](const FunctionContext& context, std::span<const Tensor> grads) {
-              const py::gil_scoped_acquire locked;
-              return tensors_of(called(backward, py::make_tuple(tuple_of_tensors(context.saved_tensors()),
-                                                                tuple_of_tensors(grads))),
-                                "backward()");
-            }};
-        return tuple_of_tensors(apply(function, std::span<const Tensor>(inputs)));
-      });
-  m.def(
-      "_register_hook",
-      [](Tensor x, const py::object& hook) {
-        return x.register_hook([hook = keep(hook)](const Tensor& gradient) -> Tensor {
+  m.def("_apply", [](const std::string& name, const py::object& forward, const py::object& backward,
+                     const std::vector<Tensor>& inputs) {
+    const SavingFunction function{
+        name,
+        [forward = keep(forward)](FunctionContext& context, std::span<const Tensor> given) {
           const py::gil_scoped_acquire locked;
-          const py::object result = called(hook, tuple_of_tensors({&gradient, 1}));
-          return result.is_none() ? Tensor() : Convert<Tensor>::from(result.ptr());
-        });
-      });
+          const py::tuple both = called(forward, tuple_of_tensors(given));  // results, saved tensors
+          context.save_for_backward(Convert<std::vector<Tensor>>::from(py::object(both[1]).ptr()));
+          return tensors_of(both[0], "forward()");
+        },
+        [backward = keep(backward)](const FunctionContext& context, std::span<const Tensor> grads) {
+          const py::gil_scoped_acquire locked;
+          return tensors_of(
+              called(backward, py::make_tuple(tuple_of_tensors(context.saved_tensors()), tuple_of_tensors(grads))),
+              "backward()");
+        }};
+    return tuple_of_tensors(apply(function, std::span<const Tensor>(inputs)));
+  });
+  m.def("_register_hook", [](Tensor x, const py::object& hook) {
+    return x.register_hook([hook = keep(hook)](const Tensor& gradient) -> Tensor {
+      const py::gil_scoped_acquire locked;
+      const py::object result = called(hook, tuple_of_tensors({&gradient, 1}));
+      return result.is_none() ? Tensor() : Convert<Tensor>::from(result.ptr());
+    });
+  });
   py::class_<HookHandle>(m, "HookHandle", "What register_hook() returns.")
       .def("remove", &HookHandle::remove, "Takes the hook away again.");
   m.def(
@@ -257,7 +260,8 @@ void prepare_captured_type(py::module_& m) {
       {Py_tp_members, members},
       {0, nullptr}};
   static PyType_Spec spec = {"tenon.Captured", sizeof(PyCaptured), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                             slots};
   captured_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!captured_type) throw py::error_already_set();
   m.add_object("Captured", py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(captured_type)));
@@ -306,8 +310,10 @@ void bind_autograd(py::module_& m) {
       .def("seed", &Generator::seed)
       .def("position", &Generator::position)
       .def("get_state", [](const Generator& self) { return py::make_tuple(self.seed(), self.position()); })
-      .def("set_state", [](Generator& self, std::pair<uint64_t, uint64_t> state) { self.set(state.first, state.second); });
-  m.def("manual_seed", [](uint64_t seed) { manual_seed(seed); }, "seed"_a, "Seeds the default generator.");
+      .def("set_state",
+           [](Generator& self, std::pair<uint64_t, uint64_t> state) { self.set(state.first, state.second); });
+  m.def(
+      "manual_seed", [](uint64_t seed) { manual_seed(seed); }, "seed"_a, "Seeds the default generator.");
   m.def(
       "default_generator", []() -> Generator& { return default_generator(); }, py::return_value_policy::reference,
       "The generator used when none is given.");
@@ -341,7 +347,8 @@ void bind_autograd(py::module_& m) {
           synchronize();
       },
       "device"_a = py::none(), "Returns when everything that was started has run.");
-  m.def("memory_allocated", [] { return memory_stats().live_bytes; }, "Bytes that tensors hold on all devices.");
+  m.def(
+      "memory_allocated", [] { return memory_stats().live_bytes; }, "Bytes that tensors hold on all devices.");
 }
 
 }  // namespace tenon::python

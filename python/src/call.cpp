@@ -73,8 +73,8 @@ void Parameters::place(const char* function, PyObject* first, PyObject* const* a
       slots[starred_] = rest.ptr();
     }
   } else if (taken < positional) {
-    throw_type_error(fmt::format("{}() takes at most {} arguments, got {}", function, size_ - (first ? 1 : 0),
-                                 positional));
+    throw_type_error(
+        fmt::format("{}() takes at most {} arguments, got {}", function, size_ - (first ? 1 : 0), positional));
   }
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   for (Py_ssize_t k = 0; k < named; ++k) {
@@ -91,13 +91,11 @@ void Parameters::place(const char* function, PyObject* first, PyObject* const* a
       found = 0;
       while (found < size_ && (!other || PyUnicode_CompareWithASCIIString(names_[found], other) != 0)) ++found;
     }
-    if (found == size_)
-      throw_type_error(fmt::format("{}() has no argument '{}'", function, PyUnicode_AsUTF8(name)));
+    if (found == size_) throw_type_error(fmt::format("{}() has no argument '{}'", function, PyUnicode_AsUTF8(name)));
     slots[found] = args[positional + static_cast<size_t>(k)];
   }
   for (size_t i = 0; i < size_; ++i) {
-    if (!slots[i])
-      throw_type_error(fmt::format("{}() lacks its argument '{}'", function, PyUnicode_AsUTF8(names_[i])));
+    if (!slots[i]) throw_type_error(fmt::format("{}() lacks its argument '{}'", function, PyUnicode_AsUTF8(names_[i])));
   }
 }
 
@@ -138,8 +136,9 @@ std::string with_types(const char* signature, const std::vector<const char*>& ty
 
 }  // namespace
 
-void note_function(Kind kind, const char* name, const char* signature, const char* doc, PyCFunctionWithKeywords function,
-                   PyCFunctionWithKeywords method, std::vector<const char*> types, const char* result) {
+void note_function(Kind kind, const char* name, const char* signature, const char* doc,
+                   PyCFunctionWithKeywords function, PyCFunctionWithKeywords method, std::vector<const char*> types,
+                   const char* result) {
   const auto plain = [&](bool is_method) {
     std::string text;
     size_t i = 0;

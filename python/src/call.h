@@ -102,21 +102,21 @@ constexpr const char* result_name() {
 enum Kind : unsigned { kFunction = 1, kMethod = 2, kBoth = 3 };
 
 /// Notes a function for prepare_tensor_type() and add_functions(). `types` and `result` are those of the stubs.
-void note_function(Kind kind, const char* name, const char* signature, const char* doc, PyCFunctionWithKeywords function,
-                   PyCFunctionWithKeywords method, std::vector<const char*> types, const char* result);
+void note_function(Kind kind, const char* name, const char* signature, const char* doc,
+                   PyCFunctionWithKeywords function, PyCFunctionWithKeywords method, std::vector<const char*> types,
+                   const char* result);
 
 /// A function of C++ under a name of Python: define<"exp", "x">(f, "...").
 template <Text kName, Text kSignature, auto F>
 void define(const char* doc, Kind kind = kBoth) {
   using Shape = detail::Signature<std::remove_cv_t<decltype(F)>>;
   using Arguments = typename Shape::Arguments;
-  note_function(kind, kName.chars, kSignature.chars, doc,
-                reinterpret_cast<PyCFunctionWithKeywords>(
-                    reinterpret_cast<void*>(&detail::as_function<F, kName, kSignature>)),
-                reinterpret_cast<PyCFunctionWithKeywords>(
-                    reinterpret_cast<void*>(&detail::as_method<F, kName, kSignature>)),
-                detail::type_names<Arguments>(std::make_index_sequence<std::tuple_size_v<Arguments>>()),
-                detail::result_name<typename Shape::Result>());
+  note_function(
+      kind, kName.chars, kSignature.chars, doc,
+      reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(&detail::as_function<F, kName, kSignature>)),
+      reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(&detail::as_method<F, kName, kSignature>)),
+      detail::type_names<Arguments>(std::make_index_sequence<std::tuple_size_v<Arguments>>()),
+      detail::result_name<typename Shape::Result>());
 }
 
 }  // namespace tenon::python

@@ -8,7 +8,6 @@
 
 #include "types.h"
 
-
 namespace tenon::python {
 
 // ---- errors ----
@@ -188,8 +187,7 @@ std::vector<Tensor> Convert<std::vector<Tensor>>::from(PyObject* object) {
 
 Generator* Convert<Generator*>::from(PyObject* object) {
   if (object == Py_None) return nullptr;
-  if (!py::isinstance<Generator>(object))
-    throw_type_error("a tenon.Generator is needed, not " + type_name_of(object));
+  if (!py::isinstance<Generator>(object)) throw_type_error("a tenon.Generator is needed, not " + type_name_of(object));
   return py::cast<Generator*>(py::handle(object));
 }
 

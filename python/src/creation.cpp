@@ -78,9 +78,10 @@ void note_creation() {
            std::optional<Device> where;
            if (!device.is_none()) where = Convert<Device>::from(device.ptr());
            return finished(tensor_of_object(data.ptr(), dtype, where), requires_grad);
-         }>("A tensor of numbers, lists or an array, which are copied.\n\n>>> import tenon\n"
-            ">>> tenon.tensor([[1, 2], [3, 4]])\ntensor([[1, 2],\n        [3, 4]])",
-            kFunction);
+         }>(
+      "A tensor of numbers, lists or an array, which are copied.\n\n>>> import tenon\n"
+      ">>> tenon.tensor([[1, 2], [3, 4]])\ntensor([[1, 2],\n        [3, 4]])",
+      kFunction);
 
   define<"rand", "*size, dtype=None, device=None, requires_grad=False, generator=None",
          [](const Dims& shape, std::optional<DType> dtype, const Device& device, bool requires_grad,
@@ -103,12 +104,12 @@ void note_creation() {
          [](int64_t n, std::optional<DType> dtype, const Device& device, Generator* generator) {
            return randperm(n, options_of(dtype ? dtype : DType::i64, device), generator);
          }>("0 to n - 1 in random order.", kFunction);
-  define<"rand_like", "x, generator=None",
-         [](const Tensor& x, Generator* generator) { return rand_like(x, generator); }>("rand in the shape of x.",
-                                                                                       kFunction);
-  define<"randn_like", "x, generator=None",
-         [](const Tensor& x, Generator* generator) { return randn_like(x, generator); }>("randn in the shape of x.",
-                                                                                        kFunction);
+  define<"rand_like", "x, generator=None", [](const Tensor& x, Generator* generator) {
+    return rand_like(x, generator);
+  }>("rand in the shape of x.", kFunction);
+  define<"randn_like", "x, generator=None", [](const Tensor& x, Generator* generator) {
+    return randn_like(x, generator);
+  }>("randn in the shape of x.", kFunction);
   define<"bernoulli", "probabilities, generator=None", [](const Tensor& p, Generator* generator) {
     const Released others_run;
     return bernoulli(p, generator);
@@ -127,10 +128,11 @@ void note_creation() {
              x.backward(gradient.value_or(Tensor()), retain, create);
            }
            return py::none();
-         }>("Adds the gradient of this value to every leaf below it.\n\n>>> import tenon\n"
-            ">>> w = tenon.tensor([1., 2.], requires_grad=True)\n>>> (w * w).sum().backward()\n>>> w.grad\n"
-            "tensor([2., 4.])",
-            kMethod);
+         }>(
+      "Adds the gradient of this value to every leaf below it.\n\n>>> import tenon\n"
+      ">>> w = tenon.tensor([1., 2.], requires_grad=True)\n>>> (w * w).sum().backward()\n>>> w.grad\n"
+      "tensor([2., 4.])",
+      kMethod);
   define<"requires_grad_", "x, requires_grad=True", [](Tensor x, bool on) { return x.requires_grad_(on); }>(
       "Makes it a leaf that collects gradients, or not.", kMethod);
   define<"retain_grad", "x", [](Tensor x) -> py::object {

@@ -14,8 +14,7 @@ using data::Sample;
 /// A sample as Python takes it apart: a tuple, whose tensors with names are attributes of nothing.
 py::object tuple_of(const Sample& sample) {
   py::tuple tuple(static_cast<size_t>(sample.size()));
-  for (int64_t i = 0; i < sample.size(); ++i)
-    PyTuple_SET_ITEM(tuple.ptr(), i, wrap_new(sample[i]));
+  for (int64_t i = 0; i < sample.size(); ++i) PyTuple_SET_ITEM(tuple.ptr(), i, wrap_new(sample[i]));
   return tuple;
 }
 
@@ -38,7 +37,8 @@ Sample sample_of(const py::object& object) {
 /// A dataset that a class of Python's is.
 class PythonDataset : public Dataset {
  public:
-  explicit PythonDataset(const py::object& object) : object_(keep(object)), size_(static_cast<int64_t>(py::len(object))) {}
+  explicit PythonDataset(const py::object& object)
+      : object_(keep(object)), size_(static_cast<int64_t>(py::len(object))) {}
   int64_t size() const override { return size_; }
   Sample get(int64_t i) const override {
     const py::gil_scoped_acquire locked;
@@ -127,10 +127,8 @@ void bind_datasets(py::module_& m) {
         return tuple_of(sample);
       });
   py::class_<data::TensorDataset, Dataset, std::shared_ptr<data::TensorDataset>>(m, "TensorDataset",
-                                                                                "Row i of each of several tensors.")
-      .def(py::init([](const py::args& tensors) {
-        return std::make_shared<data::TensorDataset>(sample_of(tensors));
-      }))
+                                                                                 "Row i of each of several tensors.")
+      .def(py::init([](const py::args& tensors) { return std::make_shared<data::TensorDataset>(sample_of(tensors)); }))
       .def_property_readonly("tensors", [](const data::TensorDataset& self) { return tuple_of(self.tensors()); });
   py::class_<data::Subset, Dataset, std::shared_ptr<data::Subset>>(m, "Subset", "Some samples of a dataset.")
       .def(py::init([](const py::object& of, const std::vector<int64_t>& indices) {
@@ -139,7 +137,7 @@ void bind_datasets(py::module_& m) {
            "dataset"_a, "indices"_a)
       .def_property_readonly("indices", &data::Subset::indices);
   py::class_<data::ConcatDataset, Dataset, std::shared_ptr<data::ConcatDataset>>(m, "ConcatDataset",
-                                                                                "Datasets one behind the other.")
+                                                                                 "Datasets one behind the other.")
       .def(py::init([](const py::list& parts) {
              std::vector<data::SharedDataset> all;
              for (const py::handle one : parts) all.emplace_back(dataset_of(py::reinterpret_borrow<py::object>(one)));
@@ -147,32 +145,41 @@ void bind_datasets(py::module_& m) {
            }),
            "datasets"_a);
   py::class_<data::ImageFolder, Dataset, std::shared_ptr<data::ImageFolder>>(m, "ImageFolder",
-                                                                            "Pictures in one folder per class.")
+                                                                             "Pictures in one folder per class.")
       .def(py::init<const std::filesystem::path&>(), "folder"_a)
       .def_property_readonly("classes", &data::ImageFolder::classes);
-  py::class_<data::MappedDataset, Dataset, std::shared_ptr<data::MappedDataset>>(m, "MappedDataset",
-                                                                                "Samples that go through a transform.");
-  m.def("random_split",
-        [](const py::object& dataset, const py::list& parts, uint64_t seed) {
-          const data::SharedDataset shared(dataset_of(dataset));
-          const bool are_counts = !parts.empty() && PyLong_Check(py::object(parts[0]).ptr());
-          py::list subsets;
-          for (data::Subset& one : are_counts
-                                       ? data::random_split(shared, py::cast<std::vector<int64_t>>(parts), seed)
-                                       : data::random_split(shared, py::cast<std::vector<double>>(parts), seed))
-            subsets.append(py::cast(std::make_shared<data::Subset>(std::move(one))));
-          return subsets;
-        },
-        "dataset"_a, "lengths"_a, "seed"_a = 0, "Shuffles a dataset and deals it out.");
-  m.def("mnist", [](const std::filesystem::path& folder, bool train) {
-          return std::make_shared<data::TensorDataset>(data::mnist(folder, train)); },
-        "folder"_a, "train"_a = true, "MNIST's images, uint8 (1, 28, 28), and labels.");
-  m.def("fashion_mnist", [](const std::filesystem::path& folder, bool train) {
-          return std::make_shared<data::TensorDataset>(data::fashion_mnist(folder, train)); },
-        "folder"_a = std::filesystem::path(), "train"_a = true, "Fashion-MNIST.");
-  m.def("cifar10", [](const std::filesystem::path& folder, bool train) {
-          return std::make_shared<data::TensorDataset>(data::cifar10(folder, train)); },
-        "folder"_a, "train"_a = true, "CIFAR-10's images, uint8 (3, 32, 32), and labels.");
+  py::class_<data::MappedDataset, Dataset, std::shared_ptr<data::MappedDataset>>(
+      m, "MappedDataset", "Samples that go through a transform.");
+  m.def(
+      "random_split",
+      [](const py::object& dataset, const py::list& parts, uint64_t seed) {
+        const data::SharedDataset shared(dataset_of(dataset));
+        const bool are_counts = !parts.empty() && PyLong_Check(py::object(parts[0]).ptr());
+        py::list subsets;
+        for (data::Subset& one : are_counts ? data::random_split(shared, py::cast<std::vector<int64_t>>(parts), seed)
+                                            : data::random_split(shared, py::cast<std::vector<double>>(parts), seed))
+          subsets.append(py::cast(std::make_shared<data::Subset>(std::move(one))));
+        return subsets;
+      },
+      "dataset"_a, "lengths"_a, "seed"_a = 0, "Shuffles a dataset and deals it out.");
+  m.def(
+      "mnist",
+      [](const std::filesystem::path& folder, bool train) {
+        return std::make_shared<data::TensorDataset>(data::mnist(folder, train));
+      },
+      "folder"_a, "train"_a = true, "MNIST's images, uint8 (1, 28, 28), and labels.");
+  m.def(
+      "fashion_mnist",
+      [](const std::filesystem::path& folder, bool train) {
+        return std::make_shared<data::TensorDataset>(data::fashion_mnist(folder, train));
+      },
+      "folder"_a = std::filesystem::path(), "train"_a = true, "Fashion-MNIST.");
+  m.def(
+      "cifar10",
+      [](const std::filesystem::path& folder, bool train) {
+        return std::make_shared<data::TensorDataset>(data::cifar10(folder, train));
+      },
+      "folder"_a, "train"_a = true, "CIFAR-10's images, uint8 (3, 32, 32), and labels.");
 }
 
 void bind_loaders(py::module_& m) {
@@ -187,8 +194,8 @@ void bind_loaders(py::module_& m) {
       .def(py::init([](const py::object& dataset, int64_t batch_size, bool shuffle, int workers,
                        const py::object& collate, bool drop_last, uint64_t seed, const std::string& last, int prefetch,
                        const py::object& device) {
-             data::DataLoaderOptions options{batch_size, shuffle, seed, workers, prefetch,
-                                             drop_last ? data::LastBatch::kDrop : last_of(last)};
+             data::DataLoaderOptions options{batch_size, shuffle,  seed,
+                                             workers,    prefetch, drop_last ? data::LastBatch::kDrop : last_of(last)};
              options.device = Convert<Device>::from(device.ptr());
              if (!collate.is_none()) {
                options.collate = [function = keep(collate)](std::vector<Sample> samples) {
@@ -208,27 +215,32 @@ void bind_loaders(py::module_& m) {
              return Batches{&loader, self, loader->epoch()};
            })
       .def("__len__", [](const PythonLoader& self) { return self->size(); })
-      .def("next", [](PythonLoader& self) { return tuple_of(next_of(self)); },
-           "The next batch; the first of the next epoch follows the last of this one.")
+      .def(
+          "next", [](PythonLoader& self) { return tuple_of(next_of(self)); },
+          "The next batch; the first of the next epoch follows the last of this one.")
       .def_property_readonly("epoch", [](const PythonLoader& self) { return self->epoch(); })
-      .def("set_epoch",
-           [](PythonLoader& self, int64_t epoch) {
-             data::DataLoader& open = *self;
-             const Released others_run;
-             open.set_epoch(epoch);
-           },
-           "epoch"_a)
-      .def("state", [](const PythonLoader& self) { return to_json(self->state()); }, "Where it stands, as JSON.")
-      .def("restore",
-           [](PythonLoader& self, const std::string& state) {
-             data::DataLoader& open = *self;
-             const Released others_run;
-             open.restore(data::data_loader_state_from_json(state));
-           },
-           "state"_a);
+      .def(
+          "set_epoch",
+          [](PythonLoader& self, int64_t epoch) {
+            data::DataLoader& open = *self;
+            const Released others_run;
+            open.set_epoch(epoch);
+          },
+          "epoch"_a)
+      .def(
+          "state", [](const PythonLoader& self) { return to_json(self->state()); }, "Where it stands, as JSON.")
+      .def(
+          "restore",
+          [](PythonLoader& self, const std::string& state) {
+            data::DataLoader& open = *self;
+            const Released others_run;
+            open.restore(data::data_loader_state_from_json(state));
+          },
+          "state"_a);
   py::module_::import("atexit").attr("register")(py::cpp_function([] { PythonLoader::close_all(); }));
   py::class_<data::Loader>(m, "TokenLoader", "Endless batches of windows of tokens, and what follows each token.")
-      .def(py::init([](const py::object& tokens, int64_t batch, int64_t length, const std::string& order, uint64_t seed) {
+      .def(py::init([](const py::object& tokens, int64_t batch, int64_t length, const std::string& order,
+                       uint64_t seed) {
              const data::Order how = order == "shuffled"     ? data::Order::kShuffled
                                      : order == "sequential" ? data::Order::kSequential
                                                              : data::Order::kRandom;
@@ -238,17 +250,18 @@ void bind_loaders(py::module_& m) {
              return std::make_unique<data::Loader>(std::move(all), data::LoaderOptions{batch, length, 1, how, seed});
            }),
            "tokens"_a, "batch_size"_a = 12, "length"_a = 64, "order"_a = "random", "seed"_a = 1)
-      .def("next",
-           [](data::Loader& self) {
-             data::Batch batch;
-             {
-               const Released others_run;
-               batch = self.next();
-             }
-             const Dims shape{batch.rows(), batch.length};
-             return py::make_tuple(from_vector(batch.inputs, shape), from_vector(batch.targets, shape));
-           },
-           "Inputs and targets, int32 (batch, length) each.");
+      .def(
+          "next",
+          [](data::Loader& self) {
+            data::Batch batch;
+            {
+              const Released others_run;
+              batch = self.next();
+            }
+            const Dims shape{batch.rows(), batch.length};
+            return py::make_tuple(from_vector(batch.inputs, shape), from_vector(batch.targets, shape));
+          },
+          "Inputs and targets, int32 (batch, length) each.");
 }
 
 void bind_transforms(py::module_& m) {
@@ -260,11 +273,13 @@ void bind_transforms(py::module_& m) {
     data::Transform transform;
   };
   py::class_<Native>(m, "Transform", "What is done to a tensor of a sample.")
-      .def("__call__", [](const Native& self, const Tensor& x, uint64_t seed) {
-             data::Random random(seed, 0, 0);
-             return self.transform(x, random);
-           },
-           "x"_a, "seed"_a = 0);
+      .def(
+          "__call__",
+          [](const Native& self, const Tensor& x, uint64_t seed) {
+            data::Random random(seed, 0, 0);
+            return self.transform(x, random);
+          },
+          "x"_a, "seed"_a = 0);
   const auto made = [](data::Transform transform) { return Native{std::move(transform)}; };
   const auto transform_of = [](const py::object& object) -> data::Transform {
     if (py::isinstance<Native>(object)) return py::cast<Native&>(object).transform;
@@ -273,62 +288,77 @@ void bind_transforms(py::module_& m) {
       return Convert<Tensor>::from(py::reinterpret_borrow<py::object>(function.get())(x).ptr());
     };
   };
-  m.def("compose",
-        [made, transform_of](const py::list& transforms) {
-          std::vector<data::Transform> all;
-          for (const py::handle one : transforms) all.push_back(transform_of(py::reinterpret_borrow<py::object>(one)));
-          return made(data::compose(std::move(all)));
-        },
-        "transforms"_a, "One after the other.");
-  m.def("to_float", [made] { return made(data::to_float()); }, "uint8 from 0 to 255 to float32 from 0 to 1.");
-  m.def("normalize",
-        [made](const py::object& mean, const py::object& deviation) {
-          const auto list = [](const py::object& object) {
-            return PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr())
-                       ? std::vector<double>{py::cast<double>(object)}
-                       : py::cast<std::vector<double>>(object);
-          };
-          return made(data::normalize(list(mean), list(deviation)));
-        },
-        "mean"_a, "std"_a, "(x - mean) / std for each channel.");
-  m.def("random_crop",
-        [made](int64_t height, int64_t width, int64_t padding, double fill) {
-          return made(data::random_crop(height, width, {padding, fill}));
-        },
-        "height"_a, "width"_a, "padding"_a = 0, "fill"_a = 0.0, "A part of this size, anywhere.");
-  m.def("center_crop", [made](int64_t height, int64_t width) { return made(data::center_crop(height, width)); },
-        "height"_a, "width"_a, "The part of this size in the middle.");
-  m.def("random_horizontal_flip", [made](double p) { return made(data::random_horizontal_flip(p)); }, "p"_a = 0.5,
-        "Left and right changed over, with this probability.");
-  m.def("resize",
-        [made](int64_t height, int64_t width, const std::string& interpolation) {
-          return made(data::resize(height, width,
-                                   interpolation == "nearest" ? data::Interpolation::kNearest
-                                                              : data::Interpolation::kBilinear));
-        },
-        "height"_a, "width"_a, "interpolation"_a = "bilinear", "Another size.");
-  m.def("transformed",
-        [transform_of](const py::object& dataset, const py::object& transform, const std::variant<int64_t, std::string>& field) {
-          return std::make_shared<data::MappedDataset>(
-              data::transformed(dataset_of(dataset), transform_of(transform), field));
-        },
-        "dataset"_a, "transform"_a, "field"_a = 0, "A dataset whose tensor at a place goes through a transform.");
-  m.def("read_image",
-        [](const std::filesystem::path& path, const std::string& mode) {
-          const auto how = mode == "gray"   ? data::ImageMode::kGray
-                           : mode == "rgb"  ? data::ImageMode::kRgb
-                           : mode == "rgba" ? data::ImageMode::kRgba
-                                            : data::ImageMode::kUnchanged;
-          return data::read_image(path, how);
-        },
-        "path"_a, "mode"_a = "unchanged", "A PNG or JPEG file, uint8 (channels, height, width).");
-  m.def("save_image", [](const std::filesystem::path& path, const Tensor& image) { data::save_image(path, image); },
-        "path"_a, "image"_a, "Writes a PNG of a picture or of a grid of pictures.");
-  m.def("make_grid", [](const Tensor& images, int64_t columns, int64_t padding) {
-          return data::make_grid(images, {columns, padding, 0}); },
-        "images"_a, "columns"_a = 8, "padding"_a = 2, "Pictures as one.");
-  m.def("stories", [](int64_t bytes, uint64_t seed) { return data::stories(bytes, seed); }, "bytes"_a, "seed"_a = 1,
-        "Short stories in simple English, made up.");
+  m.def(
+      "compose",
+      [made, transform_of](const py::list& transforms) {
+        std::vector<data::Transform> all;
+        for (const py::handle one : transforms) all.push_back(transform_of(py::reinterpret_borrow<py::object>(one)));
+        return made(data::compose(std::move(all)));
+      },
+      "transforms"_a, "One after the other.");
+  m.def(
+      "to_float", [made] { return made(data::to_float()); }, "uint8 from 0 to 255 to float32 from 0 to 1.");
+  m.def(
+      "normalize",
+      [made](const py::object& mean, const py::object& deviation) {
+        const auto list = [](const py::object& object) {
+          return PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr())
+                     ? std::vector<double>{py::cast<double>(object)}
+                     : py::cast<std::vector<double>>(object);
+        };
+        return made(data::normalize(list(mean), list(deviation)));
+      },
+      "mean"_a, "std"_a, "(x - mean) / std for each channel.");
+  m.def(
+      "random_crop",
+      [made](int64_t height, int64_t width, int64_t padding, double fill) {
+        return made(data::random_crop(height, width, {padding, fill}));
+      },
+      "height"_a, "width"_a, "padding"_a = 0, "fill"_a = 0.0, "A part of this size, anywhere.");
+  m.def(
+      "center_crop", [made](int64_t height, int64_t width) { return made(data::center_crop(height, width)); },
+      "height"_a, "width"_a, "The part of this size in the middle.");
+  m.def(
+      "random_horizontal_flip", [made](double p) { return made(data::random_horizontal_flip(p)); }, "p"_a = 0.5,
+      "Left and right changed over, with this probability.");
+  m.def(
+      "resize",
+      [made](int64_t height, int64_t width, const std::string& interpolation) {
+        return made(
+            data::resize(height, width,
+                         interpolation == "nearest" ? data::Interpolation::kNearest : data::Interpolation::kBilinear));
+      },
+      "height"_a, "width"_a, "interpolation"_a = "bilinear", "Another size.");
+  m.def(
+      "transformed",
+      [transform_of](const py::object& dataset, const py::object& transform,
+                     const std::variant<int64_t, std::string>& field) {
+        return std::make_shared<data::MappedDataset>(
+            data::transformed(dataset_of(dataset), transform_of(transform), field));
+      },
+      "dataset"_a, "transform"_a, "field"_a = 0, "A dataset whose tensor at a place goes through a transform.");
+  m.def(
+      "read_image",
+      [](const std::filesystem::path& path, const std::string& mode) {
+        const auto how = mode == "gray"   ? data::ImageMode::kGray
+                         : mode == "rgb"  ? data::ImageMode::kRgb
+                         : mode == "rgba" ? data::ImageMode::kRgba
+                                          : data::ImageMode::kUnchanged;
+        return data::read_image(path, how);
+      },
+      "path"_a, "mode"_a = "unchanged", "A PNG or JPEG file, uint8 (channels, height, width).");
+  m.def(
+      "save_image", [](const std::filesystem::path& path, const Tensor& image) { data::save_image(path, image); },
+      "path"_a, "image"_a, "Writes a PNG of a picture or of a grid of pictures.");
+  m.def(
+      "make_grid",
+      [](const Tensor& images, int64_t columns, int64_t padding) {
+        return data::make_grid(images, {columns, padding, 0});
+      },
+      "images"_a, "columns"_a = 8, "padding"_a = 2, "Pictures as one.");
+  m.def(
+      "stories", [](int64_t bytes, uint64_t seed) { return data::stories(bytes, seed); }, "bytes"_a, "seed"_a = 1,
+      "Short stories in simple English, made up.");
 }
 
 }  // namespace

@@ -27,15 +27,14 @@ std::map<std::string, Tensor> tensors_in(const py::dict& dict) {
 }  // namespace
 
 void bind_files(py::module_& m) {
-  m.def("_load_safetensors",
-        [](const std::filesystem::path& path, const Device& device) {
-          io::SafetensorsFile file;
-          {
-            const Released others_run;
-            file = io::load_safetensors(path, device);
-          }
-          return py::make_tuple(dict_of(file.tensors), py::cast(file.metadata));
-        });
+  m.def("_load_safetensors", [](const std::filesystem::path& path, const Device& device) {
+    io::SafetensorsFile file;
+    {
+      const Released others_run;
+      file = io::load_safetensors(path, device);
+    }
+    return py::make_tuple(dict_of(file.tensors), py::cast(file.metadata));
+  });
   m.def("_save_safetensors", [](const std::filesystem::path& path, const py::dict& tensors,
                                 const std::map<std::string, std::string>& metadata) {
     const auto all = tensors_in(tensors);
@@ -55,7 +54,8 @@ void bind_files(py::module_& m) {
     const Released others_run;
     io::save_torch(path, all);
   });
-  m.def("_load_npy", [](const std::filesystem::path& path, const Device& device) { return io::load_npy(path, device); });
+  m.def("_load_npy",
+        [](const std::filesystem::path& path, const Device& device) { return io::load_npy(path, device); });
   m.def("_save_npy", [](const std::filesystem::path& path, const Tensor& tensor) { io::save_npy(path, tensor); });
   m.def("_load_npz",
         [](const std::filesystem::path& path, const Device& device) { return dict_of(io::load_npz(path, device)); });

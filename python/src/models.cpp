@@ -51,28 +51,42 @@ Config config_of(Config config, const py::kwargs& keywords, const Setters<Config
 const Setters<models::Gpt2Config>& gpt2_fields() {
   using C = models::Gpt2Config;
   static const Setters<C> fields{
-      {"vocabulary", setter(&C::vocabulary)}, {"padded_vocabulary", setter(&C::padded_vocabulary)},
-      {"positions", setter(&C::positions)},   {"width", setter(&C::width)},
-      {"layers", setter(&C::layers)},         {"heads", setter(&C::heads)},
-      {"inner", setter(&C::inner)},           {"norm_eps", setter(&C::norm_eps)},
-      {"activation", setter(&C::activation)}, {"tied_head", setter(&C::tied_head)},
-      {"bias", setter(&C::bias)},             {"causal", setter(&C::causal)},
-      {"start_token", setter(&C::start_token)}, {"end_token", setter(&C::end_token)},
+      {"vocabulary", setter(&C::vocabulary)},
+      {"padded_vocabulary", setter(&C::padded_vocabulary)},
+      {"positions", setter(&C::positions)},
+      {"width", setter(&C::width)},
+      {"layers", setter(&C::layers)},
+      {"heads", setter(&C::heads)},
+      {"inner", setter(&C::inner)},
+      {"norm_eps", setter(&C::norm_eps)},
+      {"activation", setter(&C::activation)},
+      {"tied_head", setter(&C::tied_head)},
+      {"bias", setter(&C::bias)},
+      {"causal", setter(&C::causal)},
+      {"start_token", setter(&C::start_token)},
+      {"end_token", setter(&C::end_token)},
       {"dropout", [](C& config, const py::handle& value) { config.set_dropout(py::cast<double>(value)); }}};
   return fields;
 }
 
 const Setters<models::LlamaConfig>& llama_fields() {
   using C = models::LlamaConfig;
-  static const Setters<C> fields{
-      {"vocabulary", setter(&C::vocabulary)}, {"padded_vocabulary", setter(&C::padded_vocabulary)},
-      {"positions", setter(&C::positions)},   {"width", setter(&C::width)},
-      {"layers", setter(&C::layers)},         {"heads", setter(&C::heads)},
-      {"kv_heads", setter(&C::kv_heads)},     {"head_width", setter(&C::head_width)},
-      {"inner", setter(&C::inner)},           {"norm_eps", setter(&C::norm_eps)},
-      {"rotary_theta", setter(&C::rotary_theta)}, {"attention_bias", setter(&C::attention_bias)},
-      {"mlp_bias", setter(&C::mlp_bias)},     {"tied_head", setter(&C::tied_head)},
-      {"start_token", setter(&C::start_token)}, {"end_token", setter(&C::end_token)}};
+  static const Setters<C> fields{{"vocabulary", setter(&C::vocabulary)},
+                                 {"padded_vocabulary", setter(&C::padded_vocabulary)},
+                                 {"positions", setter(&C::positions)},
+                                 {"width", setter(&C::width)},
+                                 {"layers", setter(&C::layers)},
+                                 {"heads", setter(&C::heads)},
+                                 {"kv_heads", setter(&C::kv_heads)},
+                                 {"head_width", setter(&C::head_width)},
+                                 {"inner", setter(&C::inner)},
+                                 {"norm_eps", setter(&C::norm_eps)},
+                                 {"rotary_theta", setter(&C::rotary_theta)},
+                                 {"attention_bias", setter(&C::attention_bias)},
+                                 {"mlp_bias", setter(&C::mlp_bias)},
+                                 {"tied_head", setter(&C::tied_head)},
+                                 {"start_token", setter(&C::start_token)},
+                                 {"end_token", setter(&C::end_token)}};
   return fields;
 }
 
@@ -87,33 +101,38 @@ models::Gpt2Config gpt2_config(const std::string& size) {
 
 void bind_language_models(py::module_& m) {
   py::class_<CausalLm, nn::Module, std::shared_ptr<CausalLm>>(m, "CausalLm", "What decoder language models have.")
-      .def("__call__", [](const CausalLm& self, const Tensor& ids) { return self(ids); }, "ids"_a,
-           "Logits (batch, time, vocabulary) of ids (batch, time).")
-      .def("forward", [](const CausalLm& self, const Tensor& ids) { return self.forward(ids); }, "ids"_a)
-      .def("loss",
-           [](const CausalLm& self, const Tensor& ids, const Tensor& targets, int64_t ignore_index, int64_t chunk) {
-             return self.loss(ids, targets, {ignore_index, chunk});
-           },
-           "ids"_a, "targets"_a, "ignore_index"_a = -100, "chunk"_a = 0, "The mean cross-entropy of targets.")
-      .def("save",
-           [](const CausalLm& self, const std::filesystem::path& folder) {
-             const Released others_run;
-             self.save(folder);
-           },
-           "folder"_a, "Writes a folder that transformers reads.")
+      .def(
+          "__call__", [](const CausalLm& self, const Tensor& ids) { return self(ids); }, "ids"_a,
+          "Logits (batch, time, vocabulary) of ids (batch, time).")
+      .def(
+          "forward", [](const CausalLm& self, const Tensor& ids) { return self.forward(ids); }, "ids"_a)
+      .def(
+          "loss",
+          [](const CausalLm& self, const Tensor& ids, const Tensor& targets, int64_t ignore_index, int64_t chunk) {
+            return self.loss(ids, targets, {ignore_index, chunk});
+          },
+          "ids"_a, "targets"_a, "ignore_index"_a = -100, "chunk"_a = 0, "The mean cross-entropy of targets.")
+      .def(
+          "save",
+          [](const CausalLm& self, const std::filesystem::path& folder) {
+            const Released others_run;
+            self.save(folder);
+          },
+          "folder"_a, "Writes a folder that transformers reads.")
       .def_property_readonly("vocabulary", &CausalLm::vocabulary)
       .def_property_readonly("positions", &CausalLm::positions)
-      .def("generate",
-           [](CausalLm& self, const std::vector<int64_t>& prompt, int64_t new_tokens, double temperature, int64_t top_k,
-              double top_p, double min_p, double penalty, const std::optional<int64_t>& stop, Generator* generator) {
-             const auto options =
-                 generate_options(new_tokens, temperature, top_k, top_p, min_p, penalty, stop, {}, generator);
-             const Released others_run;
-             return models::generate(self, prompt, options);
-           },
-           "prompt"_a, "new_tokens"_a = 64, "temperature"_a = 0.0, "top_k"_a = 0, "top_p"_a = 1.0, "min_p"_a = 0.0,
-           "repetition_penalty"_a = 1.0, "stop"_a = py::none(), "generator"_a = py::none(),
-           "The tokens of a prompt and those that follow it.");
+      .def(
+          "generate",
+          [](CausalLm& self, const std::vector<int64_t>& prompt, int64_t new_tokens, double temperature, int64_t top_k,
+             double top_p, double min_p, double penalty, const std::optional<int64_t>& stop, Generator* generator) {
+            const auto options =
+                generate_options(new_tokens, temperature, top_k, top_p, min_p, penalty, stop, {}, generator);
+            const Released others_run;
+            return models::generate(self, prompt, options);
+          },
+          "prompt"_a, "new_tokens"_a = 64, "temperature"_a = 0.0, "top_k"_a = 0, "top_p"_a = 1.0, "min_p"_a = 0.0,
+          "repetition_penalty"_a = 1.0, "stop"_a = py::none(), "generator"_a = py::none(),
+          "The tokens of a prompt and those that follow it.");
   py::class_<models::Gpt2, CausalLm, std::shared_ptr<models::Gpt2>>(
       m, "GPT2", "GPT-2 in any size: GPT2('distilgpt2'), GPT2(layers=2, heads=2, width=64, vocabulary=100).")
       .def(py::init([](const std::string& size, const py::object& device, std::optional<DType> dtype,
@@ -122,13 +141,12 @@ void bind_language_models(py::module_& m) {
                                                    layer_options(dtype, device));
            }),
            "size"_a = "gpt2", "device"_a = py::none(), "dtype"_a = py::none())
-      .def_static("load",
-                  [](const std::filesystem::path& folder, const py::object& device, int64_t padded) {
-                    return std::shared_ptr<models::Gpt2>(
-                        models::Gpt2::load(folder, layer_options({}, device), padded));
-                  },
-                  "folder"_a, "device"_a = py::none(), "padded_vocabulary"_a = 0,
-                  "From a folder as transformers writes it.")
+      .def_static(
+          "load",
+          [](const std::filesystem::path& folder, const py::object& device, int64_t padded) {
+            return std::shared_ptr<models::Gpt2>(models::Gpt2::load(folder, layer_options({}, device), padded));
+          },
+          "folder"_a, "device"_a = py::none(), "padded_vocabulary"_a = 0, "From a folder as transformers writes it.")
       .def_property_readonly("config", [](const models::Gpt2& self) { return self.config().to_json(); });
   py::class_<models::Llama, CausalLm, std::shared_ptr<models::Llama>>(m, "Llama", "Llama in any size.")
       .def(py::init([](const py::object& device, std::optional<DType> dtype, const py::kwargs& fields) {
@@ -136,23 +154,26 @@ void bind_language_models(py::module_& m) {
                                                     layer_options(dtype, device));
            }),
            "device"_a = py::none(), "dtype"_a = py::none())
-      .def_static("load",
-                  [](const std::filesystem::path& folder, const py::object& device) {
-                    return std::shared_ptr<models::Llama>(models::Llama::load(folder, layer_options({}, device)));
-                  },
-                  "folder"_a, "device"_a = py::none(), "From a folder as transformers writes it.")
-      .def_static("load_llama2c",
-                  [](const std::filesystem::path& file) {
-                    return std::shared_ptr<models::Llama>(models::Llama::load_llama2c(file));
-                  },
-                  "file"_a, "From a file of llama2.c.")
+      .def_static(
+          "load",
+          [](const std::filesystem::path& folder, const py::object& device) {
+            return std::shared_ptr<models::Llama>(models::Llama::load(folder, layer_options({}, device)));
+          },
+          "folder"_a, "device"_a = py::none(), "From a folder as transformers writes it.")
+      .def_static(
+          "load_llama2c",
+          [](const std::filesystem::path& file) {
+            return std::shared_ptr<models::Llama>(models::Llama::load_llama2c(file));
+          },
+          "file"_a, "From a file of llama2.c.")
       .def_property_readonly("config", [](const models::Llama& self) { return self.config().to_json(); });
   py::class_<models::CnnConfig>(m, "_CnnConfig");
-  py::class_<models::Cnn, nn::Layer, std::shared_ptr<models::Cnn>>(m, "CNN", "A small convolutional network for images.")
+  py::class_<models::Cnn, nn::Layer, std::shared_ptr<models::Cnn>>(m, "CNN",
+                                                                   "A small convolutional network for images.")
       .def(py::init([](int64_t image_channels, int64_t height, int64_t width, int64_t classes, int64_t stages,
                        int64_t channels, int64_t convolutions, bool batch_norm, int64_t hidden, double dropout) {
-             return std::make_shared<models::Cnn>(models::CnnConfig{image_channels, height, width, classes, stages,
-                                                                    channels, convolutions, batch_norm, hidden, dropout});
+             return std::make_shared<models::Cnn>(models::CnnConfig{
+                 image_channels, height, width, classes, stages, channels, convolutions, batch_norm, hidden, dropout});
            }),
            "image_channels"_a = 1, "height"_a = 28, "width"_a = 28, "classes"_a = 10, "stages"_a = 2, "channels"_a = 32,
            "convolutions"_a = 1, "batch_norm"_a = false, "hidden"_a = 0, "dropout"_a = 0.0)
@@ -177,48 +198,51 @@ void bind_writing(py::module_& m) {
              return std::make_unique<Writer>(std::move(model), std::move(tokenizer));
            }),
            "model"_a, "tokenizer"_a)
-      .def("write",
-           [](Writer& self, const py::object& prompts, int64_t new_tokens, double temperature, int64_t top_k,
-              double top_p, double min_p, double penalty, const std::vector<std::string>& stop_strings,
-              Generator* generator, const py::object& on_text) -> py::object {
-             const bool is_one = PyUnicode_Check(prompts.ptr());
-             const auto list = is_one ? std::vector<std::string>{py::cast<std::string>(prompts)}
-                                      : py::cast<std::vector<std::string>>(prompts);
-             const auto options =
-                 generate_options(new_tokens, temperature, top_k, top_p, min_p, penalty, {}, stop_strings, generator);
-             models::TextWriter::OnText tell;
-             if (!on_text.is_none()) {
-               tell = [function = keep(on_text)](size_t sequence, std::string_view piece) {
-                 const py::gil_scoped_acquire locked;
-                 py::reinterpret_borrow<py::object>(function.get())(sequence, std::string(piece));
-               };
-             }
-             std::vector<models::Text> texts;
-             {
-               const Released others_run;
-               texts = self.writer.write(list, options, tell);
-             }
-             py::list made;
-             for (const models::Text& one : texts)
-               made.append(py::reinterpret_steal<py::object>(
-                   PyUnicode_DecodeUTF8(one.text.data(), static_cast<Py_ssize_t>(one.text.size()), "replace")));
-             return is_one ? py::object(made[0]) : py::object(made);
-           },
-           "prompts"_a, "new_tokens"_a = 64, "temperature"_a = 0.0, "top_k"_a = 0, "top_p"_a = 1.0, "min_p"_a = 0.0,
-           "repetition_penalty"_a = 1.0, "stop_strings"_a = std::vector<std::string>{}, "generator"_a = py::none(),
-           "on_text"_a = py::none(), "What follows a prompt, or each of several.");
-  m.def("attach_lora",
-        [](nn::Module& model, const std::vector<std::string>& targets, int64_t rank, double alpha, double dropout) {
-          models::attach_lora(model, targets, {rank, alpha, dropout});
-        },
-        "model"_a, "targets"_a, "rank"_a = 8, "alpha"_a = 16.0, "dropout"_a = 0.0,
-        "Freezes a model and gives every layer of one of these names a small correction.");
+      .def(
+          "write",
+          [](Writer& self, const py::object& prompts, int64_t new_tokens, double temperature, int64_t top_k,
+             double top_p, double min_p, double penalty, const std::vector<std::string>& stop_strings,
+             Generator* generator, const py::object& on_text) -> py::object {
+            const bool is_one = PyUnicode_Check(prompts.ptr());
+            const auto list = is_one ? std::vector<std::string>{py::cast<std::string>(prompts)}
+                                     : py::cast<std::vector<std::string>>(prompts);
+            const auto options =
+                generate_options(new_tokens, temperature, top_k, top_p, min_p, penalty, {}, stop_strings, generator);
+            models::TextWriter::OnText tell;
+            if (!on_text.is_none()) {
+              tell = [function = keep(on_text)](size_t sequence, std::string_view piece) {
+                const py::gil_scoped_acquire locked;
+                py::reinterpret_borrow<py::object>(function.get())(sequence, std::string(piece));
+              };
+            }
+            std::vector<models::Text> texts;
+            {
+              const Released others_run;
+              texts = self.writer.write(list, options, tell);
+            }
+            py::list made;
+            for (const models::Text& one : texts)
+              made.append(py::reinterpret_steal<py::object>(
+                  PyUnicode_DecodeUTF8(one.text.data(), static_cast<Py_ssize_t>(one.text.size()), "replace")));
+            return is_one ? py::object(made[0]) : py::object(made);
+          },
+          "prompts"_a, "new_tokens"_a = 64, "temperature"_a = 0.0, "top_k"_a = 0, "top_p"_a = 1.0, "min_p"_a = 0.0,
+          "repetition_penalty"_a = 1.0, "stop_strings"_a = std::vector<std::string>{}, "generator"_a = py::none(),
+          "on_text"_a = py::none(), "What follows a prompt, or each of several.");
+  m.def(
+      "attach_lora",
+      [](nn::Module& model, const std::vector<std::string>& targets, int64_t rank, double alpha, double dropout) {
+        models::attach_lora(model, targets, {rank, alpha, dropout});
+      },
+      "model"_a, "targets"_a, "rank"_a = 8, "alpha"_a = 16.0, "dropout"_a = 0.0,
+      "Freezes a model and gives every layer of one of these names a small correction.");
   m.def("merge_lora", &models::merge_lora, "model"_a, "Adds all corrections to their weights.");
-  m.def("save_lora",
-        [](const nn::Module& model, const std::filesystem::path& folder, int64_t rank, double alpha) {
-          models::save_lora(model, folder, {rank, alpha, 0});
-        },
-        "model"_a, "folder"_a, "rank"_a = 8, "alpha"_a = 16.0, "Writes the corrections alone.");
+  m.def(
+      "save_lora",
+      [](const nn::Module& model, const std::filesystem::path& folder, int64_t rank, double alpha) {
+        models::save_lora(model, folder, {rank, alpha, 0});
+      },
+      "model"_a, "folder"_a, "rank"_a = 8, "alpha"_a = 16.0, "Writes the corrections alone.");
   m.def("load_lora", &models::load_lora, "model"_a, "folder"_a, "Reads corrections.");
 }
 
@@ -228,22 +252,22 @@ void bind_models(py::module_& m) {
   py::module_ models = m.def_submodule("_models");
   bind_language_models(models);
   bind_writing(models);
-  models.def("load_model",
-             [](const std::filesystem::path& path, const std::filesystem::path& tokenizer,
-                const std::filesystem::path& lora, const py::object& device) {
-               train::LoadOptions options{tokenizer, lora, Convert<Device>::from(device.ptr()), true};
-               train::LoadedModel loaded;
-               {
-                 const Released others_run;
-                 loaded = train::load_model(path, options);
-               }
-               return py::make_tuple(
-                   std::shared_ptr<CausalLm>(std::move(loaded.model)),
-                   std::const_pointer_cast<text::Tokenizer>(std::shared_ptr<const text::Tokenizer>(loaded.tokenizer)));
-             },
-             "path"_a, "tokenizer"_a = std::filesystem::path(), "lora"_a = std::filesystem::path(),
-             "device"_a = py::none(),
-             "A model and its tokenizer: a Hugging Face folder, a run of training, or a file of llama2.c.");
+  models.def(
+      "load_model",
+      [](const std::filesystem::path& path, const std::filesystem::path& tokenizer, const std::filesystem::path& lora,
+         const py::object& device) {
+        train::LoadOptions options{tokenizer, lora, Convert<Device>::from(device.ptr()), true};
+        train::LoadedModel loaded;
+        {
+          const Released others_run;
+          loaded = train::load_model(path, options);
+        }
+        return py::make_tuple(
+            std::shared_ptr<CausalLm>(std::move(loaded.model)),
+            std::const_pointer_cast<text::Tokenizer>(std::shared_ptr<const text::Tokenizer>(loaded.tokenizer)));
+      },
+      "path"_a, "tokenizer"_a = std::filesystem::path(), "lora"_a = std::filesystem::path(), "device"_a = py::none(),
+      "A model and its tokenizer: a Hugging Face folder, a run of training, or a file of llama2.c.");
 }
 
 }  // namespace tenon::python

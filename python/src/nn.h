@@ -24,8 +24,8 @@ void define_member(Class& layer, const char* name, Tensor M::*member) {
       [name, member](py::object self) -> py::object {
         const Tensor& tensor = py::cast<M&>(self).*member;
         if (!tensor.defined()) return py::none();
-        py::object object = tensor.requires_grad() ? parameter_object(tensor)
-                                                   : py::reinterpret_steal<py::object>(wrap(tensor));
+        py::object object =
+            tensor.requires_grad() ? parameter_object(tensor) : py::reinterpret_steal<py::object>(wrap(tensor));
         py::dict kept = self.attr("__dict__");
         const py::str key = py::str(std::string("_kept_") + name);
         if (!kept.contains(key) || !py::object(kept[key]).is(object)) {

@@ -17,8 +17,9 @@ LayerClass<L, Base> layer(py::module_& m, const char* name, const char* doc) {
 }
 
 void bind_weighted(py::module_& m) {
-  auto linear = layer<nn::Linear>(m, "Linear", "x @ weight.T + bias.\n\n>>> from tenon import nn, ones\n"
-                                               ">>> nn.Linear(3, 2)(ones(4, 3)).shape\n(4, 2)");
+  auto linear = layer<nn::Linear>(m, "Linear",
+                                  "x @ weight.T + bias.\n\n>>> from tenon import nn, ones\n"
+                                  ">>> nn.Linear(3, 2)(ones(4, 3)).shape\n(4, 2)");
   linear.def(py::init([](int64_t in, int64_t out, bool bias, const py::object& device, std::optional<DType> dtype) {
                return std::make_shared<nn::Linear>(in, out, bias, layer_options(dtype, device));
              }),
@@ -46,11 +47,12 @@ void bind_weighted(py::module_& m) {
   define_member(norm, "bias", &nn::LayerNorm::bias);
 
   auto rms = layer<nn::RMSNorm>(m, "RMSNorm", "Mean square 1 over the trailing dims, scaled.");
-  rms.def(py::init([](const Dims& shape, double eps, bool affine, const py::object& device, std::optional<DType> dtype) {
-            return std::make_shared<nn::RMSNorm>(shape, eps, affine, layer_options(dtype, device));
-          }),
-          "normalized_shape"_a, "eps"_a = 1e-6, "elementwise_affine"_a = true, "device"_a = py::none(),
-          "dtype"_a = py::none());
+  rms.def(
+      py::init([](const Dims& shape, double eps, bool affine, const py::object& device, std::optional<DType> dtype) {
+        return std::make_shared<nn::RMSNorm>(shape, eps, affine, layer_options(dtype, device));
+      }),
+      "normalized_shape"_a, "eps"_a = 1e-6, "elementwise_affine"_a = true, "device"_a = py::none(),
+      "dtype"_a = py::none());
   define_member(rms, "weight", &nn::RMSNorm::weight);
 
   auto group = layer<nn::GroupNorm>(m, "GroupNorm", "Mean 0 and variance 1 over groups of channels.");
@@ -92,10 +94,9 @@ void bind_convolutions(py::module_& m) {
   conv1.def(py::init([](int64_t in, int64_t out, const py::object& kernel, const py::object& stride,
                         const py::object& padding, const py::object& dilation, int64_t groups, bool bias,
                         const py::object& device, std::optional<DType> dtype) {
-              return std::make_shared<nn::Conv1d>(
-                  in, out, size1(kernel),
-                  nn::Conv1dOptions{size1(stride), padding_of(padding), size1(dilation), groups, bias,
-                                    layer_options(dtype, device)});
+              return std::make_shared<nn::Conv1d>(in, out, size1(kernel),
+                                                  nn::Conv1dOptions{size1(stride), padding_of(padding), size1(dilation),
+                                                                    groups, bias, layer_options(dtype, device)});
             }),
             "in_channels"_a, "out_channels"_a, "kernel_size"_a, "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1,
             "groups"_a = 1, "bias"_a = true, "device"_a = py::none(), "dtype"_a = py::none());
@@ -106,10 +107,9 @@ void bind_convolutions(py::module_& m) {
   conv2.def(py::init([](int64_t in, int64_t out, const py::object& kernel, const py::object& stride,
                         const py::object& padding, const py::object& dilation, int64_t groups, bool bias,
                         const py::object& device, std::optional<DType> dtype) {
-              return std::make_shared<nn::Conv2d>(
-                  in, out, size2(kernel),
-                  nn::Conv2dOptions{size2(stride), padding_of(padding), size2(dilation), groups, bias,
-                                    layer_options(dtype, device)});
+              return std::make_shared<nn::Conv2d>(in, out, size2(kernel),
+                                                  nn::Conv2dOptions{size2(stride), padding_of(padding), size2(dilation),
+                                                                    groups, bias, layer_options(dtype, device)});
             }),
             "in_channels"_a, "out_channels"_a, "kernel_size"_a, "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1,
             "groups"_a = 1, "bias"_a = true, "device"_a = py::none(), "dtype"_a = py::none());
@@ -125,9 +125,8 @@ void bind_convolutions(py::module_& m) {
                   nn::ConvTranspose1dOptions{size1(stride), size1(padding), size1(output_padding), groups,
                                              size1(dilation), bias, layer_options(dtype, device)});
             }),
-            "in_channels"_a, "out_channels"_a, "kernel_size"_a, "stride"_a = 1, "padding"_a = 0,
-            "output_padding"_a = 0, "groups"_a = 1, "bias"_a = true, "dilation"_a = 1, "device"_a = py::none(),
-            "dtype"_a = py::none());
+            "in_channels"_a, "out_channels"_a, "kernel_size"_a, "stride"_a = 1, "padding"_a = 0, "output_padding"_a = 0,
+            "groups"_a = 1, "bias"_a = true, "dilation"_a = 1, "device"_a = py::none(), "dtype"_a = py::none());
   define_member(back1, "weight", &nn::ConvTranspose1d::weight);
   define_member(back1, "bias", &nn::ConvTranspose1d::bias);
 
@@ -140,16 +139,15 @@ void bind_convolutions(py::module_& m) {
                   nn::ConvTranspose2dOptions{size2(stride), size2(padding), size2(output_padding), groups,
                                              size2(dilation), bias, layer_options(dtype, device)});
             }),
-            "in_channels"_a, "out_channels"_a, "kernel_size"_a, "stride"_a = 1, "padding"_a = 0,
-            "output_padding"_a = 0, "groups"_a = 1, "bias"_a = true, "dilation"_a = 1, "device"_a = py::none(),
-            "dtype"_a = py::none());
+            "in_channels"_a, "out_channels"_a, "kernel_size"_a, "stride"_a = 1, "padding"_a = 0, "output_padding"_a = 0,
+            "groups"_a = 1, "bias"_a = true, "dilation"_a = 1, "device"_a = py::none(), "dtype"_a = py::none());
   define_member(back2, "weight", &nn::ConvTranspose2d::weight);
   define_member(back2, "bias", &nn::ConvTranspose2d::bias);
 }
 
 void bind_plain(py::module_& m) {
-  layer<nn::ReLU>(m, "ReLU", "max(x, 0).").def(py::init([](bool) { return std::make_shared<nn::ReLU>(); }),
-                                               "inplace"_a = false);
+  layer<nn::ReLU>(m, "ReLU", "max(x, 0).")
+      .def(py::init([](bool) { return std::make_shared<nn::ReLU>(); }), "inplace"_a = false);
   layer<nn::LeakyReLU>(m, "LeakyReLU", "x, or negative_slope * x below 0.")
       .def(py::init<double>(), "negative_slope"_a = 0.01);
   layer<nn::ELU>(m, "ELU", "x, or alpha * (exp(x) - 1) below 0.").def(py::init<double>(), "alpha"_a = 1.0);
@@ -190,12 +188,13 @@ void bind_pooling(py::module_& m) {
            }),
            "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false);
   layer<nn::AvgPool1d>(m, "AvgPool1d", "The mean of every window.")
-      .def(py::init([](const py::object& kernel, const py::object& stride, int64_t padding, bool ceil_mode, bool count) {
-             return std::make_shared<nn::AvgPool1d>(
-                 size1(kernel), nn::AvgPool1dOptions{optional_size1(stride), padding, ceil_mode, count});
-           }),
-           "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "ceil_mode"_a = false,
-           "count_include_pad"_a = true);
+      .def(
+          py::init([](const py::object& kernel, const py::object& stride, int64_t padding, bool ceil_mode, bool count) {
+            return std::make_shared<nn::AvgPool1d>(
+                size1(kernel), nn::AvgPool1dOptions{optional_size1(stride), padding, ceil_mode, count});
+          }),
+          "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "ceil_mode"_a = false,
+          "count_include_pad"_a = true);
   layer<nn::AvgPool2d>(m, "AvgPool2d", "The mean of every window.")
       .def(py::init([](const py::object& kernel, const py::object& stride, const py::object& padding, bool ceil_mode,
                        bool count) {
@@ -221,18 +220,20 @@ void bind_pooling(py::module_& m) {
 
 void bind_layers(py::module_& m) {
   py::class_<nn::Layer, nn::Module, std::shared_ptr<nn::Layer>>(m, "Layer", "A module from one tensor to one.")
-      .def("forward", [](const nn::Layer& self, const Tensor& x) { return self.forward(x); }, "x"_a)
-      .def("__call__",
-           [](const py::object& self, const Tensor& x) -> py::object {
-             // A class of Python's may have a forward() of its own.
-             const auto& layer = py::cast<const nn::Layer&>(self);
-             if (py::type::handle_of(self).attr("__dict__").contains("forward")) {
-               const nn::CallScope scope(layer);
-               return self.attr("forward")(x);
-             }
-             return py::reinterpret_steal<py::object>(wrap_new(layer(x)));
-           },
-           "x"_a);
+      .def(
+          "forward", [](const nn::Layer& self, const Tensor& x) { return self.forward(x); }, "x"_a)
+      .def(
+          "__call__",
+          [](const py::object& self, const Tensor& x) -> py::object {
+            // A class of Python's may have a forward() of its own.
+            const auto& layer = py::cast<const nn::Layer&>(self);
+            if (py::type::handle_of(self).attr("__dict__").contains("forward")) {
+              const nn::CallScope scope(layer);
+              return self.attr("forward")(x);
+            }
+            return py::reinterpret_steal<py::object>(wrap_new(layer(x)));
+          },
+          "x"_a);
   bind_weighted(m);
   bind_batch_norms(m);
   bind_convolutions(m);

@@ -122,14 +122,10 @@ void bind_module(py::module_& m) {
   py::class_<Extras>(m, "_Extras");
   py::class_<Module, std::shared_ptr<Module>>(m, "Module", py::dynamic_attr())
       .def(py::init([](const std::string& type) { return std::shared_ptr<Module>(new PythonModule(type)); }))
-      .def("_set_parameter",
-           [](py::object self, const std::string& name, const Tensor& tensor) {
-             set_tensor(self, name, tensor, true, true);
-           })
-      .def("_set_buffer",
-           [](py::object self, const std::string& name, const Tensor& tensor, bool persistent) {
-             set_tensor(self, name, tensor, false, persistent);
-           })
+      .def("_set_parameter", [](py::object self, const std::string& name,
+                                const Tensor& tensor) { set_tensor(self, name, tensor, true, true); })
+      .def("_set_buffer", [](py::object self, const std::string& name, const Tensor& tensor,
+                             bool persistent) { set_tensor(self, name, tensor, false, persistent); })
       .def("_set_module",
            [](py::object self, const std::string& name, Module& child) {
              remove(self, name);
@@ -138,17 +134,20 @@ void bind_module(py::module_& m) {
       .def("_remove", &remove)
       .def("_mark_as_list", [](Module& self) { (self.*(&Open::mark_as_list))(); })
       .def("__call__", &call_forward)
-      .def("named_parameters", [](const Module& self) { return named(self.named_parameters(), true); },
-           "Dotted names and parameters, own ones before those of modules below.")
-      .def("parameters",
-           [](const Module& self) {
-             py::list list;
-             for (const Tensor& one : self.parameters()) list.append(parameter_object(one));
-             return list;
-           },
-           "All parameters.")
-      .def("named_buffers", [](const Module& self) { return named(self.named_buffers(), false); },
-           "Dotted names and buffers.")
+      .def(
+          "named_parameters", [](const Module& self) { return named(self.named_parameters(), true); },
+          "Dotted names and parameters, own ones before those of modules below.")
+      .def(
+          "parameters",
+          [](const Module& self) {
+            py::list list;
+            for (const Tensor& one : self.parameters()) list.append(parameter_object(one));
+            return list;
+          },
+          "All parameters.")
+      .def(
+          "named_buffers", [](const Module& self) { return named(self.named_buffers(), false); },
+          "Dotted names and buffers.")
       .def("buffers", &Module::buffers, "All buffers.")
       .def("_named_modules",
            [](Module& self) {
@@ -164,38 +163,43 @@ void bind_module(py::module_& m) {
                list.append(py::make_tuple(one.name, py::cast(one.module, py::return_value_policy::reference)));
              return list;
            })
-      .def("train",
-           [](py::object self, bool mode) {
-             py::cast<Module&>(self).train(mode);
-             return self;
-           },
-           "mode"_a = true, "Switches dropout and the like on, here and below.")
-      .def("eval",
-           [](py::object self) {
-             py::cast<Module&>(self).eval();
-             return self;
-           },
-           "Switches dropout and the like off.")
+      .def(
+          "train",
+          [](py::object self, bool mode) {
+            py::cast<Module&>(self).train(mode);
+            return self;
+          },
+          "mode"_a = true, "Switches dropout and the like on, here and below.")
+      .def(
+          "eval",
+          [](py::object self) {
+            py::cast<Module&>(self).eval();
+            return self;
+          },
+          "Switches dropout and the like off.")
       .def_property_readonly("training", &Module::is_training)
       .def("zero_grad", &Module::zero_grad, "Lets go of all gradients.")
-      .def("requires_grad_",
-           [](py::object self, bool on) {
-             py::cast<Module&>(self).requires_grad_(on);
-             return self;
-           },
-           "requires_grad"_a = true, "Freezes all parameters, or thaws them.")
-      .def("freeze",
-           [](py::object self, const std::string& pattern) {
-             py::cast<Module&>(self).freeze(pattern);
-             return self;
-           },
-           "pattern"_a = "*", "Freezes the parameters whose dotted names match: * stands for any letters.")
-      .def("unfreeze",
-           [](py::object self, const std::string& pattern) {
-             py::cast<Module&>(self).unfreeze(pattern);
-             return self;
-           },
-           "pattern"_a = "*", "Thaws the parameters whose dotted names match.")
+      .def(
+          "requires_grad_",
+          [](py::object self, bool on) {
+            py::cast<Module&>(self).requires_grad_(on);
+            return self;
+          },
+          "requires_grad"_a = true, "Freezes all parameters, or thaws them.")
+      .def(
+          "freeze",
+          [](py::object self, const std::string& pattern) {
+            py::cast<Module&>(self).freeze(pattern);
+            return self;
+          },
+          "pattern"_a = "*", "Freezes the parameters whose dotted names match: * stands for any letters.")
+      .def(
+          "unfreeze",
+          [](py::object self, const std::string& pattern) {
+            py::cast<Module&>(self).unfreeze(pattern);
+            return self;
+          },
+          "pattern"_a = "*", "Thaws the parameters whose dotted names match.")
       .def("_to",
            [](Module& self, const py::object& device, std::optional<DType> dtype) {
              if (!device.is_none() && dtype)
@@ -205,17 +209,20 @@ void bind_module(py::module_& m) {
              else if (dtype)
                self.to(*dtype);
            })
-      .def("state_dict", [](const Module& self) { return dict_of(self.state_dict()); },
-           "All parameters and persistent buffers by their dotted names; they share the module's memory.")
-      .def("load_state_dict",
-           [](Module& self, const py::dict& state, bool strict, bool assign) {
-             const nn::LoadReport report = self.load_state_dict(state_of(state), strict, assign);
-             return py::make_tuple(report.missing, report.unexpected);
-           },
-           "state_dict"_a, "strict"_a = true, "assign"_a = false,
-           "Copies values in by name; returns the names that were missing and those that were unexpected.")
-      .def("summary", [](const Module& self) { return self.summary(); },
-           "A table of all modules with their parameters, and the totals.")
+      .def(
+          "state_dict", [](const Module& self) { return dict_of(self.state_dict()); },
+          "All parameters and persistent buffers by their dotted names; they share the module's memory.")
+      .def(
+          "load_state_dict",
+          [](Module& self, const py::dict& state, bool strict, bool assign) {
+            const nn::LoadReport report = self.load_state_dict(state_of(state), strict, assign);
+            return py::make_tuple(report.missing, report.unexpected);
+          },
+          "state_dict"_a, "strict"_a = true, "assign"_a = false,
+          "Copies values in by name; returns the names that were missing and those that were unexpected.")
+      .def(
+          "summary", [](const Module& self) { return self.summary(); },
+          "A table of all modules with their parameters, and the totals.")
       .def("count_parameters", &Module::count_parameters, "trainable"_a = false, "Elements of all parameters.")
       .def("set_name", &Module::set_name, "name"_a, "Names a module without a parent, for error messages.")
       .def_property_readonly("_type_name", &Module::type_name);
@@ -224,14 +231,16 @@ void bind_module(py::module_& m) {
     return reinterpret_cast<py::detail::instance*>(module.ptr())->get_value_and_holder().holder_constructed();
   });
   m.def("_make_known", [](py::object tensor) { make_known(tensor.ptr()); });
-  m.def("save_module", [](const std::filesystem::path& path, const Module& module) { models::save_module(path, module); },
-        "path"_a, "module"_a, "Writes all parameters and buffers as safetensors.");
-  m.def("load_module",
-        [](const std::filesystem::path& path, Module& module, bool strict) {
-          const nn::LoadReport report = models::load_module(path, module, strict);
-          return py::make_tuple(report.missing, report.unexpected);
-        },
-        "path"_a, "module"_a, "strict"_a = true, "Copies a file's tensors in by name.");
+  m.def(
+      "save_module", [](const std::filesystem::path& path, const Module& module) { models::save_module(path, module); },
+      "path"_a, "module"_a, "Writes all parameters and buffers as safetensors.");
+  m.def(
+      "load_module",
+      [](const std::filesystem::path& path, Module& module, bool strict) {
+        const nn::LoadReport report = models::load_module(path, module, strict);
+        return py::make_tuple(report.missing, report.unexpected);
+      },
+      "path"_a, "module"_a, "strict"_a = true, "Copies a file's tensors in by name.");
 }
 
 }  // namespace tenon::python

@@ -24,7 +24,8 @@ nn::RecurrentState state_of(const py::object& state, bool is_lstm) {
 }
 
 template <typename M>
-py::object run_recurrent(const M& self, const Tensor& x, const py::object& state, const std::optional<Tensor>& lengths) {
+py::object run_recurrent(const M& self, const Tensor& x, const py::object& state,
+                         const std::optional<Tensor>& lengths) {
   constexpr bool kIsLstm = std::is_same_v<M, nn::LSTM>;
   const nn::RecurrentOutput output = self(x, state_of(state, kIsLstm), or_none(lengths));
   if constexpr (kIsLstm) return py::make_tuple(output.y, py::make_tuple(output.state.h, output.state.c));
@@ -70,14 +71,13 @@ void bind_attention(py::module_& m) {
            }),
            "embed_dim"_a, "num_heads"_a, "dropout"_a = 0.0, "bias"_a = true, "batch_first"_a = false,
            "device"_a = py::none(), "dtype"_a = py::none())
-      .def("__call__",
-           [](const nn::MultiheadAttention& self, const Tensor& query, const Tensor& key, const Tensor& value,
-              const std::optional<Tensor>& padding, bool, const std::optional<Tensor>& mask, bool causal) {
-             return py::make_tuple(self(query, key, value, masks(mask, padding, causal)), py::none());
-           },
-           "query"_a, "key"_a, "value"_a, "key_padding_mask"_a = py::none(), "need_weights"_a = false,
-           "attn_mask"_a = py::none(), "is_causal"_a = false,
-           "The result and None: weights are never made.");
+      .def(
+          "__call__",
+          [](const nn::MultiheadAttention& self, const Tensor& query, const Tensor& key, const Tensor& value,
+             const std::optional<Tensor>& padding, bool, const std::optional<Tensor>& mask,
+             bool causal) { return py::make_tuple(self(query, key, value, masks(mask, padding, causal)), py::none()); },
+          "query"_a, "key"_a, "value"_a, "key_padding_mask"_a = py::none(), "need_weights"_a = false,
+          "attn_mask"_a = py::none(), "is_causal"_a = false, "The result and None: weights are never made.");
   define_member(attention, "in_proj_weight", &nn::MultiheadAttention::in_proj_weight);
   define_member(attention, "in_proj_bias", &nn::MultiheadAttention::in_proj_bias);
 
@@ -86,16 +86,18 @@ void bind_attention(py::module_& m) {
                        double eps, bool batch_first, bool norm_first, bool bias, const py::object& device,
                        std::optional<DType> dtype) {
              return std::make_shared<nn::TransformerEncoderLayer>(
-                 width, heads, transformer_options(feedforward, dropout, activation, eps, batch_first, norm_first, bias,
-                                                   device, dtype));
+                 width, heads,
+                 transformer_options(feedforward, dropout, activation, eps, batch_first, norm_first, bias, device,
+                                     dtype));
            }),
            "d_model"_a, "nhead"_a, "dim_feedforward"_a = 2048, "dropout"_a = 0.1, "activation"_a = "relu",
            "layer_norm_eps"_a = 1e-5, "batch_first"_a = false, "norm_first"_a = false, "bias"_a = true,
            "device"_a = py::none(), "dtype"_a = py::none())
-      .def("__call__",
-           [](const nn::TransformerEncoderLayer& self, const Tensor& x, const std::optional<Tensor>& mask,
-              const std::optional<Tensor>& padding, bool causal) { return self(x, masks(mask, padding, causal)); },
-           "src"_a, "src_mask"_a = py::none(), "src_key_padding_mask"_a = py::none(), "is_causal"_a = false);
+      .def(
+          "__call__",
+          [](const nn::TransformerEncoderLayer& self, const Tensor& x, const std::optional<Tensor>& mask,
+             const std::optional<Tensor>& padding, bool causal) { return self(x, masks(mask, padding, causal)); },
+          "src"_a, "src_mask"_a = py::none(), "src_key_padding_mask"_a = py::none(), "is_causal"_a = false);
   ModuleClass<nn::TransformerEncoder>(m, "TransformerEncoder", "Encoder layers one behind the other.")
       .def(py::init([](int64_t layers, int64_t width, int64_t heads, int64_t feedforward, double dropout,
                        const std::string& activation, double eps, bool batch_first, bool norm_first, bool bias,
@@ -109,10 +111,11 @@ void bind_attention(py::module_& m) {
            "num_layers"_a, "d_model"_a, "nhead"_a, "dim_feedforward"_a = 2048, "dropout"_a = 0.1,
            "activation"_a = "relu", "layer_norm_eps"_a = 1e-5, "batch_first"_a = false, "norm_first"_a = false,
            "bias"_a = true, "final_norm"_a = false, "device"_a = py::none(), "dtype"_a = py::none())
-      .def("__call__",
-           [](const nn::TransformerEncoder& self, const Tensor& x, const std::optional<Tensor>& mask,
-              const std::optional<Tensor>& padding, bool causal) { return self(x, masks(mask, padding, causal)); },
-           "src"_a, "mask"_a = py::none(), "src_key_padding_mask"_a = py::none(), "is_causal"_a = false);
+      .def(
+          "__call__",
+          [](const nn::TransformerEncoder& self, const Tensor& x, const std::optional<Tensor>& mask,
+             const std::optional<Tensor>& padding, bool causal) { return self(x, masks(mask, padding, causal)); },
+          "src"_a, "mask"_a = py::none(), "src_key_padding_mask"_a = py::none(), "is_causal"_a = false);
   ModuleClass<nn::TransformerDecoder>(m, "TransformerDecoder", "Decoder layers one behind the other.")
       .def(py::init([](int64_t layers, int64_t width, int64_t heads, int64_t feedforward, double dropout,
                        const std::string& activation, double eps, bool batch_first, bool norm_first, bool bias,
@@ -126,14 +129,15 @@ void bind_attention(py::module_& m) {
            "num_layers"_a, "d_model"_a, "nhead"_a, "dim_feedforward"_a = 2048, "dropout"_a = 0.1,
            "activation"_a = "relu", "layer_norm_eps"_a = 1e-5, "batch_first"_a = false, "norm_first"_a = false,
            "bias"_a = true, "final_norm"_a = false, "device"_a = py::none(), "dtype"_a = py::none())
-      .def("__call__",
-           [](const nn::TransformerDecoder& self, const Tensor& x, const Tensor& memory,
-              const std::optional<Tensor>& mask, const std::optional<Tensor>& memory_mask,
-              const std::optional<Tensor>& padding, const std::optional<Tensor>& memory_padding, bool causal) {
-             return self(x, memory, masks(mask, padding, causal), masks(memory_mask, memory_padding, false));
-           },
-           "tgt"_a, "memory"_a, "tgt_mask"_a = py::none(), "memory_mask"_a = py::none(),
-           "tgt_key_padding_mask"_a = py::none(), "memory_key_padding_mask"_a = py::none(), "tgt_is_causal"_a = false);
+      .def(
+          "__call__",
+          [](const nn::TransformerDecoder& self, const Tensor& x, const Tensor& memory,
+             const std::optional<Tensor>& mask, const std::optional<Tensor>& memory_mask,
+             const std::optional<Tensor>& padding, const std::optional<Tensor>& memory_padding, bool causal) {
+            return self(x, memory, masks(mask, padding, causal), masks(memory_mask, memory_padding, false));
+          },
+          "tgt"_a, "memory"_a, "tgt_mask"_a = py::none(), "memory_mask"_a = py::none(),
+          "tgt_key_padding_mask"_a = py::none(), "memory_key_padding_mask"_a = py::none(), "tgt_is_causal"_a = false);
   py::class_<nn::KvCache>(m, "KvCache", "Keys and values of the tokens seen so far.")
       .def(py::init([](int64_t batch, int64_t heads, int64_t length, int64_t width) {
              return nn::KvCache(batch, heads, length, width);
@@ -153,8 +157,9 @@ void bind_attention(py::module_& m) {
                  width, positions, theta, interleaved ? nn::RotaryLayout::interleaved : nn::RotaryLayout::halves);
            }),
            "width"_a, "max_positions"_a, "theta"_a = 10000.0, "interleaved"_a = false)
-      .def("__call__", [](const nn::RotaryEmbedding& self, const Tensor& x, int64_t offset) { return self(x, offset); },
-           "x"_a, "offset"_a = 0);
+      .def(
+          "__call__", [](const nn::RotaryEmbedding& self, const Tensor& x, int64_t offset) { return self(x, offset); },
+          "x"_a, "offset"_a = 0);
 }
 
 // ---- losses ----
@@ -163,8 +168,9 @@ template <typename M, typename Make, typename... Extra>
 void bind_loss(py::module_& m, const char* name, const char* doc, Make make, const Extra&... extra) {
   ModuleClass<M>(m, name, doc)
       .def(py::init(make), extra...)
-      .def("__call__", [](const M& self, const Tensor& x, const Tensor& target) { return self(x, target); }, "input"_a,
-           "target"_a);
+      .def(
+          "__call__", [](const M& self, const Tensor& x, const Tensor& target) { return self(x, target); }, "input"_a,
+          "target"_a);
 }
 template <typename M>
 void bind_plain_loss(py::module_& m, const char* name, const char* doc) {
@@ -186,9 +192,10 @@ void bind_pair_loss(py::module_& m, const char* name, const char* doc) {
              return std::make_shared<M>(margin, reduction_of(reduction));
            }),
            "margin"_a = 0.0, "reduction"_a = "mean")
-      .def("__call__",
-           [](const M& self, const Tensor& a, const Tensor& b, const Tensor& target) { return self(a, b, target); },
-           "input1"_a, "input2"_a, "target"_a);
+      .def(
+          "__call__",
+          [](const M& self, const Tensor& a, const Tensor& b, const Tensor& target) { return self(a, b, target); },
+          "input1"_a, "input2"_a, "target"_a);
 }
 
 void bind_losses(py::module_& m) {
@@ -250,11 +257,12 @@ void bind_losses(py::module_& m) {
                  nn::TripletMarginOptions{margin, p, eps, swap, reduction_of(reduction)});
            }),
            "margin"_a = 1.0, "p"_a = 2.0, "eps"_a = 1e-6, "swap"_a = false, "reduction"_a = "mean")
-      .def("__call__",
-           [](const nn::TripletMarginLoss& self, const Tensor& anchor, const Tensor& positive, const Tensor& negative) {
-             return self(anchor, positive, negative);
-           },
-           "anchor"_a, "positive"_a, "negative"_a);
+      .def(
+          "__call__",
+          [](const nn::TripletMarginLoss& self, const Tensor& anchor, const Tensor& positive, const Tensor& negative) {
+            return self(anchor, positive, negative);
+          },
+          "anchor"_a, "positive"_a, "negative"_a);
 }
 
 }  // namespace

@@ -24,9 +24,9 @@ void note_shapes() {
   define<"transpose", "x, dim0, dim1", [](const Tensor& x, int64_t a, int64_t b) { return x.transpose(a, b); }>(
       "Two dims changed over.");
   define<"t", "x", [](const Tensor& x) { return x.t(); }>("A matrix with rows and columns changed over.");
-  define<"movedim", "x, source, destination",
-         [](const Tensor& x, const Axes& from, const Axes& to) { return movedim(x, from, to); }>(
-      "Moves dims to other places; the rest keep their order.");
+  define<"movedim", "x, source, destination", [](const Tensor& x, const Axes& from, const Axes& to) {
+    return movedim(x, from, to);
+  }>("Moves dims to other places; the rest keep their order.");
   define<"expand", "x, *shape", [](const Tensor& x, const Dims& shape) { return x.expand(shape); }>(
       "Dims of size 1 repeated without memory; -1 keeps a size.", kMethod);
   define<"expand_as", "x, other", [](const Tensor& x, const Tensor& other) { return x.expand_as(other); }>(
@@ -44,26 +44,27 @@ void note_shapes() {
          [](const Tensor& x, int64_t first, int64_t last) { return x.flatten(first, last); }>("Joins dims.");
   define<"unflatten", "x, dim, sizes",
          [](const Tensor& x, int64_t dim, const Dims& sizes) { return x.unflatten(dim, sizes); }>("Takes a dim apart.");
-  define<"diagonal", "x, offset=0, dim1=0, dim2=1",
-         [](const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) { return diagonal(x, offset, dim1, dim2); }>(
-      "Elements (i, i + offset) of two dims, as a last one.");
+  define<"diagonal", "x, offset=0, dim1=0, dim2=1", [](const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
+    return diagonal(x, offset, dim1, dim2);
+  }>("Elements (i, i + offset) of two dims, as a last one.");
   define<"diag", "x, diagonal=0", [](const Tensor& x, int64_t diagonal) { return diag(x, diagonal); }>(
       "A matrix's diagonal, or a matrix with this one.");
   define<"trace", "x", [](const Tensor& x) { return trace(x); }>("The sum of a matrix's diagonal.");
-  define<"unfold", "x, dimension, size, step",
-         [](const Tensor& x, int64_t dim, int64_t size, int64_t step) { return unfold(x, dim, size, step); }>(
-      "Windows along a dim, as a last one.", kMethod);
+  define<"unfold", "x, dimension, size, step", [](const Tensor& x, int64_t dim, int64_t size, int64_t step) {
+    return unfold(x, dim, size, step);
+  }>("Windows along a dim, as a last one.", kMethod);
   define<"select", "x, dim, index", [](const Tensor& x, int64_t dim, int64_t index) { return x.select(dim, index); }>(
       "One position along a dim, which disappears.");
-  define<"narrow", "x, dim, start, length",
-         [](const Tensor& x, int64_t dim, int64_t start, int64_t length) { return x.narrow(dim, start, length); }>(
-      "A part along a dim.");
+  define<"narrow", "x, dim, start, length", [](const Tensor& x, int64_t dim, int64_t start, int64_t length) {
+    return x.narrow(dim, start, length);
+  }>("A part along a dim.");
   define<"split", "x, split_size, dim=0", [](const Tensor& x, const py::object& sizes, int64_t dim) {
     if (is_integer(sizes.ptr())) return x.split(integer_of(sizes.ptr(), "a size"), dim);
     return x.split(dims_of(sizes.ptr(), "a size or a list of sizes"), dim);
   }>("Parts of a size, or of several sizes, along a dim.");
-  define<"chunk", "x, chunks, dim=0", [](const Tensor& x, int64_t chunks, int64_t dim) { return x.chunk(chunks, dim); }>(
-      "So many parts along a dim.");
+  define<"chunk", "x, chunks, dim=0", [](const Tensor& x, int64_t chunks, int64_t dim) {
+    return x.chunk(chunks, dim);
+  }>("So many parts along a dim.");
   define<"unbind", "x, dim=0", [](const Tensor& x, int64_t dim) { return x.unbind(dim); }>(
       "All positions along a dim.");
   define<"repeat", "x, *repeats", [](const Tensor& x, const Dims& repeats) { return x.repeat(repeats); }>(
@@ -82,30 +83,32 @@ void note_shapes() {
       "Tensors one behind the other along a dim.", kFunction);
   define<"concat", "tensors, dim=0", [](const std::vector<Tensor>& tensors, int64_t dim) { return cat(tensors, dim); }>(
       "As cat.", kFunction);
-  define<"stack", "tensors, dim=0", [](const std::vector<Tensor>& tensors, int64_t dim) { return stack(tensors, dim); }>(
-      "Tensors along a new dim.", kFunction);
+  define<"stack", "tensors, dim=0", [](const std::vector<Tensor>& tensors, int64_t dim) {
+    return stack(tensors, dim);
+  }>("Tensors along a new dim.", kFunction);
   define<"hstack", "tensors", [](const std::vector<Tensor>& tensors) { return hstack(tensors); }>("Side by side.",
                                                                                                   kFunction);
-  define<"vstack", "tensors", [](const std::vector<Tensor>& tensors) { return vstack(tensors); }>("As rows.", kFunction);
+  define<"vstack", "tensors", [](const std::vector<Tensor>& tensors) { return vstack(tensors); }>("As rows.",
+                                                                                                  kFunction);
   define<"meshgrid", "*tensors, indexing='ij'", [](const py::object& tensors, const std::string& indexing) {
     if (is_tensor(tensors.ptr())) return meshgrid({tensor_in(tensors.ptr())}, indexing);
     return meshgrid(Convert<std::vector<Tensor>>::from(tensors.ptr()), indexing);
   }>("Vectors as coordinates of a grid.", kFunction);
-  define<"pad", "x, pad, value=0.0",
-         [](const Tensor& x, const Dims& sizes, Number value) { return pad(x, sizes, value); }>(
-      "More elements before and after, last dim first; negative sizes cut.", kFunction);
+  define<"pad", "x, pad, value=0.0", [](const Tensor& x, const Dims& sizes, Number value) {
+    return pad(x, sizes, value);
+  }>("More elements before and after, last dim first; negative sizes cut.", kFunction);
 
-  define<"gather", "x, dim, index",
-         [](const Tensor& x, int64_t dim, const Tensor& index) { return gather(x, dim, index); }>(
-      "out[i][j] = x[i][index[i][j]] for dim 1, and so on.");
+  define<"gather", "x, dim, index", [](const Tensor& x, int64_t dim, const Tensor& index) {
+    return gather(x, dim, index);
+  }>("out[i][j] = x[i][index[i][j]] for dim 1, and so on.");
   define<"take", "x, index", [](const Tensor& x, const Tensor& index) { return take(x, index); }>(
       "x laid flat, picked by an index of any shape.");
-  define<"take_along_dim", "x, indices, dim",
-         [](const Tensor& x, const Tensor& index, int64_t dim) { return take_along_dim(x, index, dim); }>(
-      "gather, with both broadcast along the other dims.");
-  define<"index_select", "x, dim, index",
-         [](const Tensor& x, int64_t dim, const Tensor& index) { return index_select(x, dim, index); }>(
-      "Slices along a dim, picked by a vector.");
+  define<"take_along_dim", "x, indices, dim", [](const Tensor& x, const Tensor& index, int64_t dim) {
+    return take_along_dim(x, index, dim);
+  }>("gather, with both broadcast along the other dims.");
+  define<"index_select", "x, dim, index", [](const Tensor& x, int64_t dim, const Tensor& index) {
+    return index_select(x, dim, index);
+  }>("Slices along a dim, picked by a vector.");
   define<"index_add", "x, dim, index, source, alpha=1",
          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Number alpha) {
            return index_add(x, dim, index, source, alpha);
@@ -130,12 +133,12 @@ void note_shapes() {
          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce,
             bool self) { return scatter_reduce(x, dim, index, source, reduce, self); }>(
       "The same with reduce: 'sum', 'prod', 'mean', 'amax' or 'amin'.");
-  define<"masked_select", "x, mask",
-         [](const Tensor& x, const Tensor& mask) { return computed([&] { return masked_select(x, mask); }); }>(
-      "The elements where the mask is true, as a vector.");
-  define<"masked_scatter", "x, mask, source",
-         [](const Tensor& x, const Tensor& mask, const Tensor& source) { return masked_scatter(x, mask, source); }>(
-      "A copy with the elements of source, in order, where the mask is true.");
+  define<"masked_select", "x, mask", [](const Tensor& x, const Tensor& mask) {
+    return computed([&] { return masked_select(x, mask); });
+  }>("The elements where the mask is true, as a vector.");
+  define<"masked_scatter", "x, mask, source", [](const Tensor& x, const Tensor& mask, const Tensor& source) {
+    return masked_scatter(x, mask, source);
+  }>("A copy with the elements of source, in order, where the mask is true.");
   define<"nonzero", "x", [](const Tensor& x) { return computed([&] { return nonzero(x); }); }>(
       "The positions of all elements that are not 0, one a row.");
   define<"unique", "x, return_inverse=False, return_counts=False",
@@ -155,9 +158,8 @@ void note_shapes() {
       "Where values would have to be inserted.", kFunction);
   define<"isin", "x, elements", [](const Tensor& x, const Tensor& elements) { return isin(x, elements); }>(
       "Whether each element is one of these.");
-  define<"one_hot", "index, num_classes",
-         [](const Tensor& index, int64_t classes) { return one_hot(index, classes); }>("1 at each index, else 0.",
-                                                                                       kFunction);
+  define<"one_hot", "index, num_classes", [](const Tensor& index, int64_t classes) { return one_hot(index, classes); }>(
+      "1 at each index, else 0.", kFunction);
 
   // What a tensor is and how it is converted.
   define<"size", "x, dim=None", [](const Tensor& x, std::optional<int64_t> dim) -> py::object {

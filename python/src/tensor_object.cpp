@@ -283,8 +283,8 @@ Tensor viewed_by(const Tensor& x, PyObject* key) {
   }
   const int64_t rank = x.dim();
   if (taken > rank)
-    throw py::index_error(fmt::format("an index of {} dims is too long for a tensor of shape {}", taken,
-                                      ir::to_string(x.shape())));
+    throw py::index_error(
+        fmt::format("an index of {} dims is too long for a tensor of shape {}", taken, ir::to_string(x.shape())));
   int64_t dim = 0;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* entry = PyTuple_GET_ITEM(key, i);
@@ -338,7 +338,8 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
     if (!value) throw_type_error("elements of a tensor cannot be deleted");
     Tensor& x = tensor_in(self);
     auto operand = operand_of(value);
-    if (!operand && (PyList_Check(value) || PyTuple_Check(value))) operand = Operand(tensor_of_object(value, x.dtype()));
+    if (!operand && (PyList_Check(value) || PyTuple_Check(value)))
+      operand = Operand(tensor_of_object(value, x.dtype()));
     if (!operand) throw_type_error("a tensor, a number or a list is needed, not " + type_name_of(value));
     const std::vector<IndexEntry> entries = entries_of(key);
     const Released others_run;
@@ -387,8 +388,8 @@ std::string text_of(const Tensor& x, bool is_parameter) {
     whole = x.to_vector<int64_t>();
   text += format_array(x.shape(), x.dtype(), real, whole, {true, text.size()});
   const DType dtype = x.dtype();
-  const bool is_usual = x.numel() > 0 ? dtype == DType::f32 || dtype == DType::i64 || dtype == DType::boolean
-                                      : dtype == DType::f32;
+  const bool is_usual =
+      x.numel() > 0 ? dtype == DType::f32 || dtype == DType::i64 || dtype == DType::boolean : dtype == DType::f32;
   if (x.numel() == 0 && x.dim() > 1) text += fmt::format(", shape={}", ir::to_string(x.shape()));
   if (!is_usual) text += fmt::format(", dtype={}", python_name(dtype));
   if (x.device().name() != "cpu") text += fmt::format(", device='{}'", x.device().name());
@@ -461,7 +462,8 @@ PyGetSetDef attributes[] = {
      "The type of the elements.", nullptr},
     {"device", get<[](const Tensor& x) { return py::cast(DeviceObject{x.device()}).release().ptr(); }>, nullptr,
      "Where the tensor lives.", nullptr},
-    {"ndim", get<[](const Tensor& x) { return PyLong_FromLongLong(x.dim()); }>, nullptr, "The number of dims.", nullptr},
+    {"ndim", get<[](const Tensor& x) { return PyLong_FromLongLong(x.dim()); }>, nullptr, "The number of dims.",
+     nullptr},
     {"nbytes", get<[](const Tensor& x) { return PyLong_FromLongLong(x.nbytes()); }>, nullptr,
      "The bytes of all elements.", nullptr},
     {"itemsize", get<[](const Tensor& x) { return PyLong_FromSize_t(size_of(x.dtype())); }>, nullptr,
@@ -478,8 +480,8 @@ PyGetSetDef attributes[] = {
     {"data", get_data, set_data, "The values without their history; set it to give the tensor other memory.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
-PyMemberDef members[] = {
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(PyTensor, weak_references), READONLY, nullptr}, {}};
+PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(PyTensor, weak_references), READONLY, nullptr},
+                         {}};
 
 template <typename F>
 void* slot(F* function) {
@@ -491,9 +493,10 @@ void* slot(F* function) {
 void prepare_tensor_type(py::module_& m) {
   static const std::vector<PyMethodDef> methods = method_table(kMethod);
   static PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>("A tensor: numbers in any number of dims, recorded lazily and computed when read.\n\n"
-                                    ">>> import tenon\n>>> x = tenon.tensor([[1., 2.], [3., 4.]])\n"
-                                    ">>> x.sum(0)\ntensor([4., 6.])\n")},
+      {Py_tp_doc,
+       const_cast<char*>("A tensor: numbers in any number of dims, recorded lazily and computed when read.\n\n"
+                         ">>> import tenon\n>>> x = tenon.tensor([[1., 2.], [3., 4.]])\n"
+                         ">>> x.sum(0)\ntensor([4., 6.])\n")},
       {Py_tp_new, slot(tensor_new)},
       {Py_tp_dealloc, slot(tensor_dealloc)},
       {Py_tp_repr, slot(repr)},

@@ -55,8 +55,8 @@ std::optional<DType> dtype_of_object(PyObject* object) {
   if (PyUnicode_Check(object)) {
     name = py::cast<std::string>(py::handle(object));
   } else {  // numpy's dtypes, and its scalar types
-    const py::object found = py::reinterpret_steal<py::object>(
-        PyObject_GetAttrString(object, PyType_Check(object) ? "__name__" : "name"));
+    const py::object found =
+        py::reinterpret_steal<py::object>(PyObject_GetAttrString(object, PyType_Check(object) ? "__name__" : "name"));
     if (!found || !PyUnicode_Check(found.ptr())) {
       PyErr_Clear();
       return {};
@@ -70,12 +70,13 @@ std::optional<DType> dtype_of_object(PyObject* object) {
 }
 
 void bind_types(py::module_& m) {
-  error = PyErr_NewExceptionWithDoc("tenon.Error", "What Tenon cannot do: one line that says what, where and what to do.",
-                                    PyExc_RuntimeError, nullptr);
+  error =
+      PyErr_NewExceptionWithDoc("tenon.Error", "What Tenon cannot do: one line that says what, where and what to do.",
+                                PyExc_RuntimeError, nullptr);
   m.add_object("Error", py::reinterpret_borrow<py::object>(error));
   const py::tuple bases = py::make_tuple(py::handle(error), py::handle(PyExc_IndexError));
-  index_error = PyErr_NewExceptionWithDoc("tenon.OutOfRange", "A position or a dim that is not there; an IndexError too.",
-                                          bases.ptr(), nullptr);
+  index_error = PyErr_NewExceptionWithDoc(
+      "tenon.OutOfRange", "A position or a dim that is not there; an IndexError too.", bases.ptr(), nullptr);
   m.add_object("OutOfRange", py::reinterpret_borrow<py::object>(index_error));
   lost_error = PyErr_NewExceptionWithDoc("tenon.DeviceLost", "A device is gone, and what lay on it.", error, nullptr);
   m.add_object("DeviceLost", py::reinterpret_borrow<py::object>(lost_error));
@@ -90,6 +91,8 @@ void bind_types(py::module_& m) {
       PyErr_SetString(error, found.what());
     }
   });
+
+  m.def("_use_lost_device", [](const std::string& name) { throw device::Lost(name, "the driver was reset"); });
 
   py::class_<DTypeObject>(m, "dtype", "The type of a tensor's elements: tenon.float32, tenon.int64, ...")
       .def("__repr__", [](const DTypeObject& self) { return fmt::format("tenon.{}", python_name(self.dtype)); })

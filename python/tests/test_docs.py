@@ -1,10 +1,18 @@
 """The examples in docstrings."""
 
+import contextlib
 import doctest
 import importlib
+import io
+import os
+import re
 import unittest
 
+import numpy
+
 import tenon
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 MODULES = ["tenon", "tenon.autograd", "tenon.files", "tenon.nn", "tenon.nn.module", "tenon.optim"]
 
@@ -33,6 +41,17 @@ class Docstrings(unittest.TestCase):
             tried += len(test.examples)
         self.assertEqual(runner.summarize(verbose=False).failed, 0)
         self.assertGreater(tried, 20)
+
+    def test_programs_of_the_documentation(self):
+        with open(os.path.join(ROOT, "docs", "python.md"), encoding="utf-8") as file:
+            programs = re.findall(r"```python\n(.*?)```", file.read(), re.S)
+        self.assertEqual(len(programs), 2)
+        names = {"numpy": numpy, "tenon": tenon}
+        with contextlib.redirect_stdout(io.StringIO()) as shown:
+            for program in programs:
+                exec(program, names)
+        self.assertLess(float(shown.getvalue()), 0.5)
+        self.assertEqual((names["recorded"].tolist(), names["computed"].tolist()), ([10] * 3, [3] * 3))
 
     def test_everything_has_a_docstring(self):
         for module in (tenon, tenon.nn.functional, tenon.optim):

@@ -101,8 +101,8 @@ class Node {
   /// Whoever knows better, from now on.
   void set_held_bytes(uint64_t bytes) { held_bytes_.store(bytes, std::memory_order_relaxed); }
 
-  /// Whether it is made of memory that others write, too: nodes of one formula may then have different values, and every
-  /// one made is a new one.
+  /// Whether it is made of memory that others write, too: nodes of one formula may then have different values, and
+  /// every one made is a new one.
   bool reads_shared() const { return reads_shared_.load(std::memory_order_relaxed); }
   void set_reads_shared() { reads_shared_.store(true, std::memory_order_relaxed); }
 

@@ -2,11 +2,10 @@
 
 #include "tenon/tensor/record.h"
 
-#include "tenon/base/out_of_range.h"
-
 #include <algorithm>
 #include <cmath>
 
+#include "tenon/base/out_of_range.h"
 #include "tenon/device/registry.h"
 #include "tenon/ir/walk.h"
 #include "tenon/tensor/access.h"

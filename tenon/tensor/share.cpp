@@ -23,9 +23,8 @@ void mark(TensorImpl& owner) {
 }  // namespace
 
 SharedMemory share_memory(const Tensor& tensor) {
-  const auto* first = dispatch(tensor.dtype(), [&]<typename T>() {
-    return reinterpret_cast<const std::byte*>(tensor.data_ptr<T>());
-  });
+  const auto* first =
+      dispatch(tensor.dtype(), [&]<typename T>() { return reinterpret_cast<const std::byte*>(tensor.data_ptr<T>()); });
   TensorImpl& owner = *root_of(impl_of(tensor));
   const device::StorageRef memory = packed_memory(owner.value);
   // A value that has its history, or that is a part of something larger, gets a leaf of its own: it is written there.

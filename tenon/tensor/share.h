@@ -1,9 +1,9 @@
 // Memory that a tensor shares with the program around it: arrays of numpy, tensors of other libraries.
 //
 // Whoever holds such memory may read and write it. What Tenon writes there (x.add_(1), x[0] = 2) is written before the
-// call returns, and values recorded before it keep what they were recorded with. What others write is seen by everything
-// that is computed afterwards: by ops recorded later, and by those recorded earlier that nobody has computed yet;
-// wait() settles these first.
+// call returns, and values recorded before it keep what they were recorded with. What others write is seen by
+// everything that is computed afterwards: by ops recorded later, and by those recorded earlier that nobody has computed
+// yet; wait() settles these first.
 
 #pragma once
 

@@ -111,8 +111,9 @@ TEST(SharedMemory, TakesNoValuesWithGradients) {
   const Array array;
   Tensor x = array.tensor();
   const Tensor w = ones({4}).requires_grad_();
-  EXPECT_EQ(text_of([&] { x.mul_(w); }),
-            "[write] memory that is shared cannot take values with gradients; write under NoGrad, or clone() the tensor");
+  EXPECT_EQ(
+      text_of([&] { x.mul_(w); }),
+      "[write] memory that is shared cannot take values with gradients; write under NoGrad, or clone() the tensor");
 }
 
 TEST(SharedMemory, MustBeAligned) {
