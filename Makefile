@@ -12,10 +12,10 @@ VULKAN = $(addprefix LD_PRELOAD=,$(wildcard $(CURDIR)/build/release/lib/libhide_
 SWIFTSHADER = $(wildcard /usr/lib/chromium/vk_swiftshader_icd.json)
 
 SHELL := /bin/bash
-SOURCES = $(shell find tenon tests examples apps bench -name '*.h' -o -name '*.cpp' 2>/dev/null)
+SOURCES = $(shell find tenon tests examples apps bench python -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test test-all install format lint clean
+.PHONY: help setup demo build test test-all python install format lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -49,6 +49,11 @@ test-all: setup ## run all tests in release, debug and sanitizer builds, and tho
 	@! build/release/bin/device_is_there opencl || TENON_DEVICE=opencl build/release/bin/models_test --gtest_brief=1
 	@for build in release asan; do TENON_RANDOM_PROGRAMS=100000 build/$$build/bin/capture_test --gtest_brief=1 \
 	  --gtest_filter='RandomCaptures.*' || exit 1; done
+
+python: ## build `import tenon` for /usr/bin/python3 (build/release/python) and run its tests
+	@scripts/setup.sh python
+	@scripts/build_python.sh build/release
+	@scripts/test_python.sh build/release/python
 
 install: build ## install into PREFIX (default /usr/local)
 	@cmake --install build/release --prefix '$(PREFIX)'

@@ -56,13 +56,14 @@ USES["tenon.h"] = set(USES)  # the one public header gathers all
 
 # Of the rooms below `tensor` and of what is that room's own, all that tenon.h may reach: plain data that users name.
 PUBLIC = {
-    "tenon/base/error.h", "tenon/base/flat_map.h", "tenon/base/half.h", "tenon/base/small_vector.h",
+    "tenon/base/error.h", "tenon/base/flat_map.h", "tenon/base/half.h", "tenon/base/interrupt.h", "tenon/base/out_of_range.h",
+    "tenon/base/small_vector.h",
     "tenon/ir/device_id.h", "tenon/ir/dtype.h", "tenon/ir/shape.h",
     "tenon/device/lost.h", "tenon/device/memory_stats.h", "tenon/exec/stats.h",
 }
 INTERNAL_TENSOR = {
     f"tenon/tensor/{name}.h" for name in (
-        "access", "format", "generator_state", "hooks", "pending_writes", "record", "recording", "settle", "signature",
+        "access", "generator_state", "hooks", "pending_writes", "record", "recording", "settle", "signature",
         "tensor_impl", "trace")
 }
 
@@ -212,6 +213,18 @@ def check_public(texts):
     return violations
 
 
+def check_python(root):
+    """The Python module knows the public header alone."""
+    violations = []
+    for path in sorted((root / "python" / "src").glob("*")):
+        code = without_comments(path.read_text(encoding="utf-8"))
+        for match in INCLUDE.finditer(code):
+            if match.group(2).startswith("tenon/") and match.group(2) != "tenon/tenon.h":
+                line = code.count("\n", 0, match.start(2)) + 1
+                violations.append(Violation(path.relative_to(root).as_posix(), line, "the Python module includes tenon/tenon.h alone"))
+    return violations
+
+
 def check_tree(root):
     """Prints what is wrong under root/tenon; returns whether all is well."""
     paths = sorted(p for p in (root / "tenon").rglob("*") if p.suffix in SUFFIXES and p.is_file())
@@ -225,6 +238,7 @@ def check_tree(root):
         if lines > MANY_LINES:
             print(f"{name}: warning: {lines} lines; a file this long has two ideas")
     violations += check_public(texts)
+    violations += check_python(root)
     for violation in violations:
         print(violation)
     print(f"{len(paths)} files checked, {len(violations)} violations")

@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
 # Installs the Debian packages Tenon's build needs. When all are there it only asks dpkg: instant, offline, and without
-# any rights. So every make target can call it.
+# any rights. So every make target can call it. `setup.sh python` also installs what the Python module, its tests and its
+# notebook need.
 set -euo pipefail
 
 packages=(g++ cmake ninja-build make pkg-config python3 libfmt-dev nlohmann-json3-dev libhwy-dev libdnnl-dev zlib1g-dev libbz2-dev libzstd-dev
   libpcre2-dev libpng-dev libjpeg62-turbo-dev libcli11-dev libgtest-dev clang libclang-rt-14-dev python3-protobuf ocl-icd-opencl-dev opencl-c-headers
   pocl-opencl-icd libvulkan-dev libvulkan-volk-dev glslang-dev glslang-tools spirv-tools mesa-vulkan-drivers)
+
+[[ ${1:-} != python ]] || packages+=(python3-dev pybind11-dev python3-numpy python3-venv python3-pip mypy python3-nbconvert
+  python3-ipykernel python3-matplotlib)
 
 fail() {
   echo "setup: $*" >&2

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include "tenon/base/interrupt.h"
+#include "tenon/base/out_of_range.h"
 #include "tenon/data/cifar.h"
 #include "tenon/data/collate.h"
 #include "tenon/data/csv.h"
@@ -62,7 +64,9 @@
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/compile.h"
 #include "tenon/tensor/creation.h"
+#include "tenon/tensor/format.h"
 #include "tenon/tensor/ops.h"
+#include "tenon/tensor/share.h"
 #include "tenon/tensor/stats.h"
 #include "tenon/tensor/tensor.h"
 #include "tenon/text/bpe.h"

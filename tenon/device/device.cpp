@@ -2,6 +2,7 @@
 
 #include "tenon/device/device.h"
 
+#include "tenon/base/interrupt.h"
 #include "tenon/device/pool.h"
 
 namespace tenon::device {
@@ -30,6 +31,11 @@ Device::Device() : pool_(std::make_unique<Pool>(*this)) {}
 Device::~Device() = default;
 
 std::string Device::describe() const { return {}; }
+bool Device::wait_at_most(Ticket, std::chrono::milliseconds) { return true; }
+void Device::wait_interruptibly(Ticket ticket) {
+  while (!wait_at_most(ticket, base::kInterruptEvery)) base::check_interrupt();
+  wait(ticket);
+}
 bool Device::is_known_to_fail(Ticket) { return false; }
 bool Device::has_failed(Ticket) { return false; }
 void Device::discard(const Buffer&) {}

@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -186,6 +187,11 @@ class Device {
   virtual bool is_done(Ticket ticket) = 0;
   /// Returns when everything up to the ticket has run, or throws its fault.
   virtual void wait(Ticket ticket) = 0;
+  /// Whether everything up to the ticket has run within this time. A device that cannot tell returns true at once: then
+  /// only wait() knows.
+  virtual bool wait_at_most(Ticket ticket, std::chrono::milliseconds time);
+  /// Waits like wait(), but asks base::check_interrupt() now and then; what that throws says nothing of the ticket.
+  void wait_interruptibly(Ticket ticket);
   /// Whether the ticket has failed and somebody knows.
   virtual bool is_known_to_fail(Ticket ticket);
   /// Whether a ticket that is done has failed, whoever knows.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "tenon/base/interrupt.h"
 #include "tenon/device/pool.h"
 #include "tenon/device/registry.h"
 
@@ -108,6 +109,7 @@ void Storage::wait() {
   uint64_t seen = serial.load(std::memory_order_acquire);
   if (seen == 0) return;
   const bool is_old_news = device_.is_known_to_fail({seen});
+  while (!device_.wait_at_most({seen}, base::kInterruptEvery)) base::check_interrupt();  // which may throw
   try {
     device_.wait({seen});
   } catch (const Lost&) {  // what lay here before is gone too

@@ -269,7 +269,7 @@ void synchronize(ir::DeviceId device) {
     std::lock_guard lock(engine().mutex);
     ticket = target.submit(true);
   }
-  target.wait(ticket);
+  target.wait_interruptibly(ticket);
 }
 
 void synchronize() {
@@ -280,7 +280,7 @@ void synchronize() {
       std::unique_lock lock(engine().mutex);
       const Ticket ticket = target->submit(true);
       lock.unlock();
-      target->wait(ticket);
+      target->wait_interruptibly(ticket);
     } catch (...) {
       if (!first) first = std::current_exception();
     }

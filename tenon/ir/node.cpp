@@ -104,13 +104,17 @@ class InternTable {
 
 namespace {
 
+std::atomic<uint64_t> next_unique{1};
+
 uint64_t structural_hash(uint64_t realm, Op op, const Operands& inputs, const Attrs& attrs) {
   uint64_t h = base::mix(static_cast<uint64_t>(op) ^ realm << 8, hash(attrs));
+  bool is_unique = false;
   for (const Value& value : inputs) {
     h = base::mix(h, reinterpret_cast<uintptr_t>(value.node.get()));
     h = base::mix(h, value.index);
+    is_unique = is_unique || value.node->reads_shared();
   }
-  return h;
+  return is_unique ? base::mix(h, next_unique++) : h;
 }
 
 bool any_float(const Inferred& inferred) {
@@ -168,6 +172,7 @@ NodeRef Node::record(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferre
   uint64_t held_here = 0, held_below = 0;
   for (const Value& input : inputs) {
     const Node& below = *input.node;
+    if (below.reads_shared()) node->set_reads_shared();
     if (below.evaluated()) {
       held_here += bytes_of(below.type());
       continue;

@@ -101,6 +101,11 @@ class Node {
   /// Whoever knows better, from now on.
   void set_held_bytes(uint64_t bytes) { held_bytes_.store(bytes, std::memory_order_relaxed); }
 
+  /// Whether it is made of memory that others write, too: nodes of one formula may then have different values, and
+  /// every one made is a new one.
+  bool reads_shared() const { return reads_shared_.load(std::memory_order_relaxed); }
+  void set_reads_shared() { reads_shared_.store(true, std::memory_order_relaxed); }
+
   /// The module in which it was recorded (base::scope_path); kept only under base::checks_nan().
   uint32_t scope() const { return scope_; }
 
@@ -120,6 +125,7 @@ class Node {
   std::atomic<bool> evaluated_{false};  // threads that record may look while another evaluates
   Op op_ = Op::buffer;
   bool needs_grad_ = false;
+  std::atomic<bool> reads_shared_{false};
   uint64_t hash_ = 0, realm_ = 0;
   Node* next_ = nullptr;  // in the intern table, of those with the same slot
   Operands inputs_;

@@ -124,6 +124,13 @@ void Module::remove_module(const std::string& name) {
   std::erase_if(children_, [&](const NamedModule& child) { return child.name == name; });
 }
 
+void Module::remove_tensor(const std::string& name) {
+  const auto found = std::find_if(tensors_.begin(), tensors_.end(), [&](const Entry& one) { return one.name == name; });
+  if (found == tensors_.end()) return;
+  std::erase(*members_, found->tensor);
+  tensors_.erase(found);
+}
+
 std::string Module::scope_name() const { return scope_name(*label_); }
 
 std::string Module::scope_name(const Label& label) {

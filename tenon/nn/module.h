@@ -127,6 +127,8 @@ class Module {
   void register_module(std::string name, Module& module);
   /// Takes it out again.
   void remove_module(const std::string& name);
+  /// The same for a parameter or a buffer.
+  void remove_tensor(const std::string& name);
   /// A list holds modules but is not called itself: its name goes before those of its members.
   void mark_as_list() { label_->is_list = true; }
 

@@ -391,7 +391,8 @@ class Window {
 /// Writes words into nested brackets.
 class Layout {
  public:
-  Layout(Window window, std::vector<std::string> words) : window_(std::move(window)), words_(std::move(words)) {}
+  Layout(Window window, std::vector<std::string> words, const ArrayStyle& style)
+      : window_(std::move(window)), words_(std::move(words)), style_(style) {}
 
   std::string write() {
     write_axis(0);
@@ -409,7 +410,8 @@ class Layout {
     text_ += ']';
   }
   void write_blocks(size_t axis) {
-    const std::string separator = std::string(window_.rank() - axis - 1, '\n') + std::string(axis + 1, ' ');
+    const std::string separator = (style_.has_commas ? "," : "") + std::string(window_.rank() - axis - 1, '\n') +
+                                  std::string(style_.indent + axis + 1, ' ');
     for (int64_t item = 0; item < window_.items(axis); ++item) {
       if (item > 0) text_ += separator;
       if (item == kEdgeItems && window_.has_gap(axis)) text_ += "..." + separator;
@@ -417,7 +419,7 @@ class Layout {
     }
   }
   void write_row(size_t axis) {
-    indent_ = axis + 1;
+    indent_ = style_.indent + axis + 1;
     column_ = indent_;
     for (int64_t item = 0; item < window_.items(axis); ++item) {
       if (item == kEdgeItems && window_.has_gap(axis)) write_word("...", axis);
@@ -427,13 +429,15 @@ class Layout {
   void write_word(std::string_view word, size_t axis) {
     const size_t width = kLineWidth - std::min(kLineWidth, axis + 1);  // each open bracket needs room to close
     const bool first_of_line = column_ == indent_;
-    if (!first_of_line && column_ + 1 + word.size() > width) {
+    const std::string_view between = style_.has_commas ? ", " : " ";
+    if (!first_of_line && column_ + between.size() + word.size() > width) {
       text_.resize(text_.find_last_not_of(' ') + 1);
+      if (style_.has_commas) text_ += ',';
       text_ += '\n' + std::string(indent_, ' ');
       column_ = indent_;
     } else if (!first_of_line) {
-      text_ += ' ';
-      ++column_;
+      text_ += between;
+      column_ += between.size();
     }
     text_ += word;
     column_ += word.size();
@@ -441,6 +445,7 @@ class Layout {
 
   Window window_;
   std::vector<std::string> words_;
+  ArrayStyle style_;
   size_t next_ = 0;  // word
   std::string text_;
   size_t indent_ = 0;  // of the row being written
@@ -449,7 +454,8 @@ class Layout {
 
 }  // namespace
 
-std::string format_array(const Dims& shape, DType dtype, std::span<const double> real, std::span<const int64_t> whole) {
+std::string format_array(const Dims& shape, DType dtype, std::span<const double> real, std::span<const int64_t> whole,
+                         const ArrayStyle& style) {
   const auto count = static_cast<size_t>(ir::count(shape));
   const size_t given = is_float(dtype) ? real.size() : whole.size();
   if (given != count) {
@@ -459,9 +465,9 @@ std::string format_array(const Dims& shape, DType dtype, std::span<const double>
   if (count == 0) return "[]";
   if (shape.empty()) return scalar(dtype, real, whole);
   const Window window(shape);
-  if (is_float(dtype)) return Layout(window, float_words(window.pick(real), dtype)).write();
+  if (is_float(dtype)) return Layout(window, float_words(window.pick(real), dtype), style).write();
   const std::vector<int64_t> shown = window.pick(whole);
-  return Layout(window, dtype == DType::boolean ? bool_words(shown) : integer_words(shown)).write();
+  return Layout(window, dtype == DType::boolean ? bool_words(shown) : integer_words(shown), style).write();
 }
 
 }  // namespace tenon

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 
+#include "tenon/base/out_of_range.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
@@ -208,7 +209,7 @@ Tensor Tensor::select(int64_t dim, int64_t position) const {
   const size_t axis = record::axis("select", dim, shape().size());
   const int64_t size = shape()[axis];
   if (position < -size || position >= size) {
-    base::fail("select", "index {} is out of range for dim {} of size {}", position, dim, size);
+    base::fail_range("select", "index {} is out of range for dim {} of size {}", position, dim, size);
   }
   const int64_t at = position < 0 ? position + size : position;
   std::vector<ir::Move> moves = slice_moves(shape(), axis, {at, 1, 1});

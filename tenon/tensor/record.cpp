@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tenon/base/out_of_range.h"
 #include "tenon/device/registry.h"
 #include "tenon/ir/walk.h"
 #include "tenon/tensor/access.h"
@@ -45,8 +46,8 @@ ir::Value in(const Tensor& x) {
 size_t axis(std::string_view op, int64_t dim, size_t rank) {
   const auto n = static_cast<int64_t>(rank);
   if (dim < -n || dim >= n) {
-    if (rank == 0) fail(op, "dim {} is out of range for a tensor of rank 0", dim);
-    fail(op, "dim {} is out of range for a tensor of rank {} (use {} to {})", dim, rank, -n, n - 1);
+    if (rank == 0) base::fail_range(op, "dim {} is out of range for a tensor of rank 0", dim);
+    base::fail_range(op, "dim {} is out of range for a tensor of rank {} (use {} to {})", dim, rank, -n, n - 1);
   }
   return static_cast<size_t>(dim < 0 ? dim + n : dim);
 }
@@ -208,7 +209,7 @@ void require_known_values(std::string_view op, std::string_view what) {
 void require_range(std::string_view op, const Tensor& index, int64_t dim, int64_t size) {
   const auto bounds = [&] { return std::vector<int64_t>{known_range(index)->first, known_range(index)->second}; };
   for (int64_t i : known_range_is_exact(index) ? bounds() : suspects(index, size)) {
-    if (i < 0 || i >= size) fail(op, "index {} is out of range for dim {} of size {}", i, dim, size);
+    if (i < 0 || i >= size) base::fail_range(op, "index {} is out of range for dim {} of size {}", i, dim, size);
   }
 }
 
@@ -221,7 +222,7 @@ void require_positions(std::string_view op, const Tensor& index, int64_t dim, in
   else if (!Trace::current())
     positions = index.detach().to_vector<int64_t>();
   for (const int64_t i : positions) {
-    if (i < -size || i >= size) fail(op, "index {} is out of range for dim {} of size {}", i, dim, size);
+    if (i < -size || i >= size) base::fail_range(op, "index {} is out of range for dim {} of size {}", i, dim, size);
   }
 }
 

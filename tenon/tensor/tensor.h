@@ -137,6 +137,8 @@ class Tensor {
   Tensor& operator/=(const Operand& other) &&;
 
   bool defined() const { return impl_ != nullptr; }
+  /// The same for all handles on one tensor, and for no other that is alive.
+  const void* identity() const { return impl_.get(); }
   const Dims& shape() const;
   int64_t size(int64_t dim) const;
   int64_t dim() const { return static_cast<int64_t>(shape().size()); }

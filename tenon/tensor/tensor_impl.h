@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "tenon/device/storage.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/node.h"
 #include "tenon/tensor/access.h"
@@ -47,6 +48,7 @@ struct TensorImpl {
   std::vector<std::weak_ptr<TensorImpl>> views;     // of a root
   std::shared_ptr<Tensor> shadow;                   // of a root: its values in a lower type, see autocast.h
   uint64_t shadow_distance = 0;                     // between the versions of the two when the shadow was written last
+  bool is_shared = false;                           // of a root: others see its memory and may write it, see share.h
   bool is_pending = false;                          // of a root: written, and the write is not carried out yet
   std::shared_ptr<Picked> picked;                   // set where tensors of positions have picked it
   std::shared_ptr<Hooks> hooks;                     // of a tensor that is no leaf
@@ -118,6 +120,9 @@ inline std::vector<ir::Move> path_to(const TensorImpl& view) {
     path.insert(path.begin(), impl->moves.begin(), impl->moves.end());
   return path;
 }
+
+/// Carries out at once what was written to a root that is shared, in the memory that others see.
+void write_shared(TensorImpl& owner, const device::StorageRef& home);
 
 /// Computes which elements masks pick, where that has waited until somebody asks.
 void pick_now(TensorImpl& impl);

@@ -102,8 +102,13 @@ void write(const Tensor& tensor, ir::Value next) {
   }
   ir::Value made = written(old, next, path, is_tracked(*impl), owner->leaf);
   if (trace && trace->is_outside(*owner)) return trace->write(owner, std::move(made));
+  if (owner->is_shared && made.needs_grad() && !owner->leaf)
+    fail("write", "memory that is shared cannot take values with gradients; write under NoGrad, or clone() the tensor");
+  const device::StorageRef home = owner->is_shared ? packed_memory(old) : nullptr;
   owner->value = std::move(made);
-  if (!trace) {
+  if (home) {
+    write_shared(*owner, home);
+  } else if (!trace) {
     evaluate_growth(owner->value);
     pending_writes::add(owner);
   }

@@ -206,6 +206,9 @@ class CpuDevice : public device::Device {
   }
   bool is_done(device::Ticket ticket) override { return queue_.is_done(ticket); }
   void wait(device::Ticket ticket) override { queue_.wait(ticket); }
+  bool wait_at_most(device::Ticket ticket, std::chrono::milliseconds time) override {
+    return queue_.wait_at_most(ticket, time);
+  }
   bool is_known_to_fail(device::Ticket ticket) override { return queue_.is_known_to_fail(ticket); }
   bool has_failed(device::Ticket ticket) override { return queue_.has_failed(ticket); }
   std::unique_ptr<device::Recording> record(std::span<const device::Command> commands) override;

@@ -133,6 +133,11 @@ void Queue::wait(device::Ticket ticket) {
   faults_.raise(ticket.serial, submitted_);
 }
 
+bool Queue::wait_at_most(device::Ticket ticket, std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, time, [&] { return done_ >= ticket.serial; });
+}
+
 bool Queue::is_known_to_fail(device::Ticket ticket) {
   std::lock_guard lock(mutex_);
   return faults_.is_known_to_fail(ticket.serial);

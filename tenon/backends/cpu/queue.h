@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -39,6 +40,7 @@ class Queue {
   std::optional<device::Ticket> try_here(const void* data, void (*run)(const void* data));
   bool is_done(device::Ticket ticket) const { return done_.load(std::memory_order_acquire) >= ticket.serial; }
   void wait(device::Ticket ticket);
+  bool wait_at_most(device::Ticket ticket, std::chrono::milliseconds time);
   bool is_known_to_fail(device::Ticket ticket);
   bool has_failed(device::Ticket ticket);
   void wait_until_idle();

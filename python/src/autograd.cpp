@@ -1,0 +1,354 @@
+// Gradients, captured functions, numbers that vary, random streams: what has callbacks into Python or lasts for a
+// block.
+
+#include <structmember.h>
+
+#include "functions.h"
+#include "types.h"
+
+namespace tenon::python {
+namespace {
+
+using namespace py::literals;
+
+/// What acts while a `with` block lasts; blocks nest, and one object may be used by several.
+template <typename Guard>
+class Block {
+ public:
+  template <typename... Arguments>
+  void enter(const Arguments&... arguments) {
+    guards_.push_back(std::make_unique<Guard>(arguments...));
+  }
+  void leave() { guards_.pop_back(); }
+
+ private:
+  std::vector<std::unique_ptr<Guard>> guards_;
+};
+
+struct AutocastBlock {
+  DType dtype = DType::bf16;
+  bool enabled = true;
+  Block<Autocast> blocks;
+};
+
+py::object called(const std::shared_ptr<PyObject>& function, const py::tuple& arguments) {
+  return py::reinterpret_borrow<py::object>(function.get())(*arguments);
+}
+
+py::tuple tuple_of_tensors(std::span<const Tensor> tensors) {
+  py::tuple tuple(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i)
+    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), wrap(tensors[i]));
+  return tuple;
+}
+
+/// What a function of Python's has returned: a tensor, or several; None stands for one that is not there.
+std::vector<Tensor> tensors_of(const py::object& result, const char* what) {
+  if (is_tensor(result.ptr())) return {tensor_in(result.ptr())};
+  if (!PyTuple_Check(result.ptr()) && !PyList_Check(result.ptr()))
+    throw_type_error(
+        fmt::format("{} returns a tensor or a tuple of tensors, not {}", what, type_name_of(result.ptr())));
+  std::vector<Tensor> tensors;
+  for (const py::handle one : result) {
+    if (!one.is_none() && !is_tensor(one.ptr()))
+      throw_type_error(
+          fmt::format("{} returns a tensor or a tuple of tensors, not a tuple with {}", what, type_name_of(one.ptr())));
+    tensors.push_back(one.is_none() ? Tensor() : tensor_in(one.ptr()));
+  }
+  return tensors;
+}
+
+/// A captured function of Python's.
+class CapturedFunction {
+ public:
+  CapturedFunction(const py::object& function, std::optional<size_t> verify_every)
+      : function_(keep(function)),
+        state_(std::make_shared<State>()),
+        compiled_(
+            [function = function_, state = state_](std::span<const Tensor> arguments) {
+              const py::gil_scoped_acquire locked;
+              const py::object result = called(function, tuple_of_tensors(arguments));
+              if (result.is_none()) {
+                state->shape = Shape::none;
+                return std::vector<Tensor>{};
+              }
+              state->shape = is_tensor(result.ptr()) ? Shape::one : Shape::several;
+              return tensors_of(result, "a captured function");
+            },
+            CompileOptions{verify_every}) {}
+
+  PyObject* call(PyObject* const* args, size_t count) {
+    std::vector<Tensor> arguments;
+    arguments.reserve(count);
+    for (size_t i = 0; i < count; ++i) {
+      if (!is_tensor(args[i]))
+        throw_type_error(
+            fmt::format("a captured function takes tensors, and argument {} is {}; a number that changes is "
+                        "a tenon.Scalar, one that does not belongs into the function",
+                        i + 1, type_name_of(args[i])));
+      arguments.push_back(tensor_in(args[i]));
+    }
+    if (state_->shape == Shape::one) {
+      Tensor result;
+      {
+        const Released others_run;
+        result = compiled_.call_for_one(arguments);
+      }
+      return wrap(result);
+    }
+    std::vector<Tensor> results;
+    {
+      const Released others_run;
+      results = compiled_.call(arguments);
+    }
+    if (state_->shape == Shape::none) return Py_NewRef(Py_None);
+    if (state_->shape == Shape::one) return wrap(results[0]);
+    return tuple_of_tensors(results).release().ptr();
+  }
+
+  size_t recordings() const { return compiled_.recordings(); }
+  py::object function() const { return py::reinterpret_borrow<py::object>(function_.get()); }
+
+ private:
+  enum class Shape : uint8_t { unknown, none, one, several };
+  struct State {
+    Shape shape = Shape::unknown;
+  };
+  std::shared_ptr<PyObject> function_;
+  std::shared_ptr<State> state_;
+  CompiledFunction compiled_;
+};
+
+void bind_blocks(py::module_& m) {
+  py::class_<Block<NoGrad>>(m, "_NoGrad")
+      .def(py::init<>())
+      .def("enter", [](Block<NoGrad>& self) { self.enter(); })
+      .def("leave", &Block<NoGrad>::leave);
+  py::class_<Block<EnableGrad>>(m, "_EnableGrad")
+      .def(py::init<>())
+      .def("enter", [](Block<EnableGrad>& self) { self.enter(); })
+      .def("leave", &Block<EnableGrad>::leave);
+  py::class_<AutocastBlock>(m, "_Autocast")
+      .def(py::init([](DType dtype, bool enabled) {
+             return AutocastBlock{dtype, enabled, {}};
+           }),
+           "dtype"_a, "enabled"_a)
+      .def("enter", [](AutocastBlock& self) { self.blocks.enter(self.dtype, self.enabled); })
+      .def("leave", [](AutocastBlock& self) { self.blocks.leave(); });
+  m.def(
+      "is_grad_enabled", [] { return grad_enabled(); }, "Whether ops record gradients now.");
+}
+
+void bind_gradients(py::module_& m) {
+  m.def(
+      "grad",
+      [](const py::object& outputs, const py::object& inputs, const py::object& grad_outputs, bool create_graph,
+         bool allow_unused) {
+        const bool is_one = is_tensor(inputs.ptr());
+        const auto list = [](const py::object& object) {
+          return is_tensor(object.ptr()) ? std::vector<Tensor>{tensor_in(object.ptr())}
+                                         : Convert<std::vector<Tensor>>::from(object.ptr());
+        };
+        const std::vector<Tensor> of = list(outputs), to = list(inputs);
+        GradOptions options;
+        if (!grad_outputs.is_none()) options.grad_outputs = list(grad_outputs);
+        options.create_graph = create_graph;
+        options.allow_unused = allow_unused;
+        std::vector<Tensor> found;
+        {
+          const Released others_run;
+          found = grad(of, to, options);
+        }
+        static_cast<void>(is_one);
+        return tuple_of_tensors(found);
+      },
+      "outputs"_a, "inputs"_a, "grad_outputs"_a = py::none(), "create_graph"_a = false, "allow_unused"_a = false,
+      "The gradients of the outputs' sum with respect to the inputs.");
+  m.def("_apply", [](const std::string& name, const py::object& forward, const py::object& backward,
+                     const std::vector<Tensor>& inputs) {
+    const SavingFunction function{
+        name,
+        [forward = keep(forward)](FunctionContext& context, std::span<const Tensor> given) {
+          const py::gil_scoped_acquire locked;
+          const py::tuple both = called(forward, tuple_of_tensors(given));  // results, saved tensors
+          context.save_for_backward(Convert<std::vector<Tensor>>::from(py::object(both[1]).ptr()));
+          return tensors_of(both[0], "forward()");
+        },
+        [backward = keep(backward)](const FunctionContext& context, std::span<const Tensor> grads) {
+          const py::gil_scoped_acquire locked;
+          return tensors_of(
+              called(backward, py::make_tuple(tuple_of_tensors(context.saved_tensors()), tuple_of_tensors(grads))),
+              "backward()");
+        }};
+    return tuple_of_tensors(apply(function, std::span<const Tensor>(inputs)));
+  });
+  m.def("_register_hook", [](Tensor x, const py::object& hook) {
+    return x.register_hook([hook = keep(hook)](const Tensor& gradient) -> Tensor {
+      const py::gil_scoped_acquire locked;
+      const py::object result = called(hook, tuple_of_tensors({&gradient, 1}));
+      return result.is_none() ? Tensor() : Convert<Tensor>::from(result.ptr());
+    });
+  });
+  py::class_<HookHandle>(m, "HookHandle", "What register_hook() returns.")
+      .def("remove", &HookHandle::remove, "Takes the hook away again.");
+  m.def(
+      "gradcheck",
+      [](const py::object& f, const std::vector<Tensor>& inputs, double eps, double atol, double rtol) {
+        const auto function = keep(f);
+        const Released others_run;
+        return gradcheck(
+            [&](std::span<const Tensor> given) {
+              const py::gil_scoped_acquire locked;
+              return Convert<Tensor>::from(called(function, tuple_of_tensors(given)).ptr());
+            },
+            inputs, eps, atol, rtol);
+      },
+      "f"_a, "inputs"_a, "eps"_a = 1e-6, "atol"_a = 1e-5, "rtol"_a = 1e-3,
+      "Compares the gradients of f with differences, at inputs of float64.");
+}
+
+PyObject* call_captured(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords);
+
+struct PyCaptured {
+  PyObject ob_base;
+  vectorcallfunc call;
+  CapturedFunction* function;
+};
+
+PyObject* call_captured(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
+  try {
+    if (keywords && PyTuple_GET_SIZE(keywords) > 0)
+      throw_type_error("a captured function takes its tensors by position");
+    return reinterpret_cast<PyCaptured*>(self)->function->call(args, static_cast<size_t>(PyVectorcall_NARGS(flags)));
+  } catch (...) {
+    set_python_error();
+    return nullptr;
+  }
+}
+
+PyTypeObject* captured_type = nullptr;
+
+void prepare_captured_type(py::module_& m) {
+  static PyGetSetDef attributes[] = {
+      {"recordings",
+       [](PyObject* self, void*) -> PyObject* {
+         return PyLong_FromSize_t(reinterpret_cast<PyCaptured*>(self)->function->recordings());
+       },
+       nullptr, "Recordings that are kept.", nullptr},
+      {"__wrapped__",
+       [](PyObject* self, void*) -> PyObject* {
+         return reinterpret_cast<PyCaptured*>(self)->function->function().release().ptr();
+       },
+       nullptr, "The function itself.", nullptr},
+      {nullptr, nullptr, nullptr, nullptr, nullptr}};
+  static PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(PyCaptured, call), READONLY, nullptr},
+                                  {nullptr, 0, 0, 0, nullptr}};
+  static PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>("A captured function, as tenon.compile() gives it.")},
+      {Py_tp_dealloc, reinterpret_cast<void*>(+[](PyObject* self) {
+         PyTypeObject* type = Py_TYPE(self);
+         delete reinterpret_cast<PyCaptured*>(self)->function;
+         type->tp_free(self);
+         Py_DECREF(type);
+       })},
+      {Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
+      // As a function in a class body, it is a method of the objects.
+      {Py_tp_descr_get, reinterpret_cast<void*>(+[](PyObject* self, PyObject* instance, PyObject*) -> PyObject* {
+         return instance && instance != Py_None ? PyMethod_New(self, instance) : Py_NewRef(self);
+       })},
+      {Py_tp_getset, attributes},
+      {Py_tp_members, members},
+      {0, nullptr}};
+  static PyType_Spec spec = {"tenon.Captured", sizeof(PyCaptured), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                             slots};
+  captured_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (!captured_type) throw py::error_already_set();
+  m.add_object("Captured", py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(captured_type)));
+  m.def(
+      "_capture",
+      [](const py::object& function, std::optional<size_t> verify_every) {
+        PyObject* made = captured_type->tp_alloc(captured_type, 0);
+        if (!made) throw py::error_already_set();
+        reinterpret_cast<PyCaptured*>(made)->call = call_captured;
+        reinterpret_cast<PyCaptured*>(made)->function = new CapturedFunction(function, verify_every);
+        return py::reinterpret_steal<py::object>(made);
+      },
+      "function"_a, "verify_every"_a = py::none());
+}
+
+}  // namespace
+
+void bind_autograd(py::module_& m) {
+  bind_blocks(m);
+  bind_gradients(m);
+  prepare_captured_type(m);
+
+  py::class_<Scalar>(m, "Scalar", "A number that may change between calls of a captured function.")
+      .def(py::init([](double value, DType dtype, const py::object& device) {
+             return Scalar(value, dtype, Convert<Device>::from(device.ptr()));
+           }),
+           "value"_a, "dtype"_a = DType::f32, "device"_a = py::none())
+      .def("set", &Scalar::set, "value"_a)
+      .def("get", &Scalar::get)
+      .def("tensor", &Scalar::tensor)
+      .def("__float__", &Scalar::get)
+      .def("__mul__", [](const Scalar& a, py::object b) { return mul(a, Convert<Operand>::from(b.ptr())); })
+      .def("__rmul__", [](const Scalar& a, py::object b) { return mul(Convert<Operand>::from(b.ptr()), a); })
+      .def("__add__", [](const Scalar& a, py::object b) { return add(a, Convert<Operand>::from(b.ptr())); })
+      .def("__radd__", [](const Scalar& a, py::object b) { return add(Convert<Operand>::from(b.ptr()), a); })
+      .def("__neg__", [](const Scalar& a) { return neg(a.tensor()); })
+      .def("__repr__", [](const Scalar& a) { return fmt::format("Scalar({})", a.get()); });
+
+  py::class_<Generator>(m, "Generator", "A stream of random numbers: the same seed gives the same numbers everywhere.")
+      .def(py::init<uint64_t>(), "seed"_a = 0)
+      .def("manual_seed",
+           [](py::object self, uint64_t seed) {
+             py::cast<Generator&>(self).manual_seed(seed);
+             return self;
+           })
+      .def("seed", &Generator::seed)
+      .def("position", &Generator::position)
+      .def("get_state", [](const Generator& self) { return py::make_tuple(self.seed(), self.position()); })
+      .def("set_state",
+           [](Generator& self, std::pair<uint64_t, uint64_t> state) { self.set(state.first, state.second); });
+  m.def(
+      "manual_seed", [](uint64_t seed) { manual_seed(seed); }, "seed"_a, "Seeds the default generator.");
+  m.def(
+      "default_generator", []() -> Generator& { return default_generator(); }, py::return_value_policy::reference,
+      "The generator used when none is given.");
+
+  m.def(
+      "eval",
+      [](const py::args& tensors) {
+        const std::vector<Tensor> all = Convert<std::vector<Tensor>>::from(tensors.ptr());
+        const Released others_run;
+        eval(all);
+      },
+      "Starts computing all of these in one plan.");
+  m.def(
+      "wait",
+      [](const py::args& tensors) {
+        const std::vector<Tensor> all = Convert<std::vector<Tensor>>::from(tensors.ptr());
+        const Released others_run;
+        eval(all);
+        wait(all);
+      },
+      "Computes all of these and returns when they are there.");
+  m.def(
+      "synchronize",
+      [](const py::object& device) {
+        const std::optional<Device> one =
+            device.is_none() ? std::nullopt : std::optional(Convert<Device>::from(device.ptr()));
+        const Released others_run;
+        if (one)
+          synchronize(*one);
+        else
+          synchronize();
+      },
+      "device"_a = py::none(), "Returns when everything that was started has run.");
+  m.def(
+      "memory_allocated", [] { return memory_stats().live_bytes; }, "Bytes that tensors hold on all devices.");
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,122 @@
+// Functions of Tenon as functions and methods of Python, with little between them.
+//
+// A recorded op costs a few hundred nanoseconds, and a general binding would double that: arguments are found by
+// Python's fast calling convention and converted by their C++ types. A signature such as "x, dim=None, keepdim=False"
+// stands beside each function; it names the arguments, gives their defaults, and is what help() and the stubs show.
+// "*shape" takes the rest of the positions, or one list in their place.
+
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "convert.h"
+
+namespace tenon::python {
+
+/// A text as an argument of templates.
+template <size_t N>
+struct Text {
+  char chars[N];
+  constexpr Text(const char (&text)[N]) { std::copy_n(text, N, chars); }  // NOLINT: literals convert
+};
+
+/// The parameters of a function, made of its signature when it is called first.
+class Parameters {
+ public:
+  static constexpr size_t kMost = 12;
+  explicit Parameters(const char* signature);
+  size_t size() const { return size_; }
+
+  /// Puts every argument, or its default, in its slot; `first` stands before `args` if it is not null.
+  void place(const char* function, PyObject* first, PyObject* const* args, size_t positional, PyObject* keywords,
+             std::array<PyObject*, kMost>& slots, py::object& rest) const;
+
+ private:
+  size_t size_ = 0;
+  size_t starred_ = kMost;
+  std::array<PyObject*, kMost> names_{}, defaults_{};
+};
+
+namespace detail {
+
+template <typename F>
+struct Signature;
+template <typename R, typename... A>
+struct Signature<R (*)(A...)> {
+  using Result = R;
+  using Arguments = std::tuple<std::remove_cvref_t<A>...>;
+};
+template <typename F>
+struct Signature : Signature<decltype(+std::declval<F>())> {};
+
+template <typename F, typename Arguments, size_t... I>
+auto apply_slots(const F& f, std::array<PyObject*, Parameters::kMost>& slots, std::index_sequence<I...>) {
+  return f(Convert<std::tuple_element_t<I, Arguments>>::from(slots[I])...);
+}
+
+template <auto F, Text kName, Text kSignature>
+PyObject* invoke(PyObject* first, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  static const Parameters parameters(kSignature.chars);
+  using Arguments = typename Signature<std::remove_cv_t<decltype(F)>>::Arguments;
+  constexpr size_t kCount = std::tuple_size_v<Arguments>;
+  try {
+    std::array<PyObject*, Parameters::kMost> slots;
+    py::object rest;
+    parameters.place(kName.chars, first, args, static_cast<size_t>(count), keywords, slots, rest);
+    return to_python(apply_slots<decltype(F), Arguments>(F, slots, std::make_index_sequence<kCount>()));
+  } catch (...) {
+    set_python_error();
+    return nullptr;
+  }
+}
+
+template <auto F, Text kName, Text kSignature>
+PyObject* as_function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return invoke<F, kName, kSignature>(nullptr, args, count, keywords);
+}
+template <auto F, Text kName, Text kSignature>
+PyObject* as_method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return invoke<F, kName, kSignature>(self, args, count, keywords);
+}
+
+template <typename Arguments, size_t... I>
+std::vector<const char*> type_names(std::index_sequence<I...>) {
+  return {Convert<std::tuple_element_t<I, Arguments>>::type...};
+}
+template <typename R>
+constexpr const char* result_name() {
+  if constexpr (std::same_as<R, Tensor>) return "Tensor";
+  if constexpr (std::same_as<R, bool>) return "bool";
+  if constexpr (std::same_as<R, int64_t>) return "int";
+  if constexpr (std::same_as<R, double>) return "float";
+  if constexpr (std::same_as<R, std::pair<Tensor, Tensor>>) return "ValuesAndIndices";
+  if constexpr (std::same_as<R, std::vector<Tensor>>) return "tuple[Tensor, ...]";
+  return "Any";
+}
+
+}  // namespace detail
+
+/// Where a function is found.
+enum Kind : unsigned { kFunction = 1, kMethod = 2, kBoth = 3 };
+
+/// Notes a function for prepare_tensor_type() and add_functions(). `types` and `result` are those of the stubs.
+void note_function(Kind kind, const char* name, const char* signature, const char* doc,
+                   PyCFunctionWithKeywords function, PyCFunctionWithKeywords method, std::vector<const char*> types,
+                   const char* result);
+
+/// A function of C++ under a name of Python: define<"exp", "x">(f, "...").
+template <Text kName, Text kSignature, auto F>
+void define(const char* doc, Kind kind = kBoth) {
+  using Shape = detail::Signature<std::remove_cv_t<decltype(F)>>;
+  using Arguments = typename Shape::Arguments;
+  note_function(
+      kind, kName.chars, kSignature.chars, doc,
+      reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(&detail::as_function<F, kName, kSignature>)),
+      reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(&detail::as_method<F, kName, kSignature>)),
+      detail::type_names<Arguments>(std::make_index_sequence<std::tuple_size_v<Arguments>>()),
+      detail::result_name<typename Shape::Result>());
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,237 @@
+// Conversions that are more than a line, exceptions, and objects of Python's that C++ keeps.
+
+#include "convert.h"
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+
+#include "types.h"
+
+namespace tenon::python {
+
+// ---- errors ----
+
+void throw_type_error(const std::string& text) { throw py::type_error(text); }
+void throw_value_error(const std::string& text) { throw py::value_error(text); }
+
+std::string type_name_of(PyObject* object) {
+  const char* name = Py_TYPE(object)->tp_name;
+  return object == Py_None ? "None" : name;
+}
+
+void set_python_error() {
+  try {
+    throw;
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const py::builtin_exception& error) {
+    error.set_error();
+  } catch (const base::OutOfRange& error) {
+    PyErr_SetString(index_error_type(), error.what());
+  } catch (const device::Lost& error) {
+    PyErr_SetString(lost_error_type(), error.what());
+  } catch (const Error& error) {
+    PyErr_SetString(error_type(), error.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(error_type(), error.what());
+  } catch (...) {
+    PyErr_SetString(error_type(), "an unknown error");
+  }
+}
+
+// ---- objects that C++ keeps ----
+
+namespace {
+
+// Whoever has no lock of Python's leaves objects here: to take it might wait for somebody who waits for a lock of ours.
+struct Abandoned {
+  std::mutex mutex;
+  std::deque<PyObject*> objects;
+};
+Abandoned& abandoned() {
+  static auto* all = new Abandoned;
+  return *all;
+}
+
+int release_abandoned(void*) {
+  std::deque<PyObject*> objects;
+  {
+    const std::lock_guard lock(abandoned().mutex);
+    objects.swap(abandoned().objects);
+  }
+  for (PyObject* object : objects) Py_DECREF(object);
+  return 0;
+}
+
+}  // namespace
+
+std::shared_ptr<PyObject> keep(py::handle object) {
+  Py_INCREF(object.ptr());
+  return {object.ptr(), [](PyObject* kept) {
+            if (!Py_IsInitialized()) return;
+            if (PyGILState_Check()) {
+              Py_DECREF(kept);
+              return;
+            }
+            {
+              const std::lock_guard lock(abandoned().mutex);
+              abandoned().objects.push_back(kept);
+            }
+            Py_AddPendingCall(release_abandoned, nullptr);
+          }};
+}
+
+// ---- numbers ----
+
+bool is_integer(PyObject* object) {
+  return !PyBool_Check(object) && !is_tensor(object) && (PyLong_Check(object) || PyIndex_Check(object)) &&
+         !is_array(object);
+}
+
+int64_t integer_of(PyObject* object, const char* what) {
+  if (PyLong_CheckExact(object)) {
+    const long long value = PyLong_AsLongLong(object);
+    if (value == -1 && PyErr_Occurred()) {
+      PyErr_Clear();
+      throw_value_error("an integer is beyond 64 bits");
+    }
+    return value;
+  }
+  if (is_tensor(object)) {  // x[i] of a tensor of sizes, say
+    const Tensor& x = tensor_in(object);
+    if (x.numel() == 1 && !is_float(x.dtype())) {
+      const Released others_run;
+      return x.item<int64_t>();
+    }
+  }
+  if (!is_integer(object) && !PyBool_Check(object))
+    throw_type_error(std::string(what) + " is needed, not " + type_name_of(object));
+  const py::object index = py::reinterpret_steal<py::object>(PyNumber_Index(object));
+  if (!index) throw py::error_already_set();
+  return integer_of(index.ptr(), what);
+}
+
+std::optional<Number> number_of(PyObject* object) {
+  if (PyFloat_Check(object)) return Number(PyFloat_AS_DOUBLE(object));
+  if (PyBool_Check(object)) return Number(object == Py_True);
+  if (PyLong_Check(object)) return Number(integer_of(object, "a number"));
+  if (is_tensor(object) || PyUnicode_Check(object) || PyBytes_Check(object) || object == Py_None) return {};
+  if (is_array(object)) {  // numpy's scalars are arrays of no dims
+    const py::object shape = py::reinterpret_steal<py::object>(PyObject_GetAttrString(object, "shape"));
+    if (!shape || !PyTuple_Check(shape.ptr()) || PyTuple_GET_SIZE(shape.ptr()) != 0) {
+      PyErr_Clear();
+      return {};
+    }
+    const py::object item = py::reinterpret_steal<py::object>(PyObject_CallMethod(object, "item", nullptr));
+    if (!item) {
+      PyErr_Clear();
+      return {};
+    }
+    return item.ptr() == object ? std::nullopt : number_of(item.ptr());
+  }
+  if (PyIndex_Check(object)) return Number(integer_of(object, "a number"));
+  return {};
+}
+
+// ---- tensors ----
+
+std::optional<Operand> operand_of(PyObject* object) {
+  if (is_tensor(object)) return Operand(tensor_in(object));
+  if (const auto number = number_of(object)) return Operand(*number);
+  if (py::isinstance<Scalar>(object)) return Operand(py::cast<const Scalar&>(py::handle(object)));
+  if (is_array(object)) return Operand(tensor_of_object(object));
+  return {};
+}
+
+Dims dims_of(PyObject* object, const char* what) {
+  Dims dims;
+  if (PyTuple_Check(object)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
+      dims.push_back(integer_of(PyTuple_GET_ITEM(object, i), what));
+    return dims;
+  }
+  if (PyList_Check(object)) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(object); ++i)
+      dims.push_back(integer_of(PyList_GET_ITEM(object, i), what));
+    return dims;
+  }
+  if (is_integer(object)) return Dims{integer_of(object, what)};
+  if (PySequence_Check(object) && !PyUnicode_Check(object) && !is_tensor(object)) {
+    const py::object list = py::reinterpret_steal<py::object>(PySequence_List(object));
+    if (!list) throw py::error_already_set();
+    return dims_of(list.ptr(), what);
+  }
+  return Dims{integer_of(object, what)};
+}
+
+py::tuple tuple_of(const Dims& dims) {
+  py::tuple tuple(dims.size());
+  for (size_t i = 0; i < dims.size(); ++i)
+    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(dims[i]));
+  return tuple;
+}
+
+std::vector<Tensor> Convert<std::vector<Tensor>>::from(PyObject* object) {
+  if (is_tensor(object) || !PySequence_Check(object))
+    throw_type_error("a list of tensors is needed, not " + type_name_of(object));
+  const py::object list = py::reinterpret_steal<py::object>(PySequence_Fast(object, "a list of tensors is needed"));
+  if (!list) throw py::error_already_set();
+  std::vector<Tensor> tensors;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.ptr()); ++i)
+    tensors.push_back(Convert<Tensor>::from(PySequence_Fast_GET_ITEM(list.ptr(), i)));
+  return tensors;
+}
+
+Generator* Convert<Generator*>::from(PyObject* object) {
+  if (object == Py_None) return nullptr;
+  if (!py::isinstance<Generator>(object)) throw_type_error("a tenon.Generator is needed, not " + type_name_of(object));
+  return py::cast<Generator*>(py::handle(object));
+}
+
+Device Convert<Device>::from(PyObject* object) {
+  if (object == Py_None) return Device();
+  if (PyUnicode_Check(object)) {
+    try {
+      return Device(std::string_view(py::cast<std::string>(py::handle(object))));
+    } catch (const Error& error) {
+      throw_value_error(error.what());
+    }
+  }
+  if (!py::isinstance<DeviceObject>(object))
+    throw_type_error("a device such as \"cpu\" is needed, not " + type_name_of(object));
+  return py::cast<DeviceObject&>(py::handle(object)).device;
+}
+
+PyObject* to_python(const std::vector<Tensor>& tensors) {
+  py::tuple tuple(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i)
+    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), wrap_new(tensors[i]));
+  return tuple.release().ptr();
+}
+
+PyObject* to_python(std::pair<Tensor, Tensor> pair) {
+  static PyTypeObject* const type = [] {
+    static PyStructSequence_Field fields[] = {
+        {"values", "the elements"}, {"indices", "where they stand"}, {nullptr, nullptr}};
+    static PyStructSequence_Desc description = {"tenon.ValuesAndIndices", "values and indices", fields, 2};
+    return PyStructSequence_NewType(&description);
+  }();
+  PyObject* made = PyStructSequence_New(type);
+  if (!made) throw py::error_already_set();
+  PyStructSequence_SET_ITEM(made, 0, wrap_new(std::move(pair.first)));
+  PyStructSequence_SET_ITEM(made, 1, wrap_new(std::move(pair.second)));
+  return made;
+}
+
+}  // namespace tenon::python
+
+namespace pybind11::detail {
+
+handle type_caster<tenon::Device>::cast(const tenon::Device& device, return_value_policy, handle) {
+  return pybind11::cast(tenon::python::DeviceObject{device}).release();
+}
+
+}  // namespace pybind11::detail

@@ -1,0 +1,307 @@
+// Between Python's objects and Tenon's values: what functions take and what they return.
+//
+// `Convert<T>::from` makes a T of an object or throws TypeError or ValueError with one line; `Convert<T>::type` is what
+// signatures call it.
+
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <pybind11/functional.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenon/tenon.h"
+
+namespace tenon::python {
+
+namespace py = pybind11;
+
+// ---- tensors ----
+
+/// A tensor as Python holds it: a handle, and nothing else.
+struct PyTensor {
+  PyObject ob_base;
+  Tensor tensor;
+  PyObject* weak_references;
+  bool is_known;  // the one object of its tensor: whoever asks for that tensor gets this object
+};
+
+/// tenon.Tensor; there from prepare_tensor_type() on.
+extern PyTypeObject* tensor_type;
+
+inline bool is_tensor(PyObject* object) {
+  return Py_TYPE(object) == tensor_type || PyObject_TypeCheck(object, tensor_type);
+}
+inline Tensor& tensor_in(PyObject* object) { return reinterpret_cast<PyTensor*>(object)->tensor; }
+/// A new object for a tensor that no object holds: the result of an op. None for an undefined one.
+PyObject* wrap_new(Tensor tensor);
+/// The object of a tensor that may have one already, a parameter say.
+PyObject* wrap(const Tensor& tensor);
+/// From now on wrap() gives this object for its tensor.
+void make_known(PyObject* object);
+
+// ---- threads and errors ----
+
+/// Turns the exception that is being handled into Python's.
+void set_python_error();
+
+/// Lets other threads of Python run while this one computes or waits.
+using Released = py::gil_scoped_release;
+
+/// An object of Python's that C++ keeps: any thread may let go of it, with or without Python's lock.
+std::shared_ptr<PyObject> keep(py::handle object);
+
+[[noreturn]] void throw_type_error(const std::string& text);
+[[noreturn]] void throw_value_error(const std::string& text);
+/// "int", "numpy.ndarray": what messages call the type of an object.
+std::string type_name_of(PyObject* object);
+
+// ---- conversions ----
+
+template <typename T>
+struct Convert;
+
+/// Any integer, numpy's among them, but no bool and no float.
+int64_t integer_of(PyObject* object, const char* what);
+bool is_integer(PyObject* object);
+/// A number of Python's or numpy's, or nothing.
+std::optional<Number> number_of(PyObject* object);
+/// A tensor of an array, a list or a number; copies.
+Tensor tensor_of_object(PyObject* object, std::optional<DType> dtype = {}, std::optional<Device> device = {});
+/// Whether an object is an array of another library's.
+bool is_array(PyObject* object);
+/// Something that an op takes beside a tensor, or nothing.
+std::optional<Operand> operand_of(PyObject* object);
+std::optional<DType> dtype_of_object(PyObject* object);
+Dims dims_of(PyObject* object, const char* what);
+py::tuple tuple_of(const Dims& dims);
+py::object dtype_object(DType dtype);
+
+template <>
+struct Convert<Tensor> {
+  static constexpr const char* type = "Tensor";
+  static const Tensor& from(PyObject* object) {
+    if (!is_tensor(object)) throw_type_error("a tensor is needed, not " + type_name_of(object));
+    return tensor_in(object);
+  }
+};
+template <>
+struct Convert<std::optional<Tensor>> {
+  static constexpr const char* type = "Tensor | None";
+  static std::optional<Tensor> from(PyObject* object) {
+    if (object == Py_None) return {};
+    return Convert<Tensor>::from(object);
+  }
+};
+template <>
+struct Convert<Operand> {
+  static constexpr const char* type = "Tensor | Number";
+  static Operand from(PyObject* object) {
+    if (auto operand = operand_of(object)) return *std::move(operand);
+    throw_type_error("a tensor or a number is needed, not " + type_name_of(object));
+  }
+};
+template <>
+struct Convert<std::optional<Operand>> {
+  static constexpr const char* type = "Tensor | Number | None";
+  static std::optional<Operand> from(PyObject* object) {
+    if (object == Py_None) return {};
+    return Convert<Operand>::from(object);
+  }
+};
+template <>
+struct Convert<Number> {
+  static constexpr const char* type = "Number";
+  static Number from(PyObject* object) {
+    if (const auto number = number_of(object)) return *number;
+    throw_type_error("a number is needed, not " + type_name_of(object));
+  }
+};
+template <>
+struct Convert<int64_t> {
+  static constexpr const char* type = "int";
+  static int64_t from(PyObject* object) { return integer_of(object, "an integer"); }
+};
+template <>
+struct Convert<uint64_t> {
+  static constexpr const char* type = "int";
+  static uint64_t from(PyObject* object) { return static_cast<uint64_t>(integer_of(object, "an integer")); }
+};
+template <>
+struct Convert<double> {
+  static constexpr const char* type = "float";
+  static double from(PyObject* object) { return Convert<Number>::from(object).as_double(); }
+};
+template <>
+struct Convert<bool> {
+  static constexpr const char* type = "bool";
+  static bool from(PyObject* object) {
+    if (object == Py_True) return true;
+    if (object == Py_False) return false;
+    const int is_true = PyNumber_Check(object) && !is_tensor(object) ? PyObject_IsTrue(object) : -1;
+    if (is_true < 0) {
+      PyErr_Clear();
+      throw_type_error("True or False is needed, not " + type_name_of(object));
+    }
+    return is_true != 0;
+  }
+};
+template <>
+struct Convert<std::string> {
+  static constexpr const char* type = "str";
+  static std::string from(PyObject* object) {
+    if (!PyUnicode_Check(object)) throw_type_error("a text is needed, not " + type_name_of(object));
+    return py::cast<std::string>(py::handle(object));
+  }
+};
+template <>
+struct Convert<Dims> {
+  static constexpr const char* type = "Sequence[int] | int";
+  static Dims from(PyObject* object) { return dims_of(object, "a size or a list of sizes"); }
+};
+template <>
+struct Convert<Axes> {
+  static constexpr const char* type = "int | Sequence[int] | None";
+  static Axes from(PyObject* object) {
+    return object == Py_None ? Axes() : Axes(dims_of(object, "a dim or a list of dims"));
+  }
+};
+template <>
+struct Convert<DType> {
+  static constexpr const char* type = "DTypeLike";
+  static DType from(PyObject* object) {
+    if (const auto dtype = dtype_of_object(object)) return *dtype;
+    throw_type_error("a dtype such as tenon.float32 is needed, not " + type_name_of(object));
+  }
+};
+template <>
+struct Convert<std::optional<DType>> {
+  static constexpr const char* type = "DTypeLike | None";
+  static std::optional<DType> from(PyObject* object) {
+    if (object == Py_None) return {};
+    return Convert<DType>::from(object);
+  }
+};
+template <>
+struct Convert<Device> {
+  static constexpr const char* type = "DeviceLike | None";
+  static Device from(PyObject* object);
+};
+template <>
+struct Convert<std::vector<Tensor>> {
+  static constexpr const char* type = "Sequence[Tensor]";
+  static std::vector<Tensor> from(PyObject* object);
+};
+template <>
+struct Convert<Generator*> {
+  static constexpr const char* type = "Generator | None";
+  static Generator* from(PyObject* object);
+};
+template <typename T>
+requires std::same_as<T, std::optional<int64_t>> || std::same_as<T, std::optional<double>>
+struct Convert<T> {
+  static constexpr const char* type = std::same_as<T, std::optional<double>> ? "float | None" : "int | None";
+  static T from(PyObject* object) {
+    if (object == Py_None) return {};
+    return Convert<typename T::value_type>::from(object);
+  }
+};
+
+template <>
+struct Convert<py::object> {
+  static constexpr const char* type = "Any";
+  static py::object from(PyObject* object) { return py::reinterpret_borrow<py::object>(object); }
+};
+
+/// Results.
+inline PyObject* to_python(Tensor tensor) { return wrap_new(std::move(tensor)); }
+inline PyObject* to_python(bool value) { return PyBool_FromLong(value); }
+inline PyObject* to_python(int64_t value) { return PyLong_FromLongLong(value); }
+inline PyObject* to_python(double value) { return PyFloat_FromDouble(value); }
+PyObject* to_python(std::pair<Tensor, Tensor> pair);  // (values, indices)
+PyObject* to_python(const std::vector<Tensor>& tensors);
+inline PyObject* to_python(py::object object) { return object.release().ptr(); }
+
+}  // namespace tenon::python
+
+// How pybind11's functions take and return the same.
+namespace pybind11::detail {
+
+template <>
+struct type_caster<tenon::Tensor> {
+  PYBIND11_TYPE_CASTER(tenon::Tensor, const_name("Tensor"));
+  bool load(handle source, bool) {
+    if (source.is_none()) {
+      value = tenon::Tensor();
+      return true;
+    }
+    if (!tenon::python::is_tensor(source.ptr())) return false;
+    value = tenon::python::tensor_in(source.ptr());
+    return true;
+  }
+  static handle cast(const tenon::Tensor& tensor, return_value_policy, handle) { return tenon::python::wrap(tensor); }
+};
+
+template <>
+struct type_caster<tenon::Dims> {
+  PYBIND11_TYPE_CASTER(tenon::Dims, const_name("Sequence[int]"));
+  bool load(handle source, bool) {
+    value = tenon::python::dims_of(source.ptr(), "a size or a list of sizes");
+    return true;
+  }
+  static handle cast(const tenon::Dims& dims, return_value_policy, handle) {
+    return tenon::python::tuple_of(dims).release();
+  }
+};
+
+template <>
+struct type_caster<tenon::DType> {
+  PYBIND11_TYPE_CASTER(tenon::DType, const_name("DTypeLike"));
+  bool load(handle source, bool) {
+    const auto dtype = tenon::python::dtype_of_object(source.ptr());
+    if (!dtype) return false;
+    value = *dtype;
+    return true;
+  }
+  static handle cast(tenon::DType dtype, return_value_policy, handle) {
+    return tenon::python::dtype_object(dtype).release();
+  }
+};
+
+template <>
+struct type_caster<tenon::Device> {
+  PYBIND11_TYPE_CASTER(tenon::Device, const_name("DeviceLike"));
+  bool load(handle source, bool) {
+    value = tenon::python::Convert<tenon::Device>::from(source.ptr());
+    return true;
+  }
+  static handle cast(const tenon::Device& device, return_value_policy, handle);
+};
+
+template <>
+struct type_caster<std::filesystem::path> {
+  PYBIND11_TYPE_CASTER(std::filesystem::path, const_name("PathLike"));
+  bool load(handle source, bool) {
+    object text = reinterpret_steal<object>(PyOS_FSPath(source.ptr()));
+    if (!text) {
+      PyErr_Clear();
+      return false;
+    }
+    value = cast_path(text);
+    return true;
+  }
+  static handle cast(const std::filesystem::path& path, return_value_policy, handle) {
+    return str(path.string()).release();
+  }
+  static std::filesystem::path cast_path(const object& text) {
+    object bytes = text;
+    if (PyUnicode_Check(text.ptr())) bytes = reinterpret_steal<object>(PyUnicode_EncodeFSDefault(text.ptr()));
+    return std::string(PyBytes_AsString(bytes.ptr()), static_cast<size_t>(PyBytes_Size(bytes.ptr())));
+  }
+};
+
+}  // namespace pybind11::detail

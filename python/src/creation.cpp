@@ -1,0 +1,156 @@
+// New tensors, and the gradient of existing ones.
+
+#include "functions.h"
+
+namespace tenon::python {
+namespace {
+
+Options options_of(std::optional<DType> dtype, const Device& device, bool requires_grad = false) {
+  Options options{device};
+  options.dtype = dtype;
+  options.requires_grad = requires_grad;
+  return options;
+}
+
+Options like(const Tensor& x, std::optional<DType> dtype, const py::object& device, bool requires_grad) {
+  return options_of(dtype ? dtype : x.dtype(), device.is_none() ? x.device() : Convert<Device>::from(device.ptr()),
+                    requires_grad);
+}
+
+Tensor finished(Tensor made, bool requires_grad) {
+  if (requires_grad) made.requires_grad_();
+  return made;
+}
+
+}  // namespace
+
+void note_creation() {
+  define<"zeros", "*size, dtype=None, device=None, requires_grad=False",
+         [](const Dims& shape, std::optional<DType> dtype, const Device& device, bool requires_grad) {
+           return zeros(shape, options_of(dtype, device, requires_grad));
+         }>("Zeros of a shape.\n\n>>> import tenon\n>>> tenon.zeros(2, 2)\ntensor([[0., 0.],\n        [0., 0.]])",
+            kFunction);
+  define<"ones", "*size, dtype=None, device=None, requires_grad=False",
+         [](const Dims& shape, std::optional<DType> dtype, const Device& device, bool requires_grad) {
+           return ones(shape, options_of(dtype, device, requires_grad));
+         }>("Ones of a shape.", kFunction);
+  define<"empty", "*size, dtype=None, device=None, requires_grad=False",
+         [](const Dims& shape, std::optional<DType> dtype, const Device& device, bool requires_grad) {
+           return empty(shape, options_of(dtype, device, requires_grad));
+         }>("For code that fills it anyway; holds zeros.", kFunction);
+  define<"full", "size, fill_value, dtype=None, device=None, requires_grad=False",
+         [](const Dims& shape, Number value, std::optional<DType> dtype, const Device& device, bool requires_grad) {
+           return full(shape, value, options_of(dtype, device, requires_grad));
+         }>("One number everywhere.", kFunction);
+  define<"zeros_like", "x, dtype=None, device=None, requires_grad=False",
+         [](const Tensor& x, std::optional<DType> dtype, const py::object& device, bool requires_grad) {
+           return zeros(x.shape(), like(x, dtype, device, requires_grad));
+         }>("Zeros in the shape of another tensor.", kFunction);
+  define<"ones_like", "x, dtype=None, device=None, requires_grad=False",
+         [](const Tensor& x, std::optional<DType> dtype, const py::object& device, bool requires_grad) {
+           return ones(x.shape(), like(x, dtype, device, requires_grad));
+         }>("Ones in the shape of another tensor.", kFunction);
+  define<"empty_like", "x, dtype=None, device=None, requires_grad=False",
+         [](const Tensor& x, std::optional<DType> dtype, const py::object& device, bool requires_grad) {
+           return empty(x.shape(), like(x, dtype, device, requires_grad));
+         }>("As empty, in the shape of another tensor.", kFunction);
+  define<"full_like", "x, fill_value, dtype=None, device=None, requires_grad=False",
+         [](const Tensor& x, Number value, std::optional<DType> dtype, const py::object& device, bool requires_grad) {
+           return full(x.shape(), value, like(x, dtype, device, requires_grad));
+         }>("One number everywhere, in the shape of another tensor.", kFunction);
+  define<"arange", "start, end=None, step=1, dtype=None, device=None, requires_grad=False",
+         [](Number start, const py::object& end, Number step, std::optional<DType> dtype, const Device& device,
+            bool requires_grad) {
+           const Options options = options_of(dtype, device, requires_grad);
+           if (end.is_none()) return arange(Number(0), start, step, options);
+           return arange(start, Convert<Number>::from(end.ptr()), step, options);
+         }>("Numbers from start to before end.", kFunction);
+  define<"linspace", "start, end, steps, dtype=None, device=None, requires_grad=False",
+         [](double start, double end, int64_t steps, std::optional<DType> dtype, const Device& device,
+            bool requires_grad) { return linspace(start, end, steps, options_of(dtype, device, requires_grad)); }>(
+      "So many numbers at even distances, both ends among them.", kFunction);
+  define<"eye", "n, m=None, dtype=None, device=None, requires_grad=False",
+         [](int64_t rows, std::optional<int64_t> columns, std::optional<DType> dtype, const Device& device,
+            bool requires_grad) { return eye(rows, columns, options_of(dtype, device, requires_grad)); }>(
+      "1 on the diagonal, else 0.", kFunction);
+  define<"tensor", "data, dtype=None, device=None, requires_grad=False",
+         [](const py::object& data, std::optional<DType> dtype, const py::object& device, bool requires_grad) {
+           std::optional<Device> where;
+           if (!device.is_none()) where = Convert<Device>::from(device.ptr());
+           return finished(tensor_of_object(data.ptr(), dtype, where), requires_grad);
+         }>(
+      "A tensor of numbers, lists or an array, which are copied.\n\n>>> import tenon\n"
+      ">>> tenon.tensor([[1, 2], [3, 4]])\ntensor([[1, 2],\n        [3, 4]])",
+      kFunction);
+
+  define<"rand", "*size, dtype=None, device=None, requires_grad=False, generator=None",
+         [](const Dims& shape, std::optional<DType> dtype, const Device& device, bool requires_grad,
+            Generator* generator) { return rand(shape, options_of(dtype, device, requires_grad), generator); }>(
+      "Random numbers, even in [0, 1).", kFunction);
+  define<"randn", "*size, dtype=None, device=None, requires_grad=False, generator=None",
+         [](const Dims& shape, std::optional<DType> dtype, const Device& device, bool requires_grad,
+            Generator* generator) { return randn(shape, options_of(dtype, device, requires_grad), generator); }>(
+      "Random numbers of mean 0 and variance 1.", kFunction);
+  define<"randint", "low, high=None, size=(), dtype=None, device=None, generator=None",
+         [](int64_t low, const py::object& high, const py::object& size, std::optional<DType> dtype,
+            const Device& device, Generator* generator) {
+           const Options options = options_of(dtype ? dtype : DType::i64, device);
+           if (high.is_none() || !is_integer(high.ptr()))  // randint(10, (2, 3))
+             return randint(0, low, high.is_none() ? dims_of(size.ptr(), "sizes") : dims_of(high.ptr(), "sizes"),
+                            options, generator);
+           return randint(low, integer_of(high.ptr(), "an integer"), dims_of(size.ptr(), "sizes"), options, generator);
+         }>("Random integers from low to below high.", kFunction);
+  define<"randperm", "n, dtype=None, device=None, generator=None",
+         [](int64_t n, std::optional<DType> dtype, const Device& device, Generator* generator) {
+           return randperm(n, options_of(dtype ? dtype : DType::i64, device), generator);
+         }>("0 to n - 1 in random order.", kFunction);
+  define<"rand_like", "x, generator=None", [](const Tensor& x, Generator* generator) {
+    return rand_like(x, generator);
+  }>("rand in the shape of x.", kFunction);
+  define<"randn_like", "x, generator=None", [](const Tensor& x, Generator* generator) {
+    return randn_like(x, generator);
+  }>("randn in the shape of x.", kFunction);
+  define<"bernoulli", "probabilities, generator=None", [](const Tensor& p, Generator* generator) {
+    const Released others_run;
+    return bernoulli(p, generator);
+  }>("1 with the probability given by each element, else 0.", kFunction);
+  define<"multinomial", "weights, num_samples, replacement=False, generator=None",
+         [](const Tensor& weights, int64_t samples, bool replacement, Generator* generator) {
+           const Released others_run;
+           return multinomial(weights, samples, replacement, generator);
+         }>("Indices drawn with the weights of the last dim.", kFunction);
+
+  // Gradients and evaluation.
+  define<"backward", "x, gradient=None, retain_graph=False, create_graph=False",
+         [](Tensor x, const std::optional<Tensor>& gradient, bool retain, bool create) -> py::object {
+           {
+             const Released others_run;
+             x.backward(gradient.value_or(Tensor()), retain, create);
+           }
+           return py::none();
+         }>(
+      "Adds the gradient of this value to every leaf below it.\n\n>>> import tenon\n"
+      ">>> w = tenon.tensor([1., 2.], requires_grad=True)\n>>> (w * w).sum().backward()\n>>> w.grad\n"
+      "tensor([2., 4.])",
+      kMethod);
+  define<"requires_grad_", "x, requires_grad=True", [](Tensor x, bool on) { return x.requires_grad_(on); }>(
+      "Makes it a leaf that collects gradients, or not.", kMethod);
+  define<"retain_grad", "x", [](Tensor x) -> py::object {
+    x.retain_grad();
+    return py::none();
+  }>("Keeps the gradient of a tensor that is no leaf, too.", kMethod);
+  define<"eval", "x", [](const Tensor& x) {
+    const Released others_run;
+    return x.eval();
+  }>("Starts computing now; reading waits for it.", kMethod);
+  define<"wait", "x", [](const Tensor& x) {
+    const Released others_run;
+    x.eval();
+    wait({x});
+    return x;
+  }>("Computes it and returns when it is there.", kMethod);
+  define<"is_evaluated", "x", [](const Tensor& x) { return x.is_evaluated(); }>("Whether it was computed already.",
+                                                                                kMethod);
+}
+
+}  // namespace tenon::python

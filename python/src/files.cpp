@@ -1,0 +1,66 @@
+// Files of tensors: safetensors, PyTorch's, numpy's.
+
+#include "functions.h"
+
+namespace tenon::python {
+namespace {
+
+using namespace py::literals;
+
+py::dict dict_of(const std::map<std::string, Tensor>& tensors) {
+  py::dict dict;
+  for (const auto& [name, tensor] : tensors) dict[py::str(name)] = py::reinterpret_steal<py::object>(wrap_new(tensor));
+  return dict;
+}
+
+std::map<std::string, Tensor> tensors_in(const py::dict& dict) {
+  std::map<std::string, Tensor> tensors;
+  for (const auto& [name, tensor] : dict) {
+    if (!PyUnicode_Check(name.ptr()) || !is_tensor(tensor.ptr()))
+      throw_type_error("a dict of names and tensors is needed, not one of " + type_name_of(name.ptr()) + " and " +
+                       type_name_of(tensor.ptr()));
+    tensors[py::cast<std::string>(name)] = tensor_in(tensor.ptr());
+  }
+  return tensors;
+}
+
+}  // namespace
+
+void bind_files(py::module_& m) {
+  m.def("_load_safetensors", [](const std::filesystem::path& path, const Device& device) {
+    io::SafetensorsFile file;
+    {
+      const Released others_run;
+      file = io::load_safetensors(path, device);
+    }
+    return py::make_tuple(dict_of(file.tensors), py::cast(file.metadata));
+  });
+  m.def("_save_safetensors", [](const std::filesystem::path& path, const py::dict& tensors,
+                                const std::map<std::string, std::string>& metadata) {
+    const auto all = tensors_in(tensors);
+    const Released others_run;
+    io::save_safetensors(path, all, metadata);
+  });
+  m.def("_load_torch", [](const std::filesystem::path& path, const Device& device) {
+    io::TorchFile file;
+    {
+      const Released others_run;
+      file = io::load_torch(path, device);
+    }
+    return py::make_tuple(dict_of(file.tensors), py::cast(file.others));
+  });
+  m.def("_save_torch", [](const std::filesystem::path& path, const py::dict& tensors) {
+    const auto all = tensors_in(tensors);
+    const Released others_run;
+    io::save_torch(path, all);
+  });
+  m.def("_load_npy",
+        [](const std::filesystem::path& path, const Device& device) { return io::load_npy(path, device); });
+  m.def("_save_npy", [](const std::filesystem::path& path, const Tensor& tensor) { io::save_npy(path, tensor); });
+  m.def("_load_npz",
+        [](const std::filesystem::path& path, const Device& device) { return dict_of(io::load_npz(path, device)); });
+  m.def("_save_npz",
+        [](const std::filesystem::path& path, const py::dict& tensors) { io::save_npz(path, tensors_in(tensors)); });
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,41 @@
+// The parts that the module is put together of; each stands in a file of its own.
+
+#pragma once
+
+#include "call.h"
+
+namespace tenon::python {
+
+// Notes of functions, before the type and the module are made.
+void note_elementwise();
+void note_in_place();
+void note_reductions();
+void note_shapes();
+void note_creation();
+void note_arrays();
+
+/// The table of all that was noted, for the type or for the module; whoever takes it keeps it.
+std::vector<PyMethodDef> method_table(Kind kind);
+py::list stubs(Kind kind);
+
+/// Makes tenon.Tensor.
+void prepare_tensor_type(py::module_& m);
+
+void bind_types(py::module_& m);
+void bind_autograd(py::module_& m);
+void bind_module(py::module_& nn);
+void bind_layers(py::module_& nn);
+void bind_sequence_layers(py::module_& nn);
+void bind_functional(py::module_& nn);
+void bind_optim(py::module_& m);
+void bind_files(py::module_& m);
+void bind_text(py::module_& m);
+void bind_data(py::module_& m);
+void bind_models(py::module_& m);
+void bind_training(py::module_& m);
+
+/// Python's view of the buffer protocol for tensors; array.cpp.
+int get_buffer(PyObject* self, Py_buffer* view, int flags);
+void release_buffer(PyObject* self, Py_buffer* view);
+
+}  // namespace tenon::python

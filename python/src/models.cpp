@@ -1,0 +1,273 @@
+// GPT-2, Llama, text that they write, LoRA.
+
+#include "nn.h"
+
+namespace tenon::python {
+namespace {
+
+using namespace py::literals;
+using models::CausalLm;
+
+models::GenerateOptions generate_options(int64_t new_tokens, double temperature, int64_t top_k, double top_p,
+                                         double min_p, double penalty, const std::optional<int64_t>& stop,
+                                         const std::vector<std::string>& stop_strings, Generator* generator) {
+  models::GenerateOptions options;
+  options.new_tokens = new_tokens;
+  options.temperature = temperature;
+  options.top_k = top_k;
+  options.top_p = top_p;
+  options.min_p = min_p;
+  options.repetition_penalty = penalty;
+  options.stop = stop;
+  options.stop_strings = stop_strings;
+  options.generator = generator;
+  return options;
+}
+
+/// Fields of a config by their names, as keyword arguments.
+template <typename Config>
+using Setters = std::map<std::string, std::function<void(Config&, const py::handle&)>>;
+
+template <typename Config, typename T>
+std::function<void(Config&, const py::handle&)> setter(T Config::*field) {
+  return [field](Config& config, const py::handle& value) { config.*field = py::cast<T>(value); };
+}
+
+template <typename Config>
+Config config_of(Config config, const py::kwargs& keywords, const Setters<Config>& setters) {
+  for (const auto& [key, value] : keywords) {
+    const std::string name = py::cast<std::string>(key);
+    const auto found = setters.find(name);
+    if (found == setters.end()) {
+      std::string known;
+      for (const auto& [one, unused] : setters) known += (known.empty() ? "" : ", ") + one;
+      throw_type_error("the config has no '" + name + "'; it has " + known);
+    }
+    found->second(config, value);
+  }
+  return config;
+}
+
+const Setters<models::Gpt2Config>& gpt2_fields() {
+  using C = models::Gpt2Config;
+  static const Setters<C> fields{
+      {"vocabulary", setter(&C::vocabulary)},
+      {"padded_vocabulary", setter(&C::padded_vocabulary)},
+      {"positions", setter(&C::positions)},
+      {"width", setter(&C::width)},
+      {"layers", setter(&C::layers)},
+      {"heads", setter(&C::heads)},
+      {"inner", setter(&C::inner)},
+      {"norm_eps", setter(&C::norm_eps)},
+      {"activation", setter(&C::activation)},
+      {"tied_head", setter(&C::tied_head)},
+      {"bias", setter(&C::bias)},
+      {"causal", setter(&C::causal)},
+      {"start_token", setter(&C::start_token)},
+      {"end_token", setter(&C::end_token)},
+      {"dropout", [](C& config, const py::handle& value) { config.set_dropout(py::cast<double>(value)); }}};
+  return fields;
+}
+
+const Setters<models::LlamaConfig>& llama_fields() {
+  using C = models::LlamaConfig;
+  static const Setters<C> fields{{"vocabulary", setter(&C::vocabulary)},
+                                 {"padded_vocabulary", setter(&C::padded_vocabulary)},
+                                 {"positions", setter(&C::positions)},
+                                 {"width", setter(&C::width)},
+                                 {"layers", setter(&C::layers)},
+                                 {"heads", setter(&C::heads)},
+                                 {"kv_heads", setter(&C::kv_heads)},
+                                 {"head_width", setter(&C::head_width)},
+                                 {"inner", setter(&C::inner)},
+                                 {"norm_eps", setter(&C::norm_eps)},
+                                 {"rotary_theta", setter(&C::rotary_theta)},
+                                 {"attention_bias", setter(&C::attention_bias)},
+                                 {"mlp_bias", setter(&C::mlp_bias)},
+                                 {"tied_head", setter(&C::tied_head)},
+                                 {"start_token", setter(&C::start_token)},
+                                 {"end_token", setter(&C::end_token)}};
+  return fields;
+}
+
+models::Gpt2Config gpt2_config(const std::string& size) {
+  if (size == "distilgpt2") return models::Gpt2Config::distilgpt2();
+  if (size == "gpt2") return models::Gpt2Config::gpt2();
+  if (size == "gpt2-medium") return models::Gpt2Config::gpt2_medium();
+  if (size == "gpt2-large") return models::Gpt2Config::gpt2_large();
+  if (size == "gpt2-xl") return models::Gpt2Config::gpt2_xl();
+  throw_value_error("there is no size '" + size + "'; there are distilgpt2, gpt2, gpt2-medium, gpt2-large and gpt2-xl");
+}
+
+void bind_language_models(py::module_& m) {
+  py::class_<CausalLm, nn::Module, std::shared_ptr<CausalLm>>(m, "CausalLm", "What decoder language models have.")
+      .def(
+          "__call__", [](const CausalLm& self, const Tensor& ids) { return self(ids); }, "ids"_a,
+          "Logits (batch, time, vocabulary) of ids (batch, time).")
+      .def(
+          "forward", [](const CausalLm& self, const Tensor& ids) { return self.forward(ids); }, "ids"_a)
+      .def(
+          "loss",
+          [](const CausalLm& self, const Tensor& ids, const Tensor& targets, int64_t ignore_index, int64_t chunk) {
+            return self.loss(ids, targets, {ignore_index, chunk});
+          },
+          "ids"_a, "targets"_a, "ignore_index"_a = -100, "chunk"_a = 0, "The mean cross-entropy of targets.")
+      .def(
+          "save",
+          [](const CausalLm& self, const std::filesystem::path& folder) {
+            const Released others_run;
+            self.save(folder);
+          },
+          "folder"_a, "Writes a folder that transformers reads.")
+      .def_property_readonly("vocabulary", &CausalLm::vocabulary)
+      .def_property_readonly("positions", &CausalLm::positions)
+      .def(
+          "generate",
+          [](CausalLm& self, const std::vector<int64_t>& prompt, int64_t new_tokens, double temperature, int64_t top_k,
+             double top_p, double min_p, double penalty, const std::optional<int64_t>& stop, Generator* generator) {
+            const auto options =
+                generate_options(new_tokens, temperature, top_k, top_p, min_p, penalty, stop, {}, generator);
+            const Released others_run;
+            return models::generate(self, prompt, options);
+          },
+          "prompt"_a, "new_tokens"_a = 64, "temperature"_a = 0.0, "top_k"_a = 0, "top_p"_a = 1.0, "min_p"_a = 0.0,
+          "repetition_penalty"_a = 1.0, "stop"_a = py::none(), "generator"_a = py::none(),
+          "The tokens of a prompt and those that follow it.");
+  py::class_<models::Gpt2, CausalLm, std::shared_ptr<models::Gpt2>>(
+      m, "GPT2", "GPT-2 in any size: GPT2('distilgpt2'), GPT2(layers=2, heads=2, width=64, vocabulary=100).")
+      .def(py::init([](const std::string& size, const py::object& device, std::optional<DType> dtype,
+                       const py::kwargs& fields) {
+             return std::make_shared<models::Gpt2>(config_of(gpt2_config(size), fields, gpt2_fields()),
+                                                   layer_options(dtype, device));
+           }),
+           "size"_a = "gpt2", "device"_a = py::none(), "dtype"_a = py::none())
+      .def_static(
+          "load",
+          [](const std::filesystem::path& folder, const py::object& device, int64_t padded) {
+            return std::shared_ptr<models::Gpt2>(models::Gpt2::load(folder, layer_options({}, device), padded));
+          },
+          "folder"_a, "device"_a = py::none(), "padded_vocabulary"_a = 0, "From a folder as transformers writes it.")
+      .def_property_readonly("config", [](const models::Gpt2& self) { return self.config().to_json(); });
+  py::class_<models::Llama, CausalLm, std::shared_ptr<models::Llama>>(m, "Llama", "Llama in any size.")
+      .def(py::init([](const py::object& device, std::optional<DType> dtype, const py::kwargs& fields) {
+             return std::make_shared<models::Llama>(config_of(models::LlamaConfig{}, fields, llama_fields()),
+                                                    layer_options(dtype, device));
+           }),
+           "device"_a = py::none(), "dtype"_a = py::none())
+      .def_static(
+          "load",
+          [](const std::filesystem::path& folder, const py::object& device) {
+            return std::shared_ptr<models::Llama>(models::Llama::load(folder, layer_options({}, device)));
+          },
+          "folder"_a, "device"_a = py::none(), "From a folder as transformers writes it.")
+      .def_static(
+          "load_llama2c",
+          [](const std::filesystem::path& file) {
+            return std::shared_ptr<models::Llama>(models::Llama::load_llama2c(file));
+          },
+          "file"_a, "From a file of llama2.c.")
+      .def_property_readonly("config", [](const models::Llama& self) { return self.config().to_json(); });
+  py::class_<models::CnnConfig>(m, "_CnnConfig");
+  py::class_<models::Cnn, nn::Layer, std::shared_ptr<models::Cnn>>(m, "CNN",
+                                                                   "A small convolutional network for images.")
+      .def(py::init([](int64_t image_channels, int64_t height, int64_t width, int64_t classes, int64_t stages,
+                       int64_t channels, int64_t convolutions, bool batch_norm, int64_t hidden, double dropout) {
+             return std::make_shared<models::Cnn>(models::CnnConfig{
+                 image_channels, height, width, classes, stages, channels, convolutions, batch_norm, hidden, dropout});
+           }),
+           "image_channels"_a = 1, "height"_a = 28, "width"_a = 28, "classes"_a = 10, "stages"_a = 2, "channels"_a = 32,
+           "convolutions"_a = 1, "batch_norm"_a = false, "hidden"_a = 0, "dropout"_a = 0.0)
+      .def("save", &models::Cnn::save, "folder"_a)
+      .def_static("load", [](const std::filesystem::path& folder) {
+        return std::shared_ptr<models::Cnn>(models::Cnn::load(folder));
+      });
+}
+
+/// A model, its tokenizer and the captured step, kept together.
+struct Writer {
+  std::shared_ptr<CausalLm> model;
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  models::TextWriter writer;
+  Writer(std::shared_ptr<CausalLm> m, std::shared_ptr<const text::Tokenizer> t)
+      : model(std::move(m)), tokenizer(std::move(t)), writer(*model, *tokenizer) {}
+};
+
+void bind_writing(py::module_& m) {
+  py::class_<Writer>(m, "TextWriter", "Text from prompts, as text; keeps the captured step between calls.")
+      .def(py::init([](std::shared_ptr<CausalLm> model, std::shared_ptr<text::Tokenizer> tokenizer) {
+             return std::make_unique<Writer>(std::move(model), std::move(tokenizer));
+           }),
+           "model"_a, "tokenizer"_a)
+      .def(
+          "write",
+          [](Writer& self, const py::object& prompts, int64_t new_tokens, double temperature, int64_t top_k,
+             double top_p, double min_p, double penalty, const std::vector<std::string>& stop_strings,
+             Generator* generator, const py::object& on_text) -> py::object {
+            const bool is_one = PyUnicode_Check(prompts.ptr());
+            const auto list = is_one ? std::vector<std::string>{py::cast<std::string>(prompts)}
+                                     : py::cast<std::vector<std::string>>(prompts);
+            const auto options =
+                generate_options(new_tokens, temperature, top_k, top_p, min_p, penalty, {}, stop_strings, generator);
+            models::TextWriter::OnText tell;
+            if (!on_text.is_none()) {
+              tell = [function = keep(on_text)](size_t sequence, std::string_view piece) {
+                const py::gil_scoped_acquire locked;
+                py::reinterpret_borrow<py::object>(function.get())(sequence, std::string(piece));
+              };
+            }
+            std::vector<models::Text> texts;
+            {
+              const Released others_run;
+              texts = self.writer.write(list, options, tell);
+            }
+            py::list made;
+            for (const models::Text& one : texts)
+              made.append(py::reinterpret_steal<py::object>(
+                  PyUnicode_DecodeUTF8(one.text.data(), static_cast<Py_ssize_t>(one.text.size()), "replace")));
+            return is_one ? py::object(made[0]) : py::object(made);
+          },
+          "prompts"_a, "new_tokens"_a = 64, "temperature"_a = 0.0, "top_k"_a = 0, "top_p"_a = 1.0, "min_p"_a = 0.0,
+          "repetition_penalty"_a = 1.0, "stop_strings"_a = std::vector<std::string>{}, "generator"_a = py::none(),
+          "on_text"_a = py::none(), "What follows a prompt, or each of several.");
+  m.def(
+      "attach_lora",
+      [](nn::Module& model, const std::vector<std::string>& targets, int64_t rank, double alpha, double dropout) {
+        models::attach_lora(model, targets, {rank, alpha, dropout});
+      },
+      "model"_a, "targets"_a, "rank"_a = 8, "alpha"_a = 16.0, "dropout"_a = 0.0,
+      "Freezes a model and gives every layer of one of these names a small correction.");
+  m.def("merge_lora", &models::merge_lora, "model"_a, "Adds all corrections to their weights.");
+  m.def(
+      "save_lora",
+      [](const nn::Module& model, const std::filesystem::path& folder, int64_t rank, double alpha) {
+        models::save_lora(model, folder, {rank, alpha, 0});
+      },
+      "model"_a, "folder"_a, "rank"_a = 8, "alpha"_a = 16.0, "Writes the corrections alone.");
+  m.def("load_lora", &models::load_lora, "model"_a, "folder"_a, "Reads corrections.");
+}
+
+}  // namespace
+
+void bind_models(py::module_& m) {
+  py::module_ models = m.def_submodule("_models");
+  bind_language_models(models);
+  bind_writing(models);
+  models.def(
+      "load_model",
+      [](const std::filesystem::path& path, const std::filesystem::path& tokenizer, const std::filesystem::path& lora,
+         const py::object& device) {
+        train::LoadOptions options{tokenizer, lora, Convert<Device>::from(device.ptr()), true};
+        train::LoadedModel loaded;
+        {
+          const Released others_run;
+          loaded = train::load_model(path, options);
+        }
+        return py::make_tuple(
+            std::shared_ptr<CausalLm>(std::move(loaded.model)),
+            std::const_pointer_cast<text::Tokenizer>(std::shared_ptr<const text::Tokenizer>(loaded.tokenizer)));
+      },
+      "path"_a, "tokenizer"_a = std::filesystem::path(), "lora"_a = std::filesystem::path(), "device"_a = py::none(),
+      "A model and its tokenizer: a Hugging Face folder, a run of training, or a file of llama2.c.");
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,45 @@
+// tenon._tenon: the extension module, put together.
+
+#include "functions.h"
+
+namespace tenon::python {
+namespace {
+
+// Asked by threads that wait for a device: Ctrl-C is an exception of Python's main thread.
+void check_signals() {
+  const py::gil_scoped_acquire locked;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_tenon, m) {
+  m.doc() = "Tenon's C++ library.";
+  bind_types(m);
+  note_elementwise();
+  note_in_place();
+  note_reductions();
+  note_shapes();
+  note_creation();
+  note_arrays();
+  prepare_tensor_type(m);
+  static std::vector<PyMethodDef> functions = method_table(kFunction);
+  if (PyModule_AddFunctions(m.ptr(), functions.data()) != 0) throw py::error_already_set();
+  m.def("_stubs", [](bool methods) { return stubs(methods ? kMethod : kFunction); });
+
+  bind_autograd(m);
+  py::module_ nn = m.def_submodule("_nn");
+  bind_module(nn);
+  bind_layers(nn);
+  bind_sequence_layers(nn);
+  bind_functional(nn);
+  bind_optim(m);
+  bind_files(m);
+  bind_text(m);
+  bind_data(m);
+  bind_models(m);
+  bind_training(m);
+  base::set_interrupt_check(check_signals);
+}
+
+}  // namespace tenon::python

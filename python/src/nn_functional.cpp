@@ -1,0 +1,343 @@
+// nn.functional and nn.init: layers without state, losses, initial values.
+
+#include "nn.h"
+#include "sizes.h"
+
+namespace tenon::python {
+namespace {
+
+using namespace py::literals;
+
+Tensor or_none(const std::optional<Tensor>& tensor) { return tensor.value_or(Tensor()); }
+
+void bind_stateless(py::module_& f) {
+  f.def(
+      "linear",
+      [](const Tensor& x, const Tensor& w, const std::optional<Tensor>& b) { return nn::linear(x, w, or_none(b)); },
+      "input"_a, "weight"_a, "bias"_a = py::none(), "x @ weight.T + bias.");
+  f.def(
+      "embedding", [](const Tensor& index, const Tensor& weight) { return nn::embedding(weight, index); }, "input"_a,
+      "weight"_a, "Rows of weight picked by an index.");
+  f.def(
+      "layer_norm",
+      [](const Tensor& x, const Dims& shape, const std::optional<Tensor>& w, const std::optional<Tensor>& b,
+         double eps) { return nn::layer_norm(x, shape, or_none(w), or_none(b), eps); },
+      "input"_a, "normalized_shape"_a, "weight"_a = py::none(), "bias"_a = py::none(), "eps"_a = 1e-5,
+      "Mean 0 and variance 1 over the trailing dims.");
+  f.def(
+      "rms_norm",
+      [](const Tensor& x, const Dims& shape, const std::optional<Tensor>& w, double eps) {
+        return nn::rms_norm(x, shape, or_none(w), eps);
+      },
+      "input"_a, "normalized_shape"_a, "weight"_a = py::none(), "eps"_a = 1e-6,
+      "Mean square 1 over the trailing dims.");
+  f.def(
+      "group_norm",
+      [](const Tensor& x, int64_t groups, const std::optional<Tensor>& w, const std::optional<Tensor>& b, double eps) {
+        return nn::group_norm(x, groups, or_none(w), or_none(b), eps);
+      },
+      "input"_a, "num_groups"_a, "weight"_a = py::none(), "bias"_a = py::none(), "eps"_a = 1e-5,
+      "Mean 0 and variance 1 over groups of channels.");
+  f.def(
+      "batch_norm",
+      [](const Tensor& x, const std::optional<Tensor>& mean, const std::optional<Tensor>& var,
+         const std::optional<Tensor>& w, const std::optional<Tensor>& b, bool training, double momentum, double eps) {
+        return nn::batch_norm(x, or_none(mean), or_none(var), or_none(w), or_none(b), training, momentum, eps);
+      },
+      "input"_a, "running_mean"_a, "running_var"_a, "weight"_a = py::none(), "bias"_a = py::none(),
+      "training"_a = false, "momentum"_a = 0.1, "eps"_a = 1e-5, "Mean 0 and variance 1 over all but the channels.");
+  f.def(
+      "dropout", [](const Tensor& x, double p, bool training) { return nn::dropout(x, p, training); }, "input"_a,
+      "p"_a = 0.5, "training"_a = true, "Zeroes elements with probability p and scales the rest.");
+  f.def(
+      "scaled_dot_product_attention",
+      [](const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double dropout,
+         bool causal, std::optional<double> scale, bool gqa) {
+        return nn::scaled_dot_product_attention(q, k, v, {or_none(mask), causal, scale, gqa, dropout, nullptr});
+      },
+      "query"_a, "key"_a, "value"_a, "attn_mask"_a = py::none(), "dropout_p"_a = 0.0, "is_causal"_a = false,
+      "scale"_a = py::none(), "enable_gqa"_a = false, "softmax(scale * query @ key.T + mask) @ value.");
+  f.def(
+      "conv1d",
+      [](const Tensor& x, const Tensor& w, const std::optional<Tensor>& b, const py::object& stride,
+         const py::object& padding, const py::object& dilation, int64_t groups) {
+        return nn::conv1d(x, w, or_none(b), {size1(stride), padding_of(padding), size1(dilation), groups});
+      },
+      "input"_a, "weight"_a, "bias"_a = py::none(), "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1, "groups"_a = 1,
+      "Convolution over one axis.");
+  f.def(
+      "conv2d",
+      [](const Tensor& x, const Tensor& w, const std::optional<Tensor>& b, const py::object& stride,
+         const py::object& padding, const py::object& dilation, int64_t groups) {
+        return nn::conv2d(x, w, or_none(b), {size2(stride), padding_of(padding), size2(dilation), groups});
+      },
+      "input"_a, "weight"_a, "bias"_a = py::none(), "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1, "groups"_a = 1,
+      "Convolution over height and width.");
+  f.def(
+      "conv_transpose1d",
+      [](const Tensor& x, const Tensor& w, const std::optional<Tensor>& b, const py::object& stride,
+         const py::object& padding, const py::object& output_padding, int64_t groups, const py::object& dilation) {
+        return nn::conv_transpose1d(x, w, or_none(b),
+                                    {size1(stride), size1(padding), size1(output_padding), groups, size1(dilation)});
+      },
+      "input"_a, "weight"_a, "bias"_a = py::none(), "stride"_a = 1, "padding"_a = 0, "output_padding"_a = 0,
+      "groups"_a = 1, "dilation"_a = 1, "The gradient of conv1d with respect to its input.");
+  f.def(
+      "conv_transpose2d",
+      [](const Tensor& x, const Tensor& w, const std::optional<Tensor>& b, const py::object& stride,
+         const py::object& padding, const py::object& output_padding, int64_t groups, const py::object& dilation) {
+        return nn::conv_transpose2d(x, w, or_none(b),
+                                    {size2(stride), size2(padding), size2(output_padding), groups, size2(dilation)});
+      },
+      "input"_a, "weight"_a, "bias"_a = py::none(), "stride"_a = 1, "padding"_a = 0, "output_padding"_a = 0,
+      "groups"_a = 1, "dilation"_a = 1, "The gradient of conv2d with respect to its input.");
+  f.def(
+      "max_pool1d",
+      [](const Tensor& x, const py::object& kernel, const py::object& stride, int64_t padding, int64_t dilation,
+         bool ceil_mode) {
+        return nn::max_pool1d(x, size1(kernel), {optional_size1(stride), padding, dilation, ceil_mode});
+      },
+      "input"_a, "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false,
+      "The largest element of every window.");
+  f.def(
+      "max_pool2d",
+      [](const Tensor& x, const py::object& kernel, const py::object& stride, const py::object& padding,
+         const py::object& dilation, bool ceil_mode) {
+        return nn::max_pool2d(x, size2(kernel), {optional_size2(stride), size2(padding), size2(dilation), ceil_mode});
+      },
+      "input"_a, "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false,
+      "The largest element of every window.");
+  f.def(
+      "avg_pool1d",
+      [](const Tensor& x, const py::object& kernel, const py::object& stride, int64_t padding, bool ceil_mode,
+         bool count) {
+        return nn::avg_pool1d(x, size1(kernel), {optional_size1(stride), padding, ceil_mode, count});
+      },
+      "input"_a, "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "ceil_mode"_a = false,
+      "count_include_pad"_a = true, "The mean of every window.");
+  f.def(
+      "avg_pool2d",
+      [](const Tensor& x, const py::object& kernel, const py::object& stride, const py::object& padding, bool ceil_mode,
+         bool count) {
+        return nn::avg_pool2d(x, size2(kernel), {optional_size2(stride), size2(padding), ceil_mode, count});
+      },
+      "input"_a, "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "ceil_mode"_a = false,
+      "count_include_pad"_a = true, "The mean of every window.");
+  f.def(
+      "adaptive_avg_pool1d",
+      [](const Tensor& x, const py::object& size) { return nn::adaptive_avg_pool1d(x, size1(size)); }, "input"_a,
+      "output_size"_a, "Means over so many parts.");
+  f.def(
+      "adaptive_avg_pool2d",
+      [](const Tensor& x, const py::object& size) { return nn::adaptive_avg_pool2d(x, size2(size)); }, "input"_a,
+      "output_size"_a, "Means over so many parts.");
+  f.def(
+      "interpolate",
+      [](const Tensor& x, const py::object& size, std::optional<double> scale, const std::string& mode, bool corners) {
+        return nn::interpolate(x, upsample_options(size, scale, mode, corners));
+      },
+      "input"_a, "size"_a = py::none(), "scale_factor"_a = py::none(), "mode"_a = "nearest", "align_corners"_a = false,
+      "An image in another size.");
+  f.def("cosine_similarity", &nn::cosine_similarity, "x1"_a, "x2"_a, "dim"_a = 1, "eps"_a = 1e-8,
+        "The cosine of the angle between two along a dim.");
+  f.def("pairwise_distance", &nn::pairwise_distance, "x1"_a, "x2"_a, "p"_a = 2.0, "eps"_a = 1e-6, "keepdim"_a = false,
+        "The p-norm of a difference along the last dim.");
+}
+
+void bind_losses(py::module_& f) {
+  const auto plain = [&](const char* name, Tensor (*loss)(const Tensor&, const Tensor&, nn::Reduction),
+                         const char* doc) {
+    f.def(
+        name,
+        [loss](const Tensor& x, const Tensor& target, const std::string& reduction) {
+          return loss(x, target, reduction_of(reduction));
+        },
+        "input"_a, "target"_a, "reduction"_a = "mean", doc);
+  };
+  plain("mse_loss", &nn::mse_loss, "The mean of squared differences.");
+  plain("l1_loss", &nn::l1_loss, "The mean of absolute differences.");
+  plain("soft_margin_loss", &nn::soft_margin_loss, "log(1 + exp(-target * x)).");
+  const auto with_number = [&](const char* name, const char* number,
+                               Tensor (*loss)(const Tensor&, const Tensor&, double, nn::Reduction), const char* doc) {
+    f.def(
+        name,
+        [loss](const Tensor& x, const Tensor& target, const std::string& reduction, double value) {
+          return loss(x, target, value, reduction_of(reduction));
+        },
+        "input"_a, "target"_a, "reduction"_a = "mean", py::arg(number) = 1.0, doc);
+  };
+  with_number("huber_loss", "delta", &nn::huber_loss, "Squared near 0, absolute beyond delta.");
+  with_number("smooth_l1_loss", "beta", &nn::smooth_l1_loss, "Squared near 0, absolute beyond beta.");
+  with_number("hinge_embedding_loss", "margin", &nn::hinge_embedding_loss, "x, or max(0, margin - x).");
+  f.def(
+      "cross_entropy",
+      [](const Tensor& x, const Tensor& target, const std::optional<Tensor>& weight, int64_t ignore,
+         const std::string& reduction, double smoothing) {
+        return nn::cross_entropy(x, target, {or_none(weight), ignore, reduction_of(reduction), smoothing});
+      },
+      "input"_a, "target"_a, "weight"_a = py::none(), "ignore_index"_a = -100, "reduction"_a = "mean",
+      "label_smoothing"_a = 0.0, "-log of the softmax of logits at the target classes.");
+  f.def(
+      "nll_loss",
+      [](const Tensor& x, const Tensor& target, const std::optional<Tensor>& weight, int64_t ignore,
+         const std::string& reduction) {
+        return nn::nll_loss(x, target, {or_none(weight), ignore, reduction_of(reduction), 0});
+      },
+      "input"_a, "target"_a, "weight"_a = py::none(), "ignore_index"_a = -100, "reduction"_a = "mean",
+      "-x at the target classes.");
+  f.def(
+      "binary_cross_entropy",
+      [](const Tensor& x, const Tensor& target, const std::optional<Tensor>& weight, const std::string& reduction) {
+        return nn::binary_cross_entropy(x, target, {or_none(weight), Tensor(), reduction_of(reduction)});
+      },
+      "input"_a, "target"_a, "weight"_a = py::none(), "reduction"_a = "mean", "The cross-entropy of probabilities.");
+  f.def(
+      "binary_cross_entropy_with_logits",
+      [](const Tensor& x, const Tensor& target, const std::optional<Tensor>& weight, const std::string& reduction,
+         const std::optional<Tensor>& positive) {
+        return nn::binary_cross_entropy_with_logits(x, target,
+                                                    {or_none(weight), or_none(positive), reduction_of(reduction)});
+      },
+      "input"_a, "target"_a, "weight"_a = py::none(), "reduction"_a = "mean", "pos_weight"_a = py::none(),
+      "The cross-entropy of sigmoids.");
+  f.def(
+      "kl_div",
+      [](const Tensor& x, const Tensor& target, const std::string& reduction, bool log_target) {
+        return nn::kl_div(x, target, reduction_of(reduction), log_target);
+      },
+      "input"_a, "target"_a, "reduction"_a = "mean", "log_target"_a = false, "target * (log(target) - x).");
+  f.def(
+      "linear_cross_entropy",
+      [](const Tensor& x, const Tensor& weight, const Tensor& targets, int64_t ignore, int64_t chunk) {
+        return nn::linear_cross_entropy(x, weight, targets, {ignore, chunk, 0});
+      },
+      "input"_a, "weight"_a, "target"_a, "ignore_index"_a = -100, "chunk"_a = 1024,
+      "cross_entropy(linear(x, weight), targets) whose logits exist for a chunk of rows at a time.");
+  const auto pair = [&](const char* name,
+                        Tensor (*loss)(const Tensor&, const Tensor&, const Tensor&, double, nn::Reduction),
+                        const char* doc) {
+    f.def(
+        name,
+        [loss](const Tensor& a, const Tensor& b, const Tensor& target, double margin, const std::string& reduction) {
+          return loss(a, b, target, margin, reduction_of(reduction));
+        },
+        "input1"_a, "input2"_a, "target"_a, "margin"_a = 0.0, "reduction"_a = "mean", doc);
+  };
+  pair("cosine_embedding_loss", &nn::cosine_embedding_loss, "1 - cos(a, b), or max(0, cos(a, b) - margin).");
+  pair("margin_ranking_loss", &nn::margin_ranking_loss, "max(0, margin - target * (a - b)).");
+  f.def(
+      "multi_margin_loss",
+      [](const Tensor& x, const Tensor& target, double p, double margin, const std::optional<Tensor>& weight,
+         const std::string& reduction) {
+        return nn::multi_margin_loss(x, target, {p, margin, or_none(weight), reduction_of(reduction)});
+      },
+      "input"_a, "target"_a, "p"_a = 1.0, "margin"_a = 1.0, "weight"_a = py::none(), "reduction"_a = "mean",
+      "The mean over other classes of max(0, margin - x[target] + x[other])^p.");
+  f.def(
+      "triplet_margin_loss",
+      [](const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p, double eps,
+         bool swap, const std::string& reduction) {
+        return nn::triplet_margin_loss(anchor, positive, negative, {margin, p, eps, swap, reduction_of(reduction)});
+      },
+      "anchor"_a, "positive"_a, "negative"_a, "margin"_a = 1.0, "p"_a = 2.0, "eps"_a = 1e-6, "swap"_a = false,
+      "reduction"_a = "mean", "max(0, margin + |a - p| - |a - n|).");
+}
+
+nn::init::FanMode fan_mode(const std::string& mode) {
+  if (mode == "fan_in") return nn::init::FanMode::in;
+  if (mode == "fan_out") return nn::init::FanMode::out;
+  throw_value_error(fmt::format("there is no mode '{}'; there are 'fan_in' and 'fan_out'", mode));
+}
+
+void bind_init(py::module_& i) {
+  const auto same = [](const py::object& object) -> Tensor& {
+    Convert<Tensor>::from(object.ptr());
+    return tensor_in(object.ptr());
+  };
+  i.def(
+      "uniform_",
+      [same](py::object x, double a, double b, Generator* g) {
+        nn::init::uniform_(same(x), a, b, g);
+        return x;
+      },
+      "tensor"_a, "a"_a = 0.0, "b"_a = 1.0, "generator"_a = py::none(), "Even between a and b.");
+  i.def(
+      "normal_",
+      [same](py::object x, double mean, double std, Generator* g) {
+        nn::init::normal_(same(x), mean, std, g);
+        return x;
+      },
+      "tensor"_a, "mean"_a = 0.0, "std"_a = 1.0, "generator"_a = py::none(), "Normally distributed.");
+  i.def(
+      "trunc_normal_",
+      [same](py::object x, double mean, double std, double a, double b, Generator* g) {
+        nn::init::trunc_normal_(same(x), mean, std, a, b, g);
+        return x;
+      },
+      "tensor"_a, "mean"_a = 0.0, "std"_a = 1.0, "a"_a = -2.0, "b"_a = 2.0, "generator"_a = py::none(),
+      "Normal, drawn again where outside of a..b.");
+  i.def(
+      "constant_",
+      [same](py::object x, double value) {
+        nn::init::constant_(same(x), value);
+        return x;
+      },
+      "tensor"_a, "val"_a, "One number everywhere.");
+  i.def(
+      "zeros_",
+      [same](py::object x) {
+        nn::init::constant_(same(x), 0);
+        return x;
+      },
+      "tensor"_a, "0 everywhere.");
+  i.def(
+      "ones_",
+      [same](py::object x) {
+        nn::init::constant_(same(x), 1);
+        return x;
+      },
+      "tensor"_a, "1 everywhere.");
+  i.def(
+      "kaiming_uniform_",
+      [same](py::object x, double a, const std::string& mode, Generator* g) {
+        nn::init::kaiming_uniform_(same(x), a, fan_mode(mode), g);
+        return x;
+      },
+      "tensor"_a, "a"_a = 0.0, "mode"_a = "fan_in", "generator"_a = py::none(), "He et al., 2015.");
+  i.def(
+      "kaiming_normal_",
+      [same](py::object x, double a, const std::string& mode, Generator* g) {
+        nn::init::kaiming_normal_(same(x), a, fan_mode(mode), g);
+        return x;
+      },
+      "tensor"_a, "a"_a = 0.0, "mode"_a = "fan_in", "generator"_a = py::none(), "He et al., 2015.");
+  i.def(
+      "xavier_uniform_",
+      [same](py::object x, double gain, Generator* g) {
+        nn::init::xavier_uniform_(same(x), gain, g);
+        return x;
+      },
+      "tensor"_a, "gain"_a = 1.0, "generator"_a = py::none(), "Glorot and Bengio, 2010.");
+  i.def(
+      "xavier_normal_",
+      [same](py::object x, double gain, Generator* g) {
+        nn::init::xavier_normal_(same(x), gain, g);
+        return x;
+      },
+      "tensor"_a, "gain"_a = 1.0, "generator"_a = py::none(), "Glorot and Bengio, 2010.");
+  i.def(
+      "gpt2_", [](nn::Module& model, int64_t layers) { nn::init::gpt2_(model, layers); }, "model"_a, "layers"_a,
+      "GPT-2's initial values.");
+}
+
+}  // namespace
+
+void bind_functional(py::module_& m) {
+  py::module_ f = m.def_submodule("functional");
+  bind_stateless(f);
+  bind_losses(f);
+  py::module_ i = m.def_submodule("init");
+  bind_init(i);
+}
+
+}  // namespace tenon::python

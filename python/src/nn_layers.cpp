@@ -1,0 +1,244 @@
+// Layers from one tensor to one, under PyTorch's names and with its arguments.
+
+#include "nn.h"
+#include "sizes.h"
+
+namespace tenon::python {
+namespace {
+
+using namespace py::literals;
+
+template <typename L, typename Base = nn::Layer>
+using LayerClass = py::class_<L, Base, std::shared_ptr<L>>;
+
+template <typename L, typename Base = nn::Layer>
+LayerClass<L, Base> layer(py::module_& m, const char* name, const char* doc) {
+  return LayerClass<L, Base>(m, name, doc);
+}
+
+void bind_weighted(py::module_& m) {
+  auto linear = layer<nn::Linear>(m, "Linear",
+                                  "x @ weight.T + bias.\n\n>>> from tenon import nn, ones\n"
+                                  ">>> nn.Linear(3, 2)(ones(4, 3)).shape\n(4, 2)");
+  linear.def(py::init([](int64_t in, int64_t out, bool bias, const py::object& device, std::optional<DType> dtype) {
+               return std::make_shared<nn::Linear>(in, out, bias, layer_options(dtype, device));
+             }),
+             "in_features"_a, "out_features"_a, "bias"_a = true, "device"_a = py::none(), "dtype"_a = py::none());
+  define_member(linear, "weight", &nn::Linear::weight);
+  define_member(linear, "bias", &nn::Linear::bias);
+
+  auto embedding = layer<nn::Embedding>(m, "Embedding", "Rows of a table picked by indices.");
+  embedding.def(py::init([](int64_t count, int64_t width, std::optional<int64_t> padding, const py::object& device,
+                            std::optional<DType> dtype) {
+                  return std::make_shared<nn::Embedding>(count, width, padding, layer_options(dtype, device));
+                }),
+                "num_embeddings"_a, "embedding_dim"_a, "padding_idx"_a = py::none(), "device"_a = py::none(),
+                "dtype"_a = py::none());
+  define_member(embedding, "weight", &nn::Embedding::weight);
+
+  auto norm = layer<nn::LayerNorm>(m, "LayerNorm", "Mean 0 and variance 1 over the trailing dims, scaled and shifted.");
+  norm.def(py::init([](const Dims& shape, double eps, bool affine, bool bias, const py::object& device,
+                       std::optional<DType> dtype) {
+             return std::make_shared<nn::LayerNorm>(shape, eps, affine, bias, layer_options(dtype, device));
+           }),
+           "normalized_shape"_a, "eps"_a = 1e-5, "elementwise_affine"_a = true, "bias"_a = true,
+           "device"_a = py::none(), "dtype"_a = py::none());
+  define_member(norm, "weight", &nn::LayerNorm::weight);
+  define_member(norm, "bias", &nn::LayerNorm::bias);
+
+  auto rms = layer<nn::RMSNorm>(m, "RMSNorm", "Mean square 1 over the trailing dims, scaled.");
+  rms.def(
+      py::init([](const Dims& shape, double eps, bool affine, const py::object& device, std::optional<DType> dtype) {
+        return std::make_shared<nn::RMSNorm>(shape, eps, affine, layer_options(dtype, device));
+      }),
+      "normalized_shape"_a, "eps"_a = 1e-6, "elementwise_affine"_a = true, "device"_a = py::none(),
+      "dtype"_a = py::none());
+  define_member(rms, "weight", &nn::RMSNorm::weight);
+
+  auto group = layer<nn::GroupNorm>(m, "GroupNorm", "Mean 0 and variance 1 over groups of channels.");
+  group.def(py::init([](int64_t groups, int64_t channels, double eps, bool affine, const py::object& device,
+                        std::optional<DType> dtype) {
+              return std::make_shared<nn::GroupNorm>(groups, channels, eps, affine, layer_options(dtype, device));
+            }),
+            "num_groups"_a, "num_channels"_a, "eps"_a = 1e-5, "affine"_a = true, "device"_a = py::none(),
+            "dtype"_a = py::none());
+  define_member(group, "weight", &nn::GroupNorm::weight);
+  define_member(group, "bias", &nn::GroupNorm::bias);
+}
+
+template <typename L>
+void bind_batch_norm(py::module_& m, const char* name) {
+  layer<L, nn::BatchNorm>(m, name, "Mean 0 and variance 1 over all but the channels.")
+      .def(py::init([](int64_t channels, double eps, std::optional<double> momentum, bool affine, bool track,
+                       const py::object& device, std::optional<DType> dtype) {
+             return std::make_shared<L>(
+                 channels, nn::BatchNormOptions{eps, momentum, affine, track, layer_options(dtype, device)});
+           }),
+           "num_features"_a, "eps"_a = 1e-5, "momentum"_a = 0.1, "affine"_a = true, "track_running_stats"_a = true,
+           "device"_a = py::none(), "dtype"_a = py::none());
+}
+
+void bind_batch_norms(py::module_& m) {
+  auto base = layer<nn::BatchNorm>(m, "BatchNorm", "What BatchNorm1d and BatchNorm2d share.");
+  define_member(base, "weight", &nn::BatchNorm::weight);
+  define_member(base, "bias", &nn::BatchNorm::bias);
+  define_member(base, "running_mean", &nn::BatchNorm::running_mean);
+  define_member(base, "running_var", &nn::BatchNorm::running_var);
+  define_member(base, "num_batches_tracked", &nn::BatchNorm::num_batches_tracked);
+  bind_batch_norm<nn::BatchNorm1d>(m, "BatchNorm1d");
+  bind_batch_norm<nn::BatchNorm2d>(m, "BatchNorm2d");
+}
+
+void bind_convolutions(py::module_& m) {
+  auto conv1 = layer<nn::Conv1d>(m, "Conv1d", "Convolution over one axis.");
+  conv1.def(py::init([](int64_t in, int64_t out, const py::object& kernel, const py::object& stride,
+                        const py::object& padding, const py::object& dilation, int64_t groups, bool bias,
+                        const py::object& device, std::optional<DType> dtype) {
+              return std::make_shared<nn::Conv1d>(in, out, size1(kernel),
+                                                  nn::Conv1dOptions{size1(stride), padding_of(padding), size1(dilation),
+                                                                    groups, bias, layer_options(dtype, device)});
+            }),
+            "in_channels"_a, "out_channels"_a, "kernel_size"_a, "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1,
+            "groups"_a = 1, "bias"_a = true, "device"_a = py::none(), "dtype"_a = py::none());
+  define_member(conv1, "weight", &nn::Conv1d::weight);
+  define_member(conv1, "bias", &nn::Conv1d::bias);
+
+  auto conv2 = layer<nn::Conv2d>(m, "Conv2d", "Convolution over height and width.");
+  conv2.def(py::init([](int64_t in, int64_t out, const py::object& kernel, const py::object& stride,
+                        const py::object& padding, const py::object& dilation, int64_t groups, bool bias,
+                        const py::object& device, std::optional<DType> dtype) {
+              return std::make_shared<nn::Conv2d>(in, out, size2(kernel),
+                                                  nn::Conv2dOptions{size2(stride), padding_of(padding), size2(dilation),
+                                                                    groups, bias, layer_options(dtype, device)});
+            }),
+            "in_channels"_a, "out_channels"_a, "kernel_size"_a, "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1,
+            "groups"_a = 1, "bias"_a = true, "device"_a = py::none(), "dtype"_a = py::none());
+  define_member(conv2, "weight", &nn::Conv2d::weight);
+  define_member(conv2, "bias", &nn::Conv2d::bias);
+
+  auto back1 = layer<nn::ConvTranspose1d>(m, "ConvTranspose1d", "The gradient of Conv1d, as a layer of its own.");
+  back1.def(py::init([](int64_t in, int64_t out, const py::object& kernel, const py::object& stride,
+                        const py::object& padding, const py::object& output_padding, int64_t groups, bool bias,
+                        const py::object& dilation, const py::object& device, std::optional<DType> dtype) {
+              return std::make_shared<nn::ConvTranspose1d>(
+                  in, out, size1(kernel),
+                  nn::ConvTranspose1dOptions{size1(stride), size1(padding), size1(output_padding), groups,
+                                             size1(dilation), bias, layer_options(dtype, device)});
+            }),
+            "in_channels"_a, "out_channels"_a, "kernel_size"_a, "stride"_a = 1, "padding"_a = 0, "output_padding"_a = 0,
+            "groups"_a = 1, "bias"_a = true, "dilation"_a = 1, "device"_a = py::none(), "dtype"_a = py::none());
+  define_member(back1, "weight", &nn::ConvTranspose1d::weight);
+  define_member(back1, "bias", &nn::ConvTranspose1d::bias);
+
+  auto back2 = layer<nn::ConvTranspose2d>(m, "ConvTranspose2d", "The gradient of Conv2d, as a layer of its own.");
+  back2.def(py::init([](int64_t in, int64_t out, const py::object& kernel, const py::object& stride,
+                        const py::object& padding, const py::object& output_padding, int64_t groups, bool bias,
+                        const py::object& dilation, const py::object& device, std::optional<DType> dtype) {
+              return std::make_shared<nn::ConvTranspose2d>(
+                  in, out, size2(kernel),
+                  nn::ConvTranspose2dOptions{size2(stride), size2(padding), size2(output_padding), groups,
+                                             size2(dilation), bias, layer_options(dtype, device)});
+            }),
+            "in_channels"_a, "out_channels"_a, "kernel_size"_a, "stride"_a = 1, "padding"_a = 0, "output_padding"_a = 0,
+            "groups"_a = 1, "bias"_a = true, "dilation"_a = 1, "device"_a = py::none(), "dtype"_a = py::none());
+  define_member(back2, "weight", &nn::ConvTranspose2d::weight);
+  define_member(back2, "bias", &nn::ConvTranspose2d::bias);
+}
+
+void bind_plain(py::module_& m) {
+  layer<nn::ReLU>(m, "ReLU", "max(x, 0).")
+      .def(py::init([](bool) { return std::make_shared<nn::ReLU>(); }), "inplace"_a = false);
+  layer<nn::LeakyReLU>(m, "LeakyReLU", "x, or negative_slope * x below 0.")
+      .def(py::init<double>(), "negative_slope"_a = 0.01);
+  layer<nn::ELU>(m, "ELU", "x, or alpha * (exp(x) - 1) below 0.").def(py::init<double>(), "alpha"_a = 1.0);
+  layer<nn::Softplus>(m, "Softplus", "log(1 + exp(beta * x)) / beta.")
+      .def(py::init<double, double>(), "beta"_a = 1.0, "threshold"_a = 20.0);
+  layer<nn::GELU>(m, "GELU", "x times the probability that a normal number is below x.")
+      .def(py::init<std::string>(), "approximate"_a = "none");
+  layer<nn::SiLU>(m, "SiLU", "x * sigmoid(x).").def(py::init<>());
+  layer<nn::Mish>(m, "Mish", "x * tanh(softplus(x)).").def(py::init<>());
+  layer<nn::Hardswish>(m, "Hardswish", "x * relu6(x + 3) / 6.").def(py::init<>());
+  layer<nn::Tanh>(m, "Tanh", "Hyperbolic tangents.").def(py::init<>());
+  layer<nn::Sigmoid>(m, "Sigmoid", "1 / (1 + exp(-x)).").def(py::init<>());
+  layer<nn::Softmax>(m, "Softmax", "exp(x) / sum(exp(x)) along a dim.").def(py::init<int64_t>(), "dim"_a);
+  layer<nn::Identity>(m, "Identity", "x.").def(py::init<>());
+  layer<nn::Flatten>(m, "Flatten", "Joins dims; by default all but that of the batch.")
+      .def(py::init<int64_t, int64_t>(), "start_dim"_a = 1, "end_dim"_a = -1);
+  layer<nn::Dropout>(m, "Dropout", "In training, zeroes elements with probability p and scales the others.")
+      .def(py::init([](double p, Generator* generator) {
+             return std::make_shared<nn::Dropout>(p, generator ? std::optional(*generator) : std::nullopt);
+           }),
+           "p"_a = 0.5, "generator"_a = py::none());
+}
+
+void bind_pooling(py::module_& m) {
+  layer<nn::MaxPool1d>(m, "MaxPool1d", "The largest element of every window.")
+      .def(py::init([](const py::object& kernel, const py::object& stride, int64_t padding, int64_t dilation,
+                       bool ceil_mode) {
+             return std::make_shared<nn::MaxPool1d>(
+                 size1(kernel), nn::MaxPool1dOptions{optional_size1(stride), padding, dilation, ceil_mode});
+           }),
+           "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false);
+  layer<nn::MaxPool2d>(m, "MaxPool2d", "The largest element of every window.")
+      .def(py::init([](const py::object& kernel, const py::object& stride, const py::object& padding,
+                       const py::object& dilation, bool ceil_mode) {
+             return std::make_shared<nn::MaxPool2d>(
+                 size2(kernel),
+                 nn::MaxPool2dOptions{optional_size2(stride), size2(padding), size2(dilation), ceil_mode});
+           }),
+           "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false);
+  layer<nn::AvgPool1d>(m, "AvgPool1d", "The mean of every window.")
+      .def(
+          py::init([](const py::object& kernel, const py::object& stride, int64_t padding, bool ceil_mode, bool count) {
+            return std::make_shared<nn::AvgPool1d>(
+                size1(kernel), nn::AvgPool1dOptions{optional_size1(stride), padding, ceil_mode, count});
+          }),
+          "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "ceil_mode"_a = false,
+          "count_include_pad"_a = true);
+  layer<nn::AvgPool2d>(m, "AvgPool2d", "The mean of every window.")
+      .def(py::init([](const py::object& kernel, const py::object& stride, const py::object& padding, bool ceil_mode,
+                       bool count) {
+             return std::make_shared<nn::AvgPool2d>(
+                 size2(kernel), nn::AvgPool2dOptions{optional_size2(stride), size2(padding), ceil_mode, count});
+           }),
+           "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "ceil_mode"_a = false,
+           "count_include_pad"_a = true);
+  layer<nn::AdaptiveAvgPool1d>(m, "AdaptiveAvgPool1d", "Means over so many parts.")
+      .def(py::init([](const py::object& output) { return std::make_shared<nn::AdaptiveAvgPool1d>(size1(output)); }),
+           "output_size"_a);
+  layer<nn::AdaptiveAvgPool2d>(m, "AdaptiveAvgPool2d", "Means over so many parts.")
+      .def(py::init([](const py::object& output) { return std::make_shared<nn::AdaptiveAvgPool2d>(size2(output)); }),
+           "output_size"_a);
+  layer<nn::Upsample>(m, "Upsample", "An image in another size.")
+      .def(py::init([](const py::object& size, std::optional<double> scale, const std::string& mode, bool corners) {
+             return std::make_shared<nn::Upsample>(upsample_options(size, scale, mode, corners));
+           }),
+           "size"_a = py::none(), "scale_factor"_a = py::none(), "mode"_a = "nearest", "align_corners"_a = false);
+}
+
+}  // namespace
+
+void bind_layers(py::module_& m) {
+  py::class_<nn::Layer, nn::Module, std::shared_ptr<nn::Layer>>(m, "Layer", "A module from one tensor to one.")
+      .def(
+          "forward", [](const nn::Layer& self, const Tensor& x) { return self.forward(x); }, "x"_a)
+      .def(
+          "__call__",
+          [](const py::object& self, const Tensor& x) -> py::object {
+            // A class of Python's may have a forward() of its own.
+            const auto& layer = py::cast<const nn::Layer&>(self);
+            if (py::type::handle_of(self).attr("__dict__").contains("forward")) {
+              const nn::CallScope scope(layer);
+              return self.attr("forward")(x);
+            }
+            return py::reinterpret_steal<py::object>(wrap_new(layer(x)));
+          },
+          "x"_a);
+  bind_weighted(m);
+  bind_batch_norms(m);
+  bind_convolutions(m);
+  bind_plain(m);
+  bind_pooling(m);
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,246 @@
+// nn.Module: the C++ class itself, whose members of Python's are found by their attributes.
+//
+// A class of Python's that derives from it is a module of C++ for everything else: state dicts, to(), freeze(),
+// optimizers, errors that name the module, captured functions that notice train() and replaced parameters. Tensors that
+// are attributes have a slot in `Extras`, which lies in the object's __dict__; the objects themselves lie beside it.
+
+#include "nn.h"
+
+namespace tenon::python {
+namespace {
+
+using namespace py::literals;
+using nn::Module;
+
+PyObject* parameter_type = nullptr;
+
+/// Where tensors stand that Python has given a module.
+struct Extras {
+  std::map<std::string, std::unique_ptr<Tensor>> tensors;
+};
+
+// The protected functions of a module, for its bindings.
+struct Open : Module {
+  using Module::mark_as_list;
+  using Module::register_buffer;
+  using Module::register_module;
+  using Module::register_parameter;
+  using Module::remove_module;
+  using Module::remove_tensor;
+};
+
+/// A module that was made in Python knows the name of its class.
+class PythonModule : public Module {
+ public:
+  explicit PythonModule(std::string type) : type_(std::move(type)) {}
+  std::string type_name() const override { return type_; }
+
+ private:
+  std::string type_;
+};
+
+Extras& extras_of(const py::object& self) {
+  py::dict attributes = self.attr("__dict__");
+  if (!attributes.contains("_extras")) attributes["_extras"] = py::cast(std::make_unique<Extras>());
+  return py::cast<Extras&>(py::object(attributes["_extras"]));
+}
+
+void set_tensor(const py::object& self, const std::string& name, const Tensor& tensor, bool is_parameter,
+                bool persistent) {
+  auto& module = py::cast<Module&>(self);
+  Extras& extras = extras_of(self);
+  if (const auto known = extras.tensors.find(name); known != extras.tensors.end()) {
+    (module.*(&Open::remove_tensor))(name);
+    *known->second = tensor;
+  } else {
+    (module.*(&Open::remove_module))(name);
+    extras.tensors.emplace(name, std::make_unique<Tensor>(tensor));
+  }
+  Tensor& slot = *extras.tensors.at(name);
+  if (is_parameter) {
+    const bool is_trained = !tensor.defined() || tensor.requires_grad();
+    (module.*(&Open::register_parameter))(name, slot);
+    if (!is_trained) slot.requires_grad_(false);
+  } else {
+    (module.*(&Open::register_buffer))(name, slot, persistent);
+  }
+}
+
+void remove(const py::object& self, const std::string& name) {
+  auto& module = py::cast<Module&>(self);
+  (module.*(&Open::remove_module))(name);
+  Extras& extras = extras_of(self);
+  if (extras.tensors.find(name) == extras.tensors.end()) return;
+  (module.*(&Open::remove_tensor))(name);
+  extras.tensors.erase(name);
+}
+
+py::list named(const std::vector<nn::NamedTensor>& tensors, bool are_parameters) {
+  py::list list;
+  for (const nn::NamedTensor& one : tensors) {
+    const py::object object =
+        are_parameters ? parameter_object(one.tensor) : py::reinterpret_steal<py::object>(wrap(one.tensor));
+    list.append(py::make_tuple(one.name, object));
+  }
+  return list;
+}
+
+py::dict dict_of(const nn::StateDict& state) {
+  py::dict dict;
+  for (const auto& [name, tensor] : state) dict[py::str(name)] = py::reinterpret_steal<py::object>(wrap_new(tensor));
+  return dict;
+}
+
+nn::StateDict state_of(const py::dict& dict) {
+  nn::StateDict state;
+  for (const auto& [name, tensor] : dict) {
+    const std::string key = Convert<std::string>::from(name.ptr());
+    state[key] = is_tensor(tensor.ptr()) ? tensor_in(tensor.ptr()) : tensor_of_object(tensor.ptr());
+  }
+  return state;
+}
+
+py::object call_forward(const py::object& self, const py::args& args, const py::kwargs& keywords) {
+  const nn::CallScope scope(py::cast<const Module&>(self));
+  return self.attr("forward")(*args, **keywords);
+}
+
+}  // namespace
+
+py::object parameter_object(const Tensor& tensor) {
+  py::object object = py::reinterpret_steal<py::object>(wrap(tensor));
+  if (!parameter_type || Py_TYPE(object.ptr()) != tensor_type || !tensor.requires_grad()) return object;
+  object = py::reinterpret_steal<py::object>(
+      PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(parameter_type), Py_None, Py_None, nullptr));
+  if (!object) throw py::error_already_set();
+  tensor_in(object.ptr()) = tensor;
+  make_known(object.ptr());
+  return object;
+}
+
+void bind_module(py::module_& m) {
+  py::class_<Extras>(m, "_Extras");
+  py::class_<Module, std::shared_ptr<Module>>(m, "Module", py::dynamic_attr())
+      .def(py::init([](const std::string& type) { return std::shared_ptr<Module>(new PythonModule(type)); }))
+      .def("_set_parameter", [](py::object self, const std::string& name,
+                                const Tensor& tensor) { set_tensor(self, name, tensor, true, true); })
+      .def("_set_buffer", [](py::object self, const std::string& name, const Tensor& tensor,
+                             bool persistent) { set_tensor(self, name, tensor, false, persistent); })
+      .def("_set_module",
+           [](py::object self, const std::string& name, Module& child) {
+             remove(self, name);
+             (py::cast<Module&>(self).*(&Open::register_module))(name, child);
+           })
+      .def("_remove", &remove)
+      .def("_mark_as_list", [](Module& self) { (self.*(&Open::mark_as_list))(); })
+      .def("__call__", &call_forward)
+      .def(
+          "named_parameters", [](const Module& self) { return named(self.named_parameters(), true); },
+          "Dotted names and parameters, own ones before those of modules below.")
+      .def(
+          "parameters",
+          [](const Module& self) {
+            py::list list;
+            for (const Tensor& one : self.parameters()) list.append(parameter_object(one));
+            return list;
+          },
+          "All parameters.")
+      .def(
+          "named_buffers", [](const Module& self) { return named(self.named_buffers(), false); },
+          "Dotted names and buffers.")
+      .def("buffers", &Module::buffers, "All buffers.")
+      .def("_named_modules",
+           [](Module& self) {
+             py::list list;
+             for (const nn::NamedModule& one : self.named_modules())
+               list.append(py::make_tuple(one.name, py::cast(one.module, py::return_value_policy::reference)));
+             return list;
+           })
+      .def("_named_children",
+           [](Module& self) {
+             py::list list;
+             for (const nn::NamedModule& one : self.children())
+               list.append(py::make_tuple(one.name, py::cast(one.module, py::return_value_policy::reference)));
+             return list;
+           })
+      .def(
+          "train",
+          [](py::object self, bool mode) {
+            py::cast<Module&>(self).train(mode);
+            return self;
+          },
+          "mode"_a = true, "Switches dropout and the like on, here and below.")
+      .def(
+          "eval",
+          [](py::object self) {
+            py::cast<Module&>(self).eval();
+            return self;
+          },
+          "Switches dropout and the like off.")
+      .def_property_readonly("training", &Module::is_training)
+      .def("zero_grad", &Module::zero_grad, "Lets go of all gradients.")
+      .def(
+          "requires_grad_",
+          [](py::object self, bool on) {
+            py::cast<Module&>(self).requires_grad_(on);
+            return self;
+          },
+          "requires_grad"_a = true, "Freezes all parameters, or thaws them.")
+      .def(
+          "freeze",
+          [](py::object self, const std::string& pattern) {
+            py::cast<Module&>(self).freeze(pattern);
+            return self;
+          },
+          "pattern"_a = "*", "Freezes the parameters whose dotted names match: * stands for any letters.")
+      .def(
+          "unfreeze",
+          [](py::object self, const std::string& pattern) {
+            py::cast<Module&>(self).unfreeze(pattern);
+            return self;
+          },
+          "pattern"_a = "*", "Thaws the parameters whose dotted names match.")
+      .def("_to",
+           [](Module& self, const py::object& device, std::optional<DType> dtype) {
+             if (!device.is_none() && dtype)
+               self.to(Convert<Device>::from(device.ptr()), *dtype);
+             else if (!device.is_none())
+               self.to(Convert<Device>::from(device.ptr()));
+             else if (dtype)
+               self.to(*dtype);
+           })
+      .def(
+          "state_dict", [](const Module& self) { return dict_of(self.state_dict()); },
+          "All parameters and persistent buffers by their dotted names; they share the module's memory.")
+      .def(
+          "load_state_dict",
+          [](Module& self, const py::dict& state, bool strict, bool assign) {
+            const nn::LoadReport report = self.load_state_dict(state_of(state), strict, assign);
+            return py::make_tuple(report.missing, report.unexpected);
+          },
+          "state_dict"_a, "strict"_a = true, "assign"_a = false,
+          "Copies values in by name; returns the names that were missing and those that were unexpected.")
+      .def(
+          "summary", [](const Module& self) { return self.summary(); },
+          "A table of all modules with their parameters, and the totals.")
+      .def("count_parameters", &Module::count_parameters, "trainable"_a = false, "Elements of all parameters.")
+      .def("set_name", &Module::set_name, "name"_a, "Names a module without a parent, for error messages.")
+      .def_property_readonly("_type_name", &Module::type_name);
+  m.def("_set_parameter_type", [](py::object type) { parameter_type = type.release().ptr(); });
+  m.def("_is_made", [](py::handle module) {
+    return reinterpret_cast<py::detail::instance*>(module.ptr())->get_value_and_holder().holder_constructed();
+  });
+  m.def("_make_known", [](py::object tensor) { make_known(tensor.ptr()); });
+  m.def(
+      "save_module", [](const std::filesystem::path& path, const Module& module) { models::save_module(path, module); },
+      "path"_a, "module"_a, "Writes all parameters and buffers as safetensors.");
+  m.def(
+      "load_module",
+      [](const std::filesystem::path& path, Module& module, bool strict) {
+        const nn::LoadReport report = models::load_module(path, module, strict);
+        return py::make_tuple(report.missing, report.unexpected);
+      },
+      "path"_a, "module"_a, "strict"_a = true, "Copies a file's tensors in by name.");
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,144 @@
+// Reductions, scans, sorting and products.
+
+#include "functions.h"
+
+namespace tenon::python {
+namespace {
+
+// Ops whose shapes depend on values compute at once: other threads run meanwhile.
+template <typename F>
+auto computed(F&& f) {
+  const Released others_run;
+  return f();
+}
+
+}  // namespace
+
+void note_reductions() {
+  define<"sum", "x, dim=None, keepdim=False", [](const Tensor& x, const Axes& dim, bool keepdim) {
+    return tenon::sum(x, dim, keepdim);
+  }>("Sums over dims, or over all.\n\n>>> import tenon\n>>> tenon.ones(2, 3).sum(1)\ntensor([3., 3.])");
+  define<"mean", "x, dim=None, keepdim=False", [](const Tensor& x, const Axes& dim, bool keepdim) {
+    return tenon::mean(x, dim, keepdim);
+  }>("Means over dims, or over all.");
+  define<"prod", "x, dim=None, keepdim=False", [](const Tensor& x, const Axes& dim, bool keepdim) {
+    return tenon::prod(x, dim, keepdim);
+  }>("Products over dims, or over all.");
+  define<"amax", "x, dim=None, keepdim=False", [](const Tensor& x, const Axes& dim, bool keepdim) {
+    return tenon::amax(x, dim, keepdim);
+  }>("The largest over dims, or over all.");
+  define<"amin", "x, dim=None, keepdim=False", [](const Tensor& x, const Axes& dim, bool keepdim) {
+    return tenon::amin(x, dim, keepdim);
+  }>("The smallest over dims, or over all.");
+  define<"nansum", "x, dim=None, keepdim=False", [](const Tensor& x, const Axes& dim, bool keepdim) {
+    return tenon::nansum(x, dim, keepdim);
+  }>("Sums in which NaN counts as 0.");
+  define<"nanmean", "x, dim=None, keepdim=False", [](const Tensor& x, const Axes& dim, bool keepdim) {
+    return tenon::nanmean(x, dim, keepdim);
+  }>("Means in which NaN does not count.");
+  define<"any", "x, dim=None, keepdim=False", [](const Tensor& x, const Axes& dim, bool keepdim) {
+    return tenon::any(x, dim, keepdim);
+  }>("Whether any element is not 0.");
+  define<"all", "x, dim=None, keepdim=False", [](const Tensor& x, const Axes& dim, bool keepdim) {
+    return tenon::all(x, dim, keepdim);
+  }>("Whether all elements are not 0.");
+  define<"max", "x, dim=None, keepdim=False", [](const Tensor& x, const py::object& dim, bool keepdim) -> py::object {
+    if (dim.is_none()) return py::reinterpret_steal<py::object>(wrap_new(tenon::max(x)));
+    if (is_tensor(dim.ptr())) return py::reinterpret_steal<py::object>(wrap_new(maximum(x, tensor_in(dim.ptr()))));
+    const int64_t along = integer_of(dim.ptr(), "a dim");
+    return py::reinterpret_steal<py::object>(to_python(tenon::max(x, along, keepdim)));
+  }>("The largest element of all; with a dim, values and indices along it.");
+  define<"min", "x, dim=None, keepdim=False", [](const Tensor& x, const py::object& dim, bool keepdim) -> py::object {
+    if (dim.is_none()) return py::reinterpret_steal<py::object>(wrap_new(tenon::min(x)));
+    if (is_tensor(dim.ptr())) return py::reinterpret_steal<py::object>(wrap_new(minimum(x, tensor_in(dim.ptr()))));
+    const int64_t along = integer_of(dim.ptr(), "a dim");
+    return py::reinterpret_steal<py::object>(to_python(tenon::min(x, along, keepdim)));
+  }>("The smallest element of all; with a dim, values and indices along it.");
+  define<"median", "x, dim=None, keepdim=False",
+         [](const Tensor& x, const py::object& dim, bool keepdim) -> py::object {
+           if (dim.is_none()) return py::reinterpret_steal<py::object>(wrap_new(tenon::median(x)));
+           if (is_tensor(dim.ptr())) throw_type_error("a dim is an integer");
+           const int64_t along = integer_of(dim.ptr(), "a dim");
+           return py::reinterpret_steal<py::object>(to_python(tenon::median(x, along, keepdim)));
+         }>("The middle element of all; with a dim, values and indices along it.");
+  define<"argmax", "x, dim=None, keepdim=False", [](const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+    return argmax(x, dim, keepdim);
+  }>("Where the largest element stands: of all, laid flat, or along a dim.");
+  define<"argmin", "x, dim=None, keepdim=False", [](const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+    return argmin(x, dim, keepdim);
+  }>("Where the smallest element stands.");
+  define<"var", "x, dim=None, correction=1, keepdim=False",
+         [](const Tensor& x, const Axes& dim, double correction, bool keepdim) {
+           return var(x, dim, correction, keepdim);
+         }>("Variances; the sum is divided by n - correction.");
+  define<"std", "x, dim=None, correction=1, keepdim=False",
+         [](const Tensor& x, const Axes& dim, double correction, bool keepdim) {
+           return tenon::std(x, dim, correction, keepdim);
+         }>("Standard deviations.");
+  define<"count_nonzero", "x, dim=None", [](const Tensor& x, const Axes& dim) { return count_nonzero(x, dim); }>(
+      "How many elements are not 0.");
+  define<"norm", "x, p=2.0, dim=None, keepdim=False",
+         [](const Tensor& x, double p, const Axes& dim, bool keepdim) { return norm(x, p, dim, keepdim); }>("p-norms.");
+  define<"logsumexp", "x, dim, keepdim=False", [](const Tensor& x, const Axes& dim, bool keepdim) {
+    return logsumexp(x, dim, keepdim);
+  }>("log(sum(exp(x))) along dims.");
+  define<"softmax", "x, dim", [](const Tensor& x, int64_t dim) { return softmax(x, dim); }>(
+      "exp(x) / sum(exp(x)) along a dim.");
+  define<"log_softmax", "x, dim", [](const Tensor& x, int64_t dim) { return log_softmax(x, dim); }>(
+      "log(softmax(x)) along a dim.");
+  define<"cumsum", "x, dim", [](const Tensor& x, int64_t dim) { return cumsum(x, dim); }>("Running sums along a dim.");
+  define<"cumprod", "x, dim", [](const Tensor& x, int64_t dim) { return cumprod(x, dim); }>(
+      "Running products along a dim.");
+  define<"diff", "x, n=1, dim=-1", [](const Tensor& x, int64_t n, int64_t dim) { return diff(x, n, dim); }>(
+      "Differences of neighbours, n times over.");
+  define<"kthvalue", "x, k, dim=-1, keepdim=False", [](const Tensor& x, int64_t k, int64_t dim, bool keepdim) {
+    return kthvalue(x, k, dim, keepdim);
+  }>("The k-th smallest element along a dim, and where it stands.");
+  define<"quantile", "x, q, dim=None, keepdim=False, interpolation='linear'",
+         [](const Tensor& x, const Operand& q, std::optional<int64_t> dim, bool keepdim, const std::string& how) {
+           return quantile(x, q, dim, keepdim, how);
+         }>("Below which a share q of the elements lies.");
+  define<"sort", "x, dim=-1, descending=False", [](const Tensor& x, int64_t dim, bool descending) {
+    return sort(x, dim, descending);
+  }>("Values and indices in order; stable.");
+  define<"argsort", "x, dim=-1, descending=False", [](const Tensor& x, int64_t dim, bool descending) {
+    return argsort(x, dim, descending);
+  }>("The indices that sort.");
+  define<"topk", "x, k, dim=-1, largest=True", [](const Tensor& x, int64_t k, int64_t dim, bool largest) {
+    return topk(x, k, dim, largest);
+  }>("The k largest elements along a dim, and where they stand.");
+
+  define<"matmul", "a, b", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }>("a @ b.");
+  define<"mm", "a, b", [](const Tensor& a, const Tensor& b) { return mm(a, b); }>("The product of two matrices.");
+  define<"bmm", "a, b", [](const Tensor& a, const Tensor& b) { return bmm(a, b); }>(
+      "The products of two batches of matrices.");
+  define<"mv", "a, b", [](const Tensor& a, const Tensor& b) { return mv(a, b); }>("A matrix times a vector.");
+  define<"dot", "a, b", [](const Tensor& a, const Tensor& b) { return dot(a, b); }>("The product of two vectors.");
+  define<"outer", "a, b", [](const Tensor& a, const Tensor& b) { return outer(a, b); }>(
+      "All products of elements of two vectors.");
+  define<"addmm", "x, a, b, beta=1, alpha=1",
+         [](const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {
+           return addmm(x, a, b, beta, alpha);
+         }>("beta * x + alpha * (a @ b).");
+  define<"tensordot", "a, b, dims=2", [](const Tensor& a, const Tensor& b, const py::object& dims) {
+    if (is_integer(dims.ptr())) return tensordot(a, b, integer_of(dims.ptr(), "dims"));
+    const py::object pair = py::reinterpret_steal<py::object>(PySequence_List(dims.ptr()));
+    if (!pair || py::len(pair) != 2) throw_type_error("dims are a number or two lists");
+    const py::list both(pair);
+    return tensordot(a, b, dims_of(py::object(both[0]).ptr(), "dims"), dims_of(py::object(both[1]).ptr(), "dims"));
+  }>("Sums products over dims of a and b.", kFunction);
+  define<"cdist", "a, b, p=2.0", [](const Tensor& a, const Tensor& b, double p) { return cdist(a, b, p); }>(
+      "The p-norm distances between the rows of a and those of b.", kFunction);
+  define<"einsum", "equation, *operands", [](const std::string& equation, const py::object& operands) {
+    if (is_tensor(operands.ptr())) return einsum(equation, {tensor_in(operands.ptr())});
+    return einsum(equation, Convert<std::vector<Tensor>>::from(operands.ptr()));
+  }>("Sums of products, by letters: einsum('ij,jk->ik', a, b).", kFunction);
+  define<"allclose", "a, b, rtol=1e-5, atol=1e-8, equal_nan=False",
+         [](const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+           return computed([&] { return allclose(a, b, rtol, atol, equal_nan); });
+         }>("Whether all elements are close.");
+  define<"equal", "a, b", [](const Tensor& a, const Tensor& b) { return computed([&] { return equal(a, b); }); }>(
+      "Whether shapes and all elements are equal.");
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,224 @@
+// Shapes, views, picking and arranging.
+
+#include "functions.h"
+
+namespace tenon::python {
+namespace {
+
+template <typename F>
+auto computed(F&& f) {
+  const Released others_run;
+  return f();
+}
+
+}  // namespace
+
+void note_shapes() {
+  define<"reshape", "x, *shape", [](const Tensor& x, const Dims& shape) { return x.reshape(shape); }>(
+      "The same elements in another shape; one size may be -1.\n\n>>> import tenon\n"
+      ">>> tenon.arange(4).reshape(2, -1)\ntensor([[0, 1],\n        [2, 3]])");
+  define<"view", "x, *shape", [](const Tensor& x, const Dims& shape) { return x.view(shape); }>(
+      "As reshape, but fails where it would have to copy.", kMethod);
+  define<"permute", "x, *dims", [](const Tensor& x, const Dims& dims) { return x.permute(dims); }>(
+      "The dims in another order.");
+  define<"transpose", "x, dim0, dim1", [](const Tensor& x, int64_t a, int64_t b) { return x.transpose(a, b); }>(
+      "Two dims changed over.");
+  define<"t", "x", [](const Tensor& x) { return x.t(); }>("A matrix with rows and columns changed over.");
+  define<"movedim", "x, source, destination", [](const Tensor& x, const Axes& from, const Axes& to) {
+    return movedim(x, from, to);
+  }>("Moves dims to other places; the rest keep their order.");
+  define<"expand", "x, *shape", [](const Tensor& x, const Dims& shape) { return x.expand(shape); }>(
+      "Dims of size 1 repeated without memory; -1 keeps a size.", kMethod);
+  define<"expand_as", "x, other", [](const Tensor& x, const Tensor& other) { return x.expand_as(other); }>(
+      "Expanded to the shape of another.", kMethod);
+  define<"broadcast_to", "x, shape", [](const Tensor& x, const Dims& shape) { return broadcast_to(x, shape); }>(
+      "Expanded to a shape.");
+  define<"flip", "x, *dims", [](const Tensor& x, const Axes& dims) { return flip(x, dims); }>(
+      "Elements along dims in the other order; a view.");
+  define<"squeeze", "x, dim=None", [](const Tensor& x, std::optional<int64_t> dim) {
+    return dim ? x.squeeze(*dim) : x.squeeze();
+  }>("Without dims of size 1, or without one of them.");
+  define<"unsqueeze", "x, dim", [](const Tensor& x, int64_t dim) { return x.unsqueeze(dim); }>(
+      "With one more dim of size 1.");
+  define<"flatten", "x, start_dim=0, end_dim=-1",
+         [](const Tensor& x, int64_t first, int64_t last) { return x.flatten(first, last); }>("Joins dims.");
+  define<"unflatten", "x, dim, sizes",
+         [](const Tensor& x, int64_t dim, const Dims& sizes) { return x.unflatten(dim, sizes); }>("Takes a dim apart.");
+  define<"diagonal", "x, offset=0, dim1=0, dim2=1", [](const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
+    return diagonal(x, offset, dim1, dim2);
+  }>("Elements (i, i + offset) of two dims, as a last one.");
+  define<"diag", "x, diagonal=0", [](const Tensor& x, int64_t diagonal) { return diag(x, diagonal); }>(
+      "A matrix's diagonal, or a matrix with this one.");
+  define<"trace", "x", [](const Tensor& x) { return trace(x); }>("The sum of a matrix's diagonal.");
+  define<"unfold", "x, dimension, size, step", [](const Tensor& x, int64_t dim, int64_t size, int64_t step) {
+    return unfold(x, dim, size, step);
+  }>("Windows along a dim, as a last one.", kMethod);
+  define<"select", "x, dim, index", [](const Tensor& x, int64_t dim, int64_t index) { return x.select(dim, index); }>(
+      "One position along a dim, which disappears.");
+  define<"narrow", "x, dim, start, length", [](const Tensor& x, int64_t dim, int64_t start, int64_t length) {
+    return x.narrow(dim, start, length);
+  }>("A part along a dim.");
+  define<"split", "x, split_size, dim=0", [](const Tensor& x, const py::object& sizes, int64_t dim) {
+    if (is_integer(sizes.ptr())) return x.split(integer_of(sizes.ptr(), "a size"), dim);
+    return x.split(dims_of(sizes.ptr(), "a size or a list of sizes"), dim);
+  }>("Parts of a size, or of several sizes, along a dim.");
+  define<"chunk", "x, chunks, dim=0", [](const Tensor& x, int64_t chunks, int64_t dim) {
+    return x.chunk(chunks, dim);
+  }>("So many parts along a dim.");
+  define<"unbind", "x, dim=0", [](const Tensor& x, int64_t dim) { return x.unbind(dim); }>(
+      "All positions along a dim.");
+  define<"repeat", "x, *repeats", [](const Tensor& x, const Dims& repeats) { return x.repeat(repeats); }>(
+      "The tensor side by side, so often along each dim.", kMethod);
+  define<"repeat_interleave", "x, repeats, dim=None",
+         [](const Tensor& x, const Operand& repeats, std::optional<int64_t> dim) {
+           return computed([&] { return repeat_interleave(x, repeats, dim); });
+         }>("Each element, or slice along dim, so many times in a row.");
+  define<"roll", "x, shifts, dims", [](const Tensor& x, int64_t shift, int64_t dim) { return roll(x, shift, dim); }>(
+      "Elements moved along a dim, those beyond the end to its begin.");
+  define<"tril", "x, diagonal=0", [](const Tensor& x, int64_t diagonal) { return tril(x, diagonal); }>(
+      "The lower triangle; the rest is 0.");
+  define<"triu", "x, diagonal=0", [](const Tensor& x, int64_t diagonal) { return triu(x, diagonal); }>(
+      "The upper triangle; the rest is 0.");
+  define<"cat", "tensors, dim=0", [](const std::vector<Tensor>& tensors, int64_t dim) { return cat(tensors, dim); }>(
+      "Tensors one behind the other along a dim.", kFunction);
+  define<"concat", "tensors, dim=0", [](const std::vector<Tensor>& tensors, int64_t dim) { return cat(tensors, dim); }>(
+      "As cat.", kFunction);
+  define<"stack", "tensors, dim=0", [](const std::vector<Tensor>& tensors, int64_t dim) {
+    return stack(tensors, dim);
+  }>("Tensors along a new dim.", kFunction);
+  define<"hstack", "tensors", [](const std::vector<Tensor>& tensors) { return hstack(tensors); }>("Side by side.",
+                                                                                                  kFunction);
+  define<"vstack", "tensors", [](const std::vector<Tensor>& tensors) { return vstack(tensors); }>("As rows.",
+                                                                                                  kFunction);
+  define<"meshgrid", "*tensors, indexing='ij'", [](const py::object& tensors, const std::string& indexing) {
+    if (is_tensor(tensors.ptr())) return meshgrid({tensor_in(tensors.ptr())}, indexing);
+    return meshgrid(Convert<std::vector<Tensor>>::from(tensors.ptr()), indexing);
+  }>("Vectors as coordinates of a grid.", kFunction);
+  define<"pad", "x, pad, value=0.0", [](const Tensor& x, const Dims& sizes, Number value) {
+    return pad(x, sizes, value);
+  }>("More elements before and after, last dim first; negative sizes cut.", kFunction);
+
+  define<"gather", "x, dim, index", [](const Tensor& x, int64_t dim, const Tensor& index) {
+    return gather(x, dim, index);
+  }>("out[i][j] = x[i][index[i][j]] for dim 1, and so on.");
+  define<"take", "x, index", [](const Tensor& x, const Tensor& index) { return take(x, index); }>(
+      "x laid flat, picked by an index of any shape.");
+  define<"take_along_dim", "x, indices, dim", [](const Tensor& x, const Tensor& index, int64_t dim) {
+    return take_along_dim(x, index, dim);
+  }>("gather, with both broadcast along the other dims.");
+  define<"index_select", "x, dim, index", [](const Tensor& x, int64_t dim, const Tensor& index) {
+    return index_select(x, dim, index);
+  }>("Slices along a dim, picked by a vector.");
+  define<"index_add", "x, dim, index, source, alpha=1",
+         [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Number alpha) {
+           return index_add(x, dim, index, source, alpha);
+         }>("A copy with alpha * source added to the slices named.");
+  define<"index_copy", "x, dim, index, source",
+         [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
+           return index_copy(x, dim, index, source);
+         }>("A copy with slices replaced.");
+  define<"index_fill", "x, dim, index, value",
+         [](const Tensor& x, int64_t dim, const Tensor& index, const Operand& value) {
+           return index_fill(x, dim, index, value);
+         }>("A copy with slices filled.");
+  define<"scatter", "x, dim, index, source",
+         [](const Tensor& x, int64_t dim, const Tensor& index, const Operand& source) {
+           return scatter(x, dim, index, source);
+         }>("A copy with x[index[i][j]][j] = source[i][j] for dim 0, and so on.");
+  define<"scatter_add", "x, dim, index, source",
+         [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
+           return scatter_add(x, dim, index, source);
+         }>("The same with +=.");
+  define<"scatter_reduce", "x, dim, index, source, reduce, include_self=True",
+         [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce,
+            bool self) { return scatter_reduce(x, dim, index, source, reduce, self); }>(
+      "The same with reduce: 'sum', 'prod', 'mean', 'amax' or 'amin'.");
+  define<"masked_select", "x, mask", [](const Tensor& x, const Tensor& mask) {
+    return computed([&] { return masked_select(x, mask); });
+  }>("The elements where the mask is true, as a vector.");
+  define<"masked_scatter", "x, mask, source", [](const Tensor& x, const Tensor& mask, const Tensor& source) {
+    return masked_scatter(x, mask, source);
+  }>("A copy with the elements of source, in order, where the mask is true.");
+  define<"nonzero", "x", [](const Tensor& x) { return computed([&] { return nonzero(x); }); }>(
+      "The positions of all elements that are not 0, one a row.");
+  define<"unique", "x, return_inverse=False, return_counts=False",
+         [](const Tensor& x, bool with_inverse, bool with_counts) -> py::object {
+           const Unique found = computed([&] { return unique(x); });
+           std::vector<Tensor> results{found.values};
+           if (with_inverse) results.push_back(found.inverse);
+           if (with_counts) results.push_back(found.counts);
+           return py::reinterpret_steal<py::object>(results.size() == 1 ? wrap_new(results[0]) : to_python(results));
+         }>("The different elements, sorted.");
+  define<"bincount", "x, weights=None, minlength=0",
+         [](const Tensor& x, const std::optional<Tensor>& weights, int64_t minlength) {
+           return computed([&] { return bincount(x, weights.value_or(Tensor()), minlength); });
+         }>("How often each of 0, 1, ... occurs.");
+  define<"searchsorted", "sorted_sequence, values, right=False",
+         [](const Tensor& sorted, const Operand& values, bool right) { return searchsorted(sorted, values, right); }>(
+      "Where values would have to be inserted.", kFunction);
+  define<"isin", "x, elements", [](const Tensor& x, const Tensor& elements) { return isin(x, elements); }>(
+      "Whether each element is one of these.");
+  define<"one_hot", "index, num_classes", [](const Tensor& index, int64_t classes) { return one_hot(index, classes); }>(
+      "1 at each index, else 0.", kFunction);
+
+  // What a tensor is and how it is converted.
+  define<"size", "x, dim=None", [](const Tensor& x, std::optional<int64_t> dim) -> py::object {
+    if (dim) return py::int_(x.size(*dim));
+    return tuple_of(x.shape());
+  }>("The shape, or one of its sizes.", kMethod);
+  define<"dim", "x", [](const Tensor& x) { return x.dim(); }>("The number of dims.", kMethod);
+  define<"numel", "x", [](const Tensor& x) { return x.numel(); }>("The number of elements.");
+  define<"stride", "x, dim=None", [](const Tensor& x, std::optional<int64_t> dim) -> py::object {
+    if (dim) return py::int_(x.stride(*dim));
+    return tuple_of(x.strides());
+  }>("How many elements of memory lie between neighbours.", kMethod);
+  define<"is_contiguous", "x", [](const Tensor& x) { return x.is_contiguous(); }>(
+      "Whether elements lie one behind the other.", kMethod);
+  define<"contiguous", "x", [](const Tensor& x) { return x.contiguous(); }>("Itself, or a copy in order.", kMethod);
+  define<"clone", "x", [](const Tensor& x) { return x.clone(); }>("A copy.");
+  define<"detach", "x", [](const Tensor& x) { return x.detach(); }>("The same values, cut from their history.");
+  define<"to", "x, *what=(), dtype=None, device=None",
+         [](const Tensor& x, const py::object& what, std::optional<DType> dtype, const py::object& device) {
+           std::optional<Device> where;
+           if (!device.is_none()) where = Convert<Device>::from(device.ptr());
+           const auto take = [&](PyObject* one) {
+             if (is_tensor(one)) {
+               dtype = tensor_in(one).dtype();
+               where = tensor_in(one).device();
+             } else if (PyUnicode_Check(one)) {
+               where = Convert<Device>::from(one);
+             } else if (const auto type = py::isinstance(one, py::type::of(dtype_object(DType::f32)))
+                                              ? dtype_of_object(one)
+                                              : std::nullopt) {
+               dtype = type;
+             } else {
+               try {
+                 where = Convert<Device>::from(one);
+               } catch (const py::type_error&) {
+                 dtype = Convert<DType>::from(one);
+               }
+             }
+           };
+           if (PyTuple_Check(what.ptr())) {
+             for (const py::handle one : py::reinterpret_borrow<py::tuple>(what)) take(one.ptr());
+           } else {
+             take(what.ptr());
+           }
+           if (where && dtype) return x.to(*where, *dtype);
+           return where ? x.to(*where) : dtype ? x.to(*dtype) : x;
+         }>("In another dtype or on another device.", kMethod);
+  define<"type_as", "x, other", [](const Tensor& x, const Tensor& other) { return x.to(other.dtype()); }>(
+      "In the dtype of another.", kMethod);
+  define<"float", "x", [](const Tensor& x) { return x.to(DType::f32); }>("As float32.", kMethod);
+  define<"double", "x", [](const Tensor& x) { return x.to(DType::f64); }>("As float64.", kMethod);
+  define<"half", "x", [](const Tensor& x) { return x.to(DType::f16); }>("As float16.", kMethod);
+  define<"bfloat16", "x", [](const Tensor& x) { return x.to(DType::bf16); }>("As bfloat16.", kMethod);
+  define<"int", "x", [](const Tensor& x) { return x.to(DType::i32); }>("As int32.", kMethod);
+  define<"long", "x", [](const Tensor& x) { return x.to(DType::i64); }>("As int64.", kMethod);
+  define<"bool", "x", [](const Tensor& x) { return x.to(DType::boolean); }>("As bool.", kMethod);
+  define<"cpu", "x", [](const Tensor& x) { return x.to(Device("cpu")); }>("On the cpu.", kMethod);
+  define<"is_floating_point", "x", [](const Tensor& x) { return is_float(x.dtype()); }>(
+      "Whether elements are real numbers.");
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,554 @@
+// tenon.Tensor: the type itself, its operators, its indexing and its attributes. All other methods are functions that
+// files beside this one have noted.
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <new>
+#include <unordered_map>
+
+#include "functions.h"
+#include "types.h"
+
+namespace tenon::python {
+
+PyTypeObject* tensor_type = nullptr;
+
+namespace {
+
+// Objects whose tensors C++ hands out again, parameters say, by the tensor's identity. Guarded by Python's lock.
+std::unordered_map<const void*, PyObject*>& known_objects() {
+  static auto* objects = new std::unordered_map<const void*, PyObject*>;
+  return *objects;
+}
+
+PyTensor* of(PyObject* object) { return reinterpret_cast<PyTensor*>(object); }
+
+template <typename F>
+PyObject* guarded(F&& f) {
+  try {
+    return f();
+  } catch (...) {
+    set_python_error();
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+PyObject* wrap_new(Tensor tensor) {
+  if (!tensor.defined()) return Py_NewRef(Py_None);
+  PyObject* object = tensor_type->tp_alloc(tensor_type, 0);
+  if (!object) throw py::error_already_set();
+  new (&of(object)->tensor) Tensor(std::move(tensor));
+  of(object)->weak_references = nullptr;
+  of(object)->is_known = false;
+  return object;
+}
+
+PyObject* wrap(const Tensor& tensor) {
+  if (!tensor.defined()) return Py_NewRef(Py_None);
+  const auto known = known_objects().find(tensor.identity());
+  return known != known_objects().end() ? Py_NewRef(known->second) : wrap_new(tensor);
+}
+
+void make_known(PyObject* object) {
+  if (of(object)->is_known) return;
+  of(object)->is_known = known_objects().emplace(tensor_in(object).identity(), object).second;
+}
+
+namespace {
+
+// ---- life ----
+
+PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    PyObject* data = nullptr;
+    static const char* names[] = {"data", nullptr};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", const_cast<char**>(names), &data)) return nullptr;
+    Tensor tensor = is_tensor(data) ? tensor_in(data) : tensor_of_object(data);
+    PyObject* object = type->tp_alloc(type, 0);
+    if (!object) return nullptr;
+    new (&of(object)->tensor) Tensor(std::move(tensor));
+    of(object)->weak_references = nullptr;
+    of(object)->is_known = false;
+    return object;
+  });
+}
+
+void tensor_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  if (of(self)->weak_references) PyObject_ClearWeakRefs(self);
+  if (of(self)->is_known) known_objects().erase(tensor_in(self).identity());
+  of(self)->tensor.~Tensor();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+// ---- operators ----
+
+template <Tensor (*F)(const Operand&, const Operand&)>
+PyObject* binary(PyObject* a, PyObject* b) {
+  return guarded([&]() -> PyObject* {
+    if (is_tensor(a) && is_tensor(b)) return wrap_new(F(tensor_in(a), tensor_in(b)));
+    const auto left = operand_of(a), right = operand_of(b);
+    if (!left || !right) return Py_NewRef(Py_NotImplemented);
+    return wrap_new(F(*left, *right));
+  });
+}
+Tensor add_of(const Operand& a, const Operand& b) { return add(a, b); }
+Tensor sub_of(const Operand& a, const Operand& b) { return sub(a, b); }
+
+PyObject* power(PyObject* a, PyObject* b, PyObject*) { return binary<&tenon::pow>(a, b); }
+
+template <Tensor& (Tensor::*F)(const Operand&)>
+PyObject* in_place(PyObject* self, PyObject* other) {
+  return guarded([&]() -> PyObject* {
+    const auto operand = operand_of(other);
+    if (!operand) return Py_NewRef(Py_NotImplemented);
+    (tensor_in(self).*F)(*operand);
+    return Py_NewRef(self);
+  });
+}
+template <Tensor (*F)(const Operand&, const Operand&)>
+PyObject* in_place_of(PyObject* self, PyObject* other) {
+  return guarded([&]() -> PyObject* {
+    const auto operand = operand_of(other);
+    if (!operand) return Py_NewRef(Py_NotImplemented);
+    tensor_in(self).copy_(F(tensor_in(self), *operand));
+    return Py_NewRef(self);
+  });
+}
+
+template <Tensor (*F)(const Tensor&)>
+PyObject* unary(PyObject* self) {
+  return guarded([&] { return wrap_new(F(tensor_in(self))); });
+}
+PyObject* positive(PyObject* self) { return Py_NewRef(self); }
+
+Tensor shift_left(const Operand& a, const Operand& b) { return a.tensor() << b; }
+Tensor shift_right(const Operand& a, const Operand& b) { return a.tensor() >> b; }
+template <Tensor (*F)(const Operand&, const Operand&)>
+PyObject* shift(PyObject* a, PyObject* b) {
+  return is_tensor(a) ? binary<F>(a, b) : Py_NewRef(Py_NotImplemented);
+}
+
+PyObject* product(PyObject* a, PyObject* b) {
+  return guarded([&]() -> PyObject* {
+    const auto left = operand_of(a), right = operand_of(b);
+    if (!left || !right || !left->is_tensor() || !right->is_tensor()) return Py_NewRef(Py_NotImplemented);
+    return wrap_new(matmul(left->tensor(), right->tensor()));
+  });
+}
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  switch (op) {
+    case Py_LT: return binary<&lt>(a, b);
+    case Py_LE: return binary<&le>(a, b);
+    case Py_GT: return binary<&gt>(a, b);
+    case Py_GE: return binary<&ge>(a, b);
+    case Py_EQ: return binary<&eq>(a, b);
+    default: return binary<&ne>(a, b);
+  }
+}
+
+Py_hash_t hash(PyObject* self) {
+  const auto address = reinterpret_cast<uintptr_t>(tensor_in(self).identity());
+  return static_cast<Py_hash_t>((address >> 4) | (address << 60)) >> 1;
+}
+
+void require_one(const Tensor& x, const char* what) {
+  if (x.numel() != 1)
+    throw_value_error(fmt::format("a tensor of shape {} is not a single {}", ir::to_string(x.shape()), what));
+}
+
+template <typename T>
+T read_one(const Tensor& x) {
+  const Released others_run;
+  x.eval();
+  return x.item<T>();
+}
+
+int truth(PyObject* self) {
+  try {
+    const Tensor& x = tensor_in(self);
+    if (x.numel() != 1)
+      throw_value_error(fmt::format("the truth of a tensor of shape {} is not defined; use any() or all()",
+                                    ir::to_string(x.shape())));
+    return read_one<double>(x) != 0;
+  } catch (...) {
+    set_python_error();
+    return -1;
+  }
+}
+PyObject* as_int(PyObject* self) {
+  return guarded([&] {
+    const Tensor& x = tensor_in(self);
+    require_one(x, "integer");
+    if (!is_float(x.dtype())) return PyLong_FromLongLong(read_one<int64_t>(x));
+    return PyLong_FromDouble(read_one<double>(x));
+  });
+}
+PyObject* as_float(PyObject* self) {
+  return guarded([&] {
+    require_one(tensor_in(self), "number");
+    return PyFloat_FromDouble(read_one<double>(tensor_in(self)));
+  });
+}
+PyObject* as_index(PyObject* self) {
+  return guarded([&] {
+    const Tensor& x = tensor_in(self);
+    if (is_float(x.dtype())) throw_type_error("only a tensor of integers is an index");
+    require_one(x, "integer");
+    return PyLong_FromLongLong(read_one<int64_t>(x));
+  });
+}
+
+// ---- indexing ----
+
+Slice slice_of(PyObject* object) {
+  const auto* slice = reinterpret_cast<PySliceObject*>(object);
+  const auto part = [](PyObject* value) -> std::optional<int64_t> {
+    if (value == Py_None) return {};
+    return integer_of(value, "an integer");
+  };
+  const std::optional<int64_t> step = part(slice->step);
+  if (step == 0) throw_value_error("the step of a slice cannot be 0");
+  return Slice(part(slice->start), part(slice->stop), step.value_or(1));
+}
+
+// A list in an index is a tensor of positions or a mask.
+Tensor positions_of(PyObject* object) {
+  Tensor positions = is_tensor(object) ? tensor_in(object) : tensor_of_object(object);
+  if (is_float(positions.dtype()) && positions.numel() == 0) return positions.to(DType::i64);  // []
+  return positions;
+}
+
+bool needs_tensors(PyObject* object) {
+  return !PySlice_Check(object) && !PyLong_Check(object) && object != Py_None && object != Py_Ellipsis &&
+         !PyTuple_Check(object);
+}
+
+void add_entry(PyObject* object, std::vector<IndexEntry>& entries) {
+  if (PySlice_Check(object))
+    entries.emplace_back(slice_of(object));
+  else if (object == Py_None)
+    entries.emplace_back(NewAxis());
+  else if (object == Py_Ellipsis)
+    entries.emplace_back(Ellipsis());
+  else if (PyBool_Check(object))
+    entries.emplace_back(scalar(object == Py_True));
+  else if (is_integer(object))
+    entries.emplace_back(integer_of(object, "an index"));
+  else if (is_tensor(object) || PyList_Check(object) || PyTuple_Check(object) || is_array(object))
+    entries.emplace_back(positions_of(object));
+  else
+    throw py::type_error("an index is an integer, a slice, None, ..., a tensor or a list of these, not " +
+                         type_name_of(object));
+}
+
+std::vector<IndexEntry> entries_of(PyObject* key) {
+  std::vector<IndexEntry> entries;
+  if (!PyTuple_Check(key)) {
+    add_entry(key, entries);
+    return entries;
+  }
+  entries.reserve(static_cast<size_t>(PyTuple_GET_SIZE(key)));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) add_entry(PyTuple_GET_ITEM(key, i), entries);
+  return entries;
+}
+
+bool computes(PyObject* key) {  // a mask is read at once
+  if (!PyTuple_Check(key)) return needs_tensors(key);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) {
+    if (needs_tensors(PyTuple_GET_ITEM(key, i))) return true;
+  }
+  return false;
+}
+
+/// Integers, slices, None and ... alone are views one after the other, faster than the general index.
+Tensor viewed_by(const Tensor& x, PyObject* key) {
+  Tensor view = x;
+  const Py_ssize_t count = PyTuple_GET_SIZE(key);
+  int64_t taken = 0;  // dims that entries stand for
+  bool has_ellipsis = false;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* entry = PyTuple_GET_ITEM(key, i);
+    if (entry == Py_Ellipsis) {
+      if (has_ellipsis) throw py::index_error("an index has at most one ...");
+      has_ellipsis = true;
+    } else if (entry != Py_None) {
+      ++taken;
+    }
+  }
+  const int64_t rank = x.dim();
+  if (taken > rank)
+    throw py::index_error(
+        fmt::format("an index of {} dims is too long for a tensor of shape {}", taken, ir::to_string(x.shape())));
+  int64_t dim = 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* entry = PyTuple_GET_ITEM(key, i);
+    if (entry == Py_Ellipsis) {
+      dim += rank - taken;
+    } else if (entry == Py_None) {
+      view = view.unsqueeze(dim++);
+    } else if (PySlice_Check(entry)) {
+      const Slice slice = slice_of(entry);
+      if (slice.start || slice.stop || slice.step != 1) view = view.slice(dim, slice.start, slice.stop, slice.step);
+      ++dim;
+    } else {
+      view = view.select(dim, integer_of(entry, "an index"));
+    }
+  }
+  return view.identity() == x.identity() ? x.slice(0) : view;
+}
+
+bool is_basic(PyObject* key) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) {
+    PyObject* entry = PyTuple_GET_ITEM(key, i);
+    if (!PySlice_Check(entry) && !PyLong_CheckExact(entry) && entry != Py_None && entry != Py_Ellipsis) return false;
+  }
+  return true;
+}
+
+PyObject* get_item(PyObject* self, PyObject* key) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& x = tensor_in(self);
+    if (PyLong_CheckExact(key)) return wrap_new(x.select(0, integer_of(key, "an index")));
+    if (PySlice_Check(key)) return wrap_new(x[slice_of(key)]);
+    if (PyTuple_CheckExact(key) && PyTuple_GET_SIZE(key) > 0 && x.dim() > 0 && is_basic(key))
+      return wrap_new(viewed_by(x, key));
+    const std::vector<IndexEntry> entries = entries_of(key);
+    if (!computes(key)) return wrap_new(x.index(entries));
+    Tensor picked;
+    {
+      const Released others_run;
+      picked = x.index(entries);
+    }
+    return wrap_new(std::move(picked));
+  });
+}
+
+PyObject* item_at(PyObject* self, Py_ssize_t i) {
+  return guarded([&] { return wrap_new(tensor_in(self).select(0, i)); });
+}
+
+int set_item(PyObject* self, PyObject* key, PyObject* value) {
+  try {
+    if (!value) throw_type_error("elements of a tensor cannot be deleted");
+    Tensor& x = tensor_in(self);
+    auto operand = operand_of(value);
+    if (!operand && (PyList_Check(value) || PyTuple_Check(value)))
+      operand = Operand(tensor_of_object(value, x.dtype()));
+    if (!operand) throw_type_error("a tensor, a number or a list is needed, not " + type_name_of(value));
+    const std::vector<IndexEntry> entries = entries_of(key);
+    const Released others_run;
+    x.index_put_(entries, *operand);
+    return 0;
+  } catch (...) {
+    set_python_error();
+    return -1;
+  }
+}
+
+Py_ssize_t length(PyObject* self) {
+  try {
+    const Dims& shape = tensor_in(self).shape();
+    if (shape.empty()) throw_type_error("a tensor of a single number has no len()");
+    return shape[0];
+  } catch (...) {
+    set_python_error();
+    return -1;
+  }
+}
+
+int contains(PyObject* self, PyObject* element) {
+  try {
+    const auto operand = operand_of(element);
+    if (!operand) return 0;
+    const Tensor found = any(eq(tensor_in(self), *operand));
+    return read_one<bool>(found);
+  } catch (...) {
+    set_python_error();
+    return -1;
+  }
+}
+
+// ---- text ----
+
+// The rows of an array below each other, behind "tensor(".
+std::string text_of(const Tensor& x, bool is_parameter) {
+  std::string text = is_parameter ? "Parameter(" : "tensor(";
+  std::vector<double> real;
+  std::vector<int64_t> whole;
+  x.eval();
+  if (is_float(x.dtype()))
+    real = x.to_vector<double>();
+  else
+    whole = x.to_vector<int64_t>();
+  text += format_array(x.shape(), x.dtype(), real, whole, {true, text.size()});
+  const DType dtype = x.dtype();
+  const bool is_usual =
+      x.numel() > 0 ? dtype == DType::f32 || dtype == DType::i64 || dtype == DType::boolean : dtype == DType::f32;
+  if (x.numel() == 0 && x.dim() > 1) text += fmt::format(", shape={}", ir::to_string(x.shape()));
+  if (!is_usual) text += fmt::format(", dtype={}", python_name(dtype));
+  if (x.device().name() != "cpu") text += fmt::format(", device='{}'", x.device().name());
+  if (x.requires_grad() && !is_parameter) text += ", requires_grad=True";
+  return text + ")";
+}
+
+PyObject* repr(PyObject* self) {
+  return guarded([&] {
+    std::string text;
+    const bool is_parameter = Py_TYPE(self) != tensor_type && std::string_view(Py_TYPE(self)->tp_name) == "Parameter";
+    {
+      const Released others_run;
+      text = text_of(tensor_in(self), is_parameter);
+    }
+    return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+  });
+}
+
+// ---- attributes ----
+
+template <auto F>
+PyObject* get(PyObject* self, void*) {
+  return guarded([&] { return F(tensor_in(self)); });
+}
+
+PyObject* get_data(PyObject* self, void*) {
+  return guarded([&] { return wrap_new(tensor_in(self).detach()); });
+}
+int set_data(PyObject* self, PyObject* value, void*) {
+  try {
+    tensor_in(self).set_data(Convert<Tensor>::from(value));
+    return 0;
+  } catch (...) {
+    set_python_error();
+    return -1;
+  }
+}
+int set_grad(PyObject* self, PyObject* value, void*) {
+  try {
+    if (!value || value == Py_None)
+      tensor_in(self).zero_grad();
+    else
+      tensor_in(self).set_grad(Convert<Tensor>::from(value));
+    return 0;
+  } catch (...) {
+    set_python_error();
+    return -1;
+  }
+}
+int set_requires_grad(PyObject* self, PyObject* value, void*) {
+  try {
+    tensor_in(self).requires_grad_(value && PyObject_IsTrue(value) == 1);
+    return 0;
+  } catch (...) {
+    set_python_error();
+    return -1;
+  }
+}
+
+Tensor turned(const Tensor& x) {
+  Dims dims = ir::iota_dims(x.shape().size());
+  std::reverse(dims.begin(), dims.end());
+  return x.permute(dims);
+}
+
+PyGetSetDef attributes[] = {
+    {"shape", get<[](const Tensor& x) { return tuple_of(x.shape()).release().ptr(); }>, nullptr, "The sizes.", nullptr},
+    {"dtype", get<[](const Tensor& x) { return dtype_object(x.dtype()).release().ptr(); }>, nullptr,
+     "The type of the elements.", nullptr},
+    {"device", get<[](const Tensor& x) { return py::cast(DeviceObject{x.device()}).release().ptr(); }>, nullptr,
+     "Where the tensor lives.", nullptr},
+    {"ndim", get<[](const Tensor& x) { return PyLong_FromLongLong(x.dim()); }>, nullptr, "The number of dims.",
+     nullptr},
+    {"nbytes", get<[](const Tensor& x) { return PyLong_FromLongLong(x.nbytes()); }>, nullptr,
+     "The bytes of all elements.", nullptr},
+    {"itemsize", get<[](const Tensor& x) { return PyLong_FromSize_t(size_of(x.dtype())); }>, nullptr,
+     "The bytes of one element.", nullptr},
+    {"T", get<[](const Tensor& x) { return wrap_new(turned(x)); }>, nullptr, "All dims in the other order.", nullptr},
+    {"mT", get<[](const Tensor& x) { return wrap_new(x.transpose(-2, -1)); }>, nullptr,
+     "The last two dims changed over.", nullptr},
+    {"requires_grad", get<[](const Tensor& x) { return PyBool_FromLong(x.requires_grad()); }>, set_requires_grad,
+     "Whether gradients are collected or passed on.", nullptr},
+    {"is_leaf", get<[](const Tensor& x) { return PyBool_FromLong(x.is_leaf()); }>, nullptr,
+     "Whether it is no result of ops that are recorded.", nullptr},
+    {"grad", get<[](const Tensor& x) { return wrap(x.grad()); }>, set_grad,
+     "The gradient that backward() has left, or None.", nullptr},
+    {"data", get_data, set_data, "The values without their history; set it to give the tensor other memory.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(PyTensor, weak_references), READONLY, nullptr},
+                         {}};
+
+template <typename F>
+void* slot(F* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+}  // namespace
+
+void prepare_tensor_type(py::module_& m) {
+  static const std::vector<PyMethodDef> methods = method_table(kMethod);
+  static PyType_Slot slots[] = {
+      {Py_tp_doc,
+       const_cast<char*>("A tensor: numbers in any number of dims, recorded lazily and computed when read.\n\n"
+                         ">>> import tenon\n>>> x = tenon.tensor([[1., 2.], [3., 4.]])\n"
+                         ">>> x.sum(0)\ntensor([4., 6.])\n")},
+      {Py_tp_new, slot(tensor_new)},
+      {Py_tp_dealloc, slot(tensor_dealloc)},
+      {Py_tp_repr, slot(repr)},
+      {Py_tp_hash, slot(hash)},
+      {Py_tp_richcompare, slot(compare)},
+      {Py_tp_methods, const_cast<PyMethodDef*>(methods.data())},
+      {Py_tp_getset, attributes},
+      {Py_tp_members, members},
+      {Py_nb_add, slot(binary<&add_of>)},
+      {Py_nb_subtract, slot(binary<&sub_of>)},
+      {Py_nb_multiply, slot(binary<&mul>)},
+      {Py_nb_true_divide, slot(binary<&tenon::div>)},
+      {Py_nb_floor_divide, slot(binary<&floor_divide>)},
+      {Py_nb_remainder, slot(binary<&tenon::remainder>)},
+      {Py_nb_power, slot(power)},
+      {Py_nb_matrix_multiply, slot(product)},
+      {Py_nb_and, slot(binary<&bitwise_and>)},
+      {Py_nb_or, slot(binary<&bitwise_or>)},
+      {Py_nb_xor, slot(binary<&bitwise_xor>)},
+      {Py_nb_lshift, slot(shift<&shift_left>)},
+      {Py_nb_rshift, slot(shift<&shift_right>)},
+      {Py_nb_negative, slot(unary<&neg>)},
+      {Py_nb_positive, slot(positive)},
+      {Py_nb_absolute, slot(unary<&tenon::abs>)},
+      {Py_nb_invert, slot(unary<&bitwise_not>)},
+      {Py_nb_bool, slot(truth)},
+      {Py_nb_int, slot(as_int)},
+      {Py_nb_float, slot(as_float)},
+      {Py_nb_index, slot(as_index)},
+      {Py_nb_inplace_add, slot(in_place<&Tensor::add_>)},
+      {Py_nb_inplace_subtract, slot(in_place<&Tensor::sub_>)},
+      {Py_nb_inplace_multiply, slot(in_place<&Tensor::mul_>)},
+      {Py_nb_inplace_true_divide, slot(in_place<&Tensor::div_>)},
+      {Py_nb_inplace_remainder, slot(in_place<&Tensor::remainder_>)},
+      {Py_nb_inplace_and, slot(in_place_of<&bitwise_and>)},
+      {Py_nb_inplace_or, slot(in_place_of<&bitwise_or>)},
+      {Py_nb_inplace_xor, slot(in_place_of<&bitwise_xor>)},
+      {Py_mp_subscript, slot(get_item)},
+      {Py_mp_ass_subscript, slot(set_item)},
+      {Py_mp_length, slot(length)},
+      {Py_sq_item, slot(item_at)},
+      {Py_sq_length, slot(length)},
+      {Py_sq_contains, slot(contains)},
+      {Py_bf_getbuffer, slot(get_buffer)},
+      {Py_bf_releasebuffer, slot(release_buffer)},
+      {0, nullptr}};
+  static PyType_Spec spec = {"tenon.Tensor", sizeof(PyTensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+  tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (!tensor_type) throw py::error_already_set();
+  py::object type = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(tensor_type));
+  py::setattr(type, "__array_priority__", py::int_(1000));  // array + tensor is a tensor
+  m.add_object("Tensor", type);
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,128 @@
+#include "types.h"
+
+#include "functions.h"
+
+namespace tenon::python {
+
+const char* python_name(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return "float32";
+    case DType::f16: return "float16";
+    case DType::bf16: return "bfloat16";
+    case DType::f64: return "float64";
+    case DType::i32: return "int32";
+    case DType::i64: return "int64";
+    case DType::u8: return "uint8";
+    default: return "bool";
+  }
+}
+
+namespace {
+
+PyObject* error = nullptr;
+PyObject* index_error = nullptr;
+PyObject* lost_error = nullptr;
+PyObject* dtype_objects[std::size(kAllDTypes)] = {};
+
+std::optional<DType> dtype_called(std::string_view name) {
+  for (const DType dtype : kAllDTypes) {
+    if (name == python_name(dtype) || name == tenon::name(dtype)) return dtype;
+  }
+  if (name == "float") return DType::f32;
+  if (name == "half") return DType::f16;
+  if (name == "double") return DType::f64;
+  if (name == "int") return DType::i32;
+  if (name == "long") return DType::i64;
+  return {};
+}
+
+}  // namespace
+
+PyObject* error_type() { return error; }
+PyObject* index_error_type() { return index_error; }
+PyObject* lost_error_type() { return lost_error; }
+
+py::object dtype_object(DType dtype) {
+  return py::reinterpret_borrow<py::object>(dtype_objects[static_cast<size_t>(dtype)]);
+}
+
+std::optional<DType> dtype_of_object(PyObject* object) {
+  if (py::isinstance<DTypeObject>(object)) return py::cast<DTypeObject&>(py::handle(object)).dtype;
+  if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::f32;
+  if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::i64;
+  if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::boolean;
+  std::string name;
+  if (PyUnicode_Check(object)) {
+    name = py::cast<std::string>(py::handle(object));
+  } else {  // numpy's dtypes, and its scalar types
+    const py::object found =
+        py::reinterpret_steal<py::object>(PyObject_GetAttrString(object, PyType_Check(object) ? "__name__" : "name"));
+    if (!found || !PyUnicode_Check(found.ptr())) {
+      PyErr_Clear();
+      return {};
+    }
+    name = py::cast<std::string>(found);
+    if (name == "bool_") name = "bool";
+  }
+  if (const auto dtype = dtype_called(name)) return dtype;
+  throw_value_error("there is no dtype '" + name +
+                    "'; there are float32, float16, bfloat16, float64, int32, int64, uint8 and bool");
+}
+
+void bind_types(py::module_& m) {
+  error =
+      PyErr_NewExceptionWithDoc("tenon.Error", "What Tenon cannot do: one line that says what, where and what to do.",
+                                PyExc_RuntimeError, nullptr);
+  m.add_object("Error", py::reinterpret_borrow<py::object>(error));
+  const py::tuple bases = py::make_tuple(py::handle(error), py::handle(PyExc_IndexError));
+  index_error = PyErr_NewExceptionWithDoc(
+      "tenon.OutOfRange", "A position or a dim that is not there; an IndexError too.", bases.ptr(), nullptr);
+  m.add_object("OutOfRange", py::reinterpret_borrow<py::object>(index_error));
+  lost_error = PyErr_NewExceptionWithDoc("tenon.DeviceLost", "A device is gone, and what lay on it.", error, nullptr);
+  m.add_object("DeviceLost", py::reinterpret_borrow<py::object>(lost_error));
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const base::OutOfRange& found) {
+      PyErr_SetString(index_error, found.what());
+    } catch (const device::Lost& found) {
+      PyErr_SetString(lost_error, found.what());
+    } catch (const Error& found) {
+      PyErr_SetString(error, found.what());
+    }
+  });
+
+  m.def("_use_lost_device", [](const std::string& name) { throw device::Lost(name, "the driver was reset"); });
+
+  py::class_<DTypeObject>(m, "dtype", "The type of a tensor's elements: tenon.float32, tenon.int64, ...")
+      .def("__repr__", [](const DTypeObject& self) { return fmt::format("tenon.{}", python_name(self.dtype)); })
+      .def("__str__", [](const DTypeObject& self) { return fmt::format("tenon.{}", python_name(self.dtype)); })
+      .def("__reduce__",
+           [](const DTypeObject& self) {
+             return py::make_tuple(py::module_::import("tenon").attr("_dtype_called"),
+                                   py::make_tuple(python_name(self.dtype)));
+           })
+      .def_property_readonly("name", [](const DTypeObject& self) { return python_name(self.dtype); })
+      .def_property_readonly("itemsize", [](const DTypeObject& self) { return size_of(self.dtype); })
+      .def_property_readonly("is_floating_point", [](const DTypeObject& self) { return is_float(self.dtype); });
+  for (const DType dtype : kAllDTypes) {
+    dtype_objects[static_cast<size_t>(dtype)] = py::cast(DTypeObject{dtype}).release().ptr();
+    m.attr(python_name(dtype)) = dtype_object(dtype);
+  }
+
+  py::class_<DeviceObject>(m, "device", "Where tensors live: tenon.device(\"cpu\").")
+      .def(py::init([](const std::string& name) { return DeviceObject{Convert<Device>::from(py::str(name).ptr())}; }),
+           py::arg("name") = "cpu")
+      .def_property_readonly("name", [](const DeviceObject& self) { return self.device.name(); })
+      .def_property_readonly("type", [](const DeviceObject& self) { return self.device.name(); })
+      .def("__repr__", [](const DeviceObject& self) { return fmt::format("device('{}')", self.device.name()); })
+      .def("__str__", [](const DeviceObject& self) { return self.device.name(); })
+      .def("__eq__",
+           [](const DeviceObject& self, py::object other) {
+             if (PyUnicode_Check(other.ptr())) return self.device.name() == py::cast<std::string>(other);
+             return py::isinstance<DeviceObject>(other) && py::cast<DeviceObject&>(other).device == self.device;
+           })
+      .def("__hash__", [](const DeviceObject& self) { return py::hash(py::str(self.device.name())); });
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,24 @@
+// Dtypes, devices and exceptions as objects of Python.
+
+#pragma once
+
+#include "convert.h"
+
+namespace tenon::python {
+
+/// tenon.float32 and the others; there is one object for each.
+struct DTypeObject {
+  DType dtype;
+};
+struct DeviceObject {
+  Device device;
+};
+
+/// "float32", as PyTorch and numpy call it.
+const char* python_name(DType dtype);
+
+PyObject* error_type();
+PyObject* index_error_type();
+PyObject* lost_error_type();
+
+}  // namespace tenon::python

@@ -1,0 +1,65 @@
+"""Tenon: tensors, gradients and training, recorded lazily and computed in few kernels.
+
+>>> import tenon
+>>> x = tenon.tensor([1., 2., 3.], requires_grad=True)
+>>> (x * x).sum().backward()
+>>> x.grad
+tensor([2., 4., 6.])
+
+Names and meanings are PyTorch's. What differs stands in docs/python.md.
+"""
+
+from . import _tenon
+from ._tenon import *  # noqa: F401,F403 - the ops
+from ._tenon import (  # noqa: F401 - what a star leaves out or checkers should know
+    Captured, Error, Generator, HookHandle, OutOfRange, Scalar, Tensor, bool, device, dtype)
+from . import autograd, data, models, nn, optim, text, training
+from .autograd import autocast, compile, enable_grad, no_grad
+from .files import load, save
+
+__version__ = "0.1.0"
+
+double = float64 = _tenon.float64
+half = float16 = _tenon.float16
+long = int64 = _tenon.int64
+float = float32 = _tenon.float32
+int = int32 = _tenon.int32
+as_tensor = _tenon.tensor
+inf, nan, pi = 1e999, 1e999 - 1e999, 3.141592653589793
+
+
+def is_tensor(x):
+    """Whether x is a tensor."""
+    return isinstance(x, Tensor)
+
+
+def _register_hook(self, hook):
+    """Calls hook(gradient) in every backward pass; what it returns takes the gradient's place."""
+    return _tenon._register_hook(self, hook)
+
+
+def _dtype_called(name):
+    return getattr(_tenon, name)
+
+
+def _rebuild(data, shape, kind, requires_grad):
+    made = _tenon._from_bytes(data, shape, kind)
+    return made.requires_grad_() if requires_grad else made
+
+
+def _reduce(self, _protocol):
+    return _rebuild, (self.detach()._to_bytes(), self.shape, self.dtype, self.requires_grad and self.is_leaf)
+
+
+def _deepcopy(self, _memo):
+    if not self.is_leaf:
+        raise Error("[deepcopy] only leaves are copied with their flags; call detach() first")
+    made = type(self)(self.detach().clone())
+    if self.requires_grad:
+        made.requires_grad_()
+    return made
+
+
+Tensor.register_hook = _register_hook
+Tensor.__reduce_ex__ = _reduce
+Tensor.__deepcopy__ = _deepcopy

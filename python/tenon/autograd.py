@@ -1,0 +1,154 @@
+"""Gradients, functions with gradients of their own, and captured functions."""
+
+import functools
+
+from . import _tenon
+from ._tenon import grad, gradcheck, is_grad_enabled  # noqa: F401
+
+
+class _Block:
+    """A context manager that is a decorator, too."""
+
+    def __enter__(self):
+        self._block.enter()
+        return self
+
+    def __exit__(self, *_):
+        self._block.leave()
+
+    def __call__(self, function):
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with self:
+                return function(*args, **kwargs)
+
+        return wrapped
+
+
+class no_grad(_Block):
+    """Inside, ops record no gradient.
+
+    >>> import tenon
+    >>> w = tenon.ones(1, requires_grad=True)
+    >>> with tenon.no_grad():
+    ...     (w * 2).requires_grad
+    False
+    """
+
+    def __new__(cls, function=None):
+        block = super().__new__(cls)
+        block._block = _tenon._NoGrad()
+        return block if function is None else block(function)
+
+    def __init__(self, function=None):
+        pass
+
+
+class enable_grad(_Block):
+    """Inside, ops record gradients even within no_grad()."""
+
+    def __init__(self):
+        self._block = _tenon._EnableGrad()
+
+
+class autocast(_Block):
+    """Inside, products and attention take their operands in a lower type.
+
+    >>> import tenon
+    >>> with tenon.autocast(tenon.bfloat16):
+    ...     (tenon.ones(2, 2) @ tenon.ones(2, 2)).dtype
+    tenon.bfloat16
+    """
+
+    def __init__(self, dtype=_tenon.bfloat16, enabled=True):
+        self._block = _tenon._Autocast(dtype, enabled)
+
+
+class FunctionContext:
+    """What forward() keeps for backward()."""
+
+    def __init__(self, needs_input_grad):
+        self.needs_input_grad = needs_input_grad
+        self._to_save = ()
+        self.saved_tensors = ()
+
+    def save_for_backward(self, *tensors):
+        """Keeps inputs, results or anything computed on the way."""
+        self._to_save = tensors
+
+
+class Function:
+    """A function with its own gradient: a class with forward(ctx, ...) and backward(ctx, ...).
+
+    >>> import tenon
+    >>> class Cube(tenon.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x * x
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         x, = ctx.saved_tensors
+    ...         return grad * 3 * x * x
+    >>> x = tenon.tensor(2., requires_grad=True)
+    >>> Cube.apply(x).backward()
+    >>> x.grad.item()
+    12.0
+    """
+
+    @staticmethod
+    def forward(ctx, *args):
+        raise NotImplementedError("a Function has a forward(ctx, ...)")
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise NotImplementedError("a Function has a backward(ctx, ...)")
+
+    @classmethod
+    def apply(cls, *args):
+        """Calls forward(); gradients go through backward()."""
+        places = [i for i, arg in enumerate(args) if isinstance(arg, _tenon.Tensor)]
+        context = FunctionContext(tuple(isinstance(arg, _tenon.Tensor) and arg.requires_grad for arg in args))
+        returns_one = [False]
+
+        def forward(*tensors):
+            given = list(args)
+            for place, tensor in zip(places, tensors):
+                given[place] = tensor
+            result = cls.forward(context, *given)
+            returns_one[0] = isinstance(result, _tenon.Tensor)
+            return result, [t for t in context._to_save if t is not None]
+
+        def backward(saved, grads):
+            context.saved_tensors = saved
+            result = cls.backward(context, *grads)
+            if not isinstance(result, (tuple, list)):
+                result = (result,)
+            if len(result) != len(args):
+                raise TypeError(f"{cls.__name__}.backward() gives {len(result)} gradients for {len(args)} arguments")
+            return tuple(result[place] for place in places)
+
+        results = _tenon._apply(cls.__name__, forward, backward, [args[i] for i in places])
+        return results[0] if returns_one[0] else results
+
+
+def compile(function=None, *, verify_every=None):
+    """Captures a function of tensors: recorded in its first calls, then replayed with almost no host work.
+
+    >>> import tenon
+    >>> @tenon.compile
+    ... def double(x):
+    ...     return x + x
+    >>> for i in range(4):
+    ...     y = double(tenon.full((2,), i))
+    >>> y
+    tensor([6, 6])
+
+    A call gives what the function itself would give. What may differ between calls, and what is refused, is that of
+    docs/capture.md; verify_every compares every n-th replay with the function, 0: none.
+    """
+    if function is None:
+        return lambda f: compile(f, verify_every=verify_every)
+    if not callable(function):
+        raise TypeError(f"a function is needed, not {type(function).__name__}")
+    return _tenon._capture(function, verify_every)

@@ -1,0 +1,25 @@
+"""Modules, layers and losses.
+
+>>> import tenon
+>>> from tenon import nn
+>>> class Net(nn.Module):
+...     def __init__(self):
+...         super().__init__()
+...         self.hidden = nn.Linear(2, 8)
+...         self.out = nn.Linear(8, 1)
+...     def forward(self, x):
+...         return self.out(self.hidden(x).relu())
+>>> net = Net()
+>>> [name for name, _ in net.named_parameters()]
+['hidden.weight', 'hidden.bias', 'out.weight', 'out.bias']
+>>> net(tenon.ones(3, 2)).shape
+(3, 1)
+"""
+
+from .. import _tenon
+
+globals().update({name: value for name, value in vars(_tenon._nn).items()
+                  if not name.startswith("_") and name not in ("functional", "init")})
+from . import functional, init  # noqa: E402,F401
+from .module import Module, ModuleDict, ModuleList, Parameter, ParameterList, Sequential  # noqa: E402,F401
+from . import utils  # noqa: E402,F401

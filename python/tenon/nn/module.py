@@ -1,0 +1,295 @@
+"""Module, whose attributes are its parameters and the modules below it, and the containers.
+
+The class is C++'s own. A class of Python's that derives from it is a module for everything in the library.
+"""
+
+from .. import _tenon
+
+Module = _tenon._nn.Module
+Tensor = _tenon.Tensor
+
+
+class Parameter(Tensor):
+    """A tensor that belongs to a module and is trained."""
+
+    def __new__(cls, data, requires_grad=True):
+        if data is None:  # the library fills it
+            return Tensor.__new__(cls, _nothing)
+        if not isinstance(data, Tensor):
+            data = _tenon.tensor(data)
+        made = Tensor.__new__(cls, data.detach())
+        if requires_grad:
+            made.requires_grad_()
+        _tenon._nn._make_known(made)
+        return made
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+
+_nothing = _tenon.zeros(())
+_tenon._nn._set_parameter_type(Parameter)
+
+_make = Module.__init__
+_is_property = {}
+
+
+def _init(self):
+    _make(self, type(self).__name__)
+
+
+def _member(kind, name):
+    """Whether an attribute of the class itself, such as Linear.weight, takes the value."""
+    key = (kind, name)
+    if key not in _is_property:
+        _is_property[key] = isinstance(getattr(kind, name, None), property)
+    return _is_property[key]
+
+
+def _setattr(self, name, value):
+    if not _member(type(self), name):
+        if isinstance(value, Parameter):
+            _check(self)
+            self._set_parameter(name, value)
+        elif isinstance(value, Module):
+            _check(self)
+            self._set_module(name, value)
+        else:
+            known = self.__dict__.get(name)
+            if isinstance(known, Tensor) and name in self.__dict__.get("_buffer_names", ()):
+                if value is not None and not isinstance(value, Tensor):
+                    raise TypeError(f"the buffer {name} is a tensor, not {type(value).__name__}")
+                self._set_buffer(name, value, self.__dict__["_buffer_names"][name])
+            elif isinstance(known, (Parameter, Module)):
+                if isinstance(known, Parameter) and isinstance(value, Tensor):
+                    raise TypeError(f"the parameter {name} can be replaced by a Parameter or None, not by a plain tensor")
+                self._remove(name)
+    object.__setattr__(self, name, value)
+
+
+def _check(self):
+    if not _tenon._nn._is_made(self):
+        raise AttributeError(f"call super().__init__() in {type(self).__name__}.__init__ before giving it members")
+
+
+def _delattr(self, name):
+    if isinstance(self.__dict__.get(name), (Tensor, Module)):
+        self._remove(name)
+    object.__delattr__(self, name)
+
+
+def _register_parameter(self, name, parameter):
+    """The same as assigning an attribute."""
+    setattr(self, name, parameter)
+
+
+def _register_buffer(self, name, tensor, persistent=True):
+    """A tensor that belongs to the module and is not trained; persistent: part of state dicts."""
+    _check(self)
+    self._set_buffer(name, tensor, persistent)
+    self.__dict__.setdefault("_buffer_names", {})[name] = persistent
+    if tensor is not None:
+        _tenon._nn._make_known(tensor)
+    object.__setattr__(self, name, tensor)
+
+
+def _add_module(self, name, module):
+    """The same as assigning an attribute."""
+    setattr(self, name, module)
+
+
+def _to(self, *args, device=None, dtype=None):
+    """Moves all parameters and buffers, or converts the floating-point ones."""
+    for arg in args:
+        if isinstance(arg, _tenon.dtype):
+            dtype = arg
+        else:
+            device = arg
+    self._to(device, dtype)
+    return self
+
+
+def _apply(self, function):
+    """Calls a function with every module, those below first."""
+    for _, child in self._named_children():
+        child.apply(function)
+    function(self)
+    return self
+
+
+def _modules_below(self):
+    return [module for _, module in self._named_modules()]
+
+
+def _children(self):
+    return [module for _, module in self._named_children()]
+
+
+def _repr(self):
+    def lines(module, indent):
+        children = module._named_children()
+        name = type(module).__name__
+        if not children:
+            return name + "()"
+        inner = "".join(f"\n{indent}  ({key}): {lines(child, indent + '  ')}" for key, child in children)
+        return f"{name}({inner}\n{indent})"
+
+    return lines(self, "")
+
+
+def _forward(self, *args, **kwargs):
+    raise NotImplementedError(f"{type(self).__name__} has no forward()")
+
+
+Module.__init__ = _init
+Module.__setattr__ = _setattr
+Module.__delattr__ = _delattr
+Module.__repr__ = _repr
+Module.register_parameter = _register_parameter
+Module.register_buffer = _register_buffer
+Module.add_module = Module.register_module = _add_module
+Module.to = _to
+Module.cpu = lambda self: self.to("cpu")
+Module.float = lambda self: self.to(_tenon.float32)
+Module.half = lambda self: self.to(_tenon.float16)
+Module.bfloat16 = lambda self: self.to(_tenon.bfloat16)
+Module.double = lambda self: self.to(_tenon.float64)
+Module.apply = _apply
+Module.modules = _modules_below
+Module.named_modules = lambda self: self._named_modules()
+Module.children = _children
+Module.named_children = lambda self: self._named_children()
+Module.forward = _forward
+
+
+class Sequential(Module):
+    """Modules, each applied to the result of the one before.
+
+    >>> from tenon import nn, ones
+    >>> nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))(ones(3, 2)).shape
+    (3, 1)
+    """
+
+    def __init__(self, *modules):
+        super().__init__()
+        named = modules[0].items() if len(modules) == 1 and isinstance(modules[0], dict) else enumerate(modules)
+        order = []
+        for name, module in named:
+            setattr(self, str(name), module)
+            order.append(module)
+        self._order = order
+
+    def forward(self, x):
+        for module in self._order:
+            x = module(x)
+        return x
+
+    def append(self, module):
+        setattr(self, str(len(self._order)), module)
+        self._order.append(module)
+        return self
+
+    def __len__(self):
+        return len(self._order)
+
+    def __iter__(self):
+        return iter(self._order)
+
+    def __getitem__(self, i):
+        return Sequential(*self._order[i]) if isinstance(i, slice) else self._order[i]
+
+
+class ModuleList(Module):
+    """Modules in order; it is not called itself."""
+
+    def __init__(self, modules=()):
+        super().__init__()
+        self._mark_as_list()
+        self._order = []
+        self.extend(modules)
+
+    def append(self, module):
+        setattr(self, str(len(self._order)), module)
+        self._order.append(module)
+        return self
+
+    def extend(self, modules):
+        for module in modules:
+            self.append(module)
+        return self
+
+    def __len__(self):
+        return len(self._order)
+
+    def __iter__(self):
+        return iter(self._order)
+
+    def __getitem__(self, i):
+        return ModuleList(self._order[i]) if isinstance(i, slice) else self._order[i]
+
+    def __setitem__(self, i, module):
+        i = range(len(self._order))[i]
+        setattr(self, str(i), module)
+        self._order[i] = module
+
+
+class ModuleDict(Module):
+    """Modules by names; it is not called itself."""
+
+    def __init__(self, modules=None):
+        super().__init__()
+        self._mark_as_list()
+        self._named = {}
+        for name, module in (modules or {}).items():
+            self[name] = module
+
+    def __setitem__(self, name, module):
+        setattr(self, name, module)
+        self._named[name] = module
+
+    def __getitem__(self, name):
+        return self._named[name]
+
+    def __len__(self):
+        return len(self._named)
+
+    def __iter__(self):
+        return iter(self._named)
+
+    def __contains__(self, name):
+        return name in self._named
+
+    def keys(self):
+        return self._named.keys()
+
+    def items(self):
+        return self._named.items()
+
+    def values(self):
+        return self._named.values()
+
+
+class ParameterList(Module):
+    """Parameters in order."""
+
+    def __init__(self, parameters=()):
+        super().__init__()
+        self._order = []
+        for parameter in parameters:
+            self.append(parameter)
+
+    def append(self, parameter):
+        if not isinstance(parameter, Parameter):
+            parameter = Parameter(parameter)
+        setattr(self, str(len(self._order)), parameter)
+        self._order.append(parameter)
+        return self
+
+    def __len__(self):
+        return len(self._order)
+
+    def __iter__(self):
+        return iter(self._order)
+
+    def __getitem__(self, i):
+        return self._order[i]

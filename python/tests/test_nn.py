@@ -1,0 +1,250 @@
+"""Modules of Python, layers, optimizers, schedules, files."""
+
+import os
+import tempfile
+import unittest
+
+import numpy as np
+
+import tenon
+from tenon import nn
+from tenon.nn import functional as F
+
+
+class Net(nn.Module):
+    def __init__(self, width=8):
+        super().__init__()
+        self.hidden = nn.Linear(2, width)
+        self.layers = nn.ModuleList([nn.Linear(width, width), nn.Linear(width, width)])
+        self.out = nn.Sequential(nn.ReLU(), nn.Dropout(0.5), nn.Linear(width, 1))
+        self.scale = nn.Parameter(tenon.ones(1))
+        self.register_buffer("seen", tenon.zeros(1))
+
+    def forward(self, x):
+        x = self.hidden(x)
+        for layer in self.layers:
+            x = layer(x)
+        return self.out(x) * self.scale
+
+
+class Modules(unittest.TestCase):
+    def test_attributes_are_parameters_and_modules(self):
+        net = Net()
+        names = [name for name, _ in net.named_parameters()]
+        self.assertEqual(names, ["scale", "hidden.weight", "hidden.bias", "layers.0.weight", "layers.0.bias",
+                                 "layers.1.weight", "layers.1.bias", "out.2.weight", "out.2.bias"])
+        self.assertEqual([name for name, _ in net.named_buffers()], ["seen"])
+        self.assertIs(net.parameters()[0], net.scale)
+        self.assertIs(net.hidden.weight, dict(net.named_parameters())["hidden.weight"])
+        self.assertIsInstance(net.hidden.weight, nn.Parameter)
+        self.assertEqual([name for name, _ in net.named_children()], ["hidden", "layers", "out"])
+        self.assertIs(dict(net.named_modules())["layers.1"], net.layers[1])
+
+    def test_members_are_replaced_and_removed(self):
+        net = Net()
+        net.scale = nn.Parameter(tenon.full((1,), 2.0))
+        self.assertEqual(dict(net.named_parameters())["scale"].item(), 2)
+        net.hidden = nn.Linear(2, 8, bias=False)
+        self.assertNotIn("hidden.bias", dict(net.named_parameters()))
+        del net.scale
+        self.assertNotIn("scale", dict(net.named_parameters()))
+        net.seen = tenon.ones(1)
+        self.assertEqual(net.state_dict()["seen"].item(), 1)
+        with self.assertRaisesRegex(TypeError, "the parameter extra can be replaced by a Parameter or None"):
+            net.extra = nn.Parameter(tenon.ones(1))
+            net.extra = tenon.ones(1)
+
+    def test_weights_are_tied(self):
+        a, b = nn.Embedding(5, 3), nn.Linear(3, 5, bias=False)
+        b.weight = a.weight
+        self.assertIs(b.weight, a.weight)
+        holder = nn.ModuleDict({"a": a, "b": b})
+        self.assertEqual(len(holder.parameters()), 1)
+        self.assertEqual(sorted(holder.state_dict()), ["a.weight", "b.weight"])
+
+    def test_state_dicts(self):
+        a, b = Net(), Net()
+        b.load_state_dict(a.state_dict())
+        a.eval()
+        b.eval()
+        x = tenon.rand(3, 2)
+        self.assertTrue(tenon.equal(a(x), b(x)))
+        state = a.state_dict()
+        del state["scale"]
+        with self.assertRaisesRegex(tenon.Error, "scale"):
+            b.load_state_dict(state)
+        self.assertEqual(b.load_state_dict(state, strict=False), (["scale"], []))
+
+    def test_modes_and_conversions(self):
+        net = Net()
+        self.assertTrue(net.training and net.out[1].training)
+        net.eval()
+        self.assertFalse(net.training or net.out[1].training)
+        self.assertIs(net.to(tenon.float64).hidden.weight.dtype, tenon.float64)
+        self.assertIs(net.scale.dtype, tenon.float64)
+        net.freeze("hidden.*")
+        self.assertFalse(net.hidden.weight.requires_grad)
+        self.assertTrue(net.scale.requires_grad)
+
+    def test_errors_say_where(self):
+        net = Net()
+        with self.assertRaisesRegex(tenon.Error, r"\[linear\] input \(3, 5\) and weight \(8, 2\) do not fit.*\(in hidden\)"):
+            net(tenon.ones(3, 5))
+
+        class Forgetful(nn.Module):
+            def __init__(self):
+                self.a = nn.Linear(1, 1)
+
+        with self.assertRaisesRegex(AttributeError, r"call super\(\).__init__\(\) in Forgetful.__init__ before giving it members"):
+            Forgetful()
+        with self.assertRaisesRegex(NotImplementedError, r"Module has no forward\(\)"):
+            nn.Module()(1)
+
+    def test_captured_functions_notice_train_and_replaced_parameters(self):
+        net = Net()
+        step = tenon.compile(lambda x: net(x))
+        x = tenon.ones(64, 2)
+        net.eval()
+        expected = net(x)
+        for _ in range(4):
+            self.assertTrue(tenon.equal(step(x), expected))
+        net.scale = nn.Parameter(tenon.full((1,), 2.0))
+        for _ in range(4):
+            self.assertTrue(tenon.allclose(step(x), expected * 2))
+        net.train()
+        self.assertFalse(tenon.equal(step(x), expected * 2))
+
+    def test_subclasses_of_layers(self):
+        class Scaled(nn.Linear):
+            def __init__(self):
+                super().__init__(2, 2, bias=False)
+                self.factor = nn.Parameter(tenon.full((1,), 3.0))
+
+            def forward(self, x):
+                return super().forward(x) * self.factor
+
+        layer = Scaled()
+        self.assertEqual([name for name, _ in layer.named_parameters()], ["weight", "factor"])
+        x = tenon.ones(1, 2)
+        self.assertTrue(tenon.allclose(layer(x), F.linear(x, layer.weight) * 3))
+
+    def test_apply_and_init(self):
+        net = Net()
+
+        def zero(module):
+            if isinstance(module, nn.Linear):
+                nn.init.zeros_(module.weight)
+
+        net.apply(zero)
+        self.assertEqual(net.hidden.weight.abs().sum().item(), 0)
+
+    def test_layers(self):
+        image = tenon.rand(2, 3, 8, 8)
+        for layer, shape in [(nn.Conv2d(3, 4, 3, padding=1), (2, 4, 8, 8)), (nn.Conv2d(3, 4, (3, 5), padding="same"), (2, 4, 8, 8)),
+                             (nn.MaxPool2d(2), (2, 3, 4, 4)), (nn.AvgPool2d(2, stride=1), (2, 3, 7, 7)),
+                             (nn.BatchNorm2d(3), (2, 3, 8, 8)), (nn.GroupNorm(3, 3), (2, 3, 8, 8)),
+                             (nn.AdaptiveAvgPool2d(1), (2, 3, 1, 1)), (nn.Flatten(), (2, 192)),
+                             (nn.ConvTranspose2d(3, 2, 2, stride=2), (2, 2, 16, 16)), (nn.LayerNorm(8), (2, 3, 8, 8)),
+                             (nn.Upsample(scale_factor=2.0), (2, 3, 16, 16))]:
+            self.assertEqual(layer(image).shape, shape, type(layer).__name__)
+        y, (h, c) = nn.LSTM(3, 5, batch_first=True)(tenon.rand(2, 7, 3))
+        self.assertEqual((y.shape, h.shape, c.shape), ((2, 7, 5), (1, 2, 5), (1, 2, 5)))
+        y, h = nn.GRU(3, 5)(tenon.rand(7, 2, 3))
+        self.assertEqual((y.shape, h.shape), ((7, 2, 5), (1, 2, 5)))
+        x = tenon.rand(2, 7, 16)
+        self.assertEqual(nn.MultiheadAttention(16, 4, batch_first=True)(x, x, x)[0].shape, x.shape)
+        self.assertEqual(nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)(x).shape, x.shape)
+        self.assertEqual(F.scaled_dot_product_attention(x, x, x, is_causal=True).shape, x.shape)
+
+    def test_losses(self):
+        logits, target = tenon.tensor([[2.0, 1.0], [0.0, 3.0]]), tenon.tensor([0, 1])
+        a = np.array(logits.tolist())
+        expected = -np.mean(np.log(np.exp(a)[[0, 1], [0, 1]] / np.exp(a).sum(1)))
+        self.assertAlmostEqual(F.cross_entropy(logits, target).item(), expected, 5)
+        self.assertAlmostEqual(nn.CrossEntropyLoss()(logits, target).item(), expected, 5)
+        self.assertEqual(nn.MSELoss(reduction="sum")(logits, logits + 1).item(), 4)
+        with self.assertRaisesRegex(ValueError, "there is no reduction 'avg'; there are 'none', 'mean', 'sum'"):
+            F.mse_loss(logits, logits, reduction="avg")
+
+
+class Optimizers(unittest.TestCase):
+    def test_each_lowers_a_loss(self):
+        for make in (lambda p: tenon.optim.SGD(p, lr=0.1, momentum=0.9), lambda p: tenon.optim.Adam(p, lr=0.1),
+                     lambda p: tenon.optim.AdamW(p, lr=0.1, betas=(0.9, 0.99)), lambda p: tenon.optim.RMSprop(p, lr=0.05),
+                     lambda p: tenon.optim.Adagrad(p, lr=0.5), lambda p: tenon.optim.Lion(p, lr=0.05)):
+            w = nn.Parameter(tenon.tensor([3.0, -2.0]))
+            optimizer = make([w])
+            for _ in range(60):
+                (w * w).sum().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            self.assertLess((w * w).sum().item(), 3, type(optimizer).__name__)
+
+    def test_groups_and_schedules(self):
+        a, b = nn.Parameter(tenon.ones(1)), nn.Parameter(tenon.ones(1))
+        optimizer = tenon.optim.SGD([{"params": [a]}, {"params": [b], "lr": 1.0}], lr=0.1)
+        self.assertEqual((optimizer.lr, optimizer.group_lr(1)), (0.1, 1.0))
+        schedule = tenon.optim.Scheduler(optimizer, tenon.optim.linear(10))
+        schedule.set(5)
+        self.assertAlmostEqual(optimizer.lr, 0.05)
+        schedule = tenon.optim.lr_scheduler.LambdaLR(tenon.optim.SGD([a], lr=1.0), lambda step: 0.5**step)
+        schedule.step()
+        with self.assertRaisesRegex(ValueError, "a group of parameters has 'params', 'lr' and 'weight_decay', not 'x'"):
+            tenon.optim.SGD([{"params": [a], "x": 1}])
+        with self.assertRaisesRegex(ValueError, "an optimizer needs at least one parameter"):
+            tenon.optim.SGD([])
+
+    def test_state(self):
+        w = nn.Parameter(tenon.ones(2))
+        optimizer = tenon.optim.Adam([w])
+        w.sum().backward()
+        optimizer.step()
+        other = tenon.optim.Adam([nn.Parameter(tenon.ones(2))])
+        other.load_state_dict(optimizer.state_dict())
+        self.assertEqual(other.steps(), 1)
+
+    def test_clipping(self):
+        w = nn.Parameter(tenon.ones(4))
+        (w * 10).sum().backward()
+        self.assertEqual(nn.utils.clip_grad_norm_([w], 1.0).item(), 20)
+        self.assertAlmostEqual(w.grad.norm().item(), 1, 4)
+
+    def test_autocast_and_scaler(self):
+        net = nn.Linear(4, 4)
+        optimizer = tenon.optim.SGD(net.parameters(), lr=0.1)
+        scaler = tenon.optim.GradScaler()
+        with tenon.autocast(tenon.float16):
+            out = net(tenon.ones(2, 4))
+            self.assertIs(out.dtype, tenon.float16)
+            loss = F.mse_loss(out, tenon.zeros(2, 4))
+        scaler.scale(loss).backward()
+        optimizer.step(scaler)
+        self.assertEqual(scaler.factor(), 65536)
+
+
+class Files(unittest.TestCase):
+    def test_every_kind(self):
+        tensors = {"a": tenon.arange(4, dtype=tenon.float32), "b": tenon.ones(2, 2, dtype=tenon.int64)}
+        with tempfile.TemporaryDirectory() as folder:
+            for kind in ("safetensors", "pt", "npz"):
+                path = os.path.join(folder, "x." + kind)
+                tenon.save(tensors, path)
+                found = tenon.load(path)
+                self.assertEqual({name: x.tolist() for name, x in found.items()},
+                                 {name: x.tolist() for name, x in tensors.items()}, kind)
+            path = os.path.join(folder, "x.npy")
+            tenon.save(tensors["a"], path)
+            self.assertEqual(np.load(path).tolist(), [0, 1, 2, 3])
+            net = Net()
+            tenon.save(net, os.path.join(folder, "net.safetensors"))
+            other = Net()
+            nn.load_module(os.path.join(folder, "net.safetensors"), other)
+            self.assertTrue(tenon.equal(net.hidden.weight, other.hidden.weight))
+            with self.assertRaisesRegex(tenon.Error, "nothing.safetensors"):
+                tenon.load(os.path.join(folder, "nothing.safetensors"))
+            with self.assertRaisesRegex(TypeError, "a tensor, a dict of tensors or a module is needed, not int"):
+                tenon.save(3, path.replace("npy", "pt"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,35 @@
+"""A program that mypy accepts, but for the lines that say what it must not."""
+
+import tenon
+from tenon import nn
+from tenon.nn import functional as F
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(2, 1)
+
+    def forward(self, x: tenon.Tensor) -> tenon.Tensor:
+        return F.relu(x).sum(1, keepdim=True) * 2 + x[:, :1]
+
+
+def main() -> None:
+    net = Net()
+    optimizer = tenon.optim.AdamW(net.parameters(), lr=1e-3)
+    x = tenon.rand(4, 2, dtype=tenon.float32, requires_grad=True)
+    loss: tenon.Tensor = net.forward(x).mean()
+    loss.backward()
+    optimizer.step()
+    shape: tuple[int, ...] = x.shape
+    values, indices = x.sort(dim=1)
+    print(shape, values.shape, indices.dtype, float(loss))
+    with tenon.no_grad():
+        x.add_(1)
+    x.sum(keepdim="yes")  # error: keepdim
+    tenon.exp(3)  # error: a number
+    nn.Linear("2", 1)  # error: a text
+    x.summ()  # error: no such method
+
+
+main()

@@ -1,0 +1,300 @@
+"""Writes the type stubs of the package, tenon/*.pyi, from what the built module says of itself.
+
+    PYTHONPATH=build/release/python python3 scripts/make_python_stubs.py python/tenon
+
+The ops know the types of their arguments; of classes and functions bound with pybind11 the first line of the docstring
+has them. `make python` fails where the files are not those that this program writes.
+"""
+
+import inspect
+import os
+import re
+import sys
+
+import tenon
+from tenon import _tenon
+
+HEADER = "# Written by scripts/make_python_stubs.py; do not edit.\n\n"
+PLAIN = {"int": "int", "float": "float", "bool": "bool", "str": "str", "None": "None", "Tensor": "Tensor", "list": "list[Any]",
+         "tuple": "tuple[Any, ...]", "dict": "dict[str, Any]", "bytes": "bytes", "List[int]": "list[int]",
+         "List[str]": "list[str]", "List[float]": "list[float]", "List[Tensor]": "list[Tensor]",
+         "Optional[int]": "int | None", "Optional[float]": "float | None", "Optional[Tensor]": "Tensor | None",
+         "PathLike": "PathLike", "DTypeLike": "DTypeLike", "Optional[DTypeLike]": "DTypeLike | None",
+         "Sequence[int]": "int | Sequence[int]"}
+
+
+def split(text):
+    """Arguments, at commas outside of any brackets and quotes."""
+    parts, depth, quoted, part = [], 0, "", ""
+    for letter in text:
+        if quoted:
+            quoted = "" if letter == quoted else quoted
+        elif letter in "'\"":
+            quoted = letter
+        elif letter in "([{<":
+            depth += 1
+        elif letter in ")]}>":
+            depth -= 1
+        if letter == "," and depth == 0 and not quoted:
+            parts.append(part.strip())
+            part = ""
+        else:
+            part += letter
+    return parts + [part.strip()] if part.strip() else parts
+
+
+def kind(text):
+    text = text.strip()
+    if text.startswith("tenon._tenon.") and "Optional" not in text:
+        name = text.rsplit(".", 1)[1]
+        return f'"{name}"' if name in KNOWN else "Any"
+    return PLAIN.get(text, "Any")
+
+
+OPS = {line.split("(")[0][4:]: line for line in _tenon._stubs(False)}
+
+
+def signature(name, doc, is_method):
+    """The line of a stub for a function of the extension."""
+    if not is_method and name in OPS and not (doc or "").startswith(name + "("):
+        return OPS[name]
+    first = (doc or "").split("\n", 1)[0]
+    match = re.match(rf"{re.escape(name)}\((.*)\) -> (.*)$", first)
+    if not match:
+        result = "None" if name == "__init__" else "Any"
+        return f"def {name}({'self, ' if is_method else ''}*args: Any, **kwargs: Any) -> {result}: ..."
+    made = []
+    for i, part in enumerate(split(match.group(1))):
+        if is_method and i == 0:
+            made.append("self")
+            continue
+        if part.startswith("*"):
+            made.append(("**kwargs" if part.startswith("**") else "*args") + ": Any")
+            continue
+        argument, _, rest = part.partition(":")
+        rest, has_default, _ = rest.partition(" = ")
+        if not re.fullmatch(r"\w+", argument) or argument.startswith("arg"):
+            argument = f"_{argument}" if re.fullmatch(r"\w+", argument) else f"_arg{i}"
+        made.append(f"{argument}: {kind(rest)}" + (" = ..." if has_default else ""))
+    result = "None" if name == "__init__" else kind(match.group(2))
+    return f"def {name}({', '.join(made)}) -> {result}: ..."
+
+
+SPECIAL = ("__init__", "__call__", "__len__", "__getitem__", "__iter__", "__next__", "__enter__", "__exit__")
+
+
+def class_stub(cls):
+    base = cls.__mro__[1].__name__
+    lines = [f"class {cls.__name__}{f'({base})' if base in KNOWN else ''}:"]
+    members = dict(vars(cls))
+    if base.startswith("_"):  # nobody knows it
+        members = {**vars(cls.__mro__[1]), **members}
+    for name, member in sorted(members.items()):
+        if name.startswith("_") and name not in SPECIAL:
+            continue
+        if isinstance(member, property):
+            lines.append(f"    {name}: Any")
+        elif isinstance(member, staticmethod):
+            lines.append("    @staticmethod\n    " + signature(name, member.__func__.__doc__, False))
+        elif inspect.isfunction(member):
+            lines.append("    " + of_python(name, member))
+        elif callable(member):
+            lines.append("    " + signature(name, member.__doc__, True))
+    return "\n".join(lines if len(lines) > 1 else lines + ["    ..."])
+
+
+def of_python(name, function):
+    """A function that is written in Python: names, and whether they have defaults."""
+    parts, starred = [], False
+    name = "__init__" if name == "_init" else name
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name == "self":
+            parts.append("self")
+        elif parameter.kind is parameter.VAR_POSITIONAL:
+            parts.append(f"*{parameter.name}: Any")
+            starred = True
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            parts.append(f"**{parameter.name}: Any")
+        else:
+            if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+                parts.append("*")
+                starred = True
+            parts.append(f"{parameter.name}: Any" + ("" if parameter.default is parameter.empty else " = ..."))
+    return f"def {name}({', '.join(parts)}) -> {'None' if name == '__init__' else 'Any'}: ..."
+
+
+def module_stub(names, module):
+    """Everything of a module of the package, in the order of its names."""
+    lines = []
+    classes = [value for name, value in names if inspect.isclass(value)]
+    classes.sort(key=lambda cls: (len(cls.__mro__), cls.__name__))
+    for cls in classes:
+        lines.append(class_stub(cls))
+    for name, value in names:
+        if inspect.isclass(value) or inspect.ismodule(value):
+            continue
+        if inspect.isfunction(value):
+            lines.append(of_python(name, value))
+        elif callable(value):
+            lines.append(signature(name, value.__doc__, False))
+    return "\n\n".join(lines) + "\n"
+
+
+def public(module):
+    return sorted((name, value) for name, value in vars(module).items()
+                  if not name.startswith("_") and not inspect.ismodule(value) and name not in ("Tensor", "Any"))
+
+
+COMMON = """from __future__ import annotations
+
+import os
+from typing import Any, Callable, Iterator, Sequence, Union
+
+"""
+
+TENSOR = """Number = Union[builtins.bool, builtins.int, builtins.float]
+PathLike = Union[str, os.PathLike[str]]
+DTypeLike = Union["dtype", str, type]
+DeviceLike = Union["device", str]
+
+
+class dtype:
+    name: str
+    itemsize: int
+    is_floating_point: bool
+
+class device:
+    name: str
+    type: str
+    def __init__(self, name: str = ...) -> None: ...
+
+class ValuesAndIndices(tuple[Tensor, Tensor]):
+    values: Tensor
+    indices: Tensor
+
+"""
+
+ATTRIBUTES = """    shape: tuple[builtins.int, ...]
+    dtype: dtype
+    device: device
+    ndim: builtins.int
+    nbytes: builtins.int
+    itemsize: builtins.int
+    T: Tensor
+    mT: Tensor
+    requires_grad: builtins.bool
+    is_leaf: builtins.bool
+    grad: Tensor | None
+    data: Tensor
+    def __init__(self, data: Any) -> None: ...
+    def __len__(self) -> builtins.int: ...
+    def __iter__(self) -> Iterator[Tensor]: ...
+    def __getitem__(self, key: Any) -> Tensor: ...
+    def __setitem__(self, key: Any, value: Any) -> None: ...
+    def __bool__(self) -> builtins.bool: ...
+    def __int__(self) -> builtins.int: ...
+    def __float__(self) -> builtins.float: ...
+    def __index__(self) -> builtins.int: ...
+    def __neg__(self) -> Tensor: ...
+    def __invert__(self) -> Tensor: ...
+    def __abs__(self) -> Tensor: ...
+    def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+    def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle: ...
+"""
+
+OPERATORS = ("add sub mul truediv floordiv mod pow matmul and or xor lshift rshift").split()
+
+
+def in_class(line):
+    """Names of methods hide those of types inside of a class."""
+    head, _, rest = line.partition("(")
+    for name in ("int", "float", "bool"):
+        rest = re.sub(rf"\b{name}\b(?=[\s,|\]):])", f"builtins.{name}", rest)
+    return head + "(" + rest
+
+
+def tensor_stub():
+    lines = ["class Tensor:", ATTRIBUTES.rstrip("\n")]
+    for name in OPERATORS:
+        lines.append(f"    def __{name}__(self, other: Tensor | Number) -> Tensor: ...")
+        lines.append(f"    def __r{name}__(self, other: Tensor | Number) -> Tensor: ...")
+        if name not in ("pow", "floordiv", "matmul", "lshift", "rshift"):
+            lines.append(f"    def __i{name}__(self, other: Tensor | Number) -> Tensor: ...")
+    for name in ("lt", "le", "gt", "ge"):
+        lines.append(f"    def __{name}__(self, other: Tensor | Number) -> Tensor: ...")
+    for line in _tenon._stubs(True):
+        lines.append("    " + in_class(line))
+    return "\n".join(lines)
+
+
+def top_stub():
+    shown = {line.split("(")[0][4:] for line in _tenon._stubs(False)} | {
+        "Tensor", "dtype", "device", "Captured", "int", "float", "bool", "long", "double", "half"}
+    lines = [COMMON.replace("import os", "import builtins\nimport os").rstrip("\n"),
+             "from . import autograd as autograd, data as data, models as models, nn as nn, optim as optim",
+             "from . import text as text, training as training",
+             "from .autograd import autocast as autocast, compile as compile, enable_grad as enable_grad, no_grad as no_grad",
+             "from .files import load as load, save as save", "", TENSOR.rstrip("\n"), "", tensor_stub(), ""]
+    lines.append("class Captured:\n    recordings: builtins.int\n    def __call__(self, *tensors: Tensor) -> Any: ...\n")
+    for name in ("Error", "OutOfRange", "DeviceLost"):
+        base = {"Error": "RuntimeError", "OutOfRange": "Error, IndexError", "DeviceLost": "Error"}[name]
+        lines.append(f"class {name}({base}): ...")
+    for line in _tenon._stubs(False):
+        if not line.startswith("def _"):
+            lines.append(in_class(line))
+    skipped = shown | {"Error", "OutOfRange", "DeviceLost", "autocast", "compile", "enable_grad", "no_grad", "load", "save",
+                       "_Block"}
+    for name, value in public(tenon):
+        if name in skipped or isinstance(value, _tenon.dtype):
+            continue
+        if inspect.isclass(value):
+            lines.append("\n".join(in_class(line) if "(" in line else line for line in class_stub(value).split("\n")))
+        elif callable(value):
+            text = of_python(name, value) if inspect.isfunction(value) else signature(name, value.__doc__, False)
+            lines.append(in_class(text))
+        elif isinstance(value, (builtins_float,)):
+            lines.append(f"{name}: builtins.float")
+    for name, value in sorted(vars(tenon).items()):
+        if isinstance(value, _tenon.dtype):
+            lines.append(f"{name}: dtype")
+    return "\n".join(lines) + "\n"
+
+
+builtins_float = type(1.0)
+KNOWN = set()
+
+
+def collect_known():
+    for module in (tenon, tenon.nn, tenon.optim, tenon.data, tenon.text, tenon.models):
+        KNOWN.update(name for name, value in vars(module).items() if inspect.isclass(value))
+    KNOWN.discard("Tensor")
+
+
+def stubs():
+    collect_known()
+    shared = COMMON + "from .{dots} import DTypeLike as DTypeLike, PathLike as PathLike, Tensor as Tensor\n"
+    files = {"__init__.pyi": top_stub()}
+    for name in ("autograd", "files", "data", "text", "models", "optim", "training"):
+        module = getattr(tenon, name, None) or sys.modules[f"tenon.{name}"]
+        text = shared.replace("{dots}", "")
+        if name == "models":
+            text += "from .nn import Layer as Layer, Module as Module\nfrom .text import Tokenizer as Tokenizer\n"
+            text += "from . import Generator as Generator\n"
+        if name == "autograd":
+            text += "from . import Captured as Captured\n"
+        text += "\n" + module_stub(public(module), name)
+        files[name + ".pyi"] = text
+    text = shared.replace("{dots}", ".") + "from .. import Generator as Generator\n"
+    text += "from . import functional as functional, init as init, utils as utils\n\n"
+    files["nn/__init__.pyi"] = text + module_stub(public(tenon.nn), "nn")
+    for name in ("functional", "init", "utils"):
+        files[f"nn/{name}.pyi"] = shared.replace("{dots}", ".") + "from .. import Generator as Generator\nfrom . import Module as Module\n\n" + module_stub(
+            public(getattr(tenon.nn, name)), name)
+    return {name: HEADER + text for name, text in files.items()}
+
+
+if __name__ == "__main__":
+    for path, content in stubs().items():
+        with open(os.path.join(sys.argv[1], path), "w", encoding="utf-8") as output:
+            output.write(content)

@@ -1,0 +1,84 @@
+#include "tenon/tensor/share.h"
+
+#include "tenon/exec/capture.h"
+#include "tenon/exec/eval.h"
+#include "tenon/ir/build.h"
+#include "tenon/tensor/access.h"
+#include "tenon/tensor/settle.h"
+#include "tenon/tensor/tensor_impl.h"
+#include "tenon/tensor/trace.h"
+
+namespace tenon {
+namespace {
+
+ir::Value data_of(const ir::Value& value) { return is_param(value) ? value.node->input(0) : value; }
+
+void mark(TensorImpl& owner) {
+  owner.is_shared = true;
+  data_of(owner.value).node->set_reads_shared();
+  if (is_param(owner.value)) owner.value.node->set_reads_shared();
+  owner.range.reset();  // others may write other numbers
+}
+
+}  // namespace
+
+SharedMemory share_memory(const Tensor& tensor) {
+  const auto* first =
+      dispatch(tensor.dtype(), [&]<typename T>() { return reinterpret_cast<const std::byte*>(tensor.data_ptr<T>()); });
+  TensorImpl& owner = *root_of(impl_of(tensor));
+  const device::StorageRef memory = packed_memory(owner.value);
+  // A value that has its history, or that is a part of something larger, gets a leaf of its own: it is written there.
+  if (!owner.value.needs_grad() || owner.leaf) {
+    if (data_of(owner.value).node->op() != ir::Op::buffer) {
+      const ir::Value leaf = exec::leaf_of(memory, owner.value.type(), owner.value.device());
+      owner.value = owner.leaf ? ir::param(leaf, owner.leaf) : leaf;
+      ++owner.version;
+      owner.drop_what_views_show();
+    }
+  }
+  mark(owner);
+  for (const std::weak_ptr<TensorImpl>& weak : owner.views) {
+    if (const auto view = weak.lock()) view->range.reset();
+  }
+  return {const_cast<std::byte*>(first), std::make_shared<const device::Pin>(memory)};
+}
+
+Tensor over_shared_memory(std::byte* address, std::shared_ptr<const void> owner, const Dims& shape,
+                          const Options& options) {
+  ir::require_shape("tensor", shape);
+  const ir::Type type{options.dtype.value_or(DType::f32), shape};
+  const size_t bytes = ir::bytes_of(type);
+  if (reinterpret_cast<uintptr_t>(address) % size_of(type.dtype) != 0)
+    base::fail("tensor", "memory at an address that is no multiple of {} bytes cannot be shared as {}; copy it",
+               size_of(type.dtype), name(type.dtype));
+  const ir::Value leaf = exec::upload_or_adopt({address, bytes}, std::move(owner), type, options.device.id);
+  Tensor made = tensor_of(leaf);
+  if (bytes > 0 && device::storage_of(leaf.node->data())->buffer().host != address)
+    base::fail("tensor", "device {} does not work on host memory; copy it there", options.device.name());
+  mark(*impl_of(made));
+  if (options.requires_grad) made.requires_grad_();
+  return made;
+}
+
+bool is_shared(const Tensor& tensor) {
+  require_defined(tensor);
+  return root_of(impl_of(tensor))->is_shared;
+}
+
+void write_shared(TensorImpl& owner, const device::StorageRef& home) {
+  const ir::Value data = data_of(owner.value);
+  exec::wait({&data, 1});
+  device::StorageRef memory = packed_memory(data);
+  memory->wait();
+  if (memory->buffer().host != home->buffer().host) {
+    const device::StorageRef seat = exec::move_holders_to_own_memory(home);
+    exec::copy_into(seat, memory);
+    seat->wait();
+    memory = seat;
+  }
+  const ir::Value leaf = exec::leaf_of(memory, data.type(), data.device());
+  owner.value = owner.leaf ? ir::param(leaf, owner.leaf) : leaf;
+  mark(owner);
+}
+
+}  // namespace tenon
