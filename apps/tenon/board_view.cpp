@@ -1,6 +1,9 @@
 #include "apps/tenon/board_view.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
 
 namespace tenon::cli {
 namespace {
@@ -20,33 +23,68 @@ std::string centred(const std::string& text) {
          std::string(static_cast<size_t>(kCellWidth - left) - text.size(), ' ');
 }
 
-}  // namespace
+using Lines = std::vector<std::string>;
 
-std::string drawn(const BoardScreen& screen, bool colours) {
-  std::string text = fmt::format("  2048 - {}\r\n\r\n  score {:<10} moves {:<8} best {}\r\n\r\n", screen.title,
-                                 screen.score, screen.moves, screen.best_score);
-  const std::string rule = [] {
-    std::string line = "  +";
-    for (int i = 0; i < 4; ++i) line += std::string(kCellWidth, '-') + "+";
-    return line + "\r\n";
-  }();
+// Without half a character at the end.
+std::string cut(std::string text, int columns) {
+  auto end = static_cast<size_t>(columns);
+  if (text.size() <= end) return text;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  text.resize(end);
+  return text;
+}
+
+void add_framed(const rl::Board& board, bool is_tall, bool colours, Lines& lines) {
+  std::string rule = "  +";
+  for (int i = 0; i < 4; ++i) rule += std::string(kCellWidth, '-') + "+";
   for (int row = 0; row < 4; ++row) {
-    text += rule;
-    for (int line = screen.is_tall ? 0 : 1; line < (screen.is_tall ? 3 : 2); ++line) {
-      text += "  |";
+    lines.push_back(rule);
+    for (int line = is_tall ? 0 : 1; line < (is_tall ? 3 : 2); ++line) {
+      std::string text = "  |";
       for (int column = 0; column < 4; ++column) {
-        const int cell = 4 * row + column, exponent = screen.board.exponent(cell);
-        const std::string tile = line == 1 && exponent > 0 ? fmt::format("{}", screen.board.tile(cell)) : "";
+        const int cell = 4 * row + column, exponent = board.exponent(cell);
+        const std::string tile = line == 1 && exponent > 0 ? fmt::format("{}", board.tile(cell)) : "";
         if (colours) text += colour_of(exponent);
         text += centred(tile);
         if (colours) text += "\x1b[0m";
         text += "|";
       }
-      text += "\r\n";
+      lines.push_back(text);
     }
   }
-  text += rule;
-  return text + fmt::format("\r\n  {}\r\n  {}\r\n", screen.status, screen.keys);
+  lines.push_back(rule);
+}
+
+void add_plain(const rl::Board& board, Lines& lines) {
+  for (int row = 0; row < 4; ++row) {
+    std::string text;
+    for (int cell = 4 * row; cell < 4 * row + 4; ++cell)
+      text += board.exponent(cell) > 0 ? fmt::format("{:>6}", board.tile(cell)) : "     .";
+    lines.push_back(text);
+  }
+}
+
+}  // namespace
+
+std::string drawn(const BoardScreen& screen, bool colours) {
+  constexpr int kTallRows = 24, kFlatRows = 16, kFrameColumns = 39, kLeastRows = 6, kLeastColumns = 24;
+  const auto fitting = [&](const std::string& text) { return cut(text, screen.columns); };
+  if (screen.rows < kLeastRows || screen.columns < kLeastColumns)
+    return fitting(fmt::format("needs {} x {}; q quits", kLeastColumns, kLeastRows));
+  Lines lines;
+  if (screen.rows >= kFlatRows && screen.columns >= kFrameColumns) {
+    lines = {fitting(fmt::format("  2048 - {}", screen.title)), "",
+             fitting(fmt::format("  score {:<10} moves {:<8} best {}", screen.score, screen.moves, screen.best_score)),
+             ""};
+    add_framed(screen.board, screen.rows >= kTallRows, colours, lines);
+    lines.insert(lines.end(), {"", fitting("  " + screen.status), fitting("  " + screen.keys)});
+  } else {
+    lines = {fitting(fmt::format("score {}, best {}", screen.score, screen.best_score))};
+    add_plain(screen.board, lines);
+    lines.push_back(fitting(screen.status));
+    if (screen.rows > kLeastRows) lines.push_back(fitting(screen.keys));
+  }
+  return fmt::format("{}", fmt::join(lines, "\r\n"));
 }
 
 }  // namespace tenon::cli

@@ -15,10 +15,12 @@ struct BoardScreen {
   std::string title;   // whose game it is
   std::string status;  // what happened, and what may be done
   std::string keys;
-  bool is_tall = true;  // three lines a cell, 25 in all; else one, 17 in all
+  int columns = 80, rows = 24;  // of the terminal
 };
 
-/// Lines that end in \r\n, for a terminal in raw mode.
+/// Lines with \r\n between them, for a terminal in raw mode: as much as fits. Cells have three lines, one where there
+/// are fewer than 24 rows, and no frame where there are fewer than 16 or 39 columns. Below 6 rows of 24 there is only a
+/// line that says so.
 std::string drawn(const BoardScreen& screen, bool colours);
 
 }  // namespace tenon::cli

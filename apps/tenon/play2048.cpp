@@ -10,6 +10,7 @@
 #include <chrono>
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <sstream>
 
 #include "apps/tenon/board_view.h"
@@ -30,7 +31,8 @@ using rl::Move;
 constexpr std::string_view kCommand = "play2048";
 
 struct Wanted {
-  std::string model, board;
+  std::string model;
+  std::optional<std::string> board;
   int64_t seed = -1, delay = 150, games = 0;
   bool random = false;
 };
@@ -48,6 +50,7 @@ class Terminal {
     raw.c_cc[VTIME] = 0;
     tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     for (const int signal : {SIGTERM, SIGHUP}) std::signal(signal, [](int) { was_killed = 1; });
+    std::signal(SIGWINCH, [](int) {});         // ends the wait for a key, so that the board is drawn anew
     write_out("\x1b[?1049h\x1b[?25l\x1b[2J");  // another screen, no cursor
     flush_out();
   }
@@ -55,7 +58,7 @@ class Terminal {
     constexpr std::string_view kBack = "\x1b[?25h\x1b[?1049l";
     [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, kBack.data(), kBack.size());
     tcsetattr(STDIN_FILENO, TCSANOW, &before_);
-    for (const int signal : {SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
+    for (const int signal : {SIGTERM, SIGHUP, SIGWINCH}) std::signal(signal, SIG_DFL);
   }
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
@@ -158,7 +161,8 @@ class Table {
   }
 
   std::string last_words() const {
-    return fmt::format("{}score {} after {} moves\n", rl::to_string(games_.board(0)), games_.score(0), games_.moves(0));
+    return fmt::format("{}score {} after {} move{}\n", rl::to_string(games_.board(0)), games_.score(0), games_.moves(0),
+                       games_.moves(0) == 1 ? "" : "s");
   }
 
  private:
@@ -217,7 +221,10 @@ class Table {
     screen.keys = learner_ ? "space pause  n one move  + - speed  arrows play  r new game  q quit"
                            : "arrows (or wasd, hjkl) play  r new game  q quit";
     winsize size{};
-    screen.is_tall = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_row > 25;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0) {
+      screen.rows = size.ws_row;
+      screen.columns = size.ws_col;
+    }
     std::string text = drawn(screen, true);
     for (size_t at = 0; (at = text.find("\r\n", at)) != std::string::npos; at += 5) text.insert(at, "\x1b[K");
     write_out("\x1b[H" + text + "\x1b[J");
@@ -235,11 +242,11 @@ class Table {
 Board board_named(const std::string& text) {
   std::vector<int64_t> tiles;
   std::string number;
-  std::istringstream rest(text);
+  std::istringstream rest(text + ",");  // so that nothing behind the last comma is an empty number
   while (std::getline(rest, number, ',')) {
     char* end = nullptr;
     tiles.push_back(std::strtoll(number.c_str(), &end, 10));
-    if (number.empty() || *end != 0) fail(kCommand, "--board: {} is no number; name 16 tiles: 0,2,4,...", number);
+    if (number.empty() || *end != 0) fail(kCommand, "--board: '{}' is no number; name 16 tiles: 0,2,4,...", number);
   }
   const Board board = rl::board_of(tiles);
   rl::require_possible(board);
@@ -248,8 +255,9 @@ Board board_named(const std::string& text) {
 
 void print_games(rl::Learner* learner, int64_t games, uint64_t seed) {
   const rl::Summary sum = rl::summary_of(rl::play_games(learner, games, seed));
-  print("{} games with {} moves: mean score {:.0f}, best {}, {:.0f} moves a game\n", games,
-        learner ? "the best" : "random", sum.mean_score, sum.best_score, sum.mean_moves);
+  print("{} with {} moves: mean score {:.0f}, best {}, {:.0f} moves a game\n",
+        games == 1 ? "1 game" : fmt::format("{} games", games), learner ? "the best" : "random", sum.mean_score,
+        sum.best_score, sum.mean_moves);
   for (int tile = 1 << rl::kLargestExponent; tile >= 4; tile /= 2) {
     if (sum.reached(tile) > 0) print("{:6} reached in {:>7}\n", tile, train::share_text(sum.reached(tile)));
   }
@@ -261,8 +269,8 @@ void run(const Wanted& wanted) {
   if (wanted.random && !wanted.model.empty()) throw CLI::ValidationError("--random and --model exclude each other");
   if (plays_many && wanted.model.empty() && !wanted.random)
     throw CLI::ValidationError("--games needs --model, or --random for comparison");
-  if (plays_many && !wanted.board.empty()) throw CLI::ValidationError("--board is for one game; leave --games away");
-  const std::optional<Board> board = wanted.board.empty() ? std::nullopt : std::optional(board_named(wanted.board));
+  if (plays_many && wanted.board) throw CLI::ValidationError("--board is for one game; leave --games away");
+  const std::optional<Board> board = wanted.board ? std::optional(board_named(*wanted.board)) : std::nullopt;
   if (!plays_many && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
     fail(kCommand, "the board is drawn on a terminal, and this is none; --games N plays without one");
   const std::unique_ptr<rl::Learner> learner = wanted.model.empty() ? nullptr : train::load_learner(wanted.model);

@@ -82,7 +82,8 @@ std::string describe_call(const ir::Call& call) {
   for (const ir::Type& type : call.outputs) text += fmt::format(" {}{}", name(type.dtype), ir::to_string(type.shape));
   if (call.epilogue.bias) text += " + bias";
   if (call.epilogue.residual) text += " + residual";
-  if (call.epilogue.activation != ir::Epilogue::Activation::none) text += ", gelu";
+  if (call.epilogue.activation != ir::Epilogue::Activation::none)
+    text += call.epilogue.activation == ir::Epilogue::Activation::relu ? ", relu" : ", gelu";
   return text;
 }
 

@@ -25,9 +25,10 @@ struct Operand {
 ///
 /// Instead of a matrix an activation may follow, computed on the sums before they are rounded. `gelu` (in its tanh
 /// form): the first result is the activation, a second one, if there is one, what it was taken of. `gelu_slope`: the
-/// sums are multiplied by the slope of gelu at the last operand.
+/// sums are multiplied by the slope of gelu at the last operand. `relu`: the larger of the sums and 0, in f32 behind a
+/// bias.
 struct Epilogue {
-  enum class Activation : uint8_t { none, gelu, gelu_slope };
+  enum class Activation : uint8_t { none, gelu, gelu_slope, relu };
   bool bias = false, residual = false;
   Activation activation = Activation::none;
   bool operator==(const Epilogue&) const = default;

@@ -2,6 +2,7 @@
 
 #include "tenon/plan/epilogue.h"
 
+#include "tenon/ir/fold.h"
 #include "tenon/ir/walk.h"
 
 namespace tenon::plan {
@@ -25,13 +26,24 @@ const Value* peel(const Value& value, const Dims& shape) {
 }  // namespace
 
 std::optional<EpilogueMatcher::Matched> EpilogueMatcher::match(const NodeRef& node) const {
-  const Value top = node->op() == Op::cast ? node->input(0) : Value{node, 0};
+  const bool is_relu = limits_.relu_epilogue && is_larger_of_sums(*node);
+  const Value top = node->op() == Op::cast || is_relu ? node->input(0) : Value{node, 0};
   if (ir::base_node(top)->op() != Op::add) return std::nullopt;
   const Value* add = peel(top, node->type().shape);
   Matched matched;
   if (!add || !match_sums(*add, node->type().shape, matched)) return std::nullopt;
+  if (is_relu && matched.addends.residual) return std::nullopt;
   matched.addends.result = node;
+  matched.addends.relu = is_relu;
   return matched;
+}
+
+// The larger of 0 and of what nobody else reads.
+bool EpilogueMatcher::is_larger_of_sums(const Node& node) const {
+  if (node.op() != Op::maximum || node.type().dtype != DType::f32) return false;
+  const ir::ConstantAttrs* bound = ir::number_behind(node.input(1));
+  const Node& sums = *ir::base_node(node.input(0));
+  return bound && bound->bits == 0 && !kept_.contains(&sums) && !stored_.contains(&sums) && uses_of(sums) == 1;
 }
 
 bool EpilogueMatcher::adds_to_product(const Node& node) const {

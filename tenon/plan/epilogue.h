@@ -1,4 +1,4 @@
-// What a matrix product can do to its sums before it writes them: contract + bias + residual, cast.
+// What a matrix product can do to its sums before it writes them: contract + bias + residual, cast or relu.
 
 #pragma once
 
@@ -33,6 +33,7 @@ class EpilogueMatcher {
 
  private:
   bool match_sums(const ir::Value& sum, const Dims& shape, Matched& matched) const;
+  bool is_larger_of_sums(const ir::Node& node) const;
   ir::Seen look_at_addend(const ir::Value& value) const;
   bool match_addend(const ir::Value& value, Matched& matched) const;
   size_t later_side(const ir::Node& node, const Dims& shape) const;

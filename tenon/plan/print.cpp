@@ -16,6 +16,7 @@ std::string describe(const ir::Call& call) {
   if (call.epilogue.bias) text += " + bias";
   if (call.epilogue.residual) text += " + residual";
   if (call.epilogue.activation == ir::Epilogue::Activation::gelu) text += ", gelu";
+  if (call.epilogue.activation == ir::Epilogue::Activation::relu) text += ", relu";
   if (call.epilogue.activation == ir::Epilogue::Activation::gelu_slope) text += " * slope of gelu";
   text += " ->";
   for (const ir::Type& type : call.outputs)

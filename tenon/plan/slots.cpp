@@ -300,6 +300,7 @@ class Assigner {
     using Activation = ir::Epilogue::Activation;
     const Activation activation = addends.activated  ? Activation::gelu
                                   : addends.slope_at ? Activation::gelu_slope
+                                  : addends.relu     ? Activation::relu
                                                      : Activation::none;
     call.epilogue = {static_cast<bool>(addends.bias), static_cast<bool>(addends.residual), activation};
     if (addends.bias) add_operand(addends.bias, addends.bias_map);

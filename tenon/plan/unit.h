@@ -14,6 +14,7 @@ struct Addends {
   ir::Value bias, residual;
   ir::IndexMap bias_map;  // over the columns
   ir::NodeRef activated;  // gelu of the result, which is given beside it
+  bool relu = false;      // the result is that of the sums and 0 which is larger
   ir::Value slope_at;     // the result is multiplied by the slope of gelu here
 };
 

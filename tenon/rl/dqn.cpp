@@ -11,6 +11,7 @@
 #include "tenon/nn/losses.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/ops.h"
+#include "tenon/tensor/refill.h"
 
 namespace tenon::rl {
 namespace {
@@ -76,7 +77,9 @@ Dqn::Dqn(const DqnOptions& options)
           kKnown)),
       step_(compile([this](const Tensor& batch) { return step(batch); }, kKnown)),
       board_(width(options.encoding)),
-      sent_(static_cast<size_t>(layout_.size)) {
+      sent_(static_cast<size_t>(layout_.size)),
+      board_there_(sent(board_, {1, static_cast<int64_t>(board_.size())})),
+      sent_there_(sent(sent_, {layout_.size})) {
   add_layers(network_, options_);
   adam_ = std::make_unique<optim::Adam>(network_.parameters(), optim::AdamOptions{.lr = options_.lr});
   if (options_.renew_target_every == 0) return;
@@ -140,7 +143,8 @@ void Dqn::learn(Replay& replay, Random& random) {
     for (int m = 0; m < kMoves; ++m)
       to[layout_.barred + i * kMoves + m] = contains(legal, static_cast<Move>(m)) || legal == 0 ? 0 : kBarred;
   }
-  last_ = step_(sent(sent_, {layout_.size}));
+  refill(sent_there_, std::as_bytes(std::span(sent_)));
+  last_ = step_(sent_there_);
   if (replay.has_priorities()) {
     const std::vector<float> errors = last_[1].to_vector<float>();
     replay.set_errors(drawn_.places, errors);
@@ -153,7 +157,8 @@ double Dqn::loss() const { return last_.empty() ? std::numeric_limits<double>::q
 
 void Dqn::values(const Board& board, std::span<float, kMoves> into) {
   encode(board, options_.encoding, board_.data());
-  const Tensor values = values_(sent(board_, {1, static_cast<int64_t>(board_.size())}));
+  refill(board_there_, std::as_bytes(std::span(board_)));
+  const Tensor values = values_(board_there_);
   std::copy_n(values.data_ptr<float>(), kMoves, into.begin());
 }
 

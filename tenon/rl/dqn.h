@@ -81,6 +81,7 @@ class Dqn {
   Compiled<Tensor, 1> values_;
   Compiled<std::vector<Tensor>, 1> step_;
   std::vector<float> board_, sent_;
+  Tensor board_there_, sent_there_;  // on the device
   Drawn drawn_;
   std::vector<Tensor> last_;  // loss, errors
   int64_t steps_ = 0;

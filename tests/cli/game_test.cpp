@@ -30,9 +30,9 @@ class Game : public Cli {
     return all;
   }
 
-  // What happens in a terminal of 100 columns when these keys are pressed, one by one.
-  std::string in_terminal(const std::vector<std::string>& arguments, const std::vector<std::string>& keys) {
-    winsize size{40, 100, 0, 0};
+  // What happens in a terminal when these keys are pressed, one by one.
+  std::string in_terminal(const std::vector<std::string>& arguments, const std::vector<std::string>& keys,
+                          winsize size = {40, 100, 0, 0}, const std::string& first = "quit") {
     int terminal = -1;
     const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
     if (child == 0) {
@@ -51,7 +51,7 @@ class Game : public Cli {
         seen.append(bytes, static_cast<size_t>(got));
       }
     };
-    read_until("quit");
+    read_until(first);
     for (const std::string& key : keys) EXPECT_EQ(::write(terminal, key.data(), key.size()), std::ssize(key));
     for (ssize_t got = 1; got > 0;) {
       got = read(terminal, bytes, sizeof bytes);
@@ -121,7 +121,10 @@ TEST_F(Game, WhatCannotWorkIsOneLine) {
   EXPECT_EQ(refusal("play2048 --board 2,3"), "1 tenon: [2048] a board has 16 cells, not 2");
   EXPECT_EQ(refusal("play2048 --board 0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,2"),
             "1 tenon: [2048] a board has two tiles or more; this one has 1");
-  EXPECT_EQ(refusal("play2048 --board 2,x"), "1 tenon: [play2048] --board: x is no number; name 16 tiles: 0,2,4,...");
+  EXPECT_EQ(refusal("play2048 --board 2,x"), "1 tenon: [play2048] --board: 'x' is no number; name 16 tiles: 0,2,4,...");
+  EXPECT_EQ(refusal("play2048 --board ''"), "1 tenon: [play2048] --board: '' is no number; name 16 tiles: 0,2,4,...");
+  EXPECT_EQ(refusal("play2048 --board 2,2,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"),
+            "1 tenon: [play2048] --board: '' is no number; name 16 tiles: 0,2,4,...");
 }
 
 TEST_F(Game, AModelOfAnotherShapeIsRefused) {
@@ -149,6 +152,44 @@ TEST_F(Game, APersonPlaysWithArrowKeys) {
   EXPECT_NE(seen.find("left, 4 points"), seen.npos) << seen;
   EXPECT_NE(seen.find("score 4 after 2 moves"), seen.npos) << seen;
   EXPECT_NE(seen.find("\x1b[?1049l"), seen.npos) << "the screen from before";
+}
+
+// What it draws first, without colours and orders to the terminal.
+std::vector<std::string> first_screen(const std::string& seen) {
+  const size_t begin = seen.find("\x1b[H") + 3, end = seen.find("\x1b[J", begin);
+  std::vector<std::string> lines(1);
+  for (size_t at = begin; at < end; ++at) {
+    if (seen[at] == '\x1b')
+      at = seen.find_first_of("mK", at);
+    else if (seen[at] == '\n')
+      lines.emplace_back();
+    else if (seen[at] != '\r')
+      lines.back() += seen[at];
+  }
+  return lines;
+}
+
+TEST_F(Game, ASmallTerminalShowsWhatFits) {
+  const std::vector<std::string> arguments{"play2048", "--board", "2,2,0,0,0,0,0,0,0,0,0,0,0,0,0,32768"};
+  struct Size {
+    uint16_t rows, columns;
+    size_t lines;
+  };
+  for (const auto& [rows, columns, lines] :
+       {Size{24, 80, 24}, Size{23, 80, 16}, Size{16, 39, 16}, Size{15, 60, 7}, Size{16, 38, 7}, Size{6, 24, 6}}) {
+    const std::string seen = in_terminal(arguments, {"\x1b[D", "q"}, {rows, columns, 0, 0}, "score");
+    const std::vector<std::string> screen = first_screen(seen);
+    EXPECT_EQ(screen.size(), lines) << rows << " x " << columns;
+    std::string all;
+    for (const std::string& line : screen) {
+      EXPECT_LE(line.size(), columns) << line;
+      all += line;
+    }
+    EXPECT_NE(all.find("32768"), all.npos) << all;
+    EXPECT_NE(seen.find("score 4 after 1 move\r\n"), seen.npos) << seen;
+  }
+  const std::string seen = in_terminal(arguments, {"q"}, {5, 20, 0, 0}, "needs");
+  EXPECT_EQ(first_screen(seen), std::vector<std::string>{"needs 24 x 6; q quit"}) << seen;
 }
 
 TEST_F(Game, ALearnerPlaysUntilThePersonTakesOver) {

@@ -127,6 +127,42 @@ TEST(Contract, BitsDoNotDependOnLayout) {
   }
 }
 
+// Small products are read where they lie, larger ones are packed.
+TEST(Contract, SmallProductsHaveTheBitsOfTheWhole) {
+  const auto lying = [](DType dtype, const Dims& shape, bool by_columns, uint64_t seed) {
+    const Given by_rows = given(dtype, shape, {}, seed);
+    if (!by_columns) return by_rows;
+    Given turned = by_rows;
+    turned.operand.map.apply(permuted({1, 0}));
+    const Dims columns{shape[1], shape[0]};
+    Given made{{dtype, ir::IndexMap(columns)},
+               run_on_cpu(call_of(ir::Op::contiguous, {}, {turned}, {{dtype, columns}}), {turned})[0]};
+    made.operand.map.apply(permuted({1, 0}));
+    return made;
+  };
+  constexpr int64_t kDepth = 64, kColumns = 400;
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const auto bytes = static_cast<int64_t>(size_of(dtype));
+    const Given left = given(dtype, {37, kDepth}), right = given(dtype, {kDepth, kColumns}, {}, 2);
+    const Bytes whole = run_on_cpu(contract_of(left, right, dtype), {left, right})[0];
+    for (const int64_t columns : {64, 36, 8}) {
+      for (const bool left_turned : {false, true}) {
+        for (const bool right_turned : {false, true}) {
+          const Given rows = lying(dtype, {37, kDepth}, left_turned, 1);
+          Given some = lying(dtype, {kDepth, kColumns}, right_turned, 2);
+          some.operand.map.apply(cut({0, 0}, {kDepth, columns}, {1, 1}));
+          const Bytes part = run_on_cpu(contract_of(rows, some, dtype), {rows, some})[0];
+          for (int64_t row = 0; row < 37; ++row) {
+            const auto begin = whole.begin() + row * kColumns * bytes;
+            EXPECT_TRUE(std::equal(begin, begin + columns * bytes, part.begin() + row * columns * bytes))
+                << columns << " columns, row " << row;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Contract, FewRowsTimesTurnedColumnsHaveTheBitsOfTheWhole) {
   for (const DType dtype : {DType::f32, DType::f64}) {
     const Given right = given(dtype, {77, 700}, {permuted({1, 0})}, 2);  // (700, 77)

@@ -156,6 +156,19 @@ TEST(Simplify, ReluIsTheLargerOfXAndZero) {
   EXPECT_EQ(simple(relu(neg(neg(x)), zero, zero)), ir::binary(Op::maximum, x, zero));
 }
 
+TEST(Simplify, TheGradientOfReluLooksAtItsResult) {
+  const Value x = leaf(1), slope = leaf(2), zero = number(0);
+  const Value either = ir::binary(Op::bit_or, ir::less(x, zero), ir::equal(x, zero));
+  const Value is_zero = ir::equal(ir::binary(Op::maximum, x, zero), zero);
+  EXPECT_EQ(simple(ir::where(either, zero, slope)), ir::where(is_zero, zero, slope));
+}
+
+TEST(Simplify, ComparisonsOfTwoValuesStay) {
+  const Value x = leaf(1), y = leaf(2), zero = number(0);
+  const Value either = ir::binary(Op::bit_or, ir::less(x, zero), ir::equal(y, zero));
+  EXPECT_EQ(simple(either), either);
+}
+
 TEST(Simplify, WhatOnlyLooksLikeReluStays) {
   const Value x = leaf(1), zero = number(0), one = number(1), minus = number(-0.0);
   for (const Value& other : {relu(x, one, zero), relu(x, zero, one), relu(x, zero, minus)})
@@ -167,7 +180,7 @@ TEST(Simplify, WhatOnlyLooksLikeReluStays) {
 TEST(Simplify, EveryRuleHasANameOfItsOwn) {
   std::set<std::string_view> names;
   for (const Simplification& rule : simplifications()) EXPECT_TRUE(names.insert(rule.name).second) << rule.name;
-  EXPECT_EQ(names.size(), 7u);
+  EXPECT_EQ(names.size(), 8u);
 }
 
 }  // namespace

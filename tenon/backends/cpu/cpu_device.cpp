@@ -301,6 +301,7 @@ std::unique_ptr<device::Recording> CpuDevice::record(std::span<const device::Com
 std::unique_ptr<device::Device> open() {
   ir::Limits limits;
   limits.gathers_inside = true;
+  limits.relu_epilogue = true;
   return open_with(limits);
 }
 std::unique_ptr<device::Device> open_unfused() {

@@ -22,6 +22,9 @@ std::atomic<size_t>& idle_bytes() {
   return total;
 }
 
+// A number that is only looked at: no order is kept between threads, which would cost more than finding a block.
+void count_idle(int64_t bytes) { idle_bytes().fetch_add(static_cast<size_t>(bytes), std::memory_order_relaxed); }
+
 struct Block {
   std::byte* data;
   size_t bytes;
@@ -33,7 +36,7 @@ struct IdleBlocks {
 
   ~IdleBlocks() {
     for (const Block& block : blocks) ::operator delete(block.data, kAlignment);
-    idle_bytes() -= bytes;
+    count_idle(-static_cast<int64_t>(bytes));
   }
 
   Block take(size_t wanted) {
@@ -47,7 +50,7 @@ struct IdleBlocks {
     const Block found = *best;
     blocks.erase(best);
     bytes -= found.bytes;
-    idle_bytes() -= found.bytes;
+    count_idle(-static_cast<int64_t>(found.bytes));
     return found;
   }
 
@@ -56,7 +59,7 @@ struct IdleBlocks {
     std::erase_if(blocks, [&](const Block& idle) {
       if (bytes + block.bytes <= kIdleBytesPerThread || idle.bytes >= block.bytes) return false;
       bytes -= idle.bytes;
-      idle_bytes() -= idle.bytes;
+      count_idle(-static_cast<int64_t>(idle.bytes));
       ::operator delete(idle.data, kAlignment);
       return true;
     });
@@ -66,7 +69,7 @@ struct IdleBlocks {
     }
     blocks.push_back(block);
     bytes += block.bytes;
-    idle_bytes() += block.bytes;
+    count_idle(static_cast<int64_t>(block.bytes));
   }
 };
 

@@ -1,8 +1,9 @@
-// What follows a product: bias, residual and rounding, applied to each rectangle of sums by the thread that made it,
-// while it is still in its cache. Every addition is the vector instruction that a kernel of its own would use, so that
-// the bits are the same.
+// What follows a product: bias, residual, activation and rounding, applied to each rectangle of sums by the thread that
+// made it, while it is still in its cache. Every addition is the vector instruction that a kernel of its own would use,
+// so that the bits are the same.
 
 #include <algorithm>
+#include <optional>
 
 #include "tenon/backends/cpu/matmul/matmul.h"
 #include "tenon/backends/cpu/scratch.h"
@@ -39,7 +40,7 @@ class ContractEpilogue : public CallKernel {
   void run(const Arguments& args) const override {
     if (count_ == 0) return;
     size_t next = 2;
-    const Scratch widened(epilogue_.bias && bias_ != DType::f32 ? static_cast<size_t>(columns_) * sizeof(float) : 64);
+    std::optional<Scratch> widened, set_apart;  // taking and giving back memory is a tenth of a small product
     const float* bias = epilogue_.bias ? bias_in_f32(args[next++], widened) : nullptr;
     const float* residual = epilogue_.residual ? reinterpret_cast<const float*>(args[next++]) : nullptr;
     const std::byte* slope_at = epilogue_.activation == Activation::gelu_slope ? args[next++] : nullptr;
@@ -47,11 +48,15 @@ class ContractEpilogue : public CallKernel {
     std::byte* before = results_ == 2 ? args[next + 1] : nullptr;
     // A result that takes over the memory of what it is added to must not be written before it is read.
     const bool apart = !round_ && reinterpret_cast<const std::byte*>(residual) == out;
-    const Scratch scratch(apart ? static_cast<size_t>(count_) * sizeof(float) : 64);
+    if (apart) set_apart.emplace(static_cast<size_t>(count_) * sizeof(float));
     std::byte* planned = scratch_bytes() > 0 ? args[next + results_] : nullptr;
     std::byte* of_product = product_->scratch_bytes() > 0 ? planned + bytes_of_sums() : nullptr;
-    float* sums = reinterpret_cast<float*>(round_ ? planned : apart ? scratch.data() : out);
+    float* sums = reinterpret_cast<float*>(round_ ? planned : apart ? set_apart->data() : out);
     const Finished finished = [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
+      if (bias && !residual && !round_) {
+        return add_row(bias + column, sums + row * columns_ + column, columns_, rows, columns,
+                       epilogue_.activation == Activation::relu);
+      }
       for (int64_t r = row; r < row + rows; ++r)
         finish(sums, bias, residual, {slope_at, before, out}, r * columns_ + column, column,
                static_cast<size_t>(columns));
@@ -132,11 +137,12 @@ class ContractEpilogue : public CallKernel {
     }
   }
 
-  const float* bias_in_f32(const std::byte* given, const Scratch& widened) const {
+  const float* bias_in_f32(const std::byte* given, std::optional<Scratch>& widened) const {
     const std::byte* from = given + bias_offset_ * static_cast<int64_t>(size_of(bias_));
     if (bias_ == DType::f32) return reinterpret_cast<const float*>(from);
-    tile_load(bias_)(widened.data(), from, 1, static_cast<size_t>(columns_));
-    return widened.as<float>();
+    widened.emplace(static_cast<size_t>(columns_) * sizeof(float));
+    tile_load(bias_)(widened->data(), from, 1, static_cast<size_t>(columns_));
+    return widened->as<float>();
   }
 
   std::unique_ptr<ContractKernel> product_;

@@ -224,34 +224,55 @@ class ProductRun {
   Scratch scratch_;
 };
 
-// A small product takes longer to pack than to multiply: rows of the left operand are read one by one, the right one as
-// it lies. The sums are those of one block of k.
+// A small product takes longer to pack than to multiply: the right operand is read as it lies, and so are rows of the
+// left one, one by one. NEON multiplies by one lane of a vector (84 against 61 GFLOP/s), so there the rows of a tile
+// lie side by side, as in the gradient of weights, or are packed. The sums are those of one block of k.
 template <typename T>
 class InPlace {
  public:
   static bool can_take(const Product& p) {
-    if (HWY_TARGET == HWY_NEON) return false;  // multiplies by one lane of a packed vector: 84 against 61 GFLOP/s
     return p.in == kDTypeOf<T> && p.out == kDTypeOf<T> && p.b_column == 1 && p.k > 0 && p.k <= kMostDepth &&
-           p.n % kLanes == 0 && p.m * p.n * p.k <= kMostWork;
+           p.n % kLanes == 0 && p.m * p.n * p.k <= kMostWork && (kRowsStay || p.n * p.k <= kMostRight);
   }
   explicit InPlace(const Product& p) : p_(p) {}
 
   void run() const {
-    for (int64_t column = 0; column < p_.n;) {
-      const int64_t vectors = next_panel((p_.n - column) / kLanes);
-      for (int64_t row = 0; row < p_.m; row += kTileRows) {
-        multiply_panel<T, false>(std::min<int64_t>(kTileRows, p_.m - row), vectors, p_.k,
-                                 reinterpret_cast<const T*>(p_.a) + row * p_.a_row, p_.a_row, p_.a_column,
-                                 reinterpret_cast<const T*>(p_.b) + column, p_.b_row,
-                                 reinterpret_cast<T*>(p_.c) + row * p_.c_row + column, p_.c_row, false);
+    if constexpr (kRowsStay) {
+      for (int64_t column = 0; column < p_.n;) {
+        const int64_t vectors = next_panel((p_.n - column) / kLanes);
+        for (int64_t row = 0; row < p_.m; row += kTileRows)
+          multiply<false>(row, left(row), p_.a_row, p_.a_column, column, vectors);
+        column += vectors * kLanes;
       }
-      column += vectors * kLanes;
+    } else {
+      alignas(64) T packed[kTileRows * kMostDepth];
+      for (int64_t row = 0; row < p_.m; row += kTileRows) {
+        const bool adjacent = p_.a_row == 1;
+        if (!adjacent) pack_block(left(row), p_.a_column, p_.a_row, p_.k, height(row), packed, kTileRows);
+        for (int64_t column = 0; column < p_.n;) {
+          const int64_t vectors = next_panel((p_.n - column) / kLanes);
+          multiply<true>(row, adjacent ? left(row) : packed, 1, adjacent ? p_.a_column : kTileRows, column, vectors);
+          column += vectors * kLanes;
+        }
+      }
     }
   }
 
  private:
   static constexpr int64_t kLanes = kVectorSize<T>;
   static constexpr int64_t kMostWork = 1 << 22;
+  static constexpr int64_t kMostRight = (32 << 10) / sizeof(T);  // half of a first-level cache of 64 KiB
+
+  const T* left(int64_t row) const { return reinterpret_cast<const T*>(p_.a) + row * p_.a_row; }
+  int64_t height(int64_t row) const { return std::min<int64_t>(kTileRows, p_.m - row); }
+
+  template <bool kAdjacent>
+  void multiply(int64_t row, const T* from, int64_t from_row, int64_t from_step, int64_t column,
+                int64_t vectors) const {
+    multiply_panel<T, kAdjacent>(height(row), vectors, p_.k, from, from_row, from_step,
+                                 reinterpret_cast<const T*>(p_.b) + column, p_.b_row,
+                                 reinterpret_cast<T*>(p_.c) + row * p_.c_row + column, p_.c_row, false);
+  }
 
   const Product& p_;
 };
@@ -333,8 +354,8 @@ class FewRows {
 
 #if HWY_TARGET != HWY_SCALAR
 
-// The same where the columns of the right operand lie whole in memory, as a tied head's do: a square of every few
-// columns is turned in registers. Packing all of them first took GPT-2's head twice as long.
+// The same where the columns of the right operand lie whole in memory, as weights of a layer and a tied head do: a
+// square of every few columns is turned in registers. Packing all of them first took GPT-2's head twice as long.
 template <typename T, int kRows>
 class FewRowsTurned {
  public:
@@ -342,55 +363,88 @@ class FewRowsTurned {
 
   void run() const {
     const int64_t depth = depth_of(p_.k);
-    for (int64_t column = 0; column < p_.n; column += kLanes) {
-      for (int64_t k = 0; k < p_.k; k += depth) add_block(k, std::min(k + depth, p_.k), column);
-    }
+    int64_t column = 0;
+    for (; column + kVectors * kLanes <= p_.n; column += kVectors * kLanes) multiply<kVectors>(column, depth);
+    for (; column < p_.n; column += kLanes) multiply<1>(column, depth);
   }
 
  private:
   static constexpr int64_t kLanes = kVectorSize<T>;
   static constexpr int kSide = kSquareSide<T>;
+  // Vectors of columns side by side, or every step would wait for the sum of the step before. No more columns than the
+  // processor can follow as streams.
+  static constexpr int kVectors = HWY_TARGET == HWY_NEON ? 4 : 2;
   using Tag = hn::ScalableTag<T>;
   using V = hn::Vec<Tag>;
 
-  const T* right(int64_t k, int64_t column) const {
-    return reinterpret_cast<const T*>(p_.b) + column * p_.b_column + k;
+  template <int kCount>
+  void multiply(int64_t column, int64_t depth) const {
+    for (int64_t k = 0; k < p_.k; k += depth) add_block<kCount>(k, std::min(k + depth, p_.k), column);
   }
-  const T* left(int64_t k) const { return reinterpret_cast<const T*>(p_.a) + k * p_.a_column; }
 
-  void add_step(int64_t k, V right_row, V* sums) const {
+  // One step of one vector of columns.
+  static HWY_INLINE void add_step(const T* left, int64_t a_row, V right, V* sums) {
 #pragma GCC unroll 4
-    for (int row = 0; row < kRows; ++row)
-      sums[row] = hn::MulAdd(hn::Set(Tag(), left(k)[row * p_.a_row]), right_row, sums[row]);
+    for (int row = 0; row < kRows; ++row) sums[row] = hn::MulAdd(hn::Set(Tag(), left[row * a_row]), right, sums[row]);
   }
 
-  void add_block(int64_t begin, int64_t end, int64_t column) const {
+  // `steps` steps, whole squares, of kCount vectors of columns.
+  template <int kCount>
+  static HWY_NOINLINE void add_squares(int64_t steps, const T* left, int64_t a_row, int64_t a_step, const T* right,
+                                       int64_t apart, T* to, int64_t to_row) {
     const Tag d;
-    V sums[kRows];
+    V sums[kCount * kRows];
+    const T* at[kCount];
 #pragma GCC unroll 4
+    for (int v = 0; v < kCount; ++v) at[v] = right + v * kLanes * apart;
+#pragma GCC unroll 12
     for (V& sum : sums) sum = hn::Zero(d);
-    const int64_t columns = std::min(kLanes, p_.n - column);
-    int64_t k = begin;
-    for (; columns == kLanes && k + kSide <= end; k += kSide) {
-      if (HWY_TARGET != HWY_NEON && (k - begin) % kLanes == 0) {
-        for (int64_t i = 0; i < kLanes; ++i) __builtin_prefetch(right(k, column + kLanes + i), 0, 2);
+    for (int64_t k = 0; k < steps; k += kSide, left += kSide * a_step) {
+      if (HWY_TARGET != HWY_NEON && k % kLanes == 0) {
+        for (int64_t i = 0; i < kCount * kLanes; ++i) __builtin_prefetch(at[0] + (kCount * kLanes + i) * apart, 0, 2);
       }
-      V square[kSide];
 #pragma GCC unroll 4
-      for (int i = 0; i < kSide; ++i) square[i] = load_blocks(d, right(k, column + i), kSide * p_.b_column);
-      transpose_blocks(d, square);
+      for (int v = 0; v < kCount; ++v) {
+        V square[kSide];
 #pragma GCC unroll 4
-      for (int i = 0; i < kSide; ++i) add_step(k + i, square[i], sums);
+        for (int i = 0; i < kSide; ++i) square[i] = load_blocks(d, at[v] + i * apart, kSide * apart);
+        transpose_blocks(d, square);
+#pragma GCC unroll 4
+        for (int i = 0; i < kSide; ++i) add_step(left + i * a_step, a_row, square[i], sums + v * kRows);
+        at[v] += kSide;
+        asm volatile("" : "+r"(at[v]));  // or GCC keeps the offsets of all columns instead, on the stack
+      }
     }
-    alignas(64) T made[kLanes] = {};
-    for (; k < end; ++k) {
-      for (int64_t j = 0; j < columns; ++j) made[j] = right(k, column + j)[0];
-      add_step(k, hn::Load(d, made), sums);
-    }
+#pragma GCC unroll 4
     for (int row = 0; row < kRows; ++row) {
-      hn::Store(sums[row], d, made);
-      T* to = reinterpret_cast<T*>(p_.c) + row * p_.c_row + column;
-      for (int64_t j = 0; j < columns; ++j) to[j] = begin > 0 ? to[j] + made[j] : made[j];
+#pragma GCC unroll 4
+      for (int v = 0; v < kCount; ++v) hn::StoreU(sums[v * kRows + row], d, to + row * to_row + v * kLanes);
+    }
+  }
+
+  template <int kCount>
+  void add_block(int64_t begin, int64_t end, int64_t column) const {
+    constexpr int64_t kWidth = kCount * kLanes;
+    const int64_t columns = std::min(kWidth, p_.n - column), depth = end - begin;
+    const T* left = reinterpret_cast<const T*>(p_.a) + begin * p_.a_column;
+    const T* right = reinterpret_cast<const T*>(p_.b) + column * p_.b_column + begin;
+    T* to = reinterpret_cast<T*>(p_.c) + column;
+    const int64_t squares = columns == kWidth ? depth / kSide * kSide : 0;
+    if (squares == depth && begin == 0)
+      return add_squares<kCount>(depth, left, p_.a_row, p_.a_column, right, p_.b_column, to, p_.c_row);
+    T sums[kRows * kWidth] = {};
+    if (squares > 0) add_squares<kCount>(squares, left, p_.a_row, p_.a_column, right, p_.b_column, sums, kWidth);
+    const hn::CappedTag<T, 1> d1;
+    for (int64_t row = 0; row < kRows; ++row) {
+      for (int64_t j = 0; j < columns; ++j) {
+        auto sum = hn::LoadU(d1, sums + row * kWidth + j);
+        for (int64_t k = squares; k < depth; ++k) {
+          const T a = left[row * p_.a_row + k * p_.a_column], b = right[j * p_.b_column + k];
+          sum = hn::MulAdd(hn::Set(d1, a), hn::Set(d1, b), sum);
+        }
+        T* at = to + row * p_.c_row + j;
+        *at = begin > 0 ? *at + hn::GetLane(sum) : hn::GetLane(sum);
+      }
     }
   }
 
@@ -422,6 +476,29 @@ void multiply_product(const Product& p) {
   ProductRun<T>(p).run();
 }
 
+template <bool kRelu, typename D>
+HWY_INLINE void add_vector(D d, const float* row, float* to) {
+  const auto sum = hn::Add(hn::LoadU(d, to), hn::LoadU(d, row));
+  hn::StoreU(kRelu ? hn::IfThenZeroElse(hn::Le(sum, hn::Zero(d)), sum) : sum, d, to);
+}
+
+template <bool kRelu>
+void add_row_to_all(const float* HWY_RESTRICT row, float* HWY_RESTRICT sums, int64_t step, int64_t rows,
+                    int64_t columns) {
+  const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, 1> d1;
+  for (int64_t r = 0; r < rows; ++r, sums += step) {
+    int64_t j = 0;
+    for (; j + kVectorSize<float> <= columns; j += kVectorSize<float>) add_vector<kRelu>(d, row + j, sums + j);
+    for (; j < columns; ++j) add_vector<kRelu>(d1, row + j, sums + j);
+  }
+}
+
+void add_row(const float* row, float* sums, int64_t step, int64_t rows, int64_t columns, bool relu) {
+  if (relu) return add_row_to_all<true>(row, sums, step, rows, columns);
+  add_row_to_all<false>(row, sums, step, rows, columns);
+}
+
 void multiply_f32(const Product& product) { multiply_product<float>(product); }
 void multiply_f64(const Product& product) { multiply_product<double>(product); }
 int64_t depth_of_products(int64_t k) { return depth_of(k); }
@@ -436,10 +513,14 @@ namespace tenon::backends::cpu {
 HWY_EXPORT(multiply_f32);
 HWY_EXPORT(multiply_f64);
 HWY_EXPORT(depth_of_products);
+HWY_EXPORT(add_row);
 
 void multiply_f32(const Product& product) { HWY_DYNAMIC_DISPATCH(multiply_f32)(product); }
 void multiply_f64(const Product& product) { HWY_DYNAMIC_DISPATCH(multiply_f64)(product); }
 int64_t depth_of_products(int64_t k) { return HWY_DYNAMIC_DISPATCH(depth_of_products)(k); }
+void add_row(const float* row, float* sums, int64_t step, int64_t rows, int64_t columns, bool relu) {
+  HWY_DYNAMIC_DISPATCH(add_row)(row, sums, step, rows, columns, relu);
+}
 
 }  // namespace tenon::backends::cpu
 #endif

@@ -30,6 +30,8 @@ void multiply_f64(const Product& product);
 int64_t depth_of_products(int64_t k);
 /// The same for integers, which wrap around.
 void multiply_integers(const Product& product);
+/// Adds one row to all rows, `step` elements apart, and takes the larger of that and 0 for relu: the bits of the ops.
+void add_row(const float* row, float* sums, int64_t step, int64_t rows, int64_t columns, bool relu);
 
 /// Told that rows x columns of a finished result, all batches counted as rows, are complete: on the thread that made
 /// them, or that added up what several have made.
