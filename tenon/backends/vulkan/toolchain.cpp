@@ -2,6 +2,7 @@
 
 #include "tenon/backends/vulkan/toolchain.h"
 
+#include <cctype>
 #include <cstring>
 
 #include "tenon/backends/gpu/at_exit.h"
@@ -32,6 +33,19 @@ std::string with_asked(const std::string& source, const Found& on) {
   return source.substr(0, at) + asked_of(on) + source.substr(at);
 }
 
+// Where lavapipe (Mesa 22.3) sees a 0 it takes x * 0 for 0 and x / 0 for anything, whatever x is. So it does not see
+// one: `guards` is 0 or 1.
+std::string with_hidden_zeros(std::string source) {
+  constexpr std::string_view kZero = "0.0", kHidden = "zero()", kMain = "void main()";
+  for (size_t at = 0; (at = source.find(kZero, at)) != std::string::npos;) {
+    const bool is_whole = at > 0 && !std::isdigit(static_cast<unsigned char>(source[at - 1])) &&
+                          !std::isdigit(static_cast<unsigned char>(source[at + kZero.size()]));
+    if (is_whole) source.replace(at, kZero.size(), kHidden);
+    at += is_whole ? kHidden.size() : kZero.size();
+  }
+  return source.insert(source.find(kMain), "float zero() { return uintBitsToFloat(arguments.guards >> 1); }\n");
+}
+
 uint32_t bytes_of(codegen::Scalar element, const codegen::Lacks& lacks) {
   const size_t bytes = codegen::size_of(element);
   const bool in_words = (bytes == 1 && lacks.bytes) || (bytes == 2 && lacks.halves) ||
@@ -53,7 +67,8 @@ std::string Toolchain::depends_on() const {
 }
 
 gpu::BuiltRef Toolchain::build(const std::string& source, const codegen::KernelIr& kernel) {
-  return make(spirv_of(with_asked(source, on_)), {}, kernel);
+  const std::string asked = with_asked(source, on_);
+  return make(spirv_of(on_.is_cpu() ? with_hidden_zeros(asked) : asked), {}, kernel);
 }
 
 // Each pipeline has a cache of its own, which is what is kept of it.
