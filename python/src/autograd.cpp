@@ -1,8 +1,6 @@
 // Gradients, captured functions, numbers that vary, random streams: what has callbacks into Python or lasts for a
 // block.
 
-#include <structmember.h>
-
 #include "functions.h"
 #include "types.h"
 
