@@ -31,8 +31,11 @@ def small_ops(library):
 
 
 def import_cost():
-    code = ("import resource, time; before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; t = time.perf_counter();"
-            "import tenon; print(time.perf_counter() - t, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)")
+    code = ("import re, time\n"
+            "def resident(): return int(re.search(r'VmRSS:\\s+(\\d+)', open('/proc/self/status').read()).group(1))\n"
+            "before, t = resident(), time.perf_counter()\n"
+            "import tenon\n"
+            "print(time.perf_counter() - t, resident() - before)")
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
             for _ in range(5)]
     return min(float(seconds) for seconds, _ in runs), max(int(kilobytes) for _, kilobytes in runs) / 1024

@@ -213,10 +213,12 @@ Tensor Tensor::select(int64_t dim, int64_t position) const {
     base::fail_range("select", "index {} is out of range for dim {} of size {}", position, dim, size);
   }
   const int64_t at = position < 0 ? position + size : position;
-  std::vector<ir::Move> moves = slice_moves(shape(), axis, {at, 1, 1});
+  ir::ShrinkAttrs cut{Dims(shape().size(), 0), shape(), Dims(shape().size(), 1)};
+  cut.start[axis] = at;
+  cut.size[axis] = 1;
   Dims without = shape();
   without.erase(without.begin() + axis);
-  moves.push_back({Op::reshape, ir::ShapeAttrs{without}});
+  const ir::Move moves[] = {{Op::shrink, std::move(cut)}, {Op::reshape, ir::ShapeAttrs{std::move(without)}}};
   return viewed(*this, moves);
 }
 
