@@ -65,6 +65,10 @@ class Modules(unittest.TestCase):
 
     def test_state_dicts(self):
         a, b = Net(), Net()
+        self.assertEqual(list(a.state_dict())[:4], ["scale", "seen", "hidden.weight", "hidden.bias"])
+        self.assertFalse(a.state_dict()["scale"].requires_grad)
+        a.state_dict()["scale"].fill_(2)
+        self.assertEqual(a.scale.item(), 2)
         b.load_state_dict(a.state_dict())
         a.eval()
         b.eval()
