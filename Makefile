@@ -49,6 +49,8 @@ test-all: setup ## run all tests in release, debug and sanitizer builds, and tho
 	@! build/release/bin/device_is_there opencl || TENON_DEVICE=opencl build/release/bin/models_test --gtest_brief=1
 	@for build in release asan; do TENON_RANDOM_PROGRAMS=100000 build/$$build/bin/capture_test --gtest_brief=1 \
 	  --gtest_filter='RandomCaptures.*' || exit 1; done
+	@$(MAKE) --no-print-directory python
+	@scripts/build_python.sh build/asan && scripts/test_python_memory.sh build/asan/python
 
 python: ## build `import tenon` for /usr/bin/python3 (build/release/python) and run its tests
 	@scripts/setup.sh python

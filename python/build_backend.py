@@ -69,8 +69,9 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
 
 
 def _build(folder):
-    """Runs the same script as `make python`, for the Python that asks."""
-    subprocess.run([os.path.join(ROOT, "scripts", "build_python.sh"), folder, sys.executable], check=True, cwd=ROOT)
+    """Runs the same script as `make python`, for the Python that asks: not by its name in an environment that may go."""
+    python = os.path.realpath(sys.executable)
+    subprocess.run([os.path.join(ROOT, "scripts", "build_python.sh"), folder, python], check=True, cwd=ROOT)
     return os.path.join(folder, "python", "tenon")
 
 

@@ -63,7 +63,7 @@ PUBLIC = {
 }
 INTERNAL_TENSOR = {
     f"tenon/tensor/{name}.h" for name in (
-        "access", "generator_state", "hooks", "pending_writes", "record", "recording", "settle", "signature",
+        "access", "generator_state", "hooks", "pending_writes", "record", "recording", "settle", "signature", "slices",
         "tensor_impl", "trace")
 }
 

@@ -96,7 +96,7 @@ def class_stub(cls):
             lines.append(f"    {name}: Any")
         elif isinstance(member, staticmethod):
             lines.append("    @staticmethod\n    " + signature(name, member.__func__.__doc__, False))
-        elif inspect.isfunction(member):
+        elif inspect.isfunction(member) and not hasattr(member, "__wrapped__"):
             lines.append("    " + of_python(name, member))
         elif callable(member):
             lines.append("    " + signature(name, member.__doc__, True))

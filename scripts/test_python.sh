@@ -16,7 +16,7 @@ run() {
   "${@:2}" || { echo "$1: failed"; failed=$((failed + 1)); }
 }
 
-run "python/tests" "$python" -m unittest discover -s python/tests -t python/tests
+run "python/tests" "$python" python/tests/run.py
 if "$python" -c 'import mypy' 2>/dev/null; then
   run "the stubs" "$python" python/tests/check_stubs.py
 else

@@ -1,8 +1,6 @@
 // Gradients, captured functions, numbers that vary, random streams: what has callbacks into Python or lasts for a
 // block.
 
-#include <structmember.h>
-
 #include "functions.h"
 #include "types.h"
 
@@ -207,19 +205,29 @@ void bind_gradients(py::module_& m) {
       "Compares the gradients of f with differences, at inputs of float64.");
 }
 
-PyObject* call_captured(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords);
-
+/// Python's garbage collector looks through it: a model whose attribute is the captured step of the model is a cycle.
 struct PyCaptured {
   PyObject ob_base;
   vectorcallfunc call;
-  CapturedFunction* function;
+  CapturedFunction* function;  // null once it was collected
 };
+CapturedFunction*& function_in(PyObject* object) { return reinterpret_cast<PyCaptured*>(object)->function; }
+
+int clear_captured(PyObject* self) {
+  delete std::exchange(function_in(self), nullptr);
+  return 0;
+}
+int traverse_captured(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (const CapturedFunction* function = function_in(self)) Py_VISIT(function->function().ptr());
+  return 0;
+}
 
 PyObject* call_captured(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
   try {
     if (keywords && PyTuple_GET_SIZE(keywords) > 0)
       throw_type_error("a captured function takes its tensors by position");
-    return reinterpret_cast<PyCaptured*>(self)->function->call(args, static_cast<size_t>(PyVectorcall_NARGS(flags)));
+    return function_in(self)->call(args, static_cast<size_t>(PyVectorcall_NARGS(flags)));
   } catch (...) {
     set_python_error();
     return nullptr;
@@ -231,14 +239,9 @@ PyTypeObject* captured_type = nullptr;
 void prepare_captured_type(py::module_& m) {
   static PyGetSetDef attributes[] = {
       {"recordings",
-       [](PyObject* self, void*) -> PyObject* {
-         return PyLong_FromSize_t(reinterpret_cast<PyCaptured*>(self)->function->recordings());
-       },
-       nullptr, "Recordings that are kept.", nullptr},
-      {"__wrapped__",
-       [](PyObject* self, void*) -> PyObject* {
-         return reinterpret_cast<PyCaptured*>(self)->function->function().release().ptr();
-       },
+       [](PyObject* self, void*) -> PyObject* { return PyLong_FromSize_t(function_in(self)->recordings()); }, nullptr,
+       "Recordings that are kept.", nullptr},
+      {"__wrapped__", [](PyObject* self, void*) -> PyObject* { return function_in(self)->function().release().ptr(); },
        nullptr, "The function itself.", nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr}};
   static PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(PyCaptured, call), READONLY, nullptr},
@@ -247,10 +250,13 @@ void prepare_captured_type(py::module_& m) {
       {Py_tp_doc, const_cast<char*>("A captured function, as tenon.compile() gives it.")},
       {Py_tp_dealloc, reinterpret_cast<void*>(+[](PyObject* self) {
          PyTypeObject* type = Py_TYPE(self);
-         delete reinterpret_cast<PyCaptured*>(self)->function;
+         PyObject_GC_UnTrack(self);
+         clear_captured(self);
          type->tp_free(self);
          Py_DECREF(type);
        })},
+      {Py_tp_traverse, reinterpret_cast<void*>(&traverse_captured)},
+      {Py_tp_clear, reinterpret_cast<void*>(&clear_captured)},
       {Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
       // As a function in a class body, it is a method of the objects.
       {Py_tp_descr_get, reinterpret_cast<void*>(+[](PyObject* self, PyObject* instance, PyObject*) -> PyObject* {
@@ -259,9 +265,9 @@ void prepare_captured_type(py::module_& m) {
       {Py_tp_getset, attributes},
       {Py_tp_members, members},
       {0, nullptr}};
-  static PyType_Spec spec = {"tenon.Captured", sizeof(PyCaptured), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                             slots};
+  static PyType_Spec spec = {
+      "tenon.Captured", sizeof(PyCaptured), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   captured_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!captured_type) throw py::error_already_set();
   m.add_object("Captured", py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(captured_type)));

@@ -85,9 +85,11 @@ py::list named(const std::vector<nn::NamedTensor>& tensors, bool are_parameters)
   return list;
 }
 
-py::dict dict_of(const nn::StateDict& state) {
+/// In the order of the modules, without histories.
+py::dict state_dict_of(const Module& module) {
   py::dict dict;
-  for (const auto& [name, tensor] : state) dict[py::str(name)] = py::reinterpret_steal<py::object>(wrap_new(tensor));
+  for (const nn::NamedTensor& one : module.named_state())
+    dict[py::str(one.name)] = py::reinterpret_steal<py::object>(wrap_new(one.tensor.detach()));
   return dict;
 }
 
@@ -209,9 +211,8 @@ void bind_module(py::module_& m) {
              else if (dtype)
                self.to(*dtype);
            })
-      .def(
-          "state_dict", [](const Module& self) { return dict_of(self.state_dict()); },
-          "All parameters and persistent buffers by their dotted names; they share the module's memory.")
+      .def("state_dict", &state_dict_of,
+           "All parameters and persistent buffers by their dotted names; they share the module's memory.")
       .def(
           "load_state_dict",
           [](Module& self, const py::dict& state, bool strict, bool assign) {

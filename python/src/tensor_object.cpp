@@ -1,8 +1,6 @@
 // tenon.Tensor: the type itself, its operators, its indexing and its attributes. All other methods are functions that
 // files beside this one have noted.
 
-#include <structmember.h>
-
 #include <algorithm>
 #include <new>
 #include <unordered_map>
@@ -266,58 +264,11 @@ bool computes(PyObject* key) {  // a mask is read at once
   return false;
 }
 
-/// Integers, slices, None and ... alone are views one after the other, faster than the general index.
-Tensor viewed_by(const Tensor& x, PyObject* key) {
-  Tensor view = x;
-  const Py_ssize_t count = PyTuple_GET_SIZE(key);
-  int64_t taken = 0;  // dims that entries stand for
-  bool has_ellipsis = false;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* entry = PyTuple_GET_ITEM(key, i);
-    if (entry == Py_Ellipsis) {
-      if (has_ellipsis) throw py::index_error("an index has at most one ...");
-      has_ellipsis = true;
-    } else if (entry != Py_None) {
-      ++taken;
-    }
-  }
-  const int64_t rank = x.dim();
-  if (taken > rank)
-    throw py::index_error(
-        fmt::format("an index of {} dims is too long for a tensor of shape {}", taken, ir::to_string(x.shape())));
-  int64_t dim = 0;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* entry = PyTuple_GET_ITEM(key, i);
-    if (entry == Py_Ellipsis) {
-      dim += rank - taken;
-    } else if (entry == Py_None) {
-      view = view.unsqueeze(dim++);
-    } else if (PySlice_Check(entry)) {
-      const Slice slice = slice_of(entry);
-      if (slice.start || slice.stop || slice.step != 1) view = view.slice(dim, slice.start, slice.stop, slice.step);
-      ++dim;
-    } else {
-      view = view.select(dim, integer_of(entry, "an index"));
-    }
-  }
-  return view.identity() == x.identity() ? x.slice(0) : view;
-}
-
-bool is_basic(PyObject* key) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) {
-    PyObject* entry = PyTuple_GET_ITEM(key, i);
-    if (!PySlice_Check(entry) && !PyLong_CheckExact(entry) && entry != Py_None && entry != Py_Ellipsis) return false;
-  }
-  return true;
-}
-
 PyObject* get_item(PyObject* self, PyObject* key) {
   return guarded([&]() -> PyObject* {
     const Tensor& x = tensor_in(self);
     if (PyLong_CheckExact(key)) return wrap_new(x.select(0, integer_of(key, "an index")));
     if (PySlice_Check(key)) return wrap_new(x[slice_of(key)]);
-    if (PyTuple_CheckExact(key) && PyTuple_GET_SIZE(key) > 0 && x.dim() > 0 && is_basic(key))
-      return wrap_new(viewed_by(x, key));
     const std::vector<IndexEntry> entries = entries_of(key);
     if (!computes(key)) return wrap_new(x.index(entries));
     Tensor picked;

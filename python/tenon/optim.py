@@ -39,3 +39,26 @@ class lr_scheduler:
             optimizer, _tenon._optim.one_cycle(total_steps, pct_start, div_factor, final_div_factor))
 
     ReduceLROnPlateau = _tenon._optim.Plateau
+
+
+class _Group:
+    """One group of parameters, as PyTorch's dict: its "lr" can be read and set."""
+
+    def __init__(self, optimizer, place):
+        self._optimizer, self._place = optimizer, place
+
+    def __getitem__(self, name):
+        if name != "lr":
+            raise KeyError(f"a group shows its 'lr', not '{name}'")
+        return self._optimizer.group_lr(self._place)
+
+    def __setitem__(self, name, value):
+        if name != "lr":
+            raise KeyError(f"of a group the 'lr' can be set, not '{name}'")
+        if self._optimizer.groups == 1:
+            self._optimizer.lr = value
+        else:
+            self._optimizer.set_group_lr(self._place, value)
+
+
+_tenon._optim.Optimizer.param_groups = property(lambda self: [_Group(self, i) for i in range(self.groups)])

@@ -1,5 +1,6 @@
 """Gradients, functions of one's own, hooks, captured functions, Ctrl-C."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import textwrap
 import threading
 import time
 import unittest
+import weakref
 
 import tenon
 
@@ -191,6 +193,22 @@ class Captured(unittest.TestCase):
         model.forward = tenon.compile(model._forward)
         for _ in range(4):
             self.assertEqual(model.forward(tenon.ones(2)).tolist(), [3, 3])
+
+    def test_cycles_are_collected(self):
+        class Model:
+            def __init__(self):
+                self.step = tenon.compile(self._step)
+
+            def _step(self, x):
+                return x * 2
+
+        model = Model()
+        for _ in range(4):
+            model.step(tenon.ones(2))
+        gone = weakref.ref(model)
+        del model
+        gc.collect()
+        self.assertIsNone(gone())
 
     def test_threads_take_turns(self):
         f = tenon.compile(lambda x: x * 2)

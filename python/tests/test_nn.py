@@ -1,5 +1,6 @@
 """Modules of Python, layers, optimizers, schedules, files."""
 
+import copy
 import os
 import tempfile
 import unittest
@@ -64,6 +65,10 @@ class Modules(unittest.TestCase):
 
     def test_state_dicts(self):
         a, b = Net(), Net()
+        self.assertEqual(list(a.state_dict())[:4], ["scale", "seen", "hidden.weight", "hidden.bias"])
+        self.assertFalse(a.state_dict()["scale"].requires_grad)
+        a.state_dict()["scale"].fill_(2)
+        self.assertEqual(a.scale.item(), 2)
         b.load_state_dict(a.state_dict())
         a.eval()
         b.eval()
@@ -128,6 +133,26 @@ class Modules(unittest.TestCase):
         x = tenon.ones(1, 2)
         self.assertTrue(tenon.allclose(layer(x), F.linear(x, layer.weight) * 3))
 
+    def test_copies(self):
+        net = Net()
+        net.eval()
+        net.layers[0].weight.requires_grad = False
+        other = copy.deepcopy(net)
+        x = tenon.rand(3, 2)
+        self.assertTrue(tenon.equal(net(x), other(x)))
+        self.assertEqual([name for name, _ in net.named_parameters()], [name for name, _ in other.named_parameters()])
+        self.assertFalse(other.training or other.layers[0].weight.requires_grad)
+        with tenon.no_grad():
+            other.hidden.weight.zero_()
+            other.scale.zero_()
+        self.assertGreater(net.hidden.weight.abs().sum().item(), 0)
+        self.assertEqual(net.scale.item(), 1)
+        self.assertIs(other.layers[1], list(other.layers)[1])
+
+    def test_repr(self):
+        self.assertEqual(repr(nn.Sequential(nn.Linear(2, 3, bias=False), nn.ReLU())),
+                         "Sequential(\n  (0): Linear(2, 3, bias=False)\n  (1): ReLU()\n)")
+
     def test_apply_and_init(self):
         net = Net()
 
@@ -184,6 +209,8 @@ class Optimizers(unittest.TestCase):
         a, b = nn.Parameter(tenon.ones(1)), nn.Parameter(tenon.ones(1))
         optimizer = tenon.optim.SGD([{"params": [a]}, {"params": [b], "lr": 1.0}], lr=0.1)
         self.assertEqual((optimizer.lr, optimizer.group_lr(1)), (0.1, 1.0))
+        optimizer.param_groups[1]["lr"] = 0.5
+        self.assertEqual([group["lr"] for group in optimizer.param_groups], [0.1, 0.5])
         schedule = tenon.optim.Scheduler(optimizer, tenon.optim.linear(10))
         schedule.set(5)
         self.assertAlmostEqual(optimizer.lr, 0.05)

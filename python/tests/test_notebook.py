@@ -21,6 +21,7 @@ class Notebook(unittest.TestCase):
             self.skipTest("the data of MNIST are not there")
         os.environ["TENON_SHARED_DATA"] = os.path.abspath(DATA)
         os.environ.setdefault("TENON_NOTEBOOK_STEPS", "150")
+        os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # or debugpy warns of what nobody asked it for
         folder = os.path.join(ROOT, "examples", "python")
         notebook = nbformat.read(os.path.join(folder, "mnist.ipynb"), as_version=4)
         ExecutePreprocessor(timeout=300, kernel_name="python3").preprocess(notebook, {"metadata": {"path": folder}})

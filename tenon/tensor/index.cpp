@@ -8,9 +8,11 @@
 #include <atomic>
 #include <mutex>
 
+#include "tenon/base/out_of_range.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
+#include "tenon/tensor/slices.h"
 #include "tenon/tensor/tensor_impl.h"
 #include "tenon/tensor/trace.h"
 
@@ -75,7 +77,9 @@ std::pair<Tensor, std::vector<Pick>> shown_by(const Tensor& x, std::span<const I
     ellipses += std::holds_alternative<Ellipsis>(entry.index);
   }
   if (ellipses > 1) fail("index", "an index holds at most one Ellipsis");
-  if (consumed > x.dim()) fail("index", "{} indices for a tensor of rank {}", consumed, x.dim());
+  if (consumed > x.dim()) base::fail_range("index", "{} indices for a tensor of rank {}", consumed, x.dim());
+  if (x.dim() > 0 && std::ranges::none_of(entries, [](const IndexEntry& entry) { return tensor_in(entry) != nullptr; }))
+    return {viewed_through(x, entries), {}};
   Tensor shown = x;
   std::vector<Pick> picks;
   int64_t at = 0;

@@ -8,6 +8,7 @@
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
+#include "tenon/tensor/slices.h"
 #include "tenon/tensor/tensor_impl.h"
 
 namespace tenon {
@@ -212,11 +213,61 @@ Tensor Tensor::select(int64_t dim, int64_t position) const {
     base::fail_range("select", "index {} is out of range for dim {} of size {}", position, dim, size);
   }
   const int64_t at = position < 0 ? position + size : position;
-  std::vector<ir::Move> moves = slice_moves(shape(), axis, {at, 1, 1});
+  ir::ShrinkAttrs cut{Dims(shape().size(), 0), shape(), Dims(shape().size(), 1)};
+  cut.start[axis] = at;
+  cut.size[axis] = 1;
   Dims without = shape();
   without.erase(without.begin() + axis);
-  moves.push_back({Op::reshape, ir::ShapeAttrs{without}});
+  const ir::Move moves[] = {{Op::shrink, std::move(cut)}, {Op::reshape, ir::ShapeAttrs{std::move(without)}}};
   return viewed(*this, moves);
+}
+
+Tensor viewed_through(const Tensor& x, std::span<const IndexEntry> entries) {
+  const Dims shape = x.shape();
+  int64_t taken = 0;  // dims that entries stand for
+  for (const IndexEntry& entry : entries)
+    taken += std::holds_alternative<int64_t>(entry.index) || std::holds_alternative<Slice>(entry.index);
+  Dims backwards, sizes;
+  ir::ShrinkAttrs cut{Dims(shape.size(), 0), shape, Dims(shape.size(), 1)};
+  bool cuts = false;
+  size_t axis = 0;  // of x; sizes are those of the result
+  const auto keep = [&](int64_t count) {
+    for (; count > 0; --count) sizes.push_back(shape[axis++]);
+  };
+  for (const IndexEntry& entry : entries) {
+    if (const auto* position = std::get_if<int64_t>(&entry.index)) {
+      const int64_t size = shape[axis];
+      if (*position < -size || *position >= size) {
+        base::fail_range("select", "index {} is out of range for dim {} of size {}", *position, sizes.size(), size);
+      }
+      cut.start[axis] = *position < 0 ? *position + size : *position;
+      cut.size[axis++] = 1;
+      cuts = true;
+    } else if (const auto* slice = std::get_if<Slice>(&entry.index)) {
+      Range range = resolved(*slice, shape[axis]);
+      if (range.step < 0) {
+        backwards.push_back(static_cast<int64_t>(axis));
+        range.start = shape[axis] - 1 - range.start;
+        range.step = -range.step;
+      }
+      cuts = cuts || range.size != shape[axis];
+      cut.start[axis] = range.size == 0 ? 0 : range.start;
+      cut.size[axis] = range.size;
+      cut.step[axis++] = range.size <= 1 ? 1 : range.step;
+      sizes.push_back(range.size);
+    } else if (std::holds_alternative<NewAxis>(entry.index)) {
+      sizes.push_back(1);
+    } else {
+      keep(x.dim() - taken);
+    }
+  }
+  keep(x.dim() - static_cast<int64_t>(axis));
+  base::SmallVector<ir::Move, 3> moves;
+  if (!backwards.empty()) moves.push_back({Op::flip, ir::AxesAttrs{backwards}});
+  const bool reshapes = cut.size.size() != sizes.size() || !(cut.size == sizes);
+  if (cuts || (backwards.empty() && !reshapes)) moves.push_back({Op::shrink, std::move(cut)});
+  if (reshapes) moves.push_back({Op::reshape, ir::ShapeAttrs{sizes}});
+  return viewed(x, std::span<const ir::Move>(moves.data(), moves.size()));
 }
 
 // ---- joining and cutting ----

@@ -3,6 +3,10 @@
 The class is C++'s own. A class of Python's that derives from it is a module for everything in the library.
 """
 
+import copy
+import functools
+import inspect
+
 from .. import _tenon
 
 Module = _tenon._nn.Module
@@ -130,7 +134,9 @@ def _repr(self):
         children = module._named_children()
         name = type(module).__name__
         if not children:
-            return name + "()"
+            _, args, kwargs = module.__dict__.get("_made_with", (None, (), {}))
+            given = [repr(arg) for arg in args] + [f"{key}={value!r}" for key, value in kwargs.items()]
+            return f"{name}({', '.join(given)})"
         inner = "".join(f"\n{indent}  ({key}): {lines(child, indent + '  ')}" for key, child in children)
         return f"{name}({inner}\n{indent})"
 
@@ -141,7 +147,53 @@ def _forward(self, *args, **kwargs):
     raise NotImplementedError(f"{type(self).__name__} has no forward()")
 
 
+def _remember(layer):
+    """A layer of C++ remembers what it was made with: for copies, and to show it."""
+    make = layer.__init__
+
+    @functools.wraps(make)
+    def init(self, *args, **kwargs):
+        make(self, *args, **kwargs)
+        self.__dict__.setdefault("_made_with", (layer, args, kwargs))
+
+    layer.__init__ = init
+
+
+def _deepcopy(self, memo):
+    """A module with parameters of its own, of the same values."""
+    kind = type(self)
+    if "_made_with" in self.__dict__:
+        layer, args, kwargs = self.__dict__["_made_with"]
+        made = kind.__new__(kind)
+        layer.__init__(made, *args, **kwargs)
+    elif any(cls.__module__.startswith("tenon._tenon") and cls not in (Module, _tenon._nn.Layer) for cls in kind.__mro__):
+        raise TypeError(f"a {kind.__name__} cannot be copied; save it and load it")
+    else:
+        made = kind.__new__(kind)
+        _make(made, kind.__name__)
+    memo[id(self)] = made
+    buffers = self.__dict__.get("_buffer_names", {})
+    for name, value in self.__dict__.items():
+        if name in ("_extras", "_made_with", "_buffer_names") or name.startswith("_kept_"):
+            continue
+        if name in buffers:
+            made.register_buffer(name, copy.deepcopy(value, memo), buffers[name])
+        else:
+            setattr(made, name, copy.deepcopy(value, memo))
+    if isinstance(made, (ModuleList, ModuleDict)):
+        made._mark_as_list()
+    if "_made_with" in self.__dict__:
+        for name, value in self.state_dict().items():
+            if "." not in name and name not in self.__dict__:
+                with_values = getattr(made, name)
+                with_values.data = value.detach().clone()
+                with_values.requires_grad = getattr(self, name).requires_grad
+    made.train(self.training)
+    return made
+
+
 Module.__init__ = _init
+Module.__deepcopy__ = _deepcopy
 Module.__setattr__ = _setattr
 Module.__delattr__ = _delattr
 Module.__repr__ = _repr
@@ -293,3 +345,8 @@ class ParameterList(Module):
 
     def __getitem__(self, i):
         return self._order[i]
+
+
+for _layer in list(vars(_tenon._nn).values()):
+    if inspect.isclass(_layer) and issubclass(_layer, Module) and _layer is not Module and "__init__" in vars(_layer):
+        _remember(_layer)
