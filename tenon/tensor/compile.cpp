@@ -46,7 +46,7 @@ Checks checks_of(const CompileOptions& options) {
 
 struct CompiledFunction::Impl {
   Function function;
-  CompileOptions options;
+  Checks checks;  // the environment is read once: looking took a fortieth of a small replay
   std::mutex mutex;
   std::list<Recording> recordings;  // latest first
   bool replays = true;              // until something was seen that a replay cannot do
@@ -63,7 +63,6 @@ struct CompiledFunction::Impl {
       return recording;
     }
     traces = 0;
-    const Checks checks = checks_of(options);
     const bool is_checked = checks.apply(recording.replays() + 1);
     if (is_checked) check(recording, arguments, checks.bits);
     recording.replay(arguments);
@@ -119,7 +118,7 @@ struct CompiledFunction::Impl {
 
 CompiledFunction::CompiledFunction(Function function, const CompileOptions& options) : impl_(std::make_unique<Impl>()) {
   impl_->function = std::move(function);
-  impl_->options = options;
+  impl_->checks = checks_of(options);
 }
 CompiledFunction::~CompiledFunction() = default;
 CompiledFunction::CompiledFunction(CompiledFunction&&) noexcept = default;

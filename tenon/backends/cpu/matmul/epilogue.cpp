@@ -3,6 +3,7 @@
 // so that the bits are the same.
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "tenon/backends/cpu/matmul/matmul.h"
@@ -52,7 +53,7 @@ class ContractEpilogue : public CallKernel {
     std::byte* planned = scratch_bytes() > 0 ? args[next + results_] : nullptr;
     std::byte* of_product = product_->scratch_bytes() > 0 ? planned + bytes_of_sums() : nullptr;
     float* sums = reinterpret_cast<float*>(round_ ? planned : apart ? set_apart->data() : out);
-    const Finished finished = [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
+    const auto finish_rectangle = [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
       if (bias && !residual && !round_) {
         return add_row(bias + column, sums + row * columns_ + column, columns_, rows, columns,
                        epilogue_.activation == Activation::relu);
@@ -61,6 +62,7 @@ class ContractEpilogue : public CallKernel {
         finish(sums, bias, residual, {slope_at, before, out}, r * columns_ + column, column,
                static_cast<size_t>(columns));
     };
+    const Finished finished = std::ref(finish_rectangle);  // a copy of it would be allocated
     product_->multiply(args[0], args[1], reinterpret_cast<std::byte*>(sums), of_product, &finished);
   }
 

@@ -99,6 +99,8 @@ class Contract : public ContractKernel {
       multiply_ = is_wide(shape_.in) || is_wide(shape_.out) ? multiply_f64 : multiply_f32;
     else
       multiply_ = multiply_integers;
+    is_small_ = batches_ == 1 && shape_.m <= kMostRows && shape_.n <= kMostColumns &&
+                shape_.m * shape_.n * shape_.k < 2 * kGrain;
     constexpr int64_t kLeastRows = 8, kLeastWork = 1 << 12;
     const bool is_bf16 = shape_.in == DType::bf16 && (shape_.out == DType::f32 || shape_.out == DType::bf16);
     const bool is_worth_it = shape_.m >= kLeastRows && shape_.m * shape_.n * shape_.k >= kLeastWork;
@@ -113,6 +115,11 @@ class Contract : public ContractKernel {
     whole.a = swapped_ ? b.data() : a.data();
     whole.b = swapped_ ? a.data() : b.data();
     whole.c = c;
+    if (is_small_) {
+      multiply_(whole);
+      if (finished) (*finished)(0, swapped_ ? whole.n : whole.m, 0, swapped_ ? whole.m : whole.n);
+      return;
+    }
     if (shares_depth(whole)) {
       multiply_parts(whole);
       if (finished) (*finished)(0, swapped_ ? whole.n : whole.m, 0, swapped_ ? whole.m : whole.n);
@@ -235,6 +242,7 @@ class Contract : public ContractKernel {
   base::SmallVector<BatchAxis, 3> batch_;
   int64_t batches_ = 1;
   bool swapped_ = false;
+  bool is_small_ = false;  // one rectangle with any number of threads; finding that out took a tenth of a small product
   void (*multiply_)(const Product&);
 };
 
