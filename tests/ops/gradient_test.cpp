@@ -120,6 +120,9 @@ INSTANTIATE_TEST_SUITE_P(Ops, NullGradient, testing::ValuesIn(differentiable_ops
 
 class GradientAt : public testing::TestWithParam<std::string> {
  protected:
+  void SetUp() override {
+    if (const std::string why = why_no_f64(GetParam()); !why.empty()) GTEST_SKIP() << why;
+  }
   ir::DeviceId device() const { return device::find(GetParam()); }
   Tensor made(const Numbers& values, const Dims& shape) const { return from_vector(values, shape, Options(device())); }
   Tensor made(const Numbers& values) const { return made(values, {static_cast<int64_t>(values.size())}); }
@@ -266,9 +269,6 @@ TEST_P(GradientAt, ReachesAnIntermediateViewThatIsViewedAgain) {
 
 class AttentionGradient : public GradientAt {
  protected:
-  void SetUp() override {
-    if (const std::string why = why_no_f64(GetParam()); !why.empty()) GTEST_SKIP() << why;
-  }
   static Tensor attended(const Tensor& q, const Tensor& k, const Tensor& v) {
     return tensor_of(ir::attention({value_of(q), value_of(k), value_of(v)}, {0.7, true, false}).first);
   }

@@ -675,6 +675,12 @@ std::vector<std::string> computing_devices() {
   return names;
 }
 
+std::vector<DType> floats_on(const std::string& device) {
+  std::vector<DType> dtypes = {DType::f32, DType::f16, DType::bf16};
+  if (why_no_f64(device).empty()) dtypes.push_back(DType::f64);
+  return dtypes;
+}
+
 std::string why_no_f64(const std::string& device) {
   const bool lacks = device::open(device::find(device)).limits().missing_dtypes.contains(DType::f64);
   return lacks ? fmt::format("{} has no f64", device) : std::string();

@@ -91,6 +91,8 @@ std::vector<Host> run(const Sample& sample, DType element, ir::DeviceId device, 
 /// Every registered device that computes: all but `null`.
 std::vector<std::string> computing_devices();
 
+/// The dtypes of reals in which a device computes.
+std::vector<DType> floats_on(const std::string& device);
 /// Why a test that computes in f64 is skipped on this device; empty where it is not.
 std::string why_no_f64(const std::string& device);
 
