@@ -96,7 +96,7 @@ Tensor Gpt2Attention::forward(const Tensor& x, nn::KvCache* cache) const {
   nn::AttentionOptions options;
   options.dropout = is_training() ? dropout_ : 0;
   if (cache) {
-    cache->append(keys, values);
+    cache->append(qkv.narrow(2, 1, 2));
     keys = cache->keys().to(qkv.dtype());
     values = cache->values().to(qkv.dtype());
     options.mask = cache->mask(time);

@@ -1,6 +1,7 @@
 // A write at a position that only the device knows is a choice per token between the new row and the old content. It
 // passes over the whole cache, as the attention that follows does anyway. All heads of a token lie side by side, so
-// that the choice is one per long row: 61 µs instead of 159 for a layer of GPT-2 and 160 tokens on one core.
+// that the choice is one per long row: 61 µs instead of 159 for a layer of GPT-2 and 160 tokens on one core. Keys and
+// values of a token do too: what a product makes of both is one kernel to write.
 
 #include "tenon/nn/kv_cache.h"
 
@@ -34,20 +35,19 @@ Tensor home(const Dims& shape, const Options& options) { return zeros(shape, opt
 
 KvCache::KvCache(int64_t batch, int64_t kv_heads, int64_t max_length, int64_t head_width, const Options& options,
                  const Tensor& position)
-    : batch_(batch), kv_heads_(kv_heads) {
+    : batch_(batch), kv_heads_(kv_heads), head_width_(head_width) {
   for (const int64_t size : {batch, kv_heads, max_length, head_width}) {
     if (size <= 0)
       fail("kv_cache", "all sizes must be positive, got {}",
            ir::to_string(Dims{batch, kv_heads, max_length, head_width}));
   }
-  ir::require_shape("kv_cache", {batch, kv_heads, max_length, head_width});
-  const Dims shape{max_length, batch * kv_heads * head_width};
+  ir::require_shape("kv_cache", {batch, 2, kv_heads, max_length, head_width});
+  const Dims shape{max_length, batch * 2 * kv_heads * head_width};
   if (position.defined() && (position.dtype() != DType::i64 || position.dim() != 0)) {
     fail("kv_cache", "a position is i64 of shape (), got {}{}", name(position.dtype()),
          ir::to_string(position.shape()));
   }
-  keys_ = home(shape, options);
-  values_ = home(shape, options);
+  rows_ = home(shape, options);
   position_ = position.defined() ? position : home({}, Options(DType::i64, options.device));
 }
 
@@ -69,24 +69,29 @@ void KvCache::append(const Tensor& keys, const Tensor& values) {
            ir::to_string(values.shape()), ir::to_string(this->keys().shape()));
     }
   }
-  const int64_t tokens = keys.size(2), length = max_length();
+  append(stack({keys.transpose(1, 2), values.transpose(1, 2)}, 2));
+}
+
+void KvCache::append(const Tensor& both) {
+  const Dims wanted{batch_, both.dim() == 5 ? both.size(1) : 0, 2, kv_heads_, head_width_};
+  if (both.shape() != wanted) {
+    fail("kv_cache", "keys and values {} do not fit a cache of {}", ir::to_string(both.shape()),
+         ir::to_string(keys().shape()));
+  }
+  const int64_t tokens = both.size(1), length = max_length();
   if (tokens == 0 || tokens > length) fail("kv_cache", "{} tokens do not fit a cache of {}", tokens, length);
   const NoGrad writing;
   const Tensor first = columns(tokens).select(0, 0);
-  const Tensor behind = arange(length, Options(DType::i64, keys_.device())) - first;  // columns, counted from the first
+  const Tensor behind = arange(length, Options(DType::i64, rows_.device())) - first;  // columns, counted from the first
   // Both sides of the choice are computed before it: inside, the few new elements would be computed once per element of
   // the cache (80 ms a token for four layers of width 768 and length 1024 instead of 35). What decides is the same
   // expression in every layer, and so is one value.
   const Tensor is_new = logical_and(behind >= 0, behind < tokens).unsqueeze(-1).clone();
   Tensor source = clamp(behind, 0, tokens - 1);
   set_known_range(source, 0, tokens - 1, false);
-  const auto write = [&](Tensor& cache, const Tensor& rows) {
-    Tensor made = rows.permute({2, 0, 1, 3}).reshape({tokens, cache.size(1)}).to(cache.dtype());
-    if (tokens > 1 || !is_of_a_product(value_of(made))) made = made.clone();
-    cache.copy_(where(is_new, tokens == 1 ? made : index_select(made, 0, source), cache));
-  };
-  write(keys_, keys);
-  write(values_, values);
+  Tensor made = both.transpose(0, 1).reshape({tokens, rows_.size(1)}).to(rows_.dtype());
+  if (tokens > 1 || !is_of_a_product(value_of(made))) made = made.clone();
+  rows_.copy_(where(is_new, tokens == 1 ? made : index_select(made, 0, source), rows_));
 }
 
 void KvCache::advance(int64_t tokens) {
@@ -109,13 +114,13 @@ void KvCache::set_starts(const Tensor& starts) {
   starts_ = starts;
 }
 
-Tensor KvCache::by_heads(const Tensor& rows) const {
-  return rows.reshape({max_length(), batch_, kv_heads_, rows.size(1) / batch_ / kv_heads_}).permute({1, 2, 0, 3});
+Tensor KvCache::by_heads(int64_t which) const {
+  return rows_.reshape({max_length(), batch_, 2, kv_heads_, head_width_}).select(2, which).permute({1, 2, 0, 3});
 }
 
 // Looked up in 0, 1, ..., so that the device finds a column that is out of range.
 Tensor KvCache::columns(int64_t tokens) const {
-  const Options options(DType::i64, keys_.device());
+  const Options options(DType::i64, rows_.device());
   return index_select(arange(max_length(), options), 0, position_ + arange(tokens, options));
 }
 
@@ -125,7 +130,7 @@ Tensor KvCache::positions(int64_t tokens) const {
 }
 
 Tensor KvCache::mask(int64_t tokens, bool causal) const {
-  const Tensor rows = columns(tokens), all = arange(max_length(), Options(DType::i64, keys_.device()));
+  const Tensor rows = columns(tokens), all = arange(max_length(), Options(DType::i64, rows_.device()));
   const Tensor last = causal ? rows : rows.select(0, tokens - 1).expand({tokens});
   const Tensor seen = all <= last.unsqueeze(-1);
   if (!starts_.defined()) return seen;

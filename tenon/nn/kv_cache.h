@@ -35,6 +35,9 @@ class KvCache {
 
   /// Writes keys and values (batch, kv_heads, tokens, head_width) behind the tokens held.
   void append(const Tensor& keys, const Tensor& values);
+  /// The same of both, (batch, tokens, 2, kv_heads, head_width): written as one, where a product has made them
+  /// together.
+  void append(const Tensor& both);
   /// Counts this many appended tokens as held: once per step, after all layers have attended.
   void advance(int64_t tokens);
   /// Forgets all tokens but the first `length`.
@@ -50,17 +53,17 @@ class KvCache {
   /// that it stays finite, and is seen by nothing else.
   Tensor mask(int64_t tokens, bool causal = true) const;
 
-  Tensor keys() const { return by_heads(keys_); }       // (batch, kv_heads, max_length, head_width)
-  Tensor values() const { return by_heads(values_); }   // the same
+  Tensor keys() const { return by_heads(0); }           // (batch, kv_heads, max_length, head_width)
+  Tensor values() const { return by_heads(1); }         // the same
   const Tensor& position() const { return position_; }  // the next column
-  int64_t max_length() const { return keys_.size(0); }
+  int64_t max_length() const { return rows_.size(0); }
 
  private:
   Tensor columns(int64_t tokens) const;
-  Tensor by_heads(const Tensor& rows) const;
+  Tensor by_heads(int64_t which) const;
 
-  int64_t batch_, kv_heads_;
-  Tensor keys_, values_;  // (max_length, batch * kv_heads * head_width): a token is a row
+  int64_t batch_, kv_heads_, head_width_;
+  Tensor rows_;  // (max_length, batch * 2 * kv_heads * head_width): a token is a row, its keys beside its values
   Tensor position_, starts_;
 };
 
