@@ -230,20 +230,6 @@ std::string shared_arrays(const KernelIr& kernel, const Uses& uses) {
   return text;
 }
 
-// The next kernel may take its place on the chip while this one still runs, and this one waits here for those before
-// it; both are nothing where the launch does not ask for it. The wait may change what pointers show, as far as the
-// compiler knows, so that nothing is read before it, nor through a cache for what never changes.
-std::string beginning(const KernelIr& kernel) {
-  std::string pointers;
-  for (size_t i = 0; i < kernel.buffers.size(); ++i) pointers += fmt::format("{}\"l\"(m{})", i > 0 ? ", " : "", i);
-  return fmt::format(R"(#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;");
-  asm volatile("griddepcontrol.wait;" :: {} : "memory");
-#endif
-)",
-                     pointers);
-}
-
 std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body) {
   std::string text;
   bool has_several = uses.philox;
@@ -271,9 +257,7 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
     pointers += fmt::format("  {}{}*{} b{} = ({}{}*)(m{} + o{});\n", is_const, type, restrict, i, is_const, type, i, i);
   }
   for (uint32_t i = 0; i < kernel.numbers; ++i) text += fmt::format("unsigned long long n{}, ", i);
-  text += "int* fault, unsigned guards) {\n";
-  text += beginning(kernel);
-  text += "  if (guards != 0 && fault[0] != 0) return;\n" + pointers;
+  text += "int* fault, unsigned guards) {\n  if (guards != 0 && fault[0] != 0) return;\n" + pointers;
   text += shared_arrays(kernel, uses);
   for (size_t i = 0; i < kernel.arrays.size(); ++i)
     text += fmt::format("  {} a{}[{}];\n", at(kElements, kernel.arrays[i].element), i, kernel.arrays[i].count);

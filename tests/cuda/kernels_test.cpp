@@ -102,19 +102,6 @@ TEST_F(CudaKernels, AreLaunchedWithAllTheirArguments) {
   EXPECT_EQ(stand_in().calls("cuLaunchKernel"), 1);
 }
 
-// Those of the library and those of the chip's own text do not know how.
-TEST_F(CudaKernels, BeginWhileTheOneBeforeEndsAndWaitForItWhereThatIsWanted) {
-  const std::string name = device_->compiler().saved_as(turn());
-  EXPECT_LT(name.find("griddepcontrol.wait"), name.find("fault[0]")) << name;
-  run({launch(device_->compiler().compile(turn()))});
-  EXPECT_EQ(stand_in().calls("overlapping kernels"), 0);
-  setenv("TENON_CUDA_OVERLAP", "1", 1);
-  device_ = open_cuda();
-  unsetenv("TENON_CUDA_OVERLAP");
-  run({launch(device_->compiler().compile(turn()))});
-  EXPECT_EQ(stand_in().calls("overlapping kernels"), 1);
-}
-
 TEST_F(CudaKernels, OfOneTextAreLoadedOnce) {
   const device::ProgramRef first = device_->compiler().compile(turn()), second = device_->compiler().compile(turn());
   EXPECT_EQ(stand_in().calls("cuModuleLoadData"), 1);

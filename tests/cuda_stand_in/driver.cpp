@@ -523,18 +523,6 @@ Result cuLaunchKernel(Function function, unsigned x, unsigned y, unsigned z, uns
   return start(stream, {[name = kernel->name, values] { run_kernel(name, values); }, {values.begin(), values.end()}});
 }
 
-Result cuLaunchKernelEx(const LaunchConfig* config, Function function, void** arguments, void** extra) {
-  int is_allowed = 0;
-  for (unsigned i = 0; i < config->attribute_count; ++i) {
-    const LaunchAttribute& attribute = config->attributes[i];
-    if (attribute.id != LaunchAttribute::kOverlaps) return complain("an attribute that kernels do not have", 1);
-    std::memcpy(&is_allowed, attribute.value, sizeof is_allowed);
-  }
-  if (is_allowed) ++world().calls["overlapping kernels"];
-  return cuLaunchKernel(function, config->blocks[0], config->blocks[1], config->blocks[2], config->threads[0],
-                        config->threads[1], config->threads[2], config->shared_bytes, config->stream, arguments, extra);
-}
-
 Result cuStreamBeginCapture_v2(Stream stream, int mode) {
   ENTER("cuStreamBeginCapture");
   FakeStream* made = stream_of(stream);
@@ -647,7 +635,6 @@ const StandInControls* stand_in_controls() {
 
 // What is opened is what is called.
 static_assert(std::is_same_v<decltype(&cuLaunchKernel), decltype(DriverApi::launch)>);
-static_assert(std::is_same_v<decltype(&cuLaunchKernelEx), decltype(DriverApi::launch_as)>);
 static_assert(std::is_same_v<decltype(&cuMemAlloc_v2), decltype(DriverApi::allocate)>);
 static_assert(std::is_same_v<decltype(&cuMemcpyHtoDAsync_v2), decltype(DriverApi::upload)>);
 static_assert(std::is_same_v<decltype(&cuGraphInstantiateWithFlags), decltype(DriverApi::instantiate)>);

@@ -74,7 +74,6 @@ struct DriverLibrary {
     from.take(api.function_of, "cuModuleGetFunction");
     from.take(api.set_function_attribute, "cuFuncSetAttribute");
     from.take(api.launch, "cuLaunchKernel");
-    from.take(api.launch_as, "cuLaunchKernelEx");
     from.take(api.begin_capture, "cuStreamBeginCapture_v2");
     from.take(api.end_capture, "cuStreamEndCapture");
     from.take(api.instantiate, "cuGraphInstantiateWithFlags");
@@ -84,7 +83,7 @@ struct DriverLibrary {
     from.take(api.error_name, "cuGetErrorName");
     from.take(api.error_text, "cuGetErrorString");
     if (!from.missing.empty())
-      why_none = fmt::format("the NVIDIA driver is older than CUDA 11.8: it has no {}", from.missing);
+      why_none = fmt::format("the NVIDIA driver is older than CUDA 11.4: it has no {}", from.missing);
   }
 };
 

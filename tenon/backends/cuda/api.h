@@ -42,19 +42,6 @@ struct Flags {
   static constexpr int kRelaxedCapture = 2, kMaxDynamicSharedBytes = 8;
 };
 
-struct LaunchAttribute {
-  static constexpr int kOverlaps = 6;  // begins while the kernel before still runs, and waits for it where it says so
-  alignas(8) int id;
-  alignas(8) unsigned char value[64];
-};
-struct LaunchConfig {
-  unsigned blocks[3], threads[3];
-  unsigned shared_bytes;
-  Stream stream;
-  const LaunchAttribute* attributes;
-  unsigned attribute_count;
-};
-
 struct DriverApi {
   Result (*init)(unsigned flags);
   Result (*driver_version)(int* version);
@@ -93,7 +80,6 @@ struct DriverApi {
   Result (*launch)(Function function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z, unsigned threads_x,
                    unsigned threads_y, unsigned threads_z, unsigned shared_bytes, Stream stream, void** arguments,
                    void** extra);
-  Result (*launch_as)(const LaunchConfig* config, Function function, void** arguments, void** extra);
   Result (*begin_capture)(Stream stream, int mode);
   Result (*end_capture)(Stream stream, Graph* graph);
   Result (*instantiate)(RunnableGraph* made, Graph graph, unsigned long long flags);

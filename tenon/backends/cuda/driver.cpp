@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <string_view>
 
 #include "tenon/backends/gpu/at_exit.h"
 #include "tenon/base/error.h"
@@ -29,13 +27,6 @@ bool is_end_of_context(Result code) {
       Results::kTensorMemoryLeak,    Results::kExternalDevice,     Results::kUnknown,
   };
   return std::find(kEnds.begin(), kEnds.end(), code) != kEnds.end();
-}
-
-constexpr int kOverlapsFrom = 9, kOverlapsInGraphsFrom = 12030;  // compute capability, driver
-
-bool wants_overlap() {
-  const char* choice = std::getenv("TENON_CUDA_OVERLAP");
-  return choice && std::string_view(choice) == "1";
 }
 
 }  // namespace
@@ -104,7 +95,6 @@ Driver::Driver(const Found& on) : on_(on) {
   require(code, "a stream cannot be made");
   stream_ = main_;
   has_pools_ = on.attribute(DeviceAttribute::kHasMemoryPools) != 0;
-  can_overlap_ = on.major >= kOverlapsFrom && on.driver >= kOverlapsInGraphsFrom && wants_overlap();
   events_ = std::make_shared<Events>(context_);
 }
 

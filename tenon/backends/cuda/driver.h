@@ -54,9 +54,6 @@ class Driver : public gpu::Driver {
   uint64_t nanoseconds_of(const gpu::Event& run) override;
   bool finish() override;
 
-  /// Whether kernels may begin while the one before still runs, in a graph too.
-  bool can_overlap() const { return can_overlap_; }
-
   // Commands as a graph, with the lock held.
   bool can_capture() const { return has_pools_; }
   /// What `start` starts, as one thing that can be run again and again; nothing of it runs now. Throws an Error where
@@ -75,7 +72,7 @@ class Driver : public gpu::Driver {
   Context context_ = nullptr;
   Stream main_ = nullptr, capturing_ = nullptr;
   Stream stream_ = nullptr;  // the one that commands go to now
-  bool has_pools_ = false, can_overlap_ = false;
+  bool has_pools_ = false;
   std::shared_ptr<Events> events_;
   SmallUploads small_uploads_;
   UploadRing upload_ring_;

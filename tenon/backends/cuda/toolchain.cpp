@@ -1,7 +1,6 @@
 #include "tenon/backends/cuda/toolchain.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "tenon/backends/gpu/at_exit.h"
 #include "tenon/base/error.h"
@@ -19,8 +18,7 @@ class Kernel : public Runnable {
   static std::shared_ptr<const Kernel> make(Driver& driver, std::vector<std::byte> cubin,
                                             const codegen::KernelIr& kernel, Result& code) {
     driver.make_current();
-    // Those that are text of their own do not wait for what came before.
-    std::shared_ptr<Kernel> made(new Kernel(driver, driver.can_overlap() && kernel.text.empty()));
+    std::shared_ptr<Kernel> made(new Kernel(driver));
     made->cubin_ = std::move(cubin);
     made->shared_bytes_ = render::cuda_shared_bytes_of_launch(kernel);
     code = cu().load_module(&made->module_, made->cubin_.data());
@@ -42,25 +40,16 @@ class Kernel : public Runnable {
     base::SmallVector<void*, 33> pointers;
     for (uint64_t& word : arguments.words) pointers.push_back(&word);
     pointers.push_back(&arguments.guards);
-    LaunchAttribute overlap{LaunchAttribute::kOverlaps, {}};
-    const int is_allowed = 1;
-    std::memcpy(overlap.value, &is_allowed, sizeof is_allowed);
-    const LaunchConfig config{{static_cast<unsigned>(step.blocks[0]), static_cast<unsigned>(step.blocks[1]),
-                               static_cast<unsigned>(step.blocks[2])},
-                              {step.threads, 1, 1},
-                              shared_bytes_,
-                              stream,
-                              &overlap,
-                              overlaps_ ? 1u : 0u};
-    return cu().launch_as(&config, function_, pointers.data(), nullptr);
+    return cu().launch(function_, static_cast<unsigned>(step.blocks[0]), static_cast<unsigned>(step.blocks[1]),
+                       static_cast<unsigned>(step.blocks[2]), step.threads, 1, 1, shared_bytes_, stream,
+                       pointers.data(), nullptr);
   }
   const std::vector<std::byte>& cubin() const { return cubin_; }
 
  private:
-  Kernel(Driver& driver, bool overlaps) : driver_(driver), overlaps_(overlaps) {}
+  explicit Kernel(Driver& driver) : driver_(driver) {}
 
   Driver& driver_;
-  const bool overlaps_;  // with the end of the kernel before
   std::vector<std::byte> cubin_;
   Module module_ = nullptr;
   Function function_ = nullptr;
