@@ -112,7 +112,7 @@ uint64_t structural_hash(uint64_t realm, Op op, const Operands& inputs, const At
   for (const Value& value : inputs) {
     h = base::mix(h, reinterpret_cast<uintptr_t>(value.node.get()));
     h = base::mix(h, value.index);
-    is_unique = is_unique || value.node->reads_shared();
+    is_unique = is_unique || (value.node && value.node->reads_shared());  // infer() refuses empty ones
   }
   return is_unique ? base::mix(h, next_unique++) : h;
 }
