@@ -197,7 +197,7 @@ void run_kernel(const std::string& name, const std::vector<uint64_t>& arguments)
   if (guards && fault[0]) return;
   if (name.starts_with("copy_unless_fault_")) {
     const size_t unit = std::stoul(name.substr(18)), bytes = arguments[4] * unit;
-    const uint64_t from = arguments[0] + arguments[1], to = arguments[2] + arguments[3];
+    const uint64_t from = arguments[0] + arguments[1] + arguments[5], to = arguments[2] + arguments[3] + arguments[6];
     if (!is_memory(from, bytes) || !is_memory(to, bytes))
       complain(name + " leaves its memory", 0);
     else

@@ -195,6 +195,7 @@ TEST_P(SpecialReals, CommutativeOpsMayExchangeTheirOperands) {
   for (const Row& row : rows()) {
     if (!ir::info(row.op).is(ir::kCommutative)) continue;
     for (DType dtype : dtypes_of(row.op)) {
+      if (dtype == DType::f64 && !why_no_f64(GetParam()).empty()) continue;
       Numbers left, right;
       const Numbers samples =
           is_float(dtype) ? Numbers{0.0, -0.0, 1, -1.5, kInf, -kInf, kNan} : Numbers{0, 1, 5, 100, -1};
