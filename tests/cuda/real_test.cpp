@@ -1,4 +1,4 @@
-// What no stand-in can show: products of cuBLASLt and attention on a GPU. Run by scripts/check_cuda.sh, which names the
+// What no stand-in can show: products of cuBLASLt and attention on a GPU. Run by scripts/check_gpu.sh, which names the
 // real driver in TENON_CUDA_DRIVER; skipped otherwise.
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class RealCuda : public testing::Test {
  protected:
   void SetUp() override {
     const char* driver = getenv("TENON_CUDA_DRIVER");
-    if (!driver || !std::string_view(driver).starts_with("libcuda.so")) GTEST_SKIP() << "scripts/check_cuda.sh runs it";
+    if (!driver || !std::string_view(driver).starts_with("libcuda.so")) GTEST_SKIP() << "scripts/check_gpu.sh runs it";
     for (const device::Absent& one : device::absent()) {
       if (one.name == "cuda") GTEST_SKIP() << one.why;
     }
