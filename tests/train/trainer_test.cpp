@@ -35,9 +35,10 @@ TEST_F(Trainer, TimeBetweenStepsDoesNotCount) {
                                         last = metrics;
                                         std::this_thread::sleep_for(200ms);
                                       }});
-  EXPECT_GT(result.seconds, 9 * 0.2);
-  EXPECT_LT(last.seconds, 9 * 0.2 / 2);
-  EXPECT_GT(result.items_per_second, static_cast<double>(last.items) / result.seconds * 2);
+  const double without_sleep = result.seconds - 9 * 0.2 + 0.2;  // the last line was written before the last sleep
+  EXPECT_GT(without_sleep, 0);
+  EXPECT_LE(last.seconds, without_sleep);
+  EXPECT_GE(result.items_per_second, static_cast<double>(last.items) / without_sleep);
 }
 
 TEST_F(Trainer, ResultIsThatOfTheLastLine) {
