@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <utility>
 
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
@@ -287,6 +289,65 @@ int64_t IndexMap::locate(std::span<const int64_t> index) const {
     index = {unravelled.data(), unravelled.size()};
   }
   return 0;
+}
+
+namespace {
+
+// How many of `most` numbers from, from + step, ... lie in begin ... end - 1; the first one does.
+int64_t count_inside(int64_t from, int64_t step, int64_t begin, int64_t end, int64_t most) {
+  if (step == 0) return most;
+  return std::min(most, (step > 0 ? (end - 1 - from) / step : (from - begin) / -step) + 1);
+}
+
+// How many of them lie outside before one lies inside; the first one does not.
+int64_t count_outside(int64_t from, int64_t step, int64_t begin, int64_t end, int64_t most) {
+  const int64_t away = from < begin ? begin - from : end - 1 - from;  // has the sign of the way there
+  if (step == 0 || (step > 0) != (away > 0)) return most;
+  return std::min(most, (std::abs(away) + std::abs(step) - 1) / std::abs(step));
+}
+
+}  // namespace
+
+IndexMap::Run IndexMap::run_from(std::span<const int64_t> index, int64_t most) const {
+  Dims unravelled;
+  size_t moving = index.empty() ? 0 : index.size() - 1;  // the axis along which the run goes, by so much an element
+  int64_t move = index.empty() ? 0 : 1;
+  for (size_t level = views_.size(); level-- > 0;) {
+    const View& view = views_[level];
+    int64_t flat = view.offset;
+    const auto is_valid = [&](size_t i) { return index[i] >= view.valid_from[i] && index[i] < view.valid_to[i]; };
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      if (view.masked() && i != moving && !is_valid(i)) return {kPadding, 0, most};
+      flat += index[i] * view.strides[i];
+    }
+    int64_t step = view.shape.empty() ? 0 : move * view.strides[moving];
+    if (view.masked() && !view.shape.empty()) {
+      const int64_t from = view.valid_from[moving], to = view.valid_to[moving];
+      if (!is_valid(moving))
+        return {kPadding, 0, from < to ? count_outside(index[moving], move, from, to, most) : most};
+      most = count_inside(index[moving], move, from, to, most);
+    }
+    if (level == 0) return {flat, step, most};
+    const View& below = views_[level - 1];
+    unravelled.resize(below.shape.size());
+    moving = 0, move = 0;
+    for (size_t i = below.shape.size(); i-- > 0;) {
+      const int64_t size = below.shape[i];
+      unravelled[i] = flat % size;
+      flat /= size;
+      if (step == 0) continue;
+      if (step % size == 0) {  // a whole number of times around this axis
+        step /= size;
+        continue;
+      }
+      moving = i;
+      move = std::exchange(step, 0);
+      most = count_inside(unravelled[i], move, 0, size, most);
+    }
+    if (step != 0) most = 1;
+    index = {unravelled.data(), unravelled.size()};
+  }
+  return {};
 }
 
 bool IndexMap::is_constant_along(size_t axis) const {

@@ -61,6 +61,13 @@ class IndexMap {
   /// The buffer element that `index` refers to, or kPadding.
   int64_t locate(std::span<const int64_t> index) const;
 
+  /// Neighbours along the last axis that lie `step` elements apart from `where` on, or are all padding.
+  struct Run {
+    int64_t where = kPadding, step = 0, count = 1;
+  };
+  /// Those from `index` on: as many as the map leads to evenly, and `most` at most, which stay inside the axis.
+  Run run_from(std::span<const int64_t> index, int64_t most) const;
+
   /// Calls f(position, buffer element or kPadding) for every element in row-major order.
   template <typename F>
   void for_each(F&& f) const {

@@ -1,5 +1,6 @@
 // The three sides of a convolution against the reference, with the same bits for any number of threads.
 
+#include "tenon/backends/cpu/convolution/convolution.h"
 #include "tests/cpu/calls_support.h"
 
 namespace tenon::backends::cpu {
@@ -8,6 +9,17 @@ namespace {
 struct Channels {
   int64_t images, in, out, groups = 1;  // channels of a group
 };
+
+// With our own loops and with oneDNN's, whatever this machine would choose.
+void expect_as_reference_on_every_engine(const ir::Call& call, const std::vector<Given>& inputs) {
+  const Results expected = run_on_reference(call, inputs);
+  for (const MatmulEngine engine : {MatmulEngine::own, MatmulEngine::onednn, MatmulEngine::automatic}) {
+    const Results results = run(*compile_convolution_with(call, engine), call, inputs);
+    expect_close(call, results, expected, 64);
+    const Threads one(1);
+    EXPECT_EQ(run(*compile_convolution_with(call, engine), call, inputs), results);
+  }
+}
 
 void expect_all_sides(DType dtype, const Channels& c, const std::vector<ir::ConvAxis>& axes) {
   const auto shape = [&](int64_t first, int64_t second, int64_t ir::ConvAxis::*size) {
@@ -20,7 +32,7 @@ void expect_all_sides(DType dtype, const Channels& c, const std::vector<ir::Conv
   const Given y = given(dtype, shape(c.images, c.out * c.groups, &ir::ConvAxis::out), {}, 3);
   const ir::ConvAttrs attrs{axes, c.groups, dtype};
   const auto check = [&](ir::Op op, const Given& a, const Given& b, const Given& result) {
-    expect_as_reference(call_of(op, attrs, {a, b}, {{dtype, result.shape()}}), {a, b}, 64);
+    expect_as_reference_on_every_engine(call_of(op, attrs, {a, b}, {{dtype, result.shape()}}), {a, b});
   };
   check(ir::Op::conv, x, w, y);
   check(ir::Op::conv_transpose, y, w, x);
@@ -38,7 +50,18 @@ TEST(Convolution, OfMoreRowsThanABandHas) {
   expect_all_sides(DType::f32, {2, 3, 5}, {axis_of(70, 3, 2, 1), axis_of(31, 5, 1, 2)});
 }
 TEST(Convolution, OfManyImages) { expect_all_sides(DType::f32, {19, 4, 9}, {axis_of(6, 2, 2), axis_of(5, 3, 3, 1)}); }
-TEST(Convolution, OfSequences) { expect_all_sides(DType::f64, {3, 7, 6}, {axis_of(150, 5, 2, 4, 2)}); }
+TEST(Convolution, OfSlicesOfImages) {
+  expect_all_sides(DType::f32, {37, 16, 24}, {axis_of(12, 3, 1, 1), axis_of(12, 3, 1, 1)});
+  expect_all_sides(DType::f32, {35, 3, 16}, {axis_of(16, 5, 2, 2), axis_of(16, 5, 2, 2)});
+}
+TEST(Convolution, OfGroupsAndHoles) {
+  expect_all_sides(DType::f32, {3, 8, 16, 2}, {axis_of(11, 3, 2, 2, 2), axis_of(10, 3, 1, 2, 2)});
+  expect_all_sides(DType::f32, {3, 1, 1, 32}, {axis_of(11, 3, 1, 1), axis_of(10, 3, 1, 1)});
+}
+TEST(Convolution, OfSequences) {
+  expect_all_sides(DType::f32, {5, 16, 32}, {axis_of(60, 5, 2, 4, 2)});
+  expect_all_sides(DType::f64, {3, 7, 6}, {axis_of(150, 5, 2, 4, 2)});
+}
 TEST(Convolution, ChannelByChannel) {
   expect_all_sides(DType::bf16, {2, 1, 1, 12}, {axis_of(9, 3, 1, 1), axis_of(9, 3, 2, 1)});
 }

@@ -768,7 +768,7 @@ class Program {
 
 TEST_P(Stores, InRandomProgramsGiveWhatRunningEachOpAtOnceGives) {
 #ifdef __SANITIZE_ADDRESS__
-  constexpr int kPrograms = 500;
+  constexpr int kPrograms = 200;
 #else
   constexpr int kPrograms = 3000;
 #endif

@@ -210,6 +210,23 @@ std::string chain_text(const std::vector<Move>& moves, const Dims& start) {
   return text;
 }
 
+// The same from runs along the last axis.
+std::vector<int64_t> elements_run_by_run(const IndexMap& map) {
+  const Dims& shape = map.shape();
+  const int64_t width = shape.empty() ? 1 : shape.back();
+  std::vector<int64_t> found;
+  for (int64_t at = 0; at < count(shape);) {
+    Dims index(shape.size());
+    int64_t rest = at;
+    for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis]) index[axis] = rest % shape[axis];
+    const IndexMap::Run run = map.run_from({index.data(), index.size()}, width - at % width);
+    for (int64_t i = 0; i < run.count; ++i)
+      found.push_back(run.where == kPadding ? kPadding : run.where + i * run.step);
+    at += run.count;
+  }
+  return found;
+}
+
 void check_random_chains(bool with_reshape, uint32_t seed, int chains) {
   Generator generator(seed);
   int strided = 0, contiguous = 0, empty = 0, padded = 0, layered = 0;
@@ -228,6 +245,7 @@ void check_random_chains(bool with_reshape, uint32_t seed, int chains) {
     const std::string text = chain_text(moves, start);
     ASSERT_EQ(to_string(map.shape()), to_string(array.shape)) << text;
     ASSERT_EQ(elements(map), array.from) << text;
+    ASSERT_EQ(elements_run_by_run(map), array.from) << text;
     if (map.is_strided()) {
       ASSERT_TRUE(strides_exist(array)) << text;
     }

@@ -66,6 +66,7 @@ void Driver::check(cl_int code, const char* what) {
 
 // Some drivers leave it to the first use of memory whether it is there; moving nothing is one.
 uint64_t Driver::allocate(size_t bytes) {
+  const std::lock_guard lock(calls_);
   cl_int code = CL_SUCCESS;
   cl_mem memory = cl().create_buffer(context_, CL_MEM_READ_WRITE, bytes, nullptr, &code);
   if (!memory || code != CL_SUCCESS) return 0;
@@ -76,7 +77,10 @@ uint64_t Driver::allocate(size_t bytes) {
   return 0;
 }
 
-void Driver::release(uint64_t handle) { cl().release_memory(reinterpret_cast<cl_mem>(handle)); }
+void Driver::release(uint64_t handle) {
+  const std::lock_guard lock(calls_);
+  cl().release_memory(reinterpret_cast<cl_mem>(handle));
+}
 
 std::string Driver::memory_in_words() const {
   return fmt::format("it has {}, and gives at most {} at once", memory_of(on_), limits_of(on_).max_binding);
@@ -84,6 +88,7 @@ std::string Driver::memory_in_words() const {
 
 // Mapped once and for good: the buffer object is never used by a kernel, so nobody else looks at its memory.
 std::shared_ptr<std::byte> Driver::pin(size_t bytes) {
+  const std::lock_guard lock(calls_);
   cl_int code = CL_SUCCESS;
   cl_mem memory = cl().create_buffer(context_, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, nullptr, &code);
   require(code, "no memory for transfers");
@@ -105,6 +110,7 @@ gpu::EventRef Driver::launch(const gpu::Step& step, const device::Launch& launch
 }
 
 gpu::EventRef Driver::start(const gpu::Step& step, cl_kernel kernel, bool is_timed) {
+  const std::lock_guard lock(calls_);
   const size_t global[] = {step.blocks[0] * step.threads, step.blocks[1], step.blocks[2]},
                local[] = {step.threads, 1, 1};
   cl_event event = nullptr;
@@ -121,26 +127,31 @@ gpu::EventRef Driver::start(const gpu::Step& step, cl_kernel kernel, bool is_tim
 }
 
 void Driver::copy(const Place& from, const Place& to, size_t bytes) {
+  const std::lock_guard lock(calls_);
   check(cl().enqueue_copy(queue_, memory_of(from), memory_of(to), from.offset, to.offset, bytes, 0, nullptr, nullptr),
         "a copy");
 }
 
 void Driver::upload(const std::byte* from, const Place& to, size_t bytes) {
+  const std::lock_guard lock(calls_);
   check(cl().enqueue_write(queue_, memory_of(to), CL_FALSE, to.offset, bytes, from, 0, nullptr, nullptr), "an upload");
 }
 
 void Driver::download(const Place& from, std::byte* to, size_t bytes) {
+  const std::lock_guard lock(calls_);
   check(cl().enqueue_read(queue_, memory_of(from), CL_FALSE, from.offset, bytes, to, 0, nullptr, nullptr),
         "a download");
 }
 
 void Driver::fill(const Place& to, std::byte value, size_t bytes) {
+  const std::lock_guard lock(calls_);
   check(cl().enqueue_fill(queue_, memory_of(to), &value, 1, to.offset, bytes, 0, nullptr, nullptr), "a fill");
 }
 
 // ---- time ----
 
 gpu::EventRef Driver::mark() {
+  const std::lock_guard lock(calls_);
   cl_event event = nullptr;
   check(cl().enqueue_marker(queue_, 0, nullptr, &event), "a marker");
   auto made = std::make_shared<ClEvent>(event);

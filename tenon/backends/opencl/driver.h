@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <mutex>
 #include <memory>
 #include <string>
 
@@ -42,6 +43,7 @@ class Driver : public gpu::Driver {
   const Found& on_;
   cl_context context_ = nullptr;
   cl_command_queue queue_ = nullptr;
+  std::mutex calls_;  // NVIDIA's driver ended processes whose threads made memory and moved it at the same time
   std::atomic<bool> has_refused_{false};  // some command, for want of resources
 };
 

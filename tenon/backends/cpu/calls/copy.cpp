@@ -17,6 +17,8 @@ namespace {
 
 constexpr int64_t kGrainBytes = 64 << 10;  // below two of these a second thread costs more than it saves
 constexpr int64_t kTileSide = 64;          // of a transposed tile
+constexpr int64_t kShortRow = 256;         // elements of a row that is walked together with its neighbours
+constexpr int64_t kElementsTogether = 4096;
 
 using base::ceil_div;
 
@@ -90,6 +92,11 @@ StridedCopy::StridedCopy(const Dims& shape, const Dims& from_strides, const Dims
       block_ = column_block_ = kTileSide;
     }
   }
+  if (kind_ != Kind::transpose && row_.size < kShortRow && !outer_.empty()) {
+    column_ = outer_.back();
+    outer_.pop_back();
+    column_block_ = std::min(column_.size, kElementsTogether / row_.size);
+  }
   blocks_ = ceil_div(row_.size, block_);
   column_blocks_ = ceil_div(column_.size, column_block_);
   items_ = blocks_ * column_blocks_;
@@ -99,18 +106,16 @@ StridedCopy::StridedCopy(const Dims& shape, const Dims& from_strides, const Dims
 void StridedCopy::run_item(const std::byte* from, std::byte* to, int64_t block, int64_t column_block) const {
   const auto bytes = static_cast<int64_t>(bytes_);
   const int64_t first = block * block_, n = std::min(block_, row_.size - first);
-  from += first * row_.from * bytes;
-  to += first * row_.to * bytes;
-  switch (kind_) {
-    case Kind::rows: std::memcpy(to, from, static_cast<size_t>(n * bytes)); return;
-    case Kind::fill: fill_elements(from, to, n, bytes_); return;
-    case Kind::transpose: {
-      const int64_t column = column_block * column_block_;
-      transpose_bytes(from + column * bytes, row_.from, to + column * column_.to * bytes, column_.to, n,
-                      std::min(column_block_, column_.size - column), bytes_);
-      return;
+  const int64_t column = column_block * column_block_, columns = std::min(column_block_, column_.size - column);
+  from += (first * row_.from + column * column_.from) * bytes;
+  to += (first * row_.to + column * column_.to) * bytes;
+  if (kind_ == Kind::transpose) return transpose_bytes(from, row_.from, to, column_.to, n, columns, bytes_);
+  for (int64_t i = 0; i < columns; ++i, from += column_.from * bytes, to += column_.to * bytes) {
+    switch (kind_) {
+      case Kind::rows: std::memcpy(to, from, static_cast<size_t>(n * bytes)); break;
+      case Kind::fill: fill_elements(from, to, n, bytes_); break;
+      default: copy_elements(from, row_.from, to, row_.to, n, bytes_); break;
     }
-    default: copy_elements(from, row_.from, to, row_.to, n, bytes_); return;
   }
 }
 

@@ -39,7 +39,7 @@ class StridedCopy {
   bool ordered_ = false;              // elements of the target coincide: the last one in row-major order stays
   base::SmallVector<Axis, 4> outer_;  // walked one index at a time
   Axis row_{1, 0, 0};                 // the innermost axis of the target, in blocks of block_
-  Axis column_{1, 0, 0};              // transpose: the innermost axis of the source
+  Axis column_{1, 0, 0};              // transpose: the innermost axis of the source; else the one over a short row
   int64_t block_ = 1, column_block_ = 1;
   int64_t blocks_ = 1, column_blocks_ = 1;
   int64_t items_ = 0;  // outer indices times blocks: what threads share

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tenon/backends/cpu/calls/kernels.h"
+#include "tenon/backends/cpu/convolution/onednn.h"
 #include "tenon/base/divide.h"
 
 namespace tenon::backends::cpu {
@@ -187,6 +188,13 @@ ConvPlan plan_transposed(const ir::ConvAttrs& attrs, int64_t images, int64_t cha
 }
 
 std::unique_ptr<CallKernel> compile_convolution(const ir::Call& call) {
+  return compile_convolution_with(call, chosen_engine());
+}
+
+std::unique_ptr<CallKernel> compile_convolution_with(const ir::Call& call, MatmulEngine engine) {
+  if (engine == MatmulEngine::automatic || engine == MatmulEngine::onednn) {
+    if (auto kernel = compile_convolution_onednn(call, engine == MatmulEngine::onednn)) return kernel;
+  }
   if (call.op == ir::Op::conv_weight) return std::make_unique<Weights>(call);
   return std::make_unique<Windows>(call);
 }

@@ -11,9 +11,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "tenon/backends/cpu/matmul/matmul.h"
 #include "tenon/ir/attrs.h"
 
 namespace tenon::backends::cpu {
+
+/// The three sides of a convolution with a chosen engine; `automatic` is what compile_call takes.
+std::unique_ptr<CallKernel> compile_convolution_with(const ir::Call& call, MatmulEngine engine);
 
 /// One element of the kernel, as windows see it.
 struct ConvTap {

@@ -246,8 +246,7 @@ class Contract : public ContractKernel {
   void (*multiply_)(const Product&);
 };
 
-// TENON_MATMUL=own, onednn or amx takes one library where it can, to compare them: own is vectors only.
-MatmulEngine chosen_engine() {
+MatmulEngine read_engine() {
   const char* text = std::getenv("TENON_MATMUL");
   const std::string_view name = text ? text : "";
   if (name.empty()) return MatmulEngine::automatic;
@@ -256,10 +255,6 @@ MatmulEngine chosen_engine() {
   if (name == "amx") return MatmulEngine::amx;
   base::fail("contract", "TENON_MATMUL is '{}'; it can be own, onednn or amx", name);
 }
-
-}  // namespace
-
-namespace {
 
 std::unique_ptr<ContractKernel> compile_product(const ir::Call& call, MatmulEngine engine) {
   if (engine == MatmulEngine::automatic || engine == MatmulEngine::amx) {
@@ -283,9 +278,13 @@ std::unique_ptr<CallKernel> compile_contract_with(const ir::Call& call, MatmulEn
   return compile_epilogue(call, compile_product(product, engine));
 }
 
+MatmulEngine chosen_engine() {
+  static const MatmulEngine engine = read_engine();
+  return engine;
+}
+
 std::unique_ptr<CallKernel> compile_contract(const ir::Call& call) {
-  static const MatmulEngine engine = chosen_engine();
-  return compile_contract_with(call, engine);
+  return compile_contract_with(call, chosen_engine());
 }
 
 }  // namespace tenon::backends::cpu

@@ -48,8 +48,10 @@ class ContractKernel : public CallKernel {
                         const Finished* finished) const = 0;
 };
 
-/// Which library computes float products.
+/// Which library computes float products, and convolutions.
 enum class MatmulEngine : uint8_t { automatic, own, onednn, amx };
+/// TENON_MATMUL=own, onednn or amx takes one library where it can, to compare them: own is vectors only.
+MatmulEngine chosen_engine();
 bool has_onednn();
 
 /// contract with a chosen engine; `automatic` is what compile_call takes.

@@ -1,21 +1,14 @@
 // contract through oneDNN: f32 and bf16, where its generated code beats ours.
-//
-// oneDNN shares the inner dimension among threads when that pays, and then results depend on their number. So a product
-// is cut into slices by its shape alone, each slice is a primitive made for one thread, and our own pool runs them.
-// Debian's oneDNN has no generated code for ARM (a 512-cube takes 8 times as long as ours): there it serves tests
-// only.
 
 #include "tenon/backends/cpu/matmul/onednn.h"
 
 #ifdef TENON_WITH_ONEDNN
 
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
-#include <dnnl.hpp>
 
 #include "tenon/backends/cpu/calls/kernels.h"
+#include "tenon/backends/cpu/onednn.h"
 #include "tenon/base/divide.h"
 #include "tenon/base/error.h"
 #include "tenon/base/parallel.h"
@@ -25,11 +18,6 @@ namespace {
 
 using dnnl::memory;
 
-#if defined(__x86_64__)
-constexpr bool kGeneratesCode = true;
-#else
-constexpr bool kGeneratesCode = false;
-#endif
 // Multiply-adds of one product from which a primitive's fixed cost (about 3 µs) no longer shows.
 constexpr int64_t kWorthwhile = 1 << 22;
 // A slice keeps at least this many multiply-adds; a product is cut until there is work for many threads.
@@ -37,28 +25,6 @@ constexpr int64_t kSliceWork = 2 << 20;
 constexpr int64_t kEnoughSlices = 16;
 
 using base::ceil_div;
-
-const dnnl::engine& cpu_engine() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
-}
-
-dnnl::stream& own_stream() {
-  thread_local dnnl::stream stream(cpu_engine());
-  return stream;
-}
-
-// oneDNN asks OpenMP how many threads it may use, both when a primitive is made and when it runs.
-class OneThread {
- public:
-  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~OneThread() { omp_set_num_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
 
 memory::data_type onednn_type(DType dtype) {
   return dtype == DType::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
@@ -78,7 +44,7 @@ bool can_take(const ir::Call& call) {
 // (docs/performance.md). Choosing by the number of threads would make bits depend on it, so the own kernel takes all;
 // what is left are bf16 products on machines without matrix units.
 bool is_faster(const ir::Call& call, int64_t work) {
-  return kGeneratesCode && work >= kWorthwhile && call.inputs[0].dtype == DType::bf16 && has_fast_bf16();
+  return kOneDnnGeneratesCode && work >= kWorthwhile && call.inputs[0].dtype == DType::bf16 && has_fast_bf16();
 }
 
 // The last two axes run evenly in rows or in columns; anything else is packed.
@@ -111,7 +77,7 @@ class ContractOneDnn : public ContractKernel {
       larger = ceil_div(ceil_div(larger, 2), 16) * 16;
       if (rows_ <= 16 && columns_ <= 16) break;
     }
-    const OneThread one;
+    const OneDnnThread one;
     for (const bool last_row : {false, true}) {
       for (const bool last_column : {false, true}) slices_[index(last_row, last_column)] = make(last_row, last_column);
     }
@@ -156,9 +122,7 @@ class ContractOneDnn : public ContractKernel {
     slice.a = matrix(a_, m, k_);
     slice.b = matrix(b_, k_, n);
     slice.c = memory::desc({m, n}, onednn_type(out_), memory::dims{n_, 1});
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // several threads run one primitive at once
-    const dnnl::matmul::primitive_desc description({slice.a, slice.b, slice.c}, attributes, cpu_engine());
+    const dnnl::matmul::primitive_desc description({slice.a, slice.b, slice.c}, onednn_attributes(), onednn_engine());
     slice.scratch = description.scratchpad_desc();
     slice.primitive = dnnl::matmul(description);
     return slice;
@@ -174,16 +138,13 @@ class ContractOneDnn : public ContractKernel {
   }
 
   static void execute(const Slice& slice, const std::byte* a, const std::byte* b, std::byte* c) {
-    const OneThread one;
+    const OneDnnThread one;
     const Scratch scratch(slice.scratch.get_size());
-    const auto bind = [](const memory::desc& desc, const std::byte* at) {
-      return memory(desc, cpu_engine(), const_cast<std::byte*>(at));
-    };
-    slice.primitive.execute(own_stream(), {{DNNL_ARG_SRC, bind(slice.a, a)},
-                                           {DNNL_ARG_WEIGHTS, bind(slice.b, b)},
-                                           {DNNL_ARG_DST, bind(slice.c, c)},
-                                           {DNNL_ARG_SCRATCHPAD, bind(slice.scratch, scratch.data())}});
-    own_stream().wait();
+    slice.primitive.execute(onednn_stream(), {{DNNL_ARG_SRC, onednn_memory(slice.a, a)},
+                                              {DNNL_ARG_WEIGHTS, onednn_memory(slice.b, b)},
+                                              {DNNL_ARG_DST, onednn_memory(slice.c, c)},
+                                              {DNNL_ARG_SCRATCHPAD, onednn_memory(slice.scratch, scratch.data())}});
+    onednn_stream().wait();
   }
 
   Input a_, b_;

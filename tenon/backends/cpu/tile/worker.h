@@ -63,7 +63,12 @@ class TileWorker {
                  size_t n, bool valid);
   void piece(const TileInstr& instr, std::byte* tile, int64_t position, int64_t stride, size_t n);
   void random(const TileInstr& instr, std::byte* tile, int64_t position, int64_t stride, size_t n);
-  void one(const TileInstr& instr, const TileAccess& access, std::byte* tile, int64_t position);
+  void run_by_run(const TileInstr& instr, const TileAccess& access, std::byte* tile, int64_t at, size_t n);
+  static bool moves_evenly(const TileInstr& instr, const TileAccess& access);
+  template <typename F>
+  void along_last_row_axis(size_t rows, F&& f);
+  void block(const TileInstr& instr, std::byte* tile, int64_t position, int64_t row_stride, size_t rows,
+             size_t columns);
   std::byte* row_of_table(const TileInstr& instr, int64_t at, size_t n);
   void look_up_rows(const TileInstr& instr, std::byte* tile);
   void look_up(const TileInstr& instr, std::byte* tile, int64_t position, int64_t step, size_t n);

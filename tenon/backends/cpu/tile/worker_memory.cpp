@@ -41,6 +41,13 @@ void TileWorker::transfer(const TileInstr& instr, std::byte* tile, int64_t at, s
   if (access.one_place && instr.numbers == 0) return look_up(instr, tile, access.view.offset, 0, n);
   if (access.same_in_all_rows && instr.numbers != 0 && code_.space.size() == code_.row_rank + 1)
     return look_up_rows(instr, tile);
+  if (moves_evenly(instr, access) && code_.space.size() == code_.row_rank + 1) {
+    const auto columns = static_cast<size_t>(code_.row_size);
+    return along_last_row_axis(rows_, [&](size_t first, size_t rows) {
+      std::byte* to = tile + first * columns * tile_element_size(instr.dtype);
+      block(instr, to, row_offset(access.view), access.view.strides[code_.row_rank - 1], rows, columns);
+    });
+  }
   go_to(row_);
   const auto row = static_cast<size_t>(code_.row_size);
   for (size_t i = 0; i < rows_; ++i, next_row())
@@ -62,12 +69,52 @@ void TileWorker::load_padded_rows(const TileInstr& instr, std::byte* tile) {
   }
 }
 
+// Whether elements lie a stride apart along every axis, and are read or written where they lie.
+bool TileWorker::moves_evenly(const TileInstr& instr, const TileAccess& access) {
+  return access.strided && !access.view.masked() &&
+         (instr.kind == Instr::Kind::load || instr.kind == Instr::Kind::store);
+}
+
+// Calls f(first, n) for the rows of the tile, as many at once as lie on the last row axis.
+template <typename F>
+void TileWorker::along_last_row_axis(size_t rows, F&& f) {
+  const size_t last = code_.row_rank - 1;
+  for (size_t done = 0; done < rows;) {
+    go_to(row_ + static_cast<int64_t>(done));
+    const size_t n = std::min(rows - done, static_cast<size_t>(code_.space[last] - row_index_[last]));
+    f(done, n);
+    done += n;
+  }
+}
+
+// Rows of `columns` elements along the last axis, from `position` on.
+void TileWorker::block(const TileInstr& instr, std::byte* tile, int64_t position, int64_t row_stride, size_t rows,
+                       size_t columns) {
+  const auto bytes = static_cast<int64_t>(size_of(instr.dtype));
+  const int64_t stride = code_.accesses[instr.access].view.strides.back();
+  std::byte* at = buffers_[instr.buffer] + position * bytes;
+  const size_t tile_bytes = columns * tile_element_size(instr.dtype);
+  if (instr.kind == Instr::Kind::load) {
+    for (size_t i = 0; i < rows; ++i, at += row_stride * bytes, tile += tile_bytes)
+      instr.load(tile, at, stride, columns);
+  } else {
+    for (size_t i = 0; i < rows; ++i, at += row_stride * bytes, tile += tile_bytes)
+      instr.store(at, stride, tile, columns);
+  }
+}
+
 // One element for each row of the tile.
 void TileWorker::transfer_row_values(const TileInstr& instr, std::byte* values, size_t rows) {
   if (code_.rows_per_tile == 1) return transfer_row(instr, values, 0, 1);
   const TileAccess& access = code_.accesses[instr.access];
   if (access.dense) return piece(instr, values, access.view.offset + row_, 1, rows);
   if (access.one_place) return look_up(instr, values, access.view.offset, 0, rows);
+  if (moves_evenly(instr, access)) {
+    return along_last_row_axis(rows, [&](size_t first, size_t n) {
+      piece(instr, values + first * tile_element_size(instr.dtype), row_offset(access.view),
+            access.view.strides[code_.row_rank - 1], n);
+    });
+  }
   go_to(row_);
   for (size_t i = 0; i < rows; ++i, next_row()) transfer_row(instr, values + i * tile_element_size(instr.dtype), 0, 1);
 }
@@ -77,25 +124,33 @@ void TileWorker::transfer_row(const TileInstr& instr, std::byte* tile, int64_t a
   const TileAccess& access = code_.accesses[instr.access];
   const size_t element = tile_element_size(instr.dtype);
   if (access.one_place) return look_up(instr, tile, access.view.offset, 0, n);
-  if (!access.strided) {
-    for (size_t i = 0; i < n; ++i) one(instr, access, tile + i * element, at + static_cast<int64_t>(i));
-    return;
-  }
+  if (!access.strided) return run_by_run(instr, access, tile, at, n);
   if (instr.per_row || code_.space.size() - code_.row_rank <= 1) {
     run_along(instr, access, tile, row_offset(access.view), at, n, row_valid(access.view));
     return;
   }
   const int64_t width = code_.space.back();
+  const size_t above = code_.space.size() - 2;  // the axis over the innermost
+  const bool in_blocks = moves_evenly(instr, access);
   while (n > 0) {  // several element axes: cut at the end of the innermost
     const int64_t column = at % width;
     const auto run = static_cast<size_t>(std::min<int64_t>(width - column, static_cast<int64_t>(n)));
     int64_t rest = at / width, offset = row_offset(access.view);
+    const int64_t left = code_.space[above] - rest % code_.space[above];
     bool valid = row_valid(access.view);
     for (size_t axis = code_.space.size() - 1; axis-- > code_.row_rank;) {
       const int64_t index = rest % code_.space[axis];
       rest /= code_.space[axis];
       offset += index * access.view.strides[axis];
       valid = valid && inside(access.view, axis, index);
+    }
+    if (const auto rows = std::min<int64_t>(left, static_cast<int64_t>(n) / width);
+        in_blocks && column == 0 && rows > 1) {
+      block(instr, tile, offset, access.view.strides[above], static_cast<size_t>(rows), static_cast<size_t>(width));
+      tile += static_cast<size_t>(rows * width) * element;
+      at += rows * width;
+      n -= static_cast<size_t>(rows * width);
+      continue;
     }
     run_along(instr, access, tile, offset, column, run, valid);
     tile += run * element;
@@ -223,18 +278,29 @@ void TileWorker::random(const TileInstr& instr, std::byte* tile, int64_t positio
   }
 }
 
-// One element through a map that strides do not describe.
-void TileWorker::one(const TileInstr& instr, const TileAccess& access, std::byte* tile, int64_t position) {
-  index_.resize(access.map.shape().size());
-  int64_t rest = position;
-  for (size_t axis = index_.size(); axis-- > code_.row_rank;) {
-    index_[axis] = rest % code_.space[axis];
-    rest /= code_.space[axis];
-  }
+// Through a map that strides do not describe, as far at once as it goes evenly.
+void TileWorker::run_by_run(const TileInstr& instr, const TileAccess& access, std::byte* tile, int64_t at, size_t n) {
+  const size_t element = tile_element_size(instr.dtype), rank = access.map.shape().size();
+  index_.resize(rank);
   std::copy_n(row_index_.begin(), code_.row_rank, index_.begin());
-  const int64_t where = access.map.locate({index_.data(), index_.size()});
-  if (where != IndexMap::kPadding) return piece(instr, tile, where, 1, 1);
-  if (instr.kind != Instr::Kind::store) std::memset(tile, 0, tile_element_size(instr.dtype));
+  while (n > 0) {
+    auto most = static_cast<int64_t>(n);
+    int64_t rest = at;
+    for (size_t axis = rank; axis-- > code_.row_rank;) {
+      index_[axis] = rest % code_.space[axis];
+      rest /= code_.space[axis];
+    }
+    most = rank > code_.row_rank ? std::min(most, code_.space[rank - 1] - index_[rank - 1]) : 1;
+    const IndexMap::Run run = access.map.run_from({index_.data(), rank}, most);
+    const auto count = static_cast<size_t>(run.count);
+    if (run.where != IndexMap::kPadding)
+      piece(instr, tile, run.where, run.step, count);
+    else if (instr.kind != Instr::Kind::store)
+      std::memset(tile, 0, count * element);
+    tile += count * element;
+    at += run.count;
+    n -= count;
+  }
 }
 
 }  // namespace tenon::backends::cpu
