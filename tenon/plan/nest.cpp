@@ -290,13 +290,19 @@ class Builder {
     for (size_t axis = nest_.space.size(); axis-- > 1;) {
       const size_t left = axis - 1;
       if (axis == nest_.row_rank) {
-        // Rows and elements merge only where nothing is per row but numbers: a plain elementwise nest.
+        // Rows and elements merge in a plain elementwise nest, where what is per row is the same along the last axis of
+        // rows: a number, or one for every channel.
         const bool plain = space_.axes.empty() && space_.inner.empty() &&
-                           std::all_of(nest_.code.begin(), nest_.code.end(),
-                                       [](const Instr& instr) { return !instr.per_row || !has_map(instr); });
+                           std::all_of(nest_.code.begin(), nest_.code.end(), [&](const Instr& instr) {
+                             return !instr.per_row || !has_map(instr) ||
+                                    (instr.kind == Instr::Kind::load && instr.map.is_constant_along(left));
+                           });
         if (!plain || !mergeable(left, false)) continue;
         merge(left, false);
         --nest_.row_rank;
+        for (Instr& instr : nest_.code) {
+          if (instr.per_row && has_map(instr)) instr.map.keep_leading(nest_.row_rank);
+        }
         continue;
       }
       const bool in_rows = axis < nest_.row_rank;

@@ -92,11 +92,19 @@ class Chooser {
       if (row_ <= kPartTile || is_near(code)) return code;
     }
     TileCode code = assembled(Tiling::parts_of_rows);
-    set_tile(code, code.streams && code.registers <= kFewRegisters ? kStreamedTile : kPartTile);
+    set_tile(code, code.streams && code.registers <= kFewRegisters ? kStreamedTile : part_of_row());
     return code;
   }
 
  private:
+  // A tile that ends where an inner axis does lies in memory as one piece.
+  int64_t part_of_row() const {
+    const bool has_axes = nest_.space.size() > nest_.row_rank + 1;
+    const int64_t width = has_axes ? nest_.space.back() : 0;
+    return width >= kPartTile / 2 && width <= 2 * kPartTile && width % static_cast<int64_t>(kLanes) == 0 ? width
+                                                                                                         : kPartTile;
+  }
+
   TileCode assembled(Tiling tiling) const {
     return assemble({nest_, cut_, tiling, tiling == Tiling::several_rows && begins_with_axis(nest_)});
   }

@@ -76,6 +76,7 @@ class TileWorker {
   bool is_inside(const TileInstr& instr, int64_t index) const { return static_cast<uint64_t>(index) < instr.bits; }
   void tell_bad(const TileInstr& instr, size_t element, int64_t index);
   int64_t row_offset(const ir::View& view) const;
+  int64_t element_offset(const ir::View& view, int64_t at) const;
   bool row_valid(const ir::View& view) const;
 
   const TileCode& code_;

@@ -27,10 +27,20 @@ std::byte* TileWorker::address_of(const TileInstr& instr, int64_t at, size_t n) 
     if (n == 0 || !access.dense) return nullptr;
     return buffers_[instr.buffer] + (view.offset + row_ * code_.row_size) * size;
   }
-  if (n == 0 || !access.strided || view.masked() || code_.space.size() != code_.row_rank + 1 ||
-      view.strides.back() != 1)
+  if (n == 0 || !access.strided || view.masked() || code_.space.size() <= code_.row_rank || view.strides.back() != 1)
     return nullptr;
-  return buffers_[instr.buffer] + (row_offset(view) + at) * size;
+  const int64_t width = code_.space.back();
+  if (code_.space.size() == code_.row_rank + 1) return buffers_[instr.buffer] + (row_offset(view) + at) * size;
+  if (at % width + static_cast<int64_t>(n) > width) return nullptr;
+  return buffers_[instr.buffer] + (row_offset(view) + element_offset(view, at)) * size;
+}
+
+// From the first element of a row to another.
+int64_t TileWorker::element_offset(const ir::View& view, int64_t at) const {
+  int64_t offset = 0;
+  for (size_t axis = code_.space.size(); axis-- > code_.row_rank; at /= code_.space[axis])
+    offset += at % code_.space[axis] * view.strides[axis];
+  return offset;
 }
 
 void TileWorker::transfer(const TileInstr& instr, std::byte* tile, int64_t at, size_t n) {
