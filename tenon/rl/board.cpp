@@ -68,15 +68,18 @@ uint64_t filled(uint64_t cells) {
   return cells & kOnes;
 }
 
+// Ones in cells are counted by multiplying: a program for any x86-64 processor has no instruction for it.
+constexpr uint64_t kLow = 0x0F0F0F0F0F0F0F0F, kBytes = 0x0101010101010101;
+uint64_t count_ones(uint64_t ones) { return (((ones + (ones >> 4)) & kLow) * kBytes) >> 56; }
+
 // In which cell the one with this number stands, counted from 0: behind as many cells as have no more ones up to and
 // with them. No loop, whose end the processor could not guess; it took a third of a random move.
 int place_of_one(uint64_t ones, uint64_t number) {
-  constexpr uint64_t kLow = 0x0F0F0F0F0F0F0F0F, kBytes = 0x0101010101010101;
   const uint64_t so_far = ones * kOnes;  // in each cell; of 16 ones the last cell has lost the carry and is left out
   const uint64_t least = (16 + number) * kBytes;
   const uint64_t even = (least - (so_far & kLow)) & (16 * kBytes);
   const uint64_t odd = (least - ((so_far >> 4) & kLow)) & (16 * (kBytes >> 8));
-  return std::popcount(even | odd >> 1);
+  return static_cast<int>((((even >> 4) + (odd >> 4)) * kBytes) >> 56);
 }
 
 int exponent_of(int64_t tile, size_t cell) {
@@ -183,7 +186,7 @@ Board with_new_tile(const Board& board, Random& random) {
   const uint64_t empty = ~filled(board.cells) & kOnes;
   const uint64_t bits = random.next();
   // The high half picks the cell, the low half the tile.
-  const uint64_t number = ((bits >> 32) * static_cast<uint64_t>(std::popcount(empty))) >> 32;
+  const uint64_t number = ((bits >> 32) * count_ones(empty)) >> 32;
   const bool is_four = (static_cast<uint32_t>(bits) * uint64_t{10}) >> 32 == 0;
   return {board.cells | uint64_t{is_four ? 2U : 1U} << (4 * place_of_one(empty, number))};
 }
@@ -197,17 +200,22 @@ Board with_new_tile(const Board& board, Random& random) {
 Board first_board(Random& random) { return with_new_tile(with_new_tile({}, random), random); }
 
 Move any_of(MoveSet moves, Random& random) {
+  struct List {
+    std::array<Move, kMoves> moves{};
+    uint32_t count = 0;
+  };
   // The moves of each set, one after the other.
   static constexpr auto kListed = [] {
-    std::array<std::array<Move, kMoves>, 1 << kMoves> all{};
+    std::array<List, 1 << kMoves> all{};
     for (int set = 0; set < 1 << kMoves; ++set) {
-      for (int m = 0, at = 0; m < kMoves; ++m) {
-        if ((set >> m) & 1) all[set][at++] = static_cast<Move>(m);
+      for (int m = 0; m < kMoves; ++m) {
+        if ((set >> m) & 1) all[set].moves[all[set].count++] = static_cast<Move>(m);
       }
     }
     return all;
   }();
-  return kListed[moves & 15][random.below(static_cast<uint32_t>(std::popcount(moves)))];
+  const List& list = kListed[moves & 15];
+  return list.moves[random.below(list.count)];
 }
 
 Move best_of(std::span<const float, kMoves> worth, MoveSet legal) {
