@@ -1,6 +1,9 @@
 // One training step of GPT-2, captured: time, first step, peak resident memory, as one line of JSON.
 //
-//   gpt2_bench [--layers 6] [--batch 4] [--time 128] [--bf16] [--steps 12]
+//   gpt2_bench [--layers 6] [--batch 4] [--time 128] [--micro 1] [--bf16|--tf32] [--steps 12]
+//
+// --micro N computes the batch in N parts, one after the other, and updates once. TENON_DEVICE names the device.
+//
 //   gpt2_bench --save FOLDER     writes GPT-2 124M with random weights
 //   gpt2_bench --load FOLDER     time and resident memory of loading it, and of reading all of it
 
@@ -23,26 +26,25 @@ using namespace tenon;
 
 namespace {
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 struct Arguments {
-  int64_t layers = 6, batch = 4, time = 128, steps = 12;
-  bool bf16 = false;
+  int64_t layers = 6, batch = 4, time = 128, micro = 1, steps = 12;
+  bool bf16 = false, tf32 = false;
 };
 
 Arguments parsed(int argc, char** argv) {
   Arguments given;
   for (int i = 1; i < argc; ++i) {
     const std::string_view name = argv[i];
-    if (name == "--bf16") {
-      given.bf16 = true;
+    if (name == "--bf16" || name == "--tf32") {
+      (name == "--bf16" ? given.bf16 : given.tf32) = true;
       continue;
     }
-    int64_t* value = name == "--layers" ? &given.layers
+    int64_t* value = name == "--layers"  ? &given.layers
                      : name == "--batch" ? &given.batch
                      : name == "--time"  ? &given.time
+                     : name == "--micro" ? &given.micro
                      : name == "--steps" ? &given.steps
                                          : nullptr;
     if (!value || i + 1 == argc) {
@@ -50,6 +52,10 @@ Arguments parsed(int argc, char** argv) {
       std::exit(2);
     }
     *value = std::atoll(argv[++i]);
+  }
+  if (given.micro < 1 || given.batch % given.micro != 0) {
+    fmt::print(stderr, "gpt2_bench: a batch of {} does not come in {} equal parts\n", given.batch, given.micro);
+    std::exit(2);
   }
   return given;
 }
@@ -69,9 +75,10 @@ void load(const char* folder) {
   Tensor total = zeros({});
   for (const Tensor& p : model->parameters()) total = (total + p.detach().sum()).eval();
   wait({total});
-  const double file = static_cast<double>(std::filesystem::file_size(std::filesystem::path(folder) / "model.safetensors"));
-  fmt::print("{{\"load_s\":{:.4f},\"file_MiB\":{:.0f},\"growth_MiB\":{:.0f},\"growth_when_read_MiB\":{:.0f}}}\n", loaded,
-             file / (1 << 20), after - before, resident_MiB() - before);
+  const double file =
+      static_cast<double>(std::filesystem::file_size(std::filesystem::path(folder) / "model.safetensors"));
+  fmt::print("{{\"load_s\":{:.4f},\"file_MiB\":{:.0f},\"growth_MiB\":{:.0f},\"growth_when_read_MiB\":{:.0f}}}\n",
+             loaded, file / (1 << 20), after - before, resident_MiB() - before);
 }
 
 }  // namespace
@@ -96,11 +103,18 @@ int main(int argc, char** argv) {
   if (given.bf16) optimizer.keep_shadow();
   const auto step = [&](const Tensor& ids, const Tensor& targets) {
     const Autocast lower(DType::bf16, given.bf16);
-    Tensor loss = model.loss(ids, targets);
-    loss.backward();
+    const AllowTf32 rounded(given.tf32);
+    const int64_t rows = given.batch / given.micro;
+    Tensor total;
+    for (int64_t from = 0; from < given.batch; from += rows) {
+      Tensor loss = model.loss(ids.narrow(0, from, rows), targets.narrow(0, from, rows));
+      if (given.micro > 1) loss = loss / static_cast<double>(given.micro);
+      loss.backward();
+      total = total.defined() ? total + loss.detach() : loss.detach();
+    }
     optimizer.step();
     optimizer.zero_grad();
-    return loss.detach();
+    return total;
   };
   auto captured = compile(step);
   const Tensor ids = randint(0, config.vocabulary, {given.batch, given.time}).eval();
@@ -134,13 +148,14 @@ int main(int argc, char** argv) {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   const double median = steady[steady.size() / 2];
-  fmt::print("{{\"model\":\"gpt2-L{}\",\"B\":{},\"T\":{},\"bf16\":{},\"threads\":{},\"ms\":{:.3f},\"tokens_s\":{:.0f},"
-             "\"first_step_s\":{:.3f},\"setup_s\":{:.3f},\"second_ms\":{:.1f},\"third_ms\":{:.1f},\"loss\":{:.4f},"
-             "\"launches\":{},\"submits\":{},\"bytes_up\":{},\"host_us\":{:.1f},\"device_MiB\":{},\"peak_rss_MiB\":{}}}\n",
-             given.layers, given.batch, given.time, given.bf16, base::num_threads(), median * 1e3,
-             static_cast<double>(given.batch * given.time) / median, first, made - begun, times[1] * 1e3,
-             times.size() > 2 ? times[2] * 1e3 : 0, loss, last.launches - before.launches,
-             last.submits - before.submits, last.bytes_uploaded - before.bytes_uploaded,
-             hosts[hosts.size() / 2] * 1e6, memory_stats(ids.device()).peak_bytes >> 20,
-             usage.ru_maxrss >> 10);
+  fmt::print(
+      "{{\"model\":\"gpt2-L{}\",\"B\":{},\"T\":{},\"micro\":{},\"bf16\":{},\"tf32\":{},\"threads\":{},\"ms\":{:.3f},"
+      "\"tokens_s\":{:.0f},"
+      "\"first_step_s\":{:.3f},\"setup_s\":{:.3f},\"second_ms\":{:.1f},\"third_ms\":{:.1f},\"loss\":{:.4f},"
+      "\"launches\":{},\"submits\":{},\"bytes_up\":{},\"host_us\":{:.1f},\"device_MiB\":{},\"peak_rss_MiB\":{}}}\n",
+      given.layers, given.batch, given.time, given.micro, given.bf16, given.tf32, base::num_threads(), median * 1e3,
+      static_cast<double>(given.batch * given.time) / median, first, made - begun, times[1] * 1e3,
+      times.size() > 2 ? times[2] * 1e3 : 0, loss, last.launches - before.launches, last.submits - before.submits,
+      last.bytes_uploaded - before.bytes_uploaded, hosts[hosts.size() / 2] * 1e6,
+      memory_stats(ids.device()).peak_bytes >> 20, usage.ru_maxrss >> 10);
 }

@@ -73,7 +73,7 @@ class Table {
 struct Product {
   int64_t rows, depth, columns;
   DType dtype;
-  bool turns_left = false, turns_right = false;
+  bool turns_left = false, turns_right = false, tf32 = false;
 
   std::string name() const {
     const bool is_square = rows == depth && depth == columns;
@@ -84,12 +84,14 @@ struct Product {
            (turns_left    ? "_tn"
             : turns_right ? "_nt"
                           : "") +
-           (dtype == DType::f32 ? "_f32" : "_bf16");
+           (tf32                  ? "_tf32"
+            : dtype == DType::f32 ? "_f32"
+                                  : "_bf16");
   }
   double tera() const { return 2e-12 * static_cast<double>(rows * depth * columns); }
 };
 
-std::vector<Product> products() {
+std::vector<Product> products(const ir::Limits& limits) {
   std::vector<Product> all;
   const auto add = [&](int64_t rows, int64_t depth, int64_t columns, DType dtype) {
     all.push_back({rows, depth, columns, dtype});
@@ -101,6 +103,7 @@ std::vector<Product> products() {
       all.push_back({n, n, n, dtype, true, false});
       all.push_back({n, n, n, dtype, false, true});
     }
+    if (limits.tf32) all.push_back({.rows = n, .depth = n, .columns = n, .dtype = DType::f32, .tf32 = true});
   }
   for (const int64_t n : {768, 2304, 3072, 50257}) add(512, 768, n, DType::f32);
   for (const int64_t n : {768, 2304, 3072, 50304}) {
@@ -114,11 +117,14 @@ std::vector<Product> products() {
 }
 
 void add_products(Table& table) {
-  for (const Product& p : products()) {
+  for (const Product& p : products(device::open(Device().id).limits())) {
     if (!table.wants(p.name())) continue;
     const Tensor a = p.turns_left ? made({p.depth, p.rows}, p.dtype).t() : made({p.rows, p.depth}, p.dtype);
     const Tensor b = p.turns_right ? made({p.columns, p.depth}, p.dtype).t() : made({p.depth, p.columns}, p.dtype);
-    const double took = table.add(p.name(), [=] { return matmul(a, b); });
+    const double took = table.add(p.name(), [=] {
+      const AllowTf32 rounded(p.tf32);
+      return matmul(a, b);
+    });
     std::fprintf(stderr, "%-36s %10.2f us %8.1f TFLOP/s\n", p.name().c_str(), took, p.tera() / took * 1e6);
   }
 }
@@ -128,6 +134,7 @@ ir::Call call_of(const Product& p) {
   call.op = ir::Op::contract;
   ir::ContractAttrs attrs;
   attrs.result = p.dtype;
+  attrs.tf32 = p.tf32;
   call.attrs = attrs;
   const auto map = [](int64_t rows, int64_t columns, bool is_turned) {
     ir::IndexMap made(is_turned ? Dims{columns, rows} : Dims{rows, columns});
@@ -142,7 +149,7 @@ ir::Call call_of(const Product& p) {
 
 void time_tiles(const std::string& device_name, const std::string& wanted) {
   device::Device& device = device::open(device::find(device_name));
-  for (const Product& p : products()) {
+  for (const Product& p : products(device.limits())) {
     if (p.name().find(wanted) == std::string::npos) continue;
     const ir::Call call = call_of(p);
     std::printf("%s, %lld parts; the usual tile first\n", p.name().c_str(),

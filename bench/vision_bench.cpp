@@ -3,7 +3,8 @@
 //
 // `cpu_ms` is the time of all cores together, which others on the machine disturb less.
 //
-// usage: vision_bench [FILTER]    (TENON_THREADS sets the threads; only works whose name holds FILTER are run)
+// usage: vision_bench [FILTER]    (TENON_DEVICE names the device, TENON_THREADS sets the threads; only works whose name
+//                                 holds FILTER are run)
 
 #include <fmt/format.h>
 
@@ -89,8 +90,8 @@ void measure(const std::string& name, int times, Step&& step) {
   }
   std::sort(taken.begin(), taken.end());
   std::sort(of_cores.begin(), of_cores.end());
-  fmt::print("{{\"work\": \"{}\", \"threads\": {}, \"ms\": {:.4f}, \"cpu_ms\": {:.4f}}}\n", name, base::num_threads(),
-             taken[taken.size() / 2], of_cores[of_cores.size() / 2]);
+  fmt::print("{{\"work\": \"{}\", \"device\": \"{}\", \"threads\": {}, \"ms\": {:.4f}, \"cpu_ms\": {:.4f}}}\n", name,
+             Device().name(), base::num_threads(), taken[taken.size() / 2], of_cores[of_cores.size() / 2]);
   std::fflush(stdout);
 }
 

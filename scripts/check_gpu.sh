@@ -2,9 +2,10 @@
 # Checks a GPU's device on a machine that has one: scripts/check_gpu.sh DEVICE BIN [OUT] [PART ...]
 #
 # DEVICE is cuda, vulkan or opencl, BIN holds the built tests and `tenon` (build/release/bin), OUT gets a log of each part
-# (default: DEVICE-check). Parts: info own ops golden bits exec capture models train speed, and layers for vulkan; all of
-# them unless some are named. Every part ends with one line, ok or FAILED with the end of its log, and the script fails if
-# any did. Nothing is built or fetched. VK_ICD_FILENAMES names Vulkan's driver where there are several.
+# (default: DEVICE-check). Parts: info own ops golden bits exec capture models train speed, layers for vulkan and sanitize
+# for cuda; all of them unless some are named. Every part ends with one line, ok, skipped with the reason, or FAILED with the
+# end of its log, and the script fails if any did. Nothing is built or fetched. VK_ICD_FILENAMES names Vulkan's driver where
+# there are several.
 set -u
 
 usage='usage: scripts/check_gpu.sh DEVICE BIN [OUT] [PART ...]'
@@ -12,7 +13,12 @@ device=${1:?$usage}
 bin=${2:?$usage}
 out=${3:-$device-check}
 shift $(($# < 3 ? $# : 3))
-parts=${*:-info own ops golden bits exec capture models train $([ "$device" != vulkan ] || echo layers) speed}
+case $device in
+  vulkan) special=layers ;;
+  cuda) special=sanitize ;;
+  *) special= ;;
+esac
+parts=${*:-info own ops golden bits exec capture models train $special speed}
 root=$(cd "$(dirname "$0")/.." && pwd)
 shards=${SHARDS:-$(nproc)}
 mkdir -p "$out"
@@ -63,7 +69,7 @@ in_shards() {
   done
   cat "$out/$name".[0-9]*.log
   rm -f "$out/$name".[0-9]*.log
-  return $status
+  return "$status"
 }
 
 # The same with tensors made on the device.
@@ -81,6 +87,22 @@ says_nothing() {
   layers >"$out/layers.txt" 2>&1 || { cat "$out/layers.txt"; return 1; }
   ! grep -n 'Validation\|VUID\|SYNC-HAZARD' "$out/layers.txt"
 }
+
+# sanitized TOOL: compute-sanitizer has nothing to say of a sample of ops and goldens and of a captured step. racecheck looks
+# at our own kernels alone, because cuBLASLt's use what it cannot follow.
+sanitized() (
+  under=(timeout 540 "$sanitizer" --tool "$1" --error-exitcode 1)
+  rows=$(printf "Ops/Reference.AgreesWithTheDevice/${device}_%s:" sum max prod scan sort gather scatter_add contract \
+    attention attention_backward conv)
+  export TENON_TUNE=0
+  [ "$1" != racecheck ] || export TENON_MATMUL=own
+  "${under[@]}" "$bin/ops_test" --gtest_filter="$rows" || exit 1
+  for work in 'f32 softmax' 'f32 layer_norm' 'bf16 attention'; do
+    "${under[@]}" "$bin/golden_test" --dir "$root/tests/golden" --device "$device" --dtype "${work% *}" \
+      --filter "${work#* }" || exit 1
+  done
+  TENON_DEVICE=$device "${under[@]}" "$bin/models_test" --gtest_filter='Gpt2Step.Learns*'
+)
 
 # What asserts something of other devices by name ran elsewhere.
 others='*/cpu:*/cpu_unfused:*/reference:*/remote:*/simulated*:*/opencl*:*/vulkan*:*/cuda*:*/poor_cpu*:Fork.*'
@@ -116,6 +138,13 @@ for part in $parts; do
         [ -n \"\$(losses '$out/demo1')\" ] && diff <(losses '$out/demo1') <(losses '$out/demo2')"
       ;;
     layers) check layers says_nothing ;;
+    sanitize)
+      if sanitizer=$(command -v compute-sanitizer || command -v /usr/local/cuda/bin/compute-sanitizer); then
+        for tool in memcheck racecheck; do check "sanitize.$tool" sanitized $tool; done
+      else
+        echo "skipped sanitize: compute-sanitizer is neither in PATH nor in /usr/local/cuda/bin"
+      fi
+      ;;
     speed)
       [ -x "$bin/gpu_bench" ] && check gpu_bench timeout 300 "$bin/gpu_bench" "$device" && cat "$out/gpu_bench.log"
       ;;

@@ -116,8 +116,8 @@ void add_eval(CLI::App& app) {
   command->add_option("--batch", wanted->batch, "Windows at a time")->check(whole_number(1, 4096));
   command->add_option("--length", wanted->length, "Tokens of a window (the model's context unless given)")
       ->check(whole_number(1, 1 << 30));
-  command->add_option("--precision", wanted->precision, "Type of the products: f32, bf16 or f16")
-      ->check(CLI::IsMember({"f32", "bf16", "f16"}));
+  command->add_option("--precision", wanted->precision, "Type of the products: f32, tf32, bf16 or f16")
+      ->check(CLI::IsMember({"f32", "tf32", "bf16", "f16"}));
   command->add_option("--device", wanted->device, "Where to run (see tenon info)");
   command->add_option("--threads", wanted->threads, "Threads (all cores unless given)")->check(whole_number(1, 4096));
   command->add_flag("--json", wanted->json, "One JSON object instead of lines");

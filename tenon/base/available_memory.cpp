@@ -122,8 +122,10 @@ std::optional<uint64_t> kilobytes_of(std::string_view lines, std::string_view ke
 
 HostMemory host_memory(const FileReader& read) {
   HostMemory memory;
-  if (const auto machine = read("/proc/meminfo"))
+  if (const auto machine = read("/proc/meminfo")) {
+    memory.total = kilobytes_of(*machine, "MemTotal").value_or(kUnlimited);
     memory.available = kilobytes_of(*machine, "MemAvailable").value_or(kUnlimited);
+  }
   memory.available = std::min(memory.available, left_in_groups(read));
   if (const auto process = read("/proc/self/status")) {
     if (const auto resident = kilobytes_of(*process, "RssAnon"))

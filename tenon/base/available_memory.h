@@ -15,6 +15,7 @@ namespace tenon::base {
 constexpr uint64_t kUnlimited = UINT64_MAX;
 
 struct HostMemory {
+  uint64_t total = kUnlimited;      // bytes of the machine
   uint64_t available = kUnlimited;  // bytes that can be taken without swapping or ending somebody
   uint64_t touched = kUnlimited;    // bytes of this process that are in memory or swapped out
 };

@@ -127,6 +127,7 @@ struct DataLoader::Recipe {
   Sample batch_at(const DataLoaderState& state) const {
     const NoGrad off;
     const Autocast also_off(DType::bf16, false);
+    const AllowTf32 nor_this(false);
     std::vector<int64_t> indices = indices_of(state);
     const auto real = static_cast<int64_t>(indices.size());
     const bool is_padded = options.last == LastBatch::kPad;

@@ -172,6 +172,8 @@ class Device {
   /// there is grants everything and ends the process when it is touched. Nothing, by default: `allocate` itself
   /// refuses.
   virtual std::optional<size_t> available() const;
+  /// Bytes of its memory, used or not; nothing where nobody knows, and by default.
+  virtual std::optional<size_t> memory_in_all() const;
   /// Memory of somebody else's as a buffer of this device, where the device works on host memory and these bytes are
   /// aligned to `alignment`; nothing otherwise, and by default.
   virtual std::optional<Buffer> adopt(std::span<std::byte> bytes, size_t alignment);

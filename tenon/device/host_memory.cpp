@@ -38,4 +38,9 @@ std::optional<size_t> host_memory_left() {
   return now.available > untouched ? static_cast<size_t>(now.available - untouched) : 0;
 }
 
+std::optional<size_t> host_memory_in_all() {
+  const uint64_t total = base::host_memory().total;
+  return total == base::kUnlimited ? std::nullopt : std::optional<size_t>(total);
+}
+
 }  // namespace tenon::device

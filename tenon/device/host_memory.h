@@ -16,5 +16,7 @@ void give_back_host_memory(std::byte* memory, size_t bytes, size_t alignment);
 
 /// Bytes that can still be taken and written; nothing where the system does not say.
 std::optional<size_t> host_memory_left();
+/// Bytes of the machine, used or not; nothing where the system does not say.
+std::optional<size_t> host_memory_in_all();
 
 }  // namespace tenon::device

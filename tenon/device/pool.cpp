@@ -10,6 +10,11 @@
 #include "tenon/base/error.h"
 
 namespace tenon::device {
+namespace {
+
+constexpr const char* kWhoLimits = "set_memory_limit or device.memory_limit";
+
+}  // namespace
 
 size_t size_class(size_t bytes) {
   constexpr size_t kSmallest = 64, kLarge = 1 << 20, kMost = size_t{1} << 62;
@@ -148,13 +153,16 @@ void Pool::fail(size_t wanted, const char* reason, std::optional<size_t> availab
   for (auto at = used_.rbegin(); at != used_.rend() && named < kNamed; ++at, ++named)
     holders += fmt::format("{}{} x {} bytes", named ? ", " : "", at->second, at->first);
   if (!available) available = device_.available();
-  base::fail("memory", "{} bytes asked for, but {}: {} in use{}, {} kept for reuse{}{}; largest: {}", wanted, reason,
-             stats_.in_use, stats_.limit ? fmt::format(" of at most {}", stats_.limit) : "", stats_.cached,
-             stats_.limit ? " (set_memory_limit)" : "", available ? fmt::format(", {} available", *available) : "",
+  base::fail("memory", "{} bytes asked for, but {}: {} in use{}, {} kept for reuse{}; largest: {}", wanted, reason,
+             stats_.in_use, stats_.limit ? fmt::format(" of at most {} ({})", stats_.limit, kWhoLimits) : "",
+             stats_.cached, available ? fmt::format(", {} available", *available) : "",
              holders.empty() ? "none" : holders);
 }
 
 void Pool::set_limit(size_t bytes) {
+  if (const std::optional<size_t> all = device_.memory_in_all(); all && bytes > *all)
+    base::fail("memory", "a limit of {} bytes is more than the device has, {}; take less, or 0 for none ({})", bytes,
+               *all, kWhoLimits);
   std::lock_guard lock(mutex_);
   stats_.limit = bytes;
   if (bytes && stats_.in_use + stats_.cached > bytes) release_all();

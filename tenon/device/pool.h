@@ -30,7 +30,7 @@ class Pool {
   void trim();
   size_t cached_bytes() const;
 
-  /// Most bytes to be held, in use and kept; 0: as many as there are.
+  /// Most bytes to be held, in use and kept; 0: as many as there are. Fails where the device has fewer.
   void set_limit(size_t bytes);
   struct Stats {
     size_t in_use = 0, cached = 0, limit = 0;  // bytes

@@ -32,7 +32,7 @@ void permute_rule(Context& c) {
   if (swap.size() >= 2) std::swap(swap[swap.size() - 1], swap[swap.size() - 2]);
   if (g.node->op() == Op::contract && !g.node->evaluated() && axes == swap) {
     const auto turned = [&](size_t i) { return permute(g.node->input(i), swap); };
-    c.out[0] = contract(turned(1), turned(0), g.dtype());
+    c.out[0] = contract(turned(1), turned(0), g.node->attrs_as<ContractAttrs>());
     return;
   }
   c.out[0] = permute(g, axes);
@@ -198,8 +198,9 @@ void scatter_add_rule(Context& c) {
 void contract_rule(Context& c) {
   const Value &a = c.in(0), &b = c.in(1);
   const Value g = cast(c.grad(), a.dtype());
-  if (c.wants(0)) c.out[0] = contract(g, transpose_last(b), a.dtype());
-  if (c.wants(1)) c.out[1] = contract(transpose_last(a), g, b.dtype());
+  const bool tf32 = c.node->attrs_as<ContractAttrs>().tf32;
+  if (c.wants(0)) c.out[0] = contract(g, transpose_last(b), ContractAttrs{a.dtype(), tf32});
+  if (c.wants(1)) c.out[1] = contract(transpose_last(a), g, ContractAttrs{b.dtype(), tf32});
 }
 
 // The gradient of a call taken through its decomposition: slower, but always there.

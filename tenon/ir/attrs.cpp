@@ -30,7 +30,10 @@ struct Hasher {
   uint64_t operator()(const ShrinkAttrs& a) const { return mix_all(mix_all(mix_all(9, a.start), a.size), a.step); }
   uint64_t operator()(const CastAttrs& a) const { return mix(10, static_cast<uint64_t>(a.dtype)); }
   uint64_t operator()(const AxisAttrs& a) const { return mix(11, static_cast<uint64_t>(a.axis)); }
-  uint64_t operator()(const ContractAttrs& a) const { return mix(12, static_cast<uint64_t>(a.result)); }
+  uint64_t operator()(const ContractAttrs& a) const {
+    const uint64_t h = mix(12, static_cast<uint64_t>(a.result));
+    return a.tf32 ? mix(h, 1) : h;  // choices that were timed and kept stand under the hash of a product without it
+  }
   uint64_t operator()(const AttentionAttrs& a) const {
     const uint64_t h = mix(mix(13, std::bit_cast<uint64_t>(a.scale)),
                            (a.causal ? 1u : 0u) + (a.has_mask ? 2u : 0u) + (a.joined ? 4u : 0u));
@@ -75,7 +78,9 @@ struct Printer {
   }
   std::string operator()(const CastAttrs& a) const { return fmt::format("dtype={}", tenon::name(a.dtype)); }
   std::string operator()(const AxisAttrs& a) const { return fmt::format("axis={}", a.axis); }
-  std::string operator()(const ContractAttrs& a) const { return fmt::format("result={}", tenon::name(a.result)); }
+  std::string operator()(const ContractAttrs& a) const {
+    return fmt::format("result={}{}", tenon::name(a.result), a.tf32 ? " tf32" : "");
+  }
   std::string operator()(const AttentionAttrs& a) const {
     std::string text = fmt::format("scale={} causal={} mask={}", a.scale, a.causal, a.has_mask);
     if (a.dropout > 0) text += fmt::format(" dropout={} offset={}", a.dropout, a.offset);

@@ -91,6 +91,7 @@ struct AxisAttrs {
 /// (..., M, K) x (..., K, N), accumulated and returned in `result`.
 struct ContractAttrs {
   DType result = DType::f32;
+  bool tf32 = false;  // operands, which are f32, may be rounded to 10 bits of mantissa; only where Limits say so
   bool operator==(const ContractAttrs&) const = default;
 };
 /// q (B, H, T, D), k and v (B, G, S, D) with G dividing H, optionally an additive mask (B, H, T, S).

@@ -229,9 +229,9 @@ Value flat_index(const Value& index, const Dims& shape, size_t axis) {
   return where(inside, flat, full_like(flat, -1));
 }
 
-Value contract(const Value& a, const Value& b, DType result) {
-  if (auto product = split_product(a, b, result)) return *product;
-  return made(Op::contract, {a, b}, ContractAttrs{result});
+Value contract(const Value& a, const Value& b, const ContractAttrs& attrs) {
+  if (auto product = split_product(a, b, attrs)) return *product;
+  return made(Op::contract, {a, b}, attrs);
 }
 
 Value conv(const Value& x, const Value& w, const ConvAttrs& attrs) { return made(Op::conv, {x, w}, attrs); }

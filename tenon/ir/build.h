@@ -69,7 +69,8 @@ Value scatter_add(const Value& base, const Value& index, const Value& value, siz
 /// Positions in the flattened `shape` of elements whose coordinate along `axis` is replaced by `index` (torch.gather).
 Value flat_index(const Value& index, const Dims& shape, size_t axis);
 
-Value contract(const Value& a, const Value& b, DType result);
+Value contract(const Value& a, const Value& b, const ContractAttrs& attrs);
+inline Value contract(const Value& a, const Value& b, DType result) { return contract(a, b, ContractAttrs{result}); }
 /// The three sides of a convolution, see ConvAttrs: results of (images, weights), images of (results, weights), weights
 /// of (images, results).
 Value conv(const Value& x, const Value& w, const ConvAttrs& attrs);

@@ -51,6 +51,7 @@ struct Limits {
 
   // What it has beyond the calls. An activation that a product computes itself is not bit-equal to the recorded ops.
   uint32_t product_granule = 1;  // 16-bit products are quick where large sizes are multiples of it, and small ones of 8
+  bool tf32 = false;             // products of f32 may round their operands to it, where the program allows that
   bool gelu_epilogue = false;    // products of 16-bit results give gelu of their sums
   bool relu_epilogue = false;    // products of f32 with a bias give the larger of their sums and 0, which is bit-equal
   bool slope_epilogue = false;   // and multiply them by its slope; a kernel that does both for backward may be quicker

@@ -78,10 +78,10 @@ std::optional<Value> split_sum(const Value& x, const Dims& axes) {
   return reshape(add(total, reshape(made(Op::sum, {rest}, AxesAttrs{{1}}), {rows})), result);
 }
 
-std::optional<Value> split_product(const Value& a, const Value& b, DType result) {
-  if (!is_split_product(a, b, result)) return std::nullopt;
+std::optional<Value> split_product(const Value& a, const Value& b, const ContractAttrs& attrs) {
+  if (!is_split_product(a, b, attrs.result)) return std::nullopt;
   const size_t rank = a.rank();
-  const DType wide = accumulator(result);
+  const ContractAttrs of_part{accumulator(attrs.result), attrs.tf32};
   const int64_t inner = a.shape().back(), part = part_of(inner), parts = inner / part, even = parts * part;
   // Elements from ... from + size - 1 of k.
   const auto cut = [&](const Value& x, size_t axis, int64_t from, int64_t size) {
@@ -99,15 +99,15 @@ std::optional<Value> split_product(const Value& a, const Value& b, DType result)
   columns.insert(columns.begin() + rank - 1, part);
   const Value left = permute(reshape(cut(a, rank - 1, 0, even), rows), order);
   const Value right = reshape(cut(b, rank - 2, 0, even), columns);
-  const Value each = made(Op::contract, {left, right}, ContractAttrs{wide});
+  const Value each = made(Op::contract, {left, right}, of_part);
   Dims shape = a.shape();
   shape.back() = b.shape().back();
   Value total = reshape(reduce(Op::sum, each, {static_cast<int64_t>(rank) - 2}), shape);
   if (even != inner) {
     total = add(total, made(Op::contract, {cut(a, rank - 1, even, inner - even), cut(b, rank - 2, even, inner - even)},
-                            ContractAttrs{wide}));
+                            of_part));
   }
-  return cast(total, result);
+  return cast(total, attrs.result);
 }
 
 }  // namespace tenon::ir

@@ -12,6 +12,6 @@ namespace tenon::ir {
 std::optional<Value> split_sum(const Value& x, const Dims& axes);
 
 /// The same for a matrix product and its inner axis.
-std::optional<Value> split_product(const Value& a, const Value& b, DType result);
+std::optional<Value> split_product(const Value& a, const Value& b, const ContractAttrs& attrs);
 
 }  // namespace tenon::ir

@@ -73,6 +73,7 @@ struct Decoder::Batch {
   struct CapturedStep {
     Sampler sampler;
     std::optional<DType> autocast;
+    bool tf32;
     Compiled<Tensor, 1> next;
   };
 
@@ -118,7 +119,8 @@ struct Decoder::Batch {
 
   CapturedStep& step_for(const GenerateOptions& options) {
     for (auto step = steps.begin(); step != steps.end(); ++step) {
-      if (!(*step)->sampler.fits(options) || (*step)->autocast != autocast_dtype()) continue;
+      if (!(*step)->sampler.fits(options) || (*step)->autocast != autocast_dtype() || (*step)->tf32 != tf32_allowed())
+        continue;
       std::rotate(steps.begin(), step, step + 1);
       steps[0]->sampler.set(options);
       return *steps[0];
@@ -135,8 +137,8 @@ struct Decoder::Batch {
       }
       return next(token, sampler);
     });
-    steps.insert(steps.begin(),
-                 std::make_unique<CapturedStep>(CapturedStep{sampler, autocast_dtype(), std::move(step)}));
+    steps.insert(steps.begin(), std::make_unique<CapturedStep>(
+                                    CapturedStep{sampler, autocast_dtype(), tf32_allowed(), std::move(step)}));
     return *steps[0];
   }
 

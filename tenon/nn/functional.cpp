@@ -46,7 +46,7 @@ Tensor half_affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Dims shape = x.shape();
   shape.pop_back();
   const ir::Value rows = ir::reshape(record::in(x), {ir::count(shape), x.size(-1)});
-  const Tensor sums = tensor_of(ir::contract(rows, record::in(weight), accumulator(x.dtype())));
+  const Tensor sums = tensor_of(record::product(rows, record::in(weight), accumulator(x.dtype())));
   shape.push_back(weight.size(1));
   return add(sums, wide(bias)).to(promote(x.dtype(), bias.dtype())).reshape(shape);
 }

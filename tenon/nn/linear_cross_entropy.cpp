@@ -43,7 +43,7 @@ double lowest(DType dtype) {
 }
 
 Tensor product(const Tensor& a, const Tensor& b, DType result) {
-  return tensor_of(ir::contract(record::in(a), record::in(b), result));
+  return tensor_of(record::product(record::in(a), record::in(b), result));
 }
 
 // Columns of padding get the lowest finite number and so neither probability nor gradient.
@@ -130,7 +130,9 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
         }
         return std::vector<Tensor>{total};
       },
-      [options, classes, low, chunk, wide](std::span<const Tensor> in, std::span<const Tensor> grads) {
+      [options, classes, low, chunk, wide, tf32 = tf32_allowed()](std::span<const Tensor> in,
+                                                                  std::span<const Tensor> grads) {
+        const AllowTf32 as_before(tf32);
         const Tensor factor = with_quick_rows(low ? with_history_of(in[1], in[2]) : in[1]);
         std::vector<Tensor> slopes_of_x;
         Tensor slope_of_weight;

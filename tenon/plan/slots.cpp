@@ -307,7 +307,8 @@ class Assigner {
     if (addends.residual) add_operand(addends.residual, ir::IndexMap(node->type().shape));
     if (addends.slope_at) {
       add_operand(addends.slope_at, ir::IndexMap(node->type().shape));
-      call.attrs = ir::ContractAttrs{accumulator(node->type().dtype)};  // rounded once, behind the product
+      // Rounded once, behind the product.
+      std::get<ir::ContractAttrs>(call.attrs).result = accumulator(node->type().dtype);
     }
     launch.inputs = static_cast<uint32_t>(launch.args.size());
     const auto add_output = [&](const ir::Type& type, uint32_t slot) {

@@ -23,6 +23,11 @@ std::optional<DType>& current() {
   return dtype;
 }
 
+bool& may_be_tf32() {
+  thread_local bool allowed = false;
+  return allowed;
+}
+
 using Impl = std::shared_ptr<TensorImpl>;
 
 // A captured function counts its writes apart.
@@ -58,6 +63,11 @@ Autocast::~Autocast() { current() = before_; }
 
 std::optional<DType> autocast_dtype() { return current(); }
 
+AllowTf32::AllowTf32(bool allowed) : before_(std::exchange(may_be_tf32(), allowed)) {}
+AllowTf32::~AllowTf32() { may_be_tf32() = before_; }
+
+bool tf32_allowed() { return may_be_tf32(); }
+
 bool is_autocast(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 
 Tensor autocast(const Tensor& x) {
@@ -87,7 +97,7 @@ Tensor autocast_wide(const Tensor& x) {
 namespace {
 
 Tensor product(const Tensor& a, const Tensor& b, DType result) {
-  return tensor_of(ir::contract(record::in(a), record::in(b), result));
+  return tensor_of(record::product(record::in(a), record::in(b), result));
 }
 
 // Lies in memory, where products read it.

@@ -7,6 +7,9 @@
 //   Autocast lower(DType::bf16);
 //   Tensor loss = model.loss(ids);
 //   loss.backward();
+//
+// AllowTf32: products of f32 may round their operands to tf32 (10 bits of mantissa, the range of f32) where a device
+// multiplies quicker so, which is cuda with cuBLASLt. Everything stays f32, and without it nothing is rounded.
 
 #pragma once
 
@@ -30,6 +33,21 @@ class Autocast {
 
 /// The type that products take their operands in; none outside of any Autocast.
 std::optional<DType> autocast_dtype();
+
+/// While alive, products of f32 that this thread records, and their gradients, may take their operands as tf32.
+class AllowTf32 {
+ public:
+  explicit AllowTf32(bool allowed = true);
+  ~AllowTf32();
+  AllowTf32(const AllowTf32&) = delete;
+  AllowTf32& operator=(const AllowTf32&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// Whether they may now; not outside of any AllowTf32.
+bool tf32_allowed();
 
 /// Whether Autocast converts such operands of products: f32 and 16-bit floats, never f64.
 bool is_autocast(DType dtype);

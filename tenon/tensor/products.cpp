@@ -56,7 +56,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (batch_b.empty() && !batch_a.empty()) {
     // One matrix for all batches: a single tall product.
     const int64_t tall = ir::count(batch_a) * rows;
-    product = ir::contract(ir::reshape(x, {tall, inner_a}), y, a.dtype());
+    product = record::product(ir::reshape(x, {tall, inner_a}), y, a.dtype());
   } else {
     const auto with_batch = [&](const ir::Value& v) {
       Dims whole = batch;
@@ -64,7 +64,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
       whole.push_back(v.shape().back());
       return record::expanded("matmul", v, whole);
     };
-    product = ir::contract(with_batch(x), with_batch(y), a.dtype());
+    product = record::product(with_batch(x), with_batch(y), a.dtype());
   }
   return tensor_of(ir::reshape(product, shape));
 }
@@ -391,7 +391,7 @@ Labelled contracted(std::string_view equation, Labelled a, Labelled b, const std
   const int64_t batches = extent(x, 0, nb), rows = extent(x, nb, nb + na), inner = extent(x, nb + na, x.rank());
   const int64_t columns = extent(y, nb + ns, y.rank());
   const ir::Value product =
-      ir::contract(ir::reshape(x, {batches, rows, inner}), ir::reshape(y, {batches, inner, columns}), x.dtype());
+      record::product(ir::reshape(x, {batches, rows, inner}), ir::reshape(y, {batches, inner, columns}), x.dtype());
   return {ir::reshape(product, shape), batch + only_a + only_b};
 }
 

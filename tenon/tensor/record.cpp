@@ -9,6 +9,7 @@
 #include "tenon/device/registry.h"
 #include "tenon/ir/walk.h"
 #include "tenon/tensor/access.h"
+#include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
@@ -25,6 +26,11 @@ std::optional<DType> combine(std::optional<DType> higher, std::optional<DType> l
   if (!lower || is_float(*higher)) return higher;
   if (*higher == DType::boolean || is_float(*lower)) return promote(*higher, *lower);
   return higher;
+}
+
+// Devices without tf32 record what they would record anyway, so that no bit changes there.
+bool is_tf32(DType dtype, ir::DeviceId device) {
+  return dtype == DType::f32 && tf32_allowed() && device::open(device).limits().tf32;
 }
 
 }  // namespace
@@ -155,8 +161,12 @@ Device with_f64(Device device) {
   return device::open(device.id).limits().missing_dtypes.contains(DType::f64) ? Device("cpu") : device;
 }
 
+ir::Value product(const ir::Value& a, const ir::Value& b, DType result) {
+  return ir::contract(a, b, ir::ContractAttrs{result, is_tf32(a.dtype(), a.device())});
+}
+
 int64_t quick_size(const Tensor& x, int64_t size) {
-  if (x.dtype() != DType::bf16 && x.dtype() != DType::f16) return size;
+  if (x.dtype() != DType::bf16 && x.dtype() != DType::f16 && !is_tf32(x.dtype(), x.device().id)) return size;
   const int64_t granule = device::open(x.device().id).limits().product_granule;
   const auto rounded_up = [&](int64_t to) { return (size + to - 1) / to * to; };
   const bool is_large = rounded_up(granule) - size <= size / 50;

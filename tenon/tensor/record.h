@@ -38,6 +38,8 @@ DType real_type(DType dtype);
 /// tensor's dtype is.
 Device with_f64(Device device);
 
+/// A product, of tf32 where that is allowed and the device has it.
+ir::Value product(const ir::Value& a, const ir::Value& b, DType result);
 /// The least size, from this one on, at which products with the tensor are quick on its device.
 int64_t quick_size(const Tensor& x, int64_t size);
 

@@ -37,7 +37,9 @@ bool is_free(const device::Pin& memory, long leaves) { return memory.memory().us
 
 }  // namespace
 
-Circumstances Circumstances::now() { return {grad_enabled(), autocast_dtype(), device::default_index()}; }
+Circumstances Circumstances::now() {
+  return {grad_enabled(), autocast_dtype(), tf32_allowed(), device::default_index()};
+}
 
 Recording::Recording(std::span<const Tensor> like) : circumstances_(Circumstances::now()) {
   for (size_t i = 0; i < like.size(); ++i) {

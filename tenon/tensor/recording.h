@@ -29,6 +29,7 @@ Tensor tensor_at(const Place& place, std::span<const Tensor> arguments, const st
 struct Circumstances {
   bool records_gradients;
   std::optional<DType> autocast;
+  bool tf32;
   uint32_t device;
   static Circumstances now();
   bool operator==(const Circumstances&) const = default;

@@ -24,7 +24,8 @@ MemoryStats memory_stats(Device device);
 /// system: some 50 us.
 std::optional<size_t> available_memory(Device device = {});
 
-/// Most bytes that a device may hold; 0: as many as there are. Asking for more is an error that names what is in use.
+/// Most bytes that a device may hold, at most as many as it has; 0: as many as there are. Asking for more is an error
+/// that names what is in use.
 void set_memory_limit(size_t bytes, Device device = {});
 /// Gives everything that is kept for reuse back to the system, of all devices or of one.
 void trim_memory();

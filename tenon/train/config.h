@@ -139,7 +139,8 @@ std::string default_device_name();
 
 struct DeviceConfig {
   std::string name = default_device_name();
-  int64_t threads = 0;  // 0: all
+  int64_t threads = 0;       // 0: all
+  int64_t memory_limit = 0;  // MiB; 0: all there is
 };
 
 struct Config {

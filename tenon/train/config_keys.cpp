@@ -255,8 +255,8 @@ const std::vector<Key>& table() {
              "Parts that a batch is computed in, one after the other: less memory, the same update."),
       number("training.sequence_length", at<&Training::sequence_length>(), kStays, {0, 1048576},
              "Tokens of a training sequence; 0: model.context.", kLanguage),
-      choice("training.precision", at<&Training::precision>(), kStays, {"f32", "bf16", "f16"},
-             "Type of the matrix products; weights stay f32. f16 scales the loss."),
+      choice("training.precision", at<&Training::precision>(), kStays, {"f32", "tf32", "bf16", "f16"},
+             "Type of the matrix products; weights stay f32. tf32 is f32 on devices without it; f16 scales the loss."),
       choice(
           "training.method", at<&Training::method>(), kStays, {"autoregressive", "masked_lm"},
           "autoregressive: every token is told from those before it; masked_lm: masked tokens from those around them.",
@@ -363,12 +363,15 @@ const std::vector<Key>& table() {
              both(kLanguage, kSampled)),
       number("sample.seed", at<&Sample::seed>(), kMayChange, kSeed, "Seed of the draws.", both(kLanguage, kDiced)),
 
-      plain("device.name", at<&Device::name>(), kMayChange,
-            "Where to compute: cpu, cuda, vulkan, opencl, a second GPU as vulkan:1 (tenon info lists what is there), or "
-            "auto: the first of cuda, vulkan and opencl that is a GPU, else cpu; reference is slow and simple, for "
-            "comparing. A run may go on on another device, with other last bits."),
+      plain(
+          "device.name", at<&Device::name>(), kMayChange,
+          "Where to compute: cpu, cuda, vulkan, opencl, a second GPU as vulkan:1 (tenon info lists what is there), or "
+          "auto: the first of cuda, vulkan and opencl that is a GPU, else cpu; reference is slow and simple, for "
+          "comparing. A run may go on on another device, with other last bits."),
       number("device.threads", at<&Device::threads>(), kMayChange, {0, 4096},
              "Threads on the host; 0: one for each core."),
+      number("device.memory_limit", at<&Device::memory_limit>(), kMayChange, {0, 1 << 30},
+             "Most MiB that tensors take on the device, what is kept for reuse included; 0: all there is."),
   };
   return keys;
 }

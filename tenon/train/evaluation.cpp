@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/train/step.h"
@@ -14,8 +13,7 @@ namespace tenon::train {
 Evaluation::Evaluation(const Config& config, models::CausalLm& model)
     : config_(config), model_(model), loss_of_(config, model), captured_([this](std::span<const Tensor> given) {
         const NoGrad reading;
-        std::optional<Autocast> lower;
-        if (product_dtype(config_) != DType::f32) lower.emplace(product_dtype(config_));
+        const ProductPrecision products(config_);
         return std::vector<Tensor>{loss_of_(given[0], given[1], &masks_)};
       }) {}
 

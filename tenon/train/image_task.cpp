@@ -15,7 +15,6 @@
 #include "tenon/data/host_bytes.h"
 #include "tenon/data/mnist.h"
 #include "tenon/nn/losses.h"
-#include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/ops.h"
 #include "tenon/train/augment.h"
@@ -137,8 +136,7 @@ ImageTask::ImageTask(const Config& config, Parts parts)
       loader_(parts_.train, loader_options(config)),
       look_([this](std::span<const Tensor> given) {
         const NoGrad reading;
-        std::optional<Autocast> lower;
-        if (product_dtype(config_) != DType::f32) lower.emplace(product_dtype(config_));
+        const ProductPrecision products(config_);
         const Tensor logits = net_(given[0]).to(DType::f32), classes = logits.argmax(1);
         return std::vector<Tensor>{nn::cross_entropy(logits, given[1], {.reduction = nn::Reduction::sum}), classes,
                                    softmax(logits, 1).amax({1})};

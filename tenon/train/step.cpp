@@ -4,7 +4,6 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/nan_check.h"
-#include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
@@ -18,11 +17,16 @@ constexpr double kNoLimit = 1e30;
 
 Tensor home(DType dtype, Device device) { return zeros({}, Options(dtype, device)).clone().eval(); }
 
-}  // namespace
-
+// The type that products take their operands in.
 DType product_dtype(const Config& config) {
   const std::string& precision = config.training.precision;
   return precision == "bf16" ? DType::bf16 : precision == "f16" ? DType::f16 : DType::f32;
+}
+
+}  // namespace
+
+ProductPrecision::ProductPrecision(const Config& config) : tf32_(config.training.precision == "tf32") {
+  if (const DType dtype = product_dtype(config); dtype != DType::f32) lower_.emplace(dtype);
 }
 
 TrainingStep::TrainingStep(const Config& config, nn::Module& model, LossFunction loss, optim::Optimizer& optimizer)
@@ -48,13 +52,11 @@ Tensor TrainingStep::loss_of_part(std::span<const Tensor> batch, int64_t part) c
 }
 
 std::vector<Tensor> TrainingStep::update(std::span<const Tensor> batch) {
-  const DType dtype = product_dtype(config_);
   optim::GradScaler* scaler = scaler_ ? &*scaler_ : nullptr;
   const int64_t parts = config_.training.micro_batches;
   Tensor loss;
   for (int64_t part = 0; part < parts; ++part) {
-    std::optional<Autocast> lower;
-    if (dtype != DType::f32) lower.emplace(dtype);
+    const ProductPrecision products(config_);
     Tensor own = loss_of_part(batch, part);
     if (parts > 1) own = own / static_cast<double>(parts);
     (scaler ? scaler->scale(own) : own).backward();
@@ -112,8 +114,7 @@ std::string TrainingStep::explain(std::span<const Tensor> batch) {
   std::string found;
   try {
     for (int64_t part = 0; part < config_.training.micro_batches && found.empty(); ++part) {
-      std::optional<Autocast> lower;
-      if (product_dtype(config_) != DType::f32) lower.emplace(product_dtype(config_));
+      const ProductPrecision products(config_);
       Tensor loss = loss_of_part(batch, part);
       eval({loss});
       loss.backward();

@@ -16,6 +16,7 @@
 #include "tenon/nn/module.h"
 #include "tenon/optim/grad_scaler.h"
 #include "tenon/optim/optimizer.h"
+#include "tenon/tensor/autocast.h"
 #include "tenon/tensor/compile.h"
 #include "tenon/train/config.h"
 
@@ -69,7 +70,14 @@ class TrainingStep {
   std::optional<CompiledFunction> captured_;
 };
 
-/// The type that products take under a precision; f32 for none.
-DType product_dtype(const Config& config);
+/// While alive, products of this thread are as training.precision says.
+class ProductPrecision {
+ public:
+  explicit ProductPrecision(const Config& config);
+
+ private:
+  std::optional<Autocast> lower_;
+  AllowTf32 tf32_;
+};
 
 }  // namespace tenon::train

@@ -11,6 +11,7 @@
 #include "tenon/base/parallel.h"
 #include "tenon/base/resident.h"
 #include "tenon/data/image.h"
+#include "tenon/device/pool.h"
 #include "tenon/device/registry.h"
 #include "tenon/exec/tuning.h"
 #include "tenon/io/file.h"
@@ -64,6 +65,22 @@ class Threads {
   int before_;
 };
 
+// A device holds at most so many MiB while this lives; 0: as many as before.
+class MemoryLimit {
+ public:
+  MemoryLimit(const std::string& device, int64_t mebibytes)
+      : pool_(device::open(device::find(device)).pool()), before_(pool_.stats().limit) {
+    if (mebibytes > 0) pool_.set_limit(static_cast<size_t>(mebibytes) << 20);
+  }
+  ~MemoryLimit() { pool_.set_limit(before_); }
+  MemoryLimit(const MemoryLimit&) = delete;
+  MemoryLimit& operator=(const MemoryLimit&) = delete;
+
+ private:
+  device::Pool& pool_;
+  size_t before_;
+};
+
 // Dropout and the like are off while this lives.
 class Evaluating {
  public:
@@ -115,6 +132,7 @@ class Run {
       : config_(with_device(completed(config, options.config_name), why_device_)),
         options_(options),
         threads_(config_.device.threads),
+        memory_(config_.device.name, config_.device.memory_limit),
         folder_(RunFolder::open(options.folder, options.resume ? Start::resume_or_fresh : Start::fresh)) {
     folder_.abandon_at_exit();
     try {
@@ -428,9 +446,14 @@ class Run {
     file.commit();
   }
 
+  std::string precision() const {
+    if (config_.training.precision != "tf32" || device().limits().tf32) return config_.training.precision;
+    return fmt::format("f32 ({} has no tf32)", config_.device.name);
+  }
+
   void introduce() {
     view_->note(fmt::format("{}\n{} of {} parameters, {}, {} threads{}", facts_.data, config_.model.architecture,
-                            model_->count_parameters(), config_.training.precision, base::num_threads(),
+                            model_->count_parameters(), precision(), base::num_threads(),
                             config_.device.name == "cpu" ? "" : ", on " + config_.device.name));
     if (!why_device_.empty()) view_->note(why_device_);
     if (device().compiler().compiles_in_parallel())
@@ -473,6 +496,7 @@ class Run {
   const Config config_;
   const TrainOptions& options_;
   const Threads threads_;
+  const MemoryLimit memory_;
   RunFolder folder_;
   std::unique_ptr<Task> task_;
   TaskFacts facts_;

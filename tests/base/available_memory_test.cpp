@@ -48,6 +48,7 @@ TEST(Numbers, AreFoundByTheirWholeName) {
 
 TEST(AvailableMemory, IsWhatTheMachineHasWithoutSwap) {
   EXPECT_EQ(on_machine({{"/proc/meminfo", kMeminfo}}).available, 2048 * kMiB);
+  EXPECT_EQ(on_machine({{"/proc/meminfo", kMeminfo}}).total, 8192 * kMiB);
 }
 
 TEST(AvailableMemory, HasNoEndWhereNobodySays) { EXPECT_EQ(on_machine({}).available, kUnlimited); }

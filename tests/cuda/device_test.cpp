@@ -262,10 +262,15 @@ TEST_F(CudaDevice, SaysWhatThereIsAndWhoHasItWhereThereIsNoMore) {
 TEST_F(CudaDevice, KeepsToAMemoryLimit) {
   device_->pool().set_limit(4 << 20);
   const Buffer held = device_->pool().take(3 << 20);
-  EXPECT_EQ(text_of([&] { device_->pool().take(2 << 20); })
-                .find("[memory] 2097152 bytes asked for, but the memory "
-                      "limit is reached: 3145728 in use of at most 4194304"),
-            0u);
+  const std::string text = text_of([&] { device_->pool().take(2 << 20); });
+  EXPECT_EQ(text.find("[memory] 2097152 bytes asked for, but the memory limit is reached: 3145728 in use of at most "
+                      "4194304 (set_memory_limit or device.memory_limit), 0 kept for reuse, "),
+            0u)
+      << text;
+  EXPECT_NE(text.find(" available; largest: 1 x 3145728 bytes"), std::string::npos) << text;
+  EXPECT_EQ(text_of([&] { device_->pool().set_limit(size_t{9} << 30); }),
+            "[memory] a limit of 9663676416 bytes is more than the device has, 8589934592; take less, or 0 for none "
+            "(set_memory_limit or device.memory_limit)");
   device_->pool().give_back(held);
   device_->pool().give_back(device_->pool().take(2 << 20));
   device_->pool().trim();

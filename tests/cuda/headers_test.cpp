@@ -151,7 +151,7 @@ static_assert(offsetof(LtProposal, workspace_bytes) == offsetof(cublasLtMatmulHe
 static_assert(offsetof(LtProposal, status) == offsetof(cublasLtMatmulHeuristicResult_t, state));
 static_assert(offsetof(LtProposal, waves) == offsetof(cublasLtMatmulHeuristicResult_t, wavesCount));
 static_assert(Lt::kF32 == CUDA_R_32F && Lt::kF16 == CUDA_R_16F && Lt::kBf16 == CUDA_R_16BF);
-static_assert(Lt::kComputeF32 == CUBLAS_COMPUTE_32F);
+static_assert(Lt::kComputeF32 == CUBLAS_COMPUTE_32F && Lt::kComputeTf32 == CUBLAS_COMPUTE_32F_FAST_TF32);
 static_assert(Lt::kPlain == CUBLAS_OP_N && Lt::kTransposed == CUBLAS_OP_T && CUBLAS_STATUS_SUCCESS == 0);
 static_assert(Lt::kTransposeA == CUBLASLT_MATMUL_DESC_TRANSA && Lt::kTransposeB == CUBLASLT_MATMUL_DESC_TRANSB);
 static_assert(Lt::kEpilogue == CUBLASLT_MATMUL_DESC_EPILOGUE);

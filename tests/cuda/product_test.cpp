@@ -173,8 +173,15 @@ TEST(CudaProducts, WhatTheLibraryIsSlowAtOrCannotDoIsOurs) {
   call = spread.call();
   call.way = {64, 64, 16, 8, 4, 128};  // a tile of our own kernels is wanted
   EXPECT_FALSE(plan_product(call, limits_of_a_gpu()));
-  EXPECT_TRUE(plan({7, 13, 5}));  // f32 takes any size
+  EXPECT_TRUE(plan({7, 13, 5}));                    // f32 takes any size
   EXPECT_FALSE(plan({1, 768, 3072, DType::bf16}));  // memory is all there is to wait for
+}
+
+TEST(CudaProducts, RoundToTf32WhereTheyMay) {
+  ir::Call call = Case{512, 768, 3072}.call();
+  EXPECT_FALSE(plan_product(call, limits_of_a_gpu())->calls[0].tf32);
+  std::get<ir::ContractAttrs>(call.attrs).tf32 = true;
+  EXPECT_TRUE(plan_product(call, limits_of_a_gpu())->calls[0].tf32);
 }
 
 // ---- that they multiply ----

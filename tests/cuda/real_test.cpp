@@ -15,8 +15,10 @@
 #include "tenon/backends/cuda/cuda_device.h"
 #include "tenon/backends/cuda/product.h"
 #include "tenon/base/half.h"
+#include "tenon/device/pool.h"
 #include "tenon/device/registry.h"
 #include "tenon/tenon.h"
+#include "tests/error_text.h"
 
 namespace tenon {
 namespace {
@@ -189,6 +191,45 @@ TEST_F(RealCuda, ProductsAreRight) {
       EXPECT_LT(difference(values(matmul(a, bt.transpose(0, 1))), expected), tolerance);
     }
   }
+}
+
+// tf32 has 10 bits of mantissa: errors are about 2^-11 of a factor, and gone without permission.
+TEST_F(RealCuda, ProductsOfTf32AreRoundedAndNoWorse) {
+  const Device cpu("cpu");
+  for (const auto& [m, k, n] : {std::array<int64_t, 3>{512, 768, 3072}, {1024, 1024, 1024}, {768, 8192, 768}}) {
+    const Tensor a = random({m, k}, DType::f32), b = random({k, n}, DType::f32);
+    const std::vector<float> expected = values(matmul(a.to(cpu), b.to(cpu)));
+    auto captured = compile([&b](const Tensor& x) { return matmul(x, b); });
+    std::vector<float> rounded, again;
+    for (int call = 0; call < 3; ++call) EXPECT_LT(difference(values(captured(a)), expected), 8e-6);
+    {
+      const AllowTf32 products;
+      rounded = values(matmul(a, b));
+      for (int call = 0; call < 3; ++call) again = values(captured(a));
+    }
+    const double error = difference(rounded, expected);
+    EXPECT_LT(error, 2e-3) << m << " x " << k << " x " << n;
+    EXPECT_GT(error, 2e-5) << "nothing was rounded";
+    EXPECT_EQ(rounded, again);
+    EXPECT_LT(difference(values(matmul(a, b)), expected), 8e-6);
+  }
+}
+
+TEST_F(RealCuda, WithoutMemoryThereIsOneLineAndTheProcessGoesOn) {
+  const Device cuda("cuda");
+  const Tensor held = random({1 << 20}, DType::f32);
+  const auto make = [&](int64_t elements) {
+    return zeros({elements}, Options(DType::f32, cuda)).clone().eval().to_vector<float>().size();
+  };
+  const std::string all = text_of([&] { device::open(cuda.id).pool().take(size_t{1} << 39); });
+  EXPECT_NE(all.find("[memory] 549755813888 bytes asked for, but the device has no more: "), std::string::npos) << all;
+  EXPECT_NE(all.find(" available; largest: "), std::string::npos) << all;
+  set_memory_limit(memory_stats(cuda).live_bytes + (256 << 20), cuda);
+  const std::string limited = text_of([&] { make(1 << 28); });
+  set_memory_limit(0, cuda);
+  EXPECT_NE(limited.find("the memory limit is reached"), std::string::npos) << limited;
+  EXPECT_EQ(make(1 << 20), size_t{1} << 20);
+  EXPECT_EQ(values(held).size(), size_t{1} << 20);
 }
 
 // The promise of every device: what a product is fused with changes no bit.

@@ -5,6 +5,7 @@
 #include "tenon/exec/tuning.h"
 
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <fstream>
 #include <thread>
@@ -111,6 +112,14 @@ TEST_F(CudaAlgorithms, ShareOneChoiceWhateverFollowsTheSums) {
   EXPECT_EQ(exec::key_of(product(false, DType::bf16, DType::bf16, 104), compiler()), of_16_bits);
 }
 
+TEST_F(CudaAlgorithms, OfTf32AreChosenApart) {
+  ir::Call rounded = product(), with_bias = product(true);
+  for (ir::Call* call : {&rounded, &with_bias}) std::get<ir::ContractAttrs>(call->attrs).tf32 = true;
+  EXPECT_NE(exec::key_of(rounded, compiler()), exec::key_of(product(), compiler()));
+  EXPECT_EQ(exec::key_of(rounded, compiler()), exec::key_of(with_bias, compiler()));
+  EXPECT_TRUE(compiler().has_way(rounded, named(3)));
+}
+
 TEST_F(CudaAlgorithms, AreFoundByTheirNames) {
   EXPECT_TRUE(compiler().has_way(product(), named(3)));
   EXPECT_TRUE(compiler().has_way(product(), named(4)));
@@ -188,6 +197,30 @@ TEST(CudaTuningChild, DISABLED_MultipliesOnManyThreads) {
   EXPECT_EQ(exec::choices_taken(device::open(cuda.id)).size(), 5u);
 }
 
+float as_tf32(float x) { return std::bit_cast<float>((std::bit_cast<uint32_t>(x) + 0x1000u) & ~uint32_t{0x1fff}); }
+
+// Replayed or not, with a change of mind in between. The stand-in multiplies at once, also while the driver captures,
+// so that the captured function reads what lies there already and takes no arguments, which are copied first.
+TEST(CudaTuningChild, DISABLED_MultipliesInTf32) {
+  const Device cuda("cuda");
+  const Tensor a = from_vector(left(), {kRows, kDepth}, Options(cuda)).eval(),
+               b = from_vector(right(), {kDepth, kColumns}, Options(cuda)).eval();
+  (void)a.to_vector<float>();
+  float rounded = 0;
+  for (int64_t k = 0; k < kDepth; ++k)
+    rounded += as_tf32(left()[static_cast<size_t>(k)]) * as_tf32(right()[static_cast<size_t>(k * kColumns)]);
+  ASSERT_NE(rounded, first_sum(1));
+  auto captured = compile([&] { return matmul(a, b); });
+  for (int round = 0; round < 4; ++round) {
+    for (const bool allowed : {false, true}) {
+      const AllowTf32 products(allowed);
+      const float wanted = allowed ? rounded : first_sum(1);
+      EXPECT_EQ(matmul(a, b).to_vector<float>()[0], wanted) << round;
+      EXPECT_EQ(captured().to_vector<float>()[0], wanted) << round;
+    }
+  }
+}
+
 class CudaTuning : public io::InFolder {
  protected:
   // Long, because a process may be held up for some milliseconds where others compute.
@@ -257,6 +290,10 @@ TEST_F(CudaTuning, TheUsualAlgorithmIsTakenForRowsOfAnyNumberWhichHardlyComeAgai
 TEST_F(CudaTuning, MemoryToTimeInIsGivenBack) {
   const auto memory = [](const std::string& text) { return text.substr(text.find("memory: "), 10); };
   EXPECT_EQ(memory(said({{"STAND_IN_LT_US", kSecondIsQuickest}})), memory(said({{"TENON_TUNE", "0"}})));
+}
+
+TEST_F(CudaTuning, ProductsRoundToTf32OnlyWhereThatIsAllowed) {
+  said({{"TENON_CACHE_DIR", ""}}, "CudaTuningChild.DISABLED_MultipliesInTf32");
 }
 
 TEST_F(CudaTuning, ADamagedFileIsAsNone) {

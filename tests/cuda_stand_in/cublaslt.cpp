@@ -10,6 +10,7 @@
 //   STAND_IN_LT_REFUSES=2      which one is proposed, and refused when it is to run
 //   STAND_IN_LT_VERSION=130100
 
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -40,7 +41,9 @@ struct Attributes {
     return 0;
   }
 };
-struct FakeProduct : Attributes {};
+struct FakeProduct : Attributes {
+  bool tf32 = false;
+};
 struct FakePreference : Attributes {};
 struct FakeLayout : Attributes {
   int type = 0;
@@ -68,6 +71,12 @@ void write(void* memory, int type, int64_t at, float value) {
   else
     static_cast<uint16_t*>(memory)[at] =
         type == Lt::kF16 ? tenon::base::double_to_f16(value) : tenon::base::double_to_bf16(value);
+}
+
+// The nearest number with 10 bits of mantissa, away from 0 where two are as near.
+float as_tf32(float x) {
+  if (!std::isfinite(x)) return x;
+  return std::bit_cast<float>((std::bit_cast<uint32_t>(x) + 0x1000u) & ~uint32_t{0x1fff});
 }
 
 struct Shape {
@@ -148,8 +157,10 @@ size_t cublasLtGetVersion() {
   return told.empty() ? 130000 : static_cast<size_t>(told[0]);
 }
 int cublasLtMatmulDescCreate(LtProduct* product, int compute, int scale) {
-  if (compute != Lt::kComputeF32 || scale != Lt::kF32) return kNotSupported;
-  *product = reinterpret_cast<LtProduct>(new FakeProduct);
+  if ((compute != Lt::kComputeF32 && compute != Lt::kComputeTf32) || scale != Lt::kF32) return kNotSupported;
+  auto* made = new FakeProduct;
+  made->tf32 = compute == Lt::kComputeTf32;
+  *product = reinterpret_cast<LtProduct>(made);
   return 0;
 }
 int cublasLtMatmulDescDestroy(LtProduct product) {
@@ -217,7 +228,8 @@ int cublasLtMatmulAlgoGetHeuristic(LtHandle, LtProduct product, LtLayout a, LtLa
   return 0;
 }
 int cublasLtMatmulAlgoInit(LtHandle, int compute, int scale, int, int, int, int, int id, LtAlgorithm* algorithm) {
-  if (compute != Lt::kComputeF32 || scale != Lt::kF32 || id < 1 || id > 4) return kNotSupported;
+  if ((compute != Lt::kComputeF32 && compute != Lt::kComputeTf32) || scale != Lt::kF32 || id < 1 || id > 4)
+    return kNotSupported;
   *algorithm = {};
   id_of(*algorithm) = static_cast<uint64_t>(id);
   splits_of(*algorithm) = 1;
@@ -302,7 +314,8 @@ int cublasLtMatmul(LtHandle, LtProduct desc, const void* alpha, const void* a, L
           const int64_t k = place_of(id, i, static_cast<int64_t>(shape.k));
           const int64_t at_a = batch * la.stride() + (ta ? k + row * la.leading : row + k * la.leading),
                         at_b = batch * lb.stride() + (tb ? column + k * lb.leading : k + column * lb.leading);
-          sum += read(a, la.type, at_a) * read(b, lb.type, at_b);
+          const float x = read(a, la.type, at_a), y = read(b, lb.type, at_b);
+          sum += product.tf32 ? as_tf32(x) * as_tf32(y) : x * y;
         }
         sum *= scale;
         const int64_t at = batch * ld.stride() + row + column * ld.leading;

@@ -160,11 +160,29 @@ TEST(Memory, ALimitIsKeptAndAFailedStepChangesNothing) {
     const Tensor large = rand({1 << 20}), larger = cat({large, large, w}, 0).clone();
     wait({w, large, larger});
   });
+  const size_t limit = device::open(Device().id).pool().stats().limit;
   set_memory_limit(0);
-  EXPECT_NE(text.find("the memory limit is reached"), std::string::npos) << text;
+  EXPECT_NE(text.find(" bytes asked for, but the memory limit is reached: "), text.npos) << text;
+  EXPECT_NE(text.find(fmt::format(" in use of at most {} (set_memory_limit or device.memory_limit), 0 kept for reuse, ",
+                                  limit)),
+            text.npos)
+      << text;
+  EXPECT_NE(text.find(" available; largest: "), text.npos) << text;
   EXPECT_EQ(w.sum().item<float>(), 1 << 20);
   w.add_(1);
   EXPECT_EQ(w.sum().item<float>(), 2 << 20);
+}
+
+TEST(Memory, ALimitAboveWhatTheDeviceHasIsRefused) {
+  const std::optional<size_t> all = device::open(Device("cpu").id).memory_in_all();
+  if (!all) GTEST_SKIP() << "the system does not say what it has";
+  set_memory_limit(*all, Device("cpu"));
+  EXPECT_EQ(text_of([&] { set_memory_limit(*all + 1, Device("cpu")); }),
+            fmt::format("[memory] a limit of {} bytes is more than the device has, {}; take less, or 0 for none "
+                        "(set_memory_limit or device.memory_limit)",
+                        *all + 1, *all));
+  EXPECT_EQ(device::open(Device("cpu").id).pool().stats().limit, *all);
+  set_memory_limit(0, Device("cpu"));
 }
 
 // A large plan runs on the device's thread: its fault is raised where a result is read, and states keep their value.

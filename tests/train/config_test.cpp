@@ -162,10 +162,10 @@ TEST(ConfigTable, OnResumeWhatIsComputedStays) {
     EXPECT_TRUE(!is_watching || key.on_resume == OnResume::may_change) << key.path;
     if (!is_watching && key.on_resume == OnResume::may_change) free.push_back(key.path);
   }
-  EXPECT_EQ(free,
-            (std::vector<std::string_view>{"description", "data.prefetch", "training.steps", "training.eval_every",
-                                           "training.eval_batches", "training.log_every", "training.check_finite",
-                                           "training.capture", "device.name", "device.threads"}));
+  EXPECT_EQ(free, (std::vector<std::string_view>{"description", "data.prefetch", "training.steps",
+                                                 "training.eval_every", "training.eval_batches", "training.log_every",
+                                                 "training.check_finite", "training.capture", "device.name",
+                                                 "device.threads", "device.memory_limit"}));
 }
 
 TEST(ConfigTable, OnResumeOnlyDataMayLieElsewhere) {
@@ -260,6 +260,10 @@ TEST(Config, SetTakesTextAsItIs) {
   EXPECT_EQ(refusal_of_set("model.bias=yes"), "[config] --set: model.bias is \"yes\"; it must be true or false");
   EXPECT_EQ(refusal_of_set("training.steps=12x"),
             "[config] --set: training.steps is \"12x\"; it must be a whole number from 1 to 1000000000");
+  for (const std::string limit : {"-1", "abc", "2147483648"})
+    EXPECT_EQ(refusal_of_set("device.memory_limit=" + limit), "[config] --set: device.memory_limit is " +
+                                                                  (limit == "abc" ? "\"abc\"" : limit) +
+                                                                  "; it must be a whole number from 0 to 1073741824");
   EXPECT_EQ(refusal_of_set("sample.prompt=\xff"), "[config] --set: sample.prompt is \"\\xff\", which is not UTF-8");
 }
 

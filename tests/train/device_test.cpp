@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tenon/device/registry.h"
+#include "tenon/watch/metrics.h"
 #include "tests/train/runs.h"
 
 namespace tenon::train {
@@ -32,6 +33,35 @@ TEST_P(OnDevice, TrainsAsOnTheCpuAndGoesOnBitForBit) {
   EXPECT_TRUE(train_in("parts", here, {.stop_after = 7}).stopped);
   train_in("parts", here, {.resume = true});
   EXPECT_EQ(difference(traces_of(path("whole")), traces_of(path("parts"))), "");
+}
+
+TEST_P(OnDevice, InF16ItGoesOnWithItsLossScale) {
+  Config here = tiny({"training.steps=6", "training.precision=f16", "training.log_every=1", "training.eval_every=0",
+                      "training.eval_batches=0", "checkpoint.every=3", "sample.every=0", "sample.tokens=64"});
+  here.device.name = GetParam();
+  train_in("whole", here);
+  const std::vector<watch::StepMetrics> seen = watch::read_metrics(path("whole") / "metrics.jsonl");
+  ASSERT_EQ(seen.size(), 6u);
+  for (const watch::StepMetrics& one : seen) EXPECT_GE(one.loss_scale.value_or(0), 1) << one.step;
+  EXPECT_TRUE(train_in("parts", here, {.stop_after = 3}).stopped);
+  train_in("parts", here, {.resume = true});
+  EXPECT_EQ(difference(traces_of(path("whole")), traces_of(path("parts"))), "");
+}
+
+// An odd vocabulary, which devices with tf32 round up.
+class WithoutTf32 : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(Devices, WithoutTf32, testing::Values("cpu", "simulated", "opencl", "vulkan"),
+                         [](const auto& row) { return row.param; });
+
+TEST_P(WithoutTf32, ItIsF32BitForBitAndSaysSo) {
+  Config here = tiny({"training.steps=3", "training.log_every=1", "model.vocabulary=401", "training.eval_every=0",
+                      "training.eval_batches=0", "checkpoint.every=3", "sample.every=0", "sample.tokens=64"});
+  here.device.name = GetParam();
+  train_in("f32", here);
+  here.training.precision = "tf32";
+  const std::string text = said("tf32", here);
+  EXPECT_NE(text.find(", f32 (" + GetParam() + " has no tf32), "), text.npos) << text;
+  EXPECT_EQ(difference(traces_of(path("f32")), traces_of(path("tf32"))), "");
 }
 
 TEST_P(OnDevice, ARunGoesOnOnAnotherDeviceAndSaysSo) {

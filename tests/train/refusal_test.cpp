@@ -8,6 +8,8 @@
 
 #include "tenon/data/token_file.h"
 #include "tenon/data/tokenizer_fingerprint.h"
+#include "tenon/device/pool.h"
+#include "tenon/device/registry.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/text/byte_tokenizer.h"
 #include "tenon/train/checkpoint.h"
@@ -119,6 +121,16 @@ TEST_F(Refusal, LeavesNoFolderBehind) {
   EXPECT_NE(refusal("mine", tiny({"data.train=/no/such/text.txt"})), "nothing was thrown");
   EXPECT_EQ(io::content_of(path("mine") / "notes.txt"), "mine");
   EXPECT_EQ(std::distance(fs::directory_iterator(path("mine")), fs::directory_iterator()), 1);
+}
+
+TEST_F(Refusal, AMemoryLimitAboveWhatThereIsOrBelowWhatTheRunTakes) {
+  const std::string above = refusal_at_start(tiny({"device.memory_limit=1073741824"}));
+  EXPECT_EQ(above.find("[memory] a limit of 1125899906842624 bytes is more than the device has, "), 0u) << above;
+  const std::string below = refusal_at_start(tiny({"device.memory_limit=1", "model.width=512"}));
+  EXPECT_EQ(below.find("[memory] "), 0u) << below;
+  EXPECT_NE(below.find(" bytes asked for, but the memory limit is reached: "), below.npos) << below;
+  EXPECT_NE(below.find(" in use of at most 1048576 (set_memory_limit or device.memory_limit), "), below.npos) << below;
+  EXPECT_EQ(device::open(Device("cpu").id).pool().stats().limit, 0u);  // it goes with the run
 }
 
 TEST_F(Refusal, ADeepOrForeignCheckpointIsOneLine) {

@@ -170,6 +170,7 @@ class CpuDevice : public device::Device {
     device::give_back_host_memory(buffer.host, buffer.bytes, alignment_of(buffer.bytes));
   }
   std::optional<size_t> available() const override { return device::host_memory_left(); }
+  std::optional<size_t> memory_in_all() const override { return device::host_memory_in_all(); }
   // Kernels load and store by unaligned vectors and never touch a byte outside of their operands: elements that are
   // aligned are enough.
   std::optional<device::Buffer> adopt(std::span<std::byte> bytes, size_t alignment) override {

@@ -143,7 +143,7 @@ struct LtProposal {
 struct Lt {
   // Types and operations.
   static constexpr int kF32 = 0, kF16 = 2, kBf16 = 14;
-  static constexpr int kComputeF32 = 68;
+  static constexpr int kComputeF32 = 68, kComputeTf32 = 77;
   static constexpr int kPlain = 0, kTransposed = 1;
   // Attributes of a product.
   static constexpr int kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8, kBiasType = 26,

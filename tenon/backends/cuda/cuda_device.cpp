@@ -33,6 +33,7 @@ class CudaDevice : public gpu::GpuDevice {
 
   std::string describe() const override { return cuda::describe(on_); }
   std::optional<size_t> available() const override { return driver_.memory_left(); }
+  std::optional<size_t> memory_in_all() const override { return on_.memory; }
   std::unique_ptr<device::Recording> record(std::span<const Command> commands) override;
 
   Driver& driver() { return driver_; }

@@ -87,7 +87,7 @@ ir::Limits limits_of(const Found& found) {
   limits.column_blocks = std::clamp(std::bit_ceil(limits.processors) * 4, 32u, 1024u);
   if (found.major >= 8) {
     gpu::add_tiles(limits);
-    limits.gelu_epilogue = lt() != nullptr;
+    limits.gelu_epilogue = limits.tf32 = lt() != nullptr;
   }
   return limits;
 }

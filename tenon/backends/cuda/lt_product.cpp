@@ -22,6 +22,8 @@ constexpr uint32_t kGoodAlignment = 16;        // for which all algorithms are g
 
 int type_of(DType dtype) { return dtype == DType::f32 ? Lt::kF32 : dtype == DType::f16 ? Lt::kF16 : Lt::kBf16; }
 
+int compute_of(const LtCall& call) { return call.tf32 ? Lt::kComputeTf32 : Lt::kComputeF32; }
+
 // The greatest power of two to which all matrices of an operand are aligned, where arguments are aligned to `least`.
 uint32_t alignment_of(const Matrix& matrix, int64_t batches, uint32_t least) {
   uint64_t all = least | static_cast<uint64_t>(matrix.offset);
@@ -125,7 +127,7 @@ LtRun::LtRun(LtHandle handle, const LtCall& call, uint32_t alignment)
   const auto set = [&](int attribute, const auto& value) {
     lt()->set_product(product_, attribute, &value, sizeof value);
   };
-  if (lt()->create_product(&product_, Lt::kComputeF32, Lt::kF32) != 0) return;
+  if (lt()->create_product(&product_, compute_of(call), Lt::kF32) != 0) return;
   // What the library calls A is our right matrix.
   set(Lt::kTransposeA, int32_t{call.right.is_transposed ? Lt::kTransposed : Lt::kPlain});
   set(Lt::kTransposeB, int32_t{call.left.is_transposed ? Lt::kTransposed : Lt::kPlain});
@@ -195,7 +197,7 @@ std::optional<LtProposal> LtRun::made_anew(const ir::Way& name) const {
   if (!product_ || !left_ || !right_ || !result_ || !is_well_aligned()) return std::nullopt;
   LtAlgorithm algorithm{};
   const int result = type_of(call_.result.dtype);
-  if (lt()->init_algorithm(handle_, Lt::kComputeF32, Lt::kF32, type_of(call_.right.dtype), type_of(call_.left.dtype),
+  if (lt()->init_algorithm(handle_, compute_of(call_), Lt::kF32, type_of(call_.right.dtype), type_of(call_.left.dtype),
                            result, result, static_cast<int>(name[0]), &algorithm) != 0)
     return std::nullopt;
   const ir::Way usual = name_of(algorithm);
@@ -384,7 +386,7 @@ std::optional<ir::Call> Compiler::timed_as(const ir::Call& call) const {
   if (call.epilogue.activation != ir::Epilogue::Activation::none) return alone;
   alone.inputs.resize(2);
   alone.outputs[0].dtype = DType::f32;
-  alone.attrs = ir::ContractAttrs{};
+  std::get<ir::ContractAttrs>(alone.attrs).result = DType::f32;
   alone.epilogue = {};
   return alone;
 }

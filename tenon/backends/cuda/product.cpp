@@ -138,6 +138,7 @@ std::optional<Product> plan_product(const ir::Call& call, const ir::Limits& limi
     one.rows = rows;
     one.columns = p.columns;
     one.depth = part.length;
+    one.tf32 = std::get<ir::ContractAttrs>(call.attrs).tf32;
     one.writes_results = !sums_apart;
     one.is_part = parts.size() > 1;
     // Outer axes of the batch are calls of their own.

@@ -36,6 +36,7 @@ struct Matrix {
 struct LtCall {
   int64_t rows = 0, columns = 0, depth = 0, batches = 1;  // of ours
   Matrix left, right, result;
+  bool tf32 = false;            // operands of f32 are rounded to it
   std::optional<Matrix> added;  // a matrix of the result's shape
   std::optional<Matrix> bias;   // a row of ours; neither leading nor batch_stride
   ir::Epilogue::Activation activation = ir::Epilogue::Activation::none;

@@ -28,6 +28,7 @@ class OpenClDevice : public gpu::GpuDevice {
   std::string describe() const override { return opencl::describe(on_); }
   // A CPU promises what the system promises.
   std::optional<size_t> available() const override { return on_.is_cpu ? device::host_memory_left() : std::nullopt; }
+  std::optional<size_t> memory_in_all() const override { return memory_of(on_); }
   std::unique_ptr<device::Recording> record(std::span<const Command> commands) override;
 
   Driver& driver() { return driver_; }
@@ -116,9 +117,8 @@ std::unique_ptr<device::Device> open(const std::string& name, size_t index, bool
 }  // namespace
 
 std::vector<device::Backend> backends() {
-  return gpu::backends_of(
-      {"opencl", [] { return inventory().devices.size(); }, [] { return inventory().why_none; }, open,
-       [] { return inventory().devices[0].is_cpu; }});
+  return gpu::backends_of({"opencl", [] { return inventory().devices.size(); }, [] { return inventory().why_none; },
+                           open, [] { return inventory().devices[0].is_cpu; }});
 }
 
 }  // namespace tenon::backends::opencl

@@ -75,6 +75,7 @@ class ReferenceDevice : public device::Device {
     device::give_back_host_memory(buffer.host, buffer.bytes, kAlignment);
   }
   std::optional<size_t> available() const override { return device::host_memory_left(); }
+  std::optional<size_t> memory_in_all() const override { return device::host_memory_in_all(); }
   std::optional<device::Buffer> adopt(std::span<std::byte> bytes, size_t alignment) override {
     const auto address = reinterpret_cast<uintptr_t>(bytes.data());
     if (address % alignment != 0) return std::nullopt;

@@ -53,6 +53,7 @@ class RemoteDevice : public device::Device {
     require_alive();
     return inner_->available();
   }
+  std::optional<size_t> memory_in_all() const override { return inner_->memory_in_all(); }
 
   Buffer allocate(size_t bytes) override {
     require_alive();

@@ -100,6 +100,7 @@ class SimulatedDevice : public device::Device {
     device::give_back_host_memory(buffer.host, buffer.bytes, limits_.alignment);
   }
   std::optional<size_t> available() const override { return device::host_memory_left(); }
+  std::optional<size_t> memory_in_all() const override { return device::host_memory_in_all(); }
 
   void enqueue(std::span<const device::Command> commands) override {
     for (const device::Command& command : commands) std::visit([&](const auto& c) { run(c); }, command);

@@ -31,6 +31,7 @@ class VulkanDevice : public gpu::GpuDevice {
   std::string describe() const override { return vulkan::describe(on_); }
   // A CPU promises what the system promises.
   std::optional<size_t> available() const override { return on_.is_cpu() ? device::host_memory_left() : std::nullopt; }
+  std::optional<size_t> memory_in_all() const override { return memory_of(on_); }
   std::unique_ptr<device::Recording> record(std::span<const Command> commands) override;
 
   Driver& driver() { return driver_; }
