@@ -11,7 +11,8 @@
 namespace tenon::data {
 
 /// "image", u8 (3, 32, 32), and "label", i64, of the folder cifar-10-batches-bin or the one it lies in:
-/// data_batch_1.bin to data_batch_5.bin with 50,000 samples to train on, or test_batch.bin with 10,000.
+/// data_batch_1.bin to data_batch_5.bin with 50,000 samples to train on, or test_batch.bin with 10,000. Files of fewer
+/// samples are taken as they are; one that ends inside a sample is refused.
 TensorDataset cifar10(const std::filesystem::path& folder, bool train = true);
 
 enum class Cifar100Label { kFine, kCoarse };  // of 100 classes, or of 20

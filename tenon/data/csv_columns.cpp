@@ -11,6 +11,8 @@
 namespace tenon::data {
 namespace {
 
+constexpr size_t kMostColumns = 1'000'000;  // a column takes some 200 bytes before it has a row
+
 std::string_view trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
@@ -166,7 +168,12 @@ class Reader {
 
   void name_columns(Scanner& scanner) {
     std::vector<std::string> names;
-    while (scanner.has_field()) names.emplace_back(trimmed(scanner.field()));
+    while (scanner.has_field()) {
+      names.emplace_back(trimmed(scanner.field()));
+      if (names.size() > kMostColumns)
+        io::fail(input_, "line {} has more than {} fields: is {} the separator?", scanner.line(), kMostColumns,
+                 io::in_quotes(std::string_view(&options_.separator, 1)));
+    }
     for (size_t i = 0; i < names.size(); ++i) {
       if (!options_.header || names[i].empty()) names[i] = fmt::format("column {}", i + 1);
     }

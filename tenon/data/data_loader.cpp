@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tenon/base/available_memory.h"
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
 #include "tenon/data/fork_gate.h"
@@ -44,6 +45,30 @@ int64_t batches_of(int64_t samples, const DataLoaderOptions& options) {
   return batches;
 }
 
+/// What is filled up takes memory for its places, whatever the samples are.
+void require_room(int64_t samples, const DataLoaderOptions& options) {
+  if (options.last != LastBatch::kPad || options.batch_size <= samples) return;
+  const uint64_t available = base::host_memory().available;
+  if (static_cast<uint64_t>(options.batch_size) <= available / sizeof(int64_t)) return;
+  base::fail("data_loader",
+             "a batch of {}, filled up from {} samples, does not fit into the {} bytes that are free: make batches "
+             "smaller",
+             options.batch_size, samples, available);
+}
+
+/// What a user's code throws, whatever it is, as one line that says where.
+template <typename Made, typename Where>
+auto told(Made&& made, Where&& where) {
+  try {
+    return made();
+  } catch (const std::exception& error) {
+    base::fail("data_loader", "{}: {}", where(), error.what());
+  } catch (...) {
+    base::fail("data_loader", "{}: threw something that is no std::exception; throw one that says what is wrong",
+               where());
+  }
+}
+
 /// "17, 4, 2 and 61 more".
 std::string shown(std::span<const int64_t> indices) {
   constexpr size_t kMost = 4;
@@ -69,6 +94,7 @@ struct DataLoader::Recipe {
     check(options);
     samples = dataset->size();
     batches = batches_of(samples, options);
+    require_room(samples, options);
   }
 
   DataLoaderState after(DataLoaderState state) const {
@@ -93,28 +119,26 @@ struct DataLoader::Recipe {
   }
 
   Sample sample_at(int64_t index, const DataLoaderState& state) const {
-    try {
-      Random random(state.seed, state.epoch, index);
-      return dataset->draw(index, random);
-    } catch (const std::exception& error) {
-      base::fail("data_loader", "sample {} in epoch {}: {}", index, state.epoch, error.what());
-    }
+    Random random(state.seed, state.epoch, index);
+    return told([&] { return dataset->draw(index, random); },
+                [&] { return fmt::format("sample {} in epoch {}", index, state.epoch); });
   }
 
   Sample collated(std::vector<Sample> samples_of_batch, std::span<const int64_t> indices) const {
-    try {
-      if (!options.collate) return stack_samples(samples_of_batch, options.device, indices);
-      Sample batch = options.collate(std::move(samples_of_batch));
-      std::vector<Tensor> tensors;
-      for (int64_t i = 0; i < batch.size(); ++i) {
-        batch.set(i, batch[i].to(options.device));
-        tensors.push_back(batch[i]);
-      }
-      wait(tensors);
-      return batch;
-    } catch (const std::exception& error) {
-      base::fail("data_loader", "the batch of samples {}: {}", shown(indices), error.what());
+    return told([&] { return joined(std::move(samples_of_batch), indices); },
+                [&] { return "the batch of samples " + shown(indices); });
+  }
+
+  Sample joined(std::vector<Sample> samples_of_batch, std::span<const int64_t> indices) const {
+    if (!options.collate) return stack_samples(samples_of_batch, options.device, indices);
+    Sample batch = options.collate(std::move(samples_of_batch));
+    std::vector<Tensor> tensors;
+    for (int64_t i = 0; i < batch.size(); ++i) {
+      batch.set(i, batch[i].to(options.device));
+      tensors.push_back(batch[i]);
     }
+    wait(tensors);
+    return batch;
   }
 
   Tensor mask(int64_t real) const {
@@ -139,7 +163,9 @@ struct DataLoader::Recipe {
 
   Sample batch_of(std::span<const int64_t> indices, const DataLoaderState& state) const {
     if (!options.collate) {
-      if (std::optional<Sample> batch = dataset->stacked(indices, options.device)) return std::move(*batch);
+      std::optional<Sample> batch = told([&] { return dataset->stacked(indices, options.device); },
+                                         [&] { return "the batch of samples " + shown(indices); });
+      if (batch) return std::move(*batch);
     }
     std::vector<Sample> chosen;
     for (size_t i = 0; i < indices.size(); ++i) {

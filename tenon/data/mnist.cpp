@@ -7,12 +7,14 @@
 #include "tenon/data/unpacked.h"
 #include "tenon/io/array.h"
 #include "tenon/tensor/creation.h"
+#include "tenon/tensor/ops.h"
 
 namespace tenon::data {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int64_t kClasses = 10;  // of both datasets
 constexpr const char* kDebianFolder = "/usr/share/datasets/fashion-mnist";
 
 fs::path file_in(std::string_view what, const fs::path& folder, const std::string& name) {
@@ -39,6 +41,10 @@ TensorDataset pair(std::string_view what, const fs::path& folder, bool train) {
   if (images.size(0) != labels.size(0)) {
     base::fail(what, "{}: there are {} images and {} labels: the files do not belong together", folder.string(),
                images.size(0), labels.size(0));
+  }
+  if (const int64_t largest = labels.numel() > 0 ? amax(labels).item<int64_t>() : 0; largest >= kClasses) {
+    base::fail(what, "{}: has the label {}; there are {} classes: load_idx() reads files of other datasets",
+               labels_file.string(), largest, kClasses);
   }
   return {{"image", images.unsqueeze(1)}, {"label", labels.to(DType::i64)}};
 }

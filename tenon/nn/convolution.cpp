@@ -4,6 +4,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tenon/nn/init.h"
@@ -88,7 +89,8 @@ ConvAttrs attrs_of(const Convolution& c, const Tensor& x, const Tensor& weight) 
       axis.out = in[i];
       axis.image = (in[i] - 1) * c.stride[i] - 2 * c.padding[i] + reach + c.output_padding[i];
       if (in[i] < 1) fail(c.op, "an input of {} has no elements", sizes(in));
-      if (axis.image < 1) fail(c.op, "an input of {} under padding {} gives nothing", sizes(in), sizes(c.padding));
+      if (axis.image < 0)
+        fail(c.op, "an input of {} is smaller than what padding {} takes of its result", sizes(in), sizes(c.padding));
     } else {
       const int64_t around = c.same ? reach - 1 : 2 * c.padding[i];
       if (c.same) axis.padding = around / 2;  // the odd one is behind, as in PyTorch
@@ -130,6 +132,18 @@ Tensor autocast_sums(bool is_transposed, const Tensor& x, const Tensor& weight, 
   return tenon::apply(function, std::vector<Tensor>{x.to(low), weight, low_weight.detach()})[0];
 }
 
+// Padding may take all of what a transposed convolution gives: a result without elements, flat in all there is.
+bool gives_nothing(const Convolution& c, const ConvAttrs& attrs) {
+  return c.is_transposed && std::ranges::any_of(attrs.axes, [](const ConvAxis& axis) { return axis.image == 0; });
+}
+
+Tensor nothing(const Tensor& x, const Tensor& weight, const ConvAttrs& attrs, DType dtype) {
+  Dims shape{x.size(0), weight.size(1) * attrs.groups};
+  for (const ConvAxis& axis : attrs.axes) shape.push_back(axis.image);
+  const Tensor y = zeros(shape, Options(dtype, x.device()));
+  return record::with_flat_part(record::with_flat_part(y, x), weight);
+}
+
 Tensor run(const Convolution& c, const Tensor& given, const Tensor& weight, const Tensor& bias) {
   require_numbers(c);
   const bool is_single = given.dim() == static_cast<int64_t>(c.axes()) + 1;
@@ -141,8 +155,9 @@ Tensor run(const Convolution& c, const Tensor& given, const Tensor& weight, cons
   if (!is_cast && x.dtype() != weight.dtype())
     fail(c.op, "dtypes {} and {} differ; convert one with to()", name(x.dtype()), name(weight.dtype()));
   const DType dtype = is_cast ? *low : x.dtype(), wide = accumulator(dtype);
-  Tensor y = is_cast ? autocast_sums(c.is_transposed, x, weight, attrs, *low)
-                     : convolved(c.is_transposed, x, weight, attrs, bias.defined() ? wide : dtype);
+  Tensor y = gives_nothing(c, attrs) ? nothing(x, weight, attrs, dtype)
+             : is_cast               ? autocast_sums(c.is_transposed, x, weight, attrs, *low)
+                                     : convolved(c.is_transposed, x, weight, attrs, bias.defined() ? wide : dtype);
   if (bias.defined()) {
     Dims column(c.axes() + 2, 1);
     column[1] = bias.size(0);
@@ -165,15 +180,29 @@ void make_parameters(Tensor& weight, Tensor& bias, const Dims& shape, int64_t ou
   init::uniform_(bias, -bound, bound);
 }
 
-void require_layer(std::string_view op, int64_t in, int64_t out, const Dims& kernel, int64_t groups) {
-  if (in < 1 || out < 1) fail(op, "takes at least one channel each way, got {} and {}", in, out);
-  if (groups < 1) fail(op, "the number of groups must be at least 1, got {}", groups);
+void require_layer(const Convolution& c, int64_t in, int64_t out, const Dims& kernel) {
+  require_numbers(c);
+  if (in < 1 || out < 1) fail(c.op, "takes at least one channel each way, got {} and {}", in, out);
   for (const int64_t channels : {in, out}) {
-    if (channels % groups != 0) fail(op, "{} channels cannot be divided into {} groups", channels, groups);
+    if (channels % c.groups != 0) fail(c.op, "{} channels cannot be divided into {} groups", channels, c.groups);
   }
   for (const int64_t size : kernel) {
-    if (size < 1) fail(op, "a kernel of {} has no elements", sizes(kernel));
+    if (size < 1) fail(c.op, "a kernel of {} has no elements", sizes(kernel));
   }
+}
+
+Convolution described(const Conv1dOptions& o) {
+  return {"conv1d", false, {o.stride}, {o.padding.sides.width}, {o.dilation}, {}, o.padding.same, o.groups};
+}
+Convolution described(const Conv2dOptions& o) {
+  return {"conv2d", false, both(o.stride), both(o.padding.sides), both(o.dilation), {}, o.padding.same, o.groups};
+}
+Convolution described(const ConvTranspose1dOptions& o) {
+  return {"conv_transpose1d", true, {o.stride}, {o.padding}, {o.dilation}, {o.output_padding}, false, o.groups};
+}
+Convolution described(const ConvTranspose2dOptions& o) {
+  return {"conv_transpose2d",     true,  both(o.stride), both(o.padding), both(o.dilation),
+          both(o.output_padding), false, o.groups};
 }
 
 }  // namespace
@@ -183,28 +212,23 @@ Padding::Padding(std::string_view word) : same(word == "same") {
 }
 
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv1dOptions& o) {
-  return run({"conv1d", false, {o.stride}, {o.padding.sides.width}, {o.dilation}, {}, o.padding.same, o.groups}, x,
-             weight, bias);
+  return run(described(o), x, weight, bias);
 }
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& o) {
-  return run({"conv2d", false, both(o.stride), both(o.padding.sides), both(o.dilation), {}, o.padding.same, o.groups},
-             x, weight, bias);
+  return run(described(o), x, weight, bias);
 }
 
 Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTranspose1dOptions& o) {
-  return run({"conv_transpose1d", true, {o.stride}, {o.padding}, {o.dilation}, {o.output_padding}, false, o.groups}, x,
-             weight, bias);
+  return run(described(o), x, weight, bias);
 }
 
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTranspose2dOptions& o) {
-  return run({"conv_transpose2d", true, both(o.stride), both(o.padding), both(o.dilation), both(o.output_padding),
-              false, o.groups},
-             x, weight, bias);
+  return run(described(o), x, weight, bias);
 }
 
 Conv1d::Conv1d(int64_t in, int64_t out, int64_t kernel, const Conv1dOptions& options) : options_(options) {
-  require_layer("conv1d", in, out, {kernel}, options.groups);
+  require_layer(described(options), in, out, {kernel});
   make_parameters(weight, bias, {out, in / options.groups, kernel}, out, options.bias, options.options);
   register_parameter("weight", weight);
   register_parameter("bias", bias);
@@ -212,7 +236,7 @@ Conv1d::Conv1d(int64_t in, int64_t out, int64_t kernel, const Conv1dOptions& opt
 Tensor Conv1d::forward(const Tensor& x) const { return conv1d(x, weight, bias, options_); }
 
 Conv2d::Conv2d(int64_t in, int64_t out, Size2 kernel, const Conv2dOptions& options) : options_(options) {
-  require_layer("conv2d", in, out, both(kernel), options.groups);
+  require_layer(described(options), in, out, both(kernel));
   make_parameters(weight, bias, {out, in / options.groups, kernel.height, kernel.width}, out, options.bias,
                   options.options);
   register_parameter("weight", weight);
@@ -222,7 +246,7 @@ Tensor Conv2d::forward(const Tensor& x) const { return conv2d(x, weight, bias, o
 
 ConvTranspose1d::ConvTranspose1d(int64_t in, int64_t out, int64_t kernel, const ConvTranspose1dOptions& options)
     : options_(options) {
-  require_layer("conv_transpose1d", in, out, {kernel}, options.groups);
+  require_layer(described(options), in, out, {kernel});
   make_parameters(weight, bias, {in, out / options.groups, kernel}, out, options.bias, options.options);
   register_parameter("weight", weight);
   register_parameter("bias", bias);
@@ -231,7 +255,7 @@ Tensor ConvTranspose1d::forward(const Tensor& x) const { return conv_transpose1d
 
 ConvTranspose2d::ConvTranspose2d(int64_t in, int64_t out, Size2 kernel, const ConvTranspose2dOptions& options)
     : options_(options) {
-  require_layer("conv_transpose2d", in, out, both(kernel), options.groups);
+  require_layer(described(options), in, out, both(kernel));
   make_parameters(weight, bias, {in, out / options.groups, kernel.height, kernel.width}, out, options.bias,
                   options.options);
   register_parameter("weight", weight);

@@ -163,11 +163,11 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   ir::Operands operands{record::in(four(query, heads)), record::in(four(key, groups)), record::in(four(value, groups))};
   if (attrs.has_mask) {
     Tensor mask = options.mask;
+    record::require_mask(kOp, "mask", mask);
     if (mask.dtype() == DType::boolean) {
       const double hidden = -std::numeric_limits<double>::infinity();
       mask = where(mask, 0.0, full({}, hidden, Options(accumulator(query.dtype()), query.device())));
     }
-    record::require_float(kOp, mask);
     record::require_same_device(kOp, query, mask);
     Dims scores = batch;
     if (query.dim() > 2) scores.push_back(heads);

@@ -52,11 +52,13 @@ Pool pool_of(std::string_view op, const Tensor& x, const Dims& kernel, const Dim
            sizes(dilation));
     if (axis.padding < 0 || 2 * axis.padding > axis.kernel)
       fail(op, "padding {} must be at most half of the kernel {}", sizes(padding), sizes(kernel));
+    if (axis.size < 1) fail(op, "the input {} is empty", ir::to_string(x.shape()));
     const int64_t room = axis.size + 2 * axis.padding - axis.reach();
-    if (room < 0)
+    const int64_t over = ceil_mode ? axis.stride - 1 : 0;  // how far the last window may hang over
+    if (room + over < 0)
       fail(op, "a kernel of {} is larger than the input of {} with padding {}", sizes(kernel),
            sizes(Dims(x.shape().begin() + 2, x.shape().end())), sizes(padding));
-    axis.out = (room + (ceil_mode ? axis.stride - 1 : 0)) / axis.stride + 1;
+    axis.out = (room + over) / axis.stride + 1;
     // A window must begin inside of the image or in front of it.
     if (ceil_mode && (axis.out - 1) * axis.stride >= axis.size + axis.padding) --axis.out;
     pool.axes.push_back(axis);
@@ -268,16 +270,22 @@ Tensor adaptive_avg_pool(std::string_view op, const Tensor& given, const Dims& o
   std::vector<Tensor> matrices;
   Pool pool{op, {}};
   bool divides = true;
+  Dims shape = x.shape();
   for (size_t i = 0; i < output.size(); ++i) {
     const int64_t size = x.size(static_cast<int64_t>(i) + 2), out = output[i];
     if (out < 1) fail(op, "the output must be at least 1, got {}", sizes(output));
     if (size < 1) fail(op, "the input {} is empty", ir::to_string(given.shape()));
+    shape[i + 2] = out;
     divides = divides && size % out == 0;
     pool.axes.push_back({size, size / out, size / out, 0, 1, out});
   }
+  ir::require_shape(op, shape);
   if (divides) return avg_pool(given, pool, true, false);
   const Options options(accumulator(x.dtype()), x.device());
-  for (const PoolAxis& axis : pool.axes) matrices.push_back(parts_of(axis.size, axis.out, options));
+  for (const PoolAxis& axis : pool.axes) {
+    ir::require_shape(op, {axis.out, axis.size});
+    matrices.push_back(parts_of(axis.size, axis.out, options));
+  }
   const Tensor y = through(x, matrices);
   return x.dim() == given.dim() ? y : y.squeeze(0);
 }
@@ -294,19 +302,29 @@ Tensor weights_of(int64_t size, int64_t out, double scale, bool align_corners, c
   return eq(place, low).to(dtype) * (1.0 - share) + eq(place, high).to(dtype) * share;
 }
 
+// Element i is that at floor(i scale), in PyTorch's arithmetic: from 41 on, i * (1 / i) can be less than 1 in f32.
 Tensor nearest_along(const Tensor& x, int64_t dim, int64_t out, double scale) {
-  const int64_t size = x.size(dim);
-  if (out == size) return x;
-  if (out % size == 0 && scale == static_cast<double>(size) / static_cast<double>(out)) {  // every element so often
+  const int64_t size = x.size(dim), times = out / size;
+  const bool is_whole = out % size == 0 && scale == static_cast<double>(size) / static_cast<double>(out);
+  if (is_whole && times <= 40) {  // every element so often
     Dims split = x.shape(), whole, joined = x.shape();
     split.insert(split.begin() + dim + 1, 1);
     whole = split;
-    whole[static_cast<size_t>(dim) + 1] = out / size;
+    whole[static_cast<size_t>(dim) + 1] = times;
     joined[static_cast<size_t>(dim)] = out;
     return x.reshape(split).expand(whole).reshape(joined);
   }
-  const Tensor at = floor(arange(out, Options(DType::f32, x.device())) * scale);
-  return index_select(x, dim, minimum(at.to(DType::i64), size - 1));
+  const Tensor at = arange(out, Options(accumulator(x.dtype()), x.device())) * scale;
+  return index_select(x, dim, minimum(floor(at.to(DType::f32)).to(DType::i64), size - 1));
+}
+
+// The new size of one axis.
+int64_t resampled_size(std::string_view op, int64_t size, const UpsampleOptions& options, bool is_last) {
+  if (options.size) return is_last ? options.size->width : options.size->height;
+  const double out = std::floor(static_cast<double>(size) * *options.scale);
+  if (!(out <= static_cast<double>(ir::kMostElements)))
+    fail(op, "a scale of {} makes too many elements of {}", *options.scale, size);
+  return static_cast<int64_t>(out);
 }
 
 Dims both(Size2 size) { return {size.height, size.width}; }
@@ -355,24 +373,28 @@ Tensor interpolate(const Tensor& x, const UpsampleOptions& options) {
     fail(kOp, "bilinear takes (batch, channels, height, width), got {}", ir::to_string(x.shape()));
   if (options.align_corners && options.mode != Resample::bilinear) fail(kOp, "align_corners is of bilinear alone");
   if (options.scale && !(*options.scale > 0)) fail(kOp, "the scale must be positive, got {}", *options.scale);
-  std::vector<Tensor> matrices;
-  Tensor y = x;
+  Dims shape = x.shape();
   for (int64_t dim = 2; dim < x.dim(); ++dim) {
-    const int64_t size = x.size(dim);
-    int64_t out = 0;
-    if (options.size)
-      out = dim == x.dim() - 1 ? options.size->width : options.size->height;
-    else
-      out = static_cast<int64_t>(std::floor(static_cast<double>(size) * *options.scale));
-    if (size < 1 || out < 1) fail(kOp, "sizes must be positive, got {} to {}", size, out);
+    int64_t& size = shape[static_cast<size_t>(dim)];
+    size = resampled_size(kOp, x.size(dim), options, dim == x.dim() - 1);
+    if (x.size(dim) < 1 || size < 1) fail(kOp, "sizes must be positive, got {} to {}", x.size(dim), size);
+    ir::require_shape(kOp, {x.size(dim), size});
+  }
+  ir::require_shape(kOp, shape);
+  std::vector<Tensor> matrices;
+  Tensor y = tensor_of(record::in(x));
+  for (int64_t dim = 2; dim < x.dim(); ++dim) {
+    const int64_t size = x.size(dim), out = shape[static_cast<size_t>(dim)];
     const double scale = options.scale ? 1 / *options.scale : static_cast<double>(size) / static_cast<double>(out);
     if (options.mode == Resample::nearest)
       y = nearest_along(y, dim, out, scale);
+    else if (out == size)  // stays as it is, whatever the scale, as in PyTorch
+      matrices.emplace_back();
     else
       matrices.push_back(
           weights_of(size, out, scale, options.align_corners, Options(accumulator(x.dtype()), x.device())));
   }
-  return options.mode == Resample::nearest ? y : through(x, matrices);
+  return options.mode == Resample::nearest ? y : through(y, matrices);
 }
 
 }  // namespace tenon::nn

@@ -19,7 +19,7 @@ namespace tenon::nn {
 struct MaxPool1dOptions {
   std::optional<int64_t> stride = {};  // the kernel's size unless given
   int64_t padding = 0, dilation = 1;
-  bool ceil_mode = false;  // also windows that hang over the end
+  bool ceil_mode = false;  // also windows that hang over the end, by less than a stride
 };
 struct MaxPool2dOptions {
   std::optional<Size2> stride = {};
@@ -56,7 +56,9 @@ struct UpsampleOptions {
   Resample mode = Resample::nearest;
   bool align_corners = false;  // of bilinear: the corners of both images lie on each other
 };
-/// An image in another size; sequences (batch, channels, length) by `nearest` too, their size is the width.
+/// An image in another size; sequences (batch, channels, length) by `nearest` too, their size is the width. A scale
+/// that is given says where elements come from, not the sizes: PyTorch's interpolate without recompute_scale_factor.
+/// Bilinear leaves an axis as it is whose size stays.
 Tensor interpolate(const Tensor& x, const UpsampleOptions& options);
 
 class MaxPool1d : public Layer {

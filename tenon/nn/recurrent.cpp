@@ -241,6 +241,19 @@ Tensor run_pass(Pass& p, RecurrentState& state) {
   return results[0];
 }
 
+// As i64, all in 1..steps. What is known is looked at now; the rest is looked up by the device, which finds the same.
+Tensor checked_lengths(std::string_view op, const Tensor& lengths, int64_t steps) {
+  const Tensor whole = lengths.to(DType::i64);
+  const auto range = known_range(lengths);
+  if (range && range->first >= 1 && range->second <= steps) return whole;
+  const std::vector<int64_t> known =
+      known_range_is_exact(lengths) ? std::vector{range->first, range->second} : record::suspects(lengths, 0);
+  for (const int64_t length : known) {
+    if (length < 1 || length > steps) fail(op, "lengths must lie in 1..{}, the number of steps, got {}", steps, length);
+  }
+  return known.empty() ? record::looked_at(whole - 1, 0, steps) + 1 : whole;
+}
+
 }  // namespace
 
 Recurrent::Recurrent(std::string_view op, Cell cell, int64_t in, int64_t hidden, const RecurrentOptions& options)
@@ -327,10 +340,11 @@ RecurrentOutput Recurrent::forward(const Tensor& given, const RecurrentState& st
   const Tensor h0 = first(state.h, "h"), c0 = is_lstm ? first(state.c, "c") : Tensor();
   Tensor mask;
   if (lengths.defined()) {
-    if (lengths.shape() != Dims{batch} || is_float(lengths.dtype()))
-      fail(op_, "lengths must be {} whole numbers, got {}", batch, ir::to_string(lengths.shape()));
+    if (lengths.shape() != Dims{batch} || !is_integer(lengths.dtype()))
+      fail(op_, "lengths must be {} whole numbers, got {}{}", batch, tenon::name(lengths.dtype()),
+           ir::to_string(lengths.shape()));
     const Tensor time = arange(steps, Options(DType::i64, x.device())).reshape({steps, 1, 1});
-    mask = lt(time, lengths.to(DType::i64).reshape({1, batch, 1}));
+    mask = lt(time, checked_lengths(op_, lengths, steps).reshape({1, batch, 1}));
   }
   std::vector<Tensor> h, c;
   for (int64_t layer = 0; layer < options_.layers; ++layer) {

@@ -4,8 +4,8 @@
 //   auto [y, state] = lstm(x);         // x (batch, time, 128), y (batch, time, 256)
 //   auto [z, after] = lstm(x, state);  // goes on where the first call ended
 //
-// Sequences of different lengths are padded to the longest; `lengths` says how long each is. A sequence that has ended
-// keeps its state and gives zeros, and the backward direction begins at its last element.
+// Sequences of different lengths are padded to the longest; `lengths` says how long each is, from 1 on. One that has
+// ended keeps its state and gives zeros, and the backward direction begins at its last element.
 
 #pragma once
 

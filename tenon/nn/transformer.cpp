@@ -18,7 +18,8 @@ using base::fail;
 constexpr std::string_view kOp = "multihead_attention";
 
 // What is added to the scores: 0, or -inf where nobody may look.
-Tensor additive(const Tensor& mask, DType dtype) {
+Tensor additive(std::string_view what, const Tensor& mask, DType dtype) {
+  record::require_mask(kOp, what, mask);
   if (mask.dtype() != DType::boolean) return mask.to(dtype);
   const double hidden = -std::numeric_limits<double>::infinity();
   return where(mask, full({}, hidden, Options(dtype, mask.device())), 0.0);
@@ -32,13 +33,13 @@ Tensor joined(const AttentionMasks& masks, int64_t batch, int64_t heads, int64_t
     if (!fits)
       fail(kOp, "mask {} must be ({}, {}), or ({}, {}, {})", ir::to_string(mask.shape()), rows, columns, batch * heads,
            rows, columns);
-    all = additive(mask, dtype);
+    all = additive("mask", mask, dtype);
     if (mask.dim() == 3) all = all.reshape({batch, heads, rows, columns});
   }
   if (const Tensor& mask = masks.key_padding_mask; mask.defined()) {
     if (mask.shape() != Dims{batch, columns})
       fail(kOp, "key_padding_mask {} must be ({}, {})", ir::to_string(mask.shape()), batch, columns);
-    const Tensor columns_of = additive(mask, dtype).reshape({batch, 1, 1, columns});
+    const Tensor columns_of = additive("key_padding_mask", mask, dtype).reshape({batch, 1, 1, columns});
     all = all.defined() ? all + columns_of : columns_of;
   }
   return all;

@@ -65,6 +65,22 @@ Tensor from_host_memory(std::span<const std::byte> bytes, std::shared_ptr<const 
   });
 }
 
+Tensor literal::from_numbers(const std::vector<Number>& numbers, const Dims& shape, const Options& options) {
+  if (std::ranges::none_of(numbers, &Number::is_real)) {
+    std::vector<int64_t> integers;
+    for (const Number& number : numbers) integers.push_back(number.as_int());
+    return from_vector(integers, shape, options);
+  }
+  if (options.dtype == DType::f64) {
+    std::vector<double> reals;
+    for (const Number& number : numbers) reals.push_back(number.as_double());
+    return from_vector(reals, shape, options);
+  }
+  std::vector<float> reals;
+  for (const Number& number : numbers) reals.push_back(static_cast<float>(number.as_double()));
+  return from_vector(reals, shape, options);
+}
+
 Tensor scalar(Number value, const Options& options) {
   Options own = options;
   if (!own.dtype) own.dtype = value.dtype();

@@ -27,6 +27,11 @@ Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<
 template <typename T>
 Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>> blocks,
               const Options& options = {});
+/// The same of numbers of several types, as {1, 2.5}: reals where one is real, else integers.
+Tensor tensor(std::initializer_list<Number> values, const Options& options = {});
+Tensor tensor(std::initializer_list<std::initializer_list<Number>> rows, const Options& options = {});
+Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<Number>>> planes,
+              const Options& options = {});
 /// A single number of shape ().
 Tensor scalar(Number value, const Options& options = {});
 
@@ -149,6 +154,17 @@ Tensor made(const Nested& lists, size_t rank, const Options& options) {
   return from_vector(flat, shape, own);
 }
 
+Tensor from_numbers(const std::vector<Number>& numbers, const Dims& shape, const Options& options);
+template <typename Nested>
+Tensor mixed(const Nested& lists, size_t rank, const Options& options) {
+  Dims shape;
+  measure(lists, shape);
+  shape.resize(rank, 0);
+  std::vector<Number> flat;
+  flatten(lists, flat);
+  return from_numbers(flat, shape, options);
+}
+
 }  // namespace literal
 
 template <typename T>
@@ -165,6 +181,17 @@ template <typename T>
 Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>> blocks,
               const Options& options) {
   return literal::made<T>(blocks, 4, options);
+}
+
+inline Tensor tensor(std::initializer_list<Number> values, const Options& options) {
+  return literal::mixed(values, 1, options);
+}
+inline Tensor tensor(std::initializer_list<std::initializer_list<Number>> rows, const Options& options) {
+  return literal::mixed(rows, 2, options);
+}
+inline Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<Number>>> planes,
+                     const Options& options) {
+  return literal::mixed(planes, 3, options);
 }
 
 }  // namespace tenon

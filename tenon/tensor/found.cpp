@@ -7,6 +7,7 @@
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
+#include "tenon/tensor/stats.h"
 
 namespace tenon {
 namespace {
@@ -21,6 +22,16 @@ Tensor numbers(std::vector<int64_t> values, const Dims& shape, Device device) {
 template <typename T>
 bool comes_before(T a, T b) {
   return a < b || (b != b && a == a);
+}
+
+// What is made at once and cannot be: how many numbers of 64 bits, and where.
+void require_memory(std::string_view op, uint64_t count, Device device) {
+  constexpr uint64_t kFew = 1 << 20;  // asking what is free takes some 50 us
+  if (count <= kFew) return;
+  const auto available = available_memory(device);
+  if (!available || count <= *available / sizeof(int64_t)) return;
+  fail(op, "{} numbers do not fit into the {} bytes that {} has free: give it smaller values", count, *available,
+       device.name());
 }
 
 template <typename T>
@@ -90,13 +101,14 @@ Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength) {
   }
   // Sums of weights are f64 unless those are f32, as in PyTorch.
   const DType dtype = !weights.defined() ? DType::i64 : weights.dtype() == DType::f32 ? DType::f32 : DType::f64;
-  int64_t size = minlength;
+  auto size = static_cast<uint64_t>(minlength);
   if (x.numel() > 0) {
     const int64_t least = amin(x).item<int64_t>();
     if (least < 0) fail("bincount", "counts 0, 1, ..., got {}", least);
-    size = std::max(size, amax(x).item<int64_t>() + 1);
+    size = std::max(size, static_cast<uint64_t>(amax(x).item<int64_t>()) + 1);
   }
-  const Tensor none = zeros({size}, Options(dtype, x.device()));
+  require_memory("bincount", size, x.device());
+  const Tensor none = zeros({static_cast<int64_t>(size)}, Options(dtype, x.device()));
   if (x.numel() == 0) return none;
   const Tensor each = weights.defined() ? weights.detach().to(dtype) : ones({x.numel()}, Options(dtype, x.device()));
   return scatter_add(none, 0, x.to(DType::i64), each);
@@ -112,8 +124,8 @@ Tensor repeat_interleave(const Tensor& given, const Operand& repeats, std::optio
     if (times < 0) fail("repeat_interleave", "repeats must not be negative, got {}", times);
     Dims split = x.shape(), joined = x.shape();
     split.insert(split.begin() + axis + 1, times);
-    joined[axis] *= times;
     ir::require_shape("repeat_interleave", split);
+    joined[axis] *= times;
     return x.unsqueeze(static_cast<int64_t>(axis) + 1).expand(split).reshape(joined);
   }
   record::require_known_values("repeat_interleave", "a tensor of repeats");
@@ -124,13 +136,20 @@ Tensor repeat_interleave(const Tensor& given, const Operand& repeats, std::optio
          x.shape()[axis]);
   }
   const std::vector<int64_t> each = counts.to_vector<int64_t>();
-  std::vector<int64_t> places;
+  const auto times_of = [&](int64_t i) { return each[each.size() == 1 ? 0 : static_cast<size_t>(i)]; };
+  uint64_t total = 0;
   for (int64_t i = 0; i < x.shape()[axis]; ++i) {
-    const int64_t times = each[each.size() == 1 ? 0 : static_cast<size_t>(i)];
-    if (times < 0) fail("repeat_interleave", "repeats must not be negative, got {}", times);
-    places.insert(places.end(), static_cast<size_t>(times), i);
+    if (times_of(i) < 0) fail("repeat_interleave", "repeats must not be negative, got {}", times_of(i));
+    if (__builtin_add_overflow(total, static_cast<uint64_t>(times_of(i)), &total)) total = UINT64_MAX;
   }
-  const auto count = static_cast<int64_t>(places.size());
+  require_memory("repeat_interleave", total, Device("cpu"));
+  const auto count = static_cast<int64_t>(total);
+  Dims shape = x.shape();
+  shape[axis] = count;
+  ir::require_shape("repeat_interleave", shape);
+  std::vector<int64_t> places;
+  places.reserve(static_cast<size_t>(total));
+  for (int64_t i = 0; i < x.shape()[axis]; ++i) places.insert(places.end(), static_cast<size_t>(times_of(i)), i);
   return index_select(x, at, numbers(std::move(places), {count}, x.device()));
 }
 

@@ -4,6 +4,8 @@
 // time for what is written, and not for all of x. scatter_reduce has no op of its own: a stable sort of the index
 // brings sources of one place together, and the number of the last one is what is added.
 
+#include <algorithm>
+
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
@@ -18,6 +20,13 @@ void require_index(std::string_view op, const Tensor& x, const Tensor& index) {
   if (index.dtype() != DType::i64 && index.dtype() != DType::i32) {
     base::fail(op, "indices are i32 or i64, got {}", name(index.dtype()));
   }
+}
+
+// What a 0-d tensor is to ops along a dim: a vector of one.
+Tensor at_least_vector(const Tensor& x) { return x.dim() == 0 ? x.reshape({1}) : x; }
+// Whether one or both are 0-d, and the other one a vector.
+bool is_single_and_vector(const Tensor& x, const Tensor& index) {
+  return std::min(x.dim(), index.dim()) == 0 && std::max(x.dim(), index.dim()) <= 1;
 }
 
 // torch.gather's rule: the index has the rank of x and is nowhere longer except along dim.
@@ -41,6 +50,8 @@ ir::Value flat_index(const Tensor& x, const Tensor& index, size_t axis) {
 }  // namespace
 
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
+  if (is_single_and_vector(x, index))
+    return gather(at_least_vector(x), dim, at_least_vector(index)).reshape(index.shape());
   require_index("gather", x, index);
   const size_t axis = record::axis("gather", dim, x.shape().size());
   require_index_fits("gather", x, index, axis);
@@ -51,6 +62,11 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
 
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
   require_index("index_select", x, index);
+  if (record::is_single("index_select", x, dim)) {
+    if (index.numel() != 1)
+      base::fail("index_select", "a single number takes one index, got shape {}", ir::to_string(index.shape()));
+    return index_select(x.reshape({1}), 0, index).reshape({});
+  }
   if (index.dim() > 1)
     base::fail("index_select", "the index must be a vector, got shape {}", ir::to_string(index.shape()));
   const size_t axis = record::axis("index_select", dim, x.shape().size());
@@ -62,6 +78,8 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
 }
 
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
+  if (is_single_and_vector(x, index))
+    return scatter_add(at_least_vector(x), dim, at_least_vector(index), at_least_vector(source)).reshape(x.shape());
   require_index("scatter_add", x, index);
   record::require_same_device("scatter_add", x, source);
   const size_t axis = record::axis("scatter_add", dim, x.shape().size());
@@ -147,9 +165,6 @@ Scattering scattering(std::string_view op, const Tensor& x, int64_t dim, const T
           tensor_of(ir::reshape(used, {index.numel()}))};
 }
 
-// What a 0-d tensor is to ops along a dim: a vector of one.
-Tensor at_least_vector(const Tensor& x) { return x.dim() == 0 ? x.reshape({1}) : x; }
-
 // index_add and its like: the index is a vector, and the source has a slice for each of its elements.
 struct Slices {
   Tensor x, index, source;
@@ -183,6 +198,11 @@ ir::Value single(std::string_view op, const Tensor& x, const Operand& value) {
   return record::brought(op, value, x.dtype(), record::common_device(op, operands));
 }
 
+// x where an index names no place; the source's gradient is 0, or has no elements.
+Tensor untouched(const Tensor& x, const Operand& source) {
+  return source.is_tensor() ? record::with_flat_part(x.clone(), source.tensor()) : x.clone();
+}
+
 // x, in a shape of its own, with a slice of `value` at each of the places along the axis; one for all is repeated.
 Tensor written(const Tensor& x, size_t axis, const Tensor& places, const ir::Value& value, const Dims& shape) {
   Dims wanted = x.shape();
@@ -201,12 +221,12 @@ Tensor scatter(const Tensor& given, int64_t dim, const Tensor& given_index, cons
     const size_t axis = record::axis("scatter", dim, x.shape().size());
     require_index_fits("scatter", x, index, axis);
     record::require_range("scatter", index, dim, x.shape()[axis]);
-    if (index.numel() == 0) return given.clone();
+    if (index.numel() == 0) return untouched(given, source);
     const Tensor flat = tensor_of(ir::reshape(record::in(x), {x.numel()}));
     return written(flat, 0, flat_places(x, index, axis), single("scatter", x, source), given.shape());
   }
   const auto [flat, places, values] = scattering("scatter", x, dim, index, at_least_vector(source.tensor()));
-  if (values.numel() == 0) return given.clone();
+  if (values.numel() == 0) return untouched(given, source);
   return written(flat, 0, places, record::in(values), given.shape());
 }
 
@@ -264,7 +284,7 @@ Tensor scatter_reduce(const Tensor& given, int64_t dim, const Tensor& index, con
   if (whole.dtype() == DType::boolean) base::fail("scatter_reduce", "is not defined on bool");
   const auto [x, places, values] =
       scattering("scatter_reduce", whole, dim, at_least_vector(index), at_least_vector(source));
-  if (values.numel() == 0) return given.clone();
+  if (values.numel() == 0) return untouched(given, source);
   Tensor made;
   if (reduce == "amax") {
     made = scatter_largest(x, places, values, include_self);
@@ -295,20 +315,20 @@ Tensor index_add(const Tensor& given, int64_t dim, const Tensor& index, const Te
   if (alpha.is_real() && !is_float(x.dtype()))
     base::fail("index_add", "alpha must be an integer for {}", name(x.dtype()));
   const Tensor scaled = is_one ? values : mul(values, alpha);
-  if (values.numel() == 0) return given.clone();
+  if (values.numel() == 0) return untouched(given, source);
   return tensor_of(
       ir::reshape(ir::scatter_add(record::in(x), value_of(places), record::in(scaled), axis), given.shape()));
 }
 
 Tensor index_copy(const Tensor& given, int64_t dim, const Tensor& index, const Tensor& source) {
   const auto [x, places, values, axis] = slices("index_copy", given, dim, index, source);
-  if (values.numel() == 0) return given.clone();
+  if (values.numel() == 0) return untouched(given, source);
   return written(x, axis, places, record::in(values), given.shape());
 }
 
 Tensor index_fill(const Tensor& given, int64_t dim, const Tensor& index, const Operand& value) {
   const auto [x, places, none, axis] = slices("index_fill", given, dim, index, Tensor());
-  if (places.numel() == 0) return given.clone();
+  if (places.numel() == 0) return untouched(given, value);
   return written(x, axis, places, single("index_fill", x, value), given.shape());
 }
 
@@ -342,7 +362,7 @@ Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source)
     if (wanted > source.numel())
       base::fail("masked_scatter", "the mask takes {} elements, the source has {}", wanted, source.numel());
   }
-  if (source.numel() == 0 || chosen.numel() == 0) return whole.clone();
+  if (source.numel() == 0 || chosen.numel() == 0) return untouched(whole, source);
   const Tensor number = where(chosen, sub(cumsum(chosen, 0), 1), 0);
   const Tensor values = index_select(source.flatten(), 0, number);
   return where(chosen.reshape(shape), values.reshape(shape), whole);

@@ -113,8 +113,9 @@ Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Num
   };
   const Tensor product = times(matmul(a, b), alpha);
   const Tensor added =
-      tensor_of(record::expanded("addmm", record::in(x), product.shape()));   // x may not widen the product
-  return beta.as_double() == 0 ? product : add(times(added, beta), product);  // NaN in x does not count then
+      tensor_of(record::expanded("addmm", record::in(x), product.shape()));  // x may not widen the product
+  if (beta.as_double() == 0) return record::with_flat_part(product, x);      // NaN in x does not count then
+  return add(times(added, beta), product);
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {

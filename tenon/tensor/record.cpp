@@ -178,6 +178,25 @@ void require_same_device(std::string_view op, const Tensor& a, const Tensor& b) 
   fail(op, "tensors are on devices {} and {}; move one with to()", a.device().name(), b.device().name());
 }
 
+Tensor shared_evenly(std::string_view op, const Tensor& x, const Tensor& value) {
+  const CustomFunction function{
+      std::string(op), [](std::span<const Tensor> in) { return std::vector{in[1]}; },
+      [](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Tensor found = logical_or(eq(in[0], in[1]), isnan(in[0]));
+        return std::vector{where(found, div(grads[0], sum(found).to(in[0].dtype())), 0.0), Tensor()};
+      }};
+  return apply(function, std::vector{x, value.detach()})[0];
+}
+
+Tensor with_flat_part(const Tensor& y, const Tensor& x) {
+  if (!grad_enabled() || !x.requires_grad()) return y;
+  static const CustomFunction function{"flat", [](std::span<const Tensor> in) { return std::vector{in[0].detach()}; },
+                                       [](std::span<const Tensor> in, std::span<const Tensor> grads) {
+                                         return std::vector{grads[0], zeros_like(in[1])};
+                                       }};
+  return apply(function, std::vector{y, x})[0];
+}
+
 void require_storable(std::string_view op, DType result, DType target) {
   const auto category = [](DType dtype) { return is_float(dtype) ? 2 : dtype == DType::boolean ? 0 : 1; };
   if (category(result) > category(target))
@@ -187,6 +206,11 @@ void require_storable(std::string_view op, DType result, DType target) {
 void require_float(std::string_view op, const Tensor& x) {
   if (!is_float(x.dtype()))
     fail(op, "takes floating-point values, got {}; convert with to(DType::f32)", name(x.dtype()));
+}
+
+void require_mask(std::string_view op, std::string_view what, const Tensor& mask) {
+  if (mask.dtype() == DType::boolean || is_float(mask.dtype())) return;
+  fail(op, "{} must be bool or floating-point, got {}; convert it with to(DType::boolean)", what, name(mask.dtype()));
 }
 
 ir::Value number(std::string_view op, const Number& number, DType dtype, ir::DeviceId device) {

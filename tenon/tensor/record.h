@@ -45,6 +45,8 @@ int64_t quick_size(const Tensor& x, int64_t size);
 
 void require_same_device(std::string_view op, const Tensor& a, const Tensor& b);
 void require_float(std::string_view op, const Tensor& x);
+/// Attention's masks: bool, or numbers that are added to the scores. Integers could mean either.
+void require_mask(std::string_view op, std::string_view what, const Tensor& mask);
 /// Fails where what arithmetic made does not fit into what it is written to: reals in integers, integers in bool.
 void require_storable(std::string_view op, DType result, DType target);
 /// A number as a constant; fails when an integer dtype cannot hold it.
@@ -66,6 +68,11 @@ Tensor looked_at(const Tensor& index, size_t axis, int64_t size);
 
 /// Fails inside a captured function: `what` has a shape that depends on values.
 void require_known_values(std::string_view op, std::string_view what);
+
+/// One of x's elements, the value: those that equal it share its gradient, or the NaN ones where it is NaN.
+Tensor shared_evenly(std::string_view op, const Tensor& x, const Tensor& value);
+/// y, of which x is a part that changes nothing: x gets a gradient of zeros.
+Tensor with_flat_part(const Tensor& y, const Tensor& x);
 
 /// Computes f in f32 where x is f16 or bf16 and rounds the result once, as PyTorch's kernels do.
 template <typename F>

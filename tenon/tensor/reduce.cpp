@@ -131,15 +131,8 @@ namespace {
 // Of all elements at once. Those that are as large share the gradient, or the NaN ones where there are any: amax has no
 // gradient there. Both as in PyTorch.
 Tensor extreme_of_all(const Tensor& x, bool largest) {
-  if (!is_float(x.dtype())) return largest ? amax(x) : amin(x);
-  const CustomFunction function{
-      largest ? "max" : "min",
-      [largest](std::span<const Tensor> in) { return std::vector{largest ? amax(in[0]) : amin(in[0])}; },
-      [largest](std::span<const Tensor> in, std::span<const Tensor> grads) {
-        const Tensor &w = in[0], found = logical_or(eq(w, largest ? amax(w) : amin(w)), isnan(w));
-        return std::vector{where(found, div(grads[0], sum(found).to(w.dtype())), 0.0)};
-      }};
-  return apply(function, x);
+  const Tensor value = largest ? amax(x.detach()) : amin(x.detach());
+  return is_float(x.dtype()) ? record::shared_evenly(largest ? "max" : "min", x, value) : value;
 }
 
 }  // namespace
@@ -211,7 +204,7 @@ Tensor norm(const Tensor& given, double p, const Axes& dims, bool keepdim) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return in_wide(x, [&](const Tensor& w) {
     if (std::isinf(p)) return p > 0 ? amax(abs(w), axes, keepdim) : amin(abs(w), axes, keepdim);
-    if (p == 0) return sum(ne(w, 0.0).to(w.dtype()), axes, keepdim);
+    if (p == 0) return record::with_flat_part(sum(ne(w, 0.0).to(w.dtype()), axes, keepdim), w);
     if (p == 1) return sum(abs(w), axes, keepdim);
     // Powers of 0 stand apart: some have derivatives that are not finite, and would spoil those of all other elements.
     const Tensor none = eq(w, 0.0);
@@ -285,6 +278,10 @@ std::pair<Tensor, Tensor> sort(const Tensor& x, int64_t dim, bool descending) {
 Tensor argsort(const Tensor& x, int64_t dim, bool descending) { return sort(x, dim, descending).second; }
 
 std::pair<Tensor, Tensor> topk(const Tensor& x, int64_t k, int64_t dim, bool largest) {
+  if (record::is_single("topk", x, dim)) {
+    if (k < 0 || k > 1) base::fail("topk", "k = {} does not lie in 0..1, the size of a single number", k);
+    return sort(x, dim);
+  }
   const size_t axis = record::axis("topk", dim, x.shape().size());
   if (k < 0 || k > x.shape()[axis]) {
     base::fail("topk", "k = {} does not lie in 0..{}, the size of dim {}", k, x.shape()[axis], dim);

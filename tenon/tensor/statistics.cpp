@@ -89,7 +89,8 @@ Tensor median(const Tensor& x) {
            name(x.dtype()));
     return full({}, std::numeric_limits<double>::quiet_NaN(), Options(x.dtype(), x.device()));
   }
-  return median(x.flatten(), 0).first;
+  const Tensor value = median(x.detach().flatten(), 0).first;
+  return is_float(x.dtype()) ? record::shared_evenly("median", x, value) : value;
 }
 
 namespace {

@@ -54,10 +54,15 @@ void require_alike(const data::TensorDataset& train, const data::TensorDataset& 
          config.data_name(), data::shown_type(images), data::shown_type(others));
   for (const data::TensorDataset* part : {&train, &test}) {
     if (part->size() == 0) fail("train", "{}: has no images", config.data_name());
-    const auto largest = part->tensors()["label"].amax({}).item<int64_t>();
-    if (largest >= kClasses)
-      fail("train", "{}: has a label {}; there are {} classes", config.data_name(), largest, kClasses);
   }
+}
+
+// Further away, nothing of an image would be left.
+void require_shift_inside(const Config& config, const Tensor& images) {
+  const int64_t height = images.size(2), width = images.size(3), least = std::min(height, width);
+  if (config.data.shift >= least)
+    fail("train", "data.shift is {}, and the images of {} are {} x {}; move them by less than {} pixels",
+         config.data.shift, config.data_name(), height, width, least);
 }
 
 models::CnnConfig sizes_of(const Config& config, const Tensor& images) {
@@ -122,6 +127,7 @@ void take_statistics(const Tensor& images, models::Cnn& net) {
 ImageTask::Parts ImageTask::read(const Config& config) {
   Parts parts{dataset_of(config, true), dataset_of(config, false)};
   require_alike(parts.train, parts.test, config);
+  require_shift_inside(config, parts.train.tensors()["image"]);
   return parts;
 }
 

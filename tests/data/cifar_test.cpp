@@ -51,6 +51,8 @@ TEST_F(Cifar, WhatIsCutOrSomethingElseIsRefused) {
             front + "is not there: give the folder cifar-10-batches-bin of the binary version, unpacked");
   EXPECT_EQ(refused(record({1}, 0).substr(0, 3000)),
             front + "has 3000 bytes, which are not records of 3073: it is cut, or no such file; fetch it again");
+  EXPECT_EQ(refused(record({1}, 0) + record({2}, 0).substr(0, 3072)),
+            front + "has 6145 bytes, which are not records of 3073: it is cut, or no such file; fetch it again");
   EXPECT_EQ(refused(""),
             front + "has 0 bytes, which are not records of 3073: it is cut, or no such file; fetch it again");
   EXPECT_EQ(refused(record({1}, 0) + record({10}, 0)),

@@ -148,6 +148,11 @@ TEST_F(Csv, BrokenTextIsRefused) {
   EXPECT_EQ(refused("a\n1\n", {.separator = '"'}), "the separator and the quote must differ, and be no ends of lines");
 }
 
+TEST_F(Csv, TablesHaveAMillionColumnsAtMost) {
+  EXPECT_EQ(refused(std::string(1'000'000, ',')), R"(line 1 has more than 1000000 fields: is "," the separator?)");
+  EXPECT_EQ(read(std::string(9'999, ',')).names().size(), 10'000u);
+}
+
 TEST_F(Csv, SaysWhatATableHas) {
   const Table table = read("a,b\n1,x\n");
   EXPECT_EQ(text_of([&] { table.column("c"); }), R"([table] there is no column "c"; there are "a", "b")");

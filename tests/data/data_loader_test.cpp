@@ -246,6 +246,18 @@ TEST(DataLoader, FailuresOfEveryKindArrive) {
   EXPECT_EQ(text_of([&] { loader.next(); }), "[data_loader] sample 0 in epoch 0: vector");
 }
 
+TEST(DataLoader, WhatIsNoExceptionArrivesAsOne) {
+  constexpr const char* kThrown = "threw something that is no std::exception; throw one that says what is wrong";
+  for (const int workers : {0, 2}) {
+    DataLoader loader(Calls(2, [](int64_t) -> Sample { throw 1; }), {.workers = workers});
+    EXPECT_EQ(text_of([&] { loader.next(); }), fmt::format("[data_loader] sample 0 in epoch 0: {}", kThrown));
+    DataLoader joining(
+        one_by_one(2),
+        {.batch_size = 2, .workers = workers, .collate = [](std::vector<Sample>) -> Sample { throw "text"; }});
+    EXPECT_EQ(text_of([&] { joining.next(); }), fmt::format("[data_loader] the batch of samples 0, 1: {}", kThrown));
+  }
+}
+
 TEST(DataLoader, GoesOnWhereAFailureHasGone) {
   auto fails = std::make_shared<std::atomic<bool>>(true);
   DataLoader loader(Calls(4,
@@ -327,6 +339,17 @@ TEST(DataLoader, RefusesOptionsThatMakeNoBatches) {
             "[data_loader] -1 workers; there may be 0 to 256");
   EXPECT_EQ(text_of([] { DataLoader(numbers(3), {.prefetch = 0}); }),
             "[data_loader] a prefetch of 0 batches; it must be from 1 to 1024");
+}
+
+TEST(DataLoader, RefusesToFillUpMoreThanMemoryHolds) {
+  const std::string text =
+      text_of([] { DataLoader(numbers(3), {.batch_size = 1'000'000'000'000, .last = LastBatch::kPad}); });
+  EXPECT_TRUE(
+      text.starts_with("[data_loader] a batch of 1000000000000, filled up from 3 samples, does not fit into the "))
+      << text;
+  EXPECT_TRUE(text.ends_with(" bytes that are free: make batches smaller")) << text;
+  DataLoader kept(numbers(3), {.batch_size = 1'000'000'000'000});  // three samples are a batch of three
+  EXPECT_EQ(values(kept.next()), (Numbers{0, 1, 2}));
 }
 
 TEST(DataLoader, MayBeMoved) {

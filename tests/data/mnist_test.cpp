@@ -120,6 +120,16 @@ TEST_F(Mnist, SaysWhatIsMissingOrDoesNotFit) {
             "[mnist] " + path("train-images-idx3-ubyte").string() + ": holds u8(4,); images are u8 of three dims");
 }
 
+// Files of the same form, such as EMNIST's, have more classes than the tasks and names of these two.
+TEST_F(Mnist, RefusesLabelsThatItDoesNotHave) {
+  write("t10k-images-idx3-ubyte", header(8, {2, 1, 1}) + "ab");
+  const fs::path labels = write("t10k-labels-idx1-ubyte", header(8, {2}) + "\1\x63");
+  EXPECT_EQ(text_of([&] { mnist(folder_, false); }),
+            "[mnist] " + labels.string() +
+                ": has the label 99; there are 10 classes: load_idx() reads files of other datasets");
+  EXPECT_EQ(load_idx(labels).to_vector<int64_t>(), (std::vector<int64_t>{1, 99}));
+}
+
 // 33.3184 of 255 is the mean of 0.1307 that everybody normalises with.
 TEST(RealMnist, HasItsKnownMeanAndLabels) {
   const fs::path folder = io::shared_data() / "mnist";

@@ -171,6 +171,31 @@ TEST(Recurrent, SaysWhatDoesNotFit) {
   EXPECT_EQ(gru(zeros({5, 0, 2})).y.shape(), (Dims{5, 0, 3}));
 }
 
+TEST_P(AnyRecurrent, RefusesLengthsThatTheSequenceCannotHave) {
+  const Made net = made(GetParam(), {.batch_first = true});
+  const std::string op = GetParam() == std::string("tanh") || GetParam() == std::string("relu") ? "rnn" : GetParam();
+  const Tensor x = waves({2, 4, 2});
+  for (const int64_t length : {0, -1, 5}) {
+    const std::string text = fmt::format("[{}] lengths must lie in 1..4, the number of steps, got {}", op, length);
+    const Tensor lengths = tensor({length, int64_t{4}});
+    EXPECT_EQ(text_of([&] { (*net)(x, {}, lengths); }), text);
+    Tensor computed = lengths + 7 - 7;
+    computed.to_vector<int64_t>();
+    EXPECT_EQ(text_of([&] { (*net)(x, {}, computed); }), text);
+    // Still to be computed: the device looks.
+    const std::string found = fmt::format("[gather] index {} is out of range for axis 0 of size 4", length - 1);
+    EXPECT_EQ(text_of([&] { values((*net)(x, {}, randint(length, length + 1, {2})).y); }), found);
+    auto captured = compile([&](const Tensor& given) { return (*net)(x, {}, given).y; });
+    EXPECT_EQ(values(captured(tensor({int64_t{1}, int64_t{4}}))),
+              values((*net)(x, {}, tensor({int64_t{1}, int64_t{4}})).y));
+    EXPECT_EQ(text_of([&] { values(captured(lengths)); }), found);
+  }
+  EXPECT_EQ(text_of([&] {
+              (*net)(x, {}, tensor({true, true}));
+            }),
+            "[" + op + "] lengths must be 2 whole numbers, got bool(2,)");
+}
+
 // ---- transformer ----
 
 TEST(TransformerEncoderLayer, IsPyTorchsWithItsNamesAndMasks) {
@@ -199,6 +224,27 @@ TEST(TransformerDecoderLayer, WithNormsFirstIsPyTorchs) {
   const Tensor mask = tensor({{0.0, -1.0}, {0.5, 0.0}});
   expect_near(layer(waves({2, 1, 4}), waves({3, 1, 4}) * 2.0, {.mask = mask}),
               {-0.672006, 0.952797, 0.76374, -1.54628, -1.54139, 0.207674, 1.11423, -0.291569}, kNear);
+}
+
+// Numbers of 0 and 1 could be bools or be added to the scores: neither is guessed.
+TEST(Transformer, RefusesMasksOfIntegers) {
+  nn::MultiheadAttention attention(4, 2, 0, true, true);
+  nn::TransformerEncoderLayer encoder(4, 2, {.batch_first = true});
+  nn::TransformerDecoderLayer decoder(4, 2, {.batch_first = true});
+  const Tensor x = waves({1, 3, 4}), mask = triu(ones({3, 3}, DType::i64), 1), padding = tensor({{0, 0, 1}});
+  const auto says = [](std::string_view what, std::string_view dtype) {
+    return fmt::format(
+        "[multihead_attention] {} must be bool or floating-point, got {}; convert it with to(DType::boolean)", what,
+        dtype);
+  };
+  EXPECT_EQ(text_of([&] { attention(x, x, x, {.mask = mask}); }), says("mask", "i64"));
+  EXPECT_EQ(text_of([&] { attention(x, x, x, {.mask = mask.to(DType::u8)}); }), says("mask", "u8"));
+  EXPECT_EQ(text_of([&] { attention(x, x, x, {.key_padding_mask = padding}); }), says("key_padding_mask", "i64"));
+  EXPECT_EQ(text_of([&] { encoder(x, {.mask = mask}); }).substr(0, 62), says("mask", "i64").substr(0, 62));
+  EXPECT_EQ(text_of([&] { decoder(x, x, {}, {.key_padding_mask = padding}); }).substr(0, 62),
+            says("key_padding_mask", "i64").substr(0, 62));
+  EXPECT_EQ(text_of([&] { nn::scaled_dot_product_attention(x, x, x, {.mask = mask}); }),
+            "[attention] mask must be bool or floating-point, got i64; convert it with to(DType::boolean)");
 }
 
 TEST(TransformerEncoder, IsItsLayersAndTheNorm) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tenon/tenon.h"
@@ -57,6 +58,21 @@ TEST(Conv2d, SaysWhatDoesNotFit) {
   EXPECT_EQ(text_of([] { nn::Padding("full"); }), "[padding] 'full' is no padding; it can be same, valid or a number");
 }
 
+TEST(Conv2d, IsRefusedWhenItIsMade) {
+  EXPECT_EQ(text_of([] { nn::Conv2d(1, 1, 3, {.stride = 0}); }), "[conv2d] stride must be at least 1, got 0 x 0");
+  EXPECT_EQ(text_of([] { nn::Conv2d(1, 1, 3, {.padding = -1}); }), "[conv2d] padding must be at least 0, got -1 x -1");
+  EXPECT_EQ(text_of([] { nn::Conv2d(1, 1, 3, {.dilation = 0}); }), "[conv2d] dilation must be at least 1, got 0 x 0");
+  EXPECT_EQ(text_of([] { nn::Conv2d(1, 1, 3, {.groups = 0}); }),
+            "[conv2d] the number of groups must be at least 1, got 0");
+  EXPECT_EQ(text_of([] { nn::Conv2d(1, 1, 3, {.stride = 2, .padding = "same"}); }),
+            "[conv2d] padding 'same' takes stride 1, got 2 x 2");
+  EXPECT_EQ(text_of([] { nn::Conv1d(1, 1, 3, {.stride = -1}); }), "[conv1d] stride must be at least 1, got -1");
+  EXPECT_EQ(text_of([] { nn::ConvTranspose1d(1, 1, 3, {.padding = -2}); }),
+            "[conv_transpose1d] padding must be at least 0, got -2");
+  EXPECT_EQ(text_of([] { nn::ConvTranspose2d(1, 1, 3, {.output_padding = 1}); }),
+            "[conv_transpose2d] output padding 1 must be smaller than the stride 1 or the dilation 1");
+}
+
 TEST(Conv2d, BeginsAsPyTorchs) {
   nn::Conv2d conv(8, 6, {3, 5}, {.groups = 2});
   EXPECT_EQ(conv.weight.shape(), (Dims{6, 4, 3, 5}));
@@ -96,6 +112,18 @@ TEST(ConvTranspose2d, SpreadsOutByTheStride) {
               nn::conv_transpose1d(zeros({1, 2, 0}), zeros({2, 3, 4}));
             }),
             "[conv_transpose1d] an input of 0 has no elements");
+}
+
+TEST(ConvTranspose1d, MayGiveNothing) {
+  Tensor x = ones({1, 1, 2}).requires_grad_(), w = ones({1, 2, 1}).requires_grad_(), b = ones({2}).requires_grad_();
+  const Tensor y = nn::conv_transpose1d(x, w, b, {.padding = 1});
+  EXPECT_EQ(y.shape(), (Dims{1, 2, 0}));
+  y.sum().backward();
+  EXPECT_EQ(values(x.grad()), (Floats{0, 0}));
+  EXPECT_EQ(values(w.grad()), (Floats{0, 0}));
+  EXPECT_EQ(values(b.grad()), (Floats{0, 0}));
+  EXPECT_EQ(text_of([&] { nn::conv_transpose1d(x, w, b, {.padding = 2}); }),
+            "[conv_transpose1d] an input of 2 is smaller than what padding 2 takes of its result");
 }
 
 // ---- pooling ----
@@ -138,6 +166,27 @@ TEST(MaxPool2d, TakesWindowsThatHangOverAndDilatedOnes) {
             "[max_pool2d] padding 2 x 2 must be at most half of the kernel 2 x 2");
 }
 
+// With ceil_mode a window may be larger than the input: by less than a stride, as in PyTorch.
+TEST(Pooling, TakesWindowsLargerThanTheInput) {
+  Tensor x = weights({1, 3, 2}, {1, 1, 3}).requires_grad_();
+  EXPECT_EQ(values(nn::max_pool1d(x, 4, {.ceil_mode = true})), (Floats{3}));
+  nn::max_pool1d(x, 4, {.ceil_mode = true}).sum().backward();
+  EXPECT_EQ(values(x.grad()), (Floats{0, 1, 0}));
+  expect_near(nn::avg_pool1d(x, 5, {.ceil_mode = true}), {2});
+  expect_near(nn::avg_pool1d(x, 6, {.padding = 1, .ceil_mode = true}), {1.2});
+  expect_near(nn::avg_pool1d(x, 6, {.padding = 1, .ceil_mode = true, .count_include_pad = false}), {2});
+  EXPECT_EQ(values(nn::max_pool2d(counting({1, 1, 2, 5}), {3, 2}, {.ceil_mode = true})), (Floats{6, 8, 9}));
+  const auto says = [&](int64_t kernel, int64_t stride) {
+    return text_of([&] { nn::max_pool1d(x, kernel, {.stride = stride, .ceil_mode = true}); });
+  };
+  EXPECT_EQ(says(5, 3), "nothing was thrown");
+  EXPECT_EQ(says(5, 2), "[max_pool1d] a kernel of 5 is larger than the input of 3 with padding 0");
+  EXPECT_EQ(text_of([] {
+              nn::max_pool1d(zeros({1, 1, 0}), 2, {.padding = 1});
+            }),
+            "[max_pool1d] the input (1, 1, 0) is empty");
+}
+
 TEST(AvgPool2d, CountsThePaddingOrNot) {
   const Tensor x = counting({1, 1, 5, 5});
   expect_near(nn::avg_pool2d(x, 3, {.stride = 2, .padding = 1, .count_include_pad = false}),
@@ -161,6 +210,84 @@ TEST(Interpolate, IsPyTorchs) {
   EXPECT_EQ(values(nn::interpolate(counting({1, 1, 2, 3}), {.size = nn::Size2(3, 5)})),
             (Floats{0, 0, 1, 1, 2, 0, 0, 1, 1, 2, 3, 3, 4, 4, 5}));
   EXPECT_EQ(values(nn::Upsample({.scale = 2.0})(counting({1, 1, 3}))), (Floats{0, 0, 1, 1, 2, 2}));
+}
+
+// PyTorch's values where the scale is not the quotient of the sizes, and the gradients of sum(y * (1, 2, 3, ...)). They
+// are those of the values here: on the CPU, PyTorch's at 1.1 and 2.1 are those of scales 1 and 2.
+TEST(Interpolate, TakesElementsFromWhereTheScaleSays) {
+  struct Case {
+    double scale;
+    Floats y, slopes;
+  };
+  const std::vector<Case> nearest{
+      {0.7, {0, 1, 2}, {1, 2, 3, 0, 0}},
+      {0.99, {0, 1, 2, 3}, {1, 2, 3, 4, 0}},
+      {1.1, {0, 0, 1, 2, 3}, {3, 3, 4, 5, 0}},
+      {1.3, {0, 0, 1, 2, 3, 3}, {3, 3, 4, 11, 0}},
+      {1.5, {0, 0, 1, 2, 2, 3, 4}, {3, 3, 9, 6, 7}},
+      {1.7, {0, 0, 1, 1, 2, 2, 3, 4}, {3, 7, 11, 7, 8}},
+      {2.1, {0, 0, 0, 1, 1, 2, 2, 3, 3, 4}, {6, 9, 13, 17, 10}},
+      {2.5, {0, 0, 0, 1, 1, 2, 2, 2, 3, 3, 4, 4}, {6, 9, 21, 19, 23}},
+      {3, {0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4}, {6, 15, 24, 33, 42}},
+      {3.1, {0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4}, {10, 18, 27, 36, 29}},
+  };
+  const std::vector<Case> bilinear{
+      {0.7,
+       {0.857143, 2.285714, 5.142858, 6.571429},
+       {0.617347, 0.729592, 1.010204, 1.010204, 0.938775, 1.193877, 1.515306, 1.331633, 1.653062}},
+      {1.1, {0, 1, 2, 3, 4, 5, 6, 7, 8}, {1, 2, 3, 4, 5, 6, 7, 8, 9}},
+      {1.3, {0, 1, 2, 3, 4, 5, 6, 7, 8}, {1, 2, 3, 4, 5, 6, 7, 8, 9}},
+      {1.7,
+       {0,        0.382353, 0.970588, 1.558824, 2,        1.147059, 1.529412, 2.117647, 2.705883,
+        3.147059, 2.911765, 3.294118, 3.882353, 4.470589, 4.911765, 4.676471, 5.058824, 5.647059,
+        6.235294, 6.676471, 6,        6.382353, 6.970588, 7.558824, 8},
+       {9.397922, 15.030275, 17.189444, 34.203285, 42.478378, 41.406582, 50.369373, 59.403118, 55.521626}},
+  };
+  const auto expect = [](const Case& one, const Dims& shape, nn::Resample mode) {
+    Tensor x = counting(shape).requires_grad_();
+    const Tensor y = nn::interpolate(x, {.scale = one.scale, .mode = mode});
+    SCOPED_TRACE(one.scale);
+    expect_near(y, one.y, 1e-5f);
+    (y * (counting(y.shape()) + 1.0)).sum().backward();
+    expect_near(x.grad(), one.slopes, 2e-4f);
+  };
+  for (const Case& one : nearest) expect(one, {1, 1, 5}, nn::Resample::nearest);
+  for (const Case& one : bilinear) expect(one, {1, 1, 3, 3}, nn::Resample::bilinear);
+  // One axis keeps its size, the other does not.
+  expect({1.3,
+          {0, 0.653846, 1.423077, 2.192308, 2.961539, 3.730769, 5, 5.653846, 6.423077, 7.192307, 7.961538, 8.730769},
+          {1.692308, 3.038461, 4.692307, 7.192307, 4.384616, 9.769231, 10.423077, 12.307692, 15.730768, 8.769233}},
+         {1, 1, 2, 5}, nn::Resample::bilinear);
+}
+
+// In f32, 41 * (1 / 41) is less than 1: PyTorch takes element 0 there, and so does this.
+TEST(Interpolate, OfManyTimesTheSizeIsPyTorchs) {
+  const Floats y = values(nn::interpolate(counting({1, 1, 2}), {.scale = 41.0}));
+  EXPECT_EQ(std::ranges::count(y, 0.0f), 42);
+}
+
+TEST(Interpolate, GivesATensorOfItsOwn) {
+  for (const nn::Resample mode : {nn::Resample::nearest, nn::Resample::bilinear}) {
+    const Tensor x = counting({1, 1, 2, 2});
+    Tensor y = nn::interpolate(x, {.size = 2, .mode = mode});
+    y.add_(1);
+    EXPECT_EQ(values(x), (Floats{0, 1, 2, 3}));
+    EXPECT_EQ(values(y), (Floats{1, 2, 3, 4}));
+  }
+}
+
+TEST(Interpolate, SaysWhatNoTensorHolds) {
+  const Tensor x = counting({1, 1, 2, 2});
+  EXPECT_EQ(text_of([&] { nn::interpolate(x, {.scale = 1e30}); }),
+            "[interpolate] a scale of 1e+30 makes too many elements of 2");
+  EXPECT_EQ(text_of([&] { nn::interpolate(x, {.scale = INFINITY}); }),
+            "[interpolate] a scale of inf makes too many elements of 2");
+  EXPECT_EQ(text_of([&] { nn::interpolate(x, {.size = int64_t{1} << 40, .mode = nn::Resample::bilinear}); }),
+            "[interpolate] a tensor of shape (1, 1, 1099511627776, 1099511627776) has too many elements");
+  EXPECT_EQ(text_of([&] { nn::adaptive_avg_pool2d(x, int64_t{1} << 40); }),
+            "[adaptive_avg_pool2d] a tensor of shape (1, 1, 1099511627776, 1099511627776) has too many elements");
+  EXPECT_EQ(text_of([&] { nn::adaptive_avg_pool1d(x[0], INT64_MAX); }),
+            "[adaptive_avg_pool1d] a tensor of shape (1, 2, 9223372036854775807) has too many elements");
 }
 
 TEST(Flatten, KeepsTheBatch) { EXPECT_EQ(nn::Flatten()(zeros({2, 3, 4, 5})).shape(), (Dims{2, 60})); }

@@ -214,6 +214,15 @@ std::vector<Everyday> rows_of_everyday_functions() {
       {"take_of_one", [](const In& t) { return t.s.take(t.i[1]); }, "f32()", {1}},
       {"index_of_one", [](const In& t) { return t.s[t.i[0]]; }, "f32(3,)", {7, 8, 9.5}},
       {"index_with_new_axis", [](const In& t) { return t.s.index({t.i, NewAxis(), 1}); }, "f32(3, 1)", {8, 2, 8}},
+      {"topk_of_number", [](const In& t) { return topk(t.x[0][0], 1).first; }, "f32()", {-1.5}},
+      {"topk_of_number_indices", [](const In& t) { return topk(t.x[0][0], 1, 0).second; }, "i64()", {0}},
+      {"gather_of_number", [](const In& t) { return gather(t.x[0][0], 0, t.i[1]); }, "f32()", {-1.5}},
+      {"gather_of_number_often", [](const In& t) { return gather(t.x[0][0], -1, t.i * 0); }, "f32(3,)", {-1.5, -1.5, -1.5}},
+      {"gather_by_number", [](const In& t) { return gather(t.p, 0, t.i[1]); }, "f32()", {0.25}},
+      {"scatter_add_of_number", [](const In& t) { return scatter_add(t.x[0][0], 0, t.i[1], t.x[0][1]); }, "f32()", {-1.25}},
+      {"index_select_of_number", [](const In& t) { return index_select(t.x[0][0], 0, t.i[1]); }, "f32()", {-1.5}},
+      {"scatter_add_of_number_twice", [](const In& t) { return scatter_add(t.x[0][0], 0, t.n.narrow(0, 0, 2) * 0, t.p); }, "f32()", {-0.25}},
+      {"cdist_0", [](const In& t) { return cdist(t.s, t.s + tensor({0., 1., 0.}).to(t.s.device()), 0); }, "f32(3, 3)", {1, 3, 3, 3, 1, 3, 3, 3, 1}},
       {"index_add_of_number", [](const In& t) { return t.x[0][0].index_add(0, t.i[1], t.x[0][1]); }, "f32()", {-1.25}},
   };
   // clang-format on

@@ -508,6 +508,55 @@ TEST_P(GradientLimits, TheNanOnesShareTheGradientOfTheLargestOfAll) {
   EXPECT_EQ(slopes([](const Tensor& x) { return x.max(); }, {3, 1, 3}), (Numbers{0.5, 0, 0.5}));
 }
 
+TEST_P(GradientLimits, ElementsThatAreTheMedianShareItsGradient) {
+  const auto slopes_at = [&](const Numbers& at) { return slopes([](const Tensor& x) { return median(x) * 6.0; }, at); };
+  EXPECT_EQ(slopes_at({1, 1, 1, 5, 0}), (Numbers{2, 2, 2, 0, 0}));
+  EXPECT_EQ(slopes_at({3, 1, 2}), (Numbers{0, 0, 6}));
+  EXPECT_EQ(slopes_at({1, kNan, 3, kNan}), (Numbers{0, 3, 0, 3}));
+}
+
+TEST_P(GradientLimits, CountsOfWhatIsNotZeroAreFlat) {
+  EXPECT_EQ(slopes([](const Tensor& x) { return norm(x, 0); }, {0, 2, kNan}), (Numbers{0, 0, 0}));
+  Tensor a = made({1, 2, 3, 4}).reshape({2, 2}).requires_grad_(), b = made({1, 5}).reshape({1, 2}).requires_grad_();
+  sum(cdist(a, b, 0)).backward();
+  EXPECT_EQ(a.grad().to_vector<double>(), (Numbers{0, 0, 0, 0}));
+  EXPECT_EQ(b.grad().to_vector<double>(), (Numbers{0, 0}));
+}
+
+TEST_P(GradientLimits, AddmmWithoutItsFirstOperandIsFlatInIt) {
+  Tensor x = made({kNan, kInf}).requires_grad_(), a = made({1, 2}).reshape({1, 2}).requires_grad_();
+  const Tensor b = made({1, 2, 3, 4}).reshape({2, 2}), y = addmm(x, a, b, 0.0);
+  EXPECT_EQ(y.to_vector<double>(), (Numbers{7, 10}));
+  sum(y).backward();
+  EXPECT_EQ(x.grad().to_vector<double>(), (Numbers{0, 0}));
+  EXPECT_EQ(a.grad().to_vector<double>(), (Numbers{3, 7}));
+}
+
+TEST_P(GradientLimits, SourcesWithoutElementsHaveGradientsWithout) {
+  const Tensor nowhere = zeros({0}, Options(DType::i64, made({1}).device()));
+  using Source = const Tensor&;
+  const std::vector<std::pair<const char*, std::function<Tensor(Source x, Source source)>>> functions{
+      {"scatter", [&](Source x, Source source) { return scatter(x, 0, nowhere, source); }},
+      {"scatter_add", [&](Source x, Source source) { return scatter_add(x, 0, nowhere, source); }},
+      {"scatter_reduce", [&](Source x, Source source) { return scatter_reduce(x, 0, nowhere, source, "amax"); }},
+      {"index_add", [&](Source x, Source source) { return index_add(x, 0, nowhere, source); }},
+      {"index_copy", [&](Source x, Source source) { return index_copy(x, 0, nowhere, source); }},
+      {"masked_scatter", [&](Source x, Source source) { return masked_scatter(x, x < 0.0, source); }},
+  };
+  for (const auto& [name, function] : functions) {
+    Tensor x = made({1, 2}).requires_grad_(), source = made({}).requires_grad_();
+    const Tensor y = function(x, source);
+    EXPECT_EQ(y.to_vector<double>(), (Numbers{1, 2})) << name;
+    sum(y).backward();
+    EXPECT_EQ(x.grad().to_vector<double>(), (Numbers{1, 1})) << name;
+    ASSERT_TRUE(source.grad().defined()) << name;
+    EXPECT_EQ(source.grad().shape(), (Dims{0})) << name;
+  }
+  Tensor value = made({3}).reshape({}).detach().requires_grad_();
+  sum(index_fill(made({1, 2}), 0, nowhere, value)).backward();
+  EXPECT_EQ(value.grad().to_vector<double>(), (Numbers{0}));
+}
+
 TEST_P(GradientLimits, FmodOfAnInfiniteDividendHasAnInfiniteSlope) {
   EXPECT_EQ(slopes(
                 [&](const Tensor& b) {

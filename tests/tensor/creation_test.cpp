@@ -32,6 +32,19 @@ TEST(Creation, ListsOfNumbersAreAsInPython) {
   EXPECT_EQ(tensor({1, 2, 3}).shape(), (Dims{3}));
 }
 
+TEST(Creation, NumbersOfSeveralTypesAreRealWhereOneIs) {
+  const int64_t n = 7;
+  EXPECT_EQ(tensor({1, 2.5}).dtype(), DType::f32);
+  EXPECT_EQ(reals(tensor({1, 2.5})), Reals({1, 2.5}));
+  EXPECT_EQ(reals(tensor({1, 0.1}, DType::f64)), Reals({1, 0.1}));
+  EXPECT_EQ(tensor({1, n}).dtype(), DType::i64);
+  EXPECT_EQ(wholes(tensor({1, n, true})), Wholes({1, 7, 1}));
+  EXPECT_EQ(wholes(tensor({1, 2.5}, DType::i64)), Wholes({1, 2}));
+  EXPECT_EQ(tensor({{1, 2}, {0.5, 3}}).shape(), (Dims{2, 2}));
+  EXPECT_EQ(reals(tensor({{1, 2}, {0.5, 3}})), Reals({1, 2, 0.5, 3}));
+  EXPECT_EQ(reals(tensor({{{1, 0.5}, {2, 3}}})), Reals({1, 0.5, 2, 3}));
+}
+
 TEST(Creation, ListsTakeADtype) {
   EXPECT_EQ(tensor({1, 2}, DType::f16).dtype(), DType::f16);
   EXPECT_EQ(reals(tensor({0.1}, DType::f64)), Reals({0.1}));

@@ -283,7 +283,7 @@ TEST_F(Errors, Attention) {
     attend({2, 4, 8}, {2, 4, 8}, {2, 4, 8}, masked);
   });
   masked.mask = of({4, 4}, DType::i64);
-  refuses("[attention] takes floating-point values, got i64; convert with to(DType::f32)", [&] {
+  refuses("[attention] mask must be bool or floating-point, got i64; convert it with to(DType::boolean)", [&] {
     attend({2, 4, 8}, {2, 4, 8}, {2, 4, 8}, masked);
   });
   refuses("[attention] dtypes f32 and f16 differ", [&] {

@@ -457,6 +457,10 @@ TEST(Everyday, WhatDoesNotFitIsSaidInOneLine) {
          bincount(tensor({0, -1}));
        }},
       {"[bincount] takes integers, got f32", [] { bincount(v); }},
+      {"[repeat_interleave] a tensor of shape (3, 9007199254740992) has too many elements",
+       [] { repeat_interleave(v, int64_t{1} << 53); }},
+      {"[index_select] a single number takes one index, got shape (2,)", [] { index_select(v[0], 0, i); }},
+      {"[topk] k = 2 does not lie in 0..1, the size of a single number", [] { topk(v[0], 2); }},
       {"[mm] takes two matrices, got shapes (2, 3) and (3,)", [] { mm(a, v); }},
       {"[bmm] takes two batches of matrices, got shapes (2, 3) and (4, 3)", [] { bmm(a, b); }},
       {"[mv] takes a matrix and a vector, got shapes (3,) and (3,)", [] { mv(v, v); }},
@@ -469,6 +473,22 @@ TEST(Everyday, WhatDoesNotFitIsSaidInOneLine) {
       {"[exp_] a result of f32 cannot be stored in i64", [] { tensor({1}).exp_(); }},
   };
   for (const Refused& row : table) EXPECT_EQ(text_of(row.f), row.text);
+}
+
+// Nothing is begun of what is made at once and fits nowhere.
+TEST(Everyday, SaysWhatNoMemoryHolds) {
+  const auto says = [](const std::string& front, const std::function<void()>& f) {
+    const std::string text = text_of(f);
+    EXPECT_TRUE(text.starts_with(front + " numbers do not fit into the ")) << text;
+    EXPECT_TRUE(text.ends_with(" bytes that cpu has free: give it smaller values")) << text;
+  };
+  says("[bincount] 1000000000000001", [] { bincount(tensor({int64_t{1'000'000'000'000'000}})); });
+  says("[bincount] 9223372036854775808", [] { bincount(tensor({INT64_MAX})); });
+  says("[bincount] 1000000000000000", [] { bincount(tensor({1}), {}, 1'000'000'000'000'000); });
+  says("[repeat_interleave] 9223372036854775809", [] { repeat_interleave(ones({2}), tensor({INT64_MAX, 2})); });
+  says("[repeat_interleave] 18446744073709551615", [] {
+    repeat_interleave(ones({3}), tensor({INT64_MAX, INT64_MAX, INT64_MAX}));
+  });
 }
 
 }  // namespace

@@ -148,6 +148,12 @@ TEST_F(Images, StagesMustLeaveSomethingOfThePicture) {
             "[cnn] 5 stages leave nothing of images of 12 x 12; take fewer");
 }
 
+TEST_F(Images, ShiftsMustLeaveSomethingOfThePicture) {
+  EXPECT_EQ(refusal_at_start(tiny_cnn({"data.shift=12"})), "[train] data.shift is 12, and the images of " +
+                                                               path("digits").string() +
+                                                               " are 12 x 12; move them by less than 12 pixels");
+}
+
 TEST_F(Images, KeysOfLanguageModelsAreRefused) {
   EXPECT_EQ(refusal_at_start(tiny_cnn({"model.heads=8"})),
             "[config] config: model.heads is 8, but acts only when model.architecture is gpt2 or llama; take it out or "
