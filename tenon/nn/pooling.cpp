@@ -302,10 +302,13 @@ Tensor weights_of(int64_t size, int64_t out, double scale, bool align_corners, c
   return eq(place, low).to(dtype) * (1.0 - share) + eq(place, high).to(dtype) * share;
 }
 
-// Element i is that at floor(i scale), in PyTorch's arithmetic: from 41 on, i * (1 / i) can be less than 1 in f32.
+// Element i is that at floor(i scale), in PyTorch's arithmetic: from 41 on, i * (1 / i) can be less than 1 in f32. An
+// axis of an image that stays or doubles does so whatever the scale, one of a sequence does not: PyTorch's answers,
+// too.
 Tensor nearest_along(const Tensor& x, int64_t dim, int64_t out, double scale) {
   const int64_t size = x.size(dim), times = out / size;
-  const bool is_whole = out % size == 0 && scale == static_cast<double>(size) / static_cast<double>(out);
+  const bool is_image = x.dim() == 4, is_quotient = scale == static_cast<double>(size) / static_cast<double>(out);
+  const bool is_whole = out % size == 0 && (is_quotient || (is_image && times <= 2));
   if (is_whole && times <= 40) {  // every element so often
     Dims split = x.shape(), whole, joined = x.shape();
     split.insert(split.begin() + dim + 1, 1);

@@ -57,8 +57,8 @@ struct UpsampleOptions {
   bool align_corners = false;  // of bilinear: the corners of both images lie on each other
 };
 /// An image in another size; sequences (batch, channels, length) by `nearest` too, their size is the width. A scale
-/// that is given says where elements come from, not the sizes: PyTorch's interpolate without recompute_scale_factor.
-/// Bilinear leaves an axis as it is whose size stays.
+/// that is given says where elements come from, not the sizes: PyTorch's interpolate without recompute_scale_factor. An
+/// axis of an image whose size stays is left as it is.
 Tensor interpolate(const Tensor& x, const UpsampleOptions& options);
 
 class MaxPool1d : public Layer {

@@ -213,7 +213,7 @@ TEST(Interpolate, IsPyTorchs) {
 }
 
 // PyTorch's values where the scale is not the quotient of the sizes, and the gradients of sum(y * (1, 2, 3, ...)). They
-// are those of the values here: on the CPU, PyTorch's at 1.1 and 2.1 are those of scales 1 and 2.
+// are those of the values here: on the CPU, PyTorch's of sequences at 1.1 and 2.1 are those of scales 1 and 2.
 TEST(Interpolate, TakesElementsFromWhereTheScaleSays) {
   struct Case {
     double scale;
@@ -252,6 +252,11 @@ TEST(Interpolate, TakesElementsFromWhereTheScaleSays) {
     expect_near(x.grad(), one.slopes, 2e-4f);
   };
   for (const Case& one : nearest) expect(one, {1, 1, 5}, nn::Resample::nearest);
+  // Images keep an axis whose size stays, and double one that doubles.
+  expect(
+      {1.15, {0, 0, 1, 2, 3, 4, 5, 6, 7, 7, 8, 9, 10, 11, 12, 13}, {3, 3, 4, 5, 6, 7, 8, 19, 11, 12, 13, 14, 15, 16}},
+      {1, 1, 2, 7}, nn::Resample::nearest);
+  expect({2.1, {0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2}, {18, 26, 34}}, {1, 1, 1, 3}, nn::Resample::nearest);
   for (const Case& one : bilinear) expect(one, {1, 1, 3, 3}, nn::Resample::bilinear);
   // One axis keeps its size, the other does not.
   expect({1.3,
