@@ -36,6 +36,8 @@ TEST_P(OnDevice, TrainsAsOnTheCpuAndGoesOnBitForBit) {
 }
 
 TEST_P(OnDevice, InF16ItGoesOnWithItsLossScale) {
+  if (GetParam() == "vulkan")
+    GTEST_SKIP() << "lavapipe of Mesa 22.3 ends the process while it compiles a kernel of f16";
   Config here = tiny({"training.steps=6", "training.precision=f16", "training.log_every=1", "training.eval_every=0",
                       "training.eval_batches=0", "checkpoint.every=3", "sample.every=0", "sample.tokens=64"});
   here.device.name = GetParam();
