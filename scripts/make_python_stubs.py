@@ -94,6 +94,8 @@ def class_stub(cls):
             continue
         if isinstance(member, property):
             lines.append(f"    {name}: Any")
+        elif isinstance(member, classmethod):
+            lines.append("    @classmethod\n    " + of_python(name, member.__func__))
         elif isinstance(member, staticmethod):
             lines.append("    @staticmethod\n    " + signature(name, member.__func__.__doc__, False))
         elif inspect.isfunction(member) and not hasattr(member, "__wrapped__"):
@@ -108,8 +110,8 @@ def of_python(name, function):
     parts, starred = [], False
     name = "__init__" if name == "_init" else name
     for parameter in inspect.signature(function).parameters.values():
-        if parameter.name == "self":
-            parts.append("self")
+        if parameter.name in ("self", "cls"):
+            parts.append(parameter.name)
         elif parameter.kind is parameter.VAR_POSITIONAL:
             parts.append(f"*{parameter.name}: Any")
             starred = True
@@ -186,6 +188,7 @@ ATTRIBUTES = """    shape: tuple[builtins.int, ...]
     is_leaf: builtins.bool
     grad: Tensor | None
     data: Tensor
+    is_cuda: builtins.bool
     def __init__(self, data: Any) -> None: ...
     def __len__(self) -> builtins.int: ...
     def __iter__(self) -> Iterator[Tensor]: ...
@@ -219,7 +222,7 @@ def tensor_stub():
     for name in OPERATORS:
         lines.append(f"    def __{name}__(self, other: Tensor | Number) -> Tensor: ...")
         lines.append(f"    def __r{name}__(self, other: Tensor | Number) -> Tensor: ...")
-        if name not in ("pow", "floordiv", "matmul", "lshift", "rshift"):
+        if name != "matmul":
             lines.append(f"    def __i{name}__(self, other: Tensor | Number) -> Tensor: ...")
     for name in ("lt", "le", "gt", "ge"):
         lines.append(f"    def __{name}__(self, other: Tensor | Number) -> Tensor: ...")
@@ -232,9 +235,11 @@ def top_stub():
     shown = {line.split("(")[0][4:] for line in _tenon._stubs(False)} | {
         "Tensor", "dtype", "device", "Captured", "int", "float", "bool", "long", "double", "half"}
     lines = [COMMON.replace("import os", "import builtins\nimport os").rstrip("\n"),
-             "from . import autograd as autograd, data as data, models as models, nn as nn, optim as optim",
+             "from . import autograd as autograd, cuda as cuda, data as data, models as models, nn as nn, optim as optim",
              "from . import text as text, training as training",
-             "from .autograd import autocast as autocast, compile as compile, enable_grad as enable_grad, no_grad as no_grad",
+             "from .autograd import autocast as autocast, compile as compile, enable_grad as enable_grad",
+             "from .autograd import inference_mode as inference_mode, no_grad as no_grad",
+             "from .autograd import set_grad_enabled as set_grad_enabled",
              "from .files import load as load, save as save", "", TENSOR.rstrip("\n"), "", tensor_stub(), ""]
     lines.append("class Captured:\n    recordings: builtins.int\n    def __call__(self, *tensors: Tensor) -> Any: ...\n")
     for name in ("Error", "OutOfRange", "DeviceLost"):
@@ -243,8 +248,8 @@ def top_stub():
     for line in _tenon._stubs(False):
         if not line.startswith("def _"):
             lines.append(in_class(line))
-    skipped = shown | {"Error", "OutOfRange", "DeviceLost", "autocast", "compile", "enable_grad", "no_grad", "load", "save",
-                       "_Block"}
+    skipped = shown | {"Error", "OutOfRange", "DeviceLost", "autocast", "compile", "enable_grad", "inference_mode",
+                       "no_grad", "set_grad_enabled", "load", "save", "_Block"}
     for name, value in public(tenon):
         if name in skipped or isinstance(value, _tenon.dtype):
             continue
@@ -275,7 +280,7 @@ def stubs():
     collect_known()
     shared = COMMON + "from .{dots} import DTypeLike as DTypeLike, PathLike as PathLike, Tensor as Tensor\n"
     files = {"__init__.pyi": top_stub()}
-    for name in ("autograd", "files", "data", "text", "models", "optim", "training"):
+    for name in ("autograd", "cuda", "files", "data", "text", "models", "training"):
         module = getattr(tenon, name, None) or sys.modules[f"tenon.{name}"]
         text = shared.replace("{dots}", "")
         if name == "models":
@@ -285,6 +290,10 @@ def stubs():
             text += "from . import Captured as Captured\n"
         text += "\n" + module_stub(public(module), name)
         files[name + ".pyi"] = text
+    inner = shared.replace("{dots}", ".")
+    files["optim/__init__.pyi"] = (inner + "from . import lr_scheduler as lr_scheduler\n\n" +
+                                   module_stub(public(tenon.optim), "optim"))
+    files["optim/lr_scheduler.pyi"] = inner + "\n" + module_stub(public(tenon.optim.lr_scheduler), "lr_scheduler")
     text = shared.replace("{dots}", ".") + "from .. import Generator as Generator\n"
     text += "from . import functional as functional, init as init, utils as utils\n\n"
     files["nn/__init__.pyi"] = text + module_stub(public(tenon.nn), "nn")

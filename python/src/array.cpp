@@ -235,14 +235,27 @@ struct Flat {
   Dims shape;
 };
 
+constexpr size_t kMostNested = 128;
+
 void flatten(PyObject* object, size_t depth, Flat& into) {
+  if (PyRange_Check(object)) {
+    const py::object list = py::reinterpret_steal<py::object>(PySequence_List(object));
+    if (!list) throw py::error_already_set();
+    return flatten(list.ptr(), depth, into);
+  }
   if (PyList_Check(object) || PyTuple_Check(object)) {
+    if (depth == kMostNested)
+      throw_value_error(fmt::format("lists are nested more than {} deep, or one holds itself", kMostNested));
     const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
     if (into.shape.size() == depth) into.shape.push_back(size);
     if (depth >= into.shape.size() || into.shape[depth] != size)
       throw_value_error(fmt::format("lists of {} and {} elements stand side by side",
                                     depth < into.shape.size() ? into.shape[depth] : 0, size));
-    for (Py_ssize_t i = 0; i < size; ++i) flatten(PySequence_Fast_GET_ITEM(object, i), depth + 1, into);
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      const py::object one = py::reinterpret_borrow<py::object>(PySequence_Fast_GET_ITEM(object, i));
+      flatten(one.ptr(), depth + 1, into);
+      if (PySequence_Fast_GET_SIZE(object) != size) throw_value_error("a list was changed while it was read");
+    }
     return;
   }
   if ((is_array(object) || is_tensor(object)) && !number_of(object)) {

@@ -133,6 +133,20 @@ void bind_blocks(py::module_& m) {
            "dtype"_a, "enabled"_a)
       .def("enter", [](AutocastBlock& self) { self.blocks.enter(self.dtype, self.enabled); })
       .def("leave", [](AutocastBlock& self) { self.blocks.leave(); });
+  m.def("_set_grad_enabled", [](bool on) {
+    struct Lasting {
+      std::optional<NoGrad> off;
+      std::optional<EnableGrad> on;
+    };
+    thread_local Lasting lasting;
+    lasting.off.reset();
+    lasting.on.reset();
+    if (grad_enabled() == on) return;
+    if (on)
+      lasting.on.emplace();
+    else
+      lasting.off.emplace();
+  });
   m.def(
       "is_grad_enabled", [] { return grad_enabled(); }, "Whether ops record gradients now.");
 }
@@ -140,9 +154,9 @@ void bind_blocks(py::module_& m) {
 void bind_gradients(py::module_& m) {
   m.def(
       "grad",
-      [](const py::object& outputs, const py::object& inputs, const py::object& grad_outputs, bool create_graph,
-         bool allow_unused) {
-        const bool is_one = is_tensor(inputs.ptr());
+      [](const py::object& outputs, const py::object& inputs, const py::object& grad_outputs, const py::object&,
+         bool create_graph, bool, std::optional<bool> allow_unused, bool is_grads_batched, bool materialize_grads) {
+        if (is_grads_batched) throw_value_error("gradients are taken one at a time: call grad() for each of the batch");
         const auto list = [](const py::object& object) {
           return is_tensor(object.ptr()) ? std::vector<Tensor>{tensor_in(object.ptr())}
                                          : Convert<std::vector<Tensor>>::from(object.ptr());
@@ -151,17 +165,21 @@ void bind_gradients(py::module_& m) {
         GradOptions options;
         if (!grad_outputs.is_none()) options.grad_outputs = list(grad_outputs);
         options.create_graph = create_graph;
-        options.allow_unused = allow_unused;
+        options.allow_unused = allow_unused.value_or(materialize_grads);
         std::vector<Tensor> found;
         {
           const Released others_run;
           found = grad(of, to, options);
         }
-        static_cast<void>(is_one);
+        for (size_t i = 0; materialize_grads && i < found.size(); ++i) {
+          if (!found[i].defined()) found[i] = zeros(to[i].shape(), Options(to[i].dtype(), to[i].device()));
+        }
         return tuple_of_tensors(found);
       },
-      "outputs"_a, "inputs"_a, "grad_outputs"_a = py::none(), "create_graph"_a = false, "allow_unused"_a = false,
-      "The gradients of the outputs' sum with respect to the inputs.");
+      "outputs"_a, "inputs"_a, "grad_outputs"_a = py::none(), "retain_graph"_a = py::none(), "create_graph"_a = false,
+      "only_inputs"_a = true, "allow_unused"_a = py::none(), "is_grads_batched"_a = false,
+      "materialize_grads"_a = false,
+      "The gradients of the outputs' sum with respect to the inputs. The graph is always kept, as with retain_graph.");
   m.def("_apply", [](const std::string& name, const py::object& forward, const py::object& backward,
                      const std::vector<Tensor>& inputs) {
     const SavingFunction function{

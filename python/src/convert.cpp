@@ -87,8 +87,13 @@ std::shared_ptr<PyObject> keep(py::handle object) {
 // ---- numbers ----
 
 bool is_integer(PyObject* object) {
-  return !PyBool_Check(object) && !is_tensor(object) && (PyLong_Check(object) || PyIndex_Check(object)) &&
-         !is_array(object);
+  if (PyLong_Check(object)) return !PyBool_Check(object);
+  if (is_tensor(object) || !PyIndex_Check(object)) return false;
+  if (!is_array(object)) return true;
+  // Of numpy's arrays, those that are one integer; its own integers are arrays, too.
+  const py::object index = py::reinterpret_steal<py::object>(PyNumber_Index(object));
+  if (!index) PyErr_Clear();
+  return static_cast<bool>(index);
 }
 
 int64_t integer_of(PyObject* object, const char* what) {
@@ -154,8 +159,10 @@ Dims dims_of(PyObject* object, const char* what) {
     return dims;
   }
   if (PyList_Check(object)) {
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(object); ++i)
-      dims.push_back(integer_of(PyList_GET_ITEM(object, i), what));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(object); ++i) {  // __index__ of an element may change the list
+      const py::object one = py::reinterpret_borrow<py::object>(PyList_GET_ITEM(object, i));
+      dims.push_back(integer_of(one.ptr(), what));
+    }
     return dims;
   }
   if (is_integer(object)) return Dims{integer_of(object, what)};

@@ -58,6 +58,28 @@ void note_creation() {
          [](const Tensor& x, Number value, std::optional<DType> dtype, const py::object& device, bool requires_grad) {
            return full(x.shape(), value, like(x, dtype, device, requires_grad));
          }>("One number everywhere, in the shape of another tensor.", kFunction);
+  define<"new_zeros", "x, *size, dtype=None, device=None, requires_grad=False",
+         [](const Tensor& x, const Dims& shape, std::optional<DType> dtype, const py::object& device,
+            bool requires_grad) { return zeros(shape, like(x, dtype, device, requires_grad)); }>(
+      "Zeros in the dtype and on the device of this tensor.", kMethod);
+  define<"new_ones", "x, *size, dtype=None, device=None, requires_grad=False",
+         [](const Tensor& x, const Dims& shape, std::optional<DType> dtype, const py::object& device,
+            bool requires_grad) { return ones(shape, like(x, dtype, device, requires_grad)); }>(
+      "Ones in the dtype and on the device of this tensor.", kMethod);
+  define<"new_empty", "x, *size, dtype=None, device=None, requires_grad=False",
+         [](const Tensor& x, const Dims& shape, std::optional<DType> dtype, const py::object& device,
+            bool requires_grad) { return empty(shape, like(x, dtype, device, requires_grad)); }>(
+      "As empty, in the dtype and on the device of this tensor.", kMethod);
+  define<"new_full", "x, size, fill_value, dtype=None, device=None, requires_grad=False",
+         [](const Tensor& x, const Dims& shape, Number value, std::optional<DType> dtype, const py::object& device,
+            bool requires_grad) { return full(shape, value, like(x, dtype, device, requires_grad)); }>(
+      "One number everywhere, in the dtype and on the device of this tensor.", kMethod);
+  define<"new_tensor", "x, data, dtype=None, device=None, requires_grad=False",
+         [](const Tensor& x, const py::object& data, std::optional<DType> dtype, const py::object& device,
+            bool requires_grad) {
+           const Options options = like(x, dtype, device, requires_grad);
+           return finished(tensor_of_object(data.ptr(), options.dtype, options.device), requires_grad);
+         }>("As tensor(), in the dtype and on the device of this tensor.", kMethod);
   define<"arange", "start, end=None, step=1, dtype=None, device=None, requires_grad=False",
          [](Number start, const py::object& end, Number step, std::optional<DType> dtype, const Device& device,
             bool requires_grad) {
@@ -104,12 +126,14 @@ void note_creation() {
          [](int64_t n, std::optional<DType> dtype, const Device& device, Generator* generator) {
            return randperm(n, options_of(dtype ? dtype : DType::i64, device), generator);
          }>("0 to n - 1 in random order.", kFunction);
-  define<"rand_like", "x, generator=None", [](const Tensor& x, Generator* generator) {
-    return rand_like(x, generator);
-  }>("rand in the shape of x.", kFunction);
-  define<"randn_like", "x, generator=None", [](const Tensor& x, Generator* generator) {
-    return randn_like(x, generator);
-  }>("randn in the shape of x.", kFunction);
+  define<"rand_like", "x, dtype=None, device=None, requires_grad=False, generator=None",
+         [](const Tensor& x, std::optional<DType> dtype, const py::object& device, bool requires_grad,
+            Generator* generator) { return rand(x.shape(), like(x, dtype, device, requires_grad), generator); }>(
+      "rand in the shape of x.", kFunction);
+  define<"randn_like", "x, dtype=None, device=None, requires_grad=False, generator=None",
+         [](const Tensor& x, std::optional<DType> dtype, const py::object& device, bool requires_grad,
+            Generator* generator) { return randn(x.shape(), like(x, dtype, device, requires_grad), generator); }>(
+      "randn in the shape of x.", kFunction);
   define<"bernoulli", "probabilities, generator=None", [](const Tensor& p, Generator* generator) {
     const Released others_run;
     return bernoulli(p, generator);

@@ -1,5 +1,8 @@
 // Datasets, transforms and loaders. A dataset of Python's is a class with __len__ and __getitem__.
 
+#include <algorithm>
+#include <deque>
+#include <mutex>
 #include <set>
 
 #include "functions.h"
@@ -34,6 +37,83 @@ Sample sample_of(const py::object& object) {
   return Sample(std::move(fields));
 }
 
+// ---- exceptions of the user's ----
+
+// The library tells what a dataset throws as one line of its own. What Python has raised stays what it is,
+// KeyboardInterrupt and SystemExit above all: it waits here under a number, which stands at the end of the text that
+// the library quotes.
+constexpr char kMark = '\x1f';
+
+struct Raised {
+  uint64_t number;
+  py::error_already_set error;
+};
+struct AllRaised {
+  std::mutex mutex;
+  std::deque<Raised> waiting;
+  uint64_t count = 0;
+};
+AllRaised& all_raised() {
+  static auto* all = new AllRaised;
+  return *all;
+}
+
+/// What Python raised, with a text that finds it again.
+class Numbered : public py::error_already_set {
+ public:
+  Numbered(const py::error_already_set& error, const std::string& text, uint64_t number)
+      : py::error_already_set(error), text_(fmt::format("{}{}{}", text, kMark, number)) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  std::string text_;
+};
+
+/// Calls the user's code; the caller holds Python's lock.
+template <typename F>
+auto of_the_user(F&& f) {
+  try {
+    return f();
+  } catch (const py::error_already_set& error) {
+    constexpr size_t kMost = 64;  // those that nobody has asked for are forgotten
+    AllRaised& all = all_raised();
+    const std::string text = error.what();
+    std::optional<Raised> forgotten;  // while the mutex is held, no code of Python's may run
+    const std::lock_guard lock(all.mutex);
+    if (all.waiting.size() == kMost) {
+      forgotten.emplace(std::move(all.waiting.front()));
+      all.waiting.pop_front();
+    }
+    all.waiting.push_back({++all.count, error});
+    throw Numbered(error, text, all.count);
+  }
+}
+
+/// Throws what Python has raised in the place of the library's text of it, with a note of where that was.
+[[noreturn]] void throw_raised(const Error& told) {
+  const std::string text = told.what();
+  const size_t mark = text.rfind(kMark);
+  if (mark == std::string::npos) throw Error(told);
+  const uint64_t number = std::stoull(text.substr(mark + 1));
+  std::optional<Raised> found;
+  {
+    AllRaised& all = all_raised();
+    const std::lock_guard lock(all.mutex);
+    const auto place =
+        std::find_if(all.waiting.begin(), all.waiting.end(), [&](const Raised& one) { return one.number == number; });
+    if (place != all.waiting.end()) {
+      found.emplace(*place);
+      all.waiting.erase(place);
+    }
+  }
+  if (!found) throw Error(text.substr(0, mark));
+  const std::string quoted = std::string(": ") + found->error.what();
+  const py::object value = found->error.value();
+  if (const size_t at = text.find(quoted); at != std::string::npos && py::hasattr(value, "add_note"))
+    value.attr("add_note")(text.substr(0, at));
+  throw py::error_already_set(found->error);
+}
+
 /// A dataset that a class of Python's is.
 class PythonDataset : public Dataset {
  public:
@@ -42,7 +122,7 @@ class PythonDataset : public Dataset {
   int64_t size() const override { return size_; }
   Sample get(int64_t i) const override {
     const py::gil_scoped_acquire locked;
-    return sample_of(py::reinterpret_borrow<py::object>(object_.get())[py::int_(i)]);
+    return of_the_user([&] { return sample_of(py::reinterpret_borrow<py::object>(object_.get())[py::int_(i)]); });
   }
 
  private:
@@ -64,17 +144,20 @@ data::LastBatch last_of(const std::string& name) {
   throw_value_error("there is no way '" + name + "' to treat the last batch; there are 'keep', 'drop' and 'pad'");
 }
 
-/// A loader as Python holds it. Its workers call datasets of Python's: whoever waits for their end must not keep
-/// Python's lock, and they must end before Python does.
-class PythonLoader {
+/// A loader of the library's as Python holds it. Its workers call datasets of Python's: whoever waits for their end
+/// must not keep Python's lock, and they must end before Python does.
+class OpenLoader {
  public:
-  explicit PythonLoader(std::unique_ptr<data::DataLoader> loader) : loader_(std::move(loader)) { all().insert(this); }
-  ~PythonLoader() {
+  OpenLoader(const std::shared_ptr<Dataset>& dataset, const data::DataLoaderOptions& options)
+      : loader_(std::make_unique<data::DataLoader>(dataset, options)) {
+    all().insert(this);
+  }
+  ~OpenLoader() {
     all().erase(this);
     close();
   }
-  PythonLoader(const PythonLoader&) = delete;
-  PythonLoader& operator=(const PythonLoader&) = delete;
+  OpenLoader(const OpenLoader&) = delete;
+  OpenLoader& operator=(const OpenLoader&) = delete;
 
   data::DataLoader& operator*() const {
     if (!loader_) base::fail("data_loader", "the program is ending, and its loaders are closed");
@@ -83,12 +166,12 @@ class PythonLoader {
   data::DataLoader* operator->() const { return &**this; }
 
   static void close_all() {
-    for (PythonLoader* one : all()) one->close();
+    for (OpenLoader* one : all()) one->close();
   }
 
  private:
-  static std::set<PythonLoader*>& all() {
-    static auto* loaders = new std::set<PythonLoader*>;
+  static std::set<OpenLoader*>& all() {
+    static auto* loaders = new std::set<OpenLoader*>;
     return *loaders;
   }
   void close() {
@@ -99,17 +182,71 @@ class PythonLoader {
   std::unique_ptr<data::DataLoader> loader_;
 };
 
-Sample next_of(PythonLoader& loader) {
+Sample next_of(OpenLoader& loader) {
   data::DataLoader& open = *loader;
-  const Released others_run;
-  return open.next();
+  try {
+    const Released others_run;
+    return open.next();
+  } catch (const Error& told) {
+    throw_raised(told);
+  }
 }
 
-/// The batches that are left of an epoch.
+/// One pass over the batches of an epoch, or over what is left of it.
 struct Batches {
-  PythonLoader* loader;
-  py::object keeps;
+  std::shared_ptr<OpenLoader> loader;
   int64_t epoch;
+  bool is_over = false;
+};
+
+/// tenon.data.DataLoader. Every iter() is a pass of its own, as in PyTorch; epoch, state and next() are those of the
+/// last one.
+class PythonLoader {
+ public:
+  PythonLoader(const py::object& object, const data::DataLoaderOptions& options)
+      : object_(object), dataset_(dataset_of(object)), options_(options), last_(made()) {}
+
+  const py::object& dataset() const { return object_; }
+  const data::DataLoaderOptions& options() const { return options_; }
+  OpenLoader& last() const { return *last_; }
+
+  /// A pass over the next epoch; the first goes on where next() or restore() has left the loader.
+  Batches pass() {
+    if (is_under_way()) {
+      last_ = made();
+      (*last_)->set_epoch(begun_ + 1);
+    }
+    is_in_use_ = true;
+    begun_ = (*last_)->epoch();
+    return {last_, begun_};
+  }
+  void set_epoch(int64_t epoch) {
+    if (is_under_way()) last_ = made();
+    is_in_use_ = false;
+    const Released others_run;
+    (*last_)->set_epoch(epoch);
+  }
+  void restore(const data::DataLoaderState& state) {
+    if (is_under_way()) last_ = made();
+    is_in_use_ = false;
+    const Released others_run;
+    (*last_)->restore(state);
+  }
+
+ private:
+  /// Whether the last pass is not at its end.
+  bool is_under_way() const {
+    const data::DataLoaderState at = (*last_)->state();
+    return is_in_use_ && (at.batch != 0 || at.epoch == begun_);
+  }
+  std::shared_ptr<OpenLoader> made() const { return std::make_shared<OpenLoader>(dataset_, options_); }
+
+  py::object object_;
+  std::shared_ptr<Dataset> dataset_;
+  data::DataLoaderOptions options_;
+  std::shared_ptr<OpenLoader> last_;
+  bool is_in_use_ = false;  // a pass goes over the last one
+  int64_t begun_ = 0;       // its epoch
 };
 
 void bind_datasets(py::module_& m) {
@@ -152,16 +289,17 @@ void bind_datasets(py::module_& m) {
       m, "MappedDataset", "Samples that go through a transform.");
   m.def(
       "random_split",
-      [](const py::object& dataset, const py::list& parts, uint64_t seed) {
+      [](const py::object& dataset, const py::list& parts, uint64_t seed, const Generator* generator) {
+        if (generator) seed = generator->seed();
         const data::SharedDataset shared(dataset_of(dataset));
-        const bool are_counts = !parts.empty() && PyLong_Check(py::object(parts[0]).ptr());
+        const bool are_counts = !parts.empty() && is_integer(py::object(parts[0]).ptr());
         py::list subsets;
         for (data::Subset& one : are_counts ? data::random_split(shared, py::cast<std::vector<int64_t>>(parts), seed)
                                             : data::random_split(shared, py::cast<std::vector<double>>(parts), seed))
           subsets.append(py::cast(std::make_shared<data::Subset>(std::move(one))));
         return subsets;
       },
-      "dataset"_a, "lengths"_a, "seed"_a = 0, "Shuffles a dataset and deals it out.");
+      "dataset"_a, "lengths"_a, "seed"_a = 0, "generator"_a = py::none(), "Shuffles a dataset and deals it out.");
   m.def(
       "mnist",
       [](const std::filesystem::path& folder, bool train) {
@@ -183,61 +321,56 @@ void bind_datasets(py::module_& m) {
 }
 
 void bind_loaders(py::module_& m) {
-  using data::DataLoader;
   py::class_<Batches>(m, "_Batches")
       .def("__iter__", [](py::object self) { return self; })
       .def("__next__", [](Batches& self) {
-        if ((*self.loader)->epoch() != self.epoch) throw py::stop_iteration();
-        return tuple_of(next_of(*self.loader));
+        if (self.is_over || (*self.loader)->epoch() != self.epoch) throw py::stop_iteration();
+        py::object batch = tuple_of(next_of(*self.loader));
+        self.is_over = (*self.loader)->epoch() != self.epoch;
+        return batch;
       });
   py::class_<PythonLoader>(m, "DataLoader", "The batches of a dataset, epoch after epoch.")
       .def(py::init([](const py::object& dataset, int64_t batch_size, bool shuffle, int workers,
                        const py::object& collate, bool drop_last, uint64_t seed, const std::string& last, int prefetch,
-                       const py::object& device) {
+                       const py::object& device, bool, bool) {
              data::DataLoaderOptions options{batch_size, shuffle,  seed,
                                              workers,    prefetch, drop_last ? data::LastBatch::kDrop : last_of(last)};
              options.device = Convert<Device>::from(device.ptr());
              if (!collate.is_none()) {
                options.collate = [function = keep(collate)](std::vector<Sample> samples) {
                  const py::gil_scoped_acquire locked;
-                 py::list list;
-                 for (const Sample& one : samples) list.append(tuple_of(one));
-                 return sample_of(py::reinterpret_borrow<py::object>(function.get())(list));
+                 return of_the_user([&] {
+                   py::list list;
+                   for (const Sample& one : samples) list.append(tuple_of(one));
+                   return sample_of(py::reinterpret_borrow<py::object>(function.get())(list));
+                 });
                };
              }
-             return std::make_unique<PythonLoader>(std::make_unique<DataLoader>(dataset_of(dataset), options));
+             return std::make_unique<PythonLoader>(dataset, options);
            }),
            "dataset"_a, "batch_size"_a = 1, "shuffle"_a = false, "num_workers"_a = 0, "collate_fn"_a = py::none(),
-           "drop_last"_a = false, "seed"_a = 0, "last"_a = "keep", "prefetch"_a = 2, "device"_a = py::none())
-      .def("__iter__",
-           [](py::object self) {
-             auto& loader = py::cast<PythonLoader&>(self);
-             return Batches{&loader, self, loader->epoch()};
-           })
-      .def("__len__", [](const PythonLoader& self) { return self->size(); })
+           "drop_last"_a = false, "seed"_a = 0, "last"_a = "keep", "prefetch"_a = 2, "device"_a = py::none(),
+           "pin_memory"_a = false, "persistent_workers"_a = false)
+      .def("__iter__", &PythonLoader::pass, "A pass over the batches of the next epoch.")
+      .def("__len__", [](const PythonLoader& self) { return self.last()->size(); })
+      .def_property_readonly("dataset", &PythonLoader::dataset)
+      .def_property_readonly("batch_size", [](const PythonLoader& self) { return self.options().batch_size; })
+      .def_property_readonly("num_workers", [](const PythonLoader& self) { return self.options().workers; })
+      .def_property_readonly("drop_last",
+                             [](const PythonLoader& self) { return self.options().last == data::LastBatch::kDrop; })
       .def(
-          "next", [](PythonLoader& self) { return tuple_of(next_of(self)); },
-          "The next batch; the first of the next epoch follows the last of this one.")
-      .def_property_readonly("epoch", [](const PythonLoader& self) { return self->epoch(); })
+          "next", [](PythonLoader& self) { return tuple_of(next_of(self.last())); },
+          "The next batch of the last pass; the first of the next epoch follows the last of this one.")
+      .def_property_readonly("epoch", [](const PythonLoader& self) { return self.last()->epoch(); })
+      .def("set_epoch", &PythonLoader::set_epoch, "epoch"_a, "The next pass is over this epoch.")
       .def(
-          "set_epoch",
-          [](PythonLoader& self, int64_t epoch) {
-            data::DataLoader& open = *self;
-            const Released others_run;
-            open.set_epoch(epoch);
-          },
-          "epoch"_a)
-      .def(
-          "state", [](const PythonLoader& self) { return to_json(self->state()); }, "Where it stands, as JSON.")
+          "state", [](const PythonLoader& self) { return to_json(self.last()->state()); },
+          "Where the last pass stands, as JSON.")
       .def(
           "restore",
-          [](PythonLoader& self, const std::string& state) {
-            data::DataLoader& open = *self;
-            const Released others_run;
-            open.restore(data::data_loader_state_from_json(state));
-          },
-          "state"_a);
-  py::module_::import("atexit").attr("register")(py::cpp_function([] { PythonLoader::close_all(); }));
+          [](PythonLoader& self, const std::string& state) { self.restore(data::data_loader_state_from_json(state)); },
+          "state"_a, "The next pass goes on where a state was taken.");
+  py::module_::import("atexit").attr("register")(py::cpp_function([] { OpenLoader::close_all(); }));
   py::class_<data::Loader>(m, "TokenLoader", "Endless batches of windows of tokens, and what follows each token.")
       .def(py::init([](const py::object& tokens, int64_t batch, int64_t length, const std::string& order,
                        uint64_t seed) {
@@ -285,7 +418,8 @@ void bind_transforms(py::module_& m) {
     if (py::isinstance<Native>(object)) return py::cast<Native&>(object).transform;
     return [function = keep(object)](const Tensor& x, data::Random&) {
       const py::gil_scoped_acquire locked;
-      return Convert<Tensor>::from(py::reinterpret_borrow<py::object>(function.get())(x).ptr());
+      return of_the_user(
+          [&] { return Tensor(Convert<Tensor>::from(py::reinterpret_borrow<py::object>(function.get())(x).ptr())); });
     };
   };
   m.def(

@@ -4,6 +4,8 @@
 // optimizers, errors that name the module, captured functions that notice train() and replaced parameters. Tensors that
 // are attributes have a slot in `Extras`, which lies in the object's __dict__; the objects themselves lie beside it.
 
+#include <unordered_set>
+
 #include "nn.h"
 
 namespace tenon::python {
@@ -85,8 +87,42 @@ py::list named(const std::vector<nn::NamedTensor>& tensors, bool are_parameters)
   return list;
 }
 
+/// Names of state dicts are those of all ways to a tensor: modules that hold each other have no end of them.
+const Module& without_circles(const Module& module) {
+  constexpr size_t kMostNested = 5000;
+  struct Step {
+    const Module* module;
+    size_t next = 0;  // child to go on with
+  };
+  std::vector<Step> way{{&module}};
+  std::unordered_set<const Module*> on_way{&module}, done;
+  const auto refuse = [](const std::string& text) {
+    PyErr_SetString(PyExc_RecursionError, text.c_str());
+    throw py::error_already_set();
+  };
+  while (!way.empty()) {
+    Step& last = way.back();
+    if (last.next == last.module->children().size()) {
+      done.insert(last.module);
+      on_way.erase(last.module);
+      way.pop_back();
+      continue;
+    }
+    const nn::NamedModule& child = last.module->children()[last.next++];
+    if (on_way.contains(child.module))
+      refuse("the module " + child.name +
+             " holds itself; keep the one above as an attribute that is no module, in a list say");
+    if (done.contains(child.module)) continue;
+    if (way.size() == kMostNested) refuse(fmt::format("modules are nested more than {} deep", kMostNested));
+    on_way.insert(child.module);
+    way.push_back({child.module});
+  }
+  return module;
+}
+
 /// In the order of the modules, without histories.
 py::dict state_dict_of(const Module& module) {
+  without_circles(module);
   py::dict dict;
   for (const nn::NamedTensor& one : module.named_state())
     dict[py::str(one.name)] = py::reinterpret_steal<py::object>(wrap_new(one.tensor.detach()));
@@ -216,6 +252,7 @@ void bind_module(py::module_& m) {
       .def(
           "load_state_dict",
           [](Module& self, const py::dict& state, bool strict, bool assign) {
+            without_circles(self);
             const nn::LoadReport report = self.load_state_dict(state_of(state), strict, assign);
             return py::make_tuple(report.missing, report.unexpected);
           },
@@ -233,11 +270,15 @@ void bind_module(py::module_& m) {
   });
   m.def("_make_known", [](py::object tensor) { make_known(tensor.ptr()); });
   m.def(
-      "save_module", [](const std::filesystem::path& path, const Module& module) { models::save_module(path, module); },
+      "save_module",
+      [](const std::filesystem::path& path, const Module& module) {
+        models::save_module(path, without_circles(module));
+      },
       "path"_a, "module"_a, "Writes all parameters and buffers as safetensors.");
   m.def(
       "load_module",
       [](const std::filesystem::path& path, Module& module, bool strict) {
+        without_circles(module);
         const nn::LoadReport report = models::load_module(path, module, strict);
         return py::make_tuple(report.missing, report.unexpected);
       },

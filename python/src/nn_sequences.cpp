@@ -143,7 +143,7 @@ void bind_attention(py::module_& m) {
              return nn::KvCache(batch, heads, length, width);
            }),
            "batch"_a, "kv_heads"_a, "max_length"_a, "head_width"_a)
-      .def("append", &nn::KvCache::append, "keys"_a, "values"_a)
+      .def("append", py::overload_cast<const Tensor&, const Tensor&>(&nn::KvCache::append), "keys"_a, "values"_a)
       .def("advance", &nn::KvCache::advance, "tokens"_a)
       .def("rewind", &nn::KvCache::rewind, "length"_a = 0)
       .def("mask", &nn::KvCache::mask, "tokens"_a, "causal"_a = true)

@@ -1,8 +1,31 @@
 // Ops element by element, and their forms in place.
 
+#include "arithmetic.h"
 #include "functions.h"
 
 namespace tenon::python {
+namespace {
+
+/// Towards 0, as C divides.
+Tensor truncated(const Operand& a, const Operand& b) {
+  const Tensor plain = tenon::div(a, b);
+  if (is_float(a.is_tensor() ? a.tensor().dtype() : a.number().dtype()) ||
+      is_float(b.is_tensor() ? b.tensor().dtype() : b.number().dtype()))
+    return tenon::trunc(plain);
+  return floor_divide(tenon::sub(a, tenon::fmod(a, b)), b);
+}
+
+Tensor divided(const Operand& a, const Operand& b, const py::object& rounding) {
+  if (rounding.is_none()) return arithmetic::div(a, b);
+  const std::string how = Convert<std::string>::from(rounding.ptr());
+  if (how == "floor") return floor_divide(a, b);
+  if (how == "trunc") return truncated(a, b);
+  throw_value_error("there is no rounding mode '" + how + "'; there are None, 'floor' and 'trunc'");
+}
+
+bool is_one(Number number) { return number.as_double() == 1; }
+
+}  // namespace
 
 void note_elementwise() {
   define<"neg", "x", [](const Tensor& x) { return tenon::neg(x); }>("-x, element by element.");
@@ -69,8 +92,10 @@ void note_elementwise() {
     return gelu(x, approximate);
   }>("x times the probability that a normal number is below x; approximate: 'none' or 'tanh'.", kFunction);
 
-  define<"mul", "a, b", [](const Operand& a, const Operand& b) { return tenon::mul(a, b); }>("a * b.");
-  define<"div", "a, b", [](const Operand& a, const Operand& b) { return tenon::div(a, b); }>("a / b, always real.");
+  define<"mul", "a, b", [](const Operand& a, const Operand& b) { return arithmetic::mul(a, b); }>("a * b.");
+  define<"div", "a, b, rounding_mode=None", [](const Operand& a, const Operand& b, const py::object& rounding) {
+    return divided(a, b, rounding);
+  }>("a / b, always real; with the rounding mode 'floor' or 'trunc' integers stay integers.");
   define<"floor_divide", "a, b", [](const Operand& a, const Operand& b) { return tenon::floor_divide(a, b); }>(
       "a // b, rounded down.");
   define<"remainder", "a, b", [](const Operand& a, const Operand& b) { return tenon::remainder(a, b); }>(
@@ -103,10 +128,12 @@ void note_elementwise() {
   define<"bitwise_and", "a, b", [](const Operand& a, const Operand& b) { return tenon::bitwise_and(a, b); }>("a & b.");
   define<"bitwise_or", "a, b", [](const Operand& a, const Operand& b) { return tenon::bitwise_or(a, b); }>("a | b.");
   define<"bitwise_xor", "a, b", [](const Operand& a, const Operand& b) { return tenon::bitwise_xor(a, b); }>("a ^ b.");
-  define<"add", "a, b, alpha=1", [](const Operand& a, const Operand& b, Number alpha) { return add(a, b, alpha); }>(
-      "a + alpha * b.");
-  define<"sub", "a, b, alpha=1", [](const Operand& a, const Operand& b, Number alpha) { return sub(a, b, alpha); }>(
-      "a - alpha * b.");
+  define<"add", "a, b, alpha=1", [](const Operand& a, const Operand& b, Number alpha) {
+    return is_one(alpha) ? arithmetic::add(a, b) : add(a, b, alpha);
+  }>("a + alpha * b.");
+  define<"sub", "a, b, alpha=1", [](const Operand& a, const Operand& b, Number alpha) {
+    return is_one(alpha) ? arithmetic::sub(a, b) : sub(a, b, alpha);
+  }>("a - alpha * b.");
   define<"lerp", "start, end, weight", [](const Tensor& start, const Operand& end, const Operand& weight) {
     return lerp(start, end, weight);
   }>("start + weight * (end - start).");
@@ -125,10 +152,15 @@ void note_elementwise() {
            return nan_to_num(x, nan, posinf, neginf);
          }>("Numbers in the place of NaN and infinities.");
   define<"clamp", "x, min=None, max=None", [](const Tensor& x, std::optional<Operand> min, std::optional<Operand> max) {
-    return clamp(x, std::move(min), std::move(max));
+    return arithmetic::clamp(x, std::move(min), std::move(max));
   }>("Values brought between min and max.");
-  define<"clamp_min", "x, min", [](const Tensor& x, const Operand& min) { return x.clamp_min(min); }>("At least min.");
-  define<"clamp_max", "x, max", [](const Tensor& x, const Operand& max) { return x.clamp_max(max); }>("At most max.");
+  define<"clip", "x, min=None, max=None", [](const Tensor& x, std::optional<Operand> min, std::optional<Operand> max) {
+    return arithmetic::clamp(x, std::move(min), std::move(max));
+  }>("As clamp.");
+  define<"clamp_min", "x, min", [](const Tensor& x, const Operand& min) { return arithmetic::clamp(x, min, {}); }>(
+      "At least min.");
+  define<"clamp_max", "x, max", [](const Tensor& x, const Operand& max) { return arithmetic::clamp(x, {}, max); }>(
+      "At most max.");
   define<"where", "condition, a, b", [](const Tensor& condition, const Operand& a, const Operand& b) {
     return where(condition, a, b);
   }>("a where the condition holds, else b.", kFunction);
@@ -159,17 +191,20 @@ void note_in_place() {
   define<"round_", "x", [](Tensor x) { return x.round_(); }>("round in place.", kMethod);
   define<"trunc_", "x", [](Tensor x) { return x.trunc_(); }>("trunc in place.", kMethod);
   define<"zero_", "x", [](Tensor x) { return x.zero_(); }>("zero in place.", kMethod);
-  define<"mul_", "x, other", [](Tensor x, const Operand& other) { return x.mul_(other); }>("mul in place.", kMethod);
-  define<"div_", "x, other", [](Tensor x, const Operand& other) { return x.div_(other); }>("div in place.", kMethod);
+  define<"mul_", "x, other", [](Tensor x, const Operand& other) { return arithmetic::mul_(x, other); }>("mul in place.",
+                                                                                                        kMethod);
+  define<"div_", "x, other, rounding_mode=None", [](Tensor x, const Operand& other, const py::object& rounding) {
+    return rounding.is_none() ? arithmetic::div_(x, other) : x.copy_(divided(x, other, rounding));
+  }>("div in place.", kMethod);
   define<"remainder_", "x, other", [](Tensor x, const Operand& other) { return x.remainder_(other); }>(
       "remainder in place.", kMethod);
   define<"fmod_", "x, other", [](Tensor x, const Operand& other) { return x.fmod_(other); }>("fmod in place.", kMethod);
   define<"pow_", "x, other", [](Tensor x, const Operand& other) { return x.pow_(other); }>("pow in place.", kMethod);
   define<"add_", "x, other, alpha=1", [](Tensor x, const Operand& other, Number alpha) {
-    return x.add_(other, alpha);
+    return is_one(alpha) ? arithmetic::add_(x, other) : x.add_(other, alpha);
   }>("x += alpha * other.", kMethod);
   define<"sub_", "x, other, alpha=1", [](Tensor x, const Operand& other, Number alpha) {
-    return x.sub_(other, alpha);
+    return is_one(alpha) ? arithmetic::sub_(x, other) : x.sub_(other, alpha);
   }>("x -= alpha * other.", kMethod);
   define<"copy_", "x, source", [](Tensor x, const Operand& source) { return x.copy_(source); }>(
       "Takes over the values of another tensor, of any dtype and device.", kMethod);
@@ -184,7 +219,7 @@ void note_in_place() {
     return x.addcdiv_(a, b, value);
   }>("x += value * a / b.", kMethod);
   define<"clamp_", "x, min=None, max=None", [](Tensor x, std::optional<Operand> min, std::optional<Operand> max) {
-    return x.clamp_(std::move(min), std::move(max));
+    return arithmetic::clamp_(x, std::move(min), std::move(max));
   }>("clamp in place.", kMethod);
   define<"tril_", "x, diagonal=0", [](Tensor x, int64_t diagonal) { return x.tril_(diagonal); }>("tril in place.",
                                                                                                  kMethod);

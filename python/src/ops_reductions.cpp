@@ -12,18 +12,36 @@ auto computed(F&& f) {
   return f();
 }
 
+Tensor in(const Tensor& x, std::optional<DType> dtype) { return dtype ? x.to(*dtype) : x; }
+
+/// What variances are asked for by: PyTorch's older calls say std(False) or std(dim, unbiased=False).
+struct Spread {
+  Axes dim;
+  double correction;
+  Spread(const py::object& given, double degrees, const py::object& unbiased) : correction(degrees) {
+    if (PyBool_Check(given.ptr()))
+      correction = given.ptr() == Py_True ? 1 : 0;
+    else
+      dim = Convert<Axes>::from(given.ptr());
+    if (!unbiased.is_none()) correction = Convert<bool>::from(unbiased.ptr()) ? 1 : 0;
+  }
+};
+
 }  // namespace
 
 void note_reductions() {
-  define<"sum", "x, dim=None, keepdim=False", [](const Tensor& x, const Axes& dim, bool keepdim) {
-    return tenon::sum(x, dim, keepdim);
-  }>("Sums over dims, or over all.\n\n>>> import tenon\n>>> tenon.ones(2, 3).sum(1)\ntensor([3., 3.])");
-  define<"mean", "x, dim=None, keepdim=False", [](const Tensor& x, const Axes& dim, bool keepdim) {
-    return tenon::mean(x, dim, keepdim);
-  }>("Means over dims, or over all.");
-  define<"prod", "x, dim=None, keepdim=False", [](const Tensor& x, const Axes& dim, bool keepdim) {
-    return tenon::prod(x, dim, keepdim);
-  }>("Products over dims, or over all.");
+  define<"sum", "x, dim=None, keepdim=False, dtype=None",
+         [](const Tensor& x, const Axes& dim, bool keepdim, std::optional<DType> dtype) {
+           return tenon::sum(in(x, dtype), dim, keepdim);
+         }>("Sums over dims, or over all.\n\n>>> import tenon\n>>> tenon.ones(2, 3).sum(1)\ntensor([3., 3.])");
+  define<"mean", "x, dim=None, keepdim=False, dtype=None",
+         [](const Tensor& x, const Axes& dim, bool keepdim, std::optional<DType> dtype) {
+           return tenon::mean(in(x, dtype), dim, keepdim);
+         }>("Means over dims, or over all.");
+  define<"prod", "x, dim=None, keepdim=False, dtype=None",
+         [](const Tensor& x, const Axes& dim, bool keepdim, std::optional<DType> dtype) {
+           return tenon::prod(in(x, dtype), dim, keepdim);
+         }>("Products over dims, or over all.");
   define<"amax", "x, dim=None, keepdim=False", [](const Tensor& x, const Axes& dim, bool keepdim) {
     return tenon::amax(x, dim, keepdim);
   }>("The largest over dims, or over all.");
@@ -67,13 +85,15 @@ void note_reductions() {
   define<"argmin", "x, dim=None, keepdim=False", [](const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
     return argmin(x, dim, keepdim);
   }>("Where the smallest element stands.");
-  define<"var", "x, dim=None, correction=1, keepdim=False",
-         [](const Tensor& x, const Axes& dim, double correction, bool keepdim) {
-           return var(x, dim, correction, keepdim);
-         }>("Variances; the sum is divided by n - correction.");
-  define<"std", "x, dim=None, correction=1, keepdim=False",
-         [](const Tensor& x, const Axes& dim, double correction, bool keepdim) {
-           return tenon::std(x, dim, correction, keepdim);
+  define<"var", "x, dim=None, correction=1, keepdim=False, unbiased=None",
+         [](const Tensor& x, const py::object& dim, double correction, bool keepdim, const py::object& unbiased) {
+           const Spread spread(dim, correction, unbiased);
+           return var(x, spread.dim, spread.correction, keepdim);
+         }>("Variances; the sum is divided by n - correction, that is by n with unbiased=False.");
+  define<"std", "x, dim=None, correction=1, keepdim=False, unbiased=None",
+         [](const Tensor& x, const py::object& dim, double correction, bool keepdim, const py::object& unbiased) {
+           const Spread spread(dim, correction, unbiased);
+           return tenon::std(x, spread.dim, spread.correction, keepdim);
          }>("Standard deviations.");
   define<"count_nonzero", "x, dim=None", [](const Tensor& x, const Axes& dim) { return count_nonzero(x, dim); }>(
       "How many elements are not 0.");
@@ -82,11 +102,15 @@ void note_reductions() {
   define<"logsumexp", "x, dim, keepdim=False", [](const Tensor& x, const Axes& dim, bool keepdim) {
     return logsumexp(x, dim, keepdim);
   }>("log(sum(exp(x))) along dims.");
-  define<"softmax", "x, dim", [](const Tensor& x, int64_t dim) { return softmax(x, dim); }>(
-      "exp(x) / sum(exp(x)) along a dim.");
-  define<"log_softmax", "x, dim", [](const Tensor& x, int64_t dim) { return log_softmax(x, dim); }>(
-      "log(softmax(x)) along a dim.");
-  define<"cumsum", "x, dim", [](const Tensor& x, int64_t dim) { return cumsum(x, dim); }>("Running sums along a dim.");
+  define<"softmax", "x, dim, dtype=None", [](const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+    return softmax(in(x, dtype), dim);
+  }>("exp(x) / sum(exp(x)) along a dim.");
+  define<"log_softmax", "x, dim, dtype=None", [](const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+    return log_softmax(in(x, dtype), dim);
+  }>("log(softmax(x)) along a dim.");
+  define<"cumsum", "x, dim, dtype=None", [](const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+    return cumsum(in(x, dtype), dim);
+  }>("Running sums along a dim.");
   define<"cumprod", "x, dim", [](const Tensor& x, int64_t dim) { return cumprod(x, dim); }>(
       "Running products along a dim.");
   define<"diff", "x, n=1, dim=-1", [](const Tensor& x, int64_t n, int64_t dim) { return diff(x, n, dim); }>(

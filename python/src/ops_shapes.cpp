@@ -33,8 +33,15 @@ void note_shapes() {
       "Expanded to the shape of another.", kMethod);
   define<"broadcast_to", "x, shape", [](const Tensor& x, const Dims& shape) { return broadcast_to(x, shape); }>(
       "Expanded to a shape.");
+  define<"view_as", "x, other", [](const Tensor& x, const Tensor& other) { return x.view(other.shape()); }>(
+      "As view, in the shape of another.", kMethod);
+  define<"reshape_as", "x, other", [](const Tensor& x, const Tensor& other) { return x.reshape(other.shape()); }>(
+      "In the shape of another.", kMethod);
+  define<"ravel", "x", [](const Tensor& x) { return x.flatten(0, -1); }>("All elements in one dim.");
+  define<"swapaxes", "x, axis0, axis1", [](const Tensor& x, int64_t a, int64_t b) { return x.transpose(a, b); }>(
+      "As transpose.");
   define<"flip", "x, *dims", [](const Tensor& x, const Axes& dims) { return flip(x, dims); }>(
-      "Elements along dims in the other order; a view.");
+      "Elements along dims in the other order.");
   define<"squeeze", "x, dim=None", [](const Tensor& x, std::optional<int64_t> dim) {
     return dim ? x.squeeze(*dim) : x.squeeze();
   }>("Without dims of size 1, or without one of them.");
@@ -69,6 +76,10 @@ void note_shapes() {
       "All positions along a dim.");
   define<"repeat", "x, *repeats", [](const Tensor& x, const Dims& repeats) { return x.repeat(repeats); }>(
       "The tensor side by side, so often along each dim.", kMethod);
+  define<"tile", "x, *dims", [](const Tensor& x, Dims dims) {
+    while (static_cast<int64_t>(dims.size()) < x.dim()) dims.insert(dims.begin(), 1);
+    return x.repeat(dims);
+  }>("As repeat; dims that are not named stay as they are.");
   define<"repeat_interleave", "x, repeats, dim=None",
          [](const Tensor& x, const Operand& repeats, std::optional<int64_t> dim) {
            return computed([&] { return repeat_interleave(x, repeats, dim); });
@@ -83,6 +94,8 @@ void note_shapes() {
       "Tensors one behind the other along a dim.", kFunction);
   define<"concat", "tensors, dim=0", [](const std::vector<Tensor>& tensors, int64_t dim) { return cat(tensors, dim); }>(
       "As cat.", kFunction);
+  define<"concatenate", "tensors, dim=0",
+         [](const std::vector<Tensor>& tensors, int64_t dim) { return cat(tensors, dim); }>("As cat.", kFunction);
   define<"stack", "tensors, dim=0", [](const std::vector<Tensor>& tensors, int64_t dim) {
     return stack(tensors, dim);
   }>("Tensors along a new dim.", kFunction);
@@ -139,8 +152,10 @@ void note_shapes() {
   define<"masked_scatter", "x, mask, source", [](const Tensor& x, const Tensor& mask, const Tensor& source) {
     return masked_scatter(x, mask, source);
   }>("A copy with the elements of source, in order, where the mask is true.");
-  define<"nonzero", "x", [](const Tensor& x) { return computed([&] { return nonzero(x); }); }>(
-      "The positions of all elements that are not 0, one a row.");
+  define<"nonzero", "x, as_tuple=False", [](const Tensor& x, bool as_tuple) -> py::object {
+    const Tensor found = computed([&] { return nonzero(x); });
+    return py::reinterpret_steal<py::object>(as_tuple ? to_python(found.unbind(1)) : wrap_new(found));
+  }>("The positions of all elements that are not 0, one a row; as a tuple, one tensor for each dim.");
   define<"unique", "x, return_inverse=False, return_counts=False",
          [](const Tensor& x, bool with_inverse, bool with_counts) -> py::object {
            const Unique found = computed([&] { return unique(x); });
@@ -158,8 +173,10 @@ void note_shapes() {
       "Where values would have to be inserted.", kFunction);
   define<"isin", "x, elements", [](const Tensor& x, const Tensor& elements) { return isin(x, elements); }>(
       "Whether each element is one of these.");
-  define<"one_hot", "index, num_classes", [](const Tensor& index, int64_t classes) { return one_hot(index, classes); }>(
-      "1 at each index, else 0.", kFunction);
+  define<"one_hot", "index, num_classes=-1", [](const Tensor& index, int64_t classes) {
+    if (classes == -1) classes = computed([&] { return tenon::max(index).item<int64_t>(); }) + 1;
+    return one_hot(index, classes);
+  }>("1 at each index, else 0; num_classes is one more than the largest index unless given.", kFunction);
 
   // What a tensor is and how it is converted.
   define<"size", "x, dim=None", [](const Tensor& x, std::optional<int64_t> dim) -> py::object {
@@ -168,6 +185,9 @@ void note_shapes() {
   }>("The shape, or one of its sizes.", kMethod);
   define<"dim", "x", [](const Tensor& x) { return x.dim(); }>("The number of dims.", kMethod);
   define<"numel", "x", [](const Tensor& x) { return x.numel(); }>("The number of elements.");
+  define<"nelement", "x", [](const Tensor& x) { return x.numel(); }>("The number of elements.", kMethod);
+  define<"element_size", "x", [](const Tensor& x) { return static_cast<int64_t>(size_of(x.dtype())); }>(
+      "The bytes of one element.", kMethod);
   define<"stride", "x, dim=None", [](const Tensor& x, std::optional<int64_t> dim) -> py::object {
     if (dim) return py::int_(x.stride(*dim));
     return tuple_of(x.strides());
@@ -207,6 +227,7 @@ void note_shapes() {
            if (where && dtype) return x.to(*where, *dtype);
            return where ? x.to(*where) : dtype ? x.to(*dtype) : x;
          }>("In another dtype or on another device.", kMethod);
+  define<"type", "x, dtype", [](const Tensor& x, DType dtype) { return x.to(dtype); }>("In another dtype.", kMethod);
   define<"type_as", "x, other", [](const Tensor& x, const Tensor& other) { return x.to(other.dtype()); }>(
       "In the dtype of another.", kMethod);
   define<"float", "x", [](const Tensor& x) { return x.to(DType::f32); }>("As float32.", kMethod);

@@ -8,8 +8,9 @@ namespace {
 using namespace py::literals;
 using optim::ParamGroup;
 
-/// Tensors, or groups {"params": [...], "lr": ..., "weight_decay": ...}, as PyTorch takes them.
-std::vector<ParamGroup> groups_of(const py::object& parameters) {
+/// Tensors, or groups {"params": [...], "lr": ..., "weight_decay": ...}, as PyTorch takes them. Each of several groups
+/// has a rate of its own, which can be set.
+std::vector<ParamGroup> groups_of(const py::object& parameters, double lr) {
   const auto tensors = [](const py::object& list) {
     if (is_tensor(list.ptr())) return std::vector<Tensor>{tensor_in(list.ptr())};
     return Convert<std::vector<Tensor>>::from(py::list(list).ptr());
@@ -22,6 +23,7 @@ std::vector<ParamGroup> groups_of(const py::object& parameters) {
   for (const py::handle one : all) {
     if (!py::isinstance<py::dict>(one)) throw_type_error("groups of parameters are dicts with 'params'");
     ParamGroup group;
+    if (all.size() > 1) group.lr = lr;
     for (const auto& [key, value] : py::reinterpret_borrow<py::dict>(one)) {
       const std::string name = py::cast<std::string>(key);
       if (name == "params")
@@ -49,6 +51,28 @@ std::map<std::string, Tensor> state_of(const py::dict& dict) {
   return state;
 }
 
+void set_common_lr(optim::Optimizer& optimizer, double lr) {
+  const double before = optimizer.lr();
+  optimizer.set_lr(lr);
+  for (size_t group = 0; group < optimizer.groups(); ++group) {
+    if (optimizer.has_own_lr(group) && optimizer.lr(group) == before) optimizer.set_lr(group, lr);
+  }
+}
+
+/// What a schedule sets the rates of.
+template <typename S>
+struct On : S {
+  template <typename... Arguments>
+  explicit On(optim::Optimizer& of, Arguments&&... arguments)
+      : S(of, std::forward<Arguments>(arguments)...), optimizer(of) {}
+  std::vector<double> last_lr() const {
+    std::vector<double> rates;
+    for (size_t group = 0; group < optimizer.groups(); ++group) rates.push_back(optimizer.lr(group));
+    return rates;
+  }
+  optim::Optimizer& optimizer;
+};
+
 void bind_optimizers(py::module_& m) {
   using optim::Optimizer;
   py::class_<Optimizer, std::shared_ptr<Optimizer>>(m, "Optimizer", "What all optimizers have.", py::dynamic_attr())
@@ -56,7 +80,12 @@ void bind_optimizers(py::module_& m) {
           "step",
           [](Optimizer& self, optim::GradScaler* scaler, const std::optional<Tensor>& when) {
             const Released others_run;
-            self.step(scaler, when.value_or(Tensor()));
+            try {
+              self.step(scaler, when.value_or(Tensor()));
+            } catch (const Error& error) {
+              // PyTorch's does nothing then.
+              if (!std::string_view(error.what()).starts_with("[optimizer] no parameter has a gradient")) throw;
+            }
           },
           "scaler"_a = py::none(), "when"_a = py::none(), "Updates every parameter that has a gradient.")
       .def(
@@ -80,8 +109,8 @@ void bind_optimizers(py::module_& m) {
           "state"_a, "Copies a state back.")
       .def("steps", &Optimizer::steps, "Updates so far.")
       .def_property(
-          "lr", [](const Optimizer& self) { return self.lr(); }, [](Optimizer& self, double lr) { self.set_lr(lr); },
-          "The learning rate.")
+          "lr", [](const Optimizer& self) { return self.lr(); }, &set_common_lr,
+          "The learning rate; set, it is that of all groups that had it.")
       .def(
           "group_lr", [](const Optimizer& self, size_t group) { return self.lr(group); }, "group"_a)
       .def(
@@ -90,7 +119,7 @@ void bind_optimizers(py::module_& m) {
   py::class_<optim::SGD, Optimizer, std::shared_ptr<optim::SGD>>(m, "SGD", "Gradient descent, with momentum if wanted.")
       .def(py::init([](const py::object& parameters, double lr, double momentum, double dampening, double decay,
                        bool nesterov) {
-             return std::make_shared<optim::SGD>(groups_of(parameters),
+             return std::make_shared<optim::SGD>(groups_of(parameters, lr),
                                                  optim::SgdOptions{lr, momentum, dampening, decay, nesterov});
            }),
            "params"_a, "lr"_a = 1e-3, "momentum"_a = 0.0, "dampening"_a = 0.0, "weight_decay"_a = 0.0,
@@ -99,21 +128,21 @@ void bind_optimizers(py::module_& m) {
   py::class_<optim::Adam, Optimizer, std::shared_ptr<optim::Adam>>(m, "Adam", "Kingma and Ba, 2014.")
       .def(py::init([](const py::object& parameters, double lr, Betas betas, double eps, double decay, bool amsgrad) {
              return std::make_shared<optim::Adam>(
-                 groups_of(parameters), optim::AdamOptions{lr, betas.first, betas.second, eps, decay, amsgrad});
+                 groups_of(parameters, lr), optim::AdamOptions{lr, betas.first, betas.second, eps, decay, amsgrad});
            }),
            "params"_a, "lr"_a = 1e-3, "betas"_a = Betas(0.9, 0.999), "eps"_a = 1e-8, "weight_decay"_a = 0.0,
            "amsgrad"_a = false);
   py::class_<optim::AdamW, optim::Adam, std::shared_ptr<optim::AdamW>>(m, "AdamW", "Adam with decoupled weight decay.")
       .def(py::init([](const py::object& parameters, double lr, Betas betas, double eps, double decay, bool amsgrad) {
              return std::make_shared<optim::AdamW>(
-                 groups_of(parameters), optim::AdamWOptions{lr, betas.first, betas.second, eps, decay, amsgrad});
+                 groups_of(parameters, lr), optim::AdamWOptions{lr, betas.first, betas.second, eps, decay, amsgrad});
            }),
            "params"_a, "lr"_a = 1e-3, "betas"_a = Betas(0.9, 0.999), "eps"_a = 1e-8, "weight_decay"_a = 0.01,
            "amsgrad"_a = false);
   py::class_<optim::RMSprop, Optimizer, std::shared_ptr<optim::RMSprop>>(m, "RMSprop", "Divides by a mean of squares.")
       .def(py::init([](const py::object& parameters, double lr, double alpha, double eps, double decay, double momentum,
                        bool centered) {
-             return std::make_shared<optim::RMSprop>(groups_of(parameters),
+             return std::make_shared<optim::RMSprop>(groups_of(parameters, lr),
                                                      optim::RmspropOptions{lr, alpha, eps, decay, momentum, centered});
            }),
            "params"_a, "lr"_a = 1e-2, "alpha"_a = 0.99, "eps"_a = 1e-8, "weight_decay"_a = 0.0, "momentum"_a = 0.0,
@@ -121,14 +150,14 @@ void bind_optimizers(py::module_& m) {
   py::class_<optim::Adagrad, Optimizer, std::shared_ptr<optim::Adagrad>>(m, "Adagrad", "Divides by all squares so far.")
       .def(py::init(
                [](const py::object& parameters, double lr, double lr_decay, double decay, double initial, double eps) {
-                 return std::make_shared<optim::Adagrad>(groups_of(parameters),
+                 return std::make_shared<optim::Adagrad>(groups_of(parameters, lr),
                                                          optim::AdagradOptions{lr, lr_decay, decay, initial, eps});
                }),
            "params"_a, "lr"_a = 1e-2, "lr_decay"_a = 0.0, "weight_decay"_a = 0.0, "initial_accumulator_value"_a = 0.0,
            "eps"_a = 1e-10);
   py::class_<optim::Lion, Optimizer, std::shared_ptr<optim::Lion>>(m, "Lion", "Chen et al., 2023.")
       .def(py::init([](const py::object& parameters, double lr, Betas betas, double decay) {
-             return std::make_shared<optim::Lion>(groups_of(parameters),
+             return std::make_shared<optim::Lion>(groups_of(parameters, lr),
                                                   optim::LionOptions{lr, betas.first, betas.second, decay});
            }),
            "params"_a, "lr"_a = 1e-4, "betas"_a = Betas(0.9, 0.99), "weight_decay"_a = 0.0);
@@ -192,22 +221,40 @@ void bind_schedules(py::module_& m) {
   m.def(
       "exponential", [](double factor, int64_t warmup) { return optim::exponential(factor, warmup); }, "factor"_a,
       "warmup"_a = 0);
-  py::class_<optim::Scheduler>(m, "Scheduler", "Sets the rates of an optimizer: base rate times a factor of the step.")
+  using Scheduler = On<optim::Scheduler>;
+  using Plateau = On<optim::Plateau>;
+  py::class_<Scheduler>(m, "Scheduler", "Sets the rates of an optimizer: base rate times a factor of the step.")
       .def(py::init<optim::Optimizer&, optim::Schedule>(), py::keep_alive<1, 2>(), "optimizer"_a, "schedule"_a)
-      .def("step", &optim::Scheduler::step, "After an update: sets the rate of the next.")
-      .def("set", &optim::Scheduler::set, "step"_a)
-      .def("steps", &optim::Scheduler::steps);
-  py::class_<optim::Plateau>(m, "Plateau", "Lowers the rate when an observed loss stops falling.")
+      .def(
+          "step", [](Scheduler& self) { self.step(); }, "After an update: sets the rate of the next.")
+      .def(
+          "set", [](Scheduler& self, int64_t step) { self.set(step); }, "step"_a)
+      .def("steps", [](const Scheduler& self) { return self.steps(); })
+      .def("get_last_lr", &Scheduler::last_lr, "The rate of each group.")
+      .def(
+          "state_dict",
+          [](const Scheduler& self) {
+            py::dict state;
+            state["last_epoch"] = self.steps();
+            return state;
+          },
+          "The step it stands at.")
+      .def(
+          "load_state_dict",
+          [](Scheduler& self, const py::dict& state) { self.set(py::cast<int64_t>(state["last_epoch"])); }, "state"_a,
+          "Goes to the step of a state.");
+  py::class_<Plateau>(m, "Plateau", "Lowers the rate when an observed loss stops falling.")
+      .def("get_last_lr", &Plateau::last_lr, "The rate of each group.")
       .def(py::init([](optim::Optimizer& optimizer, double factor, int64_t patience, double threshold, int64_t cooldown,
                        double least, int64_t warmup) {
-             return std::make_unique<optim::Plateau>(
+             return std::make_unique<Plateau>(
                  optimizer, optim::PlateauOptions{factor, patience, threshold, cooldown, least, warmup});
            }),
            py::keep_alive<1, 2>(), "optimizer"_a, "factor"_a = 0.1, "patience"_a = 10, "threshold"_a = 1e-4,
            "cooldown"_a = 0, "min_lr"_a = 0.0, "warmup"_a = 0)
       .def(
           "step",
-          [](optim::Plateau& self, std::optional<double> loss) {
+          [](Plateau& self, std::optional<double> loss) {
             if (loss)
               self.observe(*loss);
             else

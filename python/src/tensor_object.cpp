@@ -5,6 +5,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "arithmetic.h"
 #include "functions.h"
 #include "types.h"
 
@@ -94,26 +95,34 @@ PyObject* binary(PyObject* a, PyObject* b) {
     return wrap_new(F(*left, *right));
   });
 }
-Tensor add_of(const Operand& a, const Operand& b) { return add(a, b); }
-Tensor sub_of(const Operand& a, const Operand& b) { return sub(a, b); }
 
 PyObject* power(PyObject* a, PyObject* b, PyObject*) { return binary<&tenon::pow>(a, b); }
 
-template <Tensor& (Tensor::*F)(const Operand&)>
+template <Tensor& (*F)(Tensor&, const Operand&)>
 PyObject* in_place(PyObject* self, PyObject* other) {
   return guarded([&]() -> PyObject* {
     const auto operand = operand_of(other);
     if (!operand) return Py_NewRef(Py_NotImplemented);
-    (tensor_in(self).*F)(*operand);
+    F(tensor_in(self), *operand);
     return Py_NewRef(self);
   });
 }
+Tensor shift_left(const Operand& a, const Operand& b) { return a.tensor() << b; }
+Tensor shift_right(const Operand& a, const Operand& b) { return a.tensor() >> b; }
+PyObject* power_in_place(PyObject* self, PyObject* other, PyObject*) {
+  return in_place<&arithmetic::pow_>(self, other);
+}
+
 template <Tensor (*F)(const Operand&, const Operand&)>
 PyObject* in_place_of(PyObject* self, PyObject* other) {
   return guarded([&]() -> PyObject* {
     const auto operand = operand_of(other);
     if (!operand) return Py_NewRef(Py_NotImplemented);
-    tensor_in(self).copy_(F(tensor_in(self), *operand));
+    Tensor& x = tensor_in(self);
+    const Tensor result = F(x, *operand);
+    if (is_float(result.dtype()) && !is_float(x.dtype()))
+      base::fail("write", "a result of {} cannot be stored in {}", name(result.dtype()), name(x.dtype()));
+    x.copy_(result);
     return Py_NewRef(self);
   });
 }
@@ -124,8 +133,6 @@ PyObject* unary(PyObject* self) {
 }
 PyObject* positive(PyObject* self) { return Py_NewRef(self); }
 
-Tensor shift_left(const Operand& a, const Operand& b) { return a.tensor() << b; }
-Tensor shift_right(const Operand& a, const Operand& b) { return a.tensor() >> b; }
 template <Tensor (*F)(const Operand&, const Operand&)>
 PyObject* shift(PyObject* a, PyObject* b) {
   return is_tensor(a) ? binary<F>(a, b) : Py_NewRef(Py_NotImplemented);
@@ -238,7 +245,8 @@ void add_entry(PyObject* object, std::vector<IndexEntry>& entries) {
     entries.emplace_back(scalar(object == Py_True));
   else if (is_integer(object))
     entries.emplace_back(integer_of(object, "an index"));
-  else if (is_tensor(object) || PyList_Check(object) || PyTuple_Check(object) || is_array(object))
+  else if (is_tensor(object) || PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object) ||
+           is_array(object))
     entries.emplace_back(positions_of(object));
   else
     throw py::type_error("an index is an integer, a slice, None, ..., a tensor or a list of these, not " +
@@ -289,7 +297,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
     if (!value) throw_type_error("elements of a tensor cannot be deleted");
     Tensor& x = tensor_in(self);
     auto operand = operand_of(value);
-    if (!operand && (PyList_Check(value) || PyTuple_Check(value)))
+    if (!operand && (PyList_Check(value) || PyTuple_Check(value) || PyRange_Check(value)))
       operand = Operand(tensor_of_object(value, x.dtype()));
     if (!operand) throw_type_error("a tensor, a number or a list is needed, not " + type_name_of(value));
     const std::vector<IndexEntry> entries = entries_of(key);
@@ -456,10 +464,10 @@ void prepare_tensor_type(py::module_& m) {
       {Py_tp_methods, const_cast<PyMethodDef*>(methods.data())},
       {Py_tp_getset, attributes},
       {Py_tp_members, members},
-      {Py_nb_add, slot(binary<&add_of>)},
-      {Py_nb_subtract, slot(binary<&sub_of>)},
-      {Py_nb_multiply, slot(binary<&mul>)},
-      {Py_nb_true_divide, slot(binary<&tenon::div>)},
+      {Py_nb_add, slot(binary<&arithmetic::add>)},
+      {Py_nb_subtract, slot(binary<&arithmetic::sub>)},
+      {Py_nb_multiply, slot(binary<&arithmetic::mul>)},
+      {Py_nb_true_divide, slot(binary<&arithmetic::div>)},
       {Py_nb_floor_divide, slot(binary<&floor_divide>)},
       {Py_nb_remainder, slot(binary<&tenon::remainder>)},
       {Py_nb_power, slot(power)},
@@ -477,11 +485,15 @@ void prepare_tensor_type(py::module_& m) {
       {Py_nb_int, slot(as_int)},
       {Py_nb_float, slot(as_float)},
       {Py_nb_index, slot(as_index)},
-      {Py_nb_inplace_add, slot(in_place<&Tensor::add_>)},
-      {Py_nb_inplace_subtract, slot(in_place<&Tensor::sub_>)},
-      {Py_nb_inplace_multiply, slot(in_place<&Tensor::mul_>)},
-      {Py_nb_inplace_true_divide, slot(in_place<&Tensor::div_>)},
-      {Py_nb_inplace_remainder, slot(in_place<&Tensor::remainder_>)},
+      {Py_nb_inplace_add, slot(in_place<&arithmetic::add_>)},
+      {Py_nb_inplace_subtract, slot(in_place<&arithmetic::sub_>)},
+      {Py_nb_inplace_multiply, slot(in_place<&arithmetic::mul_>)},
+      {Py_nb_inplace_true_divide, slot(in_place<&arithmetic::div_>)},
+      {Py_nb_inplace_remainder, slot(in_place<&arithmetic::remainder_>)},
+      {Py_nb_inplace_floor_divide, slot(in_place_of<&floor_divide>)},
+      {Py_nb_inplace_power, slot(power_in_place)},
+      {Py_nb_inplace_lshift, slot(in_place_of<&shift_left>)},
+      {Py_nb_inplace_rshift, slot(in_place_of<&shift_right>)},
       {Py_nb_inplace_and, slot(in_place_of<&bitwise_and>)},
       {Py_nb_inplace_or, slot(in_place_of<&bitwise_or>)},
       {Py_nb_inplace_xor, slot(in_place_of<&bitwise_xor>)},

@@ -13,9 +13,10 @@ from . import _tenon
 from ._tenon import *  # noqa: F401,F403 - the ops
 from ._tenon import (  # noqa: F401 - what a star leaves out or checkers should know
     Captured, Error, Generator, HookHandle, OutOfRange, Scalar, Tensor, bool, device, dtype)
-from . import autograd, data, models, nn, optim, text, training
-from .autograd import autocast, compile, enable_grad, no_grad
+from . import autograd, cuda, data, models, nn, optim, text, training
+from .autograd import autocast, compile, enable_grad, inference_mode, no_grad, set_grad_enabled
 from .files import load, save
+from .limits import finfo, iinfo
 
 __version__ = "0.1.0"
 
@@ -36,6 +37,12 @@ def is_tensor(x):
 def _register_hook(self, hook):
     """Calls hook(gradient) in every backward pass; what it returns takes the gradient's place."""
     return _tenon._register_hook(self, hook)
+
+
+def _format(self, spec):
+    if type(self) is Tensor and self.ndim == 0:
+        return format(self.item(), spec)
+    return object.__format__(self, spec)
 
 
 def _dtype_called(name):
@@ -61,5 +68,7 @@ def _deepcopy(self, _memo):
 
 
 Tensor.register_hook = _register_hook
+Tensor.__format__ = _format
+Tensor.is_cuda = property(lambda self: self.device.name == "cuda", doc="Whether it lives on a GPU of NVIDIA's.")
 Tensor.__reduce_ex__ = _reduce
 Tensor.__deepcopy__ = _deepcopy

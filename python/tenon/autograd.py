@@ -51,6 +51,42 @@ class enable_grad(_Block):
         self._block = _tenon._EnableGrad()
 
 
+class set_grad_enabled(_Block):
+    """From now on, or until the end of a `with` block, ops record gradients or do not."""
+
+    def __init__(self, mode):
+        self._mode, self._before = mode, is_grad_enabled()
+        _tenon._set_grad_enabled(mode)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        _tenon._set_grad_enabled(self._before)
+
+    def __call__(self, function):
+        _tenon._set_grad_enabled(self._before)
+
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with set_grad_enabled(self._mode):
+                return function(*args, **kwargs)
+
+        return wrapped
+
+
+class inference_mode(_Block):
+    """As no_grad(), under the name of PyTorch's stricter mode."""
+
+    def __new__(cls, mode=True):
+        block = super().__new__(cls)
+        block._block = _tenon._EnableGrad() if mode is False else _tenon._NoGrad()
+        return block(mode) if callable(mode) else block
+
+    def __init__(self, mode=True):
+        pass
+
+
 class autocast(_Block):
     """Inside, products and attention take their operands in a lower type.
 
@@ -60,8 +96,20 @@ class autocast(_Block):
     tenon.bfloat16
     """
 
-    def __init__(self, dtype=_tenon.bfloat16, enabled=True):
-        self._block = _tenon._Autocast(dtype, enabled)
+    def __init__(self, device_type=None, dtype=None, enabled=True, cache_enabled=None):
+        if isinstance(device_type, _tenon.dtype):  # autocast(tenon.bfloat16, False)
+            device_type, dtype, enabled = None, device_type, enabled if dtype is None else dtype
+        self._block = _tenon._Autocast(dtype or _tenon.bfloat16, enabled)
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False):
+    """Adds the gradients of several values to every leaf below them."""
+    tensors = [tensors] if isinstance(tensors, _tenon.Tensor) else list(tensors)
+    given = [grad_tensors] if grad_tensors is None or isinstance(grad_tensors, _tenon.Tensor) else list(grad_tensors)
+    given += [None] * (len(tensors) - len(given))
+    for i, (tensor, gradient) in enumerate(zip(tensors, given)):
+        keeps = retain_graph or create_graph or i + 1 < len(tensors)
+        tensor.backward(gradient, retain_graph=bool(keeps), create_graph=create_graph)
 
 
 class FunctionContext:

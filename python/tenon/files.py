@@ -3,19 +3,23 @@
 import os
 
 from . import _tenon
+from . import checkpoints as _checkpoints
+
+_PYTORCHS = (".pt", ".pth", ".bin")
 
 
 def save(tensors, path, metadata=None):
     """Writes a tensor or a dict of tensors; what kind of file it is, the end of the name says.
 
-    .safetensors, .pt and .pth (which torch.load reads), .npy for one tensor, .npz for several. Anything else is
-    written as safetensors. A module is saved as its state dict.
+    .safetensors; .pt, .pth and .bin (which torch.load reads); .npy for one tensor, .npz for several. Anything else is
+    written as safetensors. A module is saved as its state dict. A file of PyTorch's also takes checkpoints: dicts in
+    dicts and lists, with numbers, texts and None beside the tensors.
     """
     if isinstance(path, dict) or isinstance(path, _tenon.Tensor):
         tensors, path = path, tensors
     kind = os.path.splitext(os.fspath(path))[1]
     if isinstance(tensors, _tenon._nn.Module):
-        if kind not in (".pt", ".pth"):
+        if kind not in _PYTORCHS:
             return _tenon._nn.save_module(path, tensors)
         tensors = tensors.state_dict()
     if kind == ".npy":
@@ -24,18 +28,26 @@ def save(tensors, path, metadata=None):
         tensors = {"tensor": tensors}
     if not isinstance(tensors, dict):
         raise TypeError(f"a tensor, a dict of tensors or a module is needed, not {type(tensors).__name__}")
-    if kind in (".pt", ".pth"):
-        return _tenon._save_torch(path, tensors)
+    is_flat = all(isinstance(name, str) and isinstance(value, _tenon.Tensor) for name, value in tensors.items())
+    if kind in _PYTORCHS:
+        return _tenon._save_torch(path, tensors) if is_flat else _checkpoints.write(path, tensors)
+    if not is_flat:
+        raise TypeError("a dict of names and tensors is needed; one that holds other things is saved as a .pt file")
     if kind == ".npz":
         return _tenon._save_npz(path, tensors)
     return _tenon._save_safetensors(path, tensors, metadata or {})
 
 
-def load(path, device=None):
-    """Reads what save(), torch.save() or numpy have written: a dict of tensors, or one tensor of a .npy file."""
+def load(path, device=None, *, map_location=None, weights_only=None):
+    """Reads what save(), torch.save() or numpy have written: a dict of tensors, or one tensor of a .npy file.
+
+    A checkpoint of PyTorch's is the nested dict that was saved. map_location is PyTorch's name for the device; nothing
+    in a file is ever run, whatever weights_only says.
+    """
+    device = map_location if device is None else device
     kind = os.path.splitext(os.fspath(path))[1]
-    if kind in (".pt", ".pth", ".bin"):
-        return _tenon._load_torch(path, device)[0]
+    if kind in _PYTORCHS:
+        return _checkpoints.read(path, device)
     if kind == ".npy":
         return _tenon._load_npy(path, device)
     if kind == ".npz":

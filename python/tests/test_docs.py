@@ -14,7 +14,8 @@ import tenon
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-MODULES = ["tenon", "tenon.autograd", "tenon.files", "tenon.nn", "tenon.nn.module", "tenon.optim"]
+MODULES = ["tenon", "tenon.autograd", "tenon.files", "tenon.nn", "tenon.nn.module", "tenon.optim",
+           "tenon.optim.lr_scheduler", "tenon.limits", "tenon.cuda"]
 
 
 class Docstrings(unittest.TestCase):

@@ -36,6 +36,63 @@ class Data(unittest.TestCase):
         self.assertEqual(loader.next()[0].tolist(), second)
         self.assertEqual(first[0].shape, (3,))
 
+    def test_every_iter_is_a_pass_of_its_own(self):
+        for workers in (0, 2):
+            loader = data.DataLoader(data.TensorDataset(tenon.arange(10)), batch_size=4, num_workers=workers)
+            self.assertEqual(next(iter(loader))[0].tolist(), [0, 1, 2, 3])
+            for _ in loader:
+                break
+            self.assertEqual([len(x) for x, in loader], [4, 4, 2])
+            self.assertEqual([len(x) for x, in loader], [4, 4, 2])
+            self.assertEqual([(len(a), len(b)) for (a,), (b,) in zip(loader, loader)], [(4, 4), (4, 4), (2, 2)])
+            over = iter(loader)
+            self.assertEqual(len(list(over)), 3)
+            self.assertEqual([list(over), len(list(loader))], [[], 3])
+            self.assertEqual((len(loader.dataset), loader.batch_size, loader.num_workers), (10, 4, workers))
+
+    def test_passes_are_shuffled_anew_and_resumed(self):
+        rows = data.TensorDataset(tenon.arange(20))
+        loader = data.DataLoader(rows, batch_size=5, shuffle=True, seed=3)
+        passes = [[x.tolist() for x, in loader] for _ in range(2)]
+        self.assertNotEqual(passes[0], passes[1])
+        again = data.DataLoader(rows, batch_size=5, shuffle=True, seed=3)
+        for i, (x,) in enumerate(again):
+            if i == 1:
+                state = again.state()
+                break
+        resumed = data.DataLoader(rows, batch_size=5, shuffle=True, seed=3)
+        resumed.restore(state)
+        self.assertEqual([x.tolist() for x, in resumed], passes[0][2:])
+        self.assertEqual([x.tolist() for x, in resumed], passes[1])
+        resumed.set_epoch(0)
+        self.assertEqual([x.tolist() for x, in resumed], passes[0])
+
+    def test_what_a_dataset_raises_stays_what_it_is(self):
+        class Own(Exception):
+            pass
+
+        class Raises(Squares):
+            def __init__(self, error):
+                self.error = error
+
+            def __getitem__(self, i):
+                if i == 5:
+                    raise self.error
+                return tenon.tensor(i)
+
+        def refuse(samples):
+            raise Own("no batches")
+
+        for workers in (0, 2):
+            for error in (KeyboardInterrupt(), SystemExit(3), Own("five"), KeyError("five")):
+                with self.assertRaises(type(error)) as caught:
+                    list(data.DataLoader(Raises(error), batch_size=4, num_workers=workers))
+                self.assertIs(caught.exception, error)
+                if hasattr(error, "add_note"):
+                    self.assertEqual(error.__notes__, ["[data_loader] sample 5 in epoch 0"])
+            with self.assertRaisesRegex(Own, "^no batches$"):
+                list(data.DataLoader(Squares(), collate_fn=refuse, num_workers=workers))
+
     def test_errors_name_the_sample(self):
         class Bad(Squares):
             def __getitem__(self, i):

@@ -39,6 +39,55 @@ class Operators(unittest.TestCase):
         x[1:] -= 1
         self.assertEqual(y.tolist(), [6, 5, 5])
 
+    def test_every_operator_works_in_place(self):
+        for start, change, expected in [
+            ([2.0, 3.0], lambda x: x.__ipow__(2), [4, 9]),
+            ([5.0, 7.0], lambda x: x.__ifloordiv__(2), [2, 3]),
+            ([5, 7], lambda x: x.__ifloordiv__(2), [2, 3]),
+            ([5, 7], lambda x: x.__ilshift__(1), [10, 14]),
+            ([5, 7], lambda x: x.__irshift__(1), [2, 3]),
+            ([5, 7], lambda x: x.__ior__(8), [13, 15]),
+        ]:
+            x = tenon.tensor(start)
+            view = x[:1]
+            self.assertIs(change(x), x)
+            self.assertEqual((x.tolist(), view.tolist()), (expected, expected[:1]))
+        x = y = tenon.tensor([2.0])
+        x **= 3
+        self.assertEqual(y.tolist(), [8])
+        with self.assertRaisesRegex(tenon.Error, "a result of f32 cannot be stored in i64"):
+            x = tenon.tensor([5, 7])
+            x //= 2.5
+        with self.assertRaisesRegex(tenon.Error, "a result of f32 cannot be stored in i64"):
+            x **= 0.5
+
+    def test_numbers_beyond_float16_are_not_rounded_first(self):
+        x = tenon.tensor([1e-3, 0.0], dtype=tenon.float16)
+        for got in (x * 65536, 65536 * x, x.mul(65536), tenon.mul(x, 65536), x.clone().mul_(65536)):
+            self.assertIs(got.dtype, tenon.float16)
+            self.assertEqual(got.tolist(), [65.5625, 0])
+        y = x.clone()
+        y *= 65536
+        y /= 65536
+        np.testing.assert_allclose(y.tolist(), x.tolist(), rtol=1e-3)
+        self.assertEqual((tenon.ones(1, dtype=tenon.float16) + 1e5).tolist(), [float("inf")])
+        a, b = np.linspace(-2, 2, 41).astype(np.float16), np.float32(0.1)
+        np.testing.assert_array_equal((tenon.tensor(a) * 0.1).tolist(), (a.astype(np.float32) * b).astype(np.float16))
+        w = tenon.tensor([1e-3], dtype=tenon.float16, requires_grad=True)
+        (w * 4.5e4).sum().backward()
+        np.testing.assert_allclose(w.grad.tolist(), [4.5e4], rtol=1e-3)
+
+    def test_bounds_beyond_a_dtype(self):
+        x = tenon.tensor([0, 4, 247], dtype=tenon.uint8)
+        self.assertEqual(x.clamp(-1, 1).tolist(), [0, 1, 1])
+        self.assertEqual(x.clamp(-5, 300).tolist(), [0, 4, 247])
+        self.assertEqual(tenon.tensor([5], dtype=tenon.int32).clip(-2**40, 2**40).tolist(), [5])
+        self.assertEqual(x.clone().clamp_(max=300).tolist(), [0, 4, 247])
+        with self.assertRaisesRegex(ValueError, "no uint8 is at most -1"):
+            x.clamp(max=-1)
+        with self.assertRaisesRegex(ValueError, "no uint8 is at least 300"):
+            x.clamp_min(300)
+
     def test_promotion_is_pytorchs(self):
         self.assertIs((tenon.tensor([1, 2]) + 0.5).dtype, tenon.float32)
         self.assertIs((tenon.tensor([1, 2]) / 2).dtype, tenon.float32)
@@ -122,6 +171,22 @@ class Attributes(unittest.TestCase):
         self.assertIs(x.to(np.int32).dtype, tenon.int32)
         self.assertIs(x.long().dtype, tenon.int64)
 
+    def test_integers_of_numpy(self):
+        for two in (np.int64(2), np.int32(2), np.uint8(2), np.array(2)):
+            x = tenon.arange(4)
+            self.assertEqual(tenon.zeros(two, 3).shape, (2, 3))
+            self.assertEqual(tenon.zeros((two, two)).shape, (2, 2))
+            self.assertEqual((x.reshape(two, -1).shape, x.view(two, two).shape), ((2, 2), (2, 2)))
+            self.assertEqual((tenon.randn(two).shape, tenon.eye(two).shape), ((2,), (2, 2)))
+            self.assertEqual(tenon.ones(1, 1, 5).sum(two).shape, (1, 1))
+            self.assertEqual((x[two:].tolist(), x[two].item(), x[:two].tolist()), ([2, 3], 2, [0, 1]))
+            self.assertEqual((x.topk(two).values.tolist(), tenon.arange(two).tolist()), ([3, 2], [0, 1]))
+            self.assertEqual((tenon.ones(1).expand(two).shape, tenon.ones(1).repeat(two).shape), ((2,), (2,)))
+            self.assertEqual((tenon.ones(1, 1).unsqueeze(two).shape, tenon.randint(0, two, (two,)).shape), ((1, 1, 1), (2,)))
+            self.assertEqual(tenon.nn.Linear(int(two), int(two)).weight.shape, (2, 2))
+        with self.assertRaisesRegex(TypeError, "a size or a list of sizes is needed, not numpy.float32"):
+            tenon.zeros(np.float32(2))
+
     def test_values_and_indices(self):
         values, indices = tenon.tensor([3., 1., 2.]).sort()
         self.assertEqual((values.tolist(), indices.tolist()), ([1, 2, 3], [1, 2, 0]))
@@ -158,6 +223,37 @@ class Attributes(unittest.TestCase):
 
 
 class BadInput(unittest.TestCase):
+    def test_lists_without_end(self):
+        endless = []
+        endless.append(endless)
+        deep = []
+        for _ in range(100000):
+            deep = [deep]
+        for call in (lambda: tenon.tensor(endless), lambda: tenon.ones(2)[endless], lambda: tenon.tensor(deep)):
+            with self.assertRaisesRegex(ValueError, "lists are nested more than 128 deep, or one holds itself"):
+                call()
+
+    def test_lists_that_change_while_they_are_read(self):
+        class Clears:
+            def __init__(self, *lists):
+                self.lists = lists
+
+            def __index__(self):
+                for one in self.lists:
+                    one.clear()
+                return 1
+
+        inner, outer = [1], []
+        outer.extend([1, Clears(outer), 2, 3])
+        with self.assertRaisesRegex(ValueError, "a list was changed while it was read"):
+            tenon.tensor(outer)
+        outer.extend([[1, Clears(outer)], [2, 3]])
+        with self.assertRaisesRegex(ValueError, "a list was changed while it was read"):
+            tenon.tensor(outer)
+        sizes = []
+        sizes.extend([Clears(sizes, inner), 2, 0])
+        self.assertEqual(tenon.zeros(sizes).shape, (1,))
+
     def test_arguments(self):
         x = tenon.ones(2)
         for call, error, text in [

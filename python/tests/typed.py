@@ -3,6 +3,7 @@
 import tenon
 from tenon import nn
 from tenon.nn import functional as F
+from tenon.optim.lr_scheduler import StepLR
 
 
 class Net(nn.Module):
@@ -26,6 +27,9 @@ def main() -> None:
     print(shape, values.shape, indices.dtype, float(loss))
     with tenon.no_grad():
         x.add_(1)
+    x **= 2
+    schedule = StepLR(optimizer, step_size=1)
+    print(tenon.autograd.Function.apply(x), schedule.get_last_lr(), tenon.finfo(tenon.float16).max, tenon.cuda.is_available())
     x.sum(keepdim="yes")  # error: keepdim
     tenon.exp(3)  # error: a number
     nn.Linear("2", 1)  # error: a text

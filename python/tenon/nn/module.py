@@ -3,9 +3,11 @@
 The class is C++'s own. A class of Python's that derives from it is a module for everything in the library.
 """
 
+import ast
 import copy
 import functools
 import inspect
+import re
 
 from .. import _tenon
 
@@ -121,12 +123,51 @@ def _apply(self, function):
     return self
 
 
+class _Many(list):
+    """A list that next() takes from, as from PyTorch's generators."""
+
+    def __next__(self):
+        self._taken = getattr(self, "_taken", -1) + 1
+        if self._taken >= len(self):
+            raise StopIteration
+        return self[self._taken]
+
+
+def _named(found, prefix, recurse):
+    before = prefix + "." if prefix else ""
+    return _Many((before + name, one) for name, one in found if recurse or "." not in name)
+
+
+_all_parameters, _all_buffers = Module.parameters, Module.buffers
+_all_named_parameters, _all_named_buffers = Module.named_parameters, Module.named_buffers
+
+
+def _parameters(self, recurse=True):
+    """All parameters, or those of this module alone."""
+    return _Many(_all_parameters(self) if recurse else (one for _, one in self.named_parameters(recurse=False)))
+
+
+def _named_parameters(self, prefix="", recurse=True):
+    """Dotted names and parameters, own ones before those of modules below."""
+    return _named(_all_named_parameters(self), prefix, recurse)
+
+
+def _buffers(self, recurse=True):
+    """All buffers, or those of this module alone."""
+    return _Many(_all_buffers(self) if recurse else (one for _, one in self.named_buffers(recurse=False)))
+
+
+def _named_buffers(self, prefix="", recurse=True):
+    """Dotted names and buffers."""
+    return _named(_all_named_buffers(self), prefix, recurse)
+
+
 def _modules_below(self):
-    return [module for _, module in self._named_modules()]
+    return _Many(module for _, module in self._named_modules())
 
 
 def _children(self):
-    return [module for _, module in self._named_children()]
+    return _Many(module for _, module in self._named_children())
 
 
 def _repr(self):
@@ -147,14 +188,43 @@ def _forward(self, *args, **kwargs):
     raise NotImplementedError(f"{type(self).__name__} has no forward()")
 
 
+def _arguments_of(layer):
+    """Names and defaults of a constructor of C++'s, which the first line of its docstring has."""
+    line = (layer.__init__.__doc__ or "").split("\n", 1)[0]
+    found = []
+    for name, default in re.findall(r"(\w+): [\w.\[\], ]+?(?: = ([^,]+))?(?=, \w+:|\) -> None$)", line):
+        try:
+            found.append((name, ast.literal_eval(default) if default else None))
+        except (SyntaxError, ValueError):
+            found.append((name, None))
+    return found[1:]  # behind self
+
+
+def _as_pytorch_shows(layer, name, value):
+    """Sizes of convolutions and norms are tuples."""
+    if not isinstance(value, int):
+        return value
+    if name == "normalized_shape":
+        return (value,)
+    if layer.__name__.startswith("Conv") and name in ("kernel_size", "stride", "padding", "dilation", "output_padding"):
+        return (value,) * int(layer.__name__[-2])
+    return value
+
+
 def _remember(layer):
-    """A layer of C++ remembers what it was made with: for copies, and to show it."""
+    """A layer of C++ remembers what it was made with: for copies, to show it, and as attributes."""
     make = layer.__init__
+    order = [name for name, _ in _arguments_of(layer)]
+    arguments = [(name, default) for name, default in _arguments_of(layer)
+                 if not hasattr(layer, name) and name not in ("device", "dtype", "generator")]
 
     @functools.wraps(make)
     def init(self, *args, **kwargs):
         make(self, *args, **kwargs)
         self.__dict__.setdefault("_made_with", (layer, args, kwargs))
+        given = {**dict(zip(order, args)), **kwargs}
+        for name, default in arguments:
+            self.__dict__.setdefault(name, _as_pytorch_shows(layer, name, given.get(name, default)))
 
     layer.__init__ = init
 
@@ -207,10 +277,14 @@ Module.half = lambda self: self.to(_tenon.float16)
 Module.bfloat16 = lambda self: self.to(_tenon.bfloat16)
 Module.double = lambda self: self.to(_tenon.float64)
 Module.apply = _apply
+Module.parameters = _parameters
+Module.named_parameters = _named_parameters
+Module.buffers = _buffers
+Module.named_buffers = _named_buffers
 Module.modules = _modules_below
-Module.named_modules = lambda self: self._named_modules()
+Module.named_modules = lambda self: _Many(self._named_modules())
 Module.children = _children
-Module.named_children = lambda self: self._named_children()
+Module.named_children = lambda self: _Many(self._named_children())
 Module.forward = _forward
 
 

@@ -9,36 +9,10 @@
 tensor([0., 0.])
 """
 
-from . import _tenon
+from .. import _tenon
 
 globals().update({name: value for name, value in vars(_tenon._optim).items() if not name.startswith("_")})
-
-
-class lr_scheduler:
-    """PyTorch's names for schedules."""
-
-    @staticmethod
-    def LambdaLR(optimizer, lr_lambda):
-        return _tenon._optim.Scheduler(optimizer, lr_lambda)
-
-    @staticmethod
-    def StepLR(optimizer, step_size, gamma=0.1):
-        return _tenon._optim.Scheduler(optimizer, _tenon._optim.stepwise(step_size, gamma))
-
-    @staticmethod
-    def ExponentialLR(optimizer, gamma):
-        return _tenon._optim.Scheduler(optimizer, _tenon._optim.exponential(gamma))
-
-    @staticmethod
-    def CosineAnnealingLR(optimizer, T_max, eta_min=0.0):
-        return _tenon._optim.Scheduler(optimizer, _tenon._optim.cosine(T_max, last=eta_min / optimizer.lr))
-
-    @staticmethod
-    def OneCycleLR(optimizer, total_steps, pct_start=0.3, div_factor=25.0, final_div_factor=1e4):
-        return _tenon._optim.Scheduler(
-            optimizer, _tenon._optim.one_cycle(total_steps, pct_start, div_factor, final_div_factor))
-
-    ReduceLROnPlateau = _tenon._optim.Plateau
+from . import lr_scheduler  # noqa: E402,F401
 
 
 class _Group:
@@ -59,6 +33,12 @@ class _Group:
             self._optimizer.lr = value
         else:
             self._optimizer.set_group_lr(self._place, value)
+
+    def __contains__(self, name):
+        return name == "lr"
+
+    def keys(self):
+        return ["lr"]
 
 
 _tenon._optim.Optimizer.param_groups = property(lambda self: [_Group(self, i) for i in range(self.groups)])
