@@ -310,6 +310,7 @@ std::unique_ptr<CallKernel> compile_convolution_onednn(const ir::Call& call, boo
     if (!forced && !kernel->is_generated()) return nullptr;
     return kernel;
   } catch (const dnnl::error& error) {
+    // Padding, say, that a transposed convolution has and oneDNN does not take: our own loops do all.
     if (error.status == dnnl_unimplemented || error.status == dnnl_invalid_arguments) return nullptr;
     base::fail(ir::name(call.op), "oneDNN: {}", error.message);
   }
