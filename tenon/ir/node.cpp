@@ -44,16 +44,36 @@ class InternTable {
   }
 
   void erase(Node* node) {
+    if (node->is_apart()) {
+      --apart_;
+      return;
+    }
     Shard& shard = shard_of(node->hash_);
     std::lock_guard lock(shard.mutex);
-    Node** at = &shard.first(node->hash_);
-    while (*at != node) at = &(*at)->next_;
-    *at = node->next_;
-    --shard.size;
+    shard.unlink(node);
+  }
+
+  // Takes a node out, unless it has one result that somebody but the caller has, too.
+  bool withdraw(Node* node, uint32_t bit) {
+    Shard& shard = shard_of(node->hash_);
+    std::lock_guard lock(shard.mutex);
+    const bool is_alone = node->references_.load(std::memory_order_acquire) == 1;
+    if (!is_alone && node->results() == 1 && node->op_ != Op::custom) return false;
+    if (node->apart_.fetch_or(bit) == 0) {
+      shard.unlink(node);
+      ++apart_;
+    }
+    return true;
+  }
+
+  NodeRef keep_out(Node* node, uint32_t bit) {
+    node->apart_ = bit;
+    ++apart_;
+    return NodeRef::adopt(node);
   }
 
   size_t size() {
-    size_t total = 0;
+    size_t total = apart_;
     for (Shard& shard : shards_) {
       std::lock_guard lock(shard.mutex);
       total += shard.size;
@@ -69,6 +89,12 @@ class InternTable {
     size_t size = 0;
 
     Node*& first(uint64_t hash) { return slots[hash & (slots.size() - 1)]; }
+    void unlink(Node* node) {
+      Node** at = &first(node->hash_);
+      while (*at != node) at = &(*at)->next_;
+      *at = node->next_;
+      --size;
+    }
     void grow() {
       std::vector<Node*> old(2 * slots.size());
       old.swap(slots);
@@ -100,6 +126,7 @@ class InternTable {
   }
 
   std::array<Shard, 16> shards_;
+  std::atomic<size_t> apart_{0};
 };
 
 namespace {
@@ -159,7 +186,7 @@ NodeRef Node::make(Op op, Operands inputs, Attrs attrs) {
   return record(h, op, std::move(inputs), std::move(attrs), std::move(inferred));
 }
 
-NodeRef Node::record(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred) {
+Node* Node::filled(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred) {
   auto* node = new Node;
   node->op_ = op;
   node->hash_ = hash;
@@ -183,6 +210,11 @@ NodeRef Node::record(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferre
   node->set_held_bytes(held_below + held_here);
   node->inputs_ = std::move(inputs);
   node->attrs_ = std::move(attrs);
+  return node;
+}
+
+NodeRef Node::record(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred) {
+  Node* node = filled(hash, op, std::move(inputs), std::move(attrs), std::move(inferred));
   NodeRef result = InternTable::get().insert(node);
   if (result.get() != node) {
     Operands dropped = std::move(node->inputs_);
@@ -201,6 +233,21 @@ NodeRef Node::make_like(const Node& node, Operands inputs) {
   }
   if (base::checks_nan()) made->scope_ = node.scope_;
   return made;
+}
+
+Value Node::apart(Value value) {
+  Node* node = value.node.get();
+  const uint32_t bit = 1u << std::min(value.index, 31u);
+  if ((node->apart_ & bit) != 0 || node->op_ == Op::param) {
+    const uint64_t h = structural_hash(node->realm_, Op::after, {value}, NoAttrs());
+    Inferred inferred{value.type(), {}, node->device_};
+    return {InternTable::get().keep_out(filled(h, Op::after, {std::move(value)}, NoAttrs(), std::move(inferred)), 1),
+            0};
+  }
+  if (InternTable::get().withdraw(node, bit)) return value;
+  Inferred inferred{node->type_, node->more_types_, node->device_};
+  Node* twin = filled(node->hash_, node->op_, node->inputs_, node->attrs_, std::move(inferred));
+  return {InternTable::get().keep_out(twin, bit), value.index};
 }
 
 const DataRef& Node::data(size_t result) const {

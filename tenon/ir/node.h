@@ -1,7 +1,8 @@
 // The graph: immutable nodes, interned by structure, counted by reference.
 //
-// Two recordings of the same op on the same operands are one node, so common subexpressions cost nothing to find. A
-// node knows whether it has been evaluated (its Data), never how. Chains may be millions of nodes long: nothing in here
+// Two recordings of the same op on the same operands are one node, so common subexpressions cost nothing to find; but
+// not where a tensor holds the first and gradients pass: each tensor has a gradient of its own (Node::apart). A node
+// knows whether it has been evaluated (its Data), never how. Chains may be millions of nodes long: nothing in here
 // recurses over operands.
 
 #pragma once
@@ -71,6 +72,9 @@ class Node {
   static NodeRef make(Op op, Operands inputs, Attrs attrs);
   /// The same op on other operands, recorded in the same module.
   static NodeRef make_like(const Node& node, Operands inputs);
+  /// The value under an identity of its own, for a tensor whose gradient is its own: whoever records the same op on the
+  /// same operands gets another node. A value that has one already, of an op that folded to its operand, is marked.
+  static Value apart(Value value);
 
   Op op() const { return op_; }
   const OpInfo& info() const { return ir::info(op_); }
@@ -109,6 +113,9 @@ class Node {
   /// The module in which it was recorded (base::scope_path); kept only under base::checks_nan().
   uint32_t scope() const { return scope_; }
 
+  /// Whether it is left out when equal nodes are looked for: see apart().
+  bool is_apart() const { return apart_.load(std::memory_order_relaxed) != 0; }
+
   /// How many references exist; only a hint while other threads record.
   uint32_t references() const { return references_.load(std::memory_order_relaxed); }
 
@@ -118,6 +125,7 @@ class Node {
   Node() = default;
   ~Node() = default;
   static void release(Node* node);
+  static Node* filled(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred);
   static NodeRef record(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred);
 
   // What walks and the intern table look at comes first, so that they touch little of a node.
@@ -126,6 +134,7 @@ class Node {
   Op op_ = Op::buffer;
   bool needs_grad_ = false;
   std::atomic<bool> reads_shared_{false};
+  std::atomic<uint32_t> apart_{0};  // a bit for each result
   uint64_t hash_ = 0, realm_ = 0;
   Node* next_ = nullptr;  // in the intern table, of those with the same slot
   Operands inputs_;

@@ -38,8 +38,8 @@ std::optional<Value> negate_once(const Node& node, Inputs in) {
 // Marks tell gradients where to stop or what to do; a plan needs none of them. Without them, what a custom function
 // computes in both directions is one value.
 std::optional<Value> leave_out_marks(const Node& node, Inputs in) {
-  if (node.op() != Op::detach && node.op() != Op::param) return std::nullopt;
-  return in[0];
+  const bool is_mark = node.op() == Op::detach || node.op() == Op::param || (node.op() == Op::after && in.size() == 1);
+  return is_mark ? std::optional(in[0]) : std::nullopt;
 }
 
 // Rounding is symmetric, so the sign can wait: one operation a sum instead of one an element.

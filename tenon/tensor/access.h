@@ -36,8 +36,10 @@ void require_defined(const Tensor& tensor);
 
 /// The graph value that the tensor holds now.
 const ir::Value& value_of(const Tensor& tensor);
-/// A new tensor that holds this value.
+/// A new tensor that holds this value, with a gradient of its own: another tensor of the same value has another.
 Tensor tensor_of(ir::Value value);
+/// A new tensor that stands for what has the value already, its gradient included.
+Tensor tensor_showing(ir::Value value);
 
 /// A tensor that shows this one through moves, sharing its memory wherever strides can express them. Without moves: cut
 /// from its history.

@@ -96,8 +96,8 @@ std::vector<Tensor> apply(const CustomFunction& function, std::span<const Tensor
                                                                         std::span<const ir::Value> grads) {
     EnableGrad differentiable;  // so that second derivatives go through the rule
     std::vector<Tensor> xs, gs;
-    for (const ir::Value& value : operands_in) xs.push_back(tensor_of(value));
-    for (const ir::Value& value : grads) gs.push_back(value ? tensor_of(value) : Tensor());
+    for (const ir::Value& value : operands_in) xs.push_back(tensor_showing(value));
+    for (const ir::Value& value : grads) gs.push_back(value ? tensor_showing(value) : Tensor());
     const std::vector<Tensor> made = backward(xs, gs);
     if (made.size() != xs.size())
       base::fail(name, "backward() returned {} gradients for {} inputs", made.size(), xs.size());
@@ -183,11 +183,11 @@ std::vector<Tensor> apply(const SavingFunction& function, std::span<const Tensor
     };
     std::vector<Tensor> saved, arrived;
     for (const Saved& place : places) {
-      saved.push_back(tensor_of(place.kind == Saved::Kind::input    ? in[place.at]
-                                : place.kind == Saved::Kind::result ? result(place.at)
-                                                                    : in[given + place.at]));
+      saved.push_back(tensor_showing(place.kind == Saved::Kind::input    ? in[place.at]
+                                     : place.kind == Saved::Kind::result ? result(place.at)
+                                                                         : in[given + place.at]));
     }
-    for (const ir::Value& value : grads) arrived.push_back(value ? tensor_of(value) : Tensor());
+    for (const ir::Value& value : grads) arrived.push_back(value ? tensor_showing(value) : Tensor());
     FunctionContext seen;
     seen.save_for_backward(std::move(saved));
     const std::vector<Tensor> made = backward(seen, arrived);

@@ -28,7 +28,7 @@ ir::Value Hooks::applied(const ir::Value& gradient) {
     std::erase_if(entries_, [](const Entry& entry) { return !*entry.is_on; });
     now = entries_;
   }
-  Tensor passed = tensor_of(gradient);
+  Tensor passed = tensor_showing(gradient);
   for (const Entry& entry : now) {
     const Tensor next = entry.f(passed);
     if (!next.defined()) continue;

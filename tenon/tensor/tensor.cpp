@@ -23,7 +23,9 @@ Device::Device(std::string_view name) : id(device::find(name)) {}
 
 IndexEntry::IndexEntry(const Tensor& positions) : index(std::make_shared<const Tensor>(positions)) {}
 
-Tensor tensor_of(ir::Value value) {
+Tensor tensor_of(ir::Value value) { return tensor_showing(own(std::move(value))); }
+
+Tensor tensor_showing(ir::Value value) {
   auto impl = std::make_shared<TensorImpl>();
   impl->value = std::move(value);
   if (Trace* trace = Trace::current())

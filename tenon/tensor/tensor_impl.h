@@ -30,6 +30,9 @@ std::mutex& views_mutex();
 /// The value with the hooks on the way of its gradient.
 ir::Value hooked(const ir::Value& value, const std::shared_ptr<const ir::CustomRule>& rule);
 
+/// The value for one tensor: where gradients pass, under an identity of its own.
+inline ir::Value own(ir::Value value) { return value.needs_grad() ? ir::Node::apart(std::move(value)) : value; }
+
 struct TensorImpl {
   ir::Value value;                       // of a view: none until somebody asks
   std::shared_ptr<TensorImpl> root;      // set when this is a view
@@ -93,7 +96,7 @@ struct TensorImpl {
     const bool follows = !detached && !leaf && root_leaf == root->leaf_id();
     ir::Value seen = follows ? of_root : ir::detach(of_root);
     for (const ir::Move& move : moves) seen = ir::move(seen, move);
-    return leaf ? ir::param(seen, leaf) : hook_rule ? hooked(seen, hook_rule) : seen;
+    return leaf ? ir::param(seen, leaf) : hook_rule ? hooked(seen, hook_rule) : own(std::move(seen));
   }
 
   void look_at_root() {

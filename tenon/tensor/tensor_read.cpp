@@ -18,7 +18,8 @@ using base::fail;
 
 namespace {
 
-// Lets go of how an evaluated value was made. A view looks at its root's value, so that there is one leaf for both.
+// Lets go of how an evaluated value was made. A view looks at its root's value, so that there is one leaf for both; one
+// with gradients behind it stays what they lead to.
 void settle(const Tensor& tensor) {
   std::vector<TensorImpl*> path;
   for (TensorImpl* impl = impl_of(tensor).get(); impl; impl = impl->root.get()) path.push_back(impl);
@@ -29,7 +30,7 @@ void settle(const Tensor& tensor) {
   };
   let_go(*path.back());
   for (size_t i = path.size() - 1; i-- > 0;) {
-    if (exec::is_evaluated(path[i + 1]->value))
+    if (exec::is_evaluated(path[i + 1]->value) && !path[i]->value.needs_grad())
       path[i]->look_at_root();
     else
       let_go(*path[i]);

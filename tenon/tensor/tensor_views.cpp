@@ -66,9 +66,12 @@ Tensor viewed(const Tensor& tensor, std::span<const ir::Move> moves) {
   const bool cut = moves.empty();  // detach()
   const std::vector<ir::Move> path = path_to(*impl);
   Impl view;
+  const auto moved = [&](ir::Value value) {
+    for (const ir::Move& move : moves) value = ir::move(value, move);
+    return value;
+  };
   if (!shares_memory(value_of_root(root_of(impl)).shape(), path, moves)) {
-    view = impl_of(tensor_of(record::in(tensor)));
-    for (const ir::Move& move : moves) view->value = ir::move(view->value, move);
+    view = impl_of(tensor_of(moved(record::in(tensor))));
   } else {
     const bool detached = cut || (!impl->leaf && impl->detached) || !grad_enabled();
     // What nobody has asked for is not recorded: a view of a value that is there is looked up when it is read.
@@ -76,8 +79,7 @@ Tensor viewed(const Tensor& tensor, std::span<const ir::Move> moves) {
     if (waits) {
       view = std::make_shared<TensorImpl>();
     } else {
-      view = impl_of(tensor_of(cut ? ir::detach(now) : record::in(tensor)));
-      for (const ir::Move& move : moves) view->value = ir::move(view->value, move);
+      view = impl_of(tensor_of(cut ? ir::detach(now) : moved(record::in(tensor))));
     }
     view->detached = detached;
     // Gradients of views of a leaf pass through the leaf; a view cut from them hangs on the owner alone.

@@ -101,6 +101,7 @@ void write(const Tensor& tensor, ir::Value next) {
     path.clear();
   }
   ir::Value made = written(old, next, path, is_tracked(*impl), owner->leaf);
+  if (!owner->leaf) made = own(std::move(made));  // what is copied as a whole is the value of another tensor
   if (trace && trace->is_outside(*owner)) return trace->write(owner, std::move(made));
   if (owner->is_shared && made.needs_grad() && !owner->leaf)
     fail("write", "memory that is shared cannot take values with gradients; write under NoGrad, or clone() the tensor");

@@ -437,16 +437,6 @@ TEST(Autograd, GradOfAViewThatIsViewedAgain) {
   EXPECT_EQ(slope(square(matrix.slice(0, 1)), matrix), Reals({0, 0, 0, 16, 20, 24}));
 }
 
-// Unlike PyTorch's, as the header says: equal expressions are one value, and its gradient counts every use.
-TEST(Autograd, EqualIntermediatesAreOneValue) {
-  Tensor x = leaf(3);
-  const Tensor a = x.clone(), b = x.clone();
-  EXPECT_EQ(grad(a * b, a).item<double>(), 6);
-  EXPECT_EQ(grad(a * b, x).item<double>(), 6);
-  Tensor y = leaf(3);  // leaves are never one, whatever they hold
-  EXPECT_EQ(grad(x * y, x).item<double>(), 3);
-}
-
 TEST(Autograd, GradOfSeveralOutputsAddsThem) {
   Tensor x = leaf({1, 2});
   const Tensor outputs[] = {sum(x * x), x * 3}, inputs[] = {x};

@@ -128,6 +128,17 @@ TEST(Simplify, MarksForGradientsAreNoValuesOfTheirOwn) {
 
 // ---- convert there and back ----
 
+TEST(Simplify, TensorsOfOneFormulaAreOneValue) {
+  const auto slot = std::make_shared<ir::Param>();
+  const Value weight = ir::param(leaf(1), slot), first = ir::Node::apart(mul(weight, weight));
+  const Value second = ir::Node::apart(mul(weight, weight)), marked = ir::Node::apart(first);
+  EXPECT_FALSE(first == second);
+  EXPECT_FALSE(first == marked);
+  const Value sums = simple(add(add(first, second), marked));
+  EXPECT_EQ(sums.node->input(0).node->input(0), sums.node->input(0).node->input(1));
+  EXPECT_EQ(sums.node->input(0).node->input(0), sums.node->input(1));
+}
+
 TEST(Simplify, ThereAndBackIsNowhere) {
   const Value x = leaf(1, DType::bf16);
   EXPECT_EQ(simple(cast(cast(x, DType::f32), DType::bf16)), x);
