@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the programs that docs/guide and docs/tutorials show, and compares what they print with what the pages say.
+"""Runs the programs of docs/guide, docs/tutorials and some pages of docs, and compares what they print with the pages.
 
     check_guide.py generate FILE...           writes all ```cpp blocks as C++, spread over these files
     check_guide.py cpp PROGRAM                runs what was built of them
@@ -22,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("docs/guide/*.md"), *ROOT.glob("docs/tutorials/*.md")])
+PAGES += [ROOT / "docs" / name for name in ("2048.md", "capture.md", "generation.md", "models.md", "text.md")]
 BLOCK = re.compile(r"(<!-- tested -->\n)?^```(cpp|python|sh)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.M | re.S)
 REAL = re.compile(r"-?\d+\.\d*(?:e[-+]?\d+)?")
 
@@ -59,7 +60,7 @@ def generate(files):
     table += ", ".join(f"program_{i}::run" for i in range(total))
     table += "};\n  return programs[std::stoi(argv[1])]();\n}\n"
     for i, (name, part) in enumerate(zip(files, parts)):
-        text = "// Made of docs/guide and docs/tutorials by scripts/check_guide.py.\n#include <string>\n"
+        text = "// Made of docs by scripts/check_guide.py.\n#include <string>\n"
         text += "\n".join(part) + (table if i == 0 else "")
         file = Path(name)
         if not file.exists() or file.read_text(encoding="utf-8") != text:

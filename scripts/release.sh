@@ -33,6 +33,6 @@ mkdir -p build
 archive=build/tenon-$version.tar.gz
 git archive --format=tar --prefix="tenon-$version/" HEAD | gzip -n9 >"$archive"
 (cd build && sha256sum "tenon-$version.tar.gz" >"tenon-$version.tar.gz.sha256")
-tar -tzf "$archive" | grep -qx "tenon-$version/CMakeLists.txt" || fail "$archive is not whole"
+tar -tzf "$archive" | grep -x "tenon-$version/CMakeLists.txt" >/dev/null || fail "$archive is not whole"
 git tag -a "v$version" -m "Tenon $version"
 echo "$archive, tag v$version; to publish: git push origin v$version"
