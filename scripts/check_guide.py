@@ -6,6 +6,7 @@
     check_guide.py sh FOLDER                  runs ```sh blocks behind a line <!-- tested -->, with FOLDER first in PATH
     check_guide.py python [PYTHON]            runs all ```python blocks
     check_guide.py variables                  compares the table of environment variables with the code
+    check_guide.py self-test                  tries the comparison on what it must find the same, or not
 
 Every block is a whole program and runs in an empty folder of its own. Where a ```text block follows, the program must
 print that: words and whole numbers as they stand, numbers with a decimal point to within 2 % or 0.002, because the last
@@ -135,6 +136,31 @@ def variables():
     return 1 if asked != told else 0
 
 
+# (printed, expected, whether they are the same)
+SELF_TEST = [
+    ("loss 2.45\nend", "loss 2.46\nend", True),
+    ("loss 2.45\nend", "loss 2.65\nend", False),
+    ("3 of 4", "3 of 5", False),
+    ("3 of 4", "4 of 4", False),
+    ("a\nb\nc", "a\n...", True),
+    ("a\nb\nc", "a\n...\nc", True),
+    ("a\nb\nc", "a\n...\nd", False),
+    ("a\nb", "a", False),
+    ("a", "a\nb", False),
+    ("a", "", False),
+    ("[1.  2.5]", "[1. 2.5]", True),
+    ("1.5e-3", "1.5e-1", False),
+    ("nan", "1.0", False),
+]
+
+
+def self_test():
+    wrong = [case for case in SELF_TEST if same(case[0].splitlines(), case[1].splitlines()) != case[2]]
+    for case in wrong:
+        print(f"self-test: {case}")
+    return 1 if wrong else 0
+
+
 def main():
     arguments = [a for a in sys.argv[1:] if a != "--update"]
     update = "--update" in sys.argv
@@ -152,6 +178,8 @@ def main():
         return run_all("python", lambda _, text: [python, "-c", text], update)
     if what == "variables":
         return variables()
+    if what == "self-test":
+        return self_test()
     print(__doc__)
     return 2
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Fails where a page points at something that is not there: check_links.py [--site FOLDER]
+"""Fails where a page points at something that is not there: check_links.py [--self-test | --site FOLDER]
 
 Of README.md, CONTRIBUTING.md, CHANGELOG.md and docs/: links to files and to headings, and paths in backticks that begin
 with a folder of the repository. With --site, links and pictures of the built HTML pages instead. Links to other hosts
-are not followed: the tests need no network.
+are not followed: the tests need no network. With --self-test, planted pages are looked through first.
 """
 
 import html.parser
 import re
 import sys
+import tempfile
 import urllib.parse
 from pathlib import Path
 
@@ -30,8 +31,9 @@ def anchors(page):
     return {slug(h) for h in re.findall(r"^#+ +(.*)$", without_code(page.read_text(encoding="utf-8")), re.M)}
 
 
-def check_pages():
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(ROOT.glob("docs/**/*.md"))]
+def check_pages(root=ROOT):
+    pages = [*(p for p in (root / n for n in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")) if p.exists()),
+             *sorted(root.glob("docs/**/*.md"))]
     links, wrong = 0, []
     for page in pages:
         text = without_code(page.read_text(encoding="utf-8"))
@@ -42,14 +44,14 @@ def check_pages():
             path, _, anchor = target.partition("#")
             file = (page.parent / path).resolve() if path else page
             if not file.exists():
-                wrong.append(f"{page.relative_to(ROOT)}: there is no {target}")
+                wrong.append(f"{page.relative_to(root)}: there is no {target}")
             elif anchor and anchor not in anchors(file):
-                wrong.append(f"{page.relative_to(ROOT)}: {target} names no heading")
+                wrong.append(f"{page.relative_to(root)}: {target} names no heading")
         for path in re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]+)`", text):
             links += 1
             # A header may be named without its ending, and a pair of files by their common beginning.
-            if not (ROOT / path).exists() and not list(ROOT.glob(path.rstrip("/") + ".*")):
-                wrong.append(f"{page.relative_to(ROOT)}: there is no {path}")
+            if not (root / path).exists() and not list(root.glob(path.rstrip("/") + ".*")):
+                wrong.append(f"{page.relative_to(root)}: there is no {path}")
     return links, wrong
 
 
@@ -86,7 +88,21 @@ def check_site(folder):
     return links, wrong
 
 
+def self_test():
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "docs").mkdir()
+        (root / "docs/a.md").write_text("# A page\n## `x` and y\n[self](#x-and-y) [b](b.md) `docs/a.md`\n```\n[no](no.md)\n```\n")
+        (root / "README.md").write_text("[a](docs/a.md#a-page) [z](docs/a.md#z) `docs/c.md` [out](https://example.org/x)\n")
+        links, wrong = check_pages(root)
+    expected = ["README.md: docs/a.md#z names no heading", "README.md: there is no docs/c.md", "docs/a.md: there is no b.md"]
+    if sorted(wrong) != expected or links != 6:
+        sys.exit(f"self-test: {links} links, {sorted(wrong)}")
+
+
 def main():
+    if "--self-test" in sys.argv:
+        self_test()
     if len(sys.argv) == 3 and sys.argv[1] == "--site":
         links, wrong = check_site(Path(sys.argv[2]).resolve())
     else:
