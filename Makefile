@@ -15,7 +15,7 @@ SHELL := /bin/bash
 SOURCES = $(shell find tenon tests examples apps bench python -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test test-all python install format lint clean
+.PHONY: help setup demo build test test-all python docs install format lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -56,6 +56,10 @@ python: ## build `import tenon` for /usr/bin/python3 (build/release/python) and 
 	@scripts/setup.sh python
 	@scripts/build_python.sh build/release
 	@scripts/test_python.sh build/release/python
+
+docs: ## build the documentation as a site that needs no network (build/docs/html/index.html)
+	@scripts/setup.sh docs
+	@scripts/build_docs.sh
 
 install: build ## install into PREFIX (default /usr/local)
 	@cmake --install build/release --prefix '$(PREFIX)'

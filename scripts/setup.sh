@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages Tenon's build needs. When all are there it only asks dpkg: instant, offline, and without
 # any rights. So every make target can call it. `setup.sh python` also installs what the Python module, its tests and its
-# notebook need.
+# notebook need, `setup.sh docs` what `make docs` needs.
 set -euo pipefail
 
 packages=(g++ cmake ninja-build make pkg-config python3 libfmt-dev nlohmann-json3-dev libhwy-dev libdnnl-dev zlib1g-dev libbz2-dev libzstd-dev
@@ -10,6 +10,8 @@ packages=(g++ cmake ninja-build make pkg-config python3 libfmt-dev nlohmann-json
 
 [[ ${1:-} != python ]] || packages+=(python3-dev pybind11-dev python3-numpy python3-venv python3-pip mypy python3-nbconvert
   python3-ipykernel python3-matplotlib)
+
+[[ ${1:-} != docs ]] || packages=(doxygen python3)
 
 fail() {
   echo "setup: $*" >&2

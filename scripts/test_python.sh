@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the tests of the Python module: test_python.sh FOLDER_OF_PACKAGE [PYTHON]
 #
-# Unit tests, the examples in docstrings, the examples of examples/python, the stubs under mypy, the notebook. What needs
-# something that is not there is skipped by name.
+# Unit tests, the examples in docstrings, the examples of examples/python, the stubs under mypy, the notebook, the programs
+# of the guide. What needs something that is not there is skipped by name.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -17,6 +17,7 @@ run() {
 }
 
 run "python/tests" "$python" python/tests/run.py
+run "the programs of the guide" "$python" scripts/check_guide.py python "$python"
 if "$python" -c 'import mypy' 2>/dev/null; then
   run "the stubs" "$python" python/tests/check_stubs.py
 else
