@@ -49,6 +49,8 @@ void train_game(const GameTraining& wanted) {
     print("played {} games in {}, {:.0f} games/s\n", watch::with_separators(result.episodes),
           watch::duration_text(result.seconds), speed);
   }
+  if (result.evaluation_stopped)
+    print("the games with the best moves were stopped; tenon train --resume {} plays them\n", options.folder.string());
   if (result.evaluation) {
     const rl::Summary& sum = *result.evaluation;
     print("best moves: mean score {:.0f} ({:.1f} x random moves), 1024 in {}, 2048 in {}\n", sum.mean_score,

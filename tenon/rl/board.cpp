@@ -91,10 +91,17 @@ int exponent_of(int64_t tile, size_t cell) {
   return exponent;
 }
 
+[[noreturn]] void refuse_move(Move move) {
+  base::fail("2048", "{} is no move; moves are 0 (up) to 3 (left)", static_cast<int>(move));
+}
+
 }  // namespace
+
+void refuse_cell(int cell) { base::fail("2048", "there is no cell {}; cells are 0 to {}", cell, kCells - 1); }
 
 std::string_view name(Move move) {
   constexpr std::string_view kNames[] = {"up", "right", "down", "left"};
+  if (static_cast<int>(move) >= kMoves) refuse_move(move);
   return kNames[static_cast<int>(move)];
 }
 
@@ -154,6 +161,7 @@ Board mirrored(const Board& board) {
 
 // Without branches, which random moves would make the processor guess wrong every other time.
 Slide slid(const Board& board, Move move) {
+  if (static_cast<int>(move) >= kMoves) refuse_move(move);
   const Rows& all = rows();
   const bool is_vertical = move == Move::up || move == Move::down, to_right = move == Move::right || move == Move::down;
   const uint64_t cells = is_vertical ? transposed(board).cells : board.cells;
@@ -184,6 +192,7 @@ MoveSet legal_moves(const Board& board) {
 
 Board with_new_tile(const Board& board, Random& random) {
   const uint64_t empty = ~filled(board.cells) & kOnes;
+  if (empty == 0) base::fail("2048", "no cell is empty: a new tile has no place");
   const uint64_t bits = random.next();
   // The high half picks the cell, the low half the tile.
   const uint64_t number = ((bits >> 32) * count_ones(empty)) >> 32;
@@ -193,6 +202,8 @@ Board with_new_tile(const Board& board, Random& random) {
 
 [[gnu::flatten]] Turn turn(const Board& board, Move move, Random& random) {
   const Slide slide = slid(board, move);
+  if (slide.board == board)
+    base::fail("2048", "{} is not a legal move; legal moves: {}", name(move), to_string(legal_moves(board)));
   const Board next = with_new_tile(slide.board, random);
   return {next, slide.score, legal_moves(next)};
 }
@@ -215,6 +226,7 @@ Move any_of(MoveSet moves, Random& random) {
     return all;
   }();
   const List& list = kListed[moves & 15];
+  if (list.count == 0) base::fail("2048", "there is no move to choose from: the game is over");
   return list.moves[random.below(list.count)];
 }
 
@@ -223,6 +235,7 @@ Move best_of(std::span<const float, kMoves> worth, MoveSet legal) {
   for (int m = 0; m < kMoves; ++m) {
     if (contains(legal, static_cast<Move>(m)) && (best < 0 || worth[m] > worth[best])) best = m;
   }
+  if (best < 0) base::fail("2048", "there is no move to choose from: the game is over");
   return static_cast<Move>(best);
 }
 

@@ -23,7 +23,7 @@ class DqnLearner : public Learner {
   nn::Module& network() override { return dqn_.network(); }
 
   /// From now on as if so many episodes had been played: for measurements at another epsilon.
-  void set_episodes(int64_t episodes) { episodes_ = episodes; }
+  void set_episodes(int64_t episodes);
 
  private:
   void learn();

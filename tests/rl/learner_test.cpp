@@ -151,13 +151,13 @@ TEST(Dqn, ValuesOfManyBoardsAreThoseOfEach) {
 TEST(Dqn, EncodesTilesExponentsAndOneHot) {
   const Board board{0x00000000000000B1};
   std::vector<float> to(256);
-  encode(board, Encoding::tiles, to.data());
+  encode(board, Encoding::tiles, to);
   EXPECT_EQ(to[0], 2);
   EXPECT_EQ(to[1], 2048);
   EXPECT_EQ(to[2], 0);
-  encode(board, Encoding::exponents, to.data());
+  encode(board, Encoding::exponents, to);
   EXPECT_EQ(to[1], 11);
-  encode(board, Encoding::one_hot, to.data());
+  encode(board, Encoding::one_hot, to);
   EXPECT_EQ(to[16 + 11], 1);
   EXPECT_EQ(to[32], 1);
   EXPECT_EQ(std::count(to.begin(), to.end(), 1.0F), 16);
@@ -194,7 +194,7 @@ TEST(Tuples, SymmetricBoardsHaveOneValue) {
   for (int cell = 0; cell < kCells; ++cell) board.cells |= static_cast<uint64_t>(random.below(12)) << (4 * cell);
   const auto sorted_places = [](const Board& of) {
     std::vector<int32_t> places(TupleNetwork::kLookups);
-    TupleNetwork::look_up(of, places.data());
+    TupleNetwork::look_up(of, places);
     std::sort(places.begin(), places.end());
     return places;
   };
@@ -206,7 +206,7 @@ TEST(Tuples, SymmetricBoardsHaveOneValue) {
 
 TEST(Tuples, APlaceIsTheGroupAndItsSixCells) {
   std::vector<int32_t> places(TupleNetwork::kLookups);
-  TupleNetwork::look_up({0xFEDCBA9876543210}, places.data());
+  TupleNetwork::look_up({0xFEDCBA9876543210}, places);
   EXPECT_EQ(places[0], 0x543210);
   EXPECT_EQ(places[1], 0x1000000 | 0x987654);
   EXPECT_EQ(places[2], 0x2000000 | 0x654210);
@@ -227,7 +227,7 @@ TEST(TupleLearner, LearnsByTheRuleOfItsDefinition) {
   std::map<int32_t, double> table;
   const auto places_of = [](const Board& board) {
     std::vector<int32_t> places(TupleNetwork::kLookups);
-    TupleNetwork::look_up(board, places.data());
+    TupleNetwork::look_up(board, places);
     return places;
   };
   const auto value = [&](const std::vector<int32_t>& places) {
