@@ -8,8 +8,15 @@
 namespace tenon::rl {
 
 TableSharing::TableSharing(size_t games, size_t lookups)
-    : lookups_(lookups), slots_(std::bit_ceil(std::max<size_t>(2, 2 * games * lookups))), taken_(games * lookups) {
+    : games_(games),
+      lookups_(lookups),
+      slots_(std::bit_ceil(std::max<size_t>(2, 2 * games * lookups))),
+      taken_(games * lookups) {
   shift_ = 64 - std::countr_zero(slots_.size());
+}
+
+void TableSharing::require_game(size_t game) const {
+  if (game >= games_) base::fail("2048", "there is no game {}; there are {}", game, games_);
 }
 
 void TableSharing::clear() {
@@ -19,9 +26,8 @@ void TableSharing::clear() {
 }
 
 void TableSharing::add(size_t game, std::span<const int32_t> places) {
-  if (places.size() != lookups_ || (game + 1) * lookups_ > taken_.size())
-    base::fail("2048", "game {} of {} looks up {} places, not {}", game, taken_.size() / std::max<size_t>(1, lookups_),
-               places.size(), lookups_);
+  if (places.size() != lookups_) base::fail("2048", "a game looks up {} places, not {}", lookups_, places.size());
+  require_game(game);
   uint32_t* taken = &taken_[game * lookups_];
   for (const int32_t place : places) {
     size_t at = (static_cast<uint64_t>(place) * 0x9E3779B97F4A7C15) >> shift_;
@@ -35,6 +41,7 @@ void TableSharing::add(size_t game, std::span<const int32_t> places) {
 }
 
 double TableSharing::share(size_t game) const {
+  require_game(game);
   uint64_t met = 0;
   for (size_t i = game * lookups_; i < (game + 1) * lookups_; ++i) met += slots_[taken_[i]].games;
   return static_cast<double>(lookups_) / static_cast<double>(met);

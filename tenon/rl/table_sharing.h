@@ -32,7 +32,9 @@ class TableSharing {
     uint32_t last = 0, games = 0;  // who came last, and how many did
   };
 
-  size_t lookups_;
+  void require_game(size_t game) const;
+
+  size_t games_, lookups_;
   int shift_;  // from the hash of a place to its slot
   uint32_t round_ = 1;
   std::vector<Slot> slots_;      // of places, the next free one where two have the same

@@ -381,6 +381,7 @@ class GameRun {
 rl::DqnConfig config_in(const fs::path& run) {
   const fs::path path = run / "config.json";
   const std::string text = text_of_file(path);
+  io::check_json({kOp, path.string(), std::as_bytes(std::span(text))});
   if (!is_game_config(text))
     fail(kOp, "{}: is no config of 2048, which names a learner; name a run of tenon train dqn2048", path.string());
   return rl::parse_dqn_config(text, path.string());
