@@ -28,13 +28,16 @@ class Learner {
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
-  /// Plays and learns until at least one more game has ended, and adds those that have. May throw Diverged; loss()
-  /// tells of it in any case.
+  /// Plays and learns until at least one more game has ended, and adds those that have. May throw Diverged;
+  /// is_finite() tells of it in any case.
   virtual void play(std::vector<Episode>& ended) = 0;
   /// The share of moves that are made at random.
   virtual double epsilon() const = 0;
   /// How wrong values were lately: the mean square of what was learned.
   virtual double loss() const = 0;
+
+  /// Whether all that was learned, and all that learning goes on with, is finite.
+  virtual bool is_finite() const = 0;
 
   /// The best move on each board, by what was learned so far. Fails where one is over, or there are fewer moves to
   /// fill in than boards.

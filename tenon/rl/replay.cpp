@@ -17,8 +17,8 @@ namespace {
 
 using base::fail;
 
-constexpr double kLeastError = 1e-3;    // or what was right once would never be drawn again
-constexpr double kMostPower = 4;  // beyond, priorities leave the numbers that there are
+constexpr double kLeastError = 1e-3;  // or what was right once would never be drawn again
+constexpr double kMostPower = 4;      // beyond, priorities leave the numbers that there are
 
 // Asking takes some 50 us, and what is small need not ask.
 void require_memory(size_t transitions, size_t bytes) {

@@ -24,6 +24,7 @@ class TupleLearner : public Learner {
   const Games& games() const { return games_; }
   double epsilon() const override { return 0; }  // the tiles that appear are chance enough
   double loss() const override;
+  bool is_finite() const override { return true; }  // each step looks, and throws
   void choose(std::span<const Board> boards, std::span<Move> moves) override;
   NamedTensors state() const override;
   void load(const NamedTensors& state) override;

@@ -218,7 +218,7 @@ TEST_F(Game, WhatDivergesEndsWithOneLineAndKeepsTheGoodCheckpoint) {
   const fs::path good = folder_ / "run/checkpoints/step_00000008/checkpoint.json";
   const std::string before = content_of(good);
   std::ofstream(folder_ / "wild.json") << R"({"learner": "dqn", "hidden": [64, 64, 64, 64, 64, 64, 64, 64], "lr": 1.0,
-      "batch": 8, "replay": 50, "learn_every": 1, "episodes": 400, "log_every": 4, "evaluation_games": 0})";
+      "batch": 8, "replay": 50, "learn_every": 1, "episodes": 40, "log_every": 4, "evaluation_games": 0})";
   for (const char* more : {"", " --set priority_exponent=0.5", " --set log_every=1000"}) {
     const std::string error = refusal(std::string("train wild.json --quiet --out wild") + more);
     EXPECT_TRUE(error.starts_with("1 tenon: [train] after ")) << error;

@@ -351,6 +351,16 @@ TEST(Dqn, WhatIsNotFiniteIsToldWhereItIsRead) {
   EXPECT_THROW(dqn.learn(replay, random), Diverged);
 }
 
+TEST(DqnLearner, KnowsWhetherWhatItLearnedIsFinite) {
+  const auto learner = make_learner(full_config());
+  EXPECT_TRUE(learner->is_finite());  // before anything was learned
+  played(*learner, 2);
+  EXPECT_TRUE(learner->is_finite());
+  const NoGrad by_hand;
+  learner->network().parameters()[0].fill_(INFINITY);
+  EXPECT_FALSE(learner->is_finite());
+}
+
 TEST(Dqn, RefusesAStateThatIsNotFinite) {
   Dqn dqn({.hidden = {8}});
   const NamedTensors state = copied(dqn.state());
