@@ -241,10 +241,10 @@ TEST_F(Game, AReportIsWrittenOfNoGameAndOfOne) {
 }
 
 TEST_F(Game, CtrlCEndsTheGamesAtTheEnd) {
-  const Outcome outcome = bash(
-      "tenon train tiny.json --out run --set evaluation_games=1000000 2>notes & pid=$!\n"
-      "for i in $(seq 600); do grep -q 'plays 1000000 games' notes && break; sleep 0.1; done\n"
-      "kill -TERM $pid; wait $pid");
+  const Outcome outcome = bash("'" TENON_CLI
+                               "' train tiny.json --out run --set evaluation_games=100000 2>notes & pid=$!\n"
+                               "for i in $(seq 600); do grep -q 'plays 100000 games' notes && break; sleep 0.1; done\n"
+                               "kill -TERM $pid; wait $pid");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("the games with the best moves were stopped; tenon train --resume run plays them\n"),
             outcome.out.npos)
@@ -258,7 +258,8 @@ TEST_F(Game, SettingsOutOfRangeAreOneLine) {
   EXPECT_EQ(refusal("train tiny.json --out run --set description=$'\\xff'"),
             "1 tenon: [config] --set: description is \"\\xff\"; it must be a text in UTF-8");
   const std::string error = refusal("train tiny.json --out run --set hidden=65536,65536,65536,65536,65536,65536,65536");
-  EXPECT_TRUE(error.starts_with("1 tenon: [2048] a network of 25772")) << error;
+  EXPECT_TRUE(error.starts_with("1 tenon: [2048] a network of 25771573252 weights takes 515784 MB to learn and "))
+      << error;
   EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
