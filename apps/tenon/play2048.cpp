@@ -17,6 +17,7 @@
 #include "apps/tenon/commands.h"
 #include "apps/tenon/output.h"
 #include "tenon/base/error.h"
+#include "tenon/io/input.h"
 #include "tenon/rl/games.h"
 #include "tenon/train/game_metrics.h"
 #include "tenon/train/game_run.h"
@@ -37,28 +38,24 @@ struct Wanted {
   bool random = false;
 };
 
-volatile std::sig_atomic_t was_killed = 0;
+volatile std::sig_atomic_t was_killed = 0, wants_to_sleep = 0, was_woken = 0;
 
-// Keys one by one and a screen of its own while alive; the terminal is as it was afterwards.
+// Keys one by one and a screen of its own while alive; the terminal is as it was afterwards, and while the program is
+// stopped by Ctrl-Z.
 class Terminal {
  public:
   Terminal() {
     if (tcgetattr(STDIN_FILENO, &before_) != 0) fail(kCommand, "the terminal cannot be set up");
-    termios raw = before_;
-    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
-    raw.c_cc[VMIN] = 0;
-    raw.c_cc[VTIME] = 0;
-    tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-    for (const int signal : {SIGTERM, SIGHUP}) std::signal(signal, [](int) { was_killed = 1; });
-    std::signal(SIGWINCH, [](int) {});         // ends the wait for a key, so that the board is drawn anew
-    write_out("\x1b[?1049h\x1b[?25l\x1b[2J");  // another screen, no cursor
-    flush_out();
+    on(kEnding, [](int) { was_killed = 1; });
+    on({SIGWINCH}, [](int) {});  // ends the wait for a key, so that the board is drawn anew
+    on({SIGTSTP}, [](int) { wants_to_sleep = 1; });
+    on({SIGCONT}, [](int) { was_woken = 1; });
+    take();
   }
   ~Terminal() {
-    constexpr std::string_view kBack = "\x1b[?25h\x1b[?1049l";
-    [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, kBack.data(), kBack.size());
-    tcsetattr(STDIN_FILENO, TCSANOW, &before_);
-    for (const int signal : {SIGTERM, SIGHUP, SIGWINCH}) std::signal(signal, SIG_DFL);
+    give_back();
+    on(kEnding, SIG_DFL);
+    on({SIGWINCH, SIGTSTP, SIGCONT}, SIG_DFL);
   }
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
@@ -67,7 +64,11 @@ class Terminal {
 
   /// The next key, or none after so many milliseconds (below 0: waits for one).
   Key next(int64_t milliseconds) {
-    if (pending_.empty() && !read_more(milliseconds)) return was_killed ? Key::quit : Key::none;
+    if (pending_.empty() && !read_more(milliseconds)) {
+      if (wants_to_sleep) sleep();
+      if (was_woken) take();  // the shell had the terminal meanwhile
+      return was_killed ? Key::quit : Key::none;
+    }
     // An arrow is three bytes, which may come apart on a slow line; an escape alone is nobody's key.
     if (pending_[0] == '\x1b') {
       while (pending_.size() < 3 && read_more(50)) {
@@ -86,6 +87,7 @@ class Terminal {
     const char key = pending_[0];
     pending_.erase(0, 1);
     switch (key) {
+      case '\x1a': sleep(); return Key::none;
       case 'w':
       case 'k': return Key::up;
       case 's':
@@ -108,6 +110,41 @@ class Terminal {
   }
 
  private:
+  static constexpr std::initializer_list<int> kEnding = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+
+  // Not by signal(), which would begin the wait for a key again.
+  static void on(std::initializer_list<int> signals, void (*handler)(int)) {
+    struct sigaction action {};
+    action.sa_handler = handler;
+    sigemptyset(&action.sa_mask);
+    for (const int signal : signals) sigaction(signal, &action, nullptr);
+  }
+
+  void take() {
+    was_woken = 0;
+    termios raw = before_;
+    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
+    raw.c_cc[VMIN] = 0;
+    raw.c_cc[VTIME] = 0;
+    tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    write_out("\x1b[?1049h\x1b[?25l\x1b[2J");  // another screen, no cursor
+    flush_out();
+  }
+  void give_back() {
+    constexpr std::string_view kBack = "\x1b[?25h\x1b[?1049l";
+    [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, kBack.data(), kBack.size());
+    tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  }
+  // Until somebody wakes it.
+  void sleep() {
+    give_back();
+    on({SIGTSTP}, SIG_DFL);
+    kill(0, SIGTSTP);  // the whole job, as a terminal does
+    on({SIGTSTP}, [](int) { wants_to_sleep = 1; });
+    wants_to_sleep = 0;
+    take();
+  }
+
   bool read_more(int64_t milliseconds) {
     pollfd waited{STDIN_FILENO, POLLIN, 0};
     if (poll(&waited, 1, static_cast<int>(milliseconds)) <= 0) return false;
@@ -213,9 +250,8 @@ class Table {
 
   void draw() {
     BoardScreen screen{games_.board(0), games_.score(0), games_.moves(0), best_, "", status_, ""};
-    screen.title = !learner_  ? "you play"
-                   : watches_ ? wanted_.model + " plays"
-                              : "you play, " + wanted_.model + " waits";
+    const std::string model = io::escaped(wanted_.model);
+    screen.title = !learner_ ? "you play" : watches_ ? model + " plays" : "you play, " + model + " waits";
     if (games_.is_over(0))
       screen.status = fmt::format("GAME OVER, the largest tile is {}", 1 << games_.board(0).largest_exponent());
     screen.keys = learner_ ? "space pause  n one move  + - speed  arrows play  r new game  q quit"
@@ -273,7 +309,10 @@ void run(const Wanted& wanted) {
   const std::optional<Board> board = wanted.board ? std::optional(board_named(*wanted.board)) : std::nullopt;
   if (!plays_many && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
     fail(kCommand, "the board is drawn on a terminal, and this is none; --games N plays without one");
-  const std::unique_ptr<rl::Learner> learner = wanted.model.empty() ? nullptr : train::load_learner(wanted.model);
+  const std::unique_ptr<rl::Learner> learner =
+      wanted.model.empty()
+          ? nullptr
+          : train::load_learner(wanted.model, [](const std::string& text) { tell(io::escaped(text) + "\n"); });
   const auto now = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
   if (plays_many)
     return print_games(learner.get(), wanted.games, wanted.seed < 0 ? 1 : static_cast<uint64_t>(wanted.seed));

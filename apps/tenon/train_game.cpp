@@ -6,6 +6,8 @@
 
 #include "apps/tenon/commands.h"
 #include "apps/tenon/output.h"
+#include "tenon/base/error.h"
+#include "tenon/base/nearest.h"
 #include "tenon/io/file.h"
 #include "tenon/train/game_metrics.h"
 #include "tenon/train/game_run.h"
@@ -23,10 +25,24 @@ bool is_game_file(const fs::path& path) {
   return train::is_game_config(io::as_text(file->bytes()));
 }
 
+// A name that is nearly that of a game's preset, and of nothing else.
+void refuse_misspelt(const std::string& config) {
+  std::error_code ignored;
+  if (fs::exists(config, ignored)) return;
+  std::vector<std::string> names;
+  for (const rl::DqnPreset& preset : rl::dqn_presets()) names.emplace_back(preset.name);
+  if (const std::string near = base::nearest(config, names); !near.empty())
+    base::fail("config", "{}: there is no such file or preset; did you mean {}?", config, near);
+}
+
 }  // namespace
 
 bool is_game(const std::string& config, const std::string& resume) {
-  if (!config.empty()) return rl::find_dqn_preset(config) || is_game_file(config);
+  if (!config.empty()) {
+    const bool is_one = rl::find_dqn_preset(config) || is_game_file(config);
+    if (!is_one) refuse_misspelt(config);
+    return is_one;
+  }
   return is_game_file(fs::path(resume) / "config.json");
 }
 
@@ -49,6 +65,8 @@ void train_game(const GameTraining& wanted) {
     print("played {} games in {}, {:.0f} games/s\n", watch::with_separators(result.episodes),
           watch::duration_text(result.seconds), speed);
   }
+  if (result.evaluation_stopped)
+    print("the games with the best moves were stopped; tenon train --resume {} plays them\n", options.folder.string());
   if (result.evaluation) {
     const rl::Summary& sum = *result.evaluation;
     print("best moves: mean score {:.0f} ({:.1f} x random moves), 1024 in {}, 2048 in {}\n", sum.mean_score,

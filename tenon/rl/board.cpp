@@ -91,10 +91,21 @@ int exponent_of(int64_t tile, size_t cell) {
   return exponent;
 }
 
+// Apart, so that what cannot happen in a right program takes no registers of what does.
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_choice() {
+  base::fail("2048", "there is no move to choose from: the game is over");
+}
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_move(Move move) {
+  base::fail("2048", "{} is no move; moves are 0 (up) to 3 (left)", static_cast<int>(move));
+}
+
 }  // namespace
+
+void refuse_cell(int cell) { base::fail("2048", "there is no cell {}; cells are 0 to {}", cell, kCells - 1); }
 
 std::string_view name(Move move) {
   constexpr std::string_view kNames[] = {"up", "right", "down", "left"};
+  if (static_cast<int>(move) >= kMoves) refuse_move(move);
   return kNames[static_cast<int>(move)];
 }
 
@@ -152,8 +163,10 @@ Board mirrored(const Board& board) {
   return {((pairs & 0xF0F0F0F0F0F0F0F0) >> 4) | ((pairs & 0x0F0F0F0F0F0F0F0F) << 4)};
 }
 
+namespace {
+
 // Without branches, which random moves would make the processor guess wrong every other time.
-Slide slid(const Board& board, Move move) {
+inline Slide slid_unchecked(const Board& board, Move move) {
   const Rows& all = rows();
   const bool is_vertical = move == Move::up || move == Move::down, to_right = move == Move::right || move == Move::down;
   const uint64_t cells = is_vertical ? transposed(board).cells : board.cells;
@@ -165,6 +178,26 @@ Slide slid(const Board& board, Move move) {
     score += row.score;
   }
   return {is_vertical ? transposed(made) : made, static_cast<int>(score)};
+}
+
+// One of these cells.
+inline Board with_tile_in(const Board& board, uint64_t empty, Random& random) {
+  const uint64_t bits = random.next();
+  // The high half picks the cell, the low half the tile.
+  const uint64_t number = ((bits >> 32) * count_ones(empty)) >> 32;
+  const bool is_four = (static_cast<uint32_t>(bits) * uint64_t{10}) >> 32 == 0;
+  return {board.cells | uint64_t{is_four ? 2U : 1U} << (4 * place_of_one(empty, number))};
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_turn(const Board& board, Move move) {
+  base::fail("2048", "{} is not a legal move; legal moves: {}", name(move), to_string(legal_moves(board)));
+}
+
+}  // namespace
+
+Slide slid(const Board& board, Move move) {
+  if (static_cast<int>(move) >= kMoves) refuse_move(move);
+  return slid_unchecked(board, move);
 }
 
 // A move is legal where a tile has an empty cell before it, or where two neighbours along the way are equal.
@@ -184,16 +217,16 @@ MoveSet legal_moves(const Board& board) {
 
 Board with_new_tile(const Board& board, Random& random) {
   const uint64_t empty = ~filled(board.cells) & kOnes;
-  const uint64_t bits = random.next();
-  // The high half picks the cell, the low half the tile.
-  const uint64_t number = ((bits >> 32) * count_ones(empty)) >> 32;
-  const bool is_four = (static_cast<uint32_t>(bits) * uint64_t{10}) >> 32 == 0;
-  return {board.cells | uint64_t{is_four ? 2U : 1U} << (4 * place_of_one(empty, number))};
+  if (empty == 0) base::fail("2048", "no cell is empty: a new tile has no place");
+  return with_tile_in(board, empty, random);
 }
 
+// Behind a legal move a cell is empty.
 [[gnu::flatten]] Turn turn(const Board& board, Move move, Random& random) {
-  const Slide slide = slid(board, move);
-  const Board next = with_new_tile(slide.board, random);
+  const Slide slide = slid_unchecked(board, move);
+  if ((slide.board == board) | (static_cast<int>(move) >= kMoves)) [[unlikely]]
+    refuse_turn(board, move);
+  const Board next = with_tile_in(slide.board, ~filled(slide.board.cells) & kOnes, random);
   return {next, slide.score, legal_moves(next)};
 }
 
@@ -215,7 +248,9 @@ Move any_of(MoveSet moves, Random& random) {
     return all;
   }();
   const List& list = kListed[moves & 15];
-  return list.moves[random.below(list.count)];
+  if (list.count == 0) [[unlikely]]
+    refuse_choice();
+  return list.moves[((random.next() >> 32) * list.count) >> 32];
 }
 
 Move best_of(std::span<const float, kMoves> worth, MoveSet legal) {
@@ -223,6 +258,7 @@ Move best_of(std::span<const float, kMoves> worth, MoveSet legal) {
   for (int m = 0; m < kMoves; ++m) {
     if (contains(legal, static_cast<Move>(m)) && (best < 0 || worth[m] > worth[best])) best = m;
   }
+  if (best < 0) refuse_choice();
   return static_cast<Move>(best);
 }
 

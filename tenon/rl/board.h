@@ -26,17 +26,24 @@ std::string_view name(Move move);
 
 /// Moves as bits: bit m stands for Move m.
 using MoveSet = uint8_t;
-inline bool contains(MoveSet moves, Move move) { return (moves >> static_cast<int>(move)) & 1; }
+inline bool contains(MoveSet moves, Move move) {
+  return static_cast<int>(move) < kMoves && ((moves >> static_cast<int>(move)) & 1) != 0;
+}
 /// "up, left"; "none".
 std::string to_string(MoveSet moves);
 
 inline constexpr int kCells = 16, kLargestExponent = 15;
 
+[[noreturn]] void refuse_cell(int cell);
+
 struct Board {
   uint64_t cells = 0;
 
-  /// The exponent of the tile in a cell, 0 for none.
-  int exponent(int cell) const { return static_cast<int>((cells >> (4 * cell)) & 15); }
+  /// The exponent of the tile in a cell, 0 for none. Fails where there is no such cell.
+  int exponent(int cell) const {
+    if (cell < 0 || cell >= kCells) refuse_cell(cell);
+    return static_cast<int>((cells >> (4 * cell)) & 15);
+  }
   /// The tile itself: 0, 2, 4, ...
   int tile(int cell) const { return exponent(cell) == 0 ? 0 : 1 << exponent(cell); }
   int largest_exponent() const;
@@ -55,7 +62,8 @@ struct Slide {
   Board board;    // the afterstate: no new tile has appeared yet
   int score = 0;  // the sum of the tiles that were made by merging
 };
-/// All tiles pushed one way. A move that changes nothing is not legal.
+/// All tiles pushed one way. A move that changes nothing is not legal. Like all below, fails with one line where it is
+/// given what the comment excludes.
 Slide slid(const Board& board, Move move);
 /// The moves that change something; none when the game is over.
 MoveSet legal_moves(const Board& board);

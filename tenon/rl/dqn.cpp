@@ -3,15 +3,18 @@
 #include "tenon/rl/dqn.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "tenon/base/error.h"
 #include "tenon/nn/activations.h"
 #include "tenon/nn/layers.h"
 #include "tenon/nn/losses.h"
+#include "tenon/rl/diverged.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/ops.h"
 #include "tenon/tensor/refill.h"
+#include "tenon/tensor/stats.h"
 
 namespace tenon::rl {
 namespace {
@@ -34,6 +37,46 @@ void add_layers(nn::Sequential& network, const DqnOptions& options) {
   network.emplace<nn::Linear>(in, kMoves);
 }
 
+// What learning holds of every weight: itself, its gradient, two moments and the copy for targets; and of every row
+// what each layer makes of it and of its gradient.
+void require_memory(const DqnOptions& options) {
+  auto in = static_cast<double>(width(options.encoding));
+  double weights = 0, rows = 2 * in;
+  for (const int64_t hidden : options.hidden) {
+    const auto out = static_cast<double>(hidden);
+    weights += (in + 1) * out;
+    rows += 3 * out;
+    in = out;
+  }
+  weights += (in + 1) * kMoves;
+  const double bytes = sizeof(float) * (weights * (options.renew_target_every > 0 ? 5 : 4) +
+                                        rows * static_cast<double>(std::max(options.batch, kRowsAtOnce)));
+  constexpr double kSmall = 64e6;  // asking what is free takes some 50 us
+  const auto available = bytes > kSmall ? available_memory() : std::nullopt;
+  if (available && bytes > static_cast<double>(*available))
+    fail("2048", "a network of {:.0f} weights takes {:.0f} MB to learn and {} MB are free; lower hidden or batch",
+         weights, bytes * 1e-6, *available / 1'000'000);
+}
+
+const DqnOptions& checked(const DqnOptions& options) {
+  const int64_t kMost = 65536;
+  const auto require = [kMost](int64_t value, int64_t least, std::string_view what) {
+    if (value < least || value > kMost) fail("2048", "{} is {} to {}, not {}", what, least, kMost, value);
+  };
+  if (options.encoding > Encoding::one_hot) fail("2048", "there is no encoding {}", static_cast<int>(options.encoding));
+  if (options.hidden.empty()) fail("2048", "a network has one hidden layer or more, not none");
+  for (const int64_t one : options.hidden) require(one, 1, "the width of a hidden layer");
+  require(options.batch, 1, "a batch");
+  if (!(options.lr > 0 && options.lr <= 1))
+    fail("2048", "a learning rate is above 0 and at most 1, not {}", options.lr);
+  if (options.renew_target_every < 0)
+    fail("2048", "targets are renewed after 1 step or more, or 0 for never, not {}", options.renew_target_every);
+  if (options.double_q && options.renew_target_every == 0)
+    fail("2048", "double_q needs a second network; set renew_target_every, too");
+  require_memory(options);
+  return options;
+}
+
 Tensor sent(const std::vector<float>& numbers, const Dims& shape) {
   return from_bytes(std::as_bytes(std::span(numbers)), shape, DType::f32);
 }
@@ -42,7 +85,10 @@ Tensor sent(const std::vector<float>& numbers, const Dims& shape) {
 
 size_t width(Encoding encoding) { return encoding == Encoding::one_hot ? kCells * 16 : kCells; }
 
-void encode(const Board& board, Encoding encoding, float* to) {
+void encode(const Board& board, Encoding encoding, std::span<float> room) {
+  if (room.size() < width(encoding))
+    fail("2048", "a board is {} numbers, and there is room for {}", width(encoding), room.size());
+  float* to = room.data();
   if (encoding == Encoding::one_hot) {
     std::fill_n(to, kCells * 16, 0.0F);
     for (int cell = 0; cell < kCells; ++cell) to[cell * 16 + board.exponent(cell)] = 1;
@@ -67,7 +113,7 @@ Dqn::Layout Dqn::layout_of(const DqnOptions& options) {
 }
 
 Dqn::Dqn(const DqnOptions& options)
-    : options_(options),
+    : options_(checked(options)),
       layout_(layout_of(options)),
       values_(compile(
           [this](const Tensor& boards) {
@@ -132,8 +178,8 @@ void Dqn::learn(Replay& replay, Random& random) {
   std::fill(to + layout_.moves, to + layout_.rewards, 0.0F);
   for (size_t i = 0; i < rows; ++i) {
     const Transition& one = replay[drawn_.places[i]];
-    encode(one.board, options_.encoding, to + layout_.boards + i * columns);
-    encode(one.next, options_.encoding, to + layout_.next + i * columns);
+    encode(one.board, options_.encoding, {to + layout_.boards + i * columns, columns});
+    encode(one.next, options_.encoding, {to + layout_.next + i * columns, columns});
     to[layout_.moves + i * kMoves + static_cast<size_t>(one.move)] = 1;
     to[layout_.rewards + i] = one.reward;
     to[layout_.discounts + i] = one.discount;
@@ -147,6 +193,9 @@ void Dqn::learn(Replay& replay, Random& random) {
   last_ = step_(sent_there_);
   if (replay.has_priorities()) {
     const std::vector<float> errors = last_[1].to_vector<float>();
+    for (const float error : errors) {
+      if (!std::isfinite(error)) throw Diverged("[2048] what moves are worth is not finite any more");
+    }
     replay.set_errors(drawn_.places, errors);
   }
   ++steps_;
@@ -156,7 +205,7 @@ void Dqn::learn(Replay& replay, Random& random) {
 double Dqn::loss() const { return last_.empty() ? std::numeric_limits<double>::quiet_NaN() : last_[0].item<float>(); }
 
 void Dqn::values(const Board& board, std::span<float, kMoves> into) {
-  encode(board, options_.encoding, board_.data());
+  encode(board, options_.encoding, board_);
   refill(board_there_, std::as_bytes(std::span(board_)));
   const Tensor values = values_(board_there_);
   std::copy_n(values.data_ptr<float>(), kMoves, into.begin());
@@ -167,7 +216,8 @@ std::vector<float> Dqn::values(std::span<const Board> boards) {
   std::vector<float> rows(static_cast<size_t>(kRowsAtOnce) * columns), all;
   for (size_t begin = 0; begin < boards.size(); begin += kRowsAtOnce) {
     const size_t count = std::min<size_t>(kRowsAtOnce, boards.size() - begin);
-    for (size_t i = 0; i < count; ++i) encode(boards[begin + i], options_.encoding, rows.data() + i * columns);
+    for (size_t i = 0; i < count; ++i)
+      encode(boards[begin + i], options_.encoding, {rows.data() + i * columns, columns});
     const std::vector<float> made =
         values_(sent(rows, {kRowsAtOnce, static_cast<int64_t>(columns)})).to_vector<float>();
     all.insert(all.end(), made.begin(), made.begin() + static_cast<ptrdiff_t>(count * kMoves));
@@ -192,6 +242,8 @@ NamedTensors Dqn::state() const {
 
 void Dqn::load(const NamedTensors& state) {
   const int64_t steps = numbers(state, "steps", 1)[0];
+  require_counts("steps", {steps});
+  require_finite(state);
   const NamedTensors before = this->state();
   NamedTensors kept;
   for (const auto& [name, tensor] : before) kept.emplace(name, tensor.clone().eval());

@@ -30,7 +30,8 @@ enum class Encoding : uint8_t {
   one_hot,    // 256: which of 16 exponents each cell has
 };
 size_t width(Encoding encoding);
-void encode(const Board& board, Encoding encoding, float* to);
+/// Fails unless there is room for width(encoding) numbers.
+void encode(const Board& board, Encoding encoding, std::span<float> to);
 
 struct DqnOptions {
   Encoding encoding = Encoding::tiles;
@@ -44,6 +45,7 @@ struct DqnOptions {
 
 class Dqn {
  public:
+  /// Fails with one line where options are out of range or the network does not fit into memory.
   explicit Dqn(const DqnOptions& options);
 
   /// The legal move of the highest value. There is at least one.
@@ -53,7 +55,8 @@ class Dqn {
   /// The values of the moves of many boards, one row a board.
   std::vector<float> values(std::span<const Board> boards);
 
-  /// One step on a batch of the replay.
+  /// One step on a batch of the replay. With priorities, whose errors are read, throws Diverged where one is not
+  /// finite.
   void learn(Replay& replay, Random& random);
   /// The loss of the last step.
   double loss() const;

@@ -152,6 +152,12 @@ std::string wanted_number(const Key& key, std::string_view kind) {
   return fmt::format("a {} from {} to {}", kind, key.least, key.most);
 }
 
+// JSON has no word for what is infinite or no number.
+std::string shown(const Json& value) {
+  if (value.is_number_float() && !std::isfinite(value.get<double>())) return fmt::format("{}", value.get<double>());
+  return io::shown_json(value);
+}
+
 void assign(DqnConfig& config, const Key& key, const Json& value, std::string_view where) {
   const auto number_fits = [&](const Json& one) {
     return one.is_number() && one.get<double>() >= key.least && one.get<double>() <= key.most;
@@ -172,12 +178,14 @@ void assign(DqnConfig& config, const Key& key, const Json& value, std::string_vi
           if (!is_choice)
             refuse(key, where, io::shown_json(value),
                    c.empty() ? "a text" : fmt::format("one of {}", fmt::join(c, ", ")));
+          if (!io::is_utf8(value.get_ref<const std::string&>()))
+            refuse(key, where, io::in_quotes(value.get<std::string>()), "a text in UTF-8");
           to = value.get<std::string>();
         } else if constexpr (std::is_same_v<T, bool>) {
           if (!value.is_boolean()) refuse(key, where, io::shown_json(value), "true or false");
           to = value.get<bool>();
         } else if constexpr (std::is_same_v<T, double>) {
-          if (!number_fits(value)) refuse(key, where, io::shown_json(value), wanted_number(key, "number"));
+          if (!number_fits(value)) refuse(key, where, shown(value), wanted_number(key, "number"));
           to = value.get<double>();
         } else if constexpr (std::is_same_v<T, int64_t>) {
           to = whole(value);
@@ -227,11 +235,18 @@ void set(DqnConfig& config, std::string_view assignment) {
 
 void validate(const DqnConfig& config, std::string_view name) {
   const DqnConfig defaults;
+  DqnConfig again;
   for (const Key& key : keys()) {
+    assign(again, key, value_of(config, key), name);  // whoever filled it in: its ranges are looked at here
     if (!acts(key, config) && value_of(config, key) != value_of(defaults, key))
       fail("config", "{}: {} has no effect where learner is {}; leave it away", name, key.name, config.learner);
   }
-  if (config.learner != "dqn") return;
+  if (config.learner != "dqn") {
+    if (config.rate == 0 && config.rate_to == 0)
+      fail("config", "{}: rate and rate_to are 0, with which nothing is learned; set one above 0", name);
+    return;
+  }
+  if (config.lr == 0) fail("config", "{}: lr is 0, with which nothing is learned; set it above 0", name);
   if (config.hidden.empty()) fail("config", "{}: hidden names no layer; name one or more", name);
   if (config.double_q && config.target_every == 0)
     fail("config", "{}: double_q needs a second network; set target_every, too", name);
@@ -239,6 +254,13 @@ void validate(const DqnConfig& config, std::string_view name) {
     fail("config", "{}: correction_exponent has no effect without priority_exponent", name);
   if (config.batch > config.replay)
     fail("config", "{}: a batch of {} does not fit a replay of {}", name, config.batch, config.replay);
+}
+
+const DqnConfig& checked(const DqnConfig& config, std::string_view learner) {
+  validate(config, "config");
+  if (config.learner != learner)
+    fail("config", "this is a learner of the kind {}, and the config asks for {}", learner, config.learner);
+  return config;
 }
 
 std::string to_json(const DqnConfig& config) {
@@ -256,6 +278,14 @@ std::string difference(const DqnConfig& before, const DqnConfig& now) {
     if (!key.may_change && a != b) found.push_back(fmt::format("{} ({}, now {})", key.name, a.dump(), b.dump()));
   }
   return fmt::format("{}", fmt::join(found, ", "));
+}
+
+std::optional<ConfigDifference> first_difference(const DqnConfig& before, const DqnConfig& now) {
+  for (const Key& key : keys()) {
+    const Json a = value_of(before, key), b = value_of(now, key);
+    if (!key.may_change && a != b) return ConfigDifference{std::string(key.name), a.dump(), b.dump()};
+  }
+  return std::nullopt;
 }
 
 std::string dqn_config_markdown() {

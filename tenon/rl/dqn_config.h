@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,12 +50,19 @@ struct DqnConfig {
 DqnConfig parse_dqn_config(std::string_view json, std::string_view name);
 /// Changes one key: "episodes=500".
 void set(DqnConfig& config, std::string_view assignment);
-/// Fails with one line unless every key that differs from its default acts.
+/// Fails with one line unless every key is in its range and every key that differs from its default acts.
 void validate(const DqnConfig& config, std::string_view name);
+/// The same config, validated; fails where it is for another learner.
+const DqnConfig& checked(const DqnConfig& config, std::string_view learner);
 /// All keys that act, with their values; parse_dqn_config reads the same from it.
 std::string to_json(const DqnConfig& config);
 /// The keys in which two differ and that a run which is taken up again may not change: "seed (1, now 2)"; else empty.
 std::string difference(const DqnConfig& before, const DqnConfig& now);
+/// The first of them, with both values as JSON.
+struct ConfigDifference {
+  std::string key, before, now;
+};
+std::optional<ConfigDifference> first_difference(const DqnConfig& before, const DqnConfig& now);
 /// The table of docs/2048.md.
 std::string dqn_config_markdown();
 

@@ -24,7 +24,7 @@ DqnOptions options_of(const DqnConfig& config) {
 }  // namespace
 
 DqnLearner::DqnLearner(const DqnConfig& config)
-    : config_(config),
+    : config_(checked(config, "dqn")),
       games_(1, static_cast<uint64_t>(config.seed)),
       random_(static_cast<uint64_t>(config.seed), kOfLearner),
       replay_({.capacity = static_cast<size_t>(config.replay),
@@ -55,11 +55,17 @@ void DqnLearner::play(std::vector<Episode>& ended) {
 }
 
 void DqnLearner::choose(std::span<const Board> boards, std::span<Move> moves) {
+  require_choosable(boards, moves.size());
   const std::vector<float> values = dqn_.values(boards);
   for (size_t i = 0; i < boards.size(); ++i) {
     const std::span<const float, kMoves> row(values.data() + i * kMoves, kMoves);
     moves[i] = best_of(row, legal_moves(boards[i]));
   }
+}
+
+void DqnLearner::set_episodes(int64_t episodes) {
+  if (episodes < 0) base::fail("2048", "0 episodes or more were played, not {}", episodes);
+  episodes_ = episodes;
 }
 
 NamedTensors DqnLearner::state() const {
@@ -73,6 +79,7 @@ NamedTensors DqnLearner::state() const {
 
 void DqnLearner::load(const NamedTensors& state) {
   const std::vector<int64_t> counts = numbers(state, "counts", 2), random = numbers(state, "random", 1);
+  require_counts("counts", counts);
   games_.load(part(state, "games"));
   replay_.load(part(state, "replay"));
   dqn_.load(state);

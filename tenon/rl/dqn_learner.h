@@ -17,13 +17,14 @@ class DqnLearner : public Learner {
   void play(std::vector<Episode>& ended) override;
   double epsilon() const override { return exploration_.at(episodes_); }
   double loss() const override { return dqn_.loss(); }
+  bool is_finite() const override { return first_not_finite(dqn_.state()).empty(); }
   void choose(std::span<const Board> boards, std::span<Move> moves) override;
   NamedTensors state() const override;
   void load(const NamedTensors& state) override;
   nn::Module& network() override { return dqn_.network(); }
 
   /// From now on as if so many episodes had been played: for measurements at another epsilon.
-  void set_episodes(int64_t episodes) { episodes_ = episodes; }
+  void set_episodes(int64_t episodes);
 
  private:
   void learn();

@@ -25,21 +25,23 @@ namespace tenon::rl {
 
 using NamedTensors = std::map<std::string, Tensor>;
 
+/// Every function fails with one line where there is no such game.
 class Games {
  public:
-  /// Game i takes stream i of the seed.
+  static constexpr size_t kMost = size_t{1} << 28;
+  /// Game i takes stream i of the seed. At most kMost.
   Games(size_t count, uint64_t seed);
 
   size_t size() const { return boards_.size(); }
-  const Board& board(size_t game) const { return boards_[game]; }
-  MoveSet legal(size_t game) const { return legal_[game]; }
-  bool is_over(size_t game) const { return legal_[game] == 0; }
-  int64_t score(size_t game) const { return scores_[game]; }
-  int64_t moves(size_t game) const { return moves_[game]; }
+  const Board& board(size_t game) const { return boards_[checked(game)]; }
+  MoveSet legal(size_t game) const { return legal_[checked(game)]; }
+  bool is_over(size_t game) const { return legal_[checked(game)] == 0; }
+  int64_t score(size_t game) const { return scores_[checked(game)]; }
+  int64_t moves(size_t game) const { return moves_[checked(game)]; }
 
   /// One move in one game; returns what it scored. Fails where it is not legal.
   int play(size_t game, Move move) {
-    if (!contains(legal_[game], move)) refuse(game, move);
+    if (!contains(legal_[checked(game)], move)) refuse(game, move);
     const Turn made = turn(boards_[game], move, random_[game]);
     boards_[game] = made.board;
     legal_[game] = made.legal;
@@ -61,6 +63,11 @@ class Games {
 
  private:
   [[noreturn]] void refuse(size_t game, Move move) const;
+  [[noreturn]] void refuse(size_t game) const;
+  size_t checked(size_t game) const {
+    if (game >= boards_.size()) refuse(game);
+    return game;
+  }
   void stand(size_t game, const Board& board) {
     boards_[game] = board;
     legal_[game] = legal_moves(board);

@@ -17,7 +17,14 @@ std::unique_ptr<Learner> make_learner(const DqnConfig& config) {
   return std::make_unique<TupleLearner>(config);
 }
 
-std::vector<Episode> play_games(Learner* learner, int64_t games, uint64_t seed) {
+void Learner::require_choosable(std::span<const Board> boards, size_t moves) {
+  if (moves < boards.size()) base::fail("2048", "there is room for {} moves on {} boards", moves, boards.size());
+  for (size_t i = 0; i < boards.size(); ++i) {
+    if (legal_moves(boards[i]) == 0) base::fail("2048", "board {} has no legal move: its game is over", i);
+  }
+}
+
+std::vector<Episode> play_games(Learner* learner, int64_t games, uint64_t seed, const std::function<bool()>& stops) {
   if (games < 1) base::fail("2048", "play 1 game or more, not {}", games);
   const auto count = static_cast<size_t>(games);
   constexpr uint64_t kOfMoves = uint64_t{1} << 32;  // streams of random moves, behind those of the games
@@ -29,6 +36,7 @@ std::vector<Episode> play_games(Learner* learner, int64_t games, uint64_t seed) 
   std::vector<Board> boards;
   std::vector<Move> moves;
   while (!running.empty()) {
+    if (stops && stops()) return {};
     moves.resize(running.size());
     if (learner) {
       boards.clear();
@@ -49,7 +57,7 @@ double Summary::reached(int tile) const {
   int64_t games = 0, enough = 0;
   for (size_t exponent = 0; exponent < by_tile.size(); ++exponent) {
     games += by_tile[exponent];
-    if (1 << exponent >= tile) enough += by_tile[exponent];
+    if (exponent >= 31 || 1 << exponent >= tile) enough += by_tile[exponent];
   }
   return games == 0 ? 0 : static_cast<double>(enough) / static_cast<double>(games);
 }
@@ -58,6 +66,9 @@ Summary summary_of(std::span<const Episode> episodes) {
   Summary sum;
   sum.by_tile.resize(kLargestExponent + 1);
   for (const Episode& one : episodes) {
+    if (one.largest_exponent < 0 || one.largest_exponent > kLargestExponent)
+      base::fail("2048", "a game ended with the tile 2^{}; tiles are 2^0 to 2^{}", one.largest_exponent,
+                 kLargestExponent);
     sum.mean_score += static_cast<double>(one.score);
     sum.mean_moves += static_cast<double>(one.moves);
     sum.best_score = std::max(sum.best_score, one.score);

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "tenon/nn/module.h"
 #include "tenon/rl/board.h"
+#include "tenon/rl/diverged.h"
 #include "tenon/rl/dqn_config.h"
 #include "tenon/rl/saved.h"
 
@@ -26,14 +28,19 @@ class Learner {
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
-  /// Plays and learns until at least one more game has ended, and adds those that have.
+  /// Plays and learns until at least one more game has ended, and adds those that have. May throw Diverged;
+  /// is_finite() tells of it in any case.
   virtual void play(std::vector<Episode>& ended) = 0;
   /// The share of moves that are made at random.
   virtual double epsilon() const = 0;
   /// How wrong values were lately: the mean square of what was learned.
   virtual double loss() const = 0;
 
-  /// The best move on each board, by what was learned so far. None is over.
+  /// Whether all that was learned, and all that learning goes on with, is finite.
+  virtual bool is_finite() const = 0;
+
+  /// The best move on each board, by what was learned so far. Fails where one is over, or there are fewer moves to
+  /// fill in than boards.
   virtual void choose(std::span<const Board> boards, std::span<Move> moves) = 0;
 
   /// All that decides how it goes on: weights, moments, games, replay, random streams.
@@ -45,13 +52,15 @@ class Learner {
 
  protected:
   Learner() = default;
+  static void require_choosable(std::span<const Board> boards, size_t moves);
 };
 
 std::unique_ptr<Learner> make_learner(const DqnConfig& config);
 
 /// Plays so many games to their ends with the best moves, or without a learner with random ones. Game i takes stream i
-/// of the seed, whatever is asked of the others.
-std::vector<Episode> play_games(Learner* learner, int64_t games, uint64_t seed);
+/// of the seed, whatever is asked of the others. Nothing is returned where `stops`, asked between moves, says so.
+std::vector<Episode> play_games(Learner* learner, int64_t games, uint64_t seed,
+                                const std::function<bool()>& stops = {});
 
 /// What a set of games came to.
 struct Summary {

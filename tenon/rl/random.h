@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "tenon/base/error.h"
+
 namespace tenon::rl {
 
 /// SplitMix64 (Steele, Lea, Flood 2014): a counter, mixed. A draw takes about a nanosecond.
@@ -22,7 +24,10 @@ class Random {
     return z ^ (z >> 31);
   }
   /// A whole number from 0 to below `count`, which is at least 1; even to one part in 2^32 / count.
-  uint32_t below(uint32_t count) { return static_cast<uint32_t>(((next() >> 32) * count) >> 32); }
+  uint32_t below(uint32_t count) {
+    if (count == 0) base::fail("random", "there is no number below 0 to draw; give a count of 1 or more");
+    return static_cast<uint32_t>(((next() >> 32) * count) >> 32);
+  }
   /// From 0 to below 1.
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "tenon/base/error.h"
+#include "tenon/tensor/stats.h"
 
 namespace tenon::rl {
 namespace {
@@ -16,20 +18,49 @@ namespace {
 using base::fail;
 
 constexpr double kLeastError = 1e-3;  // or what was right once would never be drawn again
+constexpr double kMostPower = 4;      // beyond, priorities leave the numbers that there are
+
+// Asking takes some 50 us, and what is small need not ask.
+void require_memory(size_t transitions, size_t bytes) {
+  constexpr size_t kSmall = size_t{64} << 20;
+  if (bytes <= kSmall) return;
+  const auto available = available_memory(Device("cpu"));
+  if (available && bytes > *available)
+    fail("replay", "a replay of {} transitions takes {} MB and {} MB are free; make it smaller", transitions,
+         bytes / 1'000'000, *available / 1'000'000);
+}
+
+void require_transition(const Transition& one) {
+  if (static_cast<int>(one.move) >= kMoves)
+    fail("replay", "a transition has move {}, not 0 to {}", static_cast<int>(one.move), kMoves - 1);
+  if (!std::isfinite(one.reward) || !std::isfinite(one.discount))
+    fail("replay", "a transition has reward {} and discount {}; both must be finite", one.reward, one.discount);
+}
 
 }  // namespace
 
 Replay::Replay(const ReplayOptions& options) : options_(options) {
   if (options.capacity < 1) fail("replay", "a replay of {} transitions can hold nothing", options.capacity);
-  if (!(options.priority_exponent >= 0) || !(options.correction_exponent >= 0))
-    fail("replay", "exponents are 0 or more, not {} and {}", options.priority_exponent, options.correction_exponent);
+  if (options.capacity > kMostTransitions)
+    fail("replay", "a replay holds at most {} transitions, not {}", kMostTransitions, options.capacity);
+  for (const double exponent : {options.priority_exponent, options.correction_exponent}) {
+    if (!(exponent >= 0 && exponent <= kMostPower))
+      fail("replay", "exponents are 0 to {}, not {}", kMostPower, exponent);
+  }
+  require_memory(options.capacity, options.capacity * sizeof(Transition) +
+                                       (has_priorities() ? 2 * sizeof(double) * std::bit_ceil(options.capacity) : 0));
   kept_.reserve(std::min<size_t>(options.capacity, 4096));
   if (!has_priorities()) return;
   leaves_ = std::bit_ceil(options.capacity);
   sums_.assign(2 * leaves_, 0);
 }
 
+void Replay::refuse_place(size_t place) const {
+  fail("replay", "there is no transition {}; there are {}", place, kept_.size());
+}
+
 void Replay::add(const Transition& transition) {
+  require_transition(transition);
   if (kept_.size() < options_.capacity)
     kept_.push_back(transition);
   else
@@ -47,26 +78,33 @@ void Replay::draw(size_t count, Random& random, Drawn& into) const {
     return;
   }
   const double all = sums_[1], parts = static_cast<double>(count);
-  float largest = 0;
+  double least = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < count; ++i) {  // one of each stretch, so that a batch covers all of it
     into.places[i] = place_of(all * (static_cast<double>(i) + random.uniform()) / parts);
-    const double probability = sums_[leaves_ + into.places[i]] / all;
-    const double weight = std::pow(static_cast<double>(kept_.size()) * probability, -options_.correction_exponent);
-    into.weights[i] = static_cast<float>(weight);
-    largest = std::max(largest, into.weights[i]);
+    least = std::min(least, sums_[leaves_ + into.places[i]]);
   }
-  for (float& weight : into.weights) weight /= largest;
+  // (size * probability) ^ -exponent over the largest of them, without powers that leave the numbers there are.
+  for (size_t i = 0; i < count; ++i)
+    into.weights[i] =
+        static_cast<float>(std::pow(least / sums_[leaves_ + into.places[i]], options_.correction_exponent));
 }
 
 void Replay::set_errors(std::span<const size_t> places, std::span<const float> errors) {
+  if (places.size() != errors.size()) fail("replay", "{} errors for {} places", errors.size(), places.size());
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i] >= kept_.size()) refuse_place(places[i]);
+    if (!std::isfinite(errors[i])) fail("replay", "an error of {} has no priority", errors[i]);
+  }
   if (!has_priorities()) return;
   for (size_t i = 0; i < places.size(); ++i) {
-    const double priority =
-        std::pow(std::abs(static_cast<double>(errors[i])) + kLeastError, options_.priority_exponent);
-    if (!std::isfinite(priority)) fail("replay", "an error of {} has no priority", errors[i]);
+    const double priority = priority_of(errors[i]);
     largest_ = std::max(largest_, priority);
     set_priority(places[i], priority);
   }
+}
+
+double Replay::priority_of(float error) const {
+  return std::pow(std::abs(static_cast<double>(error)) + kLeastError, options_.priority_exponent);
 }
 
 void Replay::set_priority(size_t place, double priority) {
@@ -143,6 +181,7 @@ void Replay::load(const NamedTensors& state) {
                static_cast<float>(rewards[i]),
                static_cast<float>(discounts[i]),
                {static_cast<uint64_t>(next[i])}};
+    require_transition(kept[i]);
     require_possible(kept[i].board);
     if (!contains(legal_moves(kept[i].board), kept[i].move))
       fail("replay", "move {} of the saved replay is not legal on its board", i);
@@ -162,6 +201,7 @@ void Replay::load(const NamedTensors& state) {
 
 NStep::NStep(size_t steps, double discount) : steps_(steps), discount_(discount) {
   if (steps < 1) fail("replay", "returns are over 1 move or more, not {}", steps);
+  if (!(discount >= 0 && discount <= 1)) fail("replay", "a discount is 0 to 1, not {}", discount);
 }
 
 Transition NStep::first(const Board& next, bool is_over) const {

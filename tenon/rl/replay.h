@@ -29,10 +29,12 @@ struct Transition {
   bool operator==(const Transition&) const = default;
 };
 
+inline constexpr size_t kMostTransitions = 100'000'000;
+
 struct ReplayOptions {
-  size_t capacity = 1000;
-  double priority_exponent = 0;    // 0: every transition is as likely
-  double correction_exponent = 0;  // how far weights make up for what priorities prefer; 1: wholly
+  size_t capacity = 1000;          // at most kMostTransitions
+  double priority_exponent = 0;    // 0: every transition is as likely; at most 4
+  double correction_exponent = 0;  // how far weights make up for what priorities prefer; 1: wholly; at most 4
 };
 
 /// Of draws by priority.
@@ -47,14 +49,19 @@ class Replay {
 
   size_t size() const { return kept_.size(); }
   size_t capacity() const { return options_.capacity; }
-  const Transition& operator[](size_t place) const { return kept_[place]; }
+  /// Fails where nothing lies there.
+  const Transition& operator[](size_t place) const {
+    if (place >= kept_.size()) refuse_place(place);
+    return kept_[place];
+  }
   bool has_priorities() const { return options_.priority_exponent > 0; }
 
-  /// In place of the oldest when the ring is full.
+  /// In place of the oldest when the ring is full. Fails where its move is none or its numbers are not finite.
   void add(const Transition& transition);
   /// Draws with replacement. Fails where there is nothing to draw.
   void draw(size_t count, Random& random, Drawn& into) const;
-  /// How wrong the values of these were; their priorities from now on. Without priorities: nothing.
+  /// How wrong the values of these were; their priorities from now on. Without priorities: nothing. Fails, having
+  /// changed nothing, where nothing lies at a place, or there is not one error a place, or one is not finite.
   void set_errors(std::span<const size_t> places, std::span<const float> errors);
 
   NamedTensors state() const;
@@ -62,6 +69,8 @@ class Replay {
   void load(const NamedTensors& state);
 
  private:
+  [[noreturn]] void refuse_place(size_t place) const;
+  double priority_of(float error) const;
   void set_priority(size_t place, double priority);
   size_t place_of(double sum) const;
 

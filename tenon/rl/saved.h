@@ -39,6 +39,18 @@ inline std::vector<int64_t> numbers(const NamedTensors& state, const std::string
   return tensor.to_vector<int64_t>();
 }
 
+/// Fails where one of these is below 0, as no count is.
+inline void require_counts(const std::string& name, const std::vector<int64_t>& counts) {
+  for (const int64_t one : counts) {
+    if (one < 0) base::fail("2048", "{} of the saved state holds {}, which is no count", name, one);
+  }
+}
+
+/// The first of these that holds a number which is infinite or none; empty where all are finite.
+std::string first_not_finite(const NamedTensors& state);
+/// Fails, naming it, where there is one.
+void require_finite(const NamedTensors& state);
+
 /// All that stands under "prefix.", without it.
 inline NamedTensors part(const NamedTensors& state, const std::string& prefix) {
   NamedTensors found;

@@ -1,5 +1,5 @@
-// Games run in step. With many, some moves of one step meet the same numbers of the table, whose changes add up; with
-// 16 that is rare enough to do no harm at a rate of 0.1.
+// Games run in step. Some moves of one step meet the same numbers of the table, whose changes add up: each game learns
+// the share that TableSharing leaves it.
 
 #include "tenon/rl/tuple_learner.h"
 
@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tenon/base/error.h"
+#include "tenon/rl/diverged.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
@@ -17,6 +18,8 @@ namespace {
 constexpr int64_t kLookups = TupleNetwork::kLookups;
 constexpr float kBarred = -1e30F;
 constexpr size_t kBoardsAtOnce = 64;
+// No board is worth a tenth of the root of it, however high first_value is: beyond, values grow without end.
+constexpr float kMostLoss = 1e20F;
 
 template <typename T>
 Tensor sent(const std::vector<T>& numbers, const Dims& shape) {
@@ -26,7 +29,7 @@ Tensor sent(const std::vector<T>& numbers, const Dims& shape) {
 }  // namespace
 
 TupleLearner::TupleLearner(const DqnConfig& config)
-    : config_(config),
+    : config_(checked(config, "tuples")),
       games_(static_cast<size_t>(config.games), static_cast<uint64_t>(config.seed)),
       network_(config.first_value),
       step_(compile([this](const Tensor& places, const Tensor& numbers) { return step(places, numbers); },
@@ -35,14 +38,15 @@ TupleLearner::TupleLearner(const DqnConfig& config)
                     {.verify_every = 0})),
       places_(games_.size() * 5 * kLookups),
       numbers_(games_.size() * 6),
-      has_before_(games_.size()) {}
+      has_before_(games_.size()),
+      sharing_(games_.size(), kLookups) {}
 
-void TupleLearner::look_at(const Board& board, int32_t* places, float* gained) {
+void TupleLearner::look_at(const Board& board, std::span<int32_t> places, std::span<float> gained) {
   for (int m = 0; m < kMoves; ++m) {
     const Slide slide = slid(board, static_cast<Move>(m));
     const bool is_legal = slide.board != board;
-    gained[m] = is_legal ? static_cast<float>(slide.score) : kBarred;
-    TupleNetwork::look_up(slide.board, places + m * kLookups);
+    gained[static_cast<size_t>(m)] = is_legal ? static_cast<float>(slide.score) : kBarred;
+    TupleNetwork::look_up(slide.board, places.subspan(static_cast<size_t>(m * kLookups), kLookups));
   }
 }
 
@@ -74,15 +78,21 @@ double TupleLearner::rate() const {
 
 void TupleLearner::move_all(std::vector<Episode>& ended) {
   const size_t games = games_.size();
-  const auto rate = static_cast<float>(this->rate() / kLookups);
+  const std::span all(places_);
+  const double rate = this->rate() / kLookups;
+  sharing_.clear();
   for (size_t i = 0; i < games; ++i) {
-    look_at(games_.board(i), &places_[i * kMoves * kLookups], &numbers_[i * kMoves]);
+    look_at(games_.board(i), all.subspan(i * kMoves * kLookups, kMoves * kLookups),
+            std::span(numbers_).subspan(i * kMoves, kMoves));
     numbers_[games * 4 + i] = games_.is_over(i) ? 0 : 1;
-    numbers_[games * 5 + i] = has_before_[i] ? rate : 0;
+    if (has_before_[i]) sharing_.add(i, all.subspan((games * kMoves + i) * kLookups, kLookups));
   }
+  for (size_t i = 0; i < games; ++i)
+    numbers_[games * 5 + i] = has_before_[i] ? static_cast<float>(rate * sharing_.share(i)) : 0;
   const std::vector<Tensor> made = step_(sent(places_, {static_cast<int64_t>(places_.size())}),
                                          sent(numbers_, {static_cast<int64_t>(numbers_.size())}));
   last_ = made[1];
+  require_finite();
   const int32_t* chosen = made[0].data_ptr<int32_t>();
   for (size_t i = 0; i < games; ++i) {
     if (games_.is_over(i)) {
@@ -105,19 +115,33 @@ void TupleLearner::play(std::vector<Episode>& ended) {
   while (ended.size() == before) move_all(ended);
 }
 
+// The number lies beside the moves that are read anyway.
+void TupleLearner::require_finite() const {
+  const float loss = *last_.data_ptr<float>();
+  if (!(loss < kMostLoss)) throw Diverged("[2048] the values of boards grew without end");
+}
+
 double TupleLearner::loss() const {
   return last_.defined() ? last_.item<float>() : std::numeric_limits<double>::quiet_NaN();
 }
 
 void TupleLearner::choose(std::span<const Board> boards, std::span<Move> moves) {
+  require_choosable(boards, moves.size());
   std::vector<int32_t> places(kBoardsAtOnce * kMoves * kLookups);
   std::vector<float> gained(kBoardsAtOnce * kMoves);
   for (size_t begin = 0; begin < boards.size(); begin += kBoardsAtOnce) {
     const size_t count = std::min(kBoardsAtOnce, boards.size() - begin);
-    for (size_t i = 0; i < count; ++i) look_at(boards[begin + i], &places[i * kMoves * kLookups], &gained[i * kMoves]);
+    for (size_t i = 0; i < count; ++i)
+      look_at(boards[begin + i], std::span(places).subspan(i * kMoves * kLookups, kMoves * kLookups),
+              std::span(gained).subspan(i * kMoves, kMoves));
     const Tensor chosen = best_(sent(places, {kBoardsAtOnce, kMoves, kLookups}), sent(gained, {kBoardsAtOnce, kMoves}));
     const int32_t* at = chosen.data_ptr<int32_t>();
-    for (size_t i = 0; i < count; ++i) moves[begin + i] = static_cast<Move>(at[i]);
+    for (size_t i = 0; i < count; ++i) {
+      moves[begin + i] = static_cast<Move>(at[i]);
+      // Numbers that are none make any move the largest.
+      if (gained[i * kMoves + static_cast<size_t>(at[i])] == kBarred)
+        throw Diverged("[2048] the values of boards are not finite: nothing can be chosen by them");
+    }
   }
 }
 
@@ -140,6 +164,8 @@ void TupleLearner::load(const NamedTensors& state) {
     if (place < 0 || place >= TupleNetwork::kEntries)
       base::fail("2048", "the saved state looks up {} in a table of {}", place, TupleNetwork::kEntries);
   }
+  require_counts("counts", counts);
+  rl::require_finite(state);
   games_.load(part(state, "games"));
   network_.load_state_dict(part(state, "network"));
   std::copy(before.begin(), before.end(), places_.end() - static_cast<ptrdiff_t>(games * kLookups));

@@ -7,6 +7,7 @@
 
 #include "tenon/rl/games.h"
 #include "tenon/rl/learner.h"
+#include "tenon/rl/table_sharing.h"
 #include "tenon/rl/tuples.h"
 #include "tenon/tensor/compile.h"
 #include "tenon/tensor/scalar.h"
@@ -23,13 +24,15 @@ class TupleLearner : public Learner {
   const Games& games() const { return games_; }
   double epsilon() const override { return 0; }  // the tiles that appear are chance enough
   double loss() const override;
+  bool is_finite() const override { return true; }  // each step looks, and throws
   void choose(std::span<const Board> boards, std::span<Move> moves) override;
   NamedTensors state() const override;
   void load(const NamedTensors& state) override;
   nn::Module& network() override { return network_; }
 
  private:
-  static void look_at(const Board& board, int32_t* places, float* gained);
+  static void look_at(const Board& board, std::span<int32_t> places, std::span<float> gained);
+  void require_finite() const;
   std::vector<Tensor> step(const Tensor& places, const Tensor& numbers);
   Tensor best(const Tensor& places, const Tensor& gained) const;
   double rate() const;
@@ -42,7 +45,8 @@ class TupleLearner : public Learner {
   std::vector<int32_t> places_;   // four afterstates of each game, then those it moved to before
   std::vector<float> numbers_;    // gained (games, 4), whether it goes on (games), how much it learns (games)
   std::vector<bool> has_before_;  // whether a game has an afterstate to learn for
-  Tensor last_;                   // the mean square of the last changes
+  TableSharing sharing_;
+  Tensor last_;  // the mean square of the last changes
   int64_t episodes_ = 0;
 };
 

@@ -1,5 +1,8 @@
 #include "tenon/rl/tuples.h"
 
+#include <cmath>
+
+#include "tenon/base/error.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
 
@@ -20,21 +23,29 @@ void look_up_one(uint64_t cells, int32_t* places) {
 
 }  // namespace
 
-TupleNetwork::TupleNetwork(double first_value) : table(full({kEntries}, first_value / kLookups).clone().eval()) {
+TupleNetwork::TupleNetwork(double first_value) {
+  if (!std::isfinite(static_cast<float>(first_value)))
+    base::fail("2048", "boards cannot be worth {} at first; give a number", first_value);
+  table = full({kEntries}, first_value / kLookups).clone().eval();
   register_buffer("table", table);
 }
 
 Tensor TupleNetwork::forward(const Tensor& places) const {
+  if (places.dim() < 1 || places.size(-1) != kLookups)
+    base::fail("2048", "places are (..., {}), not {}", kLookups, ir::to_string(places.shape()));
   return index_select(table, 0, places.flatten()).reshape(places.shape()).sum(-1);
 }
 
-void TupleNetwork::look_up(const Board& board, int32_t* places) {
+void TupleNetwork::look_up(const Board& board, std::span<int32_t> places) {
+  if (places.size() != kLookups)
+    base::fail("2048", "a board has {} places in the table, not {}", kLookups, places.size());
+  int32_t* to = places.data();
   Board now = board;
   for (int turn = 0; turn < kSymmetries / 2; ++turn) {
-    look_up_one(now.cells, places);
+    look_up_one(now.cells, to);
     now = mirrored(now);
-    look_up_one(now.cells, places + kGroups);
-    places += 2 * kGroups;
+    look_up_one(now.cells, to + kGroups);
+    to += 2 * kGroups;
     now = transposed(now);  // mirrored and transposed: turned by a quarter
   }
 }

@@ -7,7 +7,7 @@
 //
 //   TupleNetwork network;
 //   std::vector<int32_t> places(TupleNetwork::kLookups);
-//   TupleNetwork::look_up(slide.board, places.data());
+//   TupleNetwork::look_up(slide.board, places);
 //   Tensor values = network(from_vector(places, {1, TupleNetwork::kLookups}));
 //
 // Reading is a gather and learning a scatter_add, inside one captured function for many games at once (TupleLearner).
@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tenon/nn/module.h"
@@ -34,8 +35,8 @@ class TupleNetwork : public nn::Layer {
   /// Places (..., kLookups) to values (...).
   Tensor forward(const Tensor& places) const override;
 
-  /// The places of a board in the table.
-  static void look_up(const Board& board, int32_t* places);
+  /// The places of a board in the table, kLookups of them.
+  static void look_up(const Board& board, std::span<int32_t> places);
 
   Tensor table;  // (kEntries,)
 };

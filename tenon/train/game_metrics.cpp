@@ -23,6 +23,7 @@ using watch::Curve;
 using watch::escaped;
 
 constexpr std::string_view kFormat = "metrics";
+constexpr int64_t kMostGames = 1'000'000'000'000;  // so that sums of counts stay numbers
 
 double number_of(const Json& value) { return value.is_number() ? value.get<double>() : std::nan(""); }
 
@@ -163,8 +164,12 @@ std::vector<GameMetrics> read_game_metrics(const fs::path& path) {
     one.mean_score = io::json_field<double>(input, line, "mean_score");
     one.mean_moves = io::json_field<double>(input, line, "mean_moves");
     one.best_score = io::json_field<int64_t>(input, line, "best_score");
-    for (const Json& count : io::json_field<Json>(input, line, "by_tile"))
-      one.by_tile.push_back(count.is_number_integer() ? count.get<int64_t>() : 0);
+    const Json by_tile = io::json_field<Json>(input, line, "by_tile");
+    const auto is_count = [](const Json& count) { return count.is_number_unsigned() && count <= kMostGames; };
+    if (!by_tile.is_array() || by_tile.size() > rl::kLargestExponent + 1 ||
+        !std::all_of(by_tile.begin(), by_tile.end(), is_count))
+      io::fail(input, "by_tile is no list of at most {} counts", rl::kLargestExponent + 1);
+    one.by_tile = by_tile.get<std::vector<int64_t>>();
     one.epsilon = io::json_field<double>(input, line, "epsilon");
     one.loss = number_of(io::json_field<Json>(input, line, "loss"));
     one.episodes_per_second = io::json_field<double>(input, line, "episodes_per_second");

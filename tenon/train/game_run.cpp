@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tenon/base/error.h"
@@ -36,6 +37,25 @@ constexpr std::string_view kOp = "train";
 std::string text_of_file(const fs::path& path) {
   const auto file = io::MappedFile::open(kOp, path);
   return std::string(io::as_text(file->bytes()));
+}
+
+// What a checkpoint says of itself; fails where it is of something else, or was made by a run of other settings,
+// whatever became of its folder's config since.
+Json checked_state(const fs::path& path, const Checkpoint& checkpoint, const rl::DqnConfig& config) {
+  const Json state = io::parse_json<Json>(kOp, path.string(), checkpoint.state);
+  if (!state.is_object() || state.value("game", Json()) != "2048")
+    fail(kOp, "{}: is no checkpoint of 2048; name a run of tenon train dqn2048", path.string());
+  rl::DqnConfig before;
+  try {
+    before = rl::parse_dqn_config(state.value("config", Json()).dump(), path.string());
+  } catch (const Error&) {  // of another version, which has other keys
+    return state;
+  }
+  if (const auto one = rl::first_difference(before, config))
+    fail(kOp,
+         "{}: was made with {} {}, config.json says {}; put the old value back, or begin a new run in another folder",
+         path.string(), one->key, one->before, one->now);
+  return state;
 }
 
 // One line that is drawn anew on a terminal; elsewhere a line now and then.
@@ -112,44 +132,74 @@ class GameRun {
         fail(kOp, "{}: was begun with other settings: {}; take the old ones, or begin a new run in another folder",
              folder_.path().string(), differs);
     }
+    // Before a learner is made, which may be too large to make where settings are not its own.
+    std::optional<Checkpoint> found = folder_.resumes() ? newest() : std::nullopt;
     learner_ = rl::make_learner(config_);
-    if (folder_.resumes()) resume();
+    if (found) resume(*found);
     io::ReplacingFile file(kOp, folder_.config());
     file.write(rl::to_json(config_));
     file.commit();
     open_metrics();
   }
 
-  void resume() {
+  // What to go on from; nothing where there was no checkpoint yet.
+  std::optional<Checkpoint> newest() {
     const fs::path checkpoints = folder_.checkpoints();
-    const auto found = newest_checkpoint(
-        checkpoints, [&](const std::string& why) { std::fprintf(stderr, "passed over: %s\n", why.c_str()); });
-    if (!found && !checkpoint_steps(checkpoints).empty())
-      fail(kOp, "{}: none of its checkpoints is good; begin a new run in another folder", folder_.path().string());
+    std::string passed_over;
+    auto found = newest_checkpoint(checkpoints, [&](const std::string& why) {
+      if (!passed_over.empty()) note_in_any_case("passed over: " + passed_over);
+      passed_over = why;
+    });
+    if (!found && !passed_over.empty())
+      fail(kOp, "{}: none of its checkpoints is good: {}; begin a new run in another folder", folder_.path().string(),
+           without_tag(passed_over));
+    if (!passed_over.empty()) note_in_any_case("passed over: " + passed_over);
     if (!found) {
       line_.note(folder_.path().string() + ": was stopped before its first checkpoint; begins anew");
-      return;
+      return found;
     }
     const fs::path path = checkpoint_path(checkpoints, found->step);
+    const Json state = checked_state(path, *found, config_);
+    clock_.set(io::json_field<double>(io::Input{kOp, path.string(), {}}, state, "seconds"));
+    return found;
+  }
+
+  void resume(const Checkpoint& found) {
+    const fs::path checkpoints = folder_.checkpoints(), path = checkpoint_path(checkpoints, found.step);
     try {
-      const Json state = io::parse_json<Json>(kOp, path.string(), found->state);
-      clock_.set(io::json_field<double>(io::Input{kOp, path.string(), {}}, state, "seconds"));
-      learner_->load(found->tensors);
+      learner_->load(found.tensors);
     } catch (const Error& error) {
       fail(kOp, "{}: does not fit this run: {}; begin a new run in another folder", path.string(),
            without_tag(error.what()));
     }
-    done_ = saved_ = found->step;
+    done_ = saved_ = found.step;
     set_aside_checkpoints(checkpoints, done_);
     sweep_checkpoints(checkpoints);
     tell_of_checkpoint();
     line_.note(fmt::format("goes on from {}", path.string()));
   }
 
+  // Also in a quiet run.
+  void note_in_any_case(const std::string& text) {
+    if (options_.out)
+      line_.note(text);
+    else
+      std::fprintf(stderr, "%s\n", io::harmless(text).c_str());
+  }
+
   // Keeps the lines up to the checkpoint.
   void open_metrics() {
-    if (done_ > 0 && fs::exists(folder_.metrics())) metrics_ = read_game_metrics(folder_.metrics());
+    if (done_ > 0 && fs::exists(folder_.metrics()))
+      metrics_ = read_game_metrics(folder_.metrics());
+    else if (done_ > 0)
+      note_in_any_case(folder_.metrics().string() + ": is missing; curves begin with the games from now on");
     std::erase_if(metrics_, [&](const GameMetrics& one) { return one.episode > done_; });
+    for (const GameMetrics& one : metrics_) {
+      best_score_ = std::max(best_score_, one.best_score);
+      for (size_t exponent = 0; exponent < one.by_tile.size(); ++exponent) {
+        if (one.by_tile[exponent] > 0) best_tile_ = std::max(best_tile_, 1 << exponent);
+      }
+    }
     io::ReplacingFile file("metrics", folder_.metrics());
     for (const GameMetrics& one : metrics_) file.write(game_metrics_line(one));
     file.commit();
@@ -170,7 +220,11 @@ class GameRun {
     std::vector<rl::Episode> ended;
     while (done_ < end && !stop.requested()) {
       ended.clear();
-      learner_->play(ended);
+      try {
+        learner_->play(ended);
+      } catch (const rl::Diverged& why) {
+        fail_diverged(without_tag(why.what()));
+      }
       for (const rl::Episode& one : ended) {
         ++done_;
         recent_.push_back(one);
@@ -182,7 +236,22 @@ class GameRun {
     clock_.pause();
     if (!recent_.empty()) write_metrics();
     save();
-    return finish(done_ < config_.episodes);
+    return finish(done_ < config_.episodes, stop);
+  }
+
+  // The checkpoint before stays.
+  [[noreturn]] void fail_diverged(const std::string& why) {
+    line_.finish();
+    const std::string saved = saved_ >= 0 ? fmt::format("the last checkpoint is of game {}", saved_)
+                                          : std::string("there is no checkpoint yet");
+    fail(kOp, "after {} games {}; {}; begin a new run with a lower {}", done_, why, saved,
+         config_.learner == "dqn" ? "lr" : "rate");
+  }
+
+  // The loss alone does not tell: a square that was infinite once stays in Adam's moments, and nothing is learned any
+  // more.
+  void require_finite(double loss) {
+    if (std::isinf(loss) || !learner_->is_finite()) fail_diverged("what it learned is not finite any more");
   }
 
   static bool passes(int64_t before, int64_t now, int64_t every) { return every > 0 && before / every != now / every; }
@@ -208,6 +277,7 @@ class GameRun {
     now.by_tile = sum.by_tile;
     now.epsilon = learner_->epsilon();
     now.loss = learner_->loss();
+    require_finite(now.loss);
     now.episodes_per_second = static_cast<double>(recent_.size()) / std::max(1e-9, seconds - logged_seconds_);
     now.seconds = seconds;
     now.resumed = std::exchange(resumed_, false);
@@ -235,15 +305,18 @@ class GameRun {
 
   void save() {
     if (saved_ == done_) return;
+    const NoGrad reading;
+    const rl::NamedTensors tensors = learner_->state();
+    if (const std::string name = rl::first_not_finite(tensors); !name.empty())
+      fail_diverged(fmt::format("{} holds numbers that are not finite", name));
     folder_.keep();
     if (fsync(fileno(log_.get())) != 0) fail("metrics", "{}: cannot be written", folder_.metrics().string());
-    const NoGrad reading;
     Json state;
     state["game"] = "2048";
     state["episodes"] = done_;
     state["seconds"] = clock_.seconds();
     state["config"] = Json::parse(rl::to_json(config_));
-    save_checkpoint(folder_.checkpoints(), {done_, state.dump(), learner_->state()});
+    save_checkpoint(folder_.checkpoints(), {done_, state.dump(), tensors});
     saved_ = done_;
     tell_of_checkpoint();
     prune_checkpoints(folder_.checkpoints(), 1, std::nullopt);
@@ -259,7 +332,7 @@ class GameRun {
     write_game_report({folder_.path(), rl::to_json(config_), metrics_, result.evaluation, result.random});
   }
 
-  GameResult finish(bool stopped) {
+  GameResult finish(bool stopped, const StopRequest& stop) {
     GameResult result;
     result.episodes = done_;
     result.stopped = stopped;
@@ -269,8 +342,14 @@ class GameRun {
       line_.finish();
       line_.note(fmt::format("plays {} games with the best moves", config_.evaluation_games));
       const auto seed = static_cast<uint64_t>(config_.seed) + 1;  // other games than those of training
-      result.evaluation = rl::summary_of(rl::play_games(learner_.get(), config_.evaluation_games, seed));
-      result.random = rl::summary_of(rl::play_games(nullptr, config_.evaluation_games, seed));
+      const auto stops = [&] { return stop.requested(); };
+      const auto best = rl::play_games(learner_.get(), config_.evaluation_games, seed, stops),
+                 random = rl::play_games(nullptr, config_.evaluation_games, seed, stops);
+      result.evaluation_stopped = best.empty() || random.empty();
+      if (!result.evaluation_stopped) {
+        result.evaluation = rl::summary_of(best);
+        result.random = rl::summary_of(random);
+      }
     }
     tensorboard_->flush();
     report(result);
@@ -301,6 +380,7 @@ class GameRun {
 rl::DqnConfig config_in(const fs::path& run) {
   const fs::path path = run / "config.json";
   const std::string text = text_of_file(path);
+  io::check_json({kOp, path.string(), std::as_bytes(std::span(text))});
   if (!is_game_config(text))
     fail(kOp, "{}: is no config of 2048, which names a learner; name a run of tenon train dqn2048", path.string());
   return rl::parse_dqn_config(text, path.string());
@@ -314,8 +394,12 @@ GameResult train_game(const rl::DqnConfig& config, const GameOptions& options) {
 }
 
 bool is_game_config(std::string_view json) {
-  const Json object = Json::parse(json, nullptr, false);
-  return object.is_object() && object.contains("learner");
+  try {
+    const Json object = io::parse_json<Json>(kOp, "config", json);
+    return object.is_object() && object.contains("learner");
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 rl::DqnConfig load_game_config(const std::string& path_or_preset) {
@@ -329,23 +413,31 @@ rl::DqnConfig game_run_config(const fs::path& folder) {
   return config_in(folder);
 }
 
-std::unique_ptr<rl::Learner> load_learner(const fs::path& path) {
+std::unique_ptr<rl::Learner> load_learner(const fs::path& path, const std::function<void(const std::string&)>& note) {
   if (!fs::exists(path)) fail(kOp, "{}: there is no such run; tenon train dqn2048 makes one", path.string());
   const bool is_checkpoint = fs::exists(path / "checkpoint.json");
   const fs::path run = is_checkpoint ? fs::canonical(path).parent_path().parent_path() : path;
   if (!fs::exists(run / "config.json"))
     fail(kOp, "{}: is no run: it has no config.json; name a run of tenon train dqn2048", path.string());
   const rl::DqnConfig config = config_in(run);
-  std::string why = "it has none yet";
+  std::vector<std::string> refused;
   std::optional<Checkpoint> found;
   if (is_checkpoint)
     found = read_checkpoint(path);
   else
-    found = newest_checkpoint(run / "checkpoints", [&](const std::string& refused) { why = refused; });
-  if (!found) fail(kOp, "{}: there is no good checkpoint: {}", run.string(), without_tag(why));
+    found = newest_checkpoint(run / "checkpoints", [&](const std::string& why) { refused.push_back(why); });
+  if (!found)
+    fail(kOp, "{}: there is no good checkpoint: {}", run.string(),
+         refused.empty() ? "it has none yet" : without_tag(refused.back()));
+  if (note) {
+    for (const std::string& why : refused) note("passed over: " + why);
+  }
+  checked_state(is_checkpoint ? path : checkpoint_path(run / "checkpoints", found->step), *found, config);
   std::unique_ptr<rl::Learner> learner = rl::make_learner(config);
   try {
-    learner->network().load_state_dict(rl::part(found->tensors, "network"));
+    const rl::NamedTensors network = rl::part(found->tensors, "network");
+    rl::require_finite(network);
+    learner->network().load_state_dict(network);
   } catch (const Error& error) {
     fail(kOp, "{}: its checkpoint does not fit its config: {}", run.string(), without_tag(error.what()));
   }

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,10 +28,12 @@ struct GameResult {
   bool stopped = false;
   double seconds = 0;  // of playing and learning
   std::optional<rl::Summary> evaluation, random;
+  bool evaluation_stopped = false;  // by a signal: a run that is resumed plays those games again
   std::filesystem::path report;
 };
 
-/// Plays and learns; goes on bit for bit where a run is resumed, games, replay and random streams included.
+/// Plays and learns; goes on bit for bit where a run is resumed, games, replay and random streams included. Fails with
+/// one line, the last checkpoint kept, where what is learned leaves the finite numbers.
 GameResult train_game(const rl::DqnConfig& config, const GameOptions& options);
 
 /// Whether a JSON text is a config of such a run: it names a learner.
@@ -39,7 +42,9 @@ bool is_game_config(std::string_view json);
 rl::DqnConfig load_game_config(const std::string& path_or_preset);
 /// The config of a run's folder. Fails with one line where it is none of 2048.
 rl::DqnConfig game_run_config(const std::filesystem::path& folder);
-/// The learner of a run, from its newest good checkpoint, or of one checkpoint.
-std::unique_ptr<rl::Learner> load_learner(const std::filesystem::path& path);
+/// The learner of a run, from its newest good checkpoint, or of one checkpoint. `note` is told of newer ones that are
+/// damaged and passed over.
+std::unique_ptr<rl::Learner> load_learner(const std::filesystem::path& path,
+                                          const std::function<void(const std::string&)>& note = {});
 
 }  // namespace tenon::train

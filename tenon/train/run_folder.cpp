@@ -20,6 +20,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/io/file.h"
+#include "tenon/rl/dqn_config.h"
 #include "tenon/train/checkpoint.h"
 #include "tenon/train/config.h"
 
@@ -138,17 +139,21 @@ void remove_unfinished(const fs::path& folder) {
   for (const fs::path& path : unfinished) fs::remove(path, ignored);
 }
 
-/// Whether a file is a config that a run has written.
+/// Whether a file is a config that a run has written, of a model or of a game.
 bool is_config(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored)) return false;
-  try {
-    const auto file = io::MappedFile::open(kFormat, path);
-    parse_config(io::as_text(file->bytes()), path.string());
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
+  const auto is_read = [&](const auto& parse) {
+    try {
+      const auto file = io::MappedFile::open(kFormat, path);
+      parse(io::as_text(file->bytes()), path.string());
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  return is_read([](auto text, const auto& name) { parse_config(text, name); }) ||
+         is_read([](auto text, const auto& name) { rl::parse_dqn_config(text, name); });
 }
 
 }  // namespace

@@ -105,6 +105,8 @@ TEST_F(Game, WhatCannotWorkIsOneLine) {
   std::ofstream(folder_ / "wrong.json") << R"({"learner": "dqn", "hiden": [8]})";
   EXPECT_EQ(refusal("train wrong.json --out other"),
             "1 tenon: [config] wrong.json: there is no key hiden; did you mean hidden?");
+  EXPECT_EQ(refusal("train dqn2047 --out other"),
+            "1 tenon: [config] dqn2047: there is no such file or preset; did you mean dqn2048?");
   EXPECT_EQ(
       refusal("train --resume run --set seed=2"),
       "1 tenon: [train] run: was begun with other settings: seed (1, now 2); take the old ones, or begin a new run "
@@ -132,16 +134,133 @@ TEST_F(Game, AModelOfAnotherShapeIsRefused) {
   Json config = Json::parse(content_of(folder_ / "run/config.json"));
   config["hidden"] = {9};
   std::ofstream(folder_ / "run/config.json") << config;
-  const std::string error = refusal("play2048 --model run --games 1");
-  EXPECT_TRUE(error.starts_with("1 tenon: [train] run: its checkpoint does not fit its config: ")) << error;
-  EXPECT_NE(error.find("(9, 16)"), error.npos) << error;
+  EXPECT_EQ(
+      refusal("play2048 --model run --games 1"),
+      "1 tenon: [train] run/checkpoints/step_00000012: was made with hidden [8], config.json says [9]; put the old "
+      "value back, or begin a new run in another folder");
+}
+
+TEST_F(Game, AnEditedConfigIsNamedByItsKey) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet --stop-after 8").code, 0);
+  const std::string before = content_of(folder_ / "run/config.json");
+  const std::pair<const char*, Json> edits[] = {{"seed", 2}, {"lr", 0.5}, {"encoding", "exponents"}, {"hidden", {9}}};
+  for (const auto& [key, value] : edits) {
+    Json config = Json::parse(before);
+    const std::string expected = "1 tenon: [train] run/checkpoints/step_00000008: was made with " + std::string(key) +
+                                 " " + config[key].dump() + ", config.json says " + value.dump() +
+                                 "; put the old value back, or begin a new run in another folder";
+    config[key] = value;
+    std::ofstream(folder_ / "run/config.json") << config;
+    EXPECT_EQ(refusal("train --resume run --quiet"), expected);
+    EXPECT_EQ(refusal("play2048 --model run --games 1"), expected);
+  }
+  Json config = Json::parse(before);
+  config["episodes"] = 10;  // may change
+  std::ofstream(folder_ / "run/config.json") << config;
+  EXPECT_TRUE(run("train --resume run --quiet").out.starts_with("played 10 games in "));
 }
 
 TEST_F(Game, ADamagedCheckpointIsToldAndPassedOver) {
   ASSERT_EQ(run("train tiny.json --out run --quiet").code, 0);
+  fs::copy(folder_ / "run/checkpoints/step_00000012", folder_ / "run/checkpoints/step_00000013");
+  const Outcome played = run("play2048 --model run --games 1");
+  EXPECT_EQ(played.code, 0);
+  EXPECT_EQ(played.err,
+            "passed over: [checkpoint] run/checkpoints/step_00000013/checkpoint.json: is of step 12, not of the one "
+            "that its folder is named after\n");
+  fs::remove_all(folder_ / "run/checkpoints/step_00000013");
   fs::resize_file(folder_ / "run/checkpoints/step_00000012/state.safetensors", 500);
   const std::string error = refusal("play2048 --model run --games 1");
   EXPECT_TRUE(error.starts_with("1 tenon: [train] run: there is no good checkpoint: ")) << error;
+}
+
+TEST_F(Game, ARunWithoutAGoodCheckpointDoesNotBeginAnew) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet --stop-after 8").code, 0);
+  const std::string metrics = content_of(folder_ / "run/metrics.jsonl");
+  const fs::path checkpoint = folder_ / "run/checkpoints/step_00000008";
+  fs::rename(checkpoint / "state.safetensors", folder_ / "state");
+  EXPECT_EQ(
+      refusal("train --resume run --quiet"),
+      "1 tenon: [train] run: none of its checkpoints is good: run/checkpoints/step_00000008/state.safetensors: is "
+      "damaged: it is missing; begin a new run in another folder");
+  fs::rename(folder_ / "state", checkpoint / "state.safetensors");
+  fs::remove(checkpoint / "checkpoint.json");
+  EXPECT_EQ(refusal("train --resume run --quiet"),
+            "1 tenon: [train] run: none of its checkpoints is good: run/checkpoints/step_00000008/checkpoint.json: is "
+            "damaged: it is missing; begin a new run in another folder");
+  EXPECT_EQ(content_of(folder_ / "run/metrics.jsonl"), metrics);
+}
+
+TEST_F(Game, LostMetricsAreToldAndDamagedOnesRefused) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet --stop-after 8").code, 0);
+  const fs::path metrics = folder_ / "run/metrics.jsonl";
+  const std::string before = content_of(metrics);
+  Json line = Json::parse(before.substr(0, before.find('\n')));
+  line["by_tile"] = Json(std::vector<int>(40, 1));
+  std::ofstream(metrics) << line << "\n";
+  EXPECT_EQ(refusal("train --resume run --quiet"),
+            "1 tenon: [metrics] run/metrics.jsonl: line 1: by_tile is no list of at most 16 counts");
+  fs::remove(metrics);
+  const Outcome resumed = run("train --resume run --quiet");
+  EXPECT_EQ(resumed.code, 0);
+  EXPECT_EQ(resumed.err, "run/metrics.jsonl: is missing; curves begin with the games from now on\n");
+}
+
+// A copy may lose its hidden files.
+TEST_F(Game, ACopyOfARunGoesOn) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet --stop-after 8").code, 0);
+  EXPECT_EQ(bash("mkdir copy && cp -r run/* copy && tenon train --resume copy --quiet").code, 0);
+}
+
+// At so high a rate the values of moves leave the finite numbers within a few steps.
+TEST_F(Game, WhatDivergesEndsWithOneLineAndKeepsTheGoodCheckpoint) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet --stop-after 8").code, 0);
+  const fs::path good = folder_ / "run/checkpoints/step_00000008/checkpoint.json";
+  const std::string before = content_of(good);
+  std::ofstream(folder_ / "wild.json") << R"({"learner": "dqn", "hidden": [64, 64, 64, 64, 64, 64, 64, 64], "lr": 1.0,
+      "batch": 8, "replay": 50, "learn_every": 1, "episodes": 40, "log_every": 4, "evaluation_games": 0})";
+  for (const char* more : {"", " --set priority_exponent=0.5", " --set log_every=1000"}) {
+    const std::string error = refusal(std::string("train wild.json --quiet --out wild") + more);
+    EXPECT_TRUE(error.starts_with("1 tenon: [train] after ")) << error;
+    EXPECT_TRUE(error.ends_with("; there is no checkpoint yet; begin a new run with a lower lr")) << error;
+    fs::remove_all(folder_ / "wild");
+  }
+  EXPECT_EQ(content_of(good), before);
+}
+
+TEST_F(Game, AReportIsWrittenOfNoGameAndOfOne) {
+  ASSERT_EQ(run("train tiny.json --out one --quiet --set episodes=1 --set evaluation_games=1").code, 0);
+  const std::string one = content_of(folder_ / "one/report.html");
+  for (const char* part : {"Score", "Largest tiles of the games of training", "Largest tiles of games with the best"})
+    EXPECT_NE(one.find(part), one.npos) << part;
+  EXPECT_EQ(one.find("nan"), one.npos);
+  ASSERT_EQ(run("train tiny.json --out none --quiet --set episodes=1 --set evaluation_games=0").code, 0);
+  const std::string none = content_of(folder_ / "none/report.html");
+  EXPECT_NE(none.find("Score"), none.npos);
+  EXPECT_EQ(none.find("best moves"), none.npos);
+}
+
+TEST_F(Game, CtrlCEndsTheGamesAtTheEnd) {
+  const Outcome outcome = bash("'" TENON_CLI
+                               "' train tiny.json --out run --set evaluation_games=100000 2>notes & pid=$!\n"
+                               "for i in $(seq 600); do grep -q 'plays 100000 games' notes && break; sleep 0.1; done\n"
+                               "kill -TERM $pid; wait $pid");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("the games with the best moves were stopped; tenon train --resume run plays them\n"),
+            outcome.out.npos)
+      << outcome.out;
+  EXPECT_TRUE(fs::exists(folder_ / "run/report.html"));
+}
+
+TEST_F(Game, SettingsOutOfRangeAreOneLine) {
+  EXPECT_EQ(refusal("train tiny.json --out run --set lr=0"),
+            "1 tenon: [config] tiny.json: lr is 0, with which nothing is learned; set it above 0");
+  EXPECT_EQ(refusal("train tiny.json --out run --set description=$'\\xff'"),
+            "1 tenon: [config] --set: description is \"\\xff\"; it must be a text in UTF-8");
+  const std::string error = refusal("train tiny.json --out run --set hidden=65536,65536,65536,65536,65536,65536,65536");
+  EXPECT_TRUE(error.starts_with("1 tenon: [2048] a network of 25771573252 weights takes 515784 MB to learn and "))
+      << error;
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
 TEST_F(Game, APersonPlaysWithArrowKeys) {
@@ -152,6 +271,61 @@ TEST_F(Game, APersonPlaysWithArrowKeys) {
   EXPECT_NE(seen.find("left, 4 points"), seen.npos) << seen;
   EXPECT_NE(seen.find("score 4 after 2 moves"), seen.npos) << seen;
   EXPECT_NE(seen.find("\x1b[?1049l"), seen.npos) << "the screen from before";
+}
+
+// A signal that the terminal does not send, as the keys that would are keys here.
+TEST_F(Game, ASignalGivesTheTerminalBack) {
+  const std::string seen = in_terminal({"play2048"}, {"\x1b[A", "\x03"});
+  EXPECT_NE(seen.find("\x1b[?1049l"), seen.npos) << seen;
+  const Outcome outcome = bash(
+      "python3 - <<'END'\n"
+      "import os, pty, select, signal, sys, termios, time\n"
+      "child, terminal = pty.fork()\n"
+      "if child == 0: os.execv('" TENON_CLI
+      "', ['tenon', 'play2048'])\n"
+      "seen = b''\n"
+      "while b'q quit' not in seen: seen += os.read(terminal, 4096)\n"
+      "raw = termios.tcgetattr(terminal)[3]\n"
+      "os.kill(child, signal.SIGINT)\n"
+      "time.sleep(0.5)\n"
+      "while select.select([terminal], [], [], 1)[0]:\n"
+      "  try: more = os.read(terminal, 4096)\n"
+      "  except OSError: break\n"
+      "  if not more: break\n"
+      "  seen += more\n"
+      "print(b'\\x1b[?1049l' in seen and b'score 0 after 0 moves' in seen, bool(raw & termios.ICANON))\n"
+      "END");
+  EXPECT_EQ(outcome.out, "True False\n") << outcome.err;
+}
+
+// A job-control shell as its own session: Ctrl-Z stops the program with the terminal as it was, fg draws the board
+// anew.
+TEST_F(Game, CtrlZSleepsAndGivesTheTerminalBackMeanwhile) {
+  const Outcome outcome = bash(
+      "python3 - <<'END'\n"
+      "import os, pty, termios, time\n"
+      "shell, terminal = pty.fork()\n"
+      "if shell == 0: os.execvp('bash', ['bash', '--norc', '--noprofile', '-i'])\n"
+      "seen = b''\n"
+      "def until(text):\n"
+      "  global seen\n"
+      "  while text not in seen: seen += os.read(terminal, 4096)\n"
+      "  seen = seen[seen.index(text) + len(text):]\n"
+      "os.write(terminal, b\"'" TENON_CLI
+      "' play2048\\n\")\n"
+      "until(b'q quit')\n"
+      "os.write(terminal, b'\\x1a')\n"
+      "until(b'\\x1b[?1049l')\n"
+      "until(b'Stopped')\n"
+      "os.write(terminal, b'fg\\n')\n"
+      "until(b'\\x1b[?1049h')\n"
+      "until(b'q quit')\n"
+      "os.write(terminal, b'q')\n"
+      "until(b'score 0 after 0 moves')\n"
+      "os.write(terminal, b'exit\\n')\n"
+      "print('slept and woke')\n"
+      "END");
+  EXPECT_EQ(outcome.out, "slept and woke\n") << outcome.err;
 }
 
 // What it draws first, without colours and orders to the terminal.

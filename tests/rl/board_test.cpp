@@ -250,11 +250,52 @@ TEST(Games, GoOnFromASavedStateAsIfNothingHadHappened) {
   }
 }
 
+TEST(Board, WhatIsNoMoveAndNoCellIsRefused) {
+  const Move none = static_cast<Move>(200), beyond = static_cast<Move>(4);
+  const Board board{0x0012}, over{0x1212212112122121};
+  Random random(1);
+  EXPECT_EQ(error_of([&] { name(none); }), "[2048] 200 is no move; moves are 0 (up) to 3 (left)");
+  EXPECT_EQ(error_of([&] { slid(board, beyond); }), "[2048] 4 is no move; moves are 0 (up) to 3 (left)");
+  EXPECT_FALSE(contains(0xFF, none));
+  EXPECT_FALSE(contains(0xFF, beyond));
+  EXPECT_EQ(error_of([&] { (void)board.exponent(16); }), "[2048] there is no cell 16; cells are 0 to 15");
+  EXPECT_EQ(error_of([&] { (void)board.tile(-1); }), "[2048] there is no cell -1; cells are 0 to 15");
+  EXPECT_EQ(error_of([&] { with_new_tile(over, random); }), "[2048] no cell is empty: a new tile has no place");
+  EXPECT_EQ(error_of([&] { turn(board, Move::left, random); }),
+            "[2048] left is not a legal move; legal moves: right, down");
+  EXPECT_EQ(error_of([&] { turn(over, Move::up, random); }), "[2048] up is not a legal move; legal moves: none");
+  EXPECT_EQ(error_of([&] { any_of(0, random); }), "[2048] there is no move to choose from: the game is over");
+  const std::array<float, kMoves> worth{};
+  EXPECT_EQ(error_of([&] { best_of(worth, 0); }), "[2048] there is no move to choose from: the game is over");
+  EXPECT_EQ(error_of([&] { random.below(0); }),
+            "[random] there is no number below 0 to draw; give a count of 1 or more");
+}
+
+TEST(Games, AGameThatIsNotThereIsRefused) {
+  Games games(2, 1);
+  const std::string expected = "[2048] there is no game 2; there are 2";
+  EXPECT_EQ(error_of([&] { (void)games.board(2); }), expected);
+  EXPECT_EQ(error_of([&] { (void)games.legal(2); }), expected);
+  EXPECT_EQ(error_of([&] { (void)games.is_over(2); }), expected);
+  EXPECT_EQ(error_of([&] { (void)games.score(2); }), expected);
+  EXPECT_EQ(error_of([&] { (void)games.moves(2); }), expected);
+  EXPECT_EQ(error_of([&] { games.play(2, Move::up); }), expected);
+  EXPECT_EQ(error_of([&] { games.restart(2); }), expected);
+  EXPECT_EQ(error_of([&] { games.set(2, {0x12}); }), expected);
+  EXPECT_EQ(error_of([&] { games.play(0, static_cast<Move>(200)); }),
+            "[2048] 200 is no move; moves are 0 (up) to 3 (left)");
+  EXPECT_EQ(error_of([] { Games(SIZE_MAX, 1); }),
+            "[2048] at most 268435456 games run beside each other, not 18446744073709551615");
+}
+
 TEST(Games, ADamagedStateIsRefused) {
   Games games(2, 9);
   NamedTensors state = games.state();
   state.erase("random");
   EXPECT_EQ(error_of([&] { games.load(state); }), "[2048] the saved state has no random");
+  state = games.state();
+  state["moves"] = saved(std::vector<int64_t>{1, -5});
+  EXPECT_EQ(error_of([&] { games.load(state); }), "[2048] moves of the saved state holds -5, which is no count");
   state = games.state();
   state["boards"] = saved(std::vector<int64_t>{1, 0x12});
   EXPECT_EQ(error_of([&] { games.load(state); }), "[2048] a board has two tiles or more; this one has 1");

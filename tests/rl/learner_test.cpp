@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <map>
 
 #include "tenon/base/error.h"
 #include "tenon/rl/dqn.h"
 #include "tenon/rl/games.h"
+#include "tenon/rl/table_sharing.h"
 #include "tenon/rl/tuple_learner.h"
 #include "tenon/tenon.h"
 
@@ -151,13 +154,13 @@ TEST(Dqn, ValuesOfManyBoardsAreThoseOfEach) {
 TEST(Dqn, EncodesTilesExponentsAndOneHot) {
   const Board board{0x00000000000000B1};
   std::vector<float> to(256);
-  encode(board, Encoding::tiles, to.data());
+  encode(board, Encoding::tiles, to);
   EXPECT_EQ(to[0], 2);
   EXPECT_EQ(to[1], 2048);
   EXPECT_EQ(to[2], 0);
-  encode(board, Encoding::exponents, to.data());
+  encode(board, Encoding::exponents, to);
   EXPECT_EQ(to[1], 11);
-  encode(board, Encoding::one_hot, to.data());
+  encode(board, Encoding::one_hot, to);
   EXPECT_EQ(to[16 + 11], 1);
   EXPECT_EQ(to[32], 1);
   EXPECT_EQ(std::count(to.begin(), to.end(), 1.0F), 16);
@@ -194,7 +197,7 @@ TEST(Tuples, SymmetricBoardsHaveOneValue) {
   for (int cell = 0; cell < kCells; ++cell) board.cells |= static_cast<uint64_t>(random.below(12)) << (4 * cell);
   const auto sorted_places = [](const Board& of) {
     std::vector<int32_t> places(TupleNetwork::kLookups);
-    TupleNetwork::look_up(of, places.data());
+    TupleNetwork::look_up(of, places);
     std::sort(places.begin(), places.end());
     return places;
   };
@@ -206,7 +209,7 @@ TEST(Tuples, SymmetricBoardsHaveOneValue) {
 
 TEST(Tuples, APlaceIsTheGroupAndItsSixCells) {
   std::vector<int32_t> places(TupleNetwork::kLookups);
-  TupleNetwork::look_up({0xFEDCBA9876543210}, places.data());
+  TupleNetwork::look_up({0xFEDCBA9876543210}, places);
   EXPECT_EQ(places[0], 0x543210);
   EXPECT_EQ(places[1], 0x1000000 | 0x987654);
   EXPECT_EQ(places[2], 0x2000000 | 0x654210);
@@ -227,7 +230,7 @@ TEST(TupleLearner, LearnsByTheRuleOfItsDefinition) {
   std::map<int32_t, double> table;
   const auto places_of = [](const Board& board) {
     std::vector<int32_t> places(TupleNetwork::kLookups);
-    TupleNetwork::look_up(board, places.data());
+    TupleNetwork::look_up(board, places);
     return places;
   };
   const auto value = [&](const std::vector<int32_t>& places) {
@@ -289,6 +292,182 @@ TEST(TupleLearner, GoesOnFromASavedStateBitForBitAndLearns) {
   expect_same_bits(first->state(), second->state());
 }
 
+TEST(TableSharing, AGameLearnsOnePartOfAsManyAsMeetAtItsPlaces) {
+  TableSharing sharing(3, 4);
+  const auto add = [&](size_t game, std::vector<int32_t> places) { sharing.add(game, places); };
+  add(0, {1, 2, 3, 3});  // meets nobody at 1, one at 2, two at 3
+  add(1, {2, 3, 8, 9});
+  add(2, {3, 10, 11, 12});
+  EXPECT_EQ(sharing.share(0), 4.0 / (1 + 2 + 3 + 3));
+  EXPECT_EQ(sharing.share(1), 4.0 / (2 + 3 + 1 + 1));
+  sharing.clear();
+  add(0, {1, 2, 3, 3});
+  EXPECT_EQ(sharing.share(0), 1);
+  EXPECT_EQ(error_of([&] { add(3, {1, 2, 3, 4}); }), "[2048] there is no game 3; there are 3");
+}
+
+// Changes of games that stand alike add up; with 32 and more of them values once grew without end.
+TEST(TupleLearner, LearnsWithManyGamesBesideEachOther) {
+  DqnConfig config = tuples_config(256);
+  config.episodes = 600;
+  config.rate = config.rate_to = 0.5;
+  const auto learner = make_learner(config);
+  played(*learner, 600);
+  EXPECT_LT(learner->loss(), 1e6);
+  const Summary learned = summary_of(play_games(learner.get(), 50, 3));
+  EXPECT_GT(learned.mean_score, 3 * summary_of(play_games(nullptr, 200, 3)).mean_score);
+}
+
+NamedTensors with_number(NamedTensors state, const std::string& name, float number) {
+  std::vector<float> numbers = state.at(name).to_vector<float>();
+  numbers[numbers.size() / 2] = number;
+  state[name] = from_vector(numbers, state.at(name).shape());
+  return state;
+}
+
+TEST(TupleLearner, ValuesWithoutEndAreTold) {
+  TupleLearner learner(tuples_config(2));
+  std::vector<Episode> ended;
+  learner.move_all(ended);
+  dynamic_cast<TupleNetwork&>(learner.network()).table.fill_(1e15F);
+  EXPECT_THROW(learner.play(ended), Diverged);
+  dynamic_cast<TupleNetwork&>(learner.network()).table.fill_(std::numeric_limits<float>::quiet_NaN());
+  EXPECT_THROW(learner.play(ended), Diverged);
+  const NamedTensors state = learner.state();
+  EXPECT_EQ(first_not_finite(state), "network.table");
+  EXPECT_EQ(error_of([&] { TupleLearner(tuples_config(2)).load(state); }),
+            "[2048] network.table of the saved state holds numbers that are not finite");
+}
+
+TEST(Dqn, WhatIsNotFiniteIsToldWhereItIsRead) {
+  Dqn dqn({.hidden = {8}, .batch = 4});
+  Replay replay({.capacity = 4, .priority_exponent = 1});
+  replay.add(Transition{{0x0012}, Move::right, 4, 0, {0x1200}});
+  {
+    const NoGrad by_hand;
+    dqn.network().parameters().back().fill_(std::numeric_limits<float>::quiet_NaN());
+  }
+  Random random(1);
+  EXPECT_THROW(dqn.learn(replay, random), Diverged);
+}
+
+TEST(DqnLearner, KnowsWhetherWhatItLearnedIsFinite) {
+  const auto learner = make_learner(full_config());
+  EXPECT_TRUE(learner->is_finite());  // before anything was learned
+  played(*learner, 2);
+  EXPECT_TRUE(learner->is_finite());
+  const NoGrad by_hand;
+  learner->network().parameters()[0].fill_(INFINITY);
+  EXPECT_FALSE(learner->is_finite());
+}
+
+TEST(Dqn, RefusesAStateThatIsNotFinite) {
+  Dqn dqn({.hidden = {8}});
+  const NamedTensors state = copied(dqn.state());
+  EXPECT_EQ(error_of([&] { dqn.load(with_number(state, "network.0.weight", INFINITY)); }),
+            "[2048] network.0.weight of the saved state holds numbers that are not finite");
+  NamedTensors counted = state;
+  counted["steps"] = saved(std::vector<int64_t>{-1});
+  EXPECT_EQ(error_of([&] { dqn.load(counted); }), "[2048] steps of the saved state holds -1, which is no count");
+  expect_same_bits(state, dqn.state());
+}
+
+TEST(Dqn, RefusesOptionsThatCannotBe) {
+  EXPECT_EQ(error_of([] { Dqn({.batch = 0}); }), "[2048] a batch is 1 to 65536, not 0");
+  EXPECT_EQ(error_of([] { Dqn({.hidden = {8, -1}}); }), "[2048] the width of a hidden layer is 1 to 65536, not -1");
+  EXPECT_EQ(error_of([] { Dqn({.hidden = {}}); }), "[2048] a network has one hidden layer or more, not none");
+  EXPECT_EQ(error_of([] { Dqn({.lr = std::nan("")}); }), "[2048] a learning rate is above 0 and at most 1, not nan");
+  EXPECT_EQ(error_of([] { Dqn({.renew_target_every = -1}); }),
+            "[2048] targets are renewed after 1 step or more, or 0 for never, not -1");
+  EXPECT_EQ(error_of([] { Dqn({.double_q = true}); }),
+            "[2048] double_q needs a second network; set renew_target_every, too");
+  EXPECT_EQ(error_of([] { Dqn({.encoding = static_cast<Encoding>(7)}); }), "[2048] there is no encoding 7");
+  const std::string error = error_of([] { Dqn({.hidden = std::vector<int64_t>(16, 65536)}); });
+  EXPECT_TRUE(error.starts_with("[2048] a network of 64")) << error;
+  EXPECT_TRUE(error.ends_with(" MB are free; lower hidden or batch")) << error;
+}
+
+TEST(Dqn, RefusesRoomThatIsTooSmallAndABoardWithoutMoves) {
+  std::vector<float> room(255);
+  EXPECT_EQ(error_of([&] { encode({}, Encoding::one_hot, room); }),
+            "[2048] a board is 256 numbers, and there is room for 255");
+  Dqn dqn({.hidden = {8}});
+  EXPECT_EQ(error_of([&] { dqn.best({0x12}, 0); }), "[2048] there is no move to choose from: the game is over");
+}
+
+TEST(Learner, ChoosesOnlyWhereThereIsAMoveAndRoomForIt) {
+  const Board over{0x1212212112122121}, goes_on{0x0012};
+  ASSERT_EQ(legal_moves(over), 0);
+  for (const DqnConfig& config : {full_config(), tuples_config(1)}) {
+    const auto learner = make_learner(config);
+    std::vector<Board> boards{goes_on, over};
+    std::vector<Move> moves(2);
+    EXPECT_EQ(error_of([&] { learner->choose(boards, moves); }), "[2048] board 1 has no legal move: its game is over");
+    boards[1] = goes_on;
+    EXPECT_EQ(error_of([&] { learner->choose(boards, std::span(moves).first(1)); }),
+              "[2048] there is room for 1 moves on 2 boards");
+    EXPECT_EQ(error_of([&] { learner->choose(boards, moves); }), "no error");
+    EXPECT_EQ(error_of([&] { learner->load({}); }).substr(0, 28), "[2048] the saved state has n");
+  }
+}
+
+TEST(Learner, AConfigOfTheProgramIsCheckedAsOneOfAFileIs) {
+  const auto error = [](const auto& change) {
+    DqnConfig config;
+    change(config);
+    return error_of([&] { make_learner(config); });
+  };
+  EXPECT_EQ(error([](DqnConfig& c) { c.lr = std::nan(""); }),
+            "[config] config: lr is nan; it must be a number from 0 to 1");
+  EXPECT_EQ(error([](DqnConfig& c) { c.lr = 0; }),
+            "[config] config: lr is 0, with which nothing is learned; set it above 0");
+  EXPECT_EQ(error([](DqnConfig& c) { c.batch = -1; }),
+            "[config] config: batch is -1; it must be a whole number from 1 to 65536");
+  EXPECT_EQ(error([](DqnConfig& c) { c.hidden = {0}; }),
+            "[config] config: hidden is 0; it must be a whole number from 1 to 65536");
+  EXPECT_EQ(error([](DqnConfig& c) { c.encoding = "x"; }),
+            "[config] config: encoding is \"x\"; it must be one of tiles, exponents, one_hot");
+  const auto of_tuples = [&](const auto& change) {
+    return error([&](DqnConfig& c) {
+      c.learner = "tuples";
+      change(c);
+    });
+  };
+  EXPECT_EQ(of_tuples([](DqnConfig& c) { c.games = -1; }),
+            "[config] config: games is -1; it must be a whole number from 1 to 65536");
+  EXPECT_EQ(of_tuples([](DqnConfig& c) { c.rate = c.rate_to = 0; }),
+            "[config] config: rate and rate_to are 0, with which nothing is learned; set one above 0");
+  EXPECT_EQ(error_of([] { TupleLearner{DqnConfig{}}; }),
+            "[config] this is a learner of the kind tuples, and the config asks for dqn");
+}
+
+TEST(PlayGames, StopsWhenAsked) {
+  int asked = 0;
+  EXPECT_TRUE(play_games(nullptr, 20, 6, [&] { return ++asked > 3; }).empty());
+  EXPECT_EQ(asked, 4);
+}
+
+TEST(Summary, RefusesATileThatIsNone) {
+  const Episode high[] = {{100, 10, 16}}, low[] = {{100, 10, -1}};
+  EXPECT_EQ(error_of([&] { summary_of(high); }), "[2048] a game ended with the tile 2^16; tiles are 2^0 to 2^15");
+  EXPECT_EQ(error_of([&] { summary_of(low); }), "[2048] a game ended with the tile 2^-1; tiles are 2^0 to 2^15");
+  Summary sum;
+  sum.by_tile.assign(100, 1);
+  EXPECT_EQ(sum.reached(2), 0.99);
+}
+
+TEST(Tuples, RefusesPlacesOfAnotherNumberAndWorthWithoutEnd) {
+  std::vector<int32_t> places(31);
+  EXPECT_EQ(error_of([&] { TupleNetwork::look_up({}, places); }), "[2048] a board has 32 places in the table, not 31");
+  EXPECT_EQ(error_of([] { TupleNetwork network(INFINITY); }),
+            "[2048] boards cannot be worth inf at first; give a number");
+  const TupleNetwork network;
+  EXPECT_EQ(error_of([&] {
+              network.forward(zeros({2, 31}, Options(DType::i32)));
+            }),
+            "[2048] places are (..., 32), not (2, 31)");
+}
+
 TEST(PlayGames, AGameIsTheSameAmongOthers) {
   const std::vector<Episode> few = play_games(nullptr, 2, 6), many = play_games(nullptr, 20, 6);
   EXPECT_EQ(few[1].score, many[1].score);
@@ -344,6 +523,8 @@ TEST(DqnConfig, RefusesWhatDoesNotFit) {
   EXPECT_EQ(error_of([&] { set(config, "lr=fast"); }),
             "[config] --set: lr is \"fast\"; it must be a number from 0 to 1");
   EXPECT_EQ(error_of([&] { set(config, "lr"); }), "[config] --set lr: write KEY=VALUE");
+  EXPECT_EQ(error_of([&] { set(config, "description=\xff"); }),
+            "[config] --set: description is \"\\xff\"; it must be a text in UTF-8");
   DqnConfig other = config;
   other.seed = 2;
   other.episodes = 5;

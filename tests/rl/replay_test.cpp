@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
 #include <functional>
 
 #include "tenon/base/error.h"
@@ -107,6 +109,53 @@ TEST(Replay, RefusesWhatItCannotDo) {
   EXPECT_EQ(error_of([] { NStep(0, 0.9); }), "[replay] returns are over 1 move or more, not 0");
 }
 
+TEST(Replay, RefusesErrorsThatDoNotFitAndChangesNothing) {
+  Replay replay({.capacity = 4, .priority_exponent = 1});
+  for (int i = 0; i < 2; ++i) replay.add(numbered(i));
+  const NamedTensors before = replay.state();
+  const auto refused = [&](std::vector<size_t> places, std::vector<float> errors) {
+    return error_of([&] { replay.set_errors(places, errors); });
+  };
+  EXPECT_EQ(refused({0, 2}, {9, 9}), "[replay] there is no transition 2; there are 2");
+  EXPECT_EQ(refused({0, SIZE_MAX}, {9, 9}), "[replay] there is no transition 18446744073709551615; there are 2");
+  EXPECT_EQ(refused({0, 1}, {9}), "[replay] 1 errors for 2 places");
+  EXPECT_EQ(refused({0, 1}, {9, std::nanf("")}), "[replay] an error of nan has no priority");
+  EXPECT_EQ(replay.state().at("priorities").to_bytes(), before.at("priorities").to_bytes());
+  EXPECT_EQ(error_of([&] { (void)replay[2]; }), "[replay] there is no transition 2; there are 2");
+}
+
+TEST(Replay, RefusesATransitionThatCannotBe) {
+  Replay replay({.capacity = 4});
+  Transition one = numbered(0);
+  one.move = static_cast<Move>(200);
+  EXPECT_EQ(error_of([&] { replay.add(one); }), "[replay] a transition has move 200, not 0 to 3");
+  one = numbered(0);
+  one.reward = INFINITY;
+  EXPECT_EQ(error_of([&] { replay.add(one); }),
+            "[replay] a transition has reward inf and discount 0.5; both must be finite");
+  EXPECT_EQ(replay.size(), 0U);
+}
+
+TEST(Replay, RefusesSizesAndExponentsOutOfRange) {
+  EXPECT_EQ(error_of([] { Replay({.capacity = SIZE_MAX, .priority_exponent = 1}); }),
+            "[replay] a replay holds at most 100000000 transitions, not 18446744073709551615");
+  EXPECT_EQ(error_of([] { Replay({.priority_exponent = INFINITY}); }), "[replay] exponents are 0 to 4, not inf");
+  EXPECT_EQ(error_of([] { Replay({.correction_exponent = std::nan("")}); }), "[replay] exponents are 0 to 4, not nan");
+  EXPECT_EQ(error_of([] { NStep(1, 1.5); }), "[replay] a discount is 0 to 1, not 1.5");
+}
+
+TEST(Replay, WeightsAreFiniteHoweverFarPrioritiesLieApart) {
+  Replay replay({.capacity = 2, .priority_exponent = 4, .correction_exponent = 4});
+  for (int i = 0; i < 2; ++i) replay.add(numbered(i));
+  const size_t places[] = {0, 1};
+  const float errors[] = {0, 1e30F};
+  replay.set_errors(places, errors);
+  Random random(1);
+  Drawn drawn;
+  replay.draw(8, random, drawn);
+  for (const float weight : drawn.weights) EXPECT_TRUE(weight >= 0 && weight <= 1) << weight;
+}
+
 TEST(Replay, RefusesADamagedState) {
   Replay replay({.capacity = 3, .priority_exponent = 0.5});
   for (int i = 0; i < 4; ++i) replay.add(numbered(i));
@@ -127,6 +176,8 @@ TEST(Replay, RefusesADamagedState) {
             "[replay] rewards of the saved replay does not fit its 3 transitions");
   EXPECT_EQ(with("priorities", from_vector(std::vector<double>{1, -1, 1, 1}, {4})),
             "[replay] a priority of the saved replay is -1, not a number above 0");
+  EXPECT_EQ(with("rewards", from_vector(std::vector<float>{1, INFINITY, 1}, {3})),
+            "[replay] a transition has reward inf and discount 0.5; both must be finite");
   EXPECT_EQ(error_of([&] { Replay({.capacity = 2}).load(replay.state()); }),
             "[replay] the saved replay holds 3 transitions, this one at most 2");
 }
