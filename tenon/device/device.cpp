@@ -42,6 +42,7 @@ void Device::discard(const Buffer&) {}
 std::optional<Buffer> Device::adopt(std::span<std::byte>, size_t) { return std::nullopt; }
 std::optional<size_t> Device::available() const { return std::nullopt; }
 std::optional<size_t> Device::memory_in_all() const { return std::nullopt; }
+std::shared_ptr<std::byte> Device::landing(size_t) { return nullptr; }
 void Device::let_go(const Buffer&) {}
 
 Ticket Device::send(std::span<const Command> commands, bool caller_waits) {

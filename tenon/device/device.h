@@ -179,6 +179,9 @@ class Device {
   virtual std::optional<Buffer> adopt(std::span<std::byte> bytes, size_t alignment);
   /// Returns when nothing that was submitted looks at an adopted buffer any more, so that its owner may free it.
   virtual void let_go(const Buffer& buffer);
+  /// Memory of the host into which downloads run by themselves while the host goes on; none where a download is one
+  /// that the host waits for, and by default.
+  virtual std::shared_ptr<std::byte> landing(size_t bytes);
   virtual void enqueue(std::span<const Command> commands) = 0;
   /// Starts what was enqueued and returns at once. When the caller will wait for it anyway, it may run right here.
   virtual Ticket submit(bool caller_waits) = 0;

@@ -3,8 +3,11 @@
 #include "tenon/models/decoder.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
+#include "tenon/exec/read_ahead.h"
+#include "tenon/tensor/access.h"
 #include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/compile.h"
@@ -44,6 +47,30 @@ class Lent {
  private:
   Generator &own_, &callers_;
 };
+
+// A step that was begun before anybody knew whether it is wanted. If it is not, what it drew was never drawn.
+class Begun {
+ public:
+  explicit Begun(Generator& generator)
+      : generator_(generator), seed_(generator.seed()), position_(generator.position()) {}
+  ~Begun() {
+    if (!is_wanted_) generator_.set(seed_, position_);
+  }
+  Begun(const Begun&) = delete;
+  Begun& operator=(const Begun&) = delete;
+  void keep() { is_wanted_ = true; }
+
+ private:
+  Generator& generator_;
+  uint64_t seed_, position_;
+  bool is_wanted_ = false;
+};
+
+std::vector<int64_t> tokens_of(const std::vector<std::byte>& bytes) {
+  std::vector<int64_t> tokens(bytes.size() / sizeof(int64_t));
+  std::memcpy(tokens.data(), bytes.data(), bytes.size());
+  return tokens;
+}
 
 int64_t longest_of(const Decoder::Sequences& sequences) {
   size_t longest = 0;
@@ -210,16 +237,24 @@ Decoder::Sequences Decoder::run(const Sequences& prompts, const GenerateOptions&
     ended[sequence] = is_stop || !goes_on;
   };
   Tensor tokens = batch.next(batch.begin(prompts, step.sampler.has_penalty()), step.sampler);
+  exec::ReadAhead reader(model_.device().id, prompts.size() * sizeof(int64_t));
   int64_t held = longest;  // columns of the caches
   for (int64_t count = 1;; ++count, ++held) {
-    const std::vector<int64_t> drawn = tokens.to_vector<int64_t>();
+    const bool is_last = count == options.new_tokens, fits = held < model_.positions();
+    // Where a device reads by itself, the next step runs while these tokens are on their way and looked at.
+    Begun begun(batch.generator);
+    Tensor following;
+    if (reader.is_possible() && !is_last && fits && reader.start(value_of(tokens.eval())))
+      following = step.next(tokens);
+    const std::vector<int64_t> drawn = following.defined() ? tokens_of(reader.finish()) : tokens.to_vector<int64_t>();
     for (size_t i = 0; i < drawn.size(); ++i) {
       if (!ended[i]) take(i, drawn[i]);
     }
     const bool all_ended = std::find(ended.begin(), ended.end(), false) == ended.end();
-    if (all_ended || count == options.new_tokens) return made;
-    if (held < model_.positions()) {
-      tokens = step.next(tokens);
+    if (all_ended || is_last) return made;
+    begun.keep();
+    if (fits) {
+      tokens = following.defined() ? following : step.next(tokens);
       continue;
     }
     const Sequences windows = ends_of(prompts, made, std::max<int64_t>(1, model_.positions() / 2));

@@ -281,7 +281,9 @@ TEST_F(Game, ASignalGivesTheTerminalBack) {
       "python3 - <<'END'\n"
       "import os, pty, select, signal, sys, termios, time\n"
       "child, terminal = pty.fork()\n"
-      "if child == 0: os.execv('" TENON_CLI
+      "if child == 0:\n"
+      "  signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell may have left it ignored\n"
+      "  os.execv('" TENON_CLI
       "', ['tenon', 'play2048'])\n"
       "seen = b''\n"
       "while b'q quit' not in seen: seen += os.read(terminal, 4096)\n"

@@ -228,6 +228,18 @@ Result start_small_uploads(const void* argument, unsigned count, Stream stream) 
                         {all.to, all.to + count}});
 }
 
+// Which writes to memory of the host.
+Result start_small_download(void** arguments, Stream stream) {
+  unsigned long long from = 0;
+  unsigned char* to = nullptr;
+  unsigned bytes = 0;
+  std::memcpy(&from, arguments[0], sizeof from);
+  std::memcpy(&to, arguments[1], sizeof to);
+  std::memcpy(&bytes, arguments[2], sizeof bytes);
+  if (bytes > 256 || !is_memory(from, bytes)) return complain("a small download leaves its memory", 1);
+  return start(stream, {[=] { std::memcpy(to, reinterpret_cast<const void*>(from), bytes); }, {from}});
+}
+
 }  // namespace
 
 // ---- the driver's functions ----
@@ -513,6 +525,7 @@ Result cuLaunchKernel(Function function, unsigned x, unsigned y, unsigned z, uns
   if (static_cast<int>(shared_bytes) > kernel->shared_bytes) return complain("too much shared memory", 1);
   if (extra) return complain("extra arguments", 1);
   if (kernel->name == "small_uploads") return start_small_uploads(arguments[0], x, stream);
+  if (kernel->name == "small_download") return start_small_download(arguments, stream);
   std::vector<uint64_t> values;
   for (size_t i = 0; i < kernel->parameters; ++i) {
     uint64_t value = 0;

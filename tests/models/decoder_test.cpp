@@ -121,6 +121,34 @@ TEST(Decoder, TheCallersGeneratorGoesOn) {
   EXPECT_EQ(decoder.run({{1}}, options)[0], first);
 }
 
+// Where tokens are read while the next step runs, a text that ends early has begun one too many.
+TEST(Decoder, AStepBegunInVainDrawsNothing) {
+  Gpt2 model = gpt2();
+  Decoder decoder(model);
+  Generator dice(5);
+  GenerateOptions options{.new_tokens = 3, .temperature = 3, .generator = &dice};
+  const Tokens three = decoder.run({{1}}, options)[0];
+  const uint64_t position = dice.position();
+  options.new_tokens = 8;
+  for (const bool throws : {false, true}) {
+    dice.manual_seed(5);
+    Tokens seen;
+    const auto third_ends = [&](size_t, int64_t token) {
+      seen.push_back(token);
+      if (seen.size() == 3 && throws) throw std::runtime_error("enough");
+      return seen.size() < 3;
+    };
+    try {
+      decoder.run({{1}}, options, third_ends);
+      EXPECT_FALSE(throws);
+    } catch (const std::runtime_error&) {
+      EXPECT_TRUE(throws);
+    }
+    EXPECT_EQ(seen, three);
+    EXPECT_EQ(dice.position(), position);
+  }
+}
+
 TEST(Decoder, FollowsWeightsThatChange) {
   Gpt2 model = gpt2();
   Decoder decoder(model);

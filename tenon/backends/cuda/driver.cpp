@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "tenon/backends/gpu/at_exit.h"
 #include "tenon/base/error.h"
@@ -83,6 +84,20 @@ struct Driver::Moment : gpu::Event {
   }
 };
 
+// Which memory of the host the device writes by itself.
+struct Driver::Pinned {
+  std::mutex mutex;
+  std::map<const std::byte*, size_t> blocks;
+
+  bool holds(const std::byte* first, size_t bytes) {
+    std::lock_guard lock(mutex);
+    const auto behind = blocks.upper_bound(first);
+    if (behind == blocks.begin()) return false;
+    const auto& [begin, size] = *std::prev(behind);
+    return first + bytes <= begin + size;
+  }
+};
+
 Driver::Driver(const Found& on) : on_(on) {
   require(cu().retain_primary_context(&context_, on.device), "a context cannot be made");
   make_current();
@@ -96,6 +111,7 @@ Driver::Driver(const Found& on) : on_(on) {
   stream_ = main_;
   has_pools_ = on.attribute(DeviceAttribute::kHasMemoryPools) != 0;
   events_ = std::make_shared<Events>(context_);
+  pinned_ = std::make_shared<Pinned>();
 }
 
 Driver::~Driver() {
@@ -103,7 +119,7 @@ Driver::~Driver() {
   make_current();
   cu().finish_stream(main_);
   upload_ring_.release();
-  small_uploads_.release();
+  small_transfers_.release();
   events_.reset();
   cu().destroy_stream(capturing_);
   cu().destroy_stream(main_);
@@ -157,7 +173,13 @@ std::shared_ptr<std::byte> Driver::pin(size_t bytes) {
   make_current();
   void* memory = nullptr;
   require(cu().allocate_host(&memory, bytes, Flags::kPortableHostMemory), "no memory for transfers");
-  return {static_cast<std::byte*>(memory), [context = context_](std::byte* data) {
+  std::lock_guard lock(pinned_->mutex);
+  pinned_->blocks.emplace(static_cast<std::byte*>(memory), bytes);
+  return {static_cast<std::byte*>(memory), [context = context_, pinned = pinned_](std::byte* data) {
+            {
+              std::lock_guard gone(pinned->mutex);
+              pinned->blocks.erase(data);
+            }
             if (gpu::process_is_ending()) return;
             cu().set_current(context);
             cu().free_host(data);
@@ -212,13 +234,15 @@ void Driver::upload(const std::byte* from, const Place& to, size_t bytes) {
 
 bool Driver::upload_small(std::span<const gpu::SmallUpload> uploads) {
   make_current();
-  if (!small_uploads_.prepare(on_.architecture())) return false;
-  check(small_uploads_.start(uploads, stream_), "an upload");
+  if (!small_transfers_.prepare(on_.architecture())) return false;
+  check(small_transfers_.up(uploads, stream_), "an upload");
   return true;
 }
 
 void Driver::download(const Place& from, std::byte* to, size_t bytes) {
   make_current();
+  if (bytes <= SmallTransfers::kMostDown && pinned_->holds(to, bytes) && small_transfers_.prepare(on_.architecture()))
+    return check(small_transfers_.down(address_of(from), to, bytes, stream_), "a download");
   check(cu().download(to, address_of(from), bytes, stream_), "a download");
 }
 
@@ -256,7 +280,7 @@ bool Driver::finish() {
 
 // ---- graphs ----
 
-RunnableGraph Driver::capture(const std::function<void()>& start) {
+std::vector<RunnableGraph> Driver::capture(const std::function<void()>& start, size_t copies) {
   make_current();
   Graph graph = nullptr;
   check(cu().begin_capture(capturing_, Flags::kRelaxedCapture), "the begin of a capture");
@@ -271,10 +295,15 @@ RunnableGraph Driver::capture(const std::function<void()>& start) {
   }
   stream_ = main_;
   check(cu().end_capture(capturing_, &graph), "the end of a capture");
-  RunnableGraph made = nullptr;
-  const Result code = cu().instantiate(&made, graph, 0);
+  std::vector<RunnableGraph> made;
+  Result code = Results::kSuccess;
+  while (made.size() < copies && code == Results::kSuccess) {
+    RunnableGraph one = nullptr;
+    code = cu().instantiate(&one, graph, 0);
+    if (code == Results::kSuccess) made.push_back(one);
+  }
   cu().destroy_graph(graph);
-  check(code, "a graph");
+  if (made.empty()) check(code, "a graph");  // one that takes memory for itself there is but once
   return made;
 }
 

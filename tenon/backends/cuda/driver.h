@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tenon/backends/cuda/inventory.h"
-#include "tenon/backends/cuda/small_uploads.h"
+#include "tenon/backends/cuda/small_transfers.h"
 #include "tenon/backends/cuda/upload_ring.h"
 #include "tenon/backends/gpu/driver.h"
 
@@ -56,15 +56,16 @@ class Driver : public gpu::Driver {
 
   // Commands as a graph, with the lock held.
   bool can_capture() const { return has_pools_; }
-  /// What `start` starts, as one thing that can be run again and again; nothing of it runs now. Throws an Error where
-  /// the driver does not take it.
-  RunnableGraph capture(const std::function<void()>& start);
+  /// What `start` starts, as one thing that can be run again and again, up to so many times over; nothing of it runs
+  /// now. Throws an Error where the driver does not take it.
+  std::vector<RunnableGraph> capture(const std::function<void()>& start, size_t copies);
   void launch(RunnableGraph graph);
   void destroy(RunnableGraph graph);
 
  private:
   class Events;
   struct Moment;
+  struct Pinned;
 
   void check(Result code, const char* what);
 
@@ -74,7 +75,8 @@ class Driver : public gpu::Driver {
   Stream stream_ = nullptr;  // the one that commands go to now
   bool has_pools_ = false;
   std::shared_ptr<Events> events_;
-  SmallUploads small_uploads_;
+  std::shared_ptr<Pinned> pinned_;
+  SmallTransfers small_transfers_;
   UploadRing upload_ring_;
 };
 

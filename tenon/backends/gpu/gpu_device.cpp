@@ -25,6 +25,10 @@ void GpuDevice::release(const device::Buffer& buffer) {
   }
 }
 
+std::shared_ptr<std::byte> GpuDevice::landing(size_t bytes) {
+  return guarded([&] { return parts().driver.pin(bytes); });
+}
+
 void GpuDevice::enqueue(std::span<const device::Command> commands) {
   require_alive();
   parts().queue.enqueue(commands);

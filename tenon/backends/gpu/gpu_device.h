@@ -18,6 +18,7 @@ class GpuDevice : public device::Device {
   device::Compiler& compiler() override { return parts().compiler; }
   device::Buffer allocate(size_t bytes) override;
   void release(const device::Buffer& buffer) override;
+  std::shared_ptr<std::byte> landing(size_t bytes) override;
   void enqueue(std::span<const device::Command> commands) override;
   device::Ticket submit(bool caller_waits) override;
   device::Ticket send(std::span<const device::Command> commands, bool caller_waits) override;

@@ -1,4 +1,4 @@
-#include "tenon/backends/cuda/small_uploads.h"
+#include "tenon/backends/cuda/small_transfers.h"
 
 #include <cstring>
 
@@ -26,18 +26,21 @@ extern "C" __global__ void small_uploads(const Uploads all) {
   const unsigned i = blockIdx.x, at = threadIdx.x;
   if (at < all.bytes[i]) ((unsigned char*)all.to[i])[at] = all.data[i][at];
 }
+extern "C" __global__ void small_download(const unsigned char* from, volatile unsigned char* to, unsigned bytes) {
+  if (threadIdx.x < bytes) to[threadIdx.x] = from[threadIdx.x];
+}
 )";
 
 }  // namespace
 
-void SmallUploads::release() {
+void SmallTransfers::release() {
   if (module_) cu().unload_module(module_);
   module_ = nullptr;
-  function_ = nullptr;
+  up_ = down_ = nullptr;
 }
 
-bool SmallUploads::prepare(const std::string& architecture) {
-  if (function_ || was_tried_ || !nvrtc()) return function_;
+bool SmallTransfers::prepare(const std::string& architecture) {
+  if (up_ || was_tried_ || !nvrtc()) return up_;
   was_tried_ = true;
   try {
     const std::vector<std::byte> cubin = compile(*nvrtc(), kSource, architecture);
@@ -45,11 +48,13 @@ bool SmallUploads::prepare(const std::string& architecture) {
   } catch (const gpu::Refused&) {  // plain uploads serve as well
     return false;
   }
-  cu().function_of(&function_, module_, "small_uploads");
-  return function_;
+  const bool is_whole = cu().function_of(&down_, module_, "small_download") == Results::kSuccess &&
+                        cu().function_of(&up_, module_, "small_uploads") == Results::kSuccess;
+  if (!is_whole) up_ = nullptr;
+  return up_;
 }
 
-Result SmallUploads::start(std::span<const SmallUpload> uploads, Stream stream) const {
+Result SmallTransfers::up(std::span<const SmallUpload> uploads, Stream stream) const {
   Uploads all{};
   for (size_t i = 0; i < uploads.size(); ++i) {
     all.to[i] = uploads[i].to.handle + uploads[i].to.offset;
@@ -57,8 +62,14 @@ Result SmallUploads::start(std::span<const SmallUpload> uploads, Stream stream) 
     std::memcpy(all.data[i], uploads[i].from.data(), uploads[i].from.size());
   }
   void* argument = &all;
-  return cu().launch(function_, static_cast<unsigned>(uploads.size()), 1, 1, SmallUpload::kBytes, 1, 1, 0, stream,
-                     &argument, nullptr);
+  return cu().launch(up_, static_cast<unsigned>(uploads.size()), 1, 1, SmallUpload::kBytes, 1, 1, 0, stream, &argument,
+                     nullptr);
+}
+
+Result SmallTransfers::down(Address from, std::byte* to, size_t bytes, Stream stream) const {
+  auto count = static_cast<unsigned>(bytes);
+  void* arguments[] = {&from, &to, &count};
+  return cu().launch(down_, 1, 1, 1, static_cast<unsigned>(kMostDown), 1, 1, 0, stream, arguments, nullptr);
 }
 
 }  // namespace tenon::backends::cuda
