@@ -39,7 +39,7 @@ train::Config changed(const std::string& name, const std::vector<std::string>& s
 
 void show_game(const Wanted& wanted, const std::string& name) {
   rl::DqnConfig config = train::load_game_config(name);
-  for (const std::string& one : wanted.settings) rl::set(config, one);
+  rl::set(config, wanted.settings);
   rl::validate(config, name);
   if (wanted.show.empty())
     print("{}: valid\n", name);

@@ -341,7 +341,9 @@ void add_play2048(CLI::App& app) {
   command->add_option("--delay", wanted->delay, "Milliseconds to a move of the learner (150)")
       ->type_name("MS")
       ->check(whole_number(1, 60'000));
-  command->add_option("--seed", wanted->seed, "Which tiles appear: the same seed, the same game (the time)")
+  command
+      ->add_option("--seed", wanted->seed,
+                   "Which tiles appear: the same seed, the same game (the time; 1 with --games)")
       ->type_name("NUMBER")
       ->check(whole_number(0, 1'000'000'000'000));
   command->add_option("--board", wanted->board, "Begin with these 16 tiles, row by row: 0,2,4,...")->type_name("TILES");

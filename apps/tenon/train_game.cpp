@@ -50,7 +50,7 @@ void train_game(const GameTraining& wanted) {
   const bool resumes = !wanted.resume.empty();
   rl::DqnConfig config =
       wanted.config.empty() ? train::game_run_config(wanted.resume) : train::load_game_config(wanted.config);
-  for (const std::string& one : wanted.settings) rl::set(config, one);
+  rl::set(config, wanted.settings);
   rl::validate(config, wanted.config.empty() ? wanted.resume : wanted.config);
   train::GameOptions options;
   options.folder = resumes ? fs::path(wanted.resume) : fs::path(wanted.out);

@@ -6,7 +6,7 @@
 //
 //   Dqn dqn({.hidden = {64, 64}});
 //   const Move move = dqn.best(board, legal_moves(board));
-//   const double loss = dqn.learn(replay, random);
+//   dqn.learn(replay, random);
 //
 // Both are captured functions: a move and a step of learning cost a replay each.
 

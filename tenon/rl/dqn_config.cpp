@@ -233,6 +233,21 @@ void set(DqnConfig& config, std::string_view assignment) {
   assign(config, key, from_text(key, assignment.substr(at + 1)), "--set");
 }
 
+void set(DqnConfig& config, std::span<const std::string> assignments) {
+  const auto chooses_learner = [](std::string_view one) { return one.starts_with("learner="); };
+  for (const std::string& one : assignments) {
+    if (chooses_learner(one)) set(config, one);
+  }
+  const DqnConfig defaults;
+  const bool chooses = std::any_of(assignments.begin(), assignments.end(), chooses_learner);
+  for (const Key& key : keys()) {
+    if (chooses && !acts(key, config)) assign(config, key, value_of(defaults, key), "--set");
+  }
+  for (const std::string& one : assignments) {
+    if (!chooses_learner(one)) set(config, one);
+  }
+}
+
 void validate(const DqnConfig& config, std::string_view name) {
   const DqnConfig defaults;
   DqnConfig again;

@@ -50,6 +50,8 @@ struct DqnConfig {
 DqnConfig parse_dqn_config(std::string_view json, std::string_view name);
 /// Changes one key: "episodes=500".
 void set(DqnConfig& config, std::string_view assignment);
+/// Several. Where another learner is chosen, keys that it does not look at become their defaults first.
+void set(DqnConfig& config, std::span<const std::string> assignments);
 /// Fails with one line unless every key is in its range and every key that differs from its default acts.
 void validate(const DqnConfig& config, std::string_view name);
 /// The same config, validated; fails where it is for another learner.

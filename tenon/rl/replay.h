@@ -2,7 +2,8 @@
 //
 //   Replay replay({.capacity = 1000});
 //   replay.add({board, Move::left, 4.0f, 0.99f, next});
-//   const Drawn drawn = replay.draw(32, random);
+//   Drawn drawn;
+//   replay.draw(32, random, drawn);
 //   for (const size_t i : drawn.places) learn(replay[i]);
 //
 // With a priority exponent above 0 a transition is drawn in proportion to |error| ^ exponent, as it was when last

@@ -297,10 +297,11 @@ class GameRun {
 
   void show(const GameMetrics& now) {
     const double left = static_cast<double>(config_.episodes - done_) / std::max(1e-9, now.episodes_per_second);
-    line_.show(fmt::format("{}/{} games  score {}  best {} (tile {})  epsilon {:.2f}  {:.0f} games/s  {} left",
+    const std::string explores = config_.learner == "dqn" ? fmt::format("  epsilon {:.2f}", now.epsilon) : "";
+    line_.show(fmt::format("{}/{} games  score {}  best {} (tile {}){}  {:.0f} games/s  {} left",
                            watch::with_separators(done_), watch::with_separators(config_.episodes),
                            watch::with_separators(std::llround(now.mean_score)), watch::with_separators(best_score_),
-                           best_tile_, now.epsilon, now.episodes_per_second, watch::duration_text(left)));
+                           best_tile_, explores, now.episodes_per_second, watch::duration_text(left)));
   }
 
   void save() {
@@ -398,7 +399,7 @@ bool is_game_config(std::string_view json) {
     const Json object = io::parse_json<Json>(kOp, "config", json);
     return object.is_object() && object.contains("learner");
   } catch (const Error&) {
-    return false;
+    return json.find("\"learner\"") != json.npos;  // a damaged one, and whoever reads it says where
   }
 }
 

@@ -228,6 +228,19 @@ TEST_F(Game, WhatDivergesEndsWithOneLineAndKeepsTheGoodCheckpoint) {
   EXPECT_EQ(content_of(good), before);
 }
 
+TEST_F(Game, ADamagedConfigIsNamedWithItsPlace) {
+  std::ofstream(folder_ / "broken.json") << R"({"learner": "dqn", "episodes": 20,})";
+  EXPECT_EQ(refusal("train broken.json --out run"),
+            "1 tenon: [config] broken.json: is not valid JSON (at byte 35 of it)");
+}
+
+TEST_F(Game, KeysOfThePresetYieldToAnotherLearner) {
+  const Outcome shown = run("config --show dqn2048 --set learner=dqn --set episodes=5");
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_EQ(refusal("config --show dqn2048 --set learner=dqn --set rate=0.7"),
+            "1 tenon: [config] dqn2048: rate has no effect where learner is dqn; leave it away");
+}
+
 TEST_F(Game, AReportIsWrittenOfNoGameAndOfOne) {
   ASSERT_EQ(run("train tiny.json --out one --quiet --set episodes=1 --set evaluation_games=1").code, 0);
   const std::string one = content_of(folder_ / "one/report.html");
