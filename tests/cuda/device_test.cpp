@@ -300,7 +300,22 @@ TEST_F(CudaDevice, ReplaysARecordingAsAGraphFromTheSecondTimeOn) {
   device_->wait(device_->submit(true));
   EXPECT_EQ(read(b, 0, 8), (std::vector<uint8_t>{4, 4, 4, 4, 3, 3, 3, 3}));
   EXPECT_EQ(stand_in().calls("cuStreamBeginCapture"), 1);
-  EXPECT_EQ(stand_in().calls("cuGraphInstantiate"), 1);
+  EXPECT_EQ(stand_in().calls("cuGraphInstantiate"), 2);  // they run in turn
+  EXPECT_EQ(stand_in().calls("cuGraphLaunch"), 3);
+  device_->release(a);
+  device_->release(b);
+}
+
+TEST_F(CudaDevice, AGraphThatThereMayBeButOnceIsRunAgainAndAgain) {
+  const Buffer a = make(4), b = make(4);
+  const Command copy = Copy{{a, 0, 4}, {b, 0, 4}};
+  const auto recording = device_->record({&copy, 1});
+  stand_in().fail("cuGraphInstantiate", Results::kInvalidValue, 1);
+  for (const uint8_t value : {1, 2, 3, 4}) {
+    const Command fill = Fill{{a, 0, 4}, std::byte{value}};
+    recording->replay({&fill, 1}, false);
+  }
+  EXPECT_EQ(read(b, 0, 4), (std::vector<uint8_t>{4, 4, 4, 4}));
   EXPECT_EQ(stand_in().calls("cuGraphLaunch"), 3);
   device_->release(a);
   device_->release(b);
