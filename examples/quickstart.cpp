@@ -17,7 +17,7 @@ int main() {
   net.emplace<nn::Linear>(32, 2);
   optim::AdamW adam(net.parameters(), {.lr = 1e-2});
 
-  // Recorded once, then replayed with microseconds of host time.
+  // Recorded in its first calls, then replayed with microseconds of host time.
   auto step = compile([&](const Tensor& x, const Tensor& y) {
     Tensor loss = nn::cross_entropy(net(x), y);
     loss.backward();
