@@ -10,6 +10,14 @@ namespace tenon::exec {
 ReadAhead::ReadAhead(ir::DeviceId device, size_t bytes)
     : device_(device::open(device)), bytes_(bytes), landing_(device_.landing(bytes)) {}
 
+ReadAhead::~ReadAhead() {
+  if (!is_under_way_) return;
+  try {
+    device_.wait(ticket_);
+  } catch (const std::exception&) {  // whoever reads the value is told
+  }
+}
+
 bool ReadAhead::start(const ir::Value& value) {
   if (!landing_ || bytes_of(value.type()) != bytes_) return false;
   std::lock_guard lock(engine().mutex);
@@ -20,6 +28,7 @@ bool ReadAhead::start(const ir::Value& value) {
   const device::Command command =
       device::Download{{read_->buffer(), 0, bytes_, read_->version()}, {landing_.get(), bytes_}};
   ticket_ = device_.send({&command, 1}, false);
+  is_under_way_ = true;
   return true;
 }
 
@@ -27,6 +36,7 @@ std::vector<std::byte> ReadAhead::finish() {
   const device::StorageRef read = std::exchange(read_, nullptr);
   read->wait();
   device_.wait_interruptibly(ticket_);
+  is_under_way_ = false;
   std::vector<std::byte> bytes(landing_.get(), landing_.get() + bytes_);
   log_read(bytes);
   return bytes;

@@ -17,6 +17,10 @@ class ReadAhead {
  public:
   /// For values of this many bytes.
   ReadAhead(ir::DeviceId device, size_t bytes);
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
+  /// Waits for a read that nobody has finished: the device still writes.
+  ~ReadAhead();
   /// Whether the device reads while the host goes on.
   bool is_possible() const { return landing_ != nullptr; }
   /// Begins to read a value that is evaluated; finish() must follow before the next. False, and nothing is done, where
@@ -31,6 +35,7 @@ class ReadAhead {
   std::shared_ptr<std::byte> landing_;
   device::StorageRef read_;
   device::Ticket ticket_;
+  bool is_under_way_ = false;
 };
 
 }  // namespace tenon::exec
