@@ -1,5 +1,6 @@
 // `tenon play2048`: the game on a terminal, for a person with arrow keys, or to watch what was learned.
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -7,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -40,22 +43,39 @@ struct Wanted {
 
 volatile std::sig_atomic_t was_killed = 0, wants_to_sleep = 0, was_woken = 0;
 
+// A signal is a byte in this pipe, which the wait for a key watches too: one that comes just before the wait, or to
+// another thread, ends it all the same.
+int signal_pipe[2] = {-1, -1};
+
+void note_signal(int signal) {
+  const int before = errno;
+  if (signal == SIGTSTP) {
+    wants_to_sleep = 1;
+  } else if (signal == SIGCONT) {
+    was_woken = 1;
+  } else if (signal != SIGWINCH) {  // which only has the board drawn anew
+    was_killed = 1;
+  }
+  [[maybe_unused]] const auto written = ::write(signal_pipe[1], "", 1);
+  errno = before;
+}
+
 // Keys one by one and a screen of its own while alive; the terminal is as it was afterwards, and while the program is
 // stopped by Ctrl-Z.
 class Terminal {
  public:
   Terminal() {
     if (tcgetattr(STDIN_FILENO, &before_) != 0) fail(kCommand, "the terminal cannot be set up");
-    on(kEnding, [](int) { was_killed = 1; });
-    on({SIGWINCH}, [](int) {});  // ends the wait for a key, so that the board is drawn anew
-    on({SIGTSTP}, [](int) { wants_to_sleep = 1; });
-    on({SIGCONT}, [](int) { was_woken = 1; });
+    if (pipe2(signal_pipe, O_NONBLOCK | O_CLOEXEC) != 0) fail(kCommand, "no pipe can be opened: {}", strerror(errno));
+    on(kEnding, note_signal);
+    on({SIGWINCH, SIGTSTP, SIGCONT}, note_signal);
     take();
   }
   ~Terminal() {
     give_back();
     on(kEnding, SIG_DFL);
     on({SIGWINCH, SIGTSTP, SIGCONT}, SIG_DFL);
+    for (const int end : signal_pipe) close(end);
   }
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
@@ -112,7 +132,6 @@ class Terminal {
  private:
   static constexpr std::initializer_list<int> kEnding = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 
-  // Not by signal(), which would begin the wait for a key again.
   static void on(std::initializer_list<int> signals, void (*handler)(int)) {
     struct sigaction action {};
     action.sa_handler = handler;
@@ -140,15 +159,20 @@ class Terminal {
     give_back();
     on({SIGTSTP}, SIG_DFL);
     kill(0, SIGTSTP);  // the whole job, as a terminal does
-    on({SIGTSTP}, [](int) { wants_to_sleep = 1; });
+    on({SIGTSTP}, note_signal);
     wants_to_sleep = 0;
     take();
   }
 
   bool read_more(int64_t milliseconds) {
-    pollfd waited{STDIN_FILENO, POLLIN, 0};
-    if (poll(&waited, 1, static_cast<int>(milliseconds)) <= 0) return false;
+    pollfd waited[] = {{STDIN_FILENO, POLLIN, 0}, {signal_pipe[0], POLLIN, 0}};
+    if (poll(waited, 2, static_cast<int>(milliseconds)) <= 0) return false;
     char bytes[64];
+    if (waited[1].revents != 0) {
+      while (::read(signal_pipe[0], bytes, sizeof bytes) > 0) {
+      }
+      return false;
+    }
     const ssize_t got = ::read(STDIN_FILENO, bytes, sizeof bytes);
     if (got <= 0) {  // the terminal is gone
       was_killed = 1;
