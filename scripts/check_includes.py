@@ -214,9 +214,11 @@ def check_public(texts):
 
 
 def check_python(root):
-    """The Python module knows the public header alone."""
+    """The Python module knows the public header alone, but for what its tests break."""
     violations = []
     for path in sorted((root / "python" / "src").glob("*")):
+        if path.name == "for_tests.cpp":
+            continue
         code = without_comments(path.read_text(encoding="utf-8"))
         for match in INCLUDE.finditer(code):
             if match.group(2).startswith("tenon/") and match.group(2) != "tenon/tenon.h":

@@ -235,8 +235,8 @@ def top_stub():
     shown = {line.split("(")[0][4:] for line in _tenon._stubs(False)} | {
         "Tensor", "dtype", "device", "Captured", "int", "float", "bool", "long", "double", "half"}
     lines = [COMMON.replace("import os", "import builtins\nimport os").rstrip("\n"),
-             "from . import autograd as autograd, cuda as cuda, data as data, models as models, nn as nn, optim as optim",
-             "from . import text as text, training as training",
+             "from . import amp as amp, autograd as autograd, cuda as cuda, data as data, linalg as linalg",
+             "from . import models as models, nn as nn, optim as optim, text as text, training as training, utils as utils",
              "from .autograd import autocast as autocast, compile as compile, enable_grad as enable_grad",
              "from .autograd import inference_mode as inference_mode, no_grad as no_grad",
              "from .autograd import set_grad_enabled as set_grad_enabled",
@@ -249,7 +249,7 @@ def top_stub():
         if not line.startswith("def _"):
             lines.append(in_class(line))
     skipped = shown | {"Error", "OutOfRange", "DeviceLost", "autocast", "compile", "enable_grad", "inference_mode",
-                       "no_grad", "set_grad_enabled", "load", "save", "_Block"}
+                       "no_grad", "set_grad_enabled", "load", "save", "_Block", "Size"}
     for name, value in public(tenon):
         if name in skipped or isinstance(value, _tenon.dtype):
             continue
@@ -260,6 +260,7 @@ def top_stub():
             lines.append(in_class(text))
         elif isinstance(value, (builtins_float,)):
             lines.append(f"{name}: builtins.float")
+    lines.append("Size = tuple")
     for name, value in sorted(vars(tenon).items()):
         if isinstance(value, _tenon.dtype):
             lines.append(f"{name}: dtype")
@@ -280,7 +281,10 @@ def stubs():
     collect_known()
     shared = COMMON + "from .{dots} import DTypeLike as DTypeLike, PathLike as PathLike, Tensor as Tensor\n"
     files = {"__init__.pyi": top_stub()}
-    for name in ("autograd", "cuda", "files", "data", "text", "models", "training"):
+    files["amp.pyi"] = "from .autograd import autocast as autocast\nfrom .optim import GradScaler as GradScaler\n"
+    files["utils/__init__.pyi"] = "from . import data as data\n"
+    files["utils/data.pyi"] = "from ..data import *\n"
+    for name in ("autograd", "cuda", "files", "data", "linalg", "text", "models", "training"):
         module = getattr(tenon, name, None) or sys.modules[f"tenon.{name}"]
         text = shared.replace("{dots}", "")
         if name == "models":

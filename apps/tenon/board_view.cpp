@@ -64,13 +64,16 @@ void add_plain(const rl::Board& board, Lines& lines) {
   }
 }
 
+constexpr int kLeastRows = 6, kLeastColumns = 24;
+
 }  // namespace
 
+bool fits(const BoardScreen& screen) { return screen.rows >= kLeastRows && screen.columns >= kLeastColumns; }
+
 std::string drawn(const BoardScreen& screen, bool colours) {
-  constexpr int kTallRows = 24, kFlatRows = 16, kFrameColumns = 39, kLeastRows = 6, kLeastColumns = 24;
+  constexpr int kTallRows = 24, kFlatRows = 16, kFrameColumns = 39;
   const auto fitting = [&](const std::string& text) { return cut(text, screen.columns); };
-  if (screen.rows < kLeastRows || screen.columns < kLeastColumns)
-    return fitting(fmt::format("needs {} x {}; q quits", kLeastColumns, kLeastRows));
+  if (!fits(screen)) return fitting(fmt::format("needs {} x {}; q quits", kLeastColumns, kLeastRows));
   Lines lines;
   if (screen.rows >= kFlatRows && screen.columns >= kFrameColumns) {
     lines = {fitting(fmt::format("  2048 - {}", screen.title)), "",

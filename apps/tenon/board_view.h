@@ -18,6 +18,9 @@ struct BoardScreen {
   int columns = 80, rows = 24;  // of the terminal
 };
 
+/// Whether the terminal is large enough for a board.
+bool fits(const BoardScreen& screen);
+
 /// Lines with \r\n between them, for a terminal in raw mode: as much as fits. Cells have three lines, one where there
 /// are fewer than 24 rows, and no frame where there are fewer than 16 or 39 columns. Below 6 rows of 24 there is only a
 /// line that says so.

@@ -52,10 +52,10 @@ Text tokens_of(const Wanted& wanted, const text::Tokenizer& tokenizer) {
     return text;
   }
   train::require_text(wanted.data);
-  std::vector<int32_t> ids = text::encode_parallel(tokenizer, bytes);
-  if (ids.empty()) base::fail("eval", "{}: is empty", wanted.data);
-  const double ratio = static_cast<double>(bytes.size()) / static_cast<double>(ids.size());
-  return {data::Tokens(std::move(ids)), ratio};
+  if (bytes.empty()) base::fail("eval", "{}: is empty", wanted.data);
+  train::EncodedText text = train::encode_documents(wanted.data, tokenizer);
+  const double ratio = static_cast<double>(text.bytes) / static_cast<double>(text.tokens.size());
+  return {std::move(text.tokens), ratio};
 }
 
 void run(const Wanted& wanted) {
@@ -105,7 +105,7 @@ void add_eval(CLI::App& app) {
       ->type_name("MODEL")
       ->required()
       ->check(path_name());
-  command->add_option("data", wanted->data, "A text file or token file")
+  command->add_option("data", wanted->data, "Text, JSON lines or a token file; <|endoftext|> ends a document")
       ->type_name("FILE")
       ->required()
       ->check(path_name());

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -209,13 +210,13 @@ class Table {
     Terminal terminal;
     status_ = watches_ ? "watching what was learned" : "join equal tiles and reach 2048";
     while (true) {
-      draw();
-      const bool moves_alone = watches_ && !games_.is_over(0);
+      const bool is_seen = draw();
+      const bool moves_alone = is_seen && watches_ && !games_.is_over(0);
       const Key key = terminal.next(moves_alone ? delay_ : -1);
       if (key == Key::quit || was_killed) return;
       if (key == Key::none) {
         if (moves_alone) move_by_learner();
-      } else {
+      } else if (is_seen) {
         answer(key);
       }
     }
@@ -272,14 +273,16 @@ class Table {
     if (largest > before && largest >= 11) status_ = fmt::format("{} reached!", 1 << largest);
   }
 
-  void draw() {
+  // Whether there was room for the board.
+  bool draw() {
     BoardScreen screen{games_.board(0), games_.score(0), games_.moves(0), best_, "", status_, ""};
     const std::string model = io::escaped(wanted_.model);
     screen.title = !learner_ ? "you play" : watches_ ? model + " plays" : "you play, " + model + " waits";
     if (games_.is_over(0))
       screen.status = fmt::format("GAME OVER, the largest tile is {}", 1 << games_.board(0).largest_exponent());
-    screen.keys = learner_ ? "space pause  n one move  + - speed  arrows play  r new game  q quit"
-                           : "arrows (or wasd, hjkl) play  r new game  q quit";
+    screen.keys = !learner_  ? "arrows (or wasd, hjkl) play  r new game  q quit"
+                  : watches_ ? "space pause  n one move  + - speed  arrows play  r new game  q quit"
+                             : "arrows play  n it makes one move  space it plays on  r new game  q quit";
     winsize size{};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0) {
       screen.rows = size.ws_row;
@@ -289,6 +292,7 @@ class Table {
     for (size_t at = 0; (at = text.find("\r\n", at)) != std::string::npos; at += 5) text.insert(at, "\x1b[K");
     write_out("\x1b[H" + text + "\x1b[J");
     flush_out();
+    return fits(screen);
   }
 
   const Wanted& wanted_;
@@ -304,9 +308,13 @@ Board board_named(const std::string& text) {
   std::string number;
   std::istringstream rest(text + ",");  // so that nothing behind the last comma is an empty number
   while (std::getline(rest, number, ',')) {
-    char* end = nullptr;
-    tiles.push_back(std::strtoll(number.c_str(), &end, 10));
-    if (number.empty() || *end != 0) fail(kCommand, "--board: '{}' is no number; name 16 tiles: 0,2,4,...", number);
+    std::erase(number, ' ');
+    int64_t tile = 0;
+    const char* end = number.data() + number.size();
+    const auto read = std::from_chars(number.data(), end, tile);
+    if (number.empty() || read.ptr != end || read.ec != std::errc())
+      fail(kCommand, "--board: '{}' is no tile; name 16 tiles: 0,2,4,...", io::escaped(number));
+    tiles.push_back(tile);
   }
   const Board board = rl::board_of(tiles);
   rl::require_possible(board);

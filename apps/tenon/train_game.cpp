@@ -35,6 +35,8 @@ void refuse_misspelt(const std::string& config) {
     base::fail("config", "{}: there is no such file or preset; did you mean {}?", config, near);
 }
 
+std::string games_text(int64_t games) { return games == 1 ? "1 game" : watch::with_separators(games) + " games"; }
+
 }  // namespace
 
 bool is_game(const std::string& config, const std::string& resume) {
@@ -59,11 +61,11 @@ void train_game(const GameTraining& wanted) {
   if (wanted.quiet) options.out = nullptr;
   const train::GameResult result = train::train_game(config, options);
   if (result.stopped) {
-    print("stopped after {} games: tenon train --resume {}\n", result.episodes, options.folder.string());
+    print("stopped after {}: tenon train --resume {}\n", games_text(result.episodes), options.folder.string());
   } else {
     const double speed = static_cast<double>(result.episodes) / std::max(1e-9, result.seconds);
-    print("played {} games in {}, {:.0f} games/s\n", watch::with_separators(result.episodes),
-          watch::duration_text(result.seconds), speed);
+    print("played {} in {}, {:.0f} games/s\n", games_text(result.episodes), watch::duration_text(result.seconds),
+          speed);
   }
   if (result.evaluation_stopped)
     print("the games with the best moves were stopped; tenon train --resume {} plays them\n", options.folder.string());

@@ -371,6 +371,8 @@ void bind_autograd(py::module_& m) {
           synchronize();
       },
       "device"_a = py::none(), "Returns when everything that was started has run.");
+  m.def("get_num_threads", &base::num_threads, "Threads that work on the cpu may use.");
+  m.def("set_num_threads", &base::set_num_threads, "threads"_a, "Changes it for all work that starts from now on.");
   m.def(
       "memory_allocated", [] { return memory_stats().live_bytes; }, "Bytes that tensors hold on all devices.");
 }

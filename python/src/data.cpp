@@ -374,9 +374,7 @@ void bind_loaders(py::module_& m) {
   py::class_<data::Loader>(m, "TokenLoader", "Endless batches of windows of tokens, and what follows each token.")
       .def(py::init([](const py::object& tokens, int64_t batch, int64_t length, const std::string& order,
                        uint64_t seed) {
-             const data::Order how = order == "shuffled"     ? data::Order::kShuffled
-                                     : order == "sequential" ? data::Order::kSequential
-                                                             : data::Order::kRandom;
+             const data::Order how = data::order_named(order);
              data::Tokens all = PyUnicode_Check(tokens.ptr()) || py::hasattr(tokens, "__fspath__")
                                     ? data::Tokens(data::TokenFile::open(py::cast<std::filesystem::path>(tokens)))
                                     : data::Tokens(py::cast<std::vector<int32_t>>(tokens));
@@ -394,7 +392,14 @@ void bind_loaders(py::module_& m) {
             const Dims shape{batch.rows(), batch.length};
             return py::make_tuple(from_vector(batch.inputs, shape), from_vector(batch.targets, shape));
           },
-          "Inputs and targets, int32 (batch, length) each.");
+          "Inputs and targets, int32 (batch, length) each.")
+      .def(
+          "state", [](const data::Loader& self) { return to_json(self.state()); },
+          "Where it stands, as a text for a checkpoint.")
+      .def(
+          "restore",
+          [](data::Loader& self, const std::string& state) { self.restore(data::loader_state_from_json(state)); },
+          "state"_a, "Goes on where a state was taken.");
 }
 
 void bind_transforms(py::module_& m) {

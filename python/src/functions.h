@@ -33,6 +33,7 @@ void bind_text(py::module_& m);
 void bind_data(py::module_& m);
 void bind_models(py::module_& m);
 void bind_training(py::module_& m);
+void bind_for_tests(py::module_& m);
 
 /// Python's view of the buffer protocol for tensors; array.cpp.
 int get_buffer(PyObject* self, Py_buffer* view, int flags);

@@ -138,6 +138,20 @@ nn::StateDict state_of(const py::dict& dict) {
   return state;
 }
 
+// ---- garbage ----
+
+// pybind11's function shows the collector the __dict__ of an object. For a class of Python's that derives from such a
+// type, some versions of Python show it as well, and what is shown twice is never collected.
+bool python_shows_dicts = false;
+
+int traverse_module(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  const bool is_shown = python_shows_dicts && Py_TYPE(self)->tp_traverse != &traverse_module;
+  PyObject** dict = is_shown ? nullptr : _PyObject_GetDictPtr(self);
+  if (dict) Py_VISIT(*dict);
+  return 0;
+}
+
 py::object call_forward(const py::object& self, const py::args& args, const py::kwargs& keywords) {
   const nn::CallScope scope(py::cast<const Module&>(self));
   return self.attr("forward")(*args, **keywords);
@@ -158,7 +172,8 @@ py::object parameter_object(const Tensor& tensor) {
 
 void bind_module(py::module_& m) {
   py::class_<Extras>(m, "_Extras");
-  py::class_<Module, std::shared_ptr<Module>>(m, "Module", py::dynamic_attr())
+  const auto traverses = [](PyHeapTypeObject* type) { type->ht_type.tp_traverse = traverse_module; };
+  py::class_<Module, std::shared_ptr<Module>>(m, "Module", py::dynamic_attr(), py::custom_type_setup(traverses))
       .def(py::init([](const std::string& type) { return std::shared_ptr<Module>(new PythonModule(type)); }))
       .def("_set_parameter", [](py::object self, const std::string& name,
                                 const Tensor& tensor) { set_tensor(self, name, tensor, true, true); })
@@ -265,6 +280,7 @@ void bind_module(py::module_& m) {
       .def("set_name", &Module::set_name, "name"_a, "Names a module without a parent, for error messages.")
       .def_property_readonly("_type_name", &Module::type_name);
   m.def("_set_parameter_type", [](py::object type) { parameter_type = type.release().ptr(); });
+  m.def("_set_python_shows_dicts", [](bool shows) { python_shows_dicts = shows; });
   m.def("_is_made", [](py::handle module) {
     return reinterpret_cast<py::detail::instance*>(module.ptr())->get_value_and_holder().holder_constructed();
   });

@@ -1,6 +1,6 @@
 // Optimizers, schedules and loss scaling.
 
-#include "functions.h"
+#include "nn.h"
 
 namespace tenon::python {
 namespace {
@@ -115,6 +115,13 @@ void bind_optimizers(py::module_& m) {
           "group_lr", [](const Optimizer& self, size_t group) { return self.lr(group); }, "group"_a)
       .def(
           "set_group_lr", [](Optimizer& self, size_t group, double lr) { self.set_lr(group, lr); }, "group"_a, "lr"_a)
+      .def("_group_decay", &Optimizer::weight_decay)
+      .def("_group_parameters",
+           [](const Optimizer& self, size_t group) {
+             py::list list;
+             for (const Tensor& one : self.parameters(group)) list.append(parameter_object(one));
+             return list;
+           })
       .def_property_readonly("groups", &Optimizer::groups);
   py::class_<optim::SGD, Optimizer, std::shared_ptr<optim::SGD>>(m, "SGD", "Gradient descent, with momentum if wanted.")
       .def(py::init([](const py::object& parameters, double lr, double momentum, double dampening, double decay,

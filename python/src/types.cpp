@@ -92,8 +92,6 @@ void bind_types(py::module_& m) {
     }
   });
 
-  m.def("_use_lost_device", [](const std::string& name) { throw device::Lost(name, "the driver was reset"); });
-
   py::class_<DTypeObject>(m, "dtype", "The type of a tensor's elements: tenon.float32, tenon.int64, ...")
       .def("__repr__", [](const DTypeObject& self) { return fmt::format("tenon.{}", python_name(self.dtype)); })
       .def("__str__", [](const DTypeObject& self) { return fmt::format("tenon.{}", python_name(self.dtype)); })

@@ -13,7 +13,8 @@ from . import _tenon
 from ._tenon import *  # noqa: F401,F403 - the ops
 from ._tenon import (  # noqa: F401 - what a star leaves out or checkers should know
     Captured, Error, Generator, HookHandle, OutOfRange, Scalar, Tensor, bool, device, dtype)
-from . import autograd, cuda, data, models, nn, optim, text, training
+from . import autograd, cuda, data, linalg, models, nn, optim, text, training
+from . import amp, utils  # what the others have, under other names
 from .autograd import autocast, compile, enable_grad, inference_mode, no_grad, set_grad_enabled
 from .files import load, save
 from .limits import finfo, iinfo
@@ -26,12 +27,37 @@ long = int64 = _tenon.int64
 float = float32 = _tenon.float32
 int = int32 = _tenon.int32
 as_tensor = _tenon.tensor
+Size = tuple
 inf, nan, pi = 1e999, 1e999 - 1e999, 3.141592653589793
 
 
 def is_tensor(x):
     """Whether x is a tensor."""
     return isinstance(x, Tensor)
+
+
+def get_rng_state():
+    """Where the default generator stands: its seed and how much was drawn."""
+    return _tenon.default_generator().get_state()
+
+
+def set_rng_state(state):
+    """The default generator goes on from there."""
+    _tenon.default_generator().set_state(state)
+
+
+def initial_seed():
+    """The seed of the default generator."""
+    return _tenon.default_generator().seed()
+
+
+def seed():
+    """Seeds the default generator with a number that nobody knows, and returns it."""
+    import secrets
+
+    chosen = secrets.randbits(63)
+    _tenon.manual_seed(chosen)
+    return chosen
 
 
 def _register_hook(self, hook):

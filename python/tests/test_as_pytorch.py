@@ -220,6 +220,56 @@ class Optimizers(unittest.TestCase):
         self.assertTrue(math.isclose(plateau.get_last_lr()[0], 0.0125, rel_tol=1e-6))
 
 
+class OtherNames(unittest.TestCase):
+    def test_places_of_pytorch(self):
+        from tenon.utils.data import DataLoader, TensorDataset
+
+        loader = DataLoader(TensorDataset(tenon.arange(4)), batch_size=2)
+        self.assertEqual([batch[0].tolist() for batch in loader], [[0, 1], [2, 3]])
+        with tenon.amp.autocast("cpu", dtype=tenon.bfloat16):
+            self.assertEqual((tenon.ones(2, 2) @ tenon.ones(2, 2)).dtype, tenon.bfloat16)
+        self.assertIs(tenon.amp.GradScaler, tenon.optim.GradScaler)
+        self.assertIsInstance(tenon.ones(2).shape, tenon.Size)
+        self.assertEqual(str(tenon.device("cpu:0")), "cpu")
+
+    def test_norms(self):
+        x = tenon.tensor([[3.0, 4.0], [0.0, 0.0]])
+        self.assertEqual(tenon.linalg.norm(x).item(), 5)
+        self.assertEqual(tenon.linalg.norm(x, "fro").item(), 5)
+        self.assertEqual(tenon.linalg.norm(x, dim=1).tolist(), [5, 0])
+        self.assertEqual(tenon.linalg.norm(x[0], 1).item(), 7)
+        self.assertEqual(tenon.linalg.vector_norm(x, 1).item(), 7)
+        with self.assertRaisesRegex(ValueError, "there is no norm 2 of matrices"):
+            tenon.linalg.norm(x, 2)
+
+    def test_states_of_chance_and_threads(self):
+        tenon.manual_seed(7)
+        self.assertEqual(tenon.initial_seed(), 7)
+        state = tenon.get_rng_state()
+        first = tenon.rand(3).tolist()
+        tenon.set_rng_state(state)
+        self.assertEqual(tenon.rand(3).tolist(), first)
+        self.assertEqual(tenon.seed(), tenon.initial_seed())
+        threads = tenon.get_num_threads()
+        tenon.set_num_threads(1)
+        self.assertEqual(tenon.get_num_threads(), 1)
+        tenon.set_num_threads(threads)
+
+    def test_a_loader_of_tokens_goes_on(self):
+        make = lambda: tenon.data.TokenLoader(list(range(100)), batch_size=2, length=4, order="shuffled")
+        loader = make()
+        loader.next()
+        state = loader.state()
+        expected = [loader.next()[0].tolist() for _ in range(3)]
+        again = make()
+        again.restore(state)
+        self.assertEqual([again.next()[0].tolist() for _ in range(3)], expected)
+        with self.assertRaisesRegex(tenon.Error, r"\[loader\]"):
+            again.restore("{}")
+        with self.assertRaisesRegex(tenon.Error, "shufled"):
+            tenon.data.TokenLoader([1, 2, 3, 4, 5, 6], order="shufled", length=2)
+
+
 class Checkpoints(unittest.TestCase):
     def test_nested_dicts_with_numbers(self):
         net = nn.Linear(2, 3)

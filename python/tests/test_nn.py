@@ -1,9 +1,11 @@
 """Modules of Python, layers, optimizers, schedules, files."""
 
 import copy
+import gc
 import os
 import tempfile
 import unittest
+import weakref
 
 import numpy as np
 
@@ -192,7 +194,117 @@ class Modules(unittest.TestCase):
             F.mse_loss(logits, logits, reduction="avg")
 
 
+class Garbage(unittest.TestCase):
+    def test_modules_in_a_circle_are_collected(self):
+        class Own(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(2, 2)
+
+        def in_a_list(net):
+            net.all = [net]
+
+        def by_an_optimizer(net):
+            net.optimizer = tenon.optim.SGD(net.parameters())
+            net.optimizer.net = net
+
+        def by_a_captured_function(net):
+            net.step = tenon.compile(lambda x: net.layer(x))
+            net.step(tenon.ones(1, 2)).wait()
+
+        def by_a_hook(net):
+            net.register_forward_hook(lambda module, args, result: net)
+
+        def by_each_other(net):
+            net.other = Own()
+            net.other.above = (net,)
+
+        for closes in (in_a_list, by_an_optimizer, by_a_captured_function, by_a_hook, by_each_other):
+            for make in (Own, lambda: nn.Linear(2, 2)):
+                net = make()
+                if not hasattr(net, "layer"):
+                    net.__dict__["layer"] = net.forward
+                closes(net)
+                gone = weakref.ref(net)
+                del net
+                gc.collect()
+                self.assertIsNone(gone(), closes.__name__)
+
+
+class Hooks(unittest.TestCase):
+    def test_are_called_around_forward_and_may_replace(self):
+        calls = []
+        layer, other = nn.Linear(2, 2), nn.Linear(2, 2)
+        plain = layer(tenon.ones(1, 2)).tolist()
+        before = layer.register_forward_pre_hook(lambda module, args: calls.append(("before", module is layer, args[0].shape)))
+        behind = layer.register_forward_hook(lambda module, args, result: result + 1)
+        self.assertEqual(layer(tenon.ones(1, 2)).tolist(), (np.array(plain, np.float32) + 1).tolist())
+        self.assertEqual(calls, [("before", True, (1, 2))])
+        other(tenon.ones(1, 2))
+        self.assertEqual(len(calls), 1)  # hooks are of one module
+        before.remove()
+        behind.remove()
+        behind.remove()  # once more does no harm
+        self.assertEqual(layer(tenon.ones(1, 2)).tolist(), plain)
+        with layer.register_forward_pre_hook(lambda module, args: args[0] * 0):
+            self.assertEqual(layer(tenon.ones(1, 2)).tolist(), [layer.bias.tolist()])
+        self.assertEqual(layer(tenon.ones(1, 2)).tolist(), plain)
+
+    def test_see_modules_of_python_their_keywords_and_their_order(self):
+        order = []
+
+        class Scaled(nn.Module):
+            def forward(self, x, by=1.0):
+                return x * by
+
+        net = nn.Sequential(Scaled(), nn.ReLU(), Scaled())
+        net[0].register_forward_pre_hook(lambda module, args, kwargs: (args, {"by": 3.0}), with_kwargs=True)
+        net[0].register_forward_hook(lambda module, args, result: order.append("second"))
+        net[0].register_forward_hook(lambda module, args, result: order.append("first"), prepend=True)
+        net[1].register_forward_hook(lambda module, args, kwargs, result: order.append(kwargs), with_kwargs=True)
+        self.assertEqual(net(tenon.ones(1)).tolist(), [3.0])
+        self.assertEqual(order, ["first", "second", {}])
+        with self.assertRaisesRegex(TypeError, "a hook is a function, not int"):
+            net.register_forward_hook(3)
+
+    def test_see_gradients_and_may_replace_them(self):
+        seen = []
+        layer = nn.Linear(2, 1, bias=False)
+        handle = layer.register_full_backward_hook(lambda module, given, of: seen.append((given, of)))
+        x = tenon.ones(3, 2, requires_grad=True)
+        (layer(x) * 2).sum().backward()
+        (grad_input,), (grad_output,) = seen[0]
+        self.assertEqual(grad_output.tolist(), [[2.0]] * 3)
+        self.assertEqual(grad_input.tolist(), x.grad.tolist())
+        handle.remove()
+        layer.register_full_backward_hook(lambda module, given, of: (given[0] * 0,))
+        x.grad = None
+        layer(x).sum().backward()
+        self.assertEqual(x.grad.tolist(), [[0.0, 0.0]] * 3)
+        seen.clear()
+        first = nn.Linear(2, 1)  # nothing flows on to its input
+        first.register_full_backward_hook(lambda module, given, of: seen.append((given, of[0].shape)))
+        first(tenon.ones(3, 2)).sum().backward()
+        self.assertEqual(seen, [((None,), (3, 1))])
+
+    def test_are_copied_with_their_module(self):
+        layer = nn.Linear(2, 2)
+        layer.register_forward_hook(lambda module, args, result: result * 0)
+        self.assertEqual(copy.deepcopy(layer)(tenon.ones(1, 2)).tolist(), [[0.0, 0.0]])
+
+
 class Optimizers(unittest.TestCase):
+    def test_groups_are_dicts_with_their_parameters(self):
+        a, b = nn.Parameter(tenon.ones(2)), nn.Parameter(tenon.ones(3))
+        optimizer = tenon.optim.AdamW([{"params": [a]}, {"params": [b], "lr": 0.5, "weight_decay": 0.25}], lr=0.1)
+        first, second = optimizer.param_groups
+        self.assertIs(first["params"][0], a)
+        self.assertEqual([one.shape for one in second["params"]], [(3,)])
+        self.assertEqual((first["weight_decay"], second["weight_decay"], second["lr"]), (0.01, 0.25, 0.5))
+        self.assertEqual(set(dict(second)), {"params", "lr", "weight_decay"})
+        with self.assertRaisesRegex(KeyError, "a group has 'params', 'lr' and 'weight_decay', not 'betas'"):
+            first["betas"]
+
     def test_each_lowers_a_loss(self):
         for make in (lambda p: tenon.optim.SGD(p, lr=0.1, momentum=0.9), lambda p: tenon.optim.Adam(p, lr=0.1),
                      lambda p: tenon.optim.AdamW(p, lr=0.1, betas=(0.9, 0.99)), lambda p: tenon.optim.RMSprop(p, lr=0.05),

@@ -79,19 +79,29 @@ Choice choose_in(Registry& registry) {
   return {id_at(entry_of("cpu")), why_not};
 }
 
+// The nearest of all names, and those that somebody may want here.
+[[noreturn]] void refuse_unknown(Registry& registry, std::string_view wanted) {
+  std::vector<std::string> all, useful{"auto"};
+  for (Entry& entry : registry.entries) {
+    all.push_back(entry.backend.name);
+    if (!entry.backend.is_for_tests && entry.absence().empty()) useful.push_back(entry.backend.name);
+  }
+  const std::string hint = base::nearest(wanted, all);
+  base::fail("device", "unknown device '{}'{}; known: {}", wanted,
+             hint.empty() ? "" : fmt::format(", did you mean '{}'?", hint), fmt::join(useful, " "));
+}
+
 ir::DeviceId find_in(Registry& registry, std::string_view wanted) {
   if (wanted == "auto") return choose_in(registry).id;
+  const std::string_view name = wanted.ends_with(":0") ? wanted.substr(0, wanted.size() - 2) : wanted;  // the first
   for (size_t i = 0; i < registry.entries.size(); ++i) {
-    if (registry.entries[i].backend.name == wanted) {
+    if (registry.entries[i].backend.name == name) {
       registry.entries[i].require_presence();
       return id_of(registry, i);
     }
     if (i + 1 == registry.entries.size()) look_for_others(registry);
   }
-  const std::vector<std::string> known = names_in(registry);
-  const std::string hint = base::nearest(wanted, known);
-  base::fail("device", "unknown device '{}'{}; known: {}", wanted,
-             hint.empty() ? "" : fmt::format(", did you mean '{}'?", hint), fmt::join(known, " "));
+  refuse_unknown(registry, wanted);
 }
 
 Registry& registry() {

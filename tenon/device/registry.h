@@ -35,8 +35,8 @@ struct Choice {
   std::string why;
 };
 Choice choose();
-/// The device of that name, or the one that `auto` stands for; fails on an unknown one, naming the nearest, and on one
-/// that is not there, saying why.
+/// The device of that name, the first of a kind with or without ":0", or the one that `auto` stands for; fails on an
+/// unknown one, naming the nearest, and on one that is not there, saying why.
 ir::DeviceId find(std::string_view name);
 /// The device itself, opened on first use.
 Device& open(ir::DeviceId id);

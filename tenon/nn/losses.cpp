@@ -55,7 +55,12 @@ size_t class_axis(const Tensor& x) { return x.dim() == 1 ? 0 : 1; }
 
 // -sum over classes of weight * target * log_probability, for targets given as probabilities.
 Tensor soft_cross_entropy(const Tensor& log_p, const Tensor& target, const CrossEntropyOptions& options) {
-  require_same_shape("cross_entropy", log_p, target);
+  if (log_p.shape() != target.shape())
+    base::fail(
+        "cross_entropy",
+        "targets of {} are probabilities of every class, of the input's shape {}, and these have shape {}; classes "
+        "are i64",
+        name(target.dtype()), ir::to_string(log_p.shape()), ir::to_string(target.shape()));
   const auto axis = static_cast<int64_t>(class_axis(log_p));
   const double classes = static_cast<double>(log_p.size(axis)), smoothing = options.label_smoothing;
   Tensor wanted = target.to(log_p.dtype());

@@ -99,6 +99,8 @@ class Optimizer {
   void set_lr(size_t group, double lr);
   size_t groups() const { return groups_.size(); }
   bool has_own_lr(size_t group) const { return groups_.at(group).lr.has_value(); }
+  double weight_decay(size_t group) const { return groups_.at(group).weight_decay; }
+  const std::vector<Tensor>& parameters(size_t group) const { return given_.at(group).parameters; }
 
   /// From now on updates also write the parameters in a lower type, which products read under Autocast.
   void keep_shadow(DType dtype = DType::bf16);

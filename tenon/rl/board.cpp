@@ -256,7 +256,8 @@ Move any_of(MoveSet moves, Random& random) {
 Move best_of(std::span<const float, kMoves> worth, MoveSet legal) {
   int best = -1;
   for (int m = 0; m < kMoves; ++m) {
-    if (contains(legal, static_cast<Move>(m)) && (best < 0 || worth[m] > worth[best])) best = m;
+    if (contains(legal, static_cast<Move>(m)) && (best < 0 || worth[m] > worth[best] || std::isnan(worth[best])))
+      best = m;
   }
   if (best < 0) refuse_choice();
   return static_cast<Move>(best);

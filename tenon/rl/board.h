@@ -82,7 +82,8 @@ Board first_board(Random& random);
 /// One of these moves, any of which are equally likely. There is at least one.
 Move any_of(MoveSet moves, Random& random);
 
-/// The legal move that is worth most, the first of several; there is at least one.
+/// The legal move that is worth most, the first of several; one whose worth is no number comes last. There is at least
+/// one.
 Move best_of(std::span<const float, kMoves> worth, MoveSet legal);
 
 /// Rows become columns.

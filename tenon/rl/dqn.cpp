@@ -63,7 +63,7 @@ const DqnOptions& checked(const DqnOptions& options) {
   const auto require = [kMost](int64_t value, int64_t least, std::string_view what) {
     if (value < least || value > kMost) fail("2048", "{} is {} to {}, not {}", what, least, kMost, value);
   };
-  if (options.encoding > Encoding::one_hot) fail("2048", "there is no encoding {}", static_cast<int>(options.encoding));
+  width(options.encoding);  // which refuses what is none
   if (options.hidden.empty()) fail("2048", "a network has one hidden layer or more, not none");
   for (const int64_t one : options.hidden) require(one, 1, "the width of a hidden layer");
   require(options.batch, 1, "a batch");
@@ -77,13 +77,25 @@ const DqnOptions& checked(const DqnOptions& options) {
   return options;
 }
 
+// Means of squares and counts; with others Adam makes weights that are no numbers.
+void require_moments(const NamedTensors& optimizer) {
+  const NoGrad reading;
+  for (const auto& [name, tensor] : optimizer) {
+    if ((name == "step" || name.ends_with("exp_avg_sq")) && tensor.numel() > 0 && (tensor < 0).any().item<bool>())
+      fail("2048", "{} of the saved optimizer holds numbers below 0", name);
+  }
+}
+
 Tensor sent(const std::vector<float>& numbers, const Dims& shape) {
   return from_bytes(std::as_bytes(std::span(numbers)), shape, DType::f32);
 }
 
 }  // namespace
 
-size_t width(Encoding encoding) { return encoding == Encoding::one_hot ? kCells * 16 : kCells; }
+size_t width(Encoding encoding) {
+  if (encoding > Encoding::one_hot) fail("2048", "there is no encoding {}", static_cast<int>(encoding));
+  return encoding == Encoding::one_hot ? kCells * 16 : kCells;
+}
 
 void encode(const Board& board, Encoding encoding, std::span<float> room) {
   if (room.size() < width(encoding))
@@ -244,6 +256,7 @@ void Dqn::load(const NamedTensors& state) {
   const int64_t steps = numbers(state, "steps", 1)[0];
   require_counts("steps", {steps});
   require_finite(state);
+  require_moments(part(state, "optimizer"));
   const NamedTensors before = this->state();
   NamedTensors kept;
   for (const auto& [name, tensor] : before) kept.emplace(name, tensor.clone().eval());

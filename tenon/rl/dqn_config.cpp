@@ -215,13 +215,34 @@ Json from_text(const Key& key, std::string_view text) {
 
 bool acts(const Key& key, const DqnConfig& config) { return key.learner.empty() || key.learner == config.learner; }
 
+void require_acting(const Key& key, const DqnConfig& config, std::string_view where) {
+  if (!acts(key, config))
+    fail("config", "{}: {} has no effect where learner is {}; leave it away", where, key.name, config.learner);
+}
+
+// JSON would let the last of two win.
+void require_single_keys(std::string_view json, std::string_view name) {
+  std::vector<std::string> seen;
+  const auto look = [&](int depth, Json::parse_event_t event, const Json& value) {
+    if (event != Json::parse_event_t::key || depth != 1) return true;
+    const auto& key = value.get_ref<const std::string&>();
+    if (std::find(seen.begin(), seen.end(), key) != seen.end())
+      fail("config", "{}: {} stands there twice; leave one away", name, key);
+    seen.push_back(key);
+    return true;
+  };
+  [[maybe_unused]] const Json parsed = Json::parse(json, look);
+}
+
 }  // namespace
 
 DqnConfig parse_dqn_config(std::string_view json, std::string_view name) {
   const Json object = io::parse_json<Json>("config", std::string(name), json);
   if (!object.is_object()) fail("config", "{}: is no JSON object of keys", name);
+  require_single_keys(json, name);
   DqnConfig config;
   for (const auto& [key, value] : object.items()) assign(config, key_named(key, name), value, name);
+  for (const auto& [key, value] : object.items()) require_acting(key_named(key, name), config, name);
   validate(config, name);
   return config;
 }
@@ -230,6 +251,7 @@ void set(DqnConfig& config, std::string_view assignment) {
   const size_t at = assignment.find('=');
   if (at == std::string_view::npos) fail("config", "--set {}: write KEY=VALUE", assignment);
   const Key& key = key_named(assignment.substr(0, at), "--set");
+  require_acting(key, config, "--set");
   assign(config, key, from_text(key, assignment.substr(at + 1)), "--set");
 }
 
@@ -253,8 +275,7 @@ void validate(const DqnConfig& config, std::string_view name) {
   DqnConfig again;
   for (const Key& key : keys()) {
     assign(again, key, value_of(config, key), name);  // whoever filled it in: its ranges are looked at here
-    if (!acts(key, config) && value_of(config, key) != value_of(defaults, key))
-      fail("config", "{}: {} has no effect where learner is {}; leave it away", name, key.name, config.learner);
+    if (value_of(config, key) != value_of(defaults, key)) require_acting(key, config, name);
   }
   if (config.learner != "dqn") {
     if (config.rate == 0 && config.rate_to == 0)
@@ -263,6 +284,9 @@ void validate(const DqnConfig& config, std::string_view name) {
   }
   if (config.lr == 0) fail("config", "{}: lr is 0, with which nothing is learned; set it above 0", name);
   if (config.hidden.empty()) fail("config", "{}: hidden names no layer; name one or more", name);
+  if (config.epsilon_from < config.epsilon_to)
+    fail("config", "{}: epsilon_from is {}, below epsilon_to, which is {}, and epsilon never rises; lower epsilon_to",
+         name, config.epsilon_from, config.epsilon_to);
   if (config.double_q && config.target_every == 0)
     fail("config", "{}: double_q needs a second network; set target_every, too", name);
   if (config.correction_exponent > 0 && config.priority_exponent == 0)

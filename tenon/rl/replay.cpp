@@ -61,6 +61,9 @@ void Replay::refuse_place(size_t place) const {
 
 void Replay::add(const Transition& transition) {
   require_transition(transition);
+  require_possible(transition.board);
+  if (!contains(legal_moves(transition.board), transition.move))
+    fail("replay", "a transition has the move {}, which is not legal on its board", name(transition.move));
   if (kept_.size() < options_.capacity)
     kept_.push_back(transition);
   else
@@ -223,6 +226,7 @@ void NStep::add(const Board& board, Move move, double reward, const Board& next,
 }
 
 double Exploration::at(int64_t episode) const {
+  if (episode < 0) fail("exploration", "0 episodes or more were played, not {}", episode);
   const auto e = static_cast<double>(episode);
   const double share =
       over > 0 ? from + (to - from) * std::min(1.0, e / static_cast<double>(over)) : from * std::pow(factor, e);

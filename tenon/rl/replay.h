@@ -57,7 +57,8 @@ class Replay {
   }
   bool has_priorities() const { return options_.priority_exponent > 0; }
 
-  /// In place of the oldest when the ring is full. Fails where its move is none or its numbers are not finite.
+  /// In place of the oldest when the ring is full. Fails where its move is not legal on its board, no game
+  /// has that board, or its numbers are not finite.
   void add(const Transition& transition);
   /// Draws with replacement. Fails where there is nothing to draw.
   void draw(size_t count, Random& random, Drawn& into) const;
@@ -111,6 +112,7 @@ struct Exploration {
   double factor = 0.995;  // an episode
   int64_t over = 0;       // above 0: in a straight line over so many episodes instead
 
+  /// Fails where `episode` is below 0.
   double at(int64_t episode) const;
 };
 

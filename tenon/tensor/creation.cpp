@@ -53,6 +53,13 @@ Tensor of_host_bytes(std::span<const std::byte> bytes, const Dims& shape, const 
 
 }  // namespace
 
+void literal::require_count(size_t values, const Dims& shape) {
+  ir::require_shape("tensor", shape);
+  const size_t wanted = ir::bytes_of({DType::u8, shape});
+  if (values != wanted)
+    base::fail("tensor", "{} values given, a tensor of shape {} takes {}", values, ir::to_string(shape), wanted);
+}
+
 Tensor from_bytes(std::span<const std::byte> bytes, const Dims& shape, const Options& options) {
   return of_host_bytes(bytes, shape, options,
                        [&](const ir::Type& type) { return exec::upload(bytes, type, options.device.id); });

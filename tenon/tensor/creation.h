@@ -89,8 +89,14 @@ Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement = fa
 
 // ---- templates ----
 
+namespace literal {
+/// Fails unless a shape has so many elements.
+void require_count(size_t values, const Dims& shape);
+}  // namespace literal
+
 template <typename T>
 Tensor from_vector(const std::vector<T>& values, const Dims& shape, const Options& options) {
+  literal::require_count(values.size(), shape);
   Options own = options;
   own.dtype = kDTypeOf<T>;
   own.requires_grad = false;

@@ -99,7 +99,9 @@ std::optional<Difference> other_operations(const exec::GraphKey& before, const e
   for (size_t i = 0; i < std::min(before.nodes.size(), now.nodes.size()); ++i) {
     const auto &a = before.nodes[i], &b = now.nodes[i];
     if (a == b) continue;
-    if (a.op != b.op) return differ(fmt::format("{} is recorded where {} was before", ir::name(b.op), ir::name(a.op)));
+    if (a.op != b.op)
+      return differ(
+          fmt::format("a branch went another way: {} is recorded where {} was before", ir::name(b.op), ir::name(a.op)));
     if (!(a.types == b.types)) return differ("a tensor of another type is read than before");
     return differ(fmt::format("{} is recorded with other operands or settings than before", ir::name(b.op)));
   }

@@ -56,7 +56,7 @@ Documents file_documents(const std::string& path, const std::string& field) {
     }
   }
   std::erase_if(documents, [](const std::string& document) { return document.empty(); });
-  if (documents.empty()) fail("train", "{}: holds no text to train on", path);
+  if (documents.empty()) fail("train", "{}: holds no text", path);
   return documents;
 }
 
@@ -130,6 +130,13 @@ void require_window(const data::Tokens& tokens, const Config& config, const std:
 }
 
 }  // namespace
+
+EncodedText encode_documents(const fs::path& path, const Tokenizer& tokenizer) {
+  const Documents documents = file_documents(path.string(), "text");
+  int64_t bytes = 0;
+  for (const std::string& document : documents) bytes += std::ssize(document);
+  return {tokens_of(documents, tokenizer), bytes};
+}
 
 bool is_token_file(const fs::path& path) {
   std::error_code error;

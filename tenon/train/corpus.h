@@ -24,6 +24,14 @@ struct Corpus {
 /// tokens it began with. Fails with one line where the data do not fit the config.
 Corpus load_corpus(const Config& config, const std::filesystem::path& folder, bool goes_on = false);
 
+/// The documents of a text file, JSON lines or a dump as one stretch of tokens, each ended by the tokenizer's token for
+/// that where there are several: as a run would be trained on them.
+struct EncodedText {
+  data::Tokens tokens;
+  int64_t bytes = 0;  // of the documents
+};
+EncodedText encode_documents(const std::filesystem::path& path, const text::Tokenizer& tokenizer);
+
 /// Whether a path is a token file. Fails with one line where it is neither a file nor a folder: a pipe would never end.
 bool is_token_file(const std::filesystem::path& path);
 /// Fails with one line where a file that is taken for text is some program's numbers.

@@ -68,6 +68,7 @@ void put_charts(std::string& html, const std::vector<GameMetrics>& metrics) {
       "<div class=\"charts\">\n";
   for (Chart& chart : charts) {
     chart.from_zero = true;
+    chart.unit = "game";
     chart.first_step = metrics.front().episode;
     chart.last_step = metrics.back().episode;
     for (const GameMetrics& each : metrics) {
@@ -91,7 +92,7 @@ void put_tiles(std::string& html, const std::string& title, const std::vector<in
     if (by_tile[exponent] == 0) continue;
     const auto count = static_cast<double>(by_tile[exponent]);
     html += fmt::format(
-        "<tr><td>{}</td><td>{} ({})</td><td style=\"width:60%\"><div "
+        "<tr><td>{}</td><td style=\"white-space:nowrap\">{} ({})</td><td style=\"width:60%\"><div "
         "style=\"background:#4477aa;height:1em;width:{:.1f}%\">"
         "</div></td></tr>\n",
         1 << exponent, watch::with_separators(by_tile[exponent]), share_text(count / static_cast<double>(games)),

@@ -93,7 +93,8 @@ class LiveLine {
   void draw() {
     winsize size{};
     const bool is_known = ioctl(fileno(out_), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    const std::string text = last_.substr(0, is_known ? size.ws_col - 1U : 79U);
+    const size_t room = !is_terminal_ ? last_.size() : is_known ? size.ws_col - 1U : 79U;
+    const std::string text = last_.substr(0, room);
     std::fprintf(out_, is_terminal_ ? "\r\x1b[K%s" : "%s\n", text.c_str());
     std::fflush(out_);
     is_shown_ = true;
@@ -134,6 +135,9 @@ class GameRun {
     }
     // Before a learner is made, which may be too large to make where settings are not its own.
     std::optional<Checkpoint> found = folder_.resumes() ? newest() : std::nullopt;
+    if (found && config_.episodes < found->step)
+      fail(kOp, "{}: has played {} games, and episodes is {}; set it to as many or more", folder_.path().string(),
+           found->step, config_.episodes);
     learner_ = rl::make_learner(config_);
     if (found) resume(*found);
     io::ReplacingFile file(kOp, folder_.config());
@@ -155,13 +159,27 @@ class GameRun {
            without_tag(passed_over));
     if (!passed_over.empty()) note_in_any_case("passed over: " + passed_over);
     if (!found) {
-      line_.note(folder_.path().string() + ": was stopped before its first checkpoint; begins anew");
+      require_none_yet();
+      note_in_any_case(folder_.path().string() + ": was stopped before its first checkpoint; begins anew");
       return found;
     }
     const fs::path path = checkpoint_path(checkpoints, found->step);
     const Json state = checked_state(path, *found, config_);
     clock_.set(io::json_field<double>(io::Input{kOp, path.string(), {}}, state, "seconds"));
     return found;
+  }
+
+  // Fails where the metrics tell of games behind a first checkpoint: the second line at or past it is only written once
+  // that is saved.
+  void require_none_yet() const {
+    if (!fs::exists(folder_.metrics())) return;
+    const std::vector<GameMetrics> lines = read_game_metrics(folder_.metrics());
+    const int64_t every = game_run_config(folder_.path()).checkpoint_every;
+    const auto behind = std::count_if(lines.begin(), lines.end(),
+                                      [&](const GameMetrics& one) { return every > 0 && one.episode >= every; });
+    if (behind > 1)
+      fail(kOp, "{}: has played {} games, and its checkpoints are gone; put them back, or begin a new run elsewhere",
+           folder_.path().string(), lines.back().episode);
   }
 
   void resume(const Checkpoint& found) {
@@ -194,6 +212,7 @@ class GameRun {
     else if (done_ > 0)
       note_in_any_case(folder_.metrics().string() + ": is missing; curves begin with the games from now on");
     std::erase_if(metrics_, [&](const GameMetrics& one) { return one.episode > done_; });
+    note_missing();
     for (const GameMetrics& one : metrics_) {
       best_score_ = std::max(best_score_, one.best_score);
       for (size_t exponent = 0; exponent < one.by_tile.size(); ++exponent) {
@@ -207,6 +226,19 @@ class GameRun {
     if (!log_) fail("metrics", "{}: cannot be written", folder_.metrics().string());
     tensorboard_.emplace(folder_.tensorboard(), done_ > 0 ? std::optional(done_) : std::nullopt);
     resumed_ = done_ > 0;
+  }
+
+  // Lines that somebody cut away, or of another run.
+  void note_missing() {
+    int64_t games = 0;
+    bool is_in_order = true;
+    for (const GameMetrics& one : metrics_) {
+      for (const int64_t count : one.by_tile) games += count;
+      is_in_order &= games == one.episode;
+    }
+    if (metrics_.empty() || (is_in_order && games == done_)) return;
+    note_in_any_case(fmt::format("{}: its lines tell of {} of the {} games; curves and counts go without the others",
+                                 folder_.metrics().string(), games, done_));
   }
 
   GameResult play() {

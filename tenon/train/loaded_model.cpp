@@ -10,6 +10,7 @@
 #include "tenon/models/lora.h"
 #include "tenon/train/checkpoint.h"
 #include "tenon/train/corpus.h"
+#include "tenon/train/game_run.h"
 #include "tenon/train/model.h"
 
 namespace tenon::train {
@@ -77,9 +78,16 @@ LoadedModel load_llama2c(const fs::path& file, const LoadOptions& options) {
   return loaded;
 }
 
+Config config_of_run(const fs::path& run) {
+  const std::string text = text_of_file(run / "config.json");
+  if (is_game_config(text))
+    fail(kOp, "{0}: is a run of 2048, which is no language model; tenon play2048 --model {0} shows it play",
+         run.string());
+  return parse_config(text, (run / "config.json").string());
+}
+
 LoadedModel load_from_run(const fs::path& run, const Checkpoint& checkpoint, const LoadOptions& options) {
-  const std::string where = (run / "config.json").string();
-  Config config = parse_config(text_of_file(run / "config.json"), where);
+  Config config = config_of_run(run);
   if (!config.is_language())
     fail(kOp, "{}: is a run of a {}, which is no language model", run.string(), config.model.architecture);
   config.device.name = options.device.name();
@@ -163,7 +171,7 @@ std::vector<fs::path> sources_of_run(const fs::path& path) {
   for (const int64_t step : checkpoint_steps(run / "checkpoints"))
     sources.push_back(checkpoint_path(run / "checkpoints", step));
   if (!fs::exists(run / "config.json")) return sources;
-  const Config config = parse_config(text_of_file(run / "config.json"), (run / "config.json").string());
+  const Config config = config_of_run(run);
   if (!config.model.init_from.empty()) sources.emplace_back(config.model.init_from);
   return sources;
 }

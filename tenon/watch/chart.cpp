@@ -73,7 +73,8 @@ Range vertical_range(const Chart& chart) {
   const double least = std::max(std::abs(range.high), std::abs(range.low)) * 1e-3;
   if (range.size() < least || range.size() == 0) {
     const double around = std::max(least, 1e-12);
-    range = {range.low - around, range.high + around};
+    const bool is_zero = range.low == 0 && range.high == 0;
+    range = is_zero ? Range{0, 1} : Range{range.low - around, range.high + around};
   }
   const double margin = 0.06 * range.size();
   const bool stands_on_zero = chart.from_zero && range.low == 0;
@@ -255,8 +256,8 @@ void put_broken(std::string& html, const Curve& curve, const StepAxis& across) {
 /// Everything that depends on how steps are laid out.
 void put_plot(std::string& html, const Chart& chart, const Range& up, bool is_log) {
   const StepAxis across(chart, is_log);
-  put(html, "<div class=\"area {}\" data-x0=\"{}\" data-x1=\"{}\" data-y0=\"{}\" data-y1=\"{}\">",
-      is_log ? "log" : "even", across.first, across.last, up.low, up.high);
+  put(html, "<div class=\"area {}\" data-unit=\"{}\" data-x0=\"{}\" data-x1=\"{}\" data-y0=\"{}\" data-y1=\"{}\">",
+      is_log ? "log" : "even", escaped(chart.unit), across.first, across.last, up.low, up.high);
   put(html, "<svg viewBox=\"0 0 {0:.0f} {0:.0f}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{1}\">",
       kUnits, escaped(chart.title));
   std::string labels;
@@ -289,7 +290,7 @@ void put_plot(std::string& html, const Chart& chart, const Range& up, bool is_lo
       put(html, "<path class=\"dots {}\" d=\"{}\"/>", curve.style, dots(curve.steps, curve.values, up, across));
     }
   }
-  html += "</svg>" + labels + "<span class=\"unit\">step</span></div>";
+  put(html, "</svg>{}<span class=\"unit\">{}</span></div>", labels, escaped(chart.unit));
 }
 
 void put_legend(std::string& html, const Chart& chart, const Range& up) {

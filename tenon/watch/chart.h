@@ -27,6 +27,7 @@ struct Chart {
   int64_t first_step = 0, last_step = 0;  // shared by the charts of a page
   std::vector<int64_t> resumed;           // steps with a vertical line
   bool from_zero = false;                 // the axis includes 0
+  std::string unit = "step";              // what is counted along the axis
 };
 
 std::string chart_html(const Chart& chart);

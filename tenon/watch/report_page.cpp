@@ -50,7 +50,7 @@ footer { margin-top: 36px; font-size: 12px; }
 .area span { position: absolute; color: var(--quiet); font-size: 11px; line-height: 1; white-space: nowrap; }
 .area .y { right: 100%; margin-right: 8px; transform: translateY(-50%); }
 .area .x { top: 100%; margin-top: 8px; transform: translateX(-50%); }
-.area .unit { right: 100%; top: 100%; margin: 8px 8px 0 0; opacity: .75; }
+.area .unit { right: 100%; top: 100%; margin: 8px 17px 0 0; opacity: .75; }
 .area path { fill: none; vector-effect: non-scaling-stroke; }
 .grid { stroke: var(--grid); stroke-width: 1px; }
 .axis { stroke: var(--axis); stroke-width: 1px; }
@@ -126,7 +126,7 @@ const areas = [...document.querySelectorAll('.area')].map(element => {
     const at = nearest(curves[0].points, share * 1e6)[0];
     element.classList.add('pointed');
     hair.style.left = at / 1e4 + '%';
-    const lines = ['step ' + Math.round(stepAt(at / 1e6)).toLocaleString('en')];
+    const lines = [element.dataset.unit + ' ' + Math.round(stepAt(at / 1e6)).toLocaleString('en')];
     for (const { name, points, dot } of curves) {
       const [x, y] = nearest(points, at);
       dot.style.left = x / 1e4 + '%';

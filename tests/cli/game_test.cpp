@@ -123,10 +123,12 @@ TEST_F(Game, WhatCannotWorkIsOneLine) {
   EXPECT_EQ(refusal("play2048 --board 2,3"), "1 tenon: [2048] a board has 16 cells, not 2");
   EXPECT_EQ(refusal("play2048 --board 0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,2"),
             "1 tenon: [2048] a board has two tiles or more; this one has 1");
-  EXPECT_EQ(refusal("play2048 --board 2,x"), "1 tenon: [play2048] --board: 'x' is no number; name 16 tiles: 0,2,4,...");
-  EXPECT_EQ(refusal("play2048 --board ''"), "1 tenon: [play2048] --board: '' is no number; name 16 tiles: 0,2,4,...");
+  EXPECT_EQ(refusal("play2048 --board 2,x"), "1 tenon: [play2048] --board: 'x' is no tile; name 16 tiles: 0,2,4,...");
+  EXPECT_EQ(refusal("play2048 --board 99999999999999999999"),
+            "1 tenon: [play2048] --board: '99999999999999999999' is no tile; name 16 tiles: 0,2,4,...");
+  EXPECT_EQ(refusal("play2048 --board ''"), "1 tenon: [play2048] --board: '' is no tile; name 16 tiles: 0,2,4,...");
   EXPECT_EQ(refusal("play2048 --board 2,2,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"),
-            "1 tenon: [play2048] --board: '' is no number; name 16 tiles: 0,2,4,...");
+            "1 tenon: [play2048] --board: '' is no tile; name 16 tiles: 0,2,4,...");
 }
 
 TEST_F(Game, AModelOfAnotherShapeIsRefused) {
@@ -206,6 +208,47 @@ TEST_F(Game, LostMetricsAreToldAndDamagedOnesRefused) {
   EXPECT_EQ(resumed.err, "run/metrics.jsonl: is missing; curves begin with the games from now on\n");
 }
 
+TEST_F(Game, LinesThatAreMissingAreTold) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet --stop-after 8").code, 0);
+  const fs::path metrics = folder_ / "run/metrics.jsonl";
+  const std::string before = content_of(metrics), second = before.substr(before.find('\n') + 1);
+  std::ofstream(metrics) << second;
+  const Outcome resumed = run("train --resume run --quiet");
+  EXPECT_EQ(resumed.code, 0);
+  EXPECT_EQ(resumed.err,
+            "run/metrics.jsonl: its lines tell of 4 of the 8 games; curves and counts go without the others\n");
+}
+
+TEST_F(Game, FewerGamesThanWerePlayedAreRefused) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet").code, 0);
+  const std::string before = content_of(folder_ / "run/config.json");
+  EXPECT_EQ(refusal("train --resume run --quiet --set episodes=5"),
+            "1 tenon: [train] run: has played 12 games, and episodes is 5; set it to as many or more");
+  EXPECT_EQ(content_of(folder_ / "run/config.json"), before);
+}
+
+TEST_F(Game, ARunWhoseCheckpointsAreGoneDoesNotBeginAnew) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet").code, 0);
+  const std::string metrics = content_of(folder_ / "run/metrics.jsonl");
+  fs::remove_all(folder_ / "run/checkpoints");
+  fs::create_directory(folder_ / "run/checkpoints");
+  EXPECT_EQ(
+      refusal("train --resume run --quiet"),
+      "1 tenon: [train] run: has played 12 games, and its checkpoints are gone; put them back, or begin a new run "
+      "elsewhere");
+  EXPECT_EQ(content_of(folder_ / "run/metrics.jsonl"), metrics);
+}
+
+TEST_F(Game, ARunOf2048IsNoLanguageModel) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet").code, 0);
+  const std::string expected =
+      "1 tenon: [model] run: is a run of 2048, which is no language model; tenon play2048 --model run shows it play";
+  std::ofstream(folder_ / "text") << "a text";
+  EXPECT_EQ(refusal("generate run"), expected);
+  EXPECT_EQ(refusal("eval run text"), expected);
+  EXPECT_EQ(refusal("convert run out.safetensors"), expected);
+}
+
 // A copy may lose its hidden files.
 TEST_F(Game, ACopyOfARunGoesOn) {
   ASSERT_EQ(run("train tiny.json --out run --quiet --stop-after 8").code, 0);
@@ -238,7 +281,9 @@ TEST_F(Game, KeysOfThePresetYieldToAnotherLearner) {
   const Outcome shown = run("config --show dqn2048 --set learner=dqn --set episodes=5");
   EXPECT_EQ(shown.code, 0) << shown.err;
   EXPECT_EQ(refusal("config --show dqn2048 --set learner=dqn --set rate=0.7"),
-            "1 tenon: [config] dqn2048: rate has no effect where learner is dqn; leave it away");
+            "1 tenon: [config] --set: rate has no effect where learner is dqn; leave it away");
+  EXPECT_EQ(refusal("config --show dqn2048_reference --set rate=0.1"),  // also the value that it would have
+            "1 tenon: [config] --set: rate has no effect where learner is dqn; leave it away");
 }
 
 TEST_F(Game, AReportIsWrittenOfNoGameAndOfOne) {
@@ -380,6 +425,13 @@ TEST_F(Game, ASmallTerminalShowsWhatFits) {
   }
   const std::string seen = in_terminal(arguments, {"q"}, {5, 20, 0, 0}, "needs");
   EXPECT_EQ(first_screen(seen), std::vector<std::string>{"needs 24 x 6; q quit"}) << seen;
+}
+
+// Keys would move tiles that nobody sees.
+TEST_F(Game, AWindowWithoutRoomTakesNoMoves) {
+  const std::string seen =
+      in_terminal({"play2048", "--board", "2,2,0,0,0,0,0,0,0,0,0,0,0,0,0,0"}, {"\x1b[D", "q"}, {5, 20, 0, 0}, "needs");
+  EXPECT_NE(seen.find("score 0 after 0 moves"), seen.npos) << seen;
 }
 
 TEST_F(Game, ALearnerPlaysUntilThePersonTakesOver) {

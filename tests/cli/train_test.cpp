@@ -167,6 +167,14 @@ TEST_F(Train, EvalTellsEveryTokenOfShortFilesToo) {
             "1 tenon: [eval] one.txt: has fewer than two tokens; there is nothing to tell");
 }
 
+TEST_F(Train, EvalTakesDocumentsApartAsTrainingDoes) {
+  ASSERT_EQ(run("train tiny.json --set tokenizer.kind=char --out run --quiet").code, 0);
+  std::ofstream(folder_ / "two.txt") << "The fox\n<|endoftext|>\nThe owl\n";
+  const Outcome seen = run("eval run two.txt");
+  EXPECT_EQ(seen.code, 0) << seen.err;
+  EXPECT_NE(seen.out.find(" tokens of two.txt"), seen.out.npos) << seen.out;
+}
+
 TEST_F(Train, EvalRefusesTokensOfAnotherTokenizer) {
   ASSERT_EQ(run("train tiny.json --out run --quiet").code, 0);
   ASSERT_EQ(run("tokenize --train text.txt --kind char --out chars").code, 0);

@@ -42,14 +42,21 @@ TEST(Registry, KnowsTheBackendsOfTheList) {
   EXPECT_STREQ(device::find("reference").name, "reference");
 }
 
-TEST(Registry, NamesTheNearestDeviceAndAllOthers) {
+TEST(Registry, TheFirstOfAKindHasANumberToo) { EXPECT_EQ(device::find("cpu:0"), device::find("cpu")); }
+
+TEST(Registry, NamesTheNearestDeviceAndAllThatAreNotForTests) {
   const std::string text = text_of([] { device::find("referense"); });
   EXPECT_EQ(text.find("[device] unknown device 'referense', did you mean 'reference'?; known: "), 0u) << text;
-  for (const std::string& name : device::names())
-    EXPECT_NE(text.find(name, text.find("known:")), std::string::npos) << text;
+  for (const std::string& name : device::names()) {
+    const bool is_named = text.find(" " + name, text.find("known:")) != std::string::npos;
+    EXPECT_TRUE(is_named || device::is_for_tests(device::find(name))) << name << ": " << text;
+  }
+  EXPECT_EQ(text.find(" null", text.find("known:")), std::string::npos) << text;
 }
 
 TEST(Registry, SuggestsNothingWhenNothingIsNear) {
+  // One that is not there is near all the same.
+  EXPECT_NE(text_of([] { device::find("cudda"); }).find("did you mean 'cuda'?"), std::string::npos);
   const std::string text = text_of([] { device::find("zzzzzzzz"); });
   EXPECT_EQ(text.find("[device] unknown device 'zzzzzzzz'; known: "), 0u) << text;
 }

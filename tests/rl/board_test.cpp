@@ -265,7 +265,8 @@ TEST(Board, WhatIsNoMoveAndNoCellIsRefused) {
             "[2048] left is not a legal move; legal moves: right, down");
   EXPECT_EQ(error_of([&] { turn(over, Move::up, random); }), "[2048] up is not a legal move; legal moves: none");
   EXPECT_EQ(error_of([&] { any_of(0, random); }), "[2048] there is no move to choose from: the game is over");
-  const std::array<float, kMoves> worth{};
+  const std::array<float, kMoves> worth{}, partly{NAN, -3, NAN, -2};
+  EXPECT_EQ(best_of(partly, 0xF), Move::left);
   EXPECT_EQ(error_of([&] { best_of(worth, 0); }), "[2048] there is no move to choose from: the game is over");
   EXPECT_EQ(error_of([&] { random.below(0); }),
             "[random] there is no number below 0 to draw; give a count of 1 or more");

@@ -366,6 +366,8 @@ TEST(Dqn, RefusesAStateThatIsNotFinite) {
   const NamedTensors state = copied(dqn.state());
   EXPECT_EQ(error_of([&] { dqn.load(with_number(state, "network.0.weight", INFINITY)); }),
             "[2048] network.0.weight of the saved state holds numbers that are not finite");
+  EXPECT_EQ(error_of([&] { dqn.load(with_number(state, "optimizer.0.exp_avg_sq", -1)); }),
+            "[2048] 0.exp_avg_sq of the saved optimizer holds numbers below 0");
   NamedTensors counted = state;
   counted["steps"] = saved(std::vector<int64_t>{-1});
   EXPECT_EQ(error_of([&] { dqn.load(counted); }), "[2048] steps of the saved state holds -1, which is no count");
@@ -391,6 +393,7 @@ TEST(Dqn, RefusesRoomThatIsTooSmallAndABoardWithoutMoves) {
   std::vector<float> room(255);
   EXPECT_EQ(error_of([&] { encode({}, Encoding::one_hot, room); }),
             "[2048] a board is 256 numbers, and there is room for 255");
+  EXPECT_EQ(error_of([&] { encode({}, static_cast<Encoding>(9), room); }), "[2048] there is no encoding 9");
   Dqn dqn({.hidden = {8}});
   EXPECT_EQ(error_of([&] { dqn.best({0x12}, 0); }), "[2048] there is no move to choose from: the game is over");
 }
@@ -515,6 +518,11 @@ TEST(DqnConfig, RefusesWhatDoesNotFit) {
   EXPECT_EQ(error(R"({"batch": 0})"), "[config] my.json: batch is 0; it must be a whole number from 1 to 65536");
   EXPECT_EQ(error(R"({"double_q": true})"), "[config] my.json: double_q needs a second network; set target_every, too");
   EXPECT_EQ(error(R"({"games": 4})"), "[config] my.json: games has no effect where learner is dqn; leave it away");
+  EXPECT_EQ(error(R"({"rate": 0.1})"), "[config] my.json: rate has no effect where learner is dqn; leave it away");
+  EXPECT_EQ(error(R"({"lr": 0.1, "batch": 4, "lr": 0.2})"), "[config] my.json: lr stands there twice; leave one away");
+  EXPECT_EQ(error(R"({"epsilon_from": 0.05})"),
+            "[config] my.json: epsilon_from is 0.05, below epsilon_to, which is 0.1, and epsilon never rises; lower "
+            "epsilon_to");
   EXPECT_EQ(error(R"({"batch": 2000})"), "[config] my.json: a batch of 2000 does not fit a replay of 1000");
   EXPECT_EQ(error(R"([1])"), "[config] my.json: is no JSON object of keys");
   DqnConfig config;

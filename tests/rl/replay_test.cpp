@@ -156,6 +156,19 @@ TEST(Replay, WeightsAreFiniteHoweverFarPrioritiesLieApart) {
   for (const float weight : drawn.weights) EXPECT_TRUE(weight >= 0 && weight <= 1) << weight;
 }
 
+TEST(Replay, TakesNothingThatItWouldNotLoad) {
+  Replay replay({.capacity = 3});
+  EXPECT_EQ(error_of([&] {
+              replay.add({{0x0012}, Move::left, 4, 0.5F, {0x1200}});
+            }),
+            "[replay] a transition has the move left, which is not legal on its board");
+  EXPECT_EQ(error_of([&] {
+              replay.add({{}, Move::left, 4, 0.5F, {0x1200}});
+            }),
+            "[2048] a board has two tiles or more; this one has 0");
+  EXPECT_EQ(replay.size(), 0U);
+}
+
 TEST(Replay, RefusesADamagedState) {
   Replay replay({.capacity = 3, .priority_exponent = 0.5});
   for (int i = 0; i < 4; ++i) replay.add(numbered(i));
@@ -210,6 +223,8 @@ TEST(Exploration, FallsByAFactorOrInALineAndStaysAboveItsEnd) {
   const Exploration line{.from = 1, .to = 0, .over = 10};
   EXPECT_NEAR(line.at(5), 0.5, 1e-12);
   EXPECT_EQ(line.at(20), 0);
+  EXPECT_EQ(error_of([&] { line.at(INT64_MIN); }),
+            "[exploration] 0 episodes or more were played, not -9223372036854775808");
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ TEST_F(Refusal, MissingData) {
 
 TEST_F(Refusal, EmptyData) {
   const std::string empty = write("empty.txt", "").string();
-  EXPECT_EQ(refusal_at_start(tiny({"data.train=" + empty})), "[train] " + empty + ": holds no text to train on");
+  EXPECT_EQ(refusal_at_start(tiny({"data.train=" + empty})), "[train] " + empty + ": holds no text");
 }
 
 TEST_F(Refusal, TooLittleData) {

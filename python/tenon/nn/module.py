@@ -6,10 +6,12 @@ The class is C++'s own. A class of Python's that derives from it is a module for
 import ast
 import copy
 import functools
+import gc
 import inspect
 import re
 
 from .. import _tenon
+from . import hooks
 
 Module = _tenon._nn.Module
 Tensor = _tenon.Tensor
@@ -286,6 +288,24 @@ Module.named_modules = lambda self: _Many(self._named_modules())
 Module.children = _children
 Module.named_children = lambda self: _Many(self._named_children())
 Module.forward = _forward
+Module.register_forward_hook = hooks.register_forward_hook
+Module.register_forward_pre_hook = hooks.register_forward_pre_hook
+Module.register_full_backward_hook = hooks.register_full_backward_hook
+
+
+def _settle_collection():
+    """Python may show the garbage collector the attributes of a subclass's objects by itself."""
+    class Probe(Module):
+        pass
+
+    probe = Probe()
+    probe.attribute = None
+    attributes = probe.__dict__
+    shown = sum(one is attributes for one in gc.get_referents(probe))
+    _tenon._nn._set_python_shows_dicts(shown > 1)
+
+
+_settle_collection()
 
 
 class Sequential(Module):

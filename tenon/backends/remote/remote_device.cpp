@@ -206,7 +206,7 @@ class RemoteDevice : public device::Device {
       is_running_ = true;
       bool has_failed = faults_.has_failed(now.serial);
       lock.unlock();
-      if (behaviour_.takes.count() > 0) std::this_thread::sleep_for(behaviour_.takes);
+      if (behaviour_.before) behaviour_.before();
       std::exception_ptr fault;
       for (const Command& command : now.batch.commands()) {
         if (has_failed && writes_state(command)) continue;

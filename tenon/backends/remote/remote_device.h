@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,7 +20,7 @@ struct Behaviour {
   std::string name = "remote";
   uint64_t seed = 1;
   std::chrono::microseconds latest{1000};  // a batch that nobody waits for starts at the latest so much later
-  std::chrono::microseconds takes{0};      // so long each batch takes at least
+  std::function<void()> before = {};       // is called as each batch begins, and may hold it up
 };
 
 /// Kernels run on `inner`, whose limits and compiler these are too.

@@ -1,0 +1,3 @@
+"""PyTorch's place for data loaders: tenon.utils.data is tenon.data."""
+
+from . import data  # noqa: F401
