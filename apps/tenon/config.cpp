@@ -42,7 +42,7 @@ void show_game(const Wanted& wanted, const std::string& name) {
   rl::set(config, wanted.settings);
   rl::validate(config, name);
   if (wanted.show.empty())
-    print("{}: valid\n", name);
+    print("{}: valid; {} keys differ from their defaults\n", name, rl::changed_keys(config));
   else
     write_text(rl::to_json(config));
 }

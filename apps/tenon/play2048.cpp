@@ -12,6 +12,7 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -38,7 +39,8 @@ constexpr std::string_view kCommand = "play2048";
 struct Wanted {
   std::string model;
   std::optional<std::string> board;
-  int64_t seed = -1, delay = 150, games = 0;
+  int64_t seed = -1, games = 0;
+  std::optional<int64_t> delay;
   bool random = false;
 };
 
@@ -202,7 +204,11 @@ std::optional<Move> move_of(Key key) {
 class Table {
  public:
   Table(const Wanted& wanted, rl::Learner* learner, uint64_t seed)
-      : wanted_(wanted), learner_(learner), watches_(learner != nullptr), delay_(wanted.delay), games_(1, seed) {}
+      : wanted_(wanted),
+        learner_(learner),
+        watches_(learner != nullptr),
+        delay_(wanted.delay.value_or(150)),
+        games_(1, seed) {}
 
   void begin_with(const Board& board) { games_.set(0, board); }
 
@@ -242,7 +248,8 @@ class Table {
       move_by_person(*move);
     } else if (learner_ && key == Key::pause) {
       watches_ = !watches_;
-      status_ = watches_ ? "watching what was learned" : "paused: play on with the arrow keys, n lets it make one move";
+      status_ = watches_ ? "watching what was learned"
+                         : "paused: arrow keys play on, n lets it make one move, space lets it go on";
     } else if (learner_ && key == Key::step) {
       watches_ = false;
       move_by_learner();
@@ -278,11 +285,14 @@ class Table {
     BoardScreen screen{games_.board(0), games_.score(0), games_.moves(0), best_, "", status_, ""};
     const std::string model = io::escaped(wanted_.model);
     screen.title = !learner_ ? "you play" : watches_ ? model + " plays" : "you play, " + model + " waits";
-    if (games_.is_over(0))
-      screen.status = fmt::format("GAME OVER, the largest tile is {}", 1 << games_.board(0).largest_exponent());
     screen.keys = !learner_  ? "arrows (or wasd, hjkl) play  r new game  q quit"
                   : watches_ ? "space pause  n one move  + - speed  arrows play  r new game  q quit"
                              : "arrows play  n it makes one move  space it plays on  r new game  q quit";
+    if (games_.is_over(0)) {
+      screen.title = watches_ ? model + " has played" : "you have played";
+      screen.status = fmt::format("GAME OVER, the largest tile is {}", 1 << games_.board(0).largest_exponent());
+      screen.keys = "r new game  q quit";
+    }
     winsize size{};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0) {
       screen.rows = size.ws_row;
@@ -337,10 +347,13 @@ void run(const Wanted& wanted) {
   if (wanted.random && !wanted.model.empty()) throw CLI::ValidationError("--random and --model exclude each other");
   if (plays_many && wanted.model.empty() && !wanted.random)
     throw CLI::ValidationError("--games needs --model, or --random for comparison");
+  if (plays_many && wanted.delay) throw CLI::ValidationError("--delay is for a game that is drawn; leave --games away");
   if (plays_many && wanted.board) throw CLI::ValidationError("--board is for one game; leave --games away");
   const std::optional<Board> board = wanted.board ? std::optional(board_named(*wanted.board)) : std::nullopt;
   if (!plays_many && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
     fail(kCommand, "the board is drawn on a terminal, and this is none; --games N plays without one");
+  if (const char* kind = std::getenv("TERM"); !plays_many && kind && std::string_view(kind) == "dumb")
+    fail(kCommand, "this terminal (TERM=dumb) cannot draw a board; --games N plays without one");
   const std::unique_ptr<rl::Learner> learner =
       wanted.model.empty()
           ? nullptr

@@ -111,6 +111,8 @@ std::string why_not_kept(const std::string& device) {
 }
 
 void run(const Wanted& wanted) {
+  if (is_game(wanted.config, ""))
+    base::fail("tune", "{}: is of a game; the products of gpt2 and llama can be tuned", wanted.config);
   train::Config config = train::load_config(wanted.config);
   train::set_all(config, wanted.settings);
   if (!wanted.device.empty()) config.device.name = wanted.device;

@@ -11,12 +11,9 @@
 #include <cstdint>
 #include <functional>
 
-namespace tenon::base {
+#include "tenon/base/threads.h"
 
-/// Threads that parallel work may use: TENON_THREADS, or as many as OpenMP finds.
-int num_threads();
-/// Changes it for all work that starts from now on, to at most 256; fails below 1.
-void set_num_threads(int threads);
+namespace tenon::base {
 
 /// Fails unless this thread can have as many helpers as parallel work may use: OpenMP would end the process. Costs one
 /// comparison once it is known.

@@ -136,9 +136,8 @@ Board board_of(std::span<const int64_t> tiles) {
 void require_possible(const Board& board) {
   const int tiles = std::popcount(filled(board.cells));
   if (tiles < 2) base::fail("2048", "a board has two tiles or more; this one has {}", tiles);
-  for (int cell = 0; cell < kCells; ++cell) {
-    if (board.exponent(cell) == 1 || board.exponent(cell) == 2) return;
-  }
+  const uint64_t no_2 = filled(board.cells ^ kOnes), no_4 = filled(board.cells ^ (2 * kOnes));
+  if ((no_2 & no_4) != kOnes) return;
   base::fail("2048", "this board cannot be: the tile that appeared last is a 2 or a 4, and it has neither");
 }
 
@@ -256,8 +255,8 @@ Move any_of(MoveSet moves, Random& random) {
 Move best_of(std::span<const float, kMoves> worth, MoveSet legal) {
   int best = -1;
   for (int m = 0; m < kMoves; ++m) {
-    if (contains(legal, static_cast<Move>(m)) && (best < 0 || worth[m] > worth[best] || std::isnan(worth[best])))
-      best = m;
+    if (!contains(legal, static_cast<Move>(m))) continue;
+    if (best < 0 || worth[m] > worth[best] || (std::isnan(worth[best]) && !std::isnan(worth[m]))) best = m;
   }
   if (best < 0) refuse_choice();
   return static_cast<Move>(best);

@@ -336,6 +336,16 @@ std::string dqn_config_markdown() {
   return text;
 }
 
+bool is_dqn_key(std::string_view name) {
+  return std::any_of(keys().begin(), keys().end(), [&](const Key& key) { return key.name == name; });
+}
+
+size_t changed_keys(const DqnConfig& config) {
+  const DqnConfig defaults;
+  const auto differs = [&](const Key& key) { return value_of(config, key) != value_of(defaults, key); };
+  return static_cast<size_t>(std::count_if(keys().begin(), keys().end(), differs));
+}
+
 const DqnPreset* find_dqn_preset(std::string_view name) {
   for (const DqnPreset& preset : dqn_presets()) {
     if (preset.name == name) return &preset;

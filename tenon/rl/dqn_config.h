@@ -74,6 +74,11 @@ struct DqnPreset {
 /// The files of configs/rl/, which are part of the library.
 std::span<const DqnPreset> dqn_presets();
 /// Null where there is none of that name.
+/// Whether such a config has this key.
+bool is_dqn_key(std::string_view name);
+/// How many keys are not at their defaults.
+size_t changed_keys(const DqnConfig& config);
+
 const DqnPreset* find_dqn_preset(std::string_view name);
 
 }  // namespace tenon::rl

@@ -80,9 +80,16 @@ NamedTensors DqnLearner::state() const {
 void DqnLearner::load(const NamedTensors& state) {
   const std::vector<int64_t> counts = numbers(state, "counts", 2), random = numbers(state, "random", 1);
   require_counts("counts", counts);
-  games_.load(part(state, "games"));
-  replay_.load(part(state, "replay"));
-  dqn_.load(state);
+  const NamedTensors games = games_.state(), replay = replay_.state();
+  try {
+    games_.load(part(state, "games"));
+    replay_.load(part(state, "replay"));
+    dqn_.load(state);  // the last: it changes all or nothing
+  } catch (...) {
+    games_.load(games);
+    replay_.load(replay);
+    throw;
+  }
   random_.set_state(static_cast<uint64_t>(random[0]));
   episodes_ = counts[0];
   moves_ = counts[1];

@@ -45,7 +45,7 @@ class Learner {
 
   /// All that decides how it goes on: weights, moments, games, replay, random streams.
   virtual NamedTensors state() const = 0;
-  /// Fails, naming what, where these are of another learner.
+  /// Fails, naming what and having changed nothing, where these are of another learner.
   virtual void load(const NamedTensors& state) = 0;
   /// What playing needs.
   virtual nn::Module& network() = 0;

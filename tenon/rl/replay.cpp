@@ -19,6 +19,7 @@ using base::fail;
 
 constexpr double kLeastError = 1e-3;  // or what was right once would never be drawn again
 constexpr double kMostPower = 4;      // beyond, priorities leave the numbers that there are
+constexpr double kMostReward = 1e15;  // beyond, squares of errors do; no game comes near
 
 // Asking takes some 50 us, and what is small need not ask.
 void require_memory(size_t transitions, size_t bytes) {
@@ -30,11 +31,21 @@ void require_memory(size_t transitions, size_t bytes) {
          bytes / 1'000'000, *available / 1'000'000);
 }
 
+void require_move(const Board& board, Move move, double reward) {
+  if (static_cast<int>(move) >= kMoves)
+    fail("replay", "a transition has move {}, not 0 to {}", static_cast<int>(move), kMoves - 1);
+  if (!(std::abs(reward) <= kMostReward))
+    fail("replay", "a transition has reward {}; it must be a number of at most {:g}", reward, kMostReward);
+  require_possible(board);
+  if (!contains(legal_moves(board), move))
+    fail("replay", "a transition has the move {}, which is not legal on its board", name(move));
+}
+
 void require_transition(const Transition& one) {
-  if (static_cast<int>(one.move) >= kMoves)
-    fail("replay", "a transition has move {}, not 0 to {}", static_cast<int>(one.move), kMoves - 1);
-  if (!std::isfinite(one.reward) || !std::isfinite(one.discount))
-    fail("replay", "a transition has reward {} and discount {}; both must be finite", one.reward, one.discount);
+  require_move(one.board, one.move, one.reward);
+  if (!(one.discount >= 0 && one.discount <= 1))
+    fail("replay", "a transition has discount {}; it must be 0 to 1", one.discount);
+  require_possible(one.next);
 }
 
 }  // namespace
@@ -61,9 +72,6 @@ void Replay::refuse_place(size_t place) const {
 
 void Replay::add(const Transition& transition) {
   require_transition(transition);
-  require_possible(transition.board);
-  if (!contains(legal_moves(transition.board), transition.move))
-    fail("replay", "a transition has the move {}, which is not legal on its board", name(transition.move));
   if (kept_.size() < options_.capacity)
     kept_.push_back(transition);
   else
@@ -74,6 +82,7 @@ void Replay::add(const Transition& transition) {
 
 void Replay::draw(size_t count, Random& random, Drawn& into) const {
   if (kept_.empty()) fail("replay", "there is nothing to draw from an empty replay");
+  if (count > kMostTransitions) fail("replay", "at most {} transitions are drawn, not {}", kMostTransitions, count);
   into.places.resize(count);
   into.weights.assign(count, 1);
   if (!has_priorities()) {
@@ -177,17 +186,13 @@ void Replay::load(const NamedTensors& state) {
     fail("replay", "the saved replay goes on at {}, which is no place of {} transitions", position[0], count);
   std::vector<Transition> kept(count);
   for (size_t i = 0; i < count; ++i) {
-    if (moves[i] < 0 || moves[i] >= kMoves)
-      fail("replay", "move {} of the saved replay is {}, not 0 to 3", i, moves[i]);
+    if (moves[i] < 0 || moves[i] >= kMoves) fail("replay", "a transition has move {}, not 0 to 3", moves[i]);
     kept[i] = {{static_cast<uint64_t>(boards[i])},
                static_cast<Move>(moves[i]),
                static_cast<float>(rewards[i]),
                static_cast<float>(discounts[i]),
                {static_cast<uint64_t>(next[i])}};
     require_transition(kept[i]);
-    require_possible(kept[i].board);
-    if (!contains(legal_moves(kept[i].board), kept[i].move))
-      fail("replay", "move {} of the saved replay is not legal on its board", i);
   }
   for (const double priority : priorities) {
     if (!(priority > 0) || !std::isfinite(priority))
@@ -218,6 +223,8 @@ Transition NStep::first(const Board& next, bool is_over) const {
 }
 
 void NStep::add(const Board& board, Move move, double reward, const Board& next, bool is_over, Replay& replay) {
+  require_move(board, move, reward);
+  require_possible(next);
   pending_.push_back({board, move, reward});
   while (pending_.size() == steps_ || (is_over && !pending_.empty())) {
     replay.add(first(next, is_over));
@@ -227,6 +234,10 @@ void NStep::add(const Board& board, Move move, double reward, const Board& next,
 
 double Exploration::at(int64_t episode) const {
   if (episode < 0) fail("exploration", "0 episodes or more were played, not {}", episode);
+  for (const double one : {from, to, factor}) {
+    if (!(one >= 0 && one <= 1)) fail("exploration", "from, to and factor are shares from 0 to 1, not {}", one);
+  }
+  if (over < 0) fail("exploration", "a line goes over 1 episode or more, or 0 for none, not {}", over);
   const auto e = static_cast<double>(episode);
   const double share =
       over > 0 ? from + (to - from) * std::min(1.0, e / static_cast<double>(over)) : from * std::pow(factor, e);

@@ -58,16 +58,16 @@ class Replay {
   bool has_priorities() const { return options_.priority_exponent > 0; }
 
   /// In place of the oldest when the ring is full. Fails where its move is not legal on its board, no game
-  /// has that board, or its numbers are not finite.
+  /// has one of its boards, or its numbers are out of range.
   void add(const Transition& transition);
-  /// Draws with replacement. Fails where there is nothing to draw.
+  /// Draws with replacement. Fails where there is nothing to draw, or above kMostTransitions.
   void draw(size_t count, Random& random, Drawn& into) const;
   /// How wrong the values of these were; their priorities from now on. Without priorities: nothing. Fails, having
   /// changed nothing, where nothing lies at a place, or there is not one error a place, or one is not finite.
   void set_errors(std::span<const size_t> places, std::span<const float> errors);
 
   NamedTensors state() const;
-  /// Fails, having changed nothing, where this is no state of a ring of this capacity.
+  /// Fails, having changed nothing, where this is no state of a ring, or one that does not fit this capacity.
   void load(const NamedTensors& state);
 
  private:
@@ -90,7 +90,8 @@ class NStep {
  public:
   NStep(size_t steps, double discount);
 
-  /// A move; transitions that are whole now go to the replay. At the end of a game all do.
+  /// A move; transitions that are whole now go to the replay. At the end of a game all do. Fails, having kept nothing,
+  /// where it is not legal.
   void add(const Board& board, Move move, double reward, const Board& next, bool is_over, Replay& replay);
 
  private:
@@ -112,7 +113,7 @@ struct Exploration {
   double factor = 0.995;  // an episode
   int64_t over = 0;       // above 0: in a straight line over so many episodes instead
 
-  /// Fails where `episode` is below 0.
+  /// Fails where `episode` is below 0, or the numbers above are no shares.
   double at(int64_t episode) const;
 };
 

@@ -39,10 +39,11 @@ inline std::vector<int64_t> numbers(const NamedTensors& state, const std::string
   return tensor.to_vector<int64_t>();
 }
 
-/// Fails where one of these is below 0, as no count is.
+/// Fails where one of these is below 0, as no count is, or so high that counting on would leave the numbers there are.
 inline void require_counts(const std::string& name, const std::vector<int64_t>& counts) {
+  constexpr int64_t kMost = int64_t{1} << 60;
   for (const int64_t one : counts) {
-    if (one < 0) base::fail("2048", "{} of the saved state holds {}, which is no count", name, one);
+    if (one < 0 || one > kMost) base::fail("2048", "{} of the saved state holds {}, which is no count", name, one);
   }
 }
 

@@ -166,8 +166,14 @@ void TupleLearner::load(const NamedTensors& state) {
   }
   require_counts("counts", counts);
   rl::require_finite(state);
+  const NamedTensors games_before = games_.state();
   games_.load(part(state, "games"));
-  network_.load_state_dict(part(state, "network"));
+  try {
+    network_.load_state_dict(part(state, "network"));  // all or nothing
+  } catch (...) {
+    games_.load(games_before);
+    throw;
+  }
   std::copy(before.begin(), before.end(), places_.end() - static_cast<ptrdiff_t>(games * kLookups));
   std::copy(has_before.begin(), has_before.end(), has_before_.begin());
   episodes_ = counts[0];

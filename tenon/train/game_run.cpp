@@ -133,6 +133,8 @@ class GameRun {
         fail(kOp, "{}: was begun with other settings: {}; take the old ones, or begin a new run in another folder",
              folder_.path().string(), differs);
     }
+    if (options_.resume && !folder_.resumes())
+      note_in_any_case(folder_.path().string() + ": has played no game that it knows of; begins anew");
     // Before a learner is made, which may be too large to make where settings are not its own.
     std::optional<Checkpoint> found = folder_.resumes() ? newest() : std::nullopt;
     if (found && config_.episodes < found->step)
@@ -173,7 +175,7 @@ class GameRun {
   // that is saved.
   void require_none_yet() const {
     if (!fs::exists(folder_.metrics())) return;
-    const std::vector<GameMetrics> lines = read_game_metrics(folder_.metrics());
+    const std::vector<GameMetrics> lines = lines_so_far();
     const int64_t every = game_run_config(folder_.path()).checkpoint_every;
     const auto behind = std::count_if(lines.begin(), lines.end(),
                                       [&](const GameMetrics& one) { return every > 0 && one.episode >= every; });
@@ -205,14 +207,24 @@ class GameRun {
       std::fprintf(stderr, "%s\n", io::harmless(text).c_str());
   }
 
+  std::vector<GameMetrics> lines_so_far() const {
+    try {
+      return read_game_metrics(folder_.metrics());
+    } catch (const Error& error) {
+      fail("metrics", "{}; take that line out, or the file away: curves then go without those games",
+           without_tag(error.what()));
+    }
+  }
+
   // Keeps the lines up to the checkpoint.
   void open_metrics() {
     if (done_ > 0 && fs::exists(folder_.metrics()))
-      metrics_ = read_game_metrics(folder_.metrics());
+      metrics_ = lines_so_far();
     else if (done_ > 0)
       note_in_any_case(folder_.metrics().string() + ": is missing; curves begin with the games from now on");
+    const bool was_there = fs::exists(folder_.metrics());
     std::erase_if(metrics_, [&](const GameMetrics& one) { return one.episode > done_; });
-    note_missing();
+    if (done_ > 0 && was_there) note_missing();
     for (const GameMetrics& one : metrics_) {
       best_score_ = std::max(best_score_, one.best_score);
       for (size_t exponent = 0; exponent < one.by_tile.size(); ++exponent) {
@@ -236,9 +248,14 @@ class GameRun {
       for (const int64_t count : one.by_tile) games += count;
       is_in_order &= games == one.episode;
     }
-    if (metrics_.empty() || (is_in_order && games == done_)) return;
-    note_in_any_case(fmt::format("{}: its lines tell of {} of the {} games; curves and counts go without the others",
-                                 folder_.metrics().string(), games, done_));
+    if (is_in_order && games == done_) return;
+    const std::string path = folder_.metrics().string();
+    if (games < done_)
+      note_in_any_case(fmt::format("{}: its lines tell of {} of the {} games; curves and counts go without the others",
+                                   path, games, done_));
+    else
+      note_in_any_case(path +
+                       ": its lines are not those of the games so far in their order; curves and counts are wrong");
   }
 
   GameResult play() {
@@ -274,6 +291,7 @@ class GameRun {
   // The checkpoint before stays.
   [[noreturn]] void fail_diverged(const std::string& why) {
     line_.finish();
+    report({});
     const std::string saved = saved_ >= 0 ? fmt::format("the last checkpoint is of game {}", saved_)
                                           : std::string("there is no checkpoint yet");
     fail(kOp, "after {} games {}; {}; begin a new run with a lower {}", done_, why, saved,
@@ -461,7 +479,7 @@ std::unique_ptr<rl::Learner> load_learner(const fs::path& path, const std::funct
     found = newest_checkpoint(run / "checkpoints", [&](const std::string& why) { refused.push_back(why); });
   if (!found)
     fail(kOp, "{}: there is no good checkpoint: {}", run.string(),
-         refused.empty() ? "it has none yet" : without_tag(refused.back()));
+         refused.empty() ? "it has none" : without_tag(refused.back()));
   if (note) {
     for (const std::string& why : refused) note("passed over: " + why);
   }

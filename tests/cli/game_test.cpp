@@ -200,8 +200,10 @@ TEST_F(Game, LostMetricsAreToldAndDamagedOnesRefused) {
   Json line = Json::parse(before.substr(0, before.find('\n')));
   line["by_tile"] = Json(std::vector<int>(40, 1));
   std::ofstream(metrics) << line << "\n";
-  EXPECT_EQ(refusal("train --resume run --quiet"),
-            "1 tenon: [metrics] run/metrics.jsonl: line 1: by_tile is no list of at most 16 counts");
+  EXPECT_EQ(
+      refusal("train --resume run --quiet"),
+      "1 tenon: [metrics] run/metrics.jsonl: line 1: by_tile is no list of at most 16 counts; take that line out, or "
+      "the file away: curves then go without those games");
   fs::remove(metrics);
   const Outcome resumed = run("train --resume run --quiet");
   EXPECT_EQ(resumed.code, 0);
@@ -217,6 +219,38 @@ TEST_F(Game, LinesThatAreMissingAreTold) {
   EXPECT_EQ(resumed.code, 0);
   EXPECT_EQ(resumed.err,
             "run/metrics.jsonl: its lines tell of 4 of the 8 games; curves and counts go without the others\n");
+}
+
+TEST_F(Game, LinesThatAreNotThoseOfTheGamesAreTold) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet --stop-after 8").code, 0);
+  const fs::path metrics = folder_ / "run/metrics.jsonl";
+  const std::string before = content_of(metrics);
+  std::ofstream(metrics) << before << before;
+  EXPECT_EQ(run("train --resume run --quiet --stop-after 8").err,
+            "run/metrics.jsonl: its lines are not those of the games so far in their order; curves and counts are "
+            "wrong\n");
+  std::ofstream(metrics) << "";
+  EXPECT_EQ(run("train --resume run --quiet").err,
+            "run/metrics.jsonl: its lines tell of 0 of the 8 games; curves and counts go without the others\n");
+}
+
+TEST_F(Game, ABeginningAnewIsTold) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet --stop-after 8").code, 0);
+  fs::remove_all(folder_ / "run/checkpoints");
+  fs::create_directory(folder_ / "run/checkpoints");
+  fs::remove(folder_ / "run/metrics.jsonl");
+  const Outcome resumed = run("train --resume run --quiet");
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_NE(resumed.err.find("begins anew\n"), resumed.err.npos) << resumed.err;
+}
+
+TEST_F(Game, AConfigWithoutALearnerIsToldApart) {
+  std::ofstream(folder_ / "short.json") << R"({"episodes": 5})";
+  EXPECT_EQ(refusal("train short.json --out run"),
+            "1 tenon: [config] short.json: episodes is a key of 2048, whose configs name a \"learner\": dqn or tuples");
+  EXPECT_EQ(run("config --validate tiny.json").out, "tiny.json: valid; 12 keys differ from their defaults\n");
+  EXPECT_EQ(refusal("tune tiny.json"),
+            "1 tenon: [tune] tiny.json: is of a game; the products of gpt2 and llama can be tuned");
 }
 
 TEST_F(Game, FewerGamesThanWerePlayedAreRefused) {

@@ -267,6 +267,7 @@ TEST(Board, WhatIsNoMoveAndNoCellIsRefused) {
   EXPECT_EQ(error_of([&] { any_of(0, random); }), "[2048] there is no move to choose from: the game is over");
   const std::array<float, kMoves> worth{}, partly{NAN, -3, NAN, -2};
   EXPECT_EQ(best_of(partly, 0xF), Move::left);
+  EXPECT_EQ(best_of(std::array<float, kMoves>{NAN, NAN, NAN, NAN}, 0b1010), Move::right);
   EXPECT_EQ(error_of([&] { best_of(worth, 0); }), "[2048] there is no move to choose from: the game is over");
   EXPECT_EQ(error_of([&] { random.below(0); }),
             "[random] there is no number below 0 to draw; give a count of 1 or more");

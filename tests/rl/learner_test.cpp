@@ -339,6 +339,24 @@ TEST(TupleLearner, ValuesWithoutEndAreTold) {
             "[2048] network.table of the saved state holds numbers that are not finite");
 }
 
+TEST(Learner, StaysAsItWasWhereAStateIsRefused) {
+  for (const DqnConfig& config : {full_config(), tuples_config(2)}) {
+    const auto learner = make_learner(config), other = make_learner(config);
+    played(*learner, 2);
+    played(*other, 4);
+    const NamedTensors before = copied(learner->state());
+    NamedTensors damaged = copied(other->state());
+    damaged.erase(std::find_if(damaged.begin(), damaged.end(),
+                               [](const auto& one) { return one.first.starts_with("network."); }));
+    EXPECT_THROW(learner->load(damaged), Error);
+    expect_same_bits(before, learner->state());
+    NamedTensors counted = copied(other->state());
+    counted["games.scores"] =
+        saved(std::vector<int64_t>(static_cast<size_t>(counted["games.scores"].numel()), INT64_MAX));
+    EXPECT_THROW(learner->load(counted), Error);
+  }
+}
+
 TEST(Dqn, WhatIsNotFiniteIsToldWhereItIsRead) {
   Dqn dqn({.hidden = {8}, .batch = 4});
   Replay replay({.capacity = 4, .priority_exponent = 1});

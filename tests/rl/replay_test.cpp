@@ -132,7 +132,7 @@ TEST(Replay, RefusesATransitionThatCannotBe) {
   one = numbered(0);
   one.reward = INFINITY;
   EXPECT_EQ(error_of([&] { replay.add(one); }),
-            "[replay] a transition has reward inf and discount 0.5; both must be finite");
+            "[replay] a transition has reward inf; it must be a number of at most 1e+15");
   EXPECT_EQ(replay.size(), 0U);
 }
 
@@ -166,7 +166,33 @@ TEST(Replay, TakesNothingThatItWouldNotLoad) {
               replay.add({{}, Move::left, 4, 0.5F, {0x1200}});
             }),
             "[2048] a board has two tiles or more; this one has 0");
+  const Transition wild{{0x0012}, Move::right, 3e38F, 0.5F, {0x1200}};
+  EXPECT_TRUE(error_of([&] { replay.add(wild); }).ends_with("; it must be a number of at most 1e+15"));
+  EXPECT_EQ(error_of([&] {
+              replay.add({{0x0012}, Move::right, 4, -1, {0x1200}});
+            }),
+            "[replay] a transition has discount -1; it must be 0 to 1");
+  EXPECT_EQ(error_of([&] {
+              replay.add({{0x0012}, Move::right, 4, 0.5F, {}});
+            }),
+            "[2048] a board has two tiles or more; this one has 0");
   EXPECT_EQ(replay.size(), 0U);
+  replay.add(numbered(1));
+  Random random(1);
+  Drawn drawn;
+  EXPECT_EQ(error_of([&] { replay.draw(SIZE_MAX, random, drawn); }),
+            "[replay] at most 100000000 transitions are drawn, not 18446744073709551615");
+}
+
+TEST(NStep, KeepsNoMoveThatIsRefused) {
+  Replay replay({.capacity = 10});
+  NStep two(2, 0.9);
+  EXPECT_EQ(error_of([&] { two.add({0x0012}, Move::left, 4, {0x1200}, false, replay); }),
+            "[replay] a transition has the move left, which is not legal on its board");
+  EXPECT_EQ(error_of([&] { two.add({0x0012}, Move::right, NAN, {0x1200}, false, replay); }),
+            "[replay] a transition has reward nan; it must be a number of at most 1e+15");
+  two.add({0x0012}, Move::right, 4, {0x1200}, true, replay);
+  EXPECT_EQ(replay.size(), 1U);
 }
 
 TEST(Replay, RefusesADamagedState) {
@@ -177,10 +203,9 @@ TEST(Replay, RefusesADamagedState) {
     state[name] = value;
     return error_of([&] { Replay({.capacity = 3, .priority_exponent = 0.5}).load(state); });
   };
-  EXPECT_EQ(with("moves", saved(std::vector<int64_t>{1, 4, 1})),
-            "[replay] move 1 of the saved replay is 4, not 0 to 3");
+  EXPECT_EQ(with("moves", saved(std::vector<int64_t>{1, 4, 1})), "[replay] a transition has move 4, not 0 to 3");
   EXPECT_EQ(with("moves", saved(std::vector<int64_t>{1, 3, 1})),
-            "[replay] move 1 of the saved replay is not legal on its board");
+            "[replay] a transition has the move left, which is not legal on its board");
   EXPECT_EQ(with("boards", saved(std::vector<int64_t>{0x12, 0x1, 0x12})),
             "[2048] a board has two tiles or more; this one has 1");
   EXPECT_EQ(with("position", saved(std::vector<int64_t>{3})),
@@ -190,7 +215,7 @@ TEST(Replay, RefusesADamagedState) {
   EXPECT_EQ(with("priorities", from_vector(std::vector<double>{1, -1, 1, 1}, {4})),
             "[replay] a priority of the saved replay is -1, not a number above 0");
   EXPECT_EQ(with("rewards", from_vector(std::vector<float>{1, INFINITY, 1}, {3})),
-            "[replay] a transition has reward inf and discount 0.5; both must be finite");
+            "[replay] a transition has reward inf; it must be a number of at most 1e+15");
   EXPECT_EQ(error_of([&] { Replay({.capacity = 2}).load(replay.state()); }),
             "[replay] the saved replay holds 3 transitions, this one at most 2");
 }
@@ -225,6 +250,8 @@ TEST(Exploration, FallsByAFactorOrInALineAndStaysAboveItsEnd) {
   EXPECT_EQ(line.at(20), 0);
   EXPECT_EQ(error_of([&] { line.at(INT64_MIN); }),
             "[exploration] 0 episodes or more were played, not -9223372036854775808");
+  EXPECT_EQ(error_of([&] { Exploration{.factor = 2}.at(5000); }),
+            "[exploration] from, to and factor are shares from 0 to 1, not 2");
 }
 
 }  // namespace
