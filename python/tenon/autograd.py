@@ -158,22 +158,25 @@ class Function:
         places = [i for i, arg in enumerate(args) if isinstance(arg, _tenon.Tensor)]
         context = FunctionContext(tuple(isinstance(arg, _tenon.Tensor) and arg.requires_grad for arg in args))
         returns_one = [False]
+        count, given = len(args), list(args)  # what the graph keeps holds no tensors but those that are saved
 
         def forward(*tensors):
-            given = list(args)
             for place, tensor in zip(places, tensors):
                 given[place] = tensor
             result = cls.forward(context, *given)
+            given.clear()
             returns_one[0] = isinstance(result, _tenon.Tensor)
-            return result, [t for t in context._to_save if t is not None]
+            to_save, context._to_save = context._to_save, ()
+            return result, [t for t in to_save if t is not None]
 
         def backward(saved, grads):
             context.saved_tensors = saved
             result = cls.backward(context, *grads)
+            context.saved_tensors = ()
             if not isinstance(result, (tuple, list)):
                 result = (result,)
-            if len(result) != len(args):
-                raise TypeError(f"{cls.__name__}.backward() gives {len(result)} gradients for {len(args)} arguments")
+            if len(result) != count:
+                raise TypeError(f"{cls.__name__}.backward() gives {len(result)} gradients for {count} arguments")
             return tuple(result[place] for place in places)
 
         results = _tenon._apply(cls.__name__, forward, backward, [args[i] for i in places])

@@ -111,7 +111,8 @@ void run(const Executable& executable, const Graph& graph, Device& target, bool 
 bool is_waiting_copy(const Node& node) { return node.op() == Op::copy && !node.evaluated(); }
 
 // Stores that need something that is computed now join in, or it would be computed again for them: a step that reads
-// its loss updates its weights and moments as well. Those that wait for another device do not.
+// its loss updates its weights and moments as well. So do those that have grown long: a sum of losses that is written
+// in place and read after an epoch would be looked through in every step. Those that wait for another device do not.
 bool add_pending(std::vector<Value>& values, const std::vector<ir::NodeRef>& order, std::span<const Value> pending) {
   std::vector<Value> waiting;
   for (const Value& store : pending) {
@@ -134,9 +135,11 @@ bool add_pending(std::vector<Value>& values, const std::vector<ir::NodeRef>& ord
     if (reads_any_of(shares)) shares.insert(node.get());
     if (is_waiting_copy(*node) || (elsewhere.size() > 0 && reads_any_of(elsewhere))) elsewhere.insert(node.get());
   }
+  constexpr uint32_t kLong = 64;
   const size_t before = values.size();
   for (const Value& store : waiting) {
-    if (shares.contains(store.node.get()) && !elsewhere.contains(store.node.get())) values.push_back(store);
+    const bool joins = shares.contains(store.node.get()) || store.node->depth() >= kLong;
+    if (joins && !elsewhere.contains(store.node.get())) values.push_back(store);
   }
   return values.size() > before;
 }

@@ -201,9 +201,11 @@ const std::byte* Tensor::host_address() const {
   const Impl& owner = root_of(impl_);
   device::StorageRef memory = packed_memory(owner->value);
   if (memory.use_count() == 1) {  // a copy that nobody else has
-    if (owner->value.needs_grad())
+    const bool is_leaf = owner->leaf != nullptr;
+    if (owner->value.needs_grad() && !is_leaf)
       fail("data_ptr", "the elements do not lie in row-major order; call detach().clone() first");
-    owner->value = exec::settle(ir::contiguous(owner->value));
+    const ir::Value packed = exec::settle(ir::contiguous(is_leaf ? owner->value.node->input(0) : owner->value));
+    owner->value = is_leaf ? ir::param(packed, owner->leaf) : packed;
     ++owner->version;
     owner->drop_what_views_show();
     memory = packed_memory(owner->value);
