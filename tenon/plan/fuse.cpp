@@ -124,6 +124,18 @@ class Fuser {
     return level;
   }
 
+  // Whether an access sees a value as this map does all elements of what it was made for. The first elements of all
+  // rows, spread over them, look like one value per row: they are part of something larger.
+  static bool is_seen_by(const ir::IndexMap& map, const Read& access) {
+    if (!(access.map == map)) return false;
+    const ir::View& view = map.views().back();
+    int64_t elements = 1;
+    for (size_t axis = 0; axis < view.shape.size(); ++axis) {
+      if (view.strides[axis] != 0 || view.shape[axis] == 0) elements *= view.shape[axis];
+    }
+    return ir::count(access.value.shape()) == elements;
+  }
+
   // Whether a value that reads this may be computed inside the group: what it reads of the group itself must be the
   // group's own rows, everything else must be made earlier.
   bool fits(const Draft& draft, uint32_t index, const Reads& reads, size_t work, const ir::IndexMap& whole,
@@ -131,7 +143,7 @@ class Fuser {
     for (const Read& access : reads) {
       const uint32_t unit = unit_of(access.value);
       if (unit == index) {
-        if (access.as_a_whole || (!(access.map == whole) && !(access.map == row))) return false;
+        if (access.as_a_whole || !(is_seen_by(whole, access) || is_seen_by(row, access))) return false;
         if (draft.has(Member::Kind::column, access.value.node.get())) return false;
       } else if (unit != kNoUnit && drafts_[unit].level >= draft.level) {
         return false;

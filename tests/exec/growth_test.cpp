@@ -173,6 +173,19 @@ TEST(Memory, ALimitIsKeptAndAFailedStepChangesNothing) {
   EXPECT_EQ(w.sum().item<float>(), 2 << 20);
 }
 
+// A sum that is written in place and read after an epoch: what it needs is not kept until then.
+TEST(Memory, AnUnreadSumOfAllStepsHoldsFewOfThem) {
+  constexpr int64_t kElements = 1000;
+  Tensor w = ones({kElements}).clone().eval(), total = zeros({});
+  const size_t before = memory_stats().live_bytes;
+  for (int i = 0; i < 1000; ++i) {
+    total.add_((w * w).sum());
+    w = (w * 0.5 + 0.5).eval();
+  }
+  EXPECT_LT(memory_stats().live_bytes - before, 100 * kElements * sizeof(float));
+  EXPECT_EQ(total.item<float>(), 1000 * kElements);
+}
+
 TEST(Memory, ALimitAboveWhatTheDeviceHasIsRefused) {
   const std::optional<size_t> all = device::open(Device("cpu").id).memory_in_all();
   if (!all) GTEST_SKIP() << "the system does not say what it has";
