@@ -281,6 +281,15 @@ bool is_array(PyObject* object) {
   return PyObject_CheckBuffer(object) != 0;
 }
 
+namespace {
+Tensor from_dlpack(const py::object& source);
+}
+
+bool is_foreign_tensor(PyObject* object) {
+  if (is_tensor(object) || PyCapsule_CheckExact(object)) return false;
+  return PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__dlpack__") != 0;
+}
+
 Tensor tensor_of_object(PyObject* object, std::optional<DType> dtype, std::optional<Device> device) {
   Options options(device.value_or(Device()));
   options.dtype = dtype;
@@ -294,6 +303,13 @@ Tensor tensor_of_object(PyObject* object, std::optional<DType> dtype, std::optio
     if (format.dtype) return copied(buffer.view, format, options);
     if (format.is_type) throw_type_error(format.problem);
     throw_value_error(format.problem);
+  }
+  if (is_foreign_tensor(object)) {
+    py::object source = py::reinterpret_borrow<py::object>(object);
+    if (py::hasattr(source, "detach")) source = source.attr("detach")();
+    const Tensor copy = from_dlpack(source).clone();
+    wait({copy});  // the other library may write its memory
+    return copy.to(device.value_or(copy.device()), dtype.value_or(copy.dtype()));
   }
   Flat flat;
   flatten(object, 0, flat);

@@ -137,7 +137,7 @@ std::optional<Number> number_of(PyObject* object) {
     }
     return item.ptr() == object ? std::nullopt : number_of(item.ptr());
   }
-  if (PyIndex_Check(object)) return Number(integer_of(object, "a number"));
+  if (PyIndex_Check(object) && !is_foreign_tensor(object)) return Number(integer_of(object, "a number"));
   return {};
 }
 
@@ -147,7 +147,7 @@ std::optional<Operand> operand_of(PyObject* object) {
   if (is_tensor(object)) return Operand(tensor_in(object));
   if (const auto number = number_of(object)) return Operand(*number);
   if (py::isinstance<Scalar>(object)) return Operand(py::cast<const Scalar&>(py::handle(object)));
-  if (is_array(object)) return Operand(tensor_of_object(object));
+  if (is_array(object) || is_foreign_tensor(object)) return Operand(tensor_of_object(object));
   return {};
 }
 

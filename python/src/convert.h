@@ -71,7 +71,9 @@ int64_t integer_of(PyObject* object, const char* what);
 bool is_integer(PyObject* object);
 /// A number of Python's or numpy's, or nothing.
 std::optional<Number> number_of(PyObject* object);
-/// A tensor of an array, a list or a number; copies.
+/// Whether another library's tensor is what this is: it has __dlpack__.
+bool is_foreign_tensor(PyObject* object);
+/// A tensor of an array, another library's tensor, a list or a number; copies.
 Tensor tensor_of_object(PyObject* object, std::optional<DType> dtype = {}, std::optional<Device> device = {});
 /// Whether an object is an array of another library's.
 bool is_array(PyObject* object);

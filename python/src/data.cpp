@@ -1,6 +1,7 @@
 // Datasets, transforms and loaders. A dataset of Python's is a class with __len__ and __getitem__.
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <mutex>
 #include <set>
@@ -20,6 +21,18 @@ py::object tuple_of(const Sample& sample) {
   for (int64_t i = 0; i < sample.size(); ++i) PyTuple_SET_ITEM(tuple.ptr(), i, wrap_new(sample[i]));
   return tuple;
 }
+
+/// As a dict by the names of its tensors, or as a tuple.
+py::object object_of(const Sample& sample, bool as_dict) {
+  if (!as_dict) return tuple_of(sample);
+  py::dict dict;
+  for (const data::Field& one : sample.fields())
+    dict[py::str(one.name)] = py::reinterpret_steal<py::object>(wrap_new(one.value));
+  return dict;
+}
+
+/// Whether what Python gave last was a dict: then batches are dicts, too.
+using GivesDicts = std::shared_ptr<std::atomic<bool>>;
 
 Sample sample_of(const py::object& object) {
   const auto tensor = [](py::handle one) {
@@ -122,12 +135,18 @@ class PythonDataset : public Dataset {
   int64_t size() const override { return size_; }
   Sample get(int64_t i) const override {
     const py::gil_scoped_acquire locked;
-    return of_the_user([&] { return sample_of(py::reinterpret_borrow<py::object>(object_.get())[py::int_(i)]); });
+    return of_the_user([&] {
+      const py::object sample = py::reinterpret_borrow<py::object>(object_.get())[py::int_(i)];
+      *gives_dicts_ = PyDict_Check(sample.ptr());
+      return sample_of(sample);
+    });
   }
+  const GivesDicts& gives_dicts() const { return gives_dicts_; }
 
  private:
   std::shared_ptr<PyObject> object_;
   int64_t size_;
+  GivesDicts gives_dicts_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 std::shared_ptr<Dataset> dataset_of(const py::object& object) {
@@ -195,6 +214,7 @@ Sample next_of(OpenLoader& loader) {
 /// One pass over the batches of an epoch, or over what is left of it.
 struct Batches {
   std::shared_ptr<OpenLoader> loader;
+  GivesDicts gives_dicts;
   int64_t epoch;
   bool is_over = false;
 };
@@ -203,12 +223,14 @@ struct Batches {
 /// last one.
 class PythonLoader {
  public:
-  PythonLoader(const py::object& object, const data::DataLoaderOptions& options)
-      : object_(object), dataset_(dataset_of(object)), options_(options), last_(made()) {}
+  PythonLoader(const py::object& object, const std::shared_ptr<Dataset>& dataset,
+               const data::DataLoaderOptions& options, GivesDicts gives_dicts)
+      : object_(object), dataset_(dataset), options_(options), last_(made()), gives_dicts_(std::move(gives_dicts)) {}
 
   const py::object& dataset() const { return object_; }
   const data::DataLoaderOptions& options() const { return options_; }
   OpenLoader& last() const { return *last_; }
+  bool gives_dicts() const { return *gives_dicts_; }
 
   /// A pass over the next epoch; the first goes on where next() or restore() has left the loader.
   Batches pass() {
@@ -218,7 +240,7 @@ class PythonLoader {
     }
     is_in_use_ = true;
     begun_ = (*last_)->epoch();
-    return {last_, begun_};
+    return {last_, gives_dicts_, begun_};
   }
   void set_epoch(int64_t epoch) {
     if (is_under_way()) last_ = made();
@@ -245,6 +267,7 @@ class PythonLoader {
   std::shared_ptr<Dataset> dataset_;
   data::DataLoaderOptions options_;
   std::shared_ptr<OpenLoader> last_;
+  GivesDicts gives_dicts_;
   bool is_in_use_ = false;  // a pass goes over the last one
   int64_t begun_ = 0;       // its epoch
 };
@@ -325,7 +348,8 @@ void bind_loaders(py::module_& m) {
       .def("__iter__", [](py::object self) { return self; })
       .def("__next__", [](Batches& self) {
         if (self.is_over || (*self.loader)->epoch() != self.epoch) throw py::stop_iteration();
-        py::object batch = tuple_of(next_of(*self.loader));
+        const Sample next = next_of(*self.loader);
+        py::object batch = object_of(next, *self.gives_dicts);
         self.is_over = (*self.loader)->epoch() != self.epoch;
         return batch;
       });
@@ -336,17 +360,24 @@ void bind_loaders(py::module_& m) {
              data::DataLoaderOptions options{batch_size, shuffle,  seed,
                                              workers,    prefetch, drop_last ? data::LastBatch::kDrop : last_of(last)};
              options.device = Convert<Device>::from(device.ptr());
+             const std::shared_ptr<Dataset> source = dataset_of(dataset);
+             const auto* of_python = dynamic_cast<const PythonDataset*>(source.get());
+             GivesDicts gives_dicts = of_python ? of_python->gives_dicts() : std::make_shared<std::atomic<bool>>(false);
              if (!collate.is_none()) {
-               options.collate = [function = keep(collate)](std::vector<Sample> samples) {
+               const GivesDicts samples_are = gives_dicts, batches_are = std::make_shared<std::atomic<bool>>(false);
+               options.collate = [function = keep(collate), samples_are, batches_are](std::vector<Sample> samples) {
                  const py::gil_scoped_acquire locked;
                  return of_the_user([&] {
                    py::list list;
-                   for (const Sample& one : samples) list.append(tuple_of(one));
-                   return sample_of(py::reinterpret_borrow<py::object>(function.get())(list));
+                   for (const Sample& one : samples) list.append(object_of(one, *samples_are));
+                   const py::object batch = py::reinterpret_borrow<py::object>(function.get())(list);
+                   *batches_are = PyDict_Check(batch.ptr());
+                   return sample_of(batch);
                  });
                };
+               gives_dicts = batches_are;
              }
-             return std::make_unique<PythonLoader>(dataset, options);
+             return std::make_unique<PythonLoader>(dataset, source, options, std::move(gives_dicts));
            }),
            "dataset"_a, "batch_size"_a = 1, "shuffle"_a = false, "num_workers"_a = 0, "collate_fn"_a = py::none(),
            "drop_last"_a = false, "seed"_a = 0, "last"_a = "keep", "prefetch"_a = 2, "device"_a = py::none(),
@@ -359,7 +390,11 @@ void bind_loaders(py::module_& m) {
       .def_property_readonly("drop_last",
                              [](const PythonLoader& self) { return self.options().last == data::LastBatch::kDrop; })
       .def(
-          "next", [](PythonLoader& self) { return tuple_of(next_of(self.last())); },
+          "next",
+          [](PythonLoader& self) {
+            const Sample next = next_of(self.last());
+            return object_of(next, self.gives_dicts());
+          },
           "The next batch of the last pass; the first of the next epoch follows the last of this one.")
       .def_property_readonly("epoch", [](const PythonLoader& self) { return self.last()->epoch(); })
       .def("set_epoch", &PythonLoader::set_epoch, "epoch"_a, "The next pass is over this epoch.")

@@ -49,11 +49,6 @@ void bind_files(py::module_& m) {
     }
     return py::make_tuple(dict_of(file.tensors), py::cast(file.others));
   });
-  m.def("_save_torch", [](const std::filesystem::path& path, const py::dict& tensors) {
-    const auto all = tensors_in(tensors);
-    const Released others_run;
-    io::save_torch(path, all);
-  });
   m.def("_load_npy",
         [](const std::filesystem::path& path, const Device& device) { return io::load_npy(path, device); });
   m.def("_save_npy", [](const std::filesystem::path& path, const Tensor& tensor) { io::save_npy(path, tensor); });

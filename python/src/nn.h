@@ -9,6 +9,11 @@ namespace tenon::python {
 /// A parameter as an object of tenon.nn.Parameter; the same one while somebody holds it.
 py::object parameter_object(const Tensor& tensor);
 
+/// Whether an object is of that class.
+bool is_parameter_object(const py::object& object);
+/// Whether a tensor is one of a module's own parameters.
+bool is_parameter_of(const nn::Module& module, const Tensor& tensor);
+
 /// Dtype and device of a layer's parameters.
 inline Options layer_options(std::optional<DType> dtype, const py::object& device) {
   Options options(Convert<Device>::from(device.ptr()));
@@ -34,9 +39,13 @@ void define_member(Class& layer, const char* name, Tensor M::*member) {
         }
         return object;
       },
-      [member](py::object self, const py::object& value) {
+      [name, member](py::object self, const py::object& value) {
         Tensor next = value.is_none() ? Tensor() : Convert<Tensor>::from(value.ptr());
-        py::cast<M&>(self).*member = std::move(next);
+        Tensor& now = py::cast<M&>(self).*member;
+        if (next.defined() && !is_parameter_object(value) && is_parameter_of(py::cast<const nn::Module&>(self), now))
+          throw_type_error(std::string("the parameter ") + name +
+                           " can be replaced by a Parameter or None, not by a plain tensor");
+        now = std::move(next);
       });
 }
 

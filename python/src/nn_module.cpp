@@ -4,6 +4,7 @@
 // optimizers, errors that name the module, captured functions that notice train() and replaced parameters. Tensors that
 // are attributes have a slot in `Extras`, which lies in the object's __dict__; the objects themselves lie beside it.
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "nn.h"
@@ -168,6 +169,17 @@ py::object parameter_object(const Tensor& tensor) {
   tensor_in(object.ptr()) = tensor;
   make_known(object.ptr());
   return object;
+}
+
+bool is_parameter_object(const py::object& object) {
+  return parameter_type && PyObject_IsInstance(object.ptr(), parameter_type) == 1;
+}
+
+bool is_parameter_of(const Module& module, const Tensor& tensor) {
+  if (!tensor.defined()) return false;
+  const auto named = module.named_parameters();
+  return std::any_of(named.begin(), named.end(),
+                     [&](const nn::NamedTensor& one) { return one.tensor.identity() == tensor.identity(); });
 }
 
 void bind_module(py::module_& m) {

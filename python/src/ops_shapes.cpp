@@ -197,8 +197,10 @@ void note_shapes() {
   define<"contiguous", "x", [](const Tensor& x) { return x.contiguous(); }>("Itself, or a copy in order.", kMethod);
   define<"clone", "x", [](const Tensor& x) { return x.clone(); }>("A copy.");
   define<"detach", "x", [](const Tensor& x) { return x.detach(); }>("The same values, cut from their history.");
-  define<"to", "x, *what=(), dtype=None, device=None",
-         [](const Tensor& x, const py::object& what, std::optional<DType> dtype, const py::object& device) {
+  define<"to", "x, *what=(), dtype=None, device=None, non_blocking=False, copy=False",
+         [](const Tensor& given, const py::object& what, std::optional<DType> dtype, const py::object& device, bool,
+            bool copies) {
+           const Tensor x = copies ? given.clone() : given;
            std::optional<Device> where;
            if (!device.is_none()) where = Convert<Device>::from(device.ptr());
            const auto take = [&](PyObject* one) {

@@ -62,10 +62,17 @@ namespace {
 
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
-    PyObject* data = nullptr;
-    static const char* names[] = {"data", nullptr};
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", const_cast<char**>(names), &data)) return nullptr;
-    Tensor tensor = is_tensor(data) ? tensor_in(data) : tensor_of_object(data);
+    Tensor tensor;
+    const Py_ssize_t given = PyTuple_GET_SIZE(args);
+    const bool has_sizes = !keywords && (given != 1 || PyLong_Check(PyTuple_GET_ITEM(args, 0)));
+    if (has_sizes) {  // Tensor(2, 3), as PyTorch has it
+      tensor = zeros(given == 0 ? Dims{0} : dims_of(args, "a size"));
+    } else {
+      PyObject* data = nullptr;
+      static const char* names[] = {"data", nullptr};
+      if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", const_cast<char**>(names), &data)) return nullptr;
+      tensor = is_tensor(data) ? tensor_in(data) : tensor_of_object(data).to(DType::f32);
+    }
     PyObject* object = type->tp_alloc(type, 0);
     if (!object) return nullptr;
     new (&of(object)->tensor) Tensor(std::move(tensor));

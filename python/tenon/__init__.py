@@ -75,22 +75,39 @@ def _dtype_called(name):
     return getattr(_tenon, name)
 
 
-def _rebuild(data, shape, kind, requires_grad):
+def _rebuild(data, shape, kind, requires_grad, is_parameter=False):
     made = _tenon._from_bytes(data, shape, kind)
-    return made.requires_grad_() if requires_grad else made
+    if is_parameter:
+        return nn.Parameter(made, requires_grad)
+    made.requires_grad_(requires_grad)
+    return made
 
 
 def _reduce(self, _protocol):
-    return _rebuild, (self.detach()._to_bytes(), self.shape, self.dtype, self.requires_grad and self.is_leaf)
+    return _rebuild, (self.detach()._to_bytes(), self.shape, self.dtype, self.requires_grad and self.is_leaf,
+                      isinstance(self, nn.Parameter))
 
 
 def _deepcopy(self, _memo):
     if not self.is_leaf:
         raise Error("[deepcopy] only leaves are copied with their flags; call detach() first")
     made = type(self)(self.detach().clone())
-    if self.requires_grad:
-        made.requires_grad_()
+    made.requires_grad_(self.requires_grad)
     return made
+
+
+def _copy(self):
+    """Another tensor over the same memory."""
+    if not self.is_leaf:
+        raise Error("[copy] only leaves are copied with their flags; call detach() first")
+    made = type(self)(self.detach())
+    made.requires_grad_(self.requires_grad)
+    return made
+
+
+def _cuda(self, device=None, non_blocking=False):
+    """On the device "cuda"."""
+    return self.to("cuda" if device is None or isinstance(device, type(0)) else device)
 
 
 Tensor.register_hook = _register_hook
@@ -98,3 +115,6 @@ Tensor.__format__ = _format
 Tensor.is_cuda = property(lambda self: self.device.name == "cuda", doc="Whether it lives on a GPU of NVIDIA's.")
 Tensor.__reduce_ex__ = _reduce
 Tensor.__deepcopy__ = _deepcopy
+Tensor.__copy__ = _copy
+Tensor.cuda = _cuda
+Tensor.pin_memory = lambda self: self

@@ -141,7 +141,7 @@ class _Reader(pickle.Unpickler):
 def _filled(value, name, tensors):
     """A value with its tensors, which the library knows by dotted names."""
     if value is _TENSOR:
-        return tensors[name]
+        return tensors[name or "tensor"]
     before = name + "." if name else ""
     if isinstance(value, dict):
         return {key: _filled(inner, f"{before}{key}", tensors) for key, inner in value.items()}
@@ -153,7 +153,7 @@ def _filled(value, name, tensors):
 
 
 def read(path, device=None):
-    """The nested dict of a checkpoint. Of the bare pickles of PyTorch before 1.6, the tensors by dotted names."""
+    """What was saved: a nested dict, a list or a tensor. Of the bare pickles of PyTorch before 1.6, the tensors by dotted names."""
     tensors, _ = _tenon._load_torch(path, device)
     if not zipfile.is_zipfile(path):
         return tensors

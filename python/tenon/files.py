@@ -1,6 +1,7 @@
 """save() and load(): safetensors, PyTorch's and numpy's files."""
 
 import os
+import zipfile
 
 from . import _tenon
 from . import checkpoints as _checkpoints
@@ -24,13 +25,13 @@ def save(tensors, path, metadata=None):
         tensors = tensors.state_dict()
     if kind == ".npy":
         return _tenon._save_npy(path, tensors)
+    if kind in _PYTORCHS and isinstance(tensors, (dict, list, tuple, _tenon.Tensor)):
+        return _checkpoints.write(path, tensors)
     if isinstance(tensors, _tenon.Tensor):
         tensors = {"tensor": tensors}
     if not isinstance(tensors, dict):
         raise TypeError(f"a tensor, a dict of tensors or a module is needed, not {type(tensors).__name__}")
     is_flat = all(isinstance(name, str) and isinstance(value, _tenon.Tensor) for name, value in tensors.items())
-    if kind in _PYTORCHS:
-        return _tenon._save_torch(path, tensors) if is_flat else _checkpoints.write(path, tensors)
     if not is_flat:
         raise TypeError("a dict of names and tensors is needed; one that holds other things is saved as a .pt file")
     if kind == ".npz":
@@ -41,7 +42,7 @@ def save(tensors, path, metadata=None):
 def load(path, device=None, *, map_location=None, weights_only=None):
     """Reads what save(), torch.save() or numpy have written: a dict of tensors, or one tensor of a .npy file.
 
-    A checkpoint of PyTorch's is the nested dict that was saved. map_location is PyTorch's name for the device; nothing
+    A file of PyTorch's gives what was saved: a nested dict, a list, a tensor. map_location is PyTorch's name for the device; nothing
     in a file is ever run, whatever weights_only says.
     """
     device = map_location if device is None else device
@@ -52,4 +53,6 @@ def load(path, device=None, *, map_location=None, weights_only=None):
         return _tenon._load_npy(path, device)
     if kind == ".npz":
         return _tenon._load_npz(path, device)
+    if zipfile.is_zipfile(path):  # whatever it is called
+        return _checkpoints.read(path, device)
     return _tenon._load_safetensors(path, device)[0]

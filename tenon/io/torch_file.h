@@ -11,7 +11,7 @@
 namespace tenon::io {
 
 struct TorchFile {
-  std::map<std::string, Tensor> tensors;      // nested dicts and lists by dotted names: "optimizer.state.0.step"
+  std::map<std::string, Tensor> tensors;      // nested dicts and lists by dotted names: "optimizer.state.0.step"; a lone one: "tensor"
   std::map<std::string, std::string> others;  // numbers, flags and texts, as Python prints them
 };
 

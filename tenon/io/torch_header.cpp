@@ -83,8 +83,10 @@ class Walk {
         bytes_left_(kSmall + kMostTimes * file_bytes) {}
 
   TorchContent run() {
-    if (pickle_[pickle_.root].kind != Kind::dict) fail(input_, "holds something other than a dict of tensors");
-    visit(pickle_.root, "", 0);
+    const Kind root = pickle_[pickle_.root].kind;
+    if (root != Kind::dict && root != Kind::list && root != Kind::tuple && root != Kind::call)
+      fail(input_, "holds neither tensors nor a dict or list of them");
+    visit(pickle_.root, root == Kind::call ? "tensor" : "", 0);
     check_sharing();
     return std::move(content_);
   }

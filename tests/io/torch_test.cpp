@@ -46,6 +46,8 @@ TEST(Torch, StateDictHasItsTensors) {
   EXPECT_EQ(tensors.at("strided_view").to_vector<float>(), (std::vector<float>{0, 3, 6, 9, 12, 15, 18, 21}));
 }
 
+TEST(Torch, AListIsNamedByItsPlaces) { EXPECT_EQ(good("a_list").tensors.at("0").shape(), (Dims{4})); }
+
 class TorchWriting : public InFolder {};
 
 TEST_F(TorchWriting, AllTensorsOfAStateDictComeBack) {
@@ -187,7 +189,6 @@ TEST(Torch, BrokenFilesAreRefusedForWhatIsWrong) {
       {"many_views", "tensor \"r0\" and others over its storage hold far more than the 16 bytes of it"},
       {"too_few_arguments", "tensor \"x\" is made of too few things (2)"},
       {"bare_storage", "\"x\" is a storage, not a tensor"},
-      {"a_list", "holds something other than a dict of tensors"},
       {"same_name_twice", "\"a.b\" occurs twice"},
       {"bool_of_two", "tensor \"x\" is BoolStorage and holds a byte other than 0 and 1"},
       {"u64_beyond", "tensor \"x\" is uint64 and holds a number that does not fit into i64"},

@@ -4,6 +4,7 @@ The class is C++'s own. A class of Python's that derives from it is a module for
 """
 
 import ast
+import collections
 import copy
 import functools
 import gc
@@ -106,7 +107,34 @@ def _add_module(self, name, module):
     setattr(self, name, module)
 
 
-def _to(self, *args, device=None, dtype=None):
+def _get_submodule(self, target):
+    """The module of a dotted name."""
+    found = self
+    for name in target.split(".") if target else ():
+        found = getattr(found, name, None)
+        if not isinstance(found, Module):
+            raise AttributeError(f"{type(self).__name__} has no module {target!r}")
+    return found
+
+
+def _member_of(self, target, kind, what):
+    above, _, name = target.rpartition(".")
+    found = getattr(_get_submodule(self, above), name, None)
+    if not isinstance(found, kind):
+        raise AttributeError(f"{type(self).__name__} has no {what} {target!r}")
+    return found
+
+
+_Keys = collections.namedtuple("IncompatibleKeys", "missing_keys unexpected_keys")
+_load = Module.load_state_dict
+
+
+def _load_state_dict(self, state_dict, strict=True, assign=False):
+    """Copies values in by name; returns the names that were missing and those that were unexpected."""
+    return _Keys(*_load(self, state_dict, strict, assign))
+
+
+def _to(self, *args, device=None, dtype=None, non_blocking=False):
     """Moves all parameters and buffers, or converts the floating-point ones."""
     for arg in args:
         if isinstance(arg, _tenon.dtype):
@@ -177,6 +205,8 @@ def _repr(self):
         children = module._named_children()
         name = type(module).__name__
         if not children:
+            if module.extra_repr():
+                return f"{name}({module.extra_repr()})"
             _, args, kwargs = module.__dict__.get("_made_with", (None, (), {}))
             given = [repr(arg) for arg in args] + [f"{key}={value!r}" for key, value in kwargs.items()]
             return f"{name}({', '.join(given)})"
@@ -232,7 +262,7 @@ def _remember(layer):
 
 
 def _deepcopy(self, memo):
-    """A module with parameters of its own, of the same values."""
+    """A module with parameters of its own, of the same values; what was one parameter is one again."""
     kind = type(self)
     if "_made_with" in self.__dict__:
         layer, args, kwargs = self.__dict__["_made_with"]
@@ -257,9 +287,11 @@ def _deepcopy(self, memo):
     if "_made_with" in self.__dict__:
         for name, value in self.state_dict().items():
             if "." not in name and name not in self.__dict__:
-                with_values = getattr(made, name)
-                with_values.data = value.detach().clone()
-                with_values.requires_grad = getattr(self, name).requires_grad
+                own = getattr(self, name)
+                if isinstance(own, Parameter):
+                    setattr(made, name, copy.deepcopy(own, memo))
+                else:
+                    getattr(made, name).data = value.detach().clone()
     made.train(self.training)
     return made
 
@@ -279,6 +311,12 @@ Module.half = lambda self: self.to(_tenon.float16)
 Module.bfloat16 = lambda self: self.to(_tenon.bfloat16)
 Module.double = lambda self: self.to(_tenon.float64)
 Module.apply = _apply
+Module.cuda = lambda self, device=None: self.to("cuda" if device is None or isinstance(device, int) else device)
+Module.extra_repr = lambda self: ""
+Module.get_submodule = _get_submodule
+Module.get_parameter = lambda self, target: _member_of(self, target, Parameter, "parameter")
+Module.get_buffer = lambda self, target: _member_of(self, target, Tensor, "buffer")
+Module.load_state_dict = _load_state_dict
 Module.parameters = _parameters
 Module.named_parameters = _named_parameters
 Module.buffers = _buffers
