@@ -1,8 +1,6 @@
 // Optimizers, schedules and loss scaling.
 
 #include "nn.h"
-#include "tenon/tensor/autograd.h"
-#include "tenon/tensor/trace.h"
 
 namespace tenon::python {
 namespace {
@@ -216,14 +214,15 @@ void bind_optimizers(py::module_& m) {
            "init_scale"_a = 65536.0, "growth_factor"_a = 2.0, "backoff_factor"_a = 0.5, "growth_interval"_a = 2000,
            "device"_a = py::none())
       .def("_scale", &optim::GradScaler::scale)
-      .def("_inverse", &optim::GradScaler::inverse)
+      .def("_unscale",
+           [](const optim::GradScaler& self, const std::vector<Tensor>& parameters) {
+             const Released others_run;
+             return self.unscale(parameters);
+           })
       .def("_update",
            [](optim::GradScaler& self, const Tensor& finite) {
-             const NoGrad updating;
-             std::vector<Tensor> written;
-             self.update(finite, written);
              const Released others_run;
-             if (!Trace::current()) tenon::eval(written);
+             self.update(finite);
            })
       .def("factor", &optim::GradScaler::factor, "The factor now; reads it from the device.")
       .def("_numbers", [](const optim::GradScaler& self) { return dict_of(self.state_dict()); })

@@ -13,7 +13,6 @@ Whether gradients are finite is looked at on the device alone: a captured step c
 import warnings
 
 from .. import _tenon, cuda
-from ..autograd import no_grad
 
 
 class GradScaler(_tenon._optim._GradScaler):
@@ -76,14 +75,8 @@ class GradScaler(_tenon._optim._GradScaler):
         if any(p.grad.dtype is _tenon.float16 for p in having):
             raise ValueError("gradients in float16 cannot be unscaled: keep the parameters in float32 and use autocast, "
                              "or call optimizer.step(scaler)")
-        with no_grad():
-            inverse, finite = self._inverse(), None
-            for p in having:
-                good = _tenon.isfinite(p.grad).all()
-                finite = good if finite is None else finite & good
-                p.grad = p.grad * inverse.to(p.grad.dtype)
         if having:
-            self._finite[optimizer] = finite
+            self._finite[optimizer] = self._unscale(having)
 
     def step(self, optimizer, *args, **kwargs):
         """The optimizer's step, which changes nothing where a gradient is not finite."""

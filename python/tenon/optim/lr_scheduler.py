@@ -214,7 +214,8 @@ class LinearLR(LRScheduler):
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._rates()
         rise = self.end_factor - self.start_factor
-        return self._times(1 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise))
+        factor = 1 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise)
+        return self._times(max(factor, 0))  # rounding must not turn the last one negative
 
     def _get_closed_form_lr(self):
         rise = (self.end_factor - self.start_factor) * min(self.total_iters, self.last_epoch) / self.total_iters
@@ -358,7 +359,9 @@ class OneCycleLR(LRScheduler):
                 break
             start = end
         share = (self.last_epoch - start) / (end - start) if end != start else 1
-        return [_between(self._strategy, group[first], group[last], share) for group in self.optimizer.param_groups]
+        # The step behind the last one lies on the curve as well, which may lead below 0.
+        return [max(_between(self._strategy, group[first], group[last], share), 0)
+                for group in self.optimizer.param_groups]
 
 
 class CyclicLR(LRScheduler):
