@@ -592,6 +592,8 @@ class Scaling(unittest.TestCase):
             scaler.step(optimizer)
         with self.assertRaisesRegex(RuntimeError, "unscale_\\(\\) was called after step"):
             scaler.unscale_(optimizer)
+        with self.assertRaisesRegex(RuntimeError, "takes an optimizer and nothing else, no closure either"):
+            scaler.step(optimizer, lambda: None)
         scaler.update(new_scale=16.0)
         self.assertEqual(scaler.get_scale(), 16)
 

@@ -82,8 +82,8 @@ class GradScaler(_tenon._optim._GradScaler):
         """The optimizer's step, which changes nothing where a gradient is not finite."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
-        if "closure" in kwargs or any(callable(value) for value in args):
-            raise RuntimeError("a scaler that is enabled takes no closure")
+        if args or kwargs:
+            raise RuntimeError("step() of a scaler that is enabled takes an optimizer and nothing else, no closure either")
         if optimizer in self._stepped:
             raise RuntimeError("step() was called twice since the last update()")
         if getattr(optimizer, "_keeps_gradients", False):
