@@ -84,11 +84,11 @@ SPECIAL = ("__init__", "__call__", "__len__", "__getitem__", "__iter__", "__next
 
 
 def class_stub(cls):
-    base = cls.__mro__[1].__name__
-    lines = [f"class {cls.__name__}{f'({base})' if base in KNOWN else ''}:"]
-    members = dict(vars(cls))
-    if base.startswith("_"):  # nobody knows it
-        members = {**vars(cls.__mro__[1]), **members}
+    base, members = cls.__mro__[1], dict(vars(cls))
+    while base.__name__.startswith("_"):  # nobody knows it
+        members, base = {**vars(base), **members}, base.__mro__[1]
+    lines = [f"class {cls.__name__}{f'({base.__name__})' if base.__name__ in KNOWN else ''}:"]
+    lines += [f"    {name}: Any" for name in inspect.get_annotations(cls) if not name.startswith("_")]
     for name, member in sorted(members.items()):
         if name.startswith("_") and name not in SPECIAL:
             continue
@@ -99,7 +99,11 @@ def class_stub(cls):
         elif isinstance(member, staticmethod):
             lines.append("    @staticmethod\n    " + signature(name, member.__func__.__doc__, False))
         elif inspect.isfunction(member) and not hasattr(member, "__wrapped__"):
-            lines.append("    " + of_python(name, member))
+            text = of_python(name, member)
+            before = getattr(base, name, None) if base.__name__ in KNOWN and name != "__init__" else None
+            if inspect.isfunction(before) and of_python(name, before) != text and "*args" not in of_python(name, before):
+                text += "  # type: ignore[override]"
+            lines.append("    " + text)
         elif callable(member):
             lines.append("    " + signature(name, member.__doc__, True))
     return "\n".join(lines if len(lines) > 1 else lines + ["    ..."])
@@ -272,7 +276,7 @@ KNOWN = set()
 
 
 def collect_known():
-    for module in (tenon, tenon.nn, tenon.optim, tenon.data, tenon.text, tenon.models):
+    for module in (tenon, tenon.nn, tenon.optim, tenon.optim.lr_scheduler, tenon.data, tenon.text, tenon.models):
         KNOWN.update(name for name, value in vars(module).items() if inspect.isclass(value))
     KNOWN.discard("Tensor")
 

@@ -51,6 +51,47 @@ std::map<std::string, Tensor> state_of(const py::dict& dict) {
   return state;
 }
 
+/// The scaler of an argument, or none: one that is not enabled is none.
+optim::GradScaler* scaler_in(const py::object& object) {
+  if (object.is_none()) return nullptr;
+  if (!py::isinstance<optim::GradScaler>(object))
+    throw_type_error("a GradScaler is needed, not " + type_name_of(object.ptr()));
+  if (!py::cast<bool>(object.attr("is_enabled")())) return nullptr;
+  return py::cast<optim::GradScaler*>(object);
+}
+
+/// `first` is a closure, which is what PyTorch has there, or a scaler.
+py::object step(optim::Optimizer& self, const py::object& first, const std::optional<Tensor>& when,
+                const py::object& with_scaler) {
+  optim::GradScaler* scaler = scaler_in(with_scaler);
+  py::object loss = py::none();
+  if (py::isinstance<optim::GradScaler>(first)) {
+    if (!with_scaler.is_none()) throw_type_error("step() got two scalers");
+    scaler = scaler_in(first);
+  } else if (!first.is_none()) {
+    if (!PyCallable_Check(first.ptr()))
+      throw_type_error("step() takes a closure or a GradScaler, not " + type_name_of(first.ptr()));
+    const EnableGrad recording;
+    loss = first();
+  }
+  const Released others_run;
+  try {
+    self.step(scaler, when.value_or(Tensor()));
+  } catch (const Error& error) {
+    // PyTorch's does nothing then.
+    if (!std::string_view(error.what()).starts_with("[optimizer] no parameter has a gradient")) throw;
+  }
+  return loss;
+}
+
+/// Sets the rate of one group, also where it is that of all.
+void set_rate(optim::Optimizer& optimizer, size_t group, double lr) {
+  if (group < optimizer.groups() && !optimizer.has_own_lr(group))
+    optimizer.set_lr(lr);
+  else
+    optimizer.set_lr(group, lr);
+}
+
 void set_common_lr(optim::Optimizer& optimizer, double lr) {
   const double before = optimizer.lr();
   optimizer.set_lr(lr);
@@ -76,24 +117,25 @@ struct On : S {
 void bind_optimizers(py::module_& m) {
   using optim::Optimizer;
   py::class_<Optimizer, std::shared_ptr<Optimizer>>(m, "Optimizer", "What all optimizers have.", py::dynamic_attr())
-      .def(
-          "step",
-          [](Optimizer& self, optim::GradScaler* scaler, const std::optional<Tensor>& when) {
-            const Released others_run;
-            try {
-              self.step(scaler, when.value_or(Tensor()));
-            } catch (const Error& error) {
-              // PyTorch's does nothing then.
-              if (!std::string_view(error.what()).starts_with("[optimizer] no parameter has a gradient")) throw;
-            }
-          },
-          "scaler"_a = py::none(), "when"_a = py::none(), "Updates every parameter that has a gradient.")
+      .def("step", &step, "closure"_a = py::none(), "when"_a = py::none(), "scaler"_a = py::none(),
+           "Updates every parameter that has a gradient; with a closure, calls it first and returns its loss.")
       .def(
           "zero_grad", [](Optimizer& self, bool) { self.zero_grad(); }, "set_to_none"_a = true,
           "Lets go of all gradients.")
-      .def("clip_grad_norm", &Optimizer::clip_grad_norm, "max_norm"_a, "scaler"_a = py::none(),
-           "The norm of all gradients; the next step() shrinks them to at most max_norm.")
-      .def("keep_gradients", &Optimizer::keep_gradients, "Keeps gradients between calls, to collect them.")
+      .def(
+          "clip_grad_norm",
+          [](Optimizer& self, double most, const py::object& scaler) {
+            return self.clip_grad_norm(most, scaler_in(scaler));
+          },
+          "max_norm"_a, "scaler"_a = py::none(),
+          "The norm of all gradients; the next step() shrinks them to at most max_norm.")
+      .def(
+          "keep_gradients",
+          [](const py::object& self) {
+            py::cast<Optimizer&>(self).keep_gradients();
+            self.attr("_keeps_gradients") = true;
+          },
+          "Keeps gradients between calls, to collect them.")
       .def("accumulate", &Optimizer::accumulate, "Adds the gradients to those kept.")
       .def("gather", &Optimizer::gather, "Takes parameters that were given other memory back into one stretch.")
       .def("keep_shadow", &Optimizer::keep_shadow, "dtype"_a = DType::bf16,
@@ -101,20 +143,15 @@ void bind_optimizers(py::module_& m) {
       .def("keep_average", &Optimizer::keep_average, "decay"_a = 0.999,
            "Every step also moves an average of the weights.")
       .def("swap_average", &Optimizer::swap_average, "Puts the averages in the place of the weights, and back.")
-      .def(
-          "state_dict", [](const Optimizer& self) { return dict_of(self.state_dict()); },
-          "The step count and the moments of every parameter.")
-      .def(
-          "load_state_dict", [](Optimizer& self, const py::dict& state) { self.load_state_dict(state_of(state)); },
-          "state"_a, "Copies a state back.")
+      .def("_moments", [](const Optimizer& self) { return dict_of(self.state_dict()); })
+      .def("_load_moments", [](Optimizer& self, const py::dict& state) { self.load_state_dict(state_of(state)); })
       .def("steps", &Optimizer::steps, "Updates so far.")
       .def_property(
           "lr", [](const Optimizer& self) { return self.lr(); }, &set_common_lr,
           "The learning rate; set, it is that of all groups that had it.")
       .def(
           "group_lr", [](const Optimizer& self, size_t group) { return self.lr(group); }, "group"_a)
-      .def(
-          "set_group_lr", [](Optimizer& self, size_t group, double lr) { self.set_lr(group, lr); }, "group"_a, "lr"_a)
+      .def("set_group_lr", &set_rate, "group"_a, "lr"_a)
       .def("_group_decay", &Optimizer::weight_decay)
       .def("_group_parameters",
            [](const Optimizer& self, size_t group) {
@@ -168,17 +205,28 @@ void bind_optimizers(py::module_& m) {
                                                   optim::LionOptions{lr, betas.first, betas.second, decay});
            }),
            "params"_a, "lr"_a = 1e-4, "betas"_a = Betas(0.9, 0.99), "weight_decay"_a = 0.0);
-  py::class_<optim::GradScaler>(m, "GradScaler", "Dynamic loss scaling for float16.")
+  // tenon.optim.GradScaler derives from it.
+  py::class_<optim::GradScaler>(m, "_GradScaler", "Dynamic loss scaling for float16.")
       .def(py::init([](double initial, double growth, double backoff, int64_t interval, const py::object& device) {
              return std::make_unique<optim::GradScaler>(optim::GradScalerOptions{initial, growth, backoff, interval},
                                                         Convert<Device>::from(device.ptr()));
            }),
            "init_scale"_a = 65536.0, "growth_factor"_a = 2.0, "backoff_factor"_a = 0.5, "growth_interval"_a = 2000,
            "device"_a = py::none())
-      .def("scale", &optim::GradScaler::scale, "loss"_a)
-      .def("factor", &optim::GradScaler::factor)
-      .def("state_dict", [](const optim::GradScaler& self) { return dict_of(self.state_dict()); })
-      .def("load_state_dict",
+      .def("_scale", &optim::GradScaler::scale)
+      .def("_unscale",
+           [](const optim::GradScaler& self, const std::vector<Tensor>& parameters) {
+             const Released others_run;
+             return self.unscale(parameters);
+           })
+      .def("_update",
+           [](optim::GradScaler& self, const Tensor& finite) {
+             const Released others_run;
+             self.update(finite);
+           })
+      .def("factor", &optim::GradScaler::factor, "The factor now; reads it from the device.")
+      .def("_numbers", [](const optim::GradScaler& self) { return dict_of(self.state_dict()); })
+      .def("_load_numbers",
            [](optim::GradScaler& self, const py::dict& state) { self.load_state_dict(state_of(state)); });
   m.def(
       "clip_grad_norm_",

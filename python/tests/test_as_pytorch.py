@@ -1,5 +1,6 @@
 """What programs written for PyTorch call, beyond what the other files test."""
 
+import copy
 import math
 import os
 import tempfile
@@ -211,13 +212,496 @@ class Optimizers(unittest.TestCase):
         optimizer = tenon.optim.SGD([nn.Parameter(tenon.ones(1))], lr=1.0)
         schedule = StepLR(optimizer, 1, 0.5)
         schedule.step()
-        self.assertEqual((schedule.get_last_lr(), schedule.state_dict()), ([0.5], {"last_epoch": 1}))
+        state = schedule.state_dict()
+        self.assertEqual((schedule.get_last_lr(), state["last_epoch"], state["base_lrs"]), ([0.5], 1, [1.0]))
         schedule.load_state_dict({"last_epoch": 3})
         self.assertEqual(optimizer.lr, 0.125)
         plateau = lr_scheduler.ReduceLROnPlateau(optimizer, "min", patience=0)
         for loss in (1.0, 2.0):
             plateau.step(loss)
         self.assertTrue(math.isclose(plateau.get_last_lr()[0], 0.0125, rel_tol=1e-6))
+
+    def test_a_group_of_its_own_rate_is_set_alone(self):
+        optimizer = tenon.optim.SGD([{"params": [nn.Parameter(tenon.ones(1))], "lr": 0.5}], lr=0.1)
+        optimizer.param_groups[0]["lr"] = 0.25
+        self.assertEqual((optimizer.param_groups[0]["lr"], optimizer.defaults["lr"]), (0.25, 0.1))
+
+    def test_a_closure_is_called_and_its_loss_returned(self):
+        w = nn.Parameter(tenon.ones(2))
+        optimizer = tenon.optim.SGD([w], lr=0.25)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (w * w).sum()
+            loss.backward()
+            return loss
+
+        with tenon.no_grad():
+            self.assertEqual((optimizer.step(closure).item(), w.tolist()), (2, [0.5, 0.5]))
+        self.assertEqual((optimizer.step(closure=closure).item(), w.tolist()), (0.5, [0.25, 0.25]))
+        w.sum().backward()
+        self.assertIsNone(optimizer.step(when=tenon.tensor(False)))
+        self.assertEqual(w.tolist(), [0.25, 0.25])
+        with self.assertRaisesRegex(TypeError, "takes a closure or a GradScaler, not int"):
+            optimizer.step(3)
+
+    def test_wrong_arguments_are_named_without_tensors(self):
+        w = nn.Parameter(tenon.ones(2))
+        for call, text in [
+            (lambda: tenon.optim.AdamW([w], lrate=1),
+             "AdamW() has no argument 'lrate'; it has params, lr, betas, eps, weight_decay, amsgrad"),
+            (lambda: tenon.optim.SGD([w], lr="fast"), "SGD() got an argument of a wrong type: lr is str (float is needed)"),
+            (lambda: tenon.optim.SGD([w], 0.1, lr=0.2), "SGD() got 'lr' twice"),
+            (lambda: tenon.optim.Adam(lr=0.1), "Adam() needs params"),
+        ]:
+            with self.assertRaises(TypeError) as caught:
+                call()
+            self.assertEqual(str(caught.exception), text)
+
+
+def two_groups(lrs=(0.1, 0.02), package=tenon):
+    """SGD over two groups, of Tenon or of PyTorch."""
+    ones = tenon.ones if package is tenon else package.ones
+    return package.optim.SGD([{"params": [package.nn.Parameter(ones(2))], "lr": lr} for lr in lrs], lr=0.5, momentum=0.9)
+
+
+def rates_of(optimizer):
+    return [group["lr"] for group in optimizer.param_groups]
+
+
+# Schedules of a module, lr_scheduler or PyTorch's, on an optimizer.
+SCHEDULES = {
+    "LambdaLR": lambda m, o: m.LambdaLR(o, lambda e: 0.9**e),
+    "LambdaLR of a list": lambda m, o: m.LambdaLR(o, [lambda e: 0.9**e, lambda e: 1 / (1 + e)]),
+    "MultiplicativeLR": lambda m, o: m.MultiplicativeLR(o, [lambda e: 0.9, lambda e: 1 / (1 + e)]),
+    "StepLR": lambda m, o: m.StepLR(o, 3, 0.5),
+    "MultiStepLR": lambda m, o: m.MultiStepLR(o, [2, 4, 4, 9], 0.5),
+    "ConstantLR": lambda m, o: m.ConstantLR(o, 0.5, 4),
+    "LinearLR": lambda m, o: m.LinearLR(o, 0.25, 0.75, 6),
+    "ExponentialLR": lambda m, o: m.ExponentialLR(o, 0.8),
+    "PolynomialLR": lambda m, o: m.PolynomialLR(o, 6, 2.0),
+    "CosineAnnealingLR": lambda m, o: m.CosineAnnealingLR(o, 5, 0.001),
+    "CosineAnnealingWarmRestarts": lambda m, o: m.CosineAnnealingWarmRestarts(o, 3, 2, 0.001),
+    "OneCycleLR": lambda m, o: m.OneCycleLR(o, [0.1, 0.3], total_steps=30, cycle_momentum=False),
+    "OneCycleLR of three phases": lambda m, o: m.OneCycleLR(o, 0.1, epochs=3, steps_per_epoch=10, three_phase=True,
+                                                            anneal_strategy="linear", cycle_momentum=False),
+    "CyclicLR": lambda m, o: m.CyclicLR(o, [0.01, 0.02], 0.1, 3, 5, cycle_momentum=False),
+    "CyclicLR that shrinks": lambda m, o: m.CyclicLR(o, 0.01, 0.1, 3, mode="triangular2", cycle_momentum=False),
+    "CyclicLR by a power": lambda m, o: m.CyclicLR(o, 0.01, 0.1, 3, mode="exp_range", gamma=0.95, cycle_momentum=False),
+    "SequentialLR": lambda m, o: m.SequentialLR(
+        o, [m.LinearLR(o, 0.1, total_iters=4), m.CosineAnnealingLR(o, 10), m.LambdaLR(o, lambda e: 0.9**e)], [4, 9]),
+    "ChainedScheduler": lambda m, o: m.ChainedScheduler([m.ConstantLR(o, 0.1, 4), m.ExponentialLR(o, 0.9)]),
+}
+
+
+class Schedules(unittest.TestCase):
+    def follow(self, make, factors, start=0.1):
+        """The rates of one group are the factors of a formula."""
+        optimizer = tenon.optim.SGD([nn.Parameter(tenon.ones(1))], lr=start)
+        schedule = make(optimizer)
+        self.assertIsInstance(schedule, lr_scheduler.LRScheduler)
+        for step, factor in enumerate(factors):
+            self.assertEqual((schedule.last_epoch, schedule.optimizer), (step, optimizer))
+            np.testing.assert_allclose(rates_of(optimizer) + schedule.get_last_lr(), [start * factor] * 2, rtol=1e-12,
+                                       atol=1e-15, err_msg=f"step {step}")
+            schedule.step()
+
+    def test_follow_their_formulas(self):
+        epochs = range(16)
+        self.follow(lambda o: lr_scheduler.StepLR(o, 3, 0.5), [0.5 ** (e // 3) for e in epochs])
+        self.follow(lambda o: lr_scheduler.ExponentialLR(o, 0.8), [0.8**e for e in epochs])
+        self.follow(lambda o: lr_scheduler.MultiStepLR(o, [2, 4, 4], 0.5), [1, 1, 0.5, 0.5, 0.125, 0.125])
+        self.follow(lambda o: lr_scheduler.MultiplicativeLR(o, lambda e: e), [math.factorial(e) for e in epochs])
+        self.follow(lambda o: lr_scheduler.PolynomialLR(o, 6, 2.0), [max(1 - e / 6, 0) ** 2 for e in epochs])
+        self.follow(lambda o: lr_scheduler.LinearLR(o, 0.25, 0.75, 6), [0.25 + 0.5 * min(e / 6, 1) for e in epochs])
+        self.follow(lambda o: lr_scheduler.CyclicLR(o, 0.1, 0.4, 4), [1 + 3 * (1 - abs(e / 4 % 2 - 1)) for e in epochs])
+        self.follow(lambda o: lr_scheduler.CyclicLR(o, 0.1, 0.4, 4, mode="triangular2"),
+                    [1 + 3 * (1 - abs(e / 4 % 2 - 1)) / 2 ** (e // 8) for e in epochs])
+
+    def test_a_line_to_zero_stays_there(self):
+        for total in range(1, 60):
+            for start in (0.1, 0.3, 0.7, 1.0):
+                optimizer = tenon.optim.SGD([nn.Parameter(tenon.ones(1))], lr=0.1)
+                schedule = lr_scheduler.LinearLR(optimizer, start, 0.0, total)
+                for _ in range(total + 1):
+                    schedule.step()
+                self.assertAlmostEqual(optimizer.lr, 0, 14)
+
+    def test_a_cosine_goes_up_again(self):
+        self.follow(lambda o: lr_scheduler.CosineAnnealingLR(o, 5), [(1 + math.cos(math.pi * e / 5)) / 2 for e in range(25)])
+
+    def test_restarts_get_longer(self):
+        shares = [e / 2 for e in range(2)] + [e / 4 for e in range(4)] + [e / 8 for e in range(8)] + [0]
+        self.follow(lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 2, 2),
+                    [(1 + math.cos(math.pi * share)) / 2 for share in shares])
+
+    def test_two_multiply(self):
+        optimizer = two_groups()
+        schedules = [lr_scheduler.ExponentialLR(optimizer, 0.9), lr_scheduler.StepLR(optimizer, 2, 0.5)]
+        for step in range(6):
+            np.testing.assert_allclose(rates_of(optimizer), [base * 0.9**step * 0.5 ** (step // 2) for base in (0.1, 0.02)])
+            for schedule in schedules:
+                schedule.step()
+        chained = two_groups()
+        both = lr_scheduler.ChainedScheduler([lr_scheduler.ExponentialLR(chained, 0.9), lr_scheduler.StepLR(chained, 2, 0.5)])
+        for _ in range(6):
+            both.step()
+        self.assertEqual(both.get_last_lr(), rates_of(optimizer))
+
+    def test_a_rate_set_by_hand_is_gone_on_from(self):
+        optimizer = two_groups()
+        schedule = lr_scheduler.ExponentialLR(optimizer, 0.5)
+        schedule.step()
+        optimizer.param_groups[0]["lr"] = 4.0
+        schedule.step()
+        self.assertEqual((rates_of(optimizer), schedule.base_lrs), ([2.0, 0.005], [0.1, 0.02]))
+
+    def test_one_after_the_other(self):
+        optimizer = two_groups((1.0, 2.0))
+        schedule = lr_scheduler.SequentialLR(
+            optimizer, [lr_scheduler.LinearLR(optimizer, 0.25, total_iters=3), lr_scheduler.ExponentialLR(optimizer, 0.5)], [3])
+        for factor in (0.25, 0.5, 0.75, 1, 0.5, 0.25):
+            np.testing.assert_allclose(rates_of(optimizer), [factor, 2 * factor])
+            schedule.step()
+
+    def test_one_cycle_has_a_peak_for_each_group(self):
+        optimizer = two_groups()
+        schedule = lr_scheduler.OneCycleLR(optimizer, [0.5, 1.0], total_steps=11, pct_start=0.4, anneal_strategy="linear",
+                                           div_factor=10, final_div_factor=5)
+        end = 0.4 * 11 - 1
+        for step in range(11):
+            share, first, last = (step / end, 0.1, 1) if step <= end else ((step - end) / (10 - end), 1, 0.02)
+            np.testing.assert_allclose(rates_of(optimizer), [most * (first + (last - first) * share) for most in (0.5, 1.0)])
+            schedule.step()
+        with self.assertRaisesRegex(ValueError, "OneCycleLR was made for 11 steps, this is step 12"):
+            schedule.step()
+        with self.assertRaisesRegex(ValueError, "OneCycleLR changes rates, not momentum"):
+            lr_scheduler.OneCycleLR(optimizer, 0.5, total_steps=11, cycle_momentum=True)
+
+    def test_a_plateau_of_each_kind(self):
+        for settings, told, expected in [
+            ({"mode": "min"}, [1.0, 0.95, 0.85, 0.84], [1, 0.5, 0.5, 0.25]),
+            ({"mode": "max"}, [1.0, 1.05, 1.2, 1.3], [1, 0.5, 0.5, 0.25]),
+            ({"mode": "min", "threshold_mode": "abs"}, [10.0, 9.95, 9.85, 9.8], [1, 0.5, 0.5, 0.25]),
+            ({"mode": "max", "threshold_mode": "abs"}, [10.0, 10.05, 10.15, 10.2], [1, 0.5, 0.5, 0.25]),
+            ({"cooldown": 2}, [1.0, 1.0, 1.0, 1.0, 1.0], [1, 0.5, 0.5, 0.5, 0.25]),
+            ({"patience": 1}, [1.0, 1.0, 1.0, 1.0], [1, 1, 0.5, 0.5]),
+            ({"min_lr": [0.6, 0.1]}, [1.0, 1.0, 1.0], [1, 0.6, 0.6]),
+            ({"eps": 0.3}, [1.0, 1.0, 1.0], [1, 0.5, 0.5]),
+        ]:
+            optimizer = two_groups((1.0, 0.0))
+            schedule = lr_scheduler.ReduceLROnPlateau(optimizer, **{"factor": 0.5, "patience": 0, "threshold": 0.1, **settings})
+            found = []
+            for value in told:
+                schedule.step(tenon.tensor(value, dtype=tenon.float64))
+                found.append(schedule.get_last_lr()[0])
+            self.assertEqual(found, expected, settings)
+
+    def test_go_on_from_a_file(self):
+        for name, make in SCHEDULES.items():
+            whole, half = two_groups(), two_groups()
+            first, second = make(lr_scheduler, whole), make(lr_scheduler, half)
+            for _ in range(7):
+                first.step()
+                second.step()
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "checkpoint.pt")
+                tenon.save({"optimizer": half.state_dict(), "schedule": second.state_dict()}, path)
+                found = tenon.load(path)
+            again = two_groups((7.0, 7.0))
+            third = make(lr_scheduler, again)
+            again.load_state_dict(found["optimizer"])
+            third.load_state_dict(found["schedule"])
+            for _ in range(9):
+                np.testing.assert_allclose(rates_of(again), rates_of(whole), rtol=1e-12, err_msg=name)
+                first.step()
+                third.step()
+
+    def test_go_on_at_an_epoch(self):
+        optimizer = two_groups()
+        with self.assertRaisesRegex(KeyError, r"param_groups\[0\] has no 'initial_lr'"):
+            lr_scheduler.StepLR(optimizer, 2, last_epoch=2)
+        for group in optimizer.param_groups:
+            group["initial_lr"] = 1.0
+        schedule = lr_scheduler.LambdaLR(optimizer, lambda epoch: 0.5**epoch, last_epoch=2)
+        self.assertEqual((rates_of(optimizer), schedule.last_epoch), ([0.125, 0.125], 3))
+
+    def test_one_of_your_own(self):
+        class Halving(lr_scheduler.LRScheduler):
+            def get_lr(self):
+                return [base / 2**self.last_epoch for base in self.base_lrs]
+
+        optimizer = two_groups((1.0, 0.5))
+        schedule = Halving(optimizer)
+        schedule.step()
+        self.assertEqual(rates_of(optimizer), [0.5, 0.25])
+        with self.assertRaisesRegex(TypeError, "a schedule needs an optimizer, not list"):
+            Halving([])
+        with self.assertRaisesRegex(ValueError, "lr_lambda has 3 values for 2 groups"):
+            lr_scheduler.LambdaLR(optimizer, [len, len, len])
+
+    def test_captured_steps_follow(self):
+        w = nn.Parameter(tenon.zeros(1))
+        optimizer = tenon.optim.SGD([w], lr=1.0)
+        schedules = [lr_scheduler.ExponentialLR(optimizer, 0.5), lr_scheduler.StepLR(optimizer, 2, 0.5)]
+
+        @tenon.compile
+        def step(x):
+            loss = (w * x).sum()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            return loss
+
+        x, expected = tenon.ones(1), 0.0
+        for i in range(6):
+            expected -= 0.5**i * 0.5 ** (i // 2)
+            step(x)
+            self.assertEqual(w.item(), expected)
+            for schedule in schedules:
+                schedule.step()
+        self.assertEqual(step.recordings, 1)
+
+
+class StatesOfOptimizers(unittest.TestCase):
+    def test_hold_the_rates(self):
+        optimizer = two_groups()
+        schedule = lr_scheduler.ExponentialLR(optimizer, 0.5)
+        schedule.step()
+        state = optimizer.state_dict()
+        self.assertEqual((state["lr.0"].item(), state["lr.1"].item(), state["lr.0"].dtype), (0.05, 0.01, tenon.float64))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "optimizer.safetensors")
+            tenon.save(state, path)
+            state = tenon.load(path)
+        other = two_groups((1.0, 2.0))
+        other.load_state_dict(state)
+        self.assertEqual([group["initial_lr"] for group in other.param_groups], [0.1, 0.02])
+        self.assertEqual(rates_of(other), [0.05, 0.01])
+
+    def test_without_rates_leave_them(self):
+        other = two_groups((1.0, 2.0))
+        state = {name: value for name, value in two_groups().state_dict().items() if "lr" not in name}
+        other.load_state_dict(state)
+        self.assertEqual(rates_of(other), [1, 2])
+
+    def test_that_do_not_fit_change_nothing(self):
+        optimizer = two_groups((1.0, 2.0))
+        state = two_groups().state_dict()
+        for wrong, text in [({**state, "lr.2": tenon.tensor(1.0)}, r"the state has lr\.2, the optimizer has 2 groups"),
+                            ({**state, "lr.0": tenon.tensor(-1.0)}, r"lr\.0 must not be negative"),
+                            ({**state, "0.momentum_buffer": tenon.ones(3)}, r"shape \(2,\) expected")]:
+            with self.assertRaisesRegex((ValueError, tenon.Error), text):
+                optimizer.load_state_dict(wrong)
+            self.assertEqual(rates_of(optimizer), [1, 2])
+
+    def test_of_pytorch_are_loaded(self):
+        w, unused = nn.Parameter(tenon.ones(2)), nn.Parameter(tenon.ones(3))
+        optimizer = tenon.optim.Adam([w, unused], lr=1.0, betas=(0.5, 0.75))
+        group = {"lr": 0.125, "betas": (0.5, 0.75), "eps": 1e-8, "weight_decay": 0, "amsgrad": False, "maximize": False,
+                 "foreach": None, "params": [0, 1], "initial_lr": 0.5}
+        kept = {"step": tenon.tensor(3.0), "exp_avg": tenon.tensor([1.0, 2.0]), "exp_avg_sq": tenon.tensor([4.0, 16.0])}
+        optimizer.load_state_dict({"state": {0: kept}, "param_groups": [group]})
+        self.assertEqual((optimizer.steps(), rates_of(optimizer), optimizer.param_groups[0]["initial_lr"]), (3, [0.125], 0.5))
+        (w * tenon.tensor([3.0, 1.0])).sum().backward()
+        optimizer.step()
+        mean, square = np.array([2.0, 1.5]), np.array([5.25, 12.25])
+        expected = 1 - 0.125 * (mean / (1 - 0.5**4)) / (np.sqrt(square / (1 - 0.75**4)) + 1e-8)
+        np.testing.assert_allclose(w.tolist(), expected, rtol=1e-6)
+        self.assertEqual(unused.tolist(), [1, 1, 1])
+
+        w = nn.Parameter(tenon.ones(2))
+        optimizer = tenon.optim.SGD([w], lr=1.0, momentum=0.5)
+        group = {"lr": 0.25, "momentum": 0.5, "dampening": 0, "nesterov": False, "weight_decay": 0, "params": [0]}
+        optimizer.load_state_dict({"state": {0: {"momentum_buffer": np.array([2.0, 4.0], np.float32)}}, "param_groups": [group]})
+        w.sum().backward()
+        optimizer.step()
+        self.assertEqual(w.tolist(), [0.5, 0.25])
+        for change, text in [({"momentum": 0.75}, "made with momentum=0.75, the optimizer with momentum=0.5"),
+                             ({"maximize": True}, "made with maximize=True"),
+                             ({"params": [0, 1]}, r"other groups of parameters than the optimizer: \[2\] and \[1\]")]:
+            with self.assertRaisesRegex(ValueError, text):
+                optimizer.load_state_dict({"state": {}, "param_groups": [{**group, **change}]})
+
+
+class Scaling(unittest.TestCase):
+    def run_steps(self, factors, clip=None, unscale=True, captured=False, **settings):
+        """Weights and scale after each step on a loss whose gradient is the factor, for SGD with momentum."""
+        w = nn.Parameter(tenon.zeros(2))
+        optimizer = tenon.optim.SGD([w], lr=0.5, momentum=0.5)
+        scaler = tenon.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=2, **settings)
+
+        def step(factor):
+            scaler.scale((w * factor).sum()).backward()
+            if unscale:
+                scaler.unscale_(optimizer)
+            if clip is not None:
+                nn.utils.clip_grad_norm_([w], clip)
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+            return w.detach() + 0
+
+        step = tenon.compile(step) if captured else step
+        found = []
+        for factor in factors:
+            weights = step(tenon.tensor([factor, 0.0])).tolist()
+            found.append((round(weights[0], 4), scaler.get_scale()))
+        return found
+
+    def test_the_usual_loop(self):
+        for captured in (False, True):
+            for unscale in (False, True):
+                self.assertEqual(self.run_steps([1.0, math.inf, 2.0, 4.0, 0.0], unscale=unscale, captured=captured),
+                                 [(-0.5, 1024), (-0.5, 512), (-1.75, 512), (-4.375, 1024), (-5.6875, 1024)])
+            # Clipped to a norm of 1, gradients are 1 and 0.5.
+            self.assertEqual(self.run_steps([4.0, math.nan, 0.5], clip=1.0, captured=captured),
+                             [(-0.5, 1024), (-0.5, 512), (-1.0, 512)])
+
+    def test_one_that_is_not_enabled_does_nothing(self):
+        self.assertEqual(self.run_steps([1.0, 2.0], enabled=False), [(-0.5, 1), (-1.75, 1)])
+        scaler = tenon.amp.GradScaler("cuda", enabled=False)
+        self.assertEqual((scaler.is_enabled(), scaler.state_dict()), (False, {}))
+        w = nn.Parameter(tenon.ones(1))
+        w.sum().backward()
+        tenon.optim.SGD([w], lr=0.5).step(scaler)
+        self.assertEqual(w.tolist(), [0.5])
+
+    def test_several_optimizers(self):
+        a, b = nn.Parameter(tenon.ones(1)), nn.Parameter(tenon.ones(1))
+        optimizers = [tenon.optim.SGD([w], lr=0.5) for w in (a, b)]
+        scaler = tenon.amp.GradScaler(init_scale=8.0)
+        first, second = scaler.scale([a.sum(), (b * math.inf).sum()])
+        first.backward()
+        second.backward()
+        for optimizer in optimizers:
+            scaler.step(optimizer)
+        self.assertEqual(scaler.get_scale(), 8)
+        scaler.update()
+        self.assertEqual((a.tolist(), b.tolist(), scaler.get_scale()), ([0.5], [1], 4))
+
+    def test_calls_out_of_order(self):
+        w = nn.Parameter(tenon.ones(1))
+        optimizer, scaler = tenon.optim.SGD([w], lr=0.5), tenon.amp.GradScaler()
+        scaler.scale(w.sum()).backward()
+        scaler.unscale_(optimizer)
+        with self.assertRaisesRegex(RuntimeError, "unscale_\\(\\) was called twice since the last update"):
+            scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        with self.assertRaisesRegex(RuntimeError, "step\\(\\) was called twice since the last update"):
+            scaler.step(optimizer)
+        with self.assertRaisesRegex(RuntimeError, "unscale_\\(\\) was called after step"):
+            scaler.unscale_(optimizer)
+        with self.assertRaisesRegex(RuntimeError, "takes an optimizer and nothing else, no closure either"):
+            scaler.step(optimizer, lambda: None)
+        scaler.update(new_scale=16.0)
+        self.assertEqual(scaler.get_scale(), 16)
+
+    def test_gradients_that_are_kept(self):
+        w = nn.Parameter(tenon.ones(1))
+        optimizer, scaler = tenon.optim.SGD([w], lr=0.25), tenon.amp.GradScaler(init_scale=4.0, growth_interval=1)
+        optimizer.keep_gradients()
+        for _ in range(2):
+            scaler.scale(w.sum()).backward()
+            optimizer.accumulate()
+        with self.assertRaisesRegex(RuntimeError, "does not reach gradients that the optimizer keeps"):
+            scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+        self.assertEqual((w.tolist(), scaler.get_scale()), ([0.5], 8))
+
+    def test_states(self):
+        scaler = tenon.amp.GradScaler(init_scale=32.0)
+        other = tenon.amp.GradScaler()
+        other.load_state_dict(scaler.state_dict())
+        self.assertEqual(other.get_scale(), 32)
+        pytorchs = {"scale": 64.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2000, "_growth_tracker": 7}
+        other.load_state_dict(pytorchs)
+        self.assertEqual((other.get_scale(), other.state_dict()["good_steps"].item()), (64, 7))
+        with self.assertRaisesRegex(ValueError, "made with growth_interval=3, the scaler with growth_interval=2000"):
+            other.load_state_dict({**pytorchs, "growth_interval": 3})
+
+
+class BesidePyTorch(unittest.TestCase):
+    """The same programs with both, where PyTorch is installed."""
+
+    def setUp(self):
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("torch is not installed")
+        self.torch = torch
+
+    def test_schedules(self):
+        for name, make in SCHEDULES.items():
+            for by_hand in (False, True):
+                theirs, ours = two_groups(package=self.torch), two_groups()
+                expected, schedule = make(self.torch.optim.lr_scheduler, theirs), make(lr_scheduler, ours)
+                for step in range(28):
+                    np.testing.assert_allclose(rates_of(ours), rates_of(theirs), rtol=1e-12, atol=1e-15, err_msg=name)
+                    np.testing.assert_allclose(schedule.get_last_lr(), expected.get_last_lr(), rtol=1e-12, atol=1e-15)
+                    if by_hand and step == 7:
+                        theirs.param_groups[0]["lr"] = ours.param_groups[0]["lr"] = 0.3
+                    theirs.step()
+                    expected.step()
+                    schedule.step()
+
+    def test_plateaus(self):
+        random = np.random.default_rng(0)
+        for _ in range(100):
+            settings = {"mode": str(random.choice(["min", "max"])), "threshold_mode": str(random.choice(["rel", "abs"])),
+                        "patience": int(random.integers(3)), "cooldown": int(random.integers(3)), "factor": 0.5,
+                        "threshold": float(random.choice([1e-4, 0.1])), "eps": float(random.choice([1e-8, 1e-2]))}
+            theirs, ours = two_groups(package=self.torch), two_groups()
+            expected = self.torch.optim.lr_scheduler.ReduceLROnPlateau(theirs, **settings)
+            schedule = lr_scheduler.ReduceLROnPlateau(ours, **settings)
+            for value in random.normal(size=30):
+                expected.step(value)
+                schedule.step(value)
+                self.assertEqual(rates_of(ours), rates_of(theirs), settings)
+
+    def test_states(self):
+        for kind, settings in [("SGD", {}), ("SGD", {"momentum": 0.9, "dampening": 0.3}),
+                               ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}), ("Adam", {}),
+                               ("Adam", {"betas": (0.8, 0.95), "amsgrad": True}), ("AdamW", {})]:
+            results, state, start = [], None, np.linspace(-1, 1, 6, dtype=np.float32)
+            for package, tensor in ((self.torch, self.torch.tensor), (tenon, tenon.tensor)):
+                w = package.nn.Parameter(tensor(start.copy()))
+                optimizer = getattr(package.optim, kind)([w], **{**settings, "lr": 0.1})
+                if state is not None:
+                    optimizer.load_state_dict(state)
+                for step in range(8):
+                    if package is tenon and step < 4:
+                        continue
+                    if package is self.torch and step == 4:
+                        start, state = w.detach().numpy().copy(), copy.deepcopy(optimizer.state_dict())
+                    optimizer.zero_grad()
+                    (w * w * w).sum().backward()
+                    optimizer.step()
+                results.append(w.detach().numpy())
+            np.testing.assert_allclose(results[1], results[0], rtol=1e-5, atol=1e-6, err_msg=kind)
+
+    def test_scaling(self):
+        for clip in (None, 0.5):
+            for unscale in (False, True):
+                results = []
+                for package, tensor in ((self.torch, self.torch.tensor), (tenon, tenon.tensor)):
+                    w = package.nn.Parameter(tensor(np.linspace(-1, 1, 6, dtype=np.float32)))
+                    optimizer = package.optim.AdamW([w], lr=0.1)
+                    scaler = package.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=2)
+                    found = []
+                    for factor in (1.0, 2.0, math.inf, -1.0, 3.0, math.nan, 0.5, 1.0, 1.0):
+                        scaler.scale((w * w * factor).sum()).backward()
+                        if unscale:
+                            scaler.unscale_(optimizer)
+                        if clip is not None:
+                            package.nn.utils.clip_grad_norm_([w], clip)
+                        scaler.step(optimizer)
+                        scaler.update()
+                        optimizer.zero_grad()
+                        found.append(w.detach().numpy().tolist() + [scaler.get_scale()])
+                    results.append(found)
+                np.testing.assert_allclose(results[1], results[0], rtol=1e-5, atol=1e-6)
 
 
 class OtherNames(unittest.TestCase):

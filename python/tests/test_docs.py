@@ -15,7 +15,7 @@ import tenon
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 MODULES = ["tenon", "tenon.autograd", "tenon.files", "tenon.nn", "tenon.nn.module", "tenon.optim",
-           "tenon.optim.lr_scheduler", "tenon.limits", "tenon.cuda"]
+           "tenon.optim.lr_scheduler", "tenon.optim.grad_scaler", "tenon.limits", "tenon.cuda"]
 
 
 class Docstrings(unittest.TestCase):

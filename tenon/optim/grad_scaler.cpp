@@ -5,6 +5,7 @@
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
+#include "tenon/tensor/trace.h"
 
 namespace tenon::optim {
 
@@ -21,6 +22,31 @@ GradScaler::GradScaler(const GradScalerOptions& options, Device device) : option
 Tensor GradScaler::scale(const Tensor& loss) const { return loss * factor_.detach(); }
 
 Tensor GradScaler::inverse() const { return 1.0 / factor_; }
+
+Tensor GradScaler::unscale(const std::vector<Tensor>& parameters) const {
+  const NoGrad writing;
+  std::vector<Tensor> written;
+  Tensor finite = full({}, true, Options(DType::boolean, factor_.device()));
+  for (Tensor p : parameters) {
+    const Tensor gradient = p.grad();
+    if (!gradient.defined()) continue;
+    const Tensor good = all(isfinite(gradient));
+    finite = written.empty() ? good : logical_and(finite, good);
+    p.set_grad((gradient * inverse()).to(gradient.dtype()));
+    written.push_back(p.grad());
+  }
+  written.push_back(finite);
+  // At once, so that what is computed from them later does not go through the whole backward pass again.
+  if (!Trace::current()) tenon::eval(written);
+  return finite;
+}
+
+void GradScaler::update(const Tensor& finite) {
+  const NoGrad writing;
+  std::vector<Tensor> written;
+  update(finite, written);
+  if (!Trace::current()) tenon::eval(written);
+}
 
 void GradScaler::update(const Tensor& finite, std::vector<Tensor>& written) {
   const Tensor good = where(finite, good_steps_ + 1, zeros_like(good_steps_));

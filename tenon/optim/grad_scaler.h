@@ -5,6 +5,13 @@
 //   scaler.scale(loss).backward();
 //   optimizer.step(&scaler);
 //
+// To look at the gradients before the step, or to change them:
+//
+//   const Tensor finite = scaler.unscale(model.parameters());
+//   optim::clip_grad_norm_(model.parameters(), 1.0);
+//   optimizer.step(nullptr, finite);
+//   scaler.update(finite);
+//
 // The factor is halved when a gradient is not finite, and that step changes nothing else; it is doubled after many good
 // steps in a row. All of it happens on the device, so that a captured step needs no look at it.
 
@@ -29,6 +36,11 @@ class GradScaler {
 
   /// The loss times the factor; take its gradients.
   Tensor scale(const Tensor& loss) const;
+  /// Divides the gradients of these parameters by the factor. Whether all are finite: a bool of shape (), true where
+  /// there are none.
+  Tensor unscale(const std::vector<Tensor>& parameters) const;
+  /// After a step with such gradients: adapts the factor.
+  void update(const Tensor& finite);
   /// The factor now; reads it from the device.
   double factor() const { return factor_.item<double>(); }
   /// Good steps since it changed; reads it from the device.

@@ -37,6 +37,33 @@ TEST(Scaling, UnscalesAndSkipsStepsThatAreNotFinite) {
   EXPECT_EQ(optimizer.steps(), 3);
 }
 
+TEST(Scaling, UnscaledGradientsCanBeClippedBeforeTheStep) {
+  Tensor p = zeros({2}).clone().requires_grad_();
+  SGD optimizer(std::vector<Tensor>{p}, {.lr = 0.5});
+  GradScaler scaler({.initial = 8, .interval = 2});
+  const auto step = [&](float gradient) {
+    scaler.scale((p * gradient).sum()).backward();
+    const Tensor finite = scaler.unscale({p});
+    if (std::isfinite(gradient)) {
+      EXPECT_EQ(p.grad().to_vector<float>(), (Floats{gradient, gradient}));
+    }
+    clip_grad_norm_({p}, std::sqrt(2.0));
+    optimizer.step(nullptr, finite);
+    scaler.update(finite);
+    optimizer.zero_grad();
+  };
+  step(4);
+  EXPECT_NEAR(p.to_vector<float>()[0], -0.5f, 1e-6);
+  step(INFINITY);
+  EXPECT_NEAR(p.to_vector<float>()[0], -0.5f, 1e-6);
+  EXPECT_EQ(scaler.factor(), 4);
+  step(0.5);
+  step(0.5);
+  EXPECT_NEAR(p.to_vector<float>()[0], -1.0f, 1e-6);
+  EXPECT_EQ(scaler.factor(), 8);
+  EXPECT_TRUE(scaler.unscale({p}).item<bool>());  // there are no gradients now
+}
+
 TEST(Scaling, ReplaysWithTheFactorOfTheMoment) {
   Tensor p = ones({2}).clone().requires_grad_();
   SGD optimizer(std::vector<Tensor>{p}, {.lr = 0.5});

@@ -1,4 +1,7 @@
-"""PyTorch's names for schedules: each is a Scheduler of a function from the step to a factor of the base rate.
+"""PyTorch's schedules, with its formulas.
+
+Most go on from the rate that a group has now: several on one optimizer multiply, and a rate that is set by hand is gone on
+from. Rates are numbers that captured steps read, so that nothing is recorded again when they change.
 
 >>> import tenon
 >>> from tenon.optim.lr_scheduler import StepLR
@@ -10,101 +13,524 @@
 """
 
 import bisect
+import collections
 import math
+import types
 
 from .. import _tenon
 
 
-def _scheduler(optimizer, schedule, last_epoch=-1):
-    made = _tenon._optim.Scheduler(optimizer, schedule)
-    if last_epoch > 0:
-        made.set(last_epoch)
-    return made
+def _groups_of(optimizer):
+    if not isinstance(optimizer, _tenon._optim.Optimizer):
+        raise TypeError(f"a schedule needs an optimizer, not {type(optimizer).__name__}")
+    return optimizer.param_groups
 
 
-def _half_cosine(start, end, share):
+def _per_group(name, value, optimizer):
+    """One value for every group."""
+    groups = _groups_of(optimizer)
+    if not isinstance(value, (list, tuple)):
+        return [value] * len(groups)
+    if len(value) != len(groups):
+        raise ValueError(f"{name} has {len(value)} values for {len(groups)} groups of parameters")
+    return list(value)
+
+
+def _refuse_momentum(schedule, wanted):
+    if wanted:
+        raise ValueError(f"{schedule} changes rates, not momentum, which is fixed when an optimizer is made; "
+                         "leave cycle_momentum out")
+
+
+class LRScheduler:
+    """What all schedules have. One of your own has get_lr(), which gives the rates of the groups at last_epoch."""
+
+    optimizer: object
+    base_lrs: list
+    last_epoch: int
+    _is_initial = False
+    _not_saved = ("optimizer",)
+
+    def __init__(self, optimizer, last_epoch=-1):
+        for i, group in enumerate(_groups_of(optimizer)):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise KeyError(f"param_groups[{i}] has no 'initial_lr', from which a schedule goes on at last_epoch="
+                               f"{last_epoch}; load the optimizer's state first, or set it")
+        self.optimizer = optimizer
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._initial_step()
+
+    def _initial_step(self):
+        self._is_initial = True
+        try:
+            self.step()
+        finally:
+            del self._is_initial
+
+    def get_lr(self):
+        """The rates at last_epoch."""
+        raise NotImplementedError(f"{type(self).__name__} has no get_lr()")
+
+    def get_last_lr(self):
+        """The rates that were set last, one of each group."""
+        return self._last_lr
+
+    def step(self, epoch=None):
+        """After the updates of a step or an epoch: sets the rates of the next; or goes to an epoch."""
+        self._update_lr(epoch)
+
+    def _update_lr(self, epoch=None):
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        closed = getattr(self, "_get_closed_form_lr", None)
+        self._set_rates(self.get_lr() if epoch is None or closed is None else closed())
+
+    def _set_rates(self, rates):
+        for group, rate in zip(self.optimizer.param_groups, rates):
+            group["lr"] = rate
+        self._last_lr = self._rates()
+
+    def _rates(self):
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def _times(self, factor):
+        return [rate * factor for rate in self._rates()]
+
+    def state_dict(self):
+        """What it needs to go on; the rates themselves are part of the optimizer's state."""
+        return {name: value for name, value in self.__dict__.items() if name not in self._not_saved}
+
+    def load_state_dict(self, state_dict):
+        """Goes on from a state. One that is {"last_epoch": n} alone sets the rates of that epoch, too."""
+        self.__dict__.update(state_dict)
+        if "_last_lr" not in state_dict and "last_epoch" in state_dict:
+            self.step(state_dict["last_epoch"])
+
+
+class _OfFunctions(LRScheduler):
+    """A schedule of functions: objects that can be called are saved with what they hold, functions are not."""
+
+    _not_saved = ("optimizer", "lr_lambdas")
+
+    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+        self.lr_lambdas = _per_group("lr_lambda", lr_lambda, optimizer)
+        for function in self.lr_lambdas:
+            if not callable(function):
+                raise TypeError(f"lr_lambda is a function of the epoch, not {type(function).__name__}")
+        super().__init__(optimizer, last_epoch)
+
+    def state_dict(self):
+        held = [None if isinstance(function, types.FunctionType) else dict(vars(function))
+                if hasattr(function, "__dict__") else None for function in self.lr_lambdas]
+        return {**super().state_dict(), "lr_lambdas": held}
+
+    def load_state_dict(self, state_dict):
+        state = dict(state_dict)
+        for function, held in zip(self.lr_lambdas, state.pop("lr_lambdas", ())):
+            if held is not None:
+                function.__dict__.update(held)
+        super().load_state_dict(state)
+
+
+class LambdaLR(_OfFunctions):
+    """The first rate times a function of the epoch; a list has a function for each group."""
+
+    def get_lr(self):
+        return [base * function(self.last_epoch) for base, function in zip(self.base_lrs, self.lr_lambdas)]
+
+
+class MultiplicativeLR(_OfFunctions):
+    """Times a function of the epoch, every step."""
+
+    def get_lr(self):
+        if self._is_initial:
+            return self._rates()
+        return [rate * function(self.last_epoch) for rate, function in zip(self._rates(), self.lr_lambdas)]
+
+
+class StepLR(LRScheduler):
+    """Times gamma every step_size steps."""
+
+    def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        return self._times(self.gamma if self.last_epoch and self.last_epoch % self.step_size == 0 else 1)
+
+    def _get_closed_form_lr(self):
+        return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
+
+
+class MultiStepLR(LRScheduler):
+    """Times gamma at each of the steps given."""
+
+    def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
+        self.milestones, self.gamma = collections.Counter(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        return self._times(self.gamma ** self.milestones.get(self.last_epoch, 0))
+
+    def _get_closed_form_lr(self):
+        passed = bisect.bisect_right(sorted(collections.Counter(self.milestones).elements()), self.last_epoch)
+        return [base * self.gamma**passed for base in self.base_lrs]
+
+
+class ConstantLR(LRScheduler):
+    """A factor for the first steps, then 1."""
+
+    def __init__(self, optimizer, factor=1 / 3, total_iters=5, last_epoch=-1):
+        if not 0 < factor <= 1:
+            raise ValueError(f"the factor of ConstantLR lies above 0 and is at most 1, got {factor}")
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self.last_epoch == 0:
+            return self._times(self.factor)
+        return self._times(1 / self.factor if self.last_epoch == self.total_iters else 1)
+
+    def _get_closed_form_lr(self):
+        return [base * (1 if self.last_epoch >= self.total_iters else self.factor) for base in self.base_lrs]
+
+
+class LinearLR(LRScheduler):
+    """Evenly from one factor to another."""
+
+    def __init__(self, optimizer, start_factor=1 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
+        if not 0 < start_factor <= 1:
+            raise ValueError(f"start_factor lies above 0 and is at most 1, got {start_factor}")
+        if not 0 <= end_factor <= 1:
+            raise ValueError(f"end_factor lies between 0 and 1, got {end_factor}")
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self.last_epoch == 0:
+            return self._times(self.start_factor)
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self._rates()
+        rise = self.end_factor - self.start_factor
+        factor = 1 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise)
+        return self._times(max(factor, 0))  # rounding must not turn the last one negative
+
+    def _get_closed_form_lr(self):
+        rise = (self.end_factor - self.start_factor) * min(self.total_iters, self.last_epoch) / self.total_iters
+        return [base * (self.start_factor + rise) for base in self.base_lrs]
+
+
+class ExponentialLR(LRScheduler):
+    """Times gamma every step."""
+
+    def __init__(self, optimizer, gamma, last_epoch=-1):
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        return self._times(1 if self._is_initial else self.gamma)
+
+    def _get_closed_form_lr(self):
+        return [base * self.gamma**self.last_epoch for base in self.base_lrs]
+
+
+class PolynomialLR(LRScheduler):
+    """Falls to 0 as a power of the steps that are left."""
+
+    def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self._rates()
+        left = [1 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1)]
+        return self._times((left[0] / left[1]) ** self.power)
+
+    def _get_closed_form_lr(self):
+        left = 1 - min(self.total_iters, self.last_epoch) / self.total_iters
+        return [base * left**self.power for base in self.base_lrs]
+
+
+class CosineAnnealingLR(LRScheduler):
+    """A cosine from the rate to eta_min at step T_max, and back, and so on."""
+
+    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def _height(self, epoch):
+        return 1 + math.cos(math.pi * epoch / self.T_max)
+
+    def get_lr(self):
+        if self._is_initial:
+            return self._rates()
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # at the bottom, from which no factor leads up
+            up = (1 - math.cos(math.pi / self.T_max)) / 2
+            return [rate + (base - self.eta_min) * up for rate, base in zip(self._rates(), self.base_lrs)]
+        factor = self._height(self.last_epoch) / self._height(self.last_epoch - 1)
+        return [self.eta_min + (rate - self.eta_min) * factor for rate in self._rates()]
+
+    def _get_closed_form_lr(self):
+        return [self.eta_min + (base - self.eta_min) * self._height(self.last_epoch) / 2 for base in self.base_lrs]
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Half cosines one after the other, each T_mult times as long as the one before."""
+
+    def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
+        if not isinstance(T_0, int) or T_0 < 1:
+            raise ValueError(f"T_0 is a whole number of at least 1, got {T_0}")
+        if not isinstance(T_mult, int) or T_mult < 1:
+            raise ValueError(f"T_mult is a whole number of at least 1, got {T_mult}")
+        self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        height = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
+
+    def step(self, epoch=None):
+        """Goes on by one, or to an epoch, which may lie between two."""
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0
+        if epoch is None:
+            epoch = self.last_epoch + 1
+            self.T_cur += 1
+            if self.T_cur >= self.T_i:
+                self.T_cur %= self.T_i
+                self.T_i *= self.T_mult
+        elif epoch < 0:
+            raise ValueError(f"an epoch is not negative, got {epoch}")
+        else:
+            self.T_cur, self.T_i = epoch, self.T_0
+            if self.T_mult == 1:
+                self.T_cur %= self.T_0
+            while self.T_cur >= self.T_i:
+                self.T_cur -= self.T_i
+                self.T_i *= self.T_mult
+        self.last_epoch = math.floor(epoch)
+        self._set_rates(self.get_lr())
+
+
+def _between(strategy, start, end, share):
+    if strategy == "linear":
+        return start + (end - start) * share
     return end + (start - end) / 2 * (1 + math.cos(math.pi * share))
 
 
-def LambdaLR(optimizer, lr_lambda, last_epoch=-1):
-    """A function of the step."""
-    return _scheduler(optimizer, lr_lambda, last_epoch)
+class OneCycleLR(LRScheduler):
+    """Rises to max_lr over the first pct_start of all steps, then falls far below. The momentum stays."""
+
+    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3,
+                 anneal_strategy="cos", cycle_momentum=False, base_momentum=0.85, max_momentum=0.95, div_factor=25.0,
+                 final_div_factor=1e4, three_phase=False, last_epoch=-1):
+        _refuse_momentum("OneCycleLR", cycle_momentum)
+        if total_steps is None:
+            if epochs is None or steps_per_epoch is None:
+                raise ValueError("OneCycleLR needs total_steps, or epochs and steps_per_epoch")
+            total_steps = epochs * steps_per_epoch
+        if total_steps < 1:
+            raise ValueError(f"OneCycleLR needs at least one step, got {total_steps}")
+        if not 0 <= pct_start <= 1:
+            raise ValueError(f"pct_start lies between 0 and 1, got {pct_start}")
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(f"anneal_strategy is 'cos' or 'linear', not '{anneal_strategy}'")
+        self.total_steps, self._strategy = total_steps, anneal_strategy
+        rise = pct_start * total_steps
+        self._phases = [[rise - 1, "initial_lr", "max_lr"], [total_steps - 1, "max_lr", "min_lr"]]
+        if three_phase:
+            self._phases[1:] = [[2 * rise - 2, "max_lr", "initial_lr"], [total_steps - 1, "initial_lr", "min_lr"]]
+        highest = _per_group("max_lr", max_lr, optimizer)
+        if last_epoch == -1:
+            for group, most in zip(optimizer.param_groups, highest):
+                first = most / div_factor
+                group.update(initial_lr=first, max_lr=most, min_lr=first / final_div_factor)
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self.last_epoch > self.total_steps:
+            raise ValueError(f"OneCycleLR was made for {self.total_steps} steps, this is step {self.last_epoch}")
+        start = 0
+        for end, first, last in self._phases:
+            if self.last_epoch <= end or end == self._phases[-1][0]:
+                break
+            start = end
+        share = (self.last_epoch - start) / (end - start) if end != start else 1
+        # The step behind the last one lies on the curve as well, which may lead below 0.
+        return [max(_between(self._strategy, group[first], group[last], share), 0)
+                for group in self.optimizer.param_groups]
 
 
-def StepLR(optimizer, step_size, gamma=0.1, last_epoch=-1):
-    """Times gamma every step_size steps."""
-    return _scheduler(optimizer, _tenon._optim.stepwise(step_size, gamma), last_epoch)
+class CyclicLR(LRScheduler):
+    """Up from base_lr to max_lr and down again, over and over. The momentum stays."""
+
+    _not_saved = ("optimizer", "_scale_fn")
+
+    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0,
+                 scale_fn=None, scale_mode="cycle", cycle_momentum=False, base_momentum=0.8, max_momentum=0.9,
+                 last_epoch=-1):
+        _refuse_momentum("CyclicLR", cycle_momentum)
+        if scale_fn is None and mode not in ("triangular", "triangular2", "exp_range"):
+            raise ValueError(f"mode is 'triangular', 'triangular2' or 'exp_range', not '{mode}'")
+        base_lrs, self.max_lrs = (_per_group(name, value, optimizer) for name, value in
+                                  (("base_lr", base_lr), ("max_lr", max_lr)))
+        if last_epoch == -1:
+            for group, base in zip(optimizer.param_groups, base_lrs):
+                group["lr"] = base
+        self.total_size = step_size_up + (step_size_up if step_size_down is None else step_size_down)
+        self.step_ratio = step_size_up / self.total_size
+        self.mode, self.gamma, self._scale_fn = mode, gamma, scale_fn
+        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
+
+    def scale_fn(self, x):
+        """How high the cycle, or step, x rises."""
+        if self._scale_fn is not None:
+            return self._scale_fn(x)
+        return {"triangular": 1.0, "triangular2": 0.5 ** (x - 1), "exp_range": self.gamma**x}[self.mode]
+
+    def get_lr(self):
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        share = 1 + self.last_epoch / self.total_size - cycle
+        height = share / self.step_ratio if share <= self.step_ratio else (share - 1) / (self.step_ratio - 1)
+        height *= self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        return [base + (most - base) * height for base, most in zip(self.base_lrs, self.max_lrs)]
 
 
-def MultiStepLR(optimizer, milestones, gamma=0.1, last_epoch=-1):
-    """Times gamma at each of the steps given."""
-    steps = sorted(milestones)
-    return _scheduler(optimizer, lambda step: gamma ** bisect.bisect_right(steps, step), last_epoch)
+def _check_parts(name, optimizer, schedulers):
+    for i, one in enumerate(schedulers):
+        if not isinstance(one, LRScheduler) or isinstance(one, ReduceLROnPlateau):
+            raise TypeError(f"{name} cannot hold {type(one).__name__} (at {i}); it takes schedules whose step() needs nothing")
+        if one.optimizer is not optimizer:
+            raise ValueError(f"the schedules of {name} belong to one optimizer, that at {i} to another")
 
 
-def ConstantLR(optimizer, factor=1 / 3, total_iters=5, last_epoch=-1):
-    """A factor for the first steps, then 1."""
-    return _scheduler(optimizer, lambda step: factor if step < total_iters else 1.0, last_epoch)
+class _OfSchedules(LRScheduler):
+    _not_saved = ("optimizer", "_schedulers")
+
+    def state_dict(self):
+        return {**super().state_dict(), "_schedulers": [one.state_dict() for one in self._schedulers]}
+
+    def load_state_dict(self, state_dict):
+        state = dict(state_dict)
+        parts = state.pop("_schedulers")
+        if len(parts) != len(self._schedulers):
+            raise ValueError(f"[load_state_dict] the state is of {len(parts)} schedules, not of {len(self._schedulers)}")
+        self.__dict__.update(state)
+        for one, part in zip(self._schedulers, parts):
+            one.load_state_dict(part)
 
 
-def LinearLR(optimizer, start_factor=1 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
-    """Evenly from one factor to another."""
-    return _scheduler(optimizer, lambda step: start_factor + (end_factor - start_factor) * min(step / total_iters, 1.0),
-                      last_epoch)
+class SequentialLR(_OfSchedules):
+    """One schedule after the other; each begins at its milestone."""
+
+    def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
+        if len(schedulers) != len(milestones) + 1:
+            raise ValueError(f"SequentialLR takes a milestone between every two schedules: {len(schedulers)} of them and "
+                             f"{len(milestones)} milestones do not fit")
+        _check_parts("SequentialLR", optimizer, schedulers)
+        self.optimizer, self._schedulers, self._milestones = optimizer, list(schedulers), list(milestones)
+        self.base_lrs = list(self._schedulers[0].base_lrs)
+        self.last_epoch = last_epoch + 1
+        for group in optimizer.param_groups:  # every schedule has set the rates of its beginning
+            group["lr"] = group["initial_lr"]
+        _undo(self)
+        first = self._schedulers[bisect.bisect_right(self._milestones, 0)]
+        first._initial_step()
+        self._last_lr = first.get_last_lr()
+
+    def step(self):
+        """Sets the rates of the next step."""
+        self.last_epoch += 1
+        place = bisect.bisect_right(self._milestones, self.last_epoch)
+        current = self._schedulers[place]
+        if place > 0 and self._milestones[place - 1] == self.last_epoch:
+            current._update_lr(0)
+        else:
+            current.step()
+        self._last_lr = current.get_last_lr()
 
 
-def PolynomialLR(optimizer, total_iters=5, power=1.0, last_epoch=-1):
-    """Falls to 0 as a power of the steps that are left."""
-    return _scheduler(optimizer, lambda step: (1 - min(step / total_iters, 1.0)) ** power, last_epoch)
+def _undo(schedule):
+    """Takes back the step that a schedule made when it was made."""
+    if isinstance(schedule, _OfSchedules):
+        for one in schedule._schedulers:
+            _undo(one)
+    else:
+        schedule.last_epoch -= 1
 
 
-def ExponentialLR(optimizer, gamma, last_epoch=-1):
-    """Times gamma every step."""
-    return _scheduler(optimizer, _tenon._optim.exponential(gamma), last_epoch)
+class ChainedScheduler(_OfSchedules):
+    """Several schedules at once: their factors multiply."""
+
+    def __init__(self, schedulers, optimizer=None):
+        if not schedulers:
+            raise ValueError("ChainedScheduler needs at least one schedule")
+        optimizer = schedulers[0].optimizer if optimizer is None else optimizer
+        _check_parts("ChainedScheduler", optimizer, schedulers)
+        self.optimizer, self._schedulers = optimizer, list(schedulers)
+        self.base_lrs, self.last_epoch = list(schedulers[0].base_lrs), schedulers[0].last_epoch
+        self._last_lr = self._rates()
+
+    def step(self):
+        """A step of each."""
+        for one in self._schedulers:
+            one.step()
+        self.last_epoch = self._schedulers[0].last_epoch
+        self._last_lr = self._rates()
 
 
-def CosineAnnealingLR(optimizer, T_max, eta_min=0.0, last_epoch=-1):
-    """Half a cosine from the rate to eta_min at step T_max."""
-    return _scheduler(optimizer, _tenon._optim.cosine(T_max, last=eta_min / optimizer.lr), last_epoch)
+class ReduceLROnPlateau(LRScheduler):
+    """Lowers the rates when what step() is told gets no better."""
 
+    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0,
+                 min_lr=0.0, eps=1e-8):
+        if factor >= 1:
+            raise ValueError(f"the factor is below 1, got {factor}")
+        if mode not in ("min", "max"):
+            raise ValueError(f"mode is 'min' or 'max', not '{mode}'")
+        if threshold_mode not in ("rel", "abs"):
+            raise ValueError(f"threshold_mode is 'rel' or 'abs', not '{threshold_mode}'")
+        self.min_lrs = _per_group("min_lr", min_lr, optimizer)
+        self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
+        self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
+        self.last_epoch, self.cooldown_counter, self.num_bad_epochs = 0, 0, 0
+        self.best = math.inf if mode == "min" else -math.inf
+        self._last_lr = self._rates()
+        self.base_lrs = list(self._last_lr)
 
-def CosineAnnealingWarmRestarts(optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
-    """Half cosines one after the other, each T_mult times as long as the one before."""
-    least = eta_min / optimizer.lr
+    @property
+    def in_cooldown(self):
+        return self.cooldown_counter > 0
 
-    def factor(step):
-        length = T_0
-        while step >= length:
-            step -= length
-            length *= T_mult
-        return _half_cosine(1.0, least, step / length)
+    def _is_better(self, now):
+        sign = -1 if self.mode == "min" else 1
+        if self.threshold_mode == "abs":
+            return sign * now > sign * self.best + self.threshold
+        return sign * now > sign * self.best * (1 + sign * self.threshold)
 
-    return _scheduler(optimizer, factor, last_epoch)
+    def step(self, metrics, epoch=None):
+        """Takes a loss, or another measure, of the epoch that has ended."""
+        now = float(metrics)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if self._is_better(now):
+            self.best, self.num_bad_epochs = now, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.in_cooldown:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            for group, least in zip(self.optimizer.param_groups, self.min_lrs):
+                rate = max(group["lr"] * self.factor, least)
+                if group["lr"] - rate > self.eps:
+                    group["lr"] = rate
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+        self._last_lr = self._rates()
 
-
-def OneCycleLR(optimizer, max_lr=None, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3,
-               div_factor=25.0, final_div_factor=1e4, last_epoch=-1):
-    """Rises to max_lr over the first pct_start of all steps, then falls far below, both as half cosines."""
-    if total_steps is None:
-        if epochs is None or steps_per_epoch is None:
-            raise ValueError("OneCycleLR needs total_steps, or epochs and steps_per_epoch")
-        total_steps = epochs * steps_per_epoch
-    if max_lr is not None:
-        optimizer.lr = max_lr
-    rise, last = pct_start * total_steps - 1, total_steps - 1
-    first, end = 1 / div_factor, 1 / (div_factor * final_div_factor)
-
-    def factor(step):
-        if step <= rise:
-            return _half_cosine(first, 1.0, step / rise if rise > 0 else 1.0)
-        return _half_cosine(1.0, end, min((step - rise) / (last - rise), 1.0) if last > rise else 1.0)
-
-    return _scheduler(optimizer, factor, last_epoch)
-
-
-def ReduceLROnPlateau(optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0,
-                      min_lr=0.0, eps=1e-8):
-    """Lowers the rate when the loss that step() is told stops falling."""
-    if mode != "min" or threshold_mode != "rel":
-        raise ValueError("ReduceLROnPlateau looks at a loss that falls: mode='min' and threshold_mode='rel'")
-    return _tenon._optim.Plateau(optimizer, factor, patience, threshold, cooldown, min_lr)
+    def load_state_dict(self, state_dict):
+        self.__dict__.update(state_dict)

@@ -1,0 +1,192 @@
+"""What optimizers have in Python beyond those of C++: groups as dicts, whole states, and errors without tensors."""
+
+import ast
+import collections.abc
+import functools
+
+from .. import _tenon
+
+Optimizer = _tenon._optim.Optimizer
+
+# What schedules remember of a group.
+_NOTES = ("initial_lr", "max_lr", "min_lr")
+
+
+class _Group(collections.abc.MutableMapping):
+    """One group of parameters, as PyTorch's dict: "params", "lr" and "weight_decay", of which "lr" can be set, and what
+    schedules remember."""
+
+    def __init__(self, optimizer, place):
+        self._optimizer, self._place = optimizer, place
+        self._notes = optimizer.__dict__.setdefault("_notes", {}).setdefault(place, {})
+
+    def __getitem__(self, name):
+        if name == "lr":
+            return self._optimizer.group_lr(self._place)
+        if name == "weight_decay":
+            return self._optimizer._group_decay(self._place)
+        if name == "params":
+            return self._optimizer._group_parameters(self._place)
+        if name in self._notes:
+            return self._notes[name]
+        raise KeyError(f"a group has 'params', 'lr' and 'weight_decay', not '{name}'")
+
+    def __setitem__(self, name, value):
+        if name == "lr":
+            self._optimizer.set_group_lr(self._place, float(value))
+        elif name in _NOTES:
+            self._notes[name] = float(value)
+        else:
+            raise KeyError(f"of a group the 'lr' can be set, not '{name}'")
+
+    def __delitem__(self, name):
+        if name not in self._notes:
+            raise KeyError(f"'{name}' of a group cannot be deleted")
+        del self._notes[name]
+
+    def __iter__(self):
+        return iter(("params", "lr", "weight_decay", *self._notes))
+
+    def __len__(self):
+        return 3 + len(self._notes)
+
+    def __repr__(self):
+        shown = {name: value for name, value in self.items() if name != "params"}
+        return f"{{'params': {len(self['params'])} tensors, {str(shown)[1:]}"
+
+
+Optimizer.param_groups = property(lambda self: [_Group(self, i) for i in range(self.groups)])
+
+
+def _rates(optimizer):
+    """The rates under the names that they have in a state."""
+    return {f"{name}.{i}": group[name] for i, group in enumerate(optimizer.param_groups)
+            for name in ("lr", *_NOTES) if name in group}
+
+
+def _is_rate(name):
+    kind, _, place = name.partition(".")
+    return kind in ("lr", *_NOTES) and place.isdigit()
+
+
+def state_dict(self):
+    """The step count, the moments of every parameter ("0.exp_avg", ...) and the rates ("lr.0", ...), all tensors."""
+    rates = {name: _tenon.tensor(rate, dtype=_tenon.float64, device="cpu") for name, rate in _rates(self).items()}
+    return {**self._moments(), **rates}
+
+
+def load_state_dict(self, state):
+    """Copies a state back, also one of PyTorch's. Rates that it lacks stay. A call that fails has changed nothing."""
+    if set(state) == {"state", "param_groups"}:
+        moments, rates = _of_pytorch(self, state)
+    else:
+        rates = {name: float(state[name]) for name in state if _is_rate(name)}
+        moments = {name: state[name] for name in state if name not in rates}
+    for name, rate in rates.items():
+        if int(name.partition(".")[2]) >= self.groups:
+            raise ValueError(f"[load_state_dict] the state has {name}, the optimizer has {self.groups} groups")
+        if not rate >= 0:
+            raise ValueError(f"[load_state_dict] {name} must not be negative, got {rate}")
+    self._load_moments(moments)
+    for name, rate in rates.items():
+        kind, _, place = name.partition(".")
+        self.param_groups[int(place)][kind] = rate
+
+
+Optimizer.state_dict, Optimizer.load_state_dict = state_dict, load_state_dict
+
+
+def _tensor_of(value):
+    if isinstance(value, _tenon.Tensor):
+        return value
+    if hasattr(value, "__dlpack__"):
+        value = value.detach() if hasattr(value, "detach") else value
+        return _tenon.from_dlpack(value.cpu() if hasattr(value, "cpu") else value)
+    return _tenon.tensor(value)
+
+
+def _of_pytorch(optimizer, state):
+    """Moments and rates of a state dict of PyTorch's."""
+    groups, own = state["param_groups"], optimizer.param_groups
+    if [len(group["params"]) for group in groups] != [len(group["params"]) for group in own]:
+        raise ValueError("[load_state_dict] the state has other groups of parameters than the optimizer: "
+                         f"{[len(group['params']) for group in groups]} and {[len(group['params']) for group in own]}")
+    _check_settings(optimizer, groups)
+    rates = {f"{name}.{i}": float(group[name]) for i, group in enumerate(groups) for name in ("lr", *_NOTES)
+             if name in group}
+    of_parameter = {i: state["state"].get(key, {}) for i, key in
+                    enumerate(key for group in groups for key in group["params"])}
+    moments, steps, counts = {}, set(), any("step" in kept for kept in of_parameter.values())
+    for i, kept in of_parameter.items():
+        for name, value in kept.items():
+            if name == "step":
+                steps |= {int(value)} - {0}  # a parameter that has had no gradient yet
+            elif value is not None:
+                moments[f"{i}.{name}"] = _tensor_of(value)
+    if len(steps) > 1:
+        raise ValueError(f"[load_state_dict] parameters of the state have made different numbers of steps: "
+                         f"{sorted(steps)}; an optimizer here counts them for all together")
+    counted = steps.pop() if steps else int(bool(moments) and not counts)  # PyTorch's SGD does not count
+    for name, value in optimizer._moments().items():
+        if name == "step":
+            moments[name] = _tenon.tensor(counted, dtype=value.dtype)
+        elif name != "averaged" and not name.endswith(".average") and name not in moments:
+            moments[name] = _tenon.zeros_like(value)
+    return moments, rates
+
+
+def _check_settings(optimizer, groups):
+    """PyTorch takes settings over with a state; here they are fixed when the optimizer is made."""
+    for i, group in enumerate(groups):
+        expected = {**getattr(optimizer, "defaults", {}), "maximize": False,
+                    "weight_decay": optimizer.param_groups[i]["weight_decay"]}
+        for name, value in group.items():
+            if name in ("params", "lr") or name not in expected:
+                continue
+            ours = expected[name]
+            value, ours = (tuple(x) if isinstance(x, (list, tuple)) else x for x in (value, ours))
+            if value != ours:
+                raise ValueError(f"[load_state_dict] the state was made with {name}={value}, the optimizer with "
+                                 f"{name}={ours}; make it with the same")
+
+
+def _with_short_errors(kind):
+    """The constructor names what is wrong, without the parameters' values; `defaults` has the settings."""
+    make = kind.__init__
+    written = make.__doc__.split("\n", 1)[0]
+    arguments = ast.parse(f"def {written}: pass").body[0].args
+    names = [argument.arg for argument in arguments.args][1:]
+    types = {argument.arg: ast.unparse(argument.annotation) for argument in arguments.args}
+    defaults = dict(zip(names[1:], map(ast.literal_eval, arguments.defaults)))
+
+    @functools.wraps(make)
+    def init(self, *args, **kwargs):
+        called = kind.__name__
+        if len(args) > len(names):
+            raise TypeError(f"{called}() takes at most {len(names)} arguments, got {len(args)}")
+        given = dict(zip(names, args))
+        for name in kwargs:
+            if name not in names:
+                raise TypeError(f"{called}() has no argument '{name}'; it has {', '.join(names)}")
+            if name in given:
+                raise TypeError(f"{called}() got '{name}' twice")
+        given.update(kwargs)
+        if "params" not in given:
+            raise TypeError(f"{called}() needs params")
+        try:
+            make(self, **given)
+        except TypeError as error:
+            if "incompatible constructor arguments" not in str(error):
+                raise
+            shown = ", ".join(f"{name} is {type(value).__name__} ({types[name]} is needed)" for name, value in given.items()
+                              if name != "params")
+            raise TypeError(f"{called}() got an argument of a wrong type: {shown}") from None
+        del given["params"]
+        self.defaults = {**defaults, **given}
+
+    kind.__init__ = init
+
+
+for _kind in list(vars(_tenon._optim).values()):
+    if isinstance(_kind, type) and issubclass(_kind, Optimizer) and _kind is not Optimizer:
+        _with_short_errors(_kind)
