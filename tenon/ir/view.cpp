@@ -512,7 +512,7 @@ std::optional<std::vector<Move>> moves_to(const View& view, const Dims& shape) {
   if (!std::is_sorted(order.begin(), order.end())) moves.push_back({Op::permute, AxesAttrs{order}});
   Dims narrow(view.shape.size(), 1);
   for (const Axis& axis : axes) narrow[axis.place] = axis.size;
-  if (axes.size() != narrow.size()) moves.push_back({Op::reshape, ShapeAttrs{narrow}});
+  if (now.size() != narrow.size()) moves.push_back({Op::reshape, ShapeAttrs{narrow}});
   if (!(narrow == view.shape)) moves.push_back({Op::expand, ShapeAttrs{view.shape}});
   if (!backwards.empty()) moves.push_back({Op::flip, AxesAttrs{backwards}});
 
