@@ -4,6 +4,7 @@
 // that takes any object, and an object whose __init__ never ran is memory that nobody has filled. Each of them would
 // end the process. All functions of the module are led through one that refuses them.
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "functions.h"
@@ -36,10 +37,14 @@ bool is_made(PyObject* object) {
   return true;
 }
 
+std::string name_of(const function_record& function) {
+  return function.name && *function.name ? fmt::format("{}()", function.name) : "an attribute";
+}
+
 void check_self(const function_record& function, PyObject* self) {
   auto* type = reinterpret_cast<PyTypeObject*>(function.scope.ptr());
   if (Py_TYPE(self) == type || PyObject_TypeCheck(self, type)) return;
-  throw_type_error(fmt::format("{}() is called on a {}, not on {}", function.name, type->tp_name, type_name_of(self)));
+  throw_type_error(fmt::format("{} is one of a {}, not of {}", name_of(function), type->tp_name, type_name_of(self)));
 }
 
 py::handle checked(function_call& call) {
@@ -50,9 +55,32 @@ py::handle checked(function_call& call) {
     PyObject* argument = call.args[i].ptr();
     if (argument && is_bound(argument) && !is_made(argument))
       throw_type_error(
-          fmt::format("{}() is given a {} whose __init__ was not called", function.name, Py_TYPE(argument)->tp_name));
+          fmt::format("{} is given a {} whose __init__ was not called", name_of(function), Py_TYPE(argument)->tp_name));
   }
   return implementations().at(&function)(call);
+}
+
+function_record* record_in(PyObject* capsule) {
+  return static_cast<function_record*>(PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule)));
+}
+
+PyCFunctionWithKeywords dispatcher = nullptr;  // pybind11's, of all functions
+
+// The constructor of a base makes none of an object of a class that was bound by itself: pybind11 throws where nobody
+// catches.
+PyObject* construct(PyObject* capsule, PyObject* args, PyObject* keywords) {
+  PyObject* scope = record_in(capsule)->scope.ptr();
+  PyObject* self = PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : nullptr;
+  if (self && PyObject_TypeCheck(self, reinterpret_cast<PyTypeObject*>(scope))) {
+    const auto* made = py::detail::get_type_info(reinterpret_cast<PyTypeObject*>(scope));
+    const auto& bases = py::detail::all_type_info(Py_TYPE(self));
+    if (std::find(bases.begin(), bases.end(), made) == bases.end()) {
+      PyErr_Format(PyExc_TypeError, "__init__() of %s does not make a %s",
+                   reinterpret_cast<PyTypeObject*>(scope)->tp_name, Py_TYPE(self)->tp_name);
+      return nullptr;
+    }
+  }
+  return dispatcher(capsule, args, keywords);
 }
 
 void guard_function(PyObject* object) {
@@ -60,7 +88,13 @@ void guard_function(PyObject* object) {
   if (!PyCFunction_Check(object)) return;
   PyObject* data = PyCFunction_GET_SELF(object);
   if (!data || !PyCapsule_CheckExact(data)) return;
-  auto* function = static_cast<function_record*>(PyCapsule_GetPointer(data, PyCapsule_GetName(data)));
+  function_record* function = record_in(data);
+  if (PyMethodDef* table = function->def; table && function->is_constructor) {
+    const auto method = reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&construct));
+    if (table->ml_meth != method)
+      dispatcher = reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(table->ml_meth));
+    table->ml_meth = method;
+  }
   for (; function; function = function->next) {
     if (function->impl == checked || std::string_view(function->name) == "_is_made") continue;
     implementations().emplace(function, function->impl);
