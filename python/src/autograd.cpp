@@ -17,7 +17,10 @@ class Block {
   void enter(const Arguments&... arguments) {
     guards_.push_back(std::make_unique<Guard>(arguments...));
   }
-  void leave() { guards_.pop_back(); }
+  void leave() {
+    if (guards_.empty()) throw std::runtime_error("a block is left that was not entered: __exit__ without __enter__");
+    guards_.pop_back();
+  }
 
  private:
   std::vector<std::unique_ptr<Guard>> guards_;
@@ -64,7 +67,7 @@ class CapturedFunction {
         state_(std::make_shared<State>()),
         compiled_(
             [function = function_, state = state_](std::span<const Tensor> arguments) {
-              const py::gil_scoped_acquire locked;
+              const Locked locked;
               const py::object result = called(function, tuple_of_tensors(arguments));
               if (result.is_none()) {
                 state->shape = Shape::none;
@@ -185,13 +188,13 @@ void bind_gradients(py::module_& m) {
     const SavingFunction function{
         name,
         [forward = keep(forward)](FunctionContext& context, std::span<const Tensor> given) {
-          const py::gil_scoped_acquire locked;
+          const Locked locked;
           const py::tuple both = called(forward, tuple_of_tensors(given));  // results, saved tensors
           context.save_for_backward(Convert<std::vector<Tensor>>::from(py::object(both[1]).ptr()));
           return tensors_of(both[0], "forward()");
         },
         [backward = keep(backward)](const FunctionContext& context, std::span<const Tensor> grads) {
-          const py::gil_scoped_acquire locked;
+          const Locked locked;
           return tensors_of(
               called(backward, py::make_tuple(tuple_of_tensors(context.saved_tensors()), tuple_of_tensors(grads))),
               "backward()");
@@ -200,7 +203,7 @@ void bind_gradients(py::module_& m) {
   });
   m.def("_register_hook", [](Tensor x, const py::object& hook) {
     return x.register_hook([hook = keep(hook)](const Tensor& gradient) -> Tensor {
-      const py::gil_scoped_acquire locked;
+      const Locked locked;
       const py::object result = called(hook, tuple_of_tensors({&gradient, 1}));
       return result.is_none() ? Tensor() : Convert<Tensor>::from(result.ptr());
     });
@@ -214,7 +217,7 @@ void bind_gradients(py::module_& m) {
         const Released others_run;
         return gradcheck(
             [&](std::span<const Tensor> given) {
-              const py::gil_scoped_acquire locked;
+              const Locked locked;
               return Convert<Tensor>::from(called(function, tuple_of_tensors(given)).ptr());
             },
             inputs, eps, atol, rtol);

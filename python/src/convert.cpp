@@ -2,6 +2,9 @@
 
 #include "convert.h"
 
+#include <cxxabi.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <deque>
 #include <mutex>
@@ -20,9 +23,31 @@ std::string type_name_of(PyObject* object) {
   return object == Py_None ? "None" : name;
 }
 
+void sleep_until_the_end() {
+  for (;;) pause();
+}
+
+Released::~Released() {
+  try {
+    PyEval_RestoreThread(state_);
+  } catch (abi::__forced_unwind&) {
+    sleep_until_the_end();
+  }
+}
+
+Locked::Locked() {
+  try {
+    lock_.emplace();
+  } catch (abi::__forced_unwind&) {
+    sleep_until_the_end();
+  }
+}
+
 void set_python_error() {
   try {
     throw;
+  } catch (abi::__forced_unwind&) {
+    sleep_until_the_end();
   } catch (py::error_already_set& error) {
     error.restore();
   } catch (const py::builtin_exception& error) {

@@ -50,8 +50,31 @@ void make_known(PyObject* object);
 /// Turns the exception that is being handled into Python's.
 void set_python_error();
 
+/// Python ends threads that come back for its lock when the interpreter is gone, by unwinding them: through
+/// destructors, which ends the process, and through objects that nobody may touch then. Such a thread sleeps until the
+/// process ends.
+[[noreturn]] void sleep_until_the_end();
+
 /// Lets other threads of Python run while this one computes or waits.
-using Released = py::gil_scoped_release;
+class Released {
+ public:
+  Released() : state_(PyEval_SaveThread()) {}
+  ~Released();
+  Released(const Released&) = delete;
+  Released& operator=(const Released&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+/// Takes Python's lock, for a function of C++'s that calls one of Python's.
+class Locked {
+ public:
+  Locked();
+
+ private:
+  std::optional<py::gil_scoped_acquire> lock_;
+};
 
 /// An object of Python's that C++ keeps: any thread may let go of it, with or without Python's lock.
 std::shared_ptr<PyObject> keep(py::handle object);
@@ -303,7 +326,10 @@ struct type_caster<std::filesystem::path> {
   static std::filesystem::path cast_path(const object& text) {
     object bytes = text;
     if (PyUnicode_Check(text.ptr())) bytes = reinterpret_steal<object>(PyUnicode_EncodeFSDefault(text.ptr()));
-    return std::string(PyBytes_AsString(bytes.ptr()), static_cast<size_t>(PyBytes_Size(bytes.ptr())));
+    if (!bytes) throw error_already_set();  // a UnicodeEncodeError, which is a ValueError
+    std::string path(PyBytes_AsString(bytes.ptr()), static_cast<size_t>(PyBytes_Size(bytes.ptr())));
+    if (path.find('\0') != std::string::npos) tenon::python::throw_value_error("a path has no zero bytes");
+    return path;
   }
 };
 

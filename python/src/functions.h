@@ -34,6 +34,8 @@ void bind_data(py::module_& m);
 void bind_models(py::module_& m);
 void bind_training(py::module_& m);
 void bind_for_tests(py::module_& m);
+/// Once all is bound: calls with a wrong self, or with objects that were not made, are refused.
+void guard_calls(py::module_& m);
 
 /// Python's view of the buffer protocol for tensors; array.cpp.
 int get_buffer(PyObject* self, Py_buffer* view, int flags);

@@ -211,7 +211,7 @@ void bind_writing(py::module_& m) {
             models::TextWriter::OnText tell;
             if (!on_text.is_none()) {
               tell = [function = keep(on_text)](size_t sequence, std::string_view piece) {
-                const py::gil_scoped_acquire locked;
+                const Locked locked;
                 py::reinterpret_borrow<py::object>(function.get())(sequence, std::string(piece));
               };
             }

@@ -7,7 +7,7 @@ namespace {
 
 // Asked by threads that wait for a device: Ctrl-C is an exception of Python's main thread.
 void check_signals() {
-  const py::gil_scoped_acquire locked;
+  const Locked locked;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
@@ -40,6 +40,7 @@ PYBIND11_MODULE(_tenon, m) {
   bind_models(m);
   bind_training(m);
   bind_for_tests(m);
+  guard_calls(m);
   base::set_interrupt_check(check_signals);
 }
 

@@ -88,6 +88,15 @@ py::list named(const std::vector<nn::NamedTensor>& tensors, bool are_parameters)
   return list;
 }
 
+/// Modules that are members of one of C++'s live as long as that: they keep the object that they were asked of.
+template <typename Modules>
+py::list named_modules(const py::object& owner, const Modules& modules) {
+  py::list list;
+  for (const nn::NamedModule& one : modules)
+    list.append(py::make_tuple(one.name, py::cast(one.module, py::return_value_policy::reference_internal, owner)));
+  return list;
+}
+
 /// Names of state dicts are those of all ways to a tensor: modules that hold each other have no end of them.
 const Module& without_circles(const Module& module) {
   constexpr size_t kMostNested = 5000;
@@ -150,6 +159,12 @@ int traverse_module(PyObject* self, visitproc visit, void* arg) {
   const bool is_shown = python_shows_dicts && Py_TYPE(self)->tp_traverse != &traverse_module;
   PyObject** dict = is_shown ? nullptr : _PyObject_GetDictPtr(self);
   if (dict) Py_VISIT(*dict);
+  if (reinterpret_cast<py::detail::instance*>(self)->has_patients) {  // what it keeps alive
+    const auto& kept = py::detail::get_internals().patients;
+    if (const auto found = kept.find(self); found != kept.end()) {
+      for (PyObject* one : found->second) Py_VISIT(one);
+    }
+  }
   return 0;
 }
 
@@ -215,19 +230,8 @@ void bind_module(py::module_& m) {
           "Dotted names and buffers.")
       .def("buffers", &Module::buffers, "All buffers.")
       .def("_named_modules",
-           [](Module& self) {
-             py::list list;
-             for (const nn::NamedModule& one : self.named_modules())
-               list.append(py::make_tuple(one.name, py::cast(one.module, py::return_value_policy::reference)));
-             return list;
-           })
-      .def("_named_children",
-           [](Module& self) {
-             py::list list;
-             for (const nn::NamedModule& one : self.children())
-               list.append(py::make_tuple(one.name, py::cast(one.module, py::return_value_policy::reference)));
-             return list;
-           })
+           [](py::object self) { return named_modules(self, py::cast<Module&>(self).named_modules()); })
+      .def("_named_children", [](py::object self) { return named_modules(self, py::cast<Module&>(self).children()); })
       .def(
           "train",
           [](py::object self, bool mode) {
@@ -294,9 +298,13 @@ void bind_module(py::module_& m) {
   m.def("_set_parameter_type", [](py::object type) { parameter_type = type.release().ptr(); });
   m.def("_set_python_shows_dicts", [](bool shows) { python_shows_dicts = shows; });
   m.def("_is_made", [](py::handle module) {
+    if (!py::isinstance<Module>(module)) throw_type_error("a module is needed, not " + type_name_of(module.ptr()));
     return reinterpret_cast<py::detail::instance*>(module.ptr())->get_value_and_holder().holder_constructed();
   });
-  m.def("_make_known", [](py::object tensor) { make_known(tensor.ptr()); });
+  m.def("_make_known", [](py::object tensor) {
+    Convert<Tensor>::from(tensor.ptr());
+    make_known(tensor.ptr());
+  });
   m.def(
       "save_module",
       [](const std::filesystem::path& path, const Module& module) {

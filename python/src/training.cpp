@@ -72,7 +72,7 @@ void bind_training(py::module_& m) {
         if (quiet) options.out = nullptr;
         if (!on_metrics.is_none()) {
           options.on_metrics = [function = keep(on_metrics)](const watch::StepMetrics& metrics) {
-            const py::gil_scoped_acquire locked;
+            const Locked locked;
             py::reinterpret_borrow<py::object>(function.get())(metrics_of(metrics));
           };
         }

@@ -184,6 +184,7 @@ Value undone(const Move& move, const Value& x, const Dims& shape) {
     case Op::reshape: return reshape(x, shape);
     case Op::flip: return flip(x, std::get<AxesAttrs>(move.attrs).axes);
     case Op::shrink: return unshrink(x, std::get<ShrinkAttrs>(move.attrs), shape);
+    case Op::pad: return shrink(x, std::get<PadAttrs>(move.attrs).before, shape, Dims(shape.size(), 1));
     case Op::permute: {
       const Dims& axes = std::get<AxesAttrs>(move.attrs).axes;
       Dims back(axes.size());

@@ -224,9 +224,15 @@ void require_same_shape(Op op, const Operands& in) {
 
 Dims stored_shape(Op op, const Dims& base, const Dims& value, const StoreAttrs& attrs) {
   Dims target = base;
+  const Move* padded = nullptr;
   for (const Move& move : attrs.target) {
-    if (move.op == Op::pad) fail(name(op), "a part of the target {} is padding", to_string(attrs_of(move)));
+    if (move.op == Op::pad) padded = &move;
     target = moved_shape(move, target);
+  }
+  if (padded) {  // on the way to a diagonal say, which shows nothing of it
+    IndexMap map(base);
+    map.apply(attrs.target);
+    if (map.has_padding()) fail(name(op), "a part of the target {} is padding", to_string(attrs_of(*padded)));
   }
   if (target != value) {
     fail(name(op), "a value of shape {} does not fit a target of {}", to_string(value), to_string(target));

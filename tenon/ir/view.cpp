@@ -143,6 +143,39 @@ std::optional<Dims> reshaped_strides(const View& view, const Dims& shape) {
   return strides;
 }
 
+// A padded view and one on top of it as a single view: where the elements that the top one shows are none of the
+// padding, and no step along its axes carries from one axis of the view below to the next.
+std::optional<View> composed(const View& below, const View& top) {
+  if (!below.masked() || top.masked() || has_zero(top.shape)) return std::nullopt;
+  const size_t rank = below.shape.size();
+  const auto unravelled = [&](int64_t flat) -> std::optional<Dims> {
+    Dims index(rank);
+    for (size_t j = rank; j-- > 0;) {
+      index[j] = flat % below.shape[j];
+      flat /= below.shape[j];
+    }
+    return flat == 0 ? std::optional(std::move(index)) : std::nullopt;
+  };
+  const auto first = unravelled(top.offset);
+  if (!first) return std::nullopt;
+  View made{top.shape, Dims(top.shape.size(), 0), below.offset, {}, {}};
+  Dims last = *first;
+  for (size_t j = 0; j < rank; ++j) made.offset += (*first)[j] * below.strides[j];
+  for (size_t i = 0; i < top.shape.size(); ++i) {
+    if (top.shape[i] == 1 || top.strides[i] == 0) continue;
+    const auto step = top.strides[i] > 0 ? unravelled(top.strides[i]) : std::nullopt;
+    if (!step) return std::nullopt;
+    for (size_t j = 0; j < rank; ++j) {
+      made.strides[i] += (*step)[j] * below.strides[j];
+      last[j] += (*step)[j] * (top.shape[i] - 1);
+    }
+  }
+  for (size_t j = 0; j < rank; ++j) {
+    if ((*first)[j] < below.valid_from[j] || last[j] >= below.valid_to[j]) return std::nullopt;
+  }
+  return made;
+}
+
 }  // namespace
 
 View View::contiguous(const Dims& shape) {
@@ -247,7 +280,10 @@ void IndexMap::look_through(Op op, const AnyAttrs& attrs) {
       pad(views_.back(), around);
       break;
     }
-    case Op::shrink: shrink(top, std::get<ShrinkAttrs>(attrs)); break;
+    case Op::shrink:
+      shrink(top, std::get<ShrinkAttrs>(attrs));
+      join_views();
+      break;
     case Op::flip: flip(top, std::get<AxesAttrs>(attrs).axes); break;
     default: reshape(std::get<ShapeAttrs>(attrs).shape); break;
   }
@@ -268,6 +304,15 @@ void IndexMap::reshape(const Dims& shape) {
     }
   }
   views_.push_back(View::contiguous(shape));
+}
+
+void IndexMap::join_views() {
+  while (views_.size() > 1) {
+    std::optional<View> joined = composed(views_[views_.size() - 2], views_.back());
+    if (!joined) return;
+    views_.pop_back();
+    views_.back() = std::move(*joined);
+  }
 }
 
 int64_t IndexMap::locate(std::span<const int64_t> index) const {
@@ -393,6 +438,89 @@ void IndexMap::drop_leading(size_t axes) {
 
 bool IndexMap::has_padding() const {
   return std::any_of(views_.begin(), views_.end(), [](const View& view) { return view.masked(); });
+}
+
+// From the longest stride to the shortest, each axis is cut from what the one before leaves: (..., length) is shown as
+// (..., size, stride), padded where the last stride would reach beyond the end. No element shown is padding, so that
+// strides remain.
+std::optional<std::vector<Move>> moves_to(const View& view, const Dims& shape) {
+  if (view.masked() || has_zero(view.shape)) return std::nullopt;
+  const int64_t total = count(shape);
+  if (view.is_contiguous() && count(view.shape) == total)
+    return std::vector<Move>{{Op::reshape, ShapeAttrs{view.shape}}};
+  struct Axis {
+    size_t place;
+    int64_t size, stride;
+  };
+  std::vector<Axis> axes;
+  Dims backwards;
+  int64_t begin = view.offset;
+  int64_t reach = 1;  // elements from the first one shown to the last
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    int64_t stride = view.strides[i];
+    if (view.shape[i] == 1 || stride == 0) continue;
+    if (stride < 0) {
+      begin += (view.shape[i] - 1) * stride;
+      stride = -stride;
+      backwards.push_back(static_cast<int64_t>(i));
+    }
+    reach += (view.shape[i] - 1) * stride;
+    axes.push_back({i, view.shape[i], stride});
+  }
+  std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
+
+  std::vector<Move> moves{{Op::reshape, ShapeAttrs{{total}}}};
+  Dims now{total};  // the last axis is the one that is cut
+  const auto cut = [&](int64_t start, int64_t size, int64_t step) {
+    if (start == 0 && size == now.back() && step == 1) return;
+    ShrinkAttrs attrs{Dims(now.size(), 0), now, Dims(now.size(), 1)};
+    attrs.start[now.size() - 1] = start;
+    attrs.size[now.size() - 1] = now.back() = size;
+    attrs.step[now.size() - 1] = step;
+    moves.push_back({Op::shrink, std::move(attrs)});
+  };
+  if (axes.empty()) cut(begin, 1, 1);
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const auto& [place, size, stride] = axes[k];
+    if (begin + reach > now.back()) return std::nullopt;
+    reach -= (size - 1) * stride;
+    if (k + 1 == axes.size()) {
+      cut(begin, size, stride);
+      break;
+    }
+    int64_t wanted = 0;
+    if (__builtin_mul_overflow(size, stride, &wanted) || wanted > kMostElements) return std::nullopt;
+    cut(begin, std::min(wanted, now.back() - begin), 1);
+    if (now.back() < wanted) {
+      PadAttrs around{Dims(now.size(), 0), Dims(now.size(), 0)};
+      around.after[now.size() - 1] = wanted - now.back();
+      moves.push_back({Op::pad, std::move(around)});
+    }
+    now.back() = size;
+    now.push_back(stride);
+    if (count(now) > kMostElements) return std::nullopt;
+    moves.push_back({Op::reshape, ShapeAttrs{now}});
+    begin = 0;
+  }
+
+  Dims order;
+  for (size_t i = 0; i < view.shape.size(); ++i) {
+    for (size_t k = 0; k < axes.size(); ++k) {
+      if (axes[k].place == i) order.push_back(static_cast<int64_t>(k));
+    }
+  }
+  if (!std::is_sorted(order.begin(), order.end())) moves.push_back({Op::permute, AxesAttrs{order}});
+  Dims narrow(view.shape.size(), 1);
+  for (const Axis& axis : axes) narrow[axis.place] = axis.size;
+  if (now.size() != narrow.size()) moves.push_back({Op::reshape, ShapeAttrs{narrow}});
+  if (!(narrow == view.shape)) moves.push_back({Op::expand, ShapeAttrs{view.shape}});
+  if (!backwards.empty()) moves.push_back({Op::flip, AxesAttrs{backwards}});
+
+  IndexMap made(shape);
+  made.apply(moves);
+  View wanted = view;
+  drop_unit_strides(wanted);
+  return made.is_strided() && made.views()[0] == wanted ? std::optional(std::move(moves)) : std::nullopt;
 }
 
 uint64_t IndexMap::hash() const {

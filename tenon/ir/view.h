@@ -2,12 +2,14 @@
 //
 // One View is shape, strides, offset and a valid range per axis. Every movement op but reshape maps a View to a View; a
 // reshape that strides cannot express (of a transposed or padded view) starts a second View on top, whose flat index is
-// unravelled into the first. So no movement ever copies.
+// unravelled into the first. So no movement ever copies. Where what is cut out of the second one shows no padding and
+// goes evenly through the first, the two are one again.
 
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "tenon/ir/attrs.h"
 #include "tenon/ir/shape.h"
@@ -104,9 +106,14 @@ class IndexMap {
   template <typename AnyAttrs>
   void look_through(Op op, const AnyAttrs& attrs);
   void reshape(const Dims& shape);
+  void join_views();
 
   base::SmallVector<View, 1> views_;  // the last one is what the reader sees, the first addresses the buffer
 };
+
+/// Moves that show elements of this shape, in row-major order, as the view does: what as_strided() is elsewhere. None
+/// where the view has padding or no elements, or where its axes do not nest.
+std::optional<std::vector<Move>> moves_to(const View& view, const Dims& shape);
 
 /// The bytes of the buffer between the first and the last element that a map leads to; none where all is padding.
 ByteRange bytes_reached(const IndexMap& map, DType dtype);

@@ -173,7 +173,7 @@ Tensor max_pool(const Tensor& given, const Pool& pool) {
   const Tensor x = with_batch(pool.op, given, pool.axes.size());
   Tensor y;
   if (!grad_enabled() || !x.requires_grad()) {
-    y = largest_of(x, pool).value;
+    y = tensor_of(record::in(largest_of(x, pool).value));  // windows of one element are a view
   } else {
     Largest found = [&] {
       const NoGrad values_only;

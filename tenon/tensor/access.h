@@ -6,12 +6,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "tenon/ir/node.h"
+#include "tenon/ir/view.h"
 #include "tenon/tensor/tensor.h"
 
 namespace tenon {
@@ -43,7 +45,9 @@ Tensor tensor_showing(ir::Value value);
 
 /// A tensor that shows this one through moves, sharing its memory wherever strides can express them. Without moves: cut
 /// from its history.
-Tensor viewed(const Tensor& tensor, std::span<const ir::Move> moves);
+/// Where the moves of the tensor itself need a copy, `relaid` may say how the result lies, given how the tensor does.
+using Relaid = std::function<ir::View(const ir::View&)>;
+Tensor viewed(const Tensor& tensor, std::span<const ir::Move> moves, const Relaid& relaid = {});
 
 /// The tensor that owns the memory which a view shows; undefined where it is no view.
 Tensor owner_of(const Tensor& view);

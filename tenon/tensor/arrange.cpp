@@ -50,7 +50,7 @@ Tensor movedim(const Tensor& x, const Axes& from, const Axes& to) {
   return permute(x, order);
 }
 
-// Every (columns + 1)-th element of the matrix laid flat.
+// Every (columns + 1)-th element of the matrix laid flat; in memory, both strides at once.
 Tensor diagonal(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
   const size_t rank = x.shape().size();
   if (rank < 2) fail("diagonal", "takes at least a matrix, got shape {}", ir::to_string(x.shape()));
@@ -61,8 +61,33 @@ Tensor diagonal(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
   const int64_t length = offset >= 0 ? std::min(rows, columns - std::min(offset, columns))
                                      : std::min(columns, rows + std::max(offset, -rows));
   if (length <= 0) return matrices.flatten(-2).narrow(-1, 0, 0);
-  const int64_t start = offset >= 0 ? offset : -offset * columns;
-  return matrices.flatten(-2).slice(-1, start, start + (length - 1) * (columns + 1) + 1, columns + 1);
+  const int64_t row = offset >= 0 ? 0 : -offset, column = offset >= 0 ? offset : 0;
+  Dims order, flat;
+  for (size_t i = 0; i < rank; ++i) {
+    if (i == a || i == b) continue;
+    order.push_back(static_cast<int64_t>(i));
+    flat.push_back(x.shape()[i]);
+  }
+  order.push_back(static_cast<int64_t>(a));
+  order.push_back(static_cast<int64_t>(b));
+  flat.push_back(rows * columns);
+  ir::ShrinkAttrs cut{Dims(flat.size(), 0), flat, Dims(flat.size(), 1)};
+  cut.start[flat.size() - 1] = row * columns + column;
+  cut.size[flat.size() - 1] = length;
+  cut.step[flat.size() - 1] = length > 1 ? columns + 1 : 1;
+  const ir::Move moves[] = {{ir::Op::permute, ir::AxesAttrs{order}},
+                            {ir::Op::reshape, ir::ShapeAttrs{flat}},
+                            {ir::Op::shrink, std::move(cut)}};
+  return viewed(x, moves, [&](const ir::View& whole) {
+    ir::View line{{}, {}, whole.offset + row * whole.strides[a] + column * whole.strides[b], {}, {}};
+    for (size_t i = 0; i + 2 < rank; ++i) {
+      line.shape.push_back(whole.shape[static_cast<size_t>(order[i])]);
+      line.strides.push_back(whole.strides[static_cast<size_t>(order[i])]);
+    }
+    line.shape.push_back(length);
+    line.strides.push_back(whole.strides[a] + whole.strides[b]);
+    return line;
+  });
 }
 
 Tensor diag(const Tensor& x, int64_t diagonal) {

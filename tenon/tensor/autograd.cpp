@@ -59,7 +59,7 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!value_of(inputs[i]).needs_grad()) base::fail("grad", "input {} does not require grad", i);
-    leaves.push_back(value_of(inputs[i]));
+    leaves.push_back(with_all_uses(value_of(inputs[i])));
   }
   std::vector<Tensor> results;
   for (ir::Value gradient : autodiff::gradients(roots, seeds, leaves)) {

@@ -125,8 +125,9 @@ Tensor remainder(const Operand& a, const Operand& b) {
   };
   const bool has_slope = a.is_tensor() && b.is_tensor() && is_float(a.tensor().dtype());
   if (has_slope) record::broadcast("remainder", a.tensor().shape(), b.tensor().shape());  // before others say so
-  const Operand dividend = has_slope ? Operand(marked(a.tensor())) : a;
-  const Tensor rest = binary("remainder", Op::mod, dividend, b);
+  // In the dtype of the result: marked, a single number has the shape of the divisor and would decide the dtype.
+  const Operand dividend = has_slope ? Operand(marked(a.tensor().to(dtype))) : a;
+  const Tensor rest = binary("remainder", Op::mod, dividend, b, dtype);
   const Operand divisor = b.is_tensor() ? Operand(b.tensor().to(dtype)) : b;
   // C's remainder has the sign of the dividend: add the divisor where the signs differ.
   return where(logical_and(ne(rest, 0), ne(lt(rest, 0), lt(add(zeros_like(rest), divisor), 0))), add(rest, divisor),

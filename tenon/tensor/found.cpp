@@ -122,11 +122,13 @@ Tensor repeat_interleave(const Tensor& given, const Operand& repeats, std::optio
     const int64_t times = repeats.number().as_int();
     if (repeats.number().is_real()) fail("repeat_interleave", "repeats are integers");
     if (times < 0) fail("repeat_interleave", "repeats must not be negative, got {}", times);
-    Dims split = x.shape(), joined = x.shape();
+    Dims single = x.shape(), split = x.shape(), joined = x.shape();
+    single.insert(single.begin() + axis + 1, 1);
     split.insert(split.begin() + axis + 1, times);
     ir::require_shape("repeat_interleave", split);
     joined[axis] *= times;
-    return x.unsqueeze(static_cast<int64_t>(axis) + 1).expand(split).reshape(joined);
+    // Values, not views: the result is a tensor of its own even where strides would show it.
+    return tensor_of(ir::reshape(ir::expand(ir::reshape(record::in(x), single), split), joined));
   }
   record::require_known_values("repeat_interleave", "a tensor of repeats");
   const Tensor& counts = repeats.tensor();

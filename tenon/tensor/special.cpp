@@ -350,15 +350,19 @@ Number fitting(std::string_view op, const Number& value, DType dtype) {
 
 }  // namespace
 
+// The products are of the result's dtype: those of u8 values overflow in their own.
 Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Number value) {
-  const Tensor product = mul(a, b);
-  return add(x, mul(product, fitting("addcmul", value, promote(x.dtype(), product.dtype()))));
+  const Operand operands[] = {x, a, b};
+  const DType dtype = record::result_type(operands);
+  return add(x, mul(mul(a.to(dtype), b.to(dtype)), fitting("addcmul", value, dtype)));
 }
 
 Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Number value) {
   if (!is_float(a.dtype()) && !is_float(b.dtype()))
     base::fail("addcdiv", "takes floating-point values, got {} and {}", name(a.dtype()), name(b.dtype()));
-  return add(x, mul(div(a, b), value));
+  const Operand operands[] = {x, a, b};
+  const DType dtype = record::result_type(operands);
+  return add(x, mul(div(a.to(dtype), b.to(dtype)), value));
 }
 
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {

@@ -102,7 +102,7 @@ Retaining& retaining() {
 
 // The value whose gradient a tensor keeps: what the hooks have made of it.
 ir::Value behind_hooks(const std::shared_ptr<TensorImpl>& tensor) {
-  const ir::Value value = value_of(tensor_of(tensor));
+  const ir::Value value = with_all_uses(value_of(tensor_of(tensor)));
   return tensor->hook_rule && value.node->op() == ir::Op::custom ? value.node->input(1) : value;
 }
 

@@ -30,6 +30,9 @@ std::mutex& views_mutex();
 /// The value with the hooks on the way of its gradient.
 ir::Value hooked(const ir::Value& value, const std::shared_ptr<const ir::CustomRule>& rule);
 
+/// The value at which gradients of all uses of a tensor arrive: those recorded before data_ptr() has laid it out, too.
+ir::Value with_all_uses(ir::Value value);
+
 /// The value for one tensor: where gradients pass, under an identity of its own.
 inline ir::Value own(ir::Value value) { return value.needs_grad() ? ir::Node::apart(std::move(value)) : value; }
 

@@ -56,24 +56,82 @@ uint64_t version_of(const std::shared_ptr<TensorImpl>& tensor) {
   return trace ? trace->version_of(tensor) : tensor->current_version();
 }
 
+using Path = base::SmallVector<ir::Move, 1>;
+
+// Where a view of a tensor hangs, and the moves from there to the tensor.
+struct Place {
+  Impl root;
+  Path path;
+};
+
+// Gradients of views of a leaf pass through the leaf; a view cut from them hangs on the owner alone.
+Place place_of(const Impl& impl, bool detached) {
+  if (detached) {
+    const std::vector<ir::Move> path = path_to(*impl);
+    return {root_of(impl), {path.begin(), path.end()}};
+  }
+  if (!impl->leaf && impl->root) return {impl->root, impl->moves};
+  return {impl, {}};
+}
+
+// Other moves from the root to the same view, where they show it by strides of the owner's memory, too.
+std::optional<Path> moves_to(const ir::View& view, const Impl& root) {
+  const auto made = ir::moves_to(view, tensor_of(root).shape());
+  if (!made) return {};
+  ir::IndexMap map(value_of_root(root_of(root)).shape());
+  map.apply(path_to(*root));
+  map.apply(*made);
+  if (!map.is_strided()) return {};
+  return Path{made->begin(), made->end()};
+}
+
+// Views of views of views: a long way is replaced by one that is as long as the rank asks for.
+void shorten(Path& path, const Impl& root) {
+  constexpr size_t kLong = 16;
+  if (path.size() < kLong) return;
+  ir::IndexMap map(tensor_of(root).shape());
+  map.apply({path.data(), path.size()});
+  if (!map.is_strided()) return;
+  std::optional<Path> made = moves_to(map.views()[0], root);
+  if (made && made->size() < path.size()) path = std::move(*made);
+}
+
+// The moves from the root to what `relaid` makes of the way a tensor lies, if strides can express that.
+std::optional<Path> relaid_path(const Place& place, const Relaid& relaid) {
+  ir::IndexMap map(tensor_of(place.root).shape());
+  map.apply({place.path.data(), place.path.size()});
+  return map.is_strided() ? moves_to(relaid(map.views()[0]), place.root) : std::nullopt;
+}
+
 }  // namespace
 
 Tensor Tensor::detach() const { return viewed(*this, {}); }
 
-Tensor viewed(const Tensor& tensor, std::span<const ir::Move> moves) {
+Tensor viewed(const Tensor& tensor, std::span<const ir::Move> moves, const Relaid& relaid) {
   const ir::Value& now = value_of(tensor);
   const Impl& impl = impl_of(tensor);
   const bool cut = moves.empty();  // detach()
+  const bool detached = cut || (!impl->leaf && impl->detached) || !grad_enabled();
   const std::vector<ir::Move> path = path_to(*impl);
   Impl view;
   const auto moved = [&](ir::Value value) {
     for (const ir::Move& move : moves) value = ir::move(value, move);
     return value;
   };
-  if (!shares_memory(value_of_root(root_of(impl)).shape(), path, moves)) {
+  Place place = place_of(impl, detached);
+  bool shares = shares_memory(value_of_root(root_of(impl)).shape(), path, moves);
+  if (shares) {
+    for (const ir::Move& move : moves) place.path.push_back(move);
+    shorten(place.path, place.root);
+  } else if (relaid) {
+    if (auto way = relaid_path(place, relaid)) {
+      shares = true;
+      place.path = std::move(*way);
+    }
+  }
+  if (!shares) {
     view = impl_of(tensor_of(moved(record::in(tensor))));
   } else {
-    const bool detached = cut || (!impl->leaf && impl->detached) || !grad_enabled();
     // What nobody has asked for is not recorded: a view of a value that is there is looked up when it is read.
     const bool waits = !Trace::current() && !cut && now.node->op() == ir::Op::buffer;
     if (waits) {
@@ -82,16 +140,8 @@ Tensor viewed(const Tensor& tensor, std::span<const ir::Move> moves) {
       view = impl_of(tensor_of(cut ? ir::detach(now) : moved(record::in(tensor))));
     }
     view->detached = detached;
-    // Gradients of views of a leaf pass through the leaf; a view cut from them hangs on the owner alone.
-    view->root = impl;
-    if (view->detached) {
-      while (view->root->root) view->root = view->root->root;
-      view->moves = {path.begin(), path.end()};
-    } else if (!impl->leaf && impl->root) {
-      view->root = impl->root;
-      view->moves = impl->moves;
-    }
-    for (const ir::Move& move : moves) view->moves.push_back(move);
+    view->root = std::move(place.root);
+    view->moves = std::move(place.path);
     view->range_version = version_of(view->root);
     view->seen_version = waits ? TensorImpl::kNever : view->range_version;
     view->root_leaf = view->root->leaf_id();
@@ -192,6 +242,56 @@ bool Tensor::is_contiguous() const {
 
 Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
 
+namespace {
+
+const std::shared_ptr<const ir::CustomRule>& laid_out_rule() {
+  static const auto rule = std::make_shared<const ir::CustomRule>(ir::CustomRule{
+      "data_ptr",
+      [](std::span<const ir::Value>, std::span<const ir::Value> grads) { return std::vector<ir::Value>{grads[0]}; }});
+  return rule;
+}
+
+// The same numbers in other memory, with the history of before.
+ir::Value laid_out(const ir::Value& data, const ir::Value& history) {
+  return {ir::Node::make(ir::Op::custom, {data, history}, ir::CustomAttrs{laid_out_rule(), 1}), 0};
+}
+
+// Views that have a history keep theirs, too: a gradient with respect to one may have been recorded.
+void lay_out_with_history(TensorImpl& owner) {
+  ir::Value packed = ir::contiguous(ir::detach(owner.value));
+  exec::eval({&packed, 1});
+  packed = exec::settle(packed);
+  std::vector<std::pair<Impl, ir::Value>> histories;
+  {
+    std::lock_guard lock(views_mutex());
+    for (const std::weak_ptr<TensorImpl>& weak : owner.views) {
+      const Impl view = weak.lock();
+      if (!view || view->leaf || view->root.get() != &owner || view->seen_version != owner.version) continue;
+      if (view->value.needs_grad()) histories.emplace_back(view, view->value);
+    }
+  }
+  owner.value = laid_out(packed, owner.value);
+  ++owner.version;
+  owner.drop_what_views_show();
+  std::lock_guard lock(views_mutex());
+  for (auto& [view, history] : histories) {
+    ir::Value shown = packed;
+    for (const ir::Move& move : view->moves) shown = ir::move(shown, move);
+    view->value = laid_out(shown, history);
+    std::atomic_ref<uint64_t>(view->seen_version).store(owner.version, std::memory_order_release);
+  }
+}
+
+}  // namespace
+
+ir::Value with_all_uses(ir::Value value) {
+  while (value.node->op() == ir::Op::custom && value.node->attrs_as<ir::CustomAttrs>().rule == laid_out_rule()) {
+    ir::Value history = value.node->input(1);
+    value = std::move(history);
+  }
+  return value;
+}
+
 // Of a tensor whose value lies in memory in another order, or as a part of something larger, the value is first laid
 // out by itself.
 const std::byte* Tensor::host_address() const {
@@ -202,12 +302,14 @@ const std::byte* Tensor::host_address() const {
   device::StorageRef memory = packed_memory(owner->value);
   if (memory.use_count() == 1) {  // a copy that nobody else has
     const bool is_leaf = owner->leaf != nullptr;
-    if (owner->value.needs_grad() && !is_leaf)
-      fail("data_ptr", "the elements do not lie in row-major order; call detach().clone() first");
-    const ir::Value packed = exec::settle(ir::contiguous(is_leaf ? owner->value.node->input(0) : owner->value));
-    owner->value = is_leaf ? ir::param(packed, owner->leaf) : packed;
-    ++owner->version;
-    owner->drop_what_views_show();
+    if (owner->value.needs_grad() && !is_leaf) {
+      lay_out_with_history(*owner);
+    } else {
+      const ir::Value packed = exec::settle(ir::contiguous(is_leaf ? owner->value.node->input(0) : owner->value));
+      owner->value = is_leaf ? ir::param(packed, owner->leaf) : packed;
+      ++owner->version;
+      owner->drop_what_views_show();
+    }
     memory = packed_memory(owner->value);
   }
   memory->wait();

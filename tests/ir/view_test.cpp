@@ -331,6 +331,32 @@ TEST(IndexMap, ReshapeThatStridesCannotSayTakesASecondView) {
   EXPECT_FALSE(map_of({3}, {pad({1}, {0}), reshape({2, 2})}).is_strided());
 }
 
+TEST(IndexMap, WhatIsCutOutOfAPaddedViewAndShowsNoPaddingIsOneView) {
+  // Elements 0, 2, 7, 9, 14, 16 of 18: the last row of 7 reaches beyond the end.
+  const IndexMap map = map_of({18}, {pad({0}, {3}), reshape({3, 7}), shrink({0, 0}, {3, 2}, {1, 2})});
+  ASSERT_TRUE(map.is_strided());
+  EXPECT_EQ(map.views()[0].strides, Dims({7, 2}));
+  EXPECT_FALSE(map_of({18}, {pad({0}, {3}), reshape({3, 7}), shrink({0, 0}, {3, 3}, {1, 2})}).is_strided());
+}
+
+TEST(MovesTo, LeadToWhatTheViewShows) {
+  const View views[] = {{{3, 2}, {7, 2}, 0, {}, {}},        // rows of 7 in 18 elements
+                        {{2, 3}, {1, 5}, 1, {}, {}},        // the shorter stride first
+                        {{3}, {-5}, 12, {}, {}},            // backwards
+                        {{4, 3, 1}, {0, 2, 0}, 3, {}, {}},  // expanded
+                        {{}, {}, 17, {}, {}}};
+  for (const View& view : views) {
+    const auto moves = moves_to(view, {3, 6});
+    ASSERT_TRUE(moves) << view.offset;
+    IndexMap map({3, 6});
+    map.apply(*moves);
+    ASSERT_TRUE(map.is_strided());
+    EXPECT_EQ(map.views()[0], view);
+  }
+}
+
+TEST(MovesTo, AreNoneWhereAxesDoNotNest) { EXPECT_FALSE(moves_to({{3, 3}, {2, 1}, 0, {}, {}}, {18})); }
+
 TEST(IndexMap, AMergeSkipsAxesOfSizeOne) {
   const IndexMap map = map_of({2, 3}, {reshape({2, 1, 3, 1}), permute({0, 3, 2, 1}), reshape({6})});
   EXPECT_TRUE(map.is_contiguous());

@@ -145,6 +145,13 @@ TEST(MaxPool2d, OfWindowsSideBySideGivesTheGradientBack) {
   EXPECT_EQ(values(z.grad()), (Floats{1, 0, 1, 0, 0, 0, 1, 0, 1}));
 }
 
+TEST(MaxPool2d, OfSingleElementsIsMemoryOfItsOwn) {
+  Tensor x = full({1, 1, 2, 2}, 3.0);
+  const Tensor y = nn::max_pool2d(x, 1);
+  x.square_();
+  EXPECT_EQ(y.to_vector<float>(), std::vector<float>(4, 3));
+}
+
 TEST(MaxPool2d, NeverGivesTheGradientToThePadding) {
   Tensor x = full({1, 1, 2, 2}, -INFINITY).requires_grad_();
   nn::max_pool2d(x, 2, {.padding = 1}).sum().backward();

@@ -128,6 +128,19 @@ TEST(Promotion, ZeroDimTensorsChangeOnlyTheCategory) {
   }
 }
 
+TEST(Promotion, ProductsAndQuotientsThatAreAddedAreOfTheResultsDtype) {
+  const Tensor small = full({1}, 20, u8), zero = zeros({1});
+  EXPECT_EQ(reals(addcmul(zero, small, small)), Reals({400}));
+  const Tensor third = addcdiv(zeros({1}, f64), ones({1}, f32), full({1}, 3, f32));
+  EXPECT_DOUBLE_EQ(third.item<double>(), 1.0 / 3);
+}
+
+TEST(Promotion, AZeroDimDividendDoesNotDecideTheDtypeOfARemainder) {
+  const Tensor rest = remainder(full({}, 3.5, f64), ones({3}, f32));
+  EXPECT_EQ(rest.dtype(), f32);
+  EXPECT_EQ(reals(rest), Reals({0.5, 0.5, 0.5}));
+}
+
 TEST(Promotion, TwoZeroDimTensorsFollowTheTable) {
   for (DType a : kAllDTypes) {
     for (DType b : kAllDTypes) EXPECT_EQ(add(ones({}, a), ones({}, b)).dtype(), promoted(a, b)) << names(a, b);

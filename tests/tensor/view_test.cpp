@@ -2,6 +2,7 @@
 // a lazy program gives what the same program gives when every op runs at once.
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <random>
 
@@ -27,6 +28,47 @@ TEST(Views, AWriteToTheBaseIsSeenByViews) {
   EXPECT_EQ(wholes(column), Wholes({20, 50}));
   EXPECT_EQ(wholes(flat), Wholes({0, 10, 20, 30, 40, 50}));
   EXPECT_EQ(wholes(turned), Wholes({0, 30, 10, 40, 20, 50}));
+}
+
+TEST(Views, DiagonalsOfAnyLayoutAreViews) {
+  const auto ones_on = [](const std::function<Tensor(const Tensor&)>& part, const Dims& shape) {
+    Tensor x = zeros(shape, DType::i64);
+    part(x).add_(1);
+    return wholes(x);
+  };
+  EXPECT_EQ(ones_on([](const Tensor& x) { return x.t().diagonal(); }, {2, 2}), Wholes({1, 0, 0, 1}));
+  EXPECT_EQ(ones_on([](const Tensor& x) { return x.t().diagonal(1); }, {2, 3}), Wholes({0, 0, 0, 1, 0, 0}));
+  EXPECT_EQ(ones_on([](const Tensor& x) { return x.slice(1, 1).diagonal(); }, {2, 3}), Wholes({0, 1, 0, 0, 0, 1}));
+  EXPECT_EQ(ones_on([](const Tensor& x) { return x.slice(0, 0, 3, 2).diagonal(); }, {3, 2}),
+            Wholes({1, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(ones_on([](const Tensor& x) { return x.slice(1, {}, {}, -1).diagonal(); }, {2, 2}), Wholes({0, 1, 1, 0}));
+  EXPECT_EQ(ones_on([](const Tensor& x) { return x.diagonal(0, 0, 2); }, {2, 2, 2}), Wholes({1, 0, 1, 0, 0, 1, 0, 1}));
+  EXPECT_EQ(ones_on([](const Tensor& x) { return x.diagonal(0, 1, 3); }, {1, 2, 2, 2}),
+            Wholes({1, 0, 1, 0, 0, 1, 0, 1}));
+}
+
+TEST(Views, GradientsPassThroughWrittenDiagonals) {
+  const Tensor x = ones({2, 2}).requires_grad_();
+  const Tensor twice = x * 2;
+  twice.t().diagonal().mul_(5);
+  EXPECT_EQ(reals(grad(sum(twice), x)), Reals({10, 2, 2, 10}));
+}
+
+TEST(Views, RepeatedElementsAreMemoryOfTheirOwn) {
+  Tensor x = from_vector(Wholes{3}, {1});
+  const Tensor interleaved = repeat_interleave(x, 2, 0), once = repeat_interleave(x, 1, 0), repeated = repeat(x, {2});
+  x.square_();
+  EXPECT_EQ(wholes(interleaved), Wholes({3, 3}));
+  EXPECT_EQ(wholes(once), Wholes({3}));
+  EXPECT_EQ(wholes(repeated), Wholes({3, 3}));
+}
+
+TEST(Views, ViewsOfViewsStayAsCheapAsTheFirst) {
+  Tensor x = counting({2, 3});
+  Tensor turned = x;
+  for (int i = 0; i < 20001; ++i) turned = turned.t();  // a quarter of a minute if each walked the way of all before
+  turned[0].fill_(7);
+  EXPECT_EQ(wholes(x), Wholes({7, 1, 2, 7, 4, 5}));
 }
 
 TEST(Views, SiblingsSeeEachOther) {
