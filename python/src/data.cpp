@@ -134,7 +134,7 @@ class PythonDataset : public Dataset {
       : object_(keep(object)), size_(static_cast<int64_t>(py::len(object))) {}
   int64_t size() const override { return size_; }
   Sample get(int64_t i) const override {
-    const py::gil_scoped_acquire locked;
+    const Locked locked;
     return of_the_user([&] {
       const py::object sample = py::reinterpret_borrow<py::object>(object_.get())[py::int_(i)];
       *gives_dicts_ = PyDict_Check(sample.ptr());
@@ -366,7 +366,7 @@ void bind_loaders(py::module_& m) {
              if (!collate.is_none()) {
                const GivesDicts samples_are = gives_dicts, batches_are = std::make_shared<std::atomic<bool>>(false);
                options.collate = [function = keep(collate), samples_are, batches_are](std::vector<Sample> samples) {
-                 const py::gil_scoped_acquire locked;
+                 const Locked locked;
                  return of_the_user([&] {
                    py::list list;
                    for (const Sample& one : samples) list.append(object_of(one, *samples_are));
@@ -457,7 +457,7 @@ void bind_transforms(py::module_& m) {
   const auto transform_of = [](const py::object& object) -> data::Transform {
     if (py::isinstance<Native>(object)) return py::cast<Native&>(object).transform;
     return [function = keep(object)](const Tensor& x, data::Random&) {
-      const py::gil_scoped_acquire locked;
+      const Locked locked;
       return of_the_user(
           [&] { return Tensor(Convert<Tensor>::from(py::reinterpret_borrow<py::object>(function.get())(x).ptr())); });
     };

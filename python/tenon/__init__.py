@@ -26,9 +26,15 @@ half = float16 = _tenon.float16
 long = int64 = _tenon.int64
 float = float32 = _tenon.float32
 int = int32 = _tenon.int32
-as_tensor = _tenon.tensor
 Size = tuple
 inf, nan, pi = 1e999, 1e999 - 1e999, 3.141592653589793
+
+
+def as_tensor(data, dtype=None, device=None):
+    """A tensor itself, in another dtype or on another device where those are given; anything else as tensor() makes it."""
+    if not isinstance(data, Tensor):
+        return _tenon.tensor(data, dtype=dtype, device=device)
+    return data if dtype is None and device is None else data.to(dtype=dtype, device=device)
 
 
 def is_tensor(x):
