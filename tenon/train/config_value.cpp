@@ -107,7 +107,7 @@ std::string_view Key::name() const { return halves(path).second; }
 
 Value Key::value(const Config& config) const {
   // The field only ever reads here; it is one function for both directions.
-  return std::visit([&](auto at) -> Value { return at(const_cast<Config&>(config)); }, field);
+  return std::visit([&](auto one) -> Value { return one(const_cast<Config&>(config)); }, field);
 }
 
 std::string_view Key::type() const {
@@ -165,12 +165,12 @@ void refuse_unknown(std::string_view path, std::string_view name) {
 
 void assign(Config& config, const Key& key, const Value& value, std::string_view name) {
   std::visit(
-      [&](auto at) {
-        using T = std::remove_reference_t<decltype(at(config))>;
+      [&](auto field) {
+        using T = std::remove_reference_t<decltype(field(config))>;
         const std::optional<T> fits = converted<T>(value);
         if (!fits) refuse(key, value, name);
         check_value(key, *fits, name);
-        at(config) = *fits;
+        field(config) = *fits;
       },
       key.field);
 }
