@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "apps/tenon/commands.h"
 #include "apps/tenon/output.h"
@@ -25,6 +26,23 @@ bool is_game_file(const fs::path& path) {
   return train::is_game_config(io::as_text(file->bytes()));
 }
 
+// A file of 2048's keys that names no learner would be taken for a config of a language model.
+void refuse_without_learner(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return;
+  const auto file = io::MappedFile::open("config", path);
+  const auto keys = nlohmann::json::parse(io::as_text(file->bytes()), nullptr, false);
+  if (!keys.is_object()) return;
+  for (const auto& [key, value] : keys.items()) {
+    if (!rl::is_dqn_key(key)) return;
+  }
+  for (const std::string_view key : {"episodes", "hidden", "replay", "games", "log_every"}) {
+    if (keys.contains(key))
+      base::fail("config", "{}: {} is a key of 2048, whose configs name a \"learner\": dqn or tuples", path.string(),
+                 key);
+  }
+}
+
 // A name that is nearly that of a game's preset, and of nothing else.
 void refuse_misspelt(const std::string& config) {
   std::error_code ignored;
@@ -42,7 +60,10 @@ std::string games_text(int64_t games) { return games == 1 ? "1 game" : watch::wi
 bool is_game(const std::string& config, const std::string& resume) {
   if (!config.empty()) {
     const bool is_one = rl::find_dqn_preset(config) || is_game_file(config);
-    if (!is_one) refuse_misspelt(config);
+    if (!is_one) {
+      refuse_misspelt(config);
+      refuse_without_learner(config);
+    }
     return is_one;
   }
   return is_game_file(fs::path(resume) / "config.json");

@@ -9,7 +9,6 @@
 #include "tenon/base/error.h"
 #include "tenon/base/nearest.h"
 #include "tenon/io/input.h"
-#include "tenon/rl/dqn_config.h"
 #include "tenon/train/config_keys.h"
 
 namespace tenon::train {
@@ -158,8 +157,6 @@ void refuse_unknown(std::string_view path, std::string_view name) {
   const std::string shown_path = in_quotes(path);
   const std::string_view bare = std::string_view(shown_path).substr(1, shown_path.rfind('"') - 1);
   if (!near.empty()) fail("config", "{}: {} is no key; did you mean {}?", name, bare, near);
-  if (rl::is_dqn_key(path))
-    fail("config", "{}: {} is a key of 2048, whose configs name a \"learner\": dqn or tuples", name, bare);
   fail("config", "{}: {} is no key; tenon config --print-defaults shows all", name, bare);
 }
 
