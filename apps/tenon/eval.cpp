@@ -95,7 +95,7 @@ void run(const Wanted& wanted) {
 void add_eval(CLI::App& app) {
   CLI::App* command = app.add_subcommand("eval", "Loss, perplexity and bits per byte of a model on a text");
   command->footer(
-      "Every token is told once, from those before it in its window.\n"
+      "Each token is predicted once, from the tokens before it in its window.\n"
       "\n"
       "Examples:\n"
       "  tenon eval runs/shakespeare input.txt\n"
