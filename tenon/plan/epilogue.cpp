@@ -27,7 +27,8 @@ const Value* peel(const Value& value, const Dims& shape) {
 
 std::optional<EpilogueMatcher::Matched> EpilogueMatcher::match(const NodeRef& node) const {
   const bool is_relu = limits_.relu_epilogue && is_larger_of_sums(*node);
-  const Value top = node->op() == Op::cast || is_relu ? node->input(0) : Value{node, 0};
+  const bool rounds = node->op() == Op::cast && is_half(node->type().dtype);
+  const Value top = rounds || is_relu ? node->input(0) : Value{node, 0};
   if (ir::base_node(top)->op() != Op::add) return std::nullopt;
   const Value* add = peel(top, node->type().shape);
   Matched matched;
@@ -61,7 +62,7 @@ bool EpilogueMatcher::adds_to_product(const Node& node) const {
 }
 
 bool EpilogueMatcher::rounds_sums(const NodeRef& node) const {
-  return node->op() == Op::cast && is_half(node->type().dtype) && match(node).has_value();
+  return node->op() == Op::cast && match(node).has_value();
 }
 
 // add(contract, bias), add(contract, residual) or add(add(contract, bias), residual), operands in any order.
