@@ -96,7 +96,22 @@ Id Builder::number(uint32_t index) { return value({.kind = Kind::number, .type =
 Id Builder::thread() { return value({.kind = Kind::thread, .type = Scalar::u32}); }
 Id Builder::block(uint32_t axis) { return value({.kind = Kind::block, .type = Scalar::u32, .slot = axis}); }
 
+// Signs of floats that are known, and sums with -0, which are exactly what is added to it.
+std::optional<Id> Builder::folded(Op op, Scalar type, std::span<const Id> args) {
+  if (!is_float(type) || (op != Op::neg && op != Op::add)) return std::nullopt;
+  constexpr uint64_t kSign = uint64_t{1} << 63;
+  if (op == Op::neg) {
+    const auto x = known(args[0]);
+    return x ? std::optional(constant(type, *x ^ kSign)) : std::nullopt;
+  }
+  for (const size_t side : {size_t{0}, size_t{1}}) {
+    if (known(args[side]) == kSign) return args[1 - side];
+  }
+  return std::nullopt;
+}
+
 Id Builder::math(Op op, Scalar type, std::initializer_list<Id> args) {
+  if (const auto made = folded(op, type, args)) return *made;
   Inst inst{.kind = Kind::math, .op = op, .type = type};
   for (const Id arg : args) inst.args.push_back(arg);
   return value(std::move(inst));
@@ -232,6 +247,7 @@ Id Builder::convert(Id a, Scalar to) {
   const Scalar from = type_of(a);
   if (from == to) return a;
   if (const auto x = known(a); x && is_whole_number(from) && is_whole_number(to)) return constant(to, *x);
+  if (const auto x = known(a); x && from == Scalar::boolean) return whole(to, *x != 0 ? 1 : 0);
   return math(Op::cast, to, {a});
 }
 Id Builder::bitcast(Id a, Scalar to) {

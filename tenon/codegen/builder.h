@@ -126,6 +126,7 @@ class Builder {
   KernelIr finish();
 
  private:
+  std::optional<Id> folded(ir::Op op, Scalar type, std::span<const Id> args);
   Id push(Inst inst);
   /// The same value again, if it is known at this place.
   Id value(Inst inst);

@@ -49,19 +49,23 @@ std::optional<Lowering::Pick> Lowering::pick_of(uint32_t fold) const {
   if (sum.op != ir::Op::sum) return std::nullopt;
   const Instr& chosen = nest_.code[sum.args[0]];
   if (chosen.kind != Instr::Kind::apply || chosen.op != ir::Op::where || chosen.per_row) return std::nullopt;
-  const Instr &hit = nest_.code[chosen.args[0]], &zero = nest_.code[chosen.args[2]];
-  if (zero.kind != Instr::Kind::number || zero.bits != 0) return std::nullopt;
-  if (hit.kind != Instr::Kind::apply || hit.op != ir::Op::equal) return std::nullopt;
-  Pick made{.fold = fold, .value = chosen.args[1]};
-  for (const auto& [position, index] : {std::pair{hit.args[0], hit.args[1]}, std::pair{hit.args[1], hit.args[0]}}) {
+  const Instr& zero = nest_.code[chosen.args[2]];
+  const std::optional<Hit> hit = hit_of(chosen.args[0]);
+  if (!hit || zero.kind != Instr::Kind::number || zero.bits != 0) return std::nullopt;
+  const auto parts = parts_of(nest_, chosen.args[1]);
+  if (!parts) return std::nullopt;
+  return Pick{.fold = fold, .value = chosen.args[1], .index = hit->index, .first = hit->first, .code = *parts};
+}
+
+std::optional<Lowering::Hit> Lowering::hit_of(uint32_t i) const {
+  const Instr& instr = nest_.code[i];
+  if (instr.kind != Instr::Kind::apply || instr.op != ir::Op::equal) return std::nullopt;
+  for (const auto& [position, index] :
+       {std::pair{instr.args[0], instr.args[1]}, std::pair{instr.args[1], instr.args[0]}}) {
     const DType dtype = nest_.code[index].dtype;
+    Hit made{i, index};
     if (!nest_.code[index].per_row || (dtype != DType::i64 && dtype != DType::i32)) continue;
-    if (!counts_elements(nest_, nest_.code[position], made.first)) continue;
-    made.index = index;
-    const auto parts = parts_of(nest_, made.value);
-    if (!parts) return std::nullopt;
-    made.code = *parts;
-    return made;
+    if (counts_elements(nest_, nest_.code[position], made.first)) return made;
   }
   return std::nullopt;
 }

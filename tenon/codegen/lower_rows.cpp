@@ -188,12 +188,38 @@ std::optional<bool> Lowering::known_in_full_steps(const Instr& instr) const {
   return last < number ? std::optional(true) : first >= number ? std::optional(false) : std::nullopt;
 }
 
+// Where a stage only stores what it computes anew, and compares elements with one place of the row on the way.
+std::optional<Lowering::Hit> Lowering::lone_hit(const Stage& stage, const Held& held) const {
+  if (!stage.row_folds.empty() || !held.arrays.empty() || !held.loads.empty() || !has_runs() || shape_.vector == 1)
+    return std::nullopt;
+  std::optional<Hit> found;
+  for (const uint32_t i : code_of(stage)) {
+    if (is_fold(nest_.code[i])) return std::nullopt;
+    const std::optional<Hit> hit = hit_of(i);
+    if (hit && found) return std::nullopt;
+    if (hit) found = hit;
+  }
+  return found;
+}
+// Whether the place may be among the elements of this step: the lower halves tell all others apart.
+Id Lowering::is_near(Writing& to, const Hit& hit, Id step, Id inside) const {
+  const Id begin = to.b.mul(to.b.add(to.b.mul(to.b.convert(step, Scalar::u32), to.b.u32(shape_.threads)), inside),
+                            to.b.u32(shape_.vector));
+  const Id place = to.b.convert(to.value(hit.index, 0), Scalar::u32);
+  const Id ahead = to.b.sub(place, to.b.add(begin, to.b.u32(static_cast<uint32_t>(hit.first))));
+  return to.b.less(ahead, to.b.u32(shape_.vector));
+}
+
 void Lowering::write_step(Writing& to, const std::vector<uint32_t>& code, const Held& held, uint32_t stage, Id step,
                           Id inside, bool is_full, Id row_is_there, const OnFold& on_fold, bool stores) {
   const std::vector<Id> masks = enter_step(to, step, inside, is_full);
   for (const uint32_t i : code) {
     const Instr& instr = nest_.code[i];
     if (is_saved(i)) continue;
+    if (i == never_) {
+      to.known[i] = {to.b.boolean(false)};
+      continue;
+    }
     if (const auto always = is_full ? known_in_full_steps(instr) : std::nullopt) {
       to.known[i] = {to.b.boolean(*always)};
       continue;
@@ -273,9 +299,20 @@ std::vector<Id> Lowering::fold_steps(Writing& to, const Stage& stage, uint32_t n
     }
     totals[which].add(to.b, lane, value);
   };
-  const auto body = [&](Id step, bool is_full) {
+  const std::optional<Hit> hit = shape_.steps > 1 ? lone_hit(stage, held) : std::nullopt;
+  const auto write = [&](Id step, bool is_full) {
     write_step(to, code_of(stage), held, number, step, inside, is_full, row_is_there, on_fold, stores);
     if (shape_.steps > 1) forget_elements(to);
+  };
+  const auto body = [&](Id step, bool is_full) {
+    if (!is_full || !hit) return write(step, is_full);
+    to.b.branch(
+        is_near(to, *hit, step, inside), [&] { write(step, true); },
+        [&] {
+          never_ = hit->comparison;
+          write(step, true);
+          never_ = kNone;
+        });
   };
   walk_steps(to, first, last, is_unrolled(stage), body);
   std::vector<Id> folded;

@@ -109,6 +109,14 @@ class Lowering {
   void read_held_load(Writing& to, const Held& held, uint32_t i, uint32_t stage, Id step);
   bool has_runs() const;
   std::optional<bool> known_in_full_steps(const ir::Instr& instr) const;
+  /// A comparison of an element's position with a number of the row: it holds for one element at most.
+  struct Hit {
+    uint32_t comparison = 0, index = 0;  // it holds where the elements counted from `first` on come to the index
+    int64_t first = 0;
+  };
+  std::optional<Hit> hit_of(uint32_t i) const;
+  std::optional<Hit> lone_hit(const Stage& stage, const Held& held) const;
+  Id is_near(Writing& to, const Hit& hit, Id step, Id inside) const;
   void keep(Writing& to, const Held& held, uint32_t i, Id step);
   void fetch(Writing& to, const Held& held, uint32_t i, Id step);
   void forget_elements(Writing& to);
@@ -163,6 +171,7 @@ class Lowering {
   std::map<uint32_t, size_t> saved_;  // row folds that stand in scratch memory, and where
   std::map<uint32_t, uint32_t> saved_buffers_;
   std::map<Scalar, uint32_t> lane_arrays_;
+  uint32_t never_ = kNone;                       // a comparison that holds for none of the elements at hand
   std::map<uint32_t, std::vector<Pick>> picks_;  // by the stage at whose end they are known
 };
 

@@ -14,11 +14,12 @@ namespace tenon::codegen {
 namespace {
 
 constexpr uint32_t kBlock = 256;
-constexpr int64_t kSteps = 4;                       // for each thread of a row, until there are enough threads
-constexpr uint32_t kChunk = 16;                     // steps that are folded into one before they join the rest
-constexpr uint32_t kMostChunks = 256;               // so that whoever folds them is not busy for long
-constexpr uint32_t kLongRow = 512;                  // threads of a row: while one block folds, another reads
-constexpr uint32_t kAlone = 64;                     // threads of a row where every fold between threads costs barriers
+constexpr int64_t kSteps = 4;          // for each thread of a row, until there are enough threads
+constexpr uint32_t kChunk = 16;        // steps that are folded into one before they join the rest
+constexpr uint32_t kMostChunks = 256;  // so that whoever folds them is not busy for long
+constexpr uint32_t kLongRow = 512;     // threads of a row: while one block folds, another reads
+constexpr int64_t kWideRow = 16384;    // from here on a thread takes two vectors at a time
+constexpr uint32_t kAlone = 64;        // threads of a row where every fold between threads costs barriers
 
 constexpr int64_t kLeastPart = 32;  // rows: partial results are then a fraction of what they are made of
 constexpr int64_t kLeastSide = 16;  // shorter ones are read from caches before they are gone
@@ -55,6 +56,7 @@ RowSchedule schedule_rows(int64_t row_size, const ir::Limits& limits) {
   RowSchedule made;
   made.size = row_size;
   made.vector = std::max<uint32_t>(1, limits.vector);
+  if (made.vector == 4 && row_size >= kWideRow && row_size % 8 == 0) made.vector = 8;
   made.subgroup = std::bit_floor(std::clamp<uint32_t>(limits.subgroup, 1, 32));
   const uint32_t group = made.subgroup > 1 ? made.subgroup : 16;
   const uint32_t most = std::min(limits.max_threads, made.subgroup > 1 ? kLongRow : kAlone);

@@ -79,7 +79,7 @@ constexpr std::string_view kReciprocal = R"(__device__ float reciprocal_of(float
 )";
 
 // The first number goes into the lower half.
-constexpr std::string_view kTilePacks = R"(__device__ unsigned pack_f16(float low, float high) {
+constexpr std::string_view kPairs = R"(__device__ unsigned pack_f16(float low, float high) {
   unsigned pair;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
   return pair;
@@ -199,12 +199,13 @@ std::string load(const KernelIr& kernel, const Uses&, const Inst& inst, std::str
 
 std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::string_view index,
                   std::span<const std::string> values) {
-  const Scalar element = kernel.buffers[inst.slot].element;
+  const bool are_pairs = values.size() < inst.width;
+  const Scalar element = are_pairs ? Scalar::u32 : kernel.buffers[inst.slot].element;
   if (inst.width == 1)
     return fmt::format("{} = {};", place(kernel, inst, index), c_element(kElements, element, values[0]));
   std::string all;
   for (const std::string& value : values) all += (all.empty() ? "" : ", ") + c_element(kElements, element, value);
-  const std::string type = several(element, inst.width);
+  const std::string type = several(element, static_cast<uint32_t>(values.size()));
   return fmt::format("*({}*)(b{} + {}) = {}{{{}}};", type, inst.slot, c_index(kValues, kernel, inst, index), type, all);
 }
 
@@ -244,7 +245,7 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   if (uses.exp2) text += kExp2;
   if (uses.reciprocal) text += kReciprocal;
   if (uses.tiles) text += kTiles;
-  if (uses.tile_packs) text += kTilePacks;
+  if (uses.tile_packs || uses.pairs) text += kPairs;
 
   text += fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(", kernel.threads, kernel.name);
   std::string pointers;
@@ -281,7 +282,9 @@ const Spelling kCuda{
     .are_arrays_packed = true,
     .has_vector_arrays = false,
     .f32_ending = "f",
-    .texts = {.fma = "fma$f($0, $1, $2)",
+    .texts = {.pair_of_halves = "pack_f16($0, $1)",
+              .pair_of_bf16 = "pack_bf16($0, $1)",
+              .fma = "fma$f($0, $1, $2)",
               .exp2 = "exp2_of($0)",
               .reciprocal = "reciprocal_of($0)",
               .mul_high = "__umulhi($0, $1)",

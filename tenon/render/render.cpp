@@ -45,7 +45,19 @@ bool is_odd_float(const Inst& inst) {
          float_literal(inst.type, std::bit_cast<double>(inst.bits), "").empty();
 }
 
-Uses uses_of(const KernelIr& kernel) {
+/// How two of the values of a store become one word: empty where they are not all floats of 16 bits, or the language
+/// has no way to pack two at once.
+std::string_view pair_text(const KernelIr& kernel, const Inst& store, const Spelling& spelling) {
+  if (store.width % 2 != 0 || kernel.buffers[store.slot].element != Scalar::u16) return {};
+  const Kind kind = kernel.code[store.args[1]].kind;
+  for (size_t i = 1; i <= store.width; ++i) {
+    if (kernel.code[store.args[i]].kind != kind) return {};
+  }
+  if (kind == Kind::pack_half) return spelling.texts.pair_of_halves;
+  return kind == Kind::pack_bf16 ? spelling.texts.pair_of_bf16 : std::string_view{};
+}
+
+Uses uses_of(const KernelIr& kernel, const Spelling& spelling) {
   Uses uses;
   uses.widths.resize(kernel.buffers.size());
   uses.shared_widths.resize(kernel.shared.size(), 1);
@@ -55,8 +67,14 @@ Uses uses_of(const KernelIr& kernel) {
   bool has_barrier = false;
   for (const Inst& inst : kernel.code) {
     switch (inst.kind) {
-      case Kind::load: is_loaded[inst.slot] = true; [[fallthrough]];
-      case Kind::store: uses.widths[inst.slot] |= inst.width; break;
+      case Kind::load:
+        is_loaded[inst.slot] = true;
+        uses.widths[inst.slot] |= inst.width;
+        break;
+      case Kind::store:
+        uses.widths[inst.slot] |= inst.width;
+        uses.pairs |= !pair_text(kernel, inst, spelling).empty();
+        break;
       case Kind::shared_load:
       case Kind::shared_store:
         uses.shared_widths[inst.slot] = std::max<uint32_t>(uses.shared_widths[inst.slot], inst.width);
@@ -210,7 +228,13 @@ class Printer {
 
   void print_store(const Inst& inst) {
     std::vector<std::string> values;
-    for (size_t i = 1; i <= inst.width; ++i) values.push_back(names_[inst.args[i]]);
+    if (const std::string_view pair = pair_text(kernel_, inst, spelling_); !pair.empty()) {
+      const auto unpacked = [&](size_t i) { return names_[kernel_.code[inst.args[i]].args[0]]; };
+      for (size_t i = 1; i <= inst.width; i += 2)
+        values.push_back(fill(pair, std::vector{unpacked(i), unpacked(i + 1)}));
+    } else {
+      for (size_t i = 1; i <= inst.width; ++i) values.push_back(names_[inst.args[i]]);
+    }
     const std::string stored = spelling_.store(kernel_, uses_, inst, names_[inst.args[0]], values);
     line(has_mask(inst) ? fmt::format("if ({}) {{ {} }}", names_[inst.args.back()], stored) : stored);
   }
@@ -470,7 +494,7 @@ codegen::Lacks lacks_of(Language language) {
 
 std::string render(const KernelIr& kernel, Language language) {
   const Spelling& spelling = spelling_of(language);
-  const Uses uses = uses_of(kernel);
+  const Uses uses = uses_of(kernel, spelling);
   const std::string body = Printer(kernel, uses, spelling).body();
   return spelling.file(kernel, uses, body);
 }

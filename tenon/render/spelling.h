@@ -33,6 +33,7 @@ struct Uses {
   std::vector<bool> stores_bits;        // of each buffer: whether threads share its words
   bool mul_high = false, pack_half = false, unpack_half = false, philox = false, shuffle = false, unroll = false;
   bool tiles = false, tile_packs = false, exp2 = false, reciprocal = false, pack_bf16 = false, larger = false;
+  bool pairs = false;         // 16-bit floats that are stored by twos, where the language packs two at once
   bool odd_floats = false;    // constants that float_literal does not write
   bool meets_memory = false;  // threads of a block meet in a buffer, not in shared memory alone
 
@@ -41,6 +42,7 @@ struct Uses {
 
 /// Instructions that are one text of their operands.
 struct Texts {
+  std::string_view pair_of_halves, pair_of_bf16;  // $0 becomes the lower half; empty: there is none
   std::string_view fma, exp2, reciprocal, mul_high, pack_half, unpack_half, pack_bf16, larger, philox;
   std::string_view shuffle;  // $0: a u32, $1: the distance
   std::string_view thread;
@@ -78,7 +80,7 @@ struct Spelling {
   std::string (*place)(const KernelIr& kernel, const Inst& inst, std::string_view index);
   /// What a load of elements from `index` on is, before masks.
   std::string (*load)(const KernelIr& kernel, const Uses& uses, const Inst& inst, std::string_view index);
-  /// Statements that store.
+  /// Statements that store. Half as many values as elements: words of two elements each.
   std::string (*store)(const KernelIr& kernel, const Uses& uses, const Inst& inst, std::string_view index,
                        std::span<const std::string> values);
   /// Statements of a matrix tile's instruction, whose value, if it gives one, has this name; null: the language has no

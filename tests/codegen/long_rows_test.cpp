@@ -88,15 +88,15 @@ codegen::KernelIr kernel_of(const ir::LoopNest& nest) {
 /// Loads of neighbours from the rows: each stands once in the code of a walk, and once for the step behind it.
 int wide_loads(const codegen::KernelIr& kernel) {
   int count = 0;
-  for (const Inst& inst : kernel.code) count += inst.kind == Inst::Kind::load && inst.slot == 0 && inst.width == 4;
+  for (const Inst& inst : kernel.code) count += inst.kind == Inst::Kind::load && inst.slot == 0 && inst.width == 8;
   return count;
 }
 
 TEST(LongRows, AreReadFromMemoryOnceWhereRegistersHoldThem) {
   const codegen::KernelIr kernel = kernel_of(Statistics(32000, DType::bf16));
-  EXPECT_EQ(wide_loads(kernel), 2);     // 15 full steps, and the last
-  ASSERT_EQ(kernel.arrays.size(), 2u);  // two words for four elements
-  EXPECT_EQ(kernel.arrays[0].count, 16u);
+  EXPECT_EQ(wide_loads(kernel), 2);     // 7 full steps, and the last
+  ASSERT_EQ(kernel.arrays.size(), 4u);  // four words for eight elements
+  EXPECT_EQ(kernel.arrays[0].count, 8u);
 }
 
 TEST(LongRows, AreReadAgainWhereRegistersDoNotHoldThem) {
@@ -113,8 +113,15 @@ TEST(LongRows, TheElementThatATargetNamesIsLookedUp) {
 
 TEST(LongRows, OnlyTheLastStepHasAMask) {
   const codegen::RowSchedule shape = codegen::schedule_rows(50304, gpu());
-  EXPECT_EQ(shape.steps, 25u);
-  EXPECT_EQ(shape.full_steps(), 24u);
+  EXPECT_EQ(shape.steps, 13u);
+  EXPECT_EQ(shape.full_steps(), 12u);
+}
+
+// A thread of a long row takes eight neighbours at a time, where the row's length allows it.
+TEST(LongRows, HaveWiderSteps) {
+  EXPECT_EQ(codegen::schedule_rows(50304, gpu()).vector, 8u);
+  EXPECT_EQ(codegen::schedule_rows(50300, gpu()).vector, 4u);
+  EXPECT_EQ(codegen::schedule_rows(8192, gpu()).vector, 4u);
 }
 
 /// Loss and gradient on a device.
