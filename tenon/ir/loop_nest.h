@@ -65,7 +65,8 @@ struct LoopNest {
 /// Rows that a column reduction folds one after another before it starts afresh; the blocks' results are folded one
 /// after another at the end. So blocks can be shared out, and the bits depend on the number of rows only.
 inline int64_t column_block(int64_t rows, int64_t blocks = 32) {
-  return std::max<int64_t>(64, (rows + blocks - 1) / blocks);
+  constexpr int64_t kLeast = 64, kMost = 256;  // a longer sum would lose the digits of what is added to it
+  return std::clamp((rows + blocks - 1) / blocks, kLeast, kMost);
 }
 
 uint64_t hash(const Instr& instr);

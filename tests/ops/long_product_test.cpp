@@ -61,6 +61,20 @@ TEST_P(LongProducts, Of16BitsAreSummedInF32AndRoundedOnce) {
   EXPECT_EQ(dtype_of(dot(ones, ones)), "bf16");
 }
 
+// Roundings of equal numbers all go one way, along rows, down columns and over everything.
+TEST_P(LongProducts, SumsOfEqualNumbersKeepTheirDigits) {
+  constexpr double kExact = 0.9841307997703552;
+  const int64_t n = GetParam() == "cpu" ? 100000 : 20000;
+  const Tensor wide = full({20, n}, kExact, of(DType::f32)).clone().eval(), tall = wide.t().contiguous().eval();
+  const auto error_of = [&](const Tensor& mean) {
+    return amax(abs(mean.to(DType::f64) - kExact)).item<double>() / kExact;
+  };
+  EXPECT_LE(error_of(mean(wide, {1})), 1e-5) << "rows";
+  EXPECT_LE(error_of(mean(tall, {0})), 1e-5) << "columns";
+  EXPECT_LE(error_of(mean(wide.t(), {0})), 1e-5) << "rows that are seen as columns";
+  EXPECT_LE(error_of(mean(tall.slice(1, 0, 1))), 1e-5) << "everything";
+}
+
 TEST_P(LongProducts, HaveTheirGradients) {
   const int64_t n = (1 << 17) + 5;
   Tensor a = uniform({2, n}, 1).requires_grad_(), b = uniform({n, 1}, 2).requires_grad_();

@@ -97,7 +97,8 @@ class AcrossProgram : public TileProgram {
           memory_(program.code_.size() * stride_ + 64) {
       lanes_.resize(program.code_.size());
       for (size_t i = 0; i < p_.code_.size(); ++i) {
-        if (p_.code_[i].instr.kind == Instr::Kind::reduce) lanes_[i].resize(kLanes * stride_);
+        if (p_.code_[i].instr.kind == Instr::Kind::reduce)
+          lanes_[i].resize((folds_in_blocks(p_.row_size_) ? 2 : 1) * kLanes * stride_);
       }
       index_.resize(p_.space_.size());
       registers_ = memory_.data() + (64 - reinterpret_cast<uintptr_t>(memory_.data()) % 64) % 64;
@@ -111,6 +112,7 @@ class AcrossProgram : public TileProgram {
         outer /= p_.space_[axis];
       }
       index_[p_.inner_] = first;
+      const bool in_blocks = folds_in_blocks(p_.row_size_);
       for (const uint32_t i : p_.constants_) run_instr(i);
       for (const codegen::Stage& stage : p_.stages_) {
         for (const uint32_t i : stage.per_row) run_instr(i);
@@ -123,12 +125,18 @@ class AcrossProgram : public TileProgram {
             else
               run_instr(i);
           }
+          if (in_blocks && (r + 1) % kBlock == 0) {
+            for (const uint32_t i : stage.row_folds) end_block(i);
+          }
           for (size_t axis = p_.space_.size(); axis-- > p_.row_rank_;) {
             if (++index_[axis] < p_.space_[axis]) break;
             index_[axis] = 0;
           }
         }
-        for (const uint32_t i : stage.row_folds) finish(i);
+        for (const uint32_t i : stage.row_folds) {
+          if (in_blocks) end_block(i);
+          finish(i, in_blocks ? kLanes : 0);
+        }
       }
     }
 
@@ -136,30 +144,39 @@ class AcrossProgram : public TileProgram {
     std::byte* reg(size_t i) { return registers_ + i * stride_; }
     std::byte* lane(size_t i, size_t l) { return lanes_[i].data() + l * stride_; }
 
-    void start(size_t i) {
+    void start(size_t i) { start(i, 0, lanes_[i].size() / stride_); }
+    void start(size_t i, size_t first, size_t last) {
       const Instr& instr = p_.code_[i].instr;
       ReduceState state;
       reduce_start(state, instr.op, instr.dtype);
       const size_t element = tile_element_size(accumulator(instr.dtype));
-      for (size_t l = 0; l < kLanes; ++l) {
-        for (size_t k = 0; k < n_; ++k) std::memcpy(lane(i, l) + k * element, state.lanes + l * element, element);
+      for (size_t l = first; l < last; ++l) {
+        for (size_t k = 0; k < n_; ++k) std::memcpy(lane(i, l) + k * element, state.lanes, element);
       }
+    }
+    // The lanes of the blocks until now stand behind those of the block at hand.
+    void end_block(size_t i) {
+      for (size_t l = 0; l < kLanes; ++l) {
+        const void* args[2] = {lane(i, kLanes + l), lane(i, l)};
+        p_.code_[i].apply(lane(i, kLanes + l), args, n_);
+      }
+      start(i, 0, kLanes);
     }
     void fold(size_t i, size_t l) {
       const void* args[2] = {lane(i, l), reg(p_.code_[i].instr.args[0])};
       p_.code_[i].apply(lane(i, l), args, n_);
     }
-    void finish(size_t i) {
+    void finish(size_t i, size_t first) {
       const Instr& instr = p_.code_[i].instr;
       for (size_t apart = kLanes / 2; apart > 0; apart /= 2) {
         for (size_t l = 0; l < apart; ++l) {
-          const void* args[2] = {lane(i, l), lane(i, l + apart)};
-          p_.code_[i].apply(lane(i, l), args, n_);
+          const void* args[2] = {lane(i, first + l), lane(i, first + l + apart)};
+          p_.code_[i].apply(lane(i, first + l), args, n_);
         }
       }
-      const void* args[1] = {lane(i, 0)};
+      const void* args[1] = {lane(i, first)};
       if (accumulator(instr.dtype) == instr.dtype)
-        std::memcpy(reg(i), lane(i, 0), n_ * tile_element_size(instr.dtype));
+        std::memcpy(reg(i), lane(i, first), n_ * tile_element_size(instr.dtype));
       else
         tile_cast(accumulator(instr.dtype), instr.dtype)(reg(i), args, n_);
     }

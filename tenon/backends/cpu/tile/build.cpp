@@ -17,7 +17,7 @@ namespace {
 
 using ir::Instr;
 
-constexpr int64_t kLongestTile = 8192;
+constexpr int64_t kLongestTile = kLongestWithoutBlocks;
 constexpr size_t kNearBytes = 160 << 10;  // of registers that stay in the second-level cache beside the operands
 // What goes past the caches hardly uses them, so that long tiles cost nothing: an addition of 16M took 12.7 ms with
 // 8192 elements and 16.5 with 512 (one core of a Xeon).
@@ -92,7 +92,10 @@ class Chooser {
       if (row_ <= kPartTile || is_near(code)) return code;
     }
     TileCode code = assembled(Tiling::parts_of_rows);
-    set_tile(code, code.streams && code.registers <= kFewRegisters ? kStreamedTile : part_of_row());
+    if (code.folds > 0 && folds_in_blocks(row_))
+      set_tile(code, kBlock);
+    else
+      set_tile(code, code.streams && code.registers <= kFewRegisters ? kStreamedTile : part_of_row());
     return code;
   }
 

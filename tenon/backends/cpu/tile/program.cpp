@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 17;  // element instructions: about 30 µs, less is not worth a second thread
 constexpr int64_t kTasksPerThread = 4;
+constexpr int64_t kBlocksTogether = 64;  // of rows: their sums are added up by themselves, so that none grows long
 
 using base::ceil_div;
 
@@ -102,10 +103,16 @@ class AlongProgram : public TileProgram {
     for (int64_t at = begin; at < end; at += static_cast<int64_t>(kTile)) {
       const auto n = static_cast<size_t>(std::min<int64_t>(end - at, kTile));
       const std::byte* from = partials + static_cast<size_t>(at) * element;
-      std::memcpy(sum, from, n * element);
-      for (int64_t b = 1; b < blocks; ++b) {
-        const void* args[2] = {sum, from + static_cast<size_t>(b) * partial_bytes()};
-        column.fold(sum, args, n);
+      for (int64_t first = 0; first < blocks; first += kBlocksTogether) {
+        std::byte* together = first == 0 ? sum : rounded;
+        const auto partial = [&](int64_t b) { return from + static_cast<size_t>(b) * partial_bytes(); };
+        std::memcpy(together, partial(first), n * element);
+        for (int64_t b = first + 1; b < std::min(blocks, first + kBlocksTogether); ++b) {
+          const void* args[2] = {together, partial(b)};
+          column.fold(together, args, n);
+        }
+        const void* args[2] = {sum, together};
+        if (first > 0) column.fold(sum, args, n);
       }
       const void* made = sum;
       if (wide != column.dtype) {

@@ -264,6 +264,11 @@ void reduce_tile(ReduceState& state, ir::Op op, DType dtype, const void* tile, s
   HWY_DYNAMIC_DISPATCH(reduce_tile_here)(state, op, dtype, tile, n);
 }
 
+void reduce_block(ReduceState& blocks, ReduceState& block, ir::Op op, DType dtype) {
+  reduce_tile(blocks, op, accumulator(dtype), block.lanes, kLanes);
+  reduce_start(block, op, dtype);
+}
+
 void reduce_finish(const ReduceState* states, ir::Op op, DType dtype, void* out, size_t rows) {
   HWY_DYNAMIC_DISPATCH(reduce_finish_here)(states, op, dtype, out, rows);
 }

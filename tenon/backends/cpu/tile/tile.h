@@ -66,8 +66,12 @@ void tile_ramp(void* tile, DType dtype, int64_t start, int64_t step, size_t n);
 void tile_philox(void* tile, uint64_t seed, uint64_t position, size_t n);
 
 /// A reduction in progress: element j of a row is folded into lane j % kLanes, and the lanes are joined pairwise at the
-/// end. The order depends on the row length only: not on tiles, vector width, threads or neighbours.
+/// end. In a long row every block of kBlock elements has lanes of its own, which are added up block after block: one
+/// sum would lose the last digits of what is added to it. The order depends on the row length only: not on tiles,
+/// vector width, threads or neighbours.
 inline constexpr size_t kLanes = 16;
+inline constexpr int64_t kBlock = 1024, kLongestWithoutBlocks = 8192;
+constexpr bool folds_in_blocks(int64_t row_size) { return row_size > kLongestWithoutBlocks; }
 struct alignas(64) ReduceState {
   std::byte lanes[kLanes * 8];
 };
@@ -75,6 +79,8 @@ struct alignas(64) ReduceState {
 void reduce_start(ReduceState& state, ir::Op op, DType dtype);
 /// Folds elements position..position+n-1 of the row in; position is a multiple of kLanes.
 void reduce_tile(ReduceState& state, ir::Op op, DType dtype, const void* tile, size_t n);
+/// Folds the lanes of a block into those of the blocks before it, and starts it anew.
+void reduce_block(ReduceState& blocks, ReduceState& block, ir::Op op, DType dtype);
 /// Writes the results of `rows` reductions, one element each, in tile form.
 void reduce_finish(const ReduceState* states, ir::Op op, DType dtype, void* out, size_t rows = 1);
 /// All of it for a tile of whole rows of n elements each: the same bits.

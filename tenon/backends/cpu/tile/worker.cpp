@@ -11,9 +11,12 @@ namespace {
 
 using ir::Instr;
 
+// One for each row of a tile, and behind them one for the blocks of a long row.
+size_t state_count(const TileCode& code) { return code.folds * static_cast<size_t>(code.rows_per_tile + 1); }
+
 size_t bytes_of(const TileCode& code, size_t scalar_bytes) {
-  return code.registers * code.register_bytes + code.scalars * scalar_bytes +
-         code.folds * static_cast<size_t>(code.rows_per_tile) * sizeof(ReduceState) + 64;
+  return code.registers * code.register_bytes + code.scalars * scalar_bytes + state_count(code) * sizeof(ReduceState) +
+         64;
 }
 
 }  // namespace
@@ -27,7 +30,7 @@ TileWorker::TileWorker(const TileCode& code, const Arguments& args, FirstBadInde
       memory_(bytes_of(code, scalar_bytes_)),
       row_index_(code.row_rank) {
   states_ = memory_.as<ReduceState>();
-  registers_ = reinterpret_cast<std::byte*>(states_ + code.folds * static_cast<size_t>(code.rows_per_tile));
+  registers_ = reinterpret_cast<std::byte*>(states_ + state_count(code));
   scalars_ = registers_ + code.registers * code.register_bytes;
   for (uint32_t r = 0; r < code.registers; ++r) at_.push_back(own(r));
   const auto rows = static_cast<size_t>(code.rows_per_tile);
@@ -97,15 +100,24 @@ void TileWorker::run_whole_rows() {
 void TileWorker::run_part(int64_t row, int64_t begin, int64_t end) {
   row_ = row;
   go_to(row);
+  const bool in_blocks = folds_in_blocks(code_.row_size);  // tiles are blocks then
+  ReduceState* blocks = states_ + code_.folds;
   for (const TileStage& stage : code_.stages) {
     for (const TileInstr& instr : stage.row_code) run_row_instr(instr, 1);
     const auto width = static_cast<size_t>(std::min<int64_t>(end - begin, code_.tile));
     for (const Splat& splat : stage.splats) spread(splat, 1, width);
-    for (const TileInstr& instr : stage.folds) reduce_start(states_[instr.out], instr.op, instr.dtype);
-    for (int64_t at = begin; at < end; at += code_.tile)
+    for (const TileInstr& instr : stage.folds) {
+      reduce_start(states_[instr.out], instr.op, instr.dtype);
+      reduce_start(blocks[instr.out], instr.op, instr.dtype);
+    }
+    for (int64_t at = begin; at < end; at += code_.tile) {
       run_tile(stage, at, static_cast<size_t>(std::min<int64_t>(end - at, code_.tile)));
+      if (!in_blocks) continue;
+      for (const TileInstr& instr : stage.folds)
+        reduce_block(blocks[instr.out], states_[instr.out], instr.op, instr.dtype);
+    }
     for (const TileInstr& instr : stage.folds)
-      reduce_finish(states_ + instr.out, instr.op, instr.dtype, scalar(instr.scalar));
+      reduce_finish((in_blocks ? blocks : states_) + instr.out, instr.op, instr.dtype, scalar(instr.scalar));
   }
 }
 
