@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace tenon::codegen {
@@ -83,6 +84,15 @@ bool gives_value(Kind kind) {
     case Kind::tile_set: return false;
     default: return true;
   }
+}
+
+uint32_t alignment_of(const KernelIr& kernel, uint32_t buffer) {
+  uint32_t widest = 1;
+  for (const Inst& inst : kernel.code) {
+    if ((inst.kind == Kind::load || inst.kind == Kind::store) && inst.slot == buffer)
+      widest = std::max<uint32_t>(widest, inst.width);
+  }
+  return widest * static_cast<uint32_t>(size_of(kernel.buffers[buffer].element));
 }
 
 std::string to_string(const Inst& inst) {

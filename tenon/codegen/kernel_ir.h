@@ -179,6 +179,8 @@ struct FaultWords {
 };
 
 bool gives_value(Inst::Kind kind);
+/// The bytes of the widest load or store of a buffer: it has to begin at a multiple of them.
+uint32_t alignment_of(const KernelIr& kernel, uint32_t buffer);
 
 /// As text, for people and tests.
 std::string to_string(const KernelIr& kernel);

@@ -103,10 +103,12 @@ BuiltRef Compiler::build_once(const std::string& source, const std::function<Bui
 
 Step Compiler::finished(const codegen::Dispatch& dispatch, BuiltRef built) const {
   Step step = step_of(dispatch, std::move(built));
+  // Bytes and halves that are reached in words: each buffer has to begin with one.
   const codegen::Lacks lacks = toolchain_.lacks();
-  for (const codegen::KernelBuffer& buffer : dispatch.kernel.buffers) {
-    const size_t bytes = codegen::size_of(buffer.element);
-    step.takes_words |= (bytes == 1 && lacks.bytes) || (bytes == 2 && lacks.halves);
+  for (size_t i = 0; i < step.alignments.size(); ++i) {
+    const size_t bytes = codegen::size_of(dispatch.kernel.buffers[i].element);
+    if ((bytes == 1 && lacks.bytes) || (bytes == 2 && lacks.halves))
+      step.alignments[i] = std::max(step.alignments[i], 4u);
   }
   return step;
 }
@@ -115,6 +117,21 @@ Step Compiler::step(const codegen::Dispatch& dispatch) {
   const std::string source = source_of(dispatch.kernel);
   return finished(dispatch, build_once(source, [&] { return build(source, dispatch.kernel); }));
 }
+
+namespace {
+std::vector<uint32_t> alignments_of(const std::vector<Step>& steps, const ir::Limits& limits) {
+  std::vector<uint32_t> made;
+  for (const Step& step : steps) {
+    for (size_t i = 0; i < step.buffers.size(); ++i) {
+      const uint32_t own = i < step.alignments.size() ? step.alignments[i] : limits.alignment;
+      const size_t arg = step.buffers[i].arg;
+      if (made.size() <= arg) made.resize(arg + 1, 1);
+      made[arg] = std::max(made[arg], own);
+    }
+  }
+  return made;
+}
+}  // namespace
 
 // None where `make` gives none.
 device::ProgramRef Compiler::assemble(const device::Kernel& kernel, const Make& make) {
@@ -130,6 +147,7 @@ device::ProgramRef Compiler::assemble(const device::Kernel& kernel, const Make& 
     if (!built) return nullptr;
     made->steps.push_back(finished(dispatch, std::move(built)));
   }
+  made->alignments = alignments_of(made->steps, limits_);
   return made;
 }
 

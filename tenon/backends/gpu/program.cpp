@@ -20,6 +20,8 @@ Step step_of(const codegen::Dispatch& dispatch, BuiltRef built) {
   step.threads = kernel.threads;
   step.is_text = !kernel.text.empty();
   step.buffers = dispatch.buffers;
+  for (uint32_t i = 0; !step.is_text && i < kernel.buffers.size(); ++i)
+    step.alignments.push_back(codegen::alignment_of(kernel, i));
   step.numbers = kernel.numbers - static_cast<uint32_t>(dispatch.sizes.size());
   step.sizes = dispatch.sizes;
   step.may_fault = kernel.may_fault;

@@ -25,12 +25,12 @@ struct Step {
   BuiltRef built;
   std::string name;
   std::array<uint64_t, 3> blocks{1, 1, 1};
-  uint32_t threads = 1;      // of a block
-  bool is_library = false;   // somebody else's code, which nobody saves
-  bool is_text = false;      // not made of KernelIr; like a library it takes aligned memory alone
-  bool takes_words = false;  // reaches bytes and halves in words, so that each buffer has to begin with one
+  uint32_t threads = 1;     // of a block
+  bool is_library = false;  // somebody else's code, which nobody saves
+  bool is_text = false;     // not made of KernelIr; like a library it takes aligned memory alone
   std::vector<codegen::Dispatch::Binding> buffers;
-  uint32_t numbers = 0;  // of the launch
+  std::vector<uint32_t> alignments = {};  // of each: bytes of which the place where it begins is a multiple
+  uint32_t numbers = 0;                   // of the launch
   std::vector<uint64_t> sizes;
   bool may_fault = false, writes_results = true;
   std::optional<std::array<uint32_t, 2>> unless_same;
@@ -50,6 +50,7 @@ Arguments arguments_of(const Step& step, const device::Launch& launch, uint64_t 
 
 struct Program : device::Program {
   std::vector<Step> steps;
+  std::vector<uint32_t> alignments;  // of the arguments: what all steps ask of the places where they begin
   size_t scratch = 0;
   std::string what;  // for the profile, if there is one
 

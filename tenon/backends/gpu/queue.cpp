@@ -53,13 +53,9 @@ void Queue::run_one(const device::Launch& c) {
     return std::any_of(program.steps.begin(), program.steps.end(), is_it);
   };
   const bool looks_at_no_fault = any_step([](const Step& step) { return step.is_library && step.writes_results; });
-  const uint32_t alignment = any_step([](const Step& step) { return step.is_library || step.is_text; })
-                                 ? limits_.alignment
-                             : any_step([](const Step& step) { return step.takes_words; }) ? 4
-                                                                                           : 1;
-  const auto is_odd = [&](const device::Arg& arg) { return arg.offset % alignment != 0; };
-  if ((c.writes_state && looks_at_no_fault) || std::any_of(c.args.begin(), c.args.end(), is_odd))
-    return run_beside(c, program, alignment);
+  bool is_any_odd = false;
+  for (size_t i = 0; i < c.args.size(); ++i) is_any_odd |= is_odd(c, program, i);
+  if ((c.writes_state && looks_at_no_fault) || is_any_odd) return run_beside(c, program);
   for (const Step& step : program.steps) {
     if (step.is_idle(c)) continue;
     EventRef run = driver_.launch(step, c, fault_, !program.what.empty());
@@ -70,17 +66,27 @@ void Queue::run_one(const device::Launch& c) {
   }
 }
 
-// A library looks at no fault and takes aligned memory alone, but rows of something larger may begin anywhere: it reads
-// and writes elsewhere, and what it wrote is copied, into state if there is no fault.
-void Queue::run_beside(const device::Launch& c, const Program& program, uint32_t alignment) {
+// Whether an argument begins where its vectors cannot.
+bool Queue::is_odd(const device::Launch& c, const Program& program, size_t i) const {
+  if (c.args[i].offset % limits_.alignment == 0) return false;
+  const bool has_library = std::any_of(program.steps.begin(), program.steps.end(),
+                                       [](const Step& step) { return step.is_library || step.is_text; });
+  return has_library || (i < program.alignments.size() && c.args[i].offset % program.alignments[i] != 0);
+}
+
+// A library looks at no fault and takes aligned memory alone, and so do vectors, but rows of something larger may begin
+// anywhere: such a launch reads and writes elsewhere, and what it wrote is copied, into state if there is no fault.
+void Queue::run_beside(const device::Launch& c, const Program& program) {
   device::Launch beside = c;
   beside.writes_state = false;
   const size_t results_end = c.args.size() - (program.scratch > 0 ? 1 : 0);
-  const auto moves = [&](size_t i) { return c.args[i].offset % alignment != 0 || (c.writes_state && i >= c.inputs); };
+  const auto moves = [&](size_t i) { return is_odd(c, program, i) || (c.writes_state && i >= c.inputs); };
   for (size_t i = 0; i < results_end; ++i) {
     if (!moves(i)) continue;
     beside.args[i] = {{take_temporary(c.args[i].bytes), c.args[i].bytes}, 0, c.args[i].bytes};
-    if (i < c.inputs) copy(place_of(c.args[i]), place_of(beside.args[i]), c.args[i].bytes, false);
+    // A kernel may write some of the bytes alone: the others come back as they were.
+    if (i < c.inputs || is_odd(c, program, i))
+      copy(place_of(c.args[i]), place_of(beside.args[i]), c.args[i].bytes, false);
   }
   run_one(beside);
   for (size_t i = 0; i < results_end; ++i) {

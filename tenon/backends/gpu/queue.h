@@ -62,7 +62,8 @@ class Queue {
   };
 
   void run_one(const device::Launch& c);
-  void run_beside(const device::Launch& c, const Program& program, uint32_t alignment);
+  bool is_odd(const device::Launch& c, const Program& program, size_t i) const;
+  void run_beside(const device::Launch& c, const Program& program);
   uint64_t take_temporary(size_t bytes);
   void run_one(const device::Copy& c);
   void run_one(const device::Upload& c);

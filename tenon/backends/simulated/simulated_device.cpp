@@ -2,7 +2,10 @@
 
 #include "tenon/backends/simulated/simulated_device.h"
 
+#include <cstddef>
 #include <cstring>
+#include <map>
+#include <vector>
 
 #include "tenon/backends/simulated/interpreter.h"
 #include "tenon/base/error.h"
@@ -69,8 +72,43 @@ class GpuCompiler : public device::Compiler {
   const ir::Limits& limits_;
 };
 
+// An argument whose vectors cannot begin where it does is used in a copy, as on GPUs.
+class Beside {
+ public:
+  Beside(const codegen::Module& module, const device::Launch& launch) {
+    for (const codegen::Dispatch& dispatch : module.dispatches) {
+      for (uint32_t i = 0; i < dispatch.buffers.size(); ++i) {
+        const Arg& arg = launch.args[dispatch.buffers[i].arg];
+        if (arg.offset % codegen::alignment_of(dispatch.kernel, i) == 0 || copies_.contains(dispatch.buffers[i].arg))
+          continue;
+        std::vector<std::max_align_t>& copy = copies_[dispatch.buffers[i].arg];
+        copy.resize(arg.bytes / sizeof(std::max_align_t) + 4);
+        std::memcpy(place(copy), address(arg), arg.bytes);
+      }
+    }
+  }
+  std::byte* of(uint32_t arg, std::byte* own) {
+    const auto found = copies_.find(arg);
+    return found == copies_.end() ? own : place(found->second);
+  }
+  void write_back(const device::Launch& launch) {
+    for (auto& [arg, copy] : copies_) {
+      if (arg >= launch.inputs) std::memcpy(address(launch.args[arg]), place(copy), launch.args[arg].bytes);
+    }
+  }
+
+ private:
+  static std::byte* place(std::vector<std::max_align_t>& copy) {
+    constexpr uintptr_t kAligned = 32;
+    return reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(copy.data()) + kAligned - 1) / kAligned *
+                                        kAligned);
+  }
+  std::map<uint32_t, std::vector<std::max_align_t>> copies_;
+};
+
 void run_launch(const device::Launch& launch) {
   const codegen::Module& module = static_cast<const Simulated&>(*launch.program).module;
+  Beside beside(module, launch);
   for (const codegen::Dispatch& dispatch : module.dispatches) {
     if (const auto& same = dispatch.unless_same) {
       if (address(launch.args[(*same)[0]]) == address(launch.args[(*same)[1]])) continue;
@@ -78,10 +116,11 @@ void run_launch(const device::Launch& launch) {
     std::vector<std::span<std::byte>> buffers;
     for (const codegen::Dispatch::Binding& binding : dispatch.buffers) {
       const Arg& arg = launch.args[binding.arg];
-      buffers.emplace_back(address(arg) + binding.offset, arg.bytes - binding.offset);
+      buffers.emplace_back(beside.of(binding.arg, address(arg)) + binding.offset, arg.bytes - binding.offset);
     }
     run(dispatch, buffers, {launch.numbers.data(), launch.numbers.size()});
   }
+  beside.write_back(launch);
 }
 
 class SimulatedDevice : public device::Device {
