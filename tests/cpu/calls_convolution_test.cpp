@@ -49,6 +49,11 @@ TEST(Convolution, OfMoreChannelsThanABlockHas) {
 TEST(Convolution, OfMoreRowsThanABandHas) {
   expect_all_sides(DType::f32, {2, 3, 5}, {axis_of(70, 3, 2, 1), axis_of(31, 5, 1, 2)});
 }
+// The input's gradient goes through its phases one after another, and one of fewer taps may be summed in longer parts.
+TEST(Convolution, WhosePhasesAreOfDifferentDepth) {
+  expect_all_sides(DType::f32, {1, 1, 32}, {axis_of(15, 7, 2, 3), axis_of(15, 3, 1, 1)});
+  expect_all_sides(DType::f32, {1, 3, 64}, {axis_of(16, 7, 2, 3), axis_of(16, 7, 2, 3)});
+}
 TEST(Convolution, OfManyImages) { expect_all_sides(DType::f32, {19, 4, 9}, {axis_of(6, 2, 2), axis_of(5, 3, 3, 1)}); }
 TEST(Convolution, OfSlicesOfImages) {
   expect_all_sides(DType::f32, {37, 16, 24}, {axis_of(12, 3, 1, 1), axis_of(12, 3, 1, 1)});

@@ -140,11 +140,15 @@ class WindowRun {
 
     size_t carve(std::byte* base) {
       Carver carver(base);
-      int64_t taps = 0;
-      for (const ConvPhase& phase : plan_.phases) taps = std::max(taps, static_cast<int64_t>(phase.taps.size()));
+      int64_t taps = 0, depth = 0;  // fewer taps may have deeper parts
+      for (const ConvPhase& phase : plan_.phases) {
+        const auto own = static_cast<int64_t>(phase.taps.size());
+        taps = std::max(taps, own);
+        depth = std::max(depth, depth_of(plan_.in_channels * own));
+      }
       offsets_ = carver.take<int64_t>(taps);
       planes_ = carver.take<T>(plan_.in_front + plan_.in_channels * channel() + kTileColumns<T>) + plan_.in_front;
-      panels_ = carver.take<T>(kGroup * depth_of(plan_.in_channels * taps));
+      panels_ = carver.take<T>(kGroup * depth);
       sums_ = carver.take<T>(plan_.out_channels * kGroup);
       return carver.used();
     }
