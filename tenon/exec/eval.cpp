@@ -116,7 +116,8 @@ bool is_waiting_copy(const Node& node) { return node.op() == Op::copy && !node.e
 bool add_pending(std::vector<Value>& values, const std::vector<ir::NodeRef>& order, std::span<const Value> pending) {
   std::vector<Value> waiting;
   for (const Value& store : pending) {
-    if (!store.node->evaluated() && store.device() == values[0].device()) waiting.push_back(store);
+    const bool may_join = !store.node->evaluated() && !store.node->waits_alone();
+    if (may_join && store.device() == values[0].device()) waiting.push_back(store);
   }
   if (waiting.empty()) return false;
   base::FlatSet<const Node*> shares;
@@ -144,8 +145,8 @@ bool add_pending(std::vector<Value>& values, const std::vector<ir::NodeRef>& ord
   return values.size() > before;
 }
 
-void eval_on_one_device(std::vector<Value> values, bool caller_waits, std::span<const Value> pending,
-                        std::vector<Value>* joined) {
+void eval_together(std::vector<Value> values, bool caller_waits, std::span<const Value> pending,
+                   std::vector<Value>& joined) {
   std::erase_if(values, [](const Value& value) { return is_evaluated(value); });
   if (values.empty()) return;
   const Clock::time_point start = Clock::now();
@@ -153,13 +154,30 @@ void eval_on_one_device(std::vector<Value> values, bool caller_waits, std::span<
   std::vector<ir::NodeRef> order = ir::order_of_evaluation(values);
   const size_t asked = values.size();
   if (add_pending(values, order, pending)) order = ir::order_of_evaluation(values);
-  if (joined) joined->insert(joined->end(), values.begin() + static_cast<std::ptrdiff_t>(asked), values.end());
+  joined.assign(values.begin() + static_cast<std::ptrdiff_t>(asked), values.end());
   const auto free_states = overwritable(values, order);
   const Graph graph(std::move(order), std::move(values), free_states);
   if (base::checks_nan()) check_for_nan(graph, target, engine().programs);
   const auto executable = engine().plans.get(graph, target, engine().programs);
   run(*executable, graph, target, caller_waits, start);
   if (logs_steps()) log_step(stats());
+}
+
+// Where that fails for the sake of those that joined, the others are computed without them; what went wrong is told
+// when somebody asks for one of them.
+void eval_on_one_device(const std::vector<Value>& values, bool caller_waits, std::span<const Value> pending,
+                        std::vector<Value>* joined) {
+  std::vector<Value> others;
+  try {
+    eval_together(values, caller_waits, pending, others);
+  } catch (const Error&) {
+    if (others.empty()) throw;
+    const size_t before = joined ? joined->size() : 0;
+    if (joined) joined->insert(joined->end(), others.begin(), others.end());
+    for (const Value& other : others) other.node->set_waits_alone();
+    eval_together(values, caller_waits, {}, others);
+    if (joined) joined->resize(before);
+  }
 }
 
 // Values that cross devices, in order: each is computed where it comes from and moved before anything that reads it.
@@ -194,7 +212,7 @@ void eval(std::span<const Value> values, bool caller_waits, std::span<const Valu
         std::stable_partition(waiting.begin(), waiting.end(), [&](const Value& v) { return v.device() == here; });
     std::vector<Value> batch(waiting.begin(), elsewhere);
     waiting.erase(waiting.begin(), elsewhere);
-    eval_on_one_device(std::move(batch), caller_waits, pending, joined);
+    eval_on_one_device(batch, caller_waits, pending, joined);
   }
 }
 

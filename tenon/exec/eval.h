@@ -14,8 +14,8 @@ namespace tenon::exec {
 
 /// Starts computing these values; afterwards reading them launches nothing and waits for what is under way. All outputs
 /// of one device share one plan. A caller that will wait at once says so: then a thread hop may be spared. Of
-/// `pending`, stores that nobody has asked for yet, those that share work with the values are carried out too; they are
-/// added to `joined`, if given, before anything runs.
+/// `pending`, stores that nobody has asked for yet, those that share work with the values are carried out too; where
+/// they cannot be, the values are computed without them. If those fail as well, `joined`, if given, names the stores.
 void eval(std::span<const ir::Value> values, bool caller_waits = false, std::span<const ir::Value> pending = {},
           std::vector<ir::Value>* joined = nullptr);
 

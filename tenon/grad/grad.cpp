@@ -35,8 +35,8 @@ bool is_scattered(const Value& gradient) {
   return base.node->op() == ir::Op::constant && base.node->attrs_as<ir::ConstantAttrs>().bits == 0;
 }
 
-// The rows of a scattered gradient are added to the other one: of an embedding that is the head too, 50257 rows of zeros
-// would be written and added otherwise, for the few hundred that the tokens picked.
+// The rows of a scattered gradient are added to the other one: of an embedding that is the head too, 50257 rows of
+// zeros would be written and added otherwise, for the few hundred that the tokens picked.
 Value sum_of(const Value& a, const Value& b) {
   if (!is_scattered(b)) return is_scattered(a) ? sum_of(b, a) : ir::add(a, b);
   const Node& rows = *b.node;
@@ -56,6 +56,13 @@ struct Wanted {
   std::unordered_map<uint64_t, Value> leaves;  // with what has arrived so far
   bool contains(const Node& node) const {
     return node.op() == ir::Op::param ? leaves.contains(node.attrs_as<ir::ParamAttrs>().id) : nodes.contains(&node);
+  }
+  // What has arrived at a leaf. A leaf that was read or updated on the way is several nodes: what arrives at them is
+  // added up in one order, whether it was or not.
+  Value* total_of(const Node& node) {
+    if (node.op() != ir::Op::param) return nullptr;
+    const auto found = leaves.find(node.attrs_as<ir::ParamAttrs>().id);
+    return found == leaves.end() ? nullptr : &found->second;
   }
 };
 
@@ -86,7 +93,11 @@ std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Val
 
   std::vector<Grads> arrived(order.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (const uint32_t* at = useful.find(outputs[i].node.get())) arrive(arrived[*at], outputs[i], seeds[i]);
+    const uint32_t* at = useful.find(outputs[i].node.get());
+    if (Value* total = wanted.total_of(*outputs[i].node))
+      add_to(*total, seeds[i]);
+    else if (at)
+      arrive(arrived[*at], outputs[i], seeds[i]);
   }
   base::FlatMap<const Node*, Grads> kept;
   for (size_t i = order.size(); i-- > 0;) {
@@ -94,11 +105,7 @@ std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Val
     if (arrived[i].empty()) continue;
     const Grads grads = std::exchange(arrived[i], {});  // a long chain must not keep a gradient per node
     if (wanted.contains(*node)) {
-      if (node->op() == ir::Op::param) {
-        add_to(wanted.leaves[node->attrs_as<ir::ParamAttrs>().id], grads[0]);
-      } else {
-        kept[node.get()] = grads;
-      }
+      kept[node.get()] = grads;
       if (partial) continue;
     }
     const Rule rule = is_useful[i] ? rule_of(node->op()) : nullptr;
@@ -116,7 +123,10 @@ std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Val
       if (!(operand_grads[k].type() == operand.type())) {
         base::fail(ir::name(node->op()), "its gradient rule gives operand {} the wrong type", k);
       }
-      arrive(arrived[*at], operand, operand_grads[k]);
+      if (Value* total = wanted.total_of(*operand.node))
+        add_to(*total, operand_grads[k]);
+      else
+        arrive(arrived[*at], operand, operand_grads[k]);
     }
   }
   std::vector<Value> results;

@@ -110,6 +110,10 @@ class Node {
   bool reads_shared() const { return reads_shared_.load(std::memory_order_relaxed); }
   void set_reads_shared() { reads_shared_.store(true, std::memory_order_relaxed); }
 
+  /// Whether an evaluation that it had joined without being asked for failed: it is not to join another one.
+  bool waits_alone() const { return waits_alone_.load(std::memory_order_relaxed); }
+  void set_waits_alone() { waits_alone_.store(true, std::memory_order_relaxed); }
+
   /// The module in which it was recorded (base::scope_path); kept only under base::checks_nan().
   uint32_t scope() const { return scope_; }
 
@@ -133,7 +137,7 @@ class Node {
   std::atomic<bool> evaluated_{false};  // threads that record may look while another evaluates
   Op op_ = Op::buffer;
   bool needs_grad_ = false;
-  std::atomic<bool> reads_shared_{false};
+  std::atomic<bool> reads_shared_{false}, waits_alone_{false};
   std::atomic<uint32_t> apart_{0};  // a bit for each result
   uint64_t hash_ = 0, realm_ = 0;
   Node* next_ = nullptr;  // in the intern table, of those with the same slot

@@ -43,6 +43,20 @@ TEST(Autograd, GradientsAddUpOverCallsOfBackward) {
   EXPECT_EQ(reals(x.grad()), Reals({7, 13}));
 }
 
+// A leaf that was read on the way is another node from there on; what arrives at both is added up as at one.
+TEST(Autograd, GradientsHaveTheSameBitsWhetherTheirLeafWasReadOrNot) {
+  Generator generator(1);
+  const Tensor numbers = randn({512}, {}, &generator).eval();
+  const auto gradient = [&](bool reads) {
+    Tensor a = numbers.clone().requires_grad_();
+    const Tensor v = a / (a.abs() + 0.5);
+    if (reads) wait({a.detach()});
+    (sum(a.abs() * a) + sum(v)).backward();
+    return a.grad().to_vector<float>();
+  };
+  EXPECT_EQ(gradient(false), gradient(true));
+}
+
 TEST(Autograd, ZeroGradForgetsTheGradient) {
   Tensor x = leaf({1, 2});
   sum(x * x).backward();
