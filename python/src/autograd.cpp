@@ -260,8 +260,16 @@ PyTypeObject* captured_type = nullptr;
 void prepare_captured_type(py::module_& m) {
   static PyGetSetDef attributes[] = {
       {"recordings",
-       [](PyObject* self, void*) -> PyObject* { return PyLong_FromSize_t(function_in(self)->recordings()); }, nullptr,
-       "Recordings that are kept.", nullptr},
+       [](PyObject* self, void*) -> PyObject* {
+         try {
+           turn::await();
+           return PyLong_FromSize_t(function_in(self)->recordings());
+         } catch (...) {
+           set_python_error();
+           return nullptr;
+         }
+       },
+       nullptr, "Recordings that are kept.", nullptr},
       {"__wrapped__", [](PyObject* self, void*) -> PyObject* { return function_in(self)->function().release().ptr(); },
        nullptr, "The function itself.", nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -359,6 +367,7 @@ void bind_autograd(py::module_& m) {
         const std::vector<Tensor> all = Convert<std::vector<Tensor>>::from(tensors.ptr());
         const Released others_run;
         eval(all);
+        const turn::GivenWhileWaiting others_go_on;
         wait(all);
       },
       "Computes all of these and returns when they are there.");
@@ -368,6 +377,7 @@ void bind_autograd(py::module_& m) {
         const std::optional<Device> one =
             device.is_none() ? std::nullopt : std::optional(Convert<Device>::from(device.ptr()));
         const Released others_run;
+        const turn::GivenWhileWaiting others_go_on;
         if (one)
           synchronize(*one);
         else
