@@ -488,6 +488,27 @@ class Threads(unittest.TestCase):
             together(compute, compute, fork)
         """)
 
+    def test_fork_while_workers_are_in_the_midst_of_samples(self):
+        self.check("""
+            import os
+            from tenon.data import DataLoader, TensorDataset, transformed
+            rows = tenon.zeros(64, 8)
+            class Slow:
+                def __len__(self):
+                    return 64
+                def __getitem__(self, i):
+                    time.sleep(0.002)
+                    return rows[i] + 1
+            slow = lambda x: (time.sleep(0.002), x)[1]
+            for source in (Slow(), transformed(TensorDataset(rows), slow)):
+                for i, (batch,) in enumerate(DataLoader(source, batch_size=4, num_workers=3)):
+                    child = os.fork()
+                    if child == 0:
+                        assert tenon.ones(3).sum().item() == 3
+                        os._exit(0)
+                    assert os.waitpid(child, 0)[1] == 0
+        """)
+
     def test_are_interrupted_while_they_wait_for_each_other(self):
         self.check("""
             import _thread, os, signal
