@@ -5,6 +5,7 @@
 #include "tenon/base/interrupt.h"
 #include "tenon/base/out_of_range.h"
 #include "tenon/base/threads.h"
+#include "tenon/base/turn.h"
 #include "tenon/data/cifar.h"
 #include "tenon/data/collate.h"
 #include "tenon/data/csv.h"

@@ -349,7 +349,7 @@ Shown shown(const Tensor& x) {
   Shown made;
   {
     const Released others_run;
-    x.eval();
+    compute(x);
     made.memory = share_memory(x);
   }
   const Dims strides = x.strides();
@@ -372,10 +372,11 @@ Shown on_host(const Tensor& x) {
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   try {
+    turn::await();
     const Tensor& x = tensor_in(self);
+    auto made = std::make_unique<Shown>(on_host(x));
     const char* letter = format_letter(x.dtype());
     if (!letter) throw_type_error("numpy has no bfloat16; convert the tensor first, with float()");
-    auto made = std::make_unique<Shown>(on_host(x));
     if ((flags & PyBUF_WRITABLE) && made->repeats)
       throw py::buffer_error("an expanded tensor cannot be written; clone() it first");
     view->buf = made->memory.address;
@@ -510,7 +511,7 @@ py::object list_of(const Tensor& x, PyObject* (*make)(T)) {
   std::vector<T> values;
   {
     const Released others_run;
-    x.eval();
+    compute(x);
     values = x.to_vector<T>();
   }
   size_t at = 0;
@@ -562,7 +563,7 @@ void note_arrays() {
     std::vector<std::byte> bytes;
     {
       const Released others_run;
-      x.eval();
+      compute(x);
       bytes = x.to_bytes();
     }
     return py::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());

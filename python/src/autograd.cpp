@@ -59,6 +59,13 @@ std::vector<Tensor> tensors_of(const py::object& result, const char* what) {
   return tensors;
 }
 
+/// A hook on a tensor. The collector does not look into tensors: a hook that refers to its own tensor lasts until it is
+/// removed, so that removing it lets go of the function at once.
+struct PythonHook {
+  HookHandle handle;
+  std::shared_ptr<std::shared_ptr<PyObject>> function;
+};
+
 /// A captured function of Python's.
 class CapturedFunction {
  public:
@@ -202,14 +209,24 @@ void bind_gradients(py::module_& m) {
     return tuple_of_tensors(apply(function, std::span<const Tensor>(inputs)));
   });
   m.def("_register_hook", [](Tensor x, const py::object& hook) {
-    return x.register_hook([hook = keep(hook)](const Tensor& gradient) -> Tensor {
+    const auto function = std::make_shared<std::shared_ptr<PyObject>>(keep(hook));
+    HookHandle handle = x.register_hook([function](const Tensor& gradient) -> Tensor {
       const Locked locked;
-      const py::object result = called(hook, tuple_of_tensors({&gradient, 1}));
+      const std::shared_ptr<PyObject> now = *function;  // which may take itself away
+      if (!now) return Tensor();
+      const py::object result = called(now, tuple_of_tensors({&gradient, 1}));
       return result.is_none() ? Tensor() : Convert<Tensor>::from(result.ptr());
     });
+    return PythonHook{std::move(handle), function};
   });
-  py::class_<HookHandle>(m, "HookHandle", "What register_hook() returns.")
-      .def("remove", &HookHandle::remove, "Takes the hook away again.");
+  py::class_<PythonHook>(m, "HookHandle", "What register_hook() returns.")
+      .def(
+          "remove",
+          [](PythonHook& self) {
+            self.handle.remove();
+            const auto gone = std::exchange(*self.function, nullptr);
+          },
+          "Takes the hook away again, and lets go of the function.");
   m.def(
       "gradcheck",
       [](const py::object& f, const std::vector<Tensor>& inputs, double eps, double atol, double rtol) {
@@ -260,8 +277,16 @@ PyTypeObject* captured_type = nullptr;
 void prepare_captured_type(py::module_& m) {
   static PyGetSetDef attributes[] = {
       {"recordings",
-       [](PyObject* self, void*) -> PyObject* { return PyLong_FromSize_t(function_in(self)->recordings()); }, nullptr,
-       "Recordings that are kept.", nullptr},
+       [](PyObject* self, void*) -> PyObject* {
+         try {
+           turn::await();
+           return PyLong_FromSize_t(function_in(self)->recordings());
+         } catch (...) {
+           set_python_error();
+           return nullptr;
+         }
+       },
+       nullptr, "Recordings that are kept.", nullptr},
       {"__wrapped__", [](PyObject* self, void*) -> PyObject* { return function_in(self)->function().release().ptr(); },
        nullptr, "The function itself.", nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -359,6 +384,7 @@ void bind_autograd(py::module_& m) {
         const std::vector<Tensor> all = Convert<std::vector<Tensor>>::from(tensors.ptr());
         const Released others_run;
         eval(all);
+        const turn::GivenWhileWaiting others_go_on;
         wait(all);
       },
       "Computes all of these and returns when they are there.");
@@ -368,6 +394,7 @@ void bind_autograd(py::module_& m) {
         const std::optional<Device> one =
             device.is_none() ? std::nullopt : std::optional(Convert<Device>::from(device.ptr()));
         const Released others_run;
+        const turn::GivenWhileWaiting others_go_on;
         if (one)
           synchronize(*one);
         else

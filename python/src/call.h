@@ -53,7 +53,11 @@ struct Signature : Signature<decltype(+std::declval<F>())> {};
 
 template <typename F, typename Arguments, size_t... I>
 auto apply_slots(const F& f, std::array<PyObject*, Parameters::kMost>& slots, std::index_sequence<I...>) {
-  return f(Convert<std::tuple_element_t<I, Arguments>>::from(slots[I])...);
+  const auto in_turn = [&f](auto&&... converted) {
+    turn::await();  // conversions may have called code of the user's
+    return f(std::forward<decltype(converted)>(converted)...);
+  };
+  return in_turn(Convert<std::tuple_element_t<I, Arguments>>::from(slots[I])...);
 }
 
 template <auto F, Text kName, Text kSignature>
@@ -62,6 +66,7 @@ PyObject* invoke(PyObject* first, PyObject* const* args, Py_ssize_t count, PyObj
   using Arguments = typename Signature<std::remove_cv_t<decltype(F)>>::Arguments;
   constexpr size_t kCount = std::tuple_size_v<Arguments>;
   try {
+    turn::await();
     std::array<PyObject*, Parameters::kMost> slots;
     py::object rest;
     parameters.place(kName.chars, first, args, static_cast<size_t>(count), keywords, slots, rest);

@@ -27,7 +27,22 @@ void sleep_until_the_end() {
   for (;;) pause();
 }
 
+Released::Released() {
+  turn::take();
+  state_ = PyEval_SaveThread();
+}
+
 Released::~Released() {
+  try {
+    PyEval_RestoreThread(state_);
+  } catch (abi::__forced_unwind&) {
+    turn::give();  // the program may still compute something before it ends
+    sleep_until_the_end();
+  }
+  turn::give();
+}
+
+ReleasedAside::~ReleasedAside() {
   try {
     PyEval_RestoreThread(state_);
   } catch (abi::__forced_unwind&) {
@@ -35,12 +50,27 @@ Released::~Released() {
   }
 }
 
-Locked::Locked() {
+Locked::Locked() : had_turn_(turn::is_mine()), had_lock_(!had_turn_ && PyGILState_Check()) {
+  if (had_turn_) turn::give();
   try {
     lock_.emplace();
   } catch (abi::__forced_unwind&) {
     sleep_until_the_end();
   }
+  turn::await_quietly();
+}
+
+Locked::~Locked() {
+  if (had_turn_)
+    turn::take_quietly();
+  else if (had_lock_)
+    turn::await_quietly();
+}
+
+void compute(const Tensor& x) {
+  x.eval();
+  const turn::GivenWhileWaiting others_go_on;
+  wait({x});
 }
 
 void set_python_error() {

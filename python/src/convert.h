@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tenon/tenon.h"
+#include "turn.h"
 
 namespace tenon::python {
 
@@ -55,10 +56,10 @@ void set_python_error();
 /// process ends.
 [[noreturn]] void sleep_until_the_end();
 
-/// Lets other threads of Python run while this one computes or waits.
+/// Lets other threads of Python run while this one computes; it keeps the turn, so that they leave tensors alone.
 class Released {
  public:
-  Released() : state_(PyEval_SaveThread()) {}
+  Released();
   ~Released();
   Released(const Released&) = delete;
   Released& operator=(const Released&) = delete;
@@ -67,14 +68,33 @@ class Released {
   PyThreadState* state_;
 };
 
-/// Takes Python's lock, for a function of C++'s that calls one of Python's.
+/// The same for work that no other thread can meddle with: it touches no tensor that Python has.
+class ReleasedAside {
+ public:
+  ReleasedAside() : state_(PyEval_SaveThread()) {}
+  ~ReleasedAside();
+  ReleasedAside(const ReleasedAside&) = delete;
+  ReleasedAside& operator=(const ReleasedAside&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+/// Takes Python's lock, for a function of C++'s that calls one of Python's, and gives the turn away meanwhile.
 class Locked {
  public:
   Locked();
+  ~Locked();
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
 
  private:
+  bool had_turn_, had_lock_;
   std::optional<py::gil_scoped_acquire> lock_;
 };
+
+/// Computes a tensor inside of Released; others have their turn while this thread waits for it.
+void compute(const Tensor& x);
 
 /// An object of Python's that C++ keeps: any thread may let go of it, with or without Python's lock.
 std::shared_ptr<PyObject> keep(py::handle object);

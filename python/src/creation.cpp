@@ -169,8 +169,7 @@ void note_creation() {
   }>("Starts computing now; reading waits for it.", kMethod);
   define<"wait", "x", [](const Tensor& x) {
     const Released others_run;
-    x.eval();
-    wait({x});
+    compute(x);
     return x;
   }>("Computes it and returns when it is there.", kMethod);
   define<"is_evaluated", "x", [](const Tensor& x) { return x.is_evaluated(); }>("Whether it was computed already.",

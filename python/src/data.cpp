@@ -50,6 +50,21 @@ Sample sample_of(const py::object& object) {
   return Sample(std::move(fields));
 }
 
+/// A call of the user's code. What it returns may be tensors that the program goes on to write: a worker of a loader,
+/// who has no turn, gets them as they are now.
+class Callback {
+ public:
+  Tensor returned(const Tensor& tensor) const { return is_of_worker_ ? as_of_now(tensor) : tensor; }
+  Sample returned(Sample sample) const {
+    for (int64_t i = 0; i < sample.size(); ++i) sample.set(i, returned(sample[i]));
+    return sample;
+  }
+
+ private:
+  bool is_of_worker_ = !turn::is_mine() && !PyGILState_Check();
+  Locked locked_;
+};
+
 // ---- exceptions of the user's ----
 
 // The library tells what a dataset throws as one line of its own. What Python has raised stays what it is,
@@ -134,11 +149,11 @@ class PythonDataset : public Dataset {
       : object_(keep(object)), size_(static_cast<int64_t>(py::len(object))) {}
   int64_t size() const override { return size_; }
   Sample get(int64_t i) const override {
-    const Locked locked;
+    const Callback callback;
     return of_the_user([&] {
       const py::object sample = py::reinterpret_borrow<py::object>(object_.get())[py::int_(i)];
       *gives_dicts_ = PyDict_Check(sample.ptr());
-      return sample_of(sample);
+      return callback.returned(sample_of(sample));
     });
   }
   const GivesDicts& gives_dicts() const { return gives_dicts_; }
@@ -184,8 +199,15 @@ class OpenLoader {
   }
   data::DataLoader* operator->() const { return &**this; }
 
+  /// Threads that iterate over one loader take its batches one after the other.
+  std::unique_lock<std::recursive_mutex> lock() const { return base::lock_out_of_turn(mutex_); }
+
   static void close_all() {
-    for (OpenLoader* one : all()) one->close();
+    const std::set<OpenLoader*> now = all();
+    for (OpenLoader* one : now) {
+      if (!all().contains(one)) continue;  // gone, while another thread had its turn
+      one->close();
+    }
   }
 
  private:
@@ -194,16 +216,23 @@ class OpenLoader {
     return *loaders;
   }
   void close() {
-    const Released others_run;
+    const auto alone = lock();
+    const ReleasedAside others_run;
     loader_.reset();
   }
 
+  mutable std::recursive_mutex mutex_;
   std::unique_ptr<data::DataLoader> loader_;
 };
 
-Sample next_of(OpenLoader& loader) {
+/// With the loader's lock. Its workers need their turns while this thread waits for them.
+Sample next_of(OpenLoader& loader, bool has_workers) {
   data::DataLoader& open = *loader;
   try {
+    if (has_workers) {
+      const ReleasedAside others_run;
+      return open.next();
+    }
     const Released others_run;
     return open.next();
   } catch (const Error& told) {
@@ -215,6 +244,7 @@ Sample next_of(OpenLoader& loader) {
 struct Batches {
   std::shared_ptr<OpenLoader> loader;
   GivesDicts gives_dicts;
+  bool has_workers;
   int64_t epoch;
   bool is_over = false;
 };
@@ -229,34 +259,51 @@ class PythonLoader {
 
   const py::object& dataset() const { return object_; }
   const data::DataLoaderOptions& options() const { return options_; }
-  OpenLoader& last() const { return *last_; }
   bool gives_dicts() const { return *gives_dicts_; }
 
   /// A pass over the next epoch; the first goes on where next() or restore() has left the loader.
   Batches pass() {
+    const auto [loader, alone] = locked_last();
     if (is_under_way()) {
       last_ = made();
       (*last_)->set_epoch(begun_ + 1);
     }
     is_in_use_ = true;
     begun_ = (*last_)->epoch();
-    return {last_, gives_dicts_, begun_};
+    return {last_, gives_dicts_, has_workers(), begun_};
   }
   void set_epoch(int64_t epoch) {
-    if (is_under_way()) last_ = made();
-    is_in_use_ = false;
-    const Released others_run;
-    (*last_)->set_epoch(epoch);
+    change_last([&](data::DataLoader& last) { last.set_epoch(epoch); });
   }
   void restore(const data::DataLoaderState& state) {
-    if (is_under_way()) last_ = made();
-    is_in_use_ = false;
-    const Released others_run;
-    (*last_)->restore(state);
+    change_last([&](data::DataLoader& last) { last.restore(state); });
+  }
+  bool has_workers() const { return options_.workers > 0; }
+  /// The loader of the last pass, and its lock: a thread that iterates changes it without Python's.
+  struct LockedLoader {
+    std::shared_ptr<OpenLoader> loader;
+    std::unique_lock<std::recursive_mutex> lock;
+  };
+  LockedLoader locked_last() const {
+    for (;;) {
+      LockedLoader now{last_, last_->lock()};
+      if (now.loader == last_) return now;  // else another thread has begun a pass meanwhile
+    }
   }
 
  private:
-  /// Whether the last pass is not at its end.
+  template <typename Change>
+  void change_last(Change&& change) {
+    const auto [before, alone] = locked_last();
+    if (is_under_way()) last_ = made();
+    is_in_use_ = false;
+    const std::shared_ptr<OpenLoader> last = last_;
+    const auto also_alone = last->lock();
+    data::DataLoader& open = **last;
+    const ReleasedAside others_run;  // workers come to an end
+    change(open);
+  }
+  /// Whether the last pass is not at its end; with its lock.
   bool is_under_way() const {
     const data::DataLoaderState at = (*last_)->state();
     return is_in_use_ && (at.batch != 0 || at.epoch == begun_);
@@ -347,8 +394,9 @@ void bind_loaders(py::module_& m) {
   py::class_<Batches>(m, "_Batches")
       .def("__iter__", [](py::object self) { return self; })
       .def("__next__", [](Batches& self) {
+        const auto alone = self.loader->lock();
         if (self.is_over || (*self.loader)->epoch() != self.epoch) throw py::stop_iteration();
-        const Sample next = next_of(*self.loader);
+        const Sample next = next_of(*self.loader, self.has_workers);
         py::object batch = object_of(next, *self.gives_dicts);
         self.is_over = (*self.loader)->epoch() != self.epoch;
         return batch;
@@ -366,13 +414,13 @@ void bind_loaders(py::module_& m) {
              if (!collate.is_none()) {
                const GivesDicts samples_are = gives_dicts, batches_are = std::make_shared<std::atomic<bool>>(false);
                options.collate = [function = keep(collate), samples_are, batches_are](std::vector<Sample> samples) {
-                 const Locked locked;
+                 const Callback callback;
                  return of_the_user([&] {
                    py::list list;
                    for (const Sample& one : samples) list.append(object_of(one, *samples_are));
                    const py::object batch = py::reinterpret_borrow<py::object>(function.get())(list);
                    *batches_are = PyDict_Check(batch.ptr());
-                   return sample_of(batch);
+                   return callback.returned(sample_of(batch));
                  });
                };
                gives_dicts = batches_are;
@@ -383,7 +431,7 @@ void bind_loaders(py::module_& m) {
            "drop_last"_a = false, "seed"_a = 0, "last"_a = "keep", "prefetch"_a = 2, "device"_a = py::none(),
            "pin_memory"_a = false, "persistent_workers"_a = false)
       .def("__iter__", &PythonLoader::pass, "A pass over the batches of the next epoch.")
-      .def("__len__", [](const PythonLoader& self) { return self.last()->size(); })
+      .def("__len__", [](const PythonLoader& self) { return (*self.locked_last().loader)->size(); })
       .def_property_readonly("dataset", &PythonLoader::dataset)
       .def_property_readonly("batch_size", [](const PythonLoader& self) { return self.options().batch_size; })
       .def_property_readonly("num_workers", [](const PythonLoader& self) { return self.options().workers; })
@@ -392,14 +440,15 @@ void bind_loaders(py::module_& m) {
       .def(
           "next",
           [](PythonLoader& self) {
-            const Sample next = next_of(self.last());
+            const auto [last, alone] = self.locked_last();
+            const Sample next = next_of(*last, self.has_workers());
             return object_of(next, self.gives_dicts());
           },
           "The next batch of the last pass; the first of the next epoch follows the last of this one.")
-      .def_property_readonly("epoch", [](const PythonLoader& self) { return self.last()->epoch(); })
+      .def_property_readonly("epoch", [](const PythonLoader& self) { return (*self.locked_last().loader)->epoch(); })
       .def("set_epoch", &PythonLoader::set_epoch, "epoch"_a, "The next pass is over this epoch.")
       .def(
-          "state", [](const PythonLoader& self) { return to_json(self.last()->state()); },
+          "state", [](const PythonLoader& self) { return to_json((*self.locked_last().loader)->state()); },
           "Where the last pass stands, as JSON.")
       .def(
           "restore",
@@ -457,9 +506,10 @@ void bind_transforms(py::module_& m) {
   const auto transform_of = [](const py::object& object) -> data::Transform {
     if (py::isinstance<Native>(object)) return py::cast<Native&>(object).transform;
     return [function = keep(object)](const Tensor& x, data::Random&) {
-      const Locked locked;
-      return of_the_user(
-          [&] { return Tensor(Convert<Tensor>::from(py::reinterpret_borrow<py::object>(function.get())(x).ptr())); });
+      const Callback callback;
+      return of_the_user([&] {
+        return callback.returned(Convert<Tensor>::from(py::reinterpret_borrow<py::object>(function.get())(x).ptr()));
+      });
     };
   };
   m.def(

@@ -30,7 +30,7 @@ void bind_files(py::module_& m) {
   m.def("_load_safetensors", [](const std::filesystem::path& path, const Device& device) {
     io::SafetensorsFile file;
     {
-      const Released others_run;
+      const ReleasedAside others_run;
       file = io::load_safetensors(path, device);
     }
     return py::make_tuple(dict_of(file.tensors), py::cast(file.metadata));
@@ -44,7 +44,7 @@ void bind_files(py::module_& m) {
   m.def("_load_torch", [](const std::filesystem::path& path, const Device& device) {
     io::TorchFile file;
     {
-      const Released others_run;
+      const ReleasedAside others_run;
       file = io::load_torch(path, device);
     }
     return py::make_tuple(dict_of(file.tensors), py::cast(file.others));

@@ -2,7 +2,8 @@
 //
 // pybind11 gives a function what it is given: None is a null pointer for a member function, text a `self` for a lambda
 // that takes any object, and an object whose __init__ never ran is memory that nobody has filled. Each of them would
-// end the process. All functions of the module are led through one that refuses them.
+// end the process. All functions of the module are led through one that refuses them, and that waits until no other
+// thread computes: see turn.h.
 
 #include <algorithm>
 #include <unordered_map>
@@ -57,6 +58,7 @@ py::handle checked(function_call& call) {
       throw_type_error(
           fmt::format("{} is given a {} whose __init__ was not called", name_of(function), Py_TYPE(argument)->tp_name));
   }
+  turn::await();
   return implementations().at(&function)(call);
 }
 

@@ -188,6 +188,7 @@ struct Writer {
   std::shared_ptr<CausalLm> model;
   std::shared_ptr<const text::Tokenizer> tokenizer;
   models::TextWriter writer;
+  std::recursive_mutex mutex;  // one text at a time
   Writer(std::shared_ptr<CausalLm> m, std::shared_ptr<const text::Tokenizer> t)
       : model(std::move(m)), tokenizer(std::move(t)), writer(*model, *tokenizer) {}
 };
@@ -217,6 +218,7 @@ void bind_writing(py::module_& m) {
             }
             std::vector<models::Text> texts;
             {
+              const auto lock = base::lock_out_of_turn(self.mutex);
               const Released others_run;
               texts = self.writer.write(list, options, tell);
             }
@@ -259,7 +261,7 @@ void bind_models(py::module_& m) {
         train::LoadOptions options{tokenizer, lora, Convert<Device>::from(device.ptr()), true};
         train::LoadedModel loaded;
         {
-          const Released others_run;
+          const ReleasedAside others_run;
           loaded = train::load_model(path, options);
         }
         return py::make_tuple(

@@ -42,6 +42,7 @@ PYBIND11_MODULE(_tenon, m) {
   bind_for_tests(m);
   guard_calls(m);
   base::set_interrupt_check(check_signals);
+  turn::install();
 }
 
 }  // namespace tenon::python

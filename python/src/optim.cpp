@@ -152,6 +152,9 @@ void bind_optimizers(py::module_& m) {
       .def(
           "group_lr", [](const Optimizer& self, size_t group) { return self.lr(group); }, "group"_a)
       .def("set_group_lr", &set_rate, "group"_a, "lr"_a)
+      .def("_momentum", &Optimizer::momentum)
+      .def("_set_momentum", &Optimizer::set_momentum)
+      .def("_momentum_varies", &Optimizer::momentum_varies)
       .def("_group_decay", &Optimizer::weight_decay)
       .def("_group_parameters",
            [](const Optimizer& self, size_t group) {

@@ -26,6 +26,7 @@ PyTensor* of(PyObject* object) { return reinterpret_cast<PyTensor*>(object); }
 template <typename F>
 PyObject* guarded(F&& f) {
   try {
+    turn::await();
     return f();
   } catch (...) {
     set_python_error();
@@ -99,6 +100,7 @@ PyObject* binary(PyObject* a, PyObject* b) {
     if (is_tensor(a) && is_tensor(b)) return wrap_new(F(tensor_in(a), tensor_in(b)));
     const auto left = operand_of(a), right = operand_of(b);
     if (!left || !right) return Py_NewRef(Py_NotImplemented);
+    turn::await();  // conversions may have called code of the user's
     return wrap_new(F(*left, *right));
   });
 }
@@ -110,6 +112,7 @@ PyObject* in_place(PyObject* self, PyObject* other) {
   return guarded([&]() -> PyObject* {
     const auto operand = operand_of(other);
     if (!operand) return Py_NewRef(Py_NotImplemented);
+    turn::await();
     F(tensor_in(self), *operand);
     return Py_NewRef(self);
   });
@@ -125,6 +128,7 @@ PyObject* in_place_of(PyObject* self, PyObject* other) {
   return guarded([&]() -> PyObject* {
     const auto operand = operand_of(other);
     if (!operand) return Py_NewRef(Py_NotImplemented);
+    turn::await();
     Tensor& x = tensor_in(self);
     const Tensor result = F(x, *operand);
     if (is_float(result.dtype()) && !is_float(x.dtype()))
@@ -149,6 +153,7 @@ PyObject* product(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     const auto left = operand_of(a), right = operand_of(b);
     if (!left || !right || !left->is_tensor() || !right->is_tensor()) return Py_NewRef(Py_NotImplemented);
+    turn::await();
     return wrap_new(matmul(left->tensor(), right->tensor()));
   });
 }
@@ -177,12 +182,13 @@ void require_one(const Tensor& x, const char* what) {
 template <typename T>
 T read_one(const Tensor& x) {
   const Released others_run;
-  x.eval();
+  compute(x);
   return x.item<T>();
 }
 
 int truth(PyObject* self) {
   try {
+    turn::await();
     const Tensor& x = tensor_in(self);
     if (x.numel() != 1)
       throw_value_error(fmt::format("the truth of a tensor of shape {} is not defined; use any() or all()",
@@ -285,6 +291,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
     if (PyLong_CheckExact(key)) return wrap_new(x.select(0, integer_of(key, "an index")));
     if (PySlice_Check(key)) return wrap_new(x[slice_of(key)]);
     const std::vector<IndexEntry> entries = entries_of(key);
+    turn::await();
     if (!computes(key)) return wrap_new(x.index(entries));
     Tensor picked;
     {
@@ -301,6 +308,7 @@ PyObject* item_at(PyObject* self, Py_ssize_t i) {
 
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
   try {
+    turn::await();
     if (!value) throw_type_error("elements of a tensor cannot be deleted");
     Tensor& x = tensor_in(self);
     auto operand = operand_of(value);
@@ -319,6 +327,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
 
 Py_ssize_t length(PyObject* self) {
   try {
+    turn::await();
     const Dims& shape = tensor_in(self).shape();
     if (shape.empty()) throw_type_error("a tensor of a single number has no len()");
     return shape[0];
@@ -332,6 +341,7 @@ int contains(PyObject* self, PyObject* element) {
   try {
     const auto operand = operand_of(element);
     if (!operand) return 0;
+    turn::await();
     const Tensor found = any(eq(tensor_in(self), *operand));
     return read_one<bool>(found);
   } catch (...) {
@@ -369,6 +379,7 @@ PyObject* repr(PyObject* self) {
     const bool is_parameter = Py_TYPE(self) != tensor_type && std::string_view(Py_TYPE(self)->tp_name) == "Parameter";
     {
       const Released others_run;
+      compute(tensor_in(self));
       text = text_of(tensor_in(self), is_parameter);
     }
     return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
@@ -387,6 +398,7 @@ PyObject* get_data(PyObject* self, void*) {
 }
 int set_data(PyObject* self, PyObject* value, void*) {
   try {
+    turn::await();
     tensor_in(self).set_data(Convert<Tensor>::from(value));
     return 0;
   } catch (...) {
@@ -396,6 +408,7 @@ int set_data(PyObject* self, PyObject* value, void*) {
 }
 int set_grad(PyObject* self, PyObject* value, void*) {
   try {
+    turn::await();
     if (!value || value == Py_None)
       tensor_in(self).zero_grad();
     else
@@ -408,7 +421,9 @@ int set_grad(PyObject* self, PyObject* value, void*) {
 }
 int set_requires_grad(PyObject* self, PyObject* value, void*) {
   try {
-    tensor_in(self).requires_grad_(value && PyObject_IsTrue(value) == 1);
+    const bool is_on = value && PyObject_IsTrue(value) == 1;
+    turn::await();
+    tensor_in(self).requires_grad_(is_on);
     return 0;
   } catch (...) {
     set_python_error();

@@ -18,7 +18,7 @@ void bind_text(py::module_& m) {
       .def(
           "encode",
           [](const Tokenizer& self, const std::string& text, bool special) {
-            const Released others_run;
+            const ReleasedAside others_run;
             return text::encode_parallel(self, text, special_of(special));
           },
           "text"_a, "special"_a = false, "The tokens of a text; special: names such as <|endoftext|> are tokens.")
@@ -64,7 +64,7 @@ void bind_text(py::module_& m) {
         } else {
           for (const py::handle one : texts) trainer.add(py::cast<std::string>(one));
         }
-        const Released others_run;
+        const ReleasedAside others_run;
         return std::shared_ptr<Tokenizer>(std::make_shared<text::Bpe>(trainer.train()));
       },
       "texts"_a, "vocabulary"_a = 16000, "min_count"_a = 2, "Trains a byte-level BPE.");

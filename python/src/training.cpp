@@ -32,7 +32,11 @@ py::dict result_of(const train::TrainResult& result) {
   made["stopped"] = result.stopped;
   made["model"] = result.model.string();
   made["report"] = result.report.string();
-  made["last_sample"] = result.last_sample;
+  // A model that has learned little writes bytes that are no text.
+  PyObject* sample =
+      PyUnicode_DecodeUTF8(result.last_sample.data(), static_cast<Py_ssize_t>(result.last_sample.size()), "replace");
+  if (!sample) throw py::error_already_set();
+  made["last_sample"] = py::reinterpret_steal<py::object>(sample);
   return made;
 }
 
@@ -78,7 +82,7 @@ void bind_training(py::module_& m) {
         }
         train::TrainResult result;
         {
-          const Released others_run;
+          const ReleasedAside others_run;
           result = train::train(run, options);
         }
         return result_of(result);

@@ -375,8 +375,45 @@ class Schedules(unittest.TestCase):
             schedule.step()
         with self.assertRaisesRegex(ValueError, "OneCycleLR was made for 11 steps, this is step 12"):
             schedule.step()
-        with self.assertRaisesRegex(ValueError, "OneCycleLR changes rates, not momentum"):
-            lr_scheduler.OneCycleLR(optimizer, 0.5, total_steps=11, cycle_momentum=True)
+        refusing = tenon.optim.Adagrad([nn.Parameter(tenon.ones(1))])
+        with self.assertRaisesRegex(ValueError, "OneCycleLR with cycle_momentum needs an optimizer with momentum or betas"):
+            lr_scheduler.OneCycleLR(refusing, 0.5, total_steps=11)
+        with self.assertRaisesRegex(ValueError, "max_momentum is one for all groups"):
+            lr_scheduler.OneCycleLR(two_groups(), 0.5, total_steps=11, max_momentum=[0.9, 0.95])
+
+    def test_momentum_goes_the_other_way(self):
+        for kind, name in (("SGD", "momentum"), ("Adam", "betas")):
+            optimizer = getattr(tenon.optim, kind)([nn.Parameter(tenon.ones(1))], lr=0.1)
+            momentum = lambda: optimizer.param_groups[0][name] if name == "momentum" else optimizer.param_groups[0][name][0]
+            schedule = lr_scheduler.OneCycleLR(optimizer, 0.5, total_steps=11, pct_start=0.6, anneal_strategy="linear")
+            self.assertEqual(momentum(), 0.95)
+            for _ in range(6):
+                schedule.step()
+            self.assertAlmostEqual(momentum(), 0.85 + 0.1 * (6 - 5.6) / (10 - 5.6), 12)
+            other = getattr(tenon.optim, kind)([nn.Parameter(tenon.ones(1))], lr=0.1)
+            lr_scheduler.OneCycleLR(other, 0.5, total_steps=11)
+            other.load_state_dict(optimizer.state_dict())
+            self.assertEqual(other.param_groups[0][name], optimizer.param_groups[0][name])
+
+    def test_captured_steps_follow_the_momentum(self):
+        def trained(captured):
+            w = nn.Parameter(tenon.tensor([1.0, -2.0]))
+            optimizer = tenon.optim.Adam([w], lr=0.1)
+            def step(x):
+                optimizer.zero_grad()
+                loss = ((w * x) ** 2).sum()
+                loss.backward()
+                optimizer.step()
+                return loss
+            step = tenon.compile(step) if captured else step
+            for _ in range(4):
+                step(tenon.ones(2))
+            schedule = lr_scheduler.CyclicLR(optimizer, 0.05, 0.2, 3)
+            for _ in range(12):
+                step(tenon.ones(2))
+                schedule.step()
+            return w.tolist()
+        self.assertEqual(trained(True), trained(False))
 
     def test_a_plateau_of_each_kind(self):
         for settings, told, expected in [
@@ -645,6 +682,36 @@ class BesidePyTorch(unittest.TestCase):
                     theirs.step()
                     expected.step()
                     schedule.step()
+
+    def test_momentum(self):
+        makers = [lambda m, o: m.OneCycleLR(o, 0.1, total_steps=24),
+                  lambda m, o: m.OneCycleLR(o, 0.1, total_steps=24, three_phase=True, anneal_strategy="linear"),
+                  lambda m, o: m.CyclicLR(o, 0.01, 0.1, 3, 5, base_momentum=0.7),
+                  lambda m, o: m.CyclicLR(o, 0.01, 0.1, 3, mode="exp_range", gamma=0.95)]
+        for kind, settings in [("SGD", {}), ("SGD", {"momentum": 0.9}), ("SGD", {"momentum": 0.9, "nesterov": True}),
+                               ("RMSprop", {"momentum": 0.5}), ("Adam", {}), ("AdamW", {"amsgrad": True})]:
+            for i, make in enumerate(makers):
+                weights, states = [], []
+                for package, schedules in ((self.torch, self.torch.optim.lr_scheduler), (tenon, lr_scheduler)):
+                    w = package.nn.Parameter(package.tensor(np.linspace(-1, 1, 6, dtype=np.float32)))
+                    optimizer = getattr(package.optim, kind)([w], **{**settings, "lr": 0.1})
+                    schedule, seen = make(schedules, optimizer), []
+                    for step in range(22):
+                        optimizer.zero_grad()
+                        (w * w * (step % 3 + 1)).sum().backward()
+                        optimizer.step()
+                        schedule.step()
+                        group = optimizer.param_groups[0]
+                        seen.append(group["betas"][0] if "betas" in group else group["momentum"])
+                    weights.append(w.detach().numpy())
+                    states.append((seen, optimizer.state_dict()))
+                np.testing.assert_allclose(states[1][0], states[0][0], rtol=1e-9, err_msg=f"{kind} {i}")
+                np.testing.assert_allclose(weights[1], weights[0], rtol=2e-4, atol=2e-6, err_msg=f"{kind} {i}")
+                if settings.get("momentum") is not None or kind != "SGD":
+                    other = getattr(tenon.optim, kind)([nn.Parameter(tenon.ones(6))], **{**settings, "lr": 0.1})
+                    other.load_state_dict(states[0][1])
+                    group = other.param_groups[0]
+                    self.assertAlmostEqual(group["betas"][0] if "betas" in group else group["momentum"], states[0][0][-1])
 
     def test_plateaus(self):
         random = np.random.default_rng(0)

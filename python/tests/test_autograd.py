@@ -47,6 +47,20 @@ class Gradients(unittest.TestCase):
         self.assertFalse(plain(w).requires_grad or called(w).requires_grad)
         self.assertTrue(tenon.is_grad_enabled())
 
+    def test_hooks_that_are_removed_let_go_of_their_functions(self):
+        class Watcher:
+            def __call__(self, gradient):
+                return gradient * self.tensor.detach()
+        w, watcher = tenon.ones(3, requires_grad=True), Watcher()
+        watcher.tensor = w
+        gone = weakref.ref(watcher)
+        handle = w.register_hook(watcher)
+        (w * 2).sum().backward()
+        self.assertEqual(w.grad.tolist(), [2, 2, 2])
+        del watcher, w
+        handle.remove()
+        self.assertIsNone(gone())
+
     def test_hooks(self):
         w = tenon.ones(2, requires_grad=True)
         seen = []

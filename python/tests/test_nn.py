@@ -301,9 +301,14 @@ class Optimizers(unittest.TestCase):
         self.assertIs(first["params"][0], a)
         self.assertEqual([one.shape for one in second["params"]], [(3,)])
         self.assertEqual((first["weight_decay"], second["weight_decay"], second["lr"]), (0.01, 0.25, 0.5))
-        self.assertEqual(set(dict(second)), {"params", "lr", "weight_decay"})
-        with self.assertRaisesRegex(KeyError, "a group has 'params', 'lr' and 'weight_decay', not 'betas'"):
-            first["betas"]
+        self.assertEqual(set(dict(second)), {"params", "lr", "weight_decay", "betas"})
+        self.assertEqual(first["betas"], (0.9, 0.999))
+        with self.assertRaisesRegex(KeyError, "a group has 'params', 'lr', 'weight_decay', 'betas', not 'eps'"):
+            first["eps"]
+        with self.assertRaisesRegex(KeyError, "the 'lr' and the momentum can be set, not 'weight_decay'"):
+            first["weight_decay"] = 0.5
+        with self.assertRaisesRegex(ValueError, "the second of betas is fixed"):
+            first["betas"] = (0.9, 0.9)
 
     def test_each_lowers_a_loss(self):
         for make in (lambda p: tenon.optim.SGD(p, lr=0.1, momentum=0.9), lambda p: tenon.optim.Adam(p, lr=0.1),

@@ -13,4 +13,18 @@ void check_interrupt();
 
 inline constexpr std::chrono::milliseconds kInterruptEvery{50};
 
+/// For long work of many short steps: asked between them, asks no more often than that.
+class InterruptClock {
+ public:
+  void check() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < kInterruptEvery) return;
+    check_interrupt();
+    last_ = std::chrono::steady_clock::now();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
 }  // namespace tenon::base

@@ -5,6 +5,8 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "tenon/base/turn.h"
+
 namespace tenon::data {
 namespace {
 
@@ -20,6 +22,7 @@ Gate* gate = new Gate;
 thread_local bool is_inside = false;
 
 void before_fork() {
+  const base::TurnPaused others_run(base::Turns::Wait::thread);  // samples of Python's need its lock to come to an end
   std::unique_lock lock(gate->mutex);
   gate->changed.wait(lock, [] { return !gate->forking; });  // another thread's
   gate->forking = true;

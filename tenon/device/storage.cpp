@@ -103,6 +103,11 @@ void Storage::take_back() {
   set_ready(device_.send({&copy, 1}, false), false);
 }
 
+bool Storage::is_there() {
+  const uint64_t seen = std::atomic_ref<uint64_t>(ready_.serial).load(std::memory_order_acquire);
+  return seen == 0 || device_.is_done({seen});
+}
+
 // Several threads may wait for the same value; who is done first clears the ticket, unless it is a newer one by now.
 void Storage::wait() {
   const std::atomic_ref<uint64_t> serial(ready_.serial);

@@ -38,6 +38,8 @@ class Storage : public ir::Data {
   void set_ready(Ticket ticket, bool overwrites);
   /// Where the old value of a state lies whose new one was written here: if that fails, it is the value again.
   void keep_before(std::shared_ptr<Storage> before);
+  /// Whether wait() would return, or throw, at once. False is never wrong.
+  bool is_there();
   /// Throws again what is known to have kept this value from being computed: whoever reads it would read anything.
   void require_computed();
   /// Waits for that; throws what went wrong. A state that a failed step should have overwritten says so once, and only

@@ -10,6 +10,7 @@
 #include "tenon/base/error.h"
 #include "tenon/base/mapped.h"
 #include "tenon/base/nan_check.h"
+#include "tenon/base/turn.h"
 #include "tenon/device/host_memory.h"
 #include "tenon/device/pool.h"
 #include "tenon/device/registry.h"
@@ -275,6 +276,8 @@ void wait_for(const Value& value) {
     const Value base = ir::base_of(value);
     storage = device::storage_of(base.node->data(base.index));
   }
+  if (storage->is_there()) return storage->wait();  // which throws what went wrong
+  const base::TurnPaused others_run(base::Turns::Wait::device);
   storage->wait();
 }
 
@@ -290,6 +293,7 @@ void synchronize(ir::DeviceId device) {
     std::lock_guard lock(engine().mutex);
     ticket = target.submit(true);
   }
+  const base::TurnPaused others_run(base::Turns::Wait::device);
   target.wait_interruptibly(ticket);
 }
 
@@ -301,6 +305,7 @@ void synchronize() {
       std::unique_lock lock(engine().mutex);
       const Ticket ticket = target->submit(true);
       lock.unlock();
+      const base::TurnPaused others_run(base::Turns::Wait::device);
       target->wait_interruptibly(ticket);
     } catch (...) {
       if (!first) first = std::current_exception();

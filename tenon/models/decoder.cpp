@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "tenon/base/interrupt.h"
 #include "tenon/exec/read_ahead.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autocast.h"
@@ -239,7 +240,9 @@ Decoder::Sequences Decoder::run(const Sequences& prompts, const GenerateOptions&
   Tensor tokens = batch.next(batch.begin(prompts, step.sampler.has_penalty()), step.sampler);
   exec::ReadAhead reader(model_.device().id, prompts.size() * sizeof(int64_t));
   int64_t held = longest;  // columns of the caches
+  base::InterruptClock clock;
   for (int64_t count = 1;; ++count, ++held) {
+    clock.check();
     const bool is_last = count == options.new_tokens, fits = held < model_.positions();
     // Where a device reads by itself, the next step runs while these tokens are on their way and looked at.
     Begun begun(batch.generator);

@@ -7,6 +7,9 @@
 #include "tenon/optim/optimizer.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <functional>
 #include <utility>
 
@@ -68,7 +71,7 @@ std::vector<ParamGroup> decay_matrices_only(const std::vector<Tensor>& parameter
 
 Optimizer::Optimizer(std::vector<ParamGroup> groups, const Common& common, std::vector<std::string> moments,
                      double initial)
-    : given_(std::move(groups)), lr_(common.lr) {
+    : given_(std::move(groups)), lr_(common.lr), momentum_(common.momentum) {
   std::vector<const TensorImpl*> seen;
   for (const ParamGroup& group : given_) {
     const double lr = group.lr.value_or(common.lr), decay = group.weight_decay.value_or(common.weight_decay);
@@ -136,6 +139,10 @@ void Optimizer::bring_numbers() {
   lr_ = Scalar(lr_.get(), exact, device);
   for (Group& group : groups_) {
     if (group.lr) group.lr = Scalar(group.lr->get(), exact, device);
+  }
+  if (varying_momentum_) {
+    for (Scalar* one : {&varying_momentum_->share, &varying_momentum_->rest, &varying_momentum_->log})
+      *one = Scalar(one->get(), exact, device);
   }
   step_ = step_.to(device).eval();
 }
@@ -281,7 +288,10 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
   if (when.defined() && (when.dtype() != DType::boolean || when.dim() != 0))
     base::fail("optimizer", "a condition is a bool of shape (), got {}{}", name(when.dtype()),
                ir::to_string(when.shape()));
-  if (Trace* trace = Trace::current()) trace->depends_on(is_average_in_place_);
+  if (Trace* trace = Trace::current()) {
+    trace->depends_on(is_average_in_place_);
+    trace->depends_on(momentum_varies_);
+  }
   if (has_average_in_place())
     base::fail("optimizer", "the averages stand in the place of the weights; call swap_average() to put them back");
   const NoGrad updating;
@@ -333,7 +343,9 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
       for (const Tensor& moment : arena.moments) moments.push_back(part(moment, arena, run));
       before = moments;
       const bool decays = decay.is_tensor() || decay.number().as_double() != 0;
-      Tensor next = update({old, gradient, count.to(computed), per_group(arena, run, lr_of), decay, decays}, moments);
+      Tensor next = update(
+          {old, gradient, count.to(computed), per_group(arena, run, lr_of), decay, decays, momentum_now(computed)},
+          moments);
       if (is_applied.defined()) {
         next = where(is_applied, next, old);
         for (size_t i = 0; i < moments.size(); ++i) moments[i] = where(is_applied, moments[i], before[i]);
@@ -425,6 +437,41 @@ void Optimizer::set_lr(double lr) {
   lr_.set(lr);
 }
 
+void Optimizer::set_momentum(double momentum) {
+  if (!momentum_) base::fail("optimizer", "this rule has no momentum, or was made without; make it with one");
+  if (!(momentum >= 0 && momentum < 1)) base::fail("optimizer", "momentum must lie in 0..1, got {}", momentum);
+  if (Trace::current()) base::fail("optimizer", "set the momentum outside of the captured function");
+  momentum_ = momentum;
+  const double log = std::log(momentum);  // -inf is what 1 - momentum^step takes for 0
+  if (varying_momentum_) {
+    varying_momentum_->share.set(momentum);
+    varying_momentum_->rest.set(1 - momentum);
+    varying_momentum_->log.set(log);
+    return;
+  }
+  varying_momentum_ = VaryingMomentum{Scalar(momentum), Scalar(1 - momentum), Scalar(log)};
+  bring_numbers();
+  *momentum_varies_ = true;
+  note_switch();
+}
+
+// A number of the program until somebody changes it: then one that captured steps read.
+Optimizer::Momentum Optimizer::momentum_now(DType computed) const {
+  const double share = momentum_.value_or(0);
+  if (!varying_momentum_) return {share, 1 - share, std::log(share)};
+  const auto shown = [&](const Scalar& number) { return Operand(number.tensor().to(computed)); };
+  return {shown(varying_momentum_->share), shown(varying_momentum_->rest), shown(varying_momentum_->log)};
+}
+
+void Optimizer::add_moment(const std::string& name) {
+  moment_names_.push_back(name);
+  const NoGrad making;
+  for (Arena& arena : arenas_) {
+    const Options options(computing_type(arena.weights), arena.weights.device());
+    arena.moments.push_back(zeros({arena.size}, options).clone().eval());
+  }
+}
+
 double Optimizer::lr(size_t group) const {
   if (group >= groups_.size()) base::fail("optimizer", "there is no group {} among {}", group, groups_.size());
   return groups_[group].lr ? groups_[group].lr->get() : lr_.get();
@@ -503,8 +550,59 @@ std::map<std::string, Tensor> Optimizer::state_dict() const {
   return state;
 }
 
+namespace {
+
+/// "lr.0" taken apart, where that is a number of a group.
+struct OfGroup {
+  std::string_view name;
+  size_t group = 0;
+};
+std::optional<OfGroup> of_group(std::string_view key) {
+  constexpr std::array<std::string_view, 7> kNames = {"lr",       "initial_lr",   "max_lr",       "min_lr",
+                                                      "momentum", "max_momentum", "base_momentum"};
+  const size_t dot = key.find('.');
+  if (dot == std::string_view::npos || std::ranges::find(kNames, key.substr(0, dot)) == kNames.end()) return {};
+  OfGroup made{key.substr(0, dot)};
+  const std::string_view digits = key.substr(dot + 1);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), made.group);
+  if (error != std::errc() || end != digits.data() + digits.size()) return {};
+  return made;
+}
+
+}  // namespace
+
+Optimizer::Rates Optimizer::rates_in(const std::map<std::string, Tensor>& state) const {
+  Rates rates;
+  std::optional<double> shared;
+  for (const auto& [key, tensor] : state) {
+    const std::optional<OfGroup> number = of_group(key);
+    if (!number) continue;
+    if (number->group >= groups_.size())
+      base::fail("load_state_dict", "the state has {}, the optimizer has {} groups", key, groups_.size());
+    if (number->name != "lr" && number->name != "momentum") continue;
+    const double value = tensor.item<double>();
+    if (!(value >= 0)) base::fail("load_state_dict", "{} must not be negative, got {}", key, value);
+    if (number->name == "momentum") {
+      if (!momentum_) base::fail("load_state_dict", "the state has {}, the optimizer has no momentum", key);
+      if (value >= 1 || rates.momentum.value_or(value) != value)
+        base::fail("load_state_dict", "{} must be one number below 1 for all groups, got {}", key, value);
+      rates.momentum = value;
+      continue;
+    }
+    if (!groups_[number->group].lr && shared.value_or(value) != value)
+      base::fail("load_state_dict",
+                 "{} is {}, but its group shares a learning rate of {} with another; give it one of its own when the "
+                 "optimizer is made",
+                 key, value, *shared);
+    if (!groups_[number->group].lr) shared = value;
+    rates.lr[number->group] = value;
+  }
+  return rates;
+}
+
 void Optimizer::load_state_dict(const std::map<std::string, Tensor>& state) {
   const NoGrad writing;
+  const Rates rates = rates_in(state);
   if (averaged_.defined() && !state.contains("averaged"))
     base::fail("load_state_dict", "the state has no averages of the weights; load it before keep_average()");
   if (!averaged_.defined() && state.contains("averaged"))
@@ -520,9 +618,17 @@ void Optimizer::load_state_dict(const std::map<std::string, Tensor>& state) {
     }
   }
   for (const auto& [name, tensor] : state) {
-    if (!own.contains(name)) base::fail("load_state_dict", "{} is not part of this optimizer's state", name);
+    if (!own.contains(name) && !of_group(name))
+      base::fail("load_state_dict", "{} is not part of this optimizer's state", name);
   }
   for (auto& [name, tensor] : own) tensor.copy_(state.at(name).to(tensor.dtype()).to(tensor.device())).eval();
+  for (const auto& [group, lr] : rates.lr) {
+    if (groups_[group].lr)
+      set_lr(group, lr);
+    else
+      set_lr(lr);
+  }
+  if (rates.momentum) set_momentum(*rates.momentum);
 }
 
 int64_t Optimizer::steps() const { return step_.item<int64_t>(); }

@@ -98,6 +98,12 @@ class Optimizer {
   double lr(size_t group) const;
   void set_lr(size_t group, double lr);
   size_t groups() const { return groups_.size(); }
+  /// What a rule keeps of its mean of gradients from step to step: momentum, or Adam's beta1. None for rules without.
+  std::optional<double> momentum() const { return momentum_; }
+  /// For the steps from now on. Captured steps are recorded anew the first time, and read it as a number from then on.
+  virtual void set_momentum(double momentum);
+  /// Whether it was set.
+  bool momentum_varies() const { return *momentum_varies_; }
   bool has_own_lr(size_t group) const { return groups_.at(group).lr.has_value(); }
   double weight_decay(size_t group) const { return groups_.at(group).weight_decay; }
   const std::vector<Tensor>& parameters(size_t group) const { return given_.at(group).parameters; }
@@ -117,7 +123,8 @@ class Optimizer {
   /// The step count and the moments of every parameter: "step", "0.exp_avg", ... by the order of the parameters, and
   /// the averages that are kept: "averaged", "0.average", ... They share memory with the optimizer.
   std::map<std::string, Tensor> state_dict() const;
-  /// Copies a state back. A call that fails has changed nothing.
+  /// Copies a state back. Numbers that states of Python have beside it ("lr.0", "momentum.0", by group) are set, and
+  /// those that its schedules remember ("initial_lr.0", ...) passed over. A call that fails has changed nothing.
   void load_state_dict(const std::map<std::string, Tensor>& state);
   /// Updates so far; reads it from the device.
   int64_t steps() const;
@@ -125,19 +132,29 @@ class Optimizer {
  protected:
   struct Common {
     double lr, weight_decay;
+    std::optional<double> momentum = {};
   };
   /// `moments` names what the rule keeps for every element; all start as `initial`.
   Optimizer(std::vector<ParamGroup> groups, const Common& common, std::vector<std::string> moments, double initial = 0);
 
+  /// The momentum; 1 less it, which would lose digits if it were computed where it is used; and its logarithm.
+  struct Momentum {
+    Operand share, rest, log;
+  };
   /// What an update rule reads, all in f64 for weights in f64, else in f32. lr and weight_decay are numbers, or have
   /// one element per weight where groups differ. `step` counts from 1.
   struct Update {
     Tensor weights, gradient, step, lr;
     Operand weight_decay;
     bool decays;  // some group has weight decay
+    Momentum momentum;
   };
   /// The new weights; moments are replaced by their new values.
   virtual Tensor update(const Update& now, std::vector<Tensor>& moments) const = 0;
+
+  /// One more value for every element, 0 to begin with.
+  void add_moment(const std::string& name);
+  bool has_moments() const { return !moment_names_.empty(); }
 
  private:
   struct PlacedParameter {
@@ -161,6 +178,12 @@ class Optimizer {
     Tensor gradient;
   };
 
+  struct Rates {
+    std::map<size_t, double> lr;
+    std::optional<double> momentum;
+  };
+  Rates rates_in(const std::map<std::string, Tensor>& state) const;
+  Momentum momentum_now(DType computed) const;
   void lay_out(std::vector<std::string>& moments, double initial);
   void gather_weights(Arena& arena);
   void follow_weights(Arena& arena);
@@ -181,6 +204,12 @@ class Optimizer {
   std::vector<ParamGroup> given_;
   std::vector<Group> groups_;
   Scalar lr_;
+  std::optional<double> momentum_;
+  struct VaryingMomentum {
+    Scalar share, rest, log;
+  };
+  std::optional<VaryingMomentum> varying_momentum_;                        // once it was set
+  std::shared_ptr<bool> momentum_varies_ = std::make_shared<bool>(false);  // captured functions look at it
   std::vector<std::string> moment_names_;
   std::vector<Arena> arenas_;
   Tensor step_;         // i32, ()

@@ -17,9 +17,9 @@ void require_not_negative(std::string_view op, std::string_view name, double val
 }
 
 // 1 - beta^step. On the device and in f32 the power itself would lose all digits for beta near 1.
-Tensor correction(double beta, const Tensor& step) {
-  if (beta == 0) return step * 0.0 + 1.0;
-  return -expm1(step * std::log(beta));
+Tensor correction(const Operand& log_of_beta, const Tensor& step) {
+  const bool is_of_zero = !log_of_beta.is_tensor() && std::isinf(log_of_beta.number().as_double());
+  return is_of_zero ? step * 0.0 + 1.0 : -expm1(step * log_of_beta);
 }
 
 Tensor with_decay(const Tensor& gradient, const Tensor& weights, const Operand& decay, bool decays) {
@@ -29,7 +29,7 @@ Tensor with_decay(const Tensor& gradient, const Tensor& weights, const Operand& 
 }  // namespace
 
 SGD::SGD(std::vector<ParamGroup> groups, const SgdOptions& options)
-    : Optimizer(std::move(groups), {options.lr, options.weight_decay},
+    : Optimizer(std::move(groups), {options.lr, options.weight_decay, options.momentum},
                 options.momentum != 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{}),
       options_(options) {
   require_not_negative("sgd", "momentum", options.momentum);
@@ -37,19 +37,24 @@ SGD::SGD(std::vector<ParamGroup> groups, const SgdOptions& options)
     base::fail("sgd", "nesterov takes a momentum and no dampening");
 }
 
+void SGD::set_momentum(double momentum) {
+  Optimizer::set_momentum(momentum);
+  if (!has_moments() && momentum != 0) add_moment("momentum_buffer");
+}
+
 Tensor SGD::update(const Update& now, std::vector<Tensor>& moments) const {
   const Tensor g = with_decay(now.gradient, now.weights, now.weight_decay, now.decays);
-  if (options_.momentum == 0) return now.weights - g * now.lr;
-  Tensor next = moments[0] * options_.momentum + g * (1 - options_.dampening);
+  if (moments.empty()) return now.weights - g * now.lr;
+  Tensor next = moments[0] * now.momentum.share + g * (1 - options_.dampening);
   if (options_.dampening != 0) next = where(now.step == 1, g, next);  // the first gradient is taken whole
   moments[0] = next;
-  return now.weights - (options_.nesterov ? g + next * options_.momentum : next) * now.lr;
+  return now.weights - (options_.nesterov ? g + next * now.momentum.share : next) * now.lr;
 }
 
 Adam::Adam(std::vector<ParamGroup> groups, const AdamOptions& options) : Adam(std::move(groups), options, false) {}
 
 Adam::Adam(std::vector<ParamGroup> groups, const AdamOptions& options, bool decoupled)
-    : Optimizer(std::move(groups), {options.lr, options.weight_decay},
+    : Optimizer(std::move(groups), {options.lr, options.weight_decay, options.beta1},
                 [&] {
                   std::vector<std::string> moments{"exp_avg", "exp_avg_sq"};
                   if (options.amsgrad) moments.push_back("max_exp_avg_sq");
@@ -64,14 +69,15 @@ Adam::Adam(std::vector<ParamGroup> groups, const AdamOptions& options, bool deco
 
 Tensor Adam::update(const Update& now, std::vector<Tensor>& moments) const {
   const Tensor g = decoupled_ ? now.gradient : with_decay(now.gradient, now.weights, now.weight_decay, now.decays);
-  const Tensor mean = moments[0] * options_.beta1 + g * (1 - options_.beta1);
+  const Tensor mean = moments[0] * now.momentum.share + g * now.momentum.rest;
   const Tensor square = moments[1] * options_.beta2 + g * g * (1 - options_.beta2);
   moments[0] = mean;
   moments[1] = square;
   if (options_.amsgrad) moments[2] = maximum(moments[2], square);
-  const Tensor rate = now.lr / correction(options_.beta1, now.step);
+  const Tensor rate = now.lr / correction(now.momentum.log, now.step);
   // Divided once by a number instead of element by element: divisions are what this kernel takes longest for.
-  const Tensor spread = sqrt(moments.back()) * (1.0 / sqrt(correction(options_.beta2, now.step))) + options_.eps;
+  const Tensor spread =
+      sqrt(moments.back()) * (1.0 / sqrt(correction(std::log(options_.beta2), now.step))) + options_.eps;
   const Tensor kept = decoupled_ && now.decays ? now.weights * (1 - now.lr * now.weight_decay) : now.weights;
   return kept - mean / spread * rate;
 }
@@ -81,7 +87,9 @@ AdamW::AdamW(std::vector<ParamGroup> groups, const AdamWOptions& options)
            {options.lr, options.beta1, options.beta2, options.eps, options.weight_decay, options.amsgrad}, true) {}
 
 RMSprop::RMSprop(std::vector<ParamGroup> groups, const RmspropOptions& options)
-    : Optimizer(std::move(groups), {options.lr, options.weight_decay},
+    : Optimizer(std::move(groups),
+                {options.lr, options.weight_decay,
+                 options.momentum > 0 ? std::optional<double>(options.momentum) : std::nullopt},
                 [&] {
                   std::vector<std::string> moments{"square_avg"};
                   if (options.momentum > 0) moments.push_back("momentum_buffer");
@@ -105,7 +113,7 @@ Tensor RMSprop::update(const Update& now, std::vector<Tensor>& moments) const {
   }
   Tensor move = g / (sqrt(variance) + options_.eps);
   if (options_.momentum > 0) {
-    moments[1] = moments[1] * options_.momentum + move;
+    moments[1] = moments[1] * now.momentum.share + move;
     move = moments[1];
   }
   return now.weights - move * now.lr;
@@ -127,13 +135,13 @@ Tensor Adagrad::update(const Update& now, std::vector<Tensor>& moments) const {
 }
 
 Lion::Lion(std::vector<ParamGroup> groups, const LionOptions& options)
-    : Optimizer(std::move(groups), {options.lr, options.weight_decay}, {"exp_avg"}), options_(options) {
+    : Optimizer(std::move(groups), {options.lr, options.weight_decay, options.beta1}, {"exp_avg"}), options_(options) {
   require_share("lion", "beta1", options.beta1);
   require_share("lion", "beta2", options.beta2);
 }
 
 Tensor Lion::update(const Update& now, std::vector<Tensor>& moments) const {
-  const Tensor move = sign(moments[0] * options_.beta1 + now.gradient * (1 - options_.beta1));
+  const Tensor move = sign(moments[0] * now.momentum.share + now.gradient * now.momentum.rest);
   moments[0] = moments[0] * options_.beta2 + now.gradient * (1 - options_.beta2);
   const Tensor kept = now.decays ? now.weights * (1 - now.lr * now.weight_decay) : now.weights;
   return kept - move * now.lr;

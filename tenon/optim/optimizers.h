@@ -22,6 +22,8 @@ class SGD : public Optimizer {
   explicit SGD(const std::vector<Tensor>& parameters, const SgdOptions& options = {})
       : SGD(std::vector<ParamGroup>{{parameters}}, options) {}
 
+  void set_momentum(double momentum) override;
+
  private:
   Tensor update(const Update& now, std::vector<Tensor>& moments) const override;
   SgdOptions options_;

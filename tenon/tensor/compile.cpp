@@ -9,6 +9,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/nan_check.h"
+#include "tenon/base/turn.h"
 #include "tenon/exec/log.h"
 #include "tenon/tensor/recording.h"
 #include "tenon/tensor/trace.h"
@@ -131,7 +132,7 @@ CompiledFunction::Impl& CompiledFunction::impl() const {
 
 std::vector<Tensor> CompiledFunction::call(std::span<const Tensor> arguments) {
   if (Trace::current()) return impl().function(arguments);  // part of the capture around it
-  std::lock_guard lock(impl().mutex);
+  const auto lock = base::lock_out_of_turn(impl().mutex);
   Recording& recording = impl().run(arguments);
   std::vector<Tensor> results(recording.results());
   for (size_t i = 0; i < results.size(); ++i) results[i] = recording.result(i, arguments);
@@ -140,12 +141,12 @@ std::vector<Tensor> CompiledFunction::call(std::span<const Tensor> arguments) {
 
 Tensor CompiledFunction::call_for_one(std::span<const Tensor> arguments) {
   if (Trace::current()) return impl().function(arguments)[0];
-  std::lock_guard lock(impl().mutex);
+  const auto lock = base::lock_out_of_turn(impl().mutex);
   return impl().run(arguments).result(0, arguments);
 }
 
 size_t CompiledFunction::recordings() const {
-  std::lock_guard lock(impl().mutex);
+  const auto lock = base::lock_out_of_turn(impl().mutex);
   return impl().recordings.size();
 }
 

@@ -12,6 +12,7 @@
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
+#include "tenon/tensor/share.h"
 #include "tenon/tensor/slices.h"
 #include "tenon/tensor/tensor_impl.h"
 #include "tenon/tensor/trace.h"
@@ -241,9 +242,6 @@ ir::Value picked_value(const Tensor& x, std::span<const IndexEntry> entries) {
   const Tensor rows = expression.shown.reshape(points.merged);
   return value_of(index_select(rows, expression.at, points.places.flatten()).reshape(points.shape));
 }
-
-// The same value in a tensor that nobody writes.
-Tensor as_of_now(const Tensor& x) { return tensor_of(record::in(x)); }
 
 }  // namespace
 

@@ -35,8 +35,9 @@ void Generator::set(uint64_t seed, uint64_t position) {
 }
 
 uint64_t Generator::position() const {
+  const Trace* trace = Trace::current();
   std::lock_guard lock(state_->mutex);
-  return state_->position;
+  return state_->position + (trace ? trace->drawn_of(*state_) : 0);
 }
 
 uint64_t Generator::seed() const {
@@ -48,17 +49,14 @@ uint64_t Generator::seed() const {
 // before records the same offsets and finds the plan made for it.
 Tensor Generator::bits(int64_t words, Device device) {
   ir::require_shape("random_bits", {words});  // before the stream moves on
+  const uint64_t taken = (static_cast<uint64_t>(words) + 3) / 4 * 4;
+  if (Trace* trace = Trace::current()) {
+    const auto [leaf, offset] = trace->draw(state_, device, taken);
+    return tensor_of(ir::random_bits(leaf, words, offset));
+  }
   std::lock_guard lock(state_->mutex);
   const uint64_t before = state_->position;
-  state_->position += (static_cast<uint64_t>(words) + 3) / 4 * 4;
-  if (Trace* trace = Trace::current()) {
-    state_->position = before;  // where a stream begins that the trace has not met yet
-    const ir::Value leaf = trace->random_state(state_, device);
-    state_->position = before + (static_cast<uint64_t>(words) + 3) / 4 * 4;
-    for (Trace::Varying& known : trace->varying()) {
-      if (known.leaf == leaf) return tensor_of(ir::random_bits(leaf, words, before - known.start));
-    }
-  }
+  state_->position += taken;
   const uint64_t now = exec::evaluations();
   auto found = std::find_if(state_->on_device.begin(), state_->on_device.end(),
                             [&](const State::OnDevice& one) { return one.device == device.id; });

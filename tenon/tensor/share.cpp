@@ -4,6 +4,7 @@
 #include "tenon/exec/eval.h"
 #include "tenon/ir/build.h"
 #include "tenon/tensor/access.h"
+#include "tenon/tensor/record.h"
 #include "tenon/tensor/settle.h"
 #include "tenon/tensor/tensor_impl.h"
 #include "tenon/tensor/trace.h"
@@ -63,6 +64,13 @@ Tensor over_shared_memory(std::byte* address, std::shared_ptr<const void> owner,
 bool is_shared(const Tensor& tensor) {
   require_defined(tensor);
   return root_of(impl_of(tensor))->is_shared;
+}
+
+Tensor as_of_now(const Tensor& tensor) {
+  Tensor made = tensor_of(record::in(tensor));
+  if (const auto range = known_range(tensor))
+    set_known_range(made, range->first, range->second, known_range_is_exact(tensor));
+  return made;
 }
 
 void write_shared(TensorImpl& owner, const device::StorageRef& home) {

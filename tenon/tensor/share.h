@@ -29,4 +29,7 @@ Tensor over_shared_memory(std::byte* address, std::shared_ptr<const void> owner,
 
 bool is_shared(const Tensor& tensor);
 
+/// What the tensor holds now, in a tensor of its own: what is written to the one is not seen by the other.
+Tensor as_of_now(const Tensor& tensor);
+
 }  // namespace tenon

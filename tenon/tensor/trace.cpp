@@ -116,9 +116,10 @@ Trace::Trace(std::span<const Tensor> given) : id_(ir::InRealm::next()) {
 Trace::~Trace() {
   stop();
   if (keeps_draws_) return;
-  for (auto random = varying_.rbegin(); random != varying_.rend(); ++random) {
-    std::lock_guard lock(random->generator->mutex);
-    random->generator->position = random->start;
+  for (const Drawn& one : drawn_) {
+    std::lock_guard lock(one.generator->mutex);
+    // Numbers that another thread has drawn behind these stay drawn.
+    if (one.generator->position == one.from + one.words) one.generator->position = one.from;
   }
 }
 
@@ -131,9 +132,18 @@ void Trace::stop() {
     block.write(bytes.data());
     exec::refill(block.leaf, bytes);
   }
-  for (Varying& one : varying_) {
-    std::lock_guard lock(one.generator->mutex);
-    one.drawn = one.generator->position - one.start;
+  // What was drawn is a stretch of the stream of its own, whatever other threads have drawn meanwhile.
+  for (Drawn& all : drawn_) {
+    std::lock_guard lock(all.generator->mutex);
+    all.from = all.generator->position;
+    all.generator->position += all.words;
+    for (Varying& one : varying_) {
+      if (one.generator.get() != all.generator) continue;
+      const uint64_t start = all.from + one.start;
+      const int64_t state[] = {static_cast<int64_t>(all.generator->seed), static_cast<int64_t>(start)};
+      exec::refill(one.leaf, std::as_bytes(std::span(state)));
+      one.drawn = all.words - one.start;
+    }
   }
 }
 
@@ -337,14 +347,27 @@ void ScalarBlock::write(std::byte* to) const {
   for (size_t i = 0; i < scalars.size(); ++i) exec::write_number(scalars[i]->value, dtype, to + i * size_of(dtype));
 }
 
-ir::Value Trace::random_state(const std::shared_ptr<Generator::State>& state, Device device) {
-  for (const Varying& known : varying_) {
-    if (known.generator == state && known.device == device) return known.leaf;
+std::pair<ir::Value, uint64_t> Trace::draw(const std::shared_ptr<Generator::State>& state, Device device,
+                                           uint64_t words) {
+  auto all = std::find_if(drawn_.begin(), drawn_.end(), [&](const Drawn& one) { return one.generator == state.get(); });
+  if (all == drawn_.end()) all = drawn_.insert(all, Drawn{state.get()});
+  auto known = std::find_if(varying_.begin(), varying_.end(),
+                            [&](const Varying& one) { return one.generator == state && one.device == device; });
+  if (known == varying_.end()) {
+    const int64_t later[2] = {};  // stop() writes it
+    const ir::Value leaf = exec::upload(std::as_bytes(std::span(later)), {DType::i64, {2}}, device.id);
+    known = varying_.insert(known, {state, device, leaf, all->words});
   }
-  const int64_t start[] = {static_cast<int64_t>(state->seed), static_cast<int64_t>(state->position)};
-  const ir::Value leaf = exec::upload(std::as_bytes(std::span(start)), {DType::i64, {2}}, device.id);
-  varying_.push_back({state, device, leaf, state->position});
-  return leaf;
+  const uint64_t offset = all->words - known->start;
+  all->words += words;
+  return {known->leaf, offset};
+}
+
+uint64_t Trace::drawn_of(const Generator::State& state) const {
+  for (const Drawn& one : drawn_) {
+    if (one.generator == &state) return one.words;
+  }
+  return 0;
 }
 
 }  // namespace tenon

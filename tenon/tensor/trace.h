@@ -91,7 +91,10 @@ class Trace {
   /// Variables that hold tensors, of a module say: another tensor in one of them is noticed.
   void watches(const std::shared_ptr<const std::vector<Tensor*>>& variables);
   ir::Value scalar(const std::shared_ptr<Scalar::State>& state);
-  ir::Value random_state(const std::shared_ptr<Generator::State>& state, Device device);
+  /// Takes words of a stream: the leaf with a place in it, and how far behind that they are.
+  std::pair<ir::Value, uint64_t> draw(const std::shared_ptr<Generator::State>& state, Device device, uint64_t words);
+  /// Words that were drawn so far.
+  uint64_t drawn_of(const Generator::State& state) const;
 
   // ---- what is left when the function has returned ----
 
@@ -126,7 +129,7 @@ class Trace {
     bool is_read = false;  // the function looked at the one before
     bool is_set = false;   // it left another, or none
   };
-  /// A place in a stream of random numbers.
+  /// A place in a stream of random numbers: behind so many words of the trace, and how many follow.
   struct Varying {
     std::shared_ptr<Generator::State> generator;
     Device device;
@@ -183,6 +186,12 @@ class Trace {
   base::FlatMap<const Leaf*, uint32_t> gradient_at_;
   std::vector<std::weak_ptr<TensorImpl>> made_;
   std::vector<Varying> varying_;
+  struct Drawn {
+    Generator::State* generator;  // which a Varying keeps
+    uint64_t words = 0;           // in the trace
+    uint64_t from = 0;            // where they begin in the stream, when the trace has stopped
+  };
+  std::vector<Drawn> drawn_;
   std::vector<ScalarBlock> blocks_;
   std::vector<Uploaded> uploads_;
   std::vector<Flag> flags_;

@@ -540,6 +540,50 @@ TEST(State, OfAnotherOptimizerIsRefused) {
             "[load_state_dict] 9.exp_avg is not part of this optimizer's state");
 }
 
+TEST(State, OfPythonCarriesRatesAndMomentum) {
+  Net net = seeded_net();
+  const std::vector<Tensor> all = net.parameters();
+  AdamW optimizer({{.parameters = {all[0], all[1]}}, {.parameters = {all[2], all[3]}, .lr = 0.5}}, {.lr = 0.1});
+  auto state = optimizer.state_dict();
+  const auto number = [](double value) { return full({}, value, Options(DType::f64)); };
+  state["lr.0"] = number(0.25);
+  state["lr.1"] = number(0.75);
+  state["initial_lr.0"] = number(1);
+  state["momentum.0"] = state["momentum.1"] = number(0.8);
+  state["max_momentum.1"] = number(0.95);
+  optimizer.load_state_dict(state);
+  EXPECT_EQ(optimizer.lr(0), 0.25);
+  EXPECT_EQ(optimizer.lr(1), 0.75);
+  EXPECT_EQ(optimizer.momentum(), 0.8);
+
+  auto of_three = state, negative = state;
+  of_three["lr.2"] = number(1);
+  negative["lr.1"] = number(-1);
+  EXPECT_EQ(text_of([&] { optimizer.load_state_dict(of_three); }),
+            "[load_state_dict] the state has lr.2, the optimizer has 2 groups");
+  EXPECT_EQ(text_of([&] { optimizer.load_state_dict(negative); }),
+            "[load_state_dict] lr.1 must not be negative, got -1");
+  EXPECT_EQ(optimizer.lr(1), 0.75);
+}
+
+TEST(Momentum, ThatIsSetActsAsIfTheOptimizerHadBeenMadeWithIt) {
+  const Batch batch;
+  const auto trained = [&](double made_with, std::optional<double> set) {
+    Net net = seeded_net();
+    SGD optimizer(net.parameters(), {.lr = 0.01, .momentum = made_with});
+    if (set) optimizer.set_momentum(*set);
+    train(net, optimizer, batch, 5);
+    return net.parameters()[0].to_vector<float>();
+  };
+  const auto expected = trained(0.75, {});
+  EXPECT_EQ(trained(0.5, 0.75), expected);
+  EXPECT_EQ(trained(0, 0.75), expected);
+  Net net = seeded_net();
+  Adagrad without(net.parameters(), {});
+  EXPECT_EQ(text_of([&] { without.set_momentum(0.5); }),
+            "[optimizer] this rule has no momentum, or was made without; make it with one");
+}
+
 TEST(OptimizerErrors, SayWhatToChange) {
   Tensor p = ones({4}).clone().requires_grad_();
   const std::vector<Tensor> one{p}, twice{p, p}, none, result{p * 2};

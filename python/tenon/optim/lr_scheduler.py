@@ -36,10 +36,21 @@ def _per_group(name, value, optimizer):
     return list(value)
 
 
-def _refuse_momentum(schedule, wanted):
-    if wanted:
-        raise ValueError(f"{schedule} changes rates, not momentum, which is fixed when an optimizer is made; "
-                         "leave cycle_momentum out")
+def _cycle_momentum(schedule, optimizer, base, most, last_epoch):
+    """Begins to move the momentum, or the first of betas, between two values; gives those of every group."""
+    groups = _groups_of(optimizer)
+    if optimizer._momentum() is None:
+        raise ValueError(f"{schedule} with cycle_momentum needs an optimizer with momentum or betas; make "
+                         f"{type(optimizer).__name__} with one, or set cycle_momentum=False")
+    bounds = _per_group("base_momentum", base, optimizer), _per_group("max_momentum", most, optimizer)
+    for name, values in zip(("base_momentum", "max_momentum"), bounds):
+        if len(set(values)) > 1:
+            raise ValueError(f"{name} is one for all groups, not {values}")
+    if last_epoch == -1:
+        for group, least, highest in zip(groups, *bounds):
+            group.update(base_momentum=least, max_momentum=highest)
+        optimizer._set_momentum(bounds[1][0])
+    return bounds
 
 
 class LRScheduler:
@@ -322,12 +333,11 @@ def _between(strategy, start, end, share):
 
 
 class OneCycleLR(LRScheduler):
-    """Rises to max_lr over the first pct_start of all steps, then falls far below. The momentum stays."""
+    """Rises to max_lr over the first pct_start of all steps, then falls far below; the momentum does the opposite."""
 
     def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3,
-                 anneal_strategy="cos", cycle_momentum=False, base_momentum=0.85, max_momentum=0.95, div_factor=25.0,
+                 anneal_strategy="cos", cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0,
                  final_div_factor=1e4, three_phase=False, last_epoch=-1):
-        _refuse_momentum("OneCycleLR", cycle_momentum)
         if total_steps is None:
             if epochs is None or steps_per_epoch is None:
                 raise ValueError("OneCycleLR needs total_steps, or epochs and steps_per_epoch")
@@ -340,39 +350,47 @@ class OneCycleLR(LRScheduler):
             raise ValueError(f"anneal_strategy is 'cos' or 'linear', not '{anneal_strategy}'")
         self.total_steps, self._strategy = total_steps, anneal_strategy
         rise = pct_start * total_steps
-        self._phases = [[rise - 1, "initial_lr", "max_lr"], [total_steps - 1, "max_lr", "min_lr"]]
+        down, up = ("max_momentum", "base_momentum"), ("base_momentum", "max_momentum")
+        self._phases = [[rise - 1, "initial_lr", "max_lr", *down], [total_steps - 1, "max_lr", "min_lr", *up]]
         if three_phase:
-            self._phases[1:] = [[2 * rise - 2, "max_lr", "initial_lr"], [total_steps - 1, "initial_lr", "min_lr"]]
+            self._phases[1:] = [[2 * rise - 2, "max_lr", "initial_lr", *up],
+                                [total_steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum"]]
         highest = _per_group("max_lr", max_lr, optimizer)
         if last_epoch == -1:
             for group, most in zip(optimizer.param_groups, highest):
                 first = most / div_factor
                 group.update(initial_lr=first, max_lr=most, min_lr=first / final_div_factor)
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            _cycle_momentum("OneCycleLR", optimizer, base_momentum, max_momentum, last_epoch)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
         if self.last_epoch > self.total_steps:
             raise ValueError(f"OneCycleLR was made for {self.total_steps} steps, this is step {self.last_epoch}")
         start = 0
-        for end, first, last in self._phases:
+        for end, first, last, momentum_first, momentum_last in self._phases:
             if self.last_epoch <= end or end == self._phases[-1][0]:
                 break
             start = end
         share = (self.last_epoch - start) / (end - start) if end != start else 1
+        if self.cycle_momentum:
+            group = self.optimizer.param_groups[0]
+            momentum = _between(self._strategy, group[momentum_first], group[momentum_last], share)
+            self.optimizer._set_momentum(max(momentum, 0.0))
         # The step behind the last one lies on the curve as well, which may lead below 0.
         return [max(_between(self._strategy, group[first], group[last], share), 0)
                 for group in self.optimizer.param_groups]
 
 
 class CyclicLR(LRScheduler):
-    """Up from base_lr to max_lr and down again, over and over. The momentum stays."""
+    """Up from base_lr to max_lr and down again, over and over; the momentum does the opposite."""
 
     _not_saved = ("optimizer", "_scale_fn")
 
     def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0,
-                 scale_fn=None, scale_mode="cycle", cycle_momentum=False, base_momentum=0.8, max_momentum=0.9,
+                 scale_fn=None, scale_mode="cycle", cycle_momentum=True, base_momentum=0.8, max_momentum=0.9,
                  last_epoch=-1):
-        _refuse_momentum("CyclicLR", cycle_momentum)
         if scale_fn is None and mode not in ("triangular", "triangular2", "exp_range"):
             raise ValueError(f"mode is 'triangular', 'triangular2' or 'exp_range', not '{mode}'")
         base_lrs, self.max_lrs = (_per_group(name, value, optimizer) for name, value in
@@ -380,6 +398,10 @@ class CyclicLR(LRScheduler):
         if last_epoch == -1:
             for group, base in zip(optimizer.param_groups, base_lrs):
                 group["lr"] = base
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self.base_momentums, self.max_momentums = _cycle_momentum("CyclicLR", optimizer, base_momentum, max_momentum,
+                                                                      last_epoch)
         self.total_size = step_size_up + (step_size_up if step_size_down is None else step_size_down)
         self.step_ratio = step_size_up / self.total_size
         self.mode, self.gamma, self._scale_fn = mode, gamma, scale_fn
@@ -398,6 +420,8 @@ class CyclicLR(LRScheduler):
         share = 1 + self.last_epoch / self.total_size - cycle
         height = share / self.step_ratio if share <= self.step_ratio else (share - 1) / (self.step_ratio - 1)
         height *= self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            self.optimizer._set_momentum(self.max_momentums[0] - (self.max_momentums[0] - self.base_momentums[0]) * height)
         return [base + (most - base) * height for base, most in zip(self.base_lrs, self.max_lrs)]
 
 

@@ -9,12 +9,13 @@ from .. import _tenon
 Optimizer = _tenon._optim.Optimizer
 
 # What schedules remember of a group.
-_NOTES = ("initial_lr", "max_lr", "min_lr")
+_NOTES = ("initial_lr", "max_lr", "min_lr", "base_momentum", "max_momentum")
 
 
 class _Group(collections.abc.MutableMapping):
-    """One group of parameters, as PyTorch's dict: "params", "lr" and "weight_decay", of which "lr" can be set, and what
-    schedules remember."""
+    """One group of parameters, as PyTorch's dict: "params", "lr", "weight_decay" and "momentum" or "betas", where the rule
+    has them, and what schedules remember. "lr", "momentum" and the first of "betas" can be set; the momentum is one for all
+    groups."""
 
     def __init__(self, optimizer, place):
         self._optimizer, self._place = optimizer, place
@@ -27,17 +28,32 @@ class _Group(collections.abc.MutableMapping):
             return self._optimizer._group_decay(self._place)
         if name == "params":
             return self._optimizer._group_parameters(self._place)
+        if name == self._momentum_name():
+            momentum = self._optimizer._momentum()
+            return momentum if name == "momentum" else (momentum, self._optimizer.defaults["betas"][1])
         if name in self._notes:
             return self._notes[name]
-        raise KeyError(f"a group has 'params', 'lr' and 'weight_decay', not '{name}'")
+        raise KeyError(f"a group has {', '.join(map(repr, self))}, not '{name}'")
+
+    def _momentum_name(self):
+        if self._optimizer._momentum() is None:
+            return None
+        return "betas" if "betas" in getattr(self._optimizer, "defaults", {}) else "momentum"
 
     def __setitem__(self, name, value):
         if name == "lr":
             self._optimizer.set_group_lr(self._place, float(value))
+        elif name == "momentum" and self._momentum_name() == name:
+            self._optimizer._set_momentum(float(value))
+        elif name == "betas" and self._momentum_name() == name:
+            first, second = value
+            if second != self["betas"][1]:
+                raise ValueError(f"the second of betas is fixed when the optimizer is made, {self['betas'][1]}, not {second}")
+            self._optimizer._set_momentum(float(first))
         elif name in _NOTES:
             self._notes[name] = float(value)
         else:
-            raise KeyError(f"of a group the 'lr' can be set, not '{name}'")
+            raise KeyError(f"of a group the 'lr' and the momentum can be set, not '{name}'")
 
     def __delitem__(self, name):
         if name not in self._notes:
@@ -45,10 +61,11 @@ class _Group(collections.abc.MutableMapping):
         del self._notes[name]
 
     def __iter__(self):
-        return iter(("params", "lr", "weight_decay", *self._notes))
+        momentum = self._momentum_name()
+        return iter(("params", "lr", "weight_decay", *([momentum] if momentum else []), *self._notes))
 
     def __len__(self):
-        return 3 + len(self._notes)
+        return len(list(iter(self)))
 
     def __repr__(self):
         shown = {name: value for name, value in self.items() if name != "params"}
@@ -60,13 +77,16 @@ Optimizer.param_groups = property(lambda self: [_Group(self, i) for i in range(s
 
 def _rates(optimizer):
     """The rates under the names that they have in a state."""
-    return {f"{name}.{i}": group[name] for i, group in enumerate(optimizer.param_groups)
-            for name in ("lr", *_NOTES) if name in group}
+    rates = {f"{name}.{i}": group[name] for i, group in enumerate(optimizer.param_groups)
+             for name in ("lr", *_NOTES) if name in group}
+    if optimizer._momentum_varies():
+        rates.update({f"momentum.{i}": optimizer._momentum() for i in range(optimizer.groups)})
+    return rates
 
 
 def _is_rate(name):
     kind, _, place = name.partition(".")
-    return kind in ("lr", *_NOTES) and place.isdigit()
+    return kind in ("lr", "momentum", *_NOTES) and place.isdigit()
 
 
 def state_dict(self):
@@ -87,10 +107,15 @@ def load_state_dict(self, state):
             raise ValueError(f"[load_state_dict] the state has {name}, the optimizer has {self.groups} groups")
         if not rate >= 0:
             raise ValueError(f"[load_state_dict] {name} must not be negative, got {rate}")
+        if name.startswith("momentum.") and (self._momentum() is None or rate >= 1):
+            raise ValueError(f"[load_state_dict] {name} is {rate}, which is no momentum of this optimizer")
     self._load_moments(moments)
     for name, rate in rates.items():
         kind, _, place = name.partition(".")
-        self.param_groups[int(place)][kind] = rate
+        if kind == "momentum":
+            self._set_momentum(rate)
+        else:
+            self.param_groups[int(place)][kind] = rate
 
 
 Optimizer.state_dict, Optimizer.load_state_dict = state_dict, load_state_dict
@@ -114,6 +139,10 @@ def _of_pytorch(optimizer, state):
     _check_settings(optimizer, groups)
     rates = {f"{name}.{i}": float(group[name]) for i, group in enumerate(groups) for name in ("lr", *_NOTES)
              if name in group}
+    rates.update({f"momentum.{i}": float(group["betas"][0] if "betas" in group else group["momentum"])
+                  for i, group in enumerate(groups) if _has_moved_momentum(group)})
+    if len({rate for name, rate in rates.items() if name.startswith("momentum.")}) > 1:
+        raise ValueError("[load_state_dict] the groups of the state have different momentum; here it is one for all")
     of_parameter = {i: state["state"].get(key, {}) for i, key in
                     enumerate(key for group in groups for key in group["params"])}
     moments, steps, counts = {}, set(), any("step" in kept for kept in of_parameter.values())
@@ -135,6 +164,10 @@ def _of_pytorch(optimizer, state):
     return moments, rates
 
 
+def _has_moved_momentum(group):
+    return "max_momentum" in group and ("betas" in group or "momentum" in group)
+
+
 def _check_settings(optimizer, groups):
     """PyTorch takes settings over with a state; here they are fixed when the optimizer is made."""
     for i, group in enumerate(groups):
@@ -144,6 +177,10 @@ def _check_settings(optimizer, groups):
             if name in ("params", "lr") or name not in expected:
                 continue
             ours = expected[name]
+            if name == "momentum" and _has_moved_momentum(group):
+                continue
+            if name == "betas" and _has_moved_momentum(group):
+                value, ours = value[1], ours[1]
             value, ours = (tuple(x) if isinstance(x, (list, tuple)) else x for x in (value, ours))
             if value != ours:
                 raise ValueError(f"[load_state_dict] the state was made with {name}={value}, the optimizer with "
