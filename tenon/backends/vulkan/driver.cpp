@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tenon/backends/gpu/at_exit.h"
+#include "tenon/backends/vulkan/cooperative_matrix.h"
 #include "tenon/backends/vulkan/toolchain.h"
 #include "tenon/base/error.h"
 
@@ -110,16 +111,26 @@ void Driver::make_device() {
   queue.queueFamilyIndex = on_.queue_family;
   queue.queueCount = 1;
   queue.pQueuePriorities = &priority;
-  VkPhysicalDeviceCooperativeMatrixFeaturesNV tiles{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV};
-  tiles.cooperativeMatrix = VK_TRUE;
+  std::vector<const char*> extensions;
+  MatrixFeatures matrices;
+  Bf16Features of_bf16;
+  if (!on_.tiles.empty()) {
+    extensions.push_back(kMatrixExtension);
+    matrices.has_matrices = VK_TRUE;
+  }
+  if (on_.tiles.contains(DType::bf16)) {
+    extensions.push_back(kBf16Extension);
+    of_bf16.has_type = of_bf16.has_matrices = VK_TRUE;
+    matrices.next = &of_bf16;
+  }
   VkPhysicalDeviceVulkan13Features of_13{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
-                                         on_.has_tiles ? &tiles : nullptr};
+                                         on_.tiles.empty() ? nullptr : &matrices};
   of_13.subgroupSizeControl = of_13.computeFullSubgroups = VK_TRUE;
   VkPhysicalDeviceVulkan12Features of_12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
                                          on_.has_full_subgroups ? &of_13 : nullptr};
   of_12.timelineSemaphore = VK_TRUE;
   of_12.storageBuffer8BitAccess = on_.has_bytes;
-  of_12.vulkanMemoryModel = of_12.shaderFloat16 = on_.has_tiles;
+  of_12.vulkanMemoryModel = of_12.shaderFloat16 = !on_.tiles.empty();
   VkPhysicalDeviceVulkan11Features of_11{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, &of_12};
   of_11.storageBuffer16BitAccess = on_.has_halves;
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &of_11};
@@ -127,9 +138,8 @@ void Driver::make_device() {
   VkDeviceCreateInfo create{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &features};
   create.queueCreateInfoCount = 1;
   create.pQueueCreateInfos = &queue;
-  const char* extension = VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME;
-  create.enabledExtensionCount = on_.has_tiles ? 1 : 0;
-  create.ppEnabledExtensionNames = &extension;
+  create.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+  create.ppEnabledExtensionNames = extensions.data();
   require(vkCreateDevice(on_.device, &create, nullptr, &device_), "the device cannot be opened");
 }
 
