@@ -192,12 +192,24 @@ std::string tiles(const KernelIr& kernel) {
       is_bf16 ? ", \"SPV_KHR_bfloat16\"" : "", is_bf16 ? ", 5116, 5118" : "", is_bf16 ? 1 : 0, kTiles);
 }
 
+// A conversion to bf16 may round as it likes (NVIDIA's cuts off); of what bf16 holds it is exact.
+constexpr std::string_view kRoundToBf16 = R"(float round_to_bf16(float x) {
+  uint bits = floatBitsToUint(x);
+  bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  return uintBitsToFloat(is_nan ? bits | 0x400000u : (bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u);
+}
+)";
+
 // No API says which number of a tile is whose. NVIDIA's compiler keeps a thread's numbers of one row next to each
 // other, unlike TilePlace; another one is found out (backends/gpu/tile_places.h).
 uint32_t component_at(uint32_t place) { return (place & 1) | (place & 2) << 1 | (place & 4) >> 1; }
 
 std::string tile(const KernelIr&, const Inst& inst, std::string_view value, std::span<const std::string> operands) {
   using codegen::TileBits;
+  const auto number = [&](const std::string& operand) {
+    const bool is_bf16 = inst.bits & TileBits::kBf16;
+    return is_bf16 ? fmt::format("float16_t(round_to_bf16({}))", operand) : fmt::format("float16_t({})", operand);
+  };
   switch (inst.kind) {
     case Inst::Kind::tile_zero: return fmt::format("SUMS {} = tile_sums(0.0);", value);
     case Inst::Kind::tile_load: {
@@ -213,9 +225,9 @@ std::string tile(const KernelIr&, const Inst& inst, std::string_view value, std:
     case Inst::Kind::tile_set:
       return fmt::format("{0} = tile_set({1}, {0}, {2}u);", operands[0], operands[1], component_at(inst.slot));
     case Inst::Kind::tile_pack: {
-      std::string text = fmt::format("LEFT {} = tile_left_of(float16_t({}));", value, operands[0]);
+      std::string text = fmt::format("LEFT {} = tile_left_of({});", value, number(operands[0]));
       for (size_t i = 1; i < operands.size(); ++i)
-        text += fmt::format(" {0} = tile_set_left(float16_t({1}), {0}, {2}u);", value, operands[i],
+        text += fmt::format(" {0} = tile_set_left({1}, {0}, {2}u);", value, number(operands[i]),
                             component_at(static_cast<uint32_t>(i)));
       return text;
     }
@@ -223,6 +235,17 @@ std::string tile(const KernelIr&, const Inst& inst, std::string_view value, std:
       return fmt::format("tile_store(s{}[{} / 4u], {}, 0u, {} / 4u, 0x28u, 2u);", inst.slot, operands[1], operands[0],
                          operands[2]);
   }
+}
+
+bool has_one_width(const Uses& uses, size_t buffer) {
+  const uint32_t widths = uses.widths[buffer];
+  return (widths == 0 || (widths & 1)) + bool(widths & 2) + bool(widths & 12) == 1;
+}
+
+// Whether it is written here and reached by another name, of another buffer or of another width.
+bool is_aliased(const KernelIr& kernel, const Uses& uses, size_t buffer) {
+  const auto& own = kernel.buffers[buffer];
+  return own.is_aliased || (own.is_written && !has_one_width(uses, buffer));
 }
 
 std::string extensions(const KernelIr& kernel, const Uses& uses) {
@@ -238,9 +261,11 @@ std::string extensions(const KernelIr& kernel, const Uses& uses) {
   require(has(Scalar::u16), "GL_EXT_shader_16bit_storage");
   require(uses.shuffle, "GL_KHR_shader_subgroup_shuffle");
   require(uses.tiles, "GL_KHR_memory_scope_semantics");
-  require(uses.tiles, "GL_EXT_spirv_intrinsics");
   require(uses.tiles, "GL_EXT_shader_explicit_arithmetic_types_float16");
   require(uses.unroll, "GL_EXT_control_flow_attributes");
+  bool has_aliased = false;
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) has_aliased |= is_aliased(kernel, uses, i);
+  require(uses.tiles || has_aliased, "GL_EXT_spirv_intrinsics");
   return text;
 }
 
@@ -262,11 +287,15 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
     const std::string_view coherent = uses.meets_memory && (buffer.is_written || buffer.is_aliased) ? "coherent " : "";
     const uint32_t widths = uses.widths[i];
     const bool has_scalar = widths == 0 || (widths & 1), has_x2 = widths & 2, has_x4 = widths & 12;
-    const bool is_alone = !buffer.is_aliased && has_scalar + has_x2 + has_x4 == 1;
+    // Drivers may take it that two names are two places, unless they are decorated as aliased, and that what cannot be
+    // written does not change: NVIDIA's read what a kernel works on in place after having written it.
+    const std::string_view aliased = is_aliased(kernel, uses, i) ? "spirv_decorate(20) "
+                                     : has_one_width(uses, i)    ? "restrict "
+                                                                 : "";
     const auto declare = [&](std::string_view ending, std::string_view type) {
       text +=
           fmt::format("layout(set = 0, binding = {}, std430) {}{}{}buffer B{}{} {{ {} b{}{}[]; }};\n", i, coherent,
-                      is_alone ? "restrict " : "", buffer.is_written ? "" : "readonly ", i, ending, type, i, ending);
+                      aliased, buffer.is_written || buffer.is_aliased ? "" : "readonly ", i, ending, type, i, ending);
     };
     const std::string_view vector = at(kVectorElements, buffer.element);
     if (has_scalar) declare("", at(kElements, buffer.element));
@@ -283,6 +312,7 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   if (uses.unpack_half) text += kUnpackHalf;
   if (uses.philox) text += kPhilox;
   if (uses.tiles) text += tiles(kernel);
+  if (uses.tile_packs) text += kRoundToBf16;
 
   text +=
       fmt::format("// {}\nvoid main() {{\n  if (arguments.guards != 0u && fault[0] != 0) {{ return; }}\n", kernel.name);

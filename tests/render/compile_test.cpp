@@ -128,6 +128,18 @@ TEST(Glsl, MatrixTilesAreCooperativeMatrices) {
   EXPECT_NE(of_bf16.find("\"SPV_KHR_bfloat16\""), std::string::npos);
 }
 
+TEST(Glsl, WhatIsTheSameMemoryIsDecoratedSo) {
+  Builder b("in_place", 1);
+  const uint32_t x = b.add_buffer(Scalar::f32, false, true), y = b.add_buffer(Scalar::f32, false),
+                 z = b.add_buffer(Scalar::f32, true, true);
+  b.store(z, b.u32(0), b.add(b.load(x, b.u32(0)), b.load(y, b.u32(0))));
+  const std::string source = render(b.finish(), Language::glsl);
+  const auto has = [&](std::string_view text) { return source.find(text) != std::string::npos; };
+  EXPECT_TRUE(has("spirv_decorate(20) buffer B0 ")) << source;
+  EXPECT_TRUE(has("restrict readonly buffer B1 ")) << source;
+  EXPECT_TRUE(has("spirv_decorate(20) buffer B2 ")) << source;
+}
+
 TEST(Glsl, GlslangCompilesMatrixTiles) {
   if (!has_glslang()) GTEST_SKIP() << "no glslangValidator";
   std::vector<std::string> sources;

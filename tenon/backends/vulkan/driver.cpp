@@ -352,17 +352,20 @@ void Driver::bind(VkCommandBuffer to, const gpu::Step& step, const device::Launc
     pushed.push_back(static_cast<uint32_t>(number >> 32));
   }
   // Where a buffer does not begin at a place that can be bound, elements before it are skipped.
-  const auto add = [&](uint64_t handle, size_t offset) {
-    const Piece& piece = piece_of(handle);
-    const size_t begins = piece.offset + std::min(offset, piece.bytes - 1);
+  const auto add = [&](const Place& place, size_t bytes) {
+    const Piece& piece = piece_of(place.handle);
+    const size_t begins = piece.offset + std::min(place.offset, piece.bytes - 1);
     const size_t bound = begins / limits.minStorageBufferOffsetAlignment * limits.minStorageBufferOffsetAlignment;
-    buffers.push_back({piece.block->buffer, bound,
-                       std::min<VkDeviceSize>(piece.offset + piece.bytes - bound, limits.maxStorageBufferRange)});
+    const size_t words = (begins - bound + std::max<size_t>(bytes, 1) + 3) / 4;
+    buffers.push_back({piece.block->buffer, bound, std::min<VkDeviceSize>(4 * words, limits.maxStorageBufferRange)});
     return static_cast<uint32_t>(begins - bound);
   };
-  for (size_t i = 0; i < count; ++i)
-    pushed.push_back(add(arguments.words[2 * i], arguments.words[2 * i + 1]) / built.element_bytes[i]);
-  add(fault_words, 0);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t offset = step.buffers[i].offset, all = launch.args[step.buffers[i].arg].bytes;
+    const uint32_t skipped = add({arguments.words[2 * i], arguments.words[2 * i + 1]}, all > offset ? all - offset : 0);
+    pushed.push_back(skipped / built.element_bytes[i]);
+  }
+  add({fault_words, 0}, codegen::FaultWords::kCount * sizeof(int32_t));
   pushed.push_back(arguments.guards);
   const auto bytes = static_cast<uint32_t>(pushed.size() * sizeof(uint32_t));
   if (bytes > pushed_bytes(on_))
@@ -382,12 +385,14 @@ void Driver::bind(VkCommandBuffer to, const gpu::Step& step, const device::Launc
   vkCmdPushConstants(to, layout.pipeline, VK_SHADER_STAGE_COMPUTE_BIT, 0, bytes, pushed.data());
 }
 
-// In parts, where it has more blocks than the device takes at once.
+// In parts, where it has more blocks than the device takes at once. The validation layer looks at plain ones alone.
 void Driver::dispatch(VkCommandBuffer to, const std::array<uint64_t, 3>& blocks) const {
   const uint32_t* most = on_.properties.limits.maxComputeWorkGroupCount;
   const auto part = [&](size_t axis, uint64_t from) {
     return static_cast<uint32_t>(std::min<uint64_t>(blocks[axis] - from, most[axis]));
   };
+  if (blocks[0] <= most[0] && blocks[1] <= most[1] && blocks[2] <= most[2])
+    return vkCmdDispatch(to, part(0, 0), part(1, 0), part(2, 0));
   for (uint64_t z = 0; z < blocks[2]; z += most[2]) {
     for (uint64_t y = 0; y < blocks[1]; y += most[1]) {
       for (uint64_t x = 0; x < blocks[0]; x += most[0])
