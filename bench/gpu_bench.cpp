@@ -84,9 +84,7 @@ struct Product {
            (turns_left    ? "_tn"
             : turns_right ? "_nt"
                           : "") +
-           (tf32                  ? "_tf32"
-            : dtype == DType::f32 ? "_f32"
-                                  : "_bf16");
+           (tf32 ? "_tf32" : fmt::format("_{}", tenon::name(dtype)));
   }
   double tera() const { return 2e-12 * static_cast<double>(rows * depth * columns); }
 };
@@ -103,6 +101,7 @@ std::vector<Product> products(const ir::Limits& limits) {
       all.push_back({n, n, n, dtype, true, false});
       all.push_back({n, n, n, dtype, false, true});
     }
+    if (n == 2048) add(n, n, n, DType::f16);
     if (limits.tf32) all.push_back({.rows = n, .depth = n, .columns = n, .dtype = DType::f32, .tf32 = true});
   }
   for (const int64_t n : {768, 2304, 3072, 50257}) add(512, 768, n, DType::f32);

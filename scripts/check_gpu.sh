@@ -77,8 +77,10 @@ on_device() { TENON_DEVICE=$device in_shards "$@"; }
 
 golden() { "$bin/golden_test" --dir "$root/tests/golden" "$@"; }
 
-# The validation layer, where it is installed, has nothing to say of a few ops, goldens and a captured step.
+# The validation layer, where it is installed, has nothing to say of a few ops, goldens and a captured step. Older ones do not
+# know cooperative matrices.
 layers() {
+  export TENON_TILES=0
   export VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation VK_LAYER_ENABLES=VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT
   "$bin/gpu_test" --gtest_filter='Devices/*/vulkan' && golden --device vulkan --dtype f32 --filter opt_ || return 1
   TENON_DEVICE=vulkan "$bin/models_test" --gtest_filter='Gpt2Step.Learns*' || return 1

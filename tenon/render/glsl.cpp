@@ -156,30 +156,96 @@ std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::st
   return text;
 }
 
-// By NVIDIA's extension, which glslang had first; it has no bf16. Shared arrays of tiles are of uvec4, in which places
-// and strides are counted. Which number of a tile is whose is not told.
-std::string tile(const KernelIr& kernel, const Inst& inst, std::string_view value,
-                 std::span<const std::string> operands) {
+// By VK_KHR_cooperative_matrix, which is younger than glslang in some distributions: its types and instructions are
+// spelled by their numbers in SPV_KHR_cooperative_matrix and SPV_KHR_bfloat16. Of a type, glslang writes the operands
+// as numbers where identifiers belong; whoever compiles this puts them right (backends/vulkan/matrix_types.h), and
+// makes float16_t bf16 in a kernel with tiles of bf16. Shared arrays of tiles are of uvec4, in which places and strides
+// are counted. Accesses are non-private, and made visible or available to the workgroup (scope 2).
+constexpr std::string_view kTiles = R"(#define TILE(component, use) \
+  spirv_type(extensions = [TILE_EXTENSIONS], capabilities = [TILE_CAPABILITIES], id = 4456, component, 3u, 16u, 16u, use)
+#define LEFT TILE(TILE_FACTOR, 0u)
+#define RIGHT TILE(TILE_FACTOR, 1u)
+#define SUMS TILE(2u, 2u)
+spirv_instruction(id = 80) SUMS tile_sums(float all);
+spirv_instruction(id = 4457) LEFT tile_left(spirv_by_reference uvec4 at, uint order, uint stride, spirv_literal uint access, uint scope);
+spirv_instruction(id = 4457) RIGHT tile_right(spirv_by_reference uvec4 at, uint order, uint stride, spirv_literal uint access, uint scope);
+spirv_instruction(id = 4458) void tile_store(spirv_by_reference uvec4 at, SUMS sums, uint order, uint stride, spirv_literal uint access, uint scope);
+spirv_instruction(id = 4459) SUMS tile_mma(LEFT left, RIGHT right, SUMS sums);
+spirv_instruction(id = 81) float tile_get(SUMS sums, spirv_literal uint place);
+spirv_instruction(id = 82) SUMS tile_set(float value, SUMS sums, spirv_literal uint place);
+spirv_instruction(id = 80) LEFT tile_left_of(float16_t all);
+spirv_instruction(id = 82) LEFT tile_set_left(float16_t value, LEFT left, spirv_literal uint place);
+)";
+
+bool has_bf16_tiles(const KernelIr& kernel) {
+  using Kind = Inst::Kind;
+  return std::any_of(kernel.code.begin(), kernel.code.end(), [](const Inst& inst) {
+    return (inst.kind == Kind::tile_load || inst.kind == Kind::tile_pack) && (inst.bits & codegen::TileBits::kBf16);
+  });
+}
+
+std::string tiles(const KernelIr& kernel) {
+  const bool is_bf16 = has_bf16_tiles(kernel);
+  return fmt::format(
+      "#define TILE_EXTENSIONS \"SPV_KHR_cooperative_matrix\"{}\n#define TILE_CAPABILITIES 6022{}\n"
+      "#define TILE_FACTOR {}u\n{}",
+      is_bf16 ? ", \"SPV_KHR_bfloat16\"" : "", is_bf16 ? ", 5116, 5118" : "", is_bf16 ? 1 : 0, kTiles);
+}
+
+// A conversion to bf16 may round as it likes (NVIDIA's cuts off); of what bf16 holds it is exact.
+constexpr std::string_view kRoundToBf16 = R"(float round_to_bf16(float x) {
+  uint bits = floatBitsToUint(x);
+  bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  return uintBitsToFloat(is_nan ? bits | 0x400000u : (bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u);
+}
+)";
+
+// No API says which number of a tile is whose. NVIDIA's compiler keeps a thread's numbers of one row next to each
+// other, unlike TilePlace; another one is found out (backends/gpu/tile_places.h).
+uint32_t component_at(uint32_t place) { return (place & 1) | (place & 2) << 1 | (place & 4) >> 1; }
+
+std::string tile(const KernelIr&, const Inst& inst, std::string_view value, std::span<const std::string> operands) {
   using codegen::TileBits;
-  constexpr std::string_view kSums = "fcoopmatNV<32, gl_ScopeSubgroup, 16, 16>",
-                             kFactor = "fcoopmatNV<16, gl_ScopeSubgroup, 16, 16>";
+  const auto number = [&](const std::string& operand) {
+    const bool is_bf16 = inst.bits & TileBits::kBf16;
+    return is_bf16 ? fmt::format("float16_t(round_to_bf16({}))", operand) : fmt::format("float16_t({})", operand);
+  };
   switch (inst.kind) {
-    case Inst::Kind::tile_zero: return fmt::format("{0} {1} = {0}(0.0);", kSums, value);
-    case Inst::Kind::tile_load:
-      if (inst.bits & TileBits::kBf16)
-        base::fail("render", "GLSL has no matrix tiles of bf16 (kernel {})", kernel.name);
-      return fmt::format("{0} {1}; coopMatLoadNV({1}, s{2}, {3} / 8u, {4} / 8u, {5});", kFactor, value, inst.slot,
-                         operands[0], operands[1], (inst.bits & TileBits::kTransposed) != 0);
+    case Inst::Kind::tile_zero: return fmt::format("SUMS {} = tile_sums(0.0);", value);
+    case Inst::Kind::tile_load: {
+      const bool is_right = inst.bits & TileBits::kRight, is_transposed = inst.bits & TileBits::kTransposed;
+      return fmt::format("{} {} = {}(s{}[{} / 8u], {}u, {} / 8u, 0x30u, 2u);", is_right ? "RIGHT" : "LEFT", value,
+                         is_right ? "tile_right" : "tile_left", inst.slot, operands[0], is_transposed ? 1 : 0,
+                         operands[1]);
+    }
     case Inst::Kind::tile_mma:
-      return fmt::format("{0} = coopMatMulAddNV({1}, {2}, {0});", operands[0], operands[1], operands[2]);
+      return fmt::format("{0} = tile_mma({1}, {2}, {0});", operands[0], operands[1], operands[2]);
     case Inst::Kind::tile_get:
+      return fmt::format("float {} = tile_get({}, {}u);", value, operands[0], component_at(inst.slot));
     case Inst::Kind::tile_set:
-    case Inst::Kind::tile_pack:
-      base::fail("render", "GLSL does not know places in matrix tiles (kernel {})", kernel.name);
+      return fmt::format("{0} = tile_set({1}, {0}, {2}u);", operands[0], operands[1], component_at(inst.slot));
+    case Inst::Kind::tile_pack: {
+      std::string text = fmt::format("LEFT {} = tile_left_of({});", value, number(operands[0]));
+      for (size_t i = 1; i < operands.size(); ++i)
+        text += fmt::format(" {0} = tile_set_left({1}, {0}, {2}u);", value, number(operands[i]),
+                            component_at(static_cast<uint32_t>(i)));
+      return text;
+    }
     default:
-      return fmt::format("coopMatStoreNV({}, s{}, {} / 4u, {} / 4u, false);", operands[0], inst.slot, operands[1],
+      return fmt::format("tile_store(s{}[{} / 4u], {}, 0u, {} / 4u, 0x28u, 2u);", inst.slot, operands[1], operands[0],
                          operands[2]);
   }
+}
+
+bool has_one_width(const Uses& uses, size_t buffer) {
+  const uint32_t widths = uses.widths[buffer];
+  return (widths == 0 || (widths & 1)) + bool(widths & 2) + bool(widths & 12) == 1;
+}
+
+// Whether it is written here and reached by another name, of another buffer or of another width.
+bool is_aliased(const KernelIr& kernel, const Uses& uses, size_t buffer) {
+  const auto& own = kernel.buffers[buffer];
+  return own.is_aliased || (own.is_written && !has_one_width(uses, buffer));
 }
 
 std::string extensions(const KernelIr& kernel, const Uses& uses) {
@@ -195,9 +261,11 @@ std::string extensions(const KernelIr& kernel, const Uses& uses) {
   require(has(Scalar::u16), "GL_EXT_shader_16bit_storage");
   require(uses.shuffle, "GL_KHR_shader_subgroup_shuffle");
   require(uses.tiles, "GL_KHR_memory_scope_semantics");
-  require(uses.tiles, "GL_NV_cooperative_matrix");
   require(uses.tiles, "GL_EXT_shader_explicit_arithmetic_types_float16");
   require(uses.unroll, "GL_EXT_control_flow_attributes");
+  bool has_aliased = false;
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) has_aliased |= is_aliased(kernel, uses, i);
+  require(uses.tiles || has_aliased, "GL_EXT_spirv_intrinsics");
   return text;
 }
 
@@ -207,6 +275,7 @@ std::string shared_name(Scalar element, uint32_t width) {
 
 std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body) {
   std::string text = "#version 460\n" + extensions(kernel, uses);
+  if (uses.tiles) text += "#pragma use_vulkan_memory_model\n";
   text += fmt::format("layout(local_size_x = {}, local_size_y = 1, local_size_z = 1) in;\n", kernel.threads);
   text += "layout(push_constant, std430) uniform Arguments {";
   for (uint32_t i = 0; i < kernel.numbers; ++i) text += fmt::format(" uvec2 n{};", i);
@@ -218,11 +287,15 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
     const std::string_view coherent = uses.meets_memory && (buffer.is_written || buffer.is_aliased) ? "coherent " : "";
     const uint32_t widths = uses.widths[i];
     const bool has_scalar = widths == 0 || (widths & 1), has_x2 = widths & 2, has_x4 = widths & 12;
-    const bool is_alone = !buffer.is_aliased && has_scalar + has_x2 + has_x4 == 1;
+    // Drivers may take it that two names are two places, unless they are decorated as aliased, and that what cannot be
+    // written does not change: NVIDIA's read what a kernel works on in place after having written it.
+    const std::string_view aliased = is_aliased(kernel, uses, i) ? "spirv_decorate(20) "
+                                     : has_one_width(uses, i)    ? "restrict "
+                                                                 : "";
     const auto declare = [&](std::string_view ending, std::string_view type) {
       text +=
           fmt::format("layout(set = 0, binding = {}, std430) {}{}{}buffer B{}{} {{ {} b{}{}[]; }};\n", i, coherent,
-                      is_alone ? "restrict " : "", buffer.is_written ? "" : "readonly ", i, ending, type, i, ending);
+                      aliased, buffer.is_written || buffer.is_aliased ? "" : "readonly ", i, ending, type, i, ending);
     };
     const std::string_view vector = at(kVectorElements, buffer.element);
     if (has_scalar) declare("", at(kElements, buffer.element));
@@ -238,6 +311,8 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   if (uses.pack_half) text += kPackHalf;
   if (uses.unpack_half) text += kUnpackHalf;
   if (uses.philox) text += kPhilox;
+  if (uses.tiles) text += tiles(kernel);
+  if (uses.tile_packs) text += kRoundToBf16;
 
   text +=
       fmt::format("// {}\nvoid main() {{\n  if (arguments.guards != 0u && fault[0] != 0) {{ return; }}\n", kernel.name);
@@ -273,8 +348,9 @@ const Spelling kGlsl{
               .loop = "for (uint $0 = $1; $0 < $2; $0 += $3) {",
               .unroll = "[[unroll]]",
               .keep_loop = "[[dont_unroll]]",
-              .barrier = "memoryBarrierShared(); barrier();",
-              .barrier_everywhere = "memoryBarrierBuffer(); memoryBarrierShared(); barrier();",
+              // It orders shared memory as well; memoryBarrierShared() beside it waits for all of the device's memory.
+              .barrier = "barrier();",
+              .barrier_everywhere = "memoryBarrierBuffer(); barrier();",
               .shared_vector = "",
               .store_bits = "atomicAnd($0, ~$2); atomicOr($0, $1);",
               .is_first_fault = "atomicCompSwap(fault[0], 0, 1) == 0",

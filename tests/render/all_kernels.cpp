@@ -200,6 +200,10 @@ ir::Limits limits_for(Language language) {
   limits.vector = 4;
   limits.has_fma = true;
   limits.missing_calls = kernels::missing_calls();
+  if (language == Language::glsl) {
+    limits.tile_dtypes = {DType::f16, DType::bf16};
+    limits.has_tile_places = true;
+  }
   if (language == Language::glsl) limits.max_buffers = 12;
   if (language == Language::wgsl) {
     limits.max_buffers = 7;  // of WebGPU's 8, one is that of the fault words

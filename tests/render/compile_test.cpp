@@ -118,21 +118,36 @@ TEST(Wgsl, RefusesMatrixTiles) {
 TEST(Glsl, MatrixTilesAreCooperativeMatrices) {
   const std::string source = render(tile_kernel(false, true, false), Language::glsl);
   const auto has = [&](std::string_view text) { return source.find(text) != std::string::npos; };
-  EXPECT_TRUE(has("#extension GL_NV_cooperative_matrix : require"));
   EXPECT_TRUE(has("shared uvec4 s0[128];"));
-  EXPECT_TRUE(has(", s0, 0u / 8u, 16u / 8u, true);")) << source;
-  EXPECT_TRUE(has(", s0, 256u / 8u, 16u / 8u, false);"));
-  EXPECT_TRUE(has("coopMatMulAddNV("));
-  EXPECT_TRUE(has("coopMatStoreNV(")) << source;
-  EXPECT_EQ(text_of([] { render(tile_kernel(true, false, false), Language::glsl); }),
-            "[render] GLSL has no matrix tiles of bf16 (kernel tile_bf16)");
+  EXPECT_TRUE(has("= tile_left(s0[0u / 8u], 1u, 16u / 8u, ")) << source;
+  EXPECT_TRUE(has("= tile_right(s0[256u / 8u], 0u, 16u / 8u, "));
+  EXPECT_TRUE(has("#define TILE_FACTOR 0u\n"));
+  EXPECT_FALSE(has("SPV_KHR_bfloat16"));
+  const std::string of_bf16 = render(tile_kernel(true, true, false), Language::glsl);
+  EXPECT_NE(of_bf16.find("#define TILE_FACTOR 1u\n"), std::string::npos);
+  EXPECT_NE(of_bf16.find("\"SPV_KHR_bfloat16\""), std::string::npos);
+}
+
+TEST(Glsl, WhatIsTheSameMemoryIsDecoratedSo) {
+  Builder b("in_place", 1);
+  const uint32_t x = b.add_buffer(Scalar::f32, false, true), y = b.add_buffer(Scalar::f32, false),
+                 z = b.add_buffer(Scalar::f32, true, true);
+  b.store(z, b.u32(0), b.add(b.load(x, b.u32(0)), b.load(y, b.u32(0))));
+  const std::string source = render(b.finish(), Language::glsl);
+  const auto has = [&](std::string_view text) { return source.find(text) != std::string::npos; };
+  EXPECT_TRUE(has("spirv_decorate(20) buffer B0 ")) << source;
+  EXPECT_TRUE(has("restrict readonly buffer B1 ")) << source;
+  EXPECT_TRUE(has("spirv_decorate(20) buffer B2 ")) << source;
 }
 
 TEST(Glsl, GlslangCompilesMatrixTiles) {
   if (!has_glslang()) GTEST_SKIP() << "no glslangValidator";
   std::vector<std::string> sources;
-  for (const bool left : {false, true}) {
-    for (const bool right : {false, true}) sources.push_back(render(tile_kernel(false, left, right), Language::glsl));
+  for (const bool is_bf16 : {false, true}) {
+    for (const bool left : {false, true}) {
+      for (const bool right : {false, true})
+        sources.push_back(render(tile_kernel(is_bf16, left, right), Language::glsl));
+    }
   }
   EXPECT_EQ(check_glsl(sources), "");
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <string_view>
 
 #include "tenon/kernels/kernels.h"
 
@@ -37,7 +39,13 @@ ir::Limits limits_of_gpu(uint32_t processors) {
   return limits;
 }
 
+bool wants_tiles() {
+  const char* text = std::getenv("TENON_TILES");
+  return !text || std::string_view(text) != "0";
+}
+
 void add_tiles(ir::Limits& limits) {
+  if (!wants_tiles()) return;
   limits.tile_dtypes = {DType::f16, DType::bf16};
   limits.has_tile_places = true;
   limits.product_granule = 64;  // lines of 128 bytes

@@ -27,7 +27,9 @@ std::vector<device::Backend> backends_of(const Kind& kind);
 /// Of a GPU with these many processors: what fusion keeps to, and how much runs at once. Threads and memory of a block
 /// are the device's to say.
 ir::Limits limits_of_gpu(uint32_t processors);
-/// Adds matrix tiles as NVIDIA's GPUs have them from compute capability 8 on.
+/// Whether matrix tiles may be used: unless TENON_TILES=0.
+bool wants_tiles();
+/// Adds matrix tiles as NVIDIA's GPUs have them from compute capability 8 on, where they may be used.
 void add_tiles(ir::Limits& limits);
 
 }  // namespace tenon::backends::gpu

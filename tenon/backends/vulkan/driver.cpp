@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tenon/backends/gpu/at_exit.h"
+#include "tenon/backends/vulkan/cooperative_matrix.h"
 #include "tenon/backends/vulkan/toolchain.h"
 #include "tenon/base/error.h"
 
@@ -110,16 +111,26 @@ void Driver::make_device() {
   queue.queueFamilyIndex = on_.queue_family;
   queue.queueCount = 1;
   queue.pQueuePriorities = &priority;
-  VkPhysicalDeviceCooperativeMatrixFeaturesNV tiles{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV};
-  tiles.cooperativeMatrix = VK_TRUE;
+  std::vector<const char*> extensions;
+  MatrixFeatures matrices;
+  Bf16Features of_bf16;
+  if (!on_.tiles.empty()) {
+    extensions.push_back(kMatrixExtension);
+    matrices.has_matrices = VK_TRUE;
+  }
+  if (on_.tiles.contains(DType::bf16)) {
+    extensions.push_back(kBf16Extension);
+    of_bf16.has_type = of_bf16.has_matrices = VK_TRUE;
+    matrices.next = &of_bf16;
+  }
   VkPhysicalDeviceVulkan13Features of_13{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
-                                         on_.has_tiles ? &tiles : nullptr};
+                                         on_.tiles.empty() ? nullptr : &matrices};
   of_13.subgroupSizeControl = of_13.computeFullSubgroups = VK_TRUE;
   VkPhysicalDeviceVulkan12Features of_12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
                                          on_.has_full_subgroups ? &of_13 : nullptr};
   of_12.timelineSemaphore = VK_TRUE;
   of_12.storageBuffer8BitAccess = on_.has_bytes;
-  of_12.vulkanMemoryModel = of_12.shaderFloat16 = on_.has_tiles;
+  of_12.vulkanMemoryModel = of_12.shaderFloat16 = !on_.tiles.empty();
   VkPhysicalDeviceVulkan11Features of_11{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, &of_12};
   of_11.storageBuffer16BitAccess = on_.has_halves;
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &of_11};
@@ -127,9 +138,8 @@ void Driver::make_device() {
   VkDeviceCreateInfo create{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &features};
   create.queueCreateInfoCount = 1;
   create.pQueueCreateInfos = &queue;
-  const char* extension = VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME;
-  create.enabledExtensionCount = on_.has_tiles ? 1 : 0;
-  create.ppEnabledExtensionNames = &extension;
+  create.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+  create.ppEnabledExtensionNames = extensions.data();
   require(vkCreateDevice(on_.device, &create, nullptr, &device_), "the device cannot be opened");
 }
 
@@ -342,17 +352,20 @@ void Driver::bind(VkCommandBuffer to, const gpu::Step& step, const device::Launc
     pushed.push_back(static_cast<uint32_t>(number >> 32));
   }
   // Where a buffer does not begin at a place that can be bound, elements before it are skipped.
-  const auto add = [&](uint64_t handle, size_t offset) {
-    const Piece& piece = piece_of(handle);
-    const size_t begins = piece.offset + std::min(offset, piece.bytes - 1);
+  const auto add = [&](const Place& place, size_t bytes) {
+    const Piece& piece = piece_of(place.handle);
+    const size_t begins = piece.offset + std::min(place.offset, piece.bytes - 1);
     const size_t bound = begins / limits.minStorageBufferOffsetAlignment * limits.minStorageBufferOffsetAlignment;
-    buffers.push_back({piece.block->buffer, bound,
-                       std::min<VkDeviceSize>(piece.offset + piece.bytes - bound, limits.maxStorageBufferRange)});
+    const size_t words = (begins - bound + std::max<size_t>(bytes, 1) + 3) / 4;
+    buffers.push_back({piece.block->buffer, bound, std::min<VkDeviceSize>(4 * words, limits.maxStorageBufferRange)});
     return static_cast<uint32_t>(begins - bound);
   };
-  for (size_t i = 0; i < count; ++i)
-    pushed.push_back(add(arguments.words[2 * i], arguments.words[2 * i + 1]) / built.element_bytes[i]);
-  add(fault_words, 0);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t offset = step.buffers[i].offset, all = launch.args[step.buffers[i].arg].bytes;
+    const uint32_t skipped = add({arguments.words[2 * i], arguments.words[2 * i + 1]}, all > offset ? all - offset : 0);
+    pushed.push_back(skipped / built.element_bytes[i]);
+  }
+  add({fault_words, 0}, codegen::FaultWords::kCount * sizeof(int32_t));
   pushed.push_back(arguments.guards);
   const auto bytes = static_cast<uint32_t>(pushed.size() * sizeof(uint32_t));
   if (bytes > pushed_bytes(on_))
@@ -372,12 +385,14 @@ void Driver::bind(VkCommandBuffer to, const gpu::Step& step, const device::Launc
   vkCmdPushConstants(to, layout.pipeline, VK_SHADER_STAGE_COMPUTE_BIT, 0, bytes, pushed.data());
 }
 
-// In parts, where it has more blocks than the device takes at once.
+// In parts, where it has more blocks than the device takes at once. The validation layer looks at plain ones alone.
 void Driver::dispatch(VkCommandBuffer to, const std::array<uint64_t, 3>& blocks) const {
   const uint32_t* most = on_.properties.limits.maxComputeWorkGroupCount;
   const auto part = [&](size_t axis, uint64_t from) {
     return static_cast<uint32_t>(std::min<uint64_t>(blocks[axis] - from, most[axis]));
   };
+  if (blocks[0] <= most[0] && blocks[1] <= most[1] && blocks[2] <= most[2])
+    return vkCmdDispatch(to, part(0, 0), part(1, 0), part(2, 0));
   for (uint64_t z = 0; z < blocks[2]; z += most[2]) {
     for (uint64_t y = 0; y < blocks[1]; y += most[1]) {
       for (uint64_t x = 0; x < blocks[0]; x += most[0])

@@ -7,8 +7,10 @@
 #include <optional>
 
 #include "tenon/backends/gpu/kind.h"
+#include "tenon/backends/vulkan/cooperative_matrix.h"
 #include "tenon/backends/vulkan/hidden_sve.h"
 #include "tenon/base/error.h"
+#include "tenon/codegen/kernel_ir.h"
 #include "tenon/render/render.h"
 
 namespace tenon::backends::vulkan {
@@ -35,21 +37,35 @@ bool has_extension(VkPhysicalDevice device, std::string_view wanted) {
   return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.extensionName == wanted; });
 }
 
-bool has_tiles(VkPhysicalDevice device) {
-  if (!has_extension(device, VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME)) return false;
+ir::EnumSet<DType> tiles_of(VkInstance instance, VkPhysicalDevice device) {
+  if (!gpu::wants_tiles() || !has_extension(device, kMatrixExtension)) return {};
+  const auto list = reinterpret_cast<ListMatrixProducts>(
+      vkGetInstanceProcAddr(instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
+  if (!list) return {};
+  MatrixFeatures features;
+  Bf16Features of_bf16;
+  if (has_extension(device, kBf16Extension)) features.next = &of_bf16;
+  VkPhysicalDeviceFeatures2 all{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &features};
+  vkGetPhysicalDeviceFeatures2(device, &all);
   uint32_t count = 0;
-  vkGetPhysicalDeviceCooperativeMatrixPropertiesNV(device, &count, nullptr);
-  std::vector<VkCooperativeMatrixPropertiesNV> all(count, {VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_NV});
-  vkGetPhysicalDeviceCooperativeMatrixPropertiesNV(device, &count, all.data());
-  return std::any_of(all.begin(), all.end(), [](const VkCooperativeMatrixPropertiesNV& one) {
-    constexpr auto kHalf = VK_COMPONENT_TYPE_FLOAT16_NV, kSum = VK_COMPONENT_TYPE_FLOAT32_NV;
-    return one.MSize == 16 && one.NSize == 16 && one.KSize == 16 && one.AType == kHalf && one.BType == kHalf &&
-           one.CType == kSum && one.DType == kSum && one.scope == VK_SCOPE_SUBGROUP_NV;
-  });
+  list(device, &count, nullptr);
+  std::vector<MatrixProduct> products(count);
+  list(device, &count, products.data());
+  const auto has = [&](uint32_t component) {
+    return features.has_matrices && std::any_of(products.begin(), products.end(), [&](const MatrixProduct& one) {
+             return one.m == 16 && one.n == 16 && one.k == 16 && one.a == component && one.b == component &&
+                    one.c == MatrixProduct::kF32 && one.result == MatrixProduct::kF32 && !one.saturates &&
+                    one.scope == MatrixProduct::kSubgroup;
+           });
+  };
+  ir::EnumSet<DType> made;
+  if (has(MatrixProduct::kF16)) made.insert(DType::f16);
+  if (has(MatrixProduct::kBf16) && of_bf16.has_type && of_bf16.has_matrices) made.insert(DType::bf16);
+  return made;
 }
 
 // Why it cannot be used; empty where it can.
-std::string look_at(Found& found) {
+std::string look_at(VkInstance instance, Found& found) {
   vkGetPhysicalDeviceProperties(found.device, &found.properties);
   vkGetPhysicalDeviceMemoryProperties(found.device, &found.memory);
   if (found.properties.apiVersion < kVersion) return "is older than Vulkan 1.2";
@@ -93,7 +109,7 @@ std::string look_at(Found& found) {
   found.has_full_subgroups =
       of_13.subgroupSizeControl && of_13.computeFullSubgroups &&
       (!found.chooses_subgroup || (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT));
-  found.has_tiles = of_12.vulkanMemoryModel && of_12.shaderFloat16 && has_tiles(found.device);
+  if (of_12.vulkanMemoryModel && of_12.shaderFloat16) found.tiles = tiles_of(instance, found.device);
   if (!of_12.timelineSemaphore) return "has no timeline semaphores";
   if (found.is_cpu() && compiler_assumes_hidden_sve())
     return "runs on a CPU whose SVE this system hides, and its compiler would use it";
@@ -132,7 +148,7 @@ Inventory look() {
   vkEnumeratePhysicalDevices(instance, &count, devices.data());
   for (VkPhysicalDevice device : devices) {
     Found found{device};
-    const std::string why_not = look_at(found);
+    const std::string why_not = look_at(instance, found);
     if (why_not.empty())
       all.devices.push_back(std::move(found));
     else if (all.why_none.empty())
@@ -175,9 +191,10 @@ ir::Limits limits_of(const Found& found) {
   limits.shared_bytes = own.maxComputeSharedMemorySize;
   if (!found.is_cpu() && found.has_shuffles && found.has_full_subgroups) limits.subgroup = found.subgroup;
   limits.has_fma = !found.is_cpu();
-  if (found.has_tiles && limits.subgroup > 1) {
-    limits.tile_dtypes = {DType::f16};
-    limits.product_granule = 64;  // lines of 128 bytes
+  if (!found.tiles.empty() && limits.subgroup > 1) {
+    gpu::add_tiles(limits);
+    limits.tile_dtypes = found.tiles;
+    limits.has_tile_places = limits.subgroup == codegen::TilePlace::kThreads;
   }
   return limits;
 }
@@ -203,6 +220,18 @@ uint64_t memory_of(const Found& found) {
   return most;
 }
 
+namespace {
+
+std::string tiles_in_words(const ir::Limits& limits) {
+  std::string names;
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    if (limits.tile_dtypes.contains(dtype)) names += fmt::format(" {}", name(dtype));
+  }
+  return names.empty() ? names : ", matrix tiles of" + names;
+}
+
+}  // namespace
+
 std::string describe(const Found& found) {
   const ir::Limits limits = limits_of(found);
   std::string without = "f64";
@@ -211,8 +240,7 @@ std::string describe(const Found& found) {
   if (!found.has_bytes) without += " 8-bit";
   return fmt::format("{}, driver {}: {:.1f} GB, {} threads a block, {} KiB shared, subgroups of {}{}, no {}",
                      found.name(), found.driver, static_cast<double>(memory_of(found)) / 1e9, limits.max_threads,
-                     limits.shared_bytes >> 10, limits.subgroup,
-                     limits.tile_dtypes.empty() ? "" : ", matrix tiles of f16", without);
+                     limits.shared_bytes >> 10, limits.subgroup, tiles_in_words(limits), without);
 }
 
 }  // namespace tenon::backends::vulkan

@@ -21,7 +21,7 @@ struct Found {
   uint32_t processors = 64;  // as many keep a large GPU busy, where nobody says how many there are
   bool has_full_subgroups = false, chooses_subgroup = false;  // of one size; it has to be told which
   bool has_shuffles = false;
-  bool has_tiles = false;  // 16 x 16 x 16 products of f16, summed in f32 by a subgroup
+  ir::EnumSet<DType> tiles;  // 16 x 16 x 16 products of these, summed in f32 by a subgroup
   uint32_t subgroup = 1;
   bool keeps_subnormals = false, keeps_signed_zeros = false, rounds_to_even = false;  // f32, where a shader asks for it
 

@@ -8,6 +8,7 @@
 #include "tenon/backends/gpu/at_exit.h"
 #include "tenon/backends/gpu/gpu_device.h"
 #include "tenon/backends/gpu/kind.h"
+#include "tenon/backends/gpu/tile_places.h"
 #include "tenon/backends/vulkan/driver.h"
 #include "tenon/backends/vulkan/toolchain.h"
 #include "tenon/device/host_memory.h"
@@ -34,6 +35,7 @@ class VulkanDevice : public gpu::GpuDevice {
   std::optional<size_t> memory_in_all() const override { return memory_of(on_); }
   std::unique_ptr<device::Recording> record(std::span<const Command> commands) override;
 
+  bool keeps_tile_places() { return gpu::keeps_tile_places(driver_, compiler_, queue_.fault_words(), limits()); }
   Driver& driver() { return driver_; }
   gpu::Queue& queue() { return queue_; }
 
@@ -85,6 +87,10 @@ std::unique_ptr<device::Device> open(const std::string& name, size_t index, bool
   const Found& on = inventory().devices[index];
   ir::Limits limits = limits_of(on);
   limits.fuses = fuses;
+  auto device = std::make_unique<VulkanDevice>(name, on, limits);
+  if (!limits.has_tile_places || device->keeps_tile_places()) return device;
+  limits.has_tile_places = false;
+  device.reset();
   return std::make_unique<VulkanDevice>(name, on, limits);
 }
 
