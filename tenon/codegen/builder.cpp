@@ -98,7 +98,8 @@ Id Builder::block(uint32_t axis) { return value({.kind = Kind::block, .type = Sc
 
 // Signs of floats that are known, and sums with -0, which are exactly what is added to it.
 std::optional<Id> Builder::folded(Op op, Scalar type, std::span<const Id> args) {
-  if (!is_float(type) || (op != Op::neg && op != Op::add)) return std::nullopt;
+  const size_t operands = op == Op::neg ? 1 : op == Op::add ? 2 : 0;
+  if (!is_float(type) || operands == 0 || args.size() != operands) return std::nullopt;
   constexpr uint64_t kSign = uint64_t{1} << 63;
   if (op == Op::neg) {
     const auto x = known(args[0]);
