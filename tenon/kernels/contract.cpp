@@ -77,6 +77,12 @@ constexpr ContractTile kMatrixTiles[] = {
     {32, 128, 32, 32, 32, 128},  {32, 64, 32, 16, 32, 128},
 };
 
+// The first of them in shallow strips, which take less shared memory: where there are many blocks, more of them are on
+// a processor at once. It is for devices that say so (Limits::tile_depth), whose compilers need more registers than
+// ptxas.
+constexpr ContractTile kShallowTile{128, 128, 16, 64, 64, 128};
+constexpr int64_t kManyBlocks = 4;  // for each processor
+
 // Registers of a thread, about, as ptxas gives them: its sums, what it multiplies, and what is on its way with its
 // addresses.
 double registers_of(const ContractProblem& p, const ContractTile& tile, bool has_tiles) {
@@ -132,13 +138,22 @@ std::vector<ContractTile> tiles_of(const ContractProblem& p, const ir::Limits& l
   return made;
 }
 
+bool takes_shallow_tile(const ContractProblem& p, const ContractTile& usual, const ir::Limits& limits) {
+  const int64_t blocks =
+      p.batches() * ceil_div(p.rows, kShallowTile.block_m) * ceil_div(p.columns, kShallowTile.block_n);
+  return limits.tile_depth == kShallowTile.strip_k && usual == kMatrixTiles[0] &&
+         blocks >= kManyBlocks * limits.processors;
+}
+
 ContractTile tile_of(const ContractProblem& p, const ir::Limits& limits) {
   const std::vector<ContractTile> tiles = tiles_of(p, limits);
   const int64_t parts = parts_of(p, limits);
   const bool has_tiles = uses_tiles(p, limits);
-  return *std::min_element(tiles.begin(), tiles.end(), [&](const ContractTile& x, const ContractTile& y) {
-    return cycles_of(p, x, parts, has_tiles, limits) < cycles_of(p, y, parts, has_tiles, limits);
-  });
+  const ContractTile usual =
+      *std::min_element(tiles.begin(), tiles.end(), [&](const ContractTile& x, const ContractTile& y) {
+        return cycles_of(p, x, parts, has_tiles, limits) < cycles_of(p, y, parts, has_tiles, limits);
+      });
+  return takes_shallow_tile(p, usual, limits) ? kShallowTile : usual;
 }
 
 // ---- the second dispatch ----
@@ -187,7 +202,10 @@ std::vector<ir::Way> contract_ways(const ir::Call& call, const ir::Limits& limit
   if (is_row_product(contract_problem(call), limits)) return {};
   std::vector<ContractTile> tiles = contract_tiles(call, limits);
   const auto usual = std::find(tiles.begin(), tiles.end(), contract_tile(call, limits));
-  if (usual != tiles.end()) std::rotate(tiles.begin(), usual, usual + 1);
+  if (usual != tiles.end())
+    std::rotate(tiles.begin(), usual, usual + 1);
+  else
+    tiles.insert(tiles.begin(), contract_tile(call, limits));
   std::vector<ir::Way> made;
   for (const ContractTile& t : tiles)
     made.push_back({t.block_m, t.block_n, t.strip_k, t.thread_m, t.thread_n, t.threads});

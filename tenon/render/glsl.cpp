@@ -287,8 +287,8 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
     const std::string_view coherent = uses.meets_memory && (buffer.is_written || buffer.is_aliased) ? "coherent " : "";
     const uint32_t widths = uses.widths[i];
     const bool has_scalar = widths == 0 || (widths & 1), has_x2 = widths & 2, has_x4 = widths & 12;
-    // Drivers may take it that two names are two places, unless they are decorated as aliased, and that what cannot be
-    // written does not change: NVIDIA's read what a kernel works on in place after having written it.
+    // SPIR-V lets drivers take two names for two places unless they are decorated as aliased, and what cannot be
+    // written for what does not change: a load of what is worked on in place could then come after its store.
     const std::string_view aliased = is_aliased(kernel, uses, i) ? "spirv_decorate(20) "
                                      : has_one_width(uses, i)    ? "restrict "
                                                                  : "";

@@ -270,6 +270,16 @@ TEST(ProductTiles, LargeProductsHaveLargeTiles) {
   EXPECT_GE(of_bf16.block_m * of_bf16.block_n, 128 * 128);
 }
 
+TEST(ProductTiles, ManyBlocksHaveShallowStripsWhereTheDeviceWantsThem) {
+  ir::Limits limits = limits_of_a_gpu();
+  const ir::Call many = Case{8192, 768, 3072, DType::bf16}.call(), few = Case{768, 8192, 3072, DType::bf16}.call();
+  EXPECT_EQ(contract_tile(many, limits).strip_k, 32);
+  limits.tile_depth = 16;
+  EXPECT_EQ(contract_tile(many, limits).strip_k, 16);
+  EXPECT_EQ(contract_tile(few, limits).strip_k, 32);
+  EXPECT_EQ(contract_ways(many, limits)[0][2], 16);
+}
+
 TEST(ProductTiles, AreWithinTheDevicesLimits) {
   for (const uint32_t bytes : {16384u, 49152u}) {
     ir::Limits limits = limits_of_a_gpu();

@@ -431,8 +431,8 @@ gpu::EventRef Driver::launch(const gpu::Step& step, const device::Launch& launch
     const device::Arg& arg = launch.args[buffer.arg];
     (buffer.arg < launch.inputs ? reads : writes).push_back(range_of({arg.buffer.handle, arg.offset}, arg.bytes));
   }
-  if (step.may_fault) writes.push_back(range_of({fault_words, 0}, 1));
-  if (launch.writes_state && step.writes_results) reads.push_back(range_of({fault_words, 0}, 1));
+  // Every kernel can read the fault words, whether it does or not.
+  (step.may_fault ? writes : reads).push_back(range_of({fault_words, 0}, 1));
   if (is_timed && !capturing_) hazards_.forget();  // alone
   VkCommandBuffer to = after({reads.data(), reads.size()}, {writes.data(), writes.size()});
   std::shared_ptr<Run> run = is_timed && !capturing_ ? std::make_shared<Run>(*this, take_queries()) : nullptr;
