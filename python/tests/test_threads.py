@@ -1,6 +1,6 @@
 """Threads that use the same tensors, models and loaders without a lock: each call is done as if it were alone.
 
-Each program runs in a process of its own, so that a crash or a standstill is seen; `TENON_THREAD_ROUNDS=20` runs each
+Each program runs in a process of its own, so that a crash or a standstill is seen; `THREAD_TEST_ROUNDS=20` runs each
 that many times.
 """
 
@@ -12,7 +12,7 @@ import unittest
 
 import tenon
 
-ROUNDS = int(os.environ.get("TENON_THREAD_ROUNDS", "1"))
+ROUNDS = int(os.environ.get("THREAD_TEST_ROUNDS", "1"))
 
 # together(f, ...) calls each function on a thread of its own, all at once; the process ends when one of them raises.
 START = """
