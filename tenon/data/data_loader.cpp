@@ -56,13 +56,20 @@ void require_room(int64_t samples, const DataLoaderOptions& options) {
              options.batch_size, samples, available);
 }
 
+std::string in_one_line(std::string_view text) {
+  std::string line(text);
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return line;
+}
+
 /// What a user's code throws, whatever it is, as one line that says where.
 template <typename Made, typename Where>
 auto told(Made&& made, Where&& where) {
   try {
     return made();
   } catch (const std::exception& error) {
-    base::fail("data_loader", "{}: {}", where(), error.what());
+    base::fail("data_loader", "{}: {}", where(), in_one_line(error.what()));
   } catch (...) {
     base::fail("data_loader", "{}: threw something that is no std::exception; throw one that says what is wrong",
                where());
@@ -263,8 +270,8 @@ void DataLoader::set_epoch(int64_t epoch) {
 
 void DataLoader::restore(const DataLoaderState& state) {
   const auto what = [](const DataLoaderState& of) {
-    return fmt::format("{} samples in {} batches of {}, {}shuffled", of.samples, of.batches_per_epoch, of.batch_size,
-                       of.shuffle ? "" : "not ");
+    return fmt::format("{} samples in {} batches of {}, {}shuffled, of seed {}", of.samples, of.batches_per_epoch,
+                       of.batch_size, of.shuffle ? "" : "not ", of.seed);
   };
   if (what(state) != what(taken_)) {
     base::fail("data_loader", "the saved state is of {}; this loader has {}: continue with the same data and options",

@@ -29,10 +29,11 @@ std::vector<uint8_t> bytes_of_picture(const Tensor& image) {
 
 Tensor read_image(const std::filesystem::path& path, ImageMode mode, Device device) {
   const auto file = io::MappedFile::open("image", path);
-  const Pixels pixels = decode_image({"image", path.string(), file->bytes()}, mode);
+  const auto pixels = std::make_shared<Pixels>(decode_image({"image", path.string(), file->bytes()}, mode));
   file->require_whole();
-  return from_bytes(std::as_bytes(std::span(pixels.values)), {pixels.channels, pixels.height, pixels.width},
-                    Options(DType::u8, device));
+  // Where the device can have the pixels as they are, they are in memory once.
+  return from_host_memory(std::as_bytes(std::span(pixels->values)), pixels,
+                          {pixels->channels, pixels->height, pixels->width}, Options(DType::u8, device));
 }
 
 Tensor make_grid(const Tensor& images, const GridOptions& options) {
@@ -40,9 +41,8 @@ Tensor make_grid(const Tensor& images, const GridOptions& options) {
     base::fail("make_grid", "pictures are (n, channels, height, width), this is {}",
                images.defined() ? shown_type(images) : "undefined");
   }
-  if (options.columns < 1 || options.padding < 0) {
-    base::fail("make_grid", "{} columns and a padding of {}", options.columns, options.padding);
-  }
+  if (options.columns < 1) base::fail("make_grid", "columns must be at least 1, got {}", options.columns);
+  if (options.padding < 0) base::fail("make_grid", "padding must not be negative, got {}", options.padding);
   const Tensor all = images.size(1) == 1 ? images.expand({images.size(0), 3, images.size(2), images.size(3)}) : images;
   const int64_t count = all.size(0), padding = options.padding;
   if (count == 1) return all[0].clone();

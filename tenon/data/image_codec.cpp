@@ -36,27 +36,39 @@ void require_plausible(const io::Input& input, uint64_t width, uint64_t height, 
   }
 }
 
-Pixels decode_image(const io::Input& input, ImageMode mode, uint64_t most_pixels) {
-  if (!is_png(input) && !is_jpeg(input)) io::fail(input, "is neither PNG nor JPEG");
-  const Interleaved found = is_png(input) ? decode_png(input, most_pixels) : decode_jpeg(input, most_pixels);
-  const uint64_t area = found.height * found.width, channels = channels_of(mode, found.channels);
-  const bool is_gray = found.channels < 3, has_alpha = found.channels % 2 == 0;
-  Pixels pixels{static_cast<int64_t>(channels), static_cast<int64_t>(found.height), static_cast<int64_t>(found.width),
-                std::vector<uint8_t>(channels * area)};
-  for (uint64_t channel = 0; channel < channels; ++channel) {
-    uint8_t* to = pixels.values.data() + channel * area;
-    const bool is_alpha = mode == ImageMode::kRgba && channel == 3;
-    for (uint64_t i = 0; i < area; ++i) {
-      const uint8_t* from = found.values.data() + i * found.channels;
+void Planes::begin(uint64_t channels, uint64_t height, uint64_t width) {
+  in_file_ = channels;
+  const uint64_t wanted = channels_of(mode_, channels);
+  pixels_ = {static_cast<int64_t>(wanted), static_cast<int64_t>(height), static_cast<int64_t>(width),
+             std::vector<uint8_t>(wanted * height * width)};
+}
+
+void Planes::take(uint64_t row, const uint8_t* pixels) {
+  const auto width = static_cast<uint64_t>(pixels_.width), area = static_cast<uint64_t>(pixels_.height) * width;
+  const bool is_gray = in_file_ < 3, has_alpha = in_file_ % 2 == 0;
+  for (uint64_t channel = 0; channel < static_cast<uint64_t>(pixels_.channels); ++channel) {
+    uint8_t* to = pixels_.values.data() + channel * area + row * width;
+    const bool is_alpha = mode_ == ImageMode::kRgba && channel == 3;
+    for (uint64_t i = 0; i < width; ++i) {
+      const uint8_t* from = pixels + i * in_file_;
       if (is_alpha)
-        to[i] = has_alpha ? from[found.channels - 1] : 255;
-      else if (mode == ImageMode::kGray)
+        to[i] = has_alpha ? from[in_file_ - 1] : 255;
+      else if (mode_ == ImageMode::kGray)
         to[i] = is_gray ? from[0] : gray_of(from);
       else
-        to[i] = is_gray && mode != ImageMode::kUnchanged ? from[0] : from[channel];
+        to[i] = is_gray && mode_ != ImageMode::kUnchanged ? from[0] : from[channel];
     }
   }
-  return pixels;
+}
+
+Pixels decode_image(const io::Input& input, ImageMode mode, uint64_t most_pixels) {
+  if (!is_png(input) && !is_jpeg(input)) io::fail(input, "is neither PNG nor JPEG");
+  Planes planes(mode);
+  if (is_png(input))
+    decode_png(input, most_pixels, planes);
+  else
+    decode_jpeg(input, most_pixels, planes);
+  return std::move(planes).result();
 }
 
 }  // namespace tenon::data

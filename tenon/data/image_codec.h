@@ -29,13 +29,23 @@ Pixels decode_image(const io::Input& input, ImageMode mode, uint64_t most_pixels
 bool is_png(const io::Input& input);
 bool is_jpeg(const io::Input& input);
 
-/// A picture as it lies in a file: gray, gray and alpha, RGB, RGBA, pixel after pixel.
-struct Interleaved {
-  uint64_t channels = 0, height = 0, width = 0;
-  std::vector<uint8_t> values;
+/// Takes a picture as it lies in a file (gray, gray and alpha, RGB or RGBA, pixel after pixel) row by row, and puts it
+/// where it belongs: so a picture is in memory once.
+class Planes {
+ public:
+  explicit Planes(ImageMode mode) : mode_(mode) {}
+
+  void begin(uint64_t channels, uint64_t height, uint64_t width);
+  void take(uint64_t row, const uint8_t* pixels);
+  Pixels result() && { return std::move(pixels_); }
+
+ private:
+  ImageMode mode_;
+  uint64_t in_file_ = 0;  // channels
+  Pixels pixels_;
 };
-Interleaved decode_png(const io::Input& input, uint64_t most_pixels);
-Interleaved decode_jpeg(const io::Input& input, uint64_t most_pixels);
+void decode_png(const io::Input& input, uint64_t most_pixels, Planes& to);
+void decode_jpeg(const io::Input& input, uint64_t most_pixels, Planes& to);
 
 /// Fails unless a file of so many bytes may hold a picture of this size, of which it keeps `stored_bytes` packed.
 void require_plausible(const io::Input& input, uint64_t width, uint64_t height, uint64_t stored_bytes,

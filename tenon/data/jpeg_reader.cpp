@@ -35,16 +35,20 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  Interleaved read(uint64_t most_pixels) {
+  void read(uint64_t most_pixels, Planes& to) {
     if (!read_header()) refuse();
     const uint64_t width = state_.image_width, height = state_.image_height;
     require_plausible(input_, width, height, width * height, most_pixels);
     if (!start()) refuse();
     const auto components = static_cast<uint64_t>(state_.output_components);
-    Interleaved picture{components, height, width, std::vector<uint8_t>(components * height * width)};
-    if (!read_rows(picture.values.data(), components * width)) refuse();
-    if (components == 4) to_rgb(picture, state_.saw_Adobe_marker != 0);
-    return picture;
+    to.begin(components == 4 ? 3 : components, height, width);
+    std::vector<uint8_t> line(components * width);
+    for (uint64_t row = 0; row < height; ++row) {
+      if (!read_row(line.data())) refuse();
+      if (components == 4) to_rgb(line, state_.saw_Adobe_marker != 0);
+      to.take(row, line.data());
+    }
+    if (!finish()) refuse();
   }
 
  private:
@@ -72,12 +76,15 @@ class Reader {
     return true;
   }
 
-  bool read_rows(uint8_t* to, size_t row_bytes) {
+  bool read_row(uint8_t* to) {
     if (setjmp(jump_)) return false;
-    while (state_.output_scanline < state_.output_height) {
-      JSAMPROW row = to + state_.output_scanline * row_bytes;
-      jpeg_read_scanlines(&state_, &row, 1);
-    }
+    JSAMPROW row = to;
+    while (jpeg_read_scanlines(&state_, &row, 1) != 1) continue;
+    return true;
+  }
+
+  bool finish() {
+    if (setjmp(jump_)) return false;
     jpeg_finish_decompress(&state_);
     return true;
   }
@@ -108,18 +115,16 @@ class Reader {
   [[noreturn]] void refuse() const { io::fail(input_, "is cut or damaged: {}", io::as_one_line(message_)); }
 
   /// Printers' colours; Adobe's programs write them upside down.
-  static void to_rgb(Interleaved& picture, bool is_inverted) {
-    for (size_t i = 0; i < picture.height * picture.width; ++i) {
-      const uint8_t* from = picture.values.data() + i * 4;
+  static void to_rgb(std::vector<uint8_t>& line, bool is_inverted) {
+    for (size_t i = 0; i < line.size() / 4; ++i) {
+      const uint8_t* from = line.data() + i * 4;
       const int black = is_inverted ? from[3] : 255 - from[3];
-      uint8_t* to = picture.values.data() + i * 3;
+      uint8_t* to = line.data() + i * 3;
       for (int c = 0; c < 3; ++c) {
         const int ink = is_inverted ? from[c] : 255 - from[c];
         to[c] = static_cast<uint8_t>((ink * black + 127) / 255);
       }
     }
-    picture.channels = 3;
-    picture.values.resize(picture.height * picture.width * 3);
   }
 
   const io::Input& input_;
@@ -132,6 +137,6 @@ class Reader {
 
 }  // namespace
 
-Interleaved decode_jpeg(const io::Input& input, uint64_t most_pixels) { return Reader(input).read(most_pixels); }
+void decode_jpeg(const io::Input& input, uint64_t most_pixels, Planes& to) { Reader(input).read(most_pixels, to); }
 
 }  // namespace tenon::data

@@ -208,6 +208,10 @@ void Loader::restore(const LoaderState& state) {
                "continue with the same data and options",
                state.windows_per_epoch, state.length, name(state.order), windows, taken_.length, name(taken_.order));
   }
+  if (state.seed != taken_.seed) {
+    base::fail("loader", "the saved state is of seed {}, this loader has seed {}: continue with the same options",
+               state.seed, taken_.seed);
+  }
   if (state.position < 0 || state.position >= windows || state.epoch < 0) {
     base::fail("loader", "the saved state is damaged: position {} of {} windows", state.position, windows);
   }

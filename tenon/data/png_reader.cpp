@@ -25,19 +25,39 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  Interleaved read(uint64_t most_pixels) {
+  void read(uint64_t most_pixels, Planes& to) {
     if (!read_header()) refuse();
     // Before libpng asks for memory for its rows.
     require_plausible(input_, width_, height_, uint64_t{stored_row_bytes_} * height_, most_pixels);
     if (!start()) refuse();
-    Interleaved picture{channels_, height_, width_, std::vector<uint8_t>(uint64_t{row_bytes_} * height_)};
-    std::vector<png_bytep> rows(height_);
-    for (size_t row = 0; row < rows.size(); ++row) rows[row] = picture.values.data() + row * row_bytes_;
-    if (!read_pixels(rows.data())) refuse();
-    return picture;
+    to.begin(channels_, height_, width_);
+    if (passes_ > 1)
+      read_interlaced(to);
+    else
+      read_row_by_row(to);
+    if (!finish()) refuse();
   }
 
  private:
+  void read_row_by_row(Planes& to) {
+    std::vector<uint8_t> line(row_bytes_);
+    for (uint64_t row = 0; row < height_; ++row) {
+      if (!read_row(line.data())) refuse();
+      to.take(row, line.data());
+    }
+  }
+
+  // Every pass but the first adds to what those before have left: the whole picture has to be there.
+  void read_interlaced(Planes& to) {
+    std::vector<uint8_t> picture(uint64_t{row_bytes_} * height_);
+    for (int pass = 0; pass < passes_; ++pass) {
+      for (uint64_t row = 0; row < height_; ++row) {
+        if (!read_row(picture.data() + row * row_bytes_)) refuse();
+      }
+    }
+    for (uint64_t row = 0; row < height_; ++row) to.take(row, picture.data() + row * row_bytes_);
+  }
+
   bool read_header() {
     if (setjmp(png_jmpbuf(png_))) return false;
     png_set_read_fn(png_, this, read_bytes);
@@ -57,7 +77,7 @@ class Reader {
     if (setjmp(png_jmpbuf(png_))) return false;
     png_set_expand(png_);    // palettes, less than 8 bits, a transparent colour
     png_set_scale_16(png_);  // 16 bits to 8
-    png_set_interlace_handling(png_);
+    passes_ = png_set_interlace_handling(png_);
     png_read_update_info(png_, info_);
     row_bytes_ = png_get_rowbytes(png_, info_);
     channels_ = png_get_channels(png_, info_);
@@ -65,9 +85,14 @@ class Reader {
     return true;
   }
 
-  bool read_pixels(png_bytepp rows) {
+  bool read_row(png_bytep to) {
     if (setjmp(png_jmpbuf(png_))) return false;
-    png_read_image(png_, rows);
+    png_read_row(png_, to, nullptr);
+    return true;
+  }
+
+  bool finish() {
+    if (setjmp(png_jmpbuf(png_))) return false;
     png_read_end(png_, nullptr);
     return true;
   }
@@ -95,12 +120,13 @@ class Reader {
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
   uint32_t width_ = 0, height_ = 0, channels_ = 0;
+  int passes_ = 1;
   size_t row_bytes_ = 0, stored_row_bytes_ = 0;
   char message_[128] = {};
 };
 
 }  // namespace
 
-Interleaved decode_png(const io::Input& input, uint64_t most_pixels) { return Reader(input).read(most_pixels); }
+void decode_png(const io::Input& input, uint64_t most_pixels, Planes& to) { Reader(input).read(most_pixels, to); }
 
 }  // namespace tenon::data

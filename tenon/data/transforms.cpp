@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "tenon/base/available_memory.h"
 #include "tenon/base/error.h"
 #include "tenon/data/host_bytes.h"
 #include "tenon/tensor/creation.h"
@@ -25,6 +26,17 @@ Size size_of_image(std::string_view op, const Tensor& image) {
 
 void require_size(std::string_view op, int64_t height, int64_t width) {
   if (height < 1 || width < 1) base::fail(op, "a size of {} x {}; both must be at least 1", height, width);
+}
+
+/// A size that somebody typed may ask for more than there is; without this line, std::bad_alloc would be all it says.
+void require_memory(std::string_view op, const Tensor& image, const Size& to) {
+  ir::require_shape(op, {to.channels, to.height, to.width});
+  const double bytes = static_cast<double>(to.channels) * static_cast<double>(to.height) *
+                       static_cast<double>(to.width) * static_cast<double>(size_of(image.dtype()));
+  const uint64_t available = base::host_memory().available;
+  if (bytes <= static_cast<double>(available)) return;
+  base::fail(op, "an image of {} x {} x {} takes {:.0f} bytes, and {} are free: make it smaller", to.channels,
+             to.height, to.width, bytes, available);
 }
 
 [[noreturn]] void refuse_dtype(std::string_view op, const Tensor& image) {
@@ -248,6 +260,7 @@ Transform resize(int64_t height, int64_t width, Interpolation interpolation) {
   require_size("resize", height, width);
   return [height, width, interpolation](const Tensor& image, Random&) {
     const Size from = size_of_image("resize", image), to{from.channels, height, width};
+    require_memory("resize", image, to);
     return of_pixels("resize", image, to, [&](const auto* pixels) {
       return interpolation == Interpolation::kNearest ? resized_nearest(pixels, from, to)
                                                       : resized_bilinear(pixels, from, to);

@@ -4,7 +4,7 @@
 
 namespace tenon::data {
 
-Interleaved decode_jpeg(const io::Input& input, uint64_t) {
+void decode_jpeg(const io::Input& input, uint64_t, Planes&) {
   io::fail(input, "is JPEG, and Tenon was built without libjpeg: install libjpeg62-turbo-dev and build it again");
 }
 

@@ -4,7 +4,7 @@
 
 namespace tenon::data {
 
-Interleaved decode_png(const io::Input& input, uint64_t) {
+void decode_png(const io::Input& input, uint64_t, Planes&) {
   io::fail(input, "is PNG, and Tenon was built without libpng: install libpng-dev and build it again");
 }
 

@@ -2,6 +2,8 @@
 
 #include "tenon/nn/activations.h"
 
+#include "tenon/base/error.h"
+#include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
 
 namespace tenon::nn {
@@ -16,6 +18,21 @@ Tensor Hardswish::forward(const Tensor& x) const { return hardswish(x); }
 Tensor Tanh::forward(const Tensor& x) const { return tanh(x); }
 Tensor Sigmoid::forward(const Tensor& x) const { return sigmoid(x); }
 Tensor Softmax::forward(const Tensor& x) const { return softmax(x, dim_); }
+Tensor LogSoftmax::forward(const Tensor& x) const { return log_softmax(x, dim_); }
+
+PReLU::PReLU(int64_t parameters, double first, const Options& options) {
+  if (parameters < 1) base::fail("prelu", "takes at least one weight, got {}", parameters);
+  weight = full({parameters}, first, Options(options.dtype.value_or(DType::f32), options.device)).clone();
+  register_parameter("weight", weight);
+}
+Tensor PReLU::forward(const Tensor& x) const {
+  const int64_t weights = weight.numel(), channels = x.dim() > 1 ? x.size(1) : 1;
+  if (weights > 1 && weights != channels)
+    base::fail("prelu", "{} weights do not fit {} channels of {}", weights, channels, ir::to_string(x.shape()));
+  Dims shape(static_cast<size_t>(x.dim()), 1);
+  if (weights > 1) shape[1] = weights;
+  return where(gt(x, 0.0), x, mul(weight.reshape(shape), x));
+}
 
 GELU::GELU(std::string approximate) : approximate_(std::move(approximate)) {
   if (approximate_ != "none" && approximate_ != "tanh")

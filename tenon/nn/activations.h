@@ -1,4 +1,4 @@
-// Activations and other layers without parameters, for Sequential; their arithmetic is that of ops.h.
+// Activations and other layers that change numbers or shapes alone, for Sequential; their arithmetic is that of ops.h.
 
 #pragma once
 
@@ -84,6 +84,24 @@ class Softmax : public Layer {
   int64_t dim_;
 };
 
+class LogSoftmax : public Layer {
+ public:
+  explicit LogSoftmax(int64_t dim) : dim_(dim) {}
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  int64_t dim_;
+};
+
+/// x above 0, and weight * x elsewhere: one weight for all, or one for each channel, which is dim 1.
+class PReLU : public Layer {
+ public:
+  explicit PReLU(int64_t parameters = 1, double first = 0.25, const Options& options = {});
+  Tensor forward(const Tensor& x) const override;
+
+  Tensor weight;
+};
+
 class Identity : public Layer {
  public:
   Tensor forward(const Tensor& x) const override { return x; }
@@ -97,6 +115,17 @@ class Flatten : public Layer {
 
  private:
   int64_t first_, last_;
+};
+
+/// A dim as several, whose sizes multiply to its own; one of them may be -1.
+class Unflatten : public Layer {
+ public:
+  Unflatten(int64_t dim, Dims sizes) : dim_(dim), sizes_(std::move(sizes)) {}
+  Tensor forward(const Tensor& x) const override { return x.unflatten(dim_, sizes_); }
+
+ private:
+  int64_t dim_;
+  Dims sizes_;
 };
 
 }  // namespace tenon::nn

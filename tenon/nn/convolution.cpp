@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tenon/nn/init.h"
 #include "tenon/tensor/access.h"
@@ -36,9 +37,11 @@ std::string sizes(const Dims& dims) { return fmt::format("{}", fmt::join(dims, "
 Dims spatial(const Tensor& x) { return Dims(x.shape().end() - (x.dim() - 2), x.shape().end()); }
 
 void require_numbers(const Convolution& c) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();  // so that no sum or product of them overflows
   const auto require = [&](std::string_view what, const Dims& values, int64_t least) {
     for (const int64_t value : values) {
       if (value < least) fail(c.op, "{} must be at least {}, got {}", what, least, sizes(values));
+      if (value > kMost) fail(c.op, "{} must be at most {}, got {}", what, kMost, sizes(values));
     }
   };
   require("stride", c.stride, 1);
@@ -82,15 +85,19 @@ ConvAttrs attrs_of(const Convolution& c, const Tensor& x, const Tensor& weight) 
   attrs.groups = c.groups;
   const Dims in = spatial(x), kernel = spatial(weight);
   for (size_t i = 0; i < c.axes(); ++i) {
-    const int64_t reach = c.dilation[i] * (kernel[i] - 1) + 1;  // of a window
     if (kernel[i] < 1) fail(c.op, "a kernel of {} has no elements", sizes(kernel));
+    if (kernel[i] > ir::kMostElements / c.dilation[i])
+      fail(c.op, "a kernel of {} dilated by {} reaches too far", sizes(kernel), sizes(c.dilation));
+    const int64_t reach = c.dilation[i] * (kernel[i] - 1) + 1;  // of a window
     ConvAxis axis{.kernel = kernel[i], .stride = c.stride[i], .padding = c.padding[i], .dilation = c.dilation[i]};
     if (c.is_transposed) {
       axis.out = in[i];
+      if (in[i] > ir::kMostElements / c.stride[i])
+        fail(c.op, "an input of {} with stride {} has too large a result", sizes(in), sizes(c.stride));
       axis.image = (in[i] - 1) * c.stride[i] - 2 * c.padding[i] + reach + c.output_padding[i];
       if (in[i] < 1) fail(c.op, "an input of {} has no elements", sizes(in));
-      if (axis.image < 0)
-        fail(c.op, "an input of {} is smaller than what padding {} takes of its result", sizes(in), sizes(c.padding));
+      if (axis.image < 1)
+        fail(c.op, "padding {} leaves nothing of the result of an input of {}", sizes(c.padding), sizes(in));
     } else {
       const int64_t around = c.same ? reach - 1 : 2 * c.padding[i];
       if (c.same) axis.padding = around / 2;  // the odd one is behind, as in PyTorch
@@ -132,18 +139,6 @@ Tensor autocast_sums(bool is_transposed, const Tensor& x, const Tensor& weight, 
   return tenon::apply(function, std::vector<Tensor>{x.to(low), weight, low_weight.detach()})[0];
 }
 
-// Padding may take all of what a transposed convolution gives: a result without elements, flat in all there is.
-bool gives_nothing(const Convolution& c, const ConvAttrs& attrs) {
-  return c.is_transposed && std::ranges::any_of(attrs.axes, [](const ConvAxis& axis) { return axis.image == 0; });
-}
-
-Tensor nothing(const Tensor& x, const Tensor& weight, const ConvAttrs& attrs, DType dtype) {
-  Dims shape{x.size(0), weight.size(1) * attrs.groups};
-  for (const ConvAxis& axis : attrs.axes) shape.push_back(axis.image);
-  const Tensor y = zeros(shape, Options(dtype, x.device()));
-  return record::with_flat_part(record::with_flat_part(y, x), weight);
-}
-
 Tensor run(const Convolution& c, const Tensor& given, const Tensor& weight, const Tensor& bias) {
   require_numbers(c);
   const bool is_single = given.dim() == static_cast<int64_t>(c.axes()) + 1;
@@ -155,9 +150,8 @@ Tensor run(const Convolution& c, const Tensor& given, const Tensor& weight, cons
   if (!is_cast && x.dtype() != weight.dtype())
     fail(c.op, "dtypes {} and {} differ; convert one with to()", name(x.dtype()), name(weight.dtype()));
   const DType dtype = is_cast ? *low : x.dtype(), wide = accumulator(dtype);
-  Tensor y = gives_nothing(c, attrs) ? nothing(x, weight, attrs, dtype)
-             : is_cast               ? autocast_sums(c.is_transposed, x, weight, attrs, *low)
-                                     : convolved(c.is_transposed, x, weight, attrs, bias.defined() ? wide : dtype);
+  Tensor y = is_cast ? autocast_sums(c.is_transposed, x, weight, attrs, *low)
+                     : convolved(c.is_transposed, x, weight, attrs, bias.defined() ? wide : dtype);
   if (bias.defined()) {
     Dims column(c.axes() + 2, 1);
     column[1] = bias.size(0);

@@ -101,4 +101,15 @@ Tensor Dropout::forward(const Tensor& x) const {
   return dropout(x, p_, is_training(), generator_ ? &*generator_ : nullptr);
 }
 
+Dropout2d::Dropout2d(double p, std::optional<Generator> generator) : p_(p), generator_(std::move(generator)) {
+  if (!(p >= 0 && p <= 1)) base::fail("dropout2d", "p must lie in 0..1, got {}", p);
+}
+
+Tensor Dropout2d::forward(const Tensor& x) const {
+  if (x.dim() != 4) base::fail("dropout2d", "takes (batch, channels, height, width), got {}", ir::to_string(x.shape()));
+  if (!is_training() || p_ == 0) return x;
+  const Tensor channels = ones({x.size(0), x.size(1), 1, 1}, Options(x.dtype(), x.device()));
+  return mul(x, dropout(channels, p_, true, generator_ ? &*generator_ : nullptr));
+}
+
 }  // namespace tenon::nn

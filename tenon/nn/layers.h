@@ -91,4 +91,15 @@ class Dropout : public Layer {
   mutable std::optional<Generator> generator_;  // drawing advances it
 };
 
+/// The same for whole channels of pictures (batch, channels, height, width).
+class Dropout2d : public Layer {
+ public:
+  explicit Dropout2d(double p = 0.5, std::optional<Generator> generator = {});
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  double p_;
+  mutable std::optional<Generator> generator_;
+};
+
 }  // namespace tenon::nn

@@ -16,9 +16,18 @@ namespace tenon::nn {
 
 namespace {
 
-void require_same_shape(std::string_view op, const Tensor& x, const Tensor& target) {
+// What the two are called in the loss, for the message.
+struct Names {
+  std::string_view first = "input", second = "target";
+};
+void require_same_shape(std::string_view op, const Tensor& x, const Tensor& target, const Names& names = {}) {
   if (x.shape() == target.shape()) return;
-  base::fail(op, "input {} and target {} differ in shape", ir::to_string(x.shape()), ir::to_string(target.shape()));
+  base::fail(op, "{} {} and {} {} differ in shape", names.first, ir::to_string(x.shape()), names.second,
+             ir::to_string(target.shape()));
+}
+
+void refuse_batchmean(std::string_view op, Reduction reduction) {
+  if (reduction == Reduction::batchmean) base::fail(op, "reduction batchmean is for kl_div");
 }
 
 Tensor reduced(const Tensor& loss, Reduction reduction) {
@@ -36,6 +45,7 @@ Tensor elementwise_loss(std::string_view op, const Tensor& given, const Tensor& 
   const Tensor x = autocast_wide(given), target = autocast_wide(wanted);
   record::require_float(op, x);
   require_same_shape(op, x, target);
+  if (op != "kl_div") refuse_batchmean(op, reduction);
   const DType wide = promote(accumulator(x.dtype()), accumulator(target.dtype()));
   return reduced(f(x.to(wide), target.to(wide)), reduction).to(promote(x.dtype(), target.dtype()));
 }
@@ -92,7 +102,7 @@ void require_class_targets(std::string_view op, const Tensor& x, const Tensor& t
     base::fail(op, "weight {} does not fit {} classes", ir::to_string(options.weight.shape()), classes);
   }
   require_classes(op, target, classes, options.ignore_index);
-  if (options.reduction == Reduction::batchmean) base::fail(op, "reduction batchmean is for kl_div");
+  refuse_batchmean(op, options.reduction);
 }
 
 // The loss for class targets, from log-probabilities in f32 or wider; where `norm` is defined, from numbers that are
@@ -136,6 +146,7 @@ Tensor cross_entropy(const Tensor& given, const Tensor& target, const CrossEntro
   if (options.label_smoothing < 0 || options.label_smoothing > 1) {
     base::fail("cross_entropy", "label_smoothing must lie in 0..1, got {}", options.label_smoothing);
   }
+  refuse_batchmean("cross_entropy", options.reduction);
   const bool soft = is_float(target.dtype());
   if (!soft) require_class_targets("cross_entropy", logits, target, options);
   const auto dim = static_cast<int64_t>(class_axis(logits));
@@ -155,6 +166,8 @@ Tensor nll_loss(const Tensor& given, const Tensor& target, const CrossEntropyOpt
   const Tensor log_probabilities = autocast_wide(given);
   record::require_float("nll_loss", log_probabilities);
   record::require_same_device("nll_loss", log_probabilities, target);
+  if (options.label_smoothing != 0)
+    base::fail("nll_loss", "label_smoothing {} is for cross_entropy, which takes logits", options.label_smoothing);
   require_class_targets("nll_loss", log_probabilities, target, options);
   return class_loss(log_probabilities.to(accumulator(log_probabilities.dtype())), Tensor(), target, options)
       .to(log_probabilities.dtype());
@@ -311,7 +324,7 @@ Wide widened(std::string_view op, std::initializer_list<Tensor> given) {
 Tensor above_zero(const Tensor& x) { return clamp(x, 0.0, {}); }
 
 Tensor finished(std::string_view op, const Tensor& loss, Reduction reduction, DType dtype) {
-  if (reduction == Reduction::batchmean) base::fail(op, "reduction batchmean is for kl_div");
+  refuse_batchmean(op, reduction);
   return reduced(loss, reduction).to(dtype);
 }
 
@@ -320,7 +333,7 @@ Tensor finished(std::string_view op, const Tensor& loss, Reduction reduction, DT
 Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin,
                              Reduction reduction) {
   constexpr std::string_view kOp = "cosine_embedding_loss";
-  require_same_shape(kOp, a, b);
+  require_same_shape(kOp, a, b, {"first input", "second input"});
   const bool fits = (a.dim() == 2 && target.shape() == Dims{a.size(0)}) || (a.dim() == 1 && target.dim() == 0);
   if (!fits) {
     base::fail(kOp, "inputs {} and target {} do not fit: (N, D) takes (N), and (D) a single number",
@@ -336,7 +349,7 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
 
 Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target, double margin, Reduction reduction) {
   constexpr std::string_view kOp = "margin_ranking_loss";
-  require_same_shape(kOp, a, b);
+  require_same_shape(kOp, a, b, {"first input", "second input"});
   require_same_shape(kOp, a, target);
   const auto [in, dtype] = widened(kOp, {a, b});
   const Tensor lead = mul(target.to(in[0].dtype()), sub(in[0], in[1]));
@@ -382,8 +395,8 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, const MultiMargi
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            const TripletMarginOptions& options) {
   constexpr std::string_view kOp = "triplet_margin_loss";
-  require_same_shape(kOp, anchor, positive);
-  require_same_shape(kOp, anchor, negative);
+  require_same_shape(kOp, anchor, positive, {"anchor", "positive"});
+  require_same_shape(kOp, anchor, negative, {"anchor", "negative"});
   if (anchor.dim() == 0) base::fail(kOp, "takes at least one dim of features");
   if (!(options.margin > 0)) base::fail(kOp, "margin must be positive, got {}", options.margin);
   const auto [in, dtype] = widened(kOp, {anchor, positive, negative});

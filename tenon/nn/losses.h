@@ -16,13 +16,14 @@ struct CrossEntropyOptions {
 };
 /// logits (N, C, ...) or (C); target class indices (N, ...), or probabilities in the shape of the logits.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});
-/// Takes log-probabilities.
+/// Takes log-probabilities; label_smoothing is for cross_entropy.
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, const CrossEntropyOptions& options = {});
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
 Tensor l1_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
 Tensor huber_loss(const Tensor& x, const Tensor& target, double delta = 1, Reduction reduction = Reduction::mean);
 Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, double beta = 1, Reduction reduction = Reduction::mean);
-/// x is a probability.
+/// x is a probability: beyond 0..1, where PyTorch raises, the loss is NaN, because values are not looked at before they
+/// are needed.
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
                                         Reduction reduction = Reduction::mean);

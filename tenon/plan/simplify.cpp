@@ -42,12 +42,13 @@ std::optional<Value> leave_out_marks(const Node& node, Inputs in) {
   return is_mark ? std::optional(in[0]) : std::nullopt;
 }
 
-// Rounding is symmetric, so the sign can wait: one operation a sum instead of one an element.
+// Rounding is symmetric, so the sign can wait: one operation a sum instead of one an element. Sums begin at +0 and so
+// never end at -0; the sign alone would make one of them, 0 less the sum does not.
 std::optional<Value> negate_sums(const Node& node, Inputs in) {
   if (node.op() != Op::sum || in[0].node->op() != Op::neg || in[0].node->evaluated() || !is_float(in[0].dtype()))
     return std::nullopt;
   const Value sum{Node::make(Op::sum, {in[0].node->input(0)}, node.attrs()), 0};
-  return ir::neg(sum);
+  return ir::sub(ir::full_like(sum, 0), sum);
 }
 
 // Whether every value of the narrow dtype is one of the wide dtype.

@@ -394,15 +394,27 @@ Tensor erf(const Tensor& x) { return real_unary(Op::erf, x); }
 Tensor sigmoid(const Tensor& x) { return real_unary(Op::sigmoid, x); }
 
 Tensor floor(const Tensor& x) { return is_float(x.dtype()) ? tensor_of(ir::unary(Op::floor, record::in(x))) : same(x); }
-Tensor ceil(const Tensor& x) { return is_float(x.dtype()) ? neg(floor(neg(x))) : same(x); }
+Tensor ceil(const Tensor& x) {
+  if (!is_float(x.dtype())) return same(x);
+  // Its slope is 0; through the two negations it would be -0.
+  static const CustomFunction flat{
+      "ceil", [](std::span<const Tensor> in) { return std::vector{neg(floor(neg(in[0])))}; }, flat_gradients};
+  return apply(flat, x);
+}
 Tensor trunc(const Tensor& x) { return is_float(x.dtype()) ? where(lt(x, 0), ceil(x), floor(x)) : same(x); }
 Tensor round(const Tensor& x) {
   if (!is_float(x.dtype())) return same(x);
-  const Tensor below = floor(x);
-  const Tensor rest = sub(x, below);  // exact
-  const Tensor odd = ne(fmod(below, 2.0), 0.0);
-  const Tensor nearest = where(logical_or(gt(rest, 0.5), logical_and(eq(rest, 0.5), odd)), add(below, 1.0), below);
-  return where(eq(nearest, 0), mul(x, 0), nearest);  // zero has the sign of x
+  static const CustomFunction flat{
+      "round",
+      [](std::span<const Tensor> in) {
+        const Tensor &w = in[0], below = floor(w), rest = sub(w, below);  // exact
+        const Tensor odd = ne(fmod(below, 2.0), 0.0);
+        const Tensor nearest =
+            where(logical_or(gt(rest, 0.5), logical_and(eq(rest, 0.5), odd)), add(below, 1.0), below);
+        return std::vector{where(eq(nearest, 0), mul(w, 0), nearest)};  // zero has the sign of the argument
+      },
+      flat_gradients};
+  return apply(flat, x);
 }
 
 Tensor frac(const Tensor& x) { return sub(x, trunc(x)); }

@@ -174,7 +174,6 @@ TEST(DataLoader, GoesOnFromEveryState) {
     for (const int workers : {0, 3}) {
       DataLoaderOptions other = options;
       other.workers = workers;
-      other.seed = 6;  // the state's counts
       DataLoader second(with_chance(10), other);
       second.restore(data_loader_state_from_json(to_json(first.state())));
       DataLoader expected(with_chance(10), options);
@@ -203,8 +202,12 @@ TEST(DataLoader, RefusesTheStateOfOtherData) {
   DataLoader other(numbers(100), {.batch_size = 20});
   EXPECT_EQ(
       text_of([&] { other.restore(saved); }),
-      "[data_loader] the saved state is of 100 samples in 10 batches of 10, shuffled; this loader has 100 samples in 5 "
-      "batches of 20, not shuffled: continue with the same data and options");
+      "[data_loader] the saved state is of 100 samples in 10 batches of 10, shuffled, of seed 0; this loader has 100 "
+      "samples in 5 batches of 20, not shuffled, of seed 0: continue with the same data and options");
+  const DataLoaderState of_seed = DataLoader(numbers(100), {.batch_size = 20, .seed = 7}).state();
+  EXPECT_EQ(text_of([&] { other.restore(of_seed); }),
+            "[data_loader] the saved state is of 100 samples in 5 batches of 20, not shuffled, of seed 7; this loader "
+            "has 100 samples in 5 batches of 20, not shuffled, of seed 0: continue with the same data and options");
   DataLoaderState damaged = other.state();
   damaged.batch = 5;
   EXPECT_EQ(text_of([&] { other.restore(damaged); }),
@@ -244,6 +247,11 @@ TEST(DataLoader, NamesTheSampleThatFails) {
 TEST(DataLoader, FailuresOfEveryKindArrive) {
   DataLoader loader(Calls(1, [](int64_t) -> Sample { throw std::out_of_range("vector"); }), {.workers = 1});
   EXPECT_EQ(text_of([&] { loader.next(); }), "[data_loader] sample 0 in epoch 0: vector");
+}
+
+TEST(DataLoader, FailuresOfSeveralLinesArriveAsOne) {
+  DataLoader loader(Calls(1, [](int64_t) -> Sample { throw std::runtime_error("first\nsecond"); }), {});
+  EXPECT_EQ(text_of([&] { loader.next(); }), "[data_loader] sample 0 in epoch 0: first second");
 }
 
 TEST(DataLoader, WhatIsNoExceptionArrivesAsOne) {

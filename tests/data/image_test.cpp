@@ -2,11 +2,15 @@
 
 #include "tenon/data/image.h"
 
+#include <cstdlib>
+#include <fstream>
+
 #include "tenon/data/data_loader.h"
 #include "tenon/data/image_folder.h"
 #include "tenon/data/transforms.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
+#include "tests/child_process.h"
 #include "tests/data/support.h"
 
 namespace tenon::data {
@@ -61,6 +65,32 @@ TEST_F(Png, BitsAndSixteenBitsBecomeBytes) {
   EXPECT_EQ(picture("bits.png")[0][0].to_vector<uint8_t>(), (Bytes{255, 0, 255, 0, 255, 0, 255, 0, 255}));
   EXPECT_EQ(picture("bits.png")[0][1].to_vector<uint8_t>(), (Bytes{0, 255, 0, 255, 0, 255, 0, 255, 0}));
   EXPECT_EQ(picture("gray16.png").to_vector<uint8_t>(), (Bytes{0, 128, 255}));
+}
+
+// The most that this process ever had in memory, in KiB.
+int64_t peak_of_process() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    int64_t kibibytes = 0;
+    if (word == "VmHWM:" && status >> kibibytes) return kibibytes;
+  }
+  return 0;
+}
+
+TEST(ChildrenThatReadPictures, DISABLED_SayTheirPeak) {
+  picture("bits.png");  // what the first one needs is there
+  const int64_t before = peak_of_process();
+  const Tensor image = read_image(std::getenv("PICTURE"));
+  std::printf("%ld bytes in %ld KiB\n", static_cast<long>(image.numel()),
+              static_cast<long>(peak_of_process() - before));
+}
+
+TEST_F(Png, IsInMemoryOnce) {
+  save_image(path(), zeros({4, 4000, 4000}).to(uint8));  // 62,500 KiB of pixels in a small file
+  const std::string said = child("ChildrenThatReadPictures.DISABLED_SayTheirPeak", {{"PICTURE", path().string()}});
+  const size_t at = said.find("64000000 bytes in ");
+  ASSERT_NE(at, std::string::npos) << said;
+  EXPECT_LT(std::stol(said.substr(at + 18)), 90000) << said;
 }
 
 TEST_F(Png, InterlacedPicturesAreRead) {
@@ -217,6 +247,9 @@ TEST(MakeGrid, PutsPicturesRowByRow) {
               make_grid(zeros({3, 2, 2}));
             }),
             "[make_grid] pictures are (n, channels, height, width), this is f32(3, 2, 2)");
+  const Tensor two = zeros({2, 3, 2, 2});
+  EXPECT_EQ(text_of([&] { make_grid(two, {.columns = 0}); }), "[make_grid] columns must be at least 1, got 0");
+  EXPECT_EQ(text_of([&] { make_grid(two, {.padding = -1}); }), "[make_grid] padding must not be negative, got -1");
 }
 
 class Folders : public Png {

@@ -160,6 +160,16 @@ TEST(Resize, TakesEveryChannel) {
   expect_near(applied(resize(1, 3), x), {2, 1, 3}, {0, 0, 0, 1, 1, 1});
 }
 
+TEST(Resize, SaysWhereASizeIsBeyondAllMemory) {
+  Random random(0, 0, 0);
+  const Tensor image = zeros({3, 2, 2}).to(uint8);
+  EXPECT_EQ(text_of([&] { resize(int64_t{1} << 40, int64_t{1} << 40)(image, random); }),
+            "[resize] a tensor of shape (3, 1099511627776, 1099511627776) has too many elements");
+  const std::string text = text_of([&] { resize(int64_t{1} << 25, int64_t{1} << 25)(image, random); });
+  EXPECT_TRUE(text.starts_with("[resize] an image of 3 x 33554432 x 33554432 takes 3377699720527872 bytes, and "))
+      << text;
+}
+
 TEST(Compose, GoesInOrder) {
   const Transform both = compose({to_float(), normalize({0.5}, {0.5})});
   EXPECT_EQ(applied(both, full({1, 1, 1}, 255).to(uint8)).item<float>(), 1);
@@ -184,7 +194,7 @@ TEST(Transforms, AreTheSameInAResumedRunWithOtherWorkers) {
   const auto expected = batches(whole, 12);
   DataLoader begun(augmented, {.batch_size = 6, .shuffle = true, .seed = 2, .workers = 1});
   batches(begun, 5);
-  DataLoader resumed(augmented, {.batch_size = 6, .shuffle = true, .workers = 3});
+  DataLoader resumed(augmented, {.batch_size = 6, .shuffle = true, .seed = 2, .workers = 3});
   resumed.restore(begun.state());
   const auto rest = batches(resumed, 7);
   for (size_t i = 0; i < rest.size(); ++i) EXPECT_EQ(rest[i], expected[i + 5]) << i;

@@ -245,6 +245,26 @@ TEST(Autograd, StepFunctionsHaveGradientZero) {
   }
 }
 
+TEST(Autograd, TheSlopeOfAStepIsZeroWithoutASign) {
+  for (auto step : {floor, ceil, round, trunc, sign}) {
+    Tensor x = tensor({-1.5, 0.25, 0, 2}).requires_grad_();
+    (step(x) * tensor({-2., 3., -4., 5.})).sum().backward();
+    for (const double slope : x.grad().to_vector<double>()) EXPECT_FALSE(std::signbit(slope)) << slope;
+  }
+}
+
+// A number that was read is memory, and no number that a plan could fold.
+TEST(Autograd, WhatWasReadBeforeChangesNoSignOfAZero) {
+  const auto zeros_of = [] { return sum(neg(zeros({4, 4})), {1}).to_vector<float>(); };
+  const auto is_plus_zero = [](float x) { return x == 0 && !std::signbit(x); };
+  for (const float x : zeros_of()) EXPECT_TRUE(is_plus_zero(x));
+  const Tensor held = zeros({17, 20});
+  held.to_vector<float>();
+  for (const float x : zeros_of()) EXPECT_TRUE(is_plus_zero(x)) << "after a read";
+  const Tensor balanced = tensor({1.f, -1.f}).eval();
+  EXPECT_TRUE(is_plus_zero(sum(neg(balanced)).item<float>()));
+}
+
 // ---- modes ----
 
 TEST(Autograd, NoGradRecordsNoHistory) {

@@ -145,8 +145,43 @@ TEST(Activations, AreTheFunctionsOfTheirNames) {
   EXPECT_EQ(values(nn::Tanh()(x)), values(tanh(x)));
   EXPECT_EQ(values(nn::Sigmoid()(x)), values(sigmoid(x)));
   EXPECT_EQ(values(nn::Softmax(0)(x)), values(softmax(x, 0)));
+  EXPECT_EQ(values(nn::LogSoftmax(0)(x)), values(log_softmax(x, 0)));
   EXPECT_EQ(values(nn::Identity()(x)), values(x));
 }
+
+TEST(PReLU, LearnsTheSlopeBelowZero) {
+  nn::PReLU one;
+  const Tensor x = tensor({-2.0, 0.0, 3.0}).to(DType::f32);
+  EXPECT_EQ(values(one(x)), (Floats{-0.5f, 0, 3}));
+  one(x).sum().backward();
+  EXPECT_EQ(values(one.weight.grad()), (Floats{-2}));
+  nn::PReLU two(2, 0.5);
+  {
+    NoGrad off;
+    two.weight[1] = 2.0;
+  }
+  EXPECT_EQ(values(two(full({1, 2, 1, 2}, -1))), (Floats{-0.5f, -0.5f, -2, -2}));
+  EXPECT_EQ(two.state_dict().at("weight").shape(), (Dims{2}));
+  EXPECT_EQ(text_of([&] { two(ones({4, 3})); }), "[prelu] 2 weights do not fit 3 channels of (4, 3)");
+  EXPECT_EQ(text_of([] { nn::PReLU(0); }), "[prelu] takes at least one weight, got 0");
+}
+
+TEST(Dropout2d, DropsWholeChannels) {
+  nn::Dropout2d drop(0.5, Generator(3));
+  const Tensor y = drop(ones({8, 16, 3, 3}));
+  const std::vector<float> least = values(y.flatten(2).amin({2})), most = values(y.flatten(2).amax({2}));
+  EXPECT_EQ(least, most);
+  const auto dropped = std::count(least.begin(), least.end(), 0.0f),
+             kept = std::count(least.begin(), least.end(), 2.0f);
+  EXPECT_EQ(dropped + kept, 128);
+  EXPECT_GT(dropped, 32);
+  EXPECT_GT(kept, 32);
+  drop.eval();
+  EXPECT_EQ(values(drop(ones({1, 1, 1, 2}))), (Floats{1, 1}));
+  EXPECT_EQ(text_of([&] { drop(ones({2, 3})); }), "[dropout2d] takes (batch, channels, height, width), got (2, 3)");
+}
+
+TEST(Unflatten, MakesSeveralDimsOfOne) { EXPECT_EQ(nn::Unflatten(1, {2, -1})(ones({3, 8})).shape(), (Dims{3, 2, 4})); }
 
 TEST(Activations, KnownValues) {
   const Tensor x = tensor({-1.0, 0.0, 2.0});

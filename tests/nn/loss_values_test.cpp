@@ -177,6 +177,28 @@ TEST(Losses, SayWhatDoesNotFit) {
        [&] { nn::triplet_margin_loss(in.x, in.y, in.z, {.margin = 0}); });
   says("[soft_margin_loss] reduction batchmean is for kl_div",
        [&] { nn::soft_margin_loss(in.x, in.g, Reduction::batchmean); });
+  says("[nll_loss] label_smoothing 0.5 is for cross_entropy, which takes logits",
+       [&] { nn::nll_loss(in.lp, in.k, {.label_smoothing = 0.5}); });
+  says("[triplet_margin_loss] anchor (2, 3) and positive (2,) differ in shape",
+       [&] { nn::triplet_margin_loss(in.x, in.d, in.z); });
+  says("[triplet_margin_loss] anchor (2, 3) and negative (2,) differ in shape",
+       [&] { nn::triplet_margin_loss(in.x, in.y, in.d); });
+  says("[margin_ranking_loss] first input (2, 3) and second input (2,) differ in shape",
+       [&] { nn::margin_ranking_loss(in.x, in.d, in.d); });
+}
+
+TEST(Losses, KlDivAloneTakesTheMeanOfABatch) {
+  const In in;
+  constexpr Reduction kOfABatch = Reduction::batchmean;
+  const auto refuses = [](const std::string& op, auto&& f) {
+    EXPECT_EQ(text_of(f), "[" + op + "] reduction batchmean is for kl_div");
+  };
+  refuses("mse_loss", [&] { nn::mse_loss(in.x, in.y, kOfABatch); });
+  refuses("l1_loss", [&] { nn::l1_loss(in.x, in.y, kOfABatch); });
+  refuses("huber_loss", [&] { nn::huber_loss(in.x, in.y, 1, kOfABatch); });
+  refuses("smooth_l1_loss", [&] { nn::smooth_l1_loss(in.x, in.y, 1, kOfABatch); });
+  refuses("binary_cross_entropy", [&] { nn::binary_cross_entropy(in.p, in.t, kOfABatch); });
+  refuses("cross_entropy", [&] { nn::cross_entropy(in.x, in.p, {.reduction = kOfABatch}); });
 }
 
 // What a captured function is given may be another target in every call.
