@@ -23,7 +23,7 @@ class Parameter(Tensor):
 
     def __new__(cls, data, requires_grad=True):
         if data is None:  # the library fills it
-            return Tensor.__new__(cls, _nothing)
+            return Tensor.__new__(cls, _nothing())
         if not isinstance(data, Tensor):
             data = _tenon.tensor(data)
         made = Tensor.__new__(cls, data.detach())
@@ -36,7 +36,12 @@ class Parameter(Tensor):
         pass
 
 
-_nothing = _tenon.zeros(())
+@functools.cache
+def _nothing():
+    """Made when it is needed first: the default device may not be there, and importing asks for none."""
+    return _tenon.zeros(())
+
+
 _tenon._nn._set_parameter_type(Parameter)
 
 _make = Module.__init__
