@@ -202,7 +202,11 @@ void say_in_one_line(const function_record& function, PyObject* args, PyObject* 
   Py_XDECREF(type);
   Py_XDECREF(error);
   Py_XDECREF(trace);
-  PyErr_SetString(PyExc_TypeError, what_is_wrong(function, args, keywords).c_str());
+  try {
+    PyErr_SetString(PyExc_TypeError, what_is_wrong(function, args, keywords).c_str());
+  } catch (...) {  // what a conversion says that was tried again: that there is no such dtype, say
+    set_python_error();
+  }
 }
 
 }  // namespace tenon::python

@@ -266,6 +266,31 @@ def _remember(layer):
     layer.__init__ = init
 
 
+def _copy_members(self, made, memo):
+    """The tensors of a layer of C++, and those of the modules inside of it."""
+    parameters, modules = dict(_all_named_parameters(self)), dict(made._named_modules())
+    others = {}
+    for name, value in self.state_dict().items():
+        if name.split(".")[0] in self.__dict__:
+            continue
+        path, _, member = name.rpartition(".")
+        place = modules[path] if path else made
+        if not _member(type(place), member):  # no attribute: weights of recurrent layers
+            others[name] = value.detach().clone()
+        elif name in parameters:
+            copied = copy.deepcopy(parameters[name], memo)
+            if not isinstance(copied, Parameter):  # a frozen one
+                copied = memo[id(parameters[name])] = Parameter(copied, requires_grad=False)
+            setattr(place, member, copied)
+        else:
+            getattr(place, member).data = value.detach().clone()
+    if others:
+        made.load_state_dict(others, strict=False, assign=True)
+        for name, parameter in made.named_parameters():
+            if name in others:
+                parameter.requires_grad_(parameters[name].requires_grad)
+
+
 def _deepcopy(self, memo):
     """A module with parameters of its own, of the same values; what was one parameter is one again."""
     kind = type(self)
@@ -290,13 +315,7 @@ def _deepcopy(self, memo):
     if isinstance(made, (ModuleList, ModuleDict)):
         made._mark_as_list()
     if "_made_with" in self.__dict__:
-        for name, value in self.state_dict().items():
-            if "." not in name and name not in self.__dict__:
-                own = getattr(self, name)
-                if isinstance(own, Parameter):
-                    setattr(made, name, copy.deepcopy(own, memo))
-                else:
-                    getattr(made, name).data = value.detach().clone()
+        _copy_members(self, made, memo)
     made.train(self.training)
     return made
 
