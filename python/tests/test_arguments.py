@@ -112,6 +112,21 @@ class Arguments(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "^return_indices=True is not there: [^\n]*$"):
                 call()
 
+    def test_leading_ones_of_what_is_assigned(self):
+        x = tenon.zeros(3, 2)
+        x[...] = tenon.ones(1, 3, 2)
+        x[0] = tenon.tensor([[5., 6.]])
+        x[1, 0] = tenon.tensor([7.])
+        x[tenon.tensor([2])] = tenon.full((1, 1, 1, 2), 8.)
+        self.assertEqual(x.tolist(), [[5, 6], [7, 1], [8, 8]])
+        weight = tenon.ones(1, 3, 2, requires_grad=True)
+        y = x * 1
+        y[...] = weight
+        y.sum().backward()
+        self.assertEqual(weight.grad.tolist(), [[[1, 1]] * 3])
+        with self.assertRaises(tenon.Error):
+            x[...] = tenon.ones(2, 3, 2)
+
     def test_projections_are_refused(self):
         with self.assertRaisesRegex(ValueError, "^there are no projections of states: [^\n]*$"):
             nn.LSTM(3, 4, proj_size=2)

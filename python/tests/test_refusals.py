@@ -40,6 +40,12 @@ class Refusals(unittest.TestCase):
         self.check(lambda: nn.Linear(2, 2)([1, 2]), "Linear.forward() needs a tensor for 'x', not list")
         self.check(lambda: nn.CrossEntropyLoss()(x), "CrossEntropyLoss.forward() lacks its argument 'target'")
 
+    def test_containers_hold_modules(self):
+        self.check(lambda: nn.Sequential(3), "a Sequential holds modules, not int")
+        self.check(lambda: nn.Sequential(nn.ReLU, nn.ReLU()), "a Sequential holds modules, not the class ReLU")
+        self.check(lambda: nn.ModuleList([tenon.ones(1)]), "a ModuleList holds modules, not Tensor")
+        self.check(lambda: nn.ModuleDict({"a": None}), "a ModuleDict holds modules, not NoneType")
+
     def test_where_no_argument_is_wrong_by_itself(self):
         self.check(lambda: tenon.models.GPT2(3),
                    "GPT2() takes (size: str, device: object, dtype: Optional[DTypeLike], **kwargs), not (int)")

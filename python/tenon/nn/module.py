@@ -370,6 +370,13 @@ def _settle_collection():
 _settle_collection()
 
 
+def _checked_module(self, module):
+    if not isinstance(module, Module):
+        what = f"the class {module.__name__}" if isinstance(module, type) else type(module).__name__
+        raise TypeError(f"a {type(self).__name__} holds modules, not {what}")
+    return module
+
+
 class Sequential(Module):
     """Modules, each applied to the result of the one before.
 
@@ -383,7 +390,7 @@ class Sequential(Module):
         named = modules[0].items() if len(modules) == 1 and isinstance(modules[0], dict) else enumerate(modules)
         order = []
         for name, module in named:
-            setattr(self, str(name), module)
+            setattr(self, str(name), _checked_module(self, module))
             order.append(module)
         self._order = order
 
@@ -393,7 +400,7 @@ class Sequential(Module):
         return x
 
     def append(self, module):
-        setattr(self, str(len(self._order)), module)
+        setattr(self, str(len(self._order)), _checked_module(self, module))
         self._order.append(module)
         return self
 
@@ -417,7 +424,7 @@ class ModuleList(Module):
         self.extend(modules)
 
     def append(self, module):
-        setattr(self, str(len(self._order)), module)
+        setattr(self, str(len(self._order)), _checked_module(self, module))
         self._order.append(module)
         return self
 
@@ -437,7 +444,7 @@ class ModuleList(Module):
 
     def __setitem__(self, i, module):
         i = range(len(self._order))[i]
-        setattr(self, str(i), module)
+        setattr(self, str(i), _checked_module(self, module))
         self._order[i] = module
 
 
@@ -452,7 +459,7 @@ class ModuleDict(Module):
             self[name] = module
 
     def __setitem__(self, name, module):
-        setattr(self, name, module)
+        setattr(self, name, _checked_module(self, module))
         self._named[name] = module
 
     def __getitem__(self, name):
