@@ -248,6 +248,13 @@ class Layers(unittest.TestCase):
                 kind(layer, 2, nn.LayerNorm(4))
         self.assertEqual(nn.TransformerEncoder(encoder_layer=nn.TransformerEncoderLayer(8, 2), num_layers=1)(x).shape, x.shape)
 
+    def test_what_is_inside_of_a_layer_has_its_name(self):
+        encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), 2)
+        self.assertIsInstance(encoder.get_submodule("layers.1.linear1"), nn.Linear)
+        self.assertEqual(encoder.get_parameter("layers.1.linear1.weight").shape, (2048, 8))
+        with self.assertRaisesRegex(AttributeError, "TransformerEncoder has no module 'layers.2'"):
+            encoder.get_submodule("layers.2")
+
     def test_a_copied_layer_has_its_values(self):
         for layer, inputs in ((nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0), (tenon.randn(3, 2, 8),)),
                               (nn.LSTM(8, 4, 2, bidirectional=True), (tenon.randn(3, 2, 8),)),

@@ -116,8 +116,9 @@ def _get_submodule(self, target):
     """The module of a dotted name."""
     found = self
     for name in target.split(".") if target else ():
-        found = getattr(found, name, None)
-        if not isinstance(found, Module):
+        below = getattr(found, name, None)
+        found = below if isinstance(below, Module) else dict(found._named_children()).get(name)  # inside of a layer of C++
+        if found is None:
             raise AttributeError(f"{type(self).__name__} has no module {target!r}")
     return found
 
