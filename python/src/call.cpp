@@ -28,6 +28,33 @@ PyObject* literal(std::string_view text) {
   return PyLong_FromLongLong(std::strtoll(number.c_str(), nullptr, 10));
 }
 
+// What numpy and PyTorch call arguments that have other names here.
+constexpr std::pair<const char*, const char*> kOtherNames[] = {{"axis", "dim"},
+                                                               {"keepdims", "keepdim"},
+                                                               {"input", "x"},
+                                                               {"input", "a"},
+                                                               {"input", "start"},
+                                                               {"input", "values"},
+                                                               {"self", "x"},
+                                                               {"other", "b"},
+                                                               {"exponent", "b"},
+                                                               {"mat1", "a"},
+                                                               {"mat2", "b"},
+                                                               {"vec", "b"},
+                                                               {"vec2", "b"},
+                                                               {"batch1", "a"},
+                                                               {"batch2", "b"},
+                                                               {"tensor", "b"},
+                                                               {"tensor", "index"},
+                                                               {"tensor1", "a"},
+                                                               {"tensor2", "b"},
+                                                               {"x1", "a"},
+                                                               {"x2", "b"},
+                                                               {"src", "source"},
+                                                               {"value", "source"},
+                                                               {"boundaries", "sorted_sequence"},
+                                                               {"split_size_or_sections", "split_size"}};
+
 std::vector<std::string_view> parts_of(std::string_view signature) {
   std::vector<std::string_view> parts;
   while (!signature.empty()) {
@@ -85,11 +112,13 @@ void Parameters::place(const char* function, PyObject* first, PyObject* const* a
       found = 0;
       while (found < size_ && PyUnicode_Compare(names_[found], name) != 0) ++found;
     }
-    if (found == size_) {  // numpy's names
-      const std::string_view text = PyUnicode_AsUTF8(name);
-      const char* other = text == "axis" ? "dim" : text == "keepdims" ? "keepdim" : nullptr;
-      found = 0;
-      while (found < size_ && (!other || PyUnicode_CompareWithASCIIString(names_[found], other) != 0)) ++found;
+    if (found == size_) {
+      for (const auto& [other, ours] : kOtherNames) {
+        if (PyUnicode_CompareWithASCIIString(name, other) != 0) continue;
+        found = 0;
+        while (found < size_ && PyUnicode_CompareWithASCIIString(names_[found], ours) != 0) ++found;
+        if (found < size_) break;
+      }
     }
     if (found == size_) throw_type_error(fmt::format("{}() has no argument '{}'", function, PyUnicode_AsUTF8(name)));
     slots[found] = args[positional + static_cast<size_t>(k)];

@@ -137,12 +137,12 @@ void note_creation() {
   define<"bernoulli", "probabilities, generator=None", [](const Tensor& p, Generator* generator) {
     const Released others_run;
     return bernoulli(p, generator);
-  }>("1 with the probability given by each element, else 0.", kFunction);
+  }>("1 with the probability given by each element, else 0.");
   define<"multinomial", "weights, num_samples, replacement=False, generator=None",
          [](const Tensor& weights, int64_t samples, bool replacement, Generator* generator) {
            const Released others_run;
            return multinomial(weights, samples, replacement, generator);
-         }>("Indices drawn with the weights of the last dim.", kFunction);
+         }>("Indices drawn with the weights of the last dim.");
 
   // Gradients and evaluation.
   define<"backward", "x, gradient=None, retain_graph=False, create_graph=False",

@@ -388,6 +388,14 @@ void bind_datasets(py::module_& m) {
         return std::make_shared<data::TensorDataset>(data::cifar10(folder, train));
       },
       "folder"_a, "train"_a = true, "CIFAR-10's images, uint8 (3, 32, 32), and labels.");
+  m.def(
+      "cifar100",
+      [](const std::filesystem::path& folder, bool train, bool coarse) {
+        const auto label = coarse ? data::Cifar100Label::kCoarse : data::Cifar100Label::kFine;
+        return std::make_shared<data::TensorDataset>(data::cifar100(folder, train, label));
+      },
+      "folder"_a, "train"_a = true, "coarse"_a = false,
+      "CIFAR-100's images, uint8 (3, 32, 32), and labels of its 100 classes, or of the 20 coarse ones.");
 }
 
 void bind_loaders(py::module_& m) {
@@ -580,6 +588,39 @@ void bind_transforms(py::module_& m) {
         return data::make_grid(images, {columns, padding, 0});
       },
       "images"_a, "columns"_a = 8, "padding"_a = 2, "Pictures as one.");
+  py::class_<data::Table>(m, "Table", "Columns of a CSV file, by their names.")
+      .def("__len__", &data::Table::rows)
+      .def("__contains__", &data::Table::contains, "name"_a)
+      .def_property_readonly("names", &data::Table::names)
+      .def("column", &data::Table::column, "name"_a, "dtype"_a = py::none(),
+           "A column of numbers: int64, float32 (NaN where there is no value) or bool, or in another dtype.")
+      .def("columns", &data::Table::columns, "names"_a, "dtype"_a = DType::f32,
+           "Several columns of numbers side by side: (rows, columns).")
+      .def("texts", &data::Table::texts, "name"_a, "A column as it stands in the file.")
+      .def(
+          "categories",
+          [](const data::Table& table, const std::string& name) {
+            const data::Categories found = table.categories(name);
+            return py::make_tuple(found.codes, found.names);
+          },
+          "name"_a, "A column of text as numbers, -1 where there is no value, and what the numbers stand for.")
+      .def("missing", &data::Table::missing, "name"_a, "Which rows have no value there.");
+  m.def(
+      "read_csv",
+      [](const std::filesystem::path& path, const std::string& separator, bool header,
+         const std::vector<std::string>& names) {
+        if (separator.size() != 1) throw_value_error("a separator is one letter, not '" + separator + "'");
+        data::CsvOptions options;
+        options.separator = separator[0];
+        options.header = header;
+        options.names = names;
+        return data::read_csv(path, options);
+      },
+      "path"_a, "separator"_a = ",", "header"_a = true, "names"_a = std::vector<std::string>(),
+      "The columns of a CSV file, which may be compressed; what they hold is found out.");
+  m.def(
+      "load_idx", [](const std::filesystem::path& path, const Device& device) { return data::load_idx(path, device); },
+      "path"_a, "device"_a = py::none(), "The array in a file of MNIST's kind, packed with gzip or not.");
   m.def(
       "stories", [](int64_t bytes, uint64_t seed) { return data::stories(bytes, seed); }, "bytes"_a, "seed"_a = 1,
       "Short stories in simple English, made up.");

@@ -36,6 +36,8 @@ void bind_training(py::module_& m);
 void bind_for_tests(py::module_& m);
 /// Once all is bound: calls with a wrong self, or with objects that were not made, are refused.
 void guard_calls(py::module_& m);
+/// Behind a call that failed: what pybind11 says about wrong arguments, in one line; refusal.cpp.
+void say_in_one_line(const py::detail::function_record& function, PyObject* args, PyObject* keywords);
 
 /// Python's view of the buffer protocol for tensors; array.cpp.
 int get_buffer(PyObject* self, Py_buffer* view, int flags);

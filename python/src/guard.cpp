@@ -68,6 +68,12 @@ function_record* record_in(PyObject* capsule) {
 
 PyCFunctionWithKeywords dispatcher = nullptr;  // pybind11's, of all functions
 
+PyObject* dispatch(PyObject* capsule, PyObject* args, PyObject* keywords) {
+  PyObject* result = dispatcher(capsule, args, keywords);
+  if (!result) say_in_one_line(*record_in(capsule), args, keywords);
+  return result;
+}
+
 // The constructor of a base makes none of an object of a class that was bound by itself: pybind11 throws where nobody
 // catches.
 PyObject* construct(PyObject* capsule, PyObject* args, PyObject* keywords) {
@@ -82,7 +88,7 @@ PyObject* construct(PyObject* capsule, PyObject* args, PyObject* keywords) {
       return nullptr;
     }
   }
-  return dispatcher(capsule, args, keywords);
+  return dispatch(capsule, args, keywords);
 }
 
 void guard_function(PyObject* object) {
@@ -91,8 +97,9 @@ void guard_function(PyObject* object) {
   PyObject* data = PyCFunction_GET_SELF(object);
   if (!data || !PyCapsule_CheckExact(data)) return;
   function_record* function = record_in(data);
-  if (PyMethodDef* table = function->def; table && function->is_constructor) {
-    const auto method = reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&construct));
+  if (PyMethodDef* table = function->def) {
+    const PyCFunctionWithKeywords ours = function->is_constructor ? construct : dispatch;
+    const auto method = reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(ours));
     if (table->ml_meth != method)
       dispatcher = reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(table->ml_meth));
     table->ml_meth = method;

@@ -94,19 +94,21 @@ void bind_stateless(py::module_& f) {
   f.def(
       "max_pool1d",
       [](const Tensor& x, const py::object& kernel, const py::object& stride, int64_t padding, int64_t dilation,
-         bool ceil_mode) {
+         bool ceil_mode, bool indices) {
+        refuse_indices(indices);
         return nn::max_pool1d(x, size1(kernel), {optional_size1(stride), padding, dilation, ceil_mode});
       },
       "input"_a, "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false,
-      "The largest element of every window.");
+      "return_indices"_a = false, "The largest element of every window.");
   f.def(
       "max_pool2d",
       [](const Tensor& x, const py::object& kernel, const py::object& stride, const py::object& padding,
-         const py::object& dilation, bool ceil_mode) {
+         const py::object& dilation, bool ceil_mode, bool indices) {
+        refuse_indices(indices);
         return nn::max_pool2d(x, size2(kernel), {optional_size2(stride), size2(padding), size2(dilation), ceil_mode});
       },
       "input"_a, "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false,
-      "The largest element of every window.");
+      "return_indices"_a = false, "The largest element of every window.");
   f.def(
       "avg_pool1d",
       [](const Tensor& x, const py::object& kernel, const py::object& stride, int64_t padding, bool ceil_mode,
@@ -129,15 +131,16 @@ void bind_stateless(py::module_& f) {
       "output_size"_a, "Means over so many parts.");
   f.def(
       "adaptive_avg_pool2d",
-      [](const Tensor& x, const py::object& size) { return nn::adaptive_avg_pool2d(x, size2(size)); }, "input"_a,
-      "output_size"_a, "Means over so many parts.");
+      [](const Tensor& x, const py::object& size) { return nn::adaptive_avg_pool2d(x, size2_kept(x, size)); },
+      "input"_a, "output_size"_a, "Means over so many parts; None leaves an axis as it is.");
   f.def(
       "interpolate",
-      [](const Tensor& x, const py::object& size, std::optional<double> scale, const std::string& mode, bool corners) {
-        return nn::interpolate(x, upsample_options(size, scale, mode, corners));
+      [](const Tensor& x, const py::object& size, const py::object& scale, const std::string& mode,
+         const std::optional<bool>& corners) {
+        return nn::interpolate(x, upsample_options_of(x, size, scale, mode, corners.value_or(false)));
       },
-      "input"_a, "size"_a = py::none(), "scale_factor"_a = py::none(), "mode"_a = "nearest", "align_corners"_a = false,
-      "An image in another size.");
+      "input"_a, "size"_a = py::none(), "scale_factor"_a = py::none(), "mode"_a = "nearest",
+      "align_corners"_a = py::none(), "An image in another size.");
   f.def("cosine_similarity", &nn::cosine_similarity, "x1"_a, "x2"_a, "dim"_a = 1, "eps"_a = 1e-8,
         "The cosine of the angle between two along a dim.");
   f.def("pairwise_distance", &nn::pairwise_distance, "x1"_a, "x2"_a, "p"_a = 2.0, "eps"_a = 1e-6, "keepdim"_a = false,

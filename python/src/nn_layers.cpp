@@ -171,22 +171,44 @@ void bind_plain(py::module_& m) {
            "p"_a = 0.5, "generator"_a = py::none());
 }
 
+/// Whose output has the size of its input along an axis of size None.
+class PartlyAdaptiveAvgPool2d : public nn::AdaptiveAvgPool2d {
+ public:
+  explicit PartlyAdaptiveAvgPool2d(const py::object& output) : nn::AdaptiveAvgPool2d(nn::Size2(1)) {
+    const py::list sizes(output);
+    if (sizes.size() != 2) throw_value_error(fmt::format("two sizes are needed, got {}", sizes.size()));
+    for (const py::handle size : sizes)
+      sizes_.push_back(size.is_none() ? std::nullopt : std::optional(integer_of(size.ptr(), "a size or None")));
+  }
+  Tensor forward(const Tensor& x) const override {
+    if (x.dim() < 2) return nn::adaptive_avg_pool2d(x, nn::Size2(1));  // refuses it
+    return nn::adaptive_avg_pool2d(x, nn::Size2(sizes_[0].value_or(x.size(-2)), sizes_[1].value_or(x.size(-1))));
+  }
+
+ private:
+  std::vector<std::optional<int64_t>> sizes_;
+};
+
 void bind_pooling(py::module_& m) {
   layer<nn::MaxPool1d>(m, "MaxPool1d", "The largest element of every window.")
       .def(py::init([](const py::object& kernel, const py::object& stride, int64_t padding, int64_t dilation,
-                       bool ceil_mode) {
+                       bool indices, bool ceil_mode) {
+             refuse_indices(indices);
              return std::make_shared<nn::MaxPool1d>(
                  size1(kernel), nn::MaxPool1dOptions{optional_size1(stride), padding, dilation, ceil_mode});
            }),
-           "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false);
+           "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "return_indices"_a = false,
+           "ceil_mode"_a = false);
   layer<nn::MaxPool2d>(m, "MaxPool2d", "The largest element of every window.")
       .def(py::init([](const py::object& kernel, const py::object& stride, const py::object& padding,
-                       const py::object& dilation, bool ceil_mode) {
+                       const py::object& dilation, bool indices, bool ceil_mode) {
+             refuse_indices(indices);
              return std::make_shared<nn::MaxPool2d>(
                  size2(kernel),
                  nn::MaxPool2dOptions{optional_size2(stride), size2(padding), size2(dilation), ceil_mode});
            }),
-           "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false);
+           "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "return_indices"_a = false,
+           "ceil_mode"_a = false);
   layer<nn::AvgPool1d>(m, "AvgPool1d", "The mean of every window.")
       .def(
           py::init([](const py::object& kernel, const py::object& stride, int64_t padding, bool ceil_mode, bool count) {
@@ -207,13 +229,18 @@ void bind_pooling(py::module_& m) {
       .def(py::init([](const py::object& output) { return std::make_shared<nn::AdaptiveAvgPool1d>(size1(output)); }),
            "output_size"_a);
   layer<nn::AdaptiveAvgPool2d>(m, "AdaptiveAvgPool2d", "Means over so many parts.")
-      .def(py::init([](const py::object& output) { return std::make_shared<nn::AdaptiveAvgPool2d>(size2(output)); }),
+      .def(py::init([](const py::object& output) -> std::shared_ptr<nn::AdaptiveAvgPool2d> {
+             if (!PyTuple_Check(output.ptr()) && !PyList_Check(output.ptr()))
+               return std::make_shared<nn::AdaptiveAvgPool2d>(size2(output));
+             return std::make_shared<PartlyAdaptiveAvgPool2d>(output);
+           }),
            "output_size"_a);
   layer<nn::Upsample>(m, "Upsample", "An image in another size.")
-      .def(py::init([](const py::object& size, std::optional<double> scale, const std::string& mode, bool corners) {
-             return std::make_shared<nn::Upsample>(upsample_options(size, scale, mode, corners));
+      .def(py::init([](const py::object& size, std::optional<double> scale, const std::string& mode,
+                       const std::optional<bool>& corners) {
+             return std::make_shared<nn::Upsample>(upsample_options(size, scale, mode, corners.value_or(false)));
            }),
-           "size"_a = py::none(), "scale_factor"_a = py::none(), "mode"_a = "nearest", "align_corners"_a = false);
+           "size"_a = py::none(), "scale_factor"_a = py::none(), "mode"_a = "nearest", "align_corners"_a = py::none());
 }
 
 }  // namespace

@@ -289,6 +289,8 @@ void bind_module(py::module_& m) {
           },
           "state_dict"_a, "strict"_a = true, "assign"_a = false,
           "Copies values in by name; returns the names that were missing and those that were unexpected.")
+      .def("_summary_of_call",
+           [](const Module& self, const py::function& call) { return nn::summary_of_call(self, [&] { call(); }); })
       .def(
           "summary", [](const Module& self) { return self.summary(); },
           "A table of all modules with their parameters, and the totals.")

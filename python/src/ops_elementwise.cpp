@@ -76,21 +76,21 @@ void note_elementwise() {
       "All bits turned round; not, of bools.");
   define<"relu", "x", [](const Tensor& x) { return tenon::relu(x); }>(
       "max(x, 0).\n\n>>> import tenon\n>>> tenon.tensor([-1., 2.]).relu()\ntensor([0., 2.])");
-  define<"silu", "x", [](const Tensor& x) { return tenon::silu(x); }>("x * sigmoid(x).", kFunction);
-  define<"mish", "x", [](const Tensor& x) { return tenon::mish(x); }>("x * tanh(softplus(x)).", kFunction);
-  define<"hardswish", "x", [](const Tensor& x) { return tenon::hardswish(x); }>("x * relu6(x + 3) / 6.", kFunction);
+  define<"silu", "x", [](const Tensor& x) { return tenon::silu(x); }>("x * sigmoid(x).");
+  define<"mish", "x", [](const Tensor& x) { return tenon::mish(x); }>("x * tanh(softplus(x)).");
+  define<"hardswish", "x", [](const Tensor& x) { return tenon::hardswish(x); }>("x * relu6(x + 3) / 6.");
   define<"absolute", "x", [](const Tensor& x) { return tenon::abs(x); }>("The absolute values.");
   define<"negative", "x", [](const Tensor& x) { return tenon::neg(x); }>("-x, element by element.");
   define<"leaky_relu", "x, negative_slope=0.01", [](const Tensor& x, double slope) { return leaky_relu(x, slope); }>(
-      "x, or negative_slope * x below 0.", kFunction);
+      "x, or negative_slope * x below 0.");
   define<"elu", "x, alpha=1.0", [](const Tensor& x, double alpha) { return elu(x, alpha); }>(
-      "x, or alpha * (exp(x) - 1) below 0.", kFunction);
+      "x, or alpha * (exp(x) - 1) below 0.");
   define<"softplus", "x, beta=1.0, threshold=20.0", [](const Tensor& x, double beta, double threshold) {
     return softplus(x, beta, threshold);
-  }>("log(1 + exp(beta * x)) / beta.", kFunction);
+  }>("log(1 + exp(beta * x)) / beta.");
   define<"gelu", "x, approximate='none'", [](const Tensor& x, const std::string& approximate) {
     return gelu(x, approximate);
-  }>("x times the probability that a normal number is below x; approximate: 'none' or 'tanh'.", kFunction);
+  }>("x times the probability that a normal number is below x; approximate: 'none' or 'tanh'.");
 
   define<"mul", "a, b", [](const Operand& a, const Operand& b) { return arithmetic::mul(a, b); }>("a * b.");
   define<"div", "a, b, rounding_mode=None", [](const Operand& a, const Operand& b, const py::object& rounding) {

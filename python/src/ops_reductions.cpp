@@ -27,6 +27,14 @@ struct Spread {
   }
 };
 
+double power_of(const py::object& p) {
+  if (p.is_none()) return 2;
+  if (!PyUnicode_Check(p.ptr())) return Convert<double>::from(p.ptr());
+  const std::string name = py::cast<std::string>(p);
+  if (name != "fro") throw_value_error(fmt::format("there is no norm '{}'; there are numbers and 'fro'", name));
+  return 2;
+}
+
 }  // namespace
 
 void note_reductions() {
@@ -97,8 +105,10 @@ void note_reductions() {
          }>("Standard deviations.");
   define<"count_nonzero", "x, dim=None", [](const Tensor& x, const Axes& dim) { return count_nonzero(x, dim); }>(
       "How many elements are not 0.");
-  define<"norm", "x, p=2.0, dim=None, keepdim=False",
-         [](const Tensor& x, double p, const Axes& dim, bool keepdim) { return norm(x, p, dim, keepdim); }>("p-norms.");
+  define<"norm", "x, p='fro', dim=None, keepdim=False",
+         [](const Tensor& x, const py::object& p, const Axes& dim, bool keepdim) {
+           return norm(x, power_of(p), dim, keepdim);
+         }>("p-norms; 'fro' is p = 2.");
   define<"logsumexp", "x, dim, keepdim=False", [](const Tensor& x, const Axes& dim, bool keepdim) {
     return logsumexp(x, dim, keepdim);
   }>("log(sum(exp(x))) along dims.");
@@ -113,8 +123,14 @@ void note_reductions() {
   }>("Running sums along a dim.");
   define<"cumprod", "x, dim", [](const Tensor& x, int64_t dim) { return cumprod(x, dim); }>(
       "Running products along a dim.");
-  define<"diff", "x, n=1, dim=-1", [](const Tensor& x, int64_t n, int64_t dim) { return diff(x, n, dim); }>(
-      "Differences of neighbours, n times over.");
+  define<"diff", "x, n=1, dim=-1, prepend=None, append=None",
+         [](const Tensor& x, int64_t n, int64_t dim, const std::optional<Tensor>& before,
+            const std::optional<Tensor>& behind) {
+           std::vector<Tensor> parts{x};
+           if (before) parts.insert(parts.begin(), *before);
+           if (behind) parts.push_back(*behind);
+           return diff(parts.size() == 1 ? x : cat(parts, dim), n, dim);
+         }>("Differences of neighbours, n times over, with elements put before and behind them first.");
   define<"kthvalue", "x, k, dim=-1, keepdim=False", [](const Tensor& x, int64_t k, int64_t dim, bool keepdim) {
     return kthvalue(x, k, dim, keepdim);
   }>("The k-th smallest element along a dim, and where it stands.");
@@ -122,15 +138,15 @@ void note_reductions() {
          [](const Tensor& x, const Operand& q, std::optional<int64_t> dim, bool keepdim, const std::string& how) {
            return quantile(x, q, dim, keepdim, how);
          }>("Below which a share q of the elements lies.");
-  define<"sort", "x, dim=-1, descending=False", [](const Tensor& x, int64_t dim, bool descending) {
+  define<"sort", "x, dim=-1, descending=False, stable=True", [](const Tensor& x, int64_t dim, bool descending, bool) {
     return sort(x, dim, descending);
-  }>("Values and indices in order; stable.");
-  define<"argsort", "x, dim=-1, descending=False", [](const Tensor& x, int64_t dim, bool descending) {
-    return argsort(x, dim, descending);
-  }>("The indices that sort.");
-  define<"topk", "x, k, dim=-1, largest=True", [](const Tensor& x, int64_t k, int64_t dim, bool largest) {
-    return topk(x, k, dim, largest);
-  }>("The k largest elements along a dim, and where they stand.");
+  }>("Values and indices in order; always stable.");
+  define<"argsort", "x, dim=-1, descending=False, stable=True",
+         [](const Tensor& x, int64_t dim, bool descending, bool) { return argsort(x, dim, descending); }>(
+      "The indices that sort; always stable.");
+  define<"topk", "x, k, dim=-1, largest=True, sorted=True",
+         [](const Tensor& x, int64_t k, int64_t dim, bool largest, bool) { return topk(x, k, dim, largest); }>(
+      "The k largest elements along a dim, and where they stand; always sorted.");
 
   define<"matmul", "a, b", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }>("a @ b.");
   define<"mm", "a, b", [](const Tensor& a, const Tensor& b) { return mm(a, b); }>("The product of two matrices.");
@@ -150,9 +166,9 @@ void note_reductions() {
     if (!pair || py::len(pair) != 2) throw_type_error("dims are a number or two lists");
     const py::list both(pair);
     return tensordot(a, b, dims_of(py::object(both[0]).ptr(), "dims"), dims_of(py::object(both[1]).ptr(), "dims"));
-  }>("Sums products over dims of a and b.", kFunction);
+  }>("Sums products over dims of a and b.");
   define<"cdist", "a, b, p=2.0", [](const Tensor& a, const Tensor& b, double p) { return cdist(a, b, p); }>(
-      "The p-norm distances between the rows of a and those of b.", kFunction);
+      "The p-norm distances between the rows of a and those of b.");
   define<"einsum", "equation, *operands", [](const std::string& equation, const py::object& operands) {
     if (is_tensor(operands.ptr())) return einsum(equation, {tensor_in(operands.ptr())});
     return einsum(equation, Convert<std::vector<Tensor>>::from(operands.ptr()));

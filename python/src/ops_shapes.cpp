@@ -11,6 +11,56 @@ auto computed(F&& f) {
   return f();
 }
 
+template <typename T>
+int64_t address_in(const Tensor& x) {
+  return static_cast<int64_t>(reinterpret_cast<uintptr_t>(x.data_ptr<T>()));
+}
+int64_t address_of(const Tensor& x) {
+  return computed([&]() -> int64_t {
+    switch (x.dtype()) {
+      case DType::f32: return address_in<float>(x);
+      case DType::f64: return address_in<double>(x);
+      case DType::i32: return address_in<int32_t>(x);
+      case DType::i64: return address_in<int64_t>(x);
+      case DType::u8: return address_in<uint8_t>(x);
+      case DType::boolean: return address_in<bool>(x);
+      case DType::f16: return address_in<base::Half>(x);
+      case DType::bf16: return address_in<base::BFloat16>(x);
+    }
+    return 0;
+  });
+}
+
+Tensor squeezed(Tensor x, const Dims& dims) {
+  std::vector<bool> goes(static_cast<size_t>(x.dim()));
+  for (const int64_t dim : dims) {
+    const Tensor without = x.squeeze(dim);  // or an error that names the dim
+    if (without.dim() < x.dim()) goes[static_cast<size_t>(dim < 0 ? dim + x.dim() : dim)] = true;
+  }
+  for (size_t i = goes.size(); i-- > 0;) {
+    if (goes[i]) x = x.squeeze(static_cast<int64_t>(i));
+  }
+  return x;
+}
+
+Tensor rolled(Tensor x, const Dims& shifts, const Dims& dims) {
+  if (dims.empty() && shifts.size() == 1) return roll(x.flatten(0, -1), shifts[0], 0).reshape(x.shape());
+  if (shifts.empty() || shifts.size() != dims.size())
+    throw_value_error(
+        fmt::format("roll() needs one shift for each dim, not {} for {} dims", shifts.size(), dims.size()));
+  for (size_t i = 0; i < dims.size(); ++i) x = roll(x, shifts[i], dims[i]);
+  return x;
+}
+
+bool is_right(bool right, const py::object& side) {
+  if (side.is_none()) return right;
+  const std::string name = Convert<std::string>::from(side.ptr());
+  if (name != "left" && name != "right")
+    throw_value_error(fmt::format("there is no side '{}'; there are 'left' and 'right'", name));
+  if (right && name == "left") throw_value_error("searchsorted() is asked for right=True and for side='left'");
+  return name == "right";
+}
+
 }  // namespace
 
 void note_shapes() {
@@ -42,9 +92,9 @@ void note_shapes() {
       "As transpose.");
   define<"flip", "x, *dims", [](const Tensor& x, const Axes& dims) { return flip(x, dims); }>(
       "Elements along dims in the other order.");
-  define<"squeeze", "x, dim=None", [](const Tensor& x, std::optional<int64_t> dim) {
-    return dim ? x.squeeze(*dim) : x.squeeze();
-  }>("Without dims of size 1, or without one of them.");
+  define<"squeeze", "x, dim=None", [](const Tensor& x, const py::object& dim) {
+    return dim.is_none() ? x.squeeze() : squeezed(x, dims_of(dim.ptr(), "a dim or a list of dims"));
+  }>("Without dims of size 1, or without those of them that are named.");
   define<"unsqueeze", "x, dim", [](const Tensor& x, int64_t dim) { return x.unsqueeze(dim); }>(
       "With one more dim of size 1.");
   define<"flatten", "x, start_dim=0, end_dim=-1",
@@ -84,8 +134,9 @@ void note_shapes() {
          [](const Tensor& x, const Operand& repeats, std::optional<int64_t> dim) {
            return computed([&] { return repeat_interleave(x, repeats, dim); });
          }>("Each element, or slice along dim, so many times in a row.");
-  define<"roll", "x, shifts, dims", [](const Tensor& x, int64_t shift, int64_t dim) { return roll(x, shift, dim); }>(
-      "Elements moved along a dim, those beyond the end to its begin.");
+  define<"roll", "x, shifts, dims=None", [](const Tensor& x, const Dims& shifts, const py::object& dims) {
+    return rolled(x, shifts, dims.is_none() ? Dims() : dims_of(dims.ptr(), "a dim or a list of dims"));
+  }>("Elements moved along dims, those beyond the end to the begin; without dims, of the tensor laid flat.");
   define<"tril", "x, diagonal=0", [](const Tensor& x, int64_t diagonal) { return tril(x, diagonal); }>(
       "The lower triangle; the rest is 0.");
   define<"triu", "x, diagonal=0", [](const Tensor& x, int64_t diagonal) { return triu(x, diagonal); }>(
@@ -109,7 +160,7 @@ void note_shapes() {
   }>("Vectors as coordinates of a grid.", kFunction);
   define<"pad", "x, pad, value=0.0", [](const Tensor& x, const Dims& sizes, Number value) {
     return pad(x, sizes, value);
-  }>("More elements before and after, last dim first; negative sizes cut.", kFunction);
+  }>("More elements before and after, last dim first; negative sizes cut.");
 
   define<"gather", "x, dim, index", [](const Tensor& x, int64_t dim, const Tensor& index) {
     return gather(x, dim, index);
@@ -156,8 +207,9 @@ void note_shapes() {
     const Tensor found = computed([&] { return nonzero(x); });
     return py::reinterpret_steal<py::object>(as_tuple ? to_python(found.unbind(1)) : wrap_new(found));
   }>("The positions of all elements that are not 0, one a row; as a tuple, one tensor for each dim.");
-  define<"unique", "x, return_inverse=False, return_counts=False",
-         [](const Tensor& x, bool with_inverse, bool with_counts) -> py::object {
+  define<"unique", "x, sorted=True, return_inverse=False, return_counts=False, dim=None",
+         [](const Tensor& x, bool, bool with_inverse, bool with_counts, const py::object& dim) -> py::object {
+           if (!dim.is_none()) throw_value_error("unique() is of single elements; there is no unique along a dim");
            const Unique found = computed([&] { return unique(x); });
            std::vector<Tensor> results{found.values};
            if (with_inverse) results.push_back(found.inverse);
@@ -168,15 +220,19 @@ void note_shapes() {
          [](const Tensor& x, const std::optional<Tensor>& weights, int64_t minlength) {
            return computed([&] { return bincount(x, weights.value_or(Tensor()), minlength); });
          }>("How often each of 0, 1, ... occurs.");
-  define<"searchsorted", "sorted_sequence, values, right=False",
-         [](const Tensor& sorted, const Operand& values, bool right) { return searchsorted(sorted, values, right); }>(
-      "Where values would have to be inserted.", kFunction);
-  define<"isin", "x, elements", [](const Tensor& x, const Tensor& elements) { return isin(x, elements); }>(
-      "Whether each element is one of these.");
+  define<"searchsorted", "sorted_sequence, values, right=False, side=None",
+         [](const Tensor& sorted, const Operand& values, bool right, const py::object& side) {
+           return searchsorted(sorted, values, is_right(right, side));
+         }>("Where values would have to be inserted: before equal ones, or behind them with side='right'.");
+  define<"isin", "elements, test_elements, assume_unique=False, invert=False",
+         [](const Tensor& x, const Operand& wanted, bool, bool invert) {
+           const Tensor found = wanted.is_tensor() ? isin(x, wanted.tensor()) : tenon::eq(x, wanted);
+           return invert ? tenon::logical_not(found) : found;
+         }>("Whether each element is one of the others, or with invert none of them.");
   define<"one_hot", "index, num_classes=-1", [](const Tensor& index, int64_t classes) {
     if (classes == -1) classes = computed([&] { return tenon::max(index).item<int64_t>(); }) + 1;
     return one_hot(index, classes);
-  }>("1 at each index, else 0; num_classes is one more than the largest index unless given.", kFunction);
+  }>("1 at each index, else 0; num_classes is one more than the largest index unless given.");
 
   // What a tensor is and how it is converted.
   define<"size", "x, dim=None", [](const Tensor& x, std::optional<int64_t> dim) -> py::object {
@@ -192,6 +248,9 @@ void note_shapes() {
     if (dim) return py::int_(x.stride(*dim));
     return tuple_of(x.strides());
   }>("How many elements of memory lie between neighbours.", kMethod);
+  define<"data_ptr", "x", [](const Tensor& x) { return address_of(x); }>(
+      "Where its first element lies in memory that the host can address, computed; valid until it is written or gone.",
+      kMethod);
   define<"is_contiguous", "x", [](const Tensor& x) { return x.is_contiguous(); }>(
       "Whether elements lie one behind the other.", kMethod);
   define<"contiguous", "x", [](const Tensor& x) { return x.contiguous(); }>("Itself, or a copy in order.", kMethod);

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <cmath>
+
 #include "convert.h"
 
 namespace tenon::python {
@@ -33,6 +35,40 @@ inline nn::UpsampleOptions upsample_options(const py::object& size, std::optiona
     throw_value_error(fmt::format("there is no mode '{}'; there are 'nearest' and 'bilinear'", mode));
   return {optional_size2(size), scale, mode == "nearest" ? nn::Resample::nearest : nn::Resample::bilinear,
           align_corners};
+}
+/// Scales of PyTorch's: a number, or one for each axis, which then have to give whole sizes, unless they are equal.
+inline nn::UpsampleOptions upsample_options_of(const Tensor& x, const py::object& size, const py::object& scale,
+                                               const std::string& mode, bool align_corners) {
+  if (!PyTuple_Check(scale.ptr()) && !PyList_Check(scale.ptr()))
+    return upsample_options(size, Convert<std::optional<double>>::from(scale.ptr()), mode, align_corners);
+  std::vector<double> scales;
+  for (const py::handle one : scale) scales.push_back(Convert<double>::from(one.ptr()));
+  if (scales.size() == 1 || (scales.size() == 2 && scales[0] == scales[1]))
+    return upsample_options(size, scales[0], mode, align_corners);
+  if (scales.size() != 2 || x.dim() < 2)
+    throw_value_error(fmt::format("a scale or two are needed, got {}", scales.size()));
+  if (!size.is_none()) throw_value_error("either a size or a scale is needed, not both");
+  Dims sizes;
+  for (size_t i = 0; i < 2; ++i) {
+    const double wanted = static_cast<double>(x.size(static_cast<int64_t>(i) - 2)) * scales[i];
+    if (wanted != std::floor(wanted))
+      throw_value_error(fmt::format("scales that differ have to give whole sizes, and {} times {} is none: give a size",
+                                    x.size(static_cast<int64_t>(i) - 2), scales[i]));
+    sizes.push_back(static_cast<int64_t>(wanted));
+  }
+  return upsample_options(tuple_of(sizes), std::nullopt, mode, align_corners);
+}
+/// Two sizes, of which None is that of the input.
+inline nn::Size2 size2_kept(const Tensor& x, const py::object& object) {
+  if (!PyTuple_Check(object.ptr()) && !PyList_Check(object.ptr())) return size2(object);
+  py::list sizes(object);
+  for (size_t i = 0; i < sizes.size() && sizes.size() == 2 && x.dim() >= 2; ++i) {
+    if (py::object(sizes[i]).is_none()) sizes[i] = x.size(static_cast<int64_t>(i) - 2);
+  }
+  return size2(sizes);
+}
+inline void refuse_indices(bool indices) {
+  if (indices) throw_value_error("return_indices=True is not there: pooling gives the largest elements alone");
 }
 inline nn::Reduction reduction_of(const std::string& name) {
   if (name == "none") return nn::Reduction::none;

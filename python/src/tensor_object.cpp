@@ -306,6 +306,14 @@ PyObject* item_at(PyObject* self, Py_ssize_t i) {
   return guarded([&] { return wrap_new(tensor_in(self).select(0, i)); });
 }
 
+// They say nothing where values are broadcast, and would be one dim too many where the place has fewer.
+Operand without_leading_ones(const Operand& operand) {
+  if (!operand.is_tensor() || operand.tensor().dim() == 0 || operand.tensor().size(0) != 1) return operand;
+  Tensor x = operand.tensor();
+  while (x.dim() > 0 && x.size(0) == 1) x = x.squeeze(0);
+  return Operand(x);
+}
+
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
   try {
     turn::await();
@@ -317,7 +325,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
     if (!operand) throw_type_error("a tensor, a number or a list is needed, not " + type_name_of(value));
     const std::vector<IndexEntry> entries = entries_of(key);
     const Released others_run;
-    x.index_put_(entries, *operand);
+    x.index_put_(entries, without_leading_ones(*operand));
     return 0;
   } catch (...) {
     set_python_error();

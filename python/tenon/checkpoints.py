@@ -152,12 +152,22 @@ def _filled(value, name, tensors):
     return value
 
 
+def _read_around(path):
+    """What stands around the tensors: a pickle with marks in their places."""
+    with zipfile.ZipFile(path) as archive:
+        name = next(name for name in archive.namelist() if name.rpartition("/")[2] == "data.pkl")
+        return _Reader(io.BytesIO(archive.read(name))).load()
+
+
 def read(path, device=None):
     """What was saved: a nested dict, a list or a tensor. Of the bare pickles of PyTorch before 1.6, the tensors by dotted names."""
     tensors, _ = _tenon._load_torch(path, device)
     if not zipfile.is_zipfile(path):
         return tensors
-    with zipfile.ZipFile(path) as archive:
-        name = next(name for name in archive.namelist() if name.rpartition("/")[2] == "data.pkl")
-        pickled = archive.read(name)
-    return _filled(_Reader(io.BytesIO(pickled)).load(), "", tensors)
+    try:
+        return _filled(_read_around(path), "", tensors)
+    except (OSError, MemoryError):
+        raise  # nothing is wrong with what the file says
+    except Exception as error:  # zipfile and pickle raise whatever a damaged file makes them stumble over
+        what = " ".join(str(error).split()) or type(error).__name__
+        raise _tenon.Error(f"[torch] {os.fsdecode(path)}: is damaged: {what}") from None

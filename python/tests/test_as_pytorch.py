@@ -250,9 +250,9 @@ class Optimizers(unittest.TestCase):
         for call, text in [
             (lambda: tenon.optim.AdamW([w], lrate=1),
              "AdamW() has no argument 'lrate'; it has params, lr, betas, eps, weight_decay, amsgrad"),
-            (lambda: tenon.optim.SGD([w], lr="fast"), "SGD() got an argument of a wrong type: lr is str (float is needed)"),
-            (lambda: tenon.optim.SGD([w], 0.1, lr=0.2), "SGD() got 'lr' twice"),
-            (lambda: tenon.optim.Adam(lr=0.1), "Adam() needs params"),
+            (lambda: tenon.optim.SGD([w], lr="fast"), "SGD() needs a number for 'lr', not str"),
+            (lambda: tenon.optim.SGD([w], 0.1, lr=0.2), "SGD() is given its argument 'lr' twice"),
+            (lambda: tenon.optim.Adam(lr=0.1), "Adam() lacks its argument 'params'"),
         ]:
             with self.assertRaises(TypeError) as caught:
                 call()

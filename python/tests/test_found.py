@@ -3,6 +3,8 @@
 import copy
 import os
 import pickle
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -174,6 +176,34 @@ class Files(unittest.TestCase):
             other = os.path.join(folder, "x.ckpt")
             os.rename(path, other)
             self.assertEqual(list(tenon.load(other)), ["b", "a"])
+
+    def test_a_damaged_file_of_pytorch_is_one_line_that_names_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.pt")
+            tenon.save({"w": tenon.zeros(3), "step": 3, "name": "x"}, path)
+            with open(path, "rb") as file:
+                good = file.read()
+            name = good.find(b"data.pkl")
+            pickled = good.find(b"\x80\x02")
+            last = good.rfind(b"data.pkl")
+            for place in (name, last, *range(pickled, pickled + 60)):
+                damaged = bytearray(good)
+                damaged[place] ^= 1
+                with open(path, "wb") as file:
+                    file.write(damaged)
+                with self.assertRaisesRegex(tenon.Error, r"^\[torch\] .*a\.pt: [^\n]*$", msg=str(place)):
+                    tenon.load(path)
+
+
+class Devices(unittest.TestCase):
+    def test_importing_asks_for_no_device(self):
+        program = ("import tenon\n"
+                   "try:\n    tenon.ones(2)\n"
+                   "except tenon.Error as error:\n    print(error)")
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                             env={**os.environ, "TENON_DEVICE": "nonsense"})
+        self.assertEqual(run.stderr, "")
+        self.assertRegex(run.stdout, r"^\[device\] unknown device 'nonsense'; known: [^\n]*\n$")
 
 
 class Loops(unittest.TestCase):

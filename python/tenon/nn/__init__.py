@@ -22,4 +22,6 @@ globals().update({name: value for name, value in vars(_tenon._nn).items()
                   if not name.startswith("_") and name not in ("functional", "init")})
 from . import functional, init  # noqa: E402,F401
 from .module import Module, ModuleDict, ModuleList, Parameter, ParameterList, Sequential  # noqa: E402,F401
+from .layers import (  # noqa: E402,F401
+    AdaptiveMaxPool1d, AdaptiveMaxPool2d, Dropout2d, GRUCell, LogSoftmax, LSTMCell, PReLU, RNNCell, Unflatten, summary)
 from . import utils  # noqa: E402,F401

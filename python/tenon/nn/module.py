@@ -23,7 +23,7 @@ class Parameter(Tensor):
 
     def __new__(cls, data, requires_grad=True):
         if data is None:  # the library fills it
-            return Tensor.__new__(cls, _nothing)
+            return Tensor.__new__(cls, _nothing())
         if not isinstance(data, Tensor):
             data = _tenon.tensor(data)
         made = Tensor.__new__(cls, data.detach())
@@ -36,7 +36,12 @@ class Parameter(Tensor):
         pass
 
 
-_nothing = _tenon.zeros(())
+@functools.cache
+def _nothing():
+    """Made when it is needed first: the default device may not be there, and importing asks for none."""
+    return _tenon.zeros(())
+
+
 _tenon._nn._set_parameter_type(Parameter)
 
 _make = Module.__init__
@@ -111,8 +116,9 @@ def _get_submodule(self, target):
     """The module of a dotted name."""
     found = self
     for name in target.split(".") if target else ():
-        found = getattr(found, name, None)
-        if not isinstance(found, Module):
+        below = getattr(found, name, None)
+        found = below if isinstance(below, Module) else dict(found._named_children()).get(name)  # inside of a layer of C++
+        if found is None:
             raise AttributeError(f"{type(self).__name__} has no module {target!r}")
     return found
 
@@ -261,6 +267,31 @@ def _remember(layer):
     layer.__init__ = init
 
 
+def _copy_members(self, made, memo):
+    """The tensors of a layer of C++, and those of the modules inside of it."""
+    parameters, modules = dict(_all_named_parameters(self)), dict(made._named_modules())
+    others = {}
+    for name, value in self.state_dict().items():
+        if name.split(".")[0] in self.__dict__:
+            continue
+        path, _, member = name.rpartition(".")
+        place = modules[path] if path else made
+        if not _member(type(place), member):  # no attribute: weights of recurrent layers
+            others[name] = value.detach().clone()
+        elif name in parameters:
+            copied = copy.deepcopy(parameters[name], memo)
+            if not isinstance(copied, Parameter):  # a frozen one
+                copied = memo[id(parameters[name])] = Parameter(copied, requires_grad=False)
+            setattr(place, member, copied)
+        else:
+            getattr(place, member).data = value.detach().clone()
+    if others:
+        made.load_state_dict(others, strict=False, assign=True)
+        for name, parameter in made.named_parameters():
+            if name in others:
+                parameter.requires_grad_(parameters[name].requires_grad)
+
+
 def _deepcopy(self, memo):
     """A module with parameters of its own, of the same values; what was one parameter is one again."""
     kind = type(self)
@@ -285,13 +316,7 @@ def _deepcopy(self, memo):
     if isinstance(made, (ModuleList, ModuleDict)):
         made._mark_as_list()
     if "_made_with" in self.__dict__:
-        for name, value in self.state_dict().items():
-            if "." not in name and name not in self.__dict__:
-                own = getattr(self, name)
-                if isinstance(own, Parameter):
-                    setattr(made, name, copy.deepcopy(own, memo))
-                else:
-                    getattr(made, name).data = value.detach().clone()
+        _copy_members(self, made, memo)
     made.train(self.training)
     return made
 
@@ -346,6 +371,13 @@ def _settle_collection():
 _settle_collection()
 
 
+def _checked_module(self, module):
+    if not isinstance(module, Module):
+        what = f"the class {module.__name__}" if isinstance(module, type) else type(module).__name__
+        raise TypeError(f"a {type(self).__name__} holds modules, not {what}")
+    return module
+
+
 class Sequential(Module):
     """Modules, each applied to the result of the one before.
 
@@ -359,7 +391,7 @@ class Sequential(Module):
         named = modules[0].items() if len(modules) == 1 and isinstance(modules[0], dict) else enumerate(modules)
         order = []
         for name, module in named:
-            setattr(self, str(name), module)
+            setattr(self, str(name), _checked_module(self, module))
             order.append(module)
         self._order = order
 
@@ -369,7 +401,7 @@ class Sequential(Module):
         return x
 
     def append(self, module):
-        setattr(self, str(len(self._order)), module)
+        setattr(self, str(len(self._order)), _checked_module(self, module))
         self._order.append(module)
         return self
 
@@ -393,7 +425,7 @@ class ModuleList(Module):
         self.extend(modules)
 
     def append(self, module):
-        setattr(self, str(len(self._order)), module)
+        setattr(self, str(len(self._order)), _checked_module(self, module))
         self._order.append(module)
         return self
 
@@ -413,7 +445,7 @@ class ModuleList(Module):
 
     def __setitem__(self, i, module):
         i = range(len(self._order))[i]
-        setattr(self, str(i), module)
+        setattr(self, str(i), _checked_module(self, module))
         self._order[i] = module
 
 
@@ -428,7 +460,7 @@ class ModuleDict(Module):
             self[name] = module
 
     def __setitem__(self, name, module):
-        setattr(self, name, module)
+        setattr(self, name, _checked_module(self, module))
         self._named[name] = module
 
     def __getitem__(self, name):

@@ -187,43 +187,23 @@ def _check_settings(optimizer, groups):
                                  f"{name}={ours}; make it with the same")
 
 
-def _with_short_errors(kind):
-    """The constructor names what is wrong, without the parameters' values; `defaults` has the settings."""
+def _with_defaults(kind):
+    """`defaults` has the settings, those that were given and those that were not."""
     make = kind.__init__
     written = make.__doc__.split("\n", 1)[0]
     arguments = ast.parse(f"def {written}: pass").body[0].args
     names = [argument.arg for argument in arguments.args][1:]
-    types = {argument.arg: ast.unparse(argument.annotation) for argument in arguments.args}
     defaults = dict(zip(names[1:], map(ast.literal_eval, arguments.defaults)))
 
     @functools.wraps(make)
     def init(self, *args, **kwargs):
-        called = kind.__name__
-        if len(args) > len(names):
-            raise TypeError(f"{called}() takes at most {len(names)} arguments, got {len(args)}")
-        given = dict(zip(names, args))
-        for name in kwargs:
-            if name not in names:
-                raise TypeError(f"{called}() has no argument '{name}'; it has {', '.join(names)}")
-            if name in given:
-                raise TypeError(f"{called}() got '{name}' twice")
-        given.update(kwargs)
-        if "params" not in given:
-            raise TypeError(f"{called}() needs params")
-        try:
-            make(self, **given)
-        except TypeError as error:
-            if "incompatible constructor arguments" not in str(error):
-                raise
-            shown = ", ".join(f"{name} is {type(value).__name__} ({types[name]} is needed)" for name, value in given.items()
-                              if name != "params")
-            raise TypeError(f"{called}() got an argument of a wrong type: {shown}") from None
-        del given["params"]
-        self.defaults = {**defaults, **given}
+        make(self, *args, **kwargs)
+        self.defaults = {**defaults, **dict(zip(names[1:], args[1:])), **kwargs}
+        self.defaults.pop("params", None)
 
     kind.__init__ = init
 
 
 for _kind in list(vars(_tenon._optim).values()):
     if isinstance(_kind, type) and issubclass(_kind, Optimizer) and _kind is not Optimizer:
-        _with_short_errors(_kind)
+        _with_defaults(_kind)

@@ -1,0 +1,63 @@
+"""Wrong arguments of layers and functions are one line that says what is wrong, without the tensors that were given."""
+
+import unittest
+
+import tenon
+from tenon import nn
+from tenon.nn import functional as F
+
+
+class Refusals(unittest.TestCase):
+    def check(self, call, text):
+        with self.assertRaises(TypeError) as caught:
+            call()
+        self.assertEqual(str(caught.exception), text)
+
+    def test_of_functions(self):
+        x = tenon.randn(100, 100)
+        self.check(lambda: F.embedding(tenon.tensor([0]), [[1., 2.]]), "embedding() needs a tensor for 'weight', not list")
+        self.check(lambda: F.embedding(x), "embedding() lacks its argument 'weight'")
+        self.check(lambda: F.embedding(x, x, x), "embedding() takes at most 2 arguments, got 3")
+        self.check(lambda: F.linear(x, x, out=x), "linear() has no argument 'out'; it has input, weight, bias")
+        self.check(lambda: F.linear(x, x, weight=x), "linear() is given its argument 'weight' twice")
+        self.check(lambda: F.mse_loss(x, x, reduction=3), "mse_loss() needs a text for 'reduction', not int")
+        self.check(lambda: F.linear(x, x, bias=3), "linear() needs a tensor or None for 'bias', not int")
+
+    def test_of_constructors(self):
+        self.check(lambda: nn.Linear(3), "Linear() lacks its argument 'out_features'")
+        self.check(lambda: nn.Linear(3, 2.5), "Linear() needs an integer for 'out_features', not float")
+        self.check(lambda: nn.Dropout(0.5, generator=3), "Dropout() needs a Generator for 'generator', not int")
+        self.check(lambda: nn.Embedding(3, 4, dtype=7),
+                   "Embedding() needs a dtype such as tenon.float32 or None for 'dtype', not int")
+        with self.assertRaisesRegex(ValueError, "^there is no dtype 'real'; there are float32, [^\n]*$"):
+            nn.Embedding(3, 4, dtype="real")
+        self.check(lambda: tenon.optim.AdamW([nn.Parameter(tenon.ones(1))], lr="a"),
+                   "AdamW() needs a number for 'lr', not str")
+
+    def test_of_calls_name_the_layer(self):
+        x = tenon.ones(2, 2)
+        self.check(lambda: nn.ReLU()(x, x), "ReLU.forward() takes at most 1 arguments, got 2")
+        self.check(lambda: nn.Linear(2, 2)([1, 2]), "Linear.forward() needs a tensor for 'x', not list")
+        self.check(lambda: nn.CrossEntropyLoss()(x), "CrossEntropyLoss.forward() lacks its argument 'target'")
+
+    def test_containers_hold_modules(self):
+        self.check(lambda: nn.Sequential(3), "a Sequential holds modules, not int")
+        self.check(lambda: nn.Sequential(nn.ReLU, nn.ReLU()), "a Sequential holds modules, not the class ReLU")
+        self.check(lambda: nn.ModuleList([tenon.ones(1)]), "a ModuleList holds modules, not Tensor")
+        self.check(lambda: nn.ModuleDict({"a": None}), "a ModuleDict holds modules, not NoneType")
+
+    def test_where_no_argument_is_wrong_by_itself(self):
+        self.check(lambda: tenon.models.GPT2(3),
+                   "GPT2() takes (size: str, device: object, dtype: Optional[DTypeLike], **kwargs), not (int)")
+
+    def test_what_the_functions_themselves_raise_stays(self):
+        def hook(grad):
+            raise TypeError("mine")
+
+        x = tenon.ones(2, requires_grad=True)
+        x.register_hook(hook)
+        self.check(lambda: x.sum().backward(), "mine")
+
+
+if __name__ == "__main__":
+    unittest.main()
