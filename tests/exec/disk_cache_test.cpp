@@ -171,7 +171,8 @@ TEST_F(DiskCacheTest, ManyProcessesShareOneFolder) {
       DiskCache cache(folder_, 6000);
       int wrong = 0, found = 0;
       for (int round = 0; round < kRounds; ++round) {
-        const int i = (round * 7 + p) % 20;
+        // Each twice: a process that runs alone has pushed it out before its turn comes again.
+        const int i = (round / 2 * 7 + p) % 20;
         const auto bytes = cache.find("kernel " + std::to_string(i));
         if (bytes) ++found;
         if (bytes && text_of(bytes) != program_of(i)) ++wrong;
