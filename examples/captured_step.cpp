@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "arguments.h"
 #include "tenon/tenon.h"
 
 using namespace tenon;
@@ -61,13 +62,10 @@ std::pair<float, double> run(int steps, Scalar& rate, Step&& step) {
   return {loss, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() / steps};
 }
 
-}  // namespace
-
-int main() {
+int compare(const example::Arguments&) {
   Scalar rate(0.01);
   Model plain(1), captured(1);
-  const auto [loss, time] =
-      run(600, rate, [&](const Tensor& x, const Tensor& y) { return plain.step(x, y, rate); });
+  const auto [loss, time] = run(600, rate, [&](const Tensor& x, const Tensor& y) { return plain.step(x, y, rate); });
   auto step = compile([&](const Tensor& x, const Tensor& y) { return captured.step(x, y, rate); });
   const auto [captured_loss, captured_time] = run(600, rate, step);
   fmt::print("plain     loss {:.6f}  {:7.1f} us a step\n", loss, time);
@@ -75,3 +73,7 @@ int main() {
   fmt::print("{}\n", loss == captured_loss ? "the same numbers, bit for bit" : "THE NUMBERS DIFFER");
   return loss == captured_loss && loss < 0.01f ? 0 : 1;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return example::run(argc, argv, "[--quick]", compare); }

@@ -7,7 +7,10 @@
 
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
+
+#include "arguments.h"
 
 using namespace tenon;
 
@@ -57,16 +60,14 @@ std::string write(CharLstm& model, const text::Tokenizer& tokenizer, const std::
   return tokenizer.decode(ids);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const std::string given = argc > 1 ? argv[1] : "";
-  const bool quick = given == "--quick";
+int run(const example::Arguments& given) {
+  const bool quick = given.quick;
   const int64_t steps = quick ? 40 : 1500, width = quick ? 32 : 192, length = quick ? 24 : 96;
   manual_seed(1);
-  std::ifstream file(quick ? "" : given);
-  const std::string text =
-      file ? std::string(std::istreambuf_iterator<char>(file), {}) : data::stories(quick ? 20'000 : 1'000'000, 1);
+  std::ifstream file(given.path);
+  if (!given.path.empty() && !file) throw std::runtime_error(given.path + " cannot be read");
+  const std::string text = !given.path.empty() ? std::string(std::istreambuf_iterator<char>(file), {})
+                                               : data::stories(quick ? 20'000 : 1'000'000, 1);
   text::CharCounter counter;
   counter.add(text);
   const text::CharTokenizer tokenizer(counter.model());
@@ -112,3 +113,7 @@ int main(int argc, char** argv) {
   fmt::print("\n{}\n", write(model, tokenizer, text.substr(0, 20), quick ? 40 : 400));
   return last < first ? 0 : 1;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return example::run(argc, argv, "[FILE | --quick]", run); }

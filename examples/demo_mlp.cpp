@@ -6,8 +6,9 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <numbers>
+
+#include "arguments.h"
 
 using namespace tenon;
 
@@ -138,10 +139,8 @@ void draw(const Network& network, const Data& data) {
   for (const std::string& line : screen) std::printf("  %s\n", line.c_str());
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const bool quick = argc > 1 && std::strcmp(argv[1], "--quick") == 0;
+int run(const example::Arguments& given) {
+  const bool quick = given.quick;
   const int steps = quick ? 30 : 400;
   manual_seed(1);
   const Data data = two_spirals(120);
@@ -170,3 +169,7 @@ int main(int argc, char** argv) {
   if (!learned) std::printf("  the network did not learn what it should\n");
   return learned ? 0 : 1;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return example::run(argc, argv, "[--quick]", run); }

@@ -11,12 +11,15 @@
 #include <filesystem>
 #include <string>
 
+#include "arguments.h"
+
 using namespace tenon;
 
-int main(int argc, char** argv) {
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
-  const bool quick = !arguments.empty() && arguments[0] == "--quick";
-  const std::string folder = arguments.size() > (quick ? 1u : 0u) ? arguments.back() : "";
+namespace {
+
+int run(const example::Arguments& given) {
+  const bool quick = given.quick;
+  const std::string& folder = given.path;
 
   manual_seed(1);
   models::Gpt2Config config;
@@ -57,3 +60,7 @@ int main(int argc, char** argv) {
   std::printf("saved in %s, loss %.3f\n", saved.c_str(), loss);
   return folder.empty() && loss > 0.5 ? 1 : 0;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return example::run(argc, argv, "[--quick] [FOLDER]", run); }

@@ -10,6 +10,8 @@
 #include <chrono>
 #include <string>
 
+#include "arguments.h"
+
 using namespace tenon;
 
 namespace {
@@ -40,15 +42,12 @@ void add_layers(nn::Sequential& net) {
 // Bytes to about -0.5 ... 2.5.
 Tensor scaled(const Tensor& images) { return (images.to(DType::f32) - 50.0) / 80.0; }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const std::string given = argc > 1 ? argv[1] : "";
-  const bool quick = given == "--quick";
+int run(const example::Arguments& given) {
+  const bool quick = given.quick;
   const int64_t epochs = quick ? 2 : 5;
   manual_seed(1);
-  const data::TensorDataset train_set = quick ? made_up(384) : data::fashion_mnist(given, true);
-  const data::TensorDataset test_set = quick ? made_up(128) : data::fashion_mnist(given, false);
+  const data::TensorDataset train_set = quick ? made_up(384) : data::fashion_mnist(given.path, true);
+  const data::TensorDataset test_set = quick ? made_up(128) : data::fashion_mnist(given.path, false);
   data::DataLoader train(
       train_set, {.batch_size = 64, .shuffle = true, .workers = 1, .last = data::LastBatch::kDrop, .device = Device()});
   data::DataLoader test(test_set, {.batch_size = 128, .device = Device()});
@@ -106,3 +105,7 @@ int main(int argc, char** argv) {
   }
   return accuracy > 0.9 ? 0 : 1;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return example::run(argc, argv, "[FOLDER | --quick]", run); }

@@ -4,8 +4,9 @@
 #include <tenon/tenon.h>
 
 #include <cstdio>
-#include <cstring>
 #include <string>
+
+#include "arguments.h"
 
 using namespace tenon;
 
@@ -81,10 +82,8 @@ std::string continued(Model& model, int64_t first, size_t length) {
   return text;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const bool quick = argc > 1 && std::strcmp(argv[1], "--quick") == 0;
+int run(const example::Arguments& given) {
+  const bool quick = given.quick;
   const std::string sentence = quick ? "Tenon replays." : "A mortise takes a tenon; the joint holds without a nail.";
   const std::vector<int64_t> letters(sentence.begin(), sentence.end());
   const auto length = static_cast<int64_t>(letters.size());
@@ -111,3 +110,7 @@ int main(int argc, char** argv) {
   std::printf("\nit says: %s\n", said.c_str());
   return said == sentence ? 0 : 1;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return example::run(argc, argv, "[--quick]", run); }

@@ -79,8 +79,9 @@ class Curve : public train::Task {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const bool quick = argc > 1 && std::strcmp(argv[1], "--quick") == 0;
+int main(int argc, char** argv) try {
+  const bool quick = argc == 2 && std::strcmp(argv[1], "--quick") == 0;
+  if (argc > 1 && !quick) return std::fprintf(stderr, "usage: example_own_task [--quick]\n"), 2;
   train::Config config;
   config.model.architecture = "custom";
   config.training.steps = quick ? 300 : 3000;
@@ -96,4 +97,6 @@ int main(int argc, char** argv) {
                }});
   std::printf("validation loss %.4f; see %s\n", *result.validation_loss, result.report.c_str());
   return *result.validation_loss < (quick ? 0.05 : 0.01) ? 0 : 1;
+} catch (const Error& error) {
+  return std::fprintf(stderr, "%s\n", error.what()), 1;
 }

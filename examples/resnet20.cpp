@@ -6,7 +6,8 @@
 #include <tenon/tenon.h>
 
 #include <chrono>
-#include <string>
+
+#include "arguments.h"
 
 using namespace tenon;
 
@@ -61,27 +62,22 @@ data::TensorDataset textures(int64_t count) {
   return {{"image", (waves * 80 + rand({count, 3, 32, 32}) * 80 + 85).to(DType::u8)}, {"label", labels}};
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const std::string given = argc > 1 ? argv[1] : "";
-  const bool quick = given == "--quick", has_files = !quick && !given.empty();
-  const int64_t epochs = has_files ? 30 : quick ? 2 : 3;
+int run(const example::Arguments& given) {
+  const bool quick = given.quick, has_files = !quick && !given.path.empty();
+  const int64_t epochs = has_files ? 30 : quick ? 2 : 3, size = quick ? 16 : 128;
   manual_seed(1);
   const auto read = [&](bool train) {
-    return has_files ? data::cifar10(given, train) : textures(quick ? 96 : train ? 5000 : 1000);
+    return has_files ? data::cifar10(given.path, train) : textures(quick ? 96 : train ? 5000 : 1000);
   };
   const auto whiten = data::compose({data::to_float(), data::normalize({0.49, 0.48, 0.45}, {0.25, 0.24, 0.26})});
   const auto crop = data::random_crop(32, 32, {.padding = 4}), flip = data::random_horizontal_flip();
   const auto augment = data::compose({crop, flip, whiten});
-  data::DataLoader train(data::transformed(read(true), augment), {.batch_size = quick ? 16 : 128,
-                                                                  .shuffle = true,
-                                                                  .workers = 2,
-                                                                  .last = data::LastBatch::kDrop,
-                                                                  .device = Device()});
+  const auto train_set = data::transformed(read(true), augment);
+  data::DataLoader train(
+      train_set,
+      {.batch_size = size, .shuffle = true, .workers = 2, .last = data::LastBatch::kDrop, .device = Device()});
   const data::MappedDataset test_set = data::transformed(read(false), whiten);
   data::DataLoader test(test_set, {.batch_size = quick ? 16 : 250, .workers = 1, .device = Device()});
-
   nn::Sequential net;
   add_resnet20(net);
   fmt::print("ResNet-20: {} parameters\n", net.count_parameters());
@@ -118,3 +114,7 @@ int main(int argc, char** argv) {
   }
   return last < first ? 0 : 1;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return example::run(argc, argv, "[FOLDER | --quick]", run); }

@@ -11,6 +11,8 @@
 
 #include <string>
 
+#include "arguments.h"
+
 using namespace tenon;
 
 namespace {
@@ -66,15 +68,12 @@ data::TensorDataset made_up(int64_t count) {
   return {{"image", (exp(distance * distance * -0.1) * 255).to(DType::u8).unsqueeze(1)}};
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const std::string given = argc > 1 ? argv[1] : "";
-  const bool quick = given == "--quick";
+int run(const example::Arguments& given) {
+  const bool quick = given.quick;
   const int64_t epochs = quick ? 3 : 8;
   manual_seed(1);
-  const data::TensorDataset train_set = quick ? made_up(512) : data::fashion_mnist(given, true);
-  const data::TensorDataset test_set = quick ? made_up(32) : data::fashion_mnist(given, false);
+  const data::TensorDataset train_set = quick ? made_up(512) : data::fashion_mnist(given.path, true);
+  const data::TensorDataset test_set = quick ? made_up(32) : data::fashion_mnist(given.path, false);
   data::DataLoader loader(
       train_set,
       {.batch_size = 128, .shuffle = true, .workers = 1, .last = data::LastBatch::kDrop, .device = Device()});
@@ -105,3 +104,7 @@ int main(int argc, char** argv) {
   fmt::print("vae.png: test images, the same out of {} numbers each, and images out of chance\n", kCodes);
   return last < first ? 0 : 1;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return example::run(argc, argv, "[FOLDER | --quick]", run); }

@@ -12,6 +12,7 @@
 #include "apps/tenon/output.h"
 #include "tenon/backends/cpu/matmul/amx.h"
 #include "tenon/backends/cpu/tile/targets.h"
+#include "tenon/base/error.h"
 #include "tenon/base/parallel.h"
 #include "tenon/device/registry.h"
 #include "tenon/exec/disk_cache.h"
@@ -48,9 +49,21 @@ ordered_json versions() {
   return versions;
 }
 
+// The default device, or why there is none: what TENON_DEVICE names may not be there.
+struct Standard {
+  std::string name, problem;
+};
+Standard standard_device() {
+  try {
+    return {device::default_device().name, ""};
+  } catch (const Error& error) {
+    return {"", error.what()};
+  }
+}
+
 ordered_json devices() {
   ordered_json list = ordered_json::array();
-  const std::string standard = device::default_device().name;
+  const std::string standard = standard_device().name;
   for (const std::string& name : device::names()) {
     const ir::DeviceId id = device::find(name);
     const device::Device& opened = device::open(id);
@@ -90,15 +103,17 @@ ordered_json disk_cache() {
 
 ordered_json everything() {
   const std::vector<std::string_view> simd = backends::cpu::tile_targets();
-  return {{"versions", versions()},
-          {"cores", std::thread::hardware_concurrency()},
-          {"threads", base::num_threads()},
-          {"simd", simd.empty() ? ordered_json(nullptr) : ordered_json(simd.front())},
-          {"amx", backends::cpu::has_amx()},
-          {"memory", {{"total", meminfo("MemTotal")}, {"available", meminfo("MemAvailable")}}},
-          {"devices", devices()},
-          {"absent_devices", absent_devices()},
-          {"disk_cache", disk_cache()}};
+  ordered_json all = {{"versions", versions()},
+                      {"cores", std::thread::hardware_concurrency()},
+                      {"threads", base::num_threads()},
+                      {"simd", simd.empty() ? ordered_json(nullptr) : ordered_json(simd.front())},
+                      {"amx", backends::cpu::has_amx()},
+                      {"memory", {{"total", meminfo("MemTotal")}, {"available", meminfo("MemAvailable")}}},
+                      {"devices", devices()},
+                      {"absent_devices", absent_devices()},
+                      {"disk_cache", disk_cache()}};
+  if (const std::string problem = standard_device().problem; !problem.empty()) all["no_default_device"] = problem;
+  return all;
 }
 
 std::string text_of(const ordered_json& value) {
@@ -135,6 +150,8 @@ void print_all(const ordered_json& all) {
   }
   for (const ordered_json& device : all["absent_devices"])
     print("  {:<18}not there: {}\n", text_of(device["name"]), text_of(device["why"]));
+  if (all.contains("no_default_device"))
+    print("no default device: {} (TENON_DEVICE)\n", text_of(all["no_default_device"]));
 }
 
 }  // namespace

@@ -103,11 +103,19 @@ std::string way_text(const ir::Way& way) {
   return way.size() == 6 ? fmt::format("{} x {} x {}", way[0], way[1], way[2]) : fmt::format("{}", fmt::join(way, " "));
 }
 
-std::string why_not_kept(const std::string& device) {
+// That nothing is kept is a failure where there is a place for it; elsewhere it is what was asked for.
+void tell_not_kept(const std::string& device, const std::string& description) {
+  constexpr std::string_view kSaid = "nothing is kept ({}); name a file with --out";
   const exec::DiskCache* cache = exec::DiskCache::standard();
-  if (!cache) return std::getenv("TENON_CACHE_DIR") ? "TENON_CACHE_DIR is empty" : "there is no home folder";
-  const std::string why = cache->why_unusable();
-  return why.empty() ? device + " is no hardware" : "the disk cache cannot be used: " + why;
+  if (cache && !description.empty()) {
+    std::string why = cache->why_unusable();
+    if (why.empty()) why = cache->why_not_kept();
+    base::fail("tune", kSaid, "the disk cache cannot be used: " + why);
+  }
+  const std::string why = cache                            ? device + " is no hardware"
+                          : std::getenv("TENON_CACHE_DIR") ? "TENON_CACHE_DIR is empty"
+                                                           : "there is no home folder";
+  tell(fmt::format(kSaid, why) + "\n");
 }
 
 void run(const Wanted& wanted) {
@@ -156,7 +164,7 @@ void run(const Wanted& wanted) {
     file->commit();
     print("written to {}; TENON_TUNED={} uses it elsewhere\n", wanted.out, wanted.out);
   } else if (!is_kept) {
-    tell(fmt::format("nothing is kept ({}); name a file with --out\n", why_not_kept(config.device.name)));
+    tell_not_kept(config.device.name, description);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -34,7 +35,10 @@ struct Registry {
   std::recursive_mutex mutex;
   std::deque<Entry> entries;  // a deque: names and devices keep their addresses
   std::atomic<uint32_t> default_index{0};
+  std::exception_ptr no_default;  // why TENON_DEVICE names none; who names a device has no need of it
 };
+
+constexpr uint32_t kNoDefault = ~uint32_t{0};
 
 ir::DeviceId id_of(const Registry& registry, size_t index) {
   return {static_cast<uint32_t>(index), registry.entries[index].backend.name.c_str()};
@@ -87,7 +91,10 @@ Choice choose_in(Registry& registry) {
     if (!entry.backend.is_for_tests && entry.absence().empty()) useful.push_back(entry.backend.name);
   }
   const std::string hint = base::nearest(wanted, all);
-  base::fail("device", "unknown device '{}'{}; known: {}", wanted,
+  std::string shown(wanted);  // in one line, whatever it is
+  std::ranges::replace_if(
+      shown, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
+  base::fail("device", "unknown device '{}'{}; known: {}", shown,
              hint.empty() ? "" : fmt::format(", did you mean '{}'?", hint), fmt::join(useful, " "));
 }
 
@@ -108,8 +115,14 @@ Registry& registry() {
   static auto* all = [] {  // never destroyed: storages may outlive static destructors
     auto* made = new Registry;
     for (Backend& backend : backend_list()) made->entries.push_back({std::move(backend), nullptr, {}});
-    if (const char* wanted = std::getenv("TENON_DEVICE"); wanted && *wanted)
-      made->default_index = find_in(*made, wanted).index;
+    if (const char* wanted = std::getenv("TENON_DEVICE"); wanted && *wanted) {
+      try {
+        made->default_index = find_in(*made, wanted).index;
+      } catch (const Error&) {
+        made->no_default = std::current_exception();
+        made->default_index = kNoDefault;
+      }
+    }
     return made;
   }();
   return *all;
@@ -185,10 +198,14 @@ std::vector<Device*> opened() {
 ir::DeviceId default_device() {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
+  if (all.default_index == kNoDefault) std::rethrow_exception(all.no_default);
   return id_of(all, all.default_index);
 }
 
-uint32_t default_index() { return registry().default_index.load(std::memory_order_relaxed); }
+uint32_t default_index() {
+  const uint32_t index = registry().default_index.load(std::memory_order_relaxed);
+  return index == kNoDefault ? default_device().index : index;
+}
 
 void set_default_device(ir::DeviceId id) {
   Registry& all = registry();

@@ -51,7 +51,8 @@ bool is_for_tests(ir::DeviceId id);
 /// The devices that are open.
 std::vector<Device*> opened();
 
-/// Where tensors are made when nothing else is said: TENON_DEVICE, or the first backend.
+/// Where tensors are made when nothing else is said: TENON_DEVICE, or the first backend. Fails where TENON_DEVICE names
+/// no device that is there; everything else works without one.
 ir::DeviceId default_device();
 void set_default_device(ir::DeviceId id);
 /// Its index alone, without a lock.

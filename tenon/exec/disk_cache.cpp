@@ -159,16 +159,27 @@ std::optional<std::vector<std::byte>> DiskCache::find(std::string_view name) {
   return std::nullopt;
 }
 
+bool DiskCache::failed(int error_number) {
+  last_error_ = error_number;
+  return warn_once(folder_, error_number);
+}
+
+std::string DiskCache::why_not_kept() const {
+  const int error_number = last_error_;
+  return error_number == 0 ? ""
+                           : fmt::format("{}: {}", folder_.string(), std::generic_category().message(error_number));
+}
+
 bool DiskCache::keep(std::string_view name, std::span<const std::byte> bytes) {
   if (bytes.empty() || name.size() + bytes.size() > kMostOfOne) return false;
   std::error_code error;
   fs::create_directories(folder_, error);
-  if (error) return warn_once(folder_, error.value());
+  if (error) return failed(error.value());
   make_room(sizeof(Header) + name.size() + bytes.size());
 
   std::string beside = (folder_ / ".writing-XXXXXX").string();
   const int file = ::mkstemp(beside.data());
-  if (file < 0) return warn_once(folder_, errno);
+  if (file < 0) return failed(errno);
   Header header{{}, kVersion, 0, name.size(), bytes.size(), checksum(name, text_of(bytes))};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   const bool written = write_all(file, {reinterpret_cast<const char*>(&header), sizeof header}) &&
@@ -181,7 +192,7 @@ bool DiskCache::keep(std::string_view name, std::span<const std::byte> bytes) {
   }
   const int last = written ? errno : reason;
   ::unlink(beside.c_str());
-  return warn_once(folder_, last);
+  return failed(last);
 }
 
 bool DiskCache::update(std::string_view name, const Change& change) {

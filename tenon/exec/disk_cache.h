@@ -43,6 +43,8 @@ class DiskCache {
   const std::filesystem::path& folder() const { return folder_; }
   /// Why nothing can be kept in the folder, as far as can be told without writing; empty where it can.
   std::string why_unusable() const;
+  /// Why bytes could not be written the last time they could not; empty where they always could.
+  std::string why_not_kept() const;
   struct Stats {
     size_t hits = 0, misses = 0, damaged = 0, kept = 0, removed = 0;
   };
@@ -51,10 +53,12 @@ class DiskCache {
  private:
   std::filesystem::path file_of(std::string_view name) const;
   void make_room(size_t bytes);
+  bool failed(int error_number);
 
   std::filesystem::path folder_;
   size_t most_bytes_;
   std::atomic<size_t> hits_{0}, misses_{0}, damaged_{0}, kept_{0}, removed_{0};
+  std::atomic<int> last_error_{0};
 };
 
 }  // namespace tenon::exec

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <sstream>
@@ -180,6 +181,7 @@ bool take_number(std::string_view& line, T& number, auto... base) {
 // ---- what a process knows ----
 
 std::string text_of_file(const char* path) {
+  if (std::filesystem::is_directory(path)) base::fail("tune", "{}: is a folder, not a file (TENON_TUNED)", path);
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();
@@ -340,6 +342,7 @@ const Tuned* Tuning::find(uint64_t call) const {
 Tuning Tuning::read(std::string_view text, const std::string& file) {
   Tuning made;
   size_t number = 0;
+  if (!text.empty() && !text.ends_with('\n')) base::fail("tune", "{}: is cut in the middle of its last line", file);
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);

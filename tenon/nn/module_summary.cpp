@@ -141,21 +141,39 @@ CallObserver::CallObserver() : before_(std::exchange(observing, this)) {}
 CallObserver::~CallObserver() { observing = before_; }
 CallObserver* CallObserver::current() { return observing; }
 
+namespace {
+
+// Parts with commas between them, in lines that leave the table about 100 columns wide.
+std::vector<std::string> lines_of(const std::vector<std::string>& parts) {
+  constexpr size_t kMost = 60;
+  std::vector<std::string> lines{""};
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const std::string part = parts[i] + (i + 1 < parts.size() ? "," : "");
+    if (!lines.back().empty() && lines.back().size() + 1 + part.size() > kMost) lines.push_back("");
+    lines.back() += (lines.back().empty() ? "" : " ") + part;
+  }
+  return lines;
+}
+
+}  // namespace
+
 std::string Module::summary() const {
   std::vector<Row> rows{{"module", "type", "parameters", "count"}};
   std::unordered_set<const void*> counted;
   for (const auto& [path, module] : tree()) {
-    std::string shapes;
+    std::vector<std::string> parts;
     int64_t count = 0;
     for (const Entry& entry : module->tensors_) {
       if (entry.is_buffer || !entry.tensor->defined()) continue;
       const bool is_new = counted.insert(impl_of(*entry.tensor).get()).second;
       if (is_new) count += entry.tensor->numel();
-      shapes += fmt::format("{}{} {}{}", shapes.empty() ? "" : ", ", entry.name, ir::to_string(entry.tensor->shape()),
-                            is_new ? "" : " (shared)");
+      parts.push_back(
+          fmt::format("{} {}{}", entry.name, ir::to_string(entry.tensor->shape()), is_new ? "" : " (shared)"));
     }
-    const std::string number = shapes.empty() ? "" : grouped(count);
-    rows.push_back({path.empty() ? (name().empty() ? "." : name()) : path, module->type_name(), shapes, number});
+    const std::vector<std::string> lines = lines_of(parts);
+    const std::string number = parts.empty() ? "" : grouped(count);
+    rows.push_back({path.empty() ? (name().empty() ? "." : name()) : path, module->type_name(), lines[0], number});
+    for (size_t i = 1; i < lines.size(); ++i) rows.push_back({"", "", lines[i], ""});
   }
   return table(rows, 3) + totals(*this) + "\n";
 }

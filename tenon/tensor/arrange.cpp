@@ -123,31 +123,6 @@ Tensor unfold(const Tensor& x, int64_t dim, int64_t size, int64_t step) {
   return movedim(unflatten(index_select(x, at, places), at, {windows, size}), at + 1, -1);
 }
 
-namespace {
-
-std::vector<Tensor> at_least(std::span<const Tensor> tensors, int64_t rank) {
-  std::vector<Tensor> raised(tensors.begin(), tensors.end());
-  for (Tensor& one : raised) {
-    while (one.dim() < rank) one = one.unsqueeze(0);
-  }
-  return raised;
-}
-
-}  // namespace
-
-Tensor hstack(std::span<const Tensor> tensors) {
-  if (tensors.empty()) fail("hstack", "takes at least one tensor");
-  const std::vector<Tensor> raised = at_least(tensors, 1);
-  return cat(raised, raised[0].dim() == 1 ? 0 : 1);
-}
-Tensor hstack(std::initializer_list<Tensor> tensors) { return hstack(std::span(tensors.begin(), tensors.size())); }
-
-Tensor vstack(std::span<const Tensor> tensors) {
-  if (tensors.empty()) fail("vstack", "takes at least one tensor");
-  return cat(at_least(tensors, 2), 0);
-}
-Tensor vstack(std::initializer_list<Tensor> tensors) { return vstack(std::span(tensors.begin(), tensors.size())); }
-
 std::vector<Tensor> meshgrid(std::span<const Tensor> tensors, std::string_view indexing) {
   if (indexing != "ij" && indexing != "xy") fail("meshgrid", "indexing is \"ij\" or \"xy\", not \"{}\"", indexing);
   const bool swapped = indexing == "xy" && tensors.size() > 1;

@@ -86,8 +86,11 @@ std::pair<Tensor, std::vector<Pick>> shown_by(const Tensor& x, std::span<const I
   int64_t at = 0;
   for (const IndexEntry& entry : entries) {
     if (const Tensor* tensor = tensor_in(entry)) {
-      picks.push_back({at, where_x_is(x, *tensor)});
-      at += axes_of(entry);
+      const Tensor by = where_x_is(x, *tensor);
+      const bool is_for_all = is_mask(by) && by.dim() == 0;  // it picks from a new axis: all or nothing, as in PyTorch
+      if (is_for_all) shown = shown.unsqueeze(at);
+      picks.push_back({at, is_for_all ? by.reshape({1}) : by});
+      at += is_for_all ? 1 : axes_of(entry);
     } else if (const auto* position = std::get_if<int64_t>(&entry.index)) {
       shown = shown.select(at, *position);
     } else if (const auto* slice = std::get_if<Slice>(&entry.index)) {
@@ -103,7 +106,6 @@ std::pair<Tensor, std::vector<Pick>> shown_by(const Tensor& x, std::span<const I
 
 void require_mask_fits(const Tensor& shown, const Pick& pick) {
   const Dims& sizes = shown.shape();
-  if (pick.by.dim() == 0) fail("index", "a mask needs at least one dim");
   if (!std::equal(pick.by.shape().begin(), pick.by.shape().end(), sizes.begin() + pick.axis)) {
     fail("index", "a mask of shape {} does not fit shape {} from dim {} on", ir::to_string(pick.by.shape()),
          ir::to_string(sizes), pick.axis);
@@ -181,6 +183,14 @@ Points points_of(const Expression& expression) {
     made.shape.push_back(sizes[i]);
   }
   return made;
+}
+
+// A value may have more axes than what it is written to, of size 1 in front, as in PyTorch.
+Operand without_leading_ones(const Operand& source) {
+  if (!source.is_tensor()) return source;
+  Tensor value = source.tensor();
+  while (value.dim() > 0 && value.size(0) == 1) value = value.squeeze(0);
+  return value;
 }
 
 bool is_single(const Operand& source) { return !source.is_tensor() || source.tensor().dim() == 0; }
@@ -297,7 +307,8 @@ void pick_now(TensorImpl& impl) {
 
 Tensor Tensor::operator[](const Tensor& positions_or_mask) const { return index({positions_or_mask}); }
 
-Tensor& Tensor::index_put_(std::span<const IndexEntry> entries, const Operand& source, bool accumulate) {
+Tensor& Tensor::index_put_(std::span<const IndexEntry> entries, const Operand& value, bool accumulate) {
+  const Operand source = without_leading_ones(value);
   if (!accumulate && fill_by_mask(*this, entries, source)) return *this;
   Expression expression = resolved(*this, entries);
   Tensor& target = expression.shown;
@@ -321,7 +332,9 @@ Tensor& Tensor::index_put_(std::span<const IndexEntry> entries, const Operand& s
   return *this;
 }
 
-Tensor& Tensor::operator=(const Operand& source) && { return put_back(*this, source) ? *this : copy_(source); }
+Tensor& Tensor::operator=(const Operand& source) && {
+  return put_back(*this, source) ? *this : copy_(without_leading_ones(source));
+}
 Tensor& Tensor::operator+=(const Operand& other) && {
   return put_back_result("add_", *this, tenon::add(*this, other)) ? *this : add_(other);
 }

@@ -357,7 +357,8 @@ Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source)
   require_same_dtype("masked_scatter", x, source);
   const Dims shape = record::broadcast("masked_scatter", x.shape(), mask.shape());
   const Tensor chosen = mask.expand(shape).flatten(), whole = x.expand(shape);
-  if (mask.is_evaluated() && !Trace::current()) {
+  // As many elements as the mask has places are always enough; fewer are counted, as in PyTorch.
+  if (source.numel() < chosen.numel() && !Trace::current()) {
     const int64_t wanted = sum(chosen).item<int64_t>();
     if (wanted > source.numel())
       base::fail("masked_scatter", "the mask takes {} elements, the source has {}", wanted, source.numel());

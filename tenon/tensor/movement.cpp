@@ -380,6 +380,31 @@ Tensor stack(std::initializer_list<Tensor> tensors, int64_t dim) {
 
 namespace {
 
+std::vector<Tensor> at_least(std::span<const Tensor> tensors, int64_t rank) {
+  std::vector<Tensor> raised(tensors.begin(), tensors.end());
+  for (Tensor& one : raised) {
+    while (one.dim() < rank) one = one.unsqueeze(0);
+  }
+  return raised;
+}
+
+}  // namespace
+
+Tensor hstack(std::span<const Tensor> tensors) {
+  if (tensors.empty()) base::fail("hstack", "takes at least one tensor");
+  const std::vector<Tensor> raised = at_least(tensors, 1);
+  return joined_along("hstack", raised, raised[0].dim() == 1 ? 0 : 1);
+}
+Tensor hstack(std::initializer_list<Tensor> tensors) { return hstack(std::span(tensors.begin(), tensors.size())); }
+
+Tensor vstack(std::span<const Tensor> tensors) {
+  if (tensors.empty()) base::fail("vstack", "takes at least one tensor");
+  return joined_along("vstack", at_least(tensors, 2), 0);
+}
+Tensor vstack(std::initializer_list<Tensor> tensors) { return vstack(std::span(tensors.begin(), tensors.size())); }
+
+namespace {
+
 // How many parts of a size n elements fall into; the size may be any number from 1 on.
 int64_t parts_of(int64_t n, int64_t size) { return n == 0 ? 0 : (n - 1) / size + 1; }
 

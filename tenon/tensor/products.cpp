@@ -20,25 +20,23 @@ void require_matching(std::string_view op, const Tensor& a, const Tensor& b) {
   if (a.dtype() == DType::boolean) base::fail(op, "is not defined on bool");
 }
 
-}  // namespace
-
-Tensor matmul(const Tensor& a, const Tensor& b) {
+// `op` is what the user called.
+Tensor product_of(std::string_view op, const Tensor& a, const Tensor& b) {
   const std::optional<DType> low = autocast_dtype();
   if (low && is_autocast(a.dtype()) && is_autocast(b.dtype()) && (a.dtype() != *low || b.dtype() != *low)) {
     if (a.dim() >= 1 && b.dim() == 2 && a.size(-1) == b.size(0)) {
-      record::require_same_device("matmul", a, b);
+      record::require_same_device(op, a, b);
       return autocast_product(a, b, Tensor(), *low);
     }
-    return matmul(a.to(*low), b.to(*low));
+    return product_of(op, a.to(*low), b.to(*low));
   }
-  require_matching("matmul", a, b);
+  require_matching(op, a, b);
   const Dims &sa = a.shape(), &sb = b.shape();
   if (sa.empty() || sb.empty())
-    base::fail("matmul", "shapes {} and {}: single numbers are multiplied with *", ir::to_string(sa),
-               ir::to_string(sb));
+    base::fail(op, "shapes {} and {}: single numbers are multiplied with *", ir::to_string(sa), ir::to_string(sb));
   const int64_t inner_a = sa.back(), inner_b = sb.size() == 1 ? sb[0] : sb[sb.size() - 2];
   if (inner_a != inner_b) {
-    base::fail("matmul", "shapes {} and {} do not fit: inner dimensions {} and {} differ", ir::to_string(sa),
+    base::fail(op, "shapes {} and {} do not fit: inner dimensions {} and {} differ", ir::to_string(sa),
                ir::to_string(sb), inner_a, inner_b);
   }
   // Vectors become a row on the left and a column on the right, and lose that axis again in the result.
@@ -47,11 +45,11 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (sb.size() == 1) y = ir::reshape(y, {sb[0], 1});
   const int64_t rows = x.shape()[x.rank() - 2], columns = y.shape().back();
   const Dims batch_a(x.shape().begin(), x.shape().end() - 2), batch_b(y.shape().begin(), y.shape().end() - 2);
-  const Dims batch = record::broadcast("matmul", batch_a, batch_b);
+  const Dims batch = record::broadcast(op, batch_a, batch_b);
   Dims shape = batch;
   if (sa.size() > 1) shape.push_back(rows);
   if (sb.size() > 1) shape.push_back(columns);
-  ir::require_shape("matmul", shape);
+  ir::require_shape(op, shape);
   ir::Value product;
   if (batch_b.empty() && !batch_a.empty()) {
     // One matrix for all batches: a single tall product.
@@ -62,12 +60,16 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
       Dims whole = batch;
       whole.push_back(v.shape()[v.rank() - 2]);
       whole.push_back(v.shape().back());
-      return record::expanded("matmul", v, whole);
+      return record::expanded(op, v, whole);
     };
     product = record::product(with_batch(x), with_batch(y), a.dtype());
   }
   return tensor_of(ir::reshape(product, shape));
 }
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b) { return product_of("matmul", a, b); }
 
 Tensor dot(const Tensor& a, const Tensor& b) {
   if (a.dim() != 1 || b.dim() != 1) {
@@ -77,7 +79,7 @@ Tensor dot(const Tensor& a, const Tensor& b) {
     base::fail("dot", "shapes {} and {} do not fit: inner dimensions {} and {} differ", ir::to_string(a.shape()),
                ir::to_string(b.shape()), a.numel(), b.numel());
   }
-  return matmul(a, b);
+  return product_of("dot", a, b);
 }
 
 namespace {
@@ -92,18 +94,18 @@ void require_rank(std::string_view op, const Tensor& a, int64_t rank_a, const Te
 
 Tensor mm(const Tensor& a, const Tensor& b) {
   require_rank("mm", a, 2, b, 2, "two matrices");
-  return matmul(a, b);
+  return product_of("mm", a, b);
 }
 
 Tensor bmm(const Tensor& a, const Tensor& b) {
   require_rank("bmm", a, 3, b, 3, "two batches of matrices");
   if (a.size(0) != b.size(0)) base::fail("bmm", "batches of {} and {} matrices differ", a.size(0), b.size(0));
-  return matmul(a, b);
+  return product_of("bmm", a, b);
 }
 
 Tensor mv(const Tensor& a, const Tensor& b) {
   require_rank("mv", a, 2, b, 1, "a matrix and a vector");
-  return matmul(a, b);
+  return product_of("mv", a, b);
 }
 
 Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {
@@ -111,7 +113,7 @@ Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Num
   const auto times = [](const Tensor& t, const Number& factor) {
     return factor.as_double() == 1 ? t : mul(t, factor.is_real() && !is_float(t.dtype()) ? factor.as_int() : factor);
   };
-  const Tensor product = times(matmul(a, b), alpha);
+  const Tensor product = times(product_of("addmm", a, b), alpha);
   const Tensor added =
       tensor_of(record::expanded("addmm", record::in(x), product.shape()));  // x may not widen the product
   if (beta.as_double() == 0) return record::with_flat_part(product, x);      // NaN in x does not count then

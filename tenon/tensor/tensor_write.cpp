@@ -237,11 +237,13 @@ Tensor& Tensor::operator^=(const Operand& other) & {
 
 Tensor& Tensor::uniform_(double from, double to, Generator* generator) {
   if (!(from <= to)) fail("uniform_", "no numbers between {} and {}", from, to);
+  record::require_float("uniform_", *this);
   const Tensor drawn = rand(shape(), Options(dtype(), device()), generator);
   return assign("uniform_", *this, tenon::add(tenon::mul(drawn, to - from), from));
 }
 Tensor& Tensor::normal_(double mean, double std, Generator* generator) {
   if (!(std >= 0)) fail("normal_", "std must not be negative, got {}", std);
+  record::require_float("normal_", *this);
   const Tensor drawn = randn(shape(), Options(dtype(), device()), generator);
   return assign("normal_", *this, tenon::add(tenon::mul(drawn, std), mean));
 }

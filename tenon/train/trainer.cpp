@@ -210,9 +210,19 @@ class Run {
     uint64_t random;
   };
 
+  std::vector<Tensor> batch_of_task() {
+    std::vector<Tensor> batch = task_->next_batch();
+    if (batch.empty()) fail("train", "step {}: the task's next_batch() gave no tensors", done_ + 1);
+    for (size_t i = 0; i < batch.size(); ++i) {
+      if (!batch[i].defined())
+        fail("train", "step {}: tensor {} of the task's next_batch() is undefined", done_ + 1, i);
+    }
+    return batch;
+  }
+
   void take_step() {
     since_look_.push_back({task_->position(), default_generator().position()});
-    const std::vector<Tensor> batch = task_->next_batch();
+    const std::vector<Tensor> batch = batch_of_task();
     rate_->set(done_);
     step_->run(batch);
     ++done_;
@@ -270,7 +280,7 @@ class Run {
     const int64_t good = looked_at_ + step_->good_steps(), first = done_ - std::ssize(since_look_);
     const Position& before = since_look_.at(static_cast<size_t>(good - first));
     task_->go_to(before.data);
-    const std::vector<Tensor> batch = task_->next_batch();
+    const std::vector<Tensor> batch = batch_of_task();
     default_generator().set(static_cast<uint64_t>(config_.training.seed), before.random);
     const std::string why = step_->explain(batch);
     view_->finish_progress();

@@ -129,6 +129,18 @@ TEST_F(Cli, InfoIsTextOrJson) {
   EXPECT_FALSE(all["versions"]["compiler"].get<std::string>().empty());
 }
 
+TEST_F(Cli, InfoWorksWhereTheDefaultDeviceIsNotThere) {
+  const Outcome text = bash("TENON_DEVICE=$'non\\nsense' tenon info");
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("devices\n  cpu "), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("\nno default device: [device] unknown device 'non?sense'; known: "), std::string::npos)
+      << text.out;
+  const json all = json::parse(bash("TENON_DEVICE=nonsense tenon info --json").out);
+  EXPECT_TRUE(all["no_default_device"].get<std::string>().starts_with("[device] unknown device 'nonsense'"));
+  for (const json& device : all["devices"]) EXPECT_EQ(device["default"], false);
+  EXPECT_FALSE(json::parse(run("info --json").out).contains("no_default_device"));
+}
+
 TEST_F(Cli, InfoShowsThreadsAndTheCacheInUse) {
   const std::string folder = (folder_ / "cache").string();
   fs::create_directories(folder);

@@ -53,6 +53,10 @@ TEST_F(Train, TuningTriesTilesAndWritesThemDown) {
   std::ofstream(folder_ / "bad.tuned") << "none\n";
   EXPECT_EQ(bash("TENON_TUNED=bad.tuned tenon train tiny.json --quiet").err,
             "tenon: [tune] bad.tuned: is not a file that tenon tune has written\n");
+  EXPECT_EQ(bash("head -c -5 found.tuned > cut.tuned; TENON_TUNED=cut.tuned tenon train tiny.json --quiet").err,
+            "tenon: [tune] cut.tuned: is cut in the middle of its last line\n");
+  EXPECT_EQ(bash("mkdir tuned; TENON_TUNED=tuned tenon train tiny.json --quiet").err,
+            "tenon: [tune] tuned: is a folder, not a file (TENON_TUNED)\n");
   EXPECT_NE(done.out.find(" products tried; products of a step: "), done.out.npos) << done.out;
   EXPECT_EQ(bash("TENON_CACHE_DIR= tenon tune tiny.json --device simulated").err,
             "nothing is kept (TENON_CACHE_DIR is empty); name a file with --out\n");

@@ -59,6 +59,8 @@ TEST(Registry, SuggestsNothingWhenNothingIsNear) {
   EXPECT_NE(text_of([] { device::find("cudda"); }).find("did you mean 'cuda'?"), std::string::npos);
   const std::string text = text_of([] { device::find("zzzzzzzz"); });
   EXPECT_EQ(text.find("[device] unknown device 'zzzzzzzz'; known: "), 0u) << text;
+  const std::string lines = text_of([] { device::find("zzzz\nzzzz"); });
+  EXPECT_EQ(lines.find("[device] unknown device 'zzzz?zzzz'; known: "), 0u) << lines;
 }
 
 TEST(Registry, RefusesTheSameNameTwice) {

@@ -63,6 +63,15 @@ TEST_F(DiskCacheTest, SaysWhetherItCouldKeepSomething) {
   EXPECT_FALSE(DiskCache(folder_ / "file" / "below").update("a", same));
 }
 
+TEST_F(DiskCacheTest, SaysWhyItCouldKeepNothing) {
+  DiskCache good(folder_), bad(folder_ / "file" / "below");
+  EXPECT_TRUE(good.keep("a", bytes_of("1")));
+  EXPECT_EQ(good.why_not_kept(), "");
+  std::ofstream(folder_ / "file") << "no folder";
+  EXPECT_FALSE(bad.keep("a", bytes_of("1")));
+  EXPECT_EQ(bad.why_not_kept(), (folder_ / "file" / "below").string() + ": Not a directory");
+}
+
 // Each adds its letters one by one to what is there.
 TEST_F(DiskCacheTest, NothingIsLostThatSeveralProcessesAdd) {
   constexpr int kProcesses = 4, kTimes = 25;

@@ -131,6 +131,8 @@ TEST(Tuning, NamesFileAndLineOfWhatItCannotRead) {
   EXPECT_EQ(text_of([] { Tuning::read("", "a.tuned"); }), "[tune] a.tuned: is empty");
   EXPECT_EQ(text_of([] { Tuning::read("x\n", "a.tuned"); }),
             "[tune] a.tuned: is not a file that tenon tune has written");
+  EXPECT_EQ(text_of([] { Tuning::read("tenon tuned 1\n12 1 1 1 4 wh", "a.tuned"); }),
+            "[tune] a.tuned: is cut in the middle of its last line");
   for (const char* line : {"zz 1 1 0", "12 1 1 3 1 2", "12 1", "12 1 1 99 1", "12 1 1 1 -4 what"}) {
     EXPECT_EQ(text_of([&] { Tuning::read(fmt::format("tenon tuned 1\n{}\n", line), "a.tuned"); }),
               "[tune] a.tuned: line 2 is not one that tenon tune writes")

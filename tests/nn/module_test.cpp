@@ -348,6 +348,16 @@ fc      Linear  weight (1000, 1000), bias (1000,)  1,001,000
 )");
 }
 
+TEST(Module, ASummaryOfManyParametersStaysNarrow) {
+  const nn::LSTM lstm(3, 4, {.layers = 2, .bidirectional = true});
+  const std::string text = lstm.summary();
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+  EXPECT_TRUE(text.starts_with("module  type  parameters ")) << text;
+  EXPECT_NE(text.find("\n.       LSTM  weight_ih_l0 (16, 3), "), std::string::npos) << text;
+  EXPECT_NE(text.find("bias_hh_l1_reverse (16,)"), std::string::npos) << text;
+}
+
 // ---- a captured step over modules ----
 
 TEST(Module, ACapturedTrainingStepIsAnUncapturedOne) {

@@ -456,6 +456,10 @@ TEST_F(Errors, OpsOnFloatsOnly) {
   refuses(text("dropout"), [&] { nn::dropout(whole); });
   refuses(text("bernoulli"), [&] { bernoulli(whole); });
   refuses(text("multinomial"), [&] { multinomial(whole, 1); });
+  refuses("[normal_] takes floating-point values, got i64; convert with to(DType::f32)",
+          [&] { zeros({2}, DType::i64).normal_(); });
+  refuses("[uniform_] takes floating-point values, got i64; convert with to(DType::f32)",
+          [&] { zeros({2}, DType::i64).uniform_(); });
   refuses("[rand] makes floating-point values, not i64", [&] { rand({2}, DType::i64); });
   refuses("[randn] makes floating-point values, not bool", [&] { randn({2}, DType::boolean); });
 }

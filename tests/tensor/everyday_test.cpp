@@ -148,6 +148,30 @@ TEST(IndexAssignment, OfACopyWhoseOriginIsGoneIsRefused) {
             "[index] what tensors pick is written only where it is picked, as in x[i] = y; use index_put_()");
 }
 
+TEST(IndexAssignment, LeadingOnesOfAValueDoNotCount) {
+  Tensor x = zeros({2, 3});
+  x[1] = ones({1, 1, 3});
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{0, 0, 0, 1, 1, 1}));
+  x.index_put_({Ellipsis()}, full({1, 2, 3}, 2));
+  EXPECT_EQ(x.to_vector<float>(), std::vector<float>(6, 2));
+  x.index_put_({tensor({0})}, full({1, 1, 1, 3}, 3));
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{3, 3, 3, 2, 2, 2}));
+}
+
+TEST(IndexAssignment, AMaskWithoutDimsIsForAll) {
+  Tensor one = full({}, 5).clone(), several = ones({2}).clone();
+  one[one > 6] = 1;
+  EXPECT_EQ(one.item<float>(), 5);
+  one[one > 3] = 1;
+  EXPECT_EQ(one.item<float>(), 1);
+  several[one > 0] = 7;
+  EXPECT_EQ(several.to_vector<float>(), (std::vector<float>{7, 7}));
+  EXPECT_EQ(several[one > 0].shape(), (Dims{1, 2}));
+  EXPECT_EQ(several[one < 0].shape(), (Dims{0, 2}));
+  several[one > 0] = tensor({3., 4.});
+  EXPECT_EQ(several.to_vector<float>(), (std::vector<float>{3, 4}));
+}
+
 TEST(IndexAssignment, TakesPositionsAndMasksOfTheHostOnEveryDevice) {
   for (const char* name : {"remote", "simulated"}) {
     const Device device(name);
@@ -451,6 +475,7 @@ TEST(Everyday, WhatDoesNotFitIsSaidInOneLine) {
        [] {
          masked_scatter(v, (v > 0).eval(), tensor({1., 2.}));
        }},
+      {"[masked_scatter] the mask takes 3 elements, the source has 1", [] { masked_scatter(v, v > 0, tensor({1.})); }},
       {"[searchsorted] values of shape (3,) do not fit sorted ones of (2, 3)", [] { searchsorted(a, v); }},
       {"[bincount] counts 0, 1, ..., got -1",
        [] {
@@ -462,6 +487,17 @@ TEST(Everyday, WhatDoesNotFitIsSaidInOneLine) {
       {"[index_select] a single number takes one index, got shape (2,)", [] { index_select(v[0], 0, i); }},
       {"[topk] k = 2 does not lie in 0..1, the size of a single number", [] { topk(v[0], 2); }},
       {"[mm] takes two matrices, got shapes (2, 3) and (3,)", [] { mm(a, v); }},
+      {"[mm] shapes (2, 3) and (2, 3) do not fit: inner dimensions 3 and 2 differ", [] { mm(a, a); }},
+      {"[mv] shapes (4, 3) and (2,) do not fit: inner dimensions 3 and 2 differ", [] { mv(b, ones({2})); }},
+      {"[addmm] shapes (2, 3) and (2, 3) do not fit: inner dimensions 3 and 2 differ", [] { addmm(v, a, a); }},
+      {"[vstack] shapes (2, 3) and (1, 2) do not fit along dim 0",
+       [] {
+         vstack({a, ones({2})});
+       }},
+      {"[hstack] shapes (2, 3) and (4, 3) do not fit along dim 1",
+       [] {
+         hstack({a, b});
+       }},
       {"[bmm] takes two batches of matrices, got shapes (2, 3) and (4, 3)", [] { bmm(a, b); }},
       {"[mv] takes a matrix and a vector, got shapes (3,) and (3,)", [] { mv(v, v); }},
       {"[addmm] shape (3,) does not broadcast to (2, 4)", [] { addmm(v, a, b.t()); }},

@@ -76,6 +76,27 @@ TEST_F(OwnTask, IsTrainedShownAndSaved) {
   EXPECT_NE(io::content_of(result.report).find("Validation slope"), std::string::npos);
 }
 
+// Says what it is told to instead of a batch.
+class WithoutData : public Line {
+ public:
+  WithoutData(const Config& config, std::vector<Tensor> batch) : Line(config), batch_(std::move(batch)) {}
+  std::vector<Tensor> next_batch() override { return batch_; }
+
+ private:
+  std::vector<Tensor> batch_;
+};
+
+TEST_F(OwnTask, MustGiveTensorsInEveryBatch) {
+  const auto says = [&](const std::string& folder, const std::vector<Tensor>& batch) {
+    const TrainOptions options{
+        .task = [&](const Config& config) { return std::make_unique<WithoutData>(config, batch); }};
+    return text_of([&] { train_in(folder, line(), options); });
+  };
+  EXPECT_EQ(says("none", {}), "[train] step 1: the task's next_batch() gave no tensors");
+  EXPECT_EQ(says("undefined", {ones({16, 1}), Tensor()}),
+            "[train] step 1: tensor 1 of the task's next_batch() is undefined");
+}
+
 TEST_F(OwnTask, GoesOnBitForBit) {
   train_in("whole", line(), with_task());
   TrainOptions options = with_task();
