@@ -137,7 +137,8 @@ void bind_stateless(py::module_& f) {
       "interpolate",
       [](const Tensor& x, const py::object& size, const py::object& scale, const std::string& mode,
          const std::optional<bool>& corners) {
-        return nn::interpolate(x, upsample_options_of(x, size, scale, mode, corners.value_or(false)));
+        return nn::interpolate(x,
+                               with_scales(x, upsample_options(size, mode, corners.value_or(false)), scales_of(scale)));
       },
       "input"_a, "size"_a = py::none(), "scale_factor"_a = py::none(), "mode"_a = "nearest",
       "align_corners"_a = py::none(), "An image in another size.");

@@ -175,8 +175,9 @@ void bind_plain(py::module_& m) {
 class PartlyAdaptiveAvgPool2d : public nn::AdaptiveAvgPool2d {
  public:
   explicit PartlyAdaptiveAvgPool2d(const py::object& output) : nn::AdaptiveAvgPool2d(nn::Size2(1)) {
-    const py::list sizes(output);
-    if (sizes.size() != 2) throw_value_error(fmt::format("two sizes are needed, got {}", sizes.size()));
+    const bool is_one = !PyTuple_Check(output.ptr()) && !PyList_Check(output.ptr());
+    const py::list sizes = is_one ? py::list(py::make_tuple(output, output)) : py::list(output);
+    if (sizes.size() != 2) throw_value_error(fmt::format("a size or two are needed, got {}", sizes.size()));
     for (const py::handle size : sizes)
       sizes_.push_back(size.is_none() ? std::nullopt : std::optional(integer_of(size.ptr(), "a size or None")));
   }
@@ -184,9 +185,23 @@ class PartlyAdaptiveAvgPool2d : public nn::AdaptiveAvgPool2d {
     if (x.dim() < 2) return nn::adaptive_avg_pool2d(x, nn::Size2(1));  // refuses it
     return nn::adaptive_avg_pool2d(x, nn::Size2(sizes_[0].value_or(x.size(-2)), sizes_[1].value_or(x.size(-1))));
   }
+  std::string type_name() const override { return "AdaptiveAvgPool2d"; }
 
  private:
   std::vector<std::optional<int64_t>> sizes_;
+};
+
+/// With a scale for each axis.
+class ScaledUpsample : public nn::Upsample {
+ public:
+  ScaledUpsample(const nn::UpsampleOptions& options, std::vector<double> scales)
+      : nn::Upsample(options), options_(options), scales_(std::move(scales)) {}
+  Tensor forward(const Tensor& x) const override { return nn::interpolate(x, with_scales(x, options_, scales_)); }
+  std::string type_name() const override { return "Upsample"; }
+
+ private:
+  nn::UpsampleOptions options_;
+  std::vector<double> scales_;
 };
 
 void bind_pooling(py::module_& m) {
@@ -228,17 +243,18 @@ void bind_pooling(py::module_& m) {
   layer<nn::AdaptiveAvgPool1d>(m, "AdaptiveAvgPool1d", "Means over so many parts.")
       .def(py::init([](const py::object& output) { return std::make_shared<nn::AdaptiveAvgPool1d>(size1(output)); }),
            "output_size"_a);
-  layer<nn::AdaptiveAvgPool2d>(m, "AdaptiveAvgPool2d", "Means over so many parts.")
+  py::class_<nn::AdaptiveAvgPool2d, nn::Layer, PartlyAdaptiveAvgPool2d, std::shared_ptr<nn::AdaptiveAvgPool2d>>(
+      m, "AdaptiveAvgPool2d", "Means over so many parts; None leaves an axis as it is.")
       .def(py::init([](const py::object& output) -> std::shared_ptr<nn::AdaptiveAvgPool2d> {
-             if (!PyTuple_Check(output.ptr()) && !PyList_Check(output.ptr()))
-               return std::make_shared<nn::AdaptiveAvgPool2d>(size2(output));
              return std::make_shared<PartlyAdaptiveAvgPool2d>(output);
            }),
            "output_size"_a);
-  layer<nn::Upsample>(m, "Upsample", "An image in another size.")
-      .def(py::init([](const py::object& size, std::optional<double> scale, const std::string& mode,
-                       const std::optional<bool>& corners) {
-             return std::make_shared<nn::Upsample>(upsample_options(size, scale, mode, corners.value_or(false)));
+  py::class_<nn::Upsample, nn::Layer, ScaledUpsample, std::shared_ptr<nn::Upsample>>(m, "Upsample",
+                                                                                     "An image in another size.")
+      .def(py::init([](const py::object& size, const py::object& scale, const std::string& mode,
+                       const std::optional<bool>& corners) -> std::shared_ptr<nn::Upsample> {
+             const nn::UpsampleOptions options = upsample_options(size, mode, corners.value_or(false));
+             return std::make_shared<ScaledUpsample>(options, scales_of(scale));
            }),
            "size"_a = py::none(), "scale_factor"_a = py::none(), "mode"_a = "nearest", "align_corners"_a = py::none());
 }

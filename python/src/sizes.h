@@ -29,34 +29,40 @@ inline nn::Padding padding_of(const py::object& object) {
   if (PyUnicode_Check(object.ptr())) return nn::Padding(std::string_view(py::cast<std::string>(object)));
   return nn::Padding(size2(object));
 }
-inline nn::UpsampleOptions upsample_options(const py::object& size, std::optional<double> scale,
-                                            const std::string& mode, bool align_corners) {
+inline nn::UpsampleOptions upsample_options(const py::object& size, const std::string& mode, bool align_corners) {
   if (mode != "nearest" && mode != "bilinear")
     throw_value_error(fmt::format("there is no mode '{}'; there are 'nearest' and 'bilinear'", mode));
-  return {optional_size2(size), scale, mode == "nearest" ? nn::Resample::nearest : nn::Resample::bilinear,
-          align_corners};
+  return {optional_size2(size), {}, mode == "nearest" ? nn::Resample::nearest : nn::Resample::bilinear, align_corners};
 }
-/// Scales of PyTorch's: a number, or one for each axis, which then have to give whole sizes, unless they are equal.
-inline nn::UpsampleOptions upsample_options_of(const Tensor& x, const py::object& size, const py::object& scale,
-                                               const std::string& mode, bool align_corners) {
-  if (!PyTuple_Check(scale.ptr()) && !PyList_Check(scale.ptr()))
-    return upsample_options(size, Convert<std::optional<double>>::from(scale.ptr()), mode, align_corners);
+/// Scales of PyTorch's: none, a number, or one for each axis.
+inline std::vector<double> scales_of(const py::object& scale) {
+  if (scale.is_none()) return {};
+  if (!PyTuple_Check(scale.ptr()) && !PyList_Check(scale.ptr())) return {Convert<double>::from(scale.ptr())};
   std::vector<double> scales;
   for (const py::handle one : scale) scales.push_back(Convert<double>::from(one.ptr()));
-  if (scales.size() == 1 || (scales.size() == 2 && scales[0] == scales[1]))
-    return upsample_options(size, scales[0], mode, align_corners);
-  if (scales.size() != 2 || x.dim() < 2)
+  if (scales.size() != 1 && scales.size() != 2)
     throw_value_error(fmt::format("a scale or two are needed, got {}", scales.size()));
-  if (!size.is_none()) throw_value_error("either a size or a scale is needed, not both");
+  if (scales.size() == 2 && scales[0] == scales[1]) scales.pop_back();
+  return scales;
+}
+/// Two scales that differ are two sizes, which have to be whole then.
+inline nn::UpsampleOptions with_scales(const Tensor& x, nn::UpsampleOptions options,
+                                       const std::vector<double>& scales) {
+  if (scales.size() == 1) options.scale = scales[0];
+  if (scales.size() < 2) return options;
+  if (options.size) throw_value_error("either a size or a scale is needed, not both");
+  if (x.dim() < 3) throw_value_error(fmt::format("an image with channels is needed, not {} dims", x.dim()));
   Dims sizes;
   for (size_t i = 0; i < 2; ++i) {
-    const double wanted = static_cast<double>(x.size(static_cast<int64_t>(i) - 2)) * scales[i];
+    const int64_t size = x.size(static_cast<int64_t>(i) - 2);
+    const double wanted = static_cast<double>(size) * scales[i];
     if (wanted != std::floor(wanted))
       throw_value_error(fmt::format("scales that differ have to give whole sizes, and {} times {} is none: give a size",
-                                    x.size(static_cast<int64_t>(i) - 2), scales[i]));
+                                    size, scales[i]));
     sizes.push_back(static_cast<int64_t>(wanted));
   }
-  return upsample_options(tuple_of(sizes), std::nullopt, mode, align_corners);
+  options.size = nn::Size2(sizes[0], sizes[1]);
+  return options;
 }
 /// Two sizes, of which None is that of the input.
 inline nn::Size2 size2_kept(const Tensor& x, const py::object& object) {

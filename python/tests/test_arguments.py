@@ -33,6 +33,7 @@ class Arguments(unittest.TestCase):
         self.assertEqual(tenon.sum(input=x).item(), 5)
         self.assertEqual(tenon.mm(tenon.ones(1, 2), mat2=tenon.ones(2, 1)).tolist(), [[2]])
         self.assertEqual(tenon.where(x > 2, input=x, other=0).tolist(), [0, 3])
+        self.assertEqual(tenon.bernoulli(input=tenon.ones(2)).tolist(), [1, 1])
         with self.assertRaisesRegex(TypeError, r"^add\(\) has no argument 'out'$"):
             tenon.add(x, x, out=x)
 
@@ -97,6 +98,11 @@ class Arguments(unittest.TestCase):
         x = tenon.arange(4.).reshape(1, 1, 2, 2)
         self.assertEqual(F.interpolate(x, scale_factor=(1, 2)).tolist(), [[[[0, 0, 1, 1], [2, 2, 3, 3]]]])
         self.assertEqual(F.interpolate(x, scale_factor=(2, 2)).tolist(), F.interpolate(x, scale_factor=2).tolist())
+        self.assertEqual(nn.Upsample(scale_factor=(1, 2))(x).tolist(), F.interpolate(x, scale_factor=(1, 2)).tolist())
+        self.assertEqual(nn.Upsample(scale_factor=2, mode="bilinear")(x).shape, (1, 1, 4, 4))
+        self.assertEqual(nn.Upsample(size=(3, 4))(x).shape, (1, 1, 3, 4))
+        with self.assertRaisesRegex(ValueError, "^a scale or two are needed, got 3$"):
+            nn.Upsample(scale_factor=(1, 2, 3))
         with self.assertRaisesRegex(ValueError, "scales that differ have to give whole sizes, and 2 times 1.3 is none"):
             F.interpolate(x, scale_factor=(1.3, 2))
 
@@ -107,6 +113,15 @@ class Arguments(unittest.TestCase):
         self.assertEqual(nn.AdaptiveAvgPool2d((1, None))(x).tolist(), [[[[1.5, 2.5, 3.5]]]])
         self.assertEqual(copy.deepcopy(nn.AdaptiveAvgPool2d((1, 1)))(x).tolist(), [[[[2.5]]]])
         self.assertEqual(nn.MaxPool2d(2, 1, 0, 1, False, True)(x).shape, (1, 1, 1, 2))
+        net = nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Upsample(scale_factor=2))
+        self.assertEqual([type(child) for child in net.children()], [nn.AdaptiveAvgPool2d, nn.Upsample])
+        self.assertIn("AdaptiveAvgPool2d  (1, 1, 2, 2)", nn.summary(net, x))
+        self.assertEqual(net(x).shape, (1, 1, 4, 4))
+
+        class Own(nn.AdaptiveAvgPool2d):
+            pass
+
+        self.assertEqual(Own((None, 1))(x).tolist(), [[[[1], [4]]]])
         for call in (lambda: F.max_pool2d(x, 2, return_indices=True), lambda: nn.MaxPool2d(2, return_indices=True),
                      lambda: nn.AdaptiveMaxPool2d(1, return_indices=True)):
             with self.assertRaisesRegex(ValueError, "^return_indices=True is not there: [^\n]*$"):
