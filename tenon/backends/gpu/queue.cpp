@@ -66,12 +66,18 @@ void Queue::run_one(const device::Launch& c) {
   }
 }
 
+namespace {
+bool takes_aligned_alone(const Program& program) {
+  return std::any_of(program.steps.begin(), program.steps.end(),
+                     [](const Step& step) { return step.is_library || step.is_text; });
+}
+}  // namespace
+
 // Whether an argument begins where its vectors cannot.
 bool Queue::is_odd(const device::Launch& c, const Program& program, size_t i) const {
   if (c.args[i].offset % limits_.alignment == 0) return false;
-  const bool has_library = std::any_of(program.steps.begin(), program.steps.end(),
-                                       [](const Step& step) { return step.is_library || step.is_text; });
-  return has_library || (i < program.alignments.size() && c.args[i].offset % program.alignments[i] != 0);
+  return takes_aligned_alone(program) ||
+         (i < program.alignments.size() && c.args[i].offset % program.alignments[i] != 0);
 }
 
 // A library looks at no fault and takes aligned memory alone, and so do vectors, but rows of something larger may begin
@@ -84,8 +90,8 @@ void Queue::run_beside(const device::Launch& c, const Program& program) {
   for (size_t i = 0; i < results_end; ++i) {
     if (!moves(i)) continue;
     beside.args[i] = {{take_temporary(c.args[i].bytes), c.args[i].bytes}, 0, c.args[i].bytes};
-    // A kernel may write some of the bytes alone: the others come back as they were.
-    if (i < c.inputs || is_odd(c, program, i))
+    // A library writes them all; a kernel may write some of the bytes alone, and the others come back as they were.
+    if (i < c.inputs || (is_odd(c, program, i) && !takes_aligned_alone(program)))
       copy(place_of(c.args[i]), place_of(beside.args[i]), c.args[i].bytes, false);
   }
   run_one(beside);
