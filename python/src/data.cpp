@@ -135,7 +135,9 @@ auto of_the_user(F&& f) {
     }
   }
   if (!found) throw Error(text.substr(0, mark));
-  const std::string quoted = std::string(": ") + found->error.what();
+  std::string quoted = std::string(": ") + found->error.what();
+  std::ranges::replace_if(
+      quoted, [](char c) { return c == '\n' || c == '\r'; }, ' ');  // as the loader quotes it
   const py::object value = found->error.value();
   if (const size_t at = text.find(quoted); at != std::string::npos && py::hasattr(value, "add_note"))
     value.attr("add_note")(text.substr(0, at));
