@@ -37,7 +37,7 @@ inline Tensor tensor_of(std::shared_ptr<TensorImpl> impl) { return TensorAccess:
 void require_defined(const Tensor& tensor);
 
 /// The graph value that the tensor holds now.
-const ir::Value& value_of(const Tensor& tensor);
+ir::Value value_of(const Tensor& tensor);
 /// A new tensor that holds this value, with a gradient of its own: another tensor of the same value has another.
 Tensor tensor_of(ir::Value value);
 /// A new tensor that stands for what has the value already, its gradient included.

@@ -181,7 +181,8 @@ void note_shadow(const Impl& owner, bool is_current) {
 
 void renew_shadow(const Impl& owner) {
   const NoGrad values_only;
-  const ir::Value data = owner->value.node->op() == ir::Op::param ? owner->value.node->input(0) : owner->value;
+  const ir::Value held = owner->held();
+  const ir::Value data = held.node->op() == ir::Op::param ? held.node->input(0) : held;
   owner->shadow->copy_(tensor_of(ir::cast(data, owner->shadow->dtype())));
   note_shadow(owner);
 }

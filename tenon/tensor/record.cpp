@@ -36,7 +36,7 @@ bool is_tf32(DType dtype, ir::DeviceId device) {
 }  // namespace
 
 ir::Value in(const Tensor& x) {
-  const ir::Value& value = value_of(x);
+  ir::Value value = value_of(x);
   const ir::Node& node = *value.node;
   // What a write of everything leaves behind is what it writes: readers need not wait for the memory. What changes a
   // few places does so in that memory, and whoever holds it by another name would keep it from that.

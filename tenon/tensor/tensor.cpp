@@ -35,26 +35,29 @@ Tensor tensor_showing(ir::Value value) {
   return tensor_of(std::move(impl));
 }
 
-const ir::Value& value_of_root(const Impl& root) {
+ir::Value value_of_root(const Impl& root) {
   Trace* trace = Trace::current();
-  return trace ? trace->value_of(root) : root->value;
+  return trace ? trace->value_of(root) : root->held();
 }
 
 void require_defined(const Tensor& tensor) {
   if (!tensor.defined()) fail("tensor", "this tensor is undefined; assign one before using it");
 }
 
-const ir::Value& value_of(const Tensor& tensor) {
+ir::Value value_of(const Tensor& tensor) {
   require_defined(tensor);
   const Impl& impl = impl_of(tensor);
   if (impl->picked) pick_now(*impl);
   if (Trace* trace = Trace::current()) return trace->value_of(impl);
   impl->refresh();
-  if (can_settle(impl->value)) impl->value = settled(impl->value);
-  return impl->value;
+  ir::Value now = impl->held();
+  return can_settle(now) ? impl->let_go(now, settled(now)) : now;
 }
 
-const Dims& Tensor::shape() const { return value_of(*this).shape(); }
+const Dims& Tensor::shape() const {
+  require_defined(*this);
+  return impl_->knows_shape() ? impl_->shape : impl_->shape_of(value_of(*this));
+}
 int64_t Tensor::size(int64_t dim) const { return shape()[record::axis("size", dim, shape().size())]; }
 int64_t Tensor::numel() const { return ir::count(shape()); }
 DType Tensor::dtype() const { return value_of(*this).dtype(); }

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "tenon/base/spin_lock.h"
 #include "tenon/device/storage.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/node.h"
@@ -36,8 +37,11 @@ ir::Value with_all_uses(ir::Value value);
 /// The value for one tensor: where gradients pass, under an identity of its own.
 inline ir::Value own(ir::Value value) { return value.needs_grad() ? ir::Node::apart(std::move(value)) : value; }
 
+// Threads that only read may find that a value was evaluated and replace it by its buffer: what they read, they copy by
+// held(), and they replace by let_go(). Whoever writes a tensor is alone with it and touches `value` itself.
 struct TensorImpl {
-  ir::Value value;                       // of a view: none until somebody asks
+  ir::Value value;  // of a view: none until somebody asks
+  mutable base::SpinLock value_lock;
   std::shared_ptr<TensorImpl> root;      // set when this is a view
   base::SmallVector<ir::Move, 1> moves;  // from the root's value to this one's
   uint64_t version = 0;                  // of a root: how often it was written
@@ -63,6 +67,20 @@ struct TensorImpl {
   uint64_t data_replacements =
       0;  // of a root: how often a tensor that shows it, itself among them, was given other data
 
+  Dims shape;  // once somebody has asked: a reference to it holds while the value is replaced by its buffer
+  bool shape_is_known = false;
+
+  ir::Value held() const {
+    std::lock_guard lock(value_lock);
+    return value;
+  }
+  /// Replaces what was held a moment ago by what is equal to it. Gives what is held now.
+  ir::Value let_go(const ir::Value& before, ir::Value equal) {
+    std::lock_guard lock(value_lock);
+    if (value == before) std::swap(value, equal);  // the old one ends behind the lock
+    return value;
+  }
+
   uint64_t leaf_id() const { return leaf ? leaf->id : 0; }
   uint64_t current_version() const { return root ? root->current_version() : version; }
 
@@ -81,6 +99,17 @@ struct TensorImpl {
   bool has_seen(uint64_t version_of_root) {
     return std::atomic_ref<uint64_t>(seen_version).load(std::memory_order_acquire) == version_of_root;
   }
+
+  /// The shape of the value, for as long as the tensor is not given other data.
+  const Dims& shape_of(const ir::Value& now) {
+    std::lock_guard lock(value_lock);
+    if (!shape_is_known) {
+      shape = now.shape();
+      std::atomic_ref<bool>(shape_is_known).store(true, std::memory_order_release);
+    }
+    return shape;
+  }
+  bool knows_shape() { return std::atomic_ref<bool>(shape_is_known).load(std::memory_order_acquire); }
 
   /// Views let go of what they show and look again when they are asked.
   void drop_what_views_show() {
@@ -103,8 +132,11 @@ struct TensorImpl {
   }
 
   void look_at_root() {
-    ir::Value seen = shown(root->value);
-    if (!(value == seen)) value = std::move(seen);
+    ir::Value seen = shown(root->held());
+    if (!(held() == seen)) {
+      std::lock_guard lock(value_lock);
+      std::swap(value, seen);
+    }
     std::atomic_ref<uint64_t>(seen_version).store(root->current_version(), std::memory_order_release);
   }
 };
@@ -117,7 +149,7 @@ inline const std::shared_ptr<TensorImpl>& root_of(const std::shared_ptr<TensorIm
 }
 
 /// What a tensor that owns its memory holds; what a captured function has made of it stands in the trace.
-const ir::Value& value_of_root(const std::shared_ptr<TensorImpl>& root);
+ir::Value value_of_root(const std::shared_ptr<TensorImpl>& root);
 
 /// The moves from it to the view.
 inline std::vector<ir::Move> path_to(const TensorImpl& view) {

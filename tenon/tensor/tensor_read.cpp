@@ -23,17 +23,19 @@ namespace {
 void settle(const Tensor& tensor) {
   std::vector<TensorImpl*> path;
   for (TensorImpl* impl = impl_of(tensor).get(); impl; impl = impl->root.get()) path.push_back(impl);
-  // Only what changes is written: other threads may read the same tensor.
   const auto let_go = [](TensorImpl& impl) {
-    ir::Value next = settled(impl.value);
-    if (!(next == impl.value)) impl.value = std::move(next);
+    const ir::Value now = impl.held();
+    ir::Value next = settled(now);
+    if (!(next == now)) impl.let_go(now, std::move(next));
   };
   let_go(*path.back());
   for (size_t i = path.size() - 1; i-- > 0;) {
-    if (exec::is_evaluated(path[i + 1]->value) && !path[i]->value.needs_grad())
+    if (exec::is_evaluated(path[i + 1]->held()) && !path[i]->held().needs_grad()) {
+      std::lock_guard lock(views_mutex());
       path[i]->look_at_root();
-    else
+    } else {
       let_go(*path[i]);
+    }
   }
 }
 
@@ -65,9 +67,9 @@ void eval(std::initializer_list<Tensor> tensors) { eval_all(std::span(tensors.be
 
 void wait(std::span<const Tensor> tensors) {
   const bool all_there = !Trace::current() && std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
-    const ir::Node* node = value_of(tensor).node.get();
-    if (node->op() == ir::Op::custom)
-      node = node->input(value_of(tensor).index).node.get();  // a result without its graph
+    const ir::Value value = value_of(tensor);
+    const ir::Node* node = value.node.get();
+    if (node->op() == ir::Op::custom) node = node->input(value.index).node.get();  // a result without its graph
     return node->op() == ir::Op::buffer && node->evaluated();
   });
   if (all_there) {  // the result of a replay, say: nothing but waiting is left

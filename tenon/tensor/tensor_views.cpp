@@ -108,7 +108,7 @@ std::optional<Path> relaid_path(const Place& place, const Relaid& relaid) {
 Tensor Tensor::detach() const { return viewed(*this, {}); }
 
 Tensor viewed(const Tensor& tensor, std::span<const ir::Move> moves, const Relaid& relaid) {
-  const ir::Value& now = value_of(tensor);
+  const ir::Value now = value_of(tensor);
   const Impl& impl = impl_of(tensor);
   const bool cut = moves.empty();  // detach()
   const bool detached = cut || (!impl->leaf && impl->detached) || !grad_enabled();
@@ -202,6 +202,7 @@ void Tensor::set_data(const Tensor& data) {
   // Graphs recorded before give gradients of the old type to the old leaf.
   if (impl_->leaf && !same_type) impl_->leaf = std::make_shared<Leaf>();
   impl_->look_at_root();
+  impl_->shape_is_known = false;
   impl_->range_version = impl_->seen_version;
   remember_view(*root_of(impl_), impl_);
 }
@@ -299,7 +300,7 @@ const std::byte* Tensor::host_address() const {
     fail("data_ptr", "a value cannot be read inside a captured function; return it and read it outside");
   wait({*this});
   const Impl& owner = root_of(impl_);
-  device::StorageRef memory = packed_memory(owner->value);
+  device::StorageRef memory = packed_memory(owner->held());
   if (memory.use_count() == 1) {  // a copy that nobody else has
     const bool is_leaf = owner->leaf != nullptr;
     if (owner->value.needs_grad() && !is_leaf) {
@@ -310,7 +311,7 @@ const std::byte* Tensor::host_address() const {
       ++owner->version;
       owner->drop_what_views_show();
     }
-    memory = packed_memory(owner->value);
+    memory = packed_memory(owner->held());
   }
   memory->wait();
   if (!memory->buffer().host) {

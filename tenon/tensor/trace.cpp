@@ -159,16 +159,18 @@ bool Trace::is_argument(const TensorImpl& tensor) const {
 Trace::Outside& Trace::outside_of(const Impl& root) {
   if (const uint32_t* known = outside_at_.find(root.get())) return outside_[*known];
   Outside made;
+  ir::Value value;
   {
     const Aside computing;
     if (root->shadow && !shadow_is_current(root)) renew_shadow(root);
-    made.type = root->value.type();
-    made.memory = packed_memory(root->value);
+    value = root->held();
+    made.type = value.type();
+    made.memory = packed_memory(value);
   }
   made.tensor = root;
-  made.leaf = exec::leaf_of(made.memory.memory(), made.type, root->value.device());
+  made.leaf = exec::leaf_of(made.memory.memory(), made.type, value.device());
   made.before = root->leaf ? ir::param(made.leaf, root->leaf)
-                : root->value.needs_grad()
+                : value.needs_grad()
                     ? without_graph(made.leaf,
                                     "a gradient arrived at a tensor that was computed outside of the captured "
                                     "function; compute it inside, or detach() it")

@@ -476,5 +476,35 @@ TEST(Threads, ReadViewsOfOneTensorForTheFirstTime) {
   }
 }
 
+// The first who reads a tensor replaces how it was made by its buffer, while others read it.
+TEST(Threads, ReadOneTensorThatNobodyHasReadBefore) {
+  for (int round = 0; round < 200; ++round) {
+    const Tensor weights = ones({4, 64}) * 3, beside = weights * 2;
+    const Tensor row = weights[1];
+    if (round % 2 == 1) beside.eval();  // weights is computed on the way, and looked at by nobody
+    std::vector<double> sums(4);
+    std::vector<std::thread> threads;
+    for (double& sum : sums) {
+      threads.emplace_back([&] {
+        const Dims& shape = weights.shape();
+        weights.eval();
+        sum = (row.sum() + weights.sum() + beside.sum()).item<double>() + static_cast<double>(shape[1]);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(sums, std::vector<double>(4, 3 * 64 + 3 * 256 + 6 * 256 + 64));
+  }
+}
+
+// A reference to a shape outlives the op that made the tensor.
+TEST(Shapes, StayWhereTheyAreWhenTheTensorIsComputed) {
+  const Tensor made = ones({3, 5}) + 1;
+  const Dims& shape = made.shape();
+  made.eval();
+  std::vector<Tensor> others;
+  for (int i = 0; i < 100; ++i) others.push_back(ones({7, 7, 7}) + static_cast<double>(i));  // takes freed memory
+  EXPECT_EQ(shape, (Dims{3, 5}));
+}
+
 }  // namespace
 }  // namespace tenon
