@@ -28,6 +28,9 @@ Tensor tensor_of(ir::Value value) { return tensor_showing(own(std::move(value)))
 Tensor tensor_showing(ir::Value value) {
   auto impl = std::make_shared<TensorImpl>();
   impl->value = std::move(value);
+  impl->type = impl->value.type();
+  impl->device = impl->value.device();
+  impl->type_is_known = true;
   if (Trace* trace = Trace::current())
     trace->makes(impl);
   else
@@ -54,14 +57,23 @@ ir::Value value_of(const Tensor& tensor) {
   return can_settle(now) ? impl->let_go(now, settled(now)) : now;
 }
 
-const Dims& Tensor::shape() const {
-  require_defined(*this);
-  return impl_->knows_shape() ? impl_->shape : impl_->shape_of(value_of(*this));
+namespace {
+
+// The impl, which knows type and device.
+const TensorImpl& typed(const Tensor& tensor) {
+  require_defined(tensor);
+  TensorImpl& impl = *impl_of(tensor);
+  if (!impl.knows_type()) impl.note_type(value_of(tensor));
+  return impl;
 }
+
+}  // namespace
+
+const Dims& Tensor::shape() const { return typed(*this).type.shape; }
 int64_t Tensor::size(int64_t dim) const { return shape()[record::axis("size", dim, shape().size())]; }
 int64_t Tensor::numel() const { return ir::count(shape()); }
-DType Tensor::dtype() const { return value_of(*this).dtype(); }
-Device Tensor::device() const { return value_of(*this).device(); }
+DType Tensor::dtype() const { return typed(*this).type.dtype; }
+Device Tensor::device() const { return typed(*this).device; }
 int64_t Tensor::nbytes() const { return numel() * static_cast<int64_t>(size_of(dtype())); }
 
 std::optional<std::pair<int64_t, int64_t>> known_range(const Tensor& tensor) {

@@ -67,12 +67,17 @@ struct TensorImpl {
   uint64_t data_replacements =
       0;  // of a root: how often a tensor that shows it, itself among them, was given other data
 
-  Dims shape;  // once somebody has asked: a reference to it holds while the value is replaced by its buffer
-  bool shape_is_known = false;
+  ir::Type type;  // of the value, and its device: they stay, and a reference to them, when others replace the value
+  ir::DeviceId device;
+  bool type_is_known = false;  // of a view: once somebody has asked
 
   ir::Value held() const {
     std::lock_guard lock(value_lock);
     return value;
+  }
+  bool holds_buffer() const {
+    std::lock_guard lock(value_lock);
+    return value.node->op() == ir::Op::buffer;
   }
   /// Replaces what was held a moment ago by what is equal to it. Gives what is held now.
   ir::Value let_go(const ir::Value& before, ir::Value equal) {
@@ -100,16 +105,15 @@ struct TensorImpl {
     return std::atomic_ref<uint64_t>(seen_version).load(std::memory_order_acquire) == version_of_root;
   }
 
-  /// The shape of the value, for as long as the tensor is not given other data.
-  const Dims& shape_of(const ir::Value& now) {
+  /// Notes what stays of the value for as long as the tensor is not given other data.
+  void note_type(const ir::Value& now) {
     std::lock_guard lock(value_lock);
-    if (!shape_is_known) {
-      shape = now.shape();
-      std::atomic_ref<bool>(shape_is_known).store(true, std::memory_order_release);
-    }
-    return shape;
+    if (type_is_known) return;
+    type = now.type();
+    device = now.device();
+    std::atomic_ref<bool>(type_is_known).store(true, std::memory_order_release);
   }
-  bool knows_shape() { return std::atomic_ref<bool>(shape_is_known).load(std::memory_order_acquire); }
+  bool knows_type() { return std::atomic_ref<bool>(type_is_known).load(std::memory_order_acquire); }
 
   /// Views let go of what they show and look again when they are asked.
   void drop_what_views_show() {

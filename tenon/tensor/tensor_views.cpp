@@ -51,6 +51,8 @@ bool shares_memory(const Dims& owner, const std::vector<ir::Move>& path, std::sp
   return map.is_strided();
 }
 
+const Dims& shape_of(const Impl& impl) { return impl->knows_type() ? impl->type.shape : tensor_of(impl).shape(); }
+
 uint64_t version_of(const std::shared_ptr<TensorImpl>& tensor) {
   Trace* trace = Trace::current();
   return trace ? trace->version_of(tensor) : tensor->current_version();
@@ -76,9 +78,9 @@ Place place_of(const Impl& impl, bool detached) {
 
 // Other moves from the root to the same view, where they show it by strides of the owner's memory, too.
 std::optional<Path> moves_to(const ir::View& view, const Impl& root) {
-  const auto made = ir::moves_to(view, tensor_of(root).shape());
+  const auto made = ir::moves_to(view, shape_of(root));
   if (!made) return {};
-  ir::IndexMap map(value_of_root(root_of(root)).shape());
+  ir::IndexMap map(shape_of(root_of(root)));
   map.apply(path_to(*root));
   map.apply(*made);
   if (!map.is_strided()) return {};
@@ -89,7 +91,7 @@ std::optional<Path> moves_to(const ir::View& view, const Impl& root) {
 void shorten(Path& path, const Impl& root) {
   constexpr size_t kLong = 16;
   if (path.size() < kLong) return;
-  ir::IndexMap map(tensor_of(root).shape());
+  ir::IndexMap map(shape_of(root));
   map.apply({path.data(), path.size()});
   if (!map.is_strided()) return;
   std::optional<Path> made = moves_to(map.views()[0], root);
@@ -98,7 +100,7 @@ void shorten(Path& path, const Impl& root) {
 
 // The moves from the root to what `relaid` makes of the way a tensor lies, if strides can express that.
 std::optional<Path> relaid_path(const Place& place, const Relaid& relaid) {
-  ir::IndexMap map(tensor_of(place.root).shape());
+  ir::IndexMap map(shape_of(place.root));
   map.apply({place.path.data(), place.path.size()});
   return map.is_strided() ? moves_to(relaid(map.views()[0]), place.root) : std::nullopt;
 }
@@ -108,9 +110,12 @@ std::optional<Path> relaid_path(const Place& place, const Relaid& relaid) {
 Tensor Tensor::detach() const { return viewed(*this, {}); }
 
 Tensor viewed(const Tensor& tensor, std::span<const ir::Move> moves, const Relaid& relaid) {
-  const ir::Value now = value_of(tensor);
+  require_defined(tensor);
   const Impl& impl = impl_of(tensor);
   const bool cut = moves.empty();  // detach()
+  const bool may_wait = !Trace::current() && !cut;
+  const bool is_there = may_wait && !impl->root && !impl->picked && impl->holds_buffer();
+  const ir::Value now = is_there ? ir::Value() : value_of(tensor);
   const bool detached = cut || (!impl->leaf && impl->detached) || !grad_enabled();
   const std::vector<ir::Move> path = path_to(*impl);
   Impl view;
@@ -119,7 +124,7 @@ Tensor viewed(const Tensor& tensor, std::span<const ir::Move> moves, const Relai
     return value;
   };
   Place place = place_of(impl, detached);
-  bool shares = shares_memory(value_of_root(root_of(impl)).shape(), path, moves);
+  bool shares = shares_memory(shape_of(root_of(impl)), path, moves);
   if (shares) {
     for (const ir::Move& move : moves) place.path.push_back(move);
     shorten(place.path, place.root);
@@ -133,7 +138,7 @@ Tensor viewed(const Tensor& tensor, std::span<const ir::Move> moves, const Relai
     view = impl_of(tensor_of(moved(record::in(tensor))));
   } else {
     // What nobody has asked for is not recorded: a view of a value that is there is looked up when it is read.
-    const bool waits = !Trace::current() && !cut && now.node->op() == ir::Op::buffer;
+    const bool waits = is_there || (may_wait && now.node->op() == ir::Op::buffer);
     if (waits) {
       view = std::make_shared<TensorImpl>();
     } else {
@@ -202,7 +207,7 @@ void Tensor::set_data(const Tensor& data) {
   // Graphs recorded before give gradients of the old type to the old leaf.
   if (impl_->leaf && !same_type) impl_->leaf = std::make_shared<Leaf>();
   impl_->look_at_root();
-  impl_->shape_is_known = false;
+  impl_->type_is_known = false;
   impl_->range_version = impl_->seen_version;
   remember_view(*root_of(impl_), impl_);
 }
@@ -214,7 +219,7 @@ std::optional<ir::View> layout_of(const Tensor& tensor) {
   require_defined(tensor);
   const Impl& impl = impl_of(tensor);
   if (!impl->root) return {};
-  ir::IndexMap map(value_of_root(root_of(impl)).shape());
+  ir::IndexMap map(shape_of(root_of(impl)));
   map.apply(path_to(*impl));
   return map.is_strided() ? std::optional(map.views()[0]) : std::nullopt;
 }
