@@ -146,6 +146,39 @@ bool add_pending(std::vector<Value>& values, const std::vector<ir::NodeRef>& ord
   return values.size() > before;
 }
 
+// Writes that cannot fail are carried out before what may: a bad index that somebody reads by takes nothing back that
+// was written before. What is asked for together fails together.
+std::vector<Value> sound_writes(const std::vector<Value>& asked, const std::vector<ir::NodeRef>& order,
+                                std::span<const Value> pending) {
+  std::vector<Value> sound;
+  if (pending.empty() || std::none_of(order.begin(), order.end(),
+                                      [](const ir::NodeRef& node) { return !node->evaluated() && node->may_fault(); }))
+    return sound;
+  base::FlatSet<const Node*> needed;
+  for (const ir::NodeRef& node : order) needed.insert(node.get());
+  const auto is_waiting_store = [](const Value& value) {
+    return value.node->op() == Op::store && !value.node->evaluated();
+  };
+  // What reads a tensor that was written as a whole reads what was written.
+  const auto is_read = [&](const Node& store) {
+    return needed.contains(&store) || needed.contains(ir::base_node(store.input(1)));
+  };
+  for (const Value& written : pending) {
+    if (written.node->waits_alone() || written.device() != order.back()->device()) continue;
+    Value last;
+    bool is_any_read = false;
+    for (Value at = written; is_waiting_store(at); at = Value(at.node->input(0))) {
+      is_any_read = is_any_read || is_read(*at.node);
+      if (!last && !at.node->may_fault()) last = at;
+    }
+    if (!last || !is_any_read || std::ranges::find(asked, last) != asked.end()) continue;
+    const std::vector<ir::NodeRef> work = ir::order_of_evaluation({&last, 1});
+    if (std::none_of(work.begin(), work.end(), [](const ir::NodeRef& node) { return is_waiting_copy(*node); }))
+      sound.push_back(last);
+  }
+  return sound;
+}
+
 void eval_together(std::vector<Value> values, bool caller_waits, std::span<const Value> pending,
                    std::vector<Value>& joined) {
   std::erase_if(values, [](const Value& value) { return is_evaluated(value); });
@@ -153,6 +186,10 @@ void eval_together(std::vector<Value> values, bool caller_waits, std::span<const
   const Clock::time_point start = Clock::now();
   Device& target = device::open(values[0].device());
   std::vector<ir::NodeRef> order = ir::order_of_evaluation(values);
+  if (const std::vector<Value> sound = sound_writes(values, order, pending); !sound.empty()) {
+    eval_together(sound, false, {}, joined);
+    order = ir::order_of_evaluation(values);
+  }
   const size_t asked = values.size();
   if (add_pending(values, order, pending)) order = ir::order_of_evaluation(values);
   joined.assign(values.begin() + static_cast<std::ptrdiff_t>(asked), values.end());

@@ -196,6 +196,7 @@ Node* Node::filled(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred 
   node->type_ = std::move(inferred.first);
   node->more_types_ = std::move(inferred.more);
   if (base::checks_nan()) node->scope_ = base::scope_number();
+  node->may_fault_ = ir::info(op).kind == Kind::indexed;
   uint64_t held_here = 0, held_below = 0;
   for (const Value& input : inputs) {
     const Node& below = *input.node;
@@ -204,6 +205,7 @@ Node* Node::filled(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred 
       held_here += bytes_of(below.type());
       continue;
     }
+    node->may_fault_ = node->may_fault_ || below.may_fault_;
     node->depth_ = std::max(node->depth_, below.depth_ + 1);
     held_below = std::max(held_below, below.held_bytes());
   }

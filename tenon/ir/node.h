@@ -110,6 +110,9 @@ class Node {
   bool reads_shared() const { return reads_shared_.load(std::memory_order_relaxed); }
   void set_reads_shared() { reads_shared_.store(true, std::memory_order_relaxed); }
 
+  /// Whether it, or what it was made of and was not evaluated then, looks up elements by indices that may be bad.
+  bool may_fault() const { return may_fault_; }
+
   /// Whether an evaluation that it had joined without being asked for failed: it is not to join another one.
   bool waits_alone() const { return waits_alone_.load(std::memory_order_relaxed); }
   void set_waits_alone() { waits_alone_.store(true, std::memory_order_relaxed); }
@@ -136,7 +139,7 @@ class Node {
   std::atomic<uint32_t> references_{1};
   std::atomic<bool> evaluated_{false};  // threads that record may look while another evaluates
   Op op_ = Op::buffer;
-  bool needs_grad_ = false;
+  bool needs_grad_ = false, may_fault_ = false;
   std::atomic<bool> reads_shared_{false}, waits_alone_{false};
   std::atomic<uint32_t> apart_{0};  // a bit for each result
   uint64_t hash_ = 0, realm_ = 0;

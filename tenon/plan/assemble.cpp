@@ -60,8 +60,8 @@ class Finder {
     }
     for (auto& [node, pieces] : sums_) {
       if (pieces.size() < kFewestPieces || !fills(pieces, ir::count(node->type().shape))) continue;
-      std::vector<Piece> list = joined(pieces);
-      found_.emplace(node, std::move(list));
+      std::vector<Piece> list = joined(pieces, *node);
+      if (!list.empty()) found_.emplace(node, std::move(list));
     }
     for (const auto& [store, value] : stores_) {
       // A value belongs into one place only.
@@ -179,8 +179,9 @@ class Finder {
            });
   }
 
-  // One value per piece. Small ones that are added up are put together with their neighbours first.
-  std::vector<Piece> joined(const Pieces& pieces) {
+  // One value per piece. Small ones that are added up are put together with their neighbours first; none where that is
+  // what `sum` does itself.
+  std::vector<Piece> joined(const Pieces& pieces, const Node& sum) {
     std::vector<Piece> list;
     for (auto at = pieces.begin(); at != pieces.end();) {
       const auto& [begin, values] = *at;
@@ -191,7 +192,9 @@ class Finder {
       }
       auto end = std::next(at);
       while (end != pieces.end() && end->second.size() == values.size() && is_small(end->second)) ++end;
-      list.push_back({begin, own_memory(std::next(at) == end ? total_of(values) : total_of(put_together(at, end)))});
+      const Value total = std::next(at) == end ? total_of(values) : total_of(put_together(at, end));
+      if (total.node.get() == &sum) return {};
+      list.push_back({begin, own_memory(total)});
       at = end;
     }
     return list;

@@ -58,17 +58,75 @@ std::vector<ir::Value> stores() {
   return values;
 }
 
-void undo(TensorImpl& owner) {
-  const ir::Value old = value_before(owner.value);
+namespace {
+
+bool is_waiting_store(const ir::Value& value) { return value.node->op() == ir::Op::store && !value.node->evaluated(); }
+
+// The value before the writes that fail: those below them are carried out.
+ir::Value last_sound(const ir::Value& value) {
+  ir::Value old = value;
+  while (is_waiting_store(old)) {
+    old = ir::Value(old.node->input(0));
+    if (!is_waiting_store(old)) break;
+    try {
+      exec::eval({&old, 1}, true);
+      break;
+    } catch (const Error&) {
+    }
+  }
+  return old;
+}
+
+void set_back(TensorImpl& owner, ir::Value old) {
   if (old == owner.value) return;
-  owner.value = old;
+  owner.value = std::move(old);
   ++owner.version;
 }
 
-void undo(std::span<const ir::Value> failed) {
+void undo_replaced(TensorImpl& owner) {
+  if (!owner.before) return;
+  const ir::Value data = data_of(owner);
+  try {
+    exec::eval({&data, 1}, true);
+    exec::wait({&data, 1});
+  } catch (const Error&) {
+    set_back(owner, std::exchange(owner.before, {}));
+  }
+}
+
+}  // namespace
+
+void undo(TensorImpl& owner) {
+  const ir::Value data = data_of(owner);
+  if (is_waiting_store(data)) {
+    const ir::Value old = last_sound(data);
+    const auto leaf = leaf_of(owner.value);
+    if (!is_param(owner.value))
+      set_back(owner, old);
+    else if (leaf)
+      set_back(owner, ir::param(old, leaf));
+  } else {
+    undo_replaced(owner);
+  }
+}
+
+void undo_replaced() {
+  for (const std::weak_ptr<TensorImpl>& weak : std::vector(list())) {
+    if (const auto tensor = weak.lock()) undo_replaced(*tensor);
+  }
+}
+
+void undo(std::span<const ir::Value> joined) {
+  if (joined.empty()) return;
+  try {
+    exec::eval(joined, true);
+    return;  // what failed was somebody else
+  } catch (const Error&) {
+  }
   for (const std::weak_ptr<TensorImpl>& weak : list()) {
     const auto tensor = weak.lock();
-    if (tensor && std::ranges::find(failed, data_of(*tensor)) != failed.end()) undo(*tensor);
+    if (tensor && std::ranges::find(joined, data_of(*tensor)) != joined.end())
+      set_back(*tensor, value_before(tensor->value));
   }
 }
 

@@ -17,9 +17,11 @@ void add(const std::shared_ptr<TensorImpl>& tensor);
 /// The values to evaluate; what is evaluated meanwhile is forgotten.
 std::vector<ir::Value> stores();
 
-/// A write that failed is undone, so that the error is raised once and the old value stays.
+/// A write that failed is undone, so that the error is raised once and what was written before stays.
 void undo(TensorImpl& owner);
-/// The same for all tensors of this thread that wait for one of these stores.
-void undo(std::span<const ir::Value> failed);
+/// The same for tensors of this thread whose old value was not in memory, but replaced by the write.
+void undo_replaced();
+/// The same for all tensors of this thread that wait for one of these stores, which joined something that failed.
+void undo(std::span<const ir::Value> joined);
 
 }  // namespace tenon::pending_writes

@@ -59,6 +59,7 @@ struct TensorImpl {
   std::shared_ptr<Tensor> shadow;                   // of a root: its values in a lower type, see autocast.h
   uint64_t shadow_distance = 0;                     // between the versions of the two when the shadow was written last
   bool is_shared = false;                           // of a root: others see its memory and may write it, see share.h
+  ir::Value before;                                 // of a root: what a write that may fail has replaced
   bool is_pending = false;                          // of a root: written, and the write is not carried out yet
   std::shared_ptr<Picked> picked;                   // set where tensors of positions have picked it
   std::shared_ptr<Hooks> hooks;                     // of a tensor that is no leaf
@@ -80,9 +81,9 @@ struct TensorImpl {
     return value.node->op() == ir::Op::buffer;
   }
   /// Replaces what was held a moment ago by what is equal to it. Gives what is held now.
-  ir::Value let_go(const ir::Value& before, ir::Value equal) {
+  ir::Value let_go(const ir::Value& seen, ir::Value equal) {
     std::lock_guard lock(value_lock);
-    if (value == before) std::swap(value, equal);  // the old one ends behind the lock
+    if (value == seen) std::swap(value, equal);  // the old one ends behind the lock
     return value;
   }
 

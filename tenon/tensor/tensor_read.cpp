@@ -50,6 +50,7 @@ void eval_all(std::span<const Tensor> tensors, bool caller_waits) {
   } catch (const Error&) {
     for (const Tensor& tensor : tensors) pending_writes::undo(*root_of(impl_of(tensor)));
     pending_writes::undo(joined);
+    pending_writes::undo_replaced();
     throw;
   }
   for (const Tensor& tensor : tensors) settle(tensor);
@@ -94,7 +95,12 @@ Tensor Tensor::read_as(DType dtype) const {
 
 std::vector<std::byte> Tensor::to_bytes() const {
   if (!exec::reads_a_part(value_of(*this))) eval_all({this, 1}, true);
-  return exec::read(value_of(*this));
+  try {
+    return exec::read(value_of(*this));
+  } catch (const Error&) {  // a device that goes on by itself tells now
+    pending_writes::undo_replaced();
+    throw;
+  }
 }
 
 std::string Tensor::to_string() const {

@@ -38,8 +38,10 @@ ir::Value with_history(const ir::Value& data, const ir::Value& history) {
 ir::Value stored(const ir::Value& old, const ir::Value& next, const std::vector<ir::Move>& target) {
   if (!target.empty()) return ir::store(old, next, target);
   if (next.needs_grad() || !has_home(old)) return next;
-  ir::Value home = old;  // what is replaced as a whole needs none of the writes before
-  while (home.node->op() == ir::Op::store && !home.node->evaluated()) {
+  // What is replaced as a whole needs none of the writes before, unless it may fail: then those that do not are kept.
+  const auto is_needless = [&](const ir::Node& store) { return !next.node->may_fault() || store.may_fault(); };
+  ir::Value home = old;
+  while (home.node->op() == ir::Op::store && !home.node->evaluated() && is_needless(*home.node)) {
     ir::Value base = home.node->input(0);
     home = std::move(base);
   }
@@ -106,6 +108,12 @@ void write(const Tensor& tensor, ir::Value next) {
   if (owner->is_shared && made.needs_grad() && !owner->leaf)
     fail("write", "memory that is shared cannot take values with gradients; write under NoGrad, or clone() the tensor");
   const device::StorageRef home = owner->is_shared ? packed_memory(old) : nullptr;
+  const ir::Value& data = is_param(made) ? made.node->input(0) : made;
+  const bool may_fail = !trace && !made.needs_grad() && data.node->may_fault() && data.node->op() != ir::Op::store;
+  if (!may_fail)
+    owner->before = {};
+  else if (!owner->before)
+    owner->before = old;
   owner->value = std::move(made);
   if (home) {
     write_shared(*owner, home);

@@ -220,6 +220,40 @@ TEST(Faults, AFaultOnTheDeviceThreadIsRaisedAtTheNextRead) {
   EXPECT_EQ(ones({3}).sum().item<float>(), 3);
 }
 
+// A bad index is told once, and takes back what was written by it alone.
+class BadIndex : public testing::TestWithParam<const char*> {
+ protected:
+  Options on(DType dtype = DType::f32) const { return Options(dtype, Device(GetParam())); }
+  Tensor bad() const { return tensor({0, 9}, on(DType::i64)).clone() * 1; }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, BadIndex, testing::Values("cpu", "cpu_unfused", "reference", "simulated"),
+                         [](const auto& of) { return std::string(of.param); });
+
+TEST_P(BadIndex, OfAReaderKeepsWhatWasWrittenBefore) {
+  Tensor x = zeros({3}, on()).clone().eval();
+  for (int i = 0; i < 5; ++i) x.add_(1.0);
+  x.slice(0, 0, 2).mul_(10.0);
+  EXPECT_THROW(x[bad()].to_bytes(), Error);
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{50, 50, 5}));
+}
+
+TEST_P(BadIndex, OfAWriterKeepsWhatWasWrittenBefore) {
+  Tensor x = zeros({3}, on()).clone().eval();
+  x.add_(1.0);
+  x.index_put_({bad()}, 5.0);
+  EXPECT_THROW(x.to_bytes(), Error);
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{1, 1, 1}));
+}
+
+TEST_P(BadIndex, OfAWriterKeepsAValueThatWasNotComputed) {
+  Tensor x = zeros({3}, on());
+  x.index_put_({bad()}, 5.0);
+  EXPECT_THROW(x.to_vector<double>(), Error);
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{0, 0, 0}));
+  x.add_(2.0);
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{2, 2, 2}));
+}
+
 TEST(Faults, ManyThreadsEvaluateGraphsOfTheirOwn) {
   std::vector<std::thread> threads;
   std::atomic<int> right{0};

@@ -39,15 +39,16 @@ struct Adam {
   }
 };
 
-// A write with a bad index into a value that was not computed yet: whoever reads it is told, and nobody else.
+// A write with a bad index into a value that was not computed yet: whoever reads it is told, once, and nobody else.
 TEST(InPlace, AWriteThatFailsFailsNoOtherValue) {
   Tensor t = randn({10, 4}, Device("cpu"));
+  const Tensor as_it_was = t.clone();
   const Tensor places = arange(5, Options(DType::i64, "cpu"));
   t.index_put_({places * 3}, tensor({1.0F}, Device("cpu")));
   EXPECT_THROW(sum(t).item<float>(), Error);
   EXPECT_EQ((places * 2).to_vector<int64_t>(), (std::vector<int64_t>{0, 2, 4, 6, 8}));
   EXPECT_EQ((places * 3).to_vector<int64_t>(), (std::vector<int64_t>{0, 3, 6, 9, 12}));
-  EXPECT_THROW(sum(t).item<float>(), Error);
+  EXPECT_EQ(t.to_vector<float>(), as_it_was.to_vector<float>());
   t.fill_(0.0);
   EXPECT_EQ(sum(t).item<float>(), 0);
 }

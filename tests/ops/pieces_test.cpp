@@ -33,5 +33,12 @@ TEST_P(Pieces, OfSeveralRowsBeginAnywhere) {
   EXPECT_EQ(cat({x * 2.0, y + 1.0}, 0).to_vector<float>(), wanted);
 }
 
+TEST_P(Pieces, OfTwoGradientsAreAddedUp) {
+  Tensor x = tensor({0.5, 1.0, 2.0}, of(DType::f32)).requires_grad_();
+  square(roll(x, 1, 0)).sum().backward();
+  square(roll(x + 1.0, 1, 0)).sum().backward();
+  EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{4, 6, 10}));
+}
+
 }  // namespace
 }  // namespace tenon::ops_test
