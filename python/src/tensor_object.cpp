@@ -429,9 +429,9 @@ int set_grad(PyObject* self, PyObject* value, void*) {
 }
 int set_requires_grad(PyObject* self, PyObject* value, void*) {
   try {
-    const bool is_on = value && PyObject_IsTrue(value) == 1;
+    if (!value || !PyBool_Check(value)) throw_type_error("requires_grad is True or False");
     turn::await();
-    tensor_in(self).requires_grad_(is_on);
+    tensor_in(self).requires_grad_(value == Py_True);
     return 0;
   } catch (...) {
     set_python_error();

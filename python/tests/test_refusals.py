@@ -40,6 +40,11 @@ class Refusals(unittest.TestCase):
         self.check(lambda: nn.Linear(2, 2)([1, 2]), "Linear.forward() needs a tensor for 'x', not list")
         self.check(lambda: nn.CrossEntropyLoss()(x), "CrossEntropyLoss.forward() lacks its argument 'target'")
 
+    def test_requires_grad_is_a_bool(self):
+        x = tenon.ones(2)
+        for wrong in (None, "x", [], [1, 2], 1):
+            self.check(lambda: setattr(x, "requires_grad", wrong), "requires_grad is True or False")
+
     def test_containers_hold_modules(self):
         self.check(lambda: nn.Sequential(3), "a Sequential holds modules, not int")
         self.check(lambda: nn.Sequential(nn.ReLU, nn.ReLU()), "a Sequential holds modules, not the class ReLU")

@@ -101,7 +101,7 @@ Tensor diag(const Tensor& x, int64_t diagonal) {
   const ir::Value row = ir::iota_along({size, size}, 0, DType::i64, device),
                   column = ir::iota_along({size, size}, 1, DType::i64, device);
   const ir::Value on_it = ir::equal(ir::add_number(row, static_cast<double>(diagonal)), column);
-  return where(tensor_of(on_it), spread, 0);
+  return where(tensor_of(on_it), spread, 0).to(x.dtype());
 }
 
 Tensor trace(const Tensor& x) {

@@ -303,14 +303,18 @@ namespace {
 
 // Side by side along dim, for cat and stack.
 Tensor joined_along(std::string_view op, std::span<const Tensor> tensors, int64_t dim) {
-  // Empty vectors are skipped whatever the others' rank, as in PyTorch.
+  // Empty vectors are skipped whatever the others' rank, but for their type, as in PyTorch.
   const auto is_empty_vector = [](const Tensor& t) { return t.shape() == Dims{0}; };
   if (std::any_of(tensors.begin(), tensors.end(), is_empty_vector) &&
       !std::all_of(tensors.begin(), tensors.end(), is_empty_vector)) {
     std::vector<Tensor> rest;
-    std::copy_if(tensors.begin(), tensors.end(), std::back_inserter(rest),
-                 [&](const Tensor& t) { return !is_empty_vector(t); });
-    return joined_along(op, rest, dim);
+    DType dtype = tensors[0].dtype();
+    for (const Tensor& t : tensors) {
+      record::require_same_device(op, tensors[0], t);
+      dtype = promote(dtype, t.dtype());
+      if (!is_empty_vector(t)) rest.push_back(t);
+    }
+    return joined_along(op, rest, dim).to(dtype);
   }
   const Dims& first = tensors[0].shape();
   const size_t axis = record::axis(op, dim, first.size());

@@ -97,6 +97,7 @@ std::vector<Everyday> rows_of_everyday_functions() {
       {"diagonal", [](const In& t) { return t.c.diagonal(1, 1, 2); }, "f32(2, 3)", {1, 6, 11, 13, 18, 23}},
       {"diagonal_below", [](const In& t) { return t.s.diagonal(-1); }, "f32(2,)", {4, 8}},
       {"diag_of_matrix", [](const In& t) { return t.s.diag(1); }, "f32(2,)", {2, 6}},
+      {"diag_of_bools", [](const In& t) { return (t.p > 1.0).diag(); }, "bool(4, 4)", {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}},
       {"diag_of_vector", [](const In& t) { return t.p.diag(-1); }, "f32(5, 5)", {0, 0, 0, 0, 0, 0.25, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2.5, 0, 0, 0, 0, 0, 30, 0}},
       {"trace", [](const In& t) { return t.s.trace(); }, "f32()", {15.5}},
       {"unfold", [](const In& t) { return t.c.unfold(2, 2, 1); }, "f32(2, 3, 3, 2)", {0, 1, 1, 2, 2, 3, 4, 5, 5, 6, 6, 7, 8, 9, 9, 10, 10, 11, 12, 13, 13, 14, 14, 15, 16, 17, 17, 18, 18, 19, 20, 21, 21, 22, 22, 23}},

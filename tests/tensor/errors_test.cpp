@@ -905,6 +905,7 @@ TEST_F(Errors, CatIgnoresEmptyVectors) {
   Tensor joined;
   ASSERT_EQ(error_of([&] { joined = cat({zeros({0}), a, b}); }), "no error");
   EXPECT_EQ(joined.shape(), (Dims{6, 3}));
+  EXPECT_EQ(cat({zeros({0}, DType::f64), ones({2}, DType::i32)}).dtype(), DType::f64);  // its type counts
 }
 
 // '...' may stand for fewer axes in one operand than in another; they broadcast from the right.
