@@ -108,9 +108,15 @@ std::string place(const KernelIr& kernel, const Inst& inst, std::string_view ind
   return fmt::format("b{}[{}]", inst.slot, shader_index(kValues, kernel, inst, index));
 }
 
+// Vector `i` from `first` on, which counts vectors.
+std::string vector_place(const Inst& inst, std::string_view first, uint32_t width, uint32_t i) {
+  const std::string at = fmt::format("arguments.o{} / {}u + {}", inst.slot, width, first);
+  return i == 0 ? fmt::format("b{}x{}[{}]", inst.slot, width, at)
+                : fmt::format("b{}x{}[{} + {}u]", inst.slot, width, at, i);
+}
+
 std::string load(const KernelIr& kernel, const Uses&, const Inst& inst, std::string_view index) {
   const Scalar element = kernel.buffers[inst.slot].element;
-  const std::string from = shader_index(kValues, kernel, inst, index);
   const bool is_narrow = codegen::size_of(element) < 4;
   if (inst.width == 1) {
     const std::string got = place(kernel, inst, index);
@@ -118,12 +124,12 @@ std::string load(const KernelIr& kernel, const Uses&, const Inst& inst, std::str
     return fmt::format("uint({}){}", got, element == Scalar::boolean ? " != 0u" : "");
   }
   if (inst.width < 8) {
-    const std::string got = fmt::format("b{}x{}[({}) / {}u]", inst.slot, inst.width, from, inst.width);
+    const std::string got = vector_place(inst, index, inst.width, 0);
     return is_narrow ? fmt::format("{}({})", several(element, inst.width), got) : got;
   }
   std::string all;
   for (uint32_t i = 0; i < 8; ++i) {
-    const std::string four = fmt::format("b{}x4[({}) / 4u + {}u]", inst.slot, from, i / 4);
+    const std::string four = vector_place(inst, index, 4, i / 4);
     all += fmt::format("{}{}[{}]", i == 0 ? "" : ", ",
                        is_narrow ? fmt::format("{}({})", several(element, 4), four) : four, i % 4);
   }
@@ -133,7 +139,6 @@ std::string load(const KernelIr& kernel, const Uses&, const Inst& inst, std::str
 std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::string_view index,
                   std::span<const std::string> values) {
   const Scalar element = kernel.buffers[inst.slot].element;
-  const std::string to = shader_index(kValues, kernel, inst, index);
   const auto as_number = [&](const std::string& value) {
     return element == Scalar::boolean ? fmt::format("uint({})", value) : value;
   };
@@ -150,8 +155,7 @@ std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::st
     for (uint32_t i = 0; i < width; ++i) all += (i == 0 ? "" : ", ") + as_number(values[first + i]);
     std::string vector = fmt::format("{}({})", several(element, width), all);
     if (is_narrow) vector = fmt::format("{}vec{}({})", at(kVectorElements, element), width, vector);
-    text += fmt::format("{}b{}x{}[({}) / {}u + {}u] = {};", first == 0 ? "" : " ", inst.slot, width, to, width,
-                        first / width, vector);
+    text += fmt::format("{}{} = {};", first == 0 ? "" : " ", vector_place(inst, index, width, first / width), vector);
   }
   return text;
 }
@@ -214,7 +218,7 @@ std::string tile(const KernelIr&, const Inst& inst, std::string_view value, std:
     case Inst::Kind::tile_zero: return fmt::format("SUMS {} = tile_sums(0.0);", value);
     case Inst::Kind::tile_load: {
       const bool is_right = inst.bits & TileBits::kRight, is_transposed = inst.bits & TileBits::kTransposed;
-      return fmt::format("{} {} = {}(s{}[{} / 8u], {}u, {} / 8u, 0x30u, 2u);", is_right ? "RIGHT" : "LEFT", value,
+      return fmt::format("{} {} = {}(s{}[{}], {}u, {}, 0x30u, 2u);", is_right ? "RIGHT" : "LEFT", value,
                          is_right ? "tile_right" : "tile_left", inst.slot, operands[0], is_transposed ? 1 : 0,
                          operands[1]);
     }
@@ -232,7 +236,7 @@ std::string tile(const KernelIr&, const Inst& inst, std::string_view value, std:
       return text;
     }
     default:
-      return fmt::format("tile_store(s{}[{} / 4u], {}, 0u, {} / 4u, 0x28u, 2u);", inst.slot, operands[1], operands[0],
+      return fmt::format("tile_store(s{}[{}], {}, 0u, {}, 0x28u, 2u);", inst.slot, operands[1], operands[0],
                          operands[2]);
   }
 }
