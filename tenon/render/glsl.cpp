@@ -50,6 +50,13 @@ constexpr std::string_view kUnpackHalf = R"(float unpack_half(uint x) {
 }
 )";
 
+// Eight halves of four words.
+constexpr std::string_view kHalvesOf = R"(uint[8] halves_of(uvec4 words) {
+  uvec4 low = words & 0xffffu, high = words >> 16;
+  return uint[8](low.x, high.x, low.y, high.y, low.z, high.z, low.w, high.w);
+}
+)";
+
 constexpr std::string_view kPhilox = R"(uvec4 philox(uint key0, uint key1, uint low, uint high) {
   uvec4 x = uvec4(low, high, 0u, 0u);
   for (int round = 0; round < 10; ++round) {
@@ -127,6 +134,7 @@ std::string load(const KernelIr& kernel, const Uses&, const Inst& inst, std::str
     const std::string got = vector_place(inst, index, inst.width, 0);
     return is_narrow ? fmt::format("{}({})", several(element, inst.width), got) : got;
   }
+  if (vector_width(element, 8) == 8) return fmt::format("halves_of({})", vector_place(inst, index, 8, 0));
   std::string all;
   for (uint32_t i = 0; i < 8; ++i) {
     const std::string four = vector_place(inst, index, 4, i / 4);
@@ -147,6 +155,12 @@ std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::st
     const std::string value = as_number(values[0]);
     return fmt::format("{} = {};", place(kernel, inst, index),
                        is_narrow ? fmt::format("{}({})", at(kElements, element), value) : value);
+  }
+  if (vector_width(element, inst.width) == 8) {
+    std::string words;
+    for (size_t i = 0; i < 8; i += 2)
+      words += fmt::format("{}({} & 0xffffu) | {} << 16", i == 0 ? "" : ", ", values[i], values[i + 1]);
+    return fmt::format("{} = uvec4({});", vector_place(inst, index, 8, 0), words);
   }
   std::string text;
   const uint32_t width = std::min<uint32_t>(inst.width, 4);
@@ -241,15 +255,21 @@ std::string tile(const KernelIr&, const Inst& inst, std::string_view value, std:
   }
 }
 
-bool has_one_width(const Uses& uses, size_t buffer) {
+/// By which names a buffer is reached: one for each width of vectors.
+struct Names {
+  bool scalar, x2, x4, x8;
+  bool is_one() const { return scalar + x2 + x4 + x8 == 1; }
+};
+Names names_of(const KernelIr& kernel, const Uses& uses, size_t buffer) {
   const uint32_t widths = uses.widths[buffer];
-  return (widths == 0 || (widths & 1)) + bool(widths & 2) + bool(widths & 12) == 1;
+  const bool is_eight = widths & 8, has_x8 = is_eight && vector_width(kernel.buffers[buffer].element, 8) == 8;
+  return {widths == 0 || (widths & 1), bool(widths & 2), (widths & 4) || (is_eight && !has_x8), has_x8};
 }
 
 // Whether it is written here and reached by another name, of another buffer or of another width.
 bool is_aliased(const KernelIr& kernel, const Uses& uses, size_t buffer) {
   const auto& own = kernel.buffers[buffer];
-  return own.is_aliased || (own.is_written && !has_one_width(uses, buffer));
+  return own.is_aliased || (own.is_written && !names_of(kernel, uses, buffer).is_one());
 }
 
 std::string extensions(const KernelIr& kernel, const Uses& uses) {
@@ -286,15 +306,15 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   for (size_t i = 0; i < kernel.buffers.size(); ++i) text += fmt::format(" uint o{};", i);
   text += " uint guards; } arguments;\n";
 
+  bool has_halves_of = false;
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {
     const auto& buffer = kernel.buffers[i];
     const std::string_view coherent = uses.meets_memory && (buffer.is_written || buffer.is_aliased) ? "coherent " : "";
-    const uint32_t widths = uses.widths[i];
-    const bool has_scalar = widths == 0 || (widths & 1), has_x2 = widths & 2, has_x4 = widths & 12;
+    const Names names = names_of(kernel, uses, i);
     // SPIR-V lets drivers take two names for two places unless they are decorated as aliased, and what cannot be
     // written for what does not change: a load of what is worked on in place could then come after its store.
     const std::string_view aliased = is_aliased(kernel, uses, i) ? "spirv_decorate(20) "
-                                     : has_one_width(uses, i)    ? "restrict "
+                                     : names.is_one()            ? "restrict "
                                                                  : "";
     const auto declare = [&](std::string_view ending, std::string_view type) {
       text +=
@@ -302,9 +322,11 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
                       aliased, buffer.is_written || buffer.is_aliased ? "" : "readonly ", i, ending, type, i, ending);
     };
     const std::string_view vector = at(kVectorElements, buffer.element);
-    if (has_scalar) declare("", at(kElements, buffer.element));
-    if (has_x2) declare("x2", fmt::format("{}vec2", vector));
-    if (has_x4) declare("x4", fmt::format("{}vec4", vector));
+    has_halves_of |= names.x8;
+    if (names.x8) declare("x8", "uvec4");
+    if (names.scalar) declare("", at(kElements, buffer.element));
+    if (names.x2) declare("x2", fmt::format("{}vec2", vector));
+    if (names.x4) declare("x4", fmt::format("{}vec4", vector));
   }
   text +=
       fmt::format("layout(set = 0, binding = {}, std430) buffer Fault {{ int fault[]; }};\n", kernel.buffers.size());
@@ -314,6 +336,7 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   if (uses.mul_high || uses.philox) text += kMulHigh;
   if (uses.pack_half) text += kPackHalf;
   if (uses.unpack_half) text += kUnpackHalf;
+  if (has_halves_of) text += kHalvesOf;
   if (uses.philox) text += kPhilox;
   if (uses.tiles) text += tiles(kernel);
   if (uses.tile_packs) text += kRoundToBf16;

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "tenon/base/error.h"
-#include "tenon/render/spelling.h"
+#include "tenon/render/memory.h"
 
 namespace tenon::render {
 namespace {
@@ -189,7 +189,8 @@ class Printer {
   }
   std::string index_of(const Inst& inst) const {
     const bool is_vector = spelling_.has_vector_arrays && inst.width > 1;
-    return is_vector ? in_vectors(inst.args[0], std::min<uint32_t>(inst.width, 4)) : names_[inst.args[0]];
+    return is_vector ? in_vectors(inst.args[0], vector_width(kernel_.buffers[inst.slot].element, inst.width))
+                     : names_[inst.args[0]];
   }
 
   bool is_shader() const { return spelling_.language == Language::glsl || spelling_.language == Language::wgsl; }

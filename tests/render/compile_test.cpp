@@ -130,6 +130,18 @@ TEST(Glsl, PlacesOfVectorsAreCountedInVectors) {
   EXPECT_TRUE(has("/ 4u];")) << source;  // what cannot be told is divided
 }
 
+TEST(Glsl, EightHalvesAreOneAccess) {
+  codegen::Builder b("halves", 32);
+  const uint32_t from = b.add_buffer(Scalar::u16, false), to = b.add_buffer(Scalar::u16, true);
+  const Id at = b.mul(b.thread(), b.u32(8));
+  b.store_several(to, at, b.load_several(from, at, 8));
+  const std::string source = render(b.finish(), Language::glsl);
+  const auto has = [&](std::string_view text) { return source.find(text) != std::string::npos; };
+  EXPECT_TRUE(has("restrict readonly buffer B0x8 { uvec4 b0x8[]; };")) << source;
+  EXPECT_TRUE(has("= halves_of(b0x8[arguments.o0 / 8u + v0]);")) << source;
+  EXPECT_TRUE(has("b1x8[arguments.o1 / 8u + v0] = uvec4((v3 & 0xffffu) | v4 << 16, ")) << source;
+}
+
 TEST(Glsl, MatrixTilesAreCooperativeMatrices) {
   const std::string source = render(tile_kernel(false, true, false), Language::glsl);
   const auto has = [&](std::string_view text) { return source.find(text) != std::string::npos; };
