@@ -200,7 +200,7 @@ Id larger_by_choice(Builder& b, Id x, Id y) {
   const Scalar type = b.type_of(x), bits = type == Scalar::f64 ? Scalar::u64 : Scalar::u32;
   const Id common = b.bitcast(b.math(Op::bit_and, bits, {b.bitcast(x, bits), b.bitcast(y, bits)}), type);
   const Id one = b.select(b.either(b.less(x, y), is_nan(b, y)), y, x);
-  return b.select(b.equal(x, y), common, b.select(is_nan(b, x), x, one));
+  return b.select(b.equal(x, y), common, one);  // x where it is NaN: then it is not less
 }
 
 Scalar in_register(DType dtype) {

@@ -77,10 +77,14 @@ constexpr ContractTile kMatrixTiles[] = {
     {32, 128, 32, 32, 32, 128},  {32, 64, 32, 16, 32, 128},
 };
 
-// The first of them in shallow strips, which take less shared memory: where there are many blocks, more of them are on
-// a processor at once. It is for devices that say so (Limits::tile_depth), whose compilers need more registers than
-// ptxas.
-constexpr ContractTile kShallowTile{128, 128, 16, 64, 64, 128};
+// Large ones in shallow strips, which take less shared memory: where there are many blocks, more of them are on a
+// processor at once. They are for devices that say so (Limits::tile_depth), whose compilers need more registers than
+// ptxas. The first is what many blocks take; the others are there to be timed.
+constexpr ContractTile kShallowTiles[] = {
+    {128, 128, 16, 64, 64, 128}, {128, 256, 16, 64, 64, 256}, {256, 128, 16, 64, 64, 256},
+    {128, 128, 16, 64, 32, 256}, {128, 128, 16, 32, 64, 256}, {64, 128, 16, 32, 64, 128},
+};
+constexpr const ContractTile& kShallowTile = kShallowTiles[0];
 constexpr int64_t kManyBlocks = 4;  // for each processor
 
 // Registers of a thread, about, as ptxas gives them: its sums, what it multiplies, and what is on its way with its
@@ -124,6 +128,11 @@ double cycles_of(const ContractProblem& p, const ContractTile& tile, int64_t par
   return std::ceil(each / at_once) * (strips * strip + kStart);
 }
 
+bool fits(const ContractProblem& p, const ContractTile& tile, const ir::Limits& limits) {
+  const size_t bytes = uses_tiles(p, limits) ? tile_product_bytes(p, tile) : lane_product_bytes(p, tile);
+  return tile.threads <= limits.max_threads && bytes <= limits.shared_bytes;
+}
+
 std::vector<ContractTile> tiles_of(const ContractProblem& p, const ir::Limits& limits) {
   const bool has_tiles = uses_tiles(p, limits);
   const std::span<const ContractTile> all = has_tiles             ? std::span<const ContractTile>(kMatrixTiles)
@@ -131,8 +140,7 @@ std::vector<ContractTile> tiles_of(const ContractProblem& p, const ir::Limits& l
                                                                   : std::span<const ContractTile>(kSmallTiles);
   std::vector<ContractTile> made;
   for (const ContractTile& tile : all) {
-    const size_t bytes = has_tiles ? tile_product_bytes(p, tile) : lane_product_bytes(p, tile);
-    if (tile.threads <= limits.max_threads && bytes <= limits.shared_bytes) made.push_back(tile);
+    if (fits(p, tile, limits)) made.push_back(tile);
   }
   if (made.empty()) made.push_back(all.back());
   return made;
@@ -186,7 +194,13 @@ Dispatch add_parts(const ContractProblem& p, int64_t parts, const ir::Limits& li
 }  // namespace
 
 std::vector<ContractTile> contract_tiles(const ir::Call& call, const ir::Limits& limits) {
-  return tiles_of(contract_problem(call), limits);
+  const ContractProblem p = contract_problem(call);
+  std::vector<ContractTile> made = tiles_of(p, limits);
+  if (!uses_tiles(p, limits) || limits.tile_depth != kShallowTile.strip_k) return made;
+  for (const ContractTile& tile : kShallowTiles) {
+    if (fits(p, tile, limits)) made.push_back(tile);
+  }
+  return made;
 }
 ContractTile contract_tile(const ir::Call& call, const ir::Limits& limits) {
   return tile_of(contract_problem(call), limits);

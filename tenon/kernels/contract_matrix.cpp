@@ -81,7 +81,7 @@ class TileProduct {
       b_.barrier();
       const Id stage = b_.variable(b_.u32(0));
       b_.loop(block_.begin, block_.end, b_.u32(tile_.strip_k), [&](Id depth) {
-        const Id next = b_.add(depth, b_.u32(tile_.strip_k)), here = b_.get(stage);
+        const Id next = next_strip(depth), here = b_.get(stage);
         const Id there = b_.math(Op::bit_xor, Scalar::u32, {here, b_.u32(1)});
         const Loaded next_a = fetch(a, next), next_b = fetch(b, next);
         for (uint32_t k = 0; k < tile_.strip_k; k += kTileSize) multiply(a, b, here, k);
@@ -101,7 +101,7 @@ class TileProduct {
   // Words of two numbers that one thread takes of every strip.
   struct Group {
     Id place, k;  // of the first number: in the matrix, of type index; in the strip, u32
-    Id at;        // in memory at depth 0, in numbers; where the operand is strided
+    Id at;        // in memory at depth 0, in groups; where memory is read in words
     Id shared;    // in words, of the first place
     Id is_there;  // or kNoValue
     Id is_taken;  // whether this thread has such a group; or kNoValue
@@ -147,33 +147,44 @@ class TileProduct {
   Group group_of(const Operand& o, Id number) {
     Group made{};
     const uint32_t numbers = 2 * o.words, in_line = o.layout.length / numbers;
-    const Id line = b_.div(number, b_.u32(in_line));
-    const Id inside = b_.mul(b_.mod(number, b_.u32(in_line)), b_.u32(numbers));
+    const Id line = b_.div(number, b_.u32(in_line)), group = b_.mod(number, b_.u32(in_line));
+    const Id inside = b_.mul(group, b_.u32(numbers));
     const Id across = o.strip.along_depth ? line : inside;
     made.k = o.strip.along_depth ? inside : line;
     made.place = b_.add(o.strip.is_left ? block_.first_row : block_.first_column, index(across));
-    made.shared = b_.add(b_.u32(o.base), b_.add(b_.mul(line, b_.u32(o.layout.pitch() / 2)), b_.div(inside, b_.u32(2))));
+    const Id first = b_.add(b_.mul(line, b_.u32(o.layout.pitch() / 2)), b_.mul(group, b_.u32(o.words)));
+    made.shared = b_.add(b_.u32(o.base), first);
     made.is_there = is_whole(o) ? kNoValue : b_.less(made.place, (o.strip.is_left ? sizes_.rows : sizes_.columns));
-    if (o.strip.side->is_strided) made.at = places_.locate(o.strip, made.place, index(made.k)).at;
+    if (o.has_words) made.at = b_.div(places_.locate(o.strip, made.place, index(made.k)).at, index_of(numbers));
     return made;
   }
   bool is_whole(const Operand& o) const {
     return o.strip.size % (o.strip.is_left ? tile_.block_m : tile_.block_n) == 0;
   }
 
+  // Whether every strip ends where its part does.
+  bool has_whole_strips() const {
+    return p_.depth % tile_.strip_k == 0 && part_length(p_, parts_) * (parts_ - 1) < p_.depth;
+  }
+  // Behind the last strip nothing is read that is needed: whole ones read it once more, and need no masks.
+  Id next_strip(Id depth) {
+    const Id next = b_.add(depth, b_.u32(tile_.strip_k));
+    return has_whole_strips() ? b_.select(b_.less(next, block_.end), next, depth) : next;
+  }
+
   Loaded fetch(const Operand& o, Id depth) {
     Loaded all;
-    const Id ahead = o.strip.side->is_strided
-                         ? b_.mul(index(depth), (o.strip.is_left ? sizes_.a : sizes_.b).depth_stride)
-                         : kNoValue;
+    // In groups, which begin at multiples of their size.
+    const Id stride = (o.strip.is_left ? sizes_.a : sizes_.b).depth_stride;
+    const Id ahead = o.has_words ? b_.div(b_.mul(index(depth), stride), index_of(2 * o.words)) : kNoValue;
     for (const Group& group : o.groups) {
       const Id k = b_.add(depth, group.k);
       if (!o.has_words) {
         all.push_back({word_of(o, group, k)});
         continue;
       }
-      const Id is_there = b_.both(group.is_there, b_.less(k, block_.end));
-      const Id word = b_.div(b_.add(group.at, ahead), index_of(2));
+      const Id is_there = has_whole_strips() ? group.is_there : b_.both(group.is_there, b_.less(k, block_.end));
+      const Id word = b_.mul(b_.add(group.at, ahead), index_of(o.words));
       all.push_back(b_.load_several(o.buffer, word, o.words, is_there));
     }
     return all;

@@ -50,6 +50,13 @@ constexpr std::string_view kUnpackHalf = R"(float unpack_half(uint x) {
 }
 )";
 
+// Eight halves of four words.
+constexpr std::string_view kHalvesOf = R"(uint[8] halves_of(uvec4 words) {
+  uvec4 low = words & 0xffffu, high = words >> 16;
+  return uint[8](low.x, high.x, low.y, high.y, low.z, high.z, low.w, high.w);
+}
+)";
+
 constexpr std::string_view kPhilox = R"(uvec4 philox(uint key0, uint key1, uint low, uint high) {
   uvec4 x = uvec4(low, high, 0u, 0u);
   for (int round = 0; round < 10; ++round) {
@@ -108,9 +115,15 @@ std::string place(const KernelIr& kernel, const Inst& inst, std::string_view ind
   return fmt::format("b{}[{}]", inst.slot, shader_index(kValues, kernel, inst, index));
 }
 
+// Vector `i` from `first` on, which counts vectors.
+std::string vector_place(const Inst& inst, std::string_view first, uint32_t width, uint32_t i) {
+  const std::string at = fmt::format("arguments.o{} / {}u + {}", inst.slot, width, first);
+  return i == 0 ? fmt::format("b{}x{}[{}]", inst.slot, width, at)
+                : fmt::format("b{}x{}[{} + {}u]", inst.slot, width, at, i);
+}
+
 std::string load(const KernelIr& kernel, const Uses&, const Inst& inst, std::string_view index) {
   const Scalar element = kernel.buffers[inst.slot].element;
-  const std::string from = shader_index(kValues, kernel, inst, index);
   const bool is_narrow = codegen::size_of(element) < 4;
   if (inst.width == 1) {
     const std::string got = place(kernel, inst, index);
@@ -118,12 +131,13 @@ std::string load(const KernelIr& kernel, const Uses&, const Inst& inst, std::str
     return fmt::format("uint({}){}", got, element == Scalar::boolean ? " != 0u" : "");
   }
   if (inst.width < 8) {
-    const std::string got = fmt::format("b{}x{}[({}) / {}u]", inst.slot, inst.width, from, inst.width);
+    const std::string got = vector_place(inst, index, inst.width, 0);
     return is_narrow ? fmt::format("{}({})", several(element, inst.width), got) : got;
   }
+  if (vector_width(element, 8) == 8) return fmt::format("halves_of({})", vector_place(inst, index, 8, 0));
   std::string all;
   for (uint32_t i = 0; i < 8; ++i) {
-    const std::string four = fmt::format("b{}x4[({}) / 4u + {}u]", inst.slot, from, i / 4);
+    const std::string four = vector_place(inst, index, 4, i / 4);
     all += fmt::format("{}{}[{}]", i == 0 ? "" : ", ",
                        is_narrow ? fmt::format("{}({})", several(element, 4), four) : four, i % 4);
   }
@@ -133,7 +147,6 @@ std::string load(const KernelIr& kernel, const Uses&, const Inst& inst, std::str
 std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::string_view index,
                   std::span<const std::string> values) {
   const Scalar element = kernel.buffers[inst.slot].element;
-  const std::string to = shader_index(kValues, kernel, inst, index);
   const auto as_number = [&](const std::string& value) {
     return element == Scalar::boolean ? fmt::format("uint({})", value) : value;
   };
@@ -143,6 +156,12 @@ std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::st
     return fmt::format("{} = {};", place(kernel, inst, index),
                        is_narrow ? fmt::format("{}({})", at(kElements, element), value) : value);
   }
+  if (vector_width(element, inst.width) == 8) {
+    std::string words;
+    for (size_t i = 0; i < 8; i += 2)
+      words += fmt::format("{}({} & 0xffffu) | {} << 16", i == 0 ? "" : ", ", values[i], values[i + 1]);
+    return fmt::format("{} = uvec4({});", vector_place(inst, index, 8, 0), words);
+  }
   std::string text;
   const uint32_t width = std::min<uint32_t>(inst.width, 4);
   for (uint32_t first = 0; first < inst.width; first += width) {
@@ -150,8 +169,7 @@ std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::st
     for (uint32_t i = 0; i < width; ++i) all += (i == 0 ? "" : ", ") + as_number(values[first + i]);
     std::string vector = fmt::format("{}({})", several(element, width), all);
     if (is_narrow) vector = fmt::format("{}vec{}({})", at(kVectorElements, element), width, vector);
-    text += fmt::format("{}b{}x{}[({}) / {}u + {}u] = {};", first == 0 ? "" : " ", inst.slot, width, to, width,
-                        first / width, vector);
+    text += fmt::format("{}{} = {};", first == 0 ? "" : " ", vector_place(inst, index, width, first / width), vector);
   }
   return text;
 }
@@ -214,7 +232,7 @@ std::string tile(const KernelIr&, const Inst& inst, std::string_view value, std:
     case Inst::Kind::tile_zero: return fmt::format("SUMS {} = tile_sums(0.0);", value);
     case Inst::Kind::tile_load: {
       const bool is_right = inst.bits & TileBits::kRight, is_transposed = inst.bits & TileBits::kTransposed;
-      return fmt::format("{} {} = {}(s{}[{} / 8u], {}u, {} / 8u, 0x30u, 2u);", is_right ? "RIGHT" : "LEFT", value,
+      return fmt::format("{} {} = {}(s{}[{}], {}u, {}, 0x30u, 2u);", is_right ? "RIGHT" : "LEFT", value,
                          is_right ? "tile_right" : "tile_left", inst.slot, operands[0], is_transposed ? 1 : 0,
                          operands[1]);
     }
@@ -232,20 +250,26 @@ std::string tile(const KernelIr&, const Inst& inst, std::string_view value, std:
       return text;
     }
     default:
-      return fmt::format("tile_store(s{}[{} / 4u], {}, 0u, {} / 4u, 0x28u, 2u);", inst.slot, operands[1], operands[0],
+      return fmt::format("tile_store(s{}[{}], {}, 0u, {}, 0x28u, 2u);", inst.slot, operands[1], operands[0],
                          operands[2]);
   }
 }
 
-bool has_one_width(const Uses& uses, size_t buffer) {
+/// By which names a buffer is reached: one for each width of vectors.
+struct Names {
+  bool scalar, x2, x4, x8;
+  bool is_one() const { return scalar + x2 + x4 + x8 == 1; }
+};
+Names names_of(const KernelIr& kernel, const Uses& uses, size_t buffer) {
   const uint32_t widths = uses.widths[buffer];
-  return (widths == 0 || (widths & 1)) + bool(widths & 2) + bool(widths & 12) == 1;
+  const bool is_eight = widths & 8, has_x8 = is_eight && vector_width(kernel.buffers[buffer].element, 8) == 8;
+  return {widths == 0 || (widths & 1), bool(widths & 2), (widths & 4) || (is_eight && !has_x8), has_x8};
 }
 
 // Whether it is written here and reached by another name, of another buffer or of another width.
 bool is_aliased(const KernelIr& kernel, const Uses& uses, size_t buffer) {
   const auto& own = kernel.buffers[buffer];
-  return own.is_aliased || (own.is_written && !has_one_width(uses, buffer));
+  return own.is_aliased || (own.is_written && !names_of(kernel, uses, buffer).is_one());
 }
 
 std::string extensions(const KernelIr& kernel, const Uses& uses) {
@@ -282,15 +306,15 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   for (size_t i = 0; i < kernel.buffers.size(); ++i) text += fmt::format(" uint o{};", i);
   text += " uint guards; } arguments;\n";
 
+  bool has_halves_of = false;
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {
     const auto& buffer = kernel.buffers[i];
     const std::string_view coherent = uses.meets_memory && (buffer.is_written || buffer.is_aliased) ? "coherent " : "";
-    const uint32_t widths = uses.widths[i];
-    const bool has_scalar = widths == 0 || (widths & 1), has_x2 = widths & 2, has_x4 = widths & 12;
+    const Names names = names_of(kernel, uses, i);
     // SPIR-V lets drivers take two names for two places unless they are decorated as aliased, and what cannot be
     // written for what does not change: a load of what is worked on in place could then come after its store.
     const std::string_view aliased = is_aliased(kernel, uses, i) ? "spirv_decorate(20) "
-                                     : has_one_width(uses, i)    ? "restrict "
+                                     : names.is_one()            ? "restrict "
                                                                  : "";
     const auto declare = [&](std::string_view ending, std::string_view type) {
       text +=
@@ -298,9 +322,11 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
                       aliased, buffer.is_written || buffer.is_aliased ? "" : "readonly ", i, ending, type, i, ending);
     };
     const std::string_view vector = at(kVectorElements, buffer.element);
-    if (has_scalar) declare("", at(kElements, buffer.element));
-    if (has_x2) declare("x2", fmt::format("{}vec2", vector));
-    if (has_x4) declare("x4", fmt::format("{}vec4", vector));
+    has_halves_of |= names.x8;
+    if (names.x8) declare("x8", "uvec4");
+    if (names.scalar) declare("", at(kElements, buffer.element));
+    if (names.x2) declare("x2", fmt::format("{}vec2", vector));
+    if (names.x4) declare("x4", fmt::format("{}vec4", vector));
   }
   text +=
       fmt::format("layout(set = 0, binding = {}, std430) buffer Fault {{ int fault[]; }};\n", kernel.buffers.size());
@@ -310,6 +336,7 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   if (uses.mul_high || uses.philox) text += kMulHigh;
   if (uses.pack_half) text += kPackHalf;
   if (uses.unpack_half) text += kUnpackHalf;
+  if (has_halves_of) text += kHalvesOf;
   if (uses.philox) text += kPhilox;
   if (uses.tiles) text += tiles(kernel);
   if (uses.tile_packs) text += kRoundToBf16;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tenon/render/spelling.h"
 
 namespace tenon::render {
@@ -34,6 +36,11 @@ inline std::string shader_index(const TypeNames& values, const KernelIr& kernel,
   const bool is_u32 = kernel.code[inst.args[0]].type == Scalar::u32;
   const std::string own = is_u32 ? std::string(index) : fmt::format("{}({})", at(values, Scalar::u32), index);
   return fmt::format("arguments.o{} + {}", inst.slot, own);
+}
+
+/// How many elements GLSL reaches at once of so many neighbours: four, or eight halves as four words.
+inline uint32_t vector_width(Scalar element, uint32_t width) {
+  return width == 8 && codegen::size_of(element) == 2 ? 8 : std::min<uint32_t>(width, 4);
 }
 
 /// The operands of a tile_pack in pairs, each packed into a word.

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "tenon/base/error.h"
-#include "tenon/render/spelling.h"
+#include "tenon/render/memory.h"
 
 namespace tenon::render {
 namespace {
@@ -161,6 +161,38 @@ class Printer {
     return fill(texts_.cast, std::vector<std::string>{std::string(type_name(to)), std::string(what)});
   }
 
+  /// A number that is a multiple of `width`, divided by it; empty where that cannot be told from how it was made.
+  /// Compilers cannot tell at all, as numbers wrap.
+  std::string quotient_of(Id id, int32_t width, int depth = 0) const {
+    constexpr int kDeepest = 5;
+    const Inst& made = inst(id);
+    if (made.type != Scalar::u32 || depth > kDeepest) return {};
+    if (made.kind == Kind::constant) {
+      const auto number = static_cast<int32_t>(made.bits);
+      return number % width == 0 ? spelling_.constant(Scalar::u32, static_cast<uint32_t>(number / width)) : "";
+    }
+    if (made.kind != Kind::math || (made.op != ir::Op::mul && made.op != ir::Op::add)) return {};
+    const std::string first = quotient_of(made.args[0], width, depth + 1);
+    if (made.op == ir::Op::mul && !first.empty()) return fmt::format("({}) * {}", first, names_[made.args[1]]);
+    const std::string second = quotient_of(made.args[1], width, depth + 1);
+    if (second.empty()) return {};
+    if (made.op == ir::Op::mul && second == "1u") return names_[made.args[0]];
+    if (made.op == ir::Op::mul) return fmt::format("{} * ({})", names_[made.args[0]], second);
+    return first.empty() ? "" : fmt::format("{} + {}", first, second);
+  }
+  /// A place in elements, counted in vectors.
+  std::string in_vectors(Id id, uint32_t width) const {
+    const std::string quotient = quotient_of(id, static_cast<int32_t>(width));
+    if (!quotient.empty()) return quotient;
+    return type_of(id) == Scalar::u32 ? fmt::format("{} / {}u", names_[id], width)
+                                      : fmt::format("{} / {}u", cast(Scalar::u32, names_[id]), width);
+  }
+  std::string index_of(const Inst& inst) const {
+    const bool is_vector = spelling_.has_vector_arrays && inst.width > 1;
+    return is_vector ? in_vectors(inst.args[0], vector_width(kernel_.buffers[inst.slot].element, inst.width))
+                     : names_[inst.args[0]];
+  }
+
   bool is_shader() const { return spelling_.language == Language::glsl || spelling_.language == Language::wgsl; }
 
   void print_math(const Inst& inst) {
@@ -213,7 +245,7 @@ class Printer {
 
   void print_load(const Inst& inst) {
     const Scalar element = kernel_.buffers[inst.slot].element;
-    const std::string& index = names_[inst.args[0]];
+    const std::string index = index_of(inst);
     const std::string type =
         inst.width == 1 ? std::string(type_name(widened(element))) : spelling_.several(element, inst.width);
     const std::string loaded = spelling_.load(kernel_, uses_, inst, index);
@@ -235,7 +267,7 @@ class Printer {
     } else {
       for (size_t i = 1; i <= inst.width; ++i) values.push_back(names_[inst.args[i]]);
     }
-    const std::string stored = spelling_.store(kernel_, uses_, inst, names_[inst.args[0]], values);
+    const std::string stored = spelling_.store(kernel_, uses_, inst, index_of(inst), values);
     line(has_mask(inst) ? fmt::format("if ({}) {{ {} }}", names_[inst.args.back()], stored) : stored);
   }
 
@@ -255,7 +287,7 @@ class Printer {
     if (!texts_.shared_vector.empty())
       place = fill(texts_.shared_vector, std::vector{type, fmt::format("s{} + {}", inst.slot, index)});
     else if (spelling_.has_vector_arrays && uses_.shared_widths[inst.slot] == inst.width)
-      place = fmt::format("s{}[{} / {}u]", inst.slot, index, inst.width);
+      place = fmt::format("s{}[{}]", inst.slot, in_vectors(inst.args[0], inst.width));
     if (is_load) return declare(type, place.empty() ? composed : place);
     if (!place.empty()) return line(fmt::format("{} = {};", place, composed));
     for (uint32_t i = 0; i < inst.width; ++i)
@@ -272,7 +304,15 @@ class Printer {
   void print_tile(const Inst& inst) {
     if (!spelling_.tile) base::fail("render", "{} has no matrix tiles (kernel {})", spelling_.name, kernel_.name);
     if (codegen::gives_value(inst.kind)) names_[at_] = name();
-    line(spelling_.tile(kernel_, inst, name(), operands(inst)));
+    std::vector<std::string> all = operands(inst);
+    if (spelling_.has_vector_arrays && (inst.kind == Kind::tile_load || inst.kind == Kind::tile_store)) {
+      // Vectors of 16 bytes: of words, or of halves.
+      const size_t at = inst.kind == Kind::tile_load ? 0 : 1;
+      const uint32_t elements = inst.kind == Kind::tile_load ? 8 : 4;
+      all[at] = in_vectors(inst.args[at], elements);
+      all[at + 1] = in_vectors(inst.args[at + 1], elements);
+    }
+    line(spelling_.tile(kernel_, inst, name(), all));
   }
 
   void print_bits(const Inst& inst) {

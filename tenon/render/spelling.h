@@ -66,7 +66,7 @@ struct Spelling {
   TypeNames values;
   TypeNames elements;      // of buffers
   bool are_arrays_packed;  // whether shared and private arrays hold elements as buffers do, not values
-  bool has_vector_arrays;  // whether a shared array that is read in vectors is one of vectors
+  bool has_vector_arrays;  // whether an array that is read in vectors is one of vectors, and places count those
   std::string_view f32_ending;
   Texts texts;
   std::string (*constant)(Scalar type, uint64_t bits);

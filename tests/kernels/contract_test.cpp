@@ -228,6 +228,17 @@ TEST(Products, LongSumsOfFewElementsAreTakenInParts) {
   }
 }
 
+TEST(Products, StripsThatEndWithTheDepthAreReadWithoutMasks) {
+  ir::Limits limits = limits_of_a_gpu();
+  limits.tile_depth = 16;
+  for (const bool turns_left : kBoth) {
+    for (const bool turns_right : kBoth) expect_sums({40, 64, 72, DType::bf16, turns_left, turns_right}, limits);
+  }
+  const Case in_parts{24, 1152, 16, DType::f16};
+  ASSERT_GT(contract_parts(in_parts.call(), limits), 1);
+  expect_sums(in_parts, limits);
+}
+
 TEST(Products, BiasAndResidualFollowTheSums) {
   for (const DType dtype : kFloats) {
     for (const int64_t depth : {20, 1100}) {

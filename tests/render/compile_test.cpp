@@ -115,12 +115,39 @@ TEST(Wgsl, RefusesMatrixTiles) {
             "[render] WGSL has no matrix tiles (kernel tile_bf16)");
 }
 
+// A compiler cannot divide by itself: it does not know that a sum of products is a multiple of four.
+TEST(Glsl, PlacesOfVectorsAreCountedInVectors) {
+  codegen::Builder b("vectors", 32);
+  const uint32_t from = b.add_buffer(Scalar::f32, false), to = b.add_buffer(Scalar::f32, true);
+  const auto times = [&](Id id, uint32_t by) { return b.mul(id, b.u32(by)); };
+  const Id at = b.add(times(b.block(), 768), times(b.thread(), 4)), odd = b.add(times(b.block(), 6), b.thread());
+  b.store_several(to, at, b.load_several(from, at, 4));
+  b.store_several(to, b.add(at, b.u32(4)), b.load_several(from, odd, 4));
+  const std::string source = render(b.finish(), Language::glsl);
+  const auto has = [&](std::string_view text) { return source.find(text) != std::string::npos; };
+  EXPECT_TRUE(has("= b0x4[arguments.o0 / 4u + v0 * (192u) + v2];")) << source;
+  EXPECT_TRUE(has("b1x4[arguments.o1 / 4u + v0 * (192u) + v2 + 1u] = ")) << source;
+  EXPECT_TRUE(has("/ 4u];")) << source;  // what cannot be told is divided
+}
+
+TEST(Glsl, EightHalvesAreOneAccess) {
+  codegen::Builder b("halves", 32);
+  const uint32_t from = b.add_buffer(Scalar::u16, false), to = b.add_buffer(Scalar::u16, true);
+  const Id at = b.mul(b.thread(), b.u32(8));
+  b.store_several(to, at, b.load_several(from, at, 8));
+  const std::string source = render(b.finish(), Language::glsl);
+  const auto has = [&](std::string_view text) { return source.find(text) != std::string::npos; };
+  EXPECT_TRUE(has("restrict readonly buffer B0x8 { uvec4 b0x8[]; };")) << source;
+  EXPECT_TRUE(has("= halves_of(b0x8[arguments.o0 / 8u + v0]);")) << source;
+  EXPECT_TRUE(has("b1x8[arguments.o1 / 8u + v0] = uvec4((v3 & 0xffffu) | v4 << 16, ")) << source;
+}
+
 TEST(Glsl, MatrixTilesAreCooperativeMatrices) {
   const std::string source = render(tile_kernel(false, true, false), Language::glsl);
   const auto has = [&](std::string_view text) { return source.find(text) != std::string::npos; };
   EXPECT_TRUE(has("shared uvec4 s0[128];"));
-  EXPECT_TRUE(has("= tile_left(s0[0u / 8u], 1u, 16u / 8u, ")) << source;
-  EXPECT_TRUE(has("= tile_right(s0[256u / 8u], 0u, 16u / 8u, "));
+  EXPECT_TRUE(has("= tile_left(s0[0u], 1u, 2u, ")) << source;
+  EXPECT_TRUE(has("= tile_right(s0[32u], 0u, 2u, "));
   EXPECT_TRUE(has("#define TILE_FACTOR 0u\n"));
   EXPECT_FALSE(has("SPV_KHR_bfloat16"));
   const std::string of_bf16 = render(tile_kernel(true, true, false), Language::glsl);
