@@ -25,6 +25,11 @@ data::TensorDataset made_up(int64_t count) {
   return {{"image", bars.to(DType::u8).unsqueeze(1)}, {"label", labels}};
 }
 
+// A folder may hold either of the two, which have the same files.
+data::TensorDataset images_in(const std::string& folder, bool train) {
+  return folder.empty() ? data::fashion_mnist({}, train) : data::mnist(folder, train);
+}
+
 void add_layers(nn::Sequential& net) {
   for (const auto& [in, out] : {std::pair(1, 32), std::pair(32, 64)}) {
     net.emplace<nn::Conv2d>(in, out, 3, nn::Conv2dOptions{.padding = 1, .bias = false});
@@ -46,8 +51,8 @@ int run(const example::Arguments& given) {
   const bool quick = given.quick;
   const int64_t epochs = quick ? 2 : 5;
   manual_seed(1);
-  const data::TensorDataset train_set = quick ? made_up(384) : data::fashion_mnist(given.path, true);
-  const data::TensorDataset test_set = quick ? made_up(128) : data::fashion_mnist(given.path, false);
+  const data::TensorDataset train_set = quick ? made_up(384) : images_in(given.path, true);
+  const data::TensorDataset test_set = quick ? made_up(128) : images_in(given.path, false);
   data::DataLoader train(
       train_set, {.batch_size = 64, .shuffle = true, .workers = 1, .last = data::LastBatch::kDrop, .device = Device()});
   data::DataLoader test(test_set, {.batch_size = 128, .device = Device()});

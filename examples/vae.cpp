@@ -68,12 +68,17 @@ data::TensorDataset made_up(int64_t count) {
   return {{"image", (exp(distance * distance * -0.1) * 255).to(DType::u8).unsqueeze(1)}};
 }
 
+// A folder may hold either of the two, which have the same files.
+data::TensorDataset images_in(const std::string& folder, bool train) {
+  return folder.empty() ? data::fashion_mnist({}, train) : data::mnist(folder, train);
+}
+
 int run(const example::Arguments& given) {
   const bool quick = given.quick;
   const int64_t epochs = quick ? 3 : 8;
   manual_seed(1);
-  const data::TensorDataset train_set = quick ? made_up(512) : data::fashion_mnist(given.path, true);
-  const data::TensorDataset test_set = quick ? made_up(32) : data::fashion_mnist(given.path, false);
+  const data::TensorDataset train_set = quick ? made_up(512) : images_in(given.path, true);
+  const data::TensorDataset test_set = quick ? made_up(32) : images_in(given.path, false);
   data::DataLoader loader(
       train_set,
       {.batch_size = 128, .shuffle = true, .workers = 1, .last = data::LastBatch::kDrop, .device = Device()});

@@ -95,20 +95,20 @@ void bind_stateless(py::module_& f) {
       "max_pool1d",
       [](const Tensor& x, const py::object& kernel, const py::object& stride, int64_t padding, int64_t dilation,
          bool ceil_mode, bool indices) {
-        refuse_indices(indices);
-        return nn::max_pool1d(x, size1(kernel), {optional_size1(stride), padding, dilation, ceil_mode});
+        const nn::MaxPool1dOptions options{optional_size1(stride), padding, dilation, ceil_mode};
+        return largest(nn::max_pool1d_with_indices(x, size1(kernel), options), indices);
       },
       "input"_a, "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false,
-      "return_indices"_a = false, "The largest element of every window.");
+      "return_indices"_a = false, "The largest element of every window; with return_indices, and where it lies.");
   f.def(
       "max_pool2d",
       [](const Tensor& x, const py::object& kernel, const py::object& stride, const py::object& padding,
          const py::object& dilation, bool ceil_mode, bool indices) {
-        refuse_indices(indices);
-        return nn::max_pool2d(x, size2(kernel), {optional_size2(stride), size2(padding), size2(dilation), ceil_mode});
+        const nn::MaxPool2dOptions options{optional_size2(stride), size2(padding), size2(dilation), ceil_mode};
+        return largest(nn::max_pool2d_with_indices(x, size2(kernel), options), indices);
       },
       "input"_a, "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false,
-      "return_indices"_a = false, "The largest element of every window.");
+      "return_indices"_a = false, "The largest element of every window; with return_indices, and where it lies.");
   f.def(
       "avg_pool1d",
       [](const Tensor& x, const py::object& kernel, const py::object& stride, int64_t padding, bool ceil_mode,
@@ -125,6 +125,19 @@ void bind_stateless(py::module_& f) {
       },
       "input"_a, "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "ceil_mode"_a = false,
       "count_include_pad"_a = true, "The mean of every window.");
+  f.def(
+      "adaptive_max_pool1d",
+      [](const Tensor& x, const py::object& size, bool indices) {
+        return largest(nn::adaptive_max_pool1d_with_indices(x, size1(size)), indices);
+      },
+      "input"_a, "output_size"_a, "return_indices"_a = false, "The largest elements of so many parts.");
+  f.def(
+      "adaptive_max_pool2d",
+      [](const Tensor& x, const py::object& size, bool indices) {
+        return largest(nn::adaptive_max_pool2d_with_indices(x, size2_kept(x, size)), indices);
+      },
+      "input"_a, "output_size"_a, "return_indices"_a = false,
+      "The largest elements of so many parts; None leaves an axis as it is.");
   f.def(
       "adaptive_avg_pool1d",
       [](const Tensor& x, const py::object& size) { return nn::adaptive_avg_pool1d(x, size1(size)); }, "input"_a,

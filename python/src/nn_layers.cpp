@@ -191,6 +191,32 @@ class PartlyAdaptiveAvgPool2d : public nn::AdaptiveAvgPool2d {
   std::vector<std::optional<int64_t>> sizes_;
 };
 
+/// Made with return_indices: its call gives a pair.
+template <typename Pool>
+class IndexedPool : public Pool {
+ public:
+  using Pool::Pool;
+  std::string type_name() const override { return std::is_same_v<Pool, nn::MaxPool1d> ? "MaxPool1d" : "MaxPool2d"; }
+};
+
+template <typename Pool, typename... Arguments>
+std::shared_ptr<Pool> made_pool(bool with_indices, const Arguments&... arguments) {
+  if (with_indices) return std::make_shared<IndexedPool<Pool>>(arguments...);
+  return std::make_shared<Pool>(arguments...);
+}
+
+template <typename Pool>
+LayerClass<Pool> bind_indices(LayerClass<Pool> layer) {
+  layer.def(
+      "forward",
+      [](const Pool& self, const Tensor& x) -> py::object {
+        if (dynamic_cast<const IndexedPool<Pool>*>(&self)) return largest(self.forward_with_indices(x), true);
+        return py::cast(self.forward(x));
+      },
+      "x"_a);
+  return layer;
+}
+
 /// With a scale for each axis.
 class ScaledUpsample : public nn::Upsample {
  public:
@@ -205,21 +231,19 @@ class ScaledUpsample : public nn::Upsample {
 };
 
 void bind_pooling(py::module_& m) {
-  layer<nn::MaxPool1d>(m, "MaxPool1d", "The largest element of every window.")
+  bind_indices(layer<nn::MaxPool1d>(m, "MaxPool1d", "The largest element of every window."))
       .def(py::init([](const py::object& kernel, const py::object& stride, int64_t padding, int64_t dilation,
                        bool indices, bool ceil_mode) {
-             refuse_indices(indices);
-             return std::make_shared<nn::MaxPool1d>(
-                 size1(kernel), nn::MaxPool1dOptions{optional_size1(stride), padding, dilation, ceil_mode});
+             return made_pool<nn::MaxPool1d>(
+                 indices, size1(kernel), nn::MaxPool1dOptions{optional_size1(stride), padding, dilation, ceil_mode});
            }),
            "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "return_indices"_a = false,
            "ceil_mode"_a = false);
-  layer<nn::MaxPool2d>(m, "MaxPool2d", "The largest element of every window.")
+  bind_indices(layer<nn::MaxPool2d>(m, "MaxPool2d", "The largest element of every window."))
       .def(py::init([](const py::object& kernel, const py::object& stride, const py::object& padding,
                        const py::object& dilation, bool indices, bool ceil_mode) {
-             refuse_indices(indices);
-             return std::make_shared<nn::MaxPool2d>(
-                 size2(kernel),
+             return made_pool<nn::MaxPool2d>(
+                 indices, size2(kernel),
                  nn::MaxPool2dOptions{optional_size2(stride), size2(padding), size2(dilation), ceil_mode});
            }),
            "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "return_indices"_a = false,

@@ -35,19 +35,16 @@ py::object run_recurrent(const M& self, const Tensor& x, const py::object& state
 template <typename M>
 void bind_recurrent(py::module_& m, const char* name, const char* doc) {
   ModuleClass<M>(m, name, doc)
-      .def(
-          py::init([](int64_t in, int64_t hidden, int64_t layers, bool bias, bool batch_first, double dropout,
-                      bool bidirectional, const std::string& nonlinearity, int64_t proj_size, const py::object& device,
-                      std::optional<DType> dtype) {
-            if (proj_size != 0)
-              throw_value_error("there are no projections of states: put a Linear behind the layer, without proj_size");
-            return std::make_shared<M>(in, hidden,
-                                       nn::RecurrentOptions{layers, bias, batch_first, dropout, bidirectional,
-                                                            nonlinearity, layer_options(dtype, device)});
-          }),
-          "input_size"_a, "hidden_size"_a, "num_layers"_a = 1, "bias"_a = true, "batch_first"_a = false,
-          "dropout"_a = 0.0, "bidirectional"_a = false, "nonlinearity"_a = "tanh", "proj_size"_a = 0,
-          "device"_a = py::none(), "dtype"_a = py::none())
+      .def(py::init([](int64_t in, int64_t hidden, int64_t layers, bool bias, bool batch_first, double dropout,
+                       bool bidirectional, const std::string& nonlinearity, int64_t proj_size, const py::object& device,
+                       std::optional<DType> dtype) {
+             return std::make_shared<M>(in, hidden,
+                                        nn::RecurrentOptions{layers, bias, batch_first, dropout, bidirectional,
+                                                             nonlinearity, layer_options(dtype, device), proj_size});
+           }),
+           "input_size"_a, "hidden_size"_a, "num_layers"_a = 1, "bias"_a = true, "batch_first"_a = false,
+           "dropout"_a = 0.0, "bidirectional"_a = false, "nonlinearity"_a = "tanh", "proj_size"_a = 0,
+           "device"_a = py::none(), "dtype"_a = py::none())
       .def("__call__", &run_recurrent<M>, "x"_a, "state"_a = py::none(), "lengths"_a = py::none())
       .def("forward", &run_recurrent<M>, "x"_a, "state"_a = py::none(), "lengths"_a = py::none());
 }
@@ -58,6 +55,37 @@ nn::TransformerOptions transformer_options(int64_t feedforward, double dropout, 
                                            double eps, bool batch_first, bool norm_first, bool bias,
                                            const py::object& device, std::optional<DType> dtype) {
   return {feedforward, dropout, activation, eps, batch_first, norm_first, bias, layer_options(dtype, device)};
+}
+
+// One layer, and several behind each other: encoders and decoders are made of the same numbers.
+template <typename M>
+ModuleClass<M> transformer_layer(py::module_& m, const char* name, const char* doc) {
+  return ModuleClass<M>(m, name, doc)
+      .def(py::init([](int64_t width, int64_t heads, int64_t feedforward, double dropout, const std::string& activation,
+                       double eps, bool batch_first, bool norm_first, bool bias, const py::object& device,
+                       std::optional<DType> dtype) {
+             return std::make_shared<M>(width, heads,
+                                        transformer_options(feedforward, dropout, activation, eps, batch_first,
+                                                            norm_first, bias, device, dtype));
+           }),
+           "d_model"_a, "nhead"_a, "dim_feedforward"_a = 2048, "dropout"_a = 0.1, "activation"_a = "relu",
+           "layer_norm_eps"_a = 1e-5, "batch_first"_a = false, "norm_first"_a = false, "bias"_a = true,
+           "device"_a = py::none(), "dtype"_a = py::none());
+}
+template <typename M>
+ModuleClass<M> transformer_stack(py::module_& m, const char* name, const char* doc) {
+  return ModuleClass<M>(m, name, doc)
+      .def(py::init([](int64_t layers, int64_t width, int64_t heads, int64_t feedforward, double dropout,
+                       const std::string& activation, double eps, bool batch_first, bool norm_first, bool bias,
+                       bool final_norm, const py::object& device, std::optional<DType> dtype) {
+             return std::make_shared<M>(layers, width, heads,
+                                        transformer_options(feedforward, dropout, activation, eps, batch_first,
+                                                            norm_first, bias, device, dtype),
+                                        final_norm);
+           }),
+           "num_layers"_a, "d_model"_a, "nhead"_a, "dim_feedforward"_a = 2048, "dropout"_a = 0.1,
+           "activation"_a = "relu", "layer_norm_eps"_a = 1e-5, "batch_first"_a = false, "norm_first"_a = false,
+           "bias"_a = true, "final_norm"_a = false, "device"_a = py::none(), "dtype"_a = py::none());
 }
 
 nn::AttentionMasks masks(const std::optional<Tensor>& mask, const std::optional<Tensor>& padding, bool causal) {
@@ -91,70 +119,25 @@ void bind_attention(py::module_& m) {
   define_member(attention, "in_proj_weight", &nn::MultiheadAttention::in_proj_weight);
   define_member(attention, "in_proj_bias", &nn::MultiheadAttention::in_proj_bias);
 
-  ModuleClass<nn::TransformerEncoderLayer>(m, "TransformerEncoderLayer", "Attention and an MLP, each with its norm.")
-      .def(py::init([](int64_t width, int64_t heads, int64_t feedforward, double dropout, const std::string& activation,
-                       double eps, bool batch_first, bool norm_first, bool bias, const py::object& device,
-                       std::optional<DType> dtype) {
-             return std::make_shared<nn::TransformerEncoderLayer>(
-                 width, heads,
-                 transformer_options(feedforward, dropout, activation, eps, batch_first, norm_first, bias, device,
-                                     dtype));
-           }),
-           "d_model"_a, "nhead"_a, "dim_feedforward"_a = 2048, "dropout"_a = 0.1, "activation"_a = "relu",
-           "layer_norm_eps"_a = 1e-5, "batch_first"_a = false, "norm_first"_a = false, "bias"_a = true,
-           "device"_a = py::none(), "dtype"_a = py::none())
+  transformer_layer<nn::TransformerEncoderLayer>(m, "TransformerEncoderLayer",
+                                                 "Attention and an MLP, each with its norm.")
       .def(
           "__call__",
           [](const nn::TransformerEncoderLayer& self, const Tensor& x, const std::optional<Tensor>& mask,
              const std::optional<Tensor>& padding, bool causal) { return self(x, masks(mask, padding, causal)); },
           "src"_a, "src_mask"_a = py::none(), "src_key_padding_mask"_a = py::none(), "is_causal"_a = false);
-  ModuleClass<nn::TransformerDecoderLayer>(m, "TransformerDecoderLayer",
-                                           "Attention to itself and to a memory, and an MLP, each with its norm.")
-      .def(py::init([](int64_t width, int64_t heads, int64_t feedforward, double dropout, const std::string& activation,
-                       double eps, bool batch_first, bool norm_first, bool bias, const py::object& device,
-                       std::optional<DType> dtype) {
-             return std::make_shared<nn::TransformerDecoderLayer>(
-                 width, heads,
-                 transformer_options(feedforward, dropout, activation, eps, batch_first, norm_first, bias, device,
-                                     dtype));
-           }),
-           "d_model"_a, "nhead"_a, "dim_feedforward"_a = 2048, "dropout"_a = 0.1, "activation"_a = "relu",
-           "layer_norm_eps"_a = 1e-5, "batch_first"_a = false, "norm_first"_a = false, "bias"_a = true,
-           "device"_a = py::none(), "dtype"_a = py::none())
+  transformer_layer<nn::TransformerDecoderLayer>(m, "TransformerDecoderLayer",
+                                                 "Attention to itself and to a memory, and an MLP, each with its norm.")
       .def("__call__", &decoded<nn::TransformerDecoderLayer>, "tgt"_a, "memory"_a, "tgt_mask"_a = py::none(),
            "memory_mask"_a = py::none(), "tgt_key_padding_mask"_a = py::none(),
            "memory_key_padding_mask"_a = py::none(), "tgt_is_causal"_a = false, "memory_is_causal"_a = false);
-  ModuleClass<nn::TransformerEncoder>(m, "TransformerEncoder", "Encoder layers one behind the other.")
-      .def(py::init([](int64_t layers, int64_t width, int64_t heads, int64_t feedforward, double dropout,
-                       const std::string& activation, double eps, bool batch_first, bool norm_first, bool bias,
-                       bool final_norm, const py::object& device, std::optional<DType> dtype) {
-             return std::make_shared<nn::TransformerEncoder>(
-                 layers, width, heads,
-                 transformer_options(feedforward, dropout, activation, eps, batch_first, norm_first, bias, device,
-                                     dtype),
-                 final_norm);
-           }),
-           "num_layers"_a, "d_model"_a, "nhead"_a, "dim_feedforward"_a = 2048, "dropout"_a = 0.1,
-           "activation"_a = "relu", "layer_norm_eps"_a = 1e-5, "batch_first"_a = false, "norm_first"_a = false,
-           "bias"_a = true, "final_norm"_a = false, "device"_a = py::none(), "dtype"_a = py::none())
+  transformer_stack<nn::TransformerEncoder>(m, "TransformerEncoder", "Encoder layers one behind the other.")
       .def(
           "__call__",
           [](const nn::TransformerEncoder& self, const Tensor& x, const std::optional<Tensor>& mask,
              const std::optional<Tensor>& padding, bool causal) { return self(x, masks(mask, padding, causal)); },
           "src"_a, "mask"_a = py::none(), "src_key_padding_mask"_a = py::none(), "is_causal"_a = false);
-  ModuleClass<nn::TransformerDecoder>(m, "TransformerDecoder", "Decoder layers one behind the other.")
-      .def(py::init([](int64_t layers, int64_t width, int64_t heads, int64_t feedforward, double dropout,
-                       const std::string& activation, double eps, bool batch_first, bool norm_first, bool bias,
-                       bool final_norm, const py::object& device, std::optional<DType> dtype) {
-             return std::make_shared<nn::TransformerDecoder>(
-                 layers, width, heads,
-                 transformer_options(feedforward, dropout, activation, eps, batch_first, norm_first, bias, device,
-                                     dtype),
-                 final_norm);
-           }),
-           "num_layers"_a, "d_model"_a, "nhead"_a, "dim_feedforward"_a = 2048, "dropout"_a = 0.1,
-           "activation"_a = "relu", "layer_norm_eps"_a = 1e-5, "batch_first"_a = false, "norm_first"_a = false,
-           "bias"_a = true, "final_norm"_a = false, "device"_a = py::none(), "dtype"_a = py::none())
+  transformer_stack<nn::TransformerDecoder>(m, "TransformerDecoder", "Decoder layers one behind the other.")
       .def("__call__", &decoded<nn::TransformerDecoder>, "tgt"_a, "memory"_a, "tgt_mask"_a = py::none(),
            "memory_mask"_a = py::none(), "tgt_key_padding_mask"_a = py::none(),
            "memory_key_padding_mask"_a = py::none(), "tgt_is_causal"_a = false, "memory_is_causal"_a = false);

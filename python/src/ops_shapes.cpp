@@ -209,13 +209,13 @@ void note_shapes() {
   }>("The positions of all elements that are not 0, one a row; as a tuple, one tensor for each dim.");
   define<"unique", "x, sorted=True, return_inverse=False, return_counts=False, dim=None",
          [](const Tensor& x, bool, bool with_inverse, bool with_counts, const py::object& dim) -> py::object {
-           if (!dim.is_none()) throw_value_error("unique() is of single elements; there is no unique along a dim");
-           const Unique found = computed([&] { return unique(x); });
+           const Unique found =
+               computed([&] { return dim.is_none() ? unique(x) : unique(x, integer_of(dim.ptr(), "a dim or None")); });
            std::vector<Tensor> results{found.values};
            if (with_inverse) results.push_back(found.inverse);
            if (with_counts) results.push_back(found.counts);
            return py::reinterpret_steal<py::object>(results.size() == 1 ? wrap_new(results[0]) : to_python(results));
-         }>("The different elements, sorted.");
+         }>("The different elements, sorted; with a dim, the different slices along it.");
   define<"bincount", "x, weights=None, minlength=0",
          [](const Tensor& x, const std::optional<Tensor>& weights, int64_t minlength) {
            return computed([&] { return bincount(x, weights.value_or(Tensor()), minlength); });
@@ -248,6 +248,8 @@ void note_shapes() {
     if (dim) return py::int_(x.stride(*dim));
     return tuple_of(x.strides());
   }>("How many elements of memory lie between neighbours.", kMethod);
+  define<"storage_offset", "x", [](const Tensor& x) { return x.storage_offset(); }>(
+      "How many elements of memory lie before the first one.", kMethod);
   define<"data_ptr", "x", [](const Tensor& x) { return address_of(x); }>(
       "Where its first element lies in memory that the host can address, computed; valid until it is written or gone.",
       kMethod);

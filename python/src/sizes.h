@@ -73,8 +73,10 @@ inline nn::Size2 size2_kept(const Tensor& x, const py::object& object) {
   }
   return size2(sizes);
 }
-inline void refuse_indices(bool indices) {
-  if (indices) throw_value_error("return_indices=True is not there: pooling gives the largest elements alone");
+/// The largest elements, or a pair of them and where they lie.
+inline py::object largest(const nn::MaxPooled& found, bool with_indices) {
+  if (with_indices) return py::make_tuple(found.y, found.indices);
+  return py::cast(found.y);
 }
 inline nn::Reduction reduction_of(const std::string& name) {
   if (name == "none") return nn::Reduction::none;

@@ -256,6 +256,10 @@ void conv_rule(Context& c) {
   }
 }
 
+void max_pool_rule(Context& c) {
+  if (c.grads[0]) c.out[0] = max_pool_backward(c.grads[0], c.result(1), c.node->attrs_as<PoolAttrs>());
+}
+
 void sort_rule(Context& c) {
   if (!c.grads[0]) return;
   const Dims& shape = c.in(0).shape();
@@ -383,6 +387,8 @@ Rule rule_of(Op op) {
     case Op::conv:
     case Op::conv_transpose:
     case Op::conv_weight: return conv_rule;
+    case Op::max_pool: return max_pool_rule;
+    case Op::max_pool_backward: return decomposed_rule;
     case Op::sort: return sort_rule;
     case Op::scan: return scan_rule;
     case Op::store: return store_rule;

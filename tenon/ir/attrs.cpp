@@ -39,12 +39,15 @@ struct Hasher {
                            (a.causal ? 1u : 0u) + (a.has_mask ? 2u : 0u) + (a.joined ? 4u : 0u));
     return a.dropout == 0 ? h : mix(mix(h, std::bit_cast<uint64_t>(a.dropout)), a.offset);
   }
-  uint64_t operator()(const ConvAttrs& a) const {
-    uint64_t h = mix(mix(20, static_cast<uint64_t>(a.groups)), static_cast<uint64_t>(a.result));
-    for (const ConvAxis& axis : a.axes)
+  static uint64_t with_axes(uint64_t h, const std::vector<ConvAxis>& axes) {
+    for (const ConvAxis& axis : axes)
       h = mix_all(h, Dims{axis.image, axis.kernel, axis.out, axis.stride, axis.padding, axis.dilation});
     return h;
   }
+  uint64_t operator()(const ConvAttrs& a) const {
+    return with_axes(mix(mix(20, static_cast<uint64_t>(a.groups)), static_cast<uint64_t>(a.result)), a.axes);
+  }
+  uint64_t operator()(const PoolAttrs& a) const { return with_axes(21, a.axes); }
   uint64_t operator()(const SortAttrs& a) const { return mix(mix(14, static_cast<uint64_t>(a.axis)), a.descending); }
   uint64_t operator()(const ScanAttrs& a) const {
     return mix(mix(15, static_cast<uint64_t>(a.axis)), static_cast<uint64_t>(a.kind));
@@ -87,12 +90,20 @@ struct Printer {
     if (a.joined) text += " joined";
     return text;
   }
-  std::string operator()(const ConvAttrs& a) const {
+  static std::string axes_text(const std::vector<ConvAxis>& axes) {
     std::string text;
-    for (const ConvAxis& axis : a.axes)
+    for (const ConvAxis& axis : axes)
       text += fmt::format("{}*{}={} stride={} padding={} dilation={} ", axis.image, axis.kernel, axis.out, axis.stride,
                           axis.padding, axis.dilation);
-    return text + fmt::format("groups={} result={}", a.groups, tenon::name(a.result));
+    return text;
+  }
+  std::string operator()(const ConvAttrs& a) const {
+    return axes_text(a.axes) + fmt::format("groups={} result={}", a.groups, tenon::name(a.result));
+  }
+  std::string operator()(const PoolAttrs& a) const {
+    std::string text = axes_text(a.axes);
+    if (!text.empty()) text.pop_back();
+    return text;
   }
   std::string operator()(const SortAttrs& a) const {
     return fmt::format("axis={} descending={}", a.axis, a.descending);

@@ -127,6 +127,23 @@ struct ConvAttrs {
   DType result = DType::f32;
   bool operator==(const ConvAttrs&) const = default;
 };
+/// Windows over the last axes of images (N, C, image...), as ConvAxis says; what lies outside is never the largest.
+///
+/// `max_pool` gives the largest element of every window (N, C, out...) and which of the window's elements it is,
+/// counted row by row: the first of several, or the last NaN. `max_pool_backward` takes a number for every window and
+/// that place, and gives images: every element is the sum, in the order of places, over the windows whose largest it
+/// was.
+struct PoolAttrs {
+  std::vector<ConvAxis> axes;  // one or two
+
+  int64_t places() const {
+    int64_t all = 1;
+    for (const ConvAxis& axis : axes) all *= axis.kernel;
+    return all;
+  }
+  DType place_dtype() const { return places() <= 255 ? DType::u8 : DType::i32; }
+  bool operator==(const PoolAttrs&) const = default;
+};
 struct SortAttrs {
   int64_t axis = 0;
   bool descending = false;
@@ -167,8 +184,8 @@ struct CustomAttrs {
 };
 
 using Attrs = std::variant<NoAttrs, BufferAttrs, ConstantAttrs, IotaAttrs, RandomAttrs, ShapeAttrs, AxesAttrs, PadAttrs,
-                           ShrinkAttrs, CastAttrs, AxisAttrs, ContractAttrs, AttentionAttrs, ConvAttrs, SortAttrs,
-                           ScanAttrs, StoreAttrs, CopyAttrs, ParamAttrs, CustomAttrs>;
+                           ShrinkAttrs, CastAttrs, AxisAttrs, ContractAttrs, AttentionAttrs, ConvAttrs, PoolAttrs,
+                           SortAttrs, ScanAttrs, StoreAttrs, CopyAttrs, ParamAttrs, CustomAttrs>;
 
 namespace detail {
 template <typename T, typename Variant>

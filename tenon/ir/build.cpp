@@ -242,6 +242,14 @@ Value conv_weight(const Value& x, const Value& y, const ConvAttrs& attrs) {
   return made(Op::conv_weight, {x, y}, attrs);
 }
 
+std::pair<Value, Value> max_pool(const Value& x, const PoolAttrs& attrs) {
+  const NodeRef node = Node::make(Op::max_pool, {x}, attrs);
+  return {Value{node, 0}, Value{node, 1}};
+}
+Value max_pool_backward(const Value& g, const Value& places, const PoolAttrs& attrs) {
+  return made(Op::max_pool_backward, {g, places}, attrs);
+}
+
 // The axis, repeated end to end and cut into rows that are `dilation` longer than it is: row k begins k * dilation
 // later than the row before, and no element is copied.
 Value windows(const Value& x, size_t axis, int64_t kernel, int64_t out, int64_t stride, int64_t dilation) {

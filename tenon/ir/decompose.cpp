@@ -135,6 +135,8 @@ std::vector<Value> decompose(Op op, std::span<const Value> operands, const Attrs
     case Op::conv:
     case Op::conv_transpose:
     case Op::conv_weight: return decompose_convolution(op, operands, std::get<ConvAttrs>(attrs));
+    case Op::max_pool:
+    case Op::max_pool_backward: return decompose_pooling(op, operands, std::get<PoolAttrs>(attrs));
     default: return decompose_simple_call(op, operands, attrs);
   }
 }

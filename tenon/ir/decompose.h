@@ -16,6 +16,8 @@ std::vector<Value> decompose(Op op, std::span<const Value> operands, const Attrs
 
 /// Of the three sides of a convolution.
 std::vector<Value> decompose_convolution(Op op, std::span<const Value> operands, const ConvAttrs& attrs);
+/// Of pooling and its gradient.
+std::vector<Value> decompose_pooling(Op op, std::span<const Value> operands, const PoolAttrs& attrs);
 /// Of every other call but attention and its gradient.
 std::vector<Value> decompose_simple_call(Op op, std::span<const Value> operands, const Attrs& attrs);
 

@@ -89,6 +89,12 @@ DType result_dtype(Op op, const Operands& in, const Attrs& attrs) {
       require_same_dtype(op, all);
       require_dtype(op, in[0], is_float(in[0].dtype()), "floating-point values");
       return contracted_dtype(op, in[0].dtype(), std::get<ConvAttrs>(attrs).result);
+    case DTypeRule::pool:
+      require_dtype(op, in[0], is_float(in[0].dtype()), "floating-point values");
+      if (op == Op::max_pool_backward)
+        require_dtype(op, in[1], in[1].dtype() == std::get<PoolAttrs>(attrs).place_dtype(),
+                      "places as max_pool gives them");
+      return in[0].dtype();
     case DTypeRule::attention:
     case DTypeRule::sort:
       require_dtype(op, in[0], op == Op::sort || is_float(in[0].dtype()), "floating-point values");
@@ -162,6 +168,26 @@ Dims convolved_shape(Op op, const Dims& a, const Dims& b, const ConvAttrs& attrs
       if (a != image(a) || b != out(b) || a[0] != b[0] || a[1] % groups != 0 || b[1] % groups != 0) misfit();
       return of(b[1], a[1] / groups, &ConvAxis::kernel);
   }
+}
+
+Dims pooled_shape(Op op, const Operands& in, const PoolAttrs& attrs) {
+  const Dims& given = in[0].shape();
+  const bool makes_images = op == Op::max_pool_backward;
+  const auto misfit = [&] {
+    fail(name(op), "{} does not fit the windows {}", to_string(given), to_string(Attrs(attrs)));
+  };
+  if (attrs.axes.empty() || attrs.axes.size() > 2 || given.size() != attrs.axes.size() + 2) misfit();
+  Dims image{given[0], given[1]}, out = image;
+  for (const ConvAxis& axis : attrs.axes) {
+    const int64_t reach = axis.dilation * (axis.kernel - 1) + 1;
+    if (axis.stride < 1 || axis.dilation < 1 || axis.kernel < 1 || axis.image < 1 || axis.out < 1) misfit();
+    if (axis.padding < 0 || axis.padding >= reach || (axis.out - 1) * axis.stride - axis.padding >= axis.image)
+      misfit();
+    image.push_back(axis.image);
+    out.push_back(axis.out);
+  }
+  if (given != (makes_images ? out : image) || (makes_images && in[1].shape() != given)) misfit();
+  return makes_images ? image : out;
 }
 
 void infer_attention(Op op, const Operands& in, const AttentionAttrs& attrs, Inferred& out) {
@@ -266,6 +292,7 @@ Dims result_shape(Op op, const Operands& in, const Attrs& attrs) {
     }
     case ShapeRule::contract: return contracted_shape(op, in[0].shape(), in[1].shape());
     case ShapeRule::conv: return convolved_shape(op, in[0].shape(), in[1].shape(), std::get<ConvAttrs>(attrs));
+    case ShapeRule::pool: return pooled_shape(op, in, std::get<PoolAttrs>(attrs));
     case ShapeRule::store: return stored_shape(op, in[0].shape(), in[1].shape(), std::get<StoreAttrs>(attrs));
   }
   return in[0].shape();
@@ -302,6 +329,8 @@ Inferred infer(Op op, const Operands& in, const Attrs& attrs) {
   if (op == Op::sort) {
     require_axis(op, std::get<SortAttrs>(attrs).axis, in[0].rank());
     out.more = {{DType::i64, in[0].shape()}};
+  } else if (op == Op::max_pool) {
+    out.more = {{std::get<PoolAttrs>(attrs).place_dtype(), out.first.shape}};
   } else if (op == Op::scan) {
     require_axis(op, std::get<ScanAttrs>(attrs).axis, in[0].rank());
   } else if (row.shape_rule == ShapeRule::attention) {

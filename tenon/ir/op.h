@@ -33,6 +33,7 @@ enum class DTypeRule : uint8_t {
   contract,
   attention,
   conv,
+  pool,
   sort,
   custom
 };
@@ -50,6 +51,7 @@ enum class ShapeRule : uint8_t {
   contract,
   attention,
   conv,
+  pool,
   sort,
   store,
   custom

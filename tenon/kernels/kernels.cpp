@@ -15,7 +15,8 @@ namespace tenon::kernels {
 
 // Looking up is done inside of kernels, convolutions are products of windows.
 ir::EnumSet<ir::Op> missing_calls() {
-  return {ir::Op::gather, ir::Op::conv, ir::Op::conv_transpose, ir::Op::conv_weight};
+  return {ir::Op::gather,      ir::Op::conv,     ir::Op::conv_transpose,
+          ir::Op::conv_weight, ir::Op::max_pool, ir::Op::max_pool_backward};
 }
 
 codegen::Module lower(const ir::Call& call, const ir::Limits& limits) {

@@ -1,5 +1,6 @@
-// Pooling as compositions of views: the elements of a window are so many slices of the image in steps of the stride.
-// Means over uneven parts, and bilinear resampling, are products with a matrix for each axis.
+// The largest of a window is an op of its own; means are sums of views: the elements of a window are so many slices of
+// the image in steps of the stride. Means over uneven parts, and bilinear resampling, are products with a matrix for
+// each axis.
 
 #include "tenon/nn/pooling.h"
 
@@ -90,112 +91,62 @@ Tensor elements(const Tensor& x, int64_t dim, const PoolAxis& axis, int64_t k) {
 
 bool is_even(const PoolAxis& axis) { return axis.kernel == axis.stride && axis.dilation == 1; }
 
-// Tap t of a window by its place along each axis, the last one running fastest.
-Dims place_of(const Pool& pool, int64_t t) {
-  Dims place(pool.axes.size(), 0);
-  for (size_t i = place.size(); i-- > 0; t /= pool.axes[i].kernel) place[i] = t % pool.axes[i].kernel;
-  return place;
+ir::PoolAttrs attrs_of(const Pool& pool) {
+  ir::PoolAttrs attrs;
+  for (const PoolAxis& axis : pool.axes)
+    attrs.axes.push_back({axis.size, axis.kernel, axis.out, axis.stride, axis.padding, axis.dilation});
+  return attrs;
 }
 
-int64_t taps_of(const Pool& pool) {
-  int64_t taps = 1;
-  for (const PoolAxis& axis : pool.axes) taps *= axis.kernel;
-  return taps;
-}
-
-Tensor tap_of(const Tensor& x, const Pool& pool, int64_t t) {
-  const Dims place = place_of(pool, t);
-  Tensor seen = x;
-  for (size_t i = 0; i < place.size(); ++i) seen = elements(seen, static_cast<int64_t>(i) + 2, pool.axes[i], place[i]);
-  return seen;
-}
-
+// Values, and which element of its window each one is.
 struct Largest {
-  Tensor value, tap;
+  Tensor value, place;
 };
 
-// The first tap of every window that lies in the image, not in the padding before it.
-Tensor first_inside(const Pool& pool, const Options& numbers) {
-  Tensor tap = full(Dims(pool.axes.size(), 1), 0, numbers);
-  for (size_t i = 0; i < pool.axes.size(); ++i) {
-    const PoolAxis& axis = pool.axes[i];
-    Dims along(pool.axes.size(), 1);
-    along[i] = axis.out;
-    const Tensor missing = clamp(axis.padding - arange(axis.out, numbers) * axis.stride, 0, {});
-    tap = tap * axis.kernel + floor_divide(missing + (axis.dilation - 1), axis.dilation).reshape(along);
-  }
-  return tap;
-}
-
-// The first of the largest elements, or the last NaN, and which it is: what PyTorch's loop finds. Padding is never the
-// largest: where all of a window is as small, the first element of the image is.
 Largest largest_of(const Tensor& x, const Pool& pool) {
-  const Tensor whole = padded(x, pool, -std::numeric_limits<double>::infinity());
-  const int64_t taps = taps_of(pool);
-  const DType numbers = taps <= 255 ? DType::u8 : DType::i32;
-  Tensor best = tap_of(whole, pool, 0);
-  const bool has_padding = std::any_of(pool.axes.begin(), pool.axes.end(), [](auto& axis) { return axis.padding > 0; });
-  Tensor index = has_padding ? first_inside(pool, Options(DType::i32, x.device())).to(numbers).expand(best.shape())
-                             : full(best.shape(), 0, Options(numbers, x.device()));
-  for (int64_t t = 1; t < taps; ++t) {
-    const Tensor next = tap_of(whole, pool, t);
-    const Tensor is_better = logical_or(gt(next, best), ne(next, next));
-    best = where(is_better, next, best);
-    index = where(is_better, full({}, t, Options(numbers, x.device())), index);
-  }
-  return {best, index};
-}
-
-// Every tap's share written where it belongs, over the whole of what windows cover; elements of several windows add up.
-Tensor spread_by_taps(const Tensor& g, const Tensor& tap, const Pool& pool) {
-  bool overlap = false;
-  Dims shape{g.size(0), g.size(1)};
-  for (const PoolAxis& axis : pool.axes) {
-    overlap = overlap || !is_even(axis);
-    shape.push_back((axis.out - 1) * axis.stride + axis.reach());
-  }
-  ir::Value total = ir::full(shape, 0, g.dtype(), g.device().id);
-  for (int64_t t = 0; t < taps_of(pool); ++t) {
-    ir::ShrinkAttrs cut{Dims(shape.size(), 0), g.shape(), Dims(shape.size(), 1)};
-    const Dims place = place_of(pool, t);
-    for (size_t i = 0; i < place.size(); ++i) {
-      cut.start[i + 2] = place[i] * pool.axes[i].dilation;
-      cut.step[i + 2] = pool.axes[i].stride;
-    }
-    const ir::Move target{ir::Op::shrink, cut};
-    const ir::Value share = record::in(where(eq(tap, t), g, 0.0));
-    total = ir::store(total, overlap ? ir::add(ir::move(total, target), share) : share, {target});
-  }
-  return tensor_of(total);
+  const auto [value, place] = ir::max_pool(record::in(x), attrs_of(pool));
+  return {tensor_of(value), tensor_of(ir::detach(place))};
 }
 
 Tensor max_pool(const Tensor& given, const Pool& pool) {
   const Tensor x = with_batch(pool.op, given, pool.axes.size());
-  Tensor y;
-  if (!grad_enabled() || !x.requires_grad()) {
-    y = tensor_of(record::in(largest_of(x, pool).value));  // windows of one element are a view
-  } else {
-    Largest found = [&] {
-      const NoGrad values_only;
-      return largest_of(x.detach(), pool);
-    }();
-    // Kept, because the backward pass would find it again for every tap.
-    found.tap = tensor_of(ir::contiguous(record::in(found.tap)));
-    const CustomFunction function{
-        "max_pool", [&](std::span<const Tensor>) { return std::vector<Tensor>{found.value}; },
-        [pool](std::span<const Tensor> in, std::span<const Tensor> grads) {
-          Dims cut;
-          for (size_t i = pool.axes.size(); i-- > 0;) {
-            const PoolAxis& axis = pool.axes[i];
-            cut.push_back(-axis.padding);
-            cut.push_back(axis.size + axis.padding - (axis.out - 1) * axis.stride - axis.reach());
-          }
-          const Tensor spread = spread_by_taps(grads[0], in[1], pool);
-          return std::vector<Tensor>{cut == Dims(cut.size(), 0) ? spread : pad(spread, cut), Tensor()};
-        }};
-    y = tenon::apply(function, std::vector<Tensor>{x, found.tap})[0];
-  }
+  const Tensor y = largest_of(x, pool).value;
   return x.dim() == given.dim() ? y : y.squeeze(0);
+}
+
+// Windows of one axis that begin at `first` (out,), go on by `step` and end in front of `end` (out,), if that is there.
+struct Windows {
+  Tensor first, end;
+  int64_t step = 1;
+};
+
+// Elements of an image are counted row by row.
+Tensor indices_of(const Tensor& place, const Pool& pool, const std::vector<Windows>& windows) {
+  Tensor rest = place.to(DType::i64), index;
+  int64_t row = 1;  // elements from one place of the axis to the next
+  for (size_t i = pool.axes.size(); i-- > 0;) {
+    const PoolAxis& axis = pool.axes[i];
+    Dims along(pool.axes.size(), 1);
+    along[i] = axis.out;
+    Tensor at = windows[i].first.reshape(along) + rest % axis.kernel * windows[i].step;
+    if (windows[i].end.defined()) at = minimum(at, windows[i].end.reshape(along) - 1);
+    index = index.defined() ? index + at * row : at;
+    rest = floor_divide(rest, axis.kernel);
+    row *= axis.size;
+  }
+  return index;
+}
+
+MaxPooled max_pool_with_indices(const Tensor& given, const Pool& pool) {
+  const Tensor x = with_batch(pool.op, given, pool.axes.size());
+  const Largest found = largest_of(x, pool);
+  const Options whole(DType::i64, x.device());
+  std::vector<Windows> windows;
+  for (const PoolAxis& axis : pool.axes)
+    windows.push_back({arange(axis.out, whole) * axis.stride - axis.padding, Tensor(), axis.dilation});
+  const Tensor indices = indices_of(found.place, pool, windows);
+  if (x.dim() == given.dim()) return {found.value, indices};
+  return {found.value.squeeze(0), indices.squeeze(0)};
 }
 
 // How many elements of the image, or of the padding too, each window has along an axis.
@@ -290,6 +241,38 @@ Tensor adaptive_avg_pool(std::string_view op, const Tensor& given, const Dims& o
   return x.dim() == given.dim() ? y : y.squeeze(0);
 }
 
+// Windows of uneven sizes are made even by their last element, which is shown again: that changes neither which one is
+// the largest nor who gets its gradient.
+MaxPooled adaptive_max_pool(std::string_view op, const Tensor& given, const Dims& output) {
+  const Tensor x = with_batch(op, given, output.size());
+  const Options whole(DType::i64, x.device());
+  Pool image{op, {}}, pool{op, {}};
+  std::vector<Windows> windows;
+  Tensor shown = x;
+  for (size_t i = 0; i < output.size(); ++i) {
+    const auto dim = static_cast<int64_t>(i) + 2;
+    const int64_t size = x.size(dim), out = output[i];
+    if (out < 1) fail(op, "the output must be at least 1, got {}", sizes(output));
+    if (size < 1) fail(op, "the input {} is empty", ir::to_string(given.shape()));
+    ir::require_shape(op, {out, size});
+    const Tensor first = floor_divide(arange(out, whole) * size, out);
+    const Tensor end = floor_divide((arange(out, whole) + 1) * size + (out - 1), out);
+    int64_t kernel = size / out;
+    if (size % out != 0) {
+      for (int64_t k = 0; k < out; ++k) kernel = std::max(kernel, ((k + 1) * size + out - 1) / out - k * size / out);
+      const Tensor at = minimum(first.unsqueeze(1) + arange(kernel, whole), end.unsqueeze(1) - 1);
+      shown = index_select(shown, dim, at.reshape({out * kernel}));
+    }
+    windows.push_back({first, end, 1});
+    image.axes.push_back({size, kernel, kernel, 0, 1, out});
+    pool.axes.push_back({out * kernel, kernel, kernel, 0, 1, out});
+  }
+  const Largest found = largest_of(shown, pool);
+  const Tensor indices = indices_of(found.place, image, windows);
+  if (x.dim() == given.dim()) return {found.value, indices};
+  return {found.value.squeeze(0), indices.squeeze(0)};
+}
+
 // Row i weighs the two places around where i lies in the old image.
 Tensor weights_of(int64_t size, int64_t out, double scale, bool align_corners, const Options& options) {
   const Tensor i = arange(out, options).unsqueeze(1);
@@ -332,16 +315,41 @@ int64_t resampled_size(std::string_view op, int64_t size, const UpsampleOptions&
 
 Dims both(Size2 size) { return {size.height, size.width}; }
 
+Pool largest1d(const Tensor& x, int64_t kernel, const MaxPool1dOptions& o) {
+  constexpr std::string_view kOp = "max_pool1d";
+  return pool_of(kOp, with_batch(kOp, x, 1), {kernel}, {o.stride.value_or(kernel)}, {o.padding}, {o.dilation},
+                 o.ceil_mode);
+}
+
+Pool largest2d(const Tensor& x, Size2 kernel, const MaxPool2dOptions& o) {
+  constexpr std::string_view kOp = "max_pool2d";
+  return pool_of(kOp, with_batch(kOp, x, 2), both(kernel), both(o.stride.value_or(kernel)), both(o.padding),
+                 both(o.dilation), o.ceil_mode);
+}
+
 }  // namespace
 
 Tensor max_pool1d(const Tensor& x, int64_t kernel, const MaxPool1dOptions& o) {
-  return max_pool(x, pool_of("max_pool1d", with_batch("max_pool1d", x, 1), {kernel}, {o.stride.value_or(kernel)},
-                             {o.padding}, {o.dilation}, o.ceil_mode));
+  return max_pool(x, largest1d(x, kernel, o));
+}
+MaxPooled max_pool1d_with_indices(const Tensor& x, int64_t kernel, const MaxPool1dOptions& o) {
+  return max_pool_with_indices(x, largest1d(x, kernel, o));
 }
 
 Tensor max_pool2d(const Tensor& x, Size2 kernel, const MaxPool2dOptions& o) {
-  return max_pool(x, pool_of("max_pool2d", with_batch("max_pool2d", x, 2), both(kernel),
-                             both(o.stride.value_or(kernel)), both(o.padding), both(o.dilation), o.ceil_mode));
+  return max_pool(x, largest2d(x, kernel, o));
+}
+MaxPooled max_pool2d_with_indices(const Tensor& x, Size2 kernel, const MaxPool2dOptions& o) {
+  return max_pool_with_indices(x, largest2d(x, kernel, o));
+}
+
+Tensor adaptive_max_pool1d(const Tensor& x, int64_t output) { return adaptive_max_pool1d_with_indices(x, output).y; }
+MaxPooled adaptive_max_pool1d_with_indices(const Tensor& x, int64_t output) {
+  return adaptive_max_pool("adaptive_max_pool1d", x, {output});
+}
+Tensor adaptive_max_pool2d(const Tensor& x, Size2 output) { return adaptive_max_pool2d_with_indices(x, output).y; }
+MaxPooled adaptive_max_pool2d_with_indices(const Tensor& x, Size2 output) {
+  return adaptive_max_pool("adaptive_max_pool2d", x, both(output));
 }
 
 Tensor avg_pool1d(const Tensor& x, int64_t kernel, const AvgPool1dOptions& o) {

@@ -42,6 +42,17 @@ struct AvgPool2dOptions {
 /// The largest element of every window; its gradient goes to the first of several, as in PyTorch.
 Tensor max_pool1d(const Tensor& x, int64_t kernel, const MaxPool1dOptions& options = {});
 Tensor max_pool2d(const Tensor& x, Size2 kernel, const MaxPool2dOptions& options = {});
+/// With where each one lies in its image, counted row by row (i64): PyTorch's return_indices.
+struct MaxPooled {
+  Tensor y, indices;
+};
+MaxPooled max_pool1d_with_indices(const Tensor& x, int64_t kernel, const MaxPool1dOptions& options = {});
+MaxPooled max_pool2d_with_indices(const Tensor& x, Size2 kernel, const MaxPool2dOptions& options = {});
+/// The largest elements of so many parts of the input, of nearly the same size.
+Tensor adaptive_max_pool1d(const Tensor& x, int64_t output);
+Tensor adaptive_max_pool2d(const Tensor& x, Size2 output);
+MaxPooled adaptive_max_pool1d_with_indices(const Tensor& x, int64_t output);
+MaxPooled adaptive_max_pool2d_with_indices(const Tensor& x, Size2 output);
 /// The mean of every window.
 Tensor avg_pool1d(const Tensor& x, int64_t kernel, const AvgPool1dOptions& options = {});
 Tensor avg_pool2d(const Tensor& x, Size2 kernel, const AvgPool2dOptions& options = {});
@@ -65,6 +76,7 @@ class MaxPool1d : public Layer {
  public:
   explicit MaxPool1d(int64_t kernel, const MaxPool1dOptions& options = {}) : kernel_(kernel), options_(options) {}
   Tensor forward(const Tensor& x) const override { return max_pool1d(x, kernel_, options_); }
+  MaxPooled forward_with_indices(const Tensor& x) const { return max_pool1d_with_indices(x, kernel_, options_); }
 
  private:
   int64_t kernel_;
@@ -75,6 +87,7 @@ class MaxPool2d : public Layer {
  public:
   explicit MaxPool2d(Size2 kernel, const MaxPool2dOptions& options = {}) : kernel_(kernel), options_(options) {}
   Tensor forward(const Tensor& x) const override { return max_pool2d(x, kernel_, options_); }
+  MaxPooled forward_with_indices(const Tensor& x) const { return max_pool2d_with_indices(x, kernel_, options_); }
 
  private:
   Size2 kernel_;
@@ -99,6 +112,26 @@ class AvgPool2d : public Layer {
  private:
   Size2 kernel_;
   AvgPool2dOptions options_;
+};
+
+class AdaptiveMaxPool1d : public Layer {
+ public:
+  explicit AdaptiveMaxPool1d(int64_t output) : output_(output) {}
+  Tensor forward(const Tensor& x) const override { return adaptive_max_pool1d(x, output_); }
+  MaxPooled forward_with_indices(const Tensor& x) const { return adaptive_max_pool1d_with_indices(x, output_); }
+
+ private:
+  int64_t output_;
+};
+
+class AdaptiveMaxPool2d : public Layer {
+ public:
+  explicit AdaptiveMaxPool2d(Size2 output) : output_(output) {}
+  Tensor forward(const Tensor& x) const override { return adaptive_max_pool2d(x, output_); }
+  MaxPooled forward_with_indices(const Tensor& x) const { return adaptive_max_pool2d_with_indices(x, output_); }
+
+ private:
+  Size2 output_;
 };
 
 class AdaptiveAvgPool1d : public Layer {

@@ -241,9 +241,10 @@ Tensor run_pass(Pass& p, RecurrentState& state) {
   return results[0];
 }
 
-// As i64, all in 1..steps. What is known is looked at now; the rest is looked up by the device, which finds the same.
-Tensor checked_lengths(std::string_view op, const Tensor& lengths, int64_t steps) {
-  const Tensor whole = lengths.to(DType::i64);
+// As i64 on the device of the inputs, all in 1..steps: PyTorch wants them on the CPU, whose programs hand them over so.
+// What is known is looked at now; the rest is looked up by the device, which finds the same.
+Tensor checked_lengths(std::string_view op, const Tensor& lengths, int64_t steps, const Device& device) {
+  const Tensor whole = lengths.to(device).to(DType::i64);
   const auto range = known_range(lengths);
   if (range && range->first >= 1 && range->second <= steps) return whole;
   const std::vector<int64_t> known =
@@ -261,17 +262,21 @@ Recurrent::Recurrent(std::string_view op, Cell cell, int64_t in, int64_t hidden,
   if (in < 1 || hidden < 1) fail(op, "takes positive sizes, got {} and {}", in, hidden);
   if (options.layers < 1) fail(op, "takes at least one layer, got {}", options.layers);
   if (!(options.dropout >= 0 && options.dropout <= 1)) fail(op, "dropout must lie in 0..1, got {}", options.dropout);
-  const int64_t rows = gates_of(cell) * hidden, directions = options.bidirectional ? 2 : 1;
+  if (options.proj_size != 0 && cell != Cell::lstm) fail(op, "proj_size is of LSTM alone");
+  if (options.proj_size < 0 || options.proj_size >= hidden)
+    fail(op, "proj_size must be at least 0 and less than hidden, {}, got {}", hidden, options.proj_size);
+  const int64_t rows = gates_of(cell) * hidden, width = state_width(), directions = options.bidirectional ? 2 : 1;
   const double bound = 1 / std::sqrt(static_cast<double>(hidden));
   for (int64_t layer = 0; layer < options.layers; ++layer) {
     for (int64_t direction = 0; direction < directions; ++direction) {
       Weights& w = *weights_.emplace_back(std::make_unique<Weights>());
-      w.weight_ih = empty({rows, layer == 0 ? in : directions * hidden}, options.options);
-      w.weight_hh = empty({rows, hidden}, options.options);
+      w.weight_ih = empty({rows, layer == 0 ? in : directions * width}, options.options);
+      w.weight_hh = empty({rows, width}, options.options);
       if (options.bias) {
         w.bias_ih = empty({rows}, options.options);
         w.bias_hh = empty({rows}, options.options);
       }
+      if (options.proj_size > 0) w.weight_hr = empty({options.proj_size, hidden}, options.options);
       const std::string suffix = "_l" + std::to_string(layer) + (direction == 1 ? "_reverse" : "");
       const auto add = [&](const std::string& what, Tensor& parameter) {
         if (parameter.defined()) init::uniform_(parameter, -bound, bound);
@@ -281,6 +286,7 @@ Recurrent::Recurrent(std::string_view op, Cell cell, int64_t in, int64_t hidden,
       add("weight_hh", w.weight_hh);
       add("bias_ih", w.bias_ih);
       add("bias_hh", w.bias_hh);
+      if (w.weight_hr.defined()) add("weight_hr", w.weight_hr);
     }
   }
 }
@@ -291,9 +297,34 @@ Recurrent::Weights& Recurrent::weights(int64_t layer, bool reverse) {
   return *weights_[static_cast<size_t>(options_.bidirectional ? 2 * layer + reverse : layer)];
 }
 
+// Plain tensor code, with the gradient of its ops: the state goes through a product twice a step.
+Tensor Recurrent::projected(const Tensor& x, const Weights& w, const Tensor& mask, bool reverse,
+                            RecurrentState& state) const {
+  const int64_t steps = x.size(0);
+  Tensor inputs = matmul(x, w.weight_ih.t());
+  if (w.bias_ih.defined()) inputs = inputs + (w.bias_ih + w.bias_hh);
+  std::vector<Tensor> behind(static_cast<size_t>(steps));
+  for (int64_t step = 0; step < steps; ++step) {
+    const int64_t t = reverse ? steps - 1 - step : step;
+    const Tensor inside = mask.defined() ? mask.select(0, t) : Tensor();
+    const auto kept = [&](const Tensor& now, const Tensor& then) {
+      return inside.defined() ? where(inside, now, then) : now;
+    };
+    const Tensor sums = inputs.select(0, t) + matmul(state.h, w.weight_hh.t());
+    const auto gate = [&](int64_t k) { return sums.narrow(1, k * hidden_, hidden_); };
+    const Tensor c = sigmoid(gate(1)) * state.c + sigmoid(gate(0)) * tanh(gate(2));
+    const Tensor h = matmul(sigmoid(gate(3)) * tanh(c), w.weight_hr.t());
+    state.c = kept(c, state.c);
+    state.h = kept(h, state.h);
+    behind[static_cast<size_t>(t)] = inside.defined() ? where(inside, h, 0.0) : h;
+  }
+  return stack(behind, 0);
+}
+
 // x (time, batch, in); the state is that before the pass, and then that behind it.
 Tensor Recurrent::one_direction(const Tensor& x, const Weights& w, const Tensor& mask, bool reverse,
                                 RecurrentState& state) const {
+  if (options_.proj_size > 0) return projected(x, w, mask, reverse, state);
   Pass pass{cell_, reverse, gates_of(cell_), x.size(0), x.size(1), hidden_};
   const int64_t gates = pass.gates, places = pass.steps * pass.batch;
   const bool is_gru = cell_ == Cell::gru;
@@ -327,8 +358,8 @@ RecurrentOutput Recurrent::forward(const Tensor& given, const RecurrentState& st
   if (x.size(2) != in_) fail(op_, "takes inputs of width {}, got {}", in_, ir::to_string(given.shape()));
   const int64_t steps = x.size(0), batch = x.size(1), directions = options_.bidirectional ? 2 : 1;
   if (steps < 1) fail(op_, "takes at least one step, got {}", ir::to_string(given.shape()));
-  const Dims all{options_.layers * directions, batch, hidden_};
-  const auto first = [&](const Tensor& one, std::string_view what) {
+  const auto first = [&](const Tensor& one, std::string_view what, int64_t width) {
+    const Dims all{options_.layers * directions, batch, width};
     if (!one.defined()) return zeros(all, Options(x.dtype(), x.device()));
     const Tensor whole = is_single && one.dim() == 2 ? one.unsqueeze(1) : one;
     if (whole.shape() != all)
@@ -337,14 +368,14 @@ RecurrentOutput Recurrent::forward(const Tensor& given, const RecurrentState& st
   };
   if (!is_lstm && state.c.defined()) fail(op_, "has no state c");
   if (state.h.defined() != state.c.defined() && is_lstm) fail(op_, "takes h and c together");
-  const Tensor h0 = first(state.h, "h"), c0 = is_lstm ? first(state.c, "c") : Tensor();
+  const Tensor h0 = first(state.h, "h", state_width()), c0 = is_lstm ? first(state.c, "c", hidden_) : Tensor();
   Tensor mask;
   if (lengths.defined()) {
     if (lengths.shape() != Dims{batch} || !is_integer(lengths.dtype()))
       fail(op_, "lengths must be {} whole numbers, got {}{}", batch, tenon::name(lengths.dtype()),
            ir::to_string(lengths.shape()));
     const Tensor time = arange(steps, Options(DType::i64, x.device())).reshape({steps, 1, 1});
-    mask = lt(time, checked_lengths(op_, lengths, steps).reshape({1, batch, 1}));
+    mask = lt(time, checked_lengths(op_, lengths, steps, x.device()).reshape({1, batch, 1}));
   }
   std::vector<Tensor> h, c;
   for (int64_t layer = 0; layer < options_.layers; ++layer) {

@@ -26,9 +26,11 @@ struct RecurrentOptions {
   bool bidirectional = false;
   std::string nonlinearity = "tanh";  // of RNN: tanh or relu
   Options options = {};
+  int64_t proj_size = 0;  // of LSTM: states h are projected to this many elements, fewer than `hidden`; 0: they are not
 };
 
-/// (layers * directions, batch, hidden), or without batch where x has none; c of LSTM only.
+/// (layers * directions, batch, hidden), or without batch where x has none; c of LSTM only. h has proj_size elements
+/// instead where that is given.
 struct RecurrentState {
   Tensor h, c;
 };
@@ -50,7 +52,8 @@ class Recurrent : public Module {
  public:
   enum class Cell : uint8_t { tanh, relu, lstm, gru };
 
-  /// x (time, batch, in) or (time, in); a state that is left out is zero; lengths (batch) of i64 or i32.
+  /// x (time, batch, in) or (time, in); a state that is left out is zero; lengths (batch) of i64 or i32, on any
+  /// device.
   RecurrentOutput forward(const Tensor& x, const RecurrentState& state = {}, const Tensor& lengths = Tensor()) const;
   RecurrentOutput operator()(const Tensor& x, const RecurrentState& state = {},
                              const Tensor& lengths = Tensor()) const {
@@ -61,6 +64,7 @@ class Recurrent : public Module {
   /// Of one layer and direction.
   struct Weights {
     Tensor weight_ih, weight_hh, bias_ih, bias_hh;
+    Tensor weight_hr;  // (proj_size, hidden), if states are projected
   };
   Weights& weights(int64_t layer, bool reverse = false);
 
@@ -68,6 +72,9 @@ class Recurrent : public Module {
   Recurrent(std::string_view op, Cell cell, int64_t in, int64_t hidden, const RecurrentOptions& options);
 
  private:
+  int64_t state_width() const { return options_.proj_size > 0 ? options_.proj_size : hidden_; }
+  Tensor projected(const Tensor& x, const Weights& weights, const Tensor& mask, bool reverse,
+                   RecurrentState& state) const;
   Tensor one_direction(const Tensor& x, const Weights& weights, const Tensor& mask, bool reverse,
                        RecurrentState& state) const;
 

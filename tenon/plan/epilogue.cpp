@@ -1,4 +1,4 @@
-// Pattern matching on additions around a product that has no other reader.
+// Pattern matching on additions around a product, or a convolution, that has no other reader.
 
 #include "tenon/plan/epilogue.h"
 
@@ -13,6 +13,8 @@ using ir::Node;
 using ir::NodeRef;
 using ir::Op;
 using ir::Value;
+
+bool is_convolution(Op op) { return op == Op::conv || op == Op::conv_transpose; }
 
 bool is_half(DType dtype) { return dtype == DType::bf16 || dtype == DType::f16; }
 
@@ -34,6 +36,7 @@ std::optional<EpilogueMatcher::Matched> EpilogueMatcher::match(const NodeRef& no
   Matched matched;
   if (!add || !match_sums(*add, node->type().shape, matched)) return std::nullopt;
   if (is_relu && matched.addends.residual) return std::nullopt;
+  if (rounds && is_convolution(matched.contract->op())) return std::nullopt;
   matched.addends.result = node;
   matched.addends.relu = is_relu;
   return matched;
@@ -73,10 +76,11 @@ bool EpilogueMatcher::match_sums(const Value& sum, const Dims& shape, Matched& m
   const size_t first = later_side(node, shape);
   for (const size_t side : {first, 1 - first}) {
     const Op below = ir::base_node(node.input(side))->op();
-    const Value* inner = below == Op::contract || below == Op::add ? peel(node.input(side), shape) : nullptr;
+    const bool may_be = below == Op::contract || below == Op::add || is_convolution(below);
+    const Value* inner = may_be ? peel(node.input(side), shape) : nullptr;
     if (!inner) continue;
     Matched attempt;
-    if (is_free_contract(*inner->node, node.type().dtype)) {
+    if (is_free_contract(*inner->node, node.type().dtype) || is_free_convolution(*inner->node)) {
       attempt.contract = inner->node;
     } else if (inner->node->op() != Op::add || stored_.contains(inner->node.get()) || uses_of(*inner->node) != 1 ||
                !match_sums(*inner, shape, attempt) || attempt.addends.residual) {
@@ -106,6 +110,12 @@ bool EpilogueMatcher::is_free_contract(const Node& node, DType sums) const {
          node.type().dtype == sums && sums == DType::f32;
 }
 
+// Of f32: what 16-bit ones add is rounded behind it.
+bool EpilogueMatcher::is_free_convolution(const Node& node) const {
+  return limits_.conv_epilogue && is_convolution(node.op()) && !node.evaluated() && !kept_.contains(&node) &&
+         uses_of(node) == 1 && node.type().dtype == DType::f32 && node.input(0).dtype() == DType::f32;
+}
+
 size_t EpilogueMatcher::uses_of(const Node& node) const {
   const size_t* found = uses_.find(&node);
   return found ? *found : 0;
@@ -123,6 +133,23 @@ ir::Seen EpilogueMatcher::look_at_addend(const Value& value) const {
   return narrow;
 }
 
+// One number for each channel of the result.
+bool EpilogueMatcher::match_channels(const Value& addend, ir::IndexMap& map, Matched& matched) const {
+  const Dims& shape = matched.contract->type().shape;
+  if (matched.addends.bias || map.shape() != shape || shape[1] < 2 || !map.is_strided()) return false;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (axis != 1 && !map.is_constant_along(axis)) return false;
+  }
+  if (ir::count(shape) == 0 || map.views()[0].strides[1] != 1) return false;
+  Dims column(shape.size(), 1);
+  column[1] = shape[1];
+  map.apply(std::vector<ir::Move>{{Op::shrink, ir::ShrinkAttrs{Dims(shape.size(), 0), column, Dims(shape.size(), 1)}},
+                                  {Op::reshape, ir::ShapeAttrs{{shape[1]}}}});
+  matched.addends.bias = addend;
+  matched.addends.bias_map = std::move(map);
+  return true;
+}
+
 bool EpilogueMatcher::match_addend(const Value& value, Matched& matched) const {
   auto [addend, map] = look_at_addend(value);
   const Node& base = *addend.node;
@@ -130,6 +157,7 @@ bool EpilogueMatcher::match_addend(const Value& value, Matched& matched) const {
       base.evaluated() || base.op() == Op::buffer || !is_inline(base, limits_) || stored_.contains(&base);
   if (!in_memory || base.info().kind == Kind::reduce) return false;
   const bool is_wide = addend.dtype() == DType::f32;
+  if (is_convolution(matched.contract->op())) return is_wide && match_channels(addend, map, matched);
   const int64_t columns = matched.contract->type().shape.back();
   const Dims& shape = map.shape();
   if (columns < 2) return false;

@@ -1,4 +1,5 @@
-// What a matrix product can do to its sums before it writes them: contract + bias + residual, cast or relu.
+// What a matrix product can do to its sums before it writes them: contract + bias + residual, cast or relu. A
+// convolution can add a bias, and take relu of that.
 
 #pragma once
 
@@ -20,7 +21,7 @@ class EpilogueMatcher {
 
   struct Matched {
     Addends addends;
-    ir::NodeRef contract;
+    ir::NodeRef contract;  // or convolution
   };
   /// The product that can give this node as its result.
   std::optional<Matched> match(const ir::NodeRef& node) const;
@@ -37,6 +38,8 @@ class EpilogueMatcher {
   ir::Seen look_at_addend(const ir::Value& value) const;
   bool match_addend(const ir::Value& value, Matched& matched) const;
   size_t later_side(const ir::Node& node, const Dims& shape) const;
+  bool match_channels(const ir::Value& addend, ir::IndexMap& map, Matched& matched) const;
+  bool is_free_convolution(const ir::Node& node) const;
   bool is_free_contract(const ir::Node& node, DType sums) const;
   size_t uses_of(const ir::Node& node) const;
 

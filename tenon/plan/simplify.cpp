@@ -114,6 +114,21 @@ std::optional<Value> choose_the_larger(const Node& node, Inputs in) {
   return is_of_x ? std::optional(larger) : std::nullopt;
 }
 
+// The gradient of pooling behind relu: numbers reach only the largest element of each window, which is there as the
+// window's result. So relu's condition is that of the results, which are fewer, and what it lets through is spread.
+std::optional<Value> choose_before_spreading(const Node& node, Inputs in) {
+  if (node.op() != Op::where || !is_zero(in[1])) return std::nullopt;
+  const Node &equal = *in[0].node, &spread = *in[2].node;
+  if (equal.op() != Op::equal || equal.evaluated() || !is_zero(equal.input(1))) return std::nullopt;
+  if (spread.op() != Op::max_pool_backward || spread.evaluated()) return std::nullopt;
+  const Value& places = spread.input(1);
+  if (places.node->op() != Op::max_pool || places.node->evaluated() || !(places.node->input(0) == equal.input(0)))
+    return std::nullopt;
+  const Value largest{places.node, 0}, &slope = spread.input(0);
+  const Value kept = ir::where(ir::equal(largest, ir::full_like(largest, 0)), ir::full_like(slope, 0), slope);
+  return ir::max_pool_backward(kept, places, spread.attrs_as<ir::PoolAttrs>());
+}
+
 constexpr Simplification kRules[] = {
     {"fold numbers", fold_numbers},
     {"leave out ones", leave_out_ones},
@@ -123,6 +138,7 @@ constexpr Simplification kRules[] = {
     {"convert there and back", convert_there_and_back},
     {"compare the larger", compare_the_larger},
     {"choose the larger", choose_the_larger},
+    {"choose before spreading", choose_before_spreading},
 };
 
 }  // namespace

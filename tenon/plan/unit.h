@@ -8,11 +8,11 @@
 
 namespace tenon::plan {
 
-/// What a contract adds to its sums before it writes them; see ir::Epilogue.
+/// What a contract, or a convolution, adds to its sums before it writes them; see ir::Epilogue.
 struct Addends {
   ir::NodeRef result;  // what is written instead of the contract's own result; none: nothing is added
   ir::Value bias, residual;
-  ir::IndexMap bias_map;  // over the columns
+  ir::IndexMap bias_map;  // over the columns, or channels
   ir::NodeRef activated;  // gelu of the result, which is given beside it
   bool relu = false;      // the result is that of the sums and 0 which is larger
   ir::Value slope_at;     // the result is multiplied by the slope of gelu here

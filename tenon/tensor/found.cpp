@@ -57,6 +57,41 @@ Unique unique_of(const Tensor& x) {
           numbers(counts, length, x.device())};
 }
 
+// Slices are rows of `rows`.
+template <typename T>
+Unique unique_rows_of(const Tensor& x, const Tensor& rows, int64_t dim) {
+  const std::vector<T> values = rows.detach().to_vector<T>();
+  const int64_t count = rows.size(0), width = rows.size(1);
+  const auto at = [&](int64_t row, int64_t i) { return values[static_cast<size_t>(row * width + i)]; };
+  const auto is_before = [&](int64_t a, int64_t b) {
+    for (int64_t i = 0; i < width; ++i) {
+      if (comes_before<T>(at(a, i), at(b, i))) return true;
+      if (comes_before<T>(at(b, i), at(a, i))) return false;
+    }
+    return false;
+  };
+  const auto is_same = [&](int64_t a, int64_t b) {
+    for (int64_t i = 0; i < width; ++i) {
+      if (!(at(a, i) == at(b, i))) return false;
+    }
+    return true;
+  };
+  std::vector<int64_t> order(static_cast<size_t>(count)), inverse(order.size()), counts, firsts;
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), is_before);
+  for (const int64_t row : order) {
+    if (firsts.empty() || !is_same(firsts.back(), row)) {
+      firsts.push_back(row);
+      counts.push_back(0);
+    }
+    ++counts.back();
+    inverse[static_cast<size_t>(row)] = static_cast<int64_t>(firsts.size()) - 1;
+  }
+  const Dims found{static_cast<int64_t>(firsts.size())};
+  return {index_select(x.detach(), dim, numbers(firsts, found, x.device())), numbers(inverse, {count}, x.device()),
+          numbers(counts, found, x.device())};
+}
+
 }  // namespace
 
 Tensor nonzero(const Tensor& x) {
@@ -89,6 +124,16 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
 Unique unique(const Tensor& x) {
   record::require_known_values("unique", "unique");
   return is_float(x.dtype()) ? unique_of<double>(x) : unique_of<int64_t>(x);
+}
+
+Unique unique(const Tensor& x, int64_t dim) {
+  record::require_known_values("unique", "unique");
+  const auto axis = static_cast<int64_t>(record::axis("unique", dim, x.shape().size()));
+  const int64_t count = x.size(axis);
+  if (x.numel() == 0 && count > 0)
+    fail("unique", "slices along dim {} of {} have no elements", dim, ir::to_string(x.shape()));
+  const Tensor rows = x.detach().movedim(axis, 0).reshape({count, count == 0 ? 1 : x.numel() / count});
+  return is_float(x.dtype()) ? unique_rows_of<double>(x, rows, axis) : unique_rows_of<int64_t>(x, rows, axis);
 }
 
 Tensor bincount(const Tensor& x, const Tensor& weights, int64_t minlength) {

@@ -247,6 +247,9 @@ struct Unique {
   Tensor counts;   // how often each value occurs
 };
 Unique unique(const Tensor& x);
+/// Of the slices along a dim: `values` has the distinct ones, sorted by their first elements, then by the next; the
+/// inverse is a vector.
+Unique unique(const Tensor& x, int64_t dim);
 /// How often each of 0, 1, ... occurs in a vector, or the sum of the weights of those elements.
 Tensor bincount(const Tensor& x, const Tensor& weights = Tensor(), int64_t minlength = 0);
 

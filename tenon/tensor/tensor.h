@@ -149,6 +149,8 @@ class Tensor {
   /// How many elements of memory lie between neighbours along each dim.
   Dims strides() const;
   int64_t stride(int64_t dim) const;
+  /// How many elements of memory lie before the first one: a slice shows the memory of the whole.
+  int64_t storage_offset() const;
   /// Whether the elements lie one behind the other in row-major order.
   bool is_contiguous() const;
 

@@ -236,6 +236,10 @@ Dims Tensor::strides() const {
   }
   return strides;
 }
+int64_t Tensor::storage_offset() const {
+  const std::optional<ir::View> layout = layout_of(*this);
+  return layout ? layout->offset : 0;
+}
 int64_t Tensor::stride(int64_t dim) const { return strides()[record::axis("stride", dim, shape().size())]; }
 
 // Wherever the first element lies: as in PyTorch, a slice of rows is contiguous.

@@ -1,4 +1,5 @@
-// The number of threads changes no bit: rows, column sums, products, attention and indexing of sizes that are shared out.
+// The number of threads changes no bit: rows, column sums, products, attention and indexing of sizes that are shared
+// out.
 
 #include <gtest/gtest.h>
 
@@ -54,14 +55,16 @@ INSTANTIATE_TEST_SUITE_P(
         Work{"chain", {300, 700}, [](const Tensor& x) { return sigmoid(tanh(x * 2.0 + 1.0) * x) * x; }},
         Work{"softmax", {200, 900}, [](const Tensor& x) { return softmax(x, -1); }},
         Work{"softmax_of_long_rows", {7, 20000}, [](const Tensor& x) { return softmax(x, -1); }},
-        Work{"layer_norm", {900, 100},
+        Work{"layer_norm",
+             {900, 100},
              [](const Tensor& x) { return nn::layer_norm(x, {100}, x.slice(0, 0, 1).reshape({100}), x.select(0, 1)); }},
         Work{"column_sums", {3000, 130}, [](const Tensor& x) { return sum(x * x, {0}); }},
         Work{"few_long_columns", {3, 60000}, [](const Tensor& x) { return sum(x * x, {0}); }},
         Work{"sum_of_an_inner_axis", {20, 300, 30}, [](const Tensor& x) { return sum(x * x, {1}); }},
         Work{"product", {150, 260}, [](const Tensor& x) { return matmul(x, x.t()); }},
         Work{"product_with_a_bias", {150, 150}, [](const Tensor& x) { return matmul(x, x) + x.select(0, 3); }},
-        Work{"attention", {1, 6, 150, 32},
+        Work{"attention",
+             {1, 6, 150, 32},
              [](const Tensor& x) { return nn::scaled_dot_product_attention(x, x, x, {.mask = {}, .causal = true}); }},
         Work{"gather", {400, 300}, [](const Tensor& x) { return index_select(x, 0, arange(3000) % 400); }},
         Work{"sort", {40, 3000}, [](const Tensor& x) { return sort(x, -1).first; }},

@@ -54,6 +54,34 @@ TEST(Lstm, OfTwoLayersBothWaysAndTwoLengthsIsPyTorchs) {
               kNear);
 }
 
+TEST(Lstm, OfProjectedStatesIsPyTorchs) {
+  nn::LSTM lstm(2, 4, {.layers = 2, .bidirectional = true, .proj_size = 3});
+  const auto names = fill(lstm);
+  EXPECT_EQ(names.size(), 20u);
+  EXPECT_EQ(names[4], "weight_hr_l0");
+  Tensor x = waves({3, 2, 2}).eval().requires_grad_();
+  const auto [y, after] = lstm(x, {waves({4, 2, 3}) * 0.5, waves({4, 2, 4}) * -0.3}, tensor({int64_t{3}, int64_t{2}}));
+  expect_near(y, {-0.123963, 0.0592825, 0.0122482,  -0.304348, 0.196581,  -0.0660976, -0.188337, 0.13869,  -0.0730158,
+                  -0.261605, 0.192059,  -0.100319,  -0.155389, 0.0799392, 0.00474772, -0.267204, 0.175841, -0.0641578,
+                  -0.196403, 0.124393,  -0.0380082, -0.202044, 0.171669,  -0.121457,  -0.174243, 0.09371,  -0.00234882,
+                  -0.209572, 0.143498,  -0.0608427, 0,         0,         0,          0,         0,        0},
+              kNear);
+  expect_near(after.h, {-0.0890572, 0.00800322, 0.0739756, -0.0691804, 0.0457524,  -0.0170374, -0.141758,   0.08588,
+                        -0.0200779, -0.0875589, 0.01801,   0.05362,    -0.174243,  0.09371,    -0.00234882, -0.196403,
+                        0.124393,   -0.0380082, -0.304348, 0.196581,   -0.0660976, -0.261605,  0.192059,    -0.100319},
+              kNear);
+  EXPECT_EQ(after.c.shape(), (Dims{4, 2, 4}));
+  EXPECT_NEAR(values(after.c)[0], 0.773031f, kNear);
+  square(y).sum().backward();
+  expect_near(x.grad(),
+              {0.00359312, 0.00288341, 0.00368286, 0.00300544, 0.00324297, 0.0032433, 0.00403435, 0.00398432,
+               0.00122464, 0.001752, 0, 0},
+              kNear);
+  EXPECT_EQ(text_of([] { nn::GRU(2, 4, {.proj_size = 3}); }), "[gru] proj_size is of LSTM alone");
+  EXPECT_EQ(text_of([] { nn::LSTM(2, 4, {.proj_size = 4}); }),
+            "[lstm] proj_size must be at least 0 and less than hidden, 4, got 4");
+}
+
 TEST(Gru, OfTwoLengthsIsPyTorchs) {
   nn::GRU gru(2, 3);
   fill(gru);
@@ -87,6 +115,15 @@ Made made(const std::string& kind, const nn::RecurrentOptions& options) {
 class AnyRecurrent : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, AnyRecurrent, testing::Values("lstm", "gru", "tanh", "relu"),
                          [](const auto& tested) { return std::string(tested.param); });
+
+TEST_P(AnyRecurrent, TakesLengthsOfTheHostOnAnyDevice) {
+  const Made net = made(GetParam(), {});
+  fill(*net);
+  const Tensor x = waves({3, 2, 2}), lengths = tensor({int64_t{3}, int64_t{2}});
+  const Floats expected = values((*net)(x, {}, lengths).y);
+  net->to(Device("reference"));
+  expect_near((*net)(x.to(Device("reference")), {}, lengths).y, expected, kNear);
+}
 
 // The gradient's own rule against differences in f64: of inputs, weights and first states, with two lengths.
 TEST_P(AnyRecurrent, GradientsAreSlopes) {

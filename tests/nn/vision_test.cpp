@@ -123,7 +123,9 @@ TEST(ConvTranspose2d, SpreadsOutByTheStride) {
 
 TEST(ConvTranspose1d, RefusesPaddingThatLeavesNothing) {
   for (const int64_t padding : {1, 2}) {
-    EXPECT_EQ(text_of([&] { nn::conv_transpose1d(ones({1, 1, 2}), ones({1, 2, 1}), {}, {.padding = padding}); }),
+    EXPECT_EQ(text_of([&] {
+                nn::conv_transpose1d(ones({1, 1, 2}), ones({1, 2, 1}), {}, {.padding = padding});
+              }),
               fmt::format("[conv_transpose1d] padding {} leaves nothing of the result of an input of 2", padding));
   }
 }
@@ -194,6 +196,40 @@ TEST(Pooling, TakesWindowsLargerThanTheInput) {
               nn::max_pool1d(zeros({1, 1, 0}), 2, {.padding = 1});
             }),
             "[max_pool1d] the input (1, 1, 0) is empty");
+}
+
+TEST(MaxPool2d, SaysWhereTheLargestElementsLie) {
+  const Tensor x = (counting({1, 1, 5, 6}) * 7) % 11;
+  const auto [y, indices] = nn::max_pool2d_with_indices(x, 3, {.stride = 2, .padding = 1});
+  EXPECT_EQ(values(y), (Floats{9, 10, 10, 9, 10, 9, 10, 10, 9}));
+  EXPECT_EQ(indices.to_vector<int64_t>(), (std::vector<int64_t>{6, 3, 3, 6, 14, 17, 25, 25, 28}));
+  const auto single = nn::MaxPool1d(2, {.dilation = 2}).forward_with_indices(weights({3, 1, 2, 5}, {1, 4}));
+  EXPECT_EQ(single.indices.shape(), (Dims{1, 1}));
+  EXPECT_EQ(single.indices.to_vector<int64_t>(), (std::vector<int64_t>{0}));
+}
+
+TEST(MaxPool2d, HasASecondDerivative) {
+  Tensor x = weights({1, 4, 3, 2}, {1, 4}).requires_grad_();
+  const Tensor slope = grad((nn::max_pool1d(x, 2) * nn::max_pool1d(x, 2)).sum(), x, true);
+  EXPECT_EQ(values(slope), (Floats{0, 8, 6, 0}));
+  EXPECT_EQ(values(grad(slope.sum(), x)), (Floats{0, 2, 2, 0}));
+}
+
+TEST(AdaptiveMaxPool, CutsIntoNearlyEvenPartsAndSaysWhere) {
+  const Tensor x = (counting({1, 1, 5, 6}) * 7) % 11;
+  const auto [y, indices] = nn::adaptive_max_pool2d_with_indices(x, {3, 4});
+  EXPECT_EQ(values(y), (Floats{9, 7, 10, 6, 9, 10, 8, 9, 10, 10, 9, 9}));
+  EXPECT_EQ(indices.to_vector<int64_t>(), (std::vector<int64_t>{6, 1, 3, 4, 6, 14, 9, 17, 25, 25, 28, 28}));
+  Tensor z = weights({1, 5, 2, 5, 3}, {1, 1, 5}).requires_grad_();
+  const auto parts = nn::AdaptiveMaxPool1d(3).forward_with_indices(z);
+  EXPECT_EQ(parts.indices.to_vector<int64_t>(), (std::vector<int64_t>{1, 1, 3}));
+  parts.y.sum().backward();
+  EXPECT_EQ(values(z.grad()), (Floats{0, 2, 0, 1, 0}));
+  EXPECT_EQ(values(nn::adaptive_max_pool2d(counting({1, 4, 4}), {2, 1})), (Floats{7, 15}));
+  EXPECT_EQ(text_of([&] {
+              nn::adaptive_max_pool2d(x, {0, 1});
+            }),
+            "[adaptive_max_pool2d] the output must be at least 1, got 0 x 1");
 }
 
 TEST(AvgPool2d, CountsThePaddingOrNot) {

@@ -382,6 +382,43 @@ Row conv_row(Op op) {
   return row;
 }
 
+Row pool_row(Op op) {
+  Row row{op, {}, {}, kDiff};
+  const auto add = [&](std::string name, int64_t images, int64_t channels, const std::vector<ir::ConvAxis>& axes) {
+    const ir::PoolAttrs attrs{axes};
+    Dims image{images, channels}, out = image;
+    for (const ir::ConvAxis& axis : axes) {
+      image.push_back(axis.image);
+      out.push_back(axis.out);
+    }
+    if (op == Op::max_pool) {
+      row.samples.push_back({std::move(name), {{"x", image}}, [attrs](const Recording& r) {
+                               const auto [values, places] = ir::max_pool(r.in[0], attrs);
+                               return std::vector{values, places};
+                             }});
+      return;
+    }
+    const OperandSpec places{"places", out, 0, 0, 0, attrs.places() - 1, Role::index};
+    row.samples.push_back(sample(std::move(name), {{"g", out}, places}, [attrs](const Recording& r) {
+      return ir::max_pool_backward(r.in[0], ir::cast(r.in[1], attrs.place_dtype()), attrs);
+    }));
+  };
+  ir::ConvAxis hanging = axis_of(5, 2, 2);
+  hanging.out = 3;
+  add("plain", 1, 2, {axis_of(4, 2, 2), axis_of(6, 2, 2)});
+  add("sequence", 2, 1, {axis_of(5, 3, 2, 1)});
+  add("overlapping_and_padded", 1, 1, {axis_of(4, 3, 2, 1), axis_of(5, 3, 1, 1)});
+  add("hanging_over", 1, 1, {hanging, hanging});
+  add("dilated", 1, 1, {axis_of(5, 2, 1, 0, 2), axis_of(6, 2, 2, 1, 3)});
+  add("no_images", 0, 2, {axis_of(4, 2, 2), axis_of(4, 2, 2)});
+  add("longer_strides_than_windows", 1, 1, {axis_of(5, 1, 2), axis_of(7, 2, 3)});
+  add("tiles_and_tails", 3, 5, {axis_of(14, 2, 2), axis_of(14, 2, 2)});
+  row.samples.back().large = true;
+  add("wide_rows", 2, 3, {axis_of(9, 3, 2, 1), axis_of(77, 3, 2, 1)});
+  row.samples.back().large = true;
+  return row;
+}
+
 Row sort_row() {
   const auto along = [](std::string name, const Dims& shape, size_t axis, bool descending) {
     return Sample{std::move(name), {{"x", shape}}, [axis, descending](const Recording& r) {
@@ -553,6 +590,8 @@ std::vector<Row> all_rows() {
       conv_row(Op::conv),
       conv_row(Op::conv_transpose),
       conv_row(Op::conv_weight),
+      pool_row(Op::max_pool),
+      pool_row(Op::max_pool_backward),
       sort_row(),
       scan_row(),
 
@@ -597,6 +636,7 @@ std::vector<DType> dtypes_of(Op op) {
       case ir::DTypeRule::contract: return dtype != DType::boolean;
       case ir::DTypeRule::real:
       case ir::DTypeRule::conv:
+      case ir::DTypeRule::pool:
       case ir::DTypeRule::attention: return is_float(dtype);
       case ir::DTypeRule::integer: return is_integer(dtype);
       case ir::DTypeRule::bits: return !is_float(dtype);
@@ -660,10 +700,21 @@ std::vector<Host> run(const Sample& sample, DType element, ir::DeviceId device, 
 std::unique_ptr<device::Device> open_poor_cpu() {
   ir::Limits limits;
   limits.max_buffers = 4;
-  limits.missing_calls = {ir::Op::contract,   ir::Op::gather,     ir::Op::scatter,   ir::Op::scatter_add,
-                          ir::Op::scan,       ir::Op::sort,       ir::Op::attention, ir::Op::attention_backward,
-                          ir::Op::store,      ir::Op::contiguous, ir::Op::conv,      ir::Op::conv_transpose,
-                          ir::Op::conv_weight};
+  limits.missing_calls = {ir::Op::contract,
+                          ir::Op::gather,
+                          ir::Op::scatter,
+                          ir::Op::scatter_add,
+                          ir::Op::scan,
+                          ir::Op::sort,
+                          ir::Op::attention,
+                          ir::Op::attention_backward,
+                          ir::Op::store,
+                          ir::Op::contiguous,
+                          ir::Op::conv,
+                          ir::Op::conv_transpose,
+                          ir::Op::conv_weight,
+                          ir::Op::max_pool,
+                          ir::Op::max_pool_backward};
   return backends::cpu::open_with(limits);
 }
 

@@ -191,7 +191,23 @@ TEST(Simplify, WhatOnlyLooksLikeReluStays) {
 TEST(Simplify, EveryRuleHasANameOfItsOwn) {
   std::set<std::string_view> names;
   for (const Simplification& rule : simplifications()) EXPECT_TRUE(names.insert(rule.name).second) << rule.name;
-  EXPECT_EQ(names.size(), 8u);
+  EXPECT_EQ(names.size(), 9u);
+}
+
+// ---- choose before spreading ----
+
+TEST(Simplify, ReluBehindPoolingIsTakenOfItsResults) {
+  const auto image = [](uint64_t id, int64_t side) {
+    return ir::buffer({(uint64_t{1} << 52) + id, 0, {}, {DType::f32, {1, 1, side}}});
+  };
+  const ir::PoolAttrs windows{{{.image = 4, .kernel = 2, .out = 2, .stride = 2}}};
+  const Value y = image(1, 4), slope = image(2, 2), other = image(3, 4), zero = ir::full_like(y, 0);
+  const auto [largest, places] = ir::max_pool(y, windows);
+  const Value spread = ir::max_pool_backward(slope, places, windows);
+  const Value kept = ir::where(ir::equal(largest, ir::full_like(largest, 0)), ir::full_like(slope, 0), slope);
+  EXPECT_EQ(simple(ir::where(ir::equal(y, zero), zero, spread)), ir::max_pool_backward(kept, places, windows));
+  const Value of_another = ir::where(ir::equal(other, zero), zero, spread);
+  EXPECT_EQ(simple(of_another), of_another);
 }
 
 }  // namespace

@@ -261,7 +261,26 @@ TEST(InPlaceFunctions, DrawNumbers) {
   EXPECT_EQ(read(unique(x).values), Reals({0, 1}));
 }
 
+TEST(Unique, AlongADimIsOfWholeSlices) {
+  const Tensor x = tensor({{3, 1, 2}, {1, 1, 1}, {3, 1, 2}, {1, 0, 5}}).to(DType::i64);
+  const Unique rows = unique(x, 0), columns = unique(x.narrow(0, 0, 2), -1);
+  EXPECT_EQ(read(rows.values), Reals({1, 0, 5, 1, 1, 1, 3, 1, 2}));
+  EXPECT_EQ(read(rows.inverse), Reals({2, 1, 2, 0}));
+  EXPECT_EQ(read(rows.counts), Reals({1, 1, 2}));
+  EXPECT_EQ(columns.values.shape(), Dims({2, 3}));
+  EXPECT_EQ(read(columns.values), Reals({1, 2, 3, 1, 1, 1}));
+  EXPECT_EQ(unique(zeros({0, 3}), 0).values.shape(), Dims({0, 3}));
+}
+
 // ---- where elements lie ----
+
+TEST(Layout, AnOffsetSaysWhereTheFirstElementLies) {
+  const Tensor x = arange(24, float32).reshape({2, 3, 4});
+  EXPECT_EQ(x.storage_offset(), 0);
+  EXPECT_EQ(x[1].storage_offset(), 12);
+  EXPECT_EQ(x.slice(2, 1, 4, 2).narrow(1, 2, 1).storage_offset(), 9);
+  EXPECT_EQ(x[1].clone().storage_offset(), 0);
+}
 
 TEST(Layout, StridesAreThoseOfTheMemory) {
   const Tensor x = arange(24, float32).reshape({2, 3, 4});

@@ -78,11 +78,11 @@ class AdaptiveMaxPool1d(Module):
 
     def __init__(self, output_size, return_indices=False):
         super().__init__()
-        F._refuse_indices(return_indices)
         self.output_size = output_size
+        self.return_indices = return_indices
 
     def forward(self, x):
-        return F.adaptive_max_pool1d(x, self.output_size)
+        return F.adaptive_max_pool1d(x, self.output_size, self.return_indices)
 
     def extra_repr(self):
         return f"output_size={self.output_size}"
@@ -93,11 +93,11 @@ class AdaptiveMaxPool2d(Module):
 
     def __init__(self, output_size, return_indices=False):
         super().__init__()
-        F._refuse_indices(return_indices)
         self.output_size = output_size
+        self.return_indices = return_indices
 
     def forward(self, x):
-        return F.adaptive_max_pool2d(x, self.output_size)
+        return F.adaptive_max_pool2d(x, self.output_size, self.return_indices)
 
     def extra_repr(self):
         return f"output_size={self.output_size}"

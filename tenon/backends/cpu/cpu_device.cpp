@@ -303,6 +303,7 @@ std::unique_ptr<device::Device> open() {
   ir::Limits limits;
   limits.gathers_inside = true;
   limits.relu_epilogue = true;
+  limits.conv_epilogue = true;
   return open_with(limits);
 }
 std::unique_ptr<device::Device> open_unfused() {

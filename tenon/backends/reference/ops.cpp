@@ -212,6 +212,8 @@ void run_call(const ir::Call& call, const Arrays& in, Arrays& out) {
     case Op::conv:
     case Op::conv_transpose:
     case Op::conv_weight: return run_convolution(call, in, out[0]);
+    case Op::max_pool: return run_max_pool(call, in[0], out[0], out[1]);
+    case Op::max_pool_backward: return run_max_pool_backward(call, in[0], in[1], out[0]);
     default: base::fail(ir::name(call.op), "the reference device has no such call");
   }
 }

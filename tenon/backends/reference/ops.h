@@ -17,6 +17,8 @@ void run_indexed(const ir::Call& call, const Arrays& in, Array& out);
 void run_call(const ir::Call& call, const Arrays& in, Arrays& out);
 void run_effect(const ir::Call& call, const Arrays& in, Array& out);
 void run_convolution(const ir::Call& call, const Arrays& in, Array& out);
+void run_max_pool(const ir::Call& call, const Array& in, Array& value, Array& place);
+void run_max_pool_backward(const ir::Call& call, const Array& in, const Array& place, Array& out);
 void run_attention(const ir::AttentionAttrs& attrs, const Arrays& in, Arrays& out);
 void run_attention_backward(const ir::AttentionAttrs& attrs, const Arrays& in, Arrays& out);
 

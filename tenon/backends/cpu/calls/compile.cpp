@@ -13,6 +13,8 @@ std::unique_ptr<CallKernel> compile_call(const ir::Call& call) {
     case ir::Op::conv:
     case ir::Op::conv_transpose:
     case ir::Op::conv_weight: return compile_convolution(call);
+    case ir::Op::max_pool: return compile_max_pool(call);
+    case ir::Op::max_pool_backward: return compile_max_pool_backward(call);
     case ir::Op::gather: return compile_gather(call);
     case ir::Op::scatter: return compile_scatter(call);
     case ir::Op::scatter_add: return compile_scatter_add(call);

@@ -11,6 +11,8 @@ std::unique_ptr<CallKernel> compile_contract(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_attention(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_attention_backward(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_convolution(const ir::Call& call);
+std::unique_ptr<CallKernel> compile_max_pool(const ir::Call& call);
+std::unique_ptr<CallKernel> compile_max_pool_backward(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_gather(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_scatter(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_scatter_add(const ir::Call& call);

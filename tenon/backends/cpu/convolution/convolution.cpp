@@ -91,7 +91,8 @@ class Windows : public CallKernel {
       : in_(call.inputs[0], Input::Wanted::contiguous),
         weights_(call.inputs[1], Input::Wanted::contiguous),
         out_(call.outputs[0].dtype),
-        is_f64_(is_f64(call)) {
+        is_f64_(is_f64(call)),
+        bias_(call) {
     const auto& attrs = std::get<ir::ConvAttrs>(call.attrs);
     const Dims& w = weights_.shape();
     const int64_t outer = w[0] / attrs.groups, kernel = ir::count(Dims(w.begin() + 2, w.end()));
@@ -110,9 +111,11 @@ class Windows : public CallKernel {
   void run(const Arguments& args) const override {
     if (plan_.images == 0) return;
     const Input::Bound in(in_, args[0]), weights(weights_, args[1]);
-    ConvProblem problem{&plan_, in.data(), args[2], strides_, in_.dtype(), out_, nullptr};
+    const size_t result = bias_.result();
+    ConvProblem problem{&plan_, in.data(), args[result],   strides_,    in_.dtype(),
+                        out_,   nullptr,   bias_.of(args), bias_.relu()};
     problem.weights.data = weights.data();
-    if (packed_bytes_ > 0) problem.packed = args[3];
+    if (packed_bytes_ > 0) problem.packed = args[result + 1];
     run_windows(problem, is_f64_);
   }
 
@@ -120,6 +123,7 @@ class Windows : public CallKernel {
   Input in_, weights_;
   DType out_;
   bool is_f64_;
+  ConvBias bias_;
   ConvPlan plan_;
   ConvWeights strides_;
   size_t packed_bytes_ = 0;
@@ -164,6 +168,11 @@ class Weights : public CallKernel {
 };
 
 }  // namespace
+
+ConvBias::ConvBias(const ir::Call& call)
+    : is_there_(call.epilogue.bias), relu_(call.epilogue.activation == ir::Epilogue::Activation::relu) {
+  if (is_there_) offset_ = call.inputs[2].map.views()[0].offset;
+}
 
 double ConvPlan::work() const {
   double taps = 0;

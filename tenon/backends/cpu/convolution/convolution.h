@@ -81,10 +81,31 @@ struct ConvProblem {
   ConvWeights weights;
   DType in_dtype = DType::f32, out_dtype = DType::f32;
   std::byte* packed = nullptr;  // room for packed weights
+  const float* bias = nullptr;  // of f32 results: one number for each channel, and relu behind that
+  bool relu = false;
 };
 /// Bytes of the packed weights; sets where each phase's begin.
 size_t packed_weights_bytes(ConvPlan& plan, bool is_f64);
 void run_windows(const ConvProblem& problem, bool is_f64);
+/// The same, to what lies in memory: planes of all channels, image after image.
+void add_channels(const float* bias, float* planes, int64_t images, int64_t channels, int64_t plane, bool relu);
+
+/// What a call's epilogue adds, as an argument behind the operands.
+class ConvBias {
+ public:
+  explicit ConvBias(const ir::Call& call);
+  /// Null without one.
+  const float* of(const Arguments& args) const {
+    return is_there_ ? reinterpret_cast<const float*>(args[2]) + offset_ : nullptr;
+  }
+  /// Where the result is among the arguments; scratch memory follows.
+  size_t result() const { return is_there_ ? 3 : 2; }
+  bool relu() const { return relu_; }
+
+ private:
+  bool is_there_, relu_;
+  int64_t offset_ = 0;
+};
 
 /// The gradient of weights: of images (in) and results (out), both read.
 struct ConvWeightProblem {

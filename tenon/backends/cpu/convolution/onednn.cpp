@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "tenon/backends/cpu/calls/kernels.h"
+#include "tenon/backends/cpu/convolution/convolution.h"
 #include "tenon/backends/cpu/onednn.h"
 #include "tenon/backends/cpu/scratch.h"
 #include "tenon/base/divide.h"
@@ -62,6 +63,18 @@ memory::desc plain(const memory::dims& shape) {
 
 memory::desc any(const memory::dims& shape) { return {shape, memory::data_type::f32, memory::format_tag::any}; }
 
+// How images and results lie while oneDNN works on them; what differs from how they lie in memory is laid out anew, a
+// slice at a time. `oneDnns` leaves it to each primitive.
+enum class Images : uint8_t { oneDnns, channels_last, plain };
+constexpr Images kImages = Images::oneDnns;
+
+memory::desc image(const memory::dims& shape) {
+  if (kImages == Images::plain) return plain(shape);
+  if (kImages == Images::oneDnns) return any(shape);
+  const auto tag = shape.size() == 3 ? memory::format_tag::nwc : memory::format_tag::nhwc;
+  return {shape, memory::data_type::f32, tag};
+}
+
 bool is_generated(std::string_view implementation) {
   return implementation.starts_with("jit") || implementation.starts_with("brg");
 }
@@ -88,7 +101,8 @@ class ConvolutionOneDnn : public CallKernel {
       : op_(call.op),
         attrs_(std::get<ir::ConvAttrs>(call.attrs)),
         first_(call.inputs[0], Input::Wanted::contiguous),
-        second_(call.inputs[1], Input::Wanted::contiguous) {
+        second_(call.inputs[1], Input::Wanted::contiguous),
+        bias_(call) {
     const Dims& out = call.outputs[0].shape;
     const Dims& w = op_ == ir::Op::conv_weight ? out : second_.shape();
     in_ = w[1] * attrs_.groups;
@@ -117,8 +131,10 @@ class ConvolutionOneDnn : public CallKernel {
 
   void run(const Arguments& args) const override {
     const Input::Bound first(first_, args[0]), second(second_, args[1]);
-    std::byte* const kept = scratch_bytes() > 0 ? args[3] : nullptr;
-    if (op_ == ir::Op::conv_weight) return sum(first.data(), second.data(), args[2], kept);
+    const float* const bias = bias_.of(args);
+    std::byte* const out = args[bias_.result()];
+    std::byte* const kept = scratch_bytes() > 0 ? args[bias_.result() + 1] : nullptr;
+    if (op_ == ir::Op::conv_weight) return sum(first.data(), second.data(), out, kept);
     const std::byte* weights = second.data();
     if (whole_.second.moves()) {
       move_in(whole_.second, weights, kept);
@@ -126,7 +142,9 @@ class ConvolutionOneDnn : public CallKernel {
     }
     base::parallel_tasks(slices_, [&](int64_t i) {
       const Slice& slice = at(i);
-      execute(slice, first.data() + i * step_of(whole_.first), weights, args[2] + i * step_of(whole_.result));
+      std::byte* const to = out + i * step_of(whole_.result);
+      execute(slice, first.data() + i * step_of(whole_.first), weights, to);
+      if (bias) add_to(slice, bias, to);
     });
   }
 
@@ -139,10 +157,19 @@ class ConvolutionOneDnn : public CallKernel {
   const Slice& at(int64_t i) const { return i == slices_ - 1 ? last_ : whole_; }
   static int64_t step_of(const Side& side) { return static_cast<int64_t>(side.plain.get_size()); }
 
+  // While the slice is still in the cache. Not by oneDNN, which says neither when its bias joins the sums nor what its
+  // relu makes of NaN: results are to have the bits of a convolution whose bias is a kernel of its own.
+  void add_to(const Slice& slice, const float* bias, std::byte* to) const {
+    const memory::dims shape = slice.result.plain.dims();
+    int64_t plane = 1;
+    for (size_t i = 2; i < shape.size(); ++i) plane *= shape[i];
+    add_channels(bias, reinterpret_cast<float*>(to), shape[0], shape[1], plane, bias_.relu());
+  }
+
   // Weights lie in all slices as they do in `shared`.
   Slice make(int64_t images, const memory::desc* shared) const {
     const Shapes shapes = shapes_of(attrs_, images, in_, out_);
-    const memory::desc x = any(shapes.x), w = shared ? *shared : any(shapes.w), y = any(shapes.y);
+    const memory::desc x = image(shapes.x), w = shared ? *shared : any(shapes.w), y = image(shapes.y);
     const dnnl::primitive_attr attributes = onednn_attributes();
     const dnnl::engine& engine = onednn_engine();
     constexpr auto kDirect = dnnl::algorithm::convolution_direct;
@@ -278,6 +305,7 @@ class ConvolutionOneDnn : public CallKernel {
   const ir::Op op_;
   const ir::ConvAttrs attrs_;
   Input first_, second_;
+  ConvBias bias_;
   int64_t images_ = 0, in_ = 0, out_ = 0;
   int64_t slice_ = 1, slices_ = 1;  // images of one, and how many there are
   Slice whole_, last_;

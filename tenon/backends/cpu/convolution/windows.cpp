@@ -42,6 +42,32 @@ constexpr int64_t depth_of(int64_t k) {
   return k <= kMostDepth ? k : round_up(ceil_div(k, parts), 8);
 }
 
+// Each addition is the vector instruction that a kernel of its own would use, so that the bits are the same.
+template <bool kRelu, typename D>
+HWY_INLINE hn::Vec<D> biased(D d, hn::Vec<D> sums, hn::Vec<D> bias) {
+  const auto sum = hn::Add(sums, bias);
+  return kRelu ? hn::IfThenZeroElse(hn::Le(sum, hn::Zero(d)), sum) : sum;
+}
+
+template <bool kRelu>
+HWY_INLINE void add_number(float bias, const float* from, float* to, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, 1> d1;
+  int64_t i = 0;
+  for (; i + kVectorSize<float> <= n; i += kVectorSize<float>)
+    hn::StoreU(biased<kRelu>(d, hn::LoadU(d, from + i), hn::Set(d, bias)), d, to + i);
+  for (; i < n; ++i) hn::StoreU(biased<kRelu>(d1, hn::LoadU(d1, from + i), hn::Set(d1, bias)), d1, to + i);
+}
+
+void add_channels(const float* bias, float* planes, int64_t images, int64_t channels, int64_t plane, bool relu) {
+  for (int64_t i = 0; i < images * channels; ++i, planes += plane) {
+    if (relu)
+      add_number<true>(bias[i % channels], planes, planes, plane);
+    else
+      add_number<false>(bias[i % channels], planes, planes, plane);
+  }
+}
+
 template <typename T>
 class WindowRun {
  public:
@@ -280,6 +306,12 @@ class WindowRun {
                       column * phase.column_step;
             const T* from = sums_ + begin - first;
             for (int64_t o = 0; o < plan_.out_channels; ++o, to += plane, from += kGroup) {
+              if constexpr (std::is_same_v<T, float> && std::is_same_v<Out, float>) {
+                if (p_.bias) {
+                  write_biased(p_.bias[group_ * plan_.out_channels + o], from, to, end - begin, phase.column_step);
+                  continue;
+                }
+              }
               if (phase.column_step == 1) {
                 convert_row(from, to, end - begin);
               } else {
@@ -289,6 +321,19 @@ class WindowRun {
           }
         }
       });
+    }
+
+    void write_biased(float bias, const float* from, float* to, int64_t n, int64_t step) const {
+      if (step == 1) {
+        if (p_.relu) return add_number<true>(bias, from, to, n);
+        return add_number<false>(bias, from, to, n);
+      }
+      for (int64_t i = 0; i < n; ++i) {
+        if (p_.relu)
+          add_number<true>(bias, from + i, to + i * step, 1);
+        else
+          add_number<false>(bias, from + i, to + i * step, 1);
+      }
     }
 
     const ConvProblem& p_;
@@ -333,11 +378,15 @@ namespace tenon::backends::cpu {
 
 HWY_EXPORT(packed_weights_bytes);
 HWY_EXPORT(run_windows);
+HWY_EXPORT(add_channels);
 
 size_t packed_weights_bytes(ConvPlan& plan, bool is_f64) {
   return HWY_DYNAMIC_DISPATCH(packed_weights_bytes)(plan, is_f64);
 }
 void run_windows(const ConvProblem& problem, bool is_f64) { HWY_DYNAMIC_DISPATCH(run_windows)(problem, is_f64); }
+void add_channels(const float* bias, float* planes, int64_t images, int64_t channels, int64_t plane, bool relu) {
+  HWY_DYNAMIC_DISPATCH(add_channels)(bias, planes, images, channels, plane, relu);
+}
 
 }  // namespace tenon::backends::cpu
 #endif

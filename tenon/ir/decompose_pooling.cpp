@@ -1,0 +1,116 @@
+// Pooling as views: the elements of a window are so many slices of the image in steps of the stride, compared one after
+// another. The gradient writes each of these slices where it came from.
+
+#include <algorithm>
+#include <limits>
+
+#include "tenon/ir/build.h"
+#include "tenon/ir/decompose.h"
+
+namespace tenon::ir {
+namespace {
+
+// Along one axis of images that are padded so far that every window lies inside.
+int64_t covered(const ConvAxis& axis) { return (axis.out - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1; }
+
+struct Border {
+  Dims before, after;
+  bool empty = true;
+};
+
+// Zeros around the image, so many that every window lies inside.
+Border border_of(const PoolAttrs& attrs) {
+  Border border{{0, 0}, {0, 0}};
+  for (const ConvAxis& axis : attrs.axes) {
+    border.before.push_back(axis.padding);
+    border.after.push_back(std::max<int64_t>(0, covered(axis) - axis.padding - axis.image));
+    border.empty = border.empty && border.before.back() == 0 && border.after.back() == 0;
+  }
+  return border;
+}
+
+// The slice of element t of all windows, counted row by row.
+ShrinkAttrs slice_of(const PoolAttrs& attrs, const Dims& outer, int64_t t) {
+  ShrinkAttrs cut{{0, 0}, outer, {1, 1}};
+  cut.start.resize(attrs.axes.size() + 2);
+  for (size_t i = attrs.axes.size(); i-- > 0; t /= attrs.axes[i].kernel)
+    cut.start[i + 2] = t % attrs.axes[i].kernel * attrs.axes[i].dilation;
+  for (const ConvAxis& axis : attrs.axes) {
+    cut.size.push_back(axis.out);
+    cut.step.push_back(axis.stride);
+  }
+  return cut;
+}
+
+// The first element of every window that lies behind the padding: where all are as small as it, it is the largest.
+Value first_inside(const PoolAttrs& attrs, const Dims& shape, DeviceId device) {
+  Value place = full(shape, 0, DType::i32, device);
+  for (size_t i = 0; i < attrs.axes.size(); ++i) {
+    const ConvAxis& axis = attrs.axes[i];
+    const Value window = iota_along(shape, i + 2, DType::i32, device);
+    const auto number = [&](int64_t n) { return full_like(window, static_cast<double>(n)); };
+    const Value missing = binary(Op::maximum, sub(number(axis.padding), mul(window, number(axis.stride))), number(0));
+    const Value along = binary(Op::idiv, add(missing, number(axis.dilation - 1)), number(axis.dilation));
+    place = add(mul(place, number(axis.kernel)), along);
+  }
+  return place;
+}
+
+std::vector<Value> largest(const Value& x, const PoolAttrs& attrs) {
+  const Border border = border_of(attrs);
+  Value whole = x;
+  if (!border.empty) {
+    const Value inside = pad(full(x.shape(), 1, DType::boolean, x.device()), border.before, border.after);
+    const Value padded = pad(x, border.before, border.after);
+    whole = where(inside, padded, full_like(padded, -std::numeric_limits<double>::infinity()));
+  }
+  const Dims outer{x.shape()[0], x.shape()[1]};
+  const auto slice = [&](int64_t t) {
+    const ShrinkAttrs cut = slice_of(attrs, outer, t);
+    return shrink(whole, cut.start, cut.size, cut.step);
+  };
+  const DType numbers = attrs.place_dtype();
+  Value best = slice(0);
+  const bool pads = std::any_of(attrs.axes.begin(), attrs.axes.end(), [](auto& axis) { return axis.padding > 0; });
+  Value place =
+      pads ? cast(first_inside(attrs, best.shape(), x.device()), numbers) : full(best.shape(), 0, numbers, x.device());
+  for (int64_t t = 1; t < attrs.places(); ++t) {
+    const Value next = slice(t);
+    const Value is_number = equal(next, next);
+    const Value is_nan = binary(Op::bit_xor, is_number, full_like(is_number, 1));
+    const Value is_better = binary(Op::bit_or, less(best, next), is_nan);
+    best = where(is_better, next, best);
+    place = where(is_better, full_like(place, static_cast<double>(t)), place);
+  }
+  // Kept, because the gradient would find it again for every element of the window.
+  return {best, contiguous(place)};
+}
+
+// Every slice's share written where it belongs; elements of several windows add up.
+Value spread(const Value& g, const Value& places, const PoolAttrs& attrs) {
+  bool overlap = false, is_whole = true;
+  Dims all{g.shape()[0], g.shape()[1]}, start{0, 0}, size = all;
+  for (const ConvAxis& axis : attrs.axes) {
+    overlap = overlap || axis.kernel != axis.stride || axis.dilation != 1;
+    all.push_back(std::max(covered(axis), axis.padding + axis.image));
+    start.push_back(axis.padding);
+    size.push_back(axis.image);
+    is_whole = is_whole && all.back() == axis.image;
+  }
+  Value total = full(all, 0, g.dtype(), g.device());
+  for (int64_t t = 0; t < attrs.places(); ++t) {
+    const ShrinkAttrs slice = slice_of(attrs, {g.shape()[0], g.shape()[1]}, t);
+    const Value share = where(equal(places, full_like(places, static_cast<double>(t))), g, full_like(g, 0));
+    total = overlap ? add(total, unshrink(share, slice, all)) : store(total, share, {Move{Op::shrink, slice}});
+  }
+  return is_whole ? total : shrink(total, start, size, Dims(all.size(), 1));
+}
+
+}  // namespace
+
+std::vector<Value> decompose_pooling(Op op, std::span<const Value> in, const PoolAttrs& attrs) {
+  if (op == Op::max_pool) return largest(in[0], attrs);
+  return {spread(in[0], in[1], attrs)};
+}
+
+}  // namespace tenon::ir
