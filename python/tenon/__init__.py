@@ -31,9 +31,17 @@ inf, nan, pi = 1e999, 1e999 - 1e999, 3.141592653589793
 
 
 def as_tensor(data, dtype=None, device=None):
-    """A tensor itself, in another dtype or on another device where those are given; anything else as tensor() makes it."""
+    """A tensor itself, in another dtype or on another device where those are given; an array shares its memory.
+
+    An array whose memory cannot be shared (read-only, of negative strides, of another dtype) is copied, as is anything else.
+    """
     if not isinstance(data, Tensor):
-        return _tenon.tensor(data, dtype=dtype, device=device)
+        if not hasattr(data, "__array_interface__") or type(data).__module__ != "numpy" or not hasattr(data, "ctypes"):
+            return _tenon.tensor(data, dtype=dtype, device=device)
+        try:
+            data = _tenon.from_numpy(data)
+        except (TypeError, ValueError):
+            return _tenon.tensor(data, dtype=dtype, device=device)
     return data if dtype is None and device is None else data.to(dtype=dtype, device=device)
 
 

@@ -1,9 +1,60 @@
 """Gradients, functions with gradients of their own, and captured functions."""
 
 import functools
+import inspect
+import threading
 
 from . import _tenon
 from ._tenon import grad, gradcheck, is_grad_enabled  # noqa: F401
+
+
+_entered = threading.local()  # blocks that are open, for those who enter one and keep no object
+
+
+def _opened(block):
+    if not hasattr(_entered, "blocks"):
+        _entered.blocks = []
+    _entered.blocks.append(block)
+
+
+def _closed(block):
+    blocks = getattr(_entered, "blocks", [])
+    for i in range(len(blocks) - 1, -1, -1):
+        if blocks[i] is block:
+            del blocks[i]
+            break
+
+
+def _inside(block, function):
+    """A function, or a generator, whose code runs inside of a block; between its values a generator is outside."""
+    if not inspect.isgeneratorfunction(function):
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with block():
+                return function(*args, **kwargs)
+
+        return wrapped
+
+    @functools.wraps(function)
+    def generating(*args, **kwargs):
+        generator = function(*args, **kwargs)
+        go_on, given = generator.send, None
+        while True:
+            try:
+                with block():
+                    value = go_on(given)
+            except StopIteration as end:
+                return end.value
+            try:
+                go_on, given = generator.send, (yield value)
+            except GeneratorExit:
+                with block():
+                    generator.close()
+                raise
+            except BaseException as error:
+                go_on, given = generator.throw, error
+
+    return generating
 
 
 class _Block:
@@ -11,18 +62,15 @@ class _Block:
 
     def __enter__(self):
         self._block.enter()
+        _opened(self)
         return self
 
     def __exit__(self, *_):
         self._block.leave()
+        _closed(self)
 
     def __call__(self, function):
-        @functools.wraps(function)
-        def wrapped(*args, **kwargs):
-            with self:
-                return function(*args, **kwargs)
-
-        return wrapped
+        return _inside(lambda: self, function)
 
 
 class no_grad(_Block):
@@ -66,13 +114,7 @@ class set_grad_enabled(_Block):
 
     def __call__(self, function):
         _tenon._set_grad_enabled(self._before)
-
-        @functools.wraps(function)
-        def wrapped(*args, **kwargs):
-            with set_grad_enabled(self._mode):
-                return function(*args, **kwargs)
-
-        return wrapped
+        return _inside(lambda: set_grad_enabled(self._mode), function)
 
 
 class inference_mode(_Block):

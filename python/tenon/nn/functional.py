@@ -2,9 +2,52 @@
 
 from .. import _tenon
 from .._tenon import (  # noqa: F401
-    elu, gelu, hardswish, leaky_relu, log_softmax, mish, one_hot, relu, sigmoid, silu, softmax, softplus, tanh)
+    gelu, log_softmax, one_hot, sigmoid, softmax, softplus, tanh)
 
 globals().update({name: value for name, value in vars(_tenon._nn.functional).items() if not name.startswith("_")})
+
+
+def _in(input, result, inplace):
+    if not inplace:
+        return result
+    input.copy_(result)
+    return input
+
+
+def relu(input, inplace=False):
+    """max(x, 0)."""
+    return _in(input, input.relu(), inplace)
+
+
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """x, or negative_slope * x below 0."""
+    return _in(input, _tenon.leaky_relu(input, negative_slope), inplace)
+
+
+def elu(input, alpha=1.0, inplace=False):
+    """x, or alpha * (exp(x) - 1) below 0."""
+    return _in(input, _tenon.elu(input, alpha), inplace)
+
+
+def silu(input, inplace=False):
+    """x * sigmoid(x)."""
+    return _in(input, _tenon.silu(input), inplace)
+
+
+def mish(input, inplace=False):
+    """x * tanh(softplus(x))."""
+    return _in(input, _tenon.mish(input), inplace)
+
+
+def hardswish(input, inplace=False):
+    """x * relu6(x + 3) / 6."""
+    return _in(input, _tenon.hardswish(input), inplace)
+
+
+def dropout(input, p=0.5, training=True, inplace=False):
+    """Zeroes elements with probability p and scales the rest."""
+    result = _tenon._nn.functional.dropout(input, p, training)
+    return _in(input, result, inplace and training)
 
 
 def pad(input, pad, mode="constant", value=0.0):
@@ -34,7 +77,7 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     if input.ndim < 2:
         raise ValueError(f"dropout2d() needs (batch, channels, ...), not {tuple(input.shape)}")
     kept = _tenon.ones(input.shape[:2] + (1,) * (input.ndim - 2), dtype=input.dtype, device=input.device)
-    return input * dropout(kept, p, True) if training else input  # noqa: F821 - one of C++'s
+    return _in(input, input * dropout(kept, p, True), inplace) if training else input
 
 
 def _refuse_indices(return_indices):

@@ -33,7 +33,7 @@ class Dropout2d(Module):
         self.p, self.inplace = p, inplace
 
     def forward(self, x):
-        return F.dropout2d(x, self.p, self.training)
+        return F.dropout2d(x, self.p, self.training, self.inplace)
 
     def extra_repr(self):
         return f"p={self.p}"

@@ -12,7 +12,7 @@ import inspect
 import re
 
 from .. import _tenon
-from . import hooks
+from . import hooks, settings
 
 Module = _tenon._nn.Module
 Tensor = _tenon.Tensor
@@ -60,8 +60,22 @@ def _member(kind, name):
     return _is_property[key]
 
 
+_arguments = {}  # of the layers of C++
+
+
+@functools.cache
+def _layer_of(kind):
+    """The class of C++ that a layer is of, or None."""
+    return next((cls for cls in kind.__mro__ if cls in _arguments), None)
+
+
 def _setattr(self, name, value):
     if not _member(type(self), name):
+        layer = _layer_of(type(self))
+        if layer is not None and name in _arguments[layer]:
+            return settings.set_attribute(self, layer, _arguments[layer], name, value)
+        if name == "forward":
+            hooks.look(type(self))
         if isinstance(value, Parameter):
             _check(self)
             self._set_parameter(name, value)
@@ -137,7 +151,10 @@ _load = Module.load_state_dict
 
 def _load_state_dict(self, state_dict, strict=True, assign=False):
     """Copies values in by name; returns the names that were missing and those that were unexpected."""
-    return _Keys(*_load(self, state_dict, strict, assign))
+    missing, unexpected = _load(self, state_dict, strict, assign)
+    if not strict:  # one tensor of several names is missing under each that is not there
+        missing = [name for name in self.state_dict() if name not in state_dict]
+    return _Keys(missing, unexpected)
 
 
 def _to(self, *args, device=None, dtype=None, non_blocking=False):
@@ -252,17 +269,33 @@ def _as_pytorch_shows(layer, name, value):
 def _remember(layer):
     """A layer of C++ remembers what it was made with: for copies, to show it, and as attributes."""
     make = layer.__init__
-    order = [name for name, _ in _arguments_of(layer)]
+    order = [name for name, _ in _arguments_of(layer) if name != "inplace"]
     arguments = [(name, default) for name, default in _arguments_of(layer)
-                 if not hasattr(layer, name) and name not in ("device", "dtype", "generator")]
+                 if not hasattr(layer, name) and name not in ("device", "dtype", "generator", "inplace")]
+    place = settings.INPLACE.get(layer.__name__)
+    if place is not None:
+        order.insert(place, "inplace")
+        arguments.append(("inplace", False))
+    _arguments[layer] = [name for name in order if not hasattr(layer, name) and name not in ("device", "dtype", "generator")]
 
     @functools.wraps(make)
     def init(self, *args, **kwargs):
+        inplace = False
+        if place is not None:
+            inplace = kwargs.get("inplace", False)
+            if len(args) == place + 1 and isinstance(args[place], bool):
+                args, inplace = args[:place], args[place]
+            kwargs = {name: value for name, value in kwargs.items() if name != "inplace"}
         make(self, *args, **kwargs)
+        if inplace:
+            kwargs["inplace"] = True
+            settings.reads_attributes(self, layer)
         self.__dict__.setdefault("_made_with", (layer, args, kwargs))
         given = {**dict(zip(order, args)), **kwargs}
         for name, default in arguments:
             self.__dict__.setdefault(name, _as_pytorch_shows(layer, name, given.get(name, default)))
+        if "kernel_size" in self.__dict__ and self.__dict__.get("stride") is None:  # windows of pooling that touch
+            self.__dict__["stride"] = self.__dict__["kernel_size"]
 
     layer.__init__ = init
 
@@ -305,12 +338,16 @@ def _deepcopy(self, memo):
         made = kind.__new__(kind)
         _make(made, kind.__name__)
     memo[id(self)] = made
-    buffers = self.__dict__.get("_buffer_names", {})
-    for name, value in self.__dict__.items():
+    buffers, arguments = self.__dict__.get("_buffer_names", {}), _arguments.get(_layer_of(kind), ())
+    for name, value in list(self.__dict__.items()):
         if name in ("_extras", "_made_with", "_buffer_names") or name.startswith("_kept_"):
+            continue
+        if isinstance(value, settings.Forward):
             continue
         if name in buffers:
             made.register_buffer(name, copy.deepcopy(value, memo), buffers[name])
+        elif name in arguments and isinstance(value, Tensor):
+            made.__dict__[name] = copy.deepcopy(value, memo)
         else:
             setattr(made, name, copy.deepcopy(value, memo))
     if isinstance(made, (ModuleList, ModuleDict)):
