@@ -110,10 +110,11 @@ def class_stub(cls):
 
 
 def of_python(name, function):
-    """A function that is written in Python: names, and whether they have defaults."""
+    """A function that is written in Python: names, whether they have defaults, and the result where it says one."""
     parts, starred = [], False
     name = "__init__" if name == "_init" else name
-    for parameter in inspect.signature(function).parameters.values():
+    written = inspect.signature(function)
+    for parameter in written.parameters.values():
         if parameter.name in ("self", "cls"):
             parts.append(parameter.name)
         elif parameter.kind is parameter.VAR_POSITIONAL:
@@ -126,7 +127,8 @@ def of_python(name, function):
                 parts.append("*")
                 starred = True
             parts.append(f"{parameter.name}: Any" + ("" if parameter.default is parameter.empty else " = ..."))
-    return f"def {name}({', '.join(parts)}) -> {'None' if name == '__init__' else 'Any'}: ..."
+    result = written.return_annotation if isinstance(written.return_annotation, str) else "Any"
+    return f"def {name}({', '.join(parts)}) -> {'None' if name == '__init__' else result}: ..."
 
 
 def module_stub(names, module):

@@ -14,55 +14,55 @@ def _in(input, result, inplace):
     return input
 
 
-def relu(input, inplace=False):
+def relu(input, inplace=False) -> "Tensor":
     """max(x, 0)."""
     return _in(input, input.relu(), inplace)
 
 
-def leaky_relu(input, negative_slope=0.01, inplace=False):
+def leaky_relu(input, negative_slope=0.01, inplace=False) -> "Tensor":
     """x, or negative_slope * x below 0."""
     return _in(input, _tenon.leaky_relu(input, negative_slope), inplace)
 
 
-def elu(input, alpha=1.0, inplace=False):
+def elu(input, alpha=1.0, inplace=False) -> "Tensor":
     """x, or alpha * (exp(x) - 1) below 0."""
     return _in(input, _tenon.elu(input, alpha), inplace)
 
 
-def silu(input, inplace=False):
+def silu(input, inplace=False) -> "Tensor":
     """x * sigmoid(x)."""
     return _in(input, _tenon.silu(input), inplace)
 
 
-def mish(input, inplace=False):
+def mish(input, inplace=False) -> "Tensor":
     """x * tanh(softplus(x))."""
     return _in(input, _tenon.mish(input), inplace)
 
 
-def hardswish(input, inplace=False):
+def hardswish(input, inplace=False) -> "Tensor":
     """x * relu6(x + 3) / 6."""
     return _in(input, _tenon.hardswish(input), inplace)
 
 
-def dropout(input, p=0.5, training=True, inplace=False):
+def dropout(input, p=0.5, training=True, inplace=False) -> "Tensor":
     """Zeroes elements with probability p and scales the rest."""
     result = _tenon._nn.functional.dropout(input, p, training)
     return _in(input, result, inplace and training)
 
 
-def pad(input, pad, mode="constant", value=0.0):
+def pad(input, pad, mode="constant", value=0.0) -> "Tensor":
     """More elements before and after, last dim first; negative sizes cut."""
     if mode != "constant":
         raise ValueError(f"there is no mode '{mode}'; there is 'constant'")
     return _tenon.pad(input, pad, value)
 
 
-def normalize(input, p=2.0, dim=1, eps=1e-12):
+def normalize(input, p=2.0, dim=1, eps=1e-12) -> "Tensor":
     """x divided by its p-norm along a dim."""
     return input / _tenon.norm(input, p, dim, True).clamp_min(eps)
 
 
-def prelu(input, weight):
+def prelu(input, weight) -> "Tensor":
     """x, or weight * x below 0: one weight for all, or one for each channel."""
     if weight.numel() != 1:
         channels = input.shape[1] if input.ndim > 1 else 1
@@ -72,7 +72,7 @@ def prelu(input, weight):
     return _tenon.where(input > 0, input, weight * input)
 
 
-def dropout2d(input, p=0.5, training=True, inplace=False):
+def dropout2d(input, p=0.5, training=True, inplace=False) -> "Tensor":
     """Zeroes whole channels with probability p and scales the others."""
     if input.ndim < 2:
         raise ValueError(f"dropout2d() needs (batch, channels, ...), not {tuple(input.shape)}")
@@ -98,7 +98,7 @@ def _largest_of_parts(x, parts, dim):
     return _tenon.cat([x.narrow(dim, start, end - start).max(dim, True).values for start, end in bounds], dim)
 
 
-def adaptive_max_pool1d(input, output_size, return_indices=False):
+def adaptive_max_pool1d(input, output_size, return_indices=False) -> "Tensor":
     """The largest elements of so many parts."""
     _refuse_indices(return_indices)
     if input.ndim not in (2, 3):
@@ -107,7 +107,7 @@ def adaptive_max_pool1d(input, output_size, return_indices=False):
     return _largest_of_parts(input, size, -1)
 
 
-def adaptive_max_pool2d(input, output_size, return_indices=False):
+def adaptive_max_pool2d(input, output_size, return_indices=False) -> "Tensor":
     """The largest elements of so many parts; None leaves an axis as it is."""
     _refuse_indices(return_indices)
     if input.ndim not in (3, 4):
