@@ -247,7 +247,7 @@ def top_stub():
              "from .autograd import inference_mode as inference_mode, no_grad as no_grad",
              "from .autograd import set_grad_enabled as set_grad_enabled",
              "from .files import load as load, save as save", "", TENSOR.rstrip("\n"), "", tensor_stub(), ""]
-    lines.append("class Captured:\n    recordings: builtins.int\n    def __call__(self, *tensors: Tensor) -> Any: ...\n")
+    lines.append("class Captured:\n    recordings: builtins.int\n    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...\n")
     for name in ("Error", "OutOfRange", "DeviceLost"):
         base = {"Error": "RuntimeError", "OutOfRange": "Error, IndexError", "DeviceLost": "Error"}[name]
         lines.append(f"class {name}({base}): ...")

@@ -12,9 +12,10 @@ Names and meanings are PyTorch's. What differs stands in docs/python.md.
 from . import _tenon
 from ._tenon import *  # noqa: F401,F403 - the ops
 from ._tenon import (  # noqa: F401 - what a star leaves out or checkers should know
-    Captured, Error, Generator, HookHandle, OutOfRange, Scalar, Tensor, bool, device, dtype)
+    Error, Generator, HookHandle, OutOfRange, Scalar, Tensor, bool, device, dtype)
 from . import autograd, cuda, data, linalg, models, nn, optim, text, training
 from . import amp, utils  # what the others have, under other names
+from .captured import Captured
 from .autograd import autocast, compile, enable_grad, inference_mode, no_grad, set_grad_enabled
 from .files import load, save
 from .limits import finfo, iinfo

@@ -340,7 +340,7 @@ def _deepcopy(self, memo):
     memo[id(self)] = made
     buffers, arguments = self.__dict__.get("_buffer_names", {}), _arguments.get(_layer_of(kind), ())
     for name, value in list(self.__dict__.items()):
-        if name in ("_extras", "_made_with", "_buffer_names") or name.startswith("_kept_"):
+        if name in ("_extras", "_made_with", "_buffer_names") or name.startswith(("_kept_", "_captured_")):
             continue
         if isinstance(value, settings.Forward):
             continue
@@ -432,10 +432,10 @@ class Sequential(Module):
             order.append(module)
         self._order = order
 
-    def forward(self, x):
+    def forward(self, input):
         for module in self._order:
-            x = module(x)
-        return x
+            input = module(input)
+        return input
 
     def append(self, module):
         setattr(self, str(len(self._order)), _checked_module(self, module))
