@@ -96,11 +96,11 @@ std::string in_words_of_python(std::string text) {
   return text;
 }
 
+}  // namespace
+
 void set_error(PyObject* type, const std::exception& error) {
   PyErr_SetString(type, in_words_of_python(error.what()).c_str());
 }
-
-}  // namespace
 
 void set_python_error() {
   try {

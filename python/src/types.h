@@ -21,4 +21,7 @@ PyObject* error_type();
 PyObject* index_error_type();
 PyObject* lost_error_type();
 
+/// Sets the library's text as an error of Python's, in Python's words: tenon.float32 for DType::f32; convert.cpp.
+void set_error(PyObject* type, const std::exception& error);
+
 }  // namespace tenon::python

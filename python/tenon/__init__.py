@@ -18,6 +18,10 @@ from . import amp, utils  # what the others have, under other names
 from .captured import Captured
 from .autograd import autocast, compile, enable_grad, inference_mode, no_grad, set_grad_enabled
 from .files import load, save
+from .extras import (
+    BFloat16Tensor, BoolTensor, ByteTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, cartesian_prod,
+    combinations, cross, get_default_dtype, histc, kron, logspace, normal, randint, round, set_default_dtype, set_printoptions,
+    std_mean, var_mean, where)
 from .limits import finfo, iinfo
 
 __version__ = "0.1.0"

@@ -95,6 +95,28 @@ def _setattr(self, name, value):
     object.__setattr__(self, name, value)
 
 
+class _Listed(list):
+    """The modules of a list inside of a layer of C++."""
+
+
+def _getattr(self, name):
+    """Modules and parameters inside of a layer of C++: encoder.layers[0].self_attn, lstm.weight_ih_l0."""
+    if not name.startswith("_") and _layer_of(type(self)) is not None:
+        try:
+            children = self._named_children()
+        except TypeError:  # it is not made yet
+            children = ()
+        for key, child in children:
+            if key == name:
+                below = child._named_children()
+                is_list = type(child) is Module and below and all(one.isdigit() for one, _ in below)
+                return _Listed(one for _, one in below) if is_list else child
+        for key, parameter in _all_named_parameters(self) if children != () else ():
+            if key == name:
+                return parameter
+    raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+
 def _check(self):
     if not _tenon._nn._is_made(self):
         raise AttributeError(f"call super().__init__() in {type(self).__name__}.__init__ before giving it members")
@@ -200,9 +222,17 @@ def _parameters(self, recurse=True):
     return _Many(_all_parameters(self) if recurse else (one for _, one in self.named_parameters(recurse=False)))
 
 
-def _named_parameters(self, prefix="", recurse=True):
-    """Dotted names and parameters, own ones before those of modules below."""
-    return _named(_all_named_parameters(self), prefix, recurse)
+def _under_every_name(module, path=""):
+    """Parameters under each of their names."""
+    found = [(path + name, one) for name, one in _all_named_parameters(module) if "." not in name]
+    for name, child in module._named_children():
+        found += _under_every_name(child, f"{path}{name}.")
+    return found
+
+
+def _named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+    """Dotted names and parameters, own ones before those of modules below; without remove_duplicate under each name."""
+    return _named(_all_named_parameters(self) if remove_duplicate else _under_every_name(self), prefix, recurse)
 
 
 def _buffers(self, recurse=True):
@@ -223,14 +253,23 @@ def _children(self):
     return _Many(module for _, module in self._named_children())
 
 
+def _sizes_of(module):
+    """What a layer inside of another was made with, as its tensors show it."""
+    weight = dict(_all_named_parameters(module)).get("weight")
+    if weight is None:
+        return ()
+    shape = tuple(weight.shape)
+    return {"Linear": shape[::-1], "Embedding": shape, "LayerNorm": (shape,), "RMSNorm": (shape,)}.get(type(module).__name__, ())
+
+
 def _repr(self):
     def lines(module, indent):
         children = module._named_children()
-        name = type(module).__name__
+        name = module._type_name if type(module) is Module else type(module).__name__
         if not children:
             if module.extra_repr():
                 return f"{name}({module.extra_repr()})"
-            _, args, kwargs = module.__dict__.get("_made_with", (None, (), {}))
+            _, args, kwargs = module.__dict__.get("_made_with", (None, _sizes_of(module), {}))
             given = [repr(arg) for arg in args] + [f"{key}={value!r}" for key, value in kwargs.items()]
             return f"{name}({', '.join(given)})"
         inner = "".join(f"\n{indent}  ({key}): {lines(child, indent + '  ')}" for key, child in children)
@@ -298,6 +337,33 @@ def _remember(layer):
             self.__dict__["stride"] = self.__dict__["kernel_size"]
 
     layer.__init__ = init
+    if layer.__name__.startswith(_WITH_PARAMETERS):
+        layer.reset_parameters = _reset_parameters
+    if layer.__name__ in ("RNN", "LSTM", "GRU"):
+        layer.flatten_parameters = lambda self: None
+
+
+_WITH_PARAMETERS = ("Linear", "Embedding", "LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm", "Conv", "RNN", "LSTM", "GRU")
+
+
+def _reset_parameters(self):
+    """Draws the parameters anew, as when the layer was made."""
+    layer, args, kwargs = self.__dict__["_made_with"]
+    fresh = layer(*args, **kwargs).state_dict()
+    self.load_state_dict({name: value.to(device=now.device, dtype=now.dtype)
+                          for (name, now), value in zip(self.state_dict().items(), fresh.values())})
+
+
+def _from_pretrained(cls, embeddings, freeze=True, padding_idx=None):
+    """An Embedding with the rows of a matrix; freeze: they are not trained."""
+    if embeddings.ndim != 2:
+        raise ValueError(f"a matrix of embeddings is needed, not {tuple(embeddings.shape)}")
+    made = cls(*embeddings.shape, padding_idx=padding_idx, device=embeddings.device, dtype=embeddings.dtype)
+    made.weight = Parameter(embeddings.detach(), requires_grad=not freeze)
+    return made
+
+
+_tenon._nn.Embedding.from_pretrained = classmethod(_from_pretrained)
 
 
 def _copy_members(self, made, memo):
@@ -358,9 +424,66 @@ def _deepcopy(self, memo):
     return made
 
 
+def _remade(kind, made_with):
+    """An object of a class of modules as its own constructor has not seen it."""
+    made = kind.__new__(kind)
+    if made_with is None:
+        _make(made, kind.__name__)
+    else:
+        layer, args, kwargs = made_with
+        layer.__init__(made, *args, **kwargs)
+    return made
+
+
+def _reduce(self, _protocol):
+    """For pickle: what it was made with, its attributes, and the tensors of a layer of C++."""
+    kind, made_with = type(self), self.__dict__.get("_made_with")
+    if made_with is None and any(cls.__module__.startswith("tenon._tenon") and cls not in (Module, _tenon._nn.Layer)
+                                 for cls in kind.__mro__):
+        raise TypeError(f"a {kind.__name__} cannot be pickled; save it and load it")
+    skipped = ("_extras", "_made_with", "_buffer_names", "_hooks")
+    attributes = {name: value for name, value in self.__dict__.items()
+                  if name not in skipped and not name.startswith(("_kept_", "_captured_")) and not isinstance(value, settings.Forward)}
+    members = {}
+    if made_with is not None:
+        for name, value in self.state_dict().items():
+            if name.split(".")[0] not in attributes:
+                members[name] = getattr(self, name) if _member(kind, name) else value.detach().clone()
+    state = {"attributes": attributes, "buffers": self.__dict__.get("_buffer_names", {}), "members": members,
+             "training": self.training}
+    return _remade, (kind, made_with), state
+
+
+def _setstate(self, state):
+    arguments = _arguments.get(_layer_of(type(self)), ())
+    for name, value in state["attributes"].items():
+        if name in state["buffers"]:
+            self.register_buffer(name, value, state["buffers"][name])
+        elif name in arguments and isinstance(value, Tensor):
+            self.__dict__[name] = value
+        else:
+            setattr(self, name, value)
+    others = {}
+    for name, value in state["members"].items():
+        if not _member(type(self), name):
+            others[name] = value
+        elif isinstance(value, Parameter):
+            setattr(self, name, value)
+        else:
+            getattr(self, name).data = value
+    if others:
+        self.load_state_dict(others, strict=False)
+    if isinstance(self, (ModuleList, ModuleDict)):
+        self._mark_as_list()
+    self.train(state["training"])
+
+
 Module.__init__ = _init
 Module.__deepcopy__ = _deepcopy
 Module.__setattr__ = _setattr
+Module.__getattr__ = _getattr
+Module.__reduce_ex__ = _reduce
+Module.__setstate__ = _setstate
 Module.__delattr__ = _delattr
 Module.__repr__ = _repr
 Module.register_parameter = _register_parameter
@@ -415,7 +538,69 @@ def _checked_module(self, module):
     return module
 
 
-class Sequential(Module):
+class _InOrder(Module):
+    """What Sequential and ModuleList share: modules in order, under the names 0, 1, ... or those that were given."""
+
+    def append(self, module):
+        name = len(self._order)
+        while str(name) in self.__dict__:
+            name += 1
+        setattr(self, str(name), _checked_module(self, module))
+        self._order.append(module)
+        return self
+
+    def extend(self, modules):
+        for module in modules:
+            self.append(module)
+        return self
+
+    def insert(self, index, module):
+        order = list(self._order)
+        order.insert(index, _checked_module(self, module))
+        self._set_order(order)
+        return self
+
+    def pop(self, key=-1):
+        module = self._order[key]
+        del self[key]
+        return module
+
+    def _set_order(self, order):
+        for name in self._names():
+            delattr(self, name)
+        self._order = []
+        self.extend(order)
+
+    def _names(self):
+        """Names in the order of the modules."""
+        return [next(name for name, value in self.__dict__.items() if value is module and name != "_order")
+                for module in dict.fromkeys(self._order)]
+
+    def __len__(self):
+        return len(self._order)
+
+    def __iter__(self):
+        return iter(self._order)
+
+    def __getitem__(self, i):
+        return type(self)._of(self._order[i]) if isinstance(i, slice) else self._order[i]
+
+    def __setitem__(self, i, module):
+        place = range(len(self._order))[i]
+        name = next(name for name, value in self.__dict__.items() if value is self._order[place])
+        setattr(self, name, _checked_module(self, module))
+        self._order[place] = module
+
+    def __delitem__(self, i):
+        order = list(self._order)
+        del order[i]
+        self._set_order(order)
+
+    def __iadd__(self, modules):
+        return self.extend(modules)
+
+
+class Sequential(_InOrder):
     """Modules, each applied to the result of the one before.
 
     >>> from tenon import nn, ones
@@ -432,27 +617,17 @@ class Sequential(Module):
             order.append(module)
         self._order = order
 
+    @staticmethod
+    def _of(modules):
+        return Sequential(*modules)
+
     def forward(self, input):
         for module in self._order:
             input = module(input)
         return input
 
-    def append(self, module):
-        setattr(self, str(len(self._order)), _checked_module(self, module))
-        self._order.append(module)
-        return self
 
-    def __len__(self):
-        return len(self._order)
-
-    def __iter__(self):
-        return iter(self._order)
-
-    def __getitem__(self, i):
-        return Sequential(*self._order[i]) if isinstance(i, slice) else self._order[i]
-
-
-class ModuleList(Module):
+class ModuleList(_InOrder):
     """Modules in order; it is not called itself."""
 
     def __init__(self, modules=()):
@@ -461,29 +636,9 @@ class ModuleList(Module):
         self._order = []
         self.extend(modules)
 
-    def append(self, module):
-        setattr(self, str(len(self._order)), _checked_module(self, module))
-        self._order.append(module)
-        return self
-
-    def extend(self, modules):
-        for module in modules:
-            self.append(module)
-        return self
-
-    def __len__(self):
-        return len(self._order)
-
-    def __iter__(self):
-        return iter(self._order)
-
-    def __getitem__(self, i):
-        return ModuleList(self._order[i]) if isinstance(i, slice) else self._order[i]
-
-    def __setitem__(self, i, module):
-        i = range(len(self._order))[i]
-        setattr(self, str(i), _checked_module(self, module))
-        self._order[i] = module
+    @staticmethod
+    def _of(modules):
+        return ModuleList(modules)
 
 
 class ModuleDict(Module):
@@ -546,6 +701,50 @@ class ParameterList(Module):
 
     def __getitem__(self, i):
         return self._order[i]
+
+
+class ParameterDict(Module):
+    """Parameters by names."""
+
+    def __init__(self, parameters=None):
+        super().__init__()
+        self._named = {}
+        self.update(parameters or {})
+
+    def update(self, parameters):
+        for name, parameter in parameters.items() if isinstance(parameters, (dict, ParameterDict)) else parameters:
+            self[name] = parameter
+
+    def __setitem__(self, name, parameter):
+        if not isinstance(parameter, Parameter):
+            parameter = Parameter(parameter)
+        setattr(self, name, parameter)
+        self._named[name] = parameter
+
+    def __getitem__(self, name):
+        return self._named[name]
+
+    def __delitem__(self, name):
+        del self._named[name]
+        delattr(self, name)
+
+    def __len__(self):
+        return len(self._named)
+
+    def __iter__(self):
+        return iter(self._named)
+
+    def __contains__(self, name):
+        return name in self._named
+
+    def keys(self):
+        return self._named.keys()
+
+    def items(self):
+        return self._named.items()
+
+    def values(self):
+        return self._named.values()
 
 
 for _layer in list(vars(_tenon._nn).values()):
