@@ -328,6 +328,7 @@ class Arrays(unittest.TestCase):
             with self.assertRaises(ZeroDivisionError):
                 divide()
         self.assertEqual((tenon.tensor([1.0]) // 0).item(), float("inf"))
+        self.assertEqual(((x // tenon.tensor([0, 1])).tolist(), (x % tenon.tensor([0, 2])).tolist()), ([0, 2], [0, 0]))
 
     def test_a_tied_weight_is_missing_under_each_of_its_names(self):
         state = Tied().state_dict()
