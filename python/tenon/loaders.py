@@ -36,6 +36,9 @@ class Dataset:
     def __add__(self, other):
         return ConcatDataset([self, other])
 
+    def __class_getitem__(cls, _):
+        return cls  # Dataset[int] says what samples are, to readers
+
 
 class IterableDataset(Dataset):
     """Samples one after the other: a class with __iter__.
@@ -198,6 +201,9 @@ class Sampler:
 
     def __init__(self, data_source=None):
         pass
+
+    def __class_getitem__(cls, _):
+        return cls
 
     def __iter__(self):
         raise NotImplementedError("a sampler has __iter__")
@@ -599,8 +605,7 @@ class DataLoader:
                 of if self._is_native else _positions(dataset), 1 if batch_size is None else batch_size, bool(shuffle),
                 num_workers=num_workers if self._is_native else 0, drop_last=drop_last, seed=self._seed, last=last,
                 prefetch=self.prefetch_factor, device=device if self._is_native else "cpu")
-            if self.sampler is None and not self._is_native:
-                self.sampler = RandomSampler(dataset) if shuffle else SequentialSampler(dataset)
+            self.sampler = RandomSampler(dataset) if shuffle else SequentialSampler(dataset)
 
     def __len__(self):
         if self._order is not None:

@@ -1023,6 +1023,15 @@ class Names(unittest.TestCase):
         self.assertEqual([group["lr"] for group in optimizer.param_groups], [0.1, 0.01])
         self.assertEqual(schedule.get_last_lr(), [0.1])
 
+    def test_a_schedule_of_the_library_keeps_the_groups_as_they_are(self):
+        optimizer = tenon.optim.SGD([nn.Parameter(tenon.ones(1))], lr=0.1)
+        optimizer.add_param_group({"params": [nn.Parameter(tenon.ones(1))]})
+        schedule = tenon.optim.Scheduler(optimizer, tenon.optim.cosine(10))
+        schedule.step()
+        self.assertLess(optimizer.param_groups[1]["lr"], 0.1)
+        with self.assertRaisesRegex(ValueError, "an optimizer with a Scheduler"):
+            optimizer.param_groups[0]["weight_decay"] = 0.5
+
     def test_copies_of_optimizers_go_with_copies_of_models(self):
         net = nn.Linear(2, 1)
         optimizer = tenon.optim.Adam(net.parameters(), lr=0.1)

@@ -213,6 +213,18 @@ class Settings(unittest.TestCase):
         with self.assertRaises(ValueError):
             squares.reduction = "most"
 
+    def test_captured_functions_notice(self):
+        layer = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
+        f = tenon.compile(lambda x: layer[1](x), verify_every=1)
+        for chance, expected in ((None, None), (0.0, 64), (1.0, 0), (0.0, 64)):
+            if chance is not None:
+                layer[1].p = chance
+            for _ in range(5):
+                total = f(tenon.ones(64)).sum().item()
+                self.assertIn(expected, (None, total))
+        self.assertEqual((f.recordings, layer.named_buffers(), layer.buffers()), (1, [], []))
+        self.assertEqual(list(layer.state_dict()), ["0.weight", "0.bias"])
+
     def test_what_cannot_be_set_says_so(self):
         for layer, name in ((nn.Linear(2, 3), "in_features"), (nn.Embedding(3, 4), "padding_idx"), (nn.LSTM(2, 3), "hidden_size"),
                             (nn.CrossEntropyLoss(), "weight"), (nn.Dropout(generator=tenon.Generator(1)), "p")):

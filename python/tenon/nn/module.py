@@ -76,6 +76,8 @@ def _setattr(self, name, value):
             return settings.set_attribute(self, layer, _arguments[layer], name, value)
         if name == "forward":
             hooks.look(type(self))
+            if _tenon._nn._is_made(self):
+                settings.tell_captured_functions(self)
         if isinstance(value, Parameter):
             _check(self)
             self._set_parameter(name, value)
@@ -213,7 +215,7 @@ def _named(found, prefix, recurse):
     return _Many((before + name, one) for name, one in found if recurse or "." not in name)
 
 
-_all_parameters, _all_buffers = Module.parameters, Module.buffers
+_all_parameters = Module.parameters
 _all_named_parameters, _all_named_buffers = Module.named_parameters, Module.named_buffers
 
 
@@ -237,12 +239,12 @@ def _named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
 
 def _buffers(self, recurse=True):
     """All buffers, or those of this module alone."""
-    return _Many(_all_buffers(self) if recurse else (one for _, one in self.named_buffers(recurse=False)))
+    return _Many(one for _, one in self.named_buffers(recurse=recurse))
 
 
 def _named_buffers(self, prefix="", recurse=True):
     """Dotted names and buffers."""
-    return _named(_all_named_buffers(self), prefix, recurse)
+    return _named(settings.without_marks(_all_named_buffers(self)), prefix, recurse)
 
 
 def _modules_below(self):
@@ -258,8 +260,11 @@ def _sizes_of(module):
     weight = dict(_all_named_parameters(module)).get("weight")
     if weight is None:
         return ()
-    shape = tuple(weight.shape)
-    return {"Linear": shape[::-1], "Embedding": shape, "LayerNorm": (shape,), "RMSNorm": (shape,)}.get(type(module).__name__, ())
+    shape, name = tuple(weight.shape), type(module).__name__
+    if name in ("Conv1d", "Conv2d"):
+        return shape[1], shape[0], shape[2:]
+    return {"Linear": shape[::-1], "Embedding": shape, "LayerNorm": (shape,), "RMSNorm": (shape,), "BatchNorm1d": shape,
+            "BatchNorm2d": shape}.get(name, ())
 
 
 def _repr(self):
@@ -308,8 +313,9 @@ def _as_pytorch_shows(layer, name, value):
 def _remember(layer):
     """A layer of C++ remembers what it was made with: for copies, to show it, and as attributes."""
     make = layer.__init__
-    order = [name for name, _ in _arguments_of(layer) if name != "inplace"]
-    arguments = [(name, default) for name, default in _arguments_of(layer)
+    written = _arguments_of(layer)
+    order = [name for name, _ in written if name != "inplace"]
+    arguments = [(name, default) for name, default in written
                  if not hasattr(layer, name) and name not in ("device", "dtype", "generator", "inplace")]
     place = settings.INPLACE.get(layer.__name__)
     if place is not None:

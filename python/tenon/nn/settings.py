@@ -153,6 +153,23 @@ def reads_attributes(layer, kind):
         hooks.look(type(layer))
 
 
+_MARK = "_settings"
+_marks = []
+
+
+def tell_captured_functions(layer):
+    """They notice that a module has another tensor: every change gives the layer another buffer, which nobody sees."""
+    if not _marks:  # by turns: one that has gone might come again at the same address
+        _marks.extend(_tenon.zeros((), device="cpu") for _ in range(61))
+    _marks.append(_marks.pop(0))
+    layer._set_buffer(_MARK, _marks[0], False)
+
+
+def without_marks(named):
+    """Names and buffers, less those that tell of changes."""
+    return [(name, one) for name, one in named if name.rpartition(".")[2] != _MARK]
+
+
 def _is_same(now, value):
     if now is value:
         return True
@@ -189,4 +206,5 @@ def set_attribute(self, kind, order, name, value):
     if name != "track_running_stats":  # a copy would be made without the statistics that this one has
         self.__dict__["_made_with"] = (layer, args, kwargs)
     self.__dict__[name] = value
+    tell_captured_functions(self)
     return reads_attributes(self, kind)

@@ -80,11 +80,31 @@ def _remake(self, groups, settings):
     before = self._moments()
     if "averaged" in before or getattr(_core(self), "_keeps_gradients", False):
         raise ValueError("an optimizer that keeps averages or gradients cannot change its groups or settings; make a new one")
+    if self.__dict__.get("_has_schedule"):
+        raise ValueError("an optimizer with a Scheduler or Plateau cannot change its groups or settings; make that behind the change")
     made = type(self)(groups, **settings)
     made._load_moments({**made._moments(), **before})
     if self._momentum_varies():
         made._set_momentum(self._momentum())
     self._instead, self.defaults = made, made.defaults
+
+
+def _note_schedules(kind):
+    """A schedule of C++ holds the optimizer that it was made with."""
+    make = kind.__init__
+
+    @functools.wraps(make)
+    def init(self, optimizer, *args, **kwargs):
+        if not isinstance(optimizer, Optimizer):
+            return make(self, optimizer, *args, **kwargs)
+        optimizer._has_schedule = True
+        return make(self, _core(optimizer), *args, **kwargs)
+
+    kind.__init__ = init
+
+
+for _kind in (_tenon._optim.Scheduler, _tenon._optim.Plateau):
+    _note_schedules(_kind)
 
 
 def _groups_as_given(self):
