@@ -14,6 +14,8 @@ def where(condition, input=None, other=None) -> "Tensor":
     each dim."""
     if input is None and other is None:
         return tuple(_tenon.nonzero(condition).unbind(1)) if condition.ndim else tuple(_tenon.nonzero(condition.reshape(1)).unbind(1))
+    if input is None or other is None:
+        raise TypeError("where() takes a condition alone, or a condition and two values")
     return _tenon.where(condition, input, other)
 
 

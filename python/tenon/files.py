@@ -87,4 +87,7 @@ def _load_open(file, device):
     with tempfile.NamedTemporaryFile(suffix=kind) as named:
         named.write(content)
         named.flush()
-        return _load(named.name, device)
+        try:
+            return _load(named.name, device)
+        except _tenon.Error as error:
+            raise _tenon.Error(str(error).replace(named.name, "an open file")) from None

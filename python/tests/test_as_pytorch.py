@@ -1102,6 +1102,11 @@ class Names(unittest.TestCase):
         modules += [nn.Sigmoid()]
         self.assertEqual([type(one).__name__ for one in modules], ["Tanh", "ReLU", "Sigmoid"])
         self.assertEqual([name for name, _ in modules.named_children()], ["0", "1", "2"])
+        one = nn.ReLU()
+        twice = nn.ModuleList([one, one])
+        twice.insert(1, nn.Tanh())
+        self.assertEqual([name for name, _ in twice.named_children()], ["0", "1", "2"])
+        self.assertIs(twice[2], one)
         steps = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 3))
         steps[1] = nn.Linear(2, 5)
         self.assertEqual((steps(tenon.ones(2)).shape, steps.state_dict()["1.weight"].shape), ((5,), (5, 2)))
@@ -1127,6 +1132,8 @@ class Names(unittest.TestCase):
         file.seek(0)
         loaded = tenon.load(file)
         self.assertEqual((loaded["a"].tolist(), loaded["n"]), ([1, 1], 3))
+        with self.assertRaisesRegex(tenon.Error, "an open file: 4 bytes are too few"):
+            tenon.load(io.BytesIO(b"none"))
         for name in ("none.pt", "none.safetensors", "none.npy"):
             with self.assertRaises(FileNotFoundError) as caught:
                 tenon.load(os.path.join(tempfile.gettempdir(), "tenon-is-not-here", name))

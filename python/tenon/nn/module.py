@@ -328,8 +328,8 @@ def _remember(layer):
         inplace = False
         if place is not None:
             inplace = kwargs.get("inplace", False)
-            if len(args) == place + 1 and isinstance(args[place], bool):
-                args, inplace = args[:place], args[place]
+            if len(args) == place + 1 and not isinstance(args[place], _tenon.Generator):
+                args, inplace = args[:place], bool(args[place])
             kwargs = {name: value for name, value in kwargs.items() if name != "inplace"}
         make(self, *args, **kwargs)
         if inplace:
@@ -579,8 +579,7 @@ class _InOrder(Module):
 
     def _names(self):
         """Names in the order of the modules."""
-        return [next(name for name, value in self.__dict__.items() if value is module and name != "_order")
-                for module in dict.fromkeys(self._order)]
+        return [name for name, value in self.__dict__.items() if isinstance(value, Module)]
 
     def __len__(self):
         return len(self._order)
@@ -593,8 +592,7 @@ class _InOrder(Module):
 
     def __setitem__(self, i, module):
         place = range(len(self._order))[i]
-        name = next(name for name, value in self.__dict__.items() if value is self._order[place])
-        setattr(self, name, _checked_module(self, module))
+        setattr(self, self._names()[place], _checked_module(self, module))
         self._order[place] = module
 
     def __delitem__(self, i):
