@@ -177,13 +177,16 @@ class device:
     index: builtins.int | None
     def __init__(self, name: str = ...) -> None: ...
 
+class Size(tuple[builtins.int, ...]):
+    def numel(self) -> builtins.int: ...
+
 class ValuesAndIndices(tuple[Tensor, Tensor]):
     values: Tensor
     indices: Tensor
 
 """
 
-ATTRIBUTES = """    shape: tuple[builtins.int, ...]
+ATTRIBUTES = """    shape: Size
     dtype: dtype
     device: device
     ndim: builtins.int
@@ -279,7 +282,6 @@ def top_stub():
             lines.append(in_class(text))
         elif isinstance(value, (builtins_float,)):
             lines.append(f"{name}: builtins.float")
-    lines.append("Size = tuple")
     for name, value in sorted(vars(tenon).items()):
         if isinstance(value, _tenon.dtype):
             lines.append(f"{name}: dtype")

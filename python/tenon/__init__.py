@@ -31,7 +31,7 @@ half = float16 = _tenon.float16
 long = int64 = _tenon.int64
 float = float32 = _tenon.float32
 int = int32 = _tenon.int32
-Size = tuple
+Size = _tenon.Size
 inf, nan, pi = 1e999, 1e999 - 1e999, 3.141592653589793
 
 

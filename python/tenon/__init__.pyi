@@ -29,12 +29,15 @@ class device:
     index: builtins.int | None
     def __init__(self, name: str = ...) -> None: ...
 
+class Size(tuple[builtins.int, ...]):
+    def numel(self) -> builtins.int: ...
+
 class ValuesAndIndices(tuple[Tensor, Tensor]):
     values: Tensor
     indices: Tensor
 
 class Tensor:
-    shape: tuple[builtins.int, ...]
+    shape: Size
     dtype: dtype
     device: device
     ndim: builtins.int
@@ -664,7 +667,6 @@ def synchronize(device: Any = ...) -> None: ...
 def var_mean(input: Any, dim: Any = ..., correction: Any = ..., keepdim: Any = ..., unbiased: Any = ...) -> Any: ...
 def wait(*args: Any) -> None: ...
 def where(condition: Any, input: Any = ..., other: Any = ...) -> Tensor: ...
-Size = tuple
 bfloat16: dtype
 bool: dtype
 double: dtype

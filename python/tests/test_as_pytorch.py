@@ -1164,6 +1164,13 @@ class Names(unittest.TestCase):
             tenon.set_printoptions(profile="default")
         self.assertEqual(repr(tenon.tensor([1.5])), "tensor([1.5])")
 
+    def test_shapes_are_tuples_that_count_elements(self):
+        shape = tenon.ones(2, 3, 4).shape
+        self.assertEqual((shape.numel(), shape[1:].numel(), shape[-1], shape), (24, 12, 4, (2, 3, 4)))
+        self.assertEqual((repr(shape), tenon.Size([2, 5]).numel(), hash(shape)), ("(2, 3, 4)", 10, hash((2, 3, 4))))
+        self.assertEqual((type(pickle.loads(pickle.dumps(shape))), tenon.ones(()).size().numel()), (tenon.Size, 1))
+        self.assertEqual(tenon.zeros(shape[:2] + (5,)).shape, (2, 3, 5))
+
     def test_checkpoint_is_a_plain_call(self):
         from tenon.utils.checkpoint import checkpoint
 
