@@ -110,10 +110,11 @@ def class_stub(cls):
 
 
 def of_python(name, function):
-    """A function that is written in Python: names, and whether they have defaults."""
+    """A function that is written in Python: names, whether they have defaults, and the result where it says one."""
     parts, starred = [], False
     name = "__init__" if name == "_init" else name
-    for parameter in inspect.signature(function).parameters.values():
+    written = inspect.signature(function)
+    for parameter in written.parameters.values():
         if parameter.name in ("self", "cls"):
             parts.append(parameter.name)
         elif parameter.kind is parameter.VAR_POSITIONAL:
@@ -126,7 +127,8 @@ def of_python(name, function):
                 parts.append("*")
                 starred = True
             parts.append(f"{parameter.name}: Any" + ("" if parameter.default is parameter.empty else " = ..."))
-    return f"def {name}({', '.join(parts)}) -> {'None' if name == '__init__' else 'Any'}: ..."
+    result = written.return_annotation if isinstance(written.return_annotation, str) else "Any"
+    return f"def {name}({', '.join(parts)}) -> {'None' if name == '__init__' else result}: ..."
 
 
 def module_stub(names, module):
@@ -172,7 +174,11 @@ class dtype:
 class device:
     name: str
     type: str
+    index: builtins.int | None
     def __init__(self, name: str = ...) -> None: ...
+
+class Size(tuple[builtins.int, ...]):
+    def numel(self) -> builtins.int: ...
 
 class ValuesAndIndices(tuple[Tensor, Tensor]):
     values: Tensor
@@ -180,7 +186,7 @@ class ValuesAndIndices(tuple[Tensor, Tensor]):
 
 """
 
-ATTRIBUTES = """    shape: tuple[builtins.int, ...]
+ATTRIBUTES = """    shape: Size
     dtype: dtype
     device: device
     ndim: builtins.int
@@ -221,6 +227,12 @@ def in_class(line):
     return head + "(" + rest
 
 
+def of_method(name, member):
+    """A method that is written in Python; its first argument is the tensor, whatever it is called."""
+    first = next(iter(inspect.signature(member).parameters))
+    return re.sub(rf"\({first}(: Any)?", "(self", of_python(name, member), count=1)
+
+
 def tensor_stub():
     lines = ["class Tensor:", ATTRIBUTES.rstrip("\n")]
     for name in OPERATORS:
@@ -230,8 +242,13 @@ def tensor_stub():
             lines.append(f"    def __i{name}__(self, other: Tensor | Number) -> Tensor: ...")
     for name in ("lt", "le", "gt", "ge"):
         lines.append(f"    def __{name}__(self, other: Tensor | Number) -> Tensor: ...")
+    in_python = {name: member for name, member in vars(tenon.Tensor).items()
+                 if inspect.isfunction(member) and not name.startswith("_") and name != "register_hook"}
     for line in _tenon._stubs(True):
-        lines.append("    " + in_class(line))
+        if line.split("(")[0][4:] not in in_python:
+            lines.append("    " + in_class(line))
+    for name, member in sorted(in_python.items()):
+        lines.append("    " + of_method(name, member))
     return "\n".join(lines)
 
 
@@ -245,13 +262,14 @@ def top_stub():
              "from .autograd import inference_mode as inference_mode, no_grad as no_grad",
              "from .autograd import set_grad_enabled as set_grad_enabled",
              "from .files import load as load, save as save", "", TENSOR.rstrip("\n"), "", tensor_stub(), ""]
-    lines.append("class Captured:\n    recordings: builtins.int\n    def __call__(self, *tensors: Tensor) -> Any: ...\n")
+    lines.append("class Captured:\n    recordings: builtins.int\n    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...\n")
     for name in ("Error", "OutOfRange", "DeviceLost"):
         base = {"Error": "RuntimeError", "OutOfRange": "Error, IndexError", "DeviceLost": "Error"}[name]
         lines.append(f"class {name}({base}): ...")
     for line in _tenon._stubs(False):
-        if not line.startswith("def _"):
+        if not line.startswith("def _") and not inspect.isfunction(getattr(tenon, line.split("(")[0][4:], None)):
             lines.append(in_class(line))
+    shown -= {name for name in shown if inspect.isfunction(getattr(tenon, name, None))}
     skipped = shown | {"Error", "OutOfRange", "DeviceLost", "autocast", "compile", "enable_grad", "inference_mode",
                        "no_grad", "set_grad_enabled", "load", "save", "_Block", "Size"}
     for name, value in public(tenon):
@@ -264,7 +282,6 @@ def top_stub():
             lines.append(in_class(text))
         elif isinstance(value, (builtins_float,)):
             lines.append(f"{name}: builtins.float")
-    lines.append("Size = tuple")
     for name, value in sorted(vars(tenon).items()):
         if isinstance(value, _tenon.dtype):
             lines.append(f"{name}: dtype")
@@ -286,7 +303,7 @@ def stubs():
     shared = COMMON + "from .{dots} import DTypeLike as DTypeLike, PathLike as PathLike, Tensor as Tensor\n"
     files = {"__init__.pyi": top_stub()}
     files["amp.pyi"] = "from .autograd import autocast as autocast\nfrom .optim import GradScaler as GradScaler\n"
-    files["utils/__init__.pyi"] = "from . import data as data\n"
+    files["utils/__init__.pyi"] = "from . import checkpoint as checkpoint, data as data\n"
     files["utils/data.pyi"] = "from ..data import *\n"
     for name in ("autograd", "cuda", "files", "data", "linalg", "text", "models", "training"):
         module = getattr(tenon, name, None) or sys.modules[f"tenon.{name}"]
@@ -305,7 +322,11 @@ def stubs():
     text = shared.replace("{dots}", ".") + "from .. import Generator as Generator\n"
     text += "from . import functional as functional, init as init, utils as utils\n\n"
     files["nn/__init__.pyi"] = text + module_stub(public(tenon.nn), "nn")
-    for name in ("functional", "init", "utils"):
+    files["nn/utils/__init__.pyi"] = (shared.replace("{dots}", "..") + "from . import rnn as rnn\n\n" +
+                                      module_stub(public(tenon.nn.utils), "utils"))
+    files["nn/utils/rnn.pyi"] = shared.replace("{dots}", "..") + "\n" + module_stub(public(tenon.nn.utils.rnn), "rnn")
+    files["utils/checkpoint.pyi"] = shared.replace("{dots}", ".") + "\n" + module_stub(public(tenon.utils.checkpoint), "checkpoint")
+    for name in ("functional", "init"):
         files[f"nn/{name}.pyi"] = shared.replace("{dots}", ".") + "from .. import Generator as Generator\nfrom . import Module as Module\n\n" + module_stub(
             public(getattr(tenon.nn, name)), name)
     return {name: HEADER + text for name, text in files.items()}

@@ -38,5 +38,5 @@ for images, labels in loader:
     batches += 1
 assert batches == len(loader) == 5
 image, label = test_data[0]
-print("a disc:" if label.item() == 0 else "a square:")
+print("a disc:" if label == 0 else "a square:")
 print("\n".join("".join("#" if bit else "." for bit in row) for row in image[0].tolist()))

@@ -45,6 +45,26 @@ inline Tensor div(const Operand& a, const Operand& b) {
   return rounded_once(a, b, [](const Operand& x, const Operand& y) { return tenon::div(x, y); });
 }
 
+/// Integers divided by the number 0: Python's error, before anything is recorded.
+inline void refuse_zero(const Operand& a, const Operand& b) {
+  if (b.is_tensor() || b.number().kind() == Number::Kind::real || b.number().as_int() != 0) return;
+  if (is_float(a.is_tensor() ? a.tensor().dtype() : a.number().dtype())) return;
+  PyErr_SetString(PyExc_ZeroDivisionError, "integers cannot be divided by the number 0");
+  throw py::error_already_set();
+}
+inline Tensor floor_divide(const Operand& a, const Operand& b) {
+  refuse_zero(a, b);
+  return tenon::floor_divide(a, b);
+}
+inline Tensor remainder(const Operand& a, const Operand& b) {
+  refuse_zero(a, b);
+  return tenon::remainder(a, b);
+}
+inline Tensor fmod(const Operand& a, const Operand& b) {
+  refuse_zero(a, b);
+  return tenon::fmod(a, b);
+}
+
 /// In place: the library's own, or the above and a copy where the number would be rounded.
 template <Tensor& (Tensor::*kInPlace)(const Operand&), Tensor (*kFunction)(const Operand&, const Operand&)>
 Tensor& in_place(Tensor& x, const Operand& other) {
@@ -56,7 +76,14 @@ inline Tensor& sub_(Tensor& x, const Operand& other) { return in_place<&Tensor::
 inline Tensor& mul_(Tensor& x, const Operand& other) { return in_place<&Tensor::mul_, &mul>(x, other); }
 inline Tensor& div_(Tensor& x, const Operand& other) { return in_place<&Tensor::div_, &div>(x, other); }
 inline Tensor& pow_(Tensor& x, const Operand& other) { return x.pow_(other); }
-inline Tensor& remainder_(Tensor& x, const Operand& other) { return x.remainder_(other); }
+inline Tensor& remainder_(Tensor& x, const Operand& other) {
+  refuse_zero(x, other);
+  return x.remainder_(other);
+}
+inline Tensor& fmod_(Tensor& x, const Operand& other) {
+  refuse_zero(x, other);
+  return x.fmod_(other);
+}
 
 /// Bounds of integers are those of their dtype where they lie beyond: clamp(-1, 300) of uint8 changes nothing.
 inline std::optional<Operand> bound(DType dtype, std::optional<Operand> given, bool is_upper) {

@@ -73,6 +73,35 @@ void compute(const Tensor& x) {
   wait({x});
 }
 
+namespace {
+
+/// The library's text with what Python calls it: tenon.float32 for DType::f32, no_grad() for NoGrad.
+std::string in_words_of_python(std::string text) {
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"DType::f32", "tenon.float32"},
+      {"DType::f16", "tenon.float16"},
+      {"DType::bf16", "tenon.bfloat16"},
+      {"DType::f64", "tenon.float64"},
+      {"DType::i32", "tenon.int32"},
+      {"DType::i64", "tenon.int64"},
+      {"DType::u8", "tenon.uint8"},
+      {"DType::boolean", "tenon.bool"},
+      {"NoGrad", "tenon.no_grad()"},
+      {"an undefined tensor", "a tensor that is not there (None)"},
+      {"undefined tensor", "tensor that is not there (None)"}};
+  for (const auto& [word, ours] : kWords) {
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + ours.size()))
+      text.replace(at, word.size(), ours);
+  }
+  return text;
+}
+
+}  // namespace
+
+void set_error(PyObject* type, const std::exception& error) {
+  PyErr_SetString(type, in_words_of_python(error.what()).c_str());
+}
+
 void set_python_error() {
   try {
     throw;
@@ -83,15 +112,15 @@ void set_python_error() {
   } catch (const py::builtin_exception& error) {
     error.set_error();
   } catch (const base::OutOfRange& error) {
-    PyErr_SetString(index_error_type(), error.what());
+    set_error(index_error_type(), error);
   } catch (const device::Lost& error) {
-    PyErr_SetString(lost_error_type(), error.what());
+    set_error(lost_error_type(), error);
   } catch (const Error& error) {
-    PyErr_SetString(error_type(), error.what());
+    set_error(error_type(), error);
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& error) {
-    PyErr_SetString(error_type(), error.what());
+    set_error(error_type(), error);
   } catch (...) {
     PyErr_SetString(error_type(), "an unknown error");
   }

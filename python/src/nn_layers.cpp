@@ -288,7 +288,7 @@ void bind_pooling(py::module_& m) {
 void bind_layers(py::module_& m) {
   py::class_<nn::Layer, nn::Module, std::shared_ptr<nn::Layer>>(m, "Layer", "A module from one tensor to one.")
       .def(
-          "forward", [](const nn::Layer& self, const Tensor& x) { return self.forward(x); }, "x"_a)
+          "forward", [](const nn::Layer& self, const Tensor& x) { return self.forward(x); }, "input"_a)
       .def(
           "__call__",
           [](const py::object& self, const Tensor& x) -> py::object {
@@ -300,7 +300,7 @@ void bind_layers(py::module_& m) {
             }
             return py::reinterpret_steal<py::object>(wrap_new(layer(x)));
           },
-          "x"_a);
+          "input"_a);
   bind_weighted(m);
   bind_batch_norms(m);
   bind_convolutions(m);

@@ -45,8 +45,8 @@ void bind_recurrent(py::module_& m, const char* name, const char* doc) {
            "input_size"_a, "hidden_size"_a, "num_layers"_a = 1, "bias"_a = true, "batch_first"_a = false,
            "dropout"_a = 0.0, "bidirectional"_a = false, "nonlinearity"_a = "tanh", "proj_size"_a = 0,
            "device"_a = py::none(), "dtype"_a = py::none())
-      .def("__call__", &run_recurrent<M>, "x"_a, "state"_a = py::none(), "lengths"_a = py::none())
-      .def("forward", &run_recurrent<M>, "x"_a, "state"_a = py::none(), "lengths"_a = py::none());
+      .def("__call__", &run_recurrent<M>, "input"_a, "hx"_a = py::none(), "lengths"_a = py::none())
+      .def("forward", &run_recurrent<M>, "input"_a, "hx"_a = py::none(), "lengths"_a = py::none());
 }
 
 // ---- transformers ----

@@ -12,13 +12,13 @@ Tensor truncated(const Operand& a, const Operand& b) {
   if (is_float(a.is_tensor() ? a.tensor().dtype() : a.number().dtype()) ||
       is_float(b.is_tensor() ? b.tensor().dtype() : b.number().dtype()))
     return tenon::trunc(plain);
-  return floor_divide(tenon::sub(a, tenon::fmod(a, b)), b);
+  return tenon::floor_divide(tenon::sub(a, arithmetic::fmod(a, b)), b);
 }
 
 Tensor divided(const Operand& a, const Operand& b, const py::object& rounding) {
   if (rounding.is_none()) return arithmetic::div(a, b);
   const std::string how = Convert<std::string>::from(rounding.ptr());
-  if (how == "floor") return floor_divide(a, b);
+  if (how == "floor") return arithmetic::floor_divide(a, b);
   if (how == "trunc") return truncated(a, b);
   throw_value_error("there is no rounding mode '" + how + "'; there are None, 'floor' and 'trunc'");
 }
@@ -96,11 +96,11 @@ void note_elementwise() {
   define<"div", "a, b, rounding_mode=None", [](const Operand& a, const Operand& b, const py::object& rounding) {
     return divided(a, b, rounding);
   }>("a / b, always real; with the rounding mode 'floor' or 'trunc' integers stay integers.");
-  define<"floor_divide", "a, b", [](const Operand& a, const Operand& b) { return tenon::floor_divide(a, b); }>(
+  define<"floor_divide", "a, b", [](const Operand& a, const Operand& b) { return arithmetic::floor_divide(a, b); }>(
       "a // b, rounded down.");
-  define<"remainder", "a, b", [](const Operand& a, const Operand& b) { return tenon::remainder(a, b); }>(
+  define<"remainder", "a, b", [](const Operand& a, const Operand& b) { return arithmetic::remainder(a, b); }>(
       "a % b, with the sign of b.");
-  define<"fmod", "a, b", [](const Operand& a, const Operand& b) { return tenon::fmod(a, b); }>(
+  define<"fmod", "a, b", [](const Operand& a, const Operand& b) { return arithmetic::fmod(a, b); }>(
       "The remainder with the sign of a, as in C.");
   define<"pow", "a, b", [](const Operand& a, const Operand& b) { return tenon::pow(a, b); }>("a ** b.");
   define<"maximum", "a, b", [](const Operand& a, const Operand& b) { return tenon::maximum(a, b); }>(
@@ -196,9 +196,10 @@ void note_in_place() {
   define<"div_", "x, other, rounding_mode=None", [](Tensor x, const Operand& other, const py::object& rounding) {
     return rounding.is_none() ? arithmetic::div_(x, other) : x.copy_(divided(x, other, rounding));
   }>("div in place.", kMethod);
-  define<"remainder_", "x, other", [](Tensor x, const Operand& other) { return x.remainder_(other); }>(
+  define<"remainder_", "x, other", [](Tensor x, const Operand& other) { return arithmetic::remainder_(x, other); }>(
       "remainder in place.", kMethod);
-  define<"fmod_", "x, other", [](Tensor x, const Operand& other) { return x.fmod_(other); }>("fmod in place.", kMethod);
+  define<"fmod_", "x, other", [](Tensor x, const Operand& other) { return arithmetic::fmod_(x, other); }>(
+      "fmod in place.", kMethod);
   define<"pow_", "x, other", [](Tensor x, const Operand& other) { return x.pow_(other); }>("pow in place.", kMethod);
   define<"add_", "x, other, alpha=1", [](Tensor x, const Operand& other, Number alpha) {
     return is_one(alpha) ? arithmetic::add_(x, other) : x.add_(other, alpha);

@@ -1,6 +1,7 @@
 // Shapes, views, picking and arranging.
 
 #include "functions.h"
+#include "types.h"
 
 namespace tenon::python {
 namespace {
@@ -237,7 +238,7 @@ void note_shapes() {
   // What a tensor is and how it is converted.
   define<"size", "x, dim=None", [](const Tensor& x, std::optional<int64_t> dim) -> py::object {
     if (dim) return py::int_(x.size(*dim));
-    return tuple_of(x.shape());
+    return shape_object(x.shape());
   }>("The shape, or one of its sizes.", kMethod);
   define<"dim", "x", [](const Tensor& x) { return x.dim(); }>("The number of dims.", kMethod);
   define<"numel", "x", [](const Tensor& x) { return x.numel(); }>("The number of elements.");

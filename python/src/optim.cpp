@@ -114,6 +114,30 @@ struct On : S {
   optim::Optimizer& optimizer;
 };
 
+/// A rule that is written in Python, of ops; everything around it, arenas, moments, captured steps, is the library's.
+class PythonRule : public optim::Optimizer {
+ public:
+  PythonRule(std::vector<ParamGroup> groups, double lr, double decay, std::vector<std::string> moments,
+             const py::object& rule)
+      : Optimizer(std::move(groups), Common{lr, decay}, std::move(moments)), rule_(keep(rule)) {}
+
+ protected:
+  /// The rule takes weights, gradient, step, lr, weight_decay and moments, and gives the new weights and moments.
+  Tensor update(const Update& now, std::vector<Tensor>& moments) const override {
+    const Locked locked;
+    const py::object decay = now.weight_decay.is_tensor()
+                                 ? py::reinterpret_steal<py::object>(wrap(now.weight_decay.tensor()))
+                                 : py::object(py::float_(now.weight_decay.number().as_double()));
+    const py::tuple made =
+        py::reinterpret_borrow<py::object>(rule_.get())(now.weights, now.gradient, now.step, now.lr, decay, moments);
+    moments = Convert<std::vector<Tensor>>::from(py::object(made[1]).ptr());
+    return Convert<Tensor>::from(py::object(made[0]).ptr());
+  }
+
+ private:
+  std::shared_ptr<PyObject> rule_;
+};
+
 void bind_optimizers(py::module_& m) {
   using optim::Optimizer;
   py::class_<Optimizer, std::shared_ptr<Optimizer>>(m, "Optimizer", "What all optimizers have.", py::dynamic_attr())
@@ -208,6 +232,12 @@ void bind_optimizers(py::module_& m) {
                                                   optim::LionOptions{lr, betas.first, betas.second, decay});
            }),
            "params"_a, "lr"_a = 1e-4, "betas"_a = Betas(0.9, 0.99), "weight_decay"_a = 0.0);
+  // tenon.optim.NAdam and others derive from it.
+  py::class_<PythonRule, Optimizer, std::shared_ptr<PythonRule>>(m, "_Rule")
+      .def(py::init([](const py::object& parameters, double lr, double decay, const std::vector<std::string>& moments,
+                       const py::object& rule) {
+        return std::make_shared<PythonRule>(groups_of(parameters, lr), lr, decay, moments, rule);
+      }));
   // tenon.optim.GradScaler derives from it.
   py::class_<optim::GradScaler>(m, "_GradScaler", "Dynamic loss scaling for float16.")
       .def(py::init([](double initial, double growth, double backoff, int64_t interval, const py::object& device) {

@@ -446,7 +446,8 @@ Tensor turned(const Tensor& x) {
 }
 
 PyGetSetDef attributes[] = {
-    {"shape", get<[](const Tensor& x) { return tuple_of(x.shape()).release().ptr(); }>, nullptr, "The sizes.", nullptr},
+    {"shape", get<[](const Tensor& x) { return shape_object(x.shape()).release().ptr(); }>, nullptr, "The sizes.",
+     nullptr},
     {"dtype", get<[](const Tensor& x) { return dtype_object(x.dtype()).release().ptr(); }>, nullptr,
      "The type of the elements.", nullptr},
     {"device", get<[](const Tensor& x) { return py::cast(DeviceObject{x.device()}).release().ptr(); }>, nullptr,
@@ -479,7 +480,61 @@ void* slot(F* function) {
 
 }  // namespace
 
+namespace {
+
+// ---- tenon.Size ----
+
+PyTypeObject* size_type = nullptr;
+
+PyObject* made_size(Py_ssize_t count) { return size_type->tp_alloc(size_type, count); }
+
+PyObject* numel_of_size(PyObject* self, PyObject*) {
+  int64_t elements = 1;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
+    const int64_t size = PyLong_AsLongLong(PyTuple_GET_ITEM(self, i));
+    if (size == -1 && PyErr_Occurred()) return nullptr;
+    elements *= size;
+  }
+  return PyLong_FromLongLong(elements);
+}
+
+/// Parts of a shape are shapes.
+PyObject* part_of_size(PyObject* self, PyObject* key) {
+  PyObject* part = PyTuple_Type.tp_as_mapping->mp_subscript(self, key);
+  if (!part || !PySlice_Check(key)) return part;
+  const py::object plain = py::reinterpret_steal<py::object>(part);
+  PyObject* made = made_size(PyTuple_GET_SIZE(part));
+  for (Py_ssize_t i = 0; made && i < PyTuple_GET_SIZE(part); ++i)
+    PyTuple_SET_ITEM(made, i, Py_NewRef(PyTuple_GET_ITEM(part, i)));
+  return made;
+}
+
+void prepare_size_type(py::module_& m) {
+  static PyMethodDef methods[] = {{"numel", numel_of_size, METH_NOARGS, "numel()\n\nThe number of elements."},
+                                  {nullptr, nullptr, 0, nullptr}};
+  static PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("The sizes of a tensor: a tuple.")},
+                                {Py_tp_methods, methods},
+                                {Py_mp_subscript, reinterpret_cast<void*>(&part_of_size)},
+                                {0, nullptr}};
+  static PyType_Spec spec = {"tenon.Size", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+  const py::tuple bases = py::make_tuple(py::handle(reinterpret_cast<PyObject*>(&PyTuple_Type)));
+  size_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&spec, bases.ptr()));
+  if (!size_type) throw py::error_already_set();
+  m.add_object("Size", py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(size_type)));
+}
+
+}  // namespace
+
+py::object shape_object(const Dims& shape) {
+  py::object made = py::reinterpret_steal<py::object>(made_size(static_cast<Py_ssize_t>(shape.size())));
+  if (!made) throw py::error_already_set();
+  for (size_t i = 0; i < shape.size(); ++i)
+    PyTuple_SET_ITEM(made.ptr(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(shape[i]));
+  return made;
+}
+
 void prepare_tensor_type(py::module_& m) {
+  prepare_size_type(m);
   static const std::vector<PyMethodDef> methods = method_table(kMethod);
   static PyType_Slot slots[] = {
       {Py_tp_doc,
@@ -498,8 +553,8 @@ void prepare_tensor_type(py::module_& m) {
       {Py_nb_subtract, slot(binary<&arithmetic::sub>)},
       {Py_nb_multiply, slot(binary<&arithmetic::mul>)},
       {Py_nb_true_divide, slot(binary<&arithmetic::div>)},
-      {Py_nb_floor_divide, slot(binary<&floor_divide>)},
-      {Py_nb_remainder, slot(binary<&tenon::remainder>)},
+      {Py_nb_floor_divide, slot(binary<&arithmetic::floor_divide>)},
+      {Py_nb_remainder, slot(binary<&arithmetic::remainder>)},
       {Py_nb_power, slot(power)},
       {Py_nb_matrix_multiply, slot(product)},
       {Py_nb_and, slot(binary<&bitwise_and>)},
@@ -520,7 +575,7 @@ void prepare_tensor_type(py::module_& m) {
       {Py_nb_inplace_multiply, slot(in_place<&arithmetic::mul_>)},
       {Py_nb_inplace_true_divide, slot(in_place<&arithmetic::div_>)},
       {Py_nb_inplace_remainder, slot(in_place<&arithmetic::remainder_>)},
-      {Py_nb_inplace_floor_divide, slot(in_place_of<&floor_divide>)},
+      {Py_nb_inplace_floor_divide, slot(in_place_of<&arithmetic::floor_divide>)},
       {Py_nb_inplace_power, slot(power_in_place)},
       {Py_nb_inplace_lshift, slot(in_place_of<&shift_left>)},
       {Py_nb_inplace_rshift, slot(in_place_of<&shift_right>)},

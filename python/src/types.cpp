@@ -84,11 +84,11 @@ void bind_types(py::module_& m) {
     try {
       if (thrown) std::rethrow_exception(thrown);
     } catch (const base::OutOfRange& found) {
-      PyErr_SetString(index_error, found.what());
+      set_error(index_error, found);
     } catch (const device::Lost& found) {
-      PyErr_SetString(lost_error, found.what());
+      set_error(lost_error, found);
     } catch (const Error& found) {
-      PyErr_SetString(error, found.what());
+      set_error(error, found);
     }
   });
 

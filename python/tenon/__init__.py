@@ -12,11 +12,16 @@ Names and meanings are PyTorch's. What differs stands in docs/python.md.
 from . import _tenon
 from ._tenon import *  # noqa: F401,F403 - the ops
 from ._tenon import (  # noqa: F401 - what a star leaves out or checkers should know
-    Captured, Error, Generator, HookHandle, OutOfRange, Scalar, Tensor, bool, device, dtype)
+    Error, Generator, HookHandle, OutOfRange, Scalar, Tensor, bool, device, dtype)
 from . import autograd, cuda, data, linalg, models, nn, optim, text, training
 from . import amp, utils  # what the others have, under other names
+from .captured import Captured
 from .autograd import autocast, compile, enable_grad, inference_mode, no_grad, set_grad_enabled
 from .files import load, save
+from .extras import (
+    BFloat16Tensor, BoolTensor, ByteTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, cartesian_prod,
+    combinations, cross, get_default_dtype, histc, kron, logspace, normal, randint, round, set_default_dtype, set_printoptions,
+    std_mean, var_mean, where)
 from .limits import finfo, iinfo
 
 __version__ = "0.1.0"
@@ -26,14 +31,22 @@ half = float16 = _tenon.float16
 long = int64 = _tenon.int64
 float = float32 = _tenon.float32
 int = int32 = _tenon.int32
-Size = tuple
+Size = _tenon.Size
 inf, nan, pi = 1e999, 1e999 - 1e999, 3.141592653589793
 
 
 def as_tensor(data, dtype=None, device=None):
-    """A tensor itself, in another dtype or on another device where those are given; anything else as tensor() makes it."""
+    """A tensor itself, in another dtype or on another device where those are given; an array shares its memory.
+
+    An array whose memory cannot be shared (read-only, of negative strides, of another dtype) is copied, as is anything else.
+    """
     if not isinstance(data, Tensor):
-        return _tenon.tensor(data, dtype=dtype, device=device)
+        if not hasattr(data, "__array_interface__") or type(data).__module__ != "numpy" or not hasattr(data, "ctypes"):
+            return _tenon.tensor(data, dtype=dtype, device=device)
+        try:
+            data = _tenon.from_numpy(data)
+        except (TypeError, ValueError):
+            return _tenon.tensor(data, dtype=dtype, device=device)
     return data if dtype is None and device is None else data.to(dtype=dtype, device=device)
 
 

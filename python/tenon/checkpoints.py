@@ -84,25 +84,19 @@ class _Writer:
 
 
 def write(path, checkpoint):
-    """Writes a checkpoint beside its place and moves it there."""
+    """Writes a checkpoint beside its place and moves it there, or into an open file."""
     pickled = _Writer()
     pickled.put(checkpoint)
+    if hasattr(path, "write"):
+        made = io.BytesIO()  # an open file may have no place to ask for
+        _write_to(made, pickled)
+        path.write(made.getvalue())
+        return
     path = os.fspath(path)
     beside = f"{path}.{os.getpid()}.partial"
     try:
         with open(beside, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                def add(name, data):
-                    info = zipfile.ZipInfo("archive/" + name, (1980, 1, 1, 0, 0, 0))
-                    fill = -(file.tell() + 30 + len(info.filename) + 4) % 64  # so that data can be mapped
-                    info.extra = struct.pack("<HH", 0x4246, fill) + bytes(fill)
-                    archive.writestr(info, data)
-
-                add("data.pkl", bytes(pickled.bytes) + b".")
-                add("byteorder", "little")
-                for i, tensor in enumerate(pickled.tensors):
-                    add(f"data/{i}", tensor.detach()._to_bytes())
-                add("version", "3\n")
+            _write_to(file, pickled)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
@@ -110,6 +104,21 @@ def write(path, checkpoint):
         if os.path.exists(beside):
             os.remove(beside)
         raise
+
+
+def _write_to(file, pickled):
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        def add(name, data):
+            info = zipfile.ZipInfo("archive/" + name, (1980, 1, 1, 0, 0, 0))
+            fill = -(file.tell() + 30 + len(info.filename) + 4) % 64  # so that data can be mapped
+            info.extra = struct.pack("<HH", 0x4246, fill) + bytes(fill)
+            archive.writestr(info, data)
+
+        add("data.pkl", bytes(pickled.bytes) + b".")
+        add("byteorder", "little")
+        for i, tensor in enumerate(pickled.tensors):
+            add(f"data/{i}", tensor.detach()._to_bytes())
+        add("version", "3\n")
 
 
 class _Name:

@@ -9,15 +9,21 @@ from . import checkpoints as _checkpoints
 _PYTORCHS = (".pt", ".pth", ".bin")
 
 
+class FileNotFound(_tenon.Error, FileNotFoundError):
+    """A file that is not there."""
+
+
 def save(tensors, path, metadata=None):
     """Writes a tensor or a dict of tensors; what kind of file it is, the end of the name says.
 
     .safetensors; .pt, .pth and .bin (which torch.load reads); .npy for one tensor, .npz for several. Anything else is
     written as safetensors. A module is saved as its state dict. A file of PyTorch's also takes checkpoints: dicts in
-    dicts and lists, with numbers, texts and None beside the tensors.
+    dicts and lists, with numbers, texts and None beside the tensors. An open file, an io.BytesIO say, gets one of PyTorch's.
     """
     if isinstance(path, dict) or isinstance(path, _tenon.Tensor):
         tensors, path = path, tensors
+    if hasattr(path, "write"):
+        return _checkpoints.write(path, tensors.state_dict() if isinstance(tensors, _tenon._nn.Module) else tensors)
     kind = os.path.splitext(os.fspath(path))[1]
     if isinstance(tensors, _tenon._nn.Module):
         if kind not in _PYTORCHS:
@@ -42,10 +48,21 @@ def save(tensors, path, metadata=None):
 def load(path, device=None, *, map_location=None, weights_only=None):
     """Reads what save(), torch.save() or numpy have written: a dict of tensors, or one tensor of a .npy file.
 
-    A file of PyTorch's gives what was saved: a nested dict, a list, a tensor. map_location is PyTorch's name for the device; nothing
+    A file of PyTorch's gives what was saved: a nested dict, a list, a tensor. An open file is read, too. map_location is PyTorch's name for the device; nothing
     in a file is ever run, whatever weights_only says.
     """
     device = map_location if device is None else device
+    if hasattr(path, "read"):
+        return _load_open(path, device)
+    try:
+        return _load(path, device)
+    except _tenon.Error as error:
+        if os.path.exists(path):
+            raise
+        raise FileNotFound(str(error)) from None
+
+
+def _load(path, device):
     kind = os.path.splitext(os.fspath(path))[1]
     if kind in _PYTORCHS:
         return _checkpoints.read(path, device)
@@ -56,3 +73,21 @@ def load(path, device=None, *, map_location=None, weights_only=None):
     if zipfile.is_zipfile(path):  # whatever it is called
         return _checkpoints.read(path, device)
     return _tenon._load_safetensors(path, device)[0]
+
+
+def _load_open(file, device):
+    """What stands in an open file; the library reads files that have a name."""
+    import tempfile
+
+    content = file.read()
+    if not isinstance(content, (bytes, bytearray, memoryview)):
+        raise TypeError("a file that is open for bytes is needed, not for text")
+    start = bytes(content[:6])
+    kind = ".npy" if start == b"\x93NUMPY" else ".pt" if start.startswith((b"PK", b"\x80")) else ".safetensors"
+    with tempfile.NamedTemporaryFile(suffix=kind) as named:
+        named.write(content)
+        named.flush()
+        try:
+            return _load(named.name, device)
+        except _tenon.Error as error:
+            raise _tenon.Error(str(error).replace(named.name, "an open file")) from None

@@ -7,6 +7,9 @@ from typing import Any, Callable, Iterator, Sequence, Union
 
 from . import DTypeLike as DTypeLike, PathLike as PathLike, Tensor as Tensor
 
+class FileNotFound(Error):
+    ...
+
 def load(path: Any, device: Any = ..., *, map_location: Any = ..., weights_only: Any = ...) -> Any: ...
 
 def save(tensors: Any, path: Any, metadata: Any = ...) -> Any: ...

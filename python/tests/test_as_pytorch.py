@@ -1,8 +1,10 @@
 """What programs written for PyTorch call, beyond what the other files test."""
 
 import copy
+import io
 import math
 import os
+import pickle
 import tempfile
 import unittest
 
@@ -868,6 +870,330 @@ class Checkpoints(unittest.TestCase):
                 with self.assertRaisesRegex(error, text):
                     tenon.save(value, os.path.join(folder, name))
             self.assertEqual(os.listdir(folder), [])
+
+
+# What PyTorch 2.15 gives, rounded; x and z are those of the test below, T is the module.
+VALUES = [
+    ('F.relu6(x)', [[0.0, 0.0, 0.0, 6.0]]),
+    ('F.hardtanh(x)', [[-1.0, -0.5, 0.0, 1.0]]),
+    ('F.hardsigmoid(x)', [[0.0, 0.4167, 0.5, 1.0]]),
+    ('F.celu(x, 0.5)', [[-0.4988, -0.3161, 0.0, 7.0]]),
+    ('F.selu(x)', [[-1.6706, -0.6918, 0.0, 7.3549]]),
+    ('F.glu(x)', [[-1.5, -0.4995]]),
+    ('F.logsigmoid(x)', [[-3.0486, -0.9741, -0.6931, -0.0009]]),
+    ('F.softsign(x)', [[-0.75, -0.3333, 0.0, 0.875]]),
+    ('F.tanhshrink(x)', [[-2.0049, -0.0379, 0.0, 6.0]]),
+    ('nn.Softmin(dim=1)(x)', [[0.8835, 0.0725, 0.044, 0.0]]),
+    ('nn.Hardtanh(-0.6, 2.0)(x)', [[-0.6, -0.5, 0.0, 2.0]]),
+    ('nn.Hardswish()(x)', [[0.0, -0.2083, 0.0, 7.0]]),
+    ('F.pad(z, (1, 2, 2, 1), mode="reflect")',
+     [[[[8.0, 7.0, 8.0, 10.0, 8.0, 7.0], [5.0, 4.0, 5.0, 6.0, 5.0, 4.0], [2.0, 1.0, 2.0, 3.0, 2.0, 1.0], [5.0, 4.0, 5.0,
+      6.0, 5.0, 4.0], [8.0, 7.0, 8.0, 10.0, 8.0, 7.0], [5.0, 4.0, 5.0, 6.0, 5.0, 4.0]]]]),
+    ('F.pad(z, (1, 0, 0, 0), mode="replicate")', [[[[1.0, 1.0, 2.0, 3.0], [4.0, 4.0, 5.0, 6.0], [7.0, 7.0, 8.0, 10.0]]]]),
+    ('F.pad(z, (1, 1, 0, 0), mode="circular")',
+     [[[[3.0, 1.0, 2.0, 3.0, 1.0], [6.0, 4.0, 5.0, 6.0, 4.0], [10.0, 7.0, 8.0, 10.0, 7.0]]]]),
+    ('nn.ZeroPad2d((1, 0, 0, 0))(z)', [[[[0.0, 1.0, 2.0, 3.0], [0.0, 4.0, 5.0, 6.0], [0.0, 7.0, 8.0, 10.0]]]]),
+    ('nn.ReflectionPad2d(1)(z)',
+     [[[[5.0, 4.0, 5.0, 6.0, 5.0], [2.0, 1.0, 2.0, 3.0, 2.0], [5.0, 4.0, 5.0, 6.0, 5.0], [8.0, 7.0, 8.0, 10.0, 8.0], [5.0,
+      4.0, 5.0, 6.0, 5.0]]]]),
+    ('nn.ReplicationPad2d((0, 1, 1, 0))(z)',
+     [[[[1.0, 2.0, 3.0, 3.0], [1.0, 2.0, 3.0, 3.0], [4.0, 5.0, 6.0, 6.0], [7.0, 8.0, 10.0, 10.0]]]]),
+    ('F.unfold(z, 2)', [[[1.0, 2.0, 4.0, 5.0], [2.0, 3.0, 5.0, 6.0], [4.0, 5.0, 7.0, 8.0], [5.0, 6.0, 8.0, 10.0]]]),
+    ('F.unfold(z, (2, 3), padding=1, stride=(2, 1))',
+     [[[0.0, 0.0, 0.0, 0.0, 4.0, 5.0], [0.0, 0.0, 0.0, 4.0, 5.0, 6.0], [0.0, 0.0, 0.0, 5.0, 6.0, 0.0], [0.0, 1.0, 2.0, 0.0,
+      7.0, 8.0], [1.0, 2.0, 3.0, 7.0, 8.0, 10.0], [2.0, 3.0, 0.0, 8.0, 10.0, 0.0]]]),
+    ('F.pixel_shuffle(T.arange(8.0).reshape(1, 4, 1, 2), 2)', [[[[0.0, 2.0, 1.0, 3.0], [4.0, 6.0, 5.0, 7.0]]]]),
+    ('F.pixel_unshuffle(T.arange(8.0).reshape(1, 1, 2, 4), 2)', [[[[0.0, 2.0]], [[1.0, 3.0]], [[4.0, 6.0]], [[5.0, 7.0]]]]),
+    ('nn.InstanceNorm2d(1)(z)', [[[[-1.486, -1.1245, -0.7631], [-0.4016, -0.0402, 0.3213], [0.6827, 1.0442, 1.7671]]]]),
+    ('nn.InstanceNorm1d(3)(z[0])', [[[-1.2247, 0.0, 1.2247], [-1.2247, 0.0, 1.2247], [-1.069, -0.2673, 1.3363]]]),
+    ('nn.CosineSimilarity(dim=1)(x, x * 2 + 1)', [0.9924]),
+    ('nn.PairwiseDistance()(x, x * 2)', [7.6322]),
+    ('T.where(T.tensor([[True, False], [False, True]]))', [[0, 1], [0, 1]]),
+    ('T.round(T.tensor([1.2345, -9.8765]), decimals=2)', [1.23, -9.88]),
+    ('T.tensor([123.0, -456.0]).round(decimals=-1)', [120.0, -460.0]),
+    ('T.histc(T.tensor([1.0, 2.0, 1.0, 4.0, 9.0]), bins=4, min=0, max=4)', [0.0, 2.0, 1.0, 1.0]),
+    ('T.logspace(0, 2, 3)', [1.0, 10.0, 100.0]),
+    ('T.cartesian_prod(T.tensor([1, 2]), T.tensor([3, 4]))', [[1, 3], [1, 4], [2, 3], [2, 4]]),
+    ('T.combinations(T.tensor([1, 2, 3]))', [[1, 2], [1, 3], [2, 3]]),
+    ('T.var_mean(x)', [18.3958, 0.875]),
+    ('T.std_mean(x, dim=1, keepdim=True)', [[[4.289]], [[0.875]]]),
+    ('T.kron(T.tensor([[1.0, 2.0]]), T.tensor([[3.0], [4.0]]))', [[3.0, 6.0], [4.0, 8.0]]),
+    ('T.kron(T.eye(2), T.ones(2))', [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]),
+    ('T.cross(T.tensor([[1.0, 2.0, 3.0]]), T.tensor([[4.0, 5.0, 7.0]]), dim=1)', [[-1.0, 5.0, -3.0]]),
+    ('T.FloatTensor([1, 2])', [1.0, 2.0]),
+    ('nn.utils.rnn.pad_sequence([T.ones(2), T.zeros(1)], batch_first=True, padding_value=7.0)', [[1.0, 1.0], [0.0, 7.0]]),
+    ('nn.init.dirac_(T.empty(4, 2, 3), groups=2)',
+     [[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]], [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0,
+      0.0, 0.0], [0.0, 1.0, 0.0]]]),
+    ('nn.init.calculate_gain("leaky_relu", 0.2)', 1.3868),
+    ('nn.Transformer.generate_square_subsequent_mask(2)[1]', [0.0, 0.0]),
+]
+
+
+def rounded(value):
+    if isinstance(value, (tuple, list)):
+        return [rounded(one) for one in value]
+    if isinstance(value, tenon.Tensor):
+        return rounded(value.detach().tolist())
+    return round(value, 4) + 0.0 if isinstance(value, float) else value
+
+
+class Names(unittest.TestCase):
+    """Functions and classes that PyTorch has under these names."""
+
+    def test_values_are_pytorchs(self):
+        names = {"T": tenon, "nn": nn, "F": nn.functional, "x": tenon.tensor([[-3.0, -0.5, 0.0, 7.0]]),
+                 "z": tenon.tensor([[[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 10.0]]]])}
+        for expression, expected in VALUES:
+            with self.subTest(expression):
+                self.assertEqual(rounded(eval(expression, dict(names))), expected)
+
+    def test_rules_of_optimizers(self):
+        expected = {
+            "NAdam": ({"weight_decay": 0.1, "lr": 0.1}, [0.5303, -1.3932, 2.4162]),
+            "RAdam": ({"lr": 0.1}, [0.5933, -0.3159, 0.6994]),
+            "Adamax": ({"lr": 0.1}, [0.4674, -1.2697, 2.2998]),
+            "Adadelta": ({"weight_decay": 0.3, "rho": 0.8}, [0.9801, -1.9799, 2.9813]),
+            "SGD": ({"lr": 0.1, "maximize": True}, [2.6499, -8.9296, 12.0495]),
+            "Adam": ({"maximize": True, "foreach": False, "fused": None}, [1.008, -2.008, 3.0079]),
+        }
+        for name, (settings, weights) in expected.items():
+            w = nn.Parameter(tenon.tensor([1.0, -2.0, 3.0]))
+            optimizer = getattr(tenon.optim, name)([("w", w)], **settings)
+            for i in range(8):
+                optimizer.zero_grad()
+                ((w - tenon.tensor([0.5, 0.1, i * 0.1])) ** 2).sum().backward()
+                optimizer.step()
+            for ours, theirs in zip(w.tolist(), weights):
+                self.assertAlmostEqual(ours, theirs, delta=1e-4, msg=name)
+
+    def test_a_rule_of_python_is_captured_and_saved(self):
+        w = nn.Parameter(tenon.tensor([1.0, -2.0, 3.0]))
+        optimizer = tenon.optim.NAdam([w], lr=0.1)
+
+        @tenon.compile
+        def step(target):
+            optimizer.zero_grad()
+            loss = ((w - target) ** 2).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        losses = [step(tenon.zeros(3)).item() for _ in range(8)]
+        self.assertEqual((step.recordings, losses[0] > losses[-1]), (1, True))
+        again = tenon.optim.NAdam([nn.Parameter(tenon.zeros(3))], lr=0.1)
+        again.load_state_dict(optimizer.state_dict())
+        self.assertEqual(again.state_dict()["0.exp_avg"].tolist(), optimizer.state_dict()["0.exp_avg"].tolist())
+
+    def test_settings_of_groups_are_read_and_written(self):
+        w = nn.Parameter(tenon.tensor([1.0, -2.0, 3.0]))
+        optimizer = tenon.optim.Adam([w], weight_decay=0.1)
+        group = optimizer.param_groups[0]
+        self.assertEqual((group["eps"], group["betas"], group["weight_decay"], group["amsgrad"]), (1e-8, (0.9, 0.999), 0.1, False))
+
+        def steps(count, target):
+            for i in range(count):
+                optimizer.zero_grad()
+                sum(((one - target(i)) ** 2).sum() for group in optimizer.param_groups for one in group["params"]).backward()
+                optimizer.step()
+            return rounded(w)
+
+        steps(8, lambda i: tenon.tensor([0.5, 0.1, i * 0.1]))
+        for setting, expected in (({"weight_decay": 0.5}, [0.9868, -1.9869, 2.987]), ({"eps": 0.1}, [0.9818, -1.9818, 2.982]),
+                                  ({"betas": (0.8, 0.9)}, [0.9741, -1.9734, 2.9735])):
+            group.update(setting)
+            for ours, theirs in zip(steps(5, lambda i: 0.3), expected):  # moments and step count go on
+                self.assertAlmostEqual(ours, theirs, delta=2e-4)
+        with self.assertRaises(KeyError):
+            group["nothing"] = 1
+
+    def test_groups_are_added(self):
+        w, v = (nn.Parameter(tenon.ones(2)) for _ in range(2))
+        optimizer = tenon.optim.SGD([w], lr=0.1, momentum=0.5)
+        schedule = tenon.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+        for _ in range(2):
+            optimizer.zero_grad()
+            (w.sum() + v.sum()).backward()
+            optimizer.step()
+        optimizer.add_param_group({"params": [("v", v)], "lr": 0.01})
+        optimizer.zero_grad()
+        (w.sum() + v.sum()).backward()
+        optimizer.step()
+        self.assertEqual((rounded(w), rounded(v)), ([0.575] * 2, [0.99] * 2))  # 0.1 * (1 + 1.5 + 1.75)
+        self.assertEqual([group["lr"] for group in optimizer.param_groups], [0.1, 0.01])
+        self.assertEqual(schedule.get_last_lr(), [0.1])
+
+    def test_a_schedule_of_the_library_keeps_the_groups_as_they_are(self):
+        optimizer = tenon.optim.SGD([nn.Parameter(tenon.ones(1))], lr=0.1)
+        optimizer.add_param_group({"params": [nn.Parameter(tenon.ones(1))]})
+        schedule = tenon.optim.Scheduler(optimizer, tenon.optim.cosine(10))
+        schedule.step()
+        self.assertLess(optimizer.param_groups[1]["lr"], 0.1)
+        with self.assertRaisesRegex(ValueError, "an optimizer with a Scheduler"):
+            optimizer.param_groups[0]["weight_decay"] = 0.5
+
+    def test_copies_of_optimizers_go_with_copies_of_models(self):
+        net = nn.Linear(2, 1)
+        optimizer = tenon.optim.Adam(net.parameters(), lr=0.1)
+        net(tenon.ones(2)).sum().backward()
+        optimizer.step()
+        copied, its = copy.deepcopy((net, optimizer))
+        self.assertIs(its.param_groups[0]["params"][0], copied.weight)
+        self.assertEqual(its.state_dict()["0.exp_avg"].tolist(), optimizer.state_dict()["0.exp_avg"].tolist())
+        its.zero_grad()
+        copied(tenon.ones(2)).sum().backward()
+        its.step()
+        self.assertNotEqual(copied.weight.tolist(), net.weight.tolist())
+
+    def test_initial_values(self):
+        for shape in ((3, 5), (5, 3), (40, 40), (4, 2, 3)):
+            w = nn.init.orthogonal_(tenon.empty(*shape), gain=2.0).reshape(shape[0], -1)
+            product = w @ w.T if w.shape[0] <= w.shape[1] else w.T @ w
+            self.assertLess((product - 4 * tenon.eye(len(product))).abs().max().item(), 1e-5)
+        tenon.manual_seed(0)
+        normal = nn.init.kaiming_normal_(tenon.empty(1000, 100), mode="fan_out", nonlinearity="relu")
+        self.assertAlmostEqual(normal.std().item(), (2 / 1000) ** 0.5, delta=5e-4)
+        uniform = nn.init.kaiming_uniform_(tenon.empty(100, 50), a=5**0.5)
+        self.assertAlmostEqual(uniform.abs().max().item(), 50**-0.5, delta=1e-3)
+        self.assertEqual(nn.init.eye_(nn.Parameter(tenon.zeros(2, 2))).tolist(), [[1, 0], [0, 1]])
+        layer = nn.Linear(3, 2)
+        before = layer.weight.tolist()
+        layer.reset_parameters()
+        self.assertNotEqual(layer.weight.tolist(), before)
+
+    def test_gradients_are_clipped_in_other_ways(self):
+        def with_gradient():
+            w = nn.Parameter(tenon.ones(3))
+            (w * tenon.tensor([3.0, -4.0, 12.0])).sum().backward()
+            return w
+
+        w = with_gradient()
+        self.assertEqual(nn.utils.clip_grad_norm_([w], 1.9, norm_type=1).item(), 19)
+        self.assertEqual(rounded(w.grad), [0.3, -0.4, 1.2])
+        self.assertEqual(nn.utils.clip_grad_norm_(with_gradient(), 6.0, norm_type=float("inf")).item(), 12)
+        w = with_gradient()
+        nn.utils.clip_grad_value_([w], 3.5)
+        self.assertEqual(w.grad.tolist(), [3, -3.5, 3.5])
+        w.grad = tenon.full((3,), float("inf"))
+        with self.assertRaisesRegex(tenon.Error, "the norm of the gradients is inf"):
+            nn.utils.clip_grad_norm_([w], 1.0, error_if_nonfinite=True)
+        layer = nn.Linear(2, 1)
+        nn.utils.vector_to_parameters(tenon.tensor([1.0, 2.0, 3.0]), layer.parameters())
+        self.assertEqual(nn.utils.parameters_to_vector(layer.parameters()).tolist(), [1, 2, 3])
+        self.assertEqual((layer.weight.tolist(), layer.bias.tolist()), ([[1, 2]], [3]))
+
+    def test_what_is_inside_of_layers(self):
+        encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2), 2)
+        self.assertEqual((len(encoder.layers), encoder.layers[1].linear1.weight.shape), (2, (2048, 4)))
+        self.assertEqual(encoder.layers[0].self_attn.in_proj_weight.shape, (12, 4))
+        self.assertEqual(nn.LSTM(2, 3).weight_ih_l0.shape, (12, 2))
+        self.assertIn("(out_proj): Linear(4, 4)", repr(encoder))
+        self.assertIn("(layers): ModuleList(", repr(encoder))
+        with self.assertRaisesRegex(AttributeError, "'Linear' object has no attribute 'nothing'"):
+            nn.Linear(1, 1).nothing
+        self.assertEqual(nn.Transformer(8, 2, 1, 1, 16)(tenon.ones(3, 1, 8), tenon.ones(2, 1, 8)).shape, (2, 1, 8))
+        table = nn.Embedding.from_pretrained(tenon.ones(3, 2))
+        self.assertEqual((table.weight.requires_grad, table(tenon.tensor([1])).tolist()), (False, [[1, 1]]))
+        nn.GRU(2, 3).flatten_parameters()
+
+    def test_containers_change(self):
+        modules = nn.ModuleList([nn.ReLU()])
+        modules.insert(0, nn.Tanh())
+        modules += [nn.Sigmoid()]
+        self.assertEqual([type(one).__name__ for one in modules], ["Tanh", "ReLU", "Sigmoid"])
+        self.assertEqual([name for name, _ in modules.named_children()], ["0", "1", "2"])
+        one = nn.ReLU()
+        twice = nn.ModuleList([one, one])
+        twice.insert(1, nn.Tanh())
+        self.assertEqual([name for name, _ in twice.named_children()], ["0", "1", "2"])
+        self.assertIs(twice[2], one)
+        steps = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 3))
+        steps[1] = nn.Linear(2, 5)
+        self.assertEqual((steps(tenon.ones(2)).shape, steps.state_dict()["1.weight"].shape), ((5,), (5, 2)))
+        self.assertIsInstance(steps.pop(0), nn.Linear)
+        self.assertEqual((len(steps), list(steps.state_dict())), (1, ["0.weight", "0.bias"]))
+        both = nn.ParameterDict({"a": tenon.ones(2)})
+        both["b"] = tenon.zeros(1)
+        self.assertEqual((list(both.state_dict()), "b" in both, len(both)), (["a", "b"], True, 2))
+
+    def test_modules_are_pickled(self):
+        class_of = Pickled()
+        class_of.layer.p = 0.25
+        again = pickle.loads(pickle.dumps(class_of.eval()))
+        self.assertIs(again.a.weight, again.b.weight)
+        self.assertEqual((again.training, again.layer.p, again.notes, again.table.tolist()), (False, 0.25, {"x": 1}, [1, 1]))
+        self.assertEqual(list(again.state_dict()), list(class_of.state_dict()))
+        self.assertEqual(again(tenon.ones(2)).tolist(), class_of(tenon.ones(2)).tolist())
+        self.assertEqual((len(again.parameters()), len(again.named_parameters(remove_duplicate=False))), (7, 8))
+
+    def test_open_files_are_written_and_read(self):
+        file = io.BytesIO()
+        tenon.save({"a": tenon.ones(2), "n": 3}, file)
+        file.seek(0)
+        loaded = tenon.load(file)
+        self.assertEqual((loaded["a"].tolist(), loaded["n"]), ([1, 1], 3))
+        with self.assertRaisesRegex(tenon.Error, "an open file: 4 bytes are too few"):
+            tenon.load(io.BytesIO(b"none"))
+        for name in ("none.pt", "none.safetensors", "none.npy"):
+            with self.assertRaises(FileNotFoundError) as caught:
+                tenon.load(os.path.join(tempfile.gettempdir(), "tenon-is-not-here", name))
+            self.assertIsInstance(caught.exception, tenon.Error)
+
+    def test_of_tensors(self):
+        self.assertEqual(tenon.randint(high=5, size=(2,)).shape, (2,))
+        self.assertEqual((tenon.randint(3, 4, (2,)).tolist(), tenon.randint(4, (3,)).shape), ([3, 3], (3,)))
+        x = tenon.ones(2, requires_grad=True)
+        self.assertEqual((x.type(), x.type(tenon.float64).dtype, x.type("torch.LongTensor").dtype),
+                         ("tenon.FloatTensor", tenon.float64, tenon.int64))
+        self.assertEqual((x * 2).numpy(force=True).tolist(), [2, 2])
+        self.assertEqual((tenon.device("cpu").type, tenon.device("cpu").index), ("cpu", None))
+        self.assertEqual(tenon.Generator(device="cpu").manual_seed(3).seed(), 3)
+        tenon.manual_seed(0)
+        self.assertAlmostEqual(tenon.empty(20000).exponential_(2.0).mean().item(), 0.5, delta=0.02)
+        self.assertAlmostEqual(tenon.normal(2.0, 0.1, size=(10000,)).mean().item(), 2, delta=0.01)
+        self.assertEqual(tenon.normal(tenon.zeros(3), tenon.ones(3)).shape, (3,))
+        chosen = nn.functional.gumbel_softmax(tenon.zeros(5, 3), hard=True)
+        self.assertEqual(chosen.sum(1).tolist(), [1] * 5)
+        tenon.set_default_dtype(tenon.float32)
+        with self.assertRaisesRegex(ValueError, "the default dtype is float32 and stays it"):
+            tenon.set_default_dtype(tenon.float64)
+        tenon.set_printoptions(precision=2)
+        try:
+            self.assertEqual(repr(tenon.tensor([1.23456])), "tensor([1.23])")
+        finally:
+            tenon.set_printoptions(profile="default")
+        self.assertEqual(repr(tenon.tensor([1.5])), "tensor([1.5])")
+
+    def test_shapes_are_tuples_that_count_elements(self):
+        shape = tenon.ones(2, 3, 4).shape
+        self.assertEqual((shape.numel(), shape[1:].numel(), shape[-1], shape), (24, 12, 4, (2, 3, 4)))
+        self.assertEqual((repr(shape), tenon.Size([2, 5]).numel(), hash(shape)), ("(2, 3, 4)", 10, hash((2, 3, 4))))
+        self.assertEqual((type(pickle.loads(pickle.dumps(shape))), tenon.ones(()).size().numel()), (tenon.Size, 1))
+        self.assertEqual(tenon.zeros(shape[:2] + (5,)).shape, (2, 3, 5))
+
+    def test_checkpoint_is_a_plain_call(self):
+        from tenon.utils.checkpoint import checkpoint
+
+        x = tenon.ones(2, requires_grad=True)
+        checkpoint(lambda x: x * 3, x, use_reentrant=False).sum().backward()
+        self.assertEqual(x.grad.tolist(), [3, 3])
+
+    def test_errors_have_words_of_python(self):
+        w = tenon.ones(2, requires_grad=True)
+        with self.assertRaisesRegex(tenon.Error, r"under tenon.no_grad\(\)"):
+            w.add_(1)
+
+
+class Pickled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.layer, self.memory = nn.Linear(2, 2), nn.Linear(2, 2), nn.Dropout(0.5), nn.LSTM(2, 2)
+        self.b.weight = self.a.weight
+        self.register_buffer("table", tenon.ones(2))
+        self.notes = {"x": 1}
+
+    def forward(self, x):
+        return self.memory(self.layer(self.b(self.a(x))).reshape(1, 1, 2))[0] + self.table
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Gradients, functions of one's own, hooks, captured functions, Ctrl-C."""
 
+import collections
+import copy
 import gc
 import os
 import signal
@@ -10,6 +12,8 @@ import threading
 import time
 import unittest
 import weakref
+
+import numpy as np
 
 import tenon
 
@@ -131,6 +135,72 @@ class Functions(unittest.TestCase):
         with self.assertRaisesRegex(KeyError, "mine"):
             Bad.apply(tenon.ones(1, requires_grad=True)).backward()
 
+    def test_results_that_nobody_uses_have_zeros(self):
+        seen = []
+
+        class Two(tenon.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, materializes):
+                ctx.set_materialize_grads(materializes)
+                return x * 2, x * 3
+
+            @staticmethod
+            def backward(ctx, a, b):
+                seen.append(b if b is None else b.tolist())
+                return a * 2, None
+
+        x = tenon.ones(2, requires_grad=True)
+        for materializes in (True, False):
+            Two.apply(x, materializes)[0].sum().backward()
+        self.assertEqual((seen, x.grad.tolist()), ([[0, 0], None], [4, 4]))
+
+    def test_results_without_gradients(self):
+        class Top(tenon.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                twice = x * 2
+                ctx.mark_non_differentiable(twice)
+                return x * 3, twice
+
+            @staticmethod
+            def backward(ctx, grad, _):
+                return grad * 3
+
+        x = tenon.ones(2, requires_grad=True)
+        thrice, twice = Top.apply(x)
+        self.assertEqual((thrice.requires_grad, twice.requires_grad), (True, False))
+        thrice.sum().backward()
+        self.assertEqual(x.grad.tolist(), [3, 3])
+
+    def test_a_context_that_is_set_up_apart(self):
+        class Power(tenon.autograd.Function):
+            @staticmethod
+            def forward(x, n):
+                return x**n
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                x, ctx.n = inputs
+                ctx.save_for_backward(x)
+
+            @staticmethod
+            def backward(ctx, grad):
+                x, = ctx.saved_tensors
+                return grad * ctx.n * x ** (ctx.n - 1), None
+
+        x = tenon.tensor([1.0, 2.0], requires_grad=True)
+        Power.apply(x, 3).sum().backward()
+        self.assertEqual(x.grad.tolist(), [3, 12])
+
+    def test_gradcheck_takes_one_tensor(self):
+        self.assertTrue(tenon.autograd.gradcheck(lambda x: x * x, tenon.ones(3, dtype=tenon.float64, requires_grad=True)))
+
+    def test_what_layers_take_is_called_input(self):
+        x = tenon.ones(3, 1, 2)
+        self.assertEqual(tenon.nn.Linear(2, 3)(input=x).shape, (3, 1, 3))
+        self.assertEqual(tenon.nn.LSTM(2, 4)(input=x, hx=None)[0].shape, (3, 1, 4))
+        self.assertEqual(tenon.nn.Sequential(tenon.nn.LogSoftmax(-1))(input=x).shape, (3, 1, 2))
+
     def test_too_few_gradients(self):
         class Short(Scale):
             @staticmethod
@@ -180,15 +250,82 @@ class Captured(unittest.TestCase):
         f = tenon.compile(lambda x: x * x.sum().item())
         with self.assertRaisesRegex(tenon.Error, "a value cannot be read inside a captured function; return it"):
             f(tenon.ones(2))
-        g = tenon.compile(lambda x: x)
-        with self.assertRaisesRegex(TypeError, "a captured function takes tensors, and argument 1 is float; a number"):
+        g = tenon.compile(lambda x: x * 1)
+        with self.assertRaisesRegex(TypeError, r"takes tensors, not arrays, .*; pass tenon.from_numpy\(array\)"):
+            g(np.ones(2))
+        with self.assertRaisesRegex(TypeError, "a captured function returns .* not float"):
             g(2.0)
-        with self.assertRaisesRegex(TypeError, "a captured function takes its tensors by position"):
-            g(x=tenon.ones(1))
-        with self.assertRaisesRegex(TypeError, "a captured function returns a tensor or a tuple of tensors, not int"):
+        with self.assertRaisesRegex(TypeError, "a captured function returns a tensor or a tuple of tensors, or lists and dicts of them, not int"):
             tenon.compile(lambda x: 3)(tenon.ones(1))
         with self.assertRaisesRegex(TypeError, "a function is needed, not int"):
             tenon.compile(3)
+
+    def test_arguments_of_any_kind(self):
+        calls = []
+
+        @tenon.compile(mode="reduce-overhead", fullgraph=True, dynamic=False)
+        def f(x, factor, *, name=None, more=()):
+            calls.append(name)
+            total = x * factor
+            for one in more["all"] if isinstance(more, dict) else more:
+                total = total + one
+            return total
+
+        ones = tenon.ones(2)
+        for i in range(6):
+            self.assertEqual(f(ones * i, 3).tolist(), [3 * i] * 2)
+            self.assertEqual(f(ones * i, 2, name="a", more=[ones, ones * i]).tolist(), [3 * i + 1] * 2)
+            self.assertEqual(f(x=ones, factor=0.5, more={"all": (ones * i,)}).tolist(), [i + 0.5] * 2)
+        self.assertEqual(f.recordings, 3)
+        self.assertLess(len(calls), 18)
+        self.assertEqual(f(ones, True).tolist(), [1, 1])  # not that of the number 1
+
+    def test_results_of_any_kind(self):
+        Pair = collections.namedtuple("Pair", "a b")
+        f = tenon.compile(lambda x: {"twice": x * 2, "pair": Pair(x + 1, [x, None])})
+        for i in range(5):
+            result = f(tenon.full((1,), float(i)))
+            self.assertEqual((result["twice"].item(), result["pair"].a.item(), result["pair"].b[0].item()), (2 * i, i + 1, i))
+            self.assertIsNone(result["pair"].b[1])
+
+    def test_a_value_that_always_changes_ends_it_with_a_line(self):
+        program = """if True:
+            import tenon
+            f = tenon.compile(lambda x, i: x * i)
+            assert [f(tenon.ones(1), i).item() for i in range(30)] == list(range(30))
+            assert f.recordings == 0
+        """
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertRegex(run.stderr, r"^\[tenon\] a captured function is called every time .*; pass it as a tensor, or as a tenon.Scalar")
+
+    def test_decorated_methods_belong_to_their_objects(self):
+        class Net(tenon.nn.Module):
+            def __init__(self, factor):
+                super().__init__()
+                self.w = tenon.nn.Parameter(tenon.full((2,), factor))
+
+            @tenon.compile
+            def forward(self, x, scale=1):
+                return self.w * x * scale
+
+        nets = [Net(3.0), Net(5.0)]
+        for _ in range(5):
+            self.assertEqual([net(tenon.ones(2)).tolist() for net in nets], [[3, 3], [5, 5]])
+            self.assertEqual(nets[0](tenon.ones(2), scale=2).tolist(), [6, 6])
+        copied = copy.deepcopy(nets[0])
+        with tenon.no_grad():
+            copied.w.fill_(7)
+        self.assertEqual((copied(tenon.ones(2)).tolist(), nets[0](tenon.ones(2)).tolist()), ([7, 7], [3, 3]))
+        gone = weakref.ref(nets[0])
+        del nets
+        gc.collect()
+        self.assertIsNone(gone())
+
+    def test_a_module_that_is_captured(self):
+        model = tenon.compile(tenon.nn.Linear(2, 3))
+        self.assertEqual([model(tenon.ones(i, 2)).shape for i in (1, 1, 1, 2)], [(1, 3)] * 3 + [(2, 3)])
+        self.assertEqual((len(list(model.parameters())), model.eval().training), (2, False))
 
     def test_errors_of_python_pass_through(self):
         f = tenon.compile(lambda x: x[5])

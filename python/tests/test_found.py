@@ -1,6 +1,7 @@
 """What users of PyTorch stumbled over."""
 
 import copy
+import gc
 import os
 import pickle
 import subprocess
@@ -149,6 +150,202 @@ class Functions(unittest.TestCase):
         losses = [step(tenon.ones(3)).item() for _ in range(10)]
         self.assertEqual(losses, [6.0 - 6.0 * i for i in range(10)])
         self.assertLess(len(calls), 6)
+
+
+class Settings(unittest.TestCase):
+    """Attributes of layers that are set after they were made."""
+
+    def test_the_chance_of_a_dropout_can_fall(self):
+        layer = nn.Dropout(0.5)
+        layer.p = 0.0
+        self.assertEqual(layer(tenon.ones(64)).sum().item(), 64)
+        self.assertEqual(layer.forward(tenon.ones(64)).sum().item(), 64)
+        self.assertEqual(repr(layer), "Dropout(0.0)")
+        self.assertEqual(copy.deepcopy(layer)(tenon.ones(64)).sum().item(), 64)
+        layer.p = 1.0
+        self.assertEqual(layer(tenon.ones(64)).sum().item(), 0)
+        self.assertEqual(layer.eval()(tenon.ones(64)).sum().item(), 64)
+        with self.assertRaisesRegex(tenon.Error, "p must lie in 0..1"):
+            layer.p = 3
+
+    def test_batch_norms_take_momentum_eps_and_whether_they_track(self):
+        layer = nn.BatchNorm1d(2)
+        x = tenon.tensor([[1.0, 2.0], [3.0, 6.0]])
+        layer.momentum = 1.0
+        layer(x)
+        self.assertEqual((layer.running_mean.tolist(), layer.running_var.tolist()), ([2, 4], [2, 8]))
+        self.assertEqual(layer.num_batches_tracked.item(), 1)
+        layer.track_running_stats = False
+        layer(x * 10)
+        self.assertEqual(layer.running_mean.tolist(), [2, 4])
+        layer.eps = 2.0
+        self.assertEqual(layer.eval()(x)[:, 0].tolist(), [-0.5, 0.5])
+        self.assertEqual(copy.deepcopy(layer)(x)[:, 0].tolist(), [-0.5, 0.5])
+
+    def test_of_other_layers(self):
+        x = tenon.tensor([[1.0, 3.0]])
+        norm = nn.LayerNorm(2)
+        norm.eps = 3.0
+        self.assertEqual((norm(x).tolist(), repr(norm)), ([[-0.5, 0.5]], "LayerNorm(2, eps=3.0)"))
+        leaky = nn.LeakyReLU()
+        leaky.negative_slope = 0.5
+        self.assertEqual(leaky(-x).tolist(), [[-0.5, -1.5]])
+        softmax = nn.Softmax(0)
+        softmax.dim = 1
+        self.assertEqual(softmax(tenon.ones(2, 4)).tolist(), [[0.25] * 4] * 2)
+        convolution = nn.Conv2d(1, 1, 3)
+        convolution.stride = 2
+        convolution.padding = (1, 1)
+        self.assertEqual(convolution(tenon.ones(1, 1, 7, 7)).shape, (1, 1, 4, 4))
+        pool = nn.MaxPool2d(2)
+        self.assertEqual(pool.stride, 2)
+        pool.kernel_size = 3
+        self.assertEqual(pool(tenon.ones(1, 1, 7, 7)).shape, (1, 1, 3, 3))
+        self.assertEqual(copy.deepcopy(pool)(tenon.ones(1, 1, 7, 7)).shape, (1, 1, 3, 3))
+
+    def test_of_losses(self):
+        loss = nn.CrossEntropyLoss(weight=tenon.tensor([2.0, 1.0, 1.0, 1.0]))
+        loss.reduction = "none"
+        self.assertEqual([round(x, 4) for x in loss(tenon.zeros(2, 4), tenon.tensor([0, 1])).tolist()], [2.7726, 1.3863])
+        squares = nn.MSELoss()
+        squares.reduction = "sum"
+        self.assertEqual(squares(tenon.ones(3), tenon.zeros(3)).item(), 3)
+        with self.assertRaises(ValueError):
+            squares.reduction = "most"
+
+    def test_captured_functions_notice(self):
+        layer = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
+        f = tenon.compile(lambda x: layer[1](x), verify_every=1)
+        for chance, expected in ((None, None), (0.0, 64), (1.0, 0), (0.0, 64)):
+            if chance is not None:
+                layer[1].p = chance
+            for _ in range(5):
+                total = f(tenon.ones(64)).sum().item()
+                self.assertIn(expected, (None, total))
+        self.assertEqual((f.recordings, layer.named_buffers(), layer.buffers()), (1, [], []))
+        self.assertEqual(list(layer.state_dict()), ["0.weight", "0.bias"])
+
+    def test_what_cannot_be_set_says_so(self):
+        for layer, name in ((nn.Linear(2, 3), "in_features"), (nn.Embedding(3, 4), "padding_idx"), (nn.LSTM(2, 3), "hidden_size"),
+                            (nn.CrossEntropyLoss(), "weight"), (nn.Dropout(generator=tenon.Generator(1)), "p")):
+            with self.assertRaisesRegex(AttributeError, f"'{name}' of this .* is fixed when it is made.*; make a new one"):
+                setattr(layer, name, 1)
+        inner = nn.TransformerEncoderLayer(4, 2).get_submodule("dropout")
+        with self.assertRaisesRegex(AttributeError, "inside of another"):
+            inner.p = 0.0
+
+    def test_a_class_that_computes_itself_sets_what_it_likes(self):
+        class Scaled(nn.Dropout):
+            def forward(self, x):
+                return x * self.p
+
+        layer = Scaled(0.5)
+        layer.p = 3
+        self.assertEqual(layer(tenon.ones(2)).tolist(), [3, 3])
+
+    def test_a_forward_that_is_assigned_is_called(self):
+        layer, loss = nn.Linear(2, 2), nn.MSELoss()
+        layer.forward = lambda x: x * 0
+        loss.forward = lambda x, y: x + y
+        self.assertEqual(layer(tenon.ones(2)).tolist(), [0, 0])
+        self.assertEqual(nn.Linear(2, 3)(tenon.ones(2)).shape, (3,))
+        self.assertEqual(loss(tenon.ones(1), tenon.ones(1)).tolist(), [2])
+
+
+class InPlace(unittest.TestCase):
+    def test_layers_write_what_they_are_given(self):
+        for layer, expected in ((nn.ReLU(inplace=True), [0, 2]), (nn.LeakyReLU(0.5, True), [-0.5, 2]),
+                                (nn.Dropout(1.0, inplace=True), [0, 0]), (nn.ReLU(True), [0, 2])):
+            x = tenon.tensor([-1.0, 2.0])
+            self.assertIs(layer(x), x)
+            self.assertEqual(x.tolist(), expected)
+            self.assertIn("inplace=True", repr(layer))
+        x = tenon.tensor([-1.0, 2.0])
+        nn.Dropout(1.0, inplace=True).eval()(x)
+        self.assertEqual(x.tolist(), [-1, 2])
+
+    def test_functions_do(self):
+        x = tenon.tensor([-1.0, 2.0])
+        nn.functional.relu(x, inplace=True)
+        self.assertEqual(x.tolist(), [0, 2])
+        nn.functional.dropout(x, 1.0, inplace=True)
+        self.assertEqual(x.tolist(), [0, 0])
+
+    def test_gradients_go_through(self):
+        w = tenon.tensor([-1.0, 2.0], requires_grad=True)
+        hidden = w * 3
+        nn.Sequential(nn.ReLU(inplace=True), nn.LeakyReLU(0.5, inplace=True))(hidden).sum().backward()
+        self.assertEqual((w.grad.tolist(), hidden.tolist()), ([0, 3], [0, 6]))
+
+
+class Modes(unittest.TestCase):
+    def test_generators_run_inside_of_their_block(self):
+        @tenon.no_grad()
+        def numbers():
+            try:
+                given = yield tenon.is_grad_enabled()
+                yield given, tenon.is_grad_enabled()
+            except KeyError:
+                yield "caught", tenon.is_grad_enabled()
+            return 7
+
+        one = numbers()
+        self.assertEqual((next(one), tenon.is_grad_enabled(), one.send(5)), (False, True, (5, False)))
+        self.assertEqual(one.throw(KeyError()), ("caught", False))
+        with self.assertRaises(StopIteration) as end:
+            next(one)
+        self.assertEqual(end.exception.value, 7)
+        def mode():
+            yield tenon.is_grad_enabled()
+
+        self.assertEqual(list(tenon.inference_mode()(mode)()), [False])
+        self.assertEqual(list(tenon.set_grad_enabled(False)(mode)()), [False])
+        with tenon.no_grad():
+            self.assertEqual(list(tenon.enable_grad()(mode)()), [True])
+        self.assertTrue(tenon.is_grad_enabled())
+
+        @tenon.autocast("cpu", dtype=tenon.bfloat16)
+        def products():
+            yield (tenon.ones(2, 2) @ tenon.ones(2, 2)).dtype
+
+        self.assertEqual(list(products()), [tenon.bfloat16])
+
+    def test_a_block_that_is_entered_lasts_though_nobody_keeps_it(self):
+        block = tenon.enable_grad()
+        tenon.no_grad().__enter__()
+        gc.collect()
+        try:
+            self.assertFalse(tenon.is_grad_enabled())
+            with block:
+                self.assertTrue(tenon.is_grad_enabled())
+            self.assertFalse(tenon.is_grad_enabled())
+        finally:
+            tenon.autograd._entered.blocks[-1].__exit__()
+        self.assertTrue(tenon.is_grad_enabled())
+
+
+class Arrays(unittest.TestCase):
+    def test_as_tensor_shares_the_memory_of_an_array(self):
+        array = np.ones(3, np.float32)
+        tenon.as_tensor(array)[0] = 5
+        self.assertEqual(array.tolist(), [5, 1, 1])
+        self.assertEqual(tenon.as_tensor(array, dtype=tenon.int64).tolist(), [5, 1, 1])
+        self.assertEqual(tenon.as_tensor(array[::-1]).tolist(), [1, 1, 5])  # copied
+        self.assertEqual(tenon.as_tensor(np.float64(3)).item(), 3)
+
+    def test_integers_by_the_number_0_are_an_error_of_pythons(self):
+        x = tenon.tensor([1, 2])
+        for divide in (lambda: x // 0, lambda: x % 0, lambda: tenon.remainder(x, 0), lambda: tenon.fmod(x, 0),
+                       lambda: x.div(0, rounding_mode="floor"), lambda: x.div(0, rounding_mode="trunc"), lambda: x.remainder_(0)):
+            with self.assertRaises(ZeroDivisionError):
+                divide()
+        self.assertEqual((tenon.tensor([1.0]) // 0).item(), float("inf"))
+        self.assertEqual(((x // tenon.tensor([0, 1])).tolist(), (x % tenon.tensor([0, 2])).tolist()), ([0, 2], [0, 0]))
+
+    def test_a_tied_weight_is_missing_under_each_of_its_names(self):
+        state = Tied().state_dict()
+        del state["out.weight"]
+        self.assertEqual(Tied().load_state_dict(state, strict=False).missing_keys, ["out.weight"])
 
 
 class Batches(unittest.TestCase):

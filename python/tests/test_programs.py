@@ -1,8 +1,13 @@
 """Data, tokenizers, models and runs of training."""
 
+import collections
 import os
 import tempfile
+import threading
+import time
 import unittest
+
+import numpy as np
 
 import tenon
 from tenon import data, models, text, training
@@ -105,9 +110,110 @@ class Data(unittest.TestCase):
         with self.assertRaisesRegex(IndexError, "there is no sample 10 among 10"):
             data.TensorDataset(tenon.arange(10))[10]
 
+    def test_samples_reach_a_collate_function_as_they_are(self):
+        samples = [("word", {"n": i, "inner": ([i], None)}, object()) for i in range(5)]
+        for workers in (0, 2):
+            batches = list(data.DataLoader(samples, batch_size=2, num_workers=workers, collate_fn=lambda batch: ("all", batch)))
+            self.assertEqual([name for name, _ in batches], ["all"] * 3)
+            self.assertIs(batches[1][1][0], samples[2])
+
+    def test_the_default_batch_of_anything(self):
+        class Point(collections.namedtuple("Point", "x y")):
+            pass
+
+        made = data.default_collate([{"word": "a", "pair": (1, [2.0, np.ones(2, np.float32)]), "point": Point(True, tenon.zeros(1))},
+                                     {"word": "b", "pair": (3, [4.0, np.zeros(2, np.float32)]), "point": Point(False, tenon.ones(1))}])
+        self.assertEqual(made["word"], ["a", "b"])
+        numbers, (reals, arrays) = made["pair"]
+        self.assertEqual((numbers.tolist(), reals.tolist(), arrays.tolist()), ([1, 3], [2, 4], [[1, 1], [0, 0]]))
+        self.assertEqual((numbers.dtype, reals.dtype, arrays.dtype), (tenon.int64, tenon.float64, tenon.float32))
+        self.assertEqual((made["point"].x.dtype, made["point"].y.shape), (tenon.bool, (2, 1)))
+        self.assertEqual([x.tolist() for x in data.DataLoader(range(5), 2)], [[0, 1], [2, 3], [4]])
+        for batch, text in (([(1,), (1, 2)], "different numbers of parts"), ([None], "not NoneType; give a collate_fn")):
+            with self.assertRaisesRegex((TypeError, ValueError), text):
+                data.default_collate(batch)
+
+    def test_samplers(self):
+        def batches(*args, **kwargs):
+            return [x.tolist() for x in data.DataLoader(range(6), *args, **kwargs)]
+
+        self.assertEqual(batches(batch_sampler=[[0, 1], [5]]), [[0, 1], [5]])
+        self.assertEqual(batches(2, sampler=[5, 3, 1], drop_last=True), [[5, 3]])
+        self.assertEqual(list(data.DataLoader(range(3), batch_size=None)), [0, 1, 2])
+        self.assertEqual(sorted(sum(batches(4, sampler=data.RandomSampler(range(6))), [])), [0, 1, 2, 3, 4, 5])
+        self.assertEqual(len(data.DataLoader(range(6), 4, sampler=data.RandomSampler(range(6), num_samples=9))), 3)
+        self.assertEqual(set(data.WeightedRandomSampler([0, 0, 1.0], 20)), {2})
+        self.assertEqual(sorted(data.SubsetRandomSampler([4, 7])), [4, 7])
+        self.assertEqual(list(data.BatchSampler(data.SequentialSampler(range(5)), 2, True)), [[0, 1], [2, 3]])
+        drawn = [batches(3, True, generator=tenon.Generator(3)) for _ in range(2)]
+        self.assertEqual(drawn[0], drawn[1])
+        for wrong in ({"sampler": [1], "shuffle": True}, {"batch_sampler": [[1]], "batch_size": 2}, {"batch_size": None, "drop_last": True}):
+            with self.assertRaises(ValueError):
+                data.DataLoader(range(6), **wrong)
+
+    def test_datasets_that_are_iterated(self):
+        class Numbers(data.IterableDataset):
+            def __iter__(self):
+                info = data.get_worker_info()
+                return iter(range(7)) if info is None else iter(range(info.id, 7, info.num_workers))
+
+        self.assertEqual([x.tolist() for x in data.DataLoader(Numbers(), 3)], [[0, 1, 2], [3, 4, 5], [6]])
+        self.assertEqual([x.tolist() for x in data.DataLoader(Numbers(), 2, num_workers=2)], [[0, 2], [1, 3], [4, 6], [5]])
+        self.assertEqual(list(data.DataLoader(Numbers() + Numbers(), None)), [*range(7), *range(7)])
+        with self.assertRaisesRegex(TypeError, "has no __len__"):
+            len(data.DataLoader(Numbers()))
+
+    def test_workers_are_started_awaited_and_ended(self):
+        begun = []
+        list(data.DataLoader(range(4), num_workers=2, worker_init_fn=begun.append))
+        self.assertEqual(sorted(begun), [0, 1])
+
+        class Slow(Squares):
+            def __getitem__(self, i):
+                time.sleep(0.5)
+                return i
+
+        with self.assertRaisesRegex(tenon.Error, "no batch for 0.05 seconds"):
+            list(data.DataLoader(Slow(), num_workers=1, timeout=0.05, pin_memory=True, persistent_workers=True, prefetch_factor=3))
+        before = threading.active_count()
+        batches = iter(data.DataLoader(range(100), num_workers=2))
+        next(batches)
+        del batches
+        time.sleep(0.2)
+        self.assertLessEqual(threading.active_count(), before)
+
+    def test_a_loader_of_python_goes_on_behind_the_batch_that_was_handed_out(self):
+        for workers in (0, 2):
+            def made():
+                return data.DataLoader(range(20), 3, True, num_workers=workers, seed=5, collate_fn=list)
+
+            loader = made()
+            passes = [list(loader), list(loader)]
+            self.assertNotEqual(*passes)
+            again = made()
+            first = next(iter(again))
+            resumed = made()
+            resumed.restore(again.state())
+            self.assertEqual([first, *resumed], passes[0])
+            self.assertEqual(list(resumed), passes[1])
+
+    def test_datasets_are_added_sliced_and_split(self):
+        rows = data.TensorDataset(tenon.arange(6), tenon.arange(6) * 2)
+        self.assertEqual([x.tolist() for x in rows[1:3]], [[1, 2], [2, 4]])
+        both = rows + rows
+        self.assertEqual((len(both), both[7][1].item(), both[-1][0].item()), (12, 2, 5))
+        self.assertEqual([x.tolist() for x, _ in data.DataLoader(both, 5)], [[0, 1, 2, 3, 4], [5, 0, 1, 2, 3], [4, 5]])
+        words = data.Subset(["a", "b", "c"], [2, 0])
+        self.assertEqual((words.dataset, words.indices, list(data.DataLoader(words, 2))), (["a", "b", "c"], [2, 0], [["c", "a"]]))
+        parts = data.random_split(["a", "b", "c", "d"], [0.75, 0.25])
+        self.assertEqual(sorted([*(parts[0][i] for i in range(3)), parts[1][0]]), ["a", "b", "c", "d"])
+        self.assertEqual(sorted([*parts[0].indices, *parts[1].indices]), [0, 1, 2, 3])
+        self.assertEqual(data.StackDataset(x=[1, 2], y=["a", "b"])[1], {"x": 2, "y": "b"})
+        self.assertEqual(list(data.DataLoader([])), [])
+
     def test_collate_split_and_transforms(self):
         loader = data.DataLoader(Squares(), batch_size=5, collate_fn=lambda samples: tenon.stack([x for x, _ in samples]) + 1)
-        self.assertEqual(loader.next()[0].tolist(), [1, 2, 3, 4, 5])
+        self.assertEqual(loader.next().tolist(), [1, 2, 3, 4, 5])
         a, b = data.random_split(Squares(), [7, 3], seed=1)
         self.assertEqual(sorted(a.indices + b.indices), list(range(10)))
         images = data.TensorDataset(tenon.full((4, 1, 2, 2), 255, dtype=tenon.uint8))

@@ -37,7 +37,7 @@ class Refusals(unittest.TestCase):
     def test_of_calls_name_the_layer(self):
         x = tenon.ones(2, 2)
         self.check(lambda: nn.ReLU()(x, x), "ReLU.forward() takes at most 1 arguments, got 2")
-        self.check(lambda: nn.Linear(2, 2)([1, 2]), "Linear.forward() needs a tensor for 'x', not list")
+        self.check(lambda: nn.Linear(2, 2)([1, 2]), "Linear.forward() needs a tensor for 'input', not list")
         self.check(lambda: nn.CrossEntropyLoss()(x), "CrossEntropyLoss.forward() lacks its argument 'target'")
 
     def test_requires_grad_is_a_bool(self):

@@ -358,7 +358,7 @@ class Threads(unittest.TestCase):
                 def __len__(self):
                     return 256
                 def __getitem__(self, i):
-                    return rows[i]
+                    return rows[i],
             over = []
             def write():
                 while not over:
@@ -498,7 +498,7 @@ class Threads(unittest.TestCase):
                     return 64
                 def __getitem__(self, i):
                     time.sleep(0.002)
-                    return rows[i] + 1
+                    return rows[i] + 1,
             slow = lambda x: (time.sleep(0.002), x)[1]
             for source in (Slow(), transformed(TensorDataset(rows), slow)):
                 for i, (batch,) in enumerate(DataLoader(source, batch_size=4, num_workers=3)):

@@ -2,24 +2,216 @@
 
 from .. import _tenon
 from .._tenon import (  # noqa: F401
-    elu, gelu, hardswish, leaky_relu, log_softmax, mish, one_hot, relu, sigmoid, silu, softmax, softplus, tanh)
+    gelu, log_softmax, one_hot, sigmoid, softmax, softplus, tanh)
 
 globals().update({name: value for name, value in vars(_tenon._nn.functional).items() if not name.startswith("_")})
 
 
-def pad(input, pad, mode="constant", value=0.0):
-    """More elements before and after, last dim first; negative sizes cut."""
-    if mode != "constant":
-        raise ValueError(f"there is no mode '{mode}'; there is 'constant'")
-    return _tenon.pad(input, pad, value)
+def _in(input, result, inplace):
+    if not inplace:
+        return result
+    input.copy_(result)
+    return input
 
 
-def normalize(input, p=2.0, dim=1, eps=1e-12):
+def relu(input, inplace=False) -> "Tensor":
+    """max(x, 0)."""
+    return _in(input, input.relu(), inplace)
+
+
+def leaky_relu(input, negative_slope=0.01, inplace=False) -> "Tensor":
+    """x, or negative_slope * x below 0."""
+    return _in(input, _tenon.leaky_relu(input, negative_slope), inplace)
+
+
+def elu(input, alpha=1.0, inplace=False) -> "Tensor":
+    """x, or alpha * (exp(x) - 1) below 0."""
+    return _in(input, _tenon.elu(input, alpha), inplace)
+
+
+def silu(input, inplace=False) -> "Tensor":
+    """x * sigmoid(x)."""
+    return _in(input, _tenon.silu(input), inplace)
+
+
+def mish(input, inplace=False) -> "Tensor":
+    """x * tanh(softplus(x))."""
+    return _in(input, _tenon.mish(input), inplace)
+
+
+def hardswish(input, inplace=False) -> "Tensor":
+    """x * relu6(x + 3) / 6."""
+    return _in(input, _tenon.hardswish(input), inplace)
+
+
+def dropout(input, p=0.5, training=True, inplace=False) -> "Tensor":
+    """Zeroes elements with probability p and scales the rest."""
+    result = _tenon._nn.functional.dropout(input, p, training)
+    return _in(input, result, inplace and training)
+
+
+_FROM_WHERE = {
+    "reflect": lambda i, size: i if 0 <= i < size else -i if i < 0 else 2 * (size - 1) - i,
+    "replicate": lambda i, size: min(max(i, 0), size - 1),
+    "circular": lambda i, size: i % size,
+}
+
+
+def pad(input, pad, mode="constant", value=None) -> "Tensor":
+    """More elements before and after, last dim first; negative sizes cut. mode: "constant", "reflect", "replicate" or
+    "circular"."""
+    if mode == "constant":
+        return _tenon.pad(input, pad, 0.0 if value is None else value)
+    if mode not in _FROM_WHERE:
+        raise ValueError(f"there is no mode '{mode}'; there are 'constant', 'reflect', 'replicate' and 'circular'")
+    if len(pad) % 2 or len(pad) // 2 > input.ndim:
+        raise ValueError(f"pad() needs two sizes for each dim from the last on, not {len(pad)} for {input.ndim} dims")
+    for i in range(len(pad) // 2):
+        before, after, dim = pad[2 * i], pad[2 * i + 1], input.ndim - 1 - i
+        size = input.shape[dim]
+        if (before, after) == (0, 0):
+            continue
+        if size == 0 or (mode == "reflect" and max(before, after) >= size) or (mode == "circular" and max(before, after) > size):
+            raise ValueError(f"pad() with '{mode}' takes sizes below that of the dim, {size}, not {before} and {after}")
+        places = [_FROM_WHERE[mode](place, size) for place in range(-before, size + after)]
+        input = input.index_select(dim, _tenon.tensor(places, dtype=_tenon.int64, device=input.device))
+    return input
+
+
+def relu6(input, inplace=False) -> "Tensor":
+    """min(max(x, 0), 6)."""
+    return _in(input, input.clamp(0, 6), inplace)
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False) -> "Tensor":
+    """x between min_val and max_val."""
+    return _in(input, input.clamp(min_val, max_val), inplace)
+
+
+def hardsigmoid(input, inplace=False) -> "Tensor":
+    """relu6(x + 3) / 6."""
+    return _in(input, (input + 3).clamp(0, 6) / 6, inplace)
+
+
+def celu(input, alpha=1.0, inplace=False) -> "Tensor":
+    """x, or alpha * (exp(x / alpha) - 1) below 0."""
+    return _in(input, input.clamp_min(0) + alpha * (input.clamp_max(0) / alpha).expm1(), inplace)
+
+
+def selu(input, inplace=False) -> "Tensor":
+    """ELU with the two numbers that keep means and variances; Klambauer et al., 2017."""
+    alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+    return _in(input, scale * (input.clamp_min(0) + alpha * input.clamp_max(0).expm1()), inplace)
+
+
+def glu(input, dim=-1) -> "Tensor":
+    """The first half times the sigmoid of the second."""
+    if input.shape[dim] % 2:
+        raise ValueError(f"glu() needs an even size along dim {dim}, not {input.shape[dim]}")
+    first, second = input.chunk(2, dim)
+    return first * second.sigmoid()
+
+
+def logsigmoid(input) -> "Tensor":
+    """log(sigmoid(x))."""
+    return input.clamp_max(0) - (-input.abs()).exp().log1p()
+
+
+def softsign(input) -> "Tensor":
+    """x / (1 + |x|)."""
+    return input / (1 + input.abs())
+
+
+def softmin(input, dim) -> "Tensor":
+    """softmax(-x)."""
+    return (-input).softmax(dim)
+
+
+def tanhshrink(input) -> "Tensor":
+    """x - tanh(x)."""
+    return input - input.tanh()
+
+
+def gumbel_softmax(logits, tau=1.0, hard=False, eps=1e-10, dim=-1) -> "Tensor":
+    """Draws from the classes of logits so that gradients go through; hard: 0 and 1 in the forward direction."""
+    drawn = -_tenon.rand_like(logits).clamp_min(1e-30).log()
+    soft = ((logits - drawn.clamp_min(1e-30).log()) / tau).softmax(dim)
+    if not hard:
+        return soft
+    chosen = _tenon.zeros_like(soft).scatter(dim, soft.argmax(dim, keepdim=True), 1.0)
+    return chosen - soft.detach() + soft
+
+
+def _two(value):
+    return tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> "Tensor":
+    """All windows of an image as columns: (batch, channels * height * width of a window, windows)."""
+    if input.ndim not in (3, 4):
+        raise ValueError(f"unfold() needs (batch, channels, height, width) or (channels, height, width), not {tuple(input.shape)}")
+    kernel, dilation, padding, stride = map(_two, (kernel_size, dilation, padding, stride))
+    image = _tenon.pad(input if input.ndim == 4 else input.unsqueeze(0), (padding[1], padding[1], padding[0], padding[0]))
+    counts = [(image.shape[2 + i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in (0, 1)]
+    if min(counts) < 1:
+        raise ValueError(f"a window of {kernel} does not fit into {tuple(input.shape)}")
+
+    def places(i, offset):
+        first = offset * dilation[i]
+        return slice(first, first + (counts[i] - 1) * stride[i] + 1, stride[i])
+
+    windows = [image[:, :, places(0, row), places(1, column)] for row in range(kernel[0]) for column in range(kernel[1])]
+    columns = _tenon.stack(windows, 2).reshape(image.shape[0], -1, counts[0] * counts[1])
+    return columns if input.ndim == 4 else columns[0]
+
+
+def pixel_shuffle(input, upscale_factor) -> "Tensor":
+    """Channels become pixels: (..., channels * r * r, height, width) to (..., channels, height * r, width * r)."""
+    r, (*before, channels, height, width) = upscale_factor, input.shape
+    if channels % (r * r):
+        raise ValueError(f"pixel_shuffle() by {r} needs a multiple of {r * r} channels, not {channels}")
+    n, parts = len(before), input.reshape(*before, channels // (r * r), r, r, height, width)
+    order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return parts.permute(*order).reshape(*before, channels // (r * r), height * r, width * r)
+
+
+def pixel_unshuffle(input, downscale_factor) -> "Tensor":
+    """Pixels become channels, the other way round."""
+    r, (*before, channels, height, width) = downscale_factor, input.shape
+    if height % r or width % r:
+        raise ValueError(f"pixel_unshuffle() by {r} needs multiples of it as height and width, not {height} and {width}")
+    n, parts = len(before), input.reshape(*before, channels, height // r, r, width // r, r)
+    return parts.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*before, channels * r * r, height // r, width // r)
+
+
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1,
+                  eps=1e-5) -> "Tensor":
+    """Mean 0 and variance 1 over every channel of every sample."""
+    shape = (1, -1, *(1,) * (input.ndim - 2))
+    if use_input_stats:
+        dims = tuple(range(2, input.ndim))
+        mean, variance = input.mean(dims, keepdim=True), input.var(dims, correction=0, keepdim=True)
+        if running_mean is not None:
+            from ..autograd import no_grad
+
+            count = input[0, 0].numel()
+            with no_grad():
+                running_mean.lerp_(mean.mean(0).reshape(-1), momentum)
+                running_var.lerp_(variance.mean(0).reshape(-1) * (count / max(count - 1, 1)), momentum)
+    else:
+        mean, variance = running_mean.reshape(shape), running_var.reshape(shape)
+    result = (input - mean) * (variance + eps).rsqrt()
+    if weight is not None:
+        result = result * weight.reshape(shape)
+    return result if bias is None else result + bias.reshape(shape)
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12) -> "Tensor":
     """x divided by its p-norm along a dim."""
     return input / _tenon.norm(input, p, dim, True).clamp_min(eps)
 
 
-def prelu(input, weight):
+def prelu(input, weight) -> "Tensor":
     """x, or weight * x below 0: one weight for all, or one for each channel."""
     if weight.numel() != 1:
         channels = input.shape[1] if input.ndim > 1 else 1
@@ -29,9 +221,9 @@ def prelu(input, weight):
     return _tenon.where(input > 0, input, weight * input)
 
 
-def dropout2d(input, p=0.5, training=True, inplace=False):
+def dropout2d(input, p=0.5, training=True, inplace=False) -> "Tensor":
     """Zeroes whole channels with probability p and scales the others."""
     if input.ndim < 2:
         raise ValueError(f"dropout2d() needs (batch, channels, ...), not {tuple(input.shape)}")
     kept = _tenon.ones(input.shape[:2] + (1,) * (input.ndim - 2), dtype=input.dtype, device=input.device)
-    return input * dropout(kept, p, True) if training else input  # noqa: F821 - one of C++'s
+    return _in(input, input * dropout(kept, p, True), inplace) if training else input

@@ -1,6 +1,7 @@
 """Hooks of modules: functions that are called before and behind forward(), and in the backward pass.
 
-A class of modules looks for hooks once one of its modules has got one: others cost nothing.
+A class of modules looks for hooks, and for a forward() that was assigned to a module, once one of its modules has got
+one: others cost nothing.
 """
 
 import functools
@@ -124,20 +125,28 @@ def _run(self, call, hooks, args, kwargs):
     return backward.results(result) if backward else result
 
 
+_call_forward = _tenon._nn.Module.__call__
+
+
 def _looks_for_hooks(call):
     @functools.wraps(call)
     def looking(self, *args, **kwargs):
-        hooks = self.__dict__.get("_hooks")
-        return _run(self, call, list(hooks), args, kwargs) if hooks else call(self, *args, **kwargs)
+        attributes = self.__dict__
+        hooks, now = attributes.get("_hooks"), _call_forward if "forward" in attributes else call
+        return _run(self, now, list(hooks), args, kwargs) if hooks else now(self, *args, **kwargs)
 
     looking._looks_for_hooks = True
     return looking
 
 
-def _register(module, hook, first):
-    kind = type(module)
+def look(kind):
+    """From now on a class of modules looks for hooks, and for a forward() that a module was given."""
     if not getattr(kind.__call__, "_looks_for_hooks", False):
         kind.__call__ = _looks_for_hooks(kind.__call__)
+
+
+def _register(module, hook, first):
+    look(type(module))
     hooks = module.__dict__.setdefault("_hooks", [])
     hooks.insert(0 if first else len(hooks), hook)
     return RemovableHandle(hooks, hook)

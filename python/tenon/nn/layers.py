@@ -16,8 +16,8 @@ class LogSoftmax(Module):
         super().__init__()
         self.dim = dim
 
-    def forward(self, x):
-        return x.log_softmax(self.dim)
+    def forward(self, input):
+        return input.log_softmax(self.dim)
 
     def extra_repr(self):
         return f"dim={self.dim}"
@@ -32,8 +32,8 @@ class Dropout2d(Module):
             raise ValueError(f"a probability lies between 0 and 1, not at {p}")
         self.p, self.inplace = p, inplace
 
-    def forward(self, x):
-        return F.dropout2d(x, self.p, self.training)
+    def forward(self, input):
+        return F.dropout2d(input, self.p, self.training, self.inplace)
 
     def extra_repr(self):
         return f"p={self.p}"
@@ -51,8 +51,8 @@ class Unflatten(Module):
         super().__init__()
         self.dim, self.unflattened_size = dim, unflattened_size
 
-    def forward(self, x):
-        return x.unflatten(self.dim, self.unflattened_size)
+    def forward(self, input):
+        return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self):
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
@@ -66,8 +66,8 @@ class PReLU(Module):
         self.num_parameters, self.init = num_parameters, init
         self.weight = Parameter(_tenon.full((num_parameters,), init, dtype=dtype or _tenon.float32, device=device))
 
-    def forward(self, x):
-        return F.prelu(x, self.weight)
+    def forward(self, input):
+        return F.prelu(input, self.weight)
 
     def extra_repr(self):
         return f"num_parameters={self.num_parameters}"
@@ -81,8 +81,8 @@ class AdaptiveMaxPool1d(Module):
         self.output_size = output_size
         self.return_indices = return_indices
 
-    def forward(self, x):
-        return F.adaptive_max_pool1d(x, self.output_size, self.return_indices)
+    def forward(self, input):
+        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
     def extra_repr(self):
         return f"output_size={self.output_size}"
@@ -96,8 +96,8 @@ class AdaptiveMaxPool2d(Module):
         self.output_size = output_size
         self.return_indices = return_indices
 
-    def forward(self, x):
-        return F.adaptive_max_pool2d(x, self.output_size, self.return_indices)
+    def forward(self, input):
+        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
     def extra_repr(self):
         return f"output_size={self.output_size}"
@@ -148,8 +148,8 @@ class RNNCell(_Cell):
         super().__init__(input_size, hidden_size, bias, device, dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, x, hx=None):
-        of_input, of_state = self._products(x, self._none(x) if hx is None else hx)
+    def forward(self, input, hx=None):
+        of_input, of_state = self._products(input, self._none(input) if hx is None else hx)
         return getattr(_tenon, self.nonlinearity)(of_input + of_state)
 
 
@@ -158,9 +158,9 @@ class LSTMCell(_Cell):
 
     _gates = 4
 
-    def forward(self, x, hx=None):
-        h, c = (self._none(x),) * 2 if hx is None else hx
-        of_input, of_state = self._products(x, h)
+    def forward(self, input, hx=None):
+        h, c = (self._none(input),) * 2 if hx is None else hx
+        of_input, of_state = self._products(input, h)
         keep, forget, new, out = (of_input + of_state).chunk(4, -1)
         c = forget.sigmoid() * c + keep.sigmoid() * new.tanh()
         return out.sigmoid() * c.tanh(), c
@@ -171,9 +171,9 @@ class GRUCell(_Cell):
 
     _gates = 3
 
-    def forward(self, x, hx=None):
-        h = self._none(x) if hx is None else hx
-        of_input, of_state = (product.chunk(3, -1) for product in self._products(x, h))
+    def forward(self, input, hx=None):
+        h = self._none(input) if hx is None else hx
+        of_input, of_state = (product.chunk(3, -1) for product in self._products(input, h))
         reset = (of_input[0] + of_state[0]).sigmoid()
         update = (of_input[1] + of_state[1]).sigmoid()
         new = (of_input[2] + reset * of_state[2]).tanh()

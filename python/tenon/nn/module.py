@@ -12,7 +12,7 @@ import inspect
 import re
 
 from .. import _tenon
-from . import hooks
+from . import hooks, settings
 
 Module = _tenon._nn.Module
 Tensor = _tenon.Tensor
@@ -60,8 +60,24 @@ def _member(kind, name):
     return _is_property[key]
 
 
+_arguments = {}  # of the layers of C++
+
+
+@functools.cache
+def _layer_of(kind):
+    """The class of C++ that a layer is of, or None."""
+    return next((cls for cls in kind.__mro__ if cls in _arguments), None)
+
+
 def _setattr(self, name, value):
     if not _member(type(self), name):
+        layer = _layer_of(type(self))
+        if layer is not None and name in _arguments[layer]:
+            return settings.set_attribute(self, layer, _arguments[layer], name, value)
+        if name == "forward":
+            hooks.look(type(self))
+            if _tenon._nn._is_made(self):
+                settings.tell_captured_functions(self)
         if isinstance(value, Parameter):
             _check(self)
             self._set_parameter(name, value)
@@ -79,6 +95,28 @@ def _setattr(self, name, value):
                     raise TypeError(f"the parameter {name} can be replaced by a Parameter or None, not by a plain tensor")
                 self._remove(name)
     object.__setattr__(self, name, value)
+
+
+class _Listed(list):
+    """The modules of a list inside of a layer of C++."""
+
+
+def _getattr(self, name):
+    """Modules and parameters inside of a layer of C++: encoder.layers[0].self_attn, lstm.weight_ih_l0."""
+    if not name.startswith("_") and _layer_of(type(self)) is not None:
+        try:
+            children = self._named_children()
+        except TypeError:  # it is not made yet
+            children = ()
+        for key, child in children:
+            if key == name:
+                below = child._named_children()
+                is_list = type(child) is Module and below and all(one.isdigit() for one, _ in below)
+                return _Listed(one for _, one in below) if is_list else child
+        for key, parameter in _all_named_parameters(self) if children != () else ():
+            if key == name:
+                return parameter
+    raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
 def _check(self):
@@ -137,7 +175,10 @@ _load = Module.load_state_dict
 
 def _load_state_dict(self, state_dict, strict=True, assign=False):
     """Copies values in by name; returns the names that were missing and those that were unexpected."""
-    return _Keys(*_load(self, state_dict, strict, assign))
+    missing, unexpected = _load(self, state_dict, strict, assign)
+    if not strict:  # one tensor of several names is missing under each that is not there
+        missing = [name for name in self.state_dict() if name not in state_dict]
+    return _Keys(missing, unexpected)
 
 
 def _to(self, *args, device=None, dtype=None, non_blocking=False):
@@ -174,7 +215,7 @@ def _named(found, prefix, recurse):
     return _Many((before + name, one) for name, one in found if recurse or "." not in name)
 
 
-_all_parameters, _all_buffers = Module.parameters, Module.buffers
+_all_parameters = Module.parameters
 _all_named_parameters, _all_named_buffers = Module.named_parameters, Module.named_buffers
 
 
@@ -183,19 +224,27 @@ def _parameters(self, recurse=True):
     return _Many(_all_parameters(self) if recurse else (one for _, one in self.named_parameters(recurse=False)))
 
 
-def _named_parameters(self, prefix="", recurse=True):
-    """Dotted names and parameters, own ones before those of modules below."""
-    return _named(_all_named_parameters(self), prefix, recurse)
+def _under_every_name(module, path=""):
+    """Parameters under each of their names."""
+    found = [(path + name, one) for name, one in _all_named_parameters(module) if "." not in name]
+    for name, child in module._named_children():
+        found += _under_every_name(child, f"{path}{name}.")
+    return found
+
+
+def _named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+    """Dotted names and parameters, own ones before those of modules below; without remove_duplicate under each name."""
+    return _named(_all_named_parameters(self) if remove_duplicate else _under_every_name(self), prefix, recurse)
 
 
 def _buffers(self, recurse=True):
     """All buffers, or those of this module alone."""
-    return _Many(_all_buffers(self) if recurse else (one for _, one in self.named_buffers(recurse=False)))
+    return _Many(one for _, one in self.named_buffers(recurse=recurse))
 
 
 def _named_buffers(self, prefix="", recurse=True):
     """Dotted names and buffers."""
-    return _named(_all_named_buffers(self), prefix, recurse)
+    return _named(settings.without_marks(_all_named_buffers(self)), prefix, recurse)
 
 
 def _modules_below(self):
@@ -206,14 +255,26 @@ def _children(self):
     return _Many(module for _, module in self._named_children())
 
 
+def _sizes_of(module):
+    """What a layer inside of another was made with, as its tensors show it."""
+    weight = dict(_all_named_parameters(module)).get("weight")
+    if weight is None:
+        return ()
+    shape, name = tuple(weight.shape), type(module).__name__
+    if name in ("Conv1d", "Conv2d"):
+        return shape[1], shape[0], shape[2:]
+    return {"Linear": shape[::-1], "Embedding": shape, "LayerNorm": (shape,), "RMSNorm": (shape,), "BatchNorm1d": shape,
+            "BatchNorm2d": shape}.get(name, ())
+
+
 def _repr(self):
     def lines(module, indent):
         children = module._named_children()
-        name = type(module).__name__
+        name = module._type_name if type(module) is Module else type(module).__name__
         if not children:
             if module.extra_repr():
                 return f"{name}({module.extra_repr()})"
-            _, args, kwargs = module.__dict__.get("_made_with", (None, (), {}))
+            _, args, kwargs = module.__dict__.get("_made_with", (None, _sizes_of(module), {}))
             given = [repr(arg) for arg in args] + [f"{key}={value!r}" for key, value in kwargs.items()]
             return f"{name}({', '.join(given)})"
         inner = "".join(f"\n{indent}  ({key}): {lines(child, indent + '  ')}" for key, child in children)
@@ -252,19 +313,63 @@ def _as_pytorch_shows(layer, name, value):
 def _remember(layer):
     """A layer of C++ remembers what it was made with: for copies, to show it, and as attributes."""
     make = layer.__init__
-    order = [name for name, _ in _arguments_of(layer)]
-    arguments = [(name, default) for name, default in _arguments_of(layer)
-                 if not hasattr(layer, name) and name not in ("device", "dtype", "generator")]
+    written = _arguments_of(layer)
+    order = [name for name, _ in written if name != "inplace"]
+    arguments = [(name, default) for name, default in written
+                 if not hasattr(layer, name) and name not in ("device", "dtype", "generator", "inplace")]
+    place = settings.INPLACE.get(layer.__name__)
+    if place is not None:
+        order.insert(place, "inplace")
+        arguments.append(("inplace", False))
+    _arguments[layer] = [name for name in order if not hasattr(layer, name) and name not in ("device", "dtype", "generator")]
 
     @functools.wraps(make)
     def init(self, *args, **kwargs):
+        inplace = False
+        if place is not None:
+            inplace = kwargs.get("inplace", False)
+            if len(args) == place + 1 and not isinstance(args[place], _tenon.Generator):
+                args, inplace = args[:place], bool(args[place])
+            kwargs = {name: value for name, value in kwargs.items() if name != "inplace"}
         make(self, *args, **kwargs)
+        if inplace:
+            kwargs["inplace"] = True
+            settings.reads_attributes(self, layer)
         self.__dict__.setdefault("_made_with", (layer, args, kwargs))
         given = {**dict(zip(order, args)), **kwargs}
         for name, default in arguments:
             self.__dict__.setdefault(name, _as_pytorch_shows(layer, name, given.get(name, default)))
+        if "kernel_size" in self.__dict__ and self.__dict__.get("stride") is None:  # windows of pooling that touch
+            self.__dict__["stride"] = self.__dict__["kernel_size"]
 
     layer.__init__ = init
+    if layer.__name__.startswith(_WITH_PARAMETERS):
+        layer.reset_parameters = _reset_parameters
+    if layer.__name__ in ("RNN", "LSTM", "GRU"):
+        layer.flatten_parameters = lambda self: None
+
+
+_WITH_PARAMETERS = ("Linear", "Embedding", "LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm", "Conv", "RNN", "LSTM", "GRU")
+
+
+def _reset_parameters(self):
+    """Draws the parameters anew, as when the layer was made."""
+    layer, args, kwargs = self.__dict__["_made_with"]
+    fresh = layer(*args, **kwargs).state_dict()
+    self.load_state_dict({name: value.to(device=now.device, dtype=now.dtype)
+                          for (name, now), value in zip(self.state_dict().items(), fresh.values())})
+
+
+def _from_pretrained(cls, embeddings, freeze=True, padding_idx=None):
+    """An Embedding with the rows of a matrix; freeze: they are not trained."""
+    if embeddings.ndim != 2:
+        raise ValueError(f"a matrix of embeddings is needed, not {tuple(embeddings.shape)}")
+    made = cls(*embeddings.shape, padding_idx=padding_idx, device=embeddings.device, dtype=embeddings.dtype)
+    made.weight = Parameter(embeddings.detach(), requires_grad=not freeze)
+    return made
+
+
+_tenon._nn.Embedding.from_pretrained = classmethod(_from_pretrained)
 
 
 def _copy_members(self, made, memo):
@@ -305,12 +410,16 @@ def _deepcopy(self, memo):
         made = kind.__new__(kind)
         _make(made, kind.__name__)
     memo[id(self)] = made
-    buffers = self.__dict__.get("_buffer_names", {})
-    for name, value in self.__dict__.items():
-        if name in ("_extras", "_made_with", "_buffer_names") or name.startswith("_kept_"):
+    buffers, arguments = self.__dict__.get("_buffer_names", {}), _arguments.get(_layer_of(kind), ())
+    for name, value in list(self.__dict__.items()):
+        if name in ("_extras", "_made_with", "_buffer_names") or name.startswith(("_kept_", "_captured_")):
+            continue
+        if isinstance(value, settings.Forward):
             continue
         if name in buffers:
             made.register_buffer(name, copy.deepcopy(value, memo), buffers[name])
+        elif name in arguments and isinstance(value, Tensor):
+            made.__dict__[name] = copy.deepcopy(value, memo)
         else:
             setattr(made, name, copy.deepcopy(value, memo))
     if isinstance(made, (ModuleList, ModuleDict)):
@@ -321,9 +430,66 @@ def _deepcopy(self, memo):
     return made
 
 
+def _remade(kind, made_with):
+    """An object of a class of modules as its own constructor has not seen it."""
+    made = kind.__new__(kind)
+    if made_with is None:
+        _make(made, kind.__name__)
+    else:
+        layer, args, kwargs = made_with
+        layer.__init__(made, *args, **kwargs)
+    return made
+
+
+def _reduce(self, _protocol):
+    """For pickle: what it was made with, its attributes, and the tensors of a layer of C++."""
+    kind, made_with = type(self), self.__dict__.get("_made_with")
+    if made_with is None and any(cls.__module__.startswith("tenon._tenon") and cls not in (Module, _tenon._nn.Layer)
+                                 for cls in kind.__mro__):
+        raise TypeError(f"a {kind.__name__} cannot be pickled; save it and load it")
+    skipped = ("_extras", "_made_with", "_buffer_names", "_hooks")
+    attributes = {name: value for name, value in self.__dict__.items()
+                  if name not in skipped and not name.startswith(("_kept_", "_captured_")) and not isinstance(value, settings.Forward)}
+    members = {}
+    if made_with is not None:
+        for name, value in self.state_dict().items():
+            if name.split(".")[0] not in attributes:
+                members[name] = getattr(self, name) if _member(kind, name) else value.detach().clone()
+    state = {"attributes": attributes, "buffers": self.__dict__.get("_buffer_names", {}), "members": members,
+             "training": self.training}
+    return _remade, (kind, made_with), state
+
+
+def _setstate(self, state):
+    arguments = _arguments.get(_layer_of(type(self)), ())
+    for name, value in state["attributes"].items():
+        if name in state["buffers"]:
+            self.register_buffer(name, value, state["buffers"][name])
+        elif name in arguments and isinstance(value, Tensor):
+            self.__dict__[name] = value
+        else:
+            setattr(self, name, value)
+    others = {}
+    for name, value in state["members"].items():
+        if not _member(type(self), name):
+            others[name] = value
+        elif isinstance(value, Parameter):
+            setattr(self, name, value)
+        else:
+            getattr(self, name).data = value
+    if others:
+        self.load_state_dict(others, strict=False)
+    if isinstance(self, (ModuleList, ModuleDict)):
+        self._mark_as_list()
+    self.train(state["training"])
+
+
 Module.__init__ = _init
 Module.__deepcopy__ = _deepcopy
 Module.__setattr__ = _setattr
+Module.__getattr__ = _getattr
+Module.__reduce_ex__ = _reduce
+Module.__setstate__ = _setstate
 Module.__delattr__ = _delattr
 Module.__repr__ = _repr
 Module.register_parameter = _register_parameter
@@ -378,7 +544,67 @@ def _checked_module(self, module):
     return module
 
 
-class Sequential(Module):
+class _InOrder(Module):
+    """What Sequential and ModuleList share: modules in order, under the names 0, 1, ... or those that were given."""
+
+    def append(self, module):
+        name = len(self._order)
+        while str(name) in self.__dict__:
+            name += 1
+        setattr(self, str(name), _checked_module(self, module))
+        self._order.append(module)
+        return self
+
+    def extend(self, modules):
+        for module in modules:
+            self.append(module)
+        return self
+
+    def insert(self, index, module):
+        order = list(self._order)
+        order.insert(index, _checked_module(self, module))
+        self._set_order(order)
+        return self
+
+    def pop(self, key=-1):
+        module = self._order[key]
+        del self[key]
+        return module
+
+    def _set_order(self, order):
+        for name in self._names():
+            delattr(self, name)
+        self._order = []
+        self.extend(order)
+
+    def _names(self):
+        """Names in the order of the modules."""
+        return [name for name, value in self.__dict__.items() if isinstance(value, Module)]
+
+    def __len__(self):
+        return len(self._order)
+
+    def __iter__(self):
+        return iter(self._order)
+
+    def __getitem__(self, i):
+        return type(self)._of(self._order[i]) if isinstance(i, slice) else self._order[i]
+
+    def __setitem__(self, i, module):
+        place = range(len(self._order))[i]
+        setattr(self, self._names()[place], _checked_module(self, module))
+        self._order[place] = module
+
+    def __delitem__(self, i):
+        order = list(self._order)
+        del order[i]
+        self._set_order(order)
+
+    def __iadd__(self, modules):
+        return self.extend(modules)
+
+
+class Sequential(_InOrder):
     """Modules, each applied to the result of the one before.
 
     >>> from tenon import nn, ones
@@ -395,27 +621,17 @@ class Sequential(Module):
             order.append(module)
         self._order = order
 
-    def forward(self, x):
+    @staticmethod
+    def _of(modules):
+        return Sequential(*modules)
+
+    def forward(self, input):
         for module in self._order:
-            x = module(x)
-        return x
-
-    def append(self, module):
-        setattr(self, str(len(self._order)), _checked_module(self, module))
-        self._order.append(module)
-        return self
-
-    def __len__(self):
-        return len(self._order)
-
-    def __iter__(self):
-        return iter(self._order)
-
-    def __getitem__(self, i):
-        return Sequential(*self._order[i]) if isinstance(i, slice) else self._order[i]
+            input = module(input)
+        return input
 
 
-class ModuleList(Module):
+class ModuleList(_InOrder):
     """Modules in order; it is not called itself."""
 
     def __init__(self, modules=()):
@@ -424,29 +640,9 @@ class ModuleList(Module):
         self._order = []
         self.extend(modules)
 
-    def append(self, module):
-        setattr(self, str(len(self._order)), _checked_module(self, module))
-        self._order.append(module)
-        return self
-
-    def extend(self, modules):
-        for module in modules:
-            self.append(module)
-        return self
-
-    def __len__(self):
-        return len(self._order)
-
-    def __iter__(self):
-        return iter(self._order)
-
-    def __getitem__(self, i):
-        return ModuleList(self._order[i]) if isinstance(i, slice) else self._order[i]
-
-    def __setitem__(self, i, module):
-        i = range(len(self._order))[i]
-        setattr(self, str(i), _checked_module(self, module))
-        self._order[i] = module
+    @staticmethod
+    def _of(modules):
+        return ModuleList(modules)
 
 
 class ModuleDict(Module):
@@ -509,6 +705,50 @@ class ParameterList(Module):
 
     def __getitem__(self, i):
         return self._order[i]
+
+
+class ParameterDict(Module):
+    """Parameters by names."""
+
+    def __init__(self, parameters=None):
+        super().__init__()
+        self._named = {}
+        self.update(parameters or {})
+
+    def update(self, parameters):
+        for name, parameter in parameters.items() if isinstance(parameters, (dict, ParameterDict)) else parameters:
+            self[name] = parameter
+
+    def __setitem__(self, name, parameter):
+        if not isinstance(parameter, Parameter):
+            parameter = Parameter(parameter)
+        setattr(self, name, parameter)
+        self._named[name] = parameter
+
+    def __getitem__(self, name):
+        return self._named[name]
+
+    def __delitem__(self, name):
+        del self._named[name]
+        delattr(self, name)
+
+    def __len__(self):
+        return len(self._named)
+
+    def __iter__(self):
+        return iter(self._named)
+
+    def __contains__(self, name):
+        return name in self._named
+
+    def keys(self):
+        return self._named.keys()
+
+    def items(self):
+        return self._named.items()
+
+    def values(self):
+        return self._named.values()
 
 
 for _layer in list(vars(_tenon._nn).values()):

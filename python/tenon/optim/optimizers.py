@@ -2,9 +2,11 @@
 
 import ast
 import collections.abc
+import copy
 import functools
 
 from .. import _tenon
+from ..autograd import enable_grad, no_grad
 
 Optimizer = _tenon._optim.Optimizer
 
@@ -12,10 +14,127 @@ Optimizer = _tenon._optim.Optimizer
 _NOTES = ("initial_lr", "max_lr", "min_lr", "base_momentum", "max_momentum")
 
 
+# What PyTorch's optimizers are told about how to compute; nothing here needs it.
+_PASSED_OVER = ("foreach", "fused", "capturable", "differentiable")
+
+# ---- an optimizer that has taken the place of another ----
+
+# Groups and most settings of an optimizer of C++ are fixed when it is made. Where they change, another one is made with
+# the same parameters and moments, and takes the place of the first behind the same object of Python's.
+
+
+def _core(optimizer):
+    return optimizer.__dict__.get("_instead", optimizer)
+
+
+def _delegate(name):
+    member = vars(Optimizer)[name]
+    if isinstance(member, property):
+        setattr(Optimizer, name, property(lambda self: member.fget(_core(self)),
+                                          member.fset and (lambda self, value: member.fset(_core(self), value)), doc=member.__doc__))
+        return
+
+    @functools.wraps(getattr(Optimizer, name))
+    def call(self, *args, **kwargs):
+        return member(self.__dict__.get("_instead", self), *args, **kwargs)
+
+    setattr(Optimizer, name, call)
+
+
+for _name in ("zero_grad", "clip_grad_norm", "keep_gradients", "accumulate", "gather", "keep_shadow", "keep_average",
+              "swap_average", "_moments", "_load_moments", "steps", "lr", "group_lr", "set_group_lr", "_momentum",
+              "_set_momentum", "_momentum_varies", "_group_decay", "_group_parameters", "groups"):
+    _delegate(_name)
+_step = Optimizer.step
+
+
+@functools.wraps(_step)
+def step(self, closure=None, when=None, scaler=None):
+    if not self.__dict__.get("_maximizes"):
+        return _step(self.__dict__.get("_instead", self), closure, when, scaler)
+    loss = None
+    if callable(closure):
+        with enable_grad():
+            loss, closure = closure(), None
+    _turn_gradients(self)
+    try:
+        _step(_core(self), closure, when, scaler)
+    finally:
+        _turn_gradients(self)
+    return loss
+
+
+def _turn_gradients(optimizer):
+    with no_grad():
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    parameter.grad = -parameter.grad
+
+
+Optimizer.step = step
+
+
+def _remake(self, groups, settings):
+    """The same object with other groups or settings, and the moments that it has."""
+    before = self._moments()
+    if "averaged" in before or getattr(_core(self), "_keeps_gradients", False):
+        raise ValueError("an optimizer that keeps averages or gradients cannot change its groups or settings; make a new one")
+    if self.__dict__.get("_has_schedule"):
+        raise ValueError("an optimizer with a Scheduler or Plateau cannot change its groups or settings; make that behind the change")
+    made = type(self)(groups, **settings)
+    made._load_moments({**made._moments(), **before})
+    if self._momentum_varies():
+        made._set_momentum(self._momentum())
+    self._instead, self.defaults = made, made.defaults
+
+
+def _note_schedules(kind):
+    """A schedule of C++ holds the optimizer that it was made with."""
+    make = kind.__init__
+
+    @functools.wraps(make)
+    def init(self, optimizer, *args, **kwargs):
+        if not isinstance(optimizer, Optimizer):
+            return make(self, optimizer, *args, **kwargs)
+        optimizer._has_schedule = True
+        return make(self, _core(optimizer), *args, **kwargs)
+
+    kind.__init__ = init
+
+
+for _kind in (_tenon._optim.Scheduler, _tenon._optim.Plateau):
+    _note_schedules(_kind)
+
+
+def _groups_as_given(self):
+    return [{"params": group["params"], "lr": group["lr"], "weight_decay": group["weight_decay"]} for group in self.param_groups]
+
+
+def add_param_group(self, param_group):
+    """One more group of parameters, {"params": ..., "lr": ..., "weight_decay": ...}, which counts its steps with the others."""
+    if not isinstance(param_group, dict):
+        raise TypeError(f"a group of parameters is a dict, not {type(param_group).__name__}")
+    _remake(self, [*_groups_as_given(self), *_plain([param_group])], self.defaults)
+
+
+Optimizer.add_param_group = add_param_group
+
+
+def _deepcopy(self, memo):
+    """An optimizer of copies of the parameters; those of a model that is copied in the same call are the model's."""
+    groups = [{**group, "params": [copy.deepcopy(one, memo) for one in group["params"]]} for group in _groups_as_given(self)]
+    made = memo[id(self)] = type(self)(groups, **self.defaults)
+    made.load_state_dict(self.state_dict())
+    return made
+
+
+Optimizer.__deepcopy__ = _deepcopy
+
+
 class _Group(collections.abc.MutableMapping):
-    """One group of parameters, as PyTorch's dict: "params", "lr", "weight_decay" and "momentum" or "betas", where the rule
-    has them, and what schedules remember. "lr", "momentum" and the first of "betas" can be set; the momentum is one for all
-    groups."""
+    """One group of parameters, as PyTorch's dict: "params", "lr", "weight_decay" and the settings of the rule, and what
+    schedules remember. All but "params" can be set; what is neither "lr" nor "weight_decay" is one for all groups."""
 
     def __init__(self, optimizer, place):
         self._optimizer, self._place = optimizer, place
@@ -33,7 +152,12 @@ class _Group(collections.abc.MutableMapping):
             return momentum if name == "momentum" else (momentum, self._optimizer.defaults["betas"][1])
         if name in self._notes:
             return self._notes[name]
+        if name in self._settings():
+            return self._optimizer.defaults[name]
         raise KeyError(f"a group has {', '.join(map(repr, self))}, not '{name}'")
+
+    def _settings(self):
+        return [name for name in getattr(self._optimizer, "defaults", ()) if name not in ("lr", "weight_decay")]
 
     def _momentum_name(self):
         if self._optimizer._momentum() is None:
@@ -43,17 +167,32 @@ class _Group(collections.abc.MutableMapping):
     def __setitem__(self, name, value):
         if name == "lr":
             self._optimizer.set_group_lr(self._place, float(value))
+        elif name in _NOTES:
+            self._notes[name] = float(value)
         elif name == "momentum" and self._momentum_name() == name:
             self._optimizer._set_momentum(float(value))
         elif name == "betas" and self._momentum_name() == name:
             first, second = value
             if second != self["betas"][1]:
-                raise ValueError(f"the second of betas is fixed when the optimizer is made, {self['betas'][1]}, not {second}")
+                self._change(name, (float(first), float(second)))
             self._optimizer._set_momentum(float(first))
-        elif name in _NOTES:
-            self._notes[name] = float(value)
+        elif name == "weight_decay" or name in self._settings():
+            self._change(name, value)
         else:
-            raise KeyError(f"of a group the 'lr' and the momentum can be set, not '{name}'")
+            raise KeyError(f"of a group can be set {', '.join(repr(one) for one in self if one != 'params')}, not '{name}'")
+
+    def _change(self, name, value):
+        if self[name] == value:
+            return
+        optimizer = self._optimizer
+        groups, settings = _groups_as_given(optimizer), dict(optimizer.defaults)
+        if name == "weight_decay":
+            groups[self._place][name] = float(value)
+        else:
+            settings[name] = value
+        _remake(optimizer, groups, settings)
+        if name == "maximize":
+            optimizer._maximizes = bool(value)
 
     def __delitem__(self, name):
         if name not in self._notes:
@@ -61,8 +200,9 @@ class _Group(collections.abc.MutableMapping):
         del self._notes[name]
 
     def __iter__(self):
-        momentum = self._momentum_name()
-        return iter(("params", "lr", "weight_decay", *([momentum] if momentum else []), *self._notes))
+        settings = self._settings()
+        momentum = [self._momentum_name()] if self._momentum_name() not in (None, *settings) else []
+        return iter(("params", "lr", "weight_decay", *momentum, *settings, *self._notes))
 
     def __len__(self):
         return len(list(iter(self)))
@@ -171,7 +311,7 @@ def _has_moved_momentum(group):
 def _check_settings(optimizer, groups):
     """PyTorch takes settings over with a state; here they are fixed when the optimizer is made."""
     for i, group in enumerate(groups):
-        expected = {**getattr(optimizer, "defaults", {}), "maximize": False,
+        expected = {**getattr(optimizer, "defaults", {}),
                     "weight_decay": optimizer.param_groups[i]["weight_decay"]}
         for name, value in group.items():
             if name in ("params", "lr") or name not in expected:
@@ -187,6 +327,21 @@ def _check_settings(optimizer, groups):
                                  f"{name}={ours}; make it with the same")
 
 
+def _plain(parameters):
+    """Parameters as the library takes them, without the names that named_parameters() has."""
+    if isinstance(parameters, _tenon.Tensor):
+        return parameters
+
+    def unnamed(some):
+        some = [some] if isinstance(some, _tenon.Tensor) else some
+        return [one[1] if isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str) else one for one in some]
+
+    parameters = list(parameters)
+    if parameters and all(isinstance(group, dict) and "params" in group for group in parameters):
+        return [{**group, "params": unnamed(group["params"])} for group in parameters]
+    return unnamed(parameters)
+
+
 def _with_defaults(kind):
     """`defaults` has the settings, those that were given and those that were not."""
     make = kind.__init__
@@ -197,13 +352,19 @@ def _with_defaults(kind):
 
     @functools.wraps(make)
     def init(self, *args, **kwargs):
-        make(self, *args, **kwargs)
-        self.defaults = {**defaults, **dict(zip(names[1:], args[1:])), **kwargs}
-        self.defaults.pop("params", None)
+        kwargs = {name: value for name, value in kwargs.items() if name not in _PASSED_OVER}
+        maximize = bool(kwargs.pop("maximize", False))
+        if "params" in kwargs:
+            args = (kwargs.pop("params"), *args)
+        if not args:
+            raise TypeError(f"{kind.__name__}() lacks its argument 'params'")
+        make(self, _plain(args[0]), *args[1:], **kwargs)
+        self.defaults = {**defaults, **dict(zip(names[1:], args[1:])), **kwargs, "maximize": maximize}
+        self._maximizes = maximize
 
     kind.__init__ = init
 
 
 for _kind in list(vars(_tenon._optim).values()):
-    if isinstance(_kind, type) and issubclass(_kind, Optimizer) and _kind is not Optimizer:
+    if isinstance(_kind, type) and issubclass(_kind, Optimizer) and _kind not in (Optimizer, _tenon._optim._Rule):
         _with_defaults(_kind)

@@ -1,3 +1,3 @@
-"""PyTorch's place for data loaders: tenon.utils.data is tenon.data."""
+"""PyTorch's place for data loaders (tenon.utils.data is tenon.data) and for checkpoint()."""
 
-from . import data  # noqa: F401
+from . import checkpoint, data  # noqa: F401

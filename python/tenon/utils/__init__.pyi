@@ -1,3 +1,3 @@
 # Written by scripts/make_python_stubs.py; do not edit.
 
-from . import data as data
+from . import checkpoint as checkpoint, data as data

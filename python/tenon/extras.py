@@ -1,0 +1,232 @@
+"""Functions of tensors that are made of others, with PyTorch's names and arguments."""
+
+import builtins
+import itertools
+import math
+
+from . import _tenon
+
+Tensor = _tenon.Tensor
+
+
+def where(condition, input=None, other=None) -> "Tensor":
+    """input where the condition holds, else other; with a condition alone, the positions where it holds, one tensor for
+    each dim."""
+    if input is None and other is None:
+        return tuple(_tenon.nonzero(condition).unbind(1)) if condition.ndim else tuple(_tenon.nonzero(condition.reshape(1)).unbind(1))
+    if input is None or other is None:
+        raise TypeError("where() takes a condition alone, or a condition and two values")
+    return _tenon.where(condition, input, other)
+
+
+def round(input, decimals=0) -> "Tensor":
+    """Rounds to the nearest integer, halves to even; or to so many decimals."""
+    if not decimals:
+        return _tenon.round(input)
+    if decimals > 0:
+        return _tenon.round(input * 10.0**decimals) / 10.0**decimals
+    return _tenon.round(input / 10.0**-decimals) * 10.0**-decimals
+
+
+def randint(low=0, high=None, size=None, dtype=None, device=None, generator=None, requires_grad=False) -> "Tensor":
+    """Random integers from low to below high; of one number, from 0 to below it."""
+    if size is None and isinstance(high, (tuple, list)):
+        low, high, size = 0, low, high
+    if high is None:
+        low, high = 0, low
+    if size is None:
+        raise TypeError("randint() lacks its argument 'size'")
+    return _tenon.randint(low, high, size, dtype=dtype, device=device, generator=generator)
+
+
+def normal(mean=0.0, std=1.0, size=None, generator=None, dtype=None, device=None, requires_grad=False) -> "Tensor":
+    """Normally distributed numbers, of given means and deviations, which are numbers or tensors."""
+    if size is None:
+        if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+            raise TypeError("normal() needs a size, or tensors as mean or std")
+        like = mean + std * 0 if isinstance(mean, Tensor) else std
+        drawn = _tenon.zeros(like.shape, dtype=like.dtype, device=like.device).normal_(generator=generator)
+        return drawn * std + mean
+    made = _tenon.zeros(size, dtype=dtype, device=device).normal_(mean, std, generator=generator)
+    return made.requires_grad_() if requires_grad else made
+
+
+def logspace(start, end, steps, base=10.0, dtype=None, device=None, requires_grad=False) -> "Tensor":
+    """So many numbers whose logarithms are at even distances."""
+    made = _tenon.pow(float(base), _tenon.linspace(start, end, steps, dtype=dtype, device=device))
+    return made.requires_grad_() if requires_grad else made
+
+
+def var_mean(input, dim=None, correction=1, keepdim=False, unbiased=None):
+    """Variances and means."""
+    return _tenon.var(input, dim, correction, keepdim, unbiased), _tenon.mean(input, dim, keepdim)
+
+
+def std_mean(input, dim=None, correction=1, keepdim=False, unbiased=None):
+    """Standard deviations and means."""
+    return _tenon.std(input, dim, correction, keepdim, unbiased), _tenon.mean(input, dim, keepdim)
+
+
+def histc(input, bins=100, min=0, max=0) -> "Tensor":
+    """How many elements lie in each of so many bins between min and max, or those of the elements."""
+    values = input.detach().reshape(-1)
+    if min == max == 0 and values.numel():
+        min, max = values.min().item(), values.max().item()
+    if min == max:
+        min, max = min - 1, max + 1
+    if min > max or bins < 1:
+        raise ValueError(f"histc() needs bins, and a min below the max, not {bins} from {min} to {max}")
+    inside = (values >= min) & (values <= max)
+    places = ((values - min) * (bins / (max - min))).floor().clamp(0, bins - 1).to(_tenon.int64)
+    return _tenon.zeros(bins, dtype=input.dtype, device=input.device).index_add(0, places, inside.to(input.dtype))
+
+
+def cartesian_prod(*tensors) -> "Tensor":
+    """All combinations of the elements of several vectors, a row each."""
+    if len(tensors) == 1:
+        return tensors[0]
+    return _tenon.stack([grid.reshape(-1) for grid in _tenon.meshgrid(*tensors, indexing="ij")], 1)
+
+
+def combinations(input, r=2, with_replacement=False) -> "Tensor":
+    """All choices of r elements of a vector, a row each."""
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = list(choose(range(len(input)), r))
+    if not places:
+        return _tenon.zeros((0, r), dtype=input.dtype, device=input.device)
+    return input[_tenon.tensor(places, dtype=_tenon.int64, device=input.device)]
+
+
+def kron(input, other) -> "Tensor":
+    """Every element of the first times all of the second."""
+    dims = builtins.max(input.ndim, other.ndim)
+    a, b = ((1,) * (dims - x.ndim) + tuple(x.shape) for x in (input, other))
+    left = input.reshape(*itertools.chain.from_iterable((size, 1) for size in a))
+    right = other.reshape(*itertools.chain.from_iterable((1, size) for size in b))
+    return (left * right).reshape(*(x * y for x, y in zip(a, b)))
+
+
+def cross(input, other, dim=None) -> "Tensor":
+    """The product of vectors of three elements that stands at right angles to both."""
+    if dim is None:
+        dim = next((i for i, size in enumerate(input.shape) if size == 3), -1)
+    if input.shape[dim] != 3 or other.shape[dim] != 3:
+        raise ValueError(f"cross() needs three elements along dim {dim}, not {tuple(input.shape)} and {tuple(other.shape)}")
+    return input.roll(-1, dim) * other.roll(1, dim) - input.roll(1, dim) * other.roll(-1, dim)
+
+
+def exponential_(self, lambd=1.0, generator=None) -> "Tensor":
+    """Draws new elements, exponentially distributed."""
+    drawn = _tenon.zeros(self.shape, dtype=self.dtype, device=self.device).uniform_(0.0, 1.0, generator=generator)
+    self.copy_(-(-drawn).log1p() / lambd)
+    return self
+
+
+_TYPES = {"FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16",
+          "LongTensor": "int64", "IntTensor": "int32", "ByteTensor": "uint8", "BoolTensor": "bool"}
+
+
+def _maker(name, dtype):
+    def make(*data):
+        if len(data) == 1 and not isinstance(data[0], int):
+            return _tenon.tensor(data[0], dtype=dtype) if not isinstance(data[0], Tensor) else data[0].to(dtype)
+        return _tenon.zeros(*data, dtype=dtype)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"A tensor of {dtype.name}: of elements, or of sizes."
+    return make
+
+
+for _name, _kind in _TYPES.items():
+    globals()[_name] = _maker(_name, getattr(_tenon, _kind))
+
+_to_dtype, _numpy, _round = Tensor.type, Tensor.numpy, Tensor.round
+
+
+def _type(self, dtype=None):
+    """In another dtype; without one, the name of the dtype that it has, as PyTorch calls it."""
+    if dtype is None:
+        return "tenon." + next(name for name, kind in _TYPES.items() if kind == self.dtype.name)
+    if isinstance(dtype, str) and dtype.rpartition(".")[2] in _TYPES:
+        dtype = getattr(_tenon, _TYPES[dtype.rpartition(".")[2]])
+    elif getattr(dtype, "__name__", None) in _TYPES:
+        dtype = getattr(_tenon, _TYPES[dtype.__name__])
+    return _to_dtype(self, dtype)
+
+
+def _as_numpy(self, force=False):
+    """An array that shares the memory; force: of whatever tensor, copied where it has to be."""
+    if not force:
+        return _numpy(self)
+    made = self.detach().cpu()
+    return _numpy(made.float() if made.dtype == _tenon.bfloat16 else made)
+
+
+def _rounded(self, decimals=0) -> "Tensor":
+    """Rounds to the nearest integer, halves to even; or to so many decimals."""
+    return round(self, decimals) if decimals else _round(self)
+
+
+def set_default_dtype(d):
+    """The dtype of new floating-point tensors: float32, which is the only one. Give others by dtype=, or by model.to()."""
+    if d is not _tenon.float32 and d is not float:
+        raise ValueError(f"the default dtype is float32 and stays it, not {d}; give dtype= where tensors are made, or model.to(dtype)")
+
+
+def get_default_dtype():
+    """The dtype of new floating-point tensors."""
+    return _tenon.float32
+
+
+_options = {}
+_plain_repr = Tensor.__repr__
+
+
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
+    """How tensors are printed, as numpy.set_printoptions says; needs numpy. profile: "default", "short" or "full"."""
+    profiles = {"default": {}, "short": {"precision": 2, "threshold": 1000, "edgeitems": 2},
+                "full": {"threshold": math.inf}}
+    if profile is not None:
+        if profile not in profiles:
+            raise ValueError(f"there is no profile '{profile}'; there are 'default', 'short' and 'full'")
+        _options.clear()
+        _options.update(profiles[profile])
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    _options.update({name: value for name, value in given.items() if value is not None})
+    if sci_mode is not None:
+        _options["suppress"] = not sci_mode
+    Tensor.__repr__ = _printed if _options else _plain_repr
+
+
+def _printed(self):
+    import sys
+
+    import numpy
+
+    options = {**_options, "threshold": sys.maxsize} if _options.get("threshold") == math.inf else _options
+    name = "Parameter(" if type(self).__name__ == "Parameter" else "tensor("
+    with numpy.printoptions(**options):
+        text = numpy.array2string(_as_numpy(self, True), separator=", ", prefix=name)
+    plain = (_tenon.float32, _tenon.int64, _tenon.bool)
+    text += "" if self.dtype in plain else f", dtype={self.dtype.name}"
+    text += "" if self.device.name == "cpu" else f", device='{self.device}'"
+    return name + text + (", requires_grad=True)" if self.requires_grad and name == "tensor(" else ")")
+
+
+def _generator_init(self, seed=0, device=None):
+    """A stream of random numbers; one stream serves all devices."""
+    _make_generator(self, seed if isinstance(seed, int) else 0)
+
+
+_make_generator = _tenon.Generator.__init__
+_tenon.Generator.__init__ = _generator_init
+_tenon.Generator.device = property(lambda self: _tenon.device("cpu"), doc="Where it is kept.")
+_tenon.device.type = property(lambda self: self.name.partition(":")[0], doc="The kind of device: \"cpu\", \"cuda\", ...")
+_tenon.device.index = property(lambda self: int(self.name.partition(":")[2]) if ":" in self.name else None,
+                               doc="Which of its kind; None for the first.")
+
+Tensor.type, Tensor.numpy = _type, _as_numpy
+Tensor.round = _rounded
+Tensor.exponential_ = exponential_
+Tensor.histc, Tensor.kron, Tensor.cross = histc, kron, cross
+del exponential_

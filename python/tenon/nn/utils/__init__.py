@@ -1,0 +1,58 @@
+"""Gradient clipping and parameters as one vector, under PyTorch's names."""
+
+from ... import _tenon
+from ...autograd import no_grad
+from . import rnn  # noqa: F401
+
+
+def _gradients(parameters):
+    parameters = [parameters] if isinstance(parameters, _tenon.Tensor) else list(parameters)
+    return [parameter.grad for parameter in parameters if parameter.grad is not None]
+
+
+def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """The norm of several tensors together."""
+    tensors = [tensors] if isinstance(tensors, _tenon.Tensor) else list(tensors)
+    if not tensors:
+        return _tenon.tensor(0.0)
+    norms = _tenon.stack([_tenon.norm(one.detach().float(), float(norm_type)) for one in tensors])
+    total = norms.max() if float(norm_type) == float("inf") else _tenon.norm(norms, float(norm_type))
+    if error_if_nonfinite and not total.isfinite().item():
+        raise _tenon.Error(f"[clip_grad_norm_] the norm of the gradients is {total.item()}; without error_if_nonfinite they "
+                           "would be scaled by it")
+    return total
+
+
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """Scales all gradients so that their norm together is at most max_norm, and returns the norm they had."""
+    parameters = [parameters] if isinstance(parameters, _tenon.Tensor) else list(parameters)
+    if float(norm_type) == 2.0 and not error_if_nonfinite:
+        return _tenon._optim.clip_grad_norm_(parameters, max_norm)
+    gradients = _gradients(parameters)
+    total = get_total_norm(gradients, norm_type, error_if_nonfinite)
+    factor = (max_norm / (total + 1e-6)).clamp_max(1.0)
+    with no_grad():
+        for one in gradients:
+            one.mul_(factor.to(one.dtype))
+    return total
+
+
+def clip_grad_value_(parameters, clip_value, foreach=None):
+    """Bounds every element of all gradients by -clip_value and clip_value."""
+    with no_grad():
+        for one in _gradients(parameters):
+            one.clamp_(-float(clip_value), float(clip_value))
+
+
+def parameters_to_vector(parameters):
+    """All parameters as one vector."""
+    return _tenon.cat([parameter.reshape(-1) for parameter in parameters])
+
+
+def vector_to_parameters(vec, parameters):
+    """Copies a vector back into the parameters."""
+    begin = 0
+    with no_grad():
+        for parameter in parameters:
+            parameter.copy_(vec[begin:begin + parameter.numel()].reshape(parameter.shape))
+            begin += parameter.numel()
