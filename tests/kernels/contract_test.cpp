@@ -307,6 +307,7 @@ TEST(ProductTiles, SumsOverManyRowsFillWholeWavesOfADeviceWithShallowStrips) {
     EXPECT_GE(blocks, wave * 3 / 4) << columns;
     EXPECT_GE(static_cast<double>(blocks), 0.75 * static_cast<double>((blocks + wave - 1) / wave * wave)) << columns;
   }
+  EXPECT_EQ(contract_parts(Case{768, 8192, 3072, DType::bf16, true, false}.call(), limits), 4);
   EXPECT_EQ(contract_parts(Case{768, 8192, 50304, DType::bf16, true, false}.call(), limits), 1);
   EXPECT_EQ(contract_parts(Case{8192, 768, 3072, DType::bf16}.call(), limits), 1);
 }
@@ -318,6 +319,7 @@ TEST(ProductTiles, ANarrowerTileFillsALastWaveThatWouldBeHalfEmpty) {
     EXPECT_EQ(contract_tile(call, limits), (ContractTile{128, 96, 16, 64, 48, 128})) << depth;
     EXPECT_EQ(contract_parts(call, limits), 1) << depth;
   }
+  EXPECT_EQ(contract_tile(Case{8192, 768, 2304, DType::bf16}.call(), limits).block_n, 128);
 }
 
 // Of subgroups that are no power of two wide.
@@ -326,7 +328,7 @@ TEST(Products, TilesOf96ColumnsHaveAllSums) {
   limits.processors = 1;
   for (const bool turns_left : kBoth) {
     for (const bool turns_right : kBoth) {
-      const Case c{120, 32, 96, DType::bf16, turns_left, turns_right};
+      const Case c{120, 320, 96, DType::bf16, turns_left, turns_right};
       EXPECT_EQ(contract_tile(c.call(), limits).block_n, 96);
       expect_sums(c, limits);
     }
