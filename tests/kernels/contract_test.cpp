@@ -322,6 +322,17 @@ TEST(ProductTiles, ANarrowerTileFillsALastWaveThatWouldBeHalfEmpty) {
   EXPECT_EQ(contract_tile(Case{8192, 768, 2304, DType::bf16}.call(), limits).block_n, 128);
 }
 
+// Shaders count shared memory of tiles in vectors of four words; a place that is no whole one would be a wrong one.
+TEST(ProductTiles, NarrowOnesBeginAtWholeVectors) {
+  for (const bool turns : kBoth) {
+    const Case c{8192, 3072, 768, DType::bf16, false, turns};
+    const codegen::Module made = lower_contract(c.call(), limits_of_shallow_strips());
+    const std::string source = render::render(made.dispatches[0].kernel, render::Language::glsl);
+    EXPECT_NE(source.find(turns ? "tile_right(s0[" : "tile_left(s0["), std::string::npos);
+    EXPECT_NE(source.find(turns ? ", 5u, 0x30u" : ", 13u, 0x30u"), std::string::npos) << source;
+  }
+}
+
 // Of subgroups that are no power of two wide.
 TEST(Products, TilesOf96ColumnsHaveAllSums) {
   ir::Limits limits = limits_of_shallow_strips();
