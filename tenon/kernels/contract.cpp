@@ -28,6 +28,38 @@ bool uses_tiles(const ContractProblem& p, const ir::Limits& limits) {
   return p.a.dtype == p.b.dtype && p.sums == DType::f32 && limits.tile_dtypes.contains(p.a.dtype);
 }
 
+// ---- waves ----
+
+// Large tiles as a device wants them that says so (Limits::tile_depth): in shallow strips, and by subgroups that fill
+// the registers of half a processor, so that two blocks are on it at once. A product takes whole waves of such blocks.
+// The second one is for those that leave the last wave of the first one half empty: 8192 rows of 768 numbers are 384
+// blocks of the first, 1.5 waves on 132 processors, and 512 of the second, 1.9 waves of three quarters of the length.
+constexpr ContractTile kWaveTiles[] = {{128, 128, 16, 64, 64, 128}, {128, 96, 16, 64, 48, 128}};
+constexpr int64_t kBlocksAtOnce = 2;  // on a processor
+
+bool has_waves(const ContractProblem& p, const ir::Limits& limits) {
+  return uses_tiles(p, limits) && limits.tile_depth == kWaveTiles[0].strip_k;
+}
+int64_t blocks_of(const ContractProblem& p, const ContractTile& tile, int64_t parts) {
+  return p.batches() * ceil_div(p.rows, tile.block_m) * ceil_div(p.columns, tile.block_n) * parts;
+}
+
+// On an H200 a wave of the first tile takes 66 cycles for each step along the inner dimension, be it full or half full.
+double cycles_of_waves(const ContractProblem& p, const ContractTile& tile, int64_t parts, const ir::Limits& limits) {
+  constexpr double kStart = 3000, kStep = 48, kReads = 12;
+  const double m = tile.thread_m, n = tile.thread_n;
+  const double step = kStep * tile.block_m * tile.block_n / (128 * 128) * (1 + kReads * (m + n) / (m * n));
+  const int64_t waves = ceil_div(blocks_of(p, tile, parts), kBlocksAtOnce * limits.processors);
+  return static_cast<double>(waves) * (static_cast<double>(part_length(p, parts)) * step + kStart);
+}
+
+// Waves are not so whole where there are many: the second one has to gain a tenth.
+const ContractTile& wave_tile_of(const ContractProblem& p, int64_t parts, const ir::Limits& limits) {
+  constexpr double kGain = 1.1;
+  const auto cycles = [&](const ContractTile& tile) { return cycles_of_waves(p, tile, parts, limits); };
+  return kGain * cycles(kWaveTiles[1]) < cycles(kWaveTiles[0]) ? kWaveTiles[1] : kWaveTiles[0];
+}
+
 // ---- parts ----
 
 // What a product in parts costs, in cycles of a GPU's processor. One that is cut pays for the second dispatch and for
@@ -35,15 +67,17 @@ bool uses_tiles(const ContractProblem& p, const ir::Limits& limits) {
 // time, so that two on a processor take hardly longer than one.
 double cycles_in_parts(const ContractProblem& p, int64_t parts, bool has_tiles, const ir::Limits& limits) {
   constexpr double kStart = 1500, kSecondDispatch = 5000, kBytes = 1500;
+  constexpr int64_t kDeep = 2048;  // shorter sums have other things to wait for than their products
+  const double adding = parts == 1 ? 0 : kSecondDispatch + static_cast<double>(p.elements() * (parts + 1) * 4) / kBytes;
+  if (has_waves(p, limits) && p.depth >= kDeep)
+    return cycles_of_waves(p, wave_tile_of(p, parts, limits), parts, limits) + adding;
   const int64_t unit = has_tiles ? 128 : 64;
   const double alone = has_tiles ? 8 : 88,
                among_others = has_tiles ? 8 : 34;  // for each step along the inner dimension
   const auto blocks = static_cast<double>(p.batches() * ceil_div(p.rows, unit) * ceil_div(p.columns, unit) * parts);
   const double each = has_tiles ? std::max(1.0, blocks / limits.processors) : std::ceil(blocks / limits.processors);
   const double step = std::max(alone, each * among_others);
-  const double product = static_cast<double>(part_length(p, parts)) * step + each * kStart;
-  if (parts == 1) return product;
-  return product + kSecondDispatch + static_cast<double>(p.elements() * (parts + 1) * 4) / kBytes;
+  return static_cast<double>(part_length(p, parts)) * step + each * kStart + adding;
 }
 
 int64_t parts_of(const ContractProblem& p, const ir::Limits& limits) {
@@ -77,15 +111,11 @@ constexpr ContractTile kMatrixTiles[] = {
     {32, 128, 32, 32, 32, 128},  {32, 64, 32, 16, 32, 128},
 };
 
-// Large ones in shallow strips, which take less shared memory: where there are many blocks, more of them are on a
-// processor at once. They are for devices that say so (Limits::tile_depth), whose compilers need more registers than
-// ptxas. The first is what many blocks take; the others are there to be timed.
-constexpr ContractTile kShallowTiles[] = {
-    {128, 128, 16, 64, 64, 128}, {128, 256, 16, 64, 64, 256}, {256, 128, 16, 64, 64, 256},
-    {128, 128, 16, 64, 32, 256}, {128, 128, 16, 32, 64, 256}, {64, 128, 16, 32, 64, 128},
+// More of them to be timed on devices whose tiles come in waves.
+constexpr ContractTile kMoreTiles[] = {
+    {128, 128, 16, 64, 64, 128}, {128, 96, 16, 64, 48, 128},  {128, 96, 32, 64, 48, 128},  {128, 256, 16, 64, 64, 256},
+    {256, 128, 16, 64, 64, 256}, {128, 128, 16, 64, 32, 256}, {128, 128, 16, 32, 64, 256}, {64, 128, 16, 32, 64, 128},
 };
-constexpr const ContractTile& kShallowTile = kShallowTiles[0];
-constexpr int64_t kManyBlocks = 4;  // for each processor
 
 // Registers of a thread, about, as ptxas gives them: its sums, what it multiplies, and what is on its way with its
 // addresses.
@@ -146,22 +176,28 @@ std::vector<ContractTile> tiles_of(const ContractProblem& p, const ir::Limits& l
   return made;
 }
 
-bool takes_shallow_tile(const ContractProblem& p, const ContractTile& usual, const ir::Limits& limits) {
-  const int64_t blocks =
-      p.batches() * ceil_div(p.rows, kShallowTile.block_m) * ceil_div(p.columns, kShallowTile.block_n);
-  return limits.tile_depth == kShallowTile.strip_k && usual == kMatrixTiles[0] &&
-         blocks >= kManyBlocks * limits.processors;
+// Where both matrices lie along the inner dimension, shallow strips are short pieces of memory, which only many blocks
+// make up for.
+uint32_t strip_of(const ContractProblem& p, const ContractTile& tile, int64_t parts, const ir::Limits& limits) {
+  constexpr int64_t kMany = 4;  // blocks for each processor
+  const bool is_along = contract_strip(p, true).along_depth && contract_strip(p, false).along_depth;
+  return is_along && blocks_of(p, tile, parts) < kMany * limits.processors ? 2 * tile.strip_k : tile.strip_k;
 }
 
 ContractTile tile_of(const ContractProblem& p, const ir::Limits& limits) {
   const std::vector<ContractTile> tiles = tiles_of(p, limits);
   const int64_t parts = parts_of(p, limits);
   const bool has_tiles = uses_tiles(p, limits);
-  const ContractTile usual =
-      *std::min_element(tiles.begin(), tiles.end(), [&](const ContractTile& x, const ContractTile& y) {
-        return cycles_of(p, x, parts, has_tiles, limits) < cycles_of(p, y, parts, has_tiles, limits);
-      });
-  return takes_shallow_tile(p, usual, limits) ? kShallowTile : usual;
+  if (has_waves(p, limits)) {
+    ContractTile tile = wave_tile_of(p, parts, limits);
+    if (blocks_of(p, tile, parts) >= limits.processors) {
+      tile.strip_k = strip_of(p, tile, parts, limits);
+      if (fits(p, tile, limits)) return tile;
+    }
+  }
+  return *std::min_element(tiles.begin(), tiles.end(), [&](const ContractTile& x, const ContractTile& y) {
+    return cycles_of(p, x, parts, has_tiles, limits) < cycles_of(p, y, parts, has_tiles, limits);
+  });
 }
 
 // ---- the second dispatch ----
@@ -196,8 +232,8 @@ Dispatch add_parts(const ContractProblem& p, int64_t parts, const ir::Limits& li
 std::vector<ContractTile> contract_tiles(const ir::Call& call, const ir::Limits& limits) {
   const ContractProblem p = contract_problem(call);
   std::vector<ContractTile> made = tiles_of(p, limits);
-  if (!uses_tiles(p, limits) || limits.tile_depth != kShallowTile.strip_k) return made;
-  for (const ContractTile& tile : kShallowTiles) {
+  if (!has_waves(p, limits)) return made;
+  for (const ContractTile& tile : kMoreTiles) {
     if (fits(p, tile, limits)) made.push_back(tile);
   }
   return made;

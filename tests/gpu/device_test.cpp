@@ -196,6 +196,41 @@ TEST_P(Gpu, TakesThousandsOfTicketsThatNobodyWaitsFor) {
   device_->release(a);
 }
 
+// Drivers may hold short commands back while the device is busy; nothing that follows makes them begin but the wait.
+TEST_P(Gpu, RunsShortCommandsBehindLongOnesWhenSomebodyWaits) {
+  constexpr size_t kBytes = size_t{32} << 20;
+  const Buffer large = make(kBytes), small = make(4);
+  for (uint8_t turn = 0; turn < 3; ++turn) {
+    for (uint8_t i = 0; i < 4; ++i) {
+      const Command fill = Fill{{large, 0, kBytes}, std::byte{i}};
+      device_->send({&fill, 1}, false);
+    }
+    const Command fill = Fill{{small, 0, 4}, std::byte{turn}};
+    const Ticket one = device_->send({&fill, 1}, false);
+    device_->send({&fill, 1}, false);
+    device_->wait(one);
+    EXPECT_TRUE(device_->is_done(one));
+    EXPECT_EQ(read(small, 0, 4), std::vector<uint8_t>(4, turn));
+  }
+  device_->release(large);
+  device_->release(small);
+}
+
+TEST_P(Gpu, ReplaysARecordingManyTimesAheadOfTheDevice) {
+  constexpr size_t kBytes = size_t{1} << 20, kTimes = 100;
+  const Buffer a = make(kBytes * 2);
+  std::vector<Command> commands;
+  for (size_t i = 0; i < 3; ++i) commands.push_back(Copy{{a, i * 4, 4}, {a, i * 4 + 4, 4}});  // one after another
+  const auto recording = device_->record(commands);
+  for (size_t i = 0; i < kTimes; ++i) {
+    const Command fill = Fill{{a, 0, 4}, static_cast<std::byte>(i)};
+    recording->replay({&fill, 1}, false);
+  }
+  device_->wait(device_->submit(true));
+  EXPECT_EQ(read(a, 0, 16), std::vector<uint8_t>(16, kTimes - 1));
+  device_->release(a);
+}
+
 TEST_P(Gpu, ServesManyThreadsAtOnce) {
   constexpr size_t kThreads = 6, kTimes = 60, kBytes = 70000;
   std::vector<std::thread> threads;

@@ -180,6 +180,31 @@ TEST_P(GpuKernels, ExponentialsAndLogarithmsAreWithinFourPlaces) {
   EXPECT_EQ(ends[5], 1);
 }
 
+TEST_P(GpuKernels, TanhAndSigmoidAreWithinFourPlaces) {
+  const Device device(GetParam());
+  constexpr float kLargest = std::numeric_limits<float>::max(), kSmallest = std::numeric_limits<float>::min();
+  const auto of_tanh = [&](float low, float high) {
+    return worst_of(
+        device, [](const Tensor& x) { return tanh(x); }, [](double x) { return std::tanh(x); }, low, high);
+  };
+  EXPECT_LE(of_tanh(kSmallest, kLargest), 4);
+  EXPECT_LE(of_tanh(-kLargest, -kSmallest), 4);
+  EXPECT_LE(worst_of(
+                device, [](const Tensor& x) { return sigmoid(x); }, [](double x) { return 1 / (1 + std::exp(-x)); },
+                -87, kLargest),
+            4);
+  const Tensor x = from_vector(std::vector<float>{-INFINITY, INFINITY, NAN, 0}, {4}, Options(DType::f32, device));
+  const std::vector<float> ends = tanh(x).to_vector<float>(), of_sigmoid = sigmoid(x).to_vector<float>();
+  EXPECT_EQ(ends[0], -1);
+  EXPECT_EQ(ends[1], 1);
+  EXPECT_TRUE(std::isnan(ends[2]));
+  EXPECT_EQ(ends[3], 0);
+  EXPECT_EQ(of_sigmoid[0], 0);
+  EXPECT_EQ(of_sigmoid[1], 1);
+  EXPECT_TRUE(std::isnan(of_sigmoid[2]));
+  EXPECT_EQ(of_sigmoid[3], 0.5f);
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, GpuKernels, testing::Values("opencl", "vulkan"),
                          [](const testing::TestParamInfo<const char*>& tested) { return std::string(tested.param); });
 

@@ -142,6 +142,18 @@ TEST(Glsl, EightHalvesAreOneAccess) {
   EXPECT_TRUE(has("b1x8[arguments.o1 / 8u + v0] = uvec4((v3 & 0xffffu) | v4 << 16, ")) << source;
 }
 
+// Where multiply-adds are quick, which the device says, a reciprocal is a few of them.
+TEST(Glsl, ReciprocalsAreNoDivisionsWhereMultiplyAddsAreQuick) {
+  codegen::Builder b("reciprocal", 32);
+  const uint32_t to = b.add_buffer(Scalar::f32, true);
+  b.store(to, b.thread(), b.reciprocal(b.convert(b.add(b.thread(), b.u32(1)), Scalar::f32)));
+  const std::string source = render(b.finish(), Language::glsl), version = "#version 460\n";
+  ASSERT_TRUE(source.starts_with(version));
+  EXPECT_NE(source.find("= reciprocal_of(v"), std::string::npos) << source;
+  if (!has_glslang()) GTEST_SKIP() << "no glslangValidator";
+  EXPECT_EQ(check_glsl({source, version + "#define HAS_FMA\n" + source.substr(version.size())}), "");
+}
+
 TEST(Glsl, MatrixTilesAreCooperativeMatrices) {
   const std::string source = render(tile_kernel(false, true, false), Language::glsl);
   const auto has = [&](std::string_view text) { return source.find(text) != std::string::npos; };

@@ -68,9 +68,11 @@ class Driver {
   virtual void download(const Place& from, std::byte* to, size_t bytes) = 0;
   virtual void fill(const Place& to, std::byte value, size_t bytes) = 0;
 
-  /// The moment when everything that was started until now is done. The device has begun with it.
+  /// The moment when everything that was started until now is done. The device has begun with it, or will by `begin`.
   virtual EventRef mark() = 0;
-  /// Without the lock.
+  /// The device gets what it does until this moment, where the driver held it back to give it more at once.
+  virtual void begin(const Event&) {}
+  /// Without the lock; after `begin`.
   virtual void wait(const Event& event) = 0;
   /// How long a run took that has ended.
   virtual uint64_t nanoseconds_of(const Event& run) = 0;

@@ -10,7 +10,11 @@ device::Buffer GpuDevice::allocate(size_t bytes) {
   return guarded([&]() -> device::Buffer {
     Driver& driver = parts().driver;
     device::require_one_buffer(bytes, limits_);
-    const uint64_t handle = driver.allocate(bytes);
+    uint64_t handle = driver.allocate(bytes);
+    if (!handle) {  // what was let go of may be needed by commands that the device has not got yet
+      parts().queue.wait_until_idle();
+      handle = driver.allocate(bytes);
+    }
     if (handle) return {handle, bytes};
     base::fail("memory", "the {} device cannot allocate {} bytes; {}", name_, bytes, driver.memory_in_words());
   });

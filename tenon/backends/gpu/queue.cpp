@@ -224,6 +224,7 @@ std::byte* Queue::fault_slot(uint64_t serial) const {
 // With the lock held: many of the oldest at once, so that the device does not run dry.
 void Queue::retire_oldest() {
   const InFlight& last = in_flight_[kMostInFlight / 2];
+  driver_.begin(*last.done);
   driver_.wait(*last.done);
   retire(last.serial);
 }
@@ -251,6 +252,7 @@ void Queue::wait(device::Ticket ticket) {
                                   [&](const InFlight& one) { return one.serial == ticket.serial; });
   if (found != in_flight_.end()) {
     const EventRef done = found->done;  // another thread may retire it meanwhile
+    driver_.begin(*done);
     lock.unlock();
     driver_.wait(*done);
     lock.lock();

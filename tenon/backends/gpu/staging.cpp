@@ -10,7 +10,10 @@ std::byte* Staging::take(size_t bytes) {
     read_[slot_] = driver_.mark();
     slot_ = (slot_ + 1) % kSlots;
     used_ = 0;
-    if (const EventRef last = std::exchange(read_[slot_], nullptr)) driver_.wait(*last);
+    if (const EventRef last = std::exchange(read_[slot_], nullptr)) {
+      driver_.begin(*last);
+      driver_.wait(*last);
+    }
   }
   std::byte* taken = memory_.get() + slot_ * kSlot + used_;
   used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;

@@ -13,10 +13,12 @@ namespace {
 
 using gpu::Place;
 
-constexpr uint32_t kQueries = 512;    // of a pool
-constexpr size_t kPattern = 4;        // bytes of each value in the patterns
-constexpr size_t kMostKept = 8;       // blocks for downloads
-constexpr size_t kLeast = 256 << 10;  // bytes of such a block, if it is to be kept
+constexpr uint32_t kQueries = 512;     // of a pool
+constexpr size_t kPattern = 4;         // bytes of each value in the patterns
+constexpr size_t kMostKept = 8;        // blocks for downloads
+constexpr size_t kLeast = 256 << 10;   // bytes of such a block, if it is to be kept
+constexpr size_t kFewCommands = 16;    // that are held back while
+constexpr size_t kEnoughInFlight = 2;  // batches are with the device
 constexpr VkPipelineStageFlags kStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
 
 const Piece& piece_of(uint64_t handle) { return *reinterpret_cast<const Piece*>(handle); }
@@ -27,7 +29,7 @@ Range range_of(const Place& place, size_t bytes) {
   return {begin, begin + bytes};
 }
 
-void begin(VkCommandBuffer commands, VkCommandBufferUsageFlags flags) {
+void begin_writing(VkCommandBuffer commands, VkCommandBufferUsageFlags flags) {
   VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   info.flags = flags;
   require(vkBeginCommandBuffer(commands, &info), "commands cannot be written");
@@ -266,7 +268,7 @@ Driver::Batch Driver::new_batch() {
   free_batches_.pop_back();
   require(vkResetCommandPool(device_, batch.pool, 0), "commands cannot be forgotten");
   batch.sets.reset(device_);
-  batch.used = 0;
+  batch.used = batch.commands = 0;
   batch.submitted.clear();
   return batch;
 }
@@ -277,7 +279,7 @@ VkCommandBuffer Driver::commands() {
   if (open_) return open_;
   if (batch_.used == batch_.buffers.size()) batch_.buffers.push_back(new_buffer(device_, batch_.pool));
   open_ = batch_.buffers[batch_.used++];
-  begin(open_, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
+  begin_writing(open_, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
   needed_ = submitted_ + 1;
   return open_;
 }
@@ -300,6 +302,7 @@ void Driver::barrier(VkCommandBuffer commands) const {
 VkCommandBuffer Driver::after(std::span<const Range> reads, std::span<const Range> writes) {
   VkCommandBuffer to = commands();
   if ((capturing_ ? capturing_->hazards : hazards_).add(reads, writes)) barrier(to);
+  ++(capturing_ ? capturing_->count : batch_.commands);
   return to;
 }
 
@@ -308,7 +311,7 @@ std::unique_ptr<Captured> Driver::capture(const std::function<void()>& start) {
   made->pool = new_pool(device_, on_.queue_family);
   try {
     made->commands = new_buffer(device_, made->pool);
-    begin(made->commands, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT);
+    begin_writing(made->commands, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT);
     made->hazards.forget();  // it waits for whatever comes before it
     capturing_ = made.get();
     start();
@@ -325,6 +328,7 @@ std::unique_ptr<Captured> Driver::capture(const std::function<void()>& start) {
 void Driver::launch(const Captured& captured) {
   close();
   batch_.submitted.push_back(captured.commands);
+  batch_.commands += captured.count;
   needed_ = submitted_ + 1;
   hazards_.forget();
 }
@@ -541,6 +545,8 @@ struct Driver::Moment : gpu::Event {
   explicit Moment(uint64_t of) : value(of) {}
 };
 
+// Each submission costs the device some 9 us on an H200 that it does nothing in. While it is busy, a few short commands
+// wait for more; many of them take long enough, and go at once.
 gpu::EventRef Driver::mark() {
   if (downloads_now_) {
     VkMemoryBarrier seen{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
@@ -552,27 +558,37 @@ gpu::EventRef Driver::mark() {
   }
   close();
   if (batch_.submitted.empty()) return std::make_shared<Moment>(submitted_);
+  const uint64_t value = submitted_ + 1;
+  uint64_t done = 0;
+  require(vkGetSemaphoreCounterValue(device_, timeline_, &done), "a semaphore cannot be read");
+  while (!in_flight_.empty() && in_flight_.front().value <= done) {
+    free_batches_.push_back(std::move(in_flight_.front()));
+    in_flight_.pop_front();
+  }
+  if (in_flight_.size() < kEnoughInFlight || batch_.commands >= kFewCommands) submit();
+  return std::make_shared<Moment>(value);
+}
+
+void Driver::begin(const gpu::Event& event) {
+  if (static_cast<const Moment&>(event).value <= submitted_) return;
+  close();
+  submit();
+}
+
+void Driver::submit() {
   batch_.value = submitted_ + 1;
   VkTimelineSemaphoreSubmitInfo values{VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
   values.signalSemaphoreValueCount = 1;
   values.pSignalSemaphoreValues = &batch_.value;
-  VkSubmitInfo submit{VK_STRUCTURE_TYPE_SUBMIT_INFO, &values};
-  submit.commandBufferCount = static_cast<uint32_t>(batch_.submitted.size());
-  submit.pCommandBuffers = batch_.submitted.data();
-  submit.signalSemaphoreCount = 1;
-  submit.pSignalSemaphores = &timeline_;
-  require(vkQueueSubmit(queue_, 1, &submit, VK_NULL_HANDLE), "commands cannot be submitted");
+  VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO, &values};
+  info.commandBufferCount = static_cast<uint32_t>(batch_.submitted.size());
+  info.pCommandBuffers = batch_.submitted.data();
+  info.signalSemaphoreCount = 1;
+  info.pSignalSemaphores = &timeline_;
+  require(vkQueueSubmit(queue_, 1, &info, VK_NULL_HANDLE), "commands cannot be submitted");
   submitted_ = batch_.value;
   in_flight_.push_back(std::move(batch_));
-
-  uint64_t done = 0;
-  require(vkGetSemaphoreCounterValue(device_, timeline_, &done), "a semaphore cannot be read");
-  while (in_flight_.front().value <= done && in_flight_.size() > 1) {
-    free_batches_.push_back(std::move(in_flight_.front()));
-    in_flight_.pop_front();
-  }
   batch_ = new_batch();
-  return std::make_shared<Moment>(submitted_);
 }
 
 void Driver::wait_for(uint64_t value) {
@@ -600,7 +616,9 @@ void Driver::wait(const gpu::Event& event) {
 
 bool Driver::finish() {
   try {
-    wait(*mark());
+    const gpu::EventRef all = mark();
+    begin(*all);
+    wait(*all);
     return true;
   } catch (const gpu::Gone&) {
     return false;

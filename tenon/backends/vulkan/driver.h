@@ -39,6 +39,7 @@ struct Captured {
   VkCommandBuffer commands = VK_NULL_HANDLE;
   Sets sets;
   Hazards hazards;
+  size_t count = 0;  // of commands
   std::vector<uint64_t> temporaries;
 };
 
@@ -64,6 +65,7 @@ class Driver : public gpu::Driver {
   void download(const gpu::Place& from, std::byte* to, size_t bytes) override;
   void fill(const gpu::Place& to, std::byte value, size_t bytes) override;
   gpu::EventRef mark() override;
+  void begin(const gpu::Event& event) override;
   void wait(const gpu::Event& event) override;
   uint64_t nanoseconds_of(const gpu::Event& run) override;
   bool finish() override;
@@ -86,6 +88,7 @@ class Driver : public gpu::Driver {
     size_t used = 0;
     Sets sets;
     std::vector<VkCommandBuffer> submitted;  // those of the pool and captured ones, in order
+    size_t commands = 0;                     // in them
     uint64_t value = 0;
   };
   struct Download {
@@ -109,6 +112,7 @@ class Driver : public gpu::Driver {
   std::optional<std::pair<VkBuffer, size_t>> pinned_at(const std::byte* host);
   Block take_for_host(size_t bytes);
   void write_edge(const gpu::Place& to, std::byte value, size_t bytes);
+  void submit();
   void wait_for(uint64_t value);
   void later(std::function<void()> what);
   void collect();

@@ -12,7 +12,8 @@
 namespace tenon::backends::vulkan {
 namespace {
 
-// What a shader asks of the arithmetic, where the device can do so; see the numbers in SPV_KHR_float_controls.
+// What a shader asks of the arithmetic, where the device can do so (see the numbers in SPV_KHR_float_controls), and
+// what it is told of it.
 std::string asked_of(const Found& on) {
   std::string text;
   const auto ask = [&](bool can, int mode, int capability) {
@@ -24,7 +25,8 @@ std::string asked_of(const Found& on) {
   ask(on.keeps_subnormals, 4459, 4464);
   ask(on.keeps_signed_zeros, 4461, 4466);
   ask(on.rounds_to_even, 4462, 4467);
-  return text.empty() ? text : "#extension GL_EXT_spirv_intrinsics : require\n" + text;
+  if (!text.empty()) text = "#extension GL_EXT_spirv_intrinsics : require\n" + text;
+  return on.is_cpu() ? text : text + "#define HAS_FMA\n";
 }
 
 // Behind the lines that name version and extensions.
