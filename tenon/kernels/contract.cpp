@@ -192,6 +192,11 @@ ContractTile tile_of(const ContractProblem& p, const ir::Limits& limits) {
     ContractTile tile = wave_tile_of(p, parts, limits);
     if (blocks_of(p, tile, parts) >= limits.processors) {
       tile.strip_k = strip_of(p, tile, parts, limits);
+      if (tile.strip_k > kWaveTiles[1].strip_k &&
+          tile.block_n == kWaveTiles[1].block_n) {  // deep strips want 128 x 128
+        tile = kWaveTiles[0];
+        tile.strip_k = strip_of(p, tile, parts, limits);
+      }
       if (fits(p, tile, limits)) return tile;
     }
   }

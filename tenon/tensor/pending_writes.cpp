@@ -105,9 +105,8 @@ void undo(TensorImpl& owner) {
       set_back(owner, old);
     else if (leaf)
       set_back(owner, ir::param(old, leaf));
-  } else {
-    undo_replaced(owner);
   }
+  undo_replaced(owner);
 }
 
 void undo_replaced() {

@@ -109,10 +109,10 @@ void write(const Tensor& tensor, ir::Value next) {
     fail("write", "memory that is shared cannot take values with gradients; write under NoGrad, or clone() the tensor");
   const device::StorageRef home = owner->is_shared ? packed_memory(old) : nullptr;
   const ir::Value& data = is_param(made) ? made.node->input(0) : made;
-  const bool may_fail = !trace && !made.needs_grad() && data.node->may_fault() && data.node->op() != ir::Op::store;
+  const bool may_fail = !trace && !made.needs_grad() && data.node->may_fault();
   if (!may_fail)
     owner->before = {};
-  else if (!owner->before)
+  else if (!owner->before && data.node->op() != ir::Op::store)  // a store keeps what was there by itself
     owner->before = old;
   owner->value = std::move(made);
   if (home) {

@@ -254,6 +254,14 @@ TEST_P(BadIndex, OfAWriterKeepsAValueThatWasNotComputed) {
   EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{2, 2, 2}));
 }
 
+TEST_P(BadIndex, FollowedByAWriteIsToldOnce) {
+  Tensor x = zeros({3}, on());
+  x.index_put_({bad()}, 5.0);
+  x.slice(0, 1, 2).fill_(2.0);
+  EXPECT_THROW(x.to_vector<double>(), Error);
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{0, 0, 0}));
+}
+
 TEST(Faults, ManyThreadsEvaluateGraphsOfTheirOwn) {
   std::vector<std::thread> threads;
   std::atomic<int> right{0};

@@ -93,15 +93,22 @@ def hardsigmoid(input, inplace=False) -> "Tensor":
     return _in(input, (input + 3).clamp(0, 6) / 6, inplace)
 
 
+def _up_to_zero(x):
+    """The smaller of x and 0, whose slope at 0 is that of x."""
+    return _tenon.where(x > 0, 0.0, x)
+
+
 def celu(input, alpha=1.0, inplace=False) -> "Tensor":
     """x, or alpha * (exp(x / alpha) - 1) below 0."""
-    return _in(input, input.clamp_min(0) + alpha * (input.clamp_max(0) / alpha).expm1(), inplace)
+    below = _up_to_zero(input)
+    return _in(input, (input - below) + alpha * (below / alpha).expm1(), inplace)
 
 
 def selu(input, inplace=False) -> "Tensor":
     """ELU with the two numbers that keep means and variances; Klambauer et al., 2017."""
     alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
-    return _in(input, scale * (input.clamp_min(0) + alpha * input.clamp_max(0).expm1()), inplace)
+    below = _up_to_zero(input)
+    return _in(input, scale * ((input - below) + alpha * below.expm1()), inplace)
 
 
 def glu(input, dim=-1) -> "Tensor":
@@ -114,7 +121,8 @@ def glu(input, dim=-1) -> "Tensor":
 
 def logsigmoid(input) -> "Tensor":
     """log(sigmoid(x))."""
-    return input.clamp_max(0) - (-input.abs()).exp().log1p()
+    below = _up_to_zero(input)
+    return below - (2 * below - input).exp().log1p()
 
 
 def softsign(input) -> "Tensor":
