@@ -392,5 +392,57 @@ class Files(unittest.TestCase):
                 tenon.save(3, path.replace("npy", "pt"))
 
 
+class Transformers(unittest.TestCase):
+    def test_their_matrices_begin_as_pytorchs(self):
+        model = nn.Transformer(64, 4, 1, 1, 128)
+        for name, parameter in model.named_parameters():
+            if parameter.ndim > 1:
+                bound = (6 / sum(parameter.shape)) ** 0.5
+                largest = parameter.detach().abs().max().item()
+                self.assertTrue(0.97 * bound < largest <= bound, name)
+
+
+class Subclasses(unittest.TestCase):
+    """Classes that derive from the layers of the library."""
+
+    def test_super_forward_reads_what_is_set(self):
+        class Half(nn.Dropout):
+            def forward(self, x):
+                return super().forward(x) * 1
+
+        dropout = Half(0.5)
+        dropout.p = 0.0
+        self.assertEqual(dropout(tenon.ones(64)).tolist(), [1.0] * 64)
+
+        class Doubled(nn.MSELoss):
+            def forward(self, input, target):
+                return 2 * super().forward(input, target)
+
+        loss = Doubled()
+        self.assertEqual(loss(tenon.full((4,), 2.0), tenon.zeros(4)).item(), 8.0)
+        loss.reduction = "sum"
+        self.assertEqual(loss(tenon.full((4,), 2.0), tenon.zeros(4)).item(), 32.0)
+
+    def test_their_own_forward_is_called(self):
+        class Nothing(nn.LSTM):
+            def forward(self, x):
+                return super().forward(x)[0] * 0
+
+        class Below(Nothing):
+            pass
+
+        self.assertEqual(Below(3, 4)(tenon.ones(5, 2, 3)).abs().max().item(), 0.0)
+
+    def test_captured_functions_notice_settings_of_all_layers(self):
+        for layer, name, value in ((nn.Hardtanh(), "max_val", 0.25), (nn.CELU(), "alpha", 2.0), (nn.LogSoftmax(1), "dim", 0),
+                                   (nn.InstanceNorm1d(2), "eps", 1.0), (nn.ZeroPad2d(1), "padding", (0, 1, 0, 1))):
+            x = tenon.arange(24.0).reshape(2, 2, 2, 3)[0, :, :, :] - 3.0
+            call = tenon.compile(lambda x: layer(x))
+            for _ in range(4):
+                call(x)
+            setattr(layer, name, value)
+            self.assertEqual(call(x).tolist(), layer(x).tolist(), name)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,6 +1,7 @@
 """Activations, padding and the like: layers around one function of nn.functional, with PyTorch's names and arguments."""
 
 from . import functional as F
+from . import init
 from .module import Module, Parameter, Sequential  # noqa: F401
 from .. import _tenon
 
@@ -214,6 +215,9 @@ class Transformer(Module):
         self.encoder = custom_encoder or _tenon._nn.TransformerEncoder(num_encoder_layers, d_model, nhead, **settings)
         self.decoder = custom_decoder or _tenon._nn.TransformerDecoder(num_decoder_layers, d_model, nhead, **settings)
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+        for parameter in self.parameters():
+            if parameter.ndim > 1:
+                init.xavier_uniform_(parameter)
 
     def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None,
                 tgt_key_padding_mask=None, memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None,

@@ -125,14 +125,14 @@ def _run(self, call, hooks, args, kwargs):
     return backward.results(result) if backward else result
 
 
-_call_forward = _tenon._nn.Module.__call__
+call_forward = _tenon._nn.Module.__call__
 
 
 def _looks_for_hooks(call):
     @functools.wraps(call)
     def looking(self, *args, **kwargs):
         attributes = self.__dict__
-        hooks, now = attributes.get("_hooks"), _call_forward if "forward" in attributes else call
+        hooks, now = attributes.get("_hooks"), call_forward if "forward" in attributes else call
         return _run(self, now, list(hooks), args, kwargs) if hooks else now(self, *args, **kwargs)
 
     looking._looks_for_hooks = True

@@ -85,6 +85,8 @@ def _setattr(self, name, value):
             _check(self)
             self._set_module(name, value)
         else:
+            if settings.is_other_setting(self, name, value) and _tenon._nn._is_made(self):
+                settings.tell_captured_functions(self)
             known = self.__dict__.get(name)
             if isinstance(known, Tensor) and name in self.__dict__.get("_buffer_names", ()):
                 if value is not None and not isinstance(value, Tensor):
@@ -287,6 +289,12 @@ def _forward(self, *args, **kwargs):
     raise NotImplementedError(f"{type(self).__name__} has no forward()")
 
 
+def _init_subclass(cls, **kwargs):
+    super(Module, cls).__init_subclass__(**kwargs)
+    if "forward" in vars(cls) and "__call__" not in vars(cls):
+        cls.__call__ = hooks.call_forward  # that of a layer of C++ computes what the layer does
+
+
 def _arguments_of(layer):
     """Names and defaults of a constructor of C++'s, which the first line of its docstring has."""
     line = (layer.__init__.__doc__ or "").split("\n", 1)[0]
@@ -343,6 +351,8 @@ def _remember(layer):
             self.__dict__["stride"] = self.__dict__["kernel_size"]
 
     layer.__init__ = init
+    if layer.forward is Module.forward:  # for the super().forward() of a class that derives from it
+        layer.forward = layer.__call__
     if layer.__name__.startswith(_WITH_PARAMETERS):
         layer.reset_parameters = _reset_parameters
     if layer.__name__ in ("RNN", "LSTM", "GRU"):
@@ -485,6 +495,7 @@ def _setstate(self, state):
 
 
 Module.__init__ = _init
+Module.__init_subclass__ = classmethod(_init_subclass)
 Module.__deepcopy__ = _deepcopy
 Module.__setattr__ = _setattr
 Module.__getattr__ = _getattr

@@ -4,6 +4,7 @@ A layer of C++ keeps what it was made with. One that is set gets a forward() of 
 every call; the others are called as before and cost nothing. What cannot be set is refused.
 """
 
+import functools
 import weakref
 
 from .. import _tenon
@@ -146,9 +147,26 @@ class Forward:
         return args[0]
 
 
+def _looks_for_settings(kind):
+    """From now on a subclass's super().forward() reads what is set, too."""
+    native = kind.forward
+
+    @functools.wraps(native)
+    def forward(self, *args, **kwargs):
+        own = self.__dict__.get("_set_forward")
+        return native(self, *args, **kwargs) if own is None else own(*args, **kwargs)
+
+    forward.looks_for_settings = True
+    kind.forward = forward
+
+
 def reads_attributes(layer, kind):
     """From now on calls read what is set."""
-    if "forward" not in layer.__dict__:
+    if _has_own_forward(layer, kind):
+        if not hasattr(kind.forward, "looks_for_settings"):
+            _looks_for_settings(kind)
+        layer.__dict__["_set_forward"] = Forward(layer, _BY_NAME[kind.__name__][1])
+    elif "forward" not in layer.__dict__:
         layer.__dict__["forward"] = Forward(layer, _BY_NAME[kind.__name__][1])
         hooks.look(type(layer))
 
@@ -170,6 +188,16 @@ def without_marks(named):
     return [(name, one) for name, one in named if name.rpartition(".")[2] != _MARK]
 
 
+def is_other_setting(layer, name, value):
+    """Whether one of the library's own layers is given another number, size or name."""
+    return (name in layer.__dict__ and not name.startswith("_") and type(layer).__module__.startswith("tenon.")
+            and not _is_same(layer.__dict__[name], value))
+
+
+def _has_own_forward(layer, kind):
+    return any("forward" in vars(base) for base in type(layer).__mro__[:type(layer).__mro__.index(kind)])
+
+
 def _is_same(now, value):
     if now is value:
         return True
@@ -180,12 +208,12 @@ def _is_same(now, value):
 
 def set_attribute(self, kind, order, name, value):
     """Sets an argument of a layer, or refuses it."""
-    if any("forward" in vars(base) for base in type(self).__mro__[:type(self).__mro__.index(kind)]):
-        return object.__setattr__(self, name, value)  # the class computes something of its own
     made_with = self.__dict__.get("_made_with")
     if made_with is not None and name in self.__dict__ and _is_same(self.__dict__[name], value):
         return None
     names, _ = _BY_NAME.get(kind.__name__, ((), None))
+    if _has_own_forward(self, kind) and (made_with is None or name not in names):
+        return object.__setattr__(self, name, value)  # the class computes something of its own
     if kind.__name__ in INPLACE:
         names = (*names, "inplace")
     if made_with is None or name not in names:
@@ -202,7 +230,12 @@ def set_attribute(self, kind, order, name, value):
     else:
         kwargs = {**kwargs, name: value}
     if not kind.__name__.startswith(_HOLD_TENSORS):
-        layer(*args, **kwargs)  # refuses what it does not know
+        try:
+            layer(*args, **kwargs)  # refuses what it does not know
+        except _tenon.Error:
+            if not _has_own_forward(self, kind):
+                raise
+            return object.__setattr__(self, name, value)  # a class with a forward() of its own may mean something else
     if name != "track_running_stats":  # a copy would be made without the statistics that this one has
         self.__dict__["_made_with"] = (layer, args, kwargs)
     self.__dict__[name] = value
