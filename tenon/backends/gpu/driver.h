@@ -70,6 +70,8 @@ class Driver {
 
   /// The moment when everything that was started until now is done. The device has begun with it, or will by `begin`.
   virtual EventRef mark() = 0;
+  /// Whether commands may wait here before the device gets them: memory that they need is free only after that.
+  virtual bool holds_back() const { return false; }
   /// The device gets what it does until this moment, where the driver held it back to give it more at once.
   virtual void begin(const Event&) {}
   /// Without the lock; after `begin`.

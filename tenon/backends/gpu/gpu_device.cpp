@@ -11,7 +11,7 @@ device::Buffer GpuDevice::allocate(size_t bytes) {
     Driver& driver = parts().driver;
     device::require_one_buffer(bytes, limits_);
     uint64_t handle = driver.allocate(bytes);
-    if (!handle) {  // what was let go of may be needed by commands that the device has not got yet
+    if (!handle && driver.holds_back()) {  // what was let go of may be needed by commands that the device has not got
       parts().queue.wait_until_idle();
       handle = driver.allocate(bytes);
     }

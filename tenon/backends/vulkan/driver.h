@@ -65,6 +65,7 @@ class Driver : public gpu::Driver {
   void download(const gpu::Place& from, std::byte* to, size_t bytes) override;
   void fill(const gpu::Place& to, std::byte value, size_t bytes) override;
   gpu::EventRef mark() override;
+  bool holds_back() const override { return true; }
   void begin(const gpu::Event& event) override;
   void wait(const gpu::Event& event) override;
   uint64_t nanoseconds_of(const gpu::Event& run) override;
