@@ -39,6 +39,9 @@ void guard_calls(py::module_& m);
 /// Behind a call that failed: what pybind11 says about wrong arguments, in one line; refusal.cpp.
 void say_in_one_line(const py::detail::function_record& function, PyObject* args, PyObject* keywords);
 
+/// Throws a TypeError that says in one line what a function takes and what it was given.
+[[noreturn]] void refuse_arguments(const py::detail::function_call& call);
+
 /// Python's view of the buffer protocol for tensors; array.cpp.
 int get_buffer(PyObject* self, Py_buffer* view, int flags);
 void release_buffer(PyObject* self, Py_buffer* view);

@@ -59,7 +59,13 @@ py::handle checked(function_call& call) {
           fmt::format("{} is given a {} whose __init__ was not called", name_of(function), Py_TYPE(argument)->tp_name));
   }
   turn::await();
-  return implementations().at(&function)(call);
+  try {
+    return implementations().at(&function)(call);
+  } catch (const py::reference_cast_error&) {  // pybind11 tries the next form
+    throw;
+  } catch (const py::cast_error&) {  // inside of an argument that could be anything
+    refuse_arguments(call);
+  }
 }
 
 function_record* record_in(PyObject* capsule) {

@@ -24,6 +24,7 @@ struct Extras {
 
 // The protected functions of a module, for its bindings.
 struct Open : Module {
+  using Module::kLast;
   using Module::mark_as_list;
   using Module::register_buffer;
   using Module::register_module;
@@ -52,8 +53,9 @@ void set_tensor(const py::object& self, const std::string& name, const Tensor& t
                 bool persistent) {
   auto& module = py::cast<Module&>(self);
   Extras& extras = extras_of(self);
+  size_t place = Open::kLast;
   if (const auto known = extras.tensors.find(name); known != extras.tensors.end()) {
-    (module.*(&Open::remove_tensor))(name);
+    place = (module.*(&Open::remove_tensor))(name);
     *known->second = tensor;
   } else {
     (module.*(&Open::remove_module))(name);
@@ -62,20 +64,22 @@ void set_tensor(const py::object& self, const std::string& name, const Tensor& t
   Tensor& slot = *extras.tensors.at(name);
   if (is_parameter) {
     const bool is_trained = !tensor.defined() || tensor.requires_grad();
-    (module.*(&Open::register_parameter))(name, slot);
+    (module.*(&Open::register_parameter))(name, slot, place);
     if (!is_trained) slot.requires_grad_(false);
   } else {
-    (module.*(&Open::register_buffer))(name, slot, persistent);
+    (module.*(&Open::register_buffer))(name, slot, persistent, place);
   }
 }
 
-void remove(const py::object& self, const std::string& name) {
+/// The place of a module that was there.
+size_t remove(const py::object& self, const std::string& name) {
   auto& module = py::cast<Module&>(self);
-  (module.*(&Open::remove_module))(name);
+  const size_t place = (module.*(&Open::remove_module))(name);
   Extras& extras = extras_of(self);
-  if (extras.tensors.find(name) == extras.tensors.end()) return;
+  if (extras.tensors.find(name) == extras.tensors.end()) return place;
   (module.*(&Open::remove_tensor))(name);
   extras.tensors.erase(name);
+  return place;
 }
 
 py::list named(const std::vector<nn::NamedTensor>& tensors, bool are_parameters) {
@@ -208,10 +212,10 @@ void bind_module(py::module_& m) {
                              bool persistent) { set_tensor(self, name, tensor, false, persistent); })
       .def("_set_module",
            [](py::object self, const std::string& name, Module& child) {
-             remove(self, name);
-             (py::cast<Module&>(self).*(&Open::register_module))(name, child);
+             const size_t place = remove(self, name);
+             (py::cast<Module&>(self).*(&Open::register_module))(name, child, place);
            })
-      .def("_remove", &remove)
+      .def("_remove", [](py::object self, const std::string& name) { remove(self, name); })
       .def("_mark_as_list", [](Module& self) { (self.*(&Open::mark_as_list))(); })
       .def("__call__", &call_forward)
       .def(

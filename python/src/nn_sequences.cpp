@@ -112,10 +112,16 @@ void bind_attention(py::module_& m) {
       .def(
           "__call__",
           [](const nn::MultiheadAttention& self, const Tensor& query, const Tensor& key, const Tensor& value,
-             const std::optional<Tensor>& padding, bool, const std::optional<Tensor>& mask,
-             bool causal) { return py::make_tuple(self(query, key, value, masks(mask, padding, causal)), py::none()); },
+             const std::optional<Tensor>& padding, bool need_weights, const std::optional<Tensor>& mask, bool averaged,
+             bool causal) {
+            const nn::AttentionMasks who = masks(mask, padding, causal);
+            Tensor result = self(query, key, value, who);
+            if (!need_weights) return py::make_tuple(result, py::none());
+            return py::make_tuple(result, self.weights(query, key, who, averaged));
+          },
           "query"_a, "key"_a, "value"_a, "key_padding_mask"_a = py::none(), "need_weights"_a = false,
-          "attn_mask"_a = py::none(), "is_causal"_a = false, "The result and None: weights are never made.");
+          "attn_mask"_a = py::none(), "average_attn_weights"_a = true, "is_causal"_a = false,
+          "The result, and the weights of attention without dropout, or None unless they are asked for.");
   define_member(attention, "in_proj_weight", &nn::MultiheadAttention::in_proj_weight);
   define_member(attention, "in_proj_bias", &nn::MultiheadAttention::in_proj_bias);
 

@@ -179,6 +179,7 @@ void bind_optimizers(py::module_& m) {
       .def("_momentum", &Optimizer::momentum)
       .def("_set_momentum", &Optimizer::set_momentum)
       .def("_momentum_varies", &Optimizer::momentum_varies)
+      .def("_give_way", &Optimizer::give_way)
       .def("_group_decay", &Optimizer::weight_decay)
       .def("_group_parameters",
            [](const Optimizer& self, size_t group) {

@@ -185,6 +185,17 @@ std::string what_is_wrong(const function_record& function, PyObject* args, PyObj
 
 }  // namespace
 
+void refuse_arguments(const py::detail::function_call& call) {
+  const py::tuple args(call.args.size());
+  const function_record& function = call.func;
+  // What stands in the place of a constructor's self is no object.
+  for (size_t i = 0; i < call.args.size(); ++i)
+    args[i] = call.args[i] && !(function.is_constructor && i == 0) ? call.args[i] : py::handle(Py_None);
+  const size_t first = function.is_method ? 1 : 0;
+  throw_type_error(fmt::format("{}() takes {}, not {}", name_of(function, args.ptr()), forms_of(function, first),
+                               types_of(args.ptr(), nullptr, static_cast<Py_ssize_t>(first))));
+}
+
 void say_in_one_line(const function_record& function, PyObject* args, PyObject* keywords) {
   if (!PyErr_ExceptionMatches(PyExc_TypeError)) return;
   PyObject *type = nullptr, *error = nullptr, *trace = nullptr;

@@ -5,6 +5,7 @@ import inspect
 import threading
 
 from . import _tenon
+from . import checks as _checks
 from ._tenon import grad, is_grad_enabled  # noqa: F401
 from .captured import Captured  # noqa: F401
 
@@ -142,12 +143,14 @@ class autocast(_Block):
     def __init__(self, device_type=None, dtype=None, enabled=True, cache_enabled=None):
         if isinstance(device_type, _tenon.dtype):  # autocast(tenon.bfloat16, False)
             device_type, dtype, enabled = None, device_type, enabled if dtype is None else dtype
+        if device_type is not None and not isinstance(device_type, (str, _tenon.device)):
+            raise TypeError(f"autocast() needs a dtype or the name of a device, not {type(device_type).__name__}")
         self._block = _tenon._Autocast(dtype or _tenon.bfloat16, enabled)
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False):
     """Adds the gradients of several values to every leaf below them."""
-    tensors = [tensors] if isinstance(tensors, _tenon.Tensor) else list(tensors)
+    tensors = _checks.several_tensors("backward", tensors)
     given = [grad_tensors] if grad_tensors is None or isinstance(grad_tensors, _tenon.Tensor) else list(grad_tensors)
     given += [None] * (len(tensors) - len(given))
     for i, (tensor, gradient) in enumerate(zip(tensors, given)):

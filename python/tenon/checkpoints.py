@@ -5,6 +5,7 @@ through the pickle before, and every name in it stands for itself.
 """
 
 import collections
+import errno
 import io
 import os
 import pickle
@@ -94,6 +95,9 @@ def write(path, checkpoint):
         return
     path = os.fspath(path)
     beside = f"{path}.{os.getpid()}.partial"
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, f"there is no folder {folder!r}; make it first", path)
     try:
         with open(beside, "wb") as file:
             _write_to(file, pickled)

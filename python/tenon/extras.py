@@ -5,6 +5,7 @@ import itertools
 import math
 
 from . import _tenon
+from . import checks as _checks
 
 Tensor = _tenon.Tensor
 
@@ -75,7 +76,7 @@ def histc(input, bins=100, min=0, max=0) -> "Tensor":
     if min == max:
         min, max = min - 1, max + 1
     if min > max or bins < 1:
-        raise ValueError(f"histc() needs bins, and a min below the max, not {bins} from {min} to {max}")
+        raise ValueError(f"histc() needs bins, and a min below the max, not {_checks.shown(bins)} from {_checks.shown(min)} to {_checks.shown(max)}")
     inside = (values >= min) & (values <= max)
     places = ((values - min) * (bins / (max - min))).floor().clamp(0, bins - 1).to(_tenon.int64)
     return _tenon.zeros(bins, dtype=input.dtype, device=input.device).index_add(0, places, inside.to(input.dtype))
@@ -121,6 +122,8 @@ def exponential_(self, lambd=1.0, generator=None) -> "Tensor":
     self.copy_(-(-drawn).log1p() / lambd)
     return self
 
+
+_checks.all_need_tensors(globals())
 
 _TYPES = {"FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16",
           "LongTensor": "int64", "IntTensor": "int32", "ByteTensor": "uint8", "BoolTensor": "bool"}
@@ -170,7 +173,7 @@ def _rounded(self, decimals=0) -> "Tensor":
 def set_default_dtype(d):
     """The dtype of new floating-point tensors: float32, which is the only one. Give others by dtype=, or by model.to()."""
     if d is not _tenon.float32 and d is not float:
-        raise ValueError(f"the default dtype is float32 and stays it, not {d}; give dtype= where tensors are made, or model.to(dtype)")
+        raise ValueError(f"the default dtype is float32 and stays it, not {_checks.shown(d)}; give dtype= where tensors are made, or model.to(dtype)")
 
 
 def get_default_dtype():

@@ -1,6 +1,7 @@
 """finfo() and iinfo(): what dtypes hold."""
 
 from . import _tenon
+from . import checks as _checks
 
 _SIGNIFICAND = {"float32": 23, "float16": 10, "bfloat16": 7, "float64": 52}  # bits behind the point
 _EXPONENT = {"float32": 127, "float16": 15, "bfloat16": 127, "float64": 1023}
@@ -17,8 +18,8 @@ class finfo:
     """
 
     def __init__(self, dtype=_tenon.float32):
-        if dtype.name not in _SIGNIFICAND:
-            raise TypeError(f"finfo is of floating-point dtypes, not of {dtype}; use iinfo")
+        if not isinstance(dtype, _tenon.dtype) or dtype.name not in _SIGNIFICAND:
+            raise TypeError(f"finfo is of floating-point dtypes, not of {_checks.shown(dtype)}; use iinfo")
         self._dtype = dtype
 
     @property
@@ -62,8 +63,8 @@ class iinfo:
     """Limits of a dtype of integers."""
 
     def __init__(self, dtype):
-        if dtype.name not in _INTEGERS:
-            raise TypeError(f"iinfo is of dtypes of integers, not of {dtype}; use finfo")
+        if not isinstance(dtype, _tenon.dtype) or dtype.name not in _INTEGERS:
+            raise TypeError(f"iinfo is of dtypes of integers, not of {_checks.shown(dtype)}; use finfo")
         self._dtype = dtype
 
     @property

@@ -6,6 +6,7 @@ tensor(5.)
 """
 
 from . import _tenon
+from . import checks as _checks
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False):
@@ -19,5 +20,8 @@ def norm(A, ord=None, dim=None, keepdim=False):
     if ord is None or (ord == "fro" and is_matrix):
         return _tenon.norm(A, 2.0, dim, keepdim)
     if isinstance(ord, str) or is_matrix:
-        raise ValueError(f"there is no norm {ord!r} of matrices; there are None and 'fro', and vector_norm() of all elements")
+        raise ValueError(f"there is no norm {_checks.shown(ord)} of matrices; there are None and 'fro', and vector_norm() of all elements")
     return _tenon.norm(A, ord, dim, keepdim)
+
+
+_checks.all_need_tensors(globals())

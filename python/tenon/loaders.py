@@ -280,6 +280,13 @@ class WeightedRandomSampler(Sampler):
         return self.num_samples
 
 
+def _check_batch_size(size):
+    if isinstance(size, bool) or not hasattr(size, "__index__"):
+        raise TypeError(f"the size of a batch is a positive integer, not {type(size).__name__}")
+    if size.__index__() <= 0:
+        raise ValueError(f"the size of a batch is a positive integer, not {size}")
+
+
 class BatchSampler(Sampler):
     """Lists of what another sampler gives.
 
@@ -289,8 +296,7 @@ class BatchSampler(Sampler):
     """
 
     def __init__(self, sampler, batch_size, drop_last):
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size <= 0:
-            raise ValueError(f"the size of a batch is a positive number, not {batch_size!r}")
+        _check_batch_size(batch_size)
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 
     def __iter__(self):
@@ -411,10 +417,10 @@ def get_worker_info():
 
 
 class _Raised:
-    """What a worker hands over in the place of a batch."""
+    """What a worker hands over in the place of a batch; the worker may have ended with it."""
 
-    def __init__(self, error):
-        self.error = error
+    def __init__(self, error, is_end=False):
+        self.error, self.is_end = error, is_end
 
 
 class _Over:
@@ -482,7 +488,8 @@ class _Workers:
                     break
                 continue
             if isinstance(made, _Raised):
-                self.close()
+                if made.is_end:
+                    self.close()
                 raise made.error
             batch, behind = made
             self._handed_out(behind)
@@ -509,7 +516,7 @@ def _worked(work_of, number, wanted, made, stop):
     try:
         work = work_of(number)
     except BaseException as error:
-        made.put(_Raised(error))
+        made.put(_Raised(error, is_end=True))
         return
     while not stop.is_set():
         one = wanted.get()
@@ -581,6 +588,8 @@ class DataLoader:
             raise ValueError("a batch_sampler says all: it goes without batch_size, sampler and drop_last")
         if batch_size is None and drop_last:
             raise ValueError("without batches there is no last one to drop: drop_last goes with a batch_size")
+        if batch_size is not None:
+            _check_batch_size(batch_size)
         if num_workers < 0 or timeout < 0:
             raise ValueError("num_workers and timeout are not negative")
         if last not in ("keep", "drop", "pad"):
@@ -598,8 +607,8 @@ class DataLoader:
         is_plain = sampler is None and batch_sampler is None and batch_size is not None
         self._is_native = of is not None and is_plain and collate_fn is None and worker_init_fn is None and not timeout
         self._order = None  # the library's loader: of the batches themselves, or of the numbers of their samples
-        if not self._is_stream and not self._is_native and is_plain and len(dataset) == 0:
-            self.sampler = SequentialSampler(dataset)
+        if not self._is_stream and is_plain and len(dataset) < (batch_size if self.drop_last else 1):  # no batch at all
+            self.sampler, self._is_native = SequentialSampler(dataset), False
         elif self._is_native or (sampler is None and batch_sampler is None and not self._is_stream):
             self._order = _native.DataLoader(
                 of if self._is_native else _positions(dataset), 1 if batch_size is None else batch_size, bool(shuffle),

@@ -89,6 +89,20 @@ int64_t Module::count_parameters(bool trainable) const {
   return count;
 }
 
+namespace {
+
+template <typename T>
+void put(std::vector<T>& list, size_t place, std::type_identity_t<T> one) {
+  list.insert(list.begin() + static_cast<std::ptrdiff_t>(std::min(place, list.size())), std::move(one));
+}
+
+template <typename T>
+auto named_as(std::vector<T>& list, const std::string& name) {
+  return std::find_if(list.begin(), list.end(), [&](const T& one) { return one.name == name; });
+}
+
+}  // namespace
+
 void Module::require_new_name(std::string_view op, const std::string& name) const {
   if (name.empty()) fail(op, "a name cannot be empty");
   if (name.find('.') != std::string::npos) fail(op, "the name \"{}\" contains a dot, which separates names", name);
@@ -99,36 +113,38 @@ void Module::require_new_name(std::string_view op, const std::string& name) cons
   }
 }
 
-void Module::register_parameter(std::string name, Tensor& parameter) {
+void Module::register_parameter(std::string name, Tensor& parameter, size_t place) {
   require_new_name("register_parameter", name);
   if (parameter.defined()) parameter.requires_grad_();
-  tensors_.push_back({std::move(name), &parameter, false, true});
+  put(tensors_, place, {std::move(name), &parameter, false, true});
   members_->push_back(&parameter);
 }
 
-void Module::register_buffer(std::string name, Tensor& buffer, bool persistent) {
+void Module::register_buffer(std::string name, Tensor& buffer, bool persistent, size_t place) {
   require_new_name("register_buffer", name);
-  tensors_.push_back({std::move(name), &buffer, true, persistent});
+  put(tensors_, place, {std::move(name), &buffer, true, persistent});
   members_->push_back(&buffer);
 }
 
-void Module::register_module(std::string name, Module& module) {
+void Module::register_module(std::string name, Module& module, size_t place) {
   require_new_name("register_module", name);
   if (&module == this) fail("register_module", "{} cannot be a module of itself", type_name());
   module.label_->name = name;
   module.label_->parent = label_;
-  children_.push_back({std::move(name), &module});
+  put(children_, place, {std::move(name), &module});
 }
 
-void Module::remove_module(const std::string& name) {
-  std::erase_if(children_, [&](const NamedModule& child) { return child.name == name; });
+size_t Module::remove_module(const std::string& name) {
+  const auto found = named_as(children_, name);
+  if (found == children_.end()) return kLast;
+  return static_cast<size_t>(children_.erase(found) - children_.begin());
 }
 
-void Module::remove_tensor(const std::string& name) {
-  const auto found = std::find_if(tensors_.begin(), tensors_.end(), [&](const Entry& one) { return one.name == name; });
-  if (found == tensors_.end()) return;
+size_t Module::remove_tensor(const std::string& name) {
+  const auto found = named_as(tensors_, name);
+  if (found == tensors_.end()) return kLast;
   std::erase(*members_, found->tensor);
-  tensors_.erase(found);
+  return static_cast<size_t>(tensors_.erase(found) - tensors_.begin());
 }
 
 std::string Module::scope_name() const { return scope_name(*label_); }

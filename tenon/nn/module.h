@@ -22,6 +22,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -120,15 +121,16 @@ class Module {
 
  protected:
   /// The tensor, a member of this module, becomes a parameter: it requires grad. An undefined one is no parameter.
-  void register_parameter(std::string name, Tensor& parameter);
+  void register_parameter(std::string name, Tensor& parameter, size_t place = kLast);
   /// `persistent`: part of state dicts.
-  void register_buffer(std::string name, Tensor& buffer, bool persistent = true);
+  void register_buffer(std::string name, Tensor& buffer, bool persistent = true, size_t place = kLast);
   /// The module, a member of this one, takes part in all of the above.
-  void register_module(std::string name, Module& module);
-  /// Takes it out again.
-  void remove_module(const std::string& name);
+  void register_module(std::string name, Module& module, size_t place = kLast);
+  /// Takes it out again. The place it had is for another that is registered instead.
+  size_t remove_module(const std::string& name);
   /// The same for a parameter or a buffer.
-  void remove_tensor(const std::string& name);
+  size_t remove_tensor(const std::string& name);
+  static constexpr size_t kLast = std::numeric_limits<size_t>::max();
   /// A list holds modules but is not called itself: its name goes before those of its members.
   void mark_as_list() { label_->is_list = true; }
 

@@ -2,6 +2,7 @@
 
 #include "tenon/nn/transformer.h"
 
+#include <cmath>
 #include <limits>
 
 #include "tenon/nn/functional.h"
@@ -77,6 +78,14 @@ MultiheadAttention::MultiheadAttention(int64_t width, int64_t heads, double drop
 
 Tensor MultiheadAttention::forward(const Tensor& query, const Tensor& key, const Tensor& value,
                                    const AttentionMasks& masks) const {
+  if (query.dim() == 2 && key.dim() == 2 && value.dim() == 2) {  // one sequence
+    const int64_t at = batch_first_ ? 0 : 1;
+    const Tensor q = query.unsqueeze(at), k = value_of(key) == value_of(query) ? q : key.unsqueeze(at);
+    const Tensor v = value_of(value) == value_of(key) ? k : value.unsqueeze(at);
+    AttentionMasks of_one = masks;
+    if (Tensor& mask = of_one.key_padding_mask; mask.defined() && mask.dim() == 1) mask = mask.unsqueeze(0);
+    return forward(q, k, v, of_one).squeeze(at);
+  }
   for (const Tensor* x : {&query, &key, &value}) {
     if (x->dim() != 3 || x->size(2) != width_)
       fail(kOp, "takes ({}, {}), got {}", batch_first_ ? "batch, time" : "time, batch", width_,
@@ -116,6 +125,34 @@ Tensor MultiheadAttention::forward(const Tensor& query, const Tensor& key, const
   options.dropout = is_training() ? dropout_ : 0;
   const Tensor y = scaled_dot_product_attention(heads[0], heads[1], heads[2], options);
   return batched(out_proj(y.transpose(1, 2).reshape({batch, rows, width_})));
+}
+
+Tensor MultiheadAttention::weights(const Tensor& query, const Tensor& key, const AttentionMasks& masks,
+                                   bool averaged) const {
+  if (query.dim() == 2 && key.dim() == 2) {  // one sequence
+    const int64_t at = batch_first_ ? 0 : 1;
+    AttentionMasks of_one = masks;
+    if (Tensor& mask = of_one.key_padding_mask; mask.defined() && mask.dim() == 1) mask = mask.unsqueeze(0);
+    return weights(query.unsqueeze(at), key.unsqueeze(at), of_one, averaged).squeeze(0);
+  }
+  const int64_t each = width_ / heads_;
+  const auto projected = [&](const Tensor& given, int64_t place) {
+    const Tensor x = batch_first_ ? given : given.transpose(0, 1);
+    const Tensor bias = in_proj_bias.defined() ? in_proj_bias.narrow(0, place * width_, width_) : Tensor();
+    const Tensor y = linear(x, in_proj_weight.narrow(0, place * width_, width_), bias);
+    return y.reshape({x.size(0), x.size(1), heads_, each}).transpose(1, 2);
+  };
+  const Tensor q = projected(query, 0), k = projected(key, 1);
+  const int64_t rows = q.size(2), columns = k.size(2);
+  Tensor scores = matmul(q, k.transpose(-1, -2)) * (1 / std::sqrt(static_cast<double>(each)));
+  if (const Tensor mask = joined(masks, q.size(0), heads_, rows, columns, scores.dtype()); mask.defined())
+    scores = scores + mask;
+  if (masks.causal) {
+    const Tensor is_ahead = triu(ones({rows, columns}, Options(DType::boolean, scores.device())), 1);
+    scores = masked_fill(scores, is_ahead, -std::numeric_limits<double>::infinity());
+  }
+  const Tensor all = softmax(scores, -1);
+  return averaged ? all.mean({1}) : all;
 }
 
 TransformerEncoderLayer::TransformerEncoderLayer(int64_t width, int64_t heads, const TransformerOptions& o)

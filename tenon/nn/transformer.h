@@ -29,7 +29,7 @@ struct TransformerOptions {
 /// Who may look where; each may be left out.
 struct AttentionMasks {
   Tensor mask;              // (T, S), or (batch * heads, T, S)
-  Tensor key_padding_mask;  // (batch, S), bool or float
+  Tensor key_padding_mask;  // (batch, S), bool or float; (S) of one sequence
   bool causal = false;      // row t sees columns 0..t
 };
 
@@ -39,12 +39,17 @@ class MultiheadAttention : public Module {
   MultiheadAttention(int64_t width, int64_t heads, double dropout = 0, bool bias = true, bool batch_first = false,
                      const Options& options = {});
   /// query (time, batch, width); key and value (source, batch, width), the other way round with batch_first.
+  /// One sequence goes without the batch.
   Tensor forward(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks = {}) const;
   Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value,
                     const AttentionMasks& masks = {}) const {
     return called(
         *this, [&] { return forward(query, key, value, masks); }, query, key, value);
   }
+
+  /// How much each position looks at each other one, without dropout: (batch, T, S), the mean of the heads, or (batch,
+  /// heads, T, S). For people to look at: forward() never makes them.
+  Tensor weights(const Tensor& query, const Tensor& key, const AttentionMasks& masks = {}, bool averaged = true) const;
 
   Tensor in_proj_weight, in_proj_bias;
   Linear out_proj;

@@ -291,6 +291,7 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
   if (Trace* trace = Trace::current()) {
     trace->depends_on(is_average_in_place_);
     trace->depends_on(momentum_varies_);
+    trace->depends_on(has_given_way_);
   }
   if (has_average_in_place())
     base::fail("optimizer", "the averages stand in the place of the weights; call swap_average() to put them back");
@@ -452,6 +453,11 @@ void Optimizer::set_momentum(double momentum) {
   varying_momentum_ = VaryingMomentum{Scalar(momentum), Scalar(1 - momentum), Scalar(log)};
   bring_numbers();
   *momentum_varies_ = true;
+  note_switch();
+}
+
+void Optimizer::give_way() {
+  *has_given_way_ = true;
   note_switch();
 }
 

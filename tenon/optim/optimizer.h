@@ -120,6 +120,9 @@ class Optimizer {
   void swap_average();
   bool has_average_in_place() const { return *is_average_in_place_; }
 
+  /// Another optimizer does the steps from now on: captured functions that step this one are recorded anew.
+  void give_way();
+
   /// The step count and the moments of every parameter: "step", "0.exp_avg", ... by the order of the parameters, and
   /// the averages that are kept: "averaged", "0.average", ... They share memory with the optimizer.
   std::map<std::string, Tensor> state_dict() const;
@@ -217,6 +220,7 @@ class Optimizer {
   double decay_of_average_ = 0;
   Tensor averaged_;  // steps that moved the averages: i32, (); undefined unless they are kept
   std::shared_ptr<bool> is_average_in_place_ = std::make_shared<bool>(false);  // captured functions look at it
+  std::shared_ptr<bool> has_given_way_ = std::make_shared<bool>(false);        // they look at this, too
 };
 
 /// Scales all gradients so that their norm together is at most `most`, and returns what it was. Optimizer's own method

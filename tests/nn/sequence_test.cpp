@@ -263,6 +263,28 @@ TEST(TransformerDecoderLayer, WithNormsFirstIsPyTorchs) {
               {-0.672006, 0.952797, 0.76374, -1.54628, -1.54139, 0.207674, 1.11423, -0.291569}, kNear);
 }
 
+TEST(MultiheadAttention, TakesOneSequenceAndShowsItsWeights) {
+  for (const bool batch_first : {false, true}) {
+    nn::MultiheadAttention attention(4, 2, 0, true, batch_first);
+    fill(attention);
+    const int64_t at = batch_first ? 0 : 1;
+    const Tensor x = waves({3, 4}), y = waves({5, 4}) * 2.0, padding = tensor({0, 0, 0, 1, 0}) == 1;
+    const nn::AttentionMasks masks{.key_padding_mask = padding}, of_batch{.key_padding_mask = padding.unsqueeze(0)};
+    EXPECT_EQ(values(attention(x, y, y, masks)),
+              values(attention(x.unsqueeze(at), y.unsqueeze(at), y.unsqueeze(at), of_batch).squeeze(at)));
+    EXPECT_EQ(values(attention(x, x, x, {.causal = true})),
+              values(attention(x.unsqueeze(at), x.unsqueeze(at), x.unsqueeze(at), {.causal = true}).squeeze(at)));
+    // What they give together with the values is the result.
+    const Tensor heads = attention.weights(x, y, masks, false);
+    EXPECT_EQ(heads.shape(), (Dims{2, 3, 5}));
+    const Tensor v = nn::linear(y, attention.in_proj_weight.narrow(0, 8, 4), attention.in_proj_bias.narrow(0, 8, 4));
+    const Tensor looked_at = matmul(heads, v.reshape({5, 2, 2}).transpose(0, 1)).transpose(0, 1).reshape({3, 4});
+    expect_near(attention.out_proj(looked_at), values(attention(x, y, y, masks)), kNear);
+    expect_near(attention.weights(x, y, masks), values(heads.mean({0})), kNear);
+    for (const float ahead : values(triu(attention.weights(x, x, {.causal = true}), 1))) EXPECT_EQ(ahead, 0);
+  }
+}
+
 // Numbers of 0 and 1 could be bools or be added to the scores: neither is guessed.
 TEST(Transformer, RefusesMasksOfIntegers) {
   nn::MultiheadAttention attention(4, 2, 0, true, true);

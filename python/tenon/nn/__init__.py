@@ -25,7 +25,8 @@ from .module import Module, ModuleDict, ModuleList, Parameter, ParameterDict, Pa
 from .layers import (  # noqa: E402,F401
     AdaptiveMaxPool1d, AdaptiveMaxPool2d, Dropout2d, GRUCell, LogSoftmax, LSTMCell, PReLU, RNNCell, Unflatten, summary)
 from .activations import (  # noqa: E402,F401
-    CELU, GLU, SELU, CircularPad1d, CircularPad2d, ConstantPad1d, ConstantPad2d, CosineSimilarity, Hardsigmoid, Hardtanh,
-    InstanceNorm1d, InstanceNorm2d, LogSigmoid, PairwiseDistance, PixelShuffle, PixelUnshuffle, ReflectionPad1d, ReflectionPad2d,
-    ReLU6, ReplicationPad1d, ReplicationPad2d, Softmin, Softsign, Tanhshrink, Transformer, Unfold, ZeroPad1d, ZeroPad2d)
+    CELU, GLU, SELU, CircularPad1d, CircularPad2d, ConstantPad1d, ConstantPad2d, CosineSimilarity, Hardshrink, Hardsigmoid,
+    Hardtanh, InstanceNorm1d, InstanceNorm2d, LogSigmoid, PairwiseDistance, PixelShuffle, PixelUnshuffle, ReflectionPad1d,
+    ReflectionPad2d, ReLU6, ReplicationPad1d, ReplicationPad2d, RReLU, Softmin, Softshrink, Softsign, Tanhshrink, Threshold,
+    Transformer, Unfold, ZeroPad1d, ZeroPad2d)
 from . import utils  # noqa: E402,F401

@@ -47,9 +47,26 @@ LogSigmoid = _layer("LogSigmoid", F.logsigmoid, "log(sigmoid(x)).")
 Softsign = _layer("Softsign", F.softsign, "x / (1 + |x|).")
 Softmin = _layer("Softmin", F.softmin, "softmax(-x) along a dim.", dim=_NEEDED)
 Tanhshrink = _layer("Tanhshrink", F.tanhshrink, "x - tanh(x).")
+Threshold = _layer("Threshold", F.threshold, "x above a threshold, else a value.", threshold=_NEEDED, value=_NEEDED, inplace=False)
+Hardshrink = _layer("Hardshrink", F.hardshrink, "x, or 0 between -lambd and lambd.", lambd=0.5)
+Softshrink = _layer("Softshrink", F.softshrink, "x moved by lambd towards 0, and 0 between -lambd and lambd.", lambd=0.5)
 PixelShuffle = _layer("PixelShuffle", F.pixel_shuffle, "Channels become pixels.", upscale_factor=_NEEDED)
 PixelUnshuffle = _layer("PixelUnshuffle", F.pixel_unshuffle, "Pixels become channels.", downscale_factor=_NEEDED)
 Unfold = _layer("Unfold", F.unfold, "All windows of an image as columns.", kernel_size=_NEEDED, dilation=1, padding=0, stride=1)
+
+
+class RReLU(Module):
+    """x, or x times a slope below 0: one drawn for each element in training, else the mean of both limits."""
+
+    def __init__(self, lower=1 / 8, upper=1 / 3, inplace=False):
+        super().__init__()
+        self.lower, self.upper, self.inplace = lower, upper, inplace
+
+    def forward(self, input):
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self):
+        return f"lower={self.lower}, upper={self.upper}"
 
 
 class _Padding(Module):

@@ -1,6 +1,7 @@
 """Layers without state, activations and losses, as torch.nn.functional has them."""
 
 from .. import _tenon
+from .. import checks as _checks
 from .._tenon import (  # noqa: F401
     gelu, log_softmax, one_hot, sigmoid, softmax, softplus, tanh)
 
@@ -63,12 +64,18 @@ def pad(input, pad, mode="constant", value=None) -> "Tensor":
     if mode == "constant":
         return _tenon.pad(input, pad, 0.0 if value is None else value)
     if mode not in _FROM_WHERE:
-        raise ValueError(f"there is no mode '{mode}'; there are 'constant', 'reflect', 'replicate' and 'circular'")
+        raise ValueError(f"there is no mode {_checks.shown(mode)}; there are 'constant', 'reflect', 'replicate' and 'circular'")
     if len(pad) % 2 or len(pad) // 2 > input.ndim:
         raise ValueError(f"pad() needs two sizes for each dim from the last on, not {len(pad)} for {input.ndim} dims")
     for i in range(len(pad) // 2):
         before, after, dim = pad[2 * i], pad[2 * i + 1], input.ndim - 1 - i
         size = input.shape[dim]
+        if mode == "circular" and min(before, after) < 0:  # what is left after the cut goes round
+            kept = size + min(before, 0) + min(after, 0)
+            if kept < 1:
+                raise ValueError(f"pad() cuts all of a dim of {size}: {before} and {after}")
+            input = input.narrow(dim, max(-before, 0), kept)
+            before, after, size = max(before, 0), max(after, 0), kept
         if (before, after) == (0, 0):
             continue
         if size == 0 or (mode == "reflect" and max(before, after) >= size) or (mode == "circular" and max(before, after) > size):
@@ -140,6 +147,31 @@ def tanhshrink(input) -> "Tensor":
     return input - input.tanh()
 
 
+def threshold(input, threshold, value, inplace=False) -> "Tensor":
+    """x above a threshold, else a value."""
+    return _in(input, _tenon.where(input <= threshold, value, input), inplace)
+
+
+def hardshrink(input, lambd=0.5) -> "Tensor":
+    """x, or 0 between -lambd and lambd."""
+    return _tenon.where(input.abs() <= lambd, 0, input)
+
+
+def softshrink(input, lambd=0.5) -> "Tensor":
+    """x moved by lambd towards 0, and 0 between -lambd and lambd."""
+    if lambd < 0:
+        raise ValueError(f"softshrink() moves by at least 0, not by {lambd}")
+    return _tenon.where(input > lambd, input - lambd, _tenon.where(input < -lambd, input + lambd, 0 * input))
+
+
+def rrelu(input, lower=1 / 8, upper=1 / 3, training=False, inplace=False) -> "Tensor":
+    """x, or x times a slope below 0: one drawn for each element in training, else the mean of both limits."""
+    if lower > upper:
+        raise ValueError(f"rrelu() draws slopes from {lower} to {upper}: the first is larger")
+    slope = lower + (upper - lower) * _tenon.rand_like(input) if training else (lower + upper) / 2
+    return _in(input, _tenon.where(input >= 0, input, input * slope), inplace)
+
+
 def gumbel_softmax(logits, tau=1.0, hard=False, eps=1e-10, dim=-1) -> "Tensor":
     """Draws from the classes of logits so that gradients go through; hard: 0 and 1 in the forward direction."""
     drawn = -_tenon.rand_like(logits).clamp_min(1e-30).log()
@@ -196,6 +228,8 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
                   eps=1e-5) -> "Tensor":
     """Mean 0 and variance 1 over every channel of every sample."""
     shape = (1, -1, *(1,) * (input.ndim - 2))
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("instance_norm() takes running_mean and running_var together")
     if use_input_stats:
         dims = tuple(range(2, input.ndim))
         mean, variance = input.mean(dims, keepdim=True), input.var(dims, correction=0, keepdim=True)
@@ -235,3 +269,6 @@ def dropout2d(input, p=0.5, training=True, inplace=False) -> "Tensor":
         raise ValueError(f"dropout2d() needs (batch, channels, ...), not {tuple(input.shape)}")
     kept = _tenon.ones(input.shape[:2] + (1,) * (input.ndim - 2), dtype=input.dtype, device=input.device)
     return _in(input, input * dropout(kept, p, True), inplace) if training else input
+
+
+_checks.all_need_tensors(globals())

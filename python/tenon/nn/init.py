@@ -4,6 +4,7 @@ import math
 
 from .. import _tenon
 from ..autograd import no_grad
+from .. import checks as _checks
 
 globals().update({name: value for name, value in vars(_tenon._nn.init).items() if not name.startswith("_")})
 
@@ -21,7 +22,7 @@ def calculate_gain(nonlinearity, param=None):
     if nonlinearity == "leaky_relu":
         return math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2))
     if nonlinearity not in _GAINS:
-        raise ValueError(f"there is no gain of '{nonlinearity}'; there are {', '.join(map(repr, _GAINS))} and 'leaky_relu'")
+        raise ValueError(f"there is no gain of {_checks.shown(nonlinearity)}; there are {', '.join(map(repr, _GAINS))} and 'leaky_relu'")
     return _GAINS[nonlinearity]
 
 
@@ -29,7 +30,7 @@ def _spread(tensor, a, mode, nonlinearity):
     if tensor.ndim < 2:
         raise ValueError(f"weights of two dims or more have inputs and outputs, not {tuple(tensor.shape)}")
     if mode not in ("fan_in", "fan_out"):
-        raise ValueError(f"there is no mode '{mode}'; there are 'fan_in' and 'fan_out'")
+        raise ValueError(f"there is no mode {_checks.shown(mode)}; there are 'fan_in' and 'fan_out'")
     fan = tensor.shape[1 if mode == "fan_in" else 0] * math.prod(tensor.shape[2:])
     return calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0
 
@@ -57,7 +58,7 @@ def eye_(tensor) -> "Tensor":
 def dirac_(tensor, groups=1) -> "Tensor":
     """Weights of a convolution that hands its channels on as they are."""
     if tensor.ndim not in (3, 4, 5) or tensor.shape[0] % groups:
-        raise ValueError(f"weights of a convolution are needed, whose first size is a multiple of {groups}, not {tuple(tensor.shape)}")
+        raise ValueError(f"weights of a convolution are needed, whose first size is a multiple of {_checks.shown(groups)}, not {tuple(tensor.shape)}")
     out = tensor.shape[0] // groups
     made = _tenon.zeros(tensor.shape, dtype=tensor.dtype)
     for group in range(groups):
@@ -99,3 +100,6 @@ def _at_right_angles(columns):
             within.append((column / column.square().sum().sqrt()).wait())
         done.append(_tenon.stack(within, 1).wait())
     return _tenon.cat(done, 1)
+
+
+_checks.all_need_tensors(globals())

@@ -187,6 +187,8 @@ def summary(module, *inputs):
     >>> print(nn.summary(nn.Sequential(nn.Linear(2, 4), nn.ReLU()), ones(3, 2)).splitlines()[-1])
     12 parameters, 12 trainable, 48 bytes; 48 FLOPs
     """
+    if not isinstance(module, Module):
+        raise TypeError(f"summary() needs a module, not {type(module).__name__}")
     return module._summary_of_call(lambda: module(*inputs))
 
 

@@ -325,11 +325,16 @@ def _remember(layer):
     order = [name for name, _ in written if name != "inplace"]
     arguments = [(name, default) for name, default in written
                  if not hasattr(layer, name) and name not in ("device", "dtype", "generator", "inplace")]
+    has_padding_mode = layer.__name__ in ("Conv1d", "Conv2d")
+    if has_padding_mode:
+        arguments.append(("padding_mode", "zeros"))
     place = settings.INPLACE.get(layer.__name__)
     if place is not None:
         order.insert(place, "inplace")
         arguments.append(("inplace", False))
     _arguments[layer] = [name for name in order if not hasattr(layer, name) and name not in ("device", "dtype", "generator")]
+    if has_padding_mode:
+        _arguments[layer].append("padding_mode")
 
     @functools.wraps(make)
     def init(self, *args, **kwargs):
@@ -339,9 +344,15 @@ def _remember(layer):
             if len(args) == place + 1 and not isinstance(args[place], _tenon.Generator):
                 args, inplace = args[:place], bool(args[place])
             kwargs = {name: value for name, value in kwargs.items() if name != "inplace"}
+        padding_mode = kwargs.pop("padding_mode", "zeros") if has_padding_mode else "zeros"
+        if padding_mode != "zeros":
+            settings.check_padding_mode(layer, padding_mode)
         make(self, *args, **kwargs)
         if inplace:
             kwargs["inplace"] = True
+            settings.reads_attributes(self, layer)
+        if padding_mode != "zeros":
+            kwargs["padding_mode"] = padding_mode
             settings.reads_attributes(self, layer)
         self.__dict__.setdefault("_made_with", (layer, args, kwargs))
         given = {**dict(zip(order, args)), **kwargs}
@@ -656,22 +667,43 @@ class ModuleList(_InOrder):
         return ModuleList(modules)
 
 
-class ModuleDict(Module):
-    """Modules by names; it is not called itself."""
+class _ByName(Module):
+    """Modules or parameters by names, in the order in which they came."""
 
-    def __init__(self, modules=None):
+    def __init__(self, members=None):
         super().__init__()
-        self._mark_as_list()
         self._named = {}
-        for name, module in (modules or {}).items():
-            self[name] = module
+        if members is not None:
+            self.update(members)
 
-    def __setitem__(self, name, module):
-        setattr(self, name, _checked_module(self, module))
-        self._named[name] = module
+    def update(self, members):
+        if not hasattr(members, "items") and not hasattr(members, "__iter__"):
+            raise TypeError(f"a {type(self).__name__} takes a dict or pairs of names and values, not {type(members).__name__}")
+        for name, member in members.items() if hasattr(members, "items") else members:
+            self[name] = member
+
+    def __setitem__(self, name, member):
+        if not isinstance(name, str):
+            raise TypeError(f"names of a {type(self).__name__} are texts, not {type(name).__name__}")
+        member = self._checked(member)
+        setattr(self, name, member)
+        self._named[name] = member
 
     def __getitem__(self, name):
         return self._named[name]
+
+    def __delitem__(self, name):
+        del self._named[name]
+        delattr(self, name)
+
+    def pop(self, name):
+        member = self[name]
+        del self[name]
+        return member
+
+    def clear(self):
+        for name in list(self._named):
+            del self[name]
 
     def __len__(self):
         return len(self._named)
@@ -692,21 +724,46 @@ class ModuleDict(Module):
         return self._named.values()
 
 
+class ModuleDict(_ByName):
+    """Modules by names; it is not called itself."""
+
+    def __init__(self, modules=None):
+        super().__init__(modules)
+        self._mark_as_list()
+
+    def _checked(self, module):
+        return _checked_module(self, module)
+
+
+def _as_parameter(value):
+    return value if isinstance(value, Parameter) else Parameter(value)
+
+
 class ParameterList(Module):
     """Parameters in order."""
 
     def __init__(self, parameters=()):
         super().__init__()
         self._order = []
-        for parameter in parameters:
-            self.append(parameter)
+        self.extend(parameters)
 
     def append(self, parameter):
-        if not isinstance(parameter, Parameter):
-            parameter = Parameter(parameter)
+        parameter = _as_parameter(parameter)
         setattr(self, str(len(self._order)), parameter)
         self._order.append(parameter)
         return self
+
+    def extend(self, parameters):
+        for parameter in parameters:
+            self.append(parameter)
+        return self
+
+    __iadd__ = extend
+
+    def __setitem__(self, i, parameter):
+        place = range(len(self._order))[i]
+        self._order[place] = parameter = _as_parameter(parameter)
+        setattr(self, str(place), parameter)
 
     def __len__(self):
         return len(self._order)
@@ -718,48 +775,14 @@ class ParameterList(Module):
         return self._order[i]
 
 
-class ParameterDict(Module):
+class ParameterDict(_ByName):
     """Parameters by names."""
 
     def __init__(self, parameters=None):
-        super().__init__()
-        self._named = {}
-        self.update(parameters or {})
+        super().__init__(parameters)
 
-    def update(self, parameters):
-        for name, parameter in parameters.items() if isinstance(parameters, (dict, ParameterDict)) else parameters:
-            self[name] = parameter
-
-    def __setitem__(self, name, parameter):
-        if not isinstance(parameter, Parameter):
-            parameter = Parameter(parameter)
-        setattr(self, name, parameter)
-        self._named[name] = parameter
-
-    def __getitem__(self, name):
-        return self._named[name]
-
-    def __delitem__(self, name):
-        del self._named[name]
-        delattr(self, name)
-
-    def __len__(self):
-        return len(self._named)
-
-    def __iter__(self):
-        return iter(self._named)
-
-    def __contains__(self, name):
-        return name in self._named
-
-    def keys(self):
-        return self._named.keys()
-
-    def items(self):
-        return self._named.items()
-
-    def values(self):
-        return self._named.values()
+    def _checked(self, parameter):
+        return _as_parameter(parameter)
 
 
 for _layer in list(vars(_tenon._nn).values()):

@@ -18,15 +18,22 @@ INPLACE = {"ReLU": 0, "LeakyReLU": 1, "ELU": 1, "SiLU": 0, "Mish": 0, "Hardswish
 def _batch_norm(self, x):
     has_statistics = self.running_mean is not None
     tracks = self.training and self.track_running_stats and has_statistics
-    momentum = 0.0 if self.momentum is None else self.momentum
     if tracks:
         with _tenon_no_grad():
             self.num_batches_tracked.add_(1)
-        if self.momentum is None:
-            momentum = 1 / self.num_batches_tracked.item()
-    reads = tracks or (has_statistics and not self.training)
+            if self.momentum is None:
+                _move_means(self, x.detach())
+    reads = (tracks and self.momentum is not None) or (has_statistics and not self.training)
     return F.batch_norm(x, self.running_mean if reads else None, self.running_var if reads else None, self.weight, self.bias,
-                        self.training or not has_statistics, momentum, self.eps)
+                        self.training or not has_statistics, self.momentum or 0.0, self.eps)
+
+
+def _move_means(self, x):
+    """The statistics as means of all batches so far."""
+    dims = [dim for dim in range(x.ndim) if dim != 1]
+    share = 1 / self.num_batches_tracked.to(self.running_mean.dtype)
+    for statistic, now in ((self.running_mean, x.mean(dims)), (self.running_var, x.var(dims))):
+        statistic.add_((now.to(statistic.dtype) - statistic) * share)
 
 
 def _tenon_no_grad():
@@ -41,15 +48,38 @@ def _buffer(self, name):
 
 
 _NORM = (("eps",), lambda self, x: F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps))
-_CONVOLUTION = ("stride", "padding", "dilation")
+_CONVOLUTION = ("stride", "padding", "dilation", "padding_mode")
 _TRANSPOSED = ("stride", "padding", "output_padding", "dilation")
 _MAX_POOL = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 _MEAN_POOL = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad")
 
 
+# What stands around images: only zeros are the library's own.
+PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+
+
 def _convolution(function):
-    return _CONVOLUTION, lambda self, x: function(x, self.weight, self.bias, self.stride, self.padding, self.dilation,
-                                                  self.groups)
+    def compute(self, x):
+        padding = self.padding
+        if self.padding_mode != "zeros" and padding != "valid":
+            x, padding = F.pad(x, _sides_of(self), self.padding_mode), 0
+        return function(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+    return _CONVOLUTION, compute
+
+
+def _sides_of(self):
+    """How much a convolution adds before and after each dim, the last one first."""
+    def per_dim(value):
+        return tuple(value) if isinstance(value, (tuple, list)) else (value,) * dims
+
+    dims = self.weight.ndim - 2
+    if self.padding == "same":
+        totals = [step * (size - 1) for step, size in zip(per_dim(self.dilation), self.weight.shape[2:])]
+        sides = [(total // 2, total - total // 2) for total in totals]
+    else:
+        sides = [(size, size) for size in per_dim(self.padding)]
+    return [size for pair in reversed(sides) for size in pair]
 
 
 def _transposed(function):
@@ -127,6 +157,13 @@ _BY_NAME = {
     "TripletMarginLoss": (("margin", "p", "eps", "swap", "reduction"), lambda self, a, b, c: F.triplet_margin_loss(
         a, b, c, self.margin, self.p, self.eps, self.swap, self.reduction)),
 }
+
+
+def check_padding_mode(kind, mode):
+    if mode not in PADDING_MODES:
+        raise ValueError(f"{kind.__name__} has no padding_mode {mode!r}; there are {', '.join(map(repr, PADDING_MODES))}")
+
+
 _HOLD_TENSORS = ("BatchNorm", "LayerNorm", "RMSNorm", "GroupNorm", "Conv")
 
 
@@ -220,6 +257,8 @@ def set_attribute(self, kind, order, name, value):
         where = " that is inside of another" if made_with is None else ""
         what = f"; {' and '.join(names)} can be set" if names and made_with is not None else ""
         raise AttributeError(f"'{name}' of this {kind.__name__}{where} is fixed when it is made{what}; make a new one")
+    if name == "padding_mode":
+        check_padding_mode(kind, value)
     layer, args, kwargs = made_with
     if kwargs.get("generator") is not None:
         raise AttributeError(f"'{name}' of this {kind.__name__} with a generator of its own is fixed when it is made; make a new one")

@@ -18,6 +18,7 @@ import math
 import types
 
 from .. import _tenon
+from .. import checks as _checks
 
 
 def _groups_of(optimizer):
@@ -293,9 +294,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
         if not isinstance(T_0, int) or T_0 < 1:
-            raise ValueError(f"T_0 is a whole number of at least 1, got {T_0}")
+            raise ValueError(f"T_0 is a whole number of at least 1, got {_checks.shown(T_0)}")
         if not isinstance(T_mult, int) or T_mult < 1:
-            raise ValueError(f"T_mult is a whole number of at least 1, got {T_mult}")
+            raise ValueError(f"T_mult is a whole number of at least 1, got {_checks.shown(T_mult)}")
         self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
         super().__init__(optimizer, last_epoch)
 
@@ -392,7 +393,7 @@ class CyclicLR(LRScheduler):
                  scale_fn=None, scale_mode="cycle", cycle_momentum=True, base_momentum=0.8, max_momentum=0.9,
                  last_epoch=-1):
         if scale_fn is None and mode not in ("triangular", "triangular2", "exp_range"):
-            raise ValueError(f"mode is 'triangular', 'triangular2' or 'exp_range', not '{mode}'")
+            raise ValueError(f"mode is 'triangular', 'triangular2' or 'exp_range', not {_checks.shown(mode)}")
         base_lrs, self.max_lrs = (_per_group(name, value, optimizer) for name, value in
                                   (("base_lr", base_lr), ("max_lr", max_lr)))
         if last_epoch == -1:
@@ -494,7 +495,7 @@ class ChainedScheduler(_OfSchedules):
     def __init__(self, schedulers, optimizer=None):
         if not schedulers:
             raise ValueError("ChainedScheduler needs at least one schedule")
-        optimizer = schedulers[0].optimizer if optimizer is None else optimizer
+        optimizer = getattr(schedulers[0], "optimizer", None) if optimizer is None else optimizer
         _check_parts("ChainedScheduler", optimizer, schedulers)
         self.optimizer, self._schedulers = optimizer, list(schedulers)
         self.base_lrs, self.last_epoch = list(schedulers[0].base_lrs), schedulers[0].last_epoch
@@ -516,7 +517,7 @@ class ReduceLROnPlateau(LRScheduler):
         if factor >= 1:
             raise ValueError(f"the factor is below 1, got {factor}")
         if mode not in ("min", "max"):
-            raise ValueError(f"mode is 'min' or 'max', not '{mode}'")
+            raise ValueError(f"mode is 'min' or 'max', not {_checks.shown(mode)}")
         if threshold_mode not in ("rel", "abs"):
             raise ValueError(f"threshold_mode is 'rel' or 'abs', not '{threshold_mode}'")
         self.min_lrs = _per_group("min_lr", min_lr, optimizer)

@@ -4,6 +4,7 @@ import ast
 import collections.abc
 import copy
 import functools
+import math
 
 from .. import _tenon
 from ..autograd import enable_grad, no_grad
@@ -86,6 +87,7 @@ def _remake(self, groups, settings):
     made._load_moments({**made._moments(), **before})
     if self._momentum_varies():
         made._set_momentum(self._momentum())
+    _core(self)._give_way()
     self._instead, self.defaults = made, made.defaults
 
 
@@ -286,17 +288,20 @@ def _of_pytorch(optimizer, state):
     of_parameter = {i: state["state"].get(key, {}) for i, key in
                     enumerate(key for group in groups for key in group["params"])}
     moments, steps, counts = {}, set(), any("step" in kept for kept in of_parameter.values())
+    here = optimizer._moments()
     for i, kept in of_parameter.items():
         for name, value in kept.items():
             if name == "step":
                 steps |= {int(value)} - {0}  # a parameter that has had no gradient yet
+            elif name == "mu_product" and f"{i}.log_mu_product" in here:  # NAdam's, one number for all elements
+                moments[f"{i}.log_mu_product"] = _tenon.full_like(here[f"{i}.log_mu_product"], math.log(float(value)))
             elif value is not None:
                 moments[f"{i}.{name}"] = _tensor_of(value)
     if len(steps) > 1:
         raise ValueError(f"[load_state_dict] parameters of the state have made different numbers of steps: "
                          f"{sorted(steps)}; an optimizer here counts them for all together")
     counted = steps.pop() if steps else int(bool(moments) and not counts)  # PyTorch's SGD does not count
-    for name, value in optimizer._moments().items():
+    for name, value in here.items():
         if name == "step":
             moments[name] = _tenon.tensor(counted, dtype=value.dtype)
         elif name != "averaged" and not name.endswith(".average") and name not in moments:

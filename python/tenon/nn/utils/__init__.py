@@ -2,17 +2,18 @@
 
 from ... import _tenon
 from ...autograd import no_grad
+from ... import checks as _checks
 from . import rnn  # noqa: F401
 
 
 def _gradients(parameters):
-    parameters = [parameters] if isinstance(parameters, _tenon.Tensor) else list(parameters)
+    parameters = _checks.several_tensors("clip_grad_value_", parameters)
     return [parameter.grad for parameter in parameters if parameter.grad is not None]
 
 
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """The norm of several tensors together."""
-    tensors = [tensors] if isinstance(tensors, _tenon.Tensor) else list(tensors)
+    tensors = _checks.several_tensors("get_total_norm", tensors)
     if not tensors:
         return _tenon.tensor(0.0)
     norms = _tenon.stack([_tenon.norm(one.detach().float(), float(norm_type)) for one in tensors])
@@ -25,7 +26,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Scales all gradients so that their norm together is at most max_norm, and returns the norm they had."""
-    parameters = [parameters] if isinstance(parameters, _tenon.Tensor) else list(parameters)
+    parameters = _checks.several_tensors("clip_grad_norm_", parameters)
     if float(norm_type) == 2.0 and not error_if_nonfinite:
         return _tenon._optim.clip_grad_norm_(parameters, max_norm)
     gradients = _gradients(parameters)
@@ -46,13 +47,15 @@ def clip_grad_value_(parameters, clip_value, foreach=None):
 
 def parameters_to_vector(parameters):
     """All parameters as one vector."""
-    return _tenon.cat([parameter.reshape(-1) for parameter in parameters])
+    return _tenon.cat([parameter.reshape(-1) for parameter in _checks.several_tensors("parameters_to_vector", parameters)])
 
 
 def vector_to_parameters(vec, parameters):
     """Copies a vector back into the parameters."""
+    if not isinstance(vec, _tenon.Tensor):
+        raise TypeError(f"vector_to_parameters() needs a tensor for 'vec', not {type(vec).__name__}")
     begin = 0
     with no_grad():
-        for parameter in parameters:
+        for parameter in _checks.several_tensors("vector_to_parameters", parameters):
             parameter.copy_(vec[begin:begin + parameter.numel()].reshape(parameter.shape))
             begin += parameter.numel()

@@ -1,0 +1,199 @@
+"""Settings that change while a program runs, and loaders whose datasets are empty or fail."""
+
+import copy
+import unittest
+
+import numpy as np
+
+import tenon
+from tenon import data, nn, optim
+from tenon.nn import functional as F
+
+
+class Optimizers(unittest.TestCase):
+    def trained(self, make, captures, changes):
+        tenon.manual_seed(0)
+        net = nn.Linear(3, 2)
+        optimizer = make(net.parameters())
+        x = tenon.ones(4, 3)
+
+        def step(x):
+            loss = (net(x) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            return loss.detach()
+
+        step = tenon.compile(step) if captures else step
+        for i in range(14):
+            for name, value in changes.get(i, {}).items():
+                optimizer.param_groups[0][name] = value
+            step(x)
+        return net.weight.tolist()
+
+    def test_captured_steps_notice_other_settings(self):
+        cases = [(lambda p: optim.AdamW(p, lr=0.1, weight_decay=0.0), {5: {"weight_decay": 0.5}, 8: {"betas": (0.5, 0.9)}}),
+                 (lambda p: optim.Adam(p, lr=0.1), {6: {"eps": 0.1}, 7: {"eps": 0.2}, 9: {"lr": 0.3}}),
+                 (lambda p: optim.SGD(p, lr=0.1, momentum=0.9), {6: {"nesterov": True}, 9: {"weight_decay": 0.2}}),
+                 (lambda p: optim.RMSprop(p, lr=0.01), {6: {"alpha": 0.5}}),
+                 (lambda p: optim.NAdam(p, lr=0.01), {6: {"momentum_decay": 0.1}})]
+        for make, changes in cases:
+            self.assertEqual(self.trained(make, True, changes), self.trained(make, False, changes))
+            self.assertNotEqual(self.trained(make, True, changes), self.trained(make, True, {}))
+
+
+class BatchNorm(unittest.TestCase):
+    def test_means_of_all_batches_are_kept_in_captured_functions_too(self):
+        draws = np.random.default_rng(0)
+        batches = [draws.normal(size=(8, 3)).astype("float32") for _ in range(6)]
+        for captures in (False, True):
+            norm = nn.BatchNorm1d(3, momentum=None)
+            call = tenon.compile(lambda x: norm(x).detach()) if captures else norm
+            for batch in batches:
+                call(tenon.tensor(batch))
+            np.testing.assert_allclose(norm.running_mean.numpy(), np.mean([b.mean(0) for b in batches], 0), atol=1e-6)
+            np.testing.assert_allclose(norm.running_var.numpy(), np.mean([b.var(0, ddof=1) for b in batches], 0), atol=1e-6)
+            self.assertEqual(norm.num_batches_tracked.item(), 6)
+
+
+class Convolutions(unittest.TestCase):
+    def test_have_padding_modes(self):
+        x = tenon.randn(2, 2, 6, 5)
+        for mode in ("reflect", "replicate", "circular"):
+            for padding, sides in ((1, (1, 1, 1, 1)), ((1, 2), (2, 2, 1, 1)), ("same", (1, 1, 1, 1))):
+                layer = nn.Conv2d(2, 3, 3, padding=padding, padding_mode=mode)
+                expected = F.conv2d(F.pad(x, sides, mode), layer.weight, layer.bias)
+                for one in (layer, copy.deepcopy(layer)):
+                    self.assertEqual(one.padding_mode, mode)
+                    self.assertEqual(one(x).tolist(), expected.tolist())
+        layer = nn.Conv2d(2, 3, 3, padding=1)
+        self.assertEqual(layer.padding_mode, "zeros")
+        layer.padding_mode = "reflect"
+        self.assertEqual(layer(x).tolist(), F.conv2d(F.pad(x, (1, 1, 1, 1), "reflect"), layer.weight, layer.bias).tolist())
+        with self.assertRaisesRegex(ValueError, "^Conv2d has no padding_mode 'mirror'; there are 'zeros', 'reflect', "):
+            nn.Conv2d(1, 1, 3, padding_mode="mirror")
+
+
+class Attention(unittest.TestCase):
+    def test_takes_one_sequence(self):
+        net = nn.Transformer(8, 2, 1, 1, 16, dropout=0.0).eval()
+        source, target = tenon.randn(5, 8), tenon.randn(3, 8)
+        expected = net(source.unsqueeze(1), target.unsqueeze(1)).squeeze(1)
+        self.assertEqual(net(source, target).tolist(), expected.tolist())
+
+    def test_shows_its_weights_where_they_are_asked_for(self):
+        layer = nn.MultiheadAttention(8, 2, batch_first=True)
+        x = tenon.randn(3, 4, 8)
+        self.assertIsNone(layer(x, x, x)[1])
+        weights = layer(x, x, x, need_weights=True)[1]
+        self.assertEqual(weights.shape, (3, 4, 4))
+        np.testing.assert_allclose(weights.sum(-1).detach().numpy(), 1, atol=1e-6)
+        self.assertEqual(layer(x, x, x, need_weights=True, average_attn_weights=False)[1].shape, (3, 2, 4, 4))
+
+
+class Activations(unittest.TestCase):
+    def test_shrink(self):
+        x = tenon.tensor([-2.0, -0.5, -0.25, 0.0, 0.25, 0.5, 2.0])
+        self.assertEqual(nn.Hardshrink()(x).tolist(), [-2, 0, 0, 0, 0, 0, 2])
+        self.assertEqual(nn.Softshrink()(x).tolist(), [-1.5, 0, 0, 0, 0, 0, 1.5])
+        self.assertEqual(nn.Threshold(0.25, 7)(x).tolist(), [7, 7, 7, 7, 7, 0.5, 2])
+        self.assertEqual(nn.RReLU(0.25, 0.75).eval()(x).tolist(), [-1, -0.25, -0.125, 0, 0.25, 0.5, 2])
+        slopes = nn.RReLU()(tenon.full((1000,), -1.0)).numpy()
+        self.assertTrue(-1 / 3 <= slopes.min() < slopes.max() <= -1 / 8)
+
+    def test_what_is_cut_goes_round_afterwards(self):
+        x = tenon.arange(5).float().reshape(1, 1, 5)
+        self.assertEqual(F.pad(x, (-1, 2), "circular").tolist(), [[[1, 2, 3, 4, 1, 2]]])
+        self.assertEqual(F.pad(x, (2, -1), "circular").tolist(), [[[2, 3, 0, 1, 2, 3]]])
+
+
+class _Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Parameter(tenon.ones(1)), nn.Parameter(tenon.ones(2))
+        self.c, self.d = nn.Linear(1, 1, bias=False), nn.Linear(2, 1, bias=False)
+        self.register_buffer("e", tenon.ones(1))
+        self.register_buffer("f", tenon.ones(2))
+
+
+class Containers(unittest.TestCase):
+    def test_what_is_replaced_keeps_its_place(self):
+        net = _Net()
+        net.a, net.c, net.e = nn.Parameter(tenon.ones(5)), nn.Linear(3, 1, bias=False), tenon.ones(7)
+        self.assertEqual([(name, one.numel()) for name, one in net.named_parameters()],
+                         [("a", 5), ("b", 2), ("c.weight", 3), ("d.weight", 2)])
+        self.assertEqual([(name, one.numel()) for name, one in net.named_buffers()], [("e", 7), ("f", 2)])
+
+    def test_by_name(self):
+        modules = nn.ModuleDict([("a", nn.Linear(2, 2)), ("b", nn.ReLU())])
+        self.assertEqual(list(modules), ["a", "b"])
+        self.assertIsInstance(modules.pop("b"), nn.ReLU)
+        modules.clear()
+        self.assertEqual((len(modules), modules.parameters()), (0, []))
+        parameters = nn.ParameterDict({"w": tenon.ones(2)})
+        parameters.update({"v": tenon.zeros(1)})
+        self.assertEqual([name for name, _ in parameters.named_parameters()], ["w", "v"])
+        several = nn.ParameterList([tenon.ones(1)])
+        several += [tenon.zeros(2)]
+        several[0] = tenon.ones(3)
+        self.assertEqual([one.numel() for one in several.parameters()], [3, 2])
+        with self.assertRaisesRegex(TypeError, "^a ModuleDict takes a dict or pairs of names and values, not int$"):
+            nn.ModuleDict(5)
+
+
+class _Fails:
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        if i == 2:
+            raise ValueError("mine")
+        return i
+
+
+class Loaders(unittest.TestCase):
+    def test_of_nothing_have_no_batches(self):
+        nothing, one = data.TensorDataset(tenon.ones(0, 3)), data.TensorDataset(tenon.ones(1, 3))
+        for loader in (data.DataLoader(nothing, batch_size=2), data.DataLoader(nothing, shuffle=True), data.DataLoader([]),
+                       data.DataLoader(one, batch_size=2, drop_last=True), data.DataLoader(range(1), batch_size=2, drop_last=True)):
+            self.assertEqual((len(loader), list(loader)), (0, []))
+
+    def test_sizes_of_batches_are_checked(self):
+        for wrong, kind in ((0, ValueError), (-1, ValueError), (2.5, TypeError), ("a", TypeError), (True, TypeError)):
+            with self.assertRaisesRegex(kind, "^the size of a batch is a positive integer, not "):
+                data.DataLoader(range(3), batch_size=wrong)
+
+    def test_go_on_behind_a_sample_that_fails(self):
+        for workers in (0, 2):
+            batches, got = iter(data.DataLoader(_Fails(), num_workers=workers)), []
+            while True:
+                try:
+                    got.append(next(batches).item())
+                except ValueError as error:
+                    got.append(str(error))
+                except StopIteration:
+                    break
+            self.assertEqual(got, [0, 1, "mine", 3, 4, 5])
+
+
+class Arguments(unittest.TestCase):
+    def check(self, call, text):
+        with self.assertRaises(TypeError) as caught:
+            call()
+        self.assertEqual(str(caught.exception), text)
+
+    def test_that_are_no_tensors(self):
+        self.check(lambda: F.dropout2d(None), "dropout2d() needs a tensor for 'input', not NoneType")
+        self.check(lambda: tenon.linalg.norm(3), "norm() needs a tensor for 'A', not int")
+        self.check(lambda: tenon.autograd.backward("x"), "backward() needs a tensor or several, not str")
+        self.check(lambda: nn.summary("x"), "summary() needs a module, not str")
+        self.check(lambda: tenon.finfo([1]), "finfo is of floating-point dtypes, not of [1]; use iinfo")
+        self.check(lambda: tenon.autocast(3), "autocast() needs a dtype or the name of a device, not int")
+
+    def test_that_have_wrong_things_inside(self):
+        self.check(lambda: tenon.text.train_bpe([3], 300),
+                   "train_bpe() takes (texts: object, vocabulary: int, min_count: int), not (list, int, int)")
+
+
+if __name__ == "__main__":
+    unittest.main()
