@@ -42,6 +42,29 @@ class Optimizers(unittest.TestCase):
             self.assertNotEqual(self.trained(make, True, changes), self.trained(make, True, {}))
 
 
+    def test_a_state_of_pytorchs_brings_its_settings(self):
+        weight = nn.Parameter(tenon.ones(2))
+        optimizer = optim.AdamW([weight], lr=0.1)
+        optimizer.param_groups[0]["eps"] = 1e-3
+        state = {"state": {0: {"step": 3, "exp_avg": tenon.ones(2), "exp_avg_sq": tenon.ones(2), "max_exp_avg_sq": tenon.ones(2) * 2}},
+                 "param_groups": [{"params": [0], "lr": 0.2, "betas": (0.5, 0.75), "eps": 1e-4, "weight_decay": 0.25, "amsgrad": True}]}
+        optimizer.load_state_dict(state)
+        group = optimizer.param_groups[0]
+        self.assertEqual([group[name] for name in ("lr", "betas", "eps", "weight_decay", "amsgrad")], [0.2, (0.5, 0.75), 1e-4, 0.25, True])
+        self.assertEqual(optimizer.state_dict()["0.max_exp_avg_sq"].tolist(), [2, 2])
+        self.assertEqual(optimizer.steps(), 3)
+        # One that does not fit changes nothing.
+        wrong = {"state": {0: {"step": 3, "exp_avg": tenon.ones(5)}}, "param_groups": [{**state["param_groups"][0], "amsgrad": False}]}
+        with self.assertRaisesRegex(tenon.Error, "shape"):
+            optimizer.load_state_dict(wrong)
+        self.assertTrue(optimizer.param_groups[0]["amsgrad"])
+        self.assertEqual(optimizer.state_dict()["0.max_exp_avg_sq"].tolist(), [2, 2])
+        optimizer.load_state_dict(state)
+        weight.sum().backward()
+        optimizer.step()
+        self.assertEqual(optimizer.steps(), 4)
+
+
 class BatchNorm(unittest.TestCase):
     def test_means_of_all_batches_are_kept_in_captured_functions_too(self):
         draws = np.random.default_rng(0)

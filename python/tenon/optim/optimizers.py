@@ -84,11 +84,11 @@ def _remake(self, groups, settings):
     if self.__dict__.get("_has_schedule"):
         raise ValueError("an optimizer with a Scheduler or Plateau cannot change its groups or settings; make that behind the change")
     made = type(self)(groups, **settings)
-    made._load_moments({**made._moments(), **before})
+    made._load_moments({name: before.get(name, value) for name, value in made._moments().items()})
     if self._momentum_varies():
         made._set_momentum(self._momentum())
     _core(self)._give_way()
-    self._instead, self.defaults = made, made.defaults
+    self._instead, self.defaults, self._maximizes = made, made.defaults, made._maximizes
 
 
 def _note_schedules(kind):
@@ -193,8 +193,6 @@ class _Group(collections.abc.MutableMapping):
         else:
             settings[name] = value
         _remake(optimizer, groups, settings)
-        if name == "maximize":
-            optimizer._maximizes = bool(value)
 
     def __delitem__(self, name):
         if name not in self._notes:
@@ -239,11 +237,25 @@ def state_dict(self):
 
 def load_state_dict(self, state):
     """Copies a state back, also one of PyTorch's. Rates that it lacks stay. A call that fails has changed nothing."""
-    if set(state) == {"state", "param_groups"}:
-        moments, rates = _of_pytorch(self, state)
-    else:
+    if set(state) != {"state", "param_groups"}:
         rates = {name: float(state[name]) for name in state if _is_rate(name)}
-        moments = {name: state[name] for name in state if name not in rates}
+        return _load(self, {name: state[name] for name in state if name not in rates}, rates)
+    _check_groups(self, state["param_groups"])
+    rule, decays = _other_settings(self, state["param_groups"])
+    if not rule and not decays:
+        return _load(self, *_of_pytorch(self, state))
+    groups, settings, moments = _groups_as_given(self), self.defaults, self._moments()
+    others = [{**group, "weight_decay": decays.get(i, group["weight_decay"])} for i, group in enumerate(groups)]
+    _remake(self, others, {**settings, **rule})
+    try:
+        _load(self, *_of_pytorch(self, state))
+    except BaseException:
+        _remake(self, groups, settings)
+        self._load_moments(moments)
+        raise
+
+
+def _load(self, moments, rates):
     for name, rate in rates.items():
         if int(name.partition(".")[2]) >= self.groups:
             raise ValueError(f"[load_state_dict] the state has {name}, the optimizer has {self.groups} groups")
@@ -272,13 +284,15 @@ def _tensor_of(value):
     return _tenon.tensor(value)
 
 
+def _check_groups(optimizer, groups):
+    counts, own = ([len(group["params"]) for group in some] for some in (groups, optimizer.param_groups))
+    if counts != own:
+        raise ValueError(f"[load_state_dict] the state has other groups of parameters than the optimizer: {counts} and {own}")
+
+
 def _of_pytorch(optimizer, state):
     """Moments and rates of a state dict of PyTorch's."""
-    groups, own = state["param_groups"], optimizer.param_groups
-    if [len(group["params"]) for group in groups] != [len(group["params"]) for group in own]:
-        raise ValueError("[load_state_dict] the state has other groups of parameters than the optimizer: "
-                         f"{[len(group['params']) for group in groups]} and {[len(group['params']) for group in own]}")
-    _check_settings(optimizer, groups)
+    groups = state["param_groups"]
     rates = {f"{name}.{i}": float(group[name]) for i, group in enumerate(groups) for name in ("lr", *_NOTES)
              if name in group}
     rates.update({f"momentum.{i}": float(group["betas"][0] if "betas" in group else group["momentum"])
@@ -313,23 +327,26 @@ def _has_moved_momentum(group):
     return "max_momentum" in group and ("betas" in group or "momentum" in group)
 
 
-def _check_settings(optimizer, groups):
-    """PyTorch takes settings over with a state; here they are fixed when the optimizer is made."""
+def _other_settings(optimizer, groups):
+    """The settings that a state of PyTorch's has and the optimizer has not: those of the rule, and the weight decay of each group."""
+    rule, decays = {}, {}
     for i, group in enumerate(groups):
-        expected = {**getattr(optimizer, "defaults", {}),
-                    "weight_decay": optimizer.param_groups[i]["weight_decay"]}
+        known = {**getattr(optimizer, "defaults", {}), "weight_decay": optimizer.param_groups[i]["weight_decay"]}
         for name, value in group.items():
-            if name in ("params", "lr") or name not in expected:
+            if name in ("params", "lr") or name not in known:
                 continue
-            ours = expected[name]
+            value, ours = (tuple(one) if isinstance(one, (list, tuple)) else one for one in (value, known[name]))
             if name == "momentum" and _has_moved_momentum(group):
                 continue
             if name == "betas" and _has_moved_momentum(group):
-                value, ours = value[1], ours[1]
-            value, ours = (tuple(x) if isinstance(x, (list, tuple)) else x for x in (value, ours))
-            if value != ours:
-                raise ValueError(f"[load_state_dict] the state was made with {name}={value}, the optimizer with "
-                                 f"{name}={ours}; make it with the same")
+                value = (ours[0], value[1])
+            if name == "weight_decay":
+                decays[i] = float(value)
+            elif rule.setdefault(name, value) != value:
+                raise ValueError(f"[load_state_dict] the groups of the state have different {name}; here it is one for all")
+    now = {name: tuple(one) if isinstance(one, list) else one for name, one in getattr(optimizer, "defaults", {}).items()}
+    rule = {name: value for name, value in rule.items() if now[name] != value}
+    return rule, {i: decay for i, decay in decays.items() if optimizer.param_groups[i]["weight_decay"] != decay}
 
 
 def _plain(parameters):
