@@ -98,7 +98,9 @@ def class_stub(cls):
             lines.append("    @classmethod\n    " + of_python(name, member.__func__))
         elif isinstance(member, staticmethod):
             lines.append("    @staticmethod\n    " + signature(name, member.__func__.__doc__, False))
-        elif inspect.isfunction(member) and not hasattr(member, "__wrapped__"):
+        elif cls.__name__ == "Optimizer" and name == "step":  # classes of users have arguments of their own
+            lines.append("    def step(self, *args: Any, **kwargs: Any) -> Any: ...")
+        elif inspect.isfunction(member) and inspect.isfunction(inspect.unwrap(member)):
             text = of_python(name, member)
             before = getattr(base, name, None) if base.__name__ in KNOWN and name != "__init__" else None
             if inspect.isfunction(before) and of_python(name, before) != text and "*args" not in of_python(name, before):

@@ -141,6 +141,11 @@ class PythonRule : public optim::Optimizer {
 void bind_optimizers(py::module_& m) {
   using optim::Optimizer;
   py::class_<Optimizer, std::shared_ptr<Optimizer>>(m, "Optimizer", "What all optimizers have.", py::dynamic_attr())
+      .def(py::init([] {  // for classes of Python's, whose parameters and steps are their own
+        return std::shared_ptr<Optimizer>(
+            std::make_shared<PythonRule>(std::vector<ParamGroup>{{{zeros({1}, Options(DType::f32, Device("cpu")))}}},
+                                         0.0, 0.0, std::vector<std::string>(), py::none()));
+      }))
       .def("step", &step, "closure"_a = py::none(), "when"_a = py::none(), "scaler"_a = py::none(),
            "Updates every parameter that has a gradient; with a closure, calls it first and returns its loss.")
       .def(

@@ -65,6 +65,123 @@ class Optimizers(unittest.TestCase):
         self.assertEqual(optimizer.steps(), 4)
 
 
+class Own(optim.Optimizer):
+    """Momentum, as users write it."""
+
+    def __init__(self, params, lr=0.1, momentum=0.5):
+        super().__init__(params, {"lr": lr, "momentum": momentum})
+
+    @tenon.no_grad()
+    def step(self, closure=None):
+        loss = None
+        if closure is not None:
+            with tenon.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                state = self.state[p]
+                if not state:
+                    state["buffer"] = tenon.zeros_like(p)
+                state["buffer"].mul_(group["momentum"]).add_(p.grad)
+                p.add_(state["buffer"], alpha=-group["lr"])
+        return loss
+
+
+class OptimizersOfYourOwn(unittest.TestCase):
+    def trained(self, make, captures=False, schedule=None, steps=6):
+        tenon.manual_seed(0)
+        net = nn.Linear(3, 2)
+        optimizer = make(net.parameters())
+        follows = schedule(optimizer) if schedule else None
+        x = tenon.ones(4, 3)
+
+        def step(x):
+            loss = (net(x) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            return loss.detach()
+
+        step = tenon.compile(step) if captures else step
+        for _ in range(steps):
+            step(x)
+            if follows:
+                follows.step()
+        return net, optimizer
+
+    def test_step_as_the_librarys_do(self):
+        halve = lambda optimizer: optim.lr_scheduler.StepLR(optimizer, 2, 0.5)  # noqa: E731
+        for schedule in (None, halve):
+            mine, _ = self.trained(Own, schedule=schedule)
+            theirs, _ = self.trained(lambda p: optim.SGD(p, lr=0.1, momentum=0.5), schedule=schedule)
+            np.testing.assert_allclose(mine.weight.tolist(), theirs.weight.tolist(), rtol=1e-6)
+        self.assertEqual(self.trained(Own, captures=True)[0].weight.tolist(), self.trained(Own)[0].weight.tolist())
+
+    def test_are_optimizers(self):
+        net = nn.Linear(3, 2)
+        own = Own([{"params": [net.weight], "lr": 0.3}, {"params": [net.bias]}])
+        self.assertIsInstance(own, optim.Optimizer)
+        self.assertEqual([group["lr"] for group in own.param_groups], [0.3, 0.1])
+        own.param_groups[1]["mine"] = "anything"
+        with self.assertRaisesRegex(ValueError, "^a parameter is in two groups$"):
+            own.add_param_group({"params": [net.weight]})
+        with self.assertRaisesRegex(TypeError, "^keep_average.* not of OptimizerOfYourOwn$"):
+            own.keep_average(0.9)
+        with self.assertRaisesRegex(TypeError, "^Scheduler takes the library's optimizers, not a Own"):
+            optim.Scheduler(own, optim.cosine(10))
+        with self.assertRaisesRegex(TypeError, "^Optimizer is what optimizers derive from"):
+            optim.Optimizer(net.parameters(), {})
+
+    def test_states_go_on(self):
+        import io
+
+        whole, _ = self.trained(Own, steps=8)
+        net, optimizer = self.trained(Own, steps=4)
+        file = io.BytesIO()
+        tenon.save({"net": net.state_dict(), "optimizer": optimizer.state_dict()}, file)
+        file.seek(0)
+        state = tenon.load(file)
+        other, again = self.trained(Own, steps=1)
+        other.load_state_dict(state["net"])
+        again.load_state_dict(state["optimizer"])
+        copied_net, copied = copy.deepcopy((other, again))
+        for one, its in ((other, again), (copied_net, copied)):
+            for _ in range(4):
+                its.zero_grad()
+                its.step(lambda: (one(tenon.ones(4, 3)) ** 2).mean().backward())
+            self.assertEqual(one.weight.tolist(), whole.weight.tolist())
+
+    def test_scalers_skip_their_steps(self):
+        w = nn.Parameter(tenon.ones(1))
+        own, scaler = Own([w], lr=1.0, momentum=0.0), tenon.amp.GradScaler("cpu", init_scale=4.0)
+        for factor, expected in ((float("inf"), 1.0), (0.25, 0.75)):
+            own.zero_grad()
+            scaler.scale((w * factor).sum()).backward()
+            scaler.step(own)
+            scaler.update()
+            self.assertEqual(w.item(), expected)
+        self.assertEqual(scaler.get_scale(), 2.0)
+
+    def test_momentum_of_schedules(self):
+        own = Own([nn.Parameter(tenon.ones(1))])
+        optim.lr_scheduler.OneCycleLR(own, max_lr=1.0, total_steps=10)
+        self.assertEqual(own.param_groups[0]["momentum"], 0.95)
+
+
+class Rprop(unittest.TestCase):
+    def test_steps_grow_and_shrink(self):
+        w = nn.Parameter(tenon.tensor([1.0, -2.0]))
+        optimizer, seen = optim.Rprop([w], lr=0.25), []
+        for _ in range(4):
+            optimizer.zero_grad()
+            (w * w).sum().backward()
+            optimizer.step()
+            seen.append(w.tolist())
+        np.testing.assert_allclose(seen, [[0.75, -1.75], [0.45, -1.45], [0.09, -1.09], [-0.342, -0.658]], rtol=1e-5)
+
+
 class BatchNorm(unittest.TestCase):
     def test_means_of_all_batches_are_kept_in_captured_functions_too(self):
         draws = np.random.default_rng(0)

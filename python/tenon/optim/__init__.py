@@ -12,6 +12,6 @@ tensor([0., 0.])
 from .. import _tenon
 
 globals().update({name: value for name, value in vars(_tenon._optim).items() if not name.startswith("_")})
-from . import lr_scheduler, optimizers  # noqa: E402,F401
-from .rules import Adadelta, Adamax, NAdam, RAdam  # noqa: E402,F401
+from . import lr_scheduler, optimizers, own  # noqa: E402,F401
+from .rules import Adadelta, Adamax, NAdam, RAdam, Rprop  # noqa: E402,F401
 from .grad_scaler import GradScaler  # noqa: E402,F401

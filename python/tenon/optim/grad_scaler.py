@@ -92,8 +92,14 @@ class GradScaler(_tenon._optim._GradScaler):
             if optimizer not in self._finite:
                 self.unscale_(optimizer)
             if optimizer in self._finite:
-                optimizer.step(when=self._finite[optimizer])
+                self._step_where_finite(optimizer)
         self._stepped.add(optimizer)
+
+    def _step_where_finite(self, optimizer):
+        if "_own_groups" not in optimizer.__dict__:
+            optimizer.step(when=self._finite[optimizer])
+        elif self._finite[optimizer].item():  # one of Python's cannot leave its step to the device
+            optimizer.step()
 
     def update(self, new_scale=None):
         """Halves the factor where a gradient was not finite, and doubles it after many good steps; or sets it."""

@@ -99,6 +99,8 @@ def _note_schedules(kind):
     def init(self, optimizer, *args, **kwargs):
         if not isinstance(optimizer, Optimizer):
             return make(self, optimizer, *args, **kwargs)
+        if "_own_groups" in optimizer.__dict__:
+            raise TypeError(f"{kind.__name__} takes the library's optimizers, not a {type(optimizer).__name__}; use one of lr_scheduler")
         optimizer._has_schedule = True
         return make(self, _core(optimizer), *args, **kwargs)
 

@@ -1,4 +1,4 @@
-"""Optimizers whose rules are written in Python, of ops: NAdam, RAdam, Adamax and Adadelta, with PyTorch's formulas.
+"""Optimizers whose rules are written in Python, of ops: NAdam, RAdam, Adamax, Adadelta and Rprop, with PyTorch's formulas.
 
 Everything around the rule is the library's: parameters in one stretch of memory, captured steps, scalers, states.
 """
@@ -19,7 +19,7 @@ class _Ruled(_tenon._optim._Rule):
         unknown = [name for name in others if name not in (*_PASSED_OVER, "maximize")]
         if unknown:
             raise TypeError(f"{type(self).__name__}() has no argument '{unknown[0]}'")
-        for name, value in {"lr": lr, "weight_decay": weight_decay, "eps": settings["eps"]}.items():
+        for name, value in {"lr": lr, "weight_decay": weight_decay, "eps": settings.get("eps", 0)}.items():
             if not value >= 0:
                 raise ValueError(f"[{type(self).__name__.lower()}] {name} must not be negative, got {value}")
         for beta in (*settings.get("betas", ()), settings.get("rho", 0)):
@@ -122,3 +122,24 @@ class RAdam(_Ruled):
         move = mean / _correction(betas[0], step)
         factor = _tenon.where((length > 5), shortened.to(weights.dtype) / (squares.sqrt() + eps), _tenon.ones_like(weights))
         return weights - lr * move * factor, [mean, squares]
+
+
+class Rprop(_Ruled):
+    """Steps that grow while a gradient keeps its sign and shrink when it turns, whatever its size; Riedmiller and Braun, 1993."""
+
+    _names = ("prev", "step_size")
+
+    def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50.0), **others):
+        if not 0 < etas[0] < 1 < etas[1]:
+            raise ValueError(f"[rprop] etas lie below and above 1, got {tuple(etas)}")
+        others.pop("weight_decay", None)  # which settings of all optimizers have
+        super().__init__(params, lr, 0.0, {"etas": tuple(etas), "step_sizes": tuple(step_sizes)}, others)
+
+    @staticmethod
+    def _rule(weights, gradient, step, lr, weight_decay, moments, etas, step_sizes):
+        before, size = moments[0], _tenon.where(step == 1, lr + 0 * moments[1], moments[1])
+        turned = (gradient * before).sign()
+        factor = _tenon.where(turned > 0, etas[1], _tenon.where(turned < 0, etas[0], _tenon.ones_like(gradient)))
+        size = (size * factor).clamp(step_sizes[0], step_sizes[1])
+        gradient = _tenon.where(turned < 0, 0.0, gradient)
+        return weights - gradient.sign() * size, [gradient, size]
