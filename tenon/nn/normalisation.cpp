@@ -1,4 +1,6 @@
 // Compositions, as layer_norm is; the running statistics are written like any state, so captured steps move them too.
+// The gradient of batch_norm has a rule of its own: a channel is too long to stay in a cache, and where the ops' rules
+// pass over it three times to learn what mean and variance passed on, two sums of one pass say it all.
 
 #include "tenon/nn/normalisation.h"
 
@@ -27,15 +29,53 @@ Tensor column(const Tensor& parameter, const Tensor& x) {
   return wide(parameter).reshape(shape);
 }
 
+Tensor column_if(const Tensor& parameter, const Tensor& x) {
+  return parameter.defined() ? column(parameter, x) : Tensor();
+}
+
 Tensor scaled(Tensor y, const Tensor& weight, const Tensor& bias) {
   if (weight.defined()) y = y * column(weight, y);
   return bias.defined() ? y + column(bias, y) : y;
+}
+
+// One number for each channel multiplies, whatever it is made of. Weight and bias stand beside x, or are undefined.
+Tensor scale_of(const Tensor& variance, const Tensor& weight, double eps) {
+  const Tensor deviation = rsqrt(variance + eps);
+  return weight.defined() ? deviation * weight : deviation;
+}
+Tensor moved(const Tensor& x, const Tensor& centre, const Tensor& scale, const Tensor& bias) {
+  const Tensor y = (x - centre) * scale;
+  return bias.defined() ? y + bias : y;
 }
 
 // state = state + share * (value - state), in the state's own type.
 void move_towards(Tensor state, const Tensor& value, const Operand& share) {
   const Tensor now = wide(state);
   state.copy_((now + (value.reshape(state.shape()) - now) * share).to(state.dtype()));
+}
+
+// By its own mean and variance along these axes.
+Tensor normalised_by(const Tensor& x, const Tensor& centre, const Tensor& variance, const Tensor& weight,
+                     const Tensor& bias, const Dims& axes, double eps) {
+  const bool has_weight = weight.defined(), has_bias = bias.defined();
+  const CustomFunction function{
+      "batch_norm",
+      [&](std::span<const Tensor>) { return std::vector{moved(x, centre, scale_of(variance, weight, eps), bias)}; },
+      [axes, eps, has_weight, has_bias](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Tensor &g = grads[0], centred = in[0] - in[1], deviation = rsqrt(in[2] + eps);
+        const double share = static_cast<double>(in[1].numel()) / static_cast<double>(in[0].numel());
+        const Tensor total = sum(g, axes, true), along = sum(g * centred, axes, true);
+        const Tensor of_mean = total * -share, of_variance = along * square(deviation) * -share;
+        const Tensor scale = scale_of(in[2], has_weight ? in[3] : Tensor(), eps);
+        std::vector<Tensor> all{(g + of_mean + centred * of_variance) * scale, Tensor(), Tensor()};
+        if (has_weight) all.push_back(along * deviation);
+        if (has_bias) all.push_back(total);
+        return all;
+      }};
+  std::vector<Tensor> operands{x, centre, variance};  // the statistics with their history, for second derivatives
+  if (has_weight) operands.push_back(weight);
+  if (has_bias) operands.push_back(bias);
+  return tenon::apply(function, operands)[0];
 }
 
 Tensor normalised(const Tensor& given, Tensor running_mean, Tensor running_var, const Tensor& weight,
@@ -58,10 +98,11 @@ Tensor normalised(const Tensor& given, Tensor running_mean, Tensor running_var, 
   for (int64_t i = 2; i < x.dim(); ++i) axes.push_back(i);
   return record::in_wide(x, [&](const Tensor& w) {
     if (values == 0) return scaled(w * 1.0, weight, bias);  // nothing to learn from
-    if (!training) return scaled((w - column(running_mean, w)) * rsqrt(column(running_var, w) + eps), weight, bias);
-    const Tensor centre = mean(w, axes, true), centred = w - centre;
-    const Tensor variance = mean(square(centred), axes, true);
-    const Tensor y = scaled(centred * rsqrt(variance + eps), weight, bias);
+    const Tensor beside_weight = column_if(weight, w), beside_bias = column_if(bias, w);
+    if (!training)
+      return moved(w, column(running_mean, w), scale_of(column(running_var, w), beside_weight, eps), beside_bias);
+    const Tensor centre = mean(w, axes, true), variance = mean(square(w - centre), axes, true);
+    const Tensor y = normalised_by(w, centre, variance, beside_weight, beside_bias, axes, eps);
     const NoGrad statistics;
     const auto count = static_cast<double>(values);
     if (running_mean.defined()) move_towards(running_mean, centre.detach(), momentum);

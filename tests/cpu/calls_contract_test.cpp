@@ -1,6 +1,7 @@
 // contract against the reference: shapes, layouts, dtypes, engines.
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -103,6 +104,29 @@ TEST(Contract, Batches) {
                  DType::f32);
   expect_product(given(DType::f32, {6, 9, 20}), given(DType::f32, {6, 20, 1}, {}, 2), DType::f32);
   expect_product(given(DType::bf16, {64, 5, 20}), given(DType::bf16, {64, 20, 7}, {}, 2), DType::bf16);
+}
+
+// The gates of a GRU are three: whole ones would leave one of two threads idle for a third of the time.
+TEST(Contract, ThreadsShareBatchesEvenly) {
+  const auto rectangles = [](int64_t batches, int threads) {
+    const Threads some(threads);
+    const Given a = given(DType::f32, {batches, 32, 256}), b = given(DType::f32, {batches, 256, 256}, {}, 2);
+    const ir::Call call = contract_of(a, b, DType::f32);
+    const std::unique_ptr<CallKernel> kernel = compile_contract_with(call, MatmulEngine::own);
+    Bytes result(static_cast<size_t>(batches * 32 * 256) * sizeof(float));
+    std::atomic<int64_t> count = 0, elements = 0;
+    const Finished finished = [&](int64_t, int64_t rows, int64_t, int64_t columns) {
+      ++count;
+      elements += rows * columns;
+    };
+    dynamic_cast<const ContractKernel&>(*kernel).multiply(a.bytes.data(), b.bytes.data(), result.data(), nullptr,
+                                                          &finished);
+    EXPECT_EQ(elements, batches * 32 * 256);
+    return count.load();
+  };
+  EXPECT_EQ(rectangles(4, 2), 4);
+  EXPECT_EQ(rectangles(3, 2), 6);
+  EXPECT_EQ(rectangles(3, 16), 15);
 }
 
 // A transposed operand and its copy must give the same bits, or results would depend on what the planner copies.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tenon/codegen/stages.h"
+#include "tenon/exec/inspect.h"
 #include "tenon/tenon.h"
 #include "tests/error_text.h"
 #include "tests/nn/values.h"
@@ -358,6 +360,53 @@ TEST(BatchNorm, MovesTheRunningStatisticsInTraining) {
   expect_near(norm(zeros({1, 2})), {-0.48f / std::sqrt(values(norm.running_var)[0] + 1e-5f),
                                     -0.86f / std::sqrt(values(norm.running_var)[1] + 1e-5f)});
   EXPECT_EQ(values(norm.running_mean), before);
+}
+
+// The composition that batch_norm is in training, with the gradient of its ops.
+Tensor composed_norm(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Dims axes{0, 2, 3}, beside{1, x.size(1), 1, 1};
+  const Tensor centred = x - mean(x, axes, true);
+  return centred * rsqrt(mean(square(centred), axes, true) + 1e-5) * weight.reshape(beside) + bias.reshape(beside);
+}
+
+TEST(BatchNorm, HasTheDerivativesOfItsOps) {
+  manual_seed(3);
+  const Options f64(DType::f64);
+  const Tensor x = (randn({3, 2, 2, 2}, f64) * 2.0 + 1.0).detach().requires_grad_();
+  const Tensor weight = randn({2}, f64).requires_grad_(), bias = randn({2}, f64).requires_grad_();
+  const Tensor direction = randn({3, 2, 2, 2}, f64);
+  const std::vector<Tensor> leaves{x, weight, bias};
+  const auto derivatives = [&](const Tensor& y) {
+    std::vector<Tensor> first = grad(std::vector{sum(y * direction)}, leaves, {.create_graph = true});
+    const Tensor mixed = sum(square(first[0])) + sum(first[1] * weight) + sum(first[2] * bias);
+    for (const Tensor& second : grad(std::vector{mixed}, leaves)) first.push_back(second);
+    return first;
+  };
+  const auto ours = derivatives(nn::batch_norm(x, {}, {}, weight, bias, true, 0.1, 1e-5));
+  const auto theirs = derivatives(composed_norm(x, weight, bias));
+  for (size_t i = 0; i < ours.size(); ++i)
+    EXPECT_LT(max(abs(ours[i] - theirs[i])).item<double>(), 1e-10) << "derivative " << i;
+}
+
+// A channel does not stay in a cache: what its gradient needs to know is summed in one pass, and used in the next.
+TEST(BatchNorm, ItsGradientPassesOverAChannelTwice) {
+  const Tensor x = randn({4, 3, 32, 32}).eval().requires_grad_(), next = randn({3072, 5}).eval();
+  const Tensor weight = ones({3}).eval().requires_grad_(), bias = zeros({3}).eval().requires_grad_();
+  const auto passes_of = [&](const Tensor& y) {
+    size_t passes = 0;
+    const exec::WatchPlans watch([&](const plan::Plan& plan) {
+      for (const plan::Kernel& kernel : plan.kernels) {
+        const auto* nest = std::get_if<ir::LoopNest>(&kernel);
+        if (nest && nest->rows() == 3) passes += codegen::stages(*nest).stages.size();
+      }
+    });
+    const Tensor loss = sum(square(matmul(y.reshape({4, 3072}), next)));
+    eval(grad(std::vector{loss}, std::vector{x, weight, bias}));
+    return passes;
+  };
+  const size_t forward = 3;  // mean, variance, result
+  EXPECT_EQ(passes_of(nn::batch_norm(x, {}, {}, weight, bias, true, 0.1, 1e-5)), forward + 2);
+  EXPECT_EQ(passes_of(composed_norm(x, weight, bias)), forward + 3);
 }
 
 TEST(BatchNorm, WithoutMomentumCountsAllBatchesTheSame) {

@@ -41,7 +41,7 @@ constexpr int64_t depth_of(int64_t k) {
 
 // Whole vectors of rows that need no conversion: the common right operand.
 template <typename T, int kVectors>
-void copy_panel(const T* HWY_RESTRICT from, int64_t from_stride, int64_t rows, T* HWY_RESTRICT to) {
+void copy_rows(const T* HWY_RESTRICT from, int64_t from_stride, int64_t rows, T* HWY_RESTRICT to) {
   const hn::ScalableTag<T> d;
   for (int64_t r = 0; r < rows; ++r, from += from_stride, to += kVectors * kVectorSize<T>) {
 #pragma GCC unroll 4
@@ -134,23 +134,36 @@ class ProductRun {
     }
   }
 
-  // Panels as wide as next_panel says, step by step; columns beyond the last are zero.
+  // Panels as wide as next_panel says, step by step; columns beyond the last are zero. Rows that need no conversion are
+  // read whole, a few at a time, for the same reason as in copy_left: an LSTM that packs its weights at every step took
+  // 5 % longer where one panel was packed after the other.
   void pack_right(int64_t k, int64_t depth, int64_t column, int64_t columns) {
+    const std::byte* first = p_.b + (k * p_.b_row + column * p_.b_column) * bytes_;
+    const bool copies = p_.in == kDTypeOf<T> && p_.b_column == 1;
+    constexpr int64_t kSteps = 8;
+    for (int64_t step = 0; copies && step < depth; step += kSteps) {
+      const int64_t steps = std::min(kSteps, depth - step);
+      const T* rows = reinterpret_cast<const T*>(first) + step * p_.b_row;
+      for_each_panel(columns, [&](int64_t c, int64_t vectors) {
+        const int64_t width = vectors * kLanes;
+        if (columns - c >= width) copy_panel(vectors, rows + c, steps, right_ + c * depth + step * width);
+      });
+    }
     for_each_panel(columns, [&](int64_t c, int64_t vectors) {
       const int64_t width = vectors * kLanes, filled = std::min(width, columns - c);
-      const std::byte* from = p_.b + (k * p_.b_row + (column + c) * p_.b_column) * bytes_;
+      if (copies && filled == width) return;
       T* to = right_ + c * depth;
-      if (p_.in == kDTypeOf<T> && p_.b_column == 1 && filled == width) {
-        const T* rows = reinterpret_cast<const T*>(from);
-        if (vectors == 4) return copy_panel<T, 4>(rows, p_.b_row, depth, to);
-        if (vectors == 3) return copy_panel<T, 3>(rows, p_.b_row, depth, to);
-        if (vectors == 2) return copy_panel<T, 2>(rows, p_.b_row, depth, to);
-        return copy_panel<T, 1>(rows, p_.b_row, depth, to);
-      }
-      pack_any(p_.in, from, p_.b_row, p_.b_column, depth, filled, to, width);
+      pack_any(p_.in, first + c * p_.b_column * bytes_, p_.b_row, p_.b_column, depth, filled, to, width);
       for (int64_t i = 0; i < depth && filled < width; ++i)
         std::fill(to + i * width + filled, to + (i + 1) * width, T(0));
     });
+  }
+
+  void copy_panel(int64_t vectors, const T* rows, int64_t steps, T* to) const {
+    if (vectors == 4) return copy_rows<T, 4>(rows, p_.b_row, steps, to);
+    if (vectors == 3) return copy_rows<T, 3>(rows, p_.b_row, steps, to);
+    if (vectors == 2) return copy_rows<T, 2>(rows, p_.b_row, steps, to);
+    copy_rows<T, 1>(rows, p_.b_row, steps, to);
   }
 
   template <typename F>
