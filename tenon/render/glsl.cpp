@@ -385,6 +385,8 @@ const Spelling kGlsl{
               .pack_half = "pack_half($0)",
               .unpack_half = "unpack_half($0)",
               .philox = "philox($0, $1, $2, $3)",
+              .f64_word = "unpackDouble2x32($0)[$1]",
+              .f64_of = "packDouble2x32(uvec2($0, $1))",
               .shuffle = "subgroupShuffleXor($0, $1)",
               .thread = "gl_LocalInvocationID.x",
               .block = {"gl_WorkGroupID.x", "gl_WorkGroupID.y", "gl_WorkGroupID.z"},

@@ -137,6 +137,7 @@ void Driver::make_device() {
   of_11.storageBuffer16BitAccess = on_.has_halves;
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &of_11};
   features.features.shaderInt64 = on_.has_i64;
+  features.features.shaderFloat64 = on_.has_f64;
   VkDeviceCreateInfo create{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &features};
   create.queueCreateInfoCount = 1;
   create.pQueueCreateInfos = &queue;
