@@ -615,15 +615,19 @@ void Driver::wait(const gpu::Event& event) {
   collect();
 }
 
+// While commands are captured, those are finished that were not.
 bool Driver::finish() {
+  Captured* const capturing = std::exchange(capturing_, nullptr);
+  bool is_there = true;
   try {
     const gpu::EventRef all = mark();
     begin(*all);
     wait(*all);
-    return true;
   } catch (const gpu::Gone&) {
-    return false;
+    is_there = false;
   }
+  capturing_ = capturing;
+  return is_there;
 }
 
 }  // namespace tenon::backends::vulkan
