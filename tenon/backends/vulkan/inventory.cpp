@@ -91,10 +91,12 @@ std::string look_at(VkInstance instance, Found& found) {
   found.has_shuffles = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                        (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
   const auto has = [](VkBool32 asked) { return asked == VK_TRUE; };
-  found.f32 = {has(floats.shaderDenormPreserveFloat32), has(floats.shaderSignedZeroInfNanPreserveFloat32),
-               has(floats.shaderRoundingModeRTEFloat32)};
-  found.f64 = {has(floats.shaderDenormPreserveFloat64), has(floats.shaderSignedZeroInfNanPreserveFloat64),
-               has(floats.shaderRoundingModeRTEFloat64)};
+  found.shaders.f32 = {has(floats.shaderDenormPreserveFloat32), has(floats.shaderSignedZeroInfNanPreserveFloat32),
+                       has(floats.shaderRoundingModeRTEFloat32)};
+  found.shaders.f64 = {has(floats.shaderDenormPreserveFloat64), has(floats.shaderSignedZeroInfNanPreserveFloat64),
+                       has(floats.shaderRoundingModeRTEFloat64)};
+  found.shaders.has_fma = !found.is_cpu();
+  found.shaders.mistakes_zeros = found.is_cpu();
 
   const bool is_13 = found.properties.apiVersion >= VK_API_VERSION_1_3;
   VkPhysicalDeviceVulkan13Features of_13{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
@@ -192,7 +194,7 @@ ir::Limits limits_of(const Found& found) {
       std::min({found.is_cpu() ? 256u : 1024u, own.maxComputeWorkGroupInvocations, own.maxComputeWorkGroupSize[0]});
   limits.shared_bytes = own.maxComputeSharedMemorySize;
   if (!found.is_cpu() && found.has_shuffles && found.has_full_subgroups) limits.subgroup = found.subgroup;
-  limits.has_fma = !found.is_cpu();
+  limits.has_fma = found.shaders.has_fma;
   if (!found.tiles.empty() && limits.subgroup > 1) {
     gpu::add_tiles(limits);
     limits.tile_dtypes = found.tiles;

@@ -8,13 +8,9 @@
 #include "tenon/backends/vulkan/api.h"
 #include "tenon/codegen/legalise.h"
 #include "tenon/ir/limits.h"
+#include "tenon/render/glsl_device.h"
 
 namespace tenon::backends::vulkan {
-
-/// What a shader may ask of the arithmetic with floats of one size.
-struct Floats {
-  bool keeps_subnormals = false, keeps_signed_zeros = false, rounds_to_even = false;
-};
 
 struct Found {
   VkPhysicalDevice device = nullptr;
@@ -28,7 +24,7 @@ struct Found {
   bool has_shuffles = false;
   ir::EnumSet<DType> tiles;  // 16 x 16 x 16 products of these, summed in f32 by a subgroup
   uint32_t subgroup = 1;
-  Floats f32, f64;
+  render::GlslDevice shaders;
 
   bool is_cpu() const { return properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU; }
   std::string name() const { return properties.deviceName; }
