@@ -126,6 +126,10 @@ Id Builder::pack_half(Id x) { return value({.kind = Kind::pack_half, .type = Sca
 Id Builder::pack_bf16(Id x) { return value({.kind = Kind::pack_bf16, .type = Scalar::u32, .args = {x}}); }
 Id Builder::larger(Id a, Id b) { return value({.kind = Kind::larger, .type = Scalar::f32, .args = {a, b}}); }
 Id Builder::unpack_half(Id bits) { return value({.kind = Kind::unpack_half, .type = Scalar::f32, .args = {bits}}); }
+Id Builder::f64_word(Id x, uint32_t half) {
+  return value({.kind = Kind::f64_word, .type = Scalar::u32, .slot = half, .args = {x}});
+}
+Id Builder::f64_of(Id low, Id high) { return value({.kind = Kind::f64_of, .type = Scalar::f64, .args = {low, high}}); }
 
 std::array<Id, 4> Builder::philox(Id key_low, Id key_high, Id counter_low, Id counter_high) {
   const Id words = value(
@@ -454,6 +458,8 @@ Id Builder::append(Inst inst) {
     case Kind::unpack_half:
     case Kind::pack_bf16:
     case Kind::larger:
+    case Kind::f64_word:
+    case Kind::f64_of:
     case Kind::philox:
     case Kind::extract: return value(std::move(inst));
     default: return push(std::move(inst));

@@ -50,6 +50,8 @@ class Builder {
   Id pack_bf16(Id x);
   Id larger(Id a, Id b);
   Id unpack_half(Id bits);
+  Id f64_word(Id x, uint32_t half);
+  Id f64_of(Id low, Id high);
   std::array<Id, 4> philox(Id key_low, Id key_high, Id counter_low, Id counter_high);
   Id shuffle(Id value, uint32_t distance);
 

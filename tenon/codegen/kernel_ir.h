@@ -54,6 +54,8 @@ struct Inst {
     unpack_half,  // f32: the f16 with these bits (u32)
     pack_bf16,    // u32: the bits of args[0] (f32), rounded to bf16; some NaN for a NaN
     larger,       // f32: of args[0] and args[1]; 0 is larger than -0, and a NaN than all
+    f64_word,     // u32: the lower (`slot` 0) or the upper half (1) of the bits of args[0] (f64)
+    f64_of,       // f64: the one whose bits have the lower half args[0] and the upper half args[1] (u32)
     philox,       // four u32: the block with key args[0], args[1] and counter args[2], args[3]
     extract,      // component `slot` of a value of several
     shuffle,      // args[0] (f32, i32, u32) of the thread of this subgroup whose position differs by the bits `bits`

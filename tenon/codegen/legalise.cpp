@@ -12,6 +12,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/codegen/builder.h"
+#include "tenon/codegen/f64_functions.h"
 #include "tenon/codegen/numbers.h"
 #include "tenon/codegen/real_functions.h"
 #include "tenon/codegen/wide.h"
@@ -263,7 +264,7 @@ class Rewriter {
       if (is_split(from) && is_split(inst.type)) {
         made_[at] = wide(inst.args[0]);
       } else if (is_split(from) || is_split(inst.type)) {
-        if (inst.op == Op::bitcast) base::fail("codegen", "kernel {}: an f64 has no halves", kernel_.name);
+        if (inst.op == Op::bitcast) return halves_of_f64(at, inst);
         made_[at] = is_split(from) ? Wide{narrow(b_, from, inst.type, wide(inst.args[0]))}
                                    : widen(b_, inst.type, single(inst.args[0]));
       } else {
@@ -271,12 +272,22 @@ class Rewriter {
       }
     } else if (is_split(from)) {
       wide_op(at, inst, from);
+    } else if (inst.type == Scalar::f64 && from == Scalar::f64 && lacks_.f64_functions.contains(inst.op)) {
+      made_[at] = {inst.args.size() == 1 ? f64_function(b_, inst.op, single(inst.args[0]))
+                                         : f64_function(b_, inst.op, single(inst.args[0]), single(inst.args[1]))};
     } else if (inst.type == Scalar::f32 && from == Scalar::f32 && lacks_.functions.contains(inst.op)) {
       made_[at] = {inst.args.size() == 1 ? real_function(b_, inst.op, single(inst.args[0]))
                                          : real_function(b_, inst.op, single(inst.args[0]), single(inst.args[1]))};
     } else {
       same(at, inst);
     }
+  }
+
+  void halves_of_f64(size_t at, const Inst& inst) {
+    if (inst.type == Scalar::f64)
+      made_[at] = {b_.f64_of(wide(inst.args[0]).low, wide(inst.args[0]).high)};
+    else
+      made_[at] = {b_.f64_word(single(inst.args[0]), 0), b_.f64_word(single(inst.args[0]), 1)};
   }
 
   void wide_op(size_t at, const Inst& inst, Scalar from) {
@@ -398,7 +409,8 @@ bool needs_it(const KernelIr& kernel, const Lacks& lacks) {
   const auto is_narrow = [&](const KernelBuffer& buffer) { return is_missing(lacks, buffer.element); };
   const auto calls = [&](const Inst& inst) {
     if ((lacks.pack_bf16 && inst.kind == Kind::pack_bf16) || (lacks.larger && inst.kind == Kind::larger)) return true;
-    return inst.kind == Kind::math && inst.type == Scalar::f32 && lacks.functions.contains(inst.op);
+    return inst.kind == Kind::math && ((inst.type == Scalar::f32 && lacks.functions.contains(inst.op)) ||
+                                       (inst.type == Scalar::f64 && lacks.f64_functions.contains(inst.op)));
   };
   return std::ranges::any_of(kernel.buffers, is_narrow) || std::ranges::any_of(kernel.code, calls);
 }

@@ -330,6 +330,17 @@ class Types {
         expect_type(inst, 0, Scalar::u32);
         expect_value(inst, Scalar::f32);
         break;
+      case Kind::f64_word:
+        expect_args(inst, 1);
+        expect_type(inst, 0, Scalar::f64);
+        expect_value(inst, Scalar::u32);
+        if (inst.slot > 1) fail("an f64 has two halves");
+        break;
+      case Kind::f64_of:
+        expect_args(inst, 2);
+        for (size_t i = 0; i < 2; ++i) expect_type(inst, i, Scalar::u32);
+        expect_value(inst, Scalar::f64);
+        break;
       case Kind::philox:
         expect_args(inst, 4);
         expect_value(inst, Scalar::u32);

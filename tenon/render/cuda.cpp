@@ -293,6 +293,8 @@ const Spelling kCuda{
               .pack_bf16 = "pack_bf16_of($0)",
               .larger = "larger_of($0, $1)",
               .philox = "philox($0, $1, $2, $3)",
+              .f64_word = "(unsigned)((unsigned long long)__double_as_longlong($0) >> 32 * $1)",
+              .f64_of = "__hiloint2double((int)$1, (int)$0)",
               .shuffle = "__shfl_xor_sync(0xffffffffu, $0, $1)",
               .thread = "threadIdx.x",
               .block = {"blockIdx.x", "blockIdx.y", "blockIdx.z"},

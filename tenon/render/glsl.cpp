@@ -195,7 +195,7 @@ std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::st
 
 // By VK_KHR_cooperative_matrix, which is younger than glslang in some distributions: its types and instructions are
 // spelled by their numbers in SPV_KHR_cooperative_matrix and SPV_KHR_bfloat16. Of a type, glslang writes the operands
-// as numbers where identifiers belong; whoever compiles this puts them right (backends/vulkan/matrix_types.h), and
+// as numbers where identifiers belong; whoever compiles this puts them right (matrix_types.h), and
 // makes float16_t bf16 in a kernel with tiles of bf16. Shared arrays of tiles are of uvec4, in which places and strides
 // are counted. Accesses are non-private, and made visible or available to the workgroup (scope 2).
 constexpr std::string_view kTiles = R"(#define TILE(component, use) \
@@ -385,6 +385,8 @@ const Spelling kGlsl{
               .pack_half = "pack_half($0)",
               .unpack_half = "unpack_half($0)",
               .philox = "philox($0, $1, $2, $3)",
+              .f64_word = "unpackDouble2x32($0)[$1]",
+              .f64_of = "packDouble2x32(uvec2($0, $1))",
               .shuffle = "subgroupShuffleXor($0, $1)",
               .thread = "gl_LocalInvocationID.x",
               .block = {"gl_WorkGroupID.x", "gl_WorkGroupID.y", "gl_WorkGroupID.z"},

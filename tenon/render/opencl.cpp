@@ -275,6 +275,8 @@ const Spelling kOpencl{
               .pack_bf16 = "pack_bf16_of($0)",
               .larger = "larger_of($0, $1)",
               .philox = "philox($0, $1, $2, $3)",
+              .f64_word = "as_uint2($0).s$1",
+              .f64_of = "as_double((uint2)($0, $1))",
               .shuffle = "shuffle_xor($0, $1)",
               .thread = "(uint)get_local_id(0)",
               .block = {"(uint)get_group_id(0)", "(uint)get_group_id(1)", "(uint)get_group_id(2)"},

@@ -384,6 +384,10 @@ class Printer {
       case Kind::larger: return value(inst, texts_.larger);
       case Kind::exp2: return value(inst, texts_.exp2);
       case Kind::reciprocal: return value(inst, texts_.reciprocal);
+      case Kind::f64_word:
+        return value(Scalar::u32,
+                     fill(texts_.f64_word, std::vector{names_[inst.args[0]], fmt::format("{}", inst.slot)}));
+      case Kind::f64_of: return value(inst, texts_.f64_of);
       case Kind::philox: return declare(spelling_.several(Scalar::u32, 4), fill(texts_.philox, operands(inst)));
       case Kind::extract: {
         const Inst& whole = this->inst(inst.args[0]);
@@ -528,6 +532,8 @@ codegen::Lacks lacks_of(Language language) {
   }
   // Shaders have sine, cosine, logarithm and power, but promise little of their last places.
   lacks.functions = {Op::expm1, Op::log1p, Op::log2, Op::erf, Op::sin, Op::cos, Op::mod, Op::pow};
+  lacks.f64_functions = {Op::exp, Op::expm1, Op::tanh, Op::log, Op::log1p, Op::log2,
+                         Op::erf, Op::sin,   Op::cos,  Op::mod, Op::pow};
   if (language == Language::wgsl) lacks.wide_integers = lacks.bytes = lacks.halves = lacks.f64 = true;
   return lacks;
 }

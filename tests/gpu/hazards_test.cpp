@@ -1,10 +1,10 @@
 // Which commands wait for those before, on Vulkan.
 
-#include "tenon/backends/vulkan/hazards.h"
+#include "tenon/backends/gpu/hazards.h"
 
 #include <gtest/gtest.h>
 
-namespace tenon::backends::vulkan {
+namespace tenon::backends::gpu {
 namespace {
 
 using Ranges = std::vector<Range>;
@@ -57,4 +57,4 @@ TEST(Hazards, ALongListIsCutByABarrier) {
 }
 
 }  // namespace
-}  // namespace tenon::backends::vulkan
+}  // namespace tenon::backends::gpu

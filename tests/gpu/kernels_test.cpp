@@ -180,6 +180,48 @@ TEST_P(GpuKernels, ExponentialsAndLogarithmsAreWithinFourPlaces) {
   EXPECT_EQ(ends[5], 1);
 }
 
+/// The largest distance from what long double gives, in units of the last place.
+double worst_of_f64(const Device& device, Tensor (*ours)(const Tensor&), long double (*truth)(long double), double low,
+                    double high) {
+  constexpr int kCount = 2000;
+  std::vector<double> x;
+  for (int i = 0; i <= kCount; ++i) x.push_back(low + (high - low) * i / kCount);
+  const std::vector<double> got =
+      ours(from_vector(x, {static_cast<int64_t>(x.size())}, Options(DType::f64, device))).to_vector<double>();
+  double worst = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const long double want = truth(x[i]);
+    const double size = std::abs(static_cast<double>(want)), unit = std::nextafter(size, INFINITY) - size;
+    worst = std::max(worst, static_cast<double>(std::abs(got[i] - want) / unit));
+  }
+  return worst;
+}
+
+TEST_P(GpuKernels, FunctionsOfF64AreWithinFourPlaces) {
+  const Device device(GetParam());
+  if (device_->limits().missing_dtypes.contains(DType::f64)) GTEST_SKIP() << GetParam() << " has no f64";
+  using Real = long double;
+  struct Case {
+    const char* name;
+    Tensor (*ours)(const Tensor&);
+    Real (*truth)(Real);
+    double low, high;
+  };
+  const Case cases[] = {
+      {"exp", [](const Tensor& x) { return exp(x); }, [](Real x) { return std::exp(x); }, -700, 709},
+      {"expm1", [](const Tensor& x) { return expm1(x); }, [](Real x) { return std::expm1(x); }, -2, 2},
+      {"log", [](const Tensor& x) { return log(x); }, [](Real x) { return std::log(x); }, 1e-3, 4},
+      {"log1p", [](const Tensor& x) { return log1p(x); }, [](Real x) { return std::log1p(x); }, -0.9, 3},
+      {"tanh", [](const Tensor& x) { return tanh(x); }, [](Real x) { return std::tanh(x); }, -20, 20},
+      {"sigmoid", [](const Tensor& x) { return sigmoid(x); }, [](Real x) { return 1 / (1 + std::exp(-x)); }, -40, 40},
+      {"erf", [](const Tensor& x) { return erf(x); }, [](Real x) { return std::erf(x); }, -6, 6},
+      {"sin", [](const Tensor& x) { return sin(x); }, [](Real x) { return std::sin(x); }, -100, 100},
+      {"cos", [](const Tensor& x) { return cos(x); }, [](Real x) { return std::cos(x); }, -100, 100},
+  };
+  for (const Case& each : cases)
+    EXPECT_LE(worst_of_f64(device, each.ours, each.truth, each.low, each.high), 4) << each.name;
+}
+
 TEST_P(GpuKernels, TanhAndSigmoidAreWithinFourPlaces) {
   const Device device(GetParam());
   constexpr float kLargest = std::numeric_limits<float>::max(), kSmallest = std::numeric_limits<float>::min();

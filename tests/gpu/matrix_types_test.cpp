@@ -1,7 +1,7 @@
 // Cooperative matrices in the SPIR-V that comes out of glslang, word by word: validators of some distributions do not
 // know them.
 
-#include "tenon/backends/vulkan/matrix_types.h"
+#include "tenon/render/matrix_types.h"
 
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ TEST(MatrixTypes, EveryTypeIsDeclaredOnceAndBelowTheBound) {
 
 TEST(MatrixTypes, AModuleWithoutMatricesStaysAsItIs) {
   const Words module = spirv_of("#version 460\nvoid main() {}\n");
-  EXPECT_EQ(with_matrix_types(module), module);
+  EXPECT_EQ(render::with_matrix_types(module), module);
 }
 
 }  // namespace

@@ -210,8 +210,8 @@ ir::Limits limits_for(Language language) {
     limits.max_threads = 256;
     limits.subgroup = 1;
     limits.shared_bytes = 16 << 10;
+    limits.missing_dtypes.insert(DType::f64);
   }
-  if (language == Language::glsl || language == Language::wgsl) limits.missing_dtypes.insert(DType::f64);
   return limits;
 }
 

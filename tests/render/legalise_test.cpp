@@ -1,5 +1,6 @@
 // Kernels that are written anew for devices that lack something do what they did: both run on the interpreter of the
-// simulated device, and memory is the same to the last bit. Functions of f32 are compared with those of f64.
+// simulated device, and memory is the same to the last bit. Functions of f32 are compared with those of f64, and those
+// of f64 with those of long double.
 
 #include "tenon/codegen/legalise.h"
 
@@ -238,22 +239,25 @@ TEST(Legalise, RefusesF64ByName) {
 // ---- functions ----
 
 /// y = op(a, b) of each pair, by what stands in for the op.
-std::vector<float> results_of(Op op, std::vector<float> a, std::vector<float> b) {
+template <typename T>
+std::vector<T> results_of(Op op, std::vector<T> a, std::vector<T> b) {
+  constexpr Scalar kType = sizeof(T) == 4 ? Scalar::f32 : Scalar::f64;
   const size_t count = a.size();
   b.resize(count);
-  Lacks lacks;
-  lacks.functions = {op};
-  const KernelIr kernel = legalise(ops_kernel(Scalar::f32, {op}), lacks);
+  Lacks lacks{.wide_integers = true};
+  (kType == Scalar::f32 ? lacks.functions : lacks.f64_functions) = {op};
+  const KernelIr kernel = legalise(ops_kernel(kType, {op}), lacks);
   for (const auto& inst : kernel.code)
-    EXPECT_FALSE(inst.kind == codegen::Inst::Kind::math && inst.op == op && inst.type == Scalar::f32);
-  Launch run{.buffers = {bytes_of(a), bytes_of(b), bytes_of(b), Bytes(4 * count)},
+    EXPECT_FALSE(inst.kind == codegen::Inst::Kind::math && inst.op == op && inst.type == kType);
+  Launch run{.buffers = {bytes_of(a), bytes_of(b), bytes_of(b), Bytes(sizeof(T) * count)},
              .numbers = {count},
              .blocks = {static_cast<uint32_t>(count / 32 + 1), 1, 1}};
   run_kernel(kernel, run);
-  return values_of<float>(run.buffers[3]);
+  return values_of<T>(run.buffers[3]);
 }
 
-double exact(Op op, double a, double b) {
+template <typename T>
+T exact(Op op, T a, T b) {
   switch (op) {
     case Op::exp: return std::exp(a);
     case Op::tanh: return std::tanh(a);
@@ -287,15 +291,15 @@ double ulps(float got, double wanted) {
 }
 
 void expect_close(Op op, const std::vector<float>& a, const std::vector<float>& b, double most) {
-  const std::vector<float> got = results_of(op, a, b);
+  const std::vector<float> got = results_of<float>(op, a, b);
   double worst = 0;
   size_t at = 0;
   for (size_t i = 0; i < a.size(); ++i) {
-    const double far = ulps(got[i], exact(op, a[i], i < b.size() ? b[i] : 0));
+    const double far = ulps(got[i], exact<double>(op, a[i], i < b.size() ? b[i] : 0));
     if (far > worst) worst = far, at = i;
   }
   EXPECT_LE(worst, most) << fmt::format("{}({}, {}) = {}, not {}", ir::name(op), a[at], at < b.size() ? b[at] : 0,
-                                        got[at], exact(op, a[at], at < b.size() ? b[at] : 0));
+                                        got[at], exact<double>(op, a[at], at < b.size() ? b[at] : 0));
 }
 
 /// Every 130,003rd float: all exponents and both signs, infinities, NaNs and numbers below the smallest normal one.
@@ -328,7 +332,7 @@ TEST(Functions, TanhIsWithinFourPlaces) {
 TEST(Functions, Log2OfPowersOfTwoIsExact) {
   std::vector<float> a;
   for (int i = -126; i < 128; ++i) a.push_back(std::ldexp(1.0f, i));
-  const std::vector<float> got = results_of(Op::log2, a, {});
+  const std::vector<float> got = results_of<float>(Op::log2, a, {});
   for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(got[i], static_cast<float>(i) - 126);
 }
 
@@ -371,6 +375,120 @@ TEST(Functions, PowIsWithinThreePlaces) {
   for (const float x : {-3.0f, -0.5f, -1.0f, -0.0f, -INFINITY}) {
     for (const float y : {-3.0f, -2.0f, 0.0f, 1.0f, 2.0f, 5.0f, 0.5f, 16777217.0f}) expect_close(Op::pow, {x}, {y}, 1);
   }
+}
+
+// ---- functions of f64 ----
+
+double ulps(double got, long double wanted) {
+  const auto rounded = static_cast<double>(wanted);
+  if (std::isnan(wanted)) return std::isnan(got) ? 0 : INFINITY;
+  if (std::isinf(rounded) || rounded == 0) {
+    if (got == rounded && std::signbit(got) == std::signbit(rounded)) return 0;
+    return rounded == 0 && std::abs(got) <= 0x1p-1074 ? 1 : INFINITY;
+  }
+  const double unit = std::max(std::ldexp(1.0, std::ilogb(rounded) - 52), 0x1p-1074);
+  return static_cast<double>(std::abs(got - wanted) / unit);
+}
+
+void expect_close(Op op, const std::vector<double>& a, const std::vector<double>& b, double most) {
+  const std::vector<double> got = results_of<double>(op, a, b);
+  double worst = 0;
+  size_t at = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double far = ulps(got[i], exact<long double>(op, a[i], i < b.size() ? b[i] : 0));
+    if (far > worst) worst = far, at = i;
+  }
+  EXPECT_LE(worst, most) << fmt::format("{}({:a}, {:a}) = {:a}, not {:a}", ir::name(op), a[at],
+                                        at < b.size() ? b[at] : 0, got[at],
+                                        static_cast<double>(exact<long double>(op, a[at], at < b.size() ? b[at] : 0)));
+}
+
+std::vector<double> f64_of_all_kinds() {
+  std::vector<double> made{0.0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 0.5, -0.5, 2, 5e-324, 1.7e308, -1.7e308};
+  constexpr uint64_t kStep = 0x0004'1357'9BDF'1235;
+  for (uint64_t bits = kStep; bits > kStep - 1; bits += kStep) made.push_back(std::bit_cast<double>(bits));
+  return made;
+}
+std::vector<double> f64_between(double low, double high, int count) {
+  std::vector<double> made;
+  for (int i = 0; i <= count; ++i) made.push_back(low + (high - low) * i / count);
+  return made;
+}
+
+TEST(FunctionsOfF64, OfOneNumberAreWithinTwoPlaces) {
+  for (const Op op : {Op::exp, Op::expm1, Op::log, Op::log1p}) {
+    expect_close(op, f64_of_all_kinds(), {}, 2);
+    expect_close(op, f64_between(-2, 2, 5000), {}, 2);
+    expect_close(op, f64_between(-745, 710, 5000), {}, 2);
+  }
+}
+
+TEST(FunctionsOfF64, OthersAreWithinFourPlaces) {
+  for (const Op op : {Op::tanh, Op::log2, Op::erf, Op::sin, Op::cos}) {
+    expect_close(op, f64_of_all_kinds(), {}, 4);
+    expect_close(op, f64_between(-2, 2, 5000), {}, 4);
+    expect_close(op, f64_between(-100, 100, 5000), {}, 4);
+  }
+}
+
+// Two that come nearer to a multiple of pi / 2 than any other number, and neighbours of multiples.
+TEST(FunctionsOfF64, SinesNearAMultipleOfPiKeepTheirPlaces) {
+  std::vector<double> a{0x1.6ac5b262ca1ffp+849, 0x1.921fb54442d18p+0};
+  for (int i = 1; i < 1000; ++i) a.push_back(i * 0x1.921fb54442d18p+0);
+  expect_close(Op::sin, a, {}, 4);
+  expect_close(Op::cos, a, {}, 4);
+}
+
+TEST(FunctionsOfF64, ModIsExact) {
+  const std::vector<double> some = f64_of_all_kinds();
+  std::vector<double> a, b;
+  for (size_t i = 0; i < 40; ++i) {
+    for (size_t j = 0; j < 40; ++j) {
+      a.push_back(some[i < 13 ? i : (i * 2654435761u) % some.size()]);
+      b.push_back(some[j < 13 ? j : (j * 2246822519u) % some.size()]);
+    }
+  }
+  expect_close(Op::mod, a, b, 0);
+  expect_close(Op::mod, f64_between(-100, 100, 1000), f64_between(3, -3, 1000), 0);
+}
+
+TEST(FunctionsOfF64, PowIsWithinFourPlaces) {
+  const std::vector<double> some = f64_of_all_kinds();
+  std::vector<double> a, b;
+  for (size_t i = 0; i < 60; ++i) {
+    for (size_t j = 0; j < 60; ++j) {
+      a.push_back(some[i < 13 ? i : (i * 2654435761u) % some.size()]);
+      b.push_back(some[j < 13 ? j : (j * 2246822519u) % some.size()]);
+    }
+  }
+  for (const double x : f64_between(0.01, 10, 50)) {
+    for (const double y : f64_between(-300, 300, 50)) {
+      a.push_back(x);
+      b.push_back(y);
+      a.push_back(1 + x / 1000);
+      b.push_back(y * 200);
+    }
+  }
+  for (const double x : {-3.0, -0.5, -1.0, -0.0, -double{INFINITY}}) {
+    for (const double y : {-3.0, -2.0, 0.0, 1.0, 2.0, 5.0, 0.5, 0x1p53 - 1, 0x1p53}) {
+      a.push_back(x);
+      b.push_back(y);
+    }
+  }
+  expect_close(Op::pow, a, b, 4);
+}
+
+TEST(Legalise, AnF64IsTakenApartIntoWordsWhereThereAreNoLongerOnes) {
+  codegen::Builder b("bits", 32);
+  const uint32_t x = b.add_buffer(Scalar::f64, false), y = b.add_buffer(Scalar::f64, true);
+  b.set_numbers(0);
+  const auto bits = b.bitcast(b.load(x, b.thread()), Scalar::u64);
+  const auto flipped = b.math(Op::bit_xor, Scalar::u64, {bits, b.whole(Scalar::u64, INT64_MIN + 1)});
+  b.store(y, b.thread(), b.bitcast(flipped, Scalar::f64));
+  const KernelIr kernel = b.finish();
+  std::vector<double> numbers = f64_between(-3, 7, 31);
+  EXPECT_TRUE(does_the_same(kernel, legalise(kernel, kNoWide),
+                            {.buffers = {bytes_of(numbers), Bytes(8 * 32)}, .numbers = {}, .blocks = {1, 1, 1}}));
 }
 
 }  // namespace

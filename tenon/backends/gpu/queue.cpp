@@ -102,8 +102,13 @@ void Queue::run_beside(const device::Launch& c, const Program& program) {
   }
 }
 
+// What was let go of may be needed by commands that the device has not got.
 uint64_t Queue::take_temporary(size_t bytes) {
-  const uint64_t taken = driver_.take_temporary(bytes);
+  uint64_t taken = driver_.take_temporary(bytes);
+  if (!taken && driver_.holds_back()) {
+    finish();
+    taken = driver_.take_temporary(bytes);
+  }
   if (!taken) base::fail("memory", "there are no {} bytes for a moment; {}", bytes, driver_.memory_in_words());
   return taken;
 }
@@ -275,6 +280,11 @@ bool Queue::has_failed(device::Ticket ticket) {
 
 void Queue::wait_until_idle() {
   std::lock_guard lock(mutex_);
+  finish();
+}
+
+// With the lock held; what was started since the last ticket belongs to the next one.
+void Queue::finish() {
   if (driver_.finish()) retire(submitted_);
 }
 

@@ -73,6 +73,7 @@ class Queue {
   void copy(const Place& from, const Place& to, size_t bytes, bool writes_state);
   void copy_unless_fault(const Place& from, const Place& to, size_t bytes);
   device::Ticket give_ticket();
+  void finish();
   void retire(uint64_t serial);
   void retire_oldest();
   std::byte* fault_slot(uint64_t serial) const;

@@ -300,6 +300,10 @@ class Block {
           out[t] = raw(static_cast<float>(base::f16_to_double(static_cast<uint16_t>(arg(inst, 0, t)))));
         });
         break;
+      case Kind::f64_word:
+        each(active, [&](uint32_t t) { out[t] = static_cast<uint32_t>(arg(inst, 0, t) >> 32 * inst.slot); });
+        break;
+      case Kind::f64_of: each(active, [&](uint32_t t) { out[t] = arg(inst, 1, t) << 32 | arg(inst, 0, t); }); break;
       case Kind::philox:
         each(active, [&](uint32_t t) {
           const auto words =

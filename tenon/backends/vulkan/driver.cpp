@@ -12,8 +12,8 @@ namespace tenon::backends::vulkan {
 namespace {
 
 using gpu::Place;
+using gpu::Range;
 
-constexpr uint32_t kQueries = 512;     // of a pool
 constexpr size_t kPattern = 4;         // bytes of each value in the patterns
 constexpr size_t kMostKept = 8;        // blocks for downloads
 constexpr size_t kLeast = 256 << 10;   // bytes of such a block, if it is to be kept
@@ -25,7 +25,7 @@ const Piece& piece_of(uint64_t handle) { return *reinterpret_cast<const Piece*>(
 VkBuffer buffer_of(const Place& place) { return piece_of(place.handle).block->buffer; }
 size_t offset_of(const Place& place) { return piece_of(place.handle).offset + place.offset; }
 Range range_of(const Place& place, size_t bytes) {
-  const uint64_t begin = piece_of(place.handle).address() + place.offset;
+  const uint64_t begin = piece_of(place.handle).address + place.offset;
   return {begin, begin + bytes};
 }
 
@@ -96,7 +96,8 @@ void Sets::destroy(VkDevice device) {
 Driver::Driver(const Found& on, const ir::Limits& limits) : on_(on) {
   make_device();
   vkGetDeviceQueue(device_, on.queue_family, 0, &queue_);
-  memory_ = std::make_unique<Memory>(device_, on);
+  memory_ = std::make_unique<gpu::Slabs<Block>>([this](size_t bytes) { return make_block(device_, on_, bytes, false); },
+                                                memory_of(on));
   make_layouts(limits);
   VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
   type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
@@ -137,6 +138,7 @@ void Driver::make_device() {
   of_11.storageBuffer16BitAccess = on_.has_halves;
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &of_11};
   features.features.shaderInt64 = on_.has_i64;
+  features.features.shaderFloat64 = on_.has_f64;
   VkDeviceCreateInfo create{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &features};
   create.queueCreateInfoCount = 1;
   create.pQueueCreateInfos = &queue;
@@ -170,21 +172,20 @@ Driver::~Driver() {
   vkDeviceWaitIdle(device_);
   patterns_.reset();
   for (const auto& [value, what] : later_) what();
-  for (const Block& block : free_for_host_) memory_->destroy(block);
-  for (const Download& download : downloads_) memory_->destroy(download.from);
+  for (const Block& block : free_for_host_) vulkan::destroy(device_, block);
+  for (const Download& download : downloads_) vulkan::destroy(device_, download.from);
   in_flight_.push_back(std::move(batch_));
   for (Batch& batch : free_batches_) in_flight_.push_back(std::move(batch));
   for (Batch& batch : in_flight_) {
     batch.sets.destroy(device_);
     vkDestroyCommandPool(device_, batch.pool, nullptr);
   }
-  for (VkQueryPool pool : query_pools_) vkDestroyQueryPool(device_, pool, nullptr);
   for (const Layout& layout : layouts_) {
     vkDestroyPipelineLayout(device_, layout.pipeline, nullptr);
     vkDestroyDescriptorSetLayout(device_, layout.set, nullptr);
   }
   vkDestroySemaphore(device_, timeline_, nullptr);
-  memory_->destroy_all();
+  memory_->for_each([this](const Block& block) { vulkan::destroy(device_, block); });
   vkDestroyDevice(device_, nullptr);
 }
 
@@ -203,7 +204,7 @@ uint64_t Driver::allocate(size_t bytes) {
 
 void Driver::release(uint64_t handle) {
   const std::optional<Block> left = memory_->give_back(reinterpret_cast<Piece*>(handle));
-  if (left) later([this, block = *left] { memory_->destroy(block); });
+  if (left) later([this, block = *left] { vulkan::destroy(device_, block); });
 }
 
 std::string Driver::memory_in_words() const {
@@ -211,7 +212,7 @@ std::string Driver::memory_in_words() const {
 }
 
 std::shared_ptr<std::byte> Driver::pin(size_t bytes) {
-  const std::optional<Block> block = memory_->make(bytes, true);
+  const std::optional<Block> block = make_block(device_, on_, bytes, true);
   if (!block) base::fail("vulkan", "no memory for transfers on {}", on_.name());
   std::lock_guard lock(mutex_);
   pinned_.push_back(*block);
@@ -219,7 +220,7 @@ std::shared_ptr<std::byte> Driver::pin(size_t bytes) {
             if (gpu::process_is_ending()) return;
             std::lock_guard inner(mutex_);
             std::erase_if(pinned_, [&](const Block& one) { return one.buffer == made.buffer; });
-            memory_->destroy(made);
+            vulkan::destroy(device_, made);
           }};
 }
 
@@ -406,28 +407,21 @@ void Driver::dispatch(VkCommandBuffer to, const std::array<uint64_t, 3>& blocks)
   }
 }
 
-/// Two queries around a kernel.
+/// Two timestamps around a kernel.
 struct Driver::Run : gpu::Event {
-  Driver& driver;
-  uint32_t first;
-  Run(Driver& of, uint32_t taken) : driver(of), first(taken) {}
-  Run(const Run&) = delete;
-  ~Run() override { driver.free_queries_.push_back(first); }
-};
-
-uint32_t Driver::take_queries() {
-  if (free_queries_.empty()) {
+  VkDevice device;
+  VkQueryPool pool = VK_NULL_HANDLE;
+  explicit Run(VkDevice of) : device(of) {
     VkQueryPoolCreateInfo create{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
     create.queryType = VK_QUERY_TYPE_TIMESTAMP;
-    create.queryCount = kQueries;
-    const auto first = static_cast<uint32_t>(query_pools_.size() * kQueries);
-    require(vkCreateQueryPool(device_, &create, nullptr, &query_pools_.emplace_back()), "no more timestamps");
-    for (uint32_t i = 0; i < kQueries; i += 2) free_queries_.push_back(first + i);
+    create.queryCount = 2;
+    require(vkCreateQueryPool(device, &create, nullptr, &pool), "no more timestamps");
   }
-  const uint32_t taken = free_queries_.back();
-  free_queries_.pop_back();
-  return taken;
-}
+  Run(const Run&) = delete;
+  ~Run() override {
+    if (!gpu::process_is_ending()) vkDestroyQueryPool(device, pool, nullptr);
+  }
+};
 
 gpu::EventRef Driver::launch(const gpu::Step& step, const device::Launch& launch, uint64_t fault_words, bool is_timed) {
   base::SmallVector<Range, 20> reads, writes;
@@ -439,27 +433,24 @@ gpu::EventRef Driver::launch(const gpu::Step& step, const device::Launch& launch
   (step.may_fault ? writes : reads).push_back(range_of({fault_words, 0}, 1));
   if (is_timed && !capturing_) hazards_.forget();  // alone
   VkCommandBuffer to = after({reads.data(), reads.size()}, {writes.data(), writes.size()});
-  std::shared_ptr<Run> run = is_timed && !capturing_ ? std::make_shared<Run>(*this, take_queries()) : nullptr;
+  std::shared_ptr<Run> run = is_timed && !capturing_ ? std::make_shared<Run>(device_) : nullptr;
   if (run) {
-    VkQueryPool pool = query_pools_[run->first / kQueries];
-    vkCmdResetQueryPool(to, pool, run->first % kQueries, 2);
-    vkCmdWriteTimestamp(to, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, pool, run->first % kQueries);
+    vkCmdResetQueryPool(to, run->pool, 0, 2);
+    vkCmdWriteTimestamp(to, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, run->pool, 0);
   }
   bind(to, step, launch, fault_words);
   dispatch(to, step.blocks);
   if (run) {
-    vkCmdWriteTimestamp(to, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, query_pools_[run->first / kQueries],
-                        run->first % kQueries + 1);
+    vkCmdWriteTimestamp(to, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, run->pool, 1);
     hazards_.forget();
   }
   return run;
 }
 
 uint64_t Driver::nanoseconds_of(const gpu::Event& run) {
-  const uint32_t first = static_cast<const Run&>(run).first;
   uint64_t ticks[2] = {0, 0};
-  vkGetQueryPoolResults(device_, query_pools_[first / kQueries], first % kQueries, 2, sizeof ticks, ticks,
-                        sizeof *ticks, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+  vkGetQueryPoolResults(device_, static_cast<const Run&>(run).pool, 0, 2, sizeof ticks, ticks, sizeof *ticks,
+                        VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
   return static_cast<uint64_t>(static_cast<double>(ticks[1] - ticks[0]) * on_.properties.limits.timestampPeriod);
 }
 
@@ -500,7 +491,7 @@ Block Driver::take_for_host(size_t bytes) {
       return taken;
     }
   }
-  const std::optional<Block> made = memory_->make(std::max(bytes, kLeast), true);
+  const std::optional<Block> made = make_block(device_, on_, std::max(bytes, kLeast), true);
   if (!made) base::fail("memory", "there are no {} bytes for a download from {}", bytes, on_.name());
   return *made;
 }
@@ -604,7 +595,7 @@ void Driver::wait_for(uint64_t value) {
     if (free_for_host_.size() < kMostKept && one.from.bytes <= 16 * kLeast)
       free_for_host_.push_back(one.from);
     else
-      memory_->destroy(one.from);
+      vulkan::destroy(device_, one.from);
     downloads_.pop_front();
   }
 }
@@ -614,15 +605,19 @@ void Driver::wait(const gpu::Event& event) {
   collect();
 }
 
+// While commands are captured, those are finished that were not.
 bool Driver::finish() {
+  Captured* const capturing = std::exchange(capturing_, nullptr);
+  bool is_there = true;
   try {
     const gpu::EventRef all = mark();
     begin(*all);
     wait(*all);
-    return true;
   } catch (const gpu::Gone&) {
-    return false;
+    is_there = false;
   }
+  capturing_ = capturing;
+  return is_there;
 }
 
 }  // namespace tenon::backends::vulkan

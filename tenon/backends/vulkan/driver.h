@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "tenon/backends/gpu/driver.h"
-#include "tenon/backends/vulkan/hazards.h"
+#include "tenon/backends/gpu/hazards.h"
 #include "tenon/backends/vulkan/memory.h"
 
 namespace tenon::backends::vulkan {
@@ -38,7 +38,7 @@ struct Captured {
   VkCommandPool pool = VK_NULL_HANDLE;
   VkCommandBuffer commands = VK_NULL_HANDLE;
   Sets sets;
-  Hazards hazards;
+  gpu::Hazards hazards;
   size_t count = 0;  // of commands
   std::vector<uint64_t> temporaries;
 };
@@ -106,7 +106,7 @@ class Driver : public gpu::Driver {
   Batch new_batch();
   VkCommandBuffer commands();
   void close();
-  VkCommandBuffer after(std::span<const Range> reads, std::span<const Range> writes);
+  VkCommandBuffer after(std::span<const gpu::Range> reads, std::span<const gpu::Range> writes);
   void barrier(VkCommandBuffer commands) const;
   void bind(VkCommandBuffer commands, const gpu::Step& step, const device::Launch& launch, uint64_t fault_words);
   void dispatch(VkCommandBuffer commands, const std::array<uint64_t, 3>& blocks) const;
@@ -117,14 +117,13 @@ class Driver : public gpu::Driver {
   void wait_for(uint64_t value);
   void later(std::function<void()> what);
   void collect();
-  uint32_t take_queries();
 
   const Found& on_;
   VkDevice device_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;
   VkSemaphore timeline_ = VK_NULL_HANDLE;
   std::vector<Layout> layouts_;  // by number of buffers
-  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<gpu::Slabs<Block>> memory_;
 
   // With the lock of the queue.
   Batch batch_;
@@ -132,10 +131,8 @@ class Driver : public gpu::Driver {
   bool downloads_now_ = false;  // the batch
   std::deque<Batch> in_flight_;
   std::vector<Batch> free_batches_;
-  Hazards hazards_;
+  gpu::Hazards hazards_;
   Captured* capturing_ = nullptr;
-  std::vector<VkQueryPool> query_pools_;
-  std::vector<uint32_t> free_queries_;
   std::shared_ptr<std::byte> patterns_;  // every byte, a few times each
 
   std::atomic<uint64_t> submitted_{0}, needed_{0};  // values of the semaphore: of the last batch, and of the open one

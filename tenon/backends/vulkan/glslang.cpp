@@ -5,7 +5,7 @@
 #include <glslang/SPIRV/GlslangToSpv.h>
 
 #include "tenon/backends/gpu/compiler.h"
-#include "tenon/backends/vulkan/matrix_types.h"
+#include "tenon/render/matrix_types.h"
 
 namespace tenon::backends::vulkan {
 
@@ -27,7 +27,7 @@ std::vector<uint32_t> spirv_of(const std::string& source) {
   ::glslang::SpvOptions options;
   options.disableOptimizer = true;
   ::glslang::GlslangToSpv(*program.getIntermediate(EShLangCompute), code, &options);
-  return with_matrix_types(std::move(code));
+  return render::with_matrix_types(std::move(code));
 }
 
 }  // namespace tenon::backends::vulkan

@@ -90,9 +90,13 @@ std::string look_at(VkInstance instance, Found& found) {
   if (processors.shaderSMCount > 0) found.processors = processors.shaderSMCount;
   found.has_shuffles = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                        (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
-  found.keeps_subnormals = floats.shaderDenormPreserveFloat32;
-  found.keeps_signed_zeros = floats.shaderSignedZeroInfNanPreserveFloat32;
-  found.rounds_to_even = floats.shaderRoundingModeRTEFloat32;
+  const auto has = [](VkBool32 asked) { return asked == VK_TRUE; };
+  found.shaders.f32 = {has(floats.shaderDenormPreserveFloat32), has(floats.shaderSignedZeroInfNanPreserveFloat32),
+                       has(floats.shaderRoundingModeRTEFloat32)};
+  found.shaders.f64 = {has(floats.shaderDenormPreserveFloat64), has(floats.shaderSignedZeroInfNanPreserveFloat64),
+                       has(floats.shaderRoundingModeRTEFloat64)};
+  found.shaders.has_fma = !found.is_cpu();
+  found.shaders.mistakes_zeros = found.is_cpu();
 
   const bool is_13 = found.properties.apiVersion >= VK_API_VERSION_1_3;
   VkPhysicalDeviceVulkan13Features of_13{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
@@ -103,6 +107,7 @@ std::string look_at(VkInstance instance, Found& found) {
   vkGetPhysicalDeviceFeatures2(found.device, &features);
   // lavapipe has i64, but an i32 that becomes one may not be the same number any more (Mesa 22.3).
   found.has_i64 = features.features.shaderInt64 && !found.is_cpu();
+  found.has_f64 = features.features.shaderFloat64;
   found.has_bytes = of_12.storageBuffer8BitAccess;
   found.has_halves = of_11.storageBuffer16BitAccess;
   found.chooses_subgroup = sizes.minSubgroupSize != sizes.maxSubgroupSize;
@@ -170,7 +175,6 @@ const Inventory& inventory() {
   return all;
 }
 
-// Shaders have no functions of f64, so that kernels with it are refused everywhere.
 ir::Limits limits_of(const Found& found) {
   const VkPhysicalDeviceLimits& own = found.properties.limits;
   ir::Limits limits = gpu::limits_of_gpu(found.is_cpu() ? 4 : found.processors);
@@ -185,12 +189,12 @@ ir::Limits limits_of(const Found& found) {
   limits.max_buffers = std::min({limits.max_buffers, pushed - 1 - 2 * 8, own.maxPerStageDescriptorStorageBuffers - 1,
                                  own.maxDescriptorSetStorageBuffers - 1});
   limits.max_binding = own.maxStorageBufferRange / limits.alignment * limits.alignment;
-  limits.missing_dtypes.insert(DType::f64);
+  if (!found.has_f64) limits.missing_dtypes.insert(DType::f64);
   limits.max_threads =
       std::min({found.is_cpu() ? 256u : 1024u, own.maxComputeWorkGroupInvocations, own.maxComputeWorkGroupSize[0]});
   limits.shared_bytes = own.maxComputeSharedMemorySize;
   if (!found.is_cpu() && found.has_shuffles && found.has_full_subgroups) limits.subgroup = found.subgroup;
-  limits.has_fma = !found.is_cpu();
+  limits.has_fma = found.shaders.has_fma;
   if (!found.tiles.empty() && limits.subgroup > 1) {
     gpu::add_tiles(limits);
     limits.tile_dtypes = found.tiles;
@@ -235,12 +239,13 @@ std::string tiles_in_words(const ir::Limits& limits) {
 
 std::string describe(const Found& found) {
   const ir::Limits limits = limits_of(found);
-  std::string without = "f64";
-  if (!found.has_i64) without += " i64";
-  if (!found.has_halves) without += " 16-bit";
-  if (!found.has_bytes) without += " 8-bit";
-  return fmt::format("{}, driver {}: {:.1f} GB, {} threads a block, {} KiB shared, subgroups of {}{}, no {}",
-                     found.name(), found.driver, static_cast<double>(memory_of(found)) / 1e9, limits.max_threads,
+  std::string without;
+  for (const auto& [has_it, what] : {std::pair(found.has_f64, " f64"), std::pair(found.has_i64, " i64"),
+                                     std::pair(found.has_halves, " 16-bit"), std::pair(found.has_bytes, " 8-bit")}) {
+    if (!has_it) without += (without.empty() ? ", no" : "") + std::string(what);
+  }
+  return fmt::format("{}, driver {}: {:.1f} GB, {} threads a block, {} KiB shared, subgroups of {}{}{}", found.name(),
+                     found.driver, static_cast<double>(memory_of(found)) / 1e9, limits.max_threads,
                      limits.shared_bytes >> 10, limits.subgroup, tiles_in_words(limits), without);
 }
 

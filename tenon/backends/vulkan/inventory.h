@@ -8,6 +8,7 @@
 #include "tenon/backends/vulkan/api.h"
 #include "tenon/codegen/legalise.h"
 #include "tenon/ir/limits.h"
+#include "tenon/render/glsl_device.h"
 
 namespace tenon::backends::vulkan {
 
@@ -17,13 +18,13 @@ struct Found {
   VkPhysicalDeviceProperties properties{};
   VkPhysicalDeviceMemoryProperties memory{};
   std::string driver;  // name and version, for people
-  bool has_i64 = false, has_bytes = false, has_halves = false;
+  bool has_i64 = false, has_f64 = false, has_bytes = false, has_halves = false;
   uint32_t processors = 64;  // as many keep a large GPU busy, where nobody says how many there are
   bool has_full_subgroups = false, chooses_subgroup = false;  // of one size; it has to be told which
   bool has_shuffles = false;
   ir::EnumSet<DType> tiles;  // 16 x 16 x 16 products of these, summed in f32 by a subgroup
   uint32_t subgroup = 1;
-  bool keeps_subnormals = false, keeps_signed_zeros = false, rounds_to_even = false;  // f32, where a shader asks for it
+  render::GlslDevice shaders;
 
   bool is_cpu() const { return properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU; }
   std::string name() const { return properties.deviceName; }

@@ -2,7 +2,6 @@
 
 #include "tenon/backends/vulkan/toolchain.h"
 
-#include <cctype>
 #include <cstring>
 
 #include "tenon/backends/gpu/at_exit.h"
@@ -11,42 +10,6 @@
 
 namespace tenon::backends::vulkan {
 namespace {
-
-// What a shader asks of the arithmetic, where the device can do so (see the numbers in SPV_KHR_float_controls), and
-// what it is told of it.
-std::string asked_of(const Found& on) {
-  std::string text;
-  const auto ask = [&](bool can, int mode, int capability) {
-    if (can)
-      text +=
-          fmt::format("spirv_execution_mode(extensions = [\"SPV_KHR_float_controls\"], capabilities = [{}], {}, 32);\n",
-                      capability, mode);
-  };
-  ask(on.keeps_subnormals, 4459, 4464);
-  ask(on.keeps_signed_zeros, 4461, 4466);
-  ask(on.rounds_to_even, 4462, 4467);
-  if (!text.empty()) text = "#extension GL_EXT_spirv_intrinsics : require\n" + text;
-  return on.is_cpu() ? text : text + "#define HAS_FMA\n";
-}
-
-// Behind the lines that name version and extensions.
-std::string with_asked(const std::string& source, const Found& on) {
-  const size_t at = source.find("layout(");
-  return source.substr(0, at) + asked_of(on) + source.substr(at);
-}
-
-// Where lavapipe (Mesa 22.3) sees a 0 it takes x * 0 for 0 and x / 0 for anything, whatever x is. So it does not see
-// one: `guards` is 0 or 1.
-std::string with_hidden_zeros(std::string source) {
-  constexpr std::string_view kZero = "0.0", kHidden = "zero()", kMain = "void main()";
-  for (size_t at = 0; (at = source.find(kZero, at)) != std::string::npos;) {
-    const bool is_whole = at > 0 && !std::isdigit(static_cast<unsigned char>(source[at - 1])) &&
-                          !std::isdigit(static_cast<unsigned char>(source[at + kZero.size()]));
-    if (is_whole) source.replace(at, kZero.size(), kHidden);
-    at += is_whole ? kHidden.size() : kZero.size();
-  }
-  return source.insert(source.find(kMain), "float zero() { return uintBitsToFloat(arguments.guards >> 1); }\n");
-}
 
 uint32_t bytes_of(codegen::Scalar element, const codegen::Lacks& lacks) {
   const size_t bytes = codegen::size_of(element);
@@ -65,12 +28,12 @@ std::string Toolchain::depends_on() const {
   const VkPhysicalDeviceProperties& own = on_.properties;
   std::string uuid;
   for (const uint8_t byte : own.pipelineCacheUUID) uuid += fmt::format("{:02x}", byte);
-  return fmt::format("{}\n{}\n{}\n{}\n{}", on_.name(), on_.driver, own.driverVersion, uuid, asked_of(on_));
+  return fmt::format("{}\n{}\n{}\n{}\n{}", on_.name(), on_.driver, own.driverVersion, uuid,
+                     render::asked_of(on_.shaders, on_.has_f64));
 }
 
 gpu::BuiltRef Toolchain::build(const std::string& source, const codegen::KernelIr& kernel) {
-  const std::string asked = with_asked(source, on_);
-  return make(spirv_of(on_.is_cpu() ? with_hidden_zeros(asked) : asked), {}, kernel);
+  return make(spirv_of(render::glsl_for(on_.shaders, source)), {}, kernel);
 }
 
 // Each pipeline has a cache of its own, which is what is kept of it.

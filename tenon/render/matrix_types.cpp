@@ -1,12 +1,12 @@
 // What the types refer to is declared before all other types: a type that was declared later moves there.
 
-#include "tenon/backends/vulkan/matrix_types.h"
+#include "tenon/render/matrix_types.h"
 
 #include <algorithm>
 #include <map>
 #include <span>
 
-namespace tenon::backends::vulkan {
+namespace tenon::render {
 namespace {
 
 constexpr uint32_t kHeader = 5, kBound = 3;  // words; the one that says how many identifiers there are
@@ -114,4 +114,4 @@ std::vector<uint32_t> with_matrix_types(std::vector<uint32_t> module) {
   return made;
 }
 
-}  // namespace tenon::backends::vulkan
+}  // namespace tenon::render

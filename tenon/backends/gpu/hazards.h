@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-namespace tenon::backends::vulkan {
+namespace tenon::backends::gpu {
 
-/// Bytes in the space of Block::address.
+/// Bytes in a space where no two buffers meet.
 struct Range {
   uint64_t begin = 0, end = 0;
 };
@@ -47,4 +47,4 @@ class Hazards {
   bool is_unknown_ = false;
 };
 
-}  // namespace tenon::backends::vulkan
+}  // namespace tenon::backends::gpu

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tenon::backends::vulkan {
+namespace tenon::render {
 
 /// Which numbers a matrix is made of, as its type names them in a shader.
 struct MatrixComponent {
@@ -20,4 +20,4 @@ struct MatrixComponent {
 /// matrices stays as it is.
 std::vector<uint32_t> with_matrix_types(std::vector<uint32_t> module);
 
-}  // namespace tenon::backends::vulkan
+}  // namespace tenon::render
