@@ -232,16 +232,28 @@ struct Flat {
   std::vector<double> real;
   std::vector<int64_t> whole;
   bool has_real = false, has_whole = false, has_bool = false;
+  std::optional<DType> typed;  // of what has a dtype: arrays, their scalars and tensors
   Dims shape;
+
+  void note(DType dtype) { typed = typed ? promote(*typed, dtype) : dtype; }
 };
 
 constexpr size_t kMostNested = 128;
 
-void flatten(PyObject* object, size_t depth, Flat& into) {
+// Nothing for numbers of Python's, and for arrays of dtypes that Tenon has not.
+std::optional<DType> dtype_held_by(PyObject* object) {
+  if (is_tensor(object)) return tensor_in(object).dtype();
+  if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) || !is_array(object)) return {};
+  const Buffer buffer(object);
+  return format_of(buffer.view.format, buffer.view.itemsize).dtype;
+}
+
+// `is_typed`: inside of an array, whose dtype is noted.
+void flatten(PyObject* object, size_t depth, Flat& into, bool is_typed = false) {
   if (PyRange_Check(object)) {
     const py::object list = py::reinterpret_steal<py::object>(PySequence_List(object));
     if (!list) throw py::error_already_set();
-    return flatten(list.ptr(), depth, into);
+    return flatten(list.ptr(), depth, into, is_typed);
   }
   if (PyList_Check(object) || PyTuple_Check(object)) {
     if (depth == kMostNested)
@@ -253,22 +265,24 @@ void flatten(PyObject* object, size_t depth, Flat& into) {
                                     depth < into.shape.size() ? into.shape[depth] : 0, size));
     for (Py_ssize_t i = 0; i < size; ++i) {
       const py::object one = py::reinterpret_borrow<py::object>(PySequence_Fast_GET_ITEM(object, i));
-      flatten(one.ptr(), depth + 1, into);
+      flatten(one.ptr(), depth + 1, into, is_typed);
       if (PySequence_Fast_GET_SIZE(object) != size) throw_value_error("a list was changed while it was read");
     }
     return;
   }
-  if ((is_array(object) || is_tensor(object)) && !number_of(object)) {
+  const std::optional<DType> dtype = is_typed ? std::nullopt : dtype_held_by(object);
+  if (dtype) into.note(*dtype);
+  const auto number = number_of(object);
+  if ((is_array(object) || is_tensor(object)) && !number) {
     const py::object list = py::reinterpret_steal<py::object>(PyObject_CallMethod(object, "tolist", nullptr));
     if (!list) throw py::error_already_set();
-    if (!PyList_Check(list.ptr())) return flatten(list.ptr(), depth, into);
-    return flatten(list.ptr(), depth, into);
+    return flatten(list.ptr(), depth, into, is_typed || dtype);
   }
-  const auto number = number_of(object);
   if (!number) throw_type_error("numbers, lists of numbers or an array are needed, not " + type_name_of(object));
   if (depth != into.shape.size()) throw_value_error("a number stands where the others are lists");
   into.real.push_back(number->as_double());
   into.whole.push_back(number->as_int());
+  if (is_typed || dtype) return;
   if (number->kind() == Number::Kind::real) into.has_real = true;
   if (number->kind() == Number::Kind::integer) into.has_whole = true;
   if (number->kind() == Number::Kind::boolean) into.has_bool = true;
@@ -313,6 +327,13 @@ Tensor tensor_of_object(PyObject* object, std::optional<DType> dtype, std::optio
   }
   Flat flat;
   flatten(object, 0, flat);
+  if (flat.typed && !options.dtype) {
+    if (flat.has_bool) flat.note(DType::boolean);
+    if (flat.has_whole) flat.note(DType::i64);
+    if (flat.has_real) flat.note(DType::f32);
+    options.dtype = flat.typed;
+    flat.has_real = is_float(*flat.typed);
+  }
   if (flat.has_real || (flat.real.empty() && !flat.shape.empty())) {
     if (!options.dtype) options.dtype = DType::f32;
     return from_vector(flat.real, flat.shape, options);

@@ -1,12 +1,11 @@
 """save() and load(): safetensors, PyTorch's and numpy's files."""
 
 import os
-import zipfile
 
 from . import _tenon
 from . import checkpoints as _checkpoints
 
-_PYTORCHS = (".pt", ".pth", ".bin")
+_OTHERS = (".safetensors", ".npy", ".npz")  # any other name is that of a file of PyTorch's
 
 
 class FileNotFound(_tenon.Error, FileNotFoundError):
@@ -16,9 +15,9 @@ class FileNotFound(_tenon.Error, FileNotFoundError):
 def save(tensors, path, metadata=None):
     """Writes a tensor or a dict of tensors; what kind of file it is, the end of the name says.
 
-    .safetensors; .pt, .pth and .bin (which torch.load reads); .npy for one tensor, .npz for several. Anything else is
-    written as safetensors. A module is saved as its state dict. A file of PyTorch's also takes checkpoints: dicts in
-    dicts and lists, with numbers, texts and None beside the tensors. An open file, an io.BytesIO say, gets one of PyTorch's.
+    .safetensors; .npy for one tensor, .npz for several. Any other name, .pt, .ckpt or none, is that of a file which
+    torch.load reads. It also takes checkpoints: dicts in dicts and lists, with numbers, texts and None beside the tensors;
+    a module is its state dict there. An open file, an io.BytesIO say, gets one of PyTorch's.
     """
     if isinstance(path, dict) or isinstance(path, _tenon.Tensor):
         tensors, path = path, tensors
@@ -26,13 +25,13 @@ def save(tensors, path, metadata=None):
         return _checkpoints.write(path, tensors.state_dict() if isinstance(tensors, _tenon._nn.Module) else tensors)
     kind = os.path.splitext(os.fspath(path))[1]
     if isinstance(tensors, _tenon._nn.Module):
-        if kind not in _PYTORCHS:
+        if kind == ".safetensors":
             return _tenon._nn.save_module(path, tensors)
         tensors = tensors.state_dict()
+    if kind not in _OTHERS:
+        return _checkpoints.write(path, tensors)
     if kind == ".npy":
         return _tenon._save_npy(path, tensors)
-    if kind in _PYTORCHS and isinstance(tensors, (dict, list, tuple, _tenon.Tensor)):
-        return _checkpoints.write(path, tensors)
     if isinstance(tensors, _tenon.Tensor):
         tensors = {"tensor": tensors}
     if not isinstance(tensors, dict):
@@ -45,13 +44,14 @@ def save(tensors, path, metadata=None):
     return _tenon._save_safetensors(path, tensors, metadata or {})
 
 
-def load(path, device=None, *, map_location=None, weights_only=None):
+def load(path, device=None, *, map_location=None, weights_only=None, mmap=None):
     """Reads what save(), torch.save() or numpy have written: a dict of tensors, or one tensor of a .npy file.
 
-    A file of PyTorch's gives what was saved: a nested dict, a list, a tensor. An open file is read, too. map_location is PyTorch's name for the device; nothing
-    in a file is ever run, whatever weights_only says.
+    A file of PyTorch's gives what was saved: a nested dict, a list, a tensor. An open file is read, too. map_location is PyTorch's name for the device (of its functions and dicts, none is called: tensors
+    come to the device that is the default); nothing in a file is ever run, whatever weights_only says.
     """
-    device = map_location if device is None else device
+    if device is None and not callable(map_location) and not isinstance(map_location, dict):
+        device = map_location
     if hasattr(path, "read"):
         return _load_open(path, device)
     try:
@@ -64,15 +64,24 @@ def load(path, device=None, *, map_location=None, weights_only=None):
 
 def _load(path, device):
     kind = os.path.splitext(os.fspath(path))[1]
-    if kind in _PYTORCHS:
-        return _checkpoints.read(path, device)
     if kind == ".npy":
         return _tenon._load_npy(path, device)
     if kind == ".npz":
         return _tenon._load_npz(path, device)
-    if zipfile.is_zipfile(path):  # whatever it is called
+    if kind != ".safetensors" and _is_pytorchs(path, kind):
         return _checkpoints.read(path, device)
     return _tenon._load_safetensors(path, device)[0]
+
+
+def _is_pytorchs(path, kind):
+    """By what it begins with: files of any name may hold either."""
+    if kind in (".pt", ".pth", ".bin"):
+        return True
+    try:
+        with open(path, "rb") as file:
+            return file.read(2).startswith((b"PK", b"\x80"))
+    except OSError:
+        return False  # the library says what is wrong
 
 
 def _load_open(file, device):

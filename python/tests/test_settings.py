@@ -134,6 +134,12 @@ class OptimizersOfYourOwn(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "^Optimizer is what optimizers derive from"):
             optim.Optimizer(net.parameters(), {})
 
+    def test_show_their_state(self):
+        net, optimizer = self.trained(lambda p: optim.Adam(p, lr=0.1), steps=2)
+        kept = optimizer.state[net.weight]
+        self.assertEqual((sorted(kept), kept["exp_avg"].shape, kept["step"].item()), (["exp_avg", "exp_avg_sq", "step"], (2, 3), 2))
+        self.assertRegex(repr(optimizer), r"^Adam \(\nParameter Group 0\n    amsgrad: False\n    betas: \(0\.9, 0\.999\)\n")
+
     def test_states_go_on(self):
         import io
 
@@ -254,6 +260,36 @@ class _Net(nn.Module):
         self.c, self.d = nn.Linear(1, 1, bias=False), nn.Linear(2, 1, bias=False)
         self.register_buffer("e", tenon.ones(1))
         self.register_buffer("f", tenon.ones(2))
+
+
+class Lists(unittest.TestCase):
+    def test_of_numpys_numbers_have_their_dtype(self):
+        for given, dtype in (([np.float64(1)], "float64"), ([np.ones(2)], "float64"), ([np.ones(2, np.int32)], "int32"),
+                             ([np.float32(1), 2.5], "float32"), ([np.float64(1), 2], "float64"), ([np.int32(1), 2], "int64"),
+                             ([np.int32(1), 2.5], "float32"), ([np.bool_(True)], "bool"), ([True, np.int32(2)], "int32"),
+                             ([tenon.tensor(1.0, dtype=tenon.float64), 2], "float64"), ([1.5, 2], "float32"), ([], "float32"),
+                             ([np.int16(3)], "int64")):
+            self.assertEqual(tenon.tensor(given).dtype.name, dtype, given)
+        self.assertEqual(tenon.tensor([np.ones(2), [3.0, 4.0]]).tolist(), [[1, 1], [3, 4]])
+
+
+class Files(unittest.TestCase):
+    def test_of_any_name_are_pytorchs(self):
+        import os
+        import tempfile
+        import zipfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("a.ckpt", "b.pth.tar", "c", "d.pt"):
+                path = os.path.join(folder, name)
+                tenon.save({"epoch": 3, "net": {"w": tenon.ones(2)}}, path)
+                self.assertTrue(zipfile.is_zipfile(path))
+                self.assertEqual(tenon.load(path, map_location=lambda storage, _: storage)["net"]["w"].tolist(), [1, 1])
+            tenon.save(nn.Linear(2, 1), os.path.join(folder, "net.ckpt"))
+            self.assertEqual(list(tenon.load(os.path.join(folder, "net.ckpt"))), ["weight", "bias"])
+            tenon.save({"w": tenon.ones(2)}, os.path.join(folder, "w.safetensors"))
+            os.rename(os.path.join(folder, "w.safetensors"), os.path.join(folder, "w.model"))
+            self.assertEqual(tenon.load(os.path.join(folder, "w.model"))["w"].tolist(), [1, 1])
 
 
 class Containers(unittest.TestCase):

@@ -146,6 +146,24 @@ bool add_pending(std::vector<Value>& values, const std::vector<ir::NodeRef>& ord
   return values.size() > before;
 }
 
+// What was computed twice on the way to other values, and is wanted once more for a new one, is kept: a loop that
+// carries a state and reads only what follows from it would begin at its first step in every step. What numpy may
+// write is not: it has the value of the moment in which it is read.
+void keep_recomputed(std::vector<Value>& values, const std::vector<ir::NodeRef>& order) {
+  constexpr uint32_t kOften = 2;
+  for (const ir::NodeRef& node : order) {
+    if (node->evaluated()) continue;
+    for (const Value& input : node->inputs()) {
+      const Value& base = ir::base_of(input);
+      const Node& below = *base.node;
+      const bool is_often = below.times_computed() >= kOften && below.times_computed() > node->times_computed();
+      if (!is_often || below.evaluated() || below.results() > 1 || below.reads_shared()) continue;
+      const bool is_work = below.op() != Op::constant && below.op() != Op::store;
+      if (is_work && std::ranges::find(values, base) == values.end()) values.push_back(base);
+    }
+  }
+}
+
 // Writes that cannot fail are carried out before what may: a bad index that somebody reads by takes nothing back that
 // was written before. What is asked for together fails together.
 std::vector<Value> sound_writes(const std::vector<Value>& asked, const std::vector<ir::NodeRef>& order,
@@ -193,11 +211,15 @@ void eval_together(std::vector<Value> values, bool caller_waits, std::span<const
   const size_t asked = values.size();
   if (add_pending(values, order, pending)) order = ir::order_of_evaluation(values);
   joined.assign(values.begin() + static_cast<std::ptrdiff_t>(asked), values.end());
+  keep_recomputed(values, order);
   const auto free_states = overwritable(values, order);
   const Graph graph(std::move(order), std::move(values), free_states);
   if (base::checks_nan()) check_for_nan(graph, target, engine().programs);
   const auto executable = engine().plans.get(graph, target, engine().programs);
   run(*executable, graph, target, caller_waits, start);
+  for (const ir::NodeRef& node : graph.nodes()) {
+    if (!node->evaluated()) node->note_computed();
+  }
   if (logs_steps()) log_step(stats());
 }
 

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <utility>
@@ -117,6 +118,11 @@ class Node {
   bool waits_alone() const { return waits_alone_.load(std::memory_order_relaxed); }
   void set_waits_alone() { waits_alone_.store(true, std::memory_order_relaxed); }
 
+  /// How often it was computed on the way to something else, and not kept; counts up to a few. Set and read under the
+  /// executor's lock.
+  uint32_t times_computed() const { return times_computed_; }
+  void note_computed() { times_computed_ = std::min<uint8_t>(times_computed_ + 1, 100); }
+
   /// The module in which it was recorded (base::scope_path); kept only under base::checks_nan().
   uint32_t scope() const { return scope_; }
 
@@ -140,6 +146,7 @@ class Node {
   std::atomic<bool> evaluated_{false};  // threads that record may look while another evaluates
   Op op_ = Op::buffer;
   bool needs_grad_ = false, may_fault_ = false;
+  uint8_t times_computed_ = 0;
   std::atomic<bool> reads_shared_{false}, waits_alone_{false};
   std::atomic<uint32_t> apart_{0};  // a bit for each result
   uint64_t hash_ = 0, realm_ = 0;

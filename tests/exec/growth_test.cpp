@@ -12,7 +12,9 @@
 #include "tenon/device/registry.h"
 #include "tenon/device/storage.h"
 #include "tenon/ir/node.h"
+#include "tenon/ir/topology.h"
 #include "tenon/tenon.h"
+#include "tenon/tensor/access.h"
 #include "tests/error_text.h"
 
 namespace tenon {
@@ -41,6 +43,27 @@ TEST(Growth, AStateThatIsAddedToAndNeverReadKeepsFlatMemory) {
   }
   EXPECT_EQ(total.item<float>(), 100'000);
   EXPECT_LT(most_nodes, 250'000u);
+}
+
+// Were it computed from the beginning for every value, a step would take longer than the one before.
+TEST(Growth, AStateOfWhichOnlyWhatFollowsIsReadIsComputedFewTimes) {
+  const auto read_every_step = [](bool evaluates) {
+    manual_seed(7);
+    Tensor state = zeros({4});
+    std::vector<float> read;
+    size_t most = 0;
+    for (int i = 0; i < 200; ++i) {
+      state = state * 0.9 + randn({4}) * 0.1;
+      if (evaluates) state.eval();
+      read.push_back(state.sum().item<float>());
+      const ir::Value value = value_of(state);
+      most = std::max(most, ir::order_of_evaluation({&value, 1}).size());
+    }
+    return std::pair(read, most);
+  };
+  const auto [read, most] = read_every_step(false);
+  EXPECT_EQ(read, read_every_step(true).first);
+  EXPECT_LT(most, 40u);
 }
 
 TEST(Growth, WhatIsHeldCountsInBytesToo) {

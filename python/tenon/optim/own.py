@@ -50,7 +50,7 @@ def _init(self, params, defaults):
     if not groups:
         raise ValueError("an optimizer needs at least one parameter")
     self.__dict__.update(_own_groups=[], _instead=OptimizerOfYourOwn(), defaults=dict(defaults),
-                         state=collections.defaultdict(dict))
+                         _own_state=collections.defaultdict(dict))
     for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
         self.add_param_group(group)
 
@@ -130,7 +130,7 @@ def _deepcopy(self, memo):
     Optimizer.__init__(made, groups, copy.deepcopy(self.defaults, memo))
     made.load_state_dict(self.state_dict())
     for name, value in self.__dict__.items():
-        if name not in ("_own_groups", "_instead", "defaults", "state"):
+        if name not in ("_own_groups", "_own_state", "_instead", "defaults"):
             made.__dict__[name] = copy.deepcopy(value, memo)
     return made
 
@@ -166,6 +166,35 @@ for _name, _own in {"add_param_group": _add_param_group, "zero_grad": _zero_grad
                     "_set_momentum": _set_momentum, "_momentum_varies": _momentum_varies}.items():
     _or_own(_name, _own)
 
+def _state(self):
+    """The moments and the step count of every parameter."""
+    if _is_own(self):
+        return self.__dict__["_own_state"]
+    moments, state = self._moments(), collections.defaultdict(dict)
+    step = moments.pop("step", None)
+    parameters = [p for group in self.param_groups for p in group["params"]]
+    for name, value in moments.items():
+        place, _, kind = name.partition(".")
+        if place.isdigit():
+            state[parameters[int(place)]].setdefault("step", step)
+            state[parameters[int(place)]][kind] = value
+    return state
+
+
+def _set_state(self, state):
+    if not _is_own(self):
+        raise AttributeError("the state of the library's optimizers is set by load_state_dict()")
+    self.__dict__["_own_state"] = state
+
+
+def _repr(self):
+    lines = [f"{type(self).__name__} ("]
+    for i, group in enumerate(self.param_groups):
+        lines += [f"Parameter Group {i}", *(f"    {name}: {group[name]}" for name in sorted(group) if name != "params")]
+    return "\n".join([*lines, ")"])
+
+
+Optimizer.state, Optimizer.__repr__ = property(_state, _set_state, doc=_state.__doc__), _repr
 _groups = Optimizer.param_groups.fget
 Optimizer.param_groups = property(lambda self: self.__dict__["_own_groups"] if _is_own(self) else _groups(self),
                                   lambda self, groups: self.__dict__.update(_own_groups=list(groups)) if _is_own(self) else _fixed())
