@@ -40,7 +40,7 @@ double power_of(const py::object& p) {
 void note_reductions() {
   define<"sum", "x, dim=None, keepdim=False, dtype=None",
          [](const Tensor& x, const Axes& dim, bool keepdim, std::optional<DType> dtype) {
-           return tenon::sum(in(x, dtype), dim, keepdim);
+           return in(tenon::sum(in(x, dtype), dim, keepdim), dtype);
          }>("Sums over dims, or over all.\n\n>>> import tenon\n>>> tenon.ones(2, 3).sum(1)\ntensor([3., 3.])");
   define<"mean", "x, dim=None, keepdim=False, dtype=None",
          [](const Tensor& x, const Axes& dim, bool keepdim, std::optional<DType> dtype) {
@@ -48,7 +48,7 @@ void note_reductions() {
          }>("Means over dims, or over all.");
   define<"prod", "x, dim=None, keepdim=False, dtype=None",
          [](const Tensor& x, const Axes& dim, bool keepdim, std::optional<DType> dtype) {
-           return tenon::prod(in(x, dtype), dim, keepdim);
+           return in(tenon::prod(in(x, dtype), dim, keepdim), dtype);
          }>("Products over dims, or over all.");
   define<"amax", "x, dim=None, keepdim=False", [](const Tensor& x, const Axes& dim, bool keepdim) {
     return tenon::amax(x, dim, keepdim);
@@ -119,7 +119,7 @@ void note_reductions() {
     return log_softmax(in(x, dtype), dim);
   }>("log(softmax(x)) along a dim.");
   define<"cumsum", "x, dim, dtype=None", [](const Tensor& x, int64_t dim, std::optional<DType> dtype) {
-    return cumsum(in(x, dtype), dim);
+    return in(cumsum(in(x, dtype), dim), dtype);
   }>("Running sums along a dim.");
   define<"cumprod", "x, dim", [](const Tensor& x, int64_t dim) { return cumprod(x, dim); }>(
       "Running products along a dim.");

@@ -273,6 +273,41 @@ class Lists(unittest.TestCase):
         self.assertEqual(tenon.tensor([np.ones(2), [3.0, 4.0]]).tolist(), [[1, 1], [3, 4]])
 
 
+class Results(unittest.TestCase):
+    def test_have_the_dtype_that_is_asked_for(self):
+        x = tenon.tensor([200, 100])
+        for call in (lambda d: x.sum(dtype=d), lambda d: x.prod(dtype=d), lambda d: x.cumsum(0, dtype=d)):
+            for dtype in (tenon.uint8, tenon.int32, tenon.float64, tenon.bool):
+                self.assertEqual(call(dtype).dtype, dtype)
+        self.assertEqual((x.sum(dtype=tenon.uint8).item(), x.sum(dtype=tenon.bool).item()), (44, True))
+
+    def test_nan_is_in_no_set(self):
+        nan, inf = float("nan"), float("inf")
+        for held in ([0.5, nan], [nan, 0.5], [0.5, 1, 2, nan], [nan, inf, 0.5, nan]):
+            found = tenon.isin(tenon.tensor([0.5, 3.0, nan, inf]), tenon.tensor(held))
+            self.assertEqual(found.tolist(), [True, False, False, inf in held])
+        self.assertEqual(tenon.isin(tenon.tensor([1, 5]), tenon.tensor([5, 7])).tolist(), [False, True])
+
+    def test_bytes_are_masks(self):
+        x = tenon.tensor([10.0, 20.0, 30.0])
+        self.assertEqual(x[tenon.tensor([1, 0, 1], dtype=tenon.uint8)].tolist(), [10, 30])
+
+    def test_are_not_what_was_given(self):
+        x = tenon.ones(1, 1, 2, 2)
+        for result in (F.pixel_shuffle(x, 1), F.pixel_unshuffle(x, 1), F.pad(x, (0, 0, 0, 0), mode="reflect")):
+            result.add_(1)
+        self.assertEqual(x.tolist(), tenon.ones(1, 1, 2, 2).tolist())
+        net = nn.Sequential(nn.Upsample(scale_factor=2), nn.ReLU(inplace=True))
+        self.assertEqual(net(tenon.full((1, 1, 1), -3.0)).tolist(), [[[0, 0]]])
+
+    def test_of_a_state_are_not_computed_from_its_beginning(self):
+        state, read = tenon.zeros(4), []
+        for _ in range(2000):  # a minute, were it so
+            state = state * 0.99 + tenon.randn(4) * 0.01
+            read.append(int(state.argmax()))
+        self.assertEqual(len(read), 2000)
+
+
 class Files(unittest.TestCase):
     def test_of_any_name_are_pytorchs(self):
         import os

@@ -405,7 +405,8 @@ Tensor interpolate(const Tensor& x, const UpsampleOptions& options) {
       matrices.push_back(
           weights_of(size, out, scale, options.align_corners, Options(accumulator(x.dtype()), x.device())));
   }
-  return options.mode == Resample::nearest ? y : through(y, matrices);
+  // A value of its own, of which nobody sees that elements repeat.
+  return options.mode == Resample::nearest ? tensor_of(record::in(y)) : through(y, matrices);
 }
 
 }  // namespace tenon::nn

@@ -198,7 +198,10 @@ Tensor isin(const Tensor& x, const Tensor& elements) {
   if (n == 0) return full(x.shape(), false, Options(DType::boolean, x.device()));
   const DType dtype = promote(x.dtype(), elements.dtype());
   const Tensor wanted = x.detach().to(dtype), sorted = sort(elements.detach().to(dtype).flatten(), 0).first;
-  const Tensor at = inside(clamp(searchsorted(sorted, wanted), {}, n - 1), n);
+  // NaN, which is equal to nothing, stands behind all others: so must what is searched through.
+  const Tensor keys =
+      is_float(dtype) ? where(isnan(sorted), std::numeric_limits<double>::infinity(), sorted) : sorted;
+  const Tensor at = inside(clamp(searchsorted(keys, wanted), {}, n - 1), n);
   return eq(index_select(sorted, 0, at.flatten()).reshape(x.shape()), wanted);
 }
 

@@ -19,6 +19,14 @@ Tensor weights(const Floats& values, const Dims& shape) { return from_vector(val
 
 // ---- convolution ----
 
+TEST(Interpolate, GivesWhatCanBeWritten) {
+  const Tensor x = full({1, 1, 1}, 2.0);
+  Tensor y = nn::interpolate(x, {.scale = 2.0});
+  y.add_(tensor<float>({1, -1}));
+  EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{3, 1}));
+  EXPECT_EQ(x.item<float>(), 2);
+}
+
 TEST(Conv2d, PadsForTheSameSizeWithTheOddZeroBehind) {
   const Tensor y = nn::conv2d(counting({1, 1, 3, 3}), weights({1, 2, 3, 4}, {1, 1, 2, 2}), {}, {.padding = "same"});
   EXPECT_EQ(values(y), (Floats{27, 37, 17, 57, 67, 29, 20, 23, 8}));

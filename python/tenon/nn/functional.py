@@ -82,7 +82,7 @@ def pad(input, pad, mode="constant", value=None) -> "Tensor":
             raise ValueError(f"pad() with '{mode}' takes sizes below that of the dim, {size}, not {before} and {after}")
         places = [_FROM_WHERE[mode](place, size) for place in range(-before, size + after)]
         input = input.index_select(dim, _tenon.tensor(places, dtype=_tenon.int64, device=input.device))
-    return input
+    return input if any(pad) else input.clone()
 
 
 def relu6(input, inplace=False) -> "Tensor":
@@ -212,7 +212,8 @@ def pixel_shuffle(input, upscale_factor) -> "Tensor":
         raise ValueError(f"pixel_shuffle() by {r} needs a multiple of {r * r} channels, not {channels}")
     n, parts = len(before), input.reshape(*before, channels // (r * r), r, r, height, width)
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return parts.permute(*order).reshape(*before, channels // (r * r), height * r, width * r)
+    made = parts.permute(*order).reshape(*before, channels // (r * r), height * r, width * r)
+    return made if r != 1 else made.clone()
 
 
 def pixel_unshuffle(input, downscale_factor) -> "Tensor":
@@ -221,7 +222,8 @@ def pixel_unshuffle(input, downscale_factor) -> "Tensor":
     if height % r or width % r:
         raise ValueError(f"pixel_unshuffle() by {r} needs multiples of it as height and width, not {height} and {width}")
     n, parts = len(before), input.reshape(*before, channels, height // r, r, width // r, r)
-    return parts.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*before, channels * r * r, height // r, width // r)
+    made = parts.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*before, channels * r * r, height // r, width // r)
+    return made if r != 1 else made.clone()
 
 
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1,
