@@ -489,6 +489,9 @@ Tensor from_dlpack(const py::object& source) {
       throw_type_error("an object with __dlpack__ is needed, not " + type_name_of(source.ptr()));
     if (is_array(source.ptr())) return from_numpy(source);  // which says more of the memory around it
     capsule = source.attr("__dlpack__")();
+    if (!PyCapsule_CheckExact(capsule.ptr()))
+      throw_type_error(fmt::format("__dlpack__() of {} gives no capsule, but {}", type_name_of(source.ptr()),
+                                   type_name_of(capsule.ptr())));
   }
   if (!PyCapsule_IsValid(capsule.ptr(), "dltensor")) throw_value_error("the DLPack capsule was used already");
   auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));

@@ -239,7 +239,8 @@ Slice slice_of(PyObject* object) {
 Tensor positions_of(PyObject* object) {
   Tensor positions = is_tensor(object) ? tensor_in(object) : tensor_of_object(object);
   if (is_float(positions.dtype()) && positions.numel() == 0) return positions.to(DType::i64);  // []
-  if (positions.dtype() == DType::u8 && is_tensor(object)) return positions.to(DType::boolean);  // PyTorch's older masks
+  if (positions.dtype() == DType::u8 && is_tensor(object))
+    return positions.to(DType::boolean);  // PyTorch's older masks
   return positions;
 }
 

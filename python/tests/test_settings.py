@@ -89,6 +89,16 @@ class Own(optim.Optimizer):
         return loss
 
 
+class Parameters(unittest.TestCase):
+    def test_that_have_another_size_are_told(self):
+        w = nn.Parameter(tenon.ones(3))
+        optimizer = optim.Adam([w])
+        w.data = tenon.ones(5)
+        w.sum().backward()
+        with self.assertRaisesRegex(tenon.Error, r"^\[optimizer\] a parameter of 3 elements is one of 5 now, \(5,\); make a new optimizer"):
+            optimizer.step()
+
+
 class OptimizersOfYourOwn(unittest.TestCase):
     def trained(self, make, captures=False, schedule=None, steps=6):
         tenon.manual_seed(0)

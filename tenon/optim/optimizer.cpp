@@ -170,6 +170,9 @@ void Optimizer::gather_weights(Arena& arena) {
                  "parameters that lay together are {} on {} and {} on {} now; move all of them to one device and dtype",
                  name(first.dtype()), first.device().name(), name(one.parameter.dtype()),
                  one.parameter.device().name());
+    if (one.parameter.numel() != one.size)
+      base::fail("optimizer", "a parameter of {} elements is one of {} now, {}; make a new optimizer", one.size,
+                 one.parameter.numel(), ir::to_string(one.parameter.shape()));
   }
   const Tensor owner = owner_of(first);
   if (owner.defined() && owner.shape() == Dims{arena.size}) {

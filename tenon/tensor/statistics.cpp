@@ -199,8 +199,7 @@ Tensor isin(const Tensor& x, const Tensor& elements) {
   const DType dtype = promote(x.dtype(), elements.dtype());
   const Tensor wanted = x.detach().to(dtype), sorted = sort(elements.detach().to(dtype).flatten(), 0).first;
   // NaN, which is equal to nothing, stands behind all others: so must what is searched through.
-  const Tensor keys =
-      is_float(dtype) ? where(isnan(sorted), std::numeric_limits<double>::infinity(), sorted) : sorted;
+  const Tensor keys = is_float(dtype) ? where(isnan(sorted), std::numeric_limits<double>::infinity(), sorted) : sorted;
   const Tensor at = inside(clamp(searchsorted(keys, wanted), {}, n - 1), n);
   return eq(index_select(sorted, 0, at.flatten()).reshape(x.shape()), wanted);
 }
