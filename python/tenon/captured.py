@@ -135,8 +135,11 @@ class Captured:
         self._plain = _One(function, verify_every)
         self._call = self._plain.captured
         self._others, self._new_in_a_row, self._is_captured = collections.OrderedDict(), 0, True
+        self._is_module, self._has_told = isinstance(function, _tenon._nn.Module), False
 
     def __call__(self, *args, **kwargs):
+        if self._is_module and _tenon.is_grad_enabled() and self._is_trained():
+            return self.__wrapped__(*args, **kwargs)
         if kwargs:
             return self._called(args, kwargs)
         for arg in args:
@@ -145,6 +148,16 @@ class Captured:
         result = self._call(*args)
         results = self._plain.results
         return result if results.shape is None else results.whole(result)
+
+    def _is_trained(self):
+        """Whether gradients go through the module's results: what is replayed keeps no graph."""
+        if not any(parameter.requires_grad for parameter in self.__wrapped__.parameters()):
+            return False
+        if not self._has_told:
+            self._has_told = True
+            sys.stderr.write("[tenon] a compiled module is called as it is while gradients are recorded; compile a function of the whole "
+                             "step, with backward() and the optimizer's step(), to have it replayed\n")
+        return True
 
     def _called(self, args, kwargs):
         if not self._is_captured:

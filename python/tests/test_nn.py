@@ -389,7 +389,9 @@ class Files(unittest.TestCase):
             with self.assertRaisesRegex(tenon.Error, "nothing.safetensors"):
                 tenon.load(os.path.join(folder, "nothing.safetensors"))
             with self.assertRaisesRegex(TypeError, "a tensor, a dict of tensors or a module is needed, not int"):
-                tenon.save(3, path.replace("npy", "pt"))
+                tenon.save(3, path.replace("npy", "safetensors"))
+            tenon.save([3, "text"], path.replace("npy", "pt"))  # as PyTorch does
+            self.assertEqual(tenon.load(path.replace("npy", "pt")), [3, "text"])
 
 
 class Transformers(unittest.TestCase):

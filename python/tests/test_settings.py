@@ -337,6 +337,19 @@ class Files(unittest.TestCase):
             self.assertEqual(tenon.load(os.path.join(folder, "w.model"))["w"].tolist(), [1, 1])
 
 
+class CompiledModules(unittest.TestCase):
+    def test_are_trained_as_they_are_and_replayed_without_gradients(self):
+        net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+        compiled, x = tenon.compile(net), tenon.ones(2, 3)
+        compiled(x).sum().backward()
+        self.assertIsNotNone(net[0].weight.grad)
+        with tenon.no_grad():
+            for _ in range(4):
+                self.assertEqual(compiled(x).tolist(), net(x).tolist())
+        self.assertEqual(compiled.recordings, 1)
+        self.assertTrue(compiled(x).requires_grad)
+
+
 class Containers(unittest.TestCase):
     def test_what_is_replaced_keeps_its_place(self):
         net = _Net()
