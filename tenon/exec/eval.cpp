@@ -151,15 +151,20 @@ bool add_pending(std::vector<Value>& values, const std::vector<ir::NodeRef>& ord
 // write is not: it has the value of the moment in which it is read.
 void keep_recomputed(std::vector<Value>& values, const std::vector<ir::NodeRef>& order) {
   constexpr uint32_t kOften = 2;
+  base::FlatSet<const Node*> often;
+  for (const ir::NodeRef& node : order) {
+    const bool is_work = node->op() != Op::constant && node->op() != Op::store && node->results() == 1;
+    if (node->times_computed() >= kOften && !node->evaluated() && is_work && !node->reads_shared())
+      often.insert(node.get());
+  }
+  if (often.size() == 0) return;
   for (const ir::NodeRef& node : order) {
     if (node->evaluated()) continue;
     for (const Value& input : node->inputs()) {
       const Value& base = ir::base_of(input);
-      const Node& below = *base.node;
-      const bool is_often = below.times_computed() >= kOften && below.times_computed() > node->times_computed();
-      if (!is_often || below.evaluated() || below.results() > 1 || below.reads_shared()) continue;
-      const bool is_work = below.op() != Op::constant && below.op() != Op::store;
-      if (is_work && std::ranges::find(values, base) == values.end()) values.push_back(base);
+      const bool is_wanted = often.contains(base.node.get()) && base.node->times_computed() > node->times_computed();
+      if (is_wanted && base.device() == values[0].device() && std::ranges::find(values, base) == values.end())
+        values.push_back(base);
     }
   }
 }
