@@ -13,8 +13,8 @@ from . import _tenon
 from ._tenon import *  # noqa: F401,F403 - the ops
 from ._tenon import (  # noqa: F401 - what a star leaves out or checkers should know
     Error, Generator, HookHandle, OutOfRange, Scalar, Tensor, bool, device, dtype)
-from . import autograd, cuda, data, linalg, models, nn, optim, text, training
-from . import amp, places, random, utils, values  # what the others have, under other names
+from . import autograd, backends, cuda, data, linalg, models, nn, optim, text, training
+from . import amp, pickles, places, random, utils, values
 from .captured import Captured
 from .autograd import autocast, compile, enable_grad, inference_mode, no_grad, set_grad_enabled
 from .files import load, save
@@ -27,6 +27,8 @@ from .places import (
     argwhere, asarray, atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_shapes, broadcast_tensors, diag_embed, index_put,
     rot90, tensor_split, tril_indices, triu_indices, unique_consecutive)
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .switches import (
+    are_deterministic_algorithms_enabled, get_float32_matmul_precision, set_float32_matmul_precision, use_deterministic_algorithms)
 from .values import (
     aminmax, baddbmm, bucketize, corrcoef, cov, cummax, cummin, erfinv, fmax, fmin, inner, logcumsumexp, logit, trapezoid, trapz,
     xlogy)

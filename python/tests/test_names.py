@@ -1,9 +1,18 @@
 """Names of PyTorch that are made of others in Python: their values, dtypes, gradients and refusals."""
 
+import copy
+import importlib
 import math
+import os
+import pickle
+import subprocess
+import sys
 import unittest
 
 import tenon
+from tenon import nn
+
+F = nn.functional
 
 
 class Checked(unittest.TestCase):
@@ -185,6 +194,217 @@ class Values(Checked):
         with tenon.random.fork_rng():
             inside = tenon.rand(2).tolist()
         self.assertEqual(tenon.rand(2).tolist(), inside)
+
+
+class Images(Checked):
+    def test_fold_sums_what_unfold_has_read(self):
+        x = tenon.arange(2 * 3 * 5 * 4).reshape(2, 3, 5, 4).float()
+        how = {"kernel_size": (3, 2), "padding": 1, "stride": 2}
+        times = F.fold(F.unfold(tenon.ones_like(x), **how), (5, 4), **how)
+        self.assertHolds(nn.Fold((5, 4), **how)(F.unfold(x, **how)), (x * times).tolist())
+        self.assertEqual(self.gradient(lambda x: F.fold(x, (1, 3), (1, 2)) * tenon.tensor([1., 2., 4.]), [[1., 1.], [1., 1.]]),
+                         [[[1, 2], [2, 4]]])
+        self.refuses(ValueError, F.fold, tenon.ones(4, 3), (3, 3), 2)
+
+    def test_grids_read_between_pixels(self):
+        image = tenon.tensor([[[[0., 1.], [2., 3.]]]])
+        grid = tenon.tensor([[[[0., 0.], [1., 1.], [2., 0.]]]])
+        self.assertHolds(F.grid_sample(image, grid, align_corners=True), [[[[1.5, 3, 1]]]])
+        self.assertHolds(F.grid_sample(image, grid), [[[[1.5, 0.75, 0]]]])
+        self.assertHolds(F.grid_sample(image, grid, padding_mode="border"), [[[[1.5, 3, 2]]]])
+        self.assertHolds(F.grid_sample(image, grid, "nearest", "border"), [[[[0, 3, 1]]]])
+        self.refuses(ValueError, F.grid_sample, image, grid, "bicubic")
+        self.refuses(ValueError, F.grid_sample, image, grid[0])
+
+    def test_places_of_pixels_go_to_images_and_grids(self):
+        image = tenon.tensor([[[[0., 1.], [2., 3.]]]], requires_grad=True)
+        grid = tenon.zeros(1, 1, 1, 2).requires_grad_()
+        F.grid_sample(image, grid, align_corners=True).sum().backward()
+        self.assertHolds(image.grad, [[[[.25, .25], [.25, .25]]]])
+        self.assertHolds(grid.grad, [[[[0.5, 1]]]])
+
+    def test_the_grid_of_no_motion_reads_the_image_itself(self):
+        image = tenon.rand(2, 3, 4, 5)
+        stay = tenon.eye(2, 3).expand(2, 2, 3)
+        for align_corners in (False, True):
+            grid = F.affine_grid(stay, image.shape, align_corners)
+            self.assertClose(F.grid_sample(image, grid, align_corners=align_corners), image.tolist(), 4)
+        self.refuses(ValueError, F.affine_grid, stay, (1, 1, 2, 2))
+
+    def test_neighbouring_channels_divide(self):
+        x = tenon.tensor([1., 2., 3.]).reshape(1, 3, 1)
+        self.assertClose(nn.LocalResponseNorm(2, alpha=2.0, beta=1.0, k=0.0)(x).reshape(3), [1, 2 / 5, 3 / 13])
+
+    def test_upsampling(self):
+        x = tenon.tensor([[[[0., 2.]]]])
+        self.assertHolds(nn.UpsamplingNearest2d(scale_factor=2)(x), [[[[0, 0, 2, 2]] * 2]])
+        self.assertHolds(nn.UpsamplingBilinear2d(size=(1, 3))(x), [[[[0, 1, 2]]]])
+        self.refuses(ValueError, nn.UpsamplingNearest2d)
+
+
+class Losses(Checked):
+    def test_counts(self):
+        x, y = tenon.tensor([0., 1.]), tenon.tensor([1., 2.])
+        self.assertClose(nn.PoissonNLLLoss(reduction="none")(x, y), [1, math.e - 2])
+        stirling = 2 * math.log(2) - 2 + 0.5 * math.log(4 * math.pi)
+        self.assertClose(F.poisson_nll_loss(x, y, full=True, reduction="none"), [1, math.e - 2 + stirling])
+        self.refuses(ValueError, nn.PoissonNLLLoss, reduction="most")
+
+    def test_variances(self):
+        x, y = tenon.tensor([0., 0.]), tenon.tensor([2., 0.])
+        self.assertClose(nn.GaussianNLLLoss(reduction="none")(x, y, tenon.tensor([4., 1.])), [0.5 * (math.log(4) + 1), 0])
+        self.assertTrue(F.gaussian_nll_loss(x, y, tenon.tensor([-1., 1.])).isnan().item())
+        self.refuses(ValueError, F.gaussian_nll_loss, x, y, -1.0)
+        self.refuses(ValueError, F.gaussian_nll_loss, x, y, tenon.ones(3))
+
+    def test_several_labels(self):
+        x = tenon.tensor([[0.1, 0.2, 0.4, 0.8]])
+        self.assertClose(nn.MultiLabelMarginLoss()(x, tenon.tensor([[3, 0, -1, 1]])), 0.85)
+        self.assertClose(nn.MultiLabelSoftMarginLoss()(tenon.zeros(2, 3), tenon.ones(2, 3)), math.log(2))
+        weighted = nn.MultiLabelSoftMarginLoss(weight=tenon.tensor([3., 0., 0.]))
+        self.assertClose(weighted(tenon.zeros(2, 3), tenon.ones(2, 3)), math.log(2))
+
+    def test_distances_of_ones_own(self):
+        loss = nn.TripletMarginWithDistanceLoss(distance_function=lambda a, b: (a - b).abs().sum(-1), margin=0.5)
+        self.assertClose(loss(tenon.tensor([[0.]]), tenon.tensor([[1.]]), tenon.tensor([[1.25]])), 0.25)
+        self.refuses(ValueError, nn.TripletMarginWithDistanceLoss, margin=0)
+
+    def test_the_logarithm_of_a_negative_target_is_nan(self):
+        x, y = tenon.zeros(2), tenon.tensor([-1., 1.])
+        self.assertClose(F.kl_div(x, y, reduction="none"), [math.nan, 0])
+        for reduction in ("mean", "sum", "batchmean"):
+            self.assertTrue(nn.KLDivLoss(reduction=reduction)(x, y).isnan().item())
+        self.assertHolds(nn.KLDivLoss(reduction="sum", log_target=True)(x, x), 0)
+        self.refuses(ValueError, nn.KLDivLoss, reduction="most")
+
+
+class Layers(Checked):
+    def test_dropped_channels(self):
+        tenon.manual_seed(0)
+        rows = nn.Dropout1d(0.5)(tenon.ones(20, 5, 3)).reshape(-1, 3).tolist()
+        self.assertEqual({tuple(row) for row in rows}, {(0, 0, 0), (2, 2, 2)})
+        x = tenon.randn(20000)
+        dropped = nn.AlphaDropout(0.3)(x)
+        self.assertLess(abs(dropped.mean().item()), 0.05)
+        self.assertLess(abs(dropped.std().item() - 1), 0.05)
+        self.assertHolds(nn.AlphaDropout(0.3).eval()(x[:3]), x[:3].tolist())
+
+    def test_a_padding_row_gets_no_gradient(self):
+        found = self.gradient(lambda w: F.embedding(tenon.tensor([0, 1, 2]), w, padding_idx=-2), [[1.], [2.], [3.]])
+        self.assertEqual(found, [[[1], [0], [1]]])
+        self.refuses(ValueError, F.embedding, tenon.tensor([0]), tenon.ones(2, 1), padding_idx=2)
+        self.refuses(ValueError, F.embedding, tenon.tensor([0]), tenon.ones(2, 1), max_norm=1.0)
+
+    def test_the_eps_of_rms_norm_is_that_of_the_dtype(self):
+        small = tenon.full((1, 4), 1e-4)
+        expected = 1e-4 / math.sqrt(1e-8 + 2**-23)
+        norm = nn.RMSNorm(4)
+        for made in (norm, copy.deepcopy(norm), pickle.loads(pickle.dumps(norm))):
+            self.assertIsNone(made.eps)
+            self.assertClose(made(small), [[expected] * 4])
+        self.assertClose(F.rms_norm(small, (4,)), [[expected] * 4])
+        self.assertClose(norm.double()(small.double()), [[1.] * 4])
+        self.assertClose(nn.RMSNorm(4, eps=3.0)(tenon.ones(1, 4)), [[0.5] * 4])
+
+    def test_gradients_that_are_not_there_have_no_norm(self):
+        self.assertEqual(nn.utils.clip_grad_norm_([nn.Parameter(tenon.ones(2))], 1.0).item(), 0)
+        self.assertEqual(nn.utils.clip_grad_norm_([], 1.0).item(), 0)
+
+    def test_sequences_are_joined(self):
+        joined = nn.Sequential(nn.Linear(2, 3)) + nn.Sequential(nn.ReLU(), nn.Linear(3, 1))
+        self.assertEqual([type(one).__name__ for one in joined], ["Linear", "ReLU", "Linear"])
+        self.assertEqual(joined(tenon.ones(4, 2)).shape, (4, 1))
+        self.refuses(ValueError, lambda: joined + [nn.ReLU()])
+
+    def test_buffers_are_assigned(self):
+        class Counter(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.count = nn.Buffer(tenon.zeros(2))
+                self.scratch = nn.Buffer(tenon.ones(1), persistent=False)
+
+        counter = Counter()
+        self.assertEqual([name for name, _ in counter.named_buffers()], ["count", "scratch"])
+        self.assertEqual(list(counter.state_dict()), ["count"])
+        self.assertEqual(counter.to(tenon.float64).count.dtype, tenon.float64)
+        self.assertEqual(counter.parameters(), [])
+        self.assertEqual(list(copy.deepcopy(counter).state_dict()), ["count"])
+
+    def test_places_of_classes(self):
+        self.assertIs(importlib.import_module("tenon.nn.modules.module").Module, nn.Module)
+        self.assertIs(importlib.import_module("tenon.nn.modules.conv").Conv2d, nn.Conv2d)
+        self.assertIs(nn.modules.Linear, nn.Linear)
+        self.assertIs(nn.parameter.Parameter, nn.Parameter)
+
+    def test_lists_of_parameters_show_their_shapes(self):
+        shown = repr(nn.ParameterList([tenon.ones(2), tenon.ones(3, 1)]))
+        self.assertEqual(shown, "ParameterList(\n    (0): Parameter containing: [tenon.float32 of size 2]\n"
+                                "    (1): Parameter containing: [tenon.float32 of size 3x1]\n)")
+        self.assertIn("(scale): Parameter containing: [tenon.float32 of size 4]", repr(nn.ParameterDict({"scale": tenon.ones(4)})))
+
+
+class Preambles(Checked):
+    def test_switches_are_taken(self):
+        cudnn = importlib.import_module("tenon.backends.cudnn")
+        cudnn.benchmark = cudnn.deterministic = cudnn.allow_tf32 = True
+        self.assertIs(tenon.backends.cudnn.benchmark, True)
+        tenon.backends.cuda.matmul.allow_tf32 = True
+        self.assertFalse(tenon.backends.mps.is_available())
+        tenon.use_deterministic_algorithms(True)
+        self.assertTrue(tenon.are_deterministic_algorithms_enabled())
+        tenon.set_float32_matmul_precision("high")
+        self.assertEqual(tenon.get_float32_matmul_precision(), "high")
+        self.refuses(ValueError, tenon.set_float32_matmul_precision, "low")
+
+    def test_what_cuda_says(self):
+        tenon.cuda.empty_cache()
+        self.assertEqual(tenon.cuda.device_count() > 0, tenon.cuda.is_available())
+        if tenon.cuda.is_available():
+            self.assertEqual((tenon.cuda.current_device(), tenon.cuda.get_device_name()), (0, "cuda"))
+        else:
+            self.refuses(tenon.Error, tenon.cuda.current_device)
+            self.refuses(tenon.Error, tenon.cuda.get_device_name, 0)
+
+    def test_anomalies_are_found_where_the_environment_asks_for_it(self):
+        program = ("import tenon\n"
+                   "with tenon.autograd.detect_anomaly():\n"
+                   "    tenon.tensor([-1.]).log().tolist()\n")
+        for asked, expected in (("1", "[log] made the first NaN"), ("0", "TENON_CHECK_NAN=1")):
+            run = subprocess.run([sys.executable, "-c", program], env={**os.environ, "TENON_CHECK_NAN": asked}, text=True,
+                                 capture_output=True)
+            self.assertIn(expected, run.stderr.splitlines()[-1])
+        with tenon.autograd.set_detect_anomaly(False):
+            pass
+
+
+class Holder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.device, self.generator, self.act = tenon.device("cpu"), tenon.Generator(3), F.linear
+
+
+class Pickles(Checked):
+    def test_devices_and_generators_are_copied(self):
+        device, generator = tenon.device("cpu"), tenon.Generator(4)
+        tenon.rand(3, generator=generator)
+        copies = [copy.deepcopy((device, generator)), pickle.loads(pickle.dumps((device, generator)))]
+        expected = tenon.rand(2, generator=generator).tolist()
+        for where, drawn in copies:
+            self.assertEqual(where, device)
+            self.assertEqual(tenon.rand(2, generator=drawn).tolist(), expected)
+
+    def test_modules_that_hold_them_are_copied(self):
+        for held in (copy.deepcopy(Holder()), pickle.loads(pickle.dumps(Holder()))):
+            self.assertEqual((held.device, held.generator.seed()), (tenon.device("cpu"), 3))
+            self.assertIs(held.act, F.linear)
+
+    def test_functions_are_pickled_by_their_names(self):
+        for module in (tenon, F, nn.init, nn.utils):
+            for name, function in vars(module).items():
+                if callable(function) and not name.startswith("_"):
+                    self.assertIs(pickle.loads(pickle.dumps(function)), function, name)
+        for function in (len, math.sin):
+            self.assertIs(pickle.loads(pickle.dumps(function)), function)
 
 
 if __name__ == "__main__":
