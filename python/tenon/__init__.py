@@ -13,8 +13,8 @@ from . import _tenon
 from ._tenon import *  # noqa: F401,F403 - the ops
 from ._tenon import (  # noqa: F401 - what a star leaves out or checkers should know
     Error, Generator, HookHandle, OutOfRange, Scalar, Tensor, bool, device, dtype)
-from . import autograd, cuda, data, linalg, models, nn, optim, text, training
-from . import amp, utils  # what the others have, under other names
+from . import autograd, backends, cuda, data, linalg, models, nn, optim, text, training
+from . import amp, pickles, places, random, utils, values
 from .captured import Captured
 from .autograd import autocast, compile, enable_grad, inference_mode, no_grad, set_grad_enabled
 from .files import load, save
@@ -23,6 +23,15 @@ from .extras import (
     combinations, cross, get_default_dtype, histc, kron, logspace, normal, randint, round, set_default_dtype, set_printoptions,
     std_mean, var_mean, where)
 from .limits import finfo, iinfo
+from .places import (
+    argwhere, asarray, atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_shapes, broadcast_tensors, diag_embed, index_put,
+    rot90, tensor_split, tril_indices, triu_indices, unique_consecutive)
+from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .switches import (
+    are_deterministic_algorithms_enabled, get_float32_matmul_precision, set_float32_matmul_precision, use_deterministic_algorithms)
+from .values import (
+    aminmax, baddbmm, bucketize, corrcoef, cov, cummax, cummin, erfinv, fmax, fmin, inner, logcumsumexp, logit, trapezoid, trapz,
+    xlogy)
 
 __version__ = "0.1.0"
 
@@ -32,7 +41,9 @@ long = int64 = _tenon.int64
 float = float32 = _tenon.float32
 int = int32 = _tenon.int32
 Size = _tenon.Size
-inf, nan, pi = 1e999, 1e999 - 1e999, 3.141592653589793
+inf, nan, pi, e = 1e999, 1e999 - 1e999, 3.141592653589793, 2.718281828459045
+newaxis = None
+greater, greater_equal, less, less_equal, not_equal = _tenon.gt, _tenon.ge, _tenon.lt, _tenon.le, _tenon.ne
 
 
 def as_tensor(data, dtype=None, device=None):
@@ -53,30 +64,6 @@ def as_tensor(data, dtype=None, device=None):
 def is_tensor(x):
     """Whether x is a tensor."""
     return isinstance(x, Tensor)
-
-
-def get_rng_state():
-    """Where the default generator stands: its seed and how much was drawn."""
-    return _tenon.default_generator().get_state()
-
-
-def set_rng_state(state):
-    """The default generator goes on from there."""
-    _tenon.default_generator().set_state(state)
-
-
-def initial_seed():
-    """The seed of the default generator."""
-    return _tenon.default_generator().seed()
-
-
-def seed():
-    """Seeds the default generator with a number that nobody knows, and returns it."""
-    import secrets
-
-    chosen = secrets.randbits(63)
-    _tenon.manual_seed(chosen)
-    return chosen
 
 
 def _register_hook(self, hook):
@@ -132,8 +119,16 @@ def _cuda(self, device=None, non_blocking=False):
 Tensor.register_hook = _register_hook
 Tensor.__format__ = _format
 Tensor.is_cuda = property(lambda self: self.device.name == "cuda", doc="Whether it lives on a GPU of NVIDIA's.")
+Tensor.is_cpu = property(lambda self: self.device.name == "cpu", doc="Whether it lives in the memory of the host.")
 Tensor.__reduce_ex__ = _reduce
 Tensor.__deepcopy__ = _deepcopy
 Tensor.__copy__ = _copy
 Tensor.cuda = _cuda
 Tensor.pin_memory = lambda self: self
+for _function in (aminmax, argwhere, baddbmm, corrcoef, cov, cummax, cummin, diag_embed, erfinv, fmax, fmin, index_put, inner,
+                  logcumsumexp, logit, places.fill_diagonal_, rot90, tensor_split, unique_consecutive, values.random_, xlogy):
+    setattr(Tensor, _function.__name__, _function)
+for _name in ("greater", "greater_equal", "less", "less_equal", "not_equal"):
+    setattr(Tensor, _name, getattr(Tensor, globals()[_name].__name__))
+Tensor.byte = lambda self: self.to(uint8)
+Tensor.byte.__doc__ = "As uint8."

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import os
 import threading
 
 from . import _tenon
@@ -146,6 +147,43 @@ class autocast(_Block):
         if device_type is not None and not isinstance(device_type, (str, _tenon.device)):
             raise TypeError(f"autocast() needs a dtype or the name of a device, not {type(device_type).__name__}")
         self._block = _tenon._Autocast(dtype or _tenon.bfloat16, enabled)
+
+
+# The library reads the variable once, when it computes first.
+_looks_for_nan = os.environ.get("TENON_CHECK_NAN") == "1"
+
+
+def _look_for_nan(mode):
+    if mode and not _looks_for_nan:
+        raise _tenon.Error("[detect_anomaly] ops are looked into where the program is started with TENON_CHECK_NAN=1 in its environment")
+
+
+class detect_anomaly(_Block):
+    """Asks that NaN is an error of the op that makes it, as TENON_CHECK_NAN=1 in the environment does for the whole program.
+
+    Without that variable it is refused: nothing can be switched on later.
+    """
+
+    def __init__(self, check_nan=True):
+        _look_for_nan(check_nan)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+class set_detect_anomaly(detect_anomaly):
+    """As detect_anomaly(), from now on; set_detect_anomaly(False) is taken and not needed."""
+
+    def __init__(self, mode, check_nan=True):
+        _look_for_nan(mode)
+
+
+def is_anomaly_enabled():
+    """Whether NaN is an error of the op that makes it."""
+    return _looks_for_nan
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False):

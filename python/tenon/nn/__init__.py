@@ -21,12 +21,15 @@ from .. import _tenon
 globals().update({name: value for name, value in vars(_tenon._nn).items()
                   if not name.startswith("_") and name not in ("functional", "init")})
 from . import functional, init  # noqa: E402,F401
-from .module import Module, ModuleDict, ModuleList, Parameter, ParameterDict, ParameterList, Sequential  # noqa: E402,F401
+from .module import Buffer, Module, ModuleDict, ModuleList, Parameter, ParameterDict, ParameterList, Sequential  # noqa: E402,F401
 from .layers import (  # noqa: E402,F401
-    AdaptiveMaxPool1d, AdaptiveMaxPool2d, Dropout2d, GRUCell, LogSoftmax, LSTMCell, PReLU, RNNCell, Unflatten, summary)
+    AdaptiveMaxPool1d, AdaptiveMaxPool2d, AlphaDropout, Dropout1d, Dropout2d, GRUCell, LogSoftmax, LSTMCell, PReLU, RNNCell,
+    Unflatten, UpsamplingBilinear2d, UpsamplingNearest2d, summary)
+from .loss_layers import (  # noqa: E402,F401
+    GaussianNLLLoss, KLDivLoss, MultiLabelMarginLoss, MultiLabelSoftMarginLoss, PoissonNLLLoss, TripletMarginWithDistanceLoss)
 from .activations import (  # noqa: E402,F401
-    CELU, GLU, SELU, CircularPad1d, CircularPad2d, ConstantPad1d, ConstantPad2d, CosineSimilarity, Hardshrink, Hardsigmoid,
-    Hardtanh, InstanceNorm1d, InstanceNorm2d, LogSigmoid, PairwiseDistance, PixelShuffle, PixelUnshuffle, ReflectionPad1d,
+    CELU, GLU, SELU, CircularPad1d, CircularPad2d, ConstantPad1d, ConstantPad2d, CosineSimilarity, Fold, Hardshrink,
+    Hardsigmoid, Hardtanh, InstanceNorm1d, InstanceNorm2d, LocalResponseNorm, LogSigmoid, PairwiseDistance, PixelShuffle, PixelUnshuffle, ReflectionPad1d,
     ReflectionPad2d, ReLU6, ReplicationPad1d, ReplicationPad2d, RReLU, Softmin, Softshrink, Softsign, Tanhshrink, Threshold,
     Transformer, Unfold, ZeroPad1d, ZeroPad2d)
-from . import utils  # noqa: E402,F401
+from . import modules, parameter, utils  # noqa: E402,F401

@@ -53,6 +53,9 @@ Softshrink = _layer("Softshrink", F.softshrink, "x moved by lambd towards 0, and
 PixelShuffle = _layer("PixelShuffle", F.pixel_shuffle, "Channels become pixels.", upscale_factor=_NEEDED)
 PixelUnshuffle = _layer("PixelUnshuffle", F.pixel_unshuffle, "Pixels become channels.", downscale_factor=_NEEDED)
 Unfold = _layer("Unfold", F.unfold, "All windows of an image as columns.", kernel_size=_NEEDED, dilation=1, padding=0, stride=1)
+Fold = _layer("Fold", F.fold, "Sums columns of windows into an image.", output_size=_NEEDED, kernel_size=_NEEDED, dilation=1, padding=0, stride=1)
+LocalResponseNorm = _layer("LocalResponseNorm", F.local_response_norm, "Divides by what neighbouring channels hold.",
+                           size=_NEEDED, alpha=1e-4, beta=0.75, k=1.0)
 
 
 class RReLU(Module):

@@ -273,4 +273,50 @@ def dropout2d(input, p=0.5, training=True, inplace=False) -> "Tensor":
     return _in(input, input * dropout(kept, p, True), inplace) if training else input
 
 
+def dropout1d(input, p=0.5, training=True, inplace=False) -> "Tensor":
+    """Zeroes whole channels of (batch, channels, length) or (channels, length) with probability p and scales the others."""
+    if input.ndim not in (2, 3):
+        raise ValueError(f"dropout1d() needs (batch, channels, length) or (channels, length), not {tuple(input.shape)}")
+    kept = _tenon.ones((*input.shape[:-1], 1), dtype=input.dtype, device=input.device)
+    return _in(input, input * dropout(kept, p, True), inplace) if training else input
+
+
+def alpha_dropout(input, p=0.5, training=False, inplace=False) -> "Tensor":
+    """Sets elements to the lowest value of SELU with probability p, and keeps mean and variance; Klambauer et al., 2017."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"a probability lies between 0 and 1, not at {p}")
+    if not training or p == 0:
+        return input
+    if p == 1:
+        return _in(input, input * 0, inplace)
+    lowest = 1.7580993408473766
+    scale = ((lowest * lowest * p + 1) * (1 - p)) ** -0.5
+    kept = _tenon.full(input.shape, 1 - p, dtype=input.dtype, device=input.device).bernoulli()
+    return _in(input, (input * kept + lowest * (p - 1 + kept)) * scale, inplace)
+
+
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False) -> "Tensor":
+    """Rows of a matrix; that of padding_idx gets no gradient. Gradients are dense, also with sparse=True."""
+    if max_norm is not None or scale_grad_by_freq:
+        raise ValueError("embedding() has neither max_norm nor scale_grad_by_freq")
+    rows = _tenon._nn.functional.embedding(input, weight)
+    if padding_idx is None:
+        return rows
+    if not -weight.shape[0] <= padding_idx < weight.shape[0]:
+        raise ValueError(f"padding_idx {padding_idx} is none of {weight.shape[0]} rows")
+    return _tenon.where((input == padding_idx % weight.shape[0]).unsqueeze(-1), rows.detach(), rows)
+
+
+def rms_norm(input, normalized_shape, weight=None, eps=None) -> "Tensor":
+    """Mean square 1 over the trailing dims; an eps of None is that of float32, or of float64 for its tensors."""
+    if eps is None:
+        eps = 2.0**-52 if input.dtype == _tenon.float64 else 2.0**-23
+    return _tenon._nn.functional.rms_norm(input, normalized_shape, weight, eps)
+
+
+from .images import affine_grid, fold, grid_sample, local_response_norm  # noqa: E402,F401
+from .losses import (  # noqa: E402,F401
+    gaussian_nll_loss, kl_div, multilabel_margin_loss, multilabel_soft_margin_loss, poisson_nll_loss,
+    triplet_margin_with_distance_loss)
+
 _checks.all_need_tensors(globals())

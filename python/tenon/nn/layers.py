@@ -39,6 +39,45 @@ class Dropout2d(Module):
         return f"p={self.p}"
 
 
+class Dropout1d(Dropout2d):
+    """In training, zeroes whole channels of (batch, channels, length) with probability p and scales the others."""
+
+    def forward(self, input):
+        return F.dropout1d(input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(Dropout2d):
+    """In training, sets elements to SELU's lowest value with probability p, and keeps mean and variance."""
+
+    def forward(self, input):
+        return F.alpha_dropout(input, self.p, self.training, self.inplace)
+
+
+class UpsamplingNearest2d(Module):
+    """Images in another size, each pixel that of the nearest place."""
+
+    _settings = {"mode": "nearest"}
+
+    def __init__(self, size=None, scale_factor=None):
+        super().__init__()
+        if (size is None) == (scale_factor is None):
+            raise ValueError(f"{type(self).__name__} needs a size or a scale_factor")
+        self.size, self.scale_factor = size, scale_factor
+
+    def forward(self, input):
+        return F.interpolate(input, self.size, self.scale_factor, **self._settings)
+
+    def extra_repr(self):
+        given = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
+        return f"{given}, mode={self._settings['mode']!r}"
+
+
+class UpsamplingBilinear2d(UpsamplingNearest2d):
+    """Images in another size, between the pixels, whose outermost ones stay where they are."""
+
+    _settings = {"mode": "bilinear", "align_corners": True}
+
+
 class Unflatten(Module):
     """Takes a dim apart.
 

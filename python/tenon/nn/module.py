@@ -36,6 +36,18 @@ class Parameter(Tensor):
         pass
 
 
+class Buffer(Tensor):
+    """A tensor that belongs to a module, once it is its attribute, and is not trained; persistent: part of state dicts."""
+
+    def __new__(cls, data, *, persistent=True):
+        made = Tensor.__new__(cls, (data if isinstance(data, Tensor) else _tenon.tensor(data)).detach())
+        made.persistent = persistent
+        return made
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+
 @functools.cache
 def _nothing():
     """Made when it is needed first: the default device may not be there, and importing asks for none."""
@@ -84,6 +96,10 @@ def _setattr(self, name, value):
         elif isinstance(value, Module):
             _check(self)
             self._set_module(name, value)
+        elif isinstance(value, Buffer):
+            if isinstance(self.__dict__.get(name), (Parameter, Module)):
+                self._remove(name)
+            return self.register_buffer(name, value, value.persistent)
         else:
             if settings.is_other_setting(self, name, value) and _tenon._nn._is_made(self):
                 settings.tell_captured_functions(self)
@@ -274,8 +290,10 @@ def _repr(self):
         children = module._named_children()
         name = module._type_name if type(module) is Module else type(module).__name__
         if not children:
-            if module.extra_repr():
-                return f"{name}({module.extra_repr()})"
+            extra = module.extra_repr()
+            if extra:
+                inner = f"\n{indent}  ".join(("", *extra.split("\n"))) + f"\n{indent}" if "\n" in extra else extra
+                return f"{name}({inner})"
             _, args, kwargs = module.__dict__.get("_made_with", (None, _sizes_of(module), {}))
             given = [repr(arg) for arg in args] + [f"{key}={value!r}" for key, value in kwargs.items()]
             return f"{name}({', '.join(given)})"
@@ -643,6 +661,11 @@ class Sequential(_InOrder):
             order.append(module)
         self._order = order
 
+    def __add__(self, other):
+        if not isinstance(other, Sequential):
+            raise ValueError(f"a Sequential and another go together, not {type(other).__name__}")
+        return Sequential(*self, *other)
+
     @staticmethod
     def _of(modules):
         return Sequential(*modules)
@@ -661,6 +684,9 @@ class ModuleList(_InOrder):
         self._mark_as_list()
         self._order = []
         self.extend(modules)
+
+    def __add__(self, other):
+        return ModuleList([*self, *other])
 
     @staticmethod
     def _of(modules):
@@ -739,8 +765,20 @@ def _as_parameter(value):
     return value if isinstance(value, Parameter) else Parameter(value)
 
 
+def _shown_parameters(named):
+    """A line for each: its name, dtype and sizes."""
+    def line(name, one):
+        where = "" if one.device.name == "cpu" else f" ({one.device.name})"
+        return f"  ({name}): Parameter containing: [tenon.{one.dtype.name} of size {'x'.join(map(str, one.shape))}{where}]"
+
+    return "\n".join(line(name, one) for name, one in named)
+
+
 class ParameterList(Module):
     """Parameters in order."""
+
+    def extra_repr(self):
+        return _shown_parameters(enumerate(self._order))
 
     def __init__(self, parameters=()):
         super().__init__()
@@ -778,6 +816,9 @@ class ParameterList(Module):
 class ParameterDict(_ByName):
     """Parameters by names."""
 
+    def extra_repr(self):
+        return _shown_parameters(self.items())
+
     def __init__(self, parameters=None):
         super().__init__(parameters)
 
@@ -785,6 +826,20 @@ class ParameterDict(_ByName):
         return _as_parameter(parameter)
 
 
+def _takes_eps_of_input(layer):
+    """An eps of None, the default, is that of the dtype of what a call is given."""
+    make = layer.__init__
+
+    def init(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
+        make(self, normalized_shape, 2.0**-23 if eps is None else eps, elementwise_affine, device, dtype)
+        if eps is None:
+            settings.reads_attributes(self, layer)
+
+    init.__doc__ = make.__doc__.replace("eps: float = 1e-06", "eps: Optional[float] = None")
+    layer.__init__ = init
+
+
+_takes_eps_of_input(_tenon._nn.RMSNorm)
 for _layer in list(vars(_tenon._nn).values()):
     if inspect.isclass(_layer) and issubclass(_layer, Module) and _layer is not Module and "__init__" in vars(_layer):
         _remember(_layer)

@@ -141,7 +141,6 @@ _BY_NAME = {
     "HuberLoss": _plain_loss(F.huber_loss, "delta"),
     "SmoothL1Loss": _plain_loss(F.smooth_l1_loss, "beta"),
     "HingeEmbeddingLoss": _plain_loss(F.hinge_embedding_loss, "margin"),
-    "KLDivLoss": _plain_loss(F.kl_div, "log_target"),
     "CosineEmbeddingLoss": _pair_loss(F.cosine_embedding_loss),
     "MarginRankingLoss": _pair_loss(F.margin_ranking_loss),
     "CrossEntropyLoss": (("ignore_index", "reduction", "label_smoothing"), lambda self, x, target: F.cross_entropy(

@@ -27,6 +27,8 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Scales all gradients so that their norm together is at most max_norm, and returns the norm they had."""
     parameters = _checks.several_tensors("clip_grad_norm_", parameters)
+    if all(parameter.grad is None for parameter in parameters):
+        return _tenon.tensor(0.0)
     if float(norm_type) == 2.0 and not error_if_nonfinite:
         return _tenon._optim.clip_grad_norm_(parameters, max_norm)
     gradients = _gradients(parameters)

@@ -1,0 +1,301 @@
+"""Functions of elements, and of all elements up to one, that are made of others; names and arguments are PyTorch's.
+
+What runs along a dim (cummax, logcumsumexp) takes log2(n) rounds, each of which joins an element with the one that lies twice
+as far before it: whole tensors at a time, in any order of kernels.
+"""
+
+import collections
+import functools
+import math
+
+from . import _tenon
+from . import checks as _checks
+from .autograd import Function as _Function
+
+Tensor = _tenon.Tensor
+MinMax = collections.namedtuple("MinMax", "min max")
+MinMax.__doc__ = "The smallest and the largest elements."
+
+
+def _as_float(x):
+    return x if not isinstance(x, Tensor) or x.is_floating_point() else x.to(_tenon.float32)
+
+
+def _both(input, other):
+    """Two operands as tensors; one of them may be a number, which takes the dtype of the other where it can."""
+    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
+        raise TypeError(f"a tensor and a number, or two tensors are needed, not {type(input).__name__} and {type(other).__name__}")
+
+    def made(number, like):
+        dtype = like.dtype if like.is_floating_point() or isinstance(number, int) else _tenon.float32
+        return _tenon.full((), number, dtype=dtype, device=like.device)
+
+    if not isinstance(input, Tensor):
+        input = made(input, other)
+    if not isinstance(other, Tensor):
+        other = made(other, input)
+    return input, other
+
+
+def fmax(input, other) -> "Tensor":
+    """The larger of two elements, or the one that is a number where the other is NaN."""
+    a, b = _both(input, other)
+    return _tenon.where(b != b, a, _tenon.where(a != a, b, _tenon.maximum(a, b)))
+
+
+def fmin(input, other) -> "Tensor":
+    """The smaller of two elements, or the one that is a number where the other is NaN."""
+    a, b = _both(input, other)
+    return _tenon.where(b != b, a, _tenon.where(a != a, b, _tenon.minimum(a, b)))
+
+
+def xlogy(input, other) -> "Tensor":
+    """input * log(other), and 0 where input is 0, whatever the other is but NaN."""
+    x, y = (_as_float(one) for one in _both(input, other))
+    is_nothing = (x == 0) & ((y <= 0) | (y == math.inf))
+    return x * _tenon.where(is_nothing, _tenon.ones_like(y), y).log()
+
+
+def logit(input, eps=None) -> "Tensor":
+    """log(x / (1 - x)), the inverse of the sigmoid; with eps, of x between eps and 1 - eps."""
+    x = _as_float(input)
+    if eps is not None:
+        x = x.clamp(eps, 1 - eps)
+    return (x / (1 - x)).log()
+
+
+# Giles, "Approximating the erfinv function", 2010: two polynomials of w = -log((1 - x) (1 + x)), the highest power first.
+_CENTRAL = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164,
+            0.246640727, 1.50140941)
+_TAIL = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406,
+         2.83297682)
+
+
+def _polynomial(factors, x):
+    result = _tenon.full_like(x, factors[0])
+    for factor in factors[1:]:
+        result = result * x + factor
+    return result
+
+
+def _inverse_of_erf(x):
+    w = -((1 - x) * (1 + x)).log()
+    tail = w.clamp(5, 40).sqrt() - 3  # nothing below 1 has a w above 37 in float64
+    y = x * _tenon.where(w < 5, _polynomial(_CENTRAL, w.clamp(0, 5) - 2.5), _polynomial(_TAIL, tail))
+    if x.dtype == _tenon.float64:  # the polynomials have the digits of float32; erfc keeps those of the tails
+        for _ in range(2):
+            distance = _tenon.where(x.abs() < 0.5, y.erf() - x, ((1 - x.abs()) - y.abs().erfc()) * x.sign())
+            y = y - distance * (y * y).exp() * (math.sqrt(math.pi) / 2)
+    y = _tenon.where(x.abs() < 1, y, x * math.inf)
+    return _tenon.where(x.abs() <= 1, y, _tenon.full_like(x, math.nan))
+
+
+class _Erfinv(_Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = _inverse_of_erf(x.float()).to(x.dtype) if x.dtype in (_tenon.float16, _tenon.bfloat16) else _inverse_of_erf(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        y, = ctx.saved_tensors
+        return grad * (y * y).exp() * (math.sqrt(math.pi) / 2)
+
+
+def erfinv(input) -> "Tensor":
+    """The number whose erf() is x: infinite at -1 and 1, NaN beyond."""
+    return _Erfinv.apply(_as_float(input))
+
+
+def _dim_of(input, dim, function):
+    dims = max(input.ndim, 1)
+    if not -dims <= dim < dims:
+        raise _tenon.OutOfRange(f"[{function}] dim {dim} is not there in {tuple(input.shape)}")
+    return dim % dims
+
+
+def _extreme_so_far(name, input, dim, is_better):
+    """Values and places; of equal elements the last one counts, and NaN is the most extreme of all."""
+    dim = _dim_of(input, dim, name)
+    x = input.detach().reshape(-1) if input.ndim == 0 else input.detach()
+    count = x.shape[dim]
+    places = _tenon.arange(count, device=x.device).reshape(-1, *(1,) * (x.ndim - 1 - dim)).expand(x.shape)
+    step = 1
+    while step < count:
+        before, now = x.narrow(dim, 0, count - step), x.narrow(dim, step, count - step)
+        keeps = (now != now) | ((before == before) & is_better(now, before))
+        x = _tenon.cat([x.narrow(dim, 0, step), _tenon.where(keeps, now, before)], dim)
+        joined = _tenon.where(keeps, places.narrow(dim, step, count - step), places.narrow(dim, 0, count - step))
+        places = _tenon.cat([places.narrow(dim, 0, step), joined], dim)
+        step *= 2
+    if input.ndim == 0:
+        return _pair(input.clone(), places.reshape(()))
+    return _pair(input.gather(dim, places), places)
+
+
+@functools.cache
+def _kind_of_pairs():
+    return type(_tenon.sort(_tenon.zeros(1, device="cpu")))
+
+
+def _pair(values, indices):
+    return _kind_of_pairs()((values, indices))
+
+
+def cummax(input, dim):
+    """The largest elements up to every place along a dim, and where they are."""
+    return _extreme_so_far("cummax", input, dim, lambda now, before: now >= before)
+
+
+def cummin(input, dim):
+    """The smallest elements up to every place along a dim, and where they are."""
+    return _extreme_so_far("cummin", input, dim, lambda now, before: now <= before)
+
+
+def logcumsumexp(input, dim) -> "Tensor":
+    """The logarithms of the sums of exp(x) up to every place along a dim."""
+    dim = _dim_of(input, dim, "logcumsumexp")
+    if not input.is_floating_point():
+        raise _tenon.Error(f"[logcumsumexp] takes floating-point values, got {input.dtype.name}; convert with to(tenon.float32)")
+    x, step = (input.reshape(-1) if input.ndim == 0 else input), 1
+    count = x.shape[dim]
+    while step < count:
+        before, now = x.narrow(dim, 0, count - step), x.narrow(dim, step, count - step)
+        x = _tenon.cat([x.narrow(dim, 0, step), _tenon.logaddexp(now, before)], dim)
+        step *= 2
+    return x.reshape(input.shape)
+
+
+def aminmax(input, dim=None, keepdim=False):
+    """The smallest and the largest elements, of all or along a dim."""
+    return MinMax(_tenon.amin(input, dim, keepdim), _tenon.amax(input, dim, keepdim))
+
+
+def bucketize(input, boundaries, out_int32=False, right=False) -> "Tensor":
+    """Between which of the sorted boundaries elements lie; right: a boundary belongs to what lies above it."""
+    if boundaries.ndim != 1:
+        raise ValueError(f"bucketize() needs a vector of boundaries, not {tuple(boundaries.shape)}")
+    found = _tenon.searchsorted(boundaries, input, right=right)
+    return found.to(_tenon.int32) if out_int32 else found
+
+
+def inner(input, other) -> "Tensor":
+    """Sums of products along the last dims; of numbers, their product."""
+    if input.ndim == 0 or other.ndim == 0:
+        return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise ValueError(f"inner() needs last dims of one size, not {tuple(input.shape)} and {tuple(other.shape)}")
+    return _tenon.tensordot(input, other, dims=([input.ndim - 1], [other.ndim - 1]))
+
+
+def baddbmm(input, batch1, batch2, beta=1, alpha=1) -> "Tensor":
+    """beta * input + alpha * (batch1 @ batch2), of batches of matrices; a beta of 0 leaves the input out."""
+    product = _tenon.bmm(batch1, batch2)
+    if alpha != 1:
+        product = product * alpha
+    if beta == 0:
+        return product
+    if tuple(_tenon.broadcast_to(input, product.shape).shape) != tuple(product.shape):
+        raise ValueError(f"baddbmm() cannot add {tuple(input.shape)} to {tuple(product.shape)}")
+    return (input if beta == 1 else input * beta) + product
+
+
+def trapezoid(y, x=None, dx=None, dim=-1) -> "Tensor":
+    """The area below lines between points at heights y: at places x, or at distances dx, which is 1 where it is not given."""
+    if x is not None and dx is not None:
+        raise ValueError("trapezoid() takes x or dx, not both")
+    dim = _dim_of(y, dim, "trapezoid")
+    y = _as_float(y)
+    count = y.shape[dim]
+    if count == 0:
+        return _tenon.zeros([size for i, size in enumerate(y.shape) if i != dim], dtype=y.dtype, device=y.device)
+    heights = y.narrow(dim, 1, count - 1) + y.narrow(dim, 0, count - 1)
+    if x is None:
+        return heights.sum(dim) * ((1 if dx is None else dx) / 2)
+    if x.ndim == 1:
+        if x.shape[0] != count:
+            raise ValueError(f"trapezoid() needs {count} places along dim {dim}, not {x.shape[0]}")
+        widths = x.diff().reshape(-1, *(1,) * (y.ndim - 1 - dim))
+    else:
+        along = dim - y.ndim
+        widths = x.diff(dim=along)
+    return (heights * widths).sum(dim) / 2
+
+
+def cov(input, correction=1, fweights=None, aweights=None) -> "Tensor":
+    """Covariances of rows, whose columns are observations: counted fweights times, of the importance aweights."""
+    if input.ndim > 2:
+        raise ValueError(f"cov() needs a matrix or a vector, not {tuple(input.shape)}")
+    x = _as_float(input)
+    x = x.reshape(1, -1) if x.ndim < 2 else x
+    count = x.shape[1]
+    weights = None
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
+        if given is None:
+            continue
+        if given.ndim > 1 or given.numel() != count:
+            raise ValueError(f"cov() needs {count} {name}, one for each observation, not {tuple(given.shape)}")
+        if given.is_floating_point() != (name == "aweights"):
+            raise ValueError(f"the {name} of cov() are {'numbers of floating point' if name == 'aweights' else 'integers'}, not {given.dtype.name}")
+        weights = given.reshape(-1) if weights is None else weights * given.reshape(-1)
+    if weights is None:
+        mean, norm = x.mean(1, keepdim=True), max(count - correction, 0)
+        centered = x - mean
+        product = centered @ centered.t()
+        result = product / norm if norm else product * math.inf
+    else:
+        weights = weights.to(x.dtype)
+        total = weights.sum()
+        centered = x - (x * weights).sum(1, keepdim=True) / total
+        if correction == 0:
+            norm = total
+        elif aweights is None:
+            norm = total - correction
+        else:
+            norm = total - correction * (weights * aweights.reshape(-1)).sum() / total
+        result = (centered * weights) @ centered.t() / norm.clamp_min(0)
+    return result.squeeze()
+
+
+def corrcoef(input) -> "Tensor":
+    """How rows go together, from -1 to 1; their columns are observations."""
+    if input.ndim > 2:
+        raise ValueError(f"corrcoef() needs a matrix or a vector, not {tuple(input.shape)}")
+    covariances = cov(input)
+    if covariances.ndim == 0:
+        return covariances / covariances
+    deviations = covariances.diagonal().sqrt()
+    return (covariances / deviations.unsqueeze(1) / deviations).clamp(-1, 1)
+
+
+_checks.all_need_tensors(globals())
+trapz = trapezoid
+
+_LARGEST = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53, "uint8": 2**8 - 1, "int32": 2**31 - 1,
+            "int64": 2**63 - 1, "bool": 1}
+
+
+def random_(self, *limits, generator=None, **named) -> "Tensor":
+    """Draws new elements, integers from `from` to below `to`; of one limit from 0 on, of none all that the dtype tells apart."""
+    unknown = set(named) - {"from", "to"}
+    if unknown or len(limits) + len(named) > 2:
+        raise TypeError("random_() takes 'from' and 'to', and a generator")
+    given = [*limits, *(named[name] for name in ("from", "to") if name in named)]
+    low, end = (0, _LARGEST[self.dtype.name] + 1) if not given else (0, given[0]) if len(given) == 1 else given
+    if end is None:
+        end = _LARGEST[self.dtype.name] + 1
+    if low >= end:
+        raise _tenon.Error(f"[random_] there is no integer from {low} to below {end}")
+    span = end - low
+
+    def bits(count):
+        return _tenon.randint(0, 2**count, self.shape, dtype=_tenon.int64, device=self.device, generator=generator)
+
+    if span <= 2**31:
+        drawn = _tenon.randint(0, span, self.shape, dtype=_tenon.int64, device=self.device, generator=generator)
+    else:
+        drawn = (bits(1) * 2**31 + bits(31)) * 2**31 + bits(31)
+        drawn = drawn if span == 2**63 else drawn % span
+    self.copy_((drawn + low).to(self.dtype))
+    return self
