@@ -5,8 +5,9 @@ import inspect
 
 from . import _tenon
 
-_OF_TENSORS = ("input", "other", "weight", "x", "x1", "x2", "A", "condition", "logits", "self", "target", "tensor")
-_OR_NONE = ("running_mean", "running_var", "bias")
+_OF_TENSORS = ("input", "other", "weight", "x", "x1", "x2", "A", "condition", "logits", "self", "target", "tensor",
+               "boundaries", "batch1", "batch2", "y", "theta", "grid", "anchor", "positive", "negative")
+_OR_NONE = ("running_mean", "running_var", "bias", "fweights", "aweights")
 
 
 def shown(value):
@@ -33,7 +34,11 @@ def needs_tensors(function):
         try:
             return function(*args, **kwargs)
         except (AttributeError, TypeError):
-            given = {**dict(zip(inspect.signature(function).parameters, args)), **kwargs}
+            known = inspect.signature(function).parameters
+            given = {**dict(zip(known, args)), **kwargs}
+            for name, one in known.items():
+                if one.default is one.empty and name not in given and one.kind is one.POSITIONAL_OR_KEYWORD:
+                    raise TypeError(f"{function.__name__}() lacks its argument '{name}'") from None
             for name in (*parameters, *_OR_NONE):
                 is_none = name in _OR_NONE and given.get(name) is None
                 if name in given and not is_none and not isinstance(given[name], _tenon.Tensor):

@@ -131,8 +131,8 @@ def tensor_split(input, indices_or_sections, dim=0):
         ends = [range(size + 1).index(max(0, min(size, at + size if at < 0 else at))) for at in map(int, indices_or_sections)]
     else:
         parts = int(indices_or_sections)
-        if parts < 1:
-            raise ValueError(f"tensor_split() needs 1 part or more, not {parts}")
+        if not 1 <= parts < 2**31:
+            raise ValueError(f"tensor_split() needs 1 part or more, and fewer than 2^31, not {parts}")
         ends = list(itertools.accumulate(size // parts + (i < size % parts) for i in range(parts - 1)))
     starts = [0, *ends]
     return tuple(input.narrow(dim, start, max(end - start, 0)) for start, end in zip(starts, [*ends, size]))

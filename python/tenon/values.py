@@ -18,7 +18,9 @@ MinMax.__doc__ = "The smallest and the largest elements."
 
 
 def _as_float(x):
-    return x if not isinstance(x, Tensor) or x.is_floating_point() else x.to(_tenon.float32)
+    if not isinstance(x, Tensor):
+        raise TypeError(f"a tensor is needed, not {type(x).__name__}")
+    return x if x.is_floating_point() else x.to(_tenon.float32)
 
 
 def _both(input, other):
@@ -205,6 +207,8 @@ def trapezoid(y, x=None, dx=None, dim=-1) -> "Tensor":
     """The area below lines between points at heights y: at places x, or at distances dx, which is 1 where it is not given."""
     if x is not None and dx is not None:
         raise ValueError("trapezoid() takes x or dx, not both")
+    if x is not None and not isinstance(x, Tensor):
+        raise TypeError(f"trapezoid() needs a tensor or None for 'x', not {type(x).__name__}")
     dim = _dim_of(y, dim, "trapezoid")
     y = _as_float(y)
     count = y.shape[dim]

@@ -299,6 +299,8 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     """Rows of a matrix; that of padding_idx gets no gradient. Gradients are dense, also with sparse=True."""
     if max_norm is not None or scale_grad_by_freq:
         raise ValueError("embedding() has neither max_norm nor scale_grad_by_freq")
+    if padding_idx is not None and not isinstance(padding_idx, int):
+        raise TypeError(f"embedding() needs an integer for 'padding_idx', not {type(padding_idx).__name__}")
     rows = _tenon._nn.functional.embedding(input, weight)
     if padding_idx is None:
         return rows

@@ -5,7 +5,10 @@ from .. import checks as _checks
 
 
 def _two(value):
-    return (value, value) if isinstance(value, int) else tuple(value)
+    both = (value, value) if isinstance(value, int) else tuple(value)
+    if len(both) != 2:
+        raise ValueError(f"a size or two are needed, not {len(both)}")
+    return both
 
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) -> "Tensor":
@@ -13,6 +16,8 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) -> "T
     if input.ndim not in (2, 3):
         raise ValueError(f"fold() needs (batch, channels * window, windows) or (channels * window, windows), not {tuple(input.shape)}")
     size, kernel, dilation, padding, stride = map(_two, (output_size, kernel_size, dilation, padding, stride))
+    if min(*kernel, *dilation, *stride) < 1 or min(padding) < 0:
+        raise ValueError(f"fold() needs sizes of 1 or more and a padding of 0 or more, not {kernel}, {dilation}, {stride} and {padding}")
     counts = [(size[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in (0, 1)]
     window = kernel[0] * kernel[1]
     if input.shape[-2] % window or min(counts) < 1 or input.shape[-1] != counts[0] * counts[1]:
@@ -83,7 +88,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
         flat = (y.clamp(0, height - 1) * width + x.clamp(0, width - 1)).to(_tenon.int64)
         found = pixels.gather(2, flat.reshape(batch, 1, -1).expand(batch, channels, flat.numel() // batch))
-        return _tenon.where(inside.unsqueeze(1), found.reshape(batch, channels, *grid.shape[1:3]), _tenon.zeros((), dtype=input.dtype, device=input.device))
+        nothing = _tenon.zeros((), dtype=input.dtype, device=input.device)
+        return _tenon.where(inside.unsqueeze(1), found.reshape(batch, channels, *grid.shape[1:3]), nothing)
 
     x, y = place(grid[..., 0], width), place(grid[..., 1], height)
     if mode == "nearest":
