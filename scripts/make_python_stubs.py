@@ -201,6 +201,7 @@ ATTRIBUTES = """    shape: Size
     grad: Tensor | None
     data: Tensor
     is_cuda: builtins.bool
+    is_cpu: builtins.bool
     def __init__(self, data: Any) -> None: ...
     def __len__(self) -> builtins.int: ...
     def __iter__(self) -> Iterator[Tensor]: ...
@@ -258,8 +259,9 @@ def top_stub():
     shown = {line.split("(")[0][4:] for line in _tenon._stubs(False)} | {
         "Tensor", "dtype", "device", "Captured", "int", "float", "bool", "long", "double", "half"}
     lines = [COMMON.replace("import os", "import builtins\nimport os").rstrip("\n"),
-             "from . import amp as amp, autograd as autograd, cuda as cuda, data as data, linalg as linalg",
-             "from . import models as models, nn as nn, optim as optim, text as text, training as training, utils as utils",
+             "from . import amp as amp, autograd as autograd, backends as backends, cuda as cuda, data as data, linalg as linalg",
+             "from . import models as models, nn as nn, optim as optim, random as random, text as text, training as training",
+             "from . import utils as utils",
              "from .autograd import autocast as autocast, compile as compile, enable_grad as enable_grad",
              "from .autograd import inference_mode as inference_mode, no_grad as no_grad",
              "from .autograd import set_grad_enabled as set_grad_enabled",
@@ -305,9 +307,12 @@ def stubs():
     shared = COMMON + "from .{dots} import DTypeLike as DTypeLike, PathLike as PathLike, Tensor as Tensor\n"
     files = {"__init__.pyi": top_stub()}
     files["amp.pyi"] = "from .autograd import autocast as autocast\nfrom .optim import GradScaler as GradScaler\n"
+    files["backends/__init__.pyi"] = "from . import cuda as cuda, cudnn as cudnn, mps as mps\n"
+    files["nn/modules/__init__.pyi"] = "from .. import *\n"
+    files["nn/parameter.pyi"] = "from . import Buffer as Buffer, Parameter as Parameter\n"
     files["utils/__init__.pyi"] = "from . import checkpoint as checkpoint, data as data\n"
     files["utils/data.pyi"] = "from ..data import *\n"
-    for name in ("autograd", "cuda", "files", "data", "linalg", "text", "models", "training"):
+    for name in ("autograd", "cuda", "files", "data", "linalg", "random", "text", "models", "training"):
         module = getattr(tenon, name, None) or sys.modules[f"tenon.{name}"]
         text = shared.replace("{dots}", "")
         if name == "models":
@@ -322,7 +327,7 @@ def stubs():
                                    module_stub(public(tenon.optim), "optim"))
     files["optim/lr_scheduler.pyi"] = inner + "\n" + module_stub(public(tenon.optim.lr_scheduler), "lr_scheduler")
     text = shared.replace("{dots}", ".") + "from .. import Generator as Generator\n"
-    text += "from . import functional as functional, init as init, utils as utils\n\n"
+    text += "from . import functional as functional, init as init, modules as modules, parameter as parameter, utils as utils\n\n"
     files["nn/__init__.pyi"] = text + module_stub(public(tenon.nn), "nn")
     files["nn/utils/__init__.pyi"] = (shared.replace("{dots}", "..") + "from . import rnn as rnn\n\n" +
                                       module_stub(public(tenon.nn.utils), "utils"))

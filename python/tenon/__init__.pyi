@@ -5,8 +5,9 @@ from __future__ import annotations
 import builtins
 import os
 from typing import Any, Callable, Iterator, Sequence, Union
-from . import amp as amp, autograd as autograd, cuda as cuda, data as data, linalg as linalg
-from . import models as models, nn as nn, optim as optim, text as text, training as training, utils as utils
+from . import amp as amp, autograd as autograd, backends as backends, cuda as cuda, data as data, linalg as linalg
+from . import models as models, nn as nn, optim as optim, random as random, text as text, training as training
+from . import utils as utils
 from .autograd import autocast as autocast, compile as compile, enable_grad as enable_grad
 from .autograd import inference_mode as inference_mode, no_grad as no_grad
 from .autograd import set_grad_enabled as set_grad_enabled
@@ -50,6 +51,7 @@ class Tensor:
     grad: Tensor | None
     data: Tensor
     is_cuda: builtins.bool
+    is_cpu: builtins.bool
     def __init__(self, data: Any) -> None: ...
     def __len__(self) -> builtins.int: ...
     def __iter__(self) -> Iterator[Tensor]: ...

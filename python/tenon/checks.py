@@ -24,10 +24,15 @@ def several_tensors(function, value):
     return tensors
 
 
+def _names_of(function):
+    """The names of its arguments; faster than inspect.signature(), which importing would wait for."""
+    return function.__code__.co_varnames[:function.__code__.co_argcount]
+
+
 def needs_tensors(function):
     """Refuses what is no tensor where the function trips over it; costs nothing where all is well."""
-    parameters = [name for name, one in inspect.signature(function).parameters.items()
-                  if name in _OF_TENSORS and one.default is inspect.Parameter.empty]
+    all_names = _names_of(function)
+    needed = all_names[:len(all_names) - len(function.__defaults__ or ())]
 
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -39,7 +44,7 @@ def needs_tensors(function):
             for name, one in known.items():
                 if one.default is one.empty and name not in given and one.kind is one.POSITIONAL_OR_KEYWORD:
                     raise TypeError(f"{function.__name__}() lacks its argument '{name}'") from None
-            for name in (*parameters, *_OR_NONE):
+            for name in (*(name for name in needed if name in _OF_TENSORS), *_OR_NONE):
                 is_none = name in _OR_NONE and given.get(name) is None
                 if name in given and not is_none and not isinstance(given[name], _tenon.Tensor):
                     what = f"{function.__name__}() needs a tensor for '{name}', not {type(given[name]).__name__}"
@@ -53,5 +58,5 @@ def all_need_tensors(names):
     """Those of a module's functions whose arguments are tensors, by `globals()`."""
     for name, value in list(names.items()):
         is_own = inspect.isfunction(value) and value.__module__ == names["__name__"] and not name.startswith("_")
-        if is_own and set(inspect.signature(value).parameters) & set(_OF_TENSORS):
+        if is_own and not hasattr(value, "__wrapped__") and any(one in _OF_TENSORS for one in _names_of(value)):
             names[name] = needs_tensors(value)

@@ -32,4 +32,12 @@ from .activations import (  # noqa: E402,F401
     Hardsigmoid, Hardtanh, InstanceNorm1d, InstanceNorm2d, LocalResponseNorm, LogSigmoid, PairwiseDistance, PixelShuffle, PixelUnshuffle, ReflectionPad1d,
     ReflectionPad2d, ReLU6, ReplicationPad1d, ReplicationPad2d, RReLU, Softmin, Softshrink, Softsign, Tanhshrink, Threshold,
     Transformer, Unfold, ZeroPad1d, ZeroPad2d)
-from . import modules, parameter, utils  # noqa: E402,F401
+from . import parameter, utils  # noqa: E402,F401
+
+
+def __getattr__(name):
+    if name != "modules":
+        raise AttributeError(f"module 'tenon.nn' has no attribute '{name}'")
+    import importlib
+
+    return importlib.import_module(".modules", __name__)

@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterator, Sequence, Union
 
 from .. import DTypeLike as DTypeLike, PathLike as PathLike, Tensor as Tensor
 from .. import Generator as Generator
-from . import functional as functional, init as init, utils as utils
+from . import functional as functional, init as init, modules as modules, parameter as parameter, utils as utils
 
 class Buffer:
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
