@@ -10,26 +10,34 @@ from tenon import data, nn, optim
 from tenon.nn import functional as F
 
 
+def trained(make, captures=False, schedule=None, steps=6, changes=None):
+    """A small net and its optimizer after some steps, with other settings from some of them on."""
+    tenon.manual_seed(0)
+    net = nn.Linear(3, 2)
+    optimizer = make(net.parameters())
+    follows = schedule(optimizer) if schedule else None
+    x = tenon.ones(4, 3)
+
+    def step(x):
+        loss = (net(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.detach()
+
+    step = tenon.compile(step) if captures else step
+    for i in range(steps):
+        for name, value in (changes or {}).get(i, {}).items():
+            optimizer.param_groups[0][name] = value
+        step(x)
+        if follows:
+            follows.step()
+    return net, optimizer
+
+
 class Optimizers(unittest.TestCase):
-    def trained(self, make, captures, changes):
-        tenon.manual_seed(0)
-        net = nn.Linear(3, 2)
-        optimizer = make(net.parameters())
-        x = tenon.ones(4, 3)
-
-        def step(x):
-            loss = (net(x) ** 2).mean()
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            return loss.detach()
-
-        step = tenon.compile(step) if captures else step
-        for i in range(14):
-            for name, value in changes.get(i, {}).items():
-                optimizer.param_groups[0][name] = value
-            step(x)
-        return net.weight.tolist()
+    def weights(self, make, captures, changes):
+        return trained(make, captures, steps=14, changes=changes)[0].weight.tolist()
 
     def test_captured_steps_notice_other_settings(self):
         cases = [(lambda p: optim.AdamW(p, lr=0.1, weight_decay=0.0), {5: {"weight_decay": 0.5}, 8: {"betas": (0.5, 0.9)}}),
@@ -38,9 +46,8 @@ class Optimizers(unittest.TestCase):
                  (lambda p: optim.RMSprop(p, lr=0.01), {6: {"alpha": 0.5}}),
                  (lambda p: optim.NAdam(p, lr=0.01), {6: {"momentum_decay": 0.1}})]
         for make, changes in cases:
-            self.assertEqual(self.trained(make, True, changes), self.trained(make, False, changes))
-            self.assertNotEqual(self.trained(make, True, changes), self.trained(make, True, {}))
-
+            self.assertEqual(self.weights(make, True, changes), self.weights(make, False, changes))
+            self.assertNotEqual(self.weights(make, True, changes), self.weights(make, True, {}))
 
     def test_a_state_of_pytorchs_brings_its_settings(self):
         weight = nn.Parameter(tenon.ones(2))
@@ -100,34 +107,13 @@ class Parameters(unittest.TestCase):
 
 
 class OptimizersOfYourOwn(unittest.TestCase):
-    def trained(self, make, captures=False, schedule=None, steps=6):
-        tenon.manual_seed(0)
-        net = nn.Linear(3, 2)
-        optimizer = make(net.parameters())
-        follows = schedule(optimizer) if schedule else None
-        x = tenon.ones(4, 3)
-
-        def step(x):
-            loss = (net(x) ** 2).mean()
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            return loss.detach()
-
-        step = tenon.compile(step) if captures else step
-        for _ in range(steps):
-            step(x)
-            if follows:
-                follows.step()
-        return net, optimizer
-
     def test_step_as_the_librarys_do(self):
         halve = lambda optimizer: optim.lr_scheduler.StepLR(optimizer, 2, 0.5)  # noqa: E731
         for schedule in (None, halve):
-            mine, _ = self.trained(Own, schedule=schedule)
-            theirs, _ = self.trained(lambda p: optim.SGD(p, lr=0.1, momentum=0.5), schedule=schedule)
+            mine, _ = trained(Own, schedule=schedule)
+            theirs, _ = trained(lambda p: optim.SGD(p, lr=0.1, momentum=0.5), schedule=schedule)
             np.testing.assert_allclose(mine.weight.tolist(), theirs.weight.tolist(), rtol=1e-6)
-        self.assertEqual(self.trained(Own, captures=True)[0].weight.tolist(), self.trained(Own)[0].weight.tolist())
+        self.assertEqual(trained(Own, captures=True)[0].weight.tolist(), trained(Own)[0].weight.tolist())
 
     def test_are_optimizers(self):
         net = nn.Linear(3, 2)
@@ -145,7 +131,7 @@ class OptimizersOfYourOwn(unittest.TestCase):
             optim.Optimizer(net.parameters(), {})
 
     def test_show_their_state(self):
-        net, optimizer = self.trained(lambda p: optim.Adam(p, lr=0.1), steps=2)
+        net, optimizer = trained(lambda p: optim.Adam(p, lr=0.1), steps=2)
         kept = optimizer.state[net.weight]
         self.assertEqual((sorted(kept), kept["exp_avg"].shape, kept["step"].item()), (["exp_avg", "exp_avg_sq", "step"], (2, 3), 2))
         self.assertRegex(repr(optimizer), r"^Adam \(\nParameter Group 0\n    amsgrad: False\n    betas: \(0\.9, 0\.999\)\n")
@@ -153,13 +139,13 @@ class OptimizersOfYourOwn(unittest.TestCase):
     def test_states_go_on(self):
         import io
 
-        whole, _ = self.trained(Own, steps=8)
-        net, optimizer = self.trained(Own, steps=4)
+        whole, _ = trained(Own, steps=8)
+        net, optimizer = trained(Own, steps=4)
         file = io.BytesIO()
         tenon.save({"net": net.state_dict(), "optimizer": optimizer.state_dict()}, file)
         file.seek(0)
         state = tenon.load(file)
-        other, again = self.trained(Own, steps=1)
+        other, again = trained(Own, steps=1)
         other.load_state_dict(state["net"])
         again.load_state_dict(state["optimizer"])
         copied_net, copied = copy.deepcopy((other, again))
