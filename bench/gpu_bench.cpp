@@ -31,18 +31,22 @@ Tensor made(const Dims& shape, DType dtype = DType::f32) {
 
 Tensor chain(const Tensor& x) { return sigmoid(tanh(x * 2.0 + 1.0) * x) * x - exp(x) * 0.5; }
 
-// The median of five rounds.
-double microseconds(const std::function<void()>& work, int repeats) {
-  for (int i = 0; i < 4; ++i) work();
+double seconds_of(const std::function<void()>& work, int repeats) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < repeats; ++i) work();
   synchronize();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The median of five rounds. A device that had nothing to do runs slowly for a while: it is busy for half a second
+// before they begin. Rounds are long enough for the wait at their end not to matter.
+double microseconds(const std::function<void()>& work, int repeats) {
+  constexpr double kWarm = 0.5, kRound = 0.01;
+  double took = seconds_of(work, 4);
+  for (double busy = took; busy < kWarm; busy += took) took = seconds_of(work, repeats);
+  repeats = std::clamp(static_cast<int>(kRound / took * repeats), repeats, 50 * repeats);
   std::vector<double> rounds;
-  for (int round = 0; round < 5; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < repeats; ++i) work();
-    synchronize();
-    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
-    rounds.push_back(took.count() / repeats);
-  }
+  for (int round = 0; round < 5; ++round) rounds.push_back(seconds_of(work, repeats) / repeats * 1e6);
   std::sort(rounds.begin(), rounds.end());
   return rounds[2];
 }

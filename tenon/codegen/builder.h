@@ -45,6 +45,8 @@ class Builder {
   Id fma(Id a, Id b, Id c);
   Id exp2(Id x);
   Id reciprocal(Id x);
+  /// Of a number from 1 to 2; the first 12 bits of it are right, at least.
+  Id short_reciprocal(Id x);
   Id mul_high(Id a, Id b);
   Id pack_half(Id x);
   Id pack_bf16(Id x);

@@ -94,15 +94,15 @@ Id Writer::tanh(Id x) const {
   const Id series = horner(square, {-0.33333268761634827, 0.133310928940773, -0.05370965600013733, 0.0205388180911541,
                                     -0.00559101440012455});
   const Id near = b.fma(mul(series, square), size, size);
-  return with_sign_of(b.select(b.less(size, number(0.625)), near, far), x);
+  return with_sign_of(b.select(b.less(number(0.625), size), far, near), x);  // near: a NaN stays one
 }
 
 // With e = e^-|x|: 1 / (1 + e), or e / (1 + e) for what is below 0. What the product with the reciprocal misses is
-// found from e itself, because 1 + e is rounded.
+// found from e itself, because 1 + e is rounded, and because half of a reciprocal's bits are then enough.
 Id Writer::sigmoid(Id x) const {
   const Id e = b.math(Op::exp, Scalar::f32, {neg(abs(x))});
   const Id above = b.select(b.less(x, number(0)), e, number(1));
-  const Id one = b.reciprocal(add(number(1), e)), rough = mul(above, one);
+  const Id one = b.short_reciprocal(add(number(1), e)), rough = mul(above, one);
   return b.fma(b.fma(neg(rough), e, sub(above, rough)), one, rough);
 }
 

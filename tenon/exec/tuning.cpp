@@ -35,8 +35,9 @@ struct Effort {
   double round_seconds;
   double hopeless;      // times the quickest so far: not tried again
   double most_seconds;  // of one way, after which it is not tried again
+  double warm_seconds;  // before all: a GPU that had nothing to do runs at a fraction of its speed for a while
 };
-constexpr Effort kThorough{4, 5e-3, 4, 1e9}, kQuick{2, 1e-3, 1.5, 0.05};
+constexpr Effort kThorough{4, 5e-3, 4, 1e9, 0.5}, kQuick{2, 1e-3, 1.5, 0.05, 0};
 
 using Compile = std::function<device::ProgramRef(const device::Kernel&)>;
 
@@ -140,6 +141,8 @@ void run_first(device::Device& device, std::vector<Trial>& trials, const Effort&
 }
 
 void time_all(device::Device& device, std::vector<Trial>& trials, const Effort& effort) {
+  constexpr size_t kSeveral = 8;
+  while (trials[0].spent < effort.warm_seconds) seconds_of(device, trials[0], kSeveral);
   run_first(device, trials, effort);
   for (int round = 0; round < effort.rounds; ++round) {
     const double least = least_of(trials);

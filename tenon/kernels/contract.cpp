@@ -176,29 +176,13 @@ std::vector<ContractTile> tiles_of(const ContractProblem& p, const ir::Limits& l
   return made;
 }
 
-// Where both matrices lie along the inner dimension, shallow strips are short pieces of memory, which only many blocks
-// make up for.
-uint32_t strip_of(const ContractProblem& p, const ContractTile& tile, int64_t parts, const ir::Limits& limits) {
-  constexpr int64_t kMany = 4;  // blocks for each processor
-  const bool is_along = contract_strip(p, true).along_depth && contract_strip(p, false).along_depth;
-  return is_along && blocks_of(p, tile, parts) < kMany * limits.processors ? 2 * tile.strip_k : tile.strip_k;
-}
-
 ContractTile tile_of(const ContractProblem& p, const ir::Limits& limits) {
   const std::vector<ContractTile> tiles = tiles_of(p, limits);
   const int64_t parts = parts_of(p, limits);
   const bool has_tiles = uses_tiles(p, limits);
   if (has_waves(p, limits)) {
-    ContractTile tile = wave_tile_of(p, parts, limits);
-    if (blocks_of(p, tile, parts) >= limits.processors) {
-      tile.strip_k = strip_of(p, tile, parts, limits);
-      if (tile.strip_k > kWaveTiles[1].strip_k &&
-          tile.block_n == kWaveTiles[1].block_n) {  // deep strips want 128 x 128
-        tile = kWaveTiles[0];
-        tile.strip_k = strip_of(p, tile, parts, limits);
-      }
-      if (fits(p, tile, limits)) return tile;
-    }
+    const ContractTile& tile = wave_tile_of(p, parts, limits);
+    if (blocks_of(p, tile, parts) >= limits.processors && fits(p, tile, limits)) return tile;
   }
   return *std::min_element(tiles.begin(), tiles.end(), [&](const ContractTile& x, const ContractTile& y) {
     return cycles_of(p, x, parts, has_tiles, limits) < cycles_of(p, y, parts, has_tiles, limits);

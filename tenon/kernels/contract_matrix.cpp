@@ -28,6 +28,13 @@ constexpr uint32_t kPadding = 8;     // numbers behind a row of 16-bit ones: row
 constexpr uint32_t kSumPadding = 8;  // elements behind a row of sums
 constexpr uint32_t kWords = 4;       // that a thread takes at once
 
+// How many strips are on their way from memory while one is multiplied. Two of them take registers, which large tiles
+// of a subgroup have left: no more than two blocks are on a processor for them.
+uint32_t strips_ahead(const ContractTile& tile) {
+  constexpr uint32_t kManySums = 64 * 64;
+  return tile.strip_k == kTileSize && tile.thread_m * tile.thread_n >= kManySums ? 2 : 1;
+}
+
 // How a strip lies in shared memory: `lines` of neighbours in memory, of so many numbers each.
 struct Layout {
   uint32_t lines, length;
@@ -75,22 +82,7 @@ class TileProduct {
     Operand a = operand(true, 0);
     Operand b = operand(false, 2 * a.layout.words());
     for (uint32_t i = 0; i < rows() * columns(); ++i) sums_.push_back(b_.tile_zero());
-    if (p_.depth > 0) {
-      store(a, fetch(a, block_.begin), b_.u32(0));
-      store(b, fetch(b, block_.begin), b_.u32(0));
-      b_.barrier();
-      const Id stage = b_.variable(b_.u32(0));
-      b_.loop(block_.begin, block_.end, b_.u32(tile_.strip_k), [&](Id depth) {
-        const Id next = next_strip(depth), here = b_.get(stage);
-        const Id there = b_.math(Op::bit_xor, Scalar::u32, {here, b_.u32(1)});
-        const Loaded next_a = fetch(a, next), next_b = fetch(b, next);
-        for (uint32_t k = 0; k < tile_.strip_k; k += kTileSize) multiply(a, b, here, k);
-        store(a, next_a, there);
-        store(b, next_b, there);
-        b_.barrier();
-        b_.set(stage, there);
-      });
-    }
+    if (p_.depth > 0) multiply_strips(a, b);
     write();
     Dispatch made{b_.finish(), ContractBlock::grid(p_, tile_, parts_), contract_bindings(p_), parts_ == 1};
     made.sizes = b_.sizes();
@@ -114,6 +106,53 @@ class TileProduct {
     std::vector<Group> groups;
   };
   using Loaded = std::vector<std::vector<Id>>;  // of each group its words
+
+  // A strip is asked for while the one before it is multiplied, and stored once that is done. Shallow strips are done
+  // before memory answers: of those, two are on their way.
+  void multiply_strips(const Operand& a, const Operand& b) {
+    const uint32_t ahead = strips_ahead(tile_);
+    store(a, fetch(a, block_.begin), b_.u32(0));
+    store(b, fetch(b, block_.begin), b_.u32(0));
+    Loaded held_a, held_b;
+    if (ahead == 2) {
+      const Id next = strip_behind(block_.begin, 1);
+      held_a = variables(fetch(a, next));
+      held_b = variables(fetch(b, next));
+    }
+    b_.barrier();
+    const Id stage = b_.variable(b_.u32(0));
+    b_.loop(block_.begin, block_.end, b_.u32(tile_.strip_k), [&](Id depth) {
+      const Id next = strip_behind(depth, ahead), here = b_.get(stage);
+      const Id there = b_.math(Op::bit_xor, Scalar::u32, {here, b_.u32(1)});
+      const Loaded next_a = fetch(a, next), next_b = fetch(b, next);
+      for (uint32_t k = 0; k < tile_.strip_k; k += kTileSize) multiply(a, b, here, k);
+      store(a, ahead == 2 ? values(held_a) : next_a, there);
+      store(b, ahead == 2 ? values(held_b) : next_b, there);
+      if (ahead == 2) {
+        set(held_a, next_a);
+        set(held_b, next_b);
+      }
+      b_.barrier();
+      b_.set(stage, there);
+    });
+  }
+  Loaded variables(Loaded all) {
+    for (std::vector<Id>& words : all) {
+      for (Id& word : words) word = b_.variable(word);
+    }
+    return all;
+  }
+  Loaded values(Loaded all) {
+    for (std::vector<Id>& words : all) {
+      for (Id& word : words) word = b_.get(word);
+    }
+    return all;
+  }
+  void set(const Loaded& variables, const Loaded& to) {
+    for (size_t g = 0; g < to.size(); ++g) {
+      for (size_t i = 0; i < to[g].size(); ++i) b_.set(variables[g][i], to[g][i]);
+    }
+  }
 
   uint32_t rows() const { return tile_.thread_m / kTileSize; }
   uint32_t columns() const { return tile_.thread_n / kTileSize; }
@@ -147,7 +186,7 @@ class TileProduct {
   Group group_of(const Operand& o, Id number) {
     Group made{};
     const uint32_t numbers = 2 * o.words, in_line = o.layout.length / numbers;
-    const Id line = b_.div(number, b_.u32(in_line)), group = b_.mod(number, b_.u32(in_line));
+    const auto [line, group] = place_of(number, in_line, o.words);
     const Id inside = b_.mul(group, b_.u32(numbers));
     const Id across = o.strip.along_depth ? line : inside;
     made.k = o.strip.along_depth ? inside : line;
@@ -158,6 +197,17 @@ class TileProduct {
     if (o.has_words) made.at = b_.div(places_.locate(o.strip, made.place, index(made.k)).at, index_of(numbers));
     return made;
   }
+  // Line and group of a number. Eight threads store at once without waiting for each other if they reach different
+  // banks: with lines that are an odd number of 16 bytes long, those whose numbers differ by the groups of a line.
+  std::pair<Id, Id> place_of(Id number, uint32_t in_line, uint32_t words) {
+    constexpr uint32_t kAtOnce = 8;
+    if (words != kWords || in_line >= kAtOnce || kAtOnce % in_line != 0)
+      return {b_.div(number, b_.u32(in_line)), b_.mod(number, b_.u32(in_line))};
+    const Id within = b_.mod(number, b_.u32(kAtOnce)), turn = b_.div(number, b_.u32(kAtOnce));
+    const Id eight = b_.mul(b_.div(turn, b_.u32(in_line)), b_.u32(kAtOnce));
+    const Id apart = b_.mul(b_.div(within, b_.u32(in_line)), b_.u32(in_line));
+    return {b_.add(b_.add(eight, apart), b_.mod(turn, b_.u32(in_line))), b_.mod(within, b_.u32(in_line))};
+  }
   bool is_whole(const Operand& o) const {
     return o.strip.size % (o.strip.is_left ? tile_.block_m : tile_.block_n) == 0;
   }
@@ -167,8 +217,8 @@ class TileProduct {
     return p_.depth % tile_.strip_k == 0 && part_length(p_, parts_) * (parts_ - 1) < p_.depth;
   }
   // Behind the last strip nothing is read that is needed: whole ones read it once more, and need no masks.
-  Id next_strip(Id depth) {
-    const Id next = b_.add(depth, b_.u32(tile_.strip_k));
+  Id strip_behind(Id depth, uint32_t count) {
+    const Id next = b_.add(depth, b_.u32(count * tile_.strip_k));
     return has_whole_strips() ? b_.select(b_.less(next, block_.end), next, depth) : next;
   }
 

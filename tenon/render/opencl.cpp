@@ -269,6 +269,7 @@ const Spelling kOpencl{
     .texts = {.fma = "fma($0, $1, $2)",
               .exp2 = "exp2_of($0)",
               .reciprocal = "reciprocal_of($0)",
+              .short_reciprocal = "reciprocal_of($0)",
               .mul_high = "mul_hi($0, $1)",
               .pack_half = "pack_half($0)",
               .unpack_half = "unpack_half($0)",

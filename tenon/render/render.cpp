@@ -383,7 +383,7 @@ class Printer {
       case Kind::pack_bf16: return value(inst, texts_.pack_bf16);
       case Kind::larger: return value(inst, texts_.larger);
       case Kind::exp2: return value(inst, texts_.exp2);
-      case Kind::reciprocal: return value(inst, texts_.reciprocal);
+      case Kind::reciprocal: return value(inst, inst.bits == 1 ? texts_.short_reciprocal : texts_.reciprocal);
       case Kind::f64_word:
         return value(Scalar::u32,
                      fill(texts_.f64_word, std::vector{names_[inst.args[0]], fmt::format("{}", inst.slot)}));
