@@ -67,7 +67,7 @@ struct Limits {
   uint32_t vector = 1;           // neighbouring elements that one thread takes
   bool has_fma = false;          // as quick as a product
   EnumSet<DType> tile_dtypes;    // of matrix tiles: 16 x 16 x 16 products of these, summed in f32 by a subgroup
-  uint32_t tile_depth = 32;      // numbers of the inner dimension that a product takes at a time, for large tiles
+  bool scarce_shared = false;    // blocks with tiles that take little of it are many on a processor
   bool has_tile_places = false;  // a thread knows which numbers of a tile it holds (codegen::TilePlace)
 
   bool operator==(const Limits&) const = default;

@@ -30,34 +30,32 @@ bool uses_tiles(const ContractProblem& p, const ir::Limits& limits) {
 
 // ---- waves ----
 
-// Large tiles as a device wants them that says so (Limits::tile_depth): in shallow strips, and by subgroups that fill
-// the registers of half a processor, so that two blocks are on it at once. A product takes whole waves of such blocks.
-// The second one is for those that leave the last wave of the first one half empty: 8192 rows of 768 numbers are 384
-// blocks of the first, 1.5 waves on 132 processors, and 512 of the second, 1.9 waves of three quarters of the length.
-constexpr ContractTile kWaveTiles[] = {{128, 128, 16, 64, 64, 128}, {128, 96, 16, 64, 48, 128}};
-constexpr int64_t kBlocksAtOnce = 2;  // on a processor
+// Large tiles as a device wants them whose shared memory is scarce: by subgroups that fill the registers of half a
+// processor, so that two blocks are on it at once, or one of twice the size. A product takes whole waves of such
+// blocks, each of which takes about as many cycles for a step along the inner dimension, and to begin and end, as was
+// measured on an H200, be it full or half full.
+struct WaveTile {
+  ContractTile tile;
+  int64_t at_once;  // blocks on a processor
+  double step, start;
+};
+constexpr WaveTile kWaveTiles[] = {{{128, 128, 32, 64, 64, 128}, 2, 54, 5000},
+                                   {{128, 96, 32, 64, 48, 128}, 2, 48, 5000},
+                                   {{128, 256, 32, 64, 64, 256}, 1, 51.5, 9000}};
 
 bool has_waves(const ContractProblem& p, const ir::Limits& limits) {
-  return uses_tiles(p, limits) && limits.tile_depth == kWaveTiles[0].strip_k;
+  return uses_tiles(p, limits) && limits.scarce_shared;
 }
 int64_t blocks_of(const ContractProblem& p, const ContractTile& tile, int64_t parts) {
   return p.batches() * ceil_div(p.rows, tile.block_m) * ceil_div(p.columns, tile.block_n) * parts;
 }
-
-// On an H200 a wave of the first tile takes 66 cycles for each step along the inner dimension, be it full or half full.
-double cycles_of_waves(const ContractProblem& p, const ContractTile& tile, int64_t parts, const ir::Limits& limits) {
-  constexpr double kStart = 3000, kStep = 48, kReads = 12;
-  const double m = tile.thread_m, n = tile.thread_n;
-  const double step = kStep * tile.block_m * tile.block_n / (128 * 128) * (1 + kReads * (m + n) / (m * n));
-  const int64_t waves = ceil_div(blocks_of(p, tile, parts), kBlocksAtOnce * limits.processors);
-  return static_cast<double>(waves) * (static_cast<double>(part_length(p, parts)) * step + kStart);
+double cycles_of(const ContractProblem& p, const WaveTile& wave, int64_t parts, const ir::Limits& limits) {
+  const int64_t waves = ceil_div(blocks_of(p, wave.tile, parts), wave.at_once * limits.processors);
+  return static_cast<double>(waves) * (static_cast<double>(part_length(p, parts)) * wave.step + wave.start);
 }
-
-// Waves are not so whole where there are many: the second one has to gain a tenth.
-const ContractTile& wave_tile_of(const ContractProblem& p, int64_t parts, const ir::Limits& limits) {
-  constexpr double kGain = 1.1;
-  const auto cycles = [&](const ContractTile& tile) { return cycles_of_waves(p, tile, parts, limits); };
-  return kGain * cycles(kWaveTiles[1]) < cycles(kWaveTiles[0]) ? kWaveTiles[1] : kWaveTiles[0];
+const WaveTile& wave_tile_of(const ContractProblem& p, int64_t parts, const ir::Limits& limits) {
+  return *std::ranges::min_element(kWaveTiles, {},
+                                   [&](const WaveTile& wave) { return cycles_of(p, wave, parts, limits); });
 }
 
 // ---- parts ----
@@ -70,7 +68,7 @@ double cycles_in_parts(const ContractProblem& p, int64_t parts, bool has_tiles, 
   constexpr int64_t kDeep = 2048;  // shorter sums have other things to wait for than their products
   const double adding = parts == 1 ? 0 : kSecondDispatch + static_cast<double>(p.elements() * (parts + 1) * 4) / kBytes;
   if (has_waves(p, limits) && p.depth >= kDeep)
-    return cycles_of_waves(p, wave_tile_of(p, parts, limits), parts, limits) + adding;
+    return cycles_of(p, wave_tile_of(p, parts, limits), parts, limits) + adding;
   const int64_t unit = has_tiles ? 128 : 64;
   const double alone = has_tiles ? 8 : 88,
                among_others = has_tiles ? 8 : 34;  // for each step along the inner dimension
@@ -113,9 +111,7 @@ constexpr ContractTile kMatrixTiles[] = {
 
 // More of them to be timed on devices whose tiles come in waves.
 constexpr ContractTile kMoreTiles[] = {
-    {128, 128, 16, 64, 64, 128}, {128, 96, 16, 64, 48, 128},  {128, 96, 32, 64, 48, 128},  {128, 256, 16, 64, 64, 256},
-    {256, 128, 16, 64, 64, 256}, {128, 128, 16, 64, 32, 256}, {128, 128, 16, 32, 64, 256}, {64, 128, 16, 32, 64, 128},
-};
+    {128, 96, 32, 64, 48, 128}, {128, 256, 32, 64, 64, 256}, {256, 128, 32, 64, 64, 256}};
 
 // Registers of a thread, about, as ptxas gives them: its sums, what it multiplies, and what is on its way with its
 // addresses.
@@ -159,7 +155,7 @@ double cycles_of(const ContractProblem& p, const ContractTile& tile, int64_t par
 }
 
 bool fits(const ContractProblem& p, const ContractTile& tile, const ir::Limits& limits) {
-  const size_t bytes = uses_tiles(p, limits) ? tile_product_bytes(p, tile) : lane_product_bytes(p, tile);
+  const size_t bytes = uses_tiles(p, limits) ? tile_product_bytes(p, tile, limits) : lane_product_bytes(p, tile);
   return tile.threads <= limits.max_threads && bytes <= limits.shared_bytes;
 }
 
@@ -181,8 +177,9 @@ ContractTile tile_of(const ContractProblem& p, const ir::Limits& limits) {
   const int64_t parts = parts_of(p, limits);
   const bool has_tiles = uses_tiles(p, limits);
   if (has_waves(p, limits)) {
-    const ContractTile& tile = wave_tile_of(p, parts, limits);
-    if (blocks_of(p, tile, parts) >= limits.processors && fits(p, tile, limits)) return tile;
+    const WaveTile& wave = wave_tile_of(p, parts, limits);
+    const bool is_filled = 4 * blocks_of(p, wave.tile, parts) >= 3 * int64_t{limits.processors};
+    if (is_filled && fits(p, wave.tile, limits)) return wave.tile;
   }
   return *std::min_element(tiles.begin(), tiles.end(), [&](const ContractTile& x, const ContractTile& y) {
     return cycles_of(p, x, parts, has_tiles, limits) < cycles_of(p, y, parts, has_tiles, limits);

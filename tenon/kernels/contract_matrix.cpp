@@ -2,7 +2,8 @@
 //
 // Operands of 16 bits go from memory to shared memory as they are, four words at a time where they lie so, and in the
 // order in which they lie: a tile is read with its rows or its columns along memory. Strips are held twice, as in
-// contract_lanes.cpp. The sums pass through the same shared memory to whoever writes them, a row of tiles at a time.
+// contract_lanes.cpp, or once. The sums pass through the same shared memory to whoever writes them, a row of tiles at a
+// time.
 
 #include <algorithm>
 
@@ -28,12 +29,9 @@ constexpr uint32_t kPadding = 8;     // numbers behind a row of 16-bit ones: row
 constexpr uint32_t kSumPadding = 8;  // elements behind a row of sums
 constexpr uint32_t kWords = 4;       // that a thread takes at once
 
-// How many strips are on their way from memory while one is multiplied. Two of them take registers, which large tiles
-// of a subgroup have left: no more than two blocks are on a processor for them.
-uint32_t strips_ahead(const ContractTile& tile) {
-  constexpr uint32_t kManySums = 64 * 64;
-  return tile.strip_k == kTileSize && tile.thread_m * tile.thread_n >= kManySums ? 2 : 1;
-}
+// How many strips shared memory holds: one that is multiplied and one that is stored meanwhile, or a single one, where
+// that lets more blocks share a processor, of which one multiplies while another stores.
+uint32_t stages_on(const ir::Limits& limits) { return limits.scarce_shared ? 1 : 2; }
 
 // How a strip lies in shared memory: `lines` of neighbours in memory, of so many numbers each.
 struct Layout {
@@ -51,9 +49,9 @@ uint32_t sum_words(const ContractTile& tile) {
   const uint32_t subgroups = tile.block_m / tile.thread_m * (tile.block_n / tile.thread_n);
   return subgroups * kTileSize * sum_pitch(tile);
 }
-uint32_t shared_words(const ContractProblem& p, const ContractTile& tile) {
-  const uint32_t strips =
-      2 * (layout_of(contract_strip(p, true), tile).words() + layout_of(contract_strip(p, false), tile).words());
+uint32_t shared_words(const ContractProblem& p, const ContractTile& tile, const ir::Limits& limits) {
+  const uint32_t strips = stages_on(limits) * (layout_of(contract_strip(p, true), tile).words() +
+                                               layout_of(contract_strip(p, false), tile).words());
   return std::max(strips, sum_words(tile));
 }
 
@@ -64,6 +62,8 @@ class TileProduct {
         tile_(tile),
         parts_(parts),
         subgroup_(limits.subgroup),
+        shared_words_(shared_words(p, tile, limits)),
+        stages_(stages_on(limits)),
         index_(index_type(p)),
         b_("tile_product", tile.threads),
         buffers_(add_contract_buffers(b_, p, element_of(true), element_of(false))),
@@ -74,13 +74,13 @@ class TileProduct {
 
   Dispatch run() {
     b_.use_tiles(subgroup_);
-    shared_ = b_.add_shared(Scalar::u32, shared_words(p_, tile_));
+    shared_ = b_.add_shared(Scalar::u32, shared_words_);
     const Id number = b_.div(b_.thread(), b_.u32(subgroup_));
     const uint32_t across = tile_.block_n / tile_.thread_n;
     row_ = b_.mul(b_.div(number, b_.u32(across)), b_.u32(tile_.thread_m));
     column_ = b_.mul(b_.mod(number, b_.u32(across)), b_.u32(tile_.thread_n));
     Operand a = operand(true, 0);
-    Operand b = operand(false, 2 * a.layout.words());
+    Operand b = operand(false, stages_ * a.layout.words());
     for (uint32_t i = 0; i < rows() * columns(); ++i) sums_.push_back(b_.tile_zero());
     if (p_.depth > 0) multiply_strips(a, b);
     write();
@@ -107,51 +107,24 @@ class TileProduct {
   };
   using Loaded = std::vector<std::vector<Id>>;  // of each group its words
 
-  // A strip is asked for while the one before it is multiplied, and stored once that is done. Shallow strips are done
-  // before memory answers: of those, two are on their way.
+  // A strip is asked for while the one before it is multiplied, and stored once that is done.
   void multiply_strips(const Operand& a, const Operand& b) {
-    const uint32_t ahead = strips_ahead(tile_);
     store(a, fetch(a, block_.begin), b_.u32(0));
     store(b, fetch(b, block_.begin), b_.u32(0));
-    Loaded held_a, held_b;
-    if (ahead == 2) {
-      const Id next = strip_behind(block_.begin, 1);
-      held_a = variables(fetch(a, next));
-      held_b = variables(fetch(b, next));
-    }
     b_.barrier();
-    const Id stage = b_.variable(b_.u32(0));
+    const bool takes_turns = stages_ == 2;
+    const Id stage = takes_turns ? b_.variable(b_.u32(0)) : kNoValue;
     b_.loop(block_.begin, block_.end, b_.u32(tile_.strip_k), [&](Id depth) {
-      const Id next = strip_behind(depth, ahead), here = b_.get(stage);
-      const Id there = b_.math(Op::bit_xor, Scalar::u32, {here, b_.u32(1)});
+      const Id next = next_strip(depth), here = takes_turns ? b_.get(stage) : b_.u32(0);
+      const Id there = takes_turns ? b_.math(Op::bit_xor, Scalar::u32, {here, b_.u32(1)}) : here;
       const Loaded next_a = fetch(a, next), next_b = fetch(b, next);
       for (uint32_t k = 0; k < tile_.strip_k; k += kTileSize) multiply(a, b, here, k);
-      store(a, ahead == 2 ? values(held_a) : next_a, there);
-      store(b, ahead == 2 ? values(held_b) : next_b, there);
-      if (ahead == 2) {
-        set(held_a, next_a);
-        set(held_b, next_b);
-      }
+      if (!takes_turns) b_.barrier();
+      store(a, next_a, there);
+      store(b, next_b, there);
       b_.barrier();
-      b_.set(stage, there);
+      if (takes_turns) b_.set(stage, there);
     });
-  }
-  Loaded variables(Loaded all) {
-    for (std::vector<Id>& words : all) {
-      for (Id& word : words) word = b_.variable(word);
-    }
-    return all;
-  }
-  Loaded values(Loaded all) {
-    for (std::vector<Id>& words : all) {
-      for (Id& word : words) word = b_.get(word);
-    }
-    return all;
-  }
-  void set(const Loaded& variables, const Loaded& to) {
-    for (size_t g = 0; g < to.size(); ++g) {
-      for (size_t i = 0; i < to[g].size(); ++i) b_.set(variables[g][i], to[g][i]);
-    }
   }
 
   uint32_t rows() const { return tile_.thread_m / kTileSize; }
@@ -217,8 +190,8 @@ class TileProduct {
     return p_.depth % tile_.strip_k == 0 && part_length(p_, parts_) * (parts_ - 1) < p_.depth;
   }
   // Behind the last strip nothing is read that is needed: whole ones read it once more, and need no masks.
-  Id strip_behind(Id depth, uint32_t count) {
-    const Id next = b_.add(depth, b_.u32(count * tile_.strip_k));
+  Id next_strip(Id depth) {
+    const Id next = b_.add(depth, b_.u32(tile_.strip_k));
     return has_whole_strips() ? b_.select(b_.less(next, block_.end), next, depth) : next;
   }
 
@@ -368,7 +341,7 @@ class TileProduct {
   const ContractProblem& p_;
   const ContractTile tile_;
   const int64_t parts_;
-  const uint32_t subgroup_;
+  const uint32_t subgroup_, shared_words_, stages_;
   const Scalar index_;
   Builder b_;
   const ContractBuffers buffers_;
@@ -387,8 +360,8 @@ Dispatch tile_product(const ContractProblem& p, const ContractTile& tile, int64_
   return TileProduct(p, tile, parts, limits).run();
 }
 
-size_t tile_product_bytes(const ContractProblem& p, const ContractTile& tile) {
-  return size_t{4} * shared_words(p, tile);
+size_t tile_product_bytes(const ContractProblem& p, const ContractTile& tile, const ir::Limits& limits) {
+  return size_t{4} * shared_words(p, tile, limits);
 }
 
 }  // namespace tenon::kernels

@@ -132,6 +132,6 @@ codegen::Dispatch tile_product(const ContractProblem& p, const ContractTile& til
                                const ir::Limits& limits);
 /// Bytes of shared memory that they take.
 size_t lane_product_bytes(const ContractProblem& p, const ContractTile& tile);
-size_t tile_product_bytes(const ContractProblem& p, const ContractTile& tile);
+size_t tile_product_bytes(const ContractProblem& p, const ContractTile& tile, const ir::Limits& limits);
 
 }  // namespace tenon::kernels

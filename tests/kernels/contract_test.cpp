@@ -230,7 +230,7 @@ TEST(Products, LongSumsOfFewElementsAreTakenInParts) {
 
 TEST(Products, StripsThatEndWithTheDepthAreReadWithoutMasks) {
   ir::Limits limits = limits_of_a_gpu();
-  limits.tile_depth = 16;
+  limits.scarce_shared = true;
   for (const bool turns_left : kBoth) {
     for (const bool turns_right : kBoth) expect_sums({40, 64, 72, DType::bf16, turns_left, turns_right}, limits);
   }
@@ -283,41 +283,43 @@ TEST(ProductTiles, LargeProductsHaveLargeTiles) {
   EXPECT_GE(of_bf16.block_m * of_bf16.block_n, 128 * 128);
 }
 
-ir::Limits limits_of_shallow_strips() {
+ir::Limits limits_of_scarce_shared() {
   ir::Limits limits = limits_of_a_gpu();
-  limits.tile_depth = 16;
+  limits.scarce_shared = true;
   return limits;
 }
 
-TEST(ProductTiles, StripsAreShallowWhereTheDeviceWantsThem) {
-  const ir::Limits limits = limits_of_shallow_strips();
+TEST(ProductTiles, WhereSharedMemoryIsScarceOneStripIsHeld) {
+  const ir::Limits limits = limits_of_scarce_shared();
   const ir::Call many = Case{8192, 768, 3072, DType::bf16}.call();
-  EXPECT_EQ(contract_tile(many, limits_of_a_gpu()).strip_k, 32);
-  EXPECT_EQ(contract_tile(many, limits), (ContractTile{128, 128, 16, 64, 64, 128}));
-  EXPECT_EQ(contract_ways(many, limits)[0][2], 16);
-  EXPECT_EQ(contract_tile(Case{2048, 2048, 2048, DType::bf16}.call(), limits),
-            (ContractTile{128, 128, 16, 64, 64, 128}));
+  const ContractTile tile{128, 128, 32, 64, 64, 128};
+  EXPECT_EQ(contract_tile(many, limits), tile);
+  const auto words = [&](const ir::Limits& on) {
+    return lower_contract(many, on, tile).dispatches[0].kernel.shared[0].count;
+  };
+  EXPECT_EQ(2 * words(limits), words(limits_of_a_gpu()));
 }
 
-TEST(ProductTiles, SumsOverManyRowsFillWholeWavesOfADeviceWithShallowStrips) {
-  const ir::Limits limits = limits_of_shallow_strips();
+TEST(ProductTiles, SumsOverManyRowsFillWholeWavesOfADeviceWithScarceSharedMemory) {
+  const ir::Limits limits = limits_of_scarce_shared();
   for (const int64_t columns : {768, 2304, 3072}) {
     const Case c{768, 8192, columns, DType::bf16, true, false};
-    const uint64_t blocks = lower_contract(c.call(), limits).dispatches[0].blocks[0], wave = 2 * limits.processors;
+    const uint64_t blocks = lower_contract(c.call(), limits).dispatches[0].blocks[0];
+    const uint64_t wave = uint64_t{limits.processors} * 256 / contract_tile(c.call(), limits).threads;
     EXPECT_GE(blocks, wave * 3 / 4) << columns;
     EXPECT_GE(static_cast<double>(blocks), 0.75 * static_cast<double>((blocks + wave - 1) / wave * wave)) << columns;
   }
-  EXPECT_EQ(contract_parts(Case{768, 8192, 3072, DType::bf16, true, false}.call(), limits), 4);
+  EXPECT_EQ(contract_parts(Case{768, 8192, 3072, DType::bf16, true, false}.call(), limits), 5);
   EXPECT_EQ(contract_parts(Case{768, 8192, 50304, DType::bf16, true, false}.call(), limits), 1);
   EXPECT_EQ(contract_parts(Case{8192, 768, 3072, DType::bf16}.call(), limits), 1);
 }
 
 TEST(ProductTiles, ANarrowerTileFillsALastWaveThatWouldBeHalfEmpty) {
-  const ir::Limits limits = limits_of_shallow_strips();
+  const ir::Limits limits = limits_of_scarce_shared();
   for (const int64_t depth : {768, 3072}) {
     for (const bool turns : kBoth) {
       const ir::Call call = Case{8192, depth, 768, DType::bf16, false, turns}.call();
-      EXPECT_EQ(contract_tile(call, limits), (ContractTile{128, 96, 16, 64, 48, 128})) << depth;
+      EXPECT_EQ(contract_tile(call, limits), (ContractTile{128, 96, 32, 64, 48, 128})) << depth;
       EXPECT_EQ(contract_parts(call, limits), 1) << depth;
     }
   }
@@ -328,16 +330,16 @@ TEST(ProductTiles, ANarrowerTileFillsALastWaveThatWouldBeHalfEmpty) {
 TEST(ProductTiles, NarrowOnesBeginAtWholeVectors) {
   for (const bool turns : kBoth) {
     const Case c{8192, 3072, 768, DType::bf16, false, turns};
-    const codegen::Module made = lower_contract(c.call(), limits_of_shallow_strips());
+    const codegen::Module made = lower_contract(c.call(), limits_of_scarce_shared());
     const std::string source = render::render(made.dispatches[0].kernel, render::Language::glsl);
     EXPECT_NE(source.find(turns ? "tile_right(s0[" : "tile_left(s0["), std::string::npos);
-    EXPECT_NE(source.find(turns ? ", 3u, 0x30u" : ", 13u, 0x30u"), std::string::npos) << source;
+    EXPECT_NE(source.find(turns ? ", 5u, 0x30u" : ", 13u, 0x30u"), std::string::npos) << source;
   }
 }
 
 // Of subgroups that are no power of two wide.
 TEST(Products, TilesOf96ColumnsHaveAllSums) {
-  ir::Limits limits = limits_of_shallow_strips();
+  ir::Limits limits = limits_of_scarce_shared();
   limits.processors = 1;
   for (const bool turns_left : kBoth) {
     for (const bool turns_right : kBoth) {
