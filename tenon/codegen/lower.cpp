@@ -58,14 +58,29 @@ size_t Lowering::new_scratch(DType dtype, int64_t count) {
   scratch_ += base::round_up(static_cast<int64_t>(size_of(dtype)) * count, 256);
   return at;
 }
-uint32_t Lowering::bind_scratch(Writing& to, DType dtype, size_t offset, bool is_written) {
-  to.bindings.push_back({nest_.inputs + nest_.outputs, offset});
-  return to.b.add_buffer(in_memory(dtype), is_written);
+Lowering::Scratch Lowering::bind_scratch(Writing& to, DType dtype, size_t offset, bool is_written) {
+  constexpr size_t kNear = size_t{32} << 20;  // what lies further on may be too far for one binding
+  if (offset > kNear) {
+    to.bindings.push_back({nest_.inputs + nest_.outputs, offset});
+    return {to.b.add_buffer(in_memory(dtype), is_written), 0};
+  }
+  const auto [found, is_new] = to.scratch.try_emplace({in_memory(dtype), is_written});
+  if (is_new) {
+    to.bindings.push_back({nest_.inputs + nest_.outputs, 0});
+    found->second = to.b.add_buffer(in_memory(dtype), is_written);
+  }
+  return {found->second, static_cast<int64_t>(offset / size_of(dtype))};
+}
+Id Lowering::load_scratch(Writing& to, const Scratch& from, Id at) {
+  return to.b.load(from.buffer, to.b.add(at, to.w.index_of(from.first)));
+}
+void Lowering::store_scratch(Writing& to, const Scratch& target, Id at, Id value, Id mask) {
+  to.b.store(target.buffer, to.b.add(at, to.w.index_of(target.first)), value, mask);
 }
 void Lowering::load_saved(Writing& to, Id row) {
   for (const auto& [fold, offset] : saved_) {
-    const uint32_t buffer = bind_scratch(to, wide(fold), offset, false);
-    to.known[fold] = {rounded(to.b, nest_.code[fold].dtype, from_memory(to.b, wide(fold), to.b.load(buffer, row)))};
+    const Id loaded = load_scratch(to, bind_scratch(to, wide(fold), offset, false), row);
+    to.known[fold] = {rounded(to.b, nest_.code[fold].dtype, from_memory(to.b, wide(fold), loaded))};
   }
 }
 

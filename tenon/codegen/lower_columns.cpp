@@ -37,8 +37,8 @@ void Lowering::save_row_folds() {
       const Id folded = fold_threads(to.b, shape_, instr.op, instr.dtype, totals[i], false);
       to.known[fold] = {rounded(to.b, instr.dtype, folded)};
       saved[fold] = new_scratch(wide(fold), rows_);
-      const uint32_t target = bind_scratch(to, wide(fold), saved[fold], true);
-      to.b.branch(is_first, [&] { to.b.store(target, row, to_memory(to.b, wide(fold), folded)); });
+      const Scratch target = bind_scratch(to, wide(fold), saved[fold], true);
+      to.b.branch(is_first, [&] { store_scratch(to, target, row, to_memory(to.b, wide(fold), folded)); });
     }
   }
   finish(to, {ceil_div(rows_, shape_.lanes), 1, 1}, false);
@@ -112,7 +112,7 @@ void Lowering::add_columns() {
   if (!is_one_part) {
     for (const uint32_t fold : column_folds_) partial[fold] = new_scratch(wide(fold), columns.parts * size_);
   }
-  std::map<uint32_t, uint32_t> targets;
+  std::map<uint32_t, Scratch> targets;
   for (const auto& [fold, offset] : partial) targets[fold] = bind_scratch(to, wide(fold), offset, true);
   const Id owns = shape_.lanes == 1 ? kNoValue : to.b.equal(threads.lane, to.b.u32(0));
   to.b.loop(0, steps, [&](Id step) {
@@ -137,7 +137,7 @@ void Lowering::add_columns() {
         const Id column = column_of(to, step_of_tile(to, by_tiles, step), threads.inside, lane);
         const Id at = to.b.add(to.b.mul(part, to.w.index_of(size_)), column);
         Id mask = mask_of(masks, lane);
-        to.b.store(targets[fold], at, to_memory(to.b, wide(fold), folded[lane]), mask);
+        store_scratch(to, targets[fold], at, to_memory(to.b, wide(fold), folded[lane]), mask);
       }
     }
     if (is_one_part) {
@@ -165,7 +165,7 @@ Id Lowering::column_of(Writing& to, Id step, Id inside, uint32_t lane) {
 void Lowering::load_saved_rows(Writing& to, Id row) {
   for (const auto& [fold, offset] : saved_) {
     if (!saved_buffers_.contains(fold)) saved_buffers_[fold] = bind_scratch(to, wide(fold), offset, false);
-    const Id loaded = from_memory(to.b, wide(fold), to.b.load(saved_buffers_[fold], row));
+    const Id loaded = from_memory(to.b, wide(fold), load_scratch(to, saved_buffers_[fold], row));
     to.known[fold] = {rounded(to.b, nest_.code[fold].dtype, loaded)};
   }
 }
@@ -236,7 +236,7 @@ void Lowering::add_folded_columns(const ColumnSchedule& columns, const std::map<
   const Id safe = is_there == kNoValue ? column : to.b.select(is_there, column, to.w.index_of(0));
   to.place.element = {to.w.unravel(safe, {element_dims_.data(), element_dims_.size()})};
   write_constants(to);
-  std::map<uint32_t, uint32_t> from;
+  std::map<uint32_t, Scratch> from;
   std::map<uint32_t, Id> totals;
   for (const uint32_t fold : column_folds_) {
     totals[fold] = to.b.variable(identity_of(to.b, nest_.code[fold].op, nest_.code[fold].dtype));
@@ -247,7 +247,7 @@ void Lowering::add_folded_columns(const ColumnSchedule& columns, const std::map<
     const Id at = to.b.add(to.b.mul(to.w.index(part), to.w.index_of(size_)), safe);
     for (const uint32_t fold : column_folds_) {
       const Instr& instr = nest_.code[fold];
-      const Id value = from_memory(to.b, wide(fold), to.b.load(from[fold], at));
+      const Id value = from_memory(to.b, wide(fold), load_scratch(to, from[fold], at));
       to.b.set(totals[fold], join(to.b, instr.op, instr.dtype, to.b.get(totals[fold]), value));
     }
   };

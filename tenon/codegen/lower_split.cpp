@@ -53,7 +53,7 @@ void Lowering::add_parts(const Stage& stage, uint32_t number, const std::vector<
       to.w.index(thread));
   for (size_t i = 0; i < folded.size(); ++i) {
     const DType dtype = wide(stage.row_folds[i]);
-    to.b.store(bind_scratch(to, dtype, parts[i], true), at, to_memory(to.b, dtype, folded[i]));
+    store_scratch(to, bind_scratch(to, dtype, parts[i], true), at, to_memory(to.b, dtype, folded[i]));
   }
   finish(to, {shape_.chunks, rows_, 1}, false);
   std::swap(alone, shape_);
@@ -68,19 +68,20 @@ void Lowering::add_folded_parts(const Stage& stage, const std::vector<size_t>& p
     const uint32_t fold = stage.row_folds[i];
     const Instr& instr = nest_.code[fold];
     const DType dtype = wide(fold);
-    const uint32_t from = bind_scratch(to, dtype, parts[i], false);
+    const Scratch from = bind_scratch(to, dtype, parts[i], false);
     const Id total = to.b.variable(identity_of(to.b, instr.op, instr.dtype));
     to.b.loop(0, shape_.chunks, [&](Id chunk) {
       const Id at = to.b.add(to.b.mul(to.b.add(to.b.mul(row, to.w.index_of(shape_.chunks)), to.w.index(chunk)),
                                       to.w.index_of(shape_.threads)),
                              to.w.index(thread));
-      const Id part = from_memory(to.b, dtype, to.b.load(from, at));
+      const Id part = from_memory(to.b, dtype, load_scratch(to, from, at));
       to.b.set(total, join(to.b, instr.op, instr.dtype, to.b.get(total), part));
     });
     const Id folded = fold_threads(to.b, alone, instr.op, instr.dtype, to.b.get(total), false);
     saved_[fold] = new_scratch(dtype, rows_);
-    const uint32_t target = bind_scratch(to, dtype, saved_[fold], true);
-    to.b.branch(to.b.equal(thread, to.b.u32(0)), [&] { to.b.store(target, row, to_memory(to.b, dtype, folded)); });
+    const Scratch target = bind_scratch(to, dtype, saved_[fold], true);
+    to.b.branch(to.b.equal(thread, to.b.u32(0)),
+                [&] { store_scratch(to, target, row, to_memory(to.b, dtype, folded)); });
   }
   finish(to, {rows_, 1, 1}, false);
 }

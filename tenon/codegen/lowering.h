@@ -28,6 +28,7 @@ struct Writing {
   Builder b;
   ElementWriter w;
   std::vector<Dispatch::Binding> bindings;
+  std::map<std::pair<Scalar, bool>, uint32_t> scratch;  // its buffers: by element, and whether they are written
   Place place;
   std::vector<std::vector<Id>> known;  // for each instruction: one for each lane, or one for all
 
@@ -57,7 +58,15 @@ class Lowering {
   Writing start(std::string_view kind, uint32_t threads);
   void finish(Writing& writing, std::array<int64_t, 3> blocks, bool writes_results = true);
   size_t new_scratch(DType dtype, int64_t count);
-  uint32_t bind_scratch(Writing& to, DType dtype, size_t offset, bool is_written);
+  /// A piece of scratch memory as a kernel reaches it. All pieces of one type that it reads are one buffer, and so are
+  /// those that it writes: there may be many, and devices bind few buffers.
+  struct Scratch {
+    uint32_t buffer;
+    int64_t first;  // element
+  };
+  Scratch bind_scratch(Writing& to, DType dtype, size_t offset, bool is_written);
+  static Id load_scratch(Writing& to, const Scratch& from, Id at);
+  static void store_scratch(Writing& to, const Scratch& target, Id at, Id value, Id mask = kNoValue);
   /// Row folds of earlier dispatches, for this row.
   void load_saved(Writing& to, Id row);
   void write_constants(Writing& to);
@@ -169,7 +178,7 @@ class Lowering {
   Module made_;
   size_t scratch_ = 0;
   std::map<uint32_t, size_t> saved_;  // row folds that stand in scratch memory, and where
-  std::map<uint32_t, uint32_t> saved_buffers_;
+  std::map<uint32_t, Scratch> saved_buffers_;
   std::map<Scalar, uint32_t> lane_arrays_;
   uint32_t never_ = kNone;                       // a comparison that holds for none of the elements at hand
   std::map<uint32_t, std::vector<Pick>> picks_;  // by the stage at whose end they are known

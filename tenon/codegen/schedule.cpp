@@ -17,9 +17,11 @@ constexpr uint32_t kBlock = 256;
 constexpr int64_t kSteps = 4;          // for each thread of a row, until there are enough threads
 constexpr uint32_t kChunk = 16;        // steps that are folded into one before they join the rest
 constexpr uint32_t kMostChunks = 256;  // so that whoever folds them is not busy for long
-constexpr uint32_t kLongRow = 512;     // threads of a row: while one block folds, another reads
-constexpr int64_t kWideRow = 16384;    // from here on a thread takes two vectors at a time
-constexpr uint32_t kAlone = 64;        // threads of a row where every fold between threads costs barriers
+// Beyond that chunks are more: Mesa's compiler for CPUs ends every loop after 65,535 rounds, and says nothing.
+constexpr uint32_t kLongestChunk = 32768;
+constexpr uint32_t kLongRow = 512;   // threads of a row: while one block folds, another reads
+constexpr int64_t kWideRow = 16384;  // from here on a thread takes two vectors at a time
+constexpr uint32_t kAlone = 64;      // threads of a row where every fold between threads costs barriers
 
 constexpr int64_t kLeastPart = 32;  // rows: partial results are then a fraction of what they are made of
 constexpr int64_t kLeastSide = 16;  // shorter ones are read from caches before they are gone
@@ -70,6 +72,7 @@ RowSchedule schedule_rows(int64_t row_size, const ir::Limits& limits) {
   made.lanes = std::max(1u, std::min(kBlock, limits.max_threads) / made.threads);
   made.steps = static_cast<uint32_t>(base::ceil_div(row_size, int64_t{made.width()}));
   made.chunk = std::max(kChunk, static_cast<uint32_t>(base::ceil_div(made.steps, kMostChunks)));
+  made.chunk = std::min(made.chunk, kLongestChunk);
   made.chunks = std::max(1u, static_cast<uint32_t>(base::ceil_div(made.steps, made.chunk)));
   return made;
 }

@@ -45,6 +45,10 @@ enum class Found { none, other, damaged, good };
 
 // What a file holds under a name. Lengths are believed only when they add up to the file's own.
 Found read(const fs::path& path, std::string_view name, std::vector<std::byte>& program) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (!fs::exists(status)) return Found::none;
+  if (!fs::is_regular_file(status)) return Found::damaged;  // a pipe would wait for its writer
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   if (!in) return Found::none;
   const auto size = static_cast<uint64_t>(in.tellg());

@@ -28,6 +28,9 @@ class EnumSet {
   std::bitset<128> bits_;
 };
 
+/// Buffers that a code generator may bind beyond Limits::max_buffers, for what it keeps between dispatches.
+inline constexpr uint32_t kScratchBuffers = 4;
+
 /// The defaults are those of the cpu device, which also looks up inside kernels.
 struct Limits {
   bool one_op_per_kernel = false;  // the reference device: every op is a call of its own

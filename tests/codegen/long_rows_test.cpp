@@ -124,6 +124,15 @@ TEST(LongRows, HaveWiderSteps) {
   EXPECT_EQ(codegen::schedule_rows(8192, gpu()).vector, 4u);
 }
 
+// Mesa's compiler for CPUs ends a loop after 65,535 rounds.
+TEST(LongRows, AreCutIntoPartsThatNoLoopIsTooShortFor) {
+  ir::Limits limits = gpu();
+  limits.subgroup = limits.vector = 1;
+  const codegen::RowSchedule shape = codegen::schedule_rows(3'000'000'000, limits);
+  EXPECT_LE(shape.chunk, 32768u);
+  EXPECT_GE(uint64_t{shape.chunk} * shape.chunks, shape.steps);
+}
+
 /// Loss and gradient on a device.
 std::pair<Tensor, Tensor> loss_of(const Tensor& logits, const Tensor& target, const char* device) {
   const Tensor x = logits.to(device).detach().requires_grad_();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -32,6 +33,27 @@ TEST(Growth, AnAccumulatingMetricKeepsFlatMemory) {
   EXPECT_EQ(total.item<float>(), 150'000);
   EXPECT_LT(most_nodes, 200'000u);
   EXPECT_LT(most_bytes, size_t{64} << 20);
+}
+
+// A sum in parts binds what it keeps between its dispatches beside what it reads: `simulated` refuses kernels that bind
+// more than a device has to.
+TEST(Growth, SumsOfManyTensorsBindNoMoreBuffersThanThereAre) {
+  const Device device("simulated");
+  for (int count = 8; count < 20; ++count) {
+    std::vector<Tensor> terms;
+    for (int i = 0; i < count; ++i) terms.push_back((arange(4096, device).to(DType::f32) * 0.0 + (i + 1.0)).eval());
+    Tensor sum = terms[0], largest = terms[0], product = terms[0];
+    for (int i = 1; i < count; ++i) {
+      sum = sum * 0.5 + terms[static_cast<size_t>(i)];
+      largest = maximum(largest, terms[static_cast<size_t>(i)]);
+      product = minimum(product, terms[static_cast<size_t>(i)]);
+    }
+    const std::vector<Tensor> read{sum.sum(), largest.max(), product.min()};
+    wait(read);
+    EXPECT_NEAR(read[0].item<float>(), 4096 * (2.0 * count - 2 + std::pow(0.5, count - 1)), 1) << count;
+    EXPECT_EQ(read[1].item<float>(), static_cast<float>(count));
+    EXPECT_EQ(read[2].item<float>(), 1.0f);
+  }
 }
 
 TEST(Growth, AStateThatIsAddedToAndNeverReadKeepsFlatMemory) {

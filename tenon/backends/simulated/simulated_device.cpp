@@ -67,6 +67,8 @@ class GpuCompiler : public device::Compiler {
     if (kernel.threads > limits_.max_threads || shared > limits_.shared_bytes)
       base::fail("simulated", "kernel {} takes {} threads and {} bytes of shared memory", kernel.name, kernel.threads,
                  shared);
+    if (kernel.buffers.size() > limits_.max_buffers + ir::kScratchBuffers)
+      base::fail("simulated", "kernel {} binds {} buffers", kernel.name, kernel.buffers.size());
   }
 
   const ir::Limits& limits_;

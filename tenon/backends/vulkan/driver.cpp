@@ -148,7 +148,7 @@ void Driver::make_device() {
 }
 
 void Driver::make_layouts(const ir::Limits& limits) {
-  for (uint32_t buffers = 0; buffers <= limits.max_buffers + 1; ++buffers) {
+  for (uint32_t buffers = 0; buffers <= limits.max_buffers + ir::kScratchBuffers + 1; ++buffers) {
     std::vector<VkDescriptorSetLayoutBinding> bindings;
     for (uint32_t i = 0; i < buffers; ++i)
       bindings.push_back({i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
@@ -165,6 +165,13 @@ void Driver::make_layouts(const ir::Limits& limits) {
     pipeline.pPushConstantRanges = &pushed;
     require(vkCreatePipelineLayout(device_, &pipeline, nullptr, &made.pipeline), "a layout cannot be made");
   }
+}
+
+const Driver::Layout& Driver::layout_of(size_t buffers) const {
+  if (buffers >= layouts_.size())
+    base::fail("vulkan", "a kernel binds {} buffers, but {} takes no more than {}", buffers, on_.name(),
+               layouts_.size() - 1);
+  return layouts_[buffers];
 }
 
 Driver::~Driver() {
@@ -377,7 +384,7 @@ void Driver::bind(VkCommandBuffer to, const gpu::Step& step, const device::Launc
     base::fail("vulkan", "kernel {} takes {} bytes of arguments, but {} takes no more than {}", step.name, bytes,
                on_.name(), pushed_bytes(on_));
 
-  const Layout& layout = layouts_[count + 1];
+  const Layout& layout = layout_of(count + 1);
   VkDescriptorSet set = (capturing_ ? capturing_->sets : batch_.sets).take(device_, layout.set);
   VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
   write.dstSet = set;

@@ -50,7 +50,7 @@ class Driver : public gpu::Driver {
   ~Driver() override;
   VkDevice device() const { return device_; }
   /// Of kernels with so many buffers, the fault words among them.
-  VkPipelineLayout layout(size_t buffers) const { return layouts_[buffers].pipeline; }
+  VkPipelineLayout layout(size_t buffers) const { return layout_of(buffers).pipeline; }
 
   uint64_t allocate(size_t bytes) override;
   void release(uint64_t handle) override;
@@ -103,6 +103,7 @@ class Driver : public gpu::Driver {
 
   void make_device();
   void make_layouts(const ir::Limits& limits);
+  const Layout& layout_of(size_t buffers) const;
   Batch new_batch();
   VkCommandBuffer commands();
   void close();

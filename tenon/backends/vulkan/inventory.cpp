@@ -186,8 +186,9 @@ ir::Limits limits_of(const Found& found) {
   }
   // Push constants hold a word for each buffer, one of our own, and two for each of at least 8 numbers.
   const uint32_t pushed = pushed_bytes(found) / 4;
-  limits.max_buffers = std::min({limits.max_buffers, pushed - 1 - 2 * 8, own.maxPerStageDescriptorStorageBuffers - 1,
-                                 own.maxDescriptorSetStorageBuffers - 1});
+  const uint32_t most = std::min(
+      {pushed - 1 - 2 * 8, own.maxPerStageDescriptorStorageBuffers - 1, own.maxDescriptorSetStorageBuffers - 1});
+  limits.max_buffers = std::min(limits.max_buffers, std::max(most, 4 + ir::kScratchBuffers) - ir::kScratchBuffers);
   limits.max_binding = own.maxStorageBufferRange / limits.alignment * limits.alignment;
   if (!found.has_f64) limits.missing_dtypes.insert(DType::f64);
   limits.max_threads =
