@@ -97,13 +97,14 @@ Id Writer::tanh(Id x) const {
   return with_sign_of(b.select(b.less(number(0.625), size), far, near), x);  // near: a NaN stays one
 }
 
-// With e = e^-|x|: 1 / (1 + e), or e / (1 + e) for what is below 0. What the product with the reciprocal misses is
-// found from e itself, because 1 + e is rounded, and because half of a reciprocal's bits are then enough.
+// With e = e^-|x|: 1 / (1 + e), or e / (1 + e) for what is below 0. What the reciprocal misses is found from e itself,
+// because 1 + e is rounded, and because half of a reciprocal's bits are then enough. Not of the quotient, where e may
+// be so small that a part of it is 0.
 Id Writer::sigmoid(Id x) const {
-  const Id e = b.math(Op::exp, Scalar::f32, {neg(abs(x))});
-  const Id above = b.select(b.less(x, number(0)), e, number(1));
-  const Id one = b.short_reciprocal(add(number(1), e)), rough = mul(above, one);
-  return b.fma(b.fma(neg(rough), e, sub(above, rough)), one, rough);
+  const Id e = b.math(Op::exp, Scalar::f32, {neg(abs(x))}), one = number(1);
+  const Id rough = b.short_reciprocal(add(one, e));
+  const Id share = b.fma(b.fma(neg(rough), e, sub(one, rough)), rough, rough);
+  return mul(b.select(b.less(x, number(0)), e, one), share);
 }
 
 // At half its size, because 2^128 is no exponent; where that would be subnormal, e^x - 1 is x.
