@@ -285,7 +285,7 @@ class Block {
         each(active, [&](uint32_t t) {
           const float whole = 1.0f / as<float>(arg(inst, 0, t));
           // No better than it has to be.
-          out[t] = raw(inst.bits == 1 ? std::bit_cast<float>(std::bit_cast<uint32_t>(whole) & 0xFFFFF800u) : whole);
+          out[t] = raw(inst.bits == 1 ? std::bit_cast<float>(std::bit_cast<uint32_t>(whole) & 0xFFFFFC00u) : whole);
         });
         break;
       case Kind::mul_high: each(active, [&](uint32_t t) { out[t] = arg(inst, 0, t) * arg(inst, 1, t) >> 32; }); break;
