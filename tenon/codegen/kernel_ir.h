@@ -48,7 +48,7 @@ struct Inst {
     fma,       // args[0] * args[1] + args[2], rounded once
     // f32, by what the device has, to about 2^-22 of them; subnormal ones may be 0
     exp2,         // 2 to the power args[0]
-    reciprocal,   // 1 / args[0], or a NaN; bits 1: of 1 to 2, to about 2^-13 of it
+    reciprocal,   // 1 / args[0], of 1 and more, a NaN may get lost; bits 1: of 1 to 2, to about 2^-13
     mul_high,     // u32: the upper half of a product
     pack_half,    // u32: the bits of args[0] (f32), rounded to f16
     unpack_half,  // f32: the f16 with these bits (u32)
