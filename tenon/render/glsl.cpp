@@ -75,6 +75,16 @@ float short_reciprocal_of(float x) { return 1.0 / x; }
 #endif
 )";
 
+constexpr std::string_view kExp2 = R"(#ifdef LOSES_NAN
+float exp2_of(float x) {
+  float power = exp2(x);
+  return isnan(x) ? x : power;
+}
+#else
+#define exp2_of exp2
+#endif
+)";
+
 // Eight halves of four words.
 constexpr std::string_view kHalvesOf = R"(uint[8] halves_of(uvec4 words) {
   uvec4 low = words & 0xffffu, high = words >> 16;
@@ -362,6 +372,7 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   if (uses.pack_half) text += kPackHalf;
   if (uses.unpack_half) text += kUnpackHalf;
   if (has_halves_of) text += kHalvesOf;
+  if (uses.exp2) text += kExp2;
   if (uses.reciprocal) text += kReciprocal;
   if (uses.philox) text += kPhilox;
   if (uses.tiles) text += tiles(kernel);
@@ -385,7 +396,7 @@ const Spelling kGlsl{
     .has_vector_arrays = true,
     .f32_ending = "",
     .texts = {.fma = "fma($0, $1, $2)",
-              .exp2 = "exp2($0)",
+              .exp2 = "exp2_of($0)",
               .reciprocal = "reciprocal_of($0)",
               .short_reciprocal = "short_reciprocal_of($0)",
               .mul_high = "mul_high($0, $1)",

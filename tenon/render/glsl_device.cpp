@@ -22,18 +22,21 @@ std::string asked_of(const FloatControls& floats, int bits) {
   return text;
 }
 
-// `guards` is 0 or 1.
+// `guards` is 0 or 1. A variable: glslang makes a branch of a choice between anything else.
 std::string with_hidden_zeros(std::string source) {
-  constexpr std::string_view kZero = "0.0", kOfF64 = "lf", kMain = "void main()";
-  for (size_t at = 0; (at = source.find(kZero, at)) != std::string::npos;) {
-    const bool is_whole = at > 0 && !std::isdigit(static_cast<unsigned char>(source[at - 1])) &&
+  constexpr std::string_view kZero = "0.0", kOfF64 = "lf", kMain = "void main() {\n";
+  const size_t main = source.find(kMain) + kMain.size();
+  for (size_t at = main; (at = source.find(kZero, at)) != std::string::npos;) {
+    const bool is_whole = !std::isdigit(static_cast<unsigned char>(source[at - 1])) &&
                           !std::isdigit(static_cast<unsigned char>(source[at + kZero.size()]));
     const bool is_f64 = source.compare(at + kZero.size(), kOfF64.size(), kOfF64) == 0;
-    const std::string_view hidden = !is_whole ? kZero : is_f64 ? "double(zero())" : "zero()";
+    const std::string_view hidden = !is_whole ? kZero : is_f64 ? "zero_f64" : "zero";
     source.replace(at, kZero.size() + (is_whole && is_f64 ? kOfF64.size() : 0), hidden);
     at += hidden.size();
   }
-  return source.insert(source.find(kMain), "float zero() { return uintBitsToFloat(arguments.guards >> 1); }\n");
+  std::string hidden = "  float zero = uintBitsToFloat(arguments.guards >> 1);\n";
+  if (source.find("zero_f64", main) != std::string::npos) hidden += "  double zero_f64 = double(zero);\n";
+  return source.insert(main, hidden);
 }
 
 }  // namespace
@@ -42,7 +45,9 @@ std::string asked_of(const GlslDevice& device, bool has_f64) {
   std::string asked = asked_of(device.f32, 32);
   if (has_f64) asked += asked_of(device.f64, 64);
   if (!asked.empty()) asked = "#extension GL_EXT_spirv_intrinsics : require\n" + asked;
-  return device.has_fma ? asked + "#define HAS_FMA\n" : asked;
+  if (device.has_fma) asked += "#define HAS_FMA\n";
+  if (device.loses_nan) asked += "#define LOSES_NAN\n";
+  return asked;
 }
 
 std::string glsl_for(const GlslDevice& device, const std::string& source) {

@@ -16,6 +16,8 @@ struct GlslDevice {
   bool has_fma = false;
   /// Where lavapipe (Mesa 22.3) sees a 0 it takes x * 0 for 0 and x / 0 for anything, whatever x is.
   bool mistakes_zeros = false;
+  /// For SwiftShader 2^NaN is a number.
+  bool loses_nan = false;
 };
 
 /// What a shader asks of the device and is told of it, as lines of GLSL.

@@ -121,13 +121,14 @@ TEST(Glsl, PlacesOfVectorsAreCountedInVectors) {
   codegen::Builder b("vectors", 32);
   const uint32_t from = b.add_buffer(Scalar::f32, false), to = b.add_buffer(Scalar::f32, true);
   const auto times = [&](Id id, uint32_t by) { return b.mul(id, b.u32(by)); };
-  const Id at = b.add(times(b.block(), 768), times(b.thread(), 4)), odd = b.add(times(b.block(), 6), b.thread());
+  const Id block = b.block(), thread = b.thread();  // v0, v1
+  const Id at = b.add(times(block, 768), times(thread, 4)), odd = b.add(times(block, 6), thread);
   b.store_several(to, at, b.load_several(from, at, 4));
   b.store_several(to, b.add(at, b.u32(4)), b.load_several(from, odd, 4));
   const std::string source = render(b.finish(), Language::glsl);
   const auto has = [&](std::string_view text) { return source.find(text) != std::string::npos; };
-  EXPECT_TRUE(has("= b0x4[arguments.o0 / 4u + v0 * (192u) + v2];")) << source;
-  EXPECT_TRUE(has("b1x4[arguments.o1 / 4u + v0 * (192u) + v2 + 1u] = ")) << source;
+  EXPECT_TRUE(has("= b0x4[arguments.o0 / 4u + v0 * (192u) + v1];")) << source;
+  EXPECT_TRUE(has("b1x4[arguments.o1 / 4u + v0 * (192u) + v1 + 1u] = ")) << source;
   EXPECT_TRUE(has("/ 4u];")) << source;  // what cannot be told is divided
 }
 

@@ -96,7 +96,10 @@ std::string look_at(VkInstance instance, Found& found) {
   found.shaders.f64 = {has(floats.shaderDenormPreserveFloat64), has(floats.shaderSignedZeroInfNanPreserveFloat64),
                        has(floats.shaderRoundingModeRTEFloat64)};
   found.shaders.has_fma = !found.is_cpu();
-  found.shaders.mistakes_zeros = found.is_cpu();
+  found.shaders.mistakes_zeros = driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
+  found.shaders.loses_nan = driver.driverID == VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
+  // Asked for what it does anyway, its compiler takes six times as long.
+  if (found.shaders.loses_nan) found.shaders.f32 = found.shaders.f64 = {};
 
   const bool is_13 = found.properties.apiVersion >= VK_API_VERSION_1_3;
   VkPhysicalDeviceVulkan13Features of_13{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
