@@ -122,12 +122,15 @@ std::vector<Value> with_calls_of(const ir::Limits& limits, std::vector<Value> ou
 
 void require_f64(const ir::Limits& limits, const std::vector<NodeRef>& order) {
   if (!limits.missing_dtypes.contains(DType::f64)) return;
+  const Node* found = nullptr;
   for (const NodeRef& node : order) {
-    if (node->evaluated() || ir::is_transparent(*node) || node->info().kind == ir::Kind::leaf) continue;
+    if (node->evaluated() || ir::is_transparent(*node) || node->op() == Op::buffer) continue;
     const auto is_f64 = [](const Value& value) { return value.dtype() == DType::f64; };
-    if (node->type().dtype == DType::f64 || std::ranges::any_of(node->inputs(), is_f64))
-      base::fail(ir::name(node->op()), "{} has no f64; use f32, or another device", node->device().name);
+    if (node->type().dtype != DType::f64 && !std::ranges::any_of(node->inputs(), is_f64)) continue;
+    // Rather what reads a constant than the constant.
+    if (!found || found->info().kind == ir::Kind::leaf) found = node.get();
   }
+  if (found) base::fail(ir::name(found->op()), "{} has no f64; use f32, or another device", found->device().name);
 }
 
 Plan plan_graph(const Recomputed& graph, const Request& request) {

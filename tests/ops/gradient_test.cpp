@@ -41,15 +41,12 @@ std::vector<Op> differentiable_ops() {
 
 class Gradient : public testing::TestWithParam<Param> {
  protected:
-  void SetUp() override {
-    if (const std::string why = why_no_f64(std::get<0>(GetParam())); !why.empty()) GTEST_SKIP() << why;
-  }
   ir::DeviceId device() const { return device::find(std::get<0>(GetParam())); }
   const Row& row() const { return *find_row(std::get<1>(GetParam())); }
 
-  /// Calls f(function, arguments) for every sample in f64, contiguous, strided and broadcast.
+  /// Calls f(sample, layout) for every sample, contiguous, strided and broadcast.
   template <typename F>
-  void for_each_function(F&& f) const {
+  void for_each_case(F&& f) const {
     std::vector<std::pair<const Sample*, Layout>> cases;
     for (const Sample& sample : row().samples) {
       if (sample.large) continue;
@@ -60,10 +57,18 @@ class Gradient : public testing::TestWithParam<Param> {
     const std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
     for (const auto& [sample, layout] : cases_for(std::get<0>(GetParam()), test, cases, 1)) {
       SCOPED_TRACE(fmt::format("{} {}, operands {}", ir::name(row().op), sample->name, name(layout)));
-      std::vector<Host> arguments;
-      const Function function = function_of(*sample, layout, DType::f64, device(), arguments);
-      f(function, arguments);
+      f(*sample, layout);
     }
+  }
+
+  template <typename F>
+  void for_each_function(F&& f) const {
+    if (const std::string why = why_no_f64(std::get<0>(GetParam())); !why.empty()) GTEST_SKIP() << why;
+    for_each_case([&](const Sample& sample, Layout layout) {
+      std::vector<Host> arguments;
+      const Function function = function_of(sample, layout, DType::f64, device(), arguments);
+      f(function, arguments);
+    });
   }
 };
 
@@ -75,6 +80,20 @@ TEST_P(Gradient, IsTheSlope) {
 TEST_P(Gradient, HasAGradientItself) {
   for_each_function(
       [&](const Function& f, const std::vector<Host>& at) { EXPECT_TRUE(second_gradient_is_slope(f, at, device())); });
+}
+
+// For devices without f64.
+TEST_P(Gradient, InF32IsThatOfTheCpu) {
+  for_each_case([&](const Sample& sample, Layout layout) {
+    const auto gradients_on = [&](ir::DeviceId where) {
+      std::vector<Host> arguments;
+      const Function function = function_of(sample, layout, DType::f32, where, arguments);
+      return gradients_of(function, arguments, where);
+    };
+    const std::vector<Host> got = gradients_on(device()), expected = gradients_on(device::find("cpu"));
+    ASSERT_EQ(got.size(), expected.size());
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(close(got[i], expected[i], 10)) << "argument " << i;
+  });
 }
 
 TEST_P(Gradient, HasTheDTypeOfItsOperand) {

@@ -404,7 +404,9 @@ class KnownAnswers : public OnEveryDevice {
 INSTANTIATE_TEST_SUITE_P(Devices, KnownAnswers, testing::ValuesIn(computing_devices()), device_name);
 
 TEST_P(KnownAnswers, ConstantIsRoundedToItsDType) {
-  EXPECT_TRUE(gives(ir::constant(0.1, DType::f64, device()), {0.1}));
+  if (why_no_f64(GetParam()).empty()) {
+    EXPECT_TRUE(gives(ir::constant(0.1, DType::f64, device()), {0.1}));
+  }
   EXPECT_TRUE(gives(ir::constant(2.9, DType::i32, device()), {2}));
   EXPECT_TRUE(gives_wholes(ir::constant_int(kMax<int64_t>, DType::i64, device()), {kMax<int64_t>}));
   EXPECT_TRUE(gives_wholes(ir::constant_int(257, DType::u8, device()), {1}));
@@ -412,6 +414,7 @@ TEST_P(KnownAnswers, ConstantIsRoundedToItsDType) {
 
 TEST_P(KnownAnswers, IotaCountsFromZero) {
   for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i64, DType::u8}) {
+    if (dtype == DType::f64 && !why_no_f64(GetParam()).empty()) continue;
     EXPECT_TRUE(gives(ir::iota(5, dtype, device()), {0, 1, 2, 3, 4})) << tenon::name(dtype);
   }
 }

@@ -132,6 +132,14 @@ TEST(PlanLimits, F64IsRefusedWhereItIsOnlyRead) {
   }
 }
 
+TEST(PlanLimits, F64IsRefusedWhereItIsOnlyWritten) {
+  ir::Limits limits;
+  limits.missing_dtypes = {DType::f64};
+  const Device device("null");
+  for (const Tensor& made : {full({4}, 0.5, Options(DType::f64, device)), arange(4, Options(DType::f64, device))})
+    EXPECT_THROW(plan_of({made}, limits), Error);
+}
+
 // Where there are no 64-bit integers, a code generator makes them of halves: token ids are compared and looked up,
 // never computed with.
 TEST(PlanLimits, Gpt2NeedsNeitherF64NorI64Arithmetic) {
