@@ -47,6 +47,7 @@ class Builder {
   Id reciprocal(Id x);
   /// Of a number from 1 to 2, to about 2^-13 of it.
   Id short_reciprocal(Id x);
+  Id saturate(Id x);
   Id mul_high(Id a, Id b);
   Id pack_half(Id x);
   Id pack_bf16(Id x);

@@ -58,19 +58,18 @@ class Functions {
     return select(less(x, f(-1)), nan(), select(equal(x, f(-1)), f(-kInf), select(is_nan(x), x, above)));
   }
 
-  // Cut at multiples of log 2 like expm1. What is left over is the device's, whose error of 3 + 2 |x| places (Vulkan's
-  // promise for 2^x) is small there. The nearest whole number stands in the low bits of a sum with 1.5 * 2^23; kept to
-  // the exponents of floats, it leaves what goes beyond them to 2^x, which knows infinity, 0 and NaN.
+  // 2^n 2^r, where n is the whole number nearest to log2(e) x and r what is left of that, from x itself. 2^r is the
+  // device's, whose error of 3 + 2 |r| places (Vulkan's promise) is small there. n is kept to the exponents of floats,
+  // -126 to 127, as a share of these, because a clamp to 0 and 1 may cost nothing; r has what goes beyond them, and 2^r
+  // knows infinity, 0 and NaN. A sum with 1.5 * 2^23 is rounded to a whole number, which stands in its low bits.
   Id exp(Id x) {
-    constexpr float kRounder = 0x1.8p23f + 127;
-    const auto whole = [&](float n) { return b_.whole(Scalar::i32, std::bit_cast<int32_t>(kRounder + n)); };
-    const Id sum = b_.bitcast(b_.fma(x, f(0x1.715476p0), f(kRounder)), Scalar::i32);
-    const Id least = select(b_.less(sum, whole(-126)), whole(-126), sum);
-    const Id kept = select(b_.less(whole(127), least), whole(127), least);
-    const Id n = add(b_.bitcast(kept, Scalar::f32), f(-kRounder));
-    const Id r = b_.fma(n, f(2.12194440e-4), b_.fma(n, f(-0.693359375), x));
-    const Id shifted = b_.math(Op::shl, Scalar::u32, {b_.bitcast(kept, Scalar::u32), b_.u32(23)});
-    return mul(b_.exp2(mul(r, f(0x1.715476p0))), b_.bitcast(shifted, Scalar::f32));
+    constexpr double kLog2E = 0x1.715476p0, kLog2ELow = 0x1.4ae0cp-26, kLeast = -126, kWidth = 253, kRounder = 0x1.8p23;
+    const Id share = b_.saturate(b_.fma(x, f(kLog2E / kWidth), f(-kLeast / kWidth)));
+    const Id sum = b_.fma(share, f(kWidth), f(kRounder + 127 + kLeast));
+    const Id n = add(sum, f(-kRounder - 127));
+    const Id r = b_.fma(x, f(kLog2ELow), b_.fma(x, f(kLog2E), b_.math(Op::neg, Scalar::f32, {n})));
+    const Id shifted = b_.math(Op::shl, Scalar::u32, {b_.bitcast(sum, Scalar::u32), b_.u32(23)});
+    return mul(b_.exp2(r), b_.bitcast(shifted, Scalar::f32));
   }
 
   // (e^2x - 1) / (e^2x + 1), of which nothing is left beyond 10.

@@ -288,6 +288,7 @@ const Spelling kCuda{
               .exp2 = "exp2_of($0)",
               .reciprocal = "reciprocal_of($0)",
               .short_reciprocal = "reciprocal_of($0)",
+              .saturate = "__saturatef($0)",
               .mul_high = "__umulhi($0, $1)",
               .pack_half = "pack_half($0)",
               .unpack_half = "unpack_half($0)",

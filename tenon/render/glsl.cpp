@@ -399,6 +399,7 @@ const Spelling kGlsl{
               .exp2 = "exp2_of($0)",
               .reciprocal = "reciprocal_of($0)",
               .short_reciprocal = "short_reciprocal_of($0)",
+              .saturate = "clamp($0, 0.0, 1.0)",
               .mul_high = "mul_high($0, $1)",
               .pack_half = "pack_half($0)",
               .unpack_half = "unpack_half($0)",

@@ -92,7 +92,8 @@ Uses uses_of(const KernelIr& kernel, const Spelling& spelling) {
       case Kind::pack_bf16: uses.pack_bf16 = true; break;
       case Kind::larger: uses.larger = true; break;
       case Kind::exp2: uses.exp2 = true; break;
-      case Kind::reciprocal: uses.reciprocal = true; break;
+      case Kind::reciprocal:
+      case Kind::short_reciprocal: uses.reciprocal = true; break;
       case Kind::tile_pack: uses.tile_packs = true; break;
       case Kind::philox: uses.philox = true; break;
       case Kind::shuffle: uses.shuffle = true; break;
@@ -383,7 +384,9 @@ class Printer {
       case Kind::pack_bf16: return value(inst, texts_.pack_bf16);
       case Kind::larger: return value(inst, texts_.larger);
       case Kind::exp2: return value(inst, texts_.exp2);
-      case Kind::reciprocal: return value(inst, inst.bits == 1 ? texts_.short_reciprocal : texts_.reciprocal);
+      case Kind::reciprocal: return value(inst, texts_.reciprocal);
+      case Kind::short_reciprocal: return value(inst, texts_.short_reciprocal);
+      case Kind::saturate: return value(inst, texts_.saturate);
       case Kind::f64_word:
         return value(Scalar::u32,
                      fill(texts_.f64_word, std::vector{names_[inst.args[0]], fmt::format("{}", inst.slot)}));

@@ -174,6 +174,7 @@ const Spelling kWgsl{
               .exp2 = "exp2($0)",
               .reciprocal = "1.0 / $0",
               .short_reciprocal = "1.0 / $0",
+              .saturate = "saturate($0)",
               .mul_high = "mul_high($0, $1)",
               .pack_half = "pack_half($0)",
               .unpack_half = "unpack_half($0)",

@@ -281,12 +281,12 @@ class Block {
         });
         break;
       case Kind::exp2: each(active, [&](uint32_t t) { out[t] = raw(std::exp2(as<float>(arg(inst, 0, t)))); }); break;
-      case Kind::reciprocal:
-        each(active, [&](uint32_t t) {
-          const float whole = 1.0f / as<float>(arg(inst, 0, t));
-          // No better than it has to be.
-          out[t] = raw(inst.bits == 1 ? std::bit_cast<float>(std::bit_cast<uint32_t>(whole) & 0xFFFFFC00u) : whole);
-        });
+      case Kind::reciprocal: each(active, [&](uint32_t t) { out[t] = raw(1.0f / as<float>(arg(inst, 0, t))); }); break;
+      case Kind::short_reciprocal:  // no better than it has to be
+        each(active, [&](uint32_t t) { out[t] = raw(1.0f / as<float>(arg(inst, 0, t))) & 0xFFFFFC00u; });
+        break;
+      case Kind::saturate:
+        each(active, [&](uint32_t t) { out[t] = raw(std::fmin(std::fmax(as<float>(arg(inst, 0, t)), 0.0f), 1.0f)); });
         break;
       case Kind::mul_high: each(active, [&](uint32_t t) { out[t] = arg(inst, 0, t) * arg(inst, 1, t) >> 32; }); break;
       case Kind::pack_half:
