@@ -120,7 +120,6 @@ Id Builder::math(Op op, Scalar type, std::initializer_list<Id> args) {
 
 Id Builder::fma(Id a, Id b, Id c) { return value({.kind = Kind::fma, .type = type_of(a), .args = {a, b, c}}); }
 Id Builder::exp2(Id x) { return value({.kind = Kind::exp2, .type = Scalar::f32, .args = {x}}); }
-Id Builder::short_reciprocal(Id x) { return value({.kind = Kind::short_reciprocal, .type = Scalar::f32, .args = {x}}); }
 Id Builder::saturate(Id x) { return value({.kind = Kind::saturate, .type = Scalar::f32, .args = {x}}); }
 Id Builder::reciprocal(Id x) { return value({.kind = Kind::reciprocal, .type = Scalar::f32, .args = {x}}); }
 Id Builder::mul_high(Id a, Id b) { return value({.kind = Kind::mul_high, .type = Scalar::u32, .args = {a, b}}); }
@@ -455,7 +454,6 @@ Id Builder::append(Inst inst) {
     case Kind::fma:
     case Kind::exp2:
     case Kind::reciprocal:
-    case Kind::short_reciprocal:
     case Kind::saturate:
     case Kind::mul_high:
     case Kind::pack_half:

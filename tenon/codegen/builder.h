@@ -46,7 +46,6 @@ class Builder {
   Id exp2(Id x);
   Id reciprocal(Id x);
   /// Of a number from 1 to 2, to about 2^-13 of it.
-  Id short_reciprocal(Id x);
   Id saturate(Id x);
   Id mul_high(Id a, Id b);
   Id pack_half(Id x);

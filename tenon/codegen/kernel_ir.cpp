@@ -12,21 +12,13 @@ namespace {
 
 using Kind = Inst::Kind;
 
-constexpr std::string_view kKinds[] = {"constant",     "number",     "thread",
-                                       "block",        "math",       "fma",
-                                       "exp2",         "reciprocal", "short_reciprocal",
-                                       "saturate",     "mul_high",   "pack_half",
-                                       "unpack_half",  "pack_bf16",  "larger",
-                                       "f64_word",     "f64_of",     "philox",
-                                       "extract",      "shuffle",    "load",
-                                       "store",        "store_bits", "shared_load",
-                                       "shared_store", "array_load", "array_store",
-                                       "variable",     "get",        "set",
-                                       "barrier",      "loop",       "branch",
-                                       "otherwise",    "end",        "leave_if",
-                                       "fault_if",     "tile_zero",  "tile_load",
-                                       "tile_mma",     "tile_store", "tile_get",
-                                       "tile_set",     "tile_pack"};
+constexpr std::string_view kKinds[] = {
+    "constant",   "number",      "thread",    "block",       "math",      "fma",        "exp2",        "reciprocal",
+    "saturate",   "mul_high",    "pack_half", "unpack_half", "pack_bf16", "larger",     "f64_word",    "f64_of",
+    "philox",     "extract",     "shuffle",   "load",        "store",     "store_bits", "shared_load", "shared_store",
+    "array_load", "array_store", "variable",  "get",         "set",       "barrier",    "loop",        "branch",
+    "otherwise",  "end",         "leave_if",  "fault_if",    "tile_zero", "tile_load",  "tile_mma",    "tile_store",
+    "tile_get",   "tile_set",    "tile_pack"};
 
 std::string constant_text(const Inst& inst) {
   if (is_float(inst.type)) return fmt::format("{}", std::bit_cast<double>(inst.bits));

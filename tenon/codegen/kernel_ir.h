@@ -47,20 +47,19 @@ struct Inst {
     math,      // `op` of the args, all of one type; what it means beyond the language's own is up to numbers.h
     fma,       // args[0] * args[1] + args[2], rounded once
     // f32, by what the device has, to about 2^-22 of them; subnormal ones may be 0
-    exp2,              // 2 to the power args[0]
-    reciprocal,        // 1 / args[0], of 1 and more; a NaN may get lost
-    short_reciprocal,  // the same to about 2^-13, of 1 to 2
-    saturate,          // args[0], or 0 or 1 where it lies below or above; of a NaN any number
-    mul_high,          // u32: the upper half of a product
-    pack_half,         // u32: the bits of args[0] (f32), rounded to f16
-    unpack_half,       // f32: the f16 with these bits (u32)
-    pack_bf16,         // u32: the bits of args[0] (f32), rounded to bf16; some NaN for a NaN
-    larger,            // f32: of args[0] and args[1]; 0 is larger than -0, and a NaN than all
-    f64_word,          // u32: the lower (`slot` 0) or the upper half (1) of the bits of args[0] (f64)
-    f64_of,            // f64: the one whose bits have the lower half args[0] and the upper half args[1] (u32)
-    philox,            // four u32: the block with key args[0], args[1] and counter args[2], args[3]
-    extract,           // component `slot` of a value of several
-    shuffle,  // args[0] (f32, i32, u32) of the thread of this subgroup whose position differs by the bits `bits`
+    exp2,         // 2 to the power args[0]
+    reciprocal,   // 1 / args[0], of 1 and more, within four places or so; a NaN may get lost
+    saturate,     // args[0], or 0 or 1 where it lies below or above; of a NaN any number
+    mul_high,     // u32: the upper half of a product
+    pack_half,    // u32: the bits of args[0] (f32), rounded to f16
+    unpack_half,  // f32: the f16 with these bits (u32)
+    pack_bf16,    // u32: the bits of args[0] (f32), rounded to bf16; some NaN for a NaN
+    larger,       // f32: of args[0] and args[1]; 0 is larger than -0, and a NaN than all
+    f64_word,     // u32: the lower (`slot` 0) or the upper half (1) of the bits of args[0] (f64)
+    f64_of,       // f64: the one whose bits have the lower half args[0] and the upper half args[1] (u32)
+    philox,       // four u32: the block with key args[0], args[1] and counter args[2], args[3]
+    extract,      // component `slot` of a value of several
+    shuffle,      // args[0] (f32, i32, u32) of the thread of this subgroup whose position differs by the bits `bits`
     // memory
     load,   // `width` elements of buffer `slot` from element args[0] on; 0 where args[1], if there, is false
     store,  // args[1] .. args[width] to buffer `slot` from element args[0] on; only where the last arg, if there, is

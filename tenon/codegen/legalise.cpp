@@ -276,8 +276,8 @@ class Rewriter {
       made_[at] = {inst.args.size() == 1 ? f64_function(b_, inst.op, single(inst.args[0]))
                                          : f64_function(b_, inst.op, single(inst.args[0]), single(inst.args[1]))};
     } else if (inst.type == Scalar::f32 && from == Scalar::f32 && lacks_.functions.contains(inst.op)) {
-      made_[at] = {inst.args.size() == 1 ? real_function(b_, inst.op, single(inst.args[0]))
-                                         : real_function(b_, inst.op, single(inst.args[0]), single(inst.args[1]))};
+      const Id second = inst.args.size() == 1 ? kNoValue : single(inst.args[1]);
+      made_[at] = {real_function(b_, inst.op, single(inst.args[0]), second, !lacks_.fused)};
     } else {
       same(at, inst);
     }

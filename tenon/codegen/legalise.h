@@ -13,6 +13,7 @@ struct Lacks {
   bool bytes = false;          // u8 and truths in buffers
   bool halves = false;         // u16 in buffers
   bool pack_bf16 = false, larger = false;
+  bool fused = false;             // multiply-adds that round once alone
   ir::EnumSet<ir::Op> functions;  // of f32: not there at all, or too far from the exact value
   ir::EnumSet<ir::Op> f64_functions;
   bool open_loops = false;  // loops with a barrier that is not their last instruction

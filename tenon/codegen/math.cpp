@@ -98,11 +98,10 @@ Id Writer::tanh(Id x) const {
 }
 
 // With e = e^-|x|: 1 / (1 + e), or e / (1 + e) for what is below 0. What the reciprocal misses is found from e itself,
-// because 1 + e is rounded, and because half of a reciprocal's bits are then enough. Not of the quotient, where e may
-// be so small that a part of it is 0.
+// because 1 + e is rounded. Not of the quotient, where e may be so small that a part of it is 0.
 Id Writer::sigmoid(Id x) const {
   const Id e = b.math(Op::exp, Scalar::f32, {neg(abs(x))}), one = number(1);
-  const Id rough = b.short_reciprocal(add(one, e));
+  const Id rough = b.reciprocal(add(one, e));
   const Id share = b.fma(b.fma(neg(rough), e, sub(one, rough)), rough, rough);
   return mul(b.select(b.less(x, number(0)), e, one), share);
 }

@@ -28,7 +28,7 @@ struct Sum {
 
 class Functions {
  public:
-  explicit Functions(Builder& b) : b_(b) {}
+  Functions(Builder& b, bool fuses) : b_(b), fuses_(fuses) {}
 
   // Cut at multiples of log 2; the part left over by a polynomial, the rest by the exponent. Half the power, so that
   // the highest one is a float too.
@@ -67,9 +67,13 @@ class Functions {
     const Id share = b_.saturate(b_.fma(x, f(kLog2E / kWidth), f(-kLeast / kWidth)));
     const Id sum = b_.fma(share, f(kWidth), f(kRounder + 127 + kLeast));
     const Id n = add(sum, f(-kRounder - 127));
-    const Id r = b_.fma(x, f(kLog2ELow), b_.fma(x, f(kLog2E), b_.math(Op::neg, Scalar::f32, {n})));
+    const auto rest = [&] {
+      if (fuses_) return b_.fma(x, f(kLog2ELow), b_.fma(x, f(kLog2E), b_.math(Op::neg, Scalar::f32, {n})));
+      // Whole multiples of a log 2 in two parts, of which the first times n is exact.
+      return mul(b_.fma(n, f(2.12194440e-4), b_.fma(n, f(-0.693359375), x)), f(kLog2E));
+    };
     const Id shifted = b_.math(Op::shl, Scalar::u32, {b_.bitcast(sum, Scalar::u32), b_.u32(23)});
-    return mul(b_.exp2(r), b_.bitcast(shifted, Scalar::f32));
+    return mul(b_.exp2(rest()), b_.bitcast(shifted, Scalar::f32));
   }
 
   // (e^2x - 1) / (e^2x + 1), of which nothing is left beyond 10.
@@ -331,12 +335,13 @@ class Functions {
   }
 
   Builder& b_;
+  const bool fuses_;
 };
 
 }  // namespace
 
-Id real_function(Builder& b, Op op, Id x, Id y) {
-  Functions make(b);
+Id real_function(Builder& b, Op op, Id x, Id y, bool fuses) {
+  Functions make(b, fuses);
   switch (op) {
     case Op::exp: return make.exp(x);
     case Op::tanh: return make.tanh(x);

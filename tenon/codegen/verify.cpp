@@ -305,7 +305,6 @@ class Types {
         break;
       case Kind::exp2:
       case Kind::reciprocal:
-      case Kind::short_reciprocal:
       case Kind::saturate:
         expect_args(inst, 1);
         expect_type(inst, 0, Scalar::f32);

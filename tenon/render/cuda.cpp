@@ -287,7 +287,6 @@ const Spelling kCuda{
               .fma = "fma$f($0, $1, $2)",
               .exp2 = "exp2_of($0)",
               .reciprocal = "reciprocal_of($0)",
-              .short_reciprocal = "reciprocal_of($0)",
               .saturate = "__saturatef($0)",
               .mul_high = "__umulhi($0, $1)",
               .pack_half = "pack_half($0)",

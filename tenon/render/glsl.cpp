@@ -50,28 +50,16 @@ constexpr std::string_view kUnpackHalf = R"(float unpack_half(uint x) {
 }
 )";
 
-// Of what is not below 1; 0 is as good as the least of them, and a NaN may get lost. What a driver makes of a division
-// is promised within 2.5 places and may be a dozen instructions with a branch. Half of the exponent's negative is a
-// guess within 5.1 %, of which one step leaves 2^-12.9 and a second one 2^-25.8. Where a multiply-add is a call, a
-// division is quicker.
+// What a driver makes of a division may be forty instructions and a branch, because it was asked to round to even; of
+// an inverse square root it is one. Drivers promise two places of it. Where it is a call, a division is quicker.
 constexpr std::string_view kReciprocal = R"(#ifdef HAS_FMA
-float short_reciprocal_of(float x) {
-  float r = uintBitsToFloat(0x7ef311c7u - floatBitsToUint(x));
-  precise float rest = fma(-x, r, 1.0);
-  precise float both = fma(rest, rest, rest);
-  precise float near = fma(r, both, r);
-  return near;
-}
 float reciprocal_of(float x) {
-  float y = min(x, 1e30);
-  float near = short_reciprocal_of(y);
-  precise float last = fma(-y, near, 1.0);
-  precise float made = fma(near, last, near);
-  return made;
+  float root = inversesqrt(x);
+  precise float square = root * root;
+  return square;
 }
 #else
 float reciprocal_of(float x) { return 1.0 / x; }
-float short_reciprocal_of(float x) { return 1.0 / x; }
 #endif
 )";
 
@@ -398,7 +386,6 @@ const Spelling kGlsl{
     .texts = {.fma = "fma($0, $1, $2)",
               .exp2 = "exp2_of($0)",
               .reciprocal = "reciprocal_of($0)",
-              .short_reciprocal = "short_reciprocal_of($0)",
               .saturate = "clamp($0, 0.0, 1.0)",
               .mul_high = "mul_high($0, $1)",
               .pack_half = "pack_half($0)",

@@ -269,7 +269,6 @@ const Spelling kOpencl{
     .texts = {.fma = "fma($0, $1, $2)",
               .exp2 = "exp2_of($0)",
               .reciprocal = "reciprocal_of($0)",
-              .short_reciprocal = "reciprocal_of($0)",
               .saturate = "clamp($0, 0.0f, 1.0f)",
               .mul_high = "mul_hi($0, $1)",
               .pack_half = "pack_half($0)",

@@ -92,8 +92,7 @@ Uses uses_of(const KernelIr& kernel, const Spelling& spelling) {
       case Kind::pack_bf16: uses.pack_bf16 = true; break;
       case Kind::larger: uses.larger = true; break;
       case Kind::exp2: uses.exp2 = true; break;
-      case Kind::reciprocal:
-      case Kind::short_reciprocal: uses.reciprocal = true; break;
+      case Kind::reciprocal: uses.reciprocal = true; break;
       case Kind::tile_pack: uses.tile_packs = true; break;
       case Kind::philox: uses.philox = true; break;
       case Kind::shuffle: uses.shuffle = true; break;
@@ -385,7 +384,6 @@ class Printer {
       case Kind::larger: return value(inst, texts_.larger);
       case Kind::exp2: return value(inst, texts_.exp2);
       case Kind::reciprocal: return value(inst, texts_.reciprocal);
-      case Kind::short_reciprocal: return value(inst, texts_.short_reciprocal);
       case Kind::saturate: return value(inst, texts_.saturate);
       case Kind::f64_word:
         return value(Scalar::u32,
@@ -533,6 +531,7 @@ codegen::Lacks lacks_of(Language language) {
     lacks.functions = {Op::pow};  // may miss by 16 units: 2^16 is 65535.996 on some
     return lacks;
   }
+  lacks.fused = true;
   // Shaders have sine, cosine, logarithm and power, but promise little of their last places.
   lacks.functions = {Op::expm1, Op::log1p, Op::log2, Op::erf, Op::sin, Op::cos, Op::mod, Op::pow};
   lacks.f64_functions = {Op::exp, Op::expm1, Op::tanh, Op::log, Op::log1p, Op::log2,

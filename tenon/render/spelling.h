@@ -43,8 +43,7 @@ struct Uses {
 /// Instructions that are one text of their operands.
 struct Texts {
   std::string_view pair_of_halves, pair_of_bf16;  // $0 becomes the lower half; empty: there is none
-  std::string_view fma, exp2, reciprocal, short_reciprocal, saturate, mul_high, pack_half, unpack_half, pack_bf16,
-      larger, philox;
+  std::string_view fma, exp2, reciprocal, saturate, mul_high, pack_half, unpack_half, pack_bf16, larger, philox;
   std::string_view f64_word;  // $0: an f64, $1: which half of its bits
   std::string_view f64_of;    // $0: the lower half, $1: the upper one
   std::string_view shuffle;   // $0: a u32, $1: the distance

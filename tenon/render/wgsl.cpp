@@ -173,7 +173,6 @@ const Spelling kWgsl{
     .texts = {.fma = "fma($0, $1, $2)",
               .exp2 = "exp2($0)",
               .reciprocal = "1.0 / $0",
-              .short_reciprocal = "1.0 / $0",
               .saturate = "saturate($0)",
               .mul_high = "mul_high($0, $1)",
               .pack_half = "pack_half($0)",

@@ -281,9 +281,8 @@ class Block {
         });
         break;
       case Kind::exp2: each(active, [&](uint32_t t) { out[t] = raw(std::exp2(as<float>(arg(inst, 0, t)))); }); break;
-      case Kind::reciprocal: each(active, [&](uint32_t t) { out[t] = raw(1.0f / as<float>(arg(inst, 0, t))); }); break;
-      case Kind::short_reciprocal:  // no better than it has to be
-        each(active, [&](uint32_t t) { out[t] = raw(1.0f / as<float>(arg(inst, 0, t))) & 0xFFFFFC00u; });
+      case Kind::reciprocal:  // no better than it has to be
+        each(active, [&](uint32_t t) { out[t] = raw(1.0f / as<float>(arg(inst, 0, t))) & 0xFFFFFFFEu; });
         break;
       case Kind::saturate:
         each(active, [&](uint32_t t) { out[t] = raw(std::fmin(std::fmax(as<float>(arg(inst, 0, t)), 0.0f), 1.0f)); });

@@ -98,6 +98,7 @@ std::string look_at(VkInstance instance, Found& found) {
   found.shaders.has_fma = !found.is_cpu();
   found.shaders.mistakes_zeros = driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
   found.shaders.loses_nan = driver.driverID == VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
+  found.fuses = driver.driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY;
   // Asked for what it does anyway, its compiler takes six times as long.
   if (found.shaders.loses_nan) found.shaders.f32 = found.shaders.f64 = {};
 
@@ -214,6 +215,7 @@ codegen::Lacks lacks_of(const Found& found) {
   lacks.wide_integers = !found.has_i64;
   lacks.bytes = !found.has_bytes;
   lacks.halves = !found.has_halves;
+  lacks.fused = !found.fuses;
   for (const ir::Op op : {ir::Op::exp, ir::Op::log, ir::Op::tanh}) lacks.functions.insert(op);
   return lacks;
 }

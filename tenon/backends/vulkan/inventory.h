@@ -25,6 +25,7 @@ struct Found {
   ir::EnumSet<DType> tiles;  // 16 x 16 x 16 products of these, summed in f32 by a subgroup
   uint32_t subgroup = 1;
   render::GlslDevice shaders;
+  bool fuses = false;  // a multiply-add rounds once, which Vulkan does not promise
 
   bool is_cpu() const { return properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU; }
   std::string name() const { return properties.deviceName; }
