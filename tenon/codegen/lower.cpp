@@ -59,7 +59,7 @@ size_t Lowering::new_scratch(DType dtype, int64_t count) {
   return at;
 }
 Lowering::Scratch Lowering::bind_scratch(Writing& to, DType dtype, size_t offset, bool is_written) {
-  constexpr size_t kNear = size_t{32} << 20;  // what lies further on may be too far for one binding
+  constexpr size_t kNear = size_t{2} << 30;  // what lies further on may be too far for an index of 32 bits
   if (offset > kNear) {
     to.bindings.push_back({nest_.inputs + nest_.outputs, offset});
     return {to.b.add_buffer(in_memory(dtype), is_written), 0};

@@ -43,6 +43,9 @@ namespace fs = std::filesystem;
 using base::fail;
 using Clock = std::chrono::steady_clock;
 
+// Seconds. Shorter steps are queued until their numbers are wanted; a run that is told to stop finishes what is queued.
+constexpr double kLongStep = 0.5;
+
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 Config completed(Config config, std::string_view name) {
@@ -239,10 +242,9 @@ class Run {
     const bool saves = is_due(done_, config_.checkpoint.every, false);
     if (logs)
       look();
-    else if (samples || saves)
+    else if (samples || saves || step_seconds_ > kLongStep)
       require_finite(step_->is_finite());  // waits for the steps, too, whose time this is
-    else
-      return;
+    if (!logs && !samples && !saves) return;
     clock_.pause();
     const bool is_best = evaluates && evaluate();
     if (logs) write_metrics();
@@ -261,6 +263,7 @@ class Run {
     now_.lr = rate_->now();
     now_.gradient_norm = seen.gradient_norm;
     now_.items_per_second = static_cast<double>(items_ - logged_items_) / std::max(1e-9, seconds - logged_seconds_);
+    step_seconds_ = (seconds - logged_seconds_) / static_cast<double>(std::max<int64_t>(1, done_ - looked_at_));
     now_.items = items_;
     now_.unit = facts_.unit;
     now_.seconds = seconds;
@@ -521,7 +524,7 @@ class Run {
   int64_t items_ = 0, logged_items_ = 0;
   Clock::time_point started_;
   StepClock clock_;
-  double seconds_before_ = 0, logged_seconds_ = 0;
+  double seconds_before_ = 0, logged_seconds_ = 0, step_seconds_ = 0;
   watch::StepMetrics now_;
   std::optional<double> validation_loss_, best_loss_;
   watch::NamedNumbers validation_metrics_;

@@ -17,6 +17,7 @@ namespace tenon::backends::vulkan {
 namespace {
 
 constexpr uint32_t kVersion = VK_API_VERSION_1_2;
+constexpr uint32_t kLeastBuffers = 4;  // of a kernel, beside its scratch memory
 
 std::optional<uint32_t> compute_family(VkPhysicalDevice device) {
   uint32_t count = 0;
@@ -64,6 +65,15 @@ ir::EnumSet<DType> tiles_of(VkInstance instance, VkPhysicalDevice device) {
   return made;
 }
 
+// Of a kernel, without the one for faults. Push constants hold a word for each buffer, one of our own, and two for each
+// of at least 8 numbers.
+uint32_t buffers_of(const Found& found) {
+  const VkPhysicalDeviceLimits& own = found.properties.limits;
+  const uint32_t pushed = pushed_bytes(found) / 4;
+  return std::min(
+      {pushed - 1 - 2 * 8, own.maxPerStageDescriptorStorageBuffers - 1, own.maxDescriptorSetStorageBuffers - 1});
+}
+
 // Why it cannot be used; empty where it can.
 std::string look_at(VkInstance instance, Found& found) {
   vkGetPhysicalDeviceProperties(found.device, &found.properties);
@@ -72,6 +82,7 @@ std::string look_at(VkInstance instance, Found& found) {
   const std::optional<uint32_t> family = compute_family(found.device);
   if (!family) return "has no queue that computes";
   found.queue_family = *family;
+  if (buffers_of(found) < kLeastBuffers + ir::kScratchBuffers) return "has fewer than 9 storage buffers for a kernel";
 
   VkPhysicalDeviceFloatControlsProperties floats{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
   VkPhysicalDeviceDriverProperties driver{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES, &floats};
@@ -188,11 +199,7 @@ ir::Limits limits_of(const Found& found) {
     limits.column_blocks = usual.column_blocks;
     limits.vector = 1;
   }
-  // Push constants hold a word for each buffer, one of our own, and two for each of at least 8 numbers.
-  const uint32_t pushed = pushed_bytes(found) / 4;
-  const uint32_t most = std::min(
-      {pushed - 1 - 2 * 8, own.maxPerStageDescriptorStorageBuffers - 1, own.maxDescriptorSetStorageBuffers - 1});
-  limits.max_buffers = std::min(limits.max_buffers, std::max(most, 4 + ir::kScratchBuffers) - ir::kScratchBuffers);
+  limits.max_buffers = std::min(limits.max_buffers, buffers_of(found) - ir::kScratchBuffers);
   limits.max_binding = own.maxStorageBufferRange / limits.alignment * limits.alignment;
   if (!found.has_f64) limits.missing_dtypes.insert(DType::f64);
   limits.max_threads =
