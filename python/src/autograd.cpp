@@ -401,6 +401,7 @@ void bind_autograd(py::module_& m) {
           synchronize();
       },
       "device"_a = py::none(), "Returns when everything that was started has run.");
+  m.def("devices", &devices, "The devices that are there: [device(\"cpu\"), ...].");
   m.def("get_num_threads", &base::num_threads, "Threads that work on the cpu may use.");
   m.def("set_num_threads", &base::set_num_threads, "threads"_a, "Changes it for all work that starts from now on.");
   m.def(

@@ -806,6 +806,8 @@ class OtherNames(unittest.TestCase):
         tenon.set_rng_state(state)
         self.assertEqual(tenon.rand(3).tolist(), first)
         self.assertEqual(tenon.seed(), tenon.initial_seed())
+        self.assertEqual(tenon.devices()[0], tenon.device("cpu"))
+        self.assertNotIn("null", [each.type for each in tenon.devices()])
         threads = tenon.get_num_threads()
         tenon.set_num_threads(1)
         self.assertEqual(tenon.get_num_threads(), 1)

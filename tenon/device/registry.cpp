@@ -90,7 +90,8 @@ Choice choose_in(Registry& registry) {
     all.push_back(entry.backend.name);
     if (!entry.backend.is_for_tests && entry.absence().empty()) useful.push_back(entry.backend.name);
   }
-  const std::string hint = base::nearest(wanted, all);
+  const bool is_any_gpu = wanted == "gpu" || wanted == "GPU";  // one letter from cpu
+  const std::string hint = is_any_gpu ? "auto" : base::nearest(wanted, all);
   std::string shown(wanted);  // in one line, whatever it is
   std::ranges::replace_if(
       shown, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');

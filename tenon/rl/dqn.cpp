@@ -86,8 +86,8 @@ void require_moments(const NamedTensors& optimizer) {
   }
 }
 
-Tensor sent(const std::vector<float>& numbers, const Dims& shape) {
-  return from_bytes(std::as_bytes(std::span(numbers)), shape, DType::f32);
+Tensor sent(const std::vector<float>& numbers, const Dims& shape, Device to) {
+  return from_bytes(std::as_bytes(std::span(numbers)), shape, Options(DType::f32, to));
 }
 
 }  // namespace
@@ -136,12 +136,14 @@ Dqn::Dqn(const DqnOptions& options)
       step_(compile([this](const Tensor& batch) { return step(batch); }, kKnown)),
       board_(width(options.encoding)),
       sent_(static_cast<size_t>(layout_.size)),
-      board_there_(sent(board_, {1, static_cast<int64_t>(board_.size())})),
-      sent_there_(sent(sent_, {layout_.size})) {
+      board_there_(sent(board_, {1, static_cast<int64_t>(board_.size())}, options.device)),
+      sent_there_(sent(sent_, {layout_.size}, options.device)) {
   add_layers(network_, options_);
+  network_.to(options_.device);
   adam_ = std::make_unique<optim::Adam>(network_.parameters(), optim::AdamOptions{.lr = options_.lr});
   if (options_.renew_target_every == 0) return;
   add_layers(target_, options_);
+  target_.to(options_.device);
   target_.requires_grad_(false);
   renew_target();
 }
@@ -219,8 +221,7 @@ double Dqn::loss() const { return last_.empty() ? std::numeric_limits<double>::q
 void Dqn::values(const Board& board, std::span<float, kMoves> into) {
   encode(board, options_.encoding, board_);
   refill(board_there_, std::as_bytes(std::span(board_)));
-  const Tensor values = values_(board_there_);
-  std::copy_n(values.data_ptr<float>(), kMoves, into.begin());
+  read<float>(values_(board_there_), into);
 }
 
 std::vector<float> Dqn::values(std::span<const Board> boards) {
@@ -231,7 +232,7 @@ std::vector<float> Dqn::values(std::span<const Board> boards) {
     for (size_t i = 0; i < count; ++i)
       encode(boards[begin + i], options_.encoding, {rows.data() + i * columns, columns});
     const std::vector<float> made =
-        values_(sent(rows, {kRowsAtOnce, static_cast<int64_t>(columns)})).to_vector<float>();
+        values_(sent(rows, {kRowsAtOnce, static_cast<int64_t>(columns)}, options_.device)).to_vector<float>();
     all.insert(all.end(), made.begin(), made.begin() + static_cast<ptrdiff_t>(count * kMoves));
   }
   return all;

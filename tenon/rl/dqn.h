@@ -41,6 +41,7 @@ struct DqnOptions {
   int64_t renew_target_every = 0;  // steps of learning; 0: there is no second network
   bool double_q = false;
   bool legal_targets = false;  // moves that are not legal in the next board are no target
+  Device device;
 };
 
 class Dqn {

@@ -16,6 +16,7 @@ struct DqnConfig {
   std::string learner = "dqn";  // or "tuples"
   int64_t episodes = 100;
   int64_t seed = 1;
+  std::string device;  // empty: the default device
 
   // dqn
   std::string encoding = "tiles";

@@ -18,7 +18,8 @@ DqnOptions options_of(const DqnConfig& config) {
           .batch = config.batch,
           .renew_target_every = config.target_every,
           .double_q = config.double_q,
-          .legal_targets = config.legal_targets};
+          .legal_targets = config.legal_targets,
+          .device = device_of(config)};
 }
 
 }  // namespace

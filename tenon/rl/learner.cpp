@@ -11,6 +11,8 @@ namespace tenon::rl {
 
 Learner::~Learner() = default;
 
+Device device_of(const DqnConfig& config) { return config.device.empty() ? Device() : Device(config.device); }
+
 std::unique_ptr<Learner> make_learner(const DqnConfig& config) {
   validate(config, "config");
   if (config.learner == "dqn") return std::make_unique<DqnLearner>(config);

@@ -55,6 +55,8 @@ class Learner {
   static void require_choosable(std::span<const Board> boards, size_t moves);
 };
 
+/// Where a config wants it to run; fails where there is no such device.
+Device device_of(const DqnConfig& config);
 std::unique_ptr<Learner> make_learner(const DqnConfig& config);
 
 /// Plays so many games to their ends with the best moves, or without a learner with random ones. Game i takes stream i

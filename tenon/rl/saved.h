@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,18 @@ Tensor saved(const std::vector<T>& numbers) {
   std::vector<int64_t> bits(numbers.begin(), numbers.end());
   const auto count = static_cast<int64_t>(bits.size());
   return from_vector(bits, {count}, Options(Device("cpu")));
+}
+
+/// The first numbers of a result, wherever it is.
+template <typename T>
+void read(const Tensor& result, std::span<T> into) {
+  static const Device cpu("cpu");
+  if (result.device() == cpu) {
+    std::copy_n(result.data_ptr<T>(), into.size(), into.begin());
+    return;
+  }
+  const std::vector<T> numbers = result.to_vector<T>();
+  std::copy_n(numbers.begin(), into.size(), into.begin());
 }
 
 inline const Tensor& find(const NamedTensors& state, const std::string& name) {

@@ -22,8 +22,8 @@ constexpr size_t kBoardsAtOnce = 64;
 constexpr float kMostLoss = 1e20F;
 
 template <typename T>
-Tensor sent(const std::vector<T>& numbers, const Dims& shape) {
-  return from_bytes(std::as_bytes(std::span(numbers)), shape, kDTypeOf<T>);
+Tensor sent(const std::vector<T>& numbers, const Dims& shape, Device to) {
+  return from_bytes(std::as_bytes(std::span(numbers)), shape, Options(kDTypeOf<T>, to));
 }
 
 }  // namespace
@@ -31,13 +31,14 @@ Tensor sent(const std::vector<T>& numbers, const Dims& shape) {
 TupleLearner::TupleLearner(const DqnConfig& config)
     : config_(checked(config, "tuples")),
       games_(static_cast<size_t>(config.games), static_cast<uint64_t>(config.seed)),
-      network_(config.first_value),
+      network_(config.first_value, device_of(config)),
       step_(compile([this](const Tensor& places, const Tensor& numbers) { return step(places, numbers); },
                     {.verify_every = 0})),
       best_(compile([this](const Tensor& places, const Tensor& gained) { return best(places, gained); },
                     {.verify_every = 0})),
       places_(games_.size() * 5 * kLookups),
       numbers_(games_.size() * 6),
+      chosen_(games_.size()),
       has_before_(games_.size()),
       sharing_(games_.size(), kLookups) {}
 
@@ -89,11 +90,12 @@ void TupleLearner::move_all(std::vector<Episode>& ended) {
   }
   for (size_t i = 0; i < games; ++i)
     numbers_[games * 5 + i] = has_before_[i] ? static_cast<float>(rate * sharing_.share(i)) : 0;
-  const std::vector<Tensor> made = step_(sent(places_, {static_cast<int64_t>(places_.size())}),
-                                         sent(numbers_, {static_cast<int64_t>(numbers_.size())}));
+  const Device device = network_.table.device();
+  const std::vector<Tensor> made = step_(sent(places_, {static_cast<int64_t>(places_.size())}, device),
+                                         sent(numbers_, {static_cast<int64_t>(numbers_.size())}, device));
   last_ = made[1];
   require_finite();
-  const int32_t* chosen = made[0].data_ptr<int32_t>();
+  read<int32_t>(made[0], chosen_);
   for (size_t i = 0; i < games; ++i) {
     if (games_.is_over(i)) {
       ended.push_back({games_.score(i), games_.moves(i), games_.board(i).largest_exponent()});
@@ -103,10 +105,10 @@ void TupleLearner::move_all(std::vector<Episode>& ended) {
       continue;
     }
     const auto from =
-        places_.begin() + static_cast<ptrdiff_t>((i * kMoves + static_cast<size_t>(chosen[i])) * kLookups);
+        places_.begin() + static_cast<ptrdiff_t>((i * kMoves + static_cast<size_t>(chosen_[i])) * kLookups);
     std::copy_n(from, kLookups, places_.begin() + static_cast<ptrdiff_t>((games * kMoves + i) * kLookups));
     has_before_[i] = true;
-    games_.play(i, static_cast<Move>(chosen[i]));
+    games_.play(i, static_cast<Move>(chosen_[i]));
   }
 }
 
@@ -117,7 +119,8 @@ void TupleLearner::play(std::vector<Episode>& ended) {
 
 // The number lies beside the moves that are read anyway.
 void TupleLearner::require_finite() const {
-  const float loss = *last_.data_ptr<float>();
+  float loss = 0;
+  read<float>(last_, {&loss, 1});
   if (!(loss < kMostLoss)) throw Diverged("[2048] the values of boards grew without end");
 }
 
@@ -129,13 +132,16 @@ void TupleLearner::choose(std::span<const Board> boards, std::span<Move> moves) 
   require_choosable(boards, moves.size());
   std::vector<int32_t> places(kBoardsAtOnce * kMoves * kLookups);
   std::vector<float> gained(kBoardsAtOnce * kMoves);
+  std::vector<int32_t> at(kBoardsAtOnce);
+  const Device device = network_.table.device();
   for (size_t begin = 0; begin < boards.size(); begin += kBoardsAtOnce) {
     const size_t count = std::min(kBoardsAtOnce, boards.size() - begin);
     for (size_t i = 0; i < count; ++i)
       look_at(boards[begin + i], std::span(places).subspan(i * kMoves * kLookups, kMoves * kLookups),
               std::span(gained).subspan(i * kMoves, kMoves));
-    const Tensor chosen = best_(sent(places, {kBoardsAtOnce, kMoves, kLookups}), sent(gained, {kBoardsAtOnce, kMoves}));
-    const int32_t* at = chosen.data_ptr<int32_t>();
+    read<int32_t>(
+        best_(sent(places, {kBoardsAtOnce, kMoves, kLookups}, device), sent(gained, {kBoardsAtOnce, kMoves}, device)),
+        at);
     for (size_t i = 0; i < count; ++i) {
       moves[begin + i] = static_cast<Move>(at[i]);
       // Numbers that are none make any move the largest.

@@ -44,6 +44,7 @@ class TupleLearner : public Learner {
   Compiled<Tensor, 2> best_;
   std::vector<int32_t> places_;   // four afterstates of each game, then those it moved to before
   std::vector<float> numbers_;    // gained (games, 4), whether it goes on (games), how much it learns (games)
+  std::vector<int32_t> chosen_;   // the moves of the last step
   std::vector<bool> has_before_;  // whether a game has an afterstate to learn for
   TableSharing sharing_;
   Tensor last_;  // the mean square of the last changes

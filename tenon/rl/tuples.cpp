@@ -23,10 +23,10 @@ void look_up_one(uint64_t cells, int32_t* places) {
 
 }  // namespace
 
-TupleNetwork::TupleNetwork(double first_value) {
+TupleNetwork::TupleNetwork(double first_value, Device device) {
   if (!std::isfinite(static_cast<float>(first_value)))
     base::fail("2048", "boards cannot be worth {} at first; give a number", first_value);
-  table = full({kEntries}, first_value / kLookups).clone().eval();
+  table = full({kEntries}, first_value / kLookups, Options(device)).clone().eval();
   register_buffer("table", table);
 }
 

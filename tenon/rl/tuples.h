@@ -30,7 +30,7 @@ class TupleNetwork : public nn::Layer {
   static constexpr int64_t kEntries = int64_t{kGroups} << kBits;
 
   /// Every board is worth `first_value` at first: what is high makes it try moves that it does not know.
-  explicit TupleNetwork(double first_value = 0);
+  explicit TupleNetwork(double first_value = 0, Device device = Device());
 
   /// Places (..., kLookups) to values (...).
   Tensor forward(const Tensor& places) const override;

@@ -21,6 +21,15 @@ using Impl = std::shared_ptr<TensorImpl>;
 Device::Device() : id(device::default_device()) {}
 Device::Device(std::string_view name) : id(device::find(name)) {}
 
+std::vector<Device> devices() {
+  std::vector<Device> there;
+  for (const std::string& name : device::names()) {
+    const Device each(name);
+    if (!device::is_for_tests(each.id)) there.push_back(each);
+  }
+  return there;
+}
+
 IndexEntry::IndexEntry(const Tensor& positions) : index(std::make_shared<const Tensor>(positions)) {}
 
 Tensor tensor_of(ir::Value value) { return tensor_showing(own(std::move(value))); }

@@ -49,6 +49,9 @@ struct Device {
   friend bool operator==(const Device& a, const Device& b) { return a.id == b.id; }
 };
 
+/// The devices that are there, without those that are for tests alone.
+std::vector<Device> devices();
+
 /// Dtype, device and gradient flag of a new tensor; each may be left out.
 struct Options {
   std::optional<DType> dtype;

@@ -260,9 +260,11 @@ class GameRun {
 
   GameResult play() {
     const StopRequest stop;
-    line_.note(fmt::format("{}: {} parameters{}",
+    const std::string device = rl::device_of(config_).name();
+    line_.note(fmt::format("{}: {} parameters{}{}",
                            config_.learner == "dqn" ? "a network and a replay" : "tables of values",
-                           watch::with_separators(parameters()), config_.learner == "dqn" ? "" : ", afterstates"));
+                           watch::with_separators(parameters()), config_.learner == "dqn" ? "" : ", afterstates",
+                           device == "cpu" ? "" : ", on " + device));
     const int64_t end = std::min(config_.episodes, options_.stop_after.value_or(config_.episodes));
     clock_.start();
     logged_seconds_ = clock_.seconds();

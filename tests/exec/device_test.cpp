@@ -54,6 +54,13 @@ TEST(Registry, NamesTheNearestDeviceAndAllThatAreNotForTests) {
   EXPECT_EQ(text.find(" null", text.find("known:")), std::string::npos) << text;
 }
 
+TEST(Registry, ListsDevicesForWork) {
+  const std::vector<Device> there = devices();
+  ASSERT_FALSE(there.empty());
+  EXPECT_EQ(there[0].name(), "cpu");
+  for (const Device& each : there) EXPECT_FALSE(device::is_for_tests(each.id)) << each.name();
+}
+
 TEST(Registry, SuggestsNothingWhenNothingIsNear) {
   // One that is not there is near all the same.
   EXPECT_NE(text_of([] { device::find("cudda"); }).find("did you mean 'cuda'?"), std::string::npos);

@@ -60,6 +60,28 @@ std::vector<int64_t> scores(const std::vector<Episode>& episodes) {
   return all;
 }
 
+// On `remote`, whose memory the host cannot see, numbers are those of the cpu.
+TEST(Learner, PlaysTheSameGamesOnAnotherDevice) {
+  DqnConfig tuples;
+  tuples.learner = "tuples";
+  tuples.games = 4;
+  for (DqnConfig config : {full_config(), tuples}) {
+    const auto here = make_learner(config);
+    const std::vector<int64_t> expected = scores(played(*here, 6));
+    config.device = "remote";
+    const auto there = make_learner(config);
+    EXPECT_EQ(scores(played(*there, 6)), expected) << config.learner;
+    EXPECT_EQ(there->loss(), here->loss()) << config.learner;
+    std::vector<Board> boards(3);
+    for (size_t i = 0; i < boards.size(); ++i) boards[i].cells = 0x11 << 4 * i;
+    std::vector<Move> a(3), b(3);
+    here->choose(boards, a);
+    there->choose(boards, b);
+    EXPECT_EQ(a, b) << config.learner;
+  }
+  EXPECT_NE(error_of([] { make_learner({.device = "abacus"}); }).find("unknown device 'abacus'"), std::string::npos);
+}
+
 // Of f32 and i64 alike.
 void expect_same_bits(const NamedTensors& a, const NamedTensors& b) {
   ASSERT_EQ(a.size(), b.size());

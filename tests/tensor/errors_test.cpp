@@ -531,6 +531,7 @@ TEST_F(Errors, UnknownDeviceNamesTheNearest) {
   const std::string known = fmt::format("auto {}", fmt::join(useful, " "));
   refuses("[device] unknown device 'refrence', did you mean 'reference'?; known: " + known,
           [&] { Device("refrence"); });
+  refuses("[device] unknown device 'gpu', did you mean 'auto'?; known: " + known, [&] { zeros({2}, Device("gpu")); });
   refuses("[device] unknown device 'abacus'; known: " + known, [&] { zeros({2}, Device("abacus")); });
   refuses("[device] unknown device ''; known: " + known, [&] { a.to(""); });
 }
