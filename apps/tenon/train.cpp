@@ -9,6 +9,7 @@
 
 #include "apps/tenon/commands.h"
 #include "apps/tenon/output.h"
+#include "tenon/device/registry.h"
 #include "tenon/io/input.h"
 #include "tenon/train/trainer.h"
 #include "tenon/watch/report.h"
@@ -69,6 +70,9 @@ void run(Wanted wanted) {
     return train_game({wanted.config, wanted.resume, out, wanted.settings, wanted.stop_after, wanted.quiet});
   }
   const train::Config config = config_of(wanted);
+  train::validate(config, wanted.config.empty() ? "config" : wanted.config);
+  // What the config names, whatever TENON_DEVICE does.
+  device::set_default_device(device::find(config.device.name));
   train::TrainOptions options;
   options.folder = resumes ? wanted.resume : wanted.out.empty() ? default_folder(wanted.config) : wanted.out;
   options.resume = resumes;

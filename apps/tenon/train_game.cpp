@@ -9,6 +9,7 @@
 #include "apps/tenon/output.h"
 #include "tenon/base/error.h"
 #include "tenon/base/nearest.h"
+#include "tenon/device/registry.h"
 #include "tenon/io/file.h"
 #include "tenon/train/game_metrics.h"
 #include "tenon/train/game_run.h"
@@ -75,6 +76,8 @@ void train_game(const GameTraining& wanted) {
       wanted.config.empty() ? train::game_run_config(wanted.resume) : train::load_game_config(wanted.config);
   rl::set(config, wanted.settings);
   rl::validate(config, wanted.config.empty() ? wanted.resume : wanted.config);
+  // What the config names, whatever TENON_DEVICE does.
+  if (!config.device.empty()) device::set_default_device(device::find(config.device));
   train::GameOptions options;
   options.folder = resumes ? fs::path(wanted.resume) : fs::path(wanted.out);
   options.resume = resumes;

@@ -86,6 +86,19 @@ TEST_F(Game, TrainsReportsAndPlays) {
   EXPECT_TRUE(run("play2048 --random --games 5").out.starts_with("5 games with random moves: mean score "));
 }
 
+TEST_F(Game, RunsOnTheDeviceOfItsConfig) {
+  ASSERT_EQ(run("train tiny.json --out here --quiet").code, 0);
+  const Outcome there = bash("TENON_DEVICE=nonsense tenon train tiny.json --out there --set device.name=remote");
+  ASSERT_EQ(there.code, 0) << there.err;
+  EXPECT_NE(there.err.find(", on remote"), there.err.npos) << there.err;
+  ASSERT_EQ(metrics("here").size(), metrics("there").size());
+  for (size_t i = 0; i < metrics("here").size(); ++i)
+    EXPECT_EQ(metrics("here")[i]["mean_score"], metrics("there")[i]["mean_score"]);
+  const Outcome none = run("train tiny.json --out none --set device.name=abacus");
+  EXPECT_EQ(none.code, 1);
+  EXPECT_NE(none.err.find("unknown device 'abacus'"), none.err.npos) << none.err;
+}
+
 TEST_F(Game, AResumedRunIsTheRunThatWasNeverStopped) {
   ASSERT_EQ(run("train tiny.json --out whole --quiet").code, 0);
   ASSERT_EQ(run("train tiny.json --out parts --quiet --stop-after 8").code, 0);

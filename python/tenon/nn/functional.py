@@ -108,14 +108,14 @@ def _up_to_zero(x):
 def celu(input, alpha=1.0, inplace=False) -> "Tensor":
     """x, or alpha * (exp(x / alpha) - 1) below 0."""
     below = _up_to_zero(input)
-    return _in(input, (input - below) + alpha * (below / alpha).expm1(), inplace)
+    return _in(input, _tenon.where(input > 0, input, alpha * (below / alpha).expm1()), inplace)
 
 
 def selu(input, inplace=False) -> "Tensor":
     """ELU with the two numbers that keep means and variances; Klambauer et al., 2017."""
     alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
     below = _up_to_zero(input)
-    return _in(input, scale * ((input - below) + alpha * below.expm1()), inplace)
+    return _in(input, scale * _tenon.where(input > 0, input, alpha * below.expm1()), inplace)
 
 
 def glu(input, dim=-1) -> "Tensor":
@@ -128,8 +128,8 @@ def glu(input, dim=-1) -> "Tensor":
 
 def logsigmoid(input) -> "Tensor":
     """log(sigmoid(x))."""
-    below = _up_to_zero(input)
-    return below - (2 * below - input).exp().log1p()
+    below = _tenon.where(input < 0, input, 0.0)
+    return below - _tenon.where(input < 0, input, -input).exp().log1p()
 
 
 def softsign(input) -> "Tensor":

@@ -257,8 +257,11 @@ std::string describe(const Found& found) {
                                      std::pair(found.has_halves, " 16-bit"), std::pair(found.has_bytes, " 8-bit")}) {
     if (!has_it) without += (without.empty() ? ", no" : "") + std::string(what);
   }
-  return fmt::format("{}, driver {}: {:.1f} GB, {} threads a block, {} KiB shared, subgroups of {}{}{}", found.name(),
-                     found.driver, static_cast<double>(memory_of(found)) / 1e9, limits.max_threads,
+  const uint64_t memory = memory_of(found);
+  const std::string most =
+      limits.max_binding < memory ? fmt::format(" (a tensor {} MB)", limits.max_binding / 1000000) : "";
+  return fmt::format("{}, driver {}: {:.1f} GB{}, {} threads a block, {} KiB shared, subgroups of {}{}{}", found.name(),
+                     found.driver, static_cast<double>(memory) / 1e9, most, limits.max_threads,
                      limits.shared_bytes >> 10, limits.subgroup, tiles_in_words(limits), without);
 }
 
