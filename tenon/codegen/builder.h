@@ -45,7 +45,6 @@ class Builder {
   Id fma(Id a, Id b, Id c);
   Id exp2(Id x);
   Id reciprocal(Id x);
-  /// Of a number from 1 to 2, to about 2^-13 of it.
   Id saturate(Id x);
   Id mul_high(Id a, Id b);
   Id pack_half(Id x);
