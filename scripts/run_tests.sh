@@ -18,7 +18,7 @@ run_preset() {
   for name in "${names[@]}"; do targets+=("${name}_test"); done
   scripts/build.sh "$preset" "${targets[@]}" || { echo "$preset: the build failed"; failed=$((failed + 1)); return; }
 
-  [[ -z $regex ]] || select=(-R "^($regex)\$")
+  [[ -z $regex ]] || select=(-R "^($regex)(_part[0-9])?\$")
   echo "testing build/$preset${regex:+ ($regex)}"
   ctest --preset "$preset" --parallel "$(nproc)" "${select[@]}" 2>&1 | tee "$log" | grep --line-buffered -vE '^ +Start +[0-9]+:'
   local status=${PIPESTATUS[0]}
