@@ -472,7 +472,8 @@ std::unique_ptr<rl::Learner> load_learner(const fs::path& path, const std::funct
   const fs::path run = is_checkpoint ? fs::canonical(path).parent_path().parent_path() : path;
   if (!fs::exists(run / "config.json"))
     fail(kOp, "{}: is no run: it has no config.json; name a run of tenon train dqn2048", path.string());
-  const rl::DqnConfig config = config_in(run);
+  rl::DqnConfig config = config_in(run);
+  config.device.clear();  // where it was trained need not be where it plays
   std::vector<std::string> refused;
   std::optional<Checkpoint> found;
   if (is_checkpoint)

@@ -94,6 +94,9 @@ TEST_F(Game, RunsOnTheDeviceOfItsConfig) {
   ASSERT_EQ(metrics("here").size(), metrics("there").size());
   for (size_t i = 0; i < metrics("here").size(); ++i)
     EXPECT_EQ(metrics("here")[i]["mean_score"], metrics("there")[i]["mean_score"]);
+  ASSERT_EQ(bash("sed -i 's/\"remote\"/\"abacus\"/' there/config.json && grep -q abacus there/config.json").code, 0);
+  const Outcome played = run("play2048 --model there --games 2");  // wherever it was trained
+  EXPECT_EQ(played.code, 0) << played.err;
   const Outcome none = run("train tiny.json --out none --set device.name=abacus");
   EXPECT_EQ(none.code, 1);
   EXPECT_NE(none.err.find("unknown device 'abacus'"), none.err.npos) << none.err;
