@@ -1,10 +1,6 @@
 # The front door: each target does all it needs, from a bare Debian machine on. The work itself stands in scripts/ and
 # in the CMake presets.
 
-# Test folders that `make test` also runs under the sanitizers (their names, separated by |): the rooms
-# that own memory and replay it; readers of files run under them as fuzz targets. More would take longer than the 30
-# minutes of CI; `make test-all` runs everything.
-ASAN_SUBSET ?= exec|capture|optim
 PREFIX ?= /usr/local
 # For Vulkan without a GPU; see tests/hide_sve.cpp.
 VULKAN = $(addprefix LD_PRELOAD=,$(wildcard $(CURDIR)/build/release/lib/libhide_sve.so)) \
@@ -14,10 +10,10 @@ SHELL := /bin/bash
 SOURCES = $(shell find tenon tests examples apps bench python -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test test-all python docs install format lint clean
+.PHONY: help setup demo build test test-drivers test-sanitizers test-all python docs install format lint clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: ## install the Debian packages the build needs, if any is missing
 	@scripts/setup.sh
@@ -29,13 +25,24 @@ demo: setup ## build, train a small GPT on built-in stories for about a minute, 
 build: setup ## build library, tests and examples (build/release)
 	@scripts/build.sh release
 
-test: setup ## run all tests, then the memory-critical ones under the sanitizers
+# Which test is part of which job: tests/matrix.cmake.
+test: setup ## run the tests that need no driver, Python's among them
+	@scripts/setup.sh python
+	@scripts/build_python.sh build/release
+	@scripts/run_tests.sh release:test
+
+test-drivers: setup ## run the tests on OpenCL and Vulkan: PoCL, lavapipe and SwiftShader where there is no GPU
 	@scripts/setup.sh test
-	@scripts/run_tests.sh release 'asan-core:$(ASAN_SUBSET)'
+	@scripts/run_tests.sh release:drivers
+
+test-sanitizers: setup ## run what owns memory under the sanitizers, and the fuzz targets for a second each
+	@scripts/run_tests.sh asan-core:sanitizers release:sanitizers
 
 test-all: setup ## run all tests in release, debug and sanitizer builds, and those with threads under ThreadSanitizer
 	@scripts/setup.sh test
-	@scripts/run_tests.sh release debug asan 'tsan:exec|capture'
+	@scripts/setup.sh python
+	@scripts/build_python.sh build/release
+	@scripts/run_tests.sh release debug asan tsan:threads
 	@scripts/check_same_bits.sh build/release/bin
 	@TENON_ALL_CASES=1 build/release/bin/ops_test --gtest_brief=1 --gtest_filter='*/opencl*:*/simulated*'
 	@build/release/bin/kernels_test --gtest_brief=1
@@ -51,7 +58,6 @@ test-all: setup ## run all tests in release, debug and sanitizer builds, and tho
 	@! build/release/bin/device_is_there opencl || TENON_DEVICE=opencl build/release/bin/models_test --gtest_brief=1
 	@for build in release asan; do TENON_RANDOM_PROGRAMS=100000 build/$$build/bin/capture_test --gtest_brief=1 \
 	  --gtest_filter='RandomCaptures.*' || exit 1; done
-	@$(MAKE) --no-print-directory python
 	@scripts/build_python.sh build/asan && scripts/test_python_memory.sh build/asan/python
 
 python: ## build `import tenon` for /usr/bin/python3 (build/release/python) and run its tests

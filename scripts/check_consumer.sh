@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Checks that an installed Tenon can be used: check_consumer.sh BUILD_DIR CONFIG COMPILER FLAGS
+# Checks that an installed Tenon can be used: check_consumer.sh BUILD_DIR CONFIG COMPILER [FLAGS]
 #
 # Installs the build into a fresh prefix, looks through the headers there, then builds and runs examples/consumer against
 # it twice: through find_package(Tenon) and through pkg-config. Nothing outside BUILD_DIR is written.
 set -euo pipefail
 
-build=$1 config=$2 compiler=$3 flags=$4
+build=$1 config=$2 compiler=$3 flags=${4:-}
 scripts=$(cd "$(dirname "$0")" && pwd)
 consumer=$(cd "$scripts/../examples/consumer" && pwd)
 work=$build/consumer

@@ -2,7 +2,7 @@
 # Makes a release of what is checked out: release.sh VERSION [--without-tests]
 #
 # Checks that VERSION is that of CMakeLists.txt, pyproject.toml and the first entry of CHANGELOG.md, which must have a
-# date; that the work is committed and the version not tagged yet; that `make test` passes. Then writes
+# date; that the work is committed and the version not tagged yet; that `.ci/run` passes. Then writes
 # build/tenon-VERSION.tar.gz with its checksum and tags the commit vVERSION. It pushes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,7 +26,7 @@ entry=$(grep -m 1 '^## ' CHANGELOG.md)
 ! git rev-parse -q --verify "refs/tags/v$version" >/dev/null || fail "v$version is tagged already"
 
 if [[ ${2:-} != --without-tests ]]; then
-  make test || fail "make test has failures"
+  .ci/run || fail "continuous integration has failures"
 fi
 
 mkdir -p build

@@ -1,27 +1,31 @@
 #!/usr/bin/env bash
-# Builds and tests presets, and sums the results: run_tests.sh PRESET[:REGEX]...
+# Builds and tests presets, and sums the results: run_tests.sh PRESET[:JOB]...
 #
-# REGEX selects test folders by their names, separated by |. The last line is "N passed, N failed" over all presets. A
-# preset that does not build, or in which no test runs, counts as one failure: silence must not look like success.
+# JOB is a job of tests/matrix.cmake; without one, all tests of the preset run. The ten slowest tests are printed, and the
+# last line is "N passed, N failed" over all presets. A preset that does not build, or in which no test runs, counts as one
+# failure: silence must not look like success.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
-(($#)) || { echo "usage: $0 PRESET[:REGEX]..." >&2; exit 2; }
+(($#)) || { echo "usage: $0 PRESET[:JOB]..." >&2; exit 2; }
 
 passed=0
 failed=0
+times=$(mktemp)
+trap 'rm -f "$times"' EXIT
 
 run_preset() {
-  local preset=$1 regex=$2 log=build/$1/ctest.log select=() name names targets=()
-  # Of a selection only the tests themselves are built: test NAME is the binary NAME_test.
-  IFS='|' read -ra names <<<"$regex"
-  for name in "${names[@]}"; do targets+=("${name}_test"); done
+  local preset=$1 job=$2 log=build/$1/ctest${2:+-$2}.log targets=() select=()
+  # Release builds everything that users build; of another preset only what the job runs.
+  [[ -z $job || $preset == release ]] || targets=("tests_of_$job")
   scripts/build.sh "$preset" "${targets[@]}" || { echo "$preset: the build failed"; failed=$((failed + 1)); return; }
 
-  [[ -z $regex ]] || select=(-R "^($regex)(_part[0-9])?\$")
-  echo "testing build/$preset${regex:+ ($regex)}"
+  [[ -z $job ]] || select=(-L "^$job\$")
+  echo "testing build/$preset${job:+ ($job)}"
   ctest --preset "$preset" --parallel "$(nproc)" "${select[@]}" 2>&1 | tee "$log" | grep --line-buffered -vE '^ +Start +[0-9]+:'
   local status=${PIPESTATUS[0]}
+  sed -nE 's/^ *[0-9]+\/[0-9]+ +Test +#[0-9]+: +([^ ]+) .* ([0-9.]+) sec.*$/\2 s  \1/p' "$log" |
+    sed "s|\$| ($preset)|" >>"$times"
 
   # ctest's summary, "98% tests passed, 1 tests failed out of 42", counts tests that could not start as failed.
   local bad total
@@ -35,11 +39,14 @@ run_preset() {
   failed=$((failed + bad))
 }
 
+SECONDS=0
 for run in "$@"; do
-  regex=
-  [[ $run != *:* ]] || regex=${run#*:}
-  run_preset "${run%%:*}" "$regex"
+  job=
+  [[ $run != *:* ]] || job=${run#*:}
+  run_preset "${run%%:*}" "$job"
 done
 
+echo "the slowest tests, of $((SECONDS / 60)) minutes and $((SECONDS % 60)) seconds in all with the build:"
+sort -rn "$times" | head -10
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -14,7 +14,7 @@
 namespace tenon::cli {
 namespace {
 
-struct Wanted {
+struct ConfigArguments {
   bool list = false, defaults = false, schema = false, markdown = false;
   std::string validate, show;
   std::vector<std::string> settings;
@@ -37,7 +37,7 @@ train::Config changed(const std::string& name, const std::vector<std::string>& s
   return config;
 }
 
-void show_game(const Wanted& wanted, const std::string& name) {
+void show_game(const ConfigArguments& wanted, const std::string& name) {
   rl::DqnConfig config = train::load_game_config(name);
   rl::set(config, wanted.settings);
   rl::validate(config, name);
@@ -47,7 +47,7 @@ void show_game(const Wanted& wanted, const std::string& name) {
     write_text(rl::to_json(config));
 }
 
-void run(const Wanted& wanted) {
+void run(const ConfigArguments& wanted) {
   if (wanted.list) list_presets();
   if (wanted.defaults) print("{}", train::to_json({}));
   if (wanted.schema) print("{}", train::json_schema());
@@ -70,7 +70,7 @@ void add_config(CLI::App& app) {
       "  tenon config --list\n"
       "  tenon config --show demo > mine.json\n"
       "  tenon config --validate mine.json --set training.steps=200");
-  const auto wanted = std::make_shared<Wanted>();
+  const auto wanted = std::make_shared<ConfigArguments>();
   CLI::Option_group* what = command->add_option_group("what", "One of these");
   what->add_flag("--list", wanted->list, "List the presets");
   what->add_option("--validate", wanted->validate, "Check a config file or preset")

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 using base::fail;
 using Weights = std::map<std::string, Tensor>;
 
-struct Job {
+struct ConvertArguments {
   std::string in, out, dtype, config;
   bool list = false;
 };
@@ -112,7 +112,7 @@ Tensor cast(const std::string& from, const std::string& name, const Tensor& tens
   return made;
 }
 
-void cast_all(const Job& job, Weights& weights) {
+void cast_all(const ConvertArguments& job, Weights& weights) {
   if (job.dtype.empty()) return;
   for (auto& [name, tensor] : weights) tensor = cast(job.in, name, tensor, parse_dtype(job.dtype));
 }
@@ -184,7 +184,7 @@ void require_model_or_nothing(const fs::path& folder) {
 }
 
 // All of it or nothing: weights beside the config or the tokenizer of another model would be neither's.
-void save_to_folder(const Job& job, Loaded& loaded) {
+void save_to_folder(const ConvertArguments& job, Loaded& loaded) {
   const std::string config = job.config.empty() ? loaded.config : text_of_file(job.config);
   if (config.empty())
     fail("convert",
@@ -206,7 +206,7 @@ void save_to_folder(const Job& job, Loaded& loaded) {
 }
 
 // llama2.c's files hold one kind of model, in f32.
-void folder_to_llama2c(const Job& job) {
+void folder_to_llama2c(const ConvertArguments& job) {
   if (!job.dtype.empty() && job.dtype != "f32") throw CLI::ValidationError("--dtype", "is f32 for .bin files");
   if (format_of(job.in) == Format::llama2c) return models::Llama::load_llama2c(job.in)->save_llama2c(job.out);
   if (format_of(job.in) == Format::run) {
@@ -221,7 +221,7 @@ void folder_to_llama2c(const Job& job) {
 }
 
 // The weights are read where they lie while the new ones are written, and what is read stays as it is.
-void require_other_place(const Job& job) {
+void require_other_place(const ConvertArguments& job) {
   std::vector<fs::path> read = {job.in, job.config};
   if (job.in.ends_with(".safetensors.index.json")) {
     for (const fs::path& shard : io::safetensors_shards(job.in)) read.push_back(shard);
@@ -233,7 +233,7 @@ void require_other_place(const Job& job) {
   require_no_run("convert", job.out);
 }
 
-void convert(const Job& job) {
+void convert(const ConvertArguments& job) {
   require_readable(job.in);
   require_other_place(job);
   const Format to = format_of(job.out);
@@ -280,7 +280,7 @@ void add_convert(CLI::App& app) {
       "  tenon convert stories260K.bin stories260K/\n"
       "  tenon convert model.pt model.safetensors --dtype bf16\n"
       "  tenon convert --list distilgpt2/");
-  const auto job = std::make_shared<Job>();
+  const auto job = std::make_shared<ConvertArguments>();
   command->add_option("in", job->in, "What to read")->required()->type_name("IN")->check(path_name());
   command->add_option("out", job->out, "What to write; its name tells the format")
       ->type_name("OUT")

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Wanted {
+struct EvalArguments {
   std::string model, data, tokenizer, lora, device = train::default_device_name(), precision = "f32";
   int64_t batch = 8, length = 0, threads = 0;
   bool json = false;
@@ -35,7 +35,7 @@ struct Text {
   double bytes_per_token = 0;
 };
 
-Text tokens_of(const Wanted& wanted, const text::Tokenizer& tokenizer) {
+Text tokens_of(const EvalArguments& wanted, const text::Tokenizer& tokenizer) {
   const auto file = io::MappedFile::open("eval", wanted.data);
   const std::string_view bytes = io::as_text(file->bytes());
   if (bytes.starts_with("TENONTOK")) {
@@ -58,7 +58,7 @@ Text tokens_of(const Wanted& wanted, const text::Tokenizer& tokenizer) {
   return {std::move(text.tokens), ratio};
 }
 
-void run(const Wanted& wanted) {
+void run(const EvalArguments& wanted) {
   require_computing(wanted.device);
   if (wanted.threads > 0) base::set_num_threads(static_cast<int>(wanted.threads));
   const train::LoadedModel loaded = train::load_model(
@@ -100,7 +100,7 @@ void add_eval(CLI::App& app) {
       "Examples:\n"
       "  tenon eval runs/shakespeare input.txt\n"
       "  tenon eval gpt2 corpus.tokens --length 512 --json");
-  const auto wanted = std::make_shared<Wanted>();
+  const auto wanted = std::make_shared<EvalArguments>();
   command->add_option("model", wanted->model, "A run, a checkpoint, or a folder of Hugging Face weights")
       ->type_name("MODEL")
       ->required()

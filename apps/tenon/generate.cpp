@@ -22,8 +22,8 @@ namespace {
 
 using base::fail;
 
-constexpr std::string_view kCommand = "generate";
-constexpr const char* kExamples = R"(
+constexpr std::string_view kGenerate = "generate";
+constexpr const char* kGenerateExamples = R"(
 MODEL is a Hugging Face folder, a folder of `tenon train` (its best checkpoint), one checkpoint, or a llama2.c file.
 Without --prompt and --file, the prompt is read from stdin. What follows the prompt is printed; a single text while it
 is written.
@@ -35,7 +35,7 @@ Examples:
   tenon generate runs/demo --file prompts.txt --batch 8 --json > texts.jsonl
   tenon generate distilgpt2/ --lora adapter/ --prompt "Dear" --count 3 --temperature 1)";
 
-struct Job {
+struct GenerateArguments {
   std::string model, prompt, file, tokenizer, lora, device = train::default_device_name();
   models::GenerateOptions options;
   int64_t tokens = 200, count = 1, batch = 8;
@@ -43,14 +43,6 @@ struct Job {
   int threads = 0;
   bool has_prompt = false, json = false, no_stream = false, stats = false;
 };
-
-std::string read_stdin() {
-  std::string text;
-  char buffer[1 << 16];
-  while (const size_t got = std::fread(buffer, 1, sizeof(buffer), stdin)) text.append(buffer, got);
-  if (std::ferror(stdin)) fail(kCommand, "reading from stdin failed");
-  return text;
-}
 
 // At once: a text is read while it is written.
 void show(std::string_view text) {
@@ -66,7 +58,7 @@ std::string with_line_breaks(std::string text) {
 
 // Empty lines are no prompts.
 std::vector<std::string> lines_of(const std::string& path) {
-  const auto file = io::MappedFile::open(kCommand, path);
+  const auto file = io::MappedFile::open(kGenerate, path);
   std::string_view rest = io::as_text(file->bytes());
   std::vector<std::string> lines;
   while (!rest.empty()) {
@@ -76,16 +68,16 @@ std::vector<std::string> lines_of(const std::string& path) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (!line.empty()) lines.emplace_back(line);
   }
-  if (lines.empty()) fail(kCommand, "{}: holds no prompts; write one a line", path);
+  if (lines.empty()) fail(kGenerate, "{}: holds no prompts; write one a line", path);
   return lines;
 }
 
-std::vector<std::string> prompts_of(const Job& job) {
+std::vector<std::string> prompts_of(const GenerateArguments& job) {
   std::vector<std::string> prompts;
   if (!job.file.empty()) {
     prompts = lines_of(job.file);
   } else {
-    std::string prompt = job.has_prompt ? job.prompt : read_stdin();
+    std::string prompt = job.has_prompt ? job.prompt : read_stdin(kGenerate);
     if (!job.has_prompt && prompt.ends_with('\n')) prompt.pop_back();  // which `echo` adds
     prompts.push_back(std::move(prompt));
   }
@@ -99,7 +91,7 @@ void require_room(const std::vector<std::string>& prompts, const models::TextWri
   for (const std::string& prompt : prompts) {
     const auto given = static_cast<int64_t>(writer.encode(prompt).size());
     if (given > positions)
-      fail(kCommand, "the prompt has {} tokens, the model looks at no more than {}; shorten it", given, positions);
+      fail(kGenerate, "the prompt has {} tokens, the model looks at no more than {}; shorten it", given, positions);
   }
 }
 
@@ -120,7 +112,7 @@ struct Tally {
   }
 };
 
-void run(Job job) {
+void run(GenerateArguments job) {
   if (job.threads != 0) base::set_num_threads(job.threads);
   models::check(job.options);
   require_computing(job.device);
@@ -180,8 +172,8 @@ void add_sampling(CLI::App& command, models::GenerateOptions& options) {
 
 void add_generate(CLI::App& app) {
   CLI::App* command = app.add_subcommand("generate", "Write text with a model");
-  command->footer(kExamples);
-  const auto job = std::make_shared<Job>();
+  command->footer(kGenerateExamples);
+  const auto job = std::make_shared<GenerateArguments>();
   const auto stops = std::make_shared<std::vector<std::string>>();
   command->add_option("MODEL", job->model, "Folder, run, checkpoint or llama2.c file")->required()->check(path_name());
   auto* prompt = command->add_option("--prompt,-p", job->prompt, "What the text continues");

@@ -80,7 +80,7 @@ void end_like_a_pipe() {
   std::raise(SIGPIPE);
 }
 
-std::string text_of(const std::filesystem::filesystem_error& error) {
+std::string text_of_file_error(const std::filesystem::filesystem_error& error) {
   const std::string path = error.path1().string();
   return path.empty() ? error.code().message() : path + ": " + error.code().message();
 }
@@ -97,7 +97,7 @@ std::string text_of_failure(bool pipes_are_quiet) {
   } catch (const std::bad_alloc&) {
     return "out of memory; close other programs, or make the model, the batch or the context smaller";
   } catch (const std::filesystem::filesystem_error& error) {
-    return text_of(error);
+    return text_of_file_error(error);
   } catch (const std::system_error& error) {
     return error.code().message();
   } catch (const std::exception& error) {

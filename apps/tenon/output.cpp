@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "tenon/base/error.h"
 #include "tenon/io/input.h"
 
 namespace tenon::cli {
@@ -33,6 +34,14 @@ void write_text(std::string_view text) {
 void tell(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
+}
+
+std::string read_stdin(std::string_view command) {
+  std::string text;
+  char buffer[1 << 16];
+  while (const size_t got = std::fread(buffer, 1, sizeof(buffer), stdin)) text.append(buffer, got);
+  if (std::ferror(stdin)) base::fail(command, "reading from stdin failed");
+  return text;
 }
 
 }  // namespace tenon::cli

@@ -1,4 +1,4 @@
-// What commands print. Results go to stdout, and not being able to write them is a failure; what is said meanwhile goes
+// What commands print, and what they read from stdin. Results go to stdout, and not being able to write them is a failure; what is said meanwhile goes
 // to stderr, where losing it ends nothing.
 
 #pragma once
@@ -22,6 +22,9 @@ class OutputLost : public std::runtime_error {
 void write_out(std::string_view bytes);
 /// Everything written is handed on.
 void flush_out();
+
+/// All of stdin; `command` begins the error's line.
+std::string read_stdin(std::string_view command);
 
 template <typename... Args>
 void print(fmt::format_string<Args...> format, Args&&... args) {

@@ -34,9 +34,9 @@ using base::fail;
 using rl::Board;
 using rl::Move;
 
-constexpr std::string_view kCommand = "play2048";
+constexpr std::string_view kPlay = "play2048";
 
-struct Wanted {
+struct PlayArguments {
   std::string model;
   std::optional<std::string> board;
   int64_t seed = -1, games = 0;
@@ -68,8 +68,8 @@ void note_signal(int signal) {
 class Terminal {
  public:
   Terminal() {
-    if (tcgetattr(STDIN_FILENO, &before_) != 0) fail(kCommand, "the terminal cannot be set up");
-    if (pipe2(signal_pipe, O_NONBLOCK | O_CLOEXEC) != 0) fail(kCommand, "no pipe can be opened: {}", strerror(errno));
+    if (tcgetattr(STDIN_FILENO, &before_) != 0) fail(kPlay, "the terminal cannot be set up");
+    if (pipe2(signal_pipe, O_NONBLOCK | O_CLOEXEC) != 0) fail(kPlay, "no pipe can be opened: {}", strerror(errno));
     on(kEnding, note_signal);
     on({SIGWINCH, SIGTSTP, SIGCONT}, note_signal);
     take();
@@ -203,7 +203,7 @@ std::optional<Move> move_of(Key key) {
 
 class Table {
  public:
-  Table(const Wanted& wanted, rl::Learner* learner, uint64_t seed)
+  Table(const PlayArguments& wanted, rl::Learner* learner, uint64_t seed)
       : wanted_(wanted),
         learner_(learner),
         watches_(learner != nullptr),
@@ -305,7 +305,7 @@ class Table {
     return fits(screen);
   }
 
-  const Wanted& wanted_;
+  const PlayArguments& wanted_;
   rl::Learner* learner_;
   bool watches_;
   int64_t delay_, best_ = 0;
@@ -323,7 +323,7 @@ Board board_named(const std::string& text) {
     const char* end = number.data() + number.size();
     const auto read = std::from_chars(number.data(), end, tile);
     if (number.empty() || read.ptr != end || read.ec != std::errc())
-      fail(kCommand, "--board: '{}' is no tile; name 16 tiles: 0,2,4,...", io::escaped(number));
+      fail(kPlay, "--board: '{}' is no tile; name 16 tiles: 0,2,4,...", io::escaped(number));
     tiles.push_back(tile);
   }
   const Board board = rl::board_of(tiles);
@@ -341,7 +341,7 @@ void print_games(rl::Learner* learner, int64_t games, uint64_t seed) {
   }
 }
 
-void run(const Wanted& wanted) {
+void run(const PlayArguments& wanted) {
   const bool plays_many = wanted.games > 0;
   if (wanted.random && !plays_many) throw CLI::ValidationError("--random goes with --games");
   if (wanted.random && !wanted.model.empty()) throw CLI::ValidationError("--random and --model exclude each other");
@@ -351,9 +351,9 @@ void run(const Wanted& wanted) {
   if (plays_many && wanted.board) throw CLI::ValidationError("--board is for one game; leave --games away");
   const std::optional<Board> board = wanted.board ? std::optional(board_named(*wanted.board)) : std::nullopt;
   if (!plays_many && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
-    fail(kCommand, "the board is drawn on a terminal, and this is none; --games N plays without one");
+    fail(kPlay, "the board is drawn on a terminal, and this is none; --games N plays without one");
   if (const char* kind = std::getenv("TERM"); !plays_many && kind && std::string_view(kind) == "dumb")
-    fail(kCommand, "this terminal (TERM=dumb) cannot draw a board; --games N plays without one");
+    fail(kPlay, "this terminal (TERM=dumb) cannot draw a board; --games N plays without one");
   const std::unique_ptr<rl::Learner> learner =
       wanted.model.empty()
           ? nullptr
@@ -379,7 +379,7 @@ void add_play2048(CLI::App& app) {
       "  tenon play2048 --model runs/dqn2048 --delay 50\n"
       "  tenon play2048 --model runs/dqn2048 --games 1000\n"
       "  tenon play2048 --random --games 1000");
-  const auto wanted = std::make_shared<Wanted>();
+  const auto wanted = std::make_shared<PlayArguments>();
   command->add_option("--model", wanted->model, "A run of tenon train dqn2048, or one of its checkpoints")
       ->type_name("FOLDER")
       ->check(path_name());

@@ -21,8 +21,8 @@
 namespace tenon::cli {
 namespace {
 
-constexpr std::string_view kCommand = "tokenize";
-constexpr const char* kExamples = R"(
+constexpr std::string_view kTokenize = "tokenize";
+constexpr const char* kTokenizeExamples = R"(
 Text comes from the arguments, each a text of its own, from --file, or else from stdin, byte for byte.
 
 Examples:
@@ -34,7 +34,7 @@ Examples:
   tenon tokenize --train input.txt --kind char --out chars/
   tenon tokenize --tokenizer tok512.bin --out mine/          writes it as mine/tokenizer.json)";
 
-struct Options {
+struct TokenizeArguments {
   std::string tokenizer, jsonl, out, kind = "bpe";
   std::vector<std::string> texts, files, train, special_tokens;
   bool decode = false, stats = false, special = false, begin = false, unknown = false;
@@ -42,25 +42,17 @@ struct Options {
   int threads = 0;
 };
 
-std::string read_stdin() {
-  std::string text;
-  char buffer[1 << 16];
-  while (const size_t got = std::fread(buffer, 1, sizeof(buffer), stdin)) text.append(buffer, got);
-  if (std::ferror(stdin)) base::fail(kCommand, "reading from stdin failed");
-  return text;
-}
-
 /// Calls f(text) for each of the texts that the command line names.
 template <typename F>
-void for_each_text(const Options& options, F&& f) {
+void for_each_text(const TokenizeArguments& options, F&& f) {
   for (const std::string& text : options.texts) f(std::string_view(text));
-  for (const std::string& path : options.files) f(io::as_text(io::MappedFile::open(kCommand, path)->bytes()));
-  if (options.texts.empty() && options.files.empty()) f(std::string_view(read_stdin()));
+  for (const std::string& path : options.files) f(io::as_text(io::MappedFile::open(kTokenize, path)->bytes()));
+  if (options.texts.empty() && options.files.empty()) f(std::string_view(read_stdin(kTokenize)));
 }
 
 text::Special special_of(bool allowed) { return allowed ? text::Special::kAllowed : text::Special::kAsText; }
 
-std::vector<int32_t> encode(const text::Tokenizer& tokenizer, std::string_view text, const Options& options,
+std::vector<int32_t> encode(const text::Tokenizer& tokenizer, std::string_view text, const TokenizeArguments& options,
                             bool special) {
   std::vector<int32_t> ids = text::encode_parallel(tokenizer, text, special_of(special));
   if (options.begin && tokenizer.begin_of_text()) ids.insert(ids.begin(), *tokenizer.begin_of_text());
@@ -77,7 +69,7 @@ std::vector<int32_t> parse_ids(std::string_view text) {
     int32_t id = 0;
     const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || rest != word.data() + word.size()) {
-      base::fail(kCommand, "{} is not a token number", io::in_quotes(word));
+      base::fail(kTokenize, "{} is not a token number", io::in_quotes(word));
     }
     ids.push_back(id);
     at = end;
@@ -85,7 +77,7 @@ std::vector<int32_t> parse_ids(std::string_view text) {
   return ids;
 }
 
-void decode(const text::Tokenizer& tokenizer, const Options& options) {
+void decode(const text::Tokenizer& tokenizer, const TokenizeArguments& options) {
   std::vector<int32_t> ids;
   for_each_text(options, [&](std::string_view text) {
     const std::vector<int32_t> more = parse_ids(text);
@@ -94,7 +86,7 @@ void decode(const text::Tokenizer& tokenizer, const Options& options) {
   write_text(tokenizer.decode(ids));
 }
 
-void print_stats(const text::Tokenizer& tokenizer, const Options& options) {
+void print_stats(const text::Tokenizer& tokenizer, const TokenizeArguments& options) {
   size_t bytes = 0, tokens = 0;
   double seconds = 0;
   std::vector<bool> seen(static_cast<size_t>(tokenizer.vocabulary()));
@@ -121,10 +113,10 @@ void print_stats(const text::Tokenizer& tokenizer, const Options& options) {
 std::string from_hex(const std::string& hex, std::string_view where) {
   const auto digit = [&](char letter) {
     const size_t value = std::string_view("0123456789abcdef").find(static_cast<char>(std::tolower(letter)));
-    if (value == std::string_view::npos) base::fail(kCommand, "{}: utf8_hex has a letter that is no digit", where);
+    if (value == std::string_view::npos) base::fail(kTokenize, "{}: utf8_hex has a letter that is no digit", where);
     return value;
   };
-  if (hex.size() % 2) base::fail(kCommand, "{}: utf8_hex has an odd number of digits", where);
+  if (hex.size() % 2) base::fail(kTokenize, "{}: utf8_hex has an odd number of digits", where);
   std::string bytes;
   for (size_t i = 0; i < hex.size(); i += 2) bytes += static_cast<char>(digit(hex[i]) << 4 | digit(hex[i + 1]));
   return bytes;
@@ -136,10 +128,10 @@ struct Case {
 };
 
 Case parse_case(std::string_view line, std::string_view where) {
-  const auto json = io::parse_json<nlohmann::json>(kCommand, std::string(where), line);
-  if (!json.is_object()) base::fail(kCommand, "{}: is not a JSON object", where);
+  const auto json = io::parse_json<nlohmann::json>(kTokenize, std::string(where), line);
+  if (!json.is_object()) base::fail(kTokenize, "{}: is not a JSON object", where);
   const auto text_at = [&](const char* name) {
-    if (!json.at(name).is_string()) base::fail(kCommand, "{}: {} must be a string", where, name);
+    if (!json.at(name).is_string()) base::fail(kTokenize, "{}: {} must be a string", where, name);
     return json.at(name).get<std::string>();
   };
   Case result;
@@ -148,16 +140,16 @@ Case parse_case(std::string_view line, std::string_view where) {
   else if (json.contains("text"))
     result.text = text_at("text");
   else
-    base::fail(kCommand, "{}: has neither text nor utf8_hex", where);
+    base::fail(kTokenize, "{}: has neither text nor utf8_hex", where);
   if (json.contains("special")) {
-    if (!json.at("special").is_boolean()) base::fail(kCommand, "{}: special must be true or false", where);
+    if (!json.at("special").is_boolean()) base::fail(kTokenize, "{}: special must be true or false", where);
     result.special = json.at("special").get<bool>();
   }
   return result;
 }
 
-void encode_jsonl(const text::Tokenizer& tokenizer, const Options& options) {
-  const auto file = io::MappedFile::open(kCommand, options.jsonl);
+void encode_jsonl(const text::Tokenizer& tokenizer, const TokenizeArguments& options) {
+  const auto file = io::MappedFile::open(kTokenize, options.jsonl);
   std::string_view rest = io::as_text(file->bytes());
   for (size_t number = 1; !rest.empty(); ++number) {
     const size_t end = std::min(rest.find('\n'), rest.size());
@@ -170,24 +162,24 @@ void encode_jsonl(const text::Tokenizer& tokenizer, const Options& options) {
   }
 }
 
-std::unique_ptr<text::Tokenizer> train_bpe(const Options& options) {
+std::unique_ptr<text::Tokenizer> train_bpe(const TokenizeArguments& options) {
   text::BpeOptions wanted;
   if (options.vocabulary != 0) wanted.vocabulary = options.vocabulary;
   if (options.min_count != 0) wanted.min_count = options.min_count;
   if (!options.special_tokens.empty()) wanted.special_tokens = options.special_tokens;
   text::BpeTrainer trainer(wanted);
-  for (const std::string& path : options.train) trainer.add(io::as_text(io::MappedFile::open(kCommand, path)->bytes()));
+  for (const std::string& path : options.train) trainer.add(io::as_text(io::MappedFile::open(kTokenize, path)->bytes()));
   return std::make_unique<text::Bpe>(trainer.train());
 }
 
 template <typename Counter>
-Counter count_files(const Options& options) {
+Counter count_files(const TokenizeArguments& options) {
   Counter counter;
-  for (const std::string& path : options.train) counter.add(io::as_text(io::MappedFile::open(kCommand, path)->bytes()));
+  for (const std::string& path : options.train) counter.add(io::as_text(io::MappedFile::open(kTokenize, path)->bytes()));
   return counter;
 }
 
-std::unique_ptr<text::Tokenizer> train(const Options& options) {
+std::unique_ptr<text::Tokenizer> train(const TokenizeArguments& options) {
   if (options.kind == "bpe") return train_bpe(options);
   if (options.kind == "byte") return std::make_unique<text::ByteTokenizer>(/*with_end_of_text=*/true);
   if (options.kind == "char") {
@@ -200,7 +192,7 @@ std::unique_ptr<text::Tokenizer> train(const Options& options) {
 }
 
 // What is read stays as it is: a tokenizer may say more than Tenon writes again.
-void require_other_file(const Options& options) {
+void require_other_file(const TokenizeArguments& options) {
   const std::filesystem::path out = std::filesystem::path(options.out) / "tokenizer.json";
   std::vector<std::filesystem::path> read(options.train.begin(), options.train.end());
   read.emplace_back(options.tokenizer);
@@ -208,20 +200,20 @@ void require_other_file(const Options& options) {
   for (const std::filesystem::path& path : read) {
     std::error_code missing;
     if (std::filesystem::equivalent(path, out, missing))
-      base::fail(kCommand, "{}: is what is read; write to another folder", path.string());
+      base::fail(kTokenize, "{}: is what is read; write to another folder", path.string());
   }
-  require_no_run(kCommand, out);
+  require_no_run(kTokenize, out);
 }
 
 // There is nothing to learn from, and a tokenizer that knows no word is no use.
-void require_text(const Options& options) {
+void require_text(const TokenizeArguments& options) {
   for (const std::string& path : options.train) {
-    if (!io::MappedFile::open(kCommand, path)->bytes().empty()) return;
+    if (!io::MappedFile::open(kTokenize, path)->bytes().empty()) return;
   }
-  if (!options.train.empty()) base::fail(kCommand, "{}: is empty; name a text to learn from", options.train.front());
+  if (!options.train.empty()) base::fail(kTokenize, "{}: is empty; name a text to learn from", options.train.front());
 }
 
-void run(const Options& options) {
+void run(const TokenizeArguments& options) {
   if (!options.out.empty()) require_other_file(options);
   if (options.threads != 0) base::set_num_threads(options.threads);
   const bool trains = !options.train.empty() || options.kind == "byte";
@@ -258,8 +250,8 @@ void run(const Options& options) {
 
 void add_tokenize(CLI::App& app) {
   CLI::App* command = app.add_subcommand("tokenize", "Turn text into tokens and back, or train a tokenizer");
-  command->footer(kExamples);
-  auto options = std::make_shared<Options>();
+  command->footer(kTokenizeExamples);
+  auto options = std::make_shared<TokenizeArguments>();
   const auto path = [&](const std::string& name, auto& value, const std::string& what) {
     return command->add_option(name, value, what)->type_name("PATH")->check(path_name());
   };

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Wanted {
+struct TrainArguments {
   std::string config, also_config, out, resume;
   std::vector<std::string> settings;
   int64_t stop_after = 0;
@@ -43,7 +43,7 @@ std::string default_folder(const std::string& config) {
 }
 
 // What is asked for on the command line stands; what it leaves no room for is said.
-train::Config config_of(const Wanted& wanted) {
+train::Config config_of(const TrainArguments& wanted) {
   const bool resumes = !wanted.resume.empty();
   train::Config config = wanted.config.empty() ? train::run_config(wanted.resume) : train::load_config(wanted.config);
   const train::Config before = config;
@@ -55,7 +55,7 @@ train::Config config_of(const Wanted& wanted) {
   return config;
 }
 
-void run(Wanted wanted) {
+void run(TrainArguments wanted) {
   const bool resumes = !wanted.resume.empty();
   if (!wanted.config.empty() && !wanted.also_config.empty())
     throw CLI::ValidationError(
@@ -109,7 +109,7 @@ void add_train(CLI::App& app) {
       "  tenon train shakespeare_char_cpu --set data.train=input.txt --out runs/shakespeare\n"
       "  tenon train --resume runs/shakespeare --set training.steps=4000\n"
       "  tenon train dqn2048");
-  const auto wanted = std::make_shared<Wanted>();
+  const auto wanted = std::make_shared<TrainArguments>();
   command->add_option("config", wanted->config, "A config file, or a preset (tenon config --list)")
       ->type_name("CONFIG")
       ->check(path_name());

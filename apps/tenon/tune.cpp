@@ -29,7 +29,7 @@
 namespace tenon::cli {
 namespace {
 
-struct Wanted {
+struct TuneArguments {
   std::string config = "distilgpt2", device, out;
   std::vector<std::string> settings;
 };
@@ -118,7 +118,7 @@ void tell_not_kept(const std::string& device, const std::string& description) {
   tell(fmt::format(kSaid, why) + "\n");
 }
 
-void run(const Wanted& wanted) {
+void run(const TuneArguments& wanted) {
   if (is_game(wanted.config, ""))
     base::fail("tune", "{}: is of a game; the products of gpt2 and llama can be tuned", wanted.config);
   train::Config config = train::load_config(wanted.config);
@@ -183,7 +183,7 @@ void add_tune(CLI::App& app) {
       "  tenon tune --device opencl\n"
       "  tenon tune wiki_base --device opencl:1 --set training.batch_size=16 --out h200.tuned\n"
       "  TENON_TUNED=h200.tuned tenon train wiki_base --set device.name=opencl");
-  const auto wanted = std::make_shared<Wanted>();
+  const auto wanted = std::make_shared<TuneArguments>();
   command->add_option("config", wanted->config, "A config file, or a preset (tenon config --list)")
       ->type_name("CONFIG")
       ->capture_default_str()

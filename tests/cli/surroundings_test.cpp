@@ -50,10 +50,12 @@ TEST_F(Surroundings, LosingStderrEndsNoRun) {
 }
 
 TEST_F(Surroundings, AClosedPipeEndsQuietly) {
-  const Outcome outcome = bash("set -o pipefail; tenon config --schema | true");
+  // The reader has closed the pipe before anything is written.
+  const std::string closed = "{ until [ -e gone ]; do sleep 0.02; done; tenon config --schema; } | { exec <&-; touch gone; }";
+  const Outcome outcome = bash("set -o pipefail; " + closed);
   EXPECT_EQ(outcome.code, 141);
   EXPECT_EQ(outcome.err, "");
-  const Outcome ignored = bash("trap '' PIPE; set -o pipefail; tenon config --schema | true");
+  const Outcome ignored = bash("trap '' PIPE; set -o pipefail; " + closed);
   EXPECT_EQ(ignored.code, 1);
   EXPECT_EQ(ignored.err, "tenon: standard output cannot be written: Broken pipe\n");
 }
