@@ -19,15 +19,34 @@ bool fits_32(const ir::IndexMap& map, double further) {
   return far + further < static_cast<double>(int64_t{1} << 31);
 }
 
-bool is_run(const ir::IndexMap& map, size_t axis, uint32_t lanes) {
-  if (!map.is_strided()) return false;
-  const ir::View& view = map.views()[0];
+namespace {
+
+bool goes_in_runs(const ir::View& view, size_t axis, uint32_t lanes) {
   const auto count = static_cast<int64_t>(lanes);
   if (axis >= view.shape.size() || view.strides[axis] != 1 || view.offset % count != 0) return false;
   for (size_t i = 0; i < view.shape.size(); ++i) {
     if (i != axis && view.shape[i] != 1 && view.strides[i] % count != 0) return false;
   }
   return true;
+}
+
+}  // namespace
+
+bool is_run(const ir::IndexMap& map, size_t axis, uint32_t lanes) {
+  return map.is_strided() && goes_in_runs(map.views()[0], axis, lanes);
+}
+
+bool is_padded_alike(const ir::IndexMap& map, size_t axis, uint32_t lanes) {
+  if (map.views().size() != 1) return false;
+  const ir::View& view = map.views()[0];
+  if (!view.masked()) return true;
+  const auto count = static_cast<int64_t>(lanes);
+  const bool ends_whole = view.valid_to[axis] == view.shape[axis] || view.valid_to[axis] % count == 0;
+  return view.valid_from[axis] % count == 0 && ends_whole;
+}
+
+bool is_padded_run(const ir::IndexMap& map, size_t axis, uint32_t lanes) {
+  return is_padded_alike(map, axis, lanes) && goes_in_runs(map.views()[0], axis, lanes);
 }
 
 std::vector<Id> unravel(Builder& b, Id position, std::span<const int64_t> sizes) {

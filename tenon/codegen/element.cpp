@@ -133,6 +133,21 @@ std::vector<Id> ElementWriter::values(uint32_t i, const Place& place, const Oper
     for (Id& each : made) each = from_memory(b_, instr.dtype, each);
     return made;
   }
+  // Halves that are put side by side: what the lanes read, or whether they read at all, is decided once.
+  if (place.is_run && lanes > 1 && !instr.per_row && is_padded(instr)) {
+    const size_t last = instr.map.shape().size() - 1;
+    const auto located = [&] { return locate(b_, index_, instr.map, indices_of(instr, place, 0)); };
+    if (instr.kind == Instr::Kind::valid && is_padded_alike(instr.map, last, lanes)) {
+      const Id valid = located().valid;
+      return {valid == kNoValue ? b_.boolean(true) : valid};
+    }
+    if (instr.kind == Instr::Kind::load && is_padded_run(instr.map, last, lanes)) {
+      const Located at = located();
+      std::vector<Id> made = b_.load_several(instr.buffer, at.at, lanes, at.valid);
+      for (Id& each : made) each = from_memory(b_, instr.dtype, each);
+      return made;
+    }
+  }
   if (instr.kind == Instr::Kind::gather && nest_.code[instr.args[0]].per_row && can_take_run(instr, place, lanes) &&
       instr.stride % lanes == 0 && instr.bits > 0) {
     const Id row = checked_index(instr, operand(instr.args[0], 0), kNoValue);
