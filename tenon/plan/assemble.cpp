@@ -4,6 +4,7 @@
 #include "tenon/plan/assemble.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <unordered_map>
 
@@ -33,6 +34,7 @@ bool is_never_negative_zero(const Value& value, int depth = 64) {
     case Op::contract:
     case Op::sum:
     case Op::attention_backward: return true;
+    case Op::constant: return !std::signbit(base.node->attrs_as<ir::ConstantAttrs>().as_double());
     case Op::scatter_add: return is_never_negative_zero(base.node->input(0), depth - 1);
     case Op::add:
       return is_never_negative_zero(base.node->input(1), depth - 1) ||

@@ -98,8 +98,9 @@ class Walk {
       const Instr::Kind kind = made_.code[*known].kind;
       return {*known, kind == Instr::Kind::load || kind == Instr::Kind::gather};
     }
-    // Positions are known wherever they are needed, even if a lookup has them in memory as its table.
-    const bool is_needed_in_memory = stored_.contains(&node) && node.op() != Op::iota;
+    // Positions and numbers are known wherever they are needed, even if a call has them in memory.
+    const bool is_known = node.op() == Op::iota || node.op() == Op::constant;
+    const bool is_needed_in_memory = stored_.contains(&node) && !is_known;
     const bool is_stored = node.evaluated() || !is_inline(node, limits_) || is_needed_in_memory;
     const uint32_t made = is_stored ? read(value, way.map) : computed(value, way);
     known_.emplace(key, made);
@@ -117,8 +118,9 @@ class Walk {
     ++made_.work;
     switch (node.op()) {
       case Op::constant: {
-        const uint32_t made = number(node.attrs_as<ir::ConstantAttrs>().bits, value.dtype());
-        if (!way.map.has_padding()) return made;
+        const uint64_t bits = node.attrs_as<ir::ConstantAttrs>().bits;
+        const uint32_t made = number(bits, value.dtype());
+        if (bits == 0 || !way.map.has_padding()) return made;  // padding is 0 as well
         const uint32_t where = valid(way.map);
         return apply(Op::where, value.dtype(), {where, made, number(0, value.dtype())});
       }
