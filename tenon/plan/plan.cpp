@@ -12,6 +12,7 @@
 #include "tenon/ir/walk.h"
 #include "tenon/plan/fuse.h"
 #include "tenon/plan/join.h"
+#include "tenon/plan/operands.h"
 #include "tenon/plan/order.h"
 #include "tenon/plan/recompute.h"
 #include "tenon/plan/rewrite.h"
@@ -218,8 +219,12 @@ Plan make_plan(const Request& request) {
   const std::vector<Value> wanted = values_kept(request.outputs);
   ByNode<uint32_t> literals;
   Recomputed graph{with_calls_of(request.limits, simplified_graph(wanted, request, realm, literals)), {}};
-  if (request.limits.fuses && !request.limits.one_op_per_kernel)
-    graph = recompute(join_attention_gradients(graph.outputs), request.limits);
+  if (!request.limits.one_op_per_kernel) {
+    const bool fuses = request.limits.fuses;
+    if (fuses) graph.outputs = join_attention_gradients(graph.outputs);
+    graph.outputs = lay_out_operands(graph.outputs);
+    if (fuses) graph = recompute(graph.outputs, request.limits);
+  }
   const StandIns stand_ins(wanted, std::move(graph.outputs));
   graph.outputs = stand_ins.planned();
   Plan plan = plan_graph(graph, request);
