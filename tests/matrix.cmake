@@ -136,6 +136,9 @@ if(TARGET tenon_cli)
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
     # Ten kills; the log of two hundred lies in tests/kill. Waiting for the disk is what takes its time.
     check(kill test ${CMAKE_COMMAND} -E env TENON_BIN=$<TARGET_FILE_DIR:tenon_cli> ${scripts}/kill_test.sh 10)
+    # The calls on the folder of checkpoints; the script by itself takes all of a resume.
+    check(fault test ${CMAKE_COMMAND} -E env TENON_BIN=$<TARGET_FILE_DIR:tenon_cli> ${Python3_EXECUTABLE}
+      ${scripts}/fault_test.py --quick --errors EIO)
   endif()
 endif()
 if(PROJECT_IS_TOP_LEVEL)  # the consumer gets this build's compiler and flags, to link against a sanitized library too

@@ -41,6 +41,11 @@ std::string_view kind_of(mode_t mode) {
   return S_ISCHR(mode) || S_ISBLK(mode) ? "a device" : "something else";
 }
 
+bool is_device_or_pipe(const fs::path& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && (S_ISCHR(status.st_mode) || S_ISFIFO(status.st_mode));
+}
+
 /// A file that is mostly holes says that it is large and holds next to nothing: a download that was never finished, or
 /// a trap. Small ones cost nothing. Where a file system knows no holes, all of a file is data.
 void refuse_holes(const Input& shown, int file, off_t size) {
@@ -143,10 +148,15 @@ bool share_some(const std::set<FileId>& one, const std::set<FileId>& other) {
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(std::string_view format, const fs::path& path) {
+  struct stat status {};
+  return open_in(format, AT_FDCWD, path, path.string(), status);
+}
+
+std::shared_ptr<const MappedFile> MappedFile::open_in(std::string_view format, int folder, const fs::path& path,
+                                                      const std::string& name, struct stat& status) {
   const Input shown{format, path.string(), {}};
   // A pipe would block here for ever without O_NONBLOCK; a regular file does not care.
-  Handle handle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status {};
+  Handle handle(::openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (handle.file < 0 || fstat(handle.file, &status) < 0) fail(shown, "cannot be read: {}", reason(errno));
   if (S_ISDIR(status.st_mode)) fail(shown, "is not a regular file");
   if (!S_ISREG(status.st_mode))
@@ -178,8 +188,13 @@ void MappedFile::require_whole() const {
   if (is_cut) range_->refuse();
 }
 
-ReplacingFile::ReplacingFile(std::string_view format, const fs::path& path)
+ReplacingFile::ReplacingFile(std::string_view format, const fs::path& path, Devices devices)
     : shown_{format, path.string(), {}}, target_(path) {
+  if (devices == Devices::written_through && is_device_or_pipe(path)) {
+    file_ = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    check(file_);
+    return;
+  }
   require_place_for_file(shown_, path);
   sweep_beside(target_);
   for (int attempt = 0; file_ < 0; ++attempt) {
@@ -193,7 +208,7 @@ ReplacingFile::ReplacingFile(std::string_view format, const fs::path& path)
 
 ReplacingFile::~ReplacingFile() {
   if (file_ >= 0) close(file_);
-  if (!committed_) unlink(temporary_.c_str());
+  if (!committed_ && !temporary_.empty()) unlink(temporary_.c_str());
 }
 
 ReplacingFile::ReplacingFile(ReplacingFile&& other) noexcept
@@ -212,11 +227,15 @@ void ReplacingFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-void ReplacingFile::sync() { check(fsync(file_)); }
+void ReplacingFile::sync() {
+  if (!temporary_.empty()) check(fsync(file_));
+}
 
 void ReplacingFile::commit() {
   sync();
   check(close(std::exchange(file_, -1)));
+  committed_ = temporary_.empty();
+  if (committed_) return;
   check(rename(temporary_.c_str(), target_.c_str()));
   committed_ = true;
   sync_folder_of(shown_, target_);
@@ -229,6 +248,10 @@ void ReplacingFile::check(int64_t result) const {
 bool is_left_behind(std::string_view name, std::string_view target, std::string_view ending) {
   const pid_t writer = writer_in(name, target, ending);
   return writer > 0 && kill(writer, 0) < 0 && errno == ESRCH;
+}
+
+bool is_being_written(std::string_view name, std::string_view target) {
+  return writer_in(name, target, ".tmp") > 0 && !is_left_behind(name, target, ".tmp");
 }
 
 MadeFolder::MadeFolder(std::string_view format, const fs::path& path) {
@@ -268,6 +291,28 @@ fs::file_type type_of(std::string_view format, const fs::path& path) {
   if (fs::is_directory(status) && faccessat(AT_FDCWD, path.c_str(), R_OK | X_OK, AT_EACCESS) != 0)
     fail(shown, "cannot be read: {}", reason(errno));
   return status.type();
+}
+
+bool is_there(std::string_view format, const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::none)
+    fail(Input{format, path.string(), {}}, "cannot be read: {}", error.message());
+  return fs::exists(status);
+}
+
+std::vector<std::string> names_in_folder(std::string_view format, const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  auto entry = fs::directory_iterator(folder, error);
+  std::error_code ignored;
+  const bool leads_nowhere = error == std::errc::not_a_directory && !fs::exists(fs::status(folder, ignored));
+  if (error == std::errc::no_such_file_or_directory || leads_nowhere) return names;
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  if (error) fail(Input{format, folder.string(), {}}, "cannot be listed: {}", error.message());
+  std::ranges::sort(names);
+  return names;
 }
 
 void require_apart(std::string_view format, const fs::path& out, std::span<const fs::path> read) {

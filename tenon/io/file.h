@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -22,6 +24,10 @@ class MappedFile {
  public:
   /// Fails with one line that starts with `[format] path`.
   static std::shared_ptr<const MappedFile> open(std::string_view format, const std::filesystem::path& path);
+  /// The same of a name in an open folder, and what the system says of the file; messages show `path`.
+  static std::shared_ptr<const MappedFile> open_in(std::string_view format, int folder,
+                                                   const std::filesystem::path& path, const std::string& name,
+                                                   struct stat& status);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -37,13 +43,20 @@ class MappedFile {
   std::optional<base::MappedRange> range_;
 };
 
+/// What becomes of an output whose name is that of a device or a pipe.
+enum class Devices {
+  refused,
+  written_through,  // they get the bytes, and nothing takes their place
+};
+
 /// A new file beside the target: takes its place on commit, and is removed if that never comes. Until then the old file
 /// is there, whole. A link is replaced like a file: what it leads to may be anybody's and stays as it is. Every failure
 /// is one line that starts with `[format] path`.
 class ReplacingFile {
  public:
-  /// Fails where something other than a file stands there: a device, a pipe, a folder.
-  ReplacingFile(std::string_view format, const std::filesystem::path& path);
+  /// Fails where something other than a file stands there: a folder, and unless `devices` says otherwise a device or a
+  /// pipe.
+  ReplacingFile(std::string_view format, const std::filesystem::path& path, Devices devices = Devices::refused);
   ~ReplacingFile();
   ReplacingFile(ReplacingFile&& other) noexcept;
   ReplacingFile& operator=(ReplacingFile&&) = delete;
@@ -57,8 +70,8 @@ class ReplacingFile {
  private:
   void check(int64_t result) const;
 
-  Input shown_;  // as the caller spelled it, for messages
-  std::filesystem::path target_, temporary_;
+  Input shown_;                               // as the caller spelled it, for messages
+  std::filesystem::path target_, temporary_;  // no temporary one where a device is written
   int file_ = -1;
   bool committed_ = false;
 };
@@ -81,6 +94,9 @@ class MadeFolder {
 /// Whether a process that is gone wrote under this name: "report.html.4711-0.tmp" for "report.html".
 bool is_left_behind(std::string_view name, std::string_view target, std::string_view ending);
 
+/// Whether a process that lives writes a new file for `target` under this name.
+bool is_being_written(std::string_view name, std::string_view target);
+
 /// Fails with one line where no file can be put: where something else stands, or a link to it, a device, a pipe, a
 /// folder; and anywhere under /dev and /proc.
 void require_place_for_file(const Input& shown, const std::filesystem::path& path);
@@ -93,6 +109,13 @@ void require_apart(std::string_view format, const std::filesystem::path& out,
 /// What a name leads to; fails with one line where it leads nowhere, or where nobody may look: neither at the path nor,
 /// where it is a folder, at what lies in it.
 std::filesystem::file_type type_of(std::string_view format, const std::filesystem::path& path);
+
+/// Whether something stands under a name, of a link: what it leads to. Fails with one line where that cannot be told.
+bool is_there(std::string_view format, const std::filesystem::path& path);
+
+/// The names in a folder, in order; none where there is no folder. Fails with one line where it cannot be listed: what
+/// is not seen must not be taken for what is not there.
+std::vector<std::string> names_in_folder(std::string_view format, const std::filesystem::path& folder);
 
 /// Until its folder is on disk, a renamed file can still be lost with the power. Messages name the file as `shown`
 /// does.

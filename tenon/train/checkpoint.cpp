@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using base::fail;
 
 constexpr std::string_view kOp = "checkpoint", kUnfinished = ".unfinished_", kDropped = ".dropped_", kStep = "step_",
-                           kProducts = "products.tuned";
+                           kProducts = "products.tuned", kBest = "best", kNextBest = ".best";
 constexpr int kDigits = 8;
 
 std::string step_name(int64_t step) { return fmt::format("{}{:0{}}", kStep, step, kDigits); }
@@ -46,18 +46,17 @@ std::string checksum_of(std::string_view text) { return checksum_of(std::as_byte
 
 bool is_checkpoint(const fs::path& path) {
   std::error_code error;
-  if (!fs::is_directory(path, error)) return false;
+  const fs::file_type type = fs::status(path, error).type();
+  if (type != fs::file_type::directory && type != fs::file_type::none) return false;
   // What nobody may look at is there all the same.
   return fs::symlink_status(path / "checkpoint.json", error).type() != fs::file_type::not_found;
 }
 
-/// All that is named like a checkpoint, ascending.
+/// All that is named like a checkpoint, ascending; fails where the folder cannot be listed.
 std::vector<int64_t> numbered(const fs::path& folder) {
   std::vector<int64_t> steps;
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
-    if (const auto step = step_of(entry->path().filename().string())) steps.push_back(*step);
+  for (const std::string& name : io::names_in_folder(kOp, folder)) {
+    if (const auto step = step_of(name)) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());
   return steps;
@@ -117,7 +116,11 @@ void rename_into_place(const fs::path& from, const fs::path& to) {
     fs::rename(to, aside, error);
     if (error) fail(kOp, "{}: cannot be replaced: {}", to.string(), error.message());
     fs::rename(from, to, error);
-    if (error) fail(kOp, "{}: cannot be put in place: {}", to.string(), error.message());
+    if (error) {
+      std::error_code ignored;
+      fs::rename(aside, to, ignored);
+      fail(kOp, "{}: cannot be put in place: {}", to.string(), error.message());
+    }
     remove_folder(aside);
   } else {
     fs::rename(from, to, error);
@@ -270,7 +273,20 @@ std::string without_tag(std::string_view message) {
   return std::string(end == message.npos ? message : message.substr(end + 2));
 }
 
-void prune_checkpoints(const fs::path& folder, int64_t keep_last, std::optional<int64_t> spared) {
+namespace {
+
+// What interrupted writers left behind.
+void sweep(const fs::path& folder) {
+  for (const std::string& name : io::names_in_folder(kOp, folder)) {
+    for (const std::string_view prefix : {kDropped, kUnfinished}) {
+      if (name.starts_with(prefix) && step_of(name.substr(prefix.size()))) remove_folder(folder / name);
+    }
+    std::error_code ignored;
+    if (name == kNextBest && fs::is_symlink(folder / name, ignored)) fs::remove(folder / name, ignored);
+  }
+}
+
+void drop_old(const fs::path& folder, int64_t keep_last, std::optional<int64_t> spared) {
   std::vector<int64_t> steps = checkpoint_steps(folder);
   if (keep_last > 0 && std::ssize(steps) > keep_last) {
     steps.resize(steps.size() - static_cast<size_t>(keep_last));
@@ -282,20 +298,17 @@ void prune_checkpoints(const fs::path& folder, int64_t keep_last, std::optional<
       fs::rename(checkpoint_path(folder, step), dropped, error);
     }
   }
-  sweep_checkpoints(folder);
 }
 
-void sweep_checkpoints(const fs::path& folder) {
-  std::error_code error;
-  std::vector<fs::path> left_behind;
-  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    for (const std::string_view prefix : {kDropped, kUnfinished}) {
-      if (name.starts_with(prefix) && step_of(name.substr(prefix.size()))) left_behind.push_back(entry->path());
-    }
+}  // namespace
+
+void prune_checkpoints(const fs::path& folder, int64_t keep_last, std::optional<int64_t> spared) {
+  try {
+    drop_old(folder, keep_last, spared);
+    sweep(folder);
+  } catch (const Error&) {
+    // The folder cannot be listed now. A checkpoint was saved, which is what counts; the next time removes the rest.
   }
-  for (const fs::path& path : left_behind) remove_folder(path);
 }
 
 void set_aside_checkpoints(const fs::path& folder, int64_t last_good) {
@@ -305,7 +318,7 @@ void set_aside_checkpoints(const fs::path& folder, int64_t last_good) {
 }
 
 void name_best(const fs::path& folder, int64_t step) {
-  const fs::path link = folder / "best", fresh = folder / ".best";
+  const fs::path link = folder / kBest, fresh = folder / kNextBest;
   std::error_code error;
   fs::remove(fresh, error);
   fs::create_directory_symlink(step_name(step), fresh, error);
@@ -315,7 +328,7 @@ void name_best(const fs::path& folder, int64_t step) {
 
 std::optional<int64_t> best_step(const fs::path& folder) {
   std::error_code error;
-  const fs::path target = fs::read_symlink(folder / "best", error);
+  const fs::path target = fs::read_symlink(folder / kBest, error);
   return error ? std::nullopt : step_of(target.filename().string());
 }
 

@@ -44,7 +44,8 @@ std::filesystem::path save_checkpoint(const std::filesystem::path& folder, const
 /// Tensors lie in a map of the file.
 Checkpoint read_checkpoint(const std::filesystem::path& path);
 
-/// The steps that have a folder with a checkpoint.json, ascending, good or not.
+/// The steps that have a folder with a checkpoint.json, ascending, good or not; none where there is no folder. Fails,
+/// as all that looks for checkpoints does, where the folder cannot be listed.
 std::vector<int64_t> checkpoint_steps(const std::filesystem::path& folder);
 std::filesystem::path checkpoint_path(const std::filesystem::path& folder, int64_t step);
 
@@ -57,11 +58,8 @@ std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& folder,
                                             const std::function<void(const std::string&)>& refused);
 
 /// Removes all but the last `keep_last` and `spared`, and what interrupted writers left behind. What is no checkpoint
-/// stays, whatever it is called.
+/// stays, whatever it is called; what cannot be removed stays for the next time.
 void prune_checkpoints(const std::filesystem::path& folder, int64_t keep_last, std::optional<int64_t> spared);
-
-/// Removes what interrupted writers left behind.
-void sweep_checkpoints(const std::filesystem::path& folder);
 
 /// Renames those of later steps to damaged_step_N: a run that goes on from an older one must not meet them again, and
 /// whoever wants may still look at them.

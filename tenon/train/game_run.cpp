@@ -18,6 +18,7 @@
 #include "tenon/tensor/autograd.h"
 #include "tenon/train/checkpoint.h"
 #include "tenon/train/game_metrics.h"
+#include "tenon/train/resume.h"
 #include "tenon/train/run_checks.h"
 #include "tenon/train/run_folder.h"
 #include "tenon/train/signals.h"
@@ -33,6 +34,7 @@ using base::fail;
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kOp = "train";
+constexpr int64_t kKept = 1;  // checkpoints
 
 std::string text_of_file(const fs::path& path) {
   const auto file = io::MappedFile::open(kOp, path);
@@ -174,14 +176,12 @@ class GameRun {
   // Fails where the metrics tell of games behind a first checkpoint: the second line at or past it is only written once
   // that is saved.
   void require_none_yet() const {
-    if (!fs::exists(folder_.metrics())) return;
+    if (!io::is_there(kOp, folder_.metrics())) return;
     const std::vector<GameMetrics> lines = lines_so_far();
     const int64_t every = game_run_config(folder_.path()).checkpoint_every;
     const auto behind = std::count_if(lines.begin(), lines.end(),
                                       [&](const GameMetrics& one) { return every > 0 && one.episode >= every; });
-    if (behind > 1)
-      fail(kOp, "{}: has played {} games, and its checkpoints are gone; put them back, or begin a new run elsewhere",
-           folder_.path().string(), lines.back().episode);
+    require_never_saved(folder_, behind > 1, fmt::format("played {} games", behind > 1 ? lines.back().episode : 0));
   }
 
   void resume(const Checkpoint& found) {
@@ -194,7 +194,7 @@ class GameRun {
     }
     done_ = saved_ = found.step;
     set_aside_checkpoints(checkpoints, done_);
-    sweep_checkpoints(checkpoints);
+    prune_checkpoints(checkpoints, kKept, std::nullopt);  // a kill may have come before it
     tell_of_checkpoint();
     line_.note(fmt::format("goes on from {}", path.string()));
   }
@@ -218,11 +218,11 @@ class GameRun {
 
   // Keeps the lines up to the checkpoint.
   void open_metrics() {
-    if (done_ > 0 && fs::exists(folder_.metrics()))
+    const bool was_there = io::is_there("metrics", folder_.metrics());
+    if (done_ > 0 && was_there)
       metrics_ = lines_so_far();
     else if (done_ > 0)
       note_in_any_case(folder_.metrics().string() + ": is missing; curves begin with the games from now on");
-    const bool was_there = fs::exists(folder_.metrics());
     std::erase_if(metrics_, [&](const GameMetrics& one) { return one.episode > done_; });
     if (done_ > 0 && was_there) note_missing();
     for (const GameMetrics& one : metrics_) {
@@ -372,7 +372,7 @@ class GameRun {
     save_checkpoint(folder_.checkpoints(), {done_, state.dump(), tensors});
     saved_ = done_;
     tell_of_checkpoint();
-    prune_checkpoints(folder_.checkpoints(), 1, std::nullopt);
+    prune_checkpoints(folder_.checkpoints(), kKept, std::nullopt);
   }
 
   int64_t parameters() const {
@@ -442,6 +442,7 @@ rl::DqnConfig config_in(const fs::path& run) {
 }  // namespace
 
 GameResult train_game(const rl::DqnConfig& config, const GameOptions& options) {
+  const PipesMayClose while_training;
   if (options.resume) require_run(options.folder);
   return GameRun(config, options).run();
 }

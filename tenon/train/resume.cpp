@@ -3,12 +3,31 @@
 
 #include "tenon/train/resume.h"
 
+#include "tenon/io/file.h"
 #include "tenon/train/run_checks.h"
 #include "tenon/train/saved_tensors.h"
+#include "tenon/watch/metrics.h"
 
 namespace tenon::train {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+void require_no_step_after_first(const RunFolder& folder) {
+  if (!io::is_there("train", folder.metrics())) return;
+  const std::vector<watch::StepMetrics> lines = watch::read_metrics(folder.metrics());
+  const int64_t every = run_config(folder.path()).checkpoint.every, last = lines.empty() ? 0 : lines.back().step;
+  require_never_saved(folder, every > 0 && last > every, fmt::format("done {} steps", last));
+}
+
+}  // namespace
+
+void require_never_saved(const RunFolder& folder, bool has_later_lines, std::string_view done) {
+  if (has_later_lines)
+    base::fail("train", "{}: has {}, and its checkpoints are gone; put them back, or begin a new run elsewhere",
+               folder.path().string(), done);
+}
 
 void refuse_checkpoint(const fs::path& path, const Error& why, std::string_view remedy) {
   base::fail("train", "{}: does not fit this run: {}; {}", path.string(), without_tag(why.what()), remedy);
@@ -22,7 +41,10 @@ std::optional<ResumePoint> find_resume_point(const RunFolder& folder, const Conf
   if (!found && !checkpoint_steps(checkpoints).empty())
     base::fail("train", "{}: none of its checkpoints is good; begin a new run in another folder",
                folder.path().string());
-  if (!found) return std::nullopt;
+  if (!found) {
+    require_no_step_after_first(folder);
+    return std::nullopt;
+  }
   ResumePoint point{checkpoint_path(checkpoints, found->step), std::move(*found), {}};
   try {
     point.state = parse_run_state(point.checkpoint.state);

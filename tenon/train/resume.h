@@ -25,9 +25,14 @@ struct ResumePoint {
 };
 
 /// Nothing where the run was stopped before its first checkpoint. Damaged checkpoints are passed over, each with a
-/// note; fails where none is good, and where the newest good one is not of this model.
+/// note; fails where they cannot be looked for, where they are gone, where none is good, and where the newest good one
+/// is not of this model.
 std::optional<ResumePoint> find_resume_point(const RunFolder& folder, const Config& config, const Task& task,
                                              const std::function<void(const std::string&)>& note);
+
+/// Fails where a run that has no checkpoint got lines of metrics after its first one was due: "has {done}, and its
+/// checkpoints are gone".
+void require_never_saved(const RunFolder& folder, bool has_later_lines, std::string_view done);
 
 /// Fails: this checkpoint is not of this run.
 [[noreturn]] void refuse_checkpoint(const std::filesystem::path& path, const Error& why,

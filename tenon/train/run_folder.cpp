@@ -110,11 +110,23 @@ bool has_own_lock(const fs::path& folder) {
 
 /// Without steps or checkpoints there was never a run: the folder's owner tried something that failed at once.
 bool holds_run(const fs::path& path) {
+  if (!io::names_in_folder(kFormat, path / "checkpoints").empty()) return true;
+  const fs::path metrics = path / "metrics.jsonl";
+  if (!io::is_there(kFormat, metrics)) return false;
   std::error_code error;
-  const fs::path checkpoints = path / "checkpoints";
-  if (fs::is_directory(checkpoints, error) && !fs::is_empty(checkpoints, error)) return true;
-  const auto bytes = fs::file_size(path / "metrics.jsonl", error);
-  return !error && bytes > 0;
+  const auto bytes = fs::file_size(metrics, error);
+  if (error) base::fail(kFormat, "{}: cannot be read: {}", metrics.string(), error.message());
+  return bytes > 0;
+}
+
+/// A run makes the folder of its checkpoints before it takes a step.
+void require_checkpoints(const fs::path& path) {
+  if (holds_run(path) && !io::is_there(kFormat, path / "checkpoints"))
+    base::fail(
+        kFormat,
+        "{}: its metrics.jsonl has steps, and its folder checkpoints is missing; put it back, or begin a new run in "
+        "another folder",
+        path.string());
 }
 
 /// Whether a ReplacingFile writes under this name: "report.html.4711-0.tmp".
@@ -164,13 +176,26 @@ bool is_run(const fs::path& folder) {
   return holds_checkpoint(folder / "checkpoints") && is_config(folder / "config.json");
 }
 
+namespace {
+
+/// A folder above may hold anybody's checkpoints, which need not let us look.
+bool is_run_above(const fs::path& folder) {
+  try {
+    return is_run(folder);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
 std::optional<fs::path> run_owning(const fs::path& path) {
   std::error_code ignored;
   fs::path part;  // of the folder that is looked at, behind its name
   for (fs::path place = fs::weakly_canonical(fs::absolute(path, ignored), ignored); !place.empty();
        part = place.filename(), place = place.parent_path()) {
     const bool is_part = part.empty() || std::ranges::find(kParts, part.string()) != std::end(kParts);
-    if (is_part && fs::is_directory(place, ignored) && is_run(place)) return place;
+    if (is_part && fs::is_directory(place, ignored) && is_run_above(place)) return place;
     if (place == place.parent_path()) break;
   }
   return std::nullopt;
@@ -200,6 +225,7 @@ RunFolder RunFolder::open(const fs::path& path, Start start) {
   if (start == Start::resume && !holds_run(path)) {
     base::fail(kFormat, "{}: there is no run to resume; start a new one or name the folder of a run", path.string());
   }
+  if (start != Start::fresh) require_checkpoints(path);
   const auto require_no_run = [&] {
     if (start == Start::fresh && holds_run(path))
       base::fail(kFormat, "{}: holds a run already; resume it or choose another folder", path.string());

@@ -28,7 +28,8 @@ enum class Start {
 class RunFolder {
  public:
   /// Makes the folder where it is missing and locks it until this object goes; a process that died holds no lock. What
-  /// a killed process was writing is removed. Fails where other things lie in it, and inside of another run.
+  /// a killed process was writing is removed. Fails where other things lie in it, inside of another run, and where a
+  /// run cannot be looked at or has lost the folder of its checkpoints.
   static RunFolder open(const std::filesystem::path& path, Start start);
   ~RunFolder();
   RunFolder(RunFolder&& other) noexcept;
@@ -63,7 +64,8 @@ class RunFolder {
   std::vector<std::filesystem::path> made_;  // the folders that were missing, the innermost first
 };
 
-/// Whether a folder is a run's: it has the .lock of one, or a config and a checkpoint of ours.
+/// Whether a folder is a run's: it has the .lock of one, or a config and a checkpoint of ours. Fails where its
+/// checkpoints cannot be listed.
 bool is_run(const std::filesystem::path& folder);
 /// The run that a path is or that it is a part of, whether the part is there yet or not. What is only kept in the
 /// folder of a run is not.

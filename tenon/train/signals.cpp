@@ -57,6 +57,18 @@ StopRequest::~StopRequest() {
 
 int StopRequest::signal() const { return first_signal; }
 
+PipesMayClose::PipesMayClose() {
+  struct sigaction now {};
+  sigaction(SIGPIPE, nullptr, &now);
+  if ((now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) return;
+  ::signal(SIGPIPE, SIG_IGN);
+  is_ours_ = true;
+}
+
+PipesMayClose::~PipesMayClose() {
+  if (is_ours_) ::signal(SIGPIPE, SIG_DFL);
+}
+
 void tell_of_checkpoint() { has_checkpoint = true; }
 
 }  // namespace tenon::train

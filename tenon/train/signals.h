@@ -22,6 +22,19 @@ class StopRequest {
   int signal() const;
 };
 
+/// Writing to a pipe that nobody reads any more fails instead of ending the process while this lives: a run that loses
+/// its terminal, as in `2>&1 | head`, goes on to its next checkpoint. A program's own choice for SIGPIPE stays.
+class PipesMayClose {
+ public:
+  PipesMayClose();
+  ~PipesMayClose();
+  PipesMayClose(const PipesMayClose&) = delete;
+  PipesMayClose& operator=(const PipesMayClose&) = delete;
+
+ private:
+  bool is_ours_ = false;
+};
+
 /// From now on a second Ctrl-C may say that a checkpoint stands; until the next StopRequest.
 void tell_of_checkpoint();
 

@@ -398,7 +398,8 @@ class Run {
         fail("train",
              "{}: was stopped before its first checkpoint, on other data than {}; begin a new run in another folder",
              folder_.path().string(), config_.data_name());
-      note(folder_.path().string() + ": was stopped before its first checkpoint; begins anew");
+      note_in_any_case(folder_.path().string() + ": was stopped before its first checkpoint; begins anew");
+      io::remove_stale("train", folder_.metrics());  // lines of steps that are lost, and of another config perhaps
       write_config();
       return;
     }
@@ -414,10 +415,10 @@ class Run {
     looked_at_ = done_ - step_->good_steps();
     rate_->set(done_);
     set_aside_checkpoints(checkpoints, done_);
-    sweep_checkpoints(checkpoints);
     tell_of_checkpoint();
-    // A kill may have come between the checkpoint and its name.
+    // A kill may have come between the checkpoint and its name, or before older ones were removed.
     if (kept_best() && fs::exists(checkpoint_path(checkpoints, *best_step_))) name_best(checkpoints, *best_step_);
+    prune_checkpoints(checkpoints, config_.checkpoint.keep_last, kept_best());
     watch::remove_samples_after(folder_.path(), done_);
     write_config();
     note(fmt::format("goes on from {}", path.string()));
@@ -538,6 +539,7 @@ class Run {
 }  // namespace
 
 TrainResult train(const Config& config, const TrainOptions& options) {
+  const PipesMayClose while_training;
   if (options.resume) require_run(options.folder);
   return Run(config, options).run();
 }

@@ -223,8 +223,7 @@ Kept keep_through(const io::Input& input, int64_t last_step) {
 
 MetricsLog MetricsLog::open(const fs::path& path, std::optional<int64_t> last_step) {
   Kept kept;
-  std::error_code ignored;
-  const bool exists = fs::exists(path, ignored);
+  const bool exists = io::is_there(kFormat, path);
   if (exists && last_step) {
     const auto old = io::MappedFile::open(kFormat, path);
     kept = keep_through({kFormat, path.string(), old->bytes()}, *last_step);

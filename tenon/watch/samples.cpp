@@ -49,13 +49,13 @@ std::optional<int64_t> step_of(const std::string& name) {
 
 std::vector<Sample> read_samples(const fs::path& run_folder) {
   std::vector<Sample> samples;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(run_folder / "samples", error)) {
-    const auto step = step_of(entry.path().filename().string());
+  const fs::path folder = run_folder / "samples";
+  for (const std::string& name : io::names_in_folder(kFormat, folder)) {
+    const auto step = step_of(name);
     if (!step) continue;
-    samples.push_back({*step, content_of(entry.path())});
+    samples.push_back({*step, content_of(folder / name)});
     const fs::path picture = sample_path(run_folder, *step, kPicture);
-    if (std::error_code missing; fs::exists(picture, missing)) samples.back().picture = content_of(picture);
+    if (io::is_there(kFormat, picture)) samples.back().picture = content_of(picture);
   }
   std::sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) { return a.step < b.step; });
   return samples;

@@ -286,6 +286,10 @@ TEST_F(Game, ARunWhoseCheckpointsAreGoneDoesNotBeginAnew) {
       refusal("train --resume run --quiet"),
       "1 tenon: [train] run: has played 12 games, and its checkpoints are gone; put them back, or begin a new run "
       "elsewhere");
+  fs::remove(folder_ / "run/checkpoints");
+  EXPECT_EQ(refusal("train --resume run --quiet"),
+            "1 tenon: [run] run: its metrics.jsonl has steps, and its folder checkpoints is missing; put it back, or "
+            "begin a new run in another folder");
   EXPECT_EQ(content_of(folder_ / "run/metrics.jsonl"), metrics);
 }
 

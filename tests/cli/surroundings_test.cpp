@@ -86,6 +86,41 @@ TEST_F(Surroundings, AThreadThatCannotStartLeavesNoFolder) {
   }
 }
 
+// Root may list every folder.
+TEST_F(Surroundings, CheckpointsThatCannotBeListedDoNotBeginARunAnew) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet --stop-after 12").code, 0);
+  const bool is_root = geteuid() == 0;
+  if (is_root && bash("chown -R 65533 . && setpriv --reuid 65533 --clear-groups true").code != 0)
+    GTEST_SKIP() << "only somebody who is not root can be kept from listing a folder";
+  const std::string everything = "find run -type f | sort | grep -v lock | xargs md5sum";
+  ASSERT_EQ(bash("chmod 311 run/checkpoints").code, 0);
+  const std::string before = bash("chmod 755 run/checkpoints; " + everything + "; chmod 311 run/checkpoints").out;
+  const Outcome outcome = bash((is_root ? "setpriv --reuid 65533 --clear-groups '" TENON_CLI "'" : "tenon") +
+                               std::string(" train --resume run --quiet --set training.steps=30"));
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err, "tenon: [run] run/checkpoints: cannot be listed: Permission denied\n");
+  const Outcome generated =
+      bash("chmod 000 run/checkpoints; " +
+           std::string(is_root ? "setpriv --reuid 65533 --clear-groups '" TENON_CLI "'" : "tenon") + " generate run");
+  EXPECT_EQ(generated.err, "tenon: [checkpoint] run/checkpoints: cannot be listed: Permission denied\n");
+  EXPECT_EQ(bash("chmod 755 run/checkpoints; " + everything).out, before);
+}
+
+TEST_F(Surroundings, CheckpointsThatAreGoneDoNotBeginARunAnew) {
+  ASSERT_EQ(run("train tiny.json --out run --quiet").code, 0);
+  const std::string metrics = content_of(folder_ / "run/metrics.jsonl");
+  fs::rename(folder_ / "run/checkpoints", folder_ / "elsewhere");
+  EXPECT_EQ(refusal("train --resume run --quiet"),
+            "1 tenon: [run] run: its metrics.jsonl has steps, and its folder checkpoints is missing; put it back, or "
+            "begin a new run in another folder");
+  EXPECT_FALSE(fs::exists(folder_ / "run/checkpoints"));
+  fs::create_directory(folder_ / "run/checkpoints");
+  EXPECT_EQ(refusal("train --resume run --quiet"),
+            "1 tenon: [train] run: has done 20 steps, and its checkpoints are gone; put them back, or begin a new run "
+            "elsewhere");
+  EXPECT_EQ(content_of(folder_ / "run/metrics.jsonl"), metrics);
+}
+
 TEST_F(Surroundings, OutputsTakeThePlaceOfNothingButFiles) {
   ASSERT_EQ(bash("mkfifo pipe").code, 0);
   EXPECT_EQ(refusal("data stories --megabytes 0.01 --out /dev/stdout"),

@@ -154,6 +154,16 @@ TEST_F(Checkpoints, LeftoversGoWhenARunGoesOn) {
   EXPECT_FALSE(fs::exists(path("run") / "checkpoints/.dropped_step_00000001"));
 }
 
+TEST_F(Checkpoints, WhatAKillBeforePruningLeftGoesWithTheNextProcess) {
+  const Config config = tiny({"checkpoint.every=5", "checkpoint.keep_last=1", "checkpoint.keep_best=false"});
+  train_in("run", config);
+  const fs::path checkpoints = path("run") / "checkpoints";
+  fs::create_directory_symlink("step_00000020", checkpoints / ".best");  // killed while the best was named
+  save_checkpoint(checkpoints, {15, "{}", {}});                          // killed before this one was removed
+  train_in("run", config, {.resume = true});                             // has nothing to save
+  EXPECT_EQ(names_in(checkpoints), Names{"step_00000020"});
+}
+
 TEST_F(Checkpoints, BestIsANameThatCanMove) {
   save(10);
   save(20);

@@ -3,8 +3,11 @@
 #include "tenon/train/trainer.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <csignal>
+#include <cstdio>
 #include <thread>
 
 #include "tenon/base/parallel.h"
@@ -39,6 +42,20 @@ TEST_F(Trainer, TimeBetweenStepsDoesNotCount) {
   EXPECT_GT(without_sleep, 0);
   EXPECT_LE(last.seconds, without_sleep);
   EXPECT_GE(result.items_per_second, static_cast<double>(last.items) / without_sleep);
+}
+
+// As behind `2>&1 | head`: what is shown is lost, and nothing else. SIGPIPE would end this process.
+TEST_F(Trainer, APipeThatNobodyReadsEndsNoRun) {
+  const auto before = std::signal(SIGPIPE, SIG_DFL);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  std::FILE* out = fdopen(ends[1], "w");
+  std::setvbuf(out, nullptr, _IONBF, 0);  // as stderr is
+  EXPECT_EQ(train(tiny(), {.folder = path("run"), .out = out}).step, 20);
+  std::fclose(out);
+  EXPECT_EQ(std::signal(SIGPIPE, before), SIG_DFL);  // the program's own choice again
+  EXPECT_TRUE(fs::exists(path("run") / "checkpoints/step_00000020"));
 }
 
 TEST_F(Trainer, ResultIsThatOfTheLastLine) {
