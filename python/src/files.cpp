@@ -24,6 +24,12 @@ std::map<std::string, Tensor> tensors_in(const py::dict& dict) {
   return tensors;
 }
 
+std::vector<Tensor> tensors_in(const py::list& list) {
+  std::vector<Tensor> tensors;
+  for (const auto& tensor : list) tensors.push_back(tensor_in(tensor.ptr()).detach());
+  return tensors;
+}
+
 }  // namespace
 
 void bind_files(py::module_& m) {
@@ -47,7 +53,21 @@ void bind_files(py::module_& m) {
       const ReleasedAside others_run;
       file = io::load_torch(path, device);
     }
-    return py::make_tuple(dict_of(file.tensors), py::cast(file.others));
+    return py::make_tuple(dict_of(file.tensors), py::bytes(file.pickle));
+  });
+  m.def("_save_torch", [](const std::filesystem::path& path, const std::string& pickle, const py::list& tensors) {
+    const auto all = tensors_in(tensors);
+    const Released others_run;
+    io::save_torch_pickle(path, pickle, all);
+  });
+  m.def("_torch_file", [](const std::string& pickle, const py::list& tensors) {
+    const auto all = tensors_in(tensors);
+    std::string file;
+    {
+      const Released others_run;
+      file = io::torch_pickle_file(pickle, all);
+    }
+    return py::bytes(file);
   });
   m.def("_load_npy",
         [](const std::filesystem::path& path, const Device& device) { return io::load_npy(path, device); });

@@ -10,7 +10,6 @@ import io
 import os
 import pickle
 import struct
-import zipfile
 
 from . import _tenon
 
@@ -85,44 +84,17 @@ class _Writer:
 
 
 def write(path, checkpoint):
-    """Writes a checkpoint beside its place and moves it there, or into an open file."""
+    """Writes a checkpoint, by the library: beside its place, whole or not at all. An open file gets the same bytes."""
     pickled = _Writer()
     pickled.put(checkpoint)
+    pickle_bytes = bytes(pickled.bytes) + b"."
     if hasattr(path, "write"):
-        made = io.BytesIO()  # an open file may have no place to ask for
-        _write_to(made, pickled)
-        path.write(made.getvalue())
+        path.write(_tenon._torch_file(pickle_bytes, pickled.tensors))
         return
-    path = os.fspath(path)
-    beside = f"{path}.{os.getpid()}.partial"
-    folder = os.path.dirname(path) or "."
+    folder = os.path.dirname(os.fspath(path)) or "."
     if not os.path.isdir(folder):
-        raise FileNotFoundError(errno.ENOENT, f"there is no folder {folder!r}; make it first", path)
-    try:
-        with open(beside, "wb") as file:
-            _write_to(file, pickled)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        if os.path.exists(beside):
-            os.remove(beside)
-        raise
-
-
-def _write_to(file, pickled):
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        def add(name, data):
-            info = zipfile.ZipInfo("archive/" + name, (1980, 1, 1, 0, 0, 0))
-            fill = -(file.tell() + 30 + len(info.filename) + 4) % 64  # so that data can be mapped
-            info.extra = struct.pack("<HH", 0x4246, fill) + bytes(fill)
-            archive.writestr(info, data)
-
-        add("data.pkl", bytes(pickled.bytes) + b".")
-        add("byteorder", "little")
-        for i, tensor in enumerate(pickled.tensors):
-            add(f"data/{i}", tensor.detach()._to_bytes())
-        add("version", "3\n")
+        raise FileNotFoundError(errno.ENOENT, f"there is no folder {os.fsdecode(folder)!r}; make it first", path)
+    _tenon._save_torch(path, pickle_bytes, pickled.tensors)
 
 
 class _Name:
@@ -165,22 +137,15 @@ def _filled(value, name, tensors):
     return value
 
 
-def _read_around(path):
-    """What stands around the tensors: a pickle with marks in their places."""
-    with zipfile.ZipFile(path) as archive:
-        name = next(name for name in archive.namelist() if name.rpartition("/")[2] == "data.pkl")
-        return _Reader(io.BytesIO(archive.read(name))).load()
-
-
 def read(path, device=None):
     """What was saved: a nested dict, a list or a tensor. Of the bare pickles of PyTorch before 1.6, the tensors by dotted names."""
-    tensors, _ = _tenon._load_torch(path, device)
-    if not zipfile.is_zipfile(path):
+    tensors, pickled = _tenon._load_torch(path, device)
+    if not pickled:
         return tensors
     try:
-        return _filled(_read_around(path), "", tensors)
-    except (OSError, MemoryError):
+        return _filled(_Reader(io.BytesIO(pickled)).load(), "", tensors)
+    except MemoryError:
         raise  # nothing is wrong with what the file says
-    except Exception as error:  # zipfile and pickle raise whatever a damaged file makes them stumble over
+    except Exception as error:  # pickle raises whatever a damaged file makes it stumble over
         what = " ".join(str(error).split()) or type(error).__name__
         raise _tenon.Error(f"[torch] {os.fsdecode(path)}: is damaged: {what}") from None

@@ -83,6 +83,7 @@ TorchFile load_torch(const std::filesystem::path& path, Device device) {
   TorchFile result;
   for (const TorchTensor& tensor : content.tensors) result.tensors.emplace(tensor.name, loader.load(tensor));
   result.others = std::move(content.others);
+  result.pickle = as_text(content.pickle);
   file->require_whole();
   return result;
 }

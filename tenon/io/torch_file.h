@@ -4,15 +4,19 @@
 
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "tenon/tensor/tensor.h"
 
 namespace tenon::io {
 
 struct TorchFile {
-  std::map<std::string, Tensor> tensors;      // nested dicts and lists by dotted names: "optimizer.state.0.step"; a lone one: "tensor"
+  std::map<std::string, Tensor>
+      tensors;  // nested dicts and lists by dotted names: "optimizer.state.0.step"; a lone one: "tensor"
   std::map<std::string, std::string> others;  // numbers, flags and texts, as Python prints them
+  std::string pickle;                         // the one that says all this; empty of files before PyTorch 1.6
 };
 
 /// Reads what torch.save made of a state dict or a checkpoint of such (zip archives, and the bare pickles of PyTorch
@@ -21,7 +25,13 @@ struct TorchFile {
 /// the same storage give the same tensor.
 TorchFile load_torch(const std::filesystem::path& path, Device device = {});
 
-/// Writes a state dict that torch.load reads, weights_only or not; beside, synced and renamed.
+/// Writes a state dict that torch.load reads, weights_only or not; beside, synced and renamed. A device, such as
+/// /dev/null, is written through.
 void save_torch(const std::filesystem::path& path, const std::map<std::string, Tensor>& tensors);
+
+/// The same around a pickle of the caller's, which refers to the tensors as storages "0", "1" and so on.
+void save_torch_pickle(const std::filesystem::path& path, std::string_view pickle, std::span<const Tensor> storages);
+/// The bytes of that file.
+std::string torch_pickle_file(std::string_view pickle, std::span<const Tensor> storages);
 
 }  // namespace tenon::io

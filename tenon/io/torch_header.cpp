@@ -395,13 +395,17 @@ TorchContent parse_torch(const Input& input) {
   const std::string folder = file.name.substr(0, file.name.rfind('/') + 1);
   check_byte_order(input, files, folder);
   const Input pickle_input{input.format, input.name, bytes_of_file(input, file)};
+  if (!file.has_its_name) fail(input, "{} has another name where it lies: the file is damaged", in_quotes(file.name));
+  check_crc(input, file, pickle_input.bytes);
   const Pickle pickle = parse_pickle(pickle_input, is_accepted, limits_for(input));
   Storages storages;
   for (const ZipEntry& entry : files) {
     const std::string data = folder + "data/";
     if (entry.name.starts_with(data)) storages.emplace(entry.name.substr(data.size()), bytes_of_file(input, entry));
   }
-  return Walk(pickle_input, pickle, std::move(storages), input.bytes.size()).run();
+  TorchContent content = Walk(pickle_input, pickle, std::move(storages), input.bytes.size()).run();
+  content.pickle = pickle_input.bytes;
+  return content;
 }
 
 }  // namespace tenon::io

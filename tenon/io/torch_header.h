@@ -24,6 +24,7 @@ struct TorchContent {
   std::vector<TorchTensor> tensors;
   std::map<std::string, std::string> others;  // what is no tensor, by name, as Python prints it
   std::vector<std::span<const std::byte>> storages;
+  std::span<const std::byte> pickle;  // of an archive
 };
 
 /// The view with every axis that repeats one element (stride 0) shown once: what has to be copied to show the rest.

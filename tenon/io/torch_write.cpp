@@ -106,10 +106,25 @@ void describe(Pickler& pickle, size_t storage, const Tensor& tensor) {
   pickle.call();
 }
 
+constexpr std::string_view kTorch = "torch";
+constexpr ZipLayout kTorchLayout{.wide = true, .alignment = 64};  // so that storages can be mapped
+
+void write_archive(ZipWriter& archive, std::string_view pickle, std::span<const Tensor> storages) {
+  const auto add = [&](const std::string& name, std::string_view text) {
+    archive.add("archive/" + name, {}, std::as_bytes(std::span(text)));
+  };
+  add("data.pkl", pickle);
+  add("byteorder", "little");
+  for (size_t i = 0; i < storages.size(); ++i)
+    archive.add("archive/data/" + std::to_string(i), {}, storages[i].to_bytes());
+  add("version", "3\n");
+  archive.finish();
+}
+
 }  // namespace
 
 void save_torch(const std::filesystem::path& path, const std::map<std::string, Tensor>& tensors) {
-  const Input shown{"torch", path.string(), {}};
+  const Input shown{kTorch, path.string(), {}};
   Pickler pickle;
   pickle.start();
   pickle.empty_ordered_dict();
@@ -124,17 +139,22 @@ void save_torch(const std::filesystem::path& path, const std::map<std::string, T
   pickle.put_items();
   pickle.stop();
 
-  ZipWriter archive("torch", path);
-  const auto add = [&](const std::string& name, std::string_view text) {
-    archive.add("archive/" + name, {}, std::as_bytes(std::span(text)));
-  };
-  add("data.pkl", pickle.bytes());
-  add("byteorder", "little");
-  storages = 0;
-  for (const auto& [name, tensor] : tensors)
-    archive.add("archive/data/" + std::to_string(storages++), {}, tensor.to_bytes());
-  add("version", "3\n");
-  archive.finish();
+  std::vector<Tensor> in_order;
+  in_order.reserve(tensors.size());
+  for (const auto& [name, tensor] : tensors) in_order.push_back(tensor);
+  save_torch_pickle(path, pickle.bytes(), in_order);
+}
+
+void save_torch_pickle(const std::filesystem::path& path, std::string_view pickle, std::span<const Tensor> storages) {
+  ZipWriter archive(kTorch, path, kTorchLayout, Devices::written_through);
+  write_archive(archive, pickle, storages);
+}
+
+std::string torch_pickle_file(std::string_view pickle, std::span<const Tensor> storages) {
+  std::string bytes;
+  ZipWriter archive(kTorch, bytes, kTorchLayout);
+  write_archive(archive, pickle, storages);
+  return bytes;
 }
 
 }  // namespace tenon::io

@@ -51,6 +51,25 @@ size_t find_end(const Input& input) {
   fail(input, "is no zip archive, or its end is missing");
 }
 
+/// The 64-bit end of the directory at `at`, to which the locator behind it points. All that it says is looked at: a
+/// reader that passes over a damaged one would take the archive for something else.
+Directory read_end_64(const Input& input, uint64_t at, uint64_t locator_at) {
+  const auto record = part(input, at, kEnd64Bytes, "the 64-bit end of the directory");
+  const std::span<const std::byte> locator = input.bytes.subspan(locator_at, kLocator64Bytes);
+  if (number_at<uint32_t>(record, 0) != kEnd64) fail(input, "the 64-bit end of the directory is missing");
+  constexpr uint64_t kSizeEnds = 12;  // what the size of the record does not count
+  const auto size = number_at<uint64_t>(record, 4);
+  if (at > locator_at || size != locator_at - at - kSizeEnds)
+    fail(input, "the 64-bit end of the directory is damaged: it has {} bytes where {} are", size,
+         locator_at - std::min(at + kSizeEnds, locator_at));
+  const Directory found{number_at<uint64_t>(record, 48), number_at<uint64_t>(record, 40),
+                        number_at<uint64_t>(record, 32)};
+  const bool is_one_part = number_at<uint64_t>(record, 16) == 0 && number_at<uint64_t>(record, 24) == found.files &&
+                           number_at<uint32_t>(locator, 4) == 0 && number_at<uint32_t>(locator, 16) <= 1;
+  if (!is_one_part) fail(input, "is one part of an archive in several parts, or the end of its directory is damaged");
+  return found;
+}
+
 Directory find_directory(const Input& input) {
   const std::span<const std::byte> bytes = input.bytes;
   const size_t end = find_end(input);
@@ -59,11 +78,13 @@ Directory find_directory(const Input& input) {
                   number_at<uint16_t>(bytes, end + 10)};
   uint64_t directory_end = end;
   if (end >= kLocator64Bytes && number_at<uint32_t>(bytes, end - kLocator64Bytes) == kLocator64) {
-    const auto at = number_at<uint64_t>(bytes, end - kLocator64Bytes + 8);
-    const auto record = part(input, at, kEnd64Bytes, "the 64-bit end of the directory");
-    if (number_at<uint32_t>(record, 0) != kEnd64) fail(input, "the 64-bit end of the directory is missing");
-    found = {number_at<uint64_t>(record, 48), number_at<uint64_t>(record, 40), number_at<uint64_t>(record, 32)};
-    directory_end = at;
+    const Directory narrow = found;
+    directory_end = number_at<uint64_t>(bytes, end - kLocator64Bytes + 8);
+    found = read_end_64(input, directory_end, end - kLocator64Bytes);
+    const bool is_same = (narrow.files == 0xFFFF || narrow.files == found.files) &&
+                         (narrow.bytes == kIn64 || narrow.bytes == found.bytes) &&
+                         (narrow.at == kIn64 || narrow.at == found.at);
+    if (!is_same) fail(input, "both ends of the directory differ");
   } else if (disks != 0) {
     fail(input, "is one part of an archive in several parts");
   }
@@ -132,8 +153,10 @@ ZipEntry locate(const Input& input, Listed listed, uint64_t directory_at) {
   entry.deflated = listed.method == kDeflated;
   const auto local = part(input, listed.local_at, kLocalBytes, shown);
   if (number_at<uint32_t>(local, 0) != kLocal) fail(input, "{} is not where the directory says", shown);
-  const uint64_t begin =
-      listed.local_at + kLocalBytes + number_at<uint16_t>(local, 26) + number_at<uint16_t>(local, 28);
+  const uint64_t name_at = listed.local_at + kLocalBytes;
+  const uint64_t name_bytes = number_at<uint16_t>(local, 26),
+                 begin = name_at + name_bytes + number_at<uint16_t>(local, 28);
+  entry.has_its_name = as_text(part(input, name_at, name_bytes, shown)) == entry.name;
   entry.packed = part(input, begin, listed.packed_bytes, shown);
   if (begin + listed.packed_bytes > directory_at) fail(input, "{} overlaps the directory", shown);
   if (!entry.deflated && entry.size != listed.packed_bytes) {
@@ -230,69 +253,120 @@ void put(std::string& to, T number) {
   to.append(reinterpret_cast<const char*>(&number), sizeof(T));
 }
 
-constexpr uint16_t kVersion = 20, kUtf8Names = 1 << 11;
+constexpr uint16_t kVersion = 20, kWideVersion = 45, kUtf8Names = 1 << 11;
+constexpr uint16_t kPadding = 0x4246;        // "FB", as PyTorch calls it
 constexpr uint32_t kFirstDate = 1 << 5 | 1;  // 1980-01-01: equal arrays give equal files
 
-/// The fields that the file's own header and the directory's line share.
-std::string common_fields(uint32_t crc, uint64_t bytes, size_t name_bytes) {
+/// The fields that the file's own header and the directory's line share, up to the length of the extra fields.
+std::string common_fields(bool is_wide, uint32_t crc, uint64_t bytes, size_t name_bytes) {
   std::string fields;
-  put<uint16_t>(fields, kVersion);
+  put<uint16_t>(fields, is_wide ? kWideVersion : kVersion);
   put<uint16_t>(fields, kUtf8Names);
   put<uint16_t>(fields, kStored);
   put<uint32_t>(fields, kFirstDate << 16);
   put<uint32_t>(fields, crc);
-  put(fields, static_cast<uint32_t>(bytes));
-  put(fields, static_cast<uint32_t>(bytes));
+  put(fields, is_wide ? kIn64 : static_cast<uint32_t>(bytes));
+  put(fields, is_wide ? kIn64 : static_cast<uint32_t>(bytes));
   put(fields, static_cast<uint16_t>(name_bytes));
-  put<uint16_t>(fields, 0);  // extra fields
   return fields;
+}
+
+std::string wide_extra(std::initializer_list<uint64_t> numbers) {
+  std::string extra;
+  put(extra, kExtra64);
+  put(extra, static_cast<uint16_t>(numbers.size() * sizeof(uint64_t)));
+  for (const uint64_t number : numbers) put(extra, number);
+  return extra;
 }
 
 }  // namespace
 
-ZipWriter::ZipWriter(std::string_view format, const std::filesystem::path& path)
-    : shown_{format, path.string(), {}}, file_(format, path) {}
+ZipWriter::ZipWriter(std::string_view format, const std::filesystem::path& path, ZipLayout layout, Devices devices)
+    : shown_{format, path.string(), {}}, layout_(layout), file_(std::in_place, format, path, devices) {}
+
+ZipWriter::ZipWriter(std::string_view format, std::string& into, ZipLayout layout)
+    : shown_{format, "an open file", {}}, layout_(layout), memory_(&into) {}
+
+void ZipWriter::write(std::span<const std::byte> bytes) {
+  if (memory_)
+    memory_->append(as_text(bytes));
+  else
+    file_->write(bytes);
+}
+
+/// An extra field behind which the bytes of a file are aligned.
+std::string ZipWriter::padding_behind(uint64_t at) const {
+  if (layout_.alignment <= 1) return {};
+  const uint64_t begin = at + 2 * sizeof(uint16_t);
+  std::string field;
+  put(field, kPadding);
+  put(field, static_cast<uint16_t>((layout_.alignment - begin % layout_.alignment) % layout_.alignment));
+  field.resize(field.size() + number_at<uint16_t>(std::as_bytes(std::span(field)), 2), '\0');
+  return field;
+}
 
 void ZipWriter::add(const std::string& name, std::span<const std::byte> header, std::span<const std::byte> bytes) {
+  const bool is_wide = layout_.wide;
   const uint64_t size = header.size() + bytes.size();
-  // The fields are 32 bits wide; their largest value points to a wider one, which this writer does not make.
-  if (size >= kIn64 || position_ + size + kLocalBytes + name.size() >= kIn64) {
+  // The narrow fields are 32 bits wide; their largest value points to a wider one.
+  if (!is_wide && (size >= kIn64 || position_ + size + kLocalBytes + name.size() >= kIn64)) {
     fail(shown_, "{} makes the archive larger than 4 GiB; write a safetensors file instead", in_quotes(name));
   }
   if (name.size() > 0xFFFF) fail(shown_, "the name {} is too long", in_quotes(name));
-  if (files_ == 0xFFFE) fail(shown_, "an archive holds at most {} files", files_);
-  const std::string fields = common_fields(crc_of(bytes, crc_of(header)), size, name.size());
+  if (!is_wide && files_ == 0xFFFE) fail(shown_, "an archive holds at most {} files", files_);
+  const std::string fields = common_fields(is_wide, crc_of(bytes, crc_of(header)), size, name.size());
 
-  std::string local;
+  std::string local, extra = is_wide ? wide_extra({size, size}) : "";
+  extra += padding_behind(position_ + kLocalBytes + name.size() + extra.size());
   put(local, kLocal);
-  local += fields + name;
+  local += fields;
+  put(local, static_cast<uint16_t>(extra.size()));
+  local += name + extra;
+  const std::string listed_extra = is_wide ? wide_extra({size, size, position_}) : "";
   put(directory_, kCentral);
-  put<uint16_t>(directory_, kVersion);
+  put<uint16_t>(directory_, is_wide ? kWideVersion : kVersion);
   directory_ += fields;
+  put(directory_, static_cast<uint16_t>(listed_extra.size()));
   directory_.append(2 + 2 + 2 + 4, '\0');  // comment, disk, attributes
-  put(directory_, static_cast<uint32_t>(position_));
-  directory_ += name;
+  put(directory_, is_wide ? kIn64 : static_cast<uint32_t>(position_));
+  directory_ += name + listed_extra;
 
-  file_.write(local);
-  file_.write(header);
-  file_.write(bytes);
+  write(local);
+  write(header);
+  write(bytes);
   position_ += local.size() + size;
   ++files_;
 }
 
 void ZipWriter::finish() {
-  if (position_ + directory_.size() >= kIn64) fail(shown_, "the archive is larger than 4 GiB");
-  const auto files = static_cast<uint16_t>(files_);
-  const auto directory_bytes = static_cast<uint32_t>(directory_.size());
+  const bool is_wide = layout_.wide;
+  if (!is_wide && position_ + directory_.size() >= kIn64) fail(shown_, "the archive is larger than 4 GiB");
+  const uint64_t directory_bytes = directory_.size();
+  if (is_wide) {
+    put(directory_, kEnd64);
+    put<uint64_t>(directory_, kEnd64Bytes - 12);
+    put<uint16_t>(directory_, kWideVersion);
+    put<uint16_t>(directory_, kWideVersion);
+    put<uint64_t>(directory_, 0);  // the numbers of this disk and of the directory's
+    put<uint64_t>(directory_, files_);
+    put<uint64_t>(directory_, files_);
+    put<uint64_t>(directory_, directory_bytes);
+    put<uint64_t>(directory_, position_);
+    put(directory_, kLocator64);
+    put<uint32_t>(directory_, 0);
+    put<uint64_t>(directory_, position_ + directory_bytes);
+    put<uint32_t>(directory_, 1);  // disks
+  }
+  const auto files = static_cast<uint16_t>(std::min<uint64_t>(files_, 0xFFFF));
   put(directory_, kEnd);
   put<uint32_t>(directory_, 0);  // the number of this disk
-  put(directory_, files);
-  put(directory_, files);
-  put(directory_, directory_bytes);
-  put(directory_, static_cast<uint32_t>(position_));
+  put(directory_, is_wide ? uint16_t{0xFFFF} : files);
+  put(directory_, is_wide ? uint16_t{0xFFFF} : files);
+  put(directory_, is_wide ? kIn64 : static_cast<uint32_t>(directory_bytes));
+  put(directory_, is_wide ? kIn64 : static_cast<uint32_t>(position_));
   put<uint16_t>(directory_, 0);  // comment
-  file_.write(directory_);
-  file_.commit();
+  write(directory_);
+  if (file_) file_->commit();
 }
 
 }  // namespace tenon::io

@@ -2,7 +2,8 @@
 
 #pragma once
 
-#include <map>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace tenon::io {
 struct ZipEntry {
   std::string name;
   bool deflated = false;
+  bool has_its_name = true;  // where it lies as well as in the directory
   uint32_t crc = 0;
   uint64_t size = 0;                  // unpacked
   std::span<const std::byte> packed;  // as they lie in the archive
@@ -33,17 +35,32 @@ Unpacked unpack(const Input& input, const ZipEntry& entry);
 /// Fails unless the bytes have the checksum of the directory.
 void check_crc(const Input& input, const ZipEntry& entry, std::span<const std::byte> bytes);
 
+/// How an archive is written.
+struct ZipLayout {
+  bool wide = false;     // 64-bit sizes, as PyTorch writes them; without them an archive ends at 4 GiB
+  size_t alignment = 1;  // of the bytes of each file
+};
+
 /// Writes an archive of files as they are: numpy reads these without unpacking.
 class ZipWriter {
  public:
-  ZipWriter(std::string_view format, const std::filesystem::path& path);
+  ZipWriter(std::string_view format, const std::filesystem::path& path, ZipLayout layout = {},
+            Devices devices = Devices::refused);
+  /// Into memory.
+  ZipWriter(std::string_view format, std::string& into, ZipLayout layout);
   void add(const std::string& name, std::span<const std::byte> header, std::span<const std::byte> bytes);
   /// Writes the directory, and puts the archive into its place.
   void finish();
 
  private:
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  std::string padding_behind(uint64_t at) const;
+
   Input shown_;
-  ReplacingFile file_;
+  ZipLayout layout_;
+  std::optional<ReplacingFile> file_;
+  std::string* memory_ = nullptr;
   std::string directory_;
   uint64_t position_ = 0;
   size_t files_ = 0;

@@ -4,12 +4,14 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
 #include "tenon/base/resident.h"
 #include "tenon/device/storage.h"
@@ -72,6 +74,61 @@ TEST_F(TorchWriting, IsTheArchiveOfTorchSave) {
   for (const ZipEntry& entry : parse_zip(input)) names.push_back(entry.name);
   EXPECT_EQ(names,
             (std::vector<std::string>{"archive/data.pkl", "archive/byteorder", "archive/data/0", "archive/version"}));
+}
+
+TEST_F(TorchWriting, StoragesLieWhereTheyCanBeMapped) {
+  save_torch(path(), {{"x", good("state").tensors.at("f32")}, {"y", full({3}, 1.0)}});
+  const std::string file = content_of(path());
+  const Input input{"torch", "file", std::as_bytes(std::span(file))};
+  for (const ZipEntry& entry : parse_zip(input))
+    EXPECT_EQ((entry.packed.data() - input.bytes.data()) % 64, 0) << entry.name;
+}
+
+// A device gets the bytes; it is not ours to replace.
+TEST_F(TorchWriting, DevicesAndPipesAreWrittenThrough) {
+  save_torch("/dev/null", {{"x", full({3}, 1.0)}});
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  std::string read;
+  std::thread reader([&] { read = content_of(path("pipe")); });
+  save_torch(path("pipe"), {{"x", full({3}, 1.0)}});
+  reader.join();
+  EXPECT_TRUE(fs::is_fifo(path("pipe")));
+  save_torch(path(), {{"x", full({3}, 1.0)}});
+  EXPECT_EQ(read, content_of(path()));
+}
+
+// Behind the storages every byte either does not matter or is missed.
+TEST_F(TorchWriting, EveryFlippedByteOfTheDirectoryIsFoundOrHarmless) {
+  save_torch(path(), {{"x", full({3}, 1.0)}});
+  const std::string whole = content_of(path());
+  const std::string pickle = load_torch(path()).pickle;
+  for (size_t at = whole.find("PK\x01\x02"); at < whole.size(); ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    write(damaged);
+    try {
+      const TorchFile loaded = load_torch(path());
+      EXPECT_EQ(loaded.pickle, pickle) << at;
+      EXPECT_EQ(loaded.tensors.at("x").to_vector<float>(), (std::vector<float>{1, 1, 1})) << at;
+    } catch (const Error& error) {
+      EXPECT_TRUE(std::string(error.what()).starts_with("[torch] " + path().string() + ": ")) << error.what();
+    }
+  }
+}
+
+TEST_F(TorchWriting, TheEndOfTheDirectoryIsLookedAtAsAWhole) {
+  save_torch(path(), {{"x", full({3}, 1.0)}});
+  const std::string whole = content_of(path());
+  const size_t end = whole.find("PK\x06\x06");
+  ASSERT_NE(end, whole.npos);
+  for (const size_t at : {0, 4, 16, 20, 24, 32, 40, 48, 56, 60, 64, 72}) {  // its fields, and those of its locator
+    if (at == 56) continue;  // without a locator the narrow end, which has no numbers, is taken: another refusal
+    std::string damaged = whole;
+    damaged[end + at] = static_cast<char>(damaged[end + at] ^ 0x10);
+    write(damaged);
+    EXPECT_NE(refusal(path()), "nothing was thrown") << at;
+  }
 }
 
 TEST_F(TorchWriting, RefusesWhatNoFileCanHold) {
