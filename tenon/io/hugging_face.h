@@ -17,9 +17,15 @@ struct HuggingFaceFolder {
   std::map<std::string, std::string> metadata;
 };
 
+class OpenFolder;
+
 /// Reads config.json and the weights, from model.safetensors or from the shards that model.safetensors.index.json
-/// names.
+/// names. Fails where one of them is replaced meanwhile: both are of one model.
 HuggingFaceFolder load_folder(const std::filesystem::path& folder, Device device = {});
+/// The same of a folder from which more is read; when that is done, require_unchanged_model() says whether all is of
+/// one model.
+HuggingFaceFolder load_folder(const OpenFolder& folder, Device device = {});
+void require_unchanged_model(const OpenFolder& folder);
 
 /// Writes both, each beside and renamed; the folder is made if need be. The metadata are those without which
 /// transformers refuses to load weights. See save_safetensors for `max_shard_bytes`.
@@ -27,5 +33,10 @@ void save_folder(const std::filesystem::path& folder, const std::string& config,
                  const std::map<std::string, Tensor>& tensors,
                  const std::map<std::string, std::string>& metadata = {{"format", "pt"}},
                  std::optional<uint64_t> max_shard_bytes = {});
+
+/// Writes weights and, as the last file that gets its name, the JSON that belongs to them.
+void save_with_config(const std::filesystem::path& config_path, const std::string& config,
+                      const std::filesystem::path& weights_path, const std::map<std::string, Tensor>& tensors,
+                      const std::map<std::string, std::string>& metadata, std::optional<uint64_t> max_shard_bytes = {});
 
 }  // namespace tenon::io

@@ -13,6 +13,7 @@
 
 #include "tenon/io/array.h"
 #include "tenon/io/file.h"
+#include "tenon/io/open_folder.h"
 #include "tenon/io/safetensors_header.h"
 #include "tenon/tensor/access.h"
 
@@ -24,8 +25,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kFormat = "safetensors";
 constexpr std::string_view kIndexEnding = ".index.json";
 
-SafetensorsFile load_one(const fs::path& path, Device device) {
-  const auto file = MappedFile::open(kFormat, path);
+SafetensorsFile load_one(const fs::path& path, const std::shared_ptr<const MappedFile>& file, Device device) {
   const Input input{kFormat, path.string(), file->bytes()};
   SafetensorsHeader header = parse_safetensors(input);
   SafetensorsFile result;
@@ -55,8 +55,9 @@ void add_shard(const Input& input, const SafetensorsIndex& index, const std::str
   all.metadata.merge(loaded.metadata);
 }
 
-SafetensorsFile load_shards(const fs::path& path, Device device) {
-  const auto file = MappedFile::open(kFormat, path);
+SafetensorsFile load_shards(const OpenFolder& folder, const std::string& index_name, Device device) {
+  const fs::path path = folder.path() / index_name;
+  const auto file = folder.open(kFormat, index_name);
   const Input input{kFormat, path.string(), file->bytes()};
   const SafetensorsIndex index = parse_safetensors_index(input);
   std::set<std::string> shards;
@@ -64,9 +65,8 @@ SafetensorsFile load_shards(const fs::path& path, Device device) {
 
   SafetensorsFile all;
   for (const std::string& shard : shards) {
-    const fs::path place = path.parent_path() / shard;
-    if (!fs::exists(place)) fail(input, "shard {} is missing", in_quotes(shard));
-    add_shard(input, index, shard, load_one(place, device), all);
+    if (!folder.has(shard)) fail(input, "shard {} is missing", in_quotes(shard));
+    add_shard(input, index, shard, load_one(folder.path() / shard, folder.open(kFormat, shard), device), all);
   }
   for (const auto& [name, shard] : index.shard_of) {
     if (!all.tensors.contains(name)) fail(input, "tensor {} is not in shard {}", in_quotes(name), in_quotes(shard));
@@ -164,7 +164,7 @@ std::vector<std::vector<const Named*>> split(const std::vector<const Named*>& or
 fs::path index_of(const fs::path& path) { return path.string() + std::string(kIndexEnding); }
 
 void save_shards(const fs::path& path, const std::vector<std::vector<const Named*>>& shards,
-                 const std::map<std::string, std::string>& metadata) {
+                 const std::map<std::string, std::string>& metadata, const std::function<void()>& before_commit) {
   std::vector<ReplacingFile> files;
   nlohmann::json shard_of = nlohmann::json::object();
   uint64_t total = 0;
@@ -181,6 +181,7 @@ void save_shards(const fs::path& path, const std::vector<std::vector<const Named
   files.emplace_back(kFormat, index_of(path))
       .write(index.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   files.back().sync();
+  if (before_commit) before_commit();
   for (ReplacingFile& file : files) file.commit();
 }
 
@@ -195,19 +196,32 @@ std::vector<fs::path> safetensors_shards(const fs::path& path) {
 }
 
 SafetensorsFile load_safetensors(const fs::path& path, Device device) {
-  return path.string().ends_with(kIndexEnding) ? load_shards(path, device) : load_one(path, device);
+  if (!path.string().ends_with(kIndexEnding)) return load_one(path, MappedFile::open(kFormat, path), device);
+  const OpenFolder folder(kFormat, path.parent_path());
+  const std::string index = path.filename().string();
+  SafetensorsFile loaded = load_shards(folder, index, device);
+  folder.require_unchanged(index);
+  return loaded;
+}
+
+SafetensorsFile load_safetensors(const OpenFolder& folder, const std::string& name, Device device) {
+  if (name.ends_with(kIndexEnding)) return load_shards(folder, name, device);
+  return load_one(folder.path() / name, folder.open(kFormat, name), device);
 }
 
 void save_safetensors(const fs::path& path, const std::map<std::string, Tensor>& tensors,
-                      const std::map<std::string, std::string>& metadata, std::optional<uint64_t> max_shard_bytes) {
+                      const std::map<std::string, std::string>& metadata, std::optional<uint64_t> max_shard_bytes,
+                      const std::function<void()>& before_commit) {
   const Input shown{kFormat, path.string(), {}};
   const std::vector<const Named*> ordered = in_layout_order(shown, tensors);
   const auto shards = split(ordered, max_shard_bytes.value_or(std::numeric_limits<uint64_t>::max()));
   if (shards.size() > 1) {
-    save_shards(path, shards, metadata);
+    save_shards(path, shards, metadata, before_commit);
     remove_stale(kFormat, path);
   } else {
-    written(path, ordered, metadata).commit();
+    ReplacingFile file = written(path, ordered, metadata);
+    if (before_commit) before_commit();
+    file.commit();
     if (max_shard_bytes) remove_stale(kFormat, index_of(path));
   }
 }

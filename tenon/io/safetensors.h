@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,6 +15,8 @@
 #include "tenon/tensor/tensor.h"
 
 namespace tenon::io {
+
+class OpenFolder;
 
 struct SafetensorsFile {
   std::map<std::string, Tensor> tensors;
@@ -28,14 +31,18 @@ struct SafetensorsFile {
 /// U32 and U64 to i64, F8_E4M3 and F8_E5M2 to f32.
 SafetensorsFile load_safetensors(const std::filesystem::path& path, Device device = {});
 
+/// The same of a file, or an index, in an open folder; who opened it sees to it that nothing was exchanged meanwhile.
+SafetensorsFile load_safetensors(const OpenFolder& folder, const std::string& name, Device device = {});
+
 /// The files that an index names, which lie beside it.
 std::vector<std::filesystem::path> safetensors_shards(const std::filesystem::path& index);
 
 /// Writes beside, syncs and renames: the old file stays until the new one is whole. Tensors of more than
 /// `max_shard_bytes` together are split: `model.safetensors` becomes `model-00001-of-00003.safetensors` and so on
-/// beside `model.safetensors.index.json`, and what lay under the other name is removed.
+/// beside `model.safetensors.index.json`, and what lay under the other name is removed. `before_commit` is called when
+/// all is on disk and nothing has its name yet.
 void save_safetensors(const std::filesystem::path& path, const std::map<std::string, Tensor>& tensors,
                       const std::map<std::string, std::string>& metadata = {},
-                      std::optional<uint64_t> max_shard_bytes = {});
+                      std::optional<uint64_t> max_shard_bytes = {}, const std::function<void()>& before_commit = {});
 
 }  // namespace tenon::io

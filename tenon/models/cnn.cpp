@@ -4,8 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tenon/base/error.h"
-#include "tenon/io/file.h"
-#include "tenon/io/safetensors.h"
+#include "tenon/io/hugging_face.h"
 #include "tenon/models/json_config.h"
 #include "tenon/nn/activations.h"
 #include "tenon/nn/convolution.h"
@@ -102,19 +101,12 @@ Cnn::Cnn(const CnnConfig& config, const Options& options)
 
 Tensor Cnn::forward(const Tensor& images) const { return layers_((images.to(mean.dtype()) - mean) / deviation); }
 
-void Cnn::save(const fs::path& folder) const {
-  fs::create_directories(folder);
-  io::ReplacingFile file("cnn", folder / "config.json");
-  file.write(config_.to_json());
-  file.commit();
-  io::save_safetensors(folder / "model.safetensors", state_dict());
-}
+void Cnn::save(const fs::path& folder) const { io::save_folder(folder, config_.to_json(), state_dict(), {}); }
 
 std::unique_ptr<Cnn> Cnn::load(const fs::path& folder, const Options& options) {
-  const auto file = io::MappedFile::open("cnn", folder / "config.json");
+  const io::HuggingFaceFolder saved = io::load_folder(folder, options.device);
   const base::Scope scope(folder.string());
-  const auto saved = io::load_safetensors(folder / "model.safetensors", options.device);
-  auto net = std::make_unique<Cnn>(CnnConfig::from_json(std::string(io::as_text(file->bytes()))), options);
+  auto net = std::make_unique<Cnn>(CnnConfig::from_json(saved.config), options);
   net->load_state_dict(saved.tensors);
   net->eval();
   return net;

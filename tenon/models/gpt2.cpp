@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tenon/io/hugging_face.h"
+#include "tenon/io/open_folder.h"
 #include "tenon/models/lora.h"
 #include "tenon/models/weights.h"
 #include "tenon/nn/functional.h"
@@ -172,7 +173,16 @@ Tensor Gpt2::states(const Tensor& ids, std::vector<nn::KvCache>* caches) const {
 // again although it is tied.
 std::unique_ptr<Gpt2> Gpt2::load(const std::filesystem::path& folder, const Options& options, int64_t padded_vocabulary,
                                  std::optional<double> dropout) {
-  const io::HuggingFaceFolder files = io::load_folder(folder, options.device);
+  const io::OpenFolder open("hugging_face", folder);
+  std::unique_ptr<Gpt2> model = load(open, options, padded_vocabulary, dropout);
+  io::require_unchanged_model(open);
+  return model;
+}
+
+std::unique_ptr<Gpt2> Gpt2::load(const io::OpenFolder& open, const Options& options, int64_t padded_vocabulary,
+                                 std::optional<double> dropout) {
+  const std::filesystem::path& folder = open.path();
+  const io::HuggingFaceFolder files = io::load_folder(open, options.device);
   Gpt2Config config = [&] {
     const base::Scope scope(folder.string());  // messages name the folder
     return Gpt2Config::from_json(files.config);

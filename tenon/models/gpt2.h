@@ -16,6 +16,10 @@
 #include "tenon/nn/containers.h"
 #include "tenon/nn/layers.h"
 
+namespace tenon::io {
+class OpenFolder;
+}
+
 namespace tenon::models {
 
 /// A Linear whose weight is (in, out): transformers keeps GPT-2's matrices so, under this name.
@@ -93,6 +97,9 @@ class Gpt2 : public CausalLm {
   /// From a folder as transformers writes it. A padded vocabulary is chosen here: files know none. Dropout is the
   /// folder's unless given.
   static std::unique_ptr<Gpt2> load(const std::filesystem::path& folder, const Options& options = {},
+                                    int64_t padded_vocabulary = 0, std::optional<double> dropout = {});
+  /// The same of an open folder, from which the caller reads more: io::require_unchanged_model() ends it.
+  static std::unique_ptr<Gpt2> load(const io::OpenFolder& folder, const Options& options = {},
                                     int64_t padded_vocabulary = 0, std::optional<double> dropout = {});
   /// What transformers and load() read; save() writes it.
   Files files() const override;

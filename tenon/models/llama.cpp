@@ -6,6 +6,7 @@
 
 #include "tenon/io/hugging_face.h"
 #include "tenon/io/llama2c.h"
+#include "tenon/io/open_folder.h"
 #include "tenon/models/lora.h"
 #include "tenon/models/weights.h"
 #include "tenon/nn/functional.h"
@@ -158,7 +159,15 @@ Tensor Llama::states(const Tensor& ids, std::vector<nn::KvCache>* caches) const 
 
 std::unique_ptr<Llama> Llama::load(const std::filesystem::path& folder, const Options& options,
                                    int64_t padded_vocabulary) {
-  const io::HuggingFaceFolder files = io::load_folder(folder, options.device);
+  const io::OpenFolder open("hugging_face", folder);
+  std::unique_ptr<Llama> model = load(open, options, padded_vocabulary);
+  io::require_unchanged_model(open);
+  return model;
+}
+
+std::unique_ptr<Llama> Llama::load(const io::OpenFolder& open, const Options& options, int64_t padded_vocabulary) {
+  const std::filesystem::path& folder = open.path();
+  const io::HuggingFaceFolder files = io::load_folder(open, options.device);
   LlamaConfig config = [&] {
     const base::Scope scope(folder.string());  // messages name the folder
     return LlamaConfig::from_json(files.config);

@@ -16,6 +16,10 @@
 #include "tenon/nn/layers.h"
 #include "tenon/nn/rotary.h"
 
+namespace tenon::io {
+class OpenFolder;
+}
+
 namespace tenon::models {
 
 class LlamaAttention : public nn::ModuleOf<LlamaAttention> {
@@ -70,6 +74,9 @@ class Llama : public CausalLm {
 
   /// From a folder as transformers writes it. A padded vocabulary is chosen here: files know none.
   static std::unique_ptr<Llama> load(const std::filesystem::path& folder, const Options& options = {},
+                                     int64_t padded_vocabulary = 0);
+  /// The same of an open folder, from which the caller reads more: io::require_unchanged_model() ends it.
+  static std::unique_ptr<Llama> load(const io::OpenFolder& folder, const Options& options = {},
                                      int64_t padded_vocabulary = 0);
   /// From a "version 0" file of llama2.c, whose rotary pairs are neighbours.
   static std::unique_ptr<Llama> load_llama2c(const std::filesystem::path& file, const Options& options = {});

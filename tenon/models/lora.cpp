@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "tenon/io/file.h"
+#include "tenon/io/hugging_face.h"
 #include "tenon/io/json.h"
+#include "tenon/io/open_folder.h"
 #include "tenon/io/safetensors.h"
 #include "tenon/tensor/autograd.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 using base::fail;
 
+constexpr const char *kConfig = "adapter_config.json", *kWeights = "adapter_model.safetensors";
 constexpr std::string_view kPrefix = "base_model.model.", kInside = ".lora.", kSuffix = ".weight";
 
 std::string last_name(const std::string& path) { return path.substr(path.rfind('.') + 1); }
@@ -96,10 +98,7 @@ void save_lora(const nn::Module& model, const std::filesystem::path& folder, con
                                          {"inference_mode", true}};
   std::error_code ignored;  // where it cannot be made, writing says so
   std::filesystem::create_directories(folder, ignored);
-  io::save_safetensors(folder / "adapter_model.safetensors", tensors, {{"format", "pt"}});
-  io::ReplacingFile file("lora", folder / "adapter_config.json");
-  file.write(config.dump(2) + "\n");
-  file.commit();
+  io::save_with_config(folder / kConfig, config.dump(2) + "\n", folder / kWeights, tensors, {{"format", "pt"}});
 }
 
 namespace {
@@ -117,8 +116,9 @@ void require_rank(const io::SafetensorsFile& file, int64_t rank, const std::file
 }  // namespace
 
 void load_lora(nn::Module& model, const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / "adapter_config.json";
-  const auto text = io::MappedFile::open("lora", path);
+  const std::filesystem::path path = folder / kConfig;
+  const io::OpenFolder open("lora", folder);
+  const auto text = open.open(kConfig);
   const auto config = io::parse_json<nlohmann::json>({"lora", path.string(), text->bytes()});
   nn::LoraOptions options;
   std::vector<std::string> targets;
@@ -130,17 +130,17 @@ void load_lora(nn::Module& model, const std::filesystem::path& folder) {
   } catch (const nlohmann::json::exception&) {
     fail("lora", "{}: is no adapter_config.json with r, lora_alpha and target_modules", path.string());
   }
-  const io::SafetensorsFile file = io::load_safetensors(folder / "adapter_model.safetensors");
+  const io::SafetensorsFile file = io::load_safetensors(open, kWeights);
+  open.require_unchanged(kConfig);
   require_rank(file, options.rank, path);
   attach_lora(model, targets, options);
   const NoGrad loading;
   for (nn::NamedTensor& one : corrections(model)) {
     const auto found = file.tensors.find(peft_name(one.name));
-    if (found == file.tensors.end())
-      fail("lora", "{}: lacks {}", (folder / "adapter_model.safetensors").string(), peft_name(one.name));
+    if (found == file.tensors.end()) fail("lora", "{}: lacks {}", (folder / kWeights).string(), peft_name(one.name));
     if (found->second.shape() != one.tensor.shape())
-      fail("lora", "{}: {} has shape {}, the model wants {}", (folder / "adapter_model.safetensors").string(),
-           peft_name(one.name), ir::to_string(found->second.shape()), ir::to_string(one.tensor.shape()));
+      fail("lora", "{}: {} has shape {}, the model wants {}", (folder / kWeights).string(), peft_name(one.name),
+           ir::to_string(found->second.shape()), ir::to_string(one.tensor.shape()));
     one.tensor.copy_(found->second.to(one.tensor.dtype()));
   }
 }

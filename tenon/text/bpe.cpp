@@ -195,4 +195,9 @@ Bpe load_bpe(const std::filesystem::path& vocabulary, const std::filesystem::pat
   return Bpe(parse_bpe_files(vocabulary_file.input(), merges_file.input()));
 }
 
+Bpe load_bpe(const io::OpenFolder& folder, const std::string& vocabulary, const std::string& merges) {
+  const TextFile vocabulary_file(folder, vocabulary), merges_file(folder, merges);
+  return Bpe(parse_bpe_files(vocabulary_file.input(), merges_file.input()));
+}
+
 }  // namespace tenon::text

@@ -36,5 +36,7 @@ class Bpe : public Tokenizer {
 
 /// Reads vocab.json and merges.txt, or encoder.json and vocab.bpe.
 Bpe load_bpe(const std::filesystem::path& vocabulary, const std::filesystem::path& merges);
+/// The same of files in an open folder.
+Bpe load_bpe(const io::OpenFolder& folder, const std::string& vocabulary, const std::string& merges);
 
 }  // namespace tenon::text

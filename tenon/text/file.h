@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "tenon/io/file.h"
+#include "tenon/io/open_folder.h"
 
 namespace tenon::text {
 
@@ -17,6 +18,8 @@ class TextFile {
  public:
   explicit TextFile(const std::filesystem::path& path)
       : file_(io::MappedFile::open(kFormat, path)), input_{kFormat, path.string(), file_->bytes()} {}
+  TextFile(const io::OpenFolder& folder, const std::string& name)
+      : file_(folder.open(kFormat, name)), input_{kFormat, (folder.path() / name).string(), file_->bytes()} {}
 
   const io::Input& input() const { return input_; }
 

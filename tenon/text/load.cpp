@@ -20,51 +20,35 @@ namespace {
 struct BpeNames {
   const char *vocabulary, *merges;
 };
+constexpr const char* kTokenizerJson = "tokenizer.json";
 constexpr BpeNames kBpeNames[] = {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}};
 
-std::unique_ptr<Tokenizer> load_pair(const fs::path& folder, const BpeNames& names) {
-  return std::make_unique<Bpe>(load_bpe(folder / names.vocabulary, folder / names.merges));
+std::unique_ptr<Tokenizer> load_pair(const io::OpenFolder& folder, const BpeNames& names) {
+  return std::make_unique<Bpe>(load_bpe(folder, names.vocabulary, names.merges));
 }
 
 /// llama2.c's tokenizers are called tokenizer.bin or, for their sizes, tok512.bin; models lie beside them.
-std::vector<fs::path> llama2c_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("tok") && name.ends_with(".bin")) files.push_back(entry.path());
-  }
-  std::ranges::sort(files);
+std::vector<std::string> llama2c_files(const io::OpenFolder& folder) {
+  std::vector<std::string> files = folder.names();
+  std::erase_if(files, [](const std::string& name) { return !name.starts_with("tok") || !name.ends_with(".bin"); });
   return files;
+}
+
+std::unique_ptr<Tokenizer> parsed(const TextFile& file) {
+  const std::string_view text = io::as_text(file.input().bytes);
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (file.input().name.ends_with(".bin")) return std::make_unique<Llama2cBpe>(file.input());
+  if (first == text.npos || text[first] == '{') return parse_tokenizer_json(file.input());
+  io::fail(file.input(), "is no tokenizer: neither a JSON object nor a .bin file of llama2.c");
 }
 
 std::unique_ptr<Tokenizer> load_file(const fs::path& path) {
   const std::string name = path.filename().string();
   for (const BpeNames& names : kBpeNames) {
-    if (name == names.vocabulary || name == names.merges) return load_pair(path.parent_path(), names);
+    if (name == names.vocabulary || name == names.merges)
+      return load_pair(io::OpenFolder(kFormat, path.parent_path()), names);
   }
-  const TextFile file(path);
-  const std::string_view text = io::as_text(file.input().bytes);
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  if (path.extension() == ".bin") return std::make_unique<Llama2cBpe>(file.input());
-  if (first == text.npos || text[first] == '{') return parse_tokenizer_json(file.input());
-  io::fail(file.input(), "is no tokenizer: neither a JSON object nor a .bin file of llama2.c");
-}
-
-std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {
-  if (fs::exists(folder / "tokenizer.json")) return load_file(folder / "tokenizer.json");
-  for (const BpeNames& names : kBpeNames) {
-    if (fs::exists(folder / names.vocabulary)) return load_pair(folder, names);
-  }
-  const std::vector<fs::path> files = llama2c_files(folder);
-  if (files.size() == 1) return load_file(files[0]);
-  if (files.size() > 1) {
-    base::fail(kFormat, "{}: holds several tokenizers ({}, {} ...); name one of the files", folder.string(),
-               files[0].filename().string(), files[1].filename().string());
-  }
-  base::fail(kFormat,
-             "{}: holds no tokenizer (looked for tokenizer.json, vocab.json with merges.txt, encoder.json with "
-             "vocab.bpe, tok*.bin)",
-             folder.string());
+  return parsed(TextFile(path));
 }
 
 }  // namespace
@@ -85,7 +69,25 @@ std::unique_ptr<Tokenizer> parse_tokenizer_json(const io::Input& input) {
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
-  return io::type_of(kFormat, path) == fs::file_type::directory ? load_folder(path) : load_file(path);
+  if (io::type_of(kFormat, path) != fs::file_type::directory) return load_file(path);
+  return load_tokenizer(io::OpenFolder(kFormat, path));
+}
+
+std::unique_ptr<Tokenizer> load_tokenizer(const io::OpenFolder& folder) {
+  if (folder.has(kTokenizerJson)) return parsed(TextFile(folder, kTokenizerJson));
+  for (const BpeNames& names : kBpeNames) {
+    if (folder.has(names.vocabulary)) return load_pair(folder, names);
+  }
+  const std::vector<std::string> files = llama2c_files(folder);
+  if (files.size() == 1) return parsed(TextFile(folder, files[0]));
+  if (files.size() > 1) {
+    base::fail(kFormat, "{}: holds several tokenizers ({}, {} ...); name one of the files", folder.path().string(),
+               io::as_one_line(files[0]), io::as_one_line(files[1]));
+  }
+  base::fail(kFormat,
+             "{}: holds no tokenizer (looked for tokenizer.json, vocab.json with merges.txt, encoder.json with "
+             "vocab.bpe, tok*.bin)",
+             folder.path().string());
 }
 
 }  // namespace tenon::text

@@ -18,6 +18,10 @@
 #include <string_view>
 #include <vector>
 
+namespace tenon::io {
+class OpenFolder;
+}
+
 namespace tenon::text {
 
 /// Whether the names of special tokens in a text, such as <|endoftext|>, are those tokens or just text.
@@ -59,5 +63,7 @@ std::vector<int32_t> encode_parallel(const Tokenizer& tokenizer, std::string_vie
 
 /// Reads a tokenizer from a file, or from a folder that holds one, whatever its kind.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
+/// The same of an open folder, from which other files of a model are read.
+std::unique_ptr<Tokenizer> load_tokenizer(const io::OpenFolder& folder);
 
 }  // namespace tenon::text

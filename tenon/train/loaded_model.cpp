@@ -5,6 +5,8 @@
 
 #include "tenon/base/error.h"
 #include "tenon/io/file.h"
+#include "tenon/io/hugging_face.h"
+#include "tenon/io/open_folder.h"
 #include "tenon/models/gpt2.h"
 #include "tenon/models/llama.h"
 #include "tenon/models/lora.h"
@@ -35,24 +37,25 @@ nn::StateDict model_state(const Checkpoint& checkpoint) {
 }
 
 // Of one of the kinds that load_tokenizer knows.
-bool holds_tokenizer(const fs::path& folder) {
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
+bool holds_tokenizer(const io::OpenFolder& folder) {
+  for (const std::string& name : folder.names()) {
     if (name == "tokenizer.json" || name == "vocab.json" || name == "encoder.json") return true;
     if (name.starts_with("tok") && name.ends_with(".bin")) return true;
   }
   return false;
 }
 
-std::shared_ptr<const text::Tokenizer> tokenizer_in(const fs::path& folder, const LoadOptions& options) {
+std::shared_ptr<const text::Tokenizer> tokenizer_in(const io::OpenFolder& folder, const LoadOptions& options) {
   if (!options.tokenizer.empty()) return text::load_tokenizer(options.tokenizer);
   if (holds_tokenizer(folder)) return text::load_tokenizer(folder);
-  if (options.needs_tokenizer) fail(kOp, "{}: holds no tokenizer; name one with --tokenizer", folder.string());
+  if (options.needs_tokenizer) fail(kOp, "{}: holds no tokenizer; name one with --tokenizer", folder.path().string());
   return nullptr;
 }
 
-LoadedModel load_hugging_face(const fs::path& folder, const LoadOptions& options) {
-  const std::string type = model_type_of(text_of_file(folder / "config.json"), folder);
+// Opened once: its name may lead to another model by the time that the tokenizer is read.
+LoadedModel load_hugging_face(const fs::path& path, const LoadOptions& options) {
+  const io::OpenFolder folder(kOp, path);
+  const std::string type = model_type_of(io::as_text(folder.open("config.json")->bytes()), path);
   const Options where(DType::f32, options.device);
   LoadedModel loaded;
   if (type == "gpt2")
@@ -60,10 +63,11 @@ LoadedModel load_hugging_face(const fs::path& folder, const LoadOptions& options
   else if (type == "llama")
     loaded.model = models::Llama::load(folder, where);
   else
-    fail(kOp, "{}: its config.json is of a model of type {}; gpt2 and llama are supported", folder.string(),
+    fail(kOp, "{}: its config.json is of a model of type {}; gpt2 and llama are supported", path.string(),
          io::as_one_line(type));
   loaded.tokenizer = tokenizer_in(folder, options);
-  loaded.description = fmt::format("{} ({})", folder.string(), type);
+  io::require_unchanged_model(folder);
+  loaded.description = fmt::format("{} ({})", path.string(), type);
   return loaded;
 }
 

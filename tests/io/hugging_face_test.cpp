@@ -2,10 +2,15 @@
 
 #include "tenon/io/hugging_face.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "tenon/io/open_folder.h"
 #include "tenon/io/safetensors.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
@@ -69,6 +74,9 @@ TEST_F(HuggingFace, FolderWithoutWeightsIsRefused) {
 }
 
 TEST_F(HuggingFace, FolderWithoutConfigIsRefused) {
+  EXPECT_EQ(text_of([&] { load_folder(path()); }),
+            "[hugging_face] " + path().string() + ": cannot be read: No such file or directory");
+  fs::create_directory(path());
   EXPECT_EQ(text_of([&] { load_folder(path()); }),
             "[hugging_face] " + (path() / "config.json").string() + ": cannot be read: No such file or directory");
 }
@@ -213,6 +221,76 @@ TEST_F(HuggingFace, AFullDiskLeavesNoFolderAndNoWeightsWithoutTheirConfig) {
             }),
             "nothing was thrown");
   EXPECT_TRUE(content_of(path("old/model.safetensors")) == weights);
+}
+
+// ---- folders that are replaced while they are read ----
+
+class Exchanged : public InFolder {
+ protected:
+  Exchanged() : InFolder("model") {}
+
+  /// A model whose config and weights both say the same number.
+  static void save(const fs::path& folder, int number) {
+    save_folder(folder, fmt::format(R"({{"number": {}}})", number), {{"w", full({4}, number)}});
+  }
+  static int number_in(const HuggingFaceFolder& loaded) {
+    const int number = nlohmann::json::parse(loaded.config)["number"];
+    EXPECT_EQ(loaded.tensors.at("w").to_vector<float>(), std::vector<float>(4, static_cast<float>(number)));
+    return number;
+  }
+};
+
+TEST_F(Exchanged, AnOpenFolderStaysItself) {
+  save(path(), 1);
+  save(path("other"), 2);
+  const OpenFolder folder("test", path());
+  fs::rename(path(), path("old"));
+  fs::rename(path("other"), path());
+  EXPECT_EQ(number_in(load_folder(folder)), 1);
+  EXPECT_EQ(number_in(load_folder(path())), 2);
+}
+
+TEST_F(Exchanged, AFileThatIsReplacedMeanwhileIsNoticed) {
+  save(path(), 1);
+  const OpenFolder folder("test", path());
+  const auto config = folder.open("config.json");
+  save(path(), 2);
+  EXPECT_EQ(load_safetensors(folder, "model.safetensors").tensors.at("w").to_vector<float>()[0], 2);
+  EXPECT_EQ(refusal_by("test", path(), [&] { folder.require_unchanged("config.json"); }),
+            "its config.json was replaced while the folder was read; read it again");
+}
+
+// The weights have their new name already, and the config has not.
+TEST_F(Exchanged, AWriterThatHasNotFinishedIsNoticed) {
+  save(path(), 1);
+  const OpenFolder folder("test", path());
+  folder.open("config.json");
+  folder.require_unchanged("config.json");
+  std::ofstream(path() / fmt::format("config.json.{}-0.tmp", getpid())) << "half";
+  EXPECT_EQ(refusal_by("test", path(), [&] { folder.require_unchanged("config.json"); }),
+            "its config.json was replaced while the folder was read; read it again");
+}
+
+TEST_F(Exchanged, WhatIsLoadedIsOfOneModel) {
+  save(path(), 0);
+  std::atomic<bool> is_over = false;
+  std::thread writer([&] {
+    for (int i = 0; i < 40; ++i) save(path(), i % 2);
+    is_over = true;
+  });
+  int loaded = 0, noticed = 0;
+  while (!is_over) {
+    try {
+      number_in(load_folder(path()));
+      ++loaded;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("was replaced while the folder was read"), std::string::npos)
+          << error.what();
+      ++noticed;
+    }
+  }
+  writer.join();
+  EXPECT_GT(loaded, 0) << noticed << " were noticed";
 }
 
 }  // namespace
