@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +13,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <system_error>
 
@@ -41,20 +41,52 @@ uint64_t checksum(std::string_view name, std::string_view program) {
   return base::hash_bytes(program, base::hash_bytes(name));
 }
 
-enum class Found { none, other, damaged, good };
+enum class Found { none, other, damaged, foreign, good };
+
+bool read_all(int file, void* to, size_t bytes) {
+  auto* at = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t got = ::read(file, at, bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    bytes -= static_cast<size_t>(got);
+  }
+  return true;
+}
+
+class OpenFile {
+ public:
+  // A pipe would wait for its writer, a link may lead anywhere.
+  explicit OpenFile(const fs::path& path)
+      : number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {}
+  OpenFile(const OpenFile&) = delete;
+  ~OpenFile() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int number() const { return number_; }
+
+ private:
+  const int number_;
+};
+
+// As ssh looks at its keys.
+bool is_trusted(const struct stat& status) {
+  const bool is_ours = status.st_uid == ::geteuid() || status.st_uid == 0;
+  return is_ours && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
 
 // What a file holds under a name. Lengths are believed only when they add up to the file's own.
 Found read(const fs::path& path, std::string_view name, std::vector<std::byte>& program) {
-  std::error_code ignored;
-  const fs::file_status status = fs::status(path, ignored);
-  if (!fs::exists(status)) return Found::none;
-  if (!fs::is_regular_file(status)) return Found::damaged;  // a pipe would wait for its writer
-  std::ifstream in(path, std::ios::binary | std::ios::ate);
-  if (!in) return Found::none;
-  const auto size = static_cast<uint64_t>(in.tellg());
-  in.seekg(0);
+  const OpenFile file(path);
+  struct stat status {};
+  if (file.number() < 0) return errno == ELOOP ? Found::damaged : Found::none;
+  if (::fstat(file.number(), &status) != 0) return Found::none;
+  if (!S_ISREG(status.st_mode)) return Found::damaged;
+  if (!is_trusted(status)) return Found::foreign;
+  const auto size = static_cast<uint64_t>(status.st_size);
   Header header;
-  if (size < sizeof header || !in.read(reinterpret_cast<char*>(&header), sizeof header)) return Found::damaged;
+  if (size < sizeof header || !read_all(file.number(), &header, sizeof header)) return Found::damaged;
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return Found::damaged;
   if (header.version != DiskCache::kVersion) return Found::damaged;
   const uint64_t rest = size - sizeof header;
@@ -62,10 +94,20 @@ Found read(const fs::path& path, std::string_view name, std::vector<std::byte>& 
     return Found::damaged;
   std::string stated(header.name_bytes, '\0');
   program.resize(header.program_bytes);
-  in.read(stated.data(), static_cast<std::streamsize>(stated.size()));
-  in.read(reinterpret_cast<char*>(program.data()), static_cast<std::streamsize>(program.size()));
-  if (!in || checksum(stated, text_of(program)) != header.checksum) return Found::damaged;
+  const bool is_whole =
+      read_all(file.number(), stated.data(), stated.size()) && read_all(file.number(), program.data(), program.size());
+  if (!is_whole || checksum(stated, text_of(program)) != header.checksum) return Found::damaged;
   return stated == name ? Found::good : Found::other;
+}
+
+// Says it once: whoever waits for compilers again should know why.
+void warn_of_foreign(const fs::path& path) {
+  static std::atomic<bool> warned{false};
+  if (warned.exchange(true)) return;
+  std::fprintf(stderr,
+               "[tenon] %s: belongs to another user, or others may write it, and is not used. Set TENON_CACHE_DIR to a "
+               "folder of your own.\n",
+               path.c_str());
 }
 
 // A folder that cannot be written costs compile time in every process; whoever wonders why should know. Says false, as
@@ -82,7 +124,7 @@ bool warn_once(const fs::path& folder, int error_number) {
 // with it, nor where the file system has no locks: then whoever writes last wins.
 class Lock {
  public:
-  explicit Lock(const fs::path& path) : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+  explicit Lock(const fs::path& path) : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) {
     constexpr int kMostTries = 2000;
     for (int i = 0; file_ >= 0 && i < kMostTries && ::flock(file_, LOCK_EX | LOCK_NB) != 0; ++i) {
       if (errno != EWOULDBLOCK && errno != EINTR) return;
@@ -156,6 +198,10 @@ std::optional<std::vector<std::byte>> DiskCache::find(std::string_view name) {
       fs::remove(path, ignored);
       break;
     }
+    case Found::foreign:
+      ++foreign_;
+      warn_of_foreign(path);
+      break;
     case Found::none:
     case Found::other: break;
   }
@@ -241,6 +287,6 @@ void DiskCache::make_room(size_t bytes) {
   }
 }
 
-DiskCache::Stats DiskCache::stats() const { return {hits_, misses_, damaged_, kept_, removed_}; }
+DiskCache::Stats DiskCache::stats() const { return {hits_, misses_, damaged_, foreign_, kept_, removed_}; }
 
 }  // namespace tenon::exec

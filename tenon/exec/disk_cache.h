@@ -3,7 +3,8 @@
 // One file per program, named by a hash of what the program depends on; the file repeats that text, so a clash of
 // hashes is a miss and not a wrong program. Files are written beside and renamed: several processes may use one folder,
 // and a file is whole or not there. What a power cut leaves of one is told by its checksum. Losing a file costs a
-// compilation, so nothing here is ever an error. What several processes add to is changed under a lock.
+// compilation, so nothing here is ever an error. What several processes add to is changed under a lock. A program runs
+// with the rights of who loads it: files that another user owns (but root), or that others may write, are passed over.
 
 #pragma once
 
@@ -46,7 +47,7 @@ class DiskCache {
   /// Why bytes could not be written the last time they could not; empty where they always could.
   std::string why_not_kept() const;
   struct Stats {
-    size_t hits = 0, misses = 0, damaged = 0, kept = 0, removed = 0;
+    size_t hits = 0, misses = 0, damaged = 0, foreign = 0, kept = 0, removed = 0;
   };
   Stats stats() const;
 
@@ -57,7 +58,7 @@ class DiskCache {
 
   std::filesystem::path folder_;
   size_t most_bytes_;
-  std::atomic<size_t> hits_{0}, misses_{0}, damaged_{0}, kept_{0}, removed_{0};
+  std::atomic<size_t> hits_{0}, misses_{0}, damaged_{0}, foreign_{0}, kept_{0}, removed_{0};
   std::atomic<int> last_error_{0};
 };
 

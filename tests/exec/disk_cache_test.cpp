@@ -141,6 +141,53 @@ TEST_F(DiskCacheTest, AnotherKernelUnderTheSameFileNameIsAMiss) {
   EXPECT_EQ(text_of(cache.find("kernel")), "none");
 }
 
+TEST_F(DiskCacheTest, TheProgramOfAnotherKernelIsNeverTaken) {
+  DiskCache cache(folder_);
+  cache.keep("kernel", bytes_of("program"));
+  const fs::path own = files().at(0);
+  cache.keep("wanted", bytes_of("margorp"));
+  for (const fs::path& file : files()) {
+    if (file == own) continue;
+    constexpr std::streamoff kProgram = 40 + 6;  // behind header and name, of the same lengths in both
+    for (std::streamoff i = 0; i < 7; ++i) change(file, kProgram + i, "program"[i]);
+  }
+  EXPECT_EQ(text_of(cache.find("wanted")), "none");
+  EXPECT_EQ(cache.stats().damaged, 1u);
+}
+
+// A program runs with the rights of who loads it.
+TEST_F(DiskCacheTest, WhatOthersMayWriteIsPassedOver) {
+  DiskCache cache(folder_);
+  cache.keep("kernel", bytes_of("program"));
+  const fs::path file = files().at(0);
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  fs::permissions(file, fs::perms::group_write, fs::perm_options::add);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(text_of(cache.find("kernel")), "none");
+  EXPECT_EQ(text_of(cache.find("kernel")), "none");
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "[tenon] " + file.string() +
+          ": belongs to another user, or others may write it, and is not used. Set TENON_CACHE_DIR to a folder of "
+          "your own.\n");
+  EXPECT_EQ(cache.stats().foreign, 2u);
+  EXPECT_TRUE(fs::exists(file));  // not ours to remove
+  fs::permissions(file, fs::perms::group_write, fs::perm_options::remove);
+  EXPECT_EQ(text_of(cache.find("kernel")), "program");
+}
+
+TEST_F(DiskCacheTest, WhatAnotherUserOwnsIsPassedOver) {
+  DiskCache cache(folder_);
+  cache.keep("kernel", bytes_of("program"));
+  constexpr uid_t kSomebody = 65533;
+  if (::chown(files().at(0).c_str(), kSomebody, static_cast<gid_t>(-1)) != 0)
+    GTEST_SKIP() << "only root can give a file away";
+  EXPECT_EQ(text_of(cache.find("kernel")), "none");
+  EXPECT_EQ(cache.stats().foreign, 1u);
+  cache.keep("kernel", bytes_of("mine"));
+  EXPECT_EQ(text_of(cache.find("kernel")), "mine");
+}
+
 TEST_F(DiskCacheTest, StaysWithinItsBoundAndDropsWhatWasUsedLeastLately) {
   DiskCache cache(folder_, 4000);
   const std::string program(1000, 'x');
