@@ -3,10 +3,12 @@
 
 #include "tenon/base/available_memory.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 
 namespace tenon::base {
 namespace {
@@ -91,13 +93,24 @@ uint64_t left_in_groups(const FileReader& read) {
   return least;
 }
 
-std::optional<std::string> file_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
 }  // namespace
+
+// By the system's own calls: a stream throws where reading fails, and this is also asked when a process ends.
+std::optional<std::string> system_file_text(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  std::string text;
+  char part[4096];
+  ssize_t got = 0;
+  while ((got = ::read(file, part, sizeof part)) != 0) {
+    if (got > 0)
+      text.append(part, static_cast<size_t>(got));
+    else if (errno != EINTR)
+      break;
+  }
+  ::close(file);
+  return got < 0 ? std::nullopt : std::optional(std::move(text));
+}
 
 std::optional<uint64_t> number_of(std::string_view lines, std::string_view key) {
   std::optional<uint64_t> found;
@@ -134,6 +147,6 @@ HostMemory host_memory(const FileReader& read) {
   return memory;
 }
 
-HostMemory host_memory() { return host_memory(file_text); }
+HostMemory host_memory() { return host_memory(system_file_text); }
 
 }  // namespace tenon::base

@@ -23,6 +23,9 @@ struct HostMemory {
 /// The text of a file; nothing when it cannot be read.
 using FileReader = std::function<std::optional<std::string>(const std::string& path)>;
 
+/// The text of one of the system's files.
+std::optional<std::string> system_file_text(const std::string& path);
+
 /// "MemAvailable:  1024 kB" of a list of such lines in bytes; nothing when the key is missing.
 std::optional<uint64_t> kilobytes_of(std::string_view lines, std::string_view key);
 /// "active_file 4096" of a list of such lines; nothing when the key is missing.

@@ -46,6 +46,13 @@ TEST(Numbers, AreFoundByTheirWholeName) {
   EXPECT_EQ(number_of("active_file_x 7\n", "active_file"), std::nullopt);
 }
 
+// A folder can be opened and not read, as the system's files are where something is wrong with it.
+TEST(SystemFiles, ThatCannotBeReadAreNoText) {
+  EXPECT_EQ(system_file_text("/"), std::nullopt);
+  EXPECT_EQ(system_file_text("/proc/no/such/file"), std::nullopt);
+  EXPECT_EQ(system_file_text("/dev/null"), "");
+}
+
 TEST(AvailableMemory, IsWhatTheMachineHasWithoutSwap) {
   EXPECT_EQ(on_machine({{"/proc/meminfo", kMeminfo}}).available, 2048 * kMiB);
   EXPECT_EQ(on_machine({{"/proc/meminfo", kMeminfo}}).total, 8192 * kMiB);
