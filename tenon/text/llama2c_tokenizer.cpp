@@ -14,7 +14,7 @@
 namespace tenon::text {
 namespace {
 
-constexpr size_t kLongestPiece = 1024;  // longer ones only cost time: every way to cut a piece in two is looked up
+constexpr size_t kLongestPiece = 1024;  // longer ones only cost memory: every way to cut a piece in two may be a rule
 
 io::Llama2cTokenizer parse_pieces(const JsonView& document) {
   io::Llama2cTokenizer tokenizer;
@@ -32,6 +32,60 @@ io::Llama2cTokenizer parse_pieces(const JsonView& document) {
   return tokenizer;
 }
 
+/// Pieces by a hash that all beginnings and ends of a text have after one pass over it: looking every cut of a piece up
+/// by its letters would take the square of its length.
+class PiecesByHash {
+ public:
+  explicit PiecesByHash(const std::unordered_map<std::string_view, int32_t>& ids) {
+    by_hash_.reserve(ids.size());
+    size_t longest = 0;
+    for (const auto& [piece, id] : ids) {
+      by_hash_.emplace(hashes_of(piece).back(), std::pair(piece, id));
+      longest = std::max(longest, piece.size());
+    }
+    powers_.resize(longest + 1, 1);
+    for (size_t i = 1; i <= longest; ++i) powers_[i] = product(powers_[i - 1], kBase);
+  }
+
+  /// Calls found(left, right) with the numbers of the pieces that a piece can be cut into.
+  void each_cut(std::string_view piece, const auto& found) const {
+    const std::vector<uint64_t> hashes = hashes_of(piece);
+    for (size_t cut = 1; cut < piece.size(); ++cut) {
+      const std::optional<int32_t> left = find(piece.substr(0, cut), hashes[cut]);
+      if (!left) continue;
+      const uint64_t before = product(hashes[cut], powers_[piece.size() - cut]);
+      const uint64_t rest = (hashes.back() + kPrime - before) % kPrime;
+      if (const std::optional<int32_t> right = find(piece.substr(cut), rest)) found(*left, *right);
+    }
+  }
+
+ private:
+  static constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1, kBase = 0x9E3779B97F4A7C1;
+  __extension__ using Wide = unsigned __int128;
+
+  static uint64_t product(uint64_t a, uint64_t b) { return static_cast<uint64_t>(Wide{a} * b % kPrime); }
+
+  /// Of every beginning, the empty one first: a polynomial with the bytes as coefficients.
+  static std::vector<uint64_t> hashes_of(std::string_view text) {
+    std::vector<uint64_t> hashes(1, 0);
+    hashes.reserve(text.size() + 1);
+    for (const char byte : text)
+      hashes.push_back((product(hashes.back(), kBase) + static_cast<unsigned char>(byte) + 1) % kPrime);
+    return hashes;
+  }
+
+  std::optional<int32_t> find(std::string_view text, uint64_t hash) const {
+    const auto [begin, end] = by_hash_.equal_range(hash);
+    for (auto at = begin; at != end; ++at) {
+      if (at->second.first == text) return at->second.second;
+    }
+    return std::nullopt;
+  }
+
+  std::unordered_multimap<uint64_t, std::pair<std::string_view, int32_t>> by_hash_;
+  std::vector<uint64_t> powers_;
+};
+
 /// Every way in which two pieces form a third; the better its score, the lower the rank.
 std::vector<MergeRule> rules_of(const io::Llama2cTokenizer& pieces,
                                 const std::unordered_map<std::string_view, int32_t>& ids) {
@@ -40,12 +94,11 @@ std::vector<MergeRule> rules_of(const io::Llama2cTokenizer& pieces,
   uint32_t rank = 0;
   for (auto& [score, place] : ranks) place = rank++;
   std::vector<MergeRule> rules;
-  for (const auto& [piece, id] : ids) {
-    for (size_t cut = 1; cut < piece.size(); ++cut) {
-      const auto left = ids.find(piece.substr(0, cut)), right = ids.find(piece.substr(cut));
-      if (left == ids.end() || right == ids.end()) continue;
-      rules.push_back({left->second, right->second, id, ranks.at(pieces.tokens[static_cast<size_t>(id)].score)});
-    }
+  const PiecesByHash by_hash(ids);
+  for (const auto& [piece, made] : ids) {
+    const int32_t id = made;
+    const uint32_t rank_of_piece = ranks.at(pieces.tokens[static_cast<size_t>(id)].score);
+    by_hash.each_cut(piece, [&](int32_t left, int32_t right) { rules.push_back({left, right, id, rank_of_piece}); });
   }
   return rules;
 }

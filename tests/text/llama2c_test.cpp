@@ -122,6 +122,23 @@ TEST(Llama2cBpe, TheBestScoreIsMergedFirst) {
   EXPECT_EQ(tokenizer->encode(""), Ids());
 }
 
+// Every piece can be cut in a thousand ways; hashing both parts of each anew took 4 GB of letters here, for 4 MB.
+TEST(Llama2cBpe, LongPiecesAreCutInOnePass) {
+  std::mt19937 random(1);
+  const auto tokenizer = from_json(document([&](auto& pieces) {
+    for (int piece = 0; piece < 4000; ++piece) {
+      std::string letters(1024, 'a');
+      for (char& letter : letters) letter = random() % 2 ? 'a' : 'b';
+      pieces.push_back(nlohmann::json::array({letters, -1000}));
+    }
+    for (const char* piece : {"ba", "aba", "abab"}) pieces.push_back(nlohmann::json::array({piece, -900}));
+  }));
+  const int32_t first = 264 + 4000;
+  EXPECT_EQ(tokenizer->encode("ba"), (Ids{259, first}));
+  EXPECT_EQ(tokenizer->token(first + 2), "abab");
+  EXPECT_EQ(tokenizer->encode("babab"), (Ids{259, 261, first + 2}));  // of "ab" and "ab"
+}
+
 TEST(Llama2cBpe, NamesOfBytesInATextAreText) {
   const auto tokenizer = from_json(document());
   EXPECT_EQ(tokenizer->decode(tokenizer->encode("<0x41>")), "<0x41>");
