@@ -90,6 +90,8 @@ class Reader {
   }
 
   [[noreturn]] void leave(j_common_ptr state) {
+    const int code = errors_.msg_code;
+    is_other_library_ = code == JERR_BAD_LIB_VERSION || code == JERR_BAD_STRUCT_SIZE;
     errors_.format_message(state, message_);
     std::longjmp(jump_, 1);
   }
@@ -112,7 +114,15 @@ class Reader {
     }
   }
 
-  [[noreturn]] void refuse() const { io::fail(input_, "is cut or damaged: {}", io::as_one_line(message_)); }
+  [[noreturn]] void refuse() const {
+    if (is_other_library_)
+      io::fail(
+          input_,
+          "cannot be read, the file is not to blame: this program was built with libjpeg {}, and another one was found "
+          "when it was started ({}); install the one that it was built with, or take the other out of LD_LIBRARY_PATH",
+          JPEG_LIB_VERSION, io::as_one_line(message_));
+    io::fail(input_, "is cut or damaged: {}", io::as_one_line(message_));
+  }
 
   /// Printers' colours; Adobe's programs write them upside down.
   static void to_rgb(std::vector<uint8_t>& line, bool is_inverted) {
@@ -133,6 +143,7 @@ class Reader {
   jpeg_progress_mgr progress_{};
   std::jmp_buf jump_{};
   char message_[JMSG_LENGTH_MAX] = {};
+  bool is_other_library_ = false;
 };
 
 }  // namespace

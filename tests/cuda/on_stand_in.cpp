@@ -11,8 +11,8 @@ namespace {
 // Before main, and so before any device is looked for.
 const bool kIsSet = [] {
   setenv("TENON_CUDA_DRIVER", STAND_IN_CUDA_DRIVER, 0);
-  setenv("TENON_CUDA_LIBRARIES", STAND_IN_CUDA_LIBRARIES, 0);
-  setenv("TENON_CACHE_DIR", "", 0);  // what one run compiles says nothing about the next
+  setenv("TENON_CUDA_LIBRARIES", STAND_IN_CUDA_LIBRARIES, 1);  // whatever the machine has: the stand-in's libraries
+  setenv("TENON_CACHE_DIR", "", 0);                            // what one run compiles says nothing about the next
   return true;
 }();
 

@@ -2,6 +2,8 @@
 
 #include "tenon/data/image.h"
 
+#include <dlfcn.h>
+
 #include <cstdlib>
 #include <fstream>
 
@@ -12,6 +14,19 @@
 #include "tenon/tensor/ops.h"
 #include "tests/child_process.h"
 #include "tests/data/support.h"
+
+namespace {
+
+bool has_other_jpeg_library = false;  // as if one of another version had been found when the program was started
+
+}  // namespace
+
+// In place of the library's own, which it calls.
+extern "C" void jpeg_CreateDecompress(void* state, int version, size_t bytes) {
+  using Create = void (*)(void*, int, size_t);
+  static const auto create = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "jpeg_CreateDecompress"));
+  create(state, has_other_jpeg_library ? version + 10 : version, bytes);
+}
 
 namespace tenon::data {
 namespace {
@@ -294,6 +309,16 @@ TEST_F(Folders, WithoutPicturesAreRefused) {
             "[image_folder] " + path("cat").string() + ": has no .png, .jpg or .jpeg");
   EXPECT_EQ(text_of([&] { ImageFolder all("/nowhere"); }),
             "[image_folder] /nowhere: cannot be read: No such file or directory");
+}
+
+TEST_F(Jpeg, AnotherLibraryIsSaidPlainly) {
+  has_other_jpeg_library = true;
+  const std::string said = text_of([&] { picture("rgb.jpg"); });
+  has_other_jpeg_library = false;
+  EXPECT_NE(said.find("rgb.jpg: cannot be read, the file is not to blame: this program was built with libjpeg "),
+            said.npos)
+      << said;
+  EXPECT_NE(said.find("Wrong JPEG library version"), said.npos) << said;
 }
 
 }  // namespace
