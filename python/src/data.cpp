@@ -182,6 +182,23 @@ data::LastBatch last_of(const std::string& name) {
 
 /// A loader of the library's as Python holds it. Its workers call datasets of Python's: whoever waits for their end
 /// must not keep Python's lock, and they must end before Python does.
+/// Sample i is i: the order of samples that Python makes, however many there are.
+class Positions final : public Dataset {
+ public:
+  explicit Positions(int64_t count) : count_(count) {}
+
+  int64_t size() const override { return count_; }
+  Sample get(int64_t i) const override { return {from_vector(std::vector<int64_t>{i}, {})}; }
+  std::optional<Sample> stacked(std::span<const int64_t> indices, Device device) const override {
+    const std::vector<int64_t> all(indices.begin(), indices.end());
+    const auto count = static_cast<int64_t>(all.size());
+    return Sample{from_vector(all, {count}, Options(device))};
+  }
+
+ private:
+  int64_t count_;
+};
+
 class OpenLoader {
  public:
   OpenLoader(const std::shared_ptr<Dataset>& dataset, const data::DataLoaderOptions& options)
@@ -339,6 +356,8 @@ void bind_datasets(py::module_& m) {
                                                                                  "Row i of each of several tensors.")
       .def(py::init([](const py::args& tensors) { return std::make_shared<data::TensorDataset>(sample_of(tensors)); }))
       .def_property_readonly("tensors", [](const data::TensorDataset& self) { return tuple_of(self.tensors()); });
+  py::class_<Positions, Dataset, std::shared_ptr<Positions>>(m, "_Positions", "0, 1, 2, ... without the memory.")
+      .def(py::init<int64_t>());
   py::class_<data::Subset, Dataset, std::shared_ptr<data::Subset>>(m, "Subset", "Some samples of a dataset.")
       .def(py::init([](const py::object& of, const std::vector<int64_t>& indices) {
              return std::make_shared<data::Subset>(dataset_of(of), indices);

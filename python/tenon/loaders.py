@@ -167,7 +167,7 @@ def _counts(parts, count):
 
 
 def _positions(dataset):
-    return TensorDataset(_tenon.arange(len(dataset)))
+    return _native._Positions(len(dataset))
 
 
 def transformed(dataset, transform, field=0):

@@ -372,6 +372,24 @@ class _Fails:
 
 
 class Loaders(unittest.TestCase):
+    def test_of_a_thousand_million_samples_takes_no_memory_for_their_order(self):
+        import resource
+
+        class Squares(tenon.data.Dataset):
+            def __len__(self):
+                return 10**9
+
+            def __getitem__(self, i):
+                return i * i
+
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for shuffle in (False, True):
+            loader = tenon.data.DataLoader(Squares(), batch_size=4, shuffle=shuffle)
+            batch = next(iter(loader))
+            self.assertEqual((len(loader), batch.shape), (250_000_000, (4,)))
+            self.assertEqual(shuffle, batch.tolist() != [0, 1, 4, 9])
+        self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, 1_000_000)  # KiB
+
     def test_of_nothing_have_no_batches(self):
         nothing, one = data.TensorDataset(tenon.ones(0, 3)), data.TensorDataset(tenon.ones(1, 3))
         for loader in (data.DataLoader(nothing, batch_size=2), data.DataLoader(nothing, shuffle=True), data.DataLoader([]),
