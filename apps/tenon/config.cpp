@@ -42,7 +42,7 @@ void show_game(const ConfigArguments& wanted, const std::string& name) {
   rl::set(config, wanted.settings);
   rl::validate(config, name);
   if (wanted.show.empty())
-    print("{}: valid; {} keys differ from their defaults\n", name, rl::changed_keys(config));
+    print("{}: valid; {} keys differ from their defaults\n", shown(name), rl::changed_keys(config));
   else
     write_text(rl::to_json(config));
 }
@@ -57,7 +57,8 @@ void run(const ConfigArguments& wanted) {
   if (!wanted.show.empty()) write_text(train::to_json(changed(wanted.show, wanted.settings)));
   if (!wanted.validate.empty()) {
     const train::Config config = changed(wanted.validate, wanted.settings);
-    print("{}: valid; {} keys differ from their defaults\n", wanted.validate, train::differences({}, config).size());
+    print("{}: valid; {} keys differ from their defaults\n", shown(wanted.validate),
+          train::differences({}, config).size());
   }
 }
 

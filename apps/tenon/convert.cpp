@@ -13,8 +13,10 @@
 #include "apps/tenon/output.h"
 #include "tenon/io/file.h"
 #include "tenon/io/folder.h"
+#include "tenon/io/hugging_face.h"
 #include "tenon/io/json.h"
 #include "tenon/io/json_text.h"
+#include "tenon/io/open_folder.h"
 #include "tenon/tenon.h"
 #include "tenon/train/loaded_model.h"
 
@@ -30,6 +32,7 @@ struct ConvertArguments {
   bool list = false;
 };
 
+constexpr std::string_view kConfig = "config.json", kIndex = "model.safetensors.index.json";
 constexpr std::string_view kEndings = "there are .safetensors, .pt, .npz, .npy, .bin (llama2.c) and folders";
 
 enum class Format { folder, run, safetensors, torch, npz, npy, llama2c };
@@ -61,7 +64,25 @@ struct Loaded {
   Weights weights;
   std::string config;                                // of a folder, a run or a llama2.c file that becomes a folder
   std::shared_ptr<const text::Tokenizer> tokenizer;  // of a run
+  std::shared_ptr<const io::OpenFolder> folder{};    // that it was read from
 };
+
+bool lies_in(const fs::path& place, const fs::path& folder) {
+  const auto [rest, unused] = std::mismatch(folder.begin(), folder.end(), place.begin(), place.end());
+  return rest == folder.end();
+}
+
+// A link in a folder from anywhere may name any file of who converts it, whose text would be copied. Those of a cache
+// of Hugging Face's lead from REPOSITORY/snapshots/REVISION to REPOSITORY/blobs.
+void require_no_way_out(const fs::path& folder, const std::string& name) {
+  std::error_code error;
+  const fs::path whole = fs::canonical(folder, error), place = fs::canonical(folder / name, error);
+  const fs::path snapshots = whole.parent_path();
+  const bool is_cached = snapshots.filename() == "snapshots" && lies_in(place, snapshots.parent_path() / "blobs");
+  if (!error && !is_cached && !lies_in(place, whole))
+    fail("convert", "{}: is a link out of the folder, which is not followed; put the file itself there",
+         (folder / name).string());
+}
 
 Loaded load_run(const fs::path& path) {
   const train::LoadedModel loaded = train::load_model(path);
@@ -88,8 +109,11 @@ Loaded load(const fs::path& path) {
   require_readable(path);
   switch (format_of(path)) {
     case Format::folder: {
-      io::HuggingFaceFolder folder = io::load_folder(path);
-      return {std::move(folder.tensors), std::move(folder.config), nullptr};
+      require_no_way_out(path, std::string(kConfig));
+      const auto open = std::make_shared<const io::OpenFolder>("hugging_face", path);
+      io::HuggingFaceFolder folder = io::load_folder(*open);
+      io::require_unchanged_model(*open);
+      return {std::move(folder.tensors), std::move(folder.config), nullptr, open};
     }
     case Format::run: return load_run(path);
     case Format::safetensors: return {io::load_safetensors(path).tensors, {}, nullptr};
@@ -133,16 +157,17 @@ constexpr std::string_view kCompanions[] = {"tokenizer.json",    "tokenizer_conf
                                             "merges.txt",        "tokenizer.model",       "special_tokens_map.json",
                                             "added_tokens.json", "generation_config.json"};
 
-void copy_companions(const fs::path& from, const fs::path& to) {
-  for (const std::string_view name : kCompanions) {
-    if (!fs::exists(from / name)) continue;
+void copy_companions(const io::OpenFolder& from, const fs::path& to) {
+  for (const std::string_view known : kCompanions) {
+    const std::string name(known);
+    if (!from.has(name)) continue;
+    require_no_way_out(from.path(), name);
     io::ReplacingFile file("convert", to / name);
-    file.write(text_of_file(from / name));
+    file.write(io::as_text(from.open("convert", name)->bytes()));
     file.commit();
   }
+  io::require_unchanged_model(from);
 }
-
-constexpr std::string_view kConfig = "config.json", kIndex = "model.safetensors.index.json";
 
 // model.safetensors, or one of its shards: model-00001-of-00002.safetensors.
 bool is_weights(const std::string& name) {
@@ -196,7 +221,7 @@ void save_to_folder(const ConvertArguments& job, Loaded& loaded) {
   io::ReplacingFolder folder("convert", job.out);
   try {
     io::save_folder(folder.place(), written_config, loaded.weights);
-    if (format_of(job.in) == Format::folder) copy_companions(job.in, folder.place());
+    if (loaded.folder) copy_companions(*loaded.folder, folder.place());
     if (loaded.tokenizer) loaded.tokenizer->save(folder.place());
   } catch (const Error& error) {
     throw Error(folder.with_target(error.what()));
@@ -298,7 +323,7 @@ void add_convert(CLI::App& app) {
       throw CLI::ValidationError("--list", "goes without --dtype and --config");
     if (job->list) return list(job->in);
     convert(*job);
-    print("wrote {}\n", job->out);
+    print("wrote {}\n", shown(job->out));
   });
 }
 

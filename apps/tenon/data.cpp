@@ -54,10 +54,10 @@ void prepare(PrepareArguments& given) {
   if (done.continued_tokens > 0) {
     print("continued an unfinished run after {} tokens\n", count_text(done.continued_tokens));
   }
-  print("{}: {} tokens (vocabulary {}, {} bytes each)\n", options.out.string(), count_text(done.tokens),
+  print("{}: {} tokens (vocabulary {}, {} bytes each)\n", shown(options.out), count_text(done.tokens),
         count_text(tokenizer->vocabulary()), data::token_bytes_for(tokenizer->vocabulary()));
   if (done.validation_tokens > 0) {
-    print("{}: {} tokens\n", options.validation_out.string(), count_text(done.validation_tokens));
+    print("{}: {} tokens\n", shown(options.validation_out), count_text(done.validation_tokens));
   }
   const auto bytes = static_cast<double>(done.bytes);
   print("{} document{} from {} in {:.1f} s ({}/s)\n", count_text(done.documents), done.documents == 1 ? "" : "s",
@@ -112,7 +112,7 @@ std::string sample_of(const data::TokenFile& file, const text::Tokenizer* tokeni
 void info(const fs::path& path, const std::string& tokenizer_path, int64_t sample) {
   const auto file = data::TokenFile::open(path);
   const data::TokenFileHeader& header = file->header();
-  print("file        {} ({})\n", path.string(), bytes_text(static_cast<double>(fs::file_size(path))));
+  print("file        {} ({})\n", shown(path), bytes_text(static_cast<double>(fs::file_size(path))));
   print("tokens      {}\n", count_text(header.tokens));
   print("documents   {}\n", header.documents > 0 ? count_text(header.documents) : "not counted");
   print("vocabulary  {}\n", count_text(header.vocabulary));
@@ -164,7 +164,7 @@ void stories(double megabytes, uint64_t seed, const fs::path& out) {
   }
   file.write(waiting);
   file.commit();
-  print("{}: {} stories, {}\n", out.string(), count_text(told),
+  print("{}: {} stories, {}\n", shown(out), count_text(told),
         bytes_text(static_cast<double>(written + static_cast<int64_t>(waiting.size()))));
 }
 

@@ -15,6 +15,7 @@
 #include "tenon/data/tokenizer_fingerprint.h"
 #include "tenon/data/tokens.h"
 #include "tenon/io/file.h"
+#include "tenon/io/input.h"
 #include "tenon/train/corpus.h"
 #include "tenon/train/evaluation.h"
 #include "tenon/train/loaded_model.h"
@@ -85,8 +86,8 @@ void run(const EvalArguments& wanted) {
     print("{}\n", json.dump(-1, ' ', out_is_terminal(), nlohmann::ordered_json::error_handler_t::replace));
     return;
   }
-  print("{}\n{} tokens of {} in windows of {}, {:.0f} tokens/s\n", loaded.description, seen.items, wanted.data, length,
-        speed);
+  print("{}\n{} tokens of {} in windows of {}, {:.0f} tokens/s\n", io::escaped(loaded.description), seen.items,
+        shown(wanted.data), length, speed);
   print("loss           {:.4f}\nperplexity     {:.3f}\nbits per byte  {:.4f}\n", seen.loss, perplexity, bits);
 }
 

@@ -16,6 +16,7 @@
 #include "tenon/base/parallel.h"
 #include "tenon/device/registry.h"
 #include "tenon/exec/disk_cache.h"
+#include "tenon/io/input.h"
 
 namespace tenon::cli {
 namespace {
@@ -118,7 +119,7 @@ ordered_json everything() {
 
 std::string text_of(const ordered_json& value) {
   if (value.is_null()) return "none";
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_string() ? io::escaped(value.get<std::string>()) : value.dump();
 }
 
 std::string gigabytes(const ordered_json& bytes) {

@@ -22,6 +22,8 @@ void flush_out() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) throw OutputLost(errno);
 }
 
+std::string shown(const std::filesystem::path& path) { return io::escaped(path.string()); }
+
 bool out_is_terminal() { return isatty(STDOUT_FILENO) != 0; }
 
 void write_text(std::string_view text) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@ void print(fmt::format_string<Args...> format, Args&&... args) {
 
 /// Text of a file or a model: byte for byte, but on a terminal without what it would obey.
 void write_text(std::string_view text);
+/// A name as a line shows it: what a terminal would obey, and line breaks, are written as \\x1b.
+std::string shown(const std::filesystem::path& path);
 /// Whether people read stdout.
 bool out_is_terminal();
 

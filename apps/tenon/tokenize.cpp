@@ -224,7 +224,7 @@ void run(const TokenizeArguments& options) {
     trained->save(options.out);
     const bool is_short = options.kind == "bpe" && trained->vocabulary() < options.vocabulary;
     write_out(fmt::format(
-        "{}: {}, vocabulary {}{}\n", (std::filesystem::path(options.out) / "tokenizer.json").string(), trained->kind(),
+        "{}: {}, vocabulary {}{}\n", shown(std::filesystem::path(options.out) / "tokenizer.json"), trained->kind(),
         trained->vocabulary(),
         is_short ? fmt::format(", less than {}: no more pairs occur often enough", options.vocabulary) : ""));
     return;

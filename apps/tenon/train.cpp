@@ -82,7 +82,7 @@ void run(TrainArguments wanted) {
   const train::TrainResult result = train::train(config, options);
 
   if (result.stopped)
-    print("stopped after step {}: tenon train --resume {}\n", result.step, options.folder.string());
+    print("stopped after step {}: tenon train --resume {}\n", result.step, shown(options.folder));
   else
     print("trained {} step{} in {} ({} in all), {:.0f} {}/s, loss {:.4f}", result.step, result.step == 1 ? "" : "s",
           watch::duration_text(result.step_seconds), watch::duration_text(result.seconds), result.items_per_second,
@@ -90,9 +90,9 @@ void run(TrainArguments wanted) {
   if (!result.stopped) {
     if (result.best_validation_loss) print(", validation loss {:.4f} at best", *result.best_validation_loss);
     for (const auto& [name, value] : result.validation_metrics) print(", validation {} {:.4f}", name, value);
-    print("\nmodel   {}\n", result.model.lexically_normal().string());
+    print("\nmodel   {}\n", shown(result.model.lexically_normal()));
   }
-  print("report  {}\n", result.report.lexically_normal().string());
+  print("report  {}\n", shown(result.report.lexically_normal()));
 }
 
 }  // namespace

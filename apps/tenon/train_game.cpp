@@ -85,22 +85,22 @@ void train_game(const GameTraining& wanted) {
   if (wanted.quiet) options.out = nullptr;
   const train::GameResult result = train::train_game(config, options);
   if (result.stopped) {
-    print("stopped after {}: tenon train --resume {}\n", games_text(result.episodes), options.folder.string());
+    print("stopped after {}: tenon train --resume {}\n", games_text(result.episodes), shown(options.folder));
   } else {
     const double speed = static_cast<double>(result.episodes) / std::max(1e-9, result.seconds);
     print("played {} in {}, {:.0f} games/s\n", games_text(result.episodes), watch::duration_text(result.seconds),
           speed);
   }
   if (result.evaluation_stopped)
-    print("the games with the best moves were stopped; tenon train --resume {} plays them\n", options.folder.string());
+    print("the games with the best moves were stopped; tenon train --resume {} plays them\n", shown(options.folder));
   if (result.evaluation) {
     const rl::Summary& sum = *result.evaluation;
     print("best moves: mean score {:.0f} ({:.1f} x random moves), 1024 in {}, 2048 in {}\n", sum.mean_score,
           sum.mean_score / result.random->mean_score, train::share_text(sum.reached(1024)),
           train::share_text(sum.reached(2048)));
   }
-  print("report  {}\n", result.report.lexically_normal().string());
-  if (!result.stopped) print("watch   tenon play2048 --model {}\n", options.folder.lexically_normal().string());
+  print("report  {}\n", shown(result.report.lexically_normal()));
+  if (!result.stopped) print("watch   tenon play2048 --model {}\n", shown(options.folder.lexically_normal()));
 }
 
 }  // namespace tenon::cli

@@ -162,7 +162,7 @@ void run(const TuneArguments& wanted) {
   if (!wanted.out.empty()) {
     file->write(now.to_text());
     file->commit();
-    print("written to {}; TENON_TUNED={} uses it elsewhere\n", wanted.out, wanted.out);
+    print("written to {}; TENON_TUNED={} uses it elsewhere\n", shown(wanted.out), shown(wanted.out));
   } else if (!is_kept) {
     tell_not_kept(config.device.name, description);
   }

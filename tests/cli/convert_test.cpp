@@ -301,5 +301,49 @@ TEST_F(Convert, Llama2cBecomesAFolderThatModelsRead) {
   EXPECT_EQ(models::generate(*from_folder, {1}, options), models::generate(*from_file, {1}, options));
 }
 
+// What is read of a folder from anywhere is that folder's.
+TEST_F(Convert, LinksOutOfAFolderAreNotFollowed) {
+  io::save_folder(folder_ / "in", R"({"model_type": "gpt2"})", weights());
+  std::ofstream(folder_ / "secret") << "mine";
+  fs::create_symlink("../secret", folder_ / "in/tokenizer.json");
+  EXPECT_EQ(
+      refusal("convert in out"),
+      "1 tenon: [convert] in/tokenizer.json: is a link out of the folder, which is not followed; put the file itself "
+      "there");
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+  fs::remove(folder_ / "in/tokenizer.json");
+  fs::rename(folder_ / "in/config.json", folder_ / "elsewhere.json");
+  fs::create_symlink("../elsewhere.json", folder_ / "in/config.json");
+  EXPECT_EQ(refusal("convert in out"),
+            "1 tenon: [convert] in/config.json: is a link out of the folder, which is not followed; put the file "
+            "itself there");
+  fs::rename(folder_ / "elsewhere.json", folder_ / "in/inside.json");
+  fs::remove(folder_ / "in/config.json");
+  fs::create_symlink("inside.json", folder_ / "in/config.json");
+  EXPECT_EQ(run("convert in out").code, 0);
+}
+
+// As huggingface_hub keeps what it downloaded.
+TEST_F(Convert, LinksOfAHuggingFaceCacheAreFollowed) {
+  const fs::path snapshot = folder_ / "models--a/snapshots/main", blobs = folder_ / "models--a/blobs";
+  io::save_folder(snapshot, R"({"model_type": "gpt2"})", weights());
+  std::ofstream(snapshot / "tokenizer.json") << "{}";
+  fs::create_directories(blobs);
+  for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"}) {
+    fs::rename(snapshot / name, blobs / name);
+    fs::create_symlink(fs::path("../../blobs") / name, snapshot / name);
+  }
+  EXPECT_EQ(run("convert models--a/snapshots/main out").code, 0);
+  EXPECT_EQ(content_of(folder_ / "out/tokenizer.json"), "{}");
+}
+
+TEST_F(Convert, HostileNamesAreShownAndNotObeyed) {
+  io::save_safetensors(folder_ / "a.safetensors", weights());
+  EXPECT_EQ(bash("tenon convert a.safetensors $'b\\e[31m\\nwrote c.npz'").out, "wrote b\\x1b[31m\\x0awrote c.npz\n");
+  const Outcome info = bash("TENON_CACHE_DIR=$'/tmp/\\e]0;title\\a' tenon info");
+  EXPECT_EQ(info.out.find('\x1b'), info.out.npos) << info.out;
+  EXPECT_NE(info.out.find("/tmp/\\x1b]0;title\\x07"), info.out.npos) << info.out;
+}
+
 }  // namespace
 }  // namespace tenon::cli
