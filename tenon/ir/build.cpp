@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "tenon/base/error.h"
+#include "tenon/base/round_once.h"
 #include "tenon/ir/fold.h"
 #include "tenon/ir/split.h"
 #include "tenon/ir/view.h"
@@ -45,7 +46,8 @@ Value constant(double value, DType dtype, DeviceId device) {
 }
 
 Value constant_int(int64_t value, DType dtype, DeviceId device) {
-  if (is_float(dtype)) return constant(static_cast<double>(value), dtype, device);
+  if (is_float(dtype))
+    return constant(dtype == DType::f64 ? static_cast<double>(value) : base::to_odd_double(value), dtype, device);
   const int64_t wrapped = dispatch(dtype, [&]<typename T>() -> int64_t {
     if constexpr (std::is_same_v<T, bool>)
       return value != 0;

@@ -355,6 +355,29 @@ TEST_P(Conversions, OfWideIntegersRoundOnce) {
   EXPECT_TRUE(gives(ir::cast(indices({above}), DType::f32), {0x1p54 + 0x1p31}));
 }
 
+// Just above and just below halfway between two numbers of 16 bits: as an f32, or as an f64 where the integer has more
+// bits than that, each would sit exactly there.
+TEST_P(Conversions, OfIntegersToHalfRoundOnce) {
+  const auto power = [](int exponent) { return int64_t{1} << exponent; };
+  const int64_t wide = power(62) + power(54), wider = power(62) + 3 * power(54);
+  EXPECT_TRUE(gives(ir::cast(indices({wide + 1, wide, -wide - 1, wider - 1, wider, -wider + 1}), DType::bf16),
+                    {0x1p62 + 0x1p55, 0x1p62, -0x1p62 - 0x1p55, 0x1p62 + 0x1p55, 0x1p62 + 0x1p56, -0x1p62 - 0x1p55}));
+  EXPECT_TRUE(gives(ir::cast(indices({INT64_MAX, INT64_MIN, power(53) + power(45) + 1}), DType::bf16),
+                    {0x1p63, -0x1p63, 0x1p53 + 0x1p46}));
+  const auto narrow = static_cast<int32_t>(power(30) + power(22));
+  EXPECT_TRUE(gives(ir::cast(on(host<int32_t>({narrow + 1, narrow, -narrow - 1, INT32_MAX, INT32_MIN})), DType::bf16),
+                    {0x1p30 + 0x1p23, 0x1p30, -0x1p30 - 0x1p23, 0x1p31, -0x1p31}));
+  EXPECT_TRUE(gives(ir::cast(on(host<int32_t>({2049, 2050, 2051, 65519, 65520, -65520})), DType::f16),
+                    {2048, 2050, 2052, 65504, kInf, -kInf}));
+  EXPECT_TRUE(
+      gives(ir::cast(indices({2049, 2051, 65519, 65520, power(40)}), DType::f16), {2048, 2052, 65504, kInf, kInf}));
+}
+
+TEST_P(Conversions, OfNumbersInAProgramRoundOnce) {
+  const int64_t wide = (int64_t{1} << 62) + (int64_t{1} << 54) + 1;
+  EXPECT_TRUE(gives(ir::constant_int(wide, DType::bf16, device()), {0x1p62 + 0x1p55}));
+}
+
 TEST_P(Conversions, BitsSurviveARoundTrip) {
   if (const std::string why = why_no_f64(GetParam()); !why.empty()) GTEST_SKIP() << why;
   for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i64}) {

@@ -7,6 +7,7 @@
 
 #include "tenon/backends/reference/ops.h"
 #include "tenon/base/error.h"
+#include "tenon/base/round_once.h"
 
 namespace tenon::backends::reference {
 namespace {
@@ -96,9 +97,9 @@ void run_cast(const Array& in, Array& out) {
   const DType to = out.type.dtype;
   for (size_t i = 0; i < static_cast<size_t>(in.size()); ++i) {
     if (out.is_real()) {
-      // A wide integer goes to f32 in one rounding, not through f64.
-      const bool once = !in.is_real() && to == DType::f32;
-      out.real[i] = once ? static_cast<float>(in.whole[i]) : in.number(static_cast<int64_t>(i));
+      // A wide integer is rounded once, when the result is saved.
+      const bool once = !in.is_real() && to != DType::f64;
+      out.real[i] = once ? base::to_odd_double(in.whole[i]) : in.number(static_cast<int64_t>(i));
     } else if (to == DType::boolean) {
       out.whole[i] = in.is_real() ? in.real[i] != 0 : in.whole[i] != 0;
     } else if (in.is_real()) {

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "tenon/backends/cpu/tile/tables.h"
+#include "tenon/base/round_once.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -116,6 +117,14 @@ float round_to_odd(double x) {
   return std::bit_cast<float>(std::fabs(static_cast<double>(nearest)) < std::fabs(x) ? bits + 1 : bits - 1);
 }
 
+template <typename From>
+double as_double(From x) {
+  if constexpr (std::is_same_v<From, int64_t>)
+    return base::to_odd_double(x);
+  else
+    return static_cast<double>(x);
+}
+
 template <typename From, DType kTo>
 void convert(void* out, const void* const* in, size_t n) {
   const From* a = static_cast<const From*>(in[0]);
@@ -125,7 +134,7 @@ void convert(void* out, const void* const* in, size_t n) {
     float odd[kTile];
     for (size_t i = 0; i < n; i += kTile) {
       const size_t count = n - i < kTile ? n - i : kTile;
-      for (size_t j = 0; j < count; ++j) odd[j] = round_to_odd(static_cast<double>(a[i + j]));
+      for (size_t j = 0; j < count; ++j) odd[j] = round_to_odd(as_double(a[i + j]));
       const void* from = odd;
       kRound(to + i, &from, count);
     }
