@@ -14,27 +14,30 @@ Value made(Op op, Operands inputs, Attrs attrs) { return {Node::make(op, std::mo
 // Few sums of very many numbers leave threads idle and lose digits one by one: they are made of sums of kPart numbers.
 // Decided by the shape alone, so that a value does not depend on what it is evaluated with.
 constexpr int64_t kVeryMany = 1 << 17, kPart = 4096, kFew = 16;
+// Whoever adds in f64 wants the digits: parts of parts lose no more of them than adding in pairs does.
+constexpr int64_t kManyOfF64 = 2048, kPartOfF64 = 512;
 
 bool is_split_sum(const Value& x, const Dims& axes) {
-  if (!is_float(x.dtype())) return false;
+  if (!is_float(x.dtype()) || count(x.shape()) == 0) return false;
   int64_t folded = 1;
   for (const int64_t axis : axes) {
     if (axis < 0 || axis >= static_cast<int64_t>(x.rank())) return false;  // refused by the table's rules
     folded *= x.shape()[static_cast<size_t>(axis)];
   }
+  if (x.dtype() == DType::f64) return folded >= kManyOfF64;
   return folded >= kVeryMany && count(x.shape()) < kFew * folded;
 }
 
-// Numbers of a part: what divides them all evenly, if there is something near kPart; else a rest is summed apart.
-int64_t part_of(int64_t length) {
+// Numbers of a part: what divides them all evenly, if there is something near `usual`; else a rest is summed apart.
+int64_t part_of(int64_t length, int64_t usual) {
   constexpr int64_t kUnit = 16;  // whole vectors
-  for (int64_t part = kPart; part >= kPart / 2; part -= kUnit) {
+  for (int64_t part = usual; part >= usual / 2; part -= kUnit) {
     if (length % part == 0) return part;
   }
-  for (int64_t part = kPart + kUnit; part <= 2 * kPart; part += kUnit) {
+  for (int64_t part = usual + kUnit; part <= 2 * usual; part += kUnit) {
     if (length % part == 0) return part;
   }
-  return kPart;
+  return usual;
 }
 
 // Products lose digits as sums do (kVeryMany): one block of k after the other is added to ever larger a sum. Where
@@ -68,11 +71,13 @@ std::optional<Value> split_sum(const Value& x, const Dims& axes) {
     order.push_back(axis);
     result[static_cast<size_t>(axis)] = 1;
   }
-  const int64_t rows = count(kept), length = count(x.shape()) / rows, part = part_of(length), parts = length / part;
+  const int64_t rows = count(kept), length = count(x.shape()) / rows;
+  const int64_t part = part_of(length, x.dtype() == DType::f64 ? kPartOfF64 : kPart), parts = length / part;
   const Value flat = reshape(permute(x, order), {rows, length});
   const Value even = parts * part == length ? flat : shrink(flat, {0, 0}, {rows, parts * part}, {1, 1});
   const Value sums = made(Op::sum, {reshape(even, {rows, parts, part})}, AxesAttrs{{2}});
-  const Value total = reshape(made(Op::sum, {sums}, AxesAttrs{{1}}), {rows});
+  const std::optional<Value> of_parts = x.dtype() == DType::f64 ? split_sum(sums, {1}) : std::nullopt;
+  const Value total = reshape(of_parts ? *of_parts : made(Op::sum, {sums}, AxesAttrs{{1}}), {rows});
   if (parts * part == length) return reshape(total, result);
   const Value rest = shrink(flat, {0, parts * part}, {rows, length - parts * part}, {1, 1});
   return reshape(add(total, reshape(made(Op::sum, {rest}, AxesAttrs{{1}}), {rows})), result);
@@ -82,7 +87,7 @@ std::optional<Value> split_product(const Value& a, const Value& b, const Contrac
   if (!is_split_product(a, b, attrs.result)) return std::nullopt;
   const size_t rank = a.rank();
   const ContractAttrs of_part{accumulator(attrs.result), attrs.tf32};
-  const int64_t inner = a.shape().back(), part = part_of(inner), parts = inner / part, even = parts * part;
+  const int64_t inner = a.shape().back(), part = part_of(inner, kPart), parts = inner / part, even = parts * part;
   // Elements from ... from + size - 1 of k.
   const auto cut = [&](const Value& x, size_t axis, int64_t from, int64_t size) {
     Dims start(rank, 0), sizes = x.shape();

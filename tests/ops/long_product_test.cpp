@@ -75,6 +75,38 @@ TEST_P(LongProducts, SumsOfEqualNumbersKeepTheirDigits) {
   EXPECT_LE(error_of(mean(tall.slice(1, 0, 1))), 1e-5) << "everything";
 }
 
+// Adding in pairs loses at most half a unit of the last place in each of log2(n) rounds: so does this, along rows, down
+// columns and over everything, for equal numbers, whose roundings all go one way, and for numbers that cancel.
+TEST_P(LongProducts, SumsOfF64LoseNoMoreThanPairsDo) {
+  const double number = 1e33 / 3;
+  for (const int64_t n : {2000, 4096, 7967, 65536, GetParam() == "cpu" ? 1000003 : 70001}) {
+    SCOPED_TRACE(n);
+    const double rounds = std::ceil(std::log2(static_cast<double>(n)));
+    const double bound = 0x1p-53 * rounds * number * static_cast<double>(n);
+    const Tensor equal = full({n}, number, of(DType::f64)).clone().eval();
+    EXPECT_NEAR(sum(equal).item<double>(), number * static_cast<double>(n), bound) << "everything";
+    const Tensor signs = from_vector(
+        [&] {
+          std::vector<double> made(static_cast<size_t>(n));
+          for (size_t i = 0; i < made.size(); ++i) made[i] = (i * 2654435761u >> 7) % 3 == 0 ? 2 : -1;
+          return made;
+        }(),
+        {n}, of(DType::f64));
+    const double left = sum(signs.to(DType::i64)).item<double>();  // whole numbers are added exactly
+    EXPECT_NEAR(sum(equal * signs).item<double>(), number * left, 2 * bound) << "numbers that cancel";
+    if (n > 8000) continue;
+    const Tensor rows = equal.expand({5, n}).clone().eval();
+    EXPECT_LE(amax(abs(sum(rows, {1}) - number * static_cast<double>(n))).item<double>(), bound) << "rows";
+    const Tensor columns = equal.unsqueeze(1).expand({n, 33}).clone().eval();
+    EXPECT_LE(amax(abs(sum(columns, {0}) - number * static_cast<double>(n))).item<double>(), bound) << "columns";
+  }
+}
+
+TEST_P(LongProducts, SumsOfNoRowsAreEmpty) {
+  EXPECT_EQ(sum(zeros({0, 1 << 18}, of(DType::f32)), {1}).shape(), (Dims{0}));
+  EXPECT_EQ(sum(zeros({0, 4096}, of(DType::f64)), {1}).shape(), (Dims{0}));
+}
+
 TEST_P(LongProducts, HaveTheirGradients) {
   const int64_t n = (1 << 17) + 5;
   Tensor a = uniform({2, n}, 1).requires_grad_(), b = uniform({n, 1}, 2).requires_grad_();
