@@ -10,7 +10,7 @@ SHELL := /bin/bash
 SOURCES = $(shell find tenon tests examples apps bench python -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test test-drivers test-sanitizers test-all python docs install format lint clean
+.PHONY: help setup demo build test test-drivers test-sanitizers test-all test-against-torch python docs install format lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -47,6 +47,7 @@ test-all: setup ## run all tests in release, debug and sanitizer builds, and tho
 	@TENON_ALL_CASES=1 build/release/bin/ops_test --gtest_brief=1 --gtest_filter='*/opencl*:*/simulated*'
 	@build/release/bin/kernels_test --gtest_brief=1
 	@TENON_PROGRAMS=3000 build/release/bin/exec_test --gtest_brief=1 --gtest_filter='Random*'
+	@TENON_PROGRAMS=100000 build/release/bin/grad_test --gtest_brief=1 --gtest_filter='*DualNumbers'
 	@TENON_ALL_CASES=1 build/release/bin/render_test --gtest_brief=1 --gtest_filter='EveryKernel.*:Legalised.*'
 	@! build/release/bin/device_is_there opencl || for dtype in f32 f16 bf16; do \
 	  build/release/bin/golden_test --dir tests/golden --device opencl --dtype $$dtype || exit 1; done
@@ -59,6 +60,10 @@ test-all: setup ## run all tests in release, debug and sanitizer builds, and tho
 	@for build in release asan; do TENON_RANDOM_PROGRAMS=100000 build/$$build/bin/capture_test --gtest_brief=1 \
 	  --gtest_filter='RandomCaptures.*' || exit 1; done
 	@scripts/build_python.sh build/asan && scripts/test_python_memory.sh build/asan/python
+
+test-against-torch: ## run random programs of autograd by PyTorch, too: make test-against-torch TORCH=python-with-torch PROGRAMS=100000
+	@scripts/build_python.sh build/release
+	@PYTHONPATH=build/release/python $(or $(TORCH),python3) scripts/fuzz_autograd.py --programs $(or $(PROGRAMS),100000)
 
 python: ## build `import tenon` for /usr/bin/python3 (build/release/python) and run its tests
 	@scripts/setup.sh python

@@ -89,6 +89,76 @@ class Gradients(unittest.TestCase):
             w += 1
 
 
+class WritesInPlace(unittest.TestCase):
+    """Values are PyTorch's; scripts/fuzz_autograd.py compares random programs with it."""
+
+    def setUp(self):
+        self.w = tenon.tensor([1.0, 2.0], requires_grad=True)
+        self.y = self.w * 2
+
+    def test_a_hook_on_a_view_stays_with_the_value_before_a_write(self):
+        seen, view = [], self.y[0]
+        view.register_hook(lambda g: seen.append(g.item()))
+        used = view * 5
+        view.mul_(3)
+        view.register_hook(lambda g: seen.append(("new", g.item())))
+        (self.y.sum() + used + view * 7).backward()
+        self.assertEqual((seen, self.w.grad.tolist()), ([("new", 7), 5], [58, 2]))
+
+    def test_hooks_see_uses_from_before(self):
+        used = (self.y * 5).sum()
+        self.y.register_hook(lambda g: g * 10)
+        (used + self.y.sum()).backward()
+        self.assertEqual(self.w.grad.tolist(), [120, 120])
+
+    def test_retained_gradients_follow_writes(self):
+        view = self.y[0]
+        self.y.retain_grad()
+        view.retain_grad()
+        self.y.mul_(3)
+        (self.y.sum() + view * 2).backward()
+        self.assertEqual((self.y.grad.tolist(), view.grad.item()), ([3, 1], 2))
+
+    def test_a_write_under_no_grad_keeps_the_history(self):
+        used = (self.y * 5).sum()
+        self.y.retain_grad()
+        with tenon.no_grad():
+            self.y.mul_(3)
+        (used + self.y.sum()).backward()
+        self.assertEqual((self.y.grad.tolist(), self.w.grad.tolist(), self.y.tolist()), ([6, 6], [12, 12], [6, 12]))
+
+    def test_what_overwrites_everything_gives_zeros(self):
+        for overwrite in (lambda y: y.zero_(), lambda y: y.fill_(3), lambda y: y.copy_(tenon.ones(2)), lambda y: y.__setitem__(..., 2),
+                          lambda y: y.uniform_()):
+            y = self.w * 2
+            overwrite(y)
+            self.assertTrue(y.requires_grad)
+            self.w.grad = None
+            y.sum().backward()
+            self.assertEqual(self.w.grad.tolist(), [0, 0])
+
+    def test_what_a_mask_picks_has_its_gradient_wherever_it_is_read_first(self):
+        picked = self.y[self.y > 3]
+        with tenon.no_grad():
+            self.assertEqual(picked.tolist(), [4])
+        picked.sum().backward()
+        self.assertEqual(self.w.grad.tolist(), [0, 2])
+
+    def test_values_that_ops_were_recorded_with_stay(self):
+        square = self.y * self.y  # PyTorch: "modified by an inplace operation"
+        self.y.mul_(10)
+        square.sum().backward()
+        self.assertEqual(self.w.grad.tolist(), [8, 16])
+
+    def test_views_made_under_no_grad_are_written_there(self):
+        with tenon.no_grad():
+            view = self.y[0]
+            view.mul_(3)
+        with self.assertRaisesRegex(tenon.Error, "view that was made under tenon.no_grad.. is written with gradients on"):
+            view.mul_(3)
+        self.assertEqual(self.y.tolist(), [6, 4])
+
+
 class Scale(tenon.autograd.Function):
     @staticmethod
     def forward(ctx, x, factor, offset):

@@ -69,7 +69,9 @@ struct Wanted {
 }  // namespace
 
 std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Value> seeds,
-                             std::span<const Value> inputs, bool partial) {
+                             std::span<const Value> inputs, bool partial, std::span<const Value> passed) {
+  base::FlatSet<const Node*> watched;
+  for (const Value& value : passed) watched.insert(value.node.get());
   Wanted wanted;
   for (const Value& input : inputs) {
     if (input.node->op() == ir::Op::param)
@@ -103,10 +105,17 @@ std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Val
   for (size_t i = order.size(); i-- > 0;) {
     const NodeRef& node = order[i];
     if (arrived[i].empty()) continue;
-    const Grads grads = std::exchange(arrived[i], {});  // a long chain must not keep a gradient per node
+    Grads grads = std::exchange(arrived[i], {});  // a long chain must not keep a gradient per node
+    if (ir::GradientHooks* hooks = node->hooks()) {
+      for (uint32_t k = 0; k < grads.size(); ++k) {
+        if (grads[k]) grads[k] = hooks->applied(k, grads[k]);
+      }
+    }
     if (wanted.contains(*node)) {
       kept[node.get()] = grads;
       if (partial) continue;
+    } else if (watched.contains(node.get())) {
+      kept[node.get()] = grads;
     }
     const Rule rule = is_useful[i] ? rule_of(node->op()) : nullptr;
     if (!rule) continue;
@@ -129,15 +138,19 @@ std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Val
         arrive(arrived[*at], operand, operand_grads[k]);
     }
   }
+  const auto kept_at = [&](const Value& value) {
+    const Grads* found = kept.find(value.node.get());
+    return found ? (*found)[value.index] : Value();
+  };
   std::vector<Value> results;
   for (const Value& input : inputs) {
     if (input.node->op() == ir::Op::param) {
       results.push_back(wanted.leaves[input.node->attrs_as<ir::ParamAttrs>().id]);
       continue;
     }
-    const Grads* found = kept.find(input.node.get());
-    results.push_back(found ? (*found)[input.index] : Value());
+    results.push_back(kept_at(input));
   }
+  for (const Value& value : passed) results.push_back(kept_at(value));
   return results;
 }
 

@@ -269,6 +269,11 @@ void Node::set_data(size_t result, DataRef data) {
   more_data_[result - 1] = std::move(data);
 }
 
+GradientHooks& Node::set_hooks(std::unique_ptr<GradientHooks> hooks) {
+  GradientHooks* before = nullptr;
+  return hooks_.compare_exchange_strong(before, hooks.get()) ? *hooks.release() : *before;
+}
+
 // Ends a node and whatever only it kept alive, with an explicit list instead of recursion.
 void Node::release(Node* node) {
   using List = base::SmallVector<Node*, 16>;  // the usual few take no memory of their own

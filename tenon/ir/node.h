@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "tenon/base/small_vector.h"
@@ -66,6 +67,12 @@ struct Value {
 };
 
 using Operands = base::SmallVector<Value, 3>;
+
+/// What is done with the gradient of a node's result when all of it has arrived, before it goes on.
+struct GradientHooks {
+  virtual ~GradientHooks() = default;
+  virtual Value applied(uint32_t result, const Value& gradient) = 0;
+};
 
 class Node {
  public:
@@ -126,6 +133,11 @@ class Node {
   /// The module in which it was recorded (base::scope_path); kept only under base::checks_nan().
   uint32_t scope() const { return scope_; }
 
+  /// Null where nobody has registered any.
+  GradientHooks* hooks() const { return hooks_.load(std::memory_order_acquire); }
+  /// These, or those that another thread has given before. They live as long as the node.
+  GradientHooks& set_hooks(std::unique_ptr<GradientHooks> hooks);
+
   /// Whether it is left out when equal nodes are looked for: see apart().
   bool is_apart() const { return apart_.load(std::memory_order_relaxed) != 0; }
 
@@ -136,7 +148,7 @@ class Node {
   friend class NodeRef;
   friend class InternTable;
   Node() = default;
-  ~Node() = default;
+  ~Node() { delete hooks_.load(std::memory_order_relaxed); }
   static void release(Node* node);
   static Node* filled(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred);
   static NodeRef record(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred);
@@ -160,6 +172,7 @@ class Node {
   Attrs attrs_;
   DataRef data_;
   std::vector<DataRef> more_data_;
+  std::atomic<GradientHooks*> hooks_{nullptr};
 };
 
 /// The identity of a differentiable leaf. It stays the same while the leaf's value is read, updated or moved; what the

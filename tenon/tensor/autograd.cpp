@@ -55,16 +55,19 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
                  outputs[i].device().name());
     }
     roots.push_back(value_of(outputs[i]));
+    if (impl_of(outputs[i])->retained) note_retained(*impl_of(outputs[i]), roots.back());
     seeds.push_back(seed.defined() ? ir::cast(record::in(seed), outputs[i].dtype()) : ir::full_like(roots.back(), 1));
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!value_of(inputs[i]).needs_grad()) base::fail("grad", "input {} does not require grad", i);
+    TensorImpl& input = *impl_of(inputs[i]);
     leaves.push_back(with_all_uses(value_of(inputs[i])));
+    if (input.retained) note_retained(input, value_of(inputs[i]));
   }
   std::vector<Tensor> results;
-  for (ir::Value gradient : autodiff::gradients(roots, seeds, leaves)) {
+  for (ir::Value gradient : gradients_and_retained(roots, seeds, leaves, options.create_graph)) {
     const auto leaf = leaf_of(leaves[results.size()]);
-    if (leaf && leaf->hooks && gradient) gradient = leaf->hooks->applied(gradient);
+    if (leaf && leaf->hooks && gradient) gradient = leaf->hooks->applied(0, gradient);
     if (!gradient && !options.allow_unused) {
       base::fail("grad", "input {} plays no part in the outputs; set allow_unused to get an undefined tensor",
                  results.size());

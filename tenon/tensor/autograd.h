@@ -41,8 +41,9 @@ struct GradOptions {
   bool allow_unused = false;         // an input that plays no part gives an undefined tensor instead of an error
 };
 
-/// The gradients of the outputs' sum with respect to the inputs; changes no tensor's grad(). Each tensor has one of its
-/// own: two that were computed by the same expression are two, although it is computed once.
+/// The gradients of the outputs' sum with respect to the inputs; changes no leaf's grad(). Tensors of retain_grad() on
+/// the way to an input get theirs, as in PyTorch. Each tensor has a gradient of its own: two that were computed by the
+/// same expression are two, although it is computed once.
 std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
                          const GradOptions& options = {});
 Tensor grad(const Tensor& output, const Tensor& input, bool create_graph = false);

@@ -1,7 +1,8 @@
 // Hooks on gradients, and gradients that tensors keep although they are no leaves.
 //
-// The graph is immutable: a tensor that gets a hook becomes the same value behind a gradient rule that calls it, so the
-// hook lives as long as the graph does. Uses recorded before lead past it, and are refused.
+// As in PyTorch, a hook is on the value that a tensor has when it is registered, and sees the gradient of all uses of
+// it, those recorded before, too. When the tensor, or the one it is a view of, is written in place, the hook stays with
+// the old value. It lives as long as the graph does.
 
 #include "tenon/tensor/hooks.h"
 
@@ -15,13 +16,13 @@ namespace tenon {
 
 using base::fail;
 
-HookHandle Hooks::add(Function f) {
+HookHandle Hooks::add(Function f, uint32_t result) {
   std::lock_guard lock(mutex_);
-  entries_.push_back({std::make_shared<bool>(true), std::move(f)});
+  entries_.push_back({std::make_shared<bool>(true), std::move(f), result});
   return HookHandle(entries_.back().is_on);
 }
 
-ir::Value Hooks::applied(const ir::Value& gradient) {
+ir::Value Hooks::applied(uint32_t result, const ir::Value& gradient) {
   std::vector<Entry> now;
   {
     std::lock_guard lock(mutex_);
@@ -30,6 +31,7 @@ ir::Value Hooks::applied(const ir::Value& gradient) {
   }
   Tensor passed = tensor_showing(gradient);
   for (const Entry& entry : now) {
+    if (entry.result != result) continue;
     const Tensor next = entry.f(passed);
     if (!next.defined()) continue;
     if (!(value_of(next).type() == value_of(passed).type()) || next.device() != passed.device()) {
@@ -41,24 +43,6 @@ ir::Value Hooks::applied(const ir::Value& gradient) {
   return value_of(passed);
 }
 
-ir::Value hooked(const ir::Value& value, const std::shared_ptr<const ir::CustomRule>& rule) {
-  return {ir::Node::make(ir::Op::custom, {ir::detach(value), value}, ir::CustomAttrs{rule, 1}), 0};
-}
-
-namespace {
-
-// Holds the hooks: the graph keeps them when the tensor is gone.
-std::shared_ptr<const ir::CustomRule> rule_of(const std::shared_ptr<Hooks>& hooks) {
-  auto rule = std::make_shared<ir::CustomRule>();
-  rule->name = "hook";
-  rule->backward = [hooks](std::span<const ir::Value>, std::span<const ir::Value> grads) {
-    return std::vector<ir::Value>{hooks->applied(grads[0])};
-  };
-  return rule;
-}
-
-}  // namespace
-
 HookHandle Tensor::register_hook(std::function<Tensor(const Tensor&)> f) {
   if (!requires_grad()) fail("register_hook", "this tensor does not require grad");
   if (impl_->history_released) fail("register_hook", "the graph of this tensor was used up by an earlier backward()");
@@ -69,15 +53,12 @@ HookHandle Tensor::register_hook(std::function<Tensor(const Tensor&)> f) {
     if (!impl_->leaf->hooks) impl_->leaf->hooks = std::make_shared<Hooks>();
     return impl_->leaf->hooks->add(std::move(f));
   }
-  if (!impl_->hooks) {
-    const ir::Value value = value_of(*this);
-    const bool is_used = value.node->results() == 1 && value.node->references() > 2;  // this tensor and `value`
-    if (is_used) fail("register_hook", "this tensor has been used already; register the hook before its first use");
-    impl_->hooks = std::make_shared<Hooks>();
-    impl_->hook_rule = rule_of(impl_->hooks);
-    impl_->value = hooked(value, impl_->hook_rule);
-  }
-  return impl_->hooks->add(std::move(f));
+  if (impl_->root) root_of(impl_)->is_watched_through_views = true;
+  const ir::Value value = with_all_uses(value_of(*this));
+  if (impl_->retained) note_retained(*impl_, value);
+  ir::GradientHooks* there = value.node->hooks();
+  if (!there) there = &value.node->set_hooks(std::make_unique<Hooks>());
+  return static_cast<Hooks*>(there)->add(std::move(f), value.index);
 }
 
 }  // namespace tenon

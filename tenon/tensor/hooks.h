@@ -12,17 +12,18 @@
 
 namespace tenon {
 
-struct Hooks {
+struct Hooks : ir::GradientHooks {
   using Function = std::function<Tensor(const Tensor&)>;
 
-  HookHandle add(Function f);
-  /// What becomes of a gradient: each hook in turn may give another.
-  ir::Value applied(const ir::Value& gradient);
+  HookHandle add(Function f, uint32_t result = 0);
+  /// What becomes of a gradient: each hook of the result in turn may give another.
+  ir::Value applied(uint32_t result, const ir::Value& gradient) override;
 
  private:
   struct Entry {
     std::shared_ptr<bool> is_on;
     Function f;
+    uint32_t result;
   };
   std::mutex mutex_;
   std::vector<Entry> entries_;

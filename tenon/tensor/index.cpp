@@ -10,6 +10,7 @@
 
 #include "tenon/base/out_of_range.h"
 #include "tenon/tensor/access.h"
+#include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/share.h"
@@ -299,6 +300,7 @@ void pick_now(TensorImpl& impl) {
   Trace* trace = Trace::current();
   std::optional<Trace::Aside> aside;
   if (trace && trace->is_outside(impl)) aside.emplace();
+  const EnableGrad as_then;  // whether gradients pass was decided by `then`
   impl.value = picked_value(picked.then, picked.entries_then);
   picked.then = Tensor();
   picked.entries_then.clear();
@@ -311,7 +313,11 @@ Tensor& Tensor::index_put_(std::span<const IndexEntry> entries, const Operand& v
   const Operand source = without_leading_ones(value);
   if (!accumulate && fill_by_mask(*this, entries, source)) return *this;
   Expression expression = resolved(*this, entries);
-  Tensor& target = expression.shown;
+  // As in PyTorch, x[:] = y is a write to x itself, not to a view of all of it.
+  const auto shows_all = [&](const Tensor& shown) {
+    return shown.shape() == shape() && shown.strides() == strides() && shown.storage_offset() == storage_offset();
+  };
+  Tensor& target = shows_all(expression.shown) ? *this : expression.shown;
   if (expression.positions.empty()) {
     if (accumulate)
       target.add_(source);
@@ -325,10 +331,10 @@ Tensor& Tensor::index_put_(std::span<const IndexEntry> entries, const Operand& v
   Dims rows = points.merged;
   rows[static_cast<size_t>(expression.at)] = ir::count(points.named);
   const Tensor values = tensor_of(record::expanded("index_put_", record::in(given), points.shape)).reshape(rows);
-  const Tensor old = target.reshape(points.merged), places = points.places.flatten();
+  const Tensor old = before_write(target).reshape(points.merged), places = points.places.flatten();
   const Tensor next = accumulate ? tenon::index_add(old, expression.at, places, values)
                                  : tenon::index_copy(old, expression.at, places, values);
-  target.copy_(next.reshape(target.shape()));
+  write_over(target, record::in(next.reshape(target.shape())));
   return *this;
 }
 

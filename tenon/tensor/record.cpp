@@ -13,6 +13,7 @@
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
+#include "tenon/tensor/tensor_impl.h"
 #include "tenon/tensor/trace.h"
 
 namespace tenon::record {
@@ -46,7 +47,9 @@ ir::Value in(const Tensor& x) {
     return base->op() == ir::Op::scatter || base->op() == ir::Op::scatter_add;
   };
   if (rewritten && !is_scattered(ir::base_node(node.input(1)))) return node.input(1);
-  return grad_enabled() ? value : ir::detach(value);
+  if (!grad_enabled()) return ir::detach(value);
+  if (impl_of(x)->retained) note_retained(*impl_of(x), value);
+  return value;
 }
 
 size_t axis(std::string_view op, int64_t dim, size_t rank) {

@@ -182,7 +182,8 @@ class Tensor {
   /// Keeps the gradient of a tensor that is no leaf, too: grad() has it after backward().
   void retain_grad();
   /// Calls f with the gradient of this tensor in every backward pass; what f returns, if it is defined, takes the
-  /// gradient's place. Of a tensor that is no leaf: before it is used.
+  /// gradient's place. The gradient is that of the value which the tensor has now: after a write in place, the hook
+  /// stays with the value from before.
   HookHandle register_hook(std::function<Tensor(const Tensor&)> f);
   /// Adds the gradient of this value (one number unless `gradient` is given) to every leaf below it.
   void backward(const Tensor& gradient = Tensor(), bool retain_graph = false, bool create_graph = false);

@@ -100,12 +100,6 @@ Retaining& retaining() {
   return *tensors;
 }
 
-// The value whose gradient a tensor keeps: what the hooks have made of it.
-ir::Value behind_hooks(const std::shared_ptr<TensorImpl>& tensor) {
-  const ir::Value value = with_all_uses(value_of(tensor_of(tensor)));
-  return tensor->hook_rule && value.node->op() == ir::Op::custom ? value.node->input(1) : value;
-}
-
 void retain(const std::shared_ptr<TensorImpl>& tensor, const ir::Value& gradient) {
   std::lock_guard lock(retaining().mutex);
   NoGrad accumulating;
@@ -114,11 +108,37 @@ void retain(const std::shared_ptr<TensorImpl>& tensor, const ir::Value& gradient
 
 }  // namespace
 
+void note_retained(TensorImpl& tensor, const ir::Value& value) {
+  if (!value.needs_grad()) return;
+  ir::Value home = with_all_uses(value);
+  std::lock_guard lock(retaining().mutex);  // several threads may use one tensor
+  std::swap(tensor.retained_of, home);
+}
+
+std::vector<ir::Value> gradients_and_retained(std::span<const ir::Value> roots, std::span<const ir::Value> seeds,
+                                              std::span<const ir::Value> wanted, bool create_graph) {
+  const auto retained = Trace::current() ? std::vector<std::shared_ptr<TensorImpl>>() : retaining().alive();
+  std::vector<ir::Value> passed;
+  for (const auto& tensor : retained) {
+    std::lock_guard lock(retaining().mutex);
+    passed.push_back(tensor->retained_of);
+  }
+  std::vector<ir::Value> grads = autodiff::gradients(roots, seeds, wanted, false, passed);
+  for (size_t i = 0; i < passed.size(); ++i) {
+    const ir::Value& gradient = grads[wanted.size() + i];
+    if (gradient) retain(retained[i], create_graph ? gradient : ir::detach(gradient));
+  }
+  grads.resize(wanted.size());
+  return grads;
+}
+
 void Tensor::retain_grad() {
   if (!requires_grad()) fail("retain_grad", "this tensor does not require grad");
   if (impl_->leaf || impl_->retained) return;
   if (Trace::current()) fail("retain_grad", "a captured function keeps no graph; use grad() inside it");
   impl_->retained = std::make_shared<Tensor>();
+  note_retained(*impl_, value_of(*this));
+  if (impl_->root) root_of(impl_)->is_watched_through_views = true;
   std::lock_guard lock(retaining().mutex);
   retaining().tensors.push_back(impl_);
 }
@@ -167,18 +187,14 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_gra
   }
   const ir::Value root = value_of(*this);
   const ir::Value seed = gradient.defined() ? ir::cast(record::in(gradient), dtype()) : ir::full_like(root, 1);
-  std::vector<ir::Value> wanted = autodiff::params_below({&root, 1});
-  const size_t leaves = wanted.size();
-  const auto retained = Trace::current() ? std::vector<std::shared_ptr<TensorImpl>>() : retaining().alive();
-  for (const auto& tensor : retained) wanted.push_back(behind_hooks(tensor));
-  const std::vector<ir::Value> grads = autodiff::gradients({&root, 1}, {&seed, 1}, wanted);
+  if (impl_->retained) note_retained(*impl_, root);
+  const std::vector<ir::Value> wanted = autodiff::params_below({&root, 1});
+  const std::vector<ir::Value> grads = gradients_and_retained({&root, 1}, {&seed, 1}, wanted, create_graph);
   const auto kept = [&](const ir::Value& value) { return create_graph ? value : ir::detach(value); };
-  for (size_t i = 0; i < leaves; ++i) {
+  for (size_t i = 0; i < wanted.size(); ++i) {
     const auto leaf = leaf_of(wanted[i]);
-    if (leaf && grads[i]) accumulate(leaf, kept(leaf->hooks ? leaf->hooks->applied(grads[i]) : grads[i]), create_graph);
-  }
-  for (size_t i = leaves; i < wanted.size(); ++i) {
-    if (grads[i]) retain(retained[i - leaves], kept(grads[i]));
+    if (leaf && grads[i])
+      accumulate(leaf, kept(leaf->hooks ? leaf->hooks->applied(0, grads[i]) : grads[i]), create_graph);
   }
   if (retain_graph || create_graph || is_param(root)) return;
   if (const Trace* trace = Trace::current(); trace && (trace->is_outside(*impl_) || impl_->root)) return;

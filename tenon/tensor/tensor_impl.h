@@ -28,10 +28,9 @@ struct Leaf : ir::Param {
 /// Guards the lists of views.
 std::mutex& views_mutex();
 
-/// The value with the hooks on the way of its gradient.
-ir::Value hooked(const ir::Value& value, const std::shared_ptr<const ir::CustomRule>& rule);
-
-/// The value at which gradients of all uses of a tensor arrive: those recorded before data_ptr() has laid it out, too.
+/// New data with an old history: what a write under NoGrad leaves, or data_ptr() that has laid a value out.
+ir::Value with_history(const ir::Value& data, const ir::Value& history);
+/// The value at which gradients of all uses of a tensor arrive: those recorded before its data were replaced, too.
 ir::Value with_all_uses(ir::Value value);
 
 /// The value for one tensor: where gradients pass, under an identity of its own.
@@ -50,21 +49,22 @@ struct TensorImpl {
   std::shared_ptr<Leaf> leaf;            // set when this is a differentiable leaf
   uint64_t root_leaf = 0;                // of a view: which leaf its root was when the view was taken
   bool detached = false;                 // of a view: cut from the root's history
+  bool made_under_no_grad = false;       // of a view: the reason why it is
   bool history_released = false;         // backward() has used the graph up
   std::optional<std::pair<int64_t, int64_t>> range;
-  bool range_is_exact = false;                      // both bounds are among the elements
-  uint64_t trace = 0;                               // the trace in which it was made, if any
-  uint32_t recordings = 0;                          // references of recordings, which look whether anybody else has one
-  std::vector<std::weak_ptr<TensorImpl>> views;     // of a root
-  std::shared_ptr<Tensor> shadow;                   // of a root: its values in a lower type, see autocast.h
-  uint64_t shadow_distance = 0;                     // between the versions of the two when the shadow was written last
-  bool is_shared = false;                           // of a root: others see its memory and may write it, see share.h
-  ir::Value before;                                 // of a root: what a write that may fail has replaced
-  bool is_pending = false;                          // of a root: written, and the write is not carried out yet
-  std::shared_ptr<Picked> picked;                   // set where tensors of positions have picked it
-  std::shared_ptr<Hooks> hooks;                     // of a tensor that is no leaf
-  std::shared_ptr<const ir::CustomRule> hook_rule;  // which calls them
-  std::shared_ptr<Tensor> retained;                 // of a tensor that is no leaf: its gradient, if it keeps it
+  bool range_is_exact = false;                   // both bounds are among the elements
+  uint64_t trace = 0;                            // the trace in which it was made, if any
+  uint32_t recordings = 0;                       // references of recordings, which look whether anybody else has one
+  std::vector<std::weak_ptr<TensorImpl>> views;  // of a root
+  std::shared_ptr<Tensor> shadow;                // of a root: its values in a lower type, see autocast.h
+  uint64_t shadow_distance = 0;                  // between the versions of the two when the shadow was written last
+  bool is_shared = false;                        // of a root: others see its memory and may write it, see share.h
+  ir::Value before;                              // of a root: what a write that may fail has replaced
+  bool is_pending = false;                       // of a root: written, and the write is not carried out yet
+  std::shared_ptr<Picked> picked;                // set where tensors of positions have picked it
+  std::shared_ptr<Tensor> retained;              // of a tensor that is no leaf: its gradient, if it keeps it
+  ir::Value retained_of;                         // the value whose gradient that is
+  bool is_watched_through_views = false;         // of a root: a view of it has had hooks, or keeps its gradient
   uint64_t data_replacements =
       0;  // of a root: how often a tensor that shows it, itself among them, was given other data
 
@@ -133,7 +133,7 @@ struct TensorImpl {
     const bool follows = !detached && !leaf && root_leaf == root->leaf_id();
     ir::Value seen = follows ? of_root : ir::detach(of_root);
     for (const ir::Move& move : moves) seen = ir::move(seen, move);
-    return leaf ? ir::param(seen, leaf) : hook_rule ? hooked(seen, hook_rule) : own(std::move(seen));
+    return leaf ? ir::param(seen, leaf) : own(std::move(seen));
   }
 
   void look_at_root() {
@@ -163,6 +163,17 @@ inline std::vector<ir::Move> path_to(const TensorImpl& view) {
     path.insert(path.begin(), impl->moves.begin(), impl->moves.end());
   return path;
 }
+
+/// The tensor as a write in place reads it. As in PyTorch, gradients of a view that is written lead to the tensor it is
+/// a view of, past what hooks and retain_grad() do with gradients of views.
+Tensor before_write(const Tensor& tensor);
+/// Writes a value that was made of what the tensor held before.
+void write_over(const Tensor& tensor, const ir::Value& next);
+/// As in PyTorch, a view that keeps its gradient keeps that of the value it was last used with.
+void note_retained(TensorImpl& tensor, const ir::Value& value);
+/// The gradients of the wanted values; tensors that keep theirs, and that they pass, get them.
+std::vector<ir::Value> gradients_and_retained(std::span<const ir::Value> roots, std::span<const ir::Value> seeds,
+                                              std::span<const ir::Value> wanted, bool create_graph);
 
 /// Carries out at once what was written to a root that is shared, in the memory that others see.
 void write_shared(TensorImpl& owner, const device::StorageRef& home);

@@ -145,6 +145,7 @@ Tensor viewed(const Tensor& tensor, std::span<const ir::Move> moves, const Relai
       view = impl_of(tensor_of(cut ? ir::detach(now) : moved(record::in(tensor))));
     }
     view->detached = detached;
+    view->made_under_no_grad = !cut && (!grad_enabled() || (impl->made_under_no_grad && !impl->leaf));
     view->root = std::move(place.root);
     view->moves = std::move(place.path);
     view->range_version = version_of(view->root);
@@ -254,16 +255,11 @@ Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
 
 namespace {
 
-const std::shared_ptr<const ir::CustomRule>& laid_out_rule() {
+const std::shared_ptr<const ir::CustomRule>& history_rule() {
   static const auto rule = std::make_shared<const ir::CustomRule>(ir::CustomRule{
-      "data_ptr",
+      "write",
       [](std::span<const ir::Value>, std::span<const ir::Value> grads) { return std::vector<ir::Value>{grads[0]}; }});
   return rule;
-}
-
-// The same numbers in other memory, with the history of before.
-ir::Value laid_out(const ir::Value& data, const ir::Value& history) {
-  return {ir::Node::make(ir::Op::custom, {data, history}, ir::CustomAttrs{laid_out_rule(), 1}), 0};
 }
 
 // Views that have a history keep theirs, too: a gradient with respect to one may have been recorded.
@@ -280,22 +276,26 @@ void lay_out_with_history(TensorImpl& owner) {
       if (view->value.needs_grad()) histories.emplace_back(view, view->value);
     }
   }
-  owner.value = laid_out(packed, owner.value);
+  owner.value = with_history(packed, owner.value);
   ++owner.version;
   owner.drop_what_views_show();
   std::lock_guard lock(views_mutex());
   for (auto& [view, history] : histories) {
     ir::Value shown = packed;
     for (const ir::Move& move : view->moves) shown = ir::move(shown, move);
-    view->value = laid_out(shown, history);
+    view->value = with_history(shown, history);
     std::atomic_ref<uint64_t>(view->seen_version).store(owner.version, std::memory_order_release);
   }
 }
 
 }  // namespace
 
+ir::Value with_history(const ir::Value& data, const ir::Value& history) {
+  return {ir::Node::make(ir::Op::custom, {ir::detach(data), history}, ir::CustomAttrs{history_rule(), 1}), 0};
+}
+
 ir::Value with_all_uses(ir::Value value) {
-  while (value.node->op() == ir::Op::custom && value.node->attrs_as<ir::CustomAttrs>().rule == laid_out_rule()) {
+  while (value.node->op() == ir::Op::custom && value.node->attrs_as<ir::CustomAttrs>().rule == history_rule()) {
     ir::Value history = value.node->input(1);
     value = std::move(history);
   }

@@ -27,12 +27,17 @@ bool has_home(const ir::Value& value) {
   return value.node->op() == ir::Op::buffer || (value.node->op() == ir::Op::store && !value.needs_grad());
 }
 
-// New data with an old history: what a write under NoGrad leaves behind.
-ir::Value with_history(const ir::Value& data, const ir::Value& history) {
-  static const auto rule = std::make_shared<const ir::CustomRule>(ir::CustomRule{
-      "write",
-      [](std::span<const ir::Value>, std::span<const ir::Value> grads) { return std::vector<ir::Value>{grads[0]}; }});
-  return {ir::Node::make(ir::Op::custom, {ir::detach(data), history}, ir::CustomAttrs{rule, 1}), 0};
+// What overwrites a value as a whole: the value's history gets a gradient of zeros, as in PyTorch.
+ir::Value in_place_of(const ir::Value& next, const ir::Value& old) {
+  static const auto rule = std::make_shared<const ir::CustomRule>(
+      ir::CustomRule{"overwrite", [](std::span<const ir::Value> operands, std::span<const ir::Value> grads) {
+                       std::vector<ir::Value> made{ir::full_like(operands[0], 0)};
+                       if (operands.size() > 1) made.push_back(grads[0]);
+                       return made;
+                     }});
+  ir::Operands operands{ir::detach(next), old};
+  if (next.needs_grad()) operands.push_back(next);
+  return {ir::Node::make(ir::Op::custom, std::move(operands), ir::CustomAttrs{rule, 1}), 0};
 }
 
 ir::Value stored(const ir::Value& old, const ir::Value& next, const std::vector<ir::Move>& target) {
@@ -72,7 +77,9 @@ bool is_tracked(const TensorImpl& view) {
   return grad_enabled();
 }
 
-void write(const Tensor& tensor, ir::Value next) {
+enum class Reads : uint8_t { old, nothing };
+
+void write(const Tensor& tensor, ir::Value next, Reads reads) {
   const Impl& impl = impl_of(tensor);
   const Impl& owner = root_of(impl);
   Trace* trace = Trace::current();
@@ -86,6 +93,10 @@ void write(const Tensor& tensor, ir::Value next) {
     fail("write",
          "values that need gradients are written into a tensor that is cut from them (detach(), or a view made "
          "under NoGrad); clone() it first");
+  }
+  if (grad_enabled() && impl->made_under_no_grad && (owner->value.needs_grad() || next.needs_grad())) {
+    fail("write",
+         "a view that was made under NoGrad is written with gradients on; write it under NoGrad, or make it outside");
   }
   if (!trace && can_settle(owner->value)) owner->value = settled(owner->value);
   const ir::Value old = value_of_root(owner);
@@ -102,8 +113,11 @@ void write(const Tensor& tensor, ir::Value next) {
     next = ir::reshape(next, old.shape());
     path.clear();
   }
-  ir::Value made = written(old, next, path, is_tracked(*impl), owner->leaf);
-  if (!owner->leaf) made = own(std::move(made));  // what is copied as a whole is the value of another tensor
+  const bool is_tracked_here = is_tracked(*impl);
+  if (is_tracked_here && reads == Reads::nothing && path.empty() && old.needs_grad()) next = in_place_of(next, old);
+  ir::Value made = written(old, next, path, is_tracked_here, owner->leaf);
+  // What is copied as a whole is the value of another tensor; what was made of the old value is nobody's yet.
+  if (!owner->leaf && !(reads == Reads::old && made == next)) made = own(std::move(made));
   if (trace && trace->is_outside(*owner)) return trace->write(owner, std::move(made));
   if (owner->is_shared && made.needs_grad() && !owner->leaf)
     fail("write", "memory that is shared cannot take values with gradients; write under NoGrad, or clone() the tensor");
@@ -124,16 +138,28 @@ void write(const Tensor& tensor, ir::Value next) {
   ++owner->version;
   owner->range.reset();
   owner->drop_what_views_show();  // or the old value would stay in memory for their sake
+  if (owner->retained && is_tracked_here) note_retained(*owner, owner->value);
+  if (impl->root && impl->retained && is_tracked_here) note_retained(*impl, value_of(tensor));
 }
 
 // Arithmetic in place keeps the dtype.
-Tensor& assign(std::string_view op, Tensor& tensor, const Tensor& result) {
+Tensor& assign(std::string_view op, Tensor& tensor, const Tensor& result, Reads reads = Reads::old) {
   record::require_storable(op, result.dtype(), tensor.dtype());
-  write(tensor, ir::cast(record::expanded(op, record::in(result), tensor.shape()), tensor.dtype()));
+  write(tensor, ir::cast(record::expanded(op, record::in(result), tensor.shape()), tensor.dtype()), reads);
   return tensor;
 }
 
 }  // namespace
+
+void write_over(const Tensor& tensor, const ir::Value& next) { write(tensor, next, Reads::old); }
+
+Tensor before_write(const Tensor& tensor) {
+  require_defined(tensor);
+  const Impl& impl = impl_of(tensor);
+  if (Trace::current() || !impl->root || impl->leaf || !root_of(impl)->is_watched_through_views) return tensor;
+  value_of(tensor);  // up to date
+  return tensor_showing(impl->shown(impl->root->held()));
+}
 
 Tensor& Tensor::copy_(const Operand& source) {
   if (!source.is_tensor()) return fill_(source.number());
@@ -143,12 +169,12 @@ Tensor& Tensor::copy_(const Operand& source) {
                               ? ir::cast(record::in(from), dtype())
                               : record::in(from);
   const ir::Value here = from.device() == device() ? there : ir::copy(there, device().id);
-  write(*this, ir::cast(record::expanded("copy_", here, shape()), dtype()));
+  write(*this, ir::cast(record::expanded("copy_", here, shape()), dtype()), Reads::nothing);
   return *this;
 }
 
 Tensor& Tensor::fill_(Number value) {
-  write(*this, value_of(full(shape(), value, Options(dtype(), device()))));
+  write(*this, value_of(full(shape(), value, Options(dtype(), device()))), Reads::nothing);
   return *this;
 }
 
@@ -156,74 +182,79 @@ Tensor& Tensor::zero_() { return fill_(0); }
 
 // ---- arithmetic and functions in place: the function, then a write ----
 
-Tensor& Tensor::add_(const Operand& other) { return assign("add_", *this, tenon::add(*this, other)); }
-Tensor& Tensor::sub_(const Operand& other) { return assign("sub_", *this, tenon::sub(*this, other)); }
-Tensor& Tensor::mul_(const Operand& other) { return assign("mul_", *this, tenon::mul(*this, other)); }
-Tensor& Tensor::div_(const Operand& other) { return assign("div_", *this, tenon::div(*this, other)); }
+Tensor& Tensor::add_(const Operand& other) { return assign("add_", *this, tenon::add(before_write(*this), other)); }
+Tensor& Tensor::sub_(const Operand& other) { return assign("sub_", *this, tenon::sub(before_write(*this), other)); }
+Tensor& Tensor::mul_(const Operand& other) { return assign("mul_", *this, tenon::mul(before_write(*this), other)); }
+Tensor& Tensor::div_(const Operand& other) { return assign("div_", *this, tenon::div(before_write(*this), other)); }
 Tensor& Tensor::add_(const Operand& other, Number alpha) {
-  return assign("add_", *this, tenon::add(*this, other, alpha));
+  return assign("add_", *this, tenon::add(before_write(*this), other, alpha));
 }
 Tensor& Tensor::sub_(const Operand& other, Number alpha) {
-  return assign("sub_", *this, tenon::sub(*this, other, alpha));
+  return assign("sub_", *this, tenon::sub(before_write(*this), other, alpha));
 }
-Tensor& Tensor::remainder_(const Operand& other) { return assign("remainder_", *this, tenon::remainder(*this, other)); }
-Tensor& Tensor::fmod_(const Operand& other) { return assign("fmod_", *this, tenon::fmod(*this, other)); }
-Tensor& Tensor::pow_(const Operand& exponent) { return assign("pow_", *this, tenon::pow(*this, exponent)); }
+Tensor& Tensor::remainder_(const Operand& other) {
+  return assign("remainder_", *this, tenon::remainder(before_write(*this), other));
+}
+Tensor& Tensor::fmod_(const Operand& other) { return assign("fmod_", *this, tenon::fmod(before_write(*this), other)); }
+Tensor& Tensor::pow_(const Operand& exponent) {
+  return assign("pow_", *this, tenon::pow(before_write(*this), exponent));
+}
 Tensor& Tensor::lerp_(const Operand& end, const Operand& weight) {
-  return assign("lerp_", *this, tenon::lerp(*this, end, weight));
+  return assign("lerp_", *this, tenon::lerp(before_write(*this), end, weight));
 }
 Tensor& Tensor::addcmul_(const Tensor& a, const Tensor& b, Number value) {
-  return assign("addcmul_", *this, tenon::addcmul(*this, a, b, value));
+  return assign("addcmul_", *this, tenon::addcmul(before_write(*this), a, b, value));
 }
 Tensor& Tensor::addcdiv_(const Tensor& a, const Tensor& b, Number value) {
-  return assign("addcdiv_", *this, tenon::addcdiv(*this, a, b, value));
+  return assign("addcdiv_", *this, tenon::addcdiv(before_write(*this), a, b, value));
 }
-Tensor& Tensor::neg_() { return assign("neg_", *this, tenon::neg(*this)); }
-Tensor& Tensor::abs_() { return assign("abs_", *this, tenon::abs(*this)); }
-Tensor& Tensor::sqrt_() { return assign("sqrt_", *this, tenon::sqrt(*this)); }
-Tensor& Tensor::rsqrt_() { return assign("rsqrt_", *this, tenon::rsqrt(*this)); }
-Tensor& Tensor::square_() { return assign("square_", *this, tenon::square(*this)); }
-Tensor& Tensor::reciprocal_() { return assign("reciprocal_", *this, tenon::reciprocal(*this)); }
-Tensor& Tensor::exp_() { return assign("exp_", *this, tenon::exp(*this)); }
-Tensor& Tensor::log_() { return assign("log_", *this, tenon::log(*this)); }
-Tensor& Tensor::sin_() { return assign("sin_", *this, tenon::sin(*this)); }
-Tensor& Tensor::cos_() { return assign("cos_", *this, tenon::cos(*this)); }
-Tensor& Tensor::tanh_() { return assign("tanh_", *this, tenon::tanh(*this)); }
-Tensor& Tensor::sigmoid_() { return assign("sigmoid_", *this, tenon::sigmoid(*this)); }
-Tensor& Tensor::relu_() { return assign("relu_", *this, tenon::relu(*this)); }
-Tensor& Tensor::floor_() { return assign("floor_", *this, tenon::floor(*this)); }
-Tensor& Tensor::ceil_() { return assign("ceil_", *this, tenon::ceil(*this)); }
-Tensor& Tensor::round_() { return assign("round_", *this, tenon::round(*this)); }
-Tensor& Tensor::trunc_() { return assign("trunc_", *this, tenon::trunc(*this)); }
+Tensor& Tensor::neg_() { return assign("neg_", *this, tenon::neg(before_write(*this))); }
+Tensor& Tensor::abs_() { return assign("abs_", *this, tenon::abs(before_write(*this))); }
+Tensor& Tensor::sqrt_() { return assign("sqrt_", *this, tenon::sqrt(before_write(*this))); }
+Tensor& Tensor::rsqrt_() { return assign("rsqrt_", *this, tenon::rsqrt(before_write(*this))); }
+Tensor& Tensor::square_() { return assign("square_", *this, tenon::square(before_write(*this))); }
+Tensor& Tensor::reciprocal_() { return assign("reciprocal_", *this, tenon::reciprocal(before_write(*this))); }
+Tensor& Tensor::exp_() { return assign("exp_", *this, tenon::exp(before_write(*this))); }
+Tensor& Tensor::log_() { return assign("log_", *this, tenon::log(before_write(*this))); }
+Tensor& Tensor::sin_() { return assign("sin_", *this, tenon::sin(before_write(*this))); }
+Tensor& Tensor::cos_() { return assign("cos_", *this, tenon::cos(before_write(*this))); }
+Tensor& Tensor::tanh_() { return assign("tanh_", *this, tenon::tanh(before_write(*this))); }
+Tensor& Tensor::sigmoid_() { return assign("sigmoid_", *this, tenon::sigmoid(before_write(*this))); }
+Tensor& Tensor::relu_() { return assign("relu_", *this, tenon::relu(before_write(*this))); }
+Tensor& Tensor::floor_() { return assign("floor_", *this, tenon::floor(before_write(*this))); }
+Tensor& Tensor::ceil_() { return assign("ceil_", *this, tenon::ceil(before_write(*this))); }
+Tensor& Tensor::round_() { return assign("round_", *this, tenon::round(before_write(*this))); }
+Tensor& Tensor::trunc_() { return assign("trunc_", *this, tenon::trunc(before_write(*this))); }
 Tensor& Tensor::clamp_(std::optional<Operand> min, std::optional<Operand> max) {
-  return assign("clamp_", *this, tenon::clamp(*this, min, max));
+  return assign("clamp_", *this, tenon::clamp(before_write(*this), min, max));
 }
-Tensor& Tensor::tril_(int64_t diagonal) { return assign("tril_", *this, tenon::tril(*this, diagonal)); }
-Tensor& Tensor::triu_(int64_t diagonal) { return assign("triu_", *this, tenon::triu(*this, diagonal)); }
+Tensor& Tensor::tril_(int64_t diagonal) { return assign("tril_", *this, tenon::tril(before_write(*this), diagonal)); }
+Tensor& Tensor::triu_(int64_t diagonal) { return assign("triu_", *this, tenon::triu(before_write(*this), diagonal)); }
 Tensor& Tensor::masked_fill_(const Tensor& mask, const Operand& value) {
-  return assign("masked_fill_", *this, tenon::masked_fill(*this, mask, value));
+  return assign("masked_fill_", *this, tenon::masked_fill(before_write(*this), mask, value));
 }
 Tensor& Tensor::masked_scatter_(const Tensor& mask, const Tensor& source) {
-  return assign("masked_scatter_", *this, tenon::masked_scatter(*this, mask, source));
+  return assign("masked_scatter_", *this, tenon::masked_scatter(before_write(*this), mask, source));
 }
 Tensor& Tensor::index_add_(int64_t dim, const Tensor& index, const Tensor& source, Number alpha) {
-  return assign("index_add_", *this, tenon::index_add(*this, dim, index, source, alpha));
+  return assign("index_add_", *this, tenon::index_add(before_write(*this), dim, index, source, alpha));
 }
 Tensor& Tensor::index_copy_(int64_t dim, const Tensor& index, const Tensor& source) {
-  return assign("index_copy_", *this, tenon::index_copy(*this, dim, index, source));
+  return assign("index_copy_", *this, tenon::index_copy(before_write(*this), dim, index, source));
 }
 Tensor& Tensor::index_fill_(int64_t dim, const Tensor& index, const Operand& value) {
-  return assign("index_fill_", *this, tenon::index_fill(*this, dim, index, value));
+  return assign("index_fill_", *this, tenon::index_fill(before_write(*this), dim, index, value));
 }
 Tensor& Tensor::scatter_(int64_t dim, const Tensor& index, const Operand& source) {
-  return assign("scatter_", *this, tenon::scatter(*this, dim, index, source));
+  return assign("scatter_", *this, tenon::scatter(before_write(*this), dim, index, source));
 }
 Tensor& Tensor::scatter_add_(int64_t dim, const Tensor& index, const Tensor& source) {
-  return assign("scatter_add_", *this, tenon::scatter_add(*this, dim, index, source));
+  return assign("scatter_add_", *this, tenon::scatter_add(before_write(*this), dim, index, source));
 }
 Tensor& Tensor::scatter_reduce_(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
                                 bool include_self) {
-  return assign("scatter_reduce_", *this, tenon::scatter_reduce(*this, dim, index, source, reduce, include_self));
+  return assign("scatter_reduce_", *this,
+                tenon::scatter_reduce(before_write(*this), dim, index, source, reduce, include_self));
 }
 
 Tensor& Tensor::operator+=(const Operand& other) & { return add_(other); }
@@ -232,13 +263,13 @@ Tensor& Tensor::operator*=(const Operand& other) & { return mul_(other); }
 Tensor& Tensor::operator/=(const Operand& other) & { return div_(other); }
 Tensor& Tensor::operator%=(const Operand& other) & { return remainder_(other); }
 Tensor& Tensor::operator&=(const Operand& other) & {
-  return assign("bitwise_and", *this, tenon::bitwise_and(*this, other));
+  return assign("bitwise_and", *this, tenon::bitwise_and(before_write(*this), other));
 }
 Tensor& Tensor::operator|=(const Operand& other) & {
-  return assign("bitwise_or", *this, tenon::bitwise_or(*this, other));
+  return assign("bitwise_or", *this, tenon::bitwise_or(before_write(*this), other));
 }
 Tensor& Tensor::operator^=(const Operand& other) & {
-  return assign("bitwise_xor", *this, tenon::bitwise_xor(*this, other));
+  return assign("bitwise_xor", *this, tenon::bitwise_xor(before_write(*this), other));
 }
 
 // ---- random numbers ----
@@ -247,13 +278,13 @@ Tensor& Tensor::uniform_(double from, double to, Generator* generator) {
   if (!(from <= to)) fail("uniform_", "no numbers between {} and {}", from, to);
   record::require_float("uniform_", *this);
   const Tensor drawn = rand(shape(), Options(dtype(), device()), generator);
-  return assign("uniform_", *this, tenon::add(tenon::mul(drawn, to - from), from));
+  return assign("uniform_", *this, tenon::add(tenon::mul(drawn, to - from), from), Reads::nothing);
 }
 Tensor& Tensor::normal_(double mean, double std, Generator* generator) {
   if (!(std >= 0)) fail("normal_", "std must not be negative, got {}", std);
   record::require_float("normal_", *this);
   const Tensor drawn = randn(shape(), Options(dtype(), device()), generator);
-  return assign("normal_", *this, tenon::add(tenon::mul(drawn, std), mean));
+  return assign("normal_", *this, tenon::add(tenon::mul(drawn, std), mean), Reads::nothing);
 }
 Tensor& Tensor::bernoulli_(double p, Generator* generator) {
   if (!(p >= 0 && p <= 1)) fail("bernoulli_", "p must lie in 0..1, got {}", p);

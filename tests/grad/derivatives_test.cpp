@@ -1,5 +1,6 @@
 // Gradients as numbers: higher derivatives, random programs and attention, against finite differences and dual numbers.
 
+#include <cstdlib>
 #include <limits>
 #include <random>
 
@@ -168,8 +169,9 @@ struct Dual {
   double value, slope;
 };
 
-// Writes through views of an intermediate, with and without history, beside arrays of dual numbers. Gradients are right
-// when the slope of a weighted sum is the product of the leaf's gradient and the direction.
+// Writes through views of an intermediate, with and without history, hooks, and uses in between, beside arrays of dual
+// numbers. Gradients are right when the slope of a weighted sum is the product of the leaf's gradient and the
+// direction.
 class DualProgram {
  public:
   explicit DualProgram(uint32_t seed)
@@ -183,8 +185,8 @@ class DualProgram {
   void run(int steps) {
     for (int i = 0; i < steps; ++i) step();
     for (const View& view : views_) check(view);
-    Tensor total;
-    double slope = 0;
+    Tensor total = used_;
+    double slope = used_slope_;
     for (const View& view : views_) {
       if (view.detached) continue;
       const Reals weight = scattered(static_cast<int64_t>(view.positions.size()), 9);
@@ -196,6 +198,8 @@ class DualProgram {
     double seen = 0;
     for (size_t i = 0; i < gradient.size(); ++i) seen += gradient[i] * direction_[i];
     EXPECT_NEAR(seen, slope, 1e-9 * (1 + std::fabs(slope))) << log_;
+    total.backward();
+    EXPECT_EQ(reals(leaf_.grad()), gradient) << log_;
   }
 
  private:
@@ -211,19 +215,52 @@ class DualProgram {
   void check(const View& view) {
     Reals expected;
     for (size_t at : view.positions) expected.push_back(memory_[at].value);
-    EXPECT_EQ(reals(view.tensor), expected) << log_;
+    SCOPED_TRACE(log_);
+    expect_near(reals(view.tensor), expected, 1e-12);
     EXPECT_FALSE(view.detached && view.tensor.requires_grad()) << log_;
   }
 
   void step() {
-    switch (below(6)) {
+    switch (below(12)) {
       case 0:
-      case 1: return add_view();
-      case 2: return write(true);
-      case 3: return write(false);
-      case 4: any_view().tensor.eval(); return;
+      case 1:
+      case 2: return add_view();
+      case 3:
+      case 4:
+      case 5: return write(true);
+      case 6:
+      case 7: return write(false);
+      case 8: any_view().tensor.eval(); return;
+      case 9: return use();
+      case 10: return watch();
       default: return check(any_view());
     }
+  }
+
+  // What is recorded now keeps its values and its history, whatever is written later.
+  void use() {
+    const View& view = any_view();
+    log_ += fmt::format("use {} {}\n", fmt::join(view.positions, " "), view.detached ? "detached" : "");
+    const Tensor part = sum(view.tensor * view.tensor * 0.1);
+    used_ = used_.defined() ? used_ + part : part;
+    for (const size_t at : view.positions)
+      used_slope_ += view.detached ? 0 : 0.2 * memory_[at].value * memory_[at].slope;
+  }
+
+  // A hook that looks on, a gradient that is kept; and a hook that doubles the gradient of everything, which is then a
+  // slope of twice the size for all uses of what the whole was made into just now.
+  void watch() {
+    View& view = any_view();
+    if (!view.tensor.requires_grad()) return;
+    log_ += fmt::format("watch {}\n", fmt::join(view.positions, " "));
+    view.tensor.register_hook([](const Tensor&) { return Tensor(); });
+    if (below(2)) view.tensor.retain_grad();
+    if (below(2)) return;
+    Tensor& whole = views_[0].tensor;
+    whole.add_(0.25);
+    whole.register_hook([](const Tensor& g) { return g * 2; });
+    log_ += "add 0.25 to everything, and double its gradient\n";
+    for (Dual& each : memory_) each = {each.value + 0.25, each.slope * 2};
   }
 
   void add_view() {
@@ -261,23 +298,60 @@ class DualProgram {
     views_.push_back(made);
   }
 
-  // target = 0.5 target + 0.25 source + 1, where the source has as many elements or is one number.
+  // Element by element, from a source that has as many elements; and the same on dual numbers.
+  struct Write {
+    const char* name;
+    void (*perform)(Tensor& to, const Tensor& from);
+    Dual (*on_duals)(Dual to, Dual from);
+  };
+  static const Write& any_write(int64_t which) {
+    static const Write kWrites[] = {
+        {"mix", [](Tensor& to, const Tensor& from) { to.copy_(to * 0.5 + from * 0.25 + 1.0); },
+         [](Dual a, Dual b) -> Dual {
+           return {a.value * 0.5 + b.value * 0.25 + 1, a.slope * 0.5 + b.slope * 0.25};
+         }},
+        {"copy_", [](Tensor& to, const Tensor& from) { to.copy_(from); }, [](Dual, Dual b) { return b; }},
+        {"mul_", [](Tensor& to, const Tensor& from) { to.mul_(sin(from)); },
+         [](Dual a, Dual b) -> Dual {
+           const double s = std::sin(b.value);
+           return {a.value * s, a.slope * s + a.value * std::cos(b.value) * b.slope};
+         }},
+        {"cos_", [](Tensor& to, const Tensor&) { to.cos_(); },
+         [](Dual a, Dual) -> Dual {
+           return {std::cos(a.value), -std::sin(a.value) * a.slope};
+         }},
+        {"fill_", [](Tensor& to, const Tensor&) { to.fill_(0.75); },
+         [](Dual, Dual) -> Dual {
+           return {0.75, 0};
+         }},
+        {"masked_fill_", [](Tensor& to, const Tensor& from) { to.masked_fill_(gt(from, 0.5), -0.5); },
+         [](Dual a, Dual b) -> Dual {
+           return b.value > 0.5 ? Dual{-0.5, 0} : a;
+         }},
+        {"index_put_", [](Tensor& to, const Tensor& from) { to.index_put_({Ellipsis()}, from * 0.5); },
+         [](Dual, Dual b) -> Dual {
+           return {b.value * 0.5, b.slope * 0.5};
+         }},
+    };
+    return kWrites[which % static_cast<int64_t>(std::size(kWrites))];
+  }
+
   void write(bool tracked) {
     View &to = any_view(), &from = any_view();
     if (from.positions.size() != to.positions.size()) return;
+    const Write& write = any_write(below(100));
     const bool keeps_history = tracked && !to.detached;
-    log_ += fmt::format("write {} from {} {}\n", fmt::join(to.positions, " "), fmt::join(from.positions, " "),
+    log_ += fmt::format("{} {} from {} {}\n", write.name, fmt::join(to.positions, " "), fmt::join(from.positions, " "),
                         keeps_history ? "with history" : "without");
     std::vector<Dual> next;
     for (size_t i = 0; i < to.positions.size(); ++i) {
-      const Dual a = memory_[to.positions[i]], b = memory_[from.positions[i]];
-      const double source_slope = from.detached ? 0 : b.slope;
-      next.push_back(
-          {a.value * 0.5 + b.value * 0.25 + 1, keeps_history ? a.slope * 0.5 + source_slope * 0.25 : a.slope});
+      const Dual a = memory_[to.positions[i]];
+      Dual b = memory_[from.positions[i]];
+      if (from.detached) b.slope = 0;
+      next.push_back(write.on_duals(a, b));
+      if (!keeps_history) next.back().slope = a.slope;
     }
-    const auto perform = [&] {
-      to.tensor.copy_(to.tensor * 0.5 + from.tensor.reshape(to.tensor.shape()) * 0.25 + 1.0);
-    };
+    const auto perform = [&] { write.perform(to.tensor, from.tensor.reshape(to.tensor.shape())); };
     if (keeps_history) {
       perform();
     } else {  // a detached tensor takes values only so
@@ -292,11 +366,19 @@ class DualProgram {
   Reals direction_;
   std::vector<Dual> memory_;
   std::vector<View> views_;
+  Tensor used_;
+  double used_slope_ = 0;
   std::string log_;
 };
 
+// TENON_PROGRAMS sets how many.
 TEST(Autograd, RandomProgramsOfWritesHaveTheSlopesOfDualNumbers) {
-  for (uint32_t seed = 0; seed < 150 && !HasFailure(); ++seed) DualProgram(seed).run(30);
+  const char* given = std::getenv("TENON_PROGRAMS");
+  const uint32_t programs = given ? static_cast<uint32_t>(std::atoi(given)) : 300;
+  for (uint32_t seed = 0; seed < programs && !HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    DualProgram(seed).run(30);
+  }
 }
 
 // ---- attention ----

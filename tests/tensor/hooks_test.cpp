@@ -84,11 +84,96 @@ TEST(Hooks, AreRecordedByCapturedFunctions) {
   for (int i = 1; i < 5; ++i) EXPECT_EQ(read(step(full({2}, i, float64))), Reals({1.0 * i, 1.0 * i}));
 }
 
+TEST(Hooks, SeeUsesFromBeforeTheyWereRegistered) {
+  Tensor w = weight(), h = w * 3, used = sum(h * 5);
+  h.register_hook([](const Tensor& g) { return g * 10; });
+  (used + sum(h)).backward();
+  EXPECT_EQ(read(w.grad()), Reals({180, 180}));
+}
+
+TEST(Hooks, SeeGradientsOfGradients) {
+  Tensor w = weight(), h = tanh(w);
+  std::vector<Reals> seen;
+  h.register_hook([&](const Tensor& g) {
+    seen.push_back(read(g));
+    return g * 2;
+  });
+  const Tensor slope = grad(sum(h), w, true);  // 2 (1 - h^2)
+  sum(slope).backward();
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0], Reals({1, 1}));
+  EXPECT_TRUE(allclose(w.grad(), -8 * h * (1 - h * h)));
+}
+
+// ---- hooks on what is written in place: the values are PyTorch's ----
+
+struct Watched {
+  std::vector<Reals> seen;
+  std::function<Tensor(const Tensor&)> watch() {
+    return [this](const Tensor& g) {
+      seen.push_back(read(g));
+      return g * 10;
+    };
+  }
+};
+
+TEST(Hooks, StayWithTheValueBeforeAWrite) {
+  Tensor w = weight(), h = w * 2;
+  Watched before, after;
+  h.register_hook(before.watch());
+  h.mul_(3);
+  h.register_hook(after.watch());
+  sum(h).backward();
+  EXPECT_EQ(after.seen, std::vector<Reals>({{1, 1}}));
+  EXPECT_EQ(before.seen, std::vector<Reals>({{30, 30}}));
+  EXPECT_EQ(read(w.grad()), Reals({600, 600}));
+}
+
+// Gradients of a view that is written lead to the tensor it is a view of, past the hook on the view.
+TEST(Hooks, OfAViewThatIsWrittenSeeItsUsesFromBeforeAlone) {
+  Tensor w = weight(), h = w * 2, view = h.select(0, 0);
+  Watched watched;
+  view.register_hook(watched.watch());
+  const Tensor used = view * 5;
+  view.mul_(3);
+  (sum(h) + used).backward();
+  EXPECT_EQ(watched.seen, std::vector<Reals>({{5}}));
+  EXPECT_EQ(read(w.grad()), Reals({2 * (50 + 3), 2}));
+}
+
+TEST(Hooks, OfAViewAreNotOnWhatItShowsAfterItsTensorWasWritten) {
+  Tensor w = weight(), h = w * 2, view = h.select(0, 0);
+  Watched watched;
+  view.register_hook(watched.watch());
+  h.mul_(3);
+  (view * 7).backward();
+  EXPECT_TRUE(watched.seen.empty());
+  EXPECT_EQ(read(w.grad()), Reals({42, 0}));
+}
+
+TEST(Hooks, StayWhereAWriteUnderNoGradChangesTheNumbersAlone) {
+  Tensor w = weight(), h = w * 2;
+  const Tensor used = sum(h * 5);
+  Watched watched;
+  h.register_hook(watched.watch());
+  {
+    NoGrad data;
+    h.mul_(3);
+  }
+  (used + sum(h)).backward();
+  EXPECT_EQ(watched.seen, std::vector<Reals>({{6, 6}})) << "uses before and after";
+  EXPECT_EQ(read(w.grad()), Reals({120, 120}));
+}
+
+TEST(Hooks, DecideWhatGradGives) {
+  Tensor w = weight(), h = w * 2;
+  h.register_hook([](const Tensor& g) { return g * 10; });
+  EXPECT_EQ(read(grad(sum(h), h)), Reals({10, 10}));
+}
+
 TEST(Hooks, SayWhatIsWrong) {
-  Tensor w = weight(), h = w * 3, used = sum(h);
+  Tensor w = weight(), used = sum(w * 3);
   const auto keep = [](const Tensor& g) { return g; };
-  EXPECT_EQ(text_of([&] { h.register_hook(keep); }),
-            "[register_hook] this tensor has been used already; register the hook before its first use");
   EXPECT_EQ(text_of([&] { ones({2}).register_hook(keep); }), "[register_hook] this tensor does not require grad");
   w.register_hook([](const Tensor&) { return ones({3}); });
   EXPECT_EQ(text_of([&] { used.backward(); }), "[register_hook] the hook made f32(3,) of a gradient of f64(2,)");
@@ -114,6 +199,44 @@ TEST(RetainGrad, KeepsWhatHooksMake) {
   h.retain_grad();
   sum(h).backward();
   EXPECT_EQ(read(h.grad()), Reals({10, 10}));
+}
+
+// The value that a tensor has now, not the one it had when it was asked to keep its gradient.
+TEST(RetainGrad, FollowsWritesInPlace) {
+  Tensor w = weight(), h = w * 2, view = h.select(0, 0);
+  h.retain_grad();
+  view.retain_grad();
+  view.mul_(3);
+  (sum(h * 5) + view).backward();
+  EXPECT_EQ(read(h.grad()), Reals({6, 5}));
+  EXPECT_EQ(read(view.grad()), Reals({1}));
+  EXPECT_EQ(read(w.grad()), Reals({36, 10}));
+}
+
+TEST(RetainGrad, OfAViewIsOfTheValueItWasLastUsedWith) {
+  Tensor w = weight(), h = w * 2, unused = h.select(0, 0), used = h.select(0, 0);
+  unused.retain_grad();
+  used.retain_grad();
+  const Tensor before = unused * 5;
+  h.mul_(3);
+  (sum(h) + used * 2 + before).backward();
+  EXPECT_EQ(read(unused.grad()), Reals({5}));
+  EXPECT_EQ(read(used.grad()), Reals({2}));
+}
+
+TEST(RetainGrad, CountsUsesBeforeAWriteUnderNoGrad) {
+  Tensor w = weight(), h = w * 2;
+  const Tensor used = sum(h * 5);
+  h.retain_grad();
+  {
+    NoGrad data;
+    h.mul_(3);
+  }
+  Tensor loss = used + sum(h);
+  EXPECT_EQ(read(grad(loss, h)), Reals({6, 6}));
+  h.register_hook([](const Tensor& g) { return g; });
+  loss.backward();
+  EXPECT_EQ(read(h.grad()), Reals({12, 12})) << "grad() has passed it, too, as in PyTorch";
 }
 
 TEST(RetainGrad, SaysWhatIsWrong) {
