@@ -168,7 +168,6 @@ Counted counted(const plan::Plan& plan) {
     const auto& nest = std::get<ir::LoopNest>(plan.kernels[launch.kernel]);
     if (ir::count(nest.space) >= kLongPass && is_copy(nest)) ++made.copies;
   }
-  if (std::getenv("TENON_PRINT_PLANS")) std::puts(plan.print().c_str());
   return made;
 }
 

@@ -49,7 +49,7 @@ TEST(DocsOfTensors, ExamplesRun) {
 
   Tensor w = randn({3}, float64).requires_grad_();
   Tensor h = w * 2;
-  h.register_hook([](const Tensor& g) { return clamp(g, -1, 1); });  // before h is used
+  h.register_hook([](const Tensor& g) { return clamp(g, -1, 1); });
   h.retain_grad();
   (h * h).sum().backward();
   fmt::print("{} {}\n", w.grad(), h.grad());
