@@ -52,7 +52,7 @@ class Calls:
 
 def place_of(line, folder):
     """The file or folder of the run that a call is about."""
-    return re.search(re.escape(str(folder)) + r'[^">]*', line).group()
+    return re.search(re.escape(str(folder)) + r'[^">]*', line).group().rstrip("/")
 
 
 def newest_step(folder):

@@ -102,6 +102,14 @@ class Reading(InFolder):
         writer.join()
         self.assertGreater(loads, 0)
 
+    def test_takes_files_that_pytorch_wrote_without_checksums(self):
+        tenon.save({"epoch": 3}, self.path)
+        content = bytearray(self.content())
+        first = content.find(b"PK\x01\x02")
+        content[first + 16:first + 20] = bytes(4)  # of the pickle
+        self.write(content)
+        self.assertEqual(tenon.load(self.path), {"epoch": 3})
+
     def test_a_damaged_end_is_an_error_and_loses_no_numbers(self):
         tenon.save({"epoch": 3, "w": tenon.ones(2)}, self.path)
         good = self.content()
