@@ -122,6 +122,9 @@ class Compiler {
   /// Whether the kernels of a plan are worth several threads; then all functions here may be called by several at once.
   virtual bool compiles_in_parallel() const { return false; }
 
+  /// Whether there is a program for this convolution, whose channels come last; one that is not there is planned as
+  /// products.
+  virtual bool takes(const ir::Call&) const { return true; }
   /// The ways to do a call that are worth trying, the usual one first; none where there is but one.
   virtual std::vector<ir::Way> ways(const ir::Call&) const { return {}; }
   /// Whether a call can be done in this way.

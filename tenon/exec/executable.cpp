@@ -44,6 +44,7 @@ std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bo
   }
   request.limits = limits;
   request.may_overwrite = [&](const Node& leaf) { return graph.is_free(leaf); };
+  request.takes = [&](const ir::Call& call) { return target.compiler().takes(call); };
   plan::Plan plan = plan::make_plan(request);
   if (engine().plan_seen) engine().plan_seen(plan);
 

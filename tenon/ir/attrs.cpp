@@ -45,9 +45,10 @@ struct Hasher {
     return h;
   }
   uint64_t operator()(const ConvAttrs& a) const {
-    return with_axes(mix(mix(20, static_cast<uint64_t>(a.groups)), static_cast<uint64_t>(a.result)), a.axes);
+    const uint64_t h = mix(mix(20, static_cast<uint64_t>(a.groups)), static_cast<uint64_t>(a.result));
+    return with_axes(mix(h, (a.tf32 ? 1u : 0u) + (a.channels_last ? 2u : 0u)), a.axes);
   }
-  uint64_t operator()(const PoolAttrs& a) const { return with_axes(21, a.axes); }
+  uint64_t operator()(const PoolAttrs& a) const { return with_axes(a.channels_last ? 22 : 21, a.axes); }
   uint64_t operator()(const SortAttrs& a) const { return mix(mix(14, static_cast<uint64_t>(a.axis)), a.descending); }
   uint64_t operator()(const ScanAttrs& a) const {
     return mix(mix(15, static_cast<uint64_t>(a.axis)), static_cast<uint64_t>(a.kind));
@@ -98,10 +99,12 @@ struct Printer {
     return text;
   }
   std::string operator()(const ConvAttrs& a) const {
-    return axes_text(a.axes) + fmt::format("groups={} result={}", a.groups, tenon::name(a.result));
+    return axes_text(a.axes) + fmt::format("groups={} result={}{}{}", a.groups, tenon::name(a.result),
+                                           a.tf32 ? " tf32" : "", a.channels_last ? " channels_last" : "");
   }
   std::string operator()(const PoolAttrs& a) const {
     std::string text = axes_text(a.axes);
+    if (a.channels_last) return text + "channels_last";
     if (!text.empty()) text.pop_back();
     return text;
   }

@@ -121,10 +121,15 @@ struct ConvAxis {
 ///
 /// `conv` makes y of (x, w), `conv_transpose` x of (y, w) and `conv_weight` w of (x, y): one sum seen from each of its
 /// three sides, and so each other's gradients. Sums are taken, and returned, in `result`.
+///
+/// `channels_last`: the second axis of all three comes last instead, x (N, image..., C), w (O, kernel..., C / groups)
+/// and y (N, out..., O). Only the planner records such ones, for devices that want them.
 struct ConvAttrs {
   std::vector<ConvAxis> axes;  // one or two
   int64_t groups = 1;
   DType result = DType::f32;
+  bool tf32 = false;  // operands, which are f32, may be rounded to 10 bits of mantissa; only where Limits say so
+  bool channels_last = false;
   bool operator==(const ConvAttrs&) const = default;
 };
 /// Windows over the last axes of images (N, C, image...), as ConvAxis says; what lies outside is never the largest.
@@ -132,9 +137,10 @@ struct ConvAttrs {
 /// `max_pool` gives the largest element of every window (N, C, out...) and which of the window's elements it is,
 /// counted row by row: the first of several, or the last NaN. `max_pool_backward` takes a number for every window and
 /// that place, and gives images: every element is the sum, in the order of places, over the windows whose largest it
-/// was.
+/// was. `channels_last` is as for convolutions.
 struct PoolAttrs {
   std::vector<ConvAxis> axes;  // one or two
+  bool channels_last = false;
 
   int64_t places() const {
     int64_t all = 1;

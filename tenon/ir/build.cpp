@@ -236,6 +236,8 @@ Value contract(const Value& a, const Value& b, const ContractAttrs& attrs) {
   return made(Op::contract, {a, b}, attrs);
 }
 
+Value channels_last(const Value& x) { return permute(x, channels_to_last(iota_dims(x.rank()))); }
+Value channels_second(const Value& x) { return permute(x, channels_to_second(iota_dims(x.rank()))); }
 Value conv(const Value& x, const Value& w, const ConvAttrs& attrs) { return made(Op::conv, {x, w}, attrs); }
 Value conv_transpose(const Value& y, const Value& w, const ConvAttrs& attrs) {
   return made(Op::conv_transpose, {y, w}, attrs);

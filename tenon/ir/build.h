@@ -79,6 +79,9 @@ Value conv_weight(const Value& x, const Value& y, const ConvAttrs& attrs);
 /// Values, and places inside of the windows; numbers for the windows and places as images.
 std::pair<Value, Value> max_pool(const Value& x, const PoolAttrs& attrs);
 Value max_pool_backward(const Value& g, const Value& places, const PoolAttrs& attrs);
+/// Images, weights or results (N, C, image...) as (N, image..., C), and back.
+Value channels_last(const Value& x);
+Value channels_second(const Value& x);
 /// All windows along an axis, as two axes (kernel, out) in its place: element (k, j) is element j * stride + k *
 /// dilation, which must lie inside.
 Value windows(const Value& x, size_t axis, int64_t kernel, int64_t out, int64_t stride, int64_t dilation);

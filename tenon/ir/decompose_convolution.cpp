@@ -64,7 +64,8 @@ Value product(const Value& x, const Value& w, const ConvAttrs& attrs) {
   const int64_t inner = columns.shape()[2];
   const Value rows =
       expand(reshape(w, {1, groups, channels / groups, inner}), {images, groups, channels / groups, inner});
-  return reshape(contract(rows, columns, attrs.result), with_channels(images, channels, attrs, &ConvAxis::out));
+  return reshape(contract(rows, columns, ContractAttrs{attrs.result, attrs.tf32}),
+                 with_channels(images, channels, attrs, &ConvAxis::out));
 }
 
 // Results spread out by the stride, with zeros between, under the kernel read backwards: the image's gradient is a
@@ -106,13 +107,19 @@ Value weights(const Value& x, const Value& y, const ConvAttrs& attrs) {
   const Value right = reshape(permute(columns, {1, 0, 3, 2}), {groups, images * places, inner});
   const Value left = reshape(permute(reshape(y, {images, groups, channels, places}), {1, 2, 0, 3}),
                              {groups, channels, images * places});
-  return reshape(contract(left, right, attrs.result),
+  return reshape(contract(left, right, ContractAttrs{attrs.result, attrs.tf32}),
                  with_channels(groups * channels, x.shape()[1] / groups, attrs, &ConvAxis::kernel));
 }
 
 }  // namespace
 
 std::vector<Value> decompose_convolution(Op op, std::span<const Value> in, const ConvAttrs& attrs) {
+  if (attrs.channels_last) {
+    ConvAttrs plain = attrs;
+    plain.channels_last = false;
+    const Value operands[] = {channels_second(in[0]), channels_second(in[1])};
+    return {channels_last(decompose_convolution(op, operands, plain)[0])};
+  }
   switch (op) {
     case Op::conv: return {product(in[0], in[1], attrs)};
     case Op::conv_transpose: return {transposed(in[0], in[1], attrs)};

@@ -13,6 +13,14 @@ namespace {
 // Along one axis of images that are padded so far that every window lies inside.
 int64_t covered(const ConvAxis& axis) { return (axis.out - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1; }
 
+// Sizes of (N, C, image...), or places there, in the order of the images that are pooled.
+Dims in_order(const PoolAttrs& attrs, const Dims& dims) { return attrs.channels_last ? channels_to_last(dims) : dims; }
+
+// Images and channels.
+Dims outer_of(const PoolAttrs& attrs, const Value& x) {
+  return {x.shape()[0], attrs.channels_last ? x.shape().back() : x.shape()[1]};
+}
+
 struct Border {
   Dims before, after;
   bool empty = true;
@@ -26,6 +34,8 @@ Border border_of(const PoolAttrs& attrs) {
     border.after.push_back(std::max<int64_t>(0, covered(axis) - axis.padding - axis.image));
     border.empty = border.empty && border.before.back() == 0 && border.after.back() == 0;
   }
+  border.before = in_order(attrs, border.before);
+  border.after = in_order(attrs, border.after);
   return border;
 }
 
@@ -39,7 +49,7 @@ ShrinkAttrs slice_of(const PoolAttrs& attrs, const Dims& outer, int64_t t) {
     cut.size.push_back(axis.out);
     cut.step.push_back(axis.stride);
   }
-  return cut;
+  return {in_order(attrs, cut.start), in_order(attrs, cut.size), in_order(attrs, cut.step)};
 }
 
 // The first element of every window that lies behind the padding: where all are as small as it, it is the largest.
@@ -47,7 +57,7 @@ Value first_inside(const PoolAttrs& attrs, const Dims& shape, DeviceId device) {
   Value place = full(shape, 0, DType::i32, device);
   for (size_t i = 0; i < attrs.axes.size(); ++i) {
     const ConvAxis& axis = attrs.axes[i];
-    const Value window = iota_along(shape, i + 2, DType::i32, device);
+    const Value window = iota_along(shape, i + (attrs.channels_last ? 1 : 2), DType::i32, device);
     const auto number = [&](int64_t n) { return full_like(window, static_cast<double>(n)); };
     const Value missing = binary(Op::maximum, sub(number(axis.padding), mul(window, number(axis.stride))), number(0));
     const Value along = binary(Op::idiv, add(missing, number(axis.dilation - 1)), number(axis.dilation));
@@ -64,7 +74,7 @@ std::vector<Value> largest(const Value& x, const PoolAttrs& attrs) {
     const Value padded = pad(x, border.before, border.after);
     whole = where(inside, padded, full_like(padded, -std::numeric_limits<double>::infinity()));
   }
-  const Dims outer{x.shape()[0], x.shape()[1]};
+  const Dims outer = outer_of(attrs, x);
   const auto slice = [&](int64_t t) {
     const ShrinkAttrs cut = slice_of(attrs, outer, t);
     return shrink(whole, cut.start, cut.size, cut.step);
@@ -89,7 +99,8 @@ std::vector<Value> largest(const Value& x, const PoolAttrs& attrs) {
 // Every slice's share written where it belongs; elements of several windows add up.
 Value spread(const Value& g, const Value& places, const PoolAttrs& attrs) {
   bool overlap = false, is_whole = true;
-  Dims all{g.shape()[0], g.shape()[1]}, start{0, 0}, size = all;
+  const Dims outer = outer_of(attrs, g);
+  Dims all = outer, start{0, 0}, size = all;
   for (const ConvAxis& axis : attrs.axes) {
     overlap = overlap || axis.kernel != axis.stride || axis.dilation != 1;
     all.push_back(std::max(covered(axis), axis.padding + axis.image));
@@ -97,13 +108,14 @@ Value spread(const Value& g, const Value& places, const PoolAttrs& attrs) {
     size.push_back(axis.image);
     is_whole = is_whole && all.back() == axis.image;
   }
+  all = in_order(attrs, all);
   Value total = full(all, 0, g.dtype(), g.device());
   for (int64_t t = 0; t < attrs.places(); ++t) {
-    const ShrinkAttrs slice = slice_of(attrs, {g.shape()[0], g.shape()[1]}, t);
+    const ShrinkAttrs slice = slice_of(attrs, outer, t);
     const Value share = where(equal(places, full_like(places, static_cast<double>(t))), g, full_like(g, 0));
     total = overlap ? add(total, unshrink(share, slice, all)) : store(total, share, {Move{Op::shrink, slice}});
   }
-  return is_whole ? total : shrink(total, start, size, Dims(all.size(), 1));
+  return is_whole ? total : shrink(total, in_order(attrs, start), in_order(attrs, size), Dims(all.size(), 1));
 }
 
 }  // namespace

@@ -146,6 +146,11 @@ Dims convolved_shape(Op op, const Dims& a, const Dims& b, const ConvAttrs& attrs
   const size_t rank = attrs.axes.size() + 2;
   const int64_t groups = attrs.groups;
   if (rank < 3 || rank > 4 || a.size() != rank || b.size() != rank || groups < 1) misfit();
+  if (attrs.channels_last) {
+    ConvAttrs plain = attrs;
+    plain.channels_last = false;
+    return channels_to_last(convolved_shape(op, channels_to_second(a), channels_to_second(b), plain));
+  }
   const auto of = [&](int64_t first, int64_t second, int64_t ConvAxis::*size) {
     Dims shape{first, second};
     for (const ConvAxis& axis : attrs.axes) shape.push_back(axis.*size);
@@ -171,12 +176,13 @@ Dims convolved_shape(Op op, const Dims& a, const Dims& b, const ConvAttrs& attrs
 }
 
 Dims pooled_shape(Op op, const Operands& in, const PoolAttrs& attrs) {
-  const Dims& given = in[0].shape();
+  Dims given = in[0].shape();
   const bool makes_images = op == Op::max_pool_backward;
   const auto misfit = [&] {
-    fail(name(op), "{} does not fit the windows {}", to_string(given), to_string(Attrs(attrs)));
+    fail(name(op), "{} does not fit the windows {}", to_string(in[0].shape()), to_string(Attrs(attrs)));
   };
   if (attrs.axes.empty() || attrs.axes.size() > 2 || given.size() != attrs.axes.size() + 2) misfit();
+  if (attrs.channels_last) given = channels_to_second(given);
   Dims image{given[0], given[1]}, out = image;
   for (const ConvAxis& axis : attrs.axes) {
     const int64_t reach = axis.dilation * (axis.kernel - 1) + 1;
@@ -186,8 +192,9 @@ Dims pooled_shape(Op op, const Operands& in, const PoolAttrs& attrs) {
     image.push_back(axis.image);
     out.push_back(axis.out);
   }
-  if (given != (makes_images ? out : image) || (makes_images && in[1].shape() != given)) misfit();
-  return makes_images ? image : out;
+  if (given != (makes_images ? out : image) || (makes_images && in[1].shape() != in[0].shape())) misfit();
+  const Dims& made = makes_images ? image : out;
+  return attrs.channels_last ? channels_to_last(made) : made;
 }
 
 void infer_attention(Op op, const Operands& in, const AttentionAttrs& attrs, Inferred& out) {

@@ -59,6 +59,7 @@ struct Limits {
   bool relu_epilogue = false;    // products of f32 with a bias give the larger of their sums and 0, which is bit-equal
   bool conv_epilogue = false;    // convolutions of f32 add a bias, and with the above give the larger of that and 0
   bool slope_epilogue = false;   // and multiply them by its slope; a kernel that does both for backward may be quicker
+  bool channels_last = false;    // convolutions whose channels come last, though it lacks those of other images
 
   bool looks_up_inside() const { return gathers_inside || missing_calls.contains(Op::gather); }
 

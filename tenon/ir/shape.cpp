@@ -70,4 +70,16 @@ Dims inverse_permutation(const Dims& axes) {
   return inverse;
 }
 
+Dims channels_to_last(const Dims& dims) {
+  Dims moved = dims;
+  std::rotate(moved.begin() + 1, moved.begin() + 2, moved.end());
+  return moved;
+}
+
+Dims channels_to_second(const Dims& dims) {
+  Dims moved = dims;
+  std::rotate(moved.begin() + 1, moved.end() - 1, moved.end());
+  return moved;
+}
+
 }  // namespace tenon::ir

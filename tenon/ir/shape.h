@@ -31,6 +31,9 @@ Dims row_major_strides(const Dims& shape);
 std::string to_string(const Dims& shape);  // "(8, 1024, 768)", "(3,)", "()"
 Dims iota_dims(size_t rank);               // 0, 1, ... rank - 1
 Dims inverse_permutation(const Dims& axes);
+/// (N, C, image...) as (N, image..., C), and back.
+Dims channels_to_last(const Dims& dims);
+Dims channels_to_second(const Dims& dims);
 
 }  // namespace ir
 }  // namespace tenon

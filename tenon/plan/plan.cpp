@@ -12,6 +12,7 @@
 #include "tenon/ir/walk.h"
 #include "tenon/plan/fuse.h"
 #include "tenon/plan/join.h"
+#include "tenon/plan/layout.h"
 #include "tenon/plan/operands.h"
 #include "tenon/plan/order.h"
 #include "tenon/plan/recompute.h"
@@ -102,8 +103,12 @@ std::optional<std::vector<Value>> with_even_table(const Node& node, std::span<co
 // Calls that the device lacks are taken apart, and what comes of that too.
 std::vector<Value> with_calls_of(const ir::Limits& limits, std::vector<Value> outputs) {
   if (limits.missing_calls.empty()) return outputs;
+  const auto is_there = [&](const Node& node) {
+    const auto* conv = std::get_if<ir::ConvAttrs>(&node.attrs());
+    return conv && conv->channels_last && limits.channels_last;
+  };
   const auto is_missing = [&](const Node& node) {
-    return limits.missing_calls.contains(node.op()) && ir::can_decompose(node.op());
+    return limits.missing_calls.contains(node.op()) && ir::can_decompose(node.op()) && !is_there(node);
   };
   for (bool found = true; found;) {
     found = false;
@@ -218,7 +223,9 @@ Plan make_plan(const Request& request) {
   const ir::InRealm nothing_is_evaluated_here(realm);
   const std::vector<Value> wanted = values_kept(request.outputs);
   ByNode<uint32_t> literals;
-  Recomputed graph{with_calls_of(request.limits, simplified_graph(wanted, request, realm, literals)), {}};
+  std::vector<Value> simple = simplified_graph(wanted, request, realm, literals);
+  if (request.limits.channels_last) simple = with_channels_last(simple, request.takes);
+  Recomputed graph{with_calls_of(request.limits, std::move(simple)), {}};
   if (!request.limits.one_op_per_kernel) {
     const bool fuses = request.limits.fuses;
     if (fuses) graph.outputs = join_attention_gradients(graph.outputs);

@@ -1,4 +1,5 @@
-// A graph turned into launches with planned memory. Pure: same graph and limits in, same Plan out, no device needed.
+// A graph turned into launches with planned memory. Pure: same graph and limits in, same Plan out; no device is needed,
+// and `Request::takes` alone asks one.
 
 #pragma once
 
@@ -89,6 +90,8 @@ struct Request {
   std::function<bool(const ir::Node&)> may_overwrite = {};
   /// Constants that are arguments of the plan, by a number of the caller's: they are read from memory.
   std::unordered_map<const ir::Node*, uint32_t> literals = {};
+  /// Whether the device has a convolution whose channels come last; by default it has all of them.
+  std::function<bool(const ir::Call&)> takes = {};
 };
 
 Plan make_plan(const Request& request);

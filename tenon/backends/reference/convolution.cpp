@@ -29,8 +29,11 @@ int64_t flat(const Dims& place, const Dims& sizes) {
 void run_convolution(const ir::Call& call, const Arrays& in, Array& result) {
   const auto& attrs = std::get<ir::ConvAttrs>(call.attrs);
   const bool makes_x = call.op == ir::Op::conv_transpose, makes_w = call.op == ir::Op::conv_weight;
-  const Dims& xs = makes_x ? result.type.shape : in[0].type.shape;
-  const Dims& ws = makes_w ? result.type.shape : in[1].type.shape;
+  const bool is_last = attrs.channels_last;
+  const auto shape_of = [&](const Array& array) {
+    return is_last ? ir::channels_to_second(array.type.shape) : array.type.shape;
+  };
+  const Dims xs = shape_of(makes_x ? result : in[0]), ws = shape_of(makes_w ? result : in[1]);
   const int64_t images = xs[0], channels = ws[1], outer = ws[0], inner = xs[1];
   Dims image, kernel, out;
   for (const ir::ConvAxis& axis : attrs.axes) {
@@ -50,10 +53,13 @@ void run_convolution(const ir::Call& call, const Arrays& in, Array& result) {
               place[i] = j[i] * axis.stride + k[i] * axis.dilation - axis.padding;
               if (place[i] < 0 || place[i] >= axis.image) return;
             }
-            const int64_t plane = n * inner + group * channels + c;
-            const auto x = static_cast<size_t>(plane * ir::count(image) + flat(place, image));
-            const auto w = static_cast<size_t>((o * channels + c) * ir::count(kernel) + flat(k, kernel));
-            const auto y = static_cast<size_t>((n * outer + o) * ir::count(out) + flat(j, out));
+            const auto at = [&](int64_t first, int64_t second, int64_t seconds, const Dims& inside, const Dims& sizes) {
+              const int64_t all = ir::count(sizes), spot = flat(inside, sizes);
+              return static_cast<size_t>(is_last ? (first * all + spot) * seconds + second
+                                                 : (first * seconds + second) * all + spot);
+            };
+            const size_t x = at(n, group * channels + c, inner, place, image), w = at(o, c, channels, k, kernel),
+                         y = at(n, o, outer, j, out);
             if (makes_x)
               result.real[x] += in[0].real[y] * in[1].real[w];
             else if (makes_w)

@@ -10,29 +10,34 @@ namespace {
 // f(window, place, element): for every element that lies inside of the image, which window of all it belongs to, which
 // element of that it is, and which of all images'.
 template <typename F>
-void for_each_element(const ir::PoolAttrs& attrs, int64_t planes, F&& f) {
+void for_each_element(const ir::PoolAttrs& attrs, const Dims& shape, F&& f) {
   constexpr ir::ConvAxis kNoAxis{.image = 1, .kernel = 1, .out = 1};
   const ir::ConvAxis rows = attrs.axes.size() == 2 ? attrs.axes[0] : kNoAxis, columns = attrs.axes.back();
-  for (int64_t window = 0; window < planes * rows.out * columns.out; ++window) {
+  const int64_t channels = attrs.channels_last ? shape.back() : shape[1];
+  const auto at = [&](int64_t plane, int64_t place, int64_t places) {
+    return static_cast<size_t>(attrs.channels_last ? (plane / channels * places + place) * channels + plane % channels
+                                                   : plane * places + place);
+  };
+  for (int64_t window = 0; window < shape[0] * channels * rows.out * columns.out; ++window) {
     const int64_t column = window % columns.out, row = window / columns.out % rows.out;
     const int64_t plane = window / columns.out / rows.out;
     for (int64_t place = 0; place < rows.kernel * columns.kernel; ++place) {
       const int64_t y = row * rows.stride + place / columns.kernel * rows.dilation - rows.padding;
       const int64_t x = column * columns.stride + place % columns.kernel * columns.dilation - columns.padding;
       if (y < 0 || y >= rows.image || x < 0 || x >= columns.image) continue;
-      f(static_cast<size_t>(window), place, static_cast<size_t>((plane * rows.image + y) * columns.image + x));
+      f(at(plane, row * columns.out + column, rows.out * columns.out), place,
+        at(plane, y * columns.image + x, rows.image * columns.image));
     }
   }
 }
-
-int64_t planes_of(const Array& array) { return array.type.shape[0] * array.type.shape[1]; }
 
 }  // namespace
 
 void run_max_pool(const ir::Call& call, const Array& in, Array& value, Array& place) {
   std::vector<bool> is_begun(value.real.size(), false);
   for (double& one : value.real) one = -std::numeric_limits<double>::infinity();
-  for_each_element(std::get<ir::PoolAttrs>(call.attrs), planes_of(in), [&](size_t window, int64_t at, size_t element) {
+  const auto& attrs = std::get<ir::PoolAttrs>(call.attrs);
+  for_each_element(attrs, in.type.shape, [&](size_t window, int64_t at, size_t element) {
     const double x = in.real[element];
     if (is_begun[window] && !(x > value.real[window]) && x == x) return;
     is_begun[window] = true;
@@ -42,7 +47,8 @@ void run_max_pool(const ir::Call& call, const Array& in, Array& value, Array& pl
 }
 
 void run_max_pool_backward(const ir::Call& call, const Array& in, const Array& place, Array& out) {
-  for_each_element(std::get<ir::PoolAttrs>(call.attrs), planes_of(in), [&](size_t window, int64_t at, size_t element) {
+  const auto& attrs = std::get<ir::PoolAttrs>(call.attrs);
+  for_each_element(attrs, in.type.shape, [&](size_t window, int64_t at, size_t element) {
     if (place.whole[window] == at) out.real[element] += in.real[window];
   });
 }

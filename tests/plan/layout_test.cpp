@@ -1,0 +1,203 @@
+// Images whose channels come last: what follows a convolution in its order, where copies are, and that every value is
+// what it was. Planned for a device that does not exist, computed on the reference device.
+
+#include "tenon/plan/layout.h"
+
+#include <gtest/gtest.h>
+
+#include "tenon/device/registry.h"
+#include "tenon/exec/eval.h"
+#include "tenon/kernels/kernels.h"
+#include "tenon/plan/plan.h"
+#include "tenon/tenon.h"
+#include "tenon/tensor/access.h"
+
+namespace tenon {
+namespace {
+
+using ir::Op;
+
+ir::Limits of_a_gpu() {
+  ir::Limits limits;
+  limits.missing_calls = kernels::missing_calls();
+  limits.gathers_inside = true;
+  limits.channels_last = true;
+  return limits;
+}
+
+plan::Plan planned(const std::vector<Tensor>& outputs, const ir::Limits& limits = of_a_gpu()) {
+  plan::Request request;
+  for (const Tensor& output : outputs) request.outputs.push_back(value_of(output));
+  request.limits = limits;
+  return plan::make_plan(request);
+}
+
+Tensor image(const Dims& shape, DType dtype = DType::f32) {
+  const Options options(dtype, Device("null"));
+  return from_bytes(std::vector<std::byte>(static_cast<size_t>(ir::count(shape)) * size_of(dtype)), shape, options);
+}
+
+// Launches that are convolutions, and all others.
+struct Count {
+  size_t convolutions = 0, others = 0;
+  bool operator==(const Count&) const = default;
+};
+void PrintTo(const Count& count, std::ostream* to) {
+  *to << count.convolutions << " convolutions and " << count.others << " others";
+}
+Count count_of(const plan::Plan& plan) {
+  Count count;
+  for (const plan::Launch& launch : plan.launches) {
+    const auto* call = std::get_if<ir::Call>(&plan.kernels[launch.kernel]);
+    ++(call && std::holds_alternative<ir::ConvAttrs>(call->attrs) ? count.convolutions : count.others);
+  }
+  return count;
+}
+
+const Options kNull = Device("null");
+
+// ---- where copies are ----
+
+// One for the image, one for weights of more than a point, one for the result.
+TEST(Layout, AConvolutionAloneIsCopiedAtItsEdges) {
+  const Tensor x = image({8, 16, 6, 6}), w = image({32, 16, 3, 3}), point = image({32, 16, 1, 1});
+  EXPECT_EQ(count_of(planned({nn::conv2d(x, w, {}, {.padding = 1})})), (Count{1, 3}));
+  EXPECT_EQ(count_of(planned({nn::conv2d(x, point)})), (Count{1, 2}));
+}
+
+TEST(Layout, NothingIsCopiedBetweenConvolutions) {
+  const Tensor x = image({8, 16, 6, 6}), first = image({32, 16, 1, 1}), second = image({16, 32, 1, 1});
+  EXPECT_EQ(count_of(planned({nn::conv2d(nn::conv2d(x, first), second)})), (Count{2, 2}));
+  // relu and the residual sum are one kernel each, as they would be in any order.
+  const Tensor y = nn::conv2d(relu(nn::conv2d(x, first)), second) + x;
+  EXPECT_EQ(count_of(planned({y})), (Count{2, 3}));
+}
+
+TEST(Layout, OfOtherNetworksStaysAsItIs) {
+  const Tensor x = image({4, 8, 16}), w = image({16, 8});
+  const auto turned = [&] { return matmul(relu(x.transpose(1, 2) * 2.0), w.transpose(0, 1)); };
+  ir::Limits plain = of_a_gpu();
+  plain.channels_last = false;
+  EXPECT_EQ(planned({turned()}).print(), planned({turned()}, plain).print());
+}
+
+TEST(Layout, AConvolutionThatIsNotTakenIsAProductOfWindows) {
+  const Tensor x = image({8, 16, 6, 6}), w = image({32, 16, 3, 3});
+  plan::Request request;
+  request.outputs = {value_of(nn::conv2d(x, w))};
+  request.limits = of_a_gpu();
+  request.takes = [](const ir::Call&) { return false; };
+  EXPECT_EQ(count_of(plan::make_plan(request)).convolutions, 0u);
+}
+
+// What is asked about is what is planned.
+TEST(Layout, TheDeviceIsAskedAboutTheCallThatItGets) {
+  const Tensor x = image({8, 16, 6, 6}, DType::bf16), w = image({32, 16, 3, 3}, DType::bf16);
+  plan::Request request;
+  request.outputs = {value_of(nn::conv2d(x, w))};
+  request.limits = of_a_gpu();
+  std::vector<ir::Call> asked;
+  request.takes = [&](const ir::Call& call) { return asked.push_back(call), true; };
+  const plan::Plan plan = plan::make_plan(request);
+  ASSERT_EQ(asked.size(), 1u);
+  const auto is_asked = [&](const plan::Kernel& kernel) {
+    const auto* call = std::get_if<ir::Call>(&kernel);
+    return call && *call == asked[0];
+  };
+  EXPECT_EQ(std::count_if(plan.kernels.begin(), plan.kernels.end(), is_asked), 1);
+}
+
+// Three convolutions with their norms, and a residual sum.
+class Bottleneck : public nn::Layer {
+ public:
+  Bottleneck(int64_t wide, int64_t narrow)
+      : first_(wide, narrow, 1, {.bias = false, .options = kNull}),
+        second_(narrow, narrow, 3, {.padding = 1, .bias = false, .options = kNull}),
+        third_(narrow, wide, 1, {.bias = false, .options = kNull}),
+        norm_(narrow, {.options = kNull}),
+        norm2_(narrow, {.options = kNull}),
+        norm3_(wide, {.options = kNull}) {
+    register_module("first", first_);
+    register_module("second", second_);
+    register_module("third", third_);
+    register_module("norm", norm_);
+    register_module("norm2", norm2_);
+    register_module("norm3", norm3_);
+  }
+  Tensor forward(const Tensor& x) const override {
+    return relu(norm3_(third_(relu(norm2_(second_(relu(norm_(first_(x)))))))) + x);
+  }
+
+ private:
+  nn::Conv2d first_, second_, third_;
+  nn::BatchNorm2d norm_, norm2_, norm3_;
+};
+
+TEST(Layout, ABlockAndItsGradientsHaveNoCopiesBetweenLayers) {
+  const Autocast in_bf16(DType::bf16);
+  const Bottleneck one(64, 16);
+  nn::Sequential two;
+  const auto launches = [&](const nn::Layer& net) {
+    std::vector<Tensor> leaves = net.parameters();
+    return count_of(planned(grad(std::vector<Tensor>{net.forward(image({16, 64, 8, 8})).sum()}, leaves)));
+  };
+  two.emplace<Bottleneck>(64, 16);
+  two.emplace<Bottleneck>(64, 16);
+  const Count once = launches(one), twice = launches(two);
+  EXPECT_EQ(once.convolutions, 8u);  // the image wants no gradient
+  EXPECT_EQ(twice.convolutions, 17u);
+  // Forward two sums and a pass for each norm; backward two passes for each, and two rows of gradients. Weights are
+  // made and rounded, and their gradients are results.
+  EXPECT_EQ(twice.others - once.others, 3u * (3 + 2 + 2) + 3 + 3);
+}
+
+// ---- that values are what they were ----
+
+std::vector<std::vector<float>> values_of(const std::vector<ir::Value>& outputs) {
+  std::vector<std::vector<float>> all;
+  for (const ir::Value& output : outputs) all.push_back(tensor_of(output).to_vector<float>());
+  return all;
+}
+
+void expect_same_values(const std::vector<Tensor>& outputs) {
+  std::vector<ir::Value> values;
+  for (const Tensor& output : outputs) values.push_back(value_of(output));
+  size_t asked = 0;
+  const std::vector<ir::Value> moved = plan::with_channels_last(values, [&](const ir::Call&) { return ++asked, true; });
+  ASSERT_GT(asked, 0u);
+  const std::vector<std::vector<float>> wanted = values_of(values), are = values_of(moved);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    ASSERT_EQ(moved[i].shape(), values[i].shape());
+    ASSERT_EQ(are[i].size(), wanted[i].size());
+    for (size_t k = 0; k < wanted[i].size(); ++k) ASSERT_NEAR(are[i][k], wanted[i][k], 1e-4) << "output " << i;
+  }
+}
+
+Tensor random_image(const Dims& shape) { return randn(shape, Device("reference")).eval(); }
+
+TEST(LayoutValues, OfAllThreeSidesInGroupsStridedAndDilated) {
+  const Tensor x = random_image({2, 4, 7, 6}).requires_grad_(), w = random_image({6, 2, 3, 2}).requires_grad_();
+  const Tensor y = nn::conv2d(x, w, {}, {.stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 2}, .groups = 2});
+  std::vector<Tensor> outputs = grad(std::vector<Tensor>{(y * y).sum()}, std::vector<Tensor>{x, w});
+  outputs.push_back(y);
+  expect_same_values(outputs);
+}
+
+TEST(LayoutValues, OfOneAxisAndTransposed) {
+  const Tensor x = random_image({2, 4, 9}), w = random_image({3, 4, 3}), back = random_image({3, 5, 2});
+  expect_same_values({nn::conv_transpose1d(relu(nn::conv1d(x, w)), back, {}, {.stride = 2})});
+}
+
+TEST(LayoutValues, OfSumsPoolingPaddingAndSlicesBehindAConvolution) {
+  const Tensor x = random_image({2, 3, 8, 8}).requires_grad_(), w = random_image({4, 3, 3, 3}).requires_grad_();
+  const Tensor y = nn::conv2d(x, w, {}, {.padding = 1});
+  const Tensor pooled = nn::max_pool2d(relu(y), 3, {.stride = 2, .padding = 1});
+  const Tensor joined = cat({y.slice(1, 1, 3), y * 2.0}, 1);
+  const Tensor total = pooled.sum() + joined.mean({0, 2, 3}).square().sum() + amax(y, {2, 3}).sum();
+  std::vector<Tensor> outputs = grad(std::vector<Tensor>{total}, std::vector<Tensor>{x, w});
+  for (const Tensor& one : {y, pooled, joined, y.mean({0, 2, 3}), y.sum({1}, true)}) outputs.push_back(one);
+  expect_same_values(outputs);
+}
+
+}  // namespace
+}  // namespace tenon
