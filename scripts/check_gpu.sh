@@ -24,7 +24,7 @@ shards=${SHARDS:-$(nproc)}
 mkdir -p "$out"
 export TENON_CACHE_DIR=${TENON_CACHE_DIR:-$PWD/$out/programs}
 
-# prepare_cuda: cuBLASLt and NVRTC may lie with PyTorch alone.
+# prepare_cuda: cuBLASLt, NVRTC and cuDNN may lie with PyTorch alone.
 prepare_cuda() {
   export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0}
   if [ -z "${TENON_CUDA_LIBRARIES:-}" ]; then
@@ -34,6 +34,8 @@ prepare_cuda() {
       export TENON_CUDA_LIBRARIES=$folder
       break
     done
+    folder=$(find / -name libcudnn.so.9 -not -path '/proc/*' -printf '%h\n' -quit 2>/dev/null)
+    [ -z "$folder" ] || export TENON_CUDA_LIBRARIES=${TENON_CUDA_LIBRARIES:+$TENON_CUDA_LIBRARIES:}$folder
   fi
   echo "libraries: ${TENON_CUDA_LIBRARIES:-where programs find them}"
 }

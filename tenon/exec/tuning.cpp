@@ -27,7 +27,8 @@ namespace tenon::exec {
 namespace {
 
 constexpr std::string_view kHead = "tenon tuned 1", kOn = "# on ";
-constexpr double kWorthIt = 0.98;  // of the usual time: less may be chance
+constexpr double kWorthIt = 0.98;    // of the usual time: less may be chance
+constexpr size_t kMostNumbers = 64;  // of a way: a library may have dozens of settings
 
 // How much is spent on a call.
 struct Effort {
@@ -359,7 +360,7 @@ Tuning Tuning::read(std::string_view text, const std::string& file) {
     Tuned one;
     size_t numbers = 0;
     bool is_good = take_number(line, one.call, 16) && take_number(line, one.best_us) &&
-                   take_number(line, one.usual_us) && take_number(line, numbers) && numbers <= 16;
+                   take_number(line, one.usual_us) && take_number(line, numbers) && numbers <= kMostNumbers;
     for (size_t i = 0; is_good && i < numbers; ++i) {
       uint32_t each = 0;
       is_good = take_number(line, each);

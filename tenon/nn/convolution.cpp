@@ -115,22 +115,25 @@ ConvAttrs attrs_of(const Convolution& c, const Tensor& x, const Tensor& weight) 
 
 Tensor convolved(bool is_transposed, const Tensor& x, const Tensor& weight, ConvAttrs attrs, DType result) {
   attrs.result = result;
+  attrs.tf32 = record::is_tf32(x.dtype(), x.device().id);
   const ir::Value in = record::in(x), by = record::in(weight);
   return tensor_of(is_transposed ? ir::conv_transpose(in, by, attrs) : ir::conv(in, by, attrs));
 }
 
-// As products under Autocast: the lower type is multiplied, sums are f32, and the weight's gradient is never rounded.
+// As products under Autocast: the lower type is multiplied, sums are f32, and the weight's gradient is never rounded;
+// but where a library rounds both.
 Tensor autocast_sums(bool is_transposed, const Tensor& x, const Tensor& weight, const ConvAttrs& attrs, DType low) {
   const Tensor low_weight = autocast_values(weight);
   const CustomFunction function{
       "autocast_convolution",
       [&](std::span<const Tensor> in) {
-        return std::vector<Tensor>{convolved(is_transposed, in[0], low_weight, attrs, DType::f32)};
+        const DType sums = record::convolution_sums(low, in[0].device().id);
+        return std::vector<Tensor>{convolved(is_transposed, in[0], low_weight, attrs, sums)};
       },
       [is_transposed, attrs, low](std::span<const Tensor> in, std::span<const Tensor> grads) {
         const Tensor g = grads[0].to(low);
         ConvAttrs wide = attrs;
-        wide.result = DType::f32;
+        wide.result = record::convolution_sums(low, g.device().id);
         const Tensor &image = is_transposed ? g : in[0], &result = is_transposed ? in[0] : g;
         const Tensor slope = tensor_of(ir::conv_weight(record::in(image), record::in(result), wide));
         return std::vector<Tensor>{convolved(!is_transposed, g, with_history_of(in[1], in[2]), attrs, low),
@@ -149,12 +152,13 @@ Tensor run(const Convolution& c, const Tensor& given, const Tensor& weight, cons
   const bool is_cast = low && is_autocast(x.dtype()) && is_autocast(weight.dtype());
   if (!is_cast && x.dtype() != weight.dtype())
     fail(c.op, "dtypes {} and {} differ; convert one with to()", name(x.dtype()), name(weight.dtype()));
-  const DType dtype = is_cast ? *low : x.dtype(), wide = accumulator(dtype);
+  const DType dtype = is_cast ? *low : x.dtype(), sums = record::convolution_sums(dtype, x.device().id);
   Tensor y = is_cast ? autocast_sums(c.is_transposed, x, weight, attrs, *low)
-                     : convolved(c.is_transposed, x, weight, attrs, bias.defined() ? wide : dtype);
+                     : convolved(c.is_transposed, x, weight, attrs, bias.defined() ? sums : dtype);
   if (bias.defined()) {
     Dims column(c.axes() + 2, 1);
     column[1] = bias.size(0);
+    y = y.to(accumulator(dtype));
     y = y + bias.to(dtype).to(y.dtype()).reshape(column);
   }
   y = y.to(dtype);

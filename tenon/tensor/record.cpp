@@ -29,12 +29,12 @@ std::optional<DType> combine(std::optional<DType> higher, std::optional<DType> l
   return higher;
 }
 
+}  // namespace
+
 // Devices without tf32 record what they would record anyway, so that no bit changes there.
 bool is_tf32(DType dtype, ir::DeviceId device) {
   return dtype == DType::f32 && tf32_allowed() && device::open(device).limits().tf32;
 }
-
-}  // namespace
 
 ir::Value in(const Tensor& x) {
   ir::Value value = value_of(x);
@@ -162,6 +162,10 @@ DType real_type(DType dtype) { return is_float(dtype) ? dtype : DType::f32; }
 
 Device with_f64(Device device) {
   return device::open(device.id).limits().missing_dtypes.contains(DType::f64) ? Device("cpu") : device;
+}
+
+DType convolution_sums(DType dtype, ir::DeviceId device) {
+  return device::open(device).limits().channels_last ? dtype : accumulator(dtype);
 }
 
 ir::Value product(const ir::Value& a, const ir::Value& b, DType result) {

@@ -40,6 +40,11 @@ Device with_f64(Device device);
 
 /// A product, of tf32 where that is allowed and the device has it.
 ir::Value product(const ir::Value& a, const ir::Value& b, DType result);
+/// Whether products of this dtype, and convolutions, are to be of tf32 there.
+bool is_tf32(DType dtype, ir::DeviceId device);
+/// The dtype in which convolutions of this dtype give their sums there: f32 for 16 bits, but that a library which sums
+/// in f32 may give no others than rounded ones.
+DType convolution_sums(DType dtype, ir::DeviceId device);
 /// The least size, from this one on, at which products with the tensor are quick on its device.
 int64_t quick_size(const Tensor& x, int64_t size);
 

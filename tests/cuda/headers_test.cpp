@@ -9,6 +9,9 @@
 #include <cublasLt.h>
 #include <cuda.h>
 #include <nvrtc.h>
+#if __has_include(<cudnn.h>)
+#include <cudnn.h>
+#endif
 
 #include <type_traits>
 
@@ -18,7 +21,9 @@ namespace {
 // Pointers fit pointers, numbers and enumerations those of their size.
 template <typename A, typename B>
 constexpr bool is_alike() {
-  if constexpr (std::is_pointer_v<A> || std::is_pointer_v<B>)
+  if constexpr (std::is_void_v<A> || std::is_void_v<B>)
+    return std::is_void_v<A> && std::is_void_v<B>;
+  else if constexpr (std::is_pointer_v<A> || std::is_pointer_v<B>)
     return std::is_pointer_v<A> && std::is_pointer_v<B>;
   else
     return sizeof(A) == sizeof(B) && std::is_floating_point_v<A> == std::is_floating_point_v<B>;
@@ -180,6 +185,106 @@ static_assert(Lt::kStages == CUBLASLT_ALGO_CONFIG_STAGES_ID && Lt::kSwizzle == C
 static_assert(Lt::kCustom == CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION);
 static_assert(Lt::kInnerShape == CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID);
 static_assert(Lt::kClusterShape == CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID);
+
+#if __has_include(<cudnn.h>)
+
+SAME(ConvolutionApi::version, cudnnGetVersion);
+SAME(ConvolutionApi::create, cudnnCreate);
+SAME(ConvolutionApi::set_stream, cudnnSetStream);
+SAME(ConvolutionApi::make, cudnnBackendCreateDescriptor);
+SAME(ConvolutionApi::destroy, cudnnBackendDestroyDescriptor);
+SAME(ConvolutionApi::finish, cudnnBackendFinalize);
+SAME(ConvolutionApi::set, cudnnBackendSetAttribute);
+SAME(ConvolutionApi::get, cudnnBackendGetAttribute);
+SAME(ConvolutionApi::run, cudnnBackendExecute);
+SAME(ConvolutionApi::last_error, cudnnGetLastErrorString);
+
+static_assert(Dnn::kF32 == CUDNN_DATA_FLOAT);
+static_assert(Dnn::kF16 == CUDNN_DATA_HALF);
+static_assert(Dnn::kBf16 == CUDNN_DATA_BFLOAT16);
+static_assert(Dnn::kTypeHandle == CUDNN_TYPE_HANDLE);
+static_assert(Dnn::kTypeDataType == CUDNN_TYPE_DATA_TYPE);
+static_assert(Dnn::kTypeBool == CUDNN_TYPE_BOOLEAN);
+static_assert(Dnn::kTypeInt64 == CUDNN_TYPE_INT64);
+static_assert(Dnn::kTypeFloat == CUDNN_TYPE_FLOAT);
+static_assert(Dnn::kTypePointer == CUDNN_TYPE_VOID_PTR);
+static_assert(Dnn::kTypeConvolutionMode == CUDNN_TYPE_CONVOLUTION_MODE);
+static_assert(Dnn::kTypeHeuristic == CUDNN_TYPE_HEUR_MODE);
+static_assert(Dnn::kTypeKnob == CUDNN_TYPE_KNOB_TYPE);
+static_assert(Dnn::kTypeNote == CUDNN_TYPE_NUMERICAL_NOTE);
+static_assert(Dnn::kTypeDescriptor == CUDNN_TYPE_BACKEND_DESCRIPTOR);
+static_assert(Dnn::kConvolution == CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+static_assert(Dnn::kEngine == CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+static_assert(Dnn::kConfig == CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+static_assert(Dnn::kHeuristics == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+static_assert(Dnn::kPlan == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+static_assert(Dnn::kKnobChoice == CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+static_assert(Dnn::kForward == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
+static_assert(Dnn::kBackwardWeights == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR);
+static_assert(Dnn::kBackwardImages == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR);
+static_assert(Dnn::kGraph == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+static_assert(Dnn::kPack == CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+static_assert(Dnn::kTensor == CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+static_assert(Dnn::kComputeType == CUDNN_ATTR_CONVOLUTION_COMP_TYPE);
+static_assert(Dnn::kMode == CUDNN_ATTR_CONVOLUTION_CONV_MODE);
+static_assert(Dnn::kDilations == CUDNN_ATTR_CONVOLUTION_DILATIONS);
+static_assert(Dnn::kStrides == CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
+static_assert(Dnn::kPaddingAfter == CUDNN_ATTR_CONVOLUTION_POST_PADDINGS);
+static_assert(Dnn::kPaddingBefore == CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
+static_assert(Dnn::kSpatialAxes == CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS);
+static_assert(Dnn::kCrossCorrelation == CUDNN_CROSS_CORRELATION);
+static_assert(Dnn::kHeuristicMode == CUDNN_ATTR_ENGINEHEUR_MODE);
+static_assert(Dnn::kHeuristicGraph == CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+static_assert(Dnn::kHeuristicResults == CUDNN_ATTR_ENGINEHEUR_RESULTS);
+static_assert(Dnn::kFallback == CUDNN_HEUR_MODE_FALLBACK);
+static_assert(Dnn::kBest == CUDNN_HEUR_MODE_A);
+static_assert(Dnn::kConfigEngine == CUDNN_ATTR_ENGINECFG_ENGINE);
+static_assert(Dnn::kConfigKnobs == CUDNN_ATTR_ENGINECFG_KNOB_CHOICES);
+static_assert(Dnn::kPlanHandle == CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
+static_assert(Dnn::kPlanConfig == CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+static_assert(Dnn::kPlanWorkspace == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+static_assert(Dnn::kKnobType == CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE);
+static_assert(Dnn::kKnobValue == CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
+static_assert(Dnn::kForwardAlpha == CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA);
+static_assert(Dnn::kForwardBeta == CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA);
+static_assert(Dnn::kForwardConvolution == CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC);
+static_assert(Dnn::kForwardW == CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W);
+static_assert(Dnn::kForwardX == CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X);
+static_assert(Dnn::kForwardY == CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
+static_assert(Dnn::kImagesAlpha == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA);
+static_assert(Dnn::kImagesBeta == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA);
+static_assert(Dnn::kImagesConvolution == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC);
+static_assert(Dnn::kImagesW == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W);
+static_assert(Dnn::kImagesX == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX);
+static_assert(Dnn::kImagesY == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY);
+static_assert(Dnn::kWeightsAlpha == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA);
+static_assert(Dnn::kWeightsBeta == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA);
+static_assert(Dnn::kWeightsConvolution == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC);
+static_assert(Dnn::kWeightsW == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW);
+static_assert(Dnn::kWeightsX == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X);
+static_assert(Dnn::kWeightsY == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY);
+static_assert(Dnn::kGraphHandle == CUDNN_ATTR_OPERATIONGRAPH_HANDLE);
+static_assert(Dnn::kGraphOperations == CUDNN_ATTR_OPERATIONGRAPH_OPS);
+static_assert(Dnn::kTensorAlignment == CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
+static_assert(Dnn::kTensorType == CUDNN_ATTR_TENSOR_DATA_TYPE);
+static_assert(Dnn::kTensorSizes == CUDNN_ATTR_TENSOR_DIMENSIONS);
+static_assert(Dnn::kTensorStrides == CUDNN_ATTR_TENSOR_STRIDES);
+static_assert(Dnn::kTensorId == CUDNN_ATTR_TENSOR_UNIQUE_ID);
+static_assert(Dnn::kTensorIsVirtual == CUDNN_ATTR_TENSOR_IS_VIRTUAL);
+static_assert(Dnn::kPackIds == CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+static_assert(Dnn::kPackPointers == CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+static_assert(Dnn::kPackWorkspace == CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+static_assert(Dnn::kEngineGraph == CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
+static_assert(Dnn::kEngineNumber == CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+static_assert(Dnn::kEngineNotes == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
+static_assert(Dnn::kTensorCores == CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+static_assert(Dnn::kRoundsOperands == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS);
+static_assert(Dnn::kRoundsSums == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION);
+static_assert(Dnn::kFft == CUDNN_NUMERICAL_NOTE_FFT);
+static_assert(Dnn::kNondeterministic == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
+static_assert(Dnn::kWinograd == CUDNN_NUMERICAL_NOTE_WINOGRAD);
+
+#endif
 
 TEST(CudaHeaders, AgreeWithWhatIsDeclared) { EXPECT_GE(CUDA_VERSION, 12000); }  // the rest is checked above
 

@@ -1,5 +1,6 @@
-// Libraries stay loaded until the process ends. The compiler and cuBLASLt are looked for where programs find libraries,
-// then where CUDA is usually installed. TENON_CUDA_LIBRARIES names another folder, which comes first.
+// Libraries stay loaded until the process ends. The compiler, cuBLASLt and cuDNN are looked for where programs find
+// libraries, then where CUDA is usually installed. TENON_CUDA_LIBRARIES names other folders, separated by colons, which
+// come first.
 
 #include "tenon/backends/cuda/api.h"
 
@@ -7,6 +8,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 #include <vector>
 
 #include "tenon/base/error.h"
@@ -92,14 +94,14 @@ const DriverLibrary& driver() {
   return loaded;
 }
 
-// The first of these libraries that is there, in any folder. A library made for a newer driver is passed over: what it
-// compiles would not load.
-void* open_any(const std::string& name, std::string& tried) {
-  int version = 0;
-  if (why_no_driver().empty()) cu().driver_version(&version);
-  const int newest = version > 0 ? version / 1000 : 13;
+std::vector<std::string> folders_of_libraries() {
   std::vector<std::string> folders;
-  if (const char* own = std::getenv("TENON_CUDA_LIBRARIES"); own && *own) folders.emplace_back(own);
+  if (const char* own = std::getenv("TENON_CUDA_LIBRARIES"); own && *own) {
+    std::istringstream list(own);
+    for (std::string folder; std::getline(list, folder, ':');) {
+      if (!folder.empty()) folders.push_back(folder);
+    }
+  }
   folders.emplace_back();  // where programs find libraries
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
     if (const char* root = std::getenv(variable); root && *root) {
@@ -109,12 +111,23 @@ void* open_any(const std::string& name, std::string& tried) {
   }
   for (const char* folder : {"/usr/local/cuda/lib64", "/usr/local/cuda/lib", "/usr/lib/cuda/lib64"})
     folders.emplace_back(folder);
-  for (const std::string& folder : folders) {
+  return folders;
+}
+
+void* open_in(const std::string& folder, const std::string& file) {
+  if (!folder.empty() && !std::filesystem::exists(folder + "/" + file)) return nullptr;
+  return dlopen((folder.empty() ? file : folder + "/" + file).c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+// The first of these libraries that is there, in any folder. A library made for a newer driver is passed over: what it
+// compiles would not load.
+void* open_any(const std::string& name, std::string& tried) {
+  int version = 0;
+  if (why_no_driver().empty()) cu().driver_version(&version);
+  const int newest = version > 0 ? version / 1000 : 13;
+  for (const std::string& folder : folders_of_libraries()) {
     for (int major = newest; major >= 12; --major) {
-      const std::string file = fmt::format("{}.so.{}", name, major);
-      if (!folder.empty() && !std::filesystem::exists(folder + "/" + file)) continue;
-      if (void* handle = dlopen((folder.empty() ? file : folder + "/" + file).c_str(), RTLD_NOW | RTLD_LOCAL))
-        return handle;
+      if (void* handle = open_in(folder, fmt::format("{}.so.{}", name, major))) return handle;
     }
   }
   tried = fmt::format("{}.so.{}", name, newest);
@@ -184,6 +197,31 @@ struct ProductLibrary {
   }
 };
 
+struct ConvolutionLibrary {
+  ConvolutionApi api{};
+  bool is_there = false;
+
+  ConvolutionLibrary() {
+    void* handle = nullptr;
+    for (const std::string& folder : folders_of_libraries()) {
+      if ((handle = open_in(folder, "libcudnn.so.9"))) break;
+    }
+    if (!handle) return;
+    Symbols from{handle};
+    from.take(api.version, "cudnnGetVersion");
+    from.take(api.create, "cudnnCreate");
+    from.take(api.set_stream, "cudnnSetStream");
+    from.take(api.make, "cudnnBackendCreateDescriptor");
+    from.take(api.destroy, "cudnnBackendDestroyDescriptor");
+    from.take(api.finish, "cudnnBackendFinalize");
+    from.take(api.set, "cudnnBackendSetAttribute");
+    from.take(api.get, "cudnnBackendGetAttribute");
+    from.take(api.run, "cudnnBackendExecute");
+    from.take(api.last_error, "cudnnGetLastErrorString");
+    is_there = from.missing.empty();
+  }
+};
+
 }  // namespace
 
 const std::string& why_no_driver() { return driver().why_none; }
@@ -204,6 +242,11 @@ const std::string& why_no_compiler() { return compiler().why_none; }
 
 const ProductApi* lt() {
   static const ProductLibrary& loaded = *new ProductLibrary;
+  return loaded.is_there ? &loaded.api : nullptr;
+}
+
+const ConvolutionApi* dnn() {
+  static const ConvolutionLibrary& loaded = *new ConvolutionLibrary;
   return loaded.is_there ? &loaded.api : nullptr;
 }
 

@@ -189,4 +189,62 @@ struct ProductApi {
 /// None where it was not found; products then are kernels of our own.
 const ProductApi* lt();
 
+// ---- convolutions (libcudnn, version 9) ----
+
+using DnnHandle = struct HandleOfDnn*;
+using DnnDescriptor = void*;
+
+struct Dnn {
+  // Types of elements.
+  static constexpr int kF32 = 0, kF16 = 2, kBf16 = 9;
+  // Types of attributes.
+  static constexpr int kTypeHandle = 0, kTypeDataType = 1, kTypeBool = 2, kTypeInt64 = 3, kTypeFloat = 4,
+                       kTypePointer = 6, kTypeConvolutionMode = 7, kTypeHeuristic = 8, kTypeKnob = 9, kTypeNote = 11,
+                       kTypeDescriptor = 15;
+  // Kinds of descriptors.
+  static constexpr int kConvolution = 1, kEngine = 2, kConfig = 3, kHeuristics = 4, kPlan = 5, kKnobChoice = 7,
+                       kForward = 10, kBackwardWeights = 11, kBackwardImages = 12, kGraph = 15, kPack = 16,
+                       kTensor = 17;
+  // Attributes of a convolution.
+  static constexpr int kComputeType = 100, kMode = 101, kDilations = 102, kStrides = 103, kPaddingAfter = 104,
+                       kPaddingBefore = 105, kSpatialAxes = 106, kCrossCorrelation = 1;
+  // Of heuristics, configurations and plans.
+  static constexpr int kHeuristicMode = 200, kHeuristicGraph = 201, kHeuristicResults = 202, kFallback = 2, kBest = 3;
+  static constexpr int kConfigEngine = 300, kConfigKnobs = 302;
+  static constexpr int kPlanHandle = 400, kPlanConfig = 401, kPlanWorkspace = 402;
+  static constexpr int kKnobType = 600, kKnobValue = 601;
+  // Of the three sides of a convolution.
+  static constexpr int kForwardAlpha = 700, kForwardBeta = 701, kForwardConvolution = 702, kForwardW = 703,
+                       kForwardX = 704, kForwardY = 705;
+  static constexpr int kImagesAlpha = 706, kImagesBeta = 707, kImagesConvolution = 708, kImagesW = 709, kImagesX = 710,
+                       kImagesY = 711;
+  static constexpr int kWeightsAlpha = 712, kWeightsBeta = 713, kWeightsConvolution = 714, kWeightsW = 715,
+                       kWeightsX = 716, kWeightsY = 717;
+  // Of graphs, tensors, what is run on, and engines.
+  static constexpr int kGraphHandle = 800, kGraphOperations = 801;
+  static constexpr int kTensorAlignment = 900, kTensorType = 901, kTensorSizes = 902, kTensorStrides = 903,
+                       kTensorId = 906, kTensorIsVirtual = 907;
+  static constexpr int kPackIds = 1000, kPackPointers = 1001, kPackWorkspace = 1003;
+  static constexpr int kEngineGraph = 1300, kEngineNumber = 1301, kEngineNotes = 1303;
+  // What an engine says of its numbers.
+  static constexpr int kTensorCores = 0, kRoundsOperands = 1, kRoundsSums = 2, kFft = 3, kNondeterministic = 4,
+                       kWinograd = 5;
+};
+
+struct ConvolutionApi {
+  size_t (*version)();
+  int (*create)(DnnHandle* handle);
+  int (*set_stream)(DnnHandle handle, Stream stream);
+  int (*make)(int kind, DnnDescriptor* descriptor);
+  int (*destroy)(DnnDescriptor descriptor);
+  int (*finish)(DnnDescriptor descriptor);
+  int (*set)(DnnDescriptor descriptor, int attribute, int type, int64_t count, const void* values);
+  int (*get)(DnnDescriptor descriptor, int attribute, int type, int64_t most, int64_t* count, void* values);
+  int (*run)(DnnHandle handle, DnnDescriptor plan, DnnDescriptor pack);
+  void (*last_error)(char* text, size_t bytes);
+};
+
+/// None where it was not found; convolutions then are products of windows.
+const ConvolutionApi* dnn();
+
 }  // namespace tenon::backends::cuda

@@ -303,7 +303,26 @@ Compiler::Compiler(gpu::Toolchain& toolchain, const ir::Limits& limits, Driver& 
       has_attention_(on.architecture() == kAttentionChip && !wants_own_kernels("TENON_ATTENTION")),
       chip_(toolchain.chip()) {}
 
-std::shared_ptr<const Compiler::Taken> Compiler::take(const ir::Call& call) const {
+namespace {
+constexpr size_t kMostKnown = 4096;
+
+bool is_convolution_of_library(const ir::Call& call) {
+  const auto* attrs = std::get_if<ir::ConvAttrs>(&call.attrs);
+  return attrs && attrs->channels_last && has_dnn();
+}
+
+gpu::Step library_step(std::shared_ptr<const Runnable> run, const char* name, bool writes_results) {
+  gpu::Step step;
+  step.built = std::move(run);
+  step.name = name;
+  step.is_library = true;
+  step.writes_results = writes_results;
+  return step;
+}
+}  // namespace
+
+Compiler::TakenRef Compiler::take(const ir::Call& call) const {
+  if (call.op != ir::Op::contract) return take_convolution(call);
   std::optional<Product> product = plan_product(call, limits());
   if (!product) return nullptr;
   driver_.make_current();
@@ -317,28 +336,79 @@ std::shared_ptr<const Compiler::Taken> Compiler::take(const ir::Call& call) cons
     std::shared_ptr<LtRun> run = LtRun::make(handle_, one, limits().alignment, way);
     if (!run) return nullptr;
     workspace = std::max(workspace, run->workspace_bytes());
-    made->runs.push_back(std::move(run));
-    made->writes_results.push_back(one.writes_results);
+    run->set_workspace(product->scratch_arg, made->rest.scratch_bytes);
+    made->steps.push_back(library_step(std::move(run), "a product of cuBLASLt", one.writes_results));
   }
-  const size_t begin = made->rest.scratch_bytes;
-  for (const auto& run : made->runs) run->set_workspace(product->scratch_arg, begin);
-  if (workspace > 0) made->rest.scratch_bytes = begin + kWorkspaceAlignment + workspace;
+  if (workspace > 0) made->rest.scratch_bytes += kWorkspaceAlignment + workspace;
   return made;
 }
 
-std::shared_ptr<const Compiler::Taken> Compiler::taken(const device::Kernel& kernel) const {
-  const auto* call = std::get_if<ir::Call>(&kernel);
-  if (!call || call->op != ir::Op::contract || !has_library()) return nullptr;
-  std::lock_guard lock(mutex_);
-  const auto found = known_.find(*call);
+std::shared_ptr<const DnnRun::Problem> Compiler::problem_of(const ir::Call& call) const {
+  ir::Call usual = call;
+  usual.way = {};
+  const auto found = problems_.find(usual);
+  if (found != problems_.end()) return found->second;
+  const std::optional<DnnCall> planned = plan_convolution(call);
+  if (!planned) return nullptr;
+  driver_.make_current();
+  std::lock_guard lock(dnn_.mutex());
+  if (!dnn_.handle()) return nullptr;
+  if (problems_.size() >= kMostKnown) problems_.clear();
+  return problems_.emplace(usual, std::make_shared<const DnnRun::Problem>(dnn_.handle(), *planned)).first->second;
+}
+
+// The first engine that the library proposes, unless one is named.
+Compiler::TakenRef Compiler::take_convolution(const ir::Call& call) const {
+  if (call.way.empty()) {
+    const std::vector<ir::Way> some = ways_to_convolve(call);
+    if (some.empty()) return nullptr;
+    ir::Call usual = call;
+    usual.way = some[0];
+    return known_or_taken(usual);
+  }
+  const std::shared_ptr<const DnnRun::Problem> problem = problem_of(call);
+  if (!problem) return nullptr;
+  std::lock_guard lock(dnn_.mutex());
+  std::shared_ptr<DnnRun> run = DnnRun::make(dnn_, problem, call.way);
+  if (!run) return nullptr;
+  run->set_workspace(static_cast<uint32_t>(call.inputs.size() + call.outputs.size()));
+  auto made = std::make_shared<Taken>();
+  made->rest.scratch_bytes = run->workspace_bytes();
+  made->steps.push_back(library_step(std::move(run), "a convolution of cuDNN", true));
+  return made;
+}
+
+std::vector<ir::Way> Compiler::ways_to_convolve(const ir::Call& call) const {
+  std::vector<ir::Way> good;
+  const std::shared_ptr<const DnnRun::Problem> problem = problem_of(call);
+  if (!problem) return good;
+  for (const auto& proposal : problem->proposals) {
+    ir::Call asked = call;
+    asked.way = proposal.name;
+    if (known_or_taken(asked)) good.push_back(proposal.name);
+    if (good.size() == size_t{kProposals}) break;
+  }
+  return good;
+}
+
+Compiler::TakenRef Compiler::known_or_taken(const ir::Call& call) const {
+  const auto found = known_.find(call);
   if (found != known_.end()) return found->second;
-  constexpr size_t kMostKnown = 4096;
-  if (known_.size() == kMostKnown) known_.clear();
-  return known_.emplace(*call, take(*call)).first->second;
+  if (known_.size() >= kMostKnown) known_.clear();
+  TakenRef made = take(call);
+  known_.emplace(call, made);
+  return made;
+}
+
+Compiler::TakenRef Compiler::taken(const device::Kernel& kernel) const {
+  const auto* call = std::get_if<ir::Call>(&kernel);
+  if (!call || !(call->op == ir::Op::contract ? has_library() : is_convolution_of_library(*call))) return nullptr;
+  std::lock_guard lock(mutex_);
+  return known_or_taken(*call);
 }
 
 codegen::Module Compiler::lower(const device::Kernel& kernel) const {
-  if (const auto by_library = taken(kernel)) return by_library->rest;
+  if (const TakenRef by_library = taken(kernel)) return by_library->rest;
   if (const auto* call = std::get_if<ir::Call>(&kernel); call && has_attention_) {
     if (std::optional<codegen::Module> attention = plan_attention(*call)) return std::move(*attention);
   }
@@ -346,33 +416,31 @@ codegen::Module Compiler::lower(const device::Kernel& kernel) const {
 }
 
 std::vector<gpu::Step> Compiler::library_steps(const device::Kernel& kernel) {
-  std::vector<gpu::Step> steps;
-  const auto by_library = taken(kernel);
-  if (!by_library) return steps;
-  for (size_t i = 0; i < by_library->runs.size(); ++i) {
-    gpu::Step& step = steps.emplace_back();
-    step.built = by_library->runs[i];
-    step.name = "a product of cuBLASLt";
-    step.is_library = true;
-    step.writes_results = by_library->writes_results[i];
-  }
-  return steps;
+  const TakenRef by_library = taken(kernel);
+  return by_library ? by_library->steps : std::vector<gpu::Step>();
 }
+
+bool Compiler::takes(const ir::Call& call) const { return taken(device::Kernel(call)) != nullptr; }
 
 // Tiles are those of our own kernels.
 std::vector<ir::Way> Compiler::ways(const ir::Call& call) const {
   ir::Call usual = call;
   usual.way = {};
   if (!taken(device::Kernel(usual))) return gpu::Compiler::ways(call);
-  const std::optional<Product> product = plan_product(usual, limits());
+  std::vector<ir::Way> all;
   std::lock_guard lock(mutex_);
-  driver_.make_current();
-  std::vector<ir::Way> all = LtRun::algorithms(handle_, largest_of(product->calls), limits().alignment);
+  if (call.op == ir::Op::contract) {
+    const std::optional<Product> product = plan_product(usual, limits());
+    driver_.make_current();
+    all = LtRun::algorithms(handle_, largest_of(product->calls), limits().alignment);
+  } else {
+    all = ways_to_convolve(usual);
+  }
   return all.size() > 1 ? all : std::vector<ir::Way>();
 }
 
 bool Compiler::has_way(const ir::Call& call, const ir::Way& way) const {
-  if (way.size() != kNumbersOfAlgorithm) return gpu::Compiler::has_way(call, way);
+  if (call.op == ir::Op::contract && way.size() != kNumbersOfAlgorithm) return gpu::Compiler::has_way(call, way);
   ir::Call asked = call;
   asked.way = way;
   return taken(device::Kernel(asked)) != nullptr;
@@ -383,6 +451,10 @@ std::optional<ir::Call> Compiler::timed_as(const ir::Call& call) const {
   ir::Call alone = call;
   alone.way = {};
   if (!taken(device::Kernel(alone))) return std::nullopt;
+  if (call.op != ir::Op::contract) {
+    for (ir::Operand& operand : alone.inputs) operand.map = ir::IndexMap(operand.map.shape());
+    return alone;
+  }
   if (call.epilogue.activation != ir::Epilogue::Activation::none) return alone;
   alone.inputs.resize(2);
   alone.outputs[0].dtype = DType::f32;

@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tenon/backends/cuda/dnn_convolution.h"
 #include "tenon/backends/cuda/driver.h"
 #include "tenon/backends/cuda/product.h"
 #include "tenon/backends/gpu/compiler.h"
@@ -63,12 +64,13 @@ class LtRun : public Runnable {
   uint32_t workspace_arg_ = 0;
 };
 
-/// The compiler of kernels, which leaves products to the library and attention to kernels of the chip where these take
-/// them.
+/// The compiler of kernels, which leaves products and convolutions to the libraries and attention to kernels of the
+/// chip where these take them.
 class Compiler : public gpu::Compiler {
  public:
   Compiler(gpu::Toolchain& toolchain, const ir::Limits& limits, Driver& driver, const Found& on);
 
+  bool takes(const ir::Call& call) const override;
   std::vector<ir::Way> ways(const ir::Call& call) const override;
   bool has_way(const ir::Call& call, const ir::Way& way) const override;
   std::optional<ir::Call> timed_as(const ir::Call& call) const override;
@@ -81,12 +83,17 @@ class Compiler : public gpu::Compiler {
  private:
   struct Taken {
     codegen::Module rest;
-    std::vector<std::shared_ptr<LtRun>> runs;
-    std::vector<bool> writes_results;
+    std::vector<gpu::Step> steps;
   };
+  using TakenRef = std::shared_ptr<const Taken>;
   /// None where our own kernels do it.
-  std::shared_ptr<const Taken> taken(const device::Kernel& kernel) const;
-  std::shared_ptr<const Taken> take(const ir::Call& call) const;
+  TakenRef taken(const device::Kernel& kernel) const;
+  // With the lock held.
+  TakenRef known_or_taken(const ir::Call& call) const;
+  TakenRef take(const ir::Call& call) const;
+  TakenRef take_convolution(const ir::Call& call) const;
+  std::shared_ptr<const DnnRun::Problem> problem_of(const ir::Call& call) const;
+  std::vector<ir::Way> ways_to_convolve(const ir::Call& call) const;
 
   Driver& driver_;
   const bool has_attention_;  // of the chip's own
@@ -96,7 +103,9 @@ class Compiler : public gpu::Compiler {
   struct CallHash {
     size_t operator()(const ir::Call& call) const { return ir::hash(call); }
   };
-  mutable std::unordered_map<ir::Call, std::shared_ptr<const Taken>, CallHash> known_;
+  mutable std::unordered_map<ir::Call, TakenRef, CallHash> known_;
+  mutable DnnLibrary dnn_;
+  mutable std::unordered_map<ir::Call, std::shared_ptr<const DnnRun::Problem>, CallHash> problems_;
 };
 
 }  // namespace tenon::backends::cuda
