@@ -79,7 +79,8 @@ bool is_tracked(const TensorImpl& view) {
 
 enum class Reads : uint8_t { old, nothing };
 
-void write(const Tensor& tensor, ir::Value next, Reads reads) {
+void write(const Tensor& tensor, const ir::Value& given, Reads reads) {
+  ir::Value next = given;
   const Impl& impl = impl_of(tensor);
   const Impl& owner = root_of(impl);
   Trace* trace = Trace::current();
@@ -116,8 +117,9 @@ void write(const Tensor& tensor, ir::Value next, Reads reads) {
   const bool is_tracked_here = is_tracked(*impl);
   if (is_tracked_here && reads == Reads::nothing && path.empty() && old.needs_grad()) next = in_place_of(next, old);
   ir::Value made = written(old, next, path, is_tracked_here, owner->leaf);
-  // What is copied as a whole is the value of another tensor; what was made of the old value is nobody's yet.
-  if (!owner->leaf && !(reads == Reads::old && made == next)) made = own(std::move(made));
+  // What is copied as a whole is the value of another tensor; what was made of the old value may be nobody's yet.
+  const bool is_own = reads == Reads::old && made == given && made.node->is_apart();
+  if (!owner->leaf && !is_own) made = own(std::move(made));
   if (trace && trace->is_outside(*owner)) return trace->write(owner, std::move(made));
   if (owner->is_shared && made.needs_grad() && !owner->leaf)
     fail("write", "memory that is shared cannot take values with gradients; write under NoGrad, or clone() the tensor");

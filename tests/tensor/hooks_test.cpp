@@ -141,6 +141,15 @@ TEST(Hooks, OfAViewThatIsWrittenSeeItsUsesFromBeforeAlone) {
   EXPECT_EQ(read(w.grad()), Reals({2 * (50 + 3), 2}));
 }
 
+TEST(Hooks, SeeAllUsesOfWhatAViewOfEverythingHasWritten) {
+  Tensor w = weight(), h = w * 2;
+  h.unsqueeze(0).square_();
+  Tensor used = sum(h.index({gt(h, 0)}));
+  h.register_hook([](const Tensor& g) { return g * 10; });
+  used.backward();
+  EXPECT_EQ(read(w.grad()), Reals({80, 160}));
+}
+
 TEST(Hooks, OfAViewAreNotOnWhatItShowsAfterItsTensorWasWritten) {
   Tensor w = weight(), h = w * 2, view = h.select(0, 0);
   Watched watched;
