@@ -125,8 +125,33 @@ TEST(HopperAttention, GridsHaveABlockForEachTile) {
     check(forward.dispatches[0], 16, lines * 12);
     const codegen::Module backward = *plan_attention(c.call(Op::attention_backward));
     check(backward.dispatches[0], 16, lines * 12);
-    check(backward.dispatches[1], 16, lines * 3);
+    const uint64_t splits = batch < 37 ? 2 : 1;
+    check(backward.dispatches[1], 16, lines * 3 * splits);
   }
+}
+
+// Few lines with many heads each would leave most of a chip to wait for the longest blocks.
+TEST(HopperAttention, HeadsThatShareKeysAreDividedAmongBlocks) {
+  const Case c{.batch = 4, .heads = 32, .groups = 4, .queries = 2048, .keys = 2048, .in_heads = true};
+  const codegen::Module made = *plan_attention(c.call(Op::attention_backward));
+  ASSERT_EQ(made.dispatches.size(), 3);
+  const codegen::Dispatch &keys = made.dispatches[1], &sums = made.dispatches[2];
+  EXPECT_NE(keys.kernel.text.find("#define KEY_SPLITS 2\n"), std::string::npos);
+  EXPECT_EQ(keys.blocks, (std::array<uint64_t, 3>{16, 32, 2}));
+  EXPECT_NE(sums.kernel.text.find("#define PARTS_COUNT 2\n"), std::string::npos);
+  EXPECT_EQ(sums.blocks, (std::array<uint64_t, 3>{8, 2048 * 4 * 64 / 8 / 256, 1}));
+  // Two floats for each query, then the parts: f32, of keys and of values.
+  const size_t rows = 4 * 32 * 2048 * 2 * sizeof(float), part = 4 * 2048 * 4 * 64 * sizeof(float);
+  EXPECT_EQ(made.scratch_bytes, rows + 4 * part);
+  EXPECT_EQ(keys.buffers[5].offset, rows);
+  EXPECT_EQ(keys.buffers[6].offset, rows + 2 * part);
+  EXPECT_EQ(sums.buffers[0].offset, rows);
+
+  const auto dispatches = [](const Case& other) {
+    return plan_attention(other.call(Op::attention_backward))->dispatches.size();
+  };
+  EXPECT_EQ(dispatches({.batch = 4, .heads = 32, .groups = 32, .queries = 2048, .keys = 2048}), 2);
+  EXPECT_EQ(dispatches({.batch = 32, .heads = 32, .groups = 4, .queries = 2048, .keys = 2048}), 2);
 }
 
 TEST(HopperAttention, ManyLinesStayWithinTheLimitsOfAGrid) {
@@ -160,7 +185,11 @@ TEST(HopperAttention, BlocksShareTheMemoryOfAProcessor) {
 
 // A place and an offset for each buffer, the numbers, the fault words and whether they guard.
 TEST(HopperAttention, KernelsTakeWhatTheyAreGiven) {
-  for (const codegen::Dispatch& one : all_dispatches({})) {
+  std::vector<codegen::Dispatch> all = all_dispatches({});
+  for (codegen::Dispatch& one : all_dispatches({.heads = 16, .groups = 1, .queries = 1000, .keys = 1000}))
+    all.push_back(std::move(one));
+  ASSERT_EQ(all.size(), 7);
+  for (const codegen::Dispatch& one : all) {
     const std::string& text = one.kernel.text;
     const size_t begin = text.find(one.kernel.name + "("), end = text.find(") {", begin);
     ASSERT_NE(begin, std::string::npos);
@@ -173,7 +202,8 @@ TEST(HopperAttention, KernelsTakeWhatTheyAreGiven) {
 
 TEST(HopperAttention, NvrtcCompilesTheKernels) {
   if (!nvrtc()) GTEST_SKIP() << why_no_compiler();
-  for (const Case& c : {Case{}, Case{.width = 128, .causal = false, .dtype = DType::f16}}) {
+  const Case shared{.heads = 16, .groups = 1, .queries = 1000, .keys = 1000};
+  for (const Case& c : {Case{}, Case{.width = 128, .causal = false, .dtype = DType::f16}, shared}) {
     for (const codegen::Dispatch& one : all_dispatches(c)) {
       try {
         EXPECT_FALSE(compile(*nvrtc(), one.kernel.text, std::string(kAttentionChip)).empty());

@@ -412,12 +412,21 @@ TEST_F(RealAttention, OfOtherHeadsAndDtypesIsThatOfOurOwnKernels) {
   expect_as_own({.groups = 1, .queries = 77, .keys = 77, .width = 128, .causal = false, .dtype = DType::f16});
 }
 
+TEST_F(RealAttention, OfHeadsThatAreDividedAmongBlocksIsThatOfOurOwnKernels) {
+  for (const bool causal : {true, false}) {
+    expect_as_own({.heads = 8, .groups = 1, .queries = 1000, .keys = 1000, .causal = causal, .joined = true});
+    expect_as_own(
+        {.batch = 1, .heads = 16, .groups = 2, .queries = 700, .keys = 517, .causal = causal, .in_heads = true});
+  }
+  expect_as_own({.heads = 16, .groups = 2, .queries = 1000, .keys = 1000, .width = 128, .joined = true});
+}
+
 // A NaN reaches those who see it, and nobody else.
 TEST_F(RealAttention, HiddenNumbersReachNothing) {
-  for (const bool causal : {true, false}) {
+  for (const auto& [causal, heads] : {std::pair{true, 2}, {false, 2}, {true, 16}, {false, 16}}) {
     const uint16_t nan = 0x7fc0;
     const AttentionCase c{
-        .batch = 1, .heads = 2, .groups = 1, .queries = 300, .keys = 300, .causal = causal, .in_heads = true};
+        .batch = 1, .heads = heads, .groups = 1, .queries = 300, .keys = 300, .causal = causal, .in_heads = true};
     expect_as_own(c, [&](std::vector<Bytes>& inputs) { std::memcpy(&inputs[2][(200 * 64 + 5) * 2], &nan, 2); });
     expect_as_own(c, [&](std::vector<Bytes>& inputs) { std::memcpy(&inputs[1][(130 * 64 + 3) * 2], &nan, 2); });
     expect_as_own(c, [&](std::vector<Bytes>& inputs) { std::memcpy(&inputs[0][(150 * 64 + 3) * 2], &nan, 2); });

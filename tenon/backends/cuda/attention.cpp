@@ -1,6 +1,7 @@
 // Tiles were measured on an H200 with 32 x 12 x 1024 x 64 in bf16, causal: 150 us forward, 195 us for the gradients of
 // queries and 255 us for those of keys and values. Scores are computed again for each of these two, so that every sum
-// belongs to one block: 7 products instead of 5, but no sums of several blocks that would have to be added in order.
+// belongs to one block: 7 products instead of 5. Only where heads share keys, and so few blocks have so much to do that
+// the longest outlast the others, are sums of several blocks added, in order, by a kernel of their own.
 
 #include "tenon/backends/cuda/attention.h"
 
@@ -47,6 +48,29 @@ struct Cut {
 Cut forward_cut(int64_t head) { return {"FORWARD", 1, head == 64 ? 4 : 2}; }
 Cut query_cut(int64_t head) { return {"QUERY", 1, head == 64 ? 4 : 2, head != 64}; }
 Cut key_cut(int64_t head) { return {"KEY", head == 64 ? 1 : 2, head == 64 ? 3 : 1}; }
+
+// ---- what is divided ----
+
+constexpr int64_t kProcessors = 132;  // of the chip that was measured; results must not depend on another number
+
+// Into how many blocks the heads that share keys are divided. With 4 x 4 lines of 2048 keys, each shared by 8 heads,
+// the longest blocks took 1.5 times as long as all of them would on average: 415 us, and 300 + 13 when they are halved.
+int64_t key_splits(const AttentionProblem& p) {
+  constexpr int64_t kShort = 32;  // steps: not worth another pass
+  const Cut cut = key_cut(p.width);
+  const int64_t sharers = p.heads_per_group(), longest = sharers * ceil_div(p.queries, kStep);
+  if (sharers == 1 || longest <= kShort) return 1;
+  int64_t all = 0;
+  for (int64_t first = 0; first < p.keys; first += cut.rows())
+    all += std::max<int64_t>(0, ceil_div(p.queries, kStep) - (p.attrs.causal ? first / kStep : 0));
+  all *= p.batches * p.heads;
+  for (int64_t splits = 1; splits < sharers; ++splits) {
+    if (sharers % splits != 0) continue;
+    const bool is_even = 5 * (longest / splits) * kProcessors * cut.blocks <= 4 * all;
+    if (is_even || longest / splits <= kShort) return splits;
+  }
+  return sharers;
+}
 
 // ---- what is taken ----
 
@@ -107,14 +131,19 @@ class Start {
   }
   void add_target(const AttentionTarget& to) {
     add_buffer(to.arg, to.head * to.width * kBytes, true);
-    targets_.push_back(to.tokens * to.heads * to.width * kBytes);
-    targets_.push_back(to.heads * to.width * kBytes);
+    add_target_strides(to.tokens * to.heads * to.width * kBytes, to.heads * to.width * kBytes);
   }
+  void add_target_strides(int64_t batch, int64_t row) {
+    targets_.push_back(batch);
+    targets_.push_back(row);
+  }
+  void define(const std::string& name, int64_t value) { definitions_ += fmt::format("#define {} {}\n", name, value); }
 
-  // `passing`: bytes of the rows that pass by the tiles of a line; `more`: the last numbers.
+  // `passing`: bytes of the rows that pass by the tiles of a line; `more`: the last numbers; `least`: lines that go
+  // together, so that there are blocks enough.
   Dispatch finish(int64_t tiles, int64_t lines, int64_t passing, int64_t shared_bytes,
-                  std::initializer_list<int64_t> more) {
-    const int64_t most = std::max<int64_t>({1, kCached / passing, ceil_div(lines, kMostBlocks)});
+                  std::initializer_list<int64_t> more, int64_t least = 1) {
+    const int64_t most = std::max<int64_t>({least, kCached / passing, ceil_div(lines, kMostBlocks)});
     const int64_t sections = ceil_div(lines, most);
     made_.blocks = {static_cast<uint64_t>(ceil_div(lines, sections)), static_cast<uint64_t>(tiles),
                     static_cast<uint64_t>(sections)};
@@ -124,13 +153,13 @@ class Start {
     add_numbers({std::bit_cast<int32_t>(static_cast<float>(p_.attrs.scale)), lines});
     add_numbers(more);
     made_.kernel.numbers = static_cast<uint32_t>(made_.sizes.size());
-    made_.kernel.shared.push_back({codegen::Scalar::u32, static_cast<uint32_t>(shared_bytes / 4)});
+    if (shared_bytes > 0)
+      made_.kernel.shared.push_back({codegen::Scalar::u32, static_cast<uint32_t>(shared_bytes / 4)});
     made_.kernel.text = definitions_ + std::string(kAttentionText);
     return std::move(made_);
   }
 
  private:
-  void define(const std::string& name, int64_t value) { definitions_ += fmt::format("#define {} {}\n", name, value); }
   void add_numbers(std::span<const int64_t> numbers) {
     for (const int64_t number : numbers) made_.sizes.push_back(static_cast<uint64_t>(number));
   }
@@ -176,21 +205,55 @@ Dispatch start_query_gradients(const AttentionProblem& p, const AttentionTarget&
                       (2 * cut.rows() + (2 * kStages - 1) * kStep) * row_bytes(p), {padded_queries(p)});
 }
 
-Dispatch start_key_gradients(const AttentionProblem& p, const AttentionTarget& to_keys,
-                             const AttentionTarget& to_values, uint32_t scratch) {
+// Sums of several blocks in the scratch memory: of keys, then of values, `splits` times (B, T, G, D) in f32.
+struct KeyParts {
+  int64_t splits = 1, offset = 0, row = 0, batch = 0, bytes = 0;  // all but the first in bytes; the last: of one part
+
+  KeyParts(const AttentionProblem& p, int64_t behind)
+      : splits(key_splits(p)),
+        offset(round_up(behind, int64_t{256})),
+        row(p.groups * p.width * static_cast<int64_t>(sizeof(float))),
+        batch(p.keys * row),
+        bytes(p.batches * batch) {}
+  int64_t end() const { return splits > 1 ? offset + 2 * splits * bytes : 0; }
+};
+
+Dispatch start_key_gradients(const AttentionProblem& p, const kernels::AttentionTargets& to, uint32_t scratch,
+                             const KeyParts& parts) {
   const Cut cut = key_cut(p.width);
   Start start("attention_key_gradients", cut, p);
+  start.define("KEY_SPLITS", parts.splits);
   start.add_rows("Q", p.q);
   start.add_rows("K", p.k);
   start.add_rows("V", p.v);
   start.add_rows("G", p.o_grad);
   start.add_buffer(scratch, 0, false);
-  start.add_target(to_keys);
-  start.add_target(to_values);
-  return start.finish(ceil_div(p.keys, cut.rows()), p.batches * p.groups,
-                      2 * p.queries * p.heads_per_group() * row_bytes(p),
+  if (parts.splits == 1) {
+    start.add_target(to.k);
+    start.add_target(to.v);
+  } else {
+    for (const int64_t first : {int64_t{0}, parts.splits}) {
+      start.add_buffer(scratch, parts.offset + first * parts.bytes, true);
+      start.add_target_strides(parts.batch, parts.row);
+    }
+  }
+  const int64_t tiles = ceil_div(p.keys, cut.rows()), sharers = p.heads_per_group() / parts.splits;
+  return start.finish(tiles, p.batches * p.groups * parts.splits, 2 * p.queries * sharers * row_bytes(p),
                       2 * cut.rows() * row_bytes(p) + kStages * (2 * kStep * row_bytes(p) + kRowValues),
-                      {p.batches * p.heads, padded_queries(p)});
+                      {p.batches * p.heads, padded_queries(p), parts.bytes},
+                      ceil_div(2 * kProcessors * cut.blocks, tiles));
+}
+
+Dispatch start_key_parts(const AttentionProblem& p, const kernels::AttentionTargets& to, uint32_t scratch,
+                         const KeyParts& parts) {
+  const Cut cut{"PARTS", 2, 4};
+  Start start("attention_key_parts", cut, p);
+  start.define("PARTS_COUNT", parts.splits);
+  start.add_buffer(scratch, parts.offset, false);
+  start.add_target(to.k);
+  start.add_target(to.v);
+  const int64_t numbers = p.keys * p.groups * p.width;
+  return start.finish(ceil_div(numbers, cut.threads() * kGranule), 2 * p.batches, 1, 0, {parts.bytes});
 }
 
 }  // namespace
@@ -210,7 +273,10 @@ std::optional<codegen::Module> plan_attention(const ir::Call& call) {
   const uint32_t scratch = p.first_result + static_cast<uint32_t>(call.outputs.size());
   const kernels::AttentionTargets to(p);
   made.dispatches.push_back(start_query_gradients(p, to.q, scratch));
-  made.dispatches.push_back(start_key_gradients(p, to.k, to.v, scratch));
+  const KeyParts parts(p, static_cast<int64_t>(made.scratch_bytes));
+  made.scratch_bytes = std::max(made.scratch_bytes, static_cast<size_t>(parts.end()));
+  made.dispatches.push_back(start_key_gradients(p, to, scratch, parts));
+  if (parts.splits > 1) made.dispatches.push_back(start_key_parts(p, to, scratch, parts));
   return made;
 }
 

@@ -8,6 +8,8 @@
 //   GROUPS of four warps, each with 64 rows of its own;   STEP, the rows that pass by at once;
 //   STAGES, tiles of these in shared memory;              BLOCKS that share a processor.
 // QUERY_OVERLAPS: whether there are registers to let sums run on while the next scores are computed.
+// KEY_SPLITS: into how many blocks the heads that share a key are divided. Beyond one, sums are left as f32 for the
+// kernel that adds them up, which is PARTS_; PARTS_COUNT is then as many.
 //
 // Many small blocks are best: a processor has four groups (or three, for keys), each at another place of its work.
 //
@@ -259,6 +261,22 @@ __device__ __forceinline__ void write_rows(const float (&x)[HEAD / 2], char* til
   __syncwarp();
 }
 
+// The same as they are, in f32 and without shared memory.
+[[maybe_unused]] __device__ __forceinline__ void write_sums(const float (&x)[HEAD / 2], char* to, long long row_bytes,
+                                                            int rows_left) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int lower = 0; lower < 2; ++lower) {
+    const int row = lane / 4 + 8 * lower;
+    if (row >= rows_left) continue;
+    char* const line = to + row * row_bytes + lane % 4 * 8;
+#pragma unroll
+    for (int j = 0; j < HEAD / 8; ++j)
+      *reinterpret_cast<float2*>(line + j * 32) = make_float2(x[4 * j + 2 * lower], x[4 * j + 2 * lower + 1]);
+  }
+  __syncwarp();
+}
+
 // ---- single rows, for what is not finite ----
 
 constexpr int kOwn = HEAD / 32;  // numbers of a row that a thread of a warp holds
@@ -275,6 +293,11 @@ __device__ __forceinline__ void store_own(const float (&x)[kOwn], char* row) {
   u32* words = reinterpret_cast<u32*>(row) + threadIdx.x % 32 * (kOwn / 2);
 #pragma unroll
   for (int i = 0; i < kOwn / 2; ++i) words[i] = pack(x[2 * i], x[2 * i + 1]);
+}
+[[maybe_unused]] __device__ __forceinline__ void store_own_sums(const float (&x)[kOwn], char* row) {
+  float* const numbers = reinterpret_cast<float*>(row) + threadIdx.x % 32 * kOwn;
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) numbers[i] = x[i];
 }
 __device__ __forceinline__ float dot_own(const float (&x)[kOwn], const float (&y)[kOwn]) {
   float sum = 0;
@@ -764,34 +787,35 @@ extern "C" __global__ void __launch_bounds__(QUERY_GROUPS * 128, QUERY_BLOCKS)
 
 #ifdef KEY_GROUPS
 
-// Rows are keys; the queries of all heads that share them pass by.
+// Rows are keys; the queries of all heads that share them pass by, or those of one of KEY_SPLITS parts of these heads.
 extern "C" __global__ void __launch_bounds__(KEY_GROUPS * 128, KEY_BLOCKS)
     attention_key_gradients(const char* q_memory, u64 q_at, const char* k_memory, u64 k_at, const char* v_memory,
                             u64 v_at, const char* g_memory, u64 g_at, const char* rows_memory, u64 rows_at,
                             char* dk_memory, u64 dk_at, char* dv_memory, u64 dv_at, u64 heads, u64 heads_per_group,
                             u64 queries_wide, u64 keys_wide, u64 q_batch, u64 q_head, u64 k_batch, u64 k_head,
                             u64 v_batch, u64 v_head, u64 g_batch, u64 g_head, u64 dk_batch, u64 dk_row, u64 dv_batch,
-                            u64 dv_row, u64 scale_bits, u64 lines, u64 query_lines, u64 padded, const int* fault,
-                            u32 guards) {
+                            u64 dv_row, u64 scale_bits, u64 lines, u64 query_lines, u64 padded, u64 part_bytes,
+                            const int* fault, u32 guards) {
   if (guards != 0 && fault[0] != 0) return;
   constexpr int kThreads = KEY_GROUPS * kGroupThreads, kRows = KEY_GROUPS * kGroupRows, kStep = KEY_STEP,
                 kStages = KEY_STAGES, kAhead = kStages - 2;
   constexpr u32 kRowHalf = kRows * 128, kStepHalf = kStep * 128, kStepBytes = kStepHalf * kHalves;
   const int group = group_of<kThreads>(), warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
   const int queries = static_cast<int>(queries_wide), keys = static_cast<int>(keys_wide),
-            sharers = static_cast<int>(heads_per_group);
+            sharers = static_cast<int>(heads_per_group) / KEY_SPLITS;
   const u32 line = line_of_block();
   if (line >= lines) return;
-  const u32 shared_heads = static_cast<u32>(heads) / sharers, batch = line / shared_heads,
-            shared_head = line % shared_heads;
+  const u32 shared_heads = static_cast<u32>(heads) / static_cast<u32>(heads_per_group), split = line % KEY_SPLITS,
+            batch = line / KEY_SPLITS / shared_heads, shared_head = line / KEY_SPLITS % shared_heads,
+            first_head = (shared_head * KEY_SPLITS + split) * sharers;
   const int first_key = static_cast<int>(blockIdx.y) * kRows, own_first = first_key + group * kGroupRows,
             warp_first = own_first + warp * 16;
   const char* k = k_memory + k_at + batch * k_batch + shared_head * k_head;
   const char* v = v_memory + v_at + batch * v_batch + shared_head * v_head;
-  const char* const all_q = q_memory + q_at + batch * q_batch + static_cast<u64>(shared_head) * sharers * q_head;
-  const char* const all_g = g_memory + g_at + batch * g_batch + static_cast<u64>(shared_head) * sharers * g_head;
-  const float* const all_bases = reinterpret_cast<const float*>(rows_memory + rows_at) +
-                                 (static_cast<u64>(batch) * heads + shared_head * sharers) * padded;
+  const char* const all_q = q_memory + q_at + batch * q_batch + static_cast<u64>(first_head) * q_head;
+  const char* const all_g = g_memory + g_at + batch * g_batch + static_cast<u64>(first_head) * g_head;
+  const float* const all_bases =
+      reinterpret_cast<const float*>(rows_memory + rows_at) + (static_cast<u64>(batch) * heads + first_head) * padded;
   const u64 deltas_on = query_lines * padded;  // from a base to its delta
   const float scale = __int_as_float(static_cast<int>(scale_bits)), factor = scale * kLog2e;
 
@@ -920,20 +944,28 @@ extern "C" __global__ void __launch_bounds__(KEY_GROUPS * 128, KEY_BLOCKS)
   pin(weights);
   pin(changes);
 
-  char* const dk_lines = dk_memory + dk_at + batch * dk_batch + shared_head * (HEAD * 2);
-  char* const dv_lines = dv_memory + dv_at + batch * dv_batch + shared_head * (HEAD * 2);
+  constexpr u32 kBytes = KEY_SPLITS > 1 ? 4 : 2;
+  char* const dk_lines = dk_memory + dk_at + split * part_bytes + batch * dk_batch + shared_head * (HEAD * kBytes);
+  char* const dv_lines = dv_memory + dv_at + split * part_bytes + batch * dv_batch + shared_head * (HEAD * kBytes);
 #pragma unroll
   for (int i = 0; i < HEAD / 2; ++i) dk[i] = dk[i] * scale + 0.0f;
   if (steps == 0) {  // the keys may still be on their way
     wait_for_copies<0>();
     meet<kThreads>();
   }
+#if KEY_SPLITS > 1
+  write_sums(dk, dk_lines + warp_first * static_cast<long long>(dk_row), static_cast<long long>(dk_row),
+             keys - warp_first);
+  write_sums(dv, dv_lines + warp_first * static_cast<long long>(dv_row), static_cast<long long>(dv_row),
+             keys - warp_first);
+#else
   meet_group(group);
   char* const own_rows = shared + (group * kGroupRows + warp * 16) * 128;
   write_rows(dk, own_rows, kRowHalf, dk_lines + warp_first * static_cast<long long>(dk_row),
              static_cast<long long>(dk_row), keys - warp_first);
   write_rows(dv, own_rows, kRowHalf, dv_lines + warp_first * static_cast<long long>(dv_row),
              static_cast<long long>(dv_row), keys - warp_first);
+#endif
   if (!CAUSAL) return;
 
   const u32 bad_rows = rows_not_finite(dk) | rows_not_finite(dv);
@@ -964,9 +996,55 @@ extern "C" __global__ void __launch_bounds__(KEY_GROUPS * 128, KEY_BLOCKS)
     }
 #pragma unroll
     for (int j = 0; j < kOwn; ++j) kept_k[j] = kept_k[j] * scale + 0.0f;
+#if KEY_SPLITS > 1
+    store_own_sums(kept_k, dk_lines + row * static_cast<long long>(dk_row));
+    store_own_sums(kept_v, dv_lines + row * static_cast<long long>(dv_row));
+#else
     store_own(kept_k, dk_lines + row * static_cast<long long>(dk_row));
     store_own(kept_v, dv_lines + row * static_cast<long long>(dv_row));
+#endif
   }
+}
+
+#endif
+
+// ---- sums of several blocks ----
+
+#ifdef PARTS_GROUPS
+
+// A thread has eight neighbours of one batch. Parts of the gradients of keys come first, then those of values; each
+// lies as (batch, tokens, heads, numbers).
+extern "C" __global__ void __launch_bounds__(PARTS_GROUPS * 128, PARTS_BLOCKS)
+    attention_key_parts(const char* parts_memory, u64 parts_at, char* dk_memory, u64 dk_at, char* dv_memory, u64 dv_at,
+                        u64 heads, u64 heads_per_group, u64 queries, u64 keys, u64 dk_batch, u64 dk_row, u64 dv_batch,
+                        u64 dv_row, u64 scale_bits, u64 lines, u64 part_bytes, const int* fault, u32 guards) {
+  if (guards != 0 && fault[0] != 0) return;
+  const u32 line = line_of_block();
+  if (line >= lines) return;
+  const u64 row_numbers = heads / heads_per_group * HEAD, batch_numbers = keys * row_numbers;
+  const u64 at = (static_cast<u64>(blockIdx.y) * (PARTS_GROUPS * 128) + threadIdx.x) * 8;
+  if (at >= batch_numbers) return;
+  const u32 batches = static_cast<u32>(lines) / 2, batch = line % batches;
+  const bool is_value = line >= batches;
+  const char* from =
+      parts_memory + parts_at + (is_value ? PARTS_COUNT * part_bytes : 0) + (batch * batch_numbers + at) * 4;
+  float sums[8] = {};
+#pragma unroll
+  for (int i = 0; i < PARTS_COUNT; ++i, from += part_bytes) {
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      const float4 x = reinterpret_cast<const float4*>(from)[j];
+      sums[4 * j] += x.x;
+      sums[4 * j + 1] += x.y;
+      sums[4 * j + 2] += x.z;
+      sums[4 * j + 3] += x.w;
+    }
+  }
+  const u64 row = at / row_numbers, column = at % row_numbers;
+  char* const to = is_value ? dv_memory + dv_at + batch * dv_batch + row * dv_row
+                            : dk_memory + dk_at + batch * dk_batch + row * dk_row;
+  *reinterpret_cast<uint4*>(to + column * 2) =
+      make_uint4(pack(sums[0], sums[1]), pack(sums[2], sums[3]), pack(sums[4], sums[5]), pack(sums[6], sums[7]));
 }
 
 #endif
