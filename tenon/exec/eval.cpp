@@ -146,6 +146,68 @@ bool add_pending(std::vector<Value>& values, const std::vector<ir::NodeRef>& ord
   return values.size() > before;
 }
 
+// Memory of states whose content these nodes replace, and the bytes of each.
+using States = base::FlatMap<const ir::Data*, size_t>;
+States replaced_states(const std::vector<ir::NodeRef>& order) {
+  States states;
+  for (const ir::NodeRef& node : order) {
+    if (node->op() == Op::store && !node->evaluated() && node->input(0).node->evaluated())
+      states.emplace(node->input(0).node->data().get(), bytes_of(node->type()));
+  }
+  return states;
+}
+
+// Values that tensors hold and nobody has read would keep the old content of a state in memory: the loss of every step
+// all the weights of its step. They are computed with what replaces it, unless they are larger and no gradients are
+// about: then the old content is the lesser burden. So are those that keep a history although no gradient can be asked
+// of them, and long sums.
+bool add_unread(std::vector<Value>& values, const std::vector<ir::NodeRef>& order, const States& replaced,
+                const std::vector<Value>& unread) {
+  std::vector<Value> waiting;
+  for (const Value& value : unread) {
+    const bool may_join = !value.node->waits_alone() && !reads_a_part(value) && !value.node->reads_shared();
+    if (may_join && value.device() == values[0].device()) waiting.push_back(value);
+  }
+  if (waiting.empty()) return false;
+  base::FlatSet<const Node*> carried_out, reads_old, reads_history, is_trained, elsewhere;
+  size_t bytes_replaced = 0;
+  for (const auto& [memory, bytes] : replaced) bytes_replaced += bytes;
+  for (const ir::NodeRef& node : order) {
+    if (node->op() == Op::store) carried_out.insert(node.get());
+  }
+  for (const ir::NodeRef& node : ir::order_of_evaluation(waiting)) {
+    if (node->evaluated()) {
+      if (replaced.contains(node->data().get())) reads_old.insert(node.get());
+      if (node->needs_grad()) reads_history.insert(node.get());
+      continue;
+    }
+    if (is_waiting_copy(*node)) elsewhere.insert(node.get());
+    if (node->needs_grad()) is_trained.insert(node.get());
+    if (carried_out.contains(node.get())) continue;  // whoever reads it reads the new content
+    for (const Value& input : node->inputs()) {
+      const Node* below = input.node.get();
+      if (reads_old.contains(below)) reads_old.insert(node.get());
+      if (reads_history.contains(below)) reads_history.insert(node.get());
+      if (is_trained.contains(below)) is_trained.insert(node.get());
+      if (elsewhere.contains(below)) elsewhere.insert(node.get());
+    }
+  }
+  constexpr uint32_t kLong = 64;
+  base::FlatSet<const Node*> wanted;
+  for (const Value& value : values) wanted.insert(ir::base_node(value));
+  const size_t before = values.size();
+  for (const Value& value : waiting) {
+    const Node* node = value.node.get();
+    const bool holds_history = !value.needs_grad() && reads_history.contains(node);
+    const Value& base = ir::base_of(value);
+    const bool is_worth_it = is_trained.contains(node) || bytes_of(base.type()) <= bytes_replaced;
+    const bool joins = (reads_old.contains(node) && is_worth_it) || holds_history || node->depth() >= kLong;
+    if (joins && !elsewhere.contains(node) && !base.node->evaluated() && wanted.insert(base.node.get()))
+      values.push_back(base);
+  }
+  return values.size() > before;
+}
+
 // What was computed twice on the way to other values, and is wanted once more for a new one, is kept: a loop that
 // carries a state and reads only what follows from it would begin at its first step in every step. What numpy may
 // write is not: it has the value of the moment in which it is read.
@@ -202,7 +264,9 @@ std::vector<Value> sound_writes(const std::vector<Value>& asked, const std::vect
   return sound;
 }
 
-void eval_together(std::vector<Value> values, bool caller_waits, std::span<const Value> pending,
+using Unread = std::function<std::vector<Value>()>;
+
+void eval_together(std::vector<Value> values, bool caller_waits, std::span<const Value> pending, const Unread& unread,
                    std::vector<Value>& joined) {
   std::erase_if(values, [](const Value& value) { return is_evaluated(value); });
   if (values.empty()) return;
@@ -210,11 +274,13 @@ void eval_together(std::vector<Value> values, bool caller_waits, std::span<const
   Device& target = device::open(values[0].device());
   std::vector<ir::NodeRef> order = ir::order_of_evaluation(values);
   if (const std::vector<Value> sound = sound_writes(values, order, pending); !sound.empty()) {
-    eval_together(sound, false, {}, joined);
+    eval_together(sound, false, {}, {}, joined);
     order = ir::order_of_evaluation(values);
   }
   const size_t asked = values.size();
   if (add_pending(values, order, pending)) order = ir::order_of_evaluation(values);
+  const States replaced = unread ? replaced_states(order) : States();
+  if (replaced.size() > 0 && add_unread(values, order, replaced, unread())) order = ir::order_of_evaluation(values);
   joined.assign(values.begin() + static_cast<std::ptrdiff_t>(asked), values.end());
   keep_recomputed(values, order);
   const auto free_states = overwritable(values, order);
@@ -231,16 +297,18 @@ void eval_together(std::vector<Value> values, bool caller_waits, std::span<const
 // Where that fails for the sake of those that joined, the others are computed without them; what went wrong is told
 // when somebody asks for one of them.
 void eval_on_one_device(const std::vector<Value>& values, bool caller_waits, std::span<const Value> pending,
-                        std::vector<Value>* joined) {
+                        const Unread& unread, std::vector<Value>* joined) {
   std::vector<Value> others;
   try {
-    eval_together(values, caller_waits, pending, others);
+    eval_together(values, caller_waits, pending, unread, others);
   } catch (const Error&) {
     if (others.empty()) throw;
     const size_t before = joined ? joined->size() : 0;
-    if (joined) joined->insert(joined->end(), others.begin(), others.end());
-    for (const Value& other : others) other.node->set_waits_alone();
-    eval_together(values, caller_waits, {}, others);
+    for (const Value& other : others) {
+      if (joined && other.node->op() == Op::store) joined->push_back(other);
+      other.node->set_waits_alone();
+    }
+    eval_together(values, caller_waits, {}, {}, others);
     if (joined) joined->resize(before);
   }
 }
@@ -266,8 +334,8 @@ void bring_over(std::span<const Value> values) {
 
 bool is_evaluated(const Value& value) { return ir::base_of(value).node->evaluated(); }
 
-void eval(std::span<const Value> values, bool caller_waits, std::span<const Value> pending,
-          std::vector<Value>* joined) {
+void eval(std::span<const Value> values, bool caller_waits, std::span<const Value> pending, std::vector<Value>* joined,
+          const Unread& unread) {
   bring_over(values);
   std::lock_guard lock(engine().mutex);
   std::vector<Value> waiting(values.begin(), values.end());
@@ -277,7 +345,7 @@ void eval(std::span<const Value> values, bool caller_waits, std::span<const Valu
         std::stable_partition(waiting.begin(), waiting.end(), [&](const Value& v) { return v.device() == here; });
     std::vector<Value> batch(waiting.begin(), elsewhere);
     waiting.erase(waiting.begin(), elsewhere);
-    eval_on_one_device(batch, caller_waits, pending, joined);
+    eval_on_one_device(batch, caller_waits, pending, unread, joined);
   }
 }
 

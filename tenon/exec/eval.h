@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -16,8 +17,10 @@ namespace tenon::exec {
 /// of one device share one plan. A caller that will wait at once says so: then a thread hop may be spared. Of
 /// `pending`, stores that nobody has asked for yet, those that share work with the values are carried out too; where
 /// they cannot be, the values are computed without them. If those fail as well, `joined`, if given, names the stores.
+/// Where a state is replaced, the values that `unread` gives and that would keep its old content in memory are computed
+/// too. It is called with the executor's lock held.
 void eval(std::span<const ir::Value> values, bool caller_waits = false, std::span<const ir::Value> pending = {},
-          std::vector<ir::Value>* joined = nullptr);
+          std::vector<ir::Value>* joined = nullptr, const std::function<std::vector<ir::Value>()>& unread = {});
 
 /// Computes these values and returns when they are there. Throws what went wrong with them.
 void wait(std::span<const ir::Value> values);

@@ -97,6 +97,9 @@ struct Pass {
     }
     return pass;
   }
+  /// Without its tensors, which with() puts back: a rule that kept them would keep the states of all steps before,
+  /// whose rules keep theirs.
+  Pass emptied() const { return with(std::vector<Tensor>(listed().size(), zeros({}))); }
 };
 
 Tensor activated(Cell cell, const Tensor& x) { return cell == Cell::relu ? relu(x) : tanh(x); }
@@ -225,8 +228,8 @@ Tensor run_pass(Pass& p, RecurrentState& state) {
                                   if (p.cell == Cell::lstm) results.push_back(p.c[last]);
                                   return results;
                                 },
-                                [p](std::span<const Tensor> in, std::span<const Tensor> grads) {
-                                  const Pass pass = p.with(in);
+                                [shape = p.emptied()](std::span<const Tensor> in, std::span<const Tensor> grads) {
+                                  const Pass pass = shape.with(in);
                                   const Tensor dc = grads.size() > 2 ? grads[2] : Tensor();
                                   const Slopes slopes = slopes_of(pass, grads[0], grads[1], dc);
                                   std::vector<Tensor> all{slopes.inputs, slopes.weights, slopes.h0};

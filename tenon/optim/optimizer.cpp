@@ -22,6 +22,7 @@
 #include "tenon/tensor/ops.h"
 #include "tenon/tensor/stats.h"
 #include "tenon/tensor/trace.h"
+#include "tenon/tensor/unread.h"
 
 namespace tenon::optim {
 namespace {
@@ -299,6 +300,7 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
   if (has_average_in_place())
     base::fail("optimizer", "the averages stand in the place of the weights; call swap_average() to put them back");
   const NoGrad updating;
+  const unread::Pause own_values;
   std::vector<std::vector<Run>> runs;
   bool any = false;
   for (Arena& arena : arenas_) {
@@ -414,6 +416,7 @@ void Optimizer::keep_gradients() {
 
 void Optimizer::accumulate() {
   const NoGrad collecting;
+  const unread::Pause own_values;
   std::vector<Tensor> written;
   for (Arena& arena : arenas_) {
     if (!arena.gradients.defined()) base::fail("accumulate", "call keep_gradients() once before");

@@ -9,6 +9,8 @@
 
 #include "tenon/exec/eval.h"
 #include "tenon/ir/build.h"
+#include "tenon/tensor/pending_writes.h"
+#include "tenon/tensor/unread.h"
 
 namespace tenon {
 
@@ -29,6 +31,25 @@ ir::Value settled(const ir::Value& value) {
   const ir::Value inner = exec::settle(value.node->input(0));
   const auto leaf = leaf_of(value);
   return !leaf || inner == value.node->input(0) ? value : ir::param(inner, leaf);
+}
+
+void forget_how_made(TensorImpl& tensor) {
+  std::vector<TensorImpl*> path;
+  for (TensorImpl* impl = &tensor; impl; impl = impl->root.get()) path.push_back(impl);
+  const auto let_go = [](TensorImpl& impl) {
+    const ir::Value now = impl.held();
+    ir::Value next = settled(now);
+    if (!(next == now)) impl.let_go(now, std::move(next));
+  };
+  let_go(*path.back());
+  for (size_t i = path.size() - 1; i-- > 0;) {
+    if (exec::is_evaluated(path[i + 1]->held()) && !path[i]->held().needs_grad()) {
+      std::lock_guard lock(views_mutex());
+      path[i]->look_at_root();
+    } else {
+      let_go(*path[i]);
+    }
+  }
 }
 
 namespace {
@@ -84,7 +105,7 @@ void evaluate_growth(const ir::Value& value) {
     return true;
   }();
   static_cast<void>(warned);
-  exec::eval({&value, 1});
+  exec::eval({&value, 1}, false, pending_writes::stores(), nullptr, unread::values);
 }
 
 }  // namespace tenon

@@ -17,6 +17,10 @@ bool can_settle(const ir::Value& value);
 /// The value without how it was made, where it is evaluated.
 ir::Value settled(const ir::Value& value);
 
+/// Lets go of how a tensor's evaluated value was made. A view looks at its root's value, so that there is one leaf for
+/// both; one with gradients behind it stays what they lead to.
+void forget_how_made(TensorImpl& tensor);
+
 /// A loop that records and never reads would grow without end: a metric that is added up, say.
 void evaluate_growth(const ir::Value& value);
 

@@ -12,6 +12,7 @@
 #include "tenon/tensor/settle.h"
 #include "tenon/tensor/tensor_impl.h"
 #include "tenon/tensor/trace.h"
+#include "tenon/tensor/unread.h"
 
 namespace tenon {
 
@@ -40,10 +41,12 @@ Tensor tensor_showing(ir::Value value) {
   impl->type = impl->value.type();
   impl->device = impl->value.device();
   impl->type_is_known = true;
-  if (Trace* trace = Trace::current())
+  if (Trace* trace = Trace::current()) {
     trace->makes(impl);
-  else
+  } else {
     evaluate_growth(impl->value);
+    unread::add(impl);
+  }
   return tensor_of(std::move(impl));
 }
 

@@ -12,6 +12,7 @@
 #include "tenon/tensor/settle.h"
 #include "tenon/tensor/tensor_impl.h"
 #include "tenon/tensor/trace.h"
+#include "tenon/tensor/unread.h"
 
 namespace tenon {
 
@@ -58,6 +59,7 @@ void set_grad_of(const std::shared_ptr<Leaf>& leaf, const Tensor& gradient) {
 
 // The first gradient is taken as it is; later ones are added to the same tensor, which may be held elsewhere.
 void accumulate(const std::shared_ptr<Leaf>& leaf, const ir::Value& gradient, bool differentiable) {
+  const unread::Pause a_leaf_keeps_it;
   // Several threads may add to one leaf.
   std::optional<std::lock_guard<std::mutex>> lock;
   Trace* trace = Trace::current();

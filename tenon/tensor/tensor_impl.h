@@ -9,6 +9,7 @@
 
 #include "tenon/base/spin_lock.h"
 #include "tenon/device/storage.h"
+#include "tenon/exec/eval.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/node.h"
 #include "tenon/tensor/access.h"
@@ -32,6 +33,12 @@ std::mutex& views_mutex();
 ir::Value with_history(const ir::Value& data, const ir::Value& history);
 /// The value at which gradients of all uses of a tensor arrive: those recorded before its data were replaced, too.
 ir::Value with_all_uses(ir::Value value);
+
+/// The value without gradients, and without the nodes that lead to it where it is evaluated.
+inline ir::Value cut_from_history(const ir::Value& value) {
+  ir::Value cut = ir::detach(value);
+  return cut.node->op() == ir::Op::detach ? exec::settle(cut) : cut;
+}
 
 /// The value for one tensor: where gradients pass, under an identity of its own.
 inline ir::Value own(ir::Value value) { return value.needs_grad() ? ir::Node::apart(std::move(value)) : value; }
@@ -131,7 +138,7 @@ struct TensorImpl {
   /// What a view shows of its root's value.
   ir::Value shown(const ir::Value& of_root) const {
     const bool follows = !detached && !leaf && root_leaf == root->leaf_id();
-    ir::Value seen = follows ? of_root : ir::detach(of_root);
+    ir::Value seen = follows ? of_root : cut_from_history(of_root);
     for (const ir::Move& move : moves) seen = ir::move(seen, move);
     return leaf ? ir::param(seen, leaf) : own(std::move(seen));
   }

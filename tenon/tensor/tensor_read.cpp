@@ -11,6 +11,7 @@
 #include "tenon/tensor/settle.h"
 #include "tenon/tensor/tensor_impl.h"
 #include "tenon/tensor/trace.h"
+#include "tenon/tensor/unread.h"
 
 namespace tenon {
 
@@ -18,42 +19,27 @@ using base::fail;
 
 namespace {
 
-// Lets go of how an evaluated value was made. A view looks at its root's value, so that there is one leaf for both; one
-// with gradients behind it stays what they lead to.
-void settle(const Tensor& tensor) {
-  std::vector<TensorImpl*> path;
-  for (TensorImpl* impl = impl_of(tensor).get(); impl; impl = impl->root.get()) path.push_back(impl);
-  const auto let_go = [](TensorImpl& impl) {
-    const ir::Value now = impl.held();
-    ir::Value next = settled(now);
-    if (!(next == now)) impl.let_go(now, std::move(next));
-  };
-  let_go(*path.back());
-  for (size_t i = path.size() - 1; i-- > 0;) {
-    if (exec::is_evaluated(path[i + 1]->held()) && !path[i]->held().needs_grad()) {
-      std::lock_guard lock(views_mutex());
-      path[i]->look_at_root();
-    } else {
-      let_go(*path[i]);
-    }
-  }
-}
-
 void eval_all(std::span<const Tensor> tensors, bool caller_waits) {
   if (Trace::current())
     fail("compile", "a value cannot be read inside a captured function; return it and read it outside");
   std::vector<ir::Value> values;
   for (const Tensor& tensor : tensors) values.push_back(value_of(tensor));
   std::vector<ir::Value> joined;
+  bool replaces_states = false;
+  const auto unread_values = [&] {
+    replaces_states = true;
+    return unread::values();
+  };
   try {
-    exec::eval(values, caller_waits, pending_writes::stores(), &joined);
+    exec::eval(values, caller_waits, pending_writes::stores(), &joined, unread_values);
   } catch (const Error&) {
     for (const Tensor& tensor : tensors) pending_writes::undo(*root_of(impl_of(tensor)));
     pending_writes::undo(joined);
     pending_writes::undo_replaced();
     throw;
   }
-  for (const Tensor& tensor : tensors) settle(tensor);
+  for (const Tensor& tensor : tensors) forget_how_made(*impl_of(tensor));
+  if (replaces_states) unread::forget_histories();
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/tensor_impl.h"
 #include "tenon/tensor/trace.h"
+#include "tenon/tensor/unread.h"
 
 namespace tenon {
 
@@ -142,7 +143,7 @@ Tensor viewed(const Tensor& tensor, std::span<const ir::Move> moves, const Relai
     if (waits) {
       view = std::make_shared<TensorImpl>();
     } else {
-      view = impl_of(tensor_of(cut ? ir::detach(now) : moved(record::in(tensor))));
+      view = impl_of(tensor_of(cut ? cut_from_history(now) : moved(record::in(tensor))));
     }
     view->detached = detached;
     view->made_under_no_grad = !cut && (!grad_enabled() || (impl->made_under_no_grad && !impl->leaf));
@@ -152,6 +153,7 @@ Tensor viewed(const Tensor& tensor, std::span<const ir::Move> moves, const Relai
     view->seen_version = waits ? TensorImpl::kNever : view->range_version;
     view->root_leaf = view->root->leaf_id();
     remember_view(*root_of(impl), view);
+    if (cut && !Trace::current()) unread::add_cut(view);
   }
   view->range = impl->range;  // bounds of all elements bound those of a part
   const bool cuts =

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -107,6 +108,123 @@ TEST(Growth, WhatIsInMemoryAnywayDoesNotCount) {
   for (int i = 0; i < 600; ++i) x = x * weight + 1;  // 2.4 GB, were the weight another one every time
   EXPECT_EQ(stats().evaluations, before);
   EXPECT_EQ(x.slice(0, 0, 1).item<float>(), 601);
+}
+
+// TENON_STEPS asks for more steps than the quick tests take.
+int steps_of_unread_training() {
+  const char* text = std::getenv("TENON_STEPS");
+  return text ? std::atoi(text) : 150;
+}
+
+size_t resident_bytes() {
+  std::ifstream file("/proc/self/status");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  return base::kilobytes_of(text, "VmRSS").value_or(0);
+}
+
+// Two layers of 256 x 256 that are trained while nobody reads a loss. `after` sees the loss when the step is done.
+struct UnreadTraining {
+  static constexpr size_t kWeights = size_t{2} * 256 * 256 * sizeof(float);
+  Tensor first = (randn({256, 256}) * 0.05).eval().requires_grad_(),
+         second = (randn({256, 256}) * 0.05).eval().requires_grad_();
+  optim::SGD optimizer{{first, second}, {.lr = 0.01}};
+  Tensor x = randn({16, 256}).eval(), y = randn({16, 256}).eval();
+
+  // The most bytes that were in use beyond those after ten steps.
+  template <typename F>
+  size_t most_bytes_held(const F& after) {
+    size_t before = 0, most = 0, resident = 0;
+    for (int i = 0, steps = steps_of_unread_training(); i < steps; ++i) {
+      const Tensor predicted = matmul(relu(matmul(x, first)), second);
+      Tensor loss = square(predicted - y).mean();
+      optimizer.zero_grad();
+      loss.backward();
+      optimizer.step();
+      after(loss, predicted);
+      if (i == 10) before = memory_stats().live_bytes;
+      if (i > 10) most = std::max(most, memory_stats().live_bytes - std::min(before, memory_stats().live_bytes));
+      if (i == steps / 4) resident = resident_bytes();
+    }
+    EXPECT_LT(resident_bytes(), resident + (size_t{64} << 20));
+    return most;
+  }
+};
+
+TEST(Growth, ASumOfLossesThatNobodyReadsKeepsNoOldWeights) {
+  UnreadTraining training;
+  Tensor replaced = zeros({}), written = zeros({}).clone().eval();
+  const size_t most = training.most_bytes_held([&](const Tensor& loss, const Tensor&) {
+    replaced = replaced + loss.detach();
+    written += loss.detach();
+  });
+  EXPECT_LE(most, 2 * UnreadTraining::kWeights);
+  EXPECT_GT(replaced.item<float>(), 0);
+  EXPECT_EQ(replaced.item<float>(), written.item<float>());
+}
+
+TEST(Growth, LossesInAListKeepNoOldWeights) {
+  UnreadTraining training;
+  std::vector<Tensor> losses, cut;
+  const size_t most = training.most_bytes_held([&](const Tensor& loss, const Tensor&) {
+    losses.push_back(loss);
+    cut.push_back(loss.detach());
+  });
+  EXPECT_LE(most, 2 * UnreadTraining::kWeights + losses.size() * 1024);
+  EXPECT_LT(losses.back().item<float>(), losses.front().item<float>());
+  EXPECT_EQ(losses[7].item<float>(), cut[7].item<float>());
+}
+
+TEST(Growth, CountsOfWhatWasPredictedKeepNoOldWeights) {
+  UnreadTraining training;
+  Tensor right = zeros({}, Options(DType::i64));
+  const Tensor wanted = argmax(training.y, 1).eval();
+  const size_t most = training.most_bytes_held(
+      [&](const Tensor&, const Tensor& predicted) { right = right + (argmax(predicted, 1) == wanted).sum(); });
+  EXPECT_LE(most, 2 * UnreadTraining::kWeights + (64 << 10));
+  EXPECT_GE(right.item<int64_t>(), 0);
+}
+
+// What is cut from its history and kept does not keep the tensor that it was cut from.
+TEST(Growth, FeaturesInAListKeepNoOldWeights) {
+  UnreadTraining training;
+  std::vector<Tensor> features;
+  const size_t most =
+      training.most_bytes_held([&](const Tensor&, const Tensor& predicted) { features.push_back(predicted.detach()); });
+  EXPECT_LE(most, 2 * UnreadTraining::kWeights + features.size() * (16 * 256 * sizeof(float) + 1024));
+}
+
+// A state that is carried from step to step is computed with the step, once.
+TEST(Growth, ACarriedStateIsComputedWithItsStep) {
+  const auto losses_of = [](bool evaluates) {
+    manual_seed(3);
+    Tensor weight = (randn({32, 32}) * 0.2).eval().requires_grad_();
+    optim::SGD optimizer({weight}, {.lr = 0.1});
+    Tensor state = zeros({4, 32});
+    std::vector<float> losses;
+    size_t most_nodes = 0;
+    for (int i = 0; i < 40; ++i) {
+      state = state.detach();
+      if (evaluates) state.eval();
+      std::vector<Tensor> outputs;
+      for (int t = 0; t < 3; ++t) {
+        state = tanh(matmul(state, weight) + 0.1 * (i + t));
+        outputs.push_back(state);
+      }
+      Tensor loss = square(stack(outputs) - 0.5).mean();
+      state = stack({state, state})[0];  // as layers give their last states: made of what was computed, and not read
+      optimizer.zero_grad();
+      loss.backward();
+      optimizer.step();
+      losses.push_back(loss.item<float>());
+      most_nodes = std::max(most_nodes, ir::live_nodes());
+    }
+    EXPECT_LT(most_nodes, 2000u);
+    return losses;
+  };
+  const size_t before = stats().evaluations;
+  const std::vector<float> losses = losses_of(false);
+  EXPECT_LE(stats().evaluations - before, 60u);
+  EXPECT_EQ(losses, losses_of(true));
 }
 
 TEST(Memory, TenTerabytesAreRefusedAndTheProcessGoesOn) {

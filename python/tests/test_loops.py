@@ -1,0 +1,91 @@
+"""Loops as users of PyTorch write them: what nobody reads keeps no more in memory than what it is."""
+
+import os
+import unittest
+
+import tenon
+from tenon import nn
+
+STEPS = int(os.environ.get("TENON_STEPS", 120))
+
+
+def resident():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:")) * 1024
+
+
+class Unread(unittest.TestCase):
+    def bytes_held(self, after, steps=STEPS):
+        """The most bytes in use after a step beyond those after the tenth, for a model of a megabyte."""
+        net = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 256))
+        self.weights = sum(p.numel() * 4 for p in net.parameters())
+        optimizer = tenon.optim.SGD(net.parameters(), lr=0.01)
+        x, y = tenon.rand(16, 256), tenon.rand(16, 256)
+        tenon.wait(x, y)
+        before = most = early = 0
+        for i in range(steps):
+            predicted = net(x)
+            loss = nn.functional.mse_loss(predicted, y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            after(loss, predicted)
+            if i == 10:
+                before = tenon.memory_allocated()
+            elif i > 10:
+                most = max(most, tenon.memory_allocated() - before)
+            if i == steps // 4:
+                early = resident()
+        self.assertLess(resident() - early, 64 << 20)
+        return most
+
+    def test_sums_of_losses(self):
+        total, written, kept = tenon.zeros(()), tenon.zeros(()), []
+
+        def after(loss, _):
+            nonlocal total, written
+            total = total + loss.detach()
+            written += loss.detach()
+            kept.append(loss.detach())
+
+        self.assertLessEqual(self.bytes_held(after), 2 * self.weights + STEPS * 4096)
+        self.assertEqual(total.item(), written.item())
+        self.assertLess(kept[-1].item(), kept[0].item())
+
+    def test_metrics_and_features(self):
+        right, features = 0, []
+
+        def after(_, predicted):
+            nonlocal right
+            right = right + (predicted.argmax(1) == 7).sum()
+            with tenon.no_grad():
+                features.append(predicted.mean(0))
+
+        self.assertLessEqual(self.bytes_held(after), 2 * self.weights + STEPS * 4096)
+        self.assertGreaterEqual(right.item(), 0)
+
+    def losses_with_a_carried_state(self, reads):
+        tenon.manual_seed(2)
+        net, out = nn.GRU(8, 16, 2), nn.Linear(16, 4)
+        optimizer = tenon.optim.Adam([*net.parameters(), *out.parameters()], lr=1e-2)
+        x, state, losses = tenon.rand(6, 3, 8), tenon.zeros(2, 3, 16), []
+        before = tenon.memory_allocated()
+        for i in range(30):
+            state = state.detach()
+            if reads:
+                state.tolist()
+            read, state = net(x * (1 + i % 3), state)
+            loss = (out(read) ** 2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            self.assertLess(tenon.memory_allocated() - before, 1 << 20)
+        return losses
+
+    def test_a_carried_state(self):
+        self.assertEqual(self.losses_with_a_carried_state(False), self.losses_with_a_carried_state(True))
+
+
+if __name__ == "__main__":
+    unittest.main()

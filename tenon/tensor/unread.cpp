@@ -1,0 +1,108 @@
+// One list a thread, of weak references: whoever lets go of a tensor needs its value no more.
+
+#include "tenon/tensor/unread.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "tenon/exec/eval.h"
+#include "tenon/tensor/settle.h"
+#include "tenon/tensor/tensor_impl.h"
+
+namespace tenon::unread {
+namespace {
+
+struct Waiting {
+  std::weak_ptr<TensorImpl> tensor;
+  uint32_t looks = 0;  // how often it was given in vain
+  uint32_t waits = 0;  // evaluations before it is given again
+};
+
+struct List {
+  std::vector<Waiting> entries;
+  size_t room = kLeast;  // those that are gone are dropped when it is used up
+  bool is_paused = false;
+  static constexpr size_t kLeast = 32;
+
+  void drop_gone() {
+    std::erase_if(entries, [](const Waiting& entry) { return entry.tensor.expired(); });
+    room = std::max(kLeast, 2 * entries.size());
+  }
+};
+
+List& list() {
+  thread_local List tensors;
+  return tensors;
+}
+
+bool is_cut_from_a_history(const TensorImpl& view) {
+  if (!view.root || !view.detached || view.made_under_no_grad) return false;
+  const TensorImpl& root = *view.root;
+  const bool is_watched = root.retained || root.is_watched_through_views;
+  return !root.root && !root.leaf && !is_watched && root.held().needs_grad();
+}
+
+// A tensor that only views cut from its history keep has one that nobody can ask for.
+bool keeps_a_history(TensorImpl& view) {
+  if (!is_cut_from_a_history(view)) return false;
+  TensorImpl& root = *view.root;
+  long cut_views = 0;
+  {
+    std::lock_guard lock(views_mutex());
+    cut_views = std::count_if(root.views.begin(), root.views.end(), [&](const std::weak_ptr<TensorImpl>& weak) {
+      const auto other = weak.lock();
+      return other && other->root == view.root && other->detached && !other->made_under_no_grad;
+    });
+  }
+  if (view.root.use_count() > cut_views) return true;
+  const ir::Value now = root.held();
+  root.let_go(now, cut_from_history(now));
+  return false;
+}
+
+}  // namespace
+
+void add(const std::shared_ptr<TensorImpl>& tensor) {
+  List& all = list();
+  if (all.is_paused || tensor->value.node->evaluated() || tensor->value.node->inputs().empty()) return;
+  if (all.entries.size() >= all.room) all.drop_gone();
+  all.entries.push_back({tensor, 0, 0});
+}
+
+void add_cut(const std::shared_ptr<TensorImpl>& view) {
+  if (view->value.node->evaluated() && is_cut_from_a_history(*view)) list().entries.push_back({view, 0, 0});
+}
+
+std::vector<ir::Value> values() {
+  constexpr uint32_t kMostLooks = 10;
+  std::vector<ir::Value> found;
+  std::erase_if(list().entries, [&](Waiting& entry) {
+    const auto tensor = entry.tensor.lock();
+    if (!tensor) return true;
+    if (entry.waits > 0) {
+      --entry.waits;
+      return false;
+    }
+    entry.waits = (1u << entry.looks) - 1;
+    entry.looks = std::min(entry.looks + 1, kMostLooks);
+    if (ir::Value value = tensor->held(); value && !exec::is_evaluated(value)) found.push_back(std::move(value));
+    return false;
+  });
+  return found;
+}
+
+void forget_histories() {
+  std::erase_if(list().entries, [](const Waiting& entry) {
+    const auto tensor = entry.tensor.lock();
+    if (!tensor) return true;
+    const ir::Value value = tensor->held();
+    if (!value || !exec::is_evaluated(value)) return false;
+    forget_how_made(*tensor);
+    return !keeps_a_history(*tensor);
+  });
+}
+
+Pause::Pause() : before_(std::exchange(list().is_paused, true)) {}
+Pause::~Pause() { list().is_paused = before_; }
+
+}  // namespace tenon::unread
