@@ -9,6 +9,8 @@
 #include <unordered_map>
 
 #include "tenon/ir/build.h"
+#include "tenon/ir/decompose.h"
+#include "tenon/ir/fold.h"
 #include "tenon/ir/walk.h"
 
 namespace tenon::plan {
@@ -19,12 +21,21 @@ using ir::NodeRef;
 using ir::Op;
 using ir::Value;
 
-constexpr size_t kFewestPieces = 2;
-constexpr int64_t kSmall = 1 << 16;  // elements of a piece that is not worth a kernel of its own
+constexpr size_t kFewestPieces = 2, kFewestChoices = 5;  // fewer are made where they are read
+constexpr int64_t kSmall = 1 << 16;                      // elements of a piece that is not worth a kernel of its own
 
 using Pieces = std::map<int64_t, std::vector<Value>>;  // by begin: values of one range, to be added in this order
 
-bool is_flat(const Node& node) { return node.type().shape.size() == 1 && is_float(node.type().dtype); }
+// The number k of a condition that holds for the first k places of a row alone, if it is one.
+std::optional<int64_t> places_before(const Value& condition) {
+  const Node& less = *condition.node;
+  if (less.op() != Op::less || less.evaluated()) return {};
+  const ir::ConstantAttrs* edge = ir::number_behind(less.input(1));
+  const ir::Seen place = ir::look_through(less.input(0));
+  const bool counts = place.base.node->op() == Op::iota && place.map.is_contiguous();
+  if (!edge || !counts || less.input(0).dtype() != DType::i64) return {};
+  return edge->as_int();
+}
 
 // Sums start from +0, and x + y is -0 only if both are.
 bool is_never_negative_zero(const Value& value, int depth = 64) {
@@ -54,7 +65,9 @@ class Finder {
     for (const NodeRef& node : order_) {
       if (node->evaluated()) continue;
       if (node->op() == Op::store) add_store(*node);
-      if (!is_flat(*node)) continue;
+      if (node->type().shape.size() != 1) continue;
+      if (node->op() == Op::where) add_choice(*node);
+      if (!is_float(node->type().dtype)) continue;
       if (node->op() == Op::pad)
         add_pad(node);
       else if (node->op() == Op::add)
@@ -64,6 +77,14 @@ class Finder {
       if (pieces.size() < kFewestPieces || !fills(pieces, ir::count(node->type().shape))) continue;
       std::vector<Piece> list = joined(pieces, *node);
       if (!list.empty()) found_.emplace(node, std::move(list));
+    }
+    for (const NodeRef& node : order_) {
+      const auto choice = choices_.find(node.get());
+      if (choice == choices_.end() || choice->second.size() < kFewestChoices) continue;
+      if (end_of(choice->second) != ir::count(node->type().shape)) continue;
+      std::vector<Piece> list;
+      for (const auto& [begin, value] : choice->second) list.push_back({begin, own_memory(value, true)});
+      found_.emplace(node.get(), std::move(list));
     }
     for (const auto& [store, value] : stores_) {
       // A value belongs into one place only.
@@ -95,6 +116,30 @@ class Finder {
     const Node& base = *seen.base.node;
     if (!whole || base.evaluated() || base.results() != 1 || kept_.contains(&base)) return;
     stores_.emplace_back(&node, seen.base);
+  }
+
+  static int64_t end_of(const std::vector<Piece>& pieces) {
+    return pieces.back().begin + ir::count(pieces.back().value.shape());
+  }
+
+  // What cat records: the places before an edge from one value, the others from a pad that begins there. Pieces that
+  // others have asked for are read where they lie.
+  void add_choice(const Node& node) {
+    const auto edge = places_before(node.input(0));
+    const auto begin_of = [](const Node& pad) { return pad.attrs_as<ir::PadAttrs>().before[0]; };
+    const auto is_pad = [](const Node& pad) { return pad.op() == Op::pad && !pad.evaluated(); };
+    const Node &before = *node.input(1).node, &after = *node.input(2).node;
+    if (!edge || !is_pad(after) || begin_of(after) != *edge) return;
+    const auto known = choices_.find(&before);
+    std::vector<Piece> pieces;
+    if (known != choices_.end() && uses_[&before] == 1)
+      pieces = std::move(known->second);
+    else if (is_pad(before) && begin_of(before) == 0)
+      pieces.push_back({0, before.input(0)});
+    if (known != choices_.end()) choices_.erase(known);
+    if (pieces.empty() || end_of(pieces) != *edge) return;
+    pieces.push_back({*edge, after.input(0)});
+    choices_.emplace(&node, std::move(pieces));
   }
 
   // Without detach and the like, if nothing else reads in between.
@@ -225,8 +270,9 @@ class Finder {
     return wholes;
   }
 
-  // The value itself if it is computed for this place only, in order, and never -0; else a copy.
-  Value own_memory(const Value& value) {
+  // The value itself if it is computed for this place only, in order, and never -0 unless that is `chosen` and not
+  // added; else a copy.
+  Value own_memory(const Value& value, bool chosen = false) {
     const ir::Seen seen = ir::look_through(value);
     const bool whole = seen.map.is_contiguous() && ir::count(seen.base.shape()) == ir::count(value.shape());
     bool only_reader = !seen.base.node->evaluated() && seen.base.node->results() == 1;
@@ -236,16 +282,18 @@ class Finder {
       if (v == seen.base) break;
       ir::step_through(v);
     }
-    if (whole && only_reader && is_never_negative_zero(value) && owned_.insert(seen.base.node.get())) return seen.base;
-    return copy_of(value);
+    const bool keeps_bits = chosen || is_never_negative_zero(value);
+    if (whole && only_reader && keeps_bits && owned_.insert(seen.base.node.get())) return seen.base;
+    return copy_of(value, chosen);
   }
 
   // A value of its own even where the same one belongs into several places: equal nodes would be one, so that the
   // second copy is a copy of the first. Made without folding, which would leave nothing to write for a constant.
-  Value copy_of(const Value& value) {
+  Value copy_of(const Value& value, bool chosen) {
     Value copy = value;
     do {
-      copy = {ir::Node::make(Op::add, {copy, ir::full_like(value, 0)}, ir::NoAttrs{}), 0};
+      copy = chosen ? ir::decompose(Op::contiguous, {&copy, 1}, ir::NoAttrs())[0]
+                    : Value{ir::Node::make(Op::add, {copy, ir::full_like(value, 0)}, ir::NoAttrs{}), 0};
     } while (!owned_.insert(copy.node.get()));
     return copy;
   }
@@ -258,6 +306,7 @@ class Finder {
   ByNode<size_t> uses_;
   ByNode<Pieces> pads_;
   std::unordered_map<const Node*, Pieces> sums_;
+  std::unordered_map<const Node*, std::vector<Piece>> choices_;  // in ascending order, from 0 on
 };
 
 }  // namespace

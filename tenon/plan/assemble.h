@@ -8,6 +8,9 @@
 // value is added as soon as it is known, and many small ones that lie side by side are put together and added at once.
 // A piece that could hold -0 gets 0 added, as the sum would have done.
 //
+// What cat records for many values, in one row: the places before an edge from one value, those after it from another.
+// Nothing is added, so -0 stays.
+//
 // A store that replaces a whole buffer, as an optimizer does with weights and moments, is the one piece that it stores.
 
 #pragma once

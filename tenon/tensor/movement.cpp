@@ -5,11 +5,13 @@
 #include <limits>
 
 #include "tenon/base/out_of_range.h"
+#include "tenon/exec/join.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/slices.h"
 #include "tenon/tensor/tensor_impl.h"
+#include "tenon/tensor/trace.h"
 
 namespace tenon {
 namespace {
@@ -301,7 +303,88 @@ Tensor pad(const Tensor& x, const Dims& sizes, Number value) {
 
 namespace {
 
-// Side by side along dim, for cat and stack.
+// Side by side along an axis that has `total` places in all. -0 and other bits survive because each element is chosen,
+// not added. Every element passes through all of the choices, and kernels that read it compute them on their way: good
+// for a few values.
+ir::Value chosen(std::span<const ir::Value> values, size_t axis, int64_t total) {
+  ir::Value joined;
+  int64_t at = 0;
+  for (const ir::Value& value : values) {
+    const int64_t size = value.shape()[axis];
+    Dims before(value.rank(), 0), after(value.rank(), 0);
+    before[axis] = at;
+    after[axis] = total - at - size;
+    const ir::Value piece = ir::pad(value, before, after);
+    if (!joined) {
+      joined = piece;
+    } else {
+      const ir::Value position = ir::iota_along(piece.shape(), axis, DType::i64, piece.device());
+      joined = ir::where(ir::less(position, ir::full_like(position, static_cast<double>(at))), joined, piece);
+    }
+    at += size;
+  }
+  return joined;
+}
+
+// What the parts of a joined value get of its gradient.
+std::vector<ir::Value> parts_along(const ir::Value& whole, size_t axis, const Dims& sizes) {
+  std::vector<ir::Value> parts;
+  ir::ShrinkAttrs cut{Dims(whole.rank(), 0), whole.shape(), Dims(whole.rank(), 1)};
+  for (const int64_t size : sizes) {
+    cut.size[axis] = size;
+    parts.push_back(ir::move(whole, {Op::shrink, cut}));
+    cut.start[axis] += size;
+  }
+  return parts;
+}
+
+// The same for many values: the choices stand in one row, the axis first, where the planner writes each value to its
+// place. Their gradients are slices, instead of what passes back through all of the choices.
+ir::Value assembled(std::span<const ir::Value> values, size_t axis) {
+  Dims order = ir::iota_dims(values[0].rank()), back = order, sizes;
+  std::rotate(order.begin(), order.begin() + axis, order.begin() + axis + 1);
+  for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  std::vector<ir::Value> rows;
+  Dims shape;
+  int64_t total = 0;
+  for (const ir::Value& value : values) {
+    const ir::Value turned = ir::permute(ir::detach(value), order);
+    shape = turned.shape();
+    sizes.push_back(shape[0]);
+    total += shape[0];
+    if (ir::count(shape) > 0) rows.push_back(ir::reshape(turned, {ir::count(shape)}));
+  }
+  shape[0] = total;
+  const ir::Value joined = rows.empty() ? ir::full(shape, 0, values[0].dtype(), values[0].device())
+                                        : ir::reshape(chosen(rows, 0, ir::count(shape)), shape);
+  const ir::Value whole = ir::permute(joined, back);
+  if (std::none_of(values.begin(), values.end(), [](const ir::Value& value) { return value.needs_grad(); }))
+    return whole;
+  const auto rule = std::make_shared<const ir::CustomRule>(
+      ir::CustomRule{"cat", [axis, sizes](std::span<const ir::Value>, std::span<const ir::Value> grads) {
+                       return parts_along(grads[0], axis, sizes);
+                     }});
+  ir::Operands operands{whole};
+  for (const ir::Value& value : values) operands.push_back(value);
+  return {ir::Node::make(Op::custom, std::move(operands), ir::CustomAttrs{rule, 1}), 0};
+}
+
+// Side by side along an axis of a shape that the values have all but for it, or, if `stacks`, lack.
+Tensor side_by_side(std::span<ir::Value> values, const ir::Type& type, size_t axis, bool stacks) {
+  constexpr size_t kFew = 4;
+  const bool are_many = values.size() > kFew && type.shape[axis] > 0;
+  if (are_many && !Trace::current()) {
+    if (auto copied = exec::joined_by_host(values, type, axis)) return tensor_of(std::move(*copied));
+  }
+  if (stacks) {
+    Dims raised = type.shape;
+    raised[axis] = 1;
+    for (ir::Value& value : values) value = ir::reshape(value, raised);
+  }
+  return tensor_of(are_many ? assembled(values, axis) : chosen(values, axis, type.shape[axis]));
+}
+
+// For cat and what is made of it.
 Tensor joined_along(std::string_view op, std::span<const Tensor> tensors, int64_t dim) {
   // Empty vectors are skipped whatever the others' rank, but for their type, as in PyTorch.
   const auto is_empty_vector = [](const Tensor& t) { return t.shape() == Dims{0}; };
@@ -318,8 +401,8 @@ Tensor joined_along(std::string_view op, std::span<const Tensor> tensors, int64_
   }
   const Dims& first = tensors[0].shape();
   const size_t axis = record::axis(op, dim, first.size());
-  DType dtype = tensors[0].dtype();
-  int64_t total = 0;
+  ir::Type type{tensors[0].dtype(), first};
+  type.shape[axis] = 0;
   for (const Tensor& t : tensors) {
     record::require_same_device(op, tensors[0], t);
     bool fits = t.shape().size() == first.size();
@@ -327,32 +410,13 @@ Tensor joined_along(std::string_view op, std::span<const Tensor> tensors, int64_
     if (!fits) {
       base::fail(op, "shapes {} and {} do not fit along dim {}", ir::to_string(first), ir::to_string(t.shape()), dim);
     }
-    dtype = promote(dtype, t.dtype());
-    total += t.shape()[axis];
-    Dims joined = first;
-    joined[axis] = total;
-    ir::require_shape(op, joined);
+    type.dtype = promote(type.dtype, t.dtype());
+    type.shape[axis] += t.shape()[axis];
+    ir::require_shape(op, type.shape);
   }
-  // A sum of pads with disjoint support, which the planner turns into stores. -0 and bits survive because each element
-  // is selected, not added.
-  ir::Value joined;
-  int64_t at = 0;
-  for (const Tensor& t : tensors) {
-    const int64_t size = t.shape()[axis];
-    Dims before(first.size(), 0), after(first.size(), 0);
-    before[axis] = at;
-    after[axis] = total - at - size;
-    const ir::Value piece = ir::pad(ir::cast(record::in(t), dtype), before, after);
-    at += size;
-    if (!joined) {
-      joined = piece;
-      continue;
-    }
-    const ir::Value position = ir::iota_along(piece.shape(), axis, DType::i64, piece.device());
-    const ir::Value edge = ir::full_like(position, static_cast<double>(at - size));
-    joined = ir::where(ir::less(position, edge), joined, piece);
-  }
-  return tensor_of(joined);
+  std::vector<ir::Value> values;
+  for (const Tensor& t : tensors) values.push_back(ir::cast(record::in(t), type.dtype));
+  return side_by_side(values, type, axis, false);
 }
 
 }  // namespace
@@ -367,16 +431,20 @@ Tensor cat(std::initializer_list<Tensor> tensors, int64_t dim) {
 
 Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
   if (tensors.empty()) base::fail("stack", "takes at least one tensor");
-  const auto axis = static_cast<int64_t>(record::axis("stack", dim, tensors[0].shape().size() + 1));
-  std::vector<Tensor> raised;
+  const Dims& each = tensors[0].shape();
+  const size_t axis = record::axis("stack", dim, each.size() + 1);
+  ir::Type type{tensors[0].dtype(), each};
+  type.shape.insert(type.shape.begin() + axis, static_cast<int64_t>(tensors.size()));
   for (const Tensor& t : tensors) {
     record::require_same_device("stack", tensors[0], t);
-    if (t.shape() != tensors[0].shape()) {
-      base::fail("stack", "shapes {} and {} differ", ir::to_string(tensors[0].shape()), ir::to_string(t.shape()));
-    }
-    raised.push_back(t.unsqueeze(axis));
+    if (t.shape() != each)
+      base::fail("stack", "shapes {} and {} differ", ir::to_string(each), ir::to_string(t.shape()));
+    type.dtype = promote(type.dtype, t.dtype());
   }
-  return joined_along("stack", raised, axis);
+  ir::require_shape("stack", type.shape);
+  std::vector<ir::Value> values;
+  for (const Tensor& t : tensors) values.push_back(ir::cast(record::in(t), type.dtype));
+  return side_by_side(values, type, axis, true);
 }
 Tensor stack(std::initializer_list<Tensor> tensors, int64_t dim) {
   return stack(std::span(tensors.begin(), tensors.size()), dim);
