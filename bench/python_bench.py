@@ -3,7 +3,8 @@
     PYTHONPATH=build/release/python python3 bench/python_bench.py [--torch PYTHON]
 
 PYTHON is the interpreter that has torch; the same module runs there too, so that both are timed by one Python. The
-captured steps are compared with those of C++ where build/release/bin/python_steps was built.
+captured steps are compared with those of C++ where build/release/bin/python_steps was built. Loops that are not captured
+(python_loops.py) run in processes of their own, PyTorch's with oneDNN and without, of which the faster counts.
 """
 
 import argparse
@@ -117,6 +118,30 @@ def beside_cpp(name):
     return text + (f", in C++ {min(theirs):.1f} us, {min(mine) / min(theirs):.3f} x" if theirs else "")
 
 
+def loop(library, name):
+    """Milliseconds of a step; the library is tenon, torch or torch-without-onednn."""
+    import python_loops
+
+    module = __import__(library.split("-")[0])
+    if library.endswith("without-onednn"):
+        module.backends.mkldnn.enabled = False
+    return python_loops.milliseconds(module, name)
+
+
+def beside_torch(python):
+    import python_loops
+
+    for name in python_loops.LOOPS:
+        times = {}
+        for library in ("tenon", "torch", "torch-without-onednn"):
+            run = subprocess.run([python, __file__, "--only", f"{library}:{name}"], capture_output=True, text=True, env=os.environ)
+            if run.returncode == 0:
+                times[library] = float(run.stdout.split()[-1])
+        mine, theirs = times.pop("tenon", None), min(times.values(), default=None)
+        if mine is not None:
+            print(f"{name:20} {mine:8.3f} ms" + (f", torch {theirs:8.3f} ms, {mine / theirs:.2f} x" if theirs else ""))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--torch", help="the Python that has torch")
@@ -125,6 +150,9 @@ def main():
     args = parser.parse_args()
     if args.only in ("mlp", "distilgpt2"):
         print({"mlp": mlp, "distilgpt2": distilgpt2}[args.only]())
+        return
+    if args.only and ":" in args.only:
+        print(loop(*args.only.split(":")))
         return
     if args.only:
         print(json.dumps(small_ops(__import__(args.only))))
@@ -144,6 +172,7 @@ def main():
     print(f"numpy -> tenon -> numpy of 1 GB: {milliseconds:.3f} ms, {copied} bytes copied")
     seconds, megabytes = import_cost()
     print(f"import tenon: {seconds:.3f} s, {megabytes:.1f} MB")
+    beside_torch(args.torch or sys.executable)
     print(beside_cpp("mlp"))
     if not args.fast:
         print(beside_cpp("distilgpt2"))

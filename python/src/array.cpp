@@ -530,13 +530,22 @@ py::object nested(const Dims& shape, size_t depth, const std::function<PyObject*
   return list;
 }
 
+// As they lie where that is float: to convert them on the device would be another plan, for a loss that is read every
+// step.
+template <typename T>
+std::vector<T> elements_of(const Tensor& x) {
+  if (!std::is_same_v<T, double> || x.dtype() != DType::f32) return x.to_vector<T>();
+  const std::vector<float> elements = x.to_vector<float>();
+  return std::vector<T>(elements.begin(), elements.end());
+}
+
 template <typename T>
 py::object list_of(const Tensor& x, PyObject* (*make)(T)) {
   std::vector<T> values;
   {
     const Released others_run;
     compute(x);
-    values = x.to_vector<T>();
+    values = elements_of<T>(x);
   }
   size_t at = 0;
   return nested(x.shape(), 0, [&] { return make(values[at++]); });
@@ -571,7 +580,7 @@ void note_arrays() {
   define<"item", "x", [](const Tensor& x) -> py::object {
     if (x.numel() != 1)
       throw_value_error(fmt::format("a tensor of shape {} is not a single number", ir::to_string(x.shape())));
-    const Tensor one = x.reshape({});
+    const Tensor one = x.dim() == 0 ? x : x.reshape({});
     if (is_float(x.dtype())) return list_of<double>(one, PyFloat_FromDouble);
     if (x.dtype() == DType::boolean)
       return list_of<int64_t>(one, [](int64_t value) { return PyBool_FromLong(value != 0); });

@@ -127,9 +127,10 @@ def _extreme_so_far(name, input, dim, is_better):
     while step < count:
         before, now = x.narrow(dim, 0, count - step), x.narrow(dim, step, count - step)
         keeps = (now != now) | ((before == before) & is_better(now, before))
-        x = _tenon.cat([x.narrow(dim, 0, step), _tenon.where(keeps, now, before)], dim)
+        # Copies, because the next round reads each element twice and would compute what is behind it twice.
+        x = _tenon.cat([x.narrow(dim, 0, step), _tenon.where(keeps, now, before)], dim).clone()
         joined = _tenon.where(keeps, places.narrow(dim, step, count - step), places.narrow(dim, 0, count - step))
-        places = _tenon.cat([places.narrow(dim, 0, step), joined], dim)
+        places = _tenon.cat([places.narrow(dim, 0, step), joined], dim).clone()
         step *= 2
     if input.ndim == 0:
         return _pair(input.clone(), places.reshape(()))

@@ -167,7 +167,9 @@ Tensor avg_pool(const Tensor& given, const Pool& pool, bool count_include_pad, b
     for (size_t i = pool.axes.size(); i-- > 0;) {
       const PoolAxis& axis = pool.axes[i];
       const auto dim = static_cast<int64_t>(i) + 2;
-      if (is_even(axis)) {
+      constexpr int64_t kFew =
+          4;  // elements that are better added slice by slice than folded: 2 x 2 in an eighth of the time
+      if (is_even(axis) && axis.kernel > kFew) {
         Dims split = sums.shape();
         split[i + 2] = axis.out;
         split.insert(split.begin() + dim + 1, axis.kernel);
@@ -179,7 +181,7 @@ Tensor avg_pool(const Tensor& given, const Pool& pool, bool count_include_pad, b
           const Tensor part = elements(sums, dim, axis, k);
           total = total.defined() ? total + part : part;
         }
-        sums = total;
+        sums = is_even(axis) ? total + 0.0 : total;  // never -0, as a folded sum
       }
       elements_of_all *= static_cast<double>(axis.kernel);
       divides = divides || ceil_mode || (!count_include_pad && axis.padding > 0);

@@ -460,6 +460,28 @@ Tensor bounded(const Tensor& x, const Operand& bound, bool from_below) {
   return where(inside, x, is_float(x.dtype()) ? where(isnan(x), x.detach(), bound) : bound);
 }
 
+// Numbers as bounds, where no gradient asks what happens at them: one comparison each. x and a bound that are equal
+// have the same bits but for 0, where the bound's sign counts.
+Tensor bounded_flatly(const Tensor& x, std::optional<double> min, std::optional<double> max) {
+  Tensor result = x;
+  if (min) result = *min != 0 ? maximum(result, *min) : where(le(result, *min), *min, result);
+  if (max) result = where(*max != 0 ? gt(result, *max) : ge(result, *max), *max, result);
+  return result;
+}
+
+// The same with its gradient: none at the bounds, beyond them and for NaN.
+Tensor bounded_by_numbers(const Tensor& x, std::optional<double> min, std::optional<double> max) {
+  if (!grad_enabled() || !x.requires_grad()) return bounded_flatly(x, min, max);
+  const CustomFunction function{
+      "clamp", [=](std::span<const Tensor> in) { return std::vector{bounded_flatly(in[0], min, max)}; },
+      [=](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Tensor &w = in[0], above = min ? gt(w, *min) : Tensor(), below = max ? lt(w, *max) : Tensor();
+        const Tensor inside = !min ? below : !max ? above : logical_and(above, below);
+        return std::vector{where(inside, grads[0], 0.0)};
+      }};
+  return apply(function, std::vector{x})[0];
+}
+
 // Between two tensors, with PyTorch's gradients: a tie of x with one bound is shared, one with both is x's alone, and
 // where the bounds have changed places everything is the upper one's.
 Tensor between(const Tensor& x, const Tensor& min, const Tensor& max) {
@@ -485,6 +507,13 @@ Tensor between(const Tensor& x, const Tensor& min, const Tensor& max) {
 Tensor clamp(const Tensor& x, std::optional<Operand> min, std::optional<Operand> max) {
   if (!min && !max) base::fail("clamp", "takes min, max or both");
   if (min && max && min->is_tensor() && max->is_tensor()) return between(x, min->tensor(), max->tensor());
+  const auto is_number = [](const std::optional<Operand>& bound) { return !bound || !bound->is_tensor(); };
+  if (is_float(x.dtype()) && is_number(min) && is_number(max)) {
+    const auto number = [](const std::optional<Operand>& bound) {
+      return bound ? std::optional(bound->number().as_double()) : std::nullopt;
+    };
+    return bounded_by_numbers(x, number(min), number(max));
+  }
   Tensor result = x;
   if (min) result = bounded(result, *min, true);
   if (max) result = bounded(result, *max, false);

@@ -186,6 +186,17 @@ Tensor largest_step(const Tensor& difference) {
   return apply(function, difference);
 }
 
+// As norm(), but the gradient of a distance is computed once, and not again for every coordinate.
+Tensor straight_line(const Tensor& difference) {
+  static const CustomFunction once{
+      "cdist", [](std::span<const Tensor> in) { return std::vector{in[0].detach()}; },
+      [](std::span<const Tensor>, std::span<const Tensor> grads) { return std::vector{grads[0].clone()}; }};
+  const Tensor squares = sum(square(difference), -1);
+  const Tensor total = grad_enabled() && squares.requires_grad() ? apply(once, squares) : squares;
+  const Tensor zero = eq(total, 0.0);
+  return where(zero, 0.0, sqrt(where(zero, 1.0, total)));
+}
+
 }  // namespace
 
 Tensor cdist(const Tensor& a, const Tensor& b, double p) {
@@ -198,6 +209,7 @@ Tensor cdist(const Tensor& a, const Tensor& b, double p) {
   if (!(p >= 0)) base::fail("cdist", "p must not be negative, got {}", p);
   const Tensor difference = sub(a.unsqueeze(-2), b.unsqueeze(-3));
   if (a.size(-1) == 0) return sum(abs(difference), -1);  // no coordinates, no distance
+  if (p == 2) return record::in_wide(autocast_wide(difference), straight_line);
   return std::isinf(p) ? record::in_wide(difference, largest_step) : norm(difference, p, -1);
 }
 

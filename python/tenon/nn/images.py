@@ -85,8 +85,9 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
     def read(x, y):
         """Pixels at whole places, (batch, channels, rows, columns), and 0 outside."""
-        inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
-        flat = (y.clamp(0, height - 1) * width + x.clamp(0, width - 1)).to(_tenon.int64)
+        # Copies, so that places are computed once and not for every channel.
+        inside = ((x >= 0) & (x < width) & (y >= 0) & (y < height)).clone()
+        flat = (y.clamp(0, height - 1) * width + x.clamp(0, width - 1)).to(_tenon.int64).clone()
         found = pixels.gather(2, flat.reshape(batch, 1, -1).expand(batch, channels, flat.numel() // batch))
         nothing = _tenon.zeros((), dtype=input.dtype, device=input.device)
         return _tenon.where(inside.unsqueeze(1), found.reshape(batch, channels, *grid.shape[1:3]), nothing)

@@ -1,7 +1,8 @@
 // sort: every line on its own, stable, NaN above everything.
 //
 // Values become unsigned keys in the same order, so that one sort of integers serves every dtype: narrow dtypes as
-// words of key and position for the radix sort, wide ones as pairs.
+// words of key and position for the radix sort, wide ones by the 32 bits that tell most of them apart, and then among
+// those that agree in them.
 
 #include <algorithm>
 #include <bit>
@@ -42,6 +43,8 @@ struct Keyed {
   bool operator<(const Keyed& other) const { return key != other.key ? key < other.key : position < other.position; }
 };
 
+constexpr uint64_t key_in(uint64_t word) { return word >> 32; }
+
 template <typename T>
 class Sort : public CallKernel {
  public:
@@ -60,8 +63,11 @@ class Sort : public CallKernel {
       const Scratch scratch(static_cast<size_t>(2 * lines_.length) * sizeof(Keyed));
       for (int64_t line = begin; line < end; ++line) {
         const int64_t start = line / lines_.inner * lines_.length * lines_.inner + line % lines_.inner;
-        if (sizeof(Key) < 8 && lines_.length <= std::numeric_limits<uint32_t>::max())
+        const bool fits_words = lines_.length <= std::numeric_limits<uint32_t>::max();
+        if (sizeof(Key) < 8 && fits_words)
           sort_by_words(input.as<T>() + start, values + start, indices + start, scratch);
+        else if (fits_words)
+          sort_by_upper_bits(input.as<T>() + start, values + start, indices + start, scratch);
         else
           sort_by_pairs(input.as<T>() + start, values + start, indices + start, scratch);
       }
@@ -82,6 +88,31 @@ class Sort : public CallKernel {
     const std::span<uint64_t> words(scratch.as<uint64_t>(), n), spare(scratch.as<uint64_t>() + n, n);
     for (size_t i = 0; i < n; ++i) words[i] = uint64_t{key_at(line, static_cast<int64_t>(i))} << 32 | i;
     sort_words(words, spare, 8 * static_cast<int>(std::min<size_t>(sizeof(Key), 4)));
+    for (size_t i = 0; i < n; ++i) put(line, static_cast<uint32_t>(words[i]), values, indices, static_cast<int64_t>(i));
+  }
+
+  // 100,000 random numbers of 62 bits, for a permutation: a fifth of the time that comparing whole keys takes.
+  void sort_by_upper_bits(const T* line, T* values, int64_t* indices, const Scratch& scratch) const {
+    const auto n = static_cast<size_t>(lines_.length);
+    const std::span<uint64_t> words(scratch.as<uint64_t>(), n), spare(scratch.as<uint64_t>() + n, n);
+    const auto key = [&](uint64_t i) -> uint64_t { return key_at(line, static_cast<int64_t>(i)); };
+    uint64_t lowest = std::numeric_limits<uint64_t>::max(), highest = 0;
+    for (size_t i = 0; i < n; ++i) {
+      lowest = std::min(lowest, key(i));
+      highest = std::max(highest, key(i));
+    }
+    const int differing = std::bit_width(highest - lowest), left_out = std::max(0, differing - 32);
+    for (size_t i = 0; i < n; ++i) words[i] = (key(i) - lowest) >> left_out << 32 | i;
+    sort_words(words, spare, std::min(differing, 32));
+    for (size_t begin = 0, end = 0; left_out > 0 && begin < n; begin = end) {
+      for (end = begin + 1; end < n && key_in(words[end]) == key_in(words[begin]);) ++end;
+      if (end - begin == 1) continue;
+      std::sort(words.begin() + static_cast<std::ptrdiff_t>(begin), words.begin() + static_cast<std::ptrdiff_t>(end),
+                [&](uint64_t a, uint64_t b) {
+                  const uint64_t x = key(static_cast<uint32_t>(a)), y = key(static_cast<uint32_t>(b));
+                  return x != y ? x < y : a < b;
+                });
+    }
     for (size_t i = 0; i < n; ++i) put(line, static_cast<uint32_t>(words[i]), values, indices, static_cast<int64_t>(i));
   }
 

@@ -1,0 +1,215 @@
+"""Training loops as PyTorch's users write them, for tenon and torch alike; python_bench.py times them.
+
+Each function makes a model and gives the step of its loop. A step reads what such a program reads, and no more.
+"""
+
+import random
+import statistics
+import time
+
+
+def carried_state(lib):
+    """A GRU whose state goes from step to step."""
+    nn = lib.nn
+    net, out = nn.GRU(32, 64), nn.Linear(64, 16)
+    optimizer = lib.optim.Adam([*net.parameters(), *out.parameters()], lr=1e-3)
+    x, y = lib.rand(20, 8, 32), lib.randint(0, 16, (160,))
+    state = lib.zeros(1, 8, 64)
+
+    def step():
+        nonlocal state
+        read, state = net(x, state.detach())
+        loss = nn.functional.cross_entropy(out(read).reshape(160, 16), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+def word_language_model(lib):
+    """As in PyTorch's examples: two layers of LSTM, gradients clipped, weights updated by hand."""
+    nn, words = lib.nn, 1000
+    parts = nn.Embedding(words, 64), nn.LSTM(64, 128, 2), nn.Linear(128, words)
+    embedding, net, decoder = parts
+    parameters = [p for part in parts for p in part.parameters()]
+    data = lib.randint(0, words, (36, 20))
+    state = lib.zeros(2, 20, 128), lib.zeros(2, 20, 128)
+
+    def step():
+        nonlocal state
+        state = tuple(v.detach() for v in state)
+        for p in parameters:
+            p.grad = None
+        read, state = net(embedding(data[:-1]), state)
+        loss = nn.functional.cross_entropy(decoder(read).reshape(-1, words), data[1:].reshape(-1))
+        loss.backward()
+        nn.utils.clip_grad_norm_(parameters, 0.25)
+        for p in parameters:
+            p.data.add_(p.grad, alpha=-1.0)
+        return loss.item()
+
+    return step
+
+
+def unread_losses(lib):
+    """Losses that are added up and kept in a list, and read by nobody."""
+    nn = lib.nn
+    net = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 256))
+    optimizer = lib.optim.SGD(net.parameters(), lr=0.01)
+    x, y, total, kept = lib.rand(32, 256), lib.rand(32, 256), lib.zeros(()), []
+
+    def step():
+        nonlocal total
+        loss = nn.functional.mse_loss(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total = total + loss.detach()
+        kept.append(loss.detach())
+
+    return step
+
+
+def varying_lengths(lib):
+    nn, choice = lib.nn, random.Random(1)
+    net = nn.Sequential(nn.Embedding(100, 64), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 100))
+    optimizer = lib.optim.AdamW(net.parameters(), lr=1e-3)
+    ids = lib.randint(0, 100, (16, 80))
+
+    def step():
+        n = choice.randint(10, 79)
+        loss = nn.functional.cross_entropy(net(ids[:, :n]).reshape(-1, 100), ids[:, 1:n + 1].reshape(-1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+def makemore(lib):
+    """Karpathy's MLP with a batch norm written out."""
+    table, w1, b1 = lib.randn(27, 10), lib.randn(80, 200) * 0.1, lib.randn(200) * 0.01
+    gain, shift, w2, b2 = lib.ones(1, 200), lib.zeros(1, 200), lib.randn(200, 27) * 0.01, lib.zeros(27)
+    parameters = [table, w1, b1, gain, shift, w2, b2]
+    for p in parameters:
+        p.requires_grad = True
+    x, y = lib.randint(0, 27, (5000, 8)), lib.randint(0, 27, (5000,))
+    running, kept = [lib.zeros(1, 200), lib.ones(1, 200)], []
+
+    def step():
+        at = lib.randint(0, x.shape[0], (32,))
+        read = table[x[at]]
+        before = read.view(read.shape[0], -1) @ w1 + b1
+        mean, spread = before.mean(0, keepdim=True), before.std(0, keepdim=True)
+        hidden = lib.tanh(gain * (before - mean) / spread + shift)
+        with lib.no_grad():
+            running[0] = 0.999 * running[0] + 0.001 * mean
+            running[1] = 0.999 * running[1] + 0.001 * spread
+        loss = lib.nn.functional.cross_entropy(hidden @ w2 + b2, y[at])
+        for p in parameters:
+            p.grad = None
+        loss.backward()
+        for p in parameters:
+            p.data += -0.1 * p.grad
+        kept.append(loss.log10().item())
+
+    return step
+
+
+def small_reads(lib):
+    """A policy that is asked ten times a step, and learns from that."""
+    nn = lib.nn
+    net = nn.Sequential(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 2))
+    optimizer = lib.optim.Adam(net.parameters(), lr=1e-2)
+    seen = lib.rand(4)
+
+    def step():
+        chosen = []
+        for _ in range(10):
+            logarithms = nn.functional.log_softmax(net(seen), -1)
+            action = int(lib.multinomial(logarithms.exp().detach(), 1).item())
+            chosen.append(logarithms[action])
+        loss = -(lib.stack(chosen) * lib.ones(10)).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+def small_ops(lib):
+    a, b = lib.rand(8), lib.rand(8)
+
+    def step():
+        for _ in range(50):
+            (a * b + 1).sum().item()
+
+    return step
+
+
+def collated(lib):
+    """A batch out of 64 pictures with their labels."""
+    if lib.__name__ == "tenon":
+        from tenon.data import default_collate
+    else:
+        from torch.utils.data import default_collate
+    samples = [(lib.rand(3, 64, 64), i) for i in range(64)]
+    for picture, _ in samples:
+        picture.sum().item()
+
+    def step():
+        pictures, _ = default_collate(samples)
+        return pictures[0, 0, 0, 0].item()
+
+    return step
+
+
+def op(make, call):
+    def loop(lib):
+        given = make(lib)
+
+        def step():
+            made = call(lib, *given)
+            (made if hasattr(made, "sum") else made[0]).sum().item()
+
+        return step
+
+    return loop
+
+
+def distances(lib, a, b):
+    a.grad = b.grad = None
+    lib.cdist(a, b).sum().backward()
+    return a.grad + b.grad
+
+
+LOOPS = {
+    "carried state": carried_state, "word_language_model": word_language_model, "unread losses": unread_losses,
+    "varying lengths": varying_lengths, "makemore": makemore, "small reads": small_reads, "small ops": small_ops, "collate": collated,
+    "cummax": op(lambda lib: [lib.rand(256, 256)], lambda lib, x: lib.cummax(x, 1)),
+    "grid_sample": op(lambda lib: [lib.rand(4, 8, 64, 64), lib.rand(4, 64, 64, 2) * 2 - 1],
+                      lambda lib, x, grid: lib.nn.functional.grid_sample(x, grid, align_corners=False)),
+    "cdist, gradient": op(lambda lib: [lib.rand(128, 32).requires_grad_(), lib.rand(128, 32).requires_grad_()], distances),
+    "randperm": op(lambda lib: [], lambda lib: lib.randperm(100_000)),
+    "diag": op(lambda lib: [lib.rand(256)], lambda lib, x: lib.diag(x)),
+    "avg_pool2d": op(lambda lib: [lib.rand(4, 8, 64, 64)], lambda lib, x: lib.nn.functional.avg_pool2d(x, 2)),
+    "clamp": op(lambda lib: [lib.rand(256, 256)], lambda lib, x: lib.clamp(x, 0.2, 0.8)),
+}
+
+
+def milliseconds(lib, name, warm_up=10, steps=40):
+    """Processor time of a step, the median of some."""
+    lib.manual_seed(0)
+    lib.set_num_threads(1)
+    step = LOOPS[name](lib)
+    for _ in range(warm_up):
+        step()
+    times = []
+    for _ in range(steps):
+        start = time.process_time()
+        step()
+        times.append(time.process_time() - start)
+    return statistics.median(times) * 1e3
