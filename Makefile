@@ -63,9 +63,10 @@ test-all: setup ## run all tests in release, debug and sanitizer builds, and tho
 	  --gtest_filter='RandomCaptures.*' || exit 1; done
 	@scripts/build_python.sh build/asan && scripts/test_python_memory.sh build/asan/python
 
-test-against-torch: ## run random programs of autograd by PyTorch, too: make test-against-torch TORCH=python-with-torch PROGRAMS=100000
+test-against-torch: ## compare with an installed PyTorch: its operator samples, random programs; PYTHON=python-with-torch PROGRAMS=100000
 	@scripts/build_python.sh build/release
-	@PYTHONPATH=build/release/python $(or $(TORCH),python3) scripts/fuzz_autograd.py --programs $(or $(PROGRAMS),100000)
+	@PYTHONPATH=build/release/python $(or $(PYTHON),python3) scripts/against_torch/run.py $(ARGS)
+	@PYTHONPATH=build/release/python $(or $(PYTHON),python3) scripts/fuzz_autograd.py --programs $(or $(PROGRAMS),100000)
 
 python: ## build `import tenon` for /usr/bin/python3 (build/release/python) and run its tests
 	@scripts/setup.sh python

@@ -1,0 +1,274 @@
+"""Runs the samples of one entry of PyTorch's table through PyTorch and Tenon, and reports what differs.
+
+Values, shapes and dtypes of every sample in every dtype that both have, as a function, as a method and in place; gradients of
+floating-point samples; captured functions, called four times, against the same function uncaptured; error inputs, which must be
+refused.
+"""
+
+import random
+import warnings
+
+import tenon
+import torch
+
+import translate
+from compare import difference
+from known_differences import DRAWN, TIES
+
+_CALLS_OF_CAPTURED = 4
+
+
+class Report:
+    """Where findings go: `note(kind, where, text)` a finding, `now(where)` what runs next, in case that it is the last."""
+
+    def __init__(self, write):
+        self._write = write
+
+    def note(self, kind, where="", text=""):
+        self._write({"kind": kind, "where": where, "text": text[:300]})
+
+    def now(self, number, where):
+        self._write({"now": number, "where": where})
+
+
+def _seeded():
+    torch.manual_seed(1)
+    random.seed(1)
+
+
+def _in_double(value):
+    if isinstance(value, torch.Tensor):
+        return value.detach().double().requires_grad_(value.requires_grad) if value.is_floating_point() else value
+    if isinstance(value, torch.dtype):
+        return torch.float64 if value.is_floating_point else value
+    if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
+        return type(value)(_in_double(one) for one in value)
+    if isinstance(value, dict):
+        return {name: _in_double(one) for name, one in value.items()}
+    return value
+
+
+def _tensors(value):
+    """All floating-point tensors of a result, or of arguments, in order."""
+    if isinstance(value, (torch.Tensor, tenon.Tensor)):
+        return [value] if value.is_floating_point() else []
+    if isinstance(value, (tuple, list)):
+        return [one for part in value for one in _tensors(part)]
+    if isinstance(value, dict):
+        return [one for part in value.values() for one in _tensors(part)]
+    return []
+
+
+class Sample:
+    """One sample: its arguments, PyTorch's results and gradients."""
+
+    def __init__(self, sample, form, function):
+        self.form, self.function = form, function
+        self.arguments = (sample.input, *sample.args)
+        self.named = sample.kwargs
+
+    def called(self, function, arguments, named):
+        if self.form == "in place":
+            arguments = (arguments[0].clone(), *arguments[1:])
+        return function(*arguments, **named)
+
+    def theirs(self):
+        return self.called(self.function, self.arguments, self.named)
+
+    def exact(self):
+        """In float64, or None where PyTorch has no such function."""
+        try:
+            return self.called(self.function, _in_double(self.arguments), _in_double(self.named))
+        except Exception:
+            return None
+
+    def gradients(self):
+        return _gradients(self.theirs(), self.arguments, self.named, torch)
+
+    def exact_gradients(self):
+        try:
+            arguments, named = _in_double(self.arguments), _in_double(self.named)
+            return _gradients(self.called(self.function, arguments, named), arguments, named, torch)
+        except Exception:
+            return None
+
+
+def _gradients(results, arguments, named, library):
+    """Of a sum of all results, weighted so that no two elements count the same."""
+    outputs = [one for one in _tensors(results) if one.requires_grad]
+    leaves = [one for one in _tensors((arguments, named)) if one.requires_grad]
+    if not outputs or not leaves:
+        return []
+    weights = []
+    for one in outputs:
+        counted = library.arange(one.numel(), dtype=library.float32)
+        weights.append(((counted % 7 + 1) / 4).to(one.dtype).reshape(tuple(one.shape)))
+    for one in leaves:
+        one.grad = None
+    library.autograd.backward(outputs, weights)
+    return [one.grad for one in leaves]
+
+
+def _refused(error):
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def _compare_gradients(report, op, sample, mine, arguments, named, where):
+    try:
+        theirs = sample.gradients()
+    except Exception:
+        return  # PyTorch itself has none
+    if not theirs:
+        return
+    outputs = [one for one in _tensors(mine) if one.requires_grad]
+    if not outputs:
+        if any(one is not None and one.abs().sum() != 0 for one in theirs):
+            report.note("gradient missing", where)
+        else:
+            report.note("passed")
+        return
+    try:
+        ours = _gradients(mine, arguments, named, tenon)
+    except MemoryError as error:
+        return report.note("crash", where, _refused(error))
+    except Exception as error:
+        return report.note("gradient refused", where, _refused(error))
+    exact = None
+    for i, (one, other) in enumerate(zip(ours, theirs)):
+        if one is None or other is None:
+            if one is None and other is not None and other.abs().sum() != 0:
+                return report.note("gradient missing", where)
+            continue
+        if exact is None:
+            exact = sample.exact_gradients() or [None] * len(theirs)
+        found = difference(one, other, lambda i=i: exact[i], is_sum=True)
+        if found:
+            return report.note("wrong gradient", where, f"{found[0]}: {found[1]}")
+    report.note("passed")
+
+
+def _compare_captured(report, function, sample, plain, where):
+    """A captured function gives the bits of the function, in every of its calls."""
+    captured = tenon.compile(lambda arguments, named: function(*arguments, **named))
+    for _ in range(_CALLS_OF_CAPTURED):
+        made = {}
+        arguments, named = (translate.to_tenon(one, made) for one in (sample.arguments, sample.named))
+        try:
+            with tenon.no_grad():
+                result = captured(arguments, named)
+        except MemoryError as error:
+            return report.note("crash", where, _refused(error))
+        except Exception:
+            return  # values that decide shapes, say; docs/capture.md lists what is refused
+        for one, other in zip(_all_tensors(result), _all_tensors(plain)):
+            a, b = translate.to_torch(one), translate.to_torch(other)
+            if a.dtype != b.dtype or not torch.equal(a.nan_to_num(), b.nan_to_num()):
+                return report.note("captured differs", where)
+    report.note("passed")
+
+
+def _all_tensors(value):
+    if isinstance(value, tenon.Tensor):
+        return [value]
+    return [one for part in value for one in _all_tensors(part)] if isinstance(value, (tuple, list)) else []
+
+
+def _run_sample(report, op, sample, function, dtype, with_gradient, where):
+    try:
+        theirs = sample.theirs()
+    except Exception:
+        return  # what PyTorch refuses is asked for among the error inputs
+    made = {}
+    try:
+        arguments, named = (translate.to_tenon(one, made) for one in (sample.arguments, sample.named))
+    except translate.NotTranslated:
+        return
+    try:
+        mine = sample.called(function, arguments, named)
+        found = difference(mine, theirs, sample.exact, values=op.name not in DRAWN)
+    except MemoryError as error:
+        return report.note("crash", where, _refused(error))
+    except Exception as error:
+        return report.note("refused", where, _refused(error))
+    if found and found[0] == "wrong value" and op.name in TIES and isinstance(theirs, tuple):
+        found = difference(mine[0], theirs[0], None)  # which of equal elements is named differs
+    if found:
+        return report.note(found[0], where, found[1])
+    report.note("passed")
+    if with_gradient:
+        _compare_gradients(report, op, sample, mine, arguments, named, where)
+    elif sample.form == "function" and dtype in (torch.float32, torch.int64) and op.name not in DRAWN:
+        _compare_captured(report, function, sample, mine, where)
+
+
+def _samples(op, dtype, requires_grad, most):
+    _seeded()
+    try:
+        found = op.sample_inputs("cpu", dtype, requires_grad=requires_grad)
+        for i, sample in enumerate(found):
+            if most and i >= most:
+                return
+            yield sample
+    except Exception as error:  # PyTorch cannot make them on this machine
+        warnings.warn(f"{op.name}: {error}")
+
+
+def run(op, report, start=0, most=0):
+    """All samples from number `start` on, of each dtype at most `most`, unless that is 0."""
+    number = 0
+    forms = translate.forms_of(op)
+    for dtype in translate.DTYPES:
+        for requires_grad in (False, True):
+            kinds = op.supported_backward_dtypes("cpu") if requires_grad else op.supported_dtypes("cpu")
+            if dtype not in kinds or (requires_grad and not (op.supports_autograd and dtype.is_floating_point)):
+                continue
+            for i, given in enumerate(_samples(op, dtype, requires_grad, most)):
+                for form, theirs, mine in forms:
+                    number += 1
+                    if number <= start or (form == "in place" and not isinstance(given.input, torch.Tensor)):
+                        continue
+                    with_gradient = requires_grad and (form != "in place" or op.supports_inplace_autograd)
+                    if requires_grad and not with_gradient:
+                        continue
+                    where = f"{str(dtype)[6:]}, {form}, sample {i}{', gradient' if requires_grad else ''}"
+                    report.now(number, where)
+                    _run_sample(report, op, Sample(given, form, theirs), mine, dtype, with_gradient, where)
+    _run_errors(op, report, number, start)
+
+
+def _run_errors(op, report, number, start):
+    """What PyTorch refuses is refused, by an exception."""
+    if op.error_inputs_func is None:
+        return
+    function = translate.function_of(op)
+    _seeded()
+    try:
+        errors = list(op.error_inputs("cpu"))
+    except Exception:
+        return
+    for i, error in enumerate(errors):
+        number += 1
+        where = f"error input {i}"
+        if number <= start or function is None:
+            continue
+        report.now(number, where)
+        given, made = error.sample_input, {}
+        try:
+            op.op(given.input, *given.args, **given.kwargs)
+            continue  # this PyTorch takes it
+        except Exception as theirs:
+            reason = str(theirs).splitlines()[0] if str(theirs) else type(theirs).__name__
+        try:
+            arguments, named = (translate.to_tenon(one, made) for one in ((given.input, *given.args), given.kwargs))
+        except translate.NotTranslated:
+            continue
+        try:
+            result = function(*arguments, **named)
+            for one in _all_tensors(result):
+                one.eval().wait()
+        except MemoryError as error:
+            report.note("crash", where, _refused(error))
+        except Exception:
+            report.note("passed")
+        else:
+            report.note("error accepted", where, reason)
