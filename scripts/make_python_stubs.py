@@ -143,10 +143,13 @@ def module_stub(names, module):
     for name, value in names:
         if inspect.isclass(value) or inspect.ismodule(value):
             continue
-        if inspect.isfunction(value):
+        if inspect.isfunction(value) and inspect.isfunction(inspect.unwrap(value)):
             lines.append(of_python(name, value))
         elif callable(value):
-            lines.append(signature(name, value.__doc__, False))
+            line = signature(name, value.__doc__, False)
+            if inspect.isfunction(value):  # a loss, which takes the words of PyTorch 0.4, too
+                line = line.replace(") -> ", ", *, size_average: bool | None = ..., reduce: bool | None = ...) -> ")
+            lines.append(line)
     return "\n\n".join(lines) + "\n"
 
 
@@ -202,6 +205,13 @@ ATTRIBUTES = """    shape: Size
     data: Tensor
     is_cuda: builtins.bool
     is_cpu: builtins.bool
+    is_xpu: builtins.bool
+    is_mps: builtins.bool
+    is_meta: builtins.bool
+    is_sparse: builtins.bool
+    is_quantized: builtins.bool
+    is_nested: builtins.bool
+    is_mkldnn: builtins.bool
     def __init__(self, data: Any) -> None: ...
     def __len__(self) -> builtins.int: ...
     def __iter__(self) -> Iterator[Tensor]: ...
@@ -259,6 +269,7 @@ def top_stub():
     shown = {line.split("(")[0][4:] for line in _tenon._stubs(False)} | {
         "Tensor", "dtype", "device", "Captured", "int", "float", "bool", "long", "double", "half"}
     lines = [COMMON.replace("import os", "import builtins\nimport os").rstrip("\n"),
+             "from . import accelerator as accelerator, compiler as compiler, jit as jit, special as special, testing as testing",
              "from . import amp as amp, autograd as autograd, backends as backends, cuda as cuda, data as data, linalg as linalg",
              "from . import models as models, nn as nn, optim as optim, random as random, text as text, training as training",
              "from . import utils as utils",
@@ -307,12 +318,23 @@ def stubs():
     shared = COMMON + "from .{dots} import DTypeLike as DTypeLike, PathLike as PathLike, Tensor as Tensor\n"
     files = {"__init__.pyi": top_stub()}
     files["amp.pyi"] = "from .autograd import autocast as autocast\nfrom .optim import GradScaler as GradScaler\n"
+    files["special.pyi"] = ("from . import digamma as digamma, digamma as psi, erf as erf, erfc as erfc, erfinv as erfinv, exp2 as exp2\n"
+                            "from . import expm1 as expm1, lgamma as gammaln, log1p as log1p, log_softmax as log_softmax, logit as logit\n"
+                            "from . import logsumexp as logsumexp, round as round, sigmoid as expit, sinc as sinc, softmax as softmax\n"
+                            "from . import xlogy as xlogy\n")
     files["backends/__init__.pyi"] = "from . import cuda as cuda, cudnn as cudnn, mps as mps\n"
     files["nn/modules/__init__.pyi"] = "from .. import *\n"
     files["nn/parameter.pyi"] = "from . import Buffer as Buffer, Parameter as Parameter\n"
     files["utils/__init__.pyi"] = "from . import checkpoint as checkpoint, data as data\n"
-    files["utils/data.pyi"] = "from ..data import *\n"
-    for name in ("autograd", "cuda", "files", "data", "linalg", "random", "text", "models", "training"):
+    files["utils/data/__init__.pyi"] = "from ...data import *\n"
+    for name in ("dataloader", "dataset", "sampler"):
+        files[f"utils/data/{name}.pyi"] = "from ...data import *\n"
+    files["cuda/amp.pyi"] = "from ..autograd import autocast as autocast\nfrom ..optim import GradScaler as GradScaler\n"
+    files["cuda/__init__.pyi"] = (shared.replace("{dots}", ".") + "from . import amp as amp\n\n" +
+                                  module_stub(public(tenon.cuda), "cuda"))
+    files["nn/parallel/__init__.pyi"] = (shared.replace("{dots}", "..") + "from .. import Module as Module\n\n" +
+                                         module_stub([one for one in public(tenon.nn.parallel) if one[0] != "Module"], "parallel"))
+    for name in ("accelerator", "autograd", "compiler", "jit", "testing", "files", "data", "linalg", "random", "text", "models", "training"):
         module = getattr(tenon, name, None) or sys.modules[f"tenon.{name}"]
         text = shared.replace("{dots}", "")
         if name == "models":
@@ -327,7 +349,8 @@ def stubs():
                                    module_stub(public(tenon.optim), "optim"))
     files["optim/lr_scheduler.pyi"] = inner + "\n" + module_stub(public(tenon.optim.lr_scheduler), "lr_scheduler")
     text = shared.replace("{dots}", ".") + "from .. import Generator as Generator\n"
-    text += "from . import functional as functional, init as init, modules as modules, parameter as parameter, utils as utils\n\n"
+    text += "from . import functional as functional, init as init, modules as modules, parallel as parallel\n"
+    text += "from . import parameter as parameter, utils as utils\n\n"
     files["nn/__init__.pyi"] = text + module_stub(public(tenon.nn), "nn")
     files["nn/utils/__init__.pyi"] = (shared.replace("{dots}", "..") + "from . import rnn as rnn\n\n" +
                                       module_stub(public(tenon.nn.utils), "utils"))

@@ -103,4 +103,17 @@ inline Tensor& clamp_(Tensor& x, std::optional<Operand> min, std::optional<Opera
   return x.clamp_(bound(x.dtype(), std::move(min), false), bound(x.dtype(), std::move(max), true));
 }
 
+/// The library's word for the reduce= of PyTorch's scatter().
+inline std::string_view reduce_of(const py::object& reduce) {
+  const std::string how = Convert<std::string>::from(reduce.ptr());
+  if (how == "add") return "sum";
+  if (how == "multiply") return "prod";
+  throw_value_error(fmt::format("there is no reduce '{}'; there are 'add' and 'multiply'", how));
+}
+/// A source for every position: a number is one for all.
+inline Tensor spread(const Tensor& x, const Tensor& index, const Operand& source) {
+  if (source.is_tensor()) return source.tensor();
+  return full(index.shape(), source.number(), Options(x.dtype(), x.device()));
+}
+
 }  // namespace tenon::python::arithmetic

@@ -106,6 +106,18 @@ struct Run {
   int64_t unit, first, step, size;
 };
 
+// Smallest first.
+std::vector<int64_t> divisors_of(int64_t number) {
+  std::vector<int64_t> small, large;
+  for (int64_t i = 1; i <= number / i; ++i) {
+    if (number % i != 0) continue;
+    small.push_back(i);
+    if (i != number / i) large.push_back(number / i);
+  }
+  small.insert(small.end(), large.rbegin(), large.rend());
+  return small;
+}
+
 // Finds runs for the dims from `at` on, from the outside in, inside of a block of `block` elements, `offset` of which
 // come before the array. A unit is a divisor of the stride that holds all that lies further inside.
 bool find_runs(const Dims& sizes, const Dims& strides, size_t at, int64_t block, int64_t offset,
@@ -113,8 +125,8 @@ bool find_runs(const Dims& sizes, const Dims& strides, size_t at, int64_t block,
   if (at == sizes.size()) return true;
   int64_t inside = 1;
   for (size_t i = at + 1; i < sizes.size(); ++i) inside += (sizes[i] - 1) * strides[i];
-  for (int64_t unit = 1; unit <= strides[at]; ++unit) {
-    if (strides[at] % unit != 0 || (at > 0 && block % unit != 0)) continue;
+  for (const int64_t unit : divisors_of(strides[at])) {
+    if (at > 0 && block % unit != 0) continue;
     const int64_t first = offset / unit, step = strides[at] / unit;
     if (offset % unit + inside > unit || first + (sizes[at] - 1) * step >= block / unit) continue;
     runs.push_back({unit, first, step, sizes[at]});
@@ -482,6 +494,43 @@ py::object to_dlpack(const Tensor& x) {
   return py::reinterpret_steal<py::object>(capsule);
 }
 
+constexpr int64_t kMostBytes = int64_t{1} << 47;  // more than a process can address
+constexpr int32_t kMostDims = 64;                 // numpy's, and more than anybody's
+
+// Shape and strides of a capsule, which anybody may have made.
+Strided strided_of(const DLTensor& tensor) {
+  if (tensor.ndim < 0 || tensor.ndim > kMostDims)
+    throw_value_error(fmt::format("a tensor has 0 to {} dims, the DLPack capsule has {}", kMostDims, tensor.ndim));
+  if (tensor.ndim > 0 && !tensor.shape) throw_value_error("the DLPack capsule has no shape");
+  Strided array;
+  for (int32_t i = 0; i < tensor.ndim; ++i) array.shape.push_back(tensor.shape[i]);
+  if (!ir::checked_count(array.shape))
+    throw_value_error(fmt::format("no tensor has the shape {} of the DLPack capsule", ir::to_string(array.shape)));
+  if (!tensor.strides) {
+    array.strides = ir::row_major_strides(array.shape);
+    return array;
+  }
+  for (int32_t i = 0; i < tensor.ndim; ++i) {
+    array.strides.push_back(tensor.strides[i]);
+    if (tensor.strides[i] < 0 && tensor.shape[i] > 1) throw_value_error("the tensor has negative strides; copy it");
+  }
+  return array;
+}
+
+// How many elements of memory lie from the first one to the last one.
+int64_t reach_of(const Strided& array) {
+  if (ir::count(array.shape) == 0) return 0;
+  int64_t reach = 1;
+  for (size_t i = 0; i < array.shape.size(); ++i) {
+    int64_t distance = 0;
+    if (array.shape[i] == 1) continue;
+    if (__builtin_mul_overflow(array.shape[i] - 1, array.strides[i], &distance) ||
+        __builtin_add_overflow(reach, distance, &reach) || reach > ir::kMostElements)
+      throw_value_error("the strides of the DLPack capsule reach beyond all memory");
+  }
+  return reach;
+}
+
 Tensor from_dlpack(const py::object& source) {
   py::object capsule = source;
   if (!PyCapsule_CheckExact(source.ptr())) {
@@ -502,24 +551,17 @@ Tensor from_dlpack(const py::object& source) {
   if (!dtype)
     throw_type_error(
         fmt::format("Tenon has no dtype for DLPack's type {} of {} bits", tensor.dtype.code, tensor.dtype.bits));
-  Strided array;
-  int64_t last = 0;
-  for (int32_t i = 0; i < tensor.ndim; ++i) {
-    array.shape.push_back(tensor.shape[i]);
-    if (tensor.strides) {
-      array.strides.push_back(tensor.strides[i]);
-      if (tensor.strides[i] < 0 && tensor.shape[i] > 1) throw_value_error("the tensor has negative strides; copy it");
-    }
-  }
-  if (!tensor.strides) array.strides = ir::row_major_strides(array.shape);
-  for (size_t i = 0; i < array.shape.size(); ++i) last += (array.shape[i] - 1) * array.strides[i];
-  const int64_t count = last + 1;
+  const Strided array = strided_of(tensor);
+  const int64_t bytes = reach_of(array) * static_cast<int64_t>(size_of(*dtype));
+  if (bytes > 0 && !tensor.data) throw_value_error("the DLPack capsule has elements, and no memory");
+  if (bytes > kMostBytes || tensor.byte_offset > static_cast<uint64_t>(kMostBytes))
+    throw_value_error("the strides of the DLPack capsule reach beyond all memory");
   PyCapsule_SetName(capsule.ptr(), "used_dltensor");
   const std::shared_ptr<DLManagedTensor> owner(managed, [](DLManagedTensor* kept) {
     if (kept->deleter) kept->deleter(kept);
   });
   auto* first = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
-  return over(first, first, first + count * static_cast<int64_t>(size_of(*dtype)), owner, array, *dtype);
+  return over(first, first, first + bytes, owner, array, *dtype);
 }
 
 py::object nested(const Dims& shape, size_t depth, const std::function<PyObject*()>& next) {

@@ -406,6 +406,21 @@ void bind_autograd(py::module_& m) {
   m.def("set_num_threads", &base::set_num_threads, "threads"_a, "Changes it for all work that starts from now on.");
   m.def(
       "memory_allocated", [] { return memory_stats().live_bytes; }, "Bytes that tensors hold on all devices.");
+  m.def(
+      "_memory_of",
+      [](const py::object& device) {
+        const MemoryStats found = memory_stats(Convert<Device>::from(device.ptr()));
+        return py::make_tuple(found.live_bytes, found.peak_bytes, found.cached_bytes);
+      },
+      "device"_a, "Bytes that tensors hold on a device, the most that they have held, and bytes kept for reuse.");
+  m.def(
+      "_available_memory",
+      [](const py::object& device) { return available_memory(Convert<Device>::from(device.ptr())); }, "device"_a,
+      "Bytes that a device can still allocate, or None.");
+  m.def("_reset_peak", &device::reset_peak, "The most bytes that were held are counted anew.");
+  m.def(
+      "is_autocast_enabled", [](const py::object&) { return autocast_dtype().has_value(); },
+      "device_type"_a = py::none(), "Whether this runs inside of autocast.");
 }
 
 }  // namespace tenon::python

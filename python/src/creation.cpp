@@ -17,6 +17,16 @@ Options like(const Tensor& x, std::optional<DType> dtype, const py::object& devi
                     requires_grad);
 }
 
+// A number, or that of a tensor without dims, which is computed.
+double end_of(const py::object& given) {
+  if (!is_tensor(given.ptr())) return Convert<double>::from(given.ptr());
+  const Tensor& number = tensor_in(given.ptr());
+  if (number.dim() != 0)
+    throw_type_error(fmt::format("a number or a tensor without dims is needed, not {}", ir::to_string(number.shape())));
+  const Released others_run;
+  return number.item<double>();
+}
+
 Tensor finished(Tensor made, bool requires_grad) {
   if (requires_grad) made.requires_grad_();
   return made;
@@ -80,17 +90,25 @@ void note_creation() {
            const Options options = like(x, dtype, device, requires_grad);
            return finished(tensor_of_object(data.ptr(), options.dtype, options.device), requires_grad);
          }>("As tensor(), in the dtype and on the device of this tensor.", kMethod);
-  define<"arange", "start, end=None, step=1, dtype=None, device=None, requires_grad=False",
-         [](Number start, const py::object& end, Number step, std::optional<DType> dtype, const Device& device,
-            bool requires_grad) {
+  define<"arange", "start=None, end=None, step=1, dtype=None, device=None, requires_grad=False",
+         [](const py::object& start, const py::object& end, Number step, std::optional<DType> dtype,
+            const Device& device, bool requires_grad) {
            const Options options = options_of(dtype, device, requires_grad);
-           if (end.is_none()) return arange(Number(0), start, step, options);
-           return arange(start, Convert<Number>::from(end.ptr()), step, options);
-         }>("Numbers from start to before end.", kFunction);
+           if (start.is_none() && end.is_none()) throw_type_error("arange() lacks its argument 'end'");
+           const auto number = [](const py::object& given) { return Convert<Number>::from(given.ptr()); };
+           if (end.is_none()) return arange(Number(0), number(start), step, options);
+           return arange(start.is_none() ? Number(0) : number(start), number(end), step, options);
+         }>("Numbers from start, which is 0 unless given, to before end.", kFunction);
   define<"linspace", "start, end, steps, dtype=None, device=None, requires_grad=False",
-         [](double start, double end, int64_t steps, std::optional<DType> dtype, const Device& device,
-            bool requires_grad) { return linspace(start, end, steps, options_of(dtype, device, requires_grad)); }>(
-      "So many numbers at even distances, both ends among them.", kFunction);
+         [](const py::object& start, const py::object& end, int64_t steps, std::optional<DType> dtype,
+            const Device& device, bool requires_grad) {
+           return linspace(end_of(start), end_of(end), steps, options_of(dtype, device, requires_grad));
+         }>("So many numbers at even distances, both ends among them.", kFunction);
+  define<"logspace", "start, end, steps, base=10.0, dtype=None, device=None, requires_grad=False",
+         [](const py::object& start, const py::object& end, int64_t steps, double base, std::optional<DType> dtype,
+            const Device& device, bool requires_grad) {
+           return logspace(end_of(start), end_of(end), steps, base, options_of(dtype, device, requires_grad));
+         }>("Powers of a base whose exponents are at even distances.", kFunction);
   define<"eye", "n, m=None, dtype=None, device=None, requires_grad=False",
          [](int64_t rows, std::optional<int64_t> columns, std::optional<DType> dtype, const Device& device,
             bool requires_grad) { return eye(rows, columns, options_of(dtype, device, requires_grad)); }>(

@@ -93,9 +93,9 @@ void bind_stateless(py::module_& f) {
       "groups"_a = 1, "dilation"_a = 1, "The gradient of conv2d with respect to its input.");
   f.def(
       "max_pool1d",
-      [](const Tensor& x, const py::object& kernel, const py::object& stride, int64_t padding, int64_t dilation,
-         bool ceil_mode, bool indices) {
-        const nn::MaxPool1dOptions options{optional_size1(stride), padding, dilation, ceil_mode};
+      [](const Tensor& x, const py::object& kernel, const py::object& stride, const py::object& padding,
+         const py::object& dilation, bool ceil_mode, bool indices) {
+        const nn::MaxPool1dOptions options{optional_size1(stride), size1(padding), size1(dilation), ceil_mode};
         return largest(nn::max_pool1d_with_indices(x, size1(kernel), options), indices);
       },
       "input"_a, "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false,
@@ -111,9 +111,9 @@ void bind_stateless(py::module_& f) {
       "return_indices"_a = false, "The largest element of every window; with return_indices, and where it lies.");
   f.def(
       "avg_pool1d",
-      [](const Tensor& x, const py::object& kernel, const py::object& stride, int64_t padding, bool ceil_mode,
+      [](const Tensor& x, const py::object& kernel, const py::object& stride, const py::object& padding, bool ceil_mode,
          bool count) {
-        return nn::avg_pool1d(x, size1(kernel), {optional_size1(stride), padding, ceil_mode, count});
+        return nn::avg_pool1d(x, size1(kernel), {optional_size1(stride), size1(padding), ceil_mode, count});
       },
       "input"_a, "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "ceil_mode"_a = false,
       "count_include_pad"_a = true, "The mean of every window.");

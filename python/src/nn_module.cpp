@@ -251,7 +251,9 @@ void bind_module(py::module_& m) {
           },
           "Switches dropout and the like off.")
       .def_property_readonly("training", &Module::is_training)
-      .def("zero_grad", &Module::zero_grad, "Lets go of all gradients.")
+      .def(
+          "zero_grad", [](Module& self, bool) { self.zero_grad(); }, "set_to_none"_a = true,
+          "Lets go of all gradients; of set_to_none=False, too: what is added to nothing is as if added to zeros.")
       .def(
           "requires_grad_",
           [](py::object self, bool on) {

@@ -59,6 +59,8 @@ void note_elementwise() {
   define<"erfc", "x", [](const Tensor& x) { return tenon::erfc(x); }>(
       "1 - erf(x), to its last digits where that is small.");
   define<"lgamma", "x", [](const Tensor& x) { return tenon::lgamma(x); }>("The logarithm of |gamma(x)|.");
+  define<"logit", "x, eps=None", [](const Tensor& x, std::optional<double> eps) { return logit(x, eps); }>(
+      "log(x / (1 - x)), the inverse of the sigmoid; with eps, of x between eps and 1 - eps.");
   define<"digamma", "x", [](const Tensor& x) { return tenon::digamma(x); }>("The derivative of lgamma.");
   define<"sigmoid", "x", [](const Tensor& x) { return tenon::sigmoid(x); }>("1 / (1 + exp(-x)).");
   define<"floor", "x", [](const Tensor& x) { return tenon::floor(x); }>("Rounds down.");
@@ -67,6 +69,11 @@ void note_elementwise() {
       "Rounds to the nearest integer, halves to even.");
   define<"trunc", "x", [](const Tensor& x) { return tenon::trunc(x); }>("Rounds towards 0.");
   define<"frac", "x", [](const Tensor& x) { return tenon::frac(x); }>("x - trunc(x).");
+  define<"signbit", "x", [](const Tensor& x) { return signbit(x); }>("Where elements are negative, -0 among them.");
+  define<"sgn", "x", [](const Tensor& x) { return tenon::sign(x); }>("-1, 0 or 1.");
+  define<"sinc", "x", [](const Tensor& x) { return sinc(x); }>("sin(pi x) / (pi x), and 1 at 0.");
+  define<"deg2rad", "x", [](const Tensor& x) { return deg2rad(x); }>("Angles of degrees.");
+  define<"rad2deg", "x", [](const Tensor& x) { return rad2deg(x); }>("Angles in degrees.");
   define<"isnan", "x", [](const Tensor& x) { return tenon::isnan(x); }>("Where elements are NaN.");
   define<"isinf", "x", [](const Tensor& x) { return tenon::isinf(x); }>("Where elements are infinite.");
   define<"isfinite", "x", [](const Tensor& x) { return tenon::isfinite(x); }>(
@@ -96,34 +103,40 @@ void note_elementwise() {
   define<"div", "a, b, rounding_mode=None", [](const Operand& a, const Operand& b, const py::object& rounding) {
     return divided(a, b, rounding);
   }>("a / b, always real; with the rounding mode 'floor' or 'trunc' integers stay integers.");
+  define<"true_divide", "a, b", [](const Operand& a, const Operand& b) { return arithmetic::div(a, b); }>("a / b.");
   define<"floor_divide", "a, b", [](const Operand& a, const Operand& b) { return arithmetic::floor_divide(a, b); }>(
       "a // b, rounded down.");
   define<"remainder", "a, b", [](const Operand& a, const Operand& b) { return arithmetic::remainder(a, b); }>(
       "a % b, with the sign of b.");
-  define<"fmod", "a, b", [](const Operand& a, const Operand& b) { return arithmetic::fmod(a, b); }>(
+  define<"fmod", "a, b", [](const Tensor& a, const Operand& b) { return arithmetic::fmod(a, b); }>(
       "The remainder with the sign of a, as in C.");
   define<"pow", "a, b", [](const Operand& a, const Operand& b) { return tenon::pow(a, b); }>("a ** b.");
-  define<"maximum", "a, b", [](const Operand& a, const Operand& b) { return tenon::maximum(a, b); }>(
+  define<"float_power", "a, b", [](const Operand& a, const Operand& b) { return float_power(a, b); }>(
+      "a ** b in float64.");
+  define<"copysign", "a, b", [](const Tensor& a, const Operand& b) { return copysign(a, b); }>(
+      "|a| with the sign of b.");
+  define<"heaviside", "x, values", [](const Tensor& x, const Tensor& values) { return heaviside(x, values); }>(
+      "0 below 0, 1 above, and the values at 0.");
+  define<"maximum", "a, b", [](const Tensor& a, const Tensor& b) { return tenon::maximum(a, b); }>(
       "The larger of two, element by element.");
-  define<"minimum", "a, b", [](const Operand& a, const Operand& b) { return tenon::minimum(a, b); }>(
+  define<"minimum", "a, b", [](const Tensor& a, const Tensor& b) { return tenon::minimum(a, b); }>(
       "The smaller of two, element by element.");
-  define<"atan2", "a, b", [](const Operand& a, const Operand& b) { return tenon::atan2(a, b); }>(
+  define<"atan2", "a, b", [](const Tensor& a, const Tensor& b) { return tenon::atan2(a, b); }>(
       "The angle of (b, a), from -pi to pi.");
-  define<"hypot", "a, b", [](const Operand& a, const Operand& b) { return tenon::hypot(a, b); }>(
-      "sqrt(a * a + b * b).");
-  define<"logaddexp", "a, b", [](const Operand& a, const Operand& b) { return tenon::logaddexp(a, b); }>(
+  define<"hypot", "a, b", [](const Tensor& a, const Tensor& b) { return tenon::hypot(a, b); }>("sqrt(a * a + b * b).");
+  define<"logaddexp", "a, b", [](const Tensor& a, const Tensor& b) { return tenon::logaddexp(a, b); }>(
       "log(exp(a) + exp(b)).");
-  define<"eq", "a, b", [](const Operand& a, const Operand& b) { return tenon::eq(a, b); }>("Where a == b.");
-  define<"ne", "a, b", [](const Operand& a, const Operand& b) { return tenon::ne(a, b); }>("Where a != b.");
-  define<"lt", "a, b", [](const Operand& a, const Operand& b) { return tenon::lt(a, b); }>("Where a < b.");
-  define<"le", "a, b", [](const Operand& a, const Operand& b) { return tenon::le(a, b); }>("Where a <= b.");
-  define<"gt", "a, b", [](const Operand& a, const Operand& b) { return tenon::gt(a, b); }>("Where a > b.");
-  define<"ge", "a, b", [](const Operand& a, const Operand& b) { return tenon::ge(a, b); }>("Where a >= b.");
-  define<"logical_and", "a, b", [](const Operand& a, const Operand& b) { return tenon::logical_and(a, b); }>(
+  define<"eq", "a, b", [](const Tensor& a, const Operand& b) { return tenon::eq(a, b); }>("Where a == b.");
+  define<"ne", "a, b", [](const Tensor& a, const Operand& b) { return tenon::ne(a, b); }>("Where a != b.");
+  define<"lt", "a, b", [](const Tensor& a, const Operand& b) { return tenon::lt(a, b); }>("Where a < b.");
+  define<"le", "a, b", [](const Tensor& a, const Operand& b) { return tenon::le(a, b); }>("Where a <= b.");
+  define<"gt", "a, b", [](const Tensor& a, const Operand& b) { return tenon::gt(a, b); }>("Where a > b.");
+  define<"ge", "a, b", [](const Tensor& a, const Operand& b) { return tenon::ge(a, b); }>("Where a >= b.");
+  define<"logical_and", "a, b", [](const Tensor& a, const Tensor& b) { return tenon::logical_and(a, b); }>(
       "Where both are not 0.");
-  define<"logical_or", "a, b", [](const Operand& a, const Operand& b) { return tenon::logical_or(a, b); }>(
+  define<"logical_or", "a, b", [](const Tensor& a, const Tensor& b) { return tenon::logical_or(a, b); }>(
       "Where either is not 0.");
-  define<"logical_xor", "a, b", [](const Operand& a, const Operand& b) { return tenon::logical_xor(a, b); }>(
+  define<"logical_xor", "a, b", [](const Tensor& a, const Tensor& b) { return tenon::logical_xor(a, b); }>(
       "Where exactly one is not 0.");
   define<"bitwise_and", "a, b", [](const Operand& a, const Operand& b) { return tenon::bitwise_and(a, b); }>("a & b.");
   define<"bitwise_or", "a, b", [](const Operand& a, const Operand& b) { return tenon::bitwise_or(a, b); }>("a | b.");
@@ -134,6 +147,11 @@ void note_elementwise() {
   define<"sub", "a, b, alpha=1", [](const Operand& a, const Operand& b, Number alpha) {
     return is_one(alpha) ? arithmetic::sub(a, b) : sub(a, b, alpha);
   }>("a - alpha * b.");
+  define<"rsub", "a, b, alpha=1", [](const Tensor& a, const Operand& b, Number alpha) {
+    return is_one(alpha) ? arithmetic::sub(b, a) : sub(b, a, alpha);
+  }>("b - alpha * a.");
+  define<"bitwise_left_shift", "a, b", [](const Tensor& a, const Operand& b) { return (a << b); }>("a << b.");
+  define<"bitwise_right_shift", "a, b", [](const Tensor& a, const Operand& b) { return (a >> b); }>("a >> b.");
   define<"lerp", "start, end, weight", [](const Tensor& start, const Operand& end, const Operand& weight) {
     return lerp(start, end, weight);
   }>("start + weight * (end - start).");
@@ -222,6 +240,9 @@ void note_in_place() {
   define<"clamp_", "x, min=None, max=None", [](Tensor x, std::optional<Operand> min, std::optional<Operand> max) {
     return arithmetic::clamp_(x, std::move(min), std::move(max));
   }>("clamp in place.", kMethod);
+  define<"clip_", "x, min=None, max=None", [](Tensor x, std::optional<Operand> min, std::optional<Operand> max) {
+    return arithmetic::clamp_(x, std::move(min), std::move(max));
+  }>("As clamp_.", kMethod);
   define<"tril_", "x, diagonal=0", [](Tensor x, int64_t diagonal) { return x.tril_(diagonal); }>("tril in place.",
                                                                                                  kMethod);
   define<"triu_", "x, diagonal=0", [](Tensor x, int64_t diagonal) { return x.triu_(diagonal); }>("triu in place.",
@@ -242,9 +263,12 @@ void note_in_place() {
   define<"index_fill_", "x, dim, index, value", [](Tensor x, int64_t dim, const Tensor& index, const Operand& value) {
     return x.index_fill_(dim, index, value);
   }>("index_fill in place.", kMethod);
-  define<"scatter_", "x, dim, index, source", [](Tensor x, int64_t dim, const Tensor& index, const Operand& source) {
-    return x.scatter_(dim, index, source);
-  }>("scatter in place.", kMethod);
+  define<"scatter_", "x, dim, index, source, reduce=None",
+         [](Tensor x, int64_t dim, const Tensor& index, const Operand& source, const py::object& reduce) {
+           if (reduce.is_none()) return x.scatter_(dim, index, source);
+           return x.scatter_reduce_(dim, index, arithmetic::spread(x, index, source), arithmetic::reduce_of(reduce),
+                                    true);
+         }>("scatter in place.", kMethod);
   define<"scatter_add_", "x, dim, index, source", [](Tensor x, int64_t dim, const Tensor& index, const Tensor& source) {
     return x.scatter_add_(dim, index, source);
   }>("scatter_add in place.", kMethod);

@@ -1,5 +1,6 @@
 // Shapes, views, picking and arranging.
 
+#include "arithmetic.h"
 #include "functions.h"
 #include "types.h"
 
@@ -62,9 +63,34 @@ bool is_right(bool right, const py::object& side) {
   return name == "right";
 }
 
+// The same object of Python's with another tensor: shape and history of a tensor itself are not to be changed.
+py::object replaced(const char* op, const py::object& self, Tensor made) {
+  Tensor& held = tensor_in(self.ptr());
+  if (reinterpret_cast<PyTensor*>(self.ptr())->is_known || (held.is_leaf() && held.requires_grad()))
+    base::fail(op, "a parameter, or another leaf that requires grad, cannot be changed in place; use its .data");
+  held = std::move(made);
+  return self;
+}
+
 }  // namespace
 
 void note_shapes() {
+  define<"squeeze_", "x, dim=None", [](const py::object& self, const py::object& dim) {
+    const Tensor& x = tensor_in(self.ptr());
+    return replaced("squeeze_", self,
+                    dim.is_none() ? x.squeeze() : squeezed(x, dims_of(dim.ptr(), "a dim or a list of dims")));
+  }>("squeeze in place.", kMethod);
+  define<"unsqueeze_", "x, dim", [](const py::object& self, int64_t dim) {
+    return replaced("unsqueeze_", self, tensor_in(self.ptr()).unsqueeze(dim));
+  }>("unsqueeze in place.", kMethod);
+  define<"t_", "x", [](const py::object& self) { return replaced("t_", self, tensor_in(self.ptr()).t()); }>(
+      "t in place.", kMethod);
+  define<"detach_", "x", [](const py::object& self) -> py::object {
+    Tensor& x = tensor_in(self.ptr());
+    if (!x.is_leaf()) return replaced("detach_", self, x.detach());
+    x.requires_grad_(false);
+    return self;
+  }>("Cuts it from its history.", kMethod);
   define<"reshape", "x, *shape", [](const Tensor& x, const Dims& shape) { return x.reshape(shape); }>(
       "The same elements in another shape; one size may be -1.\n\n>>> import tenon\n"
       ">>> tenon.arange(4).reshape(2, -1)\ntensor([[0, 1],\n        [2, 3]])");
@@ -93,6 +119,14 @@ void note_shapes() {
       "As transpose.");
   define<"flip", "x, *dims", [](const Tensor& x, const Axes& dims) { return flip(x, dims); }>(
       "Elements along dims in the other order.");
+  define<"fliplr", "x", [](const Tensor& x) {
+    if (x.dim() < 2) throw_value_error("fliplr() needs two dims or more, not " + ir::to_string(x.shape()));
+    return flip(x, 1);
+  }>("Elements along dim 1 in the other order.");
+  define<"flipud", "x", [](const Tensor& x) {
+    if (x.dim() < 1) throw_value_error("flipud() needs a dim");
+    return flip(x, 0);
+  }>("Elements along dim 0 in the other order.");
   define<"squeeze", "x, dim=None", [](const Tensor& x, const py::object& dim) {
     return dim.is_none() ? x.squeeze() : squeezed(x, dims_of(dim.ptr(), "a dim or a list of dims"));
   }>("Without dims of size 1, or without those of them that are named.");
@@ -113,13 +147,21 @@ void note_shapes() {
   }>("Windows along a dim, as a last one.", kMethod);
   define<"select", "x, dim, index", [](const Tensor& x, int64_t dim, int64_t index) { return x.select(dim, index); }>(
       "One position along a dim, which disappears.");
-  define<"narrow", "x, dim, start, length", [](const Tensor& x, int64_t dim, int64_t start, int64_t length) {
-    return x.narrow(dim, start, length);
+  define<"narrow", "x, dim, start, length", [](const Tensor& x, int64_t dim, const py::object& start, int64_t length) {
+    if (is_tensor(start.ptr())) {
+      const Tensor& given = tensor_in(start.ptr());
+      if (given.dim() != 0 || !is_integer(given.dtype()))
+        throw_type_error("start is an integer or a tensor of one integer without dims");
+    }
+    return x.narrow(dim, integer_of(start.ptr(), "start"), length);
   }>("A part along a dim.");
   define<"split", "x, split_size, dim=0", [](const Tensor& x, const py::object& sizes, int64_t dim) {
     if (is_integer(sizes.ptr())) return x.split(integer_of(sizes.ptr(), "a size"), dim);
     return x.split(dims_of(sizes.ptr(), "a size or a list of sizes"), dim);
   }>("Parts of a size, or of several sizes, along a dim.");
+  define<"split_with_sizes", "x, split_sizes, dim=0", [](const Tensor& x, const Dims& sizes, int64_t dim) {
+    return x.split(sizes, dim);
+  }>("Parts of several sizes along a dim.");
   define<"chunk", "x, chunks, dim=0", [](const Tensor& x, int64_t chunks, int64_t dim) {
     return x.chunk(chunks, dim);
   }>("So many parts along a dim.");
@@ -155,6 +197,10 @@ void note_shapes() {
                                                                                                   kFunction);
   define<"vstack", "tensors", [](const std::vector<Tensor>& tensors) { return vstack(tensors); }>("As rows.",
                                                                                                   kFunction);
+  define<"column_stack", "tensors", [](const std::vector<Tensor>& tensors) { return column_stack(tensors); }>(
+      "Side by side; vectors are columns.", kFunction);
+  define<"dstack", "tensors", [](const std::vector<Tensor>& tensors) { return dstack(tensors); }>("Along dim 2.",
+                                                                                                  kFunction);
   define<"meshgrid", "*tensors, indexing='ij'", [](const py::object& tensors, const std::string& indexing) {
     if (is_tensor(tensors.ptr())) return meshgrid({tensor_in(tensors.ptr())}, indexing);
     return meshgrid(Convert<std::vector<Tensor>>::from(tensors.ptr()), indexing);
@@ -168,9 +214,10 @@ void note_shapes() {
   }>("out[i][j] = x[i][index[i][j]] for dim 1, and so on.");
   define<"take", "x, index", [](const Tensor& x, const Tensor& index) { return take(x, index); }>(
       "x laid flat, picked by an index of any shape.");
-  define<"take_along_dim", "x, indices, dim", [](const Tensor& x, const Tensor& index, int64_t dim) {
-    return take_along_dim(x, index, dim);
-  }>("gather, with both broadcast along the other dims.");
+  define<"take_along_dim", "x, indices, dim=None",
+         [](const Tensor& x, const Tensor& index, std::optional<int64_t> dim) {
+           return dim ? take_along_dim(x, index, *dim) : take_along_dim(x.flatten(), index.flatten(), 0);
+         }>("gather, with both broadcast along the other dims; without a dim, of both laid flat.");
   define<"index_select", "x, dim, index", [](const Tensor& x, int64_t dim, const Tensor& index) {
     return index_select(x, dim, index);
   }>("Slices along a dim, picked by a vector.");
@@ -186,10 +233,12 @@ void note_shapes() {
          [](const Tensor& x, int64_t dim, const Tensor& index, const Operand& value) {
            return index_fill(x, dim, index, value);
          }>("A copy with slices filled.");
-  define<"scatter", "x, dim, index, source",
-         [](const Tensor& x, int64_t dim, const Tensor& index, const Operand& source) {
-           return scatter(x, dim, index, source);
-         }>("A copy with x[index[i][j]][j] = source[i][j] for dim 0, and so on.");
+  define<"scatter", "x, dim, index, source, reduce=None",
+         [](const Tensor& x, int64_t dim, const Tensor& index, const Operand& source, const py::object& reduce) {
+           if (reduce.is_none()) return scatter(x, dim, index, source);
+           return scatter_reduce(x, dim, index, arithmetic::spread(x, index, source), arithmetic::reduce_of(reduce));
+         }>(
+      "A copy with x[index[i][j]][j] = source[i][j] for dim 0, and so on; with reduce 'add' or 'multiply' += or *=.");
   define<"scatter_add", "x, dim, index, source",
          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
            return scatter_add(x, dim, index, source);
@@ -198,6 +247,20 @@ void note_shapes() {
          [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce,
             bool self) { return scatter_reduce(x, dim, index, source, reduce, self); }>(
       "The same with reduce: 'sum', 'prod', 'mean', 'amax' or 'amin'.");
+  define<"select_scatter", "x, src, dim, index", [](const Tensor& x, const Tensor& source, int64_t dim, int64_t index) {
+    return select_scatter(x, source, dim, index);
+  }>("A copy with one position along a dim replaced.");
+  define<"slice_scatter", "x, src, dim=0, start=None, end=None, step=1",
+         [](const Tensor& x, const Tensor& source, int64_t dim, std::optional<int64_t> start,
+            std::optional<int64_t> end, int64_t step) { return slice_scatter(x, source, dim, start, end, step); }>(
+      "A copy with a slice along a dim replaced.");
+  define<"diagonal_scatter", "x, src, offset=0, dim1=0, dim2=1",
+         [](const Tensor& x, const Tensor& source, int64_t offset, int64_t dim1, int64_t dim2) {
+           return diagonal_scatter(x, source, offset, dim1, dim2);
+         }>("A copy with a diagonal replaced.");
+  define<"unravel_index", "indices, shape", [](const Tensor& index, const Dims& shape) {
+    return unravel_index(index, shape);
+  }>("Positions in a tensor laid flat as one tensor of positions for each dim.", kFunction);
   define<"masked_select", "x, mask", [](const Tensor& x, const Tensor& mask) {
     return computed([&] { return masked_select(x, mask); });
   }>("The elements where the mask is true, as a vector.");
@@ -205,13 +268,15 @@ void note_shapes() {
     return masked_scatter(x, mask, source);
   }>("A copy with the elements of source, in order, where the mask is true.");
   define<"nonzero", "x, as_tuple=False", [](const Tensor& x, bool as_tuple) -> py::object {
-    const Tensor found = computed([&] { return nonzero(x); });
+    const bool as_vector = as_tuple && x.dim() == 0;  // the positions of a single number are those of a vector of one
+    const Tensor found = computed([&] { return nonzero(as_vector ? x.reshape({1}) : x); });
     return py::reinterpret_steal<py::object>(as_tuple ? to_python(found.unbind(1)) : wrap_new(found));
   }>("The positions of all elements that are not 0, one a row; as a tuple, one tensor for each dim.");
   define<"unique", "x, sorted=True, return_inverse=False, return_counts=False, dim=None",
          [](const Tensor& x, bool, bool with_inverse, bool with_counts, const py::object& dim) -> py::object {
-           const Unique found =
-               computed([&] { return dim.is_none() ? unique(x) : unique(x, integer_of(dim.ptr(), "a dim or None")); });
+           std::optional<int64_t> along;  // read before others run: Python's objects need its lock
+           if (!dim.is_none()) along = integer_of(dim.ptr(), "a dim or None");
+           const Unique found = computed([&] { return along ? unique(x, *along) : unique(x); });
            std::vector<Tensor> results{found.values};
            if (with_inverse) results.push_back(found.inverse);
            if (with_counts) results.push_back(found.counts);
@@ -221,9 +286,15 @@ void note_shapes() {
          [](const Tensor& x, const std::optional<Tensor>& weights, int64_t minlength) {
            return computed([&] { return bincount(x, weights.value_or(Tensor()), minlength); });
          }>("How often each of 0, 1, ... occurs.");
-  define<"searchsorted", "sorted_sequence, values, right=False, side=None",
-         [](const Tensor& sorted, const Operand& values, bool right, const py::object& side) {
-           return searchsorted(sorted, values, is_right(right, side));
+  define<"searchsorted", "sorted_sequence, values, out_int32=False, right=False, side=None, sorter=None",
+         [](const Tensor& given, const Operand& values, bool as_i32, bool right, const py::object& side,
+            const std::optional<Tensor>& sorter) {
+           if (sorter && sorter->shape() != given.shape())
+             throw_value_error(fmt::format("a sorter of shape {} does not fit values of shape {}",
+                                           ir::to_string(sorter->shape()), ir::to_string(given.shape())));
+           const Tensor sorted = sorter ? gather(given, -1, *sorter) : given;
+           const Tensor found = searchsorted(sorted, values, is_right(right, side));
+           return as_i32 ? found.to(DType::i32) : found;
          }>("Where values would have to be inserted: before equal ones, or behind them with side='right'.");
   define<"isin", "elements, test_elements, assume_unique=False, invert=False",
          [](const Tensor& x, const Operand& wanted, bool, bool invert) {
@@ -256,12 +327,14 @@ void note_shapes() {
       kMethod);
   define<"is_contiguous", "x", [](const Tensor& x) { return x.is_contiguous(); }>(
       "Whether elements lie one behind the other.", kMethod);
-  define<"contiguous", "x", [](const Tensor& x) { return x.contiguous(); }>("Itself, or a copy in order.", kMethod);
-  define<"clone", "x", [](const Tensor& x) { return x.clone(); }>("A copy.");
+  define<"contiguous", "x, memory_format=None", [](const Tensor& x, const py::object&) { return x.contiguous(); }>(
+      "Itself, or a copy in order. The memory format is taken and not needed.", kMethod);
+  define<"clone", "x, memory_format=None", [](const Tensor& x, const py::object&) { return x.clone(); }>(
+      "A copy. The memory format is taken and not needed.");
   define<"detach", "x", [](const Tensor& x) { return x.detach(); }>("The same values, cut from their history.");
-  define<"to", "x, *what=(), dtype=None, device=None, non_blocking=False, copy=False",
+  define<"to", "x, *what=(), dtype=None, device=None, non_blocking=False, copy=False, memory_format=None",
          [](const Tensor& given, const py::object& what, std::optional<DType> dtype, const py::object& device, bool,
-            bool copies) {
+            bool copies, const py::object&) {
            const Tensor x = copies ? given.clone() : given;
            std::optional<Device> where;
            if (!device.is_none()) where = Convert<Device>::from(device.ptr());
@@ -302,6 +375,8 @@ void note_shapes() {
   define<"long", "x", [](const Tensor& x) { return x.to(DType::i64); }>("As int64.", kMethod);
   define<"bool", "x", [](const Tensor& x) { return x.to(DType::boolean); }>("As bool.", kMethod);
   define<"cpu", "x", [](const Tensor& x) { return x.to(Device("cpu")); }>("On the cpu.", kMethod);
+  define<"promote_types", "type1, type2", [](DType a, DType b) -> py::object { return dtype_object(promote(a, b)); }>(
+      "The dtype that holds the values of both.", kFunction);
   define<"is_floating_point", "x", [](const Tensor& x) { return is_float(x.dtype()); }>(
       "Whether elements are real numbers.");
 }

@@ -13,25 +13,26 @@ from . import _tenon
 from ._tenon import *  # noqa: F401,F403 - the ops
 from ._tenon import (  # noqa: F401 - what a star leaves out or checkers should know
     Error, Generator, HookHandle, OutOfRange, Scalar, Tensor, bool, device, dtype)
-from . import autograd, backends, cuda, data, linalg, models, nn, optim, text, training
-from . import amp, pickles, places, random, utils, values
+from . import autograd, backends, data, linalg, models, nn, optim, text, training
+from . import amp, cuda, pickles, places, random, utils, values
+from . import accelerator, compiler, jit, special, testing
+from .cuda import amp as _amp_of_cuda  # noqa: F401 - behind optim, which it needs
 from .captured import Captured
 from .autograd import autocast, compile, enable_grad, inference_mode, no_grad, set_grad_enabled
 from .files import load, save
 from .extras import (
     BFloat16Tensor, BoolTensor, ByteTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, cartesian_prod,
-    combinations, cross, get_default_dtype, histc, kron, logspace, normal, randint, round, set_default_dtype, set_printoptions,
+    combinations, cross, get_default_dtype, kron, normal, randint, randint_like, round, set_default_dtype, set_printoptions,
     std_mean, var_mean, where)
 from .limits import finfo, iinfo
 from .places import (
-    argwhere, asarray, atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_shapes, broadcast_tensors, diag_embed, index_put,
-    rot90, tensor_split, tril_indices, triu_indices, unique_consecutive)
+    argwhere, asarray, atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_shapes, broadcast_tensors, diag_embed, dsplit, hsplit, index_put,
+    rot90, tensor_split, tril_indices, triu_indices, unique_consecutive, vsplit)
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .switches import (
     are_deterministic_algorithms_enabled, get_float32_matmul_precision, set_float32_matmul_precision, use_deterministic_algorithms)
 from .values import (
-    aminmax, baddbmm, bucketize, corrcoef, cov, cummax, cummin, erfinv, fmax, fmin, inner, logcumsumexp, logit, trapezoid, trapz,
-    xlogy)
+    aminmax, bucketize, corrcoef, cov, cummax, cummin, erfinv, fmax, fmin, inner, trapezoid, trapz, xlogy)
 
 __version__ = "0.1.0"
 
@@ -43,6 +44,8 @@ int = int32 = _tenon.int32
 Size = _tenon.Size
 inf, nan, pi, e = 1e999, 1e999 - 1e999, 3.141592653589793, 2.718281828459045
 newaxis = None
+# Taken by to(), contiguous() and clone() and not needed: plans choose how values lie in memory.
+contiguous_format, preserve_format, channels_last, channels_last_3d = "contiguous_format", "preserve_format", "channels_last", "channels_last_3d"
 greater, greater_equal, less, less_equal, not_equal = _tenon.gt, _tenon.ge, _tenon.lt, _tenon.le, _tenon.ne
 
 
@@ -120,13 +123,17 @@ Tensor.register_hook = _register_hook
 Tensor.__format__ = _format
 Tensor.is_cuda = property(lambda self: self.device.name == "cuda", doc="Whether it lives on a GPU of NVIDIA's.")
 Tensor.is_cpu = property(lambda self: self.device.name == "cpu", doc="Whether it lives in the memory of the host.")
+for _kind in ("is_xpu", "is_mps", "is_meta", "is_sparse", "is_quantized", "is_nested", "is_mkldnn"):
+    setattr(Tensor, _kind, property(lambda self: False, doc="False: there are no such tensors."))
 Tensor.__reduce_ex__ = _reduce
 Tensor.__deepcopy__ = _deepcopy
 Tensor.__copy__ = _copy
 Tensor.cuda = _cuda
 Tensor.pin_memory = lambda self: self
-for _function in (aminmax, argwhere, baddbmm, corrcoef, cov, cummax, cummin, diag_embed, erfinv, fmax, fmin, index_put, inner,
-                  logcumsumexp, logit, places.fill_diagonal_, rot90, tensor_split, unique_consecutive, values.random_, xlogy):
+Tensor.share_memory_ = lambda self: self
+Tensor.is_pinned = lambda self, device=None: False
+for _function in (aminmax, argwhere, corrcoef, cov, cummax, cummin, diag_embed, erfinv, fmax, fmin, index_put, inner,
+                  places.fill_diagonal_, rot90, dsplit, hsplit, vsplit, tensor_split, unique_consecutive, values.random_, xlogy):
     setattr(Tensor, _function.__name__, _function)
 for _name in ("greater", "greater_equal", "less", "less_equal", "not_equal"):
     setattr(Tensor, _name, getattr(Tensor, globals()[_name].__name__))

@@ -40,6 +40,13 @@ def randint(low=0, high=None, size=None, dtype=None, device=None, generator=None
     return _tenon.randint(low, high, size, dtype=dtype, device=device, generator=generator)
 
 
+def randint_like(input, low=0, high=None, dtype=None, device=None, requires_grad=False) -> "Tensor":
+    """Random integers from low to below high, or from 0 to below low, in the shape and dtype of another tensor."""
+    low, high = (0, low) if high is None else (low, high)
+    made = _tenon.randint(low, high, input.shape, dtype=dtype or input.dtype, device=device or input.device)
+    return made.requires_grad_() if requires_grad else made
+
+
 def normal(mean=0.0, std=1.0, size=None, generator=None, dtype=None, device=None, requires_grad=False) -> "Tensor":
     """Normally distributed numbers, of given means and deviations, which are numbers or tensors."""
     if size is None:
@@ -52,34 +59,19 @@ def normal(mean=0.0, std=1.0, size=None, generator=None, dtype=None, device=None
     return made.requires_grad_() if requires_grad else made
 
 
-def logspace(start, end, steps, base=10.0, dtype=None, device=None, requires_grad=False) -> "Tensor":
-    """So many numbers whose logarithms are at even distances."""
-    made = _tenon.pow(float(base), _tenon.linspace(start, end, steps, dtype=dtype, device=device))
-    return made.requires_grad_() if requires_grad else made
+def _dims_of(dim):
+    """The dims of var(True), whose first argument may say `unbiased` in the place of a dim: all."""
+    return None if isinstance(dim, bool) else dim
 
 
 def var_mean(input, dim=None, correction=1, keepdim=False, unbiased=None):
     """Variances and means."""
-    return _tenon.var(input, dim, correction, keepdim, unbiased), _tenon.mean(input, dim, keepdim)
+    return _tenon.var(input, dim, correction, keepdim, unbiased), _tenon.mean(input, _dims_of(dim), keepdim)
 
 
 def std_mean(input, dim=None, correction=1, keepdim=False, unbiased=None):
     """Standard deviations and means."""
-    return _tenon.std(input, dim, correction, keepdim, unbiased), _tenon.mean(input, dim, keepdim)
-
-
-def histc(input, bins=100, min=0, max=0) -> "Tensor":
-    """How many elements lie in each of so many bins between min and max, or those of the elements."""
-    values = input.detach().reshape(-1)
-    if min == max == 0 and values.numel():
-        min, max = values.min().item(), values.max().item()
-    if min == max:
-        min, max = min - 1, max + 1
-    if min > max or bins < 1:
-        raise ValueError(f"histc() needs bins, and a min below the max, not {_checks.shown(bins)} from {_checks.shown(min)} to {_checks.shown(max)}")
-    inside = (values >= min) & (values <= max)
-    places = ((values - min) * (bins / (max - min))).floor().clamp(0, bins - 1).to(_tenon.int64)
-    return _tenon.zeros(bins, dtype=input.dtype, device=input.device).index_add(0, places, inside.to(input.dtype))
+    return _tenon.std(input, dim, correction, keepdim, unbiased), _tenon.mean(input, _dims_of(dim), keepdim)
 
 
 def cartesian_prod(*tensors) -> "Tensor":
@@ -92,10 +84,8 @@ def cartesian_prod(*tensors) -> "Tensor":
 def combinations(input, r=2, with_replacement=False) -> "Tensor":
     """All choices of r elements of a vector, a row each."""
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    places = list(choose(range(len(input)), r))
-    if not places:
-        return _tenon.zeros((0, r), dtype=input.dtype, device=input.device)
-    return input[_tenon.tensor(places, dtype=_tenon.int64, device=input.device)]
+    places = _tenon.tensor(list(choose(range(len(input)), r)), dtype=_tenon.int64, device=input.device).reshape(-1, r)
+    return input[places]
 
 
 def kron(input, other) -> "Tensor":
@@ -118,6 +108,8 @@ def cross(input, other, dim=None) -> "Tensor":
 
 def exponential_(self, lambd=1.0, generator=None) -> "Tensor":
     """Draws new elements, exponentially distributed."""
+    if not lambd > 0:
+        raise ValueError(f"exponential_() needs a lambd above 0, not {lambd}")
     drawn = _tenon.zeros(self.shape, dtype=self.dtype, device=self.device).uniform_(0.0, 1.0, generator=generator)
     self.copy_(-(-drawn).log1p() / lambd)
     return self
@@ -231,5 +223,5 @@ _tenon.device.index = property(lambda self: int(self.name.partition(":")[2]) if 
 Tensor.type, Tensor.numpy = _type, _as_numpy
 Tensor.round = _rounded
 Tensor.exponential_ = exponential_
-Tensor.histc, Tensor.kron, Tensor.cross = histc, kron, cross
+Tensor.kron, Tensor.cross = kron, cross
 del exponential_

@@ -138,6 +138,29 @@ def tensor_split(input, indices_or_sections, dim=0):
     return tuple(input.narrow(dim, start, max(end - start, 0)) for start, end in zip(starts, [*ends, size]))
 
 
+def _split_along(function, input, indices_or_sections, dim, dims):
+    if input.ndim < dims:
+        raise ValueError(f"{function}() needs a tensor of {dims} dims or more, not {tuple(input.shape)}")
+    if isinstance(indices_or_sections, int) and (indices_or_sections < 1 or input.shape[dim] % indices_or_sections):
+        raise ValueError(f"{function}() cannot divide a dim of {input.shape[dim]} into {indices_or_sections} parts of one size")
+    return tensor_split(input, indices_or_sections, dim)
+
+
+def hsplit(input, indices_or_sections):
+    """Parts side by side: along dim 1, or along dim 0 of a vector."""
+    return _split_along("hsplit", input, indices_or_sections, 1 if input.ndim > 1 else 0, 1)
+
+
+def vsplit(input, indices_or_sections):
+    """Parts along dim 0."""
+    return _split_along("vsplit", input, indices_or_sections, 0, 2)
+
+
+def dsplit(input, indices_or_sections):
+    """Parts along dim 2."""
+    return _split_along("dsplit", input, indices_or_sections, 2, 3)
+
+
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The elements, or the slices along a dim, less those that equal the one before; where each went, and how many it stands for."""
     x = input.reshape(-1) if dim is None else input

@@ -39,15 +39,22 @@ def _both(input, other):
     return input, other
 
 
+def _two_tensors(name, input, other):
+    for one in (input, other):
+        if not isinstance(one, Tensor):
+            raise TypeError(f"{name}() needs two tensors, not {type(one).__name__}")
+    return input, other
+
+
 def fmax(input, other) -> "Tensor":
     """The larger of two elements, or the one that is a number where the other is NaN."""
-    a, b = _both(input, other)
+    a, b = _two_tensors("fmax", input, other)
     return _tenon.where(b != b, a, _tenon.where(a != a, b, _tenon.maximum(a, b)))
 
 
 def fmin(input, other) -> "Tensor":
     """The smaller of two elements, or the one that is a number where the other is NaN."""
-    a, b = _both(input, other)
+    a, b = _two_tensors("fmin", input, other)
     return _tenon.where(b != b, a, _tenon.where(a != a, b, _tenon.minimum(a, b)))
 
 
@@ -56,14 +63,6 @@ def xlogy(input, other) -> "Tensor":
     x, y = (_as_float(one) for one in _both(input, other))
     is_nothing = (x == 0) & ((y <= 0) | (y == math.inf))
     return x * _tenon.where(is_nothing, _tenon.ones_like(y), y).log()
-
-
-def logit(input, eps=None) -> "Tensor":
-    """log(x / (1 - x)), the inverse of the sigmoid; with eps, of x between eps and 1 - eps."""
-    x = _as_float(input)
-    if eps is not None:
-        x = x.clamp(eps, 1 - eps)
-    return (x / (1 - x)).log()
 
 
 # Giles, "Approximating the erfinv function", 2010: two polynomials of w = -log((1 - x) (1 + x)), the highest power first.
@@ -156,20 +155,6 @@ def cummin(input, dim):
     return _extreme_so_far("cummin", input, dim, lambda now, before: now <= before)
 
 
-def logcumsumexp(input, dim) -> "Tensor":
-    """The logarithms of the sums of exp(x) up to every place along a dim."""
-    dim = _dim_of(input, dim, "logcumsumexp")
-    if not input.is_floating_point():
-        raise _tenon.Error(f"[logcumsumexp] takes floating-point values, got {input.dtype.name}; convert with to(tenon.float32)")
-    x, step = (input.reshape(-1) if input.ndim == 0 else input), 1
-    count = x.shape[dim]
-    while step < count:
-        before, now = x.narrow(dim, 0, count - step), x.narrow(dim, step, count - step)
-        x = _tenon.cat([x.narrow(dim, 0, step), _tenon.logaddexp(now, before)], dim)
-        step *= 2
-    return x.reshape(input.shape)
-
-
 def aminmax(input, dim=None, keepdim=False):
     """The smallest and the largest elements, of all or along a dim."""
     return MinMax(_tenon.amin(input, dim, keepdim), _tenon.amax(input, dim, keepdim))
@@ -190,18 +175,6 @@ def inner(input, other) -> "Tensor":
     if input.shape[-1] != other.shape[-1]:
         raise ValueError(f"inner() needs last dims of one size, not {tuple(input.shape)} and {tuple(other.shape)}")
     return _tenon.tensordot(input, other, dims=([input.ndim - 1], [other.ndim - 1]))
-
-
-def baddbmm(input, batch1, batch2, beta=1, alpha=1) -> "Tensor":
-    """beta * input + alpha * (batch1 @ batch2), of batches of matrices; a beta of 0 leaves the input out."""
-    product = _tenon.bmm(batch1, batch2)
-    if alpha != 1:
-        product = product * alpha
-    if beta == 0:
-        return product
-    if tuple(_tenon.broadcast_to(input, product.shape).shape) != tuple(product.shape):
-        raise ValueError(f"baddbmm() cannot add {tuple(input.shape)} to {tuple(product.shape)}")
-    return (input if beta == 1 else input * beta) + product
 
 
 def trapezoid(y, x=None, dx=None, dim=-1) -> "Tensor":
@@ -243,6 +216,8 @@ def cov(input, correction=1, fweights=None, aweights=None) -> "Tensor":
             raise ValueError(f"cov() needs {count} {name}, one for each observation, not {tuple(given.shape)}")
         if given.is_floating_point() != (name == "aweights"):
             raise ValueError(f"the {name} of cov() are {'numbers of floating point' if name == 'aweights' else 'integers'}, not {given.dtype.name}")
+        if given.is_evaluated() and given.numel() and (given.detach() < 0).any().item():
+            raise ValueError(f"the {name} of cov() are 0 or more")
         weights = given.reshape(-1) if weights is None else weights * given.reshape(-1)
     if weights is None:
         mean, norm = x.mean(1, keepdim=True), max(count - correction, 0)
@@ -250,7 +225,7 @@ def cov(input, correction=1, fweights=None, aweights=None) -> "Tensor":
         product = centered @ centered.t()
         result = product / norm if norm else product * math.inf
     else:
-        weights = weights.to(x.dtype)
+        x, weights = (one.to(_tenon.promote_types(x.dtype, weights.dtype)) for one in (x, weights))
         total = weights.sum()
         centered = x - (x * weights).sum(1, keepdim=True) / total
         if correction == 0:

@@ -507,7 +507,7 @@ class StatesOfOptimizers(unittest.TestCase):
         optimizer = two_groups()
         schedule = lr_scheduler.ExponentialLR(optimizer, 0.5)
         schedule.step()
-        state = optimizer.state_dict()
+        state = optimizer.flat_state_dict()
         self.assertEqual((state["lr.0"].item(), state["lr.1"].item(), state["lr.0"].dtype), (0.05, 0.01, tenon.float64))
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "optimizer.safetensors")
@@ -520,13 +520,13 @@ class StatesOfOptimizers(unittest.TestCase):
 
     def test_without_rates_leave_them(self):
         other = two_groups((1.0, 2.0))
-        state = {name: value for name, value in two_groups().state_dict().items() if "lr" not in name}
+        state = {name: value for name, value in two_groups().flat_state_dict().items() if "lr" not in name}
         other.load_state_dict(state)
         self.assertEqual(rates_of(other), [1, 2])
 
     def test_that_do_not_fit_change_nothing(self):
         optimizer = two_groups((1.0, 2.0))
-        state = two_groups().state_dict()
+        state = two_groups().flat_state_dict()
         for wrong, text in [({**state, "lr.2": tenon.tensor(1.0)}, r"the state has lr\.2, the optimizer has 2 groups"),
                             ({**state, "lr.0": tenon.tensor(-1.0)}, r"lr\.0 must not be negative"),
                             ({**state, "0.momentum_buffer": tenon.ones(3)}, r"shape \(2,\) expected")]:
@@ -991,7 +991,7 @@ class Names(unittest.TestCase):
         self.assertEqual((step.recordings, losses[0] > losses[-1]), (1, True))
         again = tenon.optim.NAdam([nn.Parameter(tenon.zeros(3))], lr=0.1)
         again.load_state_dict(optimizer.state_dict())
-        self.assertEqual(again.state_dict()["0.exp_avg"].tolist(), optimizer.state_dict()["0.exp_avg"].tolist())
+        self.assertEqual(again.flat_state_dict()["0.exp_avg"].tolist(), optimizer.flat_state_dict()["0.exp_avg"].tolist())
 
     def test_settings_of_groups_are_read_and_written(self):
         w = nn.Parameter(tenon.tensor([1.0, -2.0, 3.0]))
@@ -1047,7 +1047,7 @@ class Names(unittest.TestCase):
         optimizer.step()
         copied, its = copy.deepcopy((net, optimizer))
         self.assertIs(its.param_groups[0]["params"][0], copied.weight)
-        self.assertEqual(its.state_dict()["0.exp_avg"].tolist(), optimizer.state_dict()["0.exp_avg"].tolist())
+        self.assertEqual(its.flat_state_dict()["0.exp_avg"].tolist(), optimizer.flat_state_dict()["0.exp_avg"].tolist())
         its.zero_grad()
         copied(tenon.ones(2)).sum().backward()
         its.step()

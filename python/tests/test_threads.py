@@ -159,7 +159,7 @@ class Threads(unittest.TestCase):
                     optimizer.step()
                     assert loss.item() >= 0
             many(train)
-            assert optimizer.state_dict()["step"].item() == 200
+            assert optimizer.flat_state_dict()["step"].item() == 200
             for parameter in model.parameters():
                 assert parameter.isfinite().all().item()
         """)
@@ -264,7 +264,7 @@ class Threads(unittest.TestCase):
                 many(train, 6)
                 over.append(1)
             together(all_train, read, read)
-            assert optimizer.state_dict()["step"].item() == 240
+            assert optimizer.flat_state_dict()["step"].item() == 240
         """)
 
     def test_wait_for_threads_inside_of_callbacks(self):

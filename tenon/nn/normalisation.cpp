@@ -125,6 +125,7 @@ Tensor group_norm(const Tensor& given, int64_t groups, const Tensor& weight, con
   const Tensor x = autocast_wide(given);
   const int64_t channels = x.size(1);
   if (groups < 1 || channels % groups != 0) fail(kOp, "{} channels cannot be divided into {} groups", channels, groups);
+  if (given.size(0) > 0 && given.numel() == 0) fail(kOp, "the samples of {} are empty", ir::to_string(given.shape()));
   require_channels(kOp, "weight", weight, channels);
   require_channels(kOp, "bias", bias, channels);
   return record::in_wide(x, [&](const Tensor& w) {

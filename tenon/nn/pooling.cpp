@@ -51,9 +51,13 @@ Pool pool_of(std::string_view op, const Tensor& x, const Dims& kernel, const Dim
     if (axis.kernel < 1 || axis.stride < 1 || axis.dilation < 1)
       fail(op, "kernel, stride and dilation must be positive, got {}, {} and {}", sizes(kernel), sizes(stride),
            sizes(dilation));
-    if (axis.padding < 0 || 2 * axis.padding > axis.kernel)
+    if (std::max({axis.kernel, axis.stride, axis.dilation}) > ir::kMostElements ||
+        axis.dilation > ir::kMostElements / axis.kernel)
+      fail(op, "a kernel of {} with stride {} and dilation {} is larger than any tensor", sizes(kernel), sizes(stride),
+           sizes(dilation));
+    if (axis.padding < 0 || axis.padding > axis.reach() / 2)
       fail(op, "padding {} must be at most half of the kernel {}", sizes(padding), sizes(kernel));
-    if (axis.size < 1) fail(op, "the input {} is empty", ir::to_string(x.shape()));
+    if (axis.size < 1 || x.size(1) < 1) fail(op, "the input {} is empty", ir::to_string(x.shape()));
     const int64_t room = axis.size + 2 * axis.padding - axis.reach();
     const int64_t over = ceil_mode ? axis.stride - 1 : 0;  // how far the last window may hang over
     if (room + over < 0)

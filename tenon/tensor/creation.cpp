@@ -124,6 +124,12 @@ Tensor empty_like(const Tensor& x, const Options& options) { return zeros_like(x
 
 namespace {
 
+// A number cut towards 0, as C does.
+double whole_of(std::string_view op, double value) {
+  if (!(std::abs(value) < 0x1p63)) base::fail(op, "{} is no integer", value);
+  return std::trunc(value);
+}
+
 [[noreturn]] void never_arrives(auto start, auto end, auto step) {
   base::fail("arange", "from {} to {} in steps of {} never arrives", start, end, step);
 }
@@ -154,6 +160,13 @@ Tensor arange(Number end, const Options& options) { return arange(0, end, 1, opt
 
 Tensor arange(Number start, Number end, Number step, const Options& options) {
   if (step.as_double() == 0) base::fail("arange", "step must not be 0");
+  if (options.dtype && is_integer(*options.dtype) && (start.is_real() || step.is_real())) {
+    // As in PyTorch: as many elements as of real numbers, but first element and step are cut to integers.
+    const int64_t n = real_steps(start.as_double(), end.as_double(), step.as_double());
+    const Tensor counted = tensor_of(ir::iota(n, DType::i64, options.device.id));
+    const auto whole = [](const Number& given) { return static_cast<int64_t>(whole_of("arange", given.as_double())); };
+    return finished(add(mul(counted, whole(step)), whole(start)).to(*options.dtype), options);
+  }
   const bool real = start.is_real() || end.is_real() || step.is_real();
   const DType dtype = options.dtype.value_or(real ? DType::f32 : DType::i64);
   const int64_t n = real ? real_steps(start.as_double(), end.as_double(), step.as_double())
@@ -179,6 +192,10 @@ Tensor linspace(double start, double end, int64_t steps, const Options& options)
   if (steps < 0) base::fail("linspace", "the number of steps must not be negative, got {}", steps);
   ir::require_shape("linspace", {steps});
   const DType dtype = options.dtype.value_or(DType::f32);
+  if (!is_float(dtype)) {  // as in PyTorch, the ends are integers before what lies between them is computed
+    start = whole_of("linspace", start);
+    end = whole_of("linspace", end);
+  }
   const Tensor i = tensor_of(ir::iota(steps, DType::f64, record::with_f64(options.device).id));
   const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
   // Counted from the nearer end, so that both ends are exact.
@@ -186,6 +203,17 @@ Tensor linspace(double start, double end, int64_t steps, const Options& options)
                from_end = sub(end, mul(sub(static_cast<double>(steps - 1), i), step));
   const Tensor made = where(lt(i, static_cast<double>(steps) / 2), from_start, from_end);
   return finished(made.to(dtype).to(options.device), options);
+}
+
+Tensor logspace(double start, double end, int64_t steps, double radix, const Options& options) {
+  if (steps < 0) base::fail("logspace", "the number of steps must not be negative, got {}", steps);
+  const DType dtype = options.dtype.value_or(DType::f32);
+  const bool is_whole = !is_float(dtype);
+  const auto given = [&](double value) { return is_whole ? whole_of("logspace", value) : value; };
+  // Between whole numbers the exponents are real; powers are computed in f64 and cut once.
+  const Options wide(DType::f64, record::with_f64(options.device));
+  const Tensor exponents = linspace(given(start), given(end), steps, wide);
+  return finished(pow(radix, exponents).to(dtype).to(options.device), options);
 }
 
 Tensor eye(int64_t rows, std::optional<int64_t> columns, const Options& options) {

@@ -47,6 +47,8 @@ Tensor full_like(const Tensor& x, Number value, const Options& options = {});
 Tensor arange(Number end, const Options& options = {});
 Tensor arange(Number start, Number end, Number step = 1, const Options& options = {});
 Tensor linspace(double start, double end, int64_t steps, const Options& options = {});
+/// Powers of `radix` whose exponents are at even distances from start to end.
+Tensor logspace(double start, double end, int64_t steps, double radix = 10, const Options& options = {});
 Tensor eye(int64_t rows, std::optional<int64_t> columns = {}, const Options& options = {});
 
 /// A stream of random numbers: the same seed gives the same numbers on every device.

@@ -41,6 +41,9 @@ Tensor minimum(const Operand& a, const Operand& b);
 Tensor atan2(const Operand& y, const Operand& x);  // the angle of (x, y), from -pi to pi
 Tensor hypot(const Operand& a, const Operand& b);
 Tensor logaddexp(const Operand& a, const Operand& b);                                 // log(e^a + e^b)
+Tensor copysign(const Operand& size, const Operand& sign);                            // |size| with a sign, -0's too
+Tensor heaviside(const Tensor& x, const Tensor& at_0);                                // 0 below 0, 1 above, at_0 at 0
+Tensor float_power(const Operand& x, const Operand& exponent);                        // pow() in f64
 Tensor lerp(const Tensor& start, const Operand& end, const Operand& weight);          // start + weight * (end - start)
 Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Number value = 1);  // x + value * a * b
 Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Number value = 1);  // x + value * a / b
@@ -86,7 +89,9 @@ Tensor asinh(const Tensor& x);
 Tensor acosh(const Tensor& x);
 Tensor atanh(const Tensor& x);
 Tensor erf(const Tensor& x);
-Tensor erfc(const Tensor& x);     // 1 - erf(x), to its last digits where that is small
+Tensor erfc(const Tensor& x);  // 1 - erf(x), to its last digits where that is small
+/// log(x / (1 - x)), the inverse of the sigmoid; with eps, of x between eps and 1 - eps.
+Tensor logit(const Tensor& x, std::optional<double> eps = {});
 Tensor lgamma(const Tensor& x);   // the logarithm of |gamma(x)|
 Tensor digamma(const Tensor& x);  // the derivative of lgamma
 Tensor sigmoid(const Tensor& x);
@@ -94,7 +99,11 @@ Tensor floor(const Tensor& x);
 Tensor ceil(const Tensor& x);
 Tensor round(const Tensor& x);  // halves to even
 Tensor trunc(const Tensor& x);
-Tensor frac(const Tensor& x);  // x - trunc(x)
+Tensor frac(const Tensor& x);     // x - trunc(x)
+Tensor signbit(const Tensor& x);  // where elements are negative, -0 among them
+Tensor sinc(const Tensor& x);     // sin(pi x) / (pi x), 1 at 0
+Tensor deg2rad(const Tensor& x);
+Tensor rad2deg(const Tensor& x);
 Tensor isnan(const Tensor& x);
 Tensor isinf(const Tensor& x);
 Tensor isfinite(const Tensor& x);
@@ -144,11 +153,21 @@ Tensor softmax(const Tensor& x, int64_t dim);
 Tensor log_softmax(const Tensor& x, int64_t dim);
 Tensor cumsum(const Tensor& x, int64_t dim);
 Tensor cumprod(const Tensor& x, int64_t dim);
+/// The logarithms of running sums of exp(x).
+Tensor logcumsumexp(const Tensor& x, int64_t dim);
+/// The p-norm of a - b.
+Tensor dist(const Tensor& a, const Tensor& b, double p = 2);
+/// How many elements lie in each of so many bins between low and high, or between the least and the largest element
+/// where both are 0; in the dtype of x.
+Tensor histc(const Tensor& x, int64_t bins = 100, double low = 0, double high = 0);
 /// Differences of neighbours, n times over.
 Tensor diff(const Tensor& x, int64_t n = 1, int64_t dim = -1);
 /// The middle element, the lower one of two; NaN where there is one.
 Tensor median(const Tensor& x);
 std::pair<Tensor, Tensor> median(const Tensor& x, int64_t dim, bool keepdim = false);
+/// The middle element of those that are not NaN.
+Tensor nanmedian(const Tensor& x);
+std::pair<Tensor, Tensor> nanmedian(const Tensor& x, int64_t dim, bool keepdim = false);
 /// The k-th smallest element (from 1 on) and where it stands.
 std::pair<Tensor, Tensor> kthvalue(const Tensor& x, int64_t k, int64_t dim = -1, bool keepdim = false);
 /// Below which a share q of the elements lies; a vector of q gives a first dim. Without a dim: of all elements.
@@ -193,6 +212,10 @@ Tensor hstack(std::span<const Tensor> tensors);  // side by side: along dim 1, v
 Tensor hstack(std::initializer_list<Tensor> tensors);
 Tensor vstack(std::span<const Tensor> tensors);  // as rows
 Tensor vstack(std::initializer_list<Tensor> tensors);
+Tensor column_stack(std::span<const Tensor> tensors);  // side by side: vectors are columns
+Tensor column_stack(std::initializer_list<Tensor> tensors);
+Tensor dstack(std::span<const Tensor> tensors);  // along dim 2
+Tensor dstack(std::initializer_list<Tensor> tensors);
 /// Vectors as coordinates of a grid. indexing: "ij", or "xy", where the first varies along dim 1.
 std::vector<Tensor> meshgrid(std::span<const Tensor> tensors, std::string_view indexing = "ij");
 std::vector<Tensor> meshgrid(std::initializer_list<Tensor> tensors, std::string_view indexing = "ij");
@@ -234,6 +257,13 @@ Tensor searchsorted(const Tensor& sorted, const Operand& values, bool right = fa
 /// Whether each element is one of `elements`.
 Tensor isin(const Tensor& x, const Tensor& elements);
 Tensor one_hot(const Tensor& index, int64_t classes);
+/// A copy of x with one position along a dim, a slice of it, or a diagonal replaced.
+Tensor select_scatter(const Tensor& x, const Tensor& source, int64_t dim, int64_t index);
+Tensor slice_scatter(const Tensor& x, const Tensor& source, int64_t dim = 0, std::optional<int64_t> start = {},
+                     std::optional<int64_t> end = {}, int64_t step = 1);
+Tensor diagonal_scatter(const Tensor& x, const Tensor& source, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1);
+/// Positions in a tensor laid flat as one tensor of positions for each dim of a shape.
+std::vector<Tensor> unravel_index(const Tensor& index, const Dims& shape);
 
 // The shapes of these depend on values: they compute at once, and fail inside captured functions.
 
@@ -262,6 +292,10 @@ Tensor mv(const Tensor& a, const Tensor& b);   // of a matrix and a vector
 Tensor dot(const Tensor& a, const Tensor& b);
 /// beta * x + alpha * (a @ b)
 Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1);
+Tensor addmv(const Tensor& x, const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1);
+Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1);
+/// beta * x + alpha * outer(a, b)
+Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1);
 /// Sums products over the last `dims` dims of a and the first of b, or over the dims given for each.
 Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims = 2);
 Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dims& dims_b);

@@ -20,8 +20,9 @@ void require_matching(std::string_view op, const Tensor& a, const Tensor& b) {
   if (a.dtype() == DType::boolean) base::fail(op, "is not defined on bool");
 }
 
-// `op` is what the user called.
-Tensor product_of(std::string_view op, const Tensor& a, const Tensor& b) {
+// `op` is what the user called; `wanted` is the dtype of the result where that is not the operands'.
+Tensor product_of(std::string_view op, const Tensor& a, const Tensor& b, std::optional<DType> wanted = {}) {
+  const DType result = wanted.value_or(a.dtype());
   const std::optional<DType> low = autocast_dtype();
   if (low && is_autocast(a.dtype()) && is_autocast(b.dtype()) && (a.dtype() != *low || b.dtype() != *low)) {
     if (a.dim() >= 1 && b.dim() == 2 && a.size(-1) == b.size(0)) {
@@ -54,7 +55,7 @@ Tensor product_of(std::string_view op, const Tensor& a, const Tensor& b) {
   if (batch_b.empty() && !batch_a.empty()) {
     // One matrix for all batches: a single tall product.
     const int64_t tall = ir::count(batch_a) * rows;
-    product = record::product(ir::reshape(x, {tall, inner_a}), y, a.dtype());
+    product = record::product(ir::reshape(x, {tall, inner_a}), y, result);
   } else {
     const auto with_batch = [&](const ir::Value& v) {
       Dims whole = batch;
@@ -62,7 +63,7 @@ Tensor product_of(std::string_view op, const Tensor& a, const Tensor& b) {
       whole.push_back(v.shape().back());
       return record::expanded(op, v, whole);
     };
-    product = record::product(with_batch(x), with_batch(y), a.dtype());
+    product = record::product(with_batch(x), with_batch(y), result);
   }
   return tensor_of(ir::reshape(product, shape));
 }
@@ -108,16 +109,45 @@ Tensor mv(const Tensor& a, const Tensor& b) {
   return product_of("mv", a, b);
 }
 
-Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {
-  require_rank("addmm", a, 2, b, 2, "two matrices");
+namespace {
+
+// beta * x + alpha * product; of integers, factors are integers.
+Tensor with_product(std::string_view op, const Tensor& x, const Tensor& made, Number beta, Number alpha) {
   const auto times = [](const Tensor& t, const Number& factor) {
+    if (t.dtype() == DType::boolean) return factor.as_double() != 0 ? t : zeros_like(t);
     return factor.as_double() == 1 ? t : mul(t, factor.is_real() && !is_float(t.dtype()) ? factor.as_int() : factor);
   };
-  const Tensor product = times(product_of("addmm", a, b), alpha);
-  const Tensor added =
-      tensor_of(record::expanded("addmm", record::in(x), product.shape()));  // x may not widen the product
-  if (beta.as_double() == 0) return record::with_flat_part(product, x);      // NaN in x does not count then
+  const Tensor product = times(made, alpha);
+  const Tensor added = tensor_of(record::expanded(op, record::in(x), product.shape()));  // x may not widen the product
+  if (beta.as_double() == 0) return record::with_flat_part(product, x);                  // NaN in x does not count then
   return add(times(added, beta), product);
+}
+
+}  // namespace
+
+Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {
+  require_rank("addmm", a, 2, b, 2, "two matrices");
+  return with_product("addmm", x, product_of("addmm", a, b), beta, alpha);
+}
+
+Tensor addmv(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {
+  require_rank("addmv", a, 2, b, 1, "a matrix and a vector");
+  return with_product("addmv", x, product_of("addmv", a, b), beta, alpha);
+}
+
+Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {
+  require_rank("baddbmm", a, 3, b, 3, "two batches of matrices");
+  if (a.size(0) != b.size(0)) base::fail("baddbmm", "batches of {} and {} matrices differ", a.size(0), b.size(0));
+  // 16-bit types are rounded once, after the sum.
+  const DType wide = accumulator(a.dtype());
+  if (autocast_dtype() || wide == a.dtype() || x.dtype() != a.dtype())
+    return with_product("baddbmm", x, product_of("baddbmm", a, b), beta, alpha);
+  return with_product("baddbmm", x.to(wide), product_of("baddbmm", a, b, wide), beta, alpha).to(a.dtype());
+}
+
+Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {
+  const Tensor product = outer(a, b);
+  return with_product("addr", x.to(promote(x.dtype(), product.dtype())), product, beta, alpha);
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {

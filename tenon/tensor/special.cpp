@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "tenon/tensor/access.h"
@@ -236,6 +237,27 @@ Tensor erfc(const Tensor& x) {
       [](const Tensor& w) { return mul(exp(neg(square(w))), -2 / std::sqrt(pi)); });
 }
 
+// ---- the inverse of the sigmoid ----
+
+// PyTorch's order: where eps is above 1 - eps, what is below eps becomes eps and all else 1 - eps.
+Tensor logit(const Tensor& x, std::optional<double> eps) {
+  const auto between = [eps](const Tensor& w) {
+    return eps ? where(lt(w, *eps), *eps, where(gt(w, 1 - *eps), 1 - *eps, w)) : w;
+  };
+  const auto slope = [eps](const Tensor& w) {
+    const Tensor outside = eps ? logical_or(lt(w, *eps), gt(w, 1 - *eps)) : logical_or(lt(w, 0.0), gt(w, 1.0));
+    const double flat = eps ? 0 : std::numeric_limits<double>::quiet_NaN();
+    return where(outside, flat, div(1.0, mul(w, sub(1.0, w))));
+  };
+  return real_function(
+      x, "logit",
+      [between](const Tensor& w) {
+        const Tensor share = between(w);
+        return log(div(share, sub(1.0, share)));
+      },
+      slope);
+}
+
 // ---- the gamma function ----
 
 namespace {
@@ -329,6 +351,24 @@ Tensor trigamma(const Tensor& x) {
 
 Tensor lgamma(const Tensor& x) { return real_function(x, "lgamma", lgamma_values, digamma); }
 Tensor digamma(const Tensor& x) { return real_function(x, "digamma", digamma_values, trigamma); }
+
+// ---- running sums of exponentials ----
+
+// In log2(n) rounds, each of which joins an element with the one that lies twice as far before it.
+Tensor logcumsumexp(const Tensor& x, int64_t dim) {
+  record::require_float("logcumsumexp", x);
+  if (record::is_single("logcumsumexp", x, dim)) return tensor_of(record::in(x));
+  const auto axis = static_cast<int64_t>(record::axis("logcumsumexp", dim, x.shape().size()));
+  return record::in_wide(x, [&](const Tensor& wide) {
+    Tensor sums = tensor_of(record::in(wide));
+    const int64_t count = x.size(axis);
+    for (int64_t step = 1; step < count; step *= 2) {
+      const Tensor joined = logaddexp(sums.narrow(axis, step, count - step), sums.narrow(axis, 0, count - step));
+      sums = cat({sums.narrow(axis, 0, step), joined}, axis);
+    }
+    return sums;
+  });
+}
 
 // ---- between two values ----
 

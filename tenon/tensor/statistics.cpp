@@ -93,6 +93,46 @@ Tensor median(const Tensor& x) {
   return is_float(x.dtype()) ? record::shared_evenly("median", x, value) : value;
 }
 
+std::pair<Tensor, Tensor> nanmedian(const Tensor& x, int64_t dim, bool keepdim) {
+  if (!is_float(x.dtype())) return median(x, dim, keepdim);
+  if (record::is_single("nanmedian", x, dim)) {
+    const auto [values, indices] = nanmedian(x.reshape({1}), 0, true);
+    return {values.reshape({}), indices.reshape({})};
+  }
+  const size_t axis = record::axis("nanmedian", dim, x.shape().size());
+  require_size("nanmedian", x, axis);
+  const Tensor order = sort(x.detach(), dim).second;  // NaN stands last
+  const Tensor counted = sum(logical_not(isnan(x.detach())), dim, true);
+  const Tensor middle = inside(clamp(floor_divide(sub(counted, 1), 2), 0, {}), x.shape()[axis]);
+  return picked(x, dim, inside(gather(order, dim, middle), x.shape()[axis]), keepdim);
+}
+
+Tensor nanmedian(const Tensor& x) {
+  if (x.numel() == 0 || !is_float(x.dtype())) return median(x);
+  return record::shared_evenly("nanmedian", x, nanmedian(x.detach().flatten(), 0).first);
+}
+
+Tensor histc(const Tensor& given, int64_t bins, double low, double high) {
+  record::require_float("histc", given);
+  if (bins < 1) fail("histc", "needs bins, not {} of them", bins);
+  const Tensor x = given.detach().flatten();
+  Tensor first = full({}, low, Options(x.dtype(), x.device())), last = full({}, high, Options(x.dtype(), x.device()));
+  if (low == 0 && high == 0 && x.numel() > 0) {
+    first = amin(x);
+    last = amax(x);
+  }
+  if (!(low <= high) || !std::isfinite(low) || !std::isfinite(high))
+    fail("histc", "counts from a finite number to a larger one, not from {} to {}", low, high);
+  const Tensor is_one_place = eq(first, last);
+  first = where(is_one_place, sub(first, 1), first);
+  last = where(is_one_place, add(last, 1), last);
+  const Tensor is_inside = logical_and(ge(x, first), le(x, last));
+  // Rounded to the dtype of x after every step, as PyTorch does: an element at an edge of 16 bits stays in its bin.
+  const Tensor place = div(mul(sub(x, first), bins), sub(last, first));
+  const Tensor bin = inside(clamp(where(is_inside, place, 0.0).to(DType::i64), 0, bins - 1), bins);
+  return index_add(zeros({bins}, Options(x.dtype(), x.device())), 0, bin, is_inside.to(x.dtype()));
+}
+
 namespace {
 
 // Where a share lies among n sorted elements: between two of them, and how far from the lower one.

@@ -208,6 +208,23 @@ TEST(Pooling, TakesWindowsLargerThanTheInput) {
             "[max_pool1d] the input (1, 1, 0) is empty");
 }
 
+TEST(Pooling, RefusesWindowsBeyondAnyTensorAndEmptyChannels) {
+  const Tensor x = counting({1, 2, 3});
+  const auto says = [](const Tensor& given, int64_t kernel, int64_t padding, int64_t dilation) {
+    return text_of(
+        [&] { nn::max_pool1d(given, kernel, {.padding = padding, .dilation = dilation, .ceil_mode = true}); });
+  };
+  EXPECT_EQ(
+      says(x, INT64_MAX, 0, 1),
+      "[max_pool1d] a kernel of 9223372036854775807 with stride 9223372036854775807 and dilation 1 is larger than "
+      "any tensor");
+  EXPECT_NE(says(x, 8608480567731124087, 1250999896764, 1250999896764).find("larger than any tensor"),
+            std::string::npos);
+  EXPECT_EQ(says(zeros({0, 10}), 1, 0, 1), "[max_pool1d] the input (1, 0, 10) is empty");
+  EXPECT_EQ(values(nn::max_pool1d(counting({1, 1, 6}), 2, {.stride = 3, .padding = 2, .dilation = 3})),
+            (Floats{1, 4, 4}));
+}
+
 TEST(MaxPool2d, SaysWhereTheLargestElementsLie) {
   const Tensor x = (counting({1, 1, 5, 6}) * 7) % 11;
   const auto [y, indices] = nn::max_pool2d_with_indices(x, 3, {.stride = 2, .padding = 1});

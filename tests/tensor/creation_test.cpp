@@ -225,6 +225,19 @@ TEST(Creation, ArangeIsExactForLargeIntegers) {
   EXPECT_EQ(wholes(arange(large, large + 3)), Wholes({large, large + 1, large + 2}));
 }
 
+TEST(Creation, RangesOfIntegersCutRealNumbers) {  // PyTorch's answers
+  EXPECT_EQ(wholes(arange(-0.9, 2.1, 1.2, DType::i64)), Wholes({0, 1, 2}));
+  EXPECT_EQ(wholes(arange(2.1, 6.9, 2.0, DType::i64)), Wholes({2, 4, 6}));
+  EXPECT_EQ(wholes(linspace(0.9, 3.9, 4, DType::i64)), Wholes({0, 1, 2, 3}));
+}
+
+TEST(Creation, Logspace) {
+  EXPECT_EQ(reals(logspace(0, 2, 3)), Reals({1, 10, 100}));
+  EXPECT_EQ(wholes(logspace(0, 2, 5, 10, DType::i64)), Wholes({1, 3, 10, 31, 100}));
+  EXPECT_EQ(wholes(logspace(0, 2, 3, 2.9, DType::i64)), Wholes({1, 2, 8}));
+  EXPECT_EQ(logspace(0, 1, 0).numel(), 0);
+}
+
 TEST(Creation, LinspaceHitsBothEnds) {
   for (int64_t steps : {2, 3, 7, 10, 101}) {
     for (const auto& [start, end] : {std::pair{0.1, 0.7}, {-1.0, 1.0}, {3.0, -5.5}, {0.0, 1e-3}, {1e6, 1e6 + 1}}) {

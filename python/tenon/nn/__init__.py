@@ -32,7 +32,8 @@ from .activations import (  # noqa: E402,F401
     Hardsigmoid, Hardtanh, InstanceNorm1d, InstanceNorm2d, LocalResponseNorm, LogSigmoid, PairwiseDistance, PixelShuffle, PixelUnshuffle, ReflectionPad1d,
     ReflectionPad2d, ReLU6, ReplicationPad1d, ReplicationPad2d, RReLU, Softmin, Softshrink, Softsign, Tanhshrink, Threshold,
     Transformer, Unfold, ZeroPad1d, ZeroPad2d)
-from . import parameter, utils  # noqa: E402,F401
+from . import parallel, parameter, utils  # noqa: E402,F401
+from .parallel import DataParallel  # noqa: E402,F401
 
 
 def __getattr__(name):

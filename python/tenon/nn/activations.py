@@ -1,9 +1,14 @@
 """Activations, padding and the like: layers around one function of nn.functional, with PyTorch's names and arguments."""
 
+import inspect
+
 from . import functional as F
 from . import init
 from .module import Module, Parameter, Sequential  # noqa: F401
 from .. import _tenon
+from .. import signatures
+
+_NO_DEFAULT = inspect.Parameter.empty
 
 
 def _layer(name, function, doc, **defaults):
@@ -24,6 +29,9 @@ def _layer(name, function, doc, **defaults):
                 raise TypeError(f"{name}() lacks its argument '{key}'")
         for key, default in defaults.items():
             object.__setattr__(self, key, given.get(key, default))
+
+    init.__signature__ = signatures.of([("self", _NO_DEFAULT), *((key, _NO_DEFAULT if default is _NEEDED else default)
+                                                                 for key, default in defaults.items())])
 
     def forward(self, input):
         return function(input, **{key: getattr(self, key) for key in names})

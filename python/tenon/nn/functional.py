@@ -5,7 +5,13 @@ from .. import checks as _checks
 from .._tenon import (  # noqa: F401
     gelu, log_softmax, one_hot, sigmoid, softmax, softplus, tanh)
 
+from .reductions import takes_old_words as _takes_old_words
+
 globals().update({name: value for name, value in vars(_tenon._nn.functional).items() if not name.startswith("_")})
+for _name in ("mse_loss", "l1_loss", "soft_margin_loss", "smooth_l1_loss", "hinge_embedding_loss", "cross_entropy", "nll_loss",
+              "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "margin_ranking_loss",
+              "multi_margin_loss", "triplet_margin_loss"):
+    globals()[_name] = _takes_old_words(globals()[_name])
 
 
 def _in(input, result, inplace):
@@ -91,7 +97,11 @@ def relu6(input, inplace=False) -> "Tensor":
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False) -> "Tensor":
-    """x between min_val and max_val."""
+    """x between min_val and max_val, which are cut to integers for a tensor of them."""
+    if min_val > max_val:
+        raise ValueError(f"hardtanh() needs a min_val that is at most the max_val, not {min_val} and {max_val}")
+    if not input.is_floating_point():
+        min_val, max_val = int(min_val), int(max_val)
     return _in(input, input.clamp(min_val, max_val), inplace)
 
 
@@ -262,6 +272,8 @@ def prelu(input, weight) -> "Tensor":
         if weight.ndim != 1 or weight.numel() != channels:
             raise ValueError(f"prelu() needs one weight or {channels}, one for each channel, not {tuple(weight.shape)}")
         weight = weight.reshape(-1, *(1,) * (input.ndim - 2))
+    elif input.ndim == 0:
+        weight = weight.reshape(())
     return _tenon.where(input > 0, input, weight * input)
 
 

@@ -104,6 +104,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0) -> "Tensor":
     """x / (k + alpha * mean of the squares of so many neighbouring channels) ** beta; Krizhevsky et al., 2012."""
+    if not input.is_floating_point():
+        raise _tenon.Error(f"[local_response_norm] takes floating-point values, got {input.dtype.name}; convert with to(tenon.float32)")
     if input.ndim < 3:
         raise ValueError(f"local_response_norm() needs (batch, channels, length, ...), not {tuple(input.shape)}")
     channels, sides = input.shape[1], (size // 2, (size - 1) // 2)

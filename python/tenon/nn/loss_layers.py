@@ -1,7 +1,7 @@
 """Losses as layers around functions of nn.functional, whose attributes every call reads."""
 
 from . import functional as F
-from . import losses
+from . import reductions
 from .module import Module
 
 
@@ -11,8 +11,8 @@ class _Loss(Module):
     _names = ("reduction",)
 
     def _set(self, size_average=None, reduce=None, **settings):
-        reduction = losses.reduction_of(size_average, reduce, settings.pop("reduction"))
-        self.reduction = losses.check_reduction(reduction, self._reductions)
+        reduction = reductions.reduction_of(size_average, reduce, settings.pop("reduction"))
+        self.reduction = reductions.check_reduction(reduction, self._reductions)
         for name, value in settings.items():
             setattr(self, name, value)
 
@@ -28,9 +28,9 @@ class KLDivLoss(_Loss):
     _names = ("reduction", "log_target")
     _reductions = ("none", "mean", "sum", "batchmean")
 
-    def __init__(self, reduction="mean", log_target=False):
+    def __init__(self, size_average=None, reduce=None, reduction="mean", log_target=False):
         super().__init__()
-        self._set(reduction=reduction, log_target=log_target)
+        self._set(size_average, reduce, reduction=reduction, log_target=log_target)
 
     def forward(self, input, target):
         return F.kl_div(input, target, **self._settings())

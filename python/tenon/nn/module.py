@@ -12,7 +12,8 @@ import inspect
 import re
 
 from .. import _tenon
-from . import hooks, settings
+from .. import signatures
+from . import hooks, reductions, settings
 
 Module = _tenon._nn.Module
 Tensor = _tenon.Tensor
@@ -362,6 +363,8 @@ def _remember(layer):
             if len(args) == place + 1 and not isinstance(args[place], _tenon.Generator):
                 args, inplace = args[:place], bool(args[place])
             kwargs = {name: value for name, value in kwargs.items() if name != "inplace"}
+        if "size_average" in kwargs or "reduce" in kwargs:
+            kwargs = reductions.in_words_of_today(kwargs)
         padding_mode = kwargs.pop("padding_mode", "zeros") if has_padding_mode else "zeros"
         if padding_mode != "zeros":
             settings.check_padding_mode(layer, padding_mode)
@@ -379,6 +382,10 @@ def _remember(layer):
         if "kernel_size" in self.__dict__ and self.__dict__.get("stride") is None:  # windows of pooling that touch
             self.__dict__["stride"] = self.__dict__["kernel_size"]
 
+    has_reduction = "reduction" in order
+    more = {**({"padding_mode": "zeros"} if has_padding_mode else {}), **({"inplace": False} if place is not None else {}),
+            **({"size_average": None, "reduce": None} if has_reduction else {})}
+    init.__signature__ = signatures.of_docstring(make.__doc__, **more)
     layer.__init__ = init
     if layer.forward is Module.forward:  # for the super().forward() of a class that derives from it
         layer.forward = layer.__call__
@@ -578,6 +585,8 @@ _settle_collection()
 
 
 def _checked_module(self, module):
+    if module is None and isinstance(self, ModuleList):  # a place that is empty, as PyTorch has it
+        return module
     if not isinstance(module, Module):
         what = f"the class {module.__name__}" if isinstance(module, type) else type(module).__name__
         raise TypeError(f"a {type(self).__name__} holds modules, not {what}")
@@ -619,7 +628,7 @@ class _InOrder(Module):
 
     def _names(self):
         """Names in the order of the modules."""
-        return [name for name, value in self.__dict__.items() if isinstance(value, Module)]
+        return [name for name, value in self.__dict__.items() if isinstance(value, Module) or (name.isdigit() and value is None)]
 
     def __len__(self):
         return len(self._order)
@@ -677,7 +686,7 @@ class Sequential(_InOrder):
 
 
 class ModuleList(_InOrder):
-    """Modules in order; it is not called itself."""
+    """Modules in order, or None in the place of one; it is not called itself."""
 
     def __init__(self, modules=()):
         super().__init__()

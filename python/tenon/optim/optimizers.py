@@ -4,9 +4,11 @@ import ast
 import collections.abc
 import copy
 import functools
+import inspect
 import math
 
 from .. import _tenon
+from .. import signatures
 from ..autograd import enable_grad, no_grad
 
 Optimizer = _tenon._optim.Optimizer
@@ -129,7 +131,7 @@ def _deepcopy(self, memo):
     """An optimizer of copies of the parameters; those of a model that is copied in the same call are the model's."""
     groups = [{**group, "params": [copy.deepcopy(one, memo) for one in group["params"]]} for group in _groups_as_given(self)]
     made = memo[id(self)] = type(self)(groups, **self.defaults)
-    made.load_state_dict(self.state_dict())
+    made.load_state_dict(self.flat_state_dict())
     return made
 
 
@@ -231,14 +233,41 @@ def _is_rate(name):
     return kind in ("lr", "momentum", *_NOTES) and place.isdigit()
 
 
-def state_dict(self):
-    """The step count, the moments of every parameter ("0.exp_avg", ...) and the rates ("lr.0", ...), all tensors."""
+def flat_state_dict(self):
+    """The step count, the moments of every parameter ("0.exp_avg", ...) and the rates ("lr.0", ...), all tensors: for
+    .safetensors and for the C++ library."""
     rates = {name: _tenon.tensor(rate, dtype=_tenon.float64, device="cpu") for name, rate in _rates(self).items()}
     return {**self._moments(), **rates}
 
 
+def state_dict(self):
+    """PyTorch's form, which PyTorch loads: "state" has the moments of every parameter, "param_groups" the settings."""
+    moments = self._moments()
+    step, averaged = moments.pop("step").to(_tenon.float32), moments.pop("averaged", None)
+    count = sum(len(group["params"]) for group in self.param_groups)
+    state = {i: {"step": step} for i in range(count)}
+    for name, value in moments.items():
+        place, _, name = name.partition(".")
+        if name == "log_mu_product":  # NAdam's, one number for all elements in PyTorch
+            name, value = "mu_product", value.reshape(-1)[0].exp()
+        state[int(place)][name] = value
+    if averaged is not None:
+        for kept in state.values():
+            kept["averaged"] = averaged
+    elif self.steps() == 0 and isinstance(_core(self), _tenon._optim.SGD):
+        state = {}  # PyTorch's momentum begins with the first gradient
+    groups, place = [], 0
+    for group in self.param_groups:
+        count = len(group["params"])
+        settings = {name: value for name, value in group.items() if name != "params"}
+        groups.append({**dict.fromkeys(_PASSED_OVER), **settings, "params": list(range(place, place + count))})
+        place += count
+    return {"state": state, "param_groups": groups}
+
+
 def load_state_dict(self, state):
-    """Copies a state back, also one of PyTorch's. Rates that it lacks stay. A call that fails has changed nothing."""
+    """Copies a state back: of state_dict() or flat_state_dict(), or one of PyTorch's. Rates that it lacks stay. A call that
+    fails has changed nothing."""
     if set(state) != {"state", "param_groups"}:
         rates = {name: float(state[name]) for name in state if _is_rate(name)}
         return _load(self, {name: state[name] for name in state if name not in rates}, rates)
@@ -274,7 +303,7 @@ def _load(self, moments, rates):
             self.param_groups[int(place)][kind] = rate
 
 
-Optimizer.state_dict, Optimizer.load_state_dict = state_dict, load_state_dict
+Optimizer.state_dict, Optimizer.flat_state_dict, Optimizer.load_state_dict = state_dict, flat_state_dict, load_state_dict
 
 
 def _tensor_of(value):
@@ -307,7 +336,9 @@ def _of_pytorch(optimizer, state):
     here = optimizer._moments()
     for i, kept in of_parameter.items():
         for name, value in kept.items():
-            if name == "step":
+            if name == "averaged":
+                moments[name] = _tensor_of(value)
+            elif name == "step":
                 steps |= {int(value)} - {0}  # a parameter that has had no gradient yet
             elif name == "mu_product" and f"{i}.log_mu_product" in here:  # NAdam's, one number for all elements
                 moments[f"{i}.log_mu_product"] = _tenon.full_like(here[f"{i}.log_mu_product"], math.log(float(value)))
@@ -386,6 +417,8 @@ def _with_defaults(kind):
         self.defaults = {**defaults, **dict(zip(names[1:], args[1:])), **kwargs, "maximize": maximize}
         self._maximizes = maximize
 
+    init.__signature__ = signatures.of([("self", inspect.Parameter.empty), (names[0], inspect.Parameter.empty), *defaults.items()],
+                                       maximize=False, **dict.fromkeys(_PASSED_OVER))
     kind.__init__ = init
 
 

@@ -3,6 +3,6 @@
 >>> from tenon.utils.data import DataLoader, TensorDataset
 """
 
-from .. import data as _data
+from ... import data as _data
 
 globals().update({name: value for name, value in vars(_data).items() if not name.startswith("_")})

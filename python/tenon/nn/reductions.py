@@ -1,0 +1,44 @@
+"""The reduction of losses, in the words of today and in those of PyTorch 0.4: size_average and reduce."""
+
+import functools
+
+from .. import checks as _checks
+from .. import signatures
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def check_reduction(reduction, known=_REDUCTIONS):
+    """Refuses what is no reduction."""
+    if reduction not in known:
+        names = [repr(name) for name in known]
+        raise ValueError(f"there is no reduction {_checks.shown(reduction)}; there are {', '.join(names[:-1])} and {names[-1]}")
+    return reduction
+
+
+def reduction_of(size_average, reduce, reduction):
+    """The reduction, also in the words of PyTorch 0.4."""
+    if size_average is None and reduce is None:
+        return reduction
+    return "none" if reduce is False else "sum" if size_average is False else "mean"
+
+
+def in_words_of_today(settings):
+    """Settings of a loss with `reduction` in the place of `size_average` and `reduce`."""
+    settings = dict(settings)
+    size_average, reduce = settings.pop("size_average", None), settings.pop("reduce", None)
+    reduction = reduction_of(size_average, reduce, settings.get("reduction", "mean"))
+    return {**settings, "reduction": reduction} if size_average is not None or reduce is not None else settings
+
+
+def takes_old_words(loss):
+    """A loss that takes size_average and reduce, too."""
+    @functools.wraps(loss)
+    def call(*args, **settings):
+        if "size_average" in settings or "reduce" in settings:
+            settings = in_words_of_today(settings)
+        return loss(*args, **settings)
+
+    call.__module__, call.__qualname__ = "tenon.nn.functional", loss.__name__
+    call.__signature__ = signatures.of_docstring(loss.__doc__, size_average=None, reduce=None)
+    return call
