@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "tenon/base/parallel.h"
+#include "tenon/device/registry.h"
 #include "tenon/exec/engine.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/walk.h"

@@ -171,8 +171,8 @@ Tensor avg_pool(const Tensor& given, const Pool& pool, bool count_include_pad, b
     for (size_t i = pool.axes.size(); i-- > 0;) {
       const PoolAxis& axis = pool.axes[i];
       const auto dim = static_cast<int64_t>(i) + 2;
-      constexpr int64_t kFew =
-          4;  // elements that are better added slice by slice than folded: 2 x 2 in an eighth of the time
+      // Two are better added slice by slice than folded: in an eighth of the time, and to the same bits.
+      constexpr int64_t kFew = 2;
       if (is_even(axis) && axis.kernel > kFew) {
         Dims split = sums.shape();
         split[i + 2] = axis.out;
