@@ -11,6 +11,9 @@ DTYPES = {torch.float32: tenon.float32, torch.float64: tenon.float64, torch.floa
           torch.bool: tenon.bool}
 
 
+MOST_DIMS = 64  # of a tensor that is shared by DLPack
+
+
 class NotTranslated(Exception):
     """A sample holds something that Tenon does not have at all: a complex number, an int16, a sparse matrix."""
 
@@ -22,6 +25,8 @@ def to_tenon(value, made):
             raise NotTranslated
         if id(value) not in made:
             plain = value.detach()
+            if plain.ndim > MOST_DIMS:
+                raise NotTranslated
             copy = tenon.from_dlpack(plain.clone(memory_format=torch.preserve_format)) if plain.numel() else \
                 tenon.zeros(tuple(plain.shape), dtype=DTYPES[plain.dtype])
             made[id(value)] = copy.requires_grad_() if value.requires_grad else copy
