@@ -203,6 +203,40 @@ Tensor Tensor::bmm(const Tensor& other) const { return tenon::bmm(*this, other);
 Tensor Tensor::mv(const Tensor& vector) const { return tenon::mv(*this, vector); }
 Tensor Tensor::dot(const Tensor& other) const { return tenon::dot(*this, other); }
 Tensor Tensor::outer(const Tensor& other) const { return tenon::outer(*this, other); }
+Tensor Tensor::copysign(const Operand& sign) const { return tenon::copysign(*this, sign); }
+Tensor Tensor::heaviside(const Tensor& at_0) const { return tenon::heaviside(*this, at_0); }
+Tensor Tensor::float_power(const Operand& exponent) const { return tenon::float_power(*this, exponent); }
+Tensor Tensor::logit(std::optional<double> eps) const { return tenon::logit(*this, eps); }
+Tensor Tensor::signbit() const { return tenon::signbit(*this); }
+Tensor Tensor::sinc() const { return tenon::sinc(*this); }
+Tensor Tensor::deg2rad() const { return tenon::deg2rad(*this); }
+Tensor Tensor::rad2deg() const { return tenon::rad2deg(*this); }
+Tensor Tensor::nanmedian() const { return tenon::nanmedian(*this); }
+std::pair<Tensor, Tensor> Tensor::nanmedian(int64_t dim, bool keepdim) const {
+  return tenon::nanmedian(*this, dim, keepdim);
+}
+Tensor Tensor::logcumsumexp(int64_t dim) const { return tenon::logcumsumexp(*this, dim); }
+Tensor Tensor::dist(const Tensor& other, double p) const { return tenon::dist(*this, other, p); }
+Tensor Tensor::histc(int64_t bins, double low, double high) const { return tenon::histc(*this, bins, low, high); }
+Tensor Tensor::addmv(const Tensor& a, const Tensor& b, Number beta, Number alpha) const {
+  return tenon::addmv(*this, a, b, beta, alpha);
+}
+Tensor Tensor::baddbmm(const Tensor& a, const Tensor& b, Number beta, Number alpha) const {
+  return tenon::baddbmm(*this, a, b, beta, alpha);
+}
+Tensor Tensor::addr(const Tensor& a, const Tensor& b, Number beta, Number alpha) const {
+  return tenon::addr(*this, a, b, beta, alpha);
+}
+Tensor Tensor::select_scatter(const Tensor& source, int64_t dim, int64_t index) const {
+  return tenon::select_scatter(*this, source, dim, index);
+}
+Tensor Tensor::slice_scatter(const Tensor& source, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
+                             int64_t step) const {
+  return tenon::slice_scatter(*this, source, dim, start, end, step);
+}
+Tensor Tensor::diagonal_scatter(const Tensor& source, int64_t offset, int64_t dim1, int64_t dim2) const {
+  return tenon::diagonal_scatter(*this, source, offset, dim1, dim2);
+}
 Tensor Tensor::addmm(const Tensor& a, const Tensor& b, Number beta, Number alpha) const {
   return tenon::addmm(*this, a, b, beta, alpha);
 }

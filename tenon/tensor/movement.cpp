@@ -306,7 +306,7 @@ namespace {
 // Side by side along an axis that has `total` places in all. -0 and other bits survive because each element is chosen,
 // not added. Every element passes through all of the choices, and kernels that read it compute them on their way: good
 // for a few values.
-ir::Value chosen(std::span<const ir::Value> values, size_t axis, int64_t total) {
+ir::Value chosen_by_place(std::span<const ir::Value> values, size_t axis, int64_t total) {
   ir::Value joined;
   int64_t at = 0;
   for (const ir::Value& value : values) {
@@ -356,7 +356,7 @@ ir::Value assembled(std::span<const ir::Value> values, size_t axis) {
   }
   shape[0] = total;
   const ir::Value joined = rows.empty() ? ir::full(shape, 0, values[0].dtype(), values[0].device())
-                                        : ir::reshape(chosen(rows, 0, ir::count(shape)), shape);
+                                        : ir::reshape(chosen_by_place(rows, 0, ir::count(shape)), shape);
   const ir::Value whole = ir::permute(joined, back);
   if (std::none_of(values.begin(), values.end(), [](const ir::Value& value) { return value.needs_grad(); }))
     return whole;
@@ -381,7 +381,7 @@ Tensor side_by_side(std::span<ir::Value> values, const ir::Type& type, size_t ax
     raised[axis] = 1;
     for (ir::Value& value : values) value = ir::reshape(value, raised);
   }
-  return tensor_of(are_many ? assembled(values, axis) : chosen(values, axis, type.shape[axis]));
+  return tensor_of(are_many ? assembled(values, axis) : chosen_by_place(values, axis, type.shape[axis]));
 }
 
 // For cat and what is made of it.

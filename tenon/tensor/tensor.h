@@ -217,6 +217,9 @@ class Tensor {
   Tensor atan2(const Operand& other) const;
   Tensor hypot(const Operand& other) const;
   Tensor logaddexp(const Operand& other) const;
+  Tensor copysign(const Operand& sign) const;
+  Tensor heaviside(const Tensor& at_0) const;
+  Tensor float_power(const Operand& exponent) const;
   Tensor lerp(const Operand& end, const Operand& weight) const;
   Tensor addcmul(const Tensor& a, const Tensor& b, Number value = 1) const;
   Tensor addcdiv(const Tensor& a, const Tensor& b, Number value = 1) const;
@@ -251,6 +254,11 @@ class Tensor {
   Tensor log2() const;
   Tensor log10() const;
   Tensor log1p() const;
+  Tensor logit(std::optional<double> eps = {}) const;
+  Tensor signbit() const;
+  Tensor sinc() const;
+  Tensor deg2rad() const;
+  Tensor rad2deg() const;
   Tensor sin() const;
   Tensor cos() const;
   Tensor tan() const;
@@ -314,6 +322,11 @@ class Tensor {
   Tensor cumprod(int64_t dim) const;
   Tensor diff(int64_t n = 1, int64_t dim = -1) const;
   Tensor median() const;
+  Tensor nanmedian() const;
+  std::pair<Tensor, Tensor> nanmedian(int64_t dim, bool keepdim = false) const;
+  Tensor logcumsumexp(int64_t dim) const;
+  Tensor dist(const Tensor& other, double p = 2) const;
+  Tensor histc(int64_t bins = 100, double low = 0, double high = 0) const;
   std::pair<Tensor, Tensor> median(int64_t dim, bool keepdim = false) const;
   std::pair<Tensor, Tensor> kthvalue(int64_t k, int64_t dim = -1, bool keepdim = false) const;
   Tensor quantile(const Operand& q, std::optional<int64_t> dim = {}, bool keepdim = false,
@@ -389,6 +402,13 @@ class Tensor {
   Tensor dot(const Tensor& other) const;
   Tensor outer(const Tensor& other) const;
   Tensor addmm(const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1) const;
+  Tensor addmv(const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1) const;
+  Tensor baddbmm(const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1) const;
+  Tensor addr(const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1) const;
+  Tensor select_scatter(const Tensor& source, int64_t dim, int64_t index) const;
+  Tensor slice_scatter(const Tensor& source, int64_t dim = 0, std::optional<int64_t> start = {},
+                       std::optional<int64_t> end = {}, int64_t step = 1) const;
+  Tensor diagonal_scatter(const Tensor& source, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1) const;
 
   // In place: later readers of this tensor and of every view of it see the new value.
   Tensor& copy_(const Operand& source);
