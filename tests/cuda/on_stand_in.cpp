@@ -10,9 +10,11 @@ namespace {
 
 // Before main, and so before any device is looked for.
 const bool kIsSet = [] {
+  // With the stand-in's driver, the stand-in's libraries, whatever the machine has; scripts/check_gpu.sh names a real one.
+  const bool is_stand_in = !getenv("TENON_CUDA_DRIVER");
   setenv("TENON_CUDA_DRIVER", STAND_IN_CUDA_DRIVER, 0);
-  setenv("TENON_CUDA_LIBRARIES", STAND_IN_CUDA_LIBRARIES, 1);  // whatever the machine has: the stand-in's libraries
-  setenv("TENON_CACHE_DIR", "", 0);                            // what one run compiles says nothing about the next
+  setenv("TENON_CUDA_LIBRARIES", STAND_IN_CUDA_LIBRARIES, is_stand_in);
+  setenv("TENON_CACHE_DIR", "", 0);  // what one run compiles says nothing about the next
   return true;
 }();
 
