@@ -6,6 +6,7 @@
 
 #include "tenon/ir/build.h"
 #include "tenon/ir/decompose.h"
+#include "tenon/ir/walk.h"
 
 namespace tenon::ir {
 namespace {
@@ -19,6 +20,19 @@ Dims in_order(const PoolAttrs& attrs, const Dims& dims) { return attrs.channels_
 // Images and channels.
 Dims outer_of(const PoolAttrs& attrs, const Value& x) {
   return {x.shape()[0], attrs.channels_last ? x.shape().back() : x.shape()[1]};
+}
+
+// Whether an element may belong to several windows: what it is made of, or what is made of it, would be computed for
+// each of them.
+bool windows_meet(const PoolAttrs& attrs) {
+  return std::any_of(attrs.axes.begin(), attrs.axes.end(),
+                     [](const ConvAxis& axis) { return axis.kernel != axis.stride || axis.dilation != 1; });
+}
+
+bool is_elementwise(const Value& x) {
+  const Node& node = *base_node(x);
+  const Kind kind = node.info().kind;
+  return !node.evaluated() && (kind == Kind::unary || kind == Kind::binary || kind == Kind::ternary);
 }
 
 struct Border {
@@ -66,8 +80,9 @@ Value first_inside(const PoolAttrs& attrs, const Dims& shape, DeviceId device) {
   return place;
 }
 
-std::vector<Value> largest(const Value& x, const PoolAttrs& attrs) {
+std::vector<Value> largest(const Value& given, const PoolAttrs& attrs) {
   const Border border = border_of(attrs);
+  const Value x = windows_meet(attrs) && is_elementwise(given) ? contiguous(given) : given;
   Value whole = x;
   if (!border.empty) {
     const Value inside = pad(full(x.shape(), 1, DType::boolean, x.device()), border.before, border.after);
@@ -98,11 +113,11 @@ std::vector<Value> largest(const Value& x, const PoolAttrs& attrs) {
 
 // Every slice's share written where it belongs; elements of several windows add up.
 Value spread(const Value& g, const Value& places, const PoolAttrs& attrs) {
-  bool overlap = false, is_whole = true;
+  const bool overlap = windows_meet(attrs);
+  bool is_whole = true;
   const Dims outer = outer_of(attrs, g);
   Dims all = outer, start{0, 0}, size = all;
   for (const ConvAxis& axis : attrs.axes) {
-    overlap = overlap || axis.kernel != axis.stride || axis.dilation != 1;
     all.push_back(std::max(covered(axis), axis.padding + axis.image));
     start.push_back(axis.padding);
     size.push_back(axis.image);
@@ -115,7 +130,10 @@ Value spread(const Value& g, const Value& places, const PoolAttrs& attrs) {
     const Value share = where(equal(places, full_like(places, static_cast<double>(t))), g, full_like(g, 0));
     total = overlap ? add(total, unshrink(share, slice, all)) : store(total, share, {Move{Op::shrink, slice}});
   }
-  return is_whole ? total : shrink(total, in_order(attrs, start), in_order(attrs, size), Dims(all.size(), 1));
+  const Value made =
+      is_whole ? total : shrink(total, in_order(attrs, start), in_order(attrs, size), Dims(all.size(), 1));
+  // Kept, as the places are: a norm reads it three times.
+  return overlap ? contiguous(made) : made;
 }
 
 }  // namespace

@@ -151,6 +151,26 @@ TEST(Layout, ABlockAndItsGradientsHaveNoCopiesBetweenLayers) {
   EXPECT_EQ(twice.others - once.others, 3u * (3 + 2 + 2) + 3 + 3);
 }
 
+// Launches that add so many numbers for an element.
+size_t that_add(const plan::Plan& plan, ptrdiff_t numbers) {
+  return static_cast<size_t>(std::count_if(plan.launches.begin(), plan.launches.end(), [&](const auto& launch) {
+    const auto* nest = std::get_if<ir::LoopNest>(&plan.kernels[launch.kernel]);
+    const auto adds = [](const ir::Instr& instr) {
+      return instr.kind == ir::Instr::Kind::apply && instr.op == Op::add;
+    };
+    return nest && std::count_if(nest->code.begin(), nest->code.end(), adds) >= numbers;
+  }));
+}
+
+// A norm before the pooling reads it for its sums, and again with them.
+TEST(Layout, TheGradientOfWindowsThatMeetIsComputedOnce) {
+  const Tensor x = image({8, 16, 8, 8}), w = image({32, 16, 1, 1}).requires_grad_();
+  const nn::BatchNorm2d norm(32, {.options = kNull});
+  const Tensor pooled = nn::max_pool2d(norm(nn::conv2d(x, w)), 3, {.stride = 2, .padding = 1});
+  const Tensor sum = (pooled * image({8, 32, 4, 4})).sum();
+  EXPECT_EQ(that_add(planned(grad(std::vector<Tensor>{sum}, std::vector<Tensor>{w})), 8), 1u);
+}
+
 // ---- that values are what they were ----
 
 std::vector<std::vector<float>> values_of(const std::vector<ir::Value>& outputs) {
