@@ -79,7 +79,7 @@ TEST_P(LongProducts, SumsOfEqualNumbersKeepTheirDigits) {
 // columns and over everything, for equal numbers, whose roundings all go one way, and for numbers that cancel.
 TEST_P(LongProducts, SumsOfF64LoseNoMoreThanPairsDo) {
   const double number = 1e33 / 3;
-  for (const int64_t n : {2000, 4096, 7967, 65536, GetParam() == "cpu" ? 1000003 : 70001}) {
+  for (const int64_t n : {2000, 4096, 7967, GetParam() == "cpu" ? 1000003 : 70001}) {
     SCOPED_TRACE(n);
     const double rounds = std::ceil(std::log2(static_cast<double>(n)));
     const double bound = 0x1p-53 * rounds * number * static_cast<double>(n);

@@ -161,6 +161,14 @@ void run_leaf(const ir::Call& call, const Arrays& in, Array& out) {
   }
 }
 
+// Adds a number, and what rounding loses of it to `lost` (Neumaier): what others are compared with is exact.
+void add_up(double& total, double& lost, double value) {
+  const double next = total + value;
+  if (std::isfinite(next))
+    lost += std::fabs(total) >= std::fabs(value) ? (total - next) + value : (value - next) + total;
+  total = next;
+}
+
 void run_reduce(const ir::Call& call, const Arrays& in, Array& out) {
   const Array& x = in[0];
   const ir::Identity identity = ir::info(call.op).identity;
@@ -170,6 +178,7 @@ void run_reduce(const ir::Call& call, const Arrays& in, Array& out) {
   const int64_t start_whole = is_lowest ? std::numeric_limits<int64_t>::min() : number;
   std::fill(out.real.begin(), out.real.end(), start);
   std::fill(out.whole.begin(), out.whole.end(), start_whole);
+  std::vector<double> lost(out.real.size(), 0.0);
   // Every element goes to the result that it is expanded from: the result's map with stride 0 along the reduced axes.
   ir::IndexMap target(out.type.shape);
   target.apply(ir::Move{Op::expand, ir::ShapeAttrs{x.type.shape}});
@@ -179,7 +188,7 @@ void run_reduce(const ir::Call& call, const Arrays& in, Array& out) {
       double& total = out.real[to];
       const double value = x.real[from];
       if (call.op == Op::sum)
-        total += value;
+        add_up(total, lost[to], value);
       else if (call.op == Op::prod)
         total *= value;
       else
@@ -195,6 +204,9 @@ void run_reduce(const ir::Call& call, const Arrays& in, Array& out) {
         total = std::max(total, value);
     }
   });
+  for (size_t i = 0; i < lost.size(); ++i) {
+    if (lost[i] != 0 && std::isfinite(out.real[i])) out.real[i] += lost[i];
+  }
 }
 
 void run_indexed(const ir::Call& call, const Arrays& in, Array& out) {
