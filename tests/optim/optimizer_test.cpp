@@ -79,9 +79,9 @@ TEST(Arena, AnUpdateOfManyParametersIsOneKernel) {
     Tensor total = (parameters[0] * parameters[0]).sum();
     for (size_t k = 1; k < parameters.size(); ++k) total = total + (parameters[k] * parameters[k]).sum();
     total.backward();
-    std::vector<Tensor> grads;
-    for (const Tensor& p : parameters) grads.push_back(p.grad());
-    wait(grads);
+    std::vector<Tensor> computed{total};  // which would be computed with the update that replaces what it reads
+    for (const Tensor& p : parameters) computed.push_back(p.grad());
+    wait(computed);
     const size_t before = stats().launches;
     optimizer.step();
     optimizer.zero_grad();
