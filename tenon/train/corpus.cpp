@@ -14,6 +14,7 @@
 #include "tenon/data/stories.h"
 #include "tenon/data/token_file.h"
 #include "tenon/data/tokenizer_fingerprint.h"
+#include "tenon/io/open_folder.h"
 #include "tenon/text/bpe.h"
 #include "tenon/text/bpe_trainer.h"
 #include "tenon/text/byte_tokenizer.h"
@@ -81,8 +82,15 @@ std::unique_ptr<Tokenizer> learned(const Config& config, const Documents& docume
   return std::make_unique<text::Bpe>(trainer.train());
 }
 
-std::unique_ptr<Tokenizer> given_tokenizer(const Config& config) {
-  return config.tokenizer.kind == "file" ? text::load_tokenizer(config.tokenizer.path) : nullptr;
+// Usually it lies with the model that is tuned: then both are of the folder that was opened, whatever its name leads to
+// by now.
+std::unique_ptr<Tokenizer> given_tokenizer(const Config& config, const io::OpenFolder* initial) {
+  if (config.tokenizer.kind != "file") return nullptr;
+  const fs::path path = config.tokenizer.path;
+  const fs::path folder = path.filename() == "tokenizer.json" ? path.parent_path() : path;
+  if (initial && folder.lexically_normal() / "" == initial->path().lexically_normal() / "")
+    return text::load_tokenizer(*initial);
+  return text::load_tokenizer(path);
 }
 
 data::Tokens tokens_of(const Documents& documents, const Tokenizer& tokenizer) {
@@ -165,17 +173,17 @@ void require_text(const fs::path& path) {
 }
 
 std::shared_ptr<const Tokenizer> load_run_tokenizer(const Config& config, const fs::path& folder) {
-  if (std::shared_ptr<const Tokenizer> given = given_tokenizer(config)) return given;
+  if (std::shared_ptr<const Tokenizer> given = given_tokenizer(config, nullptr)) return given;
   return text::load_tokenizer(folder / "tokenizer.json");
 }
 
-Corpus load_corpus(const Config& config, const fs::path& folder, bool goes_on) {
+Corpus load_corpus(const Config& config, const fs::path& folder, bool goes_on, const io::OpenFolder* initial) {
   const bool is_stories = config.data.train == "stories";
   if (!is_stories && !fs::exists(config.data.train))
     fail("train", "data.train {}: there is no such file; name a text or token file, or stories for the built-in corpus",
          config.data.train);
   Corpus corpus;
-  corpus.tokenizer = given_tokenizer(config);
+  corpus.tokenizer = given_tokenizer(config, initial);
   const fs::path kept = folder / "tokenizer.json";
   if (!corpus.tokenizer && goes_on && fs::exists(kept)) corpus.tokenizer = text::load_tokenizer(kept);
 

@@ -10,6 +10,10 @@
 #include "tenon/text/tokenizer.h"
 #include "tenon/train/config.h"
 
+namespace tenon::io {
+class OpenFolder;
+}
+
 namespace tenon::train {
 
 struct Corpus {
@@ -21,8 +25,10 @@ struct Corpus {
 
 /// Reads token files, or tokenizes text files, JSON lines, dumps and the built-in stories in memory. The tokenizer is
 /// kept as tokenizer.json in `folder`; a run that goes on takes one that was learned from there, so that it has the
-/// tokens it began with. Fails with one line where the data do not fit the config.
-Corpus load_corpus(const Config& config, const std::filesystem::path& folder, bool goes_on = false);
+/// tokens it began with. Of the folder of model.init_from, where that is open, the tokenizer is read from the
+/// same folder as the model. Fails with one line where the data do not fit the config.
+Corpus load_corpus(const Config& config, const std::filesystem::path& folder, bool goes_on = false,
+                   const io::OpenFolder* initial = nullptr);
 
 /// The documents of a text file, JSON lines or a dump as one stretch of tokens, each ended by the tokenizer's token for
 /// that where there are several: as a run would be trained on them.

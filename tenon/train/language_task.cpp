@@ -18,9 +18,11 @@ data::LoaderOptions loader_options(const Config& config) {
 
 }  // namespace
 
-LanguageTask::LanguageTask(const Config& config, const std::filesystem::path& run_folder, bool goes_on)
+LanguageTask::LanguageTask(const Config& config, const std::filesystem::path& run_folder, bool goes_on,
+                           std::shared_ptr<const io::OpenFolder> initial)
     : config_(config),
-      corpus_(load_corpus(config, run_folder, goes_on)),
+      initial_(std::move(initial)),
+      corpus_(load_corpus(config, run_folder, goes_on, initial_.get())),
       vocabulary_(model_vocabulary(config, corpus_.tokenizer->vocabulary())),
       loader_(corpus_.train, loader_options(config)) {}
 
@@ -33,7 +35,8 @@ nn::Module& LanguageTask::model() { return language_model(); }
 
 models::CausalLm& LanguageTask::language_model() {
   if (model_) return *model_;
-  model_ = make_model(config_, vocabulary_, text_tokens(*corpus_.tokenizer));
+  model_ = make_model(config_, vocabulary_, text_tokens(*corpus_.tokenizer), initial_.get());
+  initial_.reset();
   loss_.emplace(config_, *model_);
   evaluation_.emplace(config_, *model_);
   if (config_.sample.every > 0) sampler_.emplace(config_, *model_, *corpus_.tokenizer);

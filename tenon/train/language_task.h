@@ -20,7 +20,9 @@ namespace tenon::train {
 class LanguageTask : public Task {
  public:
   /// Reads the corpus, which keeps its tokenizer in the folder of the run; see load_corpus. The config must outlive it.
-  LanguageTask(const Config& config, const std::filesystem::path& run_folder, bool goes_on);
+  /// The folder of model.init_from may be open already; see take_initial_model.
+  LanguageTask(const Config& config, const std::filesystem::path& run_folder, bool goes_on,
+               std::shared_ptr<const io::OpenFolder> initial = nullptr);
 
   TaskFacts facts() const override;
   /// Made at the first call.
@@ -39,6 +41,7 @@ class LanguageTask : public Task {
   models::CausalLm& language_model();
 
   const Config& config_;
+  std::shared_ptr<const io::OpenFolder> initial_;  // until the model is made
   Corpus corpus_;
   int64_t vocabulary_;
   data::Loader loader_;

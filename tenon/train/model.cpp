@@ -3,8 +3,9 @@
 #include "tenon/train/model.h"
 
 #include "tenon/base/error.h"
-#include "tenon/io/file.h"
+#include "tenon/io/hugging_face.h"
 #include "tenon/io/json.h"
+#include "tenon/io/open_folder.h"
 #include "tenon/models/gpt2.h"
 #include "tenon/models/llama.h"
 #include "tenon/models/lora.h"
@@ -52,11 +53,6 @@ models::LlamaConfig llama_config(const Config& config, int64_t vocabulary, const
   return made;
 }
 
-std::string config_json_of(const fs::path& folder) {
-  const auto file = io::MappedFile::open("train", folder / "config.json");
-  return std::string(io::as_text(file->bytes()));
-}
-
 std::string architecture_of(const std::string& config_json, const fs::path& folder) {
   const std::string type = model_type_of(config_json, folder);
   if (type != "gpt2" && type != "llama")
@@ -65,12 +61,17 @@ std::string architecture_of(const std::string& config_json, const fs::path& fold
   return type;
 }
 
-std::unique_ptr<models::CausalLm> loaded(const Config& config) {
+std::unique_ptr<models::CausalLm> loaded(const Config& config, const io::OpenFolder& folder) {
   const ModelConfig& m = config.model;
   const Options options(DType::f32, Device(config.device.name));
   const int64_t rows = m.padded(m.vocabulary);
-  if (m.architecture == "llama") return models::Llama::load(m.init_from, options, rows);
-  return models::Gpt2::load(m.init_from, options, rows, m.dropout);
+  std::unique_ptr<models::CausalLm> model;
+  if (m.architecture == "llama")
+    model = models::Llama::load(folder, options, rows);
+  else
+    model = models::Gpt2::load(folder, options, rows, m.dropout);
+  io::require_unchanged_model(folder);
+  return model;
 }
 
 }  // namespace
@@ -94,10 +95,11 @@ int64_t model_vocabulary(const Config& config, int64_t tokenizer_vocabulary) {
   return config.model.vocabulary;
 }
 
-void take_initial_model(Config& config) {
+std::shared_ptr<const io::OpenFolder> take_initial_model(Config& config) {
   const fs::path folder = config.model.init_from;
-  if (folder.empty()) return;
-  const std::string text = config_json_of(folder);
+  if (folder.empty()) return nullptr;
+  auto open = std::make_shared<const io::OpenFolder>("train", folder);
+  const std::string text(io::as_text(open->open("config.json")->bytes()));
   ModelConfig found = config.model;
   found.architecture = architecture_of(text, folder);
   const auto named = [&](const auto& parse) {  // messages name the folder
@@ -130,6 +132,7 @@ void take_initial_model(Config& config) {
            sizes.causal ? "autoregressive" : "masked_lm");
   }
   take_model(config, found);
+  return open;
 }
 
 TextTokens text_tokens(const text::Tokenizer& tokenizer) {
@@ -145,11 +148,14 @@ void require_weights(const Config& config, int64_t vocabulary, const std::string
     models::require_weights(gpt2_config(config, vocabulary), rows, where, find);
 }
 
-std::unique_ptr<models::CausalLm> make_model(const Config& config, int64_t vocabulary, const TextTokens& tokens) {
+std::unique_ptr<models::CausalLm> make_model(const Config& config, int64_t vocabulary, const TextTokens& tokens,
+                                             const io::OpenFolder* initial) {
   const Options options(DType::f32, Device(config.device.name));
   std::unique_ptr<models::CausalLm> model;
-  if (!config.model.init_from.empty())
-    model = loaded(config);
+  if (initial)
+    model = loaded(config, *initial);
+  else if (!config.model.init_from.empty())
+    model = loaded(config, io::OpenFolder("train", config.model.init_from));
   else if (config.model.architecture == "llama")
     model = std::make_unique<models::Llama>(llama_config(config, vocabulary, tokens), options);
   else

@@ -12,6 +12,10 @@
 #include "tenon/text/tokenizer.h"
 #include "tenon/train/config.h"
 
+namespace tenon::io {
+class OpenFolder;
+}
+
 namespace tenon::train {
 
 /// What a config.json of transformers says the model is: "gpt2"; "unknown" where it says nothing. Fails where it is no
@@ -32,12 +36,15 @@ TextTokens text_tokens(const text::Tokenizer& tokenizer);
 /// Fails with one line where the sizes of a config are not those of these weights, before any memory is taken.
 void require_weights(const Config& config, int64_t vocabulary, const std::string& where, const models::FindShape& find);
 
-/// A model with initial values, or that of model.init_from; with corrections where the mode is lora.
-std::unique_ptr<models::CausalLm> make_model(const Config& config, int64_t vocabulary, const TextTokens& tokens = {});
-
 /// Takes the sizes of the model in model.init_from, if there is one, into the config. Sizes that were asked for and are
-/// not the model's are refused.
-void take_initial_model(Config& config);
+/// not the model's are refused. Gives the open folder, for make_model().
+std::shared_ptr<const io::OpenFolder> take_initial_model(Config& config);
+
+/// A model with initial values, or that of model.init_from; with corrections where the mode is lora. It is read from
+/// the folder that was opened for its sizes, if that is given; fails with one line where a file of it was replaced
+/// since.
+std::unique_ptr<models::CausalLm> make_model(const Config& config, int64_t vocabulary, const TextTokens& tokens = {},
+                                             const io::OpenFolder* initial = nullptr);
 
 nn::LoraOptions lora_options(const Config& config);
 std::vector<std::string> lora_targets(const Config& config);

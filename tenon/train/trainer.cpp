@@ -16,6 +16,7 @@
 #include "tenon/exec/tuning.h"
 #include "tenon/io/file.h"
 #include "tenon/io/input.h"
+#include "tenon/io/open_folder.h"
 #include "tenon/models/lora.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
@@ -48,9 +49,12 @@ constexpr double kLongStep = 0.5;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-Config completed(Config config, std::string_view name) {
+using InitialFolder = std::shared_ptr<const io::OpenFolder>;
+
+// The folder of model.init_from stays open until the model is made, so that all of it is of one model.
+Config completed(Config config, std::string_view name, InitialFolder& initial) {
   validate(config, name.empty() ? "config" : name);
-  take_initial_model(config);
+  initial = take_initial_model(config);
   return config;
 }
 
@@ -103,7 +107,8 @@ void require_word(const std::string& word, std::string_view what) {
     fail("train", "{} of the task is called {}; take a word of small letters and _", what, io::in_quotes(word));
 }
 
-std::unique_ptr<Task> make_task(const Config& config, const TrainOptions& options, const RunFolder& folder) {
+std::unique_ptr<Task> make_task(const Config& config, const TrainOptions& options, const RunFolder& folder,
+                                InitialFolder initial) {
   const bool is_custom = config.model.architecture == "custom";
   if (is_custom != static_cast<bool>(options.task))
     fail("train", "model.architecture is {}; {}", config.model.architecture,
@@ -113,7 +118,7 @@ std::unique_ptr<Task> make_task(const Config& config, const TrainOptions& option
   if (is_custom)
     task = options.task(config);
   else if (config.is_language())
-    task = std::make_unique<LanguageTask>(config, folder.path(), folder.resumes());
+    task = std::make_unique<LanguageTask>(config, folder.path(), folder.resumes(), std::move(initial));
   else
     task = std::make_unique<ImageTask>(config);
   if (!task) fail("train", "the function that makes the task gave none");
@@ -132,7 +137,7 @@ Config with_device(Config config, std::string& why) {
 class Run {
  public:
   Run(const Config& config, const TrainOptions& options)
-      : config_(with_device(completed(config, options.config_name), why_device_)),
+      : config_(with_device(completed(config, options.config_name, initial_), why_device_)),
         options_(options),
         threads_(config_.device.threads),
         memory_(config_.device.name, config_.device.memory_limit),
@@ -166,7 +171,7 @@ class Run {
     require_other_files(config_, folder_.path());
     if (!folder_.resumes()) write_config();  // from now on, --resume knows what to do
     manual_seed(static_cast<uint64_t>(config_.training.seed));
-    task_ = make_task(config_, options_, folder_);
+    task_ = make_task(config_, options_, folder_, std::move(initial_));
     facts_ = task_->facts();
     require_word(facts_.unit, "the unit");
     if (folder_.resumes())
@@ -507,6 +512,7 @@ class Run {
   }
 
   std::string why_device_;  // where it was left to us
+  InitialFolder initial_;   // until the task is made
   const Config config_;
   const TrainOptions& options_;
   const Threads threads_;

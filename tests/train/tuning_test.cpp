@@ -3,11 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include "tenon/io/open_folder.h"
 #include "tenon/models/gpt2.h"
 #include "tenon/models/lora.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/ops.h"
+#include "tenon/text/byte_tokenizer.h"
+#include "tenon/train/corpus.h"
+#include "tenon/train/model.h"
+#include "tests/error_text.h"
 #include "tests/train/runs.h"
 
 namespace tenon::train {
@@ -99,6 +104,49 @@ TEST_F(Tuning, SizesOfTheFolderAreTaken) {
   EXPECT_EQ(config.model.layers, 1);
   EXPECT_EQ(config.model.context, 16);
   EXPECT_EQ(config.sequence_length(), 16);
+}
+
+// The folder's name leads to another model of the same sizes, once its config was read.
+class ExchangedModel : public Tuning {
+ protected:
+  ExchangedModel() : config_(tuned({"training.mode=finetune", "tokenizer.kind=file"})) {
+    text::ByteTokenizer(true).save(folder_of_model());
+    set(config_, "tokenizer.path=" + folder_of_model().string());
+    fs::rename(folder_of_model(), path("first"));
+    fs::copy(small_gpt2(99), path("second"), fs::copy_options::recursive);
+    text::ByteTokenizer(false).save(path("second"));
+    fs::remove_all(folder_of_model());
+    fs::rename(path("first"), folder_of_model());
+    first_ = logits_of(*models::Gpt2::load(folder_of_model()));
+  }
+  fs::path folder_of_model() { return path("gpt2"); }
+  std::vector<float> logits_of_made(const io::OpenFolder* initial) {
+    const auto model = make_model(config_, 257, {}, initial);
+    return logits_of(dynamic_cast<models::Gpt2&>(*model));
+  }
+
+  Config config_;
+  std::vector<float> first_;
+};
+
+TEST_F(ExchangedModel, WeightsAndTokenizerAreOfTheFolderThatTheConfigWasReadIn) {
+  const auto initial = take_initial_model(config_);
+  fs::rename(folder_of_model(), path("first"));
+  fs::rename(path("second"), folder_of_model());
+  fs::create_directories(path("run"));
+  EXPECT_EQ(load_corpus(config_, path("run"), false, initial.get()).tokenizer->vocabulary(), 257);
+  EXPECT_EQ(load_corpus(config_, path("run")).tokenizer->vocabulary(), 256);
+  EXPECT_EQ(logits_of_made(initial.get()), first_);
+  EXPECT_NE(logits_of_made(nullptr), first_);
+}
+
+TEST_F(ExchangedModel, FilesThatAreReplacedMeanwhileAreNoticed) {
+  const auto initial = take_initial_model(config_);
+  for (const char* name : {"model.safetensors", "config.json"})
+    fs::rename(path("second") / name, folder_of_model() / name);
+  EXPECT_EQ(text_of([&] { logits_of_made(initial.get()); }),
+            "[train] " + folder_of_model().string() +
+                ": its config.json was replaced while the folder was read; read it again");
 }
 
 TEST_F(Tuning, UnknownTargetsAreRefused) {
