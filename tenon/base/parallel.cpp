@@ -1,29 +1,29 @@
-// The pool is OpenMP's. Its threads stay warm between regions, so that entering one costs about 2 µs; std::thread would
-// cost ten times that. Without OpenMP (WebAssembly) all work runs on the calling thread.
+// A team of our own, as OpenMP ends the process where a thread cannot be started; the number of threads is still
+// OpenMP's to say. Without OpenMP (WebAssembly) all work runs on the calling thread.
 
 #include "tenon/base/parallel.h"
 
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <chrono>
-#include <condition_variable>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <type_traits>
-#include <vector>
 
 #ifdef _OPENMP
 #include <omp.h>
 #include <pthread.h>
-#include <unistd.h>
 #endif
 
 #include "tenon/base/error.h"
+#include "tenon/base/team.h"
 #include "tenon/base/thread.h"
 
 namespace tenon::base {
@@ -31,7 +31,7 @@ namespace {
 
 // More chunks than threads even out cores of unequal speed; more than this only costs locality.
 constexpr int64_t kChunksPerThread = 4;
-constexpr int kMostThreads = 256;
+constexpr int kMostThreads = Team::kMost;
 
 int initial_threads() {
   if (const char* text = std::getenv("TENON_THREADS"); text != nullptr && *text != '\0') {
@@ -56,51 +56,25 @@ std::atomic<int>& threads() {
 
 #ifdef _OPENMP
 
-// OpenMP's threads belong to the thread that began a region, and do not live on in a child of the process: a region
-// there would wait for them for ever.
+// Threads do not live on in a child of the process: work there would wait for them for ever.
 thread_local bool lost_its_helpers = false;
 
 bool is_watching_forks() {
   return pthread_atfork(nullptr, nullptr, [] { lost_its_helpers = true; }) == 0;
 }
 
-// A thread that was joined counts against the limits until the system has put it away, which takes it a moment more.
-void wait_until_gone(pid_t thread) {
-  const std::string name = fmt::format("/proc/self/task/{}", thread);
-  for (int tries = 0; tries < 1000 && access(name.c_str(), F_OK) == 0; ++tries)
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-}
-
-// Stands still until all of a number of threads have been started, or one could not.
-void try_threads(int count) {
-  std::mutex mutex;
-  std::condition_variable all_tried;
-  bool is_over = false;
-  std::vector<std::thread> tried;
-  std::vector<pid_t> numbers;
-  const auto end = [&] {
-    {
-      const std::scoped_lock lock(mutex);
-      is_over = true;
+// The helpers of this thread end with it. What still runs after that, and in a child of the process, goes without.
+thread_local bool has_ended = false;
+Team& team_of_this_thread() {
+  struct Own {
+    std::unique_ptr<Team> team = std::make_unique<Team>();
+    ~Own() {
+      has_ended = true;
+      if (lost_its_helpers) static_cast<void>(team.release());
     }
-    all_tried.notify_all();
-    for (std::thread& thread : tried) thread.join();
-    for (const pid_t number : numbers) wait_until_gone(number);
   };
-  try {
-    tried.reserve(static_cast<size_t>(count));
-    for (int i = 0; i < count; ++i) {
-      tried.push_back(start_thread([&] {
-        std::unique_lock lock(mutex);
-        numbers.push_back(gettid());
-        all_tried.wait(lock, [&] { return is_over; });
-      }));
-    }
-  } catch (...) {
-    end();
-    throw;
-  }
-  end();
+  thread_local Own own;
+  return *own.team;
 }
 
 #endif
@@ -108,7 +82,7 @@ void try_threads(int count) {
 bool must_stay_on_this_thread() {
 #ifdef _OPENMP
   static const bool watches = is_watching_forks();
-  return lost_its_helpers || !watches || omp_in_parallel() != 0;
+  return lost_its_helpers || has_ended || !watches || Team::is_at_work() || omp_in_parallel() != 0;
 #else
   return true;
 #endif
@@ -168,18 +142,15 @@ void refuse_thread(const std::error_code& why) {
        why.message());
 }
 
-void require_threads([[maybe_unused]] int threads) {
-#ifdef _OPENMP
-  thread_local int known = 1;  // this one
-  if (threads <= known || must_stay_on_this_thread()) return;
-  // One after the other, and up to the pool itself: another thread's would take the place that was found free.
-  static std::mutex one_at_a_time;
-  const std::scoped_lock lock(one_at_a_time);
-  try_threads(threads - known);
-#pragma omp parallel num_threads(threads)
-  {}
-  known = threads;
-#endif
+void warn_of_missing_thread(const std::error_code& why) {
+  static std::once_flag once;
+  std::call_once(once, [&] {
+    const std::string line = fmt::format(
+        "[tenon] a thread could not be started: {}; going on with fewer (lower TENON_THREADS, or raise the limits: "
+        "ulimit -u, ulimit -v)\n",
+        why.message());
+    std::fputs(line.c_str(), stderr);
+  });
 }
 
 namespace detail {
@@ -192,26 +163,28 @@ int64_t chunk_count(int64_t n, int64_t grain) {
 }
 
 void run_chunks(int64_t chunks, const std::function<void(int64_t)>& chunk) {
-  const auto team = static_cast<int>(std::min<int64_t>(num_threads(), chunks));
-  if (team <= 1 || must_stay_on_this_thread()) {
+  const auto run_here = [&] {
     for (int64_t i = 0; i < chunks; ++i) chunk(i);
-    return;
-  }
+  };
+  const auto asked = static_cast<int>(std::min<int64_t>(num_threads(), chunks));
+  if (asked <= 1 || must_stay_on_this_thread()) return run_here();
 #ifdef _OPENMP
-  require_threads(team);
-  Shares shares(team, chunks);
+  Team& team = team_of_this_thread();
+  const int workers = team.gather(asked);
+  if (workers == 1) return run_here();
+  Shares shares(workers, chunks);
   std::exception_ptr first_error;
   std::mutex error_mutex;
-#pragma omp parallel num_threads(team)
-  {
+  const auto work = [&](int worker) {
     try {
-      shares.work(omp_get_thread_num(), chunk);
+      shares.work(worker, chunk);
     } catch (...) {
       shares.stop();
       const std::scoped_lock lock(error_mutex);
       if (!first_error) first_error = std::current_exception();
     }
-  }
+  };
+  team.run(workers, std::ref(work));
   if (first_error) std::rethrow_exception(first_error);
 #endif
 }

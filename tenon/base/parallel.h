@@ -1,4 +1,4 @@
-// One pool of threads for everything that runs on the host's cores.
+// Threads for everything that runs on the host's cores: fewer where the system grants no more.
 //
 // Work is cut into chunks, and every thread gets a run of neighbouring ones; who has finished helps the others, so a
 // core that is busy elsewhere only delays its own chunk. Which thread computes what is left open: results must not
@@ -14,10 +14,6 @@
 #include "tenon/base/threads.h"
 
 namespace tenon::base {
-
-/// Fails unless this thread can have as many helpers as parallel work may use: OpenMP would end the process. Costs one
-/// comparison once it is known.
-void require_threads(int threads);
 
 namespace detail {
 

@@ -84,8 +84,13 @@ struct Loader::Windows {
 /// Reads batches ahead on a thread of its own, into a ring that the consumer empties by swapping.
 class Loader::Prefetcher {
  public:
-  Prefetcher(const Windows& windows, const LoaderState& from)
-      : windows_(windows), ahead_(from), thread_(base::start_thread([this] { read_ahead(); })) {}
+  Prefetcher(const Windows& windows, const LoaderState& from) : windows_(windows), ahead_(from) {}
+  /// Whether there is a thread to read ahead; without one, nothing can be taken.
+  bool start() {
+    auto started = base::try_start_thread([this] { read_ahead(); });
+    if (started) thread_ = std::move(*started);
+    return started.has_value();
+  }
 
   ~Prefetcher() {
     {
@@ -93,7 +98,7 @@ class Loader::Prefetcher {
       stop_ = true;
     }
     changed_.notify_all();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
@@ -153,7 +158,7 @@ class Loader::Prefetcher {
   bool stop_ = false;
   std::exception_ptr failure_;
   pid_t process_ = getpid();
-  std::thread thread_;  // last, so that everything it uses is there before it
+  std::thread thread_;
 };
 
 Loader::Loader(Tokens tokens, const LoaderOptions& options)
@@ -188,7 +193,14 @@ void Loader::next(Batch& into) {
     return;
   }
   if (prefetcher_ && !prefetcher_->is_of_this_process()) drop_prefetcher();
-  if (!prefetcher_) prefetcher_ = std::make_unique<Prefetcher>(*windows_, taken_);
+  if (!prefetcher_) {
+    auto made = std::make_unique<Prefetcher>(*windows_, taken_);
+    if (!made->start()) {
+      windows_->read(taken_, into);
+      return;
+    }
+    prefetcher_ = std::move(made);
+  }
   taken_ = prefetcher_->take(into);
 }
 

@@ -1,8 +1,9 @@
 // A pipeline of three parts that keeps order: one thread makes units of work, several work on them, and whoever calls
 // next() gets them finished, in the order they were made.
 //
-// So the result never depends on the number of threads. At most a few units are under way, which bounds the memory; a
-// failure of any part arrives at the place in the order where it happened.
+// So the result never depends on the number of threads, nor on whether any can be started: next() does what they would.
+// At most a few units are under way, which bounds the memory; a failure of any part arrives at the place in the order
+// where it happened.
 
 #pragma once
 
@@ -27,9 +28,13 @@ class OrderedPipeline {
   /// most so many units are under way or waiting to be taken.
   OrderedPipeline(std::function<bool(Unit&)> make, std::function<void(Unit&)> work, int workers, size_t most)
       : make_(std::move(make)), work_(std::move(work)), most_(most) {
+    threads_.reserve(static_cast<size_t>(workers) + 1);
     try {
-      threads_.push_back(base::start_thread([this] { make_all(); }));
-      for (int i = 0; i < workers; ++i) threads_.push_back(base::start_thread([this] { work_on_all(); }));
+      for (int i = 0; i <= workers; ++i) {
+        auto started = base::try_start_thread([this, i] { i == 0 ? make_all() : work_on_all(); });
+        if (!started) break;
+        threads_.push_back(std::move(*started));
+      }
     } catch (...) {
       end();
       throw;
@@ -43,14 +48,17 @@ class OrderedPipeline {
 
   /// The next finished unit; nothing at the end. Rethrows what a part threw.
   std::unique_ptr<Unit> next() {
+    if (threads_.empty()) make_one();
+    const bool has_workers = threads_.size() > 1;
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return jobs_.empty() ? all_made_ : jobs_.front()->done; });
+    changed_.wait(lock, [&] { return jobs_.empty() ? all_made_ : jobs_.front()->done || !has_workers; });
     if (jobs_.empty()) return nullptr;
     const auto job = std::move(jobs_.front());
     jobs_.pop_front();
-    --begun_;
+    if (has_workers) --begun_;
     lock.unlock();
     changed_.notify_all();
+    if (!has_workers) work_on(*job);
     if (job->failure) std::rethrow_exception(job->failure);
     return std::make_unique<Unit>(std::move(job->unit));
   }
@@ -72,23 +80,24 @@ class OrderedPipeline {
   };
 
   void make_all() {
+    while (!all_made_) make_one();  // nobody else writes it
+  }
+
+  void make_one() {
+    if (all_made_) return;
+    auto job = std::make_shared<Job>();
     bool more = true;
-    while (more) {
-      auto job = std::make_shared<Job>();
-      try {
-        more = make_(job->unit);
-      } catch (...) {
-        job->failure = std::current_exception();
-      }
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stop_ || jobs_.size() < most_; });
-      const bool is_last = !more || job->failure || stop_;
-      if (more) jobs_.push_back(std::move(job));
-      all_made_ = is_last;
-      more = !is_last;
-      lock.unlock();
-      changed_.notify_all();
+    try {
+      more = make_(job->unit);
+    } catch (...) {
+      job->failure = std::current_exception();
     }
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return stop_ || jobs_.size() < most_; });
+    all_made_ = !more || job->failure || stop_;
+    if (more) jobs_.push_back(std::move(job));
+    lock.unlock();
+    changed_.notify_all();
   }
 
   void work_on_all() {

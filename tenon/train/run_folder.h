@@ -38,8 +38,7 @@ class RunFolder {
   /// Takes everything away again that was made for a run which could not begin, until keep() says that it has. What was
   /// there before stays.
   void abandon();
-  /// The same where the process ends meanwhile: a library may call exit where it cannot go on, as OpenMP does without a
-  /// thread. One folder at a time.
+  /// The same where the process ends meanwhile: a library may call exit where it cannot go on. One folder at a time.
   void abandon_at_exit();
   void keep();
 

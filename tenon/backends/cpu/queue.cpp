@@ -104,7 +104,14 @@ device::Ticket Queue::submit(Work work, bool may_run_here) {
   if (may_run_here && !is_running_ && waiting_.empty()) return run_here(lock, work.data.get(), work.run);
   // Whoever runs far ahead of the device waits: what is submitted takes memory.
   changed_.wait(lock, [&] { return waiting_.size() < kMostWaiting; });
-  if (!thread_.joinable()) thread_ = base::start_thread([this] { serve(); });  // first: without one, nothing is waiting
+  if (!thread_.joinable()) {  // first: without one, nothing is waiting
+    auto started = base::try_start_thread([this] { serve(); });
+    if (!started) {
+      changed_.wait(lock, [&] { return !is_running_; });
+      return run_here(lock, work.data.get(), work.run);
+    }
+    thread_ = std::move(*started);
+  }
   const uint64_t serial = ++submitted_;
   waiting_.push_back({serial, std::move(work)});
   changed_.notify_all();

@@ -34,7 +34,8 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  /// Runs `work` right here if `may_run_here` and nothing is under way; else behind everything submitted before.
+  /// Runs `work` right here if `may_run_here` and nothing is under way; else after everything submitted before. Where
+  /// no thread can be started, it waits for what runs and then runs it here.
   device::Ticket submit(Work work, bool may_run_here);
   /// Runs it right here if nothing is under way; nothing otherwise.
   std::optional<device::Ticket> try_here(const void* data, void (*run)(const void* data));
