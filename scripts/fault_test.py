@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Resumes a run while the system fails: fault_test.py [--quick] [--only TEXT] [--every N] [--errors EIO,EMFILE]
+"""Resumes a run while the system fails: fault_test.py [--quick] [--only TEXT] [--every N] [--errors EIO,EMFILE,ESTALE]
 
 A run of 20 steps is stopped after 12. `strace` lists every system call of the resume that names a file of the run, and then
 each of them fails in turn, one a resume; and then all calls of a kind on one file or folder do, from the first on. Whatever the process does about it, nothing may be lost: all checkpoints are whole
@@ -116,7 +116,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--only", default="")
-    parser.add_argument("--errors", default="EIO,EMFILE")
+    parser.add_argument("--errors", default="EIO,EMFILE,ESTALE")
     wanted = parser.parse_args()
     if not shutil.which("strace"):
         print("fault_test: skipped: strace is not installed")
