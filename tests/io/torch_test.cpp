@@ -408,5 +408,30 @@ TEST(TorchSweep, EveryByteMayBecomeAnything) {
   }
 }
 
+class LargeTorchFiles : public InFolder {};
+
+// One storage whose size needs 64 bits, and one that begins where only 64 bits reach. Writes 4.4 GB and takes twice
+// that in memory.
+TEST_F(LargeTorchFiles, AFileIsWrittenAndReadThatIsLargerThan4GiB) {
+  if (!std::getenv("TENON_LARGE_FILES")) GTEST_SKIP() << "TENON_LARGE_FILES is not set";
+  constexpr int64_t kRow = 1 << 20, kRows = 4200;
+  const Tensor row = (arange(kRow) % 251).to(DType::u8);
+  Tensor first = row.reshape({1, kRow}).expand({kRows, kRow}).contiguous().eval();
+  first.select(0, kRows - 1).fill_(9).eval();
+  const Tensor last = randn({1000, 3}).eval();
+  const std::vector<uint8_t> wanted_row = row.to_vector<uint8_t>();
+  save_torch(path(), {{"first", first}, {"last", last}});
+  EXPECT_GT(fs::file_size(path()), uint64_t{1} << 32);
+  first = {};
+  const TorchFile loaded = load_torch(path());
+  ASSERT_EQ(loaded.tensors.size(), 2u);
+  const Tensor& read = loaded.tensors.at("first");
+  EXPECT_EQ(read.shape(), (Dims{kRows, kRow}));
+  for (const int64_t i : {int64_t{0}, int64_t{4095}, int64_t{4096}, kRows - 2})
+    EXPECT_EQ(read.select(0, i).to_vector<uint8_t>(), wanted_row) << i;
+  EXPECT_EQ(read.select(0, kRows - 1).to_vector<uint8_t>(), std::vector<uint8_t>(kRow, 9));
+  EXPECT_EQ(loaded.tensors.at("last").to_vector<float>(), last.to_vector<float>());
+}
+
 }  // namespace
 }  // namespace tenon::io
