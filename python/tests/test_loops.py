@@ -15,25 +15,26 @@ def resident():
 
 
 class Unread(unittest.TestCase):
-    def bytes_held(self, after, steps=STEPS):
+    def bytes_held(self, after, steps=STEPS, before=lambda loss, predicted: None):
         """The most bytes in use after a step beyond those after the tenth, for a model of a megabyte."""
         net = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 256))
         self.weights = sum(p.numel() * 4 for p in net.parameters())
         optimizer = tenon.optim.SGD(net.parameters(), lr=0.01)
         x, y = tenon.rand(16, 256), tenon.rand(16, 256)
         tenon.wait(x, y)
-        before = most = early = 0
+        earlier = most = early = 0
         for i in range(steps):
             predicted = net(x)
             loss = nn.functional.mse_loss(predicted, y)
+            before(loss, predicted)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             after(loss, predicted)
             if i == 10:
-                before = tenon.memory_allocated()
+                earlier = tenon.memory_allocated()
             elif i > 10:
-                most = max(most, tenon.memory_allocated() - before)
+                most = max(most, tenon.memory_allocated() - earlier)
             if i == steps // 4:
                 early = resident()
         self.assertLess(resident() - early, 64 << 20)
@@ -63,6 +64,42 @@ class Unread(unittest.TestCase):
 
         self.assertLessEqual(self.bytes_held(after), 2 * self.weights + STEPS * 4096)
         self.assertGreaterEqual(right.item(), 0)
+
+    def test_losses_that_are_not_detached(self):
+        total, kept = 0, []
+
+        def after(loss, predicted):
+            nonlocal total
+            total = total + loss.detach()
+
+        def before(loss, predicted):
+            kept.append(loss)
+            kept.append(predicted.mean())
+
+        self.assertLessEqual(self.bytes_held(after, before=before), 2 * self.weights + STEPS * 16384)
+        self.assertAlmostEqual(sum(loss.item() for loss in kept[::2]) / total.item(), 1, 4)
+        with self.assertRaisesRegex(RuntimeError, "detach"):
+            kept[1].backward()
+
+    def test_metrics_of_an_evaluation(self):
+        net, right, kept = nn.Linear(1024, 10), 0, []
+        numbers = tenon.rand(256, 1024).numpy()
+        tenon.wait(*net.parameters())
+        before, most = tenon.memory_allocated(), 0
+        early = 0
+        steps = min(STEPS, 3000)
+        with tenon.no_grad():
+            for i in range(steps):
+                x = tenon.tensor(numbers)
+                hit = net(x).argmax(1) == 3
+                right = right + hit.sum()
+                kept.append(hit.float().mean())
+                most = max(most, tenon.memory_allocated() - before)
+                if i == steps // 4:
+                    early = resident()
+        self.assertLess(resident() - early, 64 << 20)
+        self.assertLess(most, 16 << 20)
+        self.assertEqual(right.item(), round(256 * steps * kept[3].item()))
 
     def losses_with_a_carried_state(self, reads):
         tenon.manual_seed(2)

@@ -157,6 +157,16 @@ States replaced_states(const std::vector<ir::NodeRef>& order) {
   return states;
 }
 
+// Without references to the states when this returns: who alone has one may be overwritten.
+std::vector<Value> unread_beside(const std::vector<ir::NodeRef>& order, const Unread& unread) {
+  std::vector<ir::DataRef> replaced;
+  for (const ir::NodeRef& node : order) {
+    if (node->op() == Op::store && !node->evaluated() && node->input(0).node->evaluated())
+      replaced.push_back(node->input(0).node->data());
+  }
+  return unread(replaced);
+}
+
 // Values that tensors hold and nobody has read would keep the old content of a state in memory: the loss of every step
 // all the weights of its step. They are computed with what replaces it, unless they are larger and no gradients are
 // about: then the old content is the lesser burden. So are those that keep a history although no gradient can be asked
@@ -264,8 +274,6 @@ std::vector<Value> sound_writes(const std::vector<Value>& asked, const std::vect
   return sound;
 }
 
-using Unread = std::function<std::vector<Value>()>;
-
 void eval_together(std::vector<Value> values, bool caller_waits, std::span<const Value> pending, const Unread& unread,
                    std::vector<Value>& joined) {
   std::erase_if(values, [](const Value& value) { return is_evaluated(value); });
@@ -280,7 +288,8 @@ void eval_together(std::vector<Value> values, bool caller_waits, std::span<const
   const size_t asked = values.size();
   if (add_pending(values, order, pending)) order = ir::order_of_evaluation(values);
   const States replaced = unread ? replaced_states(order) : States();
-  if (replaced.size() > 0 && add_unread(values, order, replaced, unread())) order = ir::order_of_evaluation(values);
+  if (replaced.size() > 0 && add_unread(values, order, replaced, unread_beside(order, unread)))
+    order = ir::order_of_evaluation(values);
   joined.assign(values.begin() + static_cast<std::ptrdiff_t>(asked), values.end());
   keep_recomputed(values, order);
   const auto free_states = overwritable(values, order);
@@ -333,6 +342,12 @@ void bring_over(std::span<const Value> values) {
 }  // namespace
 
 bool is_evaluated(const Value& value) { return ir::base_of(value).node->evaluated(); }
+
+ir::DataRef memory_of(const Value& value) {
+  std::lock_guard lock(engine().mutex);
+  const Value& base = ir::base_of(value);
+  return base.node->evaluated() ? base.node->data(base.index) : nullptr;
+}
 
 void eval(std::span<const Value> values, bool caller_waits, std::span<const Value> pending, std::vector<Value>* joined,
           const Unread& unread) {

@@ -17,10 +17,11 @@ namespace tenon::exec {
 /// of one device share one plan. A caller that will wait at once says so: then a thread hop may be spared. Of
 /// `pending`, stores that nobody has asked for yet, those that share work with the values are carried out too; where
 /// they cannot be, the values are computed without them. If those fail as well, `joined`, if given, names the stores.
-/// Where a state is replaced, the values that `unread` gives and that would keep its old content in memory are computed
-/// too. It is called with the executor's lock held.
+/// Where states are replaced, the values that `unread` gives and that would keep their old content in memory are
+/// computed too. It is given the memory of the old content, and called with the executor's lock held.
+using Unread = std::function<std::vector<ir::Value>(std::span<const ir::DataRef> replaced)>;
 void eval(std::span<const ir::Value> values, bool caller_waits = false, std::span<const ir::Value> pending = {},
-          std::vector<ir::Value>* joined = nullptr, const std::function<std::vector<ir::Value>()>& unread = {});
+          std::vector<ir::Value>* joined = nullptr, const Unread& unread = {});
 
 /// Computes these values and returns when they are there. Throws what went wrong with them.
 void wait(std::span<const ir::Value> values);
@@ -35,6 +36,8 @@ void synchronize();
 
 /// True when reading the value needs no computation.
 bool is_evaluated(const ir::Value& value);
+/// The memory of an evaluated value; null where it is not evaluated.
+ir::DataRef memory_of(const ir::Value& value);
 
 /// Whether a value is a small part of a huge one that is not there yet: reading it computes that part alone.
 bool reads_a_part(const ir::Value& value);

@@ -58,6 +58,14 @@ std::vector<ir::Value> stores() {
   return values;
 }
 
+std::vector<std::shared_ptr<TensorImpl>> tensors() {
+  std::vector<std::shared_ptr<TensorImpl>> found;
+  for (const std::weak_ptr<TensorImpl>& weak : list()) {
+    if (auto tensor = weak.lock()) found.push_back(std::move(tensor));
+  }
+  return found;
+}
+
 namespace {
 
 bool is_waiting_store(const ir::Value& value) { return value.node->op() == ir::Op::store && !value.node->evaluated(); }

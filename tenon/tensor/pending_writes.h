@@ -17,6 +17,9 @@ void add(const std::shared_ptr<TensorImpl>& tensor);
 /// The values to evaluate; what is evaluated meanwhile is forgotten.
 std::vector<ir::Value> stores();
 
+/// The tensors.
+std::vector<std::shared_ptr<TensorImpl>> tensors();
+
 /// A write that failed is undone, so that the error is raised once and what was written before stays.
 void undo(TensorImpl& owner);
 /// The same for tensors of this thread whose old value was not in memory, but replaced by the write.

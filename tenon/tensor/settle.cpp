@@ -52,13 +52,17 @@ void forget_how_made(TensorImpl& tensor) {
   }
 }
 
-namespace {
+namespace {}  // namespace
 
-// Bytes of evaluated values that are in memory for the sake of what is recorded below a node and of nothing else:
-// weights are not, their model has them anyway.
-uint64_t bytes_held_for(const ir::Node& top) {
-  std::unordered_map<const ir::Node*, uint32_t> seen{{&top, ~0u}};  // how often each is an operand
-  std::vector<const ir::Node*> waiting{&top};
+uint64_t bytes_held_for(std::span<const ir::Value> tops, size_t* nodes) {
+  std::unordered_map<const ir::Node*, uint32_t> seen;  // how often each is an operand
+  for (const ir::Value& top : tops) seen[top.node.get()] = ~0u;
+  const auto all_tops = [&] {
+    std::vector<const ir::Node*> all;
+    for (const ir::Value& top : tops) all.push_back(top.node.get());
+    return all;
+  };
+  std::vector<const ir::Node*> waiting = all_tops();
   const auto walk = [&](const auto& visit) {
     while (!waiting.empty()) {
       const ir::Node& node = *waiting.back();
@@ -67,11 +71,13 @@ uint64_t bytes_held_for(const ir::Node& top) {
     }
   };
   walk([&](const ir::Node& below) {
-    if (++seen[&below] == 1 && !below.evaluated()) waiting.push_back(&below);
+    uint32_t& times = seen[&below];
+    if (times != ~0u && ++times == 1 && !below.evaluated()) waiting.push_back(&below);
   });
+  if (nodes) *nodes = seen.size();
   uint64_t bytes = 0;
   std::unordered_set<const ir::Node*> counted;
-  waiting.push_back(&top);
+  waiting = all_tops();
   walk([&](const ir::Node& below) {
     const bool is_had_anyway = below.references() > seen[&below] && (below.evaluated() || below.op() == ir::Op::param);
     if (is_had_anyway || !counted.insert(&below).second) return;
@@ -83,8 +89,6 @@ uint64_t bytes_held_for(const ir::Node& top) {
   return bytes;
 }
 
-}  // namespace
-
 void evaluate_growth(const ir::Value& value) {
   constexpr uint32_t kDeep = 1 << 15;  // a step of a model of a hundred layers is a few thousand deep
   constexpr uint32_t kNotShallow = 256;
@@ -94,7 +98,7 @@ void evaluate_growth(const ir::Value& value) {
   if (!is_large || node.evaluated()) return;
   if (node.depth() < kDeep) {
     // The bytes along a chain name what is used often as often. Looked at once for every so many of them.
-    value.node->set_held_bytes(bytes_held_for(node));
+    value.node->set_held_bytes(bytes_held_for({&value, 1}));
     if (node.held_bytes() < kHeavy) return;
   }
   static const bool warned = [&] {
@@ -105,7 +109,8 @@ void evaluate_growth(const ir::Value& value) {
     return true;
   }();
   static_cast<void>(warned);
-  exec::eval({&value, 1}, false, pending_writes::stores(), nullptr, unread::values);
+  exec::eval({&value, 1}, false, pending_writes::stores(), nullptr,
+             [](std::span<const ir::DataRef>) { return unread::values(); });
 }
 
 }  // namespace tenon

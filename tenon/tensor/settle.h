@@ -21,6 +21,10 @@ ir::Value settled(const ir::Value& value);
 /// both; one with gradients behind it stays what they lead to.
 void forget_how_made(TensorImpl& tensor);
 
+/// Bytes of evaluated values that are in memory for the sake of what is recorded below these values and of nothing
+/// else: weights are not, their model has them anyway. And the number of nodes below them.
+uint64_t bytes_held_for(std::span<const ir::Value> tops, size_t* nodes = nullptr);
+
 /// A loop that records and never reads would grow without end: a metric that is added up, say.
 void evaluate_growth(const ir::Value& value);
 

@@ -8,6 +8,7 @@
 #include "tenon/device/registry.h"
 #include "tenon/ir/build.h"
 #include "tenon/tensor/access.h"
+#include "tenon/tensor/kept_graphs.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/settle.h"
 #include "tenon/tensor/tensor_impl.h"
@@ -46,6 +47,7 @@ Tensor tensor_showing(ir::Value value) {
   } else {
     evaluate_growth(impl->value);
     unread::add(impl);
+    if (impl->value.needs_grad()) kept_graphs::add(impl);
   }
   return tensor_of(std::move(impl));
 }

@@ -6,6 +6,7 @@
 #include "tenon/exec/eval.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/format.h"
+#include "tenon/tensor/kept_graphs.h"
 #include "tenon/tensor/pending_writes.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/settle.h"
@@ -26,8 +27,9 @@ void eval_all(std::span<const Tensor> tensors, bool caller_waits) {
   for (const Tensor& tensor : tensors) values.push_back(value_of(tensor));
   std::vector<ir::Value> joined;
   bool replaces_states = false;
-  const auto unread_values = [&] {
+  const auto unread_values = [&](std::span<const ir::DataRef> replaced) {
     replaces_states = true;
+    kept_graphs::note_replaced(replaced);
     return unread::values();
   };
   try {
@@ -39,7 +41,9 @@ void eval_all(std::span<const Tensor> tensors, bool caller_waits) {
     throw;
   }
   for (const Tensor& tensor : tensors) forget_how_made(*impl_of(tensor));
-  if (replaces_states) unread::forget_histories();
+  if (!replaces_states) return;
+  unread::forget_histories();
+  kept_graphs::bound();
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 //
 // A value that is recorded and not computed keeps all that it is made of in memory: a loss that is only added up keeps
 // the weights of its step. So an evaluation that replaces a state also computes the unread values that read it, and
-// they forget how they were made.
+// they forget how they were made. And where they are small and hold much data that nobody else has, batches of an
+// evaluation say, they are computed before that is more than the graph itself.
 
 #pragma once
 

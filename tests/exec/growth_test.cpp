@@ -137,10 +137,16 @@ struct UnreadTraining {
   // The most bytes that were in use beyond those after ten steps.
   template <typename F>
   size_t most_bytes_held(const F& after) {
+    return most_bytes_held(after, [](const Tensor&, const Tensor&) {});
+  }
+  // `before_backward` sees it while it has its graph.
+  template <typename F, typename G>
+  size_t most_bytes_held(const F& after, const G& before_backward) {
     size_t before = 0, most = 0, resident = 0;
     for (int i = 0, steps = steps_of_unread_training(); i < steps; ++i) {
       const Tensor predicted = matmul(relu(matmul(x, first)), second);
       Tensor loss = square(predicted - y).mean();
+      before_backward(loss, predicted);
       optimizer.zero_grad();
       loss.backward();
       optimizer.step();
@@ -186,6 +192,100 @@ TEST(Growth, CountsOfWhatWasPredictedKeepNoOldWeights) {
       [&](const Tensor&, const Tensor& predicted) { right = right + (argmax(predicted, 1) == wanted).sum(); });
   EXPECT_LE(most, 2 * UnreadTraining::kWeights + (64 << 10));
   EXPECT_GE(right.item<int64_t>(), 0);
+}
+
+// The losses are added up before the graph of each is used up, as many programs do it that detach nothing.
+TEST(Growth, ASumOfLossesThatIsNotDetachedKeepsNoOldWeights) {
+  for (const bool is_trained_first : {false, true}) {
+    UnreadTraining training;
+    Tensor total = zeros({}), detached = zeros({});
+    const auto add = [&](const Tensor& loss, const Tensor&) { total = total + loss; };
+    const auto keep = [&](const Tensor& loss, const Tensor&) { detached = detached + loss.detach(); };
+    const size_t most = is_trained_first ? training.most_bytes_held(add, keep) : training.most_bytes_held(keep, add);
+    EXPECT_LE(most, 2 * UnreadTraining::kWeights);
+    EXPECT_EQ(total.item<float>(), detached.item<float>());
+    if (is_trained_first) continue;
+    EXPECT_TRUE(total.requires_grad());
+    const std::string text = text_of([&] { total.backward(); });
+    EXPECT_EQ(text.find("[backward] the weights that this tensor was made with have been written several times"), 0u)
+        << text;
+  }
+}
+
+// Here nothing uses the graphs up, and each holds its batch and what was made of it too.
+TEST(Growth, LossesBesideATrainingThatAreNotDetachedKeepNoOldWeights) {
+  UnreadTraining training;
+  const Tensor held_back = randn({16, 256}).eval();
+  std::vector<Tensor> losses;
+  const size_t most = training.most_bytes_held([&](const Tensor&, const Tensor&) {
+    losses.push_back(square(matmul(relu(matmul(held_back, training.first)), training.second) - training.y).mean());
+  });
+  EXPECT_LE(most, 2 * UnreadTraining::kWeights + losses.size() * 1024);
+  EXPECT_LT(losses.back().item<float>(), losses.front().item<float>());
+  EXPECT_NE(text_of([&] { losses.front().backward(); }), "");
+  losses.back().backward();
+  EXPECT_TRUE(losses.front().requires_grad());
+}
+
+// What one step has overwritten is still there for a gradient.
+TEST(Growth, AGraphThatIsKeptOverOneStepHasItsGradient) {
+  UnreadTraining training;
+  const auto loss_now = [&] {
+    return square(matmul(relu(matmul(training.x, training.first)), training.second) - training.y).mean();
+  };
+  const std::vector<float> wanted = grad(loss_now(), training.first).to_vector<float>();
+  const Tensor kept = loss_now();
+  Tensor loss = loss_now() * 2.0;
+  loss.backward();
+  training.optimizer.step();
+  EXPECT_EQ(grad(kept, training.first).to_vector<float>(), wanted);
+}
+
+// A graph over many steps that holds few bytes of old weights stays.
+TEST(Growth, GraphsOfSmallModelsAreKept) {
+  Tensor w = full({4}, 1.0).eval().requires_grad_();
+  const Tensor x = arange(4).to(DType::f32).eval();
+  Tensor total = zeros({});
+  for (int i = 0; i < 50; ++i) {
+    total = total + (w * x).sum();
+    const NoGrad writing;
+    w.mul_(0.5).eval();
+  }
+  total.backward();
+  EXPECT_EQ(w.grad().to_vector<float>(), (std::vector<float>{0, 50, 100, 150}));
+}
+
+// Batches of a megabyte that nobody has but the metrics that were made of them.
+TEST(Growth, MetricsOfAnEvaluationKeepNoBatches) {
+  constexpr size_t kBatch = size_t{256} * 1024 * sizeof(float);
+  const Tensor weight = (randn({1024, 10}) * 0.05).eval().requires_grad_();
+  const int steps = std::min(steps_of_unread_training(), 3000);
+  Tensor replaced = zeros({}, Options(DType::i64)), written = zeros({}, Options(DType::i64)).clone().eval();
+  std::vector<Tensor> kept;
+  const std::vector<float> numbers = randn({256, 1024}).to_vector<float>();
+  const NoGrad looking;
+  const size_t before = memory_stats().live_bytes;
+  size_t most = 0;
+  for (int i = 0; i < steps; ++i) {
+    const Tensor batch = from_vector(numbers, {256, 1024}) * (i + 1.0), predicted = argmax(matmul(batch, weight), 1);
+    replaced = replaced + (predicted == 3).sum();
+    written += (predicted == 3).sum();
+    kept.push_back((predicted == 3).to(DType::f32).mean());
+    most = std::max(most, memory_stats().live_bytes - std::min(before, memory_stats().live_bytes));
+  }
+  EXPECT_LE(most, 8 * kBatch + kept.size() * 1024);
+  EXPECT_EQ(replaced.item<int64_t>(), written.item<int64_t>());
+  EXPECT_EQ(replaced.item<int64_t>(), std::lround(256 * steps * kept[7].item<float>()));
+}
+
+// A gradient may be asked for: the graph is what the program wants.
+TEST(Growth, LossesOfManyBatchesKeepTheirGraph) {
+  Tensor weight = (randn({1024, 4}) * 0.05).eval().requires_grad_();
+  Tensor total = zeros({});
+  for (int i = 0; i < 100; ++i)
+    total = total + matmul(full({64, 1024}, static_cast<double>(i)).clone().eval(), weight).sum();
+  total.backward();
+  EXPECT_EQ(weight.grad().select(0, 0).to_vector<float>(), (std::vector<float>(4, 64.0f * 4950)));
 }
 
 // What is cut from its history and kept does not keep the tensor that it was cut from.
