@@ -52,8 +52,6 @@ void forget_how_made(TensorImpl& tensor) {
   }
 }
 
-namespace {}  // namespace
-
 uint64_t bytes_held_for(std::span<const ir::Value> tops, size_t* nodes) {
   std::unordered_map<const ir::Node*, uint32_t> seen;  // how often each is an operand
   for (const ir::Value& top : tops) seen[top.node.get()] = ~0u;
