@@ -4,6 +4,7 @@
 
 #include "tenon/base/interrupt.h"
 #include "tenon/base/out_of_range.h"
+#include "tenon/base/zero_division.h"
 #include "tenon/base/threads.h"
 #include "tenon/base/turn.h"
 #include "tenon/data/cifar.h"
@@ -42,6 +43,7 @@
 #include "tenon/nn/containers.h"
 #include "tenon/nn/convolution.h"
 #include "tenon/nn/functional.h"
+#include "tenon/nn/images.h"
 #include "tenon/nn/init.h"
 #include "tenon/nn/kv_cache.h"
 #include "tenon/nn/layers.h"

@@ -113,6 +113,8 @@ void set_python_error() {
     error.set_error();
   } catch (const base::OutOfRange& error) {
     set_error(index_error_type(), error);
+  } catch (const base::ZeroDivision& error) {
+    set_error(zero_division_type(), error);
   } catch (const device::Lost& error) {
     set_error(lost_error_type(), error);
   } catch (const Error& error) {

@@ -242,6 +242,26 @@ struct Convert<std::vector<Tensor>> {
   static constexpr const char* type = "Sequence[Tensor]";
   static std::vector<Tensor> from(PyObject* object);
 };
+/// Tensors given one by one, or as a list: those of "*tensors".
+struct SeveralTensors {
+  std::vector<Tensor> all;
+};
+template <>
+struct Convert<SeveralTensors> {
+  static constexpr const char* type = "Tensor | Sequence[Tensor]";
+  static SeveralTensors from(PyObject* object) {
+    if (is_tensor(object)) return {{tensor_in(object)}};
+    return {Convert<std::vector<Tensor>>::from(object)};
+  }
+};
+template <>
+struct Convert<std::optional<std::string>> {
+  static constexpr const char* type = "str | None";
+  static std::optional<std::string> from(PyObject* object) {
+    if (object == Py_None) return {};
+    return Convert<std::string>::from(object);
+  }
+};
 template <>
 struct Convert<Generator*> {
   static constexpr const char* type = "Generator | None";

@@ -7,10 +7,9 @@
 namespace tenon::python {
 
 // Notes of functions, before the type and the module are made.
-void note_elementwise();
+void note_functions();
 void note_in_place();
-void note_reductions();
-void note_shapes();
+void note_by_hand();
 void note_creation();
 void note_arrays();
 

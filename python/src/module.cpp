@@ -16,10 +16,9 @@ void check_signals() {
 PYBIND11_MODULE(_tenon, m) {
   m.doc() = "Tenon's C++ library.";
   bind_types(m);
-  note_elementwise();
+  note_functions();
   note_in_place();
-  note_reductions();
-  note_shapes();
+  note_by_hand();
   note_creation();
   note_arrays();
   prepare_tensor_type(m);

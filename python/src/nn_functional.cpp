@@ -260,6 +260,87 @@ void bind_losses(py::module_& f) {
       "reduction"_a = "mean", "max(0, margin + |a - p| - |a - n|).");
 }
 
+void bind_images(py::module_& f) {
+  f.def(
+      "pad",
+      [](const Tensor& x, const Dims& sizes, const std::string& mode, const py::object& value) {
+        return nn::pad(x, sizes, mode, value.is_none() ? Number(0.0) : Convert<Number>::from(value.ptr()));
+      },
+      "input"_a, "pad"_a, "mode"_a = "constant", "value"_a = py::none(),
+      "More elements before and after, last dim first; negative sizes cut. mode: 'constant', 'reflect', 'replicate' or "
+      "'circular'.");
+  f.def(
+      "unfold",
+      [](const Tensor& x, const Dims& kernel, const Dims& dilation, const Dims& padding, const Dims& stride) {
+        return nn::unfold(x, kernel, {dilation, padding, stride});
+      },
+      "input"_a, "kernel_size"_a, "dilation"_a = 1, "padding"_a = 0, "stride"_a = 1,
+      "All windows of an image as columns: (batch, channels * height * width of a window, windows).");
+  f.def(
+      "fold",
+      [](const Tensor& x, const Dims& size, const Dims& kernel, const Dims& dilation, const Dims& padding,
+         const Dims& stride) { return nn::fold(x, size, kernel, {dilation, padding, stride}); },
+      "input"_a, "output_size"_a, "kernel_size"_a, "dilation"_a = 1, "padding"_a = 0, "stride"_a = 1,
+      "Sums columns of windows, as unfold() makes them, into an image.");
+  f.def("pixel_shuffle", &nn::pixel_shuffle, "input"_a, "upscale_factor"_a,
+        "Channels become pixels: (..., channels * r * r, height, width) to (..., channels, height * r, width * r).");
+  f.def("pixel_unshuffle", &nn::pixel_unshuffle, "input"_a, "downscale_factor"_a,
+        "Pixels become channels, the other way round.");
+  f.def(
+      "affine_grid",
+      [](const Tensor& theta, const Dims& size, const py::object& corners) {
+        return nn::affine_grid(theta, size, !corners.is_none() && Convert<bool>::from(corners.ptr()));
+      },
+      "theta"_a, "size"_a, "align_corners"_a = py::none(),
+      "The places, from -1 to 1, that grid_sample() reads for images moved by matrices (batch, 2, 3).");
+  f.def(
+      "grid_sample",
+      [](const Tensor& x, const Tensor& grid, const std::string& mode, const std::string& padding,
+         const py::object& corners) {
+        return nn::grid_sample(x, grid, mode, padding, !corners.is_none() && Convert<bool>::from(corners.ptr()));
+      },
+      "input"_a, "grid"_a, "mode"_a = "bilinear", "padding_mode"_a = "zeros", "align_corners"_a = py::none(),
+      "Reads images at places (batch, rows, columns, 2), x before y, from -1 to 1.");
+  f.def("local_response_norm", &nn::local_response_norm, "input"_a, "size"_a, "alpha"_a = 1e-4, "beta"_a = 0.75,
+        "k"_a = 1.0, "x / (k + alpha * mean of the squares of so many neighbouring channels) ** beta.");
+  f.def("normalize", &nn::normalize, "input"_a, "p"_a = 2.0, "dim"_a = 1, "eps"_a = 1e-12,
+        "x divided by its p-norm along a dim.");
+}
+
+void bind_likelihoods(py::module_& f) {
+  f.def(
+      "poisson_nll_loss",
+      [](const Tensor& x, const Tensor& target, bool log_input, bool full, double eps, const std::string& reduction) {
+        return nn::poisson_nll_loss(x, target, {log_input, full, eps, reduction_of(reduction)});
+      },
+      "input"_a, "target"_a, "log_input"_a = true, "full"_a = false, "eps"_a = 1e-8, "reduction"_a = "mean",
+      "How unlikely counts are; x is the logarithm of what is expected, or that itself. full: with Stirling's term.");
+  f.def(
+      "gaussian_nll_loss",
+      [](const Tensor& x, const Tensor& target, const py::object& variance, bool full, double eps,
+         const std::string& reduction) {
+        return nn::gaussian_nll_loss(x, target, Convert<Operand>::from(variance.ptr()),
+                                     {full, eps, reduction_of(reduction)});
+      },
+      "input"_a, "target"_a, "var"_a, "full"_a = false, "eps"_a = 1e-6, "reduction"_a = "mean",
+      "How unlikely targets are around x with variances, which are eps at least; NaN where one is negative.");
+  f.def(
+      "multilabel_margin_loss",
+      [](const Tensor& x, const Tensor& target, const std::string& reduction) {
+        return nn::multilabel_margin_loss(x, target, reduction_of(reduction));
+      },
+      "input"_a, "target"_a, "reduction"_a = "mean",
+      "How far classes that are none of a sample's come near those that are; targets are classes, and end at the first "
+      "-1.");
+  f.def(
+      "multilabel_soft_margin_loss",
+      [](const Tensor& x, const Tensor& target, const std::optional<Tensor>& weight, const std::string& reduction) {
+        return nn::multilabel_soft_margin_loss(x, target, or_none(weight), reduction_of(reduction));
+      },
+      "input"_a, "target"_a, "weight"_a = py::none(), "reduction"_a = "mean",
+      "Binary cross entropies of logits, their mean over the classes.");
+}
+
 nn::init::FanMode fan_mode(const std::string& mode) {
   if (mode == "fan_in") return nn::init::FanMode::in;
   if (mode == "fan_out") return nn::init::FanMode::out;
@@ -353,6 +434,8 @@ void bind_functional(py::module_& m) {
   py::module_ f = m.def_submodule("functional");
   bind_stateless(f);
   bind_losses(f);
+  bind_likelihoods(f);
+  bind_images(f);
   py::module_ i = m.def_submodule("init");
   bind_init(i);
 }

@@ -5,7 +5,6 @@
 #include <new>
 #include <unordered_map>
 
-#include "arithmetic.h"
 #include "functions.h"
 #include "types.h"
 
@@ -107,7 +106,7 @@ PyObject* binary(PyObject* a, PyObject* b) {
 
 PyObject* power(PyObject* a, PyObject* b, PyObject*) { return binary<&tenon::pow>(a, b); }
 
-template <Tensor& (*F)(Tensor&, const Operand&)>
+template <auto F>
 PyObject* in_place(PyObject* self, PyObject* other) {
   return guarded([&]() -> PyObject* {
     const auto operand = operand_of(other);
@@ -117,26 +116,10 @@ PyObject* in_place(PyObject* self, PyObject* other) {
     return Py_NewRef(self);
   });
 }
-Tensor shift_left(const Operand& a, const Operand& b) { return a.tensor() << b; }
-Tensor shift_right(const Operand& a, const Operand& b) { return a.tensor() >> b; }
 PyObject* power_in_place(PyObject* self, PyObject* other, PyObject*) {
-  return in_place<&arithmetic::pow_>(self, other);
+  return in_place<[](Tensor& x, const Operand& y) { x.pow_(y); }>(self, other);
 }
 
-template <Tensor (*F)(const Operand&, const Operand&)>
-PyObject* in_place_of(PyObject* self, PyObject* other) {
-  return guarded([&]() -> PyObject* {
-    const auto operand = operand_of(other);
-    if (!operand) return Py_NewRef(Py_NotImplemented);
-    turn::await();
-    Tensor& x = tensor_in(self);
-    const Tensor result = F(x, *operand);
-    if (is_float(result.dtype()) && !is_float(x.dtype()))
-      base::fail("write", "a result of {} cannot be stored in {}", name(result.dtype()), name(x.dtype()));
-    x.copy_(result);
-    return Py_NewRef(self);
-  });
-}
 
 template <Tensor (*F)(const Tensor&)>
 PyObject* unary(PyObject* self) {
@@ -551,19 +534,19 @@ void prepare_tensor_type(py::module_& m) {
       {Py_tp_methods, const_cast<PyMethodDef*>(methods.data())},
       {Py_tp_getset, attributes},
       {Py_tp_members, members},
-      {Py_nb_add, slot(binary<&arithmetic::add>)},
-      {Py_nb_subtract, slot(binary<&arithmetic::sub>)},
-      {Py_nb_multiply, slot(binary<&arithmetic::mul>)},
-      {Py_nb_true_divide, slot(binary<&arithmetic::div>)},
-      {Py_nb_floor_divide, slot(binary<&arithmetic::floor_divide>)},
-      {Py_nb_remainder, slot(binary<&arithmetic::remainder>)},
+      {Py_nb_add, slot(binary<&tenon::operator+>)},
+      {Py_nb_subtract, slot(binary<(&tenon::operator-)>)},
+      {Py_nb_multiply, slot(binary<&tenon::operator*>)},
+      {Py_nb_true_divide, slot(binary<&true_divide>)},
+      {Py_nb_floor_divide, slot(binary<&tenon::floor_divide>)},
+      {Py_nb_remainder, slot(binary<&tenon::remainder>)},
       {Py_nb_power, slot(power)},
       {Py_nb_matrix_multiply, slot(product)},
       {Py_nb_and, slot(binary<&bitwise_and>)},
       {Py_nb_or, slot(binary<&bitwise_or>)},
       {Py_nb_xor, slot(binary<&bitwise_xor>)},
-      {Py_nb_lshift, slot(shift<&shift_left>)},
-      {Py_nb_rshift, slot(shift<&shift_right>)},
+      {Py_nb_lshift, slot(shift<&bitwise_left_shift>)},
+      {Py_nb_rshift, slot(shift<&bitwise_right_shift>)},
       {Py_nb_negative, slot(unary<&neg>)},
       {Py_nb_positive, slot(positive)},
       {Py_nb_absolute, slot(unary<&tenon::abs>)},
@@ -572,18 +555,18 @@ void prepare_tensor_type(py::module_& m) {
       {Py_nb_int, slot(as_int)},
       {Py_nb_float, slot(as_float)},
       {Py_nb_index, slot(as_index)},
-      {Py_nb_inplace_add, slot(in_place<&arithmetic::add_>)},
-      {Py_nb_inplace_subtract, slot(in_place<&arithmetic::sub_>)},
-      {Py_nb_inplace_multiply, slot(in_place<&arithmetic::mul_>)},
-      {Py_nb_inplace_true_divide, slot(in_place<&arithmetic::div_>)},
-      {Py_nb_inplace_remainder, slot(in_place<&arithmetic::remainder_>)},
-      {Py_nb_inplace_floor_divide, slot(in_place_of<&arithmetic::floor_divide>)},
+      {Py_nb_inplace_add, slot(in_place<[](Tensor& x, const Operand& y) { x.add_(y); }>)},
+      {Py_nb_inplace_subtract, slot(in_place<[](Tensor& x, const Operand& y) { x.sub_(y); }>)},
+      {Py_nb_inplace_multiply, slot(in_place<[](Tensor& x, const Operand& y) { x.mul_(y); }>)},
+      {Py_nb_inplace_true_divide, slot(in_place<[](Tensor& x, const Operand& y) { x.div_(y); }>)},
+      {Py_nb_inplace_remainder, slot(in_place<[](Tensor& x, const Operand& y) { x.remainder_(y); }>)},
+      {Py_nb_inplace_floor_divide, slot(in_place<[](Tensor& x, const Operand& y) { x.floor_divide_(y); }>)},
       {Py_nb_inplace_power, slot(power_in_place)},
-      {Py_nb_inplace_lshift, slot(in_place_of<&shift_left>)},
-      {Py_nb_inplace_rshift, slot(in_place_of<&shift_right>)},
-      {Py_nb_inplace_and, slot(in_place_of<&bitwise_and>)},
-      {Py_nb_inplace_or, slot(in_place_of<&bitwise_or>)},
-      {Py_nb_inplace_xor, slot(in_place_of<&bitwise_xor>)},
+      {Py_nb_inplace_lshift, slot(in_place<[](Tensor& x, const Operand& y) { x.bitwise_left_shift_(y); }>)},
+      {Py_nb_inplace_rshift, slot(in_place<[](Tensor& x, const Operand& y) { x.bitwise_right_shift_(y); }>)},
+      {Py_nb_inplace_and, slot(in_place<[](Tensor& x, const Operand& y) { x.bitwise_and_(y); }>)},
+      {Py_nb_inplace_or, slot(in_place<[](Tensor& x, const Operand& y) { x.bitwise_or_(y); }>)},
+      {Py_nb_inplace_xor, slot(in_place<[](Tensor& x, const Operand& y) { x.bitwise_xor_(y); }>)},
       {Py_mp_subscript, slot(get_item)},
       {Py_mp_ass_subscript, slot(set_item)},
       {Py_mp_length, slot(length)},

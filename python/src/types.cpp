@@ -21,6 +21,7 @@ namespace {
 
 PyObject* error = nullptr;
 PyObject* index_error = nullptr;
+PyObject* zero_division = nullptr;
 PyObject* lost_error = nullptr;
 PyObject* dtype_objects[std::size(kAllDTypes)] = {};
 
@@ -40,6 +41,7 @@ std::optional<DType> dtype_called(std::string_view name) {
 
 PyObject* error_type() { return error; }
 PyObject* index_error_type() { return index_error; }
+PyObject* zero_division_type() { return zero_division; }
 PyObject* lost_error_type() { return lost_error; }
 
 py::object dtype_object(DType dtype) {
@@ -78,6 +80,10 @@ void bind_types(py::module_& m) {
   index_error = PyErr_NewExceptionWithDoc(
       "tenon.OutOfRange", "A position or a dim that is not there; an IndexError too.", bases.ptr(), nullptr);
   m.add_object("OutOfRange", py::reinterpret_borrow<py::object>(index_error));
+  const py::tuple of_zero = py::make_tuple(py::handle(error), py::handle(PyExc_ZeroDivisionError));
+  zero_division = PyErr_NewExceptionWithDoc(
+      "tenon.ZeroDivision", "Integers divided by the number 0; a ZeroDivisionError too.", of_zero.ptr(), nullptr);
+  m.add_object("ZeroDivision", py::reinterpret_borrow<py::object>(zero_division));
   lost_error = PyErr_NewExceptionWithDoc("tenon.DeviceLost", "A device is gone, and what lay on it.", error, nullptr);
   m.add_object("DeviceLost", py::reinterpret_borrow<py::object>(lost_error));
   py::register_exception_translator([](std::exception_ptr thrown) {
@@ -85,6 +91,8 @@ void bind_types(py::module_& m) {
       if (thrown) std::rethrow_exception(thrown);
     } catch (const base::OutOfRange& found) {
       set_error(index_error, found);
+    } catch (const base::ZeroDivision& found) {
+      set_error(zero_division, found);
     } catch (const device::Lost& found) {
       set_error(lost_error, found);
     } catch (const Error& found) {

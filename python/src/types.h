@@ -19,6 +19,7 @@ const char* python_name(DType dtype);
 
 PyObject* error_type();
 PyObject* index_error_type();
+PyObject* zero_division_type();
 PyObject* lost_error_type();
 
 /// The sizes of a tensor: a tenon.Size, which is a tuple with numel(); tensor_object.cpp.

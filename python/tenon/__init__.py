@@ -22,17 +22,17 @@ from .autograd import autocast, compile, enable_grad, inference_mode, no_grad, s
 from .files import load, save
 from .extras import (
     BFloat16Tensor, BoolTensor, ByteTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, cartesian_prod,
-    combinations, cross, get_default_dtype, kron, normal, randint, randint_like, round, set_default_dtype, set_printoptions,
+    combinations, get_default_dtype, normal, randint, randint_like, set_default_dtype, set_printoptions,
     std_mean, var_mean, where)
 from .limits import finfo, iinfo
 from .places import (
-    argwhere, asarray, atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_shapes, broadcast_tensors, diag_embed, dsplit, hsplit, index_put,
+    argwhere, asarray, atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_shapes, broadcast_tensors, dsplit, hsplit, index_put,
     rot90, tensor_split, tril_indices, triu_indices, unique_consecutive, vsplit)
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .switches import (
     are_deterministic_algorithms_enabled, get_float32_matmul_precision, set_float32_matmul_precision, use_deterministic_algorithms)
 from .values import (
-    aminmax, bucketize, corrcoef, cov, cummax, cummin, erfinv, fmax, fmin, inner, trapezoid, trapz, xlogy)
+    aminmax, corrcoef, cov, cummax, cummin, trapezoid, trapz)
 
 __version__ = "0.1.0"
 
@@ -132,8 +132,8 @@ Tensor.cuda = _cuda
 Tensor.pin_memory = lambda self: self
 Tensor.share_memory_ = lambda self: self
 Tensor.is_pinned = lambda self, device=None: False
-for _function in (aminmax, argwhere, corrcoef, cov, cummax, cummin, diag_embed, erfinv, fmax, fmin, index_put, inner,
-                  places.fill_diagonal_, rot90, dsplit, hsplit, vsplit, tensor_split, unique_consecutive, values.random_, xlogy):
+for _function in (aminmax, argwhere, corrcoef, cov, cummax, cummin, index_put, places.fill_diagonal_, rot90, dsplit, hsplit,
+                  vsplit, tensor_split, unique_consecutive, values.random_):
     setattr(Tensor, _function.__name__, _function)
 for _name in ("greater", "greater_equal", "less", "less_equal", "not_equal"):
     setattr(Tensor, _name, getattr(Tensor, globals()[_name].__name__))

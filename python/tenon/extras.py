@@ -1,6 +1,5 @@
 """Functions of tensors that are made of others, with PyTorch's names and arguments."""
 
-import builtins
 import itertools
 import math
 
@@ -18,15 +17,6 @@ def where(condition, input=None, other=None) -> "Tensor":
     if input is None or other is None:
         raise TypeError("where() takes a condition alone, or a condition and two values")
     return _tenon.where(condition, input, other)
-
-
-def round(input, decimals=0) -> "Tensor":
-    """Rounds to the nearest integer, halves to even; or to so many decimals."""
-    if not decimals:
-        return _tenon.round(input)
-    if decimals > 0:
-        return _tenon.round(input * 10.0**decimals) / 10.0**decimals
-    return _tenon.round(input / 10.0**-decimals) * 10.0**-decimals
 
 
 def randint(low=0, high=None, size=None, dtype=None, device=None, generator=None, requires_grad=False) -> "Tensor":
@@ -88,24 +78,6 @@ def combinations(input, r=2, with_replacement=False) -> "Tensor":
     return input[places]
 
 
-def kron(input, other) -> "Tensor":
-    """Every element of the first times all of the second."""
-    dims = builtins.max(input.ndim, other.ndim)
-    a, b = ((1,) * (dims - x.ndim) + tuple(x.shape) for x in (input, other))
-    left = input.reshape(*itertools.chain.from_iterable((size, 1) for size in a))
-    right = other.reshape(*itertools.chain.from_iterable((1, size) for size in b))
-    return (left * right).reshape(*(x * y for x, y in zip(a, b)))
-
-
-def cross(input, other, dim=None) -> "Tensor":
-    """The product of vectors of three elements that stands at right angles to both."""
-    if dim is None:
-        dim = next((i for i, size in enumerate(input.shape) if size == 3), -1)
-    if input.shape[dim] != 3 or other.shape[dim] != 3:
-        raise ValueError(f"cross() needs three elements along dim {dim}, not {tuple(input.shape)} and {tuple(other.shape)}")
-    return input.roll(-1, dim) * other.roll(1, dim) - input.roll(1, dim) * other.roll(-1, dim)
-
-
 def exponential_(self, lambd=1.0, generator=None) -> "Tensor":
     """Draws new elements, exponentially distributed."""
     if not lambd > 0:
@@ -135,7 +107,7 @@ def _maker(name, dtype):
 for _name, _kind in _TYPES.items():
     globals()[_name] = _maker(_name, getattr(_tenon, _kind))
 
-_to_dtype, _numpy, _round = Tensor.type, Tensor.numpy, Tensor.round
+_to_dtype, _numpy = Tensor.type, Tensor.numpy
 
 
 def _type(self, dtype=None):
@@ -155,11 +127,6 @@ def _as_numpy(self, force=False):
         return _numpy(self)
     made = self.detach().cpu()
     return _numpy(made.float() if made.dtype == _tenon.bfloat16 else made)
-
-
-def _rounded(self, decimals=0) -> "Tensor":
-    """Rounds to the nearest integer, halves to even; or to so many decimals."""
-    return round(self, decimals) if decimals else _round(self)
 
 
 def set_default_dtype(d):
@@ -221,7 +188,5 @@ _tenon.device.index = property(lambda self: int(self.name.partition(":")[2]) if 
                                doc="Which of its kind; None for the first.")
 
 Tensor.type, Tensor.numpy = _type, _as_numpy
-Tensor.round = _rounded
 Tensor.exponential_ = exponential_
-Tensor.kron, Tensor.cross = kron, cross
 del exponential_

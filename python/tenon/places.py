@@ -52,19 +52,6 @@ def triu_indices(row, col, offset=0, dtype=None, device=None) -> "Tensor":
     return _triangle("triu_indices", row, col, lambda distance: distance >= offset, dtype, device)
 
 
-def diag_embed(input, offset=0, dim1=-2, dim2=-1) -> "Tensor":
-    """Matrices with the elements of the last dim on a diagonal; their rows and columns are dim1 and dim2."""
-    dims = input.ndim + 1
-    if dim1 % dims == dim2 % dims:
-        raise ValueError(f"diag_embed() needs two dims, not {dim1} twice")
-    count, device = input.shape[-1] + abs(offset), input.device
-    filled = _tenon.cat([input, _tenon.zeros((*input.shape[:-1], abs(offset)), dtype=input.dtype, device=device)], -1)
-    distance = _tenon.arange(count, device=device) - _tenon.arange(count, device=device).reshape(-1, 1)
-    wide = filled.unsqueeze(-1 if offset >= 0 else -2)
-    matrices = _tenon.where(distance == offset, wide, _tenon.zeros((), dtype=input.dtype, device=device))
-    return matrices.movedim((-2, -1), (dim1, dim2))
-
-
 def block_diag(*tensors) -> "Tensor":
     """A matrix with the matrices along its diagonal; vectors and numbers are rows."""
     tensors = _checks.several_tensors("block_diag", tensors)

@@ -10,7 +10,6 @@ import math
 
 from . import _tenon
 from . import checks as _checks
-from .autograd import Function as _Function
 
 Tensor = _tenon.Tensor
 MinMax = collections.namedtuple("MinMax", "min max")
@@ -21,92 +20,6 @@ def _as_float(x):
     if not isinstance(x, Tensor):
         raise TypeError(f"a tensor is needed, not {type(x).__name__}")
     return x if x.is_floating_point() else x.to(_tenon.float32)
-
-
-def _both(input, other):
-    """Two operands as tensors; one of them may be a number, which takes the dtype of the other where it can."""
-    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
-        raise TypeError(f"a tensor and a number, or two tensors are needed, not {type(input).__name__} and {type(other).__name__}")
-
-    def made(number, like):
-        dtype = like.dtype if like.is_floating_point() or isinstance(number, int) else _tenon.float32
-        return _tenon.full((), number, dtype=dtype, device=like.device)
-
-    if not isinstance(input, Tensor):
-        input = made(input, other)
-    if not isinstance(other, Tensor):
-        other = made(other, input)
-    return input, other
-
-
-def _two_tensors(name, input, other):
-    for one in (input, other):
-        if not isinstance(one, Tensor):
-            raise TypeError(f"{name}() needs two tensors, not {type(one).__name__}")
-    return input, other
-
-
-def fmax(input, other) -> "Tensor":
-    """The larger of two elements, or the one that is a number where the other is NaN."""
-    a, b = _two_tensors("fmax", input, other)
-    return _tenon.where(b != b, a, _tenon.where(a != a, b, _tenon.maximum(a, b)))
-
-
-def fmin(input, other) -> "Tensor":
-    """The smaller of two elements, or the one that is a number where the other is NaN."""
-    a, b = _two_tensors("fmin", input, other)
-    return _tenon.where(b != b, a, _tenon.where(a != a, b, _tenon.minimum(a, b)))
-
-
-def xlogy(input, other) -> "Tensor":
-    """input * log(other), and 0 where input is 0, whatever the other is but NaN."""
-    x, y = (_as_float(one) for one in _both(input, other))
-    is_nothing = (x == 0) & ((y <= 0) | (y == math.inf))
-    return x * _tenon.where(is_nothing, _tenon.ones_like(y), y).log()
-
-
-# Giles, "Approximating the erfinv function", 2010: two polynomials of w = -log((1 - x) (1 + x)), the highest power first.
-_CENTRAL = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164,
-            0.246640727, 1.50140941)
-_TAIL = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406,
-         2.83297682)
-
-
-def _polynomial(factors, x):
-    result = _tenon.full_like(x, factors[0])
-    for factor in factors[1:]:
-        result = result * x + factor
-    return result
-
-
-def _inverse_of_erf(x):
-    w = -((1 - x) * (1 + x)).log()
-    tail = w.clamp(5, 40).sqrt() - 3  # nothing below 1 has a w above 37 in float64
-    y = x * _tenon.where(w < 5, _polynomial(_CENTRAL, w.clamp(0, 5) - 2.5), _polynomial(_TAIL, tail))
-    if x.dtype == _tenon.float64:  # the polynomials have the digits of float32; erfc keeps those of the tails
-        for _ in range(2):
-            distance = _tenon.where(x.abs() < 0.5, y.erf() - x, ((1 - x.abs()) - y.abs().erfc()) * x.sign())
-            y = y - distance * (y * y).exp() * (math.sqrt(math.pi) / 2)
-    y = _tenon.where(x.abs() < 1, y, x * math.inf)
-    return _tenon.where(x.abs() <= 1, y, _tenon.full_like(x, math.nan))
-
-
-class _Erfinv(_Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = _inverse_of_erf(x.float()).to(x.dtype) if x.dtype in (_tenon.float16, _tenon.bfloat16) else _inverse_of_erf(x)
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx, grad):
-        y, = ctx.saved_tensors
-        return grad * (y * y).exp() * (math.sqrt(math.pi) / 2)
-
-
-def erfinv(input) -> "Tensor":
-    """The number whose erf() is x: infinite at -1 and 1, NaN beyond."""
-    return _Erfinv.apply(_as_float(input))
 
 
 def _dim_of(input, dim, function):
@@ -158,23 +71,6 @@ def cummin(input, dim):
 def aminmax(input, dim=None, keepdim=False):
     """The smallest and the largest elements, of all or along a dim."""
     return MinMax(_tenon.amin(input, dim, keepdim), _tenon.amax(input, dim, keepdim))
-
-
-def bucketize(input, boundaries, out_int32=False, right=False) -> "Tensor":
-    """Between which of the sorted boundaries elements lie; right: a boundary belongs to what lies above it."""
-    if boundaries.ndim != 1:
-        raise ValueError(f"bucketize() needs a vector of boundaries, not {tuple(boundaries.shape)}")
-    found = _tenon.searchsorted(boundaries, input, right=right)
-    return found.to(_tenon.int32) if out_int32 else found
-
-
-def inner(input, other) -> "Tensor":
-    """Sums of products along the last dims; of numbers, their product."""
-    if input.ndim == 0 or other.ndim == 0:
-        return input * other
-    if input.shape[-1] != other.shape[-1]:
-        raise ValueError(f"inner() needs last dims of one size, not {tuple(input.shape)} and {tuple(other.shape)}")
-    return _tenon.tensordot(input, other, dims=([input.ndim - 1], [other.ndim - 1]))
 
 
 def trapezoid(y, x=None, dx=None, dim=-1) -> "Tensor":

@@ -51,7 +51,7 @@ class Arguments(unittest.TestCase):
         self.assertEqual(x.roll(1, 0).tolist(), np.roll(a, 1, 0).tolist())
         self.assertEqual(x.roll((1, -1), (0, 1)).tolist(), np.roll(a, (1, -1), (0, 1)).tolist())
         self.assertEqual(x.roll(shifts=1, dims=(1,)).tolist(), np.roll(a, 1, 1).tolist())
-        with self.assertRaisesRegex(ValueError, r"^roll\(\) needs one shift for each dim, not 2 for 1 dims$"):
+        with self.assertRaisesRegex(tenon.Error, "needs one shift for each dim, not 2 for 1 dims$"):
             x.roll((1, 2), 0)
 
     def test_squeeze(self):
@@ -69,7 +69,7 @@ class Arguments(unittest.TestCase):
         x = tenon.tensor([1, 2, 2, 3])
         self.assertEqual(tenon.searchsorted(x, tenon.tensor([2]), side="right").tolist(), [3])
         self.assertEqual(x.searchsorted(2, side="left").item(), 1)
-        with self.assertRaisesRegex(ValueError, "there is no side 'up'; there are 'left' and 'right'"):
+        with self.assertRaisesRegex(tenon.Error, "there is no side 'up'; there are 'left' and 'right'"):
             x.searchsorted(2, side="up")
         with self.assertRaisesRegex(ValueError, "right=True and for side='left'"):
             x.searchsorted(2, right=True, side="left")
@@ -220,7 +220,7 @@ class Layers(unittest.TestCase):
         self.assertEqual(y.tolist(), [[[-0.5, 1], [-2, 1]]])
         y.sum().backward()
         self.assertEqual((x.grad.tolist(), layer.weight.grad.tolist()), ([[[0.5, 1], [2, 1]]], [-1, -1]))
-        with self.assertRaisesRegex(ValueError, "needs one weight or 3, one for each channel, not [(]2,[)]"):
+        with self.assertRaisesRegex(tenon.Error, "needs one weight or 3, one for each channel, not [(]2,[)]"):
             layer(tenon.ones(1, 3))
 
     def test_cells_are_steps_of_the_layers(self):

@@ -142,14 +142,14 @@ class Values(Checked):
         self.assertHolds(tenon.bucketize(tenon.tensor([0, 1, 4, 9]), edges), [0, 0, 2, 3])
         self.assertHolds(tenon.bucketize(tenon.tensor([1]), edges, right=True), [1])
         self.assertEqual(tenon.bucketize(3, edges, out_int32=True).dtype, tenon.int32)
-        self.refuses(ValueError, tenon.bucketize, tenon.ones(1), tenon.ones(1, 1))
+        self.refuses(tenon.Error, tenon.bucketize, tenon.ones(1), tenon.ones(1, 1))
 
     def test_products(self):
         self.assertHolds(tenon.inner(tenon.tensor([[1, 2], [3, 4]]), tenon.tensor([1, 10])), [21, 43])
         x = tenon.full((1, 1, 1), math.nan)
         self.assertHolds(tenon.baddbmm(x, tenon.ones(1, 1, 2), tenon.ones(1, 2, 1), beta=0, alpha=3), [[[6]]])
         self.assertHolds(tenon.ones(1, 1, 1).baddbmm(tenon.ones(1, 1, 2), tenon.ones(1, 2, 1), beta=2), [[[4]]])
-        self.refuses(ValueError, tenon.inner, tenon.ones(2), tenon.ones(3))
+        self.refuses(tenon.Error, tenon.inner, tenon.ones(2), tenon.ones(3))
 
     def test_areas(self):
         self.assertEqual(tenon.trapezoid(tenon.tensor([1., 3., 5.])).item(), 6)
@@ -204,7 +204,7 @@ class Images(Checked):
         self.assertHolds(nn.Fold((5, 4), **how)(F.unfold(x, **how)), (x * times).tolist())
         self.assertEqual(self.gradient(lambda x: F.fold(x, (1, 3), (1, 2)) * tenon.tensor([1., 2., 4.]), [[1., 1.], [1., 1.]]),
                          [[[1, 2], [2, 4]]])
-        self.refuses(ValueError, F.fold, tenon.ones(4, 3), (3, 3), 2)
+        self.refuses(tenon.Error, F.fold, tenon.ones(4, 3), (3, 3), 2)
 
     def test_grids_read_between_pixels(self):
         image = tenon.tensor([[[[0., 1.], [2., 3.]]]])
@@ -213,8 +213,8 @@ class Images(Checked):
         self.assertHolds(F.grid_sample(image, grid), [[[[1.5, 0.75, 0]]]])
         self.assertHolds(F.grid_sample(image, grid, padding_mode="border"), [[[[1.5, 3, 2]]]])
         self.assertHolds(F.grid_sample(image, grid, "nearest", "border"), [[[[0, 3, 1]]]])
-        self.refuses(ValueError, F.grid_sample, image, grid, "bicubic")
-        self.refuses(ValueError, F.grid_sample, image, grid[0])
+        self.refuses(tenon.Error, F.grid_sample, image, grid, "bicubic")
+        self.refuses(tenon.Error, F.grid_sample, image, grid[0])
 
     def test_places_of_pixels_go_to_images_and_grids(self):
         image = tenon.tensor([[[[0., 1.], [2., 3.]]]], requires_grad=True)
@@ -229,7 +229,7 @@ class Images(Checked):
         for align_corners in (False, True):
             grid = F.affine_grid(stay, image.shape, align_corners)
             self.assertClose(F.grid_sample(image, grid, align_corners=align_corners), image.tolist(), 4)
-        self.refuses(ValueError, F.affine_grid, stay, (1, 1, 2, 2))
+        self.refuses(tenon.Error, F.affine_grid, stay, (1, 1, 2, 2))
 
     def test_neighbouring_channels_divide(self):
         x = tenon.tensor([1., 2., 3.]).reshape(1, 3, 1)
@@ -254,8 +254,8 @@ class Losses(Checked):
         x, y = tenon.tensor([0., 0.]), tenon.tensor([2., 0.])
         self.assertClose(nn.GaussianNLLLoss(reduction="none")(x, y, tenon.tensor([4., 1.])), [0.5 * (math.log(4) + 1), 0])
         self.assertTrue(F.gaussian_nll_loss(x, y, tenon.tensor([-1., 1.])).isnan().item())
-        self.refuses(ValueError, F.gaussian_nll_loss, x, y, -1.0)
-        self.refuses(ValueError, F.gaussian_nll_loss, x, y, tenon.ones(3))
+        self.refuses(tenon.Error, F.gaussian_nll_loss, x, y, -1.0)
+        self.refuses(tenon.Error, F.gaussian_nll_loss, x, y, tenon.ones(3))
 
     def test_several_labels(self):
         x = tenon.tensor([[0.1, 0.2, 0.4, 0.8]])

@@ -154,7 +154,7 @@ class Refused(unittest.TestCase):
         self.assertRaises(ValueError, tenon.cov, tenon.ones(3), fweights=tenon.tensor([-1, 1, 1]))
         self.assertRaises(ValueError, tenon.cov, tenon.ones(3), aweights=tenon.tensor([-1.0, 1, 1]).wait())
         self.assertRaises(TypeError, tenon.narrow, tenon.ones(4), 0, tenon.tensor([1]), 2)
-        self.assertRaises(ValueError, F.hardtanh, tenon.ones(2), 1.0, -1.0)
+        self.assertRaises(tenon.Error, F.hardtanh, tenon.ones(2), 1.0, -1.0)
         self.assertRaises(ValueError, tenon.ones(2).exponential_, 0)
 
 

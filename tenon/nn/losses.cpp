@@ -3,7 +3,9 @@
 
 #include "tenon/nn/losses.h"
 
+#include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "tenon/nn/class_targets.h"
 #include "tenon/tensor/access.h"
@@ -293,8 +295,9 @@ Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targ
 Tensor kl_div(const Tensor& x, const Tensor& target, Reduction reduction, bool log_target) {
   return elementwise_loss("kl_div", x, target, reduction, [&](const Tensor& a, const Tensor& t) {
     if (log_target) return mul(exp(t), sub(t, a));
-    const Tensor positive = gt(t, 0.0);  // t log t is 0 at 0
-    return sub(where(positive, mul(t, log(where(positive, t, 1.0))), 0.0), mul(t, a));
+    const Tensor positive = gt(t, 0.0);  // t log t is 0 at 0, and NaN below
+    const Tensor end = where(lt(t.detach(), 0.0), std::numeric_limits<double>::quiet_NaN(), zeros_like(t));
+    return add(sub(where(positive, mul(t, log(where(positive, t, 1.0))), 0.0), mul(t, a)), end);
   });
 }
 
@@ -417,6 +420,80 @@ Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t dim, double e
 Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps, bool keepdim) {
   const auto [in, dtype] = widened("pairwise_distance", {a, b});
   return norm(add(sub(in[0], in[1]), eps), p, -1, keepdim).to(dtype);
+}
+
+// ---- how unlikely something is ----
+
+Tensor poisson_nll_loss(const Tensor& x, const Tensor& target, const PoissonNllOptions& options) {
+  constexpr std::string_view kOp = "poisson_nll_loss";
+  require_same_shape(kOp, x, target);
+  const auto [in, dtype] = widened(kOp, {x, target});
+  const Tensor &w = in[0], &count = in[1];
+  Tensor loss = options.log_input ? sub(exp(w), mul(count, w)) : sub(w, mul(count, log(add(w, options.eps))));
+  if (options.full) {
+    const Tensor is_above = gt(count, 1.0), above = where(is_above, count, 1.0);
+    const Tensor circle = mul(log(mul(above, 2 * std::numbers::pi)), 0.5);
+    loss = add(loss, where(is_above, add(sub(mul(above, log(above)), above), circle), 0.0));
+  }
+  return finished(kOp, loss, options.reduction, dtype);
+}
+
+Tensor gaussian_nll_loss(const Tensor& x, const Tensor& target, const Operand& variance,
+                         const GaussianNllOptions& options) {
+  constexpr std::string_view kOp = "gaussian_nll_loss";
+  if (!variance.is_tensor() && variance.number().as_double() < 0)
+    base::fail(kOp, "a variance is 0 or more, not {}", variance.number().as_double());
+  const Options like(x.dtype(), x.device());
+  Tensor given = variance.is_tensor() ? variance.tensor() : full(x.shape(), variance.number(), like);
+  if (given.shape() != x.shape()) {
+    bool fits = given.dim() == x.dim();
+    for (int64_t i = 0; fits && i < x.dim(); ++i) fits = given.size(i) == x.size(i) || given.size(i) == 1;
+    const bool is_of_rows = x.dim() > 0 && given.shape() == Dims(x.shape().begin(), x.shape().end() - 1);
+    if (is_of_rows)
+      given = given.unsqueeze(-1);
+    else if (!fits)
+      base::fail(kOp, "takes variances like {}, got {}", ir::to_string(x.shape()), ir::to_string(given.shape()));
+  }
+  const auto [in, dtype] = widened(kOp, {x, target, given});
+  // The bound takes no part in gradients.
+  const Tensor known = in[2].detach();
+  const Tensor least = where(lt(known, 0.0), std::numeric_limits<double>::quiet_NaN(), clamp_min(known, options.eps));
+  const Tensor spread = add(in[2], sub(least, known));
+  const Tensor loss = mul(add(log(spread), div(square(sub(in[0], in[1])), spread)), 0.5);
+  const double constant = options.full ? 0.5 * std::log(2 * std::numbers::pi) : 0;
+  return finished(kOp, options.full ? add(loss, constant) : loss, options.reduction, dtype);
+}
+
+// ---- several classes a sample ----
+
+Tensor multilabel_margin_loss(const Tensor& given, const Tensor& given_target, Reduction reduction) {
+  constexpr std::string_view kOp = "multilabel_margin_loss";
+  if ((given.dim() != 1 && given.dim() != 2) || given.shape() != given_target.shape())
+    base::fail(kOp, "takes (batch, classes) or (classes,) twice, got {} and {}", ir::to_string(given.shape()),
+               ir::to_string(given_target.shape()));
+  if (!is_integer(given_target.dtype())) base::fail(kOp, "targets are classes, got {}", name(given_target.dtype()));
+  const auto [in, dtype] = widened(kOp, {given});
+  const bool is_one = given.dim() == 1;
+  const Tensor x = is_one ? in[0].unsqueeze(0) : in[0];
+  const Tensor target = is_one ? given_target.unsqueeze(0) : given_target;
+  const Tensor counts = eq(cumsum(lt(target, 0).to(DType::i64), 1), 0).to(x.dtype());
+  const Tensor places = clamp_min(target.to(DType::i64), 0);
+  const Tensor is_target = gt(scatter_add(zeros_like(x), 1, places, counts), 0.0);
+  const Tensor distances = above_zero(sub(1.0, sub(gather(x, 1, places).unsqueeze(2), x.unsqueeze(1))));
+  const Tensor others = mul(counts.unsqueeze(2), logical_not(is_target).to(x.dtype()).unsqueeze(1));
+  const Tensor loss = div(sum(mul(distances, others), {1, 2}), static_cast<double>(x.size(1)));
+  return finished(kOp, is_one ? loss.select(0, 0) : loss, reduction, dtype);
+}
+
+Tensor multilabel_soft_margin_loss(const Tensor& given, const Tensor& given_target, const Tensor& weight,
+                                   Reduction reduction) {
+  constexpr std::string_view kOp = "multilabel_soft_margin_loss";
+  require_same_shape(kOp, given, given_target);
+  const auto [in, dtype] = widened(kOp, {given, given_target});
+  const Tensor &x = in[0], &target = in[1];
+  Tensor loss = neg(add(mul(target, logsigmoid(x)), mul(sub(1.0, target), logsigmoid(neg(x)))));
+  if (weight.defined()) loss = mul(loss, weight.to(loss.dtype()));
+  return finished(kOp, mean(loss, -1), reduction, dtype);
 }
 
 }  // namespace tenon::nn

@@ -72,6 +72,30 @@ struct TripletMarginOptions {
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            const TripletMarginOptions& options = {});
 
+/// How unlikely counts are; x is the logarithm of what is expected, or that itself.
+struct PoissonNllOptions {
+  bool log_input = true;
+  bool full = false;  // with Stirling's term
+  double eps = 1e-8;
+  Reduction reduction = Reduction::mean;
+};
+Tensor poisson_nll_loss(const Tensor& x, const Tensor& target, const PoissonNllOptions& options = {});
+struct GaussianNllOptions {
+  bool full = false;  // with the constant term
+  double eps = 1e-6;  // the least variance
+  Reduction reduction = Reduction::mean;
+};
+/// How unlikely targets are around x with variances, a tensor like x, one for each row, or a number; NaN where one is
+/// negative.
+Tensor gaussian_nll_loss(const Tensor& x, const Tensor& target, const Operand& variance,
+                         const GaussianNllOptions& options = {});
+/// x (N, C) or (C): how far classes that are none of a sample's come near those that are. Targets are classes in the shape
+/// of x, and end at the first -1.
+Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
+/// Binary cross entropies of logits (..., C), their mean over the classes.
+Tensor multilabel_soft_margin_loss(const Tensor& x, const Tensor& target, const Tensor& weight = Tensor(),
+                                   Reduction reduction = Reduction::mean);
+
 /// The cosine of the angle between a and b along a dim.
 Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t dim = 1, double eps = 1e-8);
 /// The p-norm of a - b + eps along the last dim.

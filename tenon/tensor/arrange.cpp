@@ -139,8 +139,5 @@ std::vector<Tensor> meshgrid(std::span<const Tensor> tensors, std::string_view i
   }
   return grids;
 }
-std::vector<Tensor> meshgrid(std::initializer_list<Tensor> tensors, std::string_view indexing) {
-  return meshgrid(std::span(tensors.begin(), tensors.size()), indexing);
-}
 
 }  // namespace tenon

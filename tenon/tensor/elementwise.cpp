@@ -1,9 +1,10 @@
-// Arithmetic, comparisons, mathematics and activations.
+// Arithmetic, comparisons and mathematics.
 
 #include <cmath>
 #include <limits>
 #include <numbers>
 
+#include "tenon/base/zero_division.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
@@ -69,24 +70,52 @@ Tensor operator!=(const Operand& a, const Operand& b) { return ne(a, b); }
 Tensor operator&(const Operand& a, const Operand& b) { return bitwise_and(a, b); }
 Tensor operator|(const Operand& a, const Operand& b) { return bitwise_or(a, b); }
 Tensor operator^(const Operand& a, const Operand& b) { return bitwise_xor(a, b); }
-Tensor operator<<(const Tensor& a, const Operand& b) { return binary("shift", Op::shl, a, b); }
-Tensor operator>>(const Tensor& a, const Operand& b) { return binary("shift", Op::shr, a, b); }
+Tensor operator<<(const Tensor& a, const Operand& b) { return bitwise_left_shift(a, b); }
+Tensor operator>>(const Tensor& a, const Operand& b) { return bitwise_right_shift(a, b); }
 
 // ---- arithmetic ----
 
-Tensor add(const Operand& a, const Operand& b) {
-  return binary("add", result_of(a, b) == DType::boolean ? Op::bit_or : Op::add, a, b);
-}
-
-Tensor sub(const Operand& a, const Operand& b) {
-  const DType dtype = result_of(a, b);
-  refuse_bool("sub", dtype, "logical_xor");
-  const Operand operands[] = {a, b};
-  const auto values = record::unified("sub", operands);
-  return tensor_of(ir::sub(values[0], values[1]));
-}
-
 namespace {
+
+// Whether a dtype holds a number exactly; those that are as wide as f32 count as if they did.
+bool holds(DType dtype, double value) {
+  if ((dtype != DType::f16 && dtype != DType::bf16) || value == 0 || !std::isfinite(value)) return true;
+  const bool is_half = dtype == DType::f16;
+  const int digits = is_half ? 11 : 8, least = is_half ? -24 : -133, most = is_half ? 16 : 128;
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  if (exponent > most) return false;
+  const double unit = std::ldexp(1.0, std::max(exponent - digits, least));
+  return value / unit == std::trunc(value / unit);
+}
+
+// A 16-bit tensor and a number that its dtype cannot hold, 65536 or 0.1, are combined in f32 and the result is rounded
+// once, as in PyTorch: rounding the number first would make infinity of it, or lose its last digits.
+template <typename F>
+Tensor rounded_once(const Operand& a, const Operand& b, F&& f) {
+  const Operand& x = a.is_tensor() ? a : b;
+  const Operand& number = a.is_tensor() ? b : a;
+  if (!x.is_tensor() || number.is_tensor() || holds(x.tensor().dtype(), number.number().as_double())) return f(a, b);
+  const Operand wide = x.tensor().to(DType::f32);
+  return (a.is_tensor() ? f(wide, b) : f(a, wide)).to(x.tensor().dtype());
+}
+
+Tensor plain_sum(const Operand& a, const Operand& b) {
+  return rounded_once(a, b, [](const Operand& x, const Operand& y) {
+    return binary("add", result_of(x, y) == DType::boolean ? Op::bit_or : Op::add, x, y);
+  });
+}
+
+Tensor plain_difference(const Operand& a, const Operand& b) {
+  refuse_bool("sub", result_of(a, b), "logical_xor");
+  return rounded_once(a, b, [](const Operand& x, const Operand& y) {
+    const Operand operands[] = {x, y};
+    const auto values = record::unified("sub", operands);
+    return tensor_of(ir::sub(values[0], values[1]));
+  });
+}
+
+bool is_one(Number number) { return number.as_double() == 1; }
 
 // alpha * b in the dtype of the result: integers are not scaled by a real number.
 Operand scaled(std::string_view op, const Operand& a, const Operand& b, Number alpha) {
@@ -97,27 +126,57 @@ Operand scaled(std::string_view op, const Operand& a, const Operand& b, Number a
   return b.number().as_int() * alpha.as_int();
 }
 
-}  // namespace
-
-Tensor add(const Operand& a, const Operand& b, Number alpha) { return add(a, scaled("add", a, b, alpha)); }
-Tensor sub(const Operand& a, const Operand& b, Number alpha) { return sub(a, scaled("sub", a, b, alpha)); }
-
-Tensor mul(const Operand& a, const Operand& b) {
-  return binary("mul", result_of(a, b) == DType::boolean ? Op::bit_and : Op::mul, a, b);
+// Integers divided by the number 0: an error before anything is recorded. A tensor's zeros are found too late for one.
+void refuse_zero(std::string_view op, const Operand& a, const Operand& b) {
+  if (b.is_tensor() || b.number().is_real() || b.number().as_int() != 0 || is_float(result_of(a, b))) return;
+  base::fail_zero_division(op, "integers cannot be divided by the number 0");
 }
 
-Tensor div(const Operand& a, const Operand& b) {
-  return binary("div", Op::div, a, b, record::real_type(result_of(a, b)));
+// Towards 0, as C divides.
+Tensor truncated_quotient(const Operand& a, const Operand& b) {
+  if (is_float(result_of(a, b))) return trunc(true_divide(a, b));
+  return floor_divide(sub(a, fmod(a, b)), b);
+}
+
+}  // namespace
+
+Tensor add(const Operand& a, const Operand& b, Number alpha) {
+  return is_one(alpha) ? plain_sum(a, b) : plain_sum(a, scaled("add", a, b, alpha));
+}
+Tensor sub(const Operand& a, const Operand& b, Number alpha) {
+  return is_one(alpha) ? plain_difference(a, b) : plain_difference(a, scaled("sub", a, b, alpha));
+}
+Tensor rsub(const Operand& a, const Operand& b, Number alpha) { return sub(b, a, alpha); }
+
+Tensor mul(const Operand& a, const Operand& b) {
+  return rounded_once(a, b, [](const Operand& x, const Operand& y) {
+    return binary("mul", result_of(x, y) == DType::boolean ? Op::bit_and : Op::mul, x, y);
+  });
+}
+
+Tensor true_divide(const Operand& a, const Operand& b) {
+  return rounded_once(a, b, [](const Operand& x, const Operand& y) {
+    return binary("div", Op::div, x, y, record::real_type(result_of(x, y)));
+  });
+}
+
+Tensor div(const Operand& a, const Operand& b, std::optional<std::string_view> rounding_mode) {
+  if (!rounding_mode) return true_divide(a, b);
+  if (*rounding_mode == "floor") return floor_divide(a, b);
+  if (*rounding_mode == "trunc") return truncated_quotient(a, b);
+  base::fail("div", "there is no rounding mode '{}'; there are 'floor' and 'trunc'", *rounding_mode);
 }
 
 Tensor fmod(const Operand& a, const Operand& b) {
   refuse_bool("fmod", result_of(a, b), "integers");
+  refuse_zero("fmod", a, b);
   return binary("fmod", Op::mod, a, b);
 }
 
 Tensor remainder(const Operand& a, const Operand& b) {
   const DType dtype = result_of(a, b);
   refuse_bool("remainder", dtype, "integers");
+  refuse_zero("remainder", a, b);
   // An infinite dividend has no remainder, and that no slope: a NaN says so to the gradient. -0 changes nothing.
   const auto marked = [&](const Tensor& x) {
     const Tensor zero = full({}, -0.0, Options(x.dtype(), x.device()));
@@ -168,6 +227,7 @@ Tensor real_floor_divide(const Operand& a, const Operand& b) {
 Tensor floor_divide(const Operand& a, const Operand& b) {
   const DType dtype = result_of(a, b);
   refuse_bool("floor_divide", dtype, "integers");
+  refuse_zero("floor_divide", a, b);
   if (is_float(dtype)) return real_floor_divide(a, b);
   const Tensor quotient = binary("floor_divide", Op::idiv, a, b);
   const Tensor rest = binary("floor_divide", Op::mod, a, b);
@@ -225,6 +285,10 @@ Tensor pow(const Operand& base, const Operand& exponent) {
   }
   return binary("pow", Op::pow, base, exponent);
 }
+
+Tensor Tensor::operator-() const { return neg(); }
+Tensor Tensor::operator!() const { return logical_not(); }
+Tensor Tensor::operator~() const { return bitwise_not(); }
 
 Tensor maximum(const Operand& a, const Operand& b) { return binary("maximum", Op::maximum, a, b); }
 
@@ -288,6 +352,9 @@ Tensor bitwise_not(const Tensor& x) {
   return bitwise_xor(x, x.dtype() == DType::boolean ? Number(true) : Number(-1));
 }
 
+Tensor bitwise_left_shift(const Operand& a, const Operand& b) { return binary("shift", Op::shl, a, b); }
+Tensor bitwise_right_shift(const Operand& a, const Operand& b) { return binary("shift", Op::shr, a, b); }
+
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
   if (condition.dtype() != DType::boolean)
     base::fail("where", "the condition must be bool, got {}", name(condition.dtype()));
@@ -304,6 +371,10 @@ Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
     return record::expanded("where", record::brought("where", choice, type, device), shape);
   };
   return tensor_of(ir::where(prepared(condition, DType::boolean), prepared(a, dtype), prepared(b, dtype)));
+}
+
+Tensor Tensor::where(const Tensor& condition, const Operand& other) const {
+  return tenon::where(condition, *this, other);
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
@@ -402,6 +473,13 @@ Tensor ceil(const Tensor& x) {
   return apply(flat, x);
 }
 Tensor trunc(const Tensor& x) { return is_float(x.dtype()) ? where(lt(x, 0), ceil(x), floor(x)) : same(x); }
+Tensor round(const Tensor& x, int64_t decimals) {
+  if (decimals == 0 || !is_float(x.dtype())) return round(x);
+  const double scale = std::pow(10.0, static_cast<double>(std::abs(decimals)));
+  if (decimals > 0) return div(round(mul(x, scale)), scale);
+  return mul(round(div(x, scale)), scale);
+}
+
 Tensor round(const Tensor& x) {
   if (!is_float(x.dtype())) return same(x);
   static const CustomFunction flat{
@@ -502,10 +580,24 @@ Tensor between(const Tensor& x, const Tensor& min, const Tensor& max) {
   return apply(function, std::vector{tensor_of(values[0]), tensor_of(values[1]), tensor_of(values[2])})[0];
 }
 
+// Bounds of integers that lie beyond their dtype are the dtype's own: clamp(-1, 300) of u8 changes nothing.
+std::optional<Operand> within(DType dtype, std::optional<Operand> bound, bool is_upper) {
+  if (!bound || bound->is_tensor() || bound->number().kind() != Number::Kind::integer) return bound;
+  if (dtype != DType::u8 && dtype != DType::i32) return bound;
+  const int64_t value = bound->number().as_int();
+  const int64_t least = dtype == DType::u8 ? 0 : std::numeric_limits<int32_t>::min();
+  const int64_t most = dtype == DType::u8 ? 255 : std::numeric_limits<int32_t>::max();
+  if (value >= least && value <= most) return bound;
+  if (is_upper == (value > most)) return Operand(is_upper ? most : least);
+  base::fail("clamp", "no {} is {} {}", name(dtype), is_upper ? "at most" : "at least", value);
+}
+
 }  // namespace
 
 Tensor clamp(const Tensor& x, std::optional<Operand> min, std::optional<Operand> max) {
   if (!min && !max) base::fail("clamp", "takes min, max or both");
+  min = within(x.dtype(), std::move(min), false);
+  max = within(x.dtype(), std::move(max), true);
   if (min && max && min->is_tensor() && max->is_tensor()) return between(x, min->tensor(), max->tensor());
   const auto is_number = [](const std::optional<Operand>& bound) { return !bound || !bound->is_tensor(); };
   if (is_float(x.dtype()) && is_number(min) && is_number(max)) {
@@ -520,62 +612,7 @@ Tensor clamp(const Tensor& x, std::optional<Operand> min, std::optional<Operand>
   return result;
 }
 
-// ---- activations ----
-// The branch that `where` does not take must stay finite, or its gradient 0 times infinity would be NaN.
-
-Tensor relu(const Tensor& x) { return where(le(x, 0), 0, x); }
-
-Tensor leaky_relu(const Tensor& x, double negative_slope) {
-  record::require_float("leaky_relu", x);
-  return where(gt(x, 0), x, mul(x, negative_slope));
-}
-
-Tensor elu(const Tensor& x, double alpha) {
-  record::require_float("elu", x);
-  return in_wide(x, [&](const Tensor& w) { return where(gt(w, 0), w, mul(expm1(where(gt(w, 0), 0.0, w)), alpha)); });
-}
-
-Tensor softplus(const Tensor& x, double beta, double threshold) {
-  record::require_float("softplus", x);
-  return in_wide(x, [&](const Tensor& w) {
-    const Tensor scaled = mul(w, beta);
-    const Tensor linear = gt(scaled, threshold);
-    return where(linear, w, div(log1p(exp(where(linear, 0.0, scaled))), beta));
-  });
-}
-
-Tensor silu(const Tensor& x) {
-  record::require_float("silu", x);
-  return in_wide(x, [](const Tensor& w) { return mul(w, sigmoid(w)); });
-}
-
-Tensor mish(const Tensor& x) {
-  record::require_float("mish", x);
-  return in_wide(x, [](const Tensor& w) { return mul(w, tanh(softplus(w))); });
-}
-
-Tensor hardswish(const Tensor& x) {
-  record::require_float("hardswish", x);
-  // At the corners the slope is that of the outer piece, as in PyTorch: 0 at -3 and 1 at 3. Left of them stands a
-  // product with 0, as there: its zeros are negative, and the end of the line is NaN.
-  return in_wide(x, [](const Tensor& w) {
-    const Tensor below = le(w, -3.0), above = ge(w, 3.0), inner = where(logical_or(below, above), 0.0, w);
-    return where(below, mul(w, 0.0), where(above, w, div(mul(inner, add(inner, 3.0)), 6.0)));
-  });
-}
-
-Tensor gelu(const Tensor& x, std::string_view approximate) {
-  record::require_float("gelu", x);
-  if (approximate == "none") {
-    return in_wide(x, [](const Tensor& w) { return mul(mul(w, 0.5), add(erf(mul(w, 1 / std::numbers::sqrt2)), 1.0)); });
-  }
-  if (approximate != "tanh") base::fail("gelu", "approximate is 'none' or 'tanh', got '{}'", approximate);
-  // sqrt(2 / pi) * (x + 0.044715 x^3), multiplied out so that its gradient takes the fewest operations.
-  return in_wide(x, [](const Tensor& w) {
-    const double slope = std::sqrt(2 / std::numbers::pi);
-    const Tensor inner = mul(w, add(mul(mul(w, w), 0.044715 * slope), slope));
-    return mul(mul(w, 0.5), add(tanh(inner), 1.0));
-  });
-}
+Tensor clamp_min(const Tensor& x, const Operand& min) { return clamp(x, min, {}); }
+Tensor clamp_max(const Tensor& x, const Operand& max) { return clamp(x, {}, max); }
 
 }  // namespace tenon

@@ -1,6 +1,9 @@
 // Functions of PyTorch's that are short compositions and have names of their own: signs and angles, tensors side by
 // side, copies with a part replaced, positions.
 
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
 #include <numbers>
 
 #include "tenon/tensor/access.h"
@@ -56,15 +59,80 @@ Tensor rad2deg(const Tensor& x) { return mul(x.to(record::real_type(x.dtype())),
 
 Tensor dist(const Tensor& a, const Tensor& b, double p) { return norm(sub(a, b), p); }
 
+// ---- the larger, the smaller and logarithms ----
+
+Tensor fmax(const Tensor& a, const Tensor& b) { return where(isnan(b), a, where(isnan(a), b, maximum(a, b))); }
+Tensor fmin(const Tensor& a, const Tensor& b) { return where(isnan(b), a, where(isnan(a), b, minimum(a, b))); }
+
+Tensor xlogy(const Operand& a, const Operand& b) {
+  const Operand operands[] = {a, b};
+  const DType dtype = record::real_type(record::result_type(operands)), wide = accumulator(dtype);
+  const auto values = record::unified("xlogy", operands, wide);
+  const Tensor x = tensor_of(values[0]), y = tensor_of(values[1]);
+  // 0 times an infinite logarithm is 0 there, and its slopes are those of 0 * log(1).
+  const Tensor has_no_log = logical_or(le(y, 0.0), eq(y, std::numeric_limits<double>::infinity()));
+  return mul(x, log(where(logical_and(eq(x, 0.0), has_no_log), 1.0, y))).to(dtype);
+}
+
+// ---- products of another kind ----
+
+Tensor inner(const Tensor& a, const Tensor& b) {
+  if (a.dim() == 0 || b.dim() == 0) return mul(a, b);
+  if (a.size(-1) != b.size(-1))
+    base::fail("inner", "needs last dims of one size, not {} and {}", ir::to_string(a.shape()), ir::to_string(b.shape()));
+  return tensordot(a, b, {a.dim() - 1}, {b.dim() - 1});
+}
+
+Tensor kron(const Tensor& a, const Tensor& b) {
+  const size_t dims = std::max(a.shape().size(), b.shape().size());
+  Dims left(2 * dims, 1), right(2 * dims, 1), joined(dims);
+  for (size_t i = 0; i < dims; ++i) {
+    const auto size = [&](const Tensor& x) {
+      const size_t lead = dims - x.shape().size();
+      return i < lead ? 1 : x.shape()[i - lead];
+    };
+    left[2 * i] = size(a);
+    right[2 * i + 1] = size(b);
+    joined[i] = size(a) * size(b);
+  }
+  return mul(a.reshape(left), b.reshape(right)).reshape(joined);
+}
+
+Tensor cross(const Tensor& a, const Tensor& b, std::optional<int64_t> along) {
+  const Dims& shape = a.shape();
+  const int64_t first = std::find(shape.begin(), shape.end(), 3) - shape.begin();
+  const int64_t dim = along.value_or(first < a.dim() ? first : -1);
+  if (a.size(dim) != 3 || b.size(dim) != 3)
+    base::fail("cross", "needs three elements along dim {}, not {} and {}", dim, ir::to_string(shape),
+               ir::to_string(b.shape()));
+  return sub(mul(roll(a, -1, dim), roll(b, 1, dim)), mul(roll(a, 1, dim), roll(b, -1, dim)));
+}
+
+Tensor diag_embed(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
+  const size_t rank = x.shape().size() + 1;
+  if (record::axis("diag_embed", dim1, rank) == record::axis("diag_embed", dim2, rank))
+    base::fail("diag_embed", "needs two dims, not {} twice", dim1);
+  if (x.dim() == 0) base::fail("diag_embed", "takes at least a vector");
+  const int64_t apart = std::abs(offset), count = x.size(-1) + apart;
+  const Tensor places = arange(count, Options(DType::i64, x.device()));
+  const Tensor wide = pad(x, {0, apart}).unsqueeze(offset >= 0 ? -1 : -2);
+  const Tensor zero = zeros({}, Options(x.dtype(), x.device()));
+  const Tensor matrices = where(eq(sub(places, places.unsqueeze(-1)), offset), wide, zero);
+  return movedim(matrices, Dims{-2, -1}, Dims{dim1, dim2});
+}
+
+Tensor bucketize(const Operand& x, const Tensor& boundaries, bool out_int32, bool right) {
+  if (boundaries.dim() != 1)
+    base::fail("bucketize", "needs a vector of boundaries, not {}", ir::to_string(boundaries.shape()));
+  return searchsorted(boundaries, x, out_int32, right);
+}
+
 // ---- side by side ----
 
 Tensor column_stack(std::span<const Tensor> tensors) {
   std::vector<Tensor> columns;
   for (const Tensor& one : tensors) columns.push_back(one.dim() < 2 ? one.reshape({one.numel(), 1}) : one);
   return cat(columns, 1);
-}
-Tensor column_stack(std::initializer_list<Tensor> tensors) {
-  return column_stack(std::span(tensors.begin(), tensors.size()));
 }
 
 Tensor dstack(std::span<const Tensor> tensors) {
@@ -74,7 +142,6 @@ Tensor dstack(std::span<const Tensor> tensors) {
   }
   return cat(planes, 2);
 }
-Tensor dstack(std::initializer_list<Tensor> tensors) { return dstack(std::span(tensors.begin(), tensors.size())); }
 
 // ---- copies with a part replaced ----
 

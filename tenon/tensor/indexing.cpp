@@ -213,7 +213,15 @@ Tensor written(const Tensor& x, size_t axis, const Tensor& places, const ir::Val
 
 }  // namespace
 
-Tensor scatter(const Tensor& given, int64_t dim, const Tensor& given_index, const Operand& source) {
+Tensor scatter(const Tensor& given, int64_t dim, const Tensor& given_index, const Operand& source,
+               std::optional<std::string_view> reduce) {
+  if (reduce) {
+    if (*reduce != "add" && *reduce != "multiply")
+      base::fail("scatter", "there is no reduce '{}'; there are 'add' and 'multiply'", *reduce);
+    const Options like(given.dtype(), given.device());
+    const Tensor sources = source.is_tensor() ? source.tensor() : full(given_index.shape(), source.number(), like);
+    return scatter_reduce(given, dim, given_index, sources, *reduce == "add" ? "sum" : "prod");
+  }
   const Tensor x = at_least_vector(given), index = at_least_vector(given_index);
   const bool is_number = !source.is_tensor() || (source.tensor().dim() == 0 && given_index.dim() > 0);
   if (is_number) {
@@ -338,7 +346,9 @@ Tensor take(const Tensor& x, const Tensor& index) {
   return tensor_of(value_of(x.reshape({x.numel()}).index({index})));
 }
 
-Tensor take_along_dim(const Tensor& x, const Tensor& index, int64_t dim) {
+Tensor take_along_dim(const Tensor& x, const Tensor& index, std::optional<int64_t> along) {
+  if (!along) return take_along_dim(flatten(x), flatten(index), 0);
+  const int64_t dim = *along;
   if (x.dim() != index.dim())
     base::fail("take_along_dim", "an index of shape {} does not fit {}: the ranks differ", ir::to_string(index.shape()),
                ir::to_string(x.shape()));
@@ -371,6 +381,7 @@ Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source)
 
 Tensor one_hot(const Tensor& index, int64_t classes) {
   if (!is_integer(index.dtype())) base::fail("one_hot", "takes integers, got {}", name(index.dtype()));
+  if (classes == -1) classes = max(index).item<int64_t>() + 1;
   if (classes <= 0) base::fail("one_hot", "the number of classes must be positive, got {}", classes);
   Dims shape = index.shape();
   shape.push_back(classes);

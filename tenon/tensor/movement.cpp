@@ -103,6 +103,9 @@ Tensor Tensor::view(const Dims& shape) const {
   return made;
 }
 
+Tensor Tensor::view_as(const Tensor& other) const { return view(other.shape()); }
+Tensor Tensor::reshape_as(const Tensor& other) const { return reshape(other.shape()); }
+
 Tensor permute(const Tensor& x, const Dims& dims) {
   Dims axes;
   if (dims.size() != x.shape().size()) {
@@ -123,9 +126,11 @@ Tensor transpose(const Tensor& x, int64_t a, int64_t b) {
   return viewed(x, {Op::permute, ir::AxesAttrs{axes}});
 }
 
-Tensor Tensor::t() const {
-  if (dim() > 2) base::fail("t", "takes a matrix, got shape {}; use transpose", ir::to_string(shape()));
-  return dim() < 2 ? *this : transpose(0, 1);
+Tensor swapaxes(const Tensor& x, int64_t a, int64_t b) { return transpose(x, a, b); }
+
+Tensor t(const Tensor& x) {
+  if (x.dim() > 2) base::fail("t", "takes a matrix, got shape {}; use transpose", ir::to_string(x.shape()));
+  return x.dim() < 2 ? x : transpose(x, 0, 1);
 }
 
 Tensor expand(const Tensor& x, const Dims& shape) {
@@ -148,10 +153,20 @@ Tensor expand(const Tensor& x, const Dims& shape) {
 }
 
 Tensor broadcast_to(const Tensor& x, const Dims& shape) { return expand(x, shape); }
+Tensor Tensor::expand_as(const Tensor& other) const { return expand(other.shape()); }
 
 Tensor flip(const Tensor& x, const Axes& dims) {
   const Dims axes = dims.empty() ? Dims() : record::axes("flip", dims, x.shape().size());
   return tensor_of(ir::flip(record::in(x), axes));
+}
+
+Tensor fliplr(const Tensor& x) {
+  if (x.dim() < 2) base::fail("fliplr", "needs two dims or more, not {}", ir::to_string(x.shape()));
+  return flip(x, 1);
+}
+Tensor flipud(const Tensor& x) {
+  if (x.dim() < 1) base::fail("flipud", "needs a dim, got a single number");
+  return flip(x, 0);
 }
 
 Tensor squeeze(const Tensor& x) {
@@ -168,6 +183,20 @@ Tensor squeeze(const Tensor& x, int64_t dim) {
   if (x.shape()[axis] != 1) return x.reshape(x.shape());  // a view all the same
   Dims shape = x.shape();
   shape.erase(shape.begin() + axis);
+  return x.reshape(shape);
+}
+
+Tensor squeeze(const Tensor& x, const Dims& dims) {
+  std::vector<bool> goes(x.shape().size());
+  for (const int64_t dim : dims) {
+    if (record::is_single("squeeze", x, dim)) continue;
+    const size_t axis = record::axis("squeeze", dim, x.shape().size());
+    goes[axis] = x.shape()[axis] == 1;
+  }
+  Dims shape;
+  for (size_t i = 0; i < goes.size(); ++i) {
+    if (!goes[i]) shape.push_back(x.shape()[i]);
+  }
   return x.reshape(shape);
 }
 
@@ -191,37 +220,40 @@ Tensor flatten(const Tensor& x, int64_t first, int64_t last) {
   return x.reshape(shape);
 }
 
+std::vector<Tensor> split_with_sizes(const Tensor& x, const Dims& sizes, int64_t dim) { return split(x, sizes, dim); }
+Tensor ravel(const Tensor& x) { return flatten(x, 0, -1); }
+
 // ---- slices ----
 
 Tensor Tensor::slice(int64_t dim, std::optional<int64_t> start, std::optional<int64_t> stop, int64_t step) const {
   return sliced(*this, record::axis("slice", dim, shape().size()), Slice(start, stop, step));
 }
 
-Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const {
-  const size_t axis = record::axis("narrow", dim, shape().size());
-  const int64_t size = shape()[axis];
+Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
+  const size_t axis = record::axis("narrow", dim, x.shape().size());
+  const int64_t size = x.shape()[axis];
   const int64_t from = start < 0 ? start + size : start;
   if (from < 0 || from > size || length < 0 || length > size - from) {
     base::fail("narrow", "{} elements from {} do not fit dim {} of size {}", length, start, dim, size);
   }
-  return sliced(*this, axis, Slice(from, from + length));
+  return sliced(x, axis, Slice(from, from + length));
 }
 
-Tensor Tensor::select(int64_t dim, int64_t position) const {
-  if (this->dim() == 0) base::fail("select", "a single number has no elements to select");
-  const size_t axis = record::axis("select", dim, shape().size());
-  const int64_t size = shape()[axis];
+Tensor select(const Tensor& x, int64_t dim, int64_t position) {
+  if (x.dim() == 0) base::fail("select", "a single number has no elements to select");
+  const size_t axis = record::axis("select", dim, x.shape().size());
+  const int64_t size = x.shape()[axis];
   if (position < -size || position >= size) {
     base::fail_range("select", "index {} is out of range for dim {} of size {}", position, dim, size);
   }
   const int64_t at = position < 0 ? position + size : position;
-  ir::ShrinkAttrs cut{Dims(shape().size(), 0), shape(), Dims(shape().size(), 1)};
+  ir::ShrinkAttrs cut{Dims(x.shape().size(), 0), x.shape(), Dims(x.shape().size(), 1)};
   cut.start[axis] = at;
   cut.size[axis] = 1;
-  Dims without = shape();
+  Dims without = x.shape();
   without.erase(without.begin() + axis);
   const ir::Move moves[] = {{Op::shrink, std::move(cut)}, {Op::reshape, ir::ShapeAttrs{std::move(without)}}};
-  return viewed(*this, moves);
+  return viewed(x, moves);
 }
 
 Tensor viewed_through(const Tensor& x, std::span<const IndexEntry> entries) {
@@ -425,9 +457,6 @@ Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
   if (tensors.empty()) base::fail("cat", "takes at least one tensor");
   return joined_along("cat", tensors, dim);
 }
-Tensor cat(std::initializer_list<Tensor> tensors, int64_t dim) {
-  return cat(std::span(tensors.begin(), tensors.size()), dim);
-}
 
 Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
   if (tensors.empty()) base::fail("stack", "takes at least one tensor");
@@ -445,9 +474,6 @@ Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
   std::vector<ir::Value> values;
   for (const Tensor& t : tensors) values.push_back(ir::cast(record::in(t), type.dtype));
   return side_by_side(values, type, axis, true);
-}
-Tensor stack(std::initializer_list<Tensor> tensors, int64_t dim) {
-  return stack(std::span(tensors.begin(), tensors.size()), dim);
 }
 
 namespace {
@@ -467,13 +493,11 @@ Tensor hstack(std::span<const Tensor> tensors) {
   const std::vector<Tensor> raised = at_least(tensors, 1);
   return joined_along("hstack", raised, raised[0].dim() == 1 ? 0 : 1);
 }
-Tensor hstack(std::initializer_list<Tensor> tensors) { return hstack(std::span(tensors.begin(), tensors.size())); }
 
 Tensor vstack(std::span<const Tensor> tensors) {
   if (tensors.empty()) base::fail("vstack", "takes at least one tensor");
   return joined_along("vstack", at_least(tensors, 2), 0);
 }
-Tensor vstack(std::initializer_list<Tensor> tensors) { return vstack(std::span(tensors.begin(), tensors.size())); }
 
 namespace {
 
@@ -558,6 +582,12 @@ Tensor repeat(const Tensor& x, const Dims& repeats) {
   return tensor_of(ir::reshape(ir::expand(ir::reshape(record::in(x), split), wide), joined));
 }
 
+Tensor tile(const Tensor& x, const Dims& dims) {
+  Dims repeats = dims;
+  while (static_cast<int64_t>(repeats.size()) < x.dim()) repeats.insert(repeats.begin(), 1);
+  return repeat(x, repeats);
+}
+
 Tensor roll(const Tensor& x, int64_t shift, int64_t dim) {
   const size_t axis = record::axis("roll", dim, x.shape().size());
   const int64_t size = x.shape()[axis];
@@ -565,6 +595,15 @@ Tensor roll(const Tensor& x, int64_t shift, int64_t dim) {
   const int64_t by = ((shift % size) + size) % size;
   if (by == 0) return x.clone();
   return cat({x.narrow(dim, size - by, by), x.narrow(dim, 0, size - by)}, dim);
+}
+
+Tensor roll(const Tensor& x, const Dims& shifts, const Dims& dims) {
+  if (dims.empty() && shifts.size() == 1) return roll(flatten(x), shifts[0], 0).reshape(x.shape());
+  if (shifts.empty() || shifts.size() != dims.size())
+    base::fail("roll", "needs one shift for each dim, not {} for {} dims", shifts.size(), dims.size());
+  Tensor moved = x;
+  for (size_t i = 0; i < dims.size(); ++i) moved = roll(moved, shifts[i], dims[i]);
+  return moved;
 }
 
 namespace {

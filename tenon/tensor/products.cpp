@@ -463,8 +463,5 @@ Tensor einsum(std::string_view equation, std::span<const Tensor> given) {
   return tensor_of(arranged(sum_away(total, parsed.output), parsed.output));
 }
 
-Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands) {
-  return einsum(equation, std::span(operands.begin(), operands.size()));
-}
 
 }  // namespace tenon

@@ -94,19 +94,22 @@ std::pair<Tensor, Tensor> extreme_along(std::string_view op, const Tensor& x, in
 
 }  // namespace
 
-Tensor sum(const Tensor& given, const Axes& dims, bool keepdim) {
+Tensor sum(const Tensor& given, const Axes& dims, bool keepdim, std::optional<DType> dtype) {
+  if (dtype) return sum(given.to(*dtype), dims, keepdim).to(*dtype);
   const Tensor x = autocast_wide(given);
   const Dims axes = record::axes("sum", dims, x.shape().size());
   return tensor_of(reduced(Op::sum, ir::cast(record::in(x), total_type(x.dtype())), axes, keepdim));
 }
 
-Tensor prod(const Tensor& given, const Axes& dims, bool keepdim) {
+Tensor prod(const Tensor& given, const Axes& dims, bool keepdim, std::optional<DType> dtype) {
+  if (dtype) return prod(given.to(*dtype), dims, keepdim).to(*dtype);
   const Tensor x = autocast_wide(given);
   const Dims axes = record::axes("prod", dims, x.shape().size());
   return tensor_of(reduced(Op::prod, ir::cast(record::in(x), total_type(x.dtype())), axes, keepdim));
 }
 
-Tensor mean(const Tensor& given, const Axes& dims, bool keepdim) {
+Tensor mean(const Tensor& given, const Axes& dims, bool keepdim, std::optional<DType> dtype) {
+  if (dtype) return mean(given.to(*dtype), dims, keepdim);
   const Tensor x = autocast_wide(given);
   record::require_float("mean", x);
   const Dims axes = record::axes("mean", dims, x.shape().size());
@@ -232,7 +235,8 @@ Tensor logsumexp(const Tensor& given, const Axes& dims, bool keepdim) {
   });
 }
 
-Tensor softmax(const Tensor& given, int64_t dim) {
+Tensor softmax(const Tensor& given, int64_t dim, std::optional<DType> dtype) {
+  if (dtype) return softmax(given.to(*dtype), dim);
   const Tensor x = autocast_wide(given);
   record::require_float("softmax", x);
   if (record::is_single("softmax", x, dim)) return softmax(x.reshape({1}), 0).reshape({});
@@ -244,7 +248,8 @@ Tensor softmax(const Tensor& given, int64_t dim) {
   });
 }
 
-Tensor log_softmax(const Tensor& given, int64_t dim) {
+Tensor log_softmax(const Tensor& given, int64_t dim, std::optional<DType> dtype) {
+  if (dtype) return log_softmax(given.to(*dtype), dim);
   const Tensor x = autocast_wide(given);
   record::require_float("log_softmax", x);
   if (record::is_single("log_softmax", x, dim)) return log_softmax(x.reshape({1}), 0).reshape({});
@@ -266,18 +271,24 @@ Tensor scanned(std::string_view op, const Tensor& x, int64_t dim, ir::ScanKind k
 
 }  // namespace
 
-Tensor cumsum(const Tensor& x, int64_t dim) { return scanned("cumsum", autocast_wide(x), dim, ir::ScanKind::sum); }
-Tensor cumprod(const Tensor& x, int64_t dim) { return scanned("cumprod", autocast_wide(x), dim, ir::ScanKind::prod); }
+Tensor cumsum(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+  if (dtype) return cumsum(x.to(*dtype), dim).to(*dtype);
+  return scanned("cumsum", autocast_wide(x), dim, ir::ScanKind::sum);
+}
+Tensor cumprod(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+  if (dtype) return cumprod(x.to(*dtype), dim).to(*dtype);
+  return scanned("cumprod", autocast_wide(x), dim, ir::ScanKind::prod);
+}
 
-std::pair<Tensor, Tensor> sort(const Tensor& x, int64_t dim, bool descending) {
+std::pair<Tensor, Tensor> sort(const Tensor& x, int64_t dim, bool descending, bool) {
   if (record::is_single("sort", x, dim)) return {tensor_of(record::in(x)), zeros({}, Options(DType::i64, x.device()))};
   auto [values, indices] = ir::sort(record::in(x), record::axis("sort", dim, x.shape().size()), descending);
   return {tensor_of(values), tensor_of(indices)};
 }
 
-Tensor argsort(const Tensor& x, int64_t dim, bool descending) { return sort(x, dim, descending).second; }
+Tensor argsort(const Tensor& x, int64_t dim, bool descending, bool) { return sort(x, dim, descending).second; }
 
-std::pair<Tensor, Tensor> topk(const Tensor& x, int64_t k, int64_t dim, bool largest) {
+std::pair<Tensor, Tensor> topk(const Tensor& x, int64_t k, int64_t dim, bool largest, bool) {
   if (record::is_single("topk", x, dim)) {
     if (k < 0 || k > 1) base::fail("topk", "k = {} does not lie in 0..1, the size of a single number", k);
     return sort(x, dim);

@@ -237,6 +237,37 @@ Tensor erfc(const Tensor& x) {
       [](const Tensor& w) { return mul(exp(neg(square(w))), -2 / std::sqrt(pi)); });
 }
 
+// ---- the inverse of erf ----
+
+namespace {
+
+// Giles, "Approximating the erfinv function", 2010: two polynomials of w = -log((1 - x) (1 + x)).
+Tensor erfinv_values(const Tensor& x) {
+  static constexpr std::array kCentral{2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+                                       -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};
+  static constexpr std::array kTail{-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+                                    -0.0076224613,   0.00943887047,  1.00167406,    2.83297682};
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor size = abs(x), w = neg(log(mul(sub(1.0, x), add(x, 1.0))));
+  const Tensor tail = sub(sqrt(clamp(w, 5.0, 40.0)), 3.0);  // nothing below 1 has a w above 37 in f64
+  Tensor y = mul(x, where(lt(w, 5.0), polynomial(sub(clamp(w, 0.0, 5.0), 2.5), kCentral), polynomial(tail, kTail)));
+  // The polynomials have the digits of f32. Newton's steps bring those of f64; near 1 they are taken on erfc.
+  for (int step = 0; x.dtype() == DType::f64 && step < 2; ++step) {
+    const Tensor far = mul(sub(sub(1.0, size), erfc(abs(y))), sign(x));
+    const Tensor distance = where(lt(size, 0.5), sub(erf(y), x), far);
+    y = sub(y, mul(mul(distance, exp(square(y))), std::sqrt(pi) / 2));
+  }
+  y = where(lt(size, 1.0), y, mul(x, infinity));
+  return where(le(size, 1.0), y, std::numeric_limits<double>::quiet_NaN());
+}
+
+}  // namespace
+
+Tensor erfinv(const Tensor& x) {
+  return real_function(x, "erfinv", erfinv_values,
+                       [](const Tensor& w) { return mul(exp(square(erfinv(w))), std::sqrt(pi) / 2); });
+}
+
 // ---- the inverse of the sigmoid ----
 
 // PyTorch's order: where eps is above 1 - eps, what is below eps becomes eps and all else 1 - eps.

@@ -31,11 +31,13 @@ Tensor inside(Tensor index, int64_t size) {
 
 }  // namespace
 
-Tensor nansum(const Tensor& x, const Axes& dims, bool keepdim) {
+Tensor nansum(const Tensor& x, const Axes& dims, bool keepdim, std::optional<DType> dtype) {
+  if (dtype) return nansum(x.to(*dtype), dims, keepdim).to(*dtype);
   return sum(is_float(x.dtype()) ? where(isnan(x), 0, x) : x, dims, keepdim);
 }
 
-Tensor nanmean(const Tensor& x, const Axes& dims, bool keepdim) {
+Tensor nanmean(const Tensor& x, const Axes& dims, bool keepdim, std::optional<DType> dtype) {
+  if (dtype) return nanmean(x.to(*dtype), dims, keepdim);
   record::require_float("nanmean", x);
   return record::in_wide(
       x, [&](const Tensor& w) { return div(nansum(w, dims, keepdim), sum(logical_not(isnan(w)), dims, keepdim)); });
@@ -43,8 +45,12 @@ Tensor nanmean(const Tensor& x, const Axes& dims, bool keepdim) {
 
 Tensor count_nonzero(const Tensor& x, const Axes& dims) { return sum(ne(x, 0), dims); }
 
-Tensor diff(const Tensor& x, int64_t n, int64_t dim) {
+Tensor diff(const Tensor& given, int64_t n, int64_t dim, const Tensor& prepend, const Tensor& append) {
   if (n < 0) fail("diff", "n must not be negative, got {}", n);
+  std::vector<Tensor> parts{given};
+  if (n > 0 && prepend.defined()) parts.insert(parts.begin(), prepend);  // as in PyTorch, of no differences at all
+  if (n > 0 && append.defined()) parts.push_back(append);
+  const Tensor x = parts.size() == 1 ? given : cat(parts, dim);
   const auto axis = static_cast<int64_t>(record::axis("diff", dim, x.shape().size()));
   Tensor made = x;
   for (int64_t i = 0; i < n && made.size(axis) > 0; ++i) {
@@ -202,8 +208,10 @@ Tensor quantile(const Tensor& x, const Operand& q, std::optional<int64_t> dim, b
   return made.reshape(shape);
 }
 
+namespace {
+
 // Binary search in steps of falling powers of two, of all values at once.
-Tensor searchsorted(const Tensor& sorted, const Operand& values, bool right) {
+Tensor places_among(const Tensor& sorted, const Operand& values, bool right) {
   if (sorted.dim() == 0) fail("searchsorted", "takes a sorted vector or batches of them");
   const auto as_tensor = [&](const Number& number) {  // a real number among integers stays what it is
     const DType dtype = number.is_real() ? record::real_type(sorted.dtype()) : sorted.dtype();
@@ -232,7 +240,29 @@ Tensor searchsorted(const Tensor& sorted, const Operand& values, bool right) {
   return found;
 }
 
-Tensor isin(const Tensor& x, const Tensor& elements) {
+bool is_right(bool right, std::optional<std::string_view> side) {
+  if (!side) return right;
+  if (*side != "left" && *side != "right")
+    fail("searchsorted", "there is no side '{}'; there are 'left' and 'right'", *side);
+  if (right && *side == "left") fail("searchsorted", "is asked for right and for the side 'left'");
+  return *side == "right";
+}
+
+}  // namespace
+
+Tensor searchsorted(const Tensor& sequence, const Operand& values, bool out_int32, bool right,
+                    std::optional<std::string_view> side, const Tensor& sorter) {
+  if (sorter.defined() && sorter.shape() != sequence.shape())
+    fail("searchsorted", "a sorter of shape {} does not fit values of shape {}", ir::to_string(sorter.shape()),
+         ir::to_string(sequence.shape()));
+  const Tensor found = places_among(sorter.defined() ? gather(sequence, -1, sorter) : sequence, values,
+                                    is_right(right, side));
+  return out_int32 ? found.to(DType::i32) : found;
+}
+
+namespace {
+
+Tensor is_among(const Tensor& x, const Tensor& elements) {
   record::require_same_device("isin", x, elements);
   const int64_t n = elements.numel();
   if (n == 0) return full(x.shape(), false, Options(DType::boolean, x.device()));
@@ -242,6 +272,13 @@ Tensor isin(const Tensor& x, const Tensor& elements) {
   const Tensor keys = is_float(dtype) ? where(isnan(sorted), std::numeric_limits<double>::infinity(), sorted) : sorted;
   const Tensor at = inside(clamp(searchsorted(keys, wanted), {}, n - 1), n);
   return eq(index_select(sorted, 0, at.flatten()).reshape(x.shape()), wanted);
+}
+
+}  // namespace
+
+Tensor isin(const Tensor& x, const Operand& wanted, bool, bool invert) {
+  const Tensor found = wanted.is_tensor() ? is_among(x, wanted.tensor()) : eq(x, wanted);
+  return invert ? logical_not(found) : found;
 }
 
 }  // namespace tenon

@@ -199,164 +199,8 @@ class Tensor {
   Tensor clone() const;
   Tensor contiguous() const;
 
-  // Methods below that have no comment are the functions of ops.h of the same name.
+  // Parts, as x[...] in Python; writing to what these give writes into this tensor.
 
-  // Elementwise.
-  Tensor add(const Operand& other) const;
-  Tensor add(const Operand& other, Number alpha) const;
-  Tensor sub(const Operand& other) const;
-  Tensor sub(const Operand& other, Number alpha) const;
-  Tensor mul(const Operand& other) const;
-  Tensor div(const Operand& other) const;
-  Tensor floor_divide(const Operand& other) const;
-  Tensor remainder(const Operand& other) const;
-  Tensor fmod(const Operand& other) const;
-  Tensor pow(const Operand& exponent) const;
-  Tensor maximum(const Operand& other) const;
-  Tensor minimum(const Operand& other) const;
-  Tensor atan2(const Operand& other) const;
-  Tensor hypot(const Operand& other) const;
-  Tensor logaddexp(const Operand& other) const;
-  Tensor copysign(const Operand& sign) const;
-  Tensor heaviside(const Tensor& at_0) const;
-  Tensor float_power(const Operand& exponent) const;
-  Tensor lerp(const Operand& end, const Operand& weight) const;
-  Tensor addcmul(const Tensor& a, const Tensor& b, Number value = 1) const;
-  Tensor addcdiv(const Tensor& a, const Tensor& b, Number value = 1) const;
-  Tensor eq(const Operand& other) const;
-  Tensor ne(const Operand& other) const;
-  Tensor lt(const Operand& other) const;
-  Tensor le(const Operand& other) const;
-  Tensor gt(const Operand& other) const;
-  Tensor ge(const Operand& other) const;
-  Tensor logical_and(const Operand& other) const;
-  Tensor logical_or(const Operand& other) const;
-  Tensor logical_xor(const Operand& other) const;
-  Tensor logical_not() const;
-  Tensor bitwise_and(const Operand& other) const;
-  Tensor bitwise_or(const Operand& other) const;
-  Tensor bitwise_xor(const Operand& other) const;
-  Tensor bitwise_not() const;
-  Tensor operator-() const;
-  Tensor operator!() const;
-  Tensor operator~() const;
-  Tensor neg() const;
-  Tensor abs() const;
-  Tensor sign() const;
-  Tensor sqrt() const;
-  Tensor rsqrt() const;
-  Tensor square() const;
-  Tensor reciprocal() const;
-  Tensor exp() const;
-  Tensor exp2() const;
-  Tensor expm1() const;
-  Tensor log() const;
-  Tensor log2() const;
-  Tensor log10() const;
-  Tensor log1p() const;
-  Tensor logit(std::optional<double> eps = {}) const;
-  Tensor signbit() const;
-  Tensor sinc() const;
-  Tensor deg2rad() const;
-  Tensor rad2deg() const;
-  Tensor sin() const;
-  Tensor cos() const;
-  Tensor tan() const;
-  Tensor asin() const;
-  Tensor acos() const;
-  Tensor atan() const;
-  Tensor sinh() const;
-  Tensor cosh() const;
-  Tensor tanh() const;
-  Tensor asinh() const;
-  Tensor acosh() const;
-  Tensor atanh() const;
-  Tensor erf() const;
-  Tensor erfc() const;
-  Tensor lgamma() const;
-  Tensor digamma() const;
-  Tensor sigmoid() const;
-  Tensor floor() const;
-  Tensor ceil() const;
-  Tensor round() const;
-  Tensor trunc() const;
-  Tensor frac() const;
-  Tensor isnan() const;
-  Tensor isinf() const;
-  Tensor isfinite() const;
-  Tensor isclose(const Tensor& other, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false) const;
-  Tensor isin(const Tensor& elements) const;
-  Tensor nan_to_num(double nan = 0, std::optional<double> posinf = {}, std::optional<double> neginf = {}) const;
-  Tensor clamp(std::optional<Operand> min, std::optional<Operand> max) const;
-  Tensor clamp_min(const Operand& min) const;
-  Tensor clamp_max(const Operand& max) const;
-  /// This tensor where the condition holds, else the other.
-  Tensor where(const Tensor& condition, const Operand& other) const;
-  Tensor masked_fill(const Tensor& mask, const Operand& value) const;
-  Tensor relu() const;
-
-  // Reductions and scans. Without dims: over all.
-  Tensor sum(const Axes& dims = {}, bool keepdim = false) const;
-  Tensor nansum(const Axes& dims = {}, bool keepdim = false) const;
-  Tensor mean(const Axes& dims = {}, bool keepdim = false) const;
-  Tensor nanmean(const Axes& dims = {}, bool keepdim = false) const;
-  Tensor prod(const Axes& dims = {}, bool keepdim = false) const;
-  Tensor max() const;
-  Tensor min() const;
-  std::pair<Tensor, Tensor> max(int64_t dim, bool keepdim = false) const;
-  std::pair<Tensor, Tensor> min(int64_t dim, bool keepdim = false) const;
-  Tensor amax(const Axes& dims = {}, bool keepdim = false) const;
-  Tensor amin(const Axes& dims = {}, bool keepdim = false) const;
-  Tensor argmax(std::optional<int64_t> dim = {}, bool keepdim = false) const;
-  Tensor argmin(std::optional<int64_t> dim = {}, bool keepdim = false) const;
-  Tensor var(const Axes& dims = {}, double correction = 1, bool keepdim = false) const;
-  Tensor std(const Axes& dims = {}, double correction = 1, bool keepdim = false) const;
-  Tensor any(const Axes& dims = {}, bool keepdim = false) const;
-  Tensor all(const Axes& dims = {}, bool keepdim = false) const;
-  Tensor count_nonzero(const Axes& dims = {}) const;
-  Tensor norm(double p = 2, const Axes& dims = {}, bool keepdim = false) const;
-  Tensor logsumexp(const Axes& dims, bool keepdim = false) const;
-  Tensor softmax(int64_t dim) const;
-  Tensor log_softmax(int64_t dim) const;
-  Tensor cumsum(int64_t dim) const;
-  Tensor cumprod(int64_t dim) const;
-  Tensor diff(int64_t n = 1, int64_t dim = -1) const;
-  Tensor median() const;
-  Tensor nanmedian() const;
-  std::pair<Tensor, Tensor> nanmedian(int64_t dim, bool keepdim = false) const;
-  Tensor logcumsumexp(int64_t dim) const;
-  Tensor dist(const Tensor& other, double p = 2) const;
-  Tensor histc(int64_t bins = 100, double low = 0, double high = 0) const;
-  std::pair<Tensor, Tensor> median(int64_t dim, bool keepdim = false) const;
-  std::pair<Tensor, Tensor> kthvalue(int64_t k, int64_t dim = -1, bool keepdim = false) const;
-  Tensor quantile(const Operand& q, std::optional<int64_t> dim = {}, bool keepdim = false,
-                  std::string_view interpolation = "linear") const;
-  std::pair<Tensor, Tensor> sort(int64_t dim = -1, bool descending = false) const;
-  Tensor argsort(int64_t dim = -1, bool descending = false) const;
-  std::pair<Tensor, Tensor> topk(int64_t k, int64_t dim = -1, bool largest = true) const;
-
-  // Views: they share this tensor's memory wherever strides can express them.
-  Tensor reshape(const Dims& shape) const;
-  /// As reshape, but fails where it would have to copy.
-  Tensor view(const Dims& shape) const;
-  Tensor flatten(int64_t first = 0, int64_t last = -1) const;
-  Tensor unflatten(int64_t dim, const Dims& sizes) const;
-  Tensor permute(const Dims& dims) const;
-  Tensor transpose(int64_t a, int64_t b) const;
-  Tensor movedim(const Axes& from, const Axes& to) const;
-  Tensor t() const;
-  Tensor expand(const Dims& shape) const;
-  Tensor expand_as(const Tensor& other) const;
-  Tensor squeeze() const;
-  Tensor squeeze(int64_t dim) const;
-  Tensor unsqueeze(int64_t dim) const;
-  Tensor flip(const Axes& dims) const;
-  Tensor diagonal(int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1) const;
-  /// One position along a dim, which disappears.
-  Tensor select(int64_t dim, int64_t position) const;
-  Tensor slice(int64_t dim, std::optional<int64_t> start = {}, std::optional<int64_t> stop = {},
-               int64_t step = 1) const;
-  Tensor narrow(int64_t dim, int64_t start, int64_t length) const;
   /// x[2, 1:3, None, ..., positions, mask] in Python is x.index({2, Slice(1, 3), NewAxis(), Ellipsis(), positions,
   /// mask}). What tensors pick is a copy; assigning to it writes into this tensor all the same.
   Tensor index(std::initializer_list<IndexEntry> entries) const { return index(std::span(entries)); }
@@ -364,97 +208,389 @@ class Tensor {
   Tensor operator[](int64_t position) const { return select(0, position); }
   Tensor operator[](const Slice& slice) const { return this->slice(0, slice.start, slice.stop, slice.step); }
   Tensor operator[](const Tensor& positions_or_mask) const;
+
+  Tensor operator-() const;
+  Tensor operator!() const;
+  Tensor operator~() const;
+
+  // Methods without a comment are the functions of ops.h of the same name; one whose name ends with an underscore changes
+  // this tensor: later readers of it and of every view of it see the new value.
+
+  // ---- begin of the methods of functions.def, written by scripts/make_functions.py; do not edit -------------------------
+  // Arithmetic
+  Tensor add(const Operand& other, Number alpha = 1) const;
+  Tensor& add_(const Operand& other, Number alpha = 1);
+  Tensor sub(const Operand& other, Number alpha = 1) const;
+  Tensor& sub_(const Operand& other, Number alpha = 1);
+  Tensor rsub(const Operand& other, Number alpha = 1) const;
+  Tensor mul(const Operand& other) const;
+  Tensor& mul_(const Operand& other);
+  Tensor div(const Operand& other, std::optional<std::string_view> rounding_mode = {}) const;
+  Tensor& div_(const Operand& other, std::optional<std::string_view> rounding_mode = {});
+  Tensor true_divide(const Operand& other) const;
+  Tensor& true_divide_(const Operand& other);
+  Tensor floor_divide(const Operand& other) const;
+  Tensor& floor_divide_(const Operand& other);
+  Tensor remainder(const Operand& other) const;
+  Tensor& remainder_(const Operand& other);
+  Tensor fmod(const Operand& other) const;
+  Tensor& fmod_(const Operand& other);
+  Tensor pow(const Operand& exponent) const;
+  Tensor& pow_(const Operand& exponent);
+  Tensor float_power(const Operand& exponent) const;
+  Tensor lerp(const Operand& end, const Operand& weight) const;
+  Tensor& lerp_(const Operand& end, const Operand& weight);
+  Tensor addcmul(const Tensor& a, const Tensor& b, Number value = 1) const;
+  Tensor& addcmul_(const Tensor& a, const Tensor& b, Number value = 1);
+  Tensor addcdiv(const Tensor& a, const Tensor& b, Number value = 1) const;
+  Tensor& addcdiv_(const Tensor& a, const Tensor& b, Number value = 1);
+  Tensor maximum(const Operand& other) const;
+  Tensor minimum(const Operand& other) const;
+  Tensor atan2(const Operand& other) const;
+  Tensor& atan2_(const Operand& other);
+  Tensor hypot(const Operand& other) const;
+  Tensor& hypot_(const Operand& other);
+  Tensor fmax(const Tensor& other) const;
+  Tensor fmin(const Tensor& other) const;
+  Tensor xlogy(const Operand& other) const;
+  Tensor logaddexp(const Operand& other) const;
+  Tensor copysign(const Operand& other) const;
+  Tensor& copysign_(const Operand& other);
+  Tensor heaviside(const Tensor& values) const;
+  Tensor& heaviside_(const Tensor& values);
+  Tensor clamp(std::optional<Operand> min, std::optional<Operand> max) const;
+  Tensor& clamp_(std::optional<Operand> min, std::optional<Operand> max);
+  Tensor clip(std::optional<Operand> min, std::optional<Operand> max) const;
+  Tensor& clip_(std::optional<Operand> min, std::optional<Operand> max);
+  Tensor clamp_min(const Operand& min) const;
+  Tensor& clamp_min_(const Operand& min);
+  Tensor clamp_max(const Operand& max) const;
+  Tensor& clamp_max_(const Operand& max);
+  /// This tensor where the condition holds, else the other.
+  Tensor where(const Tensor& condition, const Operand& other) const;
+  Tensor masked_fill(const Tensor& mask, const Operand& value) const;
+  Tensor& masked_fill_(const Tensor& mask, const Operand& value);
+
+  // Comparisons, logic and bits
+  Tensor eq(const Operand& other) const;
+  Tensor& eq_(const Operand& other);
+  Tensor ne(const Operand& other) const;
+  Tensor& ne_(const Operand& other);
+  Tensor lt(const Operand& other) const;
+  Tensor& lt_(const Operand& other);
+  Tensor le(const Operand& other) const;
+  Tensor& le_(const Operand& other);
+  Tensor gt(const Operand& other) const;
+  Tensor& gt_(const Operand& other);
+  Tensor ge(const Operand& other) const;
+  Tensor& ge_(const Operand& other);
+  Tensor logical_and(const Operand& other) const;
+  Tensor& logical_and_(const Operand& other);
+  Tensor logical_or(const Operand& other) const;
+  Tensor& logical_or_(const Operand& other);
+  Tensor logical_xor(const Operand& other) const;
+  Tensor& logical_xor_(const Operand& other);
+  Tensor logical_not() const;
+  Tensor& logical_not_();
+  Tensor bitwise_and(const Operand& other) const;
+  Tensor& bitwise_and_(const Operand& other);
+  Tensor bitwise_or(const Operand& other) const;
+  Tensor& bitwise_or_(const Operand& other);
+  Tensor bitwise_xor(const Operand& other) const;
+  Tensor& bitwise_xor_(const Operand& other);
+  Tensor bitwise_not() const;
+  Tensor& bitwise_not_();
+  Tensor bitwise_left_shift(const Operand& other) const;
+  Tensor& bitwise_left_shift_(const Operand& other);
+  Tensor bitwise_right_shift(const Operand& other) const;
+  Tensor& bitwise_right_shift_(const Operand& other);
+  Tensor isclose(const Tensor& other, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false) const;
+  Tensor isnan() const;
+  Tensor isinf() const;
+  Tensor isfinite() const;
+  Tensor signbit() const;
+  Tensor isin(const Operand& test_elements, bool assume_unique = false, bool invert = false) const;
+  bool allclose(const Tensor& other, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false) const;
+  bool equal(const Tensor& other) const;
+
+  // Mathematics, element by element
+  Tensor neg() const;
+  Tensor& neg_();
+  Tensor negative() const;
+  Tensor& negative_();
+  Tensor abs() const;
+  Tensor& abs_();
+  Tensor absolute() const;
+  Tensor& absolute_();
+  Tensor sign() const;
+  Tensor& sign_();
+  Tensor sgn() const;
+  Tensor& sgn_();
+  Tensor sqrt() const;
+  Tensor& sqrt_();
+  Tensor rsqrt() const;
+  Tensor& rsqrt_();
+  Tensor square() const;
+  Tensor& square_();
+  Tensor reciprocal() const;
+  Tensor& reciprocal_();
+  Tensor exp() const;
+  Tensor& exp_();
+  Tensor exp2() const;
+  Tensor& exp2_();
+  Tensor expm1() const;
+  Tensor& expm1_();
+  Tensor log() const;
+  Tensor& log_();
+  Tensor log2() const;
+  Tensor& log2_();
+  Tensor log10() const;
+  Tensor& log10_();
+  Tensor log1p() const;
+  Tensor& log1p_();
+  Tensor sin() const;
+  Tensor& sin_();
+  Tensor cos() const;
+  Tensor& cos_();
+  Tensor tan() const;
+  Tensor& tan_();
+  Tensor asin() const;
+  Tensor& asin_();
+  Tensor acos() const;
+  Tensor& acos_();
+  Tensor atan() const;
+  Tensor& atan_();
+  Tensor sinh() const;
+  Tensor& sinh_();
+  Tensor cosh() const;
+  Tensor& cosh_();
+  Tensor tanh() const;
+  Tensor& tanh_();
+  Tensor asinh() const;
+  Tensor& asinh_();
+  Tensor acosh() const;
+  Tensor& acosh_();
+  Tensor atanh() const;
+  Tensor& atanh_();
+  Tensor erf() const;
+  Tensor& erf_();
+  Tensor erfc() const;
+  Tensor& erfc_();
+  Tensor erfinv() const;
+  Tensor& erfinv_();
+  Tensor lgamma() const;
+  Tensor& lgamma_();
+  Tensor digamma() const;
+  Tensor& digamma_();
+  Tensor logit(std::optional<double> eps = {}) const;
+  Tensor& logit_(std::optional<double> eps = {});
+  Tensor floor() const;
+  Tensor& floor_();
+  Tensor ceil() const;
+  Tensor& ceil_();
+  Tensor round() const;
+  Tensor& round_();
+  Tensor round(int64_t decimals) const;
+  Tensor& round_(int64_t decimals);
+  Tensor trunc() const;
+  Tensor& trunc_();
+  Tensor frac() const;
+  Tensor& frac_();
+  Tensor sinc() const;
+  Tensor& sinc_();
+  Tensor deg2rad() const;
+  Tensor& deg2rad_();
+  Tensor rad2deg() const;
+  Tensor& rad2deg_();
+  Tensor nan_to_num(double nan = 0.0, std::optional<double> posinf = {}, std::optional<double> neginf = {}) const;
+  Tensor& nan_to_num_(double nan = 0.0, std::optional<double> posinf = {}, std::optional<double> neginf = {});
+
+  // Activations
+  Tensor sigmoid() const;
+  Tensor& sigmoid_();
+  Tensor relu() const;
+  Tensor& relu_();
+  Tensor leaky_relu(double negative_slope = 0.01) const;
+  Tensor elu(double alpha = 1.0) const;
+  Tensor softplus(double beta = 1.0, double threshold = 20.0) const;
+  Tensor silu() const;
+  Tensor mish() const;
+  Tensor hardswish() const;
+  Tensor gelu(std::string_view approximate = "none") const;
+  Tensor relu6() const;
+  Tensor hardtanh(double min_val = -1.0, double max_val = 1.0) const;
+  Tensor hardsigmoid() const;
+  Tensor celu(double alpha = 1.0) const;
+  Tensor selu() const;
+  Tensor glu(int64_t dim = -1) const;
+  Tensor logsigmoid() const;
+  Tensor softsign() const;
+  Tensor tanhshrink() const;
+  Tensor hardshrink(double lambd = 0.5) const;
+  Tensor softshrink(double lambd = 0.5) const;
+  Tensor threshold(double threshold, double value) const;
+  Tensor prelu(const Tensor& weight) const;
+  Tensor softmin(int64_t dim, std::optional<DType> dtype = {}) const;
+  Tensor softmax(int64_t dim, std::optional<DType> dtype = {}) const;
+  Tensor log_softmax(int64_t dim, std::optional<DType> dtype = {}) const;
+
+  // Reductions and scans. Dims may be negative; no dims mean all.
+  Tensor sum(const Axes& dim = {}, bool keepdim = false, std::optional<DType> dtype = {}) const;
+  Tensor nansum(const Axes& dim = {}, bool keepdim = false, std::optional<DType> dtype = {}) const;
+  Tensor mean(const Axes& dim = {}, bool keepdim = false, std::optional<DType> dtype = {}) const;
+  Tensor nanmean(const Axes& dim = {}, bool keepdim = false, std::optional<DType> dtype = {}) const;
+  Tensor prod(const Axes& dim = {}, bool keepdim = false, std::optional<DType> dtype = {}) const;
+  Tensor amax(const Axes& dim = {}, bool keepdim = false) const;
+  Tensor amin(const Axes& dim = {}, bool keepdim = false) const;
+  Tensor max() const;
+  std::pair<Tensor, Tensor> max(int64_t dim, bool keepdim = false) const;
+  Tensor min() const;
+  std::pair<Tensor, Tensor> min(int64_t dim, bool keepdim = false) const;
+  Tensor argmax(std::optional<int64_t> dim = {}, bool keepdim = false) const;
+  Tensor argmin(std::optional<int64_t> dim = {}, bool keepdim = false) const;
+  Tensor var(const Axes& dim = {}, double correction = 1, bool keepdim = false) const;
+  Tensor std(const Axes& dim = {}, double correction = 1, bool keepdim = false) const;
+  Tensor any(const Axes& dim = {}, bool keepdim = false) const;
+  Tensor all(const Axes& dim = {}, bool keepdim = false) const;
+  Tensor count_nonzero(const Axes& dim = {}) const;
+  Tensor norm(double p = 2, const Axes& dim = {}, bool keepdim = false) const;
+  Tensor dist(const Tensor& other, double p = 2.0) const;
+  Tensor logsumexp(const Axes& dim, bool keepdim = false) const;
+  Tensor cumsum(int64_t dim, std::optional<DType> dtype = {}) const;
+  Tensor& cumsum_(int64_t dim, std::optional<DType> dtype = {});
+  Tensor cumprod(int64_t dim, std::optional<DType> dtype = {}) const;
+  Tensor& cumprod_(int64_t dim, std::optional<DType> dtype = {});
+  Tensor logcumsumexp(int64_t dim) const;
+  Tensor diff(int64_t n = 1, int64_t dim = -1, const Tensor& prepend = Tensor(), const Tensor& append = Tensor()) const;
+  Tensor histc(int64_t bins = 100, double min = 0, double max = 0) const;
+  Tensor median() const;
+  std::pair<Tensor, Tensor> median(int64_t dim, bool keepdim = false) const;
+  Tensor nanmedian() const;
+  std::pair<Tensor, Tensor> nanmedian(int64_t dim, bool keepdim = false) const;
+  std::pair<Tensor, Tensor> kthvalue(int64_t k, int64_t dim = -1, bool keepdim = false) const;
+  Tensor quantile(const Operand& q, std::optional<int64_t> dim = {}, bool keepdim = false,
+                  std::string_view interpolation = "linear") const;
+  std::pair<Tensor, Tensor> sort(int64_t dim = -1, bool descending = false, bool stable = true) const;
+  Tensor argsort(int64_t dim = -1, bool descending = false, bool stable = true) const;
+  std::pair<Tensor, Tensor> topk(int64_t k, int64_t dim = -1, bool largest = true, bool sorted = true) const;
+
+  // Shapes. Views share memory wherever strides can express them.
+  Tensor reshape(const Dims& shape) const;
+  /// The same elements in the shape of another tensor.
+  Tensor reshape_as(const Tensor& other) const;
+  /// As reshape, but fails where it would have to copy.
+  Tensor view(const Dims& shape) const;
+  /// As view, in the shape of another tensor.
+  Tensor view_as(const Tensor& other) const;
+  Tensor flatten(int64_t start_dim = 0, int64_t end_dim = -1) const;
+  Tensor ravel() const;
+  Tensor unflatten(int64_t dim, const Dims& sizes) const;
+  Tensor permute(const Dims& dims) const;
+  Tensor transpose(int64_t dim0, int64_t dim1) const;
+  Tensor swapaxes(int64_t axis0, int64_t axis1) const;
+  Tensor t() const;
+  Tensor movedim(const Axes& source, const Axes& destination) const;
+  Tensor expand(const Dims& shape) const;
+  /// Expanded to the shape of another.
+  Tensor expand_as(const Tensor& other) const;
+  Tensor broadcast_to(const Dims& shape) const;
+  Tensor squeeze() const;
+  Tensor squeeze(int64_t dim) const;
+  Tensor squeeze(const Dims& dims) const;
+  Tensor unsqueeze(int64_t dim) const;
+  Tensor diagonal(int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1) const;
+  Tensor select(int64_t dim, int64_t index) const;
+  /// Positions start:stop:step along a dim, as in Python.
+  Tensor slice(int64_t dim, std::optional<int64_t> start = {}, std::optional<int64_t> stop = {},
+               int64_t step = 1) const;
+  Tensor narrow(int64_t dim, int64_t start, int64_t length) const;
   std::vector<Tensor> split(const Dims& sizes, int64_t dim = 0) const;
   std::vector<Tensor> split(int64_t size, int64_t dim = 0) const;
+  std::vector<Tensor> split_with_sizes(const Dims& split_sizes, int64_t dim = 0) const;
   std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
   std::vector<Tensor> unbind(int64_t dim = 0) const;
+  Tensor unfold(int64_t dimension, int64_t size, int64_t step) const;
 
-  // Other arrangements of the elements, and picking among them.
-  Tensor repeat(const Dims& repeats) const;
-  Tensor repeat_interleave(const Operand& repeats, std::optional<int64_t> dim = {}) const;
+  // Other arrangements: copies
+  Tensor flip(const Axes& dims) const;
+  Tensor fliplr() const;
+  Tensor flipud() const;
   Tensor roll(int64_t shift, int64_t dim) const;
+  Tensor roll(const Dims& shifts, const Dims& dims = {}) const;
+  Tensor pad(const Dims& pad, Number value = 0.0) const;
+  Tensor repeat(const Dims& repeats) const;
+  Tensor tile(const Dims& dims) const;
+  Tensor repeat_interleave(const Operand& repeats, std::optional<int64_t> dim = {}) const;
   Tensor tril(int64_t diagonal = 0) const;
+  Tensor& tril_(int64_t diagonal = 0);
   Tensor triu(int64_t diagonal = 0) const;
+  Tensor& triu_(int64_t diagonal = 0);
   Tensor diag(int64_t diagonal = 0) const;
+  Tensor diag_embed(int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1) const;
   Tensor trace() const;
-  Tensor unfold(int64_t dim, int64_t size, int64_t step) const;
+
+  // Indexing
   Tensor gather(int64_t dim, const Tensor& index) const;
   Tensor take(const Tensor& index) const;
-  Tensor take_along_dim(const Tensor& index, int64_t dim) const;
+  Tensor take_along_dim(const Tensor& indices, std::optional<int64_t> dim = {}) const;
   Tensor index_select(int64_t dim, const Tensor& index) const;
   Tensor index_add(int64_t dim, const Tensor& index, const Tensor& source, Number alpha = 1) const;
+  Tensor& index_add_(int64_t dim, const Tensor& index, const Tensor& source, Number alpha = 1);
   Tensor index_copy(int64_t dim, const Tensor& index, const Tensor& source) const;
+  Tensor& index_copy_(int64_t dim, const Tensor& index, const Tensor& source);
   Tensor index_fill(int64_t dim, const Tensor& index, const Operand& value) const;
-  Tensor scatter(int64_t dim, const Tensor& index, const Operand& source) const;
+  Tensor& index_fill_(int64_t dim, const Tensor& index, const Operand& value);
+  Tensor scatter(int64_t dim, const Tensor& index, const Operand& source,
+                 std::optional<std::string_view> reduce = {}) const;
+  Tensor& scatter_(int64_t dim, const Tensor& index, const Operand& source,
+                   std::optional<std::string_view> reduce = {});
   Tensor scatter_add(int64_t dim, const Tensor& index, const Tensor& source) const;
+  Tensor& scatter_add_(int64_t dim, const Tensor& index, const Tensor& source);
   Tensor scatter_reduce(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
                         bool include_self = true) const;
-  Tensor masked_select(const Tensor& mask) const;
+  Tensor& scatter_reduce_(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+                          bool include_self = true);
+  Tensor select_scatter(const Tensor& src, int64_t dim, int64_t index) const;
+  Tensor slice_scatter(const Tensor& src, int64_t dim = 0, std::optional<int64_t> start = {},
+                       std::optional<int64_t> end = {}, int64_t step = 1) const;
+  Tensor diagonal_scatter(const Tensor& src, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1) const;
   Tensor masked_scatter(const Tensor& mask, const Tensor& source) const;
+  Tensor& masked_scatter_(const Tensor& mask, const Tensor& source);
+  Tensor searchsorted(const Operand& values, bool out_int32 = false, bool right = false,
+                      std::optional<std::string_view> side = {}, const Tensor& sorter = Tensor()) const;
+  Tensor bucketize(const Tensor& boundaries, bool out_int32 = false, bool right = false) const;
+  Tensor one_hot(int64_t num_classes = -1) const;
+
+  // Indexing whose shape depends on values: computes at once, and fails inside captured functions
+  Tensor masked_select(const Tensor& mask) const;
   Tensor nonzero() const;
   Tensor bincount(const Tensor& weights = Tensor(), int64_t minlength = 0) const;
 
-  // Products.
-  Tensor matmul(const Tensor& other) const;
-  Tensor mm(const Tensor& other) const;
-  Tensor bmm(const Tensor& other) const;
-  Tensor mv(const Tensor& vector) const;
-  Tensor dot(const Tensor& other) const;
-  Tensor outer(const Tensor& other) const;
+  // Products
+  Tensor matmul(const Tensor& b) const;
+  Tensor mm(const Tensor& b) const;
+  Tensor bmm(const Tensor& b) const;
+  Tensor mv(const Tensor& b) const;
+  Tensor dot(const Tensor& b) const;
+  Tensor vdot(const Tensor& b) const;
+  Tensor inner(const Tensor& other) const;
+  Tensor kron(const Tensor& other) const;
+  Tensor cross(const Tensor& other, std::optional<int64_t> dim = {}) const;
+  Tensor outer(const Tensor& b) const;
   Tensor addmm(const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1) const;
+  Tensor& addmm_(const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1);
   Tensor addmv(const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1) const;
+  Tensor& addmv_(const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1);
   Tensor baddbmm(const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1) const;
+  Tensor& baddbmm_(const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1);
   Tensor addr(const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1) const;
-  Tensor select_scatter(const Tensor& source, int64_t dim, int64_t index) const;
-  Tensor slice_scatter(const Tensor& source, int64_t dim = 0, std::optional<int64_t> start = {},
-                       std::optional<int64_t> end = {}, int64_t step = 1) const;
-  Tensor diagonal_scatter(const Tensor& source, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1) const;
+  Tensor& addr_(const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1);
+  // ---- end of the methods of functions.def --------------------------------------------------------------------------
 
-  // In place: later readers of this tensor and of every view of it see the new value.
+  /// Takes over the values of another tensor, of any dtype and device.
   Tensor& copy_(const Operand& source);
   Tensor& fill_(Number value);
   Tensor& zero_();
-  Tensor& add_(const Operand& other);
-  Tensor& add_(const Operand& other, Number alpha);
-  Tensor& sub_(const Operand& other);
-  Tensor& sub_(const Operand& other, Number alpha);
-  Tensor& mul_(const Operand& other);
-  Tensor& div_(const Operand& other);
-  Tensor& remainder_(const Operand& other);
-  Tensor& fmod_(const Operand& other);
-  Tensor& pow_(const Operand& exponent);
-  Tensor& lerp_(const Operand& end, const Operand& weight);
-  Tensor& addcmul_(const Tensor& a, const Tensor& b, Number value = 1);
-  Tensor& addcdiv_(const Tensor& a, const Tensor& b, Number value = 1);
-  Tensor& neg_();
-  Tensor& abs_();
-  Tensor& sqrt_();
-  Tensor& rsqrt_();
-  Tensor& square_();
-  Tensor& reciprocal_();
-  Tensor& exp_();
-  Tensor& log_();
-  Tensor& sin_();
-  Tensor& cos_();
-  Tensor& tanh_();
-  Tensor& sigmoid_();
-  Tensor& relu_();
-  Tensor& floor_();
-  Tensor& ceil_();
-  Tensor& round_();
-  Tensor& trunc_();
-  Tensor& clamp_(std::optional<Operand> min, std::optional<Operand> max);
-  Tensor& tril_(int64_t diagonal = 0);
-  Tensor& triu_(int64_t diagonal = 0);
-  Tensor& masked_fill_(const Tensor& mask, const Operand& value);
-  Tensor& masked_scatter_(const Tensor& mask, const Tensor& source);
-  Tensor& index_add_(int64_t dim, const Tensor& index, const Tensor& source, Number alpha = 1);
-  Tensor& index_copy_(int64_t dim, const Tensor& index, const Tensor& source);
-  Tensor& index_fill_(int64_t dim, const Tensor& index, const Operand& value);
-  Tensor& scatter_(int64_t dim, const Tensor& index, const Operand& source);
-  Tensor& scatter_add_(int64_t dim, const Tensor& index, const Tensor& source);
-  Tensor& scatter_reduce_(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
-                          bool include_self = true);
   /// x.index(entries) = source; with `accumulate` the source is added, as often as a position is named. Without, the
   /// last of several sources for one position counts.
   Tensor& index_put_(std::initializer_list<IndexEntry> entries, const Operand& source, bool accumulate = false) {

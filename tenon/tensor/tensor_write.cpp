@@ -145,13 +145,17 @@ void write(const Tensor& tensor, const ir::Value& given, Reads reads) {
 }
 
 // Arithmetic in place keeps the dtype.
-Tensor& assign(std::string_view op, Tensor& tensor, const Tensor& result, Reads reads = Reads::old) {
+Tensor& assign(std::string_view op, Tensor& tensor, const Tensor& result, Reads reads) {
   record::require_storable(op, result.dtype(), tensor.dtype());
   write(tensor, ir::cast(record::expanded(op, record::in(result), tensor.shape()), tensor.dtype()), reads);
   return tensor;
 }
 
 }  // namespace
+
+Tensor& assign(std::string_view op, Tensor& tensor, const Tensor& result) {
+  return assign(op, tensor, result, Reads::old);
+}
 
 void write_over(const Tensor& tensor, const ir::Value& next) { write(tensor, next, Reads::old); }
 
@@ -182,97 +186,16 @@ Tensor& Tensor::fill_(Number value) {
 
 Tensor& Tensor::zero_() { return fill_(0); }
 
-// ---- arithmetic and functions in place: the function, then a write ----
-
-Tensor& Tensor::add_(const Operand& other) { return assign("add_", *this, tenon::add(before_write(*this), other)); }
-Tensor& Tensor::sub_(const Operand& other) { return assign("sub_", *this, tenon::sub(before_write(*this), other)); }
-Tensor& Tensor::mul_(const Operand& other) { return assign("mul_", *this, tenon::mul(before_write(*this), other)); }
-Tensor& Tensor::div_(const Operand& other) { return assign("div_", *this, tenon::div(before_write(*this), other)); }
-Tensor& Tensor::add_(const Operand& other, Number alpha) {
-  return assign("add_", *this, tenon::add(before_write(*this), other, alpha));
-}
-Tensor& Tensor::sub_(const Operand& other, Number alpha) {
-  return assign("sub_", *this, tenon::sub(before_write(*this), other, alpha));
-}
-Tensor& Tensor::remainder_(const Operand& other) {
-  return assign("remainder_", *this, tenon::remainder(before_write(*this), other));
-}
-Tensor& Tensor::fmod_(const Operand& other) { return assign("fmod_", *this, tenon::fmod(before_write(*this), other)); }
-Tensor& Tensor::pow_(const Operand& exponent) {
-  return assign("pow_", *this, tenon::pow(before_write(*this), exponent));
-}
-Tensor& Tensor::lerp_(const Operand& end, const Operand& weight) {
-  return assign("lerp_", *this, tenon::lerp(before_write(*this), end, weight));
-}
-Tensor& Tensor::addcmul_(const Tensor& a, const Tensor& b, Number value) {
-  return assign("addcmul_", *this, tenon::addcmul(before_write(*this), a, b, value));
-}
-Tensor& Tensor::addcdiv_(const Tensor& a, const Tensor& b, Number value) {
-  return assign("addcdiv_", *this, tenon::addcdiv(before_write(*this), a, b, value));
-}
-Tensor& Tensor::neg_() { return assign("neg_", *this, tenon::neg(before_write(*this))); }
-Tensor& Tensor::abs_() { return assign("abs_", *this, tenon::abs(before_write(*this))); }
-Tensor& Tensor::sqrt_() { return assign("sqrt_", *this, tenon::sqrt(before_write(*this))); }
-Tensor& Tensor::rsqrt_() { return assign("rsqrt_", *this, tenon::rsqrt(before_write(*this))); }
-Tensor& Tensor::square_() { return assign("square_", *this, tenon::square(before_write(*this))); }
-Tensor& Tensor::reciprocal_() { return assign("reciprocal_", *this, tenon::reciprocal(before_write(*this))); }
-Tensor& Tensor::exp_() { return assign("exp_", *this, tenon::exp(before_write(*this))); }
-Tensor& Tensor::log_() { return assign("log_", *this, tenon::log(before_write(*this))); }
-Tensor& Tensor::sin_() { return assign("sin_", *this, tenon::sin(before_write(*this))); }
-Tensor& Tensor::cos_() { return assign("cos_", *this, tenon::cos(before_write(*this))); }
-Tensor& Tensor::tanh_() { return assign("tanh_", *this, tenon::tanh(before_write(*this))); }
-Tensor& Tensor::sigmoid_() { return assign("sigmoid_", *this, tenon::sigmoid(before_write(*this))); }
-Tensor& Tensor::relu_() { return assign("relu_", *this, tenon::relu(before_write(*this))); }
-Tensor& Tensor::floor_() { return assign("floor_", *this, tenon::floor(before_write(*this))); }
-Tensor& Tensor::ceil_() { return assign("ceil_", *this, tenon::ceil(before_write(*this))); }
-Tensor& Tensor::round_() { return assign("round_", *this, tenon::round(before_write(*this))); }
-Tensor& Tensor::trunc_() { return assign("trunc_", *this, tenon::trunc(before_write(*this))); }
-Tensor& Tensor::clamp_(std::optional<Operand> min, std::optional<Operand> max) {
-  return assign("clamp_", *this, tenon::clamp(before_write(*this), min, max));
-}
-Tensor& Tensor::tril_(int64_t diagonal) { return assign("tril_", *this, tenon::tril(before_write(*this), diagonal)); }
-Tensor& Tensor::triu_(int64_t diagonal) { return assign("triu_", *this, tenon::triu(before_write(*this), diagonal)); }
-Tensor& Tensor::masked_fill_(const Tensor& mask, const Operand& value) {
-  return assign("masked_fill_", *this, tenon::masked_fill(before_write(*this), mask, value));
-}
-Tensor& Tensor::masked_scatter_(const Tensor& mask, const Tensor& source) {
-  return assign("masked_scatter_", *this, tenon::masked_scatter(before_write(*this), mask, source));
-}
-Tensor& Tensor::index_add_(int64_t dim, const Tensor& index, const Tensor& source, Number alpha) {
-  return assign("index_add_", *this, tenon::index_add(before_write(*this), dim, index, source, alpha));
-}
-Tensor& Tensor::index_copy_(int64_t dim, const Tensor& index, const Tensor& source) {
-  return assign("index_copy_", *this, tenon::index_copy(before_write(*this), dim, index, source));
-}
-Tensor& Tensor::index_fill_(int64_t dim, const Tensor& index, const Operand& value) {
-  return assign("index_fill_", *this, tenon::index_fill(before_write(*this), dim, index, value));
-}
-Tensor& Tensor::scatter_(int64_t dim, const Tensor& index, const Operand& source) {
-  return assign("scatter_", *this, tenon::scatter(before_write(*this), dim, index, source));
-}
-Tensor& Tensor::scatter_add_(int64_t dim, const Tensor& index, const Tensor& source) {
-  return assign("scatter_add_", *this, tenon::scatter_add(before_write(*this), dim, index, source));
-}
-Tensor& Tensor::scatter_reduce_(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
-                                bool include_self) {
-  return assign("scatter_reduce_", *this,
-                tenon::scatter_reduce(before_write(*this), dim, index, source, reduce, include_self));
-}
+// ---- in place; the other functions: methods.cpp ----
 
 Tensor& Tensor::operator+=(const Operand& other) & { return add_(other); }
 Tensor& Tensor::operator-=(const Operand& other) & { return sub_(other); }
 Tensor& Tensor::operator*=(const Operand& other) & { return mul_(other); }
 Tensor& Tensor::operator/=(const Operand& other) & { return div_(other); }
 Tensor& Tensor::operator%=(const Operand& other) & { return remainder_(other); }
-Tensor& Tensor::operator&=(const Operand& other) & {
-  return assign("bitwise_and", *this, tenon::bitwise_and(before_write(*this), other));
-}
-Tensor& Tensor::operator|=(const Operand& other) & {
-  return assign("bitwise_or", *this, tenon::bitwise_or(before_write(*this), other));
-}
-Tensor& Tensor::operator^=(const Operand& other) & {
-  return assign("bitwise_xor", *this, tenon::bitwise_xor(before_write(*this), other));
-}
+Tensor& Tensor::operator&=(const Operand& other) & { return bitwise_and_(other); }
+Tensor& Tensor::operator|=(const Operand& other) & { return bitwise_or_(other); }
+Tensor& Tensor::operator^=(const Operand& other) & { return bitwise_xor_(other); }
 
 // ---- random numbers ----
 

@@ -34,6 +34,15 @@ struct Loss {
 std::vector<Loss> losses() {
   // clang-format off
   return {
+      {"poisson", &In::x, [](const Tensor& x, const In& t) { return nn::poisson_nll_loss(x, t.p * 4.0); }, "()", {5.2677598}, {-0.562811673, 0.0806709081, 0.898176074, 3.18092275, -0.398911536, 0.386380315}},
+      {"poisson_full_none", &In::p, [](const Tensor& x, const In& t) { return nn::poisson_nll_loss(x, t.t * 5.0, {.log_input = false, .full = true, .reduction = Reduction::none}); }, "(2, 3)", {6.19764996, 0.200000003, 3.40067863, 0.25, 6.9592576, 16.3837719}, {-4.55555582, 1, -4, 1, -5.66666651, -48.9999962}},
+      {"gaussian", &In::x, [](const Tensor& x, const In& t) { return nn::gaussian_nll_loss(x, t.y, t.p); }, "()", {12.7115927}, {-0.648148179, 1.04166675, 0.5, 1.33333337, -1, 5}},
+      {"gaussian_variance_sum", &In::p, [](const Tensor& x, const In& t) { return nn::gaussian_nll_loss(t.x, t.y, x, {.full = true, .reduction = Reduction::sum}); }, "()", {81.7831802}, {-7.00617313, -17.03125, -3.5, -30, -17.333334, -445}},
+      {"gaussian_number", &In::x, [](const Tensor& x, const In& t) { return nn::gaussian_nll_loss(x, t.y, 0.5, {.reduction = Reduction::none}); }, "(2, 3)", {11.9034262, 1.21592641, 1.90342641, 3.65342641, 19.9034271, 8.65342617}, {-7, 2.5, 3, 4, -9, 6}},
+      {"multilabel_margin", &In::x, [](const Tensor& x, const In& t) { (void)t; return nn::multilabel_margin_loss(x, tensor({{2, 0, -1}, {1, -1, 0}}), Reduction::none); }, "(2,)", {0.916666687, 2.33333325}, {-0.333333343, 0.333333343, 0, 0.333333343, -0.666666687, 0.333333343}},
+      {"multilabel_margin_of_one", &In::x, [](const Tensor& x, const In& t) { (void)t; return nn::multilabel_margin_loss(x[0], tensor({2, 0, -1})); }, "()", {0.916666687}, {-0.333333343, 0.333333343, 0, 0, 0, 0}},
+      {"multilabel_soft_margin", &In::x, [](const Tensor& x, const In& t) { return nn::multilabel_soft_margin_loss(x, t.t); }, "()", {1.33170104}, {-0.136262417, 0.0936960801, 0.0634661838, 0.158762366, -0.103743218, -0.044823572}},
+      {"multilabel_soft_margin_weight", &In::x, [](const Tensor& x, const In& t) { return nn::multilabel_soft_margin_loss(x, t.t, t.w, Reduction::none); }, "(2,)", {1.31016743, 1.04163134}, {-0.136262417, 0.18739216, 0.253864735, 0.158762366, -0.207486436, -0.179294288}},
       {"mse_none", &In::x, [](const Tensor& x, const In& t) { return nn::mse_loss(x, t.y, Reduction::none); }, "(2, 3)", {12.25, 1.5625, 2.25, 4, 20.25, 9}, {-7, 2.5, 3, 4, -9, 6}},
       {"l1_none", &In::x, [](const Tensor& x, const In& t) { return nn::l1_loss(x, t.y, Reduction::none); }, "(2, 3)", {3.5, 1.25, 1.5, 2, 4.5, 3}, {-1, 1, 1, 1, -1, 1}},
       {"huber_none", &In::x, [](const Tensor& x, const In& t) { return nn::huber_loss(x, t.y, 1.5, Reduction::none); }, "(2, 3)", {4.125, 0.78125, 1.125, 1.875, 5.625, 3.375}, {-1.5, 1.25, 1.5, 1.5, -1.5, 1.5}},

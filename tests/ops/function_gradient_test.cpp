@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "tenon/device/registry.h"
+#include "tenon/nn/images.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
@@ -45,6 +46,14 @@ std::vector<Smooth> elementwise_functions() {
   const std::vector<Dims> one{{2, 3}}, two{{2, 3}, {2, 3}}, spread{{2, 1}, {3}};
   return {
       {"sub", spread, [](Xs x) { return x[0] - x[1]; }},
+      {"pad_reflect", one, [](Xs x) { return nn::pad(x[0], {1, 2}, "reflect") * 2.0; }},
+      {"unfold_image", {{2, 3, 4}}, [](Xs x) { return nn::unfold(x[0] * x[0], {2}); }},
+      {"fold_image", {{4, 6}}, [](Xs x) { return nn::fold(x[0] * x[0], {3, 4}, {2}); }},
+      {"pixel_shuffle", {{4, 1, 2}}, [](Xs x) { return nn::pixel_shuffle(x[0] * x[0], 2); }},
+      {"grid_sample", {{1, 2, 3, 4}, {1, 2, 2, 2}}, [](Xs x) { return nn::grid_sample(x[0], x[1] * 0.31); }},
+      {"affine_grid", {{1, 2, 3}}, [](Xs x) { return nn::affine_grid(x[0] * x[0], {1, 1, 2, 2}); }},
+      {"local_response_norm", {{2, 3, 4}}, [](Xs x) { return nn::local_response_norm(x[0], 2, 0.1); }},
+      {"normalize", one, [](Xs x) { return nn::normalize(x[0]); }},
       {"mul_broadcast", spread, [](Xs x) { return x[0] * x[1]; }},
       {"div", two, [](Xs x) { return x[0] / positive(x[1]); }},
       {"div_number", one, [](Xs x) { return 2.0 / positive(x[0]); }},
@@ -76,6 +85,28 @@ std::vector<Smooth> elementwise_functions() {
       {"cosh", one, [](Xs x) { return cosh(x[0]); }},
       {"clamp", one, [](Xs x) { return clamp(x[0] * x[0], 0.5, 2.0); }},
       {"nan_to_num", one, [](Xs x) { return nan_to_num(x[0]); }},
+      {"fmax", two, [](Xs x) { return fmax(x[0], x[1]); }},
+      {"fmin", two, [](Xs x) { return fmin(x[0], x[1]); }},
+      {"xlogy", two, [](Xs x) { return xlogy(x[0], positive(x[1])); }},
+      {"erfinv", one, [](Xs x) { return erfinv(x[0] * 0.4); }},
+      {"relu6", one, [](Xs x) { return relu6(x[0] * 4.0) * x[0]; }},
+      {"hardtanh", one, [](Xs x) { return hardtanh(x[0] * x[0], -1, 2); }},
+      {"hardsigmoid", one, [](Xs x) { return hardsigmoid(x[0] * 2.0) * x[0]; }},
+      {"celu", one, [](Xs x) { return celu(x[0], 0.7) * x[0]; }},
+      {"selu", one, [](Xs x) { return selu(x[0]) * x[0]; }},
+      {"logsigmoid", one, [](Xs x) { return logsigmoid(x[0]); }},
+      {"softsign", one, [](Xs x) { return softsign(x[0]); }},
+      {"tanhshrink", one, [](Xs x) { return tanhshrink(x[0]); }},
+      {"hardshrink", one, [](Xs x) { return hardshrink(x[0], 0.5) * x[0]; }},
+      {"softshrink", one, [](Xs x) { return softshrink(x[0], 0.5) * x[0]; }},
+      {"threshold", one, [](Xs x) { return threshold(x[0], 0.1, 3) * x[0]; }},
+      {"prelu", {{2, 3}, {3}}, [](Xs x) { return prelu(x[0], x[1]) * x[0]; }},
+      {"glu", {{2, 4}}, [](Xs x) { return glu(x[0]); }},
+      {"softmin", one, [](Xs x) { return softmin(x[0], 1) * x[0]; }},
+      {"inner", two, [](Xs x) { return inner(x[0], x[1]); }},
+      {"kron", spread, [](Xs x) { return kron(x[0], x[1]); }},
+      {"cross", two, [](Xs x) { return cross(x[0], x[1]); }},
+      {"diag_embed", one, [](Xs x) { return diag_embed(x[0] * x[0], -1); }},
       {"relu", one, [](Xs x) { return relu(x[0]) * x[0]; }},
       {"leaky_relu", one, [](Xs x) { return leaky_relu(x[0], 0.1) * x[0]; }},
       {"elu", one, [](Xs x) { return elu(x[0], 1.5); }},

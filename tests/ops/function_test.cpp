@@ -93,7 +93,7 @@ TEST_P(Rounding, JustBelowAHalfRoundsDown) {
 }
 
 TEST_P(Rounding, LeavesInfinityAndNan) {
-  for (auto f : {round, floor, ceil, trunc})
+  for (auto f : {static_cast<Tensor (*)(const Tensor&)>(round), floor, ceil, trunc})
     EXPECT_TRUE(is_exactly(f(reals({kInf, -kInf, kNan})), {kInf, -kInf, kNan}));
 }
 
@@ -107,7 +107,7 @@ TEST_P(Rounding, NegativeNumbersRoundToNegativeZero) {
 }
 
 TEST_P(Rounding, IntegersStayAsTheyAre) {
-  for (auto f : {round, floor, ceil, trunc}) EXPECT_TRUE(is_whole(f(wholes({-3, kMax})), {-3, kMax}));
+  for (auto f : {static_cast<Tensor (*)(const Tensor&)>(round), floor, ceil, trunc}) EXPECT_TRUE(is_whole(f(wholes({-3, kMax})), {-3, kMax}));
 }
 
 // ---- Order ---------------------------------------------------------------------------------------------------------

@@ -359,7 +359,7 @@ TEST(Promotion, RealFunctionsTakeIntegersAndBoolAsF32) {
 }
 
 TEST(Promotion, RoundingKeepsIntegersAsTheyAre) {
-  for (auto op : {floor, ceil, round, trunc}) {
+  for (auto op : {floor, ceil, static_cast<Tensor (*)(const Tensor&)>(round), trunc}) {
     EXPECT_EQ(op(tensor({1, -2})).dtype(), i64);
     EXPECT_EQ(wholes(op(tensor({1, -2}))), Wholes({1, -2}));
     EXPECT_EQ(op(ones({2}, bf16)).dtype(), bf16);

@@ -1,0 +1,286 @@
+// Functions of the table whose arguments Python takes in several ways, and what Python asks of a tensor itself.
+
+#include "computed.h"
+#include "functions.h"
+#include "types.h"
+
+namespace tenon::python {
+namespace {
+
+/// What variances are asked for by: PyTorch's older calls say std(False) or std(dim, unbiased=False).
+struct Spread {
+  Axes dim;
+  double correction;
+  Spread(const py::object& given, const py::object& degrees, const py::object& unbiased)
+      : correction(degrees.is_none() ? 1 : Convert<double>::from(degrees.ptr())) {
+    if (PyBool_Check(given.ptr()))
+      correction = given.ptr() == Py_True ? 1 : 0;
+    else
+      dim = Convert<Axes>::from(given.ptr());
+    if (!unbiased.is_none()) correction = Convert<bool>::from(unbiased.ptr()) ? 1 : 0;
+  }
+};
+
+double power_of(const py::object& p) {
+  if (p.is_none()) return 2;
+  if (!PyUnicode_Check(p.ptr())) return Convert<double>::from(p.ptr());
+  const std::string name = py::cast<std::string>(p);
+  if (name != "fro") throw_value_error(fmt::format("there is no norm '{}'; there are numbers and 'fro'", name));
+  return 2;
+}
+
+// How PyTorch computes: distances are those of the differences here, whatever the mode.
+void require_compute_mode(const py::object& mode) {
+  if (mode.is_none()) return;
+  const std::string name = Convert<std::string>::from(mode.ptr());
+  if (name != "use_mm_for_euclid_dist_if_necessary" && name != "use_mm_for_euclid_dist" &&
+      name != "donot_use_mm_for_euclid_dist")
+    throw_value_error(fmt::format("there is no compute_mode '{}'", name));
+}
+
+template <typename T>
+int64_t address_in(const Tensor& x) {
+  return static_cast<int64_t>(reinterpret_cast<uintptr_t>(x.data_ptr<T>()));
+}
+int64_t address_of(const Tensor& x) {
+  return computed([&]() -> int64_t {
+    switch (x.dtype()) {
+      case DType::f32: return address_in<float>(x);
+      case DType::f64: return address_in<double>(x);
+      case DType::i32: return address_in<int32_t>(x);
+      case DType::i64: return address_in<int64_t>(x);
+      case DType::u8: return address_in<uint8_t>(x);
+      case DType::boolean: return address_in<bool>(x);
+      case DType::f16: return address_in<base::Half>(x);
+      case DType::bf16: return address_in<base::BFloat16>(x);
+    }
+    return 0;
+  });
+}
+
+// The same object of Python's with another tensor: shape and history of a tensor itself are not to be changed.
+py::object replaced(const char* op, const py::object& self, Tensor made) {
+  Tensor& held = tensor_in(self.ptr());
+  if (reinterpret_cast<PyTensor*>(self.ptr())->is_known || (held.is_leaf() && held.requires_grad()))
+    base::fail(op, "a parameter, or another leaf that requires grad, cannot be changed in place; use its .data");
+  held = std::move(made);
+  return self;
+}
+
+Tensor squeezed(const Tensor& x, const py::object& dim) {
+  return dim.is_none() ? x.squeeze() : x.squeeze(dims_of(dim.ptr(), "a dim or a list of dims"));
+}
+
+}  // namespace
+
+void note_by_hand() {
+  define<"where", "condition, a, b", [](const Tensor& condition, const Operand& a, const Operand& b) {
+    return where(condition, a, b);
+  }>("a where the condition holds, else b.", kFunction);
+  define<"where", "x, condition, other", [](const Tensor& x, const Tensor& condition, const Operand& other) {
+    return x.where(condition, other);
+  }>("This tensor where the condition holds, else the other.", kMethod);
+  define<"max", "x, dim=None, keepdim=False, other=None",
+         [](const Tensor& x, const py::object& dim, bool keepdim, const std::optional<Tensor>& other) -> py::object {
+           if (other) return py::reinterpret_steal<py::object>(wrap_new(maximum(x, *other)));
+           if (dim.is_none()) return py::reinterpret_steal<py::object>(wrap_new(tenon::max(x)));
+           if (is_tensor(dim.ptr()))
+             return py::reinterpret_steal<py::object>(wrap_new(maximum(x, tensor_in(dim.ptr()))));
+           const int64_t along = integer_of(dim.ptr(), "a dim");
+           return py::reinterpret_steal<py::object>(to_python(tenon::max(x, along, keepdim)));
+         }>("The largest element of all; with a dim, values and indices along it; with another tensor, as maximum.");
+  define<"min", "x, dim=None, keepdim=False, other=None",
+         [](const Tensor& x, const py::object& dim, bool keepdim, const std::optional<Tensor>& other) -> py::object {
+           if (other) return py::reinterpret_steal<py::object>(wrap_new(minimum(x, *other)));
+           if (dim.is_none()) return py::reinterpret_steal<py::object>(wrap_new(tenon::min(x)));
+           if (is_tensor(dim.ptr()))
+             return py::reinterpret_steal<py::object>(wrap_new(minimum(x, tensor_in(dim.ptr()))));
+           const int64_t along = integer_of(dim.ptr(), "a dim");
+           return py::reinterpret_steal<py::object>(to_python(tenon::min(x, along, keepdim)));
+         }>("The smallest element of all; with a dim, values and indices along it.");
+  define<"median", "x, dim=None, keepdim=False",
+         [](const Tensor& x, const py::object& dim, bool keepdim) -> py::object {
+           if (dim.is_none()) return py::reinterpret_steal<py::object>(wrap_new(tenon::median(x)));
+           if (is_tensor(dim.ptr())) throw_type_error("a dim is an integer");
+           const int64_t along = integer_of(dim.ptr(), "a dim");
+           return py::reinterpret_steal<py::object>(to_python(tenon::median(x, along, keepdim)));
+         }>("The middle element of all; with a dim, values and indices along it.");
+  define<"nanmedian", "x, dim=None, keepdim=False",
+         [](const Tensor& x, const py::object& dim, bool keepdim) -> py::object {
+           if (dim.is_none()) return py::reinterpret_steal<py::object>(wrap_new(tenon::nanmedian(x)));
+           const int64_t along = integer_of(dim.ptr(), "a dim");
+           return py::reinterpret_steal<py::object>(to_python(tenon::nanmedian(x, along, keepdim)));
+         }>("As median, of the elements that are not NaN.");
+  define<"var", "x, dim=None, correction=1, keepdim=False, unbiased=None",
+         [](const Tensor& x, const py::object& dim, const py::object& correction, bool keepdim,
+            const py::object& unbiased) {
+           const Spread spread(dim, correction, unbiased);
+           return var(x, spread.dim, spread.correction, keepdim);
+         }>("Variances; the sum is divided by n - correction, that is by n with unbiased=False.");
+  define<"std", "x, dim=None, correction=1, keepdim=False, unbiased=None",
+         [](const Tensor& x, const py::object& dim, const py::object& correction, bool keepdim,
+            const py::object& unbiased) {
+           const Spread spread(dim, correction, unbiased);
+           return tenon::std(x, spread.dim, spread.correction, keepdim);
+         }>("Standard deviations.");
+  define<"norm", "x, p='fro', dim=None, keepdim=False",
+         [](const Tensor& x, const py::object& p, const Axes& dim, bool keepdim) {
+           return norm(x, power_of(p), dim, keepdim);
+         }>("p-norms; 'fro' is p = 2.");
+  define<"round", "x, decimals=0", [](const Tensor& x, int64_t decimals) { return tenon::round(x, decimals); }>(
+      "Rounds to the nearest integer, halves to even; or to so many decimals.");
+  define<"round_", "x, decimals=0", [](Tensor x, int64_t decimals) { return x.round_(decimals); }>("round in place.",
+                                                                                                  kMethod);
+  define<"roll", "x, shifts, dims=None", [](const Tensor& x, const Dims& shifts, const py::object& dims) {
+    return roll(x, shifts, dims.is_none() ? Dims() : dims_of(dims.ptr(), "a dim or a list of dims"));
+  }>("Elements moved along dims, those beyond the end to the beginning; without dims, of the tensor laid flat.");
+  define<"narrow", "x, dim, start, length", [](const Tensor& x, int64_t dim, const py::object& start, int64_t length) {
+    if (is_tensor(start.ptr())) {
+      const Tensor& given = tensor_in(start.ptr());
+      if (given.dim() != 0 || !is_integer(given.dtype()))
+        throw_type_error("start is an integer or a tensor of one integer without dims");
+    }
+    return x.narrow(dim, integer_of(start.ptr(), "start"), length);
+  }>("A part along a dim.");
+  define<"split", "x, split_size, dim=0", [](const Tensor& x, const py::object& sizes, int64_t dim) {
+    if (is_integer(sizes.ptr())) return x.split(integer_of(sizes.ptr(), "a size"), dim);
+    return x.split(dims_of(sizes.ptr(), "a size or a list of sizes"), dim);
+  }>("Parts of a size, or of several sizes, along a dim.");
+  define<"nonzero", "x, as_tuple=False", [](const Tensor& x, bool as_tuple) -> py::object {
+    const bool as_vector = as_tuple && x.dim() == 0;  // the positions of a single number are those of a vector of one
+    const Tensor found = computed([&] { return nonzero(as_vector ? x.reshape({1}) : x); });
+    return py::reinterpret_steal<py::object>(as_tuple ? to_python(found.unbind(1)) : wrap_new(found));
+  }>("The positions of all elements that are not 0, one a row; as a tuple, one tensor for each dim.");
+  define<"unique", "x, sorted=True, return_inverse=False, return_counts=False, dim=None",
+         [](const Tensor& x, bool, bool with_inverse, bool with_counts, const py::object& dim) -> py::object {
+           std::optional<int64_t> along;  // read before others run: Python's objects need its lock
+           if (!dim.is_none()) along = integer_of(dim.ptr(), "a dim or None");
+           const Unique found = computed([&] { return along ? unique(x, *along) : unique(x); });
+           std::vector<Tensor> results{found.values};
+           if (with_inverse) results.push_back(found.inverse);
+           if (with_counts) results.push_back(found.counts);
+           return py::reinterpret_steal<py::object>(results.size() == 1 ? wrap_new(results[0]) : to_python(results));
+         }>("The different elements, sorted; with a dim, the different slices along it.");
+  define<"tensordot", "a, b, dims=2", [](const Tensor& a, const Tensor& b, const py::object& dims) {
+    if (is_integer(dims.ptr())) return tensordot(a, b, integer_of(dims.ptr(), "dims"));
+    const py::object pair = py::reinterpret_steal<py::object>(PySequence_List(dims.ptr()));
+    if (!pair || py::len(pair) != 2) throw_type_error("dims are a number or two lists");
+    const py::list both(pair);
+    return tensordot(a, b, dims_of(py::object(both[0]).ptr(), "dims"), dims_of(py::object(both[1]).ptr(), "dims"));
+  }>("Sums products over dims of a and b.");
+  define<"cdist", "a, b, p=2.0, compute_mode=None",
+         [](const Tensor& a, const Tensor& b, double p, const py::object& mode) {
+           require_compute_mode(mode);
+           return cdist(a, b, p);
+         }>("The p-norm distances between the rows of a and those of b.");
+  define<"squeeze", "x, dim=None", [](const Tensor& x, const py::object& dim) { return squeezed(x, dim); }>(
+      "Without dims of size 1, or without those of them that are named.");
+  define<"squeeze_", "x, dim=None", [](const py::object& self, const py::object& dim) {
+    return replaced("squeeze_", self, squeezed(tensor_in(self.ptr()), dim));
+  }>("squeeze in place.", kMethod);
+  define<"unsqueeze_", "x, dim", [](const py::object& self, int64_t dim) {
+    return replaced("unsqueeze_", self, tensor_in(self.ptr()).unsqueeze(dim));
+  }>("unsqueeze in place.", kMethod);
+  define<"t_", "x", [](const py::object& self) { return replaced("t_", self, tensor_in(self.ptr()).t()); }>(
+      "t in place.", kMethod);
+  define<"detach_", "x", [](const py::object& self) -> py::object {
+    Tensor& x = tensor_in(self.ptr());
+    if (!x.is_leaf()) return replaced("detach_", self, x.detach());
+    x.requires_grad_(false);
+    return self;
+  }>("Cuts it from its history.", kMethod);
+  define<"zero_", "x", [](Tensor x) { return x.zero_(); }>("zero in place.", kMethod);
+  define<"copy_", "x, source", [](Tensor x, const Operand& source) { return x.copy_(source); }>(
+      "Takes over the values of another tensor, of any dtype and device.", kMethod);
+  define<"fill_", "x, value", [](Tensor x, Number value) { return x.fill_(value); }>("Sets all elements.", kMethod);
+  define<"index_put_", "x, indices, values, accumulate=False",
+         [](Tensor x, const std::vector<Tensor>& indices, const Operand& values, bool accumulate) {
+           const std::vector<IndexEntry> entries(indices.begin(), indices.end());
+           return x.index_put_(entries, values, accumulate);
+         }>("x[indices] = values, or += with accumulate.", kMethod);
+  define<"uniform_", "x, low=0.0, high=1.0, generator=None",
+         [](Tensor x, double low, double high, Generator* generator) { return x.uniform_(low, high, generator); }>(
+      "Draws new elements, even between low and high.", kMethod);
+  define<"normal_", "x, mean=0.0, std=1.0, generator=None",
+         [](Tensor x, double mean, double std, Generator* generator) { return x.normal_(mean, std, generator); }>(
+      "Draws new elements, normally distributed.", kMethod);
+  define<"bernoulli_", "x, p=0.5, generator=None", [](Tensor x, double p, Generator* generator) {
+    return x.bernoulli_(p, generator);
+  }>("Draws 1 with probability p, else 0.", kMethod);
+
+  // What a tensor is and how it is converted.
+  define<"size", "x, dim=None", [](const Tensor& x, std::optional<int64_t> dim) -> py::object {
+    if (dim) return py::int_(x.size(*dim));
+    return shape_object(x.shape());
+  }>("The shape, or one of its sizes.", kMethod);
+  define<"dim", "x", [](const Tensor& x) { return x.dim(); }>("The number of dims.", kMethod);
+  define<"numel", "x", [](const Tensor& x) { return x.numel(); }>("The number of elements.");
+  define<"nelement", "x", [](const Tensor& x) { return x.numel(); }>("The number of elements.", kMethod);
+  define<"element_size", "x", [](const Tensor& x) { return static_cast<int64_t>(size_of(x.dtype())); }>(
+      "The bytes of one element.", kMethod);
+  define<"stride", "x, dim=None", [](const Tensor& x, std::optional<int64_t> dim) -> py::object {
+    if (dim) return py::int_(x.stride(*dim));
+    return tuple_of(x.strides());
+  }>("How many elements of memory lie between neighbours.", kMethod);
+  define<"storage_offset", "x", [](const Tensor& x) { return x.storage_offset(); }>(
+      "How many elements of memory lie before the first one.", kMethod);
+  define<"data_ptr", "x", [](const Tensor& x) { return address_of(x); }>(
+      "Where its first element lies in memory that the host can address, computed; valid until it is written or gone.",
+      kMethod);
+  define<"is_contiguous", "x", [](const Tensor& x) { return x.is_contiguous(); }>(
+      "Whether elements lie one behind the other.", kMethod);
+  define<"contiguous", "x, memory_format=None", [](const Tensor& x, const py::object&) { return x.contiguous(); }>(
+      "Itself, or a copy in order. The memory format is taken and not needed.", kMethod);
+  define<"clone", "x, memory_format=None", [](const Tensor& x, const py::object&) { return x.clone(); }>(
+      "A copy. The memory format is taken and not needed.");
+  define<"detach", "x", [](const Tensor& x) { return x.detach(); }>("The same values, cut from their history.");
+  define<"to", "x, *what=(), dtype=None, device=None, non_blocking=False, copy=False, memory_format=None",
+         [](const Tensor& given, const py::object& what, std::optional<DType> dtype, const py::object& device, bool,
+            bool copies, const py::object&) {
+           const Tensor x = copies ? given.clone() : given;
+           std::optional<Device> where;
+           if (!device.is_none()) where = Convert<Device>::from(device.ptr());
+           const auto take = [&](PyObject* one) {
+             if (is_tensor(one)) {
+               dtype = tensor_in(one).dtype();
+               where = tensor_in(one).device();
+             } else if (PyUnicode_Check(one)) {
+               where = Convert<Device>::from(one);
+             } else if (const auto type = py::isinstance(one, py::type::of(dtype_object(DType::f32)))
+                                              ? dtype_of_object(one)
+                                              : std::nullopt) {
+               dtype = type;
+             } else {
+               try {
+                 where = Convert<Device>::from(one);
+               } catch (const py::type_error&) {
+                 dtype = Convert<DType>::from(one);
+               }
+             }
+           };
+           if (PyTuple_Check(what.ptr())) {
+             for (const py::handle one : py::reinterpret_borrow<py::tuple>(what)) take(one.ptr());
+           } else {
+             take(what.ptr());
+           }
+           if (where && dtype) return x.to(*where, *dtype);
+           return where ? x.to(*where) : dtype ? x.to(*dtype) : x;
+         }>("In another dtype or on another device.", kMethod);
+  define<"type", "x, dtype", [](const Tensor& x, DType dtype) { return x.to(dtype); }>("In another dtype.", kMethod);
+  define<"type_as", "x, other", [](const Tensor& x, const Tensor& other) { return x.to(other.dtype()); }>(
+      "In the dtype of another.", kMethod);
+  define<"float", "x", [](const Tensor& x) { return x.to(DType::f32); }>("As float32.", kMethod);
+  define<"double", "x", [](const Tensor& x) { return x.to(DType::f64); }>("As float64.", kMethod);
+  define<"half", "x", [](const Tensor& x) { return x.to(DType::f16); }>("As float16.", kMethod);
+  define<"bfloat16", "x", [](const Tensor& x) { return x.to(DType::bf16); }>("As bfloat16.", kMethod);
+  define<"int", "x", [](const Tensor& x) { return x.to(DType::i32); }>("As int32.", kMethod);
+  define<"long", "x", [](const Tensor& x) { return x.to(DType::i64); }>("As int64.", kMethod);
+  define<"bool", "x", [](const Tensor& x) { return x.to(DType::boolean); }>("As bool.", kMethod);
+  define<"cpu", "x", [](const Tensor& x) { return x.to(Device("cpu")); }>("On the cpu.", kMethod);
+  define<"promote_types", "type1, type2", [](DType a, DType b) -> py::object { return dtype_object(promote(a, b)); }>(
+      "The dtype that holds the values of both.", kFunction);
+  define<"is_floating_point", "x", [](const Tensor& x) { return is_float(x.dtype()); }>(
+      "Whether elements are real numbers.");
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+"""Writes what follows from tenon/tensor/functions.def, the table of all functions of tensors.
+
+    scripts/make_functions.py          writes the files that are not as the table says
+    scripts/make_functions.py --check  names them, and functions that no test calls, and fails
+
+Written are tensor/ops.h, tensor/methods.cpp, the methods in tensor/tensor.h, python/src/functions_*.cpp,
+tests/tensor/function_table.inc and docs/functions.md.
+"""
+
+import pathlib
+import re
+import sys
+import textwrap
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TABLE = "tenon/tensor/functions.def"
+NOTE = f"Written by scripts/make_functions.py from {TABLE}; do not edit."
+
+# Types of the table: how C++ takes them, how the lambdas of Python's bindings do, and what a call passes on.
+CPP = {"Tensor": "const Tensor&", "Tensor?": "const Tensor&", "Operand": "const Operand&", "Operand?": "std::optional<Operand>",
+       "Number": "Number", "int": "int64_t", "int?": "std::optional<int64_t>", "float": "double", "float?": "std::optional<double>",
+       "bool": "bool", "str": "std::string_view", "str?": "std::optional<std::string_view>", "DType?": "std::optional<DType>",
+       "Dims": "const Dims&", "Axes": "const Axes&", "Tensors": "std::span<const Tensor>", "Generator": "Generator*"}
+PYTHON = {**CPP, "Tensor?": "const std::optional<Tensor>&", "str": "const std::string&", "str?": "const std::optional<std::string>&",
+          "Tensors": "const std::vector<Tensor>&", "Tensors...": "const SeveralTensors&"}
+PASSED = {"Tensor?": "{}.value_or(Tensor())", "Operand?": "std::move({})", "Tensors...": "{}.all"}
+RESULTS = {"Tensor": "Tensor", "Pair": "std::pair<Tensor, Tensor>", "Tensors": "std::vector<Tensor>", "bool": "bool", "Unique": "Unique"}
+
+
+class Argument:
+    def __init__(self, text):
+        match = re.fullmatch(r"(\w+)(?:: ([\w?/.]+))?(?: = (.+))?", text)
+        if not match:
+            raise SystemExit(f"{TABLE}: '{text}' is no argument")
+        self.name, kind, self.default = match.groups()
+        kind = kind or "Tensor"
+        self.starred = kind.endswith("...")
+        taken, _, of_cpp = kind.removesuffix("...").partition("/")
+        self.python_kind, self.kind = taken, of_cpp or taken
+        for one in (self.python_kind, self.kind):
+            if one not in CPP:
+                raise SystemExit(f"{TABLE}: there is no type '{one}' ({text})")
+
+    def cpp(self, with_default=True, kind=None):
+        text = f"{kind or CPP[self.kind]} {self.name}"
+        if not with_default or self.default is None:
+            return text
+        default = {"None": "Tensor()" if self.kind == "Tensor?" else "nullptr" if self.kind == "Generator" else "{}",
+                   "True": "true", "False": "false"}.get(self.default, self.default.replace("'", '"'))
+        return f"{text} = {default}"
+
+    def python_type(self):
+        return PYTHON["Tensors..." if self.starred and self.kind == "Tensors" else self.python_kind]
+
+    def python_name(self):
+        return ("*" if self.starred else "") + self.name + ("" if self.default is None else f"={self.default}")
+
+    def passed(self):
+        kind = "Tensors..." if self.starred and self.kind == "Tensors" else self.python_kind
+        return PASSED.get(kind, "{}").format(self.name)
+
+
+class Function:
+    def __init__(self, section, name, arguments, result, forms, help_text):
+        self.section, self.name, self.result, self.help, self.examples = section, name, result or "Tensor", help_text, []
+        self.forms, _, since = forms.partition("@")
+        self.since, self.alias_of = since or "0.1", None
+        self.arguments = [Argument(part) for part in split(arguments)]
+        if self.result not in RESULTS or not set(self.forms) <= set("fmihw"):
+            raise SystemExit(f"{TABLE}: {name}() has the result '{self.result}' and the forms '{self.forms}'")
+
+    def signature(self):
+        """As a reader of the docs sees it."""
+        def shown(argument):
+            kind = "" if argument.kind == "Tensor" else f": {argument.kind.lower() if argument.kind in ('Dims', 'Axes', 'Tensors') else argument.kind}"
+            return argument.name + kind + ("" if argument.default is None else f" = {argument.default}")
+        return f"{self.name}({', '.join(map(shown, self.arguments))})" + ("" if self.result == "Tensor" else f" -> {self.result}")
+
+    def copy_as(self, name, section):
+        made = Function(section, name, "", self.result, self.forms, f"As {self.name}.")
+        made.arguments, made.alias_of = self.arguments, self.name
+        return made
+
+
+def split(text):
+    return [part.strip() for part in text.split(", ")] if text.strip() else []
+
+
+def read_table():
+    functions, section = [], ""
+    for number, line in enumerate((ROOT / TABLE).read_text().splitlines(), 1):
+        if line.startswith("## "):
+            section = line[3:]
+        elif line.startswith("  "):
+            functions[-1].examples.append(line[2:])
+        elif line and not line.startswith("#"):
+            if match := re.fullmatch(r"(\w+) = (\w+)", line):
+                name, other = match.groups()
+                functions += [one.copy_as(name, section) for one in functions if one.name == other]
+            elif match := re.fullmatch(r"(\w+)\((.*?)\)(?: -> (\w+))? ; ([\w@.]+) ; (.+)", line):
+                functions.append(Function(section, *match.groups()))
+            else:
+                raise SystemExit(f"{TABLE}:{number}: this is no row: {line}")
+    return functions
+
+
+def wrapped(text, indent="", width=120):
+    """Code on lines of at most `width`, broken after commas and aligned with the first open bracket."""
+    if len(indent + text) <= width:
+        return indent + text
+    at = text.index("(") + 1
+    rest = " " * (len(indent) + at)
+    lines, line = [], indent + text[:at]
+    parts = re.split(r"(?<=,) ", text[at:])
+    for i, part in enumerate(parts):
+        if len(line) + len(part) + (1 if i else 0) > width and line.strip() and i:
+            lines.append(line.rstrip())
+            line = rest + part
+        else:
+            line += (" " if i and line.rstrip() == line and not line.endswith("(") else "") + part
+    return "\n".join(lines + [line])
+
+
+def comment(text, indent=""):
+    return "\n".join(textwrap.wrap(text, 120, initial_indent=indent + "/// ", subsequent_indent=indent + "/// ", break_long_words=False,
+                                   break_on_hyphens=False))
+
+
+def rule(section, indent="", width=117):
+    text = f"{indent}// ---- {section} "
+    return text + "-" * max(4, width - len(text))
+
+
+def declared(function, name, arguments, suffix="", indent="", result=None):
+    # Inside of Tensor's class Operand is not complete, and an optional one has no default yet.
+    inside = ", ".join(argument.cpp(not (indent and argument.kind == "Operand?")) for argument in arguments)
+    return wrapped(f"{result or RESULTS[function.result]} {name}({inside}){suffix};", indent)
+
+
+def by_section(functions):
+    sections = {}
+    for function in functions:
+        sections.setdefault(function.section, []).append(function)
+    return sections.items()
+
+
+def of_lists(function):
+    """The position of an argument that is a list of tensors, which braces may give, too."""
+    return next((i for i, argument in enumerate(function.arguments) if argument.kind == "Tensors"), None)
+
+
+def with_braces(function):
+    at = of_lists(function)
+    arguments = [argument.cpp(kind="std::initializer_list<Tensor>" if i == at else None) for i, argument in enumerate(function.arguments)]
+    return arguments, at
+
+
+def ops_header(functions):
+    lines = [f"// {NOTE}", "//", "// Every function users call, under the names and with the defaults of PyTorch. All of them check shapes, dtypes and",
+             "// devices now and run nothing.", "", "#pragma once", "", '#include "tenon/tensor/operators.h"',
+             '#include "tenon/tensor/tensor.h"', "", "namespace tenon {"]
+    for section, rows in by_section(functions):
+        rows = [row for row in rows if "f" in row.forms]
+        if not rows:
+            continue
+        lines += ["", rule(section), ""]
+        for row in rows:
+            lines += [comment(row.help), declared(row, row.name, row.arguments)]
+            if of_lists(row) is not None:
+                arguments, _ = with_braces(row)
+                lines.append(wrapped(f"{RESULTS[row.result]} {row.name}({', '.join(arguments)});"))
+    return "\n".join(lines + ["", "}  // namespace tenon", ""])
+
+
+def methods_declared(functions):
+    lines = []
+    for section, rows in by_section(functions):
+        if not any("m" in row.forms or "i" in row.forms for row in rows):
+            continue
+        lines += ["", f"  // {section}"]
+        for row in rows:
+            if "m" in row.forms:
+                if "f" not in row.forms:
+                    lines.append(comment(row.help, "  "))
+                lines.append(declared(row, row.name, row.arguments[1:], " const", "  "))
+            if "i" in row.forms:
+                lines.append(declared(row, row.name + "_", row.arguments[1:], "", "  ", "Tensor&"))
+    return "\n".join(lines[1:]) + "\n"
+
+
+def methods_source(functions):
+    lines = [f"// {NOTE}", "//", "// Methods that are functions of ops.h, their forms in place, and functions that have several names.", "",
+             '#include "tenon/tensor/ops.h"', '#include "tenon/tensor/tensor_impl.h"', "", "namespace tenon {", ""]
+
+    def define(head, arguments, suffix, body):
+        inside = ", ".join(argument.cpp(False) for argument in arguments)
+        line = f"{head}({inside}){suffix} {{ return {body}; }}"
+        if len(line) <= 120:
+            lines.append(line)
+        else:
+            lines.extend([wrapped(f"{head}({inside}){suffix} {{"), wrapped(f"return {body};", "  "), "}"])
+
+    for row in functions:
+        result, names = RESULTS[row.result], [argument.name for argument in row.arguments]
+        rest = names[1:]
+        if row.alias_of and "f" in row.forms:
+            define(f"{result} {row.name}", row.arguments, "", f"{row.alias_of}({', '.join(names)})")
+        if (at := of_lists(row)) is not None and "f" in row.forms:
+            arguments, _ = with_braces(row)
+            inside = ", ".join(re.sub(r" = .*", "", argument) for argument in arguments)
+            passed = [f"std::span({name}.begin(), {name}.size())" if i == at else name for i, name in enumerate(names)]
+            lines.append(wrapped(f"{result} {row.name}({inside}) {{"))
+            lines += [f"  return {row.name}({', '.join(passed)});", "}"]
+        if "m" in row.forms and "f" in row.forms:
+            define(f"{result} Tensor::{row.name}", row.arguments[1:], " const", f"tenon::{row.name}({', '.join(['*this'] + rest)})")
+        if "i" in row.forms:
+            called = f"tenon::{row.name}({', '.join(['before_write(*this)'] + rest)})"
+            define(f"Tensor& Tensor::{row.name}_", row.arguments[1:], "", f'assign("{row.name}_", *this, {called})')
+    return "\n".join(lines + ["", "}  // namespace tenon", ""])
+
+
+def quoted(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def bindings(functions, title, noted, in_place):
+    lines = [f"// {NOTE}", "//", f"// {title}", "", '#include "computed.h"', '#include "functions.h"', "", "namespace tenon::python {", "",
+             f"void {noted}() {{"]
+    for row in functions:
+        if "h" in row.forms or (in_place and "i" not in row.forms):
+            continue
+        name = row.name + ("_" if in_place else "")
+        kinds = ("const Tensor&" if not in_place else "Tensor", row)
+        inside = ", ".join(f"{kinds[0] if in_place and i == 0 else argument.python_type()} {argument.name}" for i, argument in enumerate(row.arguments))
+        passed = [argument.passed() for argument in row.arguments]
+        if in_place:
+            call = f"{row.arguments[0].name}.{name}({', '.join(passed[1:])})"
+        elif "f" in row.forms:
+            call = f"tenon::{name}({', '.join(passed)})"
+        else:
+            call = f"{row.arguments[0].name}.{name}({', '.join(passed[1:])})"
+        body = f"return computed([&] {{ return {call}; }});" if "w" in row.forms else f"return {call};"
+        signature = ", ".join(argument.python_name() for argument in row.arguments)
+        help_text = f"{row.name} in place." if in_place else row.help + ("\n\n" + "\n".join(row.examples) if row.examples else "")
+        kind = "kMethod" if in_place or "f" not in row.forms else "kFunction" if "m" not in row.forms else "kBoth"
+        lines += [f"  define<{quoted(name)}, {quoted(signature)}, []({inside}) {{ {body} }}>(",
+                  f"      {quoted(help_text)}, {kind});"]
+    # The table is data: its lines are as long as they are.
+    return "// clang-format off\n".join(["\n".join(lines[:4]) + "\n", "\n".join(lines[4:] + ["}", "", "}  // namespace tenon::python", ""])])
+
+
+def test_table(functions):
+    """Functions of one tensor, for tests of what holds for all of them."""
+    lines = [f"// {NOTE}", "//", "// FUNCTION(name): of one tensor, and a method. IN_PLACE(name): also in place."]
+    for row in functions:
+        if len(row.arguments) == 1 and row.result == "Tensor" and "f" in row.forms and "m" in row.forms and row.arguments[0].kind == "Tensor":
+            lines.append(f"FUNCTION({row.name})")
+            if "i" in row.forms:
+                lines.append(f"IN_PLACE({row.name})")
+    return "\n".join(lines + [""])
+
+
+def docs(functions):
+    lines = ["# Functions of tensors", "", f"<!-- {NOTE} -->", "",
+             "Names, arguments and defaults are the same in C++ and Python. An argument without a type is a tensor; an operand is a tensor or",
+             "a number; `?` marks what may be left out; dims are a list of sizes or dims, axes one dim, several or none. The second column says",
+             "whether there is a function, a method (`x.abs()`) and a form in place (`x.abs_()`). [Tensors](tensors.md) shows how they are used."]
+    for section, rows in by_section(functions):
+        lines += ["", f"## {section}", "", "| function | forms | what it gives |", "| --- | --- | --- |"]
+        for row in rows:
+            forms = [name for letter, name in (("f", "function"), ("m", "method"), ("i", "in place")) if letter in row.forms]
+            since = "" if row.since == "0.1" else f" Since {row.since}."
+            lines.append(f"| `{row.signature()}` | {', '.join(forms)} | {row.help}{since} |".replace("|x|", "\\|x\\|").replace(
+                "|gamma(x)|", "\\|gamma(x)\\|").replace("|x - other|", "\\|x - other\\|").replace("|other|", "\\|other\\|").replace("x | other", "x \\| other"))
+    return "\n".join(lines + [""])
+
+
+def written(functions):
+    """Every file that follows from the table, by its path."""
+    header = (ROOT / "tenon/tensor/tensor.h").read_text()
+    begin, end = "  // ---- begin of the methods of functions.def", "  // ---- end of the methods of functions.def"
+    head, rest = header.split(begin, 1)
+    first_line, rest = rest.split("\n", 1)
+    tail = rest.split(end, 1)[1]
+    return {
+        "tenon/tensor/ops.h": ops_header(functions),
+        "tenon/tensor/tensor.h": head + begin + first_line + "\n" + methods_declared(functions) + end + tail,
+        "tenon/tensor/methods.cpp": methods_source(functions),
+        "python/src/functions_of_tensors.cpp": bindings(functions, "Functions and methods of Python.", "note_functions", False),
+        "python/src/functions_in_place.cpp": bindings(functions, "Methods of Python that change their tensor.", "note_in_place", True),
+        "tests/tensor/function_table.inc": test_table(functions),
+        "docs/functions.md": docs(functions),
+    }
+
+
+def untested(functions):
+    """Functions that no test of C++ calls by name. Those of one tensor are walked by function_table.inc as well."""
+    text = "".join(path.read_text() for folder in ("ops", "tensor", "nn", "exec", "plan", "grad") for path in sorted((ROOT / "tests" / folder).glob("*.cpp")))
+    return sorted({row.name for row in functions if not row.alias_of and not re.search(rf"\b{row.name}\(", text)})
+
+
+def main():
+    functions = read_table()
+    stale = []
+    for path, text in written(functions).items():
+        file = ROOT / path
+        if file.exists() and file.read_text() == text:
+            continue
+        stale.append(path)
+        if "--check" not in sys.argv:
+            file.write_text(text)
+            print(f"wrote {path}")
+    if "--check" not in sys.argv:
+        return 0
+    for path in stale:
+        print(f"{path} is not what {TABLE} says; run scripts/make_functions.py")
+    for name in (missing := untested(functions)):
+        print(f"{name}() is called by no test in tests/ops, tensor, nn, exec, plan or grad")
+    print(f"{len(functions)} rows, {len(stale)} stale files, {len(missing)} functions without a test")
+    return 1 if stale or missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
