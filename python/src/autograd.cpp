@@ -418,6 +418,9 @@ void bind_autograd(py::module_& m) {
       [](const py::object& device) { return available_memory(Convert<Device>::from(device.ptr())); }, "device"_a,
       "Bytes that a device can still allocate, or None.");
   m.def("_reset_peak", &device::reset_peak, "The most bytes that were held are counted anew.");
+  m.def("_set_tf32_allowed", &set_tf32_allowed, "allowed"_a,
+        "Whether products of float32 may take their operands as tf32 where a device multiplies quicker so.");
+  m.def("_tf32_allowed", &tf32_allowed, "Whether they may.");
   m.def(
       "is_autocast_enabled", [](const py::object&) { return autocast_dtype().has_value(); },
       "device_type"_a = py::none(), "Whether this runs inside of autocast.");

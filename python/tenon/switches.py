@@ -1,5 +1,6 @@
-"""What programs for PyTorch say about determinism and precision before they begin: taken, and not needed."""
+"""What programs for PyTorch say about determinism and precision before they begin."""
 
+from . import _tenon
 from . import checks as _checks
 
 _said = {"deterministic": False, "precision": "highest"}
@@ -11,17 +12,20 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
 
 
 def are_deterministic_algorithms_enabled():
-    """What use_deterministic_algorithms() was told."""
+    """What use_deterministic_algorithms() was given."""
     return _said["deterministic"]
 
 
 def set_float32_matmul_precision(precision):
-    """Taken and not needed: products of float32 are computed in float32; lower types are those of autocast()."""
+    """"high" and "medium": products of float32 may take their operands as tf32 where a device multiplies quicker so."""
     if precision not in ("highest", "high", "medium"):
         raise ValueError(f"there is no precision {_checks.shown(precision)}; there are 'highest', 'high' and 'medium'")
     _said["precision"] = precision
+    _tenon._set_tf32_allowed(precision != "highest")
 
 
 def get_float32_matmul_precision():
-    """What set_float32_matmul_precision() was told."""
-    return _said["precision"]
+    """The precision of products of float32: "highest", "high" or "medium"."""
+    if not _tenon._tf32_allowed():
+        return "highest"
+    return "high" if _said["precision"] == "highest" else _said["precision"]

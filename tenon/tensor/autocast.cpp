@@ -4,6 +4,7 @@
 
 #include "tenon/tensor/autocast.h"
 
+#include <atomic>
 #include <utility>
 
 #include "tenon/ir/build.h"
@@ -23,8 +24,13 @@ std::optional<DType>& current() {
   return dtype;
 }
 
-bool& may_be_tf32() {
-  thread_local bool allowed = false;
+std::optional<bool>& may_be_tf32() {
+  thread_local std::optional<bool> allowed;
+  return allowed;
+}
+
+std::atomic<bool>& may_be_tf32_elsewhere() {
+  static std::atomic<bool> allowed = false;
   return allowed;
 }
 
@@ -66,7 +72,8 @@ std::optional<DType> autocast_dtype() { return current(); }
 AllowTf32::AllowTf32(bool allowed) : before_(std::exchange(may_be_tf32(), allowed)) {}
 AllowTf32::~AllowTf32() { may_be_tf32() = before_; }
 
-bool tf32_allowed() { return may_be_tf32(); }
+void set_tf32_allowed(bool allowed) { may_be_tf32_elsewhere() = allowed; }
+bool tf32_allowed() { return may_be_tf32().value_or(may_be_tf32_elsewhere()); }
 
 bool is_autocast(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 

@@ -43,10 +43,12 @@ class AllowTf32 {
   AllowTf32& operator=(const AllowTf32&) = delete;
 
  private:
-  bool before_;
+  std::optional<bool> before_;
 };
+/// What holds for all threads outside of any AllowTf32; they may not until this says so.
+void set_tf32_allowed(bool allowed);
 
-/// Whether they may now; not outside of any AllowTf32.
+/// Whether they may now.
 bool tf32_allowed();
 
 /// Whether Autocast converts such operands of products: f32 and 16-bit floats, never f64.

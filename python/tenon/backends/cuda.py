@@ -1,13 +1,33 @@
-"""Switches of products on GPUs of NVIDIA's: they can be set, and change nothing. Lower types are those of autocast()."""
+"""Switches of products on GPUs of NVIDIA's. Lower types than tf32 are those of autocast()."""
+
+from .. import _tenon
 
 
 class _Products:
-    """Switches of matrix products; they can be set, and change nothing."""
+    """Switches of matrix products; sums of 16-bit products are those of float32, whatever is said here."""
 
-    allow_tf32 = False
     allow_fp16_reduced_precision_reduction = False
     allow_bf16_reduced_precision_reduction = False
-    fp32_precision = "ieee"
+
+    @property
+    def allow_tf32(self):
+        """Whether products of float32, and convolutions, may take their operands as tf32."""
+        return _tenon._tf32_allowed()
+
+    @allow_tf32.setter
+    def allow_tf32(self, allowed):
+        _tenon._set_tf32_allowed(bool(allowed))
+
+    @property
+    def fp32_precision(self):
+        """"tf32", or "ieee" for float32 itself."""
+        return "tf32" if _tenon._tf32_allowed() else "ieee"
+
+    @fp32_precision.setter
+    def fp32_precision(self, precision):
+        if precision not in ("tf32", "ieee", "none"):
+            raise ValueError(f"there is no precision {precision!r}; there are 'tf32' and 'ieee'")
+        _tenon._set_tf32_allowed(precision == "tf32")
 
 
 matmul = _Products()

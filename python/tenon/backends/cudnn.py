@@ -1,4 +1,5 @@
-"""Switches of cuDNN, which Tenon does not use: they can be set, and change nothing."""
+"""Switches of cuDNN: they can be set, and change nothing. Its algorithms are deterministic ones, chosen by timing; tf32 is
+that of backends.cuda.matmul."""
 
 enabled = False
 benchmark = False
