@@ -53,12 +53,14 @@ test-all: setup ## run all tests in release, debug and sanitizer builds, and tho
 	@TENON_STEPS=20000 PYTHONPATH=build/release/python python3 python/tests/test_loops.py
 	@TENON_ALL_CASES=1 build/release/bin/render_test --gtest_brief=1 --gtest_filter='EveryKernel.*:Legalised.*'
 	@! build/release/bin/device_is_there opencl || for dtype in f32 f16 bf16; do \
-	  build/release/bin/golden_test --dir tests/golden --device opencl --dtype $$dtype || exit 1; done
+	  build/release/bin/golden_test --dir tests/golden --device opencl --dtype $$dtype || exit 1; \
+	  build/release/bin/golden_test --dir tests/golden/volumes --device opencl --dtype $$dtype || exit 1; done
 	@for driver in NONE= VK_ICD_FILENAMES=/usr/lib/chromium/vk_swiftshader_icd.json; do \
 	  env $(VULKAN) $$driver build/release/bin/device_is_there vulkan || continue; \
 	  env $(VULKAN) $$driver build/release/bin/ops_test --gtest_brief=1 --gtest_filter='*/vulkan*' || exit 1; \
-	  for dtype in f32 f16 bf16; do env $(VULKAN) $$driver build/release/bin/golden_test --dir tests/golden \
-	    --device vulkan --dtype $$dtype || exit 1; done; done
+	  for dtype in f32 f16 bf16; do for folder in golden golden/volumes; do \
+	    env $(VULKAN) $$driver build/release/bin/golden_test --dir tests/$$folder --device vulkan --dtype $$dtype || exit 1; \
+	    done; done; done
 	@! build/release/bin/device_is_there opencl || TENON_DEVICE=opencl build/release/bin/models_test --gtest_brief=1
 	@for build in release asan; do TENON_RANDOM_PROGRAMS=100000 build/$$build/bin/capture_test --gtest_brief=1 \
 	  --gtest_filter='RandomCaptures.*' || exit 1; done

@@ -124,7 +124,10 @@ for part in $parts; do
       fi
       ;;
     ops) check ops in_shards ops ops_test --gtest_filter="Ops/*/${device}_*:Devices/*/$device:-*${device}_unfused*" ;;
-    golden) for dtype in f32 bf16 f16; do check "golden.$dtype" golden --device "$device" --dtype $dtype; done ;;
+    golden) for dtype in f32 bf16 f16; do
+      check "golden.$dtype" golden --device "$device" --dtype $dtype
+      check "golden.volumes.$dtype" "$bin/golden_test" --dir "$root/tests/golden/volumes" --device "$device" --dtype $dtype
+    done ;;
     bits) for dtype in f32 bf16 f16; do
       check "bits.$dtype" golden --device "$device" --same-bits "${device}_unfused" --dtype $dtype
     done ;;

@@ -246,6 +246,19 @@ std::optional<tenon::nn::Size2> maybe_size(Call& c, const std::string& key) {
   return size_of(c, key, 0);
 }
 
+// Written as one number or three.
+tenon::nn::Size3 size3_of(Call& c, const std::string& key, int64_t otherwise) {
+  const Dims dims = c.dims(key);
+  if (dims.empty()) return otherwise;
+  if (dims.size() == 1) return dims[0];
+  if (dims.size() != 3) fail("golden", "{} has {} numbers; one or three are needed", key, dims.size());
+  return {dims[0], dims[1], dims[2]};
+}
+std::optional<tenon::nn::Size3> maybe_size3(Call& c, const std::string& key) {
+  if (c.dims(key).empty()) return {};
+  return size3_of(c, key, 0);
+}
+
 Results conv1d(Call& c) {
   return tenon::nn::conv1d(c[0], c[1], c.optional(2),
                            {.stride = c.get<int64_t>("stride", 1),
@@ -267,6 +280,47 @@ Results conv_transpose2d(Call& c) {
                                       .output_padding = size_of(c, "output_padding", 0),
                                       .groups = c.get<int64_t>("groups", 1),
                                       .dilation = size_of(c, "dilation", 1)});
+}
+
+Results conv3d(Call& c) {
+  return tenon::nn::conv3d(c[0], c[1], c.optional(2),
+                           {.stride = size3_of(c, "stride", 1),
+                            .padding = size3_of(c, "padding", 0),
+                            .dilation = size3_of(c, "dilation", 1),
+                            .groups = c.get<int64_t>("groups", 1)});
+}
+Results conv_transpose1d(Call& c) {
+  return tenon::nn::conv_transpose1d(c[0], c[1], c.optional(2),
+                                     {.stride = c.get<int64_t>("stride", 1),
+                                      .padding = c.get<int64_t>("padding", 0),
+                                      .output_padding = c.get<int64_t>("output_padding", 0),
+                                      .groups = c.get<int64_t>("groups", 1),
+                                      .dilation = c.get<int64_t>("dilation", 1)});
+}
+Results conv_transpose3d(Call& c) {
+  return tenon::nn::conv_transpose3d(c[0], c[1], c.optional(2),
+                                     {.stride = size3_of(c, "stride", 1),
+                                      .padding = size3_of(c, "padding", 0),
+                                      .output_padding = size3_of(c, "output_padding", 0),
+                                      .groups = c.get<int64_t>("groups", 1),
+                                      .dilation = size3_of(c, "dilation", 1)});
+}
+Results max_pool3d(Call& c) {
+  const tenon::nn::MaxPool3dOptions options{.stride = maybe_size3(c, "stride"),
+                                            .padding = size3_of(c, "padding", 0),
+                                            .dilation = size3_of(c, "dilation", 1),
+                                            .ceil_mode = c.get("ceil_mode", false)};
+  const tenon::nn::Size3 kernel = size3_of(c, "kernel", 1);
+  if (!c.get("return_indices", false)) return tenon::nn::max_pool3d(c[0], kernel, options);
+  const auto [y, indices] = tenon::nn::max_pool3d_with_indices(c[0], kernel, options);
+  return std::vector<Tensor>{y, indices};
+}
+Results avg_pool3d(Call& c) {
+  return tenon::nn::avg_pool3d(c[0], size3_of(c, "kernel", 1),
+                               {.stride = maybe_size3(c, "stride"),
+                                .padding = size3_of(c, "padding", 0),
+                                .ceil_mode = c.get("ceil_mode", false),
+                                .count_include_pad = c.get("count_include_pad", true)});
 }
 
 Results batch_norm_train(Call& c) {
@@ -413,6 +467,11 @@ const std::map<std::string, Handler>& handlers() {
       {"conv1d", conv1d},
       {"conv2d", conv2d},
       {"conv_transpose2d", conv_transpose2d},
+      {"conv3d", conv3d},
+      {"conv_transpose1d", conv_transpose1d},
+      {"conv_transpose3d", conv_transpose3d},
+      {"max_pool3d", max_pool3d},
+      {"avg_pool3d", avg_pool3d},
       {"max_pool2d",
        [](Call& c) {
          return tenon::nn::max_pool2d(c[0], size_of(c, "kernel", 1),

@@ -111,11 +111,15 @@ endforeach()
 
 # Recorded cases, one row for each device and dtype; remote has the cpu's bits, and values do not depend on grouping.
 set(golden ARGUMENTS --dir ${CMAKE_CURRENT_SOURCE_DIR}/golden)
+set(volumes ARGUMENTS --dir ${CMAKE_CURRENT_SOURCE_DIR}/golden/volumes)
 foreach(dtype f32 f16 bf16)
   foreach(device reference cpu simulated)
     row(golden.${device}.${dtype} test golden_test ${golden} --device ${device} --dtype ${dtype})
+    row(golden_volumes.${device}.${dtype} test golden_test ${volumes} --device ${device} --dtype ${dtype})
   endforeach()
   row(golden.remote.${dtype} test golden_test ${golden} --device remote --same-bits cpu --dtype ${dtype})
+  row(golden_volumes.grouping.${dtype} test golden_test ${volumes} --device cpu --same-bits cpu_unfused
+    --dtype ${dtype})
   row(golden.grouping.${dtype} test golden_test ${golden} --device cpu --same-bits cpu_unfused --dtype ${dtype})
 endforeach()
 row(golden.simulated_grouping.f32 test golden_test ${golden} --device simulated --same-bits simulated_unfused --dtype f32)
@@ -189,6 +193,8 @@ endforeach()
 row(models_on_opencl drivers models_test ON opencl RELEASE
   ONLY "Gpt2.StartsNear*" "Gpt2.SeesNothing*" "Gpt2Step.LearnsUnderAutocast" "Llama.TellsTheStory*"
   "Decoder.AStepBegunInVain*" WITH ${pocl} TENON_DEVICE=opencl)
+row(golden_volumes.opencl.f32 drivers golden_test ON opencl ${volumes} --device opencl --dtype f32 --filter conv3d_0 WITH ${pocl})
+row(golden_volumes.vulkan.f32 drivers golden_test ON vulkan ${volumes} --device vulkan --dtype f32 --filter conv3d_0 WITH ${lavapipe})
 row(golden.opencl.f32 drivers golden_test ON opencl ${golden} --device opencl --dtype f32 --filter opt_ WITH ${pocl})
 row(golden.vulkan.f32 drivers golden_test ON vulkan ${golden} --device vulkan --dtype f32 --filter opt_ WITH ${lavapipe})
 row(golden.swiftshader.f32 drivers golden_test ON vulkan ${golden} --device vulkan --dtype f32 --filter opt_

@@ -1,4 +1,7 @@
-// Sizes are checked here, once for all convolutions; the sum itself is a call of the op table.
+// Sizes are checked here, once for all convolutions; the sum itself is a call of the op table. That call has one or two
+// axes. A volume is images: what the kernel sees along the depth becomes channels, so that its sum is one call too,
+// with the kernel's depth times the memory of the volume and not, as windows of all three axes would be, its whole
+// kernel's.
 
 #include "tenon/nn/convolution.h"
 
@@ -12,6 +15,7 @@
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
+#include "tenon/tensor/ops.h"
 #include "tenon/tensor/record.h"
 
 namespace tenon::nn {
@@ -21,7 +25,7 @@ using base::fail;
 using ir::ConvAttrs;
 using ir::ConvAxis;
 
-// What differs between the four functions.
+// What differs between the functions.
 struct Convolution {
   std::string_view op;
   bool is_transposed = false;
@@ -61,7 +65,8 @@ void require_fit(const Convolution& c, const Tensor& x, const Tensor& weight, co
   record::require_float(c.op, x);
   record::require_same_device(c.op, x, weight);
   const auto rank = static_cast<int64_t>(c.axes()) + 2;
-  const std::string_view places = c.axes() == 1 ? "length" : "height, width";
+  constexpr std::string_view kPlaces[] = {"length", "height, width", "depth, height, width"};
+  const std::string_view places = kPlaces[c.axes() - 1];
   if (x.dim() != rank)
     fail(c.op, "takes (batch, channels, {0}) or (channels, {0}), got {1}", places, ir::to_string(x.shape()));
   if (weight.dim() != rank) fail(c.op, "weight must have {} dims, got {}", rank, ir::to_string(weight.shape()));
@@ -142,6 +147,85 @@ Tensor autocast_sums(bool is_transposed, const Tensor& x, const Tensor& weight, 
   return tenon::apply(function, std::vector<Tensor>{x.to(low), weight, low_weight.detach()})[0];
 }
 
+constexpr Dims::value_type kDepth = 1;  // of (batch, depth, channels, height, width)
+
+Tensor depth_before_channels(const Tensor& x) { return x.permute({0, 2, 1, 3, 4}); }
+
+// Weights (out, in, depth, height, width) of images whose channels are (in, depth).
+Tensor depth_into_channels(const Tensor& weight) {
+  return weight.reshape({weight.size(0), weight.size(1) * weight.size(2), weight.size(3), weight.size(4)});
+}
+
+ConvAttrs without_depth(ConvAttrs attrs) {
+  attrs.axes.erase(attrs.axes.begin());
+  return attrs;
+}
+
+// Volumes (N, C, D, H, W) as images (N * out, C * kernel, H, W): for each place of the result along the depth, what the
+// kernel sees from there.
+Tensor images_of_windows(const Tensor& volume, const ConvAxis& depth) {
+  Tensor x = depth_before_channels(volume);
+  const int64_t covered = (depth.out - 1) * depth.stride + (depth.kernel - 1) * depth.dilation + 1;
+  const int64_t behind = std::max<int64_t>(0, covered - depth.image - depth.padding);
+  if (depth.padding > 0 || behind > 0) x = pad(x, {0, 0, 0, 0, 0, 0, depth.padding, behind});
+  std::vector<Tensor> seen;
+  for (int64_t k = 0; k < depth.kernel; ++k) {
+    const int64_t first = k * depth.dilation;
+    seen.push_back(x.slice(kDepth, first, first + (depth.out - 1) * depth.stride + 1, depth.stride));
+  }
+  const Tensor windows = stack(seen, 3);  // (N, out, C, kernel, H, W)
+  return windows.reshape({x.size(0) * depth.out, x.size(2) * depth.kernel, x.size(3), x.size(4)});
+}
+
+Tensor volumes_of(const Tensor& images, int64_t batch, int64_t depth) {
+  return images.reshape({batch, depth, images.size(1), images.size(2), images.size(3)});
+}
+
+// Images (N * in, O * kernel, H, W), each of which adds to as many places of the depth as the kernel has elements
+// there.
+Tensor overlapping_sum(const Tensor& images, int64_t batch, const ConvAxis& depth) {
+  const int64_t in = depth.out, channels = images.size(1) / depth.kernel, height = images.size(2),
+                width = images.size(3);
+  const int64_t spread = (in - 1) * depth.stride + 1;
+  const int64_t whole = std::max(spread + (depth.kernel - 1) * depth.dilation, depth.padding + depth.image);
+  const Tensor parts = images.reshape({batch, in, channels, depth.kernel, height, width});
+  Tensor total;
+  for (int64_t k = 0; k < depth.kernel; ++k) {
+    Tensor part = parts.select(3, k);
+    if (depth.stride > 1) {  // with zeros between
+      part = pad(part.unsqueeze(2), {0, 0, 0, 0, 0, 0, 0, depth.stride - 1});
+      part = part.reshape({batch, in * depth.stride, channels, height, width}).narrow(kDepth, 0, spread);
+    }
+    const int64_t first = k * depth.dilation;
+    part = pad(part, {0, 0, 0, 0, 0, 0, first, whole - first - spread});
+    total = total.defined() ? total + part : part;
+  }
+  return total.narrow(kDepth, depth.padding, depth.image);
+}
+
+// The sum of products alone, in `result`.
+Tensor summed(const Convolution& c, const Tensor& x, const Tensor& weight, const ConvAttrs& attrs,
+              std::optional<DType> low, DType result) {
+  if (low) return autocast_sums(c.is_transposed, x, weight, attrs, *low);
+  return convolved(c.is_transposed, x, weight, attrs, result);
+}
+
+Tensor summed_volumes(const Convolution& c, const Tensor& x, const Tensor& weight, const ConvAttrs& attrs,
+                      std::optional<DType> low, DType dtype) {
+  const ConvAxis& depth = attrs.axes[0];
+  const Tensor flat = depth_into_channels(weight);
+  const int64_t batch = x.size(0);
+  if (!c.is_transposed) {
+    const Tensor images = images_of_windows(low ? x.to(*low) : x, depth);
+    const Tensor y = summed(c, images, flat, without_depth(attrs), low, record::convolution_sums(dtype, x.device().id));
+    return depth_before_channels(volumes_of(y, batch, depth.out));
+  }
+  const Tensor before = depth_before_channels(x);
+  const Tensor images = before.reshape({batch * x.size(2), x.size(1), x.size(3), x.size(4)});
+  const Tensor y = summed(c, images, flat, without_depth(attrs), low, record::convolution_sums(dtype, x.device().id));
+  return depth_before_channels(overlapping_sum(y.to(accumulator(dtype)), batch, depth));
+}
+
 Tensor run(const Convolution& c, const Tensor& given, const Tensor& weight, const Tensor& bias) {
   require_numbers(c);
   const bool is_single = given.dim() == static_cast<int64_t>(c.axes()) + 1;
@@ -153,8 +237,10 @@ Tensor run(const Convolution& c, const Tensor& given, const Tensor& weight, cons
   if (!is_cast && x.dtype() != weight.dtype())
     fail(c.op, "dtypes {} and {} differ; convert one with to()", name(x.dtype()), name(weight.dtype()));
   const DType dtype = is_cast ? *low : x.dtype(), sums = record::convolution_sums(dtype, x.device().id);
-  Tensor y = is_cast ? autocast_sums(c.is_transposed, x, weight, attrs, *low)
-                     : convolved(c.is_transposed, x, weight, attrs, bias.defined() ? sums : dtype);
+  const std::optional<DType> cast = is_cast ? low : std::nullopt;
+  const bool is_volume = c.axes() == 3;
+  Tensor y = is_volume ? summed_volumes(c, x, weight, attrs, cast, dtype)
+                       : summed(c, x, weight, attrs, cast, bias.defined() ? sums : dtype);
   if (bias.defined()) {
     Dims column(c.axes() + 2, 1);
     column[1] = bias.size(0);
@@ -162,10 +248,12 @@ Tensor run(const Convolution& c, const Tensor& given, const Tensor& weight, cons
     y = y + bias.to(dtype).to(y.dtype()).reshape(column);
   }
   y = y.to(dtype);
+  if (is_volume) y = y.contiguous();
   return is_single ? y.squeeze(0) : y;
 }
 
 Dims both(Size2 size) { return {size.height, size.width}; }
+Dims all(Size3 size) { return {size.depth, size.height, size.width}; }
 
 // Bounds of 1 / sqrt(fan), as PyTorch's.
 void make_parameters(Tensor& weight, Tensor& bias, const Dims& shape, int64_t out, bool has_bias,
@@ -195,12 +283,19 @@ Convolution described(const Conv1dOptions& o) {
 Convolution described(const Conv2dOptions& o) {
   return {"conv2d", false, both(o.stride), both(o.padding.sides), both(o.dilation), {}, o.padding.same, o.groups};
 }
+Convolution described(const Conv3dOptions& o) {
+  return {"conv3d", false, all(o.stride), all(o.padding.sides), all(o.dilation), {}, o.padding.same, o.groups};
+}
 Convolution described(const ConvTranspose1dOptions& o) {
   return {"conv_transpose1d", true, {o.stride}, {o.padding}, {o.dilation}, {o.output_padding}, false, o.groups};
 }
 Convolution described(const ConvTranspose2dOptions& o) {
   return {"conv_transpose2d",     true,  both(o.stride), both(o.padding), both(o.dilation),
           both(o.output_padding), false, o.groups};
+}
+Convolution described(const ConvTranspose3dOptions& o) {
+  return {"conv_transpose3d",    true,  all(o.stride), all(o.padding), all(o.dilation),
+          all(o.output_padding), false, o.groups};
 }
 
 }  // namespace
@@ -217,11 +312,19 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
   return run(described(o), x, weight, bias);
 }
 
+Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv3dOptions& o) {
+  return run(described(o), x, weight, bias);
+}
+
 Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTranspose1dOptions& o) {
   return run(described(o), x, weight, bias);
 }
 
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTranspose2dOptions& o) {
+  return run(described(o), x, weight, bias);
+}
+
+Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvTranspose3dOptions& o) {
   return run(described(o), x, weight, bias);
 }
 
@@ -242,6 +345,15 @@ Conv2d::Conv2d(int64_t in, int64_t out, Size2 kernel, const Conv2dOptions& optio
 }
 Tensor Conv2d::forward(const Tensor& x) const { return conv2d(x, weight, bias, options_); }
 
+Conv3d::Conv3d(int64_t in, int64_t out, Size3 kernel, const Conv3dOptions& options) : options_(options) {
+  require_layer(described(options), in, out, all(kernel));
+  make_parameters(weight, bias, {out, in / options.groups, kernel.depth, kernel.height, kernel.width}, out,
+                  options.bias, options.options);
+  register_parameter("weight", weight);
+  register_parameter("bias", bias);
+}
+Tensor Conv3d::forward(const Tensor& x) const { return conv3d(x, weight, bias, options_); }
+
 ConvTranspose1d::ConvTranspose1d(int64_t in, int64_t out, int64_t kernel, const ConvTranspose1dOptions& options)
     : options_(options) {
   require_layer(described(options), in, out, {kernel});
@@ -260,5 +372,15 @@ ConvTranspose2d::ConvTranspose2d(int64_t in, int64_t out, Size2 kernel, const Co
   register_parameter("bias", bias);
 }
 Tensor ConvTranspose2d::forward(const Tensor& x) const { return conv_transpose2d(x, weight, bias, options_); }
+
+ConvTranspose3d::ConvTranspose3d(int64_t in, int64_t out, Size3 kernel, const ConvTranspose3dOptions& options)
+    : options_(options) {
+  require_layer(described(options), in, out, all(kernel));
+  make_parameters(weight, bias, {in, out / options.groups, kernel.depth, kernel.height, kernel.width}, out,
+                  options.bias, options.options);
+  register_parameter("weight", weight);
+  register_parameter("bias", bias);
+}
+Tensor ConvTranspose3d::forward(const Tensor& x) const { return conv_transpose3d(x, weight, bias, options_); }
 
 }  // namespace tenon::nn

@@ -1,5 +1,6 @@
-// Convolutions over one and two axes, as functions and as layers, with PyTorch's layouts: images are (batch, channels,
-// height, width) or (channels, height, width), weights (out, in / groups, height, width).
+// Convolutions over one, two and three axes, as functions and as layers, with PyTorch's layouts: images are (batch,
+// channels, height, width) or (channels, height, width), weights (out, in / groups, height, width); volumes have a
+// depth before the height.
 //
 //   nn::Conv2d conv(3, 64, 7, {.stride = 2, .padding = 3, .bias = false});
 //   nn::Conv2d wide(64, 64, {3, 5}, {.padding = "same"});
@@ -37,6 +38,28 @@ struct Padding {
   Padding(const char* word) : Padding(std::string_view(word)) {}  // NOLINT
 };
 
+/// One number for all three axes, or {depth, height, width}.
+struct Size3 {
+  int64_t depth, height, width;
+  template <std::integral T>
+  Size3(T all) : depth(static_cast<int64_t>(all)), height(depth), width(depth) {}  // NOLINT: a number is the usual size
+  Size3(int64_t d, int64_t h, int64_t w) : depth(d), height(h), width(w) {}
+  bool operator==(const Size3&) const = default;
+};
+
+/// Padding of volumes.
+struct Padding3 {
+  Size3 sides = 0;
+  bool same = false;
+  Padding3() = default;
+  template <std::integral T>
+  Padding3(T all) : sides(all) {}        // NOLINT
+  Padding3(Size3 each) : sides(each) {}  // NOLINT
+  Padding3(int64_t depth, int64_t height, int64_t width) : sides(depth, height, width) {}
+  Padding3(std::string_view word) : same(Padding(word).same) {}     // NOLINT
+  Padding3(const char* word) : Padding3(std::string_view(word)) {}  // NOLINT
+};
+
 struct Conv1dOptions {
   int64_t stride = 1;
   Padding padding = 0;
@@ -49,6 +72,14 @@ struct Conv2dOptions {
   Size2 stride = 1;
   Padding padding = 0;
   Size2 dilation = 1;
+  int64_t groups = 1;
+  bool bias = true;
+  Options options = {};
+};
+struct Conv3dOptions {
+  Size3 stride = 1;
+  Padding3 padding = 0;
+  Size3 dilation = 1;
   int64_t groups = 1;
   bool bias = true;
   Options options = {};
@@ -67,17 +98,29 @@ struct ConvTranspose2dOptions {
   bool bias = true;
   Options options = {};
 };
+struct ConvTranspose3dOptions {
+  Size3 stride = 1, padding = 0, output_padding = 0;
+  int64_t groups = 1;
+  Size3 dilation = 1;
+  bool bias = true;
+  Options options = {};
+};
 
 /// x (N, C, L) with weight (O, C / groups, K) and bias (O).
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor(), const Conv1dOptions& options = {});
 /// x (N, C, H, W) with weight (O, C / groups, KH, KW) and bias (O).
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor(), const Conv2dOptions& options = {});
+/// x (N, C, D, H, W) with weight (O, C / groups, KD, KH, KW) and bias (O).
+Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor(), const Conv3dOptions& options = {});
 /// The gradient of conv1d with respect to its input, as a layer of its own: weight is (C, O / groups, K).
 Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor(),
                         const ConvTranspose1dOptions& options = {});
 /// The same of conv2d: weight is (C, O / groups, KH, KW).
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor(),
                         const ConvTranspose2dOptions& options = {});
+/// And of conv3d: weight is (C, O / groups, KD, KH, KW).
+Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor(),
+                        const ConvTranspose3dOptions& options = {});
 
 class Conv1d : public Layer {
  public:
@@ -99,6 +142,16 @@ class Conv2d : public Layer {
   Conv2dOptions options_;
 };
 
+class Conv3d : public Layer {
+ public:
+  Conv3d(int64_t in, int64_t out, Size3 kernel, const Conv3dOptions& options = {});
+  Tensor forward(const Tensor& x) const override;
+  Tensor weight, bias;
+
+ private:
+  Conv3dOptions options_;
+};
+
 class ConvTranspose1d : public Layer {
  public:
   ConvTranspose1d(int64_t in, int64_t out, int64_t kernel, const ConvTranspose1dOptions& options = {});
@@ -117,6 +170,16 @@ class ConvTranspose2d : public Layer {
 
  private:
   ConvTranspose2dOptions options_;
+};
+
+class ConvTranspose3d : public Layer {
+ public:
+  ConvTranspose3d(int64_t in, int64_t out, Size3 kernel, const ConvTranspose3dOptions& options = {});
+  Tensor forward(const Tensor& x) const override;
+  Tensor weight, bias;
+
+ private:
+  ConvTranspose3dOptions options_;
 };
 
 }  // namespace tenon::nn

@@ -184,6 +184,11 @@ void BatchNorm2d::check(const Tensor& x) const {
   if (x.dim() != 4) fail("batch_norm2d", "takes (batch, channels, height, width), got {}", ir::to_string(x.shape()));
 }
 
+void BatchNorm3d::check(const Tensor& x) const {
+  if (x.dim() != 5)
+    fail("batch_norm3d", "takes (batch, channels, depth, height, width), got {}", ir::to_string(x.shape()));
+}
+
 GroupNorm::GroupNorm(int64_t groups, int64_t channels, double eps, bool affine, const Options& options)
     : groups_(groups), eps_(eps) {
   if (groups < 1 || channels < 1 || channels % groups != 0)

@@ -31,7 +31,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
 Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& weight = Tensor(), const Tensor& bias = Tensor(),
                   double eps = 1e-5);
 
-/// What BatchNorm1d and BatchNorm2d share.
+/// What BatchNorm1d, BatchNorm2d and BatchNorm3d share.
 class BatchNorm : public Layer {
  public:
   Tensor forward(const Tensor& x) const override;
@@ -63,6 +63,16 @@ class BatchNorm2d : public BatchNorm {
  public:
   explicit BatchNorm2d(int64_t channels, const BatchNormOptions& options = {})
       : BatchNorm("batch_norm2d", channels, options) {}
+
+ protected:
+  void check(const Tensor& x) const override;
+};
+
+/// For (batch, channels, depth, height, width).
+class BatchNorm3d : public BatchNorm {
+ public:
+  explicit BatchNorm3d(int64_t channels, const BatchNormOptions& options = {})
+      : BatchNorm("batch_norm3d", channels, options) {}
 
  protected:
   void check(const Tensor& x) const override;

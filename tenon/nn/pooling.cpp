@@ -39,8 +39,8 @@ Tensor with_batch(std::string_view op, const Tensor& x, size_t axes) {
   const auto rank = static_cast<int64_t>(axes) + 2;
   if (x.dim() == rank) return x;
   if (x.dim() == rank - 1) return x.unsqueeze(0);
-  fail(op, "takes (batch, channels, {0}) or (channels, {0}), got {1}", axes == 1 ? "length" : "height, width",
-       ir::to_string(x.shape()));
+  constexpr std::string_view kPlaces[] = {"length", "height, width", "depth, height, width"};
+  fail(op, "takes (batch, channels, {0}) or (channels, {0}), got {1}", kPlaces[axes - 1], ir::to_string(x.shape()));
 }
 
 Pool pool_of(std::string_view op, const Tensor& x, const Dims& kernel, const Dims& stride, const Dims& padding,
@@ -112,9 +112,39 @@ Largest largest_of(const Tensor& x, const Pool& pool) {
   return {tensor_of(value), tensor_of(ir::detach(place))};
 }
 
+// Volumes are pooled plane by plane, and these values along the depth: of several that are the largest, both take the
+// first, and of NaN the last, so that together they take what a walk through the window would.
+struct VolumePools {
+  Pool planes, depth;  // of (N, C * depth, height, width) and of (N, C, depth, places of a plane)
+};
+
+VolumePools parts_of(const Pool& pool) {
+  const int64_t places = pool.axes[1].out * pool.axes[2].out;
+  return {{pool.op, {pool.axes[1], pool.axes[2]}}, {pool.op, {pool.axes[0], {places, 1, 1, 0, 1, places}}}};
+}
+
+struct LargestOfVolume {
+  Largest planes, depth;
+};
+
+LargestOfVolume largest_of_volume(const Tensor& x, const VolumePools& pools) {
+  const int64_t batch = x.size(0), channels = x.size(1), depth = x.size(2);
+  const Largest planes = largest_of(x.reshape({batch, channels * depth, x.size(3), x.size(4)}), pools.planes);
+  const Tensor columns = planes.value.reshape({batch, channels, depth, pools.depth.axes[1].size});
+  return {planes, largest_of(columns, pools.depth)};
+}
+
+Dims pooled_shape(const Tensor& x, const Pool& pool) {
+  Dims shape{x.size(0), x.size(1)};
+  for (const PoolAxis& axis : pool.axes) shape.push_back(axis.out);
+  return shape;
+}
+
 Tensor max_pool(const Tensor& given, const Pool& pool) {
   const Tensor x = with_batch(pool.op, given, pool.axes.size());
-  const Tensor y = largest_of(x, pool).value;
+  const Tensor y = pool.axes.size() == 3
+                       ? largest_of_volume(x, parts_of(pool)).depth.value.reshape(pooled_shape(x, pool))
+                       : largest_of(x, pool).value;
   return x.dim() == given.dim() ? y : y.squeeze(0);
 }
 
@@ -141,16 +171,38 @@ Tensor indices_of(const Tensor& place, const Pool& pool, const std::vector<Windo
   return index;
 }
 
-MaxPooled max_pool_with_indices(const Tensor& given, const Pool& pool) {
-  const Tensor x = with_batch(pool.op, given, pool.axes.size());
-  const Largest found = largest_of(x, pool);
-  const Options whole(DType::i64, x.device());
+Tensor indices_of(const Tensor& place, const Pool& pool) {
+  const Options whole(DType::i64, place.device());
   std::vector<Windows> windows;
   for (const PoolAxis& axis : pool.axes)
     windows.push_back({arange(axis.out, whole) * axis.stride - axis.padding, Tensor(), axis.dilation});
-  const Tensor indices = indices_of(found.place, pool, windows);
-  if (x.dim() == given.dim()) return {found.value, indices};
-  return {found.value.squeeze(0), indices.squeeze(0)};
+  return indices_of(place, pool, windows);
+}
+
+// A place in a volume is one in the plane that the search along the depth chose, after all planes before it.
+MaxPooled max_pool_volume_with_indices(const Tensor& x, const Pool& pool) {
+  const VolumePools pools = parts_of(pool);
+  const LargestOfVolume found = largest_of_volume(x, pools);
+  const int64_t batch = x.size(0), channels = x.size(1), places = pools.depth.axes[1].size;
+  const Tensor in_plane = indices_of(found.planes.place, pools.planes).reshape({batch, channels, x.size(2) * places});
+  const Tensor chosen =
+      indices_of(found.depth.place, pools.depth).reshape({batch, channels, pool.axes[0].out * places});
+  const Tensor indices = gather(in_plane, 2, chosen) + floor_divide(chosen, places) * (x.size(3) * x.size(4));
+  const Dims shape = pooled_shape(x, pool);
+  return {found.depth.value.reshape(shape), indices.reshape(shape)};
+}
+
+MaxPooled max_pool_with_indices(const Tensor& given, const Pool& pool) {
+  const Tensor x = with_batch(pool.op, given, pool.axes.size());
+  MaxPooled found;
+  if (pool.axes.size() == 3) {
+    found = max_pool_volume_with_indices(x, pool);
+  } else {
+    const Largest largest = largest_of(x, pool);
+    found = {largest.value, indices_of(largest.place, pool)};
+  }
+  if (x.dim() == given.dim()) return found;
+  return {found.y.squeeze(0), found.indices.squeeze(0)};
 }
 
 // How many elements of the image, or of the padding too, each window has along an axis.
@@ -214,7 +266,7 @@ Tensor through(const Tensor& x, const std::vector<Tensor>& matrices) {
 }
 
 // Row i averages floor(i size / out) ... ceil((i + 1) size / out).
-Tensor parts_of(int64_t size, int64_t out, const Options& options) {
+Tensor shares_of(int64_t size, int64_t out, const Options& options) {
   const Options whole(DType::i64, options.device);
   const Tensor i = arange(out, whole).unsqueeze(1), place = arange(size, whole).unsqueeze(0);
   const Tensor first = floor_divide(i * size, out), end = floor_divide((i + 1) * size + (out - 1), out);
@@ -241,7 +293,7 @@ Tensor adaptive_avg_pool(std::string_view op, const Tensor& given, const Dims& o
   const Options options(accumulator(x.dtype()), x.device());
   for (const PoolAxis& axis : pool.axes) {
     ir::require_shape(op, {axis.out, axis.size});
-    matrices.push_back(parts_of(axis.size, axis.out, options));
+    matrices.push_back(shares_of(axis.size, axis.out, options));
   }
   const Tensor y = through(x, matrices);
   return x.dim() == given.dim() ? y : y.squeeze(0);
@@ -320,6 +372,7 @@ int64_t resampled_size(std::string_view op, int64_t size, const UpsampleOptions&
 }
 
 Dims both(Size2 size) { return {size.height, size.width}; }
+Dims all(Size3 size) { return {size.depth, size.height, size.width}; }
 
 Pool largest1d(const Tensor& x, int64_t kernel, const MaxPool1dOptions& o) {
   constexpr std::string_view kOp = "max_pool1d";
@@ -331,6 +384,12 @@ Pool largest2d(const Tensor& x, Size2 kernel, const MaxPool2dOptions& o) {
   constexpr std::string_view kOp = "max_pool2d";
   return pool_of(kOp, with_batch(kOp, x, 2), both(kernel), both(o.stride.value_or(kernel)), both(o.padding),
                  both(o.dilation), o.ceil_mode);
+}
+
+Pool largest3d(const Tensor& x, Size3 kernel, const MaxPool3dOptions& o) {
+  constexpr std::string_view kOp = "max_pool3d";
+  return pool_of(kOp, with_batch(kOp, x, 3), all(kernel), all(o.stride.value_or(kernel)), all(o.padding),
+                 all(o.dilation), o.ceil_mode);
 }
 
 }  // namespace
@@ -347,6 +406,13 @@ Tensor max_pool2d(const Tensor& x, Size2 kernel, const MaxPool2dOptions& o) {
 }
 MaxPooled max_pool2d_with_indices(const Tensor& x, Size2 kernel, const MaxPool2dOptions& o) {
   return max_pool_with_indices(x, largest2d(x, kernel, o));
+}
+
+Tensor max_pool3d(const Tensor& x, Size3 kernel, const MaxPool3dOptions& o) {
+  return max_pool(x, largest3d(x, kernel, o));
+}
+MaxPooled max_pool3d_with_indices(const Tensor& x, Size3 kernel, const MaxPool3dOptions& o) {
+  return max_pool_with_indices(x, largest3d(x, kernel, o));
 }
 
 Tensor adaptive_max_pool1d(const Tensor& x, int64_t output) { return adaptive_max_pool1d_with_indices(x, output).y; }
@@ -369,6 +435,13 @@ Tensor avg_pool2d(const Tensor& x, Size2 kernel, const AvgPool2dOptions& o) {
   return avg_pool(x,
                   pool_of("avg_pool2d", with_batch("avg_pool2d", x, 2), both(kernel), both(o.stride.value_or(kernel)),
                           both(o.padding), {1, 1}, o.ceil_mode),
+                  o.count_include_pad, o.ceil_mode);
+}
+
+Tensor avg_pool3d(const Tensor& x, Size3 kernel, const AvgPool3dOptions& o) {
+  return avg_pool(x,
+                  pool_of("avg_pool3d", with_batch("avg_pool3d", x, 3), all(kernel), all(o.stride.value_or(kernel)),
+                          all(o.padding), {1, 1, 1}, o.ceil_mode),
                   o.count_include_pad, o.ceil_mode);
 }
 

@@ -140,7 +140,103 @@ TEST(ConvTranspose1d, RefusesPaddingThatLeavesNothing) {
   }
 }
 
+TEST(Conv3d, IsWhatItsDefinitionSays) {
+  const Tensor x = counting({1, 2, 3, 4, 3}), w = counting({1, 2, 2, 2, 2});
+  const Tensor y = nn::conv3d(x, w, {}, {.stride = {1, 2, 1}});
+  ASSERT_EQ(y.shape(), (Dims{1, 1, 2, 2, 2}));
+  EXPECT_TRUE(y.is_contiguous());
+  const auto at = [&](int64_t d, int64_t h, int64_t column) {
+    double sum = 0;
+    for (int64_t c = 0; c < 2; ++c)
+      for (int64_t i = 0; i < 8; ++i) {
+        const int64_t dd = d + i / 4, hh = 2 * h + i / 2 % 2, ww = column + i % 2;
+        sum += static_cast<double>(c * 36 + dd * 12 + hh * 3 + ww) * static_cast<double>(c * 8 + i);
+      }
+    return static_cast<float>(sum);
+  };
+  EXPECT_EQ(values(y), (Floats{at(0, 0, 0), at(0, 0, 1), at(0, 1, 0), at(0, 1, 1), at(1, 0, 0), at(1, 0, 1),
+                               at(1, 1, 0), at(1, 1, 1)}));
+  EXPECT_EQ(values(nn::conv3d(x.squeeze(0), w, {}, {.stride = {1, 2, 1}})), values(y));
+}
+
+TEST(Conv3d, OfADepthOfOneIsConv2d) {
+  const Tensor x = randn({2, 4, 5, 6}), w = randn({6, 2, 3, 3}), bias = randn({6});
+  const Tensor flat = nn::conv2d(x, w, bias, {.padding = "same", .groups = 2});
+  const Tensor deep = nn::conv3d(x.unsqueeze(2), w.unsqueeze(2), bias, {.padding = "same", .groups = 2});
+  EXPECT_EQ(values(deep), values(flat));
+}
+
+TEST(Conv3d, UnderAutocastRoundsOnce) {
+  Tensor w = ones({1, 1, 3, 1, 1}).requires_grad_();
+  const Tensor x = full({1, 1, 3, 1, 257}, 1.0);
+  const Autocast lower(DType::bf16);
+  const Tensor y = nn::conv3d(x, w);
+  EXPECT_EQ(y.dtype(), DType::bf16);
+  y.sum().backward();
+  EXPECT_EQ(values(w.grad()), (Floats{257, 257, 257}));  // no bf16 number
+  // The second place is 257 from one element of the kernel and 1 from the other: 256 if these were rounded.
+  const Tensor up = nn::conv_transpose3d(full({1, 2, 2, 1, 1}, 1.0), weights({256, 1, 1, 0}, {2, 1, 2, 1, 1}));
+  EXPECT_EQ(values(up.to(DType::f32)), (Floats{256, 258, 1}));
+}
+
+TEST(Conv3d, SaysWhatDoesNotFit) {
+  EXPECT_EQ(text_of([] {
+              nn::conv3d(zeros({1, 3, 4, 4}), zeros({4, 3, 3, 3}));
+            }),
+            "[conv3d] weight must have 5 dims, got (4, 3, 3, 3)");
+  EXPECT_EQ(
+      text_of([] {
+        nn::conv3d(zeros({3, 4, 4}), zeros({4, 3, 3, 3, 3}));
+      }),
+      "[conv3d] takes (batch, channels, depth, height, width) or (channels, depth, height, width), got (3, 4, 4)");
+  EXPECT_EQ(text_of([] {
+              nn::conv3d(zeros({1, 3, 2, 4, 4}), zeros({4, 3, 3, 3, 3}));
+            }),
+            "[conv3d] a kernel of 3 x 3 x 3 is larger than the input of 2 x 4 x 4 with padding 0 x 0 x 0");
+  EXPECT_EQ(text_of([] { nn::ConvTranspose3d(1, 1, 3, {.output_padding = 1}); }),
+            "[conv_transpose3d] output padding 1 must be smaller than the stride 1 or the dilation 1");
+  EXPECT_EQ(text_of([] { nn::Conv3d(1, 1, 3, {.stride = 2, .padding = "same"}); }),
+            "[conv3d] padding 'same' takes stride 1, got 2 x 2 x 2");
+  EXPECT_EQ(text_of([] {
+              nn::BatchNorm3d(2)(zeros({1, 2, 3, 4}));
+            }),
+            "[batch_norm3d] takes (batch, channels, depth, height, width), got (1, 2, 3, 4)");
+}
+
+TEST(ConvTranspose3d, UndoesTheShapeOfConv3d) {
+  nn::Conv3d down(2, 3, {2, 3, 3}, {.stride = 2, .padding = {0, 1, 1}});
+  nn::ConvTranspose3d up(3, 2, {2, 3, 3}, {.stride = 2, .padding = {0, 1, 1}, .output_padding = {0, 0, 1}});
+  const Tensor x = randn({2, 2, 6, 7, 8});
+  EXPECT_EQ(up(down(x)).shape(), x.shape());
+  EXPECT_EQ(down(zeros({0, 2, 6, 7, 8})).shape(), (Dims{0, 3, 3, 4, 4}));
+}
+
 // ---- pooling ----
+
+TEST(MaxPool3d, TakesTheFirstOfEqualElementsAndTheLastNaN) {
+  Tensor x = ones({1, 1, 3, 3, 3}).requires_grad_();
+  const auto [y, places] = nn::max_pool3d_with_indices(x, 2, {.stride = 1});
+  EXPECT_EQ(places.to_vector<int64_t>(), (std::vector<int64_t>{0, 1, 3, 4, 9, 10, 12, 13}));
+  y.sum().backward();
+  EXPECT_EQ(values(x.grad().sum({2, 3, 4})), (Floats{8}));
+  Tensor z = zeros({1, 1, 2, 2, 2});
+  z[0][0][0][1][1] = NAN;
+  z[0][0][1][0][1] = NAN;
+  EXPECT_EQ(nn::max_pool3d_with_indices(z, 2).indices.item<int64_t>(), 5);
+  EXPECT_TRUE(std::isnan(nn::max_pool3d(z, 2).item<float>()));
+}
+
+TEST(Pooling3d, TakesVolumesWithoutABatchAndSaysWhatDoesNotFit) {
+  const Tensor x = counting({2, 2, 4, 4});
+  EXPECT_EQ(values(nn::max_pool3d(x, {2, 4, 4})), (Floats{31, 63}));
+  EXPECT_EQ(values(nn::avg_pool3d(x, {2, 4, 4})), (Floats{15.5, 47.5}));
+  EXPECT_EQ(text_of([&] { nn::max_pool3d(x, 3); }),
+            "[max_pool3d] a kernel of 3 x 3 x 3 is larger than the input of 2 x 4 x 4 with padding 0 x 0 x 0");
+  EXPECT_EQ(
+      text_of([&] { nn::avg_pool3d(x[0], 2); }),
+      "[avg_pool3d] takes (batch, channels, depth, height, width) or (channels, depth, height, width), got (2, 4, "
+      "4)");
+}
 
 TEST(MaxPool2d, GivesTheGradientToTheFirstOfEqualElements) {
   Tensor x = weights({1, 1, 0, 1, 1, 2, 0, 2, 2}, {1, 1, 3, 3}).requires_grad_();
