@@ -2,6 +2,7 @@
 
 #include "tenon/models/json_config.h"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -23,6 +24,10 @@ bool fits(const json& value, int64_t) {
 bool fits(const json& value, double) { return value.is_number(); }
 bool fits(const json& value, bool) { return value.is_boolean(); }
 bool fits(const json& value, const std::string&) { return value.is_string(); }
+template <typename T>
+bool fits(const json& value, const std::vector<T>&) {
+  return value.is_array() && std::ranges::all_of(value, [](const json& one) { return fits(one, T()); });
+}
 
 }  // namespace
 
@@ -73,6 +78,8 @@ void JsonConfig::read(const char* key, int64_t& into) const { object_->read(type
 void JsonConfig::read(const char* key, double& into) const { object_->read(type_, key, into); }
 void JsonConfig::read(const char* key, bool& into) const { object_->read(type_, key, into); }
 void JsonConfig::read(const char* key, std::string& into) const { object_->read(type_, key, into); }
+void JsonConfig::read(const char* key, std::vector<int64_t>& into) const { object_->read(type_, key, into); }
+void JsonConfig::read(const char* key, std::vector<double>& into) const { object_->read(type_, key, into); }
 
 void JsonConfig::read_token(const char* key, int64_t& into) const {
   const json* found = object_->find(key);

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace tenon::models {
 
@@ -27,6 +28,8 @@ class JsonConfig {
   void read(const char* key, double& into) const;
   void read(const char* key, bool& into) const;
   void read(const char* key, std::string& into) const;
+  void read(const char* key, std::vector<int64_t>& into) const;
+  void read(const char* key, std::vector<double>& into) const;
   /// The same for the number of a token: -1 where it is null, the first of a list.
   void read_token(const char* key, int64_t& into) const;
 
