@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,51 +62,47 @@ void add_resnet20(nn::Sequential& net) {
   net.emplace<nn::Linear>(64, 10);
 }
 
-class Bottleneck : public nn::Layer {
- public:
-  Bottleneck(int64_t in, int64_t narrow, int64_t stride)
-      : c1_(in, narrow, 1, {.bias = false}),
-        c2_(narrow, narrow, 3, {.stride = stride, .padding = 1, .bias = false}),
-        c3_(narrow, 4 * narrow, 1, {.bias = false}),
-        b1_(narrow),
-        b2_(narrow),
-        b3_(4 * narrow) {
-    register_module("c1", c1_);
-    register_module("b1", b1_);
-    register_module("c2", c2_);
-    register_module("b2", b2_);
-    register_module("c3", c3_);
-    register_module("b3", b3_);
-    register_module("down", down_);
-    if (stride == 1 && in == 4 * narrow) return;
-    down_.emplace<nn::Conv2d>(in, 4 * narrow, 1, nn::Conv2dOptions{.stride = stride, .bias = false});
-    down_.emplace<nn::BatchNorm2d>(4 * narrow);
+// Two convolutions with batch norm: what a U-Net is made of.
+void add_pair(nn::Sequential& net, int64_t in, int64_t out) {
+  for (const int64_t from : {in, out}) {
+    net.emplace<nn::Conv2d>(from, out, 3, nn::Conv2dOptions{.padding = 1, .bias = false});
+    net.emplace<nn::BatchNorm2d>(out);
+    net.emplace<nn::ReLU>();
   }
-  Tensor forward(const Tensor& x) const override {
-    const Tensor straight = down_.size() > 0 ? down_(x) : x;
-    return relu(b3_(c3_(relu(b2_(c2_(relu(b1_(c1_(x)))))))) + straight);
+}
+
+// U-Net (Ronneberger et al., 2015) with padding and batch norm: four halvings, 31 million parameters, a class for each
+// pixel.
+class UNet : public nn::Layer {
+ public:
+  UNet() : last_(64, 2, 1) {
+    register_module("down", down_);
+    register_module("up", up_);
+    register_module("beside", beside_);
+    register_module("last", last_);
+    int64_t in = 3;
+    for (int64_t width = 64; width <= 1024; width *= 2) {
+      add_pair(down_.emplace(), in, width);
+      in = width;
+    }
+    for (int64_t width = 512; width >= 64; width /= 2) {
+      up_.emplace(2 * width, width, 2, nn::ConvTranspose2dOptions{.stride = 2});
+      add_pair(beside_.emplace(), 2 * width, width);
+    }
+  }
+  Tensor forward(const Tensor& images) const override {
+    std::vector<Tensor> seen{down_[0](images)};
+    for (size_t i = 1; i < down_.size(); ++i) seen.push_back(down_[i](nn::max_pool2d(seen.back(), 2)));
+    Tensor x = seen.back();
+    for (size_t i = 0; i < up_.size(); ++i) x = beside_[i](cat({seen[seen.size() - 2 - i], up_[i](x)}, 1));
+    return last_(x);
   }
 
  private:
-  nn::Conv2d c1_, c2_, c3_;
-  nn::BatchNorm2d b1_, b2_, b3_;
-  nn::Sequential down_;
+  nn::ModuleList<nn::Sequential> down_, beside_;
+  nn::ModuleList<nn::ConvTranspose2d> up_;
+  nn::Conv2d last_;
 };
-
-void add_resnet50(nn::Sequential& net) {
-  net.emplace<nn::Conv2d>(3, 64, 7, nn::Conv2dOptions{.stride = 2, .padding = 3, .bias = false});
-  net.emplace<nn::BatchNorm2d>(64);
-  net.emplace<nn::ReLU>();
-  net.emplace<nn::MaxPool2d>(3, nn::MaxPool2dOptions{.stride = 2, .padding = 1});
-  int64_t in = 64;
-  for (const auto& [narrow, blocks] : {std::pair{64, 3}, {128, 4}, {256, 6}, {512, 3}}) {
-    for (int k = 0; k < blocks; ++k, in = 4 * narrow)
-      net.emplace<Bottleneck>(in, narrow, k == 0 && narrow > 64 ? 2 : 1);
-  }
-  net.emplace<nn::AdaptiveAvgPool2d>(1);
-  net.emplace<nn::Flatten>();
-  net.emplace<nn::Linear>(2048, 1000);
-}
 
 void add_mnist(nn::Sequential& net) {
   net.emplace<nn::Conv2d>(1, 32, 3, nn::Conv2dOptions{.padding = 1});
@@ -157,22 +154,45 @@ void train(const std::string& name, void (*add)(nn::Sequential&), const Tensor& 
   measure(name, times, [&] { wait({step(x, y)}); });
 }
 
-// As people train it: bf16, momentum. On a GPU; a CPU would take minutes for a step.
-void train_resnet50(const std::string& name, int64_t batch) {
-  if (name.find(filter) == std::string::npos || Device().name() == "cpu") return;
-  nn::Sequential net;
-  add_resnet50(net);
-  optim::SGD sgd(net.parameters(), {.lr = 0.1, .momentum = 0.9, .weight_decay = 5e-5});
-  const Tensor x = randn({batch, 3, 224, 224}).eval(), y = arange(batch) % 1000;
+// As people train them: bf16 on a GPU; f32 and small batches on a CPU, where a step takes seconds.
+void train_large(const std::string& name, nn::Layer& net, optim::Optimizer& optimizer, const Tensor& x,
+                 const Tensor& y) {
+  const bool is_gpu = Device().name() != "cpu";
   auto step = compile([&](const Tensor& images, const Tensor& labels) {
-    const Autocast in_bf16(DType::bf16);
+    std::optional<Autocast> in_bf16;
+    if (is_gpu) in_bf16.emplace(DType::bf16);
     Tensor loss = nn::cross_entropy(net(images), labels);
     loss.backward();
-    sgd.step();
-    sgd.zero_grad();
+    optimizer.step();
+    optimizer.zero_grad();
     return loss.detach();
   });
-  measure(name, 10, [&] { wait({step(x, y)}); });
+  measure(name, is_gpu ? 10 : 3, [&] { wait({step(x, y)}); });
+}
+
+bool is_wanted(const std::string& name) { return name.find(filter) != std::string::npos; }
+
+void train_large_ones() {
+  const bool is_gpu = Device().name() != "cpu";
+  const int64_t batch = is_gpu ? 128 : 4;
+  const std::string end = is_gpu ? ", bf16" : "";
+  const std::string pictures = fmt::format(" step, batch {}, 3x224x224{}", batch, end);
+  if (const std::string name = "resnet50" + pictures; is_wanted(name)) {
+    models::ResNet net(models::ResNetConfig::resnet(50));
+    optim::SGD sgd(net.parameters(), {.lr = 0.1, .momentum = 0.9, .weight_decay = 5e-5});
+    train_large(name, net, sgd, randn({batch, 3, 224, 224}).eval(), arange(batch) % 1000);
+  }
+  if (const std::string name = "vit_b_16" + pictures; is_wanted(name)) {
+    models::ViT net(models::ViTConfig::b_16());
+    optim::AdamW adamw(net.parameters(), {.lr = 1e-4, .weight_decay = 0.05});
+    train_large(name, net, adamw, randn({batch, 3, 224, 224}).eval(), arange(batch) % 1000);
+  }
+  const int64_t few = is_gpu ? 32 : 2, side = is_gpu ? 256 : 128;
+  if (const std::string name = fmt::format("unet step, batch {}, 3x{}x{}{}", few, side, side, end); is_wanted(name)) {
+    UNet net;
+    optim::AdamW adamw(net.parameters(), {.lr = 1e-4, .weight_decay = 0.05});
+    train_large(name, net, adamw, randn({few, 3, side, side}).eval(), randint(0, 2, {few, side, side}).eval());
+  }
 }
 
 template <typename Net>
@@ -212,7 +232,7 @@ void run() {
     return results;
   });
   measure("conv2d forward+backward", 10, [&] { wait(both(x)); });
-  train_resnet50("resnet50 step, batch 128, 3x224x224, bf16", 128);
+  train_large_ones();
   recur<nn::LSTM>("LSTM 128->256, batch 32, T 64, forward+backward");
   recur<nn::GRU>("GRU 128->256, batch 32, T 64, forward+backward");
 }
