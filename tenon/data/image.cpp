@@ -27,13 +27,27 @@ std::vector<uint8_t> bytes_of_picture(const Tensor& image) {
 
 }  // namespace
 
-Tensor read_image(const std::filesystem::path& path, ImageMode mode, Device device) {
+std::optional<Tensor> read_whole_image(const std::filesystem::path& path, std::string& why, ImageMode mode,
+                                       Device device) {
   const auto file = io::MappedFile::open("image", path);
-  const auto pixels = std::make_shared<Pixels>(decode_image({"image", path.string(), file->bytes()}, mode));
+  const auto pixels = std::make_shared<Pixels>();
+  try {
+    *pixels = decode_image({"image", path.string(), file->bytes()}, mode);
+  } catch (const Error& error) {
+    why = error.what();
+    return std::nullopt;
+  }
   file->require_whole();
   // Where the device can have the pixels as they are, they are in memory once.
   return from_host_memory(std::as_bytes(std::span(pixels->values)), pixels,
                           {pixels->channels, pixels->height, pixels->width}, Options(DType::u8, device));
+}
+
+Tensor read_image(const std::filesystem::path& path, ImageMode mode, Device device) {
+  std::string why;
+  const std::optional<Tensor> image = read_whole_image(path, why, mode, device);
+  if (!image) throw Error(why);
+  return *image;
 }
 
 Tensor make_grid(const Tensor& images, const GridOptions& options) {

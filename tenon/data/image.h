@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "tenon/data/image_mode.h"
@@ -16,6 +17,10 @@ namespace tenon::data {
 /// A PNG or JPEG file. 16 bits become 8, palettes colours; gamma, profiles and the turning of cameras are not looked
 /// at. Fails with one line that starts with `[image] path`.
 Tensor read_image(const std::filesystem::path& path, ImageMode mode = ImageMode::kUnchanged, Device device = {});
+/// The same, but nothing where the file is no whole picture; `why` says then what read_image() would. A file that
+/// cannot be opened fails either way: that may pass.
+std::optional<Tensor> read_whole_image(const std::filesystem::path& path, std::string& why,
+                                       ImageMode mode = ImageMode::kUnchanged, Device device = {});
 
 struct GridOptions {
   int64_t columns = 8;

@@ -147,6 +147,93 @@ std::vector<T> resized_nearest(const T* pixels, const Size& from, const Size& to
   return result;
 }
 
+/// The pixels of a line that a new one is made of, and how much each counts.
+struct Averaged {
+  int64_t first;
+  std::vector<float> shares;
+};
+
+/// As PyTorch's upsample_bilinear2d with antialias: a triangle that is as wide as what a new pixel stands for.
+std::vector<Averaged> averaged_line(int64_t from, int64_t to) {
+  const double scale = static_cast<double>(from) / static_cast<double>(to), reach = std::max(scale, 1.0);
+  std::vector<Averaged> line;
+  for (int64_t i = 0; i < to; ++i) {
+    const double centre = scale * (static_cast<double>(i) + 0.5);
+    const int64_t first = std::max<int64_t>(0, static_cast<int64_t>(centre - reach + 0.5));
+    const int64_t end = std::min(from, static_cast<int64_t>(centre + reach + 0.5));
+    Averaged one{first, {}};
+    double total = 0;
+    for (int64_t k = first; k < end; ++k) {
+      const double share = std::max(0.0, 1 - std::abs((static_cast<double>(k) + 0.5 - centre) / reach));
+      one.shares.push_back(static_cast<float>(share));
+      total += share;
+    }
+    for (float& share : one.shares) share /= static_cast<float>(total);
+    line.push_back(std::move(one));
+  }
+  return line;
+}
+
+struct Part {
+  int64_t top, left, height, width;
+};
+
+/// First along rows, then along columns; rounded once.
+template <typename T>
+std::vector<T> resized_averaged(const T* pixels, const Size& from, const Part& part, const Size& to) {
+  const std::vector<Averaged> rows = averaged_line(part.height, to.height),
+                              columns = averaged_line(part.width, to.width);
+  std::vector<T> result;
+  result.reserve(static_cast<size_t>(to.channels * to.height * to.width));
+  std::vector<float> narrowed(static_cast<size_t>(part.height * to.width)), line(static_cast<size_t>(to.width));
+  for (int64_t channel = 0; channel < to.channels; ++channel) {
+    float* into = narrowed.data();
+    for (int64_t row = 0; row < part.height; ++row) {
+      const T* source = pixels + (channel * from.height + part.top + row) * from.width + part.left;
+      for (const Averaged& column : columns) {
+        float sum = 0;
+        for (size_t k = 0; k < column.shares.size(); ++k)
+          sum += column.shares[k] * static_cast<float>(source[column.first + static_cast<int64_t>(k)]);
+        *into++ = sum;
+      }
+    }
+    for (const Averaged& row : rows) {
+      std::fill(line.begin(), line.end(), 0.0F);
+      for (size_t k = 0; k < row.shares.size(); ++k) {
+        const float* source = narrowed.data() + (row.first + static_cast<int64_t>(k)) * to.width;
+        for (size_t i = 0; i < line.size(); ++i) line[i] += row.shares[k] * source[i];
+      }
+      for (const float value : line) result.push_back(stored<T>(value));
+    }
+  }
+  return result;
+}
+
+Tensor resized_part(std::string_view op, const Tensor& image, const Size& from, const Part& part, const Size& to) {
+  require_memory(op, image, to);
+  return of_pixels(op, image, to, [&](const auto* pixels) { return resized_averaged(pixels, from, part, to); });
+}
+
+/// torchvision's: ten tries, then the middle with the nearest ratio that is allowed.
+Part drawn_part(const Size& size, const ResizedCropOptions& options, Random& random) {
+  const auto height = static_cast<double>(size.height), width = static_cast<double>(size.width);
+  for (int tries = 0; tries < 10; ++tries) {
+    const double area = height * width * random.uniform(options.least_area, options.most_area);
+    const double ratio = std::exp(random.uniform(std::log(options.least_ratio), std::log(options.most_ratio)));
+    const auto wide = static_cast<int64_t>(std::nearbyint(std::sqrt(area * ratio)));
+    const auto high = static_cast<int64_t>(std::nearbyint(std::sqrt(area / ratio)));
+    if (wide < 1 || high < 1 || wide > size.width || high > size.height) continue;
+    const int64_t top = random.below(size.height - high + 1), left = random.below(size.width - wide + 1);
+    return {top, left, high, wide};
+  }
+  int64_t wide = size.width, high = size.height;
+  if (width / height < options.least_ratio)
+    high = std::clamp<int64_t>(static_cast<int64_t>(std::nearbyint(width / options.least_ratio)), 1, size.height);
+  else if (width / height > options.most_ratio)
+    wide = std::clamp<int64_t>(static_cast<int64_t>(std::nearbyint(height * options.most_ratio)), 1, size.width);
+  return {(size.height - high) / 2, (size.width - wide) / 2, high, wide};
+}
+
 }  // namespace
 
 Transform compose(std::vector<Transform> transforms) {
@@ -265,6 +352,36 @@ Transform resize(int64_t height, int64_t width, Interpolation interpolation) {
       return interpolation == Interpolation::kNearest ? resized_nearest(pixels, from, to)
                                                       : resized_bilinear(pixels, from, to);
     });
+  };
+}
+
+Transform resize_shorter(int64_t side) {
+  require_size("resize_shorter", side, side);
+  return [side](const Tensor& image, Random&) {
+    const Size from = size_of_image("resize_shorter", image);
+    const int64_t shorter = std::min(from.height, from.width);
+    if (shorter == side) return image;
+    const auto resized = [&](int64_t size) {
+      return size == shorter ? side
+                             : static_cast<int64_t>(static_cast<double>(side) * static_cast<double>(size) /
+                                                    static_cast<double>(shorter));
+    };
+    return resized_part("resize_shorter", image, from, {0, 0, from.height, from.width},
+                        {from.channels, resized(from.height), resized(from.width)});
+  };
+}
+
+Transform random_resized_crop(int64_t height, int64_t width, const ResizedCropOptions& o) {
+  require_size("random_resized_crop", height, width);
+  if (!(o.least_area > 0 && o.least_area <= o.most_area && o.most_area <= 1))
+    base::fail("random_resized_crop", "areas from {} to {}; they must be above 0 and at most 1", o.least_area,
+               o.most_area);
+  if (!(o.least_ratio > 0 && o.least_ratio <= o.most_ratio && std::isfinite(o.most_ratio)))
+    base::fail("random_resized_crop", "ratios from {} to {}; they must be above 0", o.least_ratio, o.most_ratio);
+  return [height, width, o](const Tensor& image, Random& random) {
+    const Size size = size_of_image("random_resized_crop", image);
+    return resized_part("random_resized_crop", image, size, drawn_part(size, o, random),
+                        {size.channels, height, width});
   };
 }
 

@@ -39,5 +39,15 @@ Transform random_horizontal_flip(double probability = 0.5);
 enum class Interpolation { kNearest, kBilinear };
 /// Another size, as PyTorch's interpolate with align_corners=False and without antialias. u8 is rounded to nearest.
 Transform resize(int64_t height, int64_t width, Interpolation interpolation = Interpolation::kBilinear);
+/// Another size, whose shorter side is this one and whose sides keep their ratio. What a pixel of a smaller picture
+/// stands for is averaged: PyTorch's antialias=True.
+Transform resize_shorter(int64_t side);
+
+struct ResizedCropOptions {
+  double least_area = 0.08, most_area = 1;             // share of the picture
+  double least_ratio = 3.0 / 4, most_ratio = 4.0 / 3;  // of width to height
+};
+/// A part of chance area and ratio, anywhere in the picture, in this size; smaller ones averaged as by resize_shorter.
+Transform random_resized_crop(int64_t height, int64_t width, const ResizedCropOptions& options = {});
 
 }  // namespace tenon::data

@@ -170,6 +170,52 @@ TEST(Resize, SaysWhereASizeIsBeyondAllMemory) {
       << text;
 }
 
+TEST(ResizeShorter, AveragesAsPyTorchWithAntialias) {
+  const Tensor x = ((arange(42) * 5) % 83).to(float32).reshape({1, 6, 7});
+  expect_near(applied(resize_shorter(3), x), {1, 3, 3},
+              {29.28572F, 31.63025F, 38.85714F, 50.28571F, 39.02942F, 36.88393F, 35.71429F, 46.42857F, 44.43878F});
+  expect_near(applied(resize_shorter(4), x), {1, 4, 4},
+              {15.74405F, 23.525F, 32.725F, 40.50595F, 55.61905F, 50.4889F, 26.48889F, 34.26984F, 41.61905F, 46.81778F,
+               49.37777F, 42.66666F, 29.61905F, 37.40001F, 46.6F, 38.07738F});
+  EXPECT_EQ(applied(resize_shorter(12), x).shape(), (Dims{1, 12, 14}));
+  EXPECT_EQ(applied(resize_shorter(6), x).to_vector<float>(), x.to_vector<float>());
+  EXPECT_EQ(applied(resize_shorter(2), x.to(uint8)).dtype(), uint8);
+}
+
+TEST(RandomResizedCrop, OfAllOfAPictureIsTheWholeOne) {
+  const Tensor x = (arange(64) * 3).to(uint8).reshape({1, 8, 8});
+  const Transform whole = random_resized_crop(4, 4, {.least_area = 1, .least_ratio = 1, .most_ratio = 1});
+  EXPECT_EQ(applied(whole, x).to_vector<uint8_t>(), applied(resize_shorter(4), x).to_vector<uint8_t>());
+}
+
+TEST(RandomResizedCrop, ShowsPartsOfEverySizeEverywhere) {
+  const Tensor x = arange(40).to(float32).reshape({1, 1, 40}).expand({1, 40, 40}).contiguous();
+  const Transform crop = random_resized_crop(4, 4);
+  float least = 40, most = 0, narrowest = 40, widest = 0;
+  for (int64_t sample = 0; sample < 200; ++sample) {
+    const std::vector<float> row = applied(crop, x, sample).select(1, 0).to_vector<float>();
+    least = std::min(least, row.front());
+    most = std::max(most, row.back());
+    narrowest = std::min(narrowest, row.back() - row.front());
+    widest = std::max(widest, row.back() - row.front());
+  }
+  EXPECT_LT(least, 6);
+  EXPECT_GT(most, 33);
+  EXPECT_LT(narrowest, 12);  // three quarters of a part 0.28 * 40 wide
+  EXPECT_GT(widest, 24);
+  EXPECT_EQ(applied(crop, x, 3).to_vector<float>(), applied(crop, x, 3).to_vector<float>());
+}
+
+TEST(RandomResizedCrop, TakesTheMiddleWhereNoPartHasSuchARatio) {
+  const Tensor x = arange(100).to(float32).reshape({1, 1, 100}).expand({1, 2, 100}).contiguous();
+  const std::vector<float> row = applied(random_resized_crop(1, 2, {.least_area = 0.9}), x).to_vector<float>();
+  EXPECT_NEAR(row[0] + row[1], 2 * 49.5, 2);
+  EXPECT_EQ(text_of([] { random_resized_crop(4, 4, {.least_area = 0}); }),
+            "[random_resized_crop] areas from 0 to 1; they must be above 0 and at most 1");
+  EXPECT_EQ(text_of([] { random_resized_crop(4, 4, {.least_ratio = 2}); }),
+            "[random_resized_crop] ratios from 2 to 1.3333333333333333; they must be above 0");
+}
+
 TEST(Compose, GoesInOrder) {
   const Transform both = compose({to_float(), normalize({0.5}, {0.5})});
   EXPECT_EQ(applied(both, full({1, 1, 1}, 255).to(uint8)).item<float>(), 1);
