@@ -106,6 +106,7 @@ void add_train(CLI::App& app) {
       "Examples:\n"
       "  tenon train demo\n"
       "  tenon train mnist_cnn --set data.path=mnist\n"
+      "  tenon train resnet50 --set data.path=pictures    (a folder of pictures for each class)\n"
       "  tenon train shakespeare_char_cpu --set data.train=input.txt --out runs/shakespeare\n"
       "  tenon train --resume runs/shakespeare --set training.steps=4000\n"
       "  tenon train dqn2048");

@@ -37,6 +37,7 @@ struct ModelConfig {
   int64_t channels = 32;
   int64_t convolutions = 1;
   bool batch_norm = true;
+  bool small_pictures = false;
 
   /// The width inside of the MLPs: `hidden`, or 4 * width for GPT-2 and 8/3 * width in steps of 32 for Llama.
   int64_t hidden_width() const;
@@ -56,6 +57,8 @@ struct DataConfig {
   std::string field = "text";
   std::string dataset = "mnist";
   std::string path;
+  int64_t picture_size = 224;
+  double least_area = 1;
   int64_t shift = 0;
   bool flip = false;
 };
@@ -85,6 +88,7 @@ struct TrainingConfig {
   int64_t eval_batches = 0;  // 0: the whole set
   int64_t log_every = 10;
   int64_t loss_chunk = 0;
+  double label_smoothing = 0;
   bool check_finite = true;
   bool capture = true;
 };
@@ -100,6 +104,7 @@ struct OptimizerConfig {
   double momentum = 0;
   bool nesterov = false;
   double alpha = 0.99;
+  double average = 0;
 };
 
 struct ScheduleConfig {
@@ -157,6 +162,8 @@ struct Config {
 
   /// Whether a language model is trained, on tokens.
   bool is_language() const;
+  /// Whether pictures are told apart.
+  bool is_picture() const;
   /// What messages call the data.
   std::string data_name() const;
   /// Tokens of one sequence of a batch.

@@ -49,6 +49,9 @@ class Checker {
   // Where weights come from a folder, the sizes are the folder's: see take_model.
   void sizes() const {
     const ModelConfig& m = c_.model;
+    constexpr int64_t kResNets[] = {18, 34, 50, 101, 152};
+    require(m.architecture != "resnet" || std::ranges::find(kResNets, m.layers) != std::end(kResNets),
+            "model.layers is {}; a resnet has 18, 34, 50, 101 or 152", m.layers);
     if (!m.init_from.empty() || !c_.is_language()) return;
     require(m.width % m.heads == 0,
             "model.width {} cannot be divided among {} heads; make model.width a multiple of {}", m.width, m.heads,
@@ -71,7 +74,9 @@ class Checker {
     require(c_.data.validation.empty() || c_.data.validation != c_.data.train,
             "data.validation is the training data; name another file, or leave it empty and set "
             "data.validation_fraction");
-    require(c_.model.architecture != "cnn" || !c_.data.path.empty() || c_.data.dataset == "fashion_mnist",
+    require(c_.data.dataset != "folder" || !c_.data.path.empty(),
+            "data.path is empty; name the folder that has a folder of pictures for each class");
+    require(!c_.is_picture() || !c_.data.path.empty() || c_.data.dataset == "fashion_mnist",
             "data.path is empty; name the folder of {} (of fashion_mnist, a package may bring it)", c_.data.dataset);
   }
 
@@ -166,6 +171,8 @@ int64_t Config::decay_steps() const { return schedule.decay_steps > 0 ? schedule
 bool Config::has_validation() const {
   return !is_language() || !data.validation.empty() || data.validation_fraction > 0;
 }
+
+bool Config::is_picture() const { return model.architecture == "cnn" || model.architecture == "resnet"; }
 
 bool Config::is_language() const { return model.architecture == "gpt2" || model.architecture == "llama"; }
 

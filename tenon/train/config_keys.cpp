@@ -64,12 +64,23 @@ constexpr Condition kLlama{[](const Config& c) { return c.model.architecture == 
                            "model.architecture is llama"};
 constexpr Condition kLanguage{[](const Config& c) { return c.is_language(); }, "model.architecture is gpt2 or llama"};
 constexpr Condition kCnn{[](const Config& c) { return c.model.architecture == "cnn"; }, "model.architecture is cnn"};
+constexpr Condition kResNet{[](const Config& c) { return c.model.architecture == "resnet"; },
+                            "model.architecture is resnet"};
+constexpr Condition kPictures{[](const Config& c) { return c.is_picture(); }, "model.architecture is cnn or resnet"};
+constexpr Condition kFolder{[](const Config& c) { return c.is_picture() && c.data.dataset == "folder"; },
+                            "data.dataset is folder"};
+constexpr Condition kSplit{
+    [](const Config& c) {
+      return c.is_language() ? c.data.validation.empty() : c.is_picture() && c.data.dataset == "folder";
+    },
+    "model.architecture is gpt2 or llama and data.validation is empty, or data.dataset is folder"};
 constexpr Condition kHasLayers{[](const Config& c) { return c.model.architecture != "custom"; },
+                               "model.architecture is gpt2, llama, cnn or resnet"};
+constexpr Condition kHasHidden{[](const Config& c) { return is_any(c.model.architecture, "gpt2", "llama", "cnn"); },
                                "model.architecture is gpt2, llama or cnn"};
 constexpr Condition kHasDropout{[](const Config& c) { return is_any(c.model.architecture, "gpt2", "cnn"); },
                                 "model.architecture is gpt2 or cnn"};
 constexpr Condition kStories{[](const Config& c) { return c.data.train == "stories"; }, "data.train is stories"};
-constexpr Condition kNoFile{[](const Config& c) { return c.data.validation.empty(); }, "data.validation is empty"};
 constexpr Condition kDrawn{[](const Config& c) { return c.data.order != "sequential"; },
                            "data.order is random or shuffled"};
 constexpr Condition kJsonLines{[](const Config& c) {
@@ -167,13 +178,14 @@ const std::vector<Key>& table() {
       plain("description", description, kMayChange, "What this config is for; lists of presets and reports show it."),
 
       choice(
-          "model.architecture", at<&Model::architecture>(), kStays, {"gpt2", "llama", "cnn", "custom"},
+          "model.architecture", at<&Model::architecture>(), kStays, {"gpt2", "llama", "cnn", "resnet", "custom"},
           "gpt2 and llama write text. GPT-2: layer norms, learned positions, GELU. Llama: RMS norms, rotary positions, "
-          "SwiGLU. cnn: convolutions that tell images apart. custom: what a program brings along (docs/tasks.md)."),
+          "SwiGLU. cnn, resnet: convolutions that tell images apart, a small network and torchvision's. custom: what a "
+          "program brings along (docs/tasks.md)."),
       number(
           "model.layers", at<&Model::layers>(), kStays, {1, 1024},
           "Transformer blocks; of a cnn, stages: each has half the height and width of the one before, and twice the "
-          "channels.",
+          "channels; of a resnet 18, 34, 50, 101 or 152.",
           kHasLayers),
       number("model.heads", at<&Model::heads>(), kStays, {1, 1024},
              "Attention heads of a block; they share the width evenly.", kLanguage),
@@ -184,7 +196,7 @@ const std::vector<Key>& table() {
       number("model.hidden", at<&Model::hidden>(), kStays, {0, 1048576},
              "Width inside of the MLPs; 0: 4 * width for gpt2, 8/3 * width rounded up to a multiple of 32 for llama. "
              "Of a cnn, the layer before the last; 0: none, and the means of the channels go to the last.",
-             kHasLayers),
+             kHasHidden),
       number("model.context", at<&Model::context>(), kStays, {1, 1048576}, "The longest sequence, in tokens.",
              kLanguage),
       number("model.vocabulary", at<&Model::vocabulary>(), kStays, {0, 16777216},
@@ -211,13 +223,19 @@ const std::vector<Key>& table() {
              "Convolutions of each stage, of 3 by 3 pixels.", kCnn),
       plain("model.batch_norm", at<&Model::batch_norm>(), kStays,
             "Whether a batch norm follows every convolution, which then has no bias.", kCnn),
+      plain(
+          "model.small_pictures", at<&Model::small_pictures>(), kStays,
+          "Whether a resnet begins with a convolution of 3 by 3 pixels and no pooling, for pictures of some 32 by 32.",
+          kResNet),
 
       plain("data.train", at<&Data::train>(), kMayMove,
             "What to train on: a token file, a text file, or stories for the built-in corpus.", kLanguage),
       plain("data.validation", at<&Data::validation>(), kMayMove,
             "A second file to validate on; empty: the end of data.train.", kLanguage),
       number("data.validation_fraction", at<&Data::validation_fraction>(), kStays, {.least = 0, .most = 0.5},
-             "Share of data.train, at its end, that is held back for validation; 0: none.", both(kLanguage, kNoFile)),
+             "Share of data.train, at its end, that is held back for validation; 0: none. Of a folder of pictures, the "
+             "share of each class, chosen by data.seed, where there is no folder val.",
+             kSplit),
       number("data.story_megabytes", at<&Data::story_megabytes>(), kStays, {1, 4096},
              "Length of the built-in corpus, in millions of bytes.", both(kLanguage, kStories)),
       number("data.story_seed", at<&Data::story_seed>(), kStays, kSeed, "Seed of the built-in corpus.",
@@ -230,15 +248,24 @@ const std::vector<Key>& table() {
       plain("data.prefetch", at<&Data::prefetch>(), kMayChange,
             "Whether a thread prepares the next batch while a step runs."),
       plain("data.field", at<&Data::field>(), kStays, "The field of each line that holds the text.", kJsonLines),
-      choice("data.dataset", at<&Data::dataset>(), kStays, {"mnist", "fashion_mnist", "cifar10"},
-             "The images to tell apart, and to validate on those that it has for tests.", kCnn),
+      choice(
+          "data.dataset", at<&Data::dataset>(), kStays, {"mnist", "fashion_mnist", "cifar10", "folder"},
+          "The images to tell apart, and to validate on those that it has for tests. folder: PNG and JPEG files in a "
+          "folder for each class, or in train and val with such folders.",
+          kPictures),
       plain("data.path", at<&Data::path>(), kMayMove,
             "The folder of the files of data.dataset; empty: where Debian's package dataset-fashion-mnist has them.",
-            kCnn),
+            kPictures),
+      number("data.picture_size", at<&Data::picture_size>(), kStays, {1, 4096},
+             "Height and width that pictures of a folder are brought to.", kFolder),
+      number("data.least_area", at<&Data::least_area>(), kStays, {.least = 0, .most = 1, .above_least = true},
+             "Training pictures of a folder are parts of chance size and ratio, of at least this share of the picture "
+             "(0.08 is usual for ImageNet), and tests are on the middle; 1: the middle square in both.",
+             kFolder),
       number("data.shift", at<&Data::shift>(), kStays, {0, 64},
-             "Training images are moved by up to so many pixels, in every direction.", kCnn),
+             "Training images are moved by up to so many pixels, in every direction.", kPictures),
       plain("data.flip", at<&Data::flip>(), kStays, "Whether every other training image is turned left to right.",
-            kCnn),
+            kPictures),
 
       choice(
           "tokenizer.kind", at<&Tokenizer::kind>(), kStays, {"char", "byte", "word", "bpe", "file"},
@@ -286,6 +313,8 @@ const std::vector<Key>& table() {
              "Steps between two lines of metrics."),
       number("training.loss_chunk", at<&Training::loss_chunk>(), kStays, kSteps,
              "Logits of this many tokens exist at a time, to save memory; 0: of all.", kLanguage),
+      number("training.label_smoothing", at<&Training::label_smoothing>(), kStays, kBelowOne,
+             "Share of the target that all classes have alike; validation is without.", kPictures),
       plain("training.check_finite", at<&Training::check_finite>(), kMayChange,
             "Whether a loss that is not finite stops the run."),
       plain("training.capture", at<&Training::capture>(), kMayChange,
@@ -310,6 +339,10 @@ const std::vector<Key>& table() {
             both(read_by_optimizer("nesterov"), kHasMomentum)),
       number("optimizer.alpha", at<&Optimizer::alpha>(), kStays, kBelowOne, "Decay of the mean of squared gradients.",
              read_by_optimizer("alpha")),
+      number(
+          "optimizer.average", at<&Optimizer::average>(), kStays, kBelowOne,
+          "Decay, step by step, of a moving mean of the weights and of running statistics: validation, samples and the "
+          "finished model are with it; 0: none."),
 
       choice("schedule.kind", at<&Schedule::kind>(), kStays,
              {"constant", "linear", "cosine", "cosine_restarts", "one_cycle", "step", "exponential", "plateau"},
@@ -341,7 +374,8 @@ const std::vector<Key>& table() {
       plain("checkpoint.at_end", at<&Checkpoint::at_end>(), kMayChange, "Whether one is written behind the last step."),
 
       number("sample.every", at<&Sample::every>(), kMayChange, kSteps,
-             "Steps between two samples; 0: none. A language model writes text; a cnn shows images that it takes for "
+             "Steps between two samples; 0: none. A language model writes text; a cnn or resnet shows images that it "
+             "takes for "
              "something else."),
       plain("sample.prompt", at<&Sample::prompt>(), kMayChange,
             "What samples begin with; empty: the end-of-text token, or the first token.", both(kLanguage, kSampled)),

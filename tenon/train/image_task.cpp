@@ -10,10 +10,15 @@
 #include <ranges>
 
 #include "tenon/base/error.h"
+#include "tenon/base/parallel.h"
 #include "tenon/data/checksum.h"
 #include "tenon/data/cifar.h"
 #include "tenon/data/host_bytes.h"
 #include "tenon/data/mnist.h"
+#include "tenon/io/file.h"
+#include "tenon/io/input.h"
+#include "tenon/models/cnn.h"
+#include "tenon/models/resnet.h"
 #include "tenon/nn/losses.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/ops.h"
@@ -27,7 +32,8 @@ namespace {
 namespace fs = std::filesystem;
 using base::fail;
 
-constexpr int64_t kClasses = 10;  // of all three datasets
+constexpr double kWhite = 255;
+constexpr int64_t kClasses = 10;  // of the three datasets that are not folders
 
 // What a person who has no data yet needs to know.
 std::string_view how_to_get(const std::string& dataset) {
@@ -58,32 +64,27 @@ void require_alike(const data::TensorDataset& train, const data::TensorDataset& 
 }
 
 // Further away, nothing of an image would be left.
-void require_shift_inside(const Config& config, const Tensor& images) {
-  const int64_t height = images.size(2), width = images.size(3), least = std::min(height, width);
-  if (config.data.shift >= least)
+void require_shift_inside(const Config& config, int64_t height, int64_t width) {
+  if (config.data.shift >= std::min(height, width))
     fail("train", "data.shift is {}, and the images of {} are {} x {}; move them by less than {} pixels",
-         config.data.shift, config.data_name(), height, width, least);
+         config.data.shift, config.data_name(), height, width, std::min(height, width));
 }
 
-models::CnnConfig sizes_of(const Config& config, const Tensor& images) {
-  const ModelConfig& m = config.model;
-  return {.image_channels = images.size(1),
-          .height = images.size(2),
-          .width = images.size(3),
-          .classes = kClasses,
-          .stages = m.layers,
-          .channels = m.channels,
-          .convolutions = m.convolutions,
-          .batch_norm = m.batch_norm,
-          .hidden = m.hidden,
-          .dropout = m.dropout};
+// Pictures in files take milliseconds each to read, those in memory nothing.
+int workers_of(const Config& config) {
+  constexpr int kMost = 16;
+  if (!config.data.prefetch) return 0;
+  return config.data.dataset == "folder" ? std::clamp(base::num_threads(), 1, kMost) : 1;
 }
+
+// Of one micro-batch.
+int64_t rows_of(const Config& config) { return config.training.batch_size / config.training.micro_batches; }
 
 data::DataLoaderOptions loader_options(const Config& config) {
   return {.batch_size = config.training.batch_size,
           .shuffle = true,
           .seed = static_cast<uint64_t>(config.data.seed),
-          .workers = config.data.prefetch ? 1 : 0,
+          .workers = workers_of(config),
           .last = data::LastBatch::kDrop,
           .device = Device(config.device.name)};
 }
@@ -96,11 +97,11 @@ std::string class_name(const std::string& dataset, int64_t label) {
 }
 
 // Mean and deviation of each channel, counted by value: exact, and the same on every machine.
-void take_statistics(const Tensor& images, models::Cnn& net) {
+models::PictureStatistics statistics_of(const Tensor& images) {
   const data::HostBytes bytes(images);
   const auto* pixels = bytes.as<uint8_t>();
   const int64_t channels = images.size(1), area = images.size(2) * images.size(3);
-  std::vector<float> means, deviations;
+  models::PictureStatistics found;
   for (int64_t channel = 0; channel < channels; ++channel) {
     std::array<int64_t, 256> times{};
     for (int64_t image = 0; image < images.size(0); ++image) {
@@ -113,22 +114,89 @@ void take_statistics(const Tensor& images, models::Cnn& net) {
       sum += share * static_cast<double>(value);
       squares += share * static_cast<double>(value * value);
     }
-    means.push_back(static_cast<float>(sum));
-    deviations.push_back(static_cast<float>(std::sqrt(std::max(1.0, squares - sum * sum))));
+    found.mean.push_back(sum / kWhite);
+    found.deviation.push_back(std::sqrt(std::max(1.0, squares - sum * sum)) / kWhite);
   }
+  return found;
+}
+
+std::unique_ptr<nn::Layer> make_cnn(const Config& config, const models::CnnConfig& sizes,
+                                    const models::PictureStatistics& statistics) {
+  auto net = std::make_unique<models::Cnn>(sizes, Options(DType::f32, Device(config.device.name)));
+  const auto take = [&](Tensor into, const std::vector<double>& values) {
+    std::vector<float> of_bytes;
+    for (const double value : values) of_bytes.push_back(static_cast<float>(value * kWhite));
+    into.copy_(from_vector(of_bytes, into.shape()).to(into.device()));
+  };
   const NoGrad setting;
-  net.mean.copy_(from_vector(means, net.mean.shape()).to(net.mean.device()));
-  net.deviation.copy_(from_vector(deviations, net.deviation.shape()).to(net.deviation.device()));
-  eval({net.mean, net.deviation});
+  take(net->mean, statistics.mean);
+  take(net->deviation, statistics.deviation);
+  eval({net->mean, net->deviation});
+  return net;
 }
 
 }  // namespace
 
 ImageTask::Parts ImageTask::read(const Config& config) {
-  Parts parts{dataset_of(config, true), dataset_of(config, false)};
-  require_alike(parts.train, parts.test, config);
-  require_shift_inside(config, parts.train.tensors()["image"]);
-  return parts;
+  if (config.data.dataset == "folder") {
+    PictureFolder found = read_picture_folder(config);
+    const int64_t side = config.data.picture_size;
+    require_shift_inside(config, side, side);
+    return {std::move(found.train),
+            std::move(found.test),
+            std::move(found.classes),
+            3,
+            side,
+            side,
+            std::move(found.fingerprint),
+            std::nullopt,
+            models::completed("train", {}, 3),
+            std::move(found.left_out)};
+  }
+  const data::TensorDataset train = dataset_of(config, true), test = dataset_of(config, false);
+  require_alike(train, test, config);
+  const Tensor& images = train.tensors()["image"];
+  require_shift_inside(config, images.size(2), images.size(3));
+  data::Checksum checksum;
+  for (const data::TensorDataset* part : {&train, &test}) {
+    for (const data::Field& field : part->tensors().fields()) checksum.add(data::HostBytes(field.value).bytes());
+  }
+  std::vector<std::string> classes;
+  for (int64_t label = 0; label < kClasses; ++label) classes.push_back(class_name(config.data.dataset, label));
+  const Device device(config.device.name);
+  return {train,
+          test,
+          std::move(classes),
+          images.size(1),
+          images.size(2),
+          images.size(3),
+          fmt::format("{:016x}", checksum.value()),
+          data::Sample{test.tensors()["image"].to(device).eval(), test.tensors()["label"].to(device).eval()},
+          statistics_of(images)};
+}
+
+std::unique_ptr<nn::Layer> ImageTask::made_net(const Config& config, const Parts& parts) {
+  const ModelConfig& m = config.model;
+  const auto classes = std::ssize(parts.classes);
+  if (m.architecture == "cnn")
+    return make_cnn(config,
+                    {.image_channels = parts.channels,
+                     .height = parts.height,
+                     .width = parts.width,
+                     .classes = classes,
+                     .stages = m.layers,
+                     .channels = m.channels,
+                     .convolutions = m.convolutions,
+                     .batch_norm = m.batch_norm,
+                     .hidden = m.hidden,
+                     .dropout = m.dropout},
+                    parts.statistics);
+  models::ResNetConfig sizes = models::ResNetConfig::resnet(m.layers);
+  sizes.image_channels = parts.channels;
+  sizes.classes = classes;
+  sizes.small_pictures = m.small_pictures;
+  sizes.statistics = parts.statistics;
+  return std::make_unique<models::ResNet>(sizes, Options(DType::f32, Device(config.device.name)));
 }
 
 ImageTask::ImageTask(const Config& config) : ImageTask(config, read(config)) {}
@@ -136,31 +204,25 @@ ImageTask::ImageTask(const Config& config) : ImageTask(config, read(config)) {}
 ImageTask::ImageTask(const Config& config, Parts parts)
     : config_(config),
       parts_(std::move(parts)),
-      test_images_(parts_.test.tensors()["image"].to(Device(config.device.name)).eval()),
-      test_labels_(parts_.test.tensors()["label"].to(Device(config.device.name)).eval()),
-      net_(sizes_of(config, test_images_), Options(DType::f32, Device(config.device.name))),
+      net_(made_net(config, parts_)),
       loader_(parts_.train, loader_options(config)),
       look_([this](std::span<const Tensor> given) {
         const NoGrad reading;
         const ProductPrecision products(config_);
-        const Tensor logits = net_(given[0]).to(DType::f32), classes = logits.argmax(1);
+        const Tensor logits = (*net_)(given[0]).to(DType::f32), classes = logits.argmax(1);
         return std::vector<Tensor>{nn::cross_entropy(logits, given[1], {.reduction = nn::Reduction::sum}), classes,
                                    softmax(logits, 1).amax({1})};
-      }) {
-  take_statistics(parts_.train.tensors()["image"], net_);
-}
+      }) {}
 
 TaskFacts ImageTask::facts() const {
-  data::Checksum checksum;
-  for (const data::TensorDataset* part : {&parts_.train, &parts_.test}) {
-    for (const data::Field& field : part->tensors().fields()) checksum.add(data::HostBytes(field.value).bytes());
-  }
-  return {.data = fmt::format("{}: {} images to train on, {} to validate on; an epoch is {} steps", config_.data_name(),
-                              watch::with_separators(parts_.train.size()), watch::with_separators(parts_.test.size()),
-                              loader_.size()),
-          .fingerprint = fmt::format("{:016x}", checksum.value()),
+  const std::string of_classes =
+      config_.data.dataset == "folder" ? fmt::format(" of {} classes", parts_.classes.size()) : "";
+  return {.data = fmt::format("{}: {} images{} to train on, {} to validate on; an epoch is {} steps",
+                              config_.data_name(), watch::with_separators(parts_.train->size()), of_classes,
+                              watch::with_separators(parts_.test->size()), loader_.size()),
+          .fingerprint = parts_.fingerprint,
           .unit = "images",
-          .items = parts_.train.size()};
+          .items = parts_.train->size()};
 }
 
 std::vector<Tensor> ImageTask::next_batch() {
@@ -176,29 +238,52 @@ Tensor ImageTask::loss(std::span<const Tensor> batch) {
   Tensor images = batch[0];
   if (config_.data.shift > 0) images = shifted_at_random(images, config_.data.shift);
   if (config_.data.flip) images = flipped_at_random(images);
-  return nn::cross_entropy(net_(images), batch[1]);
+  return nn::cross_entropy((*net_)(images), batch[1], {.label_smoothing = config_.training.label_smoothing});
+}
+
+std::vector<Tensor> ImageTask::tests_from(int64_t first, int64_t count) {
+  if (parts_.test_tensors) {
+    const auto [images, labels] = parts_.test_tensors->unpack<2>();
+    return {images.narrow(0, first, count), labels.narrow(0, first, count)};
+  }
+  if (first == 0) {  // read anew
+    data::DataLoaderOptions options = loader_options(config_);
+    options.batch_size = rows_of(config_);
+    options.shuffle = false;
+    options.last = data::LastBatch::kKeep;
+    test_loader_.emplace(parts_.test, options);
+  }
+  const auto [images, labels] = test_loader_->next().unpack<2>();
+  return {images, labels};
 }
 
 ImageTask::Guesses ImageTask::guess(int64_t most_batches) {
-  const int64_t rows = config_.training.batch_size / config_.training.micro_batches, all = test_images_.size(0);
+  const int64_t rows = rows_of(config_), all = parts_.test->size();
   const int64_t used = most_batches > 0 ? std::min(all, most_batches * rows) : all;
   Guesses guesses;
   for (int64_t first = 0; first < used; first += rows) {
-    const int64_t count = std::min(rows, used - first);
-    const Tensor labels = test_labels_.narrow(0, first, count);
-    const Tensor given[] = {test_images_.narrow(0, first, count), labels};
+    const std::vector<Tensor> given = tests_from(first, std::min(rows, used - first));
     const std::vector<Tensor> seen = look_.call(given);
-    guesses.loss += seen[0].item<double>() / static_cast<double>(used);
-    const auto append = [](auto& into, const auto& from) { into.insert(into.end(), from.begin(), from.end()); };
-    append(guesses.labels, labels.to_vector<int64_t>());
-    append(guesses.classes, seen[1].to_vector<int64_t>());
-    append(guesses.certainty, seen[2].to_vector<float>());
+    guesses.loss += seen[0].item<double>();
+    const std::vector<int64_t> labels = given[1].to_vector<int64_t>(), classes = seen[1].to_vector<int64_t>();
+    const std::vector<float> certainty = seen[2].to_vector<float>();
+    for (size_t i = 0; i < labels.size(); ++i) {
+      if (labels[i] == kNoLabel) continue;
+      guesses.places.push_back(first + static_cast<int64_t>(i));
+      guesses.labels.push_back(labels[i]);
+      guesses.classes.push_back(classes[i]);
+      guesses.certainty.push_back(certainty[i]);
+    }
   }
+  test_loader_.reset();  // whose threads would read ahead
+  guesses.loss /= static_cast<double>(std::max<int64_t>(1, std::ssize(guesses.labels)));
   return guesses;
 }
 
 std::optional<Evaluated> ImageTask::evaluate() {
+  if (parts_.test->size() == 0) return std::nullopt;
   const Guesses guesses = guess(config_.training.eval_batches);
+  if (guesses.labels.empty()) return std::nullopt;
   const std::vector<int64_t>&labels = guesses.labels, &classes = guesses.classes;
   const int64_t right =
       std::inner_product(labels.begin(), labels.end(), classes.begin(), int64_t{0}, std::plus<>(), std::equal_to<>());
@@ -222,18 +307,29 @@ TaskSample ImageTask::sample() {
   std::vector<Tensor> pictures;
   for (const int64_t i : wrong) {
     const auto at = static_cast<size_t>(i);
-    const std::string& dataset = config_.data.dataset;
-    sample.text += fmt::format("\n{} taken for {} ({:.2f})", class_name(dataset, guesses.labels[at]),
-                               class_name(dataset, guesses.classes[at]), guesses.certainty[at]);
-    pictures.push_back(parts_.test.tensors()["image"][i]);
+    const auto class_of = [&](int64_t label) { return io::harmless(parts_.classes[static_cast<size_t>(label)]); };
+    sample.text += fmt::format("\n{} taken for {} ({:.2f})", class_of(guesses.labels[at]),
+                               class_of(guesses.classes[at]), guesses.certainty[at]);
+    pictures.push_back(parts_.test->get(guesses.places[at])["image"]);
   }
   sample.picture = stack(pictures);
   return sample;
 }
 
+std::vector<std::string> ImageTask::take_notes() {
+  return parts_.left_out ? parts_.left_out->take() : std::vector<std::string>();
+}
+
 fs::path ImageTask::save(const fs::path& run_folder) {
   const fs::path folder = run_folder / "model";
-  net_.save(folder);
+  if (const auto* cnn = dynamic_cast<const models::Cnn*>(net_.get()))
+    cnn->save(folder);
+  else
+    dynamic_cast<const models::PictureModel&>(*net_).save(folder);
+  if (config_.data.dataset != "folder") return folder;
+  io::ReplacingFile file("train", folder / "classes.txt");
+  for (const std::string& name : parts_.classes) file.write(name + "\n");
+  file.commit();
   return folder;
 }
 

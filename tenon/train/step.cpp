@@ -39,6 +39,14 @@ TrainingStep::TrainingStep(const Config& config, nn::Module& model, LossFunction
   const DType dtype = product_dtype(config);
   if (dtype == DType::f16) scaler_.emplace(optim::GradScalerOptions{}, device);
   if (dtype != DType::f32) optimizer_.keep_shadow(dtype);
+  if (config.optimizer.average > 0) {
+    const NoGrad copying;
+    const nn::StateDict saved = model.state_dict();
+    for (const auto& [name, tensor] : model.named_buffers()) {
+      if (is_float(tensor.dtype()) && saved.contains(name)) statistics_[name] = tensor;
+    }
+    for (const auto& [name, tensor] : statistics_) averages_[name] = tensor.clone().eval();
+  }
   if (config.training.capture) captured_.emplace([this](std::span<const Tensor> batch) { return update(batch); });
 }
 
@@ -75,15 +83,41 @@ std::vector<Tensor> TrainingStep::update(std::span<const Tensor> batch) {
   }
   optimizer_.step(scaler, is_applied);
   optimizer_.zero_grad();
+  move_averages(is_applied);
   loss_sum_.add_(loss);
   steps_.add_(counts);
   norm_.copy_(norm);
   if (!captured_ || base::checks_nan()) {
     std::vector<Tensor> written = model_.buffers();  // running means and the like, which nothing else asks for
     written.insert(written.end(), {loss_sum_, steps_, norm_, broken_});
+    for (const auto& [name, average] : averages_) written.push_back(average);
     eval(written);
   }
   return {loss};
+}
+
+// By the decay of the weights' means. Statistics begin at 0 and 1 and are themselves means, so theirs begin there, too.
+void TrainingStep::move_averages(const Tensor& is_applied) {
+  const double share = 1 - config_.optimizer.average;
+  for (auto& [name, average] : averages_) {
+    const Tensor next = average + (statistics_.at(name) - average) * share;
+    average.copy_(is_applied.defined() ? where(is_applied, next, average) : next);
+  }
+}
+
+void TrainingStep::swap_average() {
+  if (config_.optimizer.average == 0) return;
+  optimizer_.swap_average();
+  const NoGrad swapping;
+  std::vector<Tensor> written;
+  for (auto& [name, average] : averages_) {
+    Tensor statistic = statistics_.at(name);
+    const Tensor aside = statistic.clone().eval();
+    statistic.copy_(average);
+    average.copy_(aside);
+    written.insert(written.end(), {statistic, average});
+  }
+  eval(written);
 }
 
 void TrainingStep::run(std::span<const Tensor> batch) {
@@ -149,6 +183,7 @@ std::map<std::string, Tensor> TrainingStep::state() const {
   if (scaler_) {
     for (const auto& [name, tensor] : scaler_->state_dict()) state["scaler." + name] = tensor;
   }
+  for (const auto& [name, average] : averages_) state["average." + name] = average;
   return state;
 }
 
@@ -163,6 +198,10 @@ void TrainingStep::load(const std::map<std::string, Tensor>& state) {
   take("steps", steps_);
   take("norm", norm_);
   eval({loss_sum_, steps_, norm_});
+  for (auto& [name, average] : averages_) {
+    take(("average." + name).c_str(), average);
+    average.eval();
+  }
   if (!scaler_) return;
   std::map<std::string, Tensor> scaler;
   for (const auto& [name, tensor] : state) {

@@ -52,12 +52,17 @@ class TrainingStep {
   /// Runs a batch op by op and returns what the first op that makes a NaN says; empty where none does.
   std::string explain(std::span<const Tensor> batch);
 
-  /// Beyond weights and moments: counters and the loss scale.
+  /// Puts the means of weights and of running statistics in the place of these, or back; nothing where no means are
+  /// kept (optimizer.average). In between nothing is trained.
+  void swap_average();
+
+  /// Beyond weights and moments: counters, the loss scale, and means of running statistics.
   std::map<std::string, Tensor> state() const;
   void load(const std::map<std::string, Tensor>& state);
 
  private:
   std::vector<Tensor> update(std::span<const Tensor> batch);
+  void move_averages(const Tensor& is_applied);
   Tensor loss_of_part(std::span<const Tensor> batch, int64_t part) const;
   std::string overflowing_gradient() const;
 
@@ -67,6 +72,8 @@ class TrainingStep {
   optim::Optimizer& optimizer_;
   std::optional<optim::GradScaler> scaler_;
   Tensor loss_sum_, steps_, norm_, broken_;  // on the device, between looks
+  // Running statistics of the model by their names, and their means; empty where no means are kept.
+  std::map<std::string, Tensor> statistics_, averages_;
   std::optional<CompiledFunction> captured_;
 };
 

@@ -81,6 +81,9 @@ class Task {
   /// Asked for every sample.every steps.
   virtual TaskSample sample() { return {}; }
 
+  /// What there is to say of the data since it was last asked, a line each: files that were left out, say.
+  virtual std::vector<std::string> take_notes() { return {}; }
+
   /// Writes what a finished run has made and says where: RUN/model/model.safetensors unless overridden.
   virtual std::filesystem::path save(const std::filesystem::path& run_folder);
 

@@ -112,7 +112,7 @@ std::unique_ptr<Task> make_task(const Config& config, const TrainOptions& option
   const bool is_custom = config.model.architecture == "custom";
   if (is_custom != static_cast<bool>(options.task))
     fail("train", "model.architecture is {}; {}", config.model.architecture,
-         is_custom ? "only a program can train that, by giving train() a task; take gpt2, llama or cnn"
+         is_custom ? "only a program can train that, by giving train() a task; take gpt2, llama, cnn or resnet"
                    : "a task was given, which needs custom");
   std::unique_ptr<Task> task;
   if (is_custom)
@@ -186,6 +186,7 @@ class Run {
       take_choices();  // before anything is computed
     model_ = &task_->model();
     optimizer_ = make_optimizer(config_, models::trainable(*model_));
+    if (config_.optimizer.average > 0) optimizer_->keep_average(config_.optimizer.average);
     rate_.emplace(config_, *optimizer_);
     step_.emplace(
         config_, *model_, [this](std::span<const Tensor> batch) { return task_->loss(batch); }, *optimizer_);
@@ -231,6 +232,7 @@ class Run {
   void take_step() {
     since_look_.push_back({task_->position(), default_generator().position()});
     const std::vector<Tensor> batch = batch_of_task();
+    tell_notes();
     rate_->set(done_);
     step_->run(batch);
     ++done_;
@@ -307,10 +309,28 @@ class Run {
     if (options_.on_metrics) options_.on_metrics(now_);
   }
 
+  // Calls f, which looks at the model, with the means of the weights where they are kept. A failure ends the run, so
+  // that nobody minds then which of them are in place.
+  template <typename F>
+  auto looking(F&& f) {
+    const Evaluating evaluating(*model_);
+    step_->swap_average();
+    auto seen = f();
+    step_->swap_average();
+    return seen;
+  }
+
+  void tell_notes() {
+    for (const std::string& text : task_->take_notes()) {
+      view_->finish_progress();
+      note_in_any_case(text);
+    }
+  }
+
   // Whether this is the best model so far, and to be kept.
   bool evaluate() {
-    const Evaluating looking(*model_);
-    const std::optional<Evaluated> seen = task_->evaluate();
+    const std::optional<Evaluated> seen = looking([&] { return task_->evaluate(); });
+    tell_notes();
     if (!seen) return false;
     for (const auto& [name, value] : seen->metrics) require_word(name, "a metric");
     now_.validation_loss = validation_loss_ = seen->loss;
@@ -325,8 +345,7 @@ class Run {
   }
 
   void sample() {
-    const Evaluating looking(*model_);
-    const TaskSample made = task_->sample();
+    const TaskSample made = looking([&] { return task_->sample(); });
     last_sample_ = made.text;
     view_->show(watch::Sample{done_, made.text, made.picture.defined() ? data::png_of(made.picture) : ""});
   }
@@ -502,7 +521,7 @@ class Run {
     result.unit = facts_.unit;
     result.stopped = stopped;
     result.last_sample = last_sample_;
-    if (!stopped) result.model = task_->save(folder_.path());
+    if (!stopped) result.model = looking([&] { return task_->save(folder_.path()); });
     view_->flush_tensorboard();
     report(result.seconds);
     result.report = folder_.report();

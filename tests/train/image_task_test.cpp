@@ -6,6 +6,7 @@
 
 #include "tenon/data/image.h"
 #include "tenon/data/mnist.h"
+#include "tenon/models/cnn.h"
 #include "tenon/tensor/ops.h"
 #include "tenon/train/augment.h"
 #include "tenon/train/loaded_model.h"

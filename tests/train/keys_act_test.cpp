@@ -40,7 +40,8 @@ const auto kReplays = &Seen::replays, kLaunches = &Seen::launches;
 // FOLDER is the test's own, in which lie text.txt, other.txt, lines.jsonl, two tokenizers, and two models.
 const std::vector<Row>& rows() {
   const std::string tuned = "model.init_from=FOLDER/gpt2", lora = "training.mode=lora";
-  const std::vector<std::string> cnn = {"model.architecture=cnn"};
+  const std::vector<std::string> cnn = {"model.architecture=cnn"}, resnet = {"model.architecture=resnet"},
+                                 folder = {"data.dataset=folder"};
   static const std::vector<Row> all = {
       {"description", {}, "of mine", kReport},
 
@@ -61,6 +62,7 @@ const std::vector<Row>& rows() {
       {"model.channels", cnn, "8", kShapes},
       {"model.convolutions", cnn, "2", kShapes},
       {"model.batch_norm", cnn, "false", kShapes},
+      {"model.small_pictures", resnet, "true", kShapes},
 
       {"data.train", {}, "FOLDER/other.txt", kWeights},
       {"data.validation", {"data.validation_fraction=0.1"}, "FOLDER/other.txt", kMetrics},
@@ -73,6 +75,8 @@ const std::vector<Row>& rows() {
       {"data.field", {"data.train=FOLDER/lines.jsonl"}, "other", kWeights},
       {"data.dataset", cnn, "fashion_mnist", kSamples},  // the same files, and other names of the classes
       {"data.path", cnn, "FOLDER/other_digits", kWeights},
+      {"data.picture_size", folder, "8", kWeights},
+      {"data.least_area", folder, "0.3", kWeights},
       {"data.shift", cnn, "1", kWeights},
       {"data.flip", cnn, "true", kWeights},
 
@@ -98,6 +102,7 @@ const std::vector<Row>& rows() {
       {"training.eval_batches", {}, "3", kMetrics},
       {"training.log_every", {}, "1", kMetrics},
       {"training.loss_chunk", {}, "16", kLaunches},
+      {"training.label_smoothing", cnn, "0.2", kWeights},
       {"training.check_finite",
        {"optimizer.kind=sgd", "optimizer.lr=100", "training.clip_norm=0", "training.steps=40", "training.log_every=1"},
        "false",
@@ -114,6 +119,7 @@ const std::vector<Row>& rows() {
       {"optimizer.momentum", {"optimizer.kind=sgd"}, "0.9", kWeights},
       {"optimizer.nesterov", {"optimizer.kind=sgd", "optimizer.momentum=0.9"}, "true", kWeights},
       {"optimizer.alpha", {"optimizer.kind=rmsprop"}, "0.9", kWeights},
+      {"optimizer.average", {}, "0.9", kMetrics},
 
       {"schedule.kind", {}, "linear", kMetrics},
       {"schedule.warmup_steps", {}, "2", kMetrics},
@@ -178,6 +184,7 @@ class KeysAct : public Runs, public testing::WithParamInterface<Row> {
       write_digits("digits");
       write_digits("other_digits", 2);
     }
+    if (is_folder() || is_resnet()) write_pictures("pictures");
     if (is_tuned()) {
       small_gpt2();
       fs::rename(path("gpt2"), path("gpt2_other"));
@@ -192,7 +199,16 @@ class KeysAct : public Runs, public testing::WithParamInterface<Row> {
 
   static bool is_cnn() { return GetParam().base == std::vector<std::string>{"model.architecture=cnn"}; }
 
+  static bool is_folder() { return GetParam().base == std::vector<std::string>{"data.dataset=folder"}; }
+  static bool is_resnet() { return GetParam().base == std::vector<std::string>{"model.architecture=resnet"}; }
+
   Config base() {
+    if (is_folder()) return tiny_pictures({"training.steps=4", "training.eval_every=2"});
+    if (is_resnet()) {
+      Config config = tiny_pictures({"training.steps=1", "sample.every=0", "checkpoint.every=0"});
+      config.model = ModelConfig{.architecture = "resnet", .layers = 18};
+      return config;
+    }
     if (is_cnn()) return tiny_cnn({"training.steps=4", "training.eval_every=2", "sample.every=2", "sample.count=4"});
     Config config = tiny({"training.steps=4", "training.log_every=2", "training.eval_every=2",
                           "training.eval_batches=2", "checkpoint.every=2", "sample.every=2"});

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tenon/data/image.h"
 #include "tenon/data/random.h"
 #include "tenon/data/stories.h"
 #include "tenon/models/gpt2.h"
@@ -154,6 +155,39 @@ Config Runs::tiny_cnn(const std::vector<std::string>& settings) const {
   config.training.eval_every = 10;
   config.checkpoint.every = 10;
   config.sample.every = 10;
+  for (const std::string& setting : settings) set(config, setting);
+  return config;
+}
+
+fs::path Runs::write_pictures(const std::string& name, int64_t of_each, bool with_broken) const {
+  constexpr const char* kClasses[] = {"bars", "dots", "plain"};
+  data::Random random(1, 0, 0);
+  for (size_t label = 0; label < 3; ++label) {
+    fs::create_directories(path(name) / kClasses[label]);
+    for (int64_t i = 0; i < of_each; ++i) {
+      const int64_t height = 12 + random.below(4), width = 10 + random.below(6);
+      std::vector<uint8_t> pixels;
+      for (int64_t at = 0; at < 3 * height * width; ++at) {
+        const int64_t row = at / width % height, column = at % width;
+        const bool is_set = label == 0 ? column / 3 % 2 == 0 : label == 1 && (row / 3 + column / 3) % 2 == 0;
+        pixels.push_back(static_cast<uint8_t>((is_set ? 180 : 30) + random.below(60)));
+      }
+      data::save_image(path(name) / kClasses[label] / fmt::format("{:03}.png", i),
+                       from_vector(pixels, {3, height, width}));
+    }
+  }
+  if (with_broken) write(name + "/plain/broken.png", "\x89PNG\r\n\x1a\n and no more");
+  return path(name);
+}
+
+Config Runs::tiny_pictures(const std::vector<std::string>& settings) const {
+  Config config = tiny_cnn();
+  config.model.dropout = 0;
+  config.data.dataset = "folder";
+  config.data.path = path("pictures").string();
+  config.data.picture_size = 10;
+  config.data.validation_fraction = 0.25;
+  config.training.batch_size = 8;
   for (const std::string& setting : settings) set(config, setting);
   return config;
 }

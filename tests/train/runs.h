@@ -54,6 +54,12 @@ class Runs : public io::InFolder {
   /// A small cnn with batch norm and dropout on the images of write_digits("digits"), with settings on top.
   Config tiny_cnn(const std::vector<std::string>& settings = {}) const;
 
+  /// A folder for each of three classes, "bars", "dots" and "plain" (to which a file "broken.png" is added), of so many
+  /// PNG files of various sizes around 14 by 12 pixels.
+  fs::path write_pictures(const std::string& name, int64_t of_each = 12, bool with_broken = false) const;
+  /// A small cnn on write_pictures("pictures"), brought to 10 by 10 pixels, with settings on top.
+  Config tiny_pictures(const std::vector<std::string>& settings = {}) const;
+
   /// A GPT-2 with random weights as Hugging Face lays it out, which knows 257 tokens: bytes and an end of text.
   fs::path small_gpt2(uint64_t seed = 3);
 };

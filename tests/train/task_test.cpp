@@ -111,7 +111,7 @@ TEST_F(OwnTask, GoesOnBitForBit) {
 TEST_F(OwnTask, NeedsAnArchitectureOfItsOwnAndAProgram) {
   EXPECT_EQ(refusal("run", line()),
             "[train] model.architecture is custom; only a program can train that, by giving train() a task; take gpt2, "
-            "llama or cnn");
+            "llama, cnn or resnet");
   EXPECT_EQ(refusal("run", tiny(), with_task()),
             "[train] model.architecture is gpt2; a task was given, which needs custom");
   EXPECT_EQ(refusal("run", line(), {.task = [](const Config&) { return nullptr; }}),
