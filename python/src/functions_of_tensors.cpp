@@ -283,6 +283,10 @@ void note_functions() {
       "Running sums along a dim.", kBoth);
   define<"cumprod", "x, dim, dtype=None", [](const Tensor& x, int64_t dim, std::optional<DType> dtype) { return tenon::cumprod(x, dim, dtype); }>(
       "Running products along a dim.", kBoth);
+  define<"cummax", "x, dim", [](const Tensor& x, int64_t dim) { return tenon::cummax(x, dim); }>(
+      "The largest elements up to every place along a dim, and where the last one of each is; NaN is above all.", kBoth);
+  define<"cummin", "x, dim", [](const Tensor& x, int64_t dim) { return tenon::cummin(x, dim); }>(
+      "The smallest elements up to every place along a dim, and where the last one of each is; NaN is below all.", kBoth);
   define<"logcumsumexp", "x, dim", [](const Tensor& x, int64_t dim) { return tenon::logcumsumexp(x, dim); }>(
       "The logarithms of the sums of exp(x) up to every place along a dim.", kBoth);
   define<"diff", "x, n=1, dim=-1, prepend=None, append=None", [](const Tensor& x, int64_t n, int64_t dim, const std::optional<Tensor>& prepend, const std::optional<Tensor>& append) { return tenon::diff(x, n, dim, prepend.value_or(Tensor()), append.value_or(Tensor())); }>(

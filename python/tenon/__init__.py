@@ -32,7 +32,7 @@ from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_stat
 from .switches import (
     are_deterministic_algorithms_enabled, get_float32_matmul_precision, set_float32_matmul_precision, use_deterministic_algorithms)
 from .values import (
-    aminmax, corrcoef, cov, cummax, cummin, trapezoid, trapz)
+    aminmax, corrcoef, cov, trapezoid, trapz)
 
 __version__ = "0.1.0"
 
@@ -132,7 +132,7 @@ Tensor.cuda = _cuda
 Tensor.pin_memory = lambda self: self
 Tensor.share_memory_ = lambda self: self
 Tensor.is_pinned = lambda self, device=None: False
-for _function in (aminmax, argwhere, corrcoef, cov, cummax, cummin, index_put, places.fill_diagonal_, rot90, dsplit, hsplit,
+for _function in (aminmax, argwhere, corrcoef, cov, index_put, places.fill_diagonal_, rot90, dsplit, hsplit,
                   vsplit, tensor_split, unique_consecutive, values.random_):
     setattr(Tensor, _function.__name__, _function)
 for _name in ("greater", "greater_equal", "less", "less_equal", "not_equal"):

@@ -1,11 +1,6 @@
-"""Functions of elements, and of all elements up to one, that are made of others; names and arguments are PyTorch's.
-
-What runs along a dim (cummax, logcumsumexp) takes log2(n) rounds, each of which joins an element with the one that lies twice
-as far before it: whole tensors at a time, in any order of kernels.
-"""
+"""Functions of elements that are made of others; names and arguments are PyTorch's."""
 
 import collections
-import functools
 import math
 
 from . import _tenon
@@ -27,45 +22,6 @@ def _dim_of(input, dim, function):
     if not -dims <= dim < dims:
         raise _tenon.OutOfRange(f"[{function}] dim {dim} is not there in {tuple(input.shape)}")
     return dim % dims
-
-
-def _extreme_so_far(name, input, dim, is_better):
-    """Values and places; of equal elements the last one counts, and NaN is the most extreme of all."""
-    dim = _dim_of(input, dim, name)
-    x = input.detach().reshape(-1) if input.ndim == 0 else input.detach()
-    count = x.shape[dim]
-    places = _tenon.arange(count, device=x.device).reshape(-1, *(1,) * (x.ndim - 1 - dim)).expand(x.shape)
-    step = 1
-    while step < count:
-        before, now = x.narrow(dim, 0, count - step), x.narrow(dim, step, count - step)
-        keeps = (now != now) | ((before == before) & is_better(now, before))
-        # Copies, because the next round reads each element twice and would compute what is behind it twice.
-        x = _tenon.cat([x.narrow(dim, 0, step), _tenon.where(keeps, now, before)], dim).clone()
-        joined = _tenon.where(keeps, places.narrow(dim, step, count - step), places.narrow(dim, 0, count - step))
-        places = _tenon.cat([places.narrow(dim, 0, step), joined], dim).clone()
-        step *= 2
-    if input.ndim == 0:
-        return _pair(input.clone(), places.reshape(()))
-    return _pair(input.gather(dim, places), places)
-
-
-@functools.cache
-def _kind_of_pairs():
-    return type(_tenon.sort(_tenon.zeros(1, device="cpu")))
-
-
-def _pair(values, indices):
-    return _kind_of_pairs()((values, indices))
-
-
-def cummax(input, dim):
-    """The largest elements up to every place along a dim, and where they are."""
-    return _extreme_so_far("cummax", input, dim, lambda now, before: now >= before)
-
-
-def cummin(input, dim):
-    """The smallest elements up to every place along a dim, and where they are."""
-    return _extreme_so_far("cummin", input, dim, lambda now, before: now <= before)
 
 
 def aminmax(input, dim=None, keepdim=False):

@@ -296,12 +296,29 @@ Value product_scan_gradient(const Value& x, const Value& y, const Value& g, size
   return where(is_zero, where(first, at_first, zeros_like(g)), usual);
 }
 
+// Every result is one of the elements up to it: the last one that equals it.
+Value max_scan_gradient(const Value& x, const Value& y, const Value& g, size_t axis) {
+  const Value place = iota_along(x.shape(), axis, DType::i64, x.device());
+  const Value is_taken = where(equal(x, x), equal(x, y), full_like(equal(x, x), 1));
+  const Value from = scan(where(is_taken, place, zeros_like(place)), axis, ScanKind::max);
+  const int64_t n = count(x.shape());
+  int64_t stride = 1;
+  for (size_t i = axis + 1; i < x.rank(); ++i) stride *= x.shape()[i];
+  const Value here = reshape(iota(n, DType::i64, x.device()), x.shape());
+  const Value to = add(here, mul(sub(from, place), full_like(place, static_cast<double>(stride))));
+  return reshape(scatter_add(full_like(reshape(g, {n}), 0), reshape(to, {n}), reshape(g, {n}), 0), x.shape());
+}
+
 void scan_rule(Context& c) {
   const auto& attrs = c.node->attrs_as<ScanAttrs>();
   const auto axis = static_cast<size_t>(attrs.axis);
   const Value &g = c.grad(), &x = c.in(0);
   if (attrs.kind == ScanKind::sum) {
     c.out[0] = reverse_scan(g, axis, ScanKind::sum);
+    return;
+  }
+  if (attrs.kind == ScanKind::max) {
+    c.out[0] = max_scan_gradient(detach(x), detach(c.result()), g, axis);
     return;
   }
   // Its own derivative is taken by pairs: behind a zero this one is 0, but not flat.

@@ -112,7 +112,8 @@ struct Printer {
     return fmt::format("axis={} descending={}", a.axis, a.descending);
   }
   std::string operator()(const ScanAttrs& a) const {
-    return fmt::format("axis={} kind={}", a.axis, a.kind == ScanKind::sum ? "sum" : "prod");
+    const char* kind = a.kind == ScanKind::sum ? "sum" : a.kind == ScanKind::prod ? "prod" : "max";
+    return fmt::format("axis={} kind={}", a.axis, kind);
   }
   std::string operator()(const StoreAttrs& a) const {
     std::string text = "target=[";

@@ -155,7 +155,8 @@ struct SortAttrs {
   bool descending = false;
   bool operator==(const SortAttrs&) const = default;
 };
-enum class ScanKind : uint8_t { sum, prod };
+/// max: of equal numbers the later one, and a NaN is above all.
+enum class ScanKind : uint8_t { sum, prod, max };
 struct ScanAttrs {
   int64_t axis = 0;
   ScanKind kind = ScanKind::sum;

@@ -35,11 +35,20 @@ Value contract_as_sums(const Value& a, const Value& b, DType result) {
   return cast(reshape(sums, joined({batch, {m, n}})), result);
 }
 
+// The later of two numbers unless it is less; a NaN is above all.
+Value later_extreme(const Value& earlier, const Value& later) {
+  Value keeps = less(later, earlier);
+  if (is_float(later.dtype())) {
+    const auto is_number = [](const Value& v) { return equal(v, v); };
+    keeps = where(is_number(earlier), keeps, is_number(later));
+  }
+  return where(keeps, earlier, later);
+}
+
 // Doubling: after step s every element holds the total of the 2 s elements up to it. log2(n) passes.
 Value scan_by_doubling(const Value& x, const ScanAttrs& attrs) {
   const auto axis = static_cast<size_t>(attrs.axis);
   const Dims& shape = x.shape();
-  const bool is_sum = attrs.kind == ScanKind::sum;
   Value total = cast(x, accumulator(x.dtype()));
   for (int64_t step = 1; step < shape[axis]; step *= 2) {
     Dims size = shape, before(shape.size(), 0);
@@ -47,13 +56,16 @@ Value scan_by_doubling(const Value& x, const ScanAttrs& attrs) {
     before[axis] = step;
     const Value earlier =
         pad(shrink(total, Dims(shape.size(), 0), size, Dims(shape.size(), 1)), before, Dims(shape.size(), 0));
-    if (is_sum) {
+    if (attrs.kind == ScanKind::sum) {
       total = add(total, earlier);
       continue;
     }
     const Value position = iota_along(shape, axis, DType::i64, x.device());
     const Value is_first = less(position, full_like(position, static_cast<double>(step)));
-    total = mul(total, where(is_first, full_like(total, 1), earlier));
+    if (attrs.kind == ScanKind::prod)
+      total = mul(total, where(is_first, full_like(total, 1), earlier));
+    else
+      total = where(is_first, total, later_extreme(earlier, total));
   }
   return cast(total, x.dtype());
 }

@@ -61,7 +61,9 @@ struct Scan {
   int64_t abreast() const { return threads / depth; }
   int64_t tile() const { return depth * kOwn; }  // elements of a line
   int64_t blocks() const { return ceil_div(lines.count(), abreast()) * parts; }
-  Op op() const { return attrs.kind == ir::ScanKind::sum ? Op::sum : Op::prod; }
+  Op op() const {
+    return attrs.kind == ir::ScanKind::sum ? Op::sum : attrs.kind == ir::ScanKind::prod ? Op::prod : Op::max;
+  }
   bool has_powers() const { return op() == Op::prod && is_float(input.dtype); }
   /// Bytes of scratch memory of one result for each part.
   size_t total_bytes() const {
@@ -155,13 +157,20 @@ class ScanWriter {
   Id power_of_two(int exponent) { return b_.constant(type_, std::bit_cast<uint64_t>(std::ldexp(1.0, exponent))); }
 
   Value identity() {
-    const Id one = b_.whole(type_, s_.op() == Op::sum ? 0 : 1);
-    return {one, s_.has_powers() ? b_.whole(Scalar::i32, 0) : codegen::kNoValue};
+    return {codegen::identity_of(b_, s_.op(), s_.input.dtype), s_.has_powers() ? b_.whole(Scalar::i32, 0) : codegen::kNoValue};
   }
   Value joined(const Value& a, const Value& c) {
+    if (s_.op() == Op::max) return {later_extreme(a.number, c.number)};
     const Id number = b_.math(s_.op() == Op::sum ? Op::add : Op::mul, type_, {a.number, c.number});
     if (!s_.has_powers()) return {number};
     return nearer({number, b_.add(a.power, c.power)});
+  }
+  // The later one unless it is less; a NaN is above all.
+  Id later_extreme(Id earlier, Id later) {
+    const Id is_less = b_.less(later, earlier);
+    if (!is_float(type_)) return b_.select(is_less, earlier, later);
+    const Id keeps = b_.select(b_.equal(earlier, earlier), is_less, b_.equal(later, later));
+    return b_.select(keeps, earlier, later);
   }
   // One step nearer to 1, where it is beyond half a step.
   Value nearer(const Value& x) {

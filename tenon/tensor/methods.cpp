@@ -343,6 +343,8 @@ Tensor Tensor::cumprod(int64_t dim, std::optional<DType> dtype) const { return t
 Tensor& Tensor::cumprod_(int64_t dim, std::optional<DType> dtype) {
   return assign("cumprod_", *this, tenon::cumprod(before_write(*this), dim, dtype));
 }
+std::pair<Tensor, Tensor> Tensor::cummax(int64_t dim) const { return tenon::cummax(*this, dim); }
+std::pair<Tensor, Tensor> Tensor::cummin(int64_t dim) const { return tenon::cummin(*this, dim); }
 Tensor Tensor::logcumsumexp(int64_t dim) const { return tenon::logcumsumexp(*this, dim); }
 Tensor Tensor::diff(int64_t n, int64_t dim, const Tensor& prepend, const Tensor& append) const {
   return tenon::diff(*this, n, dim, prepend, append);

@@ -319,6 +319,10 @@ Tensor logsumexp(const Tensor& x, const Axes& dim, bool keepdim = false);
 Tensor cumsum(const Tensor& x, int64_t dim, std::optional<DType> dtype = {});
 /// Running products along a dim.
 Tensor cumprod(const Tensor& x, int64_t dim, std::optional<DType> dtype = {});
+/// The largest elements up to every place along a dim, and where the last one of each is; NaN is above all.
+std::pair<Tensor, Tensor> cummax(const Tensor& x, int64_t dim);
+/// The smallest elements up to every place along a dim, and where the last one of each is; NaN is below all.
+std::pair<Tensor, Tensor> cummin(const Tensor& x, int64_t dim);
 /// The logarithms of the sums of exp(x) up to every place along a dim.
 Tensor logcumsumexp(const Tensor& x, int64_t dim);
 /// Differences of neighbours, n times over, with elements put before and after them first.

@@ -280,6 +280,35 @@ Tensor cumprod(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
   return scanned("cumprod", autocast_wide(x), dim, ir::ScanKind::prod);
 }
 
+namespace {
+
+// NaN counts as more extreme than all, whichever way.
+std::pair<Tensor, Tensor> extremes_so_far(std::string_view op, const Tensor& x, int64_t dim, bool largest) {
+  if (record::is_single(op, x, dim)) return {x.clone(), zeros({}, Options(DType::i64, x.device()))};
+  const size_t axis = record::axis(op, dim, x.shape().size());
+  if (x.dtype() == DType::boolean) {
+    const auto [values, places] = extremes_so_far(op, x.to(DType::u8), dim, largest);
+    return {values.to(DType::boolean), places};
+  }
+  const auto mirrored = [&](const ir::Value& v) {  // -x of an integer may be beyond what its dtype holds
+    return is_float(v.dtype()) ? ir::unary(Op::neg, v) : ir::binary(Op::bit_xor, v, ir::full_like(v, -1));
+  };
+  const ir::Value given = record::in(x), seen = largest ? given : mirrored(given);
+  const ir::Value extreme = ir::scan(seen, axis, ir::ScanKind::max);
+  // Each place holds the last one of those that are as extreme.
+  const ir::Value now = ir::detach(seen), best = ir::detach(extreme);
+  const ir::Value place = ir::iota_along(x.shape(), axis, DType::i64, x.device().id);
+  ir::Value is_taken = ir::equal(now, best);
+  if (is_float(x.dtype())) is_taken = ir::where(ir::equal(now, now), is_taken, ir::full_like(is_taken, 1));
+  const ir::Value places = ir::scan(ir::where(is_taken, place, ir::full_like(place, 0)), axis, ir::ScanKind::max);
+  return {tensor_of(largest ? extreme : mirrored(extreme)), tensor_of(places)};
+}
+
+}  // namespace
+
+std::pair<Tensor, Tensor> cummax(const Tensor& x, int64_t dim) { return extremes_so_far("cummax", x, dim, true); }
+std::pair<Tensor, Tensor> cummin(const Tensor& x, int64_t dim) { return extremes_so_far("cummin", x, dim, false); }
+
 std::pair<Tensor, Tensor> sort(const Tensor& x, int64_t dim, bool descending, bool) {
   if (record::is_single("sort", x, dim)) return {tensor_of(record::in(x)), zeros({}, Options(DType::i64, x.device()))};
   auto [values, indices] = ir::sort(record::in(x), record::axis("sort", dim, x.shape().size()), descending);

@@ -460,6 +460,8 @@ class Tensor {
   Tensor& cumsum_(int64_t dim, std::optional<DType> dtype = {});
   Tensor cumprod(int64_t dim, std::optional<DType> dtype = {}) const;
   Tensor& cumprod_(int64_t dim, std::optional<DType> dtype = {});
+  std::pair<Tensor, Tensor> cummax(int64_t dim) const;
+  std::pair<Tensor, Tensor> cummin(int64_t dim) const;
   Tensor logcumsumexp(int64_t dim) const;
   Tensor diff(int64_t n = 1, int64_t dim = -1, const Tensor& prepend = Tensor(), const Tensor& append = Tensor()) const;
   Tensor histc(int64_t bins = 100, double min = 0, double max = 0) const;

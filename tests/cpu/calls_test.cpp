@@ -256,7 +256,7 @@ TEST(Sort, ViewsAndNothing) {
 }
 
 void expect_scanned(const Given& from, int64_t axis, double slack = 2) {
-  for (const ir::ScanKind kind : {ir::ScanKind::sum, ir::ScanKind::prod}) {
+  for (const ir::ScanKind kind : {ir::ScanKind::sum, ir::ScanKind::prod, ir::ScanKind::max}) {
     const ir::Call call = call_of(ir::Op::scan, ir::ScanAttrs{axis, kind}, {from}, {{from.dtype(), from.shape()}});
     expect_as_reference(call, {from}, slack);
   }

@@ -65,6 +65,7 @@ TEST(Autograd, SecondDerivativesOfEverySmoothFunction) {
       {"logsumexp", [](const Tensor& x) { return logsumexp(x, {0}); }},
       {"cumsum", [](const Tensor& x) { return square(cumsum(x, 0)); }},
       {"cumprod", [](const Tensor& x) { return cumprod(x, 0); }},
+      {"cummax", [](const Tensor& x) { return square(cummax(x, 0).first); }},
       {"prod", [](const Tensor& x) { return prod(x, {0}); }},
       {"var", [](const Tensor& x) { return var(x); }},
       {"std", [](const Tensor& x) { return std(x); }},

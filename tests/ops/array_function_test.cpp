@@ -82,6 +82,18 @@ TEST_P(Statistics, CumulativeSumsAndProducts) {
   EXPECT_TRUE(is_exactly(cumsum(x, 1), {1, 3, 6, 4, 9, 15}));
   EXPECT_TRUE(is_exactly(cumsum(x, 0), {1, 2, 3, 5, 7, 9}));
   EXPECT_TRUE(is_exactly(cumprod(x, -1), {1, 2, 6, 4, 20, 120}));
+}
+
+TEST_P(Statistics, TheMostExtremeSoFar) {
+  const auto [high, high_at] = cummax(reals({1, 3, 2, 3, kNan, 4}), 0);
+  EXPECT_TRUE(is_exactly(high, {1, 3, 3, 3, kNan, kNan}));
+  EXPECT_TRUE(is_exactly(high_at, {0, 1, 1, 3, 4, 4}));
+  const auto [low, low_at] = cummin(reals({3, 1, 2, 1, kNan, 0}, {2, 3}), 1);
+  EXPECT_TRUE(is_exactly(low, {3, 1, 1, 1, kNan, kNan}));
+  EXPECT_TRUE(is_exactly(low_at, {0, 1, 1, 0, 1, 1}));
+  const auto [least, least_at] = cummin(reals({0, -3, 2}).to(DType::i64), 0);
+  EXPECT_TRUE(is_exactly(least, {0, -3, -3}));
+  EXPECT_TRUE(is_exactly(cummin(reals({1, 0, 1}).to(DType::boolean), 0).first, {1, 0, 0}));
   EXPECT_TRUE(is_whole(cumsum(bools({true, false, true}), 0), {1, 1, 2}));
   EXPECT_TRUE(is_exactly(cumsum(number(3), 0), {3}));
 }

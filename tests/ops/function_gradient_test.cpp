@@ -178,6 +178,8 @@ std::vector<Smooth> reductions() {
       {"log_softmax", matrix, [](Xs x) { return log_softmax(x[0], -1); }},
       {"cumsum", matrix, [](Xs x) { return square(cumsum(x[0], 1)); }},
       {"cumprod", matrix, [](Xs x) { return cumprod(x[0], 0); }},
+      {"cummax", matrix, [](Xs x) { return square(cummax(x[0], 0).first); }},
+      {"cummin", matrix, [](Xs x) { return square(cummin(x[0], 1).first); }},
       {"sort", matrix, [](Xs x) { return square(sort(x[0], 0, true).first); }},
       {"topk", matrix, [](Xs x) { return square(topk(x[0], 2).first); }},
       {"topk_smallest", matrix, [](Xs x) { return square(topk(x[0], 2, 0, false).first); }},
@@ -644,6 +646,11 @@ TEST_P(GradientLimits, CumprodThroughZeros) {
   // y = (2, 0, 0), with the zero replaced by e: (2, 2e, 6e). The slope at the zero is 2 + 6.
   EXPECT_EQ(slopes([](const Tensor& x) { return cumprod(x, 0); }, {2, 0, 3}), (Numbers{1, 8, 0}));
   EXPECT_EQ(slopes([](const Tensor& x) { return cumprod(x, 0); }, {0, 0, 3}), (Numbers{1, 0, 0}));
+}
+
+TEST_P(GradientLimits, CummaxBelongsToTheLastOfEqualOnes) {
+  EXPECT_EQ(slopes([](const Tensor& x) { return cummax(x, 0).first; }, {2, 2, 1, 3}), (Numbers{1, 2, 0, 1}));
+  EXPECT_EQ(slopes([](const Tensor& x) { return cummin(x, 0).first; }, {2, 2, 1, 3}), (Numbers{1, 1, 2, 0}));
 }
 
 TEST_P(GradientLimits, LargeInputsHaveFiniteSlopes) {

@@ -533,6 +533,15 @@ TEST_P(KnownAnswers, ScansRunAlongTheirAxis) {
   const Value x = reals({1, 2, 3, 4}, {2, 2});
   EXPECT_TRUE(gives(ir::scan(x, 0, ir::ScanKind::sum), {1, 2, 4, 6}));
   EXPECT_TRUE(gives(ir::scan(x, 1, ir::ScanKind::prod), {1, 2, 3, 12}));
+  EXPECT_TRUE(gives(ir::scan(reals({3, 1, 2, 4}, {2, 2}), 0, ir::ScanKind::max), {3, 1, 3, 4}));
+}
+
+TEST_P(KnownAnswers, TheLargestSoFarIsTheLaterOfEqualOnesAndNanStays) {
+  const auto largest = [](const Value& x) { return ir::scan(x, 0, ir::ScanKind::max); };
+  EXPECT_TRUE(gives(largest(reals({-kInf, -2, kNan, 5, kInf})), {-kInf, -2, kNan, kNan, kNan}));
+  EXPECT_TRUE(gives(largest(reals({-1, 0, -0.0, -3})), {-1, 0, -0.0, -0.0}));
+  EXPECT_TRUE(gives_wholes(largest(on(host<int64_t>({kMin<int64_t>, -1, kMax<int64_t>, 0}, {4}))),
+                           {kMin<int64_t>, -1, kMax<int64_t>, kMax<int64_t>}));
 }
 
 TEST_P(KnownAnswers, AttentionOverEqualScoresIsTheMean) {

@@ -118,22 +118,33 @@ void run_sort(const ir::SortAttrs& attrs, const Array& in, Array& values, Array&
   }
 }
 
+// Sums and products wrap.
+int64_t joined_whole(ir::ScanKind kind, int64_t total, int64_t x) {
+  const auto a = static_cast<uint64_t>(total), b = static_cast<uint64_t>(x);
+  if (kind == ir::ScanKind::max) return std::max(total, x);
+  return static_cast<int64_t>(kind == ir::ScanKind::sum ? a + b : a * b);
+}
+
 void run_scan(const ir::ScanAttrs& attrs, const Array& in, Array& out) {
   const Lines lines(in.type.shape, static_cast<size_t>(attrs.axis));
-  const bool adds = attrs.kind == ir::ScanKind::sum;
+  const auto joined = [&](double total, double x) {
+    if (attrs.kind == ir::ScanKind::sum) return total + x;
+    if (attrs.kind == ir::ScanKind::prod) return total * x;
+    return x < total || (total != total && x == x) ? total : x;
+  };
+  const int first = attrs.kind == ir::ScanKind::sum ? 0 : 1;
   for (int64_t o = 0; o < lines.outer; ++o) {
     for (int64_t n = 0; n < lines.inner; ++n) {
-      double real = adds ? 0 : 1;
-      uint64_t whole = adds ? 0 : 1;
+      double real = attrs.kind == ir::ScanKind::max ? -std::numeric_limits<double>::infinity() : first;
+      int64_t whole = attrs.kind == ir::ScanKind::max ? std::numeric_limits<int64_t>::min() : first;
       for (int64_t i = 0; i < lines.length; ++i) {
         const auto at = static_cast<size_t>(lines.at(o, i, n));
         if (in.is_real()) {
-          real = adds ? real + in.real[at] : real * in.real[at];
+          real = joined(real, in.real[at]);
           out.real[at] = real;
         } else {
-          const auto x = static_cast<uint64_t>(in.whole[at]);
-          whole = adds ? whole + x : whole * x;
-          out.whole[at] = static_cast<int64_t>(whole);
+          whole = joined_whole(attrs.kind, whole, in.whole[at]);
+          out.whole[at] = whole;
         }
       }
     }

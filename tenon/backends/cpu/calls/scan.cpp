@@ -1,7 +1,8 @@
-// scan: running sums and products along an axis. Float dtypes run in double, as PyTorch's do on the CPU: a running f32
+// scan: running sums, products and maxima along an axis. Float dtypes run in double, as PyTorch's do on the CPU: a running f32
 // sum of a million numbers would keep only half of its digits.
 
 #include <array>
+#include <limits>
 
 #include "tenon/backends/cpu/calls/convert.h"
 #include "tenon/backends/cpu/calls/kernels.h"
@@ -37,26 +38,42 @@ class Scan : public CallKernel {
   }
 
  private:
-  using Total = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
-  static constexpr Total kStart = kKind == ir::ScanKind::sum ? 0 : 1;
+  static constexpr bool kIsHalf = std::is_same_v<T, base::Half> || std::is_same_v<T, base::BFloat16>;
+  static constexpr bool kIsMax = kKind == ir::ScanKind::max;
+  using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
+  using Total = std::conditional_t<!kIsMax, Wide, std::conditional_t<kIsHalf, float, T>>;
 
+  static constexpr Total start() {
+    if constexpr (!kIsMax)
+      return kKind == ir::ScanKind::sum ? 0 : 1;
+    else if constexpr (std::is_integral_v<Total>)
+      return std::numeric_limits<Total>::lowest();
+    else
+      return -std::numeric_limits<Total>::infinity();
+  }
   static Total widened(T x) {
     if constexpr (std::is_integral_v<T>)
       return static_cast<Total>(x);
     else
-      return convert<double>(x);
+      return convert<Total>(x);
   }
   static T narrowed(Total x) {
-    if constexpr (std::is_same_v<T, base::Half> || std::is_same_v<T, base::BFloat16>)
+    if constexpr (kIsHalf)
       return T(x);
     else
       return static_cast<T>(x);
   }
-  static Total joined(Total total, Total x) { return kKind == ir::ScanKind::sum ? total + x : total * x; }
+  static Total joined(Total total, Total x) {
+    if constexpr (kKind == ir::ScanKind::sum) return total + x;
+    if constexpr (kKind == ir::ScanKind::prod) return total * x;
+    if (x < total) [[likely]]  // a branch that is foreseen, where a choice would wait for the one before
+      return total;
+    return x != x || total == total ? x : total;
+  }
 
   void scan(const T* from, T* to, int64_t abreast) const {
     if (abreast == 1) {
-      Total total = kStart;
+      Total total = start();
       for (int64_t i = 0; i < lines_.length; ++i) {
         total = joined(total, widened(from[i * lines_.inner]));
         to[i * lines_.inner] = narrowed(total);
@@ -64,7 +81,7 @@ class Scan : public CallKernel {
       return;
     }
     std::array<Total, kAbreast> totals;
-    totals.fill(kStart);
+    totals.fill(start());
     for (int64_t i = 0; i < lines_.length; ++i, from += lines_.inner, to += lines_.inner) {
       for (int64_t n = 0; n < abreast; ++n) {
         Total& total = totals[static_cast<size_t>(n)];
@@ -84,7 +101,8 @@ std::unique_ptr<CallKernel> compile_scan(const ir::Call& call) {
   const ir::ScanKind kind = std::get<ir::ScanAttrs>(call.attrs).kind;
   return dispatch(call.inputs[0].dtype, [&]<typename T>() -> std::unique_ptr<CallKernel> {
     if (kind == ir::ScanKind::sum) return std::make_unique<Scan<T, ir::ScanKind::sum>>(call);
-    return std::make_unique<Scan<T, ir::ScanKind::prod>>(call);
+    if (kind == ir::ScanKind::prod) return std::make_unique<Scan<T, ir::ScanKind::prod>>(call);
+    return std::make_unique<Scan<T, ir::ScanKind::max>>(call);
   });
 }
 
