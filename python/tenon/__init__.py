@@ -23,7 +23,7 @@ from .files import load, save
 from .extras import (
     BFloat16Tensor, BoolTensor, ByteTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, cartesian_prod,
     combinations, get_default_dtype, normal, randint, randint_like, set_default_dtype, set_printoptions,
-    std_mean, var_mean, where)
+    std_mean, var_mean, where, zero_)
 from .limits import finfo, iinfo
 from .places import (
     argwhere, asarray, atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_shapes, broadcast_tensors, dsplit, hsplit, index_put,

@@ -42,6 +42,8 @@ def normal(mean=0.0, std=1.0, size=None, generator=None, dtype=None, device=None
     if size is None:
         if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
             raise TypeError("normal() needs a size, or tensors as mean or std")
+        # As in PyTorch no gradient goes through the draw.
+        mean, std = (one.detach() if isinstance(one, Tensor) else one for one in (mean, std))
         like = mean + std * 0 if isinstance(mean, Tensor) else std
         drawn = _tenon.zeros(like.shape, dtype=like.dtype, device=like.device).normal_(generator=generator)
         return drawn * std + mean
@@ -52,6 +54,11 @@ def normal(mean=0.0, std=1.0, size=None, generator=None, dtype=None, device=None
 def _dims_of(dim):
     """The dims of var(True), whose first argument may say `unbiased` in the place of a dim: all."""
     return None if isinstance(dim, bool) else dim
+
+
+def zero_(input) -> "Tensor":
+    """Fills a tensor with 0."""
+    return input.zero_()
 
 
 def var_mean(input, dim=None, correction=1, keepdim=False, unbiased=None):

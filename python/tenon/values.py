@@ -17,6 +17,11 @@ def _as_float(x):
     return x if x.is_floating_point() else x.to(_tenon.float32)
 
 
+def wide(x):
+    """16-bit types as float32: what is made of several steps is rounded once."""
+    return x.float() if x.dtype in (_tenon.float16, _tenon.bfloat16) else x
+
+
 def _dim_of(input, dim, function):
     dims = max(input.ndim, 1)
     if not -dims <= dim < dims:
@@ -36,21 +41,22 @@ def trapezoid(y, x=None, dx=None, dim=-1) -> "Tensor":
     if x is not None and not isinstance(x, Tensor):
         raise TypeError(f"trapezoid() needs a tensor or None for 'x', not {type(x).__name__}")
     dim = _dim_of(y, dim, "trapezoid")
-    y = _as_float(y)
     count = y.shape[dim]
     if count == 0:
+        y = _as_float(y)
         return _tenon.zeros([size for i, size in enumerate(y.shape) if i != dim], dtype=y.dtype, device=y.device)
-    heights = y.narrow(dim, 1, count - 1) + y.narrow(dim, 0, count - 1)
     if x is None:
-        return heights.sum(dim) * ((1 if dx is None else dx) / 2)
+        return _as_float(_as_float(y.sum(dim)) - (y.select(dim, 0) + y.select(dim, -1)) * 0.5) * (1 if dx is None else dx)
+    # In the dtype that is given, as in PyTorch: uint8 wraps.
+    heights = y.narrow(dim, 1, count - 1) + y.narrow(dim, 0, count - 1)
     if x.ndim == 1:
         if x.shape[0] != count:
             raise ValueError(f"trapezoid() needs {count} places along dim {dim}, not {x.shape[0]}")
-        widths = x.diff().reshape(-1, *(1,) * (y.ndim - 1 - dim))
+        widths = (x[1:] - x[:-1]).reshape(-1, *(1,) * (y.ndim - 1 - dim))
     else:
-        along = dim - y.ndim
-        widths = x.diff(dim=along)
-    return (heights * widths).sum(dim) / 2
+        along, places = dim - y.ndim, x.shape[dim - y.ndim]
+        widths = x.narrow(along, 1, places - 1) - x.narrow(along, 0, places - 1)
+    return _as_float((heights * widths).sum(dim)) / 2
 
 
 def cov(input, correction=1, fweights=None, aweights=None) -> "Tensor":

@@ -136,6 +136,18 @@ class Values(unittest.TestCase):
         self.assertEqual(x.grad.tolist(), [0, 0])
 
 
+class SmallTypes(unittest.TestCase):
+    def test_areas_of_uint8_wrap_as_pytorchs(self):
+        y = tenon.tensor([200, 100, 7], dtype=tenon.uint8)
+        self.assertEqual(tenon.trapezoid(y, tenon.tensor([1, 5, 3], dtype=tenon.uint8)).item(), 109)  # 44 * 4 + 107 * 254
+        self.assertEqual(tenon.trapezoid(y, dx=2).item(), 407)
+        self.assertEqual(tenon.trapezoid(tenon.tensor([1., 5.]), tenon.tensor([0., 2.])).item(), 6)
+
+    def test_no_gradient_goes_through_a_normal_draw(self):
+        mean = tenon.zeros(3, requires_grad=True)
+        self.assertFalse(tenon.normal(mean, tenon.ones(3)).requires_grad)
+
+
 class Refused(unittest.TestCase):
     def test_numbers_where_pytorch_wants_tensors(self):
         x = tenon.tensor([1, 2, 3])

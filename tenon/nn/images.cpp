@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "tenon/tensor/creation.h"
+#include "tenon/tensor/record.h"
 
 namespace tenon::nn {
 namespace {
@@ -271,7 +272,7 @@ Tensor local_response_norm(const Tensor& x, int64_t size, double alpha, double b
 }
 
 Tensor normalize(const Tensor& x, double p, int64_t dim, double eps) {
-  return div(x, clamp_min(norm(x, p, dim, true), eps));
+  return record::in_wide(x, [&](const Tensor& w) { return div(w, clamp_min(norm(w, p, dim, true), eps)); });
 }
 
 }  // namespace tenon::nn

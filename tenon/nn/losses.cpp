@@ -426,8 +426,8 @@ Tensor pairwise_distance(const Tensor& a, const Tensor& b, double p, double eps,
 
 Tensor poisson_nll_loss(const Tensor& x, const Tensor& target, const PoissonNllOptions& options) {
   constexpr std::string_view kOp = "poisson_nll_loss";
-  require_same_shape(kOp, x, target);
-  const auto [in, dtype] = widened(kOp, {x, target});
+  const auto real = [](const Tensor& given) { return given.to(record::real_type(given.dtype())); };  // counts are whole
+  const auto [in, dtype] = widened(kOp, {real(x), real(target)});
   const Tensor &w = in[0], &count = in[1];
   Tensor loss = options.log_input ? sub(exp(w), mul(count, w)) : sub(w, mul(count, log(add(w, options.eps))));
   if (options.full) {

@@ -109,7 +109,9 @@ Tensor logsigmoid(const Tensor& x) {
   });
 }
 
-Tensor softsign(const Tensor& x) { return div(x, add(abs(x), 1)); }
+Tensor softsign(const Tensor& x) {
+  return in_wide(x, [](const Tensor& w) { return div(w, add(abs(w), 1)); });
+}
 Tensor tanhshrink(const Tensor& x) { return sub(x, tanh(x)); }
 Tensor softmin(const Tensor& x, int64_t dim, std::optional<DType> dtype) { return softmax(neg(x), dim, dtype); }
 Tensor threshold(const Tensor& x, double threshold, double value) { return where(le(x, threshold), value, x); }

@@ -6,6 +6,7 @@ from .._tenon import (  # noqa: F401
     gelu, glu, hardshrink, log_softmax, logsigmoid, one_hot, prelu, sigmoid, softmax, softmin, softplus, softshrink, softsign, tanh,
     tanhshrink)
 
+from ..values import wide as _wide
 from .reductions import takes_old_words as _takes_old_words
 
 globals().update({name: value for name, value in vars(_tenon._nn.functional).items() if not name.startswith("_")})
@@ -113,22 +114,23 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     shape = (1, -1, *(1,) * (input.ndim - 2))
     if (running_mean is None) != (running_var is None):
         raise ValueError("instance_norm() takes running_mean and running_var together")
+    x = _wide(input)
     if use_input_stats:
         dims = tuple(range(2, input.ndim))
-        mean, variance = input.mean(dims, keepdim=True), input.var(dims, correction=0, keepdim=True)
+        mean, variance = x.mean(dims, keepdim=True), x.var(dims, correction=0, keepdim=True)
         if running_mean is not None:
             from ..autograd import no_grad
 
             count = input[0, 0].numel()
             with no_grad():
-                running_mean.lerp_(mean.mean(0).reshape(-1), momentum)
-                running_var.lerp_(variance.mean(0).reshape(-1) * (count / max(count - 1, 1)), momentum)
+                for running, now in (running_mean, mean), (running_var, variance * (count / max(count - 1, 1))):
+                    running.copy_(_wide(running).lerp(now.mean(0).reshape(-1), momentum))
     else:
-        mean, variance = running_mean.reshape(shape), running_var.reshape(shape)
-    result = (input - mean) * (variance + eps).rsqrt()
+        mean, variance = _wide(running_mean).reshape(shape), _wide(running_var).reshape(shape)
+    result = (x - mean) * (variance + eps).rsqrt()
     if weight is not None:
         result = result * weight.reshape(shape)
-    return result if bias is None else result + bias.reshape(shape)
+    return (result if bias is None else result + bias.reshape(shape)).to(input.dtype)
 
 
 def dropout2d(input, p=0.5, training=True, inplace=False) -> "Tensor":
