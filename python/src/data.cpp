@@ -583,6 +583,17 @@ void bind_transforms(py::module_& m) {
       },
       "height"_a, "width"_a, "interpolation"_a = "bilinear", "Another size.");
   m.def(
+      "resize_shorter", [made](int64_t side) { return made(data::resize_shorter(side)); }, "side"_a,
+      "Another size, whose shorter side is this one.");
+  m.def(
+      "random_resized_crop",
+      [made](int64_t height, int64_t width, const std::pair<double, double>& scale,
+             const std::pair<double, double>& ratio) {
+        return made(data::random_resized_crop(height, width, {scale.first, scale.second, ratio.first, ratio.second}));
+      },
+      "height"_a, "width"_a, "scale"_a = std::pair(0.08, 1.0), "ratio"_a = std::pair(3.0 / 4, 4.0 / 3),
+      "A part of chance area and ratio, in this size.");
+  m.def(
       "transformed",
       [transform_of](const py::object& dataset, const py::object& transform,
                      const std::variant<int64_t, std::string>& field) {

@@ -1,4 +1,4 @@
-// GPT-2, Llama, text that they write, LoRA.
+// GPT-2, Llama, networks that classify pictures, text that language models write, LoRA.
 
 #include "nn.h"
 
@@ -97,6 +97,85 @@ models::Gpt2Config gpt2_config(const std::string& size) {
   if (size == "gpt2-large") return models::Gpt2Config::gpt2_large();
   if (size == "gpt2-xl") return models::Gpt2Config::gpt2_xl();
   throw_value_error("there is no size '" + size + "'; there are distilgpt2, gpt2, gpt2-medium, gpt2-large and gpt2-xl");
+}
+
+const Setters<models::ResNetConfig>& resnet_fields() {
+  using C = models::ResNetConfig;
+  static const Setters<C> fields{
+      {"blocks", setter(&C::blocks)},
+      {"bottleneck", setter(&C::bottleneck)},
+      {"width", setter(&C::width)},
+      {"image_channels", setter(&C::image_channels)},
+      {"classes", setter(&C::classes)},
+      {"small_pictures", setter(&C::small_pictures)},
+      {"mean", [](C& c, const py::handle& v) { c.statistics.mean = py::cast<std::vector<double>>(v); }},
+      {"deviation", [](C& c, const py::handle& v) { c.statistics.deviation = py::cast<std::vector<double>>(v); }}};
+  return fields;
+}
+
+const Setters<models::ViTConfig>& vit_fields() {
+  using C = models::ViTConfig;
+  static const Setters<C> fields{
+      {"image_size", setter(&C::image_size)},
+      {"patch_size", setter(&C::patch_size)},
+      {"layers", setter(&C::layers)},
+      {"heads", setter(&C::heads)},
+      {"width", setter(&C::width)},
+      {"inner", setter(&C::inner)},
+      {"image_channels", setter(&C::image_channels)},
+      {"classes", setter(&C::classes)},
+      {"dropout", setter(&C::dropout)},
+      {"attention_dropout", setter(&C::attention_dropout)},
+      {"mean", [](C& c, const py::handle& v) { c.statistics.mean = py::cast<std::vector<double>>(v); }},
+      {"deviation", [](C& c, const py::handle& v) { c.statistics.deviation = py::cast<std::vector<double>>(v); }}};
+  return fields;
+}
+
+void bind_picture_models(py::module_& m) {
+  using models::PictureModel, models::ResNet, models::ViT;
+  py::class_<PictureModel, nn::Layer, std::shared_ptr<PictureModel>>(m, "PictureModel",
+                                                                     "What networks that classify pictures share.")
+      .def(
+          "save",
+          [](const PictureModel& self, const std::filesystem::path& folder) {
+            const Released others_run;
+            self.save(folder);
+          },
+          "folder"_a, "Writes config.json and model.safetensors into a folder.")
+      .def(
+          "load_weights",
+          [](PictureModel& self, const std::filesystem::path& file, bool strict) {
+            const nn::LoadReport report = self.load_weights(file, strict);
+            return py::make_tuple(report.missing, report.unexpected);
+          },
+          "file"_a, "strict"_a = true, "Takes torchvision's weights from .safetensors, .pt or .pth.")
+      .def_property_readonly("config", [](const PictureModel& self) { return self.config_json(); });
+  py::class_<ResNet, PictureModel, std::shared_ptr<ResNet>>(
+      m, "ResNet", "ResNet as torchvision has it: ResNet(50), ResNet(18, classes=10, small_pictures=True).")
+      .def(py::init([](int64_t layers, const py::object& device, std::optional<DType> dtype, const py::kwargs& fields) {
+             return std::make_shared<ResNet>(config_of(models::ResNetConfig::resnet(layers), fields, resnet_fields()),
+                                             layer_options(dtype, device));
+           }),
+           "layers"_a = 50, "device"_a = py::none(), "dtype"_a = py::none())
+      .def_static(
+          "load",
+          [](const std::filesystem::path& folder, const py::object& device) {
+            return std::shared_ptr<ResNet>(ResNet::load(folder, layer_options({}, device)));
+          },
+          "folder"_a, "device"_a = py::none(), "From a folder that save() wrote.");
+  py::class_<ViT, PictureModel, std::shared_ptr<ViT>>(
+      m, "ViT", "ViT as torchvision has it: B/16 unless told otherwise, ViT(image_size=32, patch_size=4, layers=6).")
+      .def(py::init([](const py::object& device, std::optional<DType> dtype, const py::kwargs& fields) {
+             return std::make_shared<ViT>(config_of(models::ViTConfig::b_16(), fields, vit_fields()),
+                                          layer_options(dtype, device));
+           }),
+           "device"_a = py::none(), "dtype"_a = py::none())
+      .def_static(
+          "load",
+          [](const std::filesystem::path& folder, const py::object& device) {
+            return std::shared_ptr<ViT>(ViT::load(folder, layer_options({}, device)));
+          },
+          "folder"_a, "device"_a = py::none(), "From a folder that save() wrote.");
 }
 
 void bind_language_models(py::module_& m) {
@@ -253,6 +332,7 @@ void bind_writing(py::module_& m) {
 void bind_models(py::module_& m) {
   py::module_ models = m.def_submodule("_models");
   bind_language_models(models);
+  bind_picture_models(models);
   bind_writing(models);
   models.def(
       "load_model",

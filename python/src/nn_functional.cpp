@@ -74,6 +74,14 @@ void bind_stateless(py::module_& f) {
       "input"_a, "weight"_a, "bias"_a = py::none(), "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1, "groups"_a = 1,
       "Convolution over height and width.");
   f.def(
+      "conv3d",
+      [](const Tensor& x, const Tensor& w, const std::optional<Tensor>& b, const py::object& stride,
+         const py::object& padding, const py::object& dilation, int64_t groups) {
+        return nn::conv3d(x, w, or_none(b), {size3(stride), padding3_of(padding), size3(dilation), groups});
+      },
+      "input"_a, "weight"_a, "bias"_a = py::none(), "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1, "groups"_a = 1,
+      "Convolution over depth, height and width.");
+  f.def(
       "conv_transpose1d",
       [](const Tensor& x, const Tensor& w, const std::optional<Tensor>& b, const py::object& stride,
          const py::object& padding, const py::object& output_padding, int64_t groups, const py::object& dilation) {
@@ -91,6 +99,15 @@ void bind_stateless(py::module_& f) {
       },
       "input"_a, "weight"_a, "bias"_a = py::none(), "stride"_a = 1, "padding"_a = 0, "output_padding"_a = 0,
       "groups"_a = 1, "dilation"_a = 1, "The gradient of conv2d with respect to its input.");
+  f.def(
+      "conv_transpose3d",
+      [](const Tensor& x, const Tensor& w, const std::optional<Tensor>& b, const py::object& stride,
+         const py::object& padding, const py::object& output_padding, int64_t groups, const py::object& dilation) {
+        return nn::conv_transpose3d(x, w, or_none(b),
+                                    {size3(stride), size3(padding), size3(output_padding), groups, size3(dilation)});
+      },
+      "input"_a, "weight"_a, "bias"_a = py::none(), "stride"_a = 1, "padding"_a = 0, "output_padding"_a = 0,
+      "groups"_a = 1, "dilation"_a = 1, "The gradient of conv3d with respect to its input.");
   f.def(
       "max_pool1d",
       [](const Tensor& x, const py::object& kernel, const py::object& stride, const py::object& padding,
@@ -110,6 +127,15 @@ void bind_stateless(py::module_& f) {
       "input"_a, "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false,
       "return_indices"_a = false, "The largest element of every window; with return_indices, and where it lies.");
   f.def(
+      "max_pool3d",
+      [](const Tensor& x, const py::object& kernel, const py::object& stride, const py::object& padding,
+         const py::object& dilation, bool ceil_mode, bool indices) {
+        const nn::MaxPool3dOptions options{optional_size3(stride), size3(padding), size3(dilation), ceil_mode};
+        return largest(nn::max_pool3d_with_indices(x, size3(kernel), options), indices);
+      },
+      "input"_a, "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "ceil_mode"_a = false,
+      "return_indices"_a = false, "The largest element of every window; with return_indices, and where it lies.");
+  f.def(
       "avg_pool1d",
       [](const Tensor& x, const py::object& kernel, const py::object& stride, const py::object& padding, bool ceil_mode,
          bool count) {
@@ -122,6 +148,14 @@ void bind_stateless(py::module_& f) {
       [](const Tensor& x, const py::object& kernel, const py::object& stride, const py::object& padding, bool ceil_mode,
          bool count) {
         return nn::avg_pool2d(x, size2(kernel), {optional_size2(stride), size2(padding), ceil_mode, count});
+      },
+      "input"_a, "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "ceil_mode"_a = false,
+      "count_include_pad"_a = true, "The mean of every window.");
+  f.def(
+      "avg_pool3d",
+      [](const Tensor& x, const py::object& kernel, const py::object& stride, const py::object& padding, bool ceil_mode,
+         bool count) {
+        return nn::avg_pool3d(x, size3(kernel), {optional_size3(stride), size3(padding), ceil_mode, count});
       },
       "input"_a, "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "ceil_mode"_a = false,
       "count_include_pad"_a = true, "The mean of every window.");

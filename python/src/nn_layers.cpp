@@ -79,7 +79,7 @@ void bind_batch_norm(py::module_& m, const char* name) {
 }
 
 void bind_batch_norms(py::module_& m) {
-  auto base = layer<nn::BatchNorm>(m, "BatchNorm", "What BatchNorm1d and BatchNorm2d share.");
+  auto base = layer<nn::BatchNorm>(m, "BatchNorm", "What BatchNorm1d, BatchNorm2d and BatchNorm3d share.");
   define_member(base, "weight", &nn::BatchNorm::weight);
   define_member(base, "bias", &nn::BatchNorm::bias);
   define_member(base, "running_mean", &nn::BatchNorm::running_mean);
@@ -87,6 +87,7 @@ void bind_batch_norms(py::module_& m) {
   define_member(base, "num_batches_tracked", &nn::BatchNorm::num_batches_tracked);
   bind_batch_norm<nn::BatchNorm1d>(m, "BatchNorm1d");
   bind_batch_norm<nn::BatchNorm2d>(m, "BatchNorm2d");
+  bind_batch_norm<nn::BatchNorm3d>(m, "BatchNorm3d");
 }
 
 void bind_convolutions(py::module_& m) {
@@ -116,6 +117,20 @@ void bind_convolutions(py::module_& m) {
   define_member(conv2, "weight", &nn::Conv2d::weight);
   define_member(conv2, "bias", &nn::Conv2d::bias);
 
+  auto conv3 = layer<nn::Conv3d>(m, "Conv3d", "Convolution over depth, height and width.");
+  conv3.def(py::init([](int64_t in, int64_t out, const py::object& kernel, const py::object& stride,
+                        const py::object& padding, const py::object& dilation, int64_t groups, bool bias,
+                        const py::object& device, std::optional<DType> dtype) {
+              return std::make_shared<nn::Conv3d>(
+                  in, out, size3(kernel),
+                  nn::Conv3dOptions{size3(stride), padding3_of(padding), size3(dilation), groups, bias,
+                                    layer_options(dtype, device)});
+            }),
+            "in_channels"_a, "out_channels"_a, "kernel_size"_a, "stride"_a = 1, "padding"_a = 0, "dilation"_a = 1,
+            "groups"_a = 1, "bias"_a = true, "device"_a = py::none(), "dtype"_a = py::none());
+  define_member(conv3, "weight", &nn::Conv3d::weight);
+  define_member(conv3, "bias", &nn::Conv3d::bias);
+
   auto back1 = layer<nn::ConvTranspose1d>(m, "ConvTranspose1d", "The gradient of Conv1d, as a layer of its own.");
   back1.def(py::init([](int64_t in, int64_t out, const py::object& kernel, const py::object& stride,
                         const py::object& padding, const py::object& output_padding, int64_t groups, bool bias,
@@ -143,6 +158,20 @@ void bind_convolutions(py::module_& m) {
             "groups"_a = 1, "bias"_a = true, "dilation"_a = 1, "device"_a = py::none(), "dtype"_a = py::none());
   define_member(back2, "weight", &nn::ConvTranspose2d::weight);
   define_member(back2, "bias", &nn::ConvTranspose2d::bias);
+
+  auto back3 = layer<nn::ConvTranspose3d>(m, "ConvTranspose3d", "The gradient of Conv3d, as a layer of its own.");
+  back3.def(py::init([](int64_t in, int64_t out, const py::object& kernel, const py::object& stride,
+                        const py::object& padding, const py::object& output_padding, int64_t groups, bool bias,
+                        const py::object& dilation, const py::object& device, std::optional<DType> dtype) {
+              return std::make_shared<nn::ConvTranspose3d>(
+                  in, out, size3(kernel),
+                  nn::ConvTranspose3dOptions{size3(stride), size3(padding), size3(output_padding), groups,
+                                             size3(dilation), bias, layer_options(dtype, device)});
+            }),
+            "in_channels"_a, "out_channels"_a, "kernel_size"_a, "stride"_a = 1, "padding"_a = 0, "output_padding"_a = 0,
+            "groups"_a = 1, "bias"_a = true, "dilation"_a = 1, "device"_a = py::none(), "dtype"_a = py::none());
+  define_member(back3, "weight", &nn::ConvTranspose3d::weight);
+  define_member(back3, "bias", &nn::ConvTranspose3d::bias);
 }
 
 void bind_plain(py::module_& m) {
@@ -196,7 +225,10 @@ template <typename Pool>
 class IndexedPool : public Pool {
  public:
   using Pool::Pool;
-  std::string type_name() const override { return std::is_same_v<Pool, nn::MaxPool1d> ? "MaxPool1d" : "MaxPool2d"; }
+  std::string type_name() const override {
+    if constexpr (std::is_same_v<Pool, nn::MaxPool1d>) return "MaxPool1d";
+    return std::is_same_v<Pool, nn::MaxPool2d> ? "MaxPool2d" : "MaxPool3d";
+  }
 };
 
 template <typename Pool, typename... Arguments>
@@ -248,6 +280,15 @@ void bind_pooling(py::module_& m) {
            }),
            "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "return_indices"_a = false,
            "ceil_mode"_a = false);
+  bind_indices(layer<nn::MaxPool3d>(m, "MaxPool3d", "The largest element of every window."))
+      .def(py::init([](const py::object& kernel, const py::object& stride, const py::object& padding,
+                       const py::object& dilation, bool indices, bool ceil_mode) {
+             return made_pool<nn::MaxPool3d>(
+                 indices, size3(kernel),
+                 nn::MaxPool3dOptions{optional_size3(stride), size3(padding), size3(dilation), ceil_mode});
+           }),
+           "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "dilation"_a = 1, "return_indices"_a = false,
+           "ceil_mode"_a = false);
   layer<nn::AvgPool1d>(m, "AvgPool1d", "The mean of every window.")
       .def(
           py::init([](const py::object& kernel, const py::object& stride, int64_t padding, bool ceil_mode, bool count) {
@@ -261,6 +302,14 @@ void bind_pooling(py::module_& m) {
                        bool count) {
              return std::make_shared<nn::AvgPool2d>(
                  size2(kernel), nn::AvgPool2dOptions{optional_size2(stride), size2(padding), ceil_mode, count});
+           }),
+           "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "ceil_mode"_a = false,
+           "count_include_pad"_a = true);
+  layer<nn::AvgPool3d>(m, "AvgPool3d", "The mean of every window.")
+      .def(py::init([](const py::object& kernel, const py::object& stride, const py::object& padding, bool ceil_mode,
+                       bool count) {
+             return std::make_shared<nn::AvgPool3d>(
+                 size3(kernel), nn::AvgPool3dOptions{optional_size3(stride), size3(padding), ceil_mode, count});
            }),
            "kernel_size"_a, "stride"_a = py::none(), "padding"_a = 0, "ceil_mode"_a = false,
            "count_include_pad"_a = true);

@@ -3,6 +3,7 @@
 import copy
 import gc
 import os
+import pathlib
 import tempfile
 import unittest
 import weakref
@@ -10,7 +11,7 @@ import weakref
 import numpy as np
 
 import tenon
-from tenon import nn
+from tenon import models, nn
 from tenon.nn import functional as F
 
 
@@ -182,6 +183,63 @@ class Modules(unittest.TestCase):
         self.assertEqual(nn.MultiheadAttention(16, 4, batch_first=True)(x, x, x)[0].shape, x.shape)
         self.assertEqual(nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)(x).shape, x.shape)
         self.assertEqual(F.scaled_dot_product_attention(x, x, x, is_causal=True).shape, x.shape)
+
+    def test_layers_of_volumes(self):
+        volume = tenon.rand(2, 4, 5, 6, 7)
+        for layer, shape in [(nn.Conv3d(4, 6, 3, padding=1), (2, 6, 5, 6, 7)), (nn.Conv3d(4, 6, (1, 3, 5), groups=2, bias=False), (2, 6, 5, 4, 3)),
+                             (nn.Conv3d(4, 2, (3, 2, 4), padding="same", dilation=2), (2, 2, 5, 6, 7)),
+                             (nn.Conv3d(4, 2, 3, padding=1, padding_mode="circular"), (2, 2, 5, 6, 7)),
+                             (nn.ConvTranspose3d(4, 2, 3, stride=2, padding=1, output_padding=1), (2, 2, 10, 12, 14)),
+                             (nn.MaxPool3d(2), (2, 4, 2, 3, 3)), (nn.MaxPool3d((1, 2, 3), stride=1, ceil_mode=True), (2, 4, 5, 5, 5)),
+                             (nn.AvgPool3d(3, stride=2, padding=1), (2, 4, 3, 3, 4)), (nn.BatchNorm3d(4), (2, 4, 5, 6, 7))]:
+            self.assertEqual(layer(volume).shape, shape, type(layer).__name__)
+            self.assertTrue(layer(volume).is_contiguous())
+        self.assertEqual(nn.ConvTranspose1d(4, 3, 3, stride=2)(tenon.rand(2, 4, 5)).shape, (2, 3, 11))
+        y, places = nn.MaxPool3d(2, return_indices=True)(volume)
+        self.assertEqual(volume.flatten(2).gather(2, places.flatten(2)).tolist(), y.flatten(2).tolist())
+        self.assertEqual((nn.Conv3d(1, 1, 3).stride, nn.Conv3d(1, 1, 3).kernel_size), ((1, 1, 1), (3, 3, 3)))
+        self.assertEqual(repr(nn.MaxPool3d(2)), "MaxPool3d(2)")
+        circular = nn.Conv3d(4, 2, 3, padding=1, padding_mode="circular")
+        around = F.conv3d(F.pad(volume, (1,) * 6, "circular"), circular.weight, circular.bias)
+        self.assertEqual(circular(volume).tolist(), around.tolist())
+        pool = nn.MaxPool3d(2)
+        pool.stride = 1
+        self.assertEqual(pool(volume).shape, (2, 4, 4, 5, 6))
+        with self.assertRaisesRegex(ValueError, "a size or three are needed, got 2"):
+            nn.Conv3d(1, 1, (3, 3))
+        from tenon.nn.modules.conv import Conv3d
+        self.assertIs(Conv3d, nn.Conv3d)
+
+    def test_convolution_of_a_volume_is_its_definition(self):
+        x, w = np.random.default_rng(0).normal(size=(2, 2, 3, 4, 3, 5)), np.random.default_rng(1).normal(size=(4, 3, 2, 2, 3))
+        x = x.astype(np.float32)[0]
+        w = w.astype(np.float32)
+        expected = np.zeros((2, 4, 2, 2, 3), np.float32)
+        for place in np.ndindex(2, 2, 3):
+            i, j, k = place[0] * 2, place[1], place[2]
+            expected[(slice(None), slice(None), *place)] = np.einsum("ncdhw,ocdhw->no", x[:, :, i:i + 2, j:j + 2, k:k + 3], w)
+        y = F.conv3d(tenon.tensor(x), tenon.tensor(w), stride=(2, 1, 1))
+        self.assertLess(np.abs(y.numpy() - expected).max(), 1e-4)
+
+    def test_models_for_pictures(self):
+        net = models.ResNet(18, classes=5, small_pictures=True)
+        self.assertEqual(net(tenon.zeros(2, 3, 16, 16)).shape, (2, 5))
+        self.assertIn("layer2.0.downsample.1.running_var", net.state_dict())
+        vit = models.ViT(image_size=16, patch_size=4, layers=2, heads=2, width=16, inner=32, classes=5)
+        self.assertIn("encoder.layers.encoder_layer_1.self_attention.in_proj_weight", vit.state_dict())
+        golden = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden" / "pictures"
+        if golden.is_dir():
+            self.assertEqual(vit.load_weights(golden / "vit.pt"), ([], []))
+            vit.load_state_dict(tenon.load(golden / "vit.pt"))
+        with tempfile.TemporaryDirectory() as folder:
+            vit.eval().save(folder)
+            again = models.ViT.load(folder)
+            pictures = tenon.randint(0, 256, (2, 3, 16, 16)).to(tenon.uint8)
+            self.assertEqual(again(pictures).tolist(), vit(pictures).tolist())
+        with self.assertRaisesRegex(tenon.Error, "there is no ResNet-20"):
+            models.ResNet(20)
+        with self.assertRaisesRegex(TypeError, "the config has no 'depth'; it has blocks, bottleneck"):
+            models.ResNet(18, depth=3)
 
     def test_losses(self):
         logits, target = tenon.tensor([[2.0, 1.0], [0.0, 3.0]]), tenon.tensor([0, 1])

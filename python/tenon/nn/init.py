@@ -8,7 +8,8 @@ from .. import checks as _checks
 
 globals().update({name: value for name, value in vars(_tenon._nn.init).items() if not name.startswith("_")})
 
-_GAINS = {"linear": 1.0, "sigmoid": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv_transpose1d": 1.0, "conv_transpose2d": 1.0,
+_GAINS = {"linear": 1.0, "sigmoid": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0,
+          "conv_transpose2d": 1.0, "conv_transpose3d": 1.0,
           "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 0.75}
 
 

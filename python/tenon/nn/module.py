@@ -280,10 +280,10 @@ def _sizes_of(module):
     if weight is None:
         return ()
     shape, name = tuple(weight.shape), type(module).__name__
-    if name in ("Conv1d", "Conv2d"):
+    if name in ("Conv1d", "Conv2d", "Conv3d"):
         return shape[1], shape[0], shape[2:]
     return {"Linear": shape[::-1], "Embedding": shape, "LayerNorm": (shape,), "RMSNorm": (shape,), "BatchNorm1d": shape,
-            "BatchNorm2d": shape}.get(name, ())
+            "BatchNorm2d": shape, "BatchNorm3d": shape}.get(name, ())
 
 
 def _repr(self):
@@ -344,7 +344,7 @@ def _remember(layer):
     order = [name for name, _ in written if name != "inplace"]
     arguments = [(name, default) for name, default in written
                  if not hasattr(layer, name) and name not in ("device", "dtype", "generator", "inplace")]
-    has_padding_mode = layer.__name__ in ("Conv1d", "Conv2d")
+    has_padding_mode = layer.__name__ in ("Conv1d", "Conv2d", "Conv3d")
     if has_padding_mode:
         arguments.append(("padding_mode", "zeros"))
     place = settings.INPLACE.get(layer.__name__)
