@@ -136,6 +136,47 @@ class Values(unittest.TestCase):
         self.assertEqual(x.grad.tolist(), [0, 0])
 
 
+class SixteenBits(unittest.TestCase):
+    """What is made of several steps is rounded once."""
+
+    def assertRoundedOnce(self, function, *values, dtype=tenon.bfloat16):
+        low = [tenon.tensor(value, dtype=dtype, requires_grad=True) for value in values]
+        wide = [x.detach().float().requires_grad_() for x in low]
+        found, exact = function(*low), function(*wide)
+        self.assertEqual(found.tolist(), exact.to(dtype).tolist())
+        found.sum().backward()
+        exact.sum().backward()
+        for x, y in zip(low, wide):
+            self.assertEqual(x.grad.tolist(), y.grad.to(dtype).tolist())
+
+    def test_sums_with_products(self):
+        x, a, b = [[1.3, -0.7]], [[0.37, 1.1]], [[-2.9, 0.6]]
+        for dtype in (tenon.bfloat16, tenon.float16):
+            self.assertRoundedOnce(lambda x, a, b: tenon.addcmul(x, a, b, value=0.3), x, a, b, dtype=dtype)
+            self.assertRoundedOnce(lambda x, a, b: tenon.addcdiv(x, a, b, value=0.3), x, a, b, dtype=dtype)
+            self.assertRoundedOnce(lambda x, a, b: tenon.lerp(x, a, 0.4) + 0 * b, x, a, b, dtype=dtype)
+            self.assertRoundedOnce(lambda x, a, b: tenon.addmm(x[:, :1], a, b.t(), beta=0.2), x, a, b, dtype=dtype)
+            self.assertRoundedOnce(lambda x, a, b: tenon.addmv(x[0, :1], a, b[0], beta=0.2), x, a, b, dtype=dtype)
+            self.assertRoundedOnce(lambda x, a, b: tenon.addr(x, a[0, :1], b[0], beta=0.2, alpha=0.6), x, a, b, dtype=dtype)
+
+    def test_slopes(self):
+        for dtype in (tenon.bfloat16, tenon.float16):
+            x = tenon.tensor([1.7, -2.1, 0.03], dtype=dtype, requires_grad=True)
+            y = x.tanh()
+            y.sum().backward()
+            self.assertEqual(x.grad.tolist(), (1 - y.detach().float() ** 2).to(dtype).tolist())
+            self.assertRoundedOnce(lambda a, b: a / b, [1.3, -0.7], [0.37, 1.1], dtype=dtype)
+
+
+class Sums(unittest.TestCase):
+    def test_of_integers_in_an_einsum_are_int64(self):
+        x = tenon.full((3,), 200, dtype=tenon.uint8)
+        found = tenon.einsum("i->", x)
+        self.assertEqual((found.dtype, found.item()), (tenon.int64, 600))
+        self.assertEqual(tenon.einsum("i,i->i", x, x).dtype, tenon.uint8)
+        self.assertEqual(tenon.einsum("ik,j->ij", x.reshape(1, 3), x).dtype, tenon.int64)
+
+
 class SmallTypes(unittest.TestCase):
     def test_areas_of_uint8_wrap_as_pytorchs(self):
         y = tenon.tensor([200, 100, 7], dtype=tenon.uint8)

@@ -61,13 +61,22 @@ void log2_rule(Context& c) { c.out[0] = scale(div(c.grad(), c.in(0)), std::numbe
 void log1p_rule(Context& c) { c.out[0] = div(c.grad(), add_number(c.in(0), 1)); }
 void sin_rule(Context& c) { c.out[0] = mul(c.grad(), unary(Op::cos, c.in(0))); }
 void cos_rule(Context& c) { c.out[0] = neg(mul(c.grad(), unary(Op::sin, c.in(0)))); }
-void tanh_rule(Context& c) { c.out[0] = mul(c.grad(), sub(full_like(c.result(), 1), square(c.result()))); }
+// Slopes that are made of the result: where y is near 1, a 16-bit 1 - y^2 would have a digit or two.
+template <typename Slope>
+void slope_of_result(Context& c, const Slope& slope) {
+  const DType dtype = c.result().dtype(), wide = accumulator(dtype);
+  c.out[0] = cast(mul(cast(c.grad(), wide), slope(cast(c.result(), wide))), dtype);
+}
+void tanh_rule(Context& c) {
+  slope_of_result(c, [](const Value& y) { return sub(full_like(y, 1), square(y)); });
+}
 void sigmoid_rule(Context& c) {
-  const Value s = c.result();
-  c.out[0] = mul(c.grad(), mul(s, sub(full_like(s, 1), s)));
+  slope_of_result(c, [](const Value& y) { return mul(y, sub(full_like(y, 1), y)); });
 }
 void erf_rule(Context& c) {
-  c.out[0] = mul(c.grad(), scale(exp(neg(square(c.in(0)))), 2 / std::sqrt(std::numbers::pi)));
+  const DType dtype = c.in(0).dtype(), wide = accumulator(dtype);  // 16-bit types are rounded once
+  const Value slope = scale(exp(neg(square(cast(c.in(0), wide)))), 2 / std::sqrt(std::numbers::pi));
+  c.out[0] = cast(mul(cast(c.grad(), wide), slope), dtype);
 }
 void floor_rule(Context& c) { c.out[0] = zeros_like(c.grad()); }
 void cast_rule(Context& c) { c.out[0] = cast(c.grad(), c.in(0).dtype()); }
@@ -81,7 +90,11 @@ void mul_rule(Context& c) {
 }
 void div_rule(Context& c) {
   if (c.wants(0)) c.out[0] = div(c.grad(), c.in(1));
-  if (c.wants(1)) c.out[1] = neg(div(mul(c.grad(), c.result()), c.in(1)));
+  if (!c.wants(1)) return;
+  // 16-bit types are rounded once, and not in each of three steps.
+  const DType dtype = c.in(1).dtype(), wide = accumulator(dtype);
+  const Value b = cast(c.in(1), wide), y = wide == dtype ? c.result() : div(cast(c.in(0), wide), b);
+  c.out[1] = cast(neg(div(mul(cast(c.grad(), wide), y), b)), dtype);
 }
 void pow_rule(Context& c) {
   const Value &x = c.in(0), &y = c.in(1), &g = c.grad();

@@ -123,31 +123,41 @@ Tensor with_product(std::string_view op, const Tensor& x, const Tensor& made, Nu
   return add(times(added, beta), product);
 }
 
+// The same with a product that is made in the dtype it is asked for: 16-bit types are rounded once, after the sum.
+template <typename Product>
+Tensor with_wide_product(std::string_view op, const Tensor& x, const Tensor& a, const Product& product, Number beta,
+                         Number alpha) {
+  const DType wide = accumulator(a.dtype());
+  if (autocast_dtype() || wide == a.dtype() || x.dtype() != a.dtype())
+    return with_product(op, x, product(std::optional<DType>()), beta, alpha);
+  return with_product(op, x.to(wide), product(std::optional(wide)), beta, alpha).to(a.dtype());
+}
+
 }  // namespace
 
 Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {
   require_rank("addmm", a, 2, b, 2, "two matrices");
-  return with_product("addmm", x, product_of("addmm", a, b), beta, alpha);
+  const auto product = [&](std::optional<DType> dtype) { return product_of("addmm", a, b, dtype); };
+  return with_wide_product("addmm", x, a, product, beta, alpha);
 }
 
 Tensor addmv(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {
   require_rank("addmv", a, 2, b, 1, "a matrix and a vector");
-  return with_product("addmv", x, product_of("addmv", a, b), beta, alpha);
+  const auto product = [&](std::optional<DType> dtype) { return product_of("addmv", a, b, dtype); };
+  return with_wide_product("addmv", x, a, product, beta, alpha);
 }
 
 Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {
   require_rank("baddbmm", a, 3, b, 3, "two batches of matrices");
   if (a.size(0) != b.size(0)) base::fail("baddbmm", "batches of {} and {} matrices differ", a.size(0), b.size(0));
-  // 16-bit types are rounded once, after the sum.
-  const DType wide = accumulator(a.dtype());
-  if (autocast_dtype() || wide == a.dtype() || x.dtype() != a.dtype())
-    return with_product("baddbmm", x, product_of("baddbmm", a, b), beta, alpha);
-  return with_product("baddbmm", x.to(wide), product_of("baddbmm", a, b, wide), beta, alpha).to(a.dtype());
+  const auto product = [&](std::optional<DType> dtype) { return product_of("baddbmm", a, b, dtype); };
+  return with_wide_product("baddbmm", x, a, product, beta, alpha);
 }
 
 Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {
-  const Tensor product = outer(a, b);
-  return with_product("addr", x.to(promote(x.dtype(), product.dtype())), product, beta, alpha);
+  const DType dtype = promote(x.dtype(), promote(a.dtype(), b.dtype())), wide = accumulator(dtype);
+  if (wide == dtype) return with_product("addr", x.to(dtype), outer(a, b), beta, alpha);
+  return with_product("addr", x.to(wide), outer(a.to(wide), b.to(wide)), beta, alpha).to(dtype);
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {
@@ -377,7 +387,9 @@ Labelled sum_away(const Labelled& x, const std::string& wanted) {
       letters += x.letters[i];
     }
   }
-  return {ir::reshape(ir::reduce(ir::Op::sum, x.value, axes), shape), letters};
+  const bool widens = !axes.empty() && !is_float(x.value.dtype());  // as sum() does
+  const ir::Value value = widens ? ir::cast(x.value, DType::i64) : x.value;
+  return {ir::reshape(ir::reduce(ir::Op::sum, value, axes), shape), letters};
 }
 
 // The operand's axes in the order of `letters`; letters it lacks become axes of size 1.
@@ -406,6 +418,9 @@ Labelled contracted(std::string_view equation, Labelled a, Labelled b, const std
   std::string batch, shared, only_a, only_b;
   a = sum_away(a, wanted + b.letters);
   b = sum_away(b, wanted + a.letters);
+  const DType dtype = promote(a.value.dtype(), b.value.dtype());
+  a.value = ir::cast(a.value, dtype);
+  b.value = ir::cast(b.value, dtype);
   for (char c : a.letters) {
     if (b.letters.find(c) == std::string::npos)
       only_a += c;

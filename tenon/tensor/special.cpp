@@ -406,10 +406,11 @@ Tensor logcumsumexp(const Tensor& x, int64_t dim) {
 // From the nearer end, so that both ends are exact.
 Tensor lerp(const Tensor& start, const Operand& end, const Operand& weight) {
   const Operand operands[] = {start, end, weight};
-  const auto values = record::unified("lerp", operands);
+  const DType dtype = record::result_type(operands), wide = accumulator(dtype);
   record::require_float("lerp", start);
+  const auto values = record::unified("lerp", operands, wide);  // 16-bit types are rounded once
   const Tensor a = tensor_of(values[0]), b = tensor_of(values[1]), w = tensor_of(values[2]), way = sub(b, a);
-  return where(lt(abs(w), 0.5), add(a, mul(w, way)), sub(b, mul(way, sub(1.0, w))));
+  return where(lt(abs(w), 0.5), add(a, mul(w, way)), sub(b, mul(way, sub(1.0, w)))).to(dtype);
 }
 
 namespace {
@@ -421,11 +422,13 @@ Number fitting(std::string_view op, const Number& value, DType dtype) {
 
 }  // namespace
 
-// The products are of the result's dtype: those of u8 values overflow in their own.
+// The products are of the result's dtype: those of u8 values overflow in their own. 16-bit types are rounded once.
 Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, Number value) {
   const Operand operands[] = {x, a, b};
   const DType dtype = record::result_type(operands);
-  return add(x, mul(mul(a.to(dtype), b.to(dtype)), fitting("addcmul", value, dtype)));
+  const DType wide = accumulator(dtype);
+  const Tensor product = mul(mul(a.to(dtype).to(wide), b.to(dtype).to(wide)), fitting("addcmul", value, dtype));
+  return wide == dtype ? add(x, product) : add(x.to(wide), product).to(dtype);
 }
 
 Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Number value) {
@@ -433,7 +436,9 @@ Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, Number value) 
     base::fail("addcdiv", "takes floating-point values, got {} and {}", name(a.dtype()), name(b.dtype()));
   const Operand operands[] = {x, a, b};
   const DType dtype = record::result_type(operands);
-  return add(x, mul(div(a.to(dtype), b.to(dtype)), value));
+  const DType wide = accumulator(dtype);
+  const Tensor quotient = mul(div(a.to(dtype).to(wide), b.to(dtype).to(wide)), value);
+  return wide == dtype ? add(x, quotient) : add(x.to(wide), quotient).to(dtype);
 }
 
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
