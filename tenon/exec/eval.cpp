@@ -274,26 +274,30 @@ std::vector<Value> sound_writes(const std::vector<Value>& asked, const std::vect
   return sound;
 }
 
-void eval_together(std::vector<Value> values, bool caller_waits, std::span<const Value> pending, const Unread& unread,
-                   std::vector<Value>& joined) {
-  std::erase_if(values, [](const Value& value) { return is_evaluated(value); });
+// `order` is that of the values' evaluation, or empty: then it is found here.
+void eval_together(std::vector<Value> values, ir::EvaluationOrder order, bool caller_waits,
+                   std::span<const Value> pending, const Unread& unread, std::vector<Value>& joined) {
+  const bool is_given = !order.nodes().empty();
+  if (!is_given) std::erase_if(values, [](const Value& value) { return is_evaluated(value); });
   if (values.empty()) return;
   const Clock::time_point start = Clock::now();
   Device& target = device::open(values[0].device());
-  std::vector<ir::NodeRef> order = ir::order_of_evaluation(values);
-  if (const std::vector<Value> sound = sound_writes(values, order, pending); !sound.empty()) {
-    eval_together(sound, false, {}, {}, joined);
-    order = ir::order_of_evaluation(values);
+  if (!is_given) order.add(values);
+  if (const std::vector<Value> sound = sound_writes(values, order.nodes(), pending); !sound.empty()) {
+    eval_together(sound, {}, false, {}, {}, joined);
+    order = ir::EvaluationOrder(values);
   }
   const size_t asked = values.size();
-  if (add_pending(values, order, pending)) order = ir::order_of_evaluation(values);
-  const States replaced = unread ? replaced_states(order) : States();
-  if (replaced.size() > 0 && add_unread(values, order, replaced, unread_beside(order, unread)))
-    order = ir::order_of_evaluation(values);
+  const auto added_since = [&](size_t count) { return std::span<const Value>(values).subspan(count); };
+  if (add_pending(values, order.nodes(), pending)) order.add(added_since(asked));
+  const States replaced = unread ? replaced_states(order.nodes()) : States();
+  const size_t before = values.size();
+  if (replaced.size() > 0 && add_unread(values, order.nodes(), replaced, unread_beside(order.nodes(), unread)))
+    order.add(added_since(before));
   joined.assign(values.begin() + static_cast<std::ptrdiff_t>(asked), values.end());
-  keep_recomputed(values, order);
-  const auto free_states = overwritable(values, order);
-  const Graph graph(std::move(order), std::move(values), free_states);
+  keep_recomputed(values, order.nodes());
+  const auto free_states = overwritable(values, order.nodes());
+  const Graph graph(order.take(), std::move(values), free_states);
   if (base::checks_nan()) check_for_nan(graph, target, engine().programs);
   const auto executable = engine().plans.get(graph, target, engine().programs);
   run(*executable, graph, target, caller_waits, start);
@@ -305,11 +309,11 @@ void eval_together(std::vector<Value> values, bool caller_waits, std::span<const
 
 // Where that fails for the sake of those that joined, the others are computed without them; what went wrong is told
 // when somebody asks for one of them.
-void eval_on_one_device(const std::vector<Value>& values, bool caller_waits, std::span<const Value> pending,
-                        const Unread& unread, std::vector<Value>* joined) {
+void eval_on_one_device(const std::vector<Value>& values, ir::EvaluationOrder order, bool caller_waits,
+                        std::span<const Value> pending, const Unread& unread, std::vector<Value>* joined) {
   std::vector<Value> others;
   try {
-    eval_together(values, caller_waits, pending, unread, others);
+    eval_together(values, std::move(order), caller_waits, pending, unread, others);
   } catch (const Error&) {
     if (others.empty()) throw;
     const size_t before = joined ? joined->size() : 0;
@@ -317,22 +321,16 @@ void eval_on_one_device(const std::vector<Value>& values, bool caller_waits, std
       if (joined && other.node->op() == Op::store) joined->push_back(other);
       other.node->set_waits_alone();
     }
-    eval_together(values, caller_waits, {}, {}, others);
+    eval_together(values, {}, caller_waits, {}, {}, others);
     if (joined) joined->resize(before);
   }
 }
 
 // Values that cross devices, in order: each is computed where it comes from and moved before anything that reads it.
 // The lock is free while one waits for another device.
-void bring_over(std::span<const Value> values) {
-  std::vector<ir::NodeRef> copies;
-  {
-    std::lock_guard lock(engine().mutex);
-    for (const ir::NodeRef& node : ir::order_of_evaluation(values)) {
-      if (is_waiting_copy(*node)) copies.push_back(node);
-    }
-  }
-  for (const ir::NodeRef& node : copies) {
+void bring_over(const std::vector<ir::NodeRef>& order) {
+  for (const ir::NodeRef& node : order) {
+    if (node->op() != Op::copy || node->evaluated()) continue;
     const std::vector<std::byte> bytes = read(node->input(0));
     std::lock_guard lock(engine().mutex);
     if (!node->evaluated()) node->set_data(0, upload_bytes(bytes, device::open(node->device())));
@@ -351,16 +349,27 @@ ir::DataRef memory_of(const Value& value) {
 
 void eval(std::span<const Value> values, bool caller_waits, std::span<const Value> pending, std::vector<Value>* joined,
           const Unread& unread) {
-  bring_over(values);
-  std::lock_guard lock(engine().mutex);
-  std::vector<Value> waiting(values.begin(), values.end());
+  std::unique_lock lock(engine().mutex);
+  std::vector<Value> waiting;
+  for (const Value& value : values) {
+    if (!is_evaluated(value)) waiting.push_back(value);
+  }
+  if (waiting.empty()) return;
+  ir::EvaluationOrder order(waiting);
+  if (std::ranges::any_of(order.nodes(), [](const ir::NodeRef& node) { return is_waiting_copy(*node); })) {
+    lock.unlock();
+    bring_over(order.nodes());
+    lock.lock();
+    order = {};
+  }
   while (!waiting.empty()) {
     const ir::DeviceId here = waiting[0].device();
     const auto elsewhere =
         std::stable_partition(waiting.begin(), waiting.end(), [&](const Value& v) { return v.device() == here; });
     std::vector<Value> batch(waiting.begin(), elsewhere);
     waiting.erase(waiting.begin(), elsewhere);
-    eval_on_one_device(batch, caller_waits, pending, unread, joined);
+    if (!waiting.empty()) order = {};  // of values on other devices, too
+    eval_on_one_device(batch, std::exchange(order, {}), caller_waits, pending, unread, joined);
   }
 }
 
@@ -401,6 +410,15 @@ std::vector<std::byte> read(const Value& whole) {
     storage = device::storage_of(seen.base.node->data(seen.base.index));
     version = storage->version();
     engine().stats.bytes_downloaded += bytes_of(value.type());
+    // A number that lies before us needs no command. With the lock held nobody overwrites it.
+    constexpr size_t kSmall = 4096;
+    if (storage->buffer().host && bytes_of(value.type()) <= kSmall && storage->is_there()) {
+      storage->wait();  // which returns or throws at once
+      const std::byte* from = storage->buffer().host;
+      std::vector<std::byte> bytes(from, from + bytes_of(value.type()));
+      log_read(bytes);
+      return bytes;
+    }
   }
   storage->wait();  // outside of the lock: others may go on
   std::vector<std::byte> bytes = host_copy_of(value.type());

@@ -30,10 +30,11 @@ bool is_state_update(const Node& node) {
   return node.op() == Op::store && !node.evaluated() && node.input(0).node->op() == Op::buffer;
 }
 
-// What somebody else than the graph and `outputs` holds.
-std::vector<NodeRef> held_outside(const std::vector<NodeRef>& order, const std::vector<NodeRef>& callers_list,
+// What somebody else than the graph, `outputs` and a list of the caller's holds.
+std::vector<NodeRef> held_outside(const std::vector<NodeRef>& order, std::span<const NodeRef> callers_list,
                                   const std::vector<Value>& outputs) {
   base::FlatMap<const Node*, uint32_t> accounted;
+  accounted.reserve(order.size());
   for (const Value& output : outputs) ++accounted[output.node.get()];
   for (const NodeRef& node : callers_list) ++accounted[node.get()];
   for (const NodeRef& node : order) {
@@ -81,8 +82,13 @@ Nodes overwritable(std::vector<Value>& outputs, const std::vector<NodeRef>& eval
   if (std::none_of(evaluated.begin(), evaluated.end(), [](const NodeRef& node) { return is_state_update(*node); }))
     return {};
   // With what custom functions were given, which evaluation passes by: it holds weights of which only a copy is read.
-  const std::vector<NodeRef> order = ir::topological_order(outputs, [](const Node& node) { return node.evaluated(); });
-  const std::vector<NodeRef> held = held_outside(order, evaluated, outputs);
+  const auto is_custom = [](const NodeRef& node) { return node->op() == Op::custom; };
+  const bool is_all = std::none_of(evaluated.begin(), evaluated.end(), is_custom);
+  std::vector<NodeRef> with_given;
+  if (!is_all) with_given = ir::topological_order(outputs, [](const Node& node) { return node.evaluated(); });
+  const std::vector<NodeRef>& order = is_all ? evaluated : with_given;
+  const std::vector<NodeRef> held =
+      held_outside(order, is_all ? std::span<const NodeRef>() : std::span(evaluated), outputs);
   std::vector<Value> others;
   Nodes kept = bases_of(outputs), computed_anyway;
   for (const NodeRef& node : evaluated) computed_anyway.insert(node.get());

@@ -8,16 +8,15 @@ namespace tenon::ir {
 
 namespace {
 
-// `operands(node)` are the values to follow.
+// Appends what is not in `seen` to `order`. `operands(node)` are the values to follow.
 template <typename Follow>
-std::vector<NodeRef> walk(std::span<const Value> outputs, const Follow& operands) {
+void walk(std::span<const Value> outputs, const Follow& operands, std::vector<NodeRef>& order,
+          base::FlatSet<const Node*>& seen) {
   struct Visit {
     const NodeRef* node;  // as an operand or an output holds it
     size_t next;
     std::span<const Value> operands;
   };
-  std::vector<NodeRef> order;
-  base::FlatSet<const Node*> seen;
   std::vector<Visit> stack;
   const auto enter = [&](const NodeRef& node) {
     if (!seen.insert(node.get())) return;
@@ -35,6 +34,13 @@ std::vector<NodeRef> walk(std::span<const Value> outputs, const Follow& operands
       stack.pop_back();
     }
   }
+}
+
+template <typename Follow>
+std::vector<NodeRef> walk(std::span<const Value> outputs, const Follow& operands) {
+  std::vector<NodeRef> order;
+  base::FlatSet<const Node*> seen;
+  walk(outputs, operands, order, seen);
   return order;
 }
 
@@ -56,6 +62,10 @@ std::span<const Value> evaluated_from(const Node& node) {
 }
 
 }  // namespace
+
+void EvaluationOrder::add(std::span<const Value> outputs) {
+  walk(outputs, [](const Node& node) { return evaluated_from(node); }, nodes_, seen_);
+}
 
 std::vector<NodeRef> order_of_evaluation(std::span<const Value> outputs) {
   return walk(outputs, [](const Node& node) { return evaluated_from(node); });

@@ -171,6 +171,28 @@ void require_all(std::string_view op, const Tensor& good, std::string_view other
   if (!all(good).item<bool>()) base::fail(op, "{}", otherwise);
 }
 
+// Few weights are read themselves: an action that is drawn takes one evaluation, and not one for each question.
+void require_weights(const Tensor& weights) {
+  constexpr const char* kBad = "a weight is negative, infinite or NaN";
+  constexpr const char* kNone = "the weights of a draw sum to 0";
+  constexpr int64_t kFew = 1024;
+  if (weights.numel() == 0 || Trace::current()) return;
+  if (weights.numel() > kFew) {
+    require_all("multinomial", logical_and(ge(weights, 0.0), isfinite(weights)), kBad);
+    return require_all("multinomial", gt(sum(weights, {-1}), 0.0), kNone);
+  }
+  const std::vector<double> values = weights.to_vector<double>();
+  if (!std::all_of(values.begin(), values.end(), [](double weight) { return weight >= 0 && std::isfinite(weight); }))
+    base::fail("multinomial", "{}", kBad);
+  const auto categories = static_cast<size_t>(weights.size(-1));
+  for (size_t row = 0; row < values.size(); row += categories) {
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row);
+    const auto is_zero = [](double weight) { return weight == 0; };
+    if (std::all_of(begin, begin + static_cast<std::ptrdiff_t>(categories), is_zero))
+      base::fail("multinomial", "{}", kNone);
+  }
+}
+
 // Without the axes along which a view repeats its elements, but for the last `kept` ones.
 Tensor each_once(const Tensor& x, int64_t kept) {
   Tensor once = x;
@@ -202,13 +224,12 @@ Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Gen
     base::fail("multinomial", "cannot draw {} samples of {} categories without replacement", samples, categories);
   }
   const Tensor p = weights.detach().to(accumulator(weights.dtype()));
-  const Tensor given = each_once(weights.detach(), 1).to(p.dtype());
-  require_all("multinomial", logical_and(ge(given, 0.0), isfinite(given)), "a weight is negative, infinite or NaN");
-  if (given.numel() > 0) require_all("multinomial", gt(sum(given, {-1}), 0.0), "the weights of a draw sum to 0");
+  require_weights(each_once(weights.detach(), 1).to(p.dtype()));
   if (!replacement) {
     // The k smallest of exponential times weighted by p are a draw without replacement; log1p keeps them above 0.
     const Tensor waiting = neg(log1p(neg(rand(p.shape(), Options(p.dtype(), p.device()), generator))));
-    return topk(where(gt(p, 0.0), div(p, clamp(waiting, 1e-30, {})), -1.0), samples, -1).second;
+    const Tensor order = where(gt(p, 0.0), div(p, clamp(waiting, 1e-30, {})), -1.0);
+    return samples == 1 ? argmax(order, -1, true) : topk(order, samples, -1).second;
   }
   Dims shape = p.shape();
   shape.back() = samples;

@@ -608,6 +608,7 @@ class Tensor {
   friend struct TensorAccess;  // access.h: for the library itself
 
   Tensor read_as(DType dtype) const;
+  std::vector<std::byte> bytes_as(DType dtype) const;
   const std::byte* host_address() const;
 
   std::shared_ptr<TensorImpl> impl_;
@@ -647,7 +648,7 @@ void synchronize();
 
 template <typename T>
 std::vector<T> Tensor::to_vector() const {
-  const std::vector<std::byte> bytes = read_as(kDTypeOf<T>).to_bytes();
+  const std::vector<std::byte> bytes = bytes_as(kDTypeOf<T>);
   std::vector<T> values(bytes.size() / sizeof(T));
   if constexpr (std::is_same_v<T, bool>) {
     for (size_t i = 0; i < values.size(); ++i) values[i] = bytes[i] != std::byte{0};

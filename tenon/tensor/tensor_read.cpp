@@ -1,6 +1,7 @@
 // Reading a tensor: computes what is needed, waits for it, and copies it to the host.
 
 #include <algorithm>
+#include <cstring>
 #include <ostream>
 
 #include "tenon/exec/eval.h"
@@ -25,6 +26,10 @@ void eval_all(std::span<const Tensor> tensors, bool caller_waits) {
     fail("compile", "a value cannot be read inside a captured function; return it and read it outside");
   std::vector<ir::Value> values;
   for (const Tensor& tensor : tensors) values.push_back(value_of(tensor));
+  if (std::all_of(values.begin(), values.end(), [](const ir::Value& value) { return exec::is_evaluated(value); })) {
+    for (const Tensor& tensor : tensors) forget_how_made(*impl_of(tensor));
+    return;
+  }
   std::vector<ir::Value> joined;
   bool replaces_states = false;
   const auto unread_values = [&](std::span<const ir::DataRef> replaced) {
@@ -78,9 +83,47 @@ void synchronize() { exec::synchronize(); }
 
 bool Tensor::is_evaluated() const { return exec::is_evaluated(value_of(*this)); }
 
+namespace {
+
+// Whether every value of a dtype is one of another, so that it does not matter who converts it.
+bool holds_all(DType wide, DType narrow) {
+  if (narrow == DType::boolean) return true;
+  if (is_float(narrow)) return wide == DType::f64 || (wide == DType::f32 && narrow != DType::f64);
+  if (wide == DType::i64) return true;
+  return wide == DType::f64 ? narrow != DType::i64 : wide == DType::i32 && narrow == DType::u8;
+}
+
+std::vector<std::byte> converted(std::span<const std::byte> bytes, DType from, DType to) {
+  std::vector<std::byte> made(bytes.size() / size_of(from) * size_of(to));
+  dispatch(from, [&]<typename From>() {
+    dispatch(to, [&]<typename To>() {
+      if constexpr (std::is_arithmetic_v<To>) {
+        for (size_t i = 0; i < bytes.size() / sizeof(From); ++i) {
+          From value;
+          std::memcpy(&value, bytes.data() + i * sizeof(From), sizeof(From));
+          const To wide = static_cast<To>(value);
+          std::memcpy(made.data() + i * sizeof(To), &wide, sizeof(To));
+        }
+      }
+    });
+  });
+  return made;
+}
+
+}  // namespace
+
 // Converted by the host's device where this one lacks f64.
 Tensor Tensor::read_as(DType dtype) const {
   return dtype == DType::f64 ? to(record::with_f64(device())).to(dtype) : to(dtype);
+}
+
+// Few values are converted here: a plan for that takes longer than the one that computes them, as a rule.
+std::vector<std::byte> Tensor::bytes_as(DType wanted) const {
+  constexpr int64_t kFew = 1024;
+  if (dtype() == wanted) return to_bytes();
+  if (numel() <= kFew && wanted != DType::boolean && holds_all(wanted, dtype()))
+    return converted(to_bytes(), dtype(), wanted);
+  return read_as(wanted).to_bytes();
 }
 
 std::vector<std::byte> Tensor::to_bytes() const {

@@ -158,6 +158,26 @@ TEST_F(Eval, SeveralOutputsShareOnePlan) {
   EXPECT_FALSE(shared.is_evaluated());
 }
 
+TEST_F(Eval, ANumberThatIsReadInAWiderTypeRunsOnePlan) {
+  const Tensor a = tensor({1.5f, 2.0f}), b = tensor({2.0f, 3.0f});
+  size_t before = exec::stats().evaluations;
+  EXPECT_EQ((a * b).sum().item<double>(), 9.0);
+  EXPECT_EQ(exec::stats().evaluations - before, 1u);
+  before = exec::stats().evaluations;
+  EXPECT_EQ((a * b).to(DType::bf16).to_vector<double>(), (std::vector<double>{3, 6}));
+  EXPECT_EQ((a + b).to(DType::u8).to_vector<int64_t>(), (std::vector<int64_t>{3, 5}));
+  EXPECT_EQ(gt(a, b).to_vector<double>(), (std::vector<double>{0, 0}));
+  EXPECT_EQ(exec::stats().evaluations - before, 3u);
+}
+
+TEST_F(Eval, AnActionIsDrawnInTwoPlans) {
+  const Tensor weights = softmax(tensor({1.0f, 2.0f}), 0);
+  multinomial(weights * 1, 1).item<int64_t>();
+  const size_t before = exec::stats().evaluations;
+  multinomial(weights * 2, 1).item<int64_t>();
+  EXPECT_EQ(exec::stats().evaluations - before, 2u) << "one to look at the weights, one for the draw";
+}
+
 TEST_F(Eval, NothingToDoRunsNoPlan) {
   const Tensor x = tensor({1.0f});
   const size_t before = exec::stats().evaluations;
