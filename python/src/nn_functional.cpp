@@ -189,6 +189,14 @@ void bind_stateless(py::module_& f) {
       },
       "input"_a, "size"_a = py::none(), "scale_factor"_a = py::none(), "mode"_a = "nearest",
       "align_corners"_a = py::none(), "An image in another size.");
+        if (padding != "zeros" && padding != "border")
+          throw_value_error(
+              fmt::format("grid_sample() has no padding_mode '{}'; there are 'zeros' and 'border'", padding));
+        const nn::Resample how = mode == "nearest" ? nn::Resample::nearest : nn::Resample::bilinear;
+        return nn::grid_sample(x, grid, {how, padding == "border", corners.value_or(false)});
+      },
+      "input"_a, "grid"_a, "mode"_a = "bilinear", "padding_mode"_a = "zeros", "align_corners"_a = py::none(),
+      "Images read at places from -1 to 1, x before y.");
   f.def("cosine_similarity", &nn::cosine_similarity, "x1"_a, "x2"_a, "dim"_a = 1, "eps"_a = 1e-8,
         "The cosine of the angle between two along a dim.");
   f.def("pairwise_distance", &nn::pairwise_distance, "x1"_a, "x2"_a, "p"_a = 2.0, "eps"_a = 1e-6, "keepdim"_a = false,

@@ -210,52 +210,6 @@ Tensor affine_grid(const Tensor& theta, const Dims& size, bool align_corners) {
   return matmul(base, theta.transpose(1, 2)).reshape({batch, height, width, 2});
 }
 
-Tensor grid_sample(const Tensor& x, const Tensor& grid, std::string_view mode, std::string_view padding_mode,
-                   bool align_corners) {
-  if (mode != "bilinear" && mode != "nearest")
-    fail("grid_sample", "there is no mode '{}'; there are 'bilinear' and 'nearest'", mode);
-  if (padding_mode != "zeros" && padding_mode != "border")
-    fail("grid_sample", "there is no padding_mode '{}'; there are 'zeros' and 'border'", padding_mode);
-  if (x.dim() != 4 || grid.dim() != 4 || grid.size(0) != x.size(0) || grid.size(3) != 2)
-    fail("grid_sample", "takes images (batch, channels, height, width) and a grid (batch, rows, columns, 2), got {} and {}",
-         to_string(x.shape()), to_string(grid.shape()));
-  if (x.dtype() != grid.dtype())
-    fail("grid_sample", "takes images and a grid of one dtype, got {} and {}", name(x.dtype()), name(grid.dtype()));
-  const int64_t batch = x.size(0), channels = x.size(1), height = x.size(2), width = x.size(3);
-  if (height * width == 0) fail("grid_sample", "takes images with pixels, got {}", to_string(x.shape()));
-  const Tensor pixels = x.reshape({batch, channels, height * width});
-  const Tensor nothing = zeros({}, Options(x.dtype(), x.device()));
-
-  const auto place = [&](int64_t which, int64_t size) {
-    const Tensor unit = add(grid.select(3, which), 1.0);
-    const Tensor at = align_corners ? mul(div(unit, 2.0), static_cast<double>(size - 1))
-                                    : div(sub(mul(unit, static_cast<double>(size)), 1.0), 2.0);
-    return padding_mode == "border" ? clamp(at, 0.0, static_cast<double>(size - 1)) : at;
-  };
-  // Pixels at whole places, (batch, channels, rows, columns), and 0 outside.
-  const auto read = [&](const Tensor& across, const Tensor& down) {
-    const double right = static_cast<double>(width), low = static_cast<double>(height);
-    const Tensor in_columns = logical_and(ge(across, 0.0), lt(across, right));
-    // Copies, so that places are computed once and not for every channel.
-    const Tensor inside = logical_and(in_columns, logical_and(ge(down, 0.0), lt(down, low))).clone();
-    const Tensor first = mul(clamp(down, 0.0, low - 1), right);
-    const Tensor flat = add(first, clamp(across, 0.0, right - 1)).to(DType::i64).clone();
-    const int64_t places = grid.size(1) * grid.size(2);
-    const Tensor found = gather(pixels, 2, flat.reshape({batch, 1, places}).expand({batch, channels, places}));
-    return where(inside.unsqueeze(1), found.reshape({batch, channels, grid.size(1), grid.size(2)}), nothing);
-  };
-
-  const Tensor across = place(0, width), down = place(1, height);
-  if (mode == "nearest") return read(round(across.detach()), round(down.detach()));
-  const Tensor left = floor(across.detach()), top = floor(down.detach());
-  // How far towards the next pixel.
-  const Tensor right = sub(across, left).unsqueeze(1), low = sub(down, top).unsqueeze(1);
-  const auto row = [&](const Tensor& at) {
-    return add(mul(read(left, at), sub(1.0, right)), mul(read(add(left, 1.0), at), right));
-  };
-  return add(mul(row(top), sub(1.0, low)), mul(row(add(top, 1.0)), low));
-}
-
 Tensor local_response_norm(const Tensor& x, int64_t size, double alpha, double beta, double k) {
   if (!is_float(x.dtype()))
     fail("local_response_norm", "takes floating-point values, got {}; convert with to(DType::f32)", name(x.dtype()));

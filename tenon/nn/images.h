@@ -30,10 +30,6 @@ Tensor pixel_unshuffle(const Tensor& x, int64_t downscale_factor);
 /// The places, from -1 to 1, that grid_sample() reads for images of a size (batch, channels, height, width) moved by
 /// matrices (batch, 2, 3). align_corners: -1 and 1 are the middles of the outermost pixels, else their outer edges.
 Tensor affine_grid(const Tensor& theta, const Dims& size, bool align_corners = false);
-/// Reads images (batch, channels, height, width) at places (batch, rows, columns, 2), x before y. mode: "bilinear" or
-/// "nearest"; padding_mode: what lies outside, "zeros" or the "border".
-Tensor grid_sample(const Tensor& x, const Tensor& grid, std::string_view mode = "bilinear",
-                   std::string_view padding_mode = "zeros", bool align_corners = false);
 
 /// x / (k + alpha * mean of the squares of so many neighbouring channels) ^ beta; Krizhevsky et al., 2012.
 Tensor local_response_norm(const Tensor& x, int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1);

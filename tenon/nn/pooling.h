@@ -86,6 +86,14 @@ struct UpsampleOptions {
 /// axis of an image whose size stays is left as it is.
 Tensor interpolate(const Tensor& x, const UpsampleOptions& options);
 
+struct GridSampleOptions {
+  Resample mode = Resample::bilinear;
+  bool border = false;         // what lies outside is the nearest pixel of the border, not 0
+  bool align_corners = false;  // -1 and 1 are the middles of the outermost pixels, not their outer edges
+};
+/// Images (batch, channels, height, width) read at places (batch, rows, columns, 2), x before y, from -1 to 1.
+Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions& options = {});
+
 class MaxPool1d : public Layer {
  public:
   explicit MaxPool1d(int64_t kernel, const MaxPool1dOptions& options = {}) : kernel_(kernel), options_(options) {}

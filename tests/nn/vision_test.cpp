@@ -369,6 +369,24 @@ TEST(AdaptiveAvgPool, CutsIntoNearlyEvenParts) {
   expect_near(nn::adaptive_avg_pool2d(counting({1, 1, 4, 4}), {2, 1}), {3.5, 11.5});
 }
 
+TEST(GridSample, ReadsBetweenPixels) {
+  const Tensor x = counting({1, 1, 2, 2}), grid = weights({0, 0, 1, 1, 2, 0}, {1, 1, 3, 2});
+  expect_near(nn::grid_sample(x, grid, {.align_corners = true}), {1.5, 3, 1});
+  expect_near(nn::grid_sample(x, grid), {1.5, 0.75, 0});
+  expect_near(nn::grid_sample(x, grid, {.border = true}), {1.5, 3, 2});
+  expect_near(nn::grid_sample(x, grid, {nn::Resample::nearest, true}), {0, 3, 1});
+  EXPECT_EQ(values(nn::grid_sample(full({1, 1, 1, 1}, INFINITY), grid)), (Floats{INFINITY, INFINITY, 0}))
+      << "what lies outside is 0, whatever the border is";
+  EXPECT_THROW(nn::grid_sample(x, grid[0]), Error);
+}
+
+TEST(GridSample, GivesGradientsToImagesAndPlaces) {
+  Tensor x = counting({1, 1, 2, 2}).requires_grad_(), grid = zeros({1, 1, 1, 2}).requires_grad_();
+  nn::grid_sample(x, grid, {.align_corners = true}).sum().backward();
+  EXPECT_EQ(values(x.grad()), (Floats{0.25, 0.25, 0.25, 0.25}));
+  EXPECT_EQ(values(grid.grad()), (Floats{0.5, 1}));
+}
+
 TEST(Interpolate, IsPyTorchs) {
   const Tensor x = counting({1, 1, 2, 2});
   expect_near(nn::interpolate(x, {.scale = 2.0, .mode = nn::Resample::bilinear}),

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tenon/nn/images.h"
+#include "tenon/nn/pooling.h"
 #include "tests/ops/functions.h"
 
 namespace tenon::ops_test {
@@ -309,8 +310,8 @@ std::vector<Everyday> rows_of_everyday_functions() {
       {"affine_grid", [](const In& t) { return nn::affine_grid(t.u.narrow(0, 0, 3).expand({1, 2, 3}), {1, 1, 2, 2}); }, "f32(1, 2, 2, 2)", {0.9375, 0.9375, 0.1875, 0.1875, 0.8125, 0.8125, 0.0625, 0.0625}},
       {"affine_grid_corners", [](const In& t) { return nn::affine_grid(t.u.narrow(0, 0, 3).expand({1, 2, 3}), {1, 1, 2, 3}, true); }, "f32(1, 2, 3, 2)", {1.375, 1.375, 0.625, 0.625, -0.125, -0.125, 1.125, 1.125, 0.375, 0.375, -0.375, -0.375}},
       {"grid_sample", [](const In& t) { return nn::grid_sample(t.c.reshape({1, 2, 3, 4}), t.x.reshape({1, 1, 3, 2}) * 0.4); }, "f32(1, 2, 1, 3)", {4.9000001, 1.97999823, 7.49999952, 16.8999996, 4.13999653, 19.5}},
-      {"grid_sample_nearest", [](const In& t) { return nn::grid_sample(t.c.reshape({1, 2, 3, 4}), t.x.reshape({1, 1, 3, 2}) * 0.4, "nearest", "border", true); }, "f32(1, 2, 1, 3)", {5, 11, 5, 17, 23, 17}},
-      {"grid_sample_border", [](const In& t) { return nn::grid_sample(t.c.reshape({1, 2, 3, 4}), t.x.reshape({1, 1, 3, 2}) * 0.4, "bilinear", "border", true); }, "f32(1, 2, 1, 3)", {5, 10.6999998, 6.80000019, 17, 22.7000008, 18.7999992}},
+      {"grid_sample_nearest", [](const In& t) { return nn::grid_sample(t.c.reshape({1, 2, 3, 4}), t.x.reshape({1, 1, 3, 2}) * 0.4, {nn::Resample::nearest, true, true}); }, "f32(1, 2, 1, 3)", {5, 11, 5, 17, 23, 17}},
+      {"grid_sample_border", [](const In& t) { return nn::grid_sample(t.c.reshape({1, 2, 3, 4}), t.x.reshape({1, 1, 3, 2}) * 0.4, {nn::Resample::bilinear, true, true}); }, "f32(1, 2, 1, 3)", {5, 10.6999998, 6.80000019, 17, 22.7000008, 18.7999992}},
       {"local_response_norm", [](const In& t) { return nn::local_response_norm(t.c, 2, 0.1, 0.5, 2); }, "f32(2, 3, 4)", {0, 0.6984303, 1.34839964, 1.91662955, 2.39045715, 2.75240922, 3, 3.16227746, 3.2659862, 3.3310492, 3.3709991, 3.39467382, 3.95628285, 4.02147341, 4.07555723, 4.12081671, 3.41121149, 3.40682054, 3.40168047, 3.39610744, 3.39031768, 3.3844564, 3.37862301, 3.37288356}},
       {"normalize", [](const In& t) { return nn::normalize(t.y, 2, 1); }, "f32(2, 3)", {0.872871518, -0.436435759, 0.21821788, 0.21821788, 0.872871518, -0.436435759}},
   };

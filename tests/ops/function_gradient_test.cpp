@@ -10,6 +10,7 @@
 
 #include "tenon/device/registry.h"
 #include "tenon/nn/images.h"
+#include "tenon/nn/pooling.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
