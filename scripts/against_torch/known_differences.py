@@ -1,19 +1,58 @@
-"""What differs from PyTorch and stays so, each with its reason. docs/python.md has these for users."""
+"""What differs from PyTorch and stays so: which samples, and why. docs/python.md has these for users."""
+
+import dataclasses
+import re
 
 # Random numbers: shapes and dtypes are compared, values are not.
 DRAWN = {
     "bernoulli", "cauchy", "empty", "empty_like", "empty_permuted", "empty_strided", "exponential", "geometric", "log_normal",
     "multinomial", "new_empty", "new_empty_strided", "nn.functional.alpha_dropout", "nn.functional.dropout",
     "nn.functional.dropout2d", "nn.functional.dropout3d", "nn.functional.feature_alpha_dropout", "nn.functional.rrelu", "normal",
-    "rand_like", "randint", "randint_like", "randn", "randn_like", "uniform", "nn.functional.scaled_dot_product_attention"}
+    "rand_like", "randint", "randint_like", "randn", "randn_like", "uniform"}
 
-# Which of equal elements is named is nobody's promise: Tenon's sorts are stable, PyTorch's need not be.
-TIES = {"sort", "topk", "kthvalue", "median", "msort", "argsort"}
+# Which of equal elements is named is nobody's promise: Tenon's sorts are stable, PyTorch's need not be. With the place of
+# `dim` among the arguments.
+NAMES_EQUALS = {"sort": 1, "topk": 2, "kthvalue": 2, "median": 1, "nanmedian": 1, "mode": 1, "argsort": 1}
 
-# (op, kind): why.
-KNOWN = {
-    ("sort", "wrong gradient"): "equal elements: the gradient goes to another of them, because Tenon's sort is stable",
-    ("topk", "wrong gradient"): "equal elements: the gradient goes to another of them, because Tenon's sort is stable",
-    ("nn.functional.poisson_nll_loss", "wrong gradient"):
-        "PyTorch's is NaN at a target of 0, where it multiplies 0 with the slope of log(0); Tenon's is the slope of the loss",
-}
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """Samples of one entry that differ in one kind. given: what their arguments, as described(), must have in them."""
+
+    op: str
+    kind: str
+    dtypes: str  # names, with a blank between them
+    given: str  # a regular expression
+    reason: str
+
+    def fits(self, op, finding):
+        return ((self.op, self.kind) == (op, finding["kind"]) and finding["dtype"] in self.dtypes.split()
+                and re.search(self.given, finding["given"]) is not None)
+
+
+_TIES = "equal elements: the gradient goes to another of them, because Tenon's sort is stable"
+_SUMS = "sums over the dims of a broadcast, whose terms both round to 16 bits: the sum is nearly 0 or its terms nearly cancel"
+_LARGE_SCORES = "scores of some hundreds have digits to 1e-5 in float32, and their exponentials as many"
+_16 = "float16 bfloat16"
+
+KNOWN = (
+    Known("sort", "wrong gradient", _16, r"\[8000\]", _TIES),
+    Known("topk", "wrong gradient", "bfloat16", r"\[5, 10, 5\], 3", _TIES),
+    Known("nn.functional.poisson_nll_loss", "wrong gradient", "bfloat16", r"\[5, 5, 5\].* full=True, eps=",
+          "a target is 0: PyTorch's gradient of it is NaN, 0 times the slope of log(0); Tenon's is the slope of the loss"),
+    Known("addmm", "wrong gradient", _16, r"\[3, 3\].*alpha=0.6",
+          "alpha is multiplied into the gradient before the product, which takes 16 bits; PyTorch multiplies after it"),
+    Known("cov", "wrong gradient", "float16", r"\[3, 2\].*correction=1, fweights=None, aweights=float32\[2\]",
+          "0 as a difference of numbers of some hundreds, in float32: -6e-5"),
+    Known("cross", "wrong gradient", "float16", r"\[1, 3\], float16\[5, 3\]", _SUMS),
+    Known("div.no_rounding_mode", "wrong gradient", "float16", r"\[5, 10, 5\], float16\[10, 5\]", _SUMS),
+    Known("true_divide", "wrong gradient", "float16", r"\[5, 10, 5\], float16\[10, 5\]", _SUMS),
+    Known("matmul", "wrong gradient", "float16", r"\[5, 10\], float16\[5, 10, 5\]|\[10\], float16\[5, 5, 10, 5\]", _SUMS),
+    Known("matmul", "wrong gradient", "bfloat16", r"\[5, 5, 5\], bfloat16\[1, 5, 5\]", _SUMS),
+    Known("__rmatmul__", "wrong gradient", "float16", r"\[5, 10, 5\], float16\[5, 10\]|\[5, 5, 10, 5\], float16\[10\]", _SUMS),
+    Known("__rmatmul__", "wrong gradient", "bfloat16", r"\[1, 5, 5\], bfloat16\[5, 5, 5\]", _SUMS),
+    Known("nn.functional.scaled_dot_product_attention", "wrong value", "float32", r"is_causal=False, dropout_p=0.0", _LARGE_SCORES),
+    Known("nn.functional.scaled_dot_product_attention", "wrong gradient", "float32", r"dropout_p=0.0|attn_mask", _LARGE_SCORES),
+    Known("nn.functional.scaled_dot_product_attention", "wrong gradient", _16, r"dropout_p=0.0|attn_mask",
+          "the gradient of softmax is a difference of nearly equal numbers; both have more than 16 bits on the way, and not the same"),
+)

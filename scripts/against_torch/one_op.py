@@ -13,22 +13,36 @@ import torch
 
 import translate
 from compare import difference
-from known_differences import DRAWN, TIES
+from known_differences import DRAWN, NAMES_EQUALS
 
 _CALLS_OF_CAPTURED = 4
 
 
 class Report:
-    """Where findings go: `note(kind, where, text)` a finding, `now(where)` what runs next, in case that it is the last."""
+    """Where findings go: `now(...)` says what runs next, in case that it is the last, and `note(kind, text)` what was found of it."""
 
     def __init__(self, write):
         self._write = write
+        self._now = {}
 
-    def note(self, kind, where="", text=""):
-        self._write({"kind": kind, "where": where, "text": text[:300]})
+    def note(self, kind, text=""):
+        self._write({"kind": kind} if kind == "passed" else {**self._now, "kind": kind, "text": text[:300]})
 
-    def now(self, number, where):
-        self._write({"now": number, "where": where})
+    def now(self, number, dtype, where, given):
+        self._now = {"dtype": dtype, "where": where, "given": described(given)}
+        self._write({"now": number, **self._now})
+
+
+def described(value):
+    """Arguments in a line: tensors by their shape and dtype, everything else as it is."""
+    if isinstance(value, torch.Tensor):
+        made = f"{str(value.dtype)[6:]}{list(value.shape)}"
+        return made if value.numel() != 1 or value.ndim else f"{made}={value.item()}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={described(one)}" for name, one in value.items())
+    if isinstance(value, (tuple, list)):
+        return f"({', '.join(map(described, value))})"
+    return repr(value)[:100]
 
 
 def _seeded():
@@ -113,7 +127,8 @@ def _refused(error):
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
-def _compare_gradients(report, op, sample, mine, arguments, named, where):
+def _compare_gradients(report, sample, mine, arguments, named, is_drawn):
+    """is_drawn: gradients depend on random numbers, but where PyTorch's are 0."""
     try:
         theirs = sample.gradients()
     except Exception:
@@ -123,31 +138,34 @@ def _compare_gradients(report, op, sample, mine, arguments, named, where):
     outputs = [one for one in _tensors(mine) if one.requires_grad]
     if not outputs:
         if any(one is not None and one.abs().sum() != 0 for one in theirs):
-            report.note("gradient missing", where)
+            report.note("gradient missing")
         else:
             report.note("passed")
         return
     try:
         ours = _gradients(mine, arguments, named, tenon)
     except MemoryError as error:
-        return report.note("crash", where, _refused(error))
+        return report.note("crash", _refused(error))
     except Exception as error:
-        return report.note("gradient refused", where, _refused(error))
+        return report.note("gradient refused", _refused(error))
     exact = None
     for i, (one, other) in enumerate(zip(ours, theirs)):
         if one is None or other is None:
-            if one is None and other is not None and other.abs().sum() != 0:
-                return report.note("gradient missing", where)
+            there = other if one is None else one
+            if there is not None and there.abs().sum() != 0:
+                return report.note("gradient missing" if one is None else "wrong gradient", "one where PyTorch has None")
+            continue
+        if is_drawn and other.abs().sum() != 0:
             continue
         if exact is None:
             exact = sample.exact_gradients() or [None] * len(theirs)
-        found = difference(one, other, lambda i=i: exact[i], is_sum=True)
+        found = difference(one, other, lambda i=i: exact[i])
         if found:
-            return report.note("wrong gradient", where, f"{found[0]}: {found[1]}")
+            return report.note("rounding" if found[0] == "rounding" else "wrong gradient", f"{found[0]}: {found[1]}")
     report.note("passed")
 
 
-def _compare_captured(report, function, sample, plain, where):
+def _compare_captured(report, function, sample, plain):
     """A captured function gives the bits of the function, in every of its calls."""
     captured = tenon.compile(lambda arguments, named: function(*arguments, **named))
     for _ in range(_CALLS_OF_CAPTURED):
@@ -157,13 +175,13 @@ def _compare_captured(report, function, sample, plain, where):
             with tenon.no_grad():
                 result = captured(arguments, named)
         except MemoryError as error:
-            return report.note("crash", where, _refused(error))
+            return report.note("crash", _refused(error))
         except Exception:
             return  # values that decide shapes, say; docs/capture.md lists what is refused
         for one, other in zip(_all_tensors(result), _all_tensors(plain)):
             a, b = translate.to_torch(one), translate.to_torch(other)
             if a.dtype != b.dtype or not torch.equal(a.nan_to_num(), b.nan_to_num()):
-                return report.note("captured differs", where)
+                return report.note("captured differs")
     report.note("passed")
 
 
@@ -173,7 +191,32 @@ def _all_tensors(value):
     return [one for part in value for one in _all_tensors(part)] if isinstance(value, (tuple, list)) else []
 
 
-def _run_sample(report, op, sample, function, dtype, with_gradient, where):
+def _names_equals(op, sample, mine, theirs):
+    """Whether the values are PyTorch's and the places hold the same elements as PyTorch's places."""
+    if not isinstance(theirs, torch.Tensor):
+        if difference(mine[0], theirs[0]):
+            return False
+        mine, theirs = mine[1], theirs[1]
+    made = translate.to_torch(mine)
+    if made.shape != theirs.shape or made.dtype != theirs.dtype:
+        return False
+    at = NAMES_EQUALS[op.name]
+    dim = sample.named.get("dim", sample.arguments[at] if len(sample.arguments) > at else -1)
+    x = sample.arguments[0].detach()
+    if not x.ndim:
+        return torch.equal(made, theirs)
+    if made.ndim < x.ndim:
+        made, theirs = made.unsqueeze(dim), theirs.unsqueeze(dim)
+    found, wanted = torch.take_along_dim(x, made, dim), torch.take_along_dim(x, theirs, dim)
+    return torch.equal(found.nan_to_num(), wanted.nan_to_num())
+
+
+def _draws(op, named):
+    """Whether values are random numbers."""
+    return op.name in DRAWN or named.get("dropout_p", 0) > 0
+
+
+def _run_sample(report, op, sample, function, dtype, with_gradient):
     try:
         theirs = sample.theirs()
     except Exception:
@@ -185,20 +228,20 @@ def _run_sample(report, op, sample, function, dtype, with_gradient, where):
         return
     try:
         mine = sample.called(function, arguments, named)
-        found = difference(mine, theirs, sample.exact, values=op.name not in DRAWN)
+        found = difference(mine, theirs, sample.exact, values=not _draws(op, sample.named))
+        if found and op.name in NAMES_EQUALS and _names_equals(op, sample, mine, theirs):
+            found = None
     except MemoryError as error:
-        return report.note("crash", where, _refused(error))
+        return report.note("crash", _refused(error))
     except Exception as error:
-        return report.note("refused", where, _refused(error))
-    if found and found[0] == "wrong value" and op.name in TIES and isinstance(theirs, tuple):
-        found = difference(mine[0], theirs[0], None)  # which of equal elements is named differs
+        return report.note("refused", _refused(error))
     if found:
-        return report.note(found[0], where, found[1])
+        return report.note(found[0], found[1])
     report.note("passed")
     if with_gradient:
-        _compare_gradients(report, op, sample, mine, arguments, named, where)
-    elif sample.form == "function" and dtype in (torch.float32, torch.int64) and op.name not in DRAWN:
-        _compare_captured(report, function, sample, mine, where)
+        _compare_gradients(report, sample, mine, arguments, named, _draws(op, sample.named))
+    elif sample.form == "function" and dtype in (torch.float32, torch.int64) and not _draws(op, sample.named):
+        _compare_captured(report, function, sample, mine)
 
 
 def _samples(op, dtype, requires_grad, most):
@@ -213,11 +256,11 @@ def _samples(op, dtype, requires_grad, most):
         warnings.warn(f"{op.name}: {error}")
 
 
-def run(op, report, start=0, most=0):
-    """All samples from number `start` on, of each dtype at most `most`, unless that is 0."""
+def run(op, report, start=0, most=0, only_errors=False):
+    """All samples from number `start` on, of each dtype at most `most`, unless that is 0; then the error inputs."""
     number = 0
     forms = translate.forms_of(op)
-    for dtype in translate.DTYPES:
+    for dtype in () if only_errors else translate.DTYPES:
         for requires_grad in (False, True):
             kinds = op.supported_backward_dtypes("cpu") if requires_grad else op.supported_dtypes("cpu")
             if dtype not in kinds or (requires_grad and not (op.supports_autograd and dtype.is_floating_point)):
@@ -231,44 +274,47 @@ def run(op, report, start=0, most=0):
                     if requires_grad and not with_gradient:
                         continue
                     where = f"{str(dtype)[6:]}, {form}, sample {i}{', gradient' if requires_grad else ''}"
-                    report.now(number, where)
-                    _run_sample(report, op, Sample(given, form, theirs), mine, dtype, with_gradient, where)
+                    report.now(number, str(dtype)[6:], where, ((given.input, *given.args), given.kwargs))
+                    _run_sample(report, op, Sample(given, form, theirs), mine, dtype, with_gradient)
     _run_errors(op, report, number, start)
 
 
 def _run_errors(op, report, number, start):
-    """What PyTorch refuses is refused, by an exception."""
+    """What PyTorch refuses is refused, by an exception, whichever form it is called in."""
     if op.error_inputs_func is None:
         return
-    function = translate.function_of(op)
     _seeded()
     try:
         errors = list(op.error_inputs("cpu"))
     except Exception:
         return
     for i, error in enumerate(errors):
-        number += 1
-        where = f"error input {i}"
-        if number <= start or function is None:
-            continue
-        report.now(number, where)
-        given, made = error.sample_input, {}
-        try:
-            op.op(given.input, *given.args, **given.kwargs)
-            continue  # this PyTorch takes it
-        except Exception as theirs:
-            reason = str(theirs).splitlines()[0] if str(theirs) else type(theirs).__name__
-        try:
-            arguments, named = (translate.to_tenon(one, made) for one in ((given.input, *given.args), given.kwargs))
-        except translate.NotTranslated:
-            continue
-        try:
-            result = function(*arguments, **named)
-            for one in _all_tensors(result):
-                one.eval().wait()
-        except MemoryError as error:
-            report.note("crash", where, _refused(error))
-        except Exception:
-            report.note("passed")
-        else:
-            report.note("error accepted", where, reason)
+        for form, theirs, mine in translate.forms_of(op):
+            number += 1
+            given = error.sample_input
+            if number <= start or (form != "function" and not isinstance(given.input, torch.Tensor)):
+                continue
+            report.now(number, "", f"error input {i}, {form}", ((given.input, *given.args), given.kwargs))
+            _run_error(report, Sample(given, form, theirs), mine)
+
+
+def _run_error(report, sample, function):
+    try:
+        sample.theirs()
+        return  # this PyTorch takes it
+    except Exception as theirs:
+        reason = str(theirs).splitlines()[0] if str(theirs) else type(theirs).__name__
+    made = {}
+    try:
+        arguments, named = (translate.to_tenon(one, made) for one in (sample.arguments, sample.named))
+    except translate.NotTranslated:
+        return
+    try:
+        for one in _all_tensors(sample.called(function, arguments, named)):
+            one.eval().wait()
+    except MemoryError as error:
+        report.note("crash", _refused(error))
+    except Exception:
+        report.note("passed")
+    else:
+        report.note("error accepted", reason)
