@@ -189,6 +189,12 @@ void bind_stateless(py::module_& f) {
       },
       "input"_a, "size"_a = py::none(), "scale_factor"_a = py::none(), "mode"_a = "nearest",
       "align_corners"_a = py::none(), "An image in another size.");
+  f.def(
+      "grid_sample",
+      [](const Tensor& x, const Tensor& grid, const std::string& mode, const std::string& padding,
+         const std::optional<bool>& corners) {
+        if (mode != "bilinear" && mode != "nearest")
+          throw_value_error(fmt::format("grid_sample() has no mode '{}'; there are 'bilinear' and 'nearest'", mode));
         if (padding != "zeros" && padding != "border")
           throw_value_error(
               fmt::format("grid_sample() has no padding_mode '{}'; there are 'zeros' and 'border'", padding));
@@ -335,14 +341,6 @@ void bind_images(py::module_& f) {
       },
       "theta"_a, "size"_a, "align_corners"_a = py::none(),
       "The places, from -1 to 1, that grid_sample() reads for images moved by matrices (batch, 2, 3).");
-  f.def(
-      "grid_sample",
-      [](const Tensor& x, const Tensor& grid, const std::string& mode, const std::string& padding,
-         const py::object& corners) {
-        return nn::grid_sample(x, grid, mode, padding, !corners.is_none() && Convert<bool>::from(corners.ptr()));
-      },
-      "input"_a, "grid"_a, "mode"_a = "bilinear", "padding_mode"_a = "zeros", "align_corners"_a = py::none(),
-      "Reads images at places (batch, rows, columns, 2), x before y, from -1 to 1.");
   f.def("local_response_norm", &nn::local_response_norm, "input"_a, "size"_a, "alpha"_a = 1e-4, "beta"_a = 0.75,
         "k"_a = 1.0, "x / (k + alpha * mean of the squares of so many neighbouring channels) ** beta.");
   f.def("normalize", &nn::normalize, "input"_a, "p"_a = 2.0, "dim"_a = 1, "eps"_a = 1e-12,

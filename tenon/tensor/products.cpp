@@ -7,6 +7,7 @@
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
+#include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
 
 namespace tenon {
