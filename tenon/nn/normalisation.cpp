@@ -1,4 +1,5 @@
 // Compositions, as layer_norm is; the running statistics are written like any state, so captured steps move them too.
+// What autocast computes in 16 bits batch_norm leaves in 16 bits, as PyTorch does; its sums are f32 all the same.
 // The gradient of batch_norm has a rule of its own: a channel is too long to stay in a cache, and where the ops' rules
 // pass over it three times to learn what mean and variance passed on, two sums of one pass say it all.
 
@@ -78,12 +79,11 @@ Tensor normalised_by(const Tensor& x, const Tensor& centre, const Tensor& varian
   return tenon::apply(function, operands)[0];
 }
 
-Tensor normalised(const Tensor& given, Tensor running_mean, Tensor running_var, const Tensor& weight,
-                  const Tensor& bias, bool training, const Operand& momentum, double eps) {
+Tensor normalised(const Tensor& x, Tensor running_mean, Tensor running_var, const Tensor& weight, const Tensor& bias,
+                  bool training, const Operand& momentum, double eps) {
   constexpr std::string_view kOp = "batch_norm";
-  record::require_float(kOp, given);
-  if (given.dim() < 2) fail(kOp, "takes (batch, channels, ...), got {}", ir::to_string(given.shape()));
-  const Tensor x = autocast_wide(given);
+  record::require_float(kOp, x);
+  if (x.dim() < 2) fail(kOp, "takes (batch, channels, ...), got {}", ir::to_string(x.shape()));
   const int64_t channels = x.size(1);
   require_channels(kOp, "weight", weight, channels);
   require_channels(kOp, "bias", bias, channels);
@@ -93,7 +93,7 @@ Tensor normalised(const Tensor& given, Tensor running_mean, Tensor running_var, 
     fail(kOp, "there are no running statistics; they are needed outside of training");
   const int64_t values = channels == 0 ? 0 : x.numel() / channels;
   if (training && values == 1)
-    fail(kOp, "training needs more than one value per channel, got {}", ir::to_string(given.shape()));
+    fail(kOp, "training needs more than one value per channel, got {}", ir::to_string(x.shape()));
   Dims axes{0};
   for (int64_t i = 2; i < x.dim(); ++i) axes.push_back(i);
   return record::in_wide(x, [&](const Tensor& w) {

@@ -548,6 +548,21 @@ TEST(BatchNorm, ItsGradientPassesOverAChannelTwice) {
   EXPECT_EQ(passes_of(composed_norm(x, weight, bias)), forward + 3);
 }
 
+// As in PyTorch, whose norms of 16 bits sum in f32 as well.
+TEST(BatchNorm, UnderAutocastKeepsTheTypeOfItsInput) {
+  manual_seed(6);
+  const Tensor wide = randn({4, 2, 5, 5}), low = wide.to(DType::bf16), weight = tensor({1.5, 0.5});
+  Tensor mean_of_low = zeros({2}), variance_of_low = ones({2}), mean_of_wide = zeros({2}), variance_of_wide = ones({2});
+  const Autocast in_bf16(DType::bf16);
+  EXPECT_EQ(nn::batch_norm(wide, {}, {}, weight, {}, true, 0.1, 1e-5).dtype(), DType::f32);
+  const Tensor y = nn::batch_norm(low, mean_of_low, variance_of_low, weight, {}, true, 0.1, 1e-5);
+  const Tensor same = nn::batch_norm(low.to(DType::f32), mean_of_wide, variance_of_wide, weight, {}, true, 0.1, 1e-5);
+  EXPECT_EQ(y.dtype(), DType::bf16);
+  EXPECT_EQ(values(y.to(DType::f32)), values(same.to(DType::bf16).to(DType::f32)));
+  EXPECT_EQ(values(mean_of_low), values(mean_of_wide));
+  EXPECT_EQ(values(variance_of_low), values(variance_of_wide));
+}
+
 TEST(BatchNorm, WithoutMomentumCountsAllBatchesTheSame) {
   nn::BatchNorm1d norm(2, {.momentum = {}});
   const Tensor x = tensor({{1.0, 2.0}, {3.0, 6.0}});
