@@ -1,5 +1,6 @@
 // Compositions, as layer_norm is; the running statistics are written like any state, so captured steps move them too.
-// What autocast computes in 16 bits batch_norm leaves in 16 bits, as PyTorch does; its sums are f32 all the same.
+// Mean and variance of batch_norm come of one pass over the batch, and of what autocast computes in 16 bits its result
+// has 16 bits, as in PyTorch: sums are f32 all the same.
 // The gradient of batch_norm has a rule of its own: a channel is too long to stay in a cache, and where the ops' rules
 // pass over it three times to learn what mean and variance passed on, two sums of one pass say it all.
 
@@ -55,6 +56,19 @@ void move_towards(Tensor state, const Tensor& value, const Operand& share) {
   state.copy_((now + (value.reshape(state.shape()) - now) * share).to(state.dtype()));
 }
 
+struct Moments {
+  Tensor mean, variance;
+};
+
+// Both of one pass: sums of how far each value is from one of its own channel, and of the squares of that. Sums of the
+// values themselves would cancel where a mean is large beside its deviation.
+Moments moments_of(const Tensor& x, const Dims& axes) {
+  Tensor some = x.detach();
+  for (const int64_t axis : axes) some = some.slice(axis, 0, 1);
+  const Tensor far = x - some, ahead = mean(far, axes, true);
+  return {some + ahead, maximum(mean(square(far), axes, true) - square(ahead), 0.0)};
+}
+
 // By its own mean and variance along these axes.
 Tensor normalised_by(const Tensor& x, const Tensor& centre, const Tensor& variance, const Tensor& weight,
                      const Tensor& bias, const Dims& axes, double eps) {
@@ -101,7 +115,7 @@ Tensor normalised(const Tensor& x, Tensor running_mean, Tensor running_var, cons
     const Tensor beside_weight = column_if(weight, w), beside_bias = column_if(bias, w);
     if (!training)
       return moved(w, column(running_mean, w), scale_of(column(running_var, w), beside_weight, eps), beside_bias);
-    const Tensor centre = mean(w, axes, true), variance = mean(square(w - centre), axes, true);
+    const auto [centre, variance] = moments_of(w, axes);
     const Tensor y = normalised_by(w, centre, variance, beside_weight, beside_bias, axes, eps);
     const NoGrad statistics;
     const auto count = static_cast<double>(values);

@@ -543,9 +543,27 @@ TEST(BatchNorm, ItsGradientPassesOverAChannelTwice) {
     eval(grad(std::vector{loss}, std::vector{x, weight, bias}));
     return passes;
   };
-  const size_t forward = 3;  // mean, variance, result
+  const size_t forward = 2;  // sums for mean and variance, result
   EXPECT_EQ(passes_of(nn::batch_norm(x, {}, {}, weight, bias, true, 0.1, 1e-5)), forward + 2);
-  EXPECT_EQ(passes_of(composed_norm(x, weight, bias)), forward + 3);
+  EXPECT_EQ(passes_of(composed_norm(x, weight, bias)), 3 + 3u);
+}
+
+// Sums of the values and of their squares would have cancelled: 1e8 beside a variance of 1.
+TEST(BatchNorm, OfValuesFarFromZeroHasTheirVariance) {
+  manual_seed(5);
+  const Dims axes{0, 2, 3};
+  const Tensor x = randn({64, 3, 8, 8}) + 1e4, exact = x.to(DType::f64), centred = exact - mean(exact, axes, true);
+  Tensor centre = zeros({3}), variance = zeros({3});
+  nn::batch_norm(x, centre, variance, {}, {}, true, 1.0, 1e-5);
+  const Tensor wanted = sum(square(centred), axes) / (64.0 * 64.0 - 1);
+  EXPECT_LT(max(abs(variance.to(DType::f64) / wanted - 1.0)).item<double>(), 1e-4);
+  EXPECT_LT(max(abs(centre.to(DType::f64) - mean(exact, axes))).item<double>(), 1e-2);
+}
+
+TEST(BatchNorm, OfOneValueThroughoutIsItsBias) {
+  const Tensor bias = tensor({0.5, -2.0});
+  EXPECT_EQ(values(nn::batch_norm(full({8, 2, 3, 3}, 1e4), {}, {}, {}, bias, true, 0.1, 1e-5)),
+            values(bias.reshape({1, 2, 1, 1}).expand({8, 2, 3, 3}).contiguous()));
 }
 
 // As in PyTorch, whose norms of 16 bits sum in f32 as well.
