@@ -51,7 +51,12 @@ void StoredValues::decide(const NodeRef& node, bool for_product) {
     Behind all = behind_operands(*node);
     if (all.sources.size() + 1 > limits_.max_buffers) store_until_few_sources(*node, all);
     all.inlined.push_back(node.get());
-    if (all.inlined.size() > kMaxInlined || for_product || is_cheaper_stored(*node, all)) stored_.insert(node.get());
+    if (all.inlined.size() > kMaxInlined || for_product) stored_.insert(node.get());
+    if (!stored_.contains(node.get()) && is_cheaper_stored(*node, all)) {
+      const Node* narrow = narrow_operand(*node);
+      stored_.insert(narrow ? narrow : node.get());
+      if (narrow) all = behind_operands(*node);
+    }
     if (!stored_.contains(node.get())) behind_.emplace(node.get(), std::move(all));
   }
 }
@@ -69,15 +74,28 @@ void StoredValues::store_operand(const Value& operand) {
   if (is_inline(*base, limits_) || base->info().kind == Kind::reduce) stored_.insert(base);
 }
 
-// Writing a value once and reading it back beats reading all that it is made of for every user: a residual stream.
+// Writing a value once and reading it back beats reading all that it is made of for every user: a residual stream. Not
+// where it is wider than all of that together: the gradient of a norm, in f32 of two 16-bit values.
 bool StoredValues::is_cheaper_stored(const Node& node, const Behind& all) const {
   const int64_t own = ir::count(node.type().shape);
-  const auto big = std::count_if(all.sources.begin(), all.sources.end(),
-                                 [&](const auto& source) { return 2 * source.elements > own; });
-  if (big < 2) return false;
+  size_t big = 0, bytes = 0;  // of one element of each
+  for (const auto& source : all.sources) {
+    if (2 * source.elements <= own) continue;
+    ++big;
+    bytes += size_of(source.dtype);
+  }
+  if (big < 2 || bytes <= size_of(node.type().dtype)) return false;
   const size_t* found = uses_.find(&node);
   const size_t uses = found ? *found : 0;
   return uses >= 3 || (big >= 3 && uses >= 2);
+}
+
+// The operand of a cast that has its values in fewer bytes, where it would be computed in the same kernels.
+const Node* StoredValues::narrow_operand(const Node& node) const {
+  if (node.op() != Op::cast) return nullptr;
+  const Value& operand = node.input(0);
+  const bool widens = is_float(operand.dtype()) && size_of(operand.dtype()) < size_of(node.type().dtype);
+  return widens && behind_.find(operand.node.get()) ? operand.node.get() : nullptr;
 }
 
 StoredValues::Behind StoredValues::behind_operands(const Node& node) const {
@@ -90,20 +108,20 @@ StoredValues::Behind StoredValues::behind_operands(const Node& node) const {
   }
   all.inlined.reserve(inlined);
   all.sources.reserve(sources);
-  const auto add_source = [&](const Node* source, int64_t elements) {
+  const auto add_source = [&](const Node* source, DType dtype, int64_t elements) {
     for (Behind::Source& known : all.sources) {
       if (known.node != source) continue;
       known.elements = std::max(known.elements, elements);
       return;
     }
-    all.sources.push_back({source, elements});
+    all.sources.push_back({source, dtype, elements});
   };
   for (const Value& input : node.inputs()) {
     const Node* base = ir::base_node(input);
     const Behind* found = behind_.find(base);
     if (!found || stored_.contains(base)) {
       const bool is_table = node.op() == Op::gather && base == ir::base_node(node.input(0));
-      add_source(base, is_table ? ir::count(node.type().shape) : elements_behind(input));
+      add_source(base, ir::base_of(input).dtype(), is_table ? ir::count(node.type().shape) : elements_behind(input));
       continue;
     }
     const size_t known = all.inlined.size();  // none is there twice within one operand
@@ -112,7 +130,8 @@ StoredValues::Behind StoredValues::behind_operands(const Node& node) const {
       if (std::find(all.inlined.begin(), end, inner) == end) all.inlined.push_back(inner);
     }
     const int64_t seen = elements_behind(input);
-    for (const Behind::Source& source : found->sources) add_source(source.node, std::min(source.elements, seen));
+    for (const Behind::Source& source : found->sources)
+      add_source(source.node, source.dtype, std::min(source.elements, seen));
   }
   return all;
 }

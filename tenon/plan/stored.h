@@ -32,6 +32,7 @@ class StoredValues {
   struct Behind {
     struct Source {
       const ir::Node* node;
+      DType dtype;
       int64_t elements;  // how many of its elements are read, at most
     };
     base::SmallVector<const ir::Node*, 8> inlined;
@@ -41,6 +42,7 @@ class StoredValues {
   void store_operand(const ir::Value& operand);
   Behind behind_operands(const ir::Node& node) const;
   void store_until_few_sources(const ir::Node& node, Behind& all);
+  const ir::Node* narrow_operand(const ir::Node& node) const;
   bool is_cheaper_stored(const ir::Node& node, const Behind& all) const;
 
   const Nodes& kept_;

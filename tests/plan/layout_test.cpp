@@ -146,8 +146,8 @@ TEST(Layout, ABlockAndItsGradientsHaveNoCopiesBetweenLayers) {
   const Count once = launches(one), twice = launches(two);
   EXPECT_EQ(once.convolutions, 8u);  // the image wants no gradient
   EXPECT_EQ(twice.convolutions, 17u);
-  // Forward two sums and a pass for each norm; backward two passes for each, and two rows of gradients. Weights are
-  // made and rounded, and their gradients are results.
+  // Forward sums, mean and variance of these, and a pass for each norm; backward two passes for each, and two rows of
+  // gradients. Weights are made and rounded, and their gradients are results.
   EXPECT_EQ(twice.others - once.others, 3u * (3 + 2 + 2) + 3 + 3);
 }
 
@@ -169,6 +169,29 @@ TEST(Layout, TheGradientOfWindowsThatMeetIsComputedOnce) {
   const Tensor pooled = nn::max_pool2d(norm(nn::conv2d(x, w)), 3, {.stride = 2, .padding = 1});
   const Tensor sum = (pooled * image({8, 32, 4, 4})).sum();
   EXPECT_EQ(that_add(planned(grad(std::vector<Tensor>{sum}, std::vector<Tensor>{w})), 8), 1u);
+}
+
+// Bytes of one element of each value of so many elements that launches of fused kernels write.
+size_t bytes_written(const plan::Plan& plan, int64_t elements) {
+  size_t bytes = 0;
+  for (const plan::Launch& launch : plan.launches) {
+    if (!std::holds_alternative<ir::LoopNest>(plan.kernels[launch.kernel])) continue;
+    for (const ir::Type& made : launch.makes) {
+      if (ir::count(made.shape) == elements) bytes += size_of(made.dtype);
+    }
+  }
+  return bytes;
+}
+
+// Its f32 sums are of bf16 values, which are read again instead of being written as f32.
+TEST(Layout, GradientsOfANormAreNotWrittenWiderThanTheyAre) {
+  const Autocast in_bf16(DType::bf16);
+  const Tensor x = image({8, 16, 8, 8}), first = image({32, 16, 1, 1}).requires_grad_(), second = image({16, 32, 1, 1});
+  const nn::BatchNorm2d norm(32, {.options = kNull});
+  const Tensor y = nn::conv2d(relu(norm(nn::conv2d(x, first))), second);
+  const plan::Plan plan = planned(grad(std::vector<Tensor>{(y * y).sum()}, std::vector<Tensor>{first}));
+  // The norm's result for the second convolution, and its gradient for the first.
+  EXPECT_EQ(bytes_written(plan, 8 * 32 * 8 * 8), 2u + 2u);
 }
 
 // ---- that values are what they were ----
