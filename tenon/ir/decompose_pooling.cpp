@@ -1,9 +1,10 @@
 // Pooling as views: the elements of a window are so many slices of the image in steps of the stride, compared one after
-// another. The gradient writes each of these slices where it came from.
+// another. The gradient is made for pixels a stride apart, all of which are the same elements of their windows.
 
 #include <algorithm>
 #include <limits>
 
+#include "tenon/base/divide.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/decompose.h"
 #include "tenon/ir/walk.h"
@@ -28,6 +29,9 @@ bool windows_meet(const PoolAttrs& attrs) {
   return std::any_of(attrs.axes.begin(), attrs.axes.end(),
                      [](const ConvAxis& axis) { return axis.kernel != axis.stride || axis.dilation != 1; });
 }
+
+// In memory, so that the kernels that read it compute it once; what it is made of is computed on the way there.
+Value in_memory(const Value& x) { return decompose(Op::contiguous, {&x, 1}, NoAttrs())[0]; }
 
 bool is_elementwise(const Value& x) {
   const Node& node = *base_node(x);
@@ -82,7 +86,7 @@ Value first_inside(const PoolAttrs& attrs, const Dims& shape, DeviceId device) {
 
 std::vector<Value> largest(const Value& given, const PoolAttrs& attrs) {
   const Border border = border_of(attrs);
-  const Value x = windows_meet(attrs) && is_elementwise(given) ? contiguous(given) : given;
+  const Value x = windows_meet(attrs) && is_elementwise(given) ? in_memory(given) : given;
   Value whole = x;
   if (!border.empty) {
     const Value inside = pad(full(x.shape(), 1, DType::boolean, x.device()), border.before, border.after);
@@ -108,32 +112,81 @@ std::vector<Value> largest(const Value& given, const PoolAttrs& attrs) {
     place = where(is_better, full_like(place, static_cast<double>(t)), place);
   }
   // Kept, because the gradient would find it again for every element of the window.
-  return {best, contiguous(place)};
+  return {best, in_memory(place)};
 }
 
-// Every slice's share written where it belongs; elements of several windows add up.
+// Along one axis the pixels `phase`, `phase + stride`, ... and element t of the windows: pixel k of these lies in
+// window `k + ahead`, where there is one.
+struct Meeting {
+  bool any = false;
+  int64_t ahead = 0;
+};
+Meeting meeting_of(const ConvAxis& axis, int64_t phase, int64_t t) {
+  const int64_t behind = phase + axis.padding - t * axis.dilation;
+  if (behind % axis.stride != 0) return {};
+  const int64_t ahead = behind / axis.stride, pixels = base::ceil_div(axis.image - phase, axis.stride);
+  return {ahead < axis.out && ahead + pixels > 0, ahead};
+}
+
+// What windows pass on, seen from the pixels that meet them.
+Value seen_from_pixels(const Value& share, const PoolAttrs& attrs, const Dims& pixels, const Dims& ahead) {
+  Dims start{0, 0}, size = outer_of(attrs, share), before{0, 0}, after{0, 0};
+  for (size_t i = 0; i < attrs.axes.size(); ++i) {
+    const int64_t first = std::max<int64_t>(0, ahead[i]), missing = std::max<int64_t>(0, -ahead[i]);
+    const int64_t found = std::min(attrs.axes[i].out - first, pixels[i] - missing);
+    start.push_back(first);
+    size.push_back(found);
+    before.push_back(missing);
+    after.push_back(pixels[i] - missing - found);
+  }
+  const Value windows = shrink(share, in_order(attrs, start), in_order(attrs, size), Dims(start.size(), 1));
+  return pad(windows, in_order(attrs, before), in_order(attrs, after));
+}
+
+// Pixels a stride apart have the same elements of their windows in common. These sums are made for each such set of
+// pixels and written where it belongs, so that nobody looks at the other elements of the windows.
 Value spread(const Value& g, const Value& places, const PoolAttrs& attrs) {
-  const bool overlap = windows_meet(attrs);
-  bool is_whole = true;
+  const bool meets_several = windows_meet(attrs);
+  const size_t rank = attrs.axes.size();
   const Dims outer = outer_of(attrs, g);
-  Dims all = outer, start{0, 0}, size = all;
+  Dims whole = outer, strides{1, 1};
+  int64_t phases = 1;
   for (const ConvAxis& axis : attrs.axes) {
-    all.push_back(std::max(covered(axis), axis.padding + axis.image));
-    start.push_back(axis.padding);
-    size.push_back(axis.image);
-    is_whole = is_whole && all.back() == axis.image;
+    whole.push_back(axis.image);
+    strides.push_back(axis.stride);
+    phases *= axis.stride;
   }
-  all = in_order(attrs, all);
-  Value total = full(all, 0, g.dtype(), g.device());
-  for (int64_t t = 0; t < attrs.places(); ++t) {
-    const ShrinkAttrs slice = slice_of(attrs, outer, t);
-    const Value share = where(equal(places, full_like(places, static_cast<double>(t))), g, full_like(g, 0));
-    total = overlap ? add(total, unshrink(share, slice, all)) : store(total, share, {Move{Op::shrink, slice}});
+  Value total = full(in_order(attrs, whole), 0, g.dtype(), g.device());
+  for (int64_t phase = 0; phase < phases; ++phase) {
+    Dims start{0, 0}, size = outer, pixels(rank);
+    start.resize(rank + 2);
+    for (int64_t left = phase, i = static_cast<int64_t>(rank); i-- > 0; left /= attrs.axes[i].stride)
+      start[i + 2] = left % attrs.axes[i].stride;
+    bool any = true;
+    for (size_t i = 0; i < rank; ++i) {
+      pixels[i] = std::max<int64_t>(0, base::ceil_div(attrs.axes[i].image - start[i + 2], attrs.axes[i].stride));
+      size.push_back(pixels[i]);
+      any = any && pixels[i] > 0;
+    }
+    if (!any) continue;
+    Value sum;
+    for (int64_t t = 0; t < attrs.places(); ++t) {
+      Dims ahead(rank);
+      bool meet = true;
+      for (int64_t left = t, i = static_cast<int64_t>(rank); i-- > 0; left /= attrs.axes[i].kernel) {
+        const Meeting meeting = meeting_of(attrs.axes[i], start[i + 2], left % attrs.axes[i].kernel);
+        meet = meet && meeting.any;
+        ahead[i] = meeting.ahead;
+      }
+      if (!meet) continue;
+      const Value share = where(equal(places, full_like(places, static_cast<double>(t))), g, full_like(g, 0));
+      const Value seen = seen_from_pixels(share, attrs, pixels, ahead);
+      sum = sum ? add(sum, seen) : meets_several ? add(full_like(seen, 0), seen) : seen;
+    }
+    const ShrinkAttrs cut{in_order(attrs, start), in_order(attrs, size), in_order(attrs, strides)};
+    if (sum) total = store(total, sum, {Move{Op::shrink, cut}});
   }
-  const Value made =
-      is_whole ? total : shrink(total, in_order(attrs, start), in_order(attrs, size), Dims(all.size(), 1));
-  // Kept, as the places are: a norm reads it three times.
-  return overlap ? contiguous(made) : made;
+  return total;
 }
 
 }  // namespace

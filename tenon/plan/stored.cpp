@@ -26,6 +26,9 @@ int64_t elements_behind(const Value& value) {
   return fewest;
 }
 
+// What `contiguous` is decomposed to: somebody wants the value in memory.
+bool is_copy(const Node& node) { return node.op() == Op::where && node.input(1) == node.input(2); }
+
 }  // namespace
 
 Uses count_uses(const std::vector<NodeRef>& order, const Assemblies& assemblies) {
@@ -51,7 +54,7 @@ void StoredValues::decide(const NodeRef& node, bool for_product) {
     Behind all = behind_operands(*node);
     if (all.sources.size() + 1 > limits_.max_buffers) store_until_few_sources(*node, all);
     all.inlined.push_back(node.get());
-    if (all.inlined.size() > kMaxInlined || for_product) stored_.insert(node.get());
+    if (all.inlined.size() > kMaxInlined || for_product || is_copy(*node)) stored_.insert(node.get());
     if (!stored_.contains(node.get()) && is_cheaper_stored(*node, all)) {
       const Node* narrow = narrow_operand(*node);
       stored_.insert(narrow ? narrow : node.get());

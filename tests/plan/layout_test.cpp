@@ -162,13 +162,28 @@ size_t that_add(const plan::Plan& plan, ptrdiff_t numbers) {
   }));
 }
 
-// A norm before the pooling reads it for its sums, and again with them.
+// A norm before the pooling reads it for its sums, and again with them. Of the nine elements of a window four, two, two
+// and one are added up for each pixel, all in one kernel.
 TEST(Layout, TheGradientOfWindowsThatMeetIsComputedOnce) {
   const Tensor x = image({8, 16, 8, 8}), w = image({32, 16, 1, 1}).requires_grad_();
   const nn::BatchNorm2d norm(32, {.options = kNull});
   const Tensor pooled = nn::max_pool2d(norm(nn::conv2d(x, w)), 3, {.stride = 2, .padding = 1});
   const Tensor sum = (pooled * image({8, 32, 4, 4})).sum();
-  EXPECT_EQ(that_add(planned(grad(std::vector<Tensor>{sum}, std::vector<Tensor>{w})), 8), 1u);
+  const plan::Plan plan = planned(grad(std::vector<Tensor>{sum}, std::vector<Tensor>{w}));
+  EXPECT_EQ(that_add(plan, 8), 1u);
+  EXPECT_EQ(that_add(plan, 10), 0u);
+}
+
+// What windows that meet are taken from is computed into memory once, and not copied from there.
+TEST(Layout, ANormBeforePoolingIsNotCopied) {
+  const Tensor x = image({8, 16, 8, 8}), w = image({32, 16, 1, 1});
+  const nn::BatchNorm2d norm(32, {.options = kNull});
+  const plan::Plan plan = planned({nn::max_pool2d(norm(nn::conv2d(x, w)), 3, {.stride = 2, .padding = 1})});
+  const auto copies = std::count_if(plan.launches.begin(), plan.launches.end(), [&](const plan::Launch& launch) {
+    const auto* call = std::get_if<ir::Call>(&plan.kernels[launch.kernel]);
+    return call && call->op == Op::contiguous;
+  });
+  EXPECT_EQ(copies, 0);
 }
 
 // Bytes of one element of each value of so many elements that launches of fused kernels write.
