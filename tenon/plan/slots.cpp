@@ -207,11 +207,15 @@ class Assigner {
     return slot_of_input(old);
   }
 
-  // A store of a part of a buffer, which runs as a call.
+  // A store of a part of a buffer, which runs as a call: of several into one value each finds what those before it
+  // have written.
+  bool writes_over_base(const Node& node, const ir::Call& call) const {
+    if (node.op() != Op::store || !call.inputs[0].map.is_contiguous()) return false;
+    const Value& base = ir::base_of(node.input(0));
+    return ir::bytes_of(base.type()) == bytes_of(node.type()) && ir::base_node(node.input(1)) != base.node.get();
+  }
   bool can_overwrite(const Node& node, const ir::Call& call) const {
-    const Value& old = node.input(0);
-    return call.inputs[0].map.is_contiguous() && ir::base_node(node.input(1)) != old.node.get() &&
-           may_overwrite(node, old);
+    return writes_over_base(node, call) && may_overwrite(node, node.input(0));
   }
 
   // ---- launches ----
@@ -330,11 +334,12 @@ class Assigner {
       const uint32_t index = kernel_index(std::move(call));
       return add_launch(std::move(launch), index, *result.node);
     }
-    const Value base = scattered_base(node);
+    const Value base = writes_over_base(*node, call) ? ir::base_of(node->input(0)) : scattered_base(node);
     const Part* part = parts_.find(node.get());
     if (base && !part && !kept_.contains(node.get()) && request_.limits.fuses && dies_now(base, launch.args[0].slot)) {
       add_output(node->type(), slot_taking_over({node, 0}, launch.args[0].slot));
-    } else if (base && part && part->whole->op() == Op::store && part->whole->input(0) == base) {
+    } else if (base && part && node->op() != Op::store && part->whole->op() == Op::store &&
+               part->whole->input(0) == base) {
       add_output(node->type(), slot_of_part({node, 0}, *part, true));  // adds to the state where it lies
     } else {
       const bool in_place = node->op() == Op::store && can_overwrite(*node, call);

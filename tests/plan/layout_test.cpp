@@ -186,6 +186,26 @@ TEST(Layout, ANormBeforePoolingIsNotCopied) {
   EXPECT_EQ(copies, 0);
 }
 
+// The pixels of each corner of the windows are written into one image; none of these stores copies what is there.
+TEST(Layout, StoresIntoOneImageCopyNothing) {
+  const Tensor x = image({8, 16, 8, 8}), w = image({32, 16, 1, 1}).requires_grad_();
+  const Tensor pooled = nn::max_pool2d(nn::conv2d(x, w), 2);
+  const Tensor sum = (pooled * image({8, 32, 4, 4})).sum();
+  const plan::Plan plan = planned(grad(std::vector<Tensor>{sum}, std::vector<Tensor>{w}));
+  size_t stores = 0, copies = 0;
+  for (const plan::Launch& launch : plan.launches) {
+    const auto* call = std::get_if<ir::Call>(&plan.kernels[launch.kernel]);
+    if (!call || call->op != Op::store) continue;
+    ++stores;
+    const plan::Slot& written = plan.slots[launch.args.back().slot];
+    const bool is_first = !call->inputs[0].map.is_contiguous();  // which fills the rest with zeros
+    if (!is_first && written.within != launch.args[0].slot && written.within != plan.slots[launch.args[0].slot].within)
+      ++copies;
+  }
+  EXPECT_EQ(stores, 4u);
+  EXPECT_EQ(copies, 0u);
+}
+
 // Bytes of one element of each value of so many elements that launches of fused kernels write.
 size_t bytes_written(const plan::Plan& plan, int64_t elements) {
   size_t bytes = 0;
