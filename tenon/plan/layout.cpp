@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "tenon/base/divide.h"
 #include "tenon/base/flat_map.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/decompose.h"
@@ -89,14 +90,119 @@ class Arranger {
   Results convolution(const Node& node, std::span<const Value> in) {
     auto attrs = node.attrs_as<ir::ConvAttrs>();
     attrs.channels_last = true;
-    ir::Call call;
-    call.op = node.op();
-    call.attrs = attrs;
-    for (const Value& operand : in)
-      call.inputs.push_back({operand.dtype(), ir::IndexMap(ir::channels_to_last(operand.shape()))});
-    call.outputs.push_back({attrs.result, ir::channels_to_last(node.type().shape)});
-    if (takes_ && !takes_(call)) return std::nullopt;
+    if (Results wider = with_more_channels(node, in, attrs)) return wider;
+    if (!is_taken(node.op(), in[0], in[1], node.type().shape, attrs)) return std::nullopt;
     return shown(Node::make(node.op(), {laid_out(in[0]), laid_out(in[1])}, attrs));
+  }
+
+  bool is_taken(Op op, const Value& a, const Value& b, const Dims& result, const ir::ConvAttrs& attrs) const {
+    if (!takes_) return true;
+    ir::Call call;
+    call.op = op;
+    call.attrs = attrs;
+    for (const Value& operand : {a, b})
+      call.inputs.push_back({operand.dtype(), ir::IndexMap(ir::channels_to_last(operand.shape()))});
+    call.outputs.push_back({attrs.result, ir::channels_to_last(result)});
+    return takes_(call);
+  }
+
+  // Pictures have three channels, and tensor cores take eight 16-bit numbers at a time: the first convolution of a
+  // network, forward and for its weights, is made of more. Where it takes every second pixel, the pixels between are
+  // channels too; zeros make up what is missing.
+  Results with_more_channels(const Node& node, std::span<const Value> in, const ir::ConvAttrs& attrs) {
+    constexpr int64_t kMost = 4;
+    const int64_t channels = in[0].shape()[1];
+    const bool makes_weights = node.op() == Op::conv_weight;
+    if (channels > kMost || attrs.groups != 1 || size_of(in[0].dtype()) != 2 || ir::count(in[0].shape()) == 0 ||
+        !(makes_weights || node.op() == Op::conv))
+      return std::nullopt;
+    ir::ConvAttrs wider = attrs;
+    const bool folds = std::all_of(attrs.axes.begin(), attrs.axes.end(), [](const ir::ConvAxis& axis) {
+      return axis.stride == 2 && axis.dilation == 1 && axis.kernel > 2;
+    });
+    Value image = in[0], other = in[1];
+    Dims result = node.type().shape;
+    if (folds) {
+      Dims kernels;
+      for (ir::ConvAxis& axis : wider.axes) {
+        const int64_t kernel = base::ceil_div(axis.kernel, 2);
+        axis = {axis.out + kernel - 1, kernel, axis.out};
+        kernels.push_back(kernel);
+      }
+      image = folded_image(image, attrs, wider);
+      if (makes_weights)
+        result = image_like(result[0], image.shape()[1], kernels);
+      else
+        other = folded(other, kernels, Dims(kernels.size(), 0));
+    }
+    const int64_t missing = -image.shape()[1] & 7;
+    image = with_zeros_behind(image, missing);
+    if (makes_weights)
+      result[1] += missing;
+    else
+      other = with_zeros_behind(other, missing);
+    if (!is_taken(node.op(), image, other, result, wider)) return std::nullopt;
+    const std::vector<Value> made = shown(Node::make(node.op(), {laid_out(image), laid_out(other)}, wider));
+    if (!makes_weights) return made;
+    result[1] -= missing;
+    const Value weights = first_of(made[0], result);
+    return std::vector<Value>{folds ? unfolded(weights, node.type().shape) : weights};
+  }
+
+  static Dims image_like(int64_t first, int64_t channels, const Dims& sizes) {
+    Dims shape{first, channels};
+    for (const int64_t size : sizes) shape.push_back(size);
+    return shape;
+  }
+  static Value with_zeros_behind(const Value& x, int64_t channels) {
+    Dims before(x.rank(), 0), after = before;
+    after[1] = channels;
+    return ir::pad(x, before, after);
+  }
+  static Value first_of(const Value& x, const Dims& size) {
+    return ir::shrink(x, Dims(size.size(), 0), size, Dims(size.size(), 1));
+  }
+
+  // (N, C, ...) with so many zeros before each axis, of which `sizes` pairs of neighbours are taken, as (N, C * 2 *
+  // ..., sizes...).
+  static Value folded(const Value& x, const Dims& sizes, const Dims& zeros) {
+    const size_t rank = sizes.size();
+    Dims most = x.shape(), before{0, 0}, after{0, 0}, pairs{most[0], most[1]}, order{0, 1}, shape = pairs;
+    for (size_t i = 0; i < rank; ++i) {
+      most[i + 2] = std::min(most[i + 2], 2 * sizes[i] - zeros[i]);
+      before.push_back(zeros[i]);
+      after.push_back(2 * sizes[i] - zeros[i] - most[i + 2]);
+      pairs.push_back(sizes[i]);
+      pairs.push_back(2);
+      order.push_back(static_cast<int64_t>(2 * i + 3));
+      shape[1] *= 2;
+      shape.push_back(sizes[i]);
+    }
+    for (size_t i = 0; i < rank; ++i) order.push_back(static_cast<int64_t>(2 * i + 2));
+    const Value padded = ir::pad(first_of(x, most), before, after);
+    return ir::reshape(ir::permute(ir::reshape(padded, pairs), order), shape);
+  }
+  static Value folded_image(const Value& x, const ir::ConvAttrs& attrs, const ir::ConvAttrs& wider) {
+    Dims sizes, zeros;
+    for (size_t i = 0; i < attrs.axes.size(); ++i) {
+      sizes.push_back(wider.axes[i].image);
+      zeros.push_back(attrs.axes[i].padding);
+    }
+    return folded(x, sizes, zeros);
+  }
+  // Weights of this shape, from what folded() makes of them.
+  static Value unfolded(const Value& x, const Dims& shape) {
+    const size_t rank = shape.size() - 2;
+    Dims pairs{shape[0], shape[1]}, order{0, 1}, whole = pairs;
+    for (size_t i = 0; i < rank; ++i) pairs.push_back(2);
+    for (size_t i = 0; i < rank; ++i) {
+      const int64_t size = x.shape()[i + 2];
+      pairs.push_back(size);
+      order.push_back(static_cast<int64_t>(2 + rank + i));
+      order.push_back(static_cast<int64_t>(2 + i));
+      whole.push_back(2 * size);
+    }
+    return first_of(ir::reshape(ir::permute(ir::reshape(x, pairs), order), whole), shape);
   }
 
   Results pooling(const Node& node, std::span<const Value> in) {

@@ -229,6 +229,40 @@ TEST(Layout, GradientsOfANormAreNotWrittenWiderThanTheyAre) {
   EXPECT_EQ(bytes_written(plan, 8 * 32 * 8 * 8), 2u + 2u);
 }
 
+const ir::Call* first_call(const plan::Plan& plan, Op op) {
+  for (const plan::Kernel& kernel : plan.kernels) {
+    const auto* call = std::get_if<ir::Call>(&kernel);
+    if (call && call->op == op) return call;
+  }
+  return nullptr;
+}
+
+// Tensor cores take eight channels at a time; zeros beside the three of a picture change no sum.
+TEST(Layout, PicturesOfThreeChannelsHaveEightWhereTheyAre16Bits) {
+  const auto planned_with = [&](DType dtype) {
+    const Tensor x = image({4, 3, 9, 9}, dtype), w = image({16, 3, 3, 3}, dtype).requires_grad_();
+    const Tensor y = nn::conv2d(x, w, {}, {.padding = 1});
+    return planned(grad(std::vector<Tensor>{(y * y).sum()}, std::vector<Tensor>{w}));
+  };
+  const plan::Plan low = planned_with(DType::bf16), wide = planned_with(DType::f32);
+  ASSERT_TRUE(first_call(low, Op::conv) && first_call(low, Op::conv_weight) && first_call(wide, Op::conv));
+  EXPECT_EQ(first_call(low, Op::conv)->inputs[0].map.shape(), (Dims{4, 9, 9, 8}));
+  EXPECT_EQ(first_call(low, Op::conv)->inputs[1].map.shape(), (Dims{16, 3, 3, 8}));
+  EXPECT_EQ(first_call(low, Op::conv_weight)->outputs[0].shape, (Dims{16, 3, 3, 8}));
+  EXPECT_EQ(first_call(wide, Op::conv)->inputs[0].map.shape(), (Dims{4, 9, 9, 3}));
+}
+
+// Every second pixel of 224 by kernels of 7: four pixels of three channels are twelve channels, and four zeros.
+TEST(Layout, PixelsBetweenAreChannelsOfAFirstConvolutionThatTakesEverySecond) {
+  const Tensor x = image({4, 3, 224, 224}, DType::bf16), w = image({64, 3, 7, 7}, DType::bf16).requires_grad_();
+  const Tensor y = nn::conv2d(x, w, {}, {.stride = 2, .padding = 3});
+  const plan::Plan plan = planned(grad(std::vector<Tensor>{(y * y).sum()}, std::vector<Tensor>{w}));
+  ASSERT_TRUE(first_call(plan, Op::conv) && first_call(plan, Op::conv_weight));
+  EXPECT_EQ(first_call(plan, Op::conv)->inputs[0].map.shape(), (Dims{4, 115, 115, 16}));
+  EXPECT_EQ(first_call(plan, Op::conv)->inputs[1].map.shape(), (Dims{64, 4, 4, 16}));
+  EXPECT_EQ(first_call(plan, Op::conv_weight)->outputs[0].shape, (Dims{64, 4, 4, 16}));
+}
+
 // ---- that values are what they were ----
 
 std::vector<std::vector<float>> values_of(const std::vector<ir::Value>& outputs) {
@@ -259,6 +293,30 @@ TEST(LayoutValues, OfAllThreeSidesInGroupsStridedAndDilated) {
   std::vector<Tensor> outputs = grad(std::vector<Tensor>{(y * y).sum()}, std::vector<Tensor>{x, w});
   outputs.push_back(y);
   expect_same_values(outputs);
+}
+
+// With channels of zeros, and with pixels between as channels; of small whole numbers, whose sums are exact.
+TEST(LayoutValues, OfPicturesWithThreeChannelsIn16Bits) {
+  const auto whole = [&](const Dims& shape) {
+    return floor(rand(shape, Device("reference")) * 5.0 - 2.0).to(DType::bf16).eval();
+  };
+  struct Case {
+    Dims image, kernel;
+    nn::Conv2dOptions options;
+  };
+  const Case cases[] = {{{2, 3, 7, 6}, {3, 3}, {.padding = 1}},
+                        {{2, 3, 7, 6}, {3, 3}, {.stride = 2, .padding = 1}},
+                        {{2, 1, 8, 9}, {4, 3}, {.stride = 2}},
+                        {{2, 3, 12, 11}, {7, 7}, {.stride = 2, .padding = 3}},
+                        {{2, 4, 9, 8}, {3, 5}, {.stride = {1, 2}, .padding = {0, 2}}}};
+  for (const Case& each : cases) {
+    const Tensor x = whole(each.image), w = whole({4, each.image[1], each.kernel[0], each.kernel[1]}).requires_grad_();
+    const Tensor y = nn::conv2d(x, w, {}, each.options), g = whole(y.shape());
+    std::vector<Tensor> outputs = grad(std::vector<Tensor>{(y * g).sum()}, std::vector<Tensor>{w});
+    outputs.push_back(y);
+    for (Tensor& output : outputs) output = output.to(DType::f32);
+    expect_same_values(outputs);
+  }
 }
 
 TEST(LayoutValues, OfOneAxisAndTransposed) {
