@@ -55,7 +55,9 @@ Pool pool_of(std::string_view op, const Tensor& x, const Dims& kernel, const Dim
         axis.dilation > ir::kMostElements / axis.kernel)
       fail(op, "a kernel of {} with stride {} and dilation {} is larger than any tensor", sizes(kernel), sizes(stride),
            sizes(dilation));
-    if (axis.padding < 0 || axis.padding > axis.reach() / 2)
+    // Of volumes PyTorch looks at the kernel alone, not at how far it is dilated.
+    const int64_t most = (kernel.size() == 3 ? axis.kernel : axis.reach()) / 2;
+    if (axis.padding < 0 || axis.padding > most)
       fail(op, "padding {} must be at most half of the kernel {}", sizes(padding), sizes(kernel));
     if (axis.size < 1 || x.size(1) < 1) fail(op, "the input {} is empty", ir::to_string(x.shape()));
     const int64_t room = axis.size + 2 * axis.padding - axis.reach();
@@ -187,7 +189,9 @@ MaxPooled max_pool_volume_with_indices(const Tensor& x, const Pool& pool) {
   const Tensor in_plane = indices_of(found.planes.place, pools.planes).reshape({batch, channels, x.size(2) * places});
   const Tensor chosen =
       indices_of(found.depth.place, pools.depth).reshape({batch, channels, pool.axes[0].out * places});
-  const Tensor indices = gather(in_plane, 2, chosen) + floor_divide(chosen, places) * (x.size(3) * x.size(4));
+  // A dilated window may lie around a thin volume without an element of it.
+  const Tensor there = minimum(chosen, x.size(2) * places - 1);
+  const Tensor indices = gather(in_plane, 2, there) + floor_divide(chosen, places) * (x.size(3) * x.size(4));
   const Dims shape = pooled_shape(x, pool);
   return {found.depth.value.reshape(shape), indices.reshape(shape)};
 }

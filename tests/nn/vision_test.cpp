@@ -226,6 +226,17 @@ TEST(MaxPool3d, TakesTheFirstOfEqualElementsAndTheLastNaN) {
   EXPECT_TRUE(std::isnan(nn::max_pool3d(z, 2).item<float>()));
 }
 
+TEST(MaxPool3d, OfWindowsAroundAThinVolumeIsTheLeast) {
+  const auto [y, places] = nn::max_pool3d_with_indices(ones({1, 1, 1, 2, 2}), {2, 1, 1},
+                                                       {.stride = 1, .padding = {1, 0, 0}, .dilation = {2, 1, 1}});
+  EXPECT_EQ(values(y), (Floats{-INFINITY, -INFINITY, -INFINITY, -INFINITY}));
+  EXPECT_EQ(places.to_vector<int64_t>().size(), 4u);  // which no look-up refuses
+  EXPECT_EQ(text_of([] {
+              nn::max_pool3d(ones({1, 1, 4, 4, 4}), 2, {.padding = {0, 1, 2}, .dilation = 3});
+            }),
+            "[max_pool3d] padding 0 x 1 x 2 must be at most half of the kernel 2 x 2 x 2");
+}
+
 TEST(Pooling3d, TakesVolumesWithoutABatchAndSaysWhatDoesNotFit) {
   const Tensor x = counting({2, 2, 4, 4});
   EXPECT_EQ(values(nn::max_pool3d(x, {2, 4, 4})), (Floats{31, 63}));
