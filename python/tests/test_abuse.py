@@ -125,6 +125,7 @@ def loop():
     x = tenon.ones(100, requires_grad=True)
     while True:
         {work}
+        x.grad = None
 for _ in range(4): threading.Thread(target=loop, daemon=True).start()
 time.sleep(0.3)
 """

@@ -71,7 +71,7 @@ class Arguments(unittest.TestCase):
         self.assertEqual(x.searchsorted(2, side="left").item(), 1)
         with self.assertRaisesRegex(tenon.Error, "there is no side 'up'; there are 'left' and 'right'"):
             x.searchsorted(2, side="up")
-        with self.assertRaisesRegex(ValueError, "right=True and for side='left'"):
+        with self.assertRaisesRegex(tenon.Error, "right and for the side 'left'"):
             x.searchsorted(2, right=True, side="left")
         self.assertEqual(tenon.isin(x, 2).tolist(), [False, True, True, False])
         self.assertEqual(tenon.isin(x, tenon.tensor([1, 3]), invert=True).tolist(), [False, True, True, False])
