@@ -56,7 +56,7 @@ USES["tenon.h"] = set(USES)  # the one public header gathers all
 
 # Of the rooms below `tensor` and of what is that room's own, all that tenon.h may reach: plain data that users name.
 PUBLIC = {
-    "tenon/base/error.h", "tenon/base/flat_map.h", "tenon/base/half.h", "tenon/base/interrupt.h", "tenon/base/out_of_range.h",
+    "tenon/base/error.h", "tenon/base/flat_map.h", "tenon/base/half.h", "tenon/base/interrupt.h", "tenon/base/out_of_range.h", "tenon/base/zero_division.h",
     "tenon/base/threads.h", "tenon/base/turn.h",
     "tenon/base/small_vector.h",
     "tenon/ir/device_id.h", "tenon/ir/dtype.h", "tenon/ir/shape.h",

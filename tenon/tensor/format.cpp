@@ -87,7 +87,7 @@ class Natural {
   std::vector<uint32_t> limbs_;  // least significant first, no zero at the top
 };
 
-Natural sum(Natural a, const Natural& b) {
+Natural added(Natural a, const Natural& b) {
   a.add(b);
   return a;
 }
@@ -172,7 +172,7 @@ void round_up_last_digit(Decimal& decimal) {
 
 bool rounds_up(const Scaled& rest, bool may_stay, bool may_rise, int last_digit) {
   if (may_stay != may_rise) return may_rise;
-  const auto order = sum(rest.value, rest.value) <=> rest.unit;
+  const auto order = added(rest.value, rest.value) <=> rest.unit;
   return std::is_eq(order) ? last_digit % 2 == 1 : std::is_gt(order);
 }
 
@@ -185,7 +185,7 @@ Decimal generate(Scaled rest, int least, int most) {
     decimal.digits += static_cast<char>('0' + digit);
     // Would the digits so far, left as they are or with the last one raised, still read back as this number?
     const auto down = rest.value <=> rest.half_gap_below;
-    const auto up = sum(rest.value, rest.half_gap_above) <=> rest.unit;
+    const auto up = added(rest.value, rest.half_gap_above) <=> rest.unit;
     const bool may_stay = std::is_lt(down) || (std::is_eq(down) && rest.owns_midpoints);
     const bool may_rise = std::is_gt(up) || (std::is_eq(up) && rest.owns_midpoints);
     if (((may_stay || may_rise) && count >= least) || count == most) {
@@ -223,10 +223,10 @@ std::string without_trailing_zeros(std::string digits) {
   return digits;
 }
 
-std::string_view sign(double value) { return std::signbit(value) ? "-" : ""; }
+std::string_view minus_of(double value) { return std::signbit(value) ? "-" : ""; }
 
 Cell not_finite(double value) {
-  return {.left = std::isnan(value) ? "nan" : fmt::format("{}inf", sign(value)), .right = {}, .has_point = false};
+  return {.left = std::isnan(value) ? "nan" : fmt::format("{}inf", minus_of(value)), .right = {}, .has_point = false};
 }
 
 Cell positional(double value, const Decimal& decimal) {
@@ -234,7 +234,7 @@ Cell positional(double value, const Decimal& decimal) {
   if (decimal.power < 0) digits.insert(0, static_cast<size_t>(-decimal.power), '0');
   const auto whole = static_cast<size_t>(std::max(decimal.power, 0) + 1);
   if (digits.size() < whole) digits.resize(whole, '0');
-  return {.left = fmt::format("{}{}", sign(value), digits.substr(0, whole)),
+  return {.left = fmt::format("{}{}", minus_of(value), digits.substr(0, whole)),
           .right = without_trailing_zeros(digits.substr(whole))};
 }
 
@@ -243,7 +243,7 @@ std::string exponent_text(int power, int digits) {
 }
 
 Cell scientific(double value, const Decimal& decimal, size_t fraction_digits, int exponent_digits) {
-  return {.left = fmt::format("{}{}", sign(value), decimal.digits[0]),
+  return {.left = fmt::format("{}{}", minus_of(value), decimal.digits[0]),
           .right = fmt::format("{:0<{}}{}", decimal.digits.substr(1), fraction_digits,
                                exponent_text(decimal.power, exponent_digits))};
 }
@@ -339,7 +339,7 @@ std::string float_scalar(double value, DType dtype) {
   const double magnitude = std::fabs(value);
   if (magnitude != 0 && (magnitude >= 1e16 || magnitude < 1e-4)) {
     const std::string fraction = decimal.digits.substr(1);
-    return fmt::format("{}{}{}{}{}", sign(value), decimal.digits[0], fraction.empty() ? "" : ".", fraction,
+    return fmt::format("{}{}{}{}{}", minus_of(value), decimal.digits[0], fraction.empty() ? "" : ".", fraction,
                        exponent_text(decimal.power, 2));
   }
   const Cell cell = positional(value, decimal);

@@ -36,7 +36,7 @@ struct List {
   static constexpr size_t kLeast = 64;
 };
 
-List& list() {
+List& kept_list() {
   thread_local List all;
   return all;
 }
@@ -86,7 +86,7 @@ bool may_let_go(const TensorImpl& tensor, const ir::Value& value) {
 }  // namespace
 
 void add(const std::shared_ptr<TensorImpl>& tensor) {
-  List& all = list();
+  List& all = kept_list();
   if (all.tensors.size() >= all.room) {
     std::erase_if(all.tensors, [](const auto& weak) { return weak.expired(); });
     all.room = std::max(List::kLeast, 2 * all.tensors.size());
@@ -95,7 +95,7 @@ void add(const std::shared_ptr<TensorImpl>& tensor) {
 }
 
 void note_replaced(std::span<const ir::DataRef> states) {
-  List& all = list();
+  List& all = kept_list();
   ++all.step;
   for (const ir::DataRef& state : states) {
     const auto storage = device::storage_of(state);
@@ -104,7 +104,7 @@ void note_replaced(std::span<const ir::DataRef> states) {
 }
 
 void bound() {
-  List& all = list();
+  List& all = kept_list();
   size_t bytes = 0;
   std::erase_if(all.states, [&](const OldState& state) {
     const ir::DataRef memory = state.memory.lock();

@@ -107,13 +107,13 @@ TEST_F(PictureFolders, AreNotExchangedWhileARunIsStopped) {
   EXPECT_NE(text.find("was begun on other data"), text.npos) << text;
 }
 
-struct Case {
+struct FolderCase {
   std::string name;
   std::vector<std::string> settings;
 };
-void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+void PrintTo(const FolderCase& one, std::ostream* out) { *out << one.name; }
 
-class PictureResume : public Runs, public testing::WithParamInterface<Case> {};
+class PictureResume : public Runs, public testing::WithParamInterface<FolderCase> {};
 
 TEST_P(PictureResume, GoesOnBitForBit) {
   write_pictures("pictures", 12, true);
@@ -125,13 +125,13 @@ TEST_P(PictureResume, GoesOnBitForBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Runs, PictureResume,
-                         testing::Values(Case{"plain", {}},
-                                         Case{"augmented",
+                         testing::Values(FolderCase{"plain", {}},
+                                         FolderCase{"augmented",
                                               {"data.least_area=0.3", "data.flip=true", "data.shift=1",
                                                "training.label_smoothing=0.1", "optimizer.average=0.9",
                                                "schedule.warmup_steps=5", "training.precision=bf16",
                                                "optimizer.kind=sgd", "optimizer.momentum=0.9", "optimizer.lr=0.05"}},
-                                         Case{"without_threads", {"data.prefetch=false", "data.least_area=0.5"}}),
+                                         FolderCase{"without_threads", {"data.prefetch=false", "data.least_area=0.5"}}),
                          [](const auto& one) { return one.param.name; });
 
 // The recipe of the preset on a few tiny pictures.
