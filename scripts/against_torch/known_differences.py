@@ -32,6 +32,7 @@ class Known:
 
 _TIES = "equal elements: the gradient goes to another of them, because Tenon's sort is stable"
 _SUMS = "sums over the dims of a broadcast, whose terms both round to 16 bits: the sum is nearly 0 or its terms nearly cancel"
+_STEPS = "a gradient of several steps, each of which rounds to 16 bits, as PyTorch's do"
 _LARGE_SCORES = "scores of some hundreds have digits to 1e-5 in float32, and their exponentials as many"
 _16 = "float16 bfloat16"
 
@@ -51,6 +52,9 @@ KNOWN = (
     Known("matmul", "wrong gradient", "bfloat16", r"\[5, 5, 5\], bfloat16\[1, 5, 5\]", _SUMS),
     Known("__rmatmul__", "wrong gradient", "float16", r"\[5, 10, 5\], float16\[5, 10\]|\[5, 5, 10, 5\], float16\[10\]", _SUMS),
     Known("__rmatmul__", "wrong gradient", "bfloat16", r"\[1, 5, 5\], bfloat16\[5, 5, 5\]", _SUMS),
+    Known("prod", "wrong gradient", "float16", r"\[5, 5, 5\], 0\)",
+          "the product of the others, from both sides: both parts are rounded to 16 bits, and with PyTorch the product by division"),
+    Known("std_mean", "wrong gradient", "float16", r"float16\[5\]\), dim=0, unbiased=True", _STEPS),
     Known("nn.functional.scaled_dot_product_attention", "wrong value", "float32", r"is_causal=False, dropout_p=0.0", _LARGE_SCORES),
     Known("nn.functional.scaled_dot_product_attention", "wrong gradient", "float32", r"dropout_p=0.0|attn_mask", _LARGE_SCORES),
     Known("nn.functional.scaled_dot_product_attention", "wrong gradient", _16, r"dropout_p=0.0|attn_mask",

@@ -8,14 +8,14 @@
 namespace tenon::train {
 namespace {
 
-struct Case {
+struct ResumeCase {
   std::string name;
   std::vector<std::string> settings;
   bool is_tuned = false;  // starts from a model's folder
 };
-void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+void PrintTo(const ResumeCase& one, std::ostream* out) { *out << one.name; }
 
-class Resume : public Runs, public testing::WithParamInterface<Case> {
+class Resume : public Runs, public testing::WithParamInterface<ResumeCase> {
  protected:
   Config config() {
     Config config = tiny();
@@ -40,21 +40,21 @@ TEST_P(Resume, GoesOnBitForBit) {
 INSTANTIATE_TEST_SUITE_P(
     Runs, Resume,
     testing::Values(
-        Case{"f32", {"training.steps=100", "training.eval_every=25"}}, Case{"bf16", {"training.precision=bf16"}},
-        Case{"f16", {"training.precision=f16", "training.steps=40"}},
-        Case{"shuffled",
+        ResumeCase{"f32", {"training.steps=100", "training.eval_every=25"}}, ResumeCase{"bf16", {"training.precision=bf16"}},
+        ResumeCase{"f16", {"training.precision=f16", "training.steps=40"}},
+        ResumeCase{"shuffled",
              {"data.order=shuffled", "data.validation_fraction=0.5", "training.batch_size=64"}},  // 2 epochs
-        Case{"sequential", {"data.order=sequential"}}, Case{"micro_batches", {"training.micro_batches=2"}},
-        Case{"uncaptured", {"training.capture=false"}},
-        Case{"masked_lm", {"training.method=masked_lm", "sample.every=0", "sample.tokens=64"}},
-        Case{"llama", {"model.architecture=llama", "model.dropout=0", "model.kv_heads=1"}},
-        Case{"plateau",
+        ResumeCase{"sequential", {"data.order=sequential"}}, ResumeCase{"micro_batches", {"training.micro_batches=2"}},
+        ResumeCase{"uncaptured", {"training.capture=false"}},
+        ResumeCase{"masked_lm", {"training.method=masked_lm", "sample.every=0", "sample.tokens=64"}},
+        ResumeCase{"llama", {"model.architecture=llama", "model.dropout=0", "model.kv_heads=1"}},
+        ResumeCase{"plateau",
              {"schedule.kind=plateau", "schedule.patience=0", "schedule.gamma=0.5", "training.eval_every=2",
               "optimizer.lr=0.1", "schedule.warmup_steps=15"}},
-        Case{"one_cycle", {"schedule.kind=one_cycle"}}, Case{"sgd", {"optimizer.kind=sgd", "optimizer.momentum=0.9"}},
-        Case{"lion", {"optimizer.kind=lion", "optimizer.lr=1e-4"}},
-        Case{"finetune", {"training.mode=finetune", "model.dropout=0.1"}, true},
-        Case{"lora", {"training.mode=lora", "training.lora_dropout=0.1", "optimizer.lr=0.01"}, true}),
+        ResumeCase{"one_cycle", {"schedule.kind=one_cycle"}}, ResumeCase{"sgd", {"optimizer.kind=sgd", "optimizer.momentum=0.9"}},
+        ResumeCase{"lion", {"optimizer.kind=lion", "optimizer.lr=1e-4"}},
+        ResumeCase{"finetune", {"training.mode=finetune", "model.dropout=0.1"}, true},
+        ResumeCase{"lora", {"training.mode=lora", "training.lora_dropout=0.1", "optimizer.lr=0.01"}, true}),
     [](const auto& one) { return one.param.name; });
 
 class Repeated : public Runs {};
