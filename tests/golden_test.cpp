@@ -381,10 +381,10 @@ Results slice(Call& c) {
 
 const std::map<std::string, Handler>& handlers() {
   static const std::map<std::string, Handler> table = {
-      {"add", binary(tenon::add)},
-      {"sub", binary(tenon::sub)},
+      {"add", binary(tenon::operator+)},
+      {"sub", binary((tenon::operator-))},
       {"mul", binary(tenon::mul)},
-      {"div", binary(tenon::div)},
+      {"div", binary(tenon::true_divide)},
       {"maximum", binary(tenon::maximum)},
       {"minimum", binary(tenon::minimum)},
       {"pow", [](Call& c) { return tenon::pow(c[0], c.number("exponent")); }},
@@ -414,9 +414,9 @@ const std::map<std::string, Handler>& handlers() {
       {"softplus", [](Call& c) { return tenon::softplus(c[0], c.get("beta", 1.0), c.get("threshold", 20.0)); }},
       {"gelu", [](Call& c) { return tenon::gelu(c[0], c.get<std::string>("approximate", "none")); }},
 
-      {"sum", reduction(tenon::sum)},
-      {"mean", reduction(tenon::mean)},
-      {"prod", reduction(tenon::prod)},
+      {"sum", reduction([](const Tensor& x, const tenon::Axes& dims, bool keepdim) { return tenon::sum(x, dims, keepdim); })},
+      {"mean", reduction([](const Tensor& x, const tenon::Axes& dims, bool keepdim) { return tenon::mean(x, dims, keepdim); })},
+      {"prod", reduction([](const Tensor& x, const tenon::Axes& dims, bool keepdim) { return tenon::prod(x, dims, keepdim); })},
       {"amax", reduction(tenon::amax)},
       {"amin", reduction(tenon::amin)},
       {"logsumexp", reduction(tenon::logsumexp)},
@@ -425,9 +425,9 @@ const std::map<std::string, Handler>& handlers() {
       {"argmax", extreme(tenon::argmax)},
       {"argmin", extreme(tenon::argmin)},
       {"norm", [](Call& c) { return tenon::norm(c[0], c.get("p", 2.0), c.dims("dim"), c.get("keepdim", false)); }},
-      {"softmax", along(tenon::softmax)},
-      {"log_softmax", along(tenon::log_softmax)},
-      {"cumsum", along(tenon::cumsum)},
+      {"softmax", along([](const Tensor& x, int64_t dim) { return tenon::softmax(x, dim); })},
+      {"log_softmax", along([](const Tensor& x, int64_t dim) { return tenon::log_softmax(x, dim); })},
+      {"cumsum", along([](const Tensor& x, int64_t dim) { return tenon::cumsum(x, dim); })},
       {"sort", [](Call& c) { return tenon::sort(c[0], c.get<int64_t>("dim", -1), c.get("descending", false)); }},
       {"topk",
        [](Call& c) {

@@ -16,7 +16,7 @@ using base::fail;
 using ir::to_string;
 using Two = std::array<int64_t, 2>;
 
-Two height_and_width(std::string_view op, const Dims& sizes) {
+Two two_of(std::string_view op, const Dims& sizes) {
   if (sizes.size() == 1) return {sizes[0], sizes[0]};
   if (sizes.size() == 2) return {sizes[0], sizes[1]};
   fail(op, "takes a size or two, not {}", sizes.size());
@@ -27,8 +27,8 @@ struct Windows {
   Two kernel, dilation, padding, stride;
 
   Windows(std::string_view op, const Dims& kernel_size, const WindowOptions& options)
-      : kernel(height_and_width(op, kernel_size)), dilation(both(op, options.dilation)), padding(both(op, options.padding)),
-        stride(height_and_width(op, options.stride)) {
+      : kernel(two_of(op, kernel_size)), dilation(two_of(op, options.dilation)), padding(two_of(op, options.padding)),
+        stride(two_of(op, options.stride)) {
     for (size_t i = 0; i < 2; ++i) {
       if (kernel[i] < 1 || dilation[i] < 1 || stride[i] < 1 || padding[i] < 0)
         fail(op, "kernel, dilation and stride must be 1 or more and padding 0 or more, got {}, {}, {} and {}", kernel[i],
@@ -118,7 +118,7 @@ Tensor fold(const Tensor& x, const Dims& output_size, const Dims& kernel_size, c
     fail("fold", "takes (batch, channels * window, windows) or (channels * window, windows), got {}",
          to_string(x.shape()));
   const Windows windows("fold", kernel_size, options);
-  const Two size = height_and_width("fold", output_size);
+  const Two size = two_of("fold", output_size);
   const Two count{windows.count(size[0], 0), windows.count(size[1], 1)};
   const int64_t window = windows.kernel[0] * windows.kernel[1];
   if (x.size(-2) % window != 0 || count[0] * count[1] < 1 || x.size(-1) != count[0] * count[1])
