@@ -63,6 +63,17 @@ std::vector<size_t> weights_below(const ir::Value& value, const States& states) 
   return found;
 }
 
+/// The bytes that one step has replaced, of the step that has replaced most of these states; of those that have users,
+/// where these are given.
+size_t most_of_a_step(const std::vector<OldState>& states, const std::vector<size_t>& users) {
+  size_t most = 0;
+  base::FlatMap<uint64_t, size_t> of_steps;
+  for (size_t i = 0; i < states.size(); ++i) {
+    if (users.empty() || users[i] > 0) most = std::max(most, of_steps[states[i].step] += states[i].bytes);
+  }
+  return most;
+}
+
 /// The value alone. It still asks for gradients, so that nobody takes the gradient of a part for that of the whole.
 ir::Value without_graph(const ir::Value& value) {
   static const auto rule = std::make_shared<const ir::CustomRule>(
@@ -112,7 +123,7 @@ void bound() {
     bytes += is_old ? state.bytes : 0;
     return !is_old;
   });
-  if (bytes < kFewBytes) return;
+  if (bytes < std::max(2 * most_of_a_step(all.states, {}), kFewBytes)) return;
   States places;
   for (size_t i = 0; i < all.states.size(); ++i) {
     if (const ir::DataRef memory = all.states[i].memory.lock()) places.emplace(memory.get(), i);
@@ -134,23 +145,22 @@ void bound() {
     for (const size_t i : weights) ++users[i];
     kept.push_back({std::move(tensor), std::move(weights)});
   }
-  size_t in_all = 0, of_a_step = 0;
-  base::FlatMap<uint64_t, size_t> of_steps;
-  for (size_t i = 0; i < users.size(); ++i) {
-    if (users[i] == 0) continue;
-    in_all += all.states[i].bytes;
-    of_a_step = std::max(of_a_step, of_steps[all.states[i].step] += all.states[i].bytes);
-  }
+  size_t in_all = 0;
+  for (size_t i = 0; i < users.size(); ++i) in_all += users[i] == 0 ? 0 : all.states[i].bytes;
+  const size_t most = std::max(2 * most_of_a_step(all.states, users), kFewBytes);
+  base::FlatSet<const TensorImpl*> done;
   for (const Kept& one : kept) {
-    if (in_all < std::max(2 * of_a_step, kFewBytes)) return;
+    if (in_all < most) break;
     const ir::Value value = one.tensor->held();
     if (!may_let_go(*one.tensor, value)) continue;
     one.tensor->let_go(value, without_graph(value));
     one.tensor->drop_what_views_show();
+    done.insert(one.tensor.get());
     for (const size_t i : one.weights) {
       if (--users[i] == 0) in_all -= all.states[i].bytes;
     }
   }
+  std::erase_if(all.tensors, [&](const auto& weak) { return done.contains(weak.lock().get()); });
 }
 
 }  // namespace tenon::kept_graphs
