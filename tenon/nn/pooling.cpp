@@ -217,9 +217,50 @@ Tensor counted(const PoolAxis& axis, bool with_padding, const Options& options) 
 }
 
 // Axis by axis, because a mean over rows of means over columns is the mean of all.
+Tensor means_of_windows(const Tensor& x, const Pool& pool, bool count_include_pad, bool ceil_mode);
+
+// Windows side by side: each element has its share of one mean. The rules of the ops that add the slices of windows up
+// would pass over every slice for each of the others.
+Tensor shares_of_windows(const Tensor& gradient, const Tensor& x, const Pool& pool) {
+  Dims split{gradient.size(0), gradient.size(1)}, whole = split, joined = split, missing;
+  double elements = 1;
+  for (const PoolAxis& axis : pool.axes) {
+    for (const int64_t size : {axis.out, int64_t{1}}) split.push_back(size);
+    for (const int64_t size : {axis.out, axis.kernel}) whole.push_back(size);
+    joined.push_back(axis.out * axis.kernel);
+    elements *= static_cast<double>(axis.kernel);
+  }
+  for (size_t i = pool.axes.size(); i-- > 0;) {
+    missing.push_back(0);
+    missing.push_back(x.size(static_cast<int64_t>(i) + 2) - joined[i + 2]);
+  }
+  return tenon::pad((gradient * (1 / elements)).reshape(split).expand(whole).reshape(joined), missing);
+}
+
 Tensor avg_pool(const Tensor& given, const Pool& pool, bool count_include_pad, bool ceil_mode) {
   const Tensor x = with_batch(pool.op, given, pool.axes.size());
-  Tensor y = record::in_wide(x, [&](const Tensor& wide) {
+  const bool is_plain = std::all_of(pool.axes.begin(), pool.axes.end(), [](const PoolAxis& axis) {
+    return is_even(axis) && axis.padding == 0 && axis.out * axis.kernel <= axis.size;
+  });
+  Tensor y;
+  if (is_plain && x.requires_grad()) {
+    const CustomFunction function{
+        std::string(pool.op),
+        [=](std::span<const Tensor> in) {
+          return std::vector{means_of_windows(in[0], pool, count_include_pad, ceil_mode)};
+        },
+        [=](std::span<const Tensor> in, std::span<const Tensor> grads) {
+          return std::vector{shares_of_windows(grads[0], in[0], pool)};
+        }};
+    y = apply(function, std::vector{x})[0];
+  } else {
+    y = means_of_windows(x, pool, count_include_pad, ceil_mode);
+  }
+  return x.dim() == given.dim() ? y : y.squeeze(0);
+}
+
+Tensor means_of_windows(const Tensor& x, const Pool& pool, bool count_include_pad, bool ceil_mode) {
+  return record::in_wide(x, [&](const Tensor& wide) {
     const Tensor whole = padded(wide, pool, 0);
     Tensor sums = whole;
     double elements_of_all = 1;
@@ -256,7 +297,6 @@ Tensor avg_pool(const Tensor& given, const Pool& pool, bool count_include_pad, b
     }
     return sums / count.to(sums.dtype());
   });
-  return x.dim() == given.dim() ? y : y.squeeze(0);
 }
 
 // x with each of its last axes replaced: by a product with a matrix (new, old).

@@ -189,7 +189,7 @@ Tensor shared_evenly(std::string_view op, const Tensor& x, const Tensor& value) 
   const CustomFunction function{
       std::string(op), [](std::span<const Tensor> in) { return std::vector{in[1]}; },
       [](std::span<const Tensor> in, std::span<const Tensor> grads) {
-        const Tensor found = logical_or(eq(in[0], in[1]), isnan(in[0]));
+        const Tensor found = logical_or(eq(in[0], in[1]), logical_and(isnan(in[0]), isnan(in[1])));
         return std::vector{where(found, div(grads[0], sum(found).to(in[0].dtype())), 0.0), Tensor()};
       }};
   return apply(function, std::vector{x, value.detach()})[0];

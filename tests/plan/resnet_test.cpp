@@ -96,8 +96,7 @@ TEST(ResNet50, AStepHasAtMostFourLayoutCopiesOfImages) {
   const plan::Plan plan = step_of_resnet50();
   EXPECT_EQ(convolutions_of(plan), 53u * 3 - 1);  // pictures want no gradient
   const Copies copies = copies_of(plan);
-  EXPECT_GE(copies.images, 1u);  // the pictures, for a start: what counts none looks at nothing
-  EXPECT_GE(copies.weights, 1u);
+  EXPECT_GE(copies.weights, 1u);  // what counts none looks at nothing
   EXPECT_LE(copies.images, 4u);
 }
 
