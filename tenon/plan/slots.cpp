@@ -67,9 +67,11 @@ class Assigner {
     for (Unit& unit : units_) {
       const size_t faults = may_fault(unit) ? 1 : 0;
       if (unit.call) faults_left_ -= faults;  // it looks at all indices before it writes; a kernel at each on its way
-      if (!unit.call)
+      const bool is_read = unit.call || !unit.fused.outputs.empty();  // else what would read it was folded away
+      const bool is_written = unit.call && !unit.pieces.empty();  // pieces have been written where they belong
+      if (!unit.call && is_read)
         add_fused(std::move(unit.fused));
-      else if (unit.pieces.empty())  // pieces have been written where they belong
+      else if (unit.call && !is_written)
         add_call(unit);
       if (!unit.call) faults_left_ -= faults;
       ++at_;
