@@ -61,7 +61,9 @@ Id odd_from_f64(Builder& b, Id x) {
 Id odd_from_integer(Builder& b, Scalar type, Id x) {
   const Scalar wide = type == Scalar::i64 ? Scalar::u64 : Scalar::u32;
   const Id is_negative = b.less(x, b.whole(type, 0));
-  const Id magnitude = b.bitcast(b.select(is_negative, b.math(Op::neg, type, {x}), x), wide);
+  // Negated without a sign: the lowest integer has no positive one, and compilers may count on it.
+  const Id bits = b.bitcast(x, wide);
+  const Id magnitude = b.select(is_negative, b.math(Op::neg, wide, {bits}), bits);
   const Id nearest = b.convert(magnitude, Scalar::f32), back = b.convert(nearest, wide);
   const Id odd = odd_neighbour(b, nearest, b.equal(back, magnitude), b.less(back, magnitude));
   return b.select(is_negative, b.math(Op::neg, Scalar::f32, {odd}), odd);
