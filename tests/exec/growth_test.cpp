@@ -202,7 +202,7 @@ TEST(Growth, ASumOfLossesThatIsNotDetachedKeepsNoOldWeights) {
     const auto add = [&](const Tensor& loss, const Tensor&) { total = total + loss; };
     const auto keep = [&](const Tensor& loss, const Tensor&) { detached = detached + loss.detach(); };
     const size_t most = is_trained_first ? training.most_bytes_held(add, keep) : training.most_bytes_held(keep, add);
-    EXPECT_LE(most, 2 * UnreadTraining::kWeights);
+    EXPECT_LE(most, 3 * UnreadTraining::kWeights + (64 << 10));  // two kept, and those of a step under way
     EXPECT_EQ(total.item<float>(), detached.item<float>());
     if (is_trained_first) continue;
     EXPECT_TRUE(total.requires_grad());

@@ -151,7 +151,7 @@ std::vector<Everyday> rows_of_everyday_functions() {
       {"bincount_weights", [](const In& t) { return bincount(t.i, t.s[0], 5); }, "f32(5,)", {2, 0, 4, 0, 0}},
       {"searchsorted", [](const In& t) { return searchsorted(t.p, t.x); }, "i64(2, 3)", {0, 0, 2, 3, 0, 1}},
       {"searchsorted_of_number", [](const In& t) { return searchsorted(t.s.to(int64)[0], 1.5); }, "i64()", {1}},
-      {"searchsorted_right", [](const In& t) { return searchsorted(t.p, t.y, true); }, "i64(2, 3)", {2, 0, 1, 2, 3, 0}},
+      {"searchsorted_right", [](const In& t) { return searchsorted(t.p, t.y, false, true); }, "i64(2, 3)", {2, 0, 1, 2, 3, 0}},
       {"searchsorted_batches", [](const In& t) { return searchsorted(t.s, t.s.flip(1) - 1); }, "i64(3, 3)", {1, 0, 0, 1, 0, 0, 2, 0, 0}},
       {"isin", [](const In& t) { return isin(t.j, t.i); }, "bool(2, 3)", {0, 1, 0, 1, 1, 1}},
       {"isin_reals", [](const In& t) { return isin(t.x, t.y); }, "bool(2, 3)", {0, 0, 1, 0, 0, 1}},
