@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records what PyTorch computes for tiny ResNets and a tiny ViT: record_pictures.py [FOLDER] [--torchvision]
 
-Writes, into tests/golden/pictures unless told otherwise, for each model NAME.pt (the weights, as torch.save writes a
+Writes, into tests/golden/pictures unless another folder is given, for each model NAME.pt (the weights, as torch.save writes a
 state dict) and NAME.safetensors: `x`, `labels`, `logits` and `grad.PARAMETER` of the mean cross-entropy in training,
 `state.BUFFER` after it, and `eval`, the logits afterwards in evaluation. All is computed in f64 from f32 values and
 stored as f32. The models are written here with torchvision's names; with --torchvision each is compared with

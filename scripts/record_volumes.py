@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Records PyTorch's results and gradients of volumes (and of conv_transpose1d): record_volumes.py [FOLDER]
 
-Writes ops.json and ops.safetensors as tests/golden/README.md describes them, into tests/golden/volumes unless told
-otherwise. Inputs are f32 values, truth is computed in f64 and stored as f32. Numbers come from a fixed seed, so that a
+Writes ops.json and ops.safetensors as tests/golden/README.md describes them, into tests/golden/volumes unless another
+folder is given. Inputs are f32 values, truth is computed in f64 and stored as f32. Numbers come from a fixed seed, so that a
 second run writes the same files.
 """
 

@@ -228,7 +228,7 @@ void note_by_hand() {
       "Where its first element lies in memory that the host can address, computed; valid until it is written or gone.",
       kMethod);
   define<"is_contiguous", "x", [](const Tensor& x) { return x.is_contiguous(); }>(
-      "Whether elements lie one behind the other.", kMethod);
+      "Whether elements lie one after the other.", kMethod);
   define<"contiguous", "x, memory_format=None", [](const Tensor& x, const py::object&) { return x.contiguous(); }>(
       "Itself, or a copy in order. The memory format is taken and not needed.", kMethod);
   define<"clone", "x, memory_format=None", [](const Tensor& x, const py::object&) { return x.clone(); }>(

@@ -164,7 +164,7 @@ void bind_picture_models(py::module_& m) {
           },
           "folder"_a, "device"_a = py::none(), "From a folder that save() wrote.");
   py::class_<ViT, PictureModel, std::shared_ptr<ViT>>(
-      m, "ViT", "ViT as torchvision has it: B/16 unless told otherwise, ViT(image_size=32, patch_size=4, layers=6).")
+      m, "ViT", "ViT as torchvision has it: B/16 unless other sizes are given, ViT(image_size=32, patch_size=4, layers=6).")
       .def(py::init([](const py::object& device, std::optional<DType> dtype, const py::kwargs& fields) {
              return std::make_shared<ViT>(config_of(models::ViTConfig::b_16(), fields, vit_fields()),
                                           layer_options(dtype, device));
