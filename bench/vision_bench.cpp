@@ -1,10 +1,14 @@
 // Vision and recurrent work, captured: one JSON object a line, under the names of the PyTorch side that
 // bench/compare_vision runs beside it.
 //
-// `cpu_ms` is the time of all cores together, which others on the machine disturb less.
+// `cpu_ms` is the time of all cores together, which others on the machine disturb less; `device_MiB` is the most that the
+// work held on the device.
 //
-// usage: vision_bench [FILTER]    (TENON_DEVICE names the device, TENON_THREADS sets the threads; only works whose name
-//                                 holds FILTER are run)
+// usage: vision_bench [--f32] [FILTER]    (TENON_DEVICE names the device, TENON_THREADS sets the threads; only works whose
+//                                         name holds FILTER are run)
+//
+// Where a device has tf32, f32 work may use it, as PyTorch's convolutions and recurrent layers do unless told otherwise;
+// --f32 keeps it f32.
 
 #include <fmt/format.h>
 
@@ -13,10 +17,12 @@
 #include <cstdio>
 #include <ctime>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tenon/base/parallel.h"
+#include "tenon/device/memory_stats.h"
 #include "tenon/tenon.h"
 
 namespace tenon {
@@ -122,6 +128,7 @@ std::string filter;
 template <typename Step>
 void measure(const std::string& name, int times, Step&& step) {
   if (name.find(filter) == std::string::npos) return;
+  device::reset_peak();
   for (int i = 0; i < 4; ++i) step();  // the first calls trace and record
   std::vector<double> taken, of_cores;
   for (int i = 0; i < times; ++i) {
@@ -133,8 +140,10 @@ void measure(const std::string& name, int times, Step&& step) {
   }
   std::sort(taken.begin(), taken.end());
   std::sort(of_cores.begin(), of_cores.end());
-  fmt::print("{{\"work\": \"{}\", \"device\": \"{}\", \"threads\": {}, \"ms\": {:.4f}, \"cpu_ms\": {:.4f}}}\n", name,
-             Device().name(), base::num_threads(), taken[taken.size() / 2], of_cores[of_cores.size() / 2]);
+  fmt::print(
+      "{{\"work\": \"{}\", \"device\": \"{}\", \"threads\": {}, \"ms\": {:.4f}, \"cpu_ms\": {:.4f}, \"device_MiB\": {}}}\n",
+      name, Device().name(), base::num_threads(), taken[taken.size() / 2], of_cores[of_cores.size() / 2],
+      memory_stats(Device()).peak_bytes >> 20);
   std::fflush(stdout);
 }
 
@@ -241,6 +250,14 @@ void run() {
 }  // namespace tenon
 
 int main(int argc, char** argv) {
-  if (argc > 1) tenon::filter = argv[1];
+  bool tf32 = true;
+  for (const std::string argument : std::span(argv, static_cast<size_t>(argc)).subspan(1)) {
+    if (argument == "--f32") {
+      tf32 = false;
+    } else {
+      tenon::filter = argument;
+    }
+  }
+  const tenon::AllowTf32 allowed(tf32);
   tenon::run();
 }
