@@ -74,6 +74,7 @@ class Writer:
             return False
         except Exception:
             return False
+        touch(self.space)
         self.lines.append(line)
         if made and isinstance(self.space.get(made), torch.Tensor):
             self.names.append(made)
@@ -272,10 +273,17 @@ class Seen:
 
 
 def touched(x):
-    """PyTorch's retain_grad() takes a view for a leaf until somebody has asked what made it."""
+    """PyTorch takes a view of what was written since for a leaf until somebody has asked what made it."""
     if isinstance(x, torch.Tensor) and not x.retains_grad:
         x.grad_fn  # noqa: B018
     return x
+
+
+def touch(space):
+    """All tensors are asked what made them: writes through such a view are refused, and hooks on it end PyTorch 2.11."""
+    for value in list(space.values()):
+        with contextlib.suppress(RuntimeError):  # a view that may not be used any more: what uses it says so
+            touched(value)
 
 
 def new_space(library):
@@ -297,6 +305,7 @@ class Outcome:
             for i, line in enumerate(lines):
                 try:
                     exec(line, space)
+                    touch(space)
                 except Exception as error:  # of either library
                     self.error, self.at = f"{type(error).__name__}: {error}", i
                     break
