@@ -58,13 +58,22 @@ Id odd_from_f64(Builder& b, Id x) {
   const Id is_below = b.less(b.math(Op::abs, Scalar::f64, {back}), b.math(Op::abs, Scalar::f64, {x}));
   return odd_neighbour(b, nearest, b.either(b.equal(back, x), is_nan(b, x)), is_below);
 }
-Id odd_from_integer(Builder& b, Scalar type, Id x) {
-  const Scalar wide = type == Scalar::i64 ? Scalar::u64 : Scalar::u32;
-  const Id is_negative = b.less(x, b.whole(type, 0));
+// Up to 2^24 f32 has every integer. Beyond it the upper 24 bits are one, the last of them set where one below them is.
+Id odd_from_i32(Builder& b, Id x) {
+  constexpr Scalar kType = Scalar::i32;
+  const Id high = b.math(Op::shr, kType, {x, b.whole(kType, 8)});
+  const Id is_whole = b.equal(b.math(Op::bit_and, kType, {x, b.whole(kType, 255)}), b.whole(kType, 0));
+  const Id odd = b.select(is_whole, high, b.math(Op::bit_or, kType, {high, b.whole(kType, 1)}));
+  const Id is_small = b.both(b.less(b.whole(kType, -(1 << 16)), high), b.less(high, b.whole(kType, 1 << 16)));
+  return b.select(is_small, b.convert(x, Scalar::f32), b.mul(b.convert(odd, Scalar::f32), b.f32(256)));
+}
+Id odd_from_i64(Builder& b, Id x) {
+  constexpr Scalar kWide = Scalar::u64;
+  const Id is_negative = b.less(x, b.whole(Scalar::i64, 0));
   // Negated without a sign: the lowest integer has no positive one, and compilers may count on it.
-  const Id bits = b.bitcast(x, wide);
-  const Id magnitude = b.select(is_negative, b.math(Op::neg, wide, {bits}), bits);
-  const Id nearest = b.convert(magnitude, Scalar::f32), back = b.convert(nearest, wide);
+  const Id bits = b.bitcast(x, kWide);
+  const Id magnitude = b.select(is_negative, b.math(Op::neg, kWide, {bits}), bits);
+  const Id nearest = b.convert(magnitude, Scalar::f32), back = b.convert(nearest, kWide);
   const Id odd = odd_neighbour(b, nearest, b.equal(back, magnitude), b.less(back, magnitude));
   return b.select(is_negative, b.math(Op::neg, Scalar::f32, {odd}), odd);
 }
@@ -262,7 +271,8 @@ Id cast(Builder& b, DType from, DType to, Id value) {
   if (is_float(to)) {
     if (!is_half(to)) return b.convert(value, target);
     if (from == DType::f64) return rounded(b, to, odd_from_f64(b, value));
-    if (from == DType::i32 || from == DType::i64) return rounded(b, to, odd_from_integer(b, source, value));
+    if (from == DType::i32) return rounded(b, to, odd_from_i32(b, value));
+    if (from == DType::i64) return rounded(b, to, odd_from_i64(b, value));
     return rounded(b, to, b.convert(value, Scalar::f32));
   }
   if (is_float(source)) {

@@ -367,6 +367,11 @@ TEST_P(Conversions, OfIntegersToHalfRoundOnce) {
   const auto narrow = static_cast<int32_t>(power(30) + power(22));
   EXPECT_TRUE(gives(ir::cast(on(host<int32_t>({narrow + 1, narrow, -narrow - 1, INT32_MAX, INT32_MIN})), DType::bf16),
                     {0x1p30 + 0x1p23, 0x1p30, -0x1p30 - 0x1p23, 0x1p31, -0x1p31}));
+  const auto least = static_cast<int32_t>(power(24)), between = static_cast<int32_t>(power(24) + power(16));
+  EXPECT_TRUE(gives(ir::cast(on(host<int32_t>({1 - narrow, -narrow, least + 1, -least - 1, between + 1, between, -between - 1,
+                                               1 - between, 127, -129})),
+                             DType::bf16),
+                    {-0x1p30, -0x1p30, 0x1p24, -0x1p24, 0x1p24 + 0x1p17, 0x1p24, -0x1p24 - 0x1p17, -0x1p24, 127, -129}));
   EXPECT_TRUE(gives(ir::cast(on(host<int32_t>({2049, 2050, 2051, 65519, 65520, -65520})), DType::f16),
                     {2048, 2050, 2052, 65504, kInf, -kInf}));
   EXPECT_TRUE(
