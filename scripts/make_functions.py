@@ -67,7 +67,7 @@ class Function:
         self.forms, _, since = forms.partition("@")
         self.since, self.alias_of = since or "0.1", None
         self.arguments = [Argument(part) for part in split(arguments)]
-        if self.result not in RESULTS or not set(self.forms) <= set("fmihw"):
+        if self.result not in RESULTS or not set(self.forms) <= set("fmihws"):
             raise SystemExit(f"{TABLE}: {name}() has the result '{self.result}' and the forms '{self.forms}'")
 
     def signature(self):
@@ -176,7 +176,7 @@ def ops_header(functions):
 def methods_declared(functions):
     lines = []
     for section, rows in by_section(functions):
-        if not any("m" in row.forms or "i" in row.forms for row in rows):
+        if not any(set("mis") & set(row.forms) for row in rows):
             continue
         lines += ["", f"  // {section}"]
         for row in rows:
@@ -186,6 +186,8 @@ def methods_declared(functions):
                 lines.append(declared(row, row.name, row.arguments[1:], " const", "  "))
             if "i" in row.forms:
                 lines.append(declared(row, row.name + "_", row.arguments[1:], "", "  ", "Tensor&"))
+            if "s" in row.forms:
+                lines += [comment(row.help, "  "), declared(row, row.name, row.arguments[1:], "", "  ", "Tensor&")]
     return "\n".join(lines[1:]) + "\n"
 
 
@@ -228,9 +230,10 @@ def bindings(functions, title, noted, in_place):
     lines = [f"// {NOTE}", "//", f"// {title}", "", '#include "computed.h"', '#include "functions.h"', "", "namespace tenon::python {", "",
              f"void {noted}() {{"]
     for row in functions:
-        if "h" in row.forms or (in_place and "i" not in row.forms):
+        is_alone = "s" in row.forms
+        if "h" in row.forms or (not (is_alone or "i" in row.forms) if in_place else is_alone):
             continue
-        name = row.name + ("_" if in_place else "")
+        name = row.name + ("_" if in_place and not is_alone else "")
         kinds = ("const Tensor&" if not in_place else "Tensor", row)
         inside = ", ".join(f"{kinds[0] if in_place and i == 0 else argument.python_type()} {argument.name}" for i, argument in enumerate(row.arguments))
         passed = [argument.passed() for argument in row.arguments]
@@ -242,7 +245,7 @@ def bindings(functions, title, noted, in_place):
             call = f"{row.arguments[0].name}.{name}({', '.join(passed[1:])})"
         body = f"return computed([&] {{ return {call}; }});" if "w" in row.forms else f"return {call};"
         signature = ", ".join(argument.python_name() for argument in row.arguments)
-        help_text = f"{row.name} in place." if in_place else row.help + ("\n\n" + "\n".join(row.examples) if row.examples else "")
+        help_text = f"{row.name} in place." if in_place and not is_alone else row.help + ("\n\n" + "\n".join(row.examples) if row.examples else "")
         kind = "kMethod" if in_place or "f" not in row.forms else "kFunction" if "m" not in row.forms else "kBoth"
         lines += [f"  define<{quoted(name)}, {quoted(signature)}, []({inside}) {{ {body} }}>(",
                   f"      {quoted(help_text)}, {kind});"]
@@ -269,7 +272,7 @@ def docs(functions):
     for section, rows in by_section(functions):
         lines += ["", f"## {section}", "", "| function | forms | what it gives |", "| --- | --- | --- |"]
         for row in rows:
-            forms = [name for letter, name in (("f", "function"), ("m", "method"), ("i", "in place")) if letter in row.forms]
+            forms = [name for letter, name in (("f", "function"), ("m", "method"), ("i", "in place"), ("s", "in place")) if letter in row.forms]
             since = "" if row.since == "0.1" else f" Since {row.since}."
             lines.append(f"| `{row.signature()}` | {', '.join(forms)} | {row.help}{since} |".replace("|x|", "\\|x\\|").replace(
                 "|gamma(x)|", "\\|gamma(x)\\|").replace("|x - other|", "\\|x - other\\|").replace("|other|", "\\|other\\|").replace("x | other", "x \\| other"))

@@ -152,16 +152,6 @@ void note_creation() {
          [](const Tensor& x, std::optional<DType> dtype, const py::object& device, bool requires_grad,
             Generator* generator) { return randn(x.shape(), like(x, dtype, device, requires_grad), generator); }>(
       "randn in the shape of x.", kFunction);
-  define<"bernoulli", "probabilities, generator=None", [](const Tensor& p, Generator* generator) {
-    const Released others_run;
-    return bernoulli(p, generator);
-  }>("1 with the probability given by each element, else 0.");
-  define<"multinomial", "weights, num_samples, replacement=False, generator=None",
-         [](const Tensor& weights, int64_t samples, bool replacement, Generator* generator) {
-           const Released others_run;
-           return multinomial(weights, samples, replacement, generator);
-         }>("Indices drawn with the weights of the last dim.");
-
   // Gradients and evaluation.
   define<"backward", "x, gradient=None, retain_graph=False, create_graph=False",
          [](Tensor x, const std::optional<Tensor>& gradient, bool retain, bool create) -> py::object {

@@ -134,6 +134,21 @@ void note_by_hand() {
   define<"roll", "x, shifts, dims=None", [](const Tensor& x, const Dims& shifts, const py::object& dims) {
     return roll(x, shifts, dims.is_none() ? Dims() : dims_of(dims.ptr(), "a dim or a list of dims"));
   }>("Elements moved along dims, those beyond the end to the beginning; without dims, of the tensor laid flat.");
+  define<"normal", "mean=0.0, std=1.0, size=None, generator=None, dtype=None, device=None, requires_grad=False",
+         [](const Operand& mean, const Operand& std, const py::object& size, Generator* generator,
+            std::optional<DType> dtype, const Device& device, bool requires_grad) {
+           if (size.is_none()) {
+             if (!mean.is_tensor() && !std.is_tensor()) throw_type_error("normal() needs a size, or tensors as mean or std");
+             return normal(mean, std, generator);
+           }
+           if (mean.is_tensor() || std.is_tensor()) throw_type_error("normal() takes a size with numbers as mean and std");
+           Options options{device};
+           options.dtype = dtype;
+           Tensor made = zeros(dims_of(size.ptr(), "sizes"), options);
+           made.normal_(mean.number().as_double(), std.number().as_double(), generator);
+           if (requires_grad) made.requires_grad_();
+           return made;
+         }>("Normally distributed numbers of given means and deviations, which are numbers or tensors.", kFunction);
   define<"narrow", "x, dim, start, length", [](const Tensor& x, int64_t dim, const py::object& start, int64_t length) {
     if (is_tensor(start.ptr())) {
       const Tensor& given = tensor_in(start.ptr());
@@ -198,15 +213,6 @@ void note_by_hand() {
            const std::vector<IndexEntry> entries(indices.begin(), indices.end());
            return x.index_put_(entries, values, accumulate);
          }>("x[indices] = values, or += with accumulate.", kMethod);
-  define<"uniform_", "x, low=0.0, high=1.0, generator=None",
-         [](Tensor x, double low, double high, Generator* generator) { return x.uniform_(low, high, generator); }>(
-      "Draws new elements, even between low and high.", kMethod);
-  define<"normal_", "x, mean=0.0, std=1.0, generator=None",
-         [](Tensor x, double mean, double std, Generator* generator) { return x.normal_(mean, std, generator); }>(
-      "Draws new elements, normally distributed.", kMethod);
-  define<"bernoulli_", "x, p=0.5, generator=None", [](Tensor x, double p, Generator* generator) {
-    return x.bernoulli_(p, generator);
-  }>("Draws 1 with probability p, else 0.", kMethod);
 
   // What a tensor is and how it is converted.
   define<"size", "x, dim=None", [](const Tensor& x, std::optional<int64_t> dim) -> py::object {

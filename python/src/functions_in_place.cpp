@@ -203,6 +203,16 @@ void note_in_place() {
       "baddbmm in place.", kMethod);
   define<"addr_", "x, a, b, beta=1, alpha=1", [](Tensor x, const Tensor& a, const Tensor& b, Number beta, Number alpha) { return x.addr_(a, b, beta, alpha); }>(
       "addr in place.", kMethod);
+  define<"uniform_", "x, low=0.0, high=1.0, generator=None", [](Tensor x, double low, double high, Generator* generator) { return x.uniform_(low, high, generator); }>(
+      "Draws new elements, even between low and high.", kMethod);
+  define<"normal_", "x, mean=0.0, std=1.0, generator=None", [](Tensor x, double mean, double std, Generator* generator) { return x.normal_(mean, std, generator); }>(
+      "Draws new elements, normally distributed.", kMethod);
+  define<"bernoulli_", "x, p=0.5, generator=None", [](Tensor x, double p, Generator* generator) { return x.bernoulli_(p, generator); }>(
+      "Draws 1 with probability p, else 0.", kMethod);
+  define<"exponential_", "x, lambd=1.0, generator=None", [](Tensor x, double lambd, Generator* generator) { return x.exponential_(lambd, generator); }>(
+      "Draws new elements, exponentially distributed.", kMethod);
+  define<"random_", "x, low=None, high=None, generator=None", [](Tensor x, std::optional<int64_t> low, std::optional<int64_t> high, Generator* generator) { return x.random_(low, high, generator); }>(
+      "Draws new elements, integers from low, which is 0 unless given, to below high, or to the last that the dtype tells apart.", kMethod);
 }
 
 }  // namespace tenon::python

@@ -245,6 +245,8 @@ void note_functions() {
       "x above a threshold, else a value.", kBoth);
   define<"prelu", "x, weight", [](const Tensor& x, const Tensor& weight) { return tenon::prelu(x, weight); }>(
       "x, or weight * x below 0: one weight for all, or one for each channel.", kBoth);
+  define<"rrelu", "x, lower=0.125, upper=0.3333333333333333, training=False, generator=None", [](const Tensor& x, double lower, double upper, bool training, Generator* generator) { return tenon::rrelu(x, lower, upper, training, generator); }>(
+      "x, or x times a slope below 0: one drawn for each element in training, else the mean of both limits.", kFunction);
   define<"softmin", "x, dim, dtype=None", [](const Tensor& x, int64_t dim, std::optional<DType> dtype) { return tenon::softmin(x, dim, dtype); }>(
       "softmax(-x).", kBoth);
   define<"softmax", "x, dim, dtype=None", [](const Tensor& x, int64_t dim, std::optional<DType> dtype) { return tenon::softmax(x, dim, dtype); }>(
@@ -293,6 +295,14 @@ void note_functions() {
       "Differences of neighbours, n times over, with elements put before and after them first.", kBoth);
   define<"histc", "x, bins=100, min=0, max=0", [](const Tensor& x, int64_t bins, double min, double max) { return tenon::histc(x, bins, min, max); }>(
       "How many elements lie in each of so many bins between min and max, or between the least and the largest element.", kBoth);
+  define<"trapezoid", "y, x=None, dx=None, dim=-1", [](const Tensor& y, const std::optional<Tensor>& x, std::optional<double> dx, int64_t dim) { return tenon::trapezoid(y, x.value_or(Tensor()), dx, dim); }>(
+      "The area below lines between points at heights y: at places x, or at distances dx, which is 1 unless given.", kFunction);
+  define<"trapz", "y, x=None, dx=None, dim=-1", [](const Tensor& y, const std::optional<Tensor>& x, std::optional<double> dx, int64_t dim) { return tenon::trapz(y, x.value_or(Tensor()), dx, dim); }>(
+      "As trapezoid.", kFunction);
+  define<"cov", "x, correction=1, fweights=None, aweights=None", [](const Tensor& x, int64_t correction, const std::optional<Tensor>& fweights, const std::optional<Tensor>& aweights) { return tenon::cov(x, correction, fweights.value_or(Tensor()), aweights.value_or(Tensor())); }>(
+      "Covariances of rows, whose columns are observations: counted fweights times, of the importance aweights.", kBoth);
+  define<"corrcoef", "x", [](const Tensor& x) { return tenon::corrcoef(x); }>(
+      "How rows go together, from -1 to 1; their columns are observations.", kBoth);
   define<"kthvalue", "x, k, dim=-1, keepdim=False", [](const Tensor& x, int64_t k, int64_t dim, bool keepdim) { return tenon::kthvalue(x, k, dim, keepdim); }>(
       "The k-th smallest element along a dim, counted from 1, and where it stands.", kBoth);
   define<"quantile", "x, q, dim=None, keepdim=False, interpolation='linear'", [](const Tensor& x, const Operand& q, std::optional<int64_t> dim, bool keepdim, const std::string& interpolation) { return tenon::quantile(x, q, dim, keepdim, interpolation); }>(
@@ -459,6 +469,10 @@ void note_functions() {
       "beta * x + alpha * outer(a, b).", kBoth);
   define<"einsum", "equation, *operands", [](const std::string& equation, const SeveralTensors& operands) { return tenon::einsum(equation, operands.all); }>(
       "Sums of products, by letters: einsum('ij,jk->ik', a, b).", kFunction);
+  define<"bernoulli", "probabilities, generator=None", [](const Tensor& probabilities, Generator* generator) { return computed([&] { return tenon::bernoulli(probabilities, generator); }); }>(
+      "1 with the probability given by each element, else 0. One beyond 0..1 is refused, outside of captured functions.", kBoth);
+  define<"multinomial", "weights, num_samples, replacement=False, generator=None", [](const Tensor& weights, int64_t num_samples, bool replacement, Generator* generator) { return computed([&] { return tenon::multinomial(weights, num_samples, replacement, generator); }); }>(
+      "Indices drawn with the weights of the last dim, which need no particular sum. Weights that are negative or not finite, or sum to 0, are refused, outside of captured functions.", kBoth);
 }
 
 }  // namespace tenon::python

@@ -47,8 +47,35 @@ void bind_stateless(py::module_& f) {
       "input"_a, "running_mean"_a, "running_var"_a, "weight"_a = py::none(), "bias"_a = py::none(),
       "training"_a = false, "momentum"_a = 0.1, "eps"_a = 1e-5, "Mean 0 and variance 1 over all but the channels.");
   f.def(
+      "_batch_norm_counted",
+      [](const Tensor& x, const Tensor& mean, const Tensor& var, const Tensor& batches, const std::optional<Tensor>& w,
+         const std::optional<Tensor>& b, std::optional<double> momentum, double eps) {
+        return nn::batch_norm_counted(x, mean, var, batches, or_none(w), or_none(b), momentum, eps);
+      });
+  f.def(
+      "instance_norm",
+      [](const Tensor& x, const std::optional<Tensor>& mean, const std::optional<Tensor>& var,
+         const std::optional<Tensor>& w, const std::optional<Tensor>& b, bool own, double momentum, double eps) {
+        return nn::instance_norm(x, or_none(mean), or_none(var), or_none(w), or_none(b), own, momentum, eps);
+      },
+      "input"_a, "running_mean"_a = py::none(), "running_var"_a = py::none(), "weight"_a = py::none(),
+      "bias"_a = py::none(), "use_input_stats"_a = true, "momentum"_a = 0.1, "eps"_a = 1e-5,
+      "Mean 0 and variance 1 over every channel of every sample.");
+  f.def(
       "dropout", [](const Tensor& x, double p, bool training) { return nn::dropout(x, p, training); }, "input"_a,
       "p"_a = 0.5, "training"_a = true, "Zeroes elements with probability p and scales the rest.");
+  const auto dropped = [&](const char* name, Tensor (*function)(const Tensor&, double, bool, Generator*)) {
+    f.def(
+        name, [function](const Tensor& x, double p, bool training) { return function(x, p, training, nullptr); },
+        "input"_a, "p"_a = 0.5, "training"_a = true);
+  };
+  dropped("dropout1d", &nn::dropout1d);
+  dropped("dropout2d", &nn::dropout2d);
+  dropped("alpha_dropout", &nn::alpha_dropout);
+  f.def(
+      "gumbel_softmax",
+      [](const Tensor& x, double tau, bool hard, int64_t dim) { return nn::gumbel_softmax(x, tau, hard, dim); },
+      "logits"_a, "tau"_a = 1.0, "hard"_a = false, "dim"_a = -1);
   f.def(
       "scaled_dot_product_attention",
       [](const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, double dropout,
@@ -306,6 +333,13 @@ void bind_losses(py::module_& f) {
       },
       "anchor"_a, "positive"_a, "negative"_a, "margin"_a = 1.0, "p"_a = 2.0, "eps"_a = 1e-6, "swap"_a = false,
       "reduction"_a = "mean", "max(0, margin + |a - p| - |a - n|).");
+  f.def("triplet_margin_with_distance_loss",
+        [](const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+           std::function<Tensor(const Tensor&, const Tensor&)> distance, double margin, bool swap,
+           const std::string& reduction) {
+          return nn::triplet_margin_with_distance_loss(anchor, positive, negative,
+                                                       {std::move(distance), margin, swap, reduction_of(reduction)});
+        });
 }
 
 void bind_images(py::module_& f) {
@@ -437,18 +471,54 @@ void bind_init(py::module_& i) {
       "tensor"_a, "1 everywhere.");
   i.def(
       "kaiming_uniform_",
-      [same](py::object x, double a, const std::string& mode, Generator* g) {
-        nn::init::kaiming_uniform_(same(x), a, fan_mode(mode), g);
+      [same](py::object x, double a, const std::string& mode, const std::string& nonlinearity, Generator* g) {
+        nn::init::kaiming_uniform_(same(x), a, fan_mode(mode), g, nonlinearity);
         return x;
       },
-      "tensor"_a, "a"_a = 0.0, "mode"_a = "fan_in", "generator"_a = py::none(), "He et al., 2015.");
+      "tensor"_a, "a"_a = 0.0, "mode"_a = "fan_in", "nonlinearity"_a = "leaky_relu", "generator"_a = py::none(),
+      "He et al., 2015.");
   i.def(
       "kaiming_normal_",
-      [same](py::object x, double a, const std::string& mode, Generator* g) {
-        nn::init::kaiming_normal_(same(x), a, fan_mode(mode), g);
+      [same](py::object x, double a, const std::string& mode, const std::string& nonlinearity, Generator* g) {
+        nn::init::kaiming_normal_(same(x), a, fan_mode(mode), g, nonlinearity);
         return x;
       },
-      "tensor"_a, "a"_a = 0.0, "mode"_a = "fan_in", "generator"_a = py::none(), "He et al., 2015.");
+      "tensor"_a, "a"_a = 0.0, "mode"_a = "fan_in", "nonlinearity"_a = "leaky_relu", "generator"_a = py::none(),
+      "He et al., 2015.");
+  i.def(
+      "eye_",
+      [same](py::object x) {
+        nn::init::eye_(same(x));
+        return x;
+      },
+      "tensor"_a, "1 on the diagonal of a matrix, 0 elsewhere.");
+  i.def(
+      "dirac_",
+      [same](py::object x, int64_t groups) {
+        nn::init::dirac_(same(x), groups);
+        return x;
+      },
+      "tensor"_a, "groups"_a = 1, "Weights of a convolution that hands its channels on as they are.");
+  i.def(
+      "orthogonal_",
+      [same](py::object x, double gain, Generator* g) {
+        Tensor& weight = same(x);
+        {
+          const Released others_run;
+          nn::init::orthogonal_(weight, gain, g);
+        }
+        return x;
+      },
+      "tensor"_a, "gain"_a = 1.0, "generator"_a = py::none(),
+      "Rows, or columns where there are fewer, at right angles to each other; Saxe et al., 2013.");
+  i.def(
+      "calculate_gain",
+      [](const std::string& nonlinearity, std::optional<double> param) {
+        return nn::init::calculate_gain(nonlinearity, param);
+      },
+      "nonlinearity"_a, "param"_a = py::none(),
+      "What a nonlinearity asks of the spread of weights before it.\n\n>>> from tenon import nn\n"
+      ">>> nn.init.calculate_gain(\"tanh\")\n1.6666666666666667");
   i.def(
       "xavier_uniform_",
       [same](py::object x, double gain, Generator* g) {

@@ -114,38 +114,22 @@ struct On : S {
   optim::Optimizer& optimizer;
 };
 
-/// A rule that is written in Python, of ops; everything around it, arenas, moments, captured steps, is the library's.
-class PythonRule : public optim::Optimizer {
+/// Stands below classes of Python's, which have parameters and steps of their own; see own.py.
+class OfPython : public optim::Optimizer {
  public:
-  PythonRule(std::vector<ParamGroup> groups, double lr, double decay, std::vector<std::string> moments,
-             const py::object& rule)
-      : Optimizer(std::move(groups), Common{lr, decay}, std::move(moments)), rule_(keep(rule)) {}
-
- protected:
-  /// The rule takes weights, gradient, step, lr, weight_decay and moments, and gives the new weights and moments.
-  Tensor update(const Update& now, std::vector<Tensor>& moments) const override {
-    const Locked locked;
-    const py::object decay = now.weight_decay.is_tensor()
-                                 ? py::reinterpret_steal<py::object>(wrap(now.weight_decay.tensor()))
-                                 : py::object(py::float_(now.weight_decay.number().as_double()));
-    const py::tuple made =
-        py::reinterpret_borrow<py::object>(rule_.get())(now.weights, now.gradient, now.step, now.lr, decay, moments);
-    moments = Convert<std::vector<Tensor>>::from(py::object(made[1]).ptr());
-    return Convert<Tensor>::from(py::object(made[0]).ptr());
-  }
+  OfPython()
+      : Optimizer(std::vector<ParamGroup>{{{zeros({1}, Options(DType::f32, Device("cpu")))}}}, Common{0, 0},
+                  std::vector<std::string>()) {}
 
  private:
-  std::shared_ptr<PyObject> rule_;
+  Tensor update(const Update& now, std::vector<Tensor>&) const override { return now.weights; }
 };
+
 
 void bind_optimizers(py::module_& m) {
   using optim::Optimizer;
   py::class_<Optimizer, std::shared_ptr<Optimizer>>(m, "Optimizer", "What all optimizers have.", py::dynamic_attr())
-      .def(py::init([] {  // for classes of Python's, whose parameters and steps are their own
-        return std::shared_ptr<Optimizer>(
-            std::make_shared<PythonRule>(std::vector<ParamGroup>{{{zeros({1}, Options(DType::f32, Device("cpu")))}}},
-                                         0.0, 0.0, std::vector<std::string>(), py::none()));
-      }))
+      .def(py::init([] { return std::shared_ptr<Optimizer>(std::make_shared<OfPython>()); }))
       .def("step", &step, "closure"_a = py::none(), "when"_a = py::none(), "scaler"_a = py::none(),
            "Updates every parameter that has a gradient; with a closure, calls it first and returns its loss.")
       .def(
@@ -185,6 +169,7 @@ void bind_optimizers(py::module_& m) {
       .def("_set_momentum", &Optimizer::set_momentum)
       .def("_momentum_varies", &Optimizer::momentum_varies)
       .def("_give_way", &Optimizer::give_way)
+      .def("_maximize", &Optimizer::maximize)
       .def("_group_decay", &Optimizer::weight_decay)
       .def("_group_parameters",
            [](const Optimizer& self, size_t group) {
@@ -238,12 +223,48 @@ void bind_optimizers(py::module_& m) {
                                                   optim::LionOptions{lr, betas.first, betas.second, decay});
            }),
            "params"_a, "lr"_a = 1e-4, "betas"_a = Betas(0.9, 0.99), "weight_decay"_a = 0.0);
-  // tenon.optim.NAdam and others derive from it.
-  py::class_<PythonRule, Optimizer, std::shared_ptr<PythonRule>>(m, "_Rule")
-      .def(py::init([](const py::object& parameters, double lr, double decay, const std::vector<std::string>& moments,
-                       const py::object& rule) {
-        return std::make_shared<PythonRule>(groups_of(parameters, lr), lr, decay, moments, rule);
-      }));
+  py::class_<optim::Adadelta, Optimizer, std::shared_ptr<optim::Adadelta>>(m, "Adadelta", "Zeiler, 2012.")
+      .def(py::init([](const py::object& parameters, double lr, double rho, double eps, double decay) {
+             return std::make_shared<optim::Adadelta>(groups_of(parameters, lr),
+                                                      optim::AdadeltaOptions{lr, rho, eps, decay});
+           }),
+           "params"_a, "lr"_a = 1.0, "rho"_a = 0.9, "eps"_a = 1e-6, "weight_decay"_a = 0.0);
+  py::class_<optim::Adamax, Optimizer, std::shared_ptr<optim::Adamax>>(
+      m, "Adamax", "Adam with the largest gradient in the place of the mean square; Kingma and Ba, 2014.")
+      .def(py::init([](const py::object& parameters, double lr, Betas betas, double eps, double decay) {
+             return std::make_shared<optim::Adamax>(groups_of(parameters, lr),
+                                                    optim::AdamaxOptions{lr, betas.first, betas.second, eps, decay});
+           }),
+           "params"_a, "lr"_a = 2e-3, "betas"_a = Betas(0.9, 0.999), "eps"_a = 1e-8, "weight_decay"_a = 0.0);
+  py::class_<optim::NAdam, Optimizer, std::shared_ptr<optim::NAdam>>(m, "NAdam",
+                                                                     "Adam with Nesterov's momentum; Dozat, 2016.")
+      .def(py::init([](const py::object& parameters, double lr, Betas betas, double eps, double decay, double slowing,
+                       bool decoupled) {
+             return std::make_shared<optim::NAdam>(
+                 groups_of(parameters, lr),
+                 optim::NAdamOptions{lr, betas.first, betas.second, eps, decay, slowing, decoupled});
+           }),
+           "params"_a, "lr"_a = 2e-3, "betas"_a = Betas(0.9, 0.999), "eps"_a = 1e-8, "weight_decay"_a = 0.0,
+           "momentum_decay"_a = 4e-3, "decoupled_weight_decay"_a = false);
+  py::class_<optim::RAdam, Optimizer, std::shared_ptr<optim::RAdam>>(
+      m, "RAdam", "Adam whose first steps are shortened; Liu et al., 2019.")
+      .def(py::init([](const py::object& parameters, double lr, Betas betas, double eps, double decay, bool decoupled) {
+             return std::make_shared<optim::RAdam>(
+                 groups_of(parameters, lr),
+                 optim::RAdamOptions{lr, betas.first, betas.second, eps, decay, decoupled});
+           }),
+           "params"_a, "lr"_a = 1e-3, "betas"_a = Betas(0.9, 0.999), "eps"_a = 1e-8, "weight_decay"_a = 0.0,
+           "decoupled_weight_decay"_a = false);
+  py::class_<optim::Rprop, Optimizer, std::shared_ptr<optim::Rprop>>(
+      m, "Rprop",
+      "Steps that grow while a gradient keeps its sign and shrink when it turns, whatever its size; Riedmiller and "
+      "Braun, 1993.")
+      .def(py::init([](const py::object& parameters, double lr, Betas etas, Betas sizes) {
+             return std::make_shared<optim::Rprop>(
+                 groups_of(parameters, lr),
+                 optim::RpropOptions{lr, etas.first, etas.second, sizes.first, sizes.second});
+           }),
+           "params"_a, "lr"_a = 1e-2, "etas"_a = Betas(0.5, 1.2), "step_sizes"_a = Betas(1e-6, 50.0));
   // tenon.optim.GradScaler derives from it.
   py::class_<optim::GradScaler>(m, "_GradScaler", "Dynamic loss scaling for float16.")
       .def(py::init([](double initial, double growth, double backoff, int64_t interval, const py::object& device) {
@@ -259,8 +280,10 @@ void bind_optimizers(py::module_& m) {
              return self.unscale(parameters);
            })
       .def("_update",
-           [](optim::GradScaler& self, const Tensor& finite) {
+           [](optim::GradScaler& self, const std::vector<Tensor>& good) {  // of several optimizers
              const Released others_run;
+             Tensor finite = good.at(0);
+             for (size_t i = 1; i < good.size(); ++i) finite = logical_and(finite, good[i]);
              self.update(finite);
            })
       .def("factor", &optim::GradScaler::factor, "The factor now; reads it from the device.")
@@ -273,6 +296,8 @@ void bind_optimizers(py::module_& m) {
         return optim::clip_grad_norm_(Convert<std::vector<Tensor>>::from(py::list(parameters).ptr()), most);
       },
       "parameters"_a, "max_norm"_a, "Scales all gradients so that their norm together is at most max_norm.");
+  m.def("_total_norm", &optim::total_norm);
+  m.def("_clip_grads_with_norm", &optim::clip_grads_with_norm_);
   m.def(
       "decay_matrices_only",
       [](const py::object& parameters) {
@@ -357,12 +382,90 @@ void bind_schedules(py::module_& m) {
           "loss"_a = py::none());
 }
 
+/// What tenon.optim.lr_scheduler computes with.
+void bind_courses(py::module_& m) {
+  using optim::Course;
+  py::class_<Course>(m, "_Course")
+      .def("at",
+           [](const Course& self, double step, const std::vector<double>& bases) {
+             std::vector<double> rates;
+             for (const double base : bases) rates.push_back(self.at(step, base));
+             return rates;
+           })
+      .def("next", [](const Course& self, double step, const std::vector<double>& rates,
+                      const std::vector<double>& bases, bool begins) {
+        std::vector<double> made;
+        for (size_t i = 0; i < std::min(rates.size(), bases.size()); ++i)
+          made.push_back(self.next(step, rates[i], bases[i], begins));
+        return made;
+      });
+  m.def("_step_lr", &optim::step_lr);
+  m.def("_multi_step_lr", &optim::multi_step_lr);
+  m.def("_constant_lr", &optim::constant_lr);
+  m.def("_linear_lr", &optim::linear_lr);
+  m.def("_exponential_lr", &optim::exponential_lr);
+  m.def("_polynomial_lr", &optim::polynomial_lr);
+  m.def("_cosine_annealing_lr", &optim::cosine_annealing_lr);
+  const auto pair_of = [](const optim::Restart& now) { return std::pair(now.at, now.length); };
+  m.def("_restart_at", [pair_of](double step, double first, double longer) {
+    return pair_of(optim::restart_at(step, first, longer));
+  });
+  m.def("_next_restart", [pair_of](double at, double length, double longer) {
+    return pair_of(optim::next_restart({at, length}, longer));
+  });
+  const auto annealing = [](const std::string& name) {
+    return name == "linear" ? optim::Annealing::linear : optim::Annealing::cosine;
+  };
+  m.def("_between", [annealing](const std::string& how, double from, double to, double share) {
+    return optim::between(annealing(how), from, to, share);
+  });
+  m.def("_along", [annealing](const std::vector<std::tuple<double, double, double>>& given, const std::string& how,
+                              double step) {
+    std::vector<optim::Phase> phases;
+    for (const auto& [end, from, to] : given) phases.push_back({end, from, to});
+    return std::max(optim::along(phases, annealing(how), step), 0.0);  // the step after the last may lead below 0
+  });
+  m.def("_cycle_at", [](double step, double length, double rising) {
+    const optim::Cycle now = optim::cycle_at(step, length, rising);
+    return std::pair(now.number, now.share);
+  });
+  m.def("_cycle_height", [](const std::string& mode, double gamma, double number_or_step) {
+    using optim::CycleHeight;
+    const auto height = mode == "triangular2" ? CycleHeight::halved
+                        : mode == "exp_range" ? CycleHeight::powers
+                                              : CycleHeight::same;
+    return optim::height_of({.height = height, .gamma = gamma}, number_or_step, number_or_step);
+  });
+  m.def("_cyclic", [](double base, double most, double share, double height) {
+    return optim::between(optim::Annealing::linear, base, most, share * height);
+  });
+  m.def("_times", [](std::vector<double> rates, const std::vector<double>& factors) {
+    for (size_t i = 0; i < std::min(rates.size(), factors.size()); ++i) rates[i] *= factors[i];
+    return rates;
+  });
+  const auto plateau = [](double factor, int64_t patience, double threshold, int64_t cooldown, double least, bool rises,
+                          bool absolute, double eps) {
+    return optim::PlateauOptions{.factor = factor, .patience = patience, .threshold = threshold, .cooldown = cooldown,
+                                 .least = least, .rises = rises, .absolute = absolute, .eps = eps};
+  };
+  m.def("_observe", [plateau](double best, int64_t bad, int64_t cooling, double value, int64_t patience,
+                              double threshold, int64_t cooldown, bool rises, bool absolute) {
+    optim::Observed seen{best, bad, cooling};
+    const bool falls = observe(seen, plateau(0.5, patience, threshold, cooldown, 0, rises, absolute, 0), value);
+    return std::tuple(seen.best, seen.bad, seen.cooling, falls);
+  });
+  m.def("_lowered", [plateau](double rate, double factor, double least, double eps) {
+    return optim::lowered(rate, plateau(factor, 0, 0, 0, least, false, false, eps));
+  });
+}
+
 }  // namespace
 
 void bind_optim(py::module_& m) {
   py::module_ optim = m.def_submodule("_optim");
   bind_optimizers(optim);
   bind_schedules(optim);
+  bind_courses(optim);
 }
 
 }  // namespace tenon::python

@@ -22,7 +22,7 @@ from .autograd import autocast, compile, enable_grad, inference_mode, no_grad, s
 from .files import load, save
 from .extras import (
     BFloat16Tensor, BoolTensor, ByteTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, cartesian_prod,
-    combinations, get_default_dtype, normal, randint, randint_like, set_default_dtype, set_printoptions,
+    combinations, get_default_dtype, randint, randint_like, set_default_dtype, set_printoptions,
     std_mean, var_mean, where, zero_)
 from .limits import finfo, iinfo
 from .places import (
@@ -31,8 +31,7 @@ from .places import (
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .switches import (
     are_deterministic_algorithms_enabled, get_float32_matmul_precision, set_float32_matmul_precision, use_deterministic_algorithms)
-from .values import (
-    aminmax, corrcoef, cov, trapezoid, trapz)
+from .values import aminmax
 
 __version__ = "0.1.0"
 
@@ -132,7 +131,7 @@ Tensor.cuda = _cuda
 Tensor.pin_memory = lambda self: self
 Tensor.share_memory_ = lambda self: self
 Tensor.is_pinned = lambda self, device=None: False
-for _function in (aminmax, argwhere, corrcoef, cov, index_put, places.fill_diagonal_, rot90, dsplit, hsplit,
+for _function in (aminmax, argwhere, index_put, places.fill_diagonal_, rot90, dsplit, hsplit,
                   vsplit, tensor_split, unique_consecutive, values.random_):
     setattr(Tensor, _function.__name__, _function)
 for _name in ("greater", "greater_equal", "less", "less_equal", "not_equal"):

@@ -38,7 +38,7 @@ def needs_tensors(function):
     def call(*args, **kwargs):
         try:
             return function(*args, **kwargs)
-        except (AttributeError, TypeError):
+        except (AttributeError, TypeError, _tenon.Error):
             known = inspect.signature(function).parameters
             given = {**dict(zip(known, args)), **kwargs}
             for name, one in known.items():

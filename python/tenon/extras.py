@@ -37,20 +37,6 @@ def randint_like(input, low=0, high=None, dtype=None, device=None, requires_grad
     return made.requires_grad_() if requires_grad else made
 
 
-def normal(mean=0.0, std=1.0, size=None, generator=None, dtype=None, device=None, requires_grad=False) -> "Tensor":
-    """Normally distributed numbers, of given means and deviations, which are numbers or tensors."""
-    if size is None:
-        if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
-            raise TypeError("normal() needs a size, or tensors as mean or std")
-        # As in PyTorch no gradient goes through the draw.
-        mean, std = (one.detach() if isinstance(one, Tensor) else one for one in (mean, std))
-        like = mean + std * 0 if isinstance(mean, Tensor) else std
-        drawn = _tenon.zeros(like.shape, dtype=like.dtype, device=like.device).normal_(generator=generator)
-        return drawn * std + mean
-    made = _tenon.zeros(size, dtype=dtype, device=device).normal_(mean, std, generator=generator)
-    return made.requires_grad_() if requires_grad else made
-
-
 def _dims_of(dim):
     """The dims of var(True), whose first argument may say `unbiased` in the place of a dim: all."""
     return None if isinstance(dim, bool) else dim
@@ -83,15 +69,6 @@ def combinations(input, r=2, with_replacement=False) -> "Tensor":
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     places = _tenon.tensor(list(choose(range(len(input)), r)), dtype=_tenon.int64, device=input.device).reshape(-1, r)
     return input[places]
-
-
-def exponential_(self, lambd=1.0, generator=None) -> "Tensor":
-    """Draws new elements, exponentially distributed."""
-    if not lambd > 0:
-        raise ValueError(f"exponential_() needs a lambd above 0, not {lambd}")
-    drawn = _tenon.zeros(self.shape, dtype=self.dtype, device=self.device).uniform_(0.0, 1.0, generator=generator)
-    self.copy_(-(-drawn).log1p() / lambd)
-    return self
 
 
 _checks.all_need_tensors(globals())
@@ -195,5 +172,3 @@ _tenon.device.index = property(lambda self: int(self.name.partition(":")[2]) if 
                                doc="Which of its kind; None for the first.")
 
 Tensor.type, Tensor.numpy = _type, _as_numpy
-Tensor.exponential_ = exponential_
-del exponential_

@@ -180,7 +180,7 @@ def fill_diagonal_(self, fill_value, wrap=False) -> "Tensor":
     rows, columns = self.shape[:2]
     if wrap and self.ndim == 2:
         flat = _tenon.arange(0, rows * columns, columns + 1, device=self.device)
-        return self.index_put_((flat // columns, flat % columns), fill_value)
+        return self.index_put_(tuple(_tenon.unravel_index(flat, self.shape)), fill_value)
     places = _tenon.arange(min(self.shape), device=self.device)
     return self.index_put_((places,) * self.ndim, fill_value)
 

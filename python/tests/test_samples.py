@@ -204,11 +204,11 @@ class Refused(unittest.TestCase):
     def test_arguments_that_mean_nothing(self):
         self.assertRaises(tenon.Error, F.group_norm, tenon.ones(1, 0, 2), 1)
         self.assertRaises(tenon.Error, F.group_norm, tenon.ones(1, 2, 0), 1)
-        self.assertRaises(ValueError, tenon.cov, tenon.ones(3), fweights=tenon.tensor([-1, 1, 1]))
-        self.assertRaises(ValueError, tenon.cov, tenon.ones(3), aweights=tenon.tensor([-1.0, 1, 1]).wait())
+        self.assertRaises(tenon.Error, tenon.cov, tenon.ones(3), fweights=tenon.tensor([-1, 1, 1]))
+        self.assertRaises(tenon.Error, tenon.cov, tenon.ones(3), aweights=tenon.tensor([-1.0, 1, 1]).wait())
         self.assertRaises(TypeError, tenon.narrow, tenon.ones(4), 0, tenon.tensor([1]), 2)
         self.assertRaises(tenon.Error, F.hardtanh, tenon.ones(2), 1.0, -1.0)
-        self.assertRaises(ValueError, tenon.ones(2).exponential_, 0)
+        self.assertRaises(tenon.Error, tenon.ones(2).exponential_, 0)
 
 
 class Arguments(unittest.TestCase):

@@ -125,6 +125,61 @@ Tensor dropout(const Tensor& x, double p, bool training, Generator* generator) {
   return in_wide(x, [&](const Tensor& w) { return mul(mul(w, kept.to(w.dtype())), 1 / (1 - p)); });
 }
 
+namespace {
+
+// One draw for all elements along the dims whose size is 1 in `shape`.
+Tensor dropped_together(const Tensor& x, const Dims& shape, double p, bool training, Generator* generator) {
+  if (!training) return x;
+  const Tensor kept = dropout(ones(shape, Options(accumulator(x.dtype()), x.device())), p, true, generator);
+  return in_wide(x, [&](const Tensor& w) { return mul(w, kept); });
+}
+
+}  // namespace
+
+Tensor dropout1d(const Tensor& x, double p, bool training, Generator* generator) {
+  record::require_float("dropout1d", x);
+  if (x.dim() != 2 && x.dim() != 3)
+    base::fail("dropout1d", "takes (batch, channels, length) or (channels, length), got {}", ir::to_string(x.shape()));
+  Dims shape = x.shape();
+  shape.back() = 1;
+  return dropped_together(x, shape, p, training, generator);
+}
+
+Tensor dropout2d(const Tensor& x, double p, bool training, Generator* generator) {
+  record::require_float("dropout2d", x);
+  if (x.dim() < 2) base::fail("dropout2d", "takes (batch, channels, ...), got {}", ir::to_string(x.shape()));
+  Dims shape(x.shape().size(), 1);
+  shape[0] = x.size(0);
+  shape[1] = x.size(1);
+  return dropped_together(x, shape, p, training, generator);
+}
+
+Tensor alpha_dropout(const Tensor& x, double p, bool training, Generator* generator) {
+  record::require_float("alpha_dropout", x);
+  if (!(p >= 0 && p <= 1)) base::fail("alpha_dropout", "p must lie in 0..1, got {}", p);
+  if (!training || p == 0) return x;
+  if (p == 1) return mul(x, 0.0);
+  constexpr double kDepth = 1.7580993408473766;  // SELU falls to its negative
+  const double scale = 1 / std::sqrt((kDepth * kDepth * p + 1) * (1 - p));
+  const Tensor kept = ge(rand(x.shape(), Options(DType::f32, x.device()), generator), p);
+  return in_wide(x, [&](const Tensor& w) {
+    return where(kept, add(mul(w, scale), kDepth * p * scale), kDepth * (p - 1) * scale);
+  });
+}
+
+Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, int64_t dim, Generator* generator) {
+  record::require_float("gumbel_softmax", logits);
+  if (!(tau > 0)) base::fail("gumbel_softmax", "tau must be positive, got {}", tau);
+  constexpr double kLeast = 1e-30;  // logarithms of draws stay finite
+  return in_wide(logits, [&](const Tensor& w) {
+    const Tensor waiting = neg(log(clamp_min(rand_like(w, generator), kLeast)));
+    const Tensor soft = softmax(div(sub(w, log(clamp_min(waiting, kLeast))), tau), dim);
+    if (!hard) return soft;
+    const Tensor drawn = scatter(zeros_like(soft), dim, argmax(soft.detach(), dim, true), 1.0);
+    return add(sub(drawn, soft.detach()), soft);
+  });
+}
+
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionOptions& options) {
   constexpr std::string_view kOp = "attention";

@@ -19,6 +19,16 @@ Tensor layer_norm(const Tensor& x, const Dims& shape, const Tensor& weight = Ten
 Tensor rms_norm(const Tensor& x, const Dims& shape, const Tensor& weight = Tensor(), double eps = 1e-6);
 /// Zeroes elements with probability p and scales the rest by 1 / (1 - p); nothing when not training.
 Tensor dropout(const Tensor& x, double p = 0.5, bool training = true, Generator* generator = nullptr);
+/// The same with whole channels of (batch, channels, length) or (channels, length).
+Tensor dropout1d(const Tensor& x, double p = 0.5, bool training = true, Generator* generator = nullptr);
+/// The same with whole channels of (batch, channels, ...).
+Tensor dropout2d(const Tensor& x, double p = 0.5, bool training = true, Generator* generator = nullptr);
+/// Sets elements to the lowest value of SELU with probability p, and keeps mean and variance; Klambauer et al., 2017.
+Tensor alpha_dropout(const Tensor& x, double p = 0.5, bool training = true, Generator* generator = nullptr);
+/// Draws from the classes of logits, along a dim, so that gradients go through; hard: the draw itself is 0 and 1, its
+/// gradient that of the soft one. Jang et al., 2016.
+Tensor gumbel_softmax(const Tensor& logits, double tau = 1, bool hard = false, int64_t dim = -1,
+                      Generator* generator = nullptr);
 
 struct AttentionOptions {
   Tensor mask;                  // additive, or bool with true meaning "may look"; broadcast to (..., T, S)

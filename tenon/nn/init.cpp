@@ -26,11 +26,31 @@ void require_float(std::string_view op, const Tensor& x) {
   if (!is_float(x.dtype())) base::fail(op, "takes floating-point tensors, got {}", name(x.dtype()));
 }
 
-// Gain of a leaky rectifier over the square root of the fan.
-double kaiming_deviation(const Tensor& weight, double a, FanMode mode) {
+// The gain over the square root of the fan.
+double kaiming_deviation(const Tensor& weight, double a, FanMode mode, std::string_view nonlinearity) {
   const Fans fans = fans_of(weight);
   const auto fan = static_cast<double>(std::max<int64_t>(1, mode == FanMode::in ? fans.in : fans.out));
-  return std::sqrt(2 / (1 + a * a)) / std::sqrt(fan);
+  return calculate_gain(nonlinearity, a) / std::sqrt(fan);
+}
+
+// Gram and Schmidt's method, twice for each block of columns, which f64 needs; blocks keep the number of steps small.
+Tensor at_right_angles(const Tensor& columns) {
+  constexpr int64_t kBlock = 32;
+  std::vector<Tensor> done;
+  for (Tensor block : columns.split(kBlock, 1)) {
+    for (int pass = 0; pass < 2; ++pass) {
+      for (const Tensor& before : done) block = block - matmul(before, matmul(before.t(), block));
+    }
+    std::vector<Tensor> within;
+    for (Tensor column : block.eval().unbind(1)) {
+      for (int pass = 0; pass < 2; ++pass) {
+        for (const Tensor& other : within) column = column - other * sum(other * column);
+      }
+      within.push_back((column / sqrt(sum(square(column)))).eval());
+    }
+    done.push_back(stack(within, 1).eval());
+  }
+  return cat(done, 1);
 }
 
 double xavier_deviation(const Tensor& weight, double gain) {
@@ -95,17 +115,68 @@ Tensor& constant_(Tensor& x, double value) {
   return x.fill_(value);
 }
 
-Tensor& kaiming_uniform_(Tensor& weight, double a, FanMode mode, Generator* generator) {
-  return uniform_of_deviation(weight, kaiming_deviation(weight, a, mode), generator);
+double calculate_gain(std::string_view nonlinearity, std::optional<double> slope) {
+  if (nonlinearity == "leaky_relu") {
+    const double a = slope.value_or(0.01);
+    return std::sqrt(2 / (1 + a * a));
+  }
+  if (nonlinearity == "relu") return std::numbers::sqrt2;
+  if (nonlinearity == "tanh") return 5.0 / 3;
+  if (nonlinearity == "selu") return 0.75;
+  const bool is_linear = nonlinearity == "linear" || nonlinearity == "sigmoid" || nonlinearity.starts_with("conv");
+  if (is_linear) return 1;
+  base::fail("calculate_gain",
+             "there is no gain of '{}'; there are 'linear', 'sigmoid', 'tanh', 'relu', 'leaky_relu', 'selu' and those of "
+             "convolutions",
+             nonlinearity);
 }
-Tensor& kaiming_normal_(Tensor& weight, double a, FanMode mode, Generator* generator) {
-  return normal_(weight, 0, kaiming_deviation(weight, a, mode), generator);
+
+Tensor& kaiming_uniform_(Tensor& weight, double a, FanMode mode, Generator* generator, std::string_view nonlinearity) {
+  return uniform_of_deviation(weight, kaiming_deviation(weight, a, mode, nonlinearity), generator);
+}
+Tensor& kaiming_normal_(Tensor& weight, double a, FanMode mode, Generator* generator, std::string_view nonlinearity) {
+  return normal_(weight, 0, kaiming_deviation(weight, a, mode, nonlinearity), generator);
 }
 Tensor& xavier_uniform_(Tensor& weight, double gain, Generator* generator) {
   return uniform_of_deviation(weight, xavier_deviation(weight, gain), generator);
 }
 Tensor& xavier_normal_(Tensor& weight, double gain, Generator* generator) {
   return normal_(weight, 0, xavier_deviation(weight, gain), generator);
+}
+
+Tensor& eye_(Tensor& matrix) {
+  if (matrix.dim() != 2) base::fail("eye_", "takes a matrix, got {}", ir::to_string(matrix.shape()));
+  return set(matrix, eye(matrix.size(0), matrix.size(1), like(matrix)));
+}
+
+Tensor& dirac_(Tensor& weight, int64_t groups) {
+  if (weight.dim() < 3 || weight.dim() > 5 || groups < 1 || weight.size(0) % groups != 0)
+    base::fail("dirac_", "takes weights of a convolution whose first size is a multiple of {} groups, got {}", groups,
+               ir::to_string(weight.shape()));
+  // A matrix of ones where an output meets its input, at the middle of every further dim.
+  const int64_t out = weight.size(0) / groups;
+  Tensor made = eye(out, weight.size(1), like(weight)).repeat({groups, 1});
+  Dims middle{weight.size(0), weight.size(1)}, sides;
+  for (int64_t i = 2; i < weight.dim(); ++i) middle.push_back(1);
+  for (int64_t i = weight.dim() - 1; i >= 2; --i) {
+    sides.push_back(weight.size(i) / 2);
+    sides.push_back(weight.size(i) - weight.size(i) / 2 - 1);
+  }
+  return set(weight, tenon::pad(made.reshape(middle), sides));
+}
+
+Tensor& orthogonal_(Tensor& weight, double gain, Generator* generator) {
+  require_float("orthogonal_", weight);
+  if (weight.dim() < 2)
+    base::fail("orthogonal_", "takes a tensor of two dims or more, got {}", ir::to_string(weight.shape()));
+  if (weight.numel() == 0) return weight;
+  const int64_t rows = weight.size(0), columns = weight.numel() / rows;
+  const Dims tall{std::max(rows, columns), std::min(rows, columns)};
+  const Tensor drawn = randn(tall, Options(DType::f32, Device("cpu")), generator);
+  const NoGrad drawing;
+  const Tensor made = at_right_angles(drawn.to(DType::f64));
+  const Tensor shaped = (rows >= columns ? made : made.t()) * gain;
+  return set(weight, shaped.reshape(weight.shape()).to(weight.dtype()).to(weight.device()));
 }
 
 void gpt2_(Module& model, int64_t layers, const std::vector<std::string>& residual, Generator* generator) {

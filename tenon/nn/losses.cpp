@@ -409,6 +409,20 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   return finished(kOp, above_zero(add(sub(near, far), options.margin)), options.reduction, dtype);
 }
 
+Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                                         const TripletDistanceOptions& options) {
+  constexpr std::string_view kOp = "triplet_margin_with_distance_loss";
+  if (!(options.margin > 0)) base::fail(kOp, "margin must be positive, got {}", options.margin);
+  refuse_batchmean(kOp, options.reduction);
+  const auto distance = [&](const Tensor& a, const Tensor& b) {
+    return options.distance ? options.distance(a, b) : pairwise_distance(a, b);
+  };
+  const Tensor near = distance(anchor, positive);
+  Tensor far = distance(anchor, negative);
+  if (options.swap) far = minimum(far, distance(positive, negative));
+  return reduced(above_zero(add(sub(near, far), options.margin)), options.reduction);
+}
+
 Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t dim, double eps) {
   const auto [in, dtype] = widened("cosine_similarity", {a, b});
   const Dims shape = record::broadcast("cosine_similarity", in[0].shape(), in[1].shape());

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <functional>
+
 #include "tenon/tensor/ops.h"
 
 namespace tenon::nn {
@@ -71,6 +73,16 @@ struct TripletMarginOptions {
 /// (..., D) each: max(0, margin + |anchor - positive| - |anchor - negative|).
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            const TripletMarginOptions& options = {});
+
+struct TripletDistanceOptions {
+  std::function<Tensor(const Tensor&, const Tensor&)> distance;  // pairwise_distance() unless given
+  double margin = 1;
+  bool swap = false;  // takes the smaller of the distances of anchor and positive to negative
+  Reduction reduction = Reduction::mean;
+};
+/// max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                                         const TripletDistanceOptions& options = {});
 
 /// How unlikely counts are; x is the logarithm of what is expected, or that itself.
 struct PoissonNllOptions {

@@ -132,6 +132,50 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
   return normalised(x, running_mean, running_var, weight, bias, training, momentum, eps);
 }
 
+Tensor batch_norm_counted(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, Tensor batches,
+                          const Tensor& weight, const Tensor& bias, std::optional<double> momentum, double eps) {
+  {
+    const NoGrad counting;
+    batches.add_(1);
+  }
+  if (momentum) return normalised(x, running_mean, running_var, weight, bias, true, *momentum, eps);
+  const Tensor share = 1.0 / batches.to(accumulator(running_mean.dtype()));
+  return normalised(x, running_mean, running_var, weight, bias, true, share, eps);
+}
+
+Tensor instance_norm(const Tensor& given, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
+                     const Tensor& bias, bool use_input_stats, double momentum, double eps) {
+  constexpr std::string_view kOp = "instance_norm";
+  record::require_float(kOp, given);
+  if (given.dim() < 2) fail(kOp, "takes (batch, channels, ...), got {}", ir::to_string(given.shape()));
+  if (running_mean.defined() != running_var.defined()) fail(kOp, "takes running_mean and running_var together");
+  if (!use_input_stats && !running_mean.defined())
+    fail(kOp, "there are no running statistics; they are needed without those of the input");
+  const int64_t channels = given.size(1), samples = given.size(0) * channels;
+  require_channels(kOp, "weight", weight, channels);
+  require_channels(kOp, "bias", bias, channels);
+  require_channels(kOp, "running mean", running_mean, channels);
+  require_channels(kOp, "running variance", running_var, channels);
+  const int64_t values = samples == 0 ? 0 : given.numel() / samples;
+  if (use_input_stats && values == 1)
+    fail(kOp, "needs more than one value per channel and sample, got {}", ir::to_string(given.shape()));
+  Dims axes;
+  for (int64_t i = 2; i < given.dim(); ++i) axes.push_back(i);
+  return record::in_wide(autocast_wide(given), [&](const Tensor& w) {
+    if (values == 0) return scaled(w * 1.0, weight, bias);
+    if (!use_input_stats)
+      return scaled((w - column(running_mean, w)) * rsqrt(column(running_var, w) + eps), weight, bias);
+    const Tensor centre = mean(w, axes, true), centred = w - centre, variance = mean(square(centred), axes, true);
+    if (running_mean.defined()) {
+      const NoGrad statistics;
+      const auto count = static_cast<double>(values);
+      move_towards(running_mean, mean(centre.detach(), {0}), momentum);
+      move_towards(running_var, mean(variance.detach(), {0}) * (count / (count - 1)), momentum);
+    }
+    return scaled(centred * rsqrt(variance + eps), weight, bias);
+  });
+}
+
 Tensor group_norm(const Tensor& given, int64_t groups, const Tensor& weight, const Tensor& bias, double eps) {
   constexpr std::string_view kOp = "group_norm";
   record::require_float(kOp, given);
@@ -178,15 +222,8 @@ Tensor BatchNorm::forward(const Tensor& x) const {
   if (!(is_training() && tracks))
     return normalised(x, is_training() ? Tensor() : running_mean, is_training() ? Tensor() : running_var, weight, bias,
                       training, 0.0, options_.eps);
-  Tensor counted = num_batches_tracked;
-  {
-    const NoGrad counting;
-    counted.add_(1);
-  }
-  if (options_.momentum)
-    return normalised(x, running_mean, running_var, weight, bias, true, *options_.momentum, options_.eps);
-  const Tensor share = 1.0 / counted.to(accumulator(running_mean.dtype()));
-  return normalised(x, running_mean, running_var, weight, bias, true, share, options_.eps);
+  return batch_norm_counted(x, running_mean, running_var, num_batches_tracked, weight, bias, options_.momentum,
+                            options_.eps);
 }
 
 void BatchNorm1d::check(const Tensor& x) const {

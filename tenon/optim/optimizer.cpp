@@ -296,6 +296,7 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
     trace->depends_on(is_average_in_place_);
     trace->depends_on(momentum_varies_);
     trace->depends_on(has_given_way_);
+    trace->depends_on(maximizes_);
   }
   if (has_average_in_place())
     base::fail("optimizer", "the averages stand in the place of the weights; call swap_average() to put them back");
@@ -340,6 +341,7 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
       Tensor gradient = run.gradient.to(computed);
       if (scaler) gradient = gradient * scaler->inverse();
       if (clip_factor_.defined()) gradient = gradient * clip_factor_;
+      if (*maximizes_) gradient = -gradient;
       const Operand decay = decay_of(arena, run);
       const auto lr_of = [&](size_t g) {
         return (groups_[g].lr ? groups_[g].lr->tensor() : lr_.tensor()).to(computed);
@@ -459,6 +461,13 @@ void Optimizer::set_momentum(double momentum) {
   varying_momentum_ = VaryingMomentum{Scalar(momentum), Scalar(1 - momentum), Scalar(log)};
   bring_numbers();
   *momentum_varies_ = true;
+  note_switch();
+}
+
+void Optimizer::maximize(bool on) {
+  if (*maximizes_ == on) return;
+  if (Trace::current()) base::fail("optimizer", "choose the direction of steps outside of the captured function");
+  *maximizes_ = on;
   note_switch();
 }
 
@@ -654,11 +663,25 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double most) {
     squares = squares.defined() ? squares + part : part;
   }
   if (!squares.defined()) base::fail("clip_grad_norm_", "no parameter has a gradient; call backward() first");
-  const Tensor norm = sqrt(squares), factor = norm_factor(norm, most);
+  const Tensor norm = sqrt(squares);
+  clip_grads_with_norm_(parameters, most, norm);
+  return norm;
+}
+
+Tensor total_norm(const std::vector<Tensor>& tensors, double p) {
+  const NoGrad looking;
+  std::vector<Tensor> norms;
+  for (const Tensor& one : tensors) norms.push_back(norm(one.to(computing_type(one)), p));
+  if (norms.empty()) return zeros({});
+  return norm(stack(norms), p);
+}
+
+void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double most, const Tensor& total) {
+  const NoGrad updating;
+  const Tensor factor = norm_factor(total, most);
   for (Tensor p : parameters) {
     if (p.grad().defined()) p.set_grad((p.grad() * factor).to(p.dtype()));
   }
-  return norm;
 }
 
 }  // namespace tenon::optim

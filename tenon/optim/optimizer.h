@@ -108,6 +108,9 @@ class Optimizer {
   double weight_decay(size_t group) const { return groups_.at(group).weight_decay; }
   const std::vector<Tensor>& parameters(size_t group) const { return given_.at(group).parameters; }
 
+  /// From now on steps go up the gradients, not down.
+  void maximize(bool on = true);
+
   /// From now on updates also write the parameters in a lower type, which products read under Autocast.
   void keep_shadow(DType dtype = DType::bf16);
 
@@ -221,10 +224,15 @@ class Optimizer {
   Tensor averaged_;  // steps that moved the averages: i32, (); undefined unless they are kept
   std::shared_ptr<bool> is_average_in_place_ = std::make_shared<bool>(false);  // captured functions look at it
   std::shared_ptr<bool> has_given_way_ = std::make_shared<bool>(false);        // they look at this, too
+  std::shared_ptr<bool> maximizes_ = std::make_shared<bool>(false);            // and at this
 };
 
 /// Scales all gradients so that their norm together is at most `most`, and returns what it was. Optimizer's own method
 /// does the same in fewer kernels.
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double most);
+/// The p-norm of all elements of several tensors together; p may be infinity.
+Tensor total_norm(const std::vector<Tensor>& tensors, double p = 2);
+/// Scales all gradients as if their norm together were `total`, so that it is at most `most`.
+void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double most, const Tensor& total);
 
 }  // namespace tenon::optim

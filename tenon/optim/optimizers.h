@@ -102,6 +102,99 @@ class Adagrad : public Optimizer {
   AdagradOptions options_;
 };
 
+/// Zeiler, 2012.
+struct AdadeltaOptions {
+  double lr = 1;
+  double rho = 0.9;
+  double eps = 1e-6;
+  double weight_decay = 0;
+};
+class Adadelta : public Optimizer {
+ public:
+  explicit Adadelta(std::vector<ParamGroup> groups, const AdadeltaOptions& options = {});
+  explicit Adadelta(const std::vector<Tensor>& parameters, const AdadeltaOptions& options = {})
+      : Adadelta(std::vector<ParamGroup>{{parameters}}, options) {}
+
+ private:
+  Tensor update(const Update& now, std::vector<Tensor>& moments) const override;
+  AdadeltaOptions options_;
+};
+
+/// Adam with the largest gradient in the place of the mean square; Kingma and Ba, 2014.
+struct AdamaxOptions {
+  double lr = 2e-3;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;
+};
+class Adamax : public Optimizer {
+ public:
+  explicit Adamax(std::vector<ParamGroup> groups, const AdamaxOptions& options = {});
+  explicit Adamax(const std::vector<Tensor>& parameters, const AdamaxOptions& options = {})
+      : Adamax(std::vector<ParamGroup>{{parameters}}, options) {}
+
+ private:
+  Tensor update(const Update& now, std::vector<Tensor>& moments) const override;
+  AdamaxOptions options_;
+};
+
+/// Adam with Nesterov's momentum; Dozat, 2016.
+struct NAdamOptions {
+  double lr = 2e-3;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;
+  double momentum_decay = 4e-3;         // how fast the momentum rises from half of beta1 to all of it
+  bool decoupled_weight_decay = false;  // taken from the weights themselves, as AdamW does
+};
+class NAdam : public Optimizer {
+ public:
+  explicit NAdam(std::vector<ParamGroup> groups, const NAdamOptions& options = {});
+  explicit NAdam(const std::vector<Tensor>& parameters, const NAdamOptions& options = {})
+      : NAdam(std::vector<ParamGroup>{{parameters}}, options) {}
+
+ private:
+  Tensor update(const Update& now, std::vector<Tensor>& moments) const override;
+  NAdamOptions options_;
+};
+
+/// Adam whose first steps are shortened; Liu et al., 2019.
+struct RAdamOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;
+  bool decoupled_weight_decay = false;  // taken from the weights themselves, as AdamW does
+};
+class RAdam : public Optimizer {
+ public:
+  explicit RAdam(std::vector<ParamGroup> groups, const RAdamOptions& options = {});
+  explicit RAdam(const std::vector<Tensor>& parameters, const RAdamOptions& options = {})
+      : RAdam(std::vector<ParamGroup>{{parameters}}, options) {}
+
+ private:
+  Tensor update(const Update& now, std::vector<Tensor>& moments) const override;
+  RAdamOptions options_;
+};
+
+/// Steps that grow while a gradient keeps its sign and shrink when it turns, whatever its size; Riedmiller and Braun,
+/// 1993. There is no weight decay.
+struct RpropOptions {
+  double lr = 1e-2;                           // the first steps
+  double shrink = 0.5, grow = 1.2;            // PyTorch's etas
+  double least_step = 1e-6, most_step = 50;  // PyTorch's step_sizes
+};
+class Rprop : public Optimizer {
+ public:
+  explicit Rprop(std::vector<ParamGroup> groups, const RpropOptions& options = {});
+  explicit Rprop(const std::vector<Tensor>& parameters, const RpropOptions& options = {})
+      : Rprop(std::vector<ParamGroup>{{parameters}}, options) {}
+
+ private:
+  Tensor update(const Update& now, std::vector<Tensor>& moments) const override;
+  RpropOptions options_;
+};
+
 /// Chen et al., 2023: the sign of a mean of gradients.
 struct LionOptions {
   double lr = 1e-4;

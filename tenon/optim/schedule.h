@@ -36,6 +36,77 @@ Schedule stepwise(int64_t every, double factor = 0.1, int64_t warmup = 0);
 /// Times `factor` every step.
 Schedule exponential(double factor, int64_t warmup = 0);
 
+/// Times `factor(n)` at every step n from 1 on.
+Schedule multiplicative(std::function<double(int64_t step)> factor);
+/// One schedule after the other: each begins, at its own step 0, at its milestone, of which there is one less.
+Schedule sequential(std::vector<Schedule> schedules, std::vector<int64_t> milestones);
+/// Several at once: their factors multiply.
+Schedule chained(std::vector<Schedule> schedules);
+
+/// A schedule of PyTorch's, which goes on from the rate that there is now, whoever set it: several multiply, and one that
+/// is set by hand is gone on from. `at` is the rate that it makes of a base rate alone. Where a Schedule is taken, it is
+/// its factors of a base rate of 1.
+struct Course {
+  std::function<double(double step, double base)> at;
+  /// The rate of a step, from that of the step before; `begins`: the schedule begins there.
+  std::function<double(double step, double rate, double base, bool begins)> next;
+
+  operator Schedule() const;  // NOLINT(google-explicit-constructor): a course is given where a schedule is taken
+};
+
+/// Times gamma every `every` steps.
+Course step_lr(double every, double gamma = 0.1);
+/// Times gamma at each of these steps; one that is there twice counts twice.
+Course multi_step_lr(std::vector<double> milestones, double gamma = 0.1);
+/// A factor for the first `total` steps.
+Course constant_lr(double factor = 1.0 / 3, double total = 5);
+/// Evenly from one factor to another over `total` steps.
+Course linear_lr(double start = 1.0 / 3, double end = 1, double total = 5);
+/// Times gamma every step.
+Course exponential_lr(double gamma);
+/// Falls to 0 as a power of the steps that are left of `total`.
+Course polynomial_lr(double total = 5, double power = 1);
+/// A cosine from the rate to `least` at step `half`, and back, and so on.
+Course cosine_annealing_lr(double half, double least = 0);
+/// Half cosines from the rate to `least`, one after the other: the first over so many steps, each `longer` times as long as
+/// the one before.
+Course warm_restarts_lr(double first, double longer = 1, double least = 0);
+
+/// Where a step lies in half cosines that start again.
+struct Restart {
+  double at = 0, length = 1;  // steps since it started, and how many there are
+};
+Restart restart_at(double step, double first, double longer);
+/// A step further.
+Restart next_restart(const Restart& now, double longer);
+
+enum class Annealing : uint8_t { cosine, linear };
+/// A share of the way from one number to another.
+double between(Annealing how, double from, double to, double share);
+/// A stretch of a schedule: from one number to another, up to a step.
+struct Phase {
+  double end, from, to;
+};
+/// Where phases, one after the other, stand at a step.
+double along(const std::vector<Phase>& phases, Annealing how, double step);
+
+enum class CycleHeight : uint8_t { same, halved, powers };  // PyTorch's triangular, triangular2 and exp_range
+struct CyclicOptions {
+  double up = 2000, down = 2000;  // steps of a cycle
+  CycleHeight height = CycleHeight::same;
+  double gamma = 1;  // whose powers are the heights
+};
+/// The cycle of a step, counted from 1, and how far up it stands: 0 at the ends and 1 at the top.
+struct Cycle {
+  double number = 1, share = 0;
+};
+/// Of cycles of `length` steps, which rise for a share of them.
+Cycle cycle_at(double step, double length, double rising);
+/// How high a cycle rises that is the `number`th, at a step.
+double height_of(const CyclicOptions& options, double number, double step);
+/// Up from the base rate to `most` times it and down again, over and over.
+Schedule cyclic(double most, const CyclicOptions& options = {});
+
 /// Sets the rates of an optimizer: base rate times factor.
 class Scheduler {
  public:
@@ -61,7 +132,19 @@ struct PlateauOptions {
   int64_t cooldown = 0;     // observations after a fall that do not count
   double least = 0;         // the rate stays above
   int64_t warmup = 0;       // updates over which the rate rises evenly first
+  bool rises = false;       // what is observed gets better by rising, as an accuracy does
+  bool absolute = false;    // the threshold is a distance, not a share
+  double eps = 0;           // a rate that would fall by no more stays
 };
+/// What a plateau remembers of what it has observed.
+struct Observed {
+  double best;
+  int64_t bad = 0, cooling = 0;  // observations without progress, and those that do not count
+};
+/// Takes one more; whether the rate falls now.
+bool observe(Observed& so_far, const PlateauOptions& options, double value);
+/// A rate that falls.
+double lowered(double rate, const PlateauOptions& options);
 /// Lowers the rate when an observed loss stops falling.
 class Plateau {
  public:
@@ -78,9 +161,10 @@ class Plateau {
 
   Optimizer& optimizer_;
   PlateauOptions options_;
-  double base_, factor_ = 1, best_;
+  double base_, factor_ = 1;
+  Observed seen_;
   std::vector<double> own_;
-  int64_t step_ = 0, bad_ = 0, cooling_ = 0;
+  int64_t step_ = 0;
 };
 
 }  // namespace tenon::optim

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
 
 namespace tenon {
@@ -145,6 +146,13 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
   Dims shape(static_cast<size_t>(x.dim() - 1), 1);
   shape[0] = channels;
   return where(gt(x, 0), x, mul(weight.reshape(shape), x));
+}
+
+Tensor rrelu(const Tensor& x, double lower, double upper, bool training, Generator* generator) {
+  record::require_float("rrelu", x);
+  if (!(lower <= upper)) base::fail("rrelu", "draws slopes from {} to {}: the first is larger", lower, upper);
+  if (!training) return where(ge(x, 0), x, mul(x, (lower + upper) / 2));
+  return where(ge(x, 0), x, mul(x, add(mul(rand_like(x, generator), upper - lower), lower)));
 }
 
 }  // namespace tenon

@@ -83,11 +83,7 @@ Tensor randint(int64_t low, int64_t high, const Dims& shape, const Options& opti
 Tensor randperm(int64_t n, const Options& options = {}, Generator* generator = nullptr);
 Tensor rand_like(const Tensor& x, Generator* generator = nullptr);
 Tensor randn_like(const Tensor& x, Generator* generator = nullptr);
-/// 1 with the probability given by each element, else 0. Fails, outside of captured functions, on one beyond 0..1.
-Tensor bernoulli(const Tensor& probabilities, Generator* generator = nullptr);
-/// Indices drawn with the (not necessarily normalised) weights of the last dimension. Fails, outside of captured
-/// functions, on weights that are negative or not finite, or sum to 0.
-Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement = false, Generator* generator = nullptr);
+// More draws, of tensors: bernoulli(), multinomial(), normal() of ops.h and the methods uniform_(), normal_(), random_(), ...
 
 // ---- templates ----
 

@@ -350,6 +350,13 @@ Tensor Tensor::diff(int64_t n, int64_t dim, const Tensor& prepend, const Tensor&
   return tenon::diff(*this, n, dim, prepend, append);
 }
 Tensor Tensor::histc(int64_t bins, double min, double max) const { return tenon::histc(*this, bins, min, max); }
+Tensor trapz(const Tensor& y, const Tensor& x, std::optional<double> dx, int64_t dim) {
+  return trapezoid(y, x, dx, dim);
+}
+Tensor Tensor::cov(int64_t correction, const Tensor& fweights, const Tensor& aweights) const {
+  return tenon::cov(*this, correction, fweights, aweights);
+}
+Tensor Tensor::corrcoef() const { return tenon::corrcoef(*this); }
 Tensor Tensor::median() const { return tenon::median(*this); }
 std::pair<Tensor, Tensor> Tensor::median(int64_t dim, bool keepdim) const { return tenon::median(*this, dim, keepdim); }
 Tensor Tensor::nanmedian() const { return tenon::nanmedian(*this); }
@@ -568,6 +575,10 @@ Tensor& Tensor::addr_(const Tensor& a, const Tensor& b, Number beta, Number alph
 }
 Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands) {
   return einsum(equation, std::span(operands.begin(), operands.size()));
+}
+Tensor Tensor::bernoulli(Generator* generator) const { return tenon::bernoulli(*this, generator); }
+Tensor Tensor::multinomial(int64_t num_samples, bool replacement, Generator* generator) const {
+  return tenon::multinomial(*this, num_samples, replacement, generator);
 }
 
 }  // namespace tenon

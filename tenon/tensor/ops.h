@@ -264,6 +264,9 @@ Tensor softshrink(const Tensor& x, double lambd = 0.5);
 Tensor threshold(const Tensor& x, double threshold, double value);
 /// x, or weight * x below 0: one weight for all, or one for each channel.
 Tensor prelu(const Tensor& x, const Tensor& weight);
+/// x, or x times a slope below 0: one drawn for each element in training, else the mean of both limits.
+Tensor rrelu(const Tensor& x, double lower = 0.125, double upper = 0.3333333333333333, bool training = false,
+             Generator* generator = nullptr);
 /// softmax(-x).
 Tensor softmin(const Tensor& x, int64_t dim, std::optional<DType> dtype = {});
 /// exp(x) / sum(exp(x)) along a dim.
@@ -330,6 +333,15 @@ Tensor diff(const Tensor& x, int64_t n = 1, int64_t dim = -1, const Tensor& prep
             const Tensor& append = Tensor());
 /// How many elements lie in each of so many bins between min and max, or between the least and the largest element.
 Tensor histc(const Tensor& x, int64_t bins = 100, double min = 0, double max = 0);
+/// The area below lines between points at heights y: at places x, or at distances dx, which is 1 unless given.
+Tensor trapezoid(const Tensor& y, const Tensor& x = Tensor(), std::optional<double> dx = {}, int64_t dim = -1);
+/// As trapezoid.
+Tensor trapz(const Tensor& y, const Tensor& x = Tensor(), std::optional<double> dx = {}, int64_t dim = -1);
+/// Covariances of rows, whose columns are observations: counted fweights times, of the importance aweights.
+Tensor cov(const Tensor& x, int64_t correction = 1, const Tensor& fweights = Tensor(),
+           const Tensor& aweights = Tensor());
+/// How rows go together, from -1 to 1; their columns are observations.
+Tensor corrcoef(const Tensor& x);
 /// The middle element of all, the lower one of two; NaN where there is one.
 Tensor median(const Tensor& x);
 /// The middle elements along a dim and where they are.
@@ -558,5 +570,16 @@ Tensor cdist(const Tensor& a, const Tensor& b, double p = 2.0);
 /// Sums of products, by letters: einsum('ij,jk->ik', a, b).
 Tensor einsum(std::string_view equation, std::span<const Tensor> operands);
 Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands);
+
+// ---- Random numbers. Without a generator the default one draws; no gradient goes through a draw. -----------------
+
+/// 1 with the probability given by each element, else 0. One beyond 0..1 is refused, outside of captured functions.
+Tensor bernoulli(const Tensor& probabilities, Generator* generator = nullptr);
+/// Indices drawn with the weights of the last dim, which need no particular sum. Weights that are negative or not
+/// finite, or sum to 0, are refused, outside of captured functions.
+Tensor multinomial(const Tensor& weights, int64_t num_samples, bool replacement = false,
+                   Generator* generator = nullptr);
+/// Normally distributed numbers of given means and deviations, one of them a tensor at least.
+Tensor normal(const Operand& mean, const Operand& std = 1.0, Generator* generator = nullptr);
 
 }  // namespace tenon

@@ -5,6 +5,7 @@
 // draw starts on a block of four words.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <mutex>
 #include <numbers>
@@ -211,6 +212,22 @@ Tensor bernoulli(const Tensor& probabilities, Generator* generator) {
   const DType wide = accumulator(probabilities.dtype());
   const Tensor drawn = rand(probabilities.shape(), Options(wide, probabilities.device()), generator);
   return lt(drawn, probabilities.detach().to(wide)).to(probabilities.dtype());
+}
+
+Tensor normal(const Operand& given_mean, const Operand& given_std, Generator* generator) {
+  const auto cut = [](const Operand& one) { return one.is_tensor() ? Operand(one.tensor().detach()) : one; };
+  const std::array<Operand, 2> given{cut(given_mean), cut(given_std)};
+  if (!given[0].is_tensor() && !given[1].is_tensor())
+    base::fail("normal", "takes a tensor as mean or as std; randn() draws a shape");
+  if (!given[1].is_tensor() && !(given[1].number().as_double() >= 0))
+    base::fail("normal", "std must not be negative, got {}", given[1].number().as_double());
+  const Device device = record::common_device("normal", given);
+  Dims shape;
+  for (const Operand& one : given) {
+    if (one.is_tensor()) shape = record::broadcast("normal", shape, one.tensor().shape());
+  }
+  const Options options(real_dtype("normal", Options(record::result_type(given), device)), device);
+  return add(mul(randn(shape, options, generator), given[1]), given[0]);
 }
 
 Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, Generator* generator) {

@@ -465,6 +465,8 @@ class Tensor {
   Tensor logcumsumexp(int64_t dim) const;
   Tensor diff(int64_t n = 1, int64_t dim = -1, const Tensor& prepend = Tensor(), const Tensor& append = Tensor()) const;
   Tensor histc(int64_t bins = 100, double min = 0, double max = 0) const;
+  Tensor cov(int64_t correction = 1, const Tensor& fweights = Tensor(), const Tensor& aweights = Tensor()) const;
+  Tensor corrcoef() const;
   Tensor median() const;
   std::pair<Tensor, Tensor> median(int64_t dim, bool keepdim = false) const;
   Tensor nanmedian() const;
@@ -587,6 +589,21 @@ class Tensor {
   Tensor& baddbmm_(const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1);
   Tensor addr(const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1) const;
   Tensor& addr_(const Tensor& a, const Tensor& b, Number beta = 1, Number alpha = 1);
+
+  // Random numbers. Without a generator the default one draws; no gradient goes through a draw.
+  Tensor bernoulli(Generator* generator = nullptr) const;
+  Tensor multinomial(int64_t num_samples, bool replacement = false, Generator* generator = nullptr) const;
+  /// Draws new elements, even between low and high.
+  Tensor& uniform_(double low = 0.0, double high = 1.0, Generator* generator = nullptr);
+  /// Draws new elements, normally distributed.
+  Tensor& normal_(double mean = 0.0, double std = 1.0, Generator* generator = nullptr);
+  /// Draws 1 with probability p, else 0.
+  Tensor& bernoulli_(double p = 0.5, Generator* generator = nullptr);
+  /// Draws new elements, exponentially distributed.
+  Tensor& exponential_(double lambd = 1.0, Generator* generator = nullptr);
+  /// Draws new elements, integers from low, which is 0 unless given, to below high, or to the last that the dtype tells
+  /// apart.
+  Tensor& random_(std::optional<int64_t> low = {}, std::optional<int64_t> high = {}, Generator* generator = nullptr);
   // ---- end of the methods of functions.def --------------------------------------------------------------------------
 
   /// Takes over the values of another tensor, of any dtype and device.
@@ -599,10 +616,6 @@ class Tensor {
     return index_put_(std::span(entries), source, accumulate);
   }
   Tensor& index_put_(std::span<const IndexEntry> entries, const Operand& source, bool accumulate = false);
-  /// Draws new elements.
-  Tensor& uniform_(double from = 0, double to = 1, Generator* generator = nullptr);
-  Tensor& normal_(double mean = 0, double std = 1, Generator* generator = nullptr);
-  Tensor& bernoulli_(double p = 0.5, Generator* generator = nullptr);
 
  private:
   friend struct TensorAccess;  // access.h: for the library itself

@@ -199,11 +199,11 @@ Tensor& Tensor::operator^=(const Operand& other) & { return bitwise_xor_(other);
 
 // ---- random numbers ----
 
-Tensor& Tensor::uniform_(double from, double to, Generator* generator) {
-  if (!(from <= to)) fail("uniform_", "no numbers between {} and {}", from, to);
+Tensor& Tensor::uniform_(double low, double high, Generator* generator) {
+  if (!(low <= high)) fail("uniform_", "no numbers between {} and {}", low, high);
   record::require_float("uniform_", *this);
   const Tensor drawn = rand(shape(), Options(dtype(), device()), generator);
-  return assign("uniform_", *this, tenon::add(tenon::mul(drawn, to - from), from), Reads::nothing);
+  return assign("uniform_", *this, tenon::add(tenon::mul(drawn, high - low), low), Reads::nothing);
 }
 Tensor& Tensor::normal_(double mean, double std, Generator* generator) {
   if (!(std >= 0)) fail("normal_", "std must not be negative, got {}", std);
@@ -215,6 +215,55 @@ Tensor& Tensor::bernoulli_(double p, Generator* generator) {
   if (!(p >= 0 && p <= 1)) fail("bernoulli_", "p must lie in 0..1, got {}", p);
   const Tensor drawn = rand(shape(), Options(DType::f32, device()), generator);
   return copy_(tenon::lt(drawn, p));
+}
+Tensor& Tensor::exponential_(double lambd, Generator* generator) {
+  if (!(lambd > 0)) fail("exponential_", "lambd must be positive, got {}", lambd);
+  record::require_float("exponential_", *this);
+  const Tensor drawn = rand(shape(), Options(dtype(), device()), generator);
+  const Tensor waiting = tenon::neg(tenon::log1p(tenon::neg(drawn)));  // of 1 - u, which is never 0
+  return assign("exponential_", *this, tenon::div(waiting, lambd), Reads::nothing);
+}
+
+namespace {
+
+// The last integer up to which a dtype holds each one.
+uint64_t last_whole(DType dtype) {
+  switch (dtype) {
+    case DType::boolean: return 1;
+    case DType::u8: return 0xFF;
+    case DType::bf16: return uint64_t{1} << 8;
+    case DType::f16: return uint64_t{1} << 11;
+    case DType::f32: return uint64_t{1} << 24;
+    case DType::i32: return 0x7FFFFFFF;
+    case DType::f64: return uint64_t{1} << 53;
+    case DType::i64: return ~uint64_t{0} >> 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Tensor& Tensor::random_(std::optional<int64_t> low, std::optional<int64_t> high, Generator* generator) {
+  constexpr uint64_t kMost = uint64_t{1} << 63, kOneDraw = uint64_t{1} << 31;
+  const int64_t first = low.value_or(0);
+  if (!high && first > 0 && static_cast<uint64_t>(first) > last_whole(dtype()))
+    fail("random_", "there is no integer from {} on in {}", first, name(dtype()));
+  if (high && first >= *high) fail("random_", "there is no integer from {} to below {}", first, *high);
+  const uint64_t end = high ? static_cast<uint64_t>(*high) : last_whole(dtype()) + 1;  // wraps below 0, as `first` does
+  const uint64_t span = end - static_cast<uint64_t>(first);
+  if (span > kMost) fail("random_", "more than 2^63 integers lie between {} and the end", first);
+  const Options words(DType::i64, device());
+  const auto bits = [&](int64_t limit) { return randint(0, limit, shape(), words, generator); };
+  Tensor drawn;
+  if (span <= kOneDraw) {
+    drawn = bits(static_cast<int64_t>(span));
+  } else {
+    const int64_t half = int64_t{1} << 31;
+    const Tensor top = tenon::mul(bits(2), half), middle = bits(half), bottom = bits(half);
+    drawn = tenon::add(tenon::mul(tenon::add(top, middle), half), bottom);  // 63 bits
+    if (span < kMost) drawn = tenon::remainder(drawn, static_cast<int64_t>(span));
+  }
+  return copy_(tenon::add(drawn, first));
 }
 
 }  // namespace tenon

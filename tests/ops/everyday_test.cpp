@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "tenon/nn/images.h"
+#include "tenon/nn/losses.h"
+#include "tenon/nn/normalisation.h"
 #include "tenon/nn/pooling.h"
 #include "tests/ops/functions.h"
 
@@ -32,6 +34,13 @@ struct Everyday {
   std::string type;  // dtype and shape
   Numbers values;
 };
+
+/// Running means and variances behind a call that moves them.
+Tensor running(const In& t, double momentum) {
+  const Tensor mean = t.q.clone(), variance = (t.q + 1).clone();
+  nn::instance_norm(t.c, mean, variance, {}, {}, true, momentum);
+  return stack({mean, variance});
+}
 
 std::vector<Everyday> rows_of_everyday_functions() {
   // clang-format off
@@ -314,6 +323,27 @@ std::vector<Everyday> rows_of_everyday_functions() {
       {"grid_sample_border", [](const In& t) { return nn::grid_sample(t.c.reshape({1, 2, 3, 4}), t.x.reshape({1, 1, 3, 2}) * 0.4, {nn::Resample::bilinear, true, true}); }, "f32(1, 2, 1, 3)", {5, 10.6999998, 6.80000019, 17, 22.7000008, 18.7999992}},
       {"local_response_norm", [](const In& t) { return nn::local_response_norm(t.c, 2, 0.1, 0.5, 2); }, "f32(2, 3, 4)", {0, 0.6984303, 1.34839964, 1.91662955, 2.39045715, 2.75240922, 3, 3.16227746, 3.2659862, 3.3310492, 3.3709991, 3.39467382, 3.95628285, 4.02147341, 4.07555723, 4.12081671, 3.41121149, 3.40682054, 3.40168047, 3.39610744, 3.39031768, 3.3844564, 3.37862301, 3.37288356}},
       {"normalize", [](const In& t) { return nn::normalize(t.y, 2, 1); }, "f32(2, 3)", {0.872871518, -0.436435759, 0.21821788, 0.21821788, 0.872871518, -0.436435759}},
+      {"trapezoid", [](const In& t) { return trapezoid(t.x); }, "f32(2,)", {0.5, 1.5}},
+      {"trapezoid_dx", [](const In& t) { return trapezoid(t.x, {}, 0.5, 0); }, "f32(3,)", {0.375, -0.0625, 0.75}},
+      {"trapezoid_x", [](const In& t) { return trapezoid(t.c, t.p); }, "f32(2, 3)", {71.375, 190.375, 309.375, 428.375, 547.375, 666.375}},
+      {"trapezoid_x_middle", [](const In& t) { return trapezoid(t.c, t.q, {}, 1); }, "f32(2, 4)", {4.39999962, 5.29999971, 6.19999981, 7.0999999, 15.1999998, 16.0999985, 17, 17.8999996}},
+      {"trapezoid_x_each", [](const In& t) { return trapezoid(t.x, t.y, {}, 0); }, "f32(3,)", {-0.75, -0.625, -3.75}},
+      {"trapezoid_of_integers", [](const In& t) { return trapezoid(t.n); }, "f32()", {7.5}},
+      {"trapezoid_of_none", [](const In& t) { return trapezoid(t.x.slice(1, 0, 0)); }, "f32(2,)", {0, 0}},
+      {"cov", [](const In& t) { return cov(t.x); }, "f32(2, 2)", {3.0625, -1.75, -1.75, 3.08333325}},
+      {"cov_of_vector", [](const In& t) { return cov(t.p, 0); }, "f32()", {155.636719}},
+      {"cov_counted", [](const In& t) { return cov(t.x, 1, t.i); }, "f32(2, 2)", {4.08333349, -2.33333325, -2.33333325, 1.33333337}},
+      {"cov_weighted", [](const In& t) { return cov(t.x, 1, t.i + 1, t.q); }, "f32(2, 2)", {0.332880467, 0.285326123, 0.285326123, 0.244565263}},
+      {"cov_important", [](const In& t) { return cov(t.x, 0, {}, t.q); }, "f32(2, 2)", {0.521030247, 0.446597338, 0.446597338, 0.382797718}},
+      {"cov_of_integers", [](const In& t) { return cov(t.n); }, "f32()", {1.69999993}},
+      {"corrcoef", [](const In& t) { return corrcoef(t.s); }, "f32(3, 3)", {1, 1, 0.993399203, 1, 1, 0.993399203, 0.993399203, 0.993399203, 0.999999881}},
+      {"corrcoef_of_vector", [](const In& t) { return corrcoef(t.p); }, "f32()", {1}},
+      {"rrelu", [](const In& t) { return rrelu(t.x, 0.1, 0.4); }, "f32(2, 3)", {-0.375, 0.25, 2, 3, -0.125, 1}},
+      {"instance_norm", [](const In& t) { return nn::instance_norm(t.c, {}, {}, t.q, t.q + 1); }, "f32(2, 3, 4)", {1, 1, 1, 1, 0.914591134, 1.13819706, 1.36180294, 1.58540881, 0.692528248, 1.49750948, 2.30249071, 3.10747194, 1, 1, 1, 1, 0.914591074, 1.13819695, 1.36180282, 1.58540881, 0.692527771, 1.497509, 2.30249023, 3.10747147}},
+      {"instance_norm_running", [](const In& t) { return nn::instance_norm(t.c, t.q, t.q + 1, {}, {}, false); }, "f32(2, 3, 4)", {0, 0.999994993, 1.99998999, 2.99998498, 3.35408878, 4.24851227, 5.14293623, 6.03735971, 5.15086746, 5.87634182, 6.60181618, 7.32729053, 11.9999399, 12.9999352, 13.9999294, 14.9999247, 14.0871725, 14.981596, 15.8760204, 16.770443, 13.8565588, 14.5820332, 15.3075075, 16.0329819}},
+      {"instance_norm_moves", [](const In& t) { return running(t, 0.25); }, "f32(2, 3)", {1.875, 3.0625, 4.55000019, 1.16666663, 1.35416663, 1.84166658}},
+      {"triplet_with_distance", [](const In& t) { return nn::triplet_margin_with_distance_loss(t.x, t.y, t.x * 0.5, {.distance = [](const Tensor& a, const Tensor& b) { return sum(abs(a - b), -1); }, .margin = 2, .swap = true, .reduction = nn::Reduction::none}); }, "f32(2,)", {6.375, 9.25}},
+      {"triplet_with_distance_mean", [](const In& t) { return nn::triplet_margin_with_distance_loss(t.x, t.y, t.x * 0.5); }, "f32()", {4.45853519}},
   };
   // clang-format on
 }

@@ -9,7 +9,10 @@
 #include <limits>
 
 #include "tenon/device/registry.h"
+#include "tenon/nn/functional.h"
 #include "tenon/nn/images.h"
+#include "tenon/nn/losses.h"
+#include "tenon/nn/normalisation.h"
 #include "tenon/nn/pooling.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
@@ -138,6 +141,27 @@ std::vector<Smooth> elementwise_functions() {
       {"copysign", two, [](Xs x) { return copysign(square(x[0]) * x[0], x[1]); }},
       {"sinc", one, [](Xs x) { return sinc(x[0]); }},
       {"frac", one, [](Xs x) { return square(frac(x[0])); }},
+      {"rrelu", one, [](Xs x) { return rrelu(x[0], 0.1, 0.3) * x[0]; }},
+      {"rrelu_in_training", one,
+       [](Xs x) {
+         Generator same(1);
+         return rrelu(x[0], 0.1, 0.3, true, &same) * x[0];
+       }},
+      {"alpha_dropout", one,
+       [](Xs x) {
+         Generator same(2);
+         return square(nn::alpha_dropout(x[0], 0.4, true, &same));
+       }},
+      {"dropout2d", {{3, 2, 2}},
+       [](Xs x) {
+         Generator same(3);
+         return square(nn::dropout2d(x[0], 0.5, true, &same));
+       }},
+      {"gumbel_softmax", {{3, 4}},
+       [](Xs x) {
+         Generator same(4);
+         return nn::gumbel_softmax(x[0], 0.5, false, -1, &same);
+       }},
       {"clamp_tensors", two, [](Xs x) { return square(clamp(x[0], x[1] * 0.5, positive(x[1]))); }},
   };
 }
@@ -168,6 +192,22 @@ std::vector<Smooth> reductions() {
       {"norm_2", matrix, [](Xs x) { return norm(x[0], 2, {1}); }},
       {"norm_1", matrix, [](Xs x) { return square(norm(x[0], 1, {0})); }},
       {"norm_3", matrix, [](Xs x) { return norm(x[0], 3); }},
+      {"trapezoid", matrix, [](Xs x) { return trapezoid(square(x[0]), {}, 0.5, 0); }},
+      {"trapezoid_x", {{3, 4}, {4}}, [](Xs x) { return trapezoid(square(x[0]), x[1]); }},
+      {"cov", matrix, [](Xs x) { return cov(x[0]); }},
+      {"cov_weighted", {{3, 4}, {4}}, [](Xs x) { return cov(x[0], 1, {}, positive(x[1])); }},
+      {"corrcoef", matrix, [](Xs x) { return corrcoef(x[0]); }},
+      {"instance_norm",
+       {{2, 3, 4}, {3}, {3}},
+       [](Xs x) {
+         return nn::instance_norm(x[0], {}, {}, x[1], x[2]);
+       }},
+      {"triplet_with_distance",
+       {{3, 4}, {3, 4}, {3, 4}},
+       [](Xs x) {
+         const auto distance = [](const Tensor& a, const Tensor& b) { return sum(square(a - b), -1); };
+         return nn::triplet_margin_with_distance_loss(x[0], x[1], x[2], {.distance = distance, .margin = 50});
+       }},
       {"norm_inf", matrix, [](Xs x) { return square(norm(x[0], kInf, {1})); }},
       {"logsumexp", matrix, [](Xs x) { return logsumexp(x[0], {1}); }},
       {"logsumexp_all", matrix,

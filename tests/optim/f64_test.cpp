@@ -21,8 +21,11 @@ class InF64 : public testing::TestWithParam<std::string> {
 
   /// Five steps down a polynomial.
   void expect_after_five_steps(Tensor& w, Optimizer& optimizer, const Numbers& wanted) const {
+    expect_after(5, w, optimizer, wanted);
+  }
+  void expect_after(int steps, Tensor& w, Optimizer& optimizer, const Numbers& wanted) const {
     const Tensor c = numbers({0.1, 0.3, -0.2});
-    for (int i = 0; i < 5; ++i) {
+    for (int i = 0; i < steps; ++i) {
       (sum(c * w * w) + 0.1 * sum(w * w * w)).backward();
       optimizer.step();
       optimizer.zero_grad();
@@ -81,6 +84,76 @@ TEST_P(InF64, AdagradIsPyTorchs) {
   Adagrad optimizer(std::vector<Tensor>{w},
                     {.lr = 0.1, .lr_decay = 0.1, .weight_decay = 0.01, .initial_accumulator_value = 0.1});
   expect_after_five_steps(w, optimizer, {0.76483888281942058, -1.9639937587995104, 0.45665350272196192});
+}
+
+TEST_P(InF64, NAdamIsPyTorchs) {
+  Tensor w = weights(), v = weights();
+  NAdam optimizer(std::vector<Tensor>{w}, {.lr = 0.1, .weight_decay = 0.01});
+  expect_after_five_steps(w, optimizer, {0.638199597135509, -1.4888384868539077, 0.75944488743434879});
+  NAdam decoupled(std::vector<Tensor>{v}, {.lr = 0.1,
+                                           .beta1 = 0.5,
+                                           .beta2 = 0.9,
+                                           .weight_decay = 0.1,
+                                           .momentum_decay = 0.1,
+                                           .decoupled_weight_decay = true});
+  expect_after_five_steps(v, decoupled, {0.53000107602805535, -1.3381733794876738, 0.84302718202217153});
+}
+
+TEST_P(InF64, RAdamIsPyTorchs) {
+  Tensor w = weights(), v = weights(), longer = weights(), shorter = weights(), never = weights();
+  RAdam optimizer(std::vector<Tensor>{w}, {.lr = 0.1, .weight_decay = 0.01});
+  expect_after_five_steps(w, optimizer, {0.76586175137521462, -1.9893457525143801, 0.3826349391732517});
+  RAdam decoupled(std::vector<Tensor>{v},
+                  {.lr = 0.1, .beta1 = 0.8, .beta2 = 0.9, .weight_decay = 0.1, .decoupled_weight_decay = true});
+  expect_after_five_steps(v, decoupled, {0.73152582386667353, -1.8950090493367562, 0.36676891426804265});
+  RAdam slow(std::vector<Tensor>{longer}, {.lr = 0.1});
+  expect_after(12, longer, slow, {0.74157827336274273, -2.0120404475086926, 0.41482214006721507});
+  RAdam quick(std::vector<Tensor>{shorter}, {.lr = 0.1, .beta1 = 0.8, .beta2 = 0.9});
+  expect_after(12, shorter, quick, {0.49472271973288406, -2.1758127978809805, 0.69238941253315478});
+  RAdam unbounded(std::vector<Tensor>{never}, {.lr = 0.1, .beta1 = 0.8, .beta2 = 0.5});  // no mean is long enough
+  expect_after_five_steps(never, unbounded, {0.77188175248513347, -2, 0.38448113329366579});
+}
+
+// The length of the mean is a small difference of numbers near 2000: 12 steps in f32 are those in f64 all the same.
+TEST_P(InF64, RAdamHasItsDigitsInF32Too) {
+  const Options plain(DType::f32, Device(GetParam()));
+  Tensor w = weights().detach().to(DType::f32).clone().requires_grad_();
+  const Tensor c = tensor({0.1, 0.3, -0.2}, plain);
+  RAdam optimizer(std::vector<Tensor>{w}, {.lr = 0.1});
+  for (int i = 0; i < 12; ++i) {
+    (sum(c * w * w) + 0.1 * sum(w * w * w)).backward();
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+  const Numbers got = w.to_vector<double>(), wanted{0.74157827336274273, -2.0120404475086926, 0.41482214006721507};
+  for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 2e-6) << i;
+}
+
+TEST_P(InF64, AdamaxIsPyTorchs) {
+  Tensor w = weights();
+  Adamax optimizer(std::vector<Tensor>{w}, {.lr = 0.1, .weight_decay = 0.01});
+  expect_after_five_steps(w, optimizer, {0.57422513620597937, -1.6386417504176825, 0.80291266296440744});
+}
+
+TEST_P(InF64, AdadeltaIsPyTorchs) {
+  Tensor w = weights();
+  Adadelta optimizer(std::vector<Tensor>{w}, {.lr = 0.5, .rho = 0.8, .weight_decay = 0.1});
+  expect_after_five_steps(w, optimizer, {0.99395432819766671, -1.9939224887712574, 0.33939943414796081});
+}
+
+TEST_P(InF64, RpropIsPyTorchs) {
+  Tensor w = weights(), v = weights();
+  Rprop optimizer(std::vector<Tensor>{w}, {.lr = 0.1});
+  expect_after_five_steps(w, optimizer, {0.25584000000000007, -2.7441600000000004, 1.0774933333333332});
+  Rprop turning(std::vector<Tensor>{v}, {.lr = 0.1, .shrink = 0.4, .grow = 1.5, .least_step = 0.05, .most_step = 0.3});
+  expect_after(12, v, turning, {0.044999999999999929, -5.1749999999999989, 1.2883333333333336});
+}
+
+TEST_P(InF64, MaximizingIsPyTorchs) {
+  Tensor w = weights();
+  SGD optimizer(std::vector<Tensor>{w}, {.lr = 0.1, .momentum = 0.9});
+  optimizer.maximize();
+  expect_after_five_steps(w, optimizer, {1.8052988859093235, -2, 0.20846845383078014});
 }
 
 TEST_P(InF64, LionIsItsFormula) {

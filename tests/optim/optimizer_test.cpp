@@ -36,6 +36,70 @@ TEST(Optimizers, AllOfThemLearn) {
   expect_learns<RMSprop>(RmspropOptions{.lr = 0.003, .momentum = 0.5, .centered = true});
   expect_learns<Adagrad>(AdagradOptions{.lr = 0.05, .lr_decay = 0.001});
   expect_learns<Lion>(LionOptions{.lr = 0.002, .weight_decay = 0.01});
+  expect_learns<Adadelta>(AdadeltaOptions{.lr = 10, .eps = 1e-4});
+  expect_learns<Adamax>(AdamaxOptions{.lr = 0.01});
+  expect_learns<NAdam>(NAdamOptions{.lr = 0.01});
+  expect_learns<RAdam>(RAdamOptions{.lr = 0.02});
+  expect_learns<Rprop>(RpropOptions{.lr = 0.01});
+}
+
+TEST(Optimizers, RpropBeginsWithTheRateWhenAGradientComesLate) {
+  Tensor p = tensor<float>({0}).clone().requires_grad_(), q = tensor<float>({0}).clone().requires_grad_();
+  Rprop optimizer(std::vector<Tensor>{p, q}, {.lr = 0.25});
+  p.set_grad(tensor<float>({1}));
+  optimizer.step();
+  q.set_grad(tensor<float>({1}));
+  optimizer.step();
+  EXPECT_FLOAT_EQ(p.to_vector<float>()[0], -0.25f - 0.3f);
+  EXPECT_FLOAT_EQ(q.to_vector<float>()[0], -0.25f);
+}
+
+TEST(Optimizers, RefuseSettingsOutOfTheirRange) {
+  const std::vector<Tensor> one{ones({1}).clone().requires_grad_()};
+  EXPECT_EQ(text_of([&] { NAdam(one, {.beta1 = 1}); }), "[nadam] beta1 must lie in 0..1, got 1");
+  EXPECT_EQ(text_of([&] { RAdam(one, {.beta2 = -1}); }), "[radam] beta2 must lie in 0..1, got -1");
+  EXPECT_EQ(text_of([&] { Adamax(one, {.eps = -1}); }), "[adamax] eps must not be negative, got -1");
+  EXPECT_EQ(text_of([&] { Adadelta(one, {.rho = 2}); }), "[adadelta] rho must lie in 0..1, got 2");
+  EXPECT_EQ(text_of([&] { Rprop(one, {.grow = 1}); }), "[rprop] etas lie below and above 1, got 0.5 and 1");
+}
+
+// A captured step of a rule reads rate and momentum as numbers, and goes on from a state as if it had not stopped.
+template <typename Rule, typename Options>
+void expect_resumes(const Options& options) {
+  const Batch batch;
+  Net net = seeded_net(), other = seeded_net();
+  Rule first(net.parameters(), options), second(other.parameters(), options);
+  auto step = compile([&] {
+    Tensor loss = net.loss(batch.x, batch.y);
+    loss.backward();
+    first.step();
+    first.zero_grad();
+    return loss.detach();
+  });
+  for (int i = 0; i < 5; ++i) step();
+  first.set_lr(options.lr / 2);
+  second.set_lr(options.lr / 2);
+  const auto from = net.parameters(), to = other.parameters();
+  for (size_t i = 0; i < from.size(); ++i) {
+    const NoGrad copying;
+    Tensor place = to[i];
+    place.copy_(from[i].detach());
+  }
+  second.load_state_dict(first.state_dict());
+  for (int i = 0; i < 3; ++i) {
+    step();
+    train(other, second, batch, 1);
+  }
+  EXPECT_EQ(step.recordings(), 1u);
+  for (size_t i = 0; i < from.size(); ++i) EXPECT_EQ(from[i].to_vector<float>(), to[i].to_vector<float>()) << i;
+}
+
+TEST(Optimizers, CapturedOnesGoOnFromTheirStates) {
+  expect_resumes<Adadelta>(AdadeltaOptions{.weight_decay = 0.01});
+  expect_resumes<Adamax>(AdamaxOptions{.weight_decay = 0.01});
+  expect_resumes<NAdam>(NAdamOptions{.weight_decay = 0.01});
+  expect_resumes<RAdam>(RAdamOptions{.lr = 0.01, .beta2 = 0.9});
+  expect_resumes<Rprop>(RpropOptions{});
 }
 
 TEST(Optimizers, LionMovesByTheSignOfTheMean) {

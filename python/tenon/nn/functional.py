@@ -6,7 +6,7 @@ from .._tenon import (  # noqa: F401
     gelu, glu, hardshrink, log_softmax, logsigmoid, one_hot, prelu, sigmoid, softmax, softmin, softplus, softshrink, softsign, tanh,
     tanhshrink)
 
-from ..values import wide as _wide
+from .reductions import check_reduction as _check_reduction
 from .reductions import takes_old_words as _takes_old_words
 
 globals().update({name: value for name, value in vars(_tenon._nn.functional).items() if not name.startswith("_")})
@@ -92,75 +92,27 @@ def threshold(input, threshold, value, inplace=False) -> "Tensor":
 
 def rrelu(input, lower=1 / 8, upper=1 / 3, training=False, inplace=False) -> "Tensor":
     """x, or x times a slope below 0: one drawn for each element in training, else the mean of both limits."""
-    if lower > upper:
-        raise ValueError(f"rrelu() draws slopes from {lower} to {upper}: the first is larger")
-    slope = lower + (upper - lower) * _tenon.rand_like(input) if training else (lower + upper) / 2
-    return _in(input, _tenon.where(input >= 0, input, input * slope), inplace)
+    return _in(input, _tenon.rrelu(input, lower, upper, training), inplace)
 
 
 def gumbel_softmax(logits, tau=1.0, hard=False, eps=1e-10, dim=-1) -> "Tensor":
     """Draws from the classes of logits so that gradients go through; hard: 0 and 1 in the forward direction."""
-    drawn = -_tenon.rand_like(logits).clamp_min(1e-30).log()
-    soft = ((logits - drawn.clamp_min(1e-30).log()) / tau).softmax(dim)
-    if not hard:
-        return soft
-    chosen = _tenon.zeros_like(soft).scatter(dim, soft.argmax(dim, keepdim=True), 1.0)
-    return chosen - soft.detach() + soft
-
-
-def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1,
-                  eps=1e-5) -> "Tensor":
-    """Mean 0 and variance 1 over every channel of every sample."""
-    shape = (1, -1, *(1,) * (input.ndim - 2))
-    if (running_mean is None) != (running_var is None):
-        raise ValueError("instance_norm() takes running_mean and running_var together")
-    x = _wide(input)
-    if use_input_stats:
-        dims = tuple(range(2, input.ndim))
-        mean, variance = x.mean(dims, keepdim=True), x.var(dims, correction=0, keepdim=True)
-        if running_mean is not None:
-            from ..autograd import no_grad
-
-            count = input[0, 0].numel()
-            with no_grad():
-                for running, now in (running_mean, mean), (running_var, variance * (count / max(count - 1, 1))):
-                    running.copy_(_wide(running).lerp(now.mean(0).reshape(-1), momentum))
-    else:
-        mean, variance = _wide(running_mean).reshape(shape), _wide(running_var).reshape(shape)
-    result = (x - mean) * (variance + eps).rsqrt()
-    if weight is not None:
-        result = result * weight.reshape(shape)
-    return (result if bias is None else result + bias.reshape(shape)).to(input.dtype)
+    return _tenon._nn.functional.gumbel_softmax(logits, tau, hard, dim)
 
 
 def dropout2d(input, p=0.5, training=True, inplace=False) -> "Tensor":
     """Zeroes whole channels with probability p and scales the others."""
-    if input.ndim < 2:
-        raise ValueError(f"dropout2d() needs (batch, channels, ...), not {tuple(input.shape)}")
-    kept = _tenon.ones(input.shape[:2] + (1,) * (input.ndim - 2), dtype=input.dtype, device=input.device)
-    return _in(input, input * dropout(kept, p, True), inplace) if training else input
+    return _in(input, _tenon._nn.functional.dropout2d(input, p, training), inplace and training)
 
 
 def dropout1d(input, p=0.5, training=True, inplace=False) -> "Tensor":
     """Zeroes whole channels of (batch, channels, length) or (channels, length) with probability p and scales the others."""
-    if input.ndim not in (2, 3):
-        raise ValueError(f"dropout1d() needs (batch, channels, length) or (channels, length), not {tuple(input.shape)}")
-    kept = _tenon.ones((*input.shape[:-1], 1), dtype=input.dtype, device=input.device)
-    return _in(input, input * dropout(kept, p, True), inplace) if training else input
+    return _in(input, _tenon._nn.functional.dropout1d(input, p, training), inplace and training)
 
 
 def alpha_dropout(input, p=0.5, training=False, inplace=False) -> "Tensor":
     """Sets elements to the lowest value of SELU with probability p, and keeps mean and variance; Klambauer et al., 2017."""
-    if not 0 <= p <= 1:
-        raise ValueError(f"a probability lies between 0 and 1, not at {p}")
-    if not training or p == 0:
-        return input
-    if p == 1:
-        return _in(input, input * 0, inplace)
-    lowest = 1.7580993408473766
-    scale = ((lowest * lowest * p + 1) * (1 - p)) ** -0.5
-    kept = _tenon.full(input.shape, 1 - p, dtype=input.dtype, device=input.device).bernoulli()
-    return _in(input, (input * kept + lowest * (p - 1 + kept)) * scale, inplace)
+    return _in(input, _tenon._nn.functional.alpha_dropout(input, p, training), inplace and training)
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False) -> "Tensor":
@@ -184,6 +136,11 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> "Tensor":
     return _tenon._nn.functional.rms_norm(input, normalized_shape, weight, eps)
 
 
-from .losses import triplet_margin_with_distance_loss  # noqa: E402,F401
+def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False,
+                                      reduction="mean") -> "Tensor":
+    """How much nearer than the margin the negative lies to the anchor than the positive does, by a distance of one's own."""
+    return _tenon._nn.functional.triplet_margin_with_distance_loss(
+        anchor, positive, negative, distance_function, margin, swap, _check_reduction(reduction))
+
 
 _checks.all_need_tensors(globals())

@@ -17,29 +17,12 @@ INPLACE = {"ReLU": 0, "LeakyReLU": 1, "ELU": 1, "SiLU": 0, "Mish": 0, "Hardswish
 
 def _batch_norm(self, x):
     has_statistics = self.running_mean is not None
-    tracks = self.training and self.track_running_stats and has_statistics
-    if tracks:
-        with _tenon_no_grad():
-            self.num_batches_tracked.add_(1)
-            if self.momentum is None:
-                _move_means(self, x.detach())
-    reads = (tracks and self.momentum is not None) or (has_statistics and not self.training)
+    if self.training and self.track_running_stats and has_statistics:
+        return _tenon._nn.functional._batch_norm_counted(x, self.running_mean, self.running_var, self.num_batches_tracked,
+                                                         self.weight, self.bias, self.momentum, self.eps)
+    reads = has_statistics and not self.training
     return F.batch_norm(x, self.running_mean if reads else None, self.running_var if reads else None, self.weight, self.bias,
-                        self.training or not has_statistics, self.momentum or 0.0, self.eps)
-
-
-def _move_means(self, x):
-    """The statistics as means of all batches so far."""
-    dims = [dim for dim in range(x.ndim) if dim != 1]
-    share = 1 / self.num_batches_tracked.to(self.running_mean.dtype)
-    for statistic, now in ((self.running_mean, x.mean(dims)), (self.running_var, x.var(dims))):
-        statistic.add_((now.to(statistic.dtype) - statistic) * share)
-
-
-def _tenon_no_grad():
-    from ..autograd import no_grad
-
-    return no_grad()
+                        self.training or not has_statistics, 0.0, self.eps)
 
 
 def _buffer(self, name):

@@ -13,5 +13,4 @@ from .. import _tenon
 
 globals().update({name: value for name, value in vars(_tenon._optim).items() if not name.startswith("_")})
 from . import lr_scheduler, optimizers, own  # noqa: E402,F401
-from .rules import Adadelta, Adamax, NAdam, RAdam, Rprop  # noqa: E402,F401
 from .grad_scaler import GradScaler  # noqa: E402,F401

@@ -105,13 +105,10 @@ class GradScaler(_tenon._optim._GradScaler):
         """Halves the factor where a gradient was not finite, and doubles it after many good steps; or sets it."""
         if not self._enabled:
             return
-        finite = None
-        for good in self._finite.values():
-            finite = good if finite is None else finite & good
-        self._finite, self._stepped = {}, set()
+        finite, self._finite, self._stepped = list(self._finite.values()), {}, set()
         if new_scale is not None:
             self._load_numbers({**self._numbers(), "scale": _tenon.tensor(float(new_scale))})
-        elif finite is not None:
+        elif finite:
             self._update(finite)
 
     def get_growth_factor(self):

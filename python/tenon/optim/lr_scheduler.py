@@ -1,4 +1,4 @@
-"""PyTorch's schedules, with its formulas.
+"""PyTorch's schedules: its classes, arguments and states around the formulas of tenon/optim/schedule.h.
 
 Most go on from the rate that a group has now: several on one optimizer multiply, and a rate that is set by hand is gone on
 from. Rates are numbers that captured steps read, so that nothing is recorded again when they change.
@@ -19,6 +19,8 @@ import types
 
 from .. import _tenon
 from .. import checks as _checks
+
+_rates_of = _tenon._optim  # the formulas
 
 
 def _groups_of(optimizer):
@@ -107,9 +109,6 @@ class LRScheduler:
     def _rates(self):
         return [group["lr"] for group in self.optimizer.param_groups]
 
-    def _times(self, factor):
-        return [rate * factor for rate in self._rates()]
-
     def state_dict(self):
         """What it needs to go on; the rates themselves are part of the optimizer's state."""
         return {name: value for name, value in self.__dict__.items() if name not in self._not_saved}
@@ -119,6 +118,16 @@ class LRScheduler:
         self.__dict__.update(state_dict)
         if "_last_lr" not in state_dict and "last_epoch" in state_dict:
             self.step(state_dict["last_epoch"])
+
+
+class _OfFormula(LRScheduler):
+    """A schedule whose rates are those of a formula, which _course() gives for the settings of now."""
+
+    def get_lr(self):
+        return self._course().next(self.last_epoch, self._rates(), self.base_lrs, self._is_initial)
+
+    def _get_closed_form_lr(self):
+        return self._course().at(self.last_epoch, self.base_lrs)
 
 
 class _OfFunctions(LRScheduler):
@@ -150,7 +159,7 @@ class LambdaLR(_OfFunctions):
     """The first rate times a function of the epoch; a list has a function for each group."""
 
     def get_lr(self):
-        return [base * function(self.last_epoch) for base, function in zip(self.base_lrs, self.lr_lambdas)]
+        return _rates_of._times(self.base_lrs, [function(self.last_epoch) for function in self.lr_lambdas])
 
 
 class MultiplicativeLR(_OfFunctions):
@@ -159,39 +168,32 @@ class MultiplicativeLR(_OfFunctions):
     def get_lr(self):
         if self._is_initial:
             return self._rates()
-        return [rate * function(self.last_epoch) for rate, function in zip(self._rates(), self.lr_lambdas)]
+        return _rates_of._times(self._rates(), [function(self.last_epoch) for function in self.lr_lambdas])
 
 
-class StepLR(LRScheduler):
+class StepLR(_OfFormula):
     """Times gamma every step_size steps."""
 
     def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
-        return self._times(self.gamma if self.last_epoch and self.last_epoch % self.step_size == 0 else 1)
-
-    def _get_closed_form_lr(self):
-        return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
+    def _course(self):
+        return _rates_of._step_lr(self.step_size, self.gamma)
 
 
-class MultiStepLR(LRScheduler):
+class MultiStepLR(_OfFormula):
     """Times gamma at each of the steps given."""
 
     def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
         self.milestones, self.gamma = collections.Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
-        return self._times(self.gamma ** self.milestones.get(self.last_epoch, 0))
-
-    def _get_closed_form_lr(self):
-        passed = bisect.bisect_right(sorted(collections.Counter(self.milestones).elements()), self.last_epoch)
-        return [base * self.gamma**passed for base in self.base_lrs]
+    def _course(self):
+        return _rates_of._multi_step_lr(list(collections.Counter(self.milestones).elements()), self.gamma)
 
 
-class ConstantLR(LRScheduler):
+class ConstantLR(_OfFormula):
     """A factor for the first steps, then 1."""
 
     def __init__(self, optimizer, factor=1 / 3, total_iters=5, last_epoch=-1):
@@ -200,16 +202,11 @@ class ConstantLR(LRScheduler):
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
-        if self.last_epoch == 0:
-            return self._times(self.factor)
-        return self._times(1 / self.factor if self.last_epoch == self.total_iters else 1)
-
-    def _get_closed_form_lr(self):
-        return [base * (1 if self.last_epoch >= self.total_iters else self.factor) for base in self.base_lrs]
+    def _course(self):
+        return _rates_of._constant_lr(self.factor, self.total_iters)
 
 
-class LinearLR(LRScheduler):
+class LinearLR(_OfFormula):
     """Evenly from one factor to another."""
 
     def __init__(self, optimizer, start_factor=1 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
@@ -220,73 +217,41 @@ class LinearLR(LRScheduler):
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
-        if self.last_epoch == 0:
-            return self._times(self.start_factor)
-        if self._is_initial or self.last_epoch > self.total_iters:
-            return self._rates()
-        rise = self.end_factor - self.start_factor
-        factor = 1 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise)
-        return self._times(max(factor, 0))  # rounding must not turn the last one negative
-
-    def _get_closed_form_lr(self):
-        rise = (self.end_factor - self.start_factor) * min(self.total_iters, self.last_epoch) / self.total_iters
-        return [base * (self.start_factor + rise) for base in self.base_lrs]
+    def _course(self):
+        return _rates_of._linear_lr(self.start_factor, self.end_factor, self.total_iters)
 
 
-class ExponentialLR(LRScheduler):
+class ExponentialLR(_OfFormula):
     """Times gamma every step."""
 
     def __init__(self, optimizer, gamma, last_epoch=-1):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
-        return self._times(1 if self._is_initial else self.gamma)
-
-    def _get_closed_form_lr(self):
-        return [base * self.gamma**self.last_epoch for base in self.base_lrs]
+    def _course(self):
+        return _rates_of._exponential_lr(self.gamma)
 
 
-class PolynomialLR(LRScheduler):
+class PolynomialLR(_OfFormula):
     """Falls to 0 as a power of the steps that are left."""
 
     def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
-        if self._is_initial or self.last_epoch > self.total_iters:
-            return self._rates()
-        left = [1 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1)]
-        return self._times((left[0] / left[1]) ** self.power)
-
-    def _get_closed_form_lr(self):
-        left = 1 - min(self.total_iters, self.last_epoch) / self.total_iters
-        return [base * left**self.power for base in self.base_lrs]
+    def _course(self):
+        return _rates_of._polynomial_lr(self.total_iters, self.power)
 
 
-class CosineAnnealingLR(LRScheduler):
+class CosineAnnealingLR(_OfFormula):
     """A cosine from the rate to eta_min at step T_max, and back, and so on."""
 
     def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def _height(self, epoch):
-        return 1 + math.cos(math.pi * epoch / self.T_max)
-
-    def get_lr(self):
-        if self._is_initial:
-            return self._rates()
-        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # at the bottom, from which no factor leads up
-            up = (1 - math.cos(math.pi / self.T_max)) / 2
-            return [rate + (base - self.eta_min) * up for rate, base in zip(self._rates(), self.base_lrs)]
-        factor = self._height(self.last_epoch) / self._height(self.last_epoch - 1)
-        return [self.eta_min + (rate - self.eta_min) * factor for rate in self._rates()]
-
-    def _get_closed_form_lr(self):
-        return [self.eta_min + (base - self.eta_min) * self._height(self.last_epoch) / 2 for base in self.base_lrs]
+    def _course(self):
+        return _rates_of._cosine_annealing_lr(self.T_max, self.eta_min)
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
@@ -301,8 +266,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        height = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
-        return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
+        return [_rates_of._between("cos", base, self.eta_min, self.T_cur / self.T_i) for base in self.base_lrs]
 
     def step(self, epoch=None):
         """Goes on by one, or to an epoch, which may lie between two."""
@@ -310,27 +274,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             epoch = 0
         if epoch is None:
             epoch = self.last_epoch + 1
-            self.T_cur += 1
-            if self.T_cur >= self.T_i:
-                self.T_cur %= self.T_i
-                self.T_i *= self.T_mult
+            self.T_cur, self.T_i = _rates_of._next_restart(self.T_cur, self.T_i, self.T_mult)
         elif epoch < 0:
             raise ValueError(f"an epoch is not negative, got {epoch}")
         else:
-            self.T_cur, self.T_i = epoch, self.T_0
-            if self.T_mult == 1:
-                self.T_cur %= self.T_0
-            while self.T_cur >= self.T_i:
-                self.T_cur -= self.T_i
-                self.T_i *= self.T_mult
+            self.T_cur, self.T_i = _rates_of._restart_at(epoch, self.T_0, self.T_mult)
         self.last_epoch = math.floor(epoch)
         self._set_rates(self.get_lr())
-
-
-def _between(strategy, start, end, share):
-    if strategy == "linear":
-        return start + (end - start) * share
-    return end + (start - end) / 2 * (1 + math.cos(math.pi * share))
 
 
 class OneCycleLR(LRScheduler):
@@ -369,19 +319,15 @@ class OneCycleLR(LRScheduler):
     def get_lr(self):
         if self.last_epoch > self.total_steps:
             raise ValueError(f"OneCycleLR was made for {self.total_steps} steps, this is step {self.last_epoch}")
-        start = 0
-        for end, first, last, momentum_first, momentum_last in self._phases:
-            if self.last_epoch <= end or end == self._phases[-1][0]:
-                break
-            start = end
-        share = (self.last_epoch - start) / (end - start) if end != start else 1
+        groups = self.optimizer.param_groups
+
+        def now(group, first, last):
+            return _rates_of._along([(phase[0], group[phase[first]], group[phase[last]]) for phase in self._phases],
+                                    self._strategy, self.last_epoch)
+
         if self.cycle_momentum:
-            group = self.optimizer.param_groups[0]
-            momentum = _between(self._strategy, group[momentum_first], group[momentum_last], share)
-            self.optimizer._set_momentum(max(momentum, 0.0))
-        # The step behind the last one lies on the curve as well, which may lead below 0.
-        return [max(_between(self._strategy, group[first], group[last], share), 0)
-                for group in self.optimizer.param_groups]
+            self.optimizer._set_momentum(now(groups[0], 3, 4))
+        return [now(group, 1, 2) for group in groups]
 
 
 class CyclicLR(LRScheduler):
@@ -414,16 +360,18 @@ class CyclicLR(LRScheduler):
         """How high the cycle, or step, x rises."""
         if self._scale_fn is not None:
             return self._scale_fn(x)
-        return {"triangular": 1.0, "triangular2": 0.5 ** (x - 1), "exp_range": self.gamma**x}[self.mode]
+        return _rates_of._cycle_height(self.mode, self.gamma, x)
 
     def get_lr(self):
-        cycle = math.floor(1 + self.last_epoch / self.total_size)
-        share = 1 + self.last_epoch / self.total_size - cycle
-        height = share / self.step_ratio if share <= self.step_ratio else (share - 1) / (self.step_ratio - 1)
-        height *= self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        cycle, share = _rates_of._cycle_at(self.last_epoch, self.total_size, self.step_ratio)
+        height = self.scale_fn(int(cycle) if self.scale_mode == "cycle" else self.last_epoch)
+
+        def now(base, most):
+            return _rates_of._cyclic(base, most, share, height)
+
         if self.cycle_momentum:
-            self.optimizer._set_momentum(self.max_momentums[0] - (self.max_momentums[0] - self.base_momentums[0]) * height)
-        return [base + (most - base) * height for base, most in zip(self.base_lrs, self.max_lrs)]
+            self.optimizer._set_momentum(now(self.max_momentums[0], self.base_momentums[0]))
+        return [now(base, most) for base, most in zip(self.base_lrs, self.max_lrs)]
 
 
 def _check_parts(name, optimizer, schedulers):
@@ -532,29 +480,16 @@ class ReduceLROnPlateau(LRScheduler):
     def in_cooldown(self):
         return self.cooldown_counter > 0
 
-    def _is_better(self, now):
-        sign = -1 if self.mode == "min" else 1
-        if self.threshold_mode == "abs":
-            return sign * now > sign * self.best + self.threshold
-        return sign * now > sign * self.best * (1 + sign * self.threshold)
-
     def step(self, metrics, epoch=None):
         """Takes a loss, or another measure, of the epoch that has ended."""
         now = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        if self._is_better(now):
-            self.best, self.num_bad_epochs = now, 0
-        else:
-            self.num_bad_epochs += 1
-        if self.in_cooldown:
-            self.cooldown_counter -= 1
-            self.num_bad_epochs = 0
-        if self.num_bad_epochs > self.patience:
+        self.best, self.num_bad_epochs, self.cooldown_counter, falls = _rates_of._observe(
+            self.best, self.num_bad_epochs, self.cooldown_counter, now, self.patience, self.threshold, self.cooldown,
+            self.mode == "max", self.threshold_mode == "abs")
+        if falls:
             for group, least in zip(self.optimizer.param_groups, self.min_lrs):
-                rate = max(group["lr"] * self.factor, least)
-                if group["lr"] - rate > self.eps:
-                    group["lr"] = rate
-            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+                group["lr"] = _rates_of._lowered(group["lr"], self.factor, least, self.eps)
         self._last_lr = self._rates()
 
     def load_state_dict(self, state_dict):

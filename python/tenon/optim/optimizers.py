@@ -9,7 +9,6 @@ import math
 
 from .. import _tenon
 from .. import signatures
-from ..autograd import enable_grad, no_grad
 
 Optimizer = _tenon._optim.Optimizer
 
@@ -44,38 +43,10 @@ def _delegate(name):
     setattr(Optimizer, name, call)
 
 
-for _name in ("zero_grad", "clip_grad_norm", "keep_gradients", "accumulate", "gather", "keep_shadow", "keep_average",
+for _name in ("step", "zero_grad", "clip_grad_norm", "keep_gradients", "accumulate", "gather", "keep_shadow", "keep_average",
               "swap_average", "_moments", "_load_moments", "steps", "lr", "group_lr", "set_group_lr", "_momentum",
               "_set_momentum", "_momentum_varies", "_group_decay", "_group_parameters", "groups"):
     _delegate(_name)
-_step = Optimizer.step
-
-
-@functools.wraps(_step)
-def step(self, closure=None, when=None, scaler=None):
-    if not self.__dict__.get("_maximizes"):
-        return _step(self.__dict__.get("_instead", self), closure, when, scaler)
-    loss = None
-    if callable(closure):
-        with enable_grad():
-            loss, closure = closure(), None
-    _turn_gradients(self)
-    try:
-        _step(_core(self), closure, when, scaler)
-    finally:
-        _turn_gradients(self)
-    return loss
-
-
-def _turn_gradients(optimizer):
-    with no_grad():
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    parameter.grad = -parameter.grad
-
-
-Optimizer.step = step
 
 
 def _remake(self, groups, settings):
@@ -90,7 +61,7 @@ def _remake(self, groups, settings):
     if self._momentum_varies():
         made._set_momentum(self._momentum())
     _core(self)._give_way()
-    self._instead, self.defaults, self._maximizes = made, made.defaults, made._maximizes
+    self._instead, self.defaults = made, made.defaults
 
 
 def _note_schedules(kind):
@@ -415,7 +386,7 @@ def _with_defaults(kind):
             raise TypeError(f"{kind.__name__}() lacks its argument 'params'")
         make(self, _plain(args[0]), *args[1:], **kwargs)
         self.defaults = {**defaults, **dict(zip(names[1:], args[1:])), **kwargs, "maximize": maximize}
-        self._maximizes = maximize
+        self._maximize(maximize)
 
     init.__signature__ = signatures.of([("self", inspect.Parameter.empty), (names[0], inspect.Parameter.empty), *defaults.items()],
                                        maximize=False, **dict.fromkeys(_PASSED_OVER))
@@ -423,5 +394,5 @@ def _with_defaults(kind):
 
 
 for _kind in list(vars(_tenon._optim).values()):
-    if isinstance(_kind, type) and issubclass(_kind, Optimizer) and _kind not in (Optimizer, _tenon._optim._Rule):
+    if isinstance(_kind, type) and issubclass(_kind, Optimizer) and _kind is not Optimizer:
         _with_defaults(_kind)

@@ -14,10 +14,7 @@ def _gradients(parameters):
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """The norm of several tensors together."""
     tensors = _checks.several_tensors("get_total_norm", tensors)
-    if not tensors:
-        return _tenon.tensor(0.0)
-    norms = _tenon.stack([_tenon.norm(one.detach().float(), float(norm_type)) for one in tensors])
-    total = norms.max() if float(norm_type) == float("inf") else _tenon.norm(norms, float(norm_type))
+    total = _tenon._optim._total_norm(tensors, float(norm_type))
     if error_if_nonfinite and not total.isfinite().item():
         raise _tenon.Error(f"[clip_grad_norm_] the norm of the gradients is {total.item()}; without error_if_nonfinite they "
                            "would be scaled by it")
@@ -31,12 +28,8 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
         return _tenon.tensor(0.0)
     if float(norm_type) == 2.0 and not error_if_nonfinite:
         return _tenon._optim.clip_grad_norm_(parameters, max_norm)
-    gradients = _gradients(parameters)
-    total = get_total_norm(gradients, norm_type, error_if_nonfinite)
-    factor = (max_norm / (total + 1e-6)).clamp_max(1.0)
-    with no_grad():
-        for one in gradients:
-            one.mul_(factor.to(one.dtype))
+    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite)
+    _tenon._optim._clip_grads_with_norm(parameters, max_norm, total)
     return total
 
 
