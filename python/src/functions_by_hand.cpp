@@ -130,7 +130,7 @@ void note_by_hand() {
   define<"round", "x, decimals=0", [](const Tensor& x, int64_t decimals) { return tenon::round(x, decimals); }>(
       "Rounds to the nearest integer, halves to even; or to so many decimals.");
   define<"round_", "x, decimals=0", [](Tensor x, int64_t decimals) { return x.round_(decimals); }>("round in place.",
-                                                                                                  kMethod);
+                                                                                                   kMethod);
   define<"roll", "x, shifts, dims=None", [](const Tensor& x, const Dims& shifts, const py::object& dims) {
     return roll(x, shifts, dims.is_none() ? Dims() : dims_of(dims.ptr(), "a dim or a list of dims"));
   }>("Elements moved along dims, those beyond the end to the beginning; without dims, of the tensor laid flat.");
@@ -138,10 +138,12 @@ void note_by_hand() {
          [](const Operand& mean, const Operand& std, const py::object& size, Generator* generator,
             std::optional<DType> dtype, const Device& device, bool requires_grad) {
            if (size.is_none()) {
-             if (!mean.is_tensor() && !std.is_tensor()) throw_type_error("normal() needs a size, or tensors as mean or std");
+             if (!mean.is_tensor() && !std.is_tensor())
+               throw_type_error("normal() needs a size, or tensors as mean or std");
              return normal(mean, std, generator);
            }
-           if (mean.is_tensor() || std.is_tensor()) throw_type_error("normal() takes a size with numbers as mean and std");
+           if (mean.is_tensor() || std.is_tensor())
+             throw_type_error("normal() takes a size with numbers as mean and std");
            Options options{device};
            options.dtype = dtype;
            Tensor made = zeros(dims_of(size.ptr(), "sizes"), options);

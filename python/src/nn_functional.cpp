@@ -46,12 +46,11 @@ void bind_stateless(py::module_& f) {
       },
       "input"_a, "running_mean"_a, "running_var"_a, "weight"_a = py::none(), "bias"_a = py::none(),
       "training"_a = false, "momentum"_a = 0.1, "eps"_a = 1e-5, "Mean 0 and variance 1 over all but the channels.");
-  f.def(
-      "_batch_norm_counted",
-      [](const Tensor& x, const Tensor& mean, const Tensor& var, const Tensor& batches, const std::optional<Tensor>& w,
-         const std::optional<Tensor>& b, std::optional<double> momentum, double eps) {
-        return nn::batch_norm_counted(x, mean, var, batches, or_none(w), or_none(b), momentum, eps);
-      });
+  f.def("_batch_norm_counted",
+        [](const Tensor& x, const Tensor& mean, const Tensor& var, const Tensor& batches,
+           const std::optional<Tensor>& w, const std::optional<Tensor>& b, std::optional<double> momentum, double eps) {
+          return nn::batch_norm_counted(x, mean, var, batches, or_none(w), or_none(b), momentum, eps);
+        });
   f.def(
       "instance_norm",
       [](const Tensor& x, const std::optional<Tensor>& mean, const std::optional<Tensor>& var,
@@ -333,13 +332,12 @@ void bind_losses(py::module_& f) {
       },
       "anchor"_a, "positive"_a, "negative"_a, "margin"_a = 1.0, "p"_a = 2.0, "eps"_a = 1e-6, "swap"_a = false,
       "reduction"_a = "mean", "max(0, margin + |a - p| - |a - n|).");
-  f.def("triplet_margin_with_distance_loss",
-        [](const Tensor& anchor, const Tensor& positive, const Tensor& negative,
-           std::function<Tensor(const Tensor&, const Tensor&)> distance, double margin, bool swap,
-           const std::string& reduction) {
-          return nn::triplet_margin_with_distance_loss(anchor, positive, negative,
-                                                       {std::move(distance), margin, swap, reduction_of(reduction)});
-        });
+  f.def("triplet_margin_with_distance_loss", [](const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                                                std::function<Tensor(const Tensor&, const Tensor&)> distance,
+                                                double margin, bool swap, const std::string& reduction) {
+    return nn::triplet_margin_with_distance_loss(anchor, positive, negative,
+                                                 {std::move(distance), margin, swap, reduction_of(reduction)});
+  });
 }
 
 void bind_images(py::module_& f) {
@@ -361,7 +359,9 @@ void bind_images(py::module_& f) {
   f.def(
       "fold",
       [](const Tensor& x, const Dims& size, const Dims& kernel, const Dims& dilation, const Dims& padding,
-         const Dims& stride) { return nn::fold(x, size, kernel, {dilation, padding, stride}); },
+         const Dims& stride) {
+        return nn::fold(x, size, kernel, {dilation, padding, stride});
+      },
       "input"_a, "output_size"_a, "kernel_size"_a, "dilation"_a = 1, "padding"_a = 0, "stride"_a = 1,
       "Sums columns of windows, as unfold() makes them, into an image.");
   f.def("pixel_shuffle", &nn::pixel_shuffle, "input"_a, "upscale_factor"_a,

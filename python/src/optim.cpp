@@ -125,7 +125,6 @@ class OfPython : public optim::Optimizer {
   Tensor update(const Update& now, std::vector<Tensor>&) const override { return now.weights; }
 };
 
-
 void bind_optimizers(py::module_& m) {
   using optim::Optimizer;
   py::class_<Optimizer, std::shared_ptr<Optimizer>>(m, "Optimizer", "What all optimizers have.", py::dynamic_attr())
@@ -250,8 +249,7 @@ void bind_optimizers(py::module_& m) {
       m, "RAdam", "Adam whose first steps are shortened; Liu et al., 2019.")
       .def(py::init([](const py::object& parameters, double lr, Betas betas, double eps, double decay, bool decoupled) {
              return std::make_shared<optim::RAdam>(
-                 groups_of(parameters, lr),
-                 optim::RAdamOptions{lr, betas.first, betas.second, eps, decay, decoupled});
+                 groups_of(parameters, lr), optim::RAdamOptions{lr, betas.first, betas.second, eps, decay, decoupled});
            }),
            "params"_a, "lr"_a = 1e-3, "betas"_a = Betas(0.9, 0.999), "eps"_a = 1e-8, "weight_decay"_a = 0.0,
            "decoupled_weight_decay"_a = false);
@@ -419,11 +417,12 @@ void bind_courses(py::module_& m) {
   m.def("_between", [annealing](const std::string& how, double from, double to, double share) {
     return optim::between(annealing(how), from, to, share);
   });
-  m.def("_along", [annealing](const std::vector<std::tuple<double, double, double>>& given, const std::string& how,
-                              double step) {
+  m.def("_phase_at", [](const std::vector<double>& ends, double step) {  // which, and how far in it
     std::vector<optim::Phase> phases;
-    for (const auto& [end, from, to] : given) phases.push_back({end, from, to});
-    return std::max(optim::along(phases, annealing(how), step), 0.0);  // the step after the last may lead below 0
+    for (const double end : ends) phases.push_back({end, 0, 1});
+    size_t at = 0;
+    while (at + 1 < ends.size() && step > ends[at]) ++at;
+    return std::pair(at, optim::along(phases, optim::Annealing::linear, step));
   });
   m.def("_cycle_at", [](double step, double length, double rising) {
     const optim::Cycle now = optim::cycle_at(step, length, rising);
@@ -445,8 +444,14 @@ void bind_courses(py::module_& m) {
   });
   const auto plateau = [](double factor, int64_t patience, double threshold, int64_t cooldown, double least, bool rises,
                           bool absolute, double eps) {
-    return optim::PlateauOptions{.factor = factor, .patience = patience, .threshold = threshold, .cooldown = cooldown,
-                                 .least = least, .rises = rises, .absolute = absolute, .eps = eps};
+    return optim::PlateauOptions{.factor = factor,
+                                 .patience = patience,
+                                 .threshold = threshold,
+                                 .cooldown = cooldown,
+                                 .least = least,
+                                 .rises = rises,
+                                 .absolute = absolute,
+                                 .eps = eps};
   };
   m.def("_observe", [plateau](double best, int64_t bad, int64_t cooling, double value, int64_t patience,
                               double threshold, int64_t cooldown, bool rises, bool absolute) {

@@ -125,10 +125,11 @@ double calculate_gain(std::string_view nonlinearity, std::optional<double> slope
   if (nonlinearity == "selu") return 0.75;
   const bool is_linear = nonlinearity == "linear" || nonlinearity == "sigmoid" || nonlinearity.starts_with("conv");
   if (is_linear) return 1;
-  base::fail("calculate_gain",
-             "there is no gain of '{}'; there are 'linear', 'sigmoid', 'tanh', 'relu', 'leaky_relu', 'selu' and those of "
-             "convolutions",
-             nonlinearity);
+  base::fail(
+      "calculate_gain",
+      "there is no gain of '{}'; there are 'linear', 'sigmoid', 'tanh', 'relu', 'leaky_relu', 'selu' and those of "
+      "convolutions",
+      nonlinearity);
 }
 
 Tensor& kaiming_uniform_(Tensor& weight, double a, FanMode mode, Generator* generator, std::string_view nonlinearity) {

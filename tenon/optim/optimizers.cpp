@@ -27,15 +27,16 @@ Tensor with_decay(const Tensor& gradient, const Tensor& weights, const Operand& 
   return decays ? gradient + weights * decay : gradient;
 }
 
-// How long the steps of RAdam's mean of squares are so far: rho = 2 / (1 - beta) - 1 - 2 n beta^n / (1 - beta^n). In the
-// first steps that is a small difference of numbers near 2 / (1 - beta), which f32 has no digits for: with
-// u = -n log(beta) it is n - 1 plus a number of the program, less u coth(u / 2) - 2 over -log(beta), and for small u
-// that is a series.
+// How long the steps of RAdam's mean of squares are so far: rho = 2 / (1 - beta) - 1 - 2 n beta^n / (1 - beta^n). In
+// the first steps that is a small difference of numbers near 2 / (1 - beta), which f32 has no digits for: with u = -n
+// log(beta) it is n - 1 plus a number of the program, less u coth(u / 2) - 2 over -log(beta), and for small u that is a
+// series.
 Tensor length_of_mean(double beta, const Tensor& step) {
   if (beta == 0) return step * 0.0 + 1.0;
   const double rate = -std::log(beta);
   const Tensor u = step * rate, squared = square(u);
-  const Tensor series = squared * (squared * (squared * (squared * (-1.0 / 1209600) + 1.0 / 30240) - 1.0 / 720) + 1.0 / 12);
+  const Tensor series =
+      squared * (squared * (squared * (squared * (-1.0 / 1209600) + 1.0 / 30240) - 1.0 / 720) + 1.0 / 12);
   const Tensor whole = u * 0.5 / tanh(u * 0.5) - 1.0;
   const double border = step.dtype() == DType::f64 ? 0.02 : 0.5;  // below it the series is exact to the last digits
   return step + (2 / (1 - beta) - 2 / rate - 1) - where(u < border, series, whole) * (2 / rate);
@@ -222,7 +223,8 @@ Tensor RAdam::update(const Update& now, std::vector<Tensor>& moments) const {
   const Tensor move = moments[0] * (now.lr / correction(now.momentum.log, now.step));
   // Below 5 steps the spread of the mean of squares is not bounded: it is left out.
   const double most = 2 / (1 - options_.beta2) - 1;
-  const Tensor length = length_of_mean(options_.beta2, now.step), is_long = length > 5.0, safe = where(is_long, length, 5.0);
+  const Tensor length = length_of_mean(options_.beta2, now.step), is_long = length > 5.0,
+               safe = where(is_long, length, 5.0);
   const Tensor shortened = sqrt((safe - 4.0) * (safe - 2.0) / safe * (most / ((most - 4) * (most - 2))) *
                                 correction(std::log(options_.beta2), now.step));
   return kept - where(is_long, move * shortened / (sqrt(moments[1]) + options_.eps), move);

@@ -18,9 +18,7 @@ double half_cosine(double from, double to, double share) {
   return to + (from - to) * (1 + std::cos(std::numbers::pi * std::clamp(share, 0.0, 1.0))) / 2;
 }
 
-double rising(int64_t step, int64_t warmup) {
-  return static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
-}
+double rising(int64_t step, int64_t warmup) { return static_cast<double>(step + 1) / static_cast<double>(warmup + 1); }
 
 // `after(k)`: the factor k steps behind the warm-up.
 template <typename F>
@@ -100,7 +98,8 @@ Schedule multiplicative(std::function<double(int64_t step)> factor) {
 }
 
 Schedule sequential(std::vector<Schedule> schedules, std::vector<int64_t> milestones) {
-  require(!schedules.empty() && milestones.size() + 1 == schedules.size(), "a milestone lies between every two schedules");
+  require(!schedules.empty() && milestones.size() + 1 == schedules.size(),
+          "a milestone lies between every two schedules");
   require(std::is_sorted(milestones.begin(), milestones.end()), "milestones are in order");
   return [schedules = std::move(schedules), milestones = std::move(milestones)](int64_t step) {
     const auto place = std::upper_bound(milestones.begin(), milestones.end(), step) - milestones.begin();
@@ -155,14 +154,13 @@ Course linear_lr(double start, double end, double total) {
   require(start > 0 && start <= 1, "a linear schedule starts at a factor above 0, which is at most 1");
   require(end >= 0 && end <= 1, "a linear schedule ends at a factor between 0 and 1");
   const double rise = end - start;
-  return {[=](double step, double base) {
-            return base * (total > 0 ? start + rise * std::min(total, step) / total : end);
-          },
-          [=](double step, double rate, double, bool begins) {
-            if (step == 0) return rate * start;
-            if (begins || step > total) return rate;
-            return rate * std::max(1 + rise / (total * start + (step - 1) * rise), 0.0);  // rounding may lead below
-          }};
+  return {
+      [=](double step, double base) { return base * (total > 0 ? start + rise * std::min(total, step) / total : end); },
+      [=](double step, double rate, double, bool begins) {
+        if (step == 0) return rate * start;
+        if (begins || step > total) return rate;
+        return rate * std::max(1 + rise / (total * start + (step - 1) * rise), 0.0);  // rounding may lead below
+      }};
 }
 
 Course exponential_lr(double gamma) {
@@ -287,8 +285,8 @@ void Plateau::step() {
 
 bool observe(Observed& so_far, const PlateauOptions& options, double value) {
   const double sign = options.rises ? 1 : -1;
-  const double mark = options.absolute ? so_far.best + sign * options.threshold
-                                       : so_far.best * (1 + sign * options.threshold);
+  const double mark =
+      options.absolute ? so_far.best + sign * options.threshold : so_far.best * (1 + sign * options.threshold);
   ++so_far.bad;
   if (sign * value > sign * mark) so_far = {value, 0, so_far.cooling};
   if (so_far.cooling > 0) {
@@ -313,8 +311,11 @@ void Plateau::observe(double loss) {
 }
 
 std::map<std::string, double> Plateau::state() const {
-  return {{"factor", factor_}, {"best", seen_.best}, {"step", static_cast<double>(step_)},
-          {"bad", static_cast<double>(seen_.bad)}, {"cooling", static_cast<double>(seen_.cooling)}};
+  return {{"factor", factor_},
+          {"best", seen_.best},
+          {"step", static_cast<double>(step_)},
+          {"bad", static_cast<double>(seen_.bad)},
+          {"cooling", static_cast<double>(seen_.cooling)}};
 }
 
 void Plateau::load(const std::map<std::string, double>& state) {

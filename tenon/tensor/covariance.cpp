@@ -92,8 +92,7 @@ Tensor cov(const Tensor& given, int64_t correction, const Tensor& fweights, cons
   const Tensor centred = sub(x, div(sum(mul(x, w), 1, true), total));
   Tensor norm = total;
   if (correction != 0 && !importance.defined()) norm = sub(total, correction);
-  if (correction != 0 && importance.defined())
-    norm = sub(total, mul(div(sum(mul(w, importance)), total), correction));
+  if (correction != 0 && importance.defined()) norm = sub(total, div(mul(sum(mul(w, importance)), correction), total));
   return div(matmul(mul(centred, w), centred.t()), clamp_min(norm, 0)).squeeze();
 }
 

@@ -113,6 +113,47 @@ TEST_F(Init, TheSeedDecidesAndLayersDiffer) {
   EXPECT_FALSE(equal(a.weight.detach(), b.weight.detach()));
 }
 
+TEST_F(Init, GainsAreThoseOfTheNonlinearity) {
+  EXPECT_EQ(nn::init::calculate_gain("tanh"), 5.0 / 3);
+  EXPECT_EQ(nn::init::calculate_gain("conv2d"), 1);
+  EXPECT_DOUBLE_EQ(nn::init::calculate_gain("leaky_relu", 0.5), std::sqrt(1.6));
+  EXPECT_TRUE(
+      text_of([] { nn::init::calculate_gain("step"); }).starts_with("[calculate_gain] there is no gain of 'step'"));
+  Tensor weight = zeros({200, 100}).clone();
+  nn::init::kaiming_normal_(weight, 0, nn::init::FanMode::in, nullptr, "linear");
+  EXPECT_NEAR(spread_of(weight).deviation, 0.1, 0.003);
+}
+
+TEST_F(Init, EyeHandsOnAsManyAsThereAre) {
+  Tensor matrix = full({2, 3}, 7.0).clone();
+  nn::init::eye_(matrix);
+  EXPECT_EQ(matrix.to_vector<double>(), (std::vector<double>{1, 0, 0, 0, 1, 0}));
+  Tensor cube = zeros({2, 2, 2}).clone();
+  EXPECT_EQ(text_of([&] { nn::init::eye_(cube); }), "[eye_] takes a matrix, got (2, 2, 2)");
+}
+
+TEST_F(Init, DiracHandsChannelsOnInEveryGroup) {
+  Tensor weight = full({4, 2, 3, 2}, 7.0).clone();
+  nn::init::dirac_(weight, 2);
+  const Tensor images = rand({1, 4, 5, 5});
+  // Of two columns the second is the middle one: what is added before the first column is looked at last.
+  const Tensor same = nn::conv2d(nn::pad(images, {1, 0, 1, 1}), weight, Tensor(), {.groups = 2});
+  EXPECT_TRUE(equal(same, images));
+  Tensor few = zeros({3, 2, 3}).clone();
+  nn::init::dirac_(few);
+  EXPECT_EQ(few.to_vector<double>(), (std::vector<double>{0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_FALSE(text_of([&] { nn::init::dirac_(few, 2); }).empty());
+}
+
+TEST_F(Init, OrthogonalRowsOrColumnsStandAtRightAngles) {
+  Tensor wide = zeros({3, 4, 2}).clone(), tall = zeros({70, 40}, Options(DType::f64)).clone();
+  nn::init::orthogonal_(wide, 2);
+  nn::init::orthogonal_(tall);
+  const Tensor rows = wide.reshape({3, 8});
+  EXPECT_TRUE(allclose(matmul(rows, rows.t()), eye(3) * 4.0, 1e-6, 1e-6));
+  EXPECT_TRUE(allclose(matmul(tall.t(), tall), eye(40, {}, Options(DType::f64)), 1e-13, 1e-13));
+}
+
 // Weights are drawn once, not whenever something depends on them.
 TEST_F(Init, AWeightIsComputedWithTheFirstValueThatNeedsIt) {
   const nn::Linear fc(8, 8);

@@ -36,7 +36,7 @@ TEST(Optimizers, AllOfThemLearn) {
   expect_learns<RMSprop>(RmspropOptions{.lr = 0.003, .momentum = 0.5, .centered = true});
   expect_learns<Adagrad>(AdagradOptions{.lr = 0.05, .lr_decay = 0.001});
   expect_learns<Lion>(LionOptions{.lr = 0.002, .weight_decay = 0.01});
-  expect_learns<Adadelta>(AdadeltaOptions{.lr = 10, .eps = 1e-4});
+  expect_learns<Adadelta>(AdadeltaOptions{.lr = 1, .eps = 1e-3});
   expect_learns<Adamax>(AdamaxOptions{.lr = 0.01});
   expect_learns<NAdam>(NAdamOptions{.lr = 0.01});
   expect_learns<RAdam>(RAdamOptions{.lr = 0.02});

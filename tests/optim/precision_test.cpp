@@ -37,6 +37,18 @@ TEST(Scaling, UnscalesAndSkipsStepsThatAreNotFinite) {
   EXPECT_EQ(optimizer.steps(), 3);
 }
 
+TEST(Clipping, ByAnyNormOfAllGradientsTogether) {
+  const Tensor first = tensor<float>({3, -4}), second = tensor<float>({12});
+  EXPECT_FLOAT_EQ(total_norm({first, second}).item<float>(), 13);
+  EXPECT_FLOAT_EQ(total_norm({first, second}, 1).item<float>(), 19);
+  EXPECT_FLOAT_EQ(total_norm({first, second}, INFINITY).item<float>(), 12);
+  EXPECT_FLOAT_EQ(total_norm({}).item<float>(), 0);
+  Tensor p = zeros({2}).clone().requires_grad_();
+  p.set_grad(first);
+  clip_grads_with_norm_({p}, 1, total_norm({first, second}, 1));
+  EXPECT_NEAR(p.grad().to_vector<float>()[1], -4.0 / 19, 1e-6);
+}
+
 TEST(Scaling, UnscaledGradientsCanBeClippedBeforeTheStep) {
   Tensor p = zeros({2}).clone().requires_grad_();
   SGD optimizer(std::vector<Tensor>{p}, {.lr = 0.5});

@@ -117,10 +117,12 @@ TEST(Courses, FollowEachOtherAndMultiply) {
   const Schedule one_by_one = sequential({constant_lr(0.25, 3), exponential_lr(0.9)}, {3});
   const Schedule at_once = chained({constant_lr(0.25, 3), exponential_lr(0.9)});
   const Schedule factors = multiplicative([](int64_t step) { return 1 / static_cast<double>(step); });
-  const std::vector<double> followed{0.25, 0.25, 0.25, 1, 0.9, 0.81, 0.729}, multiplied{0.25, 0.225, 0.2025, 0.729, 0.6561},
-      products{1, 1, 1.0 / 2, 1.0 / 6, 1.0 / 24};
-  for (size_t i = 0; i < followed.size(); ++i) EXPECT_NEAR(one_by_one(static_cast<int64_t>(i)), followed[i], 1e-15) << i;
-  for (size_t i = 0; i < multiplied.size(); ++i) EXPECT_NEAR(at_once(static_cast<int64_t>(i)), multiplied[i], 1e-15) << i;
+  const std::vector<double> followed{0.25, 0.25, 0.25, 1, 0.9, 0.81, 0.729},
+      multiplied{0.25, 0.225, 0.2025, 0.729, 0.6561}, products{1, 1, 1.0 / 2, 1.0 / 6, 1.0 / 24};
+  for (size_t i = 0; i < followed.size(); ++i)
+    EXPECT_NEAR(one_by_one(static_cast<int64_t>(i)), followed[i], 1e-15) << i;
+  for (size_t i = 0; i < multiplied.size(); ++i)
+    EXPECT_NEAR(at_once(static_cast<int64_t>(i)), multiplied[i], 1e-15) << i;
   for (size_t i = 0; i < products.size(); ++i) EXPECT_NEAR(factors(static_cast<int64_t>(i)), products[i], 1e-15) << i;
   EXPECT_EQ(text_of([] { sequential({constant()}, {3}); }), "[schedule] a milestone lies between every two schedules");
 }

@@ -319,15 +319,16 @@ class OneCycleLR(LRScheduler):
     def get_lr(self):
         if self.last_epoch > self.total_steps:
             raise ValueError(f"OneCycleLR was made for {self.total_steps} steps, this is step {self.last_epoch}")
+        at, share = _rates_of._phase_at([phase[0] for phase in self._phases], self.last_epoch)
+        _, first, last, momentum_first, momentum_last = self._phases[at]
         groups = self.optimizer.param_groups
 
-        def now(group, first, last):
-            return _rates_of._along([(phase[0], group[phase[first]], group[phase[last]]) for phase in self._phases],
-                                    self._strategy, self.last_epoch)
+        def now(group, first, last):  # the step behind the last one lies on the curve as well, which may lead below 0
+            return max(_rates_of._between(self._strategy, group[first], group[last], share), 0.0)
 
         if self.cycle_momentum:
-            self.optimizer._set_momentum(now(groups[0], 3, 4))
-        return [now(group, 1, 2) for group in groups]
+            self.optimizer._set_momentum(now(groups[0], momentum_first, momentum_last))
+        return [now(group, first, last) for group in groups]
 
 
 class CyclicLR(LRScheduler):
