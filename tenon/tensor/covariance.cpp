@@ -98,10 +98,12 @@ Tensor cov(const Tensor& given, int64_t correction, const Tensor& fweights, cons
 
 Tensor corrcoef(const Tensor& x) {
   if (x.dim() > 2) fail("corrcoef", "takes a matrix or a vector, got {}", ir::to_string(x.shape()));
-  const Tensor all = cov(x);
-  if (all.dim() == 0) return div(all, all);
-  const Tensor deviations = sqrt(all.diagonal());
-  return clamp(div(div(all, deviations.unsqueeze(1)), deviations), -1, 1);
+  return record::in_wide(as_real(x), [&](const Tensor& w) {
+    const Tensor all = cov(w);
+    if (all.dim() == 0) return div(all, all);
+    const Tensor deviations = sqrt(all.diagonal());
+    return clamp(div(div(all, deviations.unsqueeze(1)), deviations), -1, 1);
+  });
 }
 
 }  // namespace tenon

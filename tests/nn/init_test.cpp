@@ -119,9 +119,9 @@ TEST_F(Init, GainsAreThoseOfTheNonlinearity) {
   EXPECT_DOUBLE_EQ(nn::init::calculate_gain("leaky_relu", 0.5), std::sqrt(1.6));
   EXPECT_TRUE(
       text_of([] { nn::init::calculate_gain("step"); }).starts_with("[calculate_gain] there is no gain of 'step'"));
-  Tensor weight = zeros({200, 100}).clone();
-  nn::init::kaiming_normal_(weight, 0, nn::init::FanMode::in, nullptr, "linear");
-  EXPECT_NEAR(spread_of(weight).deviation, 0.1, 0.003);
+  Tensor plain = zeros({200, 100}).clone();
+  nn::init::kaiming_normal_(plain, 0, nn::init::FanMode::in, nullptr, "linear");
+  EXPECT_NEAR(spread_of(plain).deviation, 0.1, 0.003);
 }
 
 TEST_F(Init, EyeHandsOnAsManyAsThereAre) {
@@ -133,11 +133,11 @@ TEST_F(Init, EyeHandsOnAsManyAsThereAre) {
 }
 
 TEST_F(Init, DiracHandsChannelsOnInEveryGroup) {
-  Tensor weight = full({4, 2, 3, 2}, 7.0).clone();
-  nn::init::dirac_(weight, 2);
+  Tensor kernels = full({4, 2, 3, 2}, 7.0).clone();
+  nn::init::dirac_(kernels, 2);
   const Tensor images = rand({1, 4, 5, 5});
   // Of two columns the second is the middle one: what is added before the first column is looked at last.
-  const Tensor same = nn::conv2d(nn::pad(images, {1, 0, 1, 1}), weight, Tensor(), {.groups = 2});
+  const Tensor same = nn::conv2d(nn::pad(images, {1, 0, 1, 1}), kernels, Tensor(), {.groups = 2});
   EXPECT_TRUE(equal(same, images));
   Tensor few = zeros({3, 2, 3}).clone();
   nn::init::dirac_(few);
