@@ -101,8 +101,8 @@ struct GaussianNllOptions {
 /// negative.
 Tensor gaussian_nll_loss(const Tensor& x, const Tensor& target, const Operand& variance,
                          const GaussianNllOptions& options = {});
-/// x (N, C) or (C): how far classes that are none of a sample's come near those that are. Targets are classes in the shape
-/// of x, and end at the first -1.
+/// x (N, C) or (C): how far classes that are none of a sample's come near those that are. Targets are classes in the
+/// shape of x, and end at the first -1.
 Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::mean);
 /// Binary cross entropies of logits (..., C), their mean over the classes.
 Tensor multilabel_soft_margin_loss(const Tensor& x, const Tensor& target, const Tensor& weight = Tensor(),

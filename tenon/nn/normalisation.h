@@ -36,8 +36,8 @@ Tensor group_norm(const Tensor& x, int64_t groups, const Tensor& weight = Tensor
 Tensor batch_norm_counted(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, Tensor batches,
                           const Tensor& weight = Tensor(), const Tensor& bias = Tensor(),
                           std::optional<double> momentum = 0.1, double eps = 1e-5);
-/// Mean 0 and variance 1 over every channel of every sample of (batch, channels, ...), then scaled and shifted channel by
-/// channel. By the statistics of x, which also move the running ones, where they are defined; or else by those.
+/// Mean 0 and variance 1 over every channel of every sample of (batch, channels, ...), then scaled and shifted channel
+/// by channel. By the statistics of x, which also move the running ones, where they are defined; or else by those.
 Tensor instance_norm(const Tensor& x, const Tensor& running_mean = Tensor(), const Tensor& running_var = Tensor(),
                      const Tensor& weight = Tensor(), const Tensor& bias = Tensor(), bool use_input_stats = true,
                      double momentum = 0.1, double eps = 1e-5);

@@ -180,8 +180,8 @@ class RAdam : public Optimizer {
 /// Steps that grow while a gradient keeps its sign and shrink when it turns, whatever its size; Riedmiller and Braun,
 /// 1993. There is no weight decay.
 struct RpropOptions {
-  double lr = 1e-2;                           // the first steps
-  double shrink = 0.5, grow = 1.2;            // PyTorch's etas
+  double lr = 1e-2;                          // the first steps
+  double shrink = 0.5, grow = 1.2;           // PyTorch's etas
   double least_step = 1e-6, most_step = 50;  // PyTorch's step_sizes
 };
 class Rprop : public Optimizer {

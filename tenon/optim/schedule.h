@@ -43,9 +43,9 @@ Schedule sequential(std::vector<Schedule> schedules, std::vector<int64_t> milest
 /// Several at once: their factors multiply.
 Schedule chained(std::vector<Schedule> schedules);
 
-/// A schedule of PyTorch's, which goes on from the rate that there is now, whoever set it: several multiply, and one that
-/// is set by hand is gone on from. `at` is the rate that it makes of a base rate alone. Where a Schedule is taken, it is
-/// its factors of a base rate of 1.
+/// A schedule of PyTorch's, which goes on from the rate that there is now, whoever set it: several multiply, and one
+/// that is set by hand is gone on from. `at` is the rate that it makes of a base rate alone. Where a Schedule is taken,
+/// it is its factors of a base rate of 1.
 struct Course {
   std::function<double(double step, double base)> at;
   /// The rate of a step, from that of the step before; `begins`: the schedule begins there.
@@ -68,8 +68,8 @@ Course exponential_lr(double gamma);
 Course polynomial_lr(double total = 5, double power = 1);
 /// A cosine from the rate to `least` at step `half`, and back, and so on.
 Course cosine_annealing_lr(double half, double least = 0);
-/// Half cosines from the rate to `least`, one after the other: the first over so many steps, each `longer` times as long as
-/// the one before.
+/// Half cosines from the rate to `least`, one after the other: the first over so many steps, each `longer` times as
+/// long as the one before.
 Course warm_restarts_lr(double first, double longer = 1, double least = 0);
 
 /// Where a step lies in half cosines that start again.

@@ -83,7 +83,8 @@ Tensor randint(int64_t low, int64_t high, const Dims& shape, const Options& opti
 Tensor randperm(int64_t n, const Options& options = {}, Generator* generator = nullptr);
 Tensor rand_like(const Tensor& x, Generator* generator = nullptr);
 Tensor randn_like(const Tensor& x, Generator* generator = nullptr);
-// More draws, of tensors: bernoulli(), multinomial(), normal() of ops.h and the methods uniform_(), normal_(), random_(), ...
+// More draws, of tensors: bernoulli(), multinomial(), normal() of ops.h and the methods uniform_(), normal_(),
+// random_(), ...
 
 // ---- templates ----
 
