@@ -15,6 +15,8 @@ import sys
 import time
 import timeit
 
+import python_loops
+
 
 def microseconds(function, number=20000, repeat=15):
     return min(timeit.repeat(function, number=number, repeat=repeat)) / number * 1e6
@@ -120,18 +122,14 @@ def beside_cpp(name):
 
 def loop(library, name):
     """Milliseconds of a step; the library is tenon, torch or torch-without-onednn."""
-    import python_loops
-
     module = __import__(library.split("-")[0])
     if library.endswith("without-onednn"):
         module.backends.mkldnn.enabled = False
     return python_loops.milliseconds(module, name)
 
 
-def beside_torch(python):
-    import python_loops
-
-    for name in python_loops.LOOPS:
+def beside_torch(python, names):
+    for name in names:
         times = {}
         for library in ("tenon", "torch", "torch-without-onednn"):
             run = subprocess.run([python, __file__, "--only", f"{library}:{name}"], capture_output=True, text=True, env=os.environ)
@@ -139,13 +137,14 @@ def beside_torch(python):
                 times[library] = float(run.stdout.split()[-1])
         mine, theirs = times.pop("tenon", None), min(times.values(), default=None)
         if mine is not None:
-            print(f"{name:20} {mine:8.3f} ms" + (f", torch {theirs:8.3f} ms, {mine / theirs:.2f} x" if theirs else ""))
+            print(f"{name:26} {mine:8.3f} ms" + (f", torch {theirs:8.3f} ms, {mine / theirs:.2f} x" if theirs else ""))
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--torch", help="the Python that has torch")
     parser.add_argument("--fast", action="store_true", help="without DistilGPT-2")
+    parser.add_argument("--loops", nargs="*", help="the loops and functions of python_loops.py alone, or those named")
     parser.add_argument("--only", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.only in ("mlp", "distilgpt2"):
@@ -153,6 +152,9 @@ def main():
         return
     if args.only and ":" in args.only:
         print(loop(*args.only.split(":")))
+        return
+    if args.loops is not None:
+        beside_torch(args.torch or sys.executable, args.loops or python_loops.LOOPS)
         return
     if args.only:
         print(json.dumps(small_ops(__import__(args.only))))
@@ -172,7 +174,7 @@ def main():
     print(f"numpy -> tenon -> numpy of 1 GB: {milliseconds:.3f} ms, {copied} bytes copied")
     seconds, megabytes = import_cost()
     print(f"import tenon: {seconds:.3f} s, {megabytes:.1f} MB")
-    beside_torch(args.torch or sys.executable)
+    beside_torch(args.torch or sys.executable, python_loops.LOOPS)
     print(beside_cpp("mlp"))
     if not args.fast:
         print(beside_cpp("distilgpt2"))

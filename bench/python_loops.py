@@ -180,6 +180,17 @@ def op(make, call):
     return loop
 
 
+def with_gradient(function):
+    """The function, and the gradients of its sum with respect to all tensors."""
+    def call(lib, *given):
+        for x in given:
+            x.grad = None
+        function(lib, *given).sum().backward()
+        return sum(x.grad.sum() for x in given)
+
+    return call
+
+
 def distances(lib, a, b):
     a.grad = b.grad = None
     lib.cdist(a, b).sum().backward()
@@ -192,11 +203,21 @@ LOOPS = {
     "cummax": op(lambda lib: [lib.rand(256, 256)], lambda lib, x: lib.cummax(x, 1)),
     "grid_sample": op(lambda lib: [lib.rand(4, 8, 64, 64), lib.rand(4, 64, 64, 2) * 2 - 1],
                       lambda lib, x, grid: lib.nn.functional.grid_sample(x, grid, align_corners=False)),
+    "grid_sample, gradient": op(
+        lambda lib: [lib.rand(4, 8, 64, 64).requires_grad_(), (lib.rand(4, 64, 64, 2) * 2 - 1).requires_grad_()],
+        with_gradient(lambda lib, x, grid: lib.nn.functional.grid_sample(x, grid, align_corners=False))),
     "cdist, gradient": op(lambda lib: [lib.rand(128, 32).requires_grad_(), lib.rand(128, 32).requires_grad_()], distances),
     "randperm": op(lambda lib: [], lambda lib: lib.randperm(100_000)),
     "diag": op(lambda lib: [lib.rand(256)], lambda lib, x: lib.diag(x)),
     "avg_pool2d": op(lambda lib: [lib.rand(4, 8, 64, 64)], lambda lib, x: lib.nn.functional.avg_pool2d(x, 2)),
+    "avg_pool2d, overlapping": op(lambda lib: [lib.rand(4, 8, 64, 64)],
+                                  lambda lib, x: lib.nn.functional.avg_pool2d(x, 3, 1, 1)),
     "clamp": op(lambda lib: [lib.rand(256, 256)], lambda lib, x: lib.clamp(x, 0.2, 0.8)),
+    "round": op(lambda lib: [lib.rand(256, 256) * 10], lambda lib, x: lib.round(x)),
+    "logcumsumexp": op(lambda lib: [lib.rand(256, 256)], lambda lib, x: lib.logcumsumexp(x, 1)),
+    "int64 matmul": op(lambda lib: [lib.randint(0, 9, (128, 128)), lib.randint(0, 9, (128, 128))], lambda lib, a, b: a @ b),
+    "upsample nearest, gradient": op(lambda lib: [lib.rand(4, 8, 32, 32).requires_grad_()],
+                                     with_gradient(lambda lib, x: lib.nn.functional.interpolate(x, scale_factor=2.0))),
 }
 
 
