@@ -183,6 +183,7 @@ bool is_exact(Op op) {
     case Op::neg:
     case Op::abs:
     case Op::floor:
+    case Op::round:
     case Op::maximum:
     case Op::less:
     case Op::equal:

@@ -273,6 +273,42 @@ void max_pool_rule(Context& c) {
   if (c.grads[0]) c.out[0] = max_pool_backward(c.grads[0], c.result(1), c.node->attrs_as<PoolAttrs>());
 }
 
+// Products over all steps at once, where each step alone would have one.
+void recurrent_rule(Context& c) {
+  auto attrs = c.node->attrs_as<RecurrentAttrs>();
+  const uint32_t first_kept = attrs.first_kept();
+  if (!attrs.keeps || std::ranges::any_of(c.grads.subspan(first_kept), [](const Value& g) { return bool(g); }))
+    return decomposed_rule(c);  // what is kept for the gradient has one itself in second derivatives
+  Operands operands(c.node->inputs().begin(), c.node->inputs().end());
+  operands.push_back(c.result(0));
+  for (uint32_t i = 0; i < attrs.kept(); ++i) operands.push_back(c.result(first_kept + i));
+  attrs.from_states = static_cast<bool>(c.grads[0]);
+  attrs.from_last = static_cast<bool>(c.grads[1]);
+  attrs.from_cells = attrs.has_cells() && c.grads[2];
+  for (const Value& g : c.grads.first(first_kept)) {
+    if (g) operands.push_back(g);
+  }
+  const NodeRef backward = Node::make(Op::recurrent_backward, operands, attrs);
+  const Value &inputs = c.in(0), &weights = c.in(1), every{backward, 0};
+  const Dims& shape = inputs.shape();
+  const int64_t gates = shape[0], places = shape[1] * shape[2], hidden = shape[3];
+  const auto kinds_from = [&](int64_t first) { return shrink(every, {first, 0, 0, 0}, shape, Dims(4, 1)); };
+  const Value of_states = kinds_from(attrs.cell == Cell::gru ? 1 : 0);
+  c.out[0] = cast(kinds_from(0), inputs.dtype());
+  if (c.wants(1)) {
+    const Value before = shrink(c.result(0), {attrs.reverse ? 1 : 0, 0, 0}, {shape[1], shape[2], hidden}, Dims(3, 1));
+    const Value states = expand(reshape(before, {1, places, hidden}), {gates, places, hidden});
+    const Value slopes = transpose_last(reshape(of_states, {gates, places, hidden}));
+    c.out[1] =
+        contract(cast(slopes, attrs.product), cast(states, attrs.product), ContractAttrs{weights.dtype(), attrs.tf32});
+  }
+  c.out[2] = {backward, 1};
+  size_t next = 3;
+  if (attrs.has_cells()) c.out[next++] = {backward, 2};
+  if (attrs.has_bias)
+    c.out[next] = cast(reshape(reduce(Op::sum, of_states, {1, 2}), {gates, hidden}), c.in(next).dtype());
+}
+
 void sort_rule(Context& c) {
   if (!c.grads[0]) return;
   const Dims& shape = c.in(0).shape();
@@ -396,7 +432,8 @@ Rule rule_of(Op op) {
     case Op::tanh: return tanh_rule;
     case Op::sigmoid: return sigmoid_rule;
     case Op::erf: return erf_rule;
-    case Op::floor: return floor_rule;
+    case Op::floor:
+    case Op::round: return floor_rule;
     case Op::cast: return cast_rule;
     case Op::add: return add_rule;
     case Op::mul: return mul_rule;
@@ -419,6 +456,8 @@ Rule rule_of(Op op) {
     case Op::conv_weight: return conv_rule;
     case Op::max_pool: return max_pool_rule;
     case Op::max_pool_backward: return decomposed_rule;
+    case Op::recurrent: return recurrent_rule;
+    case Op::recurrent_backward: return decomposed_rule;
     case Op::sort: return sort_rule;
     case Op::scan: return scan_rule;
     case Op::store: return store_rule;

@@ -49,6 +49,13 @@ struct Hasher {
     return with_axes(mix(h, (a.tf32 ? 1u : 0u) + (a.channels_last ? 2u : 0u)), a.axes);
   }
   uint64_t operator()(const PoolAttrs& a) const { return with_axes(a.channels_last ? 22 : 21, a.axes); }
+  uint64_t operator()(const RecurrentAttrs& a) const {
+    uint64_t flags = static_cast<uint64_t>(a.cell);
+    for (const bool flag :
+         {a.reverse, a.has_bias, a.has_mask, a.keeps, a.from_states, a.from_last, a.from_cells, a.tf32})
+      flags = 2 * flags + flag;
+    return mix(mix(23, flags), static_cast<uint64_t>(a.product));
+  }
   uint64_t operator()(const SortAttrs& a) const { return mix(mix(14, static_cast<uint64_t>(a.axis)), a.descending); }
   uint64_t operator()(const ScanAttrs& a) const {
     return mix(mix(15, static_cast<uint64_t>(a.axis)), static_cast<uint64_t>(a.kind));
@@ -106,6 +113,22 @@ struct Printer {
     std::string text = axes_text(a.axes);
     if (a.channels_last) return text + "channels_last";
     if (!text.empty()) text.pop_back();
+    return text;
+  }
+  std::string operator()(const RecurrentAttrs& a) const {
+    constexpr const char* kCells[] = {"tanh", "relu", "lstm", "gru"};
+    std::string text = fmt::format("cell={} product={}", kCells[static_cast<size_t>(a.cell)], tenon::name(a.product));
+    const auto add = [&](bool is_set, const char* word) {
+      if (is_set) text += word;
+    };
+    add(a.tf32, " tf32");
+    add(a.reverse, " reverse");
+    add(a.has_bias, " bias");
+    add(a.has_mask, " mask");
+    add(a.keeps, " keeps");
+    add(a.from_states, " from_states");
+    add(a.from_last, " from_last");
+    add(a.from_cells, " from_cells");
     return text;
   }
   std::string operator()(const SortAttrs& a) const {

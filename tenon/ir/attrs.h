@@ -150,6 +150,40 @@ struct PoolAttrs {
   DType place_dtype() const { return places() <= 255 ? DType::u8 : DType::i32; }
   bool operator==(const PoolAttrs&) const = default;
 };
+/// A layer of an RNN, LSTM or GRU over a whole sequence of T elements for a batch of B, with states of H numbers and G
+/// gates. `recurrent` takes the inputs' share of every gate (G, T, B, H), the weights of the states' share (G, H, H),
+/// whose rows are results, the state before the first element (B, H), of an LSTM its cells too, then the bias of the
+/// states' share (G, H), if there is one, and which elements there are (T, B, 1), if not all. Gates are in PyTorch's
+/// order, but of the inputs' share of a GRU the last one comes first.
+///
+/// It gives all states (T + 1, B, H), that before the first element included, and the last state (B, H), of an LSTM its
+/// cells too. With `keeps` it also gives what the gradient reads: of a GRU and an LSTM the states' share of the gates
+/// at all times (T, G, B, H), and of an LSTM the cells behind every element (T, B, H).
+///
+/// `recurrent_backward` takes the operands, all states and what was kept, then the gradients that have arrived of all
+/// states, of the last one and of its cells. It gives the gradients of the gates' sums (G, T, B, H), of which a GRU has
+/// four (of its last gate the inputs' share, two that both shares have in common, of the last gate the states' share),
+/// and of the first state, of an LSTM of its cells too.
+enum class Cell : uint8_t { tanh, relu, lstm, gru };
+struct RecurrentAttrs {
+  Cell cell = Cell::tanh;
+  bool reverse = false;  // from the last element to the first
+  bool has_bias = false, has_mask = false;
+  bool keeps = false;
+  bool from_states = false, from_last = false, from_cells = false;  // of the gradient: which of them have arrived
+  DType product = DType::f32;  // what states and weights are multiplied in, and the dtype of the states' share
+  bool tf32 = false;
+
+  int64_t gates() const { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
+  bool has_cells() const { return cell == Cell::lstm; }
+  bool has_products() const { return cell == Cell::lstm || cell == Cell::gru; }
+  /// How many operands `recurrent` takes.
+  size_t operands() const { return 3 + size_t{has_cells()} + size_t{has_bias} + size_t{has_mask}; }
+  /// Of its results, the first one that is kept for the gradient, and how many there are.
+  uint32_t first_kept() const { return has_cells() ? 3 : 2; }
+  uint32_t kept() const { return has_cells() ? 2 : has_products() ? 1 : 0; }
+  bool operator==(const RecurrentAttrs&) const = default;
+};
 struct SortAttrs {
   int64_t axis = 0;
   bool descending = false;
@@ -192,7 +226,7 @@ struct CustomAttrs {
 
 using Attrs = std::variant<NoAttrs, BufferAttrs, ConstantAttrs, IotaAttrs, RandomAttrs, ShapeAttrs, AxesAttrs, PadAttrs,
                            ShrinkAttrs, CastAttrs, AxisAttrs, ContractAttrs, AttentionAttrs, ConvAttrs, PoolAttrs,
-                           SortAttrs, ScanAttrs, StoreAttrs, CopyAttrs, ParamAttrs, CustomAttrs>;
+                           RecurrentAttrs, SortAttrs, ScanAttrs, StoreAttrs, CopyAttrs, ParamAttrs, CustomAttrs>;
 
 namespace detail {
 template <typename T, typename Variant>

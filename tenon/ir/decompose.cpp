@@ -137,6 +137,8 @@ std::vector<Value> decompose(Op op, std::span<const Value> operands, const Attrs
     case Op::conv_weight: return decompose_convolution(op, operands, std::get<ConvAttrs>(attrs));
     case Op::max_pool:
     case Op::max_pool_backward: return decompose_pooling(op, operands, std::get<PoolAttrs>(attrs));
+    case Op::recurrent: return decompose_recurrent(operands, std::get<RecurrentAttrs>(attrs));
+    case Op::recurrent_backward: return decompose_recurrent_backward(operands, std::get<RecurrentAttrs>(attrs));
     default: return decompose_simple_call(op, operands, attrs);
   }
 }

@@ -96,6 +96,7 @@ DType result_dtype(Op op, const Operands& in, const Attrs& attrs) {
                       "places as max_pool gives them");
       return in[0].dtype();
     case DTypeRule::attention:
+    case DTypeRule::recurrent:
     case DTypeRule::sort:
       require_dtype(op, in[0], op == Op::sort || is_float(in[0].dtype()), "floating-point values");
       return in[0].dtype();
@@ -247,6 +248,52 @@ void infer_attention(Op op, const Operands& in, const AttentionAttrs& attrs, Inf
   if (attrs.has_mask) out.more.push_back({in[3].dtype(), scores});
 }
 
+void infer_recurrent(Op op, const Operands& in, const RecurrentAttrs& attrs, Inferred& out) {
+  const bool is_forward = op == Op::recurrent;
+  const size_t given = attrs.operands();
+  const auto arrived = static_cast<size_t>(attrs.from_states + attrs.from_last + attrs.from_cells);
+  const size_t expected = is_forward ? given : given + 1 + attrs.kept() + arrived;
+  if (in.size() != expected) fail(name(op), "takes {} operands, got {}", expected, in.size());
+  const Dims& inputs = in[0].shape();
+  if (inputs.size() != 4 || inputs[0] != attrs.gates() || inputs[1] < 1)
+    fail(name(op), "inputs of shape {} are not those of {} gates", to_string(inputs), attrs.gates());
+  const int64_t gates = inputs[0], steps = inputs[1], batch = inputs[2], hidden = inputs[3];
+  const Dims one{batch, hidden};
+  // What states are computed in: nothing that goes into them is rounded.
+  DType wide = promote(promote(in[0].dtype(), attrs.product), in[2].dtype());
+  if (attrs.has_bias) wide = promote(wide, in[attrs.has_cells() ? 4 : 3].dtype());
+  const Type state{wide, one}, all{wide, {steps + 1, batch, hidden}}, cells{wide, {steps, batch, hidden}};
+  const Type products{attrs.product, {steps, gates, batch, hidden}};
+  size_t next = 1;
+  const auto require = [&](std::string_view what, const Type& wanted, bool any_float = false) {
+    const Type& type = in[next++].type();
+    if (type.shape != wanted.shape || !(any_float ? is_float(type.dtype) : type.dtype == wanted.dtype))
+      fail(name(op), "{} must be {}, got {}", what, to_string(wanted), to_string(type));
+  };
+  require("weights", {wide, {gates, hidden, hidden}}, true);
+  require("the state", state);
+  if (attrs.has_cells()) require("cells", state);
+  if (attrs.has_bias) require("the bias", {wide, {gates, hidden}}, true);
+  if (attrs.has_mask) require("the mask", {DType::boolean, {steps, batch, 1}});
+  if (is_forward) {
+    out.first = all;
+    out.more = {state};
+    if (attrs.has_cells()) out.more.push_back(state);
+    if (attrs.keeps && attrs.has_products()) out.more.push_back(products);
+    if (attrs.keeps && attrs.has_cells()) out.more.push_back(cells);
+    return;
+  }
+  require("all states", all);
+  if (attrs.has_products()) require("products", products);
+  if (attrs.has_cells()) require("all cells", cells);
+  if (attrs.from_states) require("the gradient of all states", all);
+  if (attrs.from_last) require("the gradient of the last state", state);
+  if (attrs.from_cells) require("the gradient of the last cells", state);
+  out.first = {wide, {attrs.cell == Cell::gru ? 4 : gates, steps, batch, hidden}};
+  out.more = {state};
+  if (attrs.has_cells()) out.more.push_back(state);
+}
+
 void require_same_shape(Op op, const Operands& in) {
   for (const Value& value : in) {
     if (value.shape() != in[0].shape()) {
@@ -286,6 +333,7 @@ Dims result_shape(Op op, const Operands& in, const Attrs& attrs) {
     case ShapeRule::first:
     case ShapeRule::custom:
     case ShapeRule::sort:
+    case ShapeRule::recurrent:
     case ShapeRule::attention: return in[0].shape();
     case ShapeRule::move: return moved_shape(move_of(op, attrs), in[0].shape());
     case ShapeRule::reduce: return reduced_shape(op, in[0], std::get<AxesAttrs>(attrs));
@@ -342,6 +390,8 @@ Inferred infer(Op op, const Operands& in, const Attrs& attrs) {
     require_axis(op, std::get<ScanAttrs>(attrs).axis, in[0].rank());
   } else if (row.shape_rule == ShapeRule::attention) {
     infer_attention(op, in, std::get<AttentionAttrs>(attrs), out);
+  } else if (row.shape_rule == ShapeRule::recurrent) {
+    infer_recurrent(op, in, std::get<RecurrentAttrs>(attrs), out);
   } else if (op == Op::custom) {
     const size_t results = std::get<CustomAttrs>(attrs).results;
     if (results == 0 || results > in.size()) fail(row.name, "{} results of {} operands", results, in.size());

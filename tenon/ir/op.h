@@ -34,6 +34,7 @@ enum class DTypeRule : uint8_t {
   attention,
   conv,
   pool,
+  recurrent,
   sort,
   custom
 };
@@ -52,6 +53,7 @@ enum class ShapeRule : uint8_t {
   attention,
   conv,
   pool,
+  recurrent,
   sort,
   store,
   custom

@@ -1,18 +1,17 @@
-// One product for the inputs of all steps, one a step for what comes from the state; all gates at once in both.
+// One product for the inputs of all steps and all gates; what comes from the state is one op for all steps, which is
+// planned step by step (ir/decompose_recurrent).
 //
-// Gates lie one behind the other, (gates, time, batch, hidden), so that every step reads and writes whole blocks. The
-// gradient has a rule of its own: taken step by step it would multiply for the weights at every step, where one product
-// over all steps does. What the rule needs of the forward pass is handed to it with its history, so that it can be
-// differentiated again.
+// Gates lie one behind the other, (gates, time, batch, hidden), so that every step reads and writes whole blocks.
 
 #include "tenon/nn/recurrent.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tenon/nn/functional.h"
 #include "tenon/nn/init.h"
 #include "tenon/tensor/access.h"
-#include "tenon/tensor/autograd.h"
+#include "tenon/tensor/autocast.h"
 #include "tenon/tensor/ops.h"
 #include "tenon/tensor/record.h"
 
@@ -22,226 +21,21 @@ namespace {
 using base::fail;
 using Cell = Recurrent::Cell;
 
-int64_t gates_of(Cell cell) {
+ir::Cell row_of(Cell cell) {
   switch (cell) {
-    case Cell::lstm: return 4;
-    case Cell::gru: return 3;
-    default: return 1;
+    case Cell::lstm: return ir::Cell::lstm;
+    case Cell::gru: return ir::Cell::gru;
+    case Cell::relu: return ir::Cell::relu;
+    default: return ir::Cell::tanh;
   }
 }
 
-// Pieces of one size behind each other: each is written where it belongs.
-Tensor joined(const std::vector<Tensor>& pieces, const Dims& shape) {
-  const int64_t total = ir::count(shape), size = pieces[0].numel();
-  if (total == 0 || pieces.size() == 1) return pieces[0].reshape(shape);
-  int64_t begin = 0;
-  ir::Value sum;
-  for (const Tensor& piece : pieces) {
-    const ir::Value padded = ir::pad(ir::reshape(record::in(piece), {size}), {begin}, {total - begin - size});
-    sum = sum ? ir::add(sum, padded) : padded;
-    begin += size;
-  }
-  return tensor_of(ir::reshape(sum, shape));
-}
+int64_t gates_of(Cell cell) { return ir::RecurrentAttrs{row_of(cell)}.gates(); }
 
-// One pass over a sequence, seen from the rule and from the steps themselves.
-struct Pass {
-  Cell cell;
-  bool reverse;
-  int64_t gates, steps, batch, hidden;
-  Tensor inputs;                 // (gates, time, batch, hidden): the inputs' share of every gate, biases and all
-  Tensor weights;                // (gates, hidden, hidden), as in weight_hh: rows are results
-  Tensor h0, c0;                 // (batch, hidden)
-  Tensor bias;                   // GRU: (gates, hidden), of the state's share
-  Tensor mask;                   // (time, batch, 1): whether the sequence has such an element; undefined: all have
-  std::vector<Tensor> products;  // by time: the state's share of every gate, (gates, batch, hidden)
-  std::vector<Tensor> h, c;      // by time: the states behind a step
-  Tensor sequence;               // (time + 1, batch, hidden): all h, with h0 where the sequence begins
-
-  int64_t time(int64_t step) const { return reverse ? steps - 1 - step : step; }
-  Tensor input(int64_t gate, int64_t t) const { return inputs.select(0, input_gate(gate)).select(0, t); }
-  Tensor product(int64_t gate, int64_t t) const {
-    const Tensor share = products[static_cast<size_t>(t)].select(0, gate);
-    return bias.defined() ? share + bias.select(0, gate) : share;
-  }
-  /// GRU's last gate comes first among the inputs: so the gradients of both shares, which have the other two in common,
-  /// are stretches of one tensor.
-  int64_t input_gate(int64_t gate) const { return cell == Cell::gru ? (gate + 1) % 3 : gate; }
-  Tensor sum(int64_t gate, int64_t t) const { return input(gate, t) + product(gate, t); }
-  const Tensor& state_before(const std::vector<Tensor>& states, const Tensor& first, int64_t step) const {
-    return step == 0 ? first : states[static_cast<size_t>(time(step - 1))];
-  }
-  /// (time, batch, hidden): the states behind every step, and those before.
-  Tensor behind() const { return sequence.narrow(0, reverse ? 0 : 1, steps); }
-  Tensor before() const { return sequence.narrow(0, reverse ? 1 : 0, steps); }
-  const Tensor& h_before(int64_t step) const { return state_before(h, h0, step); }
-  const Tensor& c_before(int64_t step) const { return state_before(c, c0, step); }
-
-  /// All tensors, as operands of the rule and back.
-  std::vector<Tensor> listed() const {
-    std::vector<Tensor> all{inputs, weights, h0};
-    for (const Tensor* some : {&c0, &bias, &mask, &sequence}) {
-      if (some->defined()) all.push_back(*some);
-    }
-    for (const std::vector<Tensor>* many : {&products, &h, &c}) all.insert(all.end(), many->begin(), many->end());
-    return all;
-  }
-  Pass with(std::span<const Tensor> all) const {
-    Pass pass = *this;
-    size_t next = 0;
-    for (Tensor* one : {&pass.inputs, &pass.weights, &pass.h0, &pass.c0, &pass.bias, &pass.mask, &pass.sequence}) {
-      if (one->defined()) *one = all[next++];
-    }
-    for (std::vector<Tensor>* many : {&pass.products, &pass.h, &pass.c}) {
-      for (Tensor& one : *many) one = all[next++];
-    }
-    return pass;
-  }
-  /// Without its tensors, which with() puts back: a rule that kept them would keep the states of all steps before,
-  /// whose rules keep theirs.
-  Pass emptied() const { return with(std::vector<Tensor>(listed().size(), zeros({}))); }
-};
-
-Tensor activated(Cell cell, const Tensor& x) { return cell == Cell::relu ? relu(x) : tanh(x); }
-
-struct LstmGates {
-  Tensor i, f, g, o;
-  LstmGates(const Pass& p, int64_t t)
-      : i(sigmoid(p.sum(0, t))), f(sigmoid(p.sum(1, t))), g(tanh(p.sum(2, t))), o(sigmoid(p.sum(3, t))) {}
-};
-
-struct GruGates {
-  Tensor r, z, hidden_n, n;
-  GruGates(const Pass& p, int64_t t)
-      : r(sigmoid(p.sum(0, t))),
-        z(sigmoid(p.sum(1, t))),
-        hidden_n(p.product(2, t)),
-        n(tanh(p.input(2, t) + r * hidden_n)) {}
-};
-
-void run_steps(Pass& p) {
-  const size_t steps = static_cast<size_t>(p.steps);
-  p.products.resize(steps);
-  p.h.resize(steps);
-  if (p.cell == Cell::lstm) p.c.resize(steps);
-  // Turned once: a product would turn it at every step.
-  const Tensor turned = tensor_of(ir::contiguous(record::in(p.weights.transpose(1, 2))));
-  for (int64_t step = 0; step < p.steps; ++step) {
-    const int64_t t = p.time(step);
-    const auto at = static_cast<size_t>(t);
-    const Tensor& before = p.h_before(step);
-    p.products[at] = matmul(before.unsqueeze(0), turned);
-    const Tensor inside = p.mask.defined() ? p.mask.select(0, t) : Tensor();
-    const auto kept = [&](const Tensor& now, const Tensor& then) {
-      return inside.defined() ? where(inside, now, then) : now;
-    };
-    if (p.cell == Cell::lstm) {
-      const LstmGates gates(p, t);
-      p.c[at] = kept(gates.f * p.c_before(step) + gates.i * gates.g, p.c_before(step));
-      p.h[at] = kept(gates.o * tanh(p.c[at]), before);
-    } else if (p.cell == Cell::gru) {
-      const GruGates gates(p, t);
-      p.h[at] = kept((1.0 - gates.z) * gates.n + gates.z * before, before);
-    } else {
-      p.h[at] = kept(activated(p.cell, p.sum(0, t)), before);
-    }
-  }
-}
-
-Tensor slope_of_sigmoid(const Tensor& g, const Tensor& s) { return g * (s * (1.0 - s)); }
-Tensor slope_of_tanh(const Tensor& g, const Tensor& t) { return g * (1.0 - t * t); }
-
-struct Slopes {
-  Tensor inputs, weights, h0, c0, bias;
-};
-
-// From the last step to the first. dy is (time, batch, hidden); any of the three may be missing.
-Slopes slopes_of(const Pass& p, const Tensor& dy, const Tensor& dh_last, const Tensor& dc_last) {
-  const bool is_gru = p.cell == Cell::gru;
-  // GRU has one more: of the last gate, the inputs' share and the state's have other gradients.
-  const auto steps = static_cast<size_t>(p.steps), kinds = static_cast<size_t>(is_gru ? 4 : p.gates);
-  std::vector<Tensor> pieces(kinds * steps);
-  Tensor dh = dh_last, dc = dc_last;
-  const auto added = [](const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : a + b; };
-  for (int64_t step = p.steps; step-- > 0;) {
-    const int64_t t = p.time(step);
-    const Tensor inside = p.mask.defined() ? p.mask.select(0, t) : Tensor();
-    const auto here = [&](const Tensor& x) { return inside.defined() ? where(inside, x, 0.0) : x; };
-    const auto passed = [&](const Tensor& x) {
-      return inside.defined() && x.defined() ? where(inside, 0.0, x) : Tensor();
-    };
-    const Tensor passed_h = passed(dh), passed_c = passed(dc);
-    Tensor g = added(dh, dy.defined() ? dy.select(0, t) : Tensor());
-    if (!g.defined()) g = zeros_like(p.h0);
-    g = here(g);
-    std::vector<Tensor> d;  // of each gate's sum
-    Tensor direct;          // what reaches the state before without a product
-    if (p.cell == Cell::lstm) {
-      const LstmGates gate(p, t);
-      const Tensor tanh_c = tanh(p.c[static_cast<size_t>(t)]);
-      const Tensor of_c = added(slope_of_tanh(g * gate.o, tanh_c), dc.defined() ? here(dc) : Tensor());
-      d = {slope_of_sigmoid(of_c * gate.g, gate.i), slope_of_sigmoid(of_c * p.c_before(step), gate.f),
-           slope_of_tanh(of_c * gate.i, gate.g), slope_of_sigmoid(g * tanh_c, gate.o)};
-      dc = added(of_c * gate.f, passed_c);
-    } else if (is_gru) {
-      const GruGates gate(p, t);
-      const Tensor of_n = slope_of_tanh(g * (1.0 - gate.z), gate.n);
-      d = {of_n, slope_of_sigmoid(of_n * gate.hidden_n, gate.r),
-           slope_of_sigmoid(g * (p.h_before(step) - gate.n), gate.z), of_n * gate.r};
-      direct = g * gate.z;
-    } else {
-      const Tensor& h = p.h[static_cast<size_t>(t)];
-      d = {p.cell == Cell::relu ? where(gt(h, 0.0), g, 0.0) : slope_of_tanh(g, h)};
-    }
-    for (size_t k = 0; k < kinds; ++k) pieces[k * steps + static_cast<size_t>(t)] = d[k];
-    const Tensor joint = joined(d, {static_cast<int64_t>(kinds), p.batch, p.hidden});
-    const Tensor all = is_gru ? joint.narrow(0, 1, p.gates) : joint;
-    const Tensor back = matmul(all, p.weights);  // (gates, batch, hidden), to be added up
-    Tensor through = back.select(0, 0);
-    for (int64_t k = 1; k < p.gates; ++k) through = through + back.select(0, k);
-    dh = added(added(through, direct), passed_h);
-  }
-  Slopes slopes;
-  const Tensor every = joined(pieces, {static_cast<int64_t>(kinds), p.steps, p.batch, p.hidden});
-  slopes.inputs = every.narrow(0, 0, p.gates);
-  slopes.h0 = dh;
-  slopes.c0 = dc;
-  const Tensor of_all = is_gru ? every.narrow(0, 1, p.gates) : every;
-  const int64_t places = p.steps * p.batch;
-  const Tensor before = p.before().reshape({1, places, p.hidden});
-  slopes.weights = matmul(of_all.reshape({p.gates, places, p.hidden}).transpose(1, 2), before);
-  if (p.bias.defined()) slopes.bias = sum(of_all, {1, 2});
-  return slopes;
-}
-
-// (steps, batch, hidden) of all steps, and the states behind the last one.
-Tensor run_pass(Pass& p, RecurrentState& state) {
-  run_steps(p);
-  std::vector<Tensor> sequence = p.h;
-  sequence.insert(p.reverse ? sequence.end() : sequence.begin(), p.h0);
-  p.sequence = joined(sequence, {p.steps + 1, p.batch, p.hidden});
-  const auto last = static_cast<size_t>(p.time(p.steps - 1));
-  const CustomFunction function{"recurrent",
-                                [&](std::span<const Tensor>) {
-                                  const Tensor y = p.mask.defined() ? where(p.mask, p.behind(), 0.0) : p.behind();
-                                  std::vector<Tensor> results{y, p.h[last]};
-                                  if (p.cell == Cell::lstm) results.push_back(p.c[last]);
-                                  return results;
-                                },
-                                [shape = p.emptied()](std::span<const Tensor> in, std::span<const Tensor> grads) {
-                                  const Pass pass = shape.with(in);
-                                  const Tensor dc = grads.size() > 2 ? grads[2] : Tensor();
-                                  const Slopes slopes = slopes_of(pass, grads[0], grads[1], dc);
-                                  std::vector<Tensor> all{slopes.inputs, slopes.weights, slopes.h0};
-                                  if (pass.c0.defined()) all.push_back(slopes.c0);
-                                  if (pass.bias.defined()) all.push_back(slopes.bias);
-                                  all.resize(in.size());
-                                  return all;
-                                }};
-  const std::vector<Tensor> results = tenon::apply(function, p.listed());
-  state.h = results[1];
-  if (p.cell == Cell::lstm) state.c = results[2];
-  return results[0];
+// Of its own: whoever keeps the last state of a single layer would keep all others with it.
+Tensor together(const std::vector<Tensor>& states) {
+  if (states.size() > 1) return stack(states, 0);
+  return tensor_of(ir::contiguous(record::in(states[0].unsqueeze(0))));
 }
 
 // As i64 on the device of the inputs, all in 1..steps: PyTorch wants them on the CPU, whose programs hand them over so.
@@ -328,26 +122,49 @@ Tensor Recurrent::projected(const Tensor& x, const Weights& w, const Tensor& mas
 Tensor Recurrent::one_direction(const Tensor& x, const Weights& w, const Tensor& mask, bool reverse,
                                 RecurrentState& state) const {
   if (options_.proj_size > 0) return projected(x, w, mask, reverse, state);
-  Pass pass{cell_, reverse, gates_of(cell_), x.size(0), x.size(1), hidden_};
-  const int64_t gates = pass.gates, places = pass.steps * pass.batch;
-  const bool is_gru = cell_ == Cell::gru;
+  ir::RecurrentAttrs attrs;
+  attrs.cell = row_of(cell_);
+  attrs.reverse = reverse;
+  const int64_t gates = attrs.gates(), steps = x.size(0), batch = x.size(1), places = steps * batch;
+  const bool is_gru = cell_ == Cell::gru, is_lstm = cell_ == Cell::lstm;
   const auto by_gate = [&](const Tensor& all, int64_t width) {
     const Tensor split = all.reshape({gates, hidden_, width});
     return is_gru ? roll(split, 1, 0) : split;
   };
   Tensor inputs = matmul(x.reshape({1, places, x.size(2)}), by_gate(w.weight_ih, x.size(2)).transpose(1, 2));
+  Tensor bias;  // of the states' share
   if (w.bias_ih.defined()) {
-    if (is_gru) pass.bias = w.bias_hh.reshape({gates, hidden_});
-    const Tensor bias = is_gru ? w.bias_ih : w.bias_ih + w.bias_hh;
+    if (is_gru) bias = w.bias_hh.reshape({gates, hidden_});
+    const Tensor of_inputs = is_gru ? w.bias_ih : w.bias_ih + w.bias_hh;
     // In memory: every step reads it.
-    inputs = inputs + tensor_of(ir::contiguous(record::in(by_gate(bias, 1).transpose(1, 2))));
+    inputs = inputs + tensor_of(ir::contiguous(record::in(by_gate(of_inputs, 1).transpose(1, 2))));
   }
-  pass.inputs = inputs.reshape({gates, pass.steps, pass.batch, hidden_});
-  pass.weights = w.weight_hh.reshape({gates, hidden_, hidden_});
-  pass.h0 = state.h;
-  pass.c0 = state.c;
-  pass.mask = mask;
-  return run_pass(pass, state);
+  record::require_same_device(op_, x, state.h);
+  const std::optional<DType> low = autocast_dtype();
+  const bool is_lowered = low && is_autocast(w.weight_hh.dtype()) && is_autocast(state.h.dtype());
+  if (!is_lowered && w.weight_hh.dtype() != state.h.dtype()) {
+    fail(op_, "dtypes {} and {} of state and weights differ; convert one with to()", tenon::name(state.h.dtype()),
+         tenon::name(w.weight_hh.dtype()));
+  }
+  attrs.product = is_lowered ? *low : w.weight_hh.dtype();
+  attrs.tf32 = record::is_tf32(attrs.product, x.device().id);
+  DType wide = promote(promote(inputs.dtype(), attrs.product), state.h.dtype());
+  if (is_lstm) wide = promote(wide, state.c.dtype());
+  if (bias.defined()) wide = promote(wide, bias.dtype());
+  ir::Operands operands{record::in(inputs.reshape({gates, steps, batch, hidden_})),
+                        record::in(w.weight_hh.reshape({gates, hidden_, hidden_})), record::in(state.h.to(wide))};
+  if (is_lstm) operands.push_back(record::in(state.c.to(wide)));
+  attrs.has_bias = bias.defined();
+  if (bias.defined()) operands.push_back(record::in(bias));
+  attrs.has_mask = mask.defined();
+  if (mask.defined()) operands.push_back(record::in(mask));
+  attrs.keeps = std::ranges::any_of(operands, [](const ir::Value& operand) { return operand.needs_grad(); });
+  const ir::NodeRef node = ir::Node::make(ir::Op::recurrent, operands, attrs);
+  state.h = tensor_of({node, 1});
+  if (is_lstm) state.c = tensor_of({node, 2});
+  const Dims behind{reverse ? 0 : 1, 0, 0};
+  const Tensor y = tensor_of(ir::shrink({node, 0}, behind, {steps, batch, hidden_}, Dims(3, 1)));
+  return mask.defined() ? where(mask, y, 0.0) : y;
 }
 
 RecurrentOutput Recurrent::forward(const Tensor& given, const RecurrentState& state, const Tensor& lengths) const {
@@ -393,7 +210,7 @@ RecurrentOutput Recurrent::forward(const Tensor& given, const RecurrentState& st
     x = directions == 2 ? cat({sides[0], sides[1]}, 2) : sides[0];
     if (layer + 1 < options_.layers) x = dropout(x, options_.dropout, is_training());
   }
-  RecurrentOutput out{x, {stack(h, 0), is_lstm ? stack(c, 0) : Tensor()}};
+  RecurrentOutput out{x, {together(h), is_lstm ? together(c) : Tensor()}};
   if (is_single) {
     out.y = out.y.squeeze(1);
     out.state.h = out.state.h.squeeze(1);

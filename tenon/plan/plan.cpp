@@ -126,6 +126,26 @@ std::vector<Value> with_calls_of(const ir::Limits& limits, std::vector<Value> ou
   return outputs;
 }
 
+// Recurrent layers step by step. A gradient whose layer is computed here too reads the layer's steps themselves: what
+// the layer keeps for it is then nothing that anybody reads.
+std::vector<Value> with_steps(const std::vector<Value>& outputs) {
+  const std::vector<NodeRef> order = ir::order_of_evaluation(outputs);
+  const auto is_layer = [](const Node& node) {
+    return node.op() == Op::recurrent || node.op() == Op::recurrent_backward;
+  };
+  if (std::ranges::none_of(order, [&](const NodeRef& node) { return !node->evaluated() && is_layer(*node); }))
+    return outputs;
+  ByNode<ir::RecurrentSteps> made;
+  return rewrite(outputs, order, [&](const Node& node, std::span<const Value> in) -> std::optional<std::vector<Value>> {
+    if (!is_layer(node)) return std::nullopt;
+    std::optional<base::Scope> module;
+    if (node.scope() != 0) module.emplace(base::scope_path(node.scope()));
+    const auto& attrs = node.attrs_as<ir::RecurrentAttrs>();
+    if (node.op() == Op::recurrent) return ir::decompose_recurrent(in, attrs, &made[&node]);
+    return ir::decompose_recurrent_backward(in, attrs, made.find(node.input(attrs.operands()).node.get()));
+  });
+}
+
 void require_f64(const ir::Limits& limits, const std::vector<NodeRef>& order) {
   if (!limits.missing_dtypes.contains(DType::f64)) return;
   const Node* found = nullptr;
@@ -223,7 +243,7 @@ Plan make_plan(const Request& request) {
   const ir::InRealm nothing_is_evaluated_here(realm);
   const std::vector<Value> wanted = values_kept(request.outputs);
   ByNode<uint32_t> literals;
-  std::vector<Value> simple = simplified_graph(wanted, request, realm, literals);
+  std::vector<Value> simple = simplified_graph(with_steps(wanted), request, realm, literals);
   if (request.limits.channels_last) simple = with_channels_last(simple, request.takes);
   Recomputed graph{with_calls_of(request.limits, std::move(simple)), {}};
   if (!request.limits.one_op_per_kernel) {

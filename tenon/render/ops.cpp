@@ -48,6 +48,9 @@ constexpr Row kRows[] = {
 
     {Op::sqrt, kFloat, kAll, "sqrt$f($0)"},
     {Op::floor, kFloat, kAll, "floor$f($0)"},
+    {Op::round, kFloat, kC, "rint$f($0)"},
+    {Op::round, kFloat, kGl, "roundEven($0)"},
+    {Op::round, kFloat, kWebGpu, "round($0)"},
     {Op::exp, kFloat, kC, "exp$f($0)"},
     {Op::exp, kF32, kShader, "exp($0)"},
     {Op::expm1, kFloat, kC, "expm1$f($0)"},

@@ -480,20 +480,7 @@ Tensor round(const Tensor& x, int64_t decimals) {
   return mul(round(div(x, scale)), scale);
 }
 
-Tensor round(const Tensor& x) {
-  if (!is_float(x.dtype())) return same(x);
-  static const CustomFunction flat{
-      "round",
-      [](std::span<const Tensor> in) {
-        const Tensor &w = in[0], below = floor(w), rest = sub(w, below);  // exact
-        const Tensor odd = ne(fmod(below, 2.0), 0.0);
-        const Tensor nearest =
-            where(logical_or(gt(rest, 0.5), logical_and(eq(rest, 0.5), odd)), add(below, 1.0), below);
-        return std::vector{where(eq(nearest, 0), mul(w, 0), nearest)};  // zero has the sign of the argument
-      },
-      flat_gradients};
-  return apply(flat, x);
-}
+Tensor round(const Tensor& x) { return is_float(x.dtype()) ? tensor_of(ir::unary(Op::round, record::in(x))) : same(x); }
 
 Tensor frac(const Tensor& x) { return sub(x, trunc(x)); }
 
@@ -543,7 +530,7 @@ Tensor bounded(const Tensor& x, const Operand& bound, bool from_below) {
 Tensor bounded_flatly(const Tensor& x, std::optional<double> min, std::optional<double> max) {
   Tensor result = x;
   if (min) result = *min != 0 ? maximum(result, *min) : where(le(result, *min), *min, result);
-  if (max) result = where(*max != 0 ? gt(result, *max) : ge(result, *max), *max, result);
+  if (max) result = *max != 0 ? minimum(result, *max) : where(ge(result, *max), *max, result);
   return result;
 }
 

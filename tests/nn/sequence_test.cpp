@@ -197,6 +197,22 @@ TEST(Recurrent, GoesOnWhereItEnded) {
   EXPECT_EQ(lstm(x.select(1, 0)).y.shape(), (Dims{5, 3}));
 }
 
+// What a layer without biases computes in bf16 goes into states that stay f32.
+TEST(Recurrent, WithoutBiasesRunsUnderAutocast) {
+  nn::RNN rnn(3, 4, {.bias = false});
+  nn::GRU gru(3, 4, {.bias = false});
+  const Tensor x = randn({5, 2, 3});
+  for (const nn::Recurrent* layer : {static_cast<nn::Recurrent*>(&rnn), static_cast<nn::Recurrent*>(&gru)}) {
+    const auto wide = (*layer)(x);
+    const Autocast lower(DType::bf16);
+    const auto low = (*layer)(x);
+    EXPECT_EQ(low.y.dtype(), DType::f32);
+    EXPECT_TRUE(allclose(low.y, wide.y, 0.02, 0.02));
+    sum(low.y).backward();
+  }
+  EXPECT_TRUE(rnn.weights(0).weight_hh.grad().defined());
+}
+
 TEST(Recurrent, SaysWhatDoesNotFit) {
   nn::GRU gru(2, 3);
   EXPECT_EQ(text_of([&] { gru(zeros({5, 1, 4})); }), "[gru] takes inputs of width 2, got (5, 1, 4)");

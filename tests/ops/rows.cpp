@@ -419,6 +419,60 @@ Row pool_row(Op op) {
   return row;
 }
 
+/// Every kind of cell, from either end, with and without what is optional: for a layer and its gradient alike.
+Row recurrent_row(Op op) {
+  Row row{op, {}, {}, kDiff};
+  struct Sizes {
+    int64_t steps = 2, batch = 2, hidden = 2;
+  };
+  const auto add = [&](std::string name, ir::RecurrentAttrs attrs, const Sizes& sizes = {}) {
+    const int64_t gates = attrs.gates(), steps = sizes.steps, batch = sizes.batch, hidden = sizes.hidden;
+    const Dims state{batch, hidden}, all{steps + 1, batch, hidden};
+    Specs operands{{"inputs", {gates, steps, batch, hidden}}, {"weights", {gates, hidden, hidden}}, {"h", state}};
+    if (attrs.has_cells()) operands.push_back({"c", state});
+    if (attrs.has_bias) operands.push_back({"bias", {gates, hidden}});
+    if (attrs.has_mask) operands.push_back({"mask", {steps, batch, 1}, 0, 1, 0, 1, Role::condition});
+    attrs.keeps = attrs.keeps || op == Op::recurrent_backward;
+    if (op == Op::recurrent_backward) {
+      operands.push_back({"states", all});
+      if (attrs.has_products()) operands.push_back({"products", {steps, gates, batch, hidden}});
+      if (attrs.has_cells()) operands.push_back({"cells", {steps, batch, hidden}});
+      if (attrs.from_states) operands.push_back({"of_states", all});
+      if (attrs.from_last) operands.push_back({"of_last", state});
+      if (attrs.from_cells) operands.push_back({"of_cells", state});
+    } else {
+      attrs.from_states = attrs.from_last = attrs.from_cells = false;
+    }
+    for (OperandSpec& operand : operands) {
+      if (operand.role == Role::element) operand.low = -1, operand.high = 1;
+    }
+    row.samples.push_back({std::move(name), operands, [op, attrs](const Recording& r) {
+                             ir::RecurrentAttrs typed = attrs;
+                             typed.product = r.dtype;
+                             const ir::Operands in(r.in.begin(), r.in.end());
+                             const ir::NodeRef node = ir::Node::make(op, in, typed);
+                             std::vector<Value> results;
+                             for (uint32_t i = 0; i < node->results(); ++i) results.push_back({node, i});
+                             return results;
+                           }});
+  };
+  using ir::Cell;
+  add("tanh", {.cell = Cell::tanh, .from_states = true}, {.steps = 3});
+  add("relu_reverse", {.cell = Cell::relu, .reverse = true, .from_states = true, .from_last = true});
+  add("lstm", {.cell = Cell::lstm, .keeps = true, .from_states = true});
+  add("lstm_masked",
+      {.cell = Cell::lstm, .has_mask = true, .from_states = true, .from_last = true, .from_cells = true});
+  add("lstm_reverse", {.cell = Cell::lstm, .reverse = true, .keeps = true, .from_cells = true});
+  add("gru", {.cell = Cell::gru, .has_bias = true, .keeps = true, .from_states = true, .from_last = true});
+  add("gru_reverse_masked", {.cell = Cell::gru, .reverse = true, .has_mask = true, .from_last = true});
+  add("one_step", {.cell = Cell::gru, .has_bias = true, .keeps = true, .from_states = true}, {.steps = 1});
+  add("no_batch", {.cell = Cell::lstm, .keeps = true, .from_states = true}, {.batch = 0});
+  add("tiles_and_tails", {.cell = Cell::lstm, .keeps = true, .from_states = true},
+      {.steps = 3, .batch = 5, .hidden = 33});
+  row.samples.back().large = true;
+  return row;
+}
+
 Row sort_row() {
   const auto along = [](std::string name, const Dims& shape, size_t axis, bool descending) {
     return Sample{std::move(name), {{"x", shape}}, [axis, descending](const Recording& r) {
@@ -555,6 +609,7 @@ std::vector<Row> all_rows() {
       unary(Op::sigmoid, {-4, 4},
             {[](D x, D, D) { return static_cast<D>(1 / (1 + std::exp(-static_cast<long double>(x)))); }}, kDiff),
       unary(Op::erf, {}, {[](D x, D, D) { return std::erf(x); }}, kDiff),
+      unary(Op::round, {-9, 9}, {[](D x, D, D) { return std::nearbyint(x); }}, kDiff),
       unary(Op::floor, {-9, 9}, {[](D x, D, D) { return std::floor(x); }}, kDiff),
       cast_row(),
       bitcast_row(),
@@ -595,6 +650,8 @@ std::vector<Row> all_rows() {
       conv_row(Op::conv_weight),
       pool_row(Op::max_pool),
       pool_row(Op::max_pool_backward),
+      recurrent_row(Op::recurrent),
+      recurrent_row(Op::recurrent_backward),
       sort_row(),
       scan_row(),
 
@@ -640,6 +697,7 @@ std::vector<DType> dtypes_of(Op op) {
       case ir::DTypeRule::real:
       case ir::DTypeRule::conv:
       case ir::DTypeRule::pool:
+      case ir::DTypeRule::recurrent:
       case ir::DTypeRule::attention: return is_float(dtype);
       case ir::DTypeRule::integer: return is_integer(dtype);
       case ir::DTypeRule::bits: return !is_float(dtype);

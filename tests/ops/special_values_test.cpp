@@ -135,6 +135,7 @@ TEST_P(SpecialReals, FunctionsReachTheirLimits) {
   at(Op::erf, {-kInf, kInf, -0.0, kNan}, {-1, 1, -0.0, kNan});
   at(Op::sin, {-0.0, kInf, kNan}, {-0.0, kNan, kNan});
   at(Op::cos, {0, kInf, kNan}, {1, kNan, kNan});
+  at(Op::round, {-0.5, -0.0, 0.5, 1.5, 2.5, -2.75, -kInf, kInf, kNan}, {-0.0, -0.0, 0, 2, 2, -3, -kInf, kInf, kNan});
   at(Op::floor, {-0.5, -0.0, 2.75, -kInf, kInf, kNan}, {-1, -0.0, 2, -kInf, kInf, kNan});
 }
 

@@ -134,6 +134,17 @@ TEST_F(Refusals, AnAttentionGradientOfAnotherDType) {
                  {f32(heads), f32(heads), f32(heads), f32(heads), f32(rows), made(DType::i32, heads)},
                  ir::AttentionAttrs{1, false, false});
 }
+TEST_F(Refusals, ALayerWhoseStateDoesNotFit) {
+  const ir::RecurrentAttrs gru{.cell = ir::Cell::gru};
+  const Value inputs = f32({3, 5, 2, 4}), weights = f32({3, 4, 4});
+  expect_refused(Op::recurrent, {inputs, weights, f32({2, 5})}, gru);
+  expect_refused(Op::recurrent, {inputs, weights, made(DType::f16, {2, 4})}, gru);
+  expect_refused(Op::recurrent, {inputs, weights}, gru);
+}
+TEST_F(Refusals, ALayerOfAnotherNumberOfGates) {
+  expect_refused(Op::recurrent, {f32({3, 5, 2, 4}), f32({3, 4, 4}), f32({2, 4}), f32({2, 4})},
+                 ir::RecurrentAttrs{.cell = ir::Cell::lstm});
+}
 TEST_F(Refusals, OperandsOnDifferentDevices) {
   const Value here = f32({2}), there = upload(Host({DType::f32, {2}}), device::find("null"));
   expect_refused(Op::add, {here, there}, ir::NoAttrs{});

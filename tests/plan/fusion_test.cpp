@@ -49,6 +49,18 @@ TEST(Fusion, GeluIsOneKernel) {
   EXPECT_EQ(launches({gelu(leaf({64, 768}), "tanh")}), 1u);
 }
 
+// A gradient reads the products and cells of the steps where they lie: keeping them together would copy each.
+TEST(Fusion, AStepOfALayerIsTwoKernelsForwardAndTwoBackward) {
+  const auto launches_of = [](int64_t steps) {
+    nn::RecurrentOptions options;
+    options.options = Options(DType::f32, Device("null"));
+    nn::LSTM lstm(8, 16, options);
+    sum(lstm(leaf({steps, 4, 8})).y).backward();
+    return launches({lstm.weights(0).weight_ih.grad(), lstm.weights(0).weight_hh.grad()});
+  };
+  EXPECT_EQ(launches_of(9) - launches_of(8), 4u);
+}
+
 TEST(Fusion, ANineOpChainIsOneKernel) {
   const Tensor x = leaf({256, 256});
   EXPECT_EQ(launches({sigmoid(tanh(x * 2.0 + 1.0) * x) * x - exp(x) * 0.5}), 1u);

@@ -18,7 +18,7 @@ std::vector<Op> ops_of(Scalar type) {
   const auto add = [&](std::initializer_list<Op> more) { ops.insert(ops.end(), more); };
   if (is_float(type)) {
     add({Op::sqrt, Op::exp, Op::expm1, Op::log, Op::log2, Op::log1p, Op::sin, Op::cos, Op::tanh, Op::erf, Op::floor,
-         Op::pow});
+         Op::round, Op::pow});
   } else {
     add({Op::idiv, Op::bit_and, Op::bit_or, Op::bit_xor, Op::shl, Op::shr});
   }

@@ -62,6 +62,7 @@ T expected(Op op, T a, T b, T count) {
       case Op::tanh: return std::tanh(a);
       case Op::erf: return std::erf(a);
       case Op::floor: return std::floor(a);
+      case Op::round: return std::nearbyint(a);
       case Op::pow: return std::pow(a, b);
       default: break;
     }

@@ -38,6 +38,7 @@ double unary(Op op, double x) {
     case Op::sigmoid: return stable_sigmoid(x);
     case Op::erf: return std::erf(x);
     case Op::floor: return std::floor(x);
+    case Op::round: return std::nearbyint(x);
     default: base::fail(ir::name(op), "the reference device has no such op on real numbers");
   }
 }

@@ -87,6 +87,7 @@ T real_function(Op op, T x) {
     case Op::tanh: return std::tanh(x);
     case Op::erf: return std::erf(x);
     case Op::floor: return std::floor(x);
+    case Op::round: return std::nearbyint(x);
     default: base::fail("simulated", "no {} of a float", ir::name(op));
   }
 }

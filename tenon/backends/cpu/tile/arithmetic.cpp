@@ -60,6 +60,16 @@ struct Floor {
   }
 };
 
+// Ties to even; the result has the sign of the operand, zeros included.
+struct Round {
+  template <class D, class V>
+  static HWY_INLINE V run(D, V x) {
+    const V nearest = hn::Round(x);
+    if constexpr (kEmulated) return hn::CopySign(nearest, x);
+    return nearest;
+  }
+};
+
 struct Add {
   template <class D, class V>
   static HWY_INLINE V run(D d, V a, V b) {
@@ -215,6 +225,7 @@ TileFn find_arithmetic_here(Op op, DType dtype) {
     case Op::abs: return is_real ? exact_one<Abs>(dtype) : whole_one<Abs>(dtype);
     case Op::sqrt: return real_one<Sqrt>(dtype);
     case Op::floor: return exact_one<Floor>(dtype);
+    case Op::round: return exact_one<Round>(dtype);
     case Op::add: return is_real ? real_two<Add>(dtype) : whole_two<Add>(dtype);
     case Op::mul: return is_real ? real_two<Mul>(dtype) : dtype == DType::i32 ? map_two<Mul, DType::i32> : nullptr;
     case Op::div: return real_two<Div>(dtype);

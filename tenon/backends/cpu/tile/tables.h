@@ -9,7 +9,7 @@
 
 namespace tenon::backends::cpu {
 
-/// neg abs sqrt floor add mul div maximum bit_and bit_or bit_xor.
+/// neg abs sqrt floor round add mul div maximum bit_and bit_or bit_xor.
 TileFn find_arithmetic(ir::Op op, DType dtype);
 /// add mul div maximum with one f32 number per row as operand `which`.
 RowsFn find_numbers(ir::Op op, DType dtype, size_t which);
