@@ -144,15 +144,15 @@ class AcrossProgram : public TileProgram {
     std::byte* reg(size_t i) { return registers_ + i * stride_; }
     std::byte* lane(size_t i, size_t l) { return lanes_[i].data() + l * stride_; }
 
-    void start(size_t i) { start(i, 0, lanes_[i].size() / stride_); }
+    // A short row leaves lanes without elements, which change nothing.
+    size_t lanes_used() const { return std::clamp<size_t>(static_cast<size_t>(p_.row_size_), 1, kLanes); }
+    void start(size_t i) { start(i, 0, folds_in_blocks(p_.row_size_) ? 2 * kLanes : lanes_used()); }
     void start(size_t i, size_t first, size_t last) {
       const Instr& instr = p_.code_[i].instr;
       ReduceState state;
       reduce_start(state, instr.op, instr.dtype);
-      const size_t element = tile_element_size(accumulator(instr.dtype));
-      for (size_t l = first; l < last; ++l) {
-        for (size_t k = 0; k < n_; ++k) std::memcpy(lane(i, l) + k * element, state.lanes, element);
-      }
+      const LoadFn fill = tile_load(accumulator(instr.dtype));
+      for (size_t l = first; l < last; ++l) fill(lane(i, l), state.lanes, 0, n_);
     }
     // The lanes of the blocks until now stand behind those of the block at hand.
     void end_block(size_t i) {
@@ -169,7 +169,7 @@ class AcrossProgram : public TileProgram {
     void finish(size_t i, size_t first) {
       const Instr& instr = p_.code_[i].instr;
       for (size_t apart = kLanes / 2; apart > 0; apart /= 2) {
-        for (size_t l = 0; l < apart; ++l) {
+        for (size_t l = 0; l < apart && l + apart < lanes_used(); ++l) {
           const void* args[2] = {lane(i, first + l), lane(i, first + l + apart)};
           p_.code_[i].apply(lane(i, first + l), args, n_);
         }

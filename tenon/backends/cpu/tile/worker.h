@@ -69,6 +69,8 @@ class TileWorker {
   void along_last_row_axis(size_t rows, F&& f);
   void block(const TileInstr& instr, std::byte* tile, int64_t position, int64_t row_stride, size_t rows,
              size_t columns);
+  void load_columns(const TileInstr& instr, std::byte* tile, const std::byte* from, int64_t row_stride, size_t rows,
+                    size_t columns);
   std::byte* row_of_table(const TileInstr& instr, int64_t at, size_t n);
   void look_up_rows(const TileInstr& instr, std::byte* tile);
   void look_up(const TileInstr& instr, std::byte* tile, int64_t position, int64_t step, size_t n);

@@ -102,14 +102,47 @@ void TileWorker::block(const TileInstr& instr, std::byte* tile, int64_t position
                        size_t columns) {
   const auto bytes = static_cast<int64_t>(size_of(instr.dtype));
   const int64_t stride = code_.accesses[instr.access].view.strides.back();
+  if (stride == 1 && row_stride == static_cast<int64_t>(columns))
+    return piece(instr, tile, position, 1, rows * columns);
   std::byte* at = buffers_[instr.buffer] + position * bytes;
   const size_t tile_bytes = columns * tile_element_size(instr.dtype);
-  if (instr.kind == Instr::Kind::load) {
+  constexpr size_t kFewColumns = 8;
+  if (columns <= kFewColumns && rows > kFewColumns && row_stride != 0 && instr.kind == Instr::Kind::load)
+    return load_columns(instr, tile, at, row_stride, rows, columns);
+  if (instr.kind == Instr::Kind::load && row_stride == 0) {  // one row for all
+    instr.load(tile, at, stride, columns);
+    for (size_t done = tile_bytes, all = rows * tile_bytes; done < all; done *= 2)
+      std::memcpy(tile + done, tile, std::min(done, all - done));
+  } else if (instr.kind == Instr::Kind::load) {
     for (size_t i = 0; i < rows; ++i, at += row_stride * bytes, tile += tile_bytes)
       instr.load(tile, at, stride, columns);
   } else {
     for (size_t i = 0; i < rows; ++i, at += row_stride * bytes, tile += tile_bytes)
       instr.store(at, stride, tile, columns);
+  }
+}
+
+// Short rows column by column: loading each by itself would take longer than what is done with it.
+void TileWorker::load_columns(const TileInstr& instr, std::byte* tile, const std::byte* from, int64_t row_stride,
+                              size_t rows, size_t columns) {
+  const auto bytes = static_cast<int64_t>(size_of(instr.dtype));
+  const int64_t stride = code_.accesses[instr.access].view.strides.back();
+  alignas(64) std::byte column[kTileBytes];
+  const auto spread = [&]<typename T>(T* to, size_t count) {
+    const T* elements = reinterpret_cast<const T*>(column);
+    for (size_t i = 0; i < count; ++i) to[i * columns] = elements[i];
+  };
+  for (size_t first = 0; first < rows; first += kTile) {
+    const size_t count = std::min(kTile, rows - first);
+    for (size_t j = 0; j < columns; ++j) {
+      const int64_t offset = static_cast<int64_t>(first) * row_stride + static_cast<int64_t>(j) * stride;
+      instr.load(column, from + offset * bytes, row_stride, count);
+      switch (const size_t at = first * columns + j; tile_element_size(instr.dtype)) {
+        case 8: spread(reinterpret_cast<uint64_t*>(tile) + at, count); break;
+        case 4: spread(reinterpret_cast<uint32_t*>(tile) + at, count); break;
+        default: spread(reinterpret_cast<uint8_t*>(tile) + at, count); break;
+      }
+    }
   }
 }
 
@@ -282,6 +315,18 @@ void TileWorker::random(const TileInstr& instr, std::byte* tile, int64_t positio
   const auto seed = static_cast<uint64_t>(state[0]);
   const uint64_t start = static_cast<uint64_t>(state[1]) + numbers_[instr.bits] + static_cast<uint64_t>(position);
   if (stride == 1) return tile_philox(tile, seed, start, n);
+  // Words come in blocks of four: of a few that follow one another, making all costs less than looking up each.
+  constexpr int64_t kNear = 8;
+  if (stride > 1 && stride <= kNear) {
+    const auto step = static_cast<size_t>(stride);
+    uint32_t words[kTile], *out = reinterpret_cast<uint32_t*>(tile);
+    for (size_t most = kTile / step, done = 0; done < n;) {
+      const size_t count = std::min(most, n - done);
+      tile_philox(words, seed, start + step * done, (count - 1) * step + 1);
+      for (size_t i = 0; i < count; ++i) out[done++] = words[i * step];
+    }
+    return;
+  }
   for (size_t i = 0; i < n; ++i) {
     const uint32_t word = ir::philox_word(seed, start + static_cast<uint64_t>(stride) * i);
     std::memcpy(tile + 4 * i, &word, 4);
