@@ -552,9 +552,12 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
 
   const Tensor images = x.reshape({batch, channels, height * width});
   const Tensor source = cat({images, zeros({batch, channels, 1}, Options(x.dtype(), x.device()))}, 2).reshape({-1});
+  // Coordinates behind each other, in a row: so their gradients are computed one after the other, too.
+  const Tensor coordinates = grid.permute({3, 0, 1, 2}).reshape({-1});
   const Tensor starts = mul(arange(batch * channels, whole), pixels).reshape({batch, channels, 1});
   const auto along = [&](int64_t axis, int64_t size) {
-    const Tensor unit = grid.select(3, axis).reshape({batch, 1, places}).to(wide);
+    const Tensor unit =
+        coordinates.narrow(0, axis * batch * places, batch * places).reshape({batch, 1, places}).to(wide);
     const auto length = static_cast<double>(size);
     const Tensor at = options.align_corners ? mul(add(unit, 1.0), (length - 1) / 2)
                                             : div(sub(mul(add(unit, 1.0), length), 1.0), 2.0);

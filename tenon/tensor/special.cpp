@@ -395,7 +395,8 @@ Tensor logcumsumexp(const Tensor& x, int64_t dim) {
     const int64_t count = x.size(axis);
     for (int64_t step = 1; step < count; step *= 2) {
       const Tensor joined = logaddexp(sums.narrow(axis, step, count - step), sums.narrow(axis, 0, count - step));
-      sums = cat({sums.narrow(axis, 0, step), joined}, axis);
+      // In memory: the next round reads each sum twice, and would compute it as often.
+      sums = cat({sums.narrow(axis, 0, step), joined}, axis).clone();
     }
     return sums;
   });
