@@ -14,6 +14,12 @@ using record::in_wide;
 // The smaller of x and 0, whose slope at 0 is that of x.
 Tensor up_to_zero(const Tensor& x) { return where(gt(x, 0), 0.0, x); }
 
+// Flat at the bounds; NaN has the slope of x, as in PyTorch's kernels of CUDA. Those of the CPU give 0 in vectors and 1
+// in what is left behind them.
+Tensor cut(const Tensor& x, const Number& low, const Number& high) {
+  return where(le(x, low), low, where(ge(x, high), high, x));
+}
+
 }  // namespace
 
 // The branch that `where` does not take must stay finite, or its gradient 0 times infinity would be NaN.
@@ -73,12 +79,15 @@ Tensor gelu(const Tensor& x, std::string_view approximate) {
   });
 }
 
-Tensor relu6(const Tensor& x) { return clamp(x, 0, 6); }
+Tensor relu6(const Tensor& x) {
+  if (x.dtype() == DType::boolean) base::fail("relu6", "is not defined on bool");
+  return cut(x, 0, 6);
+}
 
 Tensor hardtanh(const Tensor& x, double min_val, double max_val) {
   if (min_val > max_val)
     base::fail("hardtanh", "needs a min_val that is at most the max_val, not {} and {}", min_val, max_val);
-  if (is_float(x.dtype())) return clamp(x, min_val, max_val);
+  if (is_float(x.dtype())) return cut(x, min_val, max_val);
   return clamp(x, static_cast<int64_t>(min_val), static_cast<int64_t>(max_val));
 }
 
@@ -115,15 +124,20 @@ Tensor softsign(const Tensor& x) {
 }
 Tensor tanhshrink(const Tensor& x) { return sub(x, tanh(x)); }
 Tensor softmin(const Tensor& x, int64_t dim, std::optional<DType> dtype) { return softmax(neg(x), dim, dtype); }
-Tensor threshold(const Tensor& x, double threshold, double value) { return where(le(x, threshold), value, x); }
+Tensor threshold(const Tensor& x, double threshold, double value) {
+  if (is_float(x.dtype())) return where(le(x, threshold), value, x);
+  if (x.dtype() == DType::boolean) base::fail("threshold", "is not defined on bool");
+  const Operand numbers[] = {x, static_cast<int64_t>(threshold), static_cast<int64_t>(value)};  // cut, as in PyTorch
+  return where(le(x, numbers[1]), numbers[2], x);
+}
 
 Tensor hardshrink(const Tensor& x, double lambd) { return where(le(abs(x), lambd), 0, x); }
 
 Tensor softshrink(const Tensor& x, double lambd) {
   record::require_float("softshrink", x);
   if (lambd < 0) base::fail("softshrink", "moves by at least 0, not by {}", lambd);
-  return in_wide(x, [&](const Tensor& w) {  // 0 * w: NaN stays NaN
-    return where(gt(w, lambd), sub(w, lambd), where(lt(w, -lambd), add(w, lambd), mul(w, 0.0)));
+  return in_wide(x, [&](const Tensor& w) {  // 0 * w: zeros keep their sign
+    return where(le(abs(w), lambd), mul(w, 0.0), where(gt(w, 0.0), sub(w, lambd), add(w, lambd)));
   });
 }
 

@@ -222,8 +222,7 @@ Tensor norm(const Tensor& given, double p, const Axes& dims, bool keepdim) {
 }
 
 Tensor logsumexp(const Tensor& given, const Axes& dims, bool keepdim) {
-  const Tensor x = autocast_wide(given);
-  record::require_float("logsumexp", x);
+  const Tensor x = autocast_wide(given.to(record::real_type(given.dtype())));
   const Dims axes = record::axes("logsumexp", dims, x.shape().size());
   return in_wide(x, [&](const Tensor& w) {
     if (w.numel() == 0) return log(sum(exp(w), axes, keepdim));
